@@ -1,0 +1,38 @@
+/* arena.h - memory that is freed all at once.
+ *
+ * Three roots own arenas: the model (graph, names), the plan (all that is derived) and scratch (one
+ * call). Nothing made in an arena is freed by itself. arena_alloc() is the only function of core
+ * that may abort(), when memory is gone.
+ */
+#ifndef CORE_BASE_ARENA_H
+#define CORE_BASE_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Arena Arena;
+
+Arena *arena_new(void);
+void arena_free(Arena *arena); /* NULL is allowed */
+
+/* Zeroed bytes aligned for any type. n == 0 gives a valid pointer. */
+void *arena_alloc(Arena *arena, size_t n_bytes);
+
+/* Bytes asked from the system so far: what `make bench` reports per op. */
+size_t arena_bytes(const Arena *arena);
+
+/* NUL-terminated copies. */
+typedef struct {
+    const char *s;
+    size_t n;
+} Str; /* a view: not NUL-terminated, not owned */
+
+const char *arena_str(Arena *arena, Str text);
+const char *arena_printf(Arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#define arena_make(arena, Type) ((Type *)arena_alloc((arena), sizeof(Type)))
+#define arena_array(arena, Type, n) ((Type *)arena_alloc((arena), sizeof(Type) * (size_t)(n)))
+
+#endif

@@ -1,0 +1,27 @@
+/* file.h - whole files: mapped for reading, written beside and renamed. */
+#ifndef CORE_BASE_FILE_H
+#define CORE_BASE_FILE_H
+
+#include "core/base/error.h"
+
+typedef struct {
+    Str text;  /* mapped read-only; s is "" for an empty file */
+    void *map; /* what file_unmap() needs */
+} FileMap;
+
+bool file_map(const char *path, FileMap *out, Error *err); /* directories and devices are errors */
+void file_unmap(FileMap *map);
+
+/* Reads a small file (at most limit_bytes) into the arena, NUL-terminated. */
+bool file_read(Arena *arena, const char *path, size_t limit_bytes, Source *out, Error *err);
+
+/* Writes to a temporary name in the same folder, syncs and renames: the old file stays whole on any
+ * failure. */
+bool file_write(const char *path, Str text, Error *err);
+
+bool file_exists(const char *path);
+const char *path_dir(Arena *arena, const char *path);                   /* "." when none */
+const char *path_join(Arena *arena, const char *dir, const char *name); /* absolute names win */
+const char *path_base(const char *path);                                /* after the last '/' */
+
+#endif

@@ -1,0 +1,56 @@
+/* str.h - text: Str is a view into somebody's bytes, Buf is text being made.
+ *
+ * A Buf lives in an arena; its text is always NUL-terminated, so buf.s may be printed at any time.
+ */
+#ifndef CORE_BASE_STR_H
+#define CORE_BASE_STR_H
+
+#include "core/base/arena.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#define STR(literal) ((Str){(literal), sizeof(literal) - 1})
+#define STR_ARG(str) (int)(str).n, (str).s
+
+static inline Str str_from(const char *s)
+{
+    return (Str){s, s ? strlen(s) : 0};
+}
+
+static inline bool str_eq(Str a, Str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
+}
+
+bool str_starts(Str text, Str head);
+bool str_ends(Str text, Str tail);
+int64_t str_find(Str text, Str part); /* first place, or -1 */
+Str str_trim(Str text);
+bool str_to_int(Str text, int64_t *out); /* decimal, optional sign, whole text, no overflow */
+
+/* The glob of policies: `*` is any run of characters, dots too; `?` one; `{a,b}` one of; the rest
+ * itself. */
+bool str_glob(Str pattern, Str text);
+
+/* Small edit distance, for "did you mean". */
+int str_distance(Str a, Str b);
+
+typedef struct {
+    Arena *arena;
+    char *s;
+    size_t n, room;
+} Buf;
+
+Buf buf_new(Arena *arena);
+void buf_add(Buf *buf, Str text);
+void buf_puts(Buf *buf, const char *text);
+void buf_putc(Buf *buf, char c);
+void buf_printf(Buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_vprintf(Buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+static inline Str buf_str(const Buf *buf)
+{
+    return (Str){buf->s, buf->n};
+}
+
+#endif

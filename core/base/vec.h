@@ -1,0 +1,29 @@
+/* vec.h - one growing array, typed by its user, in an arena or (arena NULL) in the heap.
+ *
+ *     struct { int32_t *at; int n, room; } ids = {0};
+ *     vec_push(arena, &ids, 7);
+ *
+ * The old block of a grown arena array stays in the arena: at most as much again.
+ */
+#ifndef CORE_BASE_VEC_H
+#define CORE_BASE_VEC_H
+
+#include "core/base/arena.h"
+
+#define Vec(Type)                                                                                  \
+    struct {                                                                                       \
+        Type *at;                                                                                  \
+        int n, room;                                                                               \
+    }
+
+#define vec_push(arena, vec, ...)                                                                  \
+    do {                                                                                           \
+        if ((vec)->n == (vec)->room)                                                               \
+            (vec)->at = vec_grow((arena), (vec)->at, &(vec)->room, sizeof *(vec)->at);             \
+        (vec)->at[(vec)->n++] = __VA_ARGS__;                                                       \
+    } while (0)
+
+/* Doubles *room (at least 16) and returns the moved block. */
+void *vec_grow(Arena *arena, void *at, int *room, size_t item_bytes);
+
+#endif
