@@ -19,6 +19,13 @@ void arena_free(Arena *arena); /* NULL is allowed */
 /* Zeroed bytes aligned for any type. n == 0 gives a valid pointer. */
 void *arena_alloc(Arena *arena, size_t n_bytes);
 
+/* The bytes of n items; SIZE_MAX, which arena_alloc() refuses, when they do not fit a size_t. */
+static inline size_t arena_array_bytes(size_t n, size_t item_bytes)
+{
+    size_t n_bytes;
+    return __builtin_mul_overflow(n, item_bytes, &n_bytes) ? SIZE_MAX : n_bytes;
+}
+
 /* Bytes asked from the system so far: what `make bench` reports per op. */
 size_t arena_bytes(const Arena *arena);
 
@@ -33,6 +40,7 @@ const char *arena_printf(Arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #define arena_make(arena, Type) ((Type *)arena_alloc((arena), sizeof(Type)))
-#define arena_array(arena, Type, n) ((Type *)arena_alloc((arena), sizeof(Type) * (size_t)(n)))
+#define arena_array(arena, Type, n)                                                                \
+    ((Type *)arena_alloc((arena), arena_array_bytes((size_t)(n), sizeof(Type))))
 
 #endif

@@ -1,0 +1,143 @@
+#include "core/base/arena.h"
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARENA_GUARDED
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define ARENA_GUARDED
+#endif
+
+#ifdef ARENA_GUARDED
+#include <sanitizer/asan_interface.h>
+enum { GUARD_BYTES = 16 }; /* poisoned room behind each piece, so that ASan sees overruns */
+#else
+enum { GUARD_BYTES = 0 };
+#define ASAN_POISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
+#endif
+
+/* Blocks double from the first size to the last; a piece larger than a quarter of the next block
+ * gets a block of its own, so that the open one is not wasted. */
+enum { BLOCK_FIRST_BYTES = 4 << 10, BLOCK_LAST_BYTES = 1 << 20 };
+
+typedef struct Block Block;
+struct Block {
+    Block *next;
+    alignas(max_align_t) char bytes[];
+};
+
+struct Arena {
+    Block *blocks;
+    char *at, *end; /* the room left in the open block */
+    size_t block_bytes, total_bytes;
+};
+
+_Noreturn static void out_of_memory(size_t n_bytes)
+{
+    fprintf(stderr, "dimscope: out of memory (%zu bytes asked)\n", n_bytes);
+    abort();
+}
+
+static char *block_add(Arena *arena, size_t n_bytes)
+{
+    Block *block =
+        n_bytes < PTRDIFF_MAX - sizeof(Block) ? calloc(1, sizeof(Block) + n_bytes) : NULL;
+    if (!block)
+        out_of_memory(n_bytes);
+    block->next = arena->blocks;
+    arena->blocks = block;
+    arena->total_bytes += sizeof(Block) + n_bytes;
+    ASAN_POISON_MEMORY_REGION(block->bytes, n_bytes);
+    return block->bytes;
+}
+
+Arena *arena_new(void)
+{
+    Arena *arena = calloc(1, sizeof *arena);
+    if (!arena)
+        out_of_memory(sizeof *arena);
+    arena->block_bytes = BLOCK_FIRST_BYTES;
+    arena->total_bytes = sizeof *arena;
+    return arena;
+}
+
+void arena_free(Arena *arena)
+{
+    if (!arena)
+        return;
+    for (Block *block = arena->blocks; block;) {
+        Block *next = block->next;
+        free(block);
+        block = next;
+    }
+    free(arena);
+}
+
+/* A piece that does not fit into the open block. */
+static char *take_from_new_block(Arena *arena, size_t n_bytes)
+{
+    if (n_bytes > arena->block_bytes / 4)
+        return block_add(arena, n_bytes < SIZE_MAX - GUARD_BYTES ? n_bytes + GUARD_BYTES : n_bytes);
+
+    char *at = block_add(arena, arena->block_bytes);
+    arena->at = at + n_bytes + GUARD_BYTES;
+    arena->end = at + arena->block_bytes;
+    if (arena->block_bytes < BLOCK_LAST_BYTES)
+        arena->block_bytes *= 2;
+    return at;
+}
+
+static void *take(Arena *arena, size_t n_bytes, size_t alignment)
+{
+    size_t skip = -(uintptr_t)arena->at & (alignment - 1);
+    size_t left = (size_t)(arena->end - arena->at);
+    char *piece;
+    if (left >= skip + GUARD_BYTES && n_bytes <= left - skip - GUARD_BYTES && arena->at) {
+        piece = arena->at + skip;
+        arena->at = piece + n_bytes + GUARD_BYTES;
+    } else {
+        piece = take_from_new_block(arena, n_bytes);
+    }
+    ASAN_UNPOISON_MEMORY_REGION(piece, n_bytes);
+    return piece;
+}
+
+void *arena_alloc(Arena *arena, size_t n_bytes)
+{
+    return take(arena, n_bytes, alignof(max_align_t));
+}
+
+size_t arena_bytes(const Arena *arena)
+{
+    return arena->total_bytes;
+}
+
+const char *arena_str(Arena *arena, Str text)
+{
+    char *copy = take(arena, text.n + 1, 1);
+    if (text.n > 0)
+        memcpy(copy, text.s, text.n);
+    return copy;
+}
+
+const char *arena_printf(Arena *arena, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    assert(n >= 0);
+    char *text = take(arena, (size_t)n + 1, 1);
+    vsnprintf(text, (size_t)n + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return text;
+}

@@ -1,0 +1,26 @@
+#include "core/base/vec.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM_FIRST = 16 };
+
+void *vec_grow(Arena *arena, void *at, int *room, size_t item_bytes)
+{
+    assert(*room <= INT_MAX / 2);
+    int old_room = *room;
+    *room = old_room < ROOM_FIRST ? ROOM_FIRST : 2 * old_room;
+    size_t n_bytes = arena_array_bytes((size_t)*room, item_bytes);
+    if (!arena) {
+        void *moved = realloc(at, n_bytes);
+        if (!moved)
+            abort();
+        return moved;
+    }
+    void *moved = arena_alloc(arena, n_bytes);
+    if (old_room > 0)
+        memcpy(moved, at, (size_t)old_room * item_bytes);
+    return moved;
+}

@@ -1,0 +1,183 @@
+/* graph.h - a model as columns: ops in program order, tensors, names, attributes.
+ *
+ * Ops and tensors are small ints. After graph_seal() the graph is read-only and these hold:
+ *   - every op's inputs are made by an earlier op, or by none (graph input, initializer);
+ *   - a tensor has one maker; `uses` lists its reading ops in program order, once per operand;
+ *   - names are unique per kind; an unnamed op has a made-up name "Operator_N".
+ * Program order is file order where that is topological, else Kahn's with file order as tie-break.
+ *
+ * Operator names are Names ids: the plain name for ai.onnx ("MatMul"), "domain::Name" else.
+ * Path of an op (DESIGN section 2): the module it comes from, "transformer.h.0.mlp.c_fc".
+ * Weights are never read: TensorData is a view of the mapped file, or of a file not opened.
+ */
+#ifndef CORE_MODEL_GRAPH_H
+#define CORE_MODEL_GRAPH_H
+
+#include "core/base/file.h"
+#include "core/base/names.h"
+#include "core/base/vec.h"
+#include "core/model/dtype.h"
+#include "core/model/shape.h"
+
+typedef struct Graph Graph;
+
+/* How the elements of a constant lie in its bytes. */
+typedef enum {
+    DATA_RAW,     /* little-endian elements; f32 from float_data too */
+    DATA_VARINTS, /* int32_data, int64_data, uint64_data: packed varints */
+    DATA_STRINGS, /* string_data: never computed on */
+    DATA_ABSENT   /* external, and its file is not there (or not opened yet) */
+} DataForm;
+
+typedef struct {
+    DataForm form;
+    Str bytes;            /* into the mapped file; {NULL,0} when absent */
+    const char *location; /* external data: path as in the file, NULL when inline */
+    int64_t offset, length;
+} TensorData;
+
+typedef enum { TENSOR_INPUT, TENSOR_INITIALIZER, TENSOR_MADE } TensorKind;
+
+/* A dim as the file declares it. */
+typedef struct {
+    int64_t size; /* -1: free */
+    int32_t name; /* Names id of a free dim's name, 0 when it has none */
+} DeclaredDim;
+
+typedef struct {
+    int32_t name;
+    int32_t maker;    /* op, or -1 */
+    int32_t declared; /* first place in graph->declared, or -1: shape not declared */
+    int32_t data;     /* place in graph->data, or -1 */
+    int32_t use;      /* first place in graph->uses; the next tensor's `use` ends the run */
+    uint8_t n_declared;
+    uint8_t dtype; /* Dtype as declared; DT_NONE: inferred */
+    uint8_t kind;  /* TensorKind */
+    bool output;   /* of the graph */
+} GraphTensor;
+
+typedef enum {
+    ATTR_INT,
+    ATTR_FLOAT,
+    ATTR_STRING,
+    ATTR_INTS,
+    ATTR_FLOATS,
+    ATTR_STRINGS,
+    ATTR_TENSOR,
+    ATTR_GRAPH
+} AttrType;
+
+typedef struct {
+    int32_t name; /* Names id */
+    uint8_t type;
+    uint8_t dtype; /* ATTR_TENSOR */
+    int32_t n;     /* of ints, floats, strings */
+    int32_t shape; /* ATTR_TENSOR: Shapes id */
+    union {
+        int64_t i;
+        double f;
+        Str s;
+        const int64_t *ints;
+        const double *floats;
+        const Str *strings;
+        const TensorData *tensor;
+    };
+} Attr;
+
+/* Attributes of an op; equal lists (but for tensors and graphs) are one list with one id. */
+typedef struct {
+    int n;
+    const Attr *at;
+} AttrList;
+
+typedef struct {
+    int32_t name, path, operator; /* Names ids */
+    int32_t attrs;                /* AttrList id */
+    int32_t input, output;        /* first place in graph->operands */
+    uint16_t n_inputs, n_outputs;
+} GraphOp;
+
+struct Graph {
+    Arena *arena; /* everything below lives here */
+    Names *names;
+    Shapes *shapes;
+    int n_ops, n_tensors, n_inputs, n_outputs;
+    GraphOp *ops;
+    GraphTensor *tensors;
+    int32_t *operands; /* tensor ids; -1 is an absent optional operand */
+    int32_t *uses;     /* ops */
+    DeclaredDim *declared;
+    TensorData *data;
+    AttrList *attr_lists;
+    int32_t *inputs, *outputs; /* tensors, in the file's order; inputs without initializers */
+    int64_t opset;             /* of ai.onnx; 0 for a made graph */
+    int n_nodes;               /* of the file, before anything is folded */
+    const char *file;          /* as given, or a made name */
+    uint64_t hash;             /* of the file's bytes, weights included only where inline */
+};
+
+/* ---- making (readers, Lua builders, benches) ---- */
+typedef struct GraphBuilder GraphBuilder;
+
+GraphBuilder *graph_builder_new(Arena *arena, const char *file);
+Graph *graph_builder_graph(GraphBuilder *builder); /* for names, shapes, arena */
+/* The tensor of that name, made (as TENSOR_MADE without a maker) on first mention. */
+int32_t graph_tensor(GraphBuilder *builder, Str name);
+void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
+                     int n_dims);
+void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
+                           TensorData data);
+void graph_add_output(GraphBuilder *builder, int32_t tensor);
+int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n); /* AttrList id */
+int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, const int32_t *inputs,
+                     int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs);
+/* Orders, numbers uses, checks. NULL: a cycle, a tensor nobody makes, one made twice; *err names
+ * it. */
+Graph *graph_seal(GraphBuilder *builder, Error *err);
+
+/* ---- asking ---- */
+static inline const int32_t *op_inputs(const Graph *graph, int32_t op)
+{
+    return graph->operands + graph->ops[op].input;
+}
+
+static inline const int32_t *op_outputs(const Graph *graph, int32_t op)
+{
+    return graph->operands + graph->ops[op].output;
+}
+
+static inline int tensor_n_uses(const Graph *graph, int32_t tensor)
+{
+    return graph->tensors[tensor + 1].use -
+           graph->tensors[tensor].use; /* one sentinel at the end */
+}
+
+const char *op_name(const Graph *graph, int32_t op);
+const char *op_path(const Graph *graph, int32_t op); /* "" when it has none */
+const char *op_operator(const Graph *graph, int32_t op);
+const char *tensor_name(const Graph *graph, int32_t tensor);
+int32_t graph_find_tensor(const Graph *graph, Str name); /* -1 when there is none */
+int32_t graph_find_op(const Graph *graph, Str name);
+
+const Attr *op_attr(const Graph *graph, int32_t op, const char *name); /* NULL when absent */
+int64_t op_attr_int(const Graph *graph, int32_t op, const char *name, int64_t fallback);
+double op_attr_float(const Graph *graph, int32_t op, const char *name, double fallback);
+
+/* Bound sizes of free dims: "batch=8,seq=1024". */
+typedef struct {
+    Str name;
+    int64_t size;
+} DimBinding;
+typedef Vec(DimBinding) DimBindings;
+
+/* Reads "k=v,..." onto the end of bindings (a later one wins). Sizes are 0 or more. */
+bool dims_parse(Arena *arena, const Source *source, DimBindings *bindings, Error *err);
+
+/* The size of a declared dim under the bindings; -1 when free and unbound. */
+int64_t dim_size(const Graph *graph, DeclaredDim dim, const DimBindings *bindings);
+
+/* Copies the elements of data, converted to host order, to out (n * sizeof element, 4-bit types one
+ * a byte). False when absent, short or of a form that cannot be read as dtype. */
+bool data_read(const TensorData *data, Dtype dtype, int64_t n_elements, void *out, Error *err);
+
+#endif

@@ -1,0 +1,40 @@
+/* group.h - the outline: ops in nested groups, repeated neighbours folded into one row "xN".
+ *
+ * Groups come from op paths ("transformer.h.0.mlp" is inside "transformer.h.0"); where a graph has
+ * no paths, from the longest repeated run of op signatures. A run of sibling groups whose members
+ * have equal signatures in the same relative order is one fold of N members; equality is verified
+ * exactly, a hash only finds the candidates.
+ *
+ * A row is an op or a group. Rows stand in program order: a group stands where its first op does
+ * and its ops are contiguous in `order` (an op that interleaves with another group's stays beside
+ * its neighbours as a further piece of its group only when moving it would break data order).
+ */
+#ifndef CORE_MODEL_GROUP_H
+#define CORE_MODEL_GROUP_H
+
+#include "core/model/graph.h"
+
+typedef struct {
+    int32_t parent;      /* group, or -1: only for the root, group 0 */
+    int32_t first, n;    /* its ops: order[first .. first+n) */
+    int32_t child, next; /* first child group, next sibling; -1 */
+    int32_t fold;        /* first group of its fold; itself when it is that or stands alone */
+    int32_t fold_n;      /* members of the fold, on its first group; 1 alone */
+    int16_t depth;       /* 0 for the root */
+    const char *name;    /* last part of the path: "mlp", "0" */
+    const char *path;
+} Group;
+
+typedef struct {
+    int n_groups, n_order;
+    Group *groups;
+    int32_t *order;    /* the shown ops, in outline order */
+    int32_t *group_of; /* per op of the graph: its innermost group; -1 when not shown */
+} Groups;
+
+/* shown: n_shown ops in program order (host ops left out); signature: one int per op of the graph;
+ * ops with equal signatures are alike (callers join op space and shardings into it). */
+Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int n_shown,
+                     const int32_t *signature);
+
+#endif

@@ -1,0 +1,35 @@
+/* onnx.h - an ONNX file read off the wire format: mapped, not copied, weights untouched.
+ *
+ * Reads ModelProto by field number (onnx.proto, IR 3 to 14); unknown fields are skipped, nesting is
+ * limited, every length is checked against what is left. Initializers may be listed as inputs or
+ * not. External data is located relative to the model file and refused when its path leaves that
+ * folder; it is mapped on first use, and may be absent. The map lives as long as the graph: the
+ * caller unmaps after freeing the arena.
+ *
+ * Module paths: the last module in a node's metadata `pkg.torch.onnx.name_scopes`, else its name.
+ */
+#ifndef CORE_MODEL_ONNX_H
+#define CORE_MODEL_ONNX_H
+
+#include "core/model/graph.h"
+
+/* NULL with ERROR_UNREADABLE on anything missing, truncated or hostile. */
+Graph *onnx_open(Arena *arena, const char *path, FileMap *map, Error *err);
+
+/* The same on bytes in memory (fuzzers, tests). file names them and locates external data. */
+Graph *onnx_read(Arena *arena, const char *file, Str bytes, Error *err);
+
+/* The elements of an external tensor: maps `location` beside graph->file. False when absent. */
+bool onnx_external(const Graph *graph, const TensorData *data, FileMap *map, Str *bytes,
+                   Error *err);
+
+/* A TensorProto file (input_0.pb of ONNX test sets): name, dtype, shape and data. */
+typedef struct {
+    Str name;
+    Dtype dtype;
+    Shape shape;
+    TensorData data;
+} OnnxTensor;
+bool onnx_read_tensor(Arena *arena, const char *file, Str bytes, OnnxTensor *out, Error *err);
+
+#endif

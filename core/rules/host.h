@@ -1,0 +1,32 @@
+/* host.h - evaluates the ops that shape arithmetic is made of, on known values.
+ *
+ * One table row per operator: Shape, Gather, Concat, Cast, Range, Add .. Where, Expand, Reshape,
+ * Slice and their kin, on int64, bool and double elements. Affine rows stay affine through Range,
+ * Unsqueeze, Expand, Cast, Add, Mul by a constant, Concat of components on a new axis, Reshape and
+ * Transpose where they allow it; a result over VALUE_ELEMENTS_MAX that is not affine is deferred.
+ */
+#ifndef CORE_RULES_HOST_H
+#define CORE_RULES_HOST_H
+
+#include "core/rules/registry.h"
+
+typedef struct Values Values; /* interns values */
+
+Values *values_new(Arena *arena);
+const Value *values_put(Values *values, const Value *value); /* copies, interns, sets the id */
+
+/* True when the operator can be evaluated here at all (Shape needs no known value, only a shape).
+ */
+bool host_knows(const char *operator);
+
+/* The values of all outputs, or false when this op cannot be evaluated from what is known (no
+ * error: it is then an ordinary op), or with *err when it is ill-formed (division by zero, index
+ * out of range, element counts that differ). value[i] may be NULL for Shape and Size, which need
+ * shapes. */
+bool host_evaluate(Values *values, const RuleCall *call, const Value **out, Error *err);
+
+/* The value of a constant's bytes: integers and bools of any size up to the limit, floats of rank
+ * 0. */
+const Value *host_constant(Values *values, const TensorData *data, Dtype dtype, const Shape *shape);
+
+#endif

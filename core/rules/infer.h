@@ -1,0 +1,65 @@
+/* infer.h - from a graph to shapes: the dtype, shape, value and op space of everything in it.
+ *
+ * One pass in program order. An op whose inputs are all known (Constant, Shape, integer, bool and
+ * scalar initializers, other such ops) is a host op: its value is computed here, it is never
+ * sharded and not in the program. Every other op gets an OpSpace; ops with equal signatures
+ * (operator, attributes, input shapes, dtypes and the values that matter) share one, found by a
+ * hash, so the rule runs once per distinct case.
+ *
+ * An op without a rule, or whose rule refuses, is replicated (OpSpace.no_rule) with a Finding; its
+ * output shapes are then unknown (-1) unless declared.
+ */
+#ifndef CORE_RULES_INFER_H
+#define CORE_RULES_INFER_H
+
+#include "core/rules/registry.h"
+
+typedef struct {
+    const Graph *graph;
+    const Registry *registry;
+    Arena *arena;
+    Shapes *shapes;         /* the graph's */
+    int32_t *shape;         /* per tensor: Shapes id, or -1 */
+    uint8_t *dtype;         /* per tensor: Dtype */
+    const Value **value;    /* per tensor: known before the run, or NULL */
+    int32_t *space;         /* per op: OpSpace id; -1 for a host op */
+    const OpSpace **spaces; /* by id */
+    int n_spaces;
+    int32_t *program; /* the ops that compute, in program order */
+    int n_program;
+    bool *on_parameters; /* per op: computes, but depends on parameters and constants alone */
+    Findings findings;
+} Inferred;
+
+/* Free dims are bound by `bindings`; unbound ones are an error that lists them. NULL on error.
+ * allow_free: an unbound dim leaves shapes unknown instead (what `info` wants). */
+Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
+                const DimBindings *bindings, bool allow_free, Error *err);
+
+static inline const Shape *inferred_shape(const Inferred *inferred, int32_t tensor)
+{
+    return inferred->shape[tensor] < 0 ? NULL
+                                       : shapes_at(inferred->shapes, inferred->shape[tensor]);
+}
+
+static inline const OpSpace *inferred_space(const Inferred *inferred, int32_t op)
+{
+    return inferred->space[op] < 0 ? NULL : inferred->spaces[inferred->space[op]];
+}
+
+static inline bool inferred_is_host(const Inferred *inferred, int32_t op)
+{
+    return inferred->space[op] < 0;
+}
+
+/* A float initializer, or a tensor computed from such alone: "params" counts the former. */
+static inline bool tensor_is_parameter(const Inferred *inferred, int32_t tensor)
+{
+    return inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER && !inferred->value[tensor];
+}
+
+int64_t inferred_bytes(const Inferred *inferred,
+                       int32_t tensor);            /* of the whole tensor; 0 when unknown */
+int64_t inferred_params(const Inferred *inferred); /* elements of float initializers */
+
+#endif

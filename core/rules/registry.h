@@ -1,0 +1,76 @@
+/* registry.h - the operators: one table row each, or a family function where shapes decide.
+ *
+ * A row gives the name, an annotation (dimop language) or a family function that fills the op space
+ * and the output shapes, what evaluates the op when all its inputs are known, and flags. Built-in
+ * rows are const tables in core/rules/operators; registered ones (register_op) are rows of the same
+ * kind in a Registry, looked up first.
+ */
+#ifndef CORE_RULES_REGISTRY_H
+#define CORE_RULES_REGISTRY_H
+
+#include "core/model/finding.h"
+#include "core/model/graph.h"
+#include "core/rules/opspace.h"
+#include "core/rules/value.h"
+
+/* What a rule sees of one op, and what it answers. Unused inputs have shape[i] == NULL. */
+typedef struct {
+    Arena *arena; /* of the model: for what the op space keeps */
+    const Graph *graph;
+    int32_t op;
+    int n_inputs, n_outputs;
+    const Shape *const *shape; /* per input; NULL: absent operand */
+    const Dtype *dtype;
+    const Value *const *value; /* per input; NULL: not known before the run */
+    int64_t opset;
+    /* answers */
+    Shape *out_shape;
+    Dtype *out_dtype;
+    OpSpace *space; /* made by rule_space() or by the notation the rule used */
+} RuleCall;
+
+/* Fills out_shape, out_dtype and space. False with *err: the op's operands do not fit it. */
+typedef bool RuleFn(RuleCall *call, Error *err);
+
+typedef enum {
+    OPERATOR_EARLY = 1,     /* OpSpace.early */
+    OPERATOR_SAME_DTYPE = 2 /* an `anno` row: outputs have the dtype of input 0 */
+} OperatorFlags;
+
+typedef struct Operator Operator;
+
+/* A user's annotation: a text, or a function of the op that makes one (Lua). */
+typedef struct {
+    const char *const *annos; /* candidates, first match wins; NULL-terminated */
+    const char *(*make)(void *context, const RuleCall *call, Error *err); /* NULL: use annos */
+    void *context;
+    const char *file; /* where it was registered */
+    int line;
+} AnnoSource;
+
+struct Operator {
+    const char *name; /* as op_operator() answers it */
+    RuleFn *rule;     /* NULL: use anno */
+    const AnnoSource *anno;
+    unsigned flags;
+    double flops_per_point; /* per point of the index space; 2 for matmuls */
+    const char *family;     /* "elementwise": the file its row is in, shown by `rule` */
+};
+
+typedef struct Registry Registry;
+
+Registry *registry_new(Arena *arena);
+/* Adds or replaces a user's operator. The row and its texts are copied. */
+void registry_add(Registry *registry, const Operator *operator);
+const Operator *registry_find(const Registry *registry, Str name); /* user's, then built-in; NULL */
+int registry_count(const Registry *registry);
+const Operator *registry_at(const Registry *registry, int i); /* for listings: users' first */
+
+/* The built-in tables, ended by a row without name: one per family file. */
+extern const Operator operators_elementwise[], operators_matmul[], operators_reduce[],
+    operators_shape[], operators_index[], operators_norm[];
+
+/* For rules: a new op space for the call with every operand's shape set (outputs once known). */
+OpSpace *rule_space(RuleCall *call);
+
+#endif
