@@ -40,18 +40,12 @@ struct Arena {
     size_t block_bytes, total_bytes;
 };
 
-_Noreturn static void out_of_memory(size_t n_bytes)
-{
-    fprintf(stderr, "dimscope: out of memory (%zu bytes asked)\n", n_bytes);
-    abort();
-}
-
 static char *block_add(Arena *arena, size_t n_bytes)
 {
     Block *block =
         n_bytes < PTRDIFF_MAX - sizeof(Block) ? calloc(1, sizeof(Block) + n_bytes) : NULL;
     if (!block)
-        out_of_memory(n_bytes);
+        abort();
     block->next = arena->blocks;
     arena->blocks = block;
     arena->total_bytes += sizeof(Block) + n_bytes;
@@ -63,7 +57,7 @@ Arena *arena_new(void)
 {
     Arena *arena = calloc(1, sizeof *arena);
     if (!arena)
-        out_of_memory(sizeof *arena);
+        abort();
     arena->block_bytes = BLOCK_FIRST_BYTES;
     arena->total_bytes = sizeof *arena;
     return arena;

@@ -45,9 +45,10 @@ typedef enum {
 typedef struct {
     ErrorKind kind;
     const char *file; /* NULL: no place known */
-    int line, column; /* from 1; 0: none */
+    int line, column; /* from 1, in characters; 0: none */
     char text[400], hint[200];
-    char source_line[200]; /* the line the place is in, for the caret; "" when unknown */
+    char source_line[200]; /* what is around the place, printable, for the caret; "" unknown */
+    int caret;             /* characters of source_line before the place */
 } Error;
 
 /* Both return false, so that a failing function can say `return error_set(...)`. The second error

@@ -2,7 +2,7 @@
  *
  * Used for whatever there are few distinct ones of: shapes, shardings, op spaces, cuts. A key is
  * compared as bytes, so whoever makes one zeroes its padding first. Key and value are copied into
- * the arena and keep their address.
+ * the arena, ended by a NUL for those that are text, and keep their address.
  */
 #ifndef CORE_BASE_INTERN_H
 #define CORE_BASE_INTERN_H

@@ -12,6 +12,13 @@
 
 typedef struct json_t Json;
 
+/* jansson has functions of these names: for the linker ours are called otherwise. */
+#define json_object json_new_object
+#define json_array json_new_array
+#define json_null json_new_null
+#define json_copy json_new_copy
+#define json_real json_to_real
+
 Json *json_parse(const Source *source,
                  Error *err);                /* NULL: syntax, duplicate key, overflow, too deep */
 void json_free(Json *root);                  /* NULL is allowed */

@@ -8,7 +8,7 @@ void units_format_bytes(int64_t bytes, Buf *out); /* "12.0 MiB", "768 B" */
 void units_format_us(double us, Buf *out);        /* "0.515 ms", "12.0 us", "1.50 s" */
 void units_format_count(int64_t count, Buf *out); /* "124,439,808" */
 void units_format_flops(double flops, Buf *out);  /* "0.137 TFLOP" */
-bool units_parse_bytes(Str text, int64_t *bytes); /* "74GiB", "80G", "512" */
+bool units_parse_bytes(Str text, int64_t *bytes); /* "74GiB" = "74G", "80GB" (1e9), "512" */
 bool units_parse_us(Str text, double *us);        /* "5ms", "12us", "1.5s" */
 
 #endif

@@ -1,0 +1,226 @@
+#include "core/base/error.h"
+
+#include <stdio.h>
+
+static const char *const kind_names[ERROR_KIND_COUNT] = {
+    /* ORDER ERROR_KIND */
+    [ERROR_INVALID] = "invalid",
+    [ERROR_SYNTAX] = "syntax",
+    [ERROR_INCONSISTENT_REDUCE] = "inconsistent_reduce",
+    [ERROR_NO_MATCH] = "no_match",
+    [ERROR_NOT_INFERABLE] = "not_inferable",
+    [ERROR_NOT_DIVISIBLE] = "not_divisible",
+    [ERROR_FROZEN] = "frozen",
+    [ERROR_OUT_OF_RANGE] = "out_of_range",
+    [ERROR_CONFLICT] = "conflict",
+    [ERROR_DUPLICATE] = "duplicate",
+    [ERROR_ELLIPSIS] = "ellipsis",
+    [ERROR_RANK] = "rank",
+    [ERROR_DTYPE] = "dtype",
+    [ERROR_UNBOUND] = "unbound",
+    [ERROR_NEEDS_RESHARD] = "needs_reshard",
+    [ERROR_PARTIAL] = "partial",
+    [ERROR_UNKNOWN_OP] = "unknown_op",
+    [ERROR_UNSUPPORTED] = "unsupported",
+    [ERROR_UNREADABLE] = "unreadable",
+    [ERROR_SCRIPT] = "script",
+    [ERROR_USAGE] = "usage",
+    [ERROR_RUN] = "run",
+};
+
+const char *error_kind_name(ErrorKind kind)
+{
+    return kind_names[kind];
+}
+
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+/* Bytes of the well-formed and printable character that text opens with; 0 when it is none. */
+static size_t printable_bytes(Str text)
+{
+    unsigned lead = (unsigned char)text.s[0];
+    if (lead < 0x80)
+        return lead >= 0x20 && lead != 0x7F ? 1 : 0;
+
+    size_t n = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4 || text.n < n)
+        return 0;
+    uint32_t code = lead & (0x7Fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if (!is_continuation(text.s[i]))
+            return 0;
+        code = code << 6 | ((unsigned char)text.s[i] & 0x3F);
+    }
+    static const uint32_t first[] = {[2] = 0xA0, [3] = 0x800, [4] = 0x10000}; /* after C1 */
+    bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+    return code >= first[n] && code <= 0x10FFFF && !surrogate ? n : 0;
+}
+
+enum { PIECE_ROOM = 5 };
+
+/* Takes one character off *text and writes it as it may be shown; returns the bytes written. */
+static size_t take_printable(Str *text, char piece[PIECE_ROOM])
+{
+    size_t n = printable_bytes(*text);
+    size_t n_written = n;
+    if (n > 0) {
+        memcpy(piece, text->s, n);
+    } else {
+        snprintf(piece, PIECE_ROOM, "\\x%02X", (unsigned)(unsigned char)text->s[0]);
+        n = 1;
+        n_written = 4;
+    }
+    *text = (Str){text->s + n, text->n - n};
+    return n_written;
+}
+
+void text_printable(Str text, Buf *out)
+{
+    char piece[PIECE_ROOM];
+    while (text.n > 0) {
+        size_t n = take_printable(&text, piece);
+        buf_add(out, (Str){piece, n});
+    }
+}
+
+/* The same into a fixed array, ended by "..." when it does not fit. */
+static void printable_into(Str text, char *out, size_t room)
+{
+    char piece[PIECE_ROOM];
+    size_t n = 0, n_cut = 0; /* n_cut: the last place where "..." still fits */
+    while (text.n > 0) {
+        size_t n_piece = take_printable(&text, piece);
+        if (n + n_piece >= room) {
+            n = n_cut;
+            memcpy(out + n, "...", 3);
+            n += 3;
+            break;
+        }
+        memcpy(out + n, piece, n_piece);
+        n += n_piece;
+        if (n + 3 < room)
+            n_cut = n;
+    }
+    out[n] = '\0';
+}
+
+enum { MESSAGE_ROOM = 1024 };
+
+__attribute__((format(printf, 3, 0))) static void format_into(char *out, size_t room,
+                                                              const char *format, va_list args)
+{
+    char raw[MESSAGE_ROOM];
+    vsnprintf(raw, sizeof raw, format, args);
+    printable_into(str_from(raw), out, room);
+}
+
+bool error_set(Error *err, const char *format, ...)
+{
+    if (!err || error_is_set(err))
+        return false;
+    va_list args;
+    va_start(args, format);
+    err->kind = ERROR_INVALID;
+    format_into(err->text, sizeof err->text, format, args);
+    va_end(args);
+    return false;
+}
+
+bool error_kind(Error *err, ErrorKind kind, const char *format, ...)
+{
+    if (!err || error_is_set(err))
+        return false;
+    va_list args;
+    va_start(args, format);
+    err->kind = kind;
+    format_into(err->text, sizeof err->text, format, args);
+    va_end(args);
+    return false;
+}
+
+void error_hint(Error *err, const char *format, ...)
+{
+    if (!err || err->hint[0] != '\0')
+        return;
+    va_list args;
+    va_start(args, format);
+    format_into(err->hint, sizeof err->hint, format, args);
+    va_end(args);
+}
+
+static int count_chars(const char *s, size_t n)
+{
+    int count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += !is_continuation(s[i]);
+    return count;
+}
+
+enum { AROUND_BYTES = 80 }; /* shown of a long line before the place; the rest as far as it fits */
+
+/* Keeps what stands around offset `at` of the line, whose length may be anything. */
+static void keep_line(Error *err, Str line, size_t at)
+{
+    size_t from = at > AROUND_BYTES ? at - AROUND_BYTES : 0;
+    while (from > 0 && from < at && is_continuation(line.s[from]))
+        from++;
+    char before[4 * AROUND_BYTES + 1];
+    printable_into((Str){line.s + from, at - from}, before, sizeof err->source_line - 40);
+    size_t n_before = strlen(before);
+    err->caret = count_chars(before, n_before);
+    memcpy(err->source_line, before, n_before);
+    printable_into((Str){line.s + at, line.n - at}, err->source_line + n_before,
+                   sizeof err->source_line - n_before);
+}
+
+void error_at(Error *err, const Source *source, size_t at)
+{
+    if (!err || err->file)
+        return;
+    Str text = source->text;
+    if (at > text.n)
+        at = text.n;
+
+    size_t line_from = 0;
+    err->line = 1;
+    for (size_t i = 0; i < at; i++)
+        if (text.s[i] == '\n') {
+            err->line++;
+            line_from = i + 1;
+        }
+    size_t line_to = at;
+    while (line_to < text.n && text.s[line_to] != '\n' && text.s[line_to] != '\r')
+        line_to++;
+
+    err->file = source->name;
+    err->column = 1;
+    if (line_to == line_from)
+        return;
+    Str line = {text.s + line_from, line_to - line_from};
+    err->column += count_chars(line.s, at - line_from);
+    keep_line(err, line, at - line_from);
+}
+
+void error_in_file(Error *err, const char *file)
+{
+    if (err && !err->file)
+        err->file = file;
+}
+
+void error_format(const Error *err, Buf *out)
+{
+    if (err->file) {
+        text_printable(str_from(err->file), out);
+        if (err->line > 0)
+            buf_printf(out, ":%d:%d", err->line, err->column);
+        buf_puts(out, ": ");
+    }
+    buf_printf(out, "error: %s\n", err->text);
+    if (err->source_line[0] != '\0')
+        buf_printf(out, "  %s\n  %*s^\n", err->source_line, err->caret, "");
+    if (err->hint[0] != '\0')
+        buf_printf(out, "hint: %s\n", err->hint);
+}

@@ -1,0 +1,208 @@
+#include "core/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool fail(Error *err, const char *path, const char *what)
+{
+    if (error_kind(err, ERROR_UNREADABLE, "%s: %s", what, strerror(errno)))
+        return true;
+    error_in_file(err, path);
+    return false;
+}
+
+/* A descriptor of a regular file, or -1. O_NONBLOCK: opening a pipe without a writer must not wait
+ * for one. */
+static int open_regular(const char *path, struct stat *info, Error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        fail(err, path, "cannot open");
+        return -1;
+    }
+    if (fstat(fd, info) == 0 && S_ISREG(info->st_mode))
+        return fd;
+    error_kind(err, ERROR_UNREADABLE,
+               S_ISDIR(info->st_mode) ? "is a directory" : "is not a regular file");
+    error_in_file(err, path);
+    close(fd);
+    return -1;
+}
+
+bool file_map(const char *path, FileMap *out, Error *err)
+{
+    *out = (FileMap){.text = STR("")};
+    struct stat info = {0};
+    int fd = open_regular(path, &info, err);
+    if (fd < 0)
+        return false;
+    if (info.st_size > 0) {
+        void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map == MAP_FAILED) {
+            fail(err, path, "cannot map");
+            close(fd);
+            return false;
+        }
+        *out = (FileMap){.text = {map, (size_t)info.st_size}, .map = map};
+    }
+    close(fd);
+    return true;
+}
+
+void file_unmap(FileMap *map)
+{
+    if (map->map)
+        munmap(map->map, map->text.n);
+    *map = (FileMap){.text = STR("")};
+}
+
+static ssize_t read_some(int fd, char *into, size_t n)
+{
+    ssize_t got;
+    do
+        got = read(fd, into, n);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* Reads to the end of fd: files of /proc say that they have no bytes. */
+static bool read_all(int fd, const char *path, size_t limit_bytes, Buf *out, Error *err)
+{
+    char chunk[1 << 14];
+    for (;;) {
+        ssize_t got = read_some(fd, chunk, sizeof chunk);
+        if (got < 0)
+            return fail(err, path, "cannot read");
+        if (got == 0)
+            return true;
+        if ((size_t)got > limit_bytes - out->n) {
+            error_kind(err, ERROR_UNREADABLE, "is larger than the %zu bytes allowed here",
+                       limit_bytes);
+            error_in_file(err, path);
+            return false;
+        }
+        buf_add(out, (Str){chunk, (size_t)got});
+    }
+}
+
+bool file_read(Arena *arena, const char *path, size_t limit_bytes, Source *out, Error *err)
+{
+    struct stat info = {0};
+    int fd = open_regular(path, &info, err);
+    if (fd < 0)
+        return false;
+    Buf text = buf_new(arena);
+    bool ok = read_all(fd, path, limit_bytes, &text, err);
+    close(fd);
+    if (ok)
+        *out = (Source){.name = arena_str(arena, str_from(path)), .text = buf_str(&text)};
+    return ok;
+}
+
+static bool write_all(int fd, Str text)
+{
+    while (text.n > 0) {
+        ssize_t n = write(fd, text.s, text.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        text = (Str){text.s + n, text.n - (size_t)n};
+    }
+    return true;
+}
+
+/* A pipe, a terminal or /dev/null has no old content to keep. */
+static bool write_device(const char *path, Str text, Error *err)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return fail(err, path, "cannot open");
+    bool ok = write_all(fd, text) || fail(err, path, "cannot write");
+    if (close(fd) != 0 && ok)
+        ok = fail(err, path, "cannot write");
+    return ok;
+}
+
+/* Some file systems cannot sync; that is no failure. */
+static bool sync_file(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
+}
+
+/* The temporary file `temp`, complete and on the disk; mode 0: what the umask gives. */
+static bool write_temp(const char *temp, mode_t mode, Str text)
+{
+    int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0)
+        return false;
+    bool ok = (mode == 0 || fchmod(fd, mode) == 0) && write_all(fd, text) && sync_file(fd);
+    int cause = errno;
+    if (close(fd) != 0 && ok) {
+        cause = errno;
+        ok = false;
+    }
+    if (!ok)
+        unlink(temp);
+    errno = cause;
+    return ok;
+}
+
+bool file_write(const char *path, Str text, Error *err)
+{
+    struct stat info = {0};
+    bool exists = stat(path, &info) == 0;
+    if (exists && S_ISDIR(info.st_mode)) {
+        errno = EISDIR;
+        return fail(err, path, "cannot write");
+    }
+    if (exists && !S_ISREG(info.st_mode))
+        return write_device(path, text, err);
+
+    char target[PATH_MAX]; /* a link stays a link: what it points to is replaced */
+    if (!exists || !realpath(path, target))
+        snprintf(target, sizeof target, "%s", path);
+    char temp[PATH_MAX + 32];
+    snprintf(temp, sizeof temp, "%s.%ld.tmp", target, (long)getpid());
+    if (!write_temp(temp, info.st_mode & 07777, text))
+        return fail(err, path, "cannot write");
+    if (rename(temp, target) == 0)
+        return true;
+    fail(err, path, "cannot write");
+    unlink(temp);
+    return false;
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+const char *path_dir(Arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return ".";
+    size_t n = slash == path ? 1 : (size_t)(slash - path);
+    return arena_str(arena, (Str){path, n});
+}
+
+const char *path_join(Arena *arena, const char *dir, const char *name)
+{
+    if (name[0] == '/')
+        return arena_str(arena, str_from(name));
+    const char *slash = dir[0] == '\0' || str_ends(str_from(dir), STR("/")) ? "" : "/";
+    return arena_printf(arena, "%s%s%s", dir, slash, name);
+}
+
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

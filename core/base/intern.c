@@ -1,0 +1,153 @@
+#include "core/base/intern.h"
+
+#include <assert.h>
+#include <string.h>
+
+typedef struct {
+    const void *key; /* n_bytes, then a NUL, so that texts may be printed */
+    size_t n_bytes;
+} Entry;
+
+/* A slot keeps the hash beside the id, so that a wrong slot is passed by without touching the key.
+ * `id` is one more than the entry's index: 0 is a free slot. */
+typedef struct {
+    uint32_t hash;
+    int32_t id;
+} Slot;
+
+struct Intern {
+    Arena *arena;
+    Entry *entries;
+    Slot *slots;
+    uint32_t n_entries, room; /* room: of entries; there are twice as many slots, a power of two */
+};
+
+enum { ROOM_FIRST = 32, ROOM_LAST = 1 << 30 };
+
+/* Multiply and fold: the 128-bit product of two 64-bit words, high half over low half, as in
+ * Wang Yi's wyhash. */
+static uint64_t fold(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 Wide;
+    Wide product = (Wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t load8(const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static uint64_t load4(const unsigned char *at)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static const uint64_t odd_a = 0x9E3779B97F4A7C15u, odd_b = 0xD6E8FEB86659FD93u;
+
+uint64_t hash_bytes(const void *bytes, size_t n_bytes)
+{
+    const unsigned char *at = bytes;
+    uint64_t hash = odd_a ^ n_bytes;
+    size_t n = n_bytes;
+    for (; n > 16; n -= 16, at += 16)
+        hash = fold(load8(at) ^ odd_b, load8(at + 8) ^ hash);
+
+    uint64_t head = 0, tail = 0; /* the last 16 bytes or fewer; the two words may overlap */
+    if (n >= 8) {
+        head = load8(at);
+        tail = load8(at + n - 8);
+    } else if (n >= 4) {
+        head = load4(at);
+        tail = load4(at + n - 4);
+    } else if (n > 0) {
+        head = (uint64_t)at[0] << 16 | (uint64_t)at[n / 2] << 8 | at[n - 1];
+    }
+    return fold(fold(head ^ odd_b, tail ^ hash), odd_a);
+}
+
+static void resize(Intern *intern, uint32_t room)
+{
+    Entry *entries = arena_array(intern->arena, Entry, room);
+    Slot *slots = arena_array(intern->arena, Slot, 2 * (size_t)room);
+    uint32_t mask = 2 * room - 1;
+    if (intern->n_entries > 0)
+        memcpy(entries, intern->entries, intern->n_entries * sizeof *entries);
+    for (uint32_t old = 0; old < 2 * intern->room; old++) {
+        if (intern->slots[old].id == 0)
+            continue;
+        uint32_t i = intern->slots[old].hash & mask;
+        while (slots[i].id != 0)
+            i = (i + 1) & mask;
+        slots[i] = intern->slots[old];
+    }
+    intern->entries = entries;
+    intern->slots = slots;
+    intern->room = room;
+}
+
+Intern *intern_new(Arena *arena)
+{
+    Intern *intern = arena_make(arena, Intern);
+    intern->arena = arena;
+    resize(intern, ROOM_FIRST);
+    return intern;
+}
+
+/* The slot of the key, or the free slot where it belongs. */
+static Slot *find_slot(const Intern *intern, const void *key, size_t n_bytes, uint32_t hash)
+{
+    uint32_t mask = 2 * intern->room - 1;
+    for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
+        Slot *slot = &intern->slots[i];
+        if (slot->id == 0)
+            return slot;
+        if (slot->hash != hash)
+            continue;
+        const Entry *entry = &intern->entries[slot->id - 1];
+        if (entry->n_bytes == n_bytes && (n_bytes == 0 || memcmp(entry->key, key, n_bytes) == 0))
+            return slot;
+    }
+}
+
+int32_t intern_put(Intern *intern, const void *key, size_t n_bytes)
+{
+    uint32_t hash = (uint32_t)hash_bytes(key, n_bytes);
+    Slot *slot = find_slot(intern, key, n_bytes, hash);
+    if (slot->id != 0)
+        return slot->id - 1;
+
+    char *copy = arena_alloc(intern->arena, n_bytes + 1);
+    if (n_bytes > 0)
+        memcpy(copy, key, n_bytes);
+    int32_t id = (int32_t)intern->n_entries++;
+    intern->entries[id] = (Entry){copy, n_bytes};
+    *slot = (Slot){hash, id + 1};
+    if (intern->n_entries == intern->room) {
+        assert(intern->room < ROOM_LAST);
+        resize(intern, 2 * intern->room);
+    }
+    return id;
+}
+
+int32_t intern_find(const Intern *intern, const void *key, size_t n_bytes)
+{
+    return find_slot(intern, key, n_bytes, (uint32_t)hash_bytes(key, n_bytes))->id - 1;
+}
+
+const void *intern_key(const Intern *intern, int32_t id, size_t *n_bytes)
+{
+    assert(0 <= id && id < intern_count(intern));
+    if (n_bytes)
+        *n_bytes = intern->entries[id].n_bytes;
+    return intern->entries[id].key;
+}
+
+int32_t intern_count(const Intern *intern)
+{
+    return (int32_t)intern->n_entries;
+}

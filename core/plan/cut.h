@@ -1,0 +1,77 @@
+/* cut.h - how one dim is cut: a list of digits (size/axes), major first.
+ *
+ *     4096/tp            one digit cut by tp
+ *     (3)(768/tp)        GPT-2's fused qkv weight: each rank has its heads of q, of k and of v
+ *     (8/dp)(12/tp)      batch and heads flattened into one dim
+ *     (12/tp)(64)        heads are never separated
+ *
+ * The sizes multiply to the dim's. A digit is cut by an ordered list of atoms (prime parts of mesh
+ * axes, major first); its chunks are torch.chunk's, nested, after neighbouring atoms of one axis
+ * are regrouped: 50257 over tp=4 is 12565 12565 12565 12562. A rank owns an interval of each digit.
+ *
+ * Canonical form: neighbours merge when both are uncut, or the major is cut completely, or the
+ * minor is uncut and the major's parts divide it evenly; equal canonical cuts are equal layouts.
+ * Every function here takes and gives canonical cuts. The same form serves index dims.
+ *
+ * Digits are a mixed radix, so a flattened or split dim keeps its cut by splitting digits at the
+ * borders of the index dims (DESIGN section 3; research: plans on real models, section 4).
+ */
+#ifndef CORE_PLAN_CUT_H
+#define CORE_PLAN_CUT_H
+
+#include "core/plan/mesh.h"
+
+enum { DIGITS_MAX = 6 };
+
+typedef struct {
+    int64_t size;
+    uint8_t n, atom[ATOMS_MAX]; /* unused atoms are 0 */
+    uint8_t unused[3];
+} Digit;
+
+typedef struct {
+    int64_t n; /* digits; 0 only for a dim of size 1 or less: a whole dim of size s is one uncut
+                  digit */
+    Digit digit[DIGITS_MAX];
+} Cut;
+
+Cut cut_whole(int64_t size);
+bool cut_is_whole(const Cut *cut);
+AtomSet cut_atoms(const Cut *cut);
+int64_t cut_size(const Cut *cut);
+bool cut_equal(const Cut *a, const Cut *b);
+void cut_canonical(Cut *cut, const Mesh *mesh);
+
+/* Appends atoms to the minor end of a whole cut: the plain case `size/axes`. */
+Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh);
+
+/* Without the atoms of `drop`: what is left is coarser. An atom after a dropped one in the same
+ * digit is dropped with it (what is left would be another layout). */
+Cut cut_without(const Cut *cut, AtomSet drop, const Mesh *mesh);
+
+/* True when `fine` is `coarse` cut further: each rank's part of fine lies in its part of coarse. */
+bool cut_refines(const Cut *fine, const Cut *coarse, const Mesh *mesh);
+
+/* The coarsest cut that refines both, when there is one: digits are split at each other's borders,
+ * and digit by digit one list of atoms must be a prefix of the other. */
+bool cut_join(const Cut *a, const Cut *b, const Mesh *mesh, Cut *out);
+
+/* One tensor dim from the index dims it is the mixed radix of, major first. False when it takes
+ * more than DIGITS_MAX digits. */
+bool cut_concat(const Cut *const *parts, int n, const Mesh *mesh, Cut *out);
+
+/* The inverse: splits a tensor dim's cut at the borders of index dims of these sizes. Atoms that do
+ * not split stay out and are returned in *lost (the cuts given are then coarser). */
+void cut_split(const Cut *cut, const int64_t *sizes, int n, const Mesh *mesh, Cut *out,
+               AtomSet *lost);
+
+/* What the rank at `position` owns of digit d: [lo, hi). */
+void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int64_t *lo,
+                    int64_t *hi);
+int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position);
+bool cut_is_uneven(const Cut *cut, const Mesh *mesh); /* some rank owns less than rank 0 */
+
+/* "4096/tp", "(3)(768/tp)"; a dim of size 1 is "1". */
+void cut_format(const Cut *cut, const Mesh *mesh, Buf *out);
+
+#endif

@@ -1,0 +1,81 @@
+/* mesh.h - the devices, seen as a grid with named axes.
+ *
+ * The mesh "dp=2,tp=4" has 8 devices. The last axis varies fastest, so position 5 stands at dp=1,
+ * tp=1. `devices` says which device stands at each position (NULL: position i is device i).
+ *
+ * Every axis is also held as its prime parts, major first (tp=8 is 2,2,2): an *atom*. A cut is a
+ * list of atoms, so a sub-axis like Shardy's tp:(1)4 needs no special case. Atoms are numbered over
+ * the whole mesh, in axis order; an axis of size 1 has none.
+ *
+ * Invariants (mesh_add_axis is the only writer): axis names are unique, sizes are at least 1,
+ * n_devices is the product of the sizes and at most MESH_DEVICES_MAX.
+ */
+#ifndef CORE_PLAN_MESH_H
+#define CORE_PLAN_MESH_H
+
+#include "core/base/scan.h"
+
+enum { MESH_AXES_MAX = 8, MESH_DEVICES_MAX = 1 << 20, ATOMS_MAX = 20 };
+
+typedef uint32_t AtomSet; /* bit i: atom i */
+
+typedef struct {
+    const char *name;
+    int64_t size;
+    int atom, n_atoms; /* first atom of it */
+} MeshAxis;
+
+typedef struct {
+    int axis;
+    int64_t size;   /* a prime */
+    int64_t pre;    /* product of the axis's more major atoms: tp:(pre)size */
+    int64_t stride; /* positions between neighbours along the atom */
+} MeshAtom;
+
+typedef struct {
+    MeshAxis axes[MESH_AXES_MAX]; /* major to minor */
+    MeshAtom atoms[ATOMS_MAX];
+    int n_axes, n_atoms;
+    int64_t n_devices;
+    const int32_t *devices; /* by position, or NULL */
+} Mesh;
+
+Mesh *mesh_new(Arena *arena);
+bool mesh_add_axis(Mesh *mesh, Arena *arena, Str name, int64_t size, Error *err);
+
+/* Reads "dp=2, tp=4", "[[0,1],[2,3]]" (axes x0, x1) or "dp,tp=[[0,1],[2,3]]". Nested lists must be
+ * rectangular and name each device once. NULL with the place in *err. */
+Mesh *mesh_parse(Arena *arena, const Source *source, Error *err);
+
+/* The text mesh_parse() reads back to an equal mesh: "dp=2,tp=4". */
+void mesh_format(const Mesh *mesh, Buf *out);
+
+int mesh_find_axis(const Mesh *mesh, Str name); /* index, or -1 */
+int64_t mesh_coord(const Mesh *mesh, int axis, int64_t position);
+static inline int64_t mesh_atom_coord(const Mesh *mesh, int atom, int64_t position)
+{
+    return position / mesh->atoms[atom].stride % mesh->atoms[atom].size;
+}
+static inline int64_t mesh_device(const Mesh *mesh, int64_t position)
+{
+    return mesh->devices ? mesh->devices[position] : position;
+}
+
+AtomSet mesh_axis_atoms(const Mesh *mesh, int axis);
+int64_t mesh_atoms_size(const Mesh *mesh, AtomSet atoms); /* product of sizes */
+
+/* The position of a group's first member, and how many: groups of `atoms` are the positions that
+ * differ in those atoms only, ordered by them, major first. */
+int64_t mesh_group_member(const Mesh *mesh, AtomSet atoms, int64_t position, int64_t i);
+
+/* "tp", "dp.tp", "tp:(1)2": a list of atoms as axis references, neighbours of one axis joined. */
+void mesh_format_atoms(const Mesh *mesh, const uint8_t *atom, int n, const char *between, Buf *out);
+
+/* Reads "tp" or "tp:(1)2" and appends its atoms. False: no such axis (with the nearest name as a
+ * hint), or a sub-axis that no run of prime parts makes. */
+bool mesh_parse_atoms(const Mesh *mesh, Scan *scan, uint8_t *atom, int *n);
+
+#define mesh_each_axis(it, mesh)                                                                   \
+    for (const MeshAxis *it = (mesh)->axes; it < (mesh)->axes + (mesh)->n_axes; it++)
+
+#endif

@@ -1,0 +1,118 @@
+/* plan.h - decisions, and all that follows from them.
+ *
+ * A Journal holds decisions only: pins of tensor dims and of index dims, with who made them. All
+ * else is recomputed by plan_make() from (inferred, mesh, machine, journal): so undo is one number,
+ * diff compares two lists, and a plan file holds exactly the journal.
+ *
+ * A pin fixes the digits of one dim (closed), or leaves it open to further axes (`open`). A pin of
+ * `store` says where a parameter lies; it does not propagate and the value is gathered at use
+ * (fsdp). A later pin on the same dim replaces the earlier, with a note; two that contradict in one
+ * call of a policy are an error there. A pin on a view of a parameter is a pin on the parameter.
+ */
+#ifndef CORE_PLAN_PLAN_H
+#define CORE_PLAN_PLAN_H
+
+#include "core/plan/reshard.h"
+#include "core/rules/infer.h"
+
+typedef enum { ORIGIN_POLICY, ORIGIN_USER, ORIGIN_SEARCH } OriginKind;
+
+typedef struct {
+    OriginKind kind;
+    const char *file; /* of the policy; "" else */
+    int line;
+    const char
+        *text; /* what was asked, as a Lua line: `graph:shard("lm_head.weight", {[1]="tp"})` */
+} Origin;
+
+typedef enum { PIN_TENSOR_DIM, PIN_INDEX_DIM, UNPIN_TENSOR_DIM, UNPIN_INDEX_DIM } DecisionKind;
+
+typedef struct {
+    DecisionKind kind;
+    int32_t place; /* tensor, or op */
+    int dim;       /* of the tensor; or index dim of the op's space */
+    Cut cut;       /* of pins; whole: pinned replicated */
+    bool open, store;
+    Origin origin;
+} Decision;
+
+typedef struct {
+    Vec(Decision) decisions;
+    int n_done; /* decisions[0..n_done) count; the rest can be redone */
+} Journal;
+
+void journal_add(Journal *journal, Arena *arena,
+                 const Decision *decision); /* forgets what could be redone */
+
+/* The cuts of an op's index dims, interned. */
+typedef struct {
+    int64_t n;
+    Cut index[X_MAX];
+} OpCut;
+
+/* One value moved once: shared by all who read it so. */
+typedef struct {
+    int32_t tensor, from, to; /* Shardings ids */
+    int32_t use, n_uses;      /* run in plan->reshard_uses: ops; none when a pin asks for it */
+    const ReshardPath *path;
+} Reshard;
+
+typedef struct {
+    double step_us, compute_us, comm_us;
+    int64_t comm_bytes; /* sum of wire bytes, one rank */
+    int64_t peak_bytes; /* of the device that needs most */
+    double flops;       /* of one rank */
+} Totals;
+
+typedef struct Reasons Reasons;
+
+typedef struct Plan {
+    Arena *arena;
+    const Inferred *inferred;
+    const Mesh *mesh;
+    const Machine *machine;
+    Shardings *shardings;
+    Resharder *resharder;
+    const Decision **pins; /* what holds after the journal: at most one per dim, in journal order */
+    int n_pins;
+    int32_t *sharding; /* per tensor: as it is made, stored or given (after a pin's reshard) */
+    int32_t *made; /* per tensor: as its maker leaves it; differs from sharding only where pinned */
+    int32_t *cut;  /* per op: OpCut id; -1 for host ops */
+    int32_t *need; /* per place in graph->operands that is an input: the sharding it is read with */
+    const OpCut **cuts; /* by id */
+    int n_cuts;
+    Reshard *reshards; /* in program order of first use */
+    int n_reshards;
+    int32_t *reshard_uses;
+    Findings findings; /* of inference and of planning */
+    Totals totals;
+    double *op_us;    /* per op: compute on the slowest rank; 0 for host ops */
+    int sweeps;       /* double sweeps until the fixed point */
+    Reasons *reasons; /* made on first `why`; reason.h */
+} Plan;
+
+static inline const Sharding *plan_sharding(const Plan *plan, int32_t tensor)
+{
+    return shardings_at(plan->shardings, plan->sharding[tensor]);
+}
+
+static inline const OpCut *plan_cut(const Plan *plan, int32_t op)
+{
+    return plan->cut[op] < 0 ? NULL : plan->cuts[plan->cut[op]];
+}
+
+/* Everything derived, in the plan's own arena (plan_free). A plan is always made: what is wrong
+ * with the decisions is in its findings. NULL only for ERROR_INVALID input (a decision out of
+ * range). */
+Plan *plan_make(const Inferred *inferred, const Mesh *mesh, const Machine *machine,
+                const Journal *journal, Error *err);
+void plan_free(Plan *plan); /* NULL is allowed */
+
+/* The pin that holds on a dim now, or NULL. */
+const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim);
+
+bool plan_is_legal(const Plan *plan); /* no finding of level error */
+int64_t plan_local_bytes(const Plan *plan, int32_t tensor,
+                         int32_t sharding); /* on rank 0, the largest */
+
+#endif

@@ -1,0 +1,49 @@
+/* reason.h - why an axis is on a dim: the shortest chain of derivations back to a pin.
+ *
+ * Sites are tensor dims and index dims of ops. From every pin, a breadth-first walk over the final
+ * state follows the same links that propagation uses (a tensor dim and an index dim whose
+ * projection joins them), so each axis on each dim has its nearest pin and the chain to it. Made
+ * once, on the first question. Also says why a tensor is partial (the reduce dim that is cut) and
+ * what a reshard is for.
+ */
+#ifndef CORE_PLAN_REASON_H
+#define CORE_PLAN_REASON_H
+
+#include "core/plan/plan.h"
+
+typedef enum {
+    REASON_PIN,      /* this dim is pinned; decision says by whom */
+    REASON_FORWARD,  /* op took it from an input */
+    REASON_BACKWARD, /* op's output or other reader needs it so */
+    REASON_USE,      /* an op beside: operand takes the op's index dim */
+    REASON_PARTIAL,  /* op sums an index dim that the axis cuts */
+    REASON_PASS      /* op is linear: its input is partial */
+} ReasonKind;
+
+typedef struct {
+    ReasonKind kind;
+    int32_t tensor; /* the site: tensor and dim; -1 when it is an index dim */
+    int32_t op;     /* the op the step goes through; -1 for a pin of a tensor dim */
+    int dim;        /* of the tensor, or of the op when tensor is -1; -1: partial */
+    const Decision *pin;
+} ReasonStep;
+
+typedef struct {
+    int axis; /* of the mesh */
+    int n_steps;
+    ReasonStep *step; /* from the pin to the site asked for */
+} ReasonChain;
+
+/* Chains for each axis on one dim of a tensor (dim -1: its partial axes). Number of chains. */
+int why_tensor_dim(Arena *arena, const Plan *plan, int32_t tensor, int dim, ReasonChain **out);
+/* Chains for each axis that cuts an index dim of an op. */
+int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonChain **out);
+
+/* One line of text for a step: "fwd  h.0.attn.c_attn  n/tp -> q 8/dp,1024,768/tp". */
+void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out);
+
+/* All of it for a tensor, as `dimscope why` prints it: every dim, partial axes, reshards; numbered
+ * lines, chains end at a policy line. dim -2: all dims. */
+void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out);
+
+#endif

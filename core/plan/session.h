@@ -1,0 +1,81 @@
+/* session.h - what a person works on: a model, a mesh, a policy, and the plan that follows.
+ *
+ * The session owns three arenas: model (graph and inference), journal (decisions, mesh, machine)
+ * and the plan's own. Every change goes through session_apply(): the journal grows, the plan is
+ * made anew, and only then the old one is freed; when anything fails the old plan stays. Scripts
+ * are reached through hooks that main() sets, since core knows no Lua.
+ */
+#ifndef CORE_PLAN_SESSION_H
+#define CORE_PLAN_SESSION_H
+
+#include "core/model/group.h"
+#include "core/plan/memory.h"
+#include "core/plan/plan.h"
+
+typedef struct Session Session;
+
+typedef struct {
+    void *context;
+    /* Reads a machine by name (in the shipped folder) or by file. */
+    bool (*machine)(void *context, Arena *arena, const char *name, Machine *out, Error *err);
+    /* Runs the policy file's top level (register_op ..) before inference. NULL path: nothing. */
+    bool (*prepare)(void *context, Session *session, const char *policy, Registry *registry,
+                    Error *err);
+    /* Runs its PAS function: appends decisions to journal. Called with session->inferred and mesh
+     * set. */
+    bool (*policy)(void *context, Session *session, const char *policy, Journal *journal,
+                   Error *err);
+} SessionHooks;
+
+typedef struct {
+    const char *model;   /* path of an .onnx or a plan.json */
+    const char *mesh;    /* NULL: from the plan file, else "x=1" */
+    const char *policy;  /* NULL: none */
+    const char *machine; /* NULL: "h100x8" */
+    const char *pins;    /* file of pins (plan.json form), or NULL */
+    DimBindings dims;    /* on top of MODEL.dims */
+} SessionOptions;
+
+struct Session {
+    Arena *model_arena, *journal_arena;
+    SessionOptions options;
+    SessionHooks hooks;
+    FileMap model_map;
+    Graph *graph;
+    Registry *registry;
+    Inferred *inferred;
+    Mesh *mesh;
+    Machine machine;
+    Journal journal;
+    Plan *plan;
+    Groups *groups;   /* folded by structure and sharding; remade with the plan */
+    MemoryUse memory; /* of the plan; in its arena */
+    Vec(const char *)
+        notes; /* what loading had to say: "policy axis 'pp' is not in the mesh: left out" */
+};
+
+/* NULL with *err: unreadable (exit 3), script (4) or usage (2) errors as their kind says. */
+Session *session_open(const SessionOptions *options, const SessionHooks *hooks, Error *err);
+void session_close(Session *session);
+
+/* Only graph and inference, free dims allowed: what `info` needs. */
+Session *session_open_model(const SessionOptions *options, const SessionHooks *hooks, Error *err);
+
+bool session_apply(Session *session, const Decision *decisions, int n,
+                   Error *err);                  /* user pins, unpins */
+bool session_undo(Session *session, Error *err); /* false with *err when there is nothing to undo */
+bool session_redo(Session *session, Error *err);
+/* Runs the policy again (the file changed): user decisions are kept after it. */
+bool session_rerun_policy(Session *session, Error *err);
+bool session_set_mesh(Session *session, const char *text, Error *err);
+
+/* Finds what a user names: a tensor by its name, or PATH.weight, PATH.bias, PATH.in, PATH.out (the
+ * operand as the op on that path reads it); TENSOR.DIM is read as a whole name first. dim is -2
+ * when none was given. The error hints at the nearest name. */
+bool session_find_tensor(const Session *session, Str name, int32_t *tensor, int *dim, Error *err);
+
+/* The name users see: PATH.weight for a parameter whose own name says nothing, else the tensor's.
+ */
+const char *session_tensor_label(const Session *session, int32_t tensor);
+
+#endif

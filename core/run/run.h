@@ -1,0 +1,60 @@
+/* run.h - executes a plan and compares it with one device.
+ *
+ * lower (program.h) turns the plan into one instruction list for every rank; the host runner runs a
+ * thread per rank over private local tensors. With verify the same inputs go through the unsharded
+ * graph first, and every value on every rank is compared with its part of that, so that the first
+ * op that differs can be named. Weights that are absent, and inputs nobody gave, are drawn: uniform
+ * floats in [-1,1) scaled down for weights, zeros for integers and bool; the draw is a
+ * counter-based function of (seed, tensor name, global element index), so any plan draws the same
+ * numbers.
+ */
+#ifndef CORE_RUN_RUN_H
+#define CORE_RUN_RUN_H
+
+#include "core/plan/plan.h"
+
+typedef struct {
+    bool verify;
+    bool deterministic; /* reductions in rank order with the reference matmul, so runs are bitwise
+                           equal */
+    uint64_t seed;
+    int repeat;                                           /* at least 1; median over them */
+    double rtol, atol;                                    /* 0: by element type */
+    const char *inputs;                                   /* folder with input_*.pb, or NULL */
+    bool (*progress)(void *context, int done, int total); /* false cancels; may be NULL */
+    void *context;
+} RunOptions;
+
+typedef struct {
+    int32_t tensor;
+    double max_abs, max_rel;
+    int64_t max_ulp;
+    bool ok;
+} RunOutput;
+
+typedef struct {
+    int n_ranks;
+    const char *backend; /* "host" */
+    int n_outputs;
+    RunOutput *outputs; /* graph outputs against one device (verify) or the given vectors */
+    int32_t first_bad;  /* tensor: the first value in program order that differs; -1 none */
+    double median_us, predicted_us;
+    int64_t peak_bytes, predicted_peak_bytes; /* of the rank that needs most */
+    double *op_us; /* per op of the graph: median over ranks and repeats */
+    int n_values_checked;
+    bool ok;
+} RunReport;
+
+/* ERROR_USAGE: the plan asks for more ranks than RUN_RANKS_MAX, or a kernel is missing (names the
+ * op); ERROR_RUN: a rank failed; the rest is stopped. */
+enum { RUN_RANKS_MAX = 256 };
+bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunReport *out,
+              Error *err);
+
+/* One ONNX test folder: DIR holds test_data_set_N/{input,output}_*.pb, and model.onnx is in it, or
+ * NAME.onnx beside NAME.io. Fills report.outputs against output_*.pb (rtol 1e-3, atol 1e-7, as
+ * ONNX's own runner); the plan is that of the model (any mesh). */
+bool run_onnx_test(Arena *arena, const Plan *plan, const char *data_set, const RunOptions *options,
+                   RunReport *out, Error *err);
+
+#endif
