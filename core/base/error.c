@@ -159,16 +159,17 @@ static int count_chars(const char *s, size_t n)
     return count;
 }
 
-enum { AROUND_BYTES = 80 }; /* shown of a long line before the place; the rest as far as it fits */
+/* What is shown of a long line before the place; the rest as far as it fits. */
+enum { BEFORE_BYTES = 80, BEFORE_ROOM = 160 };
 
 /* Keeps what stands around offset `at` of the line, whose length may be anything. */
 static void keep_line(Error *err, Str line, size_t at)
 {
-    size_t from = at > AROUND_BYTES ? at - AROUND_BYTES : 0;
+    size_t from = at > BEFORE_BYTES ? at - BEFORE_BYTES : 0;
     while (from > 0 && from < at && is_continuation(line.s[from]))
         from++;
-    char before[4 * AROUND_BYTES + 1];
-    printable_into((Str){line.s + from, at - from}, before, sizeof err->source_line - 40);
+    char before[BEFORE_ROOM];
+    printable_into((Str){line.s + from, at - from}, before, sizeof before);
     size_t n_before = strlen(before);
     err->caret = count_chars(before, n_before);
     memcpy(err->source_line, before, n_before);

@@ -11,8 +11,7 @@
 
 static bool fail(Error *err, const char *path, const char *what)
 {
-    if (error_kind(err, ERROR_UNREADABLE, "%s: %s", what, strerror(errno)))
-        return true;
+    error_kind(err, ERROR_UNREADABLE, "%s: %s", what, strerror(errno));
     error_in_file(err, path);
     return false;
 }

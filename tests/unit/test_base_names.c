@@ -1,0 +1,110 @@
+#include "tests/unit/unit.h"
+
+#include "core/base/intern.h"
+#include "core/base/names.h"
+
+#include <stdio.h>
+
+static void equal_names_have_equal_ids(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Names *names = names_new(arena);
+    assert_int_equal(names_intern(names, STR("")), 0);
+    int32_t wte = names_intern(names, STR("wte"));
+    int32_t wpe = names_intern(names, STR("wpe"));
+    assert_int_equal(wte, 1);
+    assert_int_equal(wpe, 2);
+    assert_int_equal(names_intern(names, str_from("wte")), wte);
+    assert_int_equal(names_find(names, STR("wpe")), wpe);
+    assert_int_equal(names_find(names, STR("wp")), -1);
+    assert_int_equal(names_count(names), 3);
+    assert_string_equal(names_text(names, wte), "wte");
+    assert_string_equal(names_text(names, 0), "");
+    assert_true(str_eq(names_str(names, wpe), STR("wpe")));
+    arena_free(arena);
+}
+
+enum { MANY = 100000 };
+
+static void many_names_keep_text_and_id(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Names *names = names_new(arena);
+    const char *first = names_text(names, names_intern(names, STR("first")));
+    char text[64];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, "transformer.h.%d.mlp", i);
+        assert_int_equal(names_intern(names, str_from(text)), i + 2);
+    }
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, "transformer.h.%d.mlp", i);
+        assert_int_equal(names_find(names, str_from(text)), i + 2);
+        assert_string_equal(names_text(names, i + 2), text);
+    }
+    assert_ptr_equal(first, names_text(names, 1));
+    arena_free(arena);
+}
+
+static void keys_are_compared_as_bytes_of_any_length(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Intern *shapes = intern_new(arena);
+    int64_t dims[64] = {0}; /* all zero: only the length tells the keys apart */
+    for (int32_t n = 0; n <= 64; n++)
+        assert_int_equal(intern_put(shapes, dims, sizeof *dims * (size_t)n), n);
+    assert_int_equal(intern_find(shapes, dims, sizeof *dims * 3), 3);
+    assert_int_equal(intern_find(shapes, NULL, 0), 0);
+    assert_int_equal(intern_find(shapes, dims, 5), -1);
+    size_t n_bytes;
+    const void *key = intern_key(shapes, 64, &n_bytes);
+    assert_int_equal(n_bytes, sizeof dims);
+    assert_memory_equal(key, dims, sizeof dims);
+    assert_int_equal(intern_count(shapes), 65);
+    arena_free(arena);
+}
+
+static void interning_many_is_stable(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Intern *pairs = intern_new(arena);
+    for (int64_t i = 0; i < MANY; i++) {
+        int64_t key[2] = {i / 2, -i / 2}; /* each pair twice but for the first */
+        int32_t id = intern_put(pairs, key, sizeof key);
+        assert_int_equal(intern_find(pairs, key, sizeof key), id);
+        const int64_t *kept = intern_key(pairs, id, NULL);
+        assert_memory_equal(kept, key, sizeof key);
+    }
+    assert_int_equal(intern_count(pairs), MANY / 2 + MANY / 2);
+    arena_free(arena);
+}
+
+static void one_bit_changes_the_hash(void **state)
+{
+    (void)state;
+    unsigned char bytes[40] = {0};
+    for (size_t n = 1; n <= sizeof bytes; n++) {
+        uint64_t zero = hash_bytes(bytes, n);
+        assert_true(zero != hash_bytes(bytes, n - 1));
+        for (size_t bit = 0; bit < 8 * n; bit++) {
+            bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+            assert_true(hash_bytes(bytes, n) != zero);
+            bytes[bit / 8] = 0;
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_names_have_equal_ids),
+        cmocka_unit_test(many_names_keep_text_and_id),
+        cmocka_unit_test(keys_are_compared_as_bytes_of_any_length),
+        cmocka_unit_test(interning_many_is_stable),
+        cmocka_unit_test(one_bit_changes_the_hash),
+    };
+    return cmocka_run_group_tests_name("names", tests, NULL, NULL);
+}
