@@ -72,13 +72,13 @@ static void interning_many_is_stable(void **state)
     Arena *arena = arena_new();
     Intern *pairs = intern_new(arena);
     for (int64_t i = 0; i < MANY; i++) {
-        int64_t key[2] = {i / 2, -i / 2}; /* each pair twice but for the first */
+        int64_t key[2] = {i / 2, -i / 2}; /* each pair twice */
         int32_t id = intern_put(pairs, key, sizeof key);
         assert_int_equal(intern_find(pairs, key, sizeof key), id);
         const int64_t *kept = intern_key(pairs, id, NULL);
         assert_memory_equal(kept, key, sizeof key);
     }
-    assert_int_equal(intern_count(pairs), MANY / 2 + MANY / 2);
+    assert_int_equal(intern_count(pairs), MANY / 2);
     arena_free(arena);
 }
 
