@@ -13,6 +13,7 @@
 #ifndef CORE_PLAN_MESH_H
 #define CORE_PLAN_MESH_H
 
+#include "core/base/json.h"
 #include "core/base/scan.h"
 
 enum { MESH_AXES_MAX = 8, MESH_DEVICES_MAX = 1 << 20, ATOMS_MAX = 20 };
@@ -47,10 +48,14 @@ bool mesh_add_axis(Mesh *mesh, Arena *arena, Str name, int64_t size, Error *err)
  * rectangular and name each device once. NULL with the place in *err. */
 Mesh *mesh_parse(Arena *arena, const Source *source, Error *err);
 
+/* Reads {"axes": [["x",2],["y",4]], "devices": [..]}, the form of the eval protocol. */
+Mesh *mesh_from_json(Arena *arena, const Json *value, Error *err);
+
 /* The text mesh_parse() reads back to an equal mesh: "dp=2,tp=4". */
 void mesh_format(const Mesh *mesh, Buf *out);
 
-int mesh_find_axis(const Mesh *mesh, Str name); /* index, or -1 */
+int mesh_find_axis(const Mesh *mesh, Str name);             /* index, or -1 */
+int mesh_need_axis(const Mesh *mesh, Str name, Error *err); /* the same; the error hints a name */
 int64_t mesh_coord(const Mesh *mesh, int axis, int64_t position);
 static inline int64_t mesh_atom_coord(const Mesh *mesh, int atom, int64_t position)
 {
@@ -68,12 +73,19 @@ int64_t mesh_atoms_size(const Mesh *mesh, AtomSet atoms); /* product of sizes */
  * differ in those atoms only, ordered by them, major first. */
 int64_t mesh_group_member(const Mesh *mesh, AtomSet atoms, int64_t position, int64_t i);
 
+/* How many atoms from atom[0] on are one part of one axis, and the size of that part. n >= 1. */
+int mesh_atoms_run(const Mesh *mesh, const uint8_t *atom, int n, int64_t *size);
+
 /* "tp", "dp.tp", "tp:(1)2": a list of atoms as axis references, neighbours of one axis joined. */
 void mesh_format_atoms(const Mesh *mesh, const uint8_t *atom, int n, const char *between, Buf *out);
 
-/* Reads "tp" or "tp:(1)2" and appends its atoms. False: no such axis (with the nearest name as a
- * hint), or a sub-axis that no run of prime parts makes. */
+/* Reads "tp" or "tp:(1)2" and appends its atoms to atom[ATOMS_MAX]. False: no such axis (with the
+ * nearest name as a hint), a sub-axis that no run of prime parts makes, or ERROR_CONFLICT: an atom
+ * that is in the list already. */
 bool mesh_parse_atoms(const Mesh *mesh, Scan *scan, uint8_t *atom, int *n);
+
+/* The same after the name of the axis: nothing, or ":(1)2". The caller stamps the place. */
+bool mesh_parse_part(const Mesh *mesh, int axis, Scan *scan, uint8_t *atom, int *n);
 
 #define mesh_each_axis(it, mesh)                                                                   \
     for (const MeshAxis *it = (mesh)->axes; it < (mesh)->axes + (mesh)->n_axes; it++)
