@@ -57,12 +57,11 @@ const char *step_kind_mark(StepKind kind); /* "AR" */
 const char *
 step_kind_formula(StepKind kind); /* "2(n-1)/n * bytes / bandwidth + 2(n-1) * latency" */
 
-/* Paths by (shape, bits of an element, from, to), each searched once. */
+/* Paths by (element type, from, to), each searched once; cuts hold the sizes. */
 typedef struct Resharder Resharder;
 
 Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
                          Shardings *shardings);
-const ReshardPath *reshard(Resharder *resharder, const Shape *shape, Dtype dtype, int32_t from,
-                           int32_t to);
+const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to);
 
 #endif

@@ -1,0 +1,388 @@
+#include "core/plan/cut.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+/* Digits while they are joined: more than a Cut can hold. */
+enum { DIGITS_WORK = DIGITS_MAX * 8 };
+
+typedef struct {
+    int n;
+    Digit digit[DIGITS_WORK];
+} Work;
+
+static Digit digit_of(int64_t size)
+{
+    return (Digit){.size = size};
+}
+
+static int64_t atoms_product(const Digit *digit, int first, int end, const Mesh *mesh)
+{
+    int64_t product = 1;
+    for (int i = first; i < end; i++)
+        product *= mesh->atoms[digit->atom[i]].size;
+    return product;
+}
+
+/* Atom i continues the run of one axis that atom i-1 is in. */
+static bool continues_run(const uint8_t *atom, int i, const Mesh *mesh)
+{
+    return atom[i] == atom[i - 1] + 1 && mesh->atoms[atom[i]].axis == mesh->atoms[atom[i - 1]].axis;
+}
+
+static int run_end(const Digit *digit, int first, const Mesh *mesh)
+{
+    int end = first + 1;
+    while (end < digit->n && continues_run(digit->atom, end, mesh))
+        end++;
+    return end;
+}
+
+/* The most atoms, at most k, that make a coarser layout when the rest is left away: a run of one
+ * axis is chunked at once, so an uneven one cannot be left in its middle. */
+static int prefix_length(const Digit *digit, int k, const Mesh *mesh)
+{
+    for (int first = 0; first < k;) {
+        int end = run_end(digit, first, mesh);
+        if (end > k && digit->size % atoms_product(digit, 0, end, mesh) != 0)
+            return first;
+        first = end;
+    }
+    return k;
+}
+
+static void digit_truncate(Digit *digit, int n)
+{
+    for (int i = n; i < digit->n; i++)
+        digit->atom[i] = 0;
+    digit->n = (uint8_t)n;
+}
+
+static AtomSet digit_atoms(const Digit *digit)
+{
+    AtomSet set = 0;
+    for (int i = 0; i < digit->n; i++)
+        set |= (AtomSet)1 << digit->atom[i];
+    return set;
+}
+
+/* True, with the merged digit in *major, when (major)(minor) is one digit's layout. */
+static bool merge(Digit *major, const Digit *minor, const Mesh *mesh)
+{
+    int64_t parts = atoms_product(major, 0, major->n, mesh);
+    bool both_uncut = major->n == 0 && minor->n == 0;
+    bool even_major = major->n > 0 && minor->n == 0 && major->size % parts == 0;
+    bool complete = major->n > 0 && minor->n > 0 && major->size == parts;
+    if (!both_uncut && !even_major && !complete)
+        return false;
+
+    Digit joined = *major;
+    joined.size *= minor->size;
+    for (int i = 0; i < minor->n; i++)
+        joined.atom[joined.n++] = minor->atom[i];
+    if (complete && continues_run(joined.atom, major->n, mesh)) {
+        int end = run_end(&joined, major->n, mesh); /* one run now: chunked at once */
+        if (joined.size % atoms_product(&joined, 0, end, mesh) != 0)
+            return false;
+    }
+    *major = joined;
+    return true;
+}
+
+/* Canonical form of work. False when it takes more than DIGITS_MAX digits. */
+static bool canonical(const Work *work, const Mesh *mesh, Cut *out)
+{
+    Work merged = {0};
+    for (int i = 0; i < work->n; i++) {
+        Digit digit = work->digit[i];
+        if (digit.size == 1 && digit.n == 0)
+            continue;
+        while (merged.n > 0 && merge(&merged.digit[merged.n - 1], &digit, mesh))
+            digit = merged.digit[--merged.n];
+        merged.digit[merged.n++] = digit;
+    }
+    *out = (Cut){.n = merged.n};
+    if (merged.n > DIGITS_MAX)
+        return false;
+    for (int i = 0; i < merged.n; i++)
+        out->digit[i] = merged.digit[i];
+    return true;
+}
+
+static void work_add(Work *work, const Cut *cut)
+{
+    for (int i = 0; i < cut->n; i++) {
+        assert(work->n < DIGITS_WORK);
+        work->digit[work->n++] = cut->digit[i];
+    }
+}
+
+Cut cut_whole(int64_t size)
+{
+    Cut cut = {0};
+    if (size != 1)
+        cut.digit[cut.n++] = digit_of(size);
+    return cut;
+}
+
+bool cut_is_whole(const Cut *cut)
+{
+    return cut_atoms(cut) == 0;
+}
+
+AtomSet cut_atoms(const Cut *cut)
+{
+    AtomSet set = 0;
+    for (int i = 0; i < cut->n; i++)
+        set |= digit_atoms(&cut->digit[i]);
+    return set;
+}
+
+int64_t cut_size(const Cut *cut)
+{
+    int64_t size = 1;
+    for (int i = 0; i < cut->n; i++)
+        size *= cut->digit[i].size;
+    return size;
+}
+
+bool cut_equal(const Cut *a, const Cut *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (memcmp(&a->digit[i], &b->digit[i], sizeof a->digit[i]) != 0)
+            return false;
+    return true;
+}
+
+void cut_canonical(Cut *cut, const Mesh *mesh)
+{
+    Work work = {0};
+    work_add(&work, cut);
+    canonical(&work, mesh, cut);
+}
+
+Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh)
+{
+    Cut cut = {.n = 1, .digit = {digit_of(size)}};
+    for (int i = 0; i < n; i++)
+        cut.digit[0].atom[cut.digit[0].n++] = atom[i];
+    cut_canonical(&cut, mesh);
+    return cut;
+}
+
+Cut cut_without(const Cut *cut, AtomSet drop, const Mesh *mesh)
+{
+    Cut out = *cut;
+    for (int d = 0; d < out.n; d++) {
+        Digit *digit = &out.digit[d];
+        int k = 0;
+        while (k < digit->n && !(drop >> digit->atom[k] & 1))
+            k++;
+        if (k < digit->n)
+            digit_truncate(digit, prefix_length(digit, k, mesh));
+    }
+    cut_canonical(&out, mesh);
+    return out;
+}
+
+bool cut_refines(const Cut *fine, const Cut *coarse, const Mesh *mesh)
+{
+    if (cut_is_whole(coarse))
+        return true;
+    Cut kept = cut_without(fine, cut_atoms(fine) & ~cut_atoms(coarse), mesh);
+    return cut_equal(&kept, coarse);
+}
+
+/* Splits digit at a border: `need` of it is the major part. Atoms that fit neither part are left
+ * away and returned. */
+static AtomSet digit_split(const Digit *digit, int64_t need, const Mesh *mesh, Digit *major,
+                           Digit *minor)
+{
+    AtomSet all = digit_atoms(digit);
+    int64_t product = 1;
+    int k = 0;
+    while (k < digit->n && need % (product * mesh->atoms[digit->atom[k]].size) == 0)
+        product *= mesh->atoms[digit->atom[k++]].size;
+
+    *major = *digit;
+    *minor = digit_of(digit->size / need);
+    int kept = prefix_length(digit, k, mesh);
+    if (kept == k && product == need)
+        for (int i = k; i < digit->n; i++)
+            minor->atom[minor->n++] = digit->atom[i];
+    digit_truncate(major, kept);
+    major->size = need;
+    return all & ~digit_atoms(major) & ~digit_atoms(minor);
+}
+
+/* One list of atoms from two, one of which must be a prefix of the other. */
+static bool join_digit(const Digit *a, const Digit *b, Digit *out)
+{
+    const Digit *longer = a->n >= b->n ? a : b, *shorter = a->n >= b->n ? b : a;
+    for (int i = 0; i < shorter->n; i++)
+        if (shorter->atom[i] != longer->atom[i])
+            return false;
+    *out = *longer;
+    return true;
+}
+
+/* Joins digit by digit from the major end, splitting the larger at the smaller's border. */
+static bool join_digits(const Cut *a, const Cut *b, const Mesh *mesh, Work *work)
+{
+    Cut left = *a, right = *b;
+    int i = 0, j = 0;
+    while (i < left.n && j < right.n) {
+        Digit *x = &left.digit[i], *y = &right.digit[j], major, rest;
+        if (x->size == y->size) {
+            if (!join_digit(x, y, &work->digit[work->n++]))
+                return false;
+            i++, j++;
+            continue;
+        }
+        Digit *big = x->size > y->size ? x : y;
+        const Digit *small = x->size > y->size ? y : x;
+        if (small->size == 0 || big->size % small->size != 0 ||
+            digit_split(big, small->size, mesh, &major, &rest) != 0 ||
+            !join_digit(&major, small, &work->digit[work->n++]))
+            return false;
+        *big = rest;
+        if (big == x)
+            j++;
+        else
+            i++;
+    }
+    return i == left.n && j == right.n;
+}
+
+bool cut_join(const Cut *a, const Cut *b, const Mesh *mesh, Cut *out)
+{
+    if (cut_is_whole(a) || cut_is_whole(b) || cut_equal(a, b)) {
+        *out = cut_is_whole(a) ? *b : *a;
+        return true;
+    }
+    if (cut_refines(a, b, mesh) || cut_refines(b, a, mesh)) {
+        *out = cut_refines(a, b, mesh) ? *a : *b;
+        return true;
+    }
+    Work work = {0};
+    Cut joined;
+    if (!join_digits(a, b, mesh, &work) || !canonical(&work, mesh, &joined))
+        return false;
+    AtomSet seen = 0;
+    for (int i = 0; i < joined.n; i++) {
+        if (seen & digit_atoms(&joined.digit[i]))
+            return false;
+        seen |= digit_atoms(&joined.digit[i]);
+    }
+    if (!cut_refines(&joined, a, mesh) || !cut_refines(&joined, b, mesh))
+        return false;
+    *out = joined;
+    return true;
+}
+
+bool cut_concat(const Cut *const *parts, int n, const Mesh *mesh, Cut *out)
+{
+    Work work = {0};
+    for (int i = 0; i < n; i++)
+        work_add(&work, parts[i]);
+    return canonical(&work, mesh, out);
+}
+
+void cut_split(const Cut *cut, const int64_t *sizes, int n, const Mesh *mesh, Cut *out,
+               AtomSet *lost)
+{
+    AtomSet kept = 0;
+    int at = 0;
+    Digit digit = cut->n > 0 ? cut->digit[0] : digit_of(1);
+    bool nests = true;
+
+    for (int j = 0; j < n; j++) {
+        Work work = {0};
+        int64_t need = sizes[j];
+        while (need != 1 && nests) {
+            Digit part = digit, rest = digit_of(1);
+            if (digit.size == 0 || (need % digit.size != 0 && digit.size % need != 0)) {
+                nests = false;
+                break;
+            }
+            if (digit.size > need)
+                digit_split(&digit, need, mesh, &part, &rest);
+            work.digit[work.n++] = part;
+            need /= part.size;
+            digit = rest;
+            if (digit.size == 1 && digit.n == 0 && ++at < cut->n)
+                digit = cut->digit[at];
+            else if (digit.size == 1 && need != 1)
+                nests = false;
+        }
+        if (need != 1)
+            work.digit[work.n++] = digit_of(need);
+        if (!canonical(&work, mesh, &out[j]))
+            out[j] = cut_whole(sizes[j]);
+        kept |= cut_atoms(&out[j]);
+    }
+    *lost = cut_atoms(cut) & ~kept;
+}
+
+void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int64_t *lo,
+                    int64_t *hi)
+{
+    int64_t start = 0, length = digit->size;
+    for (int first = 0; first < digit->n;) {
+        int end = run_end(digit, first, mesh);
+        int64_t parts = atoms_product(digit, first, end, mesh), coord = 0;
+        for (int i = first; i < end; i++)
+            coord = coord * mesh->atoms[digit->atom[i]].size +
+                    mesh_atom_coord(mesh, digit->atom[i], position);
+        int64_t chunk = (length + parts - 1) / parts;
+        int64_t skip = coord * chunk < length ? coord * chunk : length;
+        start += skip;
+        length = length - skip < chunk ? length - skip : chunk;
+        first = end;
+    }
+    *lo = start;
+    *hi = start + length;
+}
+
+int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position)
+{
+    int64_t size = 1, lo, hi;
+    for (int i = 0; i < cut->n; i++) {
+        digit_interval(&cut->digit[i], mesh, position, &lo, &hi);
+        size *= hi - lo;
+    }
+    return size;
+}
+
+bool cut_is_uneven(const Cut *cut, const Mesh *mesh)
+{
+    for (int i = 0; i < cut->n; i++)
+        if (cut->digit[i].size % atoms_product(&cut->digit[i], 0, cut->digit[i].n, mesh) != 0)
+            return true;
+    return false;
+}
+
+static void digit_format(const Digit *digit, const Mesh *mesh, Buf *out)
+{
+    buf_printf(out, "%" PRId64, digit->size);
+    if (digit->n > 0) {
+        buf_putc(out, '/');
+        mesh_format_atoms(mesh, digit->atom, digit->n, ".", out);
+    }
+}
+
+void cut_format(const Cut *cut, const Mesh *mesh, Buf *out)
+{
+    if (cut->n == 0)
+        buf_putc(out, '1');
+    else if (cut->n == 1)
+        digit_format(&cut->digit[0], mesh, out);
+    else
+        for (int i = 0; i < cut->n; i++) {
+            buf_putc(out, '(');
+            digit_format(&cut->digit[i], mesh, out);
+            buf_putc(out, ')');
+        }
+}

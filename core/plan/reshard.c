@@ -1,0 +1,304 @@
+#include "core/plan/reshard.h"
+
+#include "core/base/intern.h"
+#include "core/base/vec.h"
+
+#include <assert.h>
+
+/* ORDER STEP_KIND */
+static const struct {
+    const char *name, *mark, *formula;
+} kinds[STEP_KIND_COUNT] = {
+    {"slice", "SL", "0"},
+    {"all_gather", "AG", "(n-1)/n * bytes after / bandwidth + (n-1) * latency"},
+    {"all_reduce", "AR", "2(n-1)/n * bytes / bandwidth + 2(n-1) * latency"},
+    {"reduce_scatter", "RS", "(n-1)/n * bytes before / bandwidth + (n-1) * latency"},
+    {"all_to_all", "A2A", "(n-1)/n * bytes before / bandwidth + (n-1) * latency"},
+};
+
+const char *step_kind_name(StepKind kind)
+{
+    return kinds[kind].name;
+}
+
+const char *step_kind_mark(StepKind kind)
+{
+    return kinds[kind].mark;
+}
+
+const char *step_kind_formula(StepKind kind)
+{
+    return kinds[kind].formula;
+}
+
+/* The states a search may look at; beyond it takes what it has. Real cases need some tens. */
+enum { STATES_MAX = 4096 };
+
+typedef struct {
+    int32_t sharding, before; /* before: state this one was reached from, -1 at the start */
+    int n_steps;
+    double us;
+    bool done;
+    Step step; /* the last one */
+} State;
+
+struct Resharder {
+    Arena *arena;
+    const Mesh *mesh;
+    const Machine *machine;
+    Shardings *shardings;
+    Intern *asked;
+    Vec(const ReshardPath *) paths; /* by id in asked */
+};
+
+typedef struct {
+    Resharder *resharder;
+    Arena *scratch;
+    Dtype dtype;
+    const Sharding *target;
+    int32_t at; /* the state being expanded */
+    Sharding from;
+    Vec(State) states;
+    Intern *seen; /* sharding id -> state */
+} Search;
+
+Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
+                         Shardings *shardings)
+{
+    Resharder *resharder = arena_make(arena, Resharder);
+    *resharder = (Resharder){.arena = arena, .mesh = mesh, .machine = machine};
+    resharder->shardings = shardings;
+    resharder->asked = intern_new(arena);
+    return resharder;
+}
+
+/* cost = alpha * steps + wire / bandwidth; a ring of n has n-1 steps, an all-reduce is two rings.
+ */
+static void price(const Search *search, Step *step, const Sharding *from, const Sharding *to)
+{
+    const Mesh *mesh = search->resharder->mesh;
+    int64_t n = mesh_atoms_size(mesh, step->atoms), rings = step->kind == STEP_ALL_REDUCE ? 2 : 1;
+    if (step->kind == STEP_SLICE || n <= 1)
+        return;
+    const Sharding *held = step->kind == STEP_ALL_GATHER ? to : from;
+    const Link *link = machine_link(search->resharder->machine, mesh, step->atoms);
+    step->bytes = dtype_bytes(search->dtype, sharding_local_elements(held, mesh, 0));
+    step->wire_bytes = (int64_t)((double)rings * (double)(n - 1) / (double)n * (double)step->bytes);
+    step->us = (double)(rings * (n - 1)) * link->latency_us +
+               (double)step->wire_bytes / link->bytes_per_s * 1e6;
+}
+
+static bool better(const State *new, const State *old)
+{
+    double slack = 1e-9 * (1 + old->us);
+    if (new->us < old->us - slack || new->us > old->us + slack)
+        return new->us < old->us;
+    return new->n_steps != old->n_steps ? new->n_steps < old->n_steps
+                                        : new->step.kind < old->step.kind;
+}
+
+/* Offers the state `to`, reached by one step from the state being expanded. */
+static void offer(Search *search, StepKind kind, AtomSet atoms, const Sharding *to)
+{
+    int32_t id = shardings_put(search->resharder->shardings, to);
+    State state = {.sharding = id, .before = search->at};
+    const State *from = &search->states.at[search->at];
+    state.step = (Step){.kind = kind, .atoms = atoms, .from = from->sharding, .to = id};
+    price(search, &state.step, &search->from, to);
+    state.us = from->us + state.step.us;
+    state.n_steps = from->n_steps + 1;
+
+    int32_t place = intern_put(search->seen, &id, sizeof id);
+    if (place == search->states.n)
+        vec_push(search->scratch, &search->states, state);
+    else if (!search->states.at[place].done && better(&state, &search->states.at[place]))
+        search->states.at[place] = state;
+}
+
+static void offer_dim(Search *search, StepKind kind, AtomSet atoms, int dim, const Cut *cut)
+{
+    Sharding to = search->from;
+    to.dim[dim] = *cut;
+    offer(search, kind, atoms, &to);
+}
+
+static void clear_partial(Sharding *sharding, AtomSet atoms)
+{
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (atoms >> a & 1)
+            sharding->partial[a] = REDUCE_NONE;
+}
+
+/* Atoms partial with the same reduce op as atom a. */
+static AtomSet same_reduce(const Sharding *sharding, AtomSet among, int a)
+{
+    AtomSet set = 0;
+    for (int b = 0; b < ATOMS_MAX; b++)
+        if (among >> b & 1 && sharding->partial[b] == sharding->partial[a])
+            set |= (AtomSet)1 << b;
+    return set;
+}
+
+/* What must be reduced: at once, axis by axis, and scattered onto dims that the target cuts so. */
+static void reduce_moves(Search *search)
+{
+    const Mesh *mesh = search->resharder->mesh;
+    const Sharding *from = &search->from, *target = search->target;
+    AtomSet due = sharding_partials(from) & ~sharding_partials(target);
+    for (int a = 0; a < mesh->n_atoms; a++) {
+        if (!(due >> a & 1))
+            continue;
+        AtomSet alike = same_reduce(from, due, a);
+        AtomSet axis = alike & mesh_axis_atoms(mesh, mesh->atoms[a].axis);
+        Sharding to = *from;
+        clear_partial(&to, alike);
+        offer(search, STEP_ALL_REDUCE, alike, &to);
+        to = *from;
+        clear_partial(&to, axis);
+        offer(search, STEP_ALL_REDUCE, axis, &to);
+
+        for (int d = 0; d < from->n_dims; d++) {
+            AtomSet had = cut_atoms(&from->dim[d]);
+            Cut cut = cut_without(&target->dim[d], ~(had | alike), mesh);
+            AtomSet added = cut_atoms(&cut) & ~had;
+            if (!added || !cut_refines(&cut, &from->dim[d], mesh))
+                continue;
+            to = *from;
+            clear_partial(&to, added);
+            to.dim[d] = cut;
+            offer(search, STEP_REDUCE_SCATTER, added, &to);
+        }
+    }
+}
+
+static void slice_moves(Search *search)
+{
+    const Mesh *mesh = search->resharder->mesh;
+    const Sharding *from = &search->from;
+    AtomSet used = sharding_atoms(from) | sharding_partials(from);
+    for (int d = 0; d < from->n_dims; d++) {
+        AtomSet had = cut_atoms(&from->dim[d]);
+        Cut cut = cut_without(&search->target->dim[d], used & ~had, mesh);
+        if (!cut_equal(&cut, &from->dim[d]) && cut_refines(&cut, &from->dim[d], mesh))
+            offer_dim(search, STEP_SLICE, 0, d, &cut);
+    }
+}
+
+static void gather_without(Search *search, int dim, AtomSet drop)
+{
+    const Cut *had = &search->from.dim[dim];
+    Cut cut = cut_without(had, drop, search->resharder->mesh);
+    AtomSet gone = cut_atoms(had) & ~cut_atoms(&cut);
+    if (gone && cut_refines(had, &cut, search->resharder->mesh))
+        offer_dim(search, STEP_ALL_GATHER, gone, dim, &cut);
+}
+
+static void gather_moves(Search *search)
+{
+    const Mesh *mesh = search->resharder->mesh;
+    for (int d = 0; d < search->from.n_dims; d++) {
+        AtomSet had = cut_atoms(&search->from.dim[d]);
+        if (!had)
+            continue;
+        gather_without(search, d, ~(AtomSet)0);
+        gather_without(search, d, ~cut_atoms(&search->target->dim[d]));
+        for (int a = 0; a < mesh->n_atoms; a++)
+            if (had >> a & 1)
+                gather_without(search, d, (AtomSet)1 << a);
+    }
+}
+
+/* The same atoms on other digits of a dim, or moved from the minor end of one dim to another's. */
+static void all_to_all_moves(Search *search)
+{
+    const Mesh *mesh = search->resharder->mesh;
+    const Sharding *from = &search->from, *target = search->target;
+    for (int d = 0; d < from->n_dims; d++) {
+        AtomSet had = cut_atoms(&from->dim[d]);
+        Cut cut = cut_without(&target->dim[d], ~had, mesh);
+        if (had && cut_atoms(&cut) == had && !cut_equal(&cut, &from->dim[d]))
+            offer_dim(search, STEP_ALL_TO_ALL, had, d, &cut);
+
+        for (int i = 0; i < from->n_dims; i++) {
+            AtomSet there = cut_atoms(&from->dim[i]);
+            if (i == d || !there)
+                continue;
+            Cut gain = cut_without(&target->dim[d], ~(had | there), mesh);
+            AtomSet moved = cut_atoms(&gain) & ~had;
+            Cut rest = cut_without(&from->dim[i], moved, mesh);
+            if (!moved || cut_atoms(&rest) != (there & ~moved) ||
+                !cut_refines(&from->dim[i], &rest, mesh) ||
+                !cut_refines(&gain, &from->dim[d], mesh))
+                continue;
+            Sharding to = *from;
+            to.dim[d] = gain;
+            to.dim[i] = rest;
+            offer(search, STEP_ALL_TO_ALL, moved, &to);
+        }
+    }
+}
+
+static int cheapest_open(const Search *search)
+{
+    int best = -1;
+    for (int i = 0; i < search->states.n; i++)
+        if (!search->states.at[i].done &&
+            (best < 0 || better(&search->states.at[i], &search->states.at[best])))
+            best = i;
+    return best;
+}
+
+static ReshardPath *path_to(Search *search, int state)
+{
+    Arena *arena = search->resharder->arena;
+    ReshardPath *path = arena_make(arena, ReshardPath);
+    path->n_steps = search->states.at[state].n_steps;
+    Step *steps = arena_array(arena, Step, path->n_steps);
+    for (int i = path->n_steps - 1; i >= 0; i--) {
+        steps[i] = search->states.at[state].step;
+        path->us += steps[i].us;
+        path->wire_bytes += steps[i].wire_bytes;
+        state = search->states.at[state].before;
+    }
+    path->step = steps;
+    return path;
+}
+
+/* Dijkstra. Gathering everything and slicing is always offered, so the target is always reached. */
+static const ReshardPath *search_path(Search *search, int32_t from, int32_t to)
+{
+    vec_push(search->scratch, &search->states, (State){.sharding = from, .before = -1});
+    intern_put(search->seen, &from, sizeof from);
+    for (;;) {
+        int at = cheapest_open(search);
+        assert(at >= 0 && search->states.n < STATES_MAX);
+        search->states.at[at].done = true;
+        if (search->states.at[at].sharding == to)
+            return path_to(search, at);
+        search->at = at;
+        search->from = *shardings_at(search->resharder->shardings, search->states.at[at].sharding);
+        slice_moves(search);
+        gather_moves(search);
+        reduce_moves(search);
+        all_to_all_moves(search);
+    }
+}
+
+const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
+{
+    struct {
+        int32_t dtype, from, to;
+    } key = {(int32_t)dtype, from, to};
+    int32_t id = intern_put(resharder->asked, &key, sizeof key);
+    if (id < resharder->paths.n)
+        return resharder->paths.at[id];
+
+    Sharding target = *shardings_at(resharder->shardings, to);
+    Search search = {.resharder = resharder, .dtype = dtype, .target = &target};
+    search.scratch = arena_new();
+    search.seen = intern_new(search.scratch);
+    const ReshardPath *path = search_path(&search, from, to);
+    arena_free(search.scratch);
+    vec_push(resharder->arena, &resharder->paths, path);
+    return path;
+}
