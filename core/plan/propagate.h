@@ -18,6 +18,11 @@
 /* Fills plan->cut, cuts and sweeps from plan->pins. Conflicts become findings. */
 void propagate_factor(Plan *plan);
 
+/* The cut that an op's index dims give one dim of an operand. False: the dim has no index dim, or
+ * the cut takes too many digits. */
+bool cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
+                 Cut *out);
+
 /* ---- for the bench: one forward and one backward sweep over a finished state ---- */
 typedef struct Propagation Propagation;
 Propagation *propagation_new(Plan *plan);
