@@ -86,8 +86,8 @@ void text_printable(Str text, Buf *out)
     }
 }
 
-/* The same into a fixed array, ended by "..." when it does not fit. */
-static void printable_into(Str text, char *out, size_t room)
+/* The same into a fixed array, ended by "..." when it does not fit; returns the bytes written. */
+static size_t printable_into(Str text, char *out, size_t room)
 {
     char piece[PIECE_ROOM];
     size_t n = 0, n_cut = 0; /* n_cut: the last place where "..." still fits */
@@ -105,6 +105,7 @@ static void printable_into(Str text, char *out, size_t room)
             n_cut = n;
     }
     out[n] = '\0';
+    return n;
 }
 
 enum { MESSAGE_ROOM = 1024 };
@@ -168,9 +169,8 @@ static void keep_line(Error *err, Str line, size_t at)
     size_t from = at > BEFORE_BYTES ? at - BEFORE_BYTES : 0;
     while (from > 0 && from < at && is_continuation(line.s[from]))
         from++;
-    char before[BEFORE_ROOM];
-    printable_into((Str){line.s + from, at - from}, before, sizeof before);
-    size_t n_before = strlen(before);
+    char before[BEFORE_ROOM] = "";
+    size_t n_before = printable_into((Str){line.s + from, at - from}, before, sizeof before);
     err->caret = count_chars(before, n_before);
     memcpy(err->source_line, before, n_before);
     printable_into((Str){line.s + at, line.n - at}, err->source_line + n_before,

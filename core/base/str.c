@@ -129,7 +129,7 @@ static void glob_enter(const Glob *glob, uint8_t *set, size_t p)
             return;
         char c = glob->pattern.s[p];
         uint16_t link = glob->link[p];
-        if (c == '*') {
+        if (c == '*' || (c == '}' && link != 0)) {
             p++;
         } else if (c == '{' && link != 0) {
             size_t alternative = p;
@@ -141,8 +141,6 @@ static void glob_enter(const Glob *glob, uint8_t *set, size_t p)
         } else if (c == ',' && link != 0) {
             while (glob->link[p] != LINK_CLOSE)
                 p = glob->link[p];
-            p++;
-        } else if (c == '}' && link != 0) {
             p++;
         } else {
             return;
