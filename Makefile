@@ -1,0 +1,262 @@
+# dimscope: `make deps && make` builds ./dimscope; `make demo` shows it; `make test` proves it.
+#
+#   make [MODE=release|debug|cov]   the program; debug: ASan and UBSan, in build/debug
+#   make deps demo test check       packages; the first look; the tests (T=name: some); all before a landing
+#   make format lint golden         clang-format; warnings, tidiness, layers; rewrite expected outputs
+#   make fuzz F=name [SECONDS=60]   libFuzzer on tests/fuzz/fuzz_name.c
+#   make bench install clean        figures into build/bench.tsv; PREFIX= DESTDIR=; remove what was built
+#   V=1 shows whole commands
+
+MODE ?= release
+PREFIX ?= /usr/local
+SECONDS ?= 60
+T =
+F =
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+ifeq ($(MODE),fuzz)
+CC := clang
+endif
+
+BUILD := build/$(MODE)
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+SUBMAKE = $(MAKE) --no-print-directory -j$(JOBS)
+
+# ---- packages (Debian 12), what each target needs
+
+DEPS_RUN := gcc make pkg-config libc6-dev libncurses-dev ncurses-base liblua5.4-dev \
+    libgraphviz-dev graphviz libjansson-dev uthash-dev libopenblas-serial-dev
+DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev tmux python3 universal-ctags
+DEPS_CHECK := $(DEPS_TEST) clang clang-format clang-tidy cppcheck libclang-rt-14-dev valgrind
+
+# ---- flags
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
+    -Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wvla -Wundef -Wformat=2 \
+    -Wimplicit-fallthrough -Wswitch-enum
+GCC_WARNINGS := -Wduplicated-cond -Wlogical-op -Wnull-dereference
+
+FLAGS_release := -O2 -g
+FLAGS_debug := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
+    -fno-sanitize-recover=undefined
+FLAGS_cov := -O0 -g --coverage
+FLAGS_fuzz := $(FLAGS_debug) -fsanitize=fuzzer-no-link
+ifndef FLAGS_$(MODE)
+$(error MODE is one of release, debug, cov, fuzz)
+endif
+
+# Nothing here may fail before the packages are there: `make deps` reads this file too.
+BLAS_DIR := $(shell $(CC) -print-multiarch 2>/dev/null)/openblas-serial
+ifneq ($(wildcard /usr/lib/$(BLAS_DIR)),)
+BLAS_CFLAGS := -I/usr/include/$(BLAS_DIR)
+BLAS_LIBS := -L/usr/lib/$(BLAS_DIR) -lopenblas
+else
+BLAS_CFLAGS := $(shell pkg-config --cflags-only-I openblas 2>/dev/null)
+BLAS_LIBS := $(shell pkg-config --libs openblas 2>/dev/null)
+endif
+PACKAGES := lua5.4 jansson ncursesw libcgraph
+PACKAGE_CFLAGS := $(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null) $(BLAS_CFLAGS)
+LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(BLAS_LIBS) -lpthread -lm -ldl
+TEST_LIBS := -lcmocka -lvterm
+
+DIALECT := -std=c11 -D_GNU_SOURCE -I. $(patsubst -I%,-isystem%,$(PACKAGE_CFLAGS)) \
+    -DDIMSCOPE_DATADIR='"$(PREFIX)/share/dimscope"'
+CFLAGS := $(FLAGS_$(MODE))
+COMPILE = $(CC) $(DIALECT) $(WARNINGS) $(CFLAGS) $(OWN_CFLAGS)
+LDFLAGS := -Wl,--as-needed
+
+# Says the short of a command; V=1 says all of it.
+quiet = $(if $(V),,@echo "  $(1)";)
+
+# One answer on every machine: a*b+c is two roundings in the kernels that verify others.
+$(BUILD)/core/run/kernels/%.o: OWN_CFLAGS := -ffp-contract=off
+
+# ---- what is built
+
+CORE_SOURCES := $(wildcard core/*/*.c core/*/*/*.c)
+FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*.c viz/*.c scripts/*.c))
+SOURCES := $(CORE_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
+HEADERS := $(wildcard core/*/*.h core/*/*/*.h tui/*.h viz/*.h scripts/*.h)
+TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c)
+TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h)
+
+object = $(patsubst %.c,$(BUILD)/%.o,$(1))
+CORE_OBJECTS := $(call object,$(CORE_SOURCES))
+FACE_OBJECTS := $(call object,$(FACE_SOURCES))
+MAIN_OBJECT := $(call object,$(wildcard tui/main.c))
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*$(T)*.c))
+FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+
+ARCHIVES := $(BUILD)/faces.a $(BUILD)/core.a
+PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter release,$(MODE)),dimscope,$(BUILD)/dimscope))
+
+.PHONY: all build-tests run-tests deps deps-test deps-check demo test check format format-check
+.PHONY: lint lint-files fuzz bench golden install clean FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(BUILD)/core.a $(PROGRAM)
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,cc $<)$(COMPILE) -MMD -MP -c $< -o $@
+
+# A changed flag, or a source that came or went, changes one of these and so what depends on it.
+keep_text = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || \
+    echo '$(subst ','\'',$(1))' >$@
+$(BUILD)/flags: FORCE
+	$(call keep_text,$(CC) $(DIALECT) $(CFLAGS))
+$(BUILD)/core.list: FORCE
+	$(call keep_text,$(CORE_OBJECTS))
+$(BUILD)/faces.list: FORCE
+	$(call keep_text,$(FACE_OBJECTS))
+
+$(BUILD)/core.a: $(CORE_OBJECTS)
+$(BUILD)/faces.a: $(FACE_OBJECTS)
+$(ARCHIVES): %.a: %.list
+	@rm -f $@
+	$(call quiet,ar $@)ar qcs $@ $(filter %.o,$^)
+
+dimscope $(BUILD)/dimscope: $(MAIN_OBJECT) $(ARCHIVES)
+	$(call quiet,ld $@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+
+$(BUILD)/tests/%: tests/unit/%.c $(ARCHIVES) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(LIBS) $(TEST_LIBS) -o $@
+
+$(BUILD)/bench: tests/bench/bench.c $(ARCHIVES) $(BUILD)/flags
+	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(LIBS) -o $@
+
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES) $(BUILD)/flags
+	$(call quiet,cc $<)$(COMPILE) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(LIBS) -o $@
+
+-include $(patsubst %.o,%.d,$(CORE_OBJECTS) $(FACE_OBJECTS) $(MAIN_OBJECT))
+-include $(wildcard $(BUILD)/tests/*.d $(BUILD)/*.d)
+
+# ---- packages: installs what is missing, and is silent when nothing is
+
+define install_missing
+@command -v dpkg >/dev/null || { echo "not Debian; needed here: $(1)"; exit 0; }; \
+missing=; \
+for package in $(1); do \
+    dpkg -s $$package 2>/dev/null | grep -q '^Status: install ok installed' || \
+        missing="$$missing $$package"; \
+done; \
+[ -n "$$missing" ] || exit 0; \
+echo "installing:$$missing"; \
+root=; [ "$$(id -u)" = 0 ] || root=sudo; \
+$$root apt-get -qq update && \
+$$root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
+    -o Dpkg::Use-Pty=0 $$missing >/dev/null
+endef
+
+deps:
+	$(call install_missing,$(DEPS_RUN))
+deps-test:
+	$(call install_missing,$(DEPS_TEST))
+deps-check:
+	$(call install_missing,$(DEPS_CHECK))
+
+# ---- first look
+
+demo: deps
+	@$(SUBMAKE) all
+	./dimscope samples/models/gpt2.onnx -m dp=2,tp=4 -p scripts/policies/megatron.lua
+	@[ -t 1 ] || { set -x; \
+	./dimscope run samples/models/tiny-gpt.onnx -m dp=2,tp=4 -p scripts/policies/megatron.lua --verify; }
+
+# ---- tests; what did not build is a failure, and the rest runs all the same
+
+test: deps-test
+	@built=yes; $(SUBMAKE) -k build-tests || built=no; $(SUBMAKE) -s run-tests BUILT=$$built
+
+build-tests: all $(UNIT_TESTS)
+
+run-tests:
+	@BUILT=$(BUILT) DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/run.sh $(BUILD) $(T)
+
+check: deps-check
+	@$(SUBMAKE) format-check
+	@$(SUBMAKE) lint
+	@$(SUBMAKE) test MODE=release T=
+	@$(SUBMAKE) test MODE=debug T=
+	@for name in $(FUZZERS); do $(SUBMAKE) fuzz F=$$name SECONDS=10 || exit 1; done
+
+golden: deps-test
+	@$(SUBMAKE) all
+	@DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/golden/run.sh --rewrite $(T)
+
+fuzz: deps-check
+ifeq ($(filter $(F),$(FUZZERS)),)
+	@echo "make fuzz F=name, where name is one of: $(FUZZERS)"; exit 1
+else
+	@$(SUBMAKE) MODE=fuzz build/fuzz/fuzz_$(F)
+	@mkdir -p build/fuzz/corpus/$(F)
+	build/fuzz/fuzz_$(F) -max_total_time=$(SECONDS) -timeout=10 -artifact_prefix=build/fuzz/ \
+	    -verbosity=0 -print_final_stats=1 build/fuzz/corpus/$(F) $(wildcard tests/fuzz/corpus/$(F))
+endif
+
+bench: deps
+	@$(SUBMAKE) MODE=release build/release/bench
+	@build/release/bench >build/bench.tsv; status=$$?; cat build/bench.tsv; exit $$status
+
+# ---- looks and rules
+
+format: deps-check
+	clang-format -i $(SOURCES) $(HEADERS) $(TEST_SOURCES) $(TEST_HEADERS)
+
+format-check:
+	@clang-format --dry-run -Werror $(SOURCES) $(HEADERS) $(TEST_SOURCES) $(TEST_HEADERS)
+
+LINT_STAMPS := $(foreach tool,gcc clang tidy,$(patsubst %.c,build/lint/%.$(tool),$(SOURCES))) \
+    $(patsubst %.c,build/lint/%.clang,$(TEST_SOURCES)) $(patsubst %.h,build/lint/%.alone,$(HEADERS))
+
+lint: deps-check
+	@$(SUBMAKE) MODE=release all
+	@$(SUBMAKE) -k lint-files
+	@cppcheck -q --std=c11 -D_GNU_SOURCE -I. --enable=warning,portability,performance \
+	    --inline-suppr --suppressions-list=tests/lint/cppcheck.txt --error-exitcode=1 $(SOURCES)
+	@tests/lint/layers.sh build/release $(CORE_OBJECTS) $(FACE_OBJECTS) $(MAIN_OBJECT)
+	@tests/lint/globals.sh $(CORE_OBJECTS)
+	@tests/lint/lengths.sh $(SOURCES) $(HEADERS)
+
+lint-files: $(LINT_STAMPS)
+
+LINT_FLAGS = $(DIALECT) $(WARNINGS) -Werror
+build/lint/%.gcc: %.c
+	@mkdir -p $(@D)
+	@gcc $(LINT_FLAGS) $(GCC_WARNINGS) -fanalyzer -O2 -MMD -MP -MF $@.d -MT $@ -c $< -o /dev/null
+	@touch $@
+build/lint/%.clang: %.c
+	@mkdir -p $(@D)
+	@clang $(LINT_FLAGS) -MMD -MP -MF $@.d -MT $@ -c $< -o /dev/null
+	@touch $@
+build/lint/%.tidy: %.c .clang-tidy
+	@mkdir -p $(@D)
+	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(DIALECT) 2>$@.log || { cat $@.log; exit 1; }
+	@touch $@
+build/lint/%.alone: %.h
+	@mkdir -p $(@D)
+	@echo '#include "$<"' | gcc $(LINT_FLAGS) -MMD -MP -MF $@.d -MT $@ -x c -c - -o /dev/null
+	@touch $@
+
+-include $(wildcard $(patsubst %,%.d,$(LINT_STAMPS)))
+
+# ---- for users
+
+DATA := $(DESTDIR)$(PREFIX)/share/dimscope
+install: all
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DATA)" "$(DESTDIR)$(PREFIX)/share/man/man1"
+	install -m 755 dimscope "$(DESTDIR)$(PREFIX)/bin/dimscope"
+	find scripts samples -type f ! -name '*.[ch]' -exec install -D -m 644 {} "$(DATA)/{}" \;
+	for page in README.md ARCHITECTURE.md LICENSE; do \
+	    [ ! -f $$page ] || install -D -m 644 $$page "$(DESTDIR)$(PREFIX)/share/doc/dimscope/$$page"; \
+	done
+	@if ./dimscope help --man >build/dimscope.1; then \
+	    install -m 644 build/dimscope.1 "$(DESTDIR)$(PREFIX)/share/man/man1/dimscope.1"; \
+	else echo "no man page: dimscope help --man failed"; fi
+
+clean:
+	rm -rf build dimscope

@@ -1,0 +1,18 @@
+#!/bin/sh
+# lengths.sh FILE... - files of at most 700 lines, functions of at most 70, nothing left to do.
+failed=0
+wc -l "$@" | awk '$2 != "total" && $1 > 700 { print $2 ": " $1 " lines, more than 700"; bad = 1 }
+    END { exit bad }' || failed=1
+ctags --languages=C --langmap=C:.c.h --kinds-C=f --fields=+ne --sort=no -o - "$@" | awk -F'\t' '
+    { first = last = 0
+      for (i = 4; i <= NF; i++) {
+          if ($i ~ /^line:/) first = substr($i, 6)
+          if ($i ~ /^end:/) last = substr($i, 5)
+      }
+      n = last - first + 1
+      if (last > 0 && n > 70) { print $2 ":" first ": " $1 "() has " n " lines, more than 70"; bad = 1 } }
+    END { exit bad }' || failed=1
+if grep -nE '\b(TODO|FIXME|XXX)\b' "$@"; then
+    failed=1
+fi
+exit $failed
