@@ -10,11 +10,11 @@
 
 #include "core/plan/plan.h"
 
-typedef struct {
+struct MemoryUse {
     int64_t peak_bytes, parameter_bytes;
     int32_t peak_op;     /* where the peak is; -1 for an empty program */
     int64_t *live_bytes; /* per place in the program: live while that op runs */
-} MemoryUse;
+};
 
 /* An item alive at an op: a tensor, as made or as a resharded copy. */
 typedef struct {

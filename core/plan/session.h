@@ -48,8 +48,7 @@ struct Session {
     Machine machine;
     Journal journal;
     Plan *plan;
-    Groups *groups;   /* folded by structure and sharding; remade with the plan */
-    MemoryUse memory; /* of the plan; in its arena */
+    Groups *groups; /* folded by structure and sharding; remade with the plan */
     Vec(const char *)
         notes; /* what loading had to say: "policy axis 'pp' is not in the mesh: left out" */
 };

@@ -1,0 +1,313 @@
+#include "core/plan/edges.h"
+
+#include "core/base/intern.h"
+#include "core/plan/propagate.h"
+
+enum { NONE = -1, UNDECIDED = -2 };
+
+typedef struct {
+    Plan *plan;
+    Intern *asked;             /* (space, cut) -> projected */
+    Vec(int32_t *) projected;  /* Shardings ids by operand */
+    int32_t *n_readers;        /* per tensor: reading ops of the program */
+    int32_t *first_reshard;    /* per tensor: 1 + place in reshards */
+    Vec(int32_t) next_reshard; /* per reshard: 1 + place of the same tensor's next */
+    Vec(Reshard) reshards;
+    Vec(int32_t) use_of, use_op; /* per use: reshard, op */
+} Edges;
+
+/* ---- projections ---- */
+
+/* Reduce dims that an output misses leave it partial over the axes that cut them. */
+static void add_partials(const OpSpace *space, const OpCut *cut, Sharding *sharding)
+{
+    for (int i = 0; i < space->n_index; i++) {
+        AtomSet atoms = space->index[i].role == ROLE_REDUCE ? cut_atoms(&cut->index[i]) : 0;
+        for (int a = 0; a < ATOMS_MAX; a++)
+            if (atoms >> a & 1)
+                sharding->partial[a] = (uint8_t)space->index[i].reduce;
+    }
+}
+
+static int32_t project(const Plan *plan, const OpSpace *space, const OpCut *cut, int operand)
+{
+    const Operand *o = &space->operand[operand];
+    if (o->absent)
+        return NONE;
+    Sharding sharding = sharding_whole(&o->shape);
+    for (int d = 0; d < o->shape.n_dims && !o->ignored; d++) {
+        Cut part;
+        if (cut_project(space, cut, operand, d, plan->mesh, &part))
+            sharding.dim[d] = part;
+    }
+    if (operand >= space->n_inputs)
+        add_partials(space, cut, &sharding);
+    return shardings_put(plan->shardings, &sharding);
+}
+
+static const int32_t *projections(Edges *e, int32_t op)
+{
+    Plan *plan = e->plan;
+    int32_t key[2] = {plan->inferred->space[op], plan->cut[op]};
+    int32_t id = intern_put(e->asked, key, sizeof key);
+    if (id == e->projected.n) {
+        const OpSpace *space = inferred_space(plan->inferred, op);
+        int n = space->n_inputs + space->n_outputs;
+        int32_t *ids = arena_array(plan->arena, int32_t, n);
+        for (int o = 0; o < n; o++)
+            ids[o] = project(plan, space, plan_cut(plan, op), o);
+        vec_push(plan->arena, &e->projected, ids);
+    }
+    return e->projected.at[id];
+}
+
+static int32_t whole(const Plan *plan, int32_t tensor)
+{
+    const Shape *shape = tensor < 0 ? NULL : inferred_shape(plan->inferred, tensor);
+    if (!shape)
+        return NONE;
+    Sharding sharding = sharding_whole(shape);
+    return shardings_put(plan->shardings, &sharding);
+}
+
+static int32_t need_of(const Plan *plan, const OpSpace *space, const int32_t *ids, int operand,
+                       int32_t tensor)
+{
+    if (tensor < 0 || inferred_shape(plan->inferred, tensor) == NULL)
+        return NONE;
+    return space->no_rule || ids[operand] < 0 ? whole(plan, tensor) : ids[operand];
+}
+
+/* ---- where parameters and constants lie ---- */
+
+static bool is_stored(const Plan *plan, int32_t tensor)
+{
+    return plan->inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER;
+}
+
+static bool is_constant(const Plan *plan, int32_t tensor)
+{
+    int32_t maker = plan->inferred->graph->tensors[tensor].maker;
+    return plan->inferred->value[tensor] || (maker >= 0 && inferred_is_host(plan->inferred, maker));
+}
+
+/* One pass over all reads: how many readers, and the one need that all uses of a parameter share.
+ */
+static void count_reads(Edges *e, int32_t *agreed)
+{
+    Plan *plan = e->plan;
+    const Inferred *inferred = plan->inferred;
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        const int32_t *input = op_inputs(inferred->graph, op), *ids = projections(e, op);
+        const OpSpace *space = inferred_space(inferred, op);
+        for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
+            int32_t t = input[o];
+            if (t < 0)
+                continue;
+            e->n_readers[t]++;
+            int32_t need = need_of(plan, space, ids, o, t);
+            agreed[t] = agreed[t] == UNDECIDED || agreed[t] == need ? need : whole(plan, t);
+        }
+    }
+}
+
+static void store_parameters(Edges *e)
+{
+    Plan *plan = e->plan;
+    const Graph *graph = plan->inferred->graph;
+    int32_t *agreed = arena_array(plan->arena, int32_t, graph->n_tensors);
+    for (int t = 0; t < graph->n_tensors; t++)
+        agreed[t] = UNDECIDED;
+    count_reads(e, agreed);
+    for (int t = 0; t < graph->n_tensors; t++) {
+        if (plan->sharding[t] < 0)
+            continue;
+        if (is_constant(plan, t))
+            plan->sharding[t] = whole(plan, t);
+        else if (is_stored(plan, t) && !plan->pinned[t] && agreed[t] >= 0)
+            plan->sharding[t] = agreed[t];
+        plan->made[t] = plan->sharding[t];
+    }
+    for (int i = 0; i < plan->n_pins; i++) {
+        const Decision *pin = plan->pins[i];
+        if (pin->kind != PIN_TENSOR_DIM || !pin->store || !is_stored(plan, pin->place))
+            continue;
+        int32_t t = pin->place;
+        bool first = true; /* other dims of a stored tensor are whole unless pinned too */
+        for (int j = 0; j < i; j++)
+            first &= !(plan->pins[j]->kind == PIN_TENSOR_DIM && plan->pins[j]->store &&
+                       plan->pins[j]->place == t);
+        Sharding sharding =
+            *shardings_at(plan->shardings, first ? whole(plan, t) : plan->sharding[t]);
+        sharding.dim[pin->dim] = pin->cut;
+        plan->made[t] = plan->sharding[t] = shardings_put(plan->shardings, &sharding);
+    }
+}
+
+/* ---- partial values ---- */
+
+static AtomSet cut_atoms_of_op(const OpCut *cut)
+{
+    AtomSet atoms = 0;
+    for (int i = 0; i < cut->n; i++)
+        atoms |= cut_atoms(&cut->index[i]);
+    return atoms;
+}
+
+static bool all_sums(const Sharding *sharding)
+{
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (sharding->partial[a] != REDUCE_NONE && sharding->partial[a] != REDUCE_SUM)
+            return false;
+    return true;
+}
+
+/* The axes over which input `operand` is partial and may stay so through the op; 0: it must be
+ * reduced. */
+static AtomSet passing(const Edges *e, int32_t op, int operand)
+{
+    const Plan *plan = e->plan;
+    const OpSpace *space = inferred_space(plan->inferred, op);
+    int32_t t = op_inputs(plan->inferred->graph, op)[operand];
+    if (t < 0 || plan->sharding[t] < 0 || space->operand[operand].linear == LINEAR_NO)
+        return 0;
+    const Sharding *sharding = plan_sharding(plan, t);
+    AtomSet atoms = sharding_partials(sharding);
+    if (!atoms || !all_sums(sharding) || e->n_readers[t] != 1 ||
+        plan->inferred->graph->tensors[t].output || (atoms & cut_atoms_of_op(plan_cut(plan, op))))
+        return 0;
+    for (int o = 0; o < space->n_outputs; o++)
+        if (shape_elements(&opspace_output(space, o)->shape) >
+            shape_elements(&space->operand[operand].shape))
+            return 0;
+    return atoms;
+}
+
+/* The partial axes that the op's outputs take over from its inputs. */
+static AtomSet passed_through(const Edges *e, int32_t op)
+{
+    const OpSpace *space = inferred_space(e->plan->inferred, op);
+    AtomSet together = 0;
+    bool first = true;
+    for (int o = 0; o < space->n_inputs; o++) {
+        Linear linear = space->operand[o].linear;
+        if (linear == LINEAR_ALONE && passing(e, op, o))
+            return passing(e, op, o);
+        if (linear != LINEAR_TOGETHER)
+            continue;
+        AtomSet atoms = passing(e, op, o);
+        together = first || together == atoms ? atoms : 0;
+        if (!together)
+            return 0;
+        first = false;
+    }
+    return together;
+}
+
+static int32_t with_sums(const Plan *plan, int32_t sharding, AtomSet atoms)
+{
+    Sharding partial = *shardings_at(plan->shardings, sharding);
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (atoms >> a & 1)
+            partial.partial[a] = REDUCE_SUM;
+    return shardings_put(plan->shardings, &partial);
+}
+
+/* ---- reshards ---- */
+
+static Reshard *reshard_to(Edges *e, int32_t tensor, int32_t from, int32_t to)
+{
+    for (int32_t at = e->first_reshard[tensor]; at > 0; at = e->next_reshard.at[at - 1])
+        if (e->reshards.at[at - 1].to == to && e->reshards.at[at - 1].from == from)
+            return &e->reshards.at[at - 1];
+    Plan *plan = e->plan;
+    Reshard new = {.tensor = tensor, .from = from, .to = to};
+    new.path = reshard(plan->resharder, (Dtype)plan->inferred->dtype[tensor], from, to);
+    vec_push(plan->arena, &e->reshards, new);
+    vec_push(plan->arena, &e->next_reshard, e->first_reshard[tensor]);
+    e->first_reshard[tensor] = e->reshards.n;
+    return &e->reshards.at[e->reshards.n - 1];
+}
+
+static void read_inputs(Edges *e, int32_t op, AtomSet passed)
+{
+    Plan *plan = e->plan;
+    const Graph *graph = plan->inferred->graph;
+    const OpSpace *space = inferred_space(plan->inferred, op);
+    const int32_t *input = op_inputs(graph, op), *ids = projections(e, op);
+    for (int o = 0; o < graph->ops[op].n_inputs; o++) {
+        int32_t t = input[o], need = need_of(plan, space, ids, o, t);
+        if (need >= 0 && passed && passing(e, op, o) == passed)
+            need = with_sums(plan, need, passed);
+        plan->need[graph->ops[op].input + o] = need;
+        if (need < 0 || plan->sharding[t] < 0 || need == plan->sharding[t])
+            continue;
+        int32_t at = (int32_t)(reshard_to(e, t, plan->sharding[t], need) - e->reshards.at);
+        if (e->use_op.n > 0 && e->use_op.at[e->use_op.n - 1] == op &&
+            e->use_of.at[e->use_of.n - 1] == at)
+            continue; /* one op reads it so twice */
+        vec_push(plan->arena, &e->use_of, at);
+        vec_push(plan->arena, &e->use_op, op);
+        e->reshards.at[at].n_uses++;
+    }
+}
+
+static void make_outputs(Edges *e, int32_t op, AtomSet passed)
+{
+    Plan *plan = e->plan;
+    const Graph *graph = plan->inferred->graph;
+    const OpSpace *space = inferred_space(plan->inferred, op);
+    const int32_t *ids = projections(e, op);
+    for (int o = 0; o < graph->ops[op].n_outputs; o++) {
+        int32_t t = op_outputs(graph, op)[o];
+        if (t < 0 || plan->sharding[t] < 0)
+            continue;
+        int32_t made = need_of(plan, space, ids, space->n_inputs + o, t);
+        if (passed)
+            made = with_sums(plan, made, passed);
+        plan->made[t] = made;
+        if (!plan->pinned[t]) {
+            Sharding reduced = sharding_without_partial(shardings_at(plan->shardings, made));
+            plan->sharding[t] =
+                graph->tensors[t].output ? shardings_put(plan->shardings, &reduced) : made;
+        }
+        if (plan->sharding[t] != made)
+            reshard_to(e, t, made, plan->sharding[t]);
+    }
+}
+
+/* Uses by reshard, from the order they were met in. */
+static void publish(Edges *e)
+{
+    Plan *plan = e->plan;
+    int32_t next = 0;
+    for (int i = 0; i < e->reshards.n; i++) {
+        e->reshards.at[i].use = next;
+        next += e->reshards.at[i].n_uses;
+        e->reshards.at[i].n_uses = 0;
+    }
+    plan->reshard_uses = arena_array(plan->arena, int32_t, next);
+    for (int i = 0; i < e->use_op.n; i++) {
+        Reshard *r = &e->reshards.at[e->use_of.at[i]];
+        plan->reshard_uses[r->use + r->n_uses++] = e->use_op.at[i];
+    }
+    plan->reshards = e->reshards.at;
+    plan->n_reshards = e->reshards.n;
+}
+
+void edges_fill(Plan *plan)
+{
+    const Inferred *inferred = plan->inferred;
+    Edges e = {.plan = plan, .asked = intern_new(plan->arena)};
+    e.n_readers = arena_array(plan->arena, int32_t, inferred->graph->n_tensors);
+    e.first_reshard = arena_array(plan->arena, int32_t, inferred->graph->n_tensors);
+    store_parameters(&e);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        AtomSet passed = passed_through(&e, op);
+        read_inputs(&e, op, passed);
+        make_outputs(&e, op, passed);
+    }
+    publish(&e);
+}

@@ -1,0 +1,18 @@
+/* edges.h - from cuts of ops to what each value is made as, what each reader needs, and the
+ * reshards between.
+ *
+ * Made: the projection of the maker's cut, partial over axes that cut a reduce dim. Needed: the
+ * projection of the reader's cut. A partial value stays partial only through an op linear in that
+ * operand which does not grow it, when that op is its only reader and cuts nothing by those axes;
+ * a sum of values partial on the same axes passes too. Anything else reduces it. A parameter nobody
+ * pinned is stored as all its uses agree, else whole.
+ */
+#ifndef CORE_PLAN_EDGES_H
+#define CORE_PLAN_EDGES_H
+
+#include "core/plan/plan.h"
+
+/* Fills made, sharding, need, reshards and reshard_uses of a plan whose cuts are known. */
+void edges_fill(Plan *plan);
+
+#endif

@@ -1,0 +1,191 @@
+#include "core/plan/plan.h"
+
+#include "core/base/intern.h"
+#include "core/plan/cost.h"
+#include "core/plan/edges.h"
+#include "core/plan/memory.h"
+#include "core/plan/plan_findings.h"
+#include "core/plan/propagate.h"
+
+#include <inttypes.h>
+
+void journal_add(Journal *journal, Arena *arena, const Decision *decision)
+{
+    journal->decisions.n = journal->n_done;
+    vec_push(arena, &journal->decisions, *decision);
+    journal->n_done = journal->decisions.n;
+}
+
+static bool is_pin(DecisionKind kind)
+{
+    return kind == PIN_TENSOR_DIM || kind == PIN_INDEX_DIM;
+}
+
+static bool on_tensor(DecisionKind kind)
+{
+    return kind == PIN_TENSOR_DIM || kind == UNPIN_TENSOR_DIM;
+}
+
+/* The size of the dim a decision is about, or -1 when it names none. */
+static int64_t decided_size(const Inferred *inferred, const Decision *decision)
+{
+    const Graph *graph = inferred->graph;
+    int n_places = on_tensor(decision->kind) ? graph->n_tensors : graph->n_ops;
+    if (decision->place < 0 || decision->place >= n_places || decision->dim < 0)
+        return -1;
+    if (on_tensor(decision->kind)) {
+        const Shape *shape = inferred_shape(inferred, decision->place);
+        return shape && decision->dim < shape->n_dims ? shape->dim[decision->dim] : -1;
+    }
+    const OpSpace *space = inferred_space(inferred, decision->place);
+    return space && decision->dim < space->n_index ? space->index[decision->dim].size : -1;
+}
+
+static bool check_decision(const Inferred *inferred, const Mesh *mesh, const Decision *decision,
+                           Error *err)
+{
+    int64_t size = decided_size(inferred, decision);
+    if (size < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a decision is about a dim that is not there");
+    if (is_pin(decision->kind) && cut_size(&decision->cut) != size)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "a pin cuts %" PRId64 " elements, but the dim has %" PRId64,
+                          cut_size(&decision->cut), size);
+    if (mesh->n_atoms < ATOMS_MAX && cut_atoms(&decision->cut) >> mesh->n_atoms)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a pin names an axis the mesh does not have");
+    return true;
+}
+
+/* Axes that other pins of the same tensor or op use already. */
+static AtomSet pinned_beside(const Plan *plan, const Decision *pin)
+{
+    AtomSet used = 0;
+    for (int i = 0; i < plan->n_pins; i++)
+        if (plan->pins[i]->kind == pin->kind && plan->pins[i]->place == pin->place &&
+            plan->pins[i]->store == pin->store && plan->pins[i]->dim != pin->dim)
+            used |= cut_atoms(&plan->pins[i]->cut);
+    return used;
+}
+
+static void refuse_pin(Plan *plan, const Decision *pin)
+{
+    const Graph *graph = plan->inferred->graph;
+    bool tensor = pin->kind == PIN_TENSOR_DIM;
+    Buf text = buf_new(plan->arena);
+    buf_printf(&text, "%s: dim %d cannot be cut by an axis that cuts another of its dims",
+               tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place), pin->dim);
+    Finding finding = {.level = LEVEL_ERROR, .code = "axis-twice", .text = text.s};
+    finding.hint = "an axis cuts one dim of a tensor; unpin the other dim first";
+    finding.file = pin->origin.file;
+    finding.line = pin->origin.line;
+    finding.op = tensor ? -1 : pin->place;
+    finding.tensor = tensor ? pin->place : -1;
+    vec_push(plan->arena, &plan->findings, finding);
+}
+
+/* Replays the journal: the last pin of a dim holds, an unpin takes it away. */
+static void resolve_pins(Plan *plan, const Journal *journal)
+{
+    Intern *dims = intern_new(plan->arena);
+    const Decision **last = arena_array(plan->arena, const Decision *, journal->n_done);
+    for (int i = 0; i < journal->n_done; i++) {
+        const Decision *decision = &journal->decisions.at[i];
+        int32_t key[3] = {on_tensor(decision->kind), decision->place, decision->dim};
+        int32_t id = intern_put(dims, key, sizeof key);
+        if (is_pin(decision->kind) && last[id] && !cut_equal(&last[id]->cut, &decision->cut))
+            plan_find(plan, LEVEL_NOTE, "pin-replaced", key[0] ? -1 : key[1], key[0] ? key[1] : -1,
+                      "", "%s:%d replaces the pin of %s:%d", decision->origin.file,
+                      decision->origin.line, last[id]->origin.file, last[id]->origin.line);
+        last[id] = is_pin(decision->kind) ? decision : NULL;
+    }
+    plan->pins = arena_array(plan->arena, const Decision *, journal->n_done);
+    for (int32_t id = 0; id < intern_count(dims); id++) {
+        if (!last[id])
+            continue;
+        if (cut_atoms(&last[id]->cut) & pinned_beside(plan, last[id]))
+            refuse_pin(plan, last[id]);
+        else
+            plan->pins[plan->n_pins++] = last[id];
+    }
+}
+
+static Plan *plan_new(const Inferred *inferred, const Mesh *mesh, const Machine *machine)
+{
+    Arena *arena = arena_new();
+    Plan *plan = arena_make(arena, Plan);
+    *plan = (Plan){.arena = arena, .inferred = inferred, .mesh = mesh, .machine = machine};
+    const Graph *graph = inferred->graph;
+    plan->shardings = shardings_new(arena);
+    plan->resharder = resharder_new(arena, mesh, machine, plan->shardings);
+    plan->sharding = arena_array(arena, int32_t, graph->n_tensors);
+    plan->made = arena_array(arena, int32_t, graph->n_tensors);
+    plan->pinned = arena_array(arena, uint16_t, graph->n_tensors);
+    plan->cut = arena_array(arena, int32_t, graph->n_ops);
+    plan->op_us = arena_array(arena, double, graph->n_ops);
+    int32_t n_places = 0;
+    for (int i = 0; i < graph->n_ops; i++) {
+        plan->cut[i] = -1;
+        const GraphOp *op = &graph->ops[i];
+        int32_t end = op->input + op->n_inputs;
+        n_places = end > n_places ? end : n_places;
+    }
+    plan->need = arena_array(arena, int32_t, n_places);
+    for (int i = 0; i < n_places; i++)
+        plan->need[i] = -1;
+    for (int t = 0; t < graph->n_tensors; t++)
+        plan->made[t] = plan->sharding[t] = -1;
+    for (int i = 0; i < inferred->findings.n; i++)
+        vec_push(arena, &plan->findings, inferred->findings.at[i]);
+    return plan;
+}
+
+Plan *plan_make(const Inferred *inferred, const Mesh *mesh, const Machine *machine,
+                const Journal *journal, Error *err)
+{
+    for (int i = 0; i < journal->n_done; i++)
+        if (!check_decision(inferred, mesh, &journal->decisions.at[i], err))
+            return NULL;
+    Plan *plan = plan_new(inferred, mesh, machine);
+    resolve_pins(plan, journal);
+    propagate_factor(plan);
+    edges_fill(plan);
+    plan_add_findings(plan);
+    cost_fill(plan);
+    MemoryUse *memory = arena_make(plan->arena, MemoryUse);
+    *memory = memory_use(plan->arena, plan);
+    plan->memory = memory;
+    plan->totals.peak_bytes = memory->peak_bytes;
+    return plan;
+}
+
+void plan_free(Plan *plan)
+{
+    if (plan)
+        arena_free(plan->arena);
+}
+
+const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim)
+{
+    for (int i = 0; i < plan->n_pins; i++)
+        if (plan->pins[i]->kind == kind && plan->pins[i]->place == place &&
+            plan->pins[i]->dim == dim)
+            return plan->pins[i];
+    return NULL;
+}
+
+bool plan_is_legal(const Plan *plan)
+{
+    for (int i = 0; i < plan->findings.n; i++)
+        if (plan->findings.at[i].level == LEVEL_ERROR)
+            return false;
+    return true;
+}
+
+int64_t plan_local_bytes(const Plan *plan, int32_t tensor, int32_t sharding)
+{
+    if (sharding < 0)
+        return 0;
+    return dtype_bytes(
+        (Dtype)plan->inferred->dtype[tensor],
+        sharding_local_elements(shardings_at(plan->shardings, sharding), plan->mesh, 0));
+}

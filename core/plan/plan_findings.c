@@ -1,0 +1,228 @@
+#include "core/plan/plan_findings.h"
+
+#include "core/base/intern.h"
+#include "core/base/units.h"
+
+#include <inttypes.h>
+
+typedef enum { STOP_NONE, STOP_WHOLE, STOP_FROZEN, STOP_NESTING, STOP_CONFLICT, STOP_UNEVEN } Stop;
+
+/* The first of a set of alike findings. */
+typedef struct {
+    Stop stop;
+    int32_t op, tensor;
+    int operand, dim, count;
+} Alike;
+
+typedef struct {
+    Plan *plan;
+    Intern *seen;
+    Vec(Alike) alike;
+} Gather;
+
+void plan_find(Plan *plan, Level level, const char *code, int32_t op, int32_t tensor,
+               const char *hint, const char *format, ...)
+{
+    Buf text = buf_new(plan->arena);
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    Finding finding = {.level = level, .code = code, .text = text.s, .hint = hint};
+    finding.op = op;
+    finding.tensor = tensor;
+    vec_push(plan->arena, &plan->findings, finding);
+}
+
+/* Why the axes that cut a dim of the value do not cut it as the op reads it. */
+static Stop stop_of(const Plan *plan, const OpSpace *space, int operand, int dim, const Cut *cut)
+{
+    const DimFactors *factors = &space->operand[operand].factors[dim];
+    if (space->no_rule || factors->n == 0)
+        return STOP_WHOLE;
+    int64_t sizes[FACTORS_MAX];
+    Cut part[FACTORS_MAX];
+    AtomSet lost;
+    for (int f = 0; f < factors->n; f++)
+        sizes[f] = space->index[factors->index[f]].size;
+    cut_split(cut, sizes, factors->n, plan->mesh, part, &lost);
+    if (lost)
+        return STOP_NESTING;
+    for (int f = 0; f < factors->n; f++)
+        if (!cut_is_whole(&part[f]) && space->index[factors->index[f]].role == ROLE_FROZEN)
+            return STOP_FROZEN;
+    return STOP_CONFLICT;
+}
+
+static void count_alike(Gather *g, const Alike *alike, const int64_t key[6])
+{
+    int32_t id = intern_put(g->seen, key, 6 * sizeof *key);
+    if (id == g->alike.n)
+        vec_push(g->plan->arena, &g->alike, *alike);
+    g->alike.at[id].count++;
+}
+
+static bool is_stored_pin(const Plan *plan, int32_t tensor)
+{
+    for (int i = 0; i < plan->n_pins; i++)
+        if (plan->pins[i]->store && plan->pins[i]->place == tensor &&
+            plan->pins[i]->kind == PIN_TENSOR_DIM)
+            return true;
+    return false;
+}
+
+static void look_at_use(Gather *g, int32_t op, int operand)
+{
+    const Plan *plan = g->plan;
+    const Graph *graph = plan->inferred->graph;
+    int32_t t = op_inputs(graph, op)[operand], need = plan->need[graph->ops[op].input + operand];
+    if (t < 0 || need < 0 || plan->sharding[t] < 0 || need == plan->sharding[t])
+        return;
+    const Sharding *from = plan_sharding(plan, t), *to = shardings_at(plan->shardings, need);
+    for (int d = 0; d < from->n_dims; d++) {
+        if (cut_refines(&to->dim[d], &from->dim[d], plan->mesh))
+            continue;
+        Alike alike = {.op = op, .tensor = t, .operand = operand, .dim = d};
+        alike.stop = stop_of(plan, inferred_space(plan->inferred, op), operand, d, &from->dim[d]);
+        if (is_stored_pin(plan, t))
+            continue; /* gathered at use is what was asked */
+        int64_t key[6] = {alike.stop, plan->inferred->space[op], operand,
+                          d,          plan->sharding[t],         need};
+        count_alike(g, &alike, key);
+    }
+}
+
+static void look_at_tensor(Gather *g, int32_t t)
+{
+    const Plan *plan = g->plan;
+    if (plan->sharding[t] < 0)
+        return;
+    const Sharding *sharding = plan_sharding(plan, t);
+    for (int d = 0; d < sharding->n_dims; d++) {
+        if (!cut_is_uneven(&sharding->dim[d], plan->mesh))
+            continue;
+        Alike alike = {.stop = STOP_UNEVEN, .op = -1, .tensor = t, .dim = d};
+        int64_t key[6] = {STOP_UNEVEN, plan->sharding[t], d, plan->inferred->dtype[t], 0, 0};
+        count_alike(g, &alike, key);
+    }
+}
+
+static void others(const Alike *alike, Buf *out)
+{
+    if (alike->count > 1)
+        buf_printf(out, " (and %d more like it)", alike->count - 1);
+}
+
+static const char *op_label(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    return op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
+}
+
+/* "768 = 12 x 64 does not divide by tp=8" */
+static void say_nesting(Plan *plan, const Alike *alike, Buf *out)
+{
+    const OpSpace *space = inferred_space(plan->inferred, alike->op);
+    const DimFactors *factors = &space->operand[alike->operand].factors[alike->dim];
+    const Cut *cut = &plan_sharding(plan, alike->tensor)->dim[alike->dim];
+    buf_printf(out, "%s %s: dim %d of %s is ", op_operator(plan->inferred->graph, alike->op),
+               op_label(plan, alike->op), alike->dim,
+               tensor_name(plan->inferred->graph, alike->tensor));
+    for (int f = 0; f < factors->n; f++)
+        buf_printf(out, "%s%" PRId64, f ? " x " : "", space->index[factors->index[f]].size);
+    buf_puts(out, ", which does not divide by ");
+    AtomSet atoms = cut_atoms(cut);
+    const char *comma = "";
+    for (int a = 0; a < plan->mesh->n_axes; a++)
+        if (atoms & mesh_axis_atoms(plan->mesh, a)) {
+            buf_printf(out, "%s%s=%" PRId64, comma, plan->mesh->axes[a].name,
+                       plan->mesh->axes[a].size);
+            comma = ", ";
+        }
+    buf_puts(out, ": what does not fit is gathered");
+    others(alike, out);
+}
+
+static void say_gathered(Plan *plan, const Alike *alike, const char *why, Buf *out)
+{
+    buf_printf(out, "%s %s needs dim %d of %s ", op_operator(plan->inferred->graph, alike->op),
+               op_label(plan, alike->op), alike->dim,
+               tensor_name(plan->inferred->graph, alike->tensor));
+    buf_printf(out, "otherwise than it is made: %s", why);
+    others(alike, out);
+}
+
+static void say_uneven(Plan *plan, const Alike *alike, Buf *out)
+{
+    const Sharding *sharding = plan_sharding(plan, alike->tensor);
+    const Cut *cut = &sharding->dim[alike->dim];
+    int64_t last = plan->mesh->n_devices - 1, dim = alike->dim;
+    int64_t first_size = cut_local_size(cut, plan->mesh, 0);
+    int64_t last_size = cut_local_size(cut, plan->mesh, last);
+    Shape local;
+    sharding_local_shape(sharding, plan->mesh, last, &local);
+    local.dim[dim] = first_size - last_size;
+    buf_printf(out, "dim %d of %s is uneven: ", alike->dim,
+               tensor_name(plan->inferred->graph, alike->tensor));
+    cut_format(cut, plan->mesh, out);
+    buf_printf(out, " gives %" PRId64 " on the first rank, %" PRId64 " on the last (", first_size,
+               last_size);
+    units_format_bytes(
+        dtype_bytes((Dtype)plan->inferred->dtype[alike->tensor], shape_elements(&local)), out);
+    buf_puts(out, " padded there)");
+    others(alike, out);
+}
+
+static void say(Plan *plan, const Alike *alike)
+{
+    Buf text = buf_new(plan->arena);
+    const char *code = "", *hint = "";
+    Level level = LEVEL_NOTE;
+    switch (alike->stop) {
+    case STOP_NESTING:
+        say_nesting(plan, alike, &text);
+        code = "does-not-divide";
+        hint =
+            "use a number of devices that divides it, a sub-axis such as tp:(1)4, or unit= to keep "
+            "whole blocks on a rank";
+        level = LEVEL_WARNING;
+        break;
+    case STOP_FROZEN:
+        say_gathered(plan, alike, "this op never cuts that dim", &text);
+        code = "frozen";
+        break;
+    case STOP_WHOLE:
+        say_gathered(plan, alike, "it reads that dim whole", &text);
+        code = "frozen";
+        break;
+    case STOP_CONFLICT:
+        say_gathered(plan, alike, "the op is cut by other axes there", &text);
+        code = "conflict";
+        hint = "pin the op's index dim, or the value, to choose otherwise";
+        break;
+    case STOP_UNEVEN:
+        say_uneven(plan, alike, &text);
+        code = "uneven";
+        break;
+    case STOP_NONE:
+        return;
+    }
+    plan_find(plan, level, code, alike->op, alike->tensor, hint, "%s", text.s);
+}
+
+void plan_add_findings(Plan *plan)
+{
+    const Inferred *inferred = plan->inferred;
+    Gather g = {.plan = plan, .seen = intern_new(plan->arena)};
+    for (int i = 0; i < plan->n_reshards; i++)
+        for (int u = 0; u < plan->reshards[i].n_uses; u++) {
+            int32_t op = plan->reshard_uses[plan->reshards[i].use + u];
+            for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++)
+                if (op_inputs(inferred->graph, op)[o] == plan->reshards[i].tensor)
+                    look_at_use(&g, op, o);
+        }
+    for (int t = 0; t < inferred->graph->n_tensors; t++)
+        look_at_tensor(&g, t);
+    for (int i = 0; i < g.alike.n; i++)
+        say(plan, &g.alike.at[i]);
+}
