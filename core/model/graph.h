@@ -113,7 +113,9 @@ struct Graph {
     int64_t opset;             /* of ai.onnx; 0 for a made graph */
     int n_nodes;               /* of the file, before anything is folded */
     const char *file;          /* as given, or a made name */
-    uint64_t hash;             /* of the file's bytes, weights included only where inline */
+    uint64_t hash;             /* of the file's size and its first 64 MiB; 0 for a made graph */
+    int32_t n_names;           /* names at sealing: the length of the next two */
+    int32_t *tensor_of_name, *op_of_name; /* -1: none */
 };
 
 /* ---- making (readers, Lua builders, benches) ---- */
@@ -121,18 +123,26 @@ typedef struct GraphBuilder GraphBuilder;
 
 GraphBuilder *graph_builder_new(Arena *arena, const char *file);
 Graph *graph_builder_graph(GraphBuilder *builder); /* for names, shapes, arena */
-/* The tensor of that name, made (as TENSOR_MADE without a maker) on first mention. */
+/* Room for so many, where they are known: saves the memory that growing leaves behind. */
+void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands);
+/* The tensor of that name, made (as TENSOR_MADE without a maker) on first mention; -1, an absent
+ * operand, for the empty name. */
 int32_t graph_tensor(GraphBuilder *builder, Str name);
+/* n_dims < 0: the shape is not declared. An initializer that is added as an input too stays one. */
 void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
                      int n_dims);
+/* What a file says of a tensor that an op makes; it may be wrong, and may be absent. */
+void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
+                   int n_dims);
 void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
                            TensorData data);
 void graph_add_output(GraphBuilder *builder, int32_t tensor);
-int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n); /* AttrList id */
+/* AttrList id; 0 is the empty list. Lists and texts are copied, TensorData is not. */
+int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n);
 int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, const int32_t *inputs,
                      int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs);
-/* Orders, numbers uses, checks. NULL: a cycle, a tensor nobody makes, one made twice; *err names
- * it. */
+/* Orders, numbers uses, checks. NULL: a cycle, a tensor nobody makes, one made twice, too many of
+ * anything; *err names it. The builder is of no use afterwards. */
 Graph *graph_seal(GraphBuilder *builder, Error *err);
 
 /* ---- asking ---- */

@@ -1,0 +1,28 @@
+/* builder.h - the columns of a graph while they grow: what graph.c fills and seal.c closes.
+ *
+ * Faults found while adding are kept in `problem` (the first one) and given by graph_seal(), so
+ * that adding needs no error handling. From the first fault on nothing is added any more.
+ */
+#ifndef CORE_MODEL_BUILDER_H
+#define CORE_MODEL_BUILDER_H
+
+#include "core/base/intern.h"
+#include "core/model/graph.h"
+
+struct GraphBuilder {
+    Graph *graph;
+    Vec(GraphOp) ops;
+    Vec(GraphTensor) tensors;
+    Vec(int32_t) operands;
+    Vec(DeclaredDim) declared;
+    Vec(TensorData) data;
+    Vec(int32_t) inputs, outputs;
+    Vec(int32_t) tensor_of_name;
+    Vec(AttrList) lists;
+    Intern *list_keys;        /* of lists without tensors and graphs */
+    Vec(int32_t) list_of_key; /* key id -> list id */
+    Buf key;                  /* scratch */
+    Error problem;
+};
+
+#endif

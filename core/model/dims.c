@@ -1,0 +1,74 @@
+#include "core/model/graph.h"
+
+static Str cut_comment(Str line)
+{
+    const char *hash = line.n > 0 ? memchr(line.s, '#', line.n) : NULL;
+    return hash ? (Str){line.s, (size_t)(hash - line.s)} : line;
+}
+
+/* Takes what stands before the first `end` off the front of text; all of it when there is none. */
+static Str take_until(Str *text, char end)
+{
+    const char *at = text->n > 0 ? memchr(text->s, end, text->n) : NULL;
+    size_t n = at ? (size_t)(at - text->s) : text->n;
+    Str head = {text->s, n};
+    size_t skip = at ? n + 1 : n;
+    *text = (Str){text->s + skip, text->n - skip};
+    return head;
+}
+
+static bool fail_at(Error *err, const Source *source, const char *at, const char *what)
+{
+    error_kind(err, ERROR_SYNTAX, "%s", what);
+    error_hint(err, "dims are bound as name=size, as in batch=8,seq=1024");
+    error_at(err, source, (size_t)(at - source->text.s));
+    return false;
+}
+
+/* Exporters name dims by expressions too ("floor(s0/2)"), so a name is all before the '='. */
+static bool parse_binding(Arena *arena, const Source *source, Str text, DimBindings *bindings,
+                          Error *err)
+{
+    Str size = text;
+    Str name = str_trim(take_until(&size, '='));
+    if (name.n == 0)
+        return fail_at(err, source, text.s, "expected the name of a dim");
+    if (name.s + name.n == text.s + text.n || size.s == text.s + text.n)
+        return fail_at(err, source, size.s, "expected '=' and a size");
+
+    DimBinding binding = {.name = name};
+    Str number = str_trim(size);
+    if (!str_to_int(number, &binding.size))
+        return fail_at(err, source, number.s, "expected a size");
+    if (binding.size < 0)
+        return fail_at(err, source, number.s, "a size is 0 or more");
+    binding.name = str_from(arena_str(arena, name));
+    vec_push(arena, bindings, binding);
+    return true;
+}
+
+/* text = line { "\n" line }   line = [ binding { "," binding } [ "," ] ] [ "#" comment ] */
+bool dims_parse(Arena *arena, const Source *source, DimBindings *bindings, Error *err)
+{
+    Str text = source->text;
+    while (text.n > 0) {
+        Str line = str_trim(cut_comment(take_until(&text, '\n')));
+        while (line.n > 0) {
+            Str binding = str_trim(take_until(&line, ','));
+            if (!parse_binding(arena, source, binding, bindings, err))
+                return false;
+        }
+    }
+    return true;
+}
+
+int64_t dim_size(const Graph *graph, DeclaredDim dim, const DimBindings *bindings)
+{
+    if (dim.size >= 0 || dim.name == 0)
+        return dim.size;
+    Str name = names_str(graph->names, dim.name);
+    for (int i = bindings->n - 1; i >= 0; i--)
+        if (str_eq(name, bindings->at[i].name))
+            return bindings->at[i].size;
+    return -1;
+}

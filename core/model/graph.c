@@ -1,0 +1,393 @@
+#include "core/model/builder.h"
+
+#include <assert.h>
+
+/* More of anything than this is a fault: sums of counts then fit an int. */
+enum { ITEMS_MAX = 1 << 28 };
+
+GraphBuilder *graph_builder_new(Arena *arena, const char *file)
+{
+    GraphBuilder *builder = arena_make(arena, GraphBuilder);
+    Graph *graph = arena_make(arena, Graph);
+    graph->arena = arena;
+    graph->names = names_new(arena);
+    graph->shapes = shapes_new(arena);
+    graph->file = arena_str(arena, str_from(file));
+    builder->graph = graph;
+    builder->list_keys = intern_new(arena);
+    builder->key = buf_new(arena);
+    vec_push(arena, &builder->lists, (AttrList){0});
+    return builder;
+}
+
+Graph *graph_builder_graph(GraphBuilder *builder)
+{
+    return builder->graph;
+}
+
+#define vec_reserve(arena, vec, n_items)                                                           \
+    do {                                                                                           \
+        assert((vec)->room == 0);                                                                  \
+        (vec)->at = arena_alloc((arena), arena_array_bytes((size_t)(n_items), sizeof *(vec)->at)); \
+        (vec)->room = (n_items);                                                                   \
+    } while (0)
+
+void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands)
+{
+    Arena *arena = builder->graph->arena;
+    vec_reserve(arena, &builder->ops, n_ops);
+    vec_reserve(arena, &builder->tensors, n_tensors + 1);
+    vec_reserve(arena, &builder->operands, n_operands);
+}
+
+static const char *text_of(const GraphBuilder *builder, int32_t name)
+{
+    return names_text(builder->graph->names, name);
+}
+
+/* True from the first fault on; too many items are one. */
+static bool is_stopped(GraphBuilder *builder)
+{
+    if (builder->ops.n > ITEMS_MAX || builder->tensors.n > ITEMS_MAX ||
+        builder->operands.n > ITEMS_MAX || builder->declared.n > ITEMS_MAX)
+        error_set(&builder->problem, "the graph has more than %d items of a kind", ITEMS_MAX);
+    return error_is_set(&builder->problem);
+}
+
+int32_t graph_tensor(GraphBuilder *builder, Str name)
+{
+    if (name.n == 0 || is_stopped(builder))
+        return -1;
+    Arena *arena = builder->graph->arena;
+    int32_t id = names_intern(builder->graph->names, name);
+    while (builder->tensor_of_name.n <= id)
+        vec_push(arena, &builder->tensor_of_name, -1);
+    if (builder->tensor_of_name.at[id] < 0) {
+        builder->tensor_of_name.at[id] = builder->tensors.n;
+        vec_push(arena, &builder->tensors,
+                 (GraphTensor){
+                     .name = id, .maker = -1, .declared = -1, .data = -1, .kind = TENSOR_MADE});
+    }
+    return builder->tensor_of_name.at[id];
+}
+
+static const char *maker_text(const GraphBuilder *builder, const GraphTensor *tensor)
+{
+    switch ((TensorKind)tensor->kind) {
+    case TENSOR_INPUT:
+        return "is an input of the graph";
+    case TENSOR_INITIALIZER:
+        return "is an initializer";
+    case TENSOR_MADE:
+        break;
+    }
+    const GraphOp *op = &builder->ops.at[tensor->maker];
+    return arena_printf(builder->graph->arena, "is made by op '%s'",
+                        text_of(builder, op->name != 0 ? op->name : op->operator));
+}
+
+/* The tensor has a maker already: an op, or being an input or initializer. */
+static void fail_twice(GraphBuilder *builder, int32_t tensor, const char *and_also)
+{
+    const GraphTensor *made = &builder->tensors.at[tensor];
+    error_kind(&builder->problem, ERROR_DUPLICATE, "tensor '%s' %s, and %s",
+               text_of(builder, made->name), maker_text(builder, made), and_also);
+    error_hint(&builder->problem, "every tensor of a graph has one maker: rename one of the two");
+}
+
+static bool has_maker(const GraphTensor *tensor)
+{
+    return tensor->maker >= 0 || tensor->kind != TENSOR_MADE;
+}
+
+/* True when the graph tensor may be changed: it has a name, and nothing has failed before. */
+static bool is_open(GraphBuilder *builder, int32_t tensor, const char *what)
+{
+    if (is_stopped(builder))
+        return false;
+    return tensor >= 0 || error_set(&builder->problem, "%s of the graph has no name", what);
+}
+
+void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
+                   int n_dims)
+{
+    if (!is_open(builder, tensor, "a declared tensor"))
+        return;
+    GraphTensor *declared = &builder->tensors.at[tensor];
+    if (n_dims > DIMS_MAX) {
+        error_kind(&builder->problem, ERROR_RANK, "tensor '%s' has %d dims, at most %d are known",
+                   text_of(builder, declared->name), n_dims, DIMS_MAX);
+        return;
+    }
+    declared->dtype = (uint8_t)dtype;
+    if (n_dims < 0)
+        return;
+    declared->declared = builder->declared.n;
+    declared->n_declared = (uint8_t)n_dims;
+    for (int d = 0; d < n_dims; d++)
+        vec_push(builder->graph->arena, &builder->declared, dims[d]);
+}
+
+void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
+                     int n_dims)
+{
+    if (!is_open(builder, tensor, "an input"))
+        return;
+    GraphTensor *input = &builder->tensors.at[tensor];
+    if (input->kind == TENSOR_INITIALIZER)
+        return;
+    if (has_maker(input)) {
+        fail_twice(builder, tensor, "is listed as an input");
+        return;
+    }
+    input->kind = TENSOR_INPUT;
+    vec_push(builder->graph->arena, &builder->inputs, tensor);
+    graph_declare(builder, tensor, dtype, dims, n_dims);
+}
+
+void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
+                           TensorData data)
+{
+    if (!is_open(builder, tensor, "an initializer"))
+        return;
+    GraphTensor *initializer = &builder->tensors.at[tensor];
+    if (has_maker(initializer) && initializer->kind != TENSOR_INPUT) {
+        fail_twice(builder, tensor, "is listed as an initializer");
+        return;
+    }
+    initializer->kind = TENSOR_INITIALIZER;
+    initializer->data = builder->data.n;
+    vec_push(builder->graph->arena, &builder->data, data);
+
+    DeclaredDim dims[DIMS_MAX];
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        dims[d] = (DeclaredDim){.size = shape->dim[d]};
+    graph_declare(builder, tensor, dtype, dims, (int)shape->n_dims);
+}
+
+void graph_add_output(GraphBuilder *builder, int32_t tensor)
+{
+    if (!is_open(builder, tensor, "an output"))
+        return;
+    builder->tensors.at[tensor].output = true;
+    vec_push(builder->graph->arena, &builder->outputs, tensor);
+}
+
+static void add_operands(GraphBuilder *builder, const int32_t *tensors, int n)
+{
+    for (int i = 0; i < n; i++)
+        vec_push(builder->graph->arena, &builder->operands, tensors[i]);
+}
+
+static void set_maker(GraphBuilder *builder, int32_t tensor, int32_t op)
+{
+    if (tensor < 0 || is_stopped(builder))
+        return;
+    if (!has_maker(&builder->tensors.at[tensor])) {
+        builder->tensors.at[tensor].maker = op;
+        return;
+    }
+    const GraphOp *maker = &builder->ops.at[op];
+    const char *name = text_of(builder, maker->name != 0 ? maker->name : maker->operator);
+    fail_twice(builder, tensor,
+               arena_printf(builder->graph->arena, "is made by op '%s' too", name));
+}
+
+int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, const int32_t *inputs,
+                     int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs)
+{
+    if (is_stopped(builder))
+        return -1;
+    if (n_inputs > UINT16_MAX || n_outputs > UINT16_MAX) {
+        error_set(&builder->problem, "op '%.*s' has more than %d operands", STR_ARG(name),
+                  UINT16_MAX);
+        return -1;
+    }
+    Names *names = builder->graph->names;
+    GraphOp op = {.name = names_intern(names, name),
+                  .path = names_intern(names, path),
+                  .operator= names_intern(names, operator),
+                  .attrs = attrs,
+                  .n_inputs = (uint16_t)n_inputs,
+                  .n_outputs = (uint16_t)n_outputs};
+    op.input = builder->operands.n;
+    add_operands(builder, inputs, n_inputs);
+    op.output = builder->operands.n;
+    add_operands(builder, outputs, n_outputs);
+
+    int32_t id = builder->ops.n;
+    vec_push(builder->graph->arena, &builder->ops, op);
+    for (int i = 0; i < n_outputs; i++)
+        set_maker(builder, outputs[i], id);
+    return id;
+}
+
+/* ---- attributes ---- */
+
+static void key_bytes(Buf *key, const void *bytes, size_t n_bytes)
+{
+    buf_add(key, (Str){bytes, n_bytes});
+}
+
+static void key_text(Buf *key, Str text)
+{
+    key_bytes(key, &text.n, sizeof text.n);
+    buf_add(key, text);
+}
+
+/* Appends what makes the attribute equal to another; false when nothing does. */
+static bool attr_key(const Attr *attr, Buf *key)
+{
+    const int32_t head[] = {attr->name, attr->type, attr->n};
+    key_bytes(key, head, sizeof head);
+    switch ((AttrType)attr->type) {
+    case ATTR_INT:
+        key_bytes(key, &attr->i, sizeof attr->i);
+        return true;
+    case ATTR_FLOAT:
+        key_bytes(key, &attr->f, sizeof attr->f);
+        return true;
+    case ATTR_STRING:
+        key_text(key, attr->s);
+        return true;
+    case ATTR_INTS:
+        key_bytes(key, attr->ints, (size_t)attr->n * sizeof *attr->ints);
+        return true;
+    case ATTR_FLOATS:
+        key_bytes(key, attr->floats, (size_t)attr->n * sizeof *attr->floats);
+        return true;
+    case ATTR_STRINGS:
+        for (int32_t i = 0; i < attr->n; i++)
+            key_text(key, attr->strings[i]);
+        return true;
+    case ATTR_TENSOR:
+    case ATTR_GRAPH:
+        return false;
+    }
+    return false;
+}
+
+static const void *copy_items(Arena *arena, const void *items, int32_t n, size_t item_bytes)
+{
+    void *copy = arena_alloc(arena, arena_array_bytes((size_t)n, item_bytes));
+    if (n > 0)
+        memcpy(copy, items, (size_t)n * item_bytes);
+    return copy;
+}
+
+static Str copy_text(Arena *arena, Str text)
+{
+    return (Str){arena_str(arena, text), text.n};
+}
+
+static Attr copy_attr(Arena *arena, const Attr *attr)
+{
+    Attr copy = *attr;
+    switch ((AttrType)attr->type) {
+    case ATTR_STRING:
+        copy.s = copy_text(arena, attr->s);
+        break;
+    case ATTR_INTS:
+        copy.ints = copy_items(arena, attr->ints, attr->n, sizeof *attr->ints);
+        break;
+    case ATTR_FLOATS:
+        copy.floats = copy_items(arena, attr->floats, attr->n, sizeof *attr->floats);
+        break;
+    case ATTR_STRINGS: {
+        Str *strings = arena_array(arena, Str, attr->n);
+        for (int32_t i = 0; i < attr->n; i++)
+            strings[i] = copy_text(arena, attr->strings[i]);
+        copy.strings = strings;
+        break;
+    }
+    case ATTR_INT:
+    case ATTR_FLOAT:
+    case ATTR_TENSOR:
+    case ATTR_GRAPH:
+        break;
+    }
+    return copy;
+}
+
+static int32_t add_list(GraphBuilder *builder, const Attr *attrs, int n)
+{
+    Arena *arena = builder->graph->arena;
+    Attr *list = arena_array(arena, Attr, n);
+    for (int i = 0; i < n; i++)
+        list[i] = copy_attr(arena, &attrs[i]);
+    vec_push(arena, &builder->lists, (AttrList){n, list});
+    return builder->lists.n - 1;
+}
+
+int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n)
+{
+    if (n == 0 || is_stopped(builder))
+        return 0;
+    builder->key.n = 0;
+    for (int i = 0; i < n; i++)
+        if (!attr_key(&attrs[i], &builder->key))
+            return add_list(builder, attrs, n);
+
+    int32_t key = intern_put(builder->list_keys, builder->key.s, builder->key.n);
+    if (key == builder->list_of_key.n) {
+        int32_t list = add_list(builder, attrs, n);
+        vec_push(builder->graph->arena, &builder->list_of_key, list);
+    }
+    return builder->list_of_key.at[key];
+}
+
+/* ---- asking ---- */
+
+const char *op_name(const Graph *graph, int32_t op)
+{
+    return names_text(graph->names, graph->ops[op].name);
+}
+
+const char *op_path(const Graph *graph, int32_t op)
+{
+    return names_text(graph->names, graph->ops[op].path);
+}
+
+const char *op_operator(const Graph *graph, int32_t op)
+{
+    return names_text(graph->names, graph->ops[op].operator);
+}
+
+const char *tensor_name(const Graph *graph, int32_t tensor)
+{
+    return names_text(graph->names, graph->tensors[tensor].name);
+}
+
+int32_t graph_find_tensor(const Graph *graph, Str name)
+{
+    int32_t id = names_find(graph->names, name);
+    return id < 0 || id >= graph->n_names ? -1 : graph->tensor_of_name[id];
+}
+
+int32_t graph_find_op(const Graph *graph, Str name)
+{
+    int32_t id = names_find(graph->names, name);
+    return id < 0 || id >= graph->n_names ? -1 : graph->op_of_name[id];
+}
+
+const Attr *op_attr(const Graph *graph, int32_t op, const char *name)
+{
+    AttrList list = graph->attr_lists[graph->ops[op].attrs];
+    int32_t id = list.n > 0 ? names_find(graph->names, str_from(name)) : -1;
+    for (int i = 0; id >= 0 && i < list.n; i++)
+        if (list.at[i].name == id)
+            return &list.at[i];
+    return NULL;
+}
+
+int64_t op_attr_int(const Graph *graph, int32_t op, const char *name, int64_t fallback)
+{
+    const Attr *attr = op_attr(graph, op, name);
+    return attr && attr->type == ATTR_INT ? attr->i : fallback;
+}
+
+double op_attr_float(const Graph *graph, int32_t op, const char *name, double fallback)
+{
+    const Attr *attr = op_attr(graph, op, name);
+    return attr && attr->type == ATTR_FLOAT ? attr->f : fallback;
+}

@@ -1,0 +1,301 @@
+#include "core/model/onnx_tensor.h"
+
+#include <inttypes.h>
+
+/* Fields of TensorProto that hold elements. */
+typedef enum {
+    FIELD_FLOAT = 4,
+    FIELD_INT32 = 5,
+    FIELD_STRING = 6,
+    FIELD_INT64 = 7,
+    FIELD_RAW = 9,
+    FIELD_DOUBLE = 10,
+    FIELD_UINT64 = 11,
+    FIELD_COUNT = 12
+} ElementField;
+
+/* Elements as they stand in the file, in one piece or several. */
+typedef struct {
+    Str bytes;
+    Buf joined; /* s is NULL while there is one piece */
+    bool seen;
+} Elements;
+
+typedef struct {
+    Arena *arena;
+    const char *start; /* of the message, for errors */
+    OnnxTensor *out;
+    Elements elements[FIELD_COUNT];
+    int64_t n_strings;
+    bool external;
+    Str location, offset, length;
+} Reader;
+
+static void add_piece(Arena *arena, Elements *elements, Str piece)
+{
+    elements->seen = true;
+    if (elements->bytes.n == 0) {
+        elements->bytes = piece;
+        return;
+    }
+    if (!elements->joined.s) {
+        elements->joined = buf_new(arena);
+        buf_add(&elements->joined, elements->bytes);
+    }
+    buf_add(&elements->joined, piece);
+    elements->bytes = buf_str(&elements->joined);
+}
+
+static void add_dims(Wire *wire, const WireField *field, Shape *shape)
+{
+    Str sizes = wire_elements(wire, field, WIRE_VARINT);
+    while (sizes.n > 0 && !wire->file->failed) {
+        uint64_t size;
+        if (!wire_take_varint(&sizes, &size))
+            wire_fail(wire, sizes.s, "a dim is cut off");
+        else if (shape->n_dims == DIMS_MAX)
+            wire_fail(wire, sizes.s, "a tensor has more than %d dims", DIMS_MAX);
+        else
+            shape->dim[shape->n_dims++] = (int64_t)size;
+    }
+}
+
+/* StringStringEntryProto of external_data: location, offset, length, checksum. */
+static void read_external(Reader *reader, Wire wire)
+{
+    Str key = STR(""), value = STR("");
+    for (WireField field; wire_next(&wire, &field);)
+        if (field.number == 1)
+            key = wire_bytes(&wire, &field);
+        else if (field.number == 2)
+            value = wire_bytes(&wire, &field);
+    if (str_eq(key, STR("location")))
+        reader->location = value;
+    else if (str_eq(key, STR("offset")))
+        reader->offset = value;
+    else if (str_eq(key, STR("length")))
+        reader->length = value;
+}
+
+Dtype tensor_dtype(Wire *wire, const WireField *field)
+{
+    int64_t number = wire_int(wire, field);
+    Dtype dtype = dtype_from_onnx(number);
+    if (dtype == DT_NONE && number != 0)
+        wire_fail(wire, field->bytes.s, "element type %" PRId64 " is not known", number);
+    return dtype;
+}
+
+static void read_field(Reader *reader, Wire *wire, const WireField *field)
+{
+    Elements *elements = &reader->elements[field->number < FIELD_COUNT ? field->number : 0];
+    switch (field->number) {
+    case 1:
+        add_dims(wire, field, &reader->out->shape);
+        break;
+    case 2:
+        reader->out->dtype = tensor_dtype(wire, field);
+        break;
+    case 8:
+        reader->out->name = wire_bytes(wire, field);
+        break;
+    case 13:
+        read_external(reader, wire_message(wire, field, "StringStringEntryProto"));
+        break;
+    case 14:
+        reader->external = wire_int(wire, field) == 1;
+        break;
+    case FIELD_RAW:
+        *elements = (Elements){.bytes = wire_bytes(wire, field), .seen = true};
+        break;
+    case FIELD_STRING:
+        wire_bytes(wire, field);
+        elements->seen = true;
+        reader->n_strings++;
+        break;
+    case FIELD_FLOAT:
+        add_piece(reader->arena, elements, wire_elements(wire, field, WIRE_FIXED32));
+        break;
+    case FIELD_DOUBLE:
+        add_piece(reader->arena, elements, wire_elements(wire, field, WIRE_FIXED64));
+        break;
+    case FIELD_INT32:
+    case FIELD_INT64:
+    case FIELD_UINT64:
+        add_piece(reader->arena, elements, wire_elements(wire, field, WIRE_VARINT));
+        break;
+    default:
+        break;
+    }
+}
+
+/* The typed field that elements of each type stand in, when they are not in raw_data. */
+static ElementField field_of(Dtype dtype)
+{
+    switch (dtype) {
+    case DT_F32:
+    case DT_C64:
+        return FIELD_FLOAT;
+    case DT_F64:
+    case DT_C128:
+        return FIELD_DOUBLE;
+    case DT_I64:
+        return FIELD_INT64;
+    case DT_U32:
+    case DT_U64:
+        return FIELD_UINT64;
+    case DT_STR:
+        return FIELD_STRING;
+    case DT_NONE:
+    case DT_U8:
+    case DT_I8:
+    case DT_U16:
+    case DT_I16:
+    case DT_I32:
+    case DT_BOOL:
+    case DT_F16:
+    case DT_BF16:
+    case DT_F8E4M3FN:
+    case DT_F8E4M3FNUZ:
+    case DT_F8E5M2:
+    case DT_F8E5M2FNUZ:
+    case DT_U4:
+    case DT_I4:
+    case DT_COUNT:
+        return FIELD_INT32;
+    }
+    return FIELD_INT32;
+}
+
+__attribute__((format(printf, 3, 4))) static bool fail(Reader *reader, Wire *wire,
+                                                       const char *format, ...)
+{
+    Buf text = buf_new(reader->arena);
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    return wire_fail(wire, reader->start, "tensor '%s': %s",
+                     arena_str(reader->arena, reader->out->name), text.s);
+}
+
+static bool is_outside(Str path)
+{
+    if (path.n == 0 || path.s[0] == '/' || memchr(path.s, '\0', path.n))
+        return true;
+    for (size_t from = 0; from <= path.n;) {
+        const char *slash = memchr(path.s + from, '/', path.n - from);
+        size_t n = slash ? (size_t)(slash - path.s) - from : path.n - from;
+        if (str_eq((Str){path.s + from, n}, STR("..")))
+            return true;
+        from += n + 1;
+    }
+    return false;
+}
+
+/* A count of bytes written in decimal; `absent` when there is none. */
+static bool parse_bytes(Str text, int64_t absent, int64_t *out)
+{
+    *out = absent;
+    return text.n == 0 || (str_to_int(text, out) && *out >= 0);
+}
+
+static bool finish_external(Reader *reader, Wire *wire, int64_t n_bytes)
+{
+    TensorData *data = &reader->out->data;
+    data->form = DATA_ABSENT;
+    if (is_outside(reader->location))
+        return fail(reader, wire, "its data is at '%s', which is not in the model's folder",
+                    arena_str(reader->arena, reader->location));
+    data->location = arena_str(reader->arena, reader->location);
+    if (!parse_bytes(reader->offset, 0, &data->offset) ||
+        !parse_bytes(reader->length, n_bytes, &data->length) ||
+        data->offset > INT64_MAX - data->length)
+        return fail(reader, wire, "offset or length of its external data is no number of bytes");
+    if (data->length != n_bytes)
+        return fail(reader, wire,
+                    "its external data has %" PRId64 " bytes, its shape needs %" PRId64,
+                    data->length, n_bytes);
+    return true;
+}
+
+/* Bytes that are the elements themselves. */
+static bool finish_raw(Reader *reader, Wire *wire, Str bytes, int64_t n_bytes)
+{
+    reader->out->data = (TensorData){.form = DATA_RAW, .bytes = bytes};
+    return bytes.n == (uint64_t)n_bytes ||
+           fail(reader, wire, "its data has %zu bytes, its shape needs %" PRId64, bytes.n, n_bytes);
+}
+
+static bool finish_inline(Reader *reader, Wire *wire, int64_t n_elements, int64_t n_bytes)
+{
+    ElementField number = field_of(reader->out->dtype);
+    const Elements *raw = &reader->elements[FIELD_RAW], *typed = &reader->elements[number];
+    if (raw->seen && number != FIELD_STRING)
+        return finish_raw(reader, wire, raw->bytes, n_bytes);
+    for (int i = 0; i < FIELD_COUNT; i++)
+        if (reader->elements[i].seen && !typed->seen)
+            return fail(reader, wire, "its data is in field %d, where %s does not belong", i,
+                        dtype_name(reader->out->dtype));
+
+    if (number == FIELD_STRING) {
+        reader->out->data.form = DATA_STRINGS;
+        return reader->n_strings == n_elements ||
+               fail(reader, wire, "it has %" PRId64 " texts, its shape needs %" PRId64,
+                    reader->n_strings, n_elements);
+    }
+    if (!typed->seen && n_elements > 0) {
+        reader->out->data.form = DATA_ABSENT;
+        return true;
+    }
+    if (!typed->seen || number == FIELD_FLOAT || number == FIELD_DOUBLE)
+        return finish_raw(reader, wire, typed->bytes, n_bytes);
+    reader->out->data = (TensorData){.form = DATA_VARINTS, .bytes = typed->bytes};
+    return true;
+}
+
+bool tensor_read(Arena *arena, Wire wire, OnnxTensor *out)
+{
+    *out = (OnnxTensor){.name = STR("")};
+    Reader reader = {.arena = arena, .start = wire.at, .out = out};
+    for (WireField field; wire_next(&wire, &field);)
+        read_field(&reader, &wire, &field);
+    if (wire.file->failed)
+        return false;
+
+    Error why = {0};
+    if (!shape_check(&out->shape, &why))
+        return fail(&reader, &wire, "%s", why.text);
+    if (out->dtype == DT_NONE)
+        return fail(&reader, &wire, "it has no element type");
+    int64_t n_elements = shape_elements(&out->shape);
+    int64_t n_bytes = dtype_bytes(out->dtype, n_elements);
+    return reader.external ? finish_external(&reader, &wire, n_bytes)
+                           : finish_inline(&reader, &wire, n_elements, n_bytes);
+}
+
+bool onnx_read_tensor(Arena *arena, const char *file, Str bytes, OnnxTensor *out, Error *err)
+{
+    WireFile wire = wire_file(file, bytes, err);
+    return tensor_read(arena, wire_begin(&wire, "TensorProto"), out);
+}
+
+bool onnx_external(const Graph *graph, const TensorData *data, FileMap *map, Str *bytes, Error *err)
+{
+    if (!data->location)
+        return error_kind(err, ERROR_UNREADABLE, "the elements are not in the model file");
+    const char *folder = path_dir(graph->arena, graph->file);
+    const char *path = path_join(graph->arena, folder, data->location);
+    if (!file_map(path, map, err))
+        return false;
+    if (data->offset + data->length <= (int64_t)map->text.n) {
+        *bytes = (Str){map->text.s + data->offset, (size_t)data->length};
+        return true;
+    }
+    error_kind(err, ERROR_UNREADABLE,
+               "has %zu bytes, the tensor's data is from %" PRId64 " to %" PRId64, map->text.n,
+               data->offset, data->offset + data->length);
+    error_in_file(err, path);
+    file_unmap(map);
+    return false;
+}

@@ -1,0 +1,288 @@
+#include "core/model/builder.h"
+
+#include <assert.h>
+
+/* ---- checks ---- */
+
+static const char *op_label(const Graph *graph, int32_t op)
+{
+    return names_text(graph->names,
+                      graph->ops[op].name != 0 ? graph->ops[op].name : graph->ops[op].operator);
+}
+
+static bool is_dangling(const Graph *graph, int32_t tensor)
+{
+    return tensor >= 0 && graph->tensors[tensor].kind == TENSOR_MADE &&
+           graph->tensors[tensor].maker < 0;
+}
+
+static bool fail_dangling(const Graph *graph, int32_t tensor, const char *reader, Error *err)
+{
+    error_kind(err, ERROR_INVALID, "tensor '%s', read by %s, is made by no op",
+               tensor_name(graph, tensor), reader);
+    error_hint(err, "a graph cut out of a larger one must list what it reads as inputs");
+    return false;
+}
+
+static bool check_makers(const Graph *graph, Error *err)
+{
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        for (int i = 0; i < graph->ops[op].n_inputs; i++)
+            if (is_dangling(graph, op_inputs(graph, op)[i]))
+                return fail_dangling(graph, op_inputs(graph, op)[i],
+                                     arena_printf(graph->arena, "op '%s'", op_label(graph, op)),
+                                     err);
+    for (int i = 0; i < graph->n_outputs; i++)
+        if (is_dangling(graph, graph->outputs[i]))
+            return fail_dangling(graph, graph->outputs[i], "the graph's list of outputs", err);
+    return true;
+}
+
+/* ---- program order ---- */
+
+static int32_t input_maker(const Graph *graph, int32_t op, int i)
+{
+    int32_t tensor = op_inputs(graph, op)[i];
+    return tensor < 0 ? -1 : graph->tensors[tensor].maker;
+}
+
+static bool is_ordered(const Graph *graph)
+{
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        for (int i = 0; i < graph->ops[op].n_inputs; i++)
+            if (input_maker(graph, op, i) >= op)
+                return false;
+    return true;
+}
+
+/* The ready ops as a binary heap whose top is the first in the file. */
+typedef struct {
+    int32_t *at;
+    int n;
+} Heap;
+
+static void heap_push(Heap *heap, int32_t op)
+{
+    int i = heap->n++;
+    for (; i > 0 && heap->at[(i - 1) / 2] > op; i = (i - 1) / 2)
+        heap->at[i] = heap->at[(i - 1) / 2];
+    heap->at[i] = op;
+}
+
+static int32_t heap_pop(Heap *heap)
+{
+    int32_t top = heap->at[0], last = heap->at[--heap->n];
+    int i = 0;
+    for (int child; (child = 2 * i + 1) < heap->n; i = child) {
+        if (child + 1 < heap->n && heap->at[child + 1] < heap->at[child])
+            child++;
+        if (last <= heap->at[child])
+            break;
+        heap->at[i] = heap->at[child];
+    }
+    heap->at[i] = last;
+    return top;
+}
+
+/* Lists the readers of every tensor: graph->uses and tensors[].use, in program order. */
+static void number_uses(Graph *graph)
+{
+    for (int32_t tensor = 0; tensor <= graph->n_tensors; tensor++)
+        graph->tensors[tensor].use = 0;
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        for (int i = 0; i < graph->ops[op].n_inputs; i++)
+            if (op_inputs(graph, op)[i] >= 0)
+                graph->tensors[op_inputs(graph, op)[i]].use++;
+    for (int32_t tensor = 1; tensor <= graph->n_tensors; tensor++)
+        graph->tensors[tensor].use += graph->tensors[tensor - 1].use;
+
+    if (!graph->uses)
+        graph->uses = arena_array(graph->arena, int32_t, graph->tensors[graph->n_tensors].use);
+    for (int32_t op = graph->n_ops - 1; op >= 0; op--)
+        for (int i = graph->ops[op].n_inputs - 1; i >= 0; i--)
+            if (op_inputs(graph, op)[i] >= 0)
+                graph->uses[--graph->tensors[op_inputs(graph, op)[i]].use] = op;
+}
+
+/* An op whose inputs are never all made: each such op waits for another, so going from one to what
+ * it waits for comes round. */
+static bool fail_cycle(const Graph *graph, const int32_t *n_waiting, Error *err)
+{
+    int32_t op = 0;
+    while (n_waiting[op] == 0)
+        op++;
+    int32_t tensor = -1;
+    for (int step = 0; step <= graph->n_ops; step++)
+        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+            int32_t maker = input_maker(graph, op, i);
+            if (maker < 0 || n_waiting[maker] == 0)
+                continue;
+            tensor = op_inputs(graph, op)[i];
+            op = maker;
+            break;
+        }
+    error_kind(err, ERROR_INVALID, "the graph has a cycle: op '%s' depends on its own output '%s'",
+               op_label(graph, op), tensor_name(graph, tensor));
+    error_hint(err, "a loop must be a Loop or Scan op, whose body is a graph of its own");
+    return false;
+}
+
+/* Kahn's order into `order`, file order as tie-break; n_waiting: operands not made yet, per op. */
+static bool kahn(const Graph *graph, int32_t *order, int32_t *n_waiting, Heap *ready)
+{
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        for (int i = 0; i < graph->ops[op].n_inputs; i++)
+            n_waiting[op] += input_maker(graph, op, i) >= 0;
+        if (n_waiting[op] == 0)
+            heap_push(ready, op);
+    }
+    int n_done = 0;
+    while (ready->n > 0) {
+        int32_t op = heap_pop(ready);
+        order[n_done++] = op;
+        for (int i = 0; i < graph->ops[op].n_outputs; i++) {
+            int32_t tensor = op_outputs(graph, op)[i];
+            if (tensor < 0)
+                continue;
+            for (int use = 0; use < tensor_n_uses(graph, tensor); use++) {
+                int32_t user = graph->uses[graph->tensors[tensor].use + use];
+                if (--n_waiting[user] == 0)
+                    heap_push(ready, user);
+            }
+        }
+    }
+    return n_done == graph->n_ops;
+}
+
+static void permute_ops(Graph *graph, const int32_t *order, Arena *scratch)
+{
+    GraphOp *old = arena_array(scratch, GraphOp, graph->n_ops);
+    memcpy(old, graph->ops, (size_t)graph->n_ops * sizeof *old);
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        graph->ops[op] = old[order[op]];
+        for (int i = 0; i < graph->ops[op].n_outputs; i++)
+            if (op_outputs(graph, op)[i] >= 0)
+                graph->tensors[op_outputs(graph, op)[i]].maker = op;
+    }
+}
+
+static bool put_in_order(Graph *graph, Error *err)
+{
+    if (is_ordered(graph))
+        return true;
+    Arena *scratch = arena_new();
+    int32_t *order = arena_array(scratch, int32_t, graph->n_ops);
+    int32_t *n_waiting = arena_array(scratch, int32_t, graph->n_ops);
+    Heap ready = {.at = arena_array(scratch, int32_t, graph->n_ops)};
+
+    number_uses(graph);
+    bool ok = kahn(graph, order, n_waiting, &ready);
+    if (ok)
+        permute_ops(graph, order, scratch);
+    else
+        fail_cycle(graph, n_waiting, err);
+    arena_free(scratch);
+    return ok;
+}
+
+/* ---- names ---- */
+
+static bool has_own_name(const Graph *graph, int32_t op)
+{
+    return graph->ops[op].name != 0 && graph->op_of_name[graph->ops[op].name] == op;
+}
+
+/* "NAME_N" for the op N, where NAME is its operator or the name that an earlier op has too. */
+static void make_name(Graph *graph, int32_t op, Buf *text)
+{
+    text->n = 0;
+    buf_printf(text, "%s_%d", op_label(graph, op), op);
+    int32_t id;
+    while ((id = names_find(graph->names, buf_str(text))) >= 0 && graph->op_of_name[id] >= 0)
+        buf_putc(text, '_');
+    id = names_intern(graph->names, buf_str(text));
+    graph->ops[op].name = id;
+    graph->op_of_name[id] = op;
+}
+
+/* Names of the file come first, in program order; then those that had none or a taken one. */
+static void name_ops(Graph *graph)
+{
+    int32_t n_given = names_count(graph->names);
+    int32_t n_room = n_given + graph->n_ops;
+    int n_nameless = graph->n_ops;
+    graph->op_of_name = arena_array(graph->arena, int32_t, n_room);
+    memset(graph->op_of_name, -1, (size_t)n_room * sizeof *graph->op_of_name);
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        int32_t name = graph->ops[op].name;
+        if (name == 0 || graph->op_of_name[name] >= 0)
+            continue;
+        graph->op_of_name[name] = op;
+        n_nameless--;
+    }
+    Buf text = buf_new(graph->arena);
+    for (int32_t op = 0; op < graph->n_ops && n_nameless > 0; op++) {
+        if (has_own_name(graph, op))
+            continue;
+        make_name(graph, op, &text);
+        n_nameless--;
+    }
+    graph->n_names = names_count(graph->names);
+    assert(graph->n_names <= n_room);
+}
+
+/* ---- closing ---- */
+
+/* Inputs that are initializers too were weights all along (IR 3 lists both). */
+static void keep_true_inputs(GraphBuilder *builder)
+{
+    int n_kept = 0;
+    for (int i = 0; i < builder->inputs.n; i++)
+        if (builder->tensors.at[builder->inputs.at[i]].kind == TENSOR_INPUT)
+            builder->inputs.at[n_kept++] = builder->inputs.at[i];
+    builder->inputs.n = n_kept;
+}
+
+static void move_columns(GraphBuilder *builder)
+{
+    Graph *graph = builder->graph;
+    keep_true_inputs(builder);
+    graph->n_ops = graph->n_nodes = builder->ops.n;
+    graph->n_tensors = builder->tensors.n;
+    graph->n_inputs = builder->inputs.n;
+    graph->n_outputs = builder->outputs.n;
+    vec_push(graph->arena, &builder->tensors, (GraphTensor){.maker = -1}); /* ends the last run */
+    graph->ops = builder->ops.at;
+    graph->tensors = builder->tensors.at;
+    graph->operands = builder->operands.at;
+    graph->declared = builder->declared.at;
+    graph->data = builder->data.at;
+    graph->attr_lists = builder->lists.at;
+    graph->inputs = builder->inputs.at;
+    graph->outputs = builder->outputs.at;
+}
+
+static void keep_tensor_names(GraphBuilder *builder)
+{
+    Graph *graph = builder->graph;
+    while (builder->tensor_of_name.n < graph->n_names)
+        vec_push(graph->arena, &builder->tensor_of_name, -1);
+    graph->tensor_of_name = builder->tensor_of_name.at;
+}
+
+Graph *graph_seal(GraphBuilder *builder, Error *err)
+{
+    Graph *graph = builder->graph;
+    if (error_is_set(&builder->problem)) {
+        if (err && !error_is_set(err))
+            *err = builder->problem;
+        return NULL;
+    }
+    move_columns(builder);
+    if (!check_makers(graph, err) || !put_in_order(graph, err))
+        return NULL;
+    number_uses(graph);
+    name_ops(graph);
+    keep_tensor_names(builder);
+    return graph;
+}

@@ -1,0 +1,66 @@
+/* wire.h - protobuf's wire format, read in place: fields of a message, one after the other.
+ *
+ *     WireFile file = wire_file(name, bytes, err);
+ *     for (Wire wire = wire_begin(&file, "ModelProto"); wire_next(&wire, &field);)
+ *         switch (field.number) { case 7: read_graph(wire_message(&wire, &field, "GraphProto")); }
+ *     return !file.failed;
+ *
+ * Nothing is copied: what a field holds is a view of the file's bytes. The first fault sets the
+ * error, with the offset and the message it is in, and `failed`; after it wire_next() is false for
+ * every message of the file, so loops end by themselves and only their end is checked.
+ * Field layout as in protobuf's "Encoding" page; groups (wire types 3 and 4) are not in ONNX.
+ */
+#ifndef CORE_MODEL_WIRE_H
+#define CORE_MODEL_WIRE_H
+
+#include "core/base/error.h"
+
+enum { WIRE_DEPTH_MAX = 64 };
+
+typedef enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 } WireType;
+
+typedef struct {
+    const char *name;
+    Str bytes;
+    Error *err;
+    bool failed;
+} WireFile;
+
+typedef struct {
+    WireFile *file;
+    const char *at, *end;
+    const char *name; /* of the message's type, for errors */
+    int depth;
+} Wire;
+
+typedef struct {
+    uint32_t number;
+    WireType type;
+    uint64_t varint; /* of a WIRE_VARINT */
+    Str bytes;       /* the payload as it stands in the file, of any type */
+} WireField;
+
+WireFile wire_file(const char *name, Str bytes, Error *err);
+Wire wire_begin(WireFile *file, const char *message); /* the whole file as one message */
+
+/* The next field; false at the end and after a fault. */
+bool wire_next(Wire *wire, WireField *field);
+
+/* A field as the type it must have; 0, empty or an empty message when it has another (a fault). */
+int64_t wire_int(Wire *wire, const WireField *field);
+float wire_float(Wire *wire, const WireField *field);
+Str wire_bytes(Wire *wire, const WireField *field);
+Wire wire_message(Wire *wire, const WireField *field, const char *message);
+
+/* Elements of a repeated number field, which is packed (one run of bytes) or not (a field each):
+ * in both cases the elements' encodings, end to end. Fixed sizes are checked to be whole. */
+Str wire_elements(Wire *wire, const WireField *field, WireType element);
+
+/* Takes one varint off the front of text; false when it is cut off or longer than 64 bits. */
+bool wire_take_varint(Str *text, uint64_t *value);
+
+/* A fault at `at`, a place in the file. */
+bool wire_fail(Wire *wire, const char *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
