@@ -9,6 +9,8 @@
 #include "core/base/json.h"
 #include "core/plan/sharding.h"
 
+enum { RUNS_MAX = 1 << 20 }; /* pieces of one dim that runs_strided() is willing to make */
+
 typedef struct {
     int64_t start, length;
 } Run;
@@ -19,15 +21,26 @@ typedef struct {
     Run *at;
 } Runs;
 
-/* The runs of one dim on the rank at `position`, in local order, neighbours joined. */
-Runs cut_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position);
+Runs runs_whole(Arena *arena, int64_t size);
 
-/* The place of a global index in the local dim, or -1 when the rank does not hold it. */
+/* The runs of one dim on the rank at `position`, in local order, neighbours joined. They ascend
+ * and are of one length. Ask cut_n_runs() first where a dim is too large to be held: a dim of 2^40
+ * may be as many runs. */
+Runs cut_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position);
+int64_t cut_n_runs(const Cut *cut, const Mesh *mesh, int64_t position);
+
+/* The place of a global index in the local dim, or -1 when the rank does not hold it. O(log n), on
+ * runs that cut_runs() made. */
 int64_t runs_find(const Runs *runs, int64_t global);
 
-/* Placements applied left to right on run lists: torch's Shard, _StridedShard (any split factor,
- * torch.chunk at each level), veScale's InterleavedShard; nnScaler's RVD. Answers the eval verb
- * `layout` (conformance README). */
+/* torch.chunk at two levels: what `in` holds is chunked into n_blocks, each block into n_parts, and
+ * `out` is part `part` of every block, in order. A chunk is ceil(size/n) long, the last ones are
+ * shorter or empty. False when it would be more than RUNS_MAX pieces. */
+bool runs_strided(Arena *arena, const Runs *in, int64_t n_blocks, int64_t n_parts, int64_t part,
+                  Runs *out);
+
+/* The eval verb `layout`: placements in any order of the mesh axes, or nnScaler's [R,V,D1..Dn]
+ * (conformance README). */
 bool eval_layout(Arena *arena, const Json *request, Json *answer, Error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include "core/plan/memory.h"
 #include "core/plan/plan_findings.h"
 #include "core/plan/propagate.h"
+#include "core/plan/reason.h"
 
 #include <inttypes.h>
 
@@ -119,8 +120,10 @@ static Plan *plan_new(const Inferred *inferred, const Mesh *mesh, const Machine 
     plan->resharder = resharder_new(arena, mesh, machine, plan->shardings);
     plan->sharding = arena_array(arena, int32_t, graph->n_tensors);
     plan->made = arena_array(arena, int32_t, graph->n_tensors);
+    plan->flow = arena_array(arena, int32_t, graph->n_tensors);
     plan->pinned = arena_array(arena, uint16_t, graph->n_tensors);
     plan->cut = arena_array(arena, int32_t, graph->n_ops);
+    plan->reasons = reasons_new(arena);
     plan->op_us = arena_array(arena, double, graph->n_ops);
     int32_t n_places = 0;
     for (int i = 0; i < graph->n_ops; i++) {

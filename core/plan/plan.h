@@ -78,6 +78,8 @@ typedef struct Plan {
     int n_pins;
     int32_t *sharding; /* per tensor: as it is made, stored or given (after a pin's reshard) */
     int32_t *made; /* per tensor: as its maker leaves it; differs from sharding only where pinned */
+    int32_t
+        *flow; /* per tensor: the cuts the propagator settled on, which its maker may not give */
     uint16_t *pinned; /* per tensor: dims fixed by a pin of use, on it or on a view of it */
     int32_t *cut;     /* per op: OpCut id; -1 for host ops */
     int32_t *need; /* per place in graph->operands that is an input: the sharding it is read with */

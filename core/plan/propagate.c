@@ -575,7 +575,8 @@ static void publish(Propagation *p)
         sharding[i] = shardings_put(plan->shardings, &s);
     }
     for (int t = 0; t < plan->inferred->graph->n_tensors; t++) {
-        plan->sharding[t] = p->flow[t] < 0 ? -1 : sharding[p->flow[t]];
+        plan->flow[t] = p->flow[t] < 0 ? -1 : sharding[p->flow[t]];
+        plan->sharding[t] = plan->flow[t];
         plan->pinned[t] = p->flow[t] < 0 ? 0 : (uint16_t)p->flows.at[p->flow[t]]->pinned;
     }
 }

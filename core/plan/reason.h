@@ -11,6 +11,9 @@
 
 #include "core/plan/plan.h"
 
+/* Empty; filled by the first question. Lives in the plan's arena. */
+Reasons *reasons_new(Arena *arena);
+
 typedef enum {
     REASON_PIN,      /* this dim is pinned; decision says by whom */
     REASON_FORWARD,  /* op took it from an input */

@@ -1,0 +1,371 @@
+#include "core/plan/reason.h"
+
+#include "core/plan/propagate.h"
+
+/* A site is a tensor dim (first the tensors' dims) or an index dim of an op (then the ops'). */
+typedef struct {
+    int32_t *parent; /* per site: the site it has the axis from; itself at a pin; -1 not reached */
+    int32_t *hops;
+} Walk;
+
+struct Reasons {
+    Arena *arena;
+    int32_t n_sites;
+    int32_t *tensor_site, *op_site; /* first site, by tensor and by op */
+    int32_t *owner;                 /* per site: tensor, or ~op */
+    Walk walk[MESH_AXES_MAX];
+};
+
+Reasons *reasons_new(Arena *arena)
+{
+    Reasons *reasons = arena_make(arena, Reasons);
+    reasons->arena = arena;
+    return reasons;
+}
+
+static void number_sites(Reasons *r, const Plan *plan)
+{
+    const Inferred *inferred = plan->inferred;
+    const Graph *graph = inferred->graph;
+    r->tensor_site = arena_array(r->arena, int32_t, graph->n_tensors + 1);
+    r->op_site = arena_array(r->arena, int32_t, graph->n_ops + 1);
+    int32_t n = 0;
+    for (int t = 0; t < graph->n_tensors; t++) {
+        r->tensor_site[t] = n;
+        n += plan->flow[t] < 0 ? 0 : (int32_t)inferred_shape(inferred, t)->n_dims;
+    }
+    r->tensor_site[graph->n_tensors] = n;
+    for (int op = 0; op < graph->n_ops; op++) {
+        r->op_site[op] = n;
+        n += inferred_is_host(inferred, op) ? 0 : inferred_space(inferred, op)->n_index;
+    }
+    r->op_site[graph->n_ops] = r->n_sites = n;
+    r->owner = arena_array(r->arena, int32_t, n);
+    for (int t = 0; t < graph->n_tensors; t++)
+        for (int32_t s = r->tensor_site[t]; s < r->tensor_site[t + 1]; s++)
+            r->owner[s] = t;
+    for (int op = 0; op < graph->n_ops; op++)
+        for (int32_t s = r->op_site[op]; s < r->op_site[op + 1]; s++)
+            r->owner[s] = ~op;
+}
+
+/* ---- the links that propagation uses ---- */
+
+typedef struct {
+    const Plan *plan;
+    Reasons *r;
+    Walk *walk;
+    AtomSet atoms; /* of the axis */
+    int32_t *queue;
+    int32_t n_queued;
+} Search;
+
+static bool hands_on(const Plan *plan, int32_t tensor, int dim)
+{
+    const Inferred *inferred = plan->inferred;
+    int32_t maker = inferred->graph->tensors[tensor].maker;
+    bool given =
+        inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER || inferred->value[tensor] ||
+        (maker >= 0 && (inferred_is_host(inferred, maker) || inferred->on_parameters[maker]));
+    return !given || (plan->pinned[tensor] >> dim & 1);
+}
+
+static void reach(Search *s, int32_t site, int32_t parent)
+{
+    if (s->walk->parent[site] >= 0)
+        return;
+    s->walk->parent[site] = parent;
+    s->walk->hops[site] = parent == site ? 0 : s->walk->hops[parent] + 1;
+    s->queue[s->n_queued++] = site;
+}
+
+static int32_t operand_tensor(const Graph *graph, int32_t op, int operand)
+{
+    int n_inputs = graph->ops[op].n_inputs;
+    return operand < n_inputs ? op_inputs(graph, op)[operand]
+                              : op_outputs(graph, op)[operand - n_inputs];
+}
+
+static bool tensor_dim_has(const Search *s, int32_t tensor, int dim)
+{
+    const Sharding *flow = shardings_at(s->plan->shardings, s->plan->flow[tensor]);
+    return (cut_atoms(&flow->dim[dim]) & s->atoms) != 0;
+}
+
+static bool index_has(const Search *s, int32_t op, int index)
+{
+    return (cut_atoms(&plan_cut(s->plan, op)->index[index]) & s->atoms) != 0;
+}
+
+/* From a tensor dim to the index dims of one op that carry it. */
+static void reach_op(Search *s, int32_t op, int32_t tensor, int dim, int32_t site)
+{
+    const OpSpace *space = inferred_space(s->plan->inferred, op);
+    if (!space || space->no_rule)
+        return;
+    for (int o = 0; o < space->n_inputs + space->n_outputs; o++) {
+        if (operand_tensor(s->plan->inferred->graph, op, o) != tensor)
+            continue;
+        const DimFactors *factors = &space->operand[o].factors[dim];
+        for (int f = 0; f < factors->n; f++)
+            if (index_has(s, op, factors->index[f]))
+                reach(s, s->r->op_site[op] + factors->index[f], site);
+    }
+}
+
+static void leave_tensor(Search *s, int32_t site, int32_t tensor)
+{
+    const Graph *graph = s->plan->inferred->graph;
+    int dim = site - s->r->tensor_site[tensor];
+    if (graph->tensors[tensor].maker >= 0)
+        reach_op(s, graph->tensors[tensor].maker, tensor, dim, site);
+    if (!hands_on(s->plan, tensor, dim))
+        return;
+    for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++)
+        reach_op(s, graph->uses[u], tensor, dim, site);
+}
+
+static void leave_op(Search *s, int32_t site, int32_t op)
+{
+    const OpSpace *space = inferred_space(s->plan->inferred, op);
+    int index = site - s->r->op_site[op];
+    for (int o = 0; o < space->n_inputs + space->n_outputs; o++) {
+        int32_t tensor = operand_tensor(s->plan->inferred->graph, op, o);
+        if (tensor < 0 || s->plan->flow[tensor] < 0)
+            continue;
+        for (int d = 0; d < space->operand[o].shape.n_dims; d++)
+            for (int f = 0; f < space->operand[o].factors[d].n; f++)
+                if (space->operand[o].factors[d].index[f] == index && tensor_dim_has(s, tensor, d))
+                    reach(s, s->r->tensor_site[tensor] + d, site);
+    }
+}
+
+static const Walk *walk_axis(const Plan *plan, int axis)
+{
+    Reasons *r = plan->reasons;
+    if (!r->owner)
+        number_sites(r, plan);
+    Walk *walk = &r->walk[axis];
+    if (walk->parent)
+        return walk;
+    walk->parent = arena_array(r->arena, int32_t, r->n_sites);
+    walk->hops = arena_array(r->arena, int32_t, r->n_sites);
+    for (int32_t i = 0; i < r->n_sites; i++)
+        walk->parent[i] = -1;
+
+    Arena *scratch = arena_new();
+    Search s = {.plan = plan, .r = r, .walk = walk, .atoms = mesh_axis_atoms(plan->mesh, axis)};
+    s.queue = arena_array(scratch, int32_t, r->n_sites);
+    for (int i = 0; i < plan->n_pins; i++) {
+        const Decision *pin = plan->pins[i];
+        int32_t site = pin->kind == PIN_TENSOR_DIM ? r->tensor_site[pin->place] + pin->dim
+                                                   : r->op_site[pin->place] + pin->dim;
+        if (!pin->store && (cut_atoms(&pin->cut) & s.atoms))
+            reach(&s, site, site);
+    }
+    for (int32_t at = 0; at < s.n_queued; at++) {
+        int32_t site = s.queue[at], owner = r->owner[site];
+        if (owner >= 0)
+            leave_tensor(&s, site, owner);
+        else
+            leave_op(&s, site, ~owner);
+    }
+    arena_free(scratch);
+    return walk;
+}
+
+/* ---- chains ---- */
+
+/* A step to a site: through which op, in which direction. */
+static ReasonStep step_to(const Plan *plan, const Walk *walk, int32_t site)
+{
+    const Reasons *r = plan->reasons;
+    int32_t owner = r->owner[site], parent = walk->parent[site];
+    if (owner < 0)
+        return (ReasonStep){
+            .kind = REASON_USE, .tensor = -1, .op = ~owner, .dim = site - r->op_site[~owner]};
+    int32_t op = ~r->owner[parent]; /* a tensor dim is reached from an op, or pinned */
+    ReasonStep step = {.tensor = owner, .op = op, .dim = site - r->tensor_site[owner]};
+    step.kind =
+        plan->inferred->graph->tensors[owner].maker == op ? REASON_FORWARD : REASON_BACKWARD;
+    return step;
+}
+
+static ReasonStep pin_at(const Plan *plan, int32_t site)
+{
+    const Reasons *r = plan->reasons;
+    int32_t owner = r->owner[site];
+    bool tensor = owner >= 0;
+    ReasonStep step = {
+        .kind = REASON_PIN, .tensor = tensor ? owner : -1, .op = tensor ? -1 : ~owner};
+    step.dim = site - (tensor ? r->tensor_site[owner] : r->op_site[~owner]);
+    step.pin = plan_pin_of(plan, tensor ? PIN_TENSOR_DIM : PIN_INDEX_DIM, tensor ? owner : ~owner,
+                           step.dim);
+    return step;
+}
+
+/* The chain to a site, from its pin. Index dims between two tensors are not steps of their own. */
+static ReasonChain chain_to(Arena *arena, const Plan *plan, int axis, int32_t site)
+{
+    const Walk *walk = walk_axis(plan, axis);
+    ReasonChain chain = {.axis = axis};
+    int n = walk->hops[site] + 1;
+    ReasonStep *steps = arena_array(arena, ReasonStep, n + 1);
+    int at = n;
+    for (int32_t s = site;; s = walk->parent[s]) {
+        if (walk->parent[s] == s) {
+            steps[--at] = pin_at(plan, s);
+            break;
+        }
+        if (plan->reasons->owner[s] >= 0 || s == site)
+            steps[--at] = step_to(plan, walk, s);
+    }
+    chain.step = steps + at;
+    chain.n_steps = n - at;
+    return chain;
+}
+
+static void add_step(Arena *arena, ReasonChain *chain, ReasonStep step)
+{
+    ReasonStep *steps = arena_array(arena, ReasonStep, chain->n_steps + 1);
+    memcpy(steps, chain->step, (size_t)chain->n_steps * sizeof *steps);
+    steps[chain->n_steps++] = step;
+    chain->step = steps;
+}
+
+/* The nearest index dim that carries a dim of a tensor whose own site was not reached: a parameter
+ * that takes what its uses need, or an op's output that reads otherwise than it flows. */
+static int32_t nearest_index(const Plan *plan, const Walk *walk, AtomSet atoms, int32_t tensor,
+                             int dim)
+{
+    const Graph *graph = plan->inferred->graph;
+    const Reasons *r = plan->reasons;
+    int32_t best = -1, first = graph->tensors[tensor].use - 1;
+    for (int32_t u = first; u < graph->tensors[tensor + 1].use; u++) {
+        int32_t op = u == first ? graph->tensors[tensor].maker : graph->uses[u];
+        const OpSpace *space = op < 0 ? NULL : inferred_space(plan->inferred, op);
+        for (int o = 0; space && o < space->n_inputs + space->n_outputs; o++) {
+            if (operand_tensor(graph, op, o) != tensor)
+                continue;
+            const DimFactors *factors = &space->operand[o].factors[dim];
+            for (int f = 0; f < factors->n; f++) {
+                int32_t site = r->op_site[op] + factors->index[f];
+                if ((cut_atoms(&plan_cut(plan, op)->index[factors->index[f]]) & atoms) &&
+                    walk->parent[site] >= 0 && (best < 0 || walk->hops[site] < walk->hops[best]))
+                    best = site;
+            }
+        }
+    }
+    return best;
+}
+
+static const Decision *store_pin(const Plan *plan, int32_t tensor, int dim)
+{
+    const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
+    return pin && pin->store ? pin : NULL;
+}
+
+static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tensor, int dim,
+                         ReasonChain *out)
+{
+    const Walk *walk = walk_axis(plan, axis);
+    AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
+    int32_t site = plan->reasons->tensor_site[tensor] + dim;
+    const Decision *stored = store_pin(plan, tensor, dim);
+    if (stored) {
+        *out = (ReasonChain){.axis = axis};
+        add_step(arena, out,
+                 (ReasonStep){
+                     .kind = REASON_PIN, .tensor = tensor, .op = -1, .dim = dim, .pin = stored});
+        return true;
+    }
+    if (walk->parent[site] >= 0) {
+        *out = chain_to(arena, plan, axis, site);
+        return true;
+    }
+    int32_t index = nearest_index(plan, walk, atoms, tensor, dim);
+    if (index < 0)
+        return false;
+    *out = chain_to(arena, plan, axis, index);
+    int32_t op = ~plan->reasons->owner[index];
+    bool made = plan->inferred->graph->tensors[tensor].maker == op;
+    add_step(arena, out,
+             (ReasonStep){.kind = made ? REASON_FORWARD : REASON_BACKWARD,
+                          .tensor = tensor,
+                          .op = op,
+                          .dim = dim});
+    return true;
+}
+
+/* Why a value is partial over an axis: the op that sums an index dim the axis cuts, followed back
+ * through the linear ops that passed it on. */
+static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t tensor,
+                             ReasonChain *out)
+{
+    const Graph *graph = plan->inferred->graph;
+    AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
+    int32_t op = graph->tensors[tensor].maker;
+    const OpSpace *space = op < 0 ? NULL : inferred_space(plan->inferred, op);
+    if (!space)
+        return false;
+    for (int i = 0; i < space->n_index; i++) {
+        int32_t site = plan->reasons->owner ? plan->reasons->op_site[op] + i : -1;
+        if (space->index[i].role != ROLE_REDUCE ||
+            !(cut_atoms(&plan_cut(plan, op)->index[i]) & atoms))
+            continue;
+        const Walk *walk = walk_axis(plan, axis);
+        site = plan->reasons->op_site[op] + i;
+        if (walk->parent[site] < 0)
+            return false;
+        *out = chain_to(arena, plan, axis, site);
+        add_step(arena, out,
+                 (ReasonStep){.kind = REASON_PARTIAL, .tensor = tensor, .op = op, .dim = -1});
+        return true;
+    }
+    for (int o = 0; o < space->n_inputs; o++) {
+        int32_t input = op_inputs(graph, op)[o];
+        if (input < 0 || plan->sharding[input] < 0 ||
+            !(sharding_partials(plan_sharding(plan, input)) & atoms) ||
+            !chain_of_partial(arena, plan, axis, input, out))
+            continue;
+        add_step(arena, out,
+                 (ReasonStep){.kind = REASON_PASS, .tensor = tensor, .op = op, .dim = -1});
+        return true;
+    }
+    return false;
+}
+
+int why_tensor_dim(Arena *arena, const Plan *plan, int32_t tensor, int dim, ReasonChain **out)
+{
+    *out = arena_array(arena, ReasonChain, plan->mesh->n_axes);
+    if (plan->sharding[tensor] < 0)
+        return 0;
+    const Sharding *sharding = plan_sharding(plan, tensor);
+    const Sharding *made = shardings_at(plan->shardings, plan->made[tensor]);
+    AtomSet atoms = dim < 0 ? sharding_partials(made) : cut_atoms(&sharding->dim[dim]);
+    int n = 0;
+    for (int axis = 0; axis < plan->mesh->n_axes; axis++) {
+        if (!(atoms & mesh_axis_atoms(plan->mesh, axis)))
+            continue;
+        bool found = dim < 0 ? chain_of_partial(arena, plan, axis, tensor, &(*out)[n])
+                             : chain_of_dim(arena, plan, axis, tensor, dim, &(*out)[n]);
+        n += found;
+    }
+    return n;
+}
+
+int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonChain **out)
+{
+    *out = arena_array(arena, ReasonChain, plan->mesh->n_axes);
+    const OpCut *cut = plan_cut(plan, op);
+    int n = 0;
+    for (int axis = 0; cut && axis < plan->mesh->n_axes; axis++) {
+        if (!(cut_atoms(&cut->index[index]) & mesh_axis_atoms(plan->mesh, axis)))
+            continue;
+        const Walk *walk = walk_axis(plan, axis);
+        int32_t site = plan->reasons->op_site[op] + index;
+        if (walk->parent[site] >= 0)
+            (*out)[n++] = chain_to(arena, plan, axis, site);
+    }
+    return n;
+}

@@ -1,0 +1,175 @@
+#include "core/plan/reason.h"
+
+#include "core/base/units.h"
+
+#include <inttypes.h>
+
+/* ORDER REASON_KIND */
+static const char *const kind_words[] = {"pin", "fwd", "bwd", "use", "sum", "pass"};
+
+static const char *op_label(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    return op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
+}
+
+static void format_sharding(const Plan *plan, int32_t sharding, Buf *out)
+{
+    sharding_format(shardings_at(plan->shardings, sharding), plan->mesh, VIEW_OURS, out, NULL);
+}
+
+static void format_pin(const Plan *plan, const ReasonStep *step, Buf *out)
+{
+    const Graph *graph = plan->inferred->graph;
+    if (step->tensor >= 0)
+        buf_printf(out, "%s dim %d", tensor_name(graph, step->tensor), step->dim);
+    else
+        buf_printf(out, "%s %s", op_label(plan, step->op),
+                   inferred_space(plan->inferred, step->op)->index[step->dim].name);
+    if (!step->pin) {
+        buf_puts(out, "  (with the parameter it is a view of)");
+        return;
+    }
+    const Origin *origin = &step->pin->origin;
+    if (origin->kind == ORIGIN_POLICY)
+        buf_printf(out, "  %s:%d  %s", path_base(origin->file), origin->line, origin->text);
+    else
+        buf_printf(out, "  %s  %s", origin->kind == ORIGIN_USER ? "by the user" : "by search",
+                   origin->text ? origin->text : "");
+}
+
+void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
+{
+    const Graph *graph = plan->inferred->graph;
+    const char *name = plan->mesh->axes[axis].name;
+    buf_printf(out, "%-4s ", kind_words[step->kind]);
+    if (step->kind == REASON_PIN) {
+        format_pin(plan, step, out);
+        return;
+    }
+    buf_printf(out, "%s %s  ", op_operator(graph, step->op), op_label(plan, step->op));
+    if (step->kind == REASON_USE) {
+        const IndexDim *index = &inferred_space(plan->inferred, step->op)->index[step->dim];
+        buf_printf(out, "%s%s cut by %s", index->name, index->role == ROLE_REDUCE ? "+" : "", name);
+        return;
+    }
+    buf_printf(out, "-> %s ", tensor_name(graph, step->tensor));
+    bool flows = step->dim >= 0 && plan->flow[step->tensor] >= 0 &&
+                 plan->sharding[step->tensor] != plan->flow[step->tensor];
+    if (flows && !(cut_atoms(&plan_sharding(plan, step->tensor)->dim[step->dim]) &
+                   mesh_axis_atoms(plan->mesh, axis)))
+        format_sharding(plan, plan->flow[step->tensor], out);
+    else
+        format_sharding(
+            plan, step->dim < 0 ? plan->made[step->tensor] : plan->sharding[step->tensor], out);
+}
+
+static void format_chain(const Plan *plan, const ReasonChain *chain, Buf *out)
+{
+    for (int i = chain->n_steps - 1, number = 1; i >= 0; i--, number++) {
+        buf_printf(out, "  %2d ", number);
+        reason_format(plan, &chain->step[i], chain->axis, out);
+        buf_putc(out, '\n');
+    }
+}
+
+static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
+{
+    const Sharding *sharding = plan_sharding(plan, tensor);
+    buf_printf(out, "dim %d  ", dim);
+    cut_format(&sharding->dim[dim], plan->mesh, out);
+    const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
+    if (cut_is_whole(&sharding->dim[dim])) {
+        buf_puts(out, "  whole");
+        if (pin)
+            buf_printf(out, ", pinned so by %s:%d", path_base(pin->origin.file), pin->origin.line);
+        else if (plan->flow[tensor] >= 0 &&
+                 !cut_is_whole(&shardings_at(plan->shardings, plan->flow[tensor])->dim[dim]))
+            buf_puts(out, " as its maker leaves it; its readers take it cut");
+        buf_putc(out, '\n');
+        return;
+    }
+    buf_putc(out, '\n');
+    ReasonChain *chains;
+    Arena *scratch = arena_new();
+    int n = why_tensor_dim(scratch, plan, tensor, dim, &chains);
+    for (int i = 0; i < n; i++) {
+        buf_printf(out, " cut by %s, back to its pin:\n", plan->mesh->axes[chains[i].axis].name);
+        format_chain(plan, &chains[i], out);
+    }
+    arena_free(scratch);
+}
+
+static void format_partial(const Plan *plan, int32_t tensor, Buf *out)
+{
+    ReasonChain *chains;
+    Arena *scratch = arena_new();
+    int n = why_tensor_dim(scratch, plan, tensor, -1, &chains);
+    for (int i = 0; i < n; i++) {
+        buf_printf(out, "partial over %s\n", plan->mesh->axes[chains[i].axis].name);
+        format_chain(plan, &chains[i], out);
+    }
+    arena_free(scratch);
+}
+
+static void format_reshards(const Plan *plan, int32_t tensor, Buf *out)
+{
+    for (int i = 0; i < plan->n_reshards; i++) {
+        const Reshard *r = &plan->reshards[i];
+        if (r->tensor != tensor)
+            continue;
+        buf_puts(out, "reshard to ");
+        format_sharding(plan, r->to, out);
+        for (int s = 0; s < r->path->n_steps; s++) {
+            const Step *step = &r->path->step[s];
+            uint8_t atom[ATOMS_MAX];
+            int n = 0;
+            for (int a = 0; a < plan->mesh->n_atoms; a++)
+                if (step->atoms >> a & 1)
+                    atom[n++] = (uint8_t)a;
+            buf_printf(out, "%s %s ", s ? "," : ":", step_kind_mark(step->kind));
+            mesh_format_atoms(plan->mesh, atom, n, ".", out);
+            if (step->bytes) {
+                buf_putc(out, ' ');
+                units_format_bytes(step->bytes, out);
+                buf_putc(out, ' ');
+                units_format_us(step->us, out);
+            }
+        }
+        if (r->n_uses > 0) {
+            int32_t op = plan->reshard_uses[r->use];
+            buf_printf(out, "  for %s %s", op_operator(plan->inferred->graph, op),
+                       op_label(plan, op));
+        }
+        if (r->n_uses > 1)
+            buf_printf(out, " and %d more", r->n_uses - 1);
+        buf_putc(out, '\n');
+    }
+}
+
+void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
+{
+    const Inferred *inferred = plan->inferred;
+    buf_printf(out, "%s  ", tensor_name(inferred->graph, tensor));
+    if (plan->sharding[tensor] < 0) {
+        buf_puts(out, "has no known shape, so it is replicated\n");
+        return;
+    }
+    buf_printf(out, "%s  ", dtype_name((Dtype)inferred->dtype[tensor]));
+    format_sharding(plan, plan->sharding[tensor], out);
+    Shape local;
+    sharding_local_shape(plan_sharding(plan, tensor), plan->mesh, 0, &local);
+    buf_puts(out, "  local ");
+    shape_format(&local, out);
+    if (plan->made[tensor] != plan->sharding[tensor]) {
+        buf_puts(out, "  made as ");
+        format_sharding(plan, plan->made[tensor], out);
+    }
+    buf_putc(out, '\n');
+    for (int d = 0; d < plan_sharding(plan, tensor)->n_dims; d++)
+        if (dim == -2 || dim == d)
+            format_dim(plan, tensor, d, out);
+    if (dim == -2 || dim == -1)
+        format_partial(plan, tensor, out);
+    format_reshards(plan, tensor, out);
+}
