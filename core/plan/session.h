@@ -10,6 +10,7 @@
 
 #include "core/model/group.h"
 #include "core/plan/memory.h"
+#include "core/plan/naming.h"
 #include "core/plan/plan.h"
 
 typedef struct Session Session;
@@ -44,6 +45,7 @@ struct Session {
     Graph *graph;
     Registry *registry;
     Inferred *inferred;
+    Naming *naming;
     Mesh *mesh;
     Machine machine;
     Journal journal;
@@ -67,14 +69,5 @@ bool session_redo(Session *session, Error *err);
 /* Runs the policy again (the file changed): user decisions are kept after it. */
 bool session_rerun_policy(Session *session, Error *err);
 bool session_set_mesh(Session *session, const char *text, Error *err);
-
-/* Finds what a user names: a tensor by its name, or PATH.weight, PATH.bias, PATH.in, PATH.out (the
- * operand as the op on that path reads it); TENSOR.DIM is read as a whole name first. dim is -2
- * when none was given. The error hints at the nearest name. */
-bool session_find_tensor(const Session *session, Str name, int32_t *tensor, int *dim, Error *err);
-
-/* The name users see: PATH.weight for a parameter whose own name says nothing, else the tensor's.
- */
-const char *session_tensor_label(const Session *session, int32_t tensor);
 
 #endif

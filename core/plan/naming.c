@@ -1,0 +1,207 @@
+#include "core/plan/naming.h"
+
+#include "core/base/intern.h"
+
+#include <inttypes.h>
+#include <limits.h>
+
+/* ORDER PART */
+static const char *const part_names[PART_COUNT] = {"weight", "bias", "in", "out"};
+
+typedef struct {
+    int32_t tensor, op; /* -1: none */
+} Place;
+
+struct Naming {
+    Arena *arena;
+    const Inferred *inferred;
+    int n_paths;
+    int32_t *path;             /* Names ids, in program order of first op */
+    int32_t *path_of;          /* per Names id: 1 + place in path; 0: no op of the program */
+    Place (*part)[PART_COUNT]; /* per path */
+    const char **label;        /* per tensor, or NULL */
+};
+
+const char *part_name(Part part)
+{
+    return part_names[part];
+}
+
+static bool from_parameters(const Inferred *inferred, int32_t tensor)
+{
+    int32_t maker = inferred->graph->tensors[tensor].maker;
+    return tensor_is_parameter(inferred, tensor) || (maker >= 0 && inferred->on_parameters[maker]);
+}
+
+static bool is_constant(const Inferred *inferred, int32_t tensor)
+{
+    return inferred->value[tensor] != NULL ||
+           inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER;
+}
+
+static int64_t n_dims(const Inferred *inferred, int32_t tensor)
+{
+    const Shape *shape = inferred_shape(inferred, tensor);
+    return shape ? shape->n_dims : 0;
+}
+
+static void note_parameter(const Inferred *inferred, Place *part, int32_t tensor, int32_t op)
+{
+    Place place = {tensor, op}, *weight = &part[PART_WEIGHT], *bias = &part[PART_BIAS];
+    bool matrix = n_dims(inferred, tensor) >= 2;
+    bool weight_is_vector = weight->tensor >= 0 && n_dims(inferred, weight->tensor) < 2;
+    if (weight->tensor < 0 || (matrix && weight_is_vector)) {
+        if (weight_is_vector && bias->tensor < 0)
+            *bias = *weight;
+        *weight = place;
+    } else if (!matrix && bias->tensor < 0 && n_dims(inferred, tensor) == 1 &&
+               tensor != weight->tensor) {
+        *bias = place;
+    }
+}
+
+static void note_op(const Inferred *inferred, Place *part, int32_t op)
+{
+    const Graph *graph = inferred->graph;
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, op)[i];
+        if (tensor < 0)
+            continue;
+        if (from_parameters(inferred, tensor))
+            note_parameter(inferred, part, tensor, op);
+        else if (part[PART_IN].tensor < 0 && !is_constant(inferred, tensor))
+            part[PART_IN] = (Place){tensor, op};
+    }
+    if (graph->ops[op].n_outputs > 0)
+        part[PART_OUT] = (Place){op_outputs(graph, op)[0], op};
+}
+
+static void note_labels(Naming *naming)
+{
+    const Inferred *inferred = naming->inferred;
+    for (int i = 0; i < naming->n_paths; i++)
+        for (int p = PART_WEIGHT; p <= PART_BIAS; p++) {
+            int32_t tensor = naming->part[i][p].tensor;
+            const char *path = names_text(inferred->graph->names, naming->path[i]);
+            if (tensor >= 0 && !naming->label[tensor])
+                naming->label[tensor] = arena_printf(naming->arena, "%s.%s", path, part_names[p]);
+        }
+}
+
+Naming *naming_new(Arena *arena, const Inferred *inferred)
+{
+    const Graph *graph = inferred->graph;
+    Naming *naming = arena_make(arena, Naming);
+    *naming = (Naming){.arena = arena, .inferred = inferred};
+    naming->path = arena_array(arena, int32_t, inferred->n_program);
+    naming->path_of = arena_array(arena, int32_t, names_count(graph->names));
+    naming->label = arena_array(arena, const char *, graph->n_tensors);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t path = graph->ops[inferred->program[i]].path;
+        if (!naming->path_of[path]) {
+            naming->path[naming->n_paths++] = path;
+            naming->path_of[path] = naming->n_paths;
+        }
+    }
+    naming->part = arena_alloc(arena, sizeof *naming->part * (size_t)naming->n_paths);
+    for (int i = 0; i < naming->n_paths; i++)
+        for (int p = 0; p < PART_COUNT; p++)
+            naming->part[i][p] = (Place){-1, -1};
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (graph->ops[op].path != 0)
+            note_op(inferred, naming->part[naming->path_of[graph->ops[op].path] - 1], op);
+    }
+    note_labels(naming);
+    return naming;
+}
+
+int32_t naming_part(const Naming *naming, Str path, Part part, int32_t *op)
+{
+    int32_t name = names_find(naming->inferred->graph->names, path);
+    int32_t at = name > 0 ? naming->path_of[name] - 1 : -1;
+    Place none = {-1, -1}, *place = at < 0 ? &none : &naming->part[at][part];
+    if (op)
+        *op = place->op;
+    return place->tensor;
+}
+
+int naming_n_paths(const Naming *naming)
+{
+    return naming->n_paths;
+}
+
+const char *naming_path(const Naming *naming, int i)
+{
+    return names_text(naming->inferred->graph->names, naming->path[i]);
+}
+
+static int32_t find_exactly(const Naming *naming, Str name)
+{
+    int32_t tensor = graph_find_tensor(naming->inferred->graph, name);
+    for (int p = 0; p < PART_COUNT && tensor < 0; p++) {
+        Str tail = str_from(arena_printf(naming->arena, ".%s", part_names[p]));
+        if (str_ends(name, tail))
+            tensor = naming_part(naming, (Str){name.s, name.n - tail.n}, (Part)p, NULL);
+    }
+    return tensor;
+}
+
+static void consider(Str name, const char *candidate, int *best, const char **nearest)
+{
+    Str text = str_from(candidate);
+    int distance = str_distance(name, text);
+    if (str_find(text, name) >= 0)
+        distance = 1; /* a part of the name was typed */
+    if (distance < *best) {
+        *best = distance;
+        *nearest = candidate;
+    }
+}
+
+enum { NEAREST_LOOK_AT = 20000 }; /* names: a hint must not take longer than a frame */
+
+int32_t naming_find(const Naming *naming, Str name, Error *err)
+{
+    int32_t tensor = find_exactly(naming, name);
+    if (tensor >= 0)
+        return tensor;
+    error_kind(err, ERROR_USAGE, "no tensor is named '%.*s'", STR_ARG(name));
+    int best = INT_MAX;
+    const char *nearest = NULL;
+    const Graph *graph = naming->inferred->graph;
+    for (int t = 0; t < graph->n_tensors && t < NEAREST_LOOK_AT; t++) {
+        if (naming->label[t])
+            consider(name, naming->label[t], &best, &nearest);
+        consider(name, tensor_name(graph, t), &best, &nearest);
+    }
+    if (nearest)
+        error_hint(err, "did you mean '%s'?", nearest);
+    return -1;
+}
+
+int32_t naming_find_dim(const Naming *naming, Str name, int *dim, Error *err)
+{
+    *dim = -2;
+    int32_t tensor = find_exactly(naming, name);
+    size_t dot = name.n;
+    while (dot > 0 && name.s[dot - 1] != '.')
+        dot--;
+    int64_t number;
+    if (tensor < 0 && dot > 0 && str_to_int((Str){name.s + dot, name.n - dot}, &number) &&
+        (tensor = find_exactly(naming, (Str){name.s, dot - 1})) >= 0) {
+        if (number < 0 || number >= n_dims(naming->inferred, tensor)) {
+            error_kind(err, ERROR_OUT_OF_RANGE, "%.*s has %" PRId64 " dims, no dim %" PRId64,
+                       (int)(dot - 1), name.s, n_dims(naming->inferred, tensor), number);
+            return -1;
+        }
+        *dim = (int)number;
+    }
+    return tensor >= 0 ? tensor : naming_find(naming, name, err);
+}
+
+const char *naming_label(const Naming *naming, int32_t tensor)
+{
+    return naming->label[tensor] ? naming->label[tensor]
+                                 : tensor_name(naming->inferred->graph, tensor);
+}
