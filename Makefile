@@ -61,8 +61,8 @@ PACKAGE_CFLAGS := $(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null) $(
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(BLAS_LIBS) -lpthread -lm -ldl
 TEST_LIBS := -lcmocka -lvterm
 
-DIALECT := -std=c11 -D_GNU_SOURCE -I. $(patsubst -I%,-isystem%,$(PACKAGE_CFLAGS)) \
-    -DDIMSCOPE_DATADIR='"$(PREFIX)/share/dimscope"'
+DIALECT := -std=c11 -D_GNU_SOURCE -I. $(patsubst -I%,-isystem%,$(PACKAGE_CFLAGS))
+DATADIR := -DDIMSCOPE_DATADIR='"$(PREFIX)/share/dimscope"'
 CFLAGS := $(FLAGS_$(MODE))
 COMPILE = $(CC) $(DIALECT) $(WARNINGS) $(CFLAGS) $(OWN_CFLAGS)
 LDFLAGS := -Wl,--as-needed
@@ -72,6 +72,8 @@ quiet = $(if $(V),,@echo "  $(1)";)
 
 # One answer on every machine: a*b+c is two roundings in the kernels that verify others.
 $(BUILD)/core/run/kernels/%.o: OWN_CFLAGS := -ffp-contract=off
+# The faces alone know where the shipped policies and machines are installed.
+$(BUILD)/tui/%.o $(BUILD)/viz/%.o $(BUILD)/scripts/%.o: OWN_CFLAGS := $(DATADIR)
 
 # ---- what is built
 
@@ -108,11 +110,14 @@ keep_text = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || \
     echo '$(subst ','\'',$(1))' >$@
 $(BUILD)/flags: FORCE
 	$(call keep_text,$(CC) $(DIALECT) $(CFLAGS))
+$(BUILD)/datadir: FORCE
+	$(call keep_text,$(DATADIR))
 $(BUILD)/core.list: FORCE
 	$(call keep_text,$(CORE_OBJECTS))
 $(BUILD)/faces.list: FORCE
 	$(call keep_text,$(FACE_OBJECTS))
 
+$(FACE_OBJECTS) $(MAIN_OBJECT): $(BUILD)/datadir
 $(BUILD)/core.a: $(CORE_OBJECTS)
 $(BUILD)/faces.a: $(FACE_OBJECTS)
 $(ARCHIVES): %.a: %.list
@@ -213,18 +218,23 @@ format-check:
 LINT_STAMPS := $(foreach tool,gcc clang tidy,$(patsubst %.c,build/lint/%.$(tool),$(SOURCES))) \
     $(patsubst %.c,build/lint/%.clang,$(TEST_SOURCES)) $(patsubst %.h,build/lint/%.alone,$(HEADERS))
 
+# Every part says what it finds before the first failure counts.
 lint: deps-check
 	@$(SUBMAKE) MODE=release all
-	@$(SUBMAKE) -k lint-files
-	@cppcheck -q --std=c11 -D_GNU_SOURCE -I. --enable=warning,portability,performance \
-	    --inline-suppr --suppressions-list=tests/lint/cppcheck.txt --error-exitcode=1 $(SOURCES)
-	@tests/lint/layers.sh build/release $(CORE_OBJECTS) $(FACE_OBJECTS) $(MAIN_OBJECT)
-	@tests/lint/globals.sh $(CORE_OBJECTS)
-	@tests/lint/lengths.sh $(SOURCES) $(HEADERS)
+	@status=0; \
+	$(SUBMAKE) -k lint-files || status=1; \
+	cppcheck -q --std=c11 -D_GNU_SOURCE -I. --enable=warning,portability,performance \
+	    --inline-suppr --suppressions-list=tests/lint/cppcheck.txt --error-exitcode=1 \
+	    $(SOURCES) || status=1; \
+	tests/lint/layers.sh build/release $(call lint_objects,$(SOURCES)) || status=1; \
+	tests/lint/globals.sh $(call lint_objects,$(CORE_SOURCES)) || status=1; \
+	tests/lint/lengths.sh $(SOURCES) $(HEADERS) || status=1; \
+	exit $$status
+lint_objects = $(patsubst %.c,build/release/%.o,$(1))
 
 lint-files: $(LINT_STAMPS)
 
-LINT_FLAGS = $(DIALECT) $(WARNINGS) -Werror
+LINT_FLAGS = $(DIALECT) $(DATADIR) $(WARNINGS) -Werror
 build/lint/%.gcc: %.c
 	@mkdir -p $(@D)
 	@gcc $(LINT_FLAGS) $(GCC_WARNINGS) -fanalyzer -O2 -MMD -MP -MF $@.d -MT $@ -c $< -o /dev/null
@@ -235,7 +245,7 @@ build/lint/%.clang: %.c
 	@touch $@
 build/lint/%.tidy: %.c .clang-tidy
 	@mkdir -p $(@D)
-	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(DIALECT) 2>$@.log || { cat $@.log; exit 1; }
+	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(DIALECT) $(DATADIR) 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
 build/lint/%.alone: %.h
 	@mkdir -p $(@D)
