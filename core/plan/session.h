@@ -51,8 +51,8 @@ struct Session {
     Journal journal;
     Plan *plan;
     Groups *groups; /* folded by structure and sharding; remade with the plan */
-    Vec(const char *)
-        notes; /* what loading had to say: "policy axis 'pp' is not in the mesh: left out" */
+    Findings notes; /* of loading and of the policy: "axis 'pp' is not in the mesh: left out"; they
+                       stand in front of the plan's own findings */
 };
 
 /* NULL with *err: unreadable (exit 3), script (4) or usage (2) errors as their kind says. */

@@ -1,0 +1,287 @@
+#include "core/plan/session.h"
+
+#include "core/base/intern.h"
+#include "core/model/onnx.h"
+#include "core/plan/planfile.h"
+
+enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
+
+static const char *const default_mesh = "x=1", *const default_machine = "h100x8";
+
+/* ---- model: graph, dims, inference ---- */
+
+/* MODEL.dims beside the model gives defaults; what the user binds comes after and wins. */
+static bool read_default_dims(Session *session, DimBindings *dims, Error *err)
+{
+    Arena *arena = session->model_arena;
+    Str model = str_from(session->options.model);
+    Str stem = str_ends(model, STR(".onnx")) ? (Str){model.s, model.n - 5} : model;
+    const char *path = arena_printf(arena, "%.*s.dims", STR_ARG(stem));
+    Source source;
+    if (file_exists(path) && (!file_read(arena, path, DIMS_FILE_BYTES_MAX, &source, err) ||
+                              !dims_parse(arena, &source, dims, err)))
+        return false;
+    for (int i = 0; i < session->options.dims.n; i++)
+        vec_push(arena, dims, session->options.dims.at[i]);
+    return true;
+}
+
+static bool open_model(Session *session, bool allow_free, Error *err)
+{
+    Arena *arena = session->model_arena;
+    const SessionOptions *options = &session->options;
+    session->graph = onnx_open(arena, options->model, &session->model_map, err);
+    if (!session->graph)
+        return false;
+    DimBindings dims = {0};
+    if (!read_default_dims(session, &dims, err))
+        return false;
+    session->options.dims = dims;
+    session->registry = registry_new(arena);
+    if (options->policy && session->hooks.prepare &&
+        !session->hooks.prepare(session->hooks.context, session, options->policy, session->registry,
+                                err))
+        return false;
+    session->inferred = infer(arena, session->graph, session->registry, &dims, allow_free, err);
+    if (!session->inferred)
+        return false;
+    session->naming = naming_new(arena, session->inferred);
+    return true;
+}
+
+/* ---- plan: mesh, machine, journal ---- */
+
+static bool read_mesh(Session *session, const char *text, Mesh **out, Error *err)
+{
+    Source source = {.name = "--mesh", .text = str_from(text)};
+    *out = mesh_parse(session->journal_arena, &source, err);
+    if (!*out && err)
+        err->kind = ERROR_USAGE;
+    return *out != NULL;
+}
+
+/* Ops are alike when their rule, cuts, operand shardings and kinds are. */
+static int32_t *op_signatures(const Session *session)
+{
+    const Graph *graph = session->graph;
+    const Plan *plan = session->plan;
+    int32_t *signature = arena_array(plan->arena, int32_t, graph->n_ops);
+    Intern *alike = intern_new(plan->arena);
+    for (int i = 0; i < session->inferred->n_program; i++) {
+        int32_t op = session->inferred->program[i];
+        const GraphOp *node = &graph->ops[op];
+        enum { HEAD = 4, OPERANDS = 28 };
+        int32_t key[HEAD + OPERANDS] = {node->operator, node->attrs, session->inferred->space[op],
+                                        plan->cut[op]};
+        int n = HEAD;
+        for (int o = 0; o < node->n_inputs && n < HEAD + OPERANDS; o++)
+            key[n++] = plan->need[node->input + o];
+        for (int o = 0; o < node->n_outputs && n < HEAD + OPERANDS; o++)
+            key[n++] = op_outputs(graph, op)[o] < 0 ? -1 : plan->made[op_outputs(graph, op)[o]];
+        signature[op] = intern_put(alike, key, (size_t)n * sizeof *key);
+    }
+    return signature;
+}
+
+/* Makes the plan of a journal; the old one is freed only when that worked. */
+static bool remake(Session *session, const Journal *journal, const Findings *notes, Error *err)
+{
+    Plan *plan = plan_make(session->inferred, session->mesh, &session->machine, journal, err);
+    if (!plan)
+        return false;
+    Findings own = plan->findings;
+    plan->findings = (Findings){0};
+    for (int i = 0; i < notes->n; i++)
+        vec_push(plan->arena, &plan->findings, notes->at[i]);
+    for (int i = 0; i < own.n; i++)
+        vec_push(plan->arena, &plan->findings, own.at[i]);
+    plan_free(session->plan);
+    session->plan = plan;
+    session->journal = *journal;
+    session->notes = *notes;
+    session->groups = groups_build(plan->arena, session->graph, session->inferred->program,
+                                   session->inferred->n_program, op_signatures(session));
+    return true;
+}
+
+static bool run_policy(Session *session, Journal *journal, Error *err)
+{
+    const char *policy = session->options.policy;
+    return !policy || !session->hooks.policy ||
+           session->hooks.policy(session->hooks.context, session, policy, journal, err);
+}
+
+/* The notes of running a policy start empty; a failing run leaves the old ones. */
+static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
+{
+    Findings old = session->notes;
+    Journal journal = {0};
+    session->notes = (Findings){0};
+    bool ok = run_policy(session, &journal, err);
+    for (int i = 0; ok && kept && i < kept->n_done; i++)
+        if (kept->decisions.at[i].origin.kind != ORIGIN_POLICY)
+            journal_add(&journal, session->journal_arena, &kept->decisions.at[i]);
+    Findings notes = session->notes;
+    ok = ok && remake(session, &journal, &notes, err);
+    if (!ok)
+        session->notes = old;
+    return ok;
+}
+
+static bool read_pins(Session *session, Journal *journal, Error *err)
+{
+    const char *path = session->options.pins;
+    SessionOptions unused = {0};
+    Json *root = NULL;
+    bool ok = planfile_options(session->journal_arena, path, &unused, &root, err) &&
+              planfile_decisions(session, root, journal, err);
+    json_free(root);
+    return ok;
+}
+
+static bool make_first_plan(Session *session, const Json *file, Error *err)
+{
+    Journal journal = {0};
+    if (file ? !planfile_decisions(session, file, &journal, err)
+             : !run_policy(session, &journal, err))
+        return false;
+    if (session->options.pins && !read_pins(session, &journal, err))
+        return false;
+    Findings notes = session->notes;
+    return remake(session, &journal, &notes, err);
+}
+
+static bool open_plan(Session *session, const Json *file, Error *err)
+{
+    SessionOptions *options = &session->options;
+    if (!options->mesh)
+        options->mesh = default_mesh;
+    if (!options->machine)
+        options->machine = default_machine;
+    return read_mesh(session, options->mesh, &session->mesh, err) &&
+           session->hooks.machine(session->hooks.context, session->journal_arena, options->machine,
+                                  &session->machine, err) &&
+           make_first_plan(session, file, err);
+}
+
+static Session *session_new(const SessionOptions *options, const SessionHooks *hooks)
+{
+    Arena *arena = arena_new();
+    Session *session = arena_make(arena, Session);
+    session->model_arena = arena;
+    session->journal_arena = arena_new();
+    session->options = *options;
+    session->hooks = *hooks;
+    return session;
+}
+
+/* What the user gave on the command line wins over what the plan file says. */
+static bool read_plan_file(Session *session, Json **file, Error *err)
+{
+    SessionOptions given = session->options, *options = &session->options;
+    if (!str_ends(str_from(given.model), STR(".json")))
+        return true;
+    if (!planfile_options(session->journal_arena, given.model, options, file, err))
+        return false;
+    options->mesh = given.mesh ? given.mesh : options->mesh;
+    options->machine = given.machine ? given.machine : options->machine;
+    options->pins = given.pins;
+    if (given.policy)
+        options->policy = given.policy;
+    for (int i = 0; i < given.dims.n; i++)
+        vec_push(session->journal_arena, &options->dims, given.dims.at[i]);
+    return true;
+}
+
+static Session *open_or_close(Session *session, bool whole, Error *err)
+{
+    Json *file = NULL;
+    bool ok = read_plan_file(session, &file, err) && open_model(session, !whole, err) &&
+              (!whole || open_plan(session, file, err));
+    json_free(file);
+    if (ok)
+        return session;
+    session_close(session);
+    return NULL;
+}
+
+Session *session_open(const SessionOptions *options, const SessionHooks *hooks, Error *err)
+{
+    return open_or_close(session_new(options, hooks), true, err);
+}
+
+Session *session_open_model(const SessionOptions *options, const SessionHooks *hooks, Error *err)
+{
+    return open_or_close(session_new(options, hooks), false, err);
+}
+
+void session_close(Session *session)
+{
+    if (!session)
+        return;
+    plan_free(session->plan);
+    arena_free(session->journal_arena);
+    file_unmap(&session->model_map);
+    arena_free(session->model_arena); /* the session itself lives there */
+}
+
+/* ---- changes ---- */
+
+/* A copy whose pushes leave the original's decisions alone until the new plan stands. */
+static Journal journal_copy(const Session *session)
+{
+    Journal copy = {.n_done = session->journal.n_done};
+    for (int i = 0; i < session->journal.decisions.n; i++)
+        vec_push(session->journal_arena, &copy.decisions, session->journal.decisions.at[i]);
+    return copy;
+}
+
+bool session_apply(Session *session, const Decision *decisions, int n, Error *err)
+{
+    Journal journal = journal_copy(session);
+    for (int i = 0; i < n; i++)
+        journal_add(&journal, session->journal_arena, &decisions[i]);
+    Findings notes = session->notes;
+    return remake(session, &journal, &notes, err);
+}
+
+static bool move_done(Session *session, int by, Error *err)
+{
+    Journal journal = session->journal;
+    journal.n_done += by;
+    Findings notes = session->notes;
+    return remake(session, &journal, &notes, err);
+}
+
+bool session_undo(Session *session, Error *err)
+{
+    const Journal *journal = &session->journal;
+    if (journal->n_done == 0 ||
+        journal->decisions.at[journal->n_done - 1].origin.kind == ORIGIN_POLICY)
+        return error_kind(err, ERROR_USAGE, "nothing to undo: the rest is the policy's");
+    return move_done(session, -1, err);
+}
+
+bool session_redo(Session *session, Error *err)
+{
+    if (session->journal.n_done == session->journal.decisions.n)
+        return error_kind(err, ERROR_USAGE, "nothing to redo");
+    return move_done(session, 1, err);
+}
+
+bool session_rerun_policy(Session *session, Error *err)
+{
+    Journal kept = session->journal;
+    return policy_and_remake(session, &kept, err);
+}
+
+bool session_set_mesh(Session *session, const char *text, Error *err)
+{
+    Mesh *old = session->mesh;
+    if (!read_mesh(session, text, &session->mesh, err) || !policy_and_remake(session, NULL, err)) {
+        session->mesh = old;
+        return false;
+    }
+    session->options.mesh = arena_str(session->journal_arena, str_from(text));
+    return true;
+}
