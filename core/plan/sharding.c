@@ -93,3 +93,14 @@ int64_t sharding_local_elements(const Sharding *sharding, const Mesh *mesh, int6
         n *= cut_local_size(&sharding->dim[d], mesh, position);
     return n;
 }
+
+bool reduce_from_name(Str name, ReduceOp *out)
+{
+    for (ReduceOp reduce = REDUCE_SUM; reduce <= REDUCE_ALL; reduce++)
+        if (str_eq(name, str_from(reduce_name(reduce)))) {
+            *out = reduce;
+            return true;
+        }
+    *out = REDUCE_PROD;
+    return str_eq(name, STR("product"));
+}

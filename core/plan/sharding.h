@@ -3,7 +3,7 @@
  * Interned: equal ids are equal layouts. Five views, each parsed and printed (section 3 of the
  * design); a view that cannot hold a sharding says so instead of dropping something:
  *     VIEW_OURS           8/dp,4096,4096/tp        8/dp,(3)(768/tp)  Σtp (ASCII +tp), max(tp)
- *     VIEW_DIMS_MAPPING   [0,-1,1]  [[0,1],[]]     partial apart: {"1":"sum"}
+ *     VIEW_DIMS_MAPPING   [0,-1,1]  [[0,1],[]]     partial after it: [0,-1] {"1":"sum"}
  *     VIEW_PLACEMENTS     [S(0), P(sum)]           IS(1,3)  _S(d,f)
  *     VIEW_PARTITION_SPEC P('dp',None)  P(('dp','tp'))
  *     VIEW_SHARDY         [{"dp"},{"tp":(1)2}] unreduced={"tp"}
@@ -56,7 +56,10 @@ bool sharding_format(const Sharding *sharding, const Mesh *mesh, ShardingView vi
 /* Reads a sharding of a tensor of this shape in that view. VIEW_OURS reads ASCII marks too. */
 bool sharding_parse(const Source *source, const Shape *shape, const Mesh *mesh, ShardingView view,
                     Sharding *out, Error *err);
-/* The partial axes alone: `{"1":"sum"}` (dims_mapping's other half). */
-void sharding_format_partial(const Sharding *sharding, const Mesh *mesh, Buf *out);
+/* The partial axes alone, `{"1":"sum"}`: dims_mapping's other half, that a
+ * sharding_without_partial() prints without. False when only a part of an axis is partial. */
+bool sharding_format_partial(const Sharding *sharding, const Mesh *mesh, Buf *out, Error *err);
+
+bool reduce_from_name(Str name, ReduceOp *out); /* "sum" .. "all", and "product" */
 
 #endif
