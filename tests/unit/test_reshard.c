@@ -1,0 +1,270 @@
+/* Reshards against brute force: every path found between random shardings is executed on tagged
+ * elements. A rank holds, for each element, the set of addends it has summed; a step may only take
+ * what its group holds, and at the end every rank must hold every element of its part, whole. */
+#include "tests/unit/unit.h"
+
+#include "core/plan/reshard.h"
+
+enum { RANKS_MAX = 16, ELEMENTS_MAX = 512 };
+
+typedef struct {
+    uint32_t addends[RANKS_MAX][ELEMENTS_MAX]; /* 0: not held */
+} State;
+
+typedef struct {
+    Arena *arena;
+    const Mesh *mesh;
+    Shardings *shardings;
+    Resharder *resharder;
+    Shape shape;
+} Fixture;
+
+static uint32_t seed;
+
+static int pick(int n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int)((seed >> 8) % (uint32_t)n);
+}
+
+static Fixture fixture(const char *mesh, Shape shape)
+{
+    Fixture f = {.arena = arena_new(), .shape = shape};
+    Source source = {.name = "mesh", .text = str_from(mesh)};
+    f.mesh = mesh_parse(f.arena, &source, NULL);
+    f.shardings = shardings_new(f.arena);
+    Machine *machine = arena_make(f.arena, Machine);
+    *machine = (Machine){.name = "test", .devices_per_node = 16};
+    machine->inside = (Link){.name = "in", .latency_us = 2, .bytes_per_s = 400e9};
+    machine->between = machine->inside;
+    f.resharder = resharder_new(f.arena, f.mesh, machine, f.shardings);
+    return f;
+}
+
+static bool holds(const Fixture *f, const Sharding *sharding, int64_t position, int64_t element)
+{
+    for (int d = (int)f->shape.n_dims - 1; d >= 0; d--) {
+        int64_t index = element % f->shape.dim[d];
+        element /= f->shape.dim[d];
+        const Cut *cut = &sharding->dim[d];
+        for (int i = (int)cut->n - 1; i >= 0; i--) {
+            int64_t lo, hi, value = index % cut->digit[i].size;
+            index /= cut->digit[i].size;
+            digit_interval(&cut->digit[i], f->mesh, position, &lo, &hi);
+            if (value < lo || value >= hi)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* The rank's number among those that differ in these atoms. */
+static int coordinate(const Mesh *mesh, AtomSet atoms, int64_t position)
+{
+    int64_t at = 0;
+    for (int a = 0; a < mesh->n_atoms; a++)
+        if (atoms >> a & 1)
+            at = at * mesh->atoms[a].size + mesh_atom_coord(mesh, a, position);
+    return (int)at;
+}
+
+static void start(const Fixture *f, const Sharding *from, State *state)
+{
+    memset(state, 0, sizeof *state);
+    int64_t n = shape_elements(&f->shape);
+    for (int64_t p = 0; p < f->mesh->n_devices; p++)
+        for (int64_t e = 0; e < n; e++)
+            if (holds(f, from, p, e))
+                state->addends[p][e] = 1u << coordinate(f->mesh, sharding_partials(from), p);
+}
+
+static void execute(const Fixture *f, const Step *step, State *state)
+{
+    static State next;
+    memset(&next, 0, sizeof next);
+    const Sharding *from = shardings_at(f->shardings, step->from);
+    const Sharding *to = shardings_at(f->shardings, step->to);
+    bool reduces = step->kind == STEP_ALL_REDUCE || step->kind == STEP_REDUCE_SCATTER;
+    assert_int_equal(sharding_partials(from) & ~sharding_partials(to), reduces ? step->atoms : 0);
+    int64_t members = step->atoms ? mesh_atoms_size(f->mesh, step->atoms) : 1;
+    for (int64_t p = 0; p < f->mesh->n_devices; p++)
+        for (int64_t e = 0; e < shape_elements(&f->shape); e++) {
+            if (!holds(f, to, p, e))
+                continue;
+            for (int64_t i = 0; i < members; i++) {
+                int64_t q = step->atoms ? mesh_group_member(f->mesh, step->atoms, p, i) : p;
+                uint32_t have = state->addends[q][e];
+                if (reduces)
+                    assert_int_equal(next.addends[p][e] & have, 0); /* nothing is summed twice */
+                next.addends[p][e] |= have;
+            }
+            assert_int_not_equal(next.addends[p][e], 0); /* held by somebody in the group */
+        }
+    *state = next;
+}
+
+static uint32_t all_addends(const Fixture *f, AtomSet atoms)
+{
+    int64_t n = atoms ? mesh_atoms_size(f->mesh, atoms) : 1;
+    return (uint32_t)(((uint64_t)1 << n) - 1);
+}
+
+static void check_path(const Fixture *f, int32_t from, int32_t to)
+{
+    static State state;
+    const ReshardPath *path = reshard(f->resharder, DT_F32, from, to);
+    start(f, shardings_at(f->shardings, from), &state);
+    int32_t at = from;
+    double us = 0;
+    for (int i = 0; i < path->n_steps; i++) {
+        assert_int_equal(path->step[i].from, at);
+        execute(f, &path->step[i], &state);
+        at = path->step[i].to;
+        us += path->step[i].us;
+    }
+    assert_int_equal(at, to);
+    assert_true(us == path->us);
+    const Sharding *target = shardings_at(f->shardings, to);
+    uint32_t whole = all_addends(f, sharding_partials(shardings_at(f->shardings, from)));
+    for (int64_t p = 0; p < f->mesh->n_devices; p++)
+        for (int64_t e = 0; e < shape_elements(&f->shape); e++)
+            if (holds(f, target, p, e))
+                assert_int_equal(state.addends[p][e], whole);
+}
+
+static Sharding random_sharding(const Fixture *f, bool partial)
+{
+    Sharding sharding = sharding_whole(&f->shape);
+    for (int a = 0; a < f->mesh->n_atoms; a++) {
+        int where = pick((int)f->shape.n_dims + (partial ? 2 : 1));
+        if (where > f->shape.n_dims)
+            sharding.partial[a] = REDUCE_SUM;
+        if (where >= f->shape.n_dims)
+            continue;
+        Cut *cut = &sharding.dim[where];
+        if (cut->n == 1 && cut->digit[0].n == 0 && cut->digit[0].size % 3 == 0 && pick(2) == 0)
+            *cut = (Cut){.n = 2, .digit = {{.size = 3}, {.size = cut->digit[0].size / 3}}};
+        Digit *digit = &cut->digit[cut->n > 1 ? pick((int)cut->n) : 0];
+        digit->atom[digit->n++] = (uint8_t)a;
+    }
+    for (int d = 0; d < sharding.n_dims; d++)
+        cut_canonical(&sharding.dim[d], f->mesh);
+    return sharding;
+}
+
+static const char *const meshes[] = {"dp=2,tp=4", "a=2,b=2,c=2", "a=3,b=2", "tp=8", "a=3,b=4"};
+
+static void every_path_delivers_what_is_asked(void **state)
+{
+    (void)state;
+    seed = 11;
+    Shape shapes[] = {{.n_dims = 2, .dim = {12, 24}},
+                      {.n_dims = 3, .dim = {6, 5, 8}},
+                      {.n_dims = 2, .dim = {7, 9}}};
+    for (size_t m = 0; m < COUNT_OF(meshes); m++)
+        for (size_t s = 0; s < COUNT_OF(shapes); s++) {
+            Fixture f = fixture(meshes[m], shapes[s]);
+            for (int i = 0; i < 60; i++) {
+                Sharding from = random_sharding(&f, true), to = random_sharding(&f, false);
+                check_path(&f, shardings_put(f.shardings, &from), shardings_put(f.shardings, &to));
+            }
+            arena_free(f.arena);
+        }
+}
+
+/* from, to in our notation, and the path as "kind axes bytes wire_bytes; .." */
+typedef struct {
+    const char *name, *mesh;
+    Shape shape;
+    const char *from, *to, *want;
+} Case;
+
+static Case rows[] = {
+    {"partial is all-reduced",
+     "dp=2,tp=4",
+     {.n_dims = 3, .dim = {8, 1024, 768}},
+     "8/dp,1024,768 +tp",
+     "8/dp,1024,768",
+     "all_reduce tp 12582912 18874368"},
+    {"partial onto a cut dim is reduce-scattered",
+     "dp=2,tp=4",
+     {.n_dims = 3, .dim = {8, 1024, 768}},
+     "8/dp,1024,768 +tp",
+     "8/dp,1024/tp,768",
+     "reduce_scatter tp 12582912 9437184"},
+    {"a stored parameter is gathered",
+     "dp=2,tp=4",
+     {.n_dims = 2, .dim = {768, 3072}},
+     "768/dp,3072",
+     "768,3072",
+     "all_gather dp 9437184 4718592"},
+    {"uneven parts are padded",
+     "tp=4",
+     {.n_dims = 1, .dim = {50257}},
+     "50257/tp",
+     "50257",
+     "all_gather tp 201028 150771"},
+    {"columns to heads of q, k and v",
+     "dp=2,tp=4",
+     {.n_dims = 2, .dim = {4096, 2304}},
+     "4096,2304/tp",
+     "4096,(3)(768/tp)",
+     "all_to_all tp 9437184 7077888"},
+    {"an axis moves to another dim",
+     "tp=4",
+     {.n_dims = 2, .dim = {16, 16}},
+     "16/tp,16",
+     "16,16/tp",
+     "all_to_all tp 256 192"},
+    {"a slice is free", "tp=4", {.n_dims = 1, .dim = {16}}, "16", "16/tp", "slice  0 0"},
+};
+
+static void path_is(void **state)
+{
+    const Case *row = *state;
+    Fixture f = fixture(row->mesh, row->shape);
+    Sharding from, to;
+    Source source = {.name = "from", .text = str_from(row->from)};
+    assert_true(sharding_parse(&source, &f.shape, f.mesh, VIEW_OURS, &from, NULL));
+    source.text = str_from(row->to);
+    assert_true(sharding_parse(&source, &f.shape, f.mesh, VIEW_OURS, &to, NULL));
+    const ReshardPath *path = reshard(f.resharder, DT_F32, shardings_put(f.shardings, &from),
+                                      shardings_put(f.shardings, &to));
+    Buf text = buf_new(f.arena);
+    for (int i = 0; i < path->n_steps; i++) {
+        const Step *step = &path->step[i];
+        uint8_t atom[ATOMS_MAX];
+        int n = 0;
+        for (int a = 0; a < f.mesh->n_atoms; a++)
+            if (step->atoms >> a & 1)
+                atom[n++] = (uint8_t)a;
+        buf_printf(&text, "%s%s ", i ? "; " : "", step_kind_name(step->kind));
+        mesh_format_atoms(f.mesh, atom, n, ".", &text);
+        buf_printf(&text, " %lld %lld", (long long)step->bytes, (long long)step->wire_bytes);
+    }
+    assert_string_equal(text.s, row->want);
+    arena_free(f.arena);
+}
+
+static void the_ring_formula_is_the_textbook_one(void **state)
+{
+    (void)state;
+    Fixture f = fixture("dp=2,tp=4", (Shape){.n_dims = 3, .dim = {8, 4096, 2048}});
+    Sharding from = sharding_whole(&f.shape), to = from;
+    from.partial[1] = from.partial[2] = REDUCE_SUM; /* tp */
+    const ReshardPath *path = reshard(f.resharder, DT_BF16, shardings_put(f.shardings, &from),
+                                      shardings_put(f.shardings, &to));
+    /* 128 MiB over 4 at 400 GB/s and 2 us: 192 MiB / 400e9 + 6 * 2 us = 0.515 ms */
+    assert_int_equal(path->wire_bytes, 192 << 20);
+    assert_true(path->us > 515.2 && path->us < 515.4);
+    arena_free(f.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_path_delivers_what_is_asked),
+        cmocka_unit_test(the_ring_formula_is_the_textbook_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) + run_rows("path", rows, path_is);
+}
