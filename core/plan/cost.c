@@ -1,0 +1,86 @@
+#include "core/plan/cost.h"
+
+const char *cost_formula(void)
+{
+    return "max(flops / flops_per_s, bytes / memory_bytes_per_s) + launch, on rank 0; views 0; "
+           "no overlap with communication";
+}
+
+double op_flops_local(const Plan *plan, int32_t op)
+{
+    const OpSpace *space = inferred_space(plan->inferred, op);
+    if (!space)
+        return 0;
+    double flops = space->flops;
+    const OpCut *cut = plan_cut(plan, op);
+    for (int j = 0; cut && j < space->n_index; j++)
+        if (space->index[j].size > 0)
+            flops *= (double)cut_local_size(&cut->index[j], plan->mesh, 0) /
+                     (double)space->index[j].size;
+    return flops;
+}
+
+/* Bytes that rank 0 reads and writes: every operand once, as it is read, as it is made. */
+static int64_t op_bytes_local(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    const GraphOp *at = &graph->ops[op];
+    int64_t bytes = 0;
+    for (int32_t i = at->input; i < at->input + at->n_inputs; i++)
+        if (graph->operands[i] >= 0)
+            bytes += plan_local_bytes(plan, graph->operands[i], plan->need[i]);
+    for (int32_t i = at->output; i < at->output + at->n_outputs; i++)
+        if (graph->operands[i] >= 0)
+            bytes += plan_local_bytes(plan, graph->operands[i], plan->made[graph->operands[i]]);
+    return bytes;
+}
+
+/* The peak for the element type an op computes with: that of its first operand. */
+static double op_flops_per_s(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    const double *flops_per_s = plan->machine->flops_per_s;
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, op)[i];
+        if (tensor >= 0 && flops_per_s[plan->inferred->dtype[tensor]] > 0)
+            return flops_per_s[plan->inferred->dtype[tensor]];
+        if (tensor >= 0)
+            break;
+    }
+    return flops_per_s[DT_F32];
+}
+
+static bool is_view(const OpSpace *space)
+{
+    return space->kernel && strcmp(space->kernel, "view") == 0;
+}
+
+/* The roofline: max(flops / peak, bytes / bandwidth) [Williams et al., 2009], and a launch. */
+static double op_us(const Plan *plan, int32_t op, double flops)
+{
+    if (is_view(inferred_space(plan->inferred, op)))
+        return 0;
+    const Machine *machine = plan->machine;
+    double compute_s = flops / op_flops_per_s(plan, op);
+    double memory_s = (double)op_bytes_local(plan, op) / machine->memory_bytes_per_s;
+    return (compute_s > memory_s ? compute_s : memory_s) * 1e6 + machine->launch_us;
+}
+
+void cost_fill(Plan *plan)
+{
+    const Inferred *inferred = plan->inferred;
+    Totals totals = {.peak_bytes = plan->totals.peak_bytes};
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        double flops = op_flops_local(plan, op);
+        plan->op_us[op] = op_us(plan, op, flops);
+        totals.compute_us += plan->op_us[op];
+        totals.flops += flops;
+    }
+    for (int i = 0; i < plan->n_reshards; i++) {
+        totals.comm_us += plan->reshards[i].path->us;
+        totals.comm_bytes += plan->reshards[i].path->wire_bytes;
+    }
+    totals.step_us = totals.compute_us + totals.comm_us;
+    plan->totals = totals;
+}
