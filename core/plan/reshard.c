@@ -56,7 +56,8 @@ typedef struct {
     Arena *scratch;
     Dtype dtype;
     const Sharding *target;
-    int32_t at; /* the state being expanded */
+    AtomSet unit[ATOMS_MAX]; /* by atom: those of its axis that source and target never part */
+    int32_t at;              /* the state being expanded */
     Sharding from;
     Vec(State) states;
     Intern *seen; /* sharding id -> state */
@@ -149,13 +150,13 @@ static void reduce_moves(Search *search)
         if (!(due >> a & 1))
             continue;
         AtomSet alike = same_reduce(from, due, a);
-        AtomSet axis = alike & mesh_axis_atoms(mesh, mesh->atoms[a].axis);
+        AtomSet unit = alike & search->unit[a];
         Sharding to = *from;
         clear_partial(&to, alike);
         offer(search, STEP_ALL_REDUCE, alike, &to);
         to = *from;
-        clear_partial(&to, axis);
-        offer(search, STEP_ALL_REDUCE, axis, &to);
+        clear_partial(&to, unit);
+        offer(search, STEP_ALL_REDUCE, unit, &to);
 
         for (int d = 0; d < from->n_dims; d++) {
             AtomSet had = cut_atoms(&from->dim[d]);
@@ -204,7 +205,7 @@ static void gather_moves(Search *search)
         gather_without(search, d, ~cut_atoms(&search->target->dim[d]));
         for (int a = 0; a < mesh->n_atoms; a++)
             if (had >> a & 1)
-                gather_without(search, d, (AtomSet)1 << a);
+                gather_without(search, d, search->unit[a]);
     }
 }
 
@@ -264,9 +265,40 @@ static ReshardPath *path_to(Search *search, int state)
     return path;
 }
 
+/* Atoms a and a+1 stand behind each other in one digit, or are both partial, or both unused. */
+static bool side_by_side(const Sharding *sharding, int a)
+{
+    for (int d = 0; d < sharding->n_dims; d++)
+        for (int i = 0; i < sharding->dim[d].n; i++) {
+            const Digit *digit = &sharding->dim[d].digit[i];
+            for (int k = 0; k < digit->n; k++)
+                if (digit->atom[k] == a)
+                    return k + 1 < digit->n && digit->atom[k + 1] == a + 1;
+                else if (digit->atom[k] == a + 1)
+                    return false;
+        }
+    return sharding->partial[a] == sharding->partial[a + 1];
+}
+
+/* A path never takes an axis apart that neither end does: collectives work on whole axes. */
+static void find_units(Search *search, const Sharding *from)
+{
+    const Mesh *mesh = search->resharder->mesh;
+    for (int first = 0; first < mesh->n_atoms;) {
+        int end = first + 1;
+        while (end < mesh->n_atoms && mesh->atoms[end].axis == mesh->atoms[first].axis &&
+               side_by_side(from, end - 1) && side_by_side(search->target, end - 1))
+            end++;
+        for (int a = first; a < end; a++)
+            search->unit[a] = (((AtomSet)1 << (end - first)) - 1) << first;
+        first = end;
+    }
+}
+
 /* Dijkstra. Gathering everything and slicing is always offered, so the target is always reached. */
 static const ReshardPath *search_path(Search *search, int32_t from, int32_t to)
 {
+    find_units(search, shardings_at(search->resharder->shardings, from));
     vec_push(search->scratch, &search->states, (State){.sharding = from, .before = -1});
     intern_put(search->seen, &from, sizeof from);
     for (;;) {
