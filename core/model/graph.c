@@ -204,12 +204,14 @@ int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, co
         return -1;
     }
     Names *names = builder->graph->names;
-    GraphOp op = {.name = names_intern(names, name),
-                  .path = names_intern(names, path),
-                  .operator= names_intern(names, operator),
-                  .attrs = attrs,
-                  .n_inputs = (uint16_t)n_inputs,
-                  .n_outputs = (uint16_t)n_outputs};
+    GraphOp op = {names_intern(names, name),
+                  names_intern(names, path),
+                  names_intern(names, operator),
+                  attrs,
+                  0,
+                  0,
+                  (uint16_t)n_inputs,
+                  (uint16_t)n_outputs};
     op.input = builder->operands.n;
     add_operands(builder, inputs, n_inputs);
     op.output = builder->operands.n;

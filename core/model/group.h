@@ -1,13 +1,17 @@
 /* group.h - the outline: ops in nested groups, repeated neighbours folded into one row "xN".
  *
- * Groups come from op paths ("transformer.h.0.mlp" is inside "transformer.h.0"); where a graph has
- * no paths, from the longest repeated run of op signatures. A run of sibling groups whose members
- * have equal signatures in the same relative order is one fold of N members; equality is verified
- * exactly, a hash only finds the candidates.
+ * Groups come from op paths ("transformer.h.0.mlp" is inside "transformer.h.0"; an op without a
+ * path is where its makers and readers meet); where a graph has no paths, from the longest repeated
+ * run of op signatures ("block[0]", "block[1]" ..). A run of neighbouring sibling groups, named
+ * alike but for digits, whose members have the same groups inside, equal signatures in the same
+ * order and the same wiring, is one fold of N members. Operands are wired alike when the same op of
+ * the member makes them, or when an op (or none) outside of it does. Equality is verified exactly.
  *
  * A row is an op or a group. Rows stand in program order: a group stands where its first op does
- * and its ops are contiguous in `order` (an op that interleaves with another group's stays beside
- * its neighbours as a further piece of its group only when moving it would break data order).
+ * and its ops are contiguous in `order`. Where an op of a group reads what is made behind the
+ * group's row, it opens a further piece of the group, a Group of its own with the same path, so
+ * that `order` is an order of data too. An op that an exporter left in the first of several groups
+ * that read it ("layers.0" holds the mask of all layers) stands before them, in what holds them.
  */
 #ifndef CORE_MODEL_GROUP_H
 #define CORE_MODEL_GROUP_H
@@ -25,9 +29,11 @@ typedef struct {
     const char *path;
 } Group;
 
+enum { GROUP_DEPTH_MAX = 32 }; /* the rest of a deeper path is one name */
+
 typedef struct {
     int n_groups, n_order;
-    Group *groups;
+    Group *groups;     /* those inside a group follow it */
     int32_t *order;    /* the shown ops, in outline order */
     int32_t *group_of; /* per op of the graph: its innermost group; -1 when not shown */
 } Groups;

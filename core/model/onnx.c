@@ -17,9 +17,9 @@ typedef struct {
     Vec(int64_t) ints;
     Vec(double) floats;
     Vec(Str) strings;
-    Buf path, operator;
+    Buf path, kind;
     int64_t ir_version;
-    bool has_graph, has_opset;
+    bool has_graph, has_opset, has_output;
 } Reader;
 
 /* ---- attributes ---- */
@@ -255,7 +255,7 @@ static Str path_of_name(Str name, Buf *path)
 /* ---- nodes ---- */
 
 typedef struct {
-    Str name, operator, domain, scopes;
+    Str name, op_type, domain, scopes;
 } Node;
 
 static void read_metadata(Wire wire, Node *node)
@@ -285,7 +285,7 @@ static void read_node_field(Reader *reader, Wire *wire, const WireField *field, 
         node->name = wire_bytes(wire, field);
         return;
     case 4:
-        node->operator= wire_bytes(wire, field);
+        node->op_type = wire_bytes(wire, field);
         return;
     case 5:
         read_attr(reader, wire_message(wire, field, "AttributeProto"));
@@ -309,12 +309,12 @@ static bool is_plain_domain(Str domain)
 static Str operator_name(Reader *reader, const Node *node)
 {
     if (is_plain_domain(node->domain))
-        return node->operator;
-    reader->operator.n = 0;
-    buf_add(&reader->operator, node->domain);
-    buf_puts(&reader->operator, "::");
-    buf_add(&reader->operator, node->operator);
-    return buf_str(&reader->operator);
+        return node->op_type;
+    reader->kind.n = 0;
+    buf_add(&reader->kind, node->domain);
+    buf_puts(&reader->kind, "::");
+    buf_add(&reader->kind, node->op_type);
+    return buf_str(&reader->kind);
 }
 
 static void read_node(Reader *reader, Wire wire)
@@ -322,12 +322,12 @@ static void read_node(Reader *reader, Wire wire)
     reader->inputs.n = reader->outputs.n = reader->attrs.n = 0;
     reader->ints.n = reader->floats.n = reader->strings.n = 0;
     const char *start = wire.at;
-    Node node = {.name = STR(""), .operator= STR(""), .domain = STR(""), .scopes = STR("")};
+    Node node = {.name = STR(""), .op_type = STR(""), .domain = STR(""), .scopes = STR("")};
     for (WireField field; wire_next(&wire, &field);)
         read_node_field(reader, &wire, &field, &node);
     if (wire.file->failed)
         return;
-    if (node.operator.n == 0) {
+    if (node.op_type.n == 0) {
         wire_fail(&wire, start, "node '%s' has no op_type", arena_str(reader->arena, node.name));
         return;
     }
@@ -424,8 +424,10 @@ static void add_declared(Reader *reader, const Declared *declared, uint32_t fiel
         graph_add_input(reader->builder, tensor, declared->dtype, declared->dims, declared->n_dims);
     else
         graph_declare(reader->builder, tensor, declared->dtype, declared->dims, declared->n_dims);
-    if (field == FIELD_OUTPUT)
-        graph_add_output(reader->builder, tensor);
+    if (field != FIELD_OUTPUT)
+        return;
+    graph_add_output(reader->builder, tensor);
+    reader->has_output = true;
 }
 
 /* Counts before reading, so that the columns are made once; a hint only. */
@@ -491,6 +493,8 @@ static bool check_model(Reader *reader, WireFile *file)
     const char *missing = NULL;
     if (!reader->has_graph)
         missing = "a graph";
+    else if (!reader->has_output)
+        missing = "an output of its graph";
     else if (!reader->has_opset && (reader->ir_version == 0 || reader->ir_version >= 3))
         missing = "an opset_import";
     if (!missing)
@@ -526,7 +530,7 @@ Graph *onnx_read(Arena *arena, const char *file, Str bytes, Error *err)
     Reader reader = {.arena = arena,
                      .builder = graph_builder_new(arena, file),
                      .path = buf_new(arena),
-                     .operator= buf_new(arena)};
+                     .kind = buf_new(arena)};
     reader.graph = graph_builder_graph(reader.builder);
     WireFile wire = wire_file(file, bytes, err);
     if (!read_model(&reader, &wire)) {
