@@ -33,7 +33,7 @@ typedef enum {
     REDUCE_PROD,
     REDUCE_ANY,
     REDUCE_ALL
-} ReduceOp;
+} ReduceOp; /* ORDER REDUCE_OP: reduce_name() */
 typedef enum { ROLE_MAP, ROLE_REDUCE, ROLE_FROZEN } IndexRole;
 
 typedef struct {
@@ -63,10 +63,14 @@ typedef enum {
 
 /* What a tensor dim says about index dims, derived from its row: the table of DESIGN's row ->
  * factor view. `index` lists the index dims whose mixed radix the dim is, major first; none: the
- * dim is read whole, or has size 1. */
+ * dim is read whole, has size 1, or is read in a way that no cut follows (reversed).
+ * exact: the dim is that mixed radix and nothing else, so the sizes multiply to the dim's and a
+ * cut moves between them digit by digit. Not exact: a halo, blocks, a shift or a clip; a cut of
+ * the index dim then asks projection_range() for what it touches. */
 typedef struct {
     uint8_t n;
     uint8_t index[FACTORS_MAX];
+    bool exact;
 } DimFactors;
 
 typedef struct {
@@ -96,10 +100,15 @@ static inline const Operand *opspace_output(const OpSpace *space, int i)
     return &space->operand[space->n_inputs + i];
 }
 
+const char *reduce_name(ReduceOp reduce); /* "sum"; "none" */
+
 /* ---- making ---- */
 OpSpace *opspace_new(Arena *arena, int n_inputs, int n_outputs);
 int opspace_add_index(OpSpace *space, const char *name, int64_t size, IndexRole role,
                       ReduceOp reduce); /* index, or -1 when full */
+/* The frozen index dim that stands for the number `size` in a bracket, `(3 h)`: shared by the
+ * tensors of the op; nth counts equal numbers within one tensor. Named "3", "3'", .. */
+int opspace_add_number(Arena *arena, OpSpace *space, int64_t size, int nth);
 void row_whole(Row *row, int64_t size); /* reads all of the dim */
 void row_one(Row *row);                 /* a dim of size 1, or a selection */
 void row_unit(Row *row, int index);     /* identity */
@@ -108,8 +117,11 @@ void row_radix(Row *row, const OpSpace *space, const int *index,
 
 /* Checks the rules below and derives every operand's factors; names what is wrong.
  *   - inputs are read inside their tensor (or clipped); outputs are covered exactly, once per point
- *     of the MAP dims;
- *   - a REDUCE dim has a ReduceOp and appears in no output. */
+ *     of the index dims they use;
+ *   - a MAP dim is a factor of every output whose rows use it, and of one output at least. An
+ *     output that does not use it is taken not to depend on it: each shard makes the same;
+ *   - a REDUCE dim has a ReduceOp and appears in no output.
+ * Operands that are absent or ignored are not looked at. */
 bool opspace_finish(OpSpace *space, Error *err);
 
 /* ---- arithmetic (half-open boxes) ---- */
@@ -132,8 +144,10 @@ int64_t row_waste(const Row *row, int index);   /* elements skipped between neig
 
 int opspace_find_index(const OpSpace *space, Str name); /* -1 when there is none */
 
-/* "b s k, k n -> b s n  k:sum": the annotation that says the same, where one can; `+` after reduce
- * dims, `^` after frozen ones, `(h t)` for mixed radix, sizes for dims without an index dim. */
+/* "b s k+, k+ n -> b s n": the annotation that says the same, where one can; `+` after reduce dims,
+ * `^` after frozen ones, `(h t)` for mixed radix, sizes for dims without an index dim, `?` for
+ * operands not looked at. "b k+ -> b  k:max" when the reduction is not a sum; "{2*h+r-1}" and
+ * "{b:+4}" (a window of 4) for rows that are no mixed radix. */
 void opspace_format(const OpSpace *space, Buf *out);
 
 #endif
