@@ -179,7 +179,7 @@ static void keep_line(Error *err, Str line, size_t at)
 
 void error_at(Error *err, const Source *source, size_t at)
 {
-    if (!err || err->file)
+    if (!err || err->file[0] != '\0')
         return;
     Str text = source->text;
     if (at > text.n)
@@ -196,7 +196,7 @@ void error_at(Error *err, const Source *source, size_t at)
     while (line_to < text.n && text.s[line_to] != '\n' && text.s[line_to] != '\r')
         line_to++;
 
-    err->file = source->name;
+    printable_into(str_from(source->name), err->file, sizeof err->file);
     err->column = 1;
     if (line_to == line_from)
         return;
@@ -207,14 +207,14 @@ void error_at(Error *err, const Source *source, size_t at)
 
 void error_in_file(Error *err, const char *file)
 {
-    if (err && !err->file)
-        err->file = file;
+    if (err && err->file[0] == '\0')
+        printable_into(str_from(file), err->file, sizeof err->file);
 }
 
 void error_format(const Error *err, Buf *out)
 {
-    if (err->file) {
-        text_printable(str_from(err->file), out);
+    if (err->file[0] != '\0') {
+        buf_puts(out, err->file);
         if (err->line > 0)
             buf_printf(out, ":%d:%d", err->line, err->column);
         buf_puts(out, ": ");

@@ -44,7 +44,8 @@ typedef enum {
 
 typedef struct {
     ErrorKind kind;
-    const char *file; /* NULL: no place known */
+    char file[400];   /* its own copy, printable, since an error outlives what it is about; "": no
+                         place known */
     int line, column; /* from 1, in characters; 0: none */
     char text[400], hint[200];
     char source_line[200]; /* what is around the place, printable, for the caret; "" unknown */
