@@ -72,7 +72,7 @@ static void note_op(const Inferred *inferred, Place *part, int32_t op)
         else if (part[PART_IN].tensor < 0 && !is_constant(inferred, tensor))
             part[PART_IN] = (Place){tensor, op};
     }
-    if (graph->ops[op].n_outputs > 0)
+    if (graph->ops[op].n_outputs > 0 && (part[PART_OUT].tensor < 0 || !inferred->on_parameters[op]))
         part[PART_OUT] = (Place){op_outputs(graph, op)[0], op};
 }
 
@@ -107,11 +107,13 @@ Naming *naming_new(Arena *arena, const Inferred *inferred)
     for (int i = 0; i < naming->n_paths; i++)
         for (int p = 0; p < PART_COUNT; p++)
             naming->part[i][p] = (Place){-1, -1};
-    for (int i = 0; i < inferred->n_program; i++) {
-        int32_t op = inferred->program[i];
-        if (graph->ops[op].path != 0)
-            note_op(inferred, naming->part[naming->path_of[graph->ops[op].path] - 1], op);
-    }
+    /* Ops that compute first: a Transpose of a weight is a view, the MatMul behind it reads it. */
+    for (int views = 0; views <= 1; views++)
+        for (int i = 0; i < inferred->n_program; i++) {
+            int32_t op = inferred->program[i];
+            if (graph->ops[op].path != 0 && inferred->on_parameters[op] == (views == 1))
+                note_op(inferred, naming->part[naming->path_of[graph->ops[op].path] - 1], op);
+        }
     note_labels(naming);
     return naming;
 }
