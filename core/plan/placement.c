@@ -273,7 +273,7 @@ static int64_t divide_up(int64_t size, int64_t n)
     return size / n + (size % n != 0);
 }
 
-/* ---- digits to placements ---- */
+/* ---- placements from digits ---- */
 
 static Radix radix_of(const Cut *cut, const Mesh *mesh)
 {
@@ -339,46 +339,6 @@ static bool axis_placement(Radix *radix, bool even, const Mesh *mesh, int axis, 
     return true;
 }
 
-static bool dim_placements(const Cut *cut, const Mesh *mesh, int dim, Placement *placements,
-                           Error *err)
-{
-    Radix radix = radix_of(cut, mesh);
-    bool even = !cut_is_uneven(cut, mesh);
-    for (int axis = 0; axis < mesh->n_axes; axis++)
-        if ((cut_atoms(cut) & mesh_axis_atoms(mesh, axis)) &&
-            !axis_placement(&radix, even, mesh, axis, dim, &placements[axis], err))
-            return false;
-    return check_uneven(cut, placements, mesh, dim, err);
-}
-
-static bool partial_placement(const Sharding *sharding, const Mesh *mesh, int axis, Placement *out,
-                              Error *err)
-{
-    const MeshAxis *at = &mesh->axes[axis];
-    if (!(sharding_partials(sharding) & mesh_axis_atoms(mesh, axis)))
-        return true;
-    ReduceOp reduce = sharding->partial[at->atom];
-    for (int i = at->atom; i < at->atom + at->n_atoms; i++)
-        if (sharding->partial[i] != reduce)
-            return error_kind(err, ERROR_UNSUPPORTED,
-                              "partial over a part of axis '%s': no placement", at->name);
-    *out = (Placement){.kind = PLACE_PARTIAL, .factor = 1, .reduce = reduce};
-    return true;
-}
-
-bool placements_of(const Sharding *sharding, const Mesh *mesh, Placement *placements, Error *err)
-{
-    for (int axis = 0; axis < mesh->n_axes; axis++) {
-        placements[axis] = (Placement){.kind = PLACE_REPLICATE, .factor = 1};
-        if (!partial_placement(sharding, mesh, axis, &placements[axis], err))
-            return false;
-    }
-    for (int dim = 0; dim < sharding->n_dims; dim++)
-        if (!dim_placements(&sharding->dim[dim], mesh, dim, placements, err))
-            return false;
-    return true;
-}
-
 /* ---- placements to digits ---- */
 
 /* Inserts n new elements before element i. */
@@ -434,9 +394,9 @@ static int find_border(Radix *radix, int64_t factor, const Mesh *mesh)
     int i = skip_done(radix, 0);
     while (factor > 1 && radix->at[i].left > 0) {
         int64_t left = radix->at[i].left;
-        if (factor < left)
+        if (factor < left || i == radix->n - 1)
             return split_element(radix, i, factor, mesh);
-        if (factor % left != 0 || i == radix->n - 1)
+        if (factor % left != 0)
             return -1;
         factor /= left;
         i = skip_done(radix, i + 1);
@@ -524,6 +484,53 @@ static bool dim_cut(const Placement *placements, int64_t size, const Mesh *mesh,
     if (!radix_cut(&radix, mesh, out))
         return error_kind(err, ERROR_UNSUPPORTED, "no digits say the placements of dim %d", dim);
     return check_uneven(out, placements, mesh, dim, err);
+}
+
+/* ---- whole shardings ---- */
+
+static bool dim_placements(const Cut *cut, const Mesh *mesh, int dim, Placement *placements,
+                           Error *err)
+{
+    Radix radix = radix_of(cut, mesh);
+    bool even = !cut_is_uneven(cut, mesh);
+    for (int axis = 0; axis < mesh->n_axes; axis++)
+        if ((cut_atoms(cut) & mesh_axis_atoms(mesh, axis)) &&
+            !axis_placement(&radix, even, mesh, axis, dim, &placements[axis], err))
+            return false;
+    if (even || is_plain_uneven(cut, mesh))
+        return true;
+    Cut again;
+    return dim_cut(placements, cut_size(cut), mesh, dim, &again, err) &&
+           (cut_equal(cut, &again) ||
+            error_kind(err, ERROR_UNSUPPORTED, "no placements say the uneven cut of dim %d", dim));
+}
+
+static bool partial_placement(const Sharding *sharding, const Mesh *mesh, int axis, Placement *out,
+                              Error *err)
+{
+    const MeshAxis *at = &mesh->axes[axis];
+    if (!(sharding_partials(sharding) & mesh_axis_atoms(mesh, axis)))
+        return true;
+    ReduceOp reduce = sharding->partial[at->atom];
+    for (int i = at->atom; i < at->atom + at->n_atoms; i++)
+        if (sharding->partial[i] != reduce)
+            return error_kind(err, ERROR_UNSUPPORTED,
+                              "partial over a part of axis '%s': no placement", at->name);
+    *out = (Placement){.kind = PLACE_PARTIAL, .factor = 1, .reduce = reduce};
+    return true;
+}
+
+bool placements_of(const Sharding *sharding, const Mesh *mesh, Placement *placements, Error *err)
+{
+    for (int axis = 0; axis < mesh->n_axes; axis++) {
+        placements[axis] = (Placement){.kind = PLACE_REPLICATE, .factor = 1};
+        if (!partial_placement(sharding, mesh, axis, &placements[axis], err))
+            return false;
+    }
+    for (int dim = 0; dim < sharding->n_dims; dim++)
+        if (!dim_placements(&sharding->dim[dim], mesh, dim, placements, err))
+            return false;
+    return true;
 }
 
 bool placements_sharding(const Placement *placements, const Shape *shape, const Mesh *mesh,
