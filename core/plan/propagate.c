@@ -490,9 +490,11 @@ static void pass_pins(Propagation *p, int at)
         for (int d = 0; d < flow.n_dims; d++) {
             Cut cut;
             if (flow.pinned >> d & 1 ||
-                !cut_project(space, &p->states.at[state]->cut, o, d, p->plan->mesh, &cut) ||
-                cut_is_whole(&cut))
+                !cut_project(space, &p->states.at[state]->cut, o, d, p->plan->mesh, &cut))
                 continue;
+            cut = cut_without(&cut, used_by_others(flow.dim, flow.n_dims, d), p->plan->mesh);
+            if (cut_is_whole(&cut))
+                continue; /* nothing pinned there, or another pin has the axis */
             flow.dim[d] = cut;
             flow.pinned |= 1u << d;
             flow.closed |= 1u << d;

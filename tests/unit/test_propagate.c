@@ -1,0 +1,305 @@
+/* The factor propagator on small graphs whose right answer can be said in a line, and its promises
+ * (fixed point, pins kept, every axis explained) on the samples. */
+#include "tests/unit/planning.h"
+
+#include "core/plan/propagate.h"
+#include "core/plan/reason.h"
+
+/* ---- made graphs: "operator out = in, in" lines over inputs and weights ---- */
+
+typedef struct {
+    const char *operator, * out, *in[4];
+} Line;
+
+typedef struct {
+    const char *name; /* "w:": a parameter; else a graph input */
+    int64_t dim[4];
+} Tensor;
+
+static Planning *made(const Tensor *tensors, const Line *lines, const char *output,
+                      const char *mesh)
+{
+    Arena *arena = arena_new();
+    Planning *p = arena_make(arena, Planning);
+    p->arena = arena;
+    GraphBuilder *builder = graph_builder_new(arena, "made");
+    for (const Tensor *t = tensors; t->name; t++) {
+        bool parameter = strncmp(t->name, "w:", 2) == 0;
+        int32_t id = graph_tensor(builder, str_from(t->name + (parameter ? 2 : 0)));
+        Shape shape = {0};
+        DeclaredDim dims[4];
+        while (shape.n_dims < 4 && t->dim[shape.n_dims]) {
+            dims[shape.n_dims] = (DeclaredDim){.size = t->dim[shape.n_dims]};
+            shape.dim[shape.n_dims] = t->dim[shape.n_dims];
+            shape.n_dims++;
+        }
+        if (parameter)
+            graph_add_initializer(builder, id, DT_F32, &shape, (TensorData){.form = DATA_ABSENT});
+        else
+            graph_add_input(builder, id, DT_F32, dims, (int)shape.n_dims);
+    }
+    for (const Line *line = lines; line->operator; line++) {
+        int32_t in[4], out = graph_tensor(builder, str_from(line->out));
+        int n = 0;
+        while (n < 4 && line->in[n]) {
+            in[n] = graph_tensor(builder, str_from(line->in[n]));
+            n++;
+        }
+        graph_add_op(builder, str_from(line->operator), str_from(line->out), STR(""), in, n, &out,
+                     1, graph_add_attrs(builder, NULL, 0));
+    }
+    graph_add_output(builder, graph_tensor(builder, str_from(output)));
+    Error err = {0};
+    p->graph = graph_seal(builder, &err);
+    if (!p->graph)
+        planning_fail(&err);
+    planning_infer(p, "", mesh);
+    return p;
+}
+
+static const Tensor mlp_tensors[] = {
+    {"x", {8, 16, 32}}, {"w:up", {32, 64}}, {"w:down", {64, 32}}, {0}};
+static const Line mlp_lines[] = {{"MatMul", "a", {"x", "up"}},
+                                 {"Relu", "b", {"a"}},
+                                 {"MatMul", "c", {"b", "down"}},
+                                 {"Add", "y", {"c", "x"}},
+                                 {0}};
+
+static void column_then_row_is_one_all_reduce(void **state)
+{
+    (void)state;
+    Planning *p = made(mlp_tensors, mlp_lines, "y", "dp=2,tp=4");
+    planning_pin(p, "x", 0, "dp", 1, false);
+    planning_pin(p, "up", 1, "tp", 1, false);
+    planning_pin(p, "down", 0, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "b", false), "8/dp,16,64/tp");
+    assert_string_equal(planning_sharding(p, "c", true), "8/dp,16,32 +tp");
+    assert_string_equal(planning_sharding(p, "y", false), "8/dp,16,32");
+    assert_string_equal(planning_collectives(p), "all_reduce tp 1 x 8192");
+    planning_close(p);
+}
+
+static void a_cut_reader_makes_it_a_reduce_scatter(void **state)
+{
+    (void)state;
+    Planning *p = made(mlp_tensors, mlp_lines, "y", "tp=4");
+    planning_pin(p, "up", 1, "tp", 1, false);
+    planning_pin(p, "down", 0, "tp", 1, false);
+    planning_pin(p, "y", 1, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "c", true), "8,16,32 +tp");
+    assert_string_equal(planning_collectives(p),
+                        "all_gather tp 1 x 16384; reduce_scatter tp 1 x 16384");
+    planning_close(p);
+}
+
+static void unpinned_parameters_take_cuts_but_hand_none_on(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 32}}, {"z", {8, 32}}, {"w:w", {32, 64}}, {0}};
+    const Line lines[] = {
+        {"MatMul", "a", {"x", "w"}}, {"MatMul", "b", {"z", "w"}}, {"Concat", "y", {"a", "b"}}, {0}};
+    Planning *p = made(tensors, lines, "b", "tp=4");
+    planning_pin(p, "a", 1, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "a", false), "8,64/tp");
+    assert_string_equal(planning_sharding(p, "b", false), "8,64");  /* not leaked through w */
+    assert_string_equal(planning_sharding(p, "w", false), "32,64"); /* its uses do not agree */
+    planning_close(p);
+}
+
+static void a_partial_value_passes_linear_ops_only(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 32}}, {"w:w", {32, 64}}, {0}};
+    const Line lines[] = {{"MatMul", "a", {"x", "w"}},
+                          {"Neg", "b", {"a"}},
+                          {"Transpose", "c", {"b"}},
+                          {"Relu", "d", {"c"}},
+                          {0}};
+    Planning *p = made(tensors, lines, "d", "tp=4");
+    planning_pin(p, "w", 0, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "b", true), "8,64 +tp");
+    assert_string_equal(planning_sharding(p, "c", true), "64,8 +tp");
+    assert_string_equal(planning_sharding(p, "d", true), "64,8");
+    assert_int_equal(p->plan->n_reshards, 1);
+    planning_close(p);
+}
+
+static void a_second_reader_stops_a_partial_value(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 32}}, {"w:w", {32, 64}}, {0}};
+    const Line lines[] = {
+        {"MatMul", "a", {"x", "w"}}, {"Neg", "b", {"a"}}, {"Add", "y", {"a", "b"}}, {0}};
+    Planning *p = made(tensors, lines, "y", "tp=4");
+    planning_pin(p, "w", 0, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "b", true), "8,64");
+    assert_string_equal(planning_collectives(p), "all_reduce tp 1 x 2048"); /* once, shared */
+    planning_close(p);
+}
+
+static void sums_of_partial_values_are_reduced_once(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 32}}, {"w:v", {32, 64}}, {"w:w", {32, 64}}, {0}};
+    const Line lines[] = {
+        {"MatMul", "a", {"x", "v"}}, {"MatMul", "b", {"x", "w"}}, {"Add", "y", {"a", "b"}}, {0}};
+    Planning *p = made(tensors, lines, "y", "tp=4");
+    planning_pin(p, "v", 0, "tp", 1, false);
+    planning_pin(p, "w", 0, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "y", true), "8,64 +tp");
+    assert_string_equal(planning_collectives(p), "all_reduce tp 1 x 2048");
+    planning_close(p);
+}
+
+static void a_pin_on_a_view_is_a_pin_on_the_parameter(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 32}}, {"w:w", {64, 32}}, {0}};
+    const Line lines[] = {{"Transpose", "t", {"w"}}, {"MatMul", "y", {"x", "t"}}, {0}};
+    Planning *p = made(tensors, lines, "y", "tp=4");
+    planning_pin(p, "t", 1, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "w", false), "64/tp,32");
+    assert_string_equal(planning_sharding(p, "y", false), "8,64/tp");
+    planning_close(p);
+}
+
+static void a_whole_pin_holds_against_the_rest(void **state)
+{
+    (void)state;
+    Planning *p = made(mlp_tensors, mlp_lines, "y", "dp=2,tp=4");
+    planning_pin(p, "x", 0, "dp", 1, false);
+    planning_pin(p, "b", 0, "", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "b", false), "8,16,64");
+    assert_string_equal(planning_sharding(p, "b", true), "8/dp,16,64");
+    assert_string_equal(planning_collectives(p), "all_gather dp 1 x 32768");
+    planning_close(p);
+}
+
+static void an_axis_on_two_dims_is_an_error_finding(void **state)
+{
+    (void)state;
+    Planning *p = made(mlp_tensors, mlp_lines, "y", "tp=4");
+    planning_pin(p, "up", 0, "tp", 1, false);
+    planning_pin(p, "up", 1, "tp", 1, false);
+    planning_make(p);
+    assert_false(plan_is_legal(p->plan));
+    assert_string_equal(p->plan->findings.at[0].code, "axis-twice");
+    assert_int_equal(p->plan->findings.at[0].line, 2);
+    planning_close(p);
+}
+
+/* ---- promises, on the samples ---- */
+
+typedef struct {
+    const char *name, *model, *dims, *mesh;
+} Sample;
+
+static Sample samples[] = {
+    {"gpt2", "gpt2", "batch=8,seq=1024", "dp=2,tp=4"},
+    {"gpt2-dynamo", "gpt2-dynamo", "batch=8,seq=1024", "dp=2,tp=4"},
+    {"tiny-gpt", "tiny-gpt", "batch=4,seq=16", "dp=2,tp=2"},
+    {"llama-tiny, odd mesh", "llama-tiny", "batch=6,seq=15", "dp=3,tp=4"},
+};
+
+/* Every module weight cut on its last dim by tp and inputs by dp: many conflicts, no sense. */
+static Planning *stressed(const Sample *sample)
+{
+    Planning *p = planning_open(sample->model, sample->dims, sample->mesh);
+    for (int i = 0; i < p->graph->n_inputs; i++)
+        planning_pin(p, tensor_name(p->graph, p->graph->inputs[i]), 0, "dp", 1, false);
+    for (int i = 0; i < naming_n_paths(p->naming); i++) {
+        int32_t w = naming_part(p->naming, str_from(naming_path(p->naming, i)), PART_WEIGHT, NULL);
+        if (w >= 0 && inferred_shape(p->inferred, w)->n_dims == 2)
+            planning_pin(p, tensor_name(p->graph, w), i % 2, "tp", 1, false);
+    }
+    planning_make(p);
+    return p;
+}
+
+static void the_sweeps_end_at_a_fixed_point(void **state)
+{
+    Planning *p = stressed(*state);
+    Propagation *again = propagation_new(p->plan);
+    propagation_run(again);
+    assert_false(propagation_sweep(again));
+    planning_close(p);
+}
+
+static void the_same_decisions_give_the_same_plan(void **state)
+{
+    Planning *p = stressed(*state);
+    Plan *other = plan_make(p->inferred, p->mesh, &p->machine, &p->journal, NULL);
+    assert_int_equal(other->n_reshards, p->plan->n_reshards);
+    size_t bytes = (size_t)p->graph->n_tensors * sizeof *other->sharding;
+    assert_memory_equal(other->sharding, p->plan->sharding, bytes);
+    plan_free(other);
+    planning_close(p);
+}
+
+static void every_axis_on_every_dim_ends_at_a_pin(void **state)
+{
+    Planning *p = stressed(*state);
+    const Plan *plan = p->plan;
+    int n_chains = 0;
+    for (int32_t t = 0; t < p->graph->n_tensors; t++) {
+        if (plan->sharding[t] < 0)
+            continue;
+        const Sharding *sharding = plan_sharding(plan, t);
+        for (int d = -1; d < sharding->n_dims; d++) {
+            AtomSet atoms = d < 0 ? sharding_partials(shardings_at(plan->shardings, plan->made[t]))
+                                  : cut_atoms(&sharding->dim[d]);
+            int want = 0;
+            for (int axis = 0; axis < p->mesh->n_axes; axis++)
+                want += (atoms & mesh_axis_atoms(p->mesh, axis)) != 0;
+            Arena *scratch = arena_new();
+            ReasonChain *chains;
+            assert_int_equal(why_tensor_dim(scratch, plan, t, d, &chains), want);
+            for (int i = 0; i < want; i++) {
+                assert_int_equal(chains[i].step[0].kind, REASON_PIN);
+                assert_non_null(chains[i].step[0].pin);
+                n_chains++;
+            }
+            arena_free(scratch);
+        }
+    }
+    assert_true(n_chains > 20);
+    planning_close(p);
+}
+
+static void pins_are_kept(void **state)
+{
+    Planning *p = stressed(*state);
+    for (int i = 0; i < p->plan->n_pins; i++) {
+        const Decision *pin = p->plan->pins[i];
+        assert_true(cut_equal(&plan_sharding(p->plan, pin->place)->dim[pin->dim], &pin->cut));
+    }
+    planning_close(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(column_then_row_is_one_all_reduce),
+        cmocka_unit_test(a_cut_reader_makes_it_a_reduce_scatter),
+        cmocka_unit_test(unpinned_parameters_take_cuts_but_hand_none_on),
+        cmocka_unit_test(a_partial_value_passes_linear_ops_only),
+        cmocka_unit_test(a_second_reader_stops_a_partial_value),
+        cmocka_unit_test(sums_of_partial_values_are_reduced_once),
+        cmocka_unit_test(a_pin_on_a_view_is_a_pin_on_the_parameter),
+        cmocka_unit_test(a_whole_pin_holds_against_the_rest),
+        cmocka_unit_test(an_axis_on_two_dims_is_an_error_finding),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) +
+           run_rows("fixed point", samples, the_sweeps_end_at_a_fixed_point) +
+           run_rows("deterministic", samples, the_same_decisions_give_the_same_plan) +
+           run_rows("explained", samples, every_axis_on_every_dim_ends_at_a_pin) +
+           run_rows("pins kept", samples, pins_are_kept);
+}
