@@ -17,8 +17,11 @@ typedef enum { ATOM_SPATIAL, ATOM_SUM, ATOM_FROZEN } AtomKind;
 
 typedef struct {
     Str name;       /* identifier, decimal text, "*" or "?" */
+    int32_t id;     /* place in Anno.name: equal names of an annotation have equal ids */
     int64_t number; /* of a decimal name; -1 else */
     AtomKind kind;
+    AtomKind written; /* what the text says; differs where the freezing was forced: the identifier
+                         is minor in some bracket */
 } AnnoAtom;
 
 typedef struct {
@@ -37,9 +40,14 @@ typedef struct {
 typedef struct {
     int n_inputs, n_outputs;
     AnnoTensor *tensor; /* inputs, then outputs */
+    int n_names;
+    Str *name; /* of all atoms, numbers too */
 } Anno;
 
+/* "a b, (b n) c -> a (n c)". NULL: syntax, or an identifier with two suffixes (ERROR_SYNTAX,
+ * ERROR_INCONSISTENT_REDUCE), with the place in *err. The text is copied. */
 Anno *anno_parse(Arena *arena, const Source *source, Error *err);
+/* One tensor, "a (b c) : /m": nothing is forced to be frozen. */
 bool anno_parse_tensor(Arena *arena, const Source *source, AnnoTensor *out, Error *err);
 void anno_format(const Anno *anno, Buf *out); /* canonical text; parses back to itself */
 void anno_format_tensor(const AnnoTensor *tensor, Buf *out);
@@ -66,18 +74,27 @@ typedef struct {
 /* The first candidate that fits, with `*` expanded and every length known. */
 typedef struct {
     const Anno *anno;
+    const AnnoInput *input; /* a copy of what was matched */
     int n_lengths;
-    Str *identifier; /* of each length */
-    int64_t *length;
-    Shape *output; /* per output; ignored ones are left 0-dim */
+    Str *identifier; /* of each length: anno->name */
+    int64_t *length; /* -1: only in tensors that are not there */
+    Shape *output;   /* per output; ignored ones are left 0-dim */
 } AnnoMatch;
 
+/* Kinds of failure: ERROR_NO_MATCH; with one candidate also ERROR_NOT_INFERABLE (a length cannot be
+ * found) and ERROR_NOT_DIVISIBLE (a bracket's dim by its known members). */
 bool anno_match(Arena *arena, const Anno *const *candidates, int n_candidates,
                 const AnnoInput *inputs, int n_inputs, const AnnoArg *args, int n_args,
                 AnnoMatch *out, Error *err);
 int64_t anno_length(const AnnoMatch *match, Str identifier); /* -1 when unknown */
 
-/* The op space of a match: identifiers are index dims, brackets mixed radix, numbers whole dims. */
+/* The op space of a match: identifiers are index dims, brackets mixed radix, numbers whole dims (in
+ * brackets: frozen index dims), what is not a tensor is absent, `?` ignored. Identifiers that are
+ * frozen only because they are minor in a bracket may be cut here: our cuts hold digits. Never cut,
+ * since the annotation then does not say what a shard computes: a spatial identifier in no output,
+ * a summed one in an output, one that stands twice in a tensor (its diagonal), what shares a dim
+ * with such a one.
+ * ERROR_UNSUPPORTED: more than X_MAX index dims, or FACTORS_MAX members in a bracket. */
 OpSpace *anno_opspace(Arena *arena, const AnnoMatch *match, Error *err);
 
 #endif

@@ -452,7 +452,7 @@ static bool check_roles(const OpSpace *space, Error *err)
         bool carried = space->n_outputs == 0 || dim->role != ROLE_MAP || dim->size <= 1;
         for (int i = space->n_inputs; i < space->n_inputs + space->n_outputs; i++) {
             const Operand *output = &space->operand[i];
-            if (!operand_present(output)) {
+            if (!operand_present(output) || shape_is_empty(&output->shape)) {
                 carried = true;
                 continue;
             }
