@@ -162,7 +162,7 @@ MemoryUse memory_use(Arena *arena, const Plan *plan)
 
 /* ---- at one op ---- */
 
-/* Larger first, then by number, so that the order is one on every machine. */
+/* Larger first, then by number, a copy after its value: the order is one on every machine. */
 static int compare_items(const void *left, const void *right)
 {
     const LiveItem *a = left, *b = right;
@@ -170,6 +170,8 @@ static int compare_items(const void *left, const void *right)
         return a->bytes > b->bytes ? -1 : 1;
     if (a->tensor != b->tensor)
         return a->tensor < b->tensor ? -1 : 1;
+    if (a->copy != b->copy)
+        return a->copy ? 1 : -1;
     return (a->sharding > b->sharding) - (a->sharding < b->sharding);
 }
 
