@@ -50,15 +50,16 @@ static double op_flops_per_s(const Plan *plan, int32_t op)
     return flops_per_s[DT_F32];
 }
 
-static bool is_view(const OpSpace *space)
+/* Ops that move no data cost nothing: views, and what the host computes. */
+static bool is_free(const OpSpace *space)
 {
-    return space->kernel && strcmp(space->kernel, "view") == 0;
+    return !space || (space->kernel && strcmp(space->kernel, "view") == 0);
 }
 
 /* The roofline: max(flops / peak, bytes / bandwidth) [Williams et al., 2009], and a launch. */
 static double op_us(const Plan *plan, int32_t op, double flops)
 {
-    if (is_view(inferred_space(plan->inferred, op)))
+    if (is_free(inferred_space(plan->inferred, op)))
         return 0;
     const Machine *machine = plan->machine;
     double compute_s = flops / op_flops_per_s(plan, op);

@@ -43,7 +43,7 @@ static bool read_shape(const Json *list, Shape *out, Error *err)
 
 static bool read_order(const Json *list, Request *request, Error *err)
 {
-    int64_t order[MESH_AXES_MAX];
+    int64_t order[MESH_AXES_MAX] = {0};
     int n_axes = request->mesh->n_axes, n = n_axes;
     for (int i = 0; i < n_axes; i++)
         order[i] = i;
@@ -114,7 +114,7 @@ static bool check_length(const Request *request, Error *err)
                 break;
         }
     }
-    return n_pieces <= ANSWER_MAX / request->n_ranks ||
+    return (n_pieces <= ANSWER_MAX && n_pieces * request->n_ranks <= ANSWER_MAX) ||
            error_kind(err, ERROR_OUT_OF_RANGE, "the answer would have more than %d pieces",
                       ANSWER_MAX);
 }

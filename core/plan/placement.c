@@ -436,7 +436,8 @@ static bool cut_from(Radix *radix, int i, const Mesh *mesh, int atom, int end)
         element->left = divide_up(element->left, taken);
         make_room(radix, i, n_taken);
         for (int k = 0; k < n_taken; k++)
-            radix->at[i + k] = (Element){.left = 1, .atom = atom++};
+            radix->at[i + k] = (Element){.left = 1, .atom = atom + k};
+        atom += n_taken;
         i += n_taken;
     }
     return true;

@@ -35,13 +35,17 @@ static bool cannot_hold(Error *err, ShardingView view, const char *what)
     return error_kind(err, ERROR_UNSUPPORTED, "%s cannot say %s", view_names[view], what);
 }
 
-/* The one digit of a dim that is cut no other way; NULL when there are several. */
+/* A dim in blocks, (3)(768/tp), is more than one digit. */
+static bool has_blocks(const Cut *cut)
+{
+    return cut->n > 1;
+}
+
+/* The digit of a dim without blocks. */
 static const Digit *only_digit(const Cut *cut)
 {
     static const Digit one = {.size = 1};
-    if (cut->n == 0)
-        return &one;
-    return cut->n == 1 ? &cut->digit[0] : NULL;
+    return cut->n > 0 ? &cut->digit[0] : &one;
 }
 
 /* True when chunks of chunks are the chunks of all axes at once: what Shardy and JAX mean. */
@@ -49,8 +53,8 @@ static bool is_flat(const Cut *cut, const Mesh *mesh)
 {
     const Digit *digit = only_digit(cut);
     int64_t size;
-    return digit && (digit->n == 0 || !cut_is_uneven(cut, mesh) ||
-                     mesh_atoms_run(mesh, digit->atom, digit->n, &size) == digit->n);
+    return digit->n == 0 || !cut_is_uneven(cut, mesh) ||
+           mesh_atoms_run(mesh, digit->atom, digit->n, &size) == digit->n;
 }
 
 /* Calls it a failure of the view unless every axis that cuts or is partial does so whole. */
@@ -132,7 +136,7 @@ static bool format_dims_mapping(const Sharding *sharding, const Mesh *mesh, Buf 
     for (int64_t d = 0; d < sharding->n_dims; d++) {
         const Digit *digit = only_digit(&sharding->dim[d]);
         int64_t size;
-        if (!digit)
+        if (has_blocks(&sharding->dim[d]))
             return cannot_hold(err, VIEW_DIMS_MAPPING, "blocks of a dim");
         if (!check_whole_axes(digit->atom, digit->n, mesh, VIEW_DIMS_MAPPING, err))
             return false;
@@ -168,7 +172,7 @@ static bool format_placements(const Sharding *sharding, const Mesh *mesh, Shardi
 static bool check_flat(const Sharding *sharding, const Mesh *mesh, ShardingView view, Error *err)
 {
     for (int64_t d = 0; d < sharding->n_dims; d++) {
-        if (!only_digit(&sharding->dim[d]))
+        if (has_blocks(&sharding->dim[d]))
             return cannot_hold(err, view, "blocks of a dim");
         if (!is_flat(&sharding->dim[d], mesh))
             return cannot_hold(err, view, "an uneven cut by several axes");
