@@ -112,6 +112,23 @@ static void count_reads(Edges *e, int32_t *agreed)
     }
 }
 
+/* Where `store` pins say a parameter lies; its other dims are whole unless pinned too. */
+static void apply_store_pins(Plan *plan)
+{
+    bool *started = arena_array(plan->arena, bool, plan->inferred->graph->n_tensors);
+    for (int i = 0; i < plan->n_pins; i++) {
+        const Decision *pin = plan->pins[i];
+        int32_t t = pin->place;
+        if (pin->kind != PIN_TENSOR_DIM || !pin->store || !is_stored(plan, t))
+            continue;
+        Sharding sharding =
+            *shardings_at(plan->shardings, started[t] ? plan->sharding[t] : whole(plan, t));
+        started[t] = true;
+        sharding.dim[pin->dim] = pin->cut;
+        plan->made[t] = plan->sharding[t] = shardings_put(plan->shardings, &sharding);
+    }
+}
+
 static void store_parameters(Edges *e)
 {
     Plan *plan = e->plan;
@@ -129,20 +146,7 @@ static void store_parameters(Edges *e)
             plan->sharding[t] = agreed[t];
         plan->made[t] = plan->sharding[t];
     }
-    for (int i = 0; i < plan->n_pins; i++) {
-        const Decision *pin = plan->pins[i];
-        if (pin->kind != PIN_TENSOR_DIM || !pin->store || !is_stored(plan, pin->place))
-            continue;
-        int32_t t = pin->place;
-        bool first = true; /* other dims of a stored tensor are whole unless pinned too */
-        for (int j = 0; j < i; j++)
-            first &= !(plan->pins[j]->kind == PIN_TENSOR_DIM && plan->pins[j]->store &&
-                       plan->pins[j]->place == t);
-        Sharding sharding =
-            *shardings_at(plan->shardings, first ? whole(plan, t) : plan->sharding[t]);
-        sharding.dim[pin->dim] = pin->cut;
-        plan->made[t] = plan->sharding[t] = shardings_put(plan->shardings, &sharding);
-    }
+    apply_store_pins(plan);
 }
 
 /* ---- partial values ---- */

@@ -1,6 +1,7 @@
 #include "core/plan/layout.h"
 #include "core/plan/placement.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 /* Pieces and rows of an answer: what a line of JSON may hold. */
@@ -140,6 +141,7 @@ static int64_t rvd_coord(const Request *request, int i, int64_t rank)
 {
     for (int minor = (int)request->shape.n_dims + 1; minor > i; minor--)
         rank /= request->rvd[minor];
+    assert(request->rvd[i] >= 1);
     return rank % request->rvd[i];
 }
 

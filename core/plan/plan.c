@@ -57,17 +57,6 @@ static bool check_decision(const Inferred *inferred, const Mesh *mesh, const Dec
     return true;
 }
 
-/* Axes that other pins of the same tensor or op use already. */
-static AtomSet pinned_beside(const Plan *plan, const Decision *pin)
-{
-    AtomSet used = 0;
-    for (int i = 0; i < plan->n_pins; i++)
-        if (plan->pins[i]->kind == pin->kind && plan->pins[i]->place == pin->place &&
-            plan->pins[i]->store == pin->store && plan->pins[i]->dim != pin->dim)
-            used |= cut_atoms(&plan->pins[i]->cut);
-    return used;
-}
-
 static void refuse_pin(Plan *plan, const Decision *pin)
 {
     const Graph *graph = plan->inferred->graph;
@@ -82,6 +71,30 @@ static void refuse_pin(Plan *plan, const Decision *pin)
     finding.op = tensor ? -1 : pin->place;
     finding.tensor = tensor ? pin->place : -1;
     vec_push(plan->arena, &plan->findings, finding);
+}
+
+/* Keeps the pins that hold, but for one whose axis another dim of the same place has already. */
+static void keep_pins(Plan *plan, const Decision *const *last, int n)
+{
+    Intern *places = intern_new(plan->arena);
+    AtomSet *used = arena_array(plan->arena, AtomSet, n);
+    plan->pins = arena_array(plan->arena, const Decision *, n);
+    plan->pin_ids = intern_new(plan->arena);
+    for (int i = 0; i < n; i++) {
+        const Decision *pin = last[i];
+        if (!pin)
+            continue;
+        int32_t place[3] = {pin->kind, pin->place, pin->store};
+        int32_t at = intern_put(places, place, sizeof place);
+        if (cut_atoms(&pin->cut) & used[at]) {
+            refuse_pin(plan, pin);
+            continue;
+        }
+        used[at] |= cut_atoms(&pin->cut);
+        int32_t key[3] = {pin->kind, pin->place, pin->dim};
+        intern_put(plan->pin_ids, key, sizeof key);
+        plan->pins[plan->n_pins++] = pin;
+    }
 }
 
 /* Replays the journal: the last pin of a dim holds, an unpin takes it away. */
@@ -99,15 +112,7 @@ static void resolve_pins(Plan *plan, const Journal *journal)
                       decision->origin.line, last[id]->origin.file, last[id]->origin.line);
         last[id] = is_pin(decision->kind) ? decision : NULL;
     }
-    plan->pins = arena_array(plan->arena, const Decision *, journal->n_done);
-    for (int32_t id = 0; id < intern_count(dims); id++) {
-        if (!last[id])
-            continue;
-        if (cut_atoms(&last[id]->cut) & pinned_beside(plan, last[id]))
-            refuse_pin(plan, last[id]);
-        else
-            plan->pins[plan->n_pins++] = last[id];
-    }
+    keep_pins(plan, last, intern_count(dims));
 }
 
 static Plan *plan_new(const Inferred *inferred, const Mesh *mesh, const Machine *machine)
@@ -169,11 +174,9 @@ void plan_free(Plan *plan)
 
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim)
 {
-    for (int i = 0; i < plan->n_pins; i++)
-        if (plan->pins[i]->kind == kind && plan->pins[i]->place == place &&
-            plan->pins[i]->dim == dim)
-            return plan->pins[i];
-    return NULL;
+    int32_t key[3] = {kind, place, dim};
+    int32_t id = intern_find(plan->pin_ids, key, sizeof key);
+    return id < 0 ? NULL : plan->pins[id];
 }
 
 bool plan_is_legal(const Plan *plan)

@@ -12,6 +12,7 @@
 #ifndef CORE_PLAN_PLAN_H
 #define CORE_PLAN_PLAN_H
 
+#include "core/base/intern.h"
 #include "core/plan/reshard.h"
 #include "core/rules/infer.h"
 
@@ -76,6 +77,7 @@ typedef struct Plan {
     Resharder *resharder;
     const Decision **pins; /* what holds after the journal: at most one per dim, in journal order */
     int n_pins;
+    Intern *pin_ids;   /* (kind, place, dim) -> place in pins */
     int32_t *sharding; /* per tensor: as it is made, stored or given (after a pin's reshard) */
     int32_t *made; /* per tensor: as its maker leaves it; differs from sharding only where pinned */
     int32_t

@@ -62,13 +62,10 @@ static void count_alike(Gather *g, const Alike *alike, const int64_t key[6])
     g->alike.at[id].count++;
 }
 
-static bool is_stored_pin(const Plan *plan, int32_t tensor)
+static bool is_stored_pin(const Plan *plan, int32_t tensor, int dim)
 {
-    for (int i = 0; i < plan->n_pins; i++)
-        if (plan->pins[i]->store && plan->pins[i]->place == tensor &&
-            plan->pins[i]->kind == PIN_TENSOR_DIM)
-            return true;
-    return false;
+    const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
+    return pin && pin->store;
 }
 
 static void look_at_use(Gather *g, int32_t op, int operand)
@@ -84,7 +81,7 @@ static void look_at_use(Gather *g, int32_t op, int operand)
             continue;
         Alike alike = {.op = op, .tensor = t, .operand = operand, .dim = d};
         alike.stop = stop_of(plan, inferred_space(plan->inferred, op), operand, d, &from->dim[d]);
-        if (is_stored_pin(plan, t))
+        if (is_stored_pin(plan, t, d))
             continue; /* gathered at use is what was asked */
         int64_t key[6] = {alike.stop, plan->inferred->space[op], operand,
                           d,          plan->sharding[t],         need};

@@ -31,11 +31,12 @@ typedef enum { MODE_PINNED, MODE_EARLY, MODE_MAP, MODE_REDUCE } Mode;
 typedef struct {
     int32_t space, operand; /* operand: first place in Propagation.tensor */
     uint16_t n_inputs, n_outputs;
+    int32_t last[2];   /* backward, forward: 1 + place in the memo of what it met last */
     bool early, twice; /* twice: one tensor is two operands, so results cannot be looked up */
 } Visit;
 
-/* A case seen: key (space, mode, direction, state, flows) and what it gives (state, flows), behind
- * each other in `words`. */
+/* A case seen is an entry in `words`: the length n of its key, whether it changes nothing, the key
+ * (space and mode and direction, state, flows) and what it gives (state, flows). */
 typedef struct {
     uint32_t *slot; /* place in words + 1, 0 when empty */
     uint32_t n_slots, n_used;
@@ -243,12 +244,24 @@ static int32_t visit_case(Propagation *p, const OpSpace *space, bool forward, in
 
 /* ---- looking up what a case gives ---- */
 
+enum { ENTRY_HEAD = 2, KEY_HEAD = 2, KEY_SHORT = 16 };
+
 static uint32_t hash_words(const int32_t *word, int n)
 {
     uint64_t h = 0x9E3779B97F4A7C15u;
     for (int i = 0; i < n; i++)
         h = (h ^ (uint32_t)word[i]) * 0xD6E8FEB86659FD93u;
     return (uint32_t)(h >> 32);
+}
+
+static inline bool entry_is(const int32_t *entry, const int32_t *key, int n)
+{
+    if (entry[0] != n)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (entry[ENTRY_HEAD + i] != key[i])
+            return false;
+    return true;
 }
 
 static void memo_grow(Arena *arena, Memo *memo)
@@ -259,7 +272,7 @@ static void memo_grow(Arena *arena, Memo *memo)
         if (!memo->slot[i])
             continue;
         const int32_t *entry = memo->words.at + memo->slot[i] - 1;
-        uint32_t place = hash_words(entry + 1, entry[0]) & (n - 1);
+        uint32_t place = hash_words(entry + ENTRY_HEAD, entry[0]) & (n - 1);
         while (slot[place])
             place = (place + 1) & (n - 1);
         slot[place] = memo->slot[i];
@@ -268,38 +281,37 @@ static void memo_grow(Arena *arena, Memo *memo)
     memo->n_slots = n;
 }
 
-/* The place of the values of a key in memo->words, or -1. */
-static int memo_find(const Memo *memo, const int32_t *key, int n)
+/* The place of an entry in memo->words, or -1. */
+static int32_t memo_find(const Memo *memo, const int32_t *key, int n)
 {
     if (memo->n_slots == 0)
         return -1;
     uint32_t place = hash_words(key, n) & (memo->n_slots - 1);
-    for (; memo->slot[place]; place = (place + 1) & (memo->n_slots - 1)) {
-        const int32_t *entry = memo->words.at + memo->slot[place] - 1;
-        if (entry[0] == n && memcmp(entry + 1, key, (size_t)n * sizeof *key) == 0)
-            return (int)memo->slot[place] + n;
-    }
+    for (; memo->slot[place]; place = (place + 1) & (memo->n_slots - 1))
+        if (entry_is(memo->words.at + memo->slot[place] - 1, key, n))
+            return (int32_t)memo->slot[place] - 1;
     return -1;
 }
 
-static void memo_put(Arena *arena, Memo *memo, const int32_t *key, int n, const int32_t *value,
-                     int n_values)
+/* value: n - 1 words, for the key's words from 1 on. */
+static int32_t memo_put(Arena *arena, Memo *memo, const int32_t *key, int n, const int32_t *value)
 {
     if (memo->n_used * 2 >= memo->n_slots)
         memo_grow(arena, memo);
     uint32_t place = hash_words(key, n) & (memo->n_slots - 1);
     while (memo->slot[place])
         place = (place + 1) & (memo->n_slots - 1);
-    memo->slot[place] = (uint32_t)memo->words.n + 1;
+    int32_t at = memo->words.n;
+    memo->slot[place] = (uint32_t)at + 1;
     memo->n_used++;
     vec_push(arena, &memo->words, n);
+    vec_push(arena, &memo->words, memcmp(value, key + 1, (size_t)(n - 1) * sizeof *value) == 0);
     for (int i = 0; i < n; i++)
         vec_push(arena, &memo->words, key[i]);
-    for (int i = 0; i < n_values; i++)
+    for (int i = 0; i < n - 1; i++)
         vec_push(arena, &memo->words, value[i]);
+    return at;
 }
-
-enum { KEY_HEAD = 2, KEY_SHORT = 16 }; /* (space, mode and direction), state, flows.. */
 
 static void visit_computed(Propagation *p, int at, bool forward)
 {
@@ -324,32 +336,41 @@ static void visit_computed(Propagation *p, int at, bool forward)
     }
 }
 
+/* What the case met gives, computed when it is new. */
+static int32_t look_up(Propagation *p, const Visit *visit, bool forward, const int32_t *key, int n)
+{
+    int32_t found = memo_find(&p->memo, key, n);
+    if (found >= 0)
+        return found;
+    int32_t value[KEY_SHORT];
+    memcpy(value, key + 1, (size_t)(n - 1) * sizeof *value);
+    value[0] = visit_case(p, p->plan->inferred->spaces[visit->space], forward, key[1], value + 1);
+    return memo_put(p->arena, &p->memo, key, n, value);
+}
+
 static void visit_looked_up(Propagation *p, int at, bool forward)
 {
-    const Visit *visit = &p->visit[at];
+    Visit *visit = &p->visit[at];
     const int32_t *tensor = p->tensor + visit->operand;
-    int n = visit->n_inputs + visit->n_outputs;
+    int n_operands = visit->n_inputs + visit->n_outputs, n = KEY_HEAD + n_operands;
     int32_t key[KEY_SHORT];
     key[0] = visit->space * 8 + (int32_t)p->mode * 2 + forward;
     key[1] = p->state[at];
-    for (int o = 0; o < n; o++)
+    for (int o = 0; o < n_operands; o++)
         key[KEY_HEAD + o] = tensor[o] < 0 ? -1 : p->flow[tensor[o]];
 
-    int found = memo_find(&p->memo, key, KEY_HEAD + n);
-    if (found < 0) {
-        int32_t value[KEY_SHORT];
-        memcpy(value, key, sizeof value);
-        value[1] = visit_case(p, p->plan->inferred->spaces[visit->space], forward, key[1],
-                              value + KEY_HEAD);
-        memo_put(p->arena, &p->memo, key, KEY_HEAD + n, value + 1, 1 + n);
-        found = memo_find(&p->memo, key, KEY_HEAD + n);
+    int32_t found = visit->last[forward] - 1;
+    if (found < 0 || !entry_is(p->memo.words.at + found, key, n)) {
+        found = look_up(p, visit, forward, key, n);
+        visit->last[forward] = found + 1;
     }
-    const int32_t *value = p->memo.words.at + found;
-    if (memcmp(value, key + 1, (size_t)(1 + n) * sizeof *value) == 0)
+    const int32_t *entry = p->memo.words.at + found;
+    if (entry[1])
         return;
+    const int32_t *value = entry + ENTRY_HEAD + n;
     p->changed = true;
     p->state[at] = value[0];
-    for (int o = 0; o < n; o++)
+    for (int o = 0; o < n_operands; o++)
         if (tensor[o] >= 0)
             p->flow[tensor[o]] = value[1 + o];
 }

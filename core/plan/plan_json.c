@@ -1,0 +1,194 @@
+#include "core/plan/json_forms.h"
+#include "core/plan/planfile.h"
+
+/* The columns that depend on a sharding alone are written once per sharding, then copied. */
+typedef struct {
+    const Plan *plan;
+    const Graph *graph;
+    const Mesh *mesh;
+    Arena *scratch;
+    Json **sharding; /* by Shardings id; NULL: not asked for yet */
+} Writer;
+
+static Json *write_sharding(Writer *w, int32_t id)
+{
+    if (id < 0)
+        return json_null();
+    if (!w->sharding[id])
+        w->sharding[id] = json_of_sharding(shardings_at(w->plan->shardings, id), w->mesh);
+    return json_copy(w->sharding[id]);
+}
+
+/* The axes of a cut in all its digits, major first. */
+static Json *cut_axes(const Cut *cut, const Mesh *mesh)
+{
+    uint8_t atom[ATOMS_MAX];
+    int n = 0;
+    for (int d = 0; d < cut->n; d++)
+        for (int i = 0; i < cut->digit[d].n; i++)
+            atom[n++] = cut->digit[d].atom[i];
+    return json_of_atoms(atom, n, mesh);
+}
+
+/* "cuts": index dim -> its axes. Which block of the dim an axis cuts is in "digits", for the few
+ * index dims that have more than one. */
+static void write_cuts(Writer *w, int32_t op, Json *row)
+{
+    const OpSpace *space = inferred_space(w->plan->inferred, op);
+    const OpCut *cut = plan_cut(w->plan, op);
+    Json *cuts = json_object(), *digits = json_object();
+    for (int i = 0; cut && i < cut->n; i++) {
+        if (cut_is_whole(&cut->index[i]))
+            continue;
+        json_set(cuts, space->index[i].name, cut_axes(&cut->index[i], w->mesh));
+        if (cut->index[i].n == 1)
+            continue;
+        Buf text = buf_new(w->scratch);
+        cut_format(&cut->index[i], w->mesh, &text);
+        json_set(digits, space->index[i].name, json_from_str(buf_str(&text)));
+    }
+    json_set(row, "cuts", cuts);
+    if (json_size(digits) > 0)
+        json_set(row, "digits", digits);
+    else
+        json_free(digits);
+}
+
+static Json *write_ops(Writer *w)
+{
+    const Inferred *inferred = w->plan->inferred;
+    Json *out = json_array();
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        Json *row = json_object();
+        json_set_str(row, "name", op_name(w->graph, op));
+        json_set_str(row, "path", op_path(w->graph, op));
+        json_set_str(row, "operator", op_operator(w->graph, op));
+        write_cuts(w, op, row);
+        json_add(out, row);
+    }
+    return out;
+}
+
+/* Tensors of the program: what its ops read and make, and what the model is given and gives. */
+static bool *tensors_of_program(const Writer *w)
+{
+    const Inferred *inferred = w->plan->inferred;
+    bool *in = arena_array(w->scratch, bool, w->graph->n_tensors);
+    for (int i = 0; i < inferred->n_program; i++) {
+        const GraphOp *op = &w->graph->ops[inferred->program[i]];
+        for (int o = 0; o < op->n_inputs; o++)
+            if (w->graph->operands[op->input + o] >= 0)
+                in[w->graph->operands[op->input + o]] = true;
+        for (int o = 0; o < op->n_outputs; o++)
+            if (w->graph->operands[op->output + o] >= 0)
+                in[w->graph->operands[op->output + o]] = true;
+    }
+    for (int i = 0; i < w->graph->n_inputs; i++)
+        in[w->graph->inputs[i]] = true;
+    for (int i = 0; i < w->graph->n_outputs; i++)
+        in[w->graph->outputs[i]] = true;
+    return in;
+}
+
+static void write_layout(Writer *w, int32_t tensor, Json *row)
+{
+    static const char *const columns[] = {"dims_mapping", "partial", "placements", "local_shape",
+                                          "uneven"};
+    json_set(row, "sharding", write_sharding(w, w->plan->sharding[tensor]));
+    if (w->plan->sharding[tensor] < 0) {
+        for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+            json_set(row, columns[i], json_null());
+        return;
+    }
+    const Sharding *sharding = plan_sharding(w->plan, tensor);
+    Shape local;
+    sharding_local_shape(sharding, w->mesh, 0, &local);
+    json_set(row, columns[0], json_of_dims_mapping(sharding, w->mesh));
+    json_set(row, columns[1], json_of_partial(sharding, w->mesh));
+    json_set(row, columns[2], json_of_placements(sharding, w->mesh));
+    json_set(row, columns[3], json_of_shape(&local));
+    json_set(row, columns[4], json_from_bool(sharding_is_uneven(sharding, w->mesh)));
+}
+
+static Json *write_tensors(Writer *w)
+{
+    const Inferred *inferred = w->plan->inferred;
+    const bool *in = tensors_of_program(w);
+    Json *out = json_array();
+    for (int32_t t = 0; t < w->graph->n_tensors; t++) {
+        if (!in[t])
+            continue;
+        Json *row = json_object();
+        json_set_str(row, "name", tensor_name(w->graph, t));
+        json_set_str(row, "dtype", dtype_name((Dtype)inferred->dtype[t]));
+        json_set(row, "shape", json_of_shape(inferred_shape(inferred, t)));
+        write_layout(w, t, row);
+        json_add(out, row);
+    }
+    return out;
+}
+
+static Json *write_reshards(Writer *w)
+{
+    Json *out = json_array();
+    for (int i = 0; i < w->plan->n_reshards; i++) {
+        const Reshard *reshard = &w->plan->reshards[i];
+        Json *row = json_object(), *uses = json_array(), *steps = json_array();
+        for (int u = 0; u < reshard->n_uses; u++) {
+            int32_t op = w->plan->reshard_uses[reshard->use + u];
+            json_add(uses, json_from_str(str_from(op_name(w->graph, op))));
+        }
+        for (int s = 0; s < reshard->path->n_steps; s++)
+            json_add(steps, json_of_step(&reshard->path->step[s], w->mesh));
+        json_set_str(row, "tensor", tensor_name(w->graph, reshard->tensor));
+        json_set(row, "uses", uses);
+        json_set(row, "from", write_sharding(w, reshard->from));
+        json_set(row, "to", write_sharding(w, reshard->to));
+        json_set(row, "steps", steps);
+        json_add(out, row);
+    }
+    return out;
+}
+
+static Json *write_totals(const Totals *totals)
+{
+    Json *out = json_object();
+    json_set_real(out, "step_us", totals->step_us);
+    json_set_real(out, "compute_us", totals->compute_us);
+    json_set_real(out, "comm_us", totals->comm_us);
+    json_set_int(out, "comm_bytes", totals->comm_bytes);
+    json_set_int(out, "peak_bytes", totals->peak_bytes);
+    json_set_real(out, "flops", totals->flops);
+    return out;
+}
+
+static Json *write_findings(const Findings *findings)
+{
+    Json *out = json_array();
+    for (int i = 0; i < findings->n; i++)
+        json_add(out, json_of_finding(&findings->at[i]));
+    return out;
+}
+
+Json *plan_json(const Session *session)
+{
+    Writer w = {.plan = session->plan, .graph = session->graph};
+    w.mesh = session->mesh;
+    w.scratch = arena_new();
+    int32_t n = shardings_count(w.plan->shardings);
+    w.sharding = arena_array(w.scratch, Json *, n);
+
+    Json *out = json_object();
+    json_set(out, "mesh", json_of_mesh(w.mesh));
+    json_set(out, "ops", write_ops(&w));
+    json_set(out, "tensors", write_tensors(&w));
+    json_set(out, "reshards", write_reshards(&w));
+    json_set(out, "totals", write_totals(&w.plan->totals));
+    json_set(out, "findings", write_findings(&w.plan->findings));
+
+    for (int32_t i = 0; i < n; i++)
+        json_free(w.sharding[i]);
+    arena_free(w.scratch);
+    return out;
+}

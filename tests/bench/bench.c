@@ -1,0 +1,246 @@
+/* bench.c - `make bench`: one line a figure, NAME VALUE UNIT, floors measured in the same run.
+ *
+ * The graph is a made-up transformer of about a million ops (tests/bench/synthetic.h). A floor is
+ * the least the same walk can cost on this machine: a plain C sweep over the same ops and operands,
+ * each op reading its operands' numbers, mixing them and looking the result up in a small table.
+ * Figures are the least of several runs, which is what a loaded machine disturbs least.
+ */
+#include "core/model/group.h"
+#include "core/model/onnx.h"
+#include "core/plan/memory.h"
+#include "core/plan/naming.h"
+#include "core/plan/propagate.h"
+#include "tests/bench/synthetic.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { OPS = 1000000, REPEATS = 5 };
+
+static FILE *table;
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void figure(const char *name, double value, const char *unit)
+{
+    printf("%s %.1f %s\n", name, value, unit);
+    fprintf(table, "%s\t%.1f\t%s\n", name, value, unit);
+    fflush(stdout);
+}
+
+static void must(bool ok, const Error *err)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "bench: %s\n", err->text);
+    exit(1);
+}
+
+/* ---- the floor: the same ops and operands, nothing but reads, a mix and a table ---- */
+
+typedef struct {
+    int32_t operand;
+    uint8_t n_inputs, n_outputs;
+} FloorOp;
+
+typedef struct {
+    int n;
+    FloorOp *op;
+    int32_t *operand, *value, table[1 << 12];
+} Floor;
+
+static Floor *floor_new(Arena *arena, const Inferred *inferred)
+{
+    const Graph *graph = inferred->graph;
+    Floor *floor = arena_make(arena, Floor);
+    floor->n = inferred->n_program;
+    floor->op = arena_array(arena, FloorOp, floor->n);
+    floor->operand = arena_array(arena, int32_t, (int64_t)floor->n * 6);
+    floor->value = arena_array(arena, int32_t, graph->n_tensors);
+    int32_t at = 0;
+    for (int i = 0; i < floor->n; i++) {
+        int32_t op = inferred->program[i];
+        floor->op[i] = (FloorOp){.operand = at};
+        for (int o = 0; o < graph->ops[op].n_inputs && o < 3; o++, floor->op[i].n_inputs++)
+            floor->operand[at++] = op_inputs(graph, op)[o];
+        for (int o = 0; o < graph->ops[op].n_outputs && o < 3; o++, floor->op[i].n_outputs++)
+            floor->operand[at++] = op_outputs(graph, op)[o];
+    }
+    for (int i = 0; i < 1 << 12; i++)
+        floor->table[i] = i * 7 % 64;
+    return floor;
+}
+
+static inline void floor_visit(Floor *floor, const FloorOp *op, bool forward)
+{
+    const int32_t *operand = floor->operand + op->operand;
+    uint32_t mixed = 0;
+    int n = op->n_inputs + op->n_outputs;
+    for (int o = 0; o < n; o++)
+        mixed = mixed * 31 + (uint32_t)floor->value[operand[o]];
+    int32_t result = floor->table[mixed & ((1 << 12) - 1)];
+    for (int o = forward ? op->n_inputs : 0; o < (forward ? n : op->n_inputs); o++)
+        if (floor->value[operand[o]] != result)
+            floor->value[operand[o]] = result;
+}
+
+static double floor_sweep_ns(Floor *floor)
+{
+    double start = now_ns();
+    for (int i = 0; i < floor->n; i++)
+        floor_visit(floor, &floor->op[i], true);
+    for (int i = floor->n - 1; i >= 0; i--)
+        floor_visit(floor, &floor->op[i], false);
+    return now_ns() - start;
+}
+
+/* ---- a megatron plan of the made-up transformer ---- */
+
+static void pin(const Inferred *inferred, const Mesh *mesh, Arena *arena, Journal *journal,
+                int32_t tensor, int dim, int axis, int64_t interleave)
+{
+    const MeshAxis *a = &mesh->axes[axis];
+    uint8_t atom[ATOMS_MAX];
+    for (int i = 0; i < a->n_atoms; i++)
+        atom[i] = (uint8_t)(a->atom + i);
+    int64_t size = inferred_shape(inferred, tensor)->dim[dim];
+    Cut parts = cut_whole(interleave), cut = cut_by(size / interleave, atom, a->n_atoms, mesh);
+    const Cut *both[2] = {&parts, &cut};
+    Decision decision = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim};
+    cut_concat(both, 2, mesh, &decision.cut);
+    decision.origin = (Origin){.file = "bench", .text = ""};
+    journal_add(journal, arena, &decision);
+}
+
+static void pin_megatron(Arena *arena, const Inferred *inferred, const Mesh *mesh, Journal *journal)
+{
+    static const struct {
+        const char *tail;
+        int dim;
+        int64_t interleave;
+    } rows[] = {{"c_attn", 1, 3}, {"attn.c_proj", 0, 1}, {"c_fc", 1, 1}, {"mlp.c_proj", 0, 1}};
+    Naming *naming = naming_new(arena, inferred);
+    pin(inferred, mesh, arena, journal, inferred->graph->inputs[0], 0, 0, 1);
+    for (int i = 0; i < naming_n_paths(naming); i++)
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+            Str path = str_from(naming_path(naming, i));
+            if (!str_ends(path, str_from(rows[r].tail)))
+                continue;
+            int32_t weight = naming_part(naming, path, PART_WEIGHT, NULL);
+            if (weight >= 0)
+                pin(inferred, mesh, arena, journal, weight, rows[r].dim, 1, rows[r].interleave);
+        }
+}
+
+static Mesh *mesh_of(Arena *arena, const char *text)
+{
+    Source source = {.name = "mesh", .text = str_from(text)};
+    Error err = {0};
+    Mesh *mesh = mesh_parse(arena, &source, &err);
+    must(mesh != NULL, &err);
+    return mesh;
+}
+
+static Machine machine(void)
+{
+    Machine m = {.name = "bench", .devices_per_node = 8, .memory_bytes_per_s = 3e12};
+    m.inside = (Link){.name = "in", .latency_us = 2, .bytes_per_s = 400e9};
+    m.between = m.inside;
+    for (int i = 0; i < DT_COUNT; i++)
+        m.flops_per_s[i] = 400e12;
+    return m;
+}
+
+static double least(double a, double b)
+{
+    return a == 0 || b < a ? b : a;
+}
+
+static Inferred *bench_infer(Arena *arena, const Graph *graph)
+{
+    Inferred *inferred = NULL;
+    DimBindings none = {0};
+    Error err = {0};
+    double ns = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        double start = now_ns();
+        inferred = infer(arena, graph, registry_new(arena), &none, false, &err);
+        ns = least(ns, now_ns() - start);
+        must(inferred != NULL, &err);
+    }
+    figure("infer", ns / inferred->n_program, "ns/op");
+    return inferred;
+}
+
+static void bench_sweeps(Arena *arena, const Inferred *inferred, Plan *plan)
+{
+    Propagation *propagation = propagation_new(plan);
+    propagation_run(propagation);
+    Floor *floor = floor_new(arena, inferred);
+    double sweep_ns = 0, floor_ns = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        double start = now_ns();
+        must(!propagation_sweep(propagation), &(Error){.text = "the fixed point moved"});
+        sweep_ns = least(sweep_ns, now_ns() - start);
+        floor_ns = least(floor_ns, floor_sweep_ns(floor));
+    }
+    figure("propagate", sweep_ns / inferred->n_program, "ns/op");
+    figure("propagate.floor", floor_ns / inferred->n_program, "ns/op");
+}
+
+static void bench_million(void)
+{
+    Arena *arena = arena_new();
+    double start = now_ns();
+    Graph *graph = synthetic_transformer(arena, synthetic_layers(OPS), 8, 1024);
+    double built = now_ns();
+    figure("ops", graph->n_ops, "ops");
+    figure("build", (built - start) / graph->n_ops, "ns/op");
+    figure("graph", (double)arena_bytes(arena) / graph->n_ops, "bytes/op");
+
+    Inferred *inferred = bench_infer(arena, graph);
+    Arena *one = arena_new();
+    DimBindings none = {0};
+    Error err = {0};
+    inferred = infer(one, graph, registry_new(one), &none, false, &err);
+    figure("inferred", (double)arena_bytes(one) / graph->n_ops, "bytes/op");
+
+    Mesh *mesh = mesh_of(arena, "dp=2,tp=4");
+    Journal journal = {0};
+    pin_megatron(arena, inferred, mesh, &journal);
+    Machine m = machine();
+    start = now_ns();
+    Plan *plan = plan_make(inferred, mesh, &m, &journal, &err);
+    must(plan != NULL, &err);
+    figure("plan", (now_ns() - start) / inferred->n_program, "ns/op");
+    figure("plan.sweeps", plan->sweeps, "double sweeps");
+    figure("plan.memory", (double)arena_bytes(plan->arena) / graph->n_ops, "bytes/op");
+    bench_sweeps(arena, inferred, plan);
+
+    start = now_ns();
+    Groups *groups =
+        groups_build(plan->arena, graph, inferred->program, inferred->n_program, plan->cut);
+    figure("groups", (now_ns() - start) / inferred->n_program, "ns/op");
+    figure("groups.count", groups->n_groups, "groups");
+    plan_free(plan);
+    arena_free(one);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    table = fopen("build/bench.tsv", "w");
+    if (!table) {
+        perror("build/bench.tsv");
+        return 1;
+    }
+    bench_million();
+    return fclose(table) == 0 ? 0 : 1;
+}
