@@ -161,6 +161,7 @@ static ReshapeRow reshape_rows[] = {
     {"equal rests", "6,9,6,9", "9,6,9,6", "(a 2) 9 (b 2) 9 -> (a 3) 6 (b 3) 6"},
     {"borders interleave", "4,6", "2,12", "(a b) c -> a (b c)"},
     {"more than four parts", "2,3,5,7,11", "2310", "a b c 7 11 -> (a b c 77)"},
+    {"and back to them", "2310", "2,3,5,7,11", "(a b c 77) -> a b c 7 11"},
     {"empty", "0,4", "4,0", "0 4 -> 4 0"},
     {"no such size", "4,6", "5,5", "conflict: a reshape of 24 elements to 25"},
 };
