@@ -1,9 +1,10 @@
 /* host.h - evaluates the ops that shape arithmetic is made of, on known values.
  *
  * One table row per operator: Shape, Gather, Concat, Cast, Range, Add .. Where, Expand, Reshape,
- * Slice and their kin, on int64, bool and double elements. Affine rows stay affine through Range,
- * Unsqueeze, Expand, Cast, Add, Mul by a constant, Concat of components on a new axis, Reshape and
- * Transpose where they allow it; a result over VALUE_ELEMENTS_MAX that is not affine is deferred.
+ * Slice and their kin, on int64, bool and double elements. Integers wrap as their dtype does,
+ * f32 results are rounded to f32. Affine rows stay affine through Range, Unsqueeze, Expand, Cast,
+ * Add, Mul by a constant, Concat of components on the last axis, Reshape, Transpose, Slice and
+ * Gather where they allow it; a result over the limit that is not affine is deferred.
  */
 #ifndef CORE_RULES_HOST_H
 #define CORE_RULES_HOST_H
@@ -15,9 +16,14 @@ typedef struct Values Values; /* interns values */
 Values *values_new(Arena *arena);
 const Value *values_put(Values *values, const Value *value); /* copies, interns, sets the id */
 
+/* The most elements a value may be held as: VALUE_ELEMENTS_MAX unless told. Under a small limit
+ * small values become rows, which is how tests prove the rows. */
+void values_set_limit(Values *values, int64_t n_elements);
+
 /* True when the operator can be evaluated here at all (Shape needs no known value, only a shape).
  */
 bool host_knows(const char *operator);
+bool host_needs_values(const char *operator); /* false: a shape will do; Shape, Size */
 
 /* The values of all outputs, or false when this op cannot be evaluated from what is known (no
  * error: it is then an ordinary op), or with *err when it is ill-formed (division by zero, index
@@ -25,8 +31,8 @@ bool host_knows(const char *operator);
  * shapes. */
 bool host_evaluate(Values *values, const RuleCall *call, const Value **out, Error *err);
 
-/* The value of a constant's bytes: integers and bools of any size up to the limit, floats of rank
- * 0. */
+/* The value of a constant's bytes: integers and bools of any size up to the limit (deferred over
+ * it), floats of rank 0. NULL: not one of these, absent, or unreadable. */
 const Value *host_constant(Values *values, const TensorData *data, Dtype dtype, const Shape *shape);
 
 #endif

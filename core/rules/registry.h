@@ -33,9 +33,13 @@ typedef struct {
 typedef bool RuleFn(RuleCall *call, Error *err);
 
 typedef enum {
-    OPERATOR_EARLY = 1,     /* OpSpace.early */
-    OPERATOR_SAME_DTYPE = 2 /* an `anno` row: outputs have the dtype of input 0 */
+    OPERATOR_EARLY = 1, /* OpSpace.early */
+    OPERATOR_SAME_DTYPE =
+        2,             /* an `anno` row: outputs have the dtype of input 0, not the declared */
+    OPERATOR_VIEW = 4, /* moves or renames elements of input 0 and no more: kernel "view" */
 } OperatorFlags;
+
+enum { OPERATOR_ANY = 0xFFFF }; /* inputs_max: any number; reads: every input */
 
 typedef struct Operator Operator;
 
@@ -53,8 +57,12 @@ struct Operator {
     RuleFn *rule;     /* NULL: use anno */
     const AnnoSource *anno;
     unsigned flags;
-    double flops_per_point; /* per point of the index space; 2 for matmuls */
-    const char *family;     /* "elementwise": the file its row is in, shown by `rule` */
+    double flops_per_point;          /* per point of the index space; 2 for matmuls */
+    const char *family;              /* "elementwise": the file its row is in, shown by `rule` */
+    uint16_t inputs_min, inputs_max; /* how many inputs; 0, 0: `anno` says; the first inputs_min
+                                        must be present */
+    uint16_t outputs_max;            /* 0: 1 */
+    uint16_t reads; /* bit i: the rule looks at the value of input i, when it is known */
 };
 
 typedef struct Registry Registry;
@@ -70,7 +78,35 @@ const Operator *registry_at(const Registry *registry, int i); /* for listings: u
 extern const Operator operators_elementwise[], operators_matmul[], operators_reduce[],
     operators_shape[], operators_index[], operators_norm[];
 
-/* For rules: a new op space for the call with every operand's shape set (outputs once known). */
-OpSpace *rule_space(RuleCall *call);
+/* Runs the operator's rule on the call: checks the operands' number, fills the answers, finishes
+ * the op space and its flags and flops. operator may not be NULL. */
+bool registry_apply(const Operator *operator, RuleCall * call, Error *err);
+
+/* The op space of an op that nobody can cut: inputs whole, no index dims; no_rule is set. Outputs,
+ * and inputs whose shape is unknown (n_dims -1), are `ignored`. */
+OpSpace *registry_replicated(RuleCall *call);
+
+/* ---- for rules ---- */
+
+/* A new op space for the call, in call->space too, once out_shape and out_dtype are filled. Every
+ * dim of every operand is read or written whole until the rule sets its row. NULL: an output's
+ * shape is no legal shape. */
+OpSpace *rule_space(RuleCall *call, Error *err);
+
+/* Adds an index dim; -1, and nothing added, for size 1: a dim of size 1 is never cut. */
+int rule_index(OpSpace *space, const char *name, int64_t size, IndexRole role, ReduceOp reduce);
+
+/* The same with a number in its name, "d0", "b1"; role MAP. */
+int rule_index_at(RuleCall *call, char letter, int64_t at, int64_t size);
+
+void rule_unit(Operand *operand, int64_t dim, int index); /* index -1: a dim of size 1 */
+
+/* Rows of an operand that broadcasts against a shape whose dims have these index dims. */
+void rule_align(Operand *operand, const int *index, int n);
+
+static inline Operand *rule_output(OpSpace *space, int i)
+{
+    return &space->operand[space->n_inputs + i];
+}
 
 #endif

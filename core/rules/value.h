@@ -5,6 +5,9 @@
  * (`deferred`) where it is known but large and not affine: a causal mask of 32k x 32k. Integers and
  * bools are int64, floats double. Values are immutable and interned: equal ids mean equal values
  * (not the converse).
+ *
+ * Coordinates stacked on a new last dim, what GatherND reads, are affine by component: one row for
+ * each place c of the last dim. Coefs of dims of size 1 (or 0) are 0.
  */
 #ifndef CORE_RULES_VALUE_H
 #define CORE_RULES_VALUE_H
@@ -12,7 +15,12 @@
 #include "core/model/dtype.h"
 #include "core/model/shape.h"
 
-enum { VALUE_ELEMENTS_MAX = 1 << 16 };
+enum { VALUE_ELEMENTS_MAX = 1 << 16, VALUE_COMPONENTS_MAX = DIMS_MAX };
+
+/* The element at x is offset + sum of coef[d] * x[d]. */
+typedef struct {
+    int64_t offset, coef[DIMS_MAX];
+} Affine;
 
 typedef struct {
     int32_t id;
@@ -21,12 +29,19 @@ typedef struct {
     const int64_t *ints;  /* elements of an integer or bool value, row-major; NULL when not held */
     const double *floats; /* elements of a float value */
     bool affine;          /* integers only: element at x = offset + sum coef[d] * x[d] */
-    int64_t offset, coef[DIMS_MAX];
+    union {
+        struct {
+            int64_t offset, coef[DIMS_MAX];
+        };
+        Affine row; /* the same two */
+    };
+    int n_components; /* 0, or the size of the last dim: element (x, c) is component[c] at x */
+    const Affine *component;
 } Value;
 
 static inline bool value_is_deferred(const Value *value)
 {
-    return !value->ints && !value->floats && !value->affine;
+    return !value->ints && !value->floats && !value->affine && value->n_components == 0;
 }
 
 /* Element i in row-major order. False when the value is deferred or a float. */
@@ -34,5 +49,9 @@ bool value_int_at(const Value *value, int64_t i, int64_t *out);
 
 /* True when the value's elements are 0, 1, 2 .. n-1 in row-major order. */
 bool value_is_iota(const Value *value);
+
+/* The row of place c of the last dim; out's coef of the last dim is 0. False when the value is
+ * neither affine nor affine by component. */
+bool value_component(const Value *value, int c, Affine *out);
 
 #endif

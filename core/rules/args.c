@@ -1,0 +1,401 @@
+#include "core/rules/args.h"
+
+#include <inttypes.h>
+
+/* ---- integers ---- */
+
+bool args_has(const RuleCall *call, int input)
+{
+    return input >= 0 && input < call->n_inputs && call->shape[input];
+}
+
+bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Error *err)
+{
+    *out = (Ints){0};
+    if (args_has(call, input)) {
+        const Value *value = call->value[input];
+        if (!value || (!value->ints && !value->floats))
+            return error_set(err, "its input %d (%s) is not known before the run", input, attr);
+        if (!value->ints)
+            return error_set(err, "its input %d (%s) is not of integers", input, attr);
+        *out = (Ints){true, (int)shape_elements(&value->shape), value->ints};
+        return true;
+    }
+    const Attr *found = op_attr(call->graph, call->op, attr);
+    if (found && found->type == ATTR_INTS)
+        *out = (Ints){true, found->n, found->ints};
+    else if (found && found->type == ATTR_INT)
+        *out = (Ints){true, 1, &found->i};
+    else if (found)
+        return error_set(err, "its attribute '%s' is not of integers", attr);
+    return true;
+}
+
+int64_t args_int(const RuleCall *call, const char *attr, int64_t fallback)
+{
+    return op_attr_int(call->graph, call->op, attr, fallback);
+}
+
+bool args_axis(int64_t axis, int64_t n_dims, int *out, Error *err)
+{
+    *out = 0;
+    if (axis < -n_dims || axis >= n_dims)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "axis %" PRId64 " is out of range for %" PRId64 " dims", axis, n_dims);
+    *out = (int)(axis < 0 ? axis + n_dims : axis);
+    return true;
+}
+
+/* Marks the axes of a list; each at most once. */
+static bool mark_axes(const Ints *axes, int64_t n_dims, bool *marked, Error *err)
+{
+    for (int i = 0; i < axes->n; i++) {
+        int axis;
+        if (!args_axis(axes->at[i], n_dims, &axis, err))
+            return false;
+        if (marked[axis])
+            return error_kind(err, ERROR_DUPLICATE, "axis %d is given twice", axis);
+        marked[axis] = true;
+    }
+    return true;
+}
+
+bool args_dtype(const RuleCall *call, const char *attr, Dtype fallback, Dtype *out, Error *err)
+{
+    int64_t number = args_int(call, attr, 0);
+    *out = number == 0 ? fallback : dtype_from_onnx(number);
+    return *out != DT_NONE ||
+           error_kind(err, ERROR_DTYPE, "its attribute '%s' names no element type: %" PRId64, attr,
+                      number);
+}
+
+/* ---- shapes ---- */
+
+static bool shapes_differ(const RuleCall *call, const Shape *from, const Shape *to,
+                          const char *what, Error *err)
+{
+    Buf a = buf_new(call->arena), b = buf_new(call->arena);
+    shape_format(from, &a);
+    shape_format(to, &b);
+    return error_kind(err, ERROR_RANK, "%s: [%s] and [%s]", what, a.s, b.s);
+}
+
+static bool add_dim(Shape *shape, int64_t size, Error *err)
+{
+    if (shape->n_dims == DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
+    shape->dim[shape->n_dims++] = size;
+    return true;
+}
+
+bool args_broadcast(const Shape *const *shapes, int n, Shape *out, Error *err)
+{
+    *out = (Shape){0};
+    for (int i = 0; i < n; i++)
+        if (shapes[i] && shapes[i]->n_dims > out->n_dims)
+            out->n_dims = shapes[i]->n_dims;
+    for (int64_t d = 0; d < out->n_dims; d++)
+        out->dim[d] = 1;
+
+    for (int i = 0; i < n; i++) {
+        if (!shapes[i])
+            continue;
+        int64_t skip = out->n_dims - shapes[i]->n_dims;
+        for (int64_t d = skip; d < out->n_dims; d++) {
+            int64_t size = shapes[i]->dim[d - skip];
+            if (size == 1 || size == out->dim[d])
+                continue;
+            if (out->dim[d] != 1)
+                return error_set(err,
+                                 "operand %d has %" PRId64 " where dim %" PRId64
+                                 " of the others is %" PRId64,
+                                 i, size, d, out->dim[d]);
+            out->dim[d] = size;
+        }
+    }
+    return true;
+}
+
+/* The size that -1 stands for: what the other sizes leave of n elements. */
+static bool infer_size(Shape *out, int at, int64_t n, Error *err)
+{
+    int64_t known = 1;
+    for (int64_t d = 0; d < out->n_dims; d++)
+        if (d != at && __builtin_mul_overflow(known, out->dim[d], &known))
+            return error_set(err, "its target has too many elements");
+    if (known == 0 || n % known != 0)
+        return error_kind(err, ERROR_NOT_INFERABLE,
+                          "%" PRId64 " elements are no multiple of the %" PRId64
+                          " that its target names beside -1",
+                          n, known);
+    out->dim[at] = n / known;
+    return true;
+}
+
+bool args_reshape(const RuleCall *call, Shape *out, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool zero_copies = args_int(call, "allowzero", 0) == 0;
+    int unknown = -1;
+    Ints target;
+    *out = (Shape){0};
+    if (!args_ints(call, 1, "shape", &target, err))
+        return false;
+    if (!target.given)
+        return error_set(err, "it has no target shape");
+
+    for (int i = 0; i < target.n; i++) {
+        int64_t size = target.at[i];
+        if (size < -1 || (size == -1 && unknown >= 0))
+            return error_set(err, "its target has %s", size < -1 ? "a negative size" : "two -1");
+        if (size == 0 && zero_copies && i >= from->n_dims)
+            return error_kind(err, ERROR_RANK, "its target copies dim %d of %" PRId64 " dims", i,
+                              from->n_dims);
+        if (size == -1)
+            unknown = i;
+        if (!add_dim(out, size == 0 && zero_copies ? from->dim[i] : size, err))
+            return false;
+    }
+    int64_t n = shape_elements(from);
+    if (unknown >= 0 && !infer_size(out, unknown, n, err))
+        return false;
+    if (!shape_check(out, err))
+        return false;
+    return shape_elements(out) == n || shapes_differ(call, from, out, "element counts differ", err);
+}
+
+bool args_flatten(const RuleCall *call, Shape *out, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t axis = args_int(call, "axis", 1);
+    if (axis < -from->n_dims || axis > from->n_dims)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "axis %" PRId64 " is out of range for %" PRId64 " dims", axis,
+                          from->n_dims);
+    if (axis < 0)
+        axis += from->n_dims;
+    *out = (Shape){.n_dims = 2, .dim = {1, 1}};
+    for (int64_t d = 0; d < from->n_dims; d++)
+        out->dim[d >= axis] *= from->dim[d];
+    return true;
+}
+
+bool args_squeeze(const RuleCall *call, Shape *out, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool marked[DIMS_MAX] = {false};
+    Ints axes;
+    *out = (Shape){0};
+    if (!args_ints(call, 1, "axes", &axes, err) || !mark_axes(&axes, from->n_dims, marked, err))
+        return false;
+    for (int64_t d = 0; d < from->n_dims; d++) {
+        bool gone = axes.given ? marked[d] : from->dim[d] == 1;
+        if (gone && from->dim[d] != 1)
+            return error_set(err, "dim %" PRId64 " has size %" PRId64 " and cannot be squeezed", d,
+                             from->dim[d]);
+        if (!gone)
+            out->dim[out->n_dims++] = from->dim[d];
+    }
+    return true;
+}
+
+bool args_unsqueeze(const RuleCall *call, Shape *out, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool marked[DIMS_MAX] = {false};
+    Ints axes;
+    *out = (Shape){0};
+    if (!args_ints(call, 1, "axes", &axes, err))
+        return false;
+    if (!axes.given)
+        return error_set(err, "it has no axes");
+    int64_t n_dims = from->n_dims + axes.n;
+    if (n_dims > DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
+    if (!mark_axes(&axes, n_dims, marked, err))
+        return false;
+    out->n_dims = n_dims;
+    for (int64_t d = 0, next = 0; d < n_dims; d++)
+        out->dim[d] = marked[d] ? 1 : from->dim[next++];
+    return true;
+}
+
+bool args_expand(const RuleCall *call, Shape *out, Error *err)
+{
+    Ints sizes;
+    Shape target = {0};
+    if (!args_ints(call, 1, "shape", &sizes, err))
+        return false;
+    for (int i = 0; i < sizes.n; i++)
+        if (!add_dim(&target, sizes.at[i], err))
+            return false;
+    if (!shape_check(&target, err))
+        return false;
+    const Shape *both[2] = {call->shape[0], &target};
+    return args_broadcast(both, 2, out, err) && shape_check(out, err);
+}
+
+bool args_permutation(const RuleCall *call, int *perm, Error *err)
+{
+    int64_t n_dims = call->shape[0]->n_dims;
+    bool marked[DIMS_MAX] = {false};
+    Ints axes;
+    if (!args_ints(call, -1, "perm", &axes, err))
+        return false;
+    if (axes.given && axes.n != n_dims)
+        return error_kind(err, ERROR_RANK, "perm has %d axes for %" PRId64 " dims", axes.n, n_dims);
+    if (!mark_axes(&axes, n_dims, marked, err))
+        return false;
+    for (int d = 0; d < n_dims; d++)
+        if (!axes.given)
+            perm[d] = (int)n_dims - 1 - d;
+        else if (!args_axis(axes.at[d], n_dims, &perm[d], err))
+            return false;
+    return true;
+}
+
+/* ---- parts ---- */
+
+static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+/* numpy's slice of a dim of this size. */
+static Span span_of(int64_t start, int64_t end, int64_t step, int64_t size)
+{
+    int64_t far = (int64_t)1 << 62;
+    bool back = step < 0;
+    step = clamp(step, -far, far);
+    start = clamp(start < 0 ? start + size : start, back ? -1 : 0, back ? size - 1 : size);
+    end = clamp(end < 0 ? end + size : end, back ? -1 : 0, back ? size - 1 : size);
+    int64_t reach = back ? start - end : end - start, stride = back ? -step : step;
+    return (Span){start, step, reach <= 0 ? 0 : (reach - 1) / stride + 1};
+}
+
+bool args_slice(const RuleCall *call, Span *spans, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool marked[DIMS_MAX] = {false};
+    Ints starts, ends, axes, steps;
+    if (!args_ints(call, 1, "starts", &starts, err) || !args_ints(call, 2, "ends", &ends, err) ||
+        !args_ints(call, 3, "axes", &axes, err) || !args_ints(call, 4, "steps", &steps, err))
+        return false;
+    if (starts.n != ends.n || (axes.given && axes.n != starts.n) ||
+        (steps.given && steps.n != starts.n) || starts.n > from->n_dims)
+        return error_set(err, "its starts, ends, axes and steps are not equally many");
+
+    for (int64_t d = 0; d < from->n_dims; d++)
+        spans[d] = (Span){0, 1, from->dim[d]};
+    for (int i = 0; i < starts.n; i++) {
+        int axis;
+        if (!args_axis(axes.given ? axes.at[i] : i, from->n_dims, &axis, err))
+            return false;
+        if (marked[axis])
+            return error_kind(err, ERROR_DUPLICATE, "axis %d is given twice", axis);
+        marked[axis] = true;
+        int64_t step = steps.given ? steps.at[i] : 1;
+        if (step == 0)
+            return error_set(err, "a step is 0");
+        spans[axis] = span_of(starts.at[i], ends.at[i], step, from->dim[axis]);
+    }
+    return true;
+}
+
+/* n parts of a size: equal, or (since opset 18) all but the last ones of ceil(size / n). */
+static bool split_evenly(const RuleCall *call, int64_t size, int64_t *sizes, Error *err)
+{
+    int64_t n = call->n_outputs, part = (size + n - 1) / n;
+    if (args_int(call, "num_outputs", n) != n)
+        return error_set(err, "it has %d outputs, and num_outputs says %" PRId64, call->n_outputs,
+                         args_int(call, "num_outputs", n));
+    if (size % n != 0 && call->opset < 18)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "%" PRId64 " does not split into %" PRId64 " equal parts", size, n);
+    for (int64_t i = 0; i < n; i++)
+        sizes[i] = clamp(size - i * part, 0, part);
+    return true;
+}
+
+bool args_split(const RuleCall *call, int *axis, int64_t *sizes, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t left;
+    Ints given;
+    if (!args_axis(args_int(call, "axis", 0), from->n_dims, axis, err) ||
+        !args_ints(call, 1, "split", &given, err))
+        return false;
+    left = from->dim[*axis];
+    if (!given.given)
+        return split_evenly(call, left, sizes, err);
+    if (given.n != call->n_outputs)
+        return error_set(err, "it has %d outputs and %d sizes", call->n_outputs, given.n);
+    for (int i = 0; i < given.n; i++) {
+        if (given.at[i] < 0 || given.at[i] > left)
+            break;
+        sizes[i] = given.at[i];
+        left -= given.at[i];
+        if (i == given.n - 1 && left == 0)
+            return true;
+    }
+    return error_set(err, "its sizes do not add up to the %" PRId64 " of dim %d", from->dim[*axis],
+                     *axis);
+}
+
+bool args_concat(const RuleCall *call, int *axis, Shape *out, Error *err)
+{
+    *out = *call->shape[0];
+    if (!args_axis(args_int(call, "axis", 1), out->n_dims, axis, err))
+        return false;
+    for (int i = 1; i < call->n_inputs; i++) {
+        const Shape *shape = call->shape[i];
+        if (!shape)
+            return error_set(err, "its operand %d is absent", i);
+        int64_t d = shape->n_dims == out->n_dims ? 0 : out->n_dims;
+        while (d < out->n_dims && (d == *axis || shape->dim[d] == out->dim[d]))
+            d++;
+        if (d < out->n_dims || shape->n_dims != out->n_dims)
+            return shapes_differ(call, out, shape, "operands do not fit beside each other", err);
+        if (__builtin_add_overflow(out->dim[*axis], shape->dim[*axis], &out->dim[*axis]))
+            return error_set(err, "its output has too many elements");
+    }
+    return true;
+}
+
+bool args_gather(const RuleCall *call, int *axis, Shape *out, Error *err)
+{
+    const Shape *data = call->shape[0], *indices = call->shape[1];
+    *out = (Shape){0};
+    if (!args_axis(args_int(call, "axis", 0), data->n_dims, axis, err))
+        return false;
+    for (int64_t d = 0; d < data->n_dims; d++) {
+        if (d != *axis) {
+            if (!add_dim(out, data->dim[d], err))
+                return false;
+            continue;
+        }
+        for (int64_t i = 0; i < indices->n_dims; i++)
+            if (!add_dim(out, indices->dim[i], err))
+                return false;
+    }
+    return true;
+}
+
+bool args_reduce(const RuleCall *call, bool *reduced, Shape *out, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool keep = args_int(call, "keepdims", 1) != 0;
+    bool none = args_int(call, "noop_with_empty_axes", 0) != 0;
+    Ints axes;
+    *out = (Shape){0};
+    memset(reduced, 0, DIMS_MAX * sizeof *reduced);
+    if (!args_ints(call, 1, "axes", &axes, err) || !mark_axes(&axes, from->n_dims, reduced, err))
+        return false;
+    for (int64_t d = 0; d < from->n_dims; d++) {
+        if (axes.n == 0)
+            reduced[d] = !none;
+        if (!reduced[d] || keep)
+            out->dim[out->n_dims++] = reduced[d] ? 1 : from->dim[d];
+    }
+    return true;
+}

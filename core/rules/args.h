@@ -1,0 +1,58 @@
+/* args.h - what an op says beside its data: axes, targets, ranges, parts.
+ *
+ * Operator sets moved these from attributes to inputs over time (axes of Squeeze at 13, of
+ * ReduceMean at 18); here it does not matter which. Rules and host evaluation both read through
+ * these functions, so that they cannot disagree. Each checks what it reads against the shapes, and
+ * returns false with *err when it does not fit or is not known before the run.
+ * Source: the ONNX operator schemas, opset 1 to 23.
+ */
+#ifndef CORE_RULES_ARGS_H
+#define CORE_RULES_ARGS_H
+
+#include "core/rules/registry.h"
+
+/* Integers an op gives; `given` is false when it does not. at lives as long as the graph. */
+typedef struct {
+    bool given;
+    int n;
+    const int64_t *at;
+} Ints;
+
+/* From input `input` (-1: no such input) where it is there, else from the attribute. */
+bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Error *err);
+int64_t args_int(const RuleCall *call, const char *attr, int64_t fallback);
+bool args_has(const RuleCall *call, int input); /* the input is there */
+
+/* -n_dims .. n_dims-1 onto 0 .. n_dims-1. */
+bool args_axis(int64_t axis, int64_t n_dims, int *out, Error *err);
+
+/* The common shape of operands by right-aligned broadcasting; absent ones (NULL) do not count. */
+bool args_broadcast(const Shape *const *shapes, int n, Shape *out, Error *err);
+
+/* Shapes of the outputs of views. */
+bool args_reshape(const RuleCall *call, Shape *out, Error *err);
+bool args_flatten(const RuleCall *call, Shape *out, Error *err);
+bool args_squeeze(const RuleCall *call, Shape *out, Error *err);
+bool args_unsqueeze(const RuleCall *call, Shape *out, Error *err);
+bool args_expand(const RuleCall *call, Shape *out, Error *err);
+
+bool args_permutation(const RuleCall *call, int *perm, Error *err); /* output dim d is input perm[d]
+                                                                     */
+
+/* Slice, per input dim: n elements from start, every step-th (step may be negative). */
+typedef struct {
+    int64_t start, step, n;
+} Span;
+bool args_slice(const RuleCall *call, Span *spans, Error *err);
+
+/* Split: sizes[n_outputs] along *axis; their sum is the dim's size. */
+bool args_split(const RuleCall *call, int *axis, int64_t *sizes, Error *err);
+bool args_concat(const RuleCall *call, int *axis, Shape *out, Error *err);
+bool args_gather(const RuleCall *call, int *axis, Shape *out, Error *err);
+
+/* Reductions: which dims of input 0 go, and the shape left. */
+bool args_reduce(const RuleCall *call, bool *reduced, Shape *out, Error *err);
+
+bool args_dtype(const RuleCall *call, const char *attr, Dtype fallback, Dtype *out, Error *err);
+
+#endif

@@ -1,0 +1,388 @@
+#include "core/rules/host_ops.h"
+
+#include "core/rules/args.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ---- results ---- */
+
+bool host_put(Host *host, int output, const Value *value, Error *err)
+{
+    if (!shape_check(&value->shape, err))
+        return false;
+    host->out[output] = values_put(host->values, value);
+    return true;
+}
+
+bool host_defer(Host *host, int output, Dtype dtype, const Shape *shape, Error *err)
+{
+    Value value = {.dtype = dtype, .shape = *shape};
+    return host_put(host, output, &value, err);
+}
+
+bool host_is_held(const Value *value)
+{
+    return value->ints || value->floats;
+}
+
+bool host_fits(const Host *host, const Shape *shape)
+{
+    return shape_check(shape, NULL) && shape_elements(shape) <= values_limit(host->values);
+}
+
+const void *host_cells(const Value *value)
+{
+    return value->ints ? (const void *)value->ints : (const void *)value->floats;
+}
+
+void host_set_cells(Value *value, Dtype dtype, void *cells)
+{
+    value->dtype = dtype;
+    if (dtype_is_float(dtype))
+        value->floats = cells;
+    else
+        value->ints = cells;
+}
+
+int64_t host_wrap(Dtype dtype, int64_t value)
+{
+    int bits = dtype_bits(dtype);
+    if (dtype == DT_BOOL)
+        return value != 0;
+    if (bits >= 64)
+        return value;
+    uint64_t low = (uint64_t)value & (((uint64_t)1 << bits) - 1);
+    bool is_signed = dtype == DT_I4 || dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32;
+    if (is_signed && low >> (bits - 1))
+        return (int64_t)low - ((int64_t)1 << bits);
+    return (int64_t)low;
+}
+
+double host_round(Dtype dtype, double value)
+{
+    return dtype == DT_F32 ? (double)(float)value : value;
+}
+
+bool host_computes(Dtype dtype)
+{
+    return (dtype_is_int(dtype) && dtype != DT_U64) || dtype == DT_BOOL || dtype == DT_F32 ||
+           dtype == DT_F64;
+}
+
+void shape_strides(const Shape *shape, int64_t *stride)
+{
+    int64_t size = 1;
+    for (int64_t d = shape->n_dims - 1; d >= 0; d--) {
+        stride[d] = size;
+        size *= shape->dim[d];
+    }
+}
+
+void shape_next(const Shape *shape, int64_t *x)
+{
+    for (int64_t d = shape->n_dims - 1; d >= 0; d--) {
+        if (++x[d] < shape->dim[d])
+            return;
+        x[d] = 0;
+    }
+}
+
+/* ---- constants ---- */
+
+/* One element in the form it has in memory. */
+static int64_t int_of(Dtype dtype, const void *at)
+{
+    union {
+        int8_t i8;
+        uint8_t u8;
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+    } cell = {0};
+    memcpy(&cell, at, (size_t)dtype_bytes(dtype, 1));
+    switch (dtype_bits(dtype)) {
+    case 64:
+        return cell.i64;
+    case 32:
+        return dtype == DT_I32 ? cell.i32 : (int64_t)cell.u32;
+    case 16:
+        return dtype == DT_I16 ? cell.i16 : cell.u16;
+    default:
+        return dtype == DT_I8 || dtype == DT_I4 ? cell.i8 : cell.u8;
+    }
+}
+
+static double half_of(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double sign = bits >> 15 ? -1 : 1;
+    if (exponent == 31)
+        return fraction ? NAN : sign * INFINITY;
+    return sign * (exponent == 0 ? ldexp(fraction, -24) : ldexp(fraction + 1024, exponent - 25));
+}
+
+static bool float_of(Dtype dtype, const void *at, double *out)
+{
+    float f32;
+    uint16_t half;
+    uint32_t word;
+    if (dtype == DT_F64) {
+        memcpy(out, at, sizeof *out);
+    } else if (dtype == DT_F32) {
+        memcpy(&f32, at, sizeof f32);
+        *out = f32;
+    } else if (dtype == DT_F16 || dtype == DT_BF16) {
+        memcpy(&half, at, sizeof half);
+        word = (uint32_t)half << 16;
+        memcpy(&f32, &word, sizeof f32);
+        *out = dtype == DT_F16 ? half_of(half) : f32;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void ints_of(Dtype dtype, const char *bytes, int64_t n, int64_t *out)
+{
+    int64_t size = dtype_bytes(dtype, 1);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = host_wrap(dtype, int_of(dtype, bytes + i * size));
+}
+
+const Value *host_constant(Values *values, const TensorData *data, Dtype dtype, const Shape *shape)
+{
+    Arena *arena = values_arena(values);
+    Value value = {.dtype = dtype, .shape = *shape};
+    bool integer = (dtype_is_int(dtype) && dtype != DT_U64) || dtype == DT_BOOL;
+    if (!shape_check(shape, NULL) || data->form == DATA_ABSENT || data->form == DATA_STRINGS)
+        return NULL;
+    if (!integer && (!dtype_is_float(dtype) || shape->n_dims > 0))
+        return NULL;
+
+    int64_t n = shape_elements(shape);
+    if (n > values_limit(values))
+        return values_put(values, &value);
+    char *bytes = arena_alloc(arena, (size_t)(n * 8));
+    if (!data_read(data, dtype, n, bytes, NULL))
+        return NULL;
+    if (integer) {
+        int64_t *ints = arena_array(arena, int64_t, n);
+        ints_of(dtype, bytes, n, ints);
+        value.ints = ints;
+    } else {
+        double *real = arena_make(arena, double);
+        if (!float_of(dtype, bytes, real))
+            return NULL;
+        value.floats = real;
+    }
+    return values_put(values, &value);
+}
+
+/* ---- values from nothing but shapes and attributes ---- */
+
+static bool put_ints(Host *host, const int64_t *ints, int n, bool scalar, Error *err)
+{
+    Value value = {.dtype = DT_I64, .ints = ints};
+    if (!scalar)
+        value.shape = (Shape){.n_dims = 1, .dim = {n}};
+    return host_put(host, 0, &value, err);
+}
+
+static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+static bool host_shape(Host *host, Error *err)
+{
+    const Shape *shape = host->call->shape[0];
+    int64_t n = shape->n_dims;
+    int64_t start = args_int(host->call, "start", 0), end = args_int(host->call, "end", n);
+    start = clamp(start < 0 ? start + n : start, 0, n);
+    end = clamp(end < 0 ? end + n : end, start, n);
+    return put_ints(host, shape->dim + start, (int)(end - start), false, err);
+}
+
+static bool host_size(Host *host, Error *err)
+{
+    int64_t size = shape_elements(host->call->shape[0]);
+    return put_ints(host, &size, 1, true, err);
+}
+
+/* The attribute in which a Constant has its value. Tensors of floats, and texts, have no value. */
+static bool host_constant_op(Host *host, Error *err)
+{
+    const RuleCall *call = host->call;
+    const Attr *attr = op_attr(call->graph, call->op, "value");
+    if (attr && attr->type == ATTR_TENSOR) {
+        const Shape *shape = shapes_at(call->graph->shapes, attr->shape);
+        host->out[0] = host_constant(host->values, attr->tensor, (Dtype)attr->dtype, shape);
+        return host->out[0] != NULL;
+    }
+    if ((attr = op_attr(call->graph, call->op, "value_int")) && attr->type == ATTR_INT)
+        return put_ints(host, &attr->i, 1, true, err);
+    if ((attr = op_attr(call->graph, call->op, "value_ints")) && attr->type == ATTR_INTS)
+        return attr->n <= values_limit(host->values) &&
+               put_ints(host, attr->ints, attr->n, false, err);
+    if ((attr = op_attr(call->graph, call->op, "value_float")) && attr->type == ATTR_FLOAT) {
+        double real = host_round(DT_F32, attr->f);
+        Value value = {.dtype = DT_F32, .floats = &real};
+        return host_put(host, 0, &value, err);
+    }
+    return false;
+}
+
+/* The element a ConstantOfShape repeats: float 0 unless told. */
+static bool fill_element(const RuleCall *call, Value *value, int64_t *cell)
+{
+    const Attr *attr = op_attr(call->graph, call->op, "value");
+    double real = 0;
+    char bytes[16] = {0};
+    value->dtype = DT_F32;
+    *cell = 0;
+    if (!attr)
+        return true;
+    value->dtype = (Dtype)attr->dtype;
+    if (attr->type != ATTR_TENSOR || !host_computes(value->dtype) ||
+        !data_read(attr->tensor, value->dtype, 1, bytes, NULL))
+        return false;
+    if (float_of(value->dtype, bytes, &real))
+        memcpy(cell, &real, sizeof *cell);
+    else
+        *cell = host_wrap(value->dtype, int_of(value->dtype, bytes));
+    return true;
+}
+
+static bool host_constant_of_shape(Host *host, Error *err)
+{
+    const Value *sizes = host->call->value[0];
+    Value value = {0};
+    int64_t cell;
+    if (!sizes->ints || !fill_element(host->call, &value, &cell))
+        return false;
+    int64_t n_dims = shape_elements(&sizes->shape);
+    if (n_dims > DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
+    value.shape.n_dims = n_dims;
+    memcpy(value.shape.dim, sizes->ints, (size_t)n_dims * sizeof(int64_t));
+    if (!shape_check(&value.shape, err))
+        return false;
+
+    if (host_fits(host, &value.shape)) {
+        int64_t n = shape_elements(&value.shape);
+        int64_t *cells = arena_array(host->arena, int64_t, n);
+        for (int64_t i = 0; i < n; i++)
+            cells[i] = cell;
+        host_set_cells(&value, value.dtype, cells);
+    } else if (dtype_is_int(value.dtype)) {
+        value.affine = true;
+        value.offset = cell;
+    }
+    return host_put(host, 0, &value, err);
+}
+
+/* start, start + delta, .. up to but not including limit. */
+static bool range_ints(Host *host, Error *err)
+{
+    const Value *const *in = host->call->value;
+    int64_t start = in[0]->ints[0], limit = in[1]->ints[0], delta = in[2]->ints[0];
+    __extension__ typedef __int128 Wide;
+    Wide reach = (Wide)limit - start, n = 0;
+    if (delta == 0)
+        return error_set(err, "its step is 0");
+    if ((reach > 0) == (delta > 0) && reach != 0)
+        n = (reach + delta + (delta > 0 ? -1 : 1)) / delta;
+    if (n > INT64_MAX)
+        return error_set(err, "it has too many elements");
+    Value value = {.dtype = in[0]->dtype,
+                   .shape = {.n_dims = 1, .dim = {(int64_t)n}},
+                   .affine = true,
+                   .offset = start,
+                   .coef = {delta}};
+    return host_put(host, 0, &value, err);
+}
+
+static bool range_floats(Host *host, Error *err)
+{
+    const Value *const *in = host->call->value;
+    double start = in[0]->floats[0], limit = in[1]->floats[0], delta = in[2]->floats[0];
+    double n = ceil((limit - start) / delta);
+    Value value = {.dtype = in[0]->dtype, .shape = {.n_dims = 1}};
+    if (delta == 0 || !(n < 0x1p60))
+        return error_set(err, "its step does not lead to its limit");
+    value.shape.dim[0] = n > 0 ? (int64_t)n : 0;
+    if (!host_fits(host, &value.shape))
+        return host_put(host, 0, &value, err);
+    double *cells = arena_array(host->arena, double, value.shape.dim[0]);
+    for (int64_t i = 0; i < value.shape.dim[0]; i++)
+        cells[i] = host_round(value.dtype, start + (double)i * delta);
+    value.floats = cells;
+    return host_put(host, 0, &value, err);
+}
+
+static bool host_range(Host *host, Error *err)
+{
+    const Value *const *in = host->call->value;
+    int n_ints = 0, n_floats = 0;
+    for (int i = 0; i < 3; i++) {
+        if (shape_elements(&in[i]->shape) != 1)
+            return error_set(err, "its operand %d is not one element", i);
+        n_ints += in[i]->ints != NULL;
+        n_floats += in[i]->floats != NULL;
+    }
+    if (!host_computes(in[0]->dtype) || (n_ints < 3 && n_floats < 3))
+        return false;
+    return n_ints == 3 ? range_ints(host, err) : range_floats(host, err);
+}
+
+/* ---- the tables ---- */
+
+static const HostOp host_ops_sources[] = {
+    {.name = "Shape", .fn = host_shape, .inputs_min = 1, .inputs_max = 1, .shape_only = true},
+    {.name = "Size", .fn = host_size, .inputs_min = 1, .inputs_max = 1, .shape_only = true},
+    HOST_OP("Constant", host_constant_op, 0, 0),
+    HOST_OP("ConstantOfShape", host_constant_of_shape, 1, 1),
+    HOST_OP("Range", host_range, 3, 3),
+    {0},
+};
+
+static const HostOp *find(const char *name)
+{
+    const HostOp *const tables[] = {host_ops_sources, host_ops_views, host_ops_math};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        for (const HostOp *op = tables[i]; op->name; op++)
+            if (strcmp(op->name, name) == 0)
+                return op;
+    return NULL;
+}
+
+bool host_knows(const char *operator)
+{
+    return find(operator) != NULL;
+}
+
+bool host_needs_values(const char *operator)
+{
+    const HostOp *op = find(operator);
+    return !op || !op->shape_only;
+}
+
+bool host_evaluate(Values *values, const RuleCall *call, const Value **out, Error *err)
+{
+    const HostOp *op = find(op_operator(call->graph, call->op));
+    if (!op || call->n_inputs < op->inputs_min || call->n_inputs > op->inputs_max ||
+        call->n_outputs < 1 || (call->n_outputs > 1 && !op->many_outputs))
+        return false;
+    for (int i = 0; i < call->n_inputs; i++) {
+        bool optional = i >= op->inputs_min && op->inputs_max != OPERATOR_ANY;
+        if (!call->shape[i] && !optional)
+            return false;
+        if (call->shape[i] && !call->value[i] && !op->shape_only)
+            return false;
+    }
+    Host host = {values, call, op, out, values_arena(values)};
+    return op->fn(&host, err);
+}

@@ -1,0 +1,351 @@
+/* Operators that move elements: each result element is one of the operands'. */
+#include "core/rules/host_ops.h"
+
+#include "core/rules/args.h"
+
+#include <inttypes.h>
+
+/* to += factor * times, or false when it leaves int64_t. */
+static bool add_times(int64_t *to, int64_t factor, int64_t times)
+{
+    int64_t product;
+    return !__builtin_mul_overflow(factor, times, &product) &&
+           !__builtin_add_overflow(*to, product, to);
+}
+
+/* ---- walks: transpose, slice, split, expand ---- */
+
+/* Output dim d goes along input dim along[d] (-1: repeats) in steps of step[d]; along input dim i
+ * the walk begins at start[i]. */
+typedef struct {
+    Shape out;
+    int along[DIMS_MAX];
+    int64_t step[DIMS_MAX], start[DIMS_MAX];
+} Walk;
+
+static void walk_cells(const Walk *walk, const Value *in, int64_t n, char *cells)
+{
+    int64_t stride[DIMS_MAX], x[DIMS_MAX] = {0};
+    const char *from = host_cells(in);
+    shape_strides(&in->shape, stride);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = 0;
+        for (int64_t d = 0; d < in->shape.n_dims; d++)
+            at += walk->start[d] * stride[d];
+        for (int64_t d = 0; d < walk->out.n_dims; d++)
+            if (walk->along[d] >= 0)
+                at += x[d] * walk->step[d] * stride[walk->along[d]];
+        memcpy(cells + 8 * i, from + 8 * at, 8);
+        shape_next(&walk->out, x);
+    }
+}
+
+static bool walk_row(const Walk *walk, const Value *in, Affine *row)
+{
+    *row = (Affine){.offset = in->offset};
+    for (int64_t d = 0; d < in->shape.n_dims; d++)
+        if (!add_times(&row->offset, in->coef[d], walk->start[d]))
+            return false;
+    for (int64_t d = 0; d < walk->out.n_dims; d++)
+        if (walk->along[d] >= 0 && walk->out.dim[d] > 1 &&
+            !add_times(&row->coef[d], in->coef[walk->along[d]], walk->step[d]))
+            return false;
+    return true;
+}
+
+static bool put_walk(Host *host, int output, const Walk *walk, Error *err)
+{
+    const Value *in = host->call->value[0];
+    Value made = {.dtype = in->dtype, .shape = walk->out};
+    if (host_is_held(in) && host_fits(host, &walk->out)) {
+        int64_t n = shape_elements(&walk->out);
+        char *cells = arena_alloc(host->arena, (size_t)n * 8);
+        walk_cells(walk, in, n, cells);
+        host_set_cells(&made, in->dtype, cells);
+    } else if (in->affine) {
+        made.affine = walk_row(walk, in, &made.row);
+    }
+    return host_put(host, output, &made, err);
+}
+
+/* The walk that gives the input itself. */
+static Walk walk_all(const Shape *shape)
+{
+    Walk walk = {.out = *shape};
+    for (int d = 0; d < shape->n_dims; d++) {
+        walk.along[d] = d;
+        walk.step[d] = 1;
+    }
+    return walk;
+}
+
+static bool transpose(Host *host, Error *err)
+{
+    const Shape *from = host->call->shape[0];
+    Walk walk = walk_all(from);
+    if (!args_permutation(host->call, walk.along, err))
+        return false;
+    for (int64_t d = 0; d < from->n_dims; d++)
+        walk.out.dim[d] = from->dim[walk.along[d]];
+    return put_walk(host, 0, &walk, err);
+}
+
+static bool slice(Host *host, Error *err)
+{
+    const Shape *from = host->call->shape[0];
+    Walk walk = walk_all(from);
+    Span spans[DIMS_MAX];
+    if (!args_slice(host->call, spans, err))
+        return false;
+    for (int64_t d = 0; d < from->n_dims; d++) {
+        walk.out.dim[d] = spans[d].n;
+        walk.start[d] = spans[d].n > 0 ? spans[d].start : 0;
+        walk.step[d] = spans[d].n > 1 ? spans[d].step : 1;
+    }
+    return put_walk(host, 0, &walk, err);
+}
+
+static bool split(Host *host, Error *err)
+{
+    const RuleCall *call = host->call;
+    int64_t *sizes = arena_array(host->arena, int64_t, call->n_outputs);
+    Walk walk = walk_all(call->shape[0]);
+    int axis;
+    if (!args_split(call, &axis, sizes, err))
+        return false;
+    for (int o = 0; o < call->n_outputs; o++) {
+        walk.out.dim[axis] = sizes[o];
+        if (!put_walk(host, o, &walk, err))
+            return false;
+        walk.start[axis] += sizes[o];
+    }
+    return true;
+}
+
+static bool expand(Host *host, Error *err)
+{
+    const Shape *from = host->call->shape[0];
+    Walk walk = {0};
+    if (!args_expand(host->call, &walk.out, err))
+        return false;
+    int64_t skip = walk.out.n_dims - from->n_dims;
+    for (int64_t d = 0; d < walk.out.n_dims; d++) {
+        bool repeats = d < skip || from->dim[d - skip] != walk.out.dim[d];
+        walk.along[d] = repeats ? -1 : (int)(d - skip);
+        walk.step[d] = 1;
+    }
+    return put_walk(host, 0, &walk, err);
+}
+
+/* ---- reshapes ---- */
+
+/* One group of dims on either side with equal products: a row that steps evenly through the
+ * group's elements on one side does so on the other. */
+static bool reshape_group(const Affine *in, const int64_t *from, int n_from, Affine *out,
+                          const int64_t *to, int n_to, const int place[2])
+{
+    int64_t step = 0, stride = 1;
+    for (int d = n_from - 1; d >= 0; stride *= from[d--]) {
+        if (from[d] == 1)
+            continue;
+        int64_t coef = in->coef[place[0] + d], expected;
+        if (stride == 1)
+            step = coef;
+        if (__builtin_mul_overflow(step, stride, &expected) || expected != coef)
+            return false;
+    }
+    stride = 1;
+    for (int d = n_to - 1; d >= 0; stride *= to[d--])
+        if (to[d] > 1 && !add_times(&out->coef[place[1] + d], step, stride))
+            return false;
+    return true;
+}
+
+static bool reshape_row(const Affine *in, const Shape *from, const Shape *to, Affine *out)
+{
+    int i = 0, j = 0;
+    *out = (Affine){.offset = in->offset};
+    while (i < from->n_dims || j < to->n_dims) {
+        int place[2] = {i, j};
+        int64_t a = i < from->n_dims ? from->dim[i++] : 1, b = j < to->n_dims ? to->dim[j++] : 1;
+        while (a != b) {
+            if (a < b)
+                a *= from->dim[i++];
+            else
+                b *= to->dim[j++];
+        }
+        if (!reshape_group(in, from->dim + place[0], i - place[0], out, to->dim + place[1],
+                           j - place[1], place))
+            return false;
+    }
+    return true;
+}
+
+static bool reshaped(Host *host, const Shape *to, Error *err)
+{
+    const Value *in = host->call->value[0];
+    Value made = {.dtype = in->dtype, .shape = *to, .ints = in->ints, .floats = in->floats};
+    if (in->affine && shape_elements(to) > 0)
+        made.affine = reshape_row(&in->row, &in->shape, to, &made.row);
+    return host_put(host, 0, &made, err);
+}
+
+static bool reshape(Host *host, Error *err)
+{
+    Shape to;
+    return args_reshape(host->call, &to, err) && reshaped(host, &to, err);
+}
+
+static bool flatten(Host *host, Error *err)
+{
+    Shape to;
+    return args_flatten(host->call, &to, err) && reshaped(host, &to, err);
+}
+
+static bool squeeze(Host *host, Error *err)
+{
+    Shape to;
+    return args_squeeze(host->call, &to, err) && reshaped(host, &to, err);
+}
+
+static bool unsqueeze(Host *host, Error *err)
+{
+    Shape to;
+    return args_unsqueeze(host->call, &to, err) && reshaped(host, &to, err);
+}
+
+static bool identity(Host *host, Error *err)
+{
+    (void)err;
+    host->out[0] = host->call->value[0];
+    return true;
+}
+
+/* ---- gather ---- */
+
+static bool gather_cells(Host *host, int axis, Value *made, Error *err)
+{
+    const Value *data = host->call->value[0], *indices = host->call->value[1];
+    int64_t size = data->shape.dim[axis], n = shape_elements(&indices->shape), inner = 1, outer = 1;
+    for (int64_t d = 0; d < data->shape.n_dims; d++)
+        *(d < axis ? &outer : &inner) *= d == axis ? 1 : data->shape.dim[d];
+    char *cells = arena_alloc(host->arena, (size_t)(outer * n * inner) * 8), *to = cells;
+    const char *from = host_cells(data);
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < n; i++, to += 8 * inner) {
+            int64_t at = indices->ints[i];
+            if (at < -size || at >= size)
+                return error_kind(err, ERROR_OUT_OF_RANGE,
+                                  "index %" PRId64 " is out of range for %" PRId64 " elements", at,
+                                  size);
+            at += at < 0 ? size : 0;
+            memcpy(to, from + 8 * inner * (o * size + at), (size_t)(8 * inner));
+        }
+    host_set_cells(made, data->dtype, cells);
+    return true;
+}
+
+/* The data's row at an index that is itself a row, rising from 0 or more to its last element. */
+static bool gather_row(const Value *data, const Value *indices, int axis, Affine *row)
+{
+    int n = (int)indices->shape.n_dims;
+    int64_t last;
+    if (shape_elements(&indices->shape) == 0 || indices->offset < 0 ||
+        !value_int_at(indices, shape_elements(&indices->shape) - 1, &last) ||
+        last >= data->shape.dim[axis])
+        return false;
+    *row = (Affine){.offset = data->offset};
+    if (!add_times(&row->offset, data->coef[axis], indices->offset))
+        return false;
+    for (int d = 0; d < n; d++)
+        if (indices->coef[d] < 0 ||
+            !add_times(&row->coef[axis + d], data->coef[axis], indices->coef[d]))
+            return false;
+    for (int d = 0; d < data->shape.n_dims; d++)
+        if (d != axis)
+            row->coef[d < axis ? d : d + n - 1] = data->coef[d];
+    return true;
+}
+
+static bool gather(Host *host, Error *err)
+{
+    const Value *data = host->call->value[0], *indices = host->call->value[1];
+    Value made = {.dtype = data->dtype};
+    int axis;
+    if (!args_gather(host->call, &axis, &made.shape, err))
+        return false;
+    if (host_is_held(data) && indices->ints && host_fits(host, &made.shape)) {
+        if (!gather_cells(host, axis, &made, err))
+            return false;
+    } else if (data->affine && indices->affine) {
+        made.affine = gather_row(data, indices, axis, &made.row);
+    }
+    return host_put(host, 0, &made, err);
+}
+
+/* ---- concat ---- */
+
+static void concat_cells(Host *host, int axis, Value *made)
+{
+    const RuleCall *call = host->call;
+    char *cells = arena_alloc(host->arena, (size_t)shape_elements(&made->shape) * 8), *to = cells;
+    int64_t outer = 1;
+    for (int d = 0; d < axis; d++)
+        outer *= made->shape.dim[d];
+    for (int64_t o = 0; o < outer; o++)
+        for (int i = 0; i < call->n_inputs; i++) {
+            int64_t n = shape_elements(call->shape[i]) / outer;
+            if (n > 0)
+                memcpy(to, (const char *)host_cells(call->value[i]) + 8 * o * n, (size_t)n * 8);
+            to += 8 * n;
+        }
+    host_set_cells(made, made->dtype, cells);
+}
+
+/* Coordinates stacked on the last dim. */
+static void concat_components(Host *host, Value *made)
+{
+    const RuleCall *call = host->call;
+    int64_t last = made->shape.n_dims - 1, n = made->shape.dim[last];
+    if (n > VALUE_COMPONENTS_MAX)
+        return;
+    Affine *component = arena_array(host->arena, Affine, n);
+    for (int i = 0, at = 0; i < call->n_inputs; i++)
+        for (int c = 0; c < call->shape[i]->dim[last]; c++)
+            if (!value_component(call->value[i], c, &component[at++]))
+                return;
+    made->n_components = (int)n;
+    made->component = component;
+}
+
+static bool concat(Host *host, Error *err)
+{
+    const RuleCall *call = host->call;
+    Value made = {.dtype = call->value[0]->dtype};
+    int axis;
+    if (!args_concat(call, &axis, &made.shape, err))
+        return false;
+    bool held = host_fits(host, &made.shape);
+    for (int i = 0; i < call->n_inputs; i++)
+        held &= host_is_held(call->value[i]) && !call->value[i]->ints == !call->value[0]->ints;
+    if (held)
+        concat_cells(host, axis, &made);
+    else if (axis == made.shape.n_dims - 1)
+        concat_components(host, &made);
+    return host_put(host, 0, &made, err);
+}
+
+const HostOp host_ops_views[] = {
+    HOST_OP("Identity", identity, 1, 1),
+    HOST_OP("Reshape", reshape, 1, 2),
+    HOST_OP("Flatten", flatten, 1, 1),
+    HOST_OP("Squeeze", squeeze, 1, 2),
+    HOST_OP("Unsqueeze", unsqueeze, 1, 2),
+    HOST_OP("Transpose", transpose, 1, 1),
+    HOST_OP("Expand", expand, 2, 2),
+    HOST_OP("Slice", slice, 1, 5),
+    {.name = "Split", .fn = split, .inputs_min = 1, .inputs_max = 2, .many_outputs = true},
+    HOST_OP("Gather", gather, 2, 2),
+    HOST_OP("Concat", concat, 1, OPERATOR_ANY),
+    {0},
+};
