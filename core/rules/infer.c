@@ -1,0 +1,632 @@
+#include "core/rules/infer.h"
+
+#include "core/rules/host.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+/* What an operator is to inference, by Names id. */
+typedef struct {
+    bool seen, host, needs_values;
+    const Operator *row;
+} Kind;
+
+/* What a case gives for one output. */
+typedef struct {
+    int32_t shape; /* Shapes id; -1: unknown, the declared one holds */
+    Dtype dtype;   /* DT_NONE: likewise */
+    const Value *value;
+} Answer;
+
+/* A case is what ops with equal keys share: the operator, its attributes, the shapes and dtypes of
+ * its operands, and the values its rule looks at. */
+typedef enum { CASE_HOST, CASE_RULE } CaseKind;
+
+enum { SPACE_HOST = -1, SPACE_NONE = -2 }; /* SPACE_NONE: not evaluable, so an ordinary op */
+enum { OPSET_LATEST = 25 };                /* what a graph without an opset is read by */
+
+typedef struct {
+    int32_t space, answer; /* answer: first of its outputs' */
+    int32_t op;            /* the first one */
+    int n_ops;
+    const char *refused, *hint; /* the error of the rule, NULL when it gave none */
+    bool unknown_input;
+} Case;
+
+typedef struct {
+    const Graph *graph;
+    const Registry *registry;
+    const DimBindings *bindings;
+    bool allow_free;
+    Inferred *result;
+    Arena *arena, *scratch;
+    Values *values;
+    Kind *kinds;
+    bool *known; /* per tensor: a host value, held or not */
+    bool *fixed; /* per tensor: made of parameters and constants alone */
+    Intern *keys;
+    Vec(Case) cases;
+    Vec(Answer) answers;
+    Vec(const OpSpace *) spaces;
+    int32_t *key;
+    /* operands of the call being made */
+    const Shape **shape;
+    Dtype *dtype;
+    const Value **value, **out_value;
+    Shape *out_shape;
+    Dtype *out_dtype;
+} State;
+
+/* ---- tensors that are given ---- */
+
+static const DeclaredDim *declared_dims(const Graph *graph, int32_t tensor)
+{
+    return graph->declared + graph->tensors[tensor].declared;
+}
+
+/* The declared shape under the bindings: its id, or -1 when a dim is free or none is declared. */
+static int32_t declared_shape(const State *state, int32_t tensor, Error *err)
+{
+    const GraphTensor *declared = &state->graph->tensors[tensor];
+    Shape shape = {.n_dims = declared->n_declared};
+    if (declared->declared < 0)
+        return -1;
+    for (int d = 0; d < declared->n_declared; d++) {
+        shape.dim[d] =
+            dim_size(state->graph, declared_dims(state->graph, tensor)[d], state->bindings);
+        if (shape.dim[d] < 0)
+            return -1;
+    }
+    return shape_check(&shape, err) ? shapes_put(state->graph->shapes, &shape) : -1;
+}
+
+/* Names of the free dims of the inputs that nothing binds, each once: "batch, seq", and the option
+ * that binds them. */
+static int list_free_dims(const State *state, Buf *names, Buf *option)
+{
+    const Graph *graph = state->graph;
+    Intern *listed = intern_new(state->scratch);
+    for (int i = 0; i < graph->n_inputs; i++) {
+        int32_t input = graph->inputs[i];
+        for (int d = 0; d < graph->tensors[input].n_declared; d++) {
+            DeclaredDim dim = declared_dims(graph, input)[d];
+            if (dim_size(graph, dim, state->bindings) >= 0)
+                continue;
+            const char *comma = intern_count(listed) > 0 ? "," : "";
+            int32_t key[2] = {dim.name, dim.name == 0 ? input * DIMS_MAX + d : 0};
+            if (intern_find(listed, key, sizeof key) >= 0)
+                continue;
+            intern_put(listed, key, sizeof key);
+            buf_printf(names, "%s%s", comma, *comma ? " " : "");
+            if (dim.name == 0) {
+                buf_printf(names, "dim %d of input '%s', which has no name", d,
+                           tensor_name(graph, input));
+                continue;
+            }
+            buf_add(names, names_str(graph->names, dim.name));
+            buf_puts(option, option->n > 0 ? "," : "");
+            text_printable(names_str(graph->names, dim.name), option);
+            buf_puts(option, "=..");
+        }
+    }
+    return intern_count(listed);
+}
+
+static bool check_free_dims(const State *state, Error *err)
+{
+    Buf names = buf_new(state->scratch), option = buf_new(state->scratch);
+    int n = state->allow_free ? 0 : list_free_dims(state, &names, &option);
+    if (n == 0)
+        return true;
+    error_kind(err, ERROR_UNBOUND, "%d free dim%s no size: %s", n, n == 1 ? " has" : "s have",
+               names.s);
+    if (option.n > 0)
+        error_hint(err, "bind %s: --dim %s", n == 1 ? "it" : "them", option.s);
+    return false;
+}
+
+static const Value *initializer_value(const State *state, int32_t tensor)
+{
+    const GraphTensor *given = &state->graph->tensors[tensor];
+    const Shape *shape = inferred_shape(state->result, tensor);
+    if (given->kind != TENSOR_INITIALIZER || given->data < 0 || !shape)
+        return NULL;
+    return host_constant(state->values, &state->graph->data[given->data], (Dtype)given->dtype,
+                         shape);
+}
+
+/* Inputs and initializers. Tensors made by ops get what is declared when their op gives none. */
+static bool start_tensors(State *state, Error *err)
+{
+    Inferred *result = state->result;
+    for (int32_t t = 0; t < state->graph->n_tensors; t++) {
+        const GraphTensor *tensor = &state->graph->tensors[t];
+        result->shape[t] = -1;
+        if (tensor->kind == TENSOR_MADE)
+            continue;
+        Error why = {0};
+        result->dtype[t] = tensor->dtype;
+        result->shape[t] = declared_shape(state, t, &why);
+        if (error_is_set(&why))
+            return error_kind(err, why.kind, "tensor '%s': %s", tensor_name(state->graph, t),
+                              why.text);
+        result->value[t] = initializer_value(state, t);
+        state->known[t] = result->value[t] != NULL;
+        state->fixed[t] = tensor->kind == TENSOR_INITIALIZER;
+    }
+    return true;
+}
+
+/* ---- keys ---- */
+
+static bool reads_value(const Operator *operator, int input)
+{
+    if (!operator)
+        return false;
+    return input < 16 ? operator->reads>> input & 1 : operator->reads == OPERATOR_ANY;
+}
+
+static size_t case_key(const State *state, int32_t op, const Kind *kind, CaseKind wanted)
+{
+    const GraphOp *node = &state->graph->ops[op];
+    const int32_t *inputs = op_inputs(state->graph, op), *outputs = op_outputs(state->graph, op);
+    const Inferred *result = state->result;
+    int32_t *key = state->key;
+    *key++ = node->operator;
+    *key++ = node->attrs;
+    *key++ = (int32_t)wanted;
+    *key++ = node->n_inputs;
+    *key++ = node->n_outputs;
+    for (int i = 0; i < node->n_inputs; i++) {
+        int32_t t = inputs[i];
+        *key++ = t < 0 ? -2 : result->shape[t];
+        if (t < 0)
+            continue;
+        *key++ = result->dtype[t];
+        if (wanted == CASE_HOST || reads_value(kind->row, i))
+            *key++ = result->value[t] ? result->value[t]->id : -1;
+    }
+    for (int o = 0; o < node->n_outputs; o++)
+        if (outputs[o] < 0)
+            *key++ = -o - 1;
+    return (size_t)(key - state->key) * sizeof *key;
+}
+
+/* ---- cases ---- */
+
+static RuleCall make_call(const State *state, int32_t op)
+{
+    const GraphOp *node = &state->graph->ops[op];
+    const int32_t *inputs = op_inputs(state->graph, op);
+    const Inferred *result = state->result;
+    for (int i = 0; i < node->n_inputs; i++) {
+        int32_t t = inputs[i];
+        state->shape[i] = t < 0 ? NULL : inferred_shape(result, t);
+        state->dtype[i] = t < 0 ? DT_NONE : (Dtype)result->dtype[t];
+        state->value[i] = t < 0 ? NULL : result->value[t];
+    }
+    for (int o = 0; o < node->n_outputs; o++) {
+        state->out_shape[o] = (Shape){0};
+        state->out_dtype[o] = DT_NONE;
+        state->out_value[o] = NULL;
+    }
+    return (RuleCall){.arena = state->arena,
+                      .graph = state->graph,
+                      .op = op,
+                      .n_inputs = node->n_inputs,
+                      .n_outputs = node->n_outputs,
+                      .shape = state->shape,
+                      .dtype = state->dtype,
+                      .value = state->value,
+                      .opset = state->graph->opset > 0 ? state->graph->opset : OPSET_LATEST,
+                      .out_shape = state->out_shape,
+                      .out_dtype = state->out_dtype};
+}
+
+static void keep_error(State *state, Case *made, const Error *err)
+{
+    if (!error_is_set(err))
+        return;
+    made->refused = arena_str(state->arena, str_from(err->text));
+    made->hint = arena_str(state->arena, str_from(err->hint));
+}
+
+static void add_answers(State *state, Case *made, const RuleCall *call)
+{
+    made->answer = state->answers.n;
+    for (int o = 0; o < call->n_outputs; o++) {
+        Answer answer = {-1, DT_NONE, NULL};
+        const Value *value = state->out_value[o];
+        if (value)
+            answer =
+                (Answer){shapes_put(state->result->shapes, &value->shape), value->dtype, value};
+        else if (call->space && !call->space->no_rule)
+            answer = (Answer){shapes_put(state->result->shapes, &call->out_shape[o]),
+                              call->out_dtype[o], NULL};
+        vec_push(state->scratch, &state->answers, answer);
+    }
+}
+
+/* A Constant of many floats or of texts computes nothing, though it has no value here. */
+static bool answer_constant(const State *state, int32_t op, Answer *answer)
+{
+    static const struct {
+        const char *name;
+        Dtype dtype;
+        bool scalar;
+    } forms[] = {{"value_floats", DT_F32, false},
+                 {"value_string", DT_STR, true},
+                 {"value_strings", DT_STR, false}};
+    const Attr *attr = op_attr(state->graph, op, "value");
+    if (strcmp(op_operator(state->graph, op), "Constant") != 0)
+        return false;
+    if (attr && attr->type == ATTR_TENSOR) {
+        *answer = (Answer){attr->shape, (Dtype)attr->dtype, NULL};
+        return true;
+    }
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        attr = op_attr(state->graph, op, forms[i].name);
+        if (!attr)
+            continue;
+        Shape shape = {.n_dims = forms[i].scalar ? 0 : 1, .dim = {forms[i].scalar ? 0 : attr->n}};
+        *answer = (Answer){shapes_put(state->result->shapes, &shape), forms[i].dtype, NULL};
+        return true;
+    }
+    return false;
+}
+
+static void make_host_case(State *state, int32_t op, Case *made)
+{
+    RuleCall call = make_call(state, op);
+    Error err = {0};
+    Answer constant;
+    made->space = SPACE_HOST;
+    if (host_evaluate(state->values, &call, state->out_value, &err)) {
+        add_answers(state, made, &call);
+    } else if (answer_constant(state, op, &constant)) {
+        made->answer = state->answers.n;
+        vec_push(state->scratch, &state->answers, constant);
+    } else {
+        made->space = SPACE_NONE;
+        keep_error(state, made, &err);
+    }
+}
+
+static bool input_unknown(const State *state, int32_t op)
+{
+    const int32_t *inputs = op_inputs(state->graph, op);
+    for (int i = 0; i < state->graph->ops[op].n_inputs; i++)
+        if (inputs[i] >= 0 && state->result->shape[inputs[i]] < 0)
+            return true;
+    return false;
+}
+
+/* Operands without a shape are told from absent ones by n_dims -1. */
+static OpSpace *replicated(State *state, RuleCall *call)
+{
+    static const Shape unknown = {.n_dims = -1};
+    const int32_t *inputs = op_inputs(state->graph, call->op);
+    for (int i = 0; i < call->n_inputs; i++)
+        if (inputs[i] >= 0 && !state->shape[i])
+            state->shape[i] = &unknown;
+    return registry_replicated(call);
+}
+
+static void make_rule_case(State *state, int32_t op, const Kind *kind, Case *made)
+{
+    const int32_t *outputs = op_outputs(state->graph, op);
+    RuleCall call = make_call(state, op);
+    Error err = {0};
+    OpSpace *space = NULL;
+    made->unknown_input = input_unknown(state, op);
+    if (kind->row && !made->unknown_input && registry_apply(kind->row, &call, &err))
+        space = call.space;
+    else
+        space = replicated(state, &call);
+    keep_error(state, made, &err);
+
+    for (int o = 0; o < call.n_outputs; o++)
+        rule_output(space, o)->absent = outputs[o] < 0;
+    space->id = state->spaces.n;
+    made->space = space->id;
+    vec_push(state->arena, &state->spaces, space);
+    add_answers(state, made, &call);
+}
+
+static const Case *find_case(State *state, int32_t op, const Kind *kind, CaseKind wanted)
+{
+    int32_t id = intern_put(state->keys, state->key, case_key(state, op, kind, wanted));
+    if (id == state->cases.n) {
+        Case made = {.op = op};
+        if (wanted == CASE_HOST)
+            make_host_case(state, op, &made);
+        else
+            make_rule_case(state, op, kind, &made);
+        vec_push(state->scratch, &state->cases, made);
+    }
+    assert(state->cases.at && id < state->cases.n);
+    state->cases.at[id].n_ops++;
+    return &state->cases.at[id];
+}
+
+/* ---- ops ---- */
+
+static const Kind *kind_of(State *state, int32_t op)
+{
+    Kind *kind = &state->kinds[state->graph->ops[op].operator];
+    if (!kind->seen) {
+        const char *name = op_operator(state->graph, op);
+        kind->seen = true;
+        kind->host = host_knows(name);
+        kind->needs_values = host_needs_values(name);
+        kind->row = registry_find(state->registry, str_from(name));
+    }
+    return kind;
+}
+
+/* All that the op is evaluated from is known; under allow_free sizes may still be free. */
+static bool is_host(const State *state, int32_t op, const Kind *kind)
+{
+    const int32_t *inputs = op_inputs(state->graph, op);
+    if (!kind->host)
+        return false;
+    for (int i = 0; i < state->graph->ops[op].n_inputs; i++) {
+        if (inputs[i] < 0)
+            continue;
+        if (kind->needs_values && !state->known[inputs[i]])
+            return false;
+        if (!state->allow_free && state->result->shape[inputs[i]] < 0)
+            return false;
+    }
+    return true;
+}
+
+/* A host op is evaluated when its inputs are there, not only known to be so. */
+static bool can_evaluate(const State *state, int32_t op, const Kind *kind)
+{
+    const int32_t *inputs = op_inputs(state->graph, op);
+    for (int i = 0; i < state->graph->ops[op].n_inputs; i++)
+        if (inputs[i] >= 0 && (state->result->shape[inputs[i]] < 0 ||
+                               (kind->needs_values && !state->result->value[inputs[i]])))
+            return false;
+    return true;
+}
+
+/* answers NULL: nothing is known but that the outputs are host values. */
+static void set_outputs(State *state, int32_t op, const Answer *answers, bool fixed)
+{
+    const int32_t *outputs = op_outputs(state->graph, op);
+    for (int o = 0; o < state->graph->ops[op].n_outputs; o++) {
+        int32_t t = outputs[o];
+        if (t < 0)
+            continue;
+        Answer answer = answers ? answers[o] : (Answer){-1, DT_NONE, NULL};
+        state->result->shape[t] = answer.shape >= 0 ? answer.shape : declared_shape(state, t, NULL);
+        state->result->dtype[t] =
+            answer.dtype != DT_NONE ? (uint8_t)answer.dtype : state->graph->tensors[t].dtype;
+        state->result->value[t] = answer.value;
+        state->known[t] = !answers || answer.value;
+        state->fixed[t] = fixed;
+    }
+}
+
+static bool infer_host_op(State *state, int32_t op, const Kind *kind)
+{
+    state->result->space[op] = SPACE_HOST;
+    if (!can_evaluate(state, op, kind)) {
+        set_outputs(state, op, NULL, true);
+        return true;
+    }
+    const Case *found = find_case(state, op, kind, CASE_HOST);
+    if (found->space == SPACE_HOST)
+        set_outputs(state, op, state->answers.at + found->answer, true);
+    return found->space == SPACE_HOST;
+}
+
+static void infer_op(State *state, int32_t op)
+{
+    const GraphOp *node = &state->graph->ops[op];
+    const int32_t *inputs = op_inputs(state->graph, op);
+    const Kind *kind = kind_of(state, op);
+    if (is_host(state, op, kind) && infer_host_op(state, op, kind))
+        return;
+
+    bool fixed = node->n_inputs > 0;
+    for (int i = 0; i < node->n_inputs; i++)
+        fixed &= inputs[i] < 0 || state->fixed[inputs[i]];
+    const Case *found = find_case(state, op, kind, CASE_RULE);
+    set_outputs(state, op, state->answers.at + found->answer, fixed);
+    state->result->space[op] = found->space;
+    state->result->on_parameters[op] = fixed;
+    state->result->program[state->result->n_program++] = op;
+}
+
+/* ---- findings ---- */
+
+static void add_finding(State *state, const char *code, int32_t op, const char *hint, Buf *text)
+{
+    vec_push(state->arena, &state->result->findings,
+             (Finding){.level = LEVEL_WARNING,
+                       .code = code,
+                       .text = text->s,
+                       .hint = hint,
+                       .op = op,
+                       .tensor = -1});
+}
+
+static void put_op(const State *state, int32_t op, Buf *text)
+{
+    text_printable(str_from(op_operator(state->graph, op)), text);
+    buf_puts(text, " '");
+    text_printable(str_from(op_name(state->graph, op)), text);
+    buf_putc(text, '\'');
+}
+
+static void find_refused(State *state, const Case *found)
+{
+    Buf text = buf_new(state->arena);
+    put_op(state, found->op, &text);
+    if (found->n_ops > 1)
+        buf_printf(&text, " and %d like it", found->n_ops - 1);
+    buf_printf(&text, ": %s", found->refused);
+    add_finding(state, "rule-refused", found->op, found->hint, &text);
+}
+
+static void find_no_rule(State *state, int32_t op, int n_ops)
+{
+    Buf text = buf_new(state->arena), hint = buf_new(state->arena);
+    Str name = str_from(op_operator(state->graph, op));
+    text_printable(name, &text);
+    buf_printf(&text, " has no rule: %d op%s replicated, the first is '", n_ops,
+               n_ops == 1 ? " is" : "s are");
+    text_printable(str_from(op_name(state->graph, op)), &text);
+    buf_putc(&text, '\'');
+    buf_puts(&hint, "describe it: register_op(\"a b -> a b\", {name=\"");
+    text_printable(name, &hint);
+    buf_puts(&hint, "\"})");
+    add_finding(state, "no-rule", op, hint.s, &text);
+}
+
+/* The first input of the op that has no shape. */
+static int32_t unknown_tensor(const State *state, int32_t op)
+{
+    const int32_t *inputs = op_inputs(state->graph, op);
+    while (*inputs < 0 || state->result->shape[*inputs] >= 0)
+        inputs++;
+    return *inputs;
+}
+
+static void find_unknown(State *state, int32_t op, int n_ops)
+{
+    Buf text = buf_new(state->arena);
+    put_op(state, op, &text);
+    buf_puts(&text, " reads '");
+    text_printable(str_from(tensor_name(state->graph, unknown_tensor(state, op))), &text);
+    buf_printf(&text, "', whose shape is unknown: %d op%s replicated", n_ops,
+               n_ops == 1 ? " is" : "s are");
+    add_finding(state, "unknown-shape", op, "give the operators before it rules, or declare shapes",
+                &text);
+}
+
+/* Refusals in program order, one a case; operators without a rule, one each; ops whose inputs have
+ * no shape, one for all. */
+static void add_findings(State *state)
+{
+    int32_t first_unknown = -1;
+    int n_unknown = 0;
+    int *n_without = arena_array(state->scratch, int, names_count(state->graph->names));
+    for (int i = 0; i < state->cases.n; i++) {
+        const Case *found = &state->cases.at[i];
+        const GraphOp *op = &state->graph->ops[found->op];
+        if (found->refused)
+            find_refused(state, found);
+        if (found->space >= 0 && !state->kinds[op->operator].row)
+            n_without[op->operator] += found->n_ops;
+        else if (found->unknown_input && first_unknown < 0)
+            first_unknown = found->op;
+        if (found->unknown_input && state->kinds[op->operator].row)
+            n_unknown += found->n_ops;
+    }
+    for (int i = 0; i < state->cases.n; i++) {
+        int32_t op = state->cases.at[i].op, name = state->graph->ops[op].operator;
+        if (n_without[name] > 0)
+            find_no_rule(state, op, n_without[name]);
+        n_without[name] = 0;
+    }
+    if (n_unknown > 0 && !state->allow_free)
+        find_unknown(state, first_unknown, n_unknown);
+}
+
+/* ---- all of it ---- */
+
+static bool check_operands(const Graph *graph, int *n_most, Error *err)
+{
+    *n_most = 1;
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        int n = graph->ops[op].n_inputs + graph->ops[op].n_outputs;
+        if (n > OPERANDS_MAX)
+            return error_kind(err, ERROR_UNSUPPORTED,
+                              "op '%s' has %d operands, at most %d are known", op_name(graph, op),
+                              n, OPERANDS_MAX);
+        *n_most = n > *n_most ? n : *n_most;
+    }
+    return true;
+}
+
+static void make_columns(State *state, int n_most)
+{
+    const Graph *graph = state->graph;
+    Inferred *result = state->result;
+    Arena *arena = state->arena, *scratch = state->scratch;
+    result->shape = arena_array(arena, int32_t, graph->n_tensors);
+    result->dtype = arena_array(arena, uint8_t, graph->n_tensors);
+    result->value = arena_array(arena, const Value *, graph->n_tensors);
+    result->space = arena_array(arena, int32_t, graph->n_ops);
+    result->program = arena_array(arena, int32_t, graph->n_ops);
+    result->on_parameters = arena_array(arena, bool, graph->n_ops);
+    state->known = arena_array(scratch, bool, graph->n_tensors);
+    state->fixed = arena_array(scratch, bool, graph->n_tensors);
+    state->kinds = arena_array(scratch, Kind, names_count(graph->names));
+    state->keys = intern_new(scratch);
+    state->key = arena_array(scratch, int32_t, 3 * n_most + 8);
+    state->shape = arena_array(scratch, const Shape *, n_most);
+    state->dtype = arena_array(scratch, Dtype, n_most);
+    state->value = arena_array(scratch, const Value *, n_most);
+    state->out_value = arena_array(scratch, const Value *, n_most);
+    state->out_shape = arena_array(scratch, Shape, n_most);
+    state->out_dtype = arena_array(scratch, Dtype, n_most);
+}
+
+static bool run(State *state, Error *err)
+{
+    int n_most;
+    if (!check_operands(state->graph, &n_most, err))
+        return false;
+    make_columns(state, n_most);
+    if (!check_free_dims(state, err) || !start_tensors(state, err))
+        return false;
+    for (int32_t op = 0; op < state->graph->n_ops; op++)
+        infer_op(state, op);
+    state->result->spaces = state->spaces.at;
+    state->result->n_spaces = state->spaces.n;
+    add_findings(state);
+    return true;
+}
+
+Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
+                const DimBindings *bindings, bool allow_free, Error *err)
+{
+    Inferred *result = arena_make(arena, Inferred);
+    *result =
+        (Inferred){.graph = graph, .registry = registry, .arena = arena, .shapes = graph->shapes};
+    State state = {.graph = graph,
+                   .registry = registry,
+                   .bindings = bindings,
+                   .allow_free = allow_free,
+                   .result = result,
+                   .arena = arena,
+                   .scratch = arena_new(),
+                   .values = values_new(arena)};
+    bool done = run(&state, err);
+    arena_free(state.scratch);
+    return done ? result : NULL;
+}
+
+int64_t inferred_bytes(const Inferred *inferred, int32_t tensor)
+{
+    const Shape *shape = inferred_shape(inferred, tensor);
+    return shape ? dtype_bytes((Dtype)inferred->dtype[tensor], shape_elements(shape)) : 0;
+}
+
+int64_t inferred_params(const Inferred *inferred)
+{
+    const Graph *graph = inferred->graph;
+    int64_t n = 0;
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        const Shape *shape = inferred_shape(inferred, t);
+        if (graph->tensors[t].kind == TENSOR_INITIALIZER && shape &&
+            dtype_is_float((Dtype)graph->tensors[t].dtype))
+            n += shape_elements(shape);
+    }
+    return n;
+}

@@ -1,0 +1,229 @@
+/* index.c - operators that pick elements by index.
+ *
+ *     Gather          v+ e1, i0 i1 -> i0 i1 e1     v: the dim picked from. Cut, each shard gives
+ * the rows it holds and zeros: a partial sum Gather by one   that dim is read whole GatherND e.g. *
+ * * e2, i0 * -> i0 e2   the dims picked from are read whole GatherElements  d0 *, d0 d1 -> d0 d1
+ *
+ * Data dims keep their number (e1), index dims theirs (i0), batch dims are b0, b1, .. Where the
+ * indices are known and are 0, 1, 2 .. n-1 over the whole dim, or the coordinates themselves, the
+ * pick is a view (kernel "project"): the data dim is (i0 i1), or i1. Exports write masks that way,
+ * and taken as a gather they would cost an all-gather.
+ */
+#include "core/rules/args.h"
+
+#include <inttypes.h>
+
+/* ---- Gather ---- */
+
+/* The parts of a cut dim hold zeros where another has the row; of bools, the or of them is. */
+static ReduceOp masked_reduce(Dtype dtype)
+{
+    return dtype == DT_BOOL ? REDUCE_ANY : REDUCE_SUM;
+}
+
+static bool is_projection(const RuleCall *call, int axis)
+{
+    const Value *indices = call->value[1];
+    return indices && value_is_iota(indices) &&
+           shape_elements(&indices->shape) == call->shape[0]->dim[axis];
+}
+
+static void project_axis(RuleCall *call, int axis, const int *index, int n)
+{
+    OpSpace *space = call->space;
+    int used[DIMS_MAX], n_used = 0;
+    for (int i = 0; i < n; i++)
+        if (index[i] >= 0)
+            used[n_used++] = index[i];
+    row_radix(&space->operand[0].projection.row[axis], space, used, n_used);
+    space->operand[0].linear = LINEAR_ALONE;
+    space->kernel = "project";
+    space->early = true;
+}
+
+static bool gather(RuleCall *call, Error *err)
+{
+    const Shape *data = call->shape[0], *indices = call->shape[1];
+    int axis, index[DIMS_MAX], n = (int)indices->n_dims;
+    if (!args_gather(call, &axis, &call->out_shape[0], err))
+        return false;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    for (int i = 0; i < n; i++) {
+        index[i] = rule_index_at(call, 'i', i, indices->dim[i]);
+        rule_unit(&space->operand[1], i, index[i]);
+        rule_unit(rule_output(space, 0), axis + i, index[i]);
+    }
+    if (is_projection(call, axis))
+        project_axis(call, axis, index, n);
+    else if (n > 0 && call->dtype[0] != DT_STR)
+        rule_unit(
+            &space->operand[0], axis,
+            rule_index(space, "v", data->dim[axis], ROLE_REDUCE, masked_reduce(call->dtype[0])));
+    for (int d = 0; d < data->n_dims; d++) {
+        if (d == axis)
+            continue;
+        int element = rule_index_at(call, 'e', d, data->dim[d]);
+        rule_unit(&space->operand[0], d, element);
+        rule_unit(rule_output(space, 0), d < axis ? d : d + n - 1, element);
+    }
+    return true;
+}
+
+/* ---- GatherND ---- */
+
+typedef struct {
+    int n_batch, n_picked, n_lead; /* n_lead: dims of the indices before the last */
+} Pick;
+
+static bool read_pick(const RuleCall *call, Pick *pick, Error *err)
+{
+    const Shape *data = call->shape[0], *indices = call->shape[1];
+    int64_t n_batch = args_int(call, "batch_dims", 0), lead = indices->n_dims - 1;
+    if (indices->n_dims < 1 || data->n_dims < 1)
+        return error_kind(err, ERROR_RANK, "an operand has no dims");
+    if (n_batch < 0 || n_batch > lead || indices->dim[lead] < 1 ||
+        indices->dim[lead] > data->n_dims - n_batch)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "%" PRId64 " batch dims and indices of %" PRId64 " do not fit %" PRId64
+                          " dims",
+                          n_batch, indices->dim[lead > 0 ? lead : 0], data->n_dims);
+    for (int64_t d = 0; d < n_batch; d++)
+        if (data->dim[d] != indices->dim[d])
+            return error_set(err, "batch dim %" PRId64 " differs between its operands", d);
+    *pick = (Pick){(int)n_batch, (int)indices->dim[lead], (int)lead};
+    return true;
+}
+
+static bool pick_shape(RuleCall *call, const Pick *pick, Error *err)
+{
+    const Shape *data = call->shape[0], *indices = call->shape[1];
+    Shape *out = &call->out_shape[0];
+    int rest = pick->n_batch + pick->n_picked;
+    if (pick->n_lead + data->n_dims - rest > DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
+    *out = (Shape){0};
+    for (int d = 0; d < pick->n_lead; d++)
+        out->dim[out->n_dims++] = indices->dim[d];
+    for (int64_t d = rest; d < data->n_dims; d++)
+        out->dim[out->n_dims++] = data->dim[d];
+    return true;
+}
+
+/* The leading dim of the indices whose coordinate component c is, with data dim c as long; -1 with
+ * *one set when data dim c has size 1. */
+static bool is_coordinate(const RuleCall *call, const Pick *pick, int c, int *dim)
+{
+    const Value *indices = call->value[1];
+    int64_t size = call->shape[0]->dim[c];
+    Affine row;
+    if (!indices || !value_component(indices, c, &row) || row.offset != 0)
+        return false;
+    *dim = -1;
+    for (int d = 0; d < pick->n_lead; d++) {
+        if (row.coef[d] == 0)
+            continue;
+        if (row.coef[d] != 1 || *dim >= 0)
+            return false;
+        *dim = d;
+    }
+    return *dim < 0 ? size == 1 : indices->shape.dim[*dim] == size;
+}
+
+/* All picked dims are coordinates, each another's: dims[c] says which. */
+static bool picks_coordinates(const RuleCall *call, const Pick *pick, int *dims)
+{
+    bool taken[DIMS_MAX] = {false};
+    for (int c = 0; c < pick->n_picked; c++) {
+        if (pick->n_batch > 0 || !is_coordinate(call, pick, c, &dims[c]))
+            return false;
+        if (dims[c] >= 0 && taken[dims[c]])
+            return false;
+        if (dims[c] >= 0)
+            taken[dims[c]] = true;
+    }
+    return true;
+}
+
+static bool gather_nd(RuleCall *call, Error *err)
+{
+    const Shape *data = call->shape[0], *indices = call->shape[1];
+    Pick pick = {0};
+    int index[DIMS_MAX] = {0}, dims[DIMS_MAX] = {0};
+    if (!read_pick(call, &pick, err) || !pick_shape(call, &pick, err))
+        return false;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    for (int d = 0; d < pick.n_lead; d++) {
+        index[d] = rule_index_at(call, d < pick.n_batch ? 'b' : 'i', d, indices->dim[d]);
+        rule_unit(&space->operand[1], d, index[d]);
+        rule_unit(rule_output(space, 0), d, index[d]);
+        if (d < pick.n_batch)
+            rule_unit(&space->operand[0], d, index[d]);
+    }
+    int rest = pick.n_batch + pick.n_picked;
+    for (int d = rest; d < data->n_dims; d++) {
+        int element = rule_index_at(call, 'e', d, data->dim[d]);
+        rule_unit(&space->operand[0], d, element);
+        rule_unit(rule_output(space, 0), pick.n_lead + d - rest, element);
+    }
+    if (!picks_coordinates(call, &pick, dims))
+        return true;
+    for (int c = 0; c < pick.n_picked; c++)
+        rule_unit(&space->operand[0], c, dims[c] < 0 ? -1 : index[dims[c]]);
+    space->kernel = "project";
+    space->early = true;
+    return true;
+}
+
+/* ---- GatherElements ---- */
+
+/* Coordinates beside the axis are those of the data; where the data is longer, a shard of it would
+ * not begin where the indices do, so that dim is frozen. */
+static bool gather_elements(RuleCall *call, Error *err)
+{
+    const Shape *data = call->shape[0], *indices = call->shape[1];
+    int axis;
+    if (data->n_dims != indices->n_dims)
+        return error_kind(err, ERROR_RANK, "its operands differ in their number of dims");
+    if (!args_axis(args_int(call, "axis", 0), data->n_dims, &axis, err))
+        return false;
+    call->out_shape[0] = *indices;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    for (int d = 0; d < data->n_dims; d++) {
+        if (d != axis && indices->dim[d] > data->dim[d])
+            return error_set(err, "its indices are longer than its data in dim %d", d);
+        bool follows = d != axis && indices->dim[d] == data->dim[d];
+        int index = rule_index_at(call, 'd', d, indices->dim[d]);
+        if (follows)
+            rule_unit(&space->operand[0], d, index);
+        else if (index >= 0 && d != axis)
+            space->index[index].role = ROLE_FROZEN;
+        rule_unit(&space->operand[1], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    return true;
+}
+
+#define PICK(name_, rule_, reads_)                                                                 \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .family = "index", .inputs_min = 2, .inputs_max = 2,     \
+        .reads = (reads_)                                                                          \
+    }
+
+const Operator operators_index[] = {
+    PICK("Gather", gather, 1 << 1),
+    PICK("GatherND", gather_nd, 1 << 1),
+    PICK("GatherElements", gather_elements, 0),
+    {0},
+};

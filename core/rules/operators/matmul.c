@@ -1,0 +1,173 @@
+/* matmul.c - products that sum over a shared dim.
+ *
+ *     MatMul   b0.. m k, b0.. k n -> b0.. m n     k reduced; batch dims broadcast
+ *              b s k, k n -> b s n                an activation by a weight: 3 dims by 2
+ *     Gemm     m k, k n, n -> m n                 transA, transB swap their operand's rows
+ *     Einsum   the letters of the equation
+ *
+ * A vector operand of MatMul lacks m or n. Gemm's C is added once: where k is cut, only where the
+ * coordinates of k's axes are 0.
+ */
+#include "core/rules/args.h"
+#include "core/rules/einsum.h"
+
+#include <inttypes.h>
+
+typedef struct {
+    const Shape *shape;
+    bool vector;
+    int n_batch;
+    int64_t rows,
+        columns; /* of the matrix; a vector on the left has 1 row, on the right 1 column */
+} Matrix;
+
+static Matrix matrix_of(const Shape *shape, bool left)
+{
+    int n = (int)shape->n_dims;
+    if (n == 1)
+        return (Matrix){shape, true, 0, left ? 1 : shape->dim[0], left ? shape->dim[0] : 1};
+    return (Matrix){shape, false, n - 2, shape->dim[n - 2], shape->dim[n - 1]};
+}
+
+static bool inner_sizes_differ(int64_t a, int64_t b, Error *err)
+{
+    return error_set(
+        err, "its operands share k, which is %" PRId64 " in one and %" PRId64 " in the other", a,
+        b);
+}
+
+static bool matmul_shape(const Matrix *a, const Matrix *b, Shape *out, Error *err)
+{
+    Shape batch_a = *a->shape, batch_b = *b->shape;
+    const Shape *both[2] = {&batch_a, &batch_b};
+    batch_a.n_dims = a->n_batch;
+    batch_b.n_dims = b->n_batch;
+    if (a->columns != b->rows)
+        return inner_sizes_differ(a->columns, b->rows, err);
+    if (!args_broadcast(both, 2, out, err))
+        return false;
+    if (!a->vector)
+        out->dim[out->n_dims++] = a->rows;
+    if (!b->vector)
+        out->dim[out->n_dims++] = b->columns;
+    return true;
+}
+
+static bool matmul(RuleCall *call, Error *err)
+{
+    if (call->shape[0]->n_dims == 0 || call->shape[1]->n_dims == 0)
+        return error_kind(err, ERROR_RANK, "an operand has no dims");
+    Matrix a = matrix_of(call->shape[0], true), b = matrix_of(call->shape[1], false);
+    if (!matmul_shape(&a, &b, &call->out_shape[0], err))
+        return false;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    const Shape *out = &call->out_shape[0];
+    bool by_weight = a.n_batch == 1 && b.n_batch == 0 && !b.vector;
+    int n_batch = a.n_batch > b.n_batch ? a.n_batch : b.n_batch, index[DIMS_MAX];
+    for (int d = 0; d < n_batch; d++)
+        index[d] = by_weight ? rule_index(space, "b", out->dim[d], ROLE_MAP, REDUCE_NONE)
+                             : rule_index_at(call, 'b', d, out->dim[d]);
+    int m = rule_index(space, by_weight ? "s" : "m", a.rows, ROLE_MAP, REDUCE_NONE);
+    int k = rule_index(space, "k", a.columns, ROLE_REDUCE, REDUCE_SUM);
+    int n = rule_index(space, "n", b.columns, ROLE_MAP, REDUCE_NONE);
+
+    const Matrix *sides[2] = {&a, &b};
+    for (int i = 0; i < 2; i++) {
+        Operand *operand = &space->operand[i];
+        for (int d = 0; d < sides[i]->n_batch; d++)
+            rule_unit(operand, d,
+                      operand->shape.dim[d] == 1 ? -1 : index[n_batch - sides[i]->n_batch + d]);
+        if (!sides[i]->vector)
+            rule_unit(operand, operand->shape.n_dims - 2, i == 0 ? m : k);
+        rule_unit(operand, operand->shape.n_dims - 1, i == 0 || sides[i]->vector ? k : n);
+    }
+    for (int d = 0; d < n_batch; d++)
+        rule_unit(rule_output(space, 0), d, index[d]);
+    if (!a.vector)
+        rule_unit(rule_output(space, 0), n_batch, m);
+    if (!b.vector)
+        rule_unit(rule_output(space, 0), out->n_dims - 1, n);
+    return true;
+}
+
+/* C broadcasts onto [m, n], never the other way. */
+static bool addend_fits(const Shape *c, const Shape *out, Error *err)
+{
+    Shape common;
+    const Shape *both[2] = {c, out};
+    if (!args_broadcast(both, 2, &common, err))
+        return false;
+    return shape_equal(&common, out) || error_set(err, "its operand C is larger than the product");
+}
+
+static bool gemm(RuleCall *call, Error *err)
+{
+    const Shape *a = call->shape[0], *b = call->shape[1];
+    bool swap_a = args_int(call, "transA", 0) != 0, swap_b = args_int(call, "transB", 0) != 0;
+    if (a->n_dims != 2 || b->n_dims != 2)
+        return error_kind(err, ERROR_RANK, "its operands A and B need 2 dims");
+    if (a->dim[!swap_a] != b->dim[swap_b])
+        return inner_sizes_differ(a->dim[!swap_a], b->dim[swap_b], err);
+    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {a->dim[swap_a], b->dim[!swap_b]}};
+    call->out_dtype[0] = call->dtype[0];
+    if (args_has(call, 2) && !addend_fits(call->shape[2], &call->out_shape[0], err))
+        return false;
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    int m = rule_index(space, "m", a->dim[swap_a], ROLE_MAP, REDUCE_NONE);
+    int k = rule_index(space, "k", a->dim[!swap_a], ROLE_REDUCE, REDUCE_SUM);
+    int n = rule_index(space, "n", b->dim[!swap_b], ROLE_MAP, REDUCE_NONE);
+    rule_unit(&space->operand[0], swap_a, m);
+    rule_unit(&space->operand[0], !swap_a, k);
+    rule_unit(&space->operand[1], swap_b, k);
+    rule_unit(&space->operand[1], !swap_b, n);
+    rule_align(rule_output(space, 0), (const int[]){m, n}, 2);
+    if (args_has(call, 2)) {
+        rule_align(&space->operand[2], (const int[]){m, n}, 2);
+        space->operand[2].once = true;
+    }
+    return true;
+}
+
+static bool einsum(RuleCall *call, Error *err)
+{
+    const Attr *equation = op_attr(call->graph, call->op, "equation");
+    if (!equation || equation->type != ATTR_STRING)
+        return error_set(err, "it has no equation");
+    for (int i = 0; i < call->n_inputs; i++)
+        if (!call->shape[i])
+            return error_set(err, "its operand %d is absent", i);
+    Source source = {"equation", equation->s};
+    call->space =
+        einsum_opspace(call->arena, &source, call->shape, call->n_inputs, &call->out_shape[0], err);
+    call->out_dtype[0] = call->dtype[0];
+    return call->space != NULL;
+}
+
+const Operator operators_matmul[] = {
+    {.name = "MatMul",
+     .rule = matmul,
+     .flops_per_point = 2,
+     .family = "matmul",
+     .inputs_min = 2,
+     .inputs_max = 2},
+    {.name = "Gemm",
+     .rule = gemm,
+     .flops_per_point = 2,
+     .family = "matmul",
+     .inputs_min = 2,
+     .inputs_max = 3},
+    {.name = "Einsum",
+     .rule = einsum,
+     .flops_per_point = 2,
+     .family = "matmul",
+     .inputs_min = 1,
+     .inputs_max = OPERATOR_ANY},
+    {0},
+};

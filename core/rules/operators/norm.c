@@ -1,0 +1,103 @@
+/* norm.c - operators that normalize over dims: each output element needs the whole of them.
+ *
+ *     LayerNormalization   d0 d1 d^, d^, d^ -> d0 d1 d^     scale and bias follow d
+ *     Softmax              d0 d1 d^ -> d0 d1 d^
+ *
+ * The normalized dim is the frozen index dim d; several are d2^, d3^ by their number. The rest are
+ * d0, d1, .. as for element-wise operators.
+ */
+#include "core/rules/args.h"
+
+/* One index dim a dim of input 0, frozen where normalized; all operands align to it. */
+static bool normalize(RuleCall *call, int first, int last, Error *err)
+{
+    const Shape *from = call->shape[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int index[DIMS_MAX], n = (int)from->n_dims;
+    for (int d = 0; d < n; d++) {
+        bool frozen = first <= d && d <= last;
+        if (frozen && first == last)
+            index[d] = rule_index(space, "d", from->dim[d], ROLE_FROZEN, REDUCE_NONE);
+        else
+            index[d] = rule_index_at(call, 'd', d, from->dim[d]);
+        if (frozen && index[d] >= 0)
+            space->index[index[d]].role = ROLE_FROZEN;
+    }
+    for (int i = 0; i < call->n_inputs + call->n_outputs; i++)
+        if (!space->operand[i].absent)
+            rule_align(&space->operand[i], index, n);
+    return true;
+}
+
+/* Before opset 13 the dims from axis (then 1 by default) on are one. */
+static bool softmax(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int axis, last;
+    if (from->n_dims == 0)
+        return error_kind(err, ERROR_RANK, "its operand has no dims");
+    if (!args_axis(args_int(call, "axis", call->opset < 13 ? 1 : -1), from->n_dims, &axis, err))
+        return false;
+    last = call->opset < 13 ? (int)from->n_dims - 1 : axis;
+    call->out_shape[0] = *from;
+    call->out_dtype[0] = call->dtype[0];
+    return normalize(call, axis, last, err);
+}
+
+/* Scale and bias broadcast onto the input, never the other way. */
+static bool operands_fit(const RuleCall *call, Error *err)
+{
+    Shape common;
+    if (!args_broadcast(call->shape, call->n_inputs, &common, err))
+        return false;
+    return shape_equal(&common, call->shape[0]) ||
+           error_set(err, "its scale or bias is larger than its input");
+}
+
+/* Outputs beside the first, mean and 1 / standard deviation, keep the normalized dims with size 1.
+ */
+static bool layer_norm(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int axis;
+    Dtype stash;
+    if (!args_axis(args_int(call, "axis", -1), from->n_dims, &axis, err) ||
+        !args_dtype(call, "stash_type", DT_F32, &stash, err) || !operands_fit(call, err))
+        return false;
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = *from;
+        for (int64_t d = axis; o > 0 && d < from->n_dims; d++)
+            call->out_shape[o].dim[d] = 1;
+        call->out_dtype[o] = o > 0 ? stash : call->dtype[0];
+    }
+    return normalize(call, axis, (int)from->n_dims - 1, err);
+}
+
+#define SOFTMAX(name_, cost)                                                                       \
+    {                                                                                              \
+        .name = (name_), .rule = softmax, .flags = OPERATOR_EARLY, .flops_per_point = (cost),      \
+        .family = "norm", .inputs_min = 1, .inputs_max = 1                                         \
+    }
+
+const Operator operators_norm[] = {
+    SOFTMAX("Softmax", 8),
+    SOFTMAX("LogSoftmax", 8),
+    {.name = "LayerNormalization",
+     .rule = layer_norm,
+     .flags = OPERATOR_EARLY,
+     .flops_per_point = 8,
+     .family = "norm",
+     .inputs_min = 2,
+     .inputs_max = 3,
+     .outputs_max = 3},
+    {.name = "RMSNormalization",
+     .rule = layer_norm,
+     .flags = OPERATOR_EARLY,
+     .flops_per_point = 6,
+     .family = "norm",
+     .inputs_min = 2,
+     .inputs_max = 2},
+    {0},
+};

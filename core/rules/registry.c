@@ -1,0 +1,282 @@
+#include "core/rules/registry.h"
+
+#include "core/rules/anno.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+/* ---- the tables ---- */
+
+static const Operator *const families[] = {operators_elementwise, operators_matmul,
+                                           operators_reduce,      operators_shape,
+                                           operators_index,       operators_norm};
+enum { N_FAMILIES = sizeof families / sizeof *families };
+
+struct Registry {
+    Arena *arena;
+    Names *names;
+    Vec(const Operator *) by_name; /* Names id of the operator -> the row that counts; NULL: none */
+    Vec(const Operator *) listed;  /* users' rows, then the built-in ones */
+    int n_users;
+};
+
+static const Operator **slot(Registry *registry, const char *name)
+{
+    int32_t id = names_intern(registry->names, str_from(name));
+    while (registry->by_name.n <= id)
+        vec_push(registry->arena, &registry->by_name, NULL);
+    return &registry->by_name.at[id];
+}
+
+Registry *registry_new(Arena *arena)
+{
+    Registry *registry = arena_make(arena, Registry);
+    registry->arena = arena;
+    registry->names = names_new(arena);
+    for (int f = 0; f < N_FAMILIES; f++)
+        for (const Operator *row = families[f]; row->name; row++) {
+            *slot(registry, row->name) = row;
+            vec_push(arena, &registry->listed, row);
+        }
+    return registry;
+}
+
+static const AnnoSource *copy_source(Arena *arena, const AnnoSource *source)
+{
+    AnnoSource *copy = arena_make(arena, AnnoSource);
+    int n = 0;
+    *copy = *source;
+    while (source->annos && source->annos[n])
+        n++;
+    const char **annos = arena_array(arena, const char *, n + 1);
+    for (int i = 0; i < n; i++)
+        annos[i] = arena_str(arena, str_from(source->annos[i]));
+    copy->annos = annos;
+    if (source->file)
+        copy->file = arena_str(arena, str_from(source->file));
+    return copy;
+}
+
+static int find_user(const Registry *registry, const char *name)
+{
+    for (int i = 0; i < registry->n_users; i++)
+        if (strcmp(registry->listed.at[i]->name, name) == 0)
+            return i;
+    return -1;
+}
+
+void registry_add(Registry *registry, const Operator *operator)
+{
+    Operator *row = arena_make(registry->arena, Operator);
+    *row = *operator;
+    row->name = arena_str(registry->arena, str_from(operator->name));
+    row->family = arena_str(registry->arena, str_from(operator->family ? operator->family : "user"));
+    if (operator->anno)
+        row->anno = copy_source(registry->arena, operator->anno);
+
+    *slot(registry, row->name) = row;
+    int at = find_user(registry, row->name);
+    if (at >= 0) {
+        registry->listed.at[at] = row;
+        return;
+    }
+    at = registry->n_users++;
+    vec_push(registry->arena, &registry->listed, NULL);
+    memmove(&registry->listed.at[at + 1], &registry->listed.at[at],
+            (size_t)(registry->listed.n - 1 - at) * sizeof *registry->listed.at);
+    registry->listed.at[at] = row;
+}
+
+const Operator *registry_find(const Registry *registry, Str name)
+{
+    int32_t id = names_find(registry->names, name);
+    return id >= 0 && id < registry->by_name.n ? registry->by_name.at[id] : NULL;
+}
+
+int registry_count(const Registry *registry)
+{
+    return registry->listed.n;
+}
+
+const Operator *registry_at(const Registry *registry, int i)
+{
+    assert(0 <= i && i < registry->listed.n);
+    return registry->listed.at[i];
+}
+
+/* ---- for rules ---- */
+
+/* Whole rows; an operand without a shape is not analysed. */
+static void whole_operand(Operand *operand, const Shape *shape)
+{
+    operand->ignored = shape->n_dims < 0;
+    if (operand->ignored)
+        return;
+    operand->shape = *shape;
+    operand->projection.n_dims = (uint8_t)shape->n_dims;
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        row_whole(&operand->projection.row[d], shape->dim[d]);
+}
+
+static OpSpace *whole_inputs(RuleCall *call)
+{
+    OpSpace *space = opspace_new(call->arena, call->n_inputs, call->n_outputs);
+    for (int i = 0; i < call->n_inputs; i++) {
+        space->operand[i].absent = !call->shape[i];
+        if (call->shape[i])
+            whole_operand(&space->operand[i], call->shape[i]);
+    }
+    return call->space = space;
+}
+
+OpSpace *rule_space(RuleCall *call, Error *err)
+{
+    for (int o = 0; o < call->n_outputs; o++)
+        if (!shape_check(&call->out_shape[o], err))
+            return NULL;
+    OpSpace *space = whole_inputs(call);
+    for (int o = 0; o < call->n_outputs; o++)
+        whole_operand(rule_output(space, o), &call->out_shape[o]);
+    return space;
+}
+
+int rule_index(OpSpace *space, const char *name, int64_t size, IndexRole role, ReduceOp reduce)
+{
+    if (size == 1)
+        return -1;
+    int index = opspace_add_index(space, name, size, role, reduce);
+    assert(index >= 0);
+    return index;
+}
+
+int rule_index_at(RuleCall *call, char letter, int64_t at, int64_t size)
+{
+    if (size == 1)
+        return -1;
+    const char *name = arena_printf(call->arena, "%c%" PRId64, letter, at);
+    return rule_index(call->space, name, size, ROLE_MAP, REDUCE_NONE);
+}
+
+void rule_unit(Operand *operand, int64_t dim, int index)
+{
+    if (index < 0)
+        row_one(&operand->projection.row[dim]);
+    else
+        row_unit(&operand->projection.row[dim], index);
+}
+
+void rule_align(Operand *operand, const int *index, int n)
+{
+    int64_t skip = n - operand->shape.n_dims;
+    for (int64_t d = 0; d < operand->shape.n_dims; d++)
+        rule_unit(operand, d, operand->shape.dim[d] == 1 ? -1 : index[d + skip]);
+}
+
+/* ---- applying ---- */
+
+static double index_points(const OpSpace *space)
+{
+    double points = 1;
+    for (int j = 0; j < space->n_index; j++)
+        points *= (double)space->index[j].size;
+    return points;
+}
+
+/* Integer attributes are the keyword arguments an annotation may use. */
+static int anno_args(const RuleCall *call, AnnoArg **out)
+{
+    const AttrList *attrs = &call->graph->attr_lists[call->graph->ops[call->op].attrs];
+    AnnoArg *args = arena_array(call->arena, AnnoArg, attrs->n);
+    for (int i = 0; i < attrs->n; i++)
+        args[i] = (AnnoArg){names_str(call->graph->names, attrs->at[i].name),
+                            attrs->at[i].type == ATTR_INT,
+                            attrs->at[i].type == ATTR_INT ? attrs->at[i].i : 0};
+    *out = args;
+    return attrs->n;
+}
+
+/* The candidates of a user's row: its texts, or the one its function makes. */
+static int anno_candidates(const AnnoSource *source, const RuleCall *call, const Anno ***out,
+                           Error *err)
+{
+    int n = source->make ? 1 : 0;
+    while (!source->make && source->annos && source->annos[n])
+        n++;
+    const Anno **annos = arena_array(call->arena, const Anno *, n);
+    for (int i = 0; i < n; i++) {
+        const char *text =
+            source->make ? source->make(source->context, call, err) : source->annos[i];
+        if (!text)
+            return -1;
+        Source place = {"annotation", str_from(text)};
+        annos[i] = anno_parse(call->arena, &place, err);
+        if (!annos[i])
+            return -1;
+    }
+    *out = annos;
+    return n;
+}
+
+static bool apply_anno(const Operator *operator, RuleCall * call, Error *err)
+{
+    const Anno **annos;
+    AnnoArg *args;
+    AnnoMatch match;
+    int n = anno_candidates(operator->anno, call, &annos, err), n_args = anno_args(call, &args);
+    AnnoInput *inputs = arena_array(call->arena, AnnoInput, call->n_inputs);
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->shape[i])
+            inputs[i] = (AnnoInput){true, *call->shape[i]};
+    if (n < 0 ||
+        !anno_match(call->arena, annos, n, inputs, call->n_inputs, args, n_args, &match, err))
+        return false;
+    if (match.anno->n_outputs != call->n_outputs)
+        return error_set(err, "its annotation has %d outputs, it has %d", match.anno->n_outputs,
+                         call->n_outputs);
+
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = match.output[o];
+        if (operator->flags & OPERATOR_SAME_DTYPE && call->n_inputs> 0)
+            call->out_dtype[o] = call->dtype[0];
+    }
+    call->space = anno_opspace(call->arena, &match, err);
+    return call->space != NULL;
+}
+
+static bool check_counts(const Operator *operator, const RuleCall * call, Error *err)
+{
+    int outputs_max = operator->outputs_max> 0 ? operator->outputs_max : 1;
+    if (call->n_inputs < operator->inputs_min || call->n_inputs> operator->inputs_max)
+        return error_set(err, "it has %d inputs, and takes %d to %d",
+                         call->n_inputs, operator->inputs_min, operator->inputs_max);
+    if (call->n_outputs < 1 || call->n_outputs > outputs_max)
+        return error_set(err, "it has %d outputs, and gives 1 to %d", call->n_outputs, outputs_max);
+    for (int i = 0; i < operator->inputs_min; i++)
+        if (!call->shape[i])
+            return error_set(err, "its input %d is absent", i);
+    return true;
+}
+
+bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
+{
+    if (operator->rule && !check_counts(operator, call, err))
+        return false;
+    if (operator->rule ? !operator->rule(call, err) : !apply_anno(operator, call, err))
+        return false;
+
+    OpSpace *space = call->space;
+    space->early |= (operator->flags & OPERATOR_EARLY) != 0;
+    if (operator->flags & OPERATOR_VIEW)
+        space->kernel = "view";
+    space->flops = operator->flops_per_point * index_points(space);
+    return opspace_finish(space, err);
+}
+
+OpSpace *registry_replicated(RuleCall *call)
+{
+    OpSpace *space = whole_inputs(call);
+    for (int o = 0; o < call->n_outputs; o++)
+        rule_output(space, o)->ignored = true;
+    space->no_rule = true;
+    return space;
+}
