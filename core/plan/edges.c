@@ -9,6 +9,7 @@ typedef struct {
     Plan *plan;
     Intern *asked;             /* (space, cut) -> projected */
     Vec(int32_t *) projected;  /* Shardings ids by operand */
+    int32_t *whole;            /* per shape: 1 + Shardings id of it replicated */
     int32_t *n_readers;        /* per tensor: reading ops of the program */
     int32_t *first_reshard;    /* per tensor: 1 + place in reshards */
     Vec(int32_t) next_reshard; /* per reshard: 1 + place of the same tensor's next */
@@ -61,21 +62,24 @@ static const int32_t *projections(Edges *e, int32_t op)
     return e->projected.at[id];
 }
 
-static int32_t whole(const Plan *plan, int32_t tensor)
+static int32_t whole(const Edges *e, int32_t tensor)
 {
-    const Shape *shape = tensor < 0 ? NULL : inferred_shape(plan->inferred, tensor);
-    if (!shape)
+    int32_t shape = tensor < 0 ? NONE : e->plan->inferred->shape[tensor];
+    if (shape < 0)
         return NONE;
-    Sharding sharding = sharding_whole(shape);
-    return shardings_put(plan->shardings, &sharding);
+    if (e->whole[shape] == 0) {
+        Sharding sharding = sharding_whole(shapes_at(e->plan->inferred->shapes, shape));
+        e->whole[shape] = shardings_put(e->plan->shardings, &sharding) + 1;
+    }
+    return e->whole[shape] - 1;
 }
 
-static int32_t need_of(const Plan *plan, const OpSpace *space, const int32_t *ids, int operand,
+static int32_t need_of(const Edges *e, const OpSpace *space, const int32_t *ids, int operand,
                        int32_t tensor)
 {
-    if (tensor < 0 || inferred_shape(plan->inferred, tensor) == NULL)
+    if (tensor < 0 || e->plan->inferred->shape[tensor] < 0)
         return NONE;
-    return space->no_rule || ids[operand] < 0 ? whole(plan, tensor) : ids[operand];
+    return space->no_rule || ids[operand] < 0 ? whole(e, tensor) : ids[operand];
 }
 
 /* ---- where parameters and constants lie ---- */
@@ -106,15 +110,16 @@ static void count_reads(Edges *e, int32_t *agreed)
             if (t < 0)
                 continue;
             e->n_readers[t]++;
-            int32_t need = need_of(plan, space, ids, o, t);
-            agreed[t] = agreed[t] == UNDECIDED || agreed[t] == need ? need : whole(plan, t);
+            int32_t need = need_of(e, space, ids, o, t);
+            agreed[t] = agreed[t] == UNDECIDED || agreed[t] == need ? need : whole(e, t);
         }
     }
 }
 
 /* Where `store` pins say a parameter lies; its other dims are whole unless pinned too. */
-static void apply_store_pins(Plan *plan)
+static void apply_store_pins(const Edges *e)
 {
+    Plan *plan = e->plan;
     bool *started = arena_array(plan->arena, bool, plan->inferred->graph->n_tensors);
     for (int i = 0; i < plan->n_pins; i++) {
         const Decision *pin = plan->pins[i];
@@ -122,7 +127,7 @@ static void apply_store_pins(Plan *plan)
         if (pin->kind != PIN_TENSOR_DIM || !pin->store || !is_stored(plan, t))
             continue;
         Sharding sharding =
-            *shardings_at(plan->shardings, started[t] ? plan->sharding[t] : whole(plan, t));
+            *shardings_at(plan->shardings, started[t] ? plan->sharding[t] : whole(e, t));
         started[t] = true;
         sharding.dim[pin->dim] = pin->cut;
         plan->made[t] = plan->sharding[t] = shardings_put(plan->shardings, &sharding);
@@ -141,12 +146,12 @@ static void store_parameters(Edges *e)
         if (plan->sharding[t] < 0)
             continue;
         if (is_constant(plan, t))
-            plan->sharding[t] = whole(plan, t);
+            plan->sharding[t] = whole(e, t);
         else if (is_stored(plan, t) && !plan->pinned[t] && agreed[t] >= 0)
             plan->sharding[t] = agreed[t];
         plan->made[t] = plan->sharding[t];
     }
-    apply_store_pins(plan);
+    apply_store_pins(e);
 }
 
 /* ---- partial values ---- */
@@ -241,7 +246,7 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed)
     const OpSpace *space = inferred_space(plan->inferred, op);
     const int32_t *input = op_inputs(graph, op), *ids = projections(e, op);
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
-        int32_t t = input[o], need = need_of(plan, space, ids, o, t);
+        int32_t t = input[o], need = need_of(e, space, ids, o, t);
         if (need >= 0 && passed && passing(e, op, o) == passed)
             need = with_sums(plan, need, passed);
         plan->need[graph->ops[op].input + o] = need;
@@ -267,7 +272,7 @@ static void make_outputs(Edges *e, int32_t op, AtomSet passed)
         int32_t t = op_outputs(graph, op)[o];
         if (t < 0 || plan->sharding[t] < 0)
             continue;
-        int32_t made = need_of(plan, space, ids, space->n_inputs + o, t);
+        int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
         if (passed)
             made = with_sums(plan, made, passed);
         plan->made[t] = made;
@@ -304,6 +309,10 @@ void edges_fill(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
     Edges e = {.plan = plan, .asked = intern_new(plan->arena)};
+    int32_t n_shapes = 0;
+    for (int t = 0; t < inferred->graph->n_tensors; t++)
+        n_shapes = inferred->shape[t] >= n_shapes ? inferred->shape[t] + 1 : n_shapes;
+    e.whole = arena_array(plan->arena, int32_t, n_shapes);
     e.n_readers = arena_array(plan->arena, int32_t, inferred->graph->n_tensors);
     e.first_reshard = arena_array(plan->arena, int32_t, inferred->graph->n_tensors);
     store_parameters(&e);

@@ -50,10 +50,11 @@ struct Propagation {
     Vec(const Flow *) flows;
     Vec(const State *) states;
     int n_visits;
-    Visit *visit;    /* per op of the program */
-    int32_t *tensor; /* operands with a shape; -1: absent */
-    int32_t *flow;   /* per tensor: id */
-    int32_t *state;  /* per op of the program: id */
+    Visit *visit;         /* per op of the program */
+    int32_t *tensor;      /* operands with a shape; -1: absent */
+    int32_t *flow;        /* per tensor: id */
+    int32_t *state;       /* per op of the program: id */
+    int32_t *whole_state; /* per op space: 1 + id of the state without cuts */
     Memo memo;
     Mode mode;
     bool changed;
@@ -179,7 +180,7 @@ static void take_operand(Case *c, int operand)
         c->p->mode == MODE_PINNED || (operand < c->space->n_inputs && flow->role != FLOW_OPEN);
     for (int d = 0; d < flow->n_dims; d++) {
         const DimFactors *factors = &o->factors[d];
-        if (factors->n == 0 || cut_is_whole(&flow->dim[d]) ||
+        if (!factors->exact || cut_is_whole(&flow->dim[d]) ||
             (pinned_only && !(flow->pinned >> d & 1)))
             continue;
         int64_t sizes[FACTORS_MAX];
@@ -200,7 +201,7 @@ bool cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, c
     const Cut *parts[FACTORS_MAX];
     for (int f = 0; f < factors->n; f++)
         parts[f] = &cut->index[factors->index[f]];
-    return factors->n > 0 && cut_concat(parts, factors->n, mesh, out);
+    return factors->exact && cut_concat(parts, factors->n, mesh, out);
 }
 
 static int32_t push_operand(Case *c, int operand)
@@ -407,6 +408,19 @@ static bool has_operand_twice(const int32_t *tensor, int n)
     return false;
 }
 
+/* Nothing cut: the state all ops of an op space start with. */
+static int32_t whole_state(Propagation *p, const OpSpace *space)
+{
+    int32_t *known = &p->whole_state[space->id];
+    if (*known == 0) {
+        State state = {.cut.n = space->n_index};
+        for (int i = 0; i < space->n_index; i++)
+            state.cut.index[i] = cut_whole(space->index[i].size);
+        *known = put_state(p, &state) + 1;
+    }
+    return *known - 1;
+}
+
 static void add_visit(Propagation *p, int at, int32_t *n_operands)
 {
     const Inferred *inferred = p->plan->inferred;
@@ -427,31 +441,39 @@ static void add_visit(Propagation *p, int at, int32_t *n_operands)
     }
     visit->twice = has_operand_twice(p->tensor + visit->operand, n);
 
-    State state = {.cut.n = space->n_index};
-    for (int i = 0; i < space->n_index; i++)
-        state.cut.index[i] = cut_whole(space->index[i].size);
-    p->state[at] = put_state(p, &state);
+    p->state[at] = whole_state(p, space);
+}
+
+static FlowRole role_of(const Inferred *inferred, int32_t tensor)
+{
+    int32_t maker = inferred->graph->tensors[tensor].maker;
+    if (inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER || inferred->value[tensor] ||
+        (maker >= 0 && inferred_is_host(inferred, maker)))
+        return FLOW_LEAF;
+    return maker >= 0 && inferred->on_parameters[maker] ? FLOW_SINK : FLOW_OPEN;
 }
 
 static void start_flows(Propagation *p)
 {
     const Inferred *inferred = p->plan->inferred;
-    const Graph *graph = inferred->graph;
-    for (int t = 0; t < graph->n_tensors; t++) {
+    int32_t n_shapes = 0;
+    for (int t = 0; t < inferred->graph->n_tensors; t++)
+        n_shapes = inferred->shape[t] >= n_shapes ? inferred->shape[t] + 1 : n_shapes;
+    int32_t(*known)[FLOW_LEAF + 1] = arena_alloc(p->arena, sizeof *known * (size_t)n_shapes);
+    for (int t = 0; t < inferred->graph->n_tensors; t++) {
         const Shape *shape = inferred_shape(inferred, t);
         p->flow[t] = -1;
         if (!shape)
             continue;
-        int32_t maker = graph->tensors[t].maker;
-        Flow flow = {.n_dims = shape->n_dims, .role = FLOW_OPEN};
-        if (graph->tensors[t].kind == TENSOR_INITIALIZER || inferred->value[t] ||
-            (maker >= 0 && inferred_is_host(inferred, maker)))
-            flow.role = FLOW_LEAF;
-        else if (maker >= 0 && inferred->on_parameters[maker])
-            flow.role = FLOW_SINK;
-        for (int d = 0; d < shape->n_dims; d++)
-            flow.dim[d] = cut_whole(shape->dim[d]);
-        p->flow[t] = put_flow(p, &flow);
+        FlowRole role = role_of(inferred, t);
+        int32_t *id = &known[inferred->shape[t]][role];
+        if (*id == 0) {
+            Flow flow = {.n_dims = shape->n_dims, .role = role};
+            for (int d = 0; d < shape->n_dims; d++)
+                flow.dim[d] = cut_whole(shape->dim[d]);
+            *id = put_flow(p, &flow) + 1;
+        }
+        p->flow[t] = *id - 1;
     }
 }
 
@@ -552,6 +574,7 @@ Propagation *propagation_new(Plan *plan)
     p->visit = arena_array(plan->arena, Visit, p->n_visits);
     p->state = arena_array(plan->arena, int32_t, p->n_visits);
     p->flow = arena_array(plan->arena, int32_t, graph->n_tensors);
+    p->whole_state = arena_array(plan->arena, int32_t, inferred->n_spaces);
     int64_t n_operands = 0;
     for (int i = 0; i < p->n_visits; i++) {
         const GraphOp *op = &graph->ops[inferred->program[i]];
