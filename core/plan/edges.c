@@ -33,10 +33,10 @@ static void add_partials(const OpSpace *space, const OpCut *cut, Sharding *shard
 static int32_t project(const Plan *plan, const OpSpace *space, const OpCut *cut, int operand)
 {
     const Operand *o = &space->operand[operand];
-    if (o->absent)
+    if (o->absent || o->ignored)
         return NONE;
     Sharding sharding = sharding_whole(&o->shape);
-    for (int d = 0; d < o->shape.n_dims && !o->ignored; d++) {
+    for (int d = 0; d < o->shape.n_dims; d++) {
         Cut part;
         if (cut_project(space, cut, operand, d, plan->mesh, &part))
             sharding.dim[d] = part;
@@ -79,7 +79,8 @@ static int32_t need_of(const Edges *e, const OpSpace *space, const int32_t *ids,
 {
     if (tensor < 0 || e->plan->inferred->shape[tensor] < 0)
         return NONE;
-    return space->no_rule || ids[operand] < 0 ? whole(e, tensor) : ids[operand];
+    bool unknown = space->no_rule || space->operand[operand].ignored || ids[operand] < 0;
+    return unknown ? whole(e, tensor) : ids[operand];
 }
 
 /* ---- where parameters and constants lie ---- */
