@@ -38,7 +38,7 @@ void plan_find(Plan *plan, Level level, const char *code, int32_t op, int32_t te
 static Stop stop_of(const Plan *plan, const OpSpace *space, int operand, int dim, const Cut *cut)
 {
     const DimFactors *factors = &space->operand[operand].factors[dim];
-    if (space->no_rule || !factors->exact)
+    if (space->no_rule || factors->n == 0 || !factors->exact)
         return STOP_WHOLE;
     int64_t sizes[FACTORS_MAX];
     Cut part[FACTORS_MAX];

@@ -180,7 +180,7 @@ static void take_operand(Case *c, int operand)
         c->p->mode == MODE_PINNED || (operand < c->space->n_inputs && flow->role != FLOW_OPEN);
     for (int d = 0; d < flow->n_dims; d++) {
         const DimFactors *factors = &o->factors[d];
-        if (!factors->exact || cut_is_whole(&flow->dim[d]) ||
+        if (factors->n == 0 || !factors->exact || cut_is_whole(&flow->dim[d]) ||
             (pinned_only && !(flow->pinned >> d & 1)))
             continue;
         int64_t sizes[FACTORS_MAX];
@@ -201,7 +201,7 @@ bool cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, c
     const Cut *parts[FACTORS_MAX];
     for (int f = 0; f < factors->n; f++)
         parts[f] = &cut->index[factors->index[f]];
-    return factors->exact && cut_concat(parts, factors->n, mesh, out);
+    return factors->n > 0 && factors->exact && cut_concat(parts, factors->n, mesh, out);
 }
 
 static int32_t push_operand(Case *c, int operand)
