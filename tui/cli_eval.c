@@ -1,0 +1,69 @@
+#include "tui/cli.h"
+
+#include "core/plan/layout.h"
+#include "core/rules/eval_anno.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* False with *err: the answer is then an error. */
+static bool answer(Arena *arena, const Json *request, Json *out, Error *err)
+{
+    const Json *verb = json_get(request, "do");
+    Str name = json_str(verb, "");
+    if (!json_is_object(request) || !json_is_string(verb))
+        return error_set(err, "a request is an object with a text \"do\"");
+    if (str_starts(name, STR("anno.")))
+        return eval_anno(arena_str(arena, name), arena, request, out, err);
+    if (str_eq(name, STR("layout")))
+        return eval_layout(arena, request, out, err);
+    return error_kind(err, ERROR_UNSUPPORTED, "there is no verb '%.*s'", STR_ARG(name));
+}
+
+static Json *error_json(const Error *err)
+{
+    Json *out = json_object();
+    json_set_str(out, "kind", error_kind_name(err->kind));
+    json_set_str(out, "text", err->text);
+    return out;
+}
+
+/* {"id":..,<fields>}: id first, whatever the verb fills. */
+static Json *answer_line(Arena *arena, Str line)
+{
+    Source source = {.name = "stdin", .text = line};
+    Error err = {0};
+    Json *request = json_parse(&source, &err), *out = json_object();
+    const Json *id = json_get(request, "id");
+    json_set(out, "id", id ? json_copy(id) : json_null());
+    if (!request || !answer(arena, request, out, &err)) {
+        json_free(out);
+        out = json_object();
+        json_set(out, "id", id ? json_copy(id) : json_null());
+        json_set(out, "error", error_json(&err));
+    }
+    json_free(request);
+    return out;
+}
+
+/* One answer a line, at once: who asks may wait for it before the next request. */
+int cli_eval(Cli *cli)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    cli->raw = true;
+    while ((n = getline(&line, &room, stdin)) >= 0) {
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+            n--;
+        Arena *arena = arena_new();
+        cli->out = buf_new(arena);
+        cli_write_json(cli, answer_line(arena, (Str){line, (size_t)n}));
+        bool read = cli_write(cli);
+        arena_free(arena);
+        if (!read)
+            break;
+    }
+    free(line);
+    return error_is_set(&cli->err) ? cli_fail(cli) : CLI_FINE;
+}

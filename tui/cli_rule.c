@@ -1,0 +1,319 @@
+#include "tui/cli.h"
+
+#include "tui/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- the op asked about, as a graph of one op ---- */
+
+/* Takes the part of text before the separator. */
+static Str take_part(Str *text, char separator)
+{
+    const char *at = text->n ? memchr(text->s, separator, text->n) : NULL;
+    Str part = {text->s, at ? (size_t)(at - text->s) : text->n};
+    size_t taken = part.n + (at ? 1 : 0);
+    *text = (Str){text->s + taken, text->n - taken};
+    return part;
+}
+
+/* shape = "scalar" | size { "x" size } [ ":" dtype ] */
+static bool read_shape(Str text, Shape *shape, Dtype *dtype, Error *err)
+{
+    Str rest = text, sizes = take_part(&rest, ':');
+    *shape = (Shape){0};
+    *dtype = rest.n > 0 ? dtype_from_name(rest) : DT_F32;
+    bool ok = *dtype != DT_NONE;
+    if (str_eq(sizes, STR("scalar")))
+        return ok || error_kind(err, ERROR_USAGE, "'%.*s' is no element type", STR_ARG(rest));
+    do {
+        Str size = take_part(&sizes, 'x');
+        ok = ok && shape->n_dims < DIMS_MAX && str_to_int(size, &shape->dim[shape->n_dims++]);
+    } while (ok && sizes.n > 0);
+    if (ok && shape_check(shape, NULL))
+        return true;
+    error_kind(err, ERROR_USAGE, "'%.*s' is no shape", STR_ARG(text));
+    error_hint(err, "sizes with 'x' between: 4x8, scalar, 4x8:i64");
+    return false;
+}
+
+/* "8x16,16x32" as inputs of the graph; "-" is an operand that is absent. */
+static bool add_inputs(Cli *cli, GraphBuilder *builder, int32_t *inputs, int *n)
+{
+    Str rest = str_from(cli->options.shapes);
+    while (rest.n > 0 && *n < OPERANDS_MAX) {
+        Str text = take_part(&rest, ',');
+        Shape shape;
+        Dtype dtype;
+        inputs[*n] = -1;
+        if (!str_eq(text, STR("-"))) {
+            if (!read_shape(text, &shape, &dtype, &cli->err))
+                return false;
+            DeclaredDim dims[DIMS_MAX];
+            for (int d = 0; d < shape.n_dims; d++)
+                dims[d] = (DeclaredDim){.size = shape.dim[d]};
+            inputs[*n] = graph_tensor(builder, str_from(arena_printf(cli->arena, "input %d", *n)));
+            graph_add_input(builder, inputs[*n], dtype, dims, (int)shape.n_dims);
+        }
+        (*n)++;
+    }
+    return true;
+}
+
+/* [1,2,3]: the brackets are taken off. */
+static bool read_ints(Arena *arena, Str text, Attr *attr)
+{
+    Vec(int64_t) ints = {0};
+    text = (Str){text.s + 1, text.n - 2};
+    while (text.n > 0) {
+        int64_t value;
+        if (!str_to_int(str_trim(take_part(&text, ',')), &value))
+            return false;
+        vec_push(arena, &ints, value);
+    }
+    attr->type = ATTR_INTS;
+    attr->n = ints.n;
+    attr->ints = ints.at;
+    return true;
+}
+
+/* The value as what it looks like: a whole number, a list of them, a number, else a text. */
+static bool read_attr(Cli *cli, Names *names, const char *given, Attr *attr)
+{
+    Str value = str_from(given), key = take_part(&value, '=');
+    *attr = (Attr){.name = names_intern(names, key)};
+    if (key.n == 0 || key.n == strlen(given)) {
+        error_kind(&cli->err, ERROR_USAGE, "an attribute is NAME=VALUE, not '%s'", given);
+        return false;
+    }
+    char *end;
+    if (str_to_int(value, &attr->i)) {
+        attr->type = ATTR_INT;
+        return true;
+    }
+    if (str_starts(value, STR("[")) && str_ends(value, STR("]")) &&
+        read_ints(cli->arena, value, attr))
+        return true;
+    attr->f = strtod(value.s, &end);
+    if (value.n > 0 && !*end && isfinite(attr->f)) {
+        attr->type = ATTR_FLOAT;
+        return true;
+    }
+    attr->type = ATTR_STRING;
+    attr->s = value;
+    return true;
+}
+
+/* How many outputs the attributes ask for: those of Split. */
+static int n_outputs_of(const Operator *rule, const Names *names, const Attr *attrs, int n)
+{
+    for (int i = 0; i < n && rule->outputs_max > 1; i++) {
+        Str name = names_str(names, attrs[i].name);
+        if (str_eq(name, STR("num_outputs")) && attrs[i].type == ATTR_INT && attrs[i].i > 0 &&
+            attrs[i].i <= rule->outputs_max)
+            return (int)attrs[i].i;
+        if (str_eq(name, STR("split")) && attrs[i].type == ATTR_INTS && attrs[i].n > 0 &&
+            attrs[i].n <= rule->outputs_max)
+            return attrs[i].n;
+    }
+    return 1;
+}
+
+static Graph *graph_of_one(Cli *cli, const Operator *rule)
+{
+    GraphBuilder *builder = graph_builder_new(cli->arena, "--shapes");
+    Names *names = graph_builder_graph(builder)->names;
+    int n_attrs = cli->options.attrs.n, n_inputs = 0;
+    Attr *attrs = arena_array(cli->arena, Attr, n_attrs);
+    for (int i = 0; i < n_attrs; i++)
+        if (!read_attr(cli, names, cli->options.attrs.at[i], &attrs[i]))
+            return NULL;
+    int32_t *inputs = arena_array(cli->arena, int32_t, OPERANDS_MAX);
+    if (!add_inputs(cli, builder, inputs, &n_inputs))
+        return NULL;
+    int n_outputs = n_outputs_of(rule, names, attrs, n_attrs);
+    int32_t *outputs = arena_array(cli->arena, int32_t, n_outputs);
+    for (int o = 0; o < n_outputs; o++) {
+        outputs[o] = graph_tensor(builder, str_from(arena_printf(cli->arena, "output %d", o)));
+        graph_add_output(builder, outputs[o]);
+    }
+    graph_add_op(builder, str_from(rule->name), STR("op"), STR(""), inputs, n_inputs, outputs,
+                 n_outputs, graph_add_attrs(builder, attrs, n_attrs));
+    return graph_seal(builder, &cli->err);
+}
+
+/* ---- answers ---- */
+
+static const char *role_name(const IndexDim *index)
+{
+    return index->role == ROLE_MAP ? "map" : index->role == ROLE_FROZEN ? "frozen" : "reduce";
+}
+
+static Json *index_json(const OpSpace *space)
+{
+    Json *out = json_array();
+    for (int i = 0; i < space->n_index; i++) {
+        const IndexDim *index = &space->index[i];
+        Json *row = json_object();
+        json_set_str(row, "name", index->name);
+        json_set_int(row, "size", index->size);
+        json_set_str(row, "role", role_name(index));
+        json_set(row, "reduce",
+                 index->role == ROLE_REDUCE ? json_from_str(str_from(reduce_name(index->reduce)))
+                                            : json_null());
+        json_add(out, row);
+    }
+    return out;
+}
+
+static Json *shapes_json(const OpSpace *space, int first, int n)
+{
+    Json *out = json_array();
+    for (int i = first; i < first + n; i++) {
+        const Operand *operand = &space->operand[i];
+        json_add(out, operand->absent ? json_null()
+                                      : json_ints(operand->shape.dim, (int)operand->shape.n_dims));
+    }
+    return out;
+}
+
+static void answer_space(Cli *cli, const Operator *rule, const OpSpace *space)
+{
+    Buf anno = buf_new(cli->arena);
+    opspace_format(space, &anno);
+    if (cli->options.json) {
+        Json *out = json_object();
+        json_set_str(out, "operator", rule->name);
+        json_set_str(out, "family", rule->family);
+        json_set_str(out, "anno", anno.s);
+        json_set(out, "index", index_json(space));
+        json_set(out, "inputs", shapes_json(space, 0, space->n_inputs));
+        json_set(out, "outputs", shapes_json(space, space->n_inputs, space->n_outputs));
+        json_set_real(out, "flops", space->flops);
+        cli_write_json(cli, out);
+        return;
+    }
+    buf_printf(&cli->out, "%s  (%s)\n  %s\n\n", rule->name, rule->family, anno.s);
+    static const TableColumn columns[] = {{"INDEX DIM", 0}, {"SIZE", -20}, {"ROLE", 0}};
+    Table *table = table_new(cli->arena, columns, 3);
+    for (int i = 0; i < space->n_index; i++) {
+        const IndexDim *index = &space->index[i];
+        table_cell(table, str_from(index->name));
+        table_printf(table, "%" PRId64, index->size);
+        table_printf(table, "%s%s%s", role_name(index), index->role == ROLE_REDUCE ? ":" : "",
+                     index->role == ROLE_REDUCE ? reduce_name(index->reduce) : "");
+    }
+    table_format(table, "  ", &cli->out);
+}
+
+/* What the table says of an operator without looking at shapes. */
+static Json *row_json(const Operator *rule)
+{
+    Json *out = json_object(), *annos = json_array();
+    json_set_str(out, "operator", rule->name);
+    json_set_str(out, "family", rule->family);
+    json_set_int(out, "inputs_min", rule->inputs_min);
+    json_set(out, "inputs_max",
+             rule->inputs_max == OPERATOR_ANY ? json_null() : json_from_int(rule->inputs_max));
+    for (int i = 0; rule->anno && rule->anno->annos && rule->anno->annos[i]; i++)
+        json_add(annos, json_from_str(str_from(rule->anno->annos[i])));
+    json_set(out, "annos", annos);
+    return out;
+}
+
+static void add_row(const Operator *rule, Table *table)
+{
+    table_cell(table, str_from(rule->name));
+    table_cell(table, str_from(rule->family));
+    if (rule->inputs_max == OPERATOR_ANY)
+        table_printf(table, "%d or more", rule->inputs_min);
+    else if (rule->inputs_min == rule->inputs_max)
+        table_printf(table, "%d", rule->inputs_min);
+    else
+        table_printf(table, "%d to %d", rule->inputs_min, rule->inputs_max);
+}
+
+/* One operator, or (NULL) all of them. */
+static void answer_rows(Cli *cli, const Registry *registry, const Operator *one)
+{
+    static const TableColumn columns[] = {{"OPERATOR", 0}, {"FAMILY", 0}, {"INPUTS", 0}};
+    Table *table = table_new(cli->arena, columns, 3);
+    Json *list = json_array();
+    for (int i = 0; i < registry_count(registry); i++) {
+        const Operator *row = registry_at(registry, i);
+        if (one && row != one)
+            continue;
+        add_row(row, table);
+        json_add(list, row_json(row));
+    }
+    if (cli->options.json) {
+        cli_write_json(cli, one ? json_copy(json_at(list, 0)) : json_copy(list));
+    } else {
+        table_format(table, "", &cli->out);
+        if (one)
+            buf_puts(&cli->out, "give --shapes to see its index space\n");
+    }
+    json_free(list);
+}
+
+static const Operator *find_operator(Cli *cli, const Registry *registry)
+{
+    const char *name = cli->operand[0];
+    const Operator *found = registry_find(registry, str_from(name));
+    if (found)
+        return found;
+    error_kind(&cli->err, ERROR_UNKNOWN_OP, "there is no operator '%s'", name);
+    const char *nearest = NULL;
+    int least = 4;
+    for (int i = 0; i < registry_count(registry); i++) {
+        int distance = str_distance(str_from(name), str_from(registry_at(registry, i)->name));
+        if (distance < least) {
+            least = distance;
+            nearest = registry_at(registry, i)->name;
+        }
+    }
+    error_hint(&cli->err, "%s%s", nearest ? "did you mean " : "dimscope rule --list has them all",
+               nearest ? nearest : "");
+    return NULL;
+}
+
+static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rule)
+{
+    const Graph *graph = graph_of_one(cli, rule);
+    const DimBindings none = {0};
+    const Inferred *inferred =
+        graph ? infer(cli->arena, graph, registry, &none, false, &cli->err) : NULL;
+    const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
+    if (space && !space->no_rule) {
+        answer_space(cli, rule, space);
+        return CLI_FINE;
+    }
+    if (inferred && inferred->findings.n > 0) {
+        error_set(&cli->err, "%s", inferred->findings.at[0].text);
+        error_hint(&cli->err, "%s", inferred->findings.at[0].hint);
+    }
+    error_set(&cli->err, "%s is evaluated before the run and has no index space", rule->name);
+    cli->err.kind = ERROR_USAGE;
+    return cli_fail(cli);
+}
+
+int cli_rule(Cli *cli)
+{
+    const Registry *registry = registry_new(cli->arena);
+    if (cli->options.list == (cli->n_operands == 1)) {
+        error_kind(&cli->err, ERROR_USAGE, "rule needs the name of an operator, or --list");
+        return cli_fail(cli);
+    }
+    if (cli->options.list) {
+        answer_rows(cli, registry, NULL);
+        return CLI_FINE;
+    }
+    const Operator *rule = find_operator(cli, registry);
+    if (!rule)
+        return cli_fail(cli);
+    if (cli->options.shapes)
+        return answer_shapes(cli, registry, rule);
+    answer_rows(cli, registry, rule);
+    return CLI_FINE;
+}

@@ -1,0 +1,125 @@
+#include "tui/cli_help.h"
+
+#include <limits.h>
+
+#define BATCH(name, args, help, group)                                                             \
+    {                                                                                              \
+        name, "", args, help, group, ACTION_BATCH, 0                                               \
+    }
+
+static const char explore_text[] =
+    "Opens the explorer on a terminal; else, or when the output goes to a file,\n"
+    "prints the plan as 'plan' does. MODEL is an ONNX file or a plan.json.";
+static const char plan_text[] =
+    "Makes the plan of a model on a mesh and prints it: every op with the sharding of\n"
+    "its output, parameters, collectives, findings, totals. Equal layers are one row.\n"
+    "-o saves it instead: its decisions, from which all else follows.";
+static const char why_text[] =
+    "Says why a tensor is sharded as it is: for each axis on each dim the chain of ops\n"
+    "back to the line of the policy that pinned it. TENSOR is a name, or the PATH of a\n"
+    "module with .weight, .bias, .in or .out; .DIM is the number of a dim.";
+static const char check_text[] =
+    "Prints the findings, and the limits that were given. The exit code is 1 when the\n"
+    "plan is illegal or over a limit.";
+static const char export_text[] =
+    "Draws the plan. --dot is Graphviz text, --svg is laid out by the program dot.\n"
+    "Kinds: overview has groups only, block one repeated layer in full.";
+static const char run_text[] =
+    "Runs the plan on threads of this machine, a rank each, and reports times. --verify\n"
+    "compares every value on every rank with one device, and names the first that\n"
+    "differs. Weights that are not there are drawn from --seed.\n"
+    "--onnx-test runs the data sets of ONNX test folders and compares their outputs.";
+static const char info_text[] =
+    "Says what a model is made of. Free dims may stay free: they go by their names.";
+static const char rule_text[] =
+    "Shows the index space of an operator on inputs of the given shapes, as an\n"
+    "annotation: + a dim that is summed, ^ one that is never cut, (h t) one made of two.\n"
+    "Without --shapes: what the table says of it.";
+static const char eval_text[] =
+    "Answers questions of other tools: one JSON request a line on standard input, one\n"
+    "JSON answer a line. Verbs: anno.parse, anno.infer, anno.partition, layout.";
+static const char help_text[] = "Shows this, a verb, or a topic.";
+
+const Verb verbs[] = {
+    {BATCH("", "MODEL [-m MESH] [-p POLICY]", "open the explorer", "explore"), VERB_EXPLORE, 1, 1,
+     cli_explore, explore_text},
+    {BATCH("plan", "MODEL -m MESH [-p POLICY]", "print the plan, or save it", "plans"), VERB_PLAN,
+     1, 1, cli_plan, plan_text},
+    {BATCH("why", "MODEL ... TENSOR[.DIM]", "say why a tensor is sharded so", "plans"), VERB_WHY, 2,
+     2, cli_why, why_text},
+    {BATCH("check", "MODEL ... [--max-peak 74GiB]", "fail when illegal or over a limit", "plans"),
+     VERB_CHECK, 1, 1, cli_check, check_text},
+    {BATCH("export", "MODEL ... --dot|--svg [-o FILE]", "draw it", "plans"), VERB_EXPORT, 1, 1,
+     cli_export, export_text},
+    {BATCH("run", "MODEL ... [--verify] | --onnx-test DIR...", "run it on this machine", "plans"),
+     VERB_RUN, 1, INT_MAX, cli_run, run_text},
+    {BATCH("info", "MODEL [--values]", "say what a model is made of", "models"), VERB_INFO, 1, 1,
+     cli_info, info_text},
+    {BATCH("rule", "OP [--shapes LIST] | --list", "show how an operator may be cut", "models"),
+     VERB_RULE, 0, 1, cli_rule, rule_text},
+    {BATCH("eval", "", "answer JSON requests, a line each", "program"), VERB_EVAL, 0, 0, cli_eval,
+     eval_text},
+    {BATCH("help", "[VERB|TOPIC] | --man", "explain a verb or a topic", "program"), VERB_HELP, 0, 1,
+     cli_help, help_text},
+    {.run = NULL},
+};
+
+const Topic cli_topics[] = {
+    {"mesh", "how the devices are named",
+     "dp=2,tp=4           8 devices; the last axis varies fastest\n"
+     "[[0,1],[2,3]]       devices by number, axes x0 and x1\n"
+     "dp,tp=[[0,1],[2,3]] the same with names\n"
+     "\n"
+     "Devices 0 to 7 are a node when the machine has 8 to a node. --machine takes the\n"
+     "name of a shipped machine, or a Lua file with its numbers."},
+    {"dims", "sizes that the model leaves free",
+     "--dim batch=8,seq=1024 binds them; it may be given several times. A file\n"
+     "MODEL.dims beside MODEL.onnx gives defaults. 'dimscope info MODEL' lists the names."},
+    {"notation", "how a sharding is written",
+     "8/dp,1024,768/tp    dim 0 is cut by axis dp, dim 2 by tp, dim 1 is whole\n"
+     "4096/dp.tp          one dim cut by two axes, the major one first\n"
+     "(3)(768/tp)         blocks: each rank has its part of each of 3\n"
+     "(12/tp)(64)         64 neighbours are never separated\n"
+     "768/tp:(1)2         a part of an axis: the 2 major parts of tp\n"
+     "Σtp                 partial: the ranks along tp hold addends; in ASCII +tp"},
+    {"policies", "what decides",
+     "A policy is a Lua file with a function PAS(graph, resource) that pins dims:\n"
+     "\n"
+     "function PAS(graph, resource)\n"
+     "    graph:shard(\"*.mlp.c_fc.weight\", {[1] = \"tp\"})\n"
+     "    return graph\n"
+     "end\n"
+     "\n"
+     "Shipped: dp, tp, megatron, fsdp; -p megatron is short for the file's path."},
+    {"exit", "exit codes",
+     "0    fine\n"
+     "1    an illegal plan, a failed check, a mismatch of --verify\n"
+     "2    a wrong command line, or what is asked for is not on this machine\n"
+     "3    input that cannot be read\n"
+     "4    a policy that fails\n"
+     "5    a run that failed\n"
+     "130  interrupted"},
+    {NULL, NULL, NULL},
+};
+
+const Verb *verb_find(Str name)
+{
+    for (const Verb *verb = verbs + 1; verb->run; verb++)
+        if (str_eq(name, str_from(verb->action.name)))
+            return verb;
+    return NULL;
+}
+
+const char *verb_nearest(Str name)
+{
+    const char *nearest = NULL;
+    int least = 3;
+    for (const Verb *verb = verbs + 1; verb->run; verb++) {
+        int distance = str_distance(name, str_from(verb->action.name));
+        if (distance < least) {
+            least = distance;
+            nearest = verb->action.name;
+        }
+    }
+    return nearest;
+}

@@ -1,0 +1,99 @@
+#include "tui/cli.h"
+
+#include "core/plan/json_forms.h"
+#include "core/plan/reason.h"
+
+/* ORDER REASON_KIND */
+static const char *const kind_names[] = {"pin", "forward", "backward", "use", "partial", "pass"};
+
+static Json *origin_json(const Decision *pin)
+{
+    if (!pin)
+        return json_null();
+    Json *out = json_object();
+    json_set_str(out, "file", pin->origin.file ? pin->origin.file : "");
+    json_set_int(out, "line", pin->origin.line);
+    json_set_str(out, "text", pin->origin.text ? pin->origin.text : "");
+    return out;
+}
+
+static Json *step_json(const Plan *plan, const ReasonStep *step, int axis)
+{
+    const Graph *graph = plan->inferred->graph;
+    Arena *scratch = arena_new();
+    Buf text = buf_new(scratch);
+    reason_format(plan, step, axis, &text);
+    Json *out = json_object();
+    json_set_str(out, "kind", kind_names[step->kind]);
+    json_set(out, "tensor",
+             step->tensor < 0 ? json_null()
+                              : json_from_str(str_from(tensor_name(graph, step->tensor))));
+    json_set(out, "op",
+             step->op < 0 ? json_null() : json_from_str(str_from(op_name(graph, step->op))));
+    if (step->tensor >= 0)
+        json_set(out, "dim", step->dim < 0 ? json_null() : json_from_int(step->dim));
+    else
+        json_set_str(out, "index", inferred_space(plan->inferred, step->op)->index[step->dim].name);
+    json_set(out, "text", json_from_str(buf_str(&text)));
+    if (step->kind == REASON_PIN)
+        json_set(out, "origin", origin_json(step->pin));
+    arena_free(scratch);
+    return out;
+}
+
+/* The chains of one dim (-1: partial), each from what was asked back to its pin, as `why` prints.
+ */
+static void add_chains(const Plan *plan, int32_t tensor, int dim, Json *out)
+{
+    ReasonChain *chains;
+    Arena *scratch = arena_new();
+    int n = why_tensor_dim(scratch, plan, tensor, dim, &chains);
+    for (int i = 0; i < n; i++) {
+        Json *row = json_object(), *steps = json_array();
+        for (int s = chains[i].n_steps - 1; s >= 0; s--)
+            json_add(steps, step_json(plan, &chains[i].step[s], chains[i].axis));
+        json_set(row, "dim", dim < 0 ? json_null() : json_from_int(dim));
+        json_set_bool(row, "partial", dim < 0);
+        json_set_str(row, "axis", plan->mesh->axes[chains[i].axis].name);
+        json_set(row, "steps", steps);
+        json_add(out, row);
+    }
+    arena_free(scratch);
+}
+
+static Json *why_json(const Plan *plan, int32_t tensor, int dim)
+{
+    Json *out = json_object(), *chains = json_array();
+    json_set_str(out, "tensor", tensor_name(plan->inferred->graph, tensor));
+    json_set(out, "sharding",
+             plan->sharding[tensor] < 0
+                 ? json_null()
+                 : json_of_sharding(plan_sharding(plan, tensor), plan->mesh));
+    int n_dims = plan->sharding[tensor] < 0 ? 0 : (int)plan_sharding(plan, tensor)->n_dims;
+    for (int d = 0; d < n_dims; d++)
+        if (dim == -2 || dim == d)
+            add_chains(plan, tensor, d, chains);
+    if (dim == -2 && n_dims > 0)
+        add_chains(plan, tensor, -1, chains);
+    json_set(out, "chains", chains);
+    return out;
+}
+
+int cli_why(Cli *cli)
+{
+    Session *session = cli_open(cli);
+    if (!session)
+        return cli_fail(cli);
+    int dim, code = CLI_FINE;
+    int32_t tensor = naming_find_dim(session->naming, str_from(cli->operand[1]), &dim, &cli->err);
+    if (tensor < 0) {
+        cli->err.kind = ERROR_USAGE;
+        code = cli_fail(cli);
+    } else if (cli->options.json) {
+        cli_write_json(cli, why_json(session->plan, tensor, dim));
+    } else {
+        why_format(session->plan, tensor, dim, &cli->out);
+    }
+    session_close(session);
+    return code;
+}

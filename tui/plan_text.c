@@ -1,0 +1,392 @@
+#include "tui/plan_text.h"
+
+#include "core/base/intern.h"
+#include "core/base/units.h"
+#include "tui/comm.h"
+#include "tui/label.h"
+#include "tui/table.h"
+
+#include <inttypes.h>
+
+enum { ROWS_AT_ONCE = 256, NAME_MOST = 34, OUTPUT_MOST = 30 };
+
+typedef struct {
+    const Session *session;
+    const Plan *plan;
+    Outline *outline;
+    Comm *comm;
+    int *moves; /* before place i of groups->order: reshards that send something */
+    Arena *scratch;
+} Page;
+
+/* ---- cells ---- */
+
+static void bytes_cell(Table *table, Arena *scratch, int64_t bytes)
+{
+    Buf text = buf_new(scratch);
+    units_format_bytes(bytes, &text);
+    table_cell(table, buf_str(&text));
+}
+
+static void us_cell(Table *table, Arena *scratch, double us)
+{
+    Buf text = buf_new(scratch);
+    if (us > 0)
+        units_format_us(us, &text);
+    table_cell(table, buf_str(&text));
+}
+
+static void sharding_cell(const Page *page, Table *table, int32_t sharding)
+{
+    Buf text = buf_new(page->scratch);
+    if (sharding >= 0)
+        sharding_format(shardings_at(page->plan->shardings, sharding), page->session->mesh,
+                        VIEW_OURS, &text, NULL);
+    table_cell(table, buf_str(&text));
+}
+
+static void atoms_cell(Table *table, Arena *scratch, const Mesh *mesh, AtomSet atoms)
+{
+    uint8_t atom[ATOMS_MAX];
+    int n = 0;
+    for (int a = 0; a < mesh->n_atoms; a++)
+        if (atoms >> a & 1)
+            atom[n++] = (uint8_t)a;
+    Buf text = buf_new(scratch);
+    mesh_format_atoms(mesh, atom, n, ".", &text);
+    table_cell(table, buf_str(&text));
+}
+
+/* ---- head ---- */
+
+void plan_text_head(const Session *session, Buf *out)
+{
+    const SessionOptions *options = &session->options;
+    buf_printf(out, "model    %s  %d ops, ", session->graph->file, session->inferred->n_program);
+    units_format_count(inferred_params(session->inferred), out);
+    buf_puts(out, " parameters");
+    for (int i = 0; i < options->dims.n; i++)
+        buf_printf(out, "%s%.*s=%" PRId64, i ? " " : "  ", STR_ARG(options->dims.at[i].name),
+                   options->dims.at[i].size);
+    buf_puts(out, "\nmesh     ");
+    mesh_format(session->mesh, out);
+    buf_printf(out, "  %" PRId64 " device%s of %s", session->mesh->n_devices,
+               session->mesh->n_devices == 1 ? "" : "s", options->machine);
+    buf_printf(out, "\npolicy   %s\n", options->policy ? options->policy : "none");
+}
+
+/* ---- the outline ---- */
+
+static void name_cell(const Page *page, Table *table, const OutlineRow *row)
+{
+    Buf text = buf_new(page->scratch);
+    for (int i = 0; i < row->depth; i++)
+        buf_puts(&text, "  ");
+    outline_label(page->outline, row, &text);
+    if (row->fold_n > 1)
+        buf_printf(&text, " ×%d", row->fold_n);
+    table_cell(table, buf_str(&text));
+}
+
+/* The largest payload of a path's steps; 0: nothing is sent. */
+static int64_t path_bytes(const ReshardPath *path)
+{
+    int64_t bytes = 0;
+    for (int s = 0; s < path->n_steps; s++)
+        bytes = path->step[s].bytes > bytes ? path->step[s].bytes : bytes;
+    return bytes;
+}
+
+static void count_moves(Page *page)
+{
+    const Groups *groups = page->session->groups;
+    page->moves = arena_array(page->scratch, int, groups->n_order + 1);
+    for (int32_t i = 0; i < groups->n_order; i++) {
+        page->moves[i + 1] = page->moves[i];
+        int32_t r = page->comm->of_op[groups->order[i]];
+        for (; r >= 0; r = page->comm->next[r])
+            page->moves[i + 1] += path_bytes(page->plan->reshards[r].path) > 0;
+    }
+}
+
+/* "AR tp 12.0 MiB" of the first reshard at an op that sends something, "+2" for the others. */
+static void op_reshards_cell(const Page *page, Table *table, int32_t op)
+{
+    Buf text = buf_new(page->scratch);
+    int more = 0;
+    for (int32_t r = page->comm->of_op[op]; r >= 0; r = page->comm->next[r]) {
+        const ReshardPath *path = page->plan->reshards[r].path;
+        int64_t bytes = path_bytes(path);
+        if (bytes == 0 || text.n > 0) {
+            more += bytes > 0;
+            continue;
+        }
+        comm_format_steps(page->session, path, &text);
+        buf_putc(&text, ' ');
+        units_format_bytes(bytes, &text);
+    }
+    if (more > 0)
+        buf_printf(&text, " +%d", more);
+    table_cell(table, buf_str(&text));
+}
+
+static void group_cells(const Page *page, Table *table, const OutlineRow *row)
+{
+    const Comm *comm = page->comm;
+    int32_t end = row->first + row->n;
+    table_printf(table, "%d ops", (int)row->n);
+    table_cell(table, STR(""));
+    table_cell(table, STR(""));
+    us_cell(table, page->scratch, comm->us[end] - comm->us[row->first]);
+    int moves = page->moves[end] - page->moves[row->first];
+    Buf text = buf_new(page->scratch);
+    if (moves > 0) {
+        buf_printf(&text, "%d: ", moves);
+        units_format_us(comm->comm_us[end] - comm->comm_us[row->first], &text);
+    }
+    table_cell(table, buf_str(&text));
+}
+
+static void tensor_cells(const Page *page, Table *table, int32_t tensor)
+{
+    int32_t sharding = tensor < 0 ? -1 : page->plan->made[tensor];
+    sharding_cell(page, table, sharding);
+    if (sharding < 0)
+        table_cell(table, STR(""));
+    else
+        bytes_cell(table, page->scratch, plan_local_bytes(page->plan, tensor, sharding));
+}
+
+static void op_cells(const Page *page, Table *table, const OutlineRow *row)
+{
+    const Graph *graph = page->session->graph;
+    int32_t tensor = -1;
+    for (int o = graph->ops[row->id].n_outputs - 1; o >= 0; o--)
+        if (op_outputs(graph, row->id)[o] >= 0)
+            tensor = op_outputs(graph, row->id)[o];
+    table_cell(table, str_from(label_operator(graph, row->id)));
+    tensor_cells(page, table, tensor);
+    us_cell(table, page->scratch, page->plan->op_us[row->id]);
+    op_reshards_cell(page, table, row->id);
+}
+
+static void row_cells(const Page *page, Table *table, const OutlineRow *row)
+{
+    name_cell(page, table, row);
+    if (row->kind == ROW_GROUP) {
+        group_cells(page, table, row);
+    } else if (row->kind == ROW_OP) {
+        op_cells(page, table, row);
+    } else {
+        table_cell(table, STR("input"));
+        tensor_cells(page, table, row->id);
+        table_cell(table, STR(""));
+        table_cell(table, STR(""));
+    }
+}
+
+static void format_outline(const Page *page, Buf *out)
+{
+    static const TableColumn columns[] = {
+        {"NAME", NAME_MOST}, {"OP", 18},   {"OUTPUT", OUTPUT_MOST},
+        {"LOCAL", -10},      {"TIME", -9}, {"RESHARD", 0}};
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    OutlineRow rows[ROWS_AT_ONCE];
+    int64_t at = 0;
+    for (int n; (n = outline_rows(page->outline, at, ROWS_AT_ONCE, rows)) > 0; at += n)
+        for (int i = 0; i < n; i++)
+            row_cells(page, table, &rows[i]);
+    table_format(table, "", out);
+}
+
+/* ---- parameters ---- */
+
+/* A name with the numbers that are whole parts of it as wildcards: "h.*.mlp.c_fc.weight". */
+static Str pattern_of(Arena *arena, Str name)
+{
+    Buf out = buf_new(arena);
+    for (size_t i = 0; i < name.n;) {
+        size_t end = i;
+        while (end < name.n && name.s[end] != '.' && name.s[end] != '_')
+            end++;
+        int64_t number;
+        if (str_to_int((Str){name.s + i, end - i}, &number))
+            buf_putc(&out, '*');
+        else
+            buf_add(&out, (Str){name.s + i, end - i});
+        if (end < name.n)
+            buf_putc(&out, name.s[end++]);
+        i = end;
+    }
+    return buf_str(&out);
+}
+
+typedef struct {
+    Str pattern;
+    int32_t tensor; /* the first */
+    int count;
+    int64_t bytes; /* of all, on a device */
+} ParameterRow;
+
+/* Parameters that the program reads, alike in pattern, type and sharding as one row. */
+static int fold_parameters(const Page *page, ParameterRow **out)
+{
+    const Graph *graph = page->session->graph;
+    Intern *alike = intern_new(page->scratch);
+    Vec(ParameterRow) rows = {0};
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        if (!tensor_is_parameter(page->session->inferred, t) || tensor_n_uses(graph, t) == 0)
+            continue;
+        int32_t sharding = page->plan->sharding[t];
+        Str name = str_from(naming_label(page->session->naming, t));
+        Buf key = buf_new(page->scratch);
+        Str pattern = pattern_of(page->scratch, name);
+        buf_printf(&key, "%d %d ", sharding, page->session->inferred->dtype[t]);
+        buf_add(&key, pattern);
+        int32_t row = intern_put(alike, key.s, key.n);
+        if (row == rows.n)
+            vec_push(page->scratch, &rows, (ParameterRow){.pattern = pattern, .tensor = t});
+        rows.at[row].count++;
+        rows.at[row].bytes += plan_local_bytes(page->plan, t, sharding);
+    }
+    for (int i = 0; i < rows.n; i++)
+        if (rows.at[i].count == 1)
+            rows.at[i].pattern = str_from(naming_label(page->session->naming, rows.at[i].tensor));
+    *out = rows.at;
+    return rows.n;
+}
+
+static void format_parameters(const Page *page, Buf *out)
+{
+    static const TableColumn columns[] = {
+        {"PARAMETERS", 48}, {"TYPE", 8}, {"STORED", OUTPUT_MOST}, {"LOCAL", -10}};
+    ParameterRow *rows;
+    int n = fold_parameters(page, &rows);
+    if (n == 0)
+        return;
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < n; i++) {
+        const ParameterRow *row = &rows[i];
+        Buf name = buf_new(page->scratch);
+        buf_add(&name, row->pattern);
+        if (row->count > 1)
+            buf_printf(&name, " ×%d", row->count);
+        table_cell(table, buf_str(&name));
+        table_cell(table, str_from(dtype_name((Dtype)page->session->inferred->dtype[row->tensor])));
+        sharding_cell(page, table, page->plan->sharding[row->tensor]);
+        bytes_cell(table, page->scratch, row->bytes);
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
+/* ---- collectives ---- */
+
+int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
+{
+    Arena *scratch = arena_new();
+    Intern *alike = intern_new(scratch);
+    Vec(CollectiveRow) rows = {0};
+    for (int i = 0; i < plan->n_reshards; i++) {
+        const ReshardPath *path = plan->reshards[i].path;
+        for (int s = 0; s < path->n_steps; s++) {
+            const Step *step = &path->step[s];
+            if (step->kind == STEP_SLICE)
+                continue;
+            int64_t key[3] = {(int64_t)step->kind, step->atoms, step->bytes};
+            int32_t row = intern_put(alike, key, sizeof key);
+            if (row == rows.n)
+                vec_push(arena, &rows, (CollectiveRow){step->kind, step->atoms, step->bytes, 0, 0});
+            rows.at[row].count++;
+            rows.at[row].us += step->us;
+        }
+    }
+    arena_free(scratch);
+    *out = rows.at;
+    return rows.n;
+}
+
+static void format_collectives(const Page *page, Buf *out)
+{
+    static const TableColumn columns[] = {{"COLLECTIVES", 0},  {"AXIS", 0}, {"COUNT", -99},
+                                          {"BYTES EACH", -99}, {"", -99},   {"TIME", -99}};
+    CollectiveRow *rows;
+    int n = plan_collectives(page->scratch, page->plan, &rows);
+    if (n == 0) {
+        buf_puts(out, "\nno collectives: nothing moves between devices\n");
+        return;
+    }
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < n; i++) {
+        Buf bytes = buf_new(page->scratch);
+        units_format_count(rows[i].bytes, &bytes);
+        table_cell(table, str_from(step_kind_name(rows[i].kind)));
+        atoms_cell(table, page->scratch, page->session->mesh, rows[i].atoms);
+        table_printf(table, "%d", rows[i].count);
+        table_cell(table, buf_str(&bytes));
+        bytes_cell(table, page->scratch, rows[i].bytes);
+        us_cell(table, page->scratch, rows[i].us);
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
+/* ---- findings and totals ---- */
+
+void plan_text_findings(const Findings *findings, Buf *out)
+{
+    for (int i = 0; i < findings->n; i++) {
+        const Finding *finding = &findings->at[i];
+        if (finding->file && *finding->file)
+            buf_printf(out, "%s:%d: ", finding->file, finding->line);
+        buf_printf(out, "%s: %s [%s]\n", level_name(finding->level), finding->text, finding->code);
+        if (finding->hint && *finding->hint)
+            buf_printf(out, "  hint: %s\n", finding->hint);
+    }
+}
+
+void plan_text_totals(const Session *session, Buf *out)
+{
+    const Totals *totals = &session->plan->totals;
+    double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;
+    buf_puts(out, "step     ");
+    units_format_us(totals->step_us, out);
+    buf_puts(out, " = compute ");
+    units_format_us(totals->compute_us, out);
+    buf_puts(out, " + collectives ");
+    units_format_us(totals->comm_us, out);
+    buf_printf(out, " (%.1f%%)\nmoved    ", share);
+    units_format_bytes(totals->comm_bytes, out);
+    buf_puts(out, " sent by a device\npeak     ");
+    units_format_bytes(totals->peak_bytes, out);
+    buf_puts(out, " of ");
+    units_format_bytes(session->machine.memory_bytes, out);
+    buf_puts(out, " on a device\nflops    ");
+    units_format_flops(totals->flops, out);
+    buf_puts(out, " on a device\n");
+}
+
+void plan_text_format(const Session *session, Buf *out)
+{
+    Page page = {.session = session, .plan = session->plan, .scratch = arena_new()};
+    page.outline = outline_new();
+    outline_set(page.outline, session->graph, session->groups);
+    outline_depth(page.outline, OUTLINE_DEPTH_MAX);
+    page.comm = comm_new(session);
+    count_moves(&page);
+
+    plan_text_head(session, out);
+    buf_putc(out, '\n');
+    format_outline(&page, out);
+    format_parameters(&page, out);
+    format_collectives(&page, out);
+    if (session->plan->findings.n > 0)
+        buf_putc(out, '\n');
+    plan_text_findings(&session->plan->findings, out);
+    buf_putc(out, '\n');
+    plan_text_totals(session, out);
+
+    comm_free(page.comm);
+    outline_free(page.outline);
+    arena_free(page.scratch);
+}
