@@ -1,0 +1,22 @@
+/* lua_machine.h - machine files: a Lua file that returns one table of numbers.
+ *
+ *     return {
+ *         name = "h100x8", source = "where the numbers are from",
+ *         devices_per_node = 8, memory_bytes = 80e9, memory_bytes_per_s = 3.35e12,
+ *         flops_per_s = {f32 = 67e12, bf16 = 989e12}, launch_us = 2.0,
+ *         inside = {name = "nvlink", latency_us = 2.0, bytes_per_s = 450e9},
+ *         between = {name = "ib", latency_us = 5.0, bytes_per_s = 50e9},
+ *     }
+ *
+ * Every field must be there and no other; flops_per_s needs f32, what is not named runs as f32.
+ */
+#ifndef SCRIPTS_LUA_MACHINE_H
+#define SCRIPTS_LUA_MACHINE_H
+
+#include "core/plan/machine.h"
+
+/* Texts of *out live in the arena; an error keeps `path`. ERROR_UNREADABLE: no such file;
+ * ERROR_SCRIPT: the file fails, or its table is not as above (placed at the field, where named). */
+bool machine_read(Arena *arena, const char *path, Machine *out, Error *err);
+
+#endif

@@ -1,0 +1,343 @@
+#include "scripts/lua_state.h"
+
+#include "core/base/file.h"
+
+#include <lauxlib.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    HOOK_INSTRUCTIONS = 10000,
+    BYTES_PER_INSTRUCTION = 64, /* what allocating costs of the budget */
+    BROKE_BYTES_MAX = 4096,     /* the most one allocation gets when the budget is gone */
+    CHUNK_NAME_MAX = LUA_IDSIZE - 1,
+    TRACE_LEVELS_MAX = 6
+};
+
+/* ---- memory ---- */
+
+static int line_from_level(lua_State *L, int level)
+{
+    lua_Debug at;
+    for (; lua_getstack(L, level, &at); level++)
+        if (lua_getinfo(L, "l", &at) && at.currentline > 0)
+            return at.currentline;
+    return 0;
+}
+
+/* Running out of memory raises an error that no handler sees: the place is noted here. */
+static void *refuse(Sandbox *sandbox)
+{
+    if (sandbox->running)
+        sandbox->refused_line = line_from_level(sandbox->lua, 0);
+    return NULL;
+}
+
+/* lua_Alloc. For a new block old_bytes is a type tag. */
+static void *allocate(void *context, void *block, size_t old_bytes, size_t new_bytes)
+{
+    Sandbox *sandbox = context;
+    size_t held = block ? old_bytes : 0;
+    if (new_bytes == 0) {
+        free(block);
+        sandbox->n_bytes -= held;
+        return NULL;
+    }
+    if (new_bytes > held) {
+        size_t more = new_bytes - held;
+        if (more > SANDBOX_BYTES_MAX - sandbox->n_bytes ||
+            (sandbox->budget <= 0 && more > BROKE_BYTES_MAX))
+            return refuse(sandbox);
+        sandbox->budget -= (int64_t)(more / BYTES_PER_INSTRUCTION);
+    }
+    void *moved = realloc(block, new_bytes);
+    if (!moved)
+        return new_bytes <= held ? block : refuse(sandbox);
+    sandbox->n_bytes += new_bytes - held;
+    return moved;
+}
+
+/* ---- time ---- */
+
+static void say_stopped(Error *err)
+{
+    error_kind(err, ERROR_SCRIPT, "stopped after %d million instructions",
+               SANDBOX_INSTRUCTIONS_MAX / 1000000);
+    error_hint(err, "a loop that does not end?");
+}
+
+static void stop(lua_State *L)
+{
+    Error err = {0};
+    say_stopped(&err);
+    sandbox_raise(L, &err);
+}
+
+static void count_hook(lua_State *L, lua_Debug *at)
+{
+    (void)at;
+    Sandbox *sandbox = sandbox_of(L);
+    if (sandbox->budget > 0)
+        sandbox->budget -= lua_gethookcount(L);
+    if (sandbox->budget > 0)
+        return;
+    lua_sethook(L, count_hook, LUA_MASKCOUNT, 1);
+    stop(L);
+}
+
+void sandbox_spend(lua_State *L, int64_t n_instructions)
+{
+    Sandbox *sandbox = sandbox_of(L);
+    sandbox->budget -= n_instructions;
+    if (sandbox->budget > 0)
+        return;
+    lua_sethook(L, count_hook, LUA_MASKCOUNT, 1);
+    stop(L);
+}
+
+void sandbox_refill(Sandbox *sandbox)
+{
+    if (sandbox->budget > 0)
+        sandbox->budget = SANDBOX_INSTRUCTIONS_MAX;
+}
+
+/* ---- places ---- */
+
+Sandbox *sandbox_of(lua_State *L)
+{
+    return *(Sandbox **)lua_getextraspace(L);
+}
+
+int sandbox_line(lua_State *L)
+{
+    return line_from_level(L, 0);
+}
+
+/* Where the line begins in the text; the text's end when it has fewer lines. */
+static size_t line_offset(Str text, int line)
+{
+    size_t at = 0;
+    for (; line > 1 && at < text.n; line--) {
+        const char *end = memchr(text.s + at, '\n', text.n - at);
+        at = end ? (size_t)(end - text.s) + 1 : text.n;
+    }
+    return at;
+}
+
+Str sandbox_line_text(const Sandbox *sandbox, int line)
+{
+    if (line < 1)
+        return (Str){"", 0};
+    Str text = sandbox->source.text;
+    size_t at = line_offset(text, line);
+    const char *end = memchr(text.s + at, '\n', text.n - at);
+    return str_trim((Str){text.s + at, end ? (size_t)(end - text.s) - at : text.n - at});
+}
+
+/* ---- errors ---- */
+
+int sandbox_raise(lua_State *L, const Error *err)
+{
+    Sandbox *sandbox = sandbox_of(L);
+    sandbox->raised = *err;
+    int line = sandbox_line(L);
+    if (line > 0)
+        lua_pushfstring(L, "%s:%d: %s", sandbox->chunk, line, err->text);
+    else
+        lua_pushstring(L, err->text);
+    return lua_error(L);
+}
+
+/* Takes "policy.lua:12: " off the front of a message; the line, or 0 when it has no such front. */
+static int take_line(const Sandbox *sandbox, const char **message)
+{
+    size_t n = strlen(sandbox->chunk);
+    const char *at = *message + n;
+    if (strncmp(*message, sandbox->chunk, n) != 0 || *at != ':' || !isdigit((unsigned char)at[1]))
+        return 0;
+    char *end;
+    long line = strtol(at + 1, &end, 10);
+    if (end[0] != ':' || line > INT32_MAX)
+        return 0;
+    *message = end + (end[1] == ' ' ? 2 : 1);
+    return (int)line;
+}
+
+/* Appends who called, ", called from line 31 in PAS, line 4", without the level of the error. */
+static void trace(lua_State *L, char *out, size_t room)
+{
+    lua_Debug at;
+    int n = 0;
+    size_t used = 0;
+    out[0] = '\0';
+    for (int level = 0; n <= TRACE_LEVELS_MAX && lua_getstack(L, level, &at); level++) {
+        lua_getinfo(L, "nSl", &at);
+        if (at.currentline <= 0 || n++ == 0)
+            continue;
+        const char *name = at.name ? at.name : strcmp(at.what, "main") == 0 ? "the file" : "PAS";
+        int written = snprintf(out + used, room - used, "%s line %d in %s",
+                               used == 0 ? "; called from" : ",", at.currentline, name);
+        if (written < 0 || (size_t)written >= room - used)
+            return;
+        used += (size_t)written;
+    }
+}
+
+/* Memory is refused because there is none left, or because the budget is gone. */
+static void keep_refusal(Sandbox *sandbox, int line)
+{
+    sandbox->failed = (Error){.line = line};
+    if (sandbox->budget <= 0)
+        say_stopped(&sandbox->failed);
+    else
+        error_kind(&sandbox->failed, ERROR_SCRIPT, "not enough memory: a script may use %d MiB",
+                   SANDBOX_BYTES_MAX >> 20);
+}
+
+/* The message handler: keeps text, line and callers in sandbox->failed, while the stack is there.
+ */
+static int keep_failure(lua_State *L)
+{
+    Sandbox *sandbox = sandbox_of(L);
+    const char *message = lua_tostring(L, 1);
+    if (!message)
+        message = lua_pushfstring(L, "the error is a %s, not a text", luaL_typename(L, 1));
+    int line = line_from_level(L, 0);
+    for (int said; (said = take_line(sandbox, &message)) > 0;)
+        line = said; /* a coroutine's error has its place behind that of the resume */
+    if (strcmp(message, "not enough memory") == 0) {
+        keep_refusal(sandbox, line);
+        return 1;
+    }
+    char callers[200];
+    trace(L, callers, sizeof callers);
+    sandbox->failed = (Error){.line = line};
+    error_kind(&sandbox->failed, ERROR_SCRIPT, "%s%s", message, callers);
+    if (strcmp(message, sandbox->raised.text) == 0)
+        error_hint(&sandbox->failed, "%s", sandbox->raised.hint);
+    return 1;
+}
+
+/* Copies the failure to *err, with its place in the source. */
+static bool fail(const Sandbox *sandbox, Error *err)
+{
+    const Error *failed = &sandbox->failed;
+    if (!err || error_is_set(err))
+        return false;
+    error_kind(err, ERROR_SCRIPT, "%s",
+               error_is_set(failed) ? failed->text : "the script failed while it was failing");
+    if (failed->hint[0] != '\0')
+        error_hint(err, "%s", failed->hint);
+    if (failed->line < 1) {
+        error_in_file(err, sandbox->source.name);
+        return false;
+    }
+    Str text = sandbox->source.text;
+    size_t at = line_offset(text, failed->line);
+    while (at < text.n && (text.s[at] == ' ' || text.s[at] == '\t'))
+        at++;
+    error_at(err, &sandbox->source, at);
+    return false;
+}
+
+bool sandbox_protect(Sandbox *sandbox, lua_CFunction body, void *context, Error *err)
+{
+    lua_State *L = sandbox->lua;
+    int top = lua_gettop(L);
+    bool outer = !sandbox->running;
+    sandbox->running = true;
+    sandbox->failed = (Error){0};
+    sandbox->raised = (Error){0};
+    lua_pushcfunction(L, keep_failure);
+    lua_pushcfunction(L, body);
+    lua_pushlightuserdata(L, context);
+    int status = lua_pcall(L, 1, 0, top + 1);
+    if (outer)
+        sandbox->running = false;
+    if (status == LUA_ERRMEM)
+        keep_refusal(sandbox, sandbox->refused_line);
+    lua_settop(L, top);
+    return status == LUA_OK || fail(sandbox, err);
+}
+
+/* ---- life ---- */
+
+static int open_libraries(lua_State *L)
+{
+    sandbox_open_libraries(L);
+    return 0;
+}
+
+Sandbox *sandbox_new(const char *name)
+{
+    Arena *arena = arena_new();
+    Sandbox *sandbox = arena_make(arena, Sandbox);
+    sandbox->arena = arena;
+    sandbox->source.name = name;
+    sandbox->source.text = (Str){"", 0};
+    sandbox->budget = SANDBOX_INSTRUCTIONS_MAX;
+    Str base = str_from(path_base(name));
+    sandbox->chunk =
+        arena_str(arena, (Str){base.s, base.n < CHUNK_NAME_MAX ? base.n : CHUNK_NAME_MAX});
+
+    sandbox->lua = lua_newstate(allocate, sandbox);
+    if (sandbox->lua) {
+        *(Sandbox **)lua_getextraspace(sandbox->lua) = sandbox;
+        lua_sethook(sandbox->lua, count_hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+        if (sandbox_protect(sandbox, open_libraries, NULL, NULL))
+            return sandbox;
+    }
+    sandbox_free(sandbox);
+    return NULL;
+}
+
+void sandbox_free(Sandbox *sandbox)
+{
+    if (!sandbox)
+        return;
+    if (sandbox->lua)
+        lua_close(sandbox->lua);
+    arena_free(sandbox->arena);
+}
+
+bool sandbox_read(Sandbox *sandbox, Error *err)
+{
+    Source source;
+    if (!file_read(sandbox->arena, sandbox->source.name, SCRIPT_BYTES_MAX, &source, err))
+        return false;
+    sandbox->source.text = source.text;
+    return true;
+}
+
+typedef struct {
+    const Sandbox *sandbox;
+    lua_CFunction body;
+    void *context;
+} Run;
+
+static int run_body(lua_State *L)
+{
+    const Run *run = lua_touserdata(L, 1);
+    const Sandbox *sandbox = run->sandbox;
+    const char *chunk = lua_pushfstring(L, "=%s", sandbox->chunk);
+    Str text = sandbox->source.text;
+    if (luaL_loadbufferx(L, text.s, text.n, chunk, "t") != LUA_OK)
+        return lua_error(L);
+    lua_call(L, 0, 1);
+    if (!run->body)
+        return 0;
+    lua_pushcfunction(L, run->body);
+    lua_insert(L, -2);
+    lua_pushlightuserdata(L, run->context);
+    lua_insert(L, -2);
+    lua_call(L, 2, 0);
+    return 0;
+}
+
+bool sandbox_run(Sandbox *sandbox, lua_CFunction body, void *context, Error *err)
+{
+    Run run = {sandbox, body, context};
+    return sandbox_protect(sandbox, run_body, &run, err);
+}

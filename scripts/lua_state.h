@@ -1,0 +1,83 @@
+/* lua_state.h - a Lua state in which a file from anywhere may run.
+ *
+ * What a script can use up is bounded, and running out is an ordinary error with file:line:
+ *   - memory: SANDBOX_BYTES_MAX, refused by the allocator;
+ *   - time: SANDBOX_INSTRUCTIONS_MAX steps of the Lua machine. Work done in C for the script counts
+ *     too: library calls by their time, allocations by their bytes, ours by sandbox_spend().
+ * Once the budget is gone every further instruction fails, so that no pcall() lives on. There is no
+ * io, os, debug, load, require and no finalizer; bytecode is refused; pairs() goes in sorted order,
+ * so that a script gives the same in every run. lua_safe.c has what scripts can call.
+ *
+ * All that may raise a Lua error runs in sandbox_protect(). An error of ours goes in through
+ * sandbox_raise() and comes out as an Error with its hint. A sandbox is a foreign handle: whoever
+ * makes one frees it.
+ */
+#ifndef SCRIPTS_LUA_STATE_H
+#define SCRIPTS_LUA_STATE_H
+
+#include "core/base/error.h"
+
+#include <lua.h>
+
+enum {
+    SANDBOX_BYTES_MAX = 256 << 20,
+    SANDBOX_INSTRUCTIONS_MAX = 50000000,
+    SCRIPT_BYTES_MAX = 4 << 20 /* of a file */
+};
+
+typedef struct {
+    lua_State *lua;
+    Arena *arena; /* as long as the sandbox */
+    Source source;
+    const char *chunk; /* how Lua's messages name the source: its last part */
+    void *host;        /* of whoever calls in: lua_policy.c's Policy while PAS runs, else NULL */
+    void *registry;    /* where register_op adds, while the file's top level runs; else NULL */
+    int n_registered;  /* operators that register_op was called for */
+    void *listener;    /* of print */
+    void (*print)(void *listener, const char *file, int line, const char *text); /* or NULL */
+    /* ---- bookkeeping of lua_state.c ---- */
+    size_t n_bytes;
+    int64_t budget; /* instructions left */
+    bool running;
+    Error raised;     /* the last of sandbox_raise() */
+    Error failed;     /* what the message handler saw: text and line */
+    int refused_line; /* where memory was last refused */
+} Sandbox;
+
+/* NULL when the system has no memory for it. `name` must live as long as errors about the file do.
+ */
+Sandbox *sandbox_new(const char *name);
+void sandbox_free(Sandbox *sandbox); /* NULL is allowed */
+
+/* Reads the file of that name into sandbox->source: ERROR_UNREADABLE. */
+bool sandbox_read(Sandbox *sandbox, Error *err);
+
+/* Compiles and runs the source, whose result, if it has one, is on the stack for body: body(L) is
+ * called with the context as first and the result as second argument. body NULL: nothing more. */
+bool sandbox_run(Sandbox *sandbox, lua_CFunction body, void *context, Error *err);
+
+/* Calls body with a light userdata `context` on the stack. ERROR_SCRIPT, with the place in the
+ * script and who called it, for every Lua error. The budget is not refilled. */
+bool sandbox_protect(Sandbox *sandbox, lua_CFunction body, void *context, Error *err);
+
+void sandbox_refill(Sandbox *sandbox); /* the full budget again, unless it ran out */
+
+/* ---- inside sandbox_protect() ---- */
+
+Sandbox *sandbox_of(lua_State *L);
+int sandbox_raise(lua_State *L, const Error *err); /* does not return */
+void sandbox_spend(lua_State *L, int64_t n_instructions);
+
+/* The line of the script that is being executed; 0 when there is none. */
+int sandbox_line(lua_State *L);
+Str sandbox_line_text(const Sandbox *sandbox, int line); /* trimmed; empty for line 0 */
+
+/* ---- lua_safe.c ---- */
+
+void sandbox_open_libraries(lua_State *L); /* what scripts have */
+
+/* Pushes the list of the keys of the table at that absolute place: numbers, then texts, in order.
+ */
+void sandbox_push_keys(lua_State *L, int table);
+
+#endif
