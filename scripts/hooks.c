@@ -1,0 +1,249 @@
+#include "scripts/hooks.h"
+
+#include "core/base/file.h"
+#include "scripts/lua_machine.h"
+#include "scripts/lua_policy.h"
+#include "scripts/lua_register.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The state of a policy file. */
+typedef struct {
+    Sandbox *sandbox;
+    const Session *session;
+    bool used;   /* PAS has run in it */
+    bool needed; /* operators of the session call into it */
+} Loaded;
+
+enum { DATA_DIRS_MAX = 3 };
+
+struct Scripts {
+    Arena *arena;
+    const char *data_dir[DATA_DIRS_MAX]; /* ended by NULL */
+    Vec(Loaded) loaded;
+};
+
+/* ---- finding files ---- */
+
+/* The folder of the running program; NULL when the system does not say. */
+static const char *executable_dir(Arena *arena)
+{
+    enum { PATH_ROOM = 4096 };
+    char *path = arena_alloc(arena, PATH_ROOM);
+    ssize_t n = readlink("/proc/self/exe", path, PATH_ROOM - 1);
+    return n > 0 ? path_dir(arena, path) : NULL;
+}
+
+Scripts *scripts_new(Arena *arena, const char *data_dir)
+{
+    Scripts *scripts = arena_make(arena, Scripts);
+    *scripts = (Scripts){.arena = arena};
+    int n = 0;
+    if (data_dir) {
+        scripts->data_dir[n++] = arena_str(arena, str_from(data_dir));
+        return scripts;
+    }
+    const char *beside = executable_dir(arena);
+    if (beside)
+        scripts->data_dir[n++] = beside;
+#ifdef DIMSCOPE_DATADIR
+    scripts->data_dir[n++] = DIMSCOPE_DATADIR;
+#endif
+    return scripts;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names of the files NAME.lua in a folder, sorted, as "a, b, c"; "" when there are none. */
+static const char *list_names(Arena *arena, const char *folder)
+{
+    Vec(const char *) names = {0};
+    DIR *dir = opendir(folder);
+    for (struct dirent *it; dir && (it = readdir(dir));) {
+        Str name = str_from(it->d_name);
+        if (str_ends(name, STR(".lua")))
+            vec_push(arena, &names, arena_str(arena, (Str){name.s, name.n - 4}));
+    }
+    if (dir)
+        closedir(dir);
+    if (names.n > 0)
+        qsort(names.at, (size_t)names.n, sizeof *names.at, compare_texts);
+    Buf text = buf_new(arena);
+    for (int i = 0; i < names.n; i++)
+        buf_printf(&text, "%s%s", i > 0 ? ", " : "", names.at[i]);
+    return text.s;
+}
+
+static const char *find_shipped(Scripts *scripts, const char *kind, const char *name, Error *err)
+{
+    const char *listed = "";
+    for (const char **dir = scripts->data_dir; *dir; dir++) {
+        const char *folder =
+            path_join(scripts->arena, *dir, arena_printf(scripts->arena, "scripts/%s", kind));
+        const char *path =
+            path_join(scripts->arena, folder, arena_printf(scripts->arena, "%s.lua", name));
+        if (file_exists(path))
+            return path;
+        if (listed[0] == '\0')
+            listed = list_names(scripts->arena, folder);
+    }
+    error_kind(err, ERROR_UNREADABLE, "there is no '%s' among the %s", name, kind);
+    if (listed[0] != '\0')
+        error_hint(err, "shipped: %s; or give the path of a file", listed);
+    return NULL;
+}
+
+const char *scripts_find(Scripts *scripts, const char *kind, const char *name, Error *err)
+{
+    if (strchr(name, '/') || str_ends(str_from(name), STR(".lua")))
+        return arena_str(scripts->arena, str_from(name));
+    return find_shipped(scripts, kind, name, err);
+}
+
+/* ---- machines ---- */
+
+static bool machine_hook(void *context, Arena *arena, const char *name, Machine *out, Error *err)
+{
+    const char *path = scripts_find(context, "machines", name, err);
+    return path && machine_read(arena, path, out, err);
+}
+
+/* ---- policies ---- */
+
+static void add_note(Session *session, const char *file, int line, const char *code,
+                     const char *text)
+{
+    Arena *arena = session->journal_arena;
+    Finding note = {.level = LEVEL_NOTE, .code = code, .hint = "", .line = line};
+    note.text = arena_str(arena, str_from(text));
+    note.file = arena_str(arena, str_from(file));
+    note.op = note.tensor = -1;
+    vec_push(arena, &session->notes, note);
+}
+
+enum { PRINTED_NOTES_MAX = 1000 };
+
+/* Sandbox.print: what a script prints is a note of its session. */
+static void print_hook(void *listener, const char *file, int line, const char *text)
+{
+    Session *session = listener;
+    if (session->notes.n >= PRINTED_NOTES_MAX)
+        return;
+    Buf shown = buf_new(session->journal_arena);
+    text_printable(str_from(text), &shown);
+    add_note(session, file, line, "printed", shown.s);
+}
+
+static void drop(Scripts *scripts, int i)
+{
+    sandbox_free(scripts->loaded.at[i].sandbox);
+    scripts->loaded.at[i] = scripts->loaded.at[--scripts->loaded.n];
+}
+
+/* States of the session that nothing can call any more. */
+static void drop_used(Scripts *scripts, const Session *session)
+{
+    for (int i = scripts->loaded.n - 1; i >= 0; i--) {
+        const Loaded *it = &scripts->loaded.at[i];
+        if (it->session == session && it->used && !it->needed)
+            drop(scripts, i);
+    }
+}
+
+/* Reads the file and runs its top level in a fresh state, the last of scripts->loaded. NULL when
+ * that fails. */
+static Loaded *load(Scripts *scripts, Session *session, const char *policy, Registry *registry,
+                    Error *err)
+{
+    const char *path = scripts_find(scripts, "policies", policy, err);
+    Sandbox *sandbox = path ? sandbox_new(path) : NULL;
+    if (path && !sandbox)
+        error_set(err, "no memory for Lua");
+    if (!sandbox)
+        return NULL;
+    sandbox->listener = session;
+    sandbox->print = print_hook;
+    if (!sandbox_read(sandbox, err) || !register_run(sandbox, registry, err)) {
+        sandbox_free(sandbox);
+        return NULL;
+    }
+    vec_push(scripts->arena, &scripts->loaded, (Loaded){.sandbox = sandbox, .session = session});
+    return &scripts->loaded.at[scripts->loaded.n - 1];
+}
+
+static bool prepare_hook(void *context, Session *session, const char *policy, Registry *registry,
+                         Error *err)
+{
+    if (!policy)
+        return true;
+    Loaded *loaded = load(context, session, policy, registry, err);
+    if (!loaded)
+        return false;
+    loaded->needed = loaded->sandbox->n_registered > 0;
+    return true;
+}
+
+static const Loaded *find_needed(const Scripts *scripts, const Session *session)
+{
+    for (int i = scripts->loaded.n - 1; i >= 0; i--)
+        if (scripts->loaded.at[i].session == session && scripts->loaded.at[i].needed)
+            return &scripts->loaded.at[i];
+    return NULL;
+}
+
+/* Shapes stand already, so what the file registers now is dropped; that is said when the file
+ * differs from the one whose operators are in use. */
+static Loaded *load_again(Scripts *scripts, Session *session, const char *policy, Error *err)
+{
+    drop_used(scripts, session);
+    Arena *arena = arena_new();
+    Loaded *loaded = load(scripts, session, policy, registry_new(arena), err);
+    arena_free(arena);
+    if (!loaded)
+        return NULL;
+    const Sandbox *now = loaded->sandbox;
+    const Loaded *first = find_needed(scripts, session);
+    bool changed =
+        first ? !str_eq(first->sandbox->source.text, now->source.text) : now->n_registered > 0;
+    if (changed)
+        add_note(session, now->source.name, 0, "register-op",
+                 "register_op counts when the model is opened: open it again to see a change");
+    return loaded;
+}
+
+/* The session's state whose PAS has not run yet, or NULL. */
+static Loaded *find_unused(const Scripts *scripts, const Session *session)
+{
+    for (int i = scripts->loaded.n - 1; i >= 0; i--)
+        if (scripts->loaded.at[i].session == session && !scripts->loaded.at[i].used)
+            return &scripts->loaded.at[i];
+    return NULL;
+}
+
+static bool policy_hook(void *context, Session *session, const char *policy, Journal *journal,
+                        Error *err)
+{
+    Loaded *loaded = find_unused(context, session);
+    if (!loaded)
+        loaded = load_again(context, session, policy, err);
+    if (!loaded)
+        return false;
+    loaded->used = true;
+    return policy_run(loaded->sandbox, session, journal, err);
+}
+
+SessionHooks scripts_hooks(Scripts *scripts)
+{
+    return (SessionHooks){scripts, machine_hook, prepare_hook, policy_hook};
+}
+
+void scripts_free(Scripts *scripts)
+{
+    while (scripts && scripts->loaded.n > 0)
+        drop(scripts, scripts->loaded.n - 1);
+}

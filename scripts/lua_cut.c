@@ -1,0 +1,97 @@
+#include "scripts/lua_cut.h"
+
+#include <lauxlib.h>
+
+#include <inttypes.h>
+
+static bool read_axis(lua_State *L, int at, const Mesh *mesh, uint8_t *atom, int *n, Error *err)
+{
+    if (lua_type(L, at) != LUA_TSTRING)
+        return error_set(err, "an axis is named by a text, not by a %s", luaL_typename(L, at));
+    Source source = {"<axis>", str_from(lua_tostring(L, at))};
+    Scan scan = scan_begin(&source, err);
+    return mesh_parse_atoms(mesh, &scan, atom, n) && scan_end(&scan);
+}
+
+bool cut_axes_read(lua_State *L, int at, const Mesh *mesh, uint8_t *atom, int *n, Error *err)
+{
+    if (!lua_istable(L, at))
+        return read_axis(L, at, mesh, atom, n, err);
+    lua_Integer length = (lua_Integer)lua_rawlen(L, at);
+    for (lua_Integer i = 1; i <= length; i++) {
+        lua_rawgeti(L, at, i);
+        bool ok = read_axis(L, lua_gettop(L), mesh, atom, n, err);
+        lua_pop(L, 1);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool read_count(lua_State *L, const char *option, int64_t *out, Error *err)
+{
+    int whole;
+    *out = lua_tointegerx(L, -1, &whole);
+    if (whole && *out >= 1)
+        return true;
+    return error_set(err, "'%s' is a whole number, 1 or more", option);
+}
+
+static bool read_flag(lua_State *L, const char *option, bool *out, Error *err)
+{
+    *out = lua_toboolean(L, -1);
+    return lua_isboolean(L, -1) || error_set(err, "'%s' is true or false", option);
+}
+
+/* The value of an option is at the top of the stack. */
+static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutSpec *out,
+                        Error *err)
+{
+    if (strcmp(option, "axis") == 0)
+        return cut_axes_read(L, lua_gettop(L), mesh, out->atom, &out->n, err);
+    if (strcmp(option, "interleave") == 0)
+        return read_count(L, option, &out->interleave, err);
+    if (strcmp(option, "unit") == 0)
+        return read_count(L, option, &out->unit, err);
+    if (strcmp(option, "store") == 0)
+        return read_flag(L, option, &out->store, err);
+    if (strcmp(option, "open") == 0)
+        return read_flag(L, option, &out->open, err);
+    error_set(err, "a cut has no option '%s'", option);
+    error_hint(err, "options: axis, interleave, unit, store, open");
+    return false;
+}
+
+bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *err)
+{
+    *out = (CutSpec){.interleave = 1, .unit = 1};
+    if (!cut_axes_read(L, at, mesh, out->atom, &out->n, err))
+        return false;
+    if (!lua_istable(L, at))
+        return true;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        if (lua_type(L, -2) == LUA_TNUMBER)
+            continue;
+        const char *option = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+        if (!read_option(L, option, mesh, out, err)) {
+            lua_pop(L, 2);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool cut_spec_cut(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out, Error *err)
+{
+    int64_t block; /* both are at least 1 */
+    if (__builtin_mul_overflow(spec->interleave, spec->unit, &block) || size % block != 0)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "%" PRId64 " elements are not whole parts of interleave=%" PRId64
+                          " and unit=%" PRId64,
+                          size, spec->interleave, spec->unit);
+    Digit middle = {.size = size / block, .n = (uint8_t)spec->n};
+    memcpy(middle.atom, spec->atom, (size_t)spec->n);
+    *out = (Cut){.n = 3, .digit = {{.size = spec->interleave}, middle, {.size = spec->unit}}};
+    cut_canonical(out, mesh);
+    return true;
+}

@@ -1,0 +1,460 @@
+/* lua_graph.c - what a policy asks of the graph, and how it pins dims of tensors and of nodes.
+ *
+ *     graph:shard(what, cuts)    what: a glob over names, a tensor, a node, or a list of these
+ *     graph:pin(what, cuts)      the same with one whole name; no such tensor is an error
+ *     graph:unpin(what [, dims]) dims: a dim, a list of them; nothing: all
+ *
+ * `cuts` maps a tensor's dim number, or the name of an index dim of the op that uses it, to a cut
+ * (lua_cut.h). A node takes names of its own index dims only.
+ */
+#include "scripts/lua_cut.h"
+#include "scripts/lua_objects.h"
+
+#include <inttypes.h>
+
+static Policy *check_graph(lua_State *L)
+{
+    luaL_checkudata(L, 1, graph_type);
+    return policy_of(L);
+}
+
+/* ---- lists ---- */
+
+static int graph_nodes(lua_State *L)
+{
+    const Inferred *inferred = check_graph(L)->session->inferred;
+    lua_createtable(L, inferred->n_program, 0);
+    for (int i = 0; i < inferred->n_program; i++) {
+        push_op(L, inferred->program[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static void append_own(lua_State *L, const Policy *policy, int32_t tensor)
+{
+    NamedTensor named = {naming_label(policy->session->naming, tensor), tensor, -1};
+    push_tensor(L, &named);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+}
+
+static int push_ends(lua_State *L, const Policy *policy, const int32_t *tensors, int n)
+{
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++)
+        if (tensor_can_be_sharded(policy->session->inferred, tensors[i]))
+            append_own(L, policy, tensors[i]);
+    return 1;
+}
+
+static int graph_inputs(lua_State *L)
+{
+    const Policy *policy = check_graph(L);
+    return push_ends(L, policy, policy->session->graph->inputs, policy->session->graph->n_inputs);
+}
+
+static int graph_outputs(lua_State *L)
+{
+    const Policy *policy = check_graph(L);
+    return push_ends(L, policy, policy->session->graph->outputs, policy->session->graph->n_outputs);
+}
+
+/* The parameters, by their own names, that ops of the program read. */
+static int graph_params(lua_State *L)
+{
+    const Policy *policy = check_graph(L);
+    const Inferred *inferred = policy->session->inferred;
+    lua_newtable(L);
+    for (int t = 0; t < inferred->graph->n_tensors; t++)
+        if (tensor_is_parameter(inferred, t) && tensor_n_uses(inferred->graph, t) > 0)
+            append_own(L, policy, t);
+    return 1;
+}
+
+/* ---- patterns ---- */
+
+static const TensorNames *names_of(Policy *policy)
+{
+    if (!policy->names)
+        policy->names =
+            tensor_names_new(policy->arena, policy->session->inferred, policy->session->naming);
+    return policy->names;
+}
+
+/* What follows the last special character of a glob: names that end otherwise are passed by. */
+static Str literal_tail(Str pattern)
+{
+    size_t at = pattern.n;
+    while (at > 0 && !strchr("*?{},", pattern.s[at - 1]))
+        at--;
+    return (Str){pattern.s + at, pattern.n - at};
+}
+
+typedef void Visit(lua_State *L, Policy *policy, const NamedTensor *named, void *context);
+
+/* Visits each tensor that matches once per name; how many there were. */
+static int each_match(lua_State *L, Policy *policy, Str pattern, Visit *visit, void *context)
+{
+    enum { NAMES_PER_INSTRUCTION = 2, GLOB_INSTRUCTIONS = 50 };
+    const TensorNames *names = names_of(policy);
+    Str tail = literal_tail(pattern);
+    int n = 0;
+    sandbox_spend(L, names->n / NAMES_PER_INSTRUCTION);
+    for (int i = 0; i < names->n; i++) {
+        Str name = str_from(names->at[i].name);
+        if (!str_ends(name, tail))
+            continue;
+        sandbox_spend(L, GLOB_INSTRUCTIONS);
+        if (!str_glob(pattern, name))
+            continue;
+        visit(L, policy, &names->at[i], context);
+        n++;
+    }
+    return n;
+}
+
+static void append_match(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
+{
+    (void)policy;
+    (void)context;
+    push_tensor(L, named);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+}
+
+static Str check_pattern(lua_State *L, int at)
+{
+    Str pattern = {0};
+    pattern.s = luaL_checklstring(L, at, &pattern.n);
+    return pattern;
+}
+
+/* graph:tensors(pattern): those that match, without a note when there are none. */
+static int graph_tensors(lua_State *L)
+{
+    Policy *policy = check_graph(L);
+    Str pattern = lua_isnoneornil(L, 2) ? STR("*") : check_pattern(L, 2);
+    lua_newtable(L);
+    each_match(L, policy, pattern, append_match, NULL);
+    return 1;
+}
+
+static void note_no_match(lua_State *L, Policy *policy, Str pattern)
+{
+    const char *nearest = tensor_names_nearest(names_of(policy), pattern);
+    Buf text = buf_new(policy->arena);
+    buf_puts(&text, "pattern '");
+    text_printable(pattern, &text);
+    buf_puts(&text, "' matches no tensor");
+    const char *hint = nearest ? arena_printf(policy->arena, "nearest: '%s'", nearest) : "";
+    policy_note(L, policy, LEVEL_WARNING, "pattern-matched-nothing", text.s, hint);
+}
+
+/* ---- pins ---- */
+
+static void pin_tensor_dim(lua_State *L, Policy *policy, int32_t tensor, int dim,
+                           const CutSpec *spec, const Cut *cut)
+{
+    Decision decision = {PIN_TENSOR_DIM, tensor, dim, *cut, spec->open, spec->store, {0}};
+    policy_decide(L, policy, &decision);
+}
+
+/* The dim that a number means, counted from the end when negative, and its size. */
+static bool resolve_dim(const Policy *policy, const NamedTensor *named, lua_Integer number,
+                        int *dim, int64_t *size, Error *err)
+{
+    const Shape *shape = inferred_shape(policy->session->inferred, named->tensor);
+    if (!shape)
+        return error_set(err, "the shape of '%s' is not known", named->name);
+    lua_Integer at = number < 0 ? number + shape->n_dims : number;
+    if (at < 0 || at >= shape->n_dims)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "'%s' has %d dims, no dim %d", named->name,
+                          (int)shape->n_dims, (int)number);
+    *dim = (int)at;
+    *size = shape->dim[at];
+    return true;
+}
+
+static bool pin_by_number(lua_State *L, Policy *policy, const NamedTensor *named,
+                          lua_Integer number, const CutSpec *spec, Error *err)
+{
+    int dim = 0;
+    int64_t size = 0;
+    Cut cut;
+    if (!resolve_dim(policy, named, number, &dim, &size, err) ||
+        !cut_spec_cut(spec, size, policy->session->mesh, &cut, err))
+        return false;
+    pin_tensor_dim(L, policy, named->tensor, dim, spec, &cut);
+    return true;
+}
+
+/* The tensor dim is a mixed radix: the other index dims stay whole. */
+static bool cut_of_radix(const Policy *policy, const IndexPlace *place, const Cut *cut, Cut *out)
+{
+    const OpSpace *space = inferred_space(policy->session->inferred, place->op);
+    Cut whole[FACTORS_MAX];
+    const Cut *parts[FACTORS_MAX];
+    if (!space || !place->factors.exact)
+        return false;
+    for (int f = 0; f < place->factors.n; f++) {
+        whole[f] = cut_whole(space->index[place->factors.index[f]].size);
+        parts[f] = f == place->factor ? cut : &whole[f];
+    }
+    return cut_concat(parts, place->factors.n, policy->session->mesh, out);
+}
+
+static bool pin_by_index(lua_State *L, Policy *policy, const NamedTensor *named, Str index,
+                         const CutSpec *spec, Error *err)
+{
+    const Inferred *inferred = policy->session->inferred;
+    IndexPlace place;
+    Cut cut;
+    if (!tensor_find_index(policy->arena, inferred, named, index, &place, err))
+        return false;
+    NamedTensor view = {named->name, place.tensor, place.op};
+    if (place.factors.n == 1)
+        return pin_by_number(L, policy, &view, place.dim, spec, err);
+    const OpSpace *space = inferred_space(inferred, place.op);
+    int64_t size = space ? space->index[place.factors.index[place.factor]].size : 0;
+    if (!cut_spec_cut(spec, size, policy->session->mesh, &cut, err))
+        return false;
+    if (!cut_of_radix(policy, &place, &cut, &cut))
+        return error_kind(err, ERROR_UNSUPPORTED, "dim %d of '%s' cannot be cut by %.*s alone",
+                          place.dim, named->name, STR_ARG(index));
+    pin_tensor_dim(L, policy, place.tensor, place.dim, spec, &cut);
+    return true;
+}
+
+static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, const CutSpec *spec,
+                           Error *err)
+{
+    const OpSpace *space = inferred_space(policy->session->inferred, op);
+    int i = space ? opspace_find_index(space, index) : -1;
+    if (!space || i < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "node '%s' has no index dim '%.*s'",
+                          op_name(policy->session->graph, op), STR_ARG(index));
+    if (spec->store)
+        return error_set(err, "'store' is for parameters, not for nodes");
+    if (space->index[i].role == ROLE_FROZEN && spec->n > 0)
+        return error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' is frozen: it cannot be cut",
+                          STR_ARG(index), op_name(policy->session->graph, op));
+    Decision decision = {.kind = PIN_INDEX_DIM, .place = op, .dim = i, .open = spec->open};
+    if (!cut_spec_cut(spec, space->index[i].size, policy->session->mesh, &decision.cut, err))
+        return false;
+    policy_decide(L, policy, &decision);
+    return true;
+}
+
+/* What is pinned: a tensor, or (named NULL) a node. */
+typedef struct {
+    const NamedTensor *named;
+    int32_t op;
+} Target;
+
+/* The key of `cuts` at the top but one, its value at the top. */
+static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *err)
+{
+    CutSpec spec;
+    if (!cut_spec_read(L, lua_gettop(L), policy->session->mesh, &spec, err))
+        return false;
+    int whole = 0;
+    lua_Integer number = lua_type(L, -2) == LUA_TNUMBER ? lua_tointegerx(L, -2, &whole) : 0;
+    if (whole && target->named)
+        return pin_by_number(L, policy, target->named, number, &spec, err);
+    if (lua_type(L, -2) != LUA_TSTRING)
+        return error_set(err, target->named ? "a dim is a number or the name of an index dim"
+                                            : "a node is cut by names of its index dims");
+    Str index = str_from(lua_tostring(L, -2));
+    return target->named ? pin_by_index(L, policy, target->named, index, &spec, err)
+                         : pin_node_index(L, policy, target->op, index, &spec, err);
+}
+
+/* Pins what the table at 3 says, in the order of its keys. */
+static void pin_target(lua_State *L, Policy *policy, const Target *target)
+{
+    Error err = {0};
+    int top = lua_gettop(L);
+    sandbox_push_keys(L, 3);
+    int keys = lua_gettop(L);
+    for (lua_Integer i = 1; lua_rawgeti(L, keys, i) != LUA_TNIL; i++) {
+        lua_pushvalue(L, -1);
+        lua_gettable(L, 3);
+        if (!pin_key(L, policy, target, &err))
+            sandbox_raise(L, &err);
+        lua_settop(L, keys);
+    }
+    lua_settop(L, top);
+}
+
+static void pin_named(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
+{
+    (void)context;
+    Target target = {named, -1};
+    pin_target(L, policy, &target);
+}
+
+/* ---- what is meant: a name or pattern, a tensor, a node, a list of these ---- */
+
+/* True when the value at that place is a tensor or a node. */
+static bool get_object(lua_State *L, int at, Target *target)
+{
+    const NodeRef *node = luaL_testudata(L, at, node_type);
+    target->named = luaL_testudata(L, at, tensor_type);
+    target->op = node ? node->op : -1;
+    return node || target->named;
+}
+
+/* Names by pattern; when not `exact` none is only noted. */
+static void each_named(lua_State *L, Policy *policy, int at, bool exact, Visit *visit)
+{
+    Str name = check_pattern(L, at);
+    if (exact) {
+        NamedTensor named;
+        Error err = {0};
+        if (!tensor_by_name(policy->arena, policy->session->inferred, policy->session->naming, name,
+                            &named, &err))
+            sandbox_raise(L, &err);
+        visit(L, policy, &named, NULL);
+    } else if (each_match(L, policy, name, visit, NULL) == 0) {
+        note_no_match(L, policy, name);
+    }
+}
+
+static void pin_value(lua_State *L, Policy *policy, int at, bool exact)
+{
+    Target target;
+    if (get_object(L, at, &target))
+        pin_target(L, policy, &target);
+    else if (lua_type(L, at) == LUA_TSTRING)
+        each_named(L, policy, at, exact, pin_named);
+    else
+        luaL_error(L, "what is cut is a name, a tensor or a node, not a %s", luaL_typename(L, at));
+}
+
+static int pin_values(lua_State *L, bool exact)
+{
+    Policy *policy = check_graph(L);
+    luaL_checktype(L, 3, LUA_TTABLE);
+    lua_settop(L, 3);
+    lua_pushnil(L);
+    if (lua_next(L, 3) == 0)
+        return luaL_error(L, "no dim is named: say for example {[0] = \"dp\"} or {n = \"tp\"}");
+    lua_settop(L, 3);
+    if (!lua_istable(L, 2)) {
+        pin_value(L, policy, 2, exact);
+        return 0;
+    }
+    lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_rawgeti(L, 2, i);
+        pin_value(L, policy, 4, exact);
+        lua_settop(L, 3);
+    }
+    return 0;
+}
+
+static int graph_shard(lua_State *L)
+{
+    return pin_values(L, false);
+}
+
+static int graph_pin(lua_State *L)
+{
+    return pin_values(L, true);
+}
+
+/* ---- unpin ---- */
+
+static void unpin_dim(lua_State *L, Policy *policy, const Target *target, int32_t place, int dim)
+{
+    Decision decision = {
+        .kind = target->named ? UNPIN_TENSOR_DIM : UNPIN_INDEX_DIM, .place = place, .dim = dim};
+    policy_decide(L, policy, &decision);
+}
+
+static void unpin_all(lua_State *L, Policy *policy, const Target *target)
+{
+    const Inferred *inferred = policy->session->inferred;
+    const OpSpace *space = target->named ? NULL : inferred_space(inferred, target->op);
+    const Shape *shape = target->named ? inferred_shape(inferred, target->named->tensor) : NULL;
+    int n = shape ? (int)shape->n_dims : space ? space->n_index : 0;
+    for (int d = 0; d < n; d++)
+        unpin_dim(L, policy, target, target->named ? target->named->tensor : target->op, d);
+}
+
+/* The dim at that place of the stack. */
+static bool unpin_one(lua_State *L, Policy *policy, const Target *target, int at, Error *err)
+{
+    const Inferred *inferred = policy->session->inferred;
+    int dim = 0;
+    int64_t size = 0;
+    if (target->named && lua_isinteger(L, at)) {
+        if (!resolve_dim(policy, target->named, lua_tointeger(L, at), &dim, &size, err))
+            return false;
+        unpin_dim(L, policy, target, target->named->tensor, dim);
+        return true;
+    }
+    if (lua_type(L, at) != LUA_TSTRING)
+        return error_set(err, "a dim is a number or the name of an index dim");
+    Str index = str_from(lua_tostring(L, at));
+    if (target->named) {
+        IndexPlace place;
+        if (!tensor_find_index(policy->arena, inferred, target->named, index, &place, err))
+            return false;
+        unpin_dim(L, policy, target, place.tensor, place.dim);
+        return true;
+    }
+    const OpSpace *space = inferred_space(inferred, target->op);
+    dim = space ? opspace_find_index(space, index) : -1;
+    if (dim < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "node '%s' has no index dim '%.*s'",
+                          op_name(policy->session->graph, target->op), STR_ARG(index));
+    unpin_dim(L, policy, target, target->op, dim);
+    return true;
+}
+
+static void unpin_target(lua_State *L, Policy *policy, const Target *target)
+{
+    Error err = {0};
+    bool ok = true;
+    if (lua_isnoneornil(L, 3)) {
+        unpin_all(L, policy, target);
+        return;
+    }
+    if (!lua_istable(L, 3)) {
+        ok = unpin_one(L, policy, target, 3, &err);
+    } else {
+        lua_Integer n = (lua_Integer)lua_rawlen(L, 3);
+        for (lua_Integer i = 1; ok && i <= n; i++) {
+            lua_rawgeti(L, 3, i);
+            ok = unpin_one(L, policy, target, lua_gettop(L), &err);
+            lua_pop(L, 1);
+        }
+    }
+    if (!ok)
+        sandbox_raise(L, &err);
+}
+
+static void unpin_named(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
+{
+    (void)context;
+    Target target = {named, -1};
+    unpin_target(L, policy, &target);
+}
+
+static int graph_unpin(lua_State *L)
+{
+    Policy *policy = check_graph(L);
+    Target target;
+    lua_settop(L, 3);
+    if (get_object(L, 2, &target))
+        unpin_target(L, policy, &target);
+    else
+        each_named(L, policy, 2, true, unpin_named);
+    return 0;
+}
+
+const luaL_Reg graph_methods[] = {
+    {"nodes", graph_nodes},   {"inputs", graph_inputs},   {"outputs", graph_outputs},
+    {"params", graph_params}, {"tensors", graph_tensors}, {"shard", graph_shard},
+    {"pin", graph_pin},       {"unpin", graph_unpin},     {NULL, NULL},
+};

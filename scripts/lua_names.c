@@ -1,0 +1,201 @@
+#include "scripts/lua_names.h"
+
+#include <limits.h>
+
+bool tensor_can_be_sharded(const Inferred *inferred, int32_t tensor)
+{
+    const GraphTensor *it = &inferred->graph->tensors[tensor];
+    if (inferred->value[tensor])
+        return false;
+    return it->kind != TENSOR_MADE || (it->maker >= 0 && !inferred_is_host(inferred, it->maker));
+}
+
+bool tensor_is_weight(const Inferred *inferred, int32_t tensor)
+{
+    int32_t maker = inferred->graph->tensors[tensor].maker;
+    return tensor_is_parameter(inferred, tensor) || (maker >= 0 && inferred->on_parameters[maker]);
+}
+
+/* ---- all names ---- */
+
+static void add(TensorNames *names, const char *name, int32_t tensor, int32_t op)
+{
+    names->at[names->n++] = (NamedTensor){name, tensor, op};
+}
+
+static void add_path(TensorNames *names, Arena *arena, const Graph *graph, const Naming *naming,
+                     const char *path)
+{
+    for (int p = 0; p < PART_COUNT; p++) {
+        int32_t op, tensor = naming_part(naming, str_from(path), (Part)p, &op);
+        if (tensor < 0)
+            continue;
+        const char *name = arena_printf(arena, "%s.%s", path, part_name((Part)p));
+        if (graph_find_tensor(graph, str_from(name)) < 0)
+            add(names, name, tensor, op);
+    }
+}
+
+TensorNames *tensor_names_new(Arena *arena, const Inferred *inferred, const Naming *naming)
+{
+    const Graph *graph = inferred->graph;
+    int n_paths = naming_n_paths(naming);
+    TensorNames *names = arena_make(arena, TensorNames);
+    names->at = arena_array(arena, NamedTensor, graph->n_tensors + n_paths * PART_COUNT);
+    for (int i = 0; i < n_paths; i++)
+        if (naming_path(naming, i)[0] != '\0')
+            add_path(names, arena, graph, naming, naming_path(naming, i));
+    for (int t = 0; t < graph->n_tensors; t++)
+        if (tensor_can_be_sharded(inferred, t))
+            add(names, tensor_name(graph, t), t, -1);
+    return names;
+}
+
+enum { NEAREST_LOOK_AT = 20000 };
+
+const char *tensor_names_nearest(const TensorNames *names, Str pattern)
+{
+    size_t tail = pattern.n;
+    while (tail > 0 && pattern.s[tail - 1] != '*')
+        tail--;
+    Str wanted = {pattern.s + tail, pattern.n - tail};
+    int best = INT_MAX;
+    const char *nearest = NULL;
+    for (int i = 0; i < names->n && i < NEAREST_LOOK_AT; i++) {
+        Str name = str_from(names->at[i].name);
+        if (tail > 0 && name.n > wanted.n)
+            name = (Str){name.s + (name.n - wanted.n), wanted.n};
+        int distance = str_distance(wanted, name);
+        if (distance < best) {
+            best = distance;
+            nearest = names->at[i].name;
+        }
+    }
+    return nearest;
+}
+
+/* ---- one name ---- */
+
+/* The op through which PATH.part names its tensor; -1 for an own name. */
+static int32_t op_of_name(const Graph *graph, const Naming *naming, Str name)
+{
+    size_t dot = name.n;
+    while (dot > 0 && name.s[dot - 1] != '.')
+        dot--;
+    if (dot == 0 || graph_find_tensor(graph, name) >= 0)
+        return -1;
+    for (int p = 0; p < PART_COUNT; p++) {
+        int32_t op;
+        if (str_eq((Str){name.s + dot, name.n - dot}, str_from(part_name((Part)p))) &&
+            naming_part(naming, (Str){name.s, dot - 1}, (Part)p, &op) >= 0)
+            return op;
+    }
+    return -1;
+}
+
+bool tensor_by_name(Arena *arena, const Inferred *inferred, const Naming *naming, Str name,
+                    NamedTensor *out, Error *err)
+{
+    *out = (NamedTensor){.tensor = naming_find(naming, name, err)};
+    if (out->tensor < 0)
+        return false;
+    if (!tensor_can_be_sharded(inferred, out->tensor))
+        return error_set(err, "'%.*s' is a constant: constants are not sharded", STR_ARG(name));
+    out->name = arena_str(arena, name);
+    out->op = op_of_name(inferred->graph, naming, name);
+    return true;
+}
+
+/* ---- index dims ---- */
+
+enum { KNOWN_MAX = 16 };
+
+typedef struct {
+    const Inferred *inferred;
+    Str index;
+    IndexPlace *out;
+    int n_known; /* index dims that were met, for the error */
+    const char *known[KNOWN_MAX];
+} IndexSearch;
+
+static void remember(IndexSearch *search, const char *index)
+{
+    for (int i = 0; i < search->n_known; i++)
+        if (strcmp(search->known[i], index) == 0)
+            return;
+    if (search->n_known < KNOWN_MAX)
+        search->known[search->n_known++] = index;
+}
+
+static bool find_in_operand(IndexSearch *search, int32_t op, int32_t tensor, const Operand *operand)
+{
+    const OpSpace *space = inferred_space(search->inferred, op);
+    if (operand->absent || operand->ignored)
+        return false;
+    for (int d = 0; d < operand->projection.n_dims; d++) {
+        const DimFactors *factors = &operand->factors[d];
+        for (int f = 0; f < factors->n; f++) {
+            const char *index = space->index[factors->index[f]].name;
+            remember(search, index);
+            if (str_eq(search->index, str_from(index))) {
+                *search->out = (IndexPlace){tensor, op, d, f, *factors};
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool find_in_op(IndexSearch *search, int32_t op, int32_t tensor)
+{
+    const Graph *graph = search->inferred->graph;
+    const OpSpace *space = inferred_space(search->inferred, op);
+    if (!space)
+        return false;
+    for (int i = 0; i < space->n_inputs; i++)
+        if (op_inputs(graph, op)[i] == tensor &&
+            find_in_operand(search, op, tensor, &space->operand[i]))
+            return true;
+    for (int i = 0; i < space->n_outputs; i++)
+        if (op_outputs(graph, op)[i] == tensor &&
+            find_in_operand(search, op, tensor, opspace_output(space, i)))
+            return true;
+    return false;
+}
+
+enum { VIEWS_MAX = 8 };
+
+/* Readers on parameters alone are looked through: what they make is a view of the tensor. */
+static bool find_in_readers(IndexSearch *search, int32_t tensor, int depth)
+{
+    const Graph *graph = search->inferred->graph;
+    int32_t first = graph->tensors[tensor].use;
+    for (int i = 0; i < tensor_n_uses(graph, tensor); i++) {
+        int32_t op = graph->uses[first + i];
+        if (!search->inferred->on_parameters[op] && find_in_op(search, op, tensor))
+            return true;
+        if (search->inferred->on_parameters[op] && depth < VIEWS_MAX &&
+            find_in_readers(search, op_outputs(graph, op)[0], depth + 1))
+            return true;
+    }
+    return false;
+}
+
+bool tensor_find_index(Arena *arena, const Inferred *inferred, const NamedTensor *named, Str index,
+                       IndexPlace *out, Error *err)
+{
+    IndexSearch search = {.inferred = inferred, .index = index, .out = out};
+    int32_t maker = inferred->graph->tensors[named->tensor].maker;
+    if ((named->op >= 0 && find_in_op(&search, named->op, named->tensor)) ||
+        (maker >= 0 && find_in_op(&search, maker, named->tensor)) ||
+        find_in_readers(&search, named->tensor, 0))
+        return true;
+    error_kind(err, ERROR_OUT_OF_RANGE, "no op that uses '%s' has an index dim '%.*s'", named->name,
+               STR_ARG(index));
+    Buf known = buf_new(arena);
+    for (int i = 0; i < search.n_known; i++)
+        buf_printf(&known, "%s%s", i > 0 ? ", " : "", search.known[i]);
+    if (known.n > 0)
+        error_hint(err, "index dims there: %s", known.s);
+    return false;
+}

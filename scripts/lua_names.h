@@ -1,0 +1,51 @@
+/* lua_names.h - the tensors a policy can name by a pattern, and where index dims cut them.
+ *
+ * A tensor is known by its own name and as PATH.weight, .bias, .in, .out (core/plan/naming.h); a
+ * name that is both is the tensor's own. Constants known before the run are left out: they are
+ * never sharded.
+ */
+#ifndef SCRIPTS_LUA_NAMES_H
+#define SCRIPTS_LUA_NAMES_H
+
+#include "core/plan/naming.h"
+
+typedef struct {
+    const char *name; /* as the policy says it */
+    int32_t tensor;
+    int32_t op; /* that reads it (makes it, for .out) by that name; -1 for its own name */
+} NamedTensor;
+
+typedef struct {
+    int n;
+    NamedTensor *at;
+} TensorNames;
+
+/* PATH.part first, in program order of the paths, then own names in the graph's order. */
+TensorNames *tensor_names_new(Arena *arena, const Inferred *inferred, const Naming *naming);
+
+/* The name nearest to a pattern's text after its last '*'; NULL when there are no names. */
+const char *tensor_names_nearest(const TensorNames *names, Str pattern);
+
+/* One tensor by its exact name. False with the nearest name as a hint. */
+bool tensor_by_name(Arena *arena, const Inferred *inferred, const Naming *naming, Str name,
+                    NamedTensor *out, Error *err);
+
+bool tensor_can_be_sharded(const Inferred *inferred, int32_t tensor);
+
+/* A parameter, or what is made of parameters alone: a transposed one. */
+bool tensor_is_weight(const Inferred *inferred, int32_t tensor);
+
+/* The place of an index dim: dim `dim` of `tensor` is the mixed radix `factors`, of which number
+ * `factor` is that index dim of `op`. tensor may be a view of the parameter that was asked for. */
+typedef struct {
+    int32_t tensor, op;
+    int dim, factor;
+    DimFactors factors;
+} IndexPlace;
+
+/* Looks at the op of that name, else at the maker and the readers, through ops on parameters alone.
+ * ERROR_OUT_OF_RANGE lists the index dims that these ops have. */
+bool tensor_find_index(Arena *arena, const Inferred *inferred, const NamedTensor *named, Str index,
+                       IndexPlace *out, Error *err);
+
+#endif

@@ -1,0 +1,351 @@
+#include "scripts/lua_objects.h"
+
+#include <limits.h>
+
+const char *const graph_type = "graph", *const node_type = "node", *const tensor_type = "tensor",
+                  *const algorithm_type = "algorithm";
+
+/* ---- making ---- */
+
+void push_graph(lua_State *L)
+{
+    lua_newuserdatauv(L, 0, 0);
+    luaL_setmetatable(L, graph_type);
+}
+
+void push_node(lua_State *L, const NodeRef *node)
+{
+    NodeRef *copy = lua_newuserdatauv(L, sizeof *copy, 0);
+    *copy = *node;
+    luaL_setmetatable(L, node_type);
+}
+
+void push_op(lua_State *L, int32_t op)
+{
+    NodeRef node = {.op = op};
+    push_node(L, &node);
+}
+
+void push_tensor(lua_State *L, const NamedTensor *named)
+{
+    NamedTensor *copy = lua_newuserdatauv(L, sizeof *copy, 0);
+    *copy = *named;
+    luaL_setmetatable(L, tensor_type);
+}
+
+static void push_own_tensor(lua_State *L, const Policy *policy, int32_t tensor)
+{
+    NamedTensor named = {naming_label(policy->session->naming, tensor), tensor, -1};
+    push_tensor(L, &named);
+}
+
+/* ---- nodes ---- */
+
+static const NodeRef *check_node(lua_State *L)
+{
+    return luaL_checkudata(L, 1, node_type);
+}
+
+static int node_name(lua_State *L)
+{
+    lua_pushstring(L, op_operator(policy_of(L)->session->graph, check_node(L)->op));
+    return 1;
+}
+
+static int node_path(lua_State *L)
+{
+    lua_pushstring(L, op_path(policy_of(L)->session->graph, check_node(L)->op));
+    return 1;
+}
+
+static int node_op(lua_State *L)
+{
+    lua_pushstring(L, op_name(policy_of(L)->session->graph, check_node(L)->op));
+    return 1;
+}
+
+/* A tensor, or false for an operand that is not there: so lists keep their places. */
+static void push_operand(lua_State *L, const Policy *policy, int32_t tensor)
+{
+    if (tensor < 0)
+        lua_pushboolean(L, false);
+    else
+        push_own_tensor(L, policy, tensor);
+}
+
+static int push_operands(lua_State *L, const Policy *policy, const int32_t *tensors, int n)
+{
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        push_operand(L, policy, tensors[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int node_inputs(lua_State *L)
+{
+    const Policy *policy = policy_of(L);
+    const Graph *graph = policy->session->graph;
+    int32_t op = check_node(L)->op;
+    return push_operands(L, policy, op_inputs(graph, op), graph->ops[op].n_inputs);
+}
+
+static int node_outputs(lua_State *L)
+{
+    const Policy *policy = policy_of(L);
+    const Graph *graph = policy->session->graph;
+    int32_t op = check_node(L)->op;
+    return push_operands(L, policy, op_outputs(graph, op), graph->ops[op].n_outputs);
+}
+
+static int push_one_operand(lua_State *L, const Policy *policy, const int32_t *tensors, int n)
+{
+    lua_Integer i = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, i >= 0 && i < n, 2, "the node has no such operand; they count from 0");
+    push_operand(L, policy, tensors[i]);
+    return 1;
+}
+
+static int node_input(lua_State *L)
+{
+    const Policy *policy = policy_of(L);
+    const Graph *graph = policy->session->graph;
+    int32_t op = check_node(L)->op;
+    return push_one_operand(L, policy, op_inputs(graph, op), graph->ops[op].n_inputs);
+}
+
+static int node_output(lua_State *L)
+{
+    const Policy *policy = policy_of(L);
+    const Graph *graph = policy->session->graph;
+    int32_t op = check_node(L)->op;
+    return push_one_operand(L, policy, op_outputs(graph, op), graph->ops[op].n_outputs);
+}
+
+static int node_algorithm(lua_State *L)
+{
+    const NodeRef *node = check_node(L);
+    const char *tag = luaL_checkstring(L, 2);
+    if (strcmp(tag, "dim") != 0)
+        return luaL_error(L, "there is no algorithm '%s', only 'dim'", tag);
+    NodeRef *algorithm = lua_newuserdatauv(L, sizeof *algorithm, 0);
+    *algorithm = *node;
+    luaL_setmetatable(L, algorithm_type);
+    return 1;
+}
+
+static int node_equal(lua_State *L)
+{
+    const NodeRef *a = luaL_testudata(L, 1, node_type), *b = luaL_testudata(L, 2, node_type);
+    bool equal = a && b && a->op == b->op && a->n_levels == b->n_levels;
+    for (int i = 0; equal && i < a->n_levels; i++)
+        equal = a->part[i] == b->part[i];
+    lua_pushboolean(L, equal);
+    return 1;
+}
+
+static int node_text(lua_State *L)
+{
+    const NodeRef *node = check_node(L);
+    const Graph *graph = policy_of(L)->session->graph;
+    lua_pushfstring(L, "%s '%s'", op_operator(graph, node->op), op_name(graph, node->op));
+    for (int i = 0; i < node->n_levels; i++) {
+        lua_pushfstring(L, "[%I]", (LUAI_UACINT)node->part[i]);
+        lua_concat(L, 2);
+    }
+    return 1;
+}
+
+/* ---- tensors ---- */
+
+static const NamedTensor *check_tensor(lua_State *L)
+{
+    return luaL_checkudata(L, 1, tensor_type);
+}
+
+static int tensor_own_name(lua_State *L)
+{
+    lua_pushstring(L, tensor_name(policy_of(L)->session->graph, check_tensor(L)->tensor));
+    return 1;
+}
+
+static int tensor_label(lua_State *L)
+{
+    policy_of(L); /* the name lives as long as the run */
+    lua_pushstring(L, check_tensor(L)->name);
+    return 1;
+}
+
+/* A list of sizes; nil when the shape is not known. */
+static int tensor_shape(lua_State *L)
+{
+    const Shape *shape = inferred_shape(policy_of(L)->session->inferred, check_tensor(L)->tensor);
+    if (!shape)
+        return 0;
+    lua_createtable(L, (int)shape->n_dims, 0);
+    for (int d = 0; d < shape->n_dims; d++) {
+        lua_pushinteger(L, shape->dim[d]);
+        lua_rawseti(L, -2, d + 1);
+    }
+    return 1;
+}
+
+static int tensor_dtype(lua_State *L)
+{
+    Dtype dtype = (Dtype)policy_of(L)->session->inferred->dtype[check_tensor(L)->tensor];
+    lua_pushstring(L, dtype_name(dtype));
+    return 1;
+}
+
+static int tensor_is_param(lua_State *L)
+{
+    lua_pushboolean(L, tensor_is_weight(policy_of(L)->session->inferred, check_tensor(L)->tensor));
+    return 1;
+}
+
+/* The names that the file gives free dims, "" for the others. */
+static int tensor_dim_names(lua_State *L)
+{
+    const Graph *graph = policy_of(L)->session->graph;
+    const GraphTensor *tensor = &graph->tensors[check_tensor(L)->tensor];
+    int n = tensor->declared < 0 ? 0 : tensor->n_declared;
+    lua_createtable(L, n, 0);
+    for (int d = 0; d < n; d++) {
+        lua_pushstring(L, names_text(graph->names, graph->declared[tensor->declared + d].name));
+        lua_rawseti(L, -2, d + 1);
+    }
+    return 1;
+}
+
+/* The nodes that read it, each once, in program order. */
+static int tensor_consumers(lua_State *L)
+{
+    const Session *session = policy_of(L)->session;
+    int32_t tensor = check_tensor(L)->tensor, last = -1;
+    const int32_t *use = session->graph->uses + session->graph->tensors[tensor].use;
+    int n = tensor_n_uses(session->graph, tensor), n_nodes = 0;
+    lua_newtable(L);
+    for (int i = 0; i < n; i++) {
+        if (use[i] == last || inferred_is_host(session->inferred, use[i]))
+            continue;
+        last = use[i];
+        push_op(L, last);
+        lua_rawseti(L, -2, ++n_nodes);
+    }
+    return 1;
+}
+
+/* The node that makes it; nil for inputs, parameters and constants. */
+static int tensor_producer(lua_State *L)
+{
+    const Session *session = policy_of(L)->session;
+    int32_t maker = session->graph->tensors[check_tensor(L)->tensor].maker;
+    if (maker < 0 || inferred_is_host(session->inferred, maker))
+        return 0;
+    push_op(L, maker);
+    return 1;
+}
+
+static int tensor_equal(lua_State *L)
+{
+    const NamedTensor *a = luaL_testudata(L, 1, tensor_type);
+    const NamedTensor *b = luaL_testudata(L, 2, tensor_type);
+    lua_pushboolean(L, a && b && a->tensor == b->tensor);
+    return 1;
+}
+
+/* ---- types ---- */
+
+static const luaL_Reg node_fields[] = {
+    {"name", node_name}, {"path", node_path}, {"op", node_op}, {NULL, NULL}};
+static const luaL_Reg node_methods[] = {{"inputs", node_inputs},       {"outputs", node_outputs},
+                                        {"input", node_input},         {"output", node_output},
+                                        {"algorithm", node_algorithm}, {NULL, NULL}};
+static const luaL_Reg tensor_fields[] = {{"name", tensor_own_name},
+                                         {"label", tensor_label},
+                                         {"shape", tensor_shape},
+                                         {"dtype", tensor_dtype},
+                                         {"is_param", tensor_is_param},
+                                         {"dim_names", tensor_dim_names},
+                                         {NULL, NULL}};
+static const luaL_Reg tensor_methods[] = {
+    {"consumers", tensor_consumers}, {"producer", tensor_producer}, {NULL, NULL}};
+static const luaL_Reg algorithm_methods[] = {{"satisfy", algorithm_satisfy}, {NULL, NULL}};
+static const luaL_Reg nothing[] = {{NULL, NULL}};
+
+static void find_nearest(lua_State *L, int table, Str key, int *best, const char **nearest)
+{
+    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+        const char *name = lua_tostring(L, -2);
+        int distance = str_distance(str_from(name), key);
+        if (distance < *best) {
+            *best = distance;
+            *nearest = name;
+        }
+    }
+}
+
+/* __index. Upvalues: fields (functions of the object), methods, the type's name. */
+static int look_up(lua_State *L)
+{
+    const int fields = lua_upvalueindex(1), methods = lua_upvalueindex(2);
+    lua_settop(L, 2);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, fields) != LUA_TNIL) {
+        lua_pushvalue(L, 1);
+        lua_call(L, 1, 1);
+        return 1;
+    }
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, methods) != LUA_TNIL)
+        return 1;
+
+    int best = INT_MAX;
+    const char *nearest = "", *key = luaL_tolstring(L, 2, NULL);
+    find_nearest(L, fields, str_from(key), &best, &nearest);
+    find_nearest(L, methods, str_from(key), &best, &nearest);
+    Error err = {0};
+    error_set(&err, "a %s has no '%s'", lua_tostring(L, lua_upvalueindex(3)), key);
+    error_hint(&err, "did you mean '%s'?", nearest);
+    return sandbox_raise(L, &err);
+}
+
+/* The metatable, with its __index, is on the stack when this returns. */
+static void open_type(lua_State *L, const char *type, const luaL_Reg *fields,
+                      const luaL_Reg *methods, const luaL_Reg *more_methods)
+{
+    luaL_newmetatable(L, type);
+    lua_newtable(L);
+    luaL_setfuncs(L, fields, 0);
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 0);
+    luaL_setfuncs(L, more_methods, 0);
+    lua_pushstring(L, type);
+    lua_pushcclosure(L, look_up, 3);
+    lua_setfield(L, -2, "__index");
+    lua_pushboolean(L, false);
+    lua_setfield(L, -2, "__metatable");
+}
+
+static void set_function(lua_State *L, const char *name, lua_CFunction function)
+{
+    lua_pushcfunction(L, function);
+    lua_setfield(L, -2, name);
+}
+
+void objects_open(lua_State *L)
+{
+    open_type(L, graph_type, nothing, graph_methods, partition_methods);
+    lua_pop(L, 1);
+    open_type(L, node_type, node_fields, node_methods, nothing);
+    set_function(L, "__eq", node_equal);
+    set_function(L, "__tostring", node_text);
+    lua_pop(L, 1);
+    open_type(L, tensor_type, tensor_fields, tensor_methods, nothing);
+    set_function(L, "__eq", tensor_equal);
+    set_function(L, "__tostring", tensor_label);
+    lua_pop(L, 1);
+    open_type(L, algorithm_type, nothing, algorithm_methods, nothing);
+    lua_pop(L, 1);
+}

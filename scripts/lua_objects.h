@@ -1,0 +1,43 @@
+/* lua_objects.h - what a policy holds: the graph, its nodes, its tensors, as Lua values.
+ *
+ *     graph   nodes() inputs() outputs() params() tensors(pattern) shard pin unpin
+ *             partition replicate assign
+ *     node    .name (the operator's, as in nnScaler) .path .op (the op's own name)
+ *             inputs() outputs() input(i) output(i) algorithm('dim')
+ *     tensor  .name .label .shape .dtype .is_param .dim_names consumers() producer()
+ *     algorithm  satisfy{idx=, dim=, num= | axis=}
+ *
+ * All are small values without memory of their own; equal ones compare equal. A name that a type
+ * does not have is an error that says the nearest.
+ */
+#ifndef SCRIPTS_LUA_OBJECTS_H
+#define SCRIPTS_LUA_OBJECTS_H
+
+#include "scripts/lua_policy.h"
+
+#include <lauxlib.h>
+
+/* An op, or one part of it: part[level] is which of the sub-nodes that partition gave. */
+enum { PART_LEVELS_MAX = 8 };
+
+typedef struct {
+    int32_t op;
+    int n_levels;
+    int64_t part[PART_LEVELS_MAX];
+} NodeRef;
+
+extern const char *const graph_type, *const node_type, *const tensor_type, *const algorithm_type;
+
+void objects_open(lua_State *L); /* makes the types */
+
+void push_graph(lua_State *L);
+void push_node(lua_State *L, const NodeRef *node);
+void push_op(lua_State *L, int32_t op); /* the whole op as a node */
+void push_tensor(lua_State *L, const NamedTensor *named);
+
+/* Tables of methods, each ended by a row without name. */
+extern const luaL_Reg graph_methods[];     /* lua_graph.c */
+extern const luaL_Reg partition_methods[]; /* lua_partition.c: of the graph too */
+int algorithm_satisfy(lua_State *L);       /* lua_partition.c */
+
+#endif

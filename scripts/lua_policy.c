@@ -1,0 +1,226 @@
+#include "scripts/lua_policy.h"
+
+#include "scripts/lua_objects.h"
+
+#include <inttypes.h>
+
+/* ---- decisions ---- */
+
+Policy *policy_of(lua_State *L)
+{
+    Policy *policy = sandbox_of(L)->host;
+    if (!policy)
+        luaL_error(L, "the graph is there only while PAS runs");
+    return policy;
+}
+
+static bool is_pin(const Decision *decision)
+{
+    return decision->kind == PIN_TENSOR_DIM || decision->kind == PIN_INDEX_DIM;
+}
+
+static bool is_on_op(const Decision *decision)
+{
+    return decision->kind == PIN_INDEX_DIM || decision->kind == UNPIN_INDEX_DIM;
+}
+
+static int32_t *last_of(const Policy *policy, const Decision *decision)
+{
+    return &(is_on_op(decision) ? policy->last_of_op : policy->last_of_tensor)[decision->place];
+}
+
+static Origin origin_here(lua_State *L, Policy *policy)
+{
+    enum { DECISION_INSTRUCTIONS = 100 };
+    sandbox_spend(L, DECISION_INSTRUCTIONS);
+    int line = sandbox_line(L);
+    if (!policy->text || line != policy->text_line) {
+        policy->text_line = line;
+        policy->text =
+            arena_str(policy->session->journal_arena, sandbox_line_text(policy->sandbox, line));
+    }
+    return (Origin){ORIGIN_POLICY, policy->file, line, policy->text};
+}
+
+/* "dim 1 of 'wte.weight'" */
+static const char *place_text(const Policy *policy, const Decision *decision)
+{
+    const Inferred *inferred = policy->session->inferred;
+    if (!is_on_op(decision))
+        return arena_printf(policy->arena, "dim %d of '%s'", decision->dim,
+                            naming_label(policy->session->naming, decision->place));
+    const OpSpace *space = inferred_space(inferred, decision->place);
+    return arena_printf(policy->arena, "index dim %s of '%s'",
+                        space ? space->index[decision->dim].name : "?",
+                        op_name(inferred->graph, decision->place));
+}
+
+static const char *cut_text(const Policy *policy, const Decision *decision)
+{
+    Buf text = buf_new(policy->arena);
+    cut_format(&decision->cut, policy->session->mesh, &text);
+    buf_puts(&text, decision->store ? ", stored" : decision->open ? ", open" : "");
+    return text.s;
+}
+
+static bool is_equal(const Decision *a, const Decision *b)
+{
+    return a->kind == b->kind && a->open == b->open && a->store == b->store &&
+           cut_equal(&a->cut, &b->cut);
+}
+
+static void refuse_other_cut(lua_State *L, const Policy *policy, const Decision *old,
+                             const Decision *decision)
+{
+    Error err = {0};
+    error_kind(&err, ERROR_CONFLICT, "%s is pinned %s in line %d and %s here",
+               place_text(policy, decision), cut_text(policy, old), old->origin.line,
+               cut_text(policy, decision));
+    sandbox_raise(L, &err);
+}
+
+static void refuse_axis_twice(lua_State *L, const Policy *policy, const Decision *old,
+                              const Decision *decision)
+{
+    Error err = {0};
+    error_kind(&err, ERROR_CONFLICT, "%s is pinned %s, but an axis of it cuts %s in line %d",
+               place_text(policy, decision), cut_text(policy, decision), place_text(policy, old),
+               old->origin.line);
+    sandbox_raise(L, &err);
+}
+
+/* The last decision on the same dim, or NULL; refuses an axis that another dim's pin uses. Unpins
+ * hide what was decided before them. */
+static Pending *find_same_dim(lua_State *L, const Policy *policy, const Decision *decision)
+{
+    AtomSet atoms = is_pin(decision) ? cut_atoms(&decision->cut) : 0;
+    uint64_t hidden = 0; /* dims */
+    Pending *same = NULL;
+    for (int32_t i = *last_of(policy, decision); i >= 0; i = policy->pending.at[i].before) {
+        Pending *it = &policy->pending.at[i];
+        uint64_t bit = (uint64_t)1 << it->decision.dim;
+        if (it->decision.dim == decision->dim)
+            same = same ? same : it;
+        else if (is_pin(&it->decision) && !(hidden & bit) && atoms & cut_atoms(&it->decision.cut) &&
+                 it->decision.store == decision->store)
+            refuse_axis_twice(L, policy, &it->decision, decision);
+        hidden |= bit;
+    }
+    return same;
+}
+
+static void add(lua_State *L, Policy *policy, const Decision *decision, bool from_partition)
+{
+    int32_t *last = last_of(policy, decision);
+    Pending pending = {*decision, *last, from_partition};
+    pending.decision.origin = origin_here(L, policy);
+    *last = policy->pending.n;
+    vec_push(policy->arena, &policy->pending, pending);
+}
+
+void policy_decide(lua_State *L, Policy *policy, const Decision *decision)
+{
+    Pending *same = find_same_dim(L, policy, decision);
+    if (same && is_equal(&same->decision, decision))
+        return;
+    if (same && is_pin(decision) && is_pin(&same->decision))
+        refuse_other_cut(L, policy, &same->decision, decision);
+    add(L, policy, decision, false);
+}
+
+void policy_decide_part(lua_State *L, Policy *policy, const Decision *decision)
+{
+    Pending *same = find_same_dim(L, policy, decision);
+    if (same && is_equal(&same->decision, decision))
+        return;
+    if (same && is_pin(&same->decision) && !same->from_partition)
+        refuse_other_cut(L, policy, &same->decision, decision);
+    if (!same || !is_pin(&same->decision)) {
+        add(L, policy, decision, true);
+        return;
+    }
+    same->decision.cut = decision->cut;
+    same->decision.origin = origin_here(L, policy);
+}
+
+void policy_note(lua_State *L, Policy *policy, Level level, const char *code, const char *text,
+                 const char *hint)
+{
+    Arena *arena = policy->session->journal_arena;
+    Finding finding = {level,
+                       code,
+                       arena_str(arena, str_from(text)),
+                       arena_str(arena, str_from(hint)),
+                       policy->file,
+                       sandbox_line(L),
+                       -1,
+                       -1};
+    vec_push(arena, &policy->session->notes, finding);
+}
+
+/* ---- the run ---- */
+
+/* resource.ngpus; resource.mesh: a list of {name=, size=} and mesh.tp = 4. */
+static void push_resource(lua_State *L, const Mesh *mesh)
+{
+    lua_newtable(L);
+    lua_pushinteger(L, mesh->n_devices);
+    lua_setfield(L, -2, "ngpus");
+    lua_newtable(L);
+    mesh_each_axis (axis, mesh) {
+        lua_newtable(L);
+        lua_pushstring(L, axis->name);
+        lua_setfield(L, -2, "name");
+        lua_pushinteger(L, axis->size);
+        lua_setfield(L, -2, "size");
+        lua_rawseti(L, -2, axis - mesh->axes + 1);
+        lua_pushinteger(L, axis->size);
+        lua_setfield(L, -2, axis->name);
+    }
+    lua_setfield(L, -2, "mesh");
+}
+
+static int call_pas(lua_State *L)
+{
+    const Policy *policy = lua_touserdata(L, 1);
+    objects_open(L);
+    int type = lua_getglobal(L, "PAS");
+    if (type == LUA_TNIL && policy->sandbox->n_registered > 0)
+        return 0; /* a file of operators */
+    if (type != LUA_TFUNCTION)
+        return luaL_error(L, "the policy defines no function PAS(graph, resource)");
+    push_graph(L);
+    push_resource(L, policy->session->mesh);
+    lua_call(L, 2, 1);
+    if (!luaL_testudata(L, -1, graph_type))
+        return luaL_error(L, "PAS must return the graph, but returned a %s", luaL_typename(L, -1));
+    return 0;
+}
+
+static int32_t *none_of(Arena *arena, int n)
+{
+    int32_t *places = arena_array(arena, int32_t, n);
+    for (int i = 0; i < n; i++)
+        places[i] = -1;
+    return places;
+}
+
+bool policy_run(Sandbox *sandbox, Session *session, Journal *journal, Error *err)
+{
+    Arena *arena = arena_new();
+    const Graph *graph = session->graph;
+    Policy policy = {.sandbox = sandbox, .session = session, .arena = arena};
+    policy.last_of_tensor = none_of(arena, graph->n_tensors);
+    policy.last_of_op = none_of(arena, graph->n_ops);
+    policy.parts = arena_array(arena, OpParts *, graph->n_ops);
+    policy.file = arena_str(session->journal_arena, str_from(sandbox->source.name));
+
+    sandbox->host = &policy;
+    sandbox_refill(sandbox);
+    bool ok = sandbox_protect(sandbox, call_pas, &policy, err);
+    sandbox->host = NULL;
+    for (int i = 0; ok && i < policy.pending.n; i++)
+        journal_add(journal, session->journal_arena, &policy.pending.at[i].decision);
+    arena_free(arena);
+    return ok;
+}

@@ -1,0 +1,58 @@
+/* lua_policy.h - one run of a policy: its PAS(graph, resource) makes decisions.
+ *
+ * PAS is nnScaler's partition-and-schedule function, in Lua. What it may call is in lua_graph.c
+ * (graph), lua_objects.c (nodes, tensors) and lua_partition.c (partition, replicate, assign). Every
+ * call that decides something leaves a Decision here, with the line of the script; all go onto the
+ * journal when PAS has returned, none when it failed. Two decisions of one run that contradict are
+ * an error at the second.
+ */
+#ifndef SCRIPTS_LUA_POLICY_H
+#define SCRIPTS_LUA_POLICY_H
+
+#include "core/plan/session.h"
+#include "scripts/lua_names.h"
+#include "scripts/lua_state.h"
+
+typedef struct {
+    Decision decision;
+    int32_t before;      /* the decision before it on the same tensor or op, or -1 */
+    bool from_partition; /* may be refined by a partition of sub-nodes */
+} Pending;
+
+typedef struct OpParts OpParts; /* lua_partition.c: how an op is partitioned */
+
+typedef struct {
+    Sandbox *sandbox;
+    Session *session;
+    Arena *arena;       /* of the run */
+    TensorNames *names; /* made when the first pattern asks */
+    Vec(Pending) pending;
+    int32_t *last_of_tensor, *last_of_op; /* places in pending, or -1 */
+    OpParts **parts;                      /* per op, or NULL */
+    const char *file;                     /* of origins; in the journal's arena, as the next */
+    const char *text;                     /* of line text_line */
+    int text_line;
+} Policy;
+
+/* Calls PAS of the file that ran in the sandbox. ERROR_SCRIPT: it fails, is missing, or does not
+ * return the graph. Notes go to session->notes. */
+bool policy_run(Sandbox *sandbox, Session *session, Journal *journal, Error *err);
+
+/* ---- inside PAS ---- */
+
+/* Raises a Lua error when no PAS is running: a script may have kept the graph. */
+Policy *policy_of(lua_State *L);
+
+/* Adds a decision made by the line that is being executed. Raises ERROR_CONFLICT when it
+ * contradicts an earlier one: another cut of the same dim, or the same axis on two dims of a tensor
+ * or op. An equal decision is not added again. */
+void policy_decide(lua_State *L, Policy *policy, const Decision *decision);
+
+/* The same for an index dim whose cut by a partition is cut further by one of its sub-nodes. */
+void policy_decide_part(lua_State *L, Policy *policy, const Decision *decision);
+
+/* A finding about the line that is being executed; texts are copied. */
+void policy_note(lua_State *L, Policy *policy, Level level, const char *code, const char *text,
+                 const char *hint);
+
+#endif

@@ -1,0 +1,261 @@
+#include "scripts/lua_register.h"
+
+#include "core/rules/anno.h"
+
+#include <lauxlib.h>
+
+/* ---- annotations made by a function ---- */
+
+typedef struct {
+    Sandbox *sandbox;
+    int function; /* reference in Lua's registry */
+} AnnoFunction;
+
+typedef struct {
+    const AnnoFunction *function;
+    const RuleCall *call;
+    const char *text; /* the answer */
+} MakeCall;
+
+/* {is_tensor = true, shape = {2, 3}, dtype = "f32"}; {is_tensor = false} for an absent operand. */
+static void push_input(lua_State *L, const Shape *shape, Dtype dtype)
+{
+    lua_newtable(L);
+    lua_pushboolean(L, shape != NULL);
+    lua_setfield(L, -2, "is_tensor");
+    if (!shape)
+        return;
+    lua_pushstring(L, dtype_name(dtype));
+    lua_setfield(L, -2, "dtype");
+    if (shape->n_dims < 0)
+        return; /* not known */
+    lua_newtable(L);
+    for (int d = 0; d < shape->n_dims; d++) {
+        lua_pushinteger(L, shape->dim[d]);
+        lua_rawseti(L, -2, d + 1);
+    }
+    lua_setfield(L, -2, "shape");
+}
+
+static void push_text(lua_State *L, Str text)
+{
+    lua_pushlstring(L, text.s, text.n);
+}
+
+/* False, and nothing pushed, for attributes that are tensors or graphs. */
+static bool push_attr(lua_State *L, const Attr *attr)
+{
+    switch ((AttrType)attr->type) {
+    case ATTR_INT:
+        lua_pushinteger(L, attr->i);
+        return true;
+    case ATTR_FLOAT:
+        lua_pushnumber(L, attr->f);
+        return true;
+    case ATTR_STRING:
+        push_text(L, attr->s);
+        return true;
+    case ATTR_TENSOR:
+    case ATTR_GRAPH:
+        return false;
+    case ATTR_INTS:
+    case ATTR_FLOATS:
+    case ATTR_STRINGS:
+        break;
+    }
+    lua_createtable(L, attr->n, 0);
+    for (int i = 0; i < attr->n; i++) {
+        if (attr->type == ATTR_INTS)
+            lua_pushinteger(L, attr->ints[i]);
+        else if (attr->type == ATTR_FLOATS)
+            lua_pushnumber(L, attr->floats[i]);
+        else
+            push_text(L, attr->strings[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return true;
+}
+
+static void push_kwargs(lua_State *L, const RuleCall *call)
+{
+    const Graph *graph = call->graph;
+    const AttrList *attrs = &graph->attr_lists[graph->ops[call->op].attrs];
+    lua_newtable(L);
+    for (int i = 0; i < attrs->n; i++)
+        if (push_attr(L, &attrs->at[i]))
+            lua_setfield(L, -2, names_text(graph->names, attrs->at[i].name));
+}
+
+static int call_function(lua_State *L)
+{
+    MakeCall *make = lua_touserdata(L, 1);
+    const RuleCall *call = make->call;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, make->function->function);
+    lua_newtable(L);
+    for (int i = 0; i < call->n_inputs; i++) {
+        push_input(L, call->shape[i], call->dtype[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    push_kwargs(L, call);
+    lua_call(L, 2, 1);
+    if (lua_type(L, -1) != LUA_TSTRING)
+        return luaL_error(L, "the annotation function returned a %s, not a text",
+                          luaL_typename(L, -1));
+    make->text = arena_str(call->arena, str_from(lua_tostring(L, -1)));
+    return 0;
+}
+
+/* AnnoSource.make */
+static const char *make_annotation(void *context, const RuleCall *call, Error *err)
+{
+    const AnnoFunction *function = context;
+    MakeCall make = {function, call, NULL};
+    return sandbox_protect(function->sandbox, call_function, &make, err) ? make.text : NULL;
+}
+
+/* ---- register_op(annotation, {name = ..}) ---- */
+
+typedef struct {
+    const char *name;
+    double flops_per_point; /* -1: not given */
+} Options;
+
+/* Reads the option whose value is at the top of the stack. */
+static bool read_option(lua_State *L, const char *key, Options *out, Error *err)
+{
+    static const char *const later[] = {"rules", "cost", "comm", "input_gen", "kernel"};
+    if (strcmp(key, "name") == 0) {
+        out->name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+        return out->name || error_set(err, "'name' is a text");
+    }
+    if (strcmp(key, "flops_per_point") == 0) {
+        out->flops_per_point = lua_tonumber(L, -1);
+        return (lua_type(L, -1) == LUA_TNUMBER && out->flops_per_point >= 0) ||
+               error_set(err, "'flops_per_point' is a number, 0 or more");
+    }
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (strcmp(key, later[i]) == 0)
+            return error_kind(err, ERROR_UNSUPPORTED, "register_op: '%s' is not supported yet",
+                              key);
+    error_set(err, "register_op has no option '%s'", key);
+    error_hint(err, "options: name, flops_per_point");
+    return false;
+}
+
+static bool read_options(lua_State *L, Options *out, Error *err)
+{
+    *out = (Options){.flops_per_point = -1};
+    if (!lua_istable(L, 2))
+        return error_set(err, "register_op needs a name: register_op(ANNOTATION, {name = \"..\"})");
+    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "1";
+        if (!read_option(L, key, out, err))
+            return false;
+    }
+    return out->name || error_set(err, "register_op needs a name: {name = \"..\"}");
+}
+
+static bool add_annotation(lua_State *L, Arena *arena, const char **out, Error *err)
+{
+    if (lua_type(L, -1) != LUA_TSTRING)
+        return error_set(err, "an annotation is a text, a list of texts or a function, not a %s",
+                         luaL_typename(L, -1));
+    *out = arena_str(arena, str_from(lua_tostring(L, -1)));
+    Source source = {"annotation", str_from(*out)};
+    Error wrong = {0};
+    if (anno_parse(arena, &source, &wrong))
+        return true;
+    return error_kind(err, wrong.kind, "%s, at character %d of '%s'", wrong.text, wrong.column,
+                      *out);
+}
+
+/* The texts at 1, a text or a list of them, ended by NULL. */
+static const char *const *read_annotations(lua_State *L, Arena *arena, Error *err)
+{
+    bool list = lua_istable(L, 1);
+    int n = list ? (int)lua_rawlen(L, 1) : 1;
+    const char **annos = arena_array(arena, const char *, n + 1);
+    if (n == 0)
+        error_set(err, "the list of annotations is empty");
+    for (int i = 0; i < n; i++) {
+        if (list)
+            lua_rawgeti(L, 1, i + 1);
+        else
+            lua_pushvalue(L, 1);
+        bool ok = add_annotation(L, arena, &annos[i], err);
+        lua_pop(L, 1);
+        if (!ok)
+            return NULL;
+    }
+    return n > 0 ? annos : NULL;
+}
+
+static AnnoFunction *keep_function(lua_State *L, Sandbox *sandbox)
+{
+    AnnoFunction *function = arena_make(sandbox->arena, AnnoFunction);
+    lua_pushvalue(L, 1);
+    *function = (AnnoFunction){sandbox, luaL_ref(L, LUA_REGISTRYINDEX)};
+    return function;
+}
+
+/* Multiply and add where something is summed; a function is not asked before it has to be. */
+static double default_flops(const AnnoSource *source)
+{
+    bool sums = source->annos && strchr(source->annos[0], '+');
+    return sums ? 2 : 1;
+}
+
+static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
+{
+    Registry *registry = sandbox->registry;
+    Options options;
+    if (!registry)
+        return error_set(err, "register_op stands at the top level of the file, not in a function "
+                              "that runs later");
+    if (!read_options(L, &options, err))
+        return false;
+    const Operator *old = registry_find(registry, str_from(options.name));
+    if (old && old->anno && old->anno->file)
+        return error_kind(err, ERROR_DUPLICATE, "operator '%s' is registered in line %d already",
+                          options.name, old->anno->line);
+
+    AnnoSource source = {.file = sandbox->source.name, .line = sandbox_line(L)};
+    if (lua_isfunction(L, 1)) {
+        source.make = make_annotation;
+        source.context = keep_function(L, sandbox);
+    } else {
+        source.annos = read_annotations(L, sandbox->arena, err);
+        if (!source.annos)
+            return false;
+    }
+    Operator row = {.name = options.name, .anno = &source, .family = "registered"};
+    row.flops_per_point =
+        options.flops_per_point < 0 ? default_flops(&source) : options.flops_per_point;
+    registry_add(registry, &row);
+    sandbox->n_registered++;
+    return true;
+}
+
+static int register_op(lua_State *L)
+{
+    Error err = {0};
+    lua_settop(L, 2);
+    return register_one(L, sandbox_of(L), &err) ? 0 : sandbox_raise(L, &err);
+}
+
+static int open_register(lua_State *L)
+{
+    lua_pushcfunction(L, register_op);
+    lua_setglobal(L, "register_op");
+    return 0;
+}
+
+bool register_run(Sandbox *sandbox, Registry *registry, Error *err)
+{
+    if (!sandbox_protect(sandbox, open_register, NULL, err))
+        return false;
+    sandbox->registry = registry;
+    bool ok = sandbox_run(sandbox, NULL, NULL, err);
+    sandbox->registry = NULL;
+    return ok;
+}

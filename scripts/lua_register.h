@@ -1,0 +1,22 @@
+/* lua_register.h - register_op: a policy file adds operators, by annotation, as built-in ones are.
+ *
+ *     register_op('(h m) kd+, kd+ n -> h m n', {name = 'matmul_custom'})
+ *     register_op({'a b -> a', 'a -> a'}, {name = 'candidates', flops_per_point = 2})
+ *     register_op(function(inputs, kwargs) return '* -> *' end, {name = 'by_shapes'})
+ *
+ * name is what the node's operator is called ("domain::Name" outside of ai.onnx). A function gets
+ * inputs[i].is_tensor, .shape and .dtype, and the node's attributes as kwargs; it is called
+ * whenever a rule is made for a new combination of these. It stands at the top level of the file,
+ * which runs before shapes are inferred.
+ */
+#ifndef SCRIPTS_LUA_REGISTER_H
+#define SCRIPTS_LUA_REGISTER_H
+
+#include "core/rules/registry.h"
+#include "scripts/lua_state.h"
+
+/* Runs the file's top level in the sandbox, whose source has been read. Operators go to the
+ * registry; those with a function call into the sandbox as long as the registry is used. */
+bool register_run(Sandbox *sandbox, Registry *registry, Error *err);
+
+#endif

@@ -1,0 +1,93 @@
+-- megatron.lua: Megatron-LM's plan for transformers (Shoeybi et al. 2019), with data parallelism.
+--
+-- tp: of each pair of matmuls the first is cut by columns (n), the second by rows (k): attention by
+--     heads, the MLP by its hidden dim. Forward that is two all-reduces a layer, nothing else.
+-- dp: the batch dim of each graph input.
+-- Modules are found by path, so one file does for GPT-2 and Llama, whatever exporter wrote them.
+-- Axes: dp, tp. One may be missing, with a note; others of the mesh are not used, with a note.
+
+-- true: the embedding and the head are cut by vocabulary too. That is one more all-reduce, after the
+-- embedding, and logits that stay cut.
+local CUT_VOCABULARY = false
+
+-- The dim that the model calls batch, else the first one; nil for a scalar.
+local function batch_dim(tensor)
+    for i, name in ipairs(tensor.dim_names) do
+        if name:find("batch", 1, true) then return i - 1 end
+    end
+    if #tensor.shape > 0 then return 0 end
+end
+
+local function cut_batch(graph)
+    for _, input in ipairs(graph:inputs()) do
+        local dim = batch_dim(input)
+        if dim and input.shape[dim + 1] > 1 then graph:shard(input, {[dim] = "dp"}) end
+    end
+end
+
+-- q, k and v are one weight of three parts: each rank takes its heads of all three.
+local function cut_gpt2(graph)
+    graph:shard("*.attn.c_attn.{weight,bias}", {n = {axis = "tp", interleave = 3}})
+    graph:shard("*.attn.c_proj.weight", {k = "tp"})
+    graph:shard("*.mlp.c_fc.{weight,bias}", {n = "tp"})
+    graph:shard("*.mlp.c_proj.weight", {k = "tp"})
+end
+
+-- Key and value heads, seen where k_proj's output becomes [batch, seq, heads, head size].
+local function count_kv_heads(graph)
+    for _, out in ipairs(graph:tensors("*.k_proj.out")) do
+        for _, node in ipairs(out:consumers()) do
+            local shape = node.name == "Reshape" and node:output(0).shape or {}
+            if #shape == #out.shape + 1 then return shape[#shape - 1] end
+        end
+    end
+end
+
+-- The axis for k_proj and v_proj. With fewer heads than devices, neighbours share one: the major
+-- part of tp cuts the heads, and Expand hands the rest to the query heads of each.
+local function kv_axis(graph, tp)
+    local heads = count_kv_heads(graph) or tp
+    if heads < tp and tp % heads == 0 then return "tp:(1)" .. heads end
+    return "tp"
+end
+
+local function cut_llama(graph, tp)
+    graph:shard("*.q_proj.{weight,bias}", {n = "tp"})
+    graph:shard("*.{k_proj,v_proj}.{weight,bias}", {n = kv_axis(graph, tp)})
+    graph:shard("*.o_proj.weight", {k = "tp"})
+    graph:shard("*.{gate_proj,up_proj}.{weight,bias}", {n = "tp"})
+    graph:shard("*.down_proj.weight", {k = "tp"})
+end
+
+local function cut_vocabulary(graph)
+    graph:shard("*{wte,embed_tokens}.weight", {v = "tp"})
+    graph:shard("*lm_head.weight", {n = "tp"})
+end
+
+function PAS(graph, resource)
+    local dp, tp = resource.mesh.dp, resource.mesh.tp
+    if not dp and not tp then
+        error("megatron.lua cuts by axes named dp and tp, and the mesh has neither")
+    end
+    for _, axis in ipairs(resource.mesh) do
+        if axis.name ~= "dp" and axis.name ~= "tp" then
+            print("megatron.lua does not use the axis " .. axis.name)
+        end
+    end
+    if dp then cut_batch(graph) else print("no axis dp: the batch stays whole") end
+    if not tp then
+        print("no axis tp: the weights stay whole")
+        return graph
+    end
+
+    local function has(pattern) return #graph:tensors(pattern) > 0 end
+    if has("*.attn.c_attn.weight") then
+        cut_gpt2(graph)
+    elseif has("*.q_proj.weight") then
+        cut_llama(graph, tp)
+    else
+        print("no module of GPT-2 (attn.c_attn) or of Llama (q_proj): the weights stay whole")
+    end
+    if CUT_VOCABULARY then cut_vocabulary(graph) end
+    return graph
+end

@@ -1,0 +1,1083 @@
+/* Lua: the sandbox, machine files, policies and what they leave in the journal. */
+#include "tests/unit/unit.h"
+
+#include "core/plan/session.h"
+#include "scripts/hooks.h"
+#include "scripts/lua_machine.h"
+#include "scripts/lua_policy.h"
+#include "scripts/lua_register.h"
+#include "scripts/lua_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- a sandbox of a text ---- */
+
+static void print_line(void *listener, const char *file, int line, const char *text)
+{
+    (void)file;
+    buf_printf(listener, "%d: %s\n", line, text);
+}
+
+static void format_error(const Error *err, Buf *out)
+{
+    buf_printf(out, "%d: %s: %s", err->line, error_kind_name(err->kind), err->text);
+    if (err->hint[0] != '\0')
+        buf_printf(out, " [%s]", err->hint);
+    buf_putc(out, '\n');
+}
+
+static Sandbox *sandbox_with(const char *name, const char *text, Buf *said)
+{
+    Sandbox *sandbox = sandbox_new(name);
+    assert_non_null(sandbox);
+    sandbox->source.text = str_from(text);
+    sandbox->listener = said;
+    sandbox->print = print_line;
+    return sandbox;
+}
+
+typedef struct {
+    const char *name, *script, *want;
+} ScriptRow;
+
+static ScriptRow script_rows[] = {
+    {"prints_become_notes", "print('a', 1)\nprint(nil)", "1: a\t1\n2: nil\n"},
+    {"syntax_error", "local x = 1\nlocal = 2", "2: script: <name> expected near '='\n"},
+    {"nil_index", "local t\nlocal function f() return t.x end\n\nf()",
+     "2: script: attempt to index a nil value (upvalue 't'); called from line 4 in the file\n"},
+    {"error_with_text", "error('no axis')", "1: script: no axis\n"},
+    {"error_with_level", "local function f() error('bad', 2) end\n\nf()",
+     "3: script: bad; called from line 3 in the file\n"},
+    {"error_with_table", "error({})", "1: script: the error is a table, not a text\n"},
+    {"argument_error_names_function", "\nstring.rep()",
+     "2: script: bad argument #1 to 'string.rep' (string expected, got no value)\n"},
+    {"endless_loop", "local i = 0\nwhile true do i = i + 1 end",
+     "2: script: stopped after 50 million instructions [a loop that does not end?]\n"},
+    {"endless_loop_of_pcall",
+     "local function f() while true do end end\nwhile true do pcall(f) end",
+     "2: script: stopped after 50 million instructions [a loop that does not end?]\n"},
+    {"endless_loop_in_coroutine", "local f = coroutine.wrap(function() while true do end end)\nf()",
+     "1: script: stopped after 50 million instructions [a loop that does not end?]\n"},
+    {"endless_loop_of_long_calls",
+     "local s = ('x'):rep(1000000)\nwhile true do local t = s:reverse() end",
+     "2: script: stopped after 50 million instructions [a loop that does not end?]\n"},
+    {"ten_gigabyte_text", "\nlocal s = string.rep('x', 10000000000)",
+     "2: script: resulting string too large\n"},
+    {"one_gigabyte_text", "\nlocal s = string.rep('x', 1000000000)",
+     "2: script: not enough memory: a script may use 256 MiB\n"},
+    {"growing_text", "local s = 'x'\nwhile true do\n  s = s .. s\nend",
+     "3: script: not enough memory: a script may use 256 MiB\n"},
+    {"growing_table", "local t = {}\nfor i = 1, 1e9 do\n  t[i] = {i}\nend",
+     "3: script: not enough memory: a script may use 256 MiB\n"},
+    {"endless_recursion", "local function f() return 1 + f() end\nf()",
+     "1: script: stack overflow"},
+    {"no_finalizers", "setmetatable({}, {__gc = function() end})",
+     "1: script: a metatable may not have __gc here\n"},
+    {"metatables", "print(setmetatable({}, {__index = {x = 7}}).x)", "1: 7\n"},
+    {"slow_pattern", "print(('a?'):rep(25):len())\nlocal s = ('a'):rep(25):find(('a?'):rep(25))",
+     "1: 50\n2: script: this pattern could take too long on a text of 25 characters\n"},
+    {"long_pattern", "('x'):match(('y'):rep(129))",
+     "1: script: a pattern may have 128 characters\n"},
+    {"plain_find_has_no_pattern", "print(('a*+-b'):find('*+-', 1, true))", "1: 2\t4\n"},
+    {"usual_patterns",
+     "print(('transformer.h.11.mlp'):match('^transformer%.h%.(%d+)%.'))\n"
+     "for word in ('a b c'):gmatch('%a+') do print(word) end\n"
+     "print((('a.b.c'):gsub('%.', '/')))",
+     "1: 11\n2: a\n2: b\n2: c\n3: a/b/c\n"},
+    {"no_way_out",
+     "print(io, os, debug, require, load, loadfile, dofile, collectgarbage, string.dump, warn)",
+     "1: nil\tnil\tnil\tnil\tnil\tnil\tnil\tnil\tnil\tnil\n"},
+    {"pairs_in_order",
+     "local t = {zeta = 1, alpha = 2, [2] = 3, [1] = 4, mid = 5, [1.5] = 6}\n"
+     "for k, v in pairs(t) do print(k, v) end",
+     "2: 1\t4\n2: 1.5\t6\n2: 2\t3\n2: alpha\t2\n2: mid\t5\n2: zeta\t1\n"},
+    {"pairs_while_removing",
+     "local t = {a = 1, b = 2, c = 3}\n"
+     "for k in pairs(t) do t[k] = nil; t.b = nil; print(k) end",
+     "2: a\n2: c\n"},
+    {"random_is_the_same_in_every_run", "print(math.random(1000) == 1000 or math.random(10) < 11)",
+     "1: true\n"},
+};
+
+static void run_script(void **state)
+{
+    const ScriptRow *row = *state;
+    Arena *arena = arena_new();
+    Buf said = buf_new(arena);
+    Error err = {0};
+    Sandbox *sandbox = sandbox_with("dir/p.lua", row->script, &said);
+    if (!sandbox_run(sandbox, NULL, NULL, &err))
+        format_error(&err, &said);
+    if (str_ends(str_from(row->want), STR("\n")))
+        assert_string_equal(said.s, row->want);
+    else
+        assert_true(str_starts(buf_str(&said), str_from(row->want)));
+    sandbox_free(sandbox);
+    arena_free(arena);
+}
+
+static void bytecode_is_refused(void **state)
+{
+    (void)state;
+    Error err = {0};
+    Sandbox *sandbox = sandbox_with("p.lua", "\x1bLua", NULL);
+    assert_false(sandbox_run(sandbox, NULL, NULL, &err));
+    assert_non_null(strstr(err.text, "binary"));
+    assert_int_equal(err.kind, ERROR_SCRIPT);
+    sandbox_free(sandbox);
+}
+
+static void a_place_has_line_and_caret(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Error err = {0};
+    Sandbox *sandbox = sandbox_with("some/dir/p.lua", "local x\n    x()\n", NULL);
+    assert_false(sandbox_run(sandbox, NULL, NULL, &err));
+    Buf text = buf_new(arena);
+    error_format(&err, &text);
+    assert_string_equal(text.s, "some/dir/p.lua:2:5: error: attempt to call a nil value (local "
+                                "'x')\n      x()\n      ^\n");
+    sandbox_free(sandbox);
+    arena_free(arena);
+}
+
+static void a_spent_sandbox_stays_spent(void **state)
+{
+    (void)state;
+    Error err = {0}, again = {0};
+    Sandbox *sandbox = sandbox_with("p.lua", "while true do end", NULL);
+    assert_false(sandbox_run(sandbox, NULL, NULL, &err));
+    sandbox_refill(sandbox);
+    sandbox->source.text = STR("local x = 1");
+    assert_false(sandbox_run(sandbox, NULL, NULL, &again));
+    sandbox_free(sandbox);
+}
+
+/* ---- a small model: x -> fc1 (Gemm) -> Tanh -> fc2 (MatMul of a transposed weight) -> Softmax
+ * ---- */
+
+static int32_t add_weight(GraphBuilder *builder, const char *name, int64_t rows, int64_t columns)
+{
+    int32_t tensor = graph_tensor(builder, str_from(name));
+    Shape shape = {.n_dims = columns > 0 ? 2 : 1, .dim = {rows, columns}};
+    TensorData absent = {.form = DATA_ABSENT, .location = "w"};
+    graph_add_initializer(builder, tensor, DT_F32, &shape, absent);
+    return tensor;
+}
+
+static int32_t add_op(GraphBuilder *builder, const char *operator, const char * path,
+                      const int32_t *inputs, int n_inputs, const char *output)
+{
+    int32_t out = graph_tensor(builder, str_from(output));
+    const char *name = arena_printf(graph_builder_graph(builder)->arena, "%s_%s", path, operator);
+    graph_add_op(builder, str_from(operator), str_from(name), str_from(path), inputs, n_inputs,
+                 &out, 1, 0);
+    return out;
+}
+
+static Graph *small_graph(Arena *arena)
+{
+    GraphBuilder *builder = graph_builder_new(arena, "small.onnx");
+    Graph *graph = graph_builder_graph(builder);
+    graph->opset = 17;
+    int32_t x = graph_tensor(builder, STR("x"));
+    DeclaredDim dims[] = {{-1, names_intern(graph->names, STR("batch"))}, {16, 0}};
+    graph_add_input(builder, x, DT_F32, dims, 2);
+    int32_t w1 = add_weight(builder, "net.fc1.weight", 16, 48);
+    int32_t b1 = add_weight(builder, "net.fc1.bias", 48, 0);
+    int32_t w2 = add_weight(builder, "onnx::W_7", 12, 48);
+    int32_t h = add_op(builder, "Gemm", "net.fc1", (int32_t[]){x, w1, b1}, 3, "h");
+    int32_t t = add_op(builder, "Tanh", "net.act", &h, 1, "t");
+    int32_t v = add_op(builder, "Transpose", "net.fc2", &w2, 1, "v");
+    int32_t y = add_op(builder, "MatMul", "net.fc2", (int32_t[]){t, v}, 2, "y");
+    int32_t out = add_op(builder, "Softmax", "net.soft", &y, 1, "out");
+    graph_add_output(builder, out);
+    Error err = {0};
+    graph = graph_seal(builder, &err);
+    assert_non_null(graph);
+    return graph;
+}
+
+typedef struct {
+    Arena *arena;
+    Session session;
+    Registry *registry;
+} Small;
+
+static Small small_session(const char *mesh)
+{
+    Arena *arena = arena_new();
+    Small small = {.arena = arena, .registry = registry_new(arena)};
+    Session *session = &small.session;
+    session->model_arena = session->journal_arena = arena;
+    session->graph = small_graph(arena);
+    session->registry = small.registry;
+    DimBindings dims = {0};
+    vec_push(arena, &dims, (DimBinding){STR("batch"), 8});
+    Error err = {0};
+    session->inferred = infer(arena, session->graph, small.registry, &dims, false, &err);
+    assert_non_null(session->inferred);
+    session->naming = naming_new(arena, session->inferred);
+    Source source = {"--mesh", str_from(mesh)};
+    session->mesh = mesh_parse(arena, &source, &err);
+    assert_non_null(session->mesh);
+    return small;
+}
+
+/* "net.fc1.weight 1 48/tp 3" a decision: tensor, dim, cut, line; of ops "net.fc1_Gemm n 48/tp 3".
+ */
+static void format_decision(const Session *session, const Decision *decision, Buf *out)
+{
+    bool tensor = decision->kind == PIN_TENSOR_DIM || decision->kind == UNPIN_TENSOR_DIM;
+    bool pin = decision->kind == PIN_TENSOR_DIM || decision->kind == PIN_INDEX_DIM;
+    assert_int_equal(decision->origin.kind, ORIGIN_POLICY);
+    if (tensor)
+        buf_printf(out, "%s %d ", tensor_name(session->graph, decision->place), decision->dim);
+    else
+        buf_printf(out, "%s %s ", op_name(session->graph, decision->place),
+                   inferred_space(session->inferred, decision->place)->index[decision->dim].name);
+    if (pin)
+        cut_format(&decision->cut, session->mesh, out);
+    else
+        buf_puts(out, "unpin");
+    buf_printf(out, "%s%s @%d\n", decision->store ? " store" : "", decision->open ? " open" : "",
+               decision->origin.line);
+}
+
+static void format_run(Small *small, const char *script, Buf *out)
+{
+    Session *session = &small->session;
+    Journal journal = {0};
+    Error err = {0};
+    Sandbox *sandbox = sandbox_with("p.lua", script, out);
+    if (!register_run(sandbox, small->registry, &err) ||
+        !policy_run(sandbox, session, &journal, &err))
+        format_error(&err, out);
+    for (int i = 0; i < journal.n_done; i++)
+        format_decision(session, &journal.decisions.at[i], out);
+    for (int i = 0; i < session->notes.n; i++) {
+        const Finding *note = &session->notes.at[i];
+        buf_printf(out, "%s %s %s [%s] @%d\n", level_name(note->level), note->code, note->text,
+                   note->hint, note->line);
+    }
+    sandbox_free(sandbox);
+}
+
+#define PAS(body) "function PAS(graph, resource)\n" body "\nreturn graph end"
+/* In these the node of an operator is found by find(graph, "Gemm"); PAS begins in line 4. */
+#define FIND                                                                                       \
+    "local function find(graph, name)\n"                                                           \
+    "for _, node in ipairs(graph:nodes()) do if node.name == name then return node end end\n"      \
+    "end\n"
+#define CUT(node, config)                                                                          \
+    "local node = find(graph, '" node "')\nlocal subs = graph:partition(node, "                    \
+    "node:algorithm('dim'), {" config "})"
+
+typedef struct {
+    const char *name, *mesh, *script, *want;
+} PolicyRow;
+
+static PolicyRow policy_rows[] = {
+    {"shard_by_number", "dp=2,tp=4", PAS("graph:shard('net.fc1.weight', {[1] = 'tp'})"),
+     "net.fc1.weight 1 48/tp @2\n"},
+    {"shard_by_index_name", "tp=4", PAS("graph:shard('*.fc1.{weight,bias}', {n = 'tp'})"),
+     "net.fc1.weight 1 48/tp @2\nnet.fc1.bias 0 48/tp @2\n"},
+    {"shard_by_path_reads_through_views", "tp=4", PAS("graph:shard('net.fc2.weight', {k = 'tp'})"),
+     "v 0 48/tp @2\n"},
+    {"own_name_of_a_transposed_weight", "tp=4", PAS("graph:shard('onnx::W_7', {k = 'tp'})"),
+     "v 0 48/tp @2\n"},
+    {"list_of_axes_is_major_first", "dp=2,tp=4",
+     PAS("graph:shard('net.fc1.weight', {n = {'tp', 'dp'}})"), "net.fc1.weight 1 48/tp.dp @2\n"},
+    {"sub_axis", "tp=4", PAS("graph:shard('net.fc1.weight', {n = 'tp:(1)2'})"),
+     "net.fc1.weight 1 48/tp:(1)2 @2\n"},
+    {"interleave", "tp=4",
+     PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', interleave = 3}})"),
+     "net.fc1.weight 1 (3)(16/tp) @2\n"},
+    {"unit", "tp=4", PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', unit = 8}})"),
+     "net.fc1.weight 1 (6/tp)(8) @2\n"},
+    {"unit_that_divides_is_plain", "tp=4",
+     PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', unit = 4}})"),
+     "net.fc1.weight 1 48/tp @2\n"},
+    {"interleave_and_unit", "tp=2",
+     PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', interleave = 2, unit = 8}})"),
+     "net.fc1.weight 1 (2)(3/tp)(8) @2\n"},
+    {"store_and_open", "dp=2,tp=4",
+     PAS("graph:shard('net.fc1.weight', {[0] = {axis = 'dp', store = true}, "
+         "[1] = {axis = 'tp', open = true}})"),
+     "net.fc1.weight 0 16/dp store @2\nnet.fc1.weight 1 48/tp open @2\n"},
+    {"no_axes_pin_whole", "tp=4", PAS("graph:pin('x', {[0] = {}})"), "x 0 8 @2\n"},
+    {"uneven_is_legal", "tp=5", PAS("graph:shard('net.fc1.weight', {n = 'tp'})"),
+     "net.fc1.weight 1 48/tp @2\n"},
+    {"dims_from_the_end", "tp=4", PAS("graph:shard('net.fc1.weight', {[-1] = 'tp'})"),
+     "net.fc1.weight 1 48/tp @2\n"},
+    {"pin_a_node", "tp=4", FIND PAS("graph:pin(find(graph, 'MatMul'), {k = 'tp'})"),
+     "net.fc2_MatMul k 48/tp @5\n"},
+    {"shard_a_list", "dp=2",
+     PAS("graph:shard(graph:params(), {[0] = {axis = 'dp', store = true}})"),
+     "net.fc1.weight 0 16/dp store @2\nnet.fc1.bias 0 48/dp store @2\nonnx::W_7 0 12/dp store "
+     "@2\n"},
+    {"inputs_and_parts", "dp=2",
+     PAS("for _, t in ipairs(graph:inputs()) do print(t.name, t.dim_names[1], t.shape[1]) end\n"
+         "graph:pin('net.fc1.in', {[0] = 'dp'})\ngraph:pin('net.fc2.out', {m = 'dp'})"),
+     "2: x\tbatch\t8\nx 0 8/dp @3\ny 0 8/dp @4\n"},
+    {"the_same_twice_is_one", "tp=4",
+     PAS("for i = 1, 3 do\ngraph:shard('net.fc1.weight', {n = 'tp'}) end"),
+     "net.fc1.weight 1 48/tp @3\n"},
+    {"unpin_then_pin", "dp=2,tp=4",
+     PAS("graph:pin('x', {[0] = 'dp'})\ngraph:unpin('x', 0)\ngraph:pin('x', {[0] = 'tp'})"),
+     "x 0 8/dp @2\nx 0 unpin @3\nx 0 8/tp @4\n"},
+    {"unpin_all", "dp=2", PAS("graph:unpin('x')"), "x 0 unpin @2\nx 1 unpin @2\n"},
+    {"pattern_without_match_is_noted", "tp=4", PAS("graph:shard('*.fc3.weight', {n = 'tp'})"),
+     "warning pattern-matched-nothing pattern '*.fc3.weight' matches no tensor [nearest: "
+     "'net.fc2.weight'] @2\n"},
+    {"tensors_without_match_are_none", "tp=4", PAS("print(#graph:tensors('*.fc3.*'))"), "2: 0\n"},
+    {"what_nodes_say", "tp=4",
+     FIND PAS("local node = find(graph, 'MatMul')\n"
+              "print(node.name, node.path, node.op, #node:inputs(), node:output(0).name)\n"
+              "print(node:input(1).is_param, node:input(0).is_param, node:input(1).label)\n"
+              "print(node:input(0):producer().name, node:output(0):consumers()[1].name)\n"
+              "print(node == find(graph, 'MatMul'), node == find(graph, 'Gemm'), node)"),
+     "6: MatMul\tnet.fc2\tnet.fc2_MatMul\t2\ty\n7: true\tfalse\tnet.fc2.weight\n"
+     "8: Tanh\tSoftmax\n9: true\tfalse\tMatMul 'net.fc2_MatMul'\n"},
+    {"what_the_resource_says", "dp=2,tp=4",
+     PAS("print(resource.ngpus, resource.mesh.tp, resource.mesh[1].name, resource.mesh[1].size, "
+         "#resource.mesh, resource.mesh.pp)"),
+     "2: 8\t4\tdp\t2\t2\tnil\n"},
+
+    {"partition_by_axis", "dp=2,tp=4", FIND PAS(CUT("MatMul", "idx = 1, dim = 1, axis = 'tp'")),
+     "net.fc2_MatMul n 12/tp @6\n"},
+    {"partition_by_num", "dp=2,tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4")),
+     "net.fc2_MatMul k 48/tp @6\n"},
+    {"partition_by_num_of_all", "dp=2,tp=4",
+     FIND PAS(CUT("MatMul", "idx = 0, dim = 0, num = resource.ngpus")),
+     "net.fc2_MatMul m 8/dp.tp @6\n"},
+    {"partition_by_output", "dp=2,tp=4", FIND PAS(CUT("Gemm", "idx = 3, dim = -1, num = 4")),
+     "net.fc1_Gemm n 48/tp @6\n"},
+    {"partition_gives_sub_nodes_in_mesh_order", "dp=2,tp=4",
+     FIND PAS(
+         CUT("MatMul", "idx = 0, dim = 1, num = 4") "\n"
+                                                    "print(#subs, subs[4])\nfor i, sub in "
+                                                    "ipairs(subs) do graph:assign(sub, i - 1) end\n"
+                                                    "graph:assign(subs[2], 5)"),
+     "7: 4\tMatMul 'net.fc2_MatMul'[3]\nnet.fc2_MatMul k 48/tp @6\n"},
+    {"partition_of_sub_nodes_nests", "dp=2,tp=4",
+     FIND PAS(
+         CUT("Gemm", "idx = 1, dim = 1, axis = 'tp'") "\nfor _, sub in ipairs(subs) do\n"
+                                                      "graph:partition(sub, sub:algorithm('dim'), "
+                                                      "{idx = 0, dim = 0, axis = 'dp'}) end"),
+     "net.fc1_Gemm n 48/tp @6\nnet.fc1_Gemm m 8/dp @8\n"},
+    {"partition_twice_of_one_dim", "dp=2,tp=4",
+     FIND PAS(
+         CUT("Gemm", "idx = 1, dim = 1, axis = 'tp'") "\nfor _, sub in ipairs(subs) do\n"
+                                                      "graph:partition(sub, sub:algorithm('dim'), "
+                                                      "{idx = 1, dim = 1, num = 2}) end"),
+     "net.fc1_Gemm n 48/tp.dp @8\n"},
+    {"replicate", "dp=2,tp=4", FIND PAS("print(#graph:replicate(find(graph, 'MatMul')))"),
+     "5: 8\nnet.fc2_MatMul m 8 @5\nnet.fc2_MatMul k 48 @5\nnet.fc2_MatMul n 12 @5\n"},
+    {"partition_then_replicate", "dp=2,tp=4",
+     FIND PAS(CUT("MatMul", "idx = 0, dim = 0, axis = 'dp'") "\n"
+                                                             "for _, sub in ipairs(subs) do "
+                                                             "print(#graph:replicate(sub)) end"),
+     "7: 4\n7: 4\nnet.fc2_MatMul m 8/dp @6\nnet.fc2_MatMul k 48 @7\nnet.fc2_MatMul n 12 @7\n"},
+    {"satisfy_answers", "tp=5",
+     FIND PAS("local algorithm = find(graph, 'MatMul'):algorithm('dim')\n"
+              "print(algorithm:satisfy{idx = 0, dim = 1, num = 1})\n"
+              "print(select(3, algorithm:satisfy{idx = 0, dim = 1, num = 5}))\n"
+              "print(select(3, algorithm:satisfy{idx = 3, dim = 1, num = 5}))"),
+     "6: true\n7: not_divisible\n8: out_of_range\n"},
+    {"a_mesh_of_one", "x=1",
+     FIND PAS(
+         CUT("MatMul", "idx = 0, dim = 1, num = resource.ngpus") "\n"
+                                                                 "print(graph:assign(subs[1], 0))"),
+     "7: true\nnet.fc2_MatMul k 48 @6\n"},
+    {"register_only", "tp=2", "register_op('a b -> a b', {name = 'mine'})", ""},
+};
+
+static PolicyRow refusal_rows[] = {
+    {"unknown_axis", "dp=2,tp=4", PAS("graph:shard('x', {[0] = 'tpp'})"),
+     "2: script: this mesh has no axis 'tpp' [did you mean 'tp'?]\n"},
+    {"axis_twice_in_a_cut", "dp=2", PAS("graph:shard('x', {[0] = {'dp', 'dp'}})"),
+     "2: script: axis 'dp' is used twice\n"},
+    {"axis_on_two_dims", "dp=2", PAS("graph:shard('x', {[0] = 'dp', [1] = 'dp'})"),
+     "2: script: dim 1 of 'x' is pinned 16/dp, but an axis of it cuts dim 0 of 'x' in line 2\n"},
+    {"two_pins_that_contradict", "dp=2,tp=4",
+     PAS("graph:pin('x', {[0] = 'dp'})\ngraph:pin('x', {[0] = 'tp'})"),
+     "3: script: dim 0 of 'x' is pinned 8/dp in line 2 and 8/tp here\n"},
+    {"dim_out_of_range", "tp=4", PAS("graph:shard('x', {[2] = 'tp'})"),
+     "2: script: 'x' has 2 dims, no dim 2\n"},
+    {"no_such_index_dim", "tp=4", PAS("graph:shard('net.fc1.weight', {v = 'tp'})"),
+     "2: script: no op that uses 'net.fc1.weight' has an index dim 'v' [index dims there: k, n]\n"},
+    {"interleave_that_does_not_divide", "tp=4",
+     PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', interleave = 5}})"),
+     "2: script: 48 elements are not whole parts of interleave=5 and unit=1\n"},
+    {"unknown_option", "tp=4", PAS("graph:shard('x', {[0] = {axes = 'tp'}})"),
+     "2: script: a cut has no option 'axes' [options: axis, interleave, unit, store, open]\n"},
+    {"no_dims", "tp=4", PAS("graph:shard('x', {})"),
+     "2: script: no dim is named: say for example {[0] = \"dp\"} or {n = \"tp\"}\n"},
+    {"pin_of_nothing", "tp=4", PAS("graph:pin('net.fc3.weight', {n = 'tp'})"),
+     "2: script: no tensor is named 'net.fc3.weight' [did you mean 'net.fc1.weight'?]\n"},
+    {"dot_for_colon", "tp=4", PAS("graph.shard('x', {[0] = 'tp'})"),
+     "2: script: bad argument #1 to 'shard' (graph expected, got string)\n"},
+    {"unknown_method", "tp=4", PAS("graph:shards('x', {[0] = 'tp'})"),
+     "2: script: a graph has no 'shards' [did you mean 'shard'?]\n"},
+    {"unknown_field", "tp=4", PAS("for _, node in ipairs(graph:nodes()) do print(node.nme) end"),
+     "2: script: a node has no 'nme' [did you mean 'name'?]\n"},
+    {"frozen_index_dim", "tp=4", FIND PAS("graph:pin(find(graph, 'Softmax'), {d = 'tp'})"),
+     "5: script: index dim d of 'net.soft_Softmax' is frozen: it cannot be cut\n"},
+    {"partition_frozen", "tp=4", FIND PAS(CUT("Softmax", "idx = 0, dim = 1, num = 4")),
+     "6: script: dim 1 of idx 0 of 'net.soft_Softmax' is frozen: it is never cut\n"},
+    {"partition_idx_out_of_range", "tp=4", FIND PAS(CUT("MatMul", "idx = 3, dim = 0, num = 4")),
+     "6: script: node 'net.fc2_MatMul' has 3 operands, no idx 3\n"},
+    {"partition_dim_out_of_range", "tp=4", FIND PAS(CUT("MatMul", "idx = 1, dim = 2, num = 4")),
+     "6: script: idx 1 of 'net.fc2_MatMul' has 2 dims, no dim 2\n"},
+    {"partition_does_not_divide", "tp=5", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 5")),
+     "6: script: index dim k of 'net.fc2_MatMul' has 48 elements, which 5 does not divide\n"},
+    {"partition_of_a_part_does_not_divide", "dp=8,tp=4",
+     FIND PAS(CUT("MatMul",
+                  "idx = 0, dim = 1, num = 4") "\n"
+                                               "graph:partition(subs[1], node:algorithm('dim'), "
+                                               "{idx = 0, dim = 1, num = 8})"),
+     "7: script: index dim k of 'net.fc2_MatMul' has 12 elements, which 8 does not divide\n"},
+    {"num_could_be_several", "dp=4,tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4")),
+     "6: script: num = 4 could be several axes: say axis = \"NAME\" [the mesh is dp=4,tp=4]\n"},
+    {"num_is_no_axis", "dp=2,tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 3")),
+     "6: script: num = 3 is the size of no axis that is left: say axis = \"NAME\" [the mesh is "
+     "dp=2,tp=4]\n"},
+    {"num_against_axis", "dp=2,tp=4",
+     FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 2, axis = 'tp'")),
+     "6: script: num = 2, but axis has 4 devices\n"},
+    {"partition_lacks_num", "tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1")),
+     "6: script: a partition needs idx, dim, and num or axis\n"},
+    {"sub_nodes_cut_differently", "dp=2,tp=4",
+     FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4") "\nlocal algo = node:algorithm('dim')\n"
+                                                         "graph:partition(subs[1], algo, {idx = 0, "
+                                                         "dim = 0, num = 2})\n"
+                                                         "graph:partition(subs[2], algo, {idx = 1, "
+                                                         "dim = 1, num = 2})"),
+     "9: script: 'net.fc2_MatMul' is partitioned otherwise already [all sub-nodes of a node are "
+     "cut "
+     "alike; a sub-node by a further axis]\n"},
+    {"axis_again_in_a_sub_node", "dp=2,tp=4",
+     FIND PAS(
+         CUT("MatMul", "idx = 0, dim = 1, axis = 'tp'") "\nlocal algo = node:algorithm('dim')\n"
+                                                        "graph:partition(subs[1], algo, {idx = 0, "
+                                                        "dim = 0, axis = 'tp'})"),
+     "8: script: 'net.fc2_MatMul' is partitioned by axis tp already\n"},
+    {"assign_elsewhere", "dp=2,tp=4",
+     FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4") "\ngraph:assign(subs[1], 1)"),
+     "7: script: device 1 is not where sub-node 0 of 'net.fc2_MatMul' is in mesh order: sub-meshes "
+     "are not supported yet [partition and assign in mesh order: sub-node i on the i-th device]\n"},
+    {"assign_of_a_whole_node", "tp=4", FIND PAS("graph:assign(find(graph, 'Tanh'), 0)"),
+     "5: script: 'net.act_Tanh' would run on device 0 alone: sub-meshes are not supported yet "
+     "[partition and assign in mesh order: sub-node i on the i-th device]\n"},
+    {"assign_outside_of_the_mesh", "tp=4", FIND PAS("graph:assign(find(graph, 'Tanh'), 4)"),
+     "5: script: the mesh has no device 4 [partition and assign in mesh order: sub-node i on the "
+     "i-th device]\n"},
+    {"algorithm_of_another_node", "tp=4",
+     FIND PAS("graph:partition(find(graph, 'Gemm'), find(graph, 'Tanh'):algorithm('dim'), {})"),
+     "5: script: the algorithm is that of another node\n"},
+    {"unknown_algorithm", "tp=4", FIND PAS("find(graph, 'Gemm'):algorithm('halo')"),
+     "5: script: there is no algorithm 'halo', only 'dim'\n"},
+    {"no_pas", "tp=4", "local x = 1",
+     "0: script: the policy defines no function PAS(graph, resource)\n"},
+    {"pas_returns_nothing", "tp=4", "function PAS(graph) end",
+     "0: script: PAS must return the graph, but returned a nil\n"},
+    {"a_failing_policy_decides_nothing", "tp=4",
+     PAS("graph:shard('x', {[0] = 'tp'})\nerror('later')"), "3: script: later\n"},
+    {"a_helper_that_fails", "tp=4",
+     "local function cut(graph)\n  graph:shard('x', {[9] = 'tp'})\nend\n" PAS("cut(graph)"),
+     "2: script: 'x' has 2 dims, no dim 9; called from line 5 in PAS\n"},
+    {"register_op_in_pas", "tp=4", PAS("register_op('a -> a', {name = 'x'})"),
+     "2: script: register_op stands at the top level of the file, not in a function that runs "
+     "later\n"},
+    {"register_op_without_name", "tp=4", "register_op('a -> a')",
+     "1: script: register_op needs a name: register_op(ANNOTATION, {name = \"..\"})\n"},
+    {"register_op_twice", "tp=4",
+     "register_op('a -> a', {name = 'x'})\nregister_op('a -> a', {name = 'x'})",
+     "2: script: operator 'x' is registered in line 1 already\n"},
+    {"register_op_later_option", "tp=4", "register_op('a -> a', {name = 'x', cost = print})",
+     "1: script: register_op: 'cost' is not supported yet\n"},
+    {"register_op_bad_annotation", "tp=4", "\nregister_op('a (b -> a', {name = 'x'})",
+     "2: script: "},
+    {"register_op_of_a_number", "tp=4", "register_op(1, {name = 'x'})",
+     "1: script: an annotation is a text, a list of texts or a function, not a number\n"},
+};
+
+static void run_policy_row(void **state)
+{
+    const PolicyRow *row = *state;
+    Small small = small_session(row->mesh);
+    Buf out = buf_new(small.arena);
+    format_run(&small, row->script, &out);
+    if (row->want[0] == '\0' || str_ends(str_from(row->want), STR("\n")))
+        assert_string_equal(out.s, row->want);
+    else
+        assert_true(str_starts(buf_str(&out), str_from(row->want)));
+    arena_free(small.arena);
+}
+
+/* ---- after PAS has run ---- */
+
+static void a_kept_graph_is_of_no_use(void **state)
+{
+    (void)state;
+    Small small = small_session("tp=2");
+    Buf out = buf_new(small.arena);
+    Sandbox *sandbox =
+        sandbox_with("p.lua", "function PAS(graph) kept = graph\nreturn graph end", &out);
+    Journal journal = {0};
+    Error err = {0};
+    assert_true(register_run(sandbox, small.registry, &err));
+    assert_true(policy_run(sandbox, &small.session, &journal, &err));
+    sandbox->source.text = STR("kept:nodes()");
+    assert_false(sandbox_run(sandbox, NULL, NULL, &err));
+    assert_string_equal(err.text, "the graph is there only while PAS runs");
+    sandbox_free(sandbox);
+    arena_free(small.arena);
+}
+
+static void an_origin_is_the_line_as_it_stands(void **state)
+{
+    (void)state;
+    Small small = small_session("tp=2");
+    Buf out = buf_new(small.arena);
+    Journal journal = {0};
+    Error err = {0};
+    Sandbox *sandbox =
+        sandbox_with("dir/p.lua", PAS("   graph:pin('x', {[0] = 'tp'}) -- why  "), &out);
+    assert_true(register_run(sandbox, small.registry, &err));
+    assert_true(policy_run(sandbox, &small.session, &journal, &err));
+    sandbox_free(sandbox);
+    assert_int_equal(journal.n_done, 1);
+    const Origin *origin = &journal.decisions.at[0].origin;
+    assert_string_equal(origin->file, "dir/p.lua");
+    assert_string_equal(origin->text, "graph:pin('x', {[0] = 'tp'}) -- why");
+    assert_int_equal(origin->line, 2);
+    arena_free(small.arena);
+}
+
+/* ---- register_op ---- */
+
+static Graph *custom_graph(Arena *arena, Registry *registry, Inferred **inferred)
+{
+    GraphBuilder *builder = graph_builder_new(arena, "custom.onnx");
+    Graph *graph = graph_builder_graph(builder);
+    graph->opset = 17;
+    int32_t x = graph_tensor(builder, STR("x")), y = graph_tensor(builder, STR("y"));
+    DeclaredDim dims[] = {{24, 0}, {16, 0}};
+    graph_add_input(builder, x, DT_F32, dims, 2);
+    int32_t w = add_weight(builder, "w", 16, 48);
+    int64_t sizes[] = {3, 4};
+    Attr attrs[] = {{.name = names_intern(graph->names, STR("h")), .type = ATTR_INT, .i = 4},
+                    {.name = names_intern(graph->names, STR("sizes")),
+                     .type = ATTR_INTS,
+                     .n = 2,
+                     .ints = sizes}};
+    graph_add_op(builder, STR("my::matmul_custom"), STR("op"), STR(""), (int32_t[]){x, w}, 2, &y, 1,
+                 graph_add_attrs(builder, attrs, 2));
+    graph_add_output(builder, y);
+    Error err = {0};
+    graph = graph_seal(builder, &err);
+    assert_non_null(graph);
+    DimBindings none = {0};
+    *inferred = infer(arena, graph, registry, &none, true, &err);
+    return graph;
+}
+
+/* The op space that the script's operator gives the node, or what the findings say. */
+static ScriptRow operator_rows[] = {
+    {"annotation", "register_op('(h m) kd+, kd+ n -> h m n', {name = 'my::matmul_custom'})",
+     "(h m) kd+, kd+ n -> h m n | 4,6,48 | 36864"},
+    {"first_candidate_that_fits",
+     "register_op({'a -> a', 'a k^, k^ b -> a b'}, {name = 'my::matmul_custom'})",
+     "a k^, k^ b -> a b | 24,48 | 18432"},
+    {"flops_per_point",
+     "register_op('a k+, k+ b -> a b', {name = 'my::matmul_custom', flops_per_point = 3})",
+     "a k+, k+ b -> a b | 24,48 | 55296"},
+    {"function",
+     "register_op(function(inputs, kwargs)\n"
+     "assert(#inputs == 2 and inputs[1].is_tensor and inputs[1].dtype == 'f32')\n"
+     "assert(kwargs.h == 4 and kwargs.sizes[2] == 4)\n"
+     "return ('a %d^, %d^ b -> a b'):format(inputs[1].shape[2], inputs[2].shape[1])\n"
+     "end, {name = 'my::matmul_custom'})",
+     "a 16, 16 b -> a b | 24,48 | 1152"},
+    {"function_that_fails",
+     "register_op(function(inputs)\nreturn inputs[3].shape end, {name = 'my::matmul_custom'})",
+     "attempt to index a nil value (field 'integer index')"},
+    {"function_without_an_answer", "register_op(function() end, {name = 'my::matmul_custom'})",
+     "the annotation function returned a nil, not a text"},
+    {"function_without_an_end",
+     "register_op(function() while true do end end, {name = 'my::matmul_custom'})",
+     "stopped after 50 million instructions"},
+};
+
+static void register_operator(void **state)
+{
+    const ScriptRow *row = *state;
+    Arena *arena = arena_new();
+    Registry *registry = registry_new(arena);
+    Buf out = buf_new(arena);
+    Error err = {0};
+    Sandbox *sandbox = sandbox_with("p.lua", row->script, &out);
+    assert_true(register_run(sandbox, registry, &err));
+    Inferred *inferred;
+    custom_graph(arena, registry, &inferred);
+    assert_non_null(inferred);
+    const OpSpace *space = inferred_space(inferred, 0);
+    assert_non_null(space);
+    if (space->no_rule) {
+        assert_true(inferred->findings.n > 0);
+        const Finding *finding = &inferred->findings.at[0];
+        if (!strstr(finding->text, row->want) && !strstr(finding->hint, row->want))
+            fail_msg("%s [%s]", finding->text, finding->hint);
+    } else {
+        opspace_format(space, &out);
+        buf_puts(&out, " | ");
+        shape_format(&opspace_output(space, 0)->shape, &out);
+        buf_printf(&out, " | %.0f", space->flops);
+        assert_string_equal(out.s, row->want);
+    }
+    sandbox_free(sandbox);
+    arena_free(arena);
+}
+
+/* ---- machines ---- */
+
+#define MACHINE(fields)                                                                            \
+    "return {name = 'm', source = 's', devices_per_node = 8, memory_bytes = 80e9,\n"               \
+    "memory_bytes_per_s = 1e12, launch_us = 2,\n" fields                                           \
+    "\ninside = {name = 'a', latency_us = 1, bytes_per_s = 2e9},\n"                                \
+    "between = {name = 'b', latency_us = 3, bytes_per_s = 4e9}}"
+
+static ScriptRow machine_rows[] = {
+    {"good", MACHINE("flops_per_s = {f32 = 1e12, bf16 = 2e12},"),
+     "m 8 80000000000 1e+12 1e+12 2e+12 2 a 1 2e+09 b 3 4e+09"},
+    {"unknown_field", MACHINE("flops_per_s = {f32 = 1e12}, launch = 3,"),
+     "3: a machine has no field 'launch'"},
+    {"missing_field", MACHINE(""), "0: a machine lacks 'flops_per_s'"},
+    {"text_for_number", MACHINE("flops_per_s = {f32 = 'fast'},"),
+     "3: 'f32' is a finite number, 0 or more"},
+    {"unknown_element_type", MACHINE("flops_per_s = {f32 = 1, f31 = 2},"),
+     "3: 'flops_per_s' knows no element type 'f31'"},
+    {"not_a_number", MACHINE("flops_per_s = {f32 = 0/0},"),
+     "3: 'f32' is a finite number, 0 or more"},
+    {"no_table", "return 3", "0: a machine is a number, not a table"},
+    {"fails", "\nerror('not today')", "2: not today"},
+    {"reads_no_files", "return dofile('x')", "1: attempt to call a nil value (global 'dofile')"},
+};
+
+static void read_machine(void **state)
+{
+    const ScriptRow *row = *state;
+    Arena *arena = arena_new();
+    char path[] = "/tmp/test_scripts_XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, row->script, strlen(row->script)), strlen(row->script));
+    close(file);
+
+    Machine machine;
+    Error err = {0};
+    Buf out = buf_new(arena);
+    if (machine_read(arena, path, &machine, &err))
+        buf_printf(&out, "%s %" PRId64 " %" PRId64 " %g %g %g %g %s %g %g %s %g %g", machine.name,
+                   machine.devices_per_node, machine.memory_bytes, machine.memory_bytes_per_s,
+                   machine.flops_per_s[DT_F32], machine.flops_per_s[DT_BF16], machine.launch_us,
+                   machine.inside.name, machine.inside.latency_us, machine.inside.bytes_per_s,
+                   machine.between.name, machine.between.latency_us, machine.between.bytes_per_s);
+    else
+        buf_printf(&out, "%d: %s", err.line, err.text);
+    if (error_is_set(&err))
+        assert_int_equal(err.kind, ERROR_SCRIPT);
+    unlink(path);
+    assert_string_equal(out.s, row->want);
+    arena_free(arena);
+}
+
+/* ---- hooks: shipped files, on the sample models ---- */
+
+typedef struct {
+    const char *name;
+} Name;
+
+static Name machine_names[] = {{"h100x8"}, {"h200x8"}, {"a100x8"}, {"cpu"}};
+
+static void shipped_machine(void **state)
+{
+    const Name *it = *state;
+    Arena *arena = arena_new();
+    Scripts *scripts = scripts_new(arena, ".");
+    SessionHooks hooks = scripts_hooks(scripts);
+    Machine machine;
+    Error err = {0};
+    assert_true(hooks.machine(hooks.context, arena, it->name, &machine, &err));
+    assert_string_equal(machine.name, it->name);
+    assert_true(machine.flops_per_s[DT_F32] > 0);
+    assert_true(machine.inside.bytes_per_s > machine.between.bytes_per_s);
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
+static void an_unknown_machine_lists_those_there_are(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Scripts *scripts = scripts_new(arena, ".");
+    SessionHooks hooks = scripts_hooks(scripts);
+    Machine machine;
+    Error err = {0};
+    assert_false(hooks.machine(hooks.context, arena, "h101", &machine, &err));
+    assert_int_equal(err.kind, ERROR_UNREADABLE);
+    assert_string_equal(err.text, "there is no 'h101' among the machines");
+    assert_string_equal(err.hint,
+                        "shipped: a100x8, cpu, h100x8, h200x8; or give the path of a file");
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
+typedef struct {
+    Arena *arena;
+    Scripts *scripts;
+    Session *session;
+    Error err;
+} Opened;
+
+static Opened open_session(const char *model, const char *dims, const char *mesh,
+                           const char *policy)
+{
+    Opened opened = {.arena = arena_new()};
+    opened.scripts = scripts_new(opened.arena, ".");
+    SessionHooks hooks = scripts_hooks(opened.scripts);
+    SessionOptions options = {.mesh = mesh, .policy = policy};
+    options.model = arena_printf(opened.arena, "samples/models/%s.onnx", model);
+    Source source = {"--dim", str_from(dims)};
+    assert_true(dims_parse(opened.arena, &source, &options.dims, &opened.err));
+    opened.session = session_open(&options, &hooks, &opened.err);
+    return opened;
+}
+
+static void close_session(Opened *opened)
+{
+    session_close(opened->session);
+    scripts_free(opened->scripts);
+    arena_free(opened->arena);
+}
+
+/* The plans of shipped policies: collectives as "count kind axes bytes", slices left out. */
+typedef struct {
+    const char *name, *model, *dims, *mesh, *policy, *want;
+} PlanRow;
+
+static PlanRow plan_rows[] = {
+    {"gpt2_megatron", "gpt2", "batch=8,seq=1024", "dp=2,tp=4", "megatron",
+     "24 all_reduce tp 12582912\n"},
+    {"gpt2_dynamo_megatron", "gpt2-dynamo", "batch=8,seq=1024", "dp=2,tp=4", "megatron",
+     "24 all_reduce tp 12582912\n"},
+    {"llama_megatron", "llama-tiny", "batch=8,seq=1024", "dp=2,tp=4", "megatron",
+     "4 all_reduce tp 2097152\n"},
+    {"llama_megatron_fewer_kv_heads", "llama-tiny", "batch=8,seq=1024", "tp=8", "megatron",
+     "4 all_reduce tp 4194304\n"},
+    {"tiny_gpt_megatron", "tiny-gpt", "batch=8,seq=16", "dp=2,tp=4", "megatron",
+     "4 all_reduce tp 16384\n"},
+    {"gpt2_megatron_vocabulary", "gpt2", "batch=8,seq=1024", "dp=2,tp=4", "+megatron",
+     "25 all_reduce tp 12582912\n"},
+    {"gpt2_dynamo_megatron_vocabulary", "gpt2-dynamo", "batch=8,seq=1024", "dp=2,tp=4", "+megatron",
+     "25 all_reduce tp 12582912\n"},
+    {"llama_megatron_vocabulary", "llama-tiny", "batch=8,seq=1024", "dp=2,tp=4", "+megatron",
+     "5 all_reduce tp 2097152\n"},
+    {"gpt2_megatron_dp_alone", "gpt2", "batch=8,seq=1024", "dp=8", "megatron", ""},
+    {"gpt2_tp", "gpt2", "batch=8,seq=1024", "tp=4", "tp", "24 all_reduce tp 25165824\n"},
+    {"gpt2_dynamo_tp", "gpt2-dynamo", "batch=8,seq=1024", "tp=4", "tp",
+     "24 all_reduce tp 25165824\n"},
+    {"llama_tp", "llama-tiny", "batch=8,seq=1024", "tp=4", "tp", "4 all_reduce tp 4194304\n"},
+    {"gpt2_dp", "gpt2", "batch=8,seq=1024", "dp=2,tp=4", "dp", ""},
+    {"gpt2_dynamo_dp", "gpt2-dynamo", "batch=8,seq=1024", "dp=2,tp=4", "dp", ""},
+    {"llama_dp", "llama-tiny", "batch=8,seq=1024", "dp=2,tp=4", "dp", ""},
+    {"gpt2_fsdp", "gpt2", "batch=8,seq=1024", "dp=2", "fsdp",
+     "74 all_gather dp 3072\n12 all_gather dp 9216\n12 all_gather dp 12288\n"
+     "12 all_gather dp 2359296\n1 all_gather dp 3145728\n12 all_gather dp 7077888\n"
+     "24 all_gather dp 9437184\n2 all_gather dp 154389504\n"},
+    {"gpt2_dynamo_fsdp", "gpt2-dynamo", "batch=8,seq=1024", "dp=2", "fsdp",
+     "74 all_gather dp 3072\n12 all_gather dp 9216\n12 all_gather dp 12288\n"
+     "12 all_gather dp 2359296\n1 all_gather dp 3145728\n12 all_gather dp 7077888\n"
+     "24 all_gather dp 9437184\n1 all_gather dp 154389504\n"},
+};
+
+typedef struct {
+    const Step *step;
+    int n;
+} Counted;
+
+/* Steps alike in kind, axes and bytes, by kind and bytes. */
+static int count_steps(const Plan *plan, Counted *out)
+{
+    int n = 0;
+    for (int r = 0; r < plan->n_reshards; r++)
+        for (int s = 0; s < plan->reshards[r].path->n_steps; s++) {
+            const Step *step = &plan->reshards[r].path->step[s];
+            if (step->kind == STEP_SLICE)
+                continue;
+            int at = 0;
+            while (at < n &&
+                   (out[at].step->kind != step->kind || out[at].step->atoms != step->atoms ||
+                    out[at].step->bytes != step->bytes))
+                at++;
+            if (at == n)
+                out[n++] = (Counted){step, 0};
+            out[at].n++;
+        }
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++)
+            if (out[j].step->bytes < out[i].step->bytes) {
+                Counted swap = out[i];
+                out[i] = out[j];
+                out[j] = swap;
+            }
+    return n;
+}
+
+static void format_collectives(const Plan *plan, Buf *out)
+{
+    Counted counted[64];
+    int n = count_steps(plan, counted);
+    for (int i = 0; i < n; i++) {
+        uint8_t atom[ATOMS_MAX];
+        int n_atoms = 0;
+        for (int a = 0; a < plan->mesh->n_atoms; a++)
+            if (counted[i].step->atoms >> a & 1)
+                atom[n_atoms++] = (uint8_t)a;
+        buf_printf(out, "%d %s ", counted[i].n, step_kind_name(counted[i].step->kind));
+        mesh_format_atoms(plan->mesh, atom, n_atoms, ".", out);
+        buf_printf(out, " %" PRId64 "\n", counted[i].step->bytes);
+    }
+}
+
+/* A copy of a shipped policy with CUT_VOCABULARY = true; the caller removes it. */
+static void write_vocabulary_policy(Arena *arena, const char *name, const char *path)
+{
+    Source source;
+    Error err = {0};
+    const char *shipped = arena_printf(arena, "scripts/policies/%s.lua", name);
+    assert_true(file_read(arena, shipped, SCRIPT_BYTES_MAX, &source, &err));
+    Str find = STR("CUT_VOCABULARY = false");
+    int64_t at = str_find(source.text, find);
+    assert_true(at > 0);
+    Buf text = buf_new(arena);
+    buf_add(&text, (Str){source.text.s, (size_t)at});
+    buf_puts(&text, "CUT_VOCABULARY = true");
+    buf_add(&text, (Str){source.text.s + at + find.n, source.text.n - (size_t)at - find.n});
+    assert_true(file_write(path, buf_str(&text), &err));
+}
+
+static void shipped_policy(void **state)
+{
+    const PlanRow *row = *state;
+    const char *policy = row->policy, *copy = NULL;
+    Arena *arena = arena_new();
+    if (policy[0] == '+') {
+        copy = policy = arena_printf(arena, "/tmp/test_scripts_%d.lua", (int)getpid());
+        write_vocabulary_policy(arena, row->policy + 1, copy);
+    }
+    Opened opened = open_session(row->model, row->dims, row->mesh, policy);
+    if (copy)
+        unlink(copy);
+    if (!opened.session)
+        fail_msg("%s", opened.err.text);
+    Buf out = buf_new(arena);
+    format_collectives(opened.session->plan, &out);
+    assert_string_equal(out.s, row->want);
+    assert_true(plan_is_legal(opened.session->plan));
+    close_session(&opened);
+    arena_free(arena);
+}
+
+static const Finding *find_note(const Session *session, const char *code)
+{
+    for (int i = 0; i < session->notes.n; i++)
+        if (strcmp(session->notes.at[i].code, code) == 0)
+            return &session->notes.at[i];
+    return NULL;
+}
+
+static void megatron_cuts_the_fused_weight_by_heads(void **state)
+{
+    (void)state;
+    Opened opened = open_session("gpt2", "batch=8,seq=1024", "dp=2,tp=4", "megatron");
+    assert_non_null(opened.session);
+    const Session *session = opened.session;
+    int32_t weight = graph_find_tensor(session->graph, STR("transformer.h.3.attn.c_attn.weight"));
+    Buf out = buf_new(opened.arena);
+    cut_format(&plan_sharding(session->plan, weight)->dim[1], session->mesh, &out);
+    assert_string_equal(out.s, "(3)(768/tp)");
+    assert_int_equal(session->notes.n, 0);
+    close_session(&opened);
+}
+
+static void a_missing_axis_is_noted(void **state)
+{
+    (void)state;
+    Opened opened = open_session("tiny-gpt", "batch=8,seq=16", "pp=2,tp=4", "megatron");
+    assert_non_null(opened.session);
+    const Finding *note = find_note(opened.session, "printed");
+    assert_non_null(note);
+    assert_string_equal(note->text, "megatron.lua does not use the axis pp");
+    assert_string_equal(note->file, "./scripts/policies/megatron.lua");
+    assert_true(note->line > 0);
+    assert_int_equal(opened.session->notes.n, 2); /* and that there is no dp */
+    close_session(&opened);
+}
+
+static Name policy_names[] = {{"dp"}, {"tp"}, {"megatron"}, {"fsdp"}};
+
+static void no_axis_of_a_policy_is_an_error(void **state)
+{
+    const Name *it = *state;
+    Opened opened = open_session("tiny-gpt", "batch=8,seq=16", "x=1", it->name);
+    assert_null(opened.session);
+    assert_int_equal(opened.err.kind, ERROR_SCRIPT);
+    assert_non_null(strstr(opened.err.text, "and the mesh has n"));
+    assert_true(opened.err.line > 0);
+    close_session(&opened);
+}
+
+static void a_batch_of_one_stays_whole(void **state)
+{
+    (void)state;
+    Opened opened = open_session("tiny-gpt", "batch=1,seq=16", "dp=2", "dp");
+    assert_non_null(opened.session);
+    assert_int_equal(opened.session->journal.n_done, 0);
+    assert_non_null(find_note(opened.session, "printed"));
+    close_session(&opened);
+}
+
+/* The policies of tests/lua: good ones decide something, bad ones are an error with its place. */
+typedef struct {
+    const char *name;
+    int line; /* of the error; 0: none */
+    const char *text;
+} FileRow;
+
+static FileRow file_rows[] = {
+    {"nnscaler", 0, NULL},
+    {"bad_syntax", 4, "syntax error near 'shard'"},
+    {"bad_runtime", 3, "attempt to index a nil value (field 'cuts'); called from line 8 in PAS"},
+    {"bad_loop", 5, "stopped after 50 million instructions"},
+    {"bad_memory", 4, "resulting string too large"},
+    {"bad_axis", 4, "this mesh has no axis 'pp'"},
+    {"bad_dim", 5, "no dim 2"},
+    {"bad_divide", 6, "does not divide"},
+    {"missing", 0, ""},
+};
+
+static void policy_file(void **state)
+{
+    const FileRow *row = *state;
+    char path[64];
+    snprintf(path, sizeof path, "tests/lua/%s.lua", row->name);
+    Opened opened = open_session("tiny-gpt", "batch=8,seq=16", "dp=2,tp=4", path);
+    if (!row->text) {
+        assert_non_null(opened.session);
+        assert_true(opened.session->journal.n_done > 0);
+    } else {
+        assert_null(opened.session);
+        assert_int_equal(opened.err.kind, row->line > 0 ? ERROR_SCRIPT : ERROR_UNREADABLE);
+        assert_int_equal(opened.err.line, row->line);
+        assert_string_equal(opened.err.file, path);
+        if (!strstr(opened.err.text, row->text))
+            fail_msg("%s", opened.err.text);
+    }
+    close_session(&opened);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    Error err = {0};
+    assert_true(file_write(path, str_from(text), &err));
+}
+
+static void a_changed_file_counts_when_run_again(void **state)
+{
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/test_scripts_again_%d.lua", (int)getpid());
+    write_file(path, PAS("graph:shard('*.c_fc.weight', {n = 'tp'})"));
+    Opened opened = open_session("tiny-gpt", "batch=8,seq=16", "dp=2,tp=4", path);
+    assert_non_null(opened.session);
+    assert_int_equal(opened.session->journal.n_done, 2);
+
+    write_file(path, "syntax error here");
+    assert_false(session_rerun_policy(opened.session, &opened.err));
+    assert_int_equal(opened.err.kind, ERROR_SCRIPT);
+    assert_int_equal(opened.session->journal.n_done, 2);
+
+    Error err = {0};
+    write_file(path, PAS("graph:shard('*.c_fc.weight', {k = 'tp'})\nprint('again')\n"
+                         "graph:shard('input_ids', {[0] = 'dp'})"));
+    assert_true(session_rerun_policy(opened.session, &err));
+    assert_int_equal(opened.session->journal.n_done, 3);
+    assert_string_equal(find_note(opened.session, "printed")->text, "again");
+    assert_true(session_set_mesh(opened.session, "dp=4,tp=2", &err));
+    assert_int_equal(opened.session->journal.n_done, 3);
+    unlink(path);
+    close_session(&opened);
+}
+
+static void registered_operators_outlive_a_rerun(void **state)
+{
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/test_scripts_op_%d.lua", (int)getpid());
+    static const char operator[] =
+        "register_op(function(inputs) return 'b s d, d^, d^ -> b s d' end,\n"
+        "{name = 'LayerNormalization'})\n" PAS("");
+    write_file(path, operator);
+    Opened opened = open_session("tiny-gpt", "batch=8,seq=16", "dp=2,tp=4", path);
+    Error err = {0};
+    assert_non_null(opened.session);
+    const Operator *row = registry_find(opened.session->registry, STR("LayerNormalization"));
+    assert_string_equal(row->anno->file, path);
+    assert_true(session_rerun_policy(opened.session, &err));
+    assert_null(find_note(opened.session, "register-op"));
+
+    write_file(path, "register_op('a -> a', {name = 'Other'})\n");
+    assert_true(session_rerun_policy(opened.session, &err));
+    assert_non_null(find_note(opened.session, "register-op"));
+    unlink(path);
+    close_session(&opened);
+}
+
+static const struct CMUnitTest sandbox_tests[] = {
+    cmocka_unit_test(bytecode_is_refused),
+    cmocka_unit_test(a_place_has_line_and_caret),
+    cmocka_unit_test(a_spent_sandbox_stays_spent),
+    cmocka_unit_test(a_kept_graph_is_of_no_use),
+    cmocka_unit_test(an_origin_is_the_line_as_it_stands),
+};
+
+static const struct CMUnitTest session_tests[] = {
+    cmocka_unit_test(an_unknown_machine_lists_those_there_are),
+    cmocka_unit_test(megatron_cuts_the_fused_weight_by_heads),
+    cmocka_unit_test(a_missing_axis_is_noted),
+    cmocka_unit_test(a_batch_of_one_stays_whole),
+    cmocka_unit_test(a_changed_file_counts_when_run_again),
+    cmocka_unit_test(registered_operators_outlive_a_rerun),
+};
+
+int main(void)
+{
+    int failed = run_rows("script", script_rows, run_script);
+    failed += cmocka_run_group_tests(sandbox_tests, NULL, NULL);
+    failed += run_rows("policy", policy_rows, run_policy_row);
+    failed += run_rows("refusal", refusal_rows, run_policy_row);
+    failed += run_rows("operator", operator_rows, register_operator);
+    failed += run_rows("machine", machine_rows, read_machine);
+    failed += run_rows("shipped machine", machine_names, shipped_machine);
+    failed += cmocka_run_group_tests(session_tests, NULL, NULL);
+    failed += run_rows("shipped policy", plan_rows, shipped_policy);
+    failed += run_rows("no axis", policy_names, no_axis_of_a_policy_is_an_error);
+    return failed + run_rows("policy file", file_rows, policy_file);
+}
