@@ -1,0 +1,92 @@
+#include "core/run/collective.h"
+
+#include "core/run/kernel.h"
+
+#include <inttypes.h>
+
+/* What the step does with each atom: sums it away, or keeps each rank on its own coordinate. */
+typedef struct {
+    AtomSet summed, own;
+    ReduceOp reduce; /* of the summed atoms */
+} Roles;
+
+static bool roles_of(const Collective *collective, Roles *out, Error *err)
+{
+    const Sharding *from = collective->from, *to = collective->to;
+    AtomSet partial = sharding_partials(from), kept = sharding_partials(to);
+    *out = (Roles){.summed = partial & ~kept};
+    for (int a = 0; a < ATOMS_MAX; a++) {
+        ReduceOp reduce = from->partial[a];
+        if (kept >> a & 1 && to->partial[a] != reduce)
+            return error_kind(err, ERROR_RUN, "a value cannot be made partial");
+        if (!(out->summed >> a & 1))
+            continue;
+        if (out->reduce != REDUCE_NONE && out->reduce != reduce)
+            return error_kind(err, ERROR_RUN, "two kinds of reduction in one step");
+        out->reduce = reduce;
+    }
+    if (out->summed & ~collective->atoms)
+        return error_kind(err, ERROR_RUN, "addends are held outside the group");
+    out->own = collective->atoms & ~out->summed & ~sharding_atoms(from);
+    return true;
+}
+
+/* Equal coordinates on all atoms of the set. */
+static bool stand_alike(const Mesh *mesh, AtomSet atoms, int64_t a, int64_t b)
+{
+    for (int i = 0; i < mesh->n_atoms; i++)
+        if (atoms >> i & 1 && mesh_atom_coord(mesh, i, a) != mesh_atom_coord(mesh, i, b))
+            return false;
+    return true;
+}
+
+static bool combine(Local *to, const Local *from, const Picks *picks, ReduceOp reduce)
+{
+    Stretch s;
+    for (PickScan scan = picks_scan(picks); picks_next(&scan, &s);)
+        if (!kernel_combine(reduce, to->dtype, local_at(to, s.to), local_at(from, s.from), s.step,
+                            s.n))
+            return false;
+    return true;
+}
+
+static Picks picks_between(Arena *scratch, const Local *to, const Local *from)
+{
+    Picks picks = picks_new(scratch, &to->shape);
+    int64_t stride[DIMS_MAX];
+    row_major_strides(&from->shape, stride);
+    for (int d = 0; d < picks.n_dims; d++)
+        picks_match(&picks, d, &to->runs[d], 0, 1, &from->runs[d], stride[d]);
+    return picks;
+}
+
+bool collective_run(const Collective *collective, int64_t position, const Local *const *held,
+                    Local *target, Arena *scratch, Error *err)
+{
+    const Mesh *mesh = collective->mesh;
+    Roles roles;
+    if (!roles_of(collective, &roles, err))
+        return false;
+
+    int64_t n_members = mesh_atoms_size(mesh, collective->atoms), n_found = 0;
+    for (int64_t i = 0; i < n_members; i++) {
+        int64_t member = mesh_group_member(mesh, collective->atoms, position, i);
+        if (!stand_alike(mesh, roles.own, member, position))
+            continue;
+        Picks picks = picks_between(scratch, target, held[i]);
+        bool first = stand_alike(mesh, roles.summed, member, 0);
+        if (first)
+            n_found += local_pick(target, held[i], &picks);
+        else if (!combine(target, held[i], &picks, roles.reduce))
+            return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
+                              dtype_name(target->dtype));
+    }
+
+    int64_t n_missing = shape_elements(&target->shape) - n_found;
+    if (n_missing != 0)
+        return error_kind(err, ERROR_RUN, "%" PRId64 " elements are not held in the group",
+                          n_missing);
+    if (roles.reduce == REDUCE_AVG)
+        return kernel_scale(target, 1.0 / (double)mesh_atoms_size(mesh, roles.summed), err);
+    return true;
+}

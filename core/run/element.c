@@ -1,0 +1,216 @@
+#include "core/run/element.h"
+
+#include <math.h>
+#include <string.h>
+
+static int64_t int_of_double(double x)
+{
+    if (isnan(x))
+        return 0;
+    if (x >= 9223372036854775808.0)
+        return INT64_MAX;
+    return x < -9223372036854775808.0 ? INT64_MIN : (int64_t)x;
+}
+
+/* IEEE 754 binary16. */
+static float float_of_f16(uint16_t half)
+{
+    int exponent = half >> 10 & 31, mantissa = half & 1023;
+    float x = exponent == 31  ? (mantissa ? NAN : INFINITY)
+              : exponent == 0 ? ldexpf((float)mantissa, -24)
+                              : ldexpf((float)(mantissa + 1024), exponent - 25);
+    return half >> 15 ? -x : x;
+}
+
+static uint16_t f16_of_float(float x)
+{
+    unsigned sign = signbit(x) ? 0x8000u : 0;
+    float size = fabsf(x);
+    if (isnan(x))
+        return (uint16_t)(sign | 0x7e00u);
+    if (size >= 65520.0f)
+        return (uint16_t)(sign | 0x7c00u);
+    if (size < 0x1p-14f) /* the largest of these rounds up into the first exponent by itself */
+        return (uint16_t)(sign | (unsigned)rintf(ldexpf(size, 24)));
+    int exponent = ilogbf(size);
+    unsigned mantissa = (unsigned)rintf(ldexpf(size, 10 - exponent)) - 1024u;
+    return (uint16_t)(sign | (((unsigned)(exponent + 15) << 10) + mantissa));
+}
+
+static float float_of_bf16(uint16_t brain)
+{
+    uint32_t bits = (uint32_t)brain << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint16_t bf16_of_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (isnan(x))
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+typedef uint8_t Bool;
+
+/* What one stored element is as a number, and back; the letter says what the stored type is. */
+#define FROM_F(number, x) FROM_F_##number(x)
+#define FROM_F_f32(x) ((float)(x))
+#define FROM_F_f64(x) ((double)(x))
+#define FROM_F_i64(x) int_of_double((double)(x))
+#define FROM_I(number, x) FROM_I_##number(x)
+#define FROM_I_f32(x) ((float)(x))
+#define FROM_I_f64(x) ((double)(x))
+#define FROM_I_i64(x) ((int64_t)(x))
+#define FROM_B(number, x) FROM_I_##number((x) != 0)
+#define FROM_H(number, x) FROM_F_##number(float_of_f16(x))
+#define FROM_R(number, x) FROM_F_##number(float_of_bf16(x))
+
+#define TO_F(number, type, x) ((type)(x))
+#define TO_I(number, type, x) ((type)TO_INT_##number(x))
+#define TO_INT_f32(x) int_of_double((double)(x))
+#define TO_INT_f64(x) int_of_double(x)
+#define TO_INT_i64(x) (x)
+#define TO_B(number, type, x) ((x) != 0)
+#define TO_H(number, type, x) f16_of_float((float)(x))
+#define TO_R(number, type, x) bf16_of_float((float)(x))
+
+/*   id    held as   how */
+#define COMPUTED(C)                                                                                \
+    C(F32, float, F)                                                                               \
+    C(F64, double, F)                                                                              \
+    C(F16, uint16_t, H)                                                                            \
+    C(BF16, uint16_t, R)                                                                           \
+    C(I8, int8_t, I)                                                                               \
+    C(I16, int16_t, I)                                                                             \
+    C(I32, int32_t, I)                                                                             \
+    C(I64, int64_t, I)                                                                             \
+    C(U8, uint8_t, I)                                                                              \
+    C(U16, uint16_t, I)                                                                            \
+    C(U32, uint32_t, I)                                                                            \
+    C(U64, uint64_t, I)                                                                            \
+    C(I4, int8_t, I)                                                                               \
+    C(U4, uint8_t, I)                                                                              \
+    C(BOOL, Bool, B)
+
+#define LOAD_STORE(id, type, how, number, Real)                                                    \
+    static void load_##id##_##number(const void *from, int64_t step, int64_t n, void *out)         \
+    {                                                                                              \
+        const type *at = from;                                                                     \
+        Real *to = out;                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i] = FROM_##how(number, at[i * step]);                                              \
+    }                                                                                              \
+    static void store_##id##_##number(void *to, int64_t n, const void *from)                       \
+    {                                                                                              \
+        const Real *at = from;                                                                     \
+        type *out = to;                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            out[i] = TO_##how(number, type, at[i]);                                                \
+    }
+
+#define C(id, type, how)                                                                           \
+    LOAD_STORE(id, type, how, f32, float)                                                          \
+    LOAD_STORE(id, type, how, f64, double)                                                         \
+    LOAD_STORE(id, type, how, i64, int64_t)
+COMPUTED(C)
+#undef C
+
+typedef void LoadFn(const void *from, int64_t step, int64_t n, void *out);
+typedef void StoreFn(void *to, int64_t n, const void *from);
+
+static const struct {
+    LoadFn *load[NUMBER_KINDS];
+    StoreFn *store[NUMBER_KINDS];
+} conversions[DT_COUNT] = {
+#define C(id, type, how)                                                                           \
+    [DT_##id] = {{load_##id##_f32, load_##id##_f64, load_##id##_i64},                              \
+                 {store_##id##_f32, store_##id##_f64, store_##id##_i64}},
+    COMPUTED(C)
+#undef C
+};
+
+bool dtype_is_computed(Dtype dtype)
+{
+    return conversions[dtype].load[0] != NULL;
+}
+
+Number dtype_number(Dtype dtype)
+{
+    if (dtype == DT_F64)
+        return NUMBER_F64;
+    return dtype_is_float(dtype) ? NUMBER_F32 : NUMBER_I64;
+}
+
+int64_t number_bytes(Number number)
+{
+    return number == NUMBER_F32 ? (int64_t)sizeof(float) : (int64_t)sizeof(int64_t);
+}
+
+int64_t element_bytes(Dtype dtype)
+{
+    return (dtype_bits(dtype) + 7) / 8;
+}
+
+bool dtype_is_number(Dtype dtype)
+{
+    return dtype == DT_F32 || dtype == DT_F64 || dtype == DT_I64;
+}
+
+void elements_load(Dtype dtype, const void *from, int64_t step, int64_t n, Number number, void *out)
+{
+    conversions[dtype].load[number](from, step, n, out);
+}
+
+void elements_store(Dtype dtype, void *to, int64_t n, Number number, const void *from)
+{
+    conversions[dtype].store[number](to, n, from);
+}
+
+#define COPY_STEPS(n_bytes)                                                                        \
+    for (int64_t i = 0; i < n; i++)                                                                \
+    memcpy((char *)to + i * (n_bytes), (const char *)from + i * step * (n_bytes), (n_bytes))
+
+void elements_copy(Dtype dtype, void *to, const void *from, int64_t step, int64_t n)
+{
+    int64_t n_bytes = element_bytes(dtype);
+    if (step == 1 && n > 0)
+        memcpy(to, from, (size_t)(n * n_bytes));
+    else if (n_bytes == 1)
+        COPY_STEPS(1);
+    else if (n_bytes == 2)
+        COPY_STEPS(2);
+    else if (n_bytes == 4)
+        COPY_STEPS(4);
+    else if (n_bytes == 8)
+        COPY_STEPS(8);
+    else
+        COPY_STEPS(16);
+}
+
+/* The bits of a float as a number that grows with it: neighbours differ by one. */
+static int64_t float_order(Dtype dtype, const void *at)
+{
+    int bits = dtype_bits(dtype);
+    uint64_t raw = 0;
+    memcpy(&raw, at, (size_t)bits / 8); /* little-endian, as all that is read here */
+    uint64_t sign = UINT64_C(1) << (bits - 1);
+    return raw & sign ? -(int64_t)(raw & ~sign) : (int64_t)raw;
+}
+
+int64_t element_ulps(Dtype dtype, const void *a, const void *b)
+{
+    double x, y;
+    elements_load(dtype, a, 1, 1, NUMBER_F64, &x);
+    elements_load(dtype, b, 1, 1, NUMBER_F64, &y);
+    if (isnan(x) || isnan(y))
+        return isnan(x) && isnan(y) ? 0 : INT64_MAX;
+    uint64_t apart = (uint64_t)float_order(dtype, a) - (uint64_t)float_order(dtype, b);
+    int64_t ulps = (int64_t)apart;
+    if (float_order(dtype, a) < float_order(dtype, b))
+        ulps = (int64_t)(0 - apart);
+    return ulps < 0 ? INT64_MAX : ulps;
+}

@@ -1,0 +1,144 @@
+#include "core/run/kernel.h"
+
+#include <inttypes.h>
+
+static const Kernel *const families[] = {kernels_elementwise, kernels_matmul, kernels_move,
+                                         kernels_gather,      kernels_reduce, kernels_norm,
+                                         kernels_make};
+
+static const Kernel *find(const char *name)
+{
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const Kernel *kernel = families[f]; kernel->name; kernel++)
+            if (strcmp(kernel->name, name) == 0)
+                return kernel;
+    return NULL;
+}
+
+const Kernel *kernel_find(const OpSpace *space, const char *operator)
+{
+    const Kernel *named = space && space->kernel ? find(space->kernel) : NULL;
+    return named ? named : find(operator);
+}
+
+bool kernel_reads_value(const Kernel *kernel, int input)
+{
+    return kernel->first_value > 0 && input >= kernel->first_value;
+}
+
+void kernel_blame(const Graph *graph, int32_t op, const Error *inner, Error *err)
+{
+    error_kind(err, inner->kind, "op '%s' (%s): %s", op_name(graph, op), op_operator(graph, op),
+               inner->text);
+}
+
+static bool make_outputs(const Inferred *inferred, int32_t op, Local **value, Error *err)
+{
+    for (int i = 0; i < inferred->graph->ops[op].n_outputs; i++) {
+        int32_t tensor = op_outputs(inferred->graph, op)[i];
+        if (tensor < 0)
+            continue;
+        const Shape *shape = inferred_shape(inferred, tensor);
+        if (!shape)
+            return error_kind(err, ERROR_RUN, "the shape of '%s' is not known",
+                              tensor_name(inferred->graph, tensor));
+        value[tensor] = local_new_whole((Dtype)inferred->dtype[tensor], shape);
+    }
+    return true;
+}
+
+bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel,
+                      pthread_mutex_t *blas, Local **value, Error *err)
+{
+    if (!make_outputs(inferred, op, value, err))
+        return false;
+    const GraphOp *at = &inferred->graph->ops[op];
+    KernelCall call = {.kernel = kernel, .inferred = inferred, .op = op};
+    call.n_inputs = at->n_inputs;
+    call.n_outputs = at->n_outputs;
+    call.first = true;
+    call.blas = blas;
+    call.scratch = arena_new();
+    const Local **input = arena_array(call.scratch, const Local *, at->n_inputs);
+    Local **output = arena_array(call.scratch, Local *, at->n_outputs);
+    for (int i = 0; i < at->n_inputs; i++) {
+        int32_t tensor = op_inputs(inferred->graph, op)[i];
+        input[i] = tensor < 0 || kernel_reads_value(kernel, i) ? NULL : value[tensor];
+    }
+    for (int i = 0; i < at->n_outputs; i++) {
+        int32_t tensor = op_outputs(inferred->graph, op)[i];
+        output[i] = tensor < 0 ? NULL : value[tensor];
+    }
+    call.input = input;
+    call.output = output;
+    Error inner = {.kind = ERROR_RUN};
+    bool ok = kernel->run(&call, &inner);
+    arena_free(call.scratch);
+    if (!ok)
+        kernel_blame(inferred->graph, op, &inner, err);
+    return ok;
+}
+
+const Value *kernel_value(const KernelCall *call, int input)
+{
+    if (input >= call->n_inputs)
+        return NULL;
+    int32_t tensor = op_inputs(kernel_graph(call), call->op)[input];
+    return tensor < 0 ? NULL : call->inferred->value[tensor];
+}
+
+bool kernel_ints(const KernelCall *call, int input, const int64_t **out, int64_t *n, Error *err)
+{
+    *n = -1;
+    if (input >= call->n_inputs || op_inputs(kernel_graph(call), call->op)[input] < 0)
+        return true;
+    const Value *value = kernel_value(call, input);
+    if (!value || value_is_deferred(value) || value->floats)
+        return error_kind(err, ERROR_RUN, "input %d must be known before the run", input);
+    *n = shape_elements(&value->shape);
+    int64_t *ints = arena_array(call->scratch, int64_t, *n);
+    for (int64_t i = 0; i < *n; i++)
+        if (!value_int_at(value, i, &ints[i]))
+            return error_kind(err, ERROR_RUN, "input %d is no list of integers", input);
+    *out = ints;
+    return true;
+}
+
+bool kernel_ints_of(const KernelCall *call, const char *attr, int input, const int64_t **out,
+                    int64_t *n, Error *err)
+{
+    const Attr *found = op_attr(kernel_graph(call), call->op, attr);
+    if (!found || found->type != ATTR_INTS)
+        return kernel_ints(call, input, out, n, err);
+    *out = found->ints;
+    *n = found->n;
+    return true;
+}
+
+bool kernel_axis(const KernelCall *call, int64_t fallback, int64_t rank, int64_t *axis, Error *err)
+{
+    int64_t given = op_attr_int(kernel_graph(call), call->op, "axis", fallback);
+    *axis = given < 0 ? given + rank : given;
+    if (*axis < 0 || *axis >= rank)
+        return error_kind(err, ERROR_RUN, "axis %" PRId64 " is outside %" PRId64 " dims", given,
+                          rank);
+    return true;
+}
+
+bool kernel_needs(const KernelCall *call, int n_inputs, Error *err)
+{
+    for (int i = 0; i < n_inputs; i++)
+        if (i >= call->n_inputs || !call->input[i])
+            return error_kind(err, ERROR_RUN, "input %d is absent", i);
+    if (call->n_outputs < 1 || !call->output[0])
+        return error_kind(err, ERROR_RUN, "output 0 is absent");
+    return true;
+}
+
+bool kernel_computes(const Local *local, Error *err)
+{
+    if (!dtype_is_computed(local->dtype))
+        return error_kind(err, ERROR_RUN, "no kernel computes on elements of type %s",
+                          dtype_name(local->dtype));
+    return true;
+}

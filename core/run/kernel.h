@@ -1,0 +1,89 @@
+/* kernel.h - what computes an op on one rank: operator name -> function.
+ *
+ * A kernel sees local parts and nothing of the mesh. Their shapes are local; runs give the global
+ * index of each place, and `whole` the sizes of the tensors, which is all that an op needs whose
+ * meaning depends on them: Gather translates global rows, Split and Slice find global ranges,
+ * ReduceMean divides by the global count, a dim broadcasts where its whole size is 1. Where an op
+ * sums over a dim that is cut, the kernel leaves this rank's addend.
+ *
+ * One table a family, of rows {name, function, ..}; kernel_find() looks through them all.
+ */
+#ifndef CORE_RUN_KERNEL_H
+#define CORE_RUN_KERNEL_H
+
+#include "core/rules/infer.h"
+#include "core/run/local.h"
+
+#include <pthread.h>
+
+typedef struct Kernel Kernel;
+
+typedef struct {
+    const Kernel *kernel;
+    const Inferred *inferred;
+    int32_t op;
+    int n_inputs, n_outputs;
+    const Local *const *input; /* NULL: absent, or read as a value known at load */
+    Local *const *output;      /* zeroed; NULL: an optional output that is not there */
+    bool first;                /* this rank stands at 0 on all axes that cut reduce dims: it adds
+                                  operands that are added once (Gemm's C) */
+    bool reduce_cut;           /* some reduce dim is cut: the outputs are addends */
+    pthread_mutex_t *blas;     /* held around a call into BLAS, which is not safe from several
+                                  threads; NULL: plain loops instead */
+    Arena *scratch;
+} KernelCall;
+
+/* False with *err: a type or an operand that the kernel cannot do, an element not held here. */
+typedef bool KernelFn(const KernelCall *call, Error *err);
+
+struct Kernel {
+    const char
+        *name; /* of the operator, as op_operator() answers it; OpSpace.kernel may name it too */
+    KernelFn *run;
+    const void *row; /* the family's own data */
+    int first_value; /* inputs from this one on are read as values known at load, 0: none are */
+};
+
+extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],
+    kernels_reduce[], kernels_norm[], kernels_make[];
+
+/* The kernel of an op: by the name its op space gives (space may be NULL), then by its operator.
+ * NULL when there is none. */
+const Kernel *kernel_find(const OpSpace *space, const char *operator);
+bool kernel_reads_value(const Kernel *kernel, int input);
+
+/* Runs an op on whole tensors: reads value[tensor] of its inputs (those the kernel reads as known
+ * values may be NULL) and makes those of its outputs, which the caller frees, also after an error.
+ * ERROR_RUN names the op. */
+bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel,
+                      pthread_mutex_t *blas, Local **value, Error *err);
+
+/* *err says what went wrong inside an op: puts the op's name before it. */
+void kernel_blame(const Graph *graph, int32_t op, const Error *inner, Error *err);
+
+/* ---- for kernels ---- */
+static inline const Graph *kernel_graph(const KernelCall *call)
+{
+    return call->inferred->graph;
+}
+
+/* The value of an input, known at load; NULL when it is absent or not known. */
+const Value *kernel_value(const KernelCall *call, int input);
+/* Elements of an integer value known at load, in the scratch arena; n is -1 when it is absent. */
+bool kernel_ints(const KernelCall *call, int input, const int64_t **out, int64_t *n, Error *err);
+/* An attribute or an input that holds ints, as opsets change from one to the other: -1 absent. */
+bool kernel_ints_of(const KernelCall *call, const char *attr, int input, const int64_t **out,
+                    int64_t *n, Error *err);
+/* Attribute `axis` made 0 or more, below rank (rank itself is legal where the caller allows it). */
+bool kernel_axis(const KernelCall *call, int64_t fallback, int64_t rank, int64_t *axis, Error *err);
+bool kernel_needs(const KernelCall *call, int n_inputs, Error *err); /* the first n are there */
+bool kernel_computes(const Local *local, Error *err);                /* its type is computed on */
+
+/* ---- for collectives ---- */
+
+/* to[i] = to[i] (reduce) from[i * step]. False when elements of that type are not computed on. */
+bool kernel_combine(ReduceOp reduce, Dtype dtype, void *to, const void *from, int64_t step,
+                    int64_t n);
+bool kernel_scale(Local *local, double factor, Error *err); /* every element times factor */
+
+#endif

@@ -1,0 +1,393 @@
+/* elementwise.c - operators that compute each element from one element of each input.
+ *
+ * A row is a name and an expression of x, y, z (the inputs, which broadcast) and p, q (attributes),
+ * in the type T of the class the op is computed in: that of its first input, for Where of its
+ * second. Comparisons answer 0 or 1. An input that is absent is p or q everywhere.
+ */
+#include "core/run/kernel.h"
+
+#include <tgmath.h>
+
+/* Integers wrap; what C leaves undefined (a division by zero) gives 0. */
+#define WRAP(x, op, y) ((int64_t)((uint64_t)(x)op(uint64_t)(y)))
+
+static int64_t int_divide(int64_t x, int64_t y)
+{
+    if (y == 0)
+        return 0;
+    return y == -1 ? WRAP(0, -, x) : x / y;
+}
+
+static int64_t int_modulo(int64_t x, int64_t y, bool like_c)
+{
+    if (y == 0 || y == -1)
+        return 0;
+    int64_t rest = x % y;
+    return !like_c && rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+static int64_t int_power(int64_t x, int64_t y)
+{
+    if (y < 0)
+        return x == 1 || (x == -1 && y % 2 == 0) ? 1 : -(x == -1);
+    int64_t power = 1;
+    for (; y > 0; y >>= 1, x = WRAP(x, *, x))
+        if (y & 1)
+            power = WRAP(power, *, x);
+    return power;
+}
+
+#define CLIPPED (x < y ? (y > z ? z : y) : x > z ? z : x)
+
+/* FF rows: floats only. II rows: integers and bool only. BB rows: an expression for each.
+ *
+ *     id, name, inputs (0: one or more, folded), expression of floats, of integers */
+#define ROWS(FF, II, BB)                                                                           \
+    BB(ADD, "Add", 2, x + y, WRAP(x, +, y))                                                        \
+    BB(SUB, "Sub", 2, x - y, WRAP(x, -, y))                                                        \
+    BB(MUL, "Mul", 2, (x * y), WRAP(x, *, y))                                                      \
+    BB(DIV, "Div", 2, x / y, int_divide(x, y))                                                     \
+    BB(POW, "Pow", 2, pow(x, y), int_power(x, y))                                                  \
+    BB(MOD, "Mod", 2, fmod(x, y), int_modulo(x, y, p != 0))                                        \
+    BB(SUM, "Sum", 0, x + y, WRAP(x, +, y))                                                        \
+    BB(MAX, "Max", 0, (x > y || isnan(x)) ? x : y, x > y ? x : y)                                  \
+    BB(MIN, "Min", 0, (x < y || isnan(x)) ? x : y, x < y ? x : y)                                  \
+    BB(EQUAL, "Equal", 2, x == y, x == y)                                                          \
+    BB(LESS, "Less", 2, x < y, x < y)                                                              \
+    BB(LESS_OR_EQUAL, "LessOrEqual", 2, x <= y, x <= y)                                            \
+    BB(GREATER, "Greater", 2, x > y, x > y)                                                        \
+    BB(GREATER_OR_EQUAL, "GreaterOrEqual", 2, x >= y, x >= y)                                      \
+    II(AND, "And", 2, (x && y))                                                                    \
+    II(OR, "Or", 2, x || y)                                                                        \
+    II(XOR, "Xor", 2, !x != !y)                                                                    \
+    II(NOT, "Not", 1, !x)                                                                          \
+    II(BIT_AND, "BitwiseAnd", 2, (x & y))                                                          \
+    II(BIT_OR, "BitwiseOr", 2, (x | y))                                                            \
+    II(BIT_XOR, "BitwiseXor", 2, (x ^ y))                                                          \
+    II(BIT_NOT, "BitwiseNot", 1, ~x)                                                               \
+    BB(WHERE, "Where", 3, x != 0 ? y : z, x ? y : z)                                               \
+    BB(CLIP, "Clip", 3, CLIPPED, CLIPPED)                                                          \
+    BB(NEG, "Neg", 1, -x, WRAP(0, -, x))                                                           \
+    BB(ABS, "Abs", 1, fabs(x), x < 0 ? WRAP(0, -, x) : x)                                          \
+    BB(SIGN, "Sign", 1, isnan(x) ? x : (T)((x > 0) - (x < 0)), (x > 0) - (x < 0))                  \
+    BB(RELU, "Relu", 1, x < 0 ? 0 : x, x < 0 ? 0 : x)                                              \
+    FF(PRELU, "PRelu", 2, x < 0 ? (x * y) : x)                                                     \
+    FF(LEAKY_RELU, "LeakyRelu", 1, x < 0 ? (x * p) : x)                                            \
+    FF(ELU, "Elu", 1, x < 0 ? p * expm1(x) : x)                                                    \
+    FF(SELU, "Selu", 1, q *(x < 0 ? p * expm1(x) : x))                                             \
+    FF(HARD_SIGMOID, "HardSigmoid", 1, fmax(0, fmin(1, x *p + q)))                                 \
+    FF(HARD_SWISH, "HardSwish", 1, x *fmax(0, fmin(1, x / 6 + (T)0.5)))                            \
+    FF(SIGMOID, "Sigmoid", 1, 1 / (1 + exp(-x)))                                                   \
+    FF(SOFTPLUS, "Softplus", 1, fmax(x, 0) + log1p(exp(-fabs(x))))                                 \
+    FF(SOFTSIGN, "Softsign", 1, x / (1 + fabs(x)))                                                 \
+    FF(MISH, "Mish", 1, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))                                \
+    FF(GELU, "Gelu", 1,                                                                            \
+       p != 0 ? x / 2 * (1 + tanh((T)0.7978845608028654 * (x + (T)0.044715 * x * x * x)))          \
+              : x / 2 * (1 + erf(x * (T)0.7071067811865476)))                                      \
+    FF(ERF, "Erf", 1, erf(x))                                                                      \
+    FF(TANH, "Tanh", 1, tanh(x))                                                                   \
+    FF(EXP, "Exp", 1, exp(x))                                                                      \
+    FF(LOG, "Log", 1, log(x))                                                                      \
+    FF(SQRT, "Sqrt", 1, sqrt(x))                                                                   \
+    FF(RECIPROCAL, "Reciprocal", 1, 1 / x)                                                         \
+    FF(FLOOR, "Floor", 1, floor(x))                                                                \
+    FF(CEIL, "Ceil", 1, ceil(x))                                                                   \
+    FF(ROUND, "Round", 1, rint(x))                                                                 \
+    FF(SIN, "Sin", 1, sin(x))                                                                      \
+    FF(COS, "Cos", 1, cos(x))                                                                      \
+    FF(TAN, "Tan", 1, tan(x))                                                                      \
+    FF(ASIN, "Asin", 1, asin(x))                                                                   \
+    FF(ACOS, "Acos", 1, acos(x))                                                                   \
+    FF(ATAN, "Atan", 1, atan(x))                                                                   \
+    FF(SINH, "Sinh", 1, sinh(x))                                                                   \
+    FF(COSH, "Cosh", 1, cosh(x))                                                                   \
+    FF(ASINH, "Asinh", 1, asinh(x))                                                                \
+    FF(ACOSH, "Acosh", 1, acosh(x))                                                                \
+    FF(ATANH, "Atanh", 1, atanh(x))                                                                \
+    FF(IS_NAN, "IsNaN", 1, isnan(x) != 0)                                                          \
+    FF(IS_INF, "IsInf", 1, isinf(x) != 0)
+
+/* What p and q are: an attribute and its default. A text counts as 1 unless it is "none". */
+static const struct {
+    const char *operator, * attr[2];
+    double fallback[2];
+} attributes[] = {
+    {"Mod", {"fmod"}, {0}},
+    {"Clip", {"min", "max"}, {-INFINITY, INFINITY}},
+    {"LeakyRelu", {"alpha"}, {0.01}},
+    {"Elu", {"alpha"}, {1}},
+    {"Selu", {"alpha", "gamma"}, {1.67326319217681884765625, 1.05070102214813232421875}},
+    {"HardSigmoid", {"alpha", "beta"}, {0.2, 0.5}},
+    {"Gelu", {"approximate"}, {0}},
+};
+
+/* n elements; params are p and q. All of one class. */
+typedef void BlockFn(const void *const in[3], void *out, int64_t n, const void *params);
+
+#define BLOCK_FN(id, suffix, Real, expression)                                                     \
+    static void id##_##suffix(const void *const in[3], void *out, int64_t n, const void *params)   \
+    {                                                                                              \
+        typedef Real T;                                                                            \
+        const T *xs = in[0], *ys = in[1], *zs = in[2];                                             \
+        T *to = out;                                                                               \
+        T p = ((const T *)params)[0], q = ((const T *)params)[1];                                  \
+        (void)p, (void)q;                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T x = xs[i], y = ys[i], z = zs[i];                                                     \
+            (void)y, (void)z;                                                                      \
+            to[i] = (T)(expression);                                                               \
+        }                                                                                          \
+    }
+
+#define FF(id, name, n, expression)                                                                \
+    BLOCK_FN(id, f32, float, expression)                                                           \
+    BLOCK_FN(id, f64, double, expression)
+#define II(id, name, n, expression) BLOCK_FN(id, i64, int64_t, expression)
+#define BB(id, name, n, of_floats, of_ints) FF(id, name, n, of_floats) II(id, name, n, of_ints)
+ROWS(FF, II, BB)
+#undef FF
+#undef II
+#undef BB
+
+typedef struct {
+    int n_inputs; /* 0: one or more */
+    BlockFn *block[NUMBER_KINDS];
+} ElementRow;
+
+#define FF(id, name, n, expression)                                                                \
+    static const ElementRow row_##id = {n, {id##_f32, id##_f64, NULL}};
+#define II(id, name, n, expression) static const ElementRow row_##id = {n, {NULL, NULL, id##_i64}};
+#define BB(id, name, n, of_floats, of_ints)                                                        \
+    static const ElementRow row_##id = {n, {id##_f32, id##_f64, id##_i64}};
+ROWS(FF, II, BB)
+#undef FF
+#undef II
+#undef BB
+
+/* The dims of an op without size 1, neighbours joined where every input walks on evenly. */
+typedef struct {
+    int n_dims;
+    int64_t size[DIMS_MAX], stride[DIMS_MAX][3];
+    int64_t n; /* elements */
+} Walk;
+
+/* Places between neighbours of an input along each dim of the output; 0 where it broadcasts. */
+static bool broadcast_strides(const Local *in, const Local *out, int64_t stride[DIMS_MAX],
+                              Error *err)
+{
+    int64_t own[DIMS_MAX], skip = out->shape.n_dims - in->shape.n_dims;
+    if (skip < 0)
+        return error_kind(err, ERROR_RUN, "an input has more dims than the output");
+    row_major_strides(&in->shape, own);
+    for (int64_t d = 0; d < out->shape.n_dims; d++) {
+        int64_t e = d - skip;
+        bool repeats = e < 0 || (in->whole.dim[e] == 1 && out->whole.dim[d] != 1);
+        if (!repeats && in->shape.dim[e] != out->shape.dim[d])
+            return error_kind(err, ERROR_RUN,
+                              "dim %d of an input is held in another length than "
+                              "the output's",
+                              (int)e);
+        stride[d] = repeats ? 0 : own[e];
+    }
+    return true;
+}
+
+static bool walk_of(const Local *const in[3], const Local *out, Walk *walk, Error *err)
+{
+    int64_t stride[3][DIMS_MAX] = {{0}};
+    for (int k = 0; k < 3; k++)
+        if (in[k] && !broadcast_strides(in[k], out, stride[k], err))
+            return false;
+
+    *walk = (Walk){.n = shape_elements(&out->shape)};
+    for (int64_t d = 0; d < out->shape.n_dims; d++) {
+        int64_t size = out->shape.dim[d];
+        int last = walk->n_dims - 1;
+        bool joins = last >= 0;
+        for (int k = 0; k < 3; k++)
+            joins = joins && walk->stride[last][k] == stride[k][d] * size;
+        if (size == 1)
+            continue;
+        if (joins)
+            walk->size[last] *= size;
+        else
+            walk->size[++last] = size;
+        walk->n_dims = last + 1;
+        for (int k = 0; k < 3; k++)
+            walk->stride[last][k] = stride[k][d];
+    }
+    if (walk->n_dims == 0)
+        walk->size[walk->n_dims++] = 1;
+    return true;
+}
+
+/* What block functions read of an input: its elements where they lie, or converted ones. */
+static const void *input_block(const Local *in, int64_t at, int64_t step, int64_t n, Number number,
+                               NumberBlock *room)
+{
+    if (step == 1 && dtype_is_number(in->dtype) && dtype_number(in->dtype) == number)
+        return local_at(in, at);
+    elements_load(in->dtype, local_at(in, at), step, n, number, room);
+    return room;
+}
+
+static void compute_block(BlockFn *fn, Number number, const void *const in[3], Local *out,
+                          int64_t at, int64_t n, const void *params)
+{
+    if (dtype_is_number(out->dtype) && dtype_number(out->dtype) == number) {
+        fn(in, local_at(out, at), n, params);
+        return;
+    }
+    NumberBlock result;
+    fn(in, &result, n, params);
+    elements_store(out->dtype, local_at(out, at), n, number, &result);
+}
+
+/* out = fn(in..); an absent input k is params[k - 1], of which there are two. */
+static void compute(BlockFn *fn, Number number, const Local *const in[3], const Walk *walk,
+                    Local *out, const double params[2])
+{
+    NumberBlock room[3], converted;
+    elements_load(DT_F64, params, 1, 2, number, &converted);
+    for (int k = 1; k < 3; k++)
+        if (!in[k])
+            elements_load(DT_F64, &params[k - 1], 0, ELEMENT_BLOCK, number, &room[k]);
+
+    int last = walk->n_dims - 1;
+    int64_t at[DIMS_MAX] = {0}, place[3] = {0};
+    for (int64_t done = 0; done < walk->n;) {
+        for (int64_t i = 0; i < walk->size[last]; i += ELEMENT_BLOCK) {
+            int64_t n = walk->size[last] - i < ELEMENT_BLOCK ? walk->size[last] - i : ELEMENT_BLOCK;
+            const void *block[3] = {&room[0], &room[1], &room[2]};
+            for (int k = 0; k < 3; k++)
+                if (in[k])
+                    block[k] = input_block(in[k], place[k] + i * walk->stride[last][k],
+                                           walk->stride[last][k], n, number, &room[k]);
+            compute_block(fn, number, block, out, done, n, &converted);
+            done += n;
+        }
+        for (int d = last - 1; d >= 0; d--) {
+            bool wraps = ++at[d] == walk->size[d];
+            for (int k = 0; k < 3; k++)
+                place[k] += walk->stride[d][k] * (wraps ? 1 - walk->size[d] : 1);
+            if (!wraps)
+                break;
+            at[d] = 0;
+        }
+    }
+}
+
+static double param_of(const KernelCall *call, const char *name, double fallback)
+{
+    const Attr *attr = name ? op_attr(kernel_graph(call), call->op, name) : NULL;
+    if (!attr)
+        return fallback;
+    if (attr->type == ATTR_STRING)
+        return !str_eq(attr->s, STR("none"));
+    return attr->type == ATTR_INT ? (double)attr->i : attr->type == ATTR_FLOAT ? attr->f : fallback;
+}
+
+static void params_of(const KernelCall *call, double params[2])
+{
+    params[0] = params[1] = 0;
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+        if (strcmp(attributes[i].operator, call->kernel->name) == 0)
+            for (int k = 0; k < 2; k++)
+                params[k] = param_of(call, attributes[i].attr[k], attributes[i].fallback[k]);
+}
+
+/* The class an op is computed in. Integers beside a float (Pow) are computed in double. */
+static Number class_of(const KernelCall *call)
+{
+    int like = call->kernel->row == &row_WHERE;
+    Number number = dtype_number(call->input[like]->dtype);
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->input[i] && number == NUMBER_I64 && dtype_is_float(call->input[i]->dtype))
+            return NUMBER_F64;
+    return number;
+}
+
+static bool elementwise(const KernelCall *call, Error *err)
+{
+    const ElementRow *row = call->kernel->row;
+    int n_needed = row == &row_CLIP || row->n_inputs == 0 ? 1 : row->n_inputs;
+    if (!kernel_needs(call, n_needed, err) || !kernel_computes(call->output[0], err))
+        return false;
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->input[i] && !kernel_computes(call->input[i], err))
+            return false;
+    Number number = class_of(call);
+    if (!row->block[number])
+        return error_kind(err, ERROR_RUN, "no kernel of %s for elements of type %s",
+                          call->kernel->name, dtype_name(call->input[0]->dtype));
+
+    double params[2];
+    params_of(call, params);
+    Local *out = call->output[0];
+    int n_folds = row->n_inputs == 0 && call->n_inputs > 2 ? call->n_inputs - 1 : 1;
+    for (int fold = 0; fold < n_folds; fold++) {
+        const Local *in[3] = {fold == 0 ? call->input[0] : out};
+        for (int k = 1; k < 3 && fold + k < call->n_inputs; k++)
+            if (k == 1 || row->n_inputs == 3)
+                in[k] = call->input[fold + k];
+        if (row->n_inputs == 0 && !in[1])
+            in[1] = in[0];
+        Walk walk;
+        if (!walk_of(in, out, &walk, err))
+            return false;
+        compute(row->block[number], number, in, &walk, out, params);
+    }
+    return true;
+}
+
+const Kernel kernels_elementwise[] = {
+#define FF(id, name, n, expression) {name, elementwise, &row_##id, 0},
+#define II(id, name, n, expression) {name, elementwise, &row_##id, 0},
+#define BB(id, name, n, of_floats, of_ints) {name, elementwise, &row_##id, 0},
+    ROWS(FF, II, BB)
+#undef FF
+#undef II
+#undef BB
+        {0}};
+
+bool kernel_combine(ReduceOp reduce, Dtype dtype, void *to, const void *from, int64_t step,
+                    int64_t n)
+{
+    static const ElementRow *const rows[] = {
+        [REDUCE_SUM] = &row_ADD, [REDUCE_AVG] = &row_ADD,  [REDUCE_MAX] = &row_MAX,
+        [REDUCE_MIN] = &row_MIN, [REDUCE_PROD] = &row_MUL, [REDUCE_ANY] = &row_MAX,
+        [REDUCE_ALL] = &row_MIN,
+    };
+    if (!dtype_is_computed(dtype))
+        return false;
+    Number number = dtype_number(dtype);
+    BlockFn *fn = rows[reduce]->block[number];
+    int64_t n_bytes = element_bytes(dtype), none[2] = {0};
+    for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
+        int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
+        NumberBlock x, y;
+        char *at = (char *)to + i * n_bytes;
+        elements_load(dtype, at, 1, n_block, number, &x);
+        elements_load(dtype, (const char *)from + i * step * n_bytes, step, n_block, number, &y);
+        const void *in[3] = {&x, &y, &y};
+        fn(in, &x, n_block, none);
+        elements_store(dtype, at, n_block, number, &x);
+    }
+    return true;
+}
+
+bool kernel_scale(Local *local, double factor, Error *err)
+{
+    if (!kernel_computes(local, err))
+        return false;
+    int64_t n = shape_elements(&local->shape);
+    for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
+        double x[ELEMENT_BLOCK];
+        int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
+        elements_load(local->dtype, local_at(local, i), 1, n_block, NUMBER_F64, x);
+        for (int64_t k = 0; k < n_block; k++)
+            x[k] *= factor;
+        elements_store(local->dtype, local_at(local, i), n_block, NUMBER_F64, x);
+    }
+    return true;
+}

@@ -1,0 +1,120 @@
+/* make.c - operators that make elements from none: Constant, ConstantOfShape, Range. */
+#include "core/run/kernel.h"
+
+/* The rank's part of a tensor that is known whole. */
+static bool take_part(const KernelCall *call, const Local *whole, Error *err)
+{
+    Local *out = call->output[0];
+    if (whole->dtype != out->dtype || !shape_equal(&whole->shape, &out->whole))
+        return error_kind(err, ERROR_RUN, "the constant does not fit its output");
+    Picks picks = picks_new(call->scratch, &out->shape);
+    int64_t stride[DIMS_MAX];
+    row_major_strides(&whole->shape, stride);
+    for (int d = 0; d < picks.n_dims; d++)
+        picks_global(&picks, d, &out->runs[d], stride[d]);
+    local_pick(out, whole, &picks);
+    return true;
+}
+
+/* Numbers of an attribute that holds one or a list. */
+static bool fill_numbers(const Attr *attr, Local *out)
+{
+    const int64_t n = attr->type == ATTR_INTS || attr->type == ATTR_FLOATS ? attr->n : 1;
+    if (n != shape_elements(&out->shape) || !dtype_is_computed(out->dtype))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        double real = attr->type == ATTR_FLOAT ? attr->f : 0;
+        if (attr->type == ATTR_FLOATS)
+            real = attr->floats[i];
+        int64_t integer = attr->type == ATTR_INTS ? attr->ints[i] : attr->i;
+        bool is_int = attr->type == ATTR_INT || attr->type == ATTR_INTS;
+        elements_store(out->dtype, local_at(out, i), 1, is_int ? NUMBER_I64 : NUMBER_F64,
+                       is_int ? (const void *)&integer : (const void *)&real);
+    }
+    return true;
+}
+
+static bool constant(const KernelCall *call, Error *err)
+{
+    static const char *const names[] = {"value", "value_int", "value_ints", "value_float",
+                                        "value_floats"};
+    if (!kernel_needs(call, 0, err))
+        return false;
+    const Attr *attr = NULL;
+    for (size_t i = 0; !attr && i < sizeof names / sizeof *names; i++)
+        attr = op_attr(kernel_graph(call), call->op, names[i]);
+    if (!attr)
+        return error_kind(err, ERROR_RUN, "the constant has no value that can be read");
+
+    Local *whole = local_new_whole(call->output[0]->dtype, &call->output[0]->whole);
+    bool ok = attr->type == ATTR_TENSOR
+                  ? attr->tensor && data_read(attr->tensor, whole->dtype,
+                                              shape_elements(&whole->shape), whole->data, err)
+                  : fill_numbers(attr, whole);
+    ok = ok ? take_part(call, whole, err)
+            : error_kind(err, ERROR_RUN, "the constant's value cannot be read");
+    local_free(whole);
+    return ok;
+}
+
+static bool constant_of_shape(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 0, err))
+        return false;
+    Local *out = call->output[0];
+    union {
+        uint64_t bits[2];
+        double number;
+    } element = {{0, 0}};
+    const Attr *value = op_attr(kernel_graph(call), call->op, "value");
+    if (value && (value->type != ATTR_TENSOR || (Dtype)value->dtype != out->dtype ||
+                  !data_read(value->tensor, out->dtype, 1, &element, err)))
+        return error_kind(err, ERROR_RUN, "the value to fill with cannot be read");
+    elements_copy(out->dtype, out->data, &element, 0, shape_elements(&out->shape));
+    return true;
+}
+
+/* One element as a double, and as an integer. */
+static bool scalar(const Local *local, double *real, int64_t *integer, Error *err)
+{
+    if (!kernel_computes(local, err))
+        return false;
+    if (shape_elements(&local->shape) != 1)
+        return error_kind(err, ERROR_RUN, "an input is not one number");
+    elements_load(local->dtype, local->data, 1, 1, NUMBER_F64, real);
+    elements_load(local->dtype, local->data, 1, 1, NUMBER_I64, integer);
+    return true;
+}
+
+static bool range(const KernelCall *call, Error *err)
+{
+    double start, delta;
+    int64_t int_start, int_delta, place = 0;
+    if (!kernel_needs(call, 3, err) || !kernel_computes(call->output[0], err) ||
+        !scalar(call->input[0], &start, &int_start, err) ||
+        !scalar(call->input[2], &delta, &int_delta, err))
+        return false;
+    Local *out = call->output[0];
+    if (out->shape.n_dims != 1)
+        return error_kind(err, ERROR_RUN, "a range has one dim");
+    const Runs *runs = &out->runs[0];
+    for (int r = 0; r < runs->n; r++)
+        for (int64_t i = 0; i < runs->at[r].length; i++, place++) {
+            int64_t global = runs->at[r].start + i;
+            double real = start + (double)global * delta;
+            int64_t integer =
+                (int64_t)((uint64_t)int_start + (uint64_t)global * (uint64_t)int_delta);
+            if (dtype_is_float(out->dtype))
+                elements_store(out->dtype, local_at(out, place), 1, NUMBER_F64, &real);
+            else
+                elements_store(out->dtype, local_at(out, place), 1, NUMBER_I64, &integer);
+        }
+    return true;
+}
+
+const Kernel kernels_make[] = {
+    {"Constant", constant, NULL, 0},
+    {"ConstantOfShape", constant_of_shape, NULL, 0},
+    {"Range", range, NULL, 0},
+    {0},
+};

@@ -1,0 +1,202 @@
+/* move.c - operators that only move elements: reshapes, Transpose, Expand, Slice, Split, Concat.
+ *
+ * A reshape copies: a local part is row-major over index dims in both of its shapes. The others
+ * look up, per dim, which place of the input holds the global index that an output place needs.
+ */
+#include "core/run/kernel.h"
+
+#include <inttypes.h>
+
+/* The picks must fill the output: what is not there is held by another rank. */
+static bool pick_all(Local *to, const Local *from, const Picks *picks, Error *err)
+{
+    int64_t n_missing = shape_elements(&to->shape) - local_pick(to, from, picks);
+    return n_missing == 0 ||
+           error_kind(err, ERROR_RUN, "%" PRId64 " elements are held by other ranks", n_missing);
+}
+
+static bool check_type(const Local *a, const Local *b, Error *err)
+{
+    return a->dtype == b->dtype || error_kind(err, ERROR_RUN, "types differ: %s and %s",
+                                              dtype_name(a->dtype), dtype_name(b->dtype));
+}
+
+static bool copy(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !check_type(call->input[0], call->output[0], err))
+        return false;
+    int64_t n_in = shape_elements(&call->input[0]->shape);
+    int64_t n_out = shape_elements(&call->output[0]->shape);
+    if (n_in != n_out)
+        return error_kind(err, ERROR_RUN, "%" PRId64 " elements are held, %" PRId64 " are needed",
+                          n_in, n_out);
+    elements_copy(call->output[0]->dtype, call->output[0]->data, call->input[0]->data, 1, n_in);
+    return true;
+}
+
+static bool cast(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    if (in->dtype == out->dtype)
+        return copy(call, err);
+    if (!kernel_computes(in, err) || !kernel_computes(out, err))
+        return false;
+    int64_t n = shape_elements(&in->shape);
+    if (n != shape_elements(&out->shape))
+        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+
+    Number number = dtype_number(in->dtype);
+    for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
+        NumberBlock block;
+        int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
+        elements_load(in->dtype, local_at(in, i), 1, n_block, number, &block);
+        elements_store(out->dtype, local_at(out, i), n_block, number, &block);
+    }
+    return true;
+}
+
+/* Picks of the output from an input with as many dims, every dim matched by its global index. */
+static bool aligned(const KernelCall *call, const Local *in, const Local *out, Picks *picks,
+                    int64_t stride[DIMS_MAX], Error *err)
+{
+    if (!check_type(in, out, err))
+        return false;
+    if (in->shape.n_dims != out->shape.n_dims)
+        return error_kind(err, ERROR_RUN, "input and output have different numbers of dims");
+    *picks = picks_new(call->scratch, &out->shape);
+    row_major_strides(&in->shape, stride);
+    for (int d = 0; d < picks->n_dims; d++)
+        picks_match(picks, d, &out->runs[d], 0, 1, &in->runs[d], stride[d]);
+    return true;
+}
+
+static bool transpose(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !check_type(call->input[0], call->output[0], err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    const Attr *perm = op_attr(kernel_graph(call), call->op, "perm");
+    Picks picks = picks_new(call->scratch, &out->shape);
+    int64_t stride[DIMS_MAX];
+    row_major_strides(&in->shape, stride);
+    if (in->shape.n_dims != picks.n_dims || (perm && perm->n != picks.n_dims))
+        return error_kind(err, ERROR_RUN, "the permutation does not fit the dims");
+    for (int d = 0; d < picks.n_dims; d++) {
+        int64_t from = perm ? perm->ints[d] : picks.n_dims - 1 - d;
+        if (from < 0 || from >= picks.n_dims)
+            return error_kind(err, ERROR_RUN, "the permutation does not fit the dims");
+        picks_match(&picks, d, &out->runs[d], 0, 1, &in->runs[from], stride[from]);
+    }
+    return pick_all(out, in, &picks, err);
+}
+
+static bool expand(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !check_type(call->input[0], call->output[0], err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    int64_t skip = out->shape.n_dims - in->shape.n_dims, stride[DIMS_MAX];
+    if (skip < 0)
+        return error_kind(err, ERROR_RUN, "the input has more dims than the output");
+    Picks picks = picks_new(call->scratch, &out->shape); /* dims that repeat stay at place 0 */
+    row_major_strides(&in->shape, stride);
+    for (int d = 0; d < picks.n_dims; d++) {
+        int64_t e = d - skip;
+        if (e >= 0 && (in->whole.dim[e] != 1 || out->whole.dim[d] == 1))
+            picks_match(&picks, d, &out->runs[d], 0, 1, &in->runs[e], stride[e]);
+    }
+    return pick_all(out, in, &picks, err);
+}
+
+/* Where slicing begins: counted from the end when negative, kept inside the dim. */
+static int64_t slice_start(int64_t start, int64_t step, int64_t size)
+{
+    if (start < 0)
+        start += size;
+    int64_t most = step < 0 ? size - 1 : size;
+    return start < 0 ? 0 : start > most ? most : start;
+}
+
+static bool slice(const KernelCall *call, Error *err)
+{
+    const int64_t *starts = NULL, *axes = NULL, *steps = NULL;
+    int64_t n_starts, n_axes, n_steps, stride[DIMS_MAX];
+    Picks picks;
+    if (!kernel_needs(call, 1, err) ||
+        !kernel_ints_of(call, "starts", 1, &starts, &n_starts, err) ||
+        !kernel_ints_of(call, "axes", 3, &axes, &n_axes, err) ||
+        !kernel_ints(call, 4, &steps, &n_steps, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    if (!aligned(call, in, out, &picks, stride, err))
+        return false;
+    if ((n_axes >= 0 && n_axes != n_starts) || (n_steps >= 0 && n_steps != n_starts))
+        return error_kind(err, ERROR_RUN, "starts, axes and steps have different lengths");
+
+    for (int64_t i = 0; i < n_starts; i++) {
+        int64_t axis = n_axes >= 0 ? axes[i] : i, step = n_steps >= 0 ? steps[i] : 1;
+        axis += axis < 0 ? picks.n_dims : 0;
+        if (axis < 0 || axis >= picks.n_dims)
+            return error_kind(err, ERROR_RUN, "a sliced axis is outside the dims");
+        int64_t start = slice_start(starts[i], step, in->whole.dim[axis]);
+        picks_match(&picks, (int)axis, &out->runs[axis], start, step, &in->runs[axis],
+                    stride[axis]);
+    }
+    return pick_all(out, in, &picks, err);
+}
+
+static bool split(const KernelCall *call, Error *err)
+{
+    int64_t axis, start = 0, stride[DIMS_MAX];
+    if (!kernel_needs(call, 1, err) ||
+        !kernel_axis(call, 0, call->input[0]->shape.n_dims, &axis, err))
+        return false;
+    const Local *in = call->input[0];
+    for (int q = 0; q < call->n_outputs; q++) {
+        Local *out = call->output[q];
+        if (!out)
+            return error_kind(err, ERROR_RUN, "output %d is absent", q);
+        Picks picks;
+        if (!aligned(call, in, out, &picks, stride, err))
+            return false;
+        picks_match(&picks, (int)axis, &out->runs[axis], start, 1, &in->runs[axis], stride[axis]);
+        if (!pick_all(out, in, &picks, err))
+            return false;
+        start += out->whole.dim[axis];
+    }
+    return true;
+}
+
+static bool concat(const KernelCall *call, Error *err)
+{
+    int64_t axis, start = 0, n_found = 0, stride[DIMS_MAX];
+    Local *out = call->output[0];
+    if (!kernel_needs(call, call->n_inputs, err) ||
+        !kernel_axis(call, 0, out->shape.n_dims, &axis, err))
+        return false;
+    for (int i = 0; i < call->n_inputs; i++) {
+        const Local *in = call->input[i];
+        Picks picks;
+        if (!aligned(call, in, out, &picks, stride, err))
+            return false;
+        picks_match(&picks, (int)axis, &out->runs[axis], -start, 1, &in->runs[axis], stride[axis]);
+        n_found += local_pick(out, in, &picks);
+        start += in->whole.dim[axis];
+    }
+    int64_t n_missing = shape_elements(&out->shape) - n_found;
+    return n_missing == 0 ||
+           error_kind(err, ERROR_RUN, "%" PRId64 " elements are held by other ranks", n_missing);
+}
+
+const Kernel kernels_move[] = {
+    {"Identity", copy, NULL, 0},       {"Reshape", copy, NULL, 1},   {"Flatten", copy, NULL, 1},
+    {"Squeeze", copy, NULL, 1},        {"Unsqueeze", copy, NULL, 1}, {"Cast", cast, NULL, 0},
+    {"Transpose", transpose, NULL, 0}, {"Expand", expand, NULL, 1},  {"Slice", slice, NULL, 1},
+    {"Split", split, NULL, 1},         {"Concat", concat, NULL, 0},  {0},
+};

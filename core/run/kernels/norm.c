@@ -1,0 +1,135 @@
+/* norm.c - operators that look at a row of elements: Softmax, LogSoftmax, LayerNormalization.
+ *
+ * The dims of a row are never cut. A row is computed in double and rounded once.
+ */
+#include "core/run/kernel.h"
+
+#include <math.h>
+
+/* Rows along dim `axis`: n elements, `step` apart. */
+static bool row_is_whole(const Local *local, int64_t first, int64_t end, Error *err)
+{
+    for (int64_t d = first; d < end; d++)
+        if (local->shape.dim[d] != local->whole.dim[d])
+            return error_kind(err, ERROR_RUN, "dim %d of a row is cut", (int)d);
+    return true;
+}
+
+static bool check(const KernelCall *call, Error *err)
+{
+    return kernel_needs(call, 1, err) && kernel_computes(call->input[0], err) &&
+           kernel_computes(call->output[0], err) &&
+           (shape_equal(&call->input[0]->shape, &call->output[0]->shape) ||
+            error_kind(err, ERROR_RUN, "input and output are held in two sizes"));
+}
+
+static void softmax_row(double *x, int64_t n, bool logarithm)
+{
+    double most = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = x[i] > most || isnan(x[i]) ? x[i] : most;
+    for (int64_t i = 0; i < n; i++)
+        sum += exp(x[i] - most);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = logarithm ? x[i] - most - log(sum) : exp(x[i] - most) / sum;
+}
+
+/* Since opset 13 a row is one dim, by default the last; before, all dims from axis 1 on. */
+static bool softmax(const KernelCall *call, Error *err)
+{
+    bool old = kernel_graph(call)->opset > 0 && kernel_graph(call)->opset < 13;
+    int64_t axis, step = 1, n = 1;
+    if (!check(call, err) ||
+        !kernel_axis(call, old ? 1 : -1, call->input[0]->shape.n_dims, &axis, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    int64_t end = old ? in->shape.n_dims : axis + 1;
+    if (!row_is_whole(in, axis, end, err))
+        return false;
+    for (int64_t d = axis; d < in->shape.n_dims; d++)
+        *(d < end ? &n : &step) *= in->shape.dim[d];
+
+    double *row = arena_array(call->scratch, double, n);
+    int64_t n_elements = shape_elements(&in->shape);
+    for (int64_t block = 0; block < n_elements; block += n * step)
+        for (int64_t at = block; at < block + step; at++) {
+            elements_load(in->dtype, local_at(in, at), step, n, NUMBER_F64, row);
+            softmax_row(row, n, call->kernel->row != NULL);
+            for (int64_t i = 0; i < n; i++)
+                elements_store(out->dtype, local_at(out, at + i * step), 1, NUMBER_F64, &row[i]);
+        }
+    return true;
+}
+
+/* Mean and 1/sqrt(variance + epsilon) of a row, which is then normalized in place. */
+static void normalize(double *x, int64_t n, double epsilon, double *mean, double *inverse)
+{
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i];
+    *mean = sum / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        squares += (x[i] - *mean) * (x[i] - *mean);
+    *inverse = 1 / sqrt(squares / (double)n + epsilon);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (x[i] - *mean) * *inverse;
+}
+
+/* Scale or bias of one row's n elements; `fallback` where it is absent. */
+static bool row_operand(const KernelCall *call, int input, int64_t n, double fallback, double *out,
+                        Error *err)
+{
+    const Local *local = input < call->n_inputs ? call->input[input] : NULL;
+    for (int64_t i = 0; !local && i < n; i++)
+        out[i] = fallback;
+    if (!local)
+        return true;
+    if (!kernel_computes(local, err))
+        return false;
+    int64_t n_held = shape_elements(&local->shape);
+    if (n_held != n && shape_elements(&local->whole) != 1)
+        return error_kind(err, ERROR_RUN, "input %d is held in another length", input);
+    elements_load(local->dtype, local->data, n_held == n, n, NUMBER_F64, out);
+    return true;
+}
+
+static bool layer_norm(const KernelCall *call, Error *err)
+{
+    int64_t axis, n = 1;
+    if (!check(call, err) || !kernel_axis(call, -1, call->input[0]->shape.n_dims, &axis, err))
+        return false;
+    const Local *in = call->input[0];
+    if (!row_is_whole(in, axis, in->shape.n_dims, err))
+        return false;
+    for (int64_t d = axis; d < in->shape.n_dims; d++)
+        n *= in->shape.dim[d];
+    double *row = arena_array(call->scratch, double, n);
+    double *scale = arena_array(call->scratch, double, n);
+    double *bias = arena_array(call->scratch, double, n);
+    if (!row_operand(call, 1, n, 1, scale, err) || !row_operand(call, 2, n, 0, bias, err))
+        return false;
+
+    double epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
+    int64_t n_elements = shape_elements(&in->shape);
+    for (int64_t at = 0; at < n_elements; at += n) {
+        double side[3] = {0}; /* output 1: mean, output 2: inverse of the deviation */
+        elements_load(in->dtype, local_at(in, at), 1, n, NUMBER_F64, row);
+        normalize(row, n, epsilon, &side[1], &side[2]);
+        for (int64_t i = 0; i < n; i++)
+            row[i] = row[i] * scale[i] + bias[i];
+        elements_store(in->dtype, local_at(call->output[0], at), n, NUMBER_F64, row);
+        for (int q = 1; q < 3 && q < call->n_outputs; q++)
+            if (call->output[q])
+                elements_store(call->output[q]->dtype, local_at(call->output[q], at / n), 1,
+                               NUMBER_F64, &side[q]);
+    }
+    return true;
+}
+
+const Kernel kernels_norm[] = {
+    {"Softmax", softmax, NULL, 0},
+    {"LogSoftmax", softmax, "log", 0},
+    {"LayerNormalization", layer_norm, NULL, 0},
+    {0},
+};

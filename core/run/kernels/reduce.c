@@ -1,0 +1,169 @@
+/* reduce.c - ReduceSum and its kin: a sum, product or extreme over some dims.
+ *
+ * Sums are made in double (integers in int64_t) and rounded once. Over a dim that is cut, a rank
+ * leaves its addend: ReduceMean divides by the global count, so that the addends of uneven parts
+ * still sum to the mean; an empty part leaves what changes nothing (0, 1, the least or largest).
+ */
+#include "core/run/kernel.h"
+
+#include <math.h>
+
+typedef enum { FOLD_SUM, FOLD_PRODUCT, FOLD_MAX, FOLD_MIN } Fold;
+typedef enum { OF_ITSELF, OF_SIZE, OF_SQUARE } Of;
+
+typedef struct {
+    Fold fold;
+    Of of;     /* what of an element is folded */
+    bool mean; /* divided by the count */
+    bool root; /* square root at the end: not of an addend */
+} ReduceRow;
+
+#define FOLD(suffix, Real, Sum, Least, Most)                                                       \
+    static void fold_##suffix(const ReduceRow *row, void *sums, int64_t step, const void *from,    \
+                              int64_t n)                                                           \
+    {                                                                                              \
+        const Real *at = from;                                                                     \
+        Real *to = sums;                                                                           \
+        for (int64_t i = 0; i < n; i++, to += step) {                                              \
+            Real x = row->of == OF_SQUARE              ? (Real)((Sum)at[i] * (Sum)at[i])           \
+                     : row->of == OF_SIZE && at[i] < 0 ? (Real)(0 - (Sum)at[i])                    \
+                                                       : at[i];                                    \
+            if (row->fold == FOLD_SUM)                                                             \
+                *to = (Real)((Sum)*to + (Sum)x);                                                   \
+            else if (row->fold == FOLD_PRODUCT)                                                    \
+                *to = (Real)((Sum)*to * (Sum)x);                                                   \
+            else if (row->fold == FOLD_MAX ? x > *to : x < *to)                                    \
+                *to = x;                                                                           \
+            else if (!(x <= *to) && !(x >= *to)) /* NaN wins */                                    \
+                *to = *to + x;                                                                     \
+        }                                                                                          \
+    }                                                                                              \
+    static void begin_##suffix(const ReduceRow *row, void *sums, int64_t n)                        \
+    {                                                                                              \
+        static const Real neutral[] = {[FOLD_PRODUCT] = 1, [FOLD_MAX] = Least, [FOLD_MIN] = Most}; \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            ((Real *)sums)[i] = neutral[row->fold];                                                \
+    }
+FOLD(f64, double, double, -INFINITY, INFINITY)
+FOLD(i64, int64_t, uint64_t, INT64_MIN, INT64_MAX)
+
+/* Places in the output between neighbours of each input dim: 0 along the dims that are reduced. */
+static void output_strides(const Shape *in, const bool reduced[DIMS_MAX], int64_t stride[DIMS_MAX])
+{
+    int64_t step = 1;
+    for (int64_t d = in->n_dims - 1; d >= 0; d--) {
+        stride[d] = reduced[d] ? 0 : step;
+        step *= reduced[d] ? 1 : in->dim[d];
+    }
+}
+
+static bool reduced_dims(const KernelCall *call, bool reduced[DIMS_MAX], bool *none, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    const int64_t *axes = NULL;
+    int64_t n, n_dims = call->input[0]->shape.n_dims;
+    if (!kernel_ints_of(call, "axes", 1, &axes, &n, err))
+        return false;
+    *none = n <= 0 && op_attr_int(graph, call->op, "noop_with_empty_axes", 0) != 0;
+    for (int64_t d = 0; d < n_dims; d++)
+        reduced[d] = n <= 0 && !*none;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + n_dims : axes[i];
+        if (axis < 0 || axis >= n_dims)
+            return error_kind(err, ERROR_RUN, "a reduced axis is outside the dims");
+        reduced[axis] = true;
+    }
+    return true;
+}
+
+/* Folds all of the input into sums, a block of its last dim at a time. */
+static void fold_all(const ReduceRow *row, const Local *in, Number number, const bool *reduced,
+                     void *sums)
+{
+    int64_t stride[DIMS_MAX], at[DIMS_MAX] = {0}, last = in->shape.n_dims - 1;
+    int64_t n = shape_elements(&in->shape), size = last < 0 ? 1 : in->shape.dim[last];
+    output_strides(&in->shape, reduced, stride);
+    int64_t step = last < 0 ? 0 : stride[last], place = 0;
+
+    for (int64_t done = 0; done < n; done += size) {
+        for (int64_t i = 0; i < size; i += ELEMENT_BLOCK) {
+            NumberBlock block;
+            int64_t n_block = size - i < ELEMENT_BLOCK ? size - i : ELEMENT_BLOCK;
+            elements_load(in->dtype, local_at(in, done + i), 1, n_block, number, &block);
+            char *to = (char *)sums + (place + i * step) * number_bytes(number);
+            if (number == NUMBER_I64)
+                fold_i64(row, to, step, &block, n_block);
+            else
+                fold_f64(row, to, step, &block, n_block);
+        }
+        for (int64_t d = last - 1; d >= 0; d--) {
+            place += stride[d];
+            if (++at[d] < in->shape.dim[d])
+                break;
+            place -= stride[d] * in->shape.dim[d];
+            at[d] = 0;
+        }
+    }
+}
+
+static void finish(const ReduceRow *row, double count, Number number, void *sums, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (row->mean && number == NUMBER_F64)
+            ((double *)sums)[i] /= count;
+        if (row->mean && number == NUMBER_I64 && count > 0)
+            ((int64_t *)sums)[i] /= (int64_t)count;
+        if (row->root && number == NUMBER_F64)
+            ((double *)sums)[i] = sqrt(((double *)sums)[i]);
+    }
+}
+
+static bool reduce(const KernelCall *call, Error *err)
+{
+    const ReduceRow *row = call->kernel->row;
+    bool reduced[DIMS_MAX], none;
+    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
+        !kernel_computes(call->output[0], err) || !reduced_dims(call, reduced, &none, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    Number number = dtype_is_float(in->dtype) ? NUMBER_F64 : NUMBER_I64;
+    int64_t n_out = 1;
+    double count = 1;
+    for (int64_t d = 0; d < in->shape.n_dims; d++) {
+        n_out *= reduced[d] ? 1 : in->shape.dim[d];
+        count *= reduced[d] ? (double)in->whole.dim[d] : 1;
+    }
+    if (n_out != shape_elements(&out->shape))
+        return error_kind(err, ERROR_RUN, "input and output are held in sizes that do not fit");
+    if (call->reduce_cut && (row->root || (row->mean && number == NUMBER_I64)))
+        return error_kind(err, ERROR_RUN, "%s over a dim that is cut", call->kernel->name);
+
+    void *sums = arena_array(call->scratch, NumberBlock, n_out / ELEMENT_BLOCK + 1);
+    if (number == NUMBER_I64)
+        begin_i64(row, sums, n_out);
+    else
+        begin_f64(row, sums, n_out);
+    fold_all(row, in, number, reduced, sums);
+    finish(row, count, number, sums, n_out);
+    elements_store(out->dtype, out->data, n_out, number, sums);
+    return true;
+}
+
+#define ROW(...)                                                                                   \
+    &(const ReduceRow)                                                                             \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+const Kernel kernels_reduce[] = {
+    {"ReduceSum", reduce, ROW(.fold = FOLD_SUM), 1},
+    {"ReduceMean", reduce, ROW(.mean = true), 1},
+    {"ReduceMax", reduce, ROW(.fold = FOLD_MAX), 1},
+    {"ReduceMin", reduce, ROW(.fold = FOLD_MIN), 1},
+    {"ReduceProd", reduce, ROW(.fold = FOLD_PRODUCT), 1},
+    {"ReduceL1", reduce, ROW(.of = OF_SIZE), 1},
+    {"ReduceSumSquare", reduce, ROW(.of = OF_SQUARE), 1},
+    {"ReduceL2", reduce, ROW(.of = OF_SQUARE, .root = true), 1},
+    {0},
+};

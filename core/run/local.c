@@ -1,0 +1,189 @@
+#include "core/run/local.h"
+
+#include "core/base/vec.h"
+
+#include <assert.h>
+
+static Local *make(Dtype dtype, const Shape *whole)
+{
+    Arena *arena = arena_new();
+    Local *local = arena_make(arena, Local);
+    *local = (Local){.arena = arena, .dtype = dtype, .whole = *whole};
+    local->shape.n_dims = whole->n_dims;
+    return local;
+}
+
+static Local *with_data(Local *local)
+{
+    int64_t n_bytes = local_bytes(local);
+    local->data = arena_alloc(local->arena, (size_t)n_bytes);
+    return local;
+}
+
+Local *local_new(Dtype dtype, const Shape *whole, const Sharding *sharding, const Mesh *mesh,
+                 int64_t position)
+{
+    Local *local = make(dtype, whole);
+    for (int64_t d = 0; d < whole->n_dims; d++) {
+        local->runs[d] = cut_runs(local->arena, &sharding->dim[d], mesh, position);
+        local->shape.dim[d] = local->runs[d].local_size;
+    }
+    return with_data(local);
+}
+
+Local *local_new_whole(Dtype dtype, const Shape *shape)
+{
+    Local *local = make(dtype, shape);
+    Run *run = arena_array(local->arena, Run, DIMS_MAX);
+    for (int64_t d = 0; d < shape->n_dims; d++) {
+        run[d] = (Run){0, shape->dim[d]};
+        local->runs[d] = (Runs){shape->dim[d] > 0, shape->dim[d], &run[d]};
+        local->shape.dim[d] = shape->dim[d];
+    }
+    return with_data(local);
+}
+
+void local_free(Local *local)
+{
+    if (local)
+        arena_free(local->arena);
+}
+
+int64_t local_bytes(const Local *local)
+{
+    return shape_elements(&local->shape) * element_bytes(local->dtype);
+}
+
+void row_major_strides(const Shape *shape, int64_t stride[DIMS_MAX])
+{
+    int64_t step = 1;
+    for (int64_t d = shape->n_dims - 1; d >= 0; d--) {
+        stride[d] = step;
+        step *= shape->dim[d];
+    }
+}
+
+Picks picks_new(Arena *arena, const Shape *target)
+{
+    Picks picks = {.arena = arena, .n_dims = (int)target->n_dims};
+    for (int d = 0; d < picks.n_dims; d++) {
+        picks.size[d] = target->dim[d];
+        picks.from[d] = arena_array(arena, int64_t, target->dim[d]);
+    }
+    return picks;
+}
+
+void picks_match(Picks *picks, int d, const Runs *target, int64_t start, int64_t step,
+                 const Runs *source, int64_t stride)
+{
+    int64_t i = 0;
+    for (int r = 0; r < target->n; r++)
+        for (int64_t k = 0; k < target->at[r].length; k++) {
+            int64_t place = runs_find(source, start + step * (target->at[r].start + k));
+            picks->from[d][i++] = place < 0 ? PICK_NONE : place * stride;
+        }
+    assert(i == picks->size[d]);
+}
+
+void picks_stride(Picks *picks, int d, int64_t stride)
+{
+    for (int64_t i = 0; i < picks->size[d]; i++)
+        picks->from[d][i] = i * stride;
+}
+
+void picks_global(Picks *picks, int d, const Runs *target, int64_t stride)
+{
+    int64_t i = 0;
+    for (int r = 0; r < target->n; r++)
+        for (int64_t k = 0; k < target->at[r].length; k++)
+            picks->from[d][i++] = (target->at[r].start + k) * stride;
+    assert(i == picks->size[d]);
+}
+
+/* The last dim's table as arithmetic rows; a tensor without dims is one element. */
+static int inner_stretches(const Picks *picks, const Stretch **out)
+{
+    static const int64_t zero = 0;
+    int last = picks->n_dims - 1;
+    const int64_t *from = last < 0 ? &zero : picks->from[last];
+    int64_t size = last < 0 ? 1 : picks->size[last];
+    Vec(Stretch) rows = {0};
+
+    for (int64_t i = 0; i < size;) {
+        if (from[i] == PICK_NONE) {
+            i++;
+            continue;
+        }
+        Stretch row = {i, from[i], 1, 1};
+        if (i + 1 < size && from[i + 1] != PICK_NONE)
+            row.step = from[i + 1] - from[i];
+        while (i + row.n < size && from[i + row.n] == row.from + row.n * row.step)
+            row.n++;
+        i += row.n;
+        vec_push(picks->arena, &rows, row);
+    }
+    *out = rows.at;
+    return rows.n;
+}
+
+/* Sets base and row from the outer place. */
+static void outer_place(PickScan *scan)
+{
+    scan->base = 0;
+    int64_t row = 0;
+    int last = scan->picks->n_dims - 1;
+    for (int d = 0; d < last; d++) {
+        int64_t from = scan->picks->from[d][scan->at[d]];
+        scan->base = from == PICK_NONE || scan->base == PICK_NONE ? PICK_NONE : scan->base + from;
+        row = row * scan->picks->size[d] + scan->at[d];
+    }
+    scan->row = last < 0 ? 0 : row * scan->picks->size[last];
+    scan->next = scan->base == PICK_NONE ? scan->n_inner : 0;
+}
+
+static void outer_advance(PickScan *scan)
+{
+    int d = scan->picks->n_dims - 2;
+    while (d >= 0 && ++scan->at[d] == scan->picks->size[d])
+        scan->at[d--] = 0;
+    scan->end = d < 0;
+    if (!scan->end)
+        outer_place(scan);
+}
+
+PickScan picks_scan(const Picks *picks)
+{
+    PickScan scan = {.picks = picks};
+    for (int d = 0; d < picks->n_dims; d++)
+        if (picks->size[d] == 0)
+            scan.end = true;
+    if (!scan.end) {
+        scan.n_inner = inner_stretches(picks, &scan.inner);
+        scan.end = scan.n_inner == 0;
+        outer_place(&scan);
+    }
+    return scan;
+}
+
+bool picks_next(PickScan *scan, Stretch *out)
+{
+    while (!scan->end && scan->next == scan->n_inner)
+        outer_advance(scan);
+    if (scan->end)
+        return false;
+    *out = scan->inner[scan->next++];
+    out->to += scan->row;
+    out->from += scan->base;
+    return true;
+}
+
+int64_t local_pick(Local *to, const Local *from, const Picks *picks)
+{
+    assert(to->dtype == from->dtype);
+    int64_t n = 0;
+    Stretch stretch;
+    for (PickScan scan = picks_scan(picks); picks_next(&scan, &stretch); n += stretch.n)
+        elements_copy(to->dtype, local_at(to, stretch.to), local_at(from, stretch.from),
+                      stretch.step, stretch.n);
+    return n;
+}
