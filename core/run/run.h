@@ -35,13 +35,14 @@ typedef struct {
 typedef struct {
     int n_ranks;
     const char *backend; /* "host" */
-    int n_outputs;
-    RunOutput *outputs; /* graph outputs against one device (verify) or the given vectors */
-    int32_t first_bad;  /* tensor: the first value in program order that differs; -1 none */
+    int n_outputs;       /* 0 when there was nothing to compare with */
+    RunOutput *outputs;  /* graph outputs against the given vectors, else one device (verify) */
+    int32_t first_bad;   /* tensor: the first value in program order that differs; -1 none */
     double median_us, predicted_us;
     int64_t peak_bytes, predicted_peak_bytes; /* of the rank that needs most */
-    double *op_us; /* per op of the graph: median over ranks and repeats */
-    int n_values_checked;
+    double *op_us;        /* per op of the graph: median over ranks and repeats */
+    double *reshard_us;   /* per reshard of the plan, waiting for the other ranks included */
+    int n_values_checked; /* values as laid out, each on every rank; addends are not compared */
     bool ok;
 } RunReport;
 
@@ -53,7 +54,8 @@ bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunRepo
 
 /* One ONNX test folder: DIR holds test_data_set_N/{input,output}_*.pb, and model.onnx is in it, or
  * NAME.onnx beside NAME.io. Fills report.outputs against output_*.pb (rtol 1e-3, atol 1e-7, as
- * ONNX's own runner); the plan is that of the model (any mesh). */
+ * ONNX's own runner, but an atol of at least 1e-5 of the largest element: f32 sums made in another
+ * order differ so); the plan is that of the model (any mesh). */
 bool run_onnx_test(Arena *arena, const Plan *plan, const char *data_set, const RunOptions *options,
                    RunReport *out, Error *err);
 

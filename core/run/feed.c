@@ -1,0 +1,301 @@
+#include "core/run/feed.h"
+
+#include "core/run/draw.h"
+
+#include <assert.h>
+
+/* ---- filling a part ---- */
+
+/* Picks whose places are row-major places in the whole tensor. */
+static Picks picks_of_whole(const Local *part, Arena *scratch)
+{
+    Picks picks = picks_new(scratch, &part->shape);
+    int64_t stride[DIMS_MAX];
+    row_major_strides(&part->whole, stride);
+    for (int d = 0; d < picks.n_dims; d++)
+        picks_global(&picks, d, &part->runs[d], stride[d]);
+    return picks;
+}
+
+static void fill_bytes(const void *bytes, Local *part, Arena *scratch)
+{
+    Picks picks = picks_of_whole(part, scratch);
+    int64_t size = element_bytes(part->dtype);
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
+        elements_copy(part->dtype, local_at(part, s.to), (const char *)bytes + s.from * size,
+                      s.step, s.n);
+}
+
+static void fill_held(const Value *value, Local *part, Arena *scratch)
+{
+    Picks picks = picks_of_whole(part, scratch);
+    Dtype held = value->ints ? DT_I64 : DT_F64;
+    Number number = dtype_number(held);
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
+        for (int64_t i = 0; i < s.n; i += ELEMENT_BLOCK) {
+            NumberBlock block;
+            int64_t n = s.n - i < ELEMENT_BLOCK ? s.n - i : ELEMENT_BLOCK;
+            int64_t at = s.from + i * s.step;
+            const void *from = value->ints ? (const void *)&value->ints[at] : &value->floats[at];
+            elements_load(held, from, s.step, n, number, &block);
+            elements_store(part->dtype, local_at(part, s.to + i), n, number, &block);
+        }
+}
+
+/* Elements offset + sum of coef * global index, at the places that the picks do not leave out. */
+static void fill_row(const Affine *row, const Picks *picks, Local *part)
+{
+    Stretch s;
+    for (PickScan scan = picks_scan(picks); picks_next(&scan, &s);)
+        for (int64_t i = 0; i < s.n; i++) {
+            int64_t x = row->offset + s.from + i * s.step;
+            elements_store(part->dtype, local_at(part, s.to + i), 1, NUMBER_I64, &x);
+        }
+}
+
+/* One row for all, or one for each place of the last dim. */
+static void fill_affine(const Value *value, Local *part, Arena *scratch)
+{
+    int last = (int)part->shape.n_dims - 1;
+    int n_rows = value->affine ? 1 : value->n_components;
+    for (int c = 0; c < n_rows; c++) {
+        Affine row = value->row;
+        if (!value->affine && !value_component(value, c, &row))
+            return;
+        Picks picks = picks_new(scratch, &part->shape);
+        for (int d = 0; d < picks.n_dims; d++)
+            picks_global(&picks, d, &part->runs[d], row.coef[d]);
+        for (int64_t i = 0, at = 0; !value->affine && at < part->runs[last].n; at++)
+            for (int64_t k = 0; k < part->runs[last].at[at].length; k++, i++)
+                if (part->runs[last].at[at].start + k != c)
+                    picks.from[last][i] = PICK_NONE;
+        fill_row(&row, &picks, part);
+    }
+}
+
+static void fill_drawn(const Feed *feed, Local *part, Arena *scratch)
+{
+    if (!dtype_is_float(part->dtype) || !dtype_is_computed(part->dtype))
+        return;
+    Picks picks = picks_of_whole(part, scratch);
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
+        for (int64_t i = 0; i < s.n; i += ELEMENT_BLOCK) {
+            NumberBlock block;
+            int64_t n = s.n - i < ELEMENT_BLOCK ? s.n - i : ELEMENT_BLOCK;
+            for (int64_t k = 0; k < n; k++)
+                block.f64[k] = feed->scale * draw_uniform(feed->key, s.from + (i + k) * s.step);
+            elements_store(part->dtype, local_at(part, s.to + i), n, NUMBER_F64, &block);
+        }
+}
+
+void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch)
+{
+    const Feed *feed = &feeds->at[tensor];
+    assert(feed->kind != FEED_NONE);
+    if (feed->kind == FEED_BYTES)
+        fill_bytes(feed->bytes, part, scratch);
+    else if (feed->kind == FEED_DRAWN)
+        fill_drawn(feed, part, scratch);
+    else if (feed->value->ints || feed->value->floats)
+        fill_held(feed->value, part, scratch);
+    else
+        fill_affine(feed->value, part, scratch);
+}
+
+/* ---- making feeds ---- */
+
+static Feed drawn(const Feeds *feeds, int32_t tensor, uint64_t seed)
+{
+    const Graph *graph = feeds->inferred->graph;
+    Feed feed = {.kind = FEED_DRAWN, .scale = 1};
+    feed.key = draw_key(seed, names_str(graph->names, graph->tensors[tensor].name));
+    if (graph->tensors[tensor].kind == TENSOR_INITIALIZER)
+        feed.scale = draw_weight_scale(inferred_shape(feeds->inferred, tensor));
+    return feed;
+}
+
+static bool feed_data(Feeds *feeds, int32_t tensor, const TensorData *data, Error *err)
+{
+    Feed *feed = &feeds->at[tensor];
+    int64_t n = shape_elements(inferred_shape(feeds->inferred, tensor));
+    feed->kind = FEED_BYTES;
+    feed->bytes = data_elements(feeds->arena, data, (Dtype)feeds->inferred->dtype[tensor], n, err);
+    return feed->bytes != NULL;
+}
+
+/* Weights beside the model file, where that file is there. */
+static bool feed_external(Feeds *feeds, int32_t tensor, const TensorData *data, uint64_t seed,
+                          Error *err)
+{
+    const Graph *graph = feeds->inferred->graph;
+    const char *folder = data->location ? path_dir(feeds->arena, graph->file) : NULL;
+    if (!folder || !file_exists(path_join(feeds->arena, folder, data->location))) {
+        feeds->at[tensor] = drawn(feeds, tensor, seed);
+        return true;
+    }
+    FileMap map;
+    TensorData found = {.form = DATA_RAW};
+    if (!onnx_external(graph, data, &map, &found.bytes, err))
+        return false;
+    vec_push(feeds->arena, &feeds->maps, map);
+    return feed_data(feeds, tensor, &found, err);
+}
+
+bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vector, Error *err)
+{
+    const Shape *shape = inferred_shape(inferred, tensor);
+    Dtype dtype = (Dtype)inferred->dtype[tensor];
+    if (vector->dtype == dtype && shape && shape_equal(shape, &vector->shape))
+        return true;
+    Arena *scratch = arena_new();
+    Buf want = buf_new(scratch), have = buf_new(scratch);
+    if (shape)
+        shape_format(shape, &want);
+    shape_format(&vector->shape, &have);
+    error_kind(err, ERROR_USAGE, "'%s' is %s %s in the model, %s %s in its file",
+               tensor_name(inferred->graph, tensor), dtype_name(dtype), want.s,
+               dtype_name(vector->dtype), have.s);
+    error_hint(err, "bind the model's free dims to the sizes in the file");
+    arena_free(scratch);
+    return false;
+}
+
+static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vectors *inputs,
+                       Error *err)
+{
+    const Graph *graph = feeds->inferred->graph;
+    const OnnxTensor *vector = NULL;
+    for (int i = 0; inputs && i < graph->n_inputs; i++)
+        if (graph->inputs[i] == tensor)
+            vector = vectors_find(inputs, names_str(graph->names, graph->tensors[tensor].name), i);
+    if (vector)
+        return vector_fits(feeds->inferred, tensor, vector, err) &&
+               feed_data(feeds, tensor, &vector->data, err);
+    feeds->at[tensor] = drawn(feeds, tensor, seed);
+    return true;
+}
+
+/* What is there before anything is computed; constants that are not held stay FEED_NONE. */
+static bool feed_given(Feeds *feeds, int32_t tensor, uint64_t seed, const Vectors *inputs,
+                       Error *err)
+{
+    const Graph *graph = feeds->inferred->graph;
+    const GraphTensor *at = &graph->tensors[tensor];
+    const Value *value = feeds->inferred->value[tensor];
+    if (value && !value_is_deferred(value)) {
+        feeds->at[tensor] = (Feed){.kind = FEED_VALUE, .value = value};
+        return true;
+    }
+    if (at->kind == TENSOR_INITIALIZER && at->data >= 0) {
+        const TensorData *data = &graph->data[at->data];
+        return data->form == DATA_ABSENT ? feed_external(feeds, tensor, data, seed, err)
+                                         : feed_data(feeds, tensor, data, err);
+    }
+    return at->maker >= 0 || feed_input(feeds, tensor, seed, inputs, err);
+}
+
+/* ---- computing constants ---- */
+
+/* The inputs of host ops whose outputs are wanted and not held are wanted too. */
+static void want_inputs(const Inferred *inferred, bool *wanted)
+{
+    const Graph *graph = inferred->graph;
+    for (int op = graph->n_ops - 1; op >= 0; op--) {
+        bool runs = false;
+        if (!inferred_is_host(inferred, op))
+            continue;
+        for (int i = 0; i < graph->ops[op].n_outputs; i++) {
+            int32_t tensor = op_outputs(graph, op)[i];
+            const Value *value = tensor < 0 ? NULL : inferred->value[tensor];
+            runs |= tensor >= 0 && wanted[tensor] && (!value || value_is_deferred(value));
+        }
+        for (int i = 0; runs && i < graph->ops[op].n_inputs; i++)
+            if (op_inputs(graph, op)[i] >= 0)
+                wanted[op_inputs(graph, op)[i]] = true;
+    }
+}
+
+static bool compute_op(Feeds *feeds, int32_t op, Error *err)
+{
+    const Inferred *inferred = feeds->inferred;
+    const Graph *graph = inferred->graph;
+    const Kernel *kernel = kernel_find(NULL, op_operator(graph, op));
+    if (!kernel)
+        return error_kind(err, ERROR_USAGE, "op '%s' cannot be run: there is no kernel of %s",
+                          op_name(graph, op), op_operator(graph, op));
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, op)[i];
+        const Shape *shape = tensor < 0 ? NULL : inferred_shape(inferred, tensor);
+        if (!shape || kernel_reads_value(kernel, i) || feeds->computed[tensor])
+            continue;
+        if (feeds->at[tensor].kind == FEED_NONE)
+            return error_kind(err, ERROR_RUN, "constant '%s' is not known",
+                              tensor_name(graph, tensor));
+        Arena *scratch = arena_new();
+        feeds->computed[tensor] = local_new_whole((Dtype)inferred->dtype[tensor], shape);
+        feed_fill(feeds, tensor, feeds->computed[tensor], scratch);
+        arena_free(scratch);
+    }
+    if (!kernel_run_whole(inferred, op, kernel, NULL, feeds->computed, err))
+        return false;
+    for (int i = 0; i < graph->ops[op].n_outputs; i++) {
+        int32_t tensor = op_outputs(graph, op)[i];
+        if (tensor >= 0)
+            feeds->at[tensor] = (Feed){.kind = FEED_BYTES, .bytes = feeds->computed[tensor]->data};
+    }
+    return true;
+}
+
+static bool compute_constants(Feeds *feeds, const bool *wanted, Error *err)
+{
+    const Graph *graph = feeds->inferred->graph;
+    for (int op = 0; op < graph->n_ops; op++) {
+        bool runs = false;
+        if (!inferred_is_host(feeds->inferred, op))
+            continue;
+        for (int i = 0; i < graph->ops[op].n_outputs; i++) {
+            int32_t tensor = op_outputs(graph, op)[i];
+            runs |= tensor >= 0 && wanted[tensor] && feeds->at[tensor].kind == FEED_NONE;
+        }
+        if (runs && !compute_op(feeds, op, err))
+            return false;
+    }
+    return true;
+}
+
+bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, uint64_t seed,
+                const Vectors *inputs, Feeds *out, Error *err)
+{
+    int n = inferred->graph->n_tensors;
+    *out = (Feeds){.arena = arena, .inferred = inferred};
+    out->at = arena_array(arena, Feed, n);
+    out->computed = arena_array(arena, Local *, n);
+    bool *all = arena_array(arena, bool, n);
+    for (int t = 0; t < n; t++)
+        all[t] = wanted[t];
+    want_inputs(inferred, all);
+    for (int t = 0; t < n; t++)
+        if (all[t] && !feed_given(out, t, seed, inputs, err))
+            return false;
+    if (!compute_constants(out, all, err))
+        return false;
+    for (int t = 0; t < n; t++) /* inputs on the way to what is wanted */
+        if (!wanted[t]) {
+            local_free(out->computed[t]);
+            out->computed[t] = NULL;
+            out->at[t] = (Feed){.kind = FEED_NONE};
+        }
+    return true;
+}
+
+void feeds_close(Feeds *feeds)
+{
+    for (int t = 0; feeds->computed && t < feeds->inferred->graph->n_tensors; t++)
+        local_free(feeds->computed[t]);
+    for (int i = 0; i < feeds->maps.n; i++)
+        file_unmap(&feeds->maps.at[i]);
+    *feeds = (Feeds){.maps = {.n = 0}};
+}

@@ -1,0 +1,314 @@
+#include "core/run/program.h"
+
+typedef struct {
+    Arena *arena;
+    const Plan *plan;
+    const Graph *graph;
+    Program *out;
+    Vec(Slot) slots;
+    Vec(Instr) instrs;
+    Vec(int32_t) next;   /* per slot: another slot of its tensor, or -1 */
+    int32_t *first_slot; /* per tensor */
+    int32_t *first_reshard;
+    int32_t *next_reshard; /* per reshard: another of its tensor, or -1 */
+} Lowering;
+
+const char *instr_kind_name(InstrKind kind)
+{
+    static const char *const names[] = {"load", "op", "step", "free"}; /* ORDER INSTR_KIND */
+    return names[kind];
+}
+
+/* ---- slots ---- */
+
+static int32_t add_slot(Lowering *l, int32_t tensor, int32_t sharding, int32_t next)
+{
+    vec_push(l->arena, &l->slots, (Slot){tensor, sharding});
+    vec_push(l->arena, &l->next, next);
+    return l->slots.n - 1;
+}
+
+static int32_t find_slot(const Lowering *l, int32_t tensor, int32_t sharding)
+{
+    int32_t slot = l->first_slot[tensor];
+    while (slot >= 0 && l->slots.at[slot].sharding != sharding)
+        slot = l->next.at[slot];
+    return slot;
+}
+
+static int32_t named_slot(Lowering *l, int32_t tensor, int32_t sharding)
+{
+    l->first_slot[tensor] = add_slot(l, tensor, sharding, l->first_slot[tensor]);
+    return l->first_slot[tensor];
+}
+
+/* What every rank knows, or can build its part of, before the run. */
+static bool is_known(const Lowering *l, int32_t tensor)
+{
+    int32_t maker = l->graph->tensors[tensor].maker;
+    return l->plan->inferred->value[tensor] ||
+           (maker >= 0 && inferred_is_host(l->plan->inferred, maker));
+}
+
+static int32_t load(Lowering *l, int32_t tensor, int32_t sharding)
+{
+    Instr instr = {.kind = INSTR_LOAD, .from = -1, .op = -1, .reshard = -1};
+    instr.slot = named_slot(l, tensor, sharding);
+    vec_push(l->arena, &l->instrs, instr);
+    return instr.slot;
+}
+
+/* ---- reshards ---- */
+
+static void index_reshards(Lowering *l)
+{
+    const Plan *plan = l->plan;
+    l->first_reshard = arena_array(l->arena, int32_t, l->graph->n_tensors);
+    l->next_reshard = arena_array(l->arena, int32_t, plan->n_reshards);
+    for (int t = 0; t < l->graph->n_tensors; t++)
+        l->first_reshard[t] = -1;
+    for (int r = plan->n_reshards - 1; r >= 0; r--) {
+        l->next_reshard[r] = l->first_reshard[plan->reshards[r].tensor];
+        l->first_reshard[plan->reshards[r].tensor] = r;
+    }
+}
+
+/* The steps that fill (tensor, to) from (tensor, from); the slots between are nobody else's. */
+static int32_t reshard_slot(Lowering *l, int32_t tensor, int32_t from, int32_t to, Error *err)
+{
+    const Plan *plan = l->plan;
+    int32_t r = l->first_reshard[tensor];
+    while (r >= 0 && (plan->reshards[r].from != from || plan->reshards[r].to != to))
+        r = l->next_reshard[r];
+    int32_t slot = find_slot(l, tensor, from);
+    if (r < 0 || slot < 0) {
+        error_kind(err, ERROR_RUN, "the plan has no reshard of '%s' to what is read",
+                   tensor_name(l->graph, tensor));
+        return -1;
+    }
+    const ReshardPath *path = plan->reshards[r].path;
+    for (int i = 0; i < path->n_steps; i++) {
+        Instr instr = {.kind = INSTR_STEP, .from = slot, .op = -1, .reshard = r};
+        instr.step = &path->step[i];
+        slot = i + 1 == path->n_steps ? named_slot(l, tensor, to)
+                                      : add_slot(l, tensor, instr.step->to, -1);
+        instr.slot = slot;
+        vec_push(l->arena, &l->instrs, instr);
+    }
+    return slot;
+}
+
+/* The slot an operand is read from, made ready when it is not. -1 with *err. */
+static int32_t read_slot(Lowering *l, int32_t tensor, int32_t need, Error *err)
+{
+    int32_t slot = find_slot(l, tensor, need);
+    if (slot >= 0)
+        return slot;
+    if (is_known(l, tensor))
+        return load(l, tensor, need);
+    return reshard_slot(l, tensor, l->plan->sharding[tensor], need, err);
+}
+
+/* ---- ops ---- */
+
+static bool check_tensor(const Lowering *l, int32_t tensor, int32_t sharding, Error *err)
+{
+    Dtype dtype = (Dtype)l->plan->inferred->dtype[tensor];
+    const char *name = tensor_name(l->graph, tensor);
+    if (!inferred_shape(l->plan->inferred, tensor) || sharding < 0)
+        return error_kind(err, ERROR_USAGE, "'%s' cannot be run: its shape is not known", name);
+    if (dtype == DT_NONE || dtype == DT_STR)
+        return error_kind(err, ERROR_USAGE, "'%s' cannot be run: its type is %s", name,
+                          dtype_name(dtype));
+    return true;
+}
+
+static bool find_kernel(Lowering *l, int32_t op, Error *err)
+{
+    const char *operator= op_operator(l->graph, op);
+    l->out->kernel[op] = kernel_find(inferred_space(l->plan->inferred, op), operator);
+    if (l->out->kernel[op])
+        return true;
+    error_kind(err, ERROR_USAGE, "op '%s' cannot be run: there is no kernel of %s",
+               op_name(l->graph, op), operator);
+    error_hint(err, "the plan can be looked at without running it");
+    return false;
+}
+
+static bool lower_inputs(Lowering *l, int32_t op, Error *err)
+{
+    const GraphOp *at = &l->graph->ops[op];
+    for (int i = 0; i < at->n_inputs; i++) {
+        int32_t tensor = op_inputs(l->graph, op)[i], need = l->plan->need[at->input + i];
+        if (tensor < 0 || kernel_reads_value(l->out->kernel[op], i))
+            continue;
+        if (!check_tensor(l, tensor, need, err))
+            return false;
+        int32_t slot = read_slot(l, tensor, need, err);
+        if (slot < 0)
+            return false;
+        l->out->operand[at->input + i] = slot;
+    }
+    return true;
+}
+
+/* Outputs as the op makes them, then as a pin wants them. */
+static bool lower_outputs(Lowering *l, int32_t op, Error *err)
+{
+    const GraphOp *at = &l->graph->ops[op];
+    const Plan *plan = l->plan;
+    for (int i = 0; i < at->n_outputs; i++) {
+        int32_t tensor = op_outputs(l->graph, op)[i];
+        if (tensor < 0)
+            continue;
+        if (!check_tensor(l, tensor, plan->made[tensor], err))
+            return false;
+        l->out->operand[at->output + i] = named_slot(l, tensor, plan->made[tensor]);
+    }
+    vec_push(l->arena, &l->instrs,
+             (Instr){.kind = INSTR_OP, .slot = -1, .from = -1, .op = op, .reshard = -1});
+    for (int i = 0; i < at->n_outputs; i++) {
+        int32_t tensor = op_outputs(l->graph, op)[i];
+        if (tensor < 0 || plan->made[tensor] == plan->sharding[tensor])
+            continue;
+        if (reshard_slot(l, tensor, plan->made[tensor], plan->sharding[tensor], err) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the list ---- */
+
+static bool is_read_by_program(const Lowering *l, int32_t tensor)
+{
+    const GraphTensor *at = &l->graph->tensors[tensor];
+    if (at->output)
+        return true;
+    for (int32_t u = at->use; u < at[1].use; u++)
+        if (!inferred_is_host(l->plan->inferred, l->graph->uses[u]))
+            return true;
+    return false;
+}
+
+/* Parameters and graph inputs, as they are stored and given. */
+static bool load_sources(Lowering *l, Error *err)
+{
+    for (int t = 0; t < l->graph->n_tensors; t++) {
+        if (l->graph->tensors[t].maker >= 0 || is_known(l, t) || !is_read_by_program(l, t))
+            continue;
+        if (!check_tensor(l, t, l->plan->sharding[t], err))
+            return false;
+        load(l, t, l->plan->sharding[t]);
+    }
+    l->out->n_once = l->instrs.n;
+    return true;
+}
+
+static bool find_outputs(Lowering *l, Error *err)
+{
+    for (int i = 0; i < l->graph->n_outputs; i++) {
+        int32_t tensor = l->graph->outputs[i], sharding = l->plan->sharding[tensor];
+        if (!check_tensor(l, tensor, sharding, err))
+            return false;
+        if (sharding_partials(shardings_at(l->plan->shardings, sharding)))
+            return error_kind(err, ERROR_RUN, "output '%s' is left partial",
+                              tensor_name(l->graph, tensor));
+        l->out->output[i] = read_slot(l, tensor, sharding, err);
+        if (l->out->output[i] < 0)
+            return false;
+    }
+    return true;
+}
+
+/* Place of the last instruction that reads or fills each slot. */
+static int *last_uses(const Lowering *l)
+{
+    const Program *out = l->out;
+    int *last = arena_array(l->arena, int, l->slots.n);
+    for (int i = 0; i < l->instrs.n; i++) {
+        const Instr *instr = &l->instrs.at[i];
+        if (instr->slot >= 0)
+            last[instr->slot] = i;
+        if (instr->from >= 0)
+            last[instr->from] = i;
+        if (instr->kind != INSTR_OP)
+            continue;
+        const GraphOp *op = &l->graph->ops[instr->op];
+        for (int k = 0; k < op->n_inputs; k++)
+            if (out->operand[op->input + k] >= 0)
+                last[out->operand[op->input + k]] = i;
+        for (int k = 0; k < op->n_outputs; k++)
+            if (out->operand[op->output + k] >= 0)
+                last[out->operand[op->output + k]] = i;
+    }
+    for (int i = 0; i < l->graph->n_outputs; i++)
+        last[out->output[i]] = l->instrs.n; /* kept */
+    for (int i = 0; i < out->n_once; i++)
+        last[l->instrs.at[i].slot] = l->instrs.n;
+    return last;
+}
+
+/* The list with a FREE after the last use of each slot. */
+static void add_frees(Lowering *l)
+{
+    const int *last = last_uses(l);
+    int32_t *first = arena_array(l->arena, int32_t, l->instrs.n + 1); /* slots by last use */
+    int32_t *next = arena_array(l->arena, int32_t, l->slots.n);
+    for (int i = 0; i <= l->instrs.n; i++)
+        first[i] = -1;
+    for (int s = l->slots.n - 1; s >= 0; s--) {
+        next[s] = first[last[s]];
+        first[last[s]] = s;
+    }
+    Vec(Instr) list = {0};
+    for (int i = 0; i < l->instrs.n; i++) {
+        vec_push(l->arena, &list, l->instrs.at[i]);
+        for (int32_t s = first[i]; s >= 0; s = next[s])
+            vec_push(l->arena, &list,
+                     (Instr){.kind = INSTR_FREE, .slot = s, .from = -1, .op = -1, .reshard = -1});
+    }
+    l->out->instrs = list.at;
+    l->out->n_instrs = list.n;
+}
+
+static int32_t n_operands(const Graph *graph)
+{
+    int32_t n = 0;
+    for (int op = 0; op < graph->n_ops; op++) {
+        const GraphOp *at = &graph->ops[op];
+        n = at->input + at->n_inputs > n ? at->input + at->n_inputs : n;
+        n = at->output + at->n_outputs > n ? at->output + at->n_outputs : n;
+    }
+    return n;
+}
+
+bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err)
+{
+    const Graph *graph = plan->inferred->graph;
+    Lowering l = {.arena = arena, .plan = plan, .graph = graph, .out = out};
+    *out = (Program){.n_once = 0};
+    int32_t n = n_operands(graph);
+    out->operand = arena_array(arena, int32_t, n);
+    out->output = arena_array(arena, int32_t, graph->n_outputs);
+    out->kernel = arena_array(arena, const Kernel *, graph->n_ops);
+    l.first_slot = arena_array(arena, int32_t, graph->n_tensors);
+    for (int i = 0; i < n; i++)
+        out->operand[i] = -1;
+    for (int t = 0; t < graph->n_tensors; t++)
+        l.first_slot[t] = -1;
+    index_reshards(&l);
+
+    if (!load_sources(&l, err))
+        return false;
+    for (int i = 0; i < plan->inferred->n_program; i++) {
+        int32_t op = plan->inferred->program[i];
+        if (!find_kernel(&l, op, err) || !lower_inputs(&l, op, err) || !lower_outputs(&l, op, err))
+            return false;
+    }
+    if (!find_outputs(&l, err))
+        return false;
+    add_frees(&l);
+    out->slots = l.slots.at;
+    out->n_slots = l.slots.n;
+    return true;
+}

@@ -1,0 +1,212 @@
+#include "core/run/verify.h"
+
+#include <math.h>
+
+/*   type      rtol  atol, per largest element */
+static const struct {
+    Dtype dtype;
+    Tolerance tolerance;
+} tolerances[] = {
+    {DT_F64, {1e-9, 1e-10}},
+    {DT_F32, {1e-4, 1e-5}},
+    {DT_F16, {1e-2, 1e-3}},
+    {DT_BF16, {5e-2, 1e-2}},
+};
+
+static const double atol_floor = 1e-7;
+
+Tolerance tolerance_for(Dtype dtype, double range)
+{
+    for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++)
+        if (tolerances[i].dtype == dtype) {
+            Tolerance found = tolerances[i].tolerance;
+            found.atol = fmax(found.atol * range, dtype == DT_F64 ? 0 : atol_floor);
+            return found;
+        }
+    return (Tolerance){0, 0};
+}
+
+double local_range(const Local *whole)
+{
+    double range = 0;
+    int64_t n = shape_elements(&whole->shape);
+    for (int64_t i = 0; dtype_is_computed(whole->dtype) && i < n; i += ELEMENT_BLOCK) {
+        NumberBlock block;
+        int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
+        elements_load(whole->dtype, local_at(whole, i), 1, n_block, NUMBER_F64, &block);
+        for (int64_t k = 0; k < n_block; k++)
+            if (isfinite(block.f64[k]))
+                range = fmax(range, fabs(block.f64[k]));
+    }
+    return range;
+}
+
+void difference_join(Difference *into, const Difference *other)
+{
+    into->max_abs = fmax(into->max_abs, other->max_abs);
+    into->max_rel = fmax(into->max_rel, other->max_rel);
+    into->max_ulp = other->max_ulp > into->max_ulp ? other->max_ulp : into->max_ulp;
+    into->ok = into->ok && other->ok;
+}
+
+/* An element of float type that is not the same bits. */
+static Difference float_difference(Dtype dtype, const void *got, const void *want,
+                                   Tolerance tolerance)
+{
+    double x, y;
+    elements_load(dtype, got, 1, 1, NUMBER_F64, &x);
+    elements_load(dtype, want, 1, 1, NUMBER_F64, &y);
+    Difference out = {.ok = true};
+    if (x == y || (isnan(x) && isnan(y)))
+        return out;
+    out.max_abs = isfinite(x - y) ? fabs(x - y) : INFINITY;
+    out.max_rel = y != 0 && isfinite(y) ? out.max_abs / fabs(y) : 0;
+    out.max_ulp = element_ulps(dtype, got, want);
+    out.ok = isfinite(y) && out.max_abs <= tolerance.atol + tolerance.rtol * fabs(y);
+    return out;
+}
+
+static Difference int_difference(Dtype dtype, const void *got, const void *want)
+{
+    int64_t x, y;
+    Difference out = {.ok = false};
+    if (!dtype_is_computed(dtype))
+        return out;
+    elements_load(dtype, got, 1, 1, NUMBER_I64, &x);
+    elements_load(dtype, want, 1, 1, NUMBER_I64, &y);
+    out.max_abs = fabs((double)x - (double)y);
+    out.max_rel = y != 0 ? out.max_abs / fabs((double)y) : 0;
+    out.max_ulp = out.max_abs < 0x1p62 ? (int64_t)out.max_abs : INT64_MAX;
+    return out;
+}
+
+void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out)
+{
+    Arena *scratch = arena_new();
+    Picks picks = picks_new(scratch, &part->shape);
+    int64_t stride[DIMS_MAX], size = element_bytes(part->dtype);
+    row_major_strides(&whole->shape, stride);
+    for (int d = 0; d < picks.n_dims; d++)
+        picks_global(&picks, d, &part->runs[d], stride[d]);
+
+    bool is_float = dtype_is_float(part->dtype) && dtype_is_computed(part->dtype);
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
+        for (int64_t i = 0; i < s.n; i++) {
+            const void *got = local_at(part, s.to + i);
+            const void *want = local_at(whole, s.from + i * s.step);
+            if (memcmp(got, want, (size_t)size) == 0)
+                continue;
+            Difference one = is_float ? float_difference(part->dtype, got, want, tolerance)
+                                      : int_difference(part->dtype, got, want);
+            difference_join(out, &one);
+        }
+    arena_free(scratch);
+}
+
+/* ---- the reference ---- */
+
+static void note_use(Reference *reference, int32_t slot, int at)
+{
+    if (slot >= 0)
+        reference->last[reference->program->slots[slot].tensor] = at;
+}
+
+/* The tensors an instruction has to do with; those of outputs and of what is loaded once stay. */
+static void find_last_uses(Reference *reference)
+{
+    const Program *program = reference->program;
+    const Graph *graph = reference->inferred->graph;
+    for (int i = 0; i < program->n_instrs; i++) {
+        const Instr *instr = &program->instrs[i];
+        if (instr->kind == INSTR_FREE)
+            continue;
+        note_use(reference, instr->slot, i);
+        note_use(reference, instr->from, i);
+        if (instr->kind != INSTR_OP)
+            continue;
+        const GraphOp *op = &graph->ops[instr->op];
+        for (int k = 0; k < op->n_inputs; k++)
+            note_use(reference, program->operand[op->input + k], i);
+        for (int k = 0; k < op->n_outputs; k++)
+            note_use(reference, program->operand[op->output + k], i);
+    }
+    for (int i = 0; i < graph->n_outputs; i++)
+        note_use(reference, program->output[i], program->n_instrs);
+}
+
+void reference_open(Arena *arena, const Inferred *inferred, const Program *program,
+                    const Feeds *feeds, pthread_mutex_t *blas, Reference *out)
+{
+    int n = inferred->graph->n_tensors;
+    *out = (Reference){.inferred = inferred, .program = program, .feeds = feeds};
+    out->blas = blas;
+    out->arena = arena;
+    out->value = arena_array(arena, Local *, n);
+    out->tolerance = arena_array(arena, Tolerance, n);
+    out->last = arena_array(arena, int, n);
+    find_last_uses(out);
+}
+
+void reference_close(Reference *reference)
+{
+    for (int i = 0; i < reference->live.n; i++)
+        local_free(reference->value[reference->live.at[i]]);
+    reference->live.n = 0;
+}
+
+static void keep(Reference *reference, int32_t tensor)
+{
+    const Local *value = reference->value[tensor];
+    reference->tolerance[tensor] = tolerance_for(value->dtype, local_range(value));
+    vec_push(reference->arena, &reference->live, tensor);
+}
+
+static void free_dead(Reference *reference, int at)
+{
+    int n = 0;
+    for (int i = 0; i < reference->live.n; i++) {
+        int32_t tensor = reference->live.at[i];
+        if (reference->last[tensor] >= at) {
+            reference->live.at[n++] = tensor;
+            continue;
+        }
+        local_free(reference->value[tensor]);
+        reference->value[tensor] = NULL;
+    }
+    reference->live.n = n;
+}
+
+static void load(Reference *reference, int32_t tensor)
+{
+    if (reference->value[tensor])
+        return;
+    const Inferred *inferred = reference->inferred;
+    Arena *scratch = arena_new();
+    reference->value[tensor] =
+        local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor));
+    feed_fill(reference->feeds, tensor, reference->value[tensor], scratch);
+    arena_free(scratch);
+    keep(reference, tensor);
+}
+
+bool reference_step(Reference *reference, int at, Error *err)
+{
+    const Instr *instr = &reference->program->instrs[at];
+    if (instr->kind == INSTR_LOAD)
+        load(reference, reference->program->slots[instr->slot].tensor);
+    if (instr->kind == INSTR_OP || instr->kind == INSTR_STEP)
+        free_dead(reference, at);
+    if (instr->kind != INSTR_OP)
+        return true;
+    const Graph *graph = reference->inferred->graph;
+    bool ok =
+        kernel_run_whole(reference->inferred, instr->op, reference->program->kernel[instr->op],
+                         reference->blas, reference->value, err);
+    for (int i = 0; i < graph->ops[instr->op].n_outputs; i++) {
+        int32_t tensor = op_outputs(graph, instr->op)[i];
+        if (tensor >= 0 && reference->value[tensor])
+            keep(reference, tensor);
+    }
+    return ok;
+}

@@ -1,0 +1,55 @@
+/* verify.h - the same ops on one device, beside the ranks, and what differs.
+ *
+ * The reference runs the unsharded graph op by op, just before the ranks do that op, and keeps each
+ * value until the program is done with it: so the first op that differs is known, and no more is
+ * held than the run itself holds. A part is compared element by element with its place in the
+ * whole. NaN equals NaN; integers must be equal; floats may differ by atol + rtol * |want|.
+ */
+#ifndef CORE_RUN_VERIFY_H
+#define CORE_RUN_VERIFY_H
+
+#include "core/run/feed.h"
+#include "core/run/program.h"
+
+typedef struct {
+    double max_abs, max_rel; /* |got - want|, and that over |want| where it is not 0 */
+    int64_t max_ulp;
+    bool ok;
+} Difference;
+
+typedef struct {
+    double rtol, atol;
+} Tolerance;
+
+/* By element type; atol grows with the largest |want| of the tensor, and has a floor of a float's
+ * rounding, so that noise around a true 0 is no difference. */
+Tolerance tolerance_for(Dtype dtype, double range);
+
+double local_range(const Local *whole); /* largest finite size of an element */
+
+/* Compares a part with the whole and joins the result into *out. */
+void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out);
+void difference_join(Difference *into, const Difference *other);
+
+typedef struct {
+    Arena *arena;
+    const Inferred *inferred;
+    const Program *program;
+    const Feeds *feeds;
+    pthread_mutex_t *blas; /* as KernelCall's */
+    Local **value;         /* per tensor: the whole, or NULL */
+    Tolerance *tolerance;  /* per tensor */
+    int *last;             /* per tensor: last instruction that has to do with it */
+    Vec(int32_t) live;     /* tensors that have a value */
+} Reference;
+
+/* Nothing is run yet. Ends with reference_close(). */
+void reference_open(Arena *arena, const Inferred *inferred, const Program *program,
+                    const Feeds *feeds, pthread_mutex_t *blas, Reference *out);
+void reference_close(Reference *reference);
+
+/* Does instruction `at` on whole tensors. An op or a step frees the values that nothing from `at`
+ * on needs: no rank may be comparing with them then. */
+bool reference_step(Reference *reference, int at, Error *err);
+
+#endif
