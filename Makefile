@@ -131,8 +131,9 @@ $(BUILD)/tests/%: tests/unit/%.c $(ARCHIVES) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(LIBS) $(TEST_LIBS) -o $@
 
-$(BUILD)/bench: tests/bench/bench.c $(ARCHIVES) $(BUILD)/flags
-	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(LIBS) -o $@
+BENCH_SOURCES := $(wildcard tests/bench/*.c)
+$(BUILD)/bench: $(BENCH_SOURCES) $(ARCHIVES) $(BUILD)/flags
+	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) $(BENCH_SOURCES) $(ARCHIVES) $(LIBS) -o $@
 
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES) $(BUILD)/flags
 	$(call quiet,cc $<)$(COMPILE) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(LIBS) -o $@

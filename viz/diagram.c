@@ -233,7 +233,7 @@ static void say_reshard(const Plan *plan, const Reshard *reshard, DiagramEdge *e
         for (int a = 0; a < plan->mesh->n_atoms; a++)
             if (step->atoms >> a & 1)
                 atom[n++] = (uint8_t)a;
-        if (edge->axis < 0) {
+        if (edge->axis < 0 && n > 0) {
             edge->axis = plan->mesh->atoms[atom[0]].axis;
             edge->kind = step->kind;
             edge->bytes = step->bytes;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LAYOUT_SECONDS_MAX = 20, PIPE_BYTES = 1 << 16 };
+enum { LAYOUT_MS_MAX = 20000, PIPE_BYTES = 1 << 16 };
 
 const char *export_format_name(ExportFormat format)
 {
@@ -76,8 +76,9 @@ static int64_t now_ms(void)
 /* Writes the input and reads the output side by side, until the child closes or time is up. */
 static bool talk(Child *child, Str input, Buf *out)
 {
-    int64_t deadline = now_ms() + LAYOUT_SECONDS_MAX * 1000;
-    fcntl(child->to, F_SETFL, O_NONBLOCK);
+    int64_t deadline = now_ms() + LAYOUT_MS_MAX;
+    if (fcntl(child->to, F_SETFL, O_NONBLOCK) != 0)
+        return false;
     for (;;) {
         struct pollfd polls[2] = {{.fd = child->from, .events = POLLIN},
                                   {.fd = child->to, .events = POLLOUT}};
@@ -106,7 +107,7 @@ static bool talk(Child *child, Str input, Buf *out)
 
 static bool lay_out(Str dot, Buf *out, Error *err)
 {
-    Child child;
+    Child child = {.to = -1, .from = -1};
     if (!start_dot(&child, err))
         return false;
     void (*old)(int) = signal(SIGPIPE, SIG_IGN);
@@ -122,7 +123,7 @@ static bool lay_out(Str dot, Buf *out, Error *err)
         ;
     if (!finished)
         error_kind(err, ERROR_RUN, "dot took more than %d seconds and was stopped",
-                   LAYOUT_SECONDS_MAX);
+                   LAYOUT_MS_MAX / 1000);
     else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         error_kind(err, ERROR_RUN, "dot failed (status %d)", status);
     else

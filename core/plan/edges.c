@@ -3,6 +3,8 @@
 #include "core/base/intern.h"
 #include "core/plan/propagate.h"
 
+#include <assert.h>
+
 enum { NONE = -1, UNDECIDED = -2 };
 
 typedef struct {
@@ -52,13 +54,14 @@ static const int32_t *projections(Edges *e, int32_t op)
     int32_t key[2] = {plan->inferred->space[op], plan->cut[op]};
     int32_t id = intern_put(e->asked, key, sizeof key);
     if (id == e->projected.n) {
-        const OpSpace *space = inferred_space(plan->inferred, op);
+        const OpSpace *space = program_space(plan->inferred, op);
         int n = space->n_inputs + space->n_outputs;
         int32_t *ids = arena_array(plan->arena, int32_t, n);
         for (int o = 0; o < n; o++)
-            ids[o] = project(plan, space, plan_cut(plan, op), o);
+            ids[o] = project(plan, space, program_cut(plan, op), o);
         vec_push(plan->arena, &e->projected, ids);
     }
+    assert(e->projected.at);
     return e->projected.at[id];
 }
 
@@ -105,7 +108,7 @@ static void count_reads(Edges *e, int32_t *agreed)
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         const int32_t *input = op_inputs(inferred->graph, op), *ids = projections(e, op);
-        const OpSpace *space = inferred_space(inferred, op);
+        const OpSpace *space = program_space(inferred, op);
         for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
             int32_t t = input[o];
             if (t < 0)
@@ -178,14 +181,15 @@ static bool all_sums(const Sharding *sharding)
 static AtomSet passing(const Edges *e, int32_t op, int operand)
 {
     const Plan *plan = e->plan;
-    const OpSpace *space = inferred_space(plan->inferred, op);
+    const OpSpace *space = program_space(plan->inferred, op);
     int32_t t = op_inputs(plan->inferred->graph, op)[operand];
     if (t < 0 || plan->sharding[t] < 0 || space->operand[operand].linear == LINEAR_NO)
         return 0;
     const Sharding *sharding = plan_sharding(plan, t);
     AtomSet atoms = sharding_partials(sharding);
     if (!atoms || !all_sums(sharding) || e->n_readers[t] != 1 ||
-        plan->inferred->graph->tensors[t].output || (atoms & cut_atoms_of_op(plan_cut(plan, op))))
+        plan->inferred->graph->tensors[t].output ||
+        (atoms & cut_atoms_of_op(program_cut(plan, op))))
         return 0;
     for (int o = 0; o < space->n_outputs; o++)
         if (shape_elements(&opspace_output(space, o)->shape) >
@@ -197,7 +201,7 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
 /* The partial axes that the op's outputs take over from its inputs. */
 static AtomSet passed_through(const Edges *e, int32_t op)
 {
-    const OpSpace *space = inferred_space(e->plan->inferred, op);
+    const OpSpace *space = program_space(e->plan->inferred, op);
     AtomSet together = 0;
     bool first = true;
     for (int o = 0; o < space->n_inputs; o++) {
@@ -244,7 +248,7 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed)
 {
     Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
-    const OpSpace *space = inferred_space(plan->inferred, op);
+    const OpSpace *space = program_space(plan->inferred, op);
     const int32_t *input = op_inputs(graph, op), *ids = projections(e, op);
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         int32_t t = input[o], need = need_of(e, space, ids, o, t);
@@ -267,7 +271,7 @@ static void make_outputs(Edges *e, int32_t op, AtomSet passed)
 {
     Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
-    const OpSpace *space = inferred_space(plan->inferred, op);
+    const OpSpace *space = program_space(plan->inferred, op);
     const int32_t *ids = projections(e, op);
     for (int o = 0; o < graph->ops[op].n_outputs; o++) {
         int32_t t = op_outputs(graph, op)[o];

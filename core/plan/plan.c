@@ -84,14 +84,14 @@ static void keep_pins(Plan *plan, const Decision *const *last, int n)
         const Decision *pin = last[i];
         if (!pin)
             continue;
-        int32_t place[3] = {pin->kind, pin->place, pin->store};
+        int32_t place[3] = {(int32_t)pin->kind, pin->place, pin->store};
         int32_t at = intern_put(places, place, sizeof place);
         if (cut_atoms(&pin->cut) & used[at]) {
             refuse_pin(plan, pin);
             continue;
         }
         used[at] |= cut_atoms(&pin->cut);
-        int32_t key[3] = {pin->kind, pin->place, pin->dim};
+        int32_t key[3] = {(int32_t)pin->kind, pin->place, pin->dim};
         intern_put(plan->pin_ids, key, sizeof key);
         plan->pins[plan->n_pins++] = pin;
     }
@@ -174,7 +174,7 @@ void plan_free(Plan *plan)
 
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim)
 {
-    int32_t key[3] = {kind, place, dim};
+    int32_t key[3] = {(int32_t)kind, place, dim};
     int32_t id = intern_find(plan->pin_ids, key, sizeof key);
     return id < 0 ? NULL : plan->pins[id];
 }

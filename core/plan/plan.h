@@ -108,6 +108,13 @@ static inline const OpCut *plan_cut(const Plan *plan, int32_t op)
     return plan->cut[op] < 0 ? NULL : plan->cuts[plan->cut[op]];
 }
 
+/* The same for an op of the program, which always has one. */
+static inline const OpCut *program_cut(const Plan *plan, int32_t op)
+{
+    assert(plan->cut[op] >= 0);
+    return plan->cuts[plan->cut[op]];
+}
+
 /* Everything derived, in the plan's own arena (plan_free). A plan is always made: what is wrong
  * with the decisions is in its findings. NULL only for ERROR_INVALID input (a decision out of
  * range). */

@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/base/units.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 typedef enum { STOP_NONE, STOP_WHOLE, STOP_FROZEN, STOP_NESTING, STOP_CONFLICT, STOP_UNEVEN } Stop;
@@ -59,6 +60,7 @@ static void count_alike(Gather *g, const Alike *alike, const int64_t key[6])
     int32_t id = intern_put(g->seen, key, 6 * sizeof *key);
     if (id == g->alike.n)
         vec_push(g->plan->arena, &g->alike, *alike);
+    assert(g->alike.at);
     g->alike.at[id].count++;
 }
 
@@ -80,7 +82,7 @@ static void look_at_use(Gather *g, int32_t op, int operand)
         if (cut_refines(&to->dim[d], &from->dim[d], plan->mesh))
             continue;
         Alike alike = {.op = op, .tensor = t, .operand = operand, .dim = d};
-        alike.stop = stop_of(plan, inferred_space(plan->inferred, op), operand, d, &from->dim[d]);
+        alike.stop = stop_of(plan, program_space(plan->inferred, op), operand, d, &from->dim[d]);
         if (is_stored_pin(plan, t, d))
             continue; /* gathered at use is what was asked */
         int64_t key[6] = {alike.stop, plan->inferred->space[op], operand,
@@ -119,7 +121,7 @@ static const char *op_label(const Plan *plan, int32_t op)
 /* "768 = 12 x 64 does not divide by tp=8" */
 static void say_nesting(Plan *plan, const Alike *alike, Buf *out)
 {
-    const OpSpace *space = inferred_space(plan->inferred, alike->op);
+    const OpSpace *space = program_space(plan->inferred, alike->op);
     const DimFactors *factors = &space->operand[alike->operand].factors[alike->dim];
     const Cut *cut = &plan_sharding(plan, alike->tensor)->dim[alike->dim];
     buf_printf(out, "%s %s: dim %d of %s is ", op_operator(plan->inferred->graph, alike->op),

@@ -319,7 +319,7 @@ static void visit_computed(Propagation *p, int at, bool forward)
     const Visit *visit = &p->visit[at];
     const int32_t *tensor = p->tensor + visit->operand;
     int n = visit->n_inputs + visit->n_outputs;
-    int32_t ids[OPERANDS_MAX];
+    int32_t ids[OPERANDS_MAX] = {0};
     for (int o = 0; o < n; o++)
         ids[o] = tensor[o] < 0 ? -1 : p->flow[tensor[o]];
     int32_t state =
@@ -427,7 +427,7 @@ static void add_visit(Propagation *p, int at, int32_t *n_operands)
     int32_t op = inferred->program[at];
     const GraphOp *node = &inferred->graph->ops[op];
     Visit *visit = &p->visit[at];
-    const OpSpace *space = inferred_space(inferred, op);
+    const OpSpace *space = program_space(inferred, op);
     *visit = (Visit){.space = space->id, .operand = *n_operands, .early = space->early};
     visit->n_inputs = node->n_inputs;
     visit->n_outputs = node->n_outputs;
@@ -520,7 +520,7 @@ static void pass_pins(Propagation *p, int at)
     const Visit *visit = &p->visit[at];
     const OpSpace *space = p->plan->inferred->spaces[visit->space];
     int n = visit->n_inputs + visit->n_outputs;
-    int32_t ids[OPERANDS_MAX];
+    int32_t ids[OPERANDS_MAX] = {0};
     for (int o = 0; o < n; o++)
         ids[o] = p->tensor[visit->operand + o] < 0 ? -1 : p->flow[p->tensor[visit->operand + o]];
     p->mode = MODE_PINNED;

@@ -32,12 +32,14 @@ static void number_sites(Reasons *r, const Plan *plan)
     int32_t n = 0;
     for (int t = 0; t < graph->n_tensors; t++) {
         r->tensor_site[t] = n;
-        n += plan->flow[t] < 0 ? 0 : (int32_t)inferred_shape(inferred, t)->n_dims;
+        if (plan->flow[t] >= 0)
+            n += (int32_t)shardings_at(plan->shardings, plan->flow[t])->n_dims;
     }
     r->tensor_site[graph->n_tensors] = n;
     for (int op = 0; op < graph->n_ops; op++) {
         r->op_site[op] = n;
-        n += inferred_is_host(inferred, op) ? 0 : inferred_space(inferred, op)->n_index;
+        if (!inferred_is_host(inferred, op))
+            n += program_space(inferred, op)->n_index;
     }
     r->op_site[graph->n_ops] = r->n_sites = n;
     r->owner = arena_array(r->arena, int32_t, n);
@@ -94,7 +96,7 @@ static bool tensor_dim_has(const Search *s, int32_t tensor, int dim)
 
 static bool index_has(const Search *s, int32_t op, int index)
 {
-    return (cut_atoms(&plan_cut(s->plan, op)->index[index]) & s->atoms) != 0;
+    return (cut_atoms(&program_cut(s->plan, op)->index[index]) & s->atoms) != 0;
 }
 
 /* From a tensor dim to the index dims of one op that carry it. */
@@ -127,7 +129,7 @@ static void leave_tensor(Search *s, int32_t site, int32_t tensor)
 
 static void leave_op(Search *s, int32_t site, int32_t op)
 {
-    const OpSpace *space = inferred_space(s->plan->inferred, op);
+    const OpSpace *space = program_space(s->plan->inferred, op);
     int index = site - s->r->op_site[op];
     for (int o = 0; o < space->n_inputs + space->n_outputs; o++) {
         int32_t tensor = operand_tensor(s->plan->inferred->graph, op, o);
@@ -228,7 +230,8 @@ static ReasonChain chain_to(Arena *arena, const Plan *plan, int axis, int32_t si
 static void add_step(Arena *arena, ReasonChain *chain, ReasonStep step)
 {
     ReasonStep *steps = arena_array(arena, ReasonStep, chain->n_steps + 1);
-    memcpy(steps, chain->step, (size_t)chain->n_steps * sizeof *steps);
+    for (int i = 0; i < chain->n_steps; i++)
+        steps[i] = chain->step[i];
     steps[chain->n_steps++] = step;
     chain->step = steps;
 }
@@ -250,7 +253,7 @@ static int32_t nearest_index(const Plan *plan, const Walk *walk, AtomSet atoms, 
             const DimFactors *factors = &space->operand[o].factors[dim];
             for (int f = 0; f < factors->n; f++) {
                 int32_t site = r->op_site[op] + factors->index[f];
-                if ((cut_atoms(&plan_cut(plan, op)->index[factors->index[f]]) & atoms) &&
+                if ((cut_atoms(&program_cut(plan, op)->index[factors->index[f]]) & atoms) &&
                     walk->parent[site] >= 0 && (best < 0 || walk->hops[site] < walk->hops[best]))
                     best = site;
             }
@@ -309,12 +312,11 @@ static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t t
     if (!space)
         return false;
     for (int i = 0; i < space->n_index; i++) {
-        int32_t site = plan->reasons->owner ? plan->reasons->op_site[op] + i : -1;
         if (space->index[i].role != ROLE_REDUCE ||
-            !(cut_atoms(&plan_cut(plan, op)->index[i]) & atoms))
+            !(cut_atoms(&program_cut(plan, op)->index[i]) & atoms))
             continue;
         const Walk *walk = walk_axis(plan, axis);
-        site = plan->reasons->op_site[op] + i;
+        int32_t site = plan->reasons->op_site[op] + i;
         if (walk->parent[site] < 0)
             return false;
         *out = chain_to(arena, plan, axis, site);

@@ -25,7 +25,7 @@ static void format_pin(const Plan *plan, const ReasonStep *step, Buf *out)
         buf_printf(out, "%s dim %d", tensor_name(graph, step->tensor), step->dim);
     else
         buf_printf(out, "%s %s", op_label(plan, step->op),
-                   inferred_space(plan->inferred, step->op)->index[step->dim].name);
+                   program_space(plan->inferred, step->op)->index[step->dim].name);
     if (!step->pin) {
         buf_puts(out, "  (with the parameter it is a view of)");
         return;
@@ -49,7 +49,7 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
     }
     buf_printf(out, "%s %s  ", op_operator(graph, step->op), op_label(plan, step->op));
     if (step->kind == REASON_USE) {
-        const IndexDim *index = &inferred_space(plan->inferred, step->op)->index[step->dim];
+        const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
         buf_printf(out, "%s%s cut by %s", index->name, index->role == ROLE_REDUCE ? "+" : "", name);
         return;
     }

@@ -14,6 +14,8 @@
 
 #include "core/rules/registry.h"
 
+#include <assert.h>
+
 typedef struct {
     const Graph *graph;
     const Registry *registry;
@@ -45,6 +47,13 @@ static inline const Shape *inferred_shape(const Inferred *inferred, int32_t tens
 static inline const OpSpace *inferred_space(const Inferred *inferred, int32_t op)
 {
     return inferred->space[op] < 0 ? NULL : inferred->spaces[inferred->space[op]];
+}
+
+/* The same for an op of the program, which always has one. */
+static inline const OpSpace *program_space(const Inferred *inferred, int32_t op)
+{
+    assert(inferred->space[op] >= 0);
+    return inferred->spaces[inferred->space[op]];
 }
 
 static inline bool inferred_is_host(const Inferred *inferred, int32_t op)

@@ -19,8 +19,6 @@
 
 enum { OPS = 1000000, REPEATS = 5 };
 
-static FILE *table;
-
 static double now_ns(void)
 {
     struct timespec t;
@@ -31,7 +29,6 @@ static double now_ns(void)
 static void figure(const char *name, double value, const char *unit)
 {
     printf("%s %.1f %s\n", name, value, unit);
-    fprintf(table, "%s\t%.1f\t%s\n", name, value, unit);
     fflush(stdout);
 }
 
@@ -236,11 +233,6 @@ static void bench_million(void)
 
 int main(void)
 {
-    table = fopen("build/bench.tsv", "w");
-    if (!table) {
-        perror("build/bench.tsv");
-        return 1;
-    }
     bench_million();
-    return fclose(table) == 0 ? 0 : 1;
+    return 0;
 }
