@@ -214,30 +214,6 @@ static bool ops_match(const Folding *folding, const Group *a, const Group *b, in
     return true;
 }
 
-static bool is_digit(char c)
-{
-    return '0' <= c && c <= '9';
-}
-
-/* "layer_9" and "layer_10" are; "k_proj" and "v_proj" are not, whatever is in them. */
-static bool names_match(const char *a, const char *b)
-{
-    for (;;) {
-        if (is_digit(*a) && is_digit(*b)) {
-            while (is_digit(*a))
-                a++;
-            while (is_digit(*b))
-                b++;
-        }
-        if (*a != *b)
-            return false;
-        if (*a == '\0')
-            return true;
-        a++;
-        b++;
-    }
-}
-
 /* Do the groups inside a and b, which follow them, lie alike? */
 static bool insides_match(const Folding *folding, int32_t a, int32_t b)
 {
@@ -259,7 +235,7 @@ static bool insides_match(const Folding *folding, int32_t a, int32_t b)
 static bool groups_match(const Folding *folding, int32_t a, int32_t b)
 {
     const Group *group_a = &folding->groups->groups[a], *group_b = &folding->groups->groups[b];
-    if (group_a->n != group_b->n || !names_match(group_a->name, group_b->name) ||
+    if (group_a->n != group_b->n || !group_names_alike(group_a->name, group_b->name) ||
         !insides_match(folding, a, b))
         return false;
     for (int32_t i = 0; i < group_a->n; i++)

@@ -5,13 +5,38 @@
 
 #include <limits.h>
 
+/* ---- names ---- */
+
+static bool is_digit(char c)
+{
+    return '0' <= c && c <= '9';
+}
+
+bool group_names_alike(const char *a, const char *b)
+{
+    for (;;) {
+        if (is_digit(*a) && is_digit(*b)) {
+            while (is_digit(*a))
+                a++;
+            while (is_digit(*b))
+                b++;
+        }
+        if (*a != *b)
+            return false;
+        if (*a == '\0')
+            return true;
+        a++;
+        b++;
+    }
+}
+
 /* ---- the tree of paths ---- */
 
 static int32_t add_node(GroupTree *tree, Str path, size_t name, int32_t parent)
 {
     int32_t id = names_intern(tree->paths, path);
     if (id == tree->nodes.n) {
-        int32_t depth = parent < 0 ? 0 : tree->nodes.at[parent].depth + 1;
+        int32_t depth = tree->nodes.at[parent].depth + 1;
         vec_push(tree->arena, &tree->nodes, (Node){parent, depth, name});
     }
     return id;
@@ -94,6 +119,16 @@ static void find_nodes(GroupTree *tree)
 
 /* ---- shared ops ---- */
 
+static const char *node_name(const GroupTree *tree, int32_t node)
+{
+    return names_text(tree->paths, node) + tree->nodes.at[node].name;
+}
+
+static bool names_alike(const GroupTree *tree, int32_t a, int32_t b)
+{
+    return a == b || group_names_alike(node_name(tree, a), node_name(tree, b));
+}
+
 /* The node that holds op k and all that read it; *inside: some reader is in the same child of it.
  */
 static int32_t node_of_readers(const GroupTree *tree, int32_t k)
@@ -112,20 +147,26 @@ static int32_t node_of_readers(const GroupTree *tree, int32_t k)
     return node;
 }
 
-static bool is_read_in(const GroupTree *tree, int32_t k, int32_t node)
+/* Is op k read in `child` and in siblings of it that are named alike, and nowhere else? */
+static bool is_shared(const GroupTree *tree, int32_t k, int32_t child)
 {
     const Graph *graph = tree->graph;
-    int32_t op = tree->shown[k], depth = tree->nodes.at[node].depth;
+    int32_t op = tree->shown[k], depth = tree->nodes.at[child].depth;
+    bool inside = false;
     for (int i = 0; i < graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(graph, op)[i];
         int n_uses = tensor < 0 ? 0 : tensor_n_uses(graph, tensor);
         for (int use = 0; use < n_uses; use++) {
             int32_t reader = tree->place[graph->uses[graph->tensors[tensor].use + use]];
-            if (reader >= 0 && node_at_depth(tree, tree->node[reader], depth) == node)
-                return true;
+            if (reader < 0)
+                continue;
+            int32_t node = node_at_depth(tree, tree->node[reader], depth);
+            if (tree->nodes.at[node].depth != depth || !names_alike(tree, child, node))
+                return false;
+            inside = inside || node == child;
         }
     }
-    return false;
+    return inside;
 }
 
 /* before[k]: the place that op k is moved before; k itself where it stays. */
@@ -181,7 +222,7 @@ static void reorder(GroupTree *tree, const int32_t *before)
         tree->place[shown[k]] = k;
 }
 
-/* Moves the ops that are made of what is outside of a group, and are read in it and in others. */
+/* Moves the ops that are made of what is outside of a group, and are read in it and in its like. */
 static void move_shared(GroupTree *tree)
 {
     int32_t *first = first_of_nodes(tree), n_moved = 0;
@@ -192,7 +233,7 @@ static void move_shared(GroupTree *tree)
         if (node == tree->node[k])
             continue;
         int32_t child = node_at_depth(tree, tree->node[k], tree->nodes.at[node].depth + 1);
-        if (first[child] <= k && is_read_in(tree, k, child) &&
+        if (first[child] <= k && is_shared(tree, k, child) &&
             may_move(tree, before, k, first[child])) {
             before[k] = first[child];
             tree->node[k] = node;
@@ -284,7 +325,7 @@ GroupTree *group_tree_new(Arena *arena, const Graph *graph, const int32_t *shown
         tree->shown[k] = shown[k];
         tree->place[shown[k]] = k;
     }
-    add_node(tree, STR(""), 0, -1);
+    vec_push(arena, &tree->nodes, (Node){.parent = -1}); /* of the empty path, whose id is 0 */
     find_nodes(tree);
     if (tree->nodes.n == 1)
         find_blocks(tree);

@@ -3,7 +3,8 @@
  * A node is a path, or a block where the graph has no paths. The ops are kept in an order of their
  * own: program order, but for shared ops. A shared op is one that an exporter left in the first of
  * the groups that use it ("layers.0" holds the mask of all layers): it is moved to the node that
- * holds them all, and before the first of them, so that the groups are alike.
+ * holds them all, and before the first of them, so that the groups are alike. The groups that
+ * share must be named alike: what a skip connection reads is not shared.
  */
 #ifndef CORE_MODEL_GROUP_TREE_H
 #define CORE_MODEL_GROUP_TREE_H
@@ -31,6 +32,9 @@ typedef struct {
 /* Everything is made in arena, which may be freed with the tree. */
 GroupTree *group_tree_new(Arena *arena, const Graph *graph, const int32_t *shown, int32_t n_shown,
                           const int32_t *signature);
+
+/* Equal but for digits: "layer_9" and "layer_10", not "k_proj" and "v_proj". */
+bool group_names_alike(const char *a, const char *b);
 
 /* The node at `depth` above node, or node itself. */
 static inline int32_t node_at_depth(const GroupTree *tree, int32_t node, int32_t depth)

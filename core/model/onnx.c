@@ -186,16 +186,18 @@ static void read_attr(Reader *reader, Wire wire)
     vec_push(reader->arena, &reader->attrs, attr);
 }
 
+/* Lists are complete now: places become pointers. An empty list may have none. */
 static int32_t add_attrs(Reader *reader)
 {
     for (int i = 0; i < reader->attrs.n; i++) {
         Attr *attr = &reader->attrs.at[i];
+        int64_t first = attr->i;
         if (attr->type == ATTR_INTS)
-            attr->ints = reader->ints.at + attr->i;
+            attr->ints = attr->n > 0 ? reader->ints.at + first : NULL;
         else if (attr->type == ATTR_FLOATS)
-            attr->floats = reader->floats.at + attr->i;
+            attr->floats = attr->n > 0 ? reader->floats.at + first : NULL;
         else if (attr->type == ATTR_STRINGS)
-            attr->strings = reader->strings.at + attr->i;
+            attr->strings = attr->n > 0 ? reader->strings.at + first : NULL;
     }
     return graph_add_attrs(reader->builder, reader->attrs.at, reader->attrs.n);
 }

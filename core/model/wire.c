@@ -86,7 +86,7 @@ static bool next_payload(Wire *wire, WireField *field)
     case WIRE_FIXED32:
         return next_bytes(wire, 4, &field->bytes);
     case WIRE_BYTES: {
-        uint64_t n;
+        uint64_t n = 0;
         return next_varint(wire, &n) && next_bytes(wire, n, &field->bytes);
     }
     }
@@ -99,7 +99,7 @@ bool wire_next(Wire *wire, WireField *field)
     if (wire->file->failed || wire->at == wire->end)
         return false;
     const char *start = wire->at;
-    uint64_t tag;
+    uint64_t tag = 0;
     if (!next_varint(wire, &tag))
         return false;
     if (tag >> 3 == 0 || tag > UINT32_MAX)

@@ -74,31 +74,31 @@ static void bytes_are_rounded_up_and_never_wrap(void **state)
 typedef struct {
     const char *name;
     DataForm form;
-    Str bytes;
     Dtype dtype;
+    Str bytes;
     int64_t n_elements;
     const char *want; /* the elements as integers, or the error */
 } DataRow;
 
 static DataRow data_rows[] = {
-    {"raw i32", DATA_RAW, BYTES("\1\0\0\0\xFE\xFF\xFF\xFF"), DT_I32, 2, "1 -2"},
-    {"raw i8", DATA_RAW, BYTES("\xFF\x01"), DT_I8, 2, "-1 1"},
-    {"raw i4", DATA_RAW, BYTES("\x8F\x07"), DT_I4, 3, "-1 -8 7"},
-    {"raw u4", DATA_RAW, BYTES("\x8F\x07"), DT_U4, 3, "15 8 7"},
-    {"raw nothing", DATA_RAW, {NULL, 0}, DT_I64, 0, ""},
-    {"raw short", DATA_RAW, BYTES("\1\0\0"), DT_I32, 1,
+    {"raw i32", DATA_RAW, DT_I32, BYTES("\1\0\0\0\xFE\xFF\xFF\xFF"), 2, "1 -2"},
+    {"raw i8", DATA_RAW, DT_I8, BYTES("\xFF\x01"), 2, "-1 1"},
+    {"raw i4", DATA_RAW, DT_I4, BYTES("\x8F\x07"), 3, "-1 -8 7"},
+    {"raw u4", DATA_RAW, DT_U4, BYTES("\x8F\x07"), 3, "15 8 7"},
+    {"raw nothing", DATA_RAW, DT_I64, {NULL, 0}, 0, ""},
+    {"raw short", DATA_RAW, DT_I32, BYTES("\1\0\0"), 1,
      "1 elements of i32 take 4 bytes, there are 3"},
-    {"varints i64", DATA_VARINTS, BYTES("\x05\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"), DT_I64, 2,
+    {"varints i64", DATA_VARINTS, DT_I64, BYTES("\x05\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"), 2,
      "5 -1"},
-    {"varints i32", DATA_VARINTS, BYTES("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"), DT_I32, 1,
+    {"varints i32", DATA_VARINTS, DT_I32, BYTES("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"), 1,
      "-1"},
-    {"varints bool", DATA_VARINTS, BYTES("\x01\x00\x01"), DT_BOOL, 3, "1 0 1"},
-    {"varints of two i4", DATA_VARINTS, BYTES("\x8F\x01\x07"), DT_I4, 3, "-1 -8 7"},
-    {"varints few", DATA_VARINTS, BYTES("\x01"), DT_I64, 2, "2 numbers wanted, there are 1"},
-    {"varints many", DATA_VARINTS, BYTES("\x01\x02"), DT_I64, 1, "more numbers than the 1 wanted"},
-    {"varint cut off", DATA_VARINTS, BYTES("\x81"), DT_I64, 1, "1 numbers wanted, there are 0"},
-    {"strings", DATA_STRINGS, {NULL, 0}, DT_STR, 1, "texts are not computed on"},
-    {"absent", DATA_ABSENT, {NULL, 0}, DT_F32, 1, "the elements are not in the model file"},
+    {"varints bool", DATA_VARINTS, DT_BOOL, BYTES("\x01\x00\x01"), 3, "1 0 1"},
+    {"varints of two i4", DATA_VARINTS, DT_I4, BYTES("\x8F\x01\x07"), 3, "-1 -8 7"},
+    {"varints few", DATA_VARINTS, DT_I64, BYTES("\x01"), 2, "2 numbers wanted, there are 1"},
+    {"varints many", DATA_VARINTS, DT_I64, BYTES("\x01\x02"), 1, "more numbers than the 1 wanted"},
+    {"varint cut off", DATA_VARINTS, DT_I64, BYTES("\x81"), 1, "1 numbers wanted, there are 0"},
+    {"strings", DATA_STRINGS, DT_STR, {NULL, 0}, 1, "texts are not computed on"},
+    {"absent", DATA_ABSENT, DT_F32, {NULL, 0}, 1, "the elements are not in the model file"},
 };
 
 static int64_t element(const void *elements, Dtype dtype, int i)

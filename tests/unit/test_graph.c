@@ -1,76 +1,7 @@
 #include "tests/unit/unit.h"
-
-#include "core/model/graph.h"
+#include "tests/unit/graph_lines.h"
 
 #include <inttypes.h>
-
-/* A graph in lines: "in NAME", "weight NAME", "out NAME", or an op "[NAME:]OPERATOR A B -> C D",
- * where '_' is an absent operand. */
-static void read_words(Str text, Str *words, int *n)
-{
-    *n = 0;
-    for (size_t i = 0; i < text.n;) {
-        size_t from = i;
-        while (i < text.n && text.s[i] != ' ')
-            i++;
-        if (i > from)
-            words[(*n)++] = (Str){text.s + from, i - from};
-        i++;
-    }
-}
-
-static int32_t operand(GraphBuilder *builder, Str word)
-{
-    return graph_tensor(builder, str_eq(word, STR("_")) ? STR("") : word);
-}
-
-static void add_op(GraphBuilder *builder, const Str *words, int n)
-{
-    int32_t operands[16];
-    int n_inputs = 0, n_operands = 0;
-    for (int i = 1; i < n; i++)
-        if (str_eq(words[i], STR("->")))
-            n_inputs = n_operands;
-        else
-            operands[n_operands++] = operand(builder, words[i]);
-    int64_t colon = str_find(words[0], STR(":"));
-    Str name = colon < 0 ? STR("") : (Str){words[0].s, (size_t)colon};
-    Str kind = {words[0].s + colon + 1, words[0].n - (size_t)(colon + 1)};
-    graph_add_op(builder, kind, name, STR(""), operands, n_inputs, operands + n_inputs,
-                 n_operands - n_inputs, 0);
-}
-
-static void add_line(GraphBuilder *builder, Str line)
-{
-    Str words[16];
-    int n;
-    read_words(line, words, &n);
-    if (n == 0)
-        return;
-    if (str_eq(words[0], STR("in")))
-        graph_add_input(builder, graph_tensor(builder, words[1]), DT_F32, NULL, -1);
-    else if (str_eq(words[0], STR("out")))
-        graph_add_output(builder, graph_tensor(builder, words[1]));
-    else if (str_eq(words[0], STR("weight")))
-        graph_add_initializer(builder, graph_tensor(builder, words[1]), DT_F32, &(Shape){0},
-                              (TensorData){.form = DATA_ABSENT});
-    else
-        add_op(builder, words, n);
-}
-
-static Graph *build(Arena *arena, const char *text, Error *err)
-{
-    GraphBuilder *builder = graph_builder_new(arena, "made");
-    for (Str left = str_from(text); left.n > 0;) {
-        int64_t end = str_find(left, STR("\n"));
-        size_t n = end < 0 ? left.n : (size_t)end;
-        add_line(builder, (Str){left.s, n});
-        left = (Str){left.s + n, left.n - n};
-        if (left.n > 0)
-            left = (Str){left.s + 1, left.n - 1};
-    }
-    return graph_seal(builder, err);
-}
 
 typedef struct {
     const char *name, *graph;
@@ -139,7 +70,7 @@ static void graph_is_ordered_and_checked(void **state)
     Arena *arena = arena_new();
     Error err = {0};
     Buf out = buf_new(arena);
-    Graph *graph = build(arena, row->graph, &err);
+    Graph *graph = build_lines(arena, row->graph, &err);
     if (!graph) {
         buf_printf(&out, "%s (%s)", err.text, err.hint);
     } else {
@@ -158,7 +89,7 @@ static void uses_list_every_operand(void **state)
     (void)state;
     Arena *arena = arena_new();
     Error err = {0};
-    const Graph *graph = build(arena, "in x\nAdd x x -> y\nMul y x -> z\nout z", &err);
+    const Graph *graph = build_lines(arena, "in x\nAdd x x -> y\nMul y x -> z\nout z", &err);
     int32_t x = graph_find_tensor(graph, STR("x"));
     assert_int_equal(tensor_n_uses(graph, x), 3);
     const int32_t *uses = graph->uses + graph->tensors[x].use;
@@ -178,7 +109,8 @@ static void reading_moved_ops_keeps_makers(void **state)
     (void)state;
     Arena *arena = arena_new();
     Error err = {0};
-    const Graph *graph = build(arena, "in x\nc:Relu b -> c\nb:Relu a -> b\na:Relu x -> a", &err);
+    const Graph *graph =
+        build_lines(arena, "in x\nc:Relu b -> c\nb:Relu a -> b\na:Relu x -> a", &err);
     for (int32_t op = 0; op < graph->n_ops; op++)
         assert_int_equal(graph->tensors[op_outputs(graph, op)[0]].maker, op);
     assert_string_equal(op_name(graph, 0), "a");

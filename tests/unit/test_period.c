@@ -29,7 +29,7 @@ static Period find(const char *text)
     Arena *arena = arena_new();
     int32_t symbols[1024], n = 0;
     for (; text[n]; n++)
-        symbols[n] = text[n];
+        symbols[n] = (unsigned char)text[n];
     Period period = period_find(arena, symbols, n);
     arena_free(arena);
     return period;

@@ -1,0 +1,67 @@
+/* fuzz_onnx.c - any bytes as an ONNX file: an error or a graph that holds what graph.h promises. */
+#include "core/model/group.h"
+#include "core/model/onnx.h"
+
+#include <assert.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
+
+/* Elements are read where they are few: the reader must not trust what a file says of them. */
+static void read_data(const Graph *graph)
+{
+    enum { ELEMENTS_MAX = 1024 };
+    static uint64_t elements[2 * ELEMENTS_MAX]; /* c128 is the largest type */
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        const GraphTensor *tensor = &graph->tensors[t];
+        if (tensor->kind != TENSOR_INITIALIZER)
+            continue;
+        int64_t n = 1;
+        for (int d = 0; d < tensor->n_declared; d++)
+            n *= graph->declared[tensor->declared + d].size;
+        if (n <= ELEMENTS_MAX)
+            data_read(&graph->data[tensor->data], (Dtype)tensor->dtype, n, elements, NULL);
+    }
+}
+
+static void check_order(const Graph *graph)
+{
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        assert(graph_find_op(graph, names_str(graph->names, graph->ops[op].name)) == op);
+        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+            int32_t tensor = op_inputs(graph, op)[i];
+            assert(tensor < graph->n_tensors);
+            assert(tensor < 0 || graph->tensors[tensor].maker < op);
+        }
+    }
+}
+
+static void check_groups(Arena *arena, const Graph *graph)
+{
+    int32_t *shown = arena_array(arena, int32_t, graph->n_ops);
+    int32_t *signature = arena_array(arena, int32_t, graph->n_ops);
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        shown[op] = op;
+        signature[op] = graph->ops[op].operator;
+    }
+    const Groups *groups = groups_build(arena, graph, shown, graph->n_ops, signature);
+    assert(groups->n_order == graph->n_ops);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
+{
+    Arena *arena = arena_new();
+    Error err = {0};
+    Graph *graph = onnx_read(arena, "fuzz.onnx", (Str){(const char *)bytes, n_bytes}, &err);
+    assert(error_is_set(&err) == !graph);
+    if (graph) {
+        check_order(graph);
+        read_data(graph);
+        check_groups(arena, graph);
+    } else {
+        assert(err.kind == ERROR_UNREADABLE);
+    }
+    OnnxTensor tensor;
+    onnx_read_tensor(arena, "fuzz.pb", (Str){(const char *)bytes, n_bytes}, &tensor, NULL);
+    arena_free(arena);
+    return 0;
+}
