@@ -57,6 +57,17 @@ typedef struct {
     Dtype *out_dtype;
 } State;
 
+static void add_finding(State *state, const char *code, int32_t op, const char *hint, Buf *text)
+{
+    vec_push(state->arena, &state->result->findings,
+             (Finding){.level = LEVEL_WARNING,
+                       .code = code,
+                       .text = text->s,
+                       .hint = hint,
+                       .op = op,
+                       .tensor = -1});
+}
+
 /* ---- tensors that are given ---- */
 
 static const DeclaredDim *declared_dims(const Graph *graph, int32_t tensor)
@@ -123,6 +134,27 @@ static bool check_free_dims(const State *state, Error *err)
     if (option.n > 0)
         error_hint(err, "bind %s: --dim %s", n == 1 ? "it" : "them", option.s);
     return false;
+}
+
+/* A binding of a name that no dim of the model has: a slip of the pen, most often. */
+static void find_unused_bindings(State *state)
+{
+    const Graph *graph = state->graph;
+    for (int b = 0; b < state->bindings->n; b++) {
+        Str name = state->bindings->at[b].name;
+        int32_t id = names_find(graph->names, name);
+        bool used = false;
+        for (int32_t t = 0; id > 0 && t < graph->n_tensors && !used; t++)
+            for (int d = 0; d < graph->tensors[t].n_declared; d++)
+                used |= declared_dims(graph, t)[d].name == id;
+        if (used)
+            continue;
+        Buf text = buf_new(state->arena);
+        buf_puts(&text, "no dim of the model is named '");
+        text_printable(name, &text);
+        buf_puts(&text, "', which is bound to a size");
+        add_finding(state, "unused-dim", -1, "dimscope info lists the free dims", &text);
+    }
 }
 
 static const Value *initializer_value(const State *state, int32_t tensor)
@@ -441,18 +473,7 @@ static void infer_op(State *state, int32_t op)
     state->result->program[state->result->n_program++] = op;
 }
 
-/* ---- findings ---- */
-
-static void add_finding(State *state, const char *code, int32_t op, const char *hint, Buf *text)
-{
-    vec_push(state->arena, &state->result->findings,
-             (Finding){.level = LEVEL_WARNING,
-                       .code = code,
-                       .text = text->s,
-                       .hint = hint,
-                       .op = op,
-                       .tensor = -1});
-}
+/* ---- findings about ops ---- */
 
 static void put_op(const State *state, int32_t op, Buf *text)
 {
@@ -585,6 +606,7 @@ static bool run(State *state, Error *err)
     make_columns(state, n_most);
     if (!check_free_dims(state, err) || !start_tensors(state, err))
         return false;
+    find_unused_bindings(state);
     for (int32_t op = 0; op < state->graph->n_ops; op++)
         infer_op(state, op);
     state->result->spaces = state->spaces.at;

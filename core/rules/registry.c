@@ -278,5 +278,7 @@ OpSpace *registry_replicated(RuleCall *call)
     for (int o = 0; o < call->n_outputs; o++)
         rule_output(space, o)->ignored = true;
     space->no_rule = true;
+    bool stands = opspace_finish(space, NULL);
+    assert(stands);
     return space;
 }

@@ -344,6 +344,18 @@ static void unbound_dims_are_listed(void **state)
     arena_free(arena);
 }
 
+static void a_binding_nobody_uses_is_found(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Inferred *inferred = infer_text(arena, "y <- Tanh f32[batch]", "bath=3,batch=2,y=4", NULL);
+    assert_int_equal(inferred->findings.n, 2);
+    assert_string_equal(inferred->findings.at[0].text,
+                        "no dim of the model is named 'bath', which is bound to a size");
+    assert_string_equal(inferred->findings.at[1].code, "unused-dim");
+    arena_free(arena);
+}
+
 static void ops_without_a_rule_are_counted_by_operator(void **state)
 {
     (void)state;
@@ -365,8 +377,33 @@ static void ops_without_a_rule_are_counted_by_operator(void **state)
     assert_string_equal(found[2].text,
                         "Tanh 'Tanh_4' reads 'a', whose shape is unknown: 1 op is replicated");
     const OpSpace *space = inferred_space(inferred, 0);
+    Buf text = buf_new(arena);
+    opspace_format(space, &text);
+    assert_string_equal(text.s, "4 -> ?");
     assert_true(space->no_rule && space->n_index == 0);
     assert_true(inferred_space(inferred, 4)->operand[0].ignored);
+    arena_free(arena);
+}
+
+static void a_declared_shape_stands_in_for_a_rule(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    GraphBuilder *builder = graph_builder_new(arena, "declared");
+    Names *names = graph_builder_graph(builder)->names;
+    int32_t x = graph_tensor(builder, STR("x")), y = graph_tensor(builder, STR("y"));
+    DeclaredDim dims[2] = {{-1, names_intern(names, STR("batch"))}, {4, 0}};
+    graph_add_input(builder, x, DT_F32, dims, 2);
+    graph_declare(builder, y, DT_F16, dims, 2);
+    graph_add_op(builder, STR("Foo"), STR("foo"), STR(""), &x, 1, &y, 1, 0);
+    graph_add_output(builder, y);
+    DimBindings bindings = {0};
+    vec_push(arena, &bindings, (DimBinding){STR("batch"), 3});
+    Inferred *inferred =
+        infer(arena, graph_seal(builder, NULL), registry_new(arena), &bindings, false, NULL);
+    assert_int_equal(inferred_shape(inferred, y)->dim[0], 3);
+    assert_int_equal(inferred->dtype[y], DT_F16);
+    assert_int_equal(inferred_bytes(inferred, y), 24);
     arena_free(arena);
 }
 
@@ -406,6 +443,9 @@ static void equal_ops_share_an_op_space(void **state)
     assert_int_equal(space[4], space[5]);
     assert_int_not_equal(space[4], space[6]);
     assert_int_equal(inferred->n_spaces, 5);
+    inferred = infer_text(arena, "a m <- Dropout f32[4]; b - <- Dropout f32[4]", "", NULL);
+    assert_false(opspace_output(inferred_space(inferred, 0), 1)->absent);
+    assert_true(opspace_output(inferred_space(inferred, 1), 1)->absent);
     for (int i = 0; i < inferred->n_spaces; i++)
         assert_int_equal(inferred->spaces[i]->id, i);
     arena_free(arena);
@@ -472,7 +512,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unbound_dims_are_listed),
+        cmocka_unit_test(a_binding_nobody_uses_is_found),
         cmocka_unit_test(ops_without_a_rule_are_counted_by_operator),
+        cmocka_unit_test(a_declared_shape_stands_in_for_a_rule),
         cmocka_unit_test(refusals_are_told_once_a_case),
         cmocka_unit_test(equal_ops_share_an_op_space),
         cmocka_unit_test(values_tell_cases_apart_where_a_rule_looks),
