@@ -276,11 +276,12 @@ static bool read_cut(Reading *r, int64_t size, Error *err)
 {
     Arena *arena = r->session->journal_arena;
     Str text = json_str(json_get(r->json, "cut"), "");
-    int64_t slash = str_find(text, STR("/"));
-    if (str_find(text, STR("(")) != 0) {
-        Str axes = slash < 0 ? STR("") : (Str){text.s + slash, text.n - (size_t)slash};
-        text = str_from(arena_printf(arena, "%" PRId64 "%.*s", size, STR_ARG(axes)));
-    }
+    size_t digits = 0;
+    while (digits < text.n && text.s[digits] >= '0' && text.s[digits] <= '9')
+        digits++;
+    if (digits > 0)
+        text = str_from(
+            arena_printf(arena, "%" PRId64 "%.*s", size, (int)(text.n - digits), text.s + digits));
     Shape shape = {.n_dims = 1, .dim = {size}};
     Source source = {.name = "cut", .text = text};
     Sharding sharding;
