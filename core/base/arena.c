@@ -31,6 +31,7 @@ enum { BLOCK_FIRST_BYTES = 4 << 10, BLOCK_LAST_BYTES = 1 << 20 };
 typedef struct Block Block;
 struct Block {
     Block *next;
+    size_t n_bytes;
     alignas(max_align_t) char bytes[];
 };
 
@@ -47,6 +48,7 @@ static char *block_add(Arena *arena, size_t n_bytes)
     if (!block)
         abort();
     block->next = arena->blocks;
+    block->n_bytes = n_bytes;
     arena->blocks = block;
     arena->total_bytes += sizeof(Block) + n_bytes;
     ASAN_POISON_MEMORY_REGION(block->bytes, n_bytes);
@@ -107,6 +109,20 @@ static void *take(Arena *arena, size_t n_bytes, size_t alignment)
 void *arena_alloc(Arena *arena, size_t n_bytes)
 {
     return take(arena, n_bytes, alignof(max_align_t));
+}
+
+/* A large piece has a block of its own, and begins it; the open block never is one. */
+void arena_release(Arena *arena, void *piece)
+{
+    Block **link = &arena->blocks;
+    while (*link && (*link)->bytes != (char *)piece)
+        link = &(*link)->next;
+    Block *block = *link;
+    if (!block || block->n_bytes <= BLOCK_LAST_BYTES)
+        return;
+    *link = block->next;
+    arena->total_bytes -= sizeof(Block) + block->n_bytes;
+    free(block);
 }
 
 size_t arena_bytes(const Arena *arena)

@@ -19,6 +19,10 @@ void arena_free(Arena *arena); /* NULL is allowed */
 /* Zeroed bytes aligned for any type. n == 0 gives a valid pointer. */
 void *arena_alloc(Arena *arena, size_t n_bytes);
 
+/* Gives back a piece whose maker grew out of it and holds its only pointer: tables that double.
+ * Only large pieces are freed, the rest waits for arena_free(). */
+void arena_release(Arena *arena, void *piece);
+
 /* The bytes of n items; SIZE_MAX, which arena_alloc() refuses, when they do not fit a size_t. */
 static inline size_t arena_array_bytes(size_t n, size_t item_bytes)
 {

@@ -19,10 +19,11 @@ struct Intern {
     Arena *arena;
     Entry *entries;
     Slot *slots;
-    uint32_t n_entries, room; /* room: of entries; there are twice as many slots, a power of two */
+    uint32_t n_entries, room; /* room: of entries */
+    uint32_t n_slots;         /* a power of two; at most three quarters are taken */
 };
 
-enum { ROOM_FIRST = 32, ROOM_LAST = 1 << 30 };
+enum { ROOM_FIRST = 32, SLOTS_FIRST = 64, ROOM_LAST = 1 << 30 };
 
 /* Multiply and fold: the 128-bit product of two 64-bit words, high half over low half, as in
  * Wang Yi's wyhash. */
@@ -70,14 +71,22 @@ uint64_t hash_bytes(const void *bytes, size_t n_bytes)
     return fold(fold(head ^ odd_b, tail ^ hash), odd_a);
 }
 
-static void resize(Intern *intern, uint32_t room)
+static void grow_entries(Intern *intern)
 {
+    uint32_t room = intern->room + intern->room / 2;
+    assert(room < ROOM_LAST);
     Entry *entries = arena_array(intern->arena, Entry, room);
-    Slot *slots = arena_array(intern->arena, Slot, 2 * (size_t)room);
-    uint32_t mask = 2 * room - 1;
-    if (intern->n_entries > 0)
-        memcpy(entries, intern->entries, intern->n_entries * sizeof *entries);
-    for (uint32_t old = 0; old < 2 * intern->room; old++) {
+    memcpy(entries, intern->entries, intern->n_entries * sizeof *entries);
+    arena_release(intern->arena, intern->entries);
+    intern->entries = entries;
+    intern->room = room;
+}
+
+static void grow_slots(Intern *intern)
+{
+    uint32_t n_slots = 2 * intern->n_slots, mask = n_slots - 1;
+    Slot *slots = arena_array(intern->arena, Slot, n_slots);
+    for (uint32_t old = 0; old < intern->n_slots; old++) {
         if (intern->slots[old].id == 0)
             continue;
         uint32_t i = intern->slots[old].hash & mask;
@@ -85,23 +94,26 @@ static void resize(Intern *intern, uint32_t room)
             i = (i + 1) & mask;
         slots[i] = intern->slots[old];
     }
-    intern->entries = entries;
+    arena_release(intern->arena, intern->slots);
     intern->slots = slots;
-    intern->room = room;
+    intern->n_slots = n_slots;
 }
 
 Intern *intern_new(Arena *arena)
 {
     Intern *intern = arena_make(arena, Intern);
     intern->arena = arena;
-    resize(intern, ROOM_FIRST);
+    intern->entries = arena_array(arena, Entry, ROOM_FIRST);
+    intern->room = ROOM_FIRST;
+    intern->slots = arena_array(arena, Slot, SLOTS_FIRST);
+    intern->n_slots = SLOTS_FIRST;
     return intern;
 }
 
 /* The slot of the key, or the free slot where it belongs. */
 static Slot *find_slot(const Intern *intern, const void *key, size_t n_bytes, uint32_t hash)
 {
-    uint32_t mask = 2 * intern->room - 1;
+    uint32_t mask = intern->n_slots - 1;
     for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
         Slot *slot = &intern->slots[i];
         if (slot->id == 0)
@@ -127,10 +139,10 @@ int32_t intern_put(Intern *intern, const void *key, size_t n_bytes)
     int32_t id = (int32_t)intern->n_entries++;
     intern->entries[id] = (Entry){copy, n_bytes};
     *slot = (Slot){hash, id + 1};
-    if (intern->n_entries == intern->room) {
-        assert(intern->room < ROOM_LAST);
-        resize(intern, 2 * intern->room);
-    }
+    if (intern->n_entries == intern->room)
+        grow_entries(intern);
+    if (intern->n_entries >= intern->n_slots / 4 * 3)
+        grow_slots(intern);
     return id;
 }
 
