@@ -1,0 +1,73 @@
+/* fuzz_planfile.c - any bytes as a plan file of a small model: an error, or decisions that fit. */
+#include "core/plan/planfile.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
+
+static bool round_machine(void *context, Arena *arena, const char *name, Machine *out, Error *err)
+{
+    (void)context, (void)arena, (void)name, (void)err;
+    *out = (Machine){.name = "round", .devices_per_node = 8, .memory_bytes = 1 << 30};
+    out->memory_bytes_per_s = out->flops_per_s[DT_F32] = 1e12;
+    out->inside = out->between = (Link){"wire", 1, 1e11};
+    return true;
+}
+
+static Session *open_model(void)
+{
+    static const SessionHooks hooks = {.machine = round_machine};
+    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=4"};
+    Error err = {0};
+    Session *session = session_open(&options, &hooks, &err);
+    if (!session)
+        fprintf(stderr, "%s: %s\n", err.file, err.text);
+    assert(session);
+    return session;
+}
+
+/* A file that is in memory only. */
+static Json *read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes)
+{
+    static int fd = -1;
+    if (fd < 0)
+        fd = memfd_create("plan", MFD_CLOEXEC);
+    bool written = ftruncate(fd, 0) == 0 && pwrite(fd, bytes, n_bytes, 0) == (ssize_t)n_bytes;
+    assert(fd >= 0 && written);
+    SessionOptions options = {.model = "plan.json"};
+    Json *root;
+    Error err = {0};
+    bool ok =
+        planfile_options(arena, arena_printf(arena, "/proc/self/fd/%d", fd), &options, &root, &err);
+    assert(ok == (root != NULL) && ok != error_is_set(&err));
+    assert(!ok || options.model);
+    return root;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
+{
+    static Session *session;
+    if (!session)
+        session = open_model();
+    Arena *scratch = arena_new(), *kept = session->journal_arena;
+    session->journal_arena = scratch; /* what reading adds goes with it */
+    session->notes = (Findings){0};
+
+    Json *root = read_file(scratch, bytes, n_bytes);
+    Journal journal = {0};
+    Error err = {0};
+    if (root && planfile_decisions(session, root, &journal, &err)) {
+        Plan *plan = plan_make(session->inferred, session->mesh, &session->machine, &journal, &err);
+        assert(plan);
+        plan_free(plan);
+    }
+    json_free(root);
+    session->journal_arena = kept;
+    session->notes = (Findings){0};
+    arena_free(scratch);
+    return 0;
+}
