@@ -286,6 +286,32 @@ static void find_nearest(lua_State *L, int table, Str key, int *best, const char
     }
 }
 
+/* nnScaler's methods that come with later work. */
+static bool comes_later(const char *key)
+{
+    static const char *const later[] = {"blocking", "bind_schedule", "fuse",       "group",
+                                        "multiref", "recompute",     "sequential", "staging"};
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (strcmp(later[i], key) == 0)
+            return true;
+    return false;
+}
+
+/* Says what is wrong with a name that the type at upvalue 3 does not have. */
+static void refuse_name(lua_State *L, const char *key, Error *err)
+{
+    const char *type = lua_tostring(L, lua_upvalueindex(3)), *nearest = "";
+    if (strcmp(type, graph_type) == 0 && comes_later(key)) {
+        error_kind(err, ERROR_UNSUPPORTED, "graph:%s is not supported yet", key);
+        return;
+    }
+    int best = INT_MAX;
+    find_nearest(L, lua_upvalueindex(1), str_from(key), &best, &nearest);
+    find_nearest(L, lua_upvalueindex(2), str_from(key), &best, &nearest);
+    error_set(err, "a %s has no '%s'", type, key);
+    error_hint(err, "did you mean '%s'?", nearest);
+}
+
 /* __index. Upvalues: fields (functions of the object), methods, the type's name. */
 static int look_up(lua_State *L)
 {
@@ -301,13 +327,8 @@ static int look_up(lua_State *L)
     if (lua_rawget(L, methods) != LUA_TNIL)
         return 1;
 
-    int best = INT_MAX;
-    const char *nearest = "", *key = luaL_tolstring(L, 2, NULL);
-    find_nearest(L, fields, str_from(key), &best, &nearest);
-    find_nearest(L, methods, str_from(key), &best, &nearest);
     Error err = {0};
-    error_set(&err, "a %s has no '%s'", lua_tostring(L, lua_upvalueindex(3)), key);
-    error_hint(&err, "did you mean '%s'?", nearest);
+    refuse_name(L, luaL_tolstring(L, 2, NULL), &err);
     return sandbox_raise(L, &err);
 }
 

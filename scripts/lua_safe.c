@@ -13,7 +13,11 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { NS_PER_INSTRUCTION = 32, PATTERN_BYTES_MAX = 128 };
+enum {
+    NS_PER_INSTRUCTION = 32,
+    PATTERN_BYTES_MAX = 128,
+    SORT_INSTRUCTIONS = 20 /* for a key, of pairs() */
+};
 
 /* ---- a clock around a library function, which is upvalue 1 ---- */
 
@@ -187,6 +191,7 @@ void sandbox_push_keys(lua_State *L, int table)
         lua_pushvalue(L, -1);
         lua_rawseti(L, keys, ++n);
     }
+    sandbox_spend(L, ordered ? n : n * SORT_INSTRUCTIONS);
     if (ordered)
         return;
     push_sort(L);

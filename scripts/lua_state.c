@@ -7,9 +7,11 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
-    HOOK_INSTRUCTIONS = 10000,
+    HOOK_INSTRUCTIONS = 1000,
+    NS_PER_INSTRUCTION = 100,   /* the most one takes before its time counts instead */
     BYTES_PER_INSTRUCTION = 64, /* what allocating costs of the budget */
     BROKE_BYTES_MAX = 4096,     /* the most one allocation gets when the budget is gone */
     CHUNK_NAME_MAX = LUA_IDSIZE - 1,
@@ -75,12 +77,23 @@ static void stop(lua_State *L)
     sandbox_raise(L, &err);
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* One instruction may compare two texts of 100 MB: where they take long, time is what counts. */
 static void count_hook(lua_State *L, lua_Debug *at)
 {
     (void)at;
     Sandbox *sandbox = sandbox_of(L);
+    int64_t now = now_ns(), slow = (now - sandbox->hooked_ns) / NS_PER_INSTRUCTION;
+    int count = lua_gethookcount(L);
+    sandbox->hooked_ns = now;
     if (sandbox->budget > 0)
-        sandbox->budget -= lua_gethookcount(L);
+        sandbox->budget -= slow > count ? slow : count;
     if (sandbox->budget > 0)
         return;
     lua_sethook(L, count_hook, LUA_MASKCOUNT, 1);
@@ -248,6 +261,7 @@ bool sandbox_protect(Sandbox *sandbox, lua_CFunction body, void *context, Error 
     int top = lua_gettop(L);
     bool outer = !sandbox->running;
     sandbox->running = true;
+    sandbox->hooked_ns = now_ns();
     sandbox->failed = (Error){0};
     sandbox->raised = (Error){0};
     lua_pushcfunction(L, keep_failure);

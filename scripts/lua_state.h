@@ -2,11 +2,11 @@
  *
  * What a script can use up is bounded, and running out is an ordinary error with file:line:
  *   - memory: SANDBOX_BYTES_MAX, refused by the allocator;
- *   - time: SANDBOX_INSTRUCTIONS_MAX steps of the Lua machine. Work done in C for the script counts
- *     too: library calls by their time, allocations by their bytes, ours by sandbox_spend().
- * Once the budget is gone every further instruction fails, so that no pcall() lives on. There is no
- * io, os, debug, load, require and no finalizer; bytecode is refused; pairs() goes in sorted order,
- * so that a script gives the same in every run. lua_safe.c has what scripts can call.
+ *   - time: SANDBOX_INSTRUCTIONS_MAX steps of the Lua machine. Slow steps and work done in C for
+ * the script count by their time, allocations by their bytes, work of ours by sandbox_spend(). Once
+ * the budget is gone every further instruction fails, so that no pcall() lives on. There is no io,
+ * os, debug, load, require and no finalizer; bytecode is refused; pairs() goes in sorted order, so
+ * that a script gives the same in every run. lua_safe.c has what scripts can call.
  *
  * All that may raise a Lua error runs in sandbox_protect(). An error of ours goes in through
  * sandbox_raise() and comes out as an Error with its hint. A sandbox is a foreign handle: whoever
@@ -37,7 +37,8 @@ typedef struct {
     void (*print)(void *listener, const char *file, int line, const char *text); /* or NULL */
     /* ---- bookkeeping of lua_state.c ---- */
     size_t n_bytes;
-    int64_t budget; /* instructions left */
+    int64_t budget;    /* instructions left */
+    int64_t hooked_ns; /* processor time when the budget was last looked at */
     bool running;
     Error raised;     /* the last of sandbox_raise() */
     Error failed;     /* what the message handler saw: text and line */
