@@ -4,17 +4,16 @@
 #include "tui/menu.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 enum { WATCH_MS = 300, KEYS_A_FRAME = 64, INCREMENTAL_OPS_MAX = 50000 };
 
 App *app_new(Session *session, const AppOptions *options, Term *term, int w, int h)
 {
-    App *app = calloc(1, sizeof *app);
+    Arena *arena = arena_new();
+    App *app = arena_make(arena, App);
 
-    if (!app)
-        abort();
+    app->arena = arena;
     app->options = *options;
     app->term = term;
     ui_open(&app->ui, session, options->ascii);
@@ -32,15 +31,15 @@ void app_free(App *app)
     if (!app)
         return;
     ui_close(&app->ui);
-    arena_free(app->arena);
-    free(app);
+    arena_free(app->grid_arena);
+    arena_free(app->arena); /* the explorer itself lives there */
 }
 
 void app_resize(App *app, int w, int h)
 {
-    arena_free(app->arena);
-    app->arena = arena_new();
-    app->grid = grid_new(app->arena, w < 1 ? 1 : w, h < 1 ? 1 : h, app->options.ascii);
+    arena_free(app->grid_arena);
+    app->grid_arena = arena_new();
+    app->grid = grid_new(app->grid_arena, w < 1 ? 1 : w, h < 1 ? 1 : h, app->options.ascii);
 }
 
 /* While a search is typed its first hit is shown; leaving the prompt goes back. */

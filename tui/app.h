@@ -40,7 +40,7 @@ enum { APP_TABLES_MAX = 8 };
 
 typedef struct {
     Ui ui;
-    Arena *arena;
+    Arena *arena, *grid_arena;
     AppOptions options;
     Term *term; /* NULL: none */
     Grid *grid;
@@ -54,7 +54,7 @@ typedef struct {
     int n_tables;
 } App;
 
-/* On the heap; the session stays the caller's. */
+/* app_free() frees it; the session stays the caller's. */
 App *app_new(Session *session, const AppOptions *options, Term *term, int w, int h);
 void app_free(App *app);
 void app_resize(App *app, int w, int h);

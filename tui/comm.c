@@ -91,17 +91,14 @@ static void wildcard(Str text, Buf *out)
     }
 }
 
-/* What makes reshards alike, as bytes: steps, shardings, wildcarded label. */
+/* What makes reshards alike, as bytes: path (one object for equal ones), shardings, label. */
 static Str alike_key(const Comm *comm, Arena *scratch, const Reshard *reshard, size_t *label_at)
 {
     Buf key = buf_new(scratch);
 
-    buf_printf(&key, "%d %d", reshard->from, reshard->to);
-    for (int s = 0; s < reshard->path->n_steps; s++) {
-        const Step *step = &reshard->path->step[s];
-        buf_printf(&key, " %d:%x:%lld", (int)step->kind, step->atoms, (long long)step->bytes);
-    }
-    buf_putc(&key, '\n');
+    buf_add(&key, (Str){(const char *)&reshard->path, sizeof reshard->path});
+    buf_add(&key, (Str){(const char *)&reshard->from, sizeof reshard->from});
+    buf_add(&key, (Str){(const char *)&reshard->to, sizeof reshard->to});
     *label_at = key.n;
     wildcard(label_tensor(comm->session, scratch, reshard->tensor), &key);
     return buf_str(&key);

@@ -1,7 +1,5 @@
 #include "tui/outline.h"
 
-#include <stdlib.h>
-
 enum { FOLD_LEVELS = 16 }; /* nested folds that are looked at */
 enum { MARK_OPEN = 1, MARK_SPREAD = 2, MARK_LIST_KNOWN = 4, MARK_LIST = 8, MARK_KEPT = 3 };
 
@@ -31,22 +29,15 @@ typedef struct {
     int64_t input; /* the next graph input to list */
 } Walk;
 
-Outline *outline_new(void)
+Outline *outline_new(Arena *arena)
 {
-    Outline *outline = calloc(1, sizeof *outline);
-
-    if (!outline)
-        abort();
-    return outline;
+    return arena_make(arena, Outline);
 }
 
 void outline_free(Outline *outline)
 {
-    if (!outline)
-        return;
     arena_free(outline->arena);
     arena_free(outline->kept_arena);
-    free(outline);
 }
 
 static void forget_counts(Outline *outline)

@@ -36,8 +36,8 @@ typedef struct {
 
 typedef struct Outline Outline;
 
-Outline *outline_new(void);
-void outline_free(Outline *outline);
+Outline *outline_new(Arena *arena);
+void outline_free(Outline *outline); /* what it holds beside that arena */
 
 /* The groups to list. Before they are freed, outline_detach() notes what is open; between the two
  * calls nothing else may be asked. */

@@ -1,9 +1,6 @@
 #include "tui/rail.h"
 
-#include <assert.h>
-#include <stdlib.h>
-
-enum { CHECKPOINTS = RAIL_PAGE / RAIL_STEP, BATCH = 64, ROW_VALUES = 64, ALIVE_MAX = 32 };
+enum { CHECKPOINTS = RAIL_PAGE / RAIL_STEP, BATCH = RAIL_STEP, ROW_VALUES = 64, ALIVE_MAX = 32 };
 
 /* Values alive between two rows. Places from RAIL_LANES on are alive but not drawn. */
 typedef struct {
@@ -26,19 +23,12 @@ typedef struct {
     int64_t end[ROW_VALUES];
 } RowValues;
 
-Rail *rail_new(void)
+Rail *rail_new(Arena *arena)
 {
-    Rail *rail = calloc(1, sizeof *rail);
+    Rail *rail = arena_make(arena, Rail);
 
-    if (!rail)
-        abort();
     rail->page = -1;
     return rail;
-}
-
-void rail_free(Rail *rail)
-{
-    free(rail);
 }
 
 void rail_reset(Rail *rail, const Inferred *inferred, Outline *outline)

@@ -27,8 +27,7 @@ typedef struct {
 
 typedef struct Rail Rail;
 
-Rail *rail_new(void);
-void rail_free(Rail *rail);
+Rail *rail_new(Arena *arena);
 
 /* Whenever groups, or what is open in the outline, have changed. */
 void rail_reset(Rail *rail, const Inferred *inferred, Outline *outline);

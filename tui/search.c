@@ -74,12 +74,25 @@ Str search_pattern(const Search *search)
     return search->pattern;
 }
 
+/* Plain text in text, whatever the case; the pattern has no capitals. */
+static bool has_blind(const char *text, const char *pattern)
+{
+    for (; *text; text++) {
+        size_t i = 0;
+        while (pattern[i] && tolower((unsigned char)text[i]) == (unsigned char)pattern[i])
+            i++;
+        if (!pattern[i])
+            return true;
+    }
+    return false;
+}
+
 static bool matches(const Search *search, const char *text)
 {
     if (!search->plain)
         return regexec(&search->regex, text, 0, NULL, 0) == 0;
-    return (search->blind ? strcasestr(text, search->pattern.s)
-                          : strstr(text, search->pattern.s)) != NULL;
+    return search->blind ? has_blind(text, search->pattern.s)
+                         : strstr(text, search->pattern.s) != NULL;
 }
 
 bool search_matches(const Search *search, Str text)
@@ -126,6 +139,17 @@ static int32_t matching_group(const Search *search, const Groups *groups, int32_
     return found;
 }
 
+/* "transformer.h.3.mlp.c_fc/Gemm", as ops are shown. */
+static bool matches_label(const Search *search, const Graph *graph, int32_t op)
+{
+    char label[LABEL_MAX];
+
+    if (search->plain && !strchr(search->pattern.s, '/'))
+        return false;
+    snprintf(label, sizeof label, "%s/%s", op_path(graph, op), path_base(op_name(graph, op)));
+    return matches(search, label);
+}
+
 static void find_hits(Search *search, const Session *session)
 {
     const Graph *graph = session->graph;
@@ -142,10 +166,8 @@ static void find_hits(Search *search, const Session *session)
             continue;
         }
         int before = search->hits.n;
-        char label[LABEL_MAX];
-        snprintf(label, sizeof label, "%s/%s", op_path(graph, op), path_base(op_name(graph, op)));
         if (matches(search, op_operator(graph, op)) || matches(search, op_name(graph, op)) ||
-            matches(search, label))
+            matches_label(search, graph, op))
             add_hit(search, HIT_OP, op, op, place);
         if (search->hits.n == before)
             find_parameters(search, session, op, place);

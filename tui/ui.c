@@ -54,10 +54,13 @@ static void start_at_layers(Ui *ui)
 
 void ui_open(Ui *ui, Session *session, bool ascii)
 {
+    Arena *arena = arena_new();
+
     *ui = (Ui){.session = session,
+               .arena = arena,
                .frame = arena_new(),
-               .outline = outline_new(),
-               .rail = rail_new(),
+               .outline = outline_new(arena),
+               .rail = rail_new(arena),
                .ascii = ascii,
                .at = {.op = -1, .tensor = -1}};
     rebuild(ui);
@@ -71,9 +74,9 @@ void ui_close(Ui *ui)
 {
     search_free(ui->search);
     comm_free(ui->comm);
-    rail_free(ui->rail);
     outline_free(ui->outline);
     arena_free(ui->frame);
+    arena_free(ui->arena);
 }
 
 void ui_change_begin(Ui *ui)

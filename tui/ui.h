@@ -51,6 +51,7 @@ typedef struct {
 
 struct Ui {
     Session *session;
+    Arena *arena; /* as long as the explorer */
     Arena *frame; /* lives for one key or one frame */
     Outline *outline;
     Rail *rail;
