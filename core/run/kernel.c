@@ -4,7 +4,7 @@
 
 static const Kernel *const families[] = {kernels_elementwise, kernels_matmul, kernels_move,
                                          kernels_gather,      kernels_reduce, kernels_norm,
-                                         kernels_make};
+                                         kernels_along,       kernels_make};
 
 static const Kernel *find(const char *name)
 {
@@ -140,5 +140,32 @@ bool kernel_computes(const Local *local, Error *err)
     if (!dtype_is_computed(local->dtype))
         return error_kind(err, ERROR_RUN, "no kernel computes on elements of type %s",
                           dtype_name(local->dtype));
+    return true;
+}
+
+bool kernel_broadcast(const Local *in, const Local *out, int64_t stride[DIMS_MAX], Error *err)
+{
+    int64_t own[DIMS_MAX], skip = out->shape.n_dims - in->shape.n_dims;
+    if (skip < 0)
+        return error_kind(err, ERROR_RUN, "an input has more dims than the output");
+    row_major_strides(&in->shape, own);
+    for (int64_t d = 0; d < out->shape.n_dims; d++) {
+        int64_t e = d - skip;
+        bool repeats = e < 0 || (in->whole.dim[e] == 1 && out->whole.dim[d] != 1);
+        if (!repeats && in->shape.dim[e] != out->shape.dim[d])
+            return error_kind(err, ERROR_RUN,
+                              "dim %d of an input and the output's differ in length", (int)e);
+        stride[d] = repeats ? 0 : own[e];
+    }
+    return true;
+}
+
+bool kernel_scalar(const Local *local, int64_t *out, Error *err)
+{
+    if (!kernel_computes(local, err))
+        return false;
+    if (shape_elements(&local->shape) != 1)
+        return error_kind(err, ERROR_RUN, "an input is not one number");
+    elements_load(local->dtype, local->data, 1, 1, NUMBER_I64, out);
     return true;
 }

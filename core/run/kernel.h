@@ -45,7 +45,7 @@ struct Kernel {
 };
 
 extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],
-    kernels_reduce[], kernels_norm[], kernels_make[];
+    kernels_reduce[], kernels_norm[], kernels_along[], kernels_make[];
 
 /* The kernel of an op: by the name its op space gives (space may be NULL), then by its operator.
  * NULL when there is none. */
@@ -78,6 +78,10 @@ bool kernel_ints_of(const KernelCall *call, const char *attr, int input, const i
 bool kernel_axis(const KernelCall *call, int64_t fallback, int64_t rank, int64_t *axis, Error *err);
 bool kernel_needs(const KernelCall *call, int n_inputs, Error *err); /* the first n are there */
 bool kernel_computes(const Local *local, Error *err);                /* its type is computed on */
+/* Places between neighbours of an input along each dim of the output it broadcasts to; 0 where it
+ * repeats. */
+bool kernel_broadcast(const Local *in, const Local *out, int64_t stride[DIMS_MAX], Error *err);
+bool kernel_scalar(const Local *local, int64_t *out, Error *err); /* its one element */
 
 /* ---- for collectives ---- */
 

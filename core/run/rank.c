@@ -307,8 +307,11 @@ static bool run_all(Rank *rank)
         for (int at = program->n_once; at < program->n_instrs; at++)
             if (!run_instr(rank, at, pass))
                 return false;
-        if (pass == 0)
+        if (pass == 0) {
+            if (!meet(rank->team)) /* the reference may have loaded an output just now */
+                return false;
             check_outputs(rank);
+        }
         for (int i = 0; i < team->plan->inferred->graph->n_outputs; i++)
             if (!team->stays[program->output[i]])
                 free_slot(rank, program->output[i]);

@@ -39,6 +39,13 @@ static int64_t int_power(int64_t x, int64_t y)
 
 #define CLIPPED (x < y ? (y > z ? z : y) : x > z ? z : x)
 
+static int64_t int_shift(int64_t x, int64_t y, bool right)
+{
+    if (y < 0 || y > 63)
+        return 0;
+    return right ? (int64_t)((uint64_t)x >> y) : WRAP(x, <<, y);
+}
+
 /* FF rows: floats only. II rows: integers and bool only. BB rows: an expression for each.
  *
  *     id, name, inputs (0: one or more, folded), expression of floats, of integers */
@@ -50,6 +57,7 @@ static int64_t int_power(int64_t x, int64_t y)
     BB(POW, "Pow", 2, pow(x, y), int_power(x, y))                                                  \
     BB(MOD, "Mod", 2, fmod(x, y), int_modulo(x, y, p != 0))                                        \
     BB(SUM, "Sum", 0, x + y, WRAP(x, +, y))                                                        \
+    FF(MEAN, "Mean", 0, x + y)                                                                     \
     BB(MAX, "Max", 0, (x > y || isnan(x)) ? x : y, x > y ? x : y)                                  \
     BB(MIN, "Min", 0, (x < y || isnan(x)) ? x : y, x < y ? x : y)                                  \
     BB(EQUAL, "Equal", 2, x == y, x == y)                                                          \
@@ -65,6 +73,7 @@ static int64_t int_power(int64_t x, int64_t y)
     II(BIT_OR, "BitwiseOr", 2, (x | y))                                                            \
     II(BIT_XOR, "BitwiseXor", 2, (x ^ y))                                                          \
     II(BIT_NOT, "BitwiseNot", 1, ~x)                                                               \
+    II(BIT_SHIFT, "BitShift", 2, int_shift(x, y, p != 0))                                          \
     BB(WHERE, "Where", 3, x != 0 ? y : z, x ? y : z)                                               \
     BB(CLIP, "Clip", 3, CLIPPED, CLIPPED)                                                          \
     BB(NEG, "Neg", 1, -x, WRAP(0, -, x))                                                           \
@@ -75,6 +84,10 @@ static int64_t int_power(int64_t x, int64_t y)
     FF(LEAKY_RELU, "LeakyRelu", 1, x < 0 ? (x * p) : x)                                            \
     FF(ELU, "Elu", 1, x < 0 ? p * expm1(x) : x)                                                    \
     FF(SELU, "Selu", 1, q *(x < 0 ? p * expm1(x) : x))                                             \
+    FF(CELU, "Celu", 1, x < 0 ? p * expm1(x / p) : x)                                              \
+    FF(THRESHOLDED_RELU, "ThresholdedRelu", 1, x > p ? x : 0)                                      \
+    FF(SHRINK, "Shrink", 1, x<-q ? x + p : x> q ? x - p : 0)                                       \
+    FF(SWISH, "Swish", 1, x / (1 + exp(-x * p)))                                                   \
     FF(HARD_SIGMOID, "HardSigmoid", 1, fmax(0, fmin(1, x *p + q)))                                 \
     FF(HARD_SWISH, "HardSwish", 1, x *fmax(0, fmin(1, x / 6 + (T)0.5)))                            \
     FF(SIGMOID, "Sigmoid", 1, 1 / (1 + exp(-x)))                                                   \
@@ -107,7 +120,8 @@ static int64_t int_power(int64_t x, int64_t y)
     FF(IS_NAN, "IsNaN", 1, isnan(x) != 0)                                                          \
     FF(IS_INF, "IsInf", 1, isinf(x) != 0)
 
-/* What p and q are: an attribute and its default. A text counts as 1 unless it is "none". */
+/* What p and q are: an attribute and its default. A text counts as 1 unless it is
+ * "none" or "LEFT". */
 static const struct {
     const char *operator, * attr[2];
     double fallback[2];
@@ -119,6 +133,11 @@ static const struct {
     {"Selu", {"alpha", "gamma"}, {1.67326319217681884765625, 1.05070102214813232421875}},
     {"HardSigmoid", {"alpha", "beta"}, {0.2, 0.5}},
     {"Gelu", {"approximate"}, {0}},
+    {"Celu", {"alpha"}, {1}},
+    {"ThresholdedRelu", {"alpha"}, {1}},
+    {"Shrink", {"bias", "lambd"}, {0, 0.5}},
+    {"Swish", {"alpha"}, {1}},
+    {"BitShift", {"direction"}, {0}},
 };
 
 /* n elements; params are p and q. All of one class. */
@@ -171,32 +190,11 @@ typedef struct {
     int64_t n; /* elements */
 } Walk;
 
-/* Places between neighbours of an input along each dim of the output; 0 where it broadcasts. */
-static bool broadcast_strides(const Local *in, const Local *out, int64_t stride[DIMS_MAX],
-                              Error *err)
-{
-    int64_t own[DIMS_MAX], skip = out->shape.n_dims - in->shape.n_dims;
-    if (skip < 0)
-        return error_kind(err, ERROR_RUN, "an input has more dims than the output");
-    row_major_strides(&in->shape, own);
-    for (int64_t d = 0; d < out->shape.n_dims; d++) {
-        int64_t e = d - skip;
-        bool repeats = e < 0 || (in->whole.dim[e] == 1 && out->whole.dim[d] != 1);
-        if (!repeats && in->shape.dim[e] != out->shape.dim[d])
-            return error_kind(err, ERROR_RUN,
-                              "dim %d of an input is held in another length than "
-                              "the output's",
-                              (int)e);
-        stride[d] = repeats ? 0 : own[e];
-    }
-    return true;
-}
-
 static bool walk_of(const Local *const in[3], const Local *out, Walk *walk, Error *err)
 {
     int64_t stride[3][DIMS_MAX] = {{0}};
     for (int k = 0; k < 3; k++)
-        if (in[k] && !broadcast_strides(in[k], out, stride[k], err))
+        if (in[k] && !kernel_broadcast(in[k], out, stride[k], err))
             return false;
 
     *walk = (Walk){.n = shape_elements(&out->shape)};
@@ -283,7 +281,7 @@ static double param_of(const KernelCall *call, const char *name, double fallback
     if (!attr)
         return fallback;
     if (attr->type == ATTR_STRING)
-        return !str_eq(attr->s, STR("none"));
+        return !str_eq(attr->s, STR("none")) && !str_eq(attr->s, STR("LEFT"));
     return attr->type == ATTR_INT ? (double)attr->i : attr->type == ATTR_FLOAT ? attr->f : fallback;
 }
 
@@ -307,11 +305,43 @@ static Number class_of(const KernelCall *call)
     return number;
 }
 
+static bool apply(const KernelCall *call, Number number, const Local *const in[3], Error *err)
+{
+    const ElementRow *row = call->kernel->row;
+    double params[2];
+    Walk walk;
+    if (!walk_of(in, call->output[0], &walk, err))
+        return false;
+    params_of(call, params);
+    compute(row->block[number], number, in, &walk, call->output[0], params);
+    return true;
+}
+
+/* One input after the other is folded into the output. */
+static bool apply_many(const KernelCall *call, Number number, Error *err)
+{
+    Local *out = call->output[0];
+    if (call->n_inputs == 1) {
+        int64_t n = shape_elements(&out->shape);
+        if (shape_elements(&call->input[0]->shape) != n)
+            return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+        elements_copy(out->dtype, out->data, call->input[0]->data, 1, n);
+        return true;
+    }
+    for (int i = 1; i < call->n_inputs; i++) {
+        const Local *in[3] = {i == 1 ? call->input[0] : out, call->input[i]};
+        if (!apply(call, number, in, err))
+            return false;
+    }
+    return call->kernel->row != &row_MEAN || kernel_scale(out, 1.0 / call->n_inputs, err);
+}
+
 static bool elementwise(const KernelCall *call, Error *err)
 {
     const ElementRow *row = call->kernel->row;
-    int n_needed = row == &row_CLIP || row->n_inputs == 0 ? 1 : row->n_inputs;
-    if (!kernel_needs(call, n_needed, err) || !kernel_computes(call->output[0], err))
+    int n_needed = row->n_inputs == 0 ? call->n_inputs : row == &row_CLIP ? 1 : row->n_inputs;
+    if (!kernel_needs(call, n_needed > 0 ? n_needed : 1, err) ||
+        !kernel_computes(call->output[0], err))
         return false;
     for (int i = 0; i < call->n_inputs; i++)
         if (call->input[i] && !kernel_computes(call->input[i], err))
@@ -320,24 +350,12 @@ static bool elementwise(const KernelCall *call, Error *err)
     if (!row->block[number])
         return error_kind(err, ERROR_RUN, "no kernel of %s for elements of type %s",
                           call->kernel->name, dtype_name(call->input[0]->dtype));
-
-    double params[2];
-    params_of(call, params);
-    Local *out = call->output[0];
-    int n_folds = row->n_inputs == 0 && call->n_inputs > 2 ? call->n_inputs - 1 : 1;
-    for (int fold = 0; fold < n_folds; fold++) {
-        const Local *in[3] = {fold == 0 ? call->input[0] : out};
-        for (int k = 1; k < 3 && fold + k < call->n_inputs; k++)
-            if (k == 1 || row->n_inputs == 3)
-                in[k] = call->input[fold + k];
-        if (row->n_inputs == 0 && !in[1])
-            in[1] = in[0];
-        Walk walk;
-        if (!walk_of(in, out, &walk, err))
-            return false;
-        compute(row->block[number], number, in, &walk, out, params);
-    }
-    return true;
+    if (row->n_inputs == 0)
+        return apply_many(call, number, err);
+    const Local *in[3] = {NULL};
+    for (int k = 0; k < row->n_inputs && k < call->n_inputs; k++)
+        in[k] = call->input[k];
+    return apply(call, number, in, err);
 }
 
 const Kernel kernels_elementwise[] = {

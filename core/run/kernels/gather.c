@@ -1,4 +1,4 @@
-/* gather.c - Gather and GatherND: rows of a tensor by index.
+/* gather.c - Gather, GatherND, GatherElements: rows and elements of a tensor by index.
  *
  * Indices are global numbers, so each is looked up in the runs of the data's part. Where the
  * gathered dim is cut (a reduce dim: each rank has some rows) a row that is not here leaves zeros,
@@ -164,8 +164,54 @@ static bool gather_nd(const KernelCall *call, Error *err)
            take_rows(call, 0, n_batch + n, points.n, rows, err);
 }
 
+/* Tables of places by output dim in data and indices; along the axis the data's follow the index.
+ */
+static Picks same_places(const KernelCall *call, const Local *from, int64_t axis_left_out)
+{
+    const Local *out = call->output[0];
+    Picks picks = picks_new(call->scratch, &out->shape);
+    int64_t stride[DIMS_MAX];
+    row_major_strides(&from->shape, stride);
+    for (int d = 0; d < picks.n_dims; d++)
+        if (d != axis_left_out)
+            picks_match(&picks, d, &out->runs[d], 0, 1, &from->runs[d], stride[d]);
+    return picks;
+}
+
+static bool gather_elements(const KernelCall *call, Error *err)
+{
+    int64_t axis, stride[DIMS_MAX];
+    if (!check(call, err) || !kernel_axis(call, 0, call->input[0]->shape.n_dims, &axis, err))
+        return false;
+    const Local *data = call->input[0], *indices = call->input[1];
+    Local *out = call->output[0];
+    if (data->shape.n_dims != out->shape.n_dims || indices->shape.n_dims != out->shape.n_dims)
+        return error_kind(err, ERROR_RUN, "the operands have different numbers of dims");
+    Picks in_data = same_places(call, data, axis), in_indices = same_places(call, indices, -1);
+    row_major_strides(&data->shape, stride);
+    int64_t n = shape_elements(&out->shape);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t from = 0, at = 0, index, rest = i;
+        for (int64_t d = out->shape.n_dims - 1; d >= 0; rest /= out->shape.dim[d--]) {
+            int64_t x = in_data.from[d][rest % out->shape.dim[d]];
+            int64_t y = in_indices.from[d][rest % out->shape.dim[d]];
+            if (x == PICK_NONE || y == PICK_NONE)
+                return error_kind(err, ERROR_RUN, "elements are held by other ranks");
+            from += x;
+            at += y;
+        }
+        elements_load(indices->dtype, local_at(indices, at), 1, 1, NUMBER_I64, &index);
+        if (!find_row(call, axis, index, stride[axis], &from, err))
+            return false;
+        if (from != PICK_NONE)
+            elements_copy(out->dtype, local_at(out, i), local_at(data, from), 1, 1);
+    }
+    return true;
+}
+
 const Kernel kernels_gather[] = {
     {"Gather", gather, NULL, 0},
     {"GatherND", gather_nd, NULL, 0},
+    {"GatherElements", gather_elements, NULL, 0},
     {0},
 };

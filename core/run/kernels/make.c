@@ -74,26 +74,16 @@ static bool constant_of_shape(const KernelCall *call, Error *err)
     return true;
 }
 
-/* One element as a double, and as an integer. */
-static bool scalar(const Local *local, double *real, int64_t *integer, Error *err)
-{
-    if (!kernel_computes(local, err))
-        return false;
-    if (shape_elements(&local->shape) != 1)
-        return error_kind(err, ERROR_RUN, "an input is not one number");
-    elements_load(local->dtype, local->data, 1, 1, NUMBER_F64, real);
-    elements_load(local->dtype, local->data, 1, 1, NUMBER_I64, integer);
-    return true;
-}
-
 static bool range(const KernelCall *call, Error *err)
 {
     double start, delta;
     int64_t int_start, int_delta, place = 0;
     if (!kernel_needs(call, 3, err) || !kernel_computes(call->output[0], err) ||
-        !scalar(call->input[0], &start, &int_start, err) ||
-        !scalar(call->input[2], &delta, &int_delta, err))
+        !kernel_scalar(call->input[0], &int_start, err) ||
+        !kernel_scalar(call->input[2], &int_delta, err))
         return false;
+    elements_load(call->input[0]->dtype, call->input[0]->data, 1, 1, NUMBER_F64, &start);
+    elements_load(call->input[2]->dtype, call->input[2]->data, 1, 1, NUMBER_F64, &delta);
     Local *out = call->output[0];
     if (out->shape.n_dims != 1)
         return error_kind(err, ERROR_RUN, "a range has one dim");

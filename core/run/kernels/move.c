@@ -194,9 +194,58 @@ static bool concat(const KernelCall *call, Error *err)
            error_kind(err, ERROR_RUN, "%" PRId64 " elements are held by other ranks", n_missing);
 }
 
+static bool tile(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !check_type(call->input[0], call->output[0], err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    if (in->shape.n_dims != out->shape.n_dims)
+        return error_kind(err, ERROR_RUN, "input and output have different numbers of dims");
+    Picks picks = picks_new(call->scratch, &out->shape);
+    int64_t stride[DIMS_MAX];
+    row_major_strides(&in->shape, stride);
+    for (int d = 0; d < picks.n_dims; d++) {
+        picks_global(&picks, d, &out->runs[d], 1);
+        for (int64_t i = 0; i < picks.size[d]; i++) {
+            int64_t place = runs_find(&in->runs[d], picks.from[d][i] % in->whole.dim[d]);
+            picks.from[d][i] = place < 0 ? PICK_NONE : place * stride[d];
+        }
+    }
+    return pick_all(out, in, &picks, err);
+}
+
+/* Keeps the triangle above (or below) diagonal k of the last two dims. */
+static bool trilu(const KernelCall *call, Error *err)
+{
+    int64_t k = 0;
+    if (!copy(call, err) ||
+        (call->n_inputs > 1 && call->input[1] && !kernel_scalar(call->input[1], &k, err)))
+        return false;
+    Local *out = call->output[0];
+    bool upper = op_attr_int(kernel_graph(call), call->op, "upper", 1) != 0;
+    int last = (int)out->shape.n_dims - 1;
+    if (last < 1)
+        return error_kind(err, ERROR_RUN, "a triangle needs two dims");
+    Picks global = picks_new(call->scratch, &out->shape);
+    for (int d = last - 1; d <= last; d++)
+        picks_global(&global, d, &out->runs[d], 1);
+    int64_t n = shape_elements(&out->shape), size = element_bytes(out->dtype);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t column = global.from[last][i % global.size[last]];
+        int64_t row = global.from[last - 1][i / global.size[last] % global.size[last - 1]];
+        if (upper ? column - row < k : column - row > k)
+            memset(local_at(out, i), 0, (size_t)size);
+    }
+    return true;
+}
+
 const Kernel kernels_move[] = {
-    {"Identity", copy, NULL, 0},       {"Reshape", copy, NULL, 1},   {"Flatten", copy, NULL, 1},
-    {"Squeeze", copy, NULL, 1},        {"Unsqueeze", copy, NULL, 1}, {"Cast", cast, NULL, 0},
-    {"Transpose", transpose, NULL, 0}, {"Expand", expand, NULL, 1},  {"Slice", slice, NULL, 1},
-    {"Split", split, NULL, 1},         {"Concat", concat, NULL, 0},  {0},
+    {"Identity", copy, NULL, 0},       {"Reshape", copy, NULL, 1},
+    {"Flatten", copy, NULL, 1},        {"Squeeze", copy, NULL, 1},
+    {"Unsqueeze", copy, NULL, 1},      {"Cast", cast, NULL, 0},
+    {"Transpose", transpose, NULL, 0}, {"Expand", expand, NULL, 1},
+    {"Slice", slice, NULL, 1},         {"Split", split, NULL, 1},
+    {"Concat", concat, NULL, 0},       {"Tile", tile, NULL, 1},
+    {"Trilu", trilu, NULL, 0},         {0},
 };

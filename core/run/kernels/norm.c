@@ -1,4 +1,4 @@
-/* norm.c - operators that look at a row of elements: Softmax, LogSoftmax, LayerNormalization.
+/* norm.c - operators that look at a row of elements: softmaxes, LayerNormalization and its kin.
  *
  * The dims of a row are never cut. A row is computed in double and rounded once.
  */
@@ -62,11 +62,13 @@ static bool softmax(const KernelCall *call, Error *err)
     return true;
 }
 
-/* Mean and 1/sqrt(variance + epsilon) of a row, which is then normalized in place. */
-static void normalize(double *x, int64_t n, double epsilon, double *mean, double *inverse)
+/* Mean and 1/sqrt(variance + epsilon) of a row, which is then normalized in place; the mean taken
+ * to be 0 for the root mean square alone. */
+static void normalize(double *x, int64_t n, bool centre, double epsilon, double *mean,
+                      double *inverse)
 {
     double sum = 0, squares = 0;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; centre && i < n; i++)
         sum += x[i];
     *mean = sum / (double)n;
     for (int64_t i = 0; i < n; i++)
@@ -76,53 +78,81 @@ static void normalize(double *x, int64_t n, double epsilon, double *mean, double
         x[i] = (x[i] - *mean) * *inverse;
 }
 
-/* Scale or bias of one row's n elements; `fallback` where it is absent. */
-static bool row_operand(const KernelCall *call, int input, int64_t n, double fallback, double *out,
-                        Error *err)
+/* Scale or bias: what it is in the row loaded last, and where in it each element of a row is. */
+typedef struct {
+    const Local *local;
+    int64_t stride[DIMS_MAX], row; /* row: its first place; -1: none loaded */
+    int64_t *place;
+    double *elements;
+} Side;
+
+static bool side_open(const KernelCall *call, int input, int64_t axis, int64_t n, double fallback,
+                      Side *side, Error *err)
 {
-    const Local *local = input < call->n_inputs ? call->input[input] : NULL;
-    for (int64_t i = 0; !local && i < n; i++)
-        out[i] = fallback;
-    if (!local)
+    const Local *out = call->output[0];
+    *side = (Side){.local = input < call->n_inputs ? call->input[input] : NULL, .row = -1};
+    side->elements = arena_array(call->scratch, double, n);
+    for (int64_t i = 0; i < n; i++)
+        side->elements[i] = fallback;
+    if (!side->local)
         return true;
-    if (!kernel_computes(local, err))
+    side->place = arena_array(call->scratch, int64_t, n);
+    if (!kernel_computes(side->local, err) ||
+        !kernel_broadcast(side->local, out, side->stride, err))
         return false;
-    int64_t n_held = shape_elements(&local->shape);
-    if (n_held != n && shape_elements(&local->whole) != 1)
-        return error_kind(err, ERROR_RUN, "input %d is held in another length", input);
-    elements_load(local->dtype, local->data, n_held == n, n, NUMBER_F64, out);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t rest = i;
+        for (int64_t d = out->shape.n_dims - 1; d >= axis; rest /= out->shape.dim[d--])
+            side->place[i] += rest % out->shape.dim[d] * side->stride[d];
+    }
     return true;
 }
 
+/* Elements for the row that begins at place `at` of the output. */
+static const double *side_row(Side *side, const Local *out, int64_t axis, int64_t n, int64_t at)
+{
+    if (!side->local)
+        return side->elements;
+    int64_t rest = at / n, row = 0;
+    for (int64_t d = axis - 1; d >= 0; rest /= out->shape.dim[d--])
+        row += rest % out->shape.dim[d] * side->stride[d];
+    for (int64_t i = 0; row != side->row && i < n; i++)
+        elements_load(side->local->dtype, local_at(side->local, row + side->place[i]), 1, 1,
+                      NUMBER_F64, &side->elements[i]);
+    side->row = row;
+    return side->elements;
+}
+
+/* LayerNormalization, and without centring RMSNormalization. */
 static bool layer_norm(const KernelCall *call, Error *err)
 {
     int64_t axis, n = 1;
+    Side scale, bias;
     if (!check(call, err) || !kernel_axis(call, -1, call->input[0]->shape.n_dims, &axis, err))
         return false;
-    const Local *in = call->input[0];
-    if (!row_is_whole(in, axis, in->shape.n_dims, err))
-        return false;
+    const Local *in = call->input[0], *out = call->output[0];
     for (int64_t d = axis; d < in->shape.n_dims; d++)
         n *= in->shape.dim[d];
-    double *row = arena_array(call->scratch, double, n);
-    double *scale = arena_array(call->scratch, double, n);
-    double *bias = arena_array(call->scratch, double, n);
-    if (!row_operand(call, 1, n, 1, scale, err) || !row_operand(call, 2, n, 0, bias, err))
+    if (!row_is_whole(in, axis, in->shape.n_dims, err) ||
+        !side_open(call, 1, axis, n, 1, &scale, err) || !side_open(call, 2, axis, n, 0, &bias, err))
         return false;
 
+    double *row = arena_array(call->scratch, double, n);
     double epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
     int64_t n_elements = shape_elements(&in->shape);
     for (int64_t at = 0; at < n_elements; at += n) {
-        double side[3] = {0}; /* output 1: mean, output 2: inverse of the deviation */
+        double told[3] = {0}; /* output 1: mean, output 2: inverse of the deviation */
         elements_load(in->dtype, local_at(in, at), 1, n, NUMBER_F64, row);
-        normalize(row, n, epsilon, &side[1], &side[2]);
+        normalize(row, n, call->kernel->row == NULL, epsilon, &told[1], &told[2]);
+        const double *factor = side_row(&scale, out, axis, n, at);
+        const double *addend = side_row(&bias, out, axis, n, at);
         for (int64_t i = 0; i < n; i++)
-            row[i] = row[i] * scale[i] + bias[i];
-        elements_store(in->dtype, local_at(call->output[0], at), n, NUMBER_F64, row);
+            row[i] = row[i] * factor[i] + addend[i];
+        elements_store(in->dtype, local_at(out, at), n, NUMBER_F64, row);
         for (int q = 1; q < 3 && q < call->n_outputs; q++)
             if (call->output[q])
                 elements_store(call->output[q]->dtype, local_at(call->output[q], at / n), 1,
-                               NUMBER_F64, &side[q]);
+                               NUMBER_F64, &told[q]);
     }
     return true;
 }
@@ -131,5 +161,6 @@ const Kernel kernels_norm[] = {
     {"Softmax", softmax, NULL, 0},
     {"LogSoftmax", softmax, "log", 0},
     {"LayerNormalization", layer_norm, NULL, 0},
+    {"RMSNormalization", layer_norm, "rms", 0},
     {0},
 };

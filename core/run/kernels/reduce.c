@@ -8,15 +8,22 @@
 
 #include <math.h>
 
-typedef enum { FOLD_SUM, FOLD_PRODUCT, FOLD_MAX, FOLD_MIN } Fold;
+typedef enum { FOLD_SUM, FOLD_PRODUCT, FOLD_MAX, FOLD_MIN, FOLD_LOG_ADD } Fold;
 typedef enum { OF_ITSELF, OF_SIZE, OF_SQUARE } Of;
 
 typedef struct {
     Fold fold;
-    Of of;     /* what of an element is folded */
-    bool mean; /* divided by the count */
-    bool root; /* square root at the end: not of an addend */
+    Of of;                  /* what of an element is folded */
+    bool mean;              /* divided by the count */
+    double (*last)(double); /* done at the end: not to an addend */
 } ReduceRow;
+
+/* log(exp(a) + exp(b)) */
+static double log_add(double a, double b)
+{
+    double most = a > b ? a : b, least = a > b ? b : a;
+    return isinf(most) && most < 0 ? most : most + log1p(exp(least - most));
+}
 
 #define FOLD(suffix, Real, Sum, Least, Most)                                                       \
     static void fold_##suffix(const ReduceRow *row, void *sums, int64_t step, const void *from,    \
@@ -32,6 +39,8 @@ typedef struct {
                 *to = (Real)((Sum)*to + (Sum)x);                                                   \
             else if (row->fold == FOLD_PRODUCT)                                                    \
                 *to = (Real)((Sum)*to * (Sum)x);                                                   \
+            else if (row->fold == FOLD_LOG_ADD)                                                    \
+                *to = (Real)log_add((double)*to, (double)x);                                       \
             else if (row->fold == FOLD_MAX ? x > *to : x < *to)                                    \
                 *to = x;                                                                           \
             else if (!(x <= *to) && !(x >= *to)) /* NaN wins */                                    \
@@ -40,7 +49,7 @@ typedef struct {
     }                                                                                              \
     static void begin_##suffix(const ReduceRow *row, void *sums, int64_t n)                        \
     {                                                                                              \
-        static const Real neutral[] = {[FOLD_PRODUCT] = 1, [FOLD_MAX] = Least, [FOLD_MIN] = Most}; \
+        static const Real neutral[] = {0, 1, Least, Most, Least};                                  \
         for (int64_t i = 0; i < n; i++)                                                            \
             ((Real *)sums)[i] = neutral[row->fold];                                                \
     }
@@ -113,8 +122,8 @@ static void finish(const ReduceRow *row, double count, Number number, void *sums
             ((double *)sums)[i] /= count;
         if (row->mean && number == NUMBER_I64 && count > 0)
             ((int64_t *)sums)[i] /= (int64_t)count;
-        if (row->root && number == NUMBER_F64)
-            ((double *)sums)[i] = sqrt(((double *)sums)[i]);
+        if (row->last && number == NUMBER_F64)
+            ((double *)sums)[i] = row->last(((double *)sums)[i]);
     }
 }
 
@@ -136,7 +145,7 @@ static bool reduce(const KernelCall *call, Error *err)
     }
     if (n_out != shape_elements(&out->shape))
         return error_kind(err, ERROR_RUN, "input and output are held in sizes that do not fit");
-    if (call->reduce_cut && (row->root || (row->mean && number == NUMBER_I64)))
+    if (call->reduce_cut && (row->last || (row->mean && number == NUMBER_I64)))
         return error_kind(err, ERROR_RUN, "%s over a dim that is cut", call->kernel->name);
 
     void *sums = arena_array(call->scratch, NumberBlock, n_out / ELEMENT_BLOCK + 1);
@@ -164,6 +173,8 @@ const Kernel kernels_reduce[] = {
     {"ReduceProd", reduce, ROW(.fold = FOLD_PRODUCT), 1},
     {"ReduceL1", reduce, ROW(.of = OF_SIZE), 1},
     {"ReduceSumSquare", reduce, ROW(.of = OF_SQUARE), 1},
-    {"ReduceL2", reduce, ROW(.of = OF_SQUARE, .root = true), 1},
+    {"ReduceLogSum", reduce, ROW(.last = log), 1},
+    {"ReduceLogSumExp", reduce, ROW(.fold = FOLD_LOG_ADD), 1},
+    {"ReduceL2", reduce, ROW(.of = OF_SQUARE, .last = sqrt), 1},
     {0},
 };

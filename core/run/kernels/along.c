@@ -1,0 +1,121 @@
+/* along.c - operators that walk along one dim, which is never cut: ArgMax, ArgMin, CumSum, CumProd.
+ */
+#include "core/run/kernel.h"
+
+/* Rows along a dim: n elements, `step` apart; `n_rows` of them. */
+typedef struct {
+    int64_t n, step, n_rows;
+} Along;
+
+static bool along(const Local *in, int64_t axis, Along *out, Error *err)
+{
+    if (in->shape.dim[axis] != in->whole.dim[axis])
+        return error_kind(err, ERROR_RUN, "dim %d is cut", (int)axis);
+    *out = (Along){in->shape.dim[axis], 1, 1};
+    for (int64_t d = 0; d < in->shape.n_dims; d++) {
+        out->n_rows *= d == axis ? 1 : in->shape.dim[d];
+        out->step *= d > axis ? in->shape.dim[d] : 1;
+    }
+    return true;
+}
+
+/* Place of the first element of a row. */
+static int64_t row_start(const Along *rows, int64_t row)
+{
+    return row / rows->step * rows->step * rows->n + row % rows->step;
+}
+
+/* True when element a is to be taken rather than b, which came before it; NaN is taken. */
+static bool is_better(const Local *in, int64_t a, int64_t b, bool least, bool later)
+{
+    NumberBlock x, y;
+    Number number = dtype_is_float(in->dtype) ? NUMBER_F64 : NUMBER_I64;
+    elements_load(in->dtype, local_at(in, a), 1, 1, number, &x);
+    elements_load(in->dtype, local_at(in, b), 1, 1, number, &y);
+    if (number == NUMBER_I64)
+        return least ? x.i64[0] < y.i64[0] + later : x.i64[0] > y.i64[0] - later;
+    if (y.f64[0] != y.f64[0])
+        return false;
+    return x.f64[0] != x.f64[0] || (least ? x.f64[0] < y.f64[0] : x.f64[0] > y.f64[0]) ||
+           (later && x.f64[0] == y.f64[0]);
+}
+
+static bool arg_most(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    int64_t axis;
+    Along rows;
+    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
+        !kernel_axis(call, 0, call->input[0]->shape.n_dims, &axis, err) ||
+        !along(call->input[0], axis, &rows, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    if (rows.n == 0 || out->dtype != DT_I64 || shape_elements(&out->shape) != rows.n_rows)
+        return error_kind(err, ERROR_RUN, "the output does not fit the input");
+    bool later = op_attr_int(graph, call->op, "select_last_index", 0) != 0;
+    for (int64_t row = 0; row < rows.n_rows; row++) {
+        int64_t start = row_start(&rows, row), best = 0;
+        for (int64_t i = 1; i < rows.n; i++)
+            if (is_better(in, start + i * rows.step, start + best * rows.step,
+                          call->kernel->row != NULL, later))
+                best = i;
+        ((int64_t *)out->data)[row] = best;
+    }
+    return true;
+}
+
+/* One row: each element becomes the sum or product of those before it, and itself unless it is left
+ * out. Floats are summed in double, integers wrap. */
+static void cumulate_row(const Local *in, Local *out, const Along *rows, int64_t start,
+                         bool product, bool exclusive, bool reverse)
+{
+    bool is_float = dtype_is_float(in->dtype);
+    Number number = is_float ? NUMBER_F64 : NUMBER_I64;
+    double real = product;
+    uint64_t integer = product;
+    for (int64_t i = 0; i < rows->n; i++) {
+        int64_t at = start + (reverse ? rows->n - 1 - i : i) * rows->step;
+        NumberBlock x;
+        elements_load(in->dtype, local_at(in, at), 1, 1, number, &x);
+        double next = product ? real * x.f64[0] : real + x.f64[0];
+        uint64_t next_int = product ? integer * (uint64_t)x.i64[0] : integer + (uint64_t)x.i64[0];
+        double kept = exclusive ? real : next;
+        uint64_t kept_int = exclusive ? integer : next_int;
+        elements_store(out->dtype, local_at(out, at), 1, number,
+                       is_float ? (const void *)&kept : (const void *)&kept_int);
+        real = next;
+        integer = next_int;
+    }
+}
+
+static bool cumulate(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    int64_t axis;
+    Along rows;
+    if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[0], err) ||
+        !kernel_scalar(call->input[1], &axis, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    axis += axis < 0 ? in->shape.n_dims : 0;
+    if (axis < 0 || axis >= in->shape.n_dims || !shape_equal(&in->shape, &out->shape))
+        return error_kind(err, ERROR_RUN, "the axis is outside the dims");
+    if (!along(in, axis, &rows, err))
+        return false;
+    bool exclusive = op_attr_int(graph, call->op, "exclusive", 0) != 0;
+    bool reverse = op_attr_int(graph, call->op, "reverse", 0) != 0;
+    for (int64_t row = 0; row < rows.n_rows; row++)
+        cumulate_row(in, out, &rows, row_start(&rows, row), call->kernel->row != NULL, exclusive,
+                     reverse);
+    return true;
+}
+
+const Kernel kernels_along[] = {
+    {"ArgMax", arg_most, NULL, 0},
+    {"ArgMin", arg_most, "least", 0},
+    {"CumSum", cumulate, NULL, 0},
+    {"CumProd", cumulate, "product", 0},
+    {0},
+};

@@ -1,0 +1,343 @@
+/* Kernels on whole tensors: one op as text (graph_text.h) with its inputs' elements, against
+ * numbers worked out by hand. How kernels do on parts is tested by running plans (test_run). */
+#include "tests/unit/unit.h"
+
+#include "tests/unit/graph_text.h"
+
+#include "core/run/draw.h"
+#include "core/run/feed.h"
+
+#include <inttypes.h>
+#include <float.h>
+#include <math.h>
+
+enum { INPUTS_MAX = 4 };
+
+typedef struct {
+    const char *name, *op;
+    const char *input[INPUTS_MAX]; /* elements of the graph's inputs */
+    const char *want;              /* "f32[2] 1 2", an output each, or the error */
+    int64_t opset;                 /* 0: 18 */
+} OpRow;
+
+/* clang-format off */
+static OpRow rows[] = {
+    /* element-wise */
+    {"add", "y <- Add f32[2,2] f32[2,2]", {"1 2 3 4", "10 20 30 40"}, "f32[2,2] 11 22 33 44", 0},
+    {"a row broadcasts", "y <- Add f32[2,3] f32[3]", {"1 2 3 4 5 6", "10 20 30"}, "f32[2,3] 11 22 33 14 25 36", 0},
+    {"a column broadcasts", "y <- Mul f32[2,3] f32[2,1]", {"1 2 3 4 5 6", "2 3"}, "f32[2,3] 2 4 6 12 15 18", 0},
+    {"both broadcast", "y <- Sub f32[2,1] f32[1,2]", {"1 2", "10 20"}, "f32[2,2] -9 -19 -8 -18", 0},
+    {"between dims", "y <- Add i64[2,1,2] i64[2,1]", {"1 2 3 4", "10 20"}, "i64[2,2,2] 11 12 21 22 13 14 23 24", 0},
+    {"a scalar broadcasts", "y <- Div f32[2] f32[]", {"1 2", "4"}, "f32[2] 0.25 0.5", 0},
+    {"no elements", "y <- Add f32[0,3] f32[3]", {"", "1 2 3"}, "f32[0,3]", 0},
+    {"scalars", "y <- Sub f32[] f32[]", {"1", "4"}, "f32[] -3", 0},
+    {"doubles", "y <- Add f64[2] f64[2]", {"1 2", "1e-12 0"}, "f64[2] 1 2", 0},
+    {"integers divide towards zero", "y <- Div i64[4] i64[4]", {"7 -7 7 1", "2 2 -2 0"}, "i64[4] 3 -3 -3 0", 0},
+    {"the least integer by -1", "y <- Div i64[1] i64[1]", {"-9223372036854775808", "-1"}, "i64[1] -9223372036854775808", 0},
+    {"integers wrap", "y <- Add i32[1] i32[1]", {"2147483647", "1"}, "i32[1] -2147483648", 0},
+    {"bytes wrap", "y <- Mul u8[1] u8[1]", {"200", "2"}, "u8[1] 144", 0},
+    {"mod has the divisor's sign", "y <- Mod i64[3] i64[3]", {"-7 7 -7", "3 -3 0"}, "i64[3] 2 -2 0", 0},
+    {"fmod has the dividend's", "y <- Mod f32[2] f32[2] fmod=1", {"-7 7", "3 -3"}, "f32[2] -1 1", 0},
+    {"power", "y <- Pow f32[3] f32[]", {"1 2 3", "2"}, "f32[3] 1 4 9", 0},
+    {"power of integers", "y <- Pow i64[4] i64[4]", {"3 2 -1 5", "4 -1 -3 0"}, "i64[4] 81 0 -1 1", 0},
+    {"an integer to a float", "y <- Pow i64[2] f32[]", {"4 9", "0.5"}, "i64[2] 2 3", 0},
+    {"max of three", "y <- Max f32[2] f32[2] f32[1]", {"1 5", "2 2", "3"}, "f32[2] 3 5", 0},
+    {"max of one", "y <- Max f32[2]", {"1 -5"}, "f32[2] 1 -5", 0},
+    {"max keeps NaN", "y <- Max f32[2] f32[2]", {"nan 1", "1 nan"}, "f32[2] nan nan", 0},
+    {"sum of four", "y <- Sum f32[1] f32[1] f32[1] f32[1]", {"1", "2", "3", "4"}, "f32[1] 10", 0},
+    {"mean of three", "y <- Mean f32[1] f32[1] f32[1]", {"1", "2", "6"}, "f32[1] 3", 0},
+    {"less", "y <- Less f32[3] f32[]", {"1 2 3", "2"}, "bool[3] 1 0 0", 0},
+    {"less or equal", "y <- LessOrEqual i64[3] i64[]", {"1 2 3", "2"}, "bool[3] 1 1 0", 0},
+    {"NaN equals nothing", "y <- Equal f32[2] f32[2]", {"nan 1", "nan 1"}, "bool[2] 0 1", 0},
+    {"equal bools", "y <- Equal bool[2] bool[2]", {"1 0", "1 1"}, "bool[2] 1 0", 0},
+    {"and", "y <- And bool[4] bool[4]", {"0 0 1 1", "0 1 0 1"}, "bool[4] 0 0 0 1", 0},
+    {"xor", "y <- Xor bool[4] bool[4]", {"0 0 1 1", "0 1 0 1"}, "bool[4] 0 1 1 0", 0},
+    {"not", "y <- Not bool[2]", {"0 1"}, "bool[2] 1 0", 0},
+    {"where", "y <- Where bool[2,1] f32[2] f32[]", {"1 0", "1 2", "9"}, "f32[2,2] 1 2 9 9", 0},
+    {"where of integers", "y <- Where bool[2] i64[2] i64[2]", {"1 0", "1 2", "3 4"}, "i64[2] 1 4", 0},
+    {"is NaN", "y <- IsNaN f32[3]", {"1 nan inf"}, "bool[3] 0 1 0", 0},
+    {"clip", "y <- Clip f32[3] f32[] f32[]", {"-2 0.5 2", "-1", "1"}, "f32[3] -1 0.5 1", 0},
+    {"clip above only", "y <- Clip f32[2] - f32[]", {"-2 2", "1"}, "f32[2] -2 1", 0},
+    {"clip integers below only", "y <- Clip i64[2] i64[]", {"-2 2", "1"}, "i64[2] 1 2", 0},
+    {"unary", "y <- Neg f32[2]", {"1 -2"}, "f32[2] -1 2", 0},
+    {"relu", "y <- Relu f32[2]", {"1 -2"}, "f32[2] 1 0", 0},
+    {"leaky", "y <- LeakyRelu f32[2] alpha=0.5", {"1 -2"}, "f32[2] 1 -1", 0},
+    {"default slope", "y <- LeakyRelu f32[2]", {"1 -2"}, "f32[2] 1 -0.02", 0},
+    {"elu", "y <- Elu f32[2] alpha=2.0", {"1 -1"}, "f32[2] 1 -1.26424", 0},
+    {"celu", "y <- Celu f32[2] alpha=2.0", {"1 -1"}, "f32[2] 1 -0.786939", 0},
+    {"shrink", "y <- Shrink f32[3] lambd=1.5 bias=0.5", {"-2 1 2"}, "f32[3] -1.5 0 1.5", 0},
+    {"thresholded", "y <- ThresholdedRelu f32[3] alpha=1.5", {"-2 1 2"}, "f32[3] 0 0 2", 0},
+    {"sigmoid", "y <- Sigmoid f32[3]", {"0 100 -100"}, "f32[3] 0.5 1 0", 0},
+    {"tanh", "y <- Tanh f32[2]", {"0 1"}, "f32[2] 0 0.761594", 0},
+    {"erf", "y <- Erf f32[2]", {"0 1"}, "f32[2] 0 0.842701", 0},
+    {"gelu", "y <- Gelu f32[2]", {"0 1"}, "f32[2] 0 0.841345", 20},
+    {"gelu by tanh", "y <- Gelu f32[2] approximate=\"tanh\"", {"0 1"}, "f32[2] 0 0.841192", 20},
+    {"round is to even", "y <- Round f32[3]", {"0.5 1.5 -2.5"}, "f32[3] 0 2 -2", 0},
+    {"no float kernel for integers", "y <- Sqrt i64[1]", {"4"}, "no kernel of Sqrt for elements of type i64", 0},
+    {"half", "y <- Add f16[2] f16[2]", {"1 65504", "0.0004882813 16"}, "f16[2] 1 inf", 0},
+    {"brain", "y <- Mul bf16[2] bf16[2]", {"1 3", "1.0078125 1.0078125"}, "bf16[2] 1.00781 3.03125", 0},
+
+    /* casts */
+    {"to integer, towards zero", "y <- Cast f32[4] to=7", {"1.9 -1.9 nan 1e30"}, "i64[4] 1 -1 0 9223372036854775807", 0},
+    {"to bool", "y <- Cast f32[3] to=9", {"0 0.5 nan"}, "bool[3] 0 1 1", 0},
+    {"from bool", "y <- Cast bool[2] to=1", {"0 1"}, "f32[2] 0 1", 0},
+    {"to half and nearest even", "y <- Cast f32[5] to=10", {"2049 2051 65520 6e-8 -0.1"}, "f16[5] 2048 2052 inf 5.96046e-08 -0.0999756", 0},
+    {"to the same", "y <- Cast f32[2] to=1", {"1 2"}, "f32[2] 1 2", 0},
+
+    /* moves */
+    {"reshape", "y <- Reshape f32[2,3] i64[2]{3,2}", {"1 2 3 4 5 6"}, "f32[3,2] 1 2 3 4 5 6", 0},
+    {"transpose", "y <- Transpose f32[2,3]", {"1 2 3 4 5 6"}, "f32[3,2] 1 4 2 5 3 6", 0},
+    {"permute", "y <- Transpose i64[2,1,3] perm=[1,2,0]", {"1 2 3 4 5 6"}, "i64[1,3,2] 1 4 2 5 3 6", 0},
+    {"expand", "y <- Expand f32[2,1] i64[3]{2,1,3}", {"1 2"}, "f32[2,2,3] 1 1 1 2 2 2 1 1 1 2 2 2", 0},
+    {"slice", "y <- Slice f32[5] i64[1]{1} i64[1]{4}", {"0 1 2 3 4"}, "f32[3] 1 2 3", 0},
+    {"slice by steps of an axis", "y <- Slice f32[2,5] i64[1]{-4} i64[1]{100} i64[1]{-1} i64[1]{2}", {"0 1 2 3 4 5 6 7 8 9"}, "f32[2,2] 1 3 6 8", 0},
+    {"slice backwards", "y <- Slice f32[4] i64[1]{-1} i64[1]{-9223372036854775807} i64[1]{0} i64[1]{-1}", {"0 1 2 3"}, "f32[4] 3 2 1 0", 0},
+    {"split", "a b <- Split f32[5] i64[2]{2,3}", {"0 1 2 3 4"}, "f32[2] 0 1; f32[3] 2 3 4", 0},
+    {"split in equal parts", "a b <- Split f32[2,4] axis=1 num_outputs=2", {"0 1 2 3 4 5 6 7"}, "f32[2,2] 0 1 4 5; f32[2,2] 2 3 6 7", 0},
+    {"concat", "y <- Concat f32[2,1] f32[2,2] axis=-1", {"1 2", "3 4 5 6"}, "f32[2,3] 1 3 4 2 5 6", 0},
+    {"concat with nothing", "y <- Concat f32[0] f32[2] axis=0", {"", "3 4"}, "f32[2] 3 4", 0},
+    {"tile", "y <- Tile f32[2,1] i64[2]{2,3}", {"1 2"}, "f32[4,3] 1 1 1 2 2 2 1 1 1 2 2 2", 0},
+    {"upper triangle", "y <- Trilu f32[3,3]", {"1 2 3 4 5 6 7 8 9"}, "f32[3,3] 1 2 3 0 5 6 0 0 9", 0},
+    {"lower triangle, shifted", "y <- Trilu f32[2,3] i64[]{1} upper=0", {"1 2 3 4 5 6"}, "f32[2,3] 1 2 0 4 5 6", 0},
+
+    /* rows by index */
+    {"gather", "y <- Gather f32[3,2] i64[2]", {"1 2 3 4 5 6", "2 -3"}, "f32[2,2] 5 6 1 2", 0},
+    {"gather columns", "y <- Gather f32[2,3] i64[2] axis=1", {"1 2 3 4 5 6", "2 0"}, "f32[2,2] 3 1 6 4", 0},
+    {"gather one", "y <- Gather f32[3,2] i64[]", {"1 2 3 4 5 6", "1"}, "f32[2] 3 4", 0},
+    {"gather too far", "y <- Gather f32[3] i64[1]", {"1 2 3", "3"}, "index 3 is outside a dim of size 3", 0},
+    {"gather by coordinates", "y <- GatherND f32[2,2] i64[2,2]", {"1 2 3 4", "0 1 1 0"}, "f32[2] 2 3", 0},
+    {"gather rows by coordinates", "y <- GatherND f32[2,2] i64[1,1]", {"1 2 3 4", "1"}, "f32[1,2] 3 4", 0},
+    {"gather in batches", "y <- GatherND f32[2,3] i64[2,1] batch_dims=1", {"1 2 3 4 5 6", "2 0"}, "f32[2] 3 4", 0},
+    {"gather elements", "y <- GatherElements f32[2,2] i64[2,2] axis=1", {"1 2 3 4", "0 0 -1 0"}, "f32[2,2] 1 1 4 3", 0},
+
+    /* products */
+    {"matmul", "y <- MatMul f32[2,2] f32[2,3]", {"1 2 3 4", "1 2 3 4 5 6"}, "f32[2,3] 9 12 15 19 26 33", 0},
+    {"matmul of vectors", "y <- MatMul f32[2] f32[2]", {"1 2", "3 4"}, "f32[] 11", 0},
+    {"a vector on the left", "y <- MatMul f32[2] f32[2,2]", {"1 2", "1 2 3 4"}, "f32[2] 7 10", 0},
+    {"a vector on the right", "y <- MatMul f32[2,2] f32[2]", {"1 2 3 4", "1 2"}, "f32[2] 5 11", 0},
+    {"batches", "y <- MatMul f32[2,1,2] f32[2,2,1]", {"1 2 3 4", "1 2 3 4"}, "f32[2,1,1] 5 25", 0},
+    {"batches broadcast", "y <- MatMul f32[2,1,1,2] f32[2,2,1]", {"1 2 3 4", "1 2 3 4"}, "f32[2,2,1,1] 5 11 11 25", 0},
+    {"one matrix for all", "y <- MatMul f32[2,1,2] f32[2,1]", {"1 2 3 4", "1 2"}, "f32[2,1,1] 5 11", 0},
+    {"nothing to sum", "y <- MatMul f32[2,0] f32[0,1]", {"", ""}, "f32[2,1] 0 0", 0},
+    {"integers", "y <- MatMul i32[1,2] i32[2,1]", {"1 2", "3 4"}, "i32[1,1] 11", 0},
+    {"halves", "y <- MatMul f16[1,2] f16[2,1]", {"1 2", "3 4"}, "f16[1,1] 11", 0},
+    {"doubles multiply", "y <- MatMul f64[1,2] f64[2,1]", {"1 2", "3 4"}, "f64[1,1] 11", 0},
+    {"gemm", "y <- Gemm f32[1,2] f32[2,2] f32[2]", {"1 2", "1 2 3 4", "10 20"}, "f32[1,2] 17 30", 0},
+    {"gemm turned", "y <- Gemm f32[2,1] f32[2,2] transA=1 transB=1", {"1 2", "1 2 3 4"}, "f32[1,2] 5 11", 0},
+    {"gemm scaled", "y <- Gemm f32[1,2] f32[2,1] f32[] alpha=0.5 beta=2.0", {"1 2", "3 4", "10"}, "f32[1,1] 25.5", 0},
+    {"gemm adds a column", "y <- Gemm f32[2,1] f32[1,2] f32[2,1]", {"1 2", "3 4", "10 20"}, "f32[2,2] 13 14 26 28", 0},
+
+    /* folds */
+    {"sum of all", "y <- ReduceSum f32[2,2] keepdims=0", {"1 2 3 4"}, "f32[] 10", 0},
+    {"sum of rows", "y <- ReduceSum f32[2,2] i64[1]{-1}", {"1 2 3 4"}, "f32[2,1] 3 7", 0},
+    {"sum of columns", "y <- ReduceSum f32[2,2] i64[1]{0} keepdims=0", {"1 2 3 4"}, "f32[2] 4 6", 0},
+    {"sum of nothing", "y <- ReduceSum f32[0,2] i64[1]{0}", {""}, "f32[1,2] 0 0", 0},
+    {"mean", "y <- ReduceMean f32[2,3] axes=[1]", {"1 2 3 4 5 9"}, "f32[2,1] 2 6", 13},
+    {"mean over two dims", "y <- ReduceMean f32[2,1,2] axes=[0,2]", {"1 2 3 4"}, "f32[1,1,1] 2.5", 13},
+    {"largest", "y <- ReduceMax f32[2,2] axes=[1] keepdims=0", {"1 2 -3 -4"}, "f32[2] 2 -3", 13},
+    {"largest of NaN", "y <- ReduceMax f32[3] axes=[0]", {"1 nan 2"}, "f32[1] nan", 13},
+    {"smallest integer", "y <- ReduceMin i32[3] axes=[0]", {"5 -2 7"}, "i32[1] -2", 13},
+    {"product", "y <- ReduceProd i64[3] axes=[0]", {"5 -2 7"}, "i64[1] -70", 13},
+    {"sizes", "y <- ReduceL1 f32[3] axes=[0]", {"5 -2 7"}, "f32[1] 14", 13},
+    {"squares", "y <- ReduceSumSquare f32[2] axes=[0]", {"3 4"}, "f32[1] 25", 13},
+    {"length", "y <- ReduceL2 f32[2] axes=[0]", {"3 4"}, "f32[1] 5", 13},
+    {"log of a sum", "y <- ReduceLogSum f32[2] axes=[0]", {"1 1.718281828"}, "f32[1] 1", 13},
+    {"log of a sum of powers", "y <- ReduceLogSumExp f32[2] axes=[0]", {"1000 1000"}, "f32[1] 1000.69", 13},
+    {"none is folded", "y <- ReduceSum f32[2] i64[0]{} noop_with_empty_axes=1", {"3 4"}, "f32[2] 3 4", 0},
+    {"where the largest is", "y <- ArgMax f32[2,3] axis=1", {"1 5 5 3 2 1"}, "i64[2,1] 1 0", 0},
+    {"where the last largest is", "y <- ArgMax f32[3] select_last_index=1 keepdims=0", {"1 5 5"}, "i64[] 2", 0},
+    {"where the smallest is", "y <- ArgMin f32[2,2]", {"1 5 0 7"}, "i64[1,2] 1 0", 0},
+    {"running sum", "y <- CumSum f32[3] i64[]{0}", {"1 2 3"}, "f32[3] 1 3 6", 0},
+    {"running sum, exclusive and back", "y <- CumSum f32[2,2] i64[]{1} exclusive=1 reverse=1", {"1 2 3 4"}, "f32[2,2] 2 0 4 0", 0},
+
+    /* rows */
+    {"softmax", "y <- Softmax f32[2,2]", {"0 0 1000 1001"}, "f32[2,2] 0.5 0.5 0.268941 0.731059", 0},
+    {"softmax of another dim", "y <- Softmax f32[2,2] axis=0", {"0 0 0 1"}, "f32[2,2] 0.5 0.268941 0.5 0.731059", 0},
+    {"old softmax takes the rest", "y <- Softmax f32[1,2,2]", {"0 0 0 0"}, "f32[1,2,2] 0.25 0.25 0.25 0.25", 11},
+    {"nothing but -inf", "y <- Softmax f32[2]", {"-inf -inf"}, "f32[2] nan nan", 0},
+    {"log softmax", "y <- LogSoftmax f32[2]", {"0 0"}, "f32[2] -0.693147 -0.693147", 0},
+    {"layer norm", "y <- LayerNormalization f32[2,2] f32[2] f32[2] epsilon=0.0", {"1 3 2 6", "1 2", "0 10"}, "f32[2,2] -1 12 -1 12", 0},
+    {"layer norm tells", "y m i <- LayerNormalization f32[1,2] f32[2] epsilon=0.0", {"1 5", "1 1"}, "f32[1,2] -1 1; f32[1,1] 3; f32[1,1] 0.5", 0},
+    {"layer norm of two dims", "y <- LayerNormalization f32[1,2,2] f32[2,2] axis=1 epsilon=0.0", {"1 1 3 3", "1 1 1 1"}, "f32[1,2,2] -1 -1 1 1", 0},
+    {"rms norm", "y <- RMSNormalization f32[1,2] f32[2] epsilon=0.0", {"3 4", "1 2"}, "f32[1,2] 0.848528 2.26274", 23},
+};
+/* clang-format on */
+
+/* ---- elements from text and back ---- */
+
+static void read_elements(const char *text, Local *out)
+{
+    char *end;
+    int64_t n = shape_elements(&out->shape);
+    for (int64_t i = 0; i < n; i++, text = end) {
+        bool is_float = dtype_is_float(out->dtype);
+        double real = strtod(text, &end);
+        int64_t integer = is_float ? 0 : strtoll(text, &end, 10);
+        assert_true(end > text);
+        elements_store(out->dtype, local_at(out, i), 1, is_float ? NUMBER_F64 : NUMBER_I64,
+                       is_float ? (const void *)&real : (const void *)&integer);
+    }
+    assert_true(strspn(text, " ") == strlen(text));
+}
+
+static void format_local(const Local *local, Buf *out)
+{
+    buf_printf(out, "%s[", dtype_name(local->dtype));
+    for (int64_t d = 0; d < local->shape.n_dims; d++)
+        buf_printf(out, "%s%" PRId64, d > 0 ? "," : "", local->shape.dim[d]);
+    buf_puts(out, "]");
+    for (int64_t i = 0; i < shape_elements(&local->shape); i++) {
+        double real;
+        int64_t integer;
+        elements_load(local->dtype, local_at(local, i), 1, 1, NUMBER_F64, &real);
+        elements_load(local->dtype, local_at(local, i), 1, 1, NUMBER_I64, &integer);
+        if (!dtype_is_float(local->dtype))
+            buf_printf(out, " %" PRId64, integer);
+        else if (isnan(real))
+            buf_puts(out, " nan");
+        else
+            buf_printf(out, " %g", real == 0 ? 0.0 : real);
+    }
+}
+
+/* ---- rows ---- */
+
+static void give_inputs(const Inferred *inferred, const char *const *elements, const Feeds *feeds,
+                        Local **value)
+{
+    const Graph *graph = inferred->graph;
+    Arena *scratch = arena_new();
+    for (int i = 0; i < graph->n_inputs; i++) {
+        int32_t tensor = graph->inputs[i];
+        value[tensor] =
+            local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor));
+        read_elements(elements[i], value[tensor]);
+    }
+    for (int i = 0; i < graph->ops[0].n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, 0)[i];
+        if (tensor < 0 || value[tensor])
+            continue;
+        value[tensor] =
+            local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor));
+        feed_fill(feeds, tensor, value[tensor], scratch);
+    }
+    arena_free(scratch);
+}
+
+static const char *compute(Arena *arena, const OpRow *row, pthread_mutex_t *blas)
+{
+    DimBindings none = {0};
+    Error err = {0};
+    Graph *graph = graph_from_text(arena, row->op, row->opset ? row->opset : 18);
+    Inferred *inferred = infer(arena, graph, registry_new(arena), &none, false, &err);
+    if (!inferred || inferred->findings.n > 0)
+        fail_msg("%s: %s", row->op, inferred ? inferred->findings.at[0].text : err.text);
+    Feeds feeds;
+    bool *wanted = arena_array(arena, bool, graph->n_tensors);
+    for (int i = 0; i < graph->ops[0].n_inputs; i++)
+        if (op_inputs(graph, 0)[i] >= 0)
+            wanted[op_inputs(graph, 0)[i]] = true;
+    assert_true(feeds_open(arena, inferred, wanted, 0, NULL, &feeds, &err));
+    Local **value = arena_array(arena, Local *, graph->n_tensors);
+    give_inputs(inferred, row->input, &feeds, value);
+
+    const Kernel *kernel = kernel_find(inferred_space(inferred, 0), op_operator(graph, 0));
+    if (!kernel)
+        fail_msg("there is no kernel of %s", op_operator(graph, 0));
+    Buf out = buf_new(arena);
+    bool ok = kernel_run_whole(inferred, 0, kernel, blas, value, &err);
+    for (int i = 0; ok && i < graph->ops[0].n_outputs; i++) {
+        buf_puts(&out, i > 0 ? "; " : "");
+        format_local(value[op_outputs(graph, 0)[i]], &out);
+    }
+    for (int t = 0; t < graph->n_tensors; t++)
+        local_free(value[t]);
+    feeds_close(&feeds);
+    const char *what = strstr(err.text, "): ");
+    return ok ? out.s : arena_str(arena, str_from(what ? what + 3 : err.text));
+}
+
+static void op_is(void **state)
+{
+    const OpRow *row = *state;
+    pthread_mutex_t blas = PTHREAD_MUTEX_INITIALIZER;
+    Arena *arena = arena_new();
+    assert_string_equal(compute(arena, row, &blas), row->want);
+    assert_string_equal(compute(arena, row, NULL), row->want);
+    arena_free(arena);
+}
+
+/* ---- elements ---- */
+
+static void halves_survive_a_round_trip(void **state)
+{
+    (void)state;
+    static const Dtype dtypes[] = {DT_F16, DT_BF16};
+    for (int k = 0; k < 2; k++)
+        for (unsigned bits = 0; bits < 0x10000; bits++) {
+            uint16_t half = (uint16_t)bits, back;
+            float x;
+            elements_load(dtypes[k], &half, 1, 1, NUMBER_F32, &x);
+            elements_store(dtypes[k], &back, 1, NUMBER_F32, &x);
+            if (!isnan(x))
+                assert_int_equal(back, half);
+            else
+                elements_load(dtypes[k], &back, 1, 1, NUMBER_F32, &x), assert_true(isnan(x));
+        }
+}
+
+static void ulps_are_counted(void **state)
+{
+    (void)state;
+    float one = 1, next = nextafterf(1, 2), minus = -0.0f, zero = 0, tiny = 1e-45f, none = NAN;
+    assert_int_equal(element_ulps(DT_F32, &one, &next), 1);
+    assert_int_equal(element_ulps(DT_F32, &next, &one), 1);
+    assert_int_equal(element_ulps(DT_F32, &minus, &zero), 0);
+    assert_int_equal(element_ulps(DT_F32, &minus, &tiny), 1);
+    assert_int_equal(element_ulps(DT_F32, &none, &none), 0);
+    assert_true(element_ulps(DT_F32, &none, &one) == INT64_MAX);
+    double lo = -DBL_MAX, hi = DBL_MAX;
+    assert_true(element_ulps(DT_F64, &lo, &hi) == INT64_MAX);
+}
+
+/* ---- draws ---- */
+
+static void draws_are_uniform_and_their_own(void **state)
+{
+    (void)state;
+    uint64_t a = draw_key(1, STR("a")), b = draw_key(1, STR("b")), other = draw_key(2, STR("a"));
+    double sum = 0, squares = 0;
+    int n = 100000, equal = 0;
+    for (int i = 0; i < n; i++) {
+        double x = draw_uniform(a, i);
+        assert_true(-1 <= x && x < 1);
+        sum += x;
+        squares += x * x;
+        equal += x == draw_uniform(b, i) || x == draw_uniform(other, i);
+    }
+    assert_true(fabs(sum / n) < 0.01);
+    assert_true(fabs(squares / n - 1.0 / 3) < 0.01);
+    assert_int_equal(equal, 0);
+    assert_true(draw_uniform(a, 5) == draw_uniform(draw_key(1, STR("a")), 5));
+}
+
+static void weights_are_scaled_by_what_is_summed(void **state)
+{
+    (void)state;
+    Shape weight = {2, {64, 256}}, turned = {2, {256, 64}}, bias = {1, {256}}, empty = {2, {0, 4}};
+    assert_true(draw_weight_scale(&weight) == 0.125);
+    assert_true(draw_weight_scale(&turned) == 0.125);
+    assert_true(draw_weight_scale(&bias) == 1);
+    assert_true(draw_weight_scale(&empty) == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(halves_survive_a_round_trip),
+        cmocka_unit_test(ulps_are_counted),
+        cmocka_unit_test(draws_are_uniform_and_their_own),
+        cmocka_unit_test(weights_are_scaled_by_what_is_summed),
+    };
+    return run_rows("op", rows, op_is) + cmocka_run_group_tests_name("elements", tests, NULL, NULL);
+}
