@@ -45,7 +45,9 @@ static Json *value_json(const Session *session, int32_t tensor)
 {
     Json *out = json_object();
     json_set_str(out, "name", tensor_name(session->graph, tensor));
-    json_set_str(out, "dtype", dtype_name((Dtype)session->inferred->dtype[tensor]));
+    Dtype dtype = (Dtype)session->inferred->dtype[tensor];
+    json_set(out, "dtype",
+             dtype == DT_NONE ? json_null() : json_from_str(str_from(dtype_name(dtype))));
     json_set(out, "shape", shape_json(session, tensor));
     return out;
 }
@@ -123,7 +125,7 @@ static void values_table(const Json *values, const char *what, Buf *out)
         Buf shape = buf_new(out->arena);
         shape_text(json_get(value, "shape"), &shape);
         table_cell(table, json_str(json_get(value, "name"), ""));
-        table_cell(table, json_str(json_get(value, "dtype"), ""));
+        table_cell(table, json_str(json_get(value, "dtype"), "?"));
         table_cell(table, buf_str(&shape));
     }
     buf_putc(out, '\n');

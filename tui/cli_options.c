@@ -46,7 +46,8 @@ const Option cli_options[] = {
     {"list", 0, OPTION_FLAG, AT(list), "", "all operators", VERB_RULE},
     {"man", 0, OPTION_FLAG, AT(man), "", "the manual page, for man(1)", VERB_HELP},
     {"ascii", 0, OPTION_FLAG, AT(ascii), "", "no character beyond ASCII", UINT_MAX},
-    {"color", 0, OPTION_TEXT, AT(color), "WHEN", "auto, always or never", VERB_EXPLORE},
+    {"color", 0, OPTION_TEXT, AT(color), "WHEN", "auto or never; NO_COLOR is respected",
+     VERB_EXPLORE},
     {"no-mouse", 0, OPTION_FLAG, AT(no_mouse), "", "leave the mouse to the terminal", VERB_EXPLORE},
     {"size", 0, OPTION_TEXT, AT(size), "COLSxROWS", "of a screen that is not a terminal",
      VERB_EXPLORE},
@@ -126,7 +127,7 @@ static bool unknown_option(Cli *cli, const char *given)
 static bool bad_option(Cli *cli, int code, char *const *argv)
 {
     const Option *option = option_of(optopt);
-    if (code == ':') {
+    if (code == ':' && option) {
         error_kind(&cli->err, ERROR_USAGE, "option --%s needs an argument", option->name);
         error_hint(&cli->err, "--%s %s: %s", option->name, option->arg, option->help);
         return false;

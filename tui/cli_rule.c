@@ -194,7 +194,10 @@ static void answer_space(Cli *cli, const Operator *rule, const OpSpace *space)
         cli_write_json(cli, out);
         return;
     }
-    buf_printf(&cli->out, "%s  (%s)\n  %s\n\n", rule->name, rule->family, anno.s);
+    buf_printf(&cli->out, "%s  (%s)\n  %s\n", rule->name, rule->family, anno.s);
+    if (space->n_index == 0)
+        return;
+    buf_putc(&cli->out, '\n');
     static const TableColumn columns[] = {{"INDEX DIM", 0}, {"SIZE", -20}, {"ROLE", 0}};
     Table *table = table_new(cli->arena, columns, 3);
     for (int i = 0; i < space->n_index; i++) {

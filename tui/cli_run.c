@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { REPEAT_MAX = 1000000, SLOWEST_OPS = 10 };
+enum { REPEAT_MAX = 1000000, SLOWEST_OPS = 10, NAME_MOST = 50 };
 
 /* ---- options ---- */
 
@@ -129,7 +129,7 @@ static int by_time(const void *a, const void *b)
 static void slowest_text(const Session *session, const RunReport *report, Buf *out)
 {
     static const TableColumn columns[] = {
-        {"SLOWEST OPS", 60}, {"OP", 0}, {"TIME", -10}, {"PREDICTED", -10}};
+        {"SLOWEST OPS", 0}, {"OP", 0}, {"TIME", -10}, {"PREDICTED", -10}};
     const Inferred *inferred = session->inferred;
     OpTime *times = arena_array(out->arena, OpTime, inferred->n_program);
     for (int i = 0; i < inferred->n_program; i++)
@@ -140,7 +140,7 @@ static void slowest_text(const Session *session, const RunReport *report, Buf *o
         Buf us = buf_new(out->arena), predicted = buf_new(out->arena);
         units_format_us(times[i].us, &us);
         units_format_us(session->plan->op_us[times[i].op], &predicted);
-        table_cell(table, label_op(session, out->arena, times[i].op));
+        table_path(table, 0, label_op(session, out->arena, times[i].op), NAME_MOST);
         table_cell(table, str_from(label_operator(session->graph, times[i].op)));
         table_cell(table, buf_str(&us));
         table_cell(table, buf_str(&predicted));

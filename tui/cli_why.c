@@ -30,10 +30,11 @@ static Json *step_json(const Plan *plan, const ReasonStep *step, int axis)
                               : json_from_str(str_from(tensor_name(graph, step->tensor))));
     json_set(out, "op",
              step->op < 0 ? json_null() : json_from_str(str_from(op_name(graph, step->op))));
+    const OpSpace *space = step->op < 0 ? NULL : inferred_space(plan->inferred, step->op);
     if (step->tensor >= 0)
         json_set(out, "dim", step->dim < 0 ? json_null() : json_from_int(step->dim));
-    else
-        json_set_str(out, "index", inferred_space(plan->inferred, step->op)->index[step->dim].name);
+    else if (space)
+        json_set_str(out, "index", space->index[step->dim].name);
     json_set(out, "text", json_from_str(buf_str(&text)));
     if (step->kind == REASON_PIN)
         json_set(out, "origin", origin_json(step->pin));

@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-enum { ROWS_AT_ONCE = 256, NAME_MOST = 34, OUTPUT_MOST = 30 };
+enum { ROWS_AT_ONCE = 256, NAME_MOST = 23, OUTPUT_MOST = 30, PARAMETER_MOST = 48 };
 
 typedef struct {
     const Session *session;
@@ -62,7 +62,8 @@ static void atoms_cell(Table *table, Arena *scratch, const Mesh *mesh, AtomSet a
 void plan_text_head(const Session *session, Buf *out)
 {
     const SessionOptions *options = &session->options;
-    buf_printf(out, "model    %s  %d ops, ", session->graph->file, session->inferred->n_program);
+    buf_printf(out, "model    %s  %d op%s, ", session->graph->file, session->inferred->n_program,
+               session->inferred->n_program == 1 ? "" : "s");
     units_format_count(inferred_params(session->inferred), out);
     buf_puts(out, " parameters");
     for (int i = 0; i < options->dims.n; i++)
@@ -75,17 +76,15 @@ void plan_text_head(const Session *session, Buf *out)
     buf_printf(out, "\npolicy   %s\n", options->policy ? options->policy : "none");
 }
 
-/* ---- the outline ---- */
+/* ---- the outline: a row inside a fold stands for all members, its times and counts too ---- */
 
 static void name_cell(const Page *page, Table *table, const OutlineRow *row)
 {
     Buf text = buf_new(page->scratch);
-    for (int i = 0; i < row->depth; i++)
-        buf_puts(&text, "  ");
     outline_label(page->outline, row, &text);
     if (row->fold_n > 1)
         buf_printf(&text, " ×%d", row->fold_n);
-    table_cell(table, buf_str(&text));
+    table_path(table, row->depth, buf_str(&text), NAME_MOST);
 }
 
 /* The largest payload of a path's steps; 0: nothing is sent. */
@@ -109,8 +108,8 @@ static void count_moves(Page *page)
     }
 }
 
-/* "AR tp 12.0 MiB" of the first reshard at an op that sends something, "+2" for the others. */
-static void op_reshards_cell(const Page *page, Table *table, int32_t op)
+/* "AR tp 12.0 MiB ×12" of the first reshard at an op that sends something, "+2" for the others. */
+static void op_reshards_cell(const Page *page, Table *table, int32_t op, int64_t times)
 {
     Buf text = buf_new(page->scratch);
     int more = 0;
@@ -124,6 +123,8 @@ static void op_reshards_cell(const Page *page, Table *table, int32_t op)
         comm_format_steps(page->session, path, &text);
         buf_putc(&text, ' ');
         units_format_bytes(bytes, &text);
+        if (times > 1)
+            buf_printf(&text, " ×%" PRId64, times);
     }
     if (more > 0)
         buf_printf(&text, " +%d", more);
@@ -137,12 +138,12 @@ static void group_cells(const Page *page, Table *table, const OutlineRow *row)
     table_printf(table, "%d ops", (int)row->n);
     table_cell(table, STR(""));
     table_cell(table, STR(""));
-    us_cell(table, page->scratch, comm->us[end] - comm->us[row->first]);
-    int moves = page->moves[end] - page->moves[row->first];
+    int64_t folds = row->times / row->fold_n, moves = page->moves[end] - page->moves[row->first];
+    us_cell(table, page->scratch, (comm->us[end] - comm->us[row->first]) * (double)folds);
     Buf text = buf_new(page->scratch);
     if (moves > 0) {
-        buf_printf(&text, "%d: ", moves);
-        units_format_us(comm->comm_us[end] - comm->comm_us[row->first], &text);
+        buf_printf(&text, "%" PRId64 ": ", moves * folds);
+        units_format_us((comm->comm_us[end] - comm->comm_us[row->first]) * (double)folds, &text);
     }
     table_cell(table, buf_str(&text));
 }
@@ -166,8 +167,8 @@ static void op_cells(const Page *page, Table *table, const OutlineRow *row)
             tensor = op_outputs(graph, row->id)[o];
     table_cell(table, str_from(label_operator(graph, row->id)));
     tensor_cells(page, table, tensor);
-    us_cell(table, page->scratch, page->plan->op_us[row->id]);
-    op_reshards_cell(page, table, row->id);
+    us_cell(table, page->scratch, page->plan->op_us[row->id] * (double)row->times);
+    op_reshards_cell(page, table, row->id, row->times);
 }
 
 static void row_cells(const Page *page, Table *table, const OutlineRow *row)
@@ -187,9 +188,8 @@ static void row_cells(const Page *page, Table *table, const OutlineRow *row)
 
 static void format_outline(const Page *page, Buf *out)
 {
-    static const TableColumn columns[] = {
-        {"NAME", NAME_MOST}, {"OP", 18},   {"OUTPUT", OUTPUT_MOST},
-        {"LOCAL", -10},      {"TIME", -9}, {"RESHARD", 0}};
+    static const TableColumn columns[] = {{"NAME", 0},    {"OP", 10},   {"OUTPUT", OUTPUT_MOST},
+                                          {"LOCAL", -10}, {"TIME", -9}, {"RESHARD", 0}};
     Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
     OutlineRow rows[ROWS_AT_ONCE];
     int64_t at = 0;
@@ -222,44 +222,44 @@ static Str pattern_of(Arena *arena, Str name)
 }
 
 typedef struct {
-    Str pattern;
+    Str name;       /* of one; the pattern of several */
     int32_t tensor; /* the first */
     int count;
     int64_t bytes; /* of all, on a device */
 } ParameterRow;
 
-/* Parameters that the program reads, alike in pattern, type and sharding as one row. */
+/* Parameters that the program reads; those alike in pattern, type and sharding are one row. */
 static int fold_parameters(const Page *page, ParameterRow **out)
 {
-    const Graph *graph = page->session->graph;
+    const Session *session = page->session;
     Intern *alike = intern_new(page->scratch);
-    Vec(ParameterRow) rows = {0};
-    for (int32_t t = 0; t < graph->n_tensors; t++) {
-        if (!tensor_is_parameter(page->session->inferred, t) || tensor_n_uses(graph, t) == 0)
+    ParameterRow *rows = arena_array(page->scratch, ParameterRow, session->graph->n_tensors);
+    for (int32_t t = 0; t < session->graph->n_tensors; t++) {
+        if (!tensor_is_parameter(session->inferred, t) || tensor_n_uses(session->graph, t) == 0)
             continue;
         int32_t sharding = page->plan->sharding[t];
-        Str name = str_from(naming_label(page->session->naming, t));
+        Str name = str_from(naming_label(session->naming, t));
         Buf key = buf_new(page->scratch);
-        Str pattern = pattern_of(page->scratch, name);
-        buf_printf(&key, "%d %d ", sharding, page->session->inferred->dtype[t]);
-        buf_add(&key, pattern);
-        int32_t row = intern_put(alike, key.s, key.n);
-        if (row == rows.n)
-            vec_push(page->scratch, &rows, (ParameterRow){.pattern = pattern, .tensor = t});
-        rows.at[row].count++;
-        rows.at[row].bytes += plan_local_bytes(page->plan, t, sharding);
+        buf_printf(&key, "%d %d ", sharding, session->inferred->dtype[t]);
+        size_t head = key.n;
+        buf_add(&key, pattern_of(page->scratch, name));
+        ParameterRow *row = &rows[intern_put(alike, key.s, key.n)];
+        if (row->count++ == 0) {
+            row->tensor = t;
+            row->name = name;
+        } else {
+            row->name = (Str){key.s + head, key.n - head};
+        }
+        row->bytes += plan_local_bytes(page->plan, t, sharding);
     }
-    for (int i = 0; i < rows.n; i++)
-        if (rows.at[i].count == 1)
-            rows.at[i].pattern = str_from(naming_label(page->session->naming, rows.at[i].tensor));
-    *out = rows.at;
-    return rows.n;
+    *out = rows;
+    return intern_count(alike);
 }
 
 static void format_parameters(const Page *page, Buf *out)
 {
     static const TableColumn columns[] = {
-        {"PARAMETERS", 48}, {"TYPE", 8}, {"STORED", OUTPUT_MOST}, {"LOCAL", -10}};
+        {"PARAMETERS", 0}, {"TYPE", 8}, {"STORED", OUTPUT_MOST}, {"LOCAL", -10}};
     ParameterRow *rows;
     int n = fold_parameters(page, &rows);
     if (n == 0)
@@ -268,10 +268,10 @@ static void format_parameters(const Page *page, Buf *out)
     for (int i = 0; i < n; i++) {
         const ParameterRow *row = &rows[i];
         Buf name = buf_new(page->scratch);
-        buf_add(&name, row->pattern);
+        buf_add(&name, row->name);
         if (row->count > 1)
             buf_printf(&name, " ×%d", row->count);
-        table_cell(table, buf_str(&name));
+        table_path(table, 0, buf_str(&name), PARAMETER_MOST);
         table_cell(table, str_from(dtype_name((Dtype)page->session->inferred->dtype[row->tensor])));
         sharding_cell(page, table, page->plan->sharding[row->tensor]);
         bytes_cell(table, page->scratch, row->bytes);
@@ -282,11 +282,19 @@ static void format_parameters(const Page *page, Buf *out)
 
 /* ---- collectives ---- */
 
+static int count_steps(const Plan *plan)
+{
+    int n = 0;
+    for (int i = 0; i < plan->n_reshards; i++)
+        n += plan->reshards[i].path->n_steps;
+    return n;
+}
+
 int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
 {
     Arena *scratch = arena_new();
     Intern *alike = intern_new(scratch);
-    Vec(CollectiveRow) rows = {0};
+    CollectiveRow *rows = *out = arena_array(arena, CollectiveRow, count_steps(plan));
     for (int i = 0; i < plan->n_reshards; i++) {
         const ReshardPath *path = plan->reshards[i].path;
         for (int s = 0; s < path->n_steps; s++) {
@@ -294,16 +302,17 @@ int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
             if (step->kind == STEP_SLICE)
                 continue;
             int64_t key[3] = {(int64_t)step->kind, step->atoms, step->bytes};
-            int32_t row = intern_put(alike, key, sizeof key);
-            if (row == rows.n)
-                vec_push(arena, &rows, (CollectiveRow){step->kind, step->atoms, step->bytes, 0, 0});
-            rows.at[row].count++;
-            rows.at[row].us += step->us;
+            CollectiveRow *row = &rows[intern_put(alike, key, sizeof key)];
+            row->kind = step->kind;
+            row->atoms = step->atoms;
+            row->bytes = step->bytes;
+            row->count++;
+            row->us += step->us;
         }
     }
+    int n = intern_count(alike);
     arena_free(scratch);
-    *out = rows.at;
-    return rows.n;
+    return n;
 }
 
 static void format_collectives(const Page *page, Buf *out)
@@ -369,7 +378,7 @@ void plan_text_totals(const Session *session, Buf *out)
 void plan_text_format(const Session *session, Buf *out)
 {
     Page page = {.session = session, .plan = session->plan, .scratch = arena_new()};
-    page.outline = outline_new();
+    page.outline = outline_new(page.scratch);
     outline_set(page.outline, session->graph, session->groups);
     outline_depth(page.outline, OUTLINE_DEPTH_MAX);
     page.comm = comm_new(session);

@@ -39,9 +39,48 @@ void table_printf(Table *table, const char *format, ...)
     table_cell(table, buf_str(&text));
 }
 
-int table_n_rows(const Table *table)
+/* The end of text in that many columns, behind an ellipsis; a character has at most 4 bytes. */
+static void add_tail(Str text, int columns, Buf *out)
 {
-    return table->cells.n / table->n - (table->columns[0].heading ? 1 : 0);
+    size_t most = (size_t)columns * 4;
+    if (text.n > most)
+        text = (Str){text.s + text.n - most, most};
+    while (text.n > 0 && text_columns(text) >= columns)
+        text = (Str){text.s + 1, text.n - 1};
+    while (text.n > 0 && ((unsigned char)text.s[0] & 0xC0) == 0x80)
+        text = (Str){text.s + 1, text.n - 1};
+    buf_puts(out, "…");
+    buf_add(out, text);
+}
+
+/* Its beginning, before one. */
+static void add_head(Str text, int columns, Buf *out)
+{
+    size_t most = (size_t)columns * 4;
+    text.n = text.n > most ? most : text.n;
+    while (text.n > 0 && text_columns(text) >= columns)
+        text.n--;
+    while (text.n > 0 && ((unsigned char)text.s[text.n] & 0xC0) == 0x80)
+        text.n--;
+    buf_add(out, text);
+    buf_puts(out, "…");
+}
+
+static void add_blanks(int n, Buf *out)
+{
+    for (int i = 0; i < n; i++)
+        buf_putc(out, ' ');
+}
+
+void table_path(Table *table, int indent, Str path, int most)
+{
+    Buf text = buf_new(table->arena);
+    add_blanks(indent, &text);
+    if (indent + text_columns(path) <= most)
+        buf_add(&text, path);
+    else
+        add_tail(path, indent < most ? most - indent : 1, &text);
+    table_cell(table, buf_str(&text));
 }
 
 static int column_width(const Table *table, int column)
@@ -54,32 +93,15 @@ static int column_width(const Table *table, int column)
     return most && width > most ? most : width;
 }
 
-/* The end of text that fits behind an ellipsis; a character has at most 4 bytes. */
-static Str tail(Str text, int width)
-{
-    size_t most = (size_t)width * 4;
-    if (text.n > most)
-        text = (Str){text.s + text.n - most, most};
-    while (text.n > 0 && text_columns(text) >= width) {
-        do
-            text = (Str){text.s + 1, text.n - 1};
-        while (text.n > 0 && ((unsigned char)text.s[0] & 0xC0) == 0x80);
-    }
-    return text;
-}
-
 static void add_cell(Str text, int width, bool right, Buf *out)
 {
-    int columns = text_columns(text);
-    bool fits = columns <= width;
-    Str shown = fits ? text : tail(text, width);
-    int blanks = fits ? width - columns : width - 1 - text_columns(shown);
-    for (int i = 0; right && i < blanks; i++)
-        buf_putc(out, ' ');
-    buf_puts(out, fits ? "" : "…");
-    buf_add(out, shown);
-    for (int i = 0; !right && i < blanks; i++)
-        buf_putc(out, ' ');
+    int blanks = width - text_columns(text);
+    add_blanks(right ? blanks : 0, out);
+    if (blanks < 0)
+        add_head(text, width, out);
+    else
+        buf_add(out, text);
+    add_blanks(right ? 0 : blanks, out);
 }
 
 void table_format(const Table *table, const char *indent, Buf *out)

@@ -13,7 +13,7 @@ only=$1
 passed=0
 failed=0
 OUT=$(mktemp -d) || exit 1
-export OUT
+export OUT LC_ALL=C.UTF-8
 trap 'rm -rf "$OUT" "$OUT.got" "$OUT.err"' EXIT
 
 run_line()

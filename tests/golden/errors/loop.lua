@@ -1,0 +1,3 @@
+function PAS(graph, resource)
+    while true do end
+end
