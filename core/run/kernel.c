@@ -4,7 +4,7 @@
 
 static const Kernel *const families[] = {kernels_elementwise, kernels_matmul, kernels_move,
                                          kernels_gather,      kernels_reduce, kernels_norm,
-                                         kernels_along,       kernels_make};
+                                         kernels_along,       kernels_make,   kernels_einsum};
 
 static const Kernel *find(const char *name)
 {

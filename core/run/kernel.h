@@ -45,7 +45,7 @@ struct Kernel {
 };
 
 extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],
-    kernels_reduce[], kernels_norm[], kernels_along[], kernels_make[];
+    kernels_reduce[], kernels_norm[], kernels_along[], kernels_make[], kernels_einsum[];
 
 /* The kernel of an op: by the name its op space gives (space may be NULL), then by its operator.
  * NULL when there is none. */

@@ -100,6 +100,9 @@ static OpRow rows[] = {
     {"upper triangle", "y <- Trilu f32[3,3]", {"1 2 3 4 5 6 7 8 9"}, "f32[3,3] 1 2 3 0 5 6 0 0 9", 0},
     {"lower triangle, shifted", "y <- Trilu f32[2,3] i64[]{1} upper=0", {"1 2 3 4 5 6"}, "f32[2,3] 1 2 0 4 5 6", 0},
 
+    {"dropout drops nothing", "y m <- Dropout f32[2] f32[]", {"1 2", "0.5"}, "f32[2] 1 2; bool[2] 1 1", 0},
+    {"dropout in training", "y <- Dropout f32[2] f32[] bool[]", {"1 2", "0.5", "1"}, "training is not run", 0},
+
     /* rows by index */
     {"gather", "y <- Gather f32[3,2] i64[2]", {"1 2 3 4 5 6", "2 -3"}, "f32[2,2] 5 6 1 2", 0},
     {"gather columns", "y <- Gather f32[2,3] i64[2] axis=1", {"1 2 3 4 5 6", "2 0"}, "f32[2,2] 3 1 6 4", 0},
@@ -126,6 +129,11 @@ static OpRow rows[] = {
     {"gemm turned", "y <- Gemm f32[2,1] f32[2,2] transA=1 transB=1", {"1 2", "1 2 3 4"}, "f32[1,2] 5 11", 0},
     {"gemm scaled", "y <- Gemm f32[1,2] f32[2,1] f32[] alpha=0.5 beta=2.0", {"1 2", "3 4", "10"}, "f32[1,1] 25.5", 0},
     {"gemm adds a column", "y <- Gemm f32[2,1] f32[1,2] f32[2,1]", {"1 2", "3 4", "10 20"}, "f32[2,2] 13 14 26 28", 0},
+
+    {"einsum", "y <- Einsum f32[2,2] f32[2,1] equation=\"ij,jk->ik\"", {"1 2 3 4", "1 2"}, "f32[2,1] 5 11", 0},
+    {"einsum of an outer product", "y <- Einsum i64[2] i64[2] equation=\"i,j->ji\"", {"1 2", "3 4"}, "i64[2,2] 3 6 4 8", 0},
+    {"einsum that sums", "y <- Einsum f32[2,2] equation=\"ij->\"", {"1 2 3 4"}, "f32[] 10", 0},
+    {"einsum over nothing", "y <- Einsum f32[2,0] equation=\"ij->i\"", {""}, "f32[2] 0 0", 0},
 
     /* folds */
     {"sum of all", "y <- ReduceSum f32[2,2] keepdims=0", {"1 2 3 4"}, "f32[] 10", 0},
@@ -331,9 +339,26 @@ static void weights_are_scaled_by_what_is_summed(void **state)
     assert_true(draw_weight_scale(&empty) == 1);
 }
 
+/* ---- operators ---- */
+
+static void operators_with_a_rule_have_a_kernel(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const Registry *registry = registry_new(arena);
+    for (int i = 0; i < registry_count(registry); i++) {
+        const char *name = registry_at(registry, i)->name;
+        bool never_runs = strcmp(name, "Shape") == 0 || strcmp(name, "Size") == 0;
+        if (!kernel_find(NULL, name) && !never_runs)
+            fail_msg("there is no kernel of %s", name);
+    }
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operators_with_a_rule_have_a_kernel),
         cmocka_unit_test(halves_survive_a_round_trip),
         cmocka_unit_test(ulps_are_counted),
         cmocka_unit_test(draws_are_uniform_and_their_own),

@@ -89,6 +89,8 @@ static CutRow cut_rows[] = {
     {"gemm", "y <- Gemm f32[5,7] f32[7,4] f32[4] alpha=0.5 beta=2.0"},
     {"gemm turned", "y <- Gemm f32[7,5] f32[4,7] f32[5,1] transA=1 transB=1"},
     {"gemm of halves", "y <- Gemm f16[5,7] f16[7,4] f16[4]"},
+    {"einsum", "y <- Einsum f32[3,5,7] f32[7,4] equation=\"bik,kj->bij\""},
+    {"einsum that sums all", "y <- Einsum f32[5,7] f32[7] equation=\"ik,k->\""},
     {"sum", "y <- ReduceSum f32[5,7] i64[1]{1}"},
     {"sum of all", "y <- ReduceSum f32[5,7] keepdims=0"},
     {"mean", "y <- ReduceMean f32[5,7] i64[1]{1} keepdims=0"},
