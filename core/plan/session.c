@@ -30,7 +30,8 @@ static bool open_model(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
     const SessionOptions *options = &session->options;
-    session->graph = onnx_open(arena, options->model, &session->model_map, err);
+    if (!session->graph)
+        session->graph = onnx_open(arena, options->model, &session->model_map, err);
     if (!session->graph)
         return false;
     DimBindings dims = {0};
@@ -213,6 +214,15 @@ Session *session_open(const SessionOptions *options, const SessionHooks *hooks, 
 Session *session_open_model(const SessionOptions *options, const SessionHooks *hooks, Error *err)
 {
     return open_or_close(session_new(options, hooks), false, err);
+}
+
+Session *session_open_graph(Graph *graph, const SessionOptions *options, const SessionHooks *hooks,
+                            Error *err)
+{
+    Session *session = session_new(options, hooks);
+    session->graph = graph;
+    session->options.model = graph->file;
+    return open_or_close(session, true, err);
 }
 
 void session_close(Session *session)

@@ -57,6 +57,9 @@ struct Session {
 
 /* NULL with *err: unreadable (exit 3), script (4) or usage (2) errors as their kind says. */
 Session *session_open(const SessionOptions *options, const SessionHooks *hooks, Error *err);
+/* The same on a graph made elsewhere, which must outlive the session. */
+Session *session_open_graph(Graph *graph, const SessionOptions *options, const SessionHooks *hooks,
+                            Error *err);
 void session_close(Session *session);
 
 /* Only graph and inference, free dims allowed: what `info` needs. */

@@ -10,7 +10,9 @@
 #include "core/plan/memory.h"
 #include "core/plan/naming.h"
 #include "core/plan/propagate.h"
+#include "scripts/hooks.h"
 #include "tests/bench/synthetic.h"
+#include "tui/app.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -231,8 +233,83 @@ static void bench_million(void)
     arena_free(arena);
 }
 
+/* ---- opening: from a file, or a graph in memory, to the first frame ---- */
+
+static void first_frame(const char *name, Session *session, double start)
+{
+    AppOptions options = {.width = 160, .height = 50};
+    App *app = app_new(session, &options, NULL, options.width, options.height);
+    app_draw(app);
+    figure(name, (now_ns() - start) / 1e6, "ms");
+
+    double worst = 0, total = 0;
+    enum { KEYS = 200 };
+    for (int i = 0; i < KEYS; i++) {
+        double key = now_ns();
+        app_type(app, i % 20 == 19 ? STR("G") : i % 20 == 9 ? STR("gg") : STR("j"));
+        app_draw(app);
+        double ns = now_ns() - key;
+        worst = ns > worst ? ns : worst;
+        total += ns;
+    }
+    Arena *scratch = arena_new();
+    figure(arena_printf(scratch, "%s.key_mean", name), total / KEYS / 1e6, "ms");
+    figure(arena_printf(scratch, "%s.key_worst", name), worst / 1e6, "ms");
+    arena_free(scratch);
+    app_free(app);
+}
+
+static bool bench_machine(void *context, Arena *arena, const char *name, Machine *out, Error *err)
+{
+    (void)context, (void)arena, (void)name, (void)err;
+    *out = machine();
+    return true;
+}
+
+static bool bench_policy(void *context, Session *session, const char *policy, Journal *journal,
+                         Error *err)
+{
+    (void)context, (void)policy, (void)err;
+    pin_megatron(session->journal_arena, session->inferred, session->mesh, journal);
+    return true;
+}
+
+static void bench_open_million(void)
+{
+    Arena *arena = arena_new();
+    Graph *graph = synthetic_transformer(arena, synthetic_layers(OPS), 8, 1024);
+    SessionOptions options = {.mesh = "dp=2,tp=4", .policy = "bench"};
+    SessionHooks hooks = {.machine = bench_machine, .policy = bench_policy};
+    Error err = {0};
+    double start = now_ns();
+    Session *session = session_open_graph(graph, &options, &hooks, &err);
+    must(session != NULL, &err);
+    first_frame("first_frame.million", session, start);
+    session_close(session);
+    arena_free(arena);
+}
+
+static void bench_open_gpt2(void)
+{
+    Arena *arena = arena_new();
+    Scripts *scripts = scripts_new(arena, ".");
+    SessionHooks hooks = scripts_hooks(scripts);
+    SessionOptions options = {
+        .model = "samples/models/gpt2.onnx", .mesh = "dp=2,tp=4", .policy = "megatron"};
+    Error err = {0};
+    double start = now_ns();
+    Session *session = session_open(&options, &hooks, &err);
+    must(session != NULL, &err);
+    first_frame("first_frame.gpt2", session, start);
+    session_close(session);
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
 int main(void)
 {
     bench_million();
+    bench_open_million();
+    bench_open_gpt2();
     return 0;
 }
