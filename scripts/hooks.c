@@ -17,7 +17,10 @@ typedef struct {
     bool needed; /* operators of the session call into it */
 } Loaded;
 
-enum { DATA_DIRS_MAX = 3 };
+/* Where scripts/ may be, seen from the executable: beside it, installed, above build/debug. */
+static const char *const places[] = {"", "../share/dimscope", "../.."};
+
+enum { N_PLACES = sizeof places / sizeof *places, DATA_DIRS_MAX = N_PLACES + 2 };
 
 struct Scripts {
     Arena *arena;
@@ -46,8 +49,8 @@ Scripts *scripts_new(Arena *arena, const char *data_dir)
         return scripts;
     }
     const char *beside = executable_dir(arena);
-    if (beside)
-        scripts->data_dir[n++] = beside;
+    for (size_t i = 0; beside && i < N_PLACES; i++)
+        scripts->data_dir[n++] = path_join(arena, beside, places[i]);
 #ifdef DIMSCOPE_DATADIR
     scripts->data_dir[n++] = DIMSCOPE_DATADIR;
 #endif

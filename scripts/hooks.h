@@ -1,7 +1,8 @@
 /* hooks.h - what a session asks of scripts: machines and policies, found and run.
  *
  * A name without '/' and ".lua" is a shipped file, scripts/machines/NAME.lua or
- * scripts/policies/NAME.lua, beside the executable or in DIMSCOPE_DATADIR; anything else is a path.
+ * scripts/policies/NAME.lua, in the tree of the executable or in DIMSCOPE_DATADIR; anything else is
+ * a path.
  *
  * A policy file gets a fresh Lua state each time it is run. Its top level runs before shapes are
  * inferred (register_op); PAS then runs in the same state. When PAS is asked for again, the file is
