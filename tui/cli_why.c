@@ -57,6 +57,7 @@ static void add_chains(const Plan *plan, int32_t tensor, int dim, Json *out)
         json_set_bool(row, "partial", dim < 0);
         json_set_str(row, "axis", plan->mesh->axes[chains[i].axis].name);
         json_set(row, "steps", steps);
+        json_set_int(row, "left_out", chains[i].n_left_out);
         json_add(out, row);
     }
     arena_free(scratch);

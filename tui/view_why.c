@@ -12,14 +12,8 @@ void why_index_text(const Ui *ui, int32_t op, int index, Buf *out)
     if (!cuts || cut_is_whole(&cuts->index[index]))
         return;
     int n = why_index_dim(ui->frame, ui_plan(ui), op, index, &chains);
-    for (int i = 0; i < n; i++) {
-        for (int s = 0, number = 1; s < chains[i].n_steps; s++, number++) {
-            buf_printf(out, "%2d ", number);
-            reason_format(ui_plan(ui), &chains[i].step[chains[i].n_steps - 1 - s], chains[i].axis,
-                          out);
-            buf_putc(out, '\n');
-        }
-    }
+    for (int i = 0; i < n; i++)
+        reason_format_chain(ui_plan(ui), &chains[i], "", out);
 }
 
 static void index_page(const Ui *ui, const Place *place, Buf *out)

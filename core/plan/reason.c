@@ -5,7 +5,7 @@
 /* A site is a tensor dim (first the tensors' dims) or an index dim of an op (then the ops'). */
 typedef struct {
     int32_t *parent; /* per site: the site it has the axis from; itself at a pin; -1 not reached */
-    int32_t *hops;
+    int32_t *hops, *root; /* how far from its pin, and which site that is */
 } Walk;
 
 struct Reasons {
@@ -78,6 +78,7 @@ static void reach(Search *s, int32_t site, int32_t parent)
         return;
     s->walk->parent[site] = parent;
     s->walk->hops[site] = parent == site ? 0 : s->walk->hops[parent] + 1;
+    s->walk->root[site] = parent == site ? site : s->walk->root[parent];
     s->queue[s->n_queued++] = site;
 }
 
@@ -152,6 +153,7 @@ static const Walk *walk_axis(const Plan *plan, int axis)
         return walk;
     walk->parent = arena_array(r->arena, int32_t, r->n_sites);
     walk->hops = arena_array(r->arena, int32_t, r->n_sites);
+    walk->root = arena_array(r->arena, int32_t, r->n_sites);
     for (int32_t i = 0; i < r->n_sites; i++)
         walk->parent[i] = -1;
 
@@ -206,24 +208,23 @@ static ReasonStep pin_at(const Plan *plan, int32_t site)
     return step;
 }
 
-/* The chain to a site, from its pin. Index dims between two tensors are not steps of their own. */
+/* The chain to a site, from its pin. Index dims between two tensors are not steps of their own; of
+ * a long chain the steps nearest to the site are listed, and the pin. */
 static ReasonChain chain_to(Arena *arena, const Plan *plan, int axis, int32_t site)
 {
     const Walk *walk = walk_axis(plan, axis);
     ReasonChain chain = {.axis = axis};
-    int n = walk->hops[site] + 1;
-    ReasonStep *steps = arena_array(arena, ReasonStep, n + 1);
-    int at = n;
-    for (int32_t s = site;; s = walk->parent[s]) {
-        if (walk->parent[s] == s) {
-            steps[--at] = pin_at(plan, s);
-            break;
-        }
+    ReasonStep *steps = arena_array(arena, ReasonStep, REASON_STEPS_MAX);
+    int at = REASON_STEPS_MAX;
+    int32_t s = site;
+    for (; walk->parent[s] != s && at > 1; s = walk->parent[s])
         if (plan->reasons->owner[s] >= 0 || s == site)
             steps[--at] = step_to(plan, walk, s);
-    }
+    if (walk->parent[s] != s) /* tensors and ops take turns on the way */
+        chain.n_left_out = (walk->hops[s] + (plan->reasons->owner[s] >= 0)) / 2;
+    steps[--at] = pin_at(plan, walk->root[site]);
     chain.step = steps + at;
-    chain.n_steps = n - at;
+    chain.n_steps = REASON_STEPS_MAX - at;
     return chain;
 }
 

@@ -34,8 +34,12 @@ typedef struct {
 typedef struct {
     int axis; /* of the mesh */
     int n_steps;
-    ReasonStep *step; /* from the pin to the site asked for */
+    ReasonStep *step;   /* from the pin to the site asked for */
+    int64_t n_left_out; /* steps after the pin that are not listed: a chain has at most
+                           REASON_STEPS_MAX */
 } ReasonChain;
+
+enum { REASON_STEPS_MAX = 64 };
 
 /* Chains for each axis on one dim of a tensor (dim -1: its partial axes). Number of chains. */
 int why_tensor_dim(Arena *arena, const Plan *plan, int32_t tensor, int dim, ReasonChain **out);
@@ -44,6 +48,9 @@ int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonC
 
 /* One line of text for a step: "fwd  h.0.attn.c_attn  n/tp -> q 8/dp,1024,768/tp". */
 void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out);
+
+/* The chain as numbered lines, from the site back to the pin, `indent` before each. */
+void reason_format_chain(const Plan *plan, const ReasonChain *chain, const char *indent, Buf *out);
 
 /* All of it for a tensor, as `dimscope why` prints it: every dim, partial axes, reshards; numbered
  * lines, chains end at a policy line. dim -2: all dims. */

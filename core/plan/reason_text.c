@@ -64,10 +64,15 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
             plan, step->dim < 0 ? plan->made[step->tensor] : plan->sharding[step->tensor], out);
 }
 
-static void format_chain(const Plan *plan, const ReasonChain *chain, Buf *out)
+void reason_format_chain(const Plan *plan, const ReasonChain *chain, const char *indent, Buf *out)
 {
-    for (int i = chain->n_steps - 1, number = 1; i >= 0; i--, number++) {
-        buf_printf(out, "  %2d ", number);
+    int64_t number = 1;
+    for (int i = chain->n_steps - 1; i >= 0; i--, number++) {
+        if (i == 0 && chain->n_left_out > 0) {
+            buf_printf(out, "%s   .. %" PRId64 " more\n", indent, chain->n_left_out);
+            number += chain->n_left_out;
+        }
+        buf_printf(out, "%s%2" PRId64 " ", indent, number);
         reason_format(plan, &chain->step[i], chain->axis, out);
         buf_putc(out, '\n');
     }
@@ -95,7 +100,7 @@ static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
     int n = why_tensor_dim(scratch, plan, tensor, dim, &chains);
     for (int i = 0; i < n; i++) {
         buf_printf(out, " cut by %s, back to its pin:\n", plan->mesh->axes[chains[i].axis].name);
-        format_chain(plan, &chains[i], out);
+        reason_format_chain(plan, &chains[i], "  ", out);
     }
     arena_free(scratch);
 }
@@ -107,7 +112,7 @@ static void format_partial(const Plan *plan, int32_t tensor, Buf *out)
     int n = why_tensor_dim(scratch, plan, tensor, -1, &chains);
     for (int i = 0; i < n; i++) {
         buf_printf(out, "partial over %s\n", plan->mesh->axes[chains[i].axis].name);
-        format_chain(plan, &chains[i], out);
+        reason_format_chain(plan, &chains[i], "  ", out);
     }
     arena_free(scratch);
 }

@@ -284,6 +284,31 @@ static void pins_are_kept(void **state)
     planning_close(p);
 }
 
+/* A chain of Relus: a long one, of which the steps nearest to the question are told. */
+static void a_long_chain_is_told_by_its_ends(void **state)
+{
+    (void)state;
+    enum { N = 500 };
+    Arena *arena = arena_new();
+    Line *lines = arena_array(arena, Line, N + 1);
+    for (int i = 0; i < N; i++)
+        lines[i] =
+            (Line){"Relu", arena_printf(arena, "r%d", i + 1), {arena_printf(arena, "r%d", i)}};
+    const Tensor tensors[] = {{"r0", {8, 32}}, {0}};
+    Planning *p = made(tensors, lines, "r500", "tp=4");
+    planning_pin(p, "r0", 0, "tp", 1, false);
+    planning_make(p);
+    ReasonChain *chains;
+    int32_t last = naming_find(p->naming, STR("r500"), NULL);
+    assert_int_equal(why_tensor_dim(arena, p->plan, last, 0, &chains), 1);
+    assert_int_equal(chains[0].n_steps, REASON_STEPS_MAX);
+    assert_int_equal(chains[0].n_steps + chains[0].n_left_out, N + 1);
+    assert_int_equal(chains[0].step[0].kind, REASON_PIN);
+    assert_int_equal(chains[0].step[REASON_STEPS_MAX - 1].tensor, last);
+    planning_close(p);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +321,7 @@ int main(void)
         cmocka_unit_test(a_pin_on_a_view_is_a_pin_on_the_parameter),
         cmocka_unit_test(a_whole_pin_holds_against_the_rest),
         cmocka_unit_test(an_axis_on_two_dims_is_an_error_finding),
+        cmocka_unit_test(a_long_chain_is_told_by_its_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("fixed point", samples, the_sweeps_end_at_a_fixed_point) +
