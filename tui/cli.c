@@ -18,15 +18,6 @@ int cli_exit_code(ErrorKind kind)
     return exit_codes[kind] ? exit_codes[kind] : CLI_UNREADABLE;
 }
 
-int cli_fail(Cli *cli)
-{
-    Buf text = buf_new(cli->arena);
-    error_format(&cli->err, &text);
-    fflush(stdout);
-    fwrite(text.s, 1, text.n, stderr);
-    return cli_exit_code(cli->err.kind);
-}
-
 /* ---- output ---- */
 
 /* One code point off the front of printable text. */
@@ -47,6 +38,19 @@ static void add_ascii(Str text, Buf *out)
         uint32_t rune = take_rune(&text);
         buf_putc(out, rune < 0x80 ? (char)rune : style_ascii(rune));
     }
+}
+
+int cli_fail(Cli *cli)
+{
+    Buf text = buf_new(cli->arena), safe = buf_new(cli->arena);
+    error_format(&cli->err, &text);
+    if (cli->ascii)
+        add_ascii(buf_str(&text), &safe);
+    else
+        buf_add(&safe, buf_str(&text));
+    fflush(stdout);
+    fwrite(safe.s, 1, safe.n, stderr);
+    return cli_exit_code(cli->err.kind);
 }
 
 /* Text as this terminal may be sent it: names of files and models can hold anything. */

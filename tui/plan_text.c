@@ -59,16 +59,26 @@ static void atoms_cell(Table *table, Arena *scratch, const Mesh *mesh, AtomSet a
 
 /* ---- head ---- */
 
+/* A later binding of the same dim wins. */
+static bool is_overridden(const DimBindings *dims, int i)
+{
+    for (int later = i + 1; later < dims->n; later++)
+        if (str_eq(dims->at[later].name, dims->at[i].name))
+            return true;
+    return false;
+}
+
 void plan_text_head(const Session *session, Buf *out)
 {
     const SessionOptions *options = &session->options;
-    buf_printf(out, "model    %s  %d op%s, ", session->graph->file, session->inferred->n_program,
-               session->inferred->n_program == 1 ? "" : "s");
+    int n_ops = session->inferred->n_program;
+    buf_printf(out, "model    %s  %d op%s, ", session->graph->file, n_ops, n_ops == 1 ? "" : "s");
     units_format_count(inferred_params(session->inferred), out);
-    buf_puts(out, " parameters");
+    buf_puts(out, " parameters ");
     for (int i = 0; i < options->dims.n; i++)
-        buf_printf(out, "%s%.*s=%" PRId64, i ? " " : "  ", STR_ARG(options->dims.at[i].name),
-                   options->dims.at[i].size);
+        if (!is_overridden(&options->dims, i))
+            buf_printf(out, " %.*s=%" PRId64, STR_ARG(options->dims.at[i].name),
+                       options->dims.at[i].size);
     buf_puts(out, "\nmesh     ");
     mesh_format(session->mesh, out);
     buf_printf(out, "  %" PRId64 " device%s of %s", session->mesh->n_devices,

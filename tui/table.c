@@ -95,12 +95,14 @@ static int column_width(const Table *table, int column)
 
 static void add_cell(Str text, int width, bool right, Buf *out)
 {
-    int blanks = width - text_columns(text);
-    add_blanks(right ? blanks : 0, out);
-    if (blanks < 0)
-        add_head(text, width, out);
+    Buf shown = buf_new(out->arena);
+    if (text_columns(text) > width)
+        add_head(text, width, &shown);
     else
-        buf_add(out, text);
+        buf_add(&shown, text);
+    int blanks = width - text_columns(buf_str(&shown));
+    add_blanks(right ? blanks : 0, out);
+    buf_add(out, buf_str(&shown));
     add_blanks(right ? 0 : blanks, out);
 }
 
