@@ -75,8 +75,11 @@ static int32_t *op_signatures(const Session *session)
         int32_t key[HEAD + OPERANDS] = {node->operator, node->attrs, session->inferred->space[op],
                                         plan->cut[op]};
         int n = HEAD;
-        for (int o = 0; o < node->n_inputs && n < HEAD + OPERANDS; o++)
+        for (int o = 0; o < node->n_inputs && n + 1 < HEAD + OPERANDS; o++) {
+            int32_t tensor = op_inputs(graph, op)[o];
             key[n++] = plan->need[node->input + o];
+            key[n++] = tensor < 0 ? -1 : plan->sharding[tensor]; /* it may be moved on the way */
+        }
         for (int o = 0; o < node->n_outputs && n < HEAD + OPERANDS; o++)
             key[n++] = op_outputs(graph, op)[o] < 0 ? -1 : plan->made[op_outputs(graph, op)[o]];
         signature[op] = intern_put(alike, key, (size_t)n * sizeof *key);
