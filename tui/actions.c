@@ -329,6 +329,9 @@ static void act_on_program(App *app, ActId act)
 
     if (act == ACT_COMMAND || act == ACT_SEARCH) {
         app->searched_from = ui->at;
+        arena_free(app->search_arena);
+        app->search_arena = arena_new();
+        app->open_then = outline_marks(ui->outline, app->search_arena);
         prompt_open(&app->prompt, act == ACT_COMMAND ? ':' : '/');
     } else if (act == ACT_NEXT_PANE || act == ACT_PREVIOUS_PANE) {
         next_pane(app, act == ACT_NEXT_PANE ? 1 : -1);

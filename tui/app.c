@@ -32,6 +32,7 @@ void app_free(App *app)
         return;
     ui_close(&app->ui);
     arena_free(app->grid_arena);
+    arena_free(app->search_arena);
     arena_free(app->arena); /* the explorer itself lives there */
 }
 
@@ -42,6 +43,12 @@ void app_resize(App *app, int w, int h)
     app->grid = grid_new(app->grid_arena, w < 1 ? 1 : w, h < 1 ? 1 : h, app->options.ascii);
 }
 
+static void search_restart(App *app)
+{
+    outline_set_marks(app->ui.outline, app->open_then);
+    ui_restore(&app->ui, &app->searched_from);
+}
+
 /* While a search is typed its first hit is shown; leaving the prompt goes back. */
 static void search_as_typed(App *app)
 {
@@ -50,7 +57,7 @@ static void search_as_typed(App *app)
     if (app->prompt.n < 2 || ui->session->groups->n_order > INCREMENTAL_OPS_MAX ||
         ui->at.show >= SHOW_TABS)
         return;
-    ui_restore(ui, &app->searched_from);
+    search_restart(app);
     go_search(ui, (Str){app->prompt.text, (size_t)app->prompt.n});
 }
 
@@ -66,7 +73,7 @@ static void prompt_took(App *app, Key key)
     } else if (kind == '/' && state == PROMPT_OPEN) {
         search_as_typed(app);
     } else if (kind == '/') {
-        ui_restore(&app->ui, &app->searched_from);
+        search_restart(app);
         app->ui.message[0] = '\0';
         if (state == PROMPT_DONE && typed.n > 0) {
             ui_remember(&app->ui);

@@ -46,7 +46,9 @@ typedef struct {
     Grid *grid;
     Layout layout;
     Prompt prompt;
-    Place searched_from; /* where `/` was typed */
+    Place searched_from; /* where `/` was typed, and what was open then */
+    Arena *search_arena;
+    uint8_t *open_then;
     Key keys[KEY_SEQUENCE_MAX];
     int n_keys;
     bool quit;

@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+enum { HANDED_ON_MAX = 64 };
+
 /* ---- going along values ---- */
 
 static void go_chosen(Ui *ui, int op)
@@ -87,15 +89,38 @@ void go_producer(Ui *ui)
         go_one_of(ui, "made by", ops, n);
 }
 
-/* The table's row of the selected tensor, else of anything shown at the op. */
+static int32_t reshard_of(const Plan *plan, int32_t tensor)
+{
+    for (int32_t r = 0; r < plan->n_reshards; r++)
+        if (plan->reshards[r].tensor == tensor)
+            return r;
+    return -1;
+}
+
+/* A partial value that is not reduced here is handed on by its only reader: the next value. */
+static int32_t handed_on(const Ui *ui, int32_t tensor)
+{
+    const Graph *graph = ui_graph(ui);
+    const Plan *plan = ui_plan(ui);
+    int32_t op = tensor_n_uses(graph, tensor) == 1 ? graph->uses[graph->tensors[tensor].use] : -1;
+
+    for (int o = 0; op >= 0 && o < graph->ops[op].n_outputs; o++) {
+        int32_t output = op_outputs(graph, op)[o];
+        if (output >= 0 && plan->made[output] >= 0 &&
+            sharding_partials(shardings_at(plan->shardings, plan->made[output])))
+            return output;
+    }
+    return -1;
+}
+
 void go_reshard(Ui *ui)
 {
     const Plan *plan = ui_plan(ui);
     int32_t found = -1;
 
-    for (int32_t r = 0; r < plan->n_reshards && found < 0; r++)
-        if (plan->reshards[r].tensor == ui->at.tensor)
-            found = r;
+    for (int32_t tensor = ui->at.tensor, i = 0; tensor >= 0 && i < HANDED_ON_MAX && found < 0;
+         tensor = handed_on(ui, tensor), i++)
+        found = reshard_of(plan, tensor);
     if (found < 0 && ui->at.op >= 0)
         found = ui->comm->of_op[ui->at.op];
     if (found < 0) {

@@ -79,8 +79,9 @@ const Action explorer_actions[] = {
     {"glyphs", "~", "", "line drawing or plain ASCII", "program", E, ACT_GLYPHS},
     {"redraw", "C-l", "", "draw everything anew", "program", E, ACT_REDRAW},
     {"suspend", "C-z", "", "back to the shell; fg returns", "program", E, ACT_SUSPEND},
-    {"cancel", "C-c", "", "leave a prompt or menu", "program", E, ACT_CANCEL},
-    {"close", "q Esc", "", "close this view; at the graph: quit", "program", E, ACT_CLOSE},
+    {"cancel", "Esc C-c", "", "leave a prompt, menu or view; never quits", "program", E,
+     ACT_CANCEL},
+    {"close", "q", "", "close this view; at the graph: quit", "program", E, ACT_CLOSE},
     {"quit", "Q F10", "", "quit", "program", E, ACT_QUIT},
     {0},
 };

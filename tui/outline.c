@@ -496,6 +496,18 @@ void outline_depth(Outline *outline, int depth)
     forget_counts(outline);
 }
 
+uint8_t *outline_marks(const Outline *outline, Arena *arena)
+{
+    size_t n = (size_t)outline->groups->n_groups;
+    return memcpy(arena_alloc(arena, n), outline->marks, n);
+}
+
+void outline_set_marks(Outline *outline, const uint8_t *marks)
+{
+    memcpy(outline->marks, marks, (size_t)outline->groups->n_groups);
+    forget_counts(outline);
+}
+
 int64_t outline_parent(Outline *outline, int64_t i)
 {
     OutlineRow row;
@@ -610,22 +622,48 @@ static Str relative(const char *path, const char *base)
     return text;
 }
 
-/* The name of a fold: "h[0..11]" for members "h.0" .. "h.11", else the first one's. */
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The number in which two names first differ: where it starts, and its digits in each. */
+static size_t differing_number(Str a, Str b, Str *first, Str *last)
+{
+    size_t at = 0;
+
+    while (at < a.n && at < b.n && a.s[at] == b.s[at])
+        at++;
+    while (at > 0 && is_digit(a.s[at - 1]))
+        at--;
+    *first = (Str){a.s + at, 0};
+    *last = (Str){b.s + at, 0};
+    while (at + first->n < a.n && is_digit(first->s[first->n]))
+        first->n++;
+    while (at + last->n < b.n && is_digit(last->s[last->n]))
+        last->n++;
+    return at;
+}
+
+/* The name of a fold: "h[0..11]" for members "h.0" .. "h.11", "layer_[0..3]" for "layer_0" ... */
 static void fold_label(const Outline *outline, const OutlineRow *row, Buf *out)
 {
-    const Group *all = outline->groups->groups;
-    const Group *head = &all[row->head], *last = head;
-    Str name = relative(head->path, all[row->base].path);
+    const Group *all = outline->groups->groups, *last = &all[row->head];
+    Str name = relative(all[row->head].path, all[row->base].path), from, to;
 
     for (int i = 1; i < row->fold_n; i++)
         last = &all[last->next];
-    if (row->fold_n < 2 || !is_number(head->name) || !is_number(last->name)) {
+    size_t at = differing_number(name, relative(last->path, all[row->base].path), &from, &to);
+    if (row->fold_n < 2 || from.n == 0 || to.n == 0) {
         buf_add(out, name);
         return;
     }
-    size_t n = name.n - strlen(head->name);
-    buf_add(out, (Str){name.s, n > 0 ? n - 1 : 0});
-    buf_printf(out, "[%s..%s]", head->name, last->name);
+    bool bracketed = at > 0 && name.s[at - 1] == '[';
+    bool dotted = at > 0 && name.s[at - 1] == '.';
+    buf_add(out, (Str){name.s, at - dotted});
+    buf_printf(out, "%s%.*s..%.*s%s", bracketed ? "" : "[", STR_ARG(from), STR_ARG(to),
+               bracketed ? "" : "]");
+    buf_add(out, (Str){name.s + at + from.n, name.n - at - from.n});
 }
 
 void outline_label(const Outline *outline, const OutlineRow *row, Buf *out)

@@ -65,7 +65,11 @@ bool outline_is_spread(const Outline *outline,
                        const OutlineRow *row);   /* or lies in a spread fold */
 void outline_depth(Outline *outline, int depth); /* opens groups above that depth, closes others */
 
-/* OutlineRow of the group that row i is listed in, or -1. */
+/* What is open, to come back to; for these groups only. */
+uint8_t *outline_marks(const Outline *outline, Arena *arena);
+void outline_set_marks(Outline *outline, const uint8_t *marks);
+
+/* Row of the group that row i is listed in, or -1. */
 int64_t outline_parent(Outline *outline, int64_t i);
 
 const Groups *outline_groups(const Outline *outline);

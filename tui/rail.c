@@ -235,11 +235,27 @@ static void lanes_move(const Rail *rail, Lanes *lanes, const OutlineRow *row, Ra
     out->makes = (uint8_t)made;
 }
 
+/* An open group stands on the lane of what its first op reads. */
+static int lane_of_head(const Rail *rail, const Lanes *lanes, const OutlineRow *row)
+{
+    OutlineRow first = {.kind = ROW_OP, .first = row->first, .n = 1};
+    RowValues reads;
+
+    row_reads(rail, &first, &reads);
+    for (int i = 0; i < reads.n; i++) {
+        int lane = lane_of(lanes, reads.tensor[i]);
+        if (lane >= 0 && lane < RAIL_LANES)
+            return lane;
+    }
+    int free_lane = lane_of(lanes, -1);
+    return free_lane < RAIL_LANES ? free_lane : -1;
+}
+
 static void lanes_step(const Rail *rail, Lanes *lanes, const OutlineRow *row, RailRow *out)
 {
     *out = (RailRow){.above = alive(lanes), .node = -1};
     if (row->kind == ROW_GROUP && row->open)
-        out->node = out->above ? lowest(out->above) : 0;
+        out->node = lane_of_head(rail, lanes, row);
     else
         lanes_move(rail, lanes, row, out);
     out->below = alive(lanes);
@@ -366,17 +382,19 @@ void rail_draw(const RailRow *row, uint32_t node_glyph, int columns, Pen *pen)
     unsigned joined = row->reads | row->makes | (row->node >= 0 ? 1u << row->node : 0);
     int left = lowest(joined), right = joined ? 31 - __builtin_clz(joined) : -1;
     int n_lanes = columns / 2 < RAIL_LANES ? columns / 2 : RAIL_LANES, end = pen->x + columns;
-    unsigned lost = (row->above | row->below | joined) >> n_lanes;
+    unsigned all = row->above | row->below | joined;
+    bool lost = all >> n_lanes || row->hidden > 0;
 
     if (row->node < 0 || (joined & (joined - 1)) == 0)
         left = right = row->node;
-    for (int lane = 0; lane < n_lanes && (lost == 0 || lane < n_lanes - 1); lane++) {
+    n_lanes -= lost;
+    for (int lane = 0; lane < n_lanes; lane++) {
         bool node = lane == row->node;
         pen_rune(pen, node ? ROLE_TEXT : ROLE_RAIL,
                  node ? node_glyph : lane_glyph(row, lane, left, right));
         pen_rune(pen, ROLE_RAIL, lane >= left && lane < right ? 0x2500 : ' ');
     }
     if (lost || row->hidden > 0)
-        pen_printf(pen, ROLE_RAIL, "⋯%d", __builtin_popcount(lost) + row->hidden);
+        pen_printf(pen, ROLE_RAIL, "⋯%d", __builtin_popcount(all >> n_lanes) + row->hidden);
     pen_tab(pen, end);
 }

@@ -58,7 +58,7 @@ static bool act(Ui *ui, ActId act, Key last)
         return true;
     if (act != ACT_OPEN)
         return false;
-    Str line = page_line(help_text(ui), ui->line[SHOW_HELP]);
+    Str line = page_line(ui->page_text[SHOW_HELP], ui->line[SHOW_HELP]);
     int64_t colon = str_find(line, STR(" :"));
     if (colon < 0 || line.s[0] != ' ')
         return false;

@@ -12,7 +12,7 @@ typedef struct {
 static const CellSize cell_sizes[] = {
     {12, 3, true}, {8, 1, true}, {5, 1, false}, {3, 1, false}, {1, 1, false}};
 
-enum { FULL_MOST = 18, LEGEND_LINES = 8, LABEL_MOST = 14 };
+enum { FULL_MOST = 18, LEGEND_LINES = 7, LABEL_MOST = 14 };
 
 static const char sum_mark[] = "Σ";
 

@@ -59,12 +59,10 @@ static bool act_why(Ui *ui, ActId act, Key last)
 
 static void note_why(Ui *ui, Buf *out)
 {
-    Buf text = buf_new(ui->frame);
-    Str file;
+    Str line = page_line(ui->page_text[SHOW_WHY], ui->line[SHOW_WHY]), file;
     int number;
 
-    why_text(ui, &ui->at, &text);
-    if (page_find_place(ui, page_line(buf_str(&text), ui->line[SHOW_WHY]), &file, &number))
+    if (page_find_place(ui, line, &file, &number))
         buf_printf(out, "%.*s:%d  e opens it", STR_ARG(file), number);
 }
 
@@ -86,7 +84,7 @@ static void draw_findings(Ui *ui, Pen *pen)
         const Finding *finding = &findings->at[i];
         buf_printf(&text, "%s %s: %s", finding->level == LEVEL_NOTE ? "i" : "!", finding->code,
                    finding->text);
-        if (finding->file)
+        if (finding->file && *finding->file)
             buf_printf(&text, "  %s:%d", path_base(finding->file), finding->line);
         buf_printf(&text, "\n    %s\n", finding->hint ? finding->hint : "");
     }
@@ -95,16 +93,28 @@ static void draw_findings(Ui *ui, Pen *pen)
     page_draw(ui, SHOW_FINDINGS, buf_str(&text), pen);
 }
 
-/* Two lines are a finding; Enter goes to its op or tensor. */
+/* A finding begins with a line that is not indented. */
+static int64_t finding_at_cursor(const Ui *ui)
+{
+    int64_t at = -1;
+
+    for (int64_t i = 0; i <= ui->line[SHOW_FINDINGS]; i++) {
+        Str line = page_line(ui->page_text[SHOW_FINDINGS], i);
+        at += line.n > 0 && line.s[0] != ' ';
+    }
+    return at;
+}
+
+/* Enter goes to the finding's op or tensor. */
 static bool act_findings(Ui *ui, ActId act, Key last)
 {
     const Findings *findings = &ui_plan(ui)->findings;
-    int64_t at = ui->line[SHOW_FINDINGS] / 2;
+    int64_t at = finding_at_cursor(ui);
 
     (void)last;
     if (page_act(ui, SHOW_FINDINGS, act))
         return true;
-    if (act != ACT_OPEN || at >= findings->n)
+    if (act != ACT_OPEN || at < 0 || at >= findings->n)
         return false;
     const Finding *finding = &findings->at[at];
     if (finding->op < 0 && finding->tensor < 0)

@@ -1,0 +1,409 @@
+/* The explorer without a terminal: keys in, facts on the screen out. What people come to do, and
+ * how few keys it may take (a typed word with its Enter counts as two). */
+#include "tests/unit/unit.h"
+
+#include "scripts/hooks.h"
+#include "tui/app.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FACTS_MAX = 8 };
+
+typedef struct {
+    const char *name;
+    int w, h;
+    const char *keys;
+    int n_keys; /* the budget; -1: none */
+    const char *facts[FACTS_MAX];
+} ScreenRow;
+
+static ScreenRow rows[] = {
+    {"open: legal, fits, what it costs",
+     80,
+     24,
+     "",
+     0,
+     {"gpt2", "dp=2,tp=4", "74.5 GiB ok", " ms, comm ", "legal"}},
+    {"a layer once, with its rail",
+     80,
+     24,
+     "",
+     0,
+     {"h[0..11] ×12", "├─●          ln_1", "●─╯          Add", "12 AR tp"}},
+    {"the bottom line says the way on", 80, 24, "", 0, {"j move", "? help", "q quit"}},
+    {"which axis cuts the weight of layer 3",
+     80,
+     24,
+     "/h.3.mlp.c_fc.weight<Enter>",
+     3,
+     {"768,3072/tp", "local 768,768", "[-1,1]", "[R, S(1)]", "P(None,'tp')", "[{},{\"tp\"}]"}},
+    {"the same from the module's name",
+     80,
+     24,
+     "/h.3.mlp.c_fc<Enter>",
+     3,
+     {"weight 768,3072/tp  local 768,768  [-1,1] [R, S(1)]", "h.3", "1/1"}},
+    {"the dearest collective",
+     80,
+     24,
+     "5",
+     1,
+     {">   12 AR tp", "h.*.attn.c_proj.out", "12.0 MiB", "megatron.lua:", "= 53.3 us",
+      "{d0 d1 d2 d3} {d4 d5 d6 d7}"}},
+    {"and its cause", 80, 24, "5w", 2, {"partial over tp", "megatron.lua:", "{k = \"tp\"}"}},
+    {"where a partial value is reduced",
+     80,
+     24,
+     "/h.0.attn.c_proj/Gemm<Enter>wgr",
+     6,
+     {"[5 Comm]", "SELECTED transformer.h.0.attn.c_proj.out"}},
+    {"why not cut by an axis",
+     80,
+     24,
+     "Wt",
+     2,
+     {"not cut by tp?", "made by transformer.h.0/Add_1", "no pin leads tp to it"}},
+    {"what a rank holds, who else",
+     80,
+     24,
+     "3:rank 5<Enter>",
+     3,
+     {"holds on d5", "d5 (dp 1, tp 1) holds slice B; the same on d4 d6 d7"}},
+    {"devices of a collective",
+     80,
+     24,
+     "54",
+     2,
+     {"[4 Mesh]", "A Σ1/4", "B Σ4/4", "all_reduce {d0 d1 d2 d3} {d4 d5 d6 d7}", "inside nodes"}},
+    {"a pin's price before it is set", 80, 24, "x", 1, {"size 8", "as now", "(+", "peak"}},
+    {"a pin, and its effect", 80, 24, "pt", 2, {"pinned to tp: step", "8/tp,1024,768"}},
+    {"taken back in one key", 80, 24, "ptu", 3, {"undone: step", "8/dp,1024,768", "24 AR tp"}},
+    {"done again", 80, 24, "ptu<C-r>", 4, {"redone: step", "8/tp,1024,768"}},
+    {"a pinned op leaves the fold",
+     80,
+     24,
+     ":tensor transformer.h.3.mlp.c_fc.weight.1<Enter>pw1z3/h.3<Enter>",
+     -1,
+     {"h[0..2] ×3", "h.3", "h[4..11] ×8"}},
+    {"unpin says when there is none", 80, 24, "P", 1, {"is not pinned"}},
+    {"fold all", 80, 24, "zM", 2, {"transformer", "485 ops"}},
+    {"members of a fold", 80, 24, "<Enter>", 1, {"▸           h.0", "▸           h.9"}},
+    {"an op's index dims",
+     80,
+     24,
+     "/h.0.mlp.c_proj/Gemm<Enter>2",
+     4,
+     {"m k+, k+ n, n -> m n", "  k          3072  reduce  tp", "768  → output partial",
+      "GFLOP a device"}},
+    {"along a value and back",
+     80,
+     24,
+     "/h.0.mlp.c_proj/Gemm<Enter>2gu<Backspace>",
+     -1,
+     {"transformer.h.0.mlp.c_proj/Gemm Gemm"}},
+    {"several consumers are asked for", 80, 24, "gd", 2, {"read by", "1  transformer.h.1.ln_1"}},
+    {"help comes from the table", 80, 24, "?", 1, {":down", "next row", ":page-down"}},
+    {"help runs what it lists", 80, 24, "?/devices<Enter><Enter>", -1, {"[4 Mesh]"}},
+    {"an unknown command", 80, 24, ":wyh<Enter>", -1, {"no command ':wyh'", "':why'"}},
+    {"a command by its start", 80, 24, ":find<Enter>", -1, {"[Findings]", "no findings"}},
+    {"another mesh", 80, 24, ":mesh dp=4<Enter>", -1, {"dp=4", "mesh dp=4: step"}},
+    {"a mesh that is none", 80, 24, ":mesh dp=<Enter>", -1, {"--mesh", "dp=2,tp=4"}},
+    {"a search that finds nothing", 80, 24, "/zzz<Enter>", -1, {"/zzz: no op, group or tensor"}},
+    {"a pattern that is none", 80, 24, "/a(<Enter>", -1, {"/a(:"}},
+    {"left alone, a search goes back", 80, 24, "/lm_head<Esc>", -1, {">▾           h[0..11] ×12"}},
+    {"panes on a wide screen",
+     160,
+     50,
+     "",
+     0,
+     {"═ Graph ═", "─ Op ─", "─ Tensor ─", "dims_mapping", "RULE"}},
+    {"the next pane", 160, 50, "<Tab>", 1, {"─ Graph ─", "═ Op ═"}},
+    {"one pane alone", 160, 50, "zz", 2, {"COST"}},
+    {"reshards beside their devices", 160, 50, "5", 1, {"═ Comm ═", "─ Mesh ─", "NEXT"}},
+    {"ascii", 80, 24, "~", 1, {"+-*          ln_1", "*-'          Add", "h[0..11] x12", "+tp"}},
+    {"ascii devices", 80, 24, "~54", 3, {"A +1/4", "+------", "|>d0<"}},
+    {"too small", 39, 9, "", 0, {"too small: 39x9"}},
+    {"smallest", 40, 10, "", 0, {"h[0..11] ×12", "q quit"}},
+    {"row by number", 80, 24, ":3<Enter>", -1, {">▾ │        transformer"}},
+    {"q closes before it quits", 80, 24, "5q", 2, {"[1 Graph]"}},
+    {"escape never quits", 80, 24, "<Esc>", 1, {"q quits"}},
+};
+
+static SessionHooks hooks;
+static Scripts *scripts;
+static Arena *shared;
+
+static Session *open_gpt2(void)
+{
+    SessionOptions options = {.model = "samples/models/gpt2.onnx",
+                              .mesh = "dp=2,tp=4",
+                              .policy = "scripts/policies/megatron.lua"};
+    Error err = {0};
+    Session *session = session_open(&options, &hooks, &err);
+    if (!session)
+        fail_msg("%s", err.text);
+    return session;
+}
+
+/* A typed word with its Enter counts as two, the ':' before it is a part of it. */
+static int count_keys(const char *keys)
+{
+    Str script = str_from(keys);
+    bool typing = false;
+    int n = 0;
+    for (Key key; key_script_next(&script, &key);) {
+        if (!typing && key != ':')
+            n++;
+        if (typing && key == K_ENTER)
+            n += 2;
+        if (key == K_ENTER || key == K_ESC)
+            typing = false;
+        else if (key == '/' || key == ':')
+            typing = true;
+    }
+    return n;
+}
+
+static const char *screen_after(Arena *arena, Session *session, int w, int h, const char *keys)
+{
+    AppOptions options = {.width = w};
+    App *app = app_new(session, &options, NULL, w, h);
+    Buf text = buf_new(arena);
+    app_type(app, str_from(keys));
+    grid_format(app_draw(app), &text);
+    app_free(app);
+    return text.s;
+}
+
+static void screen_has(void **state)
+{
+    const ScreenRow *row = *state;
+    Arena *arena = arena_new();
+    Session *session = open_gpt2();
+    const char *text = screen_after(arena, session, row->w, row->h, row->keys);
+    for (int i = 0; i < FACTS_MAX && row->facts[i]; i++)
+        if (!strstr(text, row->facts[i]))
+            fail_msg("'%s' is not on the screen:\n%s", row->facts[i], text);
+    if (row->n_keys >= 0)
+        assert_in_range(count_keys(row->keys), 0, row->n_keys);
+    session_close(session);
+    arena_free(arena);
+}
+
+/* ---- every screen, at every size, in ASCII and not ---- */
+
+static const char *const walks[] = {"",  "2", "3", "4",  "5", "w", "Wt",
+                                    "F", "?", "x", "zR", ":", "/"};
+static const int sizes[][2] = {{40, 10}, {60, 20}, {80, 24}, {131, 31}, {160, 50}, {300, 90}};
+
+/* Screens stay in their lines, and ASCII ones are ASCII of the same columns. */
+static void every_screen_fits_its_size(void **state)
+{
+    (void)state;
+    Session *session = open_gpt2();
+    for (size_t walk = 0; walk < COUNT_OF(walks); walk++) {
+        for (size_t size = 0; size < COUNT_OF(sizes); size++) {
+            Arena *arena = arena_new();
+            int w = sizes[size][0], h = sizes[size][1], lines = 0;
+            const char *keys = arena_printf(arena, "~%s", walks[walk]);
+            const char *text = screen_after(arena, session, w, h, keys);
+            for (const char *s = text; *s; lines++) {
+                size_t n = strcspn(s, "\n");
+                assert_true((int)n <= w);
+                for (size_t i = 0; i < n; i++)
+                    assert_true(s[i] >= 0x20 && s[i] < 0x7f);
+                s += n + 1;
+            }
+            assert_int_equal(lines, h);
+            arena_free(arena);
+        }
+    }
+    session_close(session);
+}
+
+static void the_cursor_is_on_the_selected_row(void **state)
+{
+    (void)state;
+    Session *session = open_gpt2();
+    AppOptions options = {0};
+    App *app = app_new(session, &options, NULL, 80, 24);
+    static const char *const views_with_rows[] = {"1jj", "2j", "3j", "5j", "w", "Fj", "?jj"};
+    for (size_t i = 0; i < COUNT_OF(views_with_rows); i++) {
+        app_type(app, str_from(views_with_rows[i]));
+        const Grid *grid = app_draw(app);
+        const Cell *row = grid->cells + grid->cursor_y * grid->w;
+        assert_int_equal(row[0].rune, '>');
+        assert_true(row[0].style & STYLE_SELECTED);
+    }
+    app_free(app);
+    session_close(session);
+}
+
+/* ---- changes ---- */
+
+static void pins_are_written_as_a_policy(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Session *session = open_gpt2();
+    char folder[] = "/tmp/dimscope-screens-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    const char *path = arena_printf(arena, "%s/kept.lua", folder);
+    const char *keys =
+        arena_printf(arena, ":tensor lm_head.weight.1<Enter>pt:write %s<Enter>", path);
+    const char *text = screen_after(arena, session, 200, 24, keys);
+    assert_non_null(strstr(text, "1 line to"));
+    Source source;
+    assert_true(file_read(arena, path, 1 << 16, &source, NULL));
+    assert_true(str_find(source.text, STR("graph:shard(\"lm_head.weight\", {[1] = {\"tp\"}})")) >
+                0);
+
+    /* Another file is not written over; this one may be. */
+    const char *other = arena_printf(arena, "%s/mine.lua", folder);
+    assert_true(file_write(other, STR("-- mine\n"), NULL));
+    keys = arena_printf(arena, ":write %s<Enter>", other);
+    assert_non_null(strstr(screen_after(arena, session, 200, 24, keys), "stays as it is"));
+    keys = arena_printf(arena, ":write %s<Enter>", path);
+    assert_non_null(strstr(screen_after(arena, session, 200, 24, keys), "1 line to"));
+    unlink(other);
+    unlink(path);
+    rmdir(folder);
+    session_close(session);
+    arena_free(arena);
+}
+
+static void the_cursor_stays_on_its_op_through_a_new_plan(void **state)
+{
+    (void)state;
+    Session *session = open_gpt2();
+    AppOptions options = {0};
+    App *app = app_new(session, &options, NULL, 80, 24);
+    app_type(app, STR("/h.0.mlp.c_fc/Gemm<Enter>"));
+    int32_t op = app->ui.at.op;
+    app_type(app, STR(":mesh tp=2,dp=2<Enter>"));
+    assert_int_equal(app->ui.at.row.id, op);
+    app_type(app, STR("ptu"));
+    assert_int_equal(app->ui.at.row.id, op);
+    app_free(app);
+    session_close(session);
+}
+
+static void a_failing_policy_leaves_the_last_plan(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    char path[] = "/tmp/dimscope-policy-XXXXXX.lua";
+    int file = mkstemps(path, 4);
+    assert_true(file >= 0);
+    close(file);
+    assert_true(file_write(path, STR("function PAS(graph, resource) return graph end\n"), NULL));
+    SessionOptions session_options = {
+        .model = "samples/models/tiny-gpt.onnx", .mesh = "tp=2", .policy = path};
+    Error err = {0};
+    Session *session = session_open(&session_options, &hooks, &err);
+    assert_non_null(session);
+    AppOptions options = {0};
+    App *app = app_new(session, &options, NULL, 120, 24);
+    app_draw(app);
+    assert_true(file_write(path, STR("function PAS(graph, resource)\n  oops()\nend\n"), NULL));
+    app_type(app, STR("r"));
+    Buf text = buf_new(arena);
+    grid_format(app_draw(app), &text);
+    assert_non_null(strstr(text.s, ":2:"));
+    assert_non_null(strstr(text.s, "oops"));
+    assert_non_null(strstr(text.s, "legal"));
+    app_free(app);
+    session_close(session);
+    unlink(path);
+    arena_free(arena);
+}
+
+static void a_script_without_a_terminal_writes_its_screen(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Session *session = open_gpt2();
+    char path[] = "/tmp/dimscope-screen-XXXXXX";
+    close(mkstemp(path));
+    AppOptions options = {.width = 80, .height = 24, .script = "5", .screen = path};
+    Error err = {0};
+    Source source;
+    assert_true(app_run(session, &options, &err));
+    assert_true(file_read(arena, path, 1 << 16, &source, &err));
+    assert_true(str_find(source.text, STR("[5 Comm]")) > 0);
+    options.screen = "/nowhere/at/all";
+    assert_false(app_run(session, &options, &err));
+    assert_true(error_is_set(&err));
+    unlink(path);
+    session_close(session);
+    arena_free(arena);
+}
+
+/* Keys and sizes at random: nothing breaks, and the way out always works. */
+static void random_keys_do_no_harm(void **state)
+{
+    static const char *const words[] = {
+        "j",    "k",     "l",           "h",     "<Enter>", "gg",     "G",    "zR",    "zM",
+        "z2",   "za",    "gd",          "gu",    "gr",      "1",      "2",    "3",     "4",
+        "5",    "w",     "W",           "t",     "d",       "p",      "P",    "x",     "u",
+        "F",    "?",     "q",           "<Esc>", "H",       "L",      "/",    "c_fc",  "n",
+        "N",    "<Tab>", "zz",          ":",     "why",     "rank 3", "]t",   "[t",    "]r",
+        "<Lt>", ">",     "<Backspace>", "~",     "120",     "pin tp", "undo", "<C-d>", "mesh tp=2",
+    };
+    uint32_t random = 1;
+    SessionOptions session_options = {.model = "samples/models/tiny-gpt.onnx",
+                                      .mesh = "dp=2,tp=2",
+                                      .policy = "scripts/policies/megatron.lua"};
+    Session *session = session_open(&session_options, &hooks, &(Error){0});
+    AppOptions options = {0};
+    (void)state;
+    assert_non_null(session);
+    App *app = app_new(session, &options, NULL, 80, 24);
+    for (int i = 0; i < 1500; i++) {
+        random = random * 1664525 + 1013904223;
+        if (i % 50 == 0)
+            app_resize(app, 1 + (int)(random >> 20) % 200, 1 + (int)(random >> 8) % 60);
+        app_type(app, str_from(words[(random >> 10) % COUNT_OF(words)]));
+        app->quit = false;
+    }
+    app_resize(app, 80, 24);
+    app_type(app, STR("<Esc><Esc><Esc>Q"));
+    assert_true(app->quit);
+    app_free(app);
+    session_close(session);
+}
+
+static int open_scripts(void **state)
+{
+    (void)state;
+    shared = arena_new();
+    scripts = scripts_new(shared, ".");
+    hooks = scripts_hooks(scripts);
+    return 0;
+}
+
+static int close_scripts(void **state)
+{
+    (void)state;
+    scripts_free(scripts);
+    arena_free(shared);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_screen_fits_its_size),
+        cmocka_unit_test(the_cursor_is_on_the_selected_row),
+        cmocka_unit_test(pins_are_written_as_a_policy),
+        cmocka_unit_test(the_cursor_stays_on_its_op_through_a_new_plan),
+        cmocka_unit_test(a_failing_policy_leaves_the_last_plan),
+        cmocka_unit_test(a_script_without_a_terminal_writes_its_screen),
+        cmocka_unit_test(random_keys_do_no_harm),
+    };
+    open_scripts(NULL);
+    int failed = run_rows("screens", rows, screen_has);
+    close_scripts(NULL);
+    return failed + cmocka_run_group_tests_name("explorer", tests, open_scripts, close_scripts);
+}
