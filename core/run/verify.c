@@ -74,9 +74,10 @@ static Difference int_difference(Dtype dtype, const void *got, const void *want)
         return out;
     elements_load(dtype, got, 1, 1, NUMBER_I64, &x);
     elements_load(dtype, want, 1, 1, NUMBER_I64, &y);
-    out.max_abs = fabs((double)x - (double)y);
+    uint64_t apart = x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x;
+    out.max_abs = (double)apart;
     out.max_rel = y != 0 ? out.max_abs / fabs((double)y) : 0;
-    out.max_ulp = out.max_abs < 0x1p62 ? (int64_t)out.max_abs : INT64_MAX;
+    out.max_ulp = apart < INT64_MAX ? (int64_t)apart : INT64_MAX;
     return out;
 }
 

@@ -299,6 +299,23 @@ static void wrong_step_is_named(void **state)
     arena_free(f.arena);
 }
 
+static void larger_group_than_needed_is_right(void **state)
+{
+    (void)state;
+    Shape shape = shape_of("8,6");
+    Fixture f = fixture("dp=2,tp=4", &shape);
+    Sharding from = sharding_of(&f, "8/tp,6"), to = sharding_of(&f, "8,6");
+    Parts parts = parts_of(&f, &from);
+    for (int64_t r = 0; r < 8; r++)
+        each_element(&f, parts.at[r], &from, 0, REDUCE_SUM, r, false);
+    AtomSet all = mesh_axis_atoms(f.mesh, 0) | mesh_axis_atoms(f.mesh, 1);
+    assert_true(all_do(&f, &from, &to, all, &parts, NULL));
+    for (int64_t r = 0; r < 8; r++)
+        each_element(&f, parts.at[r], &from, 0, REDUCE_SUM, r, true);
+    parts_free(&parts);
+    arena_free(f.arena);
+}
+
 /* ---- order ---- */
 
 static void addends_are_summed_in_rank_order(void **state)
@@ -328,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_paths_are_right),
+        cmocka_unit_test(larger_group_than_needed_is_right),
         cmocka_unit_test(addends_are_summed_in_rank_order),
     };
     return run_rows("path", path_rows, path_is_right) +

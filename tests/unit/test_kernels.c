@@ -5,7 +5,7 @@
 #include "tests/unit/graph_text.h"
 
 #include "core/run/draw.h"
-#include "core/run/feed.h"
+#include "core/run/verify.h"
 
 #include <inttypes.h>
 #include <float.h>
@@ -339,6 +339,106 @@ static void weights_are_scaled_by_what_is_summed(void **state)
     assert_true(draw_weight_scale(&empty) == 1);
 }
 
+/* ---- parts of what is known ---- */
+
+typedef struct {
+    const char *name, *text, *sharding; /* of the last op's first input, on dp=2,tp=2 */
+    int64_t first, step, last;          /* on the last rank: element 0, 1 less 0, the last */
+} FeedRow;
+
+#define COORDINATES                                                                                \
+    "r <- Range i64[]{0} i64[]{200} i64[]{1}; a <- Unsqueeze r i64[2]{1,2};"                       \
+    "b <- Unsqueeze r i64[2]{0,2}; c <- Expand a i64[3]{200,200,1};"                               \
+    "d <- Expand b i64[3]{200,200,1}; e <- Concat c d axis=2; y <- Cast e to=1"
+
+static FeedRow feed_rows[] = {
+    {"held", "r <- Range i64[]{5} i64[]{15} i64[]{1}; y <- Cast r to=1", "10/tp", 10, 1, 14},
+    {"a row", "r <- Range i64[]{5} i64[]{300005} i64[]{3}; y <- Cast r to=1", "100000/tp", 150005,
+     3, 300002},
+    {"a row, in digits", "r <- Range i64[]{5} i64[]{100005} i64[]{1}; y <- Cast r to=1",
+     "(2)(50000/tp)", 25005, 1, 100004},
+    {"coordinates", COORDINATES, "200/dp,200,2", 100, -100, 199},
+    {"second coordinates", COORDINATES, "200/dp,200,2/tp", 0, 1, 199},
+    {"bytes", "y <- Cast i64[4]{7,-2,30,35} to=1", "4/tp", 30, 5, 35},
+};
+
+static void part_is_what_is_known(void **state)
+{
+    const FeedRow *row = *state;
+    Arena *arena = arena_new();
+    DimBindings none = {0};
+    Error err = {0};
+    Graph *graph = graph_from_text(arena, row->text, 18);
+    Inferred *inferred = infer(arena, graph, registry_new(arena), &none, false, &err);
+    Source source = {"mesh", STR("dp=2,tp=2")};
+    Mesh *mesh = mesh_parse(arena, &source, &err);
+    int32_t tensor = op_inputs(graph, graph->n_ops - 1)[0];
+    const Shape *shape = inferred_shape(inferred, tensor);
+    Sharding sharding;
+    source = (Source){"sharding", str_from(row->sharding)};
+    assert_true(sharding_parse(&source, shape, mesh, VIEW_OURS, &sharding, &err));
+
+    bool *wanted = arena_array(arena, bool, graph->n_tensors);
+    wanted[tensor] = true;
+    Feeds feeds;
+    assert_true(feeds_open(arena, inferred, wanted, 0, NULL, &feeds, &err));
+    Local *part = local_new(DT_I64, shape, &sharding, mesh, 3);
+    feed_fill(&feeds, tensor, part, arena);
+    const int64_t *element = part->data;
+    assert_int_equal(element[0], row->first);
+    assert_int_equal(element[1] - element[0], row->step);
+    assert_int_equal(element[shape_elements(&part->shape) - 1], row->last);
+    local_free(part);
+    feeds_close(&feeds);
+    arena_free(arena);
+}
+
+/* ---- comparing ---- */
+
+typedef struct {
+    const char *name;
+    Dtype dtype;
+    const char *got, *want; /* two elements */
+    bool ok;
+    double max_abs, max_rel;
+    int64_t max_ulp;
+} CompareRow;
+
+static CompareRow compare_rows[] = {
+    {"equal", DT_F32, "1 2", "1 2", true, 0, 0, 0},
+    {"one rounding", DT_F32, "1 1.9999999", "1 2", true, 0x1p-23, 0x1p-24, 1},
+    {"too far", DT_F32, "1 2", "1 2.5", false, 0.5, 0.2, 2097152},
+    {"noise around 0", DT_F32, "1 1e-6", "1 0", true, 9.999999974752427e-07, 0, 897988541},
+    {"NaN is NaN", DT_F32, "nan 1", "nan 1", true, 0, 0, 0},
+    {"NaN of other bits", DT_F32, "-nan 1", "nan 1", true, 0, 0, 0},
+    {"NaN is not 1", DT_F32, "nan 1", "1 1", false, INFINITY, INFINITY, INT64_MAX},
+    {"1 is not NaN", DT_F32, "1 1", "nan 1", false, INFINITY, 0, INT64_MAX},
+    {"infinity is infinity", DT_F32, "inf -inf", "inf -inf", true, 0, 0, 0},
+    {"infinity is not its other", DT_F32, "inf 1", "-inf 1", false, INFINITY, 0, 4278190080},
+    {"-0 is 0", DT_F32, "-0 1", "0 1", true, 0, 0, 0},
+    {"integers are exact", DT_I64, "4611686018427387905 1", "4611686018427387904 1", false, 1,
+     0x1p-62, 1},
+    {"bools", DT_BOOL, "1 1", "1 0", false, 1, 0, 1},
+    {"halves are looser", DT_F16, "1.005 2", "1 2", true, 0.0048828125, 0.0048828125, 5},
+};
+
+static void difference_is(void **state)
+{
+    const CompareRow *row = *state;
+    Shape shape = {1, {2}};
+    Local *got = local_new_whole(row->dtype, &shape), *want = local_new_whole(row->dtype, &shape);
+    read_elements(row->got, got);
+    read_elements(row->want, want);
+    Difference difference = {.ok = true};
+    local_compare(got, want, tolerance_for(row->dtype, local_range(want)), &difference);
+    assert_int_equal(difference.ok, row->ok);
+    assert_true(difference.max_abs == row->max_abs);
+    assert_true(difference.max_rel == row->max_rel);
+    assert_int_equal(difference.max_ulp, row->max_ulp);
+    local_free(got);
+    local_free(want);
+}
+
 /* ---- operators ---- */
 
 static void operators_with_a_rule_have_a_kernel(void **state)
@@ -364,5 +464,7 @@ int main(void)
         cmocka_unit_test(draws_are_uniform_and_their_own),
         cmocka_unit_test(weights_are_scaled_by_what_is_summed),
     };
-    return run_rows("op", rows, op_is) + cmocka_run_group_tests_name("elements", tests, NULL, NULL);
+    return run_rows("op", rows, op_is) + run_rows("feed", feed_rows, part_is_what_is_known) +
+           run_rows("compare", compare_rows, difference_is) +
+           cmocka_run_group_tests_name("elements", tests, NULL, NULL);
 }

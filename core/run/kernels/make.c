@@ -74,10 +74,11 @@ static bool constant_of_shape(const KernelCall *call, Error *err)
     return true;
 }
 
+/* Its length is data, so no rule cuts it. */
 static bool range(const KernelCall *call, Error *err)
 {
     double start, delta;
-    int64_t int_start, int_delta, place = 0;
+    int64_t int_start, int_delta;
     if (!kernel_needs(call, 3, err) || !kernel_computes(call->output[0], err) ||
         !kernel_scalar(call->input[0], &int_start, err) ||
         !kernel_scalar(call->input[2], &int_delta, err))
@@ -85,20 +86,16 @@ static bool range(const KernelCall *call, Error *err)
     elements_load(call->input[0]->dtype, call->input[0]->data, 1, 1, NUMBER_F64, &start);
     elements_load(call->input[2]->dtype, call->input[2]->data, 1, 1, NUMBER_F64, &delta);
     Local *out = call->output[0];
-    if (out->shape.n_dims != 1)
-        return error_kind(err, ERROR_RUN, "a range has one dim");
-    const Runs *runs = &out->runs[0];
-    for (int r = 0; r < runs->n; r++)
-        for (int64_t i = 0; i < runs->at[r].length; i++, place++) {
-            int64_t global = runs->at[r].start + i;
-            double real = start + (double)global * delta;
-            int64_t integer =
-                (int64_t)((uint64_t)int_start + (uint64_t)global * (uint64_t)int_delta);
-            if (dtype_is_float(out->dtype))
-                elements_store(out->dtype, local_at(out, place), 1, NUMBER_F64, &real);
-            else
-                elements_store(out->dtype, local_at(out, place), 1, NUMBER_I64, &integer);
-        }
+    if (!shape_equal(&out->shape, &out->whole))
+        return error_kind(err, ERROR_RUN, "the range is cut");
+    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
+        double real = start + (double)i * delta;
+        int64_t integer = (int64_t)((uint64_t)int_start + (uint64_t)i * (uint64_t)int_delta);
+        if (dtype_is_float(out->dtype))
+            elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &real);
+        else
+            elements_store(out->dtype, local_at(out, i), 1, NUMBER_I64, &integer);
+    }
     return true;
 }
 

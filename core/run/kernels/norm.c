@@ -28,10 +28,13 @@ static void softmax_row(double *x, int64_t n, bool logarithm)
     double most = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++)
         most = x[i] > most || isnan(x[i]) ? x[i] : most;
+    for (int64_t i = 0; i < n; i++) {
+        double power = exp(x[i] - most);
+        sum += power;
+        x[i] = logarithm ? x[i] - most : power;
+    }
     for (int64_t i = 0; i < n; i++)
-        sum += exp(x[i] - most);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = logarithm ? x[i] - most - log(sum) : exp(x[i] - most) / sum;
+        x[i] = logarithm ? x[i] - log(sum) : x[i] / sum;
 }
 
 /* Since opset 13 a row is one dim, by default the last; before, all dims from axis 1 on. */
@@ -56,7 +59,9 @@ static bool softmax(const KernelCall *call, Error *err)
         for (int64_t at = block; at < block + step; at++) {
             elements_load(in->dtype, local_at(in, at), step, n, NUMBER_F64, row);
             softmax_row(row, n, call->kernel->row != NULL);
-            for (int64_t i = 0; i < n; i++)
+            if (step == 1)
+                elements_store(out->dtype, local_at(out, at), n, NUMBER_F64, row);
+            for (int64_t i = 0; step > 1 && i < n; i++)
                 elements_store(out->dtype, local_at(out, at + i * step), 1, NUMBER_F64, &row[i]);
         }
     return true;
