@@ -6,7 +6,7 @@
 #include <limits.h>
 
 /* ORDER PART */
-static const char *const part_names[PART_COUNT] = {"weight", "bias", "in", "out"};
+static const char *const part_tails[PART_COUNT] = {".weight", ".bias", ".in", ".out"};
 
 typedef struct {
     int32_t tensor, op; /* -1: none */
@@ -24,7 +24,7 @@ struct Naming {
 
 const char *part_name(Part part)
 {
-    return part_names[part];
+    return part_tails[part] + 1;
 }
 
 static bool from_parameters(const Inferred *inferred, int32_t tensor)
@@ -84,7 +84,7 @@ static void note_labels(Naming *naming)
             int32_t tensor = naming->part[i][p].tensor;
             const char *path = names_text(inferred->graph->names, naming->path[i]);
             if (tensor >= 0 && !naming->label[tensor])
-                naming->label[tensor] = arena_printf(naming->arena, "%s.%s", path, part_names[p]);
+                naming->label[tensor] = arena_printf(naming->arena, "%s%s", path, part_tails[p]);
         }
 }
 
@@ -142,7 +142,7 @@ static int32_t find_exactly(const Naming *naming, Str name)
 {
     int32_t tensor = graph_find_tensor(naming->inferred->graph, name);
     for (int p = 0; p < PART_COUNT && tensor < 0; p++) {
-        Str tail = str_from(arena_printf(naming->arena, ".%s", part_names[p]));
+        Str tail = str_from(part_tails[p]);
         if (str_ends(name, tail))
             tensor = naming_part(naming, (Str){name.s, name.n - tail.n}, (Part)p, NULL);
     }

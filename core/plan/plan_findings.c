@@ -6,7 +6,16 @@
 #include <assert.h>
 #include <inttypes.h>
 
-typedef enum { STOP_NONE, STOP_WHOLE, STOP_FROZEN, STOP_NESTING, STOP_CONFLICT, STOP_UNEVEN } Stop;
+typedef enum {
+    STOP_NONE,
+    STOP_WHOLE,
+    STOP_FROZEN,
+    STOP_PARTS,
+    STOP_NESTING,
+    STOP_CONFLICT,
+    STOP_UNEVEN,
+    STOP_EMPTY
+} Stop;
 
 /* The first of a set of alike findings. */
 typedef struct {
@@ -48,7 +57,7 @@ static Stop stop_of(const Plan *plan, const OpSpace *space, int operand, int dim
         sizes[f] = space->index[factors->index[f]].size;
     cut_split(cut, sizes, factors->n, plan->mesh, part, &lost);
     if (lost)
-        return STOP_NESTING;
+        return space->index[factors->index[0]].role == ROLE_FROZEN ? STOP_PARTS : STOP_NESTING;
     for (int f = 0; f < factors->n; f++)
         if (!cut_is_whole(&part[f]) && space->index[factors->index[f]].role == ROLE_FROZEN)
             return STOP_FROZEN;
@@ -100,8 +109,9 @@ static void look_at_tensor(Gather *g, int32_t t)
     for (int d = 0; d < sharding->n_dims; d++) {
         if (!cut_is_uneven(&sharding->dim[d], plan->mesh))
             continue;
-        Alike alike = {.stop = STOP_UNEVEN, .op = -1, .tensor = t, .dim = d};
-        int64_t key[6] = {STOP_UNEVEN, plan->sharding[t], d, plan->inferred->dtype[t], 0, 0};
+        bool empty = cut_local_size(&sharding->dim[d], plan->mesh, plan->mesh->n_devices - 1) == 0;
+        Alike alike = {.stop = empty ? STOP_EMPTY : STOP_UNEVEN, .op = -1, .tensor = t, .dim = d};
+        int64_t key[6] = {alike.stop, plan->sharding[t], d, plan->inferred->dtype[t], 0, 0};
         count_alike(g, &alike, key);
     }
 }
@@ -118,6 +128,31 @@ static const char *op_label(const Plan *plan, int32_t op)
     return op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
 }
 
+static void say_axes(const Mesh *mesh, AtomSet atoms, Buf *out)
+{
+    const char *comma = "";
+    for (int a = 0; a < mesh->n_axes; a++)
+        if (atoms & mesh_axis_atoms(mesh, a)) {
+            buf_printf(out, "%s%s=%" PRId64, comma, mesh->axes[a].name, mesh->axes[a].size);
+            comma = ", ";
+        }
+}
+
+/* "dim 2 of X is 3 parts of 768, and a cut by tp=4 does not keep to them" */
+static void say_parts(Plan *plan, const Alike *alike, Buf *out)
+{
+    const OpSpace *space = program_space(plan->inferred, alike->op);
+    const Operand *operand = &space->operand[alike->operand];
+    int64_t parts = space->index[operand->factors[alike->dim].index[0]].size;
+    buf_printf(out, "%s %s: dim %d of %s is %" PRId64 " parts of %" PRId64 ", and a cut by ",
+               op_operator(plan->inferred->graph, alike->op), op_label(plan, alike->op), alike->dim,
+               tensor_name(plan->inferred->graph, alike->tensor), parts,
+               operand->shape.dim[alike->dim] / parts);
+    say_axes(plan->mesh, cut_atoms(&plan_sharding(plan, alike->tensor)->dim[alike->dim]), out);
+    buf_puts(out, " does not keep to them: it is moved");
+    others(alike, out);
+}
+
 /* "768 = 12 x 64 does not divide by tp=8" */
 static void say_nesting(Plan *plan, const Alike *alike, Buf *out)
 {
@@ -130,14 +165,7 @@ static void say_nesting(Plan *plan, const Alike *alike, Buf *out)
     for (int f = 0; f < factors->n; f++)
         buf_printf(out, "%s%" PRId64, f ? " x " : "", space->index[factors->index[f]].size);
     buf_puts(out, ", which does not divide by ");
-    AtomSet atoms = cut_atoms(cut);
-    const char *comma = "";
-    for (int a = 0; a < plan->mesh->n_axes; a++)
-        if (atoms & mesh_axis_atoms(plan->mesh, a)) {
-            buf_printf(out, "%s%s=%" PRId64, comma, plan->mesh->axes[a].name,
-                       plan->mesh->axes[a].size);
-            comma = ", ";
-        }
+    say_axes(plan->mesh, cut_atoms(cut), out);
     buf_puts(out, ": what does not fit is gathered");
     others(alike, out);
 }
@@ -186,6 +214,12 @@ static void say(Plan *plan, const Alike *alike)
             "whole blocks on a rank";
         level = LEVEL_WARNING;
         break;
+    case STOP_PARTS:
+        say_parts(plan, alike, &text);
+        code = "does-not-divide";
+        hint = "cut each part: {axis=.., interleave=N} with as many parts on the weight before it";
+        level = LEVEL_WARNING;
+        break;
     case STOP_FROZEN:
         say_gathered(plan, alike, "this op never cuts that dim", &text);
         code = "frozen";
@@ -202,6 +236,12 @@ static void say(Plan *plan, const Alike *alike)
     case STOP_UNEVEN:
         say_uneven(plan, alike, &text);
         code = "uneven";
+        break;
+    case STOP_EMPTY:
+        say_uneven(plan, alike, &text);
+        code = "empty";
+        hint = "the last ranks hold nothing: use fewer devices there";
+        level = LEVEL_WARNING;
         break;
     case STOP_NONE:
         return;

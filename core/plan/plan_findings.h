@@ -2,7 +2,7 @@
  *
  * code               level     when
  * does-not-divide    warning   an axis is gathered because a dim's index dims do not nest with it:
- *                              12 heads over tp=8
+ *                              12 heads over tp=8; or parts (q, k and v) are cut across
  * frozen             note      gathered because the op never cuts that index dim (softmax's d)
  * conflict           note      gathered because the axis cuts another index dim of the op, or a
  *                              reduce dim where reducing would cost more

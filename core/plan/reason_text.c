@@ -78,31 +78,49 @@ void reason_format_chain(const Plan *plan, const ReasonChain *chain, const char 
     }
 }
 
+/* "dim 1  768  whole": with who pinned it so, or that only its readers cut it. */
+static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
+{
+    const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
+    int32_t flow = plan->flow[tensor];
+    buf_printf(out, "dim %d  %" PRId64 "  whole", dim,
+               inferred_shape(plan->inferred, tensor)->dim[dim]);
+    if (pin)
+        buf_printf(out, ", pinned so by %s:%d", path_base(pin->origin.file), pin->origin.line);
+    else if (flow >= 0 && !cut_is_whole(&shardings_at(plan->shardings, flow)->dim[dim]))
+        buf_puts(out, " as its maker leaves it; its readers take it cut");
+}
+
 static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
 {
-    const Sharding *sharding = plan_sharding(plan, tensor);
-    buf_printf(out, "dim %d  ", dim);
-    cut_format(&sharding->dim[dim], plan->mesh, out);
-    const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
-    if (cut_is_whole(&sharding->dim[dim])) {
-        buf_puts(out, "  whole");
-        if (pin)
-            buf_printf(out, ", pinned so by %s:%d", path_base(pin->origin.file), pin->origin.line);
-        else if (plan->flow[tensor] >= 0 &&
-                 !cut_is_whole(&shardings_at(plan->shardings, plan->flow[tensor])->dim[dim]))
-            buf_puts(out, " as its maker leaves it; its readers take it cut");
-        buf_putc(out, '\n');
-        return;
-    }
-    buf_putc(out, '\n');
     ReasonChain *chains;
     Arena *scratch = arena_new();
     int n = why_tensor_dim(scratch, plan, tensor, dim, &chains);
     for (int i = 0; i < n; i++) {
-        buf_printf(out, " cut by %s, back to its pin:\n", plan->mesh->axes[chains[i].axis].name);
+        buf_printf(out, "dim %d  ", dim);
+        cut_format(&plan_sharding(plan, tensor)->dim[dim], plan->mesh, out);
+        buf_printf(out, "  cut by %s, back to its pin:\n", plan->mesh->axes[chains[i].axis].name);
         reason_format_chain(plan, &chains[i], "  ", out);
     }
     arena_free(scratch);
+}
+
+/* The dims that are cut, each with its chains, then the whole ones in a line. */
+static void format_dims(const Plan *plan, int32_t tensor, int dim, Buf *out)
+{
+    const Sharding *sharding = plan_sharding(plan, tensor);
+    const char *between = "";
+    for (int d = 0; d < sharding->n_dims; d++)
+        if ((dim == -2 || dim == d) && !cut_is_whole(&sharding->dim[d]))
+            format_dim(plan, tensor, d, out);
+    for (int d = 0; d < sharding->n_dims; d++)
+        if ((dim == -2 || dim == d) && cut_is_whole(&sharding->dim[d])) {
+            buf_puts(out, between);
+            format_whole(plan, tensor, d, out);
+            between = "   ";
+        }
+    if (between[0])
+        buf_putc(out, '\n');
 }
 
 static void format_partial(const Plan *plan, int32_t tensor, Buf *out)
@@ -171,9 +189,7 @@ void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
         format_sharding(plan, plan->made[tensor], out);
     }
     buf_putc(out, '\n');
-    for (int d = 0; d < plan_sharding(plan, tensor)->n_dims; d++)
-        if (dim == -2 || dim == d)
-            format_dim(plan, tensor, d, out);
+    format_dims(plan, tensor, dim, out);
     if (dim == -2 || dim == -1)
         format_partial(plan, tensor, out);
     format_reshards(plan, tensor, out);

@@ -115,6 +115,14 @@ static bool run_policy(Session *session, Journal *journal, Error *err)
            session->hooks.policy(session->hooks.context, session, policy, journal, err);
 }
 
+/* Appends decisions to a journal; without those of a policy that has been run anew. */
+static void keep_decisions(Session *session, const Journal *kept, bool rerun, Journal *journal)
+{
+    for (int i = 0; i < kept->n_done; i++)
+        if (!rerun || kept->decisions.at[i].origin.kind != ORIGIN_POLICY)
+            journal_add(journal, session->journal_arena, &kept->decisions.at[i]);
+}
+
 /* The notes of running a policy start empty; a failing run leaves the old ones. */
 static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
 {
@@ -122,9 +130,8 @@ static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
     Journal journal = {0};
     session->notes = (Findings){0};
     bool ok = run_policy(session, &journal, err);
-    for (int i = 0; ok && kept && i < kept->n_done; i++)
-        if (kept->decisions.at[i].origin.kind != ORIGIN_POLICY)
-            journal_add(&journal, session->journal_arena, &kept->decisions.at[i]);
+    if (ok && kept)
+        keep_decisions(session, kept, true, &journal);
     Findings notes = session->notes;
     ok = ok && remake(session, &journal, &notes, err);
     if (!ok)
@@ -145,10 +152,12 @@ static bool read_pins(Session *session, Journal *journal, Error *err)
 
 static bool make_first_plan(Session *session, const Json *file, Error *err)
 {
-    Journal journal = {0};
-    if (file ? !planfile_decisions(session, file, &journal, err)
-             : !run_policy(session, &journal, err))
+    Journal journal = {0}, kept = {0};
+    bool rerun = !file || session->policy_given;
+    if ((rerun && !run_policy(session, &journal, err)) ||
+        (file && !planfile_decisions(session, file, &kept, err)))
         return false;
+    keep_decisions(session, &kept, rerun, &journal);
     if (session->options.pins && !read_pins(session, &journal, err))
         return false;
     Findings notes = session->notes;
@@ -190,6 +199,7 @@ static bool read_plan_file(Session *session, Json **file, Error *err)
     options->mesh = given.mesh ? given.mesh : options->mesh;
     options->machine = given.machine ? given.machine : options->machine;
     options->pins = given.pins;
+    session->policy_given = given.policy != NULL;
     if (given.policy)
         options->policy = given.policy;
     for (int i = 0; i < given.dims.n; i++)
