@@ -290,7 +290,8 @@ static bool answer_constant(const State *state, int32_t op, Answer *answer)
                  {"value_string", DT_STR, true},
                  {"value_strings", DT_STR, false}};
     const Attr *attr = op_attr(state->graph, op, "value");
-    if (strcmp(op_operator(state->graph, op), "Constant") != 0)
+    if (strcmp(op_operator(state->graph, op), "Constant") != 0 ||
+        state->graph->ops[op].n_outputs != 1)
         return false;
     if (attr && attr->type == ATTR_TENSOR) {
         *answer = (Answer){attr->shape, (Dtype)attr->dtype, NULL};

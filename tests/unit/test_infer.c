@@ -487,6 +487,18 @@ static void what_depends_on_parameters_alone(void **state)
     arena_free(arena);
 }
 
+/* The second output has no answer of the constant's; it may not take that of another op. */
+static void a_constant_has_one_output(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Inferred *inferred = infer_text(arena, "a b <- Constant value=f32[2]{1,2}", "", NULL);
+    assert_false(inferred_is_host(inferred, 0));
+    assert_int_equal(inferred->findings.n, 1);
+    assert_string_equal(inferred->findings.at[0].code, "rule-refused");
+    arena_free(arena);
+}
+
 static void too_many_operands_are_an_error(void **state)
 {
     (void)state;
@@ -519,6 +531,7 @@ int main(void)
         cmocka_unit_test(equal_ops_share_an_op_space),
         cmocka_unit_test(values_tell_cases_apart_where_a_rule_looks),
         cmocka_unit_test(what_depends_on_parameters_alone),
+        cmocka_unit_test(a_constant_has_one_output),
         cmocka_unit_test(too_many_operands_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
