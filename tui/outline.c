@@ -612,60 +612,6 @@ int outline_equals(const Outline *outline, Arena *arena, int32_t op, int32_t **o
     return n;
 }
 
-/* path without "base." before it. */
-static Str relative(const char *path, const char *base)
-{
-    Str text = str_from(path), head = str_from(base);
-
-    if (head.n > 0 && text.n > head.n + 1 && str_starts(text, head) && text.s[head.n] == '.')
-        return (Str){text.s + head.n + 1, text.n - head.n - 1};
-    return text;
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* The number in which two names first differ: where it starts, and its digits in each. */
-static size_t differing_number(Str a, Str b, Str *first, Str *last)
-{
-    size_t at = 0;
-
-    while (at < a.n && at < b.n && a.s[at] == b.s[at])
-        at++;
-    while (at > 0 && is_digit(a.s[at - 1]))
-        at--;
-    *first = (Str){a.s + at, 0};
-    *last = (Str){b.s + at, 0};
-    while (at + first->n < a.n && is_digit(first->s[first->n]))
-        first->n++;
-    while (at + last->n < b.n && is_digit(last->s[last->n]))
-        last->n++;
-    return at;
-}
-
-/* The name of a fold: "h[0..11]" for members "h.0" .. "h.11", "layer_[0..3]" for "layer_0" ... */
-static void fold_label(const Outline *outline, const OutlineRow *row, Buf *out)
-{
-    const Group *all = outline->groups->groups, *last = &all[row->head];
-    Str name = relative(all[row->head].path, all[row->base].path), from, to;
-
-    for (int i = 1; i < row->fold_n; i++)
-        last = &all[last->next];
-    size_t at = differing_number(name, relative(last->path, all[row->base].path), &from, &to);
-    if (row->fold_n < 2 || from.n == 0 || to.n == 0) {
-        buf_add(out, name);
-        return;
-    }
-    bool bracketed = at > 0 && name.s[at - 1] == '[';
-    bool dotted = at > 0 && name.s[at - 1] == '.';
-    buf_add(out, (Str){name.s, at - dotted});
-    buf_printf(out, "%s%.*s..%.*s%s", bracketed ? "" : "[", STR_ARG(from), STR_ARG(to),
-               bracketed ? "" : "]");
-    buf_add(out, (Str){name.s + at + from.n, name.n - at - from.n});
-}
-
 void outline_label(const Outline *outline, const OutlineRow *row, Buf *out)
 {
     const Group *all = outline->groups->groups;
@@ -680,12 +626,12 @@ void outline_label(const Outline *outline, const OutlineRow *row, Buf *out)
         buf_puts(out, *name ? name : op_operator(graph, row->id));
         return;
     }
-    fold_label(outline, row, out);
+    group_format_fold(outline->groups, row->head, row->fold_n, row->base, out);
     int32_t in = row->kind == ROW_GROUP ? row->id : row->head;
     while (row->kind == ROW_OP && all[in].child >= 0)
         in = all[in].child;
     if (in != row->head) {
         buf_putc(out, '.');
-        buf_add(out, relative(all[in].path, all[row->head].path));
+        buf_add(out, group_relative(all[in].path, all[row->head].path));
     }
 }

@@ -109,12 +109,6 @@ static const char *first_cause(const Draw *draw, int32_t op)
 
 /* ---- boxes ---- */
 
-static const char *last_parts(const char *path, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    return n && strncmp(path, prefix, n) == 0 && path[n] == '.' ? path + n + 1 : path;
-}
-
 static void op_node(Draw *draw, int32_t op, const char *inside)
 {
     const Plan *plan = draw->plan;
@@ -126,7 +120,8 @@ static void op_node(Draw *draw, int32_t op, const char *inside)
                        result < 0 ? 0 : plan_local_bytes(plan, result, plan->made[result]),
                        &figures);
     const char *path = op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
-    DiagramNode node = {.title = last_parts(path, inside), .operator= op_operator(graph, op)};
+    DiagramNode node = {.title = arena_str(draw->arena, group_relative(path, inside)),
+                        .operator= op_operator(graph, op)};
     node.flow = flow.s;
     node.figures = figures.s;
     node.why = first_cause(draw, op);
@@ -152,7 +147,7 @@ static void run_node(Draw *draw, const char *title, int32_t first, int32_t n, in
     say_time_and_bytes(us, bytes, &figures);
     say_collectives(draw, first, n, &figures);
     DiagramNode node = {.flow = flow.s, .figures = figures.s, .repeated = repeats > 1, .why = ""};
-    node.title = repeats > 1 ? arena_printf(draw->arena, "%s \xc3\x97%d", title, repeats) : title;
+    node.title = title;
     node.operator= n == 1 ? op_operator(plan->inferred->graph, draw->groups->order[first])
                           : arena_printf(draw->arena, "%d ops", n);
     int at = add_node(draw, node, repeats);
@@ -175,7 +170,7 @@ static void direct_run(Draw *draw, int32_t first, int32_t n)
     const Graph *graph = draw->plan->inferred->graph;
     int32_t op = draw->groups->order[first];
     const char *name = op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
-    run_node(draw, n == 1 ? name : "beside", first, n, 1);
+    run_node(draw, name, first, n, 1);
 }
 
 /* Boxes of a group: folds and groups without folds are one box, the rest is opened. */
@@ -189,10 +184,15 @@ static void overview_group(Draw *draw, int32_t group)
         at = child->first + child->n;
         if (child->fold != c)
             continue; /* drawn with the first of its fold */
-        if (child->fold_n > 1 || !has_fold(draw->groups, c))
-            run_node(draw, child->name, child->first, child->n, child->fold_n);
-        else
+        if (child->fold_n == 1 && has_fold(draw->groups, c)) {
             overview_group(draw, c);
+            continue;
+        }
+        Buf title = buf_new(draw->arena);
+        group_format_fold(draw->groups, c, child->fold_n, 0, &title);
+        if (child->fold_n > 1)
+            buf_printf(&title, " \xc3\x97%d", child->fold_n);
+        run_node(draw, title.s, child->first, child->n, child->fold_n);
     }
     direct_run(draw, at, g->first + g->n - at);
 }

@@ -23,6 +23,19 @@ static void set(void *object, const char *name, const char *value)
     agsafeset(object, text(name), text(value), text(""));
 }
 
+/* A text of the model or the user: in DOT a backslash begins an escape, and cgraph leaves it so. */
+static void set_text(void *object, const char *name, const char *value, Arena *arena)
+{
+    Buf printable = buf_new(arena), escaped = buf_new(arena);
+    text_printable(str_from(value), &printable);
+    for (size_t i = 0; i < printable.n; i++) {
+        if (printable.s[i] == '\\')
+            buf_putc(&escaped, '\\');
+        buf_putc(&escaped, printable.s[i]);
+    }
+    set(object, name, escaped.s);
+}
+
 static void set_html(Agraph_t *graph, void *object, const char *name, const char *value)
 {
     char *html = agstrdup_html(graph, text(value));
@@ -104,7 +117,7 @@ static void add_node(Agraph_t *graph, const DiagramNode *node, int i, const Mesh
     add_row(&label, node->figures, "<FONT COLOR=\"" STYLE_NEUTRAL "\">", "</FONT>");
     buf_puts(&label, "</TABLE>");
     set_html(graph, box, "label", label.s);
-    set(box, "tooltip", node->why[0] ? node->why : node->title);
+    set_text(box, "tooltip", node->why[0] ? node->why : node->title, arena);
     if (node->outside)
         set(box, "style", "filled,dashed");
     if (node->repeated)
@@ -216,7 +229,7 @@ bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err)
         return error_set(err, "no memory for the drawing");
     Agraph_t *graph = agopen(text("plan"), Agdirected, NULL);
     set_defaults(graph);
-    set(graph, "label", diagram->title);
+    set_text(graph, "label", diagram->title, out->arena);
     for (int i = 0; i < diagram->n_nodes; i++)
         add_node(graph, &diagram->nodes[i], i, mesh, out->arena);
     for (int i = 0; i < diagram->n_edges; i++)

@@ -43,4 +43,11 @@ typedef struct {
 Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int n_shown,
                      const int32_t *signature);
 
+/* path without "base." before it. */
+Str group_relative(const char *path, const char *base);
+
+/* The name of a fold, below group `base`: "h[0..11]" for members "h.0" .. "h.11", "layer_[0..3]"
+ * for "layer_0" ..; of a single group (fold_n 1) its own name. */
+void group_format_fold(const Groups *groups, int32_t head, int fold_n, int32_t base, Buf *out);
+
 #endif

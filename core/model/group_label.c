@@ -1,0 +1,53 @@
+#include "core/model/group.h"
+
+Str group_relative(const char *path, const char *base)
+{
+    Str text = str_from(path), head = str_from(base);
+
+    if (head.n > 0 && text.n > head.n + 1 && str_starts(text, head) && text.s[head.n] == '.')
+        return (Str){text.s + head.n + 1, text.n - head.n - 1};
+    return text;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The number in which two names first differ: where it starts, and its digits in each. */
+static size_t differing_number(Str a, Str b, Str *first, Str *last)
+{
+    size_t at = 0;
+
+    while (at < a.n && at < b.n && a.s[at] == b.s[at])
+        at++;
+    while (at > 0 && is_digit(a.s[at - 1]))
+        at--;
+    *first = (Str){a.s + at, 0};
+    *last = (Str){b.s + at, 0};
+    while (at + first->n < a.n && is_digit(first->s[first->n]))
+        first->n++;
+    while (at + last->n < b.n && is_digit(last->s[last->n]))
+        last->n++;
+    return at;
+}
+
+void group_format_fold(const Groups *groups, int32_t head, int fold_n, int32_t base, Buf *out)
+{
+    const Group *all = groups->groups, *last = &all[head];
+    Str name = group_relative(all[head].path, all[base].path), from, to;
+
+    for (int i = 1; i < fold_n; i++)
+        last = &all[last->next];
+    size_t at = differing_number(name, group_relative(last->path, all[base].path), &from, &to);
+    if (fold_n < 2 || from.n == 0 || to.n == 0) {
+        buf_add(out, name);
+        return;
+    }
+    bool bracketed = at > 0 && name.s[at - 1] == '[';
+    bool dotted = at > 0 && name.s[at - 1] == '.';
+    buf_add(out, (Str){name.s, at - dotted});
+    buf_printf(out, "%s%.*s..%.*s%s", bracketed ? "" : "[", STR_ARG(from), STR_ARG(to),
+               bracketed ? "" : "]");
+    buf_add(out, (Str){name.s + at + from.n, name.n - at - from.n});
+}

@@ -1,0 +1,179 @@
+/* Drawings: what they say is what the plan says, and any graph gives text that Graphviz reads. */
+#include "tests/unit/unit.h"
+
+#include "scripts/hooks.h"
+#include "viz/dot.h"
+#include "viz/export.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct {
+    Arena *arena;
+    Scripts *scripts;
+    Session *session;
+} Fixture;
+
+static Fixture open_sample(const char *model, const char *mesh)
+{
+    Fixture f = {.arena = arena_new()};
+    f.scripts = scripts_new(f.arena, ".");
+    SessionHooks hooks = scripts_hooks(f.scripts);
+    SessionOptions options = {.model = model, .mesh = mesh, .policy = "megatron"};
+    Error err = {0};
+    f.session = session_open(&options, &hooks, &err);
+    if (!f.session)
+        fail_msg("%s", err.text);
+    return f;
+}
+
+static void close_sample(Fixture *f)
+{
+    session_close(f->session);
+    scripts_free(f->scripts);
+    arena_free(f->arena);
+}
+
+/* One AR edge is drawn bold for each all-reduce of the block, and none else. */
+static void the_block_shows_its_two_all_reduces(void **state)
+{
+    (void)state;
+    Fixture f = open_sample("samples/models/gpt2.onnx", "dp=2,tp=4");
+    Diagram *diagram = diagram_make(f.arena, f.session, DIAGRAM_BLOCK, NULL);
+    assert_non_null(diagram);
+    int reduces = 0, moves = 0;
+    for (int i = 0; i < diagram->n_edges; i++) {
+        moves += diagram->edges[i].axis >= 0;
+        reduces += diagram->edges[i].axis == 1 && diagram->edges[i].kind == STEP_ALL_REDUCE &&
+                   diagram->edges[i].bytes == 12582912;
+    }
+    assert_int_equal(reduces, 2);
+    assert_int_equal(moves, 2);
+    close_sample(&f);
+}
+
+static void the_overview_folds_the_layers(void **state)
+{
+    (void)state;
+    Fixture f = open_sample("samples/models/gpt2-dynamo.onnx", "dp=2,tp=4");
+    Diagram *diagram = diagram_make(f.arena, f.session, DIAGRAM_OVERVIEW, NULL);
+    int folds = 0;
+    for (int i = 0; i < diagram->n_nodes; i++) {
+        folds += diagram->nodes[i].repeated;
+        if (diagram->nodes[i].repeated)
+            assert_non_null(strstr(diagram->nodes[i].figures, "2 AR tp"));
+    }
+    assert_int_equal(folds, 1);
+    assert_true(diagram->n_nodes <= 60);
+    close_sample(&f);
+}
+
+/* Graphviz itself reads the text: `dot -Tplain` answers a line per box and per edge. */
+static void graphviz_reads_every_drawing(void **state)
+{
+    const char *const *model = *state;
+    for (int kind = 0; kind < DIAGRAM_KIND_COUNT; kind++) {
+        Fixture f = open_sample(*model, "dp=2,tp=2");
+        char path[] = "/tmp/dimscope-test-XXXXXX";
+        int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        close(fd);
+        Error err = {0};
+        if (!export_file(f.session, (DiagramKind)kind, EXPORT_DOT, path, &err))
+            fail_msg("%s", err.text);
+        Diagram *diagram = diagram_make(f.arena, f.session, (DiagramKind)kind, NULL);
+        FILE *plain = popen(arena_printf(f.arena, "dot -Tplain %s", path), "r");
+        char line[4096];
+        int boxes = 0, edges = 0;
+        while (fgets(line, sizeof line, plain)) {
+            boxes += strncmp(line, "node n", 6) == 0;
+            edges += strncmp(line, "edge ", 5) == 0;
+        }
+        assert_int_equal(pclose(plain), 0);
+        assert_int_equal(boxes, diagram->n_nodes);
+        assert_int_equal(edges, diagram->n_edges);
+        unlink(path);
+        close_sample(&f);
+    }
+}
+
+static const char *models[][2] = {
+    {"samples/models/tiny-gpt.onnx", ""},
+    {"samples/models/llama-tiny.onnx", ""},
+    {"samples/models/gpt2-dynamo.onnx", ""},
+};
+
+static void svg_comes_from_the_dot_program(void **state)
+{
+    (void)state;
+    Fixture f = open_sample("samples/models/tiny-gpt.onnx", "dp=2,tp=2");
+    Buf svg = buf_new(f.arena);
+    Error err = {0};
+    assert_true(export_drawing(f.session, DIAGRAM_BLOCK, EXPORT_SVG, &svg, &err));
+    assert_true(str_find(buf_str(&svg), STR("<svg")) >= 0);
+    assert_true(str_ends(str_trim(buf_str(&svg)), STR("</svg>")));
+    close_sample(&f);
+}
+
+static void without_the_program_the_hint_says_dot(void **state)
+{
+    (void)state;
+    Fixture f = open_sample("samples/models/tiny-gpt.onnx", "dp=2,tp=2");
+    const char *path = arena_str(f.arena, str_from(getenv("PATH")));
+    setenv("PATH", "/nowhere", 1);
+    Buf svg = buf_new(f.arena);
+    Error err = {0};
+    bool ok = export_drawing(f.session, DIAGRAM_BLOCK, EXPORT_SVG, &svg, &err);
+    setenv("PATH", path, 1);
+    assert_false(ok);
+    assert_int_equal(err.kind, ERROR_USAGE);
+    assert_non_null(strstr(err.hint, "--dot"));
+    close_sample(&f);
+}
+
+static void names_cannot_break_the_text(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    DiagramNode nodes[2] = {{.title = "a<b>&\"\\\x1b[31m\xff",
+                             .operator= "]>",
+                             .flow = "8/dp\xce\xa3",
+                             .figures = "<",
+                             .why = "\"x\\"},
+                            {.title = "", .operator= "", .flow = "", .figures = "", .why = ""}};
+    DiagramEdge edge = {.from = 0,
+                        .to = 1,
+                        .axis = 0,
+                        .kind = STEP_ALL_TO_ALL,
+                        .bytes = 1 << 30,
+                        .label = "AR \"tp\""};
+    Diagram diagram = {.title = "\"",
+                       .n_nodes = 2,
+                       .n_edges = 1,
+                       .nodes = nodes,
+                       .edges = &edge,
+                       .legend = "<&>\n\n\""};
+    Source source = {.name = "mesh", .text = STR("dp=2")};
+    Mesh *mesh = mesh_parse(arena, &source, NULL);
+    Buf text = buf_new(arena);
+    assert_true(dot_write(&diagram, mesh, &text, NULL));
+    assert_true(str_find(buf_str(&text), STR("\x1b")) < 0);
+    FILE *dot = popen("dot -Tplain >/dev/null", "w");
+    fwrite(text.s, 1, text.n, dot);
+    assert_int_equal(pclose(dot), 0);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_block_shows_its_two_all_reduces),
+        cmocka_unit_test(the_overview_folds_the_layers),
+        cmocka_unit_test(svg_comes_from_the_dot_program),
+        cmocka_unit_test(without_the_program_the_hint_says_dot),
+        cmocka_unit_test(names_cannot_break_the_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) +
+           run_rows("graphviz reads", models, graphviz_reads_every_drawing);
+}
