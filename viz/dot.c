@@ -47,6 +47,8 @@ static void add_escaped(Buf *out, const char *s)
 {
     Buf printable = buf_new(out->arena);
     text_printable(str_from(s), &printable);
+    if (printable.n == 0)
+        buf_puts(out, "&#160;"); /* Graphviz refuses an empty element */
     for (size_t i = 0; i < printable.n; i++)
         switch (printable.s[i]) {
         case '&':
@@ -74,7 +76,7 @@ static bool is_name_char(char c)
 /* A sharding's text with each axis name in its colour: "8/dp,1024,768/tp". */
 static void add_coloured(Buf *out, const char *s, const Mesh *mesh)
 {
-    const char *rest = s;
+    const char *rest = s[0] ? s : " ";
     while (*rest) {
         const char *end = rest;
         while (is_name_char(*end))
