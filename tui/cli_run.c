@@ -149,36 +149,40 @@ static void slowest_text(const Session *session, const RunReport *report, Buf *o
     table_format(table, "", out);
 }
 
-/* "12.0 ms (predicted 0.515 ms)" */
-static void two_times(double us, double predicted_us, Buf *out)
+/* "PASS: the largest error of an output is 2.98e-07; 96 values compared on every rank" */
+static void verdict(const Session *session, const RunReport *report, Buf *out)
 {
-    units_format_us(us, out);
-    buf_puts(out, " (predicted ");
-    units_format_us(predicted_us, out);
-    buf_putc(out, ')');
+    double largest = 0;
+    for (int i = 0; i < report->n_outputs; i++)
+        largest = report->outputs[i].max_abs > largest ? report->outputs[i].max_abs : largest;
+    buf_printf(out,
+               "%s: the largest error of an output is %.3g; %d values compared on every rank\n",
+               report->ok ? "PASS" : "FAIL", largest, report->n_values_checked);
+    if (report->first_bad < 0)
+        return;
+    int32_t maker = session->graph->tensors[report->first_bad].maker;
+    buf_printf(out, "first to differ: %s", tensor_name(session->graph, report->first_bad));
+    if (maker >= 0)
+        buf_printf(out, ", made by %s %s", op_operator(session->graph, maker),
+                   op_name(session->graph, maker));
+    buf_putc(out, '\n');
 }
 
 static void report_text(const Session *session, const RunReport *report, Buf *out)
 {
     buf_printf(out, "%d rank%s on the %s  step ", report->n_ranks, report->n_ranks == 1 ? "" : "s",
                report->backend);
-    two_times(report->median_us, report->predicted_us, out);
+    units_format_us(report->median_us, out);
     buf_puts(out, "  peak ");
     units_format_bytes(report->peak_bytes, out);
-    buf_puts(out, " (predicted ");
+    buf_printf(out, "; predicted for %s: ", session->machine.name);
+    units_format_us(report->predicted_us, out);
+    buf_puts(out, ", ");
     units_format_bytes(report->predicted_peak_bytes, out);
-    buf_puts(out, ")\n");
-    outputs_text(session, report, out);
+    buf_putc(out, '\n');
     if (report->n_values_checked > 0)
-        buf_printf(out, "%d values compared on every rank\n", report->n_values_checked);
-    if (report->first_bad >= 0) {
-        int32_t maker = session->graph->tensors[report->first_bad].maker;
-        buf_printf(out, "first to differ: %s", tensor_name(session->graph, report->first_bad));
-        if (maker >= 0)
-            buf_printf(out, ", made by %s %s", op_operator(session->graph, maker),
-                       op_name(session->graph, maker));
-        buf_putc(out, '\n');
-    }
+        verdict(session, report, out);
+    outputs_text(session, report, out);
     slowest_text(session, report, out);
 }
 

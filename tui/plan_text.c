@@ -399,9 +399,10 @@ void plan_text_format(const Session *session, Buf *out)
     format_outline(&page, out);
     format_parameters(&page, out);
     format_collectives(&page, out);
-    if (session->plan->findings.n > 0)
-        buf_putc(out, '\n');
+    buf_putc(out, '\n');
     plan_text_findings(&session->plan->findings, out);
+    if (session->plan->findings.n == 0)
+        buf_puts(out, "findings none\n");
     buf_putc(out, '\n');
     plan_text_totals(session, out);
 
