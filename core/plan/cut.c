@@ -303,7 +303,8 @@ void cut_split(const Cut *cut, const int64_t *sizes, int n, const Mesh *mesh, Cu
         int64_t need = sizes[j];
         while (need != 1 && nests) {
             Digit part = digit, rest = digit_of(1);
-            if (digit.size == 0 || (need % digit.size != 0 && digit.size % need != 0)) {
+            if (digit.size == 0 || need == 0 ||
+                (need % digit.size != 0 && digit.size % need != 0)) {
                 nests = false;
                 break;
             }

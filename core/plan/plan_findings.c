@@ -57,7 +57,8 @@ static Stop stop_of(const Plan *plan, const OpSpace *space, int operand, int dim
         sizes[f] = space->index[factors->index[f]].size;
     cut_split(cut, sizes, factors->n, plan->mesh, part, &lost);
     if (lost)
-        return space->index[factors->index[0]].role == ROLE_FROZEN ? STOP_PARTS : STOP_NESTING;
+        return sizes[0] > 0 && space->index[factors->index[0]].role == ROLE_FROZEN ? STOP_PARTS
+                                                                                   : STOP_NESTING;
     for (int f = 0; f < factors->n; f++)
         if (!cut_is_whole(&part[f]) && space->index[factors->index[f]].role == ROLE_FROZEN)
             return STOP_FROZEN;

@@ -260,6 +260,26 @@ static void uneven_chunks_are_torch_chunks(void **state)
     arena_free(arena);
 }
 
+static void dims_of_no_elements_split(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Mesh *mesh = mesh_of(arena, "tp=4");
+    uint8_t tp[2] = {0, 1};
+    Cut rows = cut_by(3, tp, 2, mesh), none = cut_whole(0), flat;
+    const Cut *parts[2] = {&rows, &none};
+    assert_true(cut_concat(parts, 2, mesh, &flat));
+    static const int64_t borders[][2] = {{3, 0}, {0, 3}, {0, 0}};
+    for (size_t i = 0; i < COUNT_OF(borders); i++) {
+        Cut part[2];
+        AtomSet lost;
+        cut_split(&flat, borders[i], 2, mesh, part, &lost);
+        assert_int_equal(cut_size(&part[0]), borders[i][0]);
+        assert_int_equal(cut_size(&part[1]), borders[i][1]);
+    }
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +289,7 @@ int main(void)
         cmocka_unit_test(splitting_at_borders_keeps_or_coarsens),
         cmocka_unit_test(digits_print_as_the_field_writes_them),
         cmocka_unit_test(heads_that_tp_does_not_divide_keep_the_sub_axis),
+        cmocka_unit_test(dims_of_no_elements_split),
         cmocka_unit_test(uneven_chunks_are_torch_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
