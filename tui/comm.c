@@ -156,24 +156,13 @@ void comm_table(Comm *comm)
             comm->row_of[r] = row;
 }
 
-static void format_atoms(const Mesh *mesh, AtomSet atoms, const char *between, Buf *out)
-{
-    uint8_t atom[ATOMS_MAX];
-    int n = 0;
-
-    for (int a = 0; a < mesh->n_atoms; a++)
-        if (atoms >> a & 1)
-            atom[n++] = (uint8_t)a;
-    mesh_format_atoms(mesh, atom, n, between, out);
-}
-
 void comm_format_steps(const Session *session, const ReshardPath *path, Buf *out)
 {
     for (int s = 0; s < path->n_steps; s++) {
         buf_printf(out, "%s%s", s ? "+" : "", step_kind_mark(path->step[s].kind));
         if (path->step[s].atoms)
             buf_putc(out, ' ');
-        format_atoms(session->mesh, path->step[s].atoms, ".", out);
+        mesh_format_set(session->mesh, path->step[s].atoms, ".", out);
     }
 }
 

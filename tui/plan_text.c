@@ -47,13 +47,8 @@ static void sharding_cell(const Page *page, Table *table, int32_t sharding)
 
 static void atoms_cell(Table *table, Arena *scratch, const Mesh *mesh, AtomSet atoms)
 {
-    uint8_t atom[ATOMS_MAX];
-    int n = 0;
-    for (int a = 0; a < mesh->n_atoms; a++)
-        if (atoms >> a & 1)
-            atom[n++] = (uint8_t)a;
     Buf text = buf_new(scratch);
-    mesh_format_atoms(mesh, atom, n, ".", &text);
+    mesh_format_set(mesh, atoms, ".", &text);
     table_cell(table, buf_str(&text));
 }
 

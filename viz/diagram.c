@@ -70,13 +70,8 @@ static void say_collectives(const Draw *draw, int32_t first, int32_t n, Buf *out
     }
     for (int32_t id = 0; id < intern_count(seen) && id < 64; id++) {
         const int32_t *key = intern_key(seen, id, NULL);
-        uint8_t atom[ATOMS_MAX];
-        int n_atoms = 0;
-        for (int a = 0; a < plan->mesh->n_atoms; a++)
-            if ((AtomSet)key[1] >> a & 1)
-                atom[n_atoms++] = (uint8_t)a;
         buf_printf(out, "  %d %s ", count[id], step_kind_mark((StepKind)key[0]));
-        mesh_format_atoms(plan->mesh, atom, n_atoms, ".", out);
+        mesh_format_set(plan->mesh, (AtomSet)key[1], ".", out);
     }
     arena_free(scratch);
 }
@@ -229,10 +224,7 @@ static void say_reshard(const Plan *plan, const Reshard *reshard, DiagramEdge *e
         if (step->kind == STEP_SLICE)
             continue;
         uint8_t atom[ATOMS_MAX];
-        int n = 0;
-        for (int a = 0; a < plan->mesh->n_atoms; a++)
-            if (step->atoms >> a & 1)
-                atom[n++] = (uint8_t)a;
+        int n = mesh_list_set(plan->mesh, step->atoms, atom);
         if (edge->axis < 0 && n > 0) {
             edge->axis = plan->mesh->atoms[atom[0]].axis;
             edge->kind = step->kind;

@@ -41,11 +41,7 @@ Json *json_of_atoms(const uint8_t *atom, int n, const Mesh *mesh)
 Json *json_of_atom_set(AtomSet atoms, const Mesh *mesh)
 {
     uint8_t atom[ATOMS_MAX];
-    int n = 0;
-    for (int a = 0; a < mesh->n_atoms; a++)
-        if (atoms >> a & 1)
-            atom[n++] = (uint8_t)a;
-    return json_of_atoms(atom, n, mesh);
+    return json_of_atoms(atom, mesh_list_set(mesh, atoms, atom), mesh);
 }
 
 /* The axes of a dim, major first, which say all of a cut in one piece. */

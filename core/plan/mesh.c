@@ -391,6 +391,21 @@ void mesh_format_atoms(const Mesh *mesh, const uint8_t *atom, int n, const char 
     }
 }
 
+int mesh_list_set(const Mesh *mesh, AtomSet atoms, uint8_t *atom)
+{
+    int n = 0;
+    for (int a = 0; a < mesh->n_atoms; a++)
+        if (atoms >> a & 1)
+            atom[n++] = (uint8_t)a;
+    return n;
+}
+
+void mesh_format_set(const Mesh *mesh, AtomSet atoms, const char *between, Buf *out)
+{
+    uint8_t atom[ATOMS_MAX];
+    mesh_format_atoms(mesh, atom, mesh_list_set(mesh, atoms, atom), between, out);
+}
+
 /* Appends atoms [from, from+n_new) unless one is there already: so a list never overflows. */
 static bool append_atoms(const Mesh *mesh, int from, int n_new, uint8_t *atom, int *n, Error *err)
 {

@@ -79,6 +79,10 @@ int mesh_atoms_run(const Mesh *mesh, const uint8_t *atom, int n, int64_t *size);
 /* "tp", "dp.tp", "tp:(1)2": a list of atoms as axis references, neighbours of one axis joined. */
 void mesh_format_atoms(const Mesh *mesh, const uint8_t *atom, int n, const char *between, Buf *out);
 
+/* The same of a set, in mesh order; its atoms, of which there are at most ATOMS_MAX. */
+void mesh_format_set(const Mesh *mesh, AtomSet atoms, const char *between, Buf *out);
+int mesh_list_set(const Mesh *mesh, AtomSet atoms, uint8_t *atom);
+
 /* Reads "tp" or "tp:(1)2" and appends its atoms to atom[ATOMS_MAX]. False: no such axis (with the
  * nearest name as a hint), a sub-axis that no run of prime parts makes, or ERROR_CONFLICT: an atom
  * that is in the list already. */

@@ -145,13 +145,8 @@ static void format_reshards(const Plan *plan, int32_t tensor, Buf *out)
         format_sharding(plan, r->to, out);
         for (int s = 0; s < r->path->n_steps; s++) {
             const Step *step = &r->path->step[s];
-            uint8_t atom[ATOMS_MAX];
-            int n = 0;
-            for (int a = 0; a < plan->mesh->n_atoms; a++)
-                if (step->atoms >> a & 1)
-                    atom[n++] = (uint8_t)a;
             buf_printf(out, "%s %s ", s ? "," : ":", step_kind_mark(step->kind));
-            mesh_format_atoms(plan->mesh, atom, n, ".", out);
+            mesh_format_set(plan->mesh, step->atoms, ".", out);
             if (step->bytes) {
                 buf_putc(out, ' ');
                 units_format_bytes(step->bytes, out);
