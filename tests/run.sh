@@ -50,7 +50,7 @@ for source in tests/unit/test_*"$only"*.c; do
     fi
 done
 
-for part in golden screens lua conformance; do
+for part in golden docs conformance; do
     [ -x "tests/$part/run.sh" ] && [ -n "$DIMSCOPE" ] || continue
     timeout 600 "tests/$part/run.sh" $only >"$log" 2>&1
     status=$?

@@ -1,0 +1,36 @@
+#!/bin/sh
+# run.sh - the documents speak of what is there: each file or folder that README.md and
+# ARCHITECTURE.md name in backticks exists, and ARCHITECTURE.md names each header of core.
+cd "$(dirname "$0")/../.." || exit 1
+passed=0
+failed=0
+
+check()
+{
+    if [ "$1" = yes ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "$2"
+    fi
+}
+
+for page in README.md ARCHITECTURE.md samples/README.md; do
+    for path in $(grep -oE '`(core|tui|viz|scripts|samples|tests)/[A-Za-z0-9_./-]+`' "$page" | tr -d '`' | sort -u); do
+        there=no
+        [ -e "$path" ] && there=yes
+        check $there "$page names $path, which is not there"
+    done
+done
+for header in core/*/*.h; do
+    named=no
+    grep -qF "\`$header\`" ARCHITECTURE.md && named=yes
+    check $named "ARCHITECTURE.md does not name $header"
+done
+lines=$(wc -l <ARCHITECTURE.md)
+short=no
+[ "$lines" -le 250 ] && short=yes
+check $short "ARCHITECTURE.md has $lines lines, more than 250"
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
