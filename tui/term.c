@@ -139,6 +139,23 @@ static void start_colors(Term *term, ColorMode mode)
         init_extended_pair(role + 1, style_colour((Role)role, COLORS, term->light), -1);
 }
 
+/* Terminals that are not in application mode send these forms too. */
+static void define_arrows(void)
+{
+    static const struct {
+        const char *bytes;
+        int key;
+    } forms[] = {
+        {"\033[A", KEY_UP},   {"\033[B", KEY_DOWN}, {"\033[C", KEY_RIGHT}, {"\033[D", KEY_LEFT},
+        {"\033OA", KEY_UP},   {"\033OB", KEY_DOWN}, {"\033OC", KEY_RIGHT}, {"\033OD", KEY_LEFT},
+        {"\033[H", KEY_HOME}, {"\033[F", KEY_END},
+    };
+
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (key_defined(forms[i].bytes) == 0)
+            define_key(forms[i].bytes, forms[i].key);
+}
+
 Term *term_open(ColorMode color, bool mouse, Error *err)
 {
     Term *term = &the_term;
@@ -160,6 +177,7 @@ Term *term_open(ColorMode color, bool mouse, Error *err)
     nonl();
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
+    define_arrows();
     if (!getenv("ESCDELAY"))
         set_escdelay(ESC_DELAY_MS);
     start_colors(term, color);
@@ -207,25 +225,51 @@ static const KeyPair pairs[] = {
     {KEY_MOUSE, K_MOUSE},
 };
 
-static Key from_curses(wint_t code)
+static Key from_curses(int code)
 {
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        if (pairs[i].curses == (int)code)
+        if (pairs[i].curses == code)
             return pairs[i].key;
-    if (code >= (wint_t)KEY_F(1) && code <= (wint_t)KEY_F(12))
-        return K_F1 + (Key)(code - (wint_t)KEY_F(1));
+    if (code >= KEY_F(1) && code <= KEY_F(12))
+        return K_F1 + (code - KEY_F(1));
     return K_NONE;
+}
+
+/* The code point that begins with this byte; its other bytes have come with it. Whatever is not
+ * UTF-8 is dropped byte by byte: get_wch() would swallow the keys that follow it. */
+static Key read_utf8(int first)
+{
+    int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+    Key rune = first & (0x3f >> more);
+
+    if (first < 0xc2 || first > 0xf4)
+        return K_NONE;
+    for (int i = 0; i < more; i++) {
+        int byte = getch();
+        if (byte == ERR || byte < 0x80 || byte > 0xbf) {
+            if (byte != ERR)
+                ungetch(byte);
+            return K_NONE;
+        }
+        rune = rune << 6 | (byte & 0x3f);
+    }
+    return rune;
 }
 
 static Key read_key(Term *term)
 {
-    wint_t code;
-    int kind = get_wch(&code);
+    int code = getch();
 
-    if (kind == ERR)
+    if (code == ERR)
         return K_NONE;
-    if (kind == OK)
-        return code == '\n' ? K_ENTER : code == 8 ? K_BACKSPACE : (Key)code;
+    if (code == '\n')
+        return K_ENTER;
+    if (code == 8)
+        return K_BACKSPACE;
+    if (code < 0x80)
+        return code;
+    if (code <= 0xff)
+        return read_utf8(code);
     Key key = from_curses(code);
     if (key == K_MOUSE && getmouse(&term->mouse) != OK)
         return K_NONE;

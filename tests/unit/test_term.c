@@ -1,0 +1,478 @@
+/* The explorer on a real terminal: a child on a pseudo terminal, its screen read by libvterm. Waits
+ * are for conditions, never for a time. */
+#include "tests/unit/unit.h"
+
+#include "scripts/hooks.h"
+#include "tui/app.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include <utmp.h>
+#include <vterm.h>
+
+enum { LIMIT_MS = 20000, SCREEN_MAX = 40000 };
+
+typedef struct {
+    int fd;
+    pid_t child;
+    VTerm *vterm;
+    VTermScreen *screen;
+    struct termios before;
+    bool alternate, cursor;
+    int mouse;
+    int rows, columns;
+    bool ended;
+    int status;
+} Terminal;
+
+static Terminal t;
+
+static int note_property(VTermProp property, VTermValue *value, void *user)
+{
+    (void)user;
+    if (property == VTERM_PROP_ALTSCREEN)
+        t.alternate = value->boolean;
+    if (property == VTERM_PROP_CURSORVISIBLE)
+        t.cursor = value->boolean;
+    if (property == VTERM_PROP_MOUSE)
+        t.mouse = value->number;
+    return 1;
+}
+
+static void send_output(const char *bytes, size_t n, void *user)
+{
+    (void)user;
+    ssize_t unused = write(t.fd, bytes, n);
+    (void)unused;
+}
+
+/* In the child: the explorer on tiny-gpt; its exit code says what happened. */
+static int explore(void)
+{
+    AppOptions options = {0};
+    Arena *arena = arena_new();
+    Scripts *scripts = scripts_new(arena, ".");
+    SessionHooks hooks = scripts_hooks(scripts);
+    SessionOptions session_options = {.model = "samples/models/tiny-gpt.onnx",
+                                      .mesh = "dp=2,tp=4",
+                                      .policy = "scripts/policies/megatron.lua"};
+    Error err = {0};
+    Session *session = session_open(&session_options, &hooks, &err);
+    if (!session)
+        return 3;
+    bool ok = app_run(session, &options, &err);
+    if (!ok)
+        fprintf(stderr, "%s (%s)\n", err.text, err.hint);
+    session_close(session);
+    scripts_free(scripts);
+    arena_free(arena);
+    return ok ? 0 : 2;
+}
+
+static void set_environment(const char *term, const char *extra)
+{
+    setenv("TERM", term, 1);
+    setenv("LC_ALL", "C.UTF-8", 1);
+    unsetenv("NO_COLOR");
+    unsetenv("COLORFGBG");
+    unsetenv("LINES");
+    unsetenv("COLUMNS");
+    char pair[128];
+    snprintf(pair, sizeof pair, "%s", extra);
+    char *equals = strchr(pair, '=');
+    if (equals) {
+        *equals = '\0';
+        setenv(pair, equals + 1, 1);
+    }
+    setlocale(LC_CTYPE, "");
+}
+
+static void start_with(const char *term, const char *extra, int (*child)(void))
+{
+    static const VTermScreenCallbacks callbacks = {.settermprop = note_property};
+    struct winsize size = {.ws_row = 24, .ws_col = 80};
+
+    t = (Terminal){.rows = 24, .columns = 80, .cursor = true};
+    int slave;
+    assert_int_equal(openpty(&t.fd, &slave, NULL, NULL, &size), 0);
+    tcgetattr(slave, &t.before);
+    t.child = fork();
+    if (t.child == 0) {
+        close(t.fd);
+        login_tty(slave);
+        struct rlimit none = {0, 0};
+        setrlimit(RLIMIT_CORE, &none);
+        alarm(60);
+        set_environment(term, extra);
+        _exit(child());
+    }
+    assert_true(t.child > 0);
+    close(slave);
+    t.vterm = vterm_new(24, 80);
+    vterm_set_utf8(t.vterm, 1);
+    vterm_output_set_callback(t.vterm, send_output, NULL);
+    t.screen = vterm_obtain_screen(t.vterm);
+    vterm_screen_enable_altscreen(t.screen, 1);
+    vterm_screen_set_callbacks(t.screen, &callbacks, NULL);
+    vterm_screen_reset(t.screen, 1);
+}
+
+static void start(const char *term, const char *extra)
+{
+    start_with(term, extra, explore);
+}
+
+static const char *screen_text(void)
+{
+    static char text[SCREEN_MAX];
+    size_t n = 0;
+    for (int y = 0; y < t.rows; y++) {
+        VTermRect line = {y, y + 1, 0, t.columns};
+        n += vterm_screen_get_text(t.screen, text + n, sizeof text - n - 2, line);
+        text[n++] = '\n';
+    }
+    text[n] = '\0';
+    return text;
+}
+
+/* Takes what the child writes for at most that long; false when nothing came. */
+static bool take(int ms)
+{
+    char bytes[4096];
+    struct pollfd out = {.fd = t.fd, .events = POLLIN};
+    if (poll(&out, 1, ms) <= 0)
+        return false;
+    ssize_t n = read(t.fd, bytes, sizeof bytes);
+    if (n <= 0)
+        return false;
+    vterm_input_write(t.vterm, bytes, (size_t)n);
+    return true;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return at.tv_sec * 1000 + at.tv_nsec / 1000000;
+}
+
+static void wait_for(const char *text)
+{
+    int64_t end = now_ms() + LIMIT_MS;
+    while (!strstr(screen_text(), text)) {
+        if (now_ms() > end)
+            fail_msg("'%s' never came:\n%s", text, screen_text());
+        take(20);
+    }
+}
+
+static void press(const char *bytes)
+{
+    assert_int_equal(write(t.fd, bytes, strlen(bytes)), strlen(bytes));
+}
+
+static void resize(int columns, int rows)
+{
+    struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
+    t.rows = rows;
+    t.columns = columns;
+    vterm_set_size(t.vterm, rows, columns);
+    ioctl(t.fd, TIOCSWINSZ, &size);
+}
+
+/* Waits for the child's end; answers its wait status. */
+static int end_of_child(void)
+{
+    int64_t end = now_ms() + LIMIT_MS;
+    while (waitpid(t.child, &t.status, WNOHANG) == 0) {
+        if (now_ms() > end)
+            fail_msg("the explorer did not end:\n%s", screen_text());
+        take(10);
+    }
+    while (take(20))
+        ;
+    return t.status;
+}
+
+static void assert_restored(void)
+{
+    struct termios after;
+    assert_false(t.alternate);
+    assert_true(t.cursor);
+    assert_int_equal(t.mouse, VTERM_PROP_MOUSE_NONE);
+    if (tcgetattr(t.fd, &after) != 0)
+        return; /* the other side is closed: its modes are gone with it */
+    assert_int_equal(after.c_lflag, t.before.c_lflag);
+    assert_int_equal(after.c_iflag, t.before.c_iflag);
+    assert_int_equal(after.c_oflag, t.before.c_oflag);
+}
+
+static void stop(void)
+{
+    vterm_free(t.vterm);
+    close(t.fd);
+}
+
+/* ---- terminals ---- */
+
+typedef struct {
+    const char *name, *term, *extra;
+    bool color;
+    const char *fact; /* on its first screen, or the refusal; NULL: does not start */
+} TermRow;
+
+static TermRow term_rows[] = {
+    {"xterm", "xterm-256color", "", true, "│ ●"},
+    {"tmux", "tmux-256color", "", true, "│ ●"},
+    {"screen", "screen", "", true, "│ ●"},
+    {"linux console", "linux", "", true, "│ ●"},
+    {"vt100 has no colour", "vt100", "", false, "│ ●"},
+    {"no colour asked for", "xterm-256color", "NO_COLOR=1", false, "│ ●"},
+    {"direct colours", "xterm-direct", "", true, "│ ●"},
+    {"a locale without utf-8", "xterm", "LC_ALL=C", true, "| *"},
+};
+
+static bool has_color(void)
+{
+    for (int y = 0; y < t.rows; y++) {
+        for (int x = 0; x < t.columns; x++) {
+            VTermScreenCell cell;
+            vterm_screen_get_cell(t.screen, (VTermPos){y, x}, &cell);
+            if (!VTERM_COLOR_IS_DEFAULT_FG(&cell.fg))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void a_terminal_shows_it_and_is_restored(void **state)
+{
+    const TermRow *row = *state;
+    start(row->term, row->extra);
+    wait_for("[1 Graph]");
+    wait_for(row->fact);
+    wait_for("q quit");
+    assert_int_equal(has_color(), row->color);
+    press("q");
+    int status = end_of_child();
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_restored();
+    stop();
+}
+
+static TermRow refused_rows[] = {
+    {"dumb", "dumb", "", false, "'dumb' cannot place its cursor"},
+    {"unknown", "no-such-terminal", "", false, "'no-such-terminal' cannot place its cursor"},
+};
+
+static void a_terminal_that_cannot_is_refused(void **state)
+{
+    const TermRow *row = *state;
+    start(row->term, row->extra);
+    int status = end_of_child();
+    assert_int_equal(WEXITSTATUS(status), 2);
+    assert_non_null(strstr(screen_text(), row->fact));
+    assert_non_null(strstr(screen_text(), "set TERM"));
+    stop();
+}
+
+/* ---- signals ---- */
+
+typedef struct {
+    const char *name;
+    int number;
+} SignalRow;
+
+static SignalRow signal_rows[] = {
+    {"hup", SIGHUP},   {"int", SIGINT}, {"quit", SIGQUIT}, {"term", SIGTERM},
+    {"segv", SIGSEGV}, {"bus", SIGBUS}, {"fpe", SIGFPE},   {"abrt", SIGABRT},
+};
+
+static void a_fatal_signal_restores_the_terminal(void **state)
+{
+    const SignalRow *row = *state;
+#if defined(__SANITIZE_ADDRESS__)
+    if (row->number == SIGSEGV)
+        skip(); /* the sanitizer keeps it for itself */
+#endif
+    start("xterm-256color", "");
+    wait_for("q quit");
+    assert_true(t.alternate);
+    kill(t.child, row->number);
+    int status = end_of_child();
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), row->number);
+    assert_restored();
+    stop();
+}
+
+/* ---- the rest ---- */
+
+static void keys_move_and_open(void **state)
+{
+    (void)state;
+    start("xterm-256color", "");
+    wait_for("q quit");
+    press("5");
+    wait_for("[5 Comm]");
+    press("\033[B"); /* the other form of an arrow key */
+    press("\033OA");
+    press("q");
+    wait_for("[1 Graph]");
+    press("/lm_head\r");
+    wait_for("1/1");
+    press("?");
+    wait_for("[Help]");
+    press("\033");
+    wait_for("[1 Graph]");
+    press(":rank 5\r3");
+    wait_for("holds on d5");
+    press("Q");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    assert_restored();
+    stop();
+}
+
+static void a_resize_is_followed(void **state)
+{
+    (void)state;
+    start("xterm-256color", "");
+    wait_for("q quit");
+    resize(160, 50);
+    wait_for("─ Tensor ─");
+    resize(30, 8);
+    wait_for("too small");
+    resize(80, 24);
+    wait_for("q quit");
+    press("q");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    stop();
+}
+
+/* As a shell does: the explorer is a job of its own; when it stops the terminal is ours, and a key
+ * brings it back. */
+static int explore_as_job(void)
+{
+    int status = 0;
+    signal(SIGTTOU, SIG_IGN);
+    pid_t job = fork();
+    if (job == 0) {
+        setpgid(0, 0);
+        tcsetpgrp(STDIN_FILENO, getpid());
+        signal(SIGTTOU, SIG_DFL);
+        _exit(explore());
+    }
+    setpgid(job, job);
+    while (waitpid(job, &status, WUNTRACED) == job && WIFSTOPPED(status)) {
+        char key;
+        tcsetpgrp(STDIN_FILENO, getpid());
+        printf("job stopped\n");
+        fflush(stdout);
+        if (read(STDIN_FILENO, &key, 1) != 1)
+            return 9;
+        tcsetpgrp(STDIN_FILENO, job);
+        kill(-job, SIGCONT);
+    }
+    return WEXITSTATUS(status);
+}
+
+static void a_stopped_explorer_gives_the_terminal_back(void **state)
+{
+    (void)state;
+    start_with("xterm-256color", "", explore_as_job);
+    wait_for("q quit");
+    press("\032");
+    wait_for("job stopped");
+    assert_false(t.alternate);
+    assert_true(t.cursor);
+    press("\n");
+    wait_for("q quit");
+    assert_true(t.alternate);
+    press("q");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    assert_restored();
+    stop();
+}
+
+static void a_closed_terminal_ends_it(void **state)
+{
+    (void)state;
+    start("xterm-256color", "");
+    wait_for("q quit");
+    close(t.fd);
+    t.fd = -1;
+    int64_t end = now_ms() + LIMIT_MS;
+    pid_t done = 0;
+    while (done == 0 && now_ms() < end) {
+        done = waitpid(t.child, &t.status, WNOHANG);
+        struct timespec pause = {.tv_nsec = 5000000};
+        nanosleep(&pause, NULL);
+    }
+    assert_int_equal(done, t.child);
+    vterm_free(t.vterm);
+}
+
+static void an_editor_gets_the_terminal_and_gives_it_back(void **state)
+{
+    char path[] = "/tmp/dimscope-editor-XXXXXX", environment[64];
+    (void)state;
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    dprintf(file, "echo editing \"$@\"; read unused\n");
+    close(file);
+    snprintf(environment, sizeof environment, "EDITOR=sh %s", path);
+    start("xterm-256color", environment);
+    wait_for("q quit");
+    press("5e");
+    wait_for("editing +");
+    wait_for("megatron.lua");
+    press("\r");
+    wait_for("[5 Comm]");
+    press("Q");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    assert_restored();
+    unlink(path);
+    stop();
+}
+
+static void names_cannot_write_on_the_terminal(void **state)
+{
+    (void)state;
+    start("xterm-256color", "");
+    wait_for("q quit");
+    press(":\x01\x1b"); /* neither may end up on the screen as it is */
+    press("/\xff\xfe\r");
+    press("q");
+    press("Q");
+    end_of_child();
+    assert_restored();
+    stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_move_and_open),
+        cmocka_unit_test(a_resize_is_followed),
+        cmocka_unit_test(a_stopped_explorer_gives_the_terminal_back),
+        cmocka_unit_test(a_closed_terminal_ends_it),
+        cmocka_unit_test(an_editor_gets_the_terminal_and_gives_it_back),
+        cmocka_unit_test(names_cannot_write_on_the_terminal),
+    };
+    return run_rows("terminals", term_rows, a_terminal_shows_it_and_is_restored) +
+           run_rows("refused", refused_rows, a_terminal_that_cannot_is_refused) +
+           run_rows("signals", signal_rows, a_fatal_signal_restores_the_terminal) +
+           cmocka_run_group_tests_name("term", tests, NULL, NULL);
+}
