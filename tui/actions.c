@@ -373,9 +373,8 @@ static void perform(App *app, const Action *action, Str args, Key last)
     }
     if (views[ui->at.show]->act(ui, act, last) || act_on_place(app, act))
         return;
-    if (act >= ACT_FOLD && act <= ACT_FOLD_DEPTH && ui->at.show < SHOW_TABS)
-        view_graph.act(ui, act, last);
-    else if (act == ACT_NEXT_RESHARD || act == ACT_PREVIOUS_RESHARD)
+    bool folds = act >= ACT_FOLD && act <= ACT_FOLD_DEPTH && ui->at.show < SHOW_TABS;
+    if (folds || act == ACT_NEXT_RESHARD || act == ACT_PREVIOUS_RESHARD)
         view_graph.act(ui, act, last);
     else
         act_on_program(app, act);

@@ -84,27 +84,31 @@ static int status_parts(const Ui *ui, StatusPart *part)
     return n;
 }
 
-static int status_columns(const StatusPart *part, int n)
+static Str part_text(const StatusPart *part, bool brief)
+{
+    return brief ? part->brief : part->text;
+}
+
+static int status_columns(const StatusPart *part, int n, bool brief)
 {
     int used = 1;
 
     for (int i = 0; i < n; i++)
-        used += text_columns(part[i].text) + (i ? 3 : 0);
+        used += text_columns(part_text(&part[i], brief)) + (i ? 3 : 0);
     return used;
 }
 
 /* Leaves out the least wanted, then writes briefly, then leaves out more, until all fits. */
-static int fit_status(StatusPart *part, int n, int columns)
+static int fit_status(StatusPart *part, int n, int columns, bool *brief)
 {
-    for (bool brief = false; n > 1 && status_columns(part, n) > columns;) {
+    *brief = false;
+    while (n > 1 && status_columns(part, n, *brief) > columns) {
         int least = 0;
         for (int i = 1; i < n; i++)
             if (part[i].wanted < part[least].wanted)
                 least = i;
-        if (part[least].wanted > 2 && !brief) {
-            for (int i = 0; i < n; i++)
-                part[i].text = part[i].brief;
-            brief = true;
+        if (part[least].wanted > 2 && !*brief) {
+            *brief = true;
             continue;
         }
         memmove(part + least, part + least + 1, sizeof part[0] * (size_t)(n - 1 - least));
@@ -116,14 +120,15 @@ static int fit_status(StatusPart *part, int n, int columns)
 static void draw_status(const App *app, Pen *pen)
 {
     const Ui *ui = &app->ui;
-    StatusPart part[STATUS_PARTS];
-    int n = fit_status(part, status_parts(ui, part), pen->area.w);
+    StatusPart part[STATUS_PARTS] = {0};
+    bool brief;
+    int n = fit_status(part, status_parts(ui, part), pen->area.w, &brief);
 
     pen_rune(pen, ROLE_TEXT, ' ');
     for (int i = 0; i < n; i++) {
         pen_puts(pen, ROLE_FRAME, i ? " │ " : "");
         int start = pen->x;
-        draw_sharding(ui, pen, part[i].text, -1, -1);
+        draw_sharding(ui, pen, part_text(&part[i], brief), -1, -1);
         Rect at = {pen->area.x + start, pen->area.y, pen->x - start, 1};
         if (style_role(part[i].style) == ROLE_ERROR)
             grid_mark(pen->grid, at, STYLE_BOLD | STYLE_UNDERLINE);

@@ -99,7 +99,7 @@ static void add_utf8(Buf *out, uint32_t rune)
 void grid_format(const Grid *grid, Buf *out)
 {
     for (int y = 0; y < grid->h; y++) {
-        const Cell *row = grid->cells + y * grid->w;
+        const Cell *row = grid->cells + (ptrdiff_t)y * grid->w;
         int n = grid->w;
         while (n > 0 && row[n - 1].rune == ' ')
             n--;

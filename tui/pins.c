@@ -4,6 +4,7 @@
 #include "tui/label.h"
 #include "tui/menu.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 enum { QUICK_OPS_MAX = 5000 }; /* up to here each choice is planned to show its price */
@@ -70,8 +71,10 @@ static bool target_of(Ui *ui, Target *target, Error *err)
         return true;
     }
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(session->inferred, tensor);
-    if (!shape || ui->at.dim >= shape->n_dims)
-        return error_set(err, "there is no dim under the cursor");
+    if (!shape || ui->at.dim >= shape->n_dims) {
+        error_set(err, "there is no dim under the cursor");
+        return false;
+    }
     *target = (Target){.dim = ui->at.dim,
                        .place = arena_array(ui->frame, int32_t, n_ops + 1),
                        .size = shape->dim[ui->at.dim],
@@ -80,15 +83,23 @@ static bool target_of(Ui *ui, Target *target, Error *err)
     return true;
 }
 
+static const IndexDim *index_dim(const Session *session, int32_t op, int index)
+{
+    const OpSpace *space = inferred_space(session->inferred, op);
+
+    assert(space && index < space->n_index);
+    return &space->index[index];
+}
+
 /* "lm_head.weight dim 1", "c_fc index dim n", with xN. */
 static Str target_name(const Ui *ui, const Target *target)
 {
     Buf text = buf_new(ui->frame);
 
     if (target->index)
-        buf_printf(
-            &text, "%.*s index dim %s", STR_ARG(label_op(ui->session, ui->frame, target->place[0])),
-            inferred_space(ui->session->inferred, target->place[0])->index[target->dim].name);
+        buf_printf(&text, "%.*s index dim %s",
+                   STR_ARG(label_op(ui->session, ui->frame, target->place[0])),
+                   index_dim(ui->session, target->place[0], target->dim)->name);
     else
         buf_printf(&text, "%.*s dim %d",
                    STR_ARG(label_tensor(ui->session, ui->frame, target->place[0])), target->dim);
@@ -102,7 +113,7 @@ static int32_t tensor_with_index(const Session *session, int32_t op, int index)
 {
     const OpSpace *space = inferred_space(session->inferred, op);
 
-    for (int i = 0; i < space->n_inputs; i++)
+    for (int i = 0; space && i < space->n_inputs; i++)
         for (int d = 0; d < space->operand[i].shape.n_dims; d++)
             if (space->operand[i].factors[d].n == 1 &&
                 space->operand[i].factors[d].index[0] == index)
@@ -129,7 +140,7 @@ static const char *lua_line(const Session *session, Arena *arena, const Decision
                naming_label(session->naming, tensor));
     if (index)
         buf_printf(&line, unpin ? "\"%s\")" : "{%s = ",
-                   inferred_space(session->inferred, decision->place)->index[decision->dim].name);
+                   index_dim(session, decision->place, decision->dim)->name);
     else
         buf_printf(&line, unpin ? "%d)" : "{[%d] = ", decision->dim);
     if (unpin)
@@ -226,7 +237,7 @@ static bool apply(Ui *ui, const Target *target, const Cut *cut, const char *axes
 
 bool pins_set(Ui *ui, Str axes, Error *err)
 {
-    Target target;
+    Target target = {0};
     Cut cut;
     const char *text = arena_str(ui->frame, axes);
 
@@ -238,7 +249,7 @@ bool pins_set(Ui *ui, Str axes, Error *err)
 
 bool pins_drop(Ui *ui, Error *err)
 {
-    Target target;
+    Target target = {0};
 
     if (!target_of(ui, &target, err))
         return false;
@@ -315,7 +326,7 @@ void pins_menu(Ui *ui, bool what_if)
 {
     const Mesh *mesh = ui->session->mesh;
     bool priced = what_if || ui->session->inferred->n_program <= QUICK_OPS_MAX;
-    Target target;
+    Target target = {0};
     Error err = {0};
 
     if (!target_of(ui, &target, &err)) {
@@ -347,8 +358,9 @@ void pins_menu(Ui *ui, bool what_if)
 static void next_dim(Ui *ui, int by)
 {
     const Shape *shape = inferred_shape(ui->session->inferred, ui->at.tensor);
-    int n = (int)shape->n_dims;
 
+    assert(shape && shape->n_dims > 0);
+    int n = (int)shape->n_dims;
     ui->at.dim = (ui->at.dim + by + n) % n;
     pins_menu(ui, false);
 }

@@ -400,7 +400,8 @@ static void become(const char *const *argv)
         signal(fatal_signals[i], SIG_DFL);
     for (int i = 0; i < ARGV_MAX && argv[i]; i++)
         own[i] = strdup(argv[i]);
-    execvp(own[0], own);
+    if (own[0])
+        execvp(own[0], own);
     _exit(127);
 }
 

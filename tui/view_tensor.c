@@ -1,6 +1,8 @@
 #include "tui/label.h"
 #include "tui/slices.h"
 
+#include <assert.h>
+
 enum { CELL_LEAST = 6, CELL_MOST = 15, RANGE_COLUMNS = 11, AFTER_PICTURE = 4, NARROW = 76 };
 
 static const char sum_mark[] = "Σ", cut_note[] = "…";
@@ -216,10 +218,11 @@ static void draw_dims(Ui *ui, const Slices *slices, Pen *pen)
 {
     const Shape *shape = inferred_shape(ui->session->inferred, ui->at.tensor);
 
+    assert(shape);
     draw_field(pen, " DIM        size  cut                 local  holds", 51);
     pen_printf(pen, ROLE_HEAD, "on d%lld", (long long)mesh_device(slices->mesh, ui->rank));
     pen_line(pen);
-    for (int d = 0; d < shape->n_dims; d++) {
+    for (int d = 0; d < slices->sharding->n_dims; d++) {
         const Cut *cut = &slices->sharding->dim[d];
         Buf text = buf_new(ui->frame), range = buf_new(ui->frame);
         pen_printf(pen, ROLE_TEXT, "  %d", d);

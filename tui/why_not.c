@@ -2,6 +2,8 @@
 
 #include "tui/label.h"
 
+#include <assert.h>
+
 enum { READERS_MOST = 8 };
 
 /* The question, for the helpers. */
@@ -21,7 +23,7 @@ static int cut_index(const Question *q, int32_t op)
     const OpSpace *space = inferred_space(q->session->inferred, op);
     const OpCut *cuts = plan_cut(q->session->plan, op);
 
-    for (int i = 0; cuts && i < space->n_index; i++)
+    for (int i = 0; cuts && space && i < space->n_index; i++)
         if (cut_atoms(&cuts->index[i]) & q->atoms)
             return i;
     return -1;
@@ -31,7 +33,8 @@ static int cut_index(const Question *q, int32_t op)
 static void say_index(const Question *q, int32_t op, int index)
 {
     const OpSpace *space = inferred_space(q->session->inferred, op);
-    const IndexDim *dim = &space->index[index];
+    const IndexDim *dim = space ? &space->index[index] : NULL;
+    assert(dim);
     int other = cut_index(q, op);
     int64_t size = q->session->mesh->axes[q->axis].size;
 
@@ -55,6 +58,7 @@ static void say_op(const Question *q, int32_t op, const Operand *operand, const 
     const OpSpace *space = inferred_space(q->session->inferred, op);
     Str label = label_op(q->session, q->scratch, op);
 
+    assert(space);
     buf_printf(q->out, "%s %.*s (%s)\n", verb, STR_ARG(label),
                label_operator(q->session->graph, op));
     if (space->no_rule) {
