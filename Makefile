@@ -28,7 +28,7 @@ SUBMAKE = $(MAKE) --no-print-directory -j$(JOBS)
 
 DEPS_RUN := gcc make pkg-config libc6-dev libncurses-dev ncurses-base liblua5.4-dev \
     libgraphviz-dev graphviz libjansson-dev uthash-dev libopenblas-serial-dev
-DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev tmux python3 universal-ctags
+DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term tmux python3 universal-ctags
 DEPS_CHECK := $(DEPS_TEST) clang clang-format clang-tidy cppcheck libclang-rt-14-dev valgrind
 
 # ---- flags
