@@ -27,9 +27,9 @@ SUBMAKE = $(MAKE) --no-print-directory -j$(JOBS)
 # ---- packages (Debian 12), what each target needs
 
 DEPS_RUN := gcc make pkg-config libc6-dev libncurses-dev ncurses-base liblua5.4-dev \
-    libgraphviz-dev graphviz libjansson-dev uthash-dev libopenblas-serial-dev
+    libgraphviz-dev graphviz libjansson-dev libopenblas-serial-dev
 DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term python3
-DEPS_CHECK := $(DEPS_TEST) universal-ctags clang clang-format clang-tidy cppcheck libclang-rt-14-dev valgrind
+DEPS_CHECK := $(DEPS_TEST) universal-ctags clang clang-format clang-tidy cppcheck libclang-rt-14-dev
 
 # ---- flags
 
