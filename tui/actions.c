@@ -142,8 +142,8 @@ static bool edit_place(Ui *ui, Str *file, int *line)
     else if (ui->at.tensor >= 0)
         pin = plan_pin_of(ui_plan(ui), PIN_TENSOR_DIM, ui->at.tensor, ui->at.dim);
     *line = pin && pin->origin.kind == ORIGIN_POLICY ? pin->origin.line : 1;
-    *file = str_from(ui->session->options.policy);
-    return ui->session->options.policy != NULL;
+    *file = str_from(ui_policy_file(ui->session));
+    return file->s != NULL;
 }
 
 static bool edit(App *app, Error *err)

@@ -107,7 +107,7 @@ static void click(App *app, int x, int y)
     for (int i = 0, at = 1; i < SHOW_TABS; i++) {
         int end = at + (int)strlen(views[i]->name) + 4;
         if (x >= at && x < end)
-            ui_show(ui, (ShowId)i);
+            app_act(app, action_by_id((ActId)(ACT_SHOW_GRAPH + i)), 0);
         at = end;
     }
 }
@@ -182,7 +182,7 @@ void app_type(App *app, Str script)
 static int64_t policy_time(const Session *session)
 {
     struct stat status;
-    const char *policy = session->options.policy;
+    const char *policy = ui_policy_file(session);
 
     if (!policy || stat(policy, &status) != 0)
         return 0;

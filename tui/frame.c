@@ -58,7 +58,7 @@ static int status_parts(const Ui *ui, StatusPart *part)
 {
     const Session *session = ui->session;
     const Totals *totals = &ui_plan(ui)->totals;
-    const char *policy = session->options.policy;
+    const char *policy = ui_policy_file(session);
     Str model = without_extension(session->options.model), peak = peak_text(ui);
     Str step = label_us(ui, totals->step_us);
     double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;
@@ -131,7 +131,7 @@ static void draw_status(const App *app, Pen *pen)
         draw_sharding(ui, pen, part_text(&part[i], brief), -1, -1);
         Rect at = {pen->area.x + start, pen->area.y, pen->x - start, 1};
         if (style_role(part[i].style) == ROLE_ERROR)
-            grid_mark(pen->grid, at, STYLE_BOLD | STYLE_UNDERLINE);
+            grid_paint(pen->grid, at, ROLE_ERROR);
     }
 }
 

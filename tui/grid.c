@@ -38,6 +38,19 @@ void grid_mark(Grid *grid, Rect area, Style marks)
             grid->cells[y * grid->w + x].style |= marks;
 }
 
+void grid_paint(Grid *grid, Rect area, Role role)
+{
+    Rect clip = rect_clip(area, (Rect){0, 0, grid->w, grid->h});
+
+    for (int y = clip.y; y < clip.y + clip.h; y++) {
+        for (int x = clip.x; x < clip.x + clip.w; x++) {
+            Style *style = &grid->cells[y * grid->w + x].style;
+            if (style_role(*style) == ROLE_TEXT)
+                *style = (Style)((*style & STYLE_MARKS) | (unsigned)role);
+        }
+    }
+}
+
 /* Puts one code point of known width; the halves of wide ones it covers become blanks. */
 static void put_cell(Grid *grid, int x, int y, Style style, uint32_t rune, int width)
 {

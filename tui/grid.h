@@ -40,6 +40,8 @@ typedef struct {
 Grid *grid_new(Arena *arena, int w, int h, bool ascii);
 void grid_clear(Grid *grid);
 void grid_mark(Grid *grid, Rect area, Style marks); /* adds marks to what is drawn there */
+/* What is drawn there as plain text gets another role; axes keep their colours. */
+void grid_paint(Grid *grid, Rect area, Role role);
 void grid_box(Grid *grid, Rect area, bool focused, const char *title);
 void grid_format(const Grid *grid, Buf *out); /* lines without blanks at their end */
 

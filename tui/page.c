@@ -104,7 +104,7 @@ static bool starts_place(const char *file, Str rest, int *number)
 
 bool page_find_place(const Ui *ui, Str line, Str *file, int *number)
 {
-    const char *policy = ui->session->options.policy;
+    const char *policy = ui_policy_file(ui->session);
 
     if (!policy)
         return false;

@@ -421,7 +421,8 @@ static bool may_write(const Ui *ui, const char *path, Error *err)
 bool pins_write(Ui *ui, Str path, Error *err)
 {
     const Session *session = ui->session;
-    const char *policy = session->options.policy ? path_base(session->options.policy) : "pins";
+    const char *policy_file = ui_policy_file(session);
+    const char *policy = policy_file ? path_base(policy_file) : "pins";
     Str stem = str_from(policy);
     Buf text = buf_new(ui->frame);
     int n = 0;
@@ -431,7 +432,7 @@ bool pins_write(Ui *ui, Str path, Error *err)
     const char *file = path.n > 0 ? arena_str(ui->frame, path)
                                   : arena_printf(ui->frame, "%.*s.edits.lua", STR_ARG(stem));
     buf_printf(&text, "%s\n-- They come after %s: put them at the end of its PAS.\n\n", edits_head,
-               session->options.policy ? policy : "the policy");
+               policy_file ? policy : "the policy");
     buf_puts(&text, "function PAS(graph, resource)\n");
     for (int i = 0; i < session->journal.n_done; i++) {
         const Decision *decision = &session->journal.decisions.at[i];

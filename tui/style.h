@@ -31,6 +31,7 @@ typedef enum {
 typedef uint16_t Style; /* a Role, and marks */
 enum {
     STYLE_ROLE = 0x1f,
+    STYLE_MARKS = 0xffe0,
     STYLE_BOLD = 0x20,
     STYLE_UNDERLINE = 0x40,
     STYLE_SELECTED = 0x80 /* reversed */

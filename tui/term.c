@@ -3,6 +3,7 @@
 #include <curses.h>
 #include <errno.h>
 #include <langinfo.h>
+#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -165,6 +166,10 @@ Term *term_open(ColorMode color, bool mouse, Error *err)
     prepare_restore();
     set_handlers(true);
     *term = (Term){.anew = true};
+    /* Only ASCII is drawn then; but in other locales ncurses asks the terminal to repeat
+     * characters, which many that call themselves xterm cannot. */
+    if (!term_is_utf8())
+        setlocale(LC_CTYPE, "C.UTF-8");
     term->screen = newterm(NULL, stdout, stdin);
     if (!term->screen) {
         set_handlers(false);

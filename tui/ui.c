@@ -302,6 +302,20 @@ int64_t ui_scroll(int64_t top, int64_t at, int64_t n, int h)
     return top < 0 ? 0 : top;
 }
 
+const char *ui_policy_file(const Session *session)
+{
+    const char *policy = session->options.policy;
+
+    if (!policy || file_exists(policy))
+        return policy;
+    for (int i = 0; i < session->journal.decisions.n; i++) {
+        const Origin *origin = &session->journal.decisions.at[i].origin;
+        if (origin->kind == ORIGIN_POLICY && origin->file && *origin->file)
+            return origin->file;
+    }
+    return policy;
+}
+
 void ui_mark_row(const Ui *ui, ShowId show, const Pen *pen, int y)
 {
     Pen at = *pen;

@@ -121,6 +121,10 @@ static inline const Graph *ui_graph(const Ui *ui)
     return ui->session->graph;
 }
 
+/* The policy as a file: a shipped one is given by name, and found by what it decided. NULL: none.
+ */
+const char *ui_policy_file(const Session *session);
+
 /* The cursor's row of a list in view `show`: reversed where the view has the focus. y is in the
  * pen's area. */
 void ui_mark_row(const Ui *ui, ShowId show, const Pen *pen, int y);

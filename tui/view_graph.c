@@ -168,9 +168,11 @@ static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *fa
         return;
     }
     draw_sharding(ui, pen, reshard_text(ui, row, facts), -1, width);
-    if (dear)
-        grid_mark(pen->grid, (Rect){pen->area.x + pen->x - width, pen->area.y + pen->y, width, 1},
-                  STYLE_BOLD);
+    Rect drawn = {pen->area.x + pen->x - width, pen->area.y + pen->y, width, 1};
+    if (dear) {
+        grid_paint(pen->grid, drawn, ROLE_DEAR);
+        grid_mark(pen->grid, drawn, STYLE_BOLD);
+    }
 }
 
 static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *facts, ColumnId column,

@@ -32,6 +32,7 @@ typedef struct {
     bool alternate, cursor;
     int mouse;
     int rows, columns;
+    bool repeats; /* the terminal was asked to repeat a character */
     bool ended;
     int status;
 } Terminal;
@@ -156,6 +157,8 @@ static bool take(int ms)
     ssize_t n = read(t.fd, bytes, sizeof bytes);
     if (n <= 0)
         return false;
+    for (ssize_t i = 1; i < n; i++)
+        t.repeats = t.repeats || (bytes[i] == 'b' && bytes[i - 1] >= '0' && bytes[i - 1] <= '9');
     vterm_input_write(t.vterm, bytes, (size_t)n);
     return true;
 }
@@ -264,6 +267,7 @@ static void a_terminal_shows_it_and_is_restored(void **state)
     wait_for(row->fact);
     wait_for("q quit");
     assert_int_equal(has_color(), row->color);
+    assert_false(t.repeats); /* many terminals that say they can cannot */
     press("q");
     int status = end_of_child();
     assert_true(WIFEXITED(status));
@@ -447,6 +451,23 @@ static void an_editor_gets_the_terminal_and_gives_it_back(void **state)
     stop();
 }
 
+static void the_mouse_selects_rows_and_views(void **state)
+{
+    (void)state;
+    start("xterm-256color", "");
+    wait_for("q quit");
+    press("\033[<0;37;2M\033[<0;37;2m"); /* the tab of Comm: SGR reports, from 1 */
+    wait_for("[5 Comm]");
+    press("\033[<0;10;7M\033[<0;10;7m");
+    wait_for(">    2 AR tp    ….h.*.mlp.c_proj.out");
+    press("\033[<65;10;7M");
+    wait_for(">    1 SL");
+    press("Q");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    assert_restored();
+    stop();
+}
+
 static void names_cannot_write_on_the_terminal(void **state)
 {
     (void)state;
@@ -469,6 +490,7 @@ int main(void)
         cmocka_unit_test(a_stopped_explorer_gives_the_terminal_back),
         cmocka_unit_test(a_closed_terminal_ends_it),
         cmocka_unit_test(an_editor_gets_the_terminal_and_gives_it_back),
+        cmocka_unit_test(the_mouse_selects_rows_and_views),
         cmocka_unit_test(names_cannot_write_on_the_terminal),
     };
     return run_rows("terminals", term_rows, a_terminal_shows_it_and_is_restored) +
