@@ -25,7 +25,9 @@ static void show_why(Ui *ui, WhyKind kind, int dim, int axis)
 
 static const Reshard *comm_first(const Ui *ui)
 {
-    return &ui_plan(ui)->reshards[ui->comm->row[ui->at.reshard].first];
+    int last = ui->comm->n_rows - 1, row = ui->at.reshard < last ? ui->at.reshard : last;
+
+    return &ui_plan(ui)->reshards[ui->comm->row[row].first];
 }
 
 static void why(Ui *ui)
@@ -75,6 +77,7 @@ bool app_rerun_policy(App *app)
     ui_change_begin(ui);
     bool ok = session_rerun_policy(ui->session, &err);
     ui_change_end(ui);
+    app->open_then = NULL; /* of the groups before */
     if (!ok)
         ui_error(ui, &err);
     else

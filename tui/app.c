@@ -5,8 +5,9 @@
 
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 
-enum { WATCH_MS = 300, KEYS_A_FRAME = 64, INCREMENTAL_OPS_MAX = 50000 };
+enum { WATCH_MS = 300, SETTLED_MS = 100, KEYS_A_FRAME = 64, INCREMENTAL_OPS_MAX = 50000 };
 
 App *app_new(Session *session, const AppOptions *options, Term *term, int w, int h)
 {
@@ -45,7 +46,8 @@ void app_resize(App *app, int w, int h)
 
 static void search_restart(App *app)
 {
-    outline_set_marks(app->ui.outline, app->open_then);
+    if (app->open_then)
+        outline_set_marks(app->ui.outline, app->open_then);
     ui_restore(&app->ui, &app->searched_from);
 }
 
@@ -178,15 +180,23 @@ void app_type(App *app, Str script)
     }
 }
 
-/* When the policy was last changed; 0: there is none. */
-static int64_t policy_time(const Session *session)
+/* What tells one state of the policy's file from another; 0: there is none. Not settled: it was
+ * written a moment ago and may not be whole yet. */
+static uint64_t policy_stamp(const Session *session, bool *settled)
 {
     struct stat status;
+    struct timespec now;
     const char *policy = ui_policy_file(session);
 
     if (!policy || stat(policy, &status) != 0)
         return 0;
-    return (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t age_ms = (int64_t)(now.tv_sec - status.st_mtim.tv_sec) * 1000 +
+                     (now.tv_nsec - status.st_mtim.tv_nsec) / 1000000;
+    *settled = age_ms < 0 || age_ms >= SETTLED_MS;
+    int64_t parts[] = {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size,
+                       (int64_t)status.st_ino};
+    return hash_bytes(parts, sizeof parts) | 1;
 }
 
 static void take_size(App *app)
@@ -200,7 +210,8 @@ static void take_size(App *app)
 
 static void loop(App *app)
 {
-    int64_t seen = policy_time(app->ui.session);
+    bool settled = false;
+    uint64_t seen = policy_stamp(app->ui.session, &settled);
 
     while (!app->quit) {
         take_size(app);
@@ -208,14 +219,16 @@ static void loop(App *app)
         Key key;
         do {
             key = term_key(app->term, app->options.watch_policy ? WATCH_MS : -1);
-            int64_t now = app->options.watch_policy ? policy_time(app->ui.session) : seen;
-            if (now != seen && now != 0) {
+            uint64_t now = app->options.watch_policy ? policy_stamp(app->ui.session, &settled) : 0;
+            if (now != 0 && now != seen && settled) {
                 seen = now;
                 app_rerun_policy(app);
                 break;
             }
         } while (key == K_NONE);
         for (int i = 0; key != K_NONE && i < KEYS_A_FRAME && !app->quit; i++) {
+            if (i > 0)
+                app_draw(app); /* keys read what is drawn, shown or not */
             app_key(app, key);
             key = key == K_RESIZE ? K_NONE : term_key(app->term, 0);
         }

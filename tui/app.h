@@ -48,7 +48,7 @@ typedef struct {
     Prompt prompt;
     Place searched_from; /* where `/` was typed, and what was open then */
     Arena *search_arena;
-    uint8_t *open_then;
+    uint8_t *open_then; /* NULL: the groups are others by now */
     Key keys[KEY_SEQUENCE_MAX];
     int n_keys;
     bool quit;

@@ -251,6 +251,7 @@ const Grid *app_draw(App *app)
 
     arena_free(ui->frame);
     ui->frame = arena_new();
+    memset(ui->page_text, 0, sizeof ui->page_text);
     grid->ascii = ui->ascii;
     grid_clear(grid);
     app->layout = layout_make(grid->w, grid->h, ui->at.show, ui->zoomed);

@@ -35,6 +35,8 @@ void why_text(Ui *ui, const Place *place, Buf *out)
 
     if (place->why == WHY_INDEX && space && place->why_dim < space->n_index)
         index_page(ui, place, out);
+    else if (place->why == WHY_NOT && place->why_axis >= ui->session->mesh->n_axes)
+        buf_puts(out, "the mesh has no such axis any more\n");
     else if (place->why == WHY_NOT && place->tensor >= 0)
         why_not_format(ui->session, place->tensor, place->why_axis, out);
     else if (place->tensor >= 0)

@@ -61,13 +61,14 @@ static void send_output(const char *bytes, size_t n, void *user)
 /* In the child: the explorer on tiny-gpt; its exit code says what happened. */
 static int explore(void)
 {
-    AppOptions options = {0};
+    AppOptions options = {.watch_policy = true};
+    const char *policy = getenv("POLICY");
     Arena *arena = arena_new();
     Scripts *scripts = scripts_new(arena, ".");
     SessionHooks hooks = scripts_hooks(scripts);
     SessionOptions session_options = {.model = "samples/models/tiny-gpt.onnx",
                                       .mesh = "dp=2,tp=4",
-                                      .policy = "scripts/policies/megatron.lua"};
+                                      .policy = policy ? policy : "scripts/policies/megatron.lua"};
     Error err = {0};
     Session *session = session_open(&session_options, &hooks, &err);
     if (!session)
@@ -451,6 +452,40 @@ static void an_editor_gets_the_terminal_and_gives_it_back(void **state)
     stop();
 }
 
+static void write_policy(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* Edited in another window: the new plan comes by itself, a failing policy leaves the last one. */
+static void an_edited_policy_is_run_again(void **state)
+{
+    char path[] = "/tmp/dimscope-policy-XXXXXX", environment[64];
+    (void)state;
+    close(mkstemp(path));
+    write_policy(path, "function PAS(graph, resource) return graph end\n");
+    snprintf(environment, sizeof environment, "POLICY=%s", path);
+    start("xterm-256color", environment);
+    wait_for("comm 0.0%");
+    press("/ln_f"); /* the prompt is open when it comes */
+    wait_for("1/1");
+    write_policy(path, "function PAS(graph, resource)\n"
+                       "  graph:shard(\"lm_head.weight\", {[1] = \"tp\"})\n  return graph\nend\n");
+    wait_for("policy run");
+    press("\r");
+    write_policy(path, "function PAS(graph, resource)\n  oops()\nend\n");
+    wait_for("oops");
+    wait_for(":2:");
+    wait_for("legal");
+    press("qQ");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    unlink(path);
+    stop();
+}
+
 static void the_mouse_selects_rows_and_views(void **state)
 {
     (void)state;
@@ -490,6 +525,7 @@ int main(void)
         cmocka_unit_test(a_stopped_explorer_gives_the_terminal_back),
         cmocka_unit_test(a_closed_terminal_ends_it),
         cmocka_unit_test(an_editor_gets_the_terminal_and_gives_it_back),
+        cmocka_unit_test(an_edited_policy_is_run_again),
         cmocka_unit_test(the_mouse_selects_rows_and_views),
         cmocka_unit_test(names_cannot_write_on_the_terminal),
     };
