@@ -97,6 +97,24 @@ static void keep_pins(Plan *plan, const Decision *const *last, int n)
     }
 }
 
+/* "megatron.lua:31", "your pin". */
+static const char *who(Arena *arena, const Origin *origin)
+{
+    if (origin->kind == ORIGIN_POLICY)
+        return arena_printf(arena, "%s:%d", path_base(origin->file), origin->line);
+    return origin->kind == ORIGIN_USER ? "your pin" : "a pin of the search";
+}
+
+static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
+{
+    const Graph *graph = plan->inferred->graph;
+    bool tensor = new->kind == PIN_TENSOR_DIM;
+    plan_find(plan, LEVEL_NOTE, "pin-replaced", tensor ? -1 : new->place, tensor ? new->place : -1,
+              "", "%s dim %d: %s replaces that of %s",
+              tensor ? tensor_name(graph, new->place) : op_name(graph, new->place), new->dim,
+              who(plan->arena, &new->origin), who(plan->arena, &old->origin));
+}
+
 /* Replays the journal: the last pin of a dim holds, an unpin takes it away. */
 static void resolve_pins(Plan *plan, const Journal *journal)
 {
@@ -107,9 +125,7 @@ static void resolve_pins(Plan *plan, const Journal *journal)
         int32_t key[3] = {on_tensor(decision->kind), decision->place, decision->dim};
         int32_t id = intern_put(dims, key, sizeof key);
         if (is_pin(decision->kind) && last[id] && !cut_equal(&last[id]->cut, &decision->cut))
-            plan_find(plan, LEVEL_NOTE, "pin-replaced", key[0] ? -1 : key[1], key[0] ? key[1] : -1,
-                      "", "%s:%d replaces the pin of %s:%d", decision->origin.file,
-                      decision->origin.line, last[id]->origin.file, last[id]->origin.line);
+            note_replaced(plan, decision, last[id]);
         last[id] = is_pin(decision->kind) ? decision : NULL;
     }
     keep_pins(plan, last, intern_count(dims));

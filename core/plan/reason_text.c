@@ -53,7 +53,9 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
         buf_printf(out, "%s%s cut by %s", index->name, index->role == ROLE_REDUCE ? "+" : "", name);
         return;
     }
-    buf_printf(out, "-> %s ", tensor_name(graph, step->tensor));
+    buf_puts(out, "-> ");
+    if (step->kind == REASON_BACKWARD || graph->ops[step->op].n_outputs > 1)
+        buf_printf(out, "%s ", tensor_name(graph, step->tensor)); /* else the op's only output */
     bool flows = step->dim >= 0 && plan->flow[step->tensor] >= 0 &&
                  plan->sharding[step->tensor] != plan->flow[step->tensor];
     if (flows && !(cut_atoms(&plan_sharding(plan, step->tensor)->dim[step->dim]) &
@@ -84,7 +86,7 @@ static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
     const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
     int32_t flow = plan->flow[tensor];
     buf_printf(out, "dim %d  %" PRId64 "  whole", dim,
-               inferred_shape(plan->inferred, tensor)->dim[dim]);
+               cut_size(&plan_sharding(plan, tensor)->dim[dim]));
     if (pin)
         buf_printf(out, ", pinned so by %s:%d", path_base(pin->origin.file), pin->origin.line);
     else if (flow >= 0 && !cut_is_whole(&shardings_at(plan->shardings, flow)->dim[dim]))

@@ -1,5 +1,7 @@
 #include "core/run/program.h"
 
+#include <assert.h>
+
 typedef struct {
     Arena *arena;
     const Plan *plan;
@@ -31,6 +33,7 @@ static int32_t add_slot(Lowering *l, int32_t tensor, int32_t sharding, int32_t n
 static int32_t find_slot(const Lowering *l, int32_t tensor, int32_t sharding)
 {
     int32_t slot = l->first_slot[tensor];
+    assert(slot < 0 || (l->slots.at && l->next.at));
     while (slot >= 0 && l->slots.at[slot].sharding != sharding)
         slot = l->next.at[slot];
     return slot;

@@ -86,10 +86,10 @@ static void load(Rank *rank, int32_t slot)
 /* The atoms that cut a dim which the op sums over. */
 static AtomSet reduce_atoms(const Plan *plan, int32_t op)
 {
-    const OpSpace *space = inferred_space(plan->inferred, op);
-    const OpCut *cut = plan_cut(plan, op);
+    const OpSpace *space = program_space(plan->inferred, op);
+    const OpCut *cut = program_cut(plan, op);
     AtomSet atoms = 0;
-    for (int i = 0; cut && i < space->n_index; i++)
+    for (int i = 0; i < space->n_index; i++)
         if (space->index[i].role == ROLE_REDUCE)
             atoms |= cut_atoms(&cut->index[i]);
     return atoms;

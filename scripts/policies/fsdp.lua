@@ -22,7 +22,9 @@ function PAS(graph, resource)
     end
     for _, input in ipairs(graph:inputs()) do
         local dim = batch_dim(input)
-        if dim and input.shape[dim + 1] > 1 then graph:shard(input, {[dim] = "dp"}) end
+        if dim and input.shape[dim + 1] > 1 then
+            graph:shard(input, {[dim] = "dp"})
+        end
     end
     for _, parameter in ipairs(graph:params()) do
         if #parameter.shape > 0 then

@@ -21,7 +21,9 @@ end
 local function cut_batch(graph)
     for _, input in ipairs(graph:inputs()) do
         local dim = batch_dim(input)
-        if dim and input.shape[dim + 1] > 1 then graph:shard(input, {[dim] = "dp"}) end
+        if dim and input.shape[dim + 1] > 1 then
+            graph:shard(input, {[dim] = "dp"})
+        end
     end
 end
 

@@ -44,7 +44,7 @@ static bool arg_most(const KernelCall *call, Error *err)
 {
     const Graph *graph = kernel_graph(call);
     int64_t axis;
-    Along rows;
+    Along rows = {0};
     if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
         !kernel_axis(call, 0, call->input[0]->shape.n_dims, &axis, err) ||
         !along(call->input[0], axis, &rows, err))
@@ -93,7 +93,7 @@ static bool cumulate(const KernelCall *call, Error *err)
 {
     const Graph *graph = kernel_graph(call);
     int64_t axis;
-    Along rows;
+    Along rows = {0};
     if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[0], err) ||
         !kernel_scalar(call->input[1], &axis, err))
         return false;

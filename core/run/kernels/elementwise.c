@@ -6,6 +6,7 @@
  */
 #include "core/run/kernel.h"
 
+#include <assert.h>
 #include <tgmath.h>
 
 /* Integers wrap; what C leaves undefined (a division by zero) gives 0. */
@@ -321,6 +322,7 @@ static bool apply(const KernelCall *call, Number number, const Local *const in[3
 static bool apply_many(const KernelCall *call, Number number, Error *err)
 {
     Local *out = call->output[0];
+    assert(call->input[0]);
     if (call->n_inputs == 1) {
         int64_t n = shape_elements(&out->shape);
         if (shape_elements(&call->input[0]->shape) != n)
@@ -346,6 +348,7 @@ static bool elementwise(const KernelCall *call, Error *err)
     for (int i = 0; i < call->n_inputs; i++)
         if (call->input[i] && !kernel_computes(call->input[i], err))
             return false;
+    assert(call->input[0]);
     Number number = class_of(call);
     if (!row->block[number])
         return error_kind(err, ERROR_RUN, "no kernel of %s for elements of type %s",

@@ -138,7 +138,7 @@ static bool multiply_batches(const KernelCall *call, Product *p, const Shape *a,
     const Local *x = call->input[0], *y = call->input[1];
     Local *out = call->output[0];
     Shape a_whole = as_matrix(&x->whole, true), b_whole = as_matrix(&y->whole, false);
-    int64_t a_stride[DIMS_MAX], b_stride[DIMS_MAX], n = shape_elements(batch);
+    int64_t a_stride[DIMS_MAX] = {0}, b_stride[DIMS_MAX] = {0}, n = shape_elements(batch);
     if (!batch_strides(a, &a_whole, batch, a_stride, err) ||
         !batch_strides(b, &b_whole, batch, b_stride, err))
         return false;

@@ -89,7 +89,7 @@ static bool reduced_dims(const KernelCall *call, bool reduced[DIMS_MAX], bool *n
 static void fold_all(const ReduceRow *row, const Local *in, Number number, const bool *reduced,
                      void *sums)
 {
-    int64_t stride[DIMS_MAX], at[DIMS_MAX] = {0}, last = in->shape.n_dims - 1;
+    int64_t stride[DIMS_MAX] = {0}, at[DIMS_MAX] = {0}, last = in->shape.n_dims - 1;
     int64_t n = shape_elements(&in->shape), size = last < 0 ? 1 : in->shape.dim[last];
     output_strides(&in->shape, reduced, stride);
     int64_t step = last < 0 ? 0 : stride[last], place = 0;
@@ -130,7 +130,7 @@ static void finish(const ReduceRow *row, double count, Number number, void *sums
 static bool reduce(const KernelCall *call, Error *err)
 {
     const ReduceRow *row = call->kernel->row;
-    bool reduced[DIMS_MAX], none;
+    bool reduced[DIMS_MAX] = {0}, none = false;
     if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
         !kernel_computes(call->output[0], err) || !reduced_dims(call, reduced, &none, err))
         return false;
