@@ -129,13 +129,11 @@ static void add_note(Session *session, const char *file, int line, const char *c
     vec_push(arena, &session->notes, note);
 }
 
-enum { PRINTED_NOTES_MAX = 1000 };
-
 /* Sandbox.print: what a script prints is a note of its session. */
 static void print_hook(void *listener, const char *file, int line, const char *text)
 {
     Session *session = listener;
-    if (session->notes.n >= PRINTED_NOTES_MAX)
+    if (session->notes.n >= NOTES_MAX)
         return;
     Buf shown = buf_new(session->journal_arena);
     text_printable(str_from(text), &shown);

@@ -121,10 +121,14 @@ static void append_match(lua_State *L, Policy *policy, const NamedTensor *named,
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
 }
 
+/* A name, or a pattern of names. */
 static Str check_pattern(lua_State *L, int at)
 {
+    enum { NAME_BYTES_MAX = 1 << 14 };
     Str pattern = {0};
     pattern.s = luaL_checklstring(L, at, &pattern.n);
+    if (pattern.n > NAME_BYTES_MAX)
+        luaL_error(L, "a name or pattern has %d characters at most", NAME_BYTES_MAX);
     return pattern;
 }
 
@@ -140,11 +144,13 @@ static int graph_tensors(lua_State *L)
 
 static void note_no_match(lua_State *L, Policy *policy, Str pattern)
 {
+    enum { SHOWN_BYTES_MAX = 200 };
     const char *nearest = tensor_names_nearest(names_of(policy), pattern);
     Buf text = buf_new(policy->arena);
     buf_puts(&text, "pattern '");
-    text_printable(pattern, &text);
-    buf_puts(&text, "' matches no tensor");
+    text_printable((Str){pattern.s, pattern.n < SHOWN_BYTES_MAX ? pattern.n : SHOWN_BYTES_MAX},
+                   &text);
+    buf_puts(&text, pattern.n > SHOWN_BYTES_MAX ? "..' matches no tensor" : "' matches no tensor");
     const char *hint = nearest ? arena_printf(policy->arena, "nearest: '%s'", nearest) : "";
     policy_note(L, policy, LEVEL_WARNING, "pattern-matched-nothing", text.s, hint);
 }
@@ -167,8 +173,8 @@ static bool resolve_dim(const Policy *policy, const NamedTensor *named, lua_Inte
         return error_set(err, "the shape of '%s' is not known", named->name);
     lua_Integer at = number < 0 ? number + shape->n_dims : number;
     if (at < 0 || at >= shape->n_dims)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "'%s' has %d dims, no dim %d", named->name,
-                          (int)shape->n_dims, (int)number);
+        return error_kind(err, ERROR_OUT_OF_RANGE, "'%s' has %d dims, no dim %lld", named->name,
+                          (int)shape->n_dims, (long long)number);
     *dim = (int)at;
     *size = shape->dim[at];
     return true;

@@ -108,12 +108,13 @@ bool tensor_by_name(Arena *arena, const Inferred *inferred, const Naming *naming
 
 /* ---- index dims ---- */
 
-enum { KNOWN_MAX = 16 };
+enum { KNOWN_MAX = 16, VIEWS_DEPTH_MAX = 8, VIEWS_MAX = 1000 };
 
 typedef struct {
     const Inferred *inferred;
     Str index;
     IndexPlace *out;
+    int n_views; /* that were looked through: paths through a graph can be very many */
     int n_known; /* index dims that were met, for the error */
     const char *known[KNOWN_MAX];
 } IndexSearch;
@@ -163,8 +164,6 @@ static bool find_in_op(IndexSearch *search, int32_t op, int32_t tensor)
     return false;
 }
 
-enum { VIEWS_MAX = 8 };
-
 /* Readers on parameters alone are looked through: what they make is a view of the tensor. */
 static bool find_in_readers(IndexSearch *search, int32_t tensor, int depth)
 {
@@ -174,8 +173,9 @@ static bool find_in_readers(IndexSearch *search, int32_t tensor, int depth)
         int32_t op = graph->uses[first + i];
         if (!search->inferred->on_parameters[op] && find_in_op(search, op, tensor))
             return true;
-        if (search->inferred->on_parameters[op] && depth < VIEWS_MAX &&
-            find_in_readers(search, op_outputs(graph, op)[0], depth + 1))
+        int32_t view = graph->ops[op].n_outputs > 0 ? op_outputs(graph, op)[0] : -1;
+        if (search->inferred->on_parameters[op] && view >= 0 && depth < VIEWS_DEPTH_MAX &&
+            search->n_views++ < VIEWS_MAX && find_in_readers(search, view, depth + 1))
             return true;
     }
     return false;

@@ -210,7 +210,9 @@ static bool choose_level(const Policy *policy, const NodeRef *node, const Config
     level->n = config->n;
     memcpy(level->atom, config->atom, sizeof level->atom);
     level->num = config->has_axis ? product_of(mesh, level->atom, level->n) : config->num;
-    if (level->num < 1 || (config->has_num && config->num != level->num))
+    if (level->num < 1)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "num is 1 or more");
+    if (config->has_num && config->num != level->num)
         return error_kind(err, ERROR_OUT_OF_RANGE, "num = %lld, but axis has %" PRId64 " devices",
                           (long long)config->num, level->num);
     int64_t size = size_left(space, parts, node->n_levels, level->index);

@@ -147,6 +147,8 @@ void policy_note(lua_State *L, Policy *policy, Level level, const char *code, co
                  const char *hint)
 {
     Arena *arena = policy->session->journal_arena;
+    if (policy->session->notes.n >= NOTES_MAX)
+        return;
     Finding finding = {level,
                        code,
                        arena_str(arena, str_from(text)),

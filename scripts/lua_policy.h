@@ -51,7 +51,9 @@ void policy_decide(lua_State *L, Policy *policy, const Decision *decision);
 /* The same for an index dim whose cut by a partition is cut further by one of its sub-nodes. */
 void policy_decide_part(lua_State *L, Policy *policy, const Decision *decision);
 
-/* A finding about the line that is being executed; texts are copied. */
+/* A finding about the line that is being executed; texts are copied. Past NOTES_MAX of a session
+ * they are dropped: a loop makes many. */
+enum { NOTES_MAX = 1000 };
 void policy_note(lua_State *L, Policy *policy, Level level, const char *code, const char *text,
                  const char *hint);
 

@@ -115,6 +115,8 @@ static const char *make_annotation(void *context, const RuleCall *call, Error *e
 
 /* ---- register_op(annotation, {name = ..}) ---- */
 
+enum { ANNOS_MAX = 64, ANNO_BYTES_MAX = 4096, ANNO_INSTRUCTIONS = 1000 };
+
 typedef struct {
     const char *name;
     double flops_per_point; /* -1: not given */
@@ -126,7 +128,10 @@ static bool read_option(lua_State *L, const char *key, Options *out, Error *err)
     static const char *const later[] = {"rules", "cost", "comm", "input_gen", "kernel"};
     if (strcmp(key, "name") == 0) {
         out->name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-        return out->name || error_set(err, "'name' is a text");
+        if (out->name && strlen(out->name) > ANNO_BYTES_MAX)
+            out->name = NULL;
+        return out->name ||
+               error_set(err, "'name' is a text of at most %d characters", ANNO_BYTES_MAX);
     }
     if (strcmp(key, "flops_per_point") == 0) {
         out->flops_per_point = lua_tonumber(L, -1);
@@ -160,6 +165,9 @@ static bool add_annotation(lua_State *L, Arena *arena, const char **out, Error *
     if (lua_type(L, -1) != LUA_TSTRING)
         return error_set(err, "an annotation is a text, a list of texts or a function, not a %s",
                          luaL_typename(L, -1));
+    if (lua_rawlen(L, -1) > ANNO_BYTES_MAX)
+        return error_set(err, "an annotation has %d characters at most", ANNO_BYTES_MAX);
+    sandbox_spend(L, ANNO_INSTRUCTIONS);
     *out = arena_str(arena, str_from(lua_tostring(L, -1)));
     Source source = {"annotation", str_from(*out)};
     Error wrong = {0};
@@ -173,10 +181,13 @@ static bool add_annotation(lua_State *L, Arena *arena, const char **out, Error *
 static const char *const *read_annotations(lua_State *L, Arena *arena, Error *err)
 {
     bool list = lua_istable(L, 1);
-    int n = list ? (int)lua_rawlen(L, 1) : 1;
+    lua_Unsigned n_listed = list ? lua_rawlen(L, 1) : 1;
+    if (n_listed == 0 || n_listed > ANNOS_MAX) {
+        error_set(err, "a list of annotations has 1 to %d of them", ANNOS_MAX);
+        return NULL;
+    }
+    int n = (int)n_listed;
     const char **annos = arena_array(arena, const char *, n + 1);
-    if (n == 0)
-        error_set(err, "the list of annotations is empty");
     for (int i = 0; i < n; i++) {
         if (list)
             lua_rawgeti(L, 1, i + 1);
@@ -187,7 +198,7 @@ static const char *const *read_annotations(lua_State *L, Arena *arena, Error *er
         if (!ok)
             return NULL;
     }
-    return n > 0 ? annos : NULL;
+    return annos;
 }
 
 static AnnoFunction *keep_function(lua_State *L, Sandbox *sandbox)

@@ -1,9 +1,10 @@
 /* lua_safe.c - what a script can call: Lua's own libraries, with what could hurt taken out.
  *
  * string, table, math, utf8 and coroutine are there. Functions of string, table and utf8 are called
- * through a clock, since one call may take as long as a loop; patterns that could backtrack for
- * hours are refused. The originals stay in Lua's table of loaded libraries, where its error
- * messages find their names and scripts find nothing.
+ * through a clock, since one call may take as long as a loop; calls that could take hours are
+ * refused: patterns that backtrack, tables that claim to be huge. Handlers of xpcall() and what a
+ * dead coroutine would still close do not run where no hook counts. The originals stay in Lua's
+ * table of loaded libraries, where its error messages find their names and scripts find nothing.
  */
 #include "scripts/lua_state.h"
 
@@ -16,7 +17,9 @@
 enum {
     NS_PER_INSTRUCTION = 32,
     PATTERN_BYTES_MAX = 128,
-    SORT_INSTRUCTIONS = 20 /* for a key, of pairs() */
+    SORT_INSTRUCTIONS = 20,                /* for a key, of pairs() */
+    ELEMENTS_MAX = SANDBOX_BYTES_MAX / 16, /* more elements than a table has room for */
+    PRINTED_BYTES_MAX = 2000               /* of one print() */
 };
 
 /* ---- a clock around a library function, which is upvalue 1 ---- */
@@ -70,7 +73,7 @@ static double pattern_steps(Str pattern, size_t subject_bytes)
     return steps;
 }
 
-static const double PATTERN_STEPS_MAX = 1e8;
+static const double PATTERN_STEPS_MAX = 1e8, PLAIN_STEPS_MAX = 1e10;
 
 static void check_pattern(lua_State *L)
 {
@@ -90,9 +93,21 @@ static int timed_match(lua_State *L)
     return timed(L);
 }
 
+/* Looking for a long text may compare it at every place. */
+static void check_plain(lua_State *L)
+{
+    size_t n_subject, n_text;
+    luaL_checklstring(L, 1, &n_subject);
+    luaL_checklstring(L, 2, &n_text);
+    if (n_text > PATTERN_BYTES_MAX && (double)n_text * (double)n_subject > PLAIN_STEPS_MAX)
+        luaL_error(L, "this search could take too long on a text of %d characters", (int)n_subject);
+}
+
 static int timed_find(lua_State *L)
 {
-    if (!lua_toboolean(L, 4)) /* not plain */
+    if (lua_toboolean(L, 4))
+        check_plain(L);
+    else
         check_pattern(L);
     return timed(L);
 }
@@ -108,11 +123,46 @@ static int timed_gmatch(lua_State *L)
     return 1;
 }
 
+/* ---- counts that a script can make huge without having as much; wrong types are Lua's to refuse
+ */
+
+/* Nothing repeated is nothing, however often. */
+static int timed_rep(lua_State *L)
+{
+    bool nothing = lua_type(L, 1) == LUA_TSTRING && lua_rawlen(L, 1) == 0;
+    bool between = !lua_isnoneornil(L, 3) && lua_rawlen(L, 3) > 0;
+    if (nothing && !between && lua_isinteger(L, 2)) {
+        lua_settop(L, 1);
+        return 1;
+    }
+    return timed(L);
+}
+
+/* insert, remove, sort: as many steps as the table says that it has elements. */
+static int timed_list(lua_State *L)
+{
+    if (luaL_getmetafield(L, 1, "__len") != LUA_TNIL ||
+        (lua_istable(L, 1) && lua_rawlen(L, 1) > ELEMENTS_MAX))
+        return luaL_error(L, "a list that counts itself, or has gaps, is not moved or sorted");
+    return timed(L);
+}
+
+static int timed_move(lua_State *L)
+{
+    lua_Integer first = lua_tointeger(L, 2), last = lua_tointeger(L, 3);
+    if (last > first && (lua_Unsigned)last - (lua_Unsigned)first >= ELEMENTS_MAX)
+        return luaL_error(L, "too many elements to move");
+    return timed(L);
+}
+
 static lua_CFunction wrapper_of(const char *name)
 {
     static const luaL_Reg special[] = {
-        {"find", timed_find},     {"match", timed_match}, {"gsub", timed_match},
-        {"gmatch", timed_gmatch}, {NULL, NULL},
+        {"find", timed_find},   {"match", timed_match},
+        {"gsub", timed_match},  {"gmatch", timed_gmatch},
+        {"rep", timed_rep},     {"insert", timed_list},
+        {"remove", timed_list}, {"sort", timed_list},
+        {"move", timed_move},   {NULL, NULL},
     };
     for (const luaL_Reg *it = special; it->name; it++)
         if (strcmp(it->name, name) == 0)
@@ -232,6 +282,33 @@ static int safe_setmetatable(lua_State *L)
     return 1;
 }
 
+/* xpcall calls its handler after the error instead of in it: an error that a hook raises turns
+ * hooks off until it is caught, so a handler could run for ever. On the stack are the handler, and
+ * the results or the error. */
+static int finish_xpcall(lua_State *L, int status, lua_KContext context)
+{
+    (void)context;
+    bool ok = status == LUA_OK || status == LUA_YIELD;
+    if (!ok)
+        lua_pcall(L, 1, LUA_MULTRET, 0); /* its own error is what it answers then */
+    lua_pushboolean(L, ok);
+    if (ok)
+        lua_replace(L, 1);
+    else
+        lua_insert(L, 1);
+    return lua_gettop(L);
+}
+
+static int safe_xpcall(lua_State *L)
+{
+    luaL_checktype(L, 2, LUA_TFUNCTION);
+    lua_pushvalue(L, 1);
+    lua_copy(L, 2, 1);
+    lua_replace(L, 2);
+    int n_args = lua_gettop(L) - 2;
+    return finish_xpcall(L, lua_pcallk(L, n_args, LUA_MULTRET, 0, 0, finish_xpcall), 0);
+}
+
 /* Nothing may write on the terminal: what is printed becomes a note. */
 static int print_note(lua_State *L)
 {
@@ -245,9 +322,11 @@ static int print_note(lua_State *L)
         luaL_addvalue(&line);
     }
     luaL_pushresult(&line);
+    const char *text = lua_tostring(L, -1);
+    if (strlen(text) > PRINTED_BYTES_MAX)
+        text = lua_pushfstring(L, "%s...", lua_pushlstring(L, text, PRINTED_BYTES_MAX));
     if (sandbox->print)
-        sandbox->print(sandbox->listener, sandbox->source.name, sandbox_line(L),
-                       lua_tostring(L, -1));
+        sandbox->print(sandbox->listener, sandbox->source.name, sandbox_line(L), text);
     return 0;
 }
 
@@ -262,10 +341,57 @@ static void open_base(lua_State *L)
     lua_getfield(L, -1, "setmetatable");
     lua_pushcclosure(L, safe_setmetatable, 1);
     lua_setfield(L, -2, "setmetatable");
+    lua_pushcfunction(L, safe_xpcall);
+    lua_setfield(L, -2, "xpcall");
     lua_pushcfunction(L, print_note);
     lua_setfield(L, -2, "print");
     lua_pushcfunction(L, sorted_pairs);
     lua_setfield(L, -2, "pairs");
+    lua_pop(L, 1);
+}
+
+/* What coroutine.wrap answers; upvalue 1 is the coroutine. */
+static int resume_wrapped(lua_State *L)
+{
+    lua_State *routine = lua_tothread(L, lua_upvalueindex(1));
+    int n_args = lua_gettop(L), n_results;
+    if (!lua_checkstack(routine, n_args))
+        return luaL_error(L, "too many arguments to resume");
+    lua_xmove(L, routine, n_args);
+    int status = lua_resume(routine, L, n_args, &n_results);
+    if (status == LUA_OK || status == LUA_YIELD) {
+        luaL_checkstack(L, n_results, "too many results to resume");
+        lua_xmove(routine, L, n_results);
+        return n_results;
+    }
+    lua_xmove(routine, L, 1);
+    if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) {
+        luaL_where(L, 1);
+        lua_insert(L, -2);
+        lua_concat(L, 2);
+    }
+    return lua_error(L);
+}
+
+/* A coroutine that a hook's error ended has its hooks off: unlike Lua's own wrap and close, nothing
+ * here runs what it still has to close. */
+static int safe_wrap(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_State *routine = lua_newthread(L);
+    lua_pushvalue(L, 1);
+    lua_xmove(L, routine, 1);
+    lua_pushcclosure(L, resume_wrapped, 1);
+    return 1;
+}
+
+static void open_coroutine(lua_State *L)
+{
+    luaL_requiref(L, LUA_COLIBNAME, luaopen_coroutine, 1);
+    lua_pushcfunction(L, safe_wrap);
+    lua_setfield(L, -2, "wrap");
+    lua_pushnil(L);
+    lua_setfield(L, -2, "close");
     lua_pop(L, 1);
 }
 
@@ -296,7 +422,7 @@ void sandbox_open_libraries(lua_State *L)
     set_string_methods(L);
     open_wrapped(L, LUA_TABLIBNAME, luaopen_table);
     open_wrapped(L, LUA_UTF8LIBNAME, luaopen_utf8);
-    luaL_requiref(L, LUA_COLIBNAME, luaopen_coroutine, 1);
+    open_coroutine(L);
     luaL_requiref(L, LUA_MATHLIBNAME, luaopen_math, 1);
     seed_random(L);
     lua_settop(L, 0);

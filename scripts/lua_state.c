@@ -15,7 +15,8 @@ enum {
     BYTES_PER_INSTRUCTION = 64, /* what allocating costs of the budget */
     BROKE_BYTES_MAX = 4096,     /* the most one allocation gets when the budget is gone */
     CHUNK_NAME_MAX = LUA_IDSIZE - 1,
-    TRACE_LEVELS_MAX = 6
+    TRACE_LEVELS_MAX = 6,
+    LINE_BYTES_MAX = 200 /* of a line that is shown */
 };
 
 /* ---- memory ---- */
@@ -146,7 +147,8 @@ Str sandbox_line_text(const Sandbox *sandbox, int line)
     Str text = sandbox->source.text;
     size_t at = line_offset(text, line);
     const char *end = memchr(text.s + at, '\n', text.n - at);
-    return str_trim((Str){text.s + at, end ? (size_t)(end - text.s) - at : text.n - at});
+    Str whole = str_trim((Str){text.s + at, end ? (size_t)(end - text.s) - at : text.n - at});
+    return (Str){whole.s, whole.n < LINE_BYTES_MAX ? whole.n : LINE_BYTES_MAX};
 }
 
 /* ---- errors ---- */
@@ -331,12 +333,24 @@ typedef struct {
     void *context;
 } Run;
 
+/* Without what stands before a script in some files: a byte order mark, a line that begins with #,
+ * of which the end stays so that lines count as they do in the file. */
+static Str script_of(Str text)
+{
+    if (str_starts(text, STR("\xEF\xBB\xBF")))
+        text = (Str){text.s + 3, text.n - 3};
+    if (str_starts(text, STR("#")))
+        while (text.n > 0 && text.s[0] != '\n')
+            text = (Str){text.s + 1, text.n - 1};
+    return text;
+}
+
 static int run_body(lua_State *L)
 {
     const Run *run = lua_touserdata(L, 1);
     const Sandbox *sandbox = run->sandbox;
     const char *chunk = lua_pushfstring(L, "=%s", sandbox->chunk);
-    Str text = sandbox->source.text;
+    Str text = script_of(sandbox->source.text);
     if (luaL_loadbufferx(L, text.s, text.n, chunk, "t") != LUA_OK)
         return lua_error(L);
     lua_call(L, 0, 1);

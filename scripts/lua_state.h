@@ -71,7 +71,7 @@ void sandbox_spend(lua_State *L, int64_t n_instructions);
 
 /* The line of the script that is being executed; 0 when there is none. */
 int sandbox_line(lua_State *L);
-Str sandbox_line_text(const Sandbox *sandbox, int line); /* trimmed; empty for line 0 */
+Str sandbox_line_text(const Sandbox *sandbox, int line); /* trimmed, cut; empty for line 0 */
 
 /* ---- lua_safe.c ---- */
 

@@ -64,6 +64,37 @@ static ScriptRow script_rows[] = {
     {"endless_loop_of_long_calls",
      "local s = ('x'):rep(1000000)\nwhile true do local t = s:reverse() end",
      "2: script: stopped after 50 million instructions [a loop that does not end?]\n"},
+    {"endless_handler",
+     "while true do\n  xpcall(function() while true do end end, function() while true do end "
+     "end)\nend",
+     "2: script: stopped after 50 million instructions"},
+    {"handler_after_the_error",
+     "print(xpcall(function(a, b) return a + b, 7 end, print, 1, 2))\n"
+     "print(xpcall(error, function(e) return 'H' .. e end, 'boom'))\n"
+     "print(xpcall(error, function(e) error('again', 0) end, 'boom'))",
+     "1: true\t3\t7\n2: false\tHboom\n3: false\tagain\n"},
+    {"endless_close_of_a_coroutine",
+     "local f = coroutine.wrap(function()\n"
+     "  local x <close> = setmetatable({}, {__close = function() while true do end end})\n"
+     "  while true do end\nend)\nf()",
+     "3: script: stopped after 50 million instructions [a loop that does not end?]\n"},
+    {"wrapped_coroutine",
+     "local f = coroutine.wrap(function(a)\n  local b = coroutine.yield(a + 1)\n  error('bad ' .. "
+     "b)\nend)\n"
+     "print(f(1))\nprint(pcall(f, 5))\nprint(pcall(f))",
+     "5: 2\n6: false\tp.lua:3: bad 5\n7: false\tcannot resume dead coroutine\n"},
+    {"nothing_repeated", "print(#(''):rep(1 << 62), ('ab'):rep(3, '-'), (''):rep(3, 'x'))",
+     "1: 0\tab-ab-ab\txx\n"},
+    {"moves_of_nothing", "table.move({}, 1, 1 << 60, 2)", "1: script: too many elements to move\n"},
+    {"lists_that_count_themselves",
+     "local t = setmetatable({}, {__len = function() return 1 << 60 end})\n"
+     "print(pcall(table.insert, t, 1, 0), pcall(table.remove, t, 1), pcall(table.sort, t, "
+     "math.type))",
+     "2: false\tfalse\tfalse\ta list that counts itself, or has gaps, is not moved or sorted\n"},
+    {"long_plain_search", "(('a'):rep(1e7)):find(('a'):rep(1e6) .. 'b', 1, true)",
+     "1: script: this search could take too long on a text of 10000000 characters\n"},
+    {"byte_order_mark", "\xEF\xBB\xBFprint(1)\nprint(2)", "1: 1\n2: 2\n"},
+    {"first_line_for_a_shell", "#!/usr/bin/lua\nprint(2)", "2: 2\n"},
     {"ten_gigabyte_text", "\nlocal s = string.rep('x', 10000000000)",
      "2: script: resulting string too large\n"},
     {"one_gigabyte_text", "\nlocal s = string.rep('x', 1000000000)",
