@@ -99,8 +99,11 @@ bool file_read(Arena *arena, const char *path, size_t limit_bytes, Source *out, 
     Buf text = buf_new(arena);
     bool ok = read_all(fd, path, limit_bytes, &text, err);
     close(fd);
+    Str whole = buf_str(&text);
+    size_t mark = str_starts(whole, STR("\xEF\xBB\xBF")) ? 3 : 0;
     if (ok)
-        *out = (Source){.name = arena_str(arena, str_from(path)), .text = buf_str(&text)};
+        *out = (Source){.name = arena_str(arena, str_from(path)),
+                        .text = {whole.s + mark, whole.n - mark}};
     return ok;
 }
 
@@ -117,12 +120,14 @@ static bool write_all(int fd, Str text)
     return true;
 }
 
-/* A pipe, a terminal or /dev/null has no old content to keep. */
+/* A pipe, a terminal or /dev/null has no old content to keep. A pipe that nobody reads is an error
+ * (O_NONBLOCK), but a slow reader is waited for. */
 static bool write_device(const char *path, Str text, Error *err)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return fail(err, path, "cannot open");
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     bool ok = write_all(fd, text) || fail(err, path, "cannot write");
     if (close(fd) != 0 && ok)
         ok = fail(err, path, "cannot write");
@@ -163,6 +168,8 @@ bool file_write(const char *path, Str text, Error *err)
     }
     if (exists && !S_ISREG(info.st_mode))
         return write_device(path, text, err);
+    if (exists && access(path, W_OK) != 0)
+        return fail(err, path, "cannot write");
 
     char target[PATH_MAX]; /* a link stays a link: what it points to is replaced */
     if (!exists || !realpath(path, target))

@@ -12,11 +12,12 @@ typedef struct {
 bool file_map(const char *path, FileMap *out, Error *err); /* directories and devices are errors */
 void file_unmap(FileMap *map);
 
-/* Reads a small file (at most limit_bytes) into the arena, NUL-terminated. */
+/* Reads a small file of text (at most limit_bytes) into the arena, NUL-terminated, without the byte
+ * order mark that some editors put before it. */
 bool file_read(Arena *arena, const char *path, size_t limit_bytes, Source *out, Error *err);
 
 /* Writes to a temporary name in the same folder, syncs and renames: the old file stays whole on any
- * failure. */
+ * failure. A file that may not be written is not replaced either. */
 bool file_write(const char *path, Str text, Error *err);
 
 bool file_exists(const char *path);

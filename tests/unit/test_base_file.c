@@ -90,6 +90,26 @@ static void a_larger_file_than_allowed_is_refused(void **state)
     assert_string_equal(fixture->err.file, path);
 }
 
+static void a_byte_order_mark_is_no_text(void **state)
+{
+    Fixture *fixture = *state;
+    const char *path = in_dir(fixture, "a.txt");
+    Source source;
+    assert_true(file_write(path, STR("\xEF\xBB\xBFx\xEF\xBB\xBF"), &fixture->err));
+    assert_true(file_read(fixture->arena, path, 100, &source, &fixture->err));
+    assert_string_equal(source.text.s, "x\xEF\xBB\xBF");
+    assert_int_equal(source.text.n, 4);
+}
+
+static void a_pipe_that_nobody_reads_is_an_error(void **state)
+{
+    Fixture *fixture = *state;
+    const char *path = in_dir(fixture, "pipe");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_false(file_write(path, STR("text"), &fixture->err));
+    assert_string_equal(fixture->err.text, "cannot open: No such device or address");
+}
+
 static void an_empty_file_is_an_empty_text(void **state)
 {
     Fixture *fixture = *state;
@@ -207,6 +227,7 @@ static void paths_are_taken_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        IN_FOLDER(a_byte_order_mark_is_no_text),   IN_FOLDER(a_pipe_that_nobody_reads_is_an_error),
         IN_FOLDER(a_written_file_reads_back),      IN_FOLDER(a_larger_file_than_allowed_is_refused),
         IN_FOLDER(an_empty_file_is_an_empty_text), IN_FOLDER(only_regular_files_are_read),
         IN_FOLDER(files_of_unknown_size_are_read), IN_FOLDER(a_failed_write_leaves_nothing),
