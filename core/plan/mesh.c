@@ -222,7 +222,11 @@ Mesh *mesh_parse(Arena *arena, const Source *source, Error *err)
     Error fallback = {0}; /* the scanner writes one in any case */
     Mesh *mesh = mesh_new(arena);
     Scan scan = scan_begin(source, err ? err : &fallback);
-    return parse_any(mesh, arena, &scan) && scan_end(&scan) ? mesh : NULL;
+    if (parse_any(mesh, arena, &scan) && scan_end(&scan))
+        return mesh;
+    if (err && err->kind == ERROR_SYNTAX)
+        error_hint(err, "a mesh is dp=2,tp=4 or lists of devices: dp,tp=[[0,1],[2,3]]");
+    return NULL;
 }
 
 static bool read_devices(Mesh *mesh, Arena *arena, const Json *list, Error *err)

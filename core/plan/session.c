@@ -61,6 +61,18 @@ static bool read_mesh(Session *session, const char *text, Mesh **out, Error *err
     return *out != NULL;
 }
 
+/* The mesh that a plan file names: what is wrong with it is wrong in that file. */
+static bool read_saved_mesh(Session *session, Error *err)
+{
+    Error why = {0};
+    if (read_mesh(session, session->options.mesh, &session->mesh, &why))
+        return true;
+    error_kind(err, ERROR_UNREADABLE, "its mesh '%s' is none: %s", session->options.mesh, why.text);
+    error_hint(err, "%s", why.hint);
+    error_in_file(err, session->mesh_file);
+    return false;
+}
+
 /* Ops are alike when their rule, cuts, operand shardings and kinds are. */
 static int32_t *op_signatures(const Session *session)
 {
@@ -171,7 +183,9 @@ static bool open_plan(Session *session, const Json *file, Error *err)
         options->mesh = default_mesh;
     if (!options->machine)
         options->machine = default_machine;
-    return read_mesh(session, options->mesh, &session->mesh, err) &&
+    bool has_mesh = session->mesh_file ? read_saved_mesh(session, err)
+                                       : read_mesh(session, options->mesh, &session->mesh, err);
+    return has_mesh &&
            session->hooks.machine(session->hooks.context, session->journal_arena, options->machine,
                                   &session->machine, err) &&
            make_first_plan(session, file, err);
@@ -199,6 +213,7 @@ static bool read_plan_file(Session *session, Json **file, Error *err)
     options->mesh = given.mesh ? given.mesh : options->mesh;
     options->machine = given.machine ? given.machine : options->machine;
     options->pins = given.pins;
+    session->mesh_file = given.mesh || !session->options.mesh ? NULL : given.model;
     session->policy_given = given.policy != NULL;
     if (given.policy)
         options->policy = given.policy;

@@ -40,6 +40,7 @@ typedef struct {
 struct Session {
     Arena *model_arena, *journal_arena;
     SessionOptions options;
+    const char *mesh_file; /* the plan file that names the mesh; NULL: somebody gave it */
     bool policy_given; /* beside a plan file: run it instead of what the file says of policies */
     SessionHooks hooks;
     FileMap model_map;
