@@ -333,12 +333,9 @@ typedef struct {
     void *context;
 } Run;
 
-/* Without what stands before a script in some files: a byte order mark, a line that begins with #,
- * of which the end stays so that lines count as they do in the file. */
+/* Without a first line for a shell, of which the end stays so that lines count as in the file. */
 static Str script_of(Str text)
 {
-    if (str_starts(text, STR("\xEF\xBB\xBF")))
-        text = (Str){text.s + 3, text.n - 3};
     if (str_starts(text, STR("#")))
         while (text.n > 0 && text.s[0] != '\n')
             text = (Str){text.s + 1, text.n - 1};

@@ -93,7 +93,6 @@ static ScriptRow script_rows[] = {
      "2: false\tfalse\tfalse\ta list that counts itself, or has gaps, is not moved or sorted\n"},
     {"long_plain_search", "(('a'):rep(1e7)):find(('a'):rep(1e6) .. 'b', 1, true)",
      "1: script: this search could take too long on a text of 10000000 characters\n"},
-    {"byte_order_mark", "\xEF\xBB\xBFprint(1)\nprint(2)", "1: 1\n2: 2\n"},
     {"first_line_for_a_shell", "#!/usr/bin/lua\nprint(2)", "2: 2\n"},
     {"ten_gigabyte_text", "\nlocal s = string.rep('x', 10000000000)",
      "2: script: resulting string too large\n"},
