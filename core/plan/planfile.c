@@ -48,17 +48,18 @@ static Json *json_or_null(const char *text)
     return text ? json_from_str(str_from(text)) : json_null();
 }
 
-static Json *write_origin(const Origin *origin)
+static Json *write_origin(Arena *scratch, const char *dir, const Origin *origin)
 {
     Json *out = json_object();
     json_set_str(out, "kind", origin_names[origin->kind]);
-    json_set_str(out, "file", origin->file ? origin->file : "");
+    json_set_str(out, "file", origin->file ? file_or_name(scratch, dir, origin->file) : "");
     json_set_int(out, "line", origin->line);
     json_set_str(out, "text", origin->text ? origin->text : "");
     return out;
 }
 
-static Json *write_decision(Arena *scratch, const Session *session, const Decision *decision)
+static Json *write_decision(Arena *scratch, const Session *session, const char *dir,
+                            const Decision *decision)
 {
     bool pin = decision->kind == PIN_TENSOR_DIM || decision->kind == PIN_INDEX_DIM;
     Json *out = json_object();
@@ -78,7 +79,7 @@ static Json *write_decision(Arena *scratch, const Session *session, const Decisi
         json_set_bool(out, "store", decision->store);
         json_set_bool(out, "open", decision->open);
     }
-    json_set(out, "origin", write_origin(&decision->origin));
+    json_set(out, "origin", write_origin(scratch, dir, &decision->origin));
     return out;
 }
 
@@ -91,7 +92,8 @@ static Json *write_plan(Arena *scratch, const Session *session, const char *dir)
     for (int i = 0; i < options->dims.n; i++)
         json_set_int(dims, arena_str(scratch, options->dims.at[i].name), options->dims.at[i].size);
     for (int i = 0; i < session->journal.n_done; i++)
-        json_add(decisions, write_decision(scratch, session, &session->journal.decisions.at[i]));
+        json_add(decisions,
+                 write_decision(scratch, session, dir, &session->journal.decisions.at[i]));
 
     json_set_int(out, "dimscope_plan", PLANFILE_VERSION);
     json_set_str(out, "model", path_between(scratch, dir, options->model));
@@ -171,6 +173,18 @@ static const char *opened_path(Arena *arena, const char *dir, const char *text)
     return file_exists(path) ? path : text;
 }
 
+/* The files that decisions come from, as they can be opened from here. */
+static void resolve_origins(Arena *arena, const char *dir, const Json *root)
+{
+    const Json *decisions = json_get(root, "decisions");
+    for (int i = 0; i < json_size(decisions); i++) {
+        Json *origin = json_get(json_at(decisions, i), "origin");
+        const char *file = arena_str(arena, json_str(json_get(origin, "file"), ""));
+        if (json_is_object(origin) && file[0])
+            json_set_str(origin, "file", opened_path(arena, dir, file));
+    }
+}
+
 static bool get_options(Arena *arena, const char *path, const Json *root, SessionOptions *options,
                         Error *err)
 {
@@ -189,6 +203,7 @@ static bool get_options(Arena *arena, const char *path, const Json *root, Sessio
         return error_set(err, "has no list of \"decisions\"");
     if (!model && options->model)
         return error_set(err, "names no model");
+    resolve_origins(arena, dir, root);
     options->model = model ? path_join(arena, dir, model) : NULL;
     options->mesh = mesh;
     options->machine = machine ? opened_path(arena, dir, machine) : NULL;
