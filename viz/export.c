@@ -111,6 +111,7 @@ static bool lay_out(Str dot, Buf *out, Error *err)
     if (!start_dot(&child, err))
         return false;
     void (*old)(int) = signal(SIGPIPE, SIG_IGN);
+    size_t before = out->n;
     bool finished = talk(&child, dot, out);
     signal(SIGPIPE, old);
     if (child.to >= 0)
@@ -124,11 +125,16 @@ static bool lay_out(Str dot, Buf *out, Error *err)
     if (!finished)
         error_kind(err, ERROR_RUN, "dot took more than %d seconds and was stopped",
                    LAYOUT_MS_MAX / 1000);
-    else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        error_kind(err, ERROR_RUN, "dot failed (status %d)", status);
+    else if (WIFSIGNALED(status))
+        error_kind(err, ERROR_RUN, "dot was ended by signal %d", WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+        error_kind(err, ERROR_RUN, "dot failed with exit status %d", WEXITSTATUS(status));
+    else if (str_find((Str){out->s + before, out->n - before}, STR("</svg>")) < 0)
+        error_kind(err, ERROR_RUN, "dot wrote no whole drawing");
     else
         return true;
     error_hint(err, "export with --dot, or --kind overview");
+    out->n = before; /* half a drawing is none */
     return false;
 }
 

@@ -1,12 +1,14 @@
 /* Drawings: what they say is what the plan says, and any graph gives text that Graphviz reads. */
 #include "tests/unit/unit.h"
 
+#include "core/base/file.h"
 #include "scripts/hooks.h"
 #include "viz/dot.h"
 #include "viz/export.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct {
@@ -132,6 +134,42 @@ static void without_the_program_the_hint_says_dot(void **state)
     close_sample(&f);
 }
 
+/* Runs export with a program `dot` of this script; what the error says. */
+static void export_with_dot(Fixture *f, const char *script, Buf *svg, Error *err)
+{
+    char dir[] = "/tmp/dimscope-viz-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    const char *program = path_join(f->arena, dir, "dot");
+    assert_true(file_write(program, str_from(script), err));
+    assert_int_equal(chmod(program, 0700), 0);
+    const char *path = arena_str(f->arena, str_from(getenv("PATH")));
+    setenv("PATH", arena_printf(f->arena, "%s:%s", dir, path), 1);
+    assert_false(export_drawing(f->session, DIAGRAM_BLOCK, EXPORT_SVG, svg, err));
+    setenv("PATH", path, 1);
+    unlink(program);
+    rmdir(dir);
+}
+
+static void half_a_drawing_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"#!/bin/sh\nexec cat >/dev/null\n", "dot wrote no whole drawing"},
+        {"#!/bin/sh\necho '<svg>'\n", "dot wrote no whole drawing"},
+        {"#!/bin/sh\necho '<svg></svg>'; exit 3\n", "dot failed with exit status 3"},
+        {"#!/bin/sh\nkill -9 $$\n", "dot was ended by signal 9"},
+    };
+    Fixture f = open_sample("samples/models/tiny-gpt.onnx", "dp=2,tp=2");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        Buf svg = buf_new(f.arena);
+        Error err = {0};
+        export_with_dot(&f, rows[i][0], &svg, &err);
+        assert_string_equal(err.text, rows[i][1]);
+        assert_int_equal(svg.n, 0);
+    }
+    close_sample(&f);
+}
+
 static void names_cannot_break_the_text(void **state)
 {
     (void)state;
@@ -172,6 +210,7 @@ int main(void)
         cmocka_unit_test(the_overview_folds_the_layers),
         cmocka_unit_test(svg_comes_from_the_dot_program),
         cmocka_unit_test(without_the_program_the_hint_says_dot),
+        cmocka_unit_test(half_a_drawing_is_an_error),
         cmocka_unit_test(names_cannot_break_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
