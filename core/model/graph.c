@@ -108,11 +108,9 @@ static bool is_open(GraphBuilder *builder, int32_t tensor, const char *what)
     return tensor >= 0 || error_set(&builder->problem, "%s of the graph has no name", what);
 }
 
-void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
-                   int n_dims)
+static void declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
+                    int n_dims)
 {
-    if (!is_open(builder, tensor, "a declared tensor"))
-        return;
     GraphTensor *declared = &builder->tensors.at[tensor];
     if (n_dims > DIMS_MAX) {
         error_kind(&builder->problem, ERROR_RANK, "tensor '%s' has %d dims, at most %d are known",
@@ -126,6 +124,14 @@ void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Dec
     declared->n_declared = (uint8_t)n_dims;
     for (int d = 0; d < n_dims; d++)
         vec_push(builder->graph->arena, &builder->declared, dims[d]);
+}
+
+void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
+                   int n_dims)
+{
+    if (is_open(builder, tensor, "a declared tensor") &&
+        builder->tensors.at[tensor].kind == TENSOR_MADE)
+        declare(builder, tensor, dtype, dims, n_dims);
 }
 
 void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
@@ -142,7 +148,7 @@ void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const D
     }
     input->kind = TENSOR_INPUT;
     vec_push(builder->graph->arena, &builder->inputs, tensor);
-    graph_declare(builder, tensor, dtype, dims, n_dims);
+    declare(builder, tensor, dtype, dims, n_dims);
 }
 
 void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
@@ -162,7 +168,7 @@ void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, c
     DeclaredDim dims[DIMS_MAX];
     for (int64_t d = 0; d < shape->n_dims; d++)
         dims[d] = (DeclaredDim){.size = shape->dim[d]};
-    graph_declare(builder, tensor, dtype, dims, (int)shape->n_dims);
+    declare(builder, tensor, dtype, dims, (int)shape->n_dims);
 }
 
 void graph_add_output(GraphBuilder *builder, int32_t tensor)

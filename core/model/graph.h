@@ -131,7 +131,8 @@ int32_t graph_tensor(GraphBuilder *builder, Str name);
 /* n_dims < 0: the shape is not declared. An initializer that is added as an input too stays one. */
 void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
                      int n_dims);
-/* What a file says of a tensor that an op makes; it may be wrong, and may be absent. */
+/* What a file says of a tensor that an op makes; it may be wrong, and may be absent. What it says
+ * again of an input or an initializer is not looked at. */
 void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
                    int n_dims);
 void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,

@@ -137,6 +137,30 @@ static Attr attr_int(Graph *graph, const char *name, int64_t value)
     return (Attr){.name = names_intern(graph->names, str_from(name)), .type = ATTR_INT, .i = value};
 }
 
+/* A file may list inputs and weights among its values again, and be wrong. */
+static void what_is_given_is_declared_once(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    GraphBuilder *builder = graph_builder_new(arena, "made");
+    const DeclaredDim four = {4, 0}, eight = {8, 0};
+    const Shape shape = {.n_dims = 1, .dim = {4}};
+    int32_t x = graph_tensor(builder, STR("x")), w = graph_tensor(builder, STR("w"));
+    graph_declare(builder, w, DT_I32, &eight, 1);
+    graph_add_input(builder, x, DT_F32, &four, 1);
+    graph_add_initializer(builder, w, DT_F32, &shape, (TensorData){.form = DATA_ABSENT});
+    graph_declare(builder, x, DT_I32, &eight, 1);
+    graph_declare(builder, w, DT_I32, &eight, 1);
+    Error err = {0};
+    const Graph *graph = graph_seal(builder, &err);
+    assert_non_null(graph);
+    for (int32_t t = 0; t < 2; t++) {
+        assert_int_equal(graph->tensors[t].dtype, DT_F32);
+        assert_int_equal(graph->declared[graph->tensors[t].declared].size, 4);
+    }
+    arena_free(arena);
+}
+
 static void equal_attributes_are_one_list(void **state)
 {
     (void)state;
@@ -253,6 +277,7 @@ int main(void)
         cmocka_unit_test(uses_list_every_operand),
         cmocka_unit_test(reading_moved_ops_keeps_makers),
         cmocka_unit_test(inputs_must_have_names),
+        cmocka_unit_test(what_is_given_is_declared_once),
         cmocka_unit_test(equal_attributes_are_one_list),
         cmocka_unit_test(attributes_are_found_by_name_and_type),
         cmocka_unit_test(later_bindings_win),
