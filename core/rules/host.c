@@ -235,10 +235,10 @@ static bool host_constant_op(Host *host, Error *err)
     return false;
 }
 
-/* The element a ConstantOfShape repeats: float 0 unless told. */
-static bool fill_element(const RuleCall *call, Value *value, int64_t *cell)
+/* The element a ConstantOfShape repeats: float 0 unless told. False where its type, which is then
+ * set all the same, is not computed with here. */
+static bool fill_element(const Attr *attr, Value *value, int64_t *cell)
 {
-    const Attr *attr = op_attr(call->graph, call->op, "value");
     double real = 0;
     char bytes[16] = {0};
     value->dtype = DT_F32;
@@ -246,8 +246,7 @@ static bool fill_element(const RuleCall *call, Value *value, int64_t *cell)
     if (!attr)
         return true;
     value->dtype = (Dtype)attr->dtype;
-    if (attr->type != ATTR_TENSOR || !host_computes(value->dtype) ||
-        !data_read(attr->tensor, value->dtype, 1, bytes, NULL))
+    if (!host_computes(value->dtype) || !data_read(attr->tensor, value->dtype, 1, bytes, NULL))
         return false;
     if (float_of(value->dtype, bytes, &real))
         memcpy(cell, &real, sizeof *cell);
@@ -259,10 +258,12 @@ static bool fill_element(const RuleCall *call, Value *value, int64_t *cell)
 static bool host_constant_of_shape(Host *host, Error *err)
 {
     const Value *sizes = host->call->value[0];
+    const Attr *attr = op_attr(host->call->graph, host->call->op, "value");
     Value value = {0};
     int64_t cell;
-    if (!sizes->ints || !fill_element(host->call, &value, &cell))
+    if (!sizes->ints || (attr && attr->type != ATTR_TENSOR))
         return false;
+    bool held = fill_element(attr, &value, &cell);
     int64_t n_dims = shape_elements(&sizes->shape);
     if (n_dims > DIMS_MAX)
         return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
@@ -271,13 +272,13 @@ static bool host_constant_of_shape(Host *host, Error *err)
     if (!shape_check(&value.shape, err))
         return false;
 
-    if (host_fits(host, &value.shape)) {
+    if (held && host_fits(host, &value.shape)) {
         int64_t n = shape_elements(&value.shape);
         int64_t *cells = arena_array(host->arena, int64_t, n);
         for (int64_t i = 0; i < n; i++)
             cells[i] = cell;
         host_set_cells(&value, value.dtype, cells);
-    } else if (dtype_is_int(value.dtype)) {
+    } else if (held && dtype_is_int(value.dtype)) {
         value.affine = true;
         value.offset = cell;
     }

@@ -141,6 +141,8 @@ static const Case rows[] = {
     {"constant of shape", "y <- ConstantOfShape i64[2]{2,2} value=i64[1]{3}", "i64[2,2]{3,3,3,3}",
      0},
     {"constant of shape, float 0", "y <- ConstantOfShape i64[1]{2}", "f32[2]{0,0}", 0},
+    {"constant of shape, not computed with", "y <- ConstantOfShape i64[2]{2,3} value=f16[1]{1}",
+     "f16[2,3] deferred", 0},
     {"constant of shape, negative", "y <- ConstantOfShape i64[1]{-2}", "dim 0 has the size -2", 0},
     {"range", "y <- Range i64[]{2} i64[]{9} i64[]{3}", "i64[3]{2,5,8}", 0},
     {"range down", "y <- Range i64[]{2} i64[]{-3} i64[]{-2}", "i64[3]{2,0,-2}", 0},
