@@ -68,6 +68,8 @@ static const Case rows[] = {
      0},
     {"dropout, mask not wanted", "y - <- Dropout f32[4,5]", "d0 d1 -> d0 d1, ? | f32[4,5] -[]", 0},
     {"clip without least", "y <- Clip f32[4] - f32[]{1}", "d0, ?,  -> d0 | f32[4]", 0},
+    {"clip of a scalar", "y <- Clip f32[] f32[1]{0}", ", 1 ->  | f32[]", 0},
+    {"clip by a tensor", "y <- Clip f32[4] f32[4]", "its input 1 is not one element", 0},
     {"expand groups", "y <- Expand f32[2,4,1,3] i64[4]{2,4,2,3}",
      "d0 d1 1 d3, 4 -> d0 d1 d2 d3 | f32[2,4,2,3]", 0},
     {"expand to fewer", "y <- Expand f32[3,2] i64[1]{1}", "d0 d1, 1 -> d0 d1 | f32[3,2]", 0},

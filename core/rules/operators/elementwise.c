@@ -102,13 +102,19 @@ static bool cast(RuleCall *call, Error *err)
     return args_dtype(call, "to", DT_NONE, &dtype, err) && pointwise(call, dtype, err);
 }
 
-/* The mask is bool since opset 10. Ratio and training mode are single elements. */
-static bool dropout(RuleCall *call, Error *err)
+/* The operands after the first are single elements, whose dims do not count: the bounds of Clip. */
+static bool one_operand(RuleCall *call, Error *err)
 {
     for (int i = 1; i < call->n_inputs; i++)
         if (call->shape[i] && shape_elements(call->shape[i]) != 1)
             return error_set(err, "its input %d is not one element", i);
-    if (!pointwise_space(call, call->shape[0], call->dtype[0], err))
+    return pointwise_space(call, call->shape[0], call->dtype[0], err);
+}
+
+/* The mask is bool since opset 10. Ratio and training mode are single elements. */
+static bool dropout(RuleCall *call, Error *err)
+{
+    if (!one_operand(call, err))
         return false;
     if (call->n_outputs > 1 && call->opset >= 10)
         call->out_dtype[1] = DT_BOOL;
@@ -192,7 +198,7 @@ const Operator operators_elementwise[] = {
     ROW("IsNaN", truth, 1, 1, 1),
     ROW("Neg", linear, 1, 1, 1),
     ROW("Cast", cast, 1, 1, 1),
-    ROW("Clip", same, 2, 1, 3),
+    ROW("Clip", one_operand, 2, 1, 3),
 
     BINARY("Add", sum),
     BINARY("Sub", sum),
