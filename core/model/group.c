@@ -191,19 +191,15 @@ static Origin origin_of(const Folding *folding, const Group *group, int32_t tens
     return (Origin){from, folding->slot[tensor]};
 }
 
-static int32_t kind_of(const GraphOp *op)
-{
-    return op->operator;
-}
-
 static bool ops_match(const Folding *folding, const Group *a, const Group *b, int32_t i)
 {
     const Graph *graph = folding->graph;
     int32_t op_a = folding->groups->order[a->first + i],
             op_b = folding->groups->order[b->first + i];
     const GraphOp *row_a = &graph->ops[op_a], *row_b = &graph->ops[op_b];
-    if (folding->signature[op_a] != folding->signature[op_b] || kind_of(row_a) != kind_of(row_b) ||
-        row_a->n_inputs != row_b->n_inputs || row_a->n_outputs != row_b->n_outputs)
+    if (folding->signature[op_a] != folding->signature[op_b] ||
+        row_a->operator!= row_b->operator|| row_a->n_inputs != row_b->n_inputs ||
+        row_a->n_outputs != row_b->n_outputs)
         return false;
     for (int operand = 0; operand < row_a->n_inputs; operand++) {
         Origin from_a = origin_of(folding, a, op_inputs(graph, op_a)[operand]);

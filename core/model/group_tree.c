@@ -129,8 +129,7 @@ static bool names_alike(const GroupTree *tree, int32_t a, int32_t b)
     return a == b || group_names_alike(node_name(tree, a), node_name(tree, b));
 }
 
-/* The node that holds op k and all that read it; *inside: some reader is in the same child of it.
- */
+/* The node that holds op k and all that read it. */
 static int32_t node_of_readers(const GroupTree *tree, int32_t k)
 {
     const Graph *graph = tree->graph;

@@ -1,13 +1,15 @@
 /* index.c - operators that pick elements by index.
  *
- *     Gather          v+ e1, i0 i1 -> i0 i1 e1     v: the dim picked from. Cut, each shard gives
- * the rows it holds and zeros: a partial sum Gather by one   that dim is read whole GatherND e.g. *
- * * e2, i0 * -> i0 e2   the dims picked from are read whole GatherElements  d0 *, d0 d1 -> d0 d1
+ *     Gather          v+ e1, i0 i1 -> i0 i1 e1     v: the dim picked from
+ *     Gather by one   * e1,  -> e1                 that dim is read whole
+ *     GatherND        * * e2, i0 * -> i0 e2        the dims picked from are read whole
+ *     GatherElements  d0 *, d0 d1 -> d0 d1
  *
- * Data dims keep their number (e1), index dims theirs (i0), batch dims are b0, b1, .. Where the
- * indices are known and are 0, 1, 2 .. n-1 over the whole dim, or the coordinates themselves, the
- * pick is a view (kernel "project"): the data dim is (i0 i1), or i1. Exports write masks that way,
- * and taken as a gather they would cost an all-gather.
+ * Where v is cut, each shard gives the rows it holds and zeros: a partial sum. Data dims keep their
+ * number (e1), index dims theirs (i0), batch dims are b0, b1, .. Where the indices are known and
+ * are 0, 1, 2 .. n-1 over the whole dim, or the coordinates themselves, the pick is a view (kernel
+ * "project"): the data dim is (i0 i1), or i1. Exports write masks that way, and taken as a gather
+ * they would cost an all-gather.
  */
 #include "core/rules/args.h"
 
@@ -113,8 +115,8 @@ static bool pick_shape(RuleCall *call, const Pick *pick, Error *err)
     return true;
 }
 
-/* The leading dim of the indices whose coordinate component c is, with data dim c as long; -1 with
- * *one set when data dim c has size 1. */
+/* *dim: the leading dim of the indices whose coordinate component c is, with data dim c as long; -1
+ * when that has size 1. */
 static bool is_coordinate(const RuleCall *call, const Pick *pick, int c, int *dim)
 {
     const Value *indices = call->value[1];
