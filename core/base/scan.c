@@ -24,11 +24,6 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* "expected WANTED, found 'x'". */
 static bool fail_wanted(Scan *scan, const char *wanted)
 {

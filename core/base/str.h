@@ -23,6 +23,12 @@ static inline bool str_eq(Str a, Str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
 }
 
+/* The same in every locale. */
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 bool str_starts(Str text, Str head);
 bool str_ends(Str text, Str tail);
 int64_t str_find(Str text, Str part); /* first place, or -1 */

@@ -9,11 +9,6 @@ Str group_relative(const char *path, const char *base)
     return text;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The number in which two names first differ: where it starts, and its digits in each. */
 static size_t differing_number(Str a, Str b, Str *first, Str *last)
 {

@@ -7,11 +7,6 @@
 
 /* ---- names ---- */
 
-static bool is_digit(char c)
-{
-    return '0' <= c && c <= '9';
-}
-
 bool group_names_alike(const char *a, const char *b)
 {
     for (;;) {

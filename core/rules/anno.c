@@ -30,11 +30,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Letters of other alphabets count: any byte of a longer UTF-8 character. */
 static bool is_letter(char c)
 {

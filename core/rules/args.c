@@ -256,11 +256,6 @@ bool args_permutation(const RuleCall *call, int *perm, Error *err)
 
 /* ---- parts ---- */
 
-static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
-{
-    return x < lo ? lo : x > hi ? hi : x;
-}
-
 /* numpy's slice of a dim of this size. */
 static Span span_of(int64_t start, int64_t end, int64_t step, int64_t size)
 {

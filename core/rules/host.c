@@ -191,11 +191,6 @@ static bool put_ints(Host *host, const int64_t *ints, int n, bool scalar, Error 
     return host_put(host, 0, &value, err);
 }
 
-static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
-{
-    return x < lo ? lo : x > hi ? hi : x;
-}
-
 static bool host_shape(Host *host, Error *err)
 {
     const Shape *shape = host->call->shape[0];

@@ -118,11 +118,6 @@ static bool box_is_empty(const Box *box)
     return false;
 }
 
-static int64_t clamp(int64_t value, int64_t lo, int64_t hi)
-{
-    return value < lo ? lo : value > hi ? hi : value;
-}
-
 /* Each term at the end of its interval that makes it least, or most: exact where signs are mixed,
  * which two opposite corners of the box are not (research: index spaces, section 1). */
 void projection_range(const Projection *projection, const Shape *shape, const Box *index, Box *out)

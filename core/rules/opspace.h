@@ -125,6 +125,11 @@ void row_radix(Row *row, const OpSpace *space, const int *index,
 bool opspace_finish(OpSpace *space, Error *err);
 
 /* ---- arithmetic (half-open boxes) ---- */
+static inline int64_t clamp(int64_t value, int64_t lo, int64_t hi)
+{
+    return value < lo ? lo : value > hi ? hi : value;
+}
+
 typedef struct {
     int n;
     int64_t lo[X_MAX], hi[X_MAX];
