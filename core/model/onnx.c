@@ -435,12 +435,13 @@ static void add_declared(Reader *reader, const Declared *declared, uint32_t fiel
 /* Counts before reading, so that the columns are made once; a hint only. */
 static void reserve(Reader *reader, Wire wire)
 {
+    enum { COUNT_MAX = 1 << 24 }; /* a first guess: what is beyond grows as it comes */
     int n_nodes = 0, n_others = 0;
     for (WireField field; wire_next(&wire, &field);)
         if (field.number == FIELD_NODE)
-            n_nodes++;
+            n_nodes += n_nodes < COUNT_MAX;
         else
-            n_others++;
+            n_others += n_others < COUNT_MAX;
     graph_reserve(reader->builder, n_nodes, n_nodes + n_nodes / 8 + n_others, 3 * n_nodes);
 }
 
