@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+/* ORDER FOLD */
 typedef enum { FOLD_SUM, FOLD_PRODUCT, FOLD_MAX, FOLD_MIN, FOLD_LOG_ADD } Fold;
 typedef enum { OF_ITSELF, OF_SIZE, OF_SQUARE } Of;
 
@@ -25,7 +26,7 @@ static double log_add(double a, double b)
     return isinf(most) && most < 0 ? most : most + log1p(exp(least - most));
 }
 
-#define FOLD(suffix, Real, Sum, Least, Most)                                                       \
+#define FOLD(suffix, Real, Sum)                                                                    \
     static void fold_##suffix(const ReduceRow *row, void *sums, int64_t step, const void *from,    \
                               int64_t n)                                                           \
     {                                                                                              \
@@ -46,15 +47,34 @@ static double log_add(double a, double b)
             else if (!(x <= *to) && !(x >= *to)) /* NaN wins */                                    \
                 *to = *to + x;                                                                     \
         }                                                                                          \
-    }                                                                                              \
-    static void begin_##suffix(const ReduceRow *row, void *sums, int64_t n)                        \
-    {                                                                                              \
-        static const Real neutral[] = {0, 1, Least, Most, Least};                                  \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            ((Real *)sums)[i] = neutral[row->fold];                                                \
     }
-FOLD(f64, double, double, -INFINITY, INFINITY)
-FOLD(i64, int64_t, uint64_t, INT64_MIN, INT64_MAX)
+FOLD(f64, double, double)
+FOLD(i64, int64_t, uint64_t)
+
+/* What changes nothing: of integers within the element type, where a number too large would wrap.
+ * 64 bits are held as int64_t, signed or not. */
+static int64_t neutral_i64(Fold fold, Dtype dtype)
+{
+    int bits = dtype == DT_BOOL ? 1 : dtype_bits(dtype);
+    bool is_signed =
+        bits == 64 || dtype == DT_I4 || dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32;
+    int64_t most = INT64_MAX >> (is_signed ? 64 - bits : 63 - bits);
+    if (fold == FOLD_MIN)
+        return most;
+    if (fold == FOLD_MAX || fold == FOLD_LOG_ADD)
+        return is_signed ? -most - 1 : 0;
+    return fold == FOLD_PRODUCT;
+}
+
+static void begin(Fold fold, Dtype dtype, Number number, void *sums, int64_t n)
+{
+    static const double neutral[] = {0, 1, -INFINITY, INFINITY, -INFINITY}; /* ORDER FOLD */
+    for (int64_t i = 0; i < n; i++)
+        if (number == NUMBER_I64)
+            ((int64_t *)sums)[i] = neutral_i64(fold, dtype);
+        else
+            ((double *)sums)[i] = neutral[fold];
+}
 
 /* Places in the output between neighbours of each input dim: 0 along the dims that are reduced. */
 static void output_strides(const Shape *in, const bool reduced[DIMS_MAX], int64_t stride[DIMS_MAX])
@@ -149,10 +169,7 @@ static bool reduce(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "%s over a dim that is cut", call->kernel->name);
 
     void *sums = arena_array(call->scratch, NumberBlock, n_out / ELEMENT_BLOCK + 1);
-    if (number == NUMBER_I64)
-        begin_i64(row, sums, n_out);
-    else
-        begin_f64(row, sums, n_out);
+    begin(row->fold, out->dtype, number, sums, n_out);
     fold_all(row, in, number, reduced, sums);
     finish(row, count, number, sums, n_out);
     elements_store(out->dtype, out->data, n_out, number, sums);
