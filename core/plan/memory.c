@@ -1,207 +1,174 @@
 #include "core/plan/memory.h"
 
-#include <stdlib.h>
-
-/* What is alive from one place of the program to another, both included. first > last: never. */
+/* A value on rank 0, alive from one moment to another, both included. A moment is one loading, op
+ * or step. */
 typedef struct {
+    int32_t tensor, sharding;
     int first, last;
-    LiveItem item;
+    int32_t next; /* another span of the tensor, or -1 */
 } Span;
 
 typedef struct {
+    Arena *arena;
     const Plan *plan;
     const Graph *graph;
-    int n_places;
-    int32_t *place; /* per op: place in the program, -1 for those that are not in it */
-} Lives;
+    Vec(Span) spans;
+    int32_t *of_tensor; /* its first span, or -1 */
+    int now;
+} Account;
 
-static Lives lives_of(Arena *arena, const Plan *plan)
+static int32_t begin_span(Account *a, int32_t tensor, int32_t sharding)
 {
-    const Inferred *inferred = plan->inferred;
-    Lives lives = {plan, inferred->graph, inferred->n_program, NULL};
-    lives.place = arena_array(arena, int32_t, lives.graph->n_ops);
-    for (int op = 0; op < lives.graph->n_ops; op++)
-        lives.place[op] = -1;
-    for (int i = 0; i < inferred->n_program; i++)
-        lives.place[inferred->program[i]] = i;
-    return lives;
+    Span span = {tensor, sharding, a->now, a->now, a->of_tensor[tensor]};
+    vec_push(a->arena, &a->spans, span);
+    a->of_tensor[tensor] = a->spans.n - 1;
+    return a->spans.n - 1;
 }
 
-/* The place of the last reader; -1 when nothing in the program reads the tensor. */
-static int last_read(const Lives *lives, int32_t tensor)
+static int32_t find_span(const Account *a, int32_t tensor, int32_t sharding)
 {
-    const GraphTensor *at = &lives->graph->tensors[tensor];
-    if (at->output)
-        return lives->n_places - 1;
-    int last = -1;
-    for (int32_t i = at->use; i < at[1].use; i++) {
-        int place = lives->place[lives->graph->uses[i]];
-        last = place > last ? place : last;
+    int32_t at = a->of_tensor[tensor];
+    while (at >= 0 && a->spans.at[at].sharding != sharding)
+        at = a->spans.at[at].next;
+    return at;
+}
+
+/* Steps of a reshard: each fills one copy from the one before. */
+static int32_t move_span(Account *a, int32_t at, int32_t to)
+{
+    const Plan *plan = a->plan;
+    int32_t tensor = a->spans.at[at].tensor;
+    const ReshardPath *path = reshard(plan->resharder, (Dtype)plan->inferred->dtype[tensor],
+                                      a->spans.at[at].sharding, to);
+    for (int i = 0; i < path->n_steps; i++) {
+        a->now++;
+        a->spans.at[at].last = a->now;
+        at = begin_span(a, tensor, path->step[i].to);
     }
-    return last;
+    return at;
 }
 
-static Span span_of(const Lives *lives, int first, int last, int32_t tensor, int32_t sharding)
+/* Every rank knows its part of a constant without being sent it. */
+static bool is_constant(const Account *a, int32_t tensor)
 {
-    LiveItem item = {.tensor = tensor, .sharding = sharding};
-    item.bytes = plan_local_bytes(lives->plan, tensor, sharding);
-    return (Span){first, last, item};
+    const Inferred *inferred = a->plan->inferred;
+    int32_t maker = a->graph->tensors[tensor].maker;
+    return inferred->value[tensor] || (maker >= 0 && inferred_is_host(inferred, maker));
 }
 
-/* A tensor as it is stored or given; when a pin changes what its maker left, that one too, while
- * the maker runs. Returns how many spans; none for what is known before the run. */
-static int tensor_spans(const Lives *lives, int32_t tensor, Span out[2])
+/* The span that an operand is read from; -1 for what has no sharding. */
+static int32_t read_span(Account *a, int32_t tensor, int32_t need)
 {
-    const Plan *plan = lives->plan;
-    const GraphTensor *at = &lives->graph->tensors[tensor];
-    int32_t sharding = plan->sharding[tensor], made = plan->made[tensor];
-    if (plan->inferred->value[tensor])
-        return 0;
-
-    if (tensor_is_parameter(plan->inferred, tensor)) {
-        out[0] = span_of(lives, 0, lives->n_places - 1, tensor, sharding);
-        out[0].item.parameter = true;
-        return 1;
+    if (tensor < 0 || need < 0)
+        return -1;
+    int32_t at = find_span(a, tensor, need);
+    if (at >= 0)
+        return at;
+    if (is_constant(a, tensor)) {
+        a->now++;
+        return begin_span(a, tensor, need);
     }
-    int first = at->maker >= 0 ? lives->place[at->maker] : 0, last = last_read(lives, tensor);
-    if (first < 0)
-        return 0;
-    if (at->maker >= 0 && last < first)
-        last = first;
-    out[0] = span_of(lives, first, last, tensor, sharding);
-    if (at->maker < 0 || made == sharding)
-        return 1;
-    out[1] = span_of(lives, first, first, tensor, made);
-    return 2;
+    at = find_span(a, tensor, a->plan->sharding[tensor]);
+    return at < 0 ? -1 : move_span(a, at, need);
 }
 
-/* A resharded copy, from its first use to its last. One that a pin asks for has no uses: it is the
- * tensor itself, and never a span. */
-static Span copy_span(const Lives *lives, const Reshard *reshard)
+static bool is_read(const Account *a, int32_t tensor)
 {
-    int first = lives->n_places, last = -1;
-    for (int32_t i = reshard->use; i < reshard->use + reshard->n_uses; i++) {
-        int place = lives->place[lives->plan->reshard_uses[i]];
-        first = place >= 0 && place < first ? place : first;
-        last = place > last ? place : last;
-    }
-    Span span = span_of(lives, first, last, reshard->tensor, reshard->to);
-    span.item.copy = true;
-    return span;
+    const GraphTensor *at = &a->graph->tensors[tensor];
+    for (int32_t u = at->use; u < at[1].use; u++)
+        if (!inferred_is_host(a->plan->inferred, a->graph->uses[u]))
+            return true;
+    return at->output;
 }
 
-typedef Vec(LiveItem) LiveItems;
-
-/* The constants that the op at a place reads. */
-static void add_constants(const Lives *lives, Arena *arena, int place, LiveItems *out)
+/* Parameters and graph inputs: there before the first op. */
+static void add_sources(Account *a)
 {
-    int32_t op = lives->plan->inferred->program[place];
-    const GraphOp *at = &lives->graph->ops[op];
-    for (int32_t i = at->input; i < at->input + at->n_inputs; i++) {
-        int32_t tensor = lives->graph->operands[i];
-        if (tensor < 0 || !lives->plan->inferred->value[tensor])
-            continue;
-        Span span = span_of(lives, place, place, tensor, lives->plan->need[i]);
-        vec_push(arena, out, span.item);
+    for (int t = 0; t < a->graph->n_tensors; t++)
+        if (a->graph->tensors[t].maker < 0 && !is_constant(a, t) && a->plan->sharding[t] >= 0 &&
+            is_read(a, t))
+            begin_span(a, t, a->plan->sharding[t]);
+}
+
+static void add_op(Account *a, int32_t op)
+{
+    const GraphOp *at = &a->graph->ops[op];
+    int32_t *read = arena_array(a->arena, int32_t, at->n_inputs);
+    for (int i = 0; i < at->n_inputs; i++)
+        read[i] = read_span(a, op_inputs(a->graph, op)[i], a->plan->need[at->input + i]);
+    a->now++;
+    for (int i = 0; i < at->n_inputs; i++)
+        if (read[i] >= 0)
+            a->spans.at[read[i]].last = a->now;
+    for (int i = 0; i < at->n_outputs; i++) {
+        int32_t tensor = op_outputs(a->graph, op)[i];
+        if (tensor >= 0 && a->plan->made[tensor] >= 0)
+            begin_span(a, tensor, a->plan->made[tensor]);
+    }
+    for (int i = 0; i < at->n_outputs; i++) {
+        int32_t tensor = op_outputs(a->graph, op)[i];
+        if (tensor >= 0 && a->plan->made[tensor] != a->plan->sharding[tensor])
+            move_span(a, find_span(a, tensor, a->plan->made[tensor]), a->plan->sharding[tensor]);
     }
 }
 
-/* ---- over the whole program ---- */
-
-/* delta[p] is what place p holds more than the one before. */
-static void add_span(int64_t *delta, const Span *span)
+/* What stays to the end: sources, which are the only ones alive at moment 0, and outputs. */
+static void keep_to_end(Account *a)
 {
-    if (span->first > span->last)
-        return;
-    delta[span->first] += span->item.bytes;
-    delta[span->last + 1] -= span->item.bytes;
+    for (int i = 0; i < a->graph->n_outputs; i++) {
+        int32_t tensor = a->graph->outputs[i];
+        int32_t at = read_span(a, tensor, a->plan->sharding[tensor]);
+        if (at >= 0)
+            a->spans.at[at].last = INT32_MAX;
+    }
+    for (int i = 0; i < a->spans.n; i++)
+        if (a->spans.at[i].first == 0 || a->spans.at[i].last > a->now)
+            a->spans.at[i].last = a->now;
 }
 
-static int64_t *find_deltas(Arena *arena, const Lives *lives, int64_t *parameter_bytes)
+/* Live bytes at each moment. */
+static int64_t *sum_spans(const Account *a)
 {
-    int64_t *delta = arena_array(arena, int64_t, lives->n_places + 1);
-    Span spans[2];
-    for (int32_t t = 0; t < lives->graph->n_tensors; t++) {
-        int n = tensor_spans(lives, t, spans);
-        for (int i = 0; i < n; i++)
-            add_span(delta, &spans[i]);
-        if (n > 0 && spans[0].item.parameter)
-            *parameter_bytes += spans[0].item.bytes;
+    int64_t *live = arena_array(a->arena, int64_t, (int64_t)a->now + 2);
+    for (int i = 0; i < a->spans.n; i++) {
+        const Span *span = &a->spans.at[i];
+        int64_t bytes = plan_local_bytes(a->plan, span->tensor, span->sharding);
+        live[span->first] += bytes;
+        live[span->last + 1] -= bytes;
     }
-    for (int i = 0; i < lives->plan->n_reshards; i++) {
-        spans[0] = copy_span(lives, &lives->plan->reshards[i]);
-        add_span(delta, &spans[0]);
-    }
-    return delta;
+    for (int i = 1; i <= a->now; i++)
+        live[i] += live[i - 1];
+    return live;
+}
+
+static int64_t most(const int64_t *live, int from, int to)
+{
+    int64_t bytes = 0;
+    for (int i = from; i <= to; i++)
+        bytes = live[i] > bytes ? live[i] : bytes;
+    return bytes;
 }
 
 MemoryUse memory_use(Arena *arena, const Plan *plan)
 {
-    Arena *scratch = arena_new();
-    Lives lives = lives_of(scratch, plan);
-    MemoryUse use = {.peak_op = -1};
-    int64_t *delta = find_deltas(scratch, &lives, &use.parameter_bytes), live = 0;
-    use.live_bytes = arena_array(arena, int64_t, lives.n_places);
-    use.peak_bytes = use.parameter_bytes;
-    LiveItems constants = {0};
-    for (int place = 0; place < lives.n_places; place++) {
-        constants.n = 0;
-        add_constants(&lives, scratch, place, &constants);
-        live += delta[place];
-        use.live_bytes[place] = live;
-        for (int i = 0; i < constants.n; i++)
-            use.live_bytes[place] += constants.at[i].bytes;
-        if (use.peak_op < 0 || use.live_bytes[place] > use.peak_bytes) {
-            use.peak_bytes = use.live_bytes[place];
-            use.peak_op = plan->inferred->program[place];
-        }
+    const Inferred *inferred = plan->inferred;
+    Account a = {.arena = arena_new(), .plan = plan, .graph = inferred->graph};
+    a.of_tensor = arena_array(a.arena, int32_t, a.graph->n_tensors);
+    for (int t = 0; t < a.graph->n_tensors; t++)
+        a.of_tensor[t] = -1;
+    int *end = arena_array(a.arena, int, inferred->n_program); /* per place: its last moment */
+    add_sources(&a);
+    for (int i = 0; i < inferred->n_program; i++) {
+        add_op(&a, inferred->program[i]);
+        end[i] = a.now;
     }
-    arena_free(scratch);
+    keep_to_end(&a);
+
+    const int64_t *live = sum_spans(&a);
+    MemoryUse use = {.peak_bytes = most(live, 0, a.now)};
+    use.live_bytes = arena_array(arena, int64_t, inferred->n_program);
+    for (int i = 0; i < inferred->n_program; i++)
+        use.live_bytes[i] = most(live, i > 0 ? end[i - 1] + 1 : 0, end[i]);
+    arena_free(a.arena);
     return use;
-}
-
-/* ---- at one op ---- */
-
-/* Larger first, then by number, a copy after its value: the order is one on every machine. */
-static int compare_items(const void *left, const void *right)
-{
-    const LiveItem *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    if (a->tensor != b->tensor)
-        return a->tensor < b->tensor ? -1 : 1;
-    if (a->copy != b->copy)
-        return a->copy ? 1 : -1;
-    return (a->sharding > b->sharding) - (a->sharding < b->sharding);
-}
-
-static void add_if_alive(Arena *arena, const Span *span, int place, LiveItems *out)
-{
-    if (span->first <= place && place <= span->last)
-        vec_push(arena, out, span->item);
-}
-
-int memory_live_at(Arena *arena, const Plan *plan, int32_t op, LiveItem **out)
-{
-    Lives lives = lives_of(arena, plan);
-    LiveItems items = {0};
-    int place = lives.place[op];
-    Span spans[2];
-    *out = NULL;
-    if (place < 0)
-        return 0;
-    for (int32_t t = 0; t < lives.graph->n_tensors; t++) {
-        int n = tensor_spans(&lives, t, spans);
-        for (int i = 0; i < n; i++)
-            add_if_alive(arena, &spans[i], place, &items);
-    }
-    for (int i = 0; i < plan->n_reshards; i++) {
-        spans[0] = copy_span(&lives, &plan->reshards[i]);
-        add_if_alive(arena, &spans[0], place, &items);
-    }
-    add_constants(&lives, arena, place, &items);
-    if (items.n > 0)
-        qsort(items.at, (size_t)items.n, sizeof *items.at, compare_items);
-    *out = items.at;
-    return items.n;
 }

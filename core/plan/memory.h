@@ -1,29 +1,25 @@
-/* memory.h - live bytes per device over the program.
+/* memory.h - live bytes per device while a plan runs.
  *
- * Parameters live always, as stored. A value lives from its maker to its last reader; each
- * resharded copy from its first use to its last. Views share their input's bytes only where the
- * runner does (it copies): so they count. Host constants count where an op reads them. Peak is over
- * ops, on rank 0, whose parts are the largest.
+ * The account follows the run (core/run/program.h) step by step, for rank 0, whose parts are the
+ * largest. Parameters, as stored, and graph inputs live always, graph outputs from when they are
+ * made. A value lives from its maker to its last reader, or to the step that moves it when nobody
+ * reads it later; a moved copy from its step to its last reader, what lies between two steps of a
+ * reshard while they run. Views are copies, as in the run. A constant lives from its first reader
+ * to its last; the run holds a little less, since kernels take axes and sizes as numbers. Scratch
+ * memory inside an op is not counted.
  */
 #ifndef CORE_PLAN_MEMORY_H
 #define CORE_PLAN_MEMORY_H
 
 #include "core/plan/plan.h"
 
-struct MemoryUse {
-    int64_t peak_bytes, parameter_bytes;
-    int32_t peak_op;     /* where the peak is; -1 for an empty program */
-    int64_t *live_bytes; /* per place in the program: live while that op runs */
-};
-
-/* An item alive at an op: a tensor, as made or as a resharded copy. */
 typedef struct {
-    int32_t tensor, sharding;
-    int64_t bytes;
-    bool parameter, copy;
-} LiveItem;
+    int64_t peak_bytes;
+    int64_t
+        *live_bytes; /* per place in the program: the most while that op, or a step for it, runs */
+} MemoryUse;
 
+/* Needs sharding, made and need. live_bytes lies in the arena. */
 MemoryUse memory_use(Arena *arena, const Plan *plan);
-int memory_live_at(Arena *arena, const Plan *plan, int32_t op, LiveItem **out); /* largest first */
 
 #endif

@@ -175,10 +175,7 @@ Plan *plan_make(const Inferred *inferred, const Mesh *mesh, const Machine *machi
     edges_fill(plan);
     plan_add_findings(plan);
     cost_fill(plan);
-    MemoryUse *memory = arena_make(plan->arena, MemoryUse);
-    *memory = memory_use(plan->arena, plan);
-    plan->memory = memory;
-    plan->totals.peak_bytes = memory->peak_bytes;
+    plan->totals.peak_bytes = memory_use(plan->arena, plan).peak_bytes;
     return plan;
 }
 

@@ -66,7 +66,6 @@ typedef struct {
 } Totals;
 
 typedef struct Reasons Reasons;
-typedef struct MemoryUse MemoryUse;
 
 typedef struct Plan {
     Arena *arena;
@@ -92,10 +91,9 @@ typedef struct Plan {
     int32_t *reshard_uses;
     Findings findings; /* of inference and of planning */
     Totals totals;
-    const MemoryUse *memory; /* memory.h */
-    double *op_us;           /* per op: compute on the slowest rank; 0 for host ops */
-    int sweeps;              /* double sweeps until the fixed point */
-    Reasons *reasons;        /* made on first `why`; reason.h */
+    double *op_us;    /* per op: compute on the slowest rank; 0 for host ops */
+    int sweeps;       /* double sweeps until the fixed point */
+    Reasons *reasons; /* made on first `why`; reason.h */
 } Plan;
 
 static inline const Sharding *plan_sharding(const Plan *plan, int32_t tensor)

@@ -183,6 +183,7 @@ static inline void small_fill(SmallPlan *small)
     *plan = (Plan){.arena = arena, .inferred = &small->inferred, .mesh = small->mesh};
     plan->machine = &small->machine;
     plan->shardings = shardings_new(arena);
+    plan->resharder = resharder_new(arena, small->mesh, plan->machine, plan->shardings);
     plan->sharding = arena_array(arena, int32_t, graph->n_tensors);
     plan->made = arena_array(arena, int32_t, graph->n_tensors);
     plan->cut = arena_array(arena, int32_t, SMALL_OPS);

@@ -1,69 +1,35 @@
 /* Live bytes by worked numbers: small_plan.h has the bytes of each tensor on rank 0. */
 #include "tests/unit/small_plan.h"
 
-enum { PARAMETERS = 512 + 512 };
+enum { PARAMETERS = 512 + 512, X = 256, SOURCES = PARAMETERS + X };
 
-/* ---- live bytes while an op runs ---- */
+/* ---- live bytes while an op, or a step for it, runs ---- */
 
 typedef struct {
     const char *name;
     int live_bytes;
-    const char *items; /* largest first; "'": a copy */
 } Live;
 
 static Live live[] = {
-    {"matmul1", PARAMETERS + 256 + 128, "w1 w2 x h"},
-    {"relu", PARAMETERS + 256 + 128 + 128, "w1 w2 x h r"},
-    {"view1", PARAMETERS + 256 + 128 + 256, "w1 w2 x v r"},
-    {"matmul2", PARAMETERS + 256 + 128 + 256, "w1 w2 y v r"},
-    {"add", PARAMETERS + 256 * 4 + 4, "w1 w2 y y' v z c"},
+    {"matmul1", SOURCES + 128},             /* h */
+    {"relu", SOURCES + 128 + 128},          /* h r */
+    {"view1", SOURCES + 128 + 256},         /* r v */
+    {"matmul2", SOURCES + 128 + 256 + 256}, /* r v y */
+    {"add", SOURCES + 256 * 3 + 4},         /* y' v z c; y is gone with the step */
 };
 
-static const char *print(Arena *arena, const SmallPlan *small, const LiveItem *items, int n)
-{
-    Buf out = buf_new(arena);
-    for (int i = 0; i < n; i++)
-        buf_printf(&out, "%s%s%s", i > 0 ? " " : "", tensor_name(small->graph, items[i].tensor),
-                   items[i].copy ? "'" : "");
-    return out.s;
-}
-
-/* Items of equal size come in the order of tensor ids, which is that of first mention. */
 static void counts_live_bytes(void **state)
 {
     const Live *row = *state;
     Arena *arena = arena_new();
     SmallPlan *small = small_plan(arena);
     MemoryUse use = memory_use(arena, &small->plan);
-    int32_t op = small_op(small, row->name);
-    assert_int_equal(use.live_bytes[op], row->live_bytes); /* op ids are places here */
-
-    LiveItem *items;
-    int n = memory_live_at(arena, &small->plan, op, &items);
-    int64_t sum = 0;
-    for (int i = 0; i < n; i++) {
-        sum += items[i].bytes;
-        assert_true(i == 0 || items[i - 1].bytes >= items[i].bytes);
-        assert_int_equal(items[i].parameter, tensor_name(small->graph, items[i].tensor)[0] == 'w');
-    }
-    assert_int_equal(sum, row->live_bytes);
-    assert_string_equal(print(arena, small, items, n), row->items);
+    assert_int_equal(use.live_bytes[small_op(small, row->name)], row->live_bytes);
+    assert_int_equal(use.peak_bytes, SOURCES + 256 * 3 + 4);
     arena_free(arena);
 }
 
-static void finds_the_peak(void **state)
-{
-    (void)state;
-    Arena *arena = arena_new();
-    SmallPlan *small = small_plan(arena);
-    MemoryUse use = memory_use(arena, &small->plan);
-    assert_int_equal(use.peak_bytes, PARAMETERS + 256 * 4 + 4);
-    assert_int_equal(use.peak_op, small_op(small, "add"));
-    assert_int_equal(use.parameter_bytes, PARAMETERS);
-    arena_free(arena);
-}
-
-/* ---- variations ---- */
+/* ---- variations; op ids are places here ---- */
 
 static void empty_program(void **state)
 {
@@ -71,12 +37,7 @@ static void empty_program(void **state)
     Arena *arena = arena_new();
     SmallPlan *small = small_plan(arena);
     small->inferred.n_program = 0;
-    small->plan.n_reshards = 0;
-    MemoryUse use = memory_use(arena, &small->plan);
-    assert_int_equal(use.peak_op, -1);
-    assert_int_equal(use.peak_bytes, PARAMETERS);
-    LiveItem *items;
-    assert_int_equal(memory_live_at(arena, &small->plan, 0, &items), 0);
+    assert_int_equal(memory_use(arena, &small->plan).peak_bytes, SOURCES);
     arena_free(arena);
 }
 
@@ -87,18 +48,12 @@ static void stored_parameter(void **state)
     Arena *arena = arena_new();
     SmallPlan *small = small_plan(arena);
     Plan *plan = &small->plan;
-    int32_t w1 = small_tensor(small, "w1"), matmul1 = small_op(small, "matmul1");
+    int32_t w1 = small_tensor(small, "w1");
     Shape shape = {.n_dims = 2, .dim = {16, 32}};
-    int32_t used = plan->sharding[w1], stored = small_sharding(small, "16/dp,32/tp", &shape);
-    plan->sharding[w1] = plan->made[w1] = stored;
-    plan->reshard_uses = arena_array(arena, int32_t, 2);
-    plan->reshard_uses[0] = small_op(small, "add");
-    plan->reshard_uses[1] = matmul1;
-    plan->reshards[plan->n_reshards++] = (Reshard){w1, stored, used, 1, 1, plan->reshards[0].path};
+    plan->sharding[w1] = plan->made[w1] = small_sharding(small, "16/dp,32/tp", &shape);
 
     MemoryUse use = memory_use(arena, plan);
-    assert_int_equal(use.parameter_bytes, 256 + 512);
-    assert_int_equal(use.live_bytes[matmul1], 256 + 512 + 512 + 256 + 128);
+    assert_int_equal(use.live_bytes[small_op(small, "matmul1")], live[0].live_bytes + 256);
     assert_int_equal(use.live_bytes[small_op(small, "relu")], live[1].live_bytes - 256);
     arena_free(arena);
 }
@@ -113,12 +68,34 @@ static void pinned_value(void **state)
     int32_t r = small_tensor(small, "r");
     Shape shape = {.n_dims = 2, .dim = {8, 32}};
     plan->sharding[r] = small_sharding(small, "8/dp,32", &shape);
-    plan->reshards[plan->n_reshards++] =
-        (Reshard){r, plan->made[r], plan->sharding[r], 0, 0, plan->reshards[0].path};
+    plan->need[small->graph->ops[small_op(small, "matmul2")].input] = plan->sharding[r];
 
     MemoryUse use = memory_use(arena, plan);
-    assert_int_equal(use.live_bytes[small_op(small, "relu")], live[1].live_bytes + 512);
+    assert_int_equal(use.live_bytes[small_op(small, "relu")], SOURCES + 128 + 512);
     assert_int_equal(use.live_bytes[small_op(small, "view1")], live[2].live_bytes - 128 + 512);
+    arena_free(arena);
+}
+
+/* From rows by dp and tp to columns: two steps or more, and what lies between them counts. */
+static void copies_between_steps(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    SmallPlan *small = small_plan(arena);
+    Plan *plan = &small->plan;
+    int32_t h = small_tensor(small, "h");
+    Shape shape = {.n_dims = 2, .dim = {8, 32}};
+    int32_t to = small_sharding(small, "8,32/dp.tp", &shape);
+    plan->need[small->graph->ops[small_op(small, "relu")].input] = to;
+    const ReshardPath *path = reshard(plan->resharder, DT_F32, plan->made[h], to);
+    int64_t most = plan_local_bytes(plan, h, to) + 128; /* with r, while relu runs */
+    for (int i = 0; i < path->n_steps; i++) {
+        const Step *step = &path->step[i];
+        int64_t both = plan_local_bytes(plan, h, step->from) + plan_local_bytes(plan, h, step->to);
+        most = both > most ? both : most;
+    }
+    assert_true(path->n_steps > 1);
+    assert_int_equal(memory_use(arena, plan).live_bytes[small_op(small, "relu")], SOURCES + most);
     arena_free(arena);
 }
 
@@ -131,17 +108,20 @@ static void outputs_and_orphans(void **state)
     GraphTensor *tensors = arena_array(arena, GraphTensor, small->graph->n_tensors + 1);
     memcpy(tensors, small->graph->tensors, (size_t)(small->graph->n_tensors + 1) * sizeof *tensors);
     Graph graph = *small->graph;
+    int32_t outputs[] = {small_tensor(small, "z"), small_tensor(small, "h")};
     graph.tensors = tensors;
+    graph.outputs = outputs;
+    graph.n_outputs = 2;
     small->inferred.graph = &graph;
-    tensors[small_tensor(small, "h")].output = true;
+    tensors[outputs[1]].output = true;
     MemoryUse use = memory_use(arena, &small->plan);
     assert_int_equal(use.live_bytes[small_op(small, "add")], live[4].live_bytes + 128);
 
-    int32_t first = tensors[small_tensor(small, "v")].use;
-    int32_t *uses = arena_array(arena, int32_t, SMALL_OPS * 4);
-    memcpy(uses, graph.uses, sizeof(int32_t) * (size_t)tensors[graph.n_tensors].use);
-    uses[first] = small_op(small, "view1"); /* as if add did not read it */
-    graph.uses = uses;
+    int32_t add = small_op(small, "add");
+    int32_t *operands = arena_array(arena, int32_t, graph.ops[add].output + 1);
+    memcpy(operands, graph.operands, sizeof(int32_t) * (size_t)(graph.ops[add].output + 1));
+    operands[graph.ops[add].input + 1] = -1; /* add does not read v */
+    graph.operands = operands;
     use = memory_use(arena, &small->plan);
     assert_int_equal(use.live_bytes[small_op(small, "view1")], live[2].live_bytes + 128);
     assert_int_equal(use.live_bytes[small_op(small, "matmul2")], live[3].live_bytes + 128 - 256);
@@ -149,8 +129,8 @@ static void outputs_and_orphans(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(finds_the_peak),      cmocka_unit_test(empty_program),
-    cmocka_unit_test(stored_parameter),    cmocka_unit_test(pinned_value),
+    cmocka_unit_test(empty_program),       cmocka_unit_test(stored_parameter),
+    cmocka_unit_test(pinned_value),        cmocka_unit_test(copies_between_steps),
     cmocka_unit_test(outputs_and_orphans),
 };
 
