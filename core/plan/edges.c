@@ -120,20 +120,30 @@ static void count_reads(Edges *e, int32_t *agreed)
     }
 }
 
-/* Where `store` pins say a parameter lies; its other dims are whole unless pinned too. */
+/* Where `store` pins say a parameter lies; its other dims are whole, or as they are pinned for use,
+ * less the axes that store it. */
 static void apply_store_pins(const Edges *e)
 {
     Plan *plan = e->plan;
-    bool *started = arena_array(plan->arena, bool, plan->inferred->graph->n_tensors);
+    AtomSet *stored = arena_array(plan->arena, AtomSet, plan->inferred->graph->n_tensors);
+    for (int i = 0; i < plan->n_pins; i++)
+        if (plan->pins[i]->store)
+            stored[plan->pins[i]->place] |= cut_atoms(&plan->pins[i]->cut);
     for (int i = 0; i < plan->n_pins; i++) {
         const Decision *pin = plan->pins[i];
         int32_t t = pin->place;
-        if (pin->kind != PIN_TENSOR_DIM || !pin->store || !is_stored(plan, t))
+        if (!pin->store)
             continue;
-        Sharding sharding =
-            *shardings_at(plan->shardings, started[t] ? plan->sharding[t] : whole(e, t));
-        started[t] = true;
-        sharding.dim[pin->dim] = pin->cut;
+        Sharding sharding = *plan_sharding(plan, t);
+        for (int d = 0; d < sharding.n_dims; d++) {
+            const Decision *own = plan_pin_of(plan, PIN_TENSOR_DIM, t, d);
+            if (own && own->store)
+                sharding.dim[d] = own->cut;
+            else if (plan->pinned[t] >> d & 1)
+                sharding.dim[d] = cut_without(&sharding.dim[d], stored[t], plan->mesh);
+            else
+                sharding.dim[d] = cut_whole(cut_size(&sharding.dim[d]));
+        }
         plan->made[t] = plan->sharding[t] = shardings_put(plan->shardings, &sharding);
     }
 }

@@ -57,37 +57,58 @@ static bool check_decision(const Inferred *inferred, const Mesh *mesh, const Dec
     return true;
 }
 
-static void refuse_pin(Plan *plan, const Decision *pin)
+/* A pin that cannot hold is said, and is not among plan->pins. */
+static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char *code,
+                       const char *why, const char *hint)
 {
     const Graph *graph = plan->inferred->graph;
-    bool tensor = pin->kind == PIN_TENSOR_DIM;
-    Buf text = buf_new(plan->arena);
-    buf_printf(&text, "%s: dim %d cannot be cut by an axis that cuts another of its dims",
-               tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place), pin->dim);
-    Finding finding = {.level = LEVEL_ERROR, .code = "axis-twice", .text = text.s};
-    finding.hint = "an axis cuts one dim of a tensor; unpin the other dim first";
-    finding.file = pin->origin.file;
-    finding.line = pin->origin.line;
-    finding.op = tensor ? -1 : pin->place;
-    finding.tensor = tensor ? pin->place : -1;
-    vec_push(plan->arena, &plan->findings, finding);
+    bool tensor = on_tensor(pin->kind);
+    plan_find(plan, level, code, tensor ? -1 : pin->place, tensor ? pin->place : -1, hint,
+              "%s: dim %d %s", tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place),
+              pin->dim, why);
+    Finding *finding = &plan->findings.at[plan->findings.n - 1];
+    finding->file = pin->origin.file;
+    finding->line = pin->origin.line;
 }
 
-/* Keeps the pins that hold, but for one whose axis another dim of the same place has already. */
-static void keep_pins(Plan *plan, const Decision *const *last, int n)
+/* An op sums wrong over a frozen dim that is cut; only parameters lie somewhere before they are
+ * used. */
+static bool can_hold(Plan *plan, const Decision *pin)
+{
+    const Inferred *inferred = plan->inferred;
+    if (pin->kind == PIN_INDEX_DIM && !cut_is_whole(&pin->cut) &&
+        program_space(inferred, pin->place)->index[pin->dim].role == ROLE_FROZEN) {
+        refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin", "is frozen: the op cannot be cut there",
+                   "cut another dim of the op");
+        return false;
+    }
+    if (pin->store && (pin->kind != PIN_TENSOR_DIM || !tensor_is_parameter(inferred, pin->place))) {
+        refuse_pin(plan, pin, LEVEL_WARNING, "store-ignored",
+                   "is pinned to be stored, but is not of a parameter: the pin does nothing",
+                   "pin the parameter itself, or pin without store");
+        return false;
+    }
+    return true;
+}
+
+/* Keeps the pins that hold (NULL: none does), but for one whose axis another dim of the same place
+ * has already. */
+static void keep_pins(Plan *plan, const Decision *const *holds, int n)
 {
     Intern *places = intern_new(plan->arena);
     AtomSet *used = arena_array(plan->arena, AtomSet, n);
     plan->pins = arena_array(plan->arena, const Decision *, n);
     plan->pin_ids = intern_new(plan->arena);
     for (int i = 0; i < n; i++) {
-        const Decision *pin = last[i];
-        if (!pin)
+        const Decision *pin = holds[i];
+        if (!pin || !can_hold(plan, pin))
             continue;
         int32_t place[3] = {(int32_t)pin->kind, pin->place, pin->store};
         int32_t at = intern_put(places, place, sizeof place);
         if (cut_atoms(&pin->cut) & used[at]) {
-            refuse_pin(plan, pin);
+            refuse_pin(plan, pin, LEVEL_ERROR, "axis-twice",
+                       "cannot be cut by an axis that cuts another of its dims",
+                       "an axis cuts one dim of a tensor; unpin the other dim first");
             continue;
         }
         used[at] |= cut_atoms(&pin->cut);
@@ -115,20 +136,31 @@ static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
               who(plan->arena, &new->origin), who(plan->arena, &old->origin));
 }
 
+/* What a pin asks for, whoever asks. */
+static bool pins_alike(const Decision *a, const Decision *b)
+{
+    return cut_equal(&a->cut, &b->cut) && a->open == b->open && a->store == b->store;
+}
+
 /* Replays the journal: the last pin of a dim holds, an unpin takes it away. */
 static void resolve_pins(Plan *plan, const Journal *journal)
 {
     Intern *dims = intern_new(plan->arena);
-    const Decision **last = arena_array(plan->arena, const Decision *, journal->n_done);
+    const Decision **holds = arena_array(plan->arena, const Decision *, journal->n_done);
+    int *last = arena_array(plan->arena, int, journal->n_done); /* per dim: place of its last */
     for (int i = 0; i < journal->n_done; i++) {
         const Decision *decision = &journal->decisions.at[i];
         int32_t key[3] = {on_tensor(decision->kind), decision->place, decision->dim};
-        int32_t id = intern_put(dims, key, sizeof key);
-        if (is_pin(decision->kind) && last[id] && !cut_equal(&last[id]->cut, &decision->cut))
-            note_replaced(plan, decision, last[id]);
-        last[id] = is_pin(decision->kind) ? decision : NULL;
+        int n_dims = intern_count(dims), id = intern_put(dims, key, sizeof key);
+        const Decision **before = id < n_dims ? &holds[last[id]] : NULL;
+        if (before && *before && is_pin(decision->kind) && !pins_alike(*before, decision))
+            note_replaced(plan, decision, *before);
+        if (before)
+            *before = NULL;
+        holds[i] = is_pin(decision->kind) ? decision : NULL;
+        last[id] = i;
     }
-    keep_pins(plan, last, intern_count(dims));
+    keep_pins(plan, holds, journal->n_done);
 }
 
 static Plan *plan_new(const Inferred *inferred, const Mesh *mesh, const Machine *machine)

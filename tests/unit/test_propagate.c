@@ -309,6 +309,88 @@ static void a_long_chain_is_told_by_its_ends(void **state)
     arena_free(arena);
 }
 
+static int count_findings(const Plan *plan, const char *code)
+{
+    int n = 0;
+    for (int i = 0; i < plan->findings.n; i++)
+        n += strcmp(plan->findings.at[i].code, code) == 0;
+    return n;
+}
+
+static const Line softmax_lines[] = {{"Softmax", "y", {"x"}}, {0}};
+
+static void no_pin_cuts_a_frozen_dim(void **state)
+{
+    (void)state;
+    Planning *p = made(mlp_tensors, softmax_lines, "y", "dp=2,tp=4");
+    const OpSpace *space = program_space(p->inferred, 0);
+    int dim = 0;
+    while (dim + 1 < space->n_index && space->index[dim].role != ROLE_FROZEN)
+        dim++;
+    assert_int_equal(space->index[dim].role, ROLE_FROZEN);
+    Decision pin = {.kind = PIN_INDEX_DIM, .dim = dim};
+    pin.cut = planning_cut(p, space->index[dim].size, "tp", 1);
+    pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+    journal_add(&p->journal, p->arena, &pin);
+    planning_make(p);
+    assert_int_equal(count_findings(p->plan, "frozen-pin"), 1);
+    assert_false(plan_is_legal(p->plan));
+    assert_null(plan_pin_of(p->plan, PIN_INDEX_DIM, 0, dim));
+    assert_string_equal(planning_sharding(p, "y", true), "8,16,32");
+    planning_close(p);
+}
+
+static void only_parameters_are_stored(void **state)
+{
+    (void)state;
+    Planning *p = made(mlp_tensors, mlp_lines, "y", "dp=2,tp=4");
+    planning_pin(p, "b", 0, "dp", 1, true);
+    planning_pin(p, "x", 0, "dp", 1, true);
+    planning_make(p);
+    assert_int_equal(count_findings(p->plan, "store-ignored"), 2);
+    assert_int_equal(p->plan->n_pins, 0);
+    planning_close(p);
+}
+
+/* Tensor parallel in use, and its other dim stored in parts: gathered over dp alone. */
+static void a_parameter_is_stored_beside_its_use(void **state)
+{
+    (void)state;
+    Planning *p = made(mlp_tensors, mlp_lines, "y", "dp=2,tp=4");
+    planning_pin(p, "x", 0, "dp", 1, false);
+    planning_pin(p, "up", 1, "tp", 1, false);
+    planning_pin(p, "up", 0, "dp", 1, true);
+    planning_pin(p, "down", 0, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "up", false), "32/dp,64/tp");
+    assert_string_equal(planning_collectives(p), "all_gather dp 1 x 2048; all_reduce tp 1 x 8192");
+    planning_pin(p, "up", 0, "tp", 1, true); /* the axis of its use: it lies on this dim alone */
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "up", false), "32/tp,64");
+    assert_int_equal(count_findings(p->plan, "axis-twice"), 0);
+    planning_close(p);
+}
+
+/* The newest pin is refused, however old its dim's first one is; store and open are news too. */
+static void pins_keep_the_order_of_the_journal(void **state)
+{
+    (void)state;
+    Planning *p = made(mlp_tensors, mlp_lines, "y", "dp=2,tp=4");
+    planning_pin(p, "up", 0, "dp", 1, false);
+    planning_pin(p, "up", 1, "tp", 1, false);
+    planning_pin(p, "up", 0, "tp", 1, false);
+    planning_make(p);
+    int32_t up = naming_find(p->naming, STR("up"), NULL);
+    assert_non_null(plan_pin_of(p->plan, PIN_TENSOR_DIM, up, 1));
+    assert_null(plan_pin_of(p->plan, PIN_TENSOR_DIM, up, 0));
+    assert_int_equal(count_findings(p->plan, "axis-twice"), 1);
+    assert_int_equal(count_findings(p->plan, "pin-replaced"), 1);
+    planning_pin(p, "up", 0, "tp", 1, true);
+    planning_make(p);
+    assert_int_equal(count_findings(p->plan, "pin-replaced"), 2);
+    planning_close(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +404,10 @@ int main(void)
         cmocka_unit_test(a_whole_pin_holds_against_the_rest),
         cmocka_unit_test(an_axis_on_two_dims_is_an_error_finding),
         cmocka_unit_test(a_long_chain_is_told_by_its_ends),
+        cmocka_unit_test(no_pin_cuts_a_frozen_dim),
+        cmocka_unit_test(only_parameters_are_stored),
+        cmocka_unit_test(a_parameter_is_stored_beside_its_use),
+        cmocka_unit_test(pins_keep_the_order_of_the_journal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("fixed point", samples, the_sweeps_end_at_a_fixed_point) +
