@@ -1,11 +1,5 @@
 #include "core/plan/cost.h"
 
-const char *cost_formula(void)
-{
-    return "max(flops / flops_per_s, bytes / memory_bytes_per_s) + launch, on rank 0; views 0; "
-           "no overlap with communication";
-}
-
 double op_flops_local(const Plan *plan, int32_t op)
 {
     const OpSpace *space = inferred_space(plan->inferred, op);

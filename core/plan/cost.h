@@ -13,6 +13,5 @@
 void cost_fill(Plan *plan);
 
 double op_flops_local(const Plan *plan, int32_t op); /* flops on rank 0 */
-const char *cost_formula(void);                      /* for the screens */
 
 #endif

@@ -85,12 +85,6 @@ void picks_match(Picks *picks, int d, const Runs *target, int64_t start, int64_t
     assert(i == picks->size[d]);
 }
 
-void picks_stride(Picks *picks, int d, int64_t stride)
-{
-    for (int64_t i = 0; i < picks->size[d]; i++)
-        picks->from[d][i] = i * stride;
-}
-
 void picks_global(Picks *picks, int d, const Runs *target, int64_t stride)
 {
     int64_t i = 0;

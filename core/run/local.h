@@ -54,8 +54,6 @@ Picks picks_new(Arena *arena, const Shape *target);
  * of the source's dim, of which it holds these runs, `stride` elements apart. */
 void picks_match(Picks *picks, int d, const Runs *target, int64_t start, int64_t step,
                  const Runs *source, int64_t stride);
-/* Dim d of the target takes its places in order, `stride` elements apart; 0 repeats one. */
-void picks_stride(Picks *picks, int d, int64_t stride);
 /* Dim d of the target takes `stride` times its global index: from a tensor held whole. */
 void picks_global(Picks *picks, int d, const Runs *target, int64_t stride);
 
