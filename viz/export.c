@@ -14,11 +14,6 @@
 
 enum { LAYOUT_MS_MAX = 20000, PIPE_BYTES = 1 << 16 };
 
-const char *export_format_name(ExportFormat format)
-{
-    return format == EXPORT_DOT ? "dot" : "svg";
-}
-
 bool export_kind_from_name(Str name, DiagramKind *out)
 {
     for (int kind = 0; kind < DIAGRAM_KIND_COUNT; kind++)

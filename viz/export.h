@@ -4,9 +4,8 @@
 
 #include "viz/diagram.h"
 
-typedef enum { EXPORT_DOT, EXPORT_SVG, EXPORT_FORMAT_COUNT } ExportFormat;
+typedef enum { EXPORT_DOT, EXPORT_SVG } ExportFormat;
 
-const char *export_format_name(ExportFormat format);    /* "svg" */
 bool export_kind_from_name(Str name, DiagramKind *out); /* "overview", "block" */
 
 /* The text of the drawing, appended. SVG: `dot -Tsvg` gets 20 seconds and is killed then; without

@@ -21,7 +21,7 @@ typedef struct {
 
 /* ---- projections ---- */
 
-/* Reduce dims that an output misses leave it partial over the axes that cut them. */
+/* Reduce dims leave an output partial over the axes that cut them. */
 static void add_partials(const OpSpace *space, const OpCut *cut, Sharding *sharding)
 {
     for (int i = 0; i < space->n_index; i++) {
@@ -93,12 +93,6 @@ static bool is_stored(const Plan *plan, int32_t tensor)
     return plan->inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER;
 }
 
-static bool is_constant(const Plan *plan, int32_t tensor)
-{
-    int32_t maker = plan->inferred->graph->tensors[tensor].maker;
-    return plan->inferred->value[tensor] || (maker >= 0 && inferred_is_host(plan->inferred, maker));
-}
-
 /* One pass over all reads: how many readers, and the one need that all uses of a parameter share.
  */
 static void count_reads(Edges *e, int32_t *agreed)
@@ -159,7 +153,7 @@ static void store_parameters(Edges *e)
     for (int t = 0; t < graph->n_tensors; t++) {
         if (plan->sharding[t] < 0)
             continue;
-        if (is_constant(plan, t))
+        if (tensor_is_known(plan->inferred, t))
             plan->sharding[t] = whole(e, t);
         else if (is_stored(plan, t) && !plan->pinned[t] && agreed[t] >= 0)
             plan->sharding[t] = agreed[t];

@@ -48,14 +48,6 @@ static int32_t move_span(Account *a, int32_t at, int32_t to)
     return at;
 }
 
-/* Every rank knows its part of a constant without being sent it. */
-static bool is_constant(const Account *a, int32_t tensor)
-{
-    const Inferred *inferred = a->plan->inferred;
-    int32_t maker = a->graph->tensors[tensor].maker;
-    return inferred->value[tensor] || (maker >= 0 && inferred_is_host(inferred, maker));
-}
-
 /* The span that an operand is read from; -1 for what has no sharding. */
 static int32_t read_span(Account *a, int32_t tensor, int32_t need)
 {
@@ -64,7 +56,7 @@ static int32_t read_span(Account *a, int32_t tensor, int32_t need)
     int32_t at = find_span(a, tensor, need);
     if (at >= 0)
         return at;
-    if (is_constant(a, tensor)) {
+    if (tensor_is_known(a->plan->inferred, tensor)) {
         a->now++;
         return begin_span(a, tensor, need);
     }
@@ -85,8 +77,8 @@ static bool is_read(const Account *a, int32_t tensor)
 static void add_sources(Account *a)
 {
     for (int t = 0; t < a->graph->n_tensors; t++)
-        if (a->graph->tensors[t].maker < 0 && !is_constant(a, t) && a->plan->sharding[t] >= 0 &&
-            is_read(a, t))
+        if (a->graph->tensors[t].maker < 0 && !tensor_is_known(a->plan->inferred, t) &&
+            a->plan->sharding[t] >= 0 && is_read(a, t))
             begin_span(a, t, a->plan->sharding[t]);
 }
 

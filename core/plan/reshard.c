@@ -31,8 +31,8 @@ const char *step_kind_formula(StepKind kind)
     return kinds[kind].formula;
 }
 
-/* The states a search may look at; beyond it takes what it has. Real cases need some tens. */
-enum { STATES_MAX = 4096 };
+/* The states a search may look at; beyond, the straight way is taken. Real cases need some tens. */
+enum { STATES_MAX = 1000 };
 
 typedef struct {
     int32_t sharding, before; /* before: state this one was reached from, -1 at the start */
@@ -295,6 +295,46 @@ static void find_units(Search *search, const Sharding *from)
     }
 }
 
+static void step_on(Search *search, StepKind kind, AtomSet atoms, const Sharding *to)
+{
+    const State *from = &search->states.at[search->at];
+    State state = {.before = search->at, .n_steps = from->n_steps + 1};
+    state.sharding = shardings_put(search->resharder->shardings, to);
+    state.step = (Step){.kind = kind, .atoms = atoms, .from = from->sharding, .to = state.sharding};
+    price(search, &state.step, &search->from, to);
+    state.us = from->us + state.step.us;
+    search->at = search->states.n;
+    search->from = *to;
+    vec_push(search->scratch, &search->states, state);
+}
+
+/* Reduces what is due, gathers the dims that differ whole, slices them: always legal. */
+static const ReshardPath *straight_path(Search *search)
+{
+    search->at = 0;
+    search->from = *shardings_at(search->resharder->shardings, search->states.at[0].sharding);
+    const Sharding *target = search->target;
+    for (int a = 0; a < search->resharder->mesh->n_atoms; a++) {
+        AtomSet due = sharding_partials(&search->from) & ~sharding_partials(target);
+        Sharding to = search->from;
+        if (!(due >> a & 1))
+            continue;
+        AtomSet alike = same_reduce(&search->from, due, a);
+        clear_partial(&to, alike);
+        step_on(search, STEP_ALL_REDUCE, alike, &to);
+    }
+    for (int slicing = 0; slicing <= 1; slicing++)
+        for (int d = 0; d < target->n_dims; d++) {
+            Sharding to = search->from;
+            AtomSet had = cut_atoms(&to.dim[d]);
+            if (cut_equal(&to.dim[d], &target->dim[d]) || (!slicing && !had))
+                continue;
+            to.dim[d] = slicing ? target->dim[d] : cut_whole(cut_size(&to.dim[d]));
+            step_on(search, slicing ? STEP_SLICE : STEP_ALL_GATHER, slicing ? 0 : had, &to);
+        }
+    return path_to(search, search->at);
+}
+
 /* Dijkstra. Gathering everything and slicing is always offered, so the target is always reached. */
 static const ReshardPath *search_path(Search *search, int32_t from, int32_t to)
 {
@@ -303,7 +343,9 @@ static const ReshardPath *search_path(Search *search, int32_t from, int32_t to)
     intern_put(search->seen, &from, sizeof from);
     for (;;) {
         int at = cheapest_open(search);
-        assert(at >= 0 && search->states.n < STATES_MAX);
+        if (search->states.n >= STATES_MAX)
+            return straight_path(search);
+        assert(at >= 0);
         search->states.at[at].done = true;
         if (search->states.at[at].sharding == to)
             return path_to(search, at);

@@ -61,6 +61,14 @@ static inline bool inferred_is_host(const Inferred *inferred, int32_t op)
     return inferred->space[op] < 0;
 }
 
+/* What every rank knows, or can build its part of, before the run: a constant, a host op's output.
+ */
+static inline bool tensor_is_known(const Inferred *inferred, int32_t tensor)
+{
+    int32_t maker = inferred->graph->tensors[tensor].maker;
+    return inferred->value[tensor] || (maker >= 0 && inferred_is_host(inferred, maker));
+}
+
 /* A float initializer, or a tensor computed from such alone: "params" counts the former. */
 static inline bool tensor_is_parameter(const Inferred *inferred, int32_t tensor)
 {

@@ -45,14 +45,6 @@ static int32_t named_slot(Lowering *l, int32_t tensor, int32_t sharding)
     return l->first_slot[tensor];
 }
 
-/* What every rank knows, or can build its part of, before the run. */
-static bool is_known(const Lowering *l, int32_t tensor)
-{
-    int32_t maker = l->graph->tensors[tensor].maker;
-    return l->plan->inferred->value[tensor] ||
-           (maker >= 0 && inferred_is_host(l->plan->inferred, maker));
-}
-
 static int32_t load(Lowering *l, int32_t tensor, int32_t sharding)
 {
     Instr instr = {.kind = INSTR_LOAD, .from = -1, .op = -1, .reshard = -1};
@@ -107,7 +99,7 @@ static int32_t read_slot(Lowering *l, int32_t tensor, int32_t need, Error *err)
     int32_t slot = find_slot(l, tensor, need);
     if (slot >= 0)
         return slot;
-    if (is_known(l, tensor))
+    if (tensor_is_known(l->plan->inferred, tensor))
         return load(l, tensor, need);
     return reshard_slot(l, tensor, l->plan->sharding[tensor], need, err);
 }
@@ -197,7 +189,8 @@ static bool is_read_by_program(const Lowering *l, int32_t tensor)
 static bool load_sources(Lowering *l, Error *err)
 {
     for (int t = 0; t < l->graph->n_tensors; t++) {
-        if (l->graph->tensors[t].maker >= 0 || is_known(l, t) || !is_read_by_program(l, t))
+        if (l->graph->tensors[t].maker >= 0 || tensor_is_known(l->plan->inferred, t) ||
+            !is_read_by_program(l, t))
             continue;
         if (!check_tensor(l, t, l->plan->sharding[t], err))
             return false;

@@ -172,6 +172,27 @@ static void every_path_delivers_what_is_asked(void **state)
         }
 }
 
+/* Many axes on many dims make more states than a search looks at: there the straight way is taken,
+ * in bounded time. */
+static void a_path_is_found_on_a_mesh_of_eight_axes(void **state)
+{
+    (void)state;
+    seed = 23;
+    Fixture f = fixture("a=2,b=2,c=2,d=2,e=2,f=2,g=2,h=2",
+                        (Shape){.n_dims = 5, .dim = {96, 48, 64, 32, 16}});
+    for (int i = 0; i < 8; i++) {
+        Sharding from = random_sharding(&f, true), to = random_sharding(&f, false);
+        int32_t at = shardings_put(f.shardings, &from), end = shardings_put(f.shardings, &to);
+        const ReshardPath *path = reshard(f.resharder, DT_F32, at, end);
+        for (int s = 0; s < path->n_steps; s++) {
+            assert_int_equal(path->step[s].from, at);
+            at = path->step[s].to;
+        }
+        assert_int_equal(at, end);
+    }
+    arena_free(f.arena);
+}
+
 /* from, to in our notation, and the path as "kind axes bytes wire_bytes; .." */
 typedef struct {
     const char *name, *mesh;
@@ -264,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path_delivers_what_is_asked),
+        cmocka_unit_test(a_path_is_found_on_a_mesh_of_eight_axes),
         cmocka_unit_test(the_ring_formula_is_the_textbook_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) + run_rows("path", rows, path_is);
