@@ -1,5 +1,7 @@
 #include "core/plan/memory.h"
 
+#include <assert.h>
+
 /* A value on rank 0, alive from one moment to another, both included. A moment is one loading, op
  * or step. */
 typedef struct {
@@ -17,6 +19,12 @@ typedef struct {
     int now;
 } Account;
 
+static Span *span_at(const Account *a, int32_t at)
+{
+    assert(a->spans.at && 0 <= at && at < a->spans.n);
+    return &a->spans.at[at];
+}
+
 static int32_t begin_span(Account *a, int32_t tensor, int32_t sharding)
 {
     Span span = {tensor, sharding, a->now, a->now, a->of_tensor[tensor]};
@@ -28,8 +36,8 @@ static int32_t begin_span(Account *a, int32_t tensor, int32_t sharding)
 static int32_t find_span(const Account *a, int32_t tensor, int32_t sharding)
 {
     int32_t at = a->of_tensor[tensor];
-    while (at >= 0 && a->spans.at[at].sharding != sharding)
-        at = a->spans.at[at].next;
+    while (at >= 0 && span_at(a, at)->sharding != sharding)
+        at = span_at(a, at)->next;
     return at;
 }
 
@@ -37,12 +45,12 @@ static int32_t find_span(const Account *a, int32_t tensor, int32_t sharding)
 static int32_t move_span(Account *a, int32_t at, int32_t to)
 {
     const Plan *plan = a->plan;
-    int32_t tensor = a->spans.at[at].tensor;
+    int32_t tensor = span_at(a, at)->tensor;
     const ReshardPath *path = reshard(plan->resharder, (Dtype)plan->inferred->dtype[tensor],
-                                      a->spans.at[at].sharding, to);
+                                      span_at(a, at)->sharding, to);
     for (int i = 0; i < path->n_steps; i++) {
         a->now++;
-        a->spans.at[at].last = a->now;
+        span_at(a, at)->last = a->now;
         at = begin_span(a, tensor, path->step[i].to);
     }
     return at;
@@ -111,11 +119,11 @@ static void keep_to_end(Account *a)
         int32_t tensor = a->graph->outputs[i];
         int32_t at = read_span(a, tensor, a->plan->sharding[tensor]);
         if (at >= 0)
-            a->spans.at[at].last = INT32_MAX;
+            span_at(a, at)->last = INT32_MAX;
     }
     for (int i = 0; i < a->spans.n; i++)
-        if (a->spans.at[i].first == 0 || a->spans.at[i].last > a->now)
-            a->spans.at[i].last = a->now;
+        if (span_at(a, i)->first == 0 || span_at(a, i)->last > a->now)
+            span_at(a, i)->last = a->now;
 }
 
 /* Live bytes at each moment. */
@@ -123,7 +131,7 @@ static int64_t *sum_spans(const Account *a)
 {
     int64_t *live = arena_array(a->arena, int64_t, (int64_t)a->now + 2);
     for (int i = 0; i < a->spans.n; i++) {
-        const Span *span = &a->spans.at[i];
+        const Span *span = span_at(a, i);
         int64_t bytes = plan_local_bytes(a->plan, span->tensor, span->sharding);
         live[span->first] += bytes;
         live[span->last + 1] -= bytes;
