@@ -383,14 +383,19 @@ static void perform(App *app, const Action *action, Str args, Key last)
         act_on_program(app, act);
 }
 
+/* Does the command that a view asked for, before its text goes with the frame. */
+static void run_asked(App *app)
+{
+    const char *next = app->ui.run_next;
+    app->ui.run_next = NULL;
+    if (next)
+        app_command(app, str_from(next));
+}
+
 void app_act(App *app, const Action *action, Key last)
 {
     perform(app, action, (Str){"", 0}, last);
-    if (!app->ui.run_next)
-        return;
-    const char *next = app->ui.run_next;
-    app->ui.run_next = NULL;
-    app_command(app, str_from(next));
+    run_asked(app);
 }
 
 /* A command of another layer: its table is one of the options'. */
@@ -448,4 +453,5 @@ void app_command(App *app, Str line)
         perform(app, action, args, args.n ? args.s[0] : '1');
     else
         run_command(app, action, args);
+    run_asked(app);
 }

@@ -327,7 +327,8 @@ static bool act(Ui *ui, ActId act, Key last)
         ui->rank = (ui->rank + 1) % n_devices;
     else if (act == ACT_LEFT)
         ui->rank = (ui->rank + n_devices - 1) % n_devices;
-    else if (act == ACT_OPEN && ui_graph(ui)->tensors[ui->at.tensor].maker >= 0)
+    else if (act == ACT_OPEN && ui->at.tensor >= 0 &&
+             ui_graph(ui)->tensors[ui->at.tensor].maker >= 0)
         ui_show(ui, SHOW_OP);
     else
         return false;
@@ -336,6 +337,8 @@ static bool act(Ui *ui, ActId act, Key last)
 
 static void note(Ui *ui, Buf *out)
 {
+    if (ui->at.tensor < 0)
+        return;
     buf_puts(out, tensor_name(ui_graph(ui), ui->at.tensor));
     buf_printf(out, "  dim %d is the one that p pins", ui->at.dim);
 }

@@ -1,6 +1,7 @@
 /* The explorer without a terminal: keys in, facts on the screen out. What people come to do, and
  * how few keys it may take (a typed word with its Enter counts as two). */
 #include "tests/unit/unit.h"
+#include "tests/unit/graph_text.h"
 
 #include "scripts/hooks.h"
 #include "tui/app.h"
@@ -123,6 +124,7 @@ static ScreenRow rows[] = {
     {"reshards beside their devices", 160, 50, "5", 1, {"═ Comm ═", "─ Mesh ─", "NEXT"}},
     {"ascii", 80, 24, "~", 1, {"+-*          ln_1", "*-'          Add", "h[0..11] x12", "+tp"}},
     {"ascii devices", 80, 24, "~54", 3, {"A +1/4", "+------", "|>d0<"}},
+    {"a command of a view", 80, 24, "?<C-d>:open<Enter>j", -1, {"q quit"}},
     {"too small", 39, 9, "", 0, {"too small: 39x9"}},
     {"smallest", 40, 10, "", 0, {"h[0..11] ×12", "q quit"}},
     {"row by number", 80, 24, ":3<Enter>", -1, {">▾ │        transformer"}},
@@ -341,26 +343,21 @@ static void a_script_without_a_terminal_writes_its_screen(void **state)
 }
 
 /* Keys and sizes at random: nothing breaks, and the way out always works. */
-static void random_keys_do_no_harm(void **state)
+static void type_at_random(Session *session, int n_words)
 {
     static const char *const words[] = {
-        "j",    "k",     "l",           "h",     "<Enter>", "gg",     "G",    "zR",    "zM",
-        "z2",   "za",    "gd",          "gu",    "gr",      "1",      "2",    "3",     "4",
-        "5",    "w",     "W",           "t",     "d",       "p",      "P",    "x",     "u",
-        "F",    "?",     "q",           "<Esc>", "H",       "L",      "/",    "c_fc",  "n",
-        "N",    "<Tab>", "zz",          ":",     "why",     "rank 3", "]t",   "[t",    "]r",
-        "<Lt>", ">",     "<Backspace>", "~",     "120",     "pin tp", "undo", "<C-d>", "mesh tp=2",
+        "j",   "k",      "l",      "h",    "<Enter>", "gg",        "G",     "zR",
+        "zM",  "z2",     "za",     "gd",   "gu",      "gr",        "1",     "2",
+        "3",   "4",      "5",      "w",    "W",       "t",         "d",     "p",
+        "P",   "x",      "u",      "F",    "?",       "q",         "<Esc>", "H",
+        "L",   "/",      "c_fc",   "n",    "N",       "<Tab>",     "zz",    ":",
+        "why", "rank 3", "]t",     "[t",   "]r",      "<Lt>",      ">",     "<Backspace>",
+        "~",   "120",    "pin tp", "undo", "<C-d>",   "mesh tp=2", "open",
     };
     uint32_t random = 1;
-    SessionOptions session_options = {.model = "samples/models/tiny-gpt.onnx",
-                                      .mesh = "dp=2,tp=2",
-                                      .policy = "scripts/policies/megatron.lua"};
-    Session *session = session_open(&session_options, &hooks, &(Error){0});
     AppOptions options = {0};
-    (void)state;
-    assert_non_null(session);
     App *app = app_new(session, &options, NULL, 80, 24);
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < n_words; i++) {
         random = random * 1664525 + 1013904223;
         if (i % 50 == 0)
             app_resize(app, 1 + (int)(random >> 20) % 200, 1 + (int)(random >> 8) % 60);
@@ -372,6 +369,35 @@ static void random_keys_do_no_harm(void **state)
     assert_true(app->quit);
     app_free(app);
     session_close(session);
+}
+
+static void random_keys_do_no_harm(void **state)
+{
+    (void)state;
+    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx",
+                              .mesh = "dp=2,tp=2",
+                              .policy = "scripts/policies/megatron.lua"};
+    Session *session = session_open(&options, &hooks, &(Error){0});
+    assert_non_null(session);
+    type_at_random(session, 1500);
+}
+
+/* No op in the program; an op without a rule, whose value has no shape; without operands. */
+static void random_keys_do_no_harm_to_odd_models(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"y <- Shape f32[4]", "y <- Foo f32[4]; z <- Tanh y",
+                                         "y <- RandomNormal shape=[4]; - <- Tanh y; z <- Tanh y",
+                                         "y <- Tanh f32[]; z <- Tanh f32[0,4]"};
+    for (size_t i = 0; i < COUNT_OF(models); i++) {
+        Arena *arena = arena_new();
+        SessionOptions options = {.mesh = "dp=2,tp=2"};
+        Session *session = session_open_graph(graph_from_text(arena, models[i], 17), &options,
+                                              &hooks, &(Error){0});
+        assert_non_null(session);
+        type_at_random(session, 500);
+        arena_free(arena);
+    }
 }
 
 static int open_scripts(void **state)
@@ -401,6 +427,7 @@ int main(void)
         cmocka_unit_test(a_failing_policy_leaves_the_last_plan),
         cmocka_unit_test(a_script_without_a_terminal_writes_its_screen),
         cmocka_unit_test(random_keys_do_no_harm),
+        cmocka_unit_test(random_keys_do_no_harm_to_odd_models),
     };
     open_scripts(NULL);
     int failed = run_rows("screens", rows, screen_has);
