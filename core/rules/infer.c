@@ -133,6 +133,8 @@ static bool check_free_dims(const State *state, Error *err)
                names.s);
     if (option.n > 0)
         error_hint(err, "bind %s: --dim %s", n == 1 ? "it" : "them", option.s);
+    else
+        error_hint(err, "name it in the model, as a dim_param of the input, and bind it with --dim");
     return false;
 }
 

@@ -191,9 +191,10 @@ static bool split(const KernelCall *call, Error *err)
 static bool concat(const KernelCall *call, Error *err)
 {
     int64_t axis, start = 0, n_found = 0, stride[DIMS_MAX];
+    if (!kernel_needs(call, call->n_inputs, err))
+        return false;
     Local *out = call->output[0];
-    if (!kernel_needs(call, call->n_inputs, err) ||
-        !kernel_axis(call, 0, out->shape.n_dims, &axis, err))
+    if (!kernel_axis(call, 0, out->shape.n_dims, &axis, err))
         return false;
     for (int i = 0; i < call->n_inputs; i++) {
         const Local *in = call->input[i];
