@@ -48,21 +48,26 @@ static bool is_word(char c)
     return c == '_' || isalnum((unsigned char)c);
 }
 
-/* Where the name stands by itself in the text; the text's length when nowhere. */
-static size_t find_word(Str text, Str name)
+/* Where the text gives a field of that name, `name =`; the text's length when nowhere. */
+static size_t find_field(Str text, Str name)
 {
-    for (size_t at = 0; at + name.n <= text.n; at++)
-        if (str_eq((Str){text.s + at, name.n}, name) && (at == 0 || !is_word(text.s[at - 1])) &&
-            (at + name.n == text.n || !is_word(text.s[at + name.n])))
+    for (size_t at = 0; at + name.n <= text.n; at++) {
+        if (!str_eq((Str){text.s + at, name.n}, name) || (at > 0 && is_word(text.s[at - 1])))
+            continue;
+        size_t end = at + name.n;
+        while (end < text.n && text.s[end] == ' ')
+            end++;
+        if (end < text.n && text.s[end] == '=')
             return at;
+    }
     return text.n;
 }
 
-/* The place of an error about a field is where its name first stands in the file. */
+/* The place of an error about a field is where the file first gives one of its name. */
 static bool blame(const Reading *reading, const char *name)
 {
     const Source *source = &reading->sandbox->source;
-    size_t at = find_word(source->text, str_from(name));
+    size_t at = find_field(source->text, str_from(name));
     reading->err->kind = ERROR_SCRIPT;
     if (at < source->text.n)
         error_at(reading->err, source, at);
@@ -197,7 +202,8 @@ bool machine_read(Arena *arena, const char *path, Machine *out, Error *err)
     bool ok = sandbox_read(sandbox, err) && sandbox_run(sandbox, read_machine, &reading, err) &&
               reading.ok;
     sandbox_free(sandbox);
-    if (ok && !machine_check(out, err)) {
+    if (ok && !machine_check(out, reading.err)) {
+        reading.err->kind = ERROR_SCRIPT;
         error_in_file(err, path);
         return false;
     }
