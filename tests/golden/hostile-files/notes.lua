@@ -1,0 +1,4 @@
+function PAS(graph, resource)
+  while true do graph:shard(("z"):rep(10000), {[0] = "tp"}) end
+  return graph
+end
