@@ -1,10 +1,9 @@
 #include "tui/cli.h"
 
+#include "core/rules/one_op.h"
 #include "tui/table.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 
 /* ---- the op asked about, as a graph of one op ---- */
 
@@ -38,109 +37,53 @@ static bool read_shape(Str text, Shape *shape, Dtype *dtype, Error *err)
     return false;
 }
 
-/* "8x16,16x32" as inputs of the graph; "-" is an operand that is absent. */
-static bool add_inputs(Cli *cli, GraphBuilder *builder, int32_t *inputs, int *n)
+/* "8x16,16x32"; "-" is an operand that is absent. */
+static bool read_inputs(Cli *cli, OneOp *op)
 {
+    Shape *shapes = arena_array(cli->arena, Shape, OPERANDS_MAX);
+    Dtype *dtypes = arena_array(cli->arena, Dtype, OPERANDS_MAX);
     Str rest = str_from(cli->options.shapes);
-    while (rest.n > 0 && *n < OPERANDS_MAX) {
+    op->shape = shapes;
+    op->dtype = dtypes;
+    while (rest.n > 0 && op->n_inputs < OPERANDS_MAX) {
         Str text = take_part(&rest, ',');
-        Shape shape;
-        Dtype dtype;
-        inputs[*n] = -1;
-        if (!str_eq(text, STR("-"))) {
-            if (!read_shape(text, &shape, &dtype, &cli->err))
-                return false;
-            DeclaredDim dims[DIMS_MAX];
-            for (int d = 0; d < shape.n_dims; d++)
-                dims[d] = (DeclaredDim){.size = shape.dim[d]};
-            inputs[*n] = graph_tensor(builder, str_from(arena_printf(cli->arena, "input %d", *n)));
-            graph_add_input(builder, inputs[*n], dtype, dims, (int)shape.n_dims);
-        }
-        (*n)++;
-    }
-    return true;
-}
-
-/* [1,2,3]: the brackets are taken off. */
-static bool read_ints(Arena *arena, Str text, Attr *attr)
-{
-    Vec(int64_t) ints = {0};
-    text = (Str){text.s + 1, text.n - 2};
-    while (text.n > 0) {
-        int64_t value;
-        if (!str_to_int(str_trim(take_part(&text, ',')), &value))
+        int i = op->n_inputs++;
+        if (str_eq(text, STR("-")))
+            shapes[i] = (Shape){.n_dims = -1};
+        else if (!read_shape(text, &shapes[i], &dtypes[i], &cli->err))
             return false;
-        vec_push(arena, &ints, value);
     }
-    attr->type = ATTR_INTS;
-    attr->n = ints.n;
-    attr->ints = ints.at;
-    return true;
-}
-
-/* The value as what it looks like: a whole number, a list of them, a number, else a text. */
-static bool read_attr(Cli *cli, Names *names, const char *given, Attr *attr)
-{
-    Str value = str_from(given), key = take_part(&value, '=');
-    *attr = (Attr){.name = names_intern(names, key)};
-    if (key.n == 0 || key.n == strlen(given)) {
-        error_kind(&cli->err, ERROR_USAGE, "an attribute is NAME=VALUE, not '%s'", given);
-        return false;
-    }
-    char *end;
-    if (str_to_int(value, &attr->i)) {
-        attr->type = ATTR_INT;
-        return true;
-    }
-    if (str_starts(value, STR("[")) && str_ends(value, STR("]")) &&
-        read_ints(cli->arena, value, attr))
-        return true;
-    attr->f = strtod(value.s, &end);
-    if (value.n > 0 && !*end && isfinite(attr->f)) {
-        attr->type = ATTR_FLOAT;
-        return true;
-    }
-    attr->type = ATTR_STRING;
-    attr->s = value;
     return true;
 }
 
 /* How many outputs the attributes ask for: those of Split. */
-static int n_outputs_of(const Operator *rule, const Names *names, const Attr *attrs, int n)
+static int n_outputs_of(Cli *cli, const Operator *rule)
 {
-    for (int i = 0; i < n && rule->outputs_max > 1; i++) {
-        Str name = names_str(names, attrs[i].name);
-        if (str_eq(name, STR("num_outputs")) && attrs[i].type == ATTR_INT && attrs[i].i > 0 &&
-            attrs[i].i <= rule->outputs_max)
-            return (int)attrs[i].i;
-        if (str_eq(name, STR("split")) && attrs[i].type == ATTR_INTS && attrs[i].n > 0 &&
-            attrs[i].n <= rule->outputs_max)
-            return attrs[i].n;
+    for (int i = 0; i < cli->options.attrs.n && rule->outputs_max > 1; i++) {
+        Str value = str_from(cli->options.attrs.at[i]), name = take_part(&value, '=');
+        int64_t n = 0;
+        if (str_eq(name, STR("num_outputs")) && str_to_int(value, &n) && n > 0 &&
+            n <= rule->outputs_max)
+            return (int)n;
+        if (!str_eq(name, STR("split")))
+            continue;
+        for (n = 1; value.n > 0; n++)
+            take_part(&value, ',');
+        return n > 1 && n - 1 <= rule->outputs_max ? (int)(n - 1) : 1;
     }
     return 1;
 }
 
 static Graph *graph_of_one(Cli *cli, const Operator *rule)
 {
-    GraphBuilder *builder = graph_builder_new(cli->arena, "--shapes");
-    Names *names = graph_builder_graph(builder)->names;
-    int n_attrs = cli->options.attrs.n, n_inputs = 0;
-    Attr *attrs = arena_array(cli->arena, Attr, n_attrs);
-    for (int i = 0; i < n_attrs; i++)
-        if (!read_attr(cli, names, cli->options.attrs.at[i], &attrs[i]))
-            return NULL;
-    int32_t *inputs = arena_array(cli->arena, int32_t, OPERANDS_MAX);
-    if (!add_inputs(cli, builder, inputs, &n_inputs))
+    OneOp op = {.operator= str_from(rule->name), .n_outputs = n_outputs_of(cli, rule)};
+    if (!read_inputs(cli, &op))
         return NULL;
-    int n_outputs = n_outputs_of(rule, names, attrs, n_attrs);
-    int32_t *outputs = arena_array(cli->arena, int32_t, n_outputs);
-    for (int o = 0; o < n_outputs; o++) {
-        outputs[o] = graph_tensor(builder, str_from(arena_printf(cli->arena, "output %d", o)));
-        graph_add_output(builder, outputs[o]);
-    }
-    graph_add_op(builder, str_from(rule->name), STR("op"), STR(""), inputs, n_inputs, outputs,
-                 n_outputs, graph_add_attrs(builder, attrs, n_attrs));
-    return graph_seal(builder, &cli->err);
+    OneOpBuilder *builder = one_op_new(cli->arena, &op);
+    for (int i = 0; i < cli->options.attrs.n; i++)
+        if (!one_op_attr_text(builder, cli->options.attrs.at[i], &cli->err))
+            return NULL;
+    return one_op_graph(builder, &cli->err);
 }
 
 /* ---- answers ---- */

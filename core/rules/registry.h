@@ -76,7 +76,10 @@ const Operator *registry_at(const Registry *registry, int i); /* for listings: u
 
 /* The built-in tables, ended by a row without name: one per family file. */
 extern const Operator operators_elementwise[], operators_matmul[], operators_reduce[],
-    operators_shape[], operators_index[], operators_norm[];
+    operators_shape[], operators_index[], operators_norm[], operators_window[], operators_layer[],
+    operators_quantize[], operators_scatter[], operators_random[], operators_signal[],
+    operators_loss[], operators_control[], operators_text[], operators_tensor[],
+    operators_stablehlo[];
 
 /* Runs the operator's rule on the call: checks the operands' number, fills the answers, finishes
  * the op space and its flags and flops. operator may not be NULL. */

@@ -1,0 +1,250 @@
+#include "core/rules/one_op.h"
+
+#include "core/base/vec.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct OneOpBuilder {
+    Arena *arena;
+    OneOp op;
+    GraphBuilder *graph;
+    Vec(Attr) attrs;
+    const int64_t **ints; /* per input; NULL: its value is not known */
+};
+
+OneOpBuilder *one_op_new(Arena *arena, const OneOp *op)
+{
+    OneOpBuilder *builder = arena_make(arena, OneOpBuilder);
+    *builder = (OneOpBuilder){.arena = arena, .op = *op};
+    builder->graph = graph_builder_new(arena, "one op");
+    builder->ints = arena_array(arena, const int64_t *, op->n_inputs);
+    return builder;
+}
+
+static int32_t intern(OneOpBuilder *builder, Str name)
+{
+    return names_intern(graph_builder_graph(builder->graph)->names, name);
+}
+
+/* ---- attributes from a text ---- */
+
+/* Takes the part of text before the separator. */
+static Str take_part(Str *text, char separator)
+{
+    const char *at = text->n ? memchr(text->s, separator, text->n) : NULL;
+    Str part = {text->s, at ? (size_t)(at - text->s) : text->n};
+    size_t taken = part.n + (at ? 1 : 0);
+    *text = (Str){text->s + taken, text->n - taken};
+    return part;
+}
+
+/* [1,2,3]: the brackets are taken off. */
+static bool read_ints(Arena *arena, Str text, Attr *attr)
+{
+    Vec(int64_t) ints = {0};
+    text = (Str){text.s + 1, text.n - 2};
+    while (text.n > 0) {
+        int64_t value;
+        if (!str_to_int(str_trim(take_part(&text, ',')), &value))
+            return false;
+        vec_push(arena, &ints, value);
+    }
+    attr->type = ATTR_INTS;
+    attr->n = ints.n;
+    attr->ints = ints.at;
+    return true;
+}
+
+static void read_value(Arena *arena, Str value, Attr *attr)
+{
+    char *end;
+    bool yes = str_eq(value, STR("true"));
+    attr->type = ATTR_INT;
+    if (str_to_int(value, &attr->i))
+        return;
+    if (yes || str_eq(value, STR("false"))) {
+        attr->i = yes;
+        return;
+    }
+    if (str_starts(value, STR("[")) && str_ends(value, STR("]")) && read_ints(arena, value, attr))
+        return;
+    attr->type = ATTR_FLOAT;
+    attr->f = strtod(value.s, &end);
+    if (value.n > 0 && !*end && isfinite(attr->f))
+        return;
+    attr->type = ATTR_STRING;
+    attr->s = value;
+}
+
+bool one_op_attr_text(OneOpBuilder *builder, const char *given, Error *err)
+{
+    Str value = str_from(arena_str(builder->arena, str_from(given))), key = take_part(&value, '=');
+    if (key.n == 0 || key.n == strlen(given))
+        return error_kind(err, ERROR_USAGE, "an attribute is NAME=VALUE, not '%s'", given);
+    Attr attr = {.name = intern(builder, key)};
+    read_value(builder->arena, value, &attr);
+    vec_push(builder->arena, &builder->attrs, attr);
+    return true;
+}
+
+/* ---- attributes from JSON ---- */
+
+static Str copy_str(Arena *arena, const Json *value)
+{
+    return str_from(arena_str(arena, json_str(value, "")));
+}
+
+static int64_t whole_number(const Json *value)
+{
+    return json_is_bool(value) ? json_bool(value, false) : json_int(value, 0);
+}
+
+/* Of all items: whether each is a whole number or a bool, a number, a text. */
+static bool all_are(const Json *list, bool (*is)(const Json *))
+{
+    for (int i = 0; i < json_size(list); i++)
+        if (!is(json_at(list, i)))
+            return false;
+    return true;
+}
+
+static bool is_whole(const Json *value)
+{
+    return json_is_int(value) || json_is_bool(value);
+}
+
+static bool is_ints(const Json *value)
+{
+    return json_is_array(value) && all_are(value, is_whole);
+}
+
+static void push_ints(OneOpBuilder *builder, int32_t name, const int64_t *at, int n)
+{
+    vec_push(builder->arena, &builder->attrs,
+             (Attr){.name = name, .type = ATTR_INTS, .n = n, .ints = at});
+}
+
+static void add_lists(OneOpBuilder *builder, const char *name, const Json *lists)
+{
+    Vec(int64_t) ints = {0}, lengths = {0};
+    for (int i = 0; i < json_size(lists); i++) {
+        const Json *list = json_at(lists, i);
+        vec_push(builder->arena, &lengths, json_size(list));
+        for (int k = 0; k < json_size(list); k++)
+            vec_push(builder->arena, &ints, whole_number(json_at(list, k)));
+    }
+    push_ints(builder, intern(builder, str_from(name)), ints.at, ints.n);
+    const char *of_lengths = arena_printf(builder->arena, "%s.lengths", name);
+    push_ints(builder, intern(builder, str_from(of_lengths)), lengths.at, lengths.n);
+}
+
+static void add_list(OneOpBuilder *builder, const char *name, const Json *list)
+{
+    Arena *arena = builder->arena;
+    Attr attr = {.name = intern(builder, str_from(name)), .n = json_size(list)};
+    if (all_are(list, is_whole)) {
+        int64_t *ints = arena_array(arena, int64_t, attr.n);
+        for (int i = 0; i < attr.n; i++)
+            ints[i] = whole_number(json_at(list, i));
+        attr.type = ATTR_INTS;
+        attr.ints = ints;
+    } else if (all_are(list, json_is_number)) {
+        double *floats = arena_array(arena, double, attr.n);
+        for (int i = 0; i < attr.n; i++)
+            floats[i] = json_real(json_at(list, i), 0);
+        attr.type = ATTR_FLOATS;
+        attr.floats = floats;
+    } else if (all_are(list, json_is_string)) {
+        Str *strings = arena_array(arena, Str, attr.n);
+        for (int i = 0; i < attr.n; i++)
+            strings[i] = copy_str(arena, json_at(list, i));
+        attr.type = ATTR_STRINGS;
+        attr.strings = strings;
+    } else {
+        if (all_are(list, is_ints))
+            add_lists(builder, name, list);
+        return;
+    }
+    vec_push(arena, &builder->attrs, attr);
+}
+
+bool one_op_attr_json(OneOpBuilder *builder, const Json *attrs, Error *err)
+{
+    if (attrs && !json_is_object(attrs) && !json_is_null(attrs))
+        return error_set(err, "\"attrs\" must be an object");
+    for (int i = 0; i < json_size(attrs); i++) {
+        const char *name = json_key_at(attrs, i);
+        const Json *value = json_get(attrs, name);
+        Attr attr = {.name = intern(builder, str_from(name))};
+        if (is_whole(value)) {
+            attr.type = ATTR_INT;
+            attr.i = whole_number(value);
+        } else if (json_is_number(value)) {
+            attr.type = ATTR_FLOAT;
+            attr.f = json_real(value, 0);
+        } else if (json_is_string(value)) {
+            attr.type = ATTR_STRING;
+            attr.s = copy_str(builder->arena, value);
+        } else {
+            if (json_is_array(value))
+                add_list(builder, name, value);
+            continue;
+        }
+        vec_push(builder->arena, &builder->attrs, attr);
+    }
+    return true;
+}
+
+/* ---- the graph ---- */
+
+void one_op_value(OneOpBuilder *builder, int input, const int64_t *ints)
+{
+    builder->ints[input] = ints;
+}
+
+static int32_t numbered(OneOpBuilder *builder, const char *what, int i)
+{
+    const char *name = arena_printf(builder->arena, "%s %d", what, i);
+    return graph_tensor(builder->graph, str_from(name));
+}
+
+static void add_input(OneOpBuilder *builder, int i, int32_t tensor)
+{
+    const OneOp *op = &builder->op;
+    Dtype dtype = op->dtype ? op->dtype[i] : DT_F32;
+    DeclaredDim dims[DIMS_MAX];
+    if (!builder->ints[i]) {
+        for (int64_t d = 0; d < op->shape[i].n_dims; d++)
+            dims[d] = (DeclaredDim){.size = op->shape[i].dim[d]};
+        graph_add_input(builder->graph, tensor, dtype, dims, (int)op->shape[i].n_dims);
+        return;
+    }
+    size_t n = (size_t)shape_elements(&op->shape[i]) * sizeof(int64_t);
+    const char *bytes = arena_str(builder->arena, (Str){(const char *)builder->ints[i], n});
+    TensorData data = {.form = DATA_RAW, .bytes = {bytes, n}};
+    graph_add_initializer(builder->graph, tensor, DT_I64, &op->shape[i], data);
+}
+
+Graph *one_op_graph(OneOpBuilder *builder, Error *err)
+{
+    const OneOp *op = &builder->op;
+    int32_t *inputs = arena_array(builder->arena, int32_t, op->n_inputs);
+    int32_t *outputs = arena_array(builder->arena, int32_t, op->n_outputs);
+    for (int i = 0; i < op->n_inputs; i++) {
+        inputs[i] = -1;
+        if (op->shape[i].n_dims < 0)
+            continue;
+        inputs[i] = numbered(builder, "input", i);
+        add_input(builder, i, inputs[i]);
+    }
+    for (int o = 0; o < op->n_outputs; o++) {
+        outputs[o] = numbered(builder, "output", o);
+        graph_add_output(builder->graph, outputs[o]);
+    }
+    graph_add_op(builder->graph, op->operator, STR("op"), STR(""), inputs, op->n_inputs, outputs,
+                 op->n_outputs,
+                 graph_add_attrs(builder->graph, builder->attrs.at, builder->attrs.n));
+    graph_builder_graph(builder->graph)->opset = op->opset;
+    return graph_seal(builder->graph, err);
+}

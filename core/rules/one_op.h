@@ -1,0 +1,41 @@
+/* one_op.h - a graph of one op, made of an operator's name, input shapes and attributes.
+ *
+ * What asks about an operator without a model (the verb `rule`, eval, the rule validator, tests)
+ * makes such a graph, so that every rule reads its attributes in one way: op_attr(graph, 0, ..).
+ * Inputs are named "input 0", .., outputs "output 0", ..
+ */
+#ifndef CORE_RULES_ONE_OP_H
+#define CORE_RULES_ONE_OP_H
+
+#include "core/base/json.h"
+#include "core/model/graph.h"
+
+typedef struct {
+    Str operator;
+    int n_inputs, n_outputs;
+    const Shape *shape; /* per input; n_dims -1: an optional operand that is absent */
+    const Dtype *dtype; /* per input; NULL: all f32 */
+    int64_t opset;      /* 0: the latest known */
+} OneOp;
+
+/* Attributes grow with one_op_attr_*; then one_op_graph() ends it. Texts are copied. */
+typedef struct OneOpBuilder OneOpBuilder;
+
+OneOpBuilder *one_op_new(Arena *arena, const OneOp *op);
+
+/* "axis=1", "perm=[1,0]", "mode=linear": the value as what it looks like, a whole number, a list of
+ * them, a number, else a text; true and false are 1 and 0. ERROR_USAGE: no '='. */
+bool one_op_attr_text(OneOpBuilder *builder, const char *given, Error *err);
+
+/* Members of a JSON object: bools as 0 and 1; null is an attribute that is not there; [] is a list
+ * of no ints; lists of lists of ints become NAME (all ints in order) and "NAME.lengths". Members
+ * that are objects, or lists with objects in them, are left out: the caller reads those itself. */
+bool one_op_attr_json(OneOpBuilder *builder, const Json *attrs, Error *err);
+
+/* The input's elements, known before the run: what a shape or an axis input must be. */
+void one_op_value(OneOpBuilder *builder, int input, const int64_t *ints);
+
+/* NULL: more of anything than a graph holds. */
+Graph *one_op_graph(OneOpBuilder *builder, Error *err);
+
+#endif
