@@ -30,8 +30,10 @@ typedef struct {
     const char *mesh, *policy, *machine, *pins, *propagate, *output, *color;
     const char *max_peak, *max_comm, *max_step;
     const char *kind, *backend, *seed, *repeat, *shapes, *size, *script, *screen;
+    const char *in, *profile;
     Texts dims, attrs;
     bool json, full, values, list, man, ascii, no_mouse, dot, svg, verify, deterministic, onnx_test;
+    bool trace, backward, exact, no_redistribute, check;
     bool help, version;
 } CliOptions;
 

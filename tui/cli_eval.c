@@ -6,17 +6,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+typedef bool EvalFn(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err);
+
+static bool answer_layout(const char *verb, Arena *arena, const Json *request, Json *answer,
+                          Error *err)
+{
+    (void)verb;
+    return eval_layout(arena, request, answer, err);
+}
+
+/* A verb, or with a dot at the end what a family of verbs begins with. */
+static const struct {
+    const char *verb;
+    EvalFn *answer;
+} eval_verbs[] = {
+    {"anno.", eval_anno},
+    {"layout", answer_layout},
+};
+
 /* False with *err: the answer is then an error. */
-static bool answer(Arena *arena, const Json *request, Json *out, Error *err)
+static bool answer_request(Arena *arena, const Json *request, Json *answer, Error *err)
 {
     const Json *verb = json_get(request, "do");
     Str name = json_str(verb, "");
     if (!json_is_object(request) || !json_is_string(verb))
         return error_set(err, "a request is an object with a text \"do\"");
-    if (str_starts(name, STR("anno.")))
-        return eval_anno(arena_str(arena, name), arena, request, out, err);
-    if (str_eq(name, STR("layout")))
-        return eval_layout(arena, request, out, err);
+    for (size_t i = 0; i < sizeof eval_verbs / sizeof *eval_verbs; i++) {
+        Str row = str_from(eval_verbs[i].verb);
+        if (row.s[row.n - 1] == '.' ? str_starts(name, row) : str_eq(name, row))
+            return eval_verbs[i].answer(arena_str(arena, name), arena, request, answer, err);
+    }
     return error_kind(err, ERROR_UNSUPPORTED, "there is no verb '%.*s'", STR_ARG(name));
 }
 
@@ -36,7 +55,7 @@ static Json *answer_line(Arena *arena, Str line)
     Json *request = json_parse(&source, &err), *out = json_object();
     const Json *id = json_get(request, "id");
     json_set(out, "id", id ? json_copy(id) : json_null());
-    if (!request || !answer(arena, request, out, &err)) {
+    if (!request || !answer_request(arena, request, out, &err)) {
         json_free(out);
         out = json_object();
         json_set(out, "id", id ? json_copy(id) : json_null());
