@@ -17,45 +17,6 @@ static Str take_part(Str *text, char separator)
     return part;
 }
 
-/* shape = "scalar" | size { "x" size } [ ":" dtype ] */
-static bool read_shape(Str text, Shape *shape, Dtype *dtype, Error *err)
-{
-    Str rest = text, sizes = take_part(&rest, ':');
-    *shape = (Shape){0};
-    *dtype = rest.n > 0 ? dtype_from_name(rest) : DT_F32;
-    bool ok = *dtype != DT_NONE;
-    if (str_eq(sizes, STR("scalar")))
-        return ok || error_kind(err, ERROR_USAGE, "'%.*s' is no element type", STR_ARG(rest));
-    do {
-        Str size = take_part(&sizes, 'x');
-        ok = ok && shape->n_dims < DIMS_MAX && str_to_int(size, &shape->dim[shape->n_dims++]);
-    } while (ok && sizes.n > 0);
-    if (ok && shape_check(shape, NULL))
-        return true;
-    error_kind(err, ERROR_USAGE, "'%.*s' is no shape", STR_ARG(text));
-    error_hint(err, "sizes with 'x' between: 4x8, scalar, 4x8:i64");
-    return false;
-}
-
-/* "8x16,16x32"; "-" is an operand that is absent. */
-static bool read_inputs(Cli *cli, OneOp *op)
-{
-    Shape *shapes = arena_array(cli->arena, Shape, OPERANDS_MAX);
-    Dtype *dtypes = arena_array(cli->arena, Dtype, OPERANDS_MAX);
-    Str rest = str_from(cli->options.shapes);
-    op->shape = shapes;
-    op->dtype = dtypes;
-    while (rest.n > 0 && op->n_inputs < OPERANDS_MAX) {
-        Str text = take_part(&rest, ',');
-        int i = op->n_inputs++;
-        if (str_eq(text, STR("-")))
-            shapes[i] = (Shape){.n_dims = -1};
-        else if (!read_shape(text, &shapes[i], &dtypes[i], &cli->err))
-            return false;
-    }
-    return true;
-}
-
 /* How many outputs the attributes ask for: those of Split. */
 static int n_outputs_of(Cli *cli, const Operator *rule)
 {
@@ -77,7 +38,7 @@ static int n_outputs_of(Cli *cli, const Operator *rule)
 static Graph *graph_of_one(Cli *cli, const Operator *rule)
 {
     OneOp op = {.operator= str_from(rule->name), .n_outputs = n_outputs_of(cli, rule)};
-    if (!read_inputs(cli, &op))
+    if (!one_op_operands(cli->arena, str_from(cli->options.shapes), &op, &cli->err))
         return NULL;
     OneOpBuilder *builder = one_op_new(cli->arena, &op);
     for (int i = 0; i < cli->options.attrs.n; i++)

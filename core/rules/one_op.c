@@ -1,6 +1,7 @@
 #include "core/rules/one_op.h"
 
 #include "core/base/vec.h"
+#include "core/rules/opspace.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@ struct OneOpBuilder {
     OneOp op;
     GraphBuilder *graph;
     Vec(Attr) attrs;
-    const int64_t **ints; /* per input; NULL: its value is not known */
 };
 
 OneOpBuilder *one_op_new(Arena *arena, const OneOp *op)
@@ -18,7 +18,6 @@ OneOpBuilder *one_op_new(Arena *arena, const OneOp *op)
     OneOpBuilder *builder = arena_make(arena, OneOpBuilder);
     *builder = (OneOpBuilder){.arena = arena, .op = *op};
     builder->graph = graph_builder_new(arena, "one op");
-    builder->ints = arena_array(arena, const int64_t *, op->n_inputs);
     return builder;
 }
 
@@ -27,7 +26,7 @@ static int32_t intern(OneOpBuilder *builder, Str name)
     return names_intern(graph_builder_graph(builder->graph)->names, name);
 }
 
-/* ---- attributes from a text ---- */
+/* ---- texts ---- */
 
 /* Takes the part of text before the separator. */
 static Str take_part(Str *text, char separator)
@@ -39,22 +38,103 @@ static Str take_part(Str *text, char separator)
     return part;
 }
 
-/* [1,2,3]: the brackets are taken off. */
-static bool read_ints(Arena *arena, Str text, Attr *attr)
+typedef Vec(int64_t) IntList;
+
+/* "[1,2,3]" */
+static bool read_list(Arena *arena, Str text, IntList *out)
 {
-    Vec(int64_t) ints = {0};
+    if (!str_starts(text, STR("[")) || !str_ends(text, STR("]")))
+        return false;
     text = (Str){text.s + 1, text.n - 2};
     while (text.n > 0) {
         int64_t value;
         if (!str_to_int(str_trim(take_part(&text, ',')), &value))
             return false;
-        vec_push(arena, &ints, value);
+        vec_push(arena, out, value);
     }
-    attr->type = ATTR_INTS;
-    attr->n = ints.n;
-    attr->ints = ints.at;
     return true;
 }
+
+/* ---- operands ---- */
+
+static bool no_operand(Str text, Error *err)
+{
+    error_kind(err, ERROR_USAGE, "'%.*s' is no operand", STR_ARG(text));
+    error_hint(err, "sizes with 'x' between: 4x8, scalar, 4x8:i64; - for none; =[2,3] for values");
+    return false;
+}
+
+static bool read_shape(Str text, Shape *shape, Dtype *dtype, Error *err)
+{
+    Str rest = text, sizes = take_part(&rest, ':');
+    *shape = (Shape){0};
+    *dtype = rest.n > 0 ? dtype_from_name(rest) : DT_F32;
+    bool ok = *dtype != DT_NONE;
+    if (str_eq(sizes, STR("scalar")))
+        return ok || error_kind(err, ERROR_USAGE, "'%.*s' is no element type", STR_ARG(rest));
+    do {
+        Str size = take_part(&sizes, 'x');
+        ok = ok && shape->n_dims < DIMS_MAX && str_to_int(size, &shape->dim[shape->n_dims++]);
+    } while (ok && sizes.n > 0);
+    return (ok && shape_check(shape, NULL)) || no_operand(text, err);
+}
+
+/* "=3", "=[2,3]" without its sign. */
+static bool read_known(Arena *arena, Str text, Shape *shape, const int64_t **value, Error *err)
+{
+    IntList list = {0};
+    int64_t one;
+    bool scalar = str_to_int(text, &one);
+    if (scalar)
+        vec_push(arena, &list, one);
+    else if (!read_list(arena, text, &list))
+        return no_operand(text, err);
+    *shape = (Shape){.n_dims = !scalar, .dim = {scalar ? 0 : list.n}};
+    *value = list.n > 0 ? list.at : arena_array(arena, int64_t, 1);
+    return true;
+}
+
+/* Up to the next comma outside brackets. */
+static Str take_operand(Str *text)
+{
+    size_t n = 0;
+    for (int depth = 0; n < text->n && (depth > 0 || text->s[n] != ','); n++)
+        depth += text->s[n] == '[' ? 1 : text->s[n] == ']' ? -1 : 0;
+    Str part = {text->s, n};
+    size_t taken = n + (n < text->n);
+    *text = (Str){text->s + taken, text->n - taken};
+    return part;
+}
+
+bool one_op_operands(Arena *arena, Str text, OneOp *op, Error *err)
+{
+    Vec(Shape) shapes = {0};
+    Vec(Dtype) dtypes = {0};
+    Vec(const int64_t *) values = {0};
+    while (text.n > 0 && shapes.n < OPERANDS_MAX) {
+        Str part = str_trim(take_operand(&text));
+        Shape shape = {.n_dims = -1};
+        Dtype dtype = DT_F32;
+        const int64_t *value = NULL;
+        if (str_starts(part, STR("="))) {
+            if (!read_known(arena, (Str){part.s + 1, part.n - 1}, &shape, &value, err))
+                return false;
+            dtype = DT_I64;
+        } else if (!str_eq(part, STR("-")) && !read_shape(part, &shape, &dtype, err)) {
+            return false;
+        }
+        vec_push(arena, &shapes, shape);
+        vec_push(arena, &dtypes, dtype);
+        vec_push(arena, &values, value);
+    }
+    op->n_inputs = shapes.n;
+    op->shape = shapes.at;
+    op->dtype = dtypes.at;
+    op->value = values.at;
+    return true;
+}
+
+/* ---- attributes from a text ---- */
 
 static void read_value(Arena *arena, Str value, Attr *attr)
 {
@@ -67,8 +147,13 @@ static void read_value(Arena *arena, Str value, Attr *attr)
         attr->i = yes;
         return;
     }
-    if (str_starts(value, STR("[")) && str_ends(value, STR("]")) && read_ints(arena, value, attr))
+    IntList list = {0};
+    if (read_list(arena, value, &list)) {
+        attr->type = ATTR_INTS;
+        attr->n = list.n;
+        attr->ints = list.at;
         return;
+    }
     attr->type = ATTR_FLOAT;
     attr->f = strtod(value.s, &end);
     if (value.n > 0 && !*end && isfinite(attr->f))
@@ -198,11 +283,6 @@ bool one_op_attr_json(OneOpBuilder *builder, const Json *attrs, Error *err)
 
 /* ---- the graph ---- */
 
-void one_op_value(OneOpBuilder *builder, int input, const int64_t *ints)
-{
-    builder->ints[input] = ints;
-}
-
 static int32_t numbered(OneOpBuilder *builder, const char *what, int i)
 {
     const char *name = arena_printf(builder->arena, "%s %d", what, i);
@@ -214,14 +294,15 @@ static void add_input(OneOpBuilder *builder, int i, int32_t tensor)
     const OneOp *op = &builder->op;
     Dtype dtype = op->dtype ? op->dtype[i] : DT_F32;
     DeclaredDim dims[DIMS_MAX];
-    if (!builder->ints[i]) {
+    const int64_t *value = op->value ? op->value[i] : NULL;
+    if (!value) {
         for (int64_t d = 0; d < op->shape[i].n_dims; d++)
             dims[d] = (DeclaredDim){.size = op->shape[i].dim[d]};
         graph_add_input(builder->graph, tensor, dtype, dims, (int)op->shape[i].n_dims);
         return;
     }
     size_t n = (size_t)shape_elements(&op->shape[i]) * sizeof(int64_t);
-    const char *bytes = arena_str(builder->arena, (Str){(const char *)builder->ints[i], n});
+    const char *bytes = arena_str(builder->arena, (Str){(const char *)value, n});
     TensorData data = {.form = DATA_RAW, .bytes = {bytes, n}};
     graph_add_initializer(builder->graph, tensor, DT_I64, &op->shape[i], data);
 }

@@ -13,10 +13,18 @@
 typedef struct {
     Str operator;
     int n_inputs, n_outputs;
-    const Shape *shape; /* per input; n_dims -1: an optional operand that is absent */
-    const Dtype *dtype; /* per input; NULL: all f32 */
-    int64_t opset;      /* 0: the latest known */
+    const Shape *shape;          /* per input; n_dims -1: an optional operand that is absent */
+    const Dtype *dtype;          /* per input; NULL: all f32 */
+    const int64_t *const *value; /* per input: its elements where they are known before the run, as
+                                    a shape's or an axis' are, else NULL; NULL: none is known */
+    int64_t opset;               /* 0: the latest known */
 } OneOp;
+
+/* Reads operands as people write them, onto op's inputs:
+ *     4x8,8x16   sizes      scalar      4x8:i64  element type     -  absent
+ *     =[2,3]     a list of whole numbers known before the run      =3  one such
+ * ERROR_USAGE names the part that is none of these. */
+bool one_op_operands(Arena *arena, Str text, OneOp *op, Error *err);
 
 /* Attributes grow with one_op_attr_*; then one_op_graph() ends it. Texts are copied. */
 typedef struct OneOpBuilder OneOpBuilder;
@@ -31,9 +39,6 @@ bool one_op_attr_text(OneOpBuilder *builder, const char *given, Error *err);
  * of no ints; lists of lists of ints become NAME (all ints in order) and "NAME.lengths". Members
  * that are objects, or lists with objects in them, are left out: the caller reads those itself. */
 bool one_op_attr_json(OneOpBuilder *builder, const Json *attrs, Error *err);
-
-/* The input's elements, known before the run: what a shape or an axis input must be. */
-void one_op_value(OneOpBuilder *builder, int input, const int64_t *ints);
 
 /* NULL: more of anything than a graph holds. */
 Graph *one_op_graph(OneOpBuilder *builder, Error *err);
