@@ -8,11 +8,12 @@
 /* ---- the tables ---- */
 
 static const Operator *const families[] = {
-    operators_elementwise, operators_matmul,  operators_reduce, operators_shape,
-    operators_index,       operators_norm,    operators_window, operators_layer,
-    operators_quantize,    operators_scatter, operators_random, operators_signal,
-    operators_loss,        operators_control, operators_text,   operators_tensor,
-    operators_stablehlo,
+    operators_elementwise, operators_matmul,  operators_reduce,   operators_shape,
+    operators_index,       operators_norm,    operators_window,   operators_layer,
+    operators_quantize,    operators_scatter, operators_random,   operators_signal,
+    operators_loss,        operators_control, operators_text,     operators_tensor,
+    operators_stablehlo,   operators_pool,    operators_resample, operators_attention,
+    operators_recurrent,   operators_contrib,
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
