@@ -134,11 +134,31 @@ static OpSpace *whole_inputs(RuleCall *call)
     return call->space = space;
 }
 
+/* The shape with 1 for what only the run tells; a scalar where not even the rank is known. */
+static Shape told_sizes(const Shape *shape)
+{
+    Shape told = *shape;
+    if (told.n_dims < 0)
+        return (Shape){0};
+    for (int64_t d = 0; d < told.n_dims && d < DIMS_MAX; d++)
+        if (told.dim[d] == -1)
+            told.dim[d] = 1;
+    return told;
+}
+
+static bool is_told(const Shape *shape)
+{
+    Shape told = told_sizes(shape);
+    return memcmp(&told, shape, sizeof told) == 0;
+}
+
 OpSpace *rule_space(RuleCall *call, Error *err)
 {
-    for (int o = 0; o < call->n_outputs; o++)
-        if (!shape_check(&call->out_shape[o], err))
+    for (int o = 0; o < call->n_outputs; o++) {
+        Shape told = told_sizes(&call->out_shape[o]);
+        if (!shape_check(&told, err))
             return NULL;
+    }
     OpSpace *space = whole_inputs(call);
     for (int o = 0; o < call->n_outputs; o++)
         whole_operand(rule_output(space, o), &call->out_shape[o]);
@@ -269,6 +289,11 @@ bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
     if (operator->rule ? !operator->rule(call, err) : !apply_anno(operator, call, err))
         return false;
 
+    for (int o = 0; o < call->n_outputs; o++)
+        if (!is_told(&call->out_shape[o])) {
+            registry_replicated(call);
+            return true;
+        }
     OpSpace *space = call->space;
     space->early |= (operator->flags & OPERATOR_EARLY) != 0;
     if (operator->flags & OPERATOR_VIEW)

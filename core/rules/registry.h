@@ -23,7 +23,9 @@ typedef struct {
     const Dtype *dtype;
     const Value *const *value; /* per input; NULL: not known before the run */
     int64_t opset;
-    /* answers */
+    /* answers. A dim of size -1: only the run tells (the count of NonZero); n_dims -1: not even how
+     * many dims there are. Rules set rows as ever: such an op is replicated, and its space dropped.
+     */
     Shape *out_shape;
     Dtype *out_dtype;
     OpSpace *space; /* made by rule_space() or by the notation the rule used */
@@ -94,7 +96,7 @@ OpSpace *registry_replicated(RuleCall *call);
 
 /* A new op space for the call, in call->space too, once out_shape and out_dtype are filled. Every
  * dim of every operand is read or written whole until the rule sets its row. NULL: an output's
- * shape is no legal shape. */
+ * shape is no legal shape, but for sizes that only the run tells (-1). */
 OpSpace *rule_space(RuleCall *call, Error *err);
 
 /* Adds an index dim; -1, and nothing added, for size 1: a dim of size 1 is never cut. */
