@@ -21,6 +21,15 @@ typedef struct {
 
 /* ---- projections ---- */
 
+AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut)
+{
+    AtomSet atoms = 0;
+    for (int i = 0; i < space->n_index; i++)
+        if (space->index[i].role == ROLE_REDUCE)
+            atoms |= cut_atoms(&cut->index[i]);
+    return atoms;
+}
+
 /* Reduce dims leave an output partial over the axes that cut them. */
 static void add_partials(const OpSpace *space, const OpCut *cut, Sharding *sharding)
 {
@@ -32,19 +41,26 @@ static void add_partials(const OpSpace *space, const OpCut *cut, Sharding *shard
     }
 }
 
+Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh)
+{
+    const Operand *o = &space->operand[operand];
+    Sharding sharding = sharding_whole(&o->shape);
+    for (int d = 0; d < o->shape.n_dims; d++) {
+        Cut part;
+        if (cut_project(space, cut, operand, d, mesh, &part))
+            sharding.dim[d] = part;
+    }
+    if (operand >= space->n_inputs)
+        add_partials(space, cut, &sharding);
+    return sharding;
+}
+
 static int32_t project(const Plan *plan, const OpSpace *space, const OpCut *cut, int operand)
 {
     const Operand *o = &space->operand[operand];
     if (o->absent || o->ignored)
         return NONE;
-    Sharding sharding = sharding_whole(&o->shape);
-    for (int d = 0; d < o->shape.n_dims; d++) {
-        Cut part;
-        if (cut_project(space, cut, operand, d, plan->mesh, &part))
-            sharding.dim[d] = part;
-    }
-    if (operand >= space->n_inputs)
-        add_partials(space, cut, &sharding);
+    Sharding sharding = op_cut_sharding(space, cut, operand, plan->mesh);
     return shardings_put(plan->shardings, &sharding);
 }
 

@@ -343,6 +343,14 @@ int64_t mesh_coord(const Mesh *mesh, int axis, int64_t position)
     return position % mesh->axes[axis].size;
 }
 
+bool mesh_stands_first(const Mesh *mesh, AtomSet atoms, int64_t position)
+{
+    for (int a = 0; a < mesh->n_atoms; a++)
+        if (atoms >> a & 1 && mesh_atom_coord(mesh, a, position) != 0)
+            return false;
+    return true;
+}
+
 AtomSet mesh_axis_atoms(const Mesh *mesh, int axis)
 {
     const MeshAxis *at = &mesh->axes[axis];

@@ -66,6 +66,9 @@ static inline int64_t mesh_device(const Mesh *mesh, int64_t position)
     return mesh->devices ? mesh->devices[position] : position;
 }
 
+/* The position's coordinates on all these atoms are 0. */
+bool mesh_stands_first(const Mesh *mesh, AtomSet atoms, int64_t position);
+
 AtomSet mesh_axis_atoms(const Mesh *mesh, int axis);
 int64_t mesh_atoms_size(const Mesh *mesh, AtomSet atoms); /* product of sizes */
 

@@ -1,5 +1,6 @@
 #include "core/run/rank.h"
 
+#include "core/plan/edges.h"
 #include "core/run/collective.h"
 
 #include <math.h>
@@ -83,26 +84,6 @@ static void load(Rank *rank, int32_t slot)
 
 /* ---- ops ---- */
 
-/* The atoms that cut a dim which the op sums over. */
-static AtomSet reduce_atoms(const Plan *plan, int32_t op)
-{
-    const OpSpace *space = program_space(plan->inferred, op);
-    const OpCut *cut = program_cut(plan, op);
-    AtomSet atoms = 0;
-    for (int i = 0; i < space->n_index; i++)
-        if (space->index[i].role == ROLE_REDUCE)
-            atoms |= cut_atoms(&cut->index[i]);
-    return atoms;
-}
-
-static bool stands_first(const Mesh *mesh, AtomSet atoms, int64_t position)
-{
-    for (int a = 0; a < mesh->n_atoms; a++)
-        if (atoms >> a & 1 && mesh_atom_coord(mesh, a, position) != 0)
-            return false;
-    return true;
-}
-
 static bool run_kernel(Rank *rank, int32_t op, Arena *scratch)
 {
     Team *team = rank->team;
@@ -119,13 +100,14 @@ static bool run_kernel(Rank *rank, int32_t op, Arena *scratch)
         int32_t slot = program->operand[at->output + i];
         output[i] = slot < 0 ? NULL : fill_slot(rank, slot);
     }
-    AtomSet reduced = reduce_atoms(plan, op);
+    AtomSet reduced =
+        op_cut_reduced(program_space(plan->inferred, op), program_cut(plan, op));
     KernelCall call = {.kernel = program->kernel[op], .inferred = plan->inferred, .op = op};
     call.n_inputs = at->n_inputs;
     call.n_outputs = at->n_outputs;
     call.input = input;
     call.output = output;
-    call.first = stands_first(plan->mesh, reduced, rank->position);
+    call.first = mesh_stands_first(plan->mesh, reduced, rank->position);
     call.reduce_cut = reduced != 0;
     call.blas = team->blas;
     call.scratch = scratch;

@@ -81,28 +81,59 @@ static Difference int_difference(Dtype dtype, const void *got, const void *want)
     return out;
 }
 
-void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out)
+static Difference element_difference(const Local *part, int64_t i, const Local *whole, int64_t k,
+                                     Tolerance tolerance)
 {
-    Arena *scratch = arena_new();
+    const void *got = local_at(part, i), *want = local_at(whole, k);
+    if (memcmp(got, want, (size_t)element_bytes(part->dtype)) == 0)
+        return (Difference){.ok = true};
+    return dtype_is_float(part->dtype) && dtype_is_computed(part->dtype)
+               ? float_difference(part->dtype, got, want, tolerance)
+               : int_difference(part->dtype, got, want);
+}
+
+/* Where each element of the part is in the whole. */
+static Picks picks_in_whole(const Local *part, const Local *whole, Arena *scratch)
+{
     Picks picks = picks_new(scratch, &part->shape);
-    int64_t stride[DIMS_MAX], size = element_bytes(part->dtype);
+    int64_t stride[DIMS_MAX];
     row_major_strides(&whole->shape, stride);
     for (int d = 0; d < picks.n_dims; d++)
         picks_global(&picks, d, &part->runs[d], stride[d]);
+    return picks;
+}
 
-    bool is_float = dtype_is_float(part->dtype) && dtype_is_computed(part->dtype);
+void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out)
+{
+    Arena *scratch = arena_new();
+    Picks picks = picks_in_whole(part, whole, scratch);
     Stretch s;
     for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
         for (int64_t i = 0; i < s.n; i++) {
-            const void *got = local_at(part, s.to + i);
-            const void *want = local_at(whole, s.from + i * s.step);
-            if (memcmp(got, want, (size_t)size) == 0)
-                continue;
-            Difference one = is_float ? float_difference(part->dtype, got, want, tolerance)
-                                      : int_difference(part->dtype, got, want);
+            Difference one =
+                element_difference(part, s.to + i, whole, s.from + i * s.step, tolerance);
             difference_join(out, &one);
         }
     arena_free(scratch);
+}
+
+bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at)
+{
+    Arena *scratch = arena_new();
+    Picks picks = picks_in_whole(part, whole, scratch);
+    int64_t found = -1;
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); found < 0 && picks_next(&scan, &s);)
+        for (int64_t i = 0; found < 0 && i < s.n; i++)
+            if (!element_difference(part, s.to + i, whole, s.from + i * s.step, tolerance).ok)
+                found = s.from + i * s.step;
+    arena_free(scratch);
+    *at = whole->shape;
+    for (int64_t d = whole->shape.n_dims - 1, rest = found; found >= 0 && d >= 0; d--) {
+        at->dim[d] = rest % whole->shape.dim[d];
+        rest /= whole->shape.dim[d];
+    }
+    return found >= 0;
 }
 
 /* ---- the reference ---- */

@@ -1,0 +1,104 @@
+#include "core/rules/example.h"
+
+#include "core/rules/one_op.h"
+
+/* clang-format off */
+static const Example examples[] = {
+    /* element-wise */
+    {"Abs Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid "
+     "HardSwish LeakyRelu Log Mish Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus "
+     "Softsign Sqrt Swish Tan Tanh ThresholdedRelu IsInf IsNaN Neg Identity Dropout", "5x6", NULL, 0},
+    {"BitwiseNot", "5x6:i64", NULL, 0},
+    {"Not", "5x6:bool", NULL, 0},
+    {"Cast", "5x6", "to=7", 0},
+    {"Clip", "5x6,scalar,scalar", NULL, 0},
+    {"Add Sub Mul Div PRelu Pow Equal Greater GreaterOrEqual Less LessOrEqual Max Min Mean Sum", "5x6,5x6", NULL, 0},
+    {"Add Sub Mul Div Max", "4x5x6,5x1", NULL, 0},
+    {"Add Sub Mul Div", "5x6,scalar", NULL, 0},
+    {"Mul Div", "5x6,1x1", NULL, 0},
+    {"BitShift", "5x6:u8,5x6:u8", "direction=LEFT", 0},
+    {"BitwiseAnd BitwiseOr BitwiseXor Mod", "5x6:i64,6:i64", NULL, 0},
+    {"And Or Xor", "5x6:bool,5x6:bool", NULL, 0},
+    {"Where", "5x1:bool,6,5x6", NULL, 0},
+    {"Max Min Mean Sum", "5x6,6,5x1", NULL, 0},
+    {"Expand", "5x1,=[4,5,6]", NULL, 0},
+    /* matmul */
+    {"MatMul", "5x6,6x7", NULL, 0},
+    {"MatMul", "3x5x6,6x7", NULL, 0},
+    {"MatMul", "3x1x5x6,4x6x7", NULL, 0},
+    {"MatMul", "6,6x7", NULL, 0},
+    {"MatMul", "5x6,6", NULL, 0},
+    {"MatMul", "6,6", NULL, 0},
+    {"Gemm", "5x6,6x7,7", NULL, 0},
+    {"Gemm", "6x5,7x6,5x7", "transA=1 transB=1 alpha=0.5 beta=2.5", 0},
+    {"Gemm", "5x6,6x7", NULL, 0},
+    {"Einsum", "3x5x6,3x6x7", "equation=bij,bjk->bik", 0},
+    {"Einsum", "5x6", "equation=ij->i", 0},
+    /* reduce */
+    {"ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare", "5x6x4,=[1]", "keepdims=0", 0},
+    {"ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd", "5x6x4,=[0,2]", "keepdims=1", 0},
+    {"ReduceSum ReduceMean ReduceMax", "5x6:i64", "keepdims=0", 0},
+    {"ArgMax ArgMin", "5x6x4", "axis=1", 0},
+    {"CumSum CumProd", "5x6x4,=1", NULL, 0},
+    /* norm */
+    {"Softmax LogSoftmax", "5x6x4", "axis=1", 0},
+    {"LayerNormalization", "5x6x4,4,4", "axis=-1", 3},
+    {"LayerNormalization", "5x6x4,6x4", "axis=1", 1},
+    {"RMSNormalization", "5x6x4,4", "axis=-1", 0},
+    /* shape */
+    {"Reshape", "6x10,=[12,5]", NULL, 0},
+    {"Reshape", "6x4x5,=[6,20]", NULL, 0},
+    {"Reshape", "12x5,=[3,4,5]", NULL, 0},
+    {"Flatten", "4x3x5", "axis=2", 0},
+    {"Squeeze", "5x1x6,=[1]", NULL, 0},
+    {"Unsqueeze", "5x6,=[1]", NULL, 0},
+    {"Transpose", "5x6x4", "perm=[2,0,1]", 0},
+    {"Concat", "5x6,5x4,5x3", "axis=1", 0},
+    {"Trilu", "5x6x7", "upper=0", 0},
+    {"Split", "5x9,=[4,5]", "axis=1", 2},
+    {"Slice", "7x9,=[1,2],=[7,9],=[0,1],=[1,3]", NULL, 0},
+    {"Slice", "7x9,=[8],=[0],=[1],=[-2]", NULL, 0},
+    {"Tile", "5x6,=[1,2]", NULL, 0},
+    /* index */
+    {"Gather", "5x6x4,3x7:i64", "axis=1", 0},
+    {"Gather", "5x6,7:i64", "axis=0", 0},
+    {"GatherElements", "5x6,5x4:i64", "axis=1", 0},
+    {"GatherND", "5x6x4,3x2:i64", NULL, 0},
+    {NULL, NULL, NULL, 0},
+};
+/* clang-format on */
+
+static bool is_named(const char *names, Str name)
+{
+    for (const char *at = names; *at;) {
+        size_t n = strcspn(at, " ");
+        if (str_eq((Str){at, n}, name))
+            return true;
+        at += n + strspn(at + n, " ");
+    }
+    return false;
+}
+
+const Example *example_next(const char *operator, const Example * after)
+{
+    for (const Example *row = after ? after + 1 : examples; row->operators; row++)
+        if (is_named(row->operators, str_from(operator)))
+            return row;
+    return NULL;
+}
+
+Graph *example_graph(Arena *arena, const char *operator, const Example * example, Error *err)
+{
+    OneOp op = {.operator= str_from(operator)};
+    op.n_outputs = example->n_outputs > 0 ? example->n_outputs : 1;
+    if (!one_op_operands(arena, str_from(example->operands), &op, err))
+        return NULL;
+    OneOpBuilder *builder = one_op_new(arena, &op);
+    for (const char *at = example->attrs ? example->attrs : ""; *at;) {
+        size_t n = strcspn(at, " ");
+        if (!one_op_attr_text(builder, arena_str(arena, (Str){at, n}), err))
+            return NULL;
+        at += n + strspn(at + n, " ");
+    }
+    return one_op_graph(builder, err);
+}
