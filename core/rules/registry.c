@@ -1,6 +1,7 @@
 #include "core/rules/registry.h"
 
 #include "core/rules/anno.h"
+#include "core/rules/template/template.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -44,6 +45,11 @@ Registry *registry_new(Arena *arena)
             vec_push(arena, &registry->listed, row);
         }
     return registry;
+}
+
+Arena *registry_arena(const Registry *registry)
+{
+    return registry->arena;
 }
 
 static const AnnoSource *copy_source(Arena *arena, const AnnoSource *source)
@@ -286,7 +292,9 @@ bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
 {
     if (operator->rule && !check_counts(operator, call, err))
         return false;
-    if (operator->rule ? !operator->rule(call, err) : !apply_anno(operator, call, err))
+    if (operator->template ? !template_rule(operator->template, call, err)
+        : operator->rule   ? !operator->rule(call, err)
+                           : !apply_anno(operator, call, err))
         return false;
 
     for (int o = 0; o < call->n_outputs; o++)
