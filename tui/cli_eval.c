@@ -1,6 +1,7 @@
 #include "tui/cli.h"
 
 #include "core/plan/layout.h"
+#include "core/plan/spmd/eval_spmd.h"
 #include "core/rules/eval_anno.h"
 
 #include <stdio.h>
@@ -22,6 +23,7 @@ static const struct {
 } eval_verbs[] = {
     {"anno.", eval_anno},
     {"layout", answer_layout},
+    {"spmd.", eval_spmd},
 };
 
 /* False with *err: the answer is then an error. */

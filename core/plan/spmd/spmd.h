@@ -66,7 +66,8 @@ struct SpmdRule {
     SpmdFn *forward, *backward;       /* NULL: no such rule */
     SpmdFn *eager;                    /* forward in SPMD_EAGER; NULL: as forward */
     unsigned flags;                   /* SpmdFlags */
-    uint8_t inputs_min, inputs_max;   /* of forward, SPMD_ANY: any number */
+    uint8_t inputs_min, inputs_max;   /* SPMD_ANY: any number; the first inputs_min may not
+                                         be absent */
     uint8_t outputs_min, outputs_max; /* given ones, of backward */
     /* what functions shared by a family read; their meaning is the function's */
     const char *letters;
@@ -104,7 +105,8 @@ const SpmdRule *spmd_rules_find(const SpmdRules *rules, Str name); /* rules may 
 bool spmd_apply(const SpmdRule *rule, SpmdCall *call, Error *err);
 
 /* The built-in tables, ended by a row without names. */
-extern const SpmdRule spmd_rules_basic[], spmd_rules_views[], spmd_rules_norm[], spmd_rules_index[],
+extern const SpmdRule spmd_rules_basic[], spmd_rules_matmul[], spmd_rules_reduce[],
+    spmd_rules_views[], spmd_rules_parts[], spmd_rules_norm[], spmd_rules_index[],
     spmd_rules_layers[];
 
 /* ---- for rules: answers ---- */
@@ -126,8 +128,10 @@ void spmd_clear_partial(SpmdTensor *tensor);
 void spmd_replicate(SpmdTensor *tensor);            /* no dim split, not partial */
 void spmd_unsplit(SpmdTensor *tensor, int64_t dim); /* one dim; a negative one counts from the end;
                                                        a dim that is not there is no error */
-void spmd_insert_dim(SpmdTensor *tensor, int dim);  /* an unsplit one before dim `dim`, of size 1 */
-void spmd_remove_dim(SpmdTensor *tensor, int dim);  /* of mapping and shape */
+/* Of the mapping, the shape stays: an unsplit dim before dim `dim` (nothing in a mapping that has
+ * SPMD_DIMS_MAX already); a dim less. */
+void spmd_insert_dim(SpmdTensor *tensor, int dim);
+void spmd_remove_dim(SpmdTensor *tensor, int dim);
 void spmd_drop_indivisible(SpmdCall *call, SpmdTensor *tensor); /* lists lose axes from the end
                                                        until they divide the dim */
 
@@ -142,6 +146,8 @@ bool spmd_axes_have(const SpmdAxes *axes, int axis);
 void spmd_axes_push(SpmdAxes *axes, int axis);   /* nothing when it is there already */
 void spmd_axes_remove(SpmdAxes *axes, int axis); /* nothing when it is not there */
 int64_t spmd_axes_size(const SpmdCall *call, const SpmdAxes *axes); /* parts: product of sizes */
+/* Takes axes off the end until their parts divide size. */
+void spmd_axes_trim(const SpmdCall *call, SpmdAxes *axes, int64_t size);
 
 /* Partial over each of the axes; one that is partial already keeps its reduction. */
 void spmd_add_partial(SpmdTensor *tensor, const SpmdAxes *axes, ReduceOp reduce);

@@ -1,0 +1,221 @@
+/* The rules by name, and what is checked before and said after one of them runs. */
+#include "core/plan/spmd/spmd.h"
+
+static const SpmdRule *const tables[] = {
+    spmd_rules_basic, spmd_rules_matmul, spmd_rules_reduce, spmd_rules_views,
+    spmd_rules_parts, spmd_rules_norm,   spmd_rules_index,  spmd_rules_layers,
+};
+
+struct SpmdRules {
+    Arena *arena;
+    Vec(SpmdRule) rules;
+};
+
+/* ---- finding ---- */
+
+static bool has_name(const char *names, Str name)
+{
+    while (*names) {
+        size_t n = strcspn(names, " ");
+        if (str_eq((Str){names, n}, name))
+            return true;
+        names += n + (names[n] == ' ');
+    }
+    return false;
+}
+
+SpmdRules *spmd_rules_new(Arena *arena)
+{
+    SpmdRules *rules = arena_make(arena, SpmdRules);
+    rules->arena = arena;
+    return rules;
+}
+
+void spmd_rules_add(SpmdRules *rules, const SpmdRule *rule)
+{
+    SpmdRule copy = *rule;
+    copy.names = arena_str(rules->arena, str_from(rule->names));
+    vec_push(rules->arena, &rules->rules, copy);
+}
+
+const SpmdRule *spmd_rules_find(const SpmdRules *rules, Str name)
+{
+    for (int i = rules ? rules->rules.n - 1 : -1; i >= 0; i--)
+        if (has_name(rules->rules.at[i].names, name))
+            return &rules->rules.at[i];
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const SpmdRule *rule = tables[t]; rule->names; rule++)
+            if (has_name(rule->names, name))
+                return rule;
+    return NULL;
+}
+
+/* ---- checking ---- */
+
+static bool check_count(const char *what, int n, int min, int max, Error *err)
+{
+    if (n >= min && (n <= max || max == SPMD_ANY))
+        return true;
+    const char *at_least = max == SPMD_ANY ? "at least " : "";
+    if (min == max || max == SPMD_ANY)
+        return error_kind(err, ERROR_RANK, "the rule takes %s%d %s, not %d", at_least, min, what,
+                          n);
+    return error_kind(err, ERROR_RANK, "the rule takes %d to %d %s, not %d", min, max, what, n);
+}
+
+static bool check_mapping(const SpmdCall *call, const char *what, int index,
+                          const SpmdTensor *tensor, Error *err)
+{
+    unsigned used = 0;
+    if (tensor->absent)
+        return true;
+    if (tensor->n_dims != tensor->shape.n_dims)
+        return error_kind(err, ERROR_RANK, "%s %d has %d dims but a mapping of %d", what, index,
+                          (int)tensor->shape.n_dims, tensor->n_dims);
+    for (int d = 0; d < tensor->n_dims; d++) {
+        for (int i = 0; i < tensor->dim[d].n; i++) {
+            int axis = tensor->dim[d].axis[i];
+            if (axis >= call->mesh->n_axes)
+                return error_kind(err, ERROR_OUT_OF_RANGE, "%s %d: the mesh has no axis %d", what,
+                                  index, axis);
+            if (used & 1U << axis)
+                return error_set(err, "%s %d: axis %s splits it twice", what, index,
+                                 call->mesh->axes[axis].name);
+            used |= 1U << axis;
+        }
+    }
+    for (int axis = 0; axis < MESH_AXES_MAX; axis++)
+        if (tensor->partial[axis] != REDUCE_NONE && axis >= call->mesh->n_axes)
+            return error_kind(err, ERROR_OUT_OF_RANGE, "%s %d: the mesh has no axis %d", what,
+                              index, axis);
+    return true;
+}
+
+static bool check_mappings(const SpmdCall *call, const char *what, const SpmdTensor *tensor, int n,
+                           Error *err)
+{
+    for (int i = 0; i < n; i++)
+        if (!check_mapping(call, what, i, &tensor[i], err))
+            return false;
+    return true;
+}
+
+/* ---- what the rule is shown ---- */
+
+/* Of every list one axis: that of largest size, the first of equals. */
+static void take_largest(const SpmdCall *call, SpmdTensor *tensor)
+{
+    for (int d = 0; d < tensor->n_dims; d++) {
+        SpmdAxes *axes = &tensor->dim[d];
+        for (int i = 1; i < axes->n; i++)
+            if (call->mesh->axes[axes->axis[i]].size > call->mesh->axes[axes->axis[0]].size)
+                axes->axis[0] = axes->axis[i];
+        axes->n = axes->n > 0;
+    }
+}
+
+static SpmdTensor *show_operands(const SpmdCall *call, const SpmdTensor *tensor, int n, bool blank)
+{
+    SpmdTensor *shown = arena_array(call->arena, SpmdTensor, n);
+    for (int i = 0; i < n; i++) {
+        shown[i] = tensor[i];
+        if (blank) {
+            spmd_replicate(&shown[i]);
+            shown[i].n_dims = (int)shown[i].shape.n_dims;
+        }
+        if (!(call->rule->flags & SPMD_LISTS))
+            take_largest(call, &shown[i]);
+    }
+    return shown;
+}
+
+/* Given outputs follow the inputs in one list. */
+static void join_operands(SpmdCall *call)
+{
+    int n = call->n_inputs + call->n_outputs;
+    SpmdTensor *all = arena_array(call->arena, SpmdTensor, n);
+    memcpy(all, call->input, sizeof *all * (size_t)call->n_inputs);
+    memcpy(all + call->n_inputs, call->output, sizeof *all * (size_t)call->n_outputs);
+    call->input = all;
+    call->n_inputs = n;
+    call->n_outputs = 0;
+}
+
+/* ---- running ---- */
+
+static void say_operands(const SpmdCall *call, const char *what, const SpmdTensor *tensor, int n)
+{
+    for (int i = 0; i < n; i++)
+        spmd_say(call, "given %s %d: %s", what, i, spmd_show(call, &tensor[i]));
+}
+
+static void say_answers(const SpmdCall *call, const SpmdTensor *given)
+{
+    for (int i = 0; i < call->need.n && i < call->n_inputs; i++) {
+        const char *needed = spmd_show(call, call->need.at[i]);
+        const char *was = call->backward ? needed : spmd_show(call, &given[i]);
+        if (strcmp(was, needed) == 0)
+            spmd_say(call, "input %d: %s", i, needed);
+        else
+            spmd_say(call, "input %d: %s, given %s", i, needed, was);
+    }
+    for (int o = 0; o < call->out.n; o++)
+        spmd_say(call, "output %d: %s", o, spmd_show(call, call->out.at[o]));
+}
+
+static bool run_backward(SpmdCall *call, Error *err)
+{
+    const SpmdRule *rule = call->rule;
+    if (!rule->backward)
+        return error_kind(err, ERROR_UNKNOWN_OP, "'%s' has no backward rule", call->name);
+    if (!check_count("outputs", call->n_outputs, rule->outputs_min, rule->outputs_max, err) ||
+        !check_mappings(call, "output", call->output, call->n_outputs, err))
+        return false;
+    const SpmdTensor *given = call->input;
+    bool gradient = rule->flags & SPMD_GRADIENT;
+    if (gradient && !check_mappings(call, "input", call->input, call->n_inputs, err))
+        return false;
+    call->input = show_operands(call, call->input, call->n_inputs, !gradient);
+    call->output = show_operands(call, call->output, call->n_outputs, false);
+    if (call->trace)
+        say_operands(call, "output", call->output, call->n_outputs);
+    if (gradient)
+        join_operands(call);
+    if (!rule->backward(call, err))
+        return false;
+    if (call->trace)
+        say_answers(call, given);
+    return true;
+}
+
+static bool run_forward(SpmdCall *call, Error *err)
+{
+    const SpmdRule *rule = call->rule;
+    const SpmdTensor *given = call->input;
+    if (!check_mappings(call, "input", call->input, call->n_inputs, err))
+        return false;
+    call->input = show_operands(call, call->input, call->n_inputs, false);
+    if (call->trace)
+        say_operands(call, "input", call->input, call->n_inputs);
+    SpmdFn *run = call->mode == SPMD_EAGER && rule->eager ? rule->eager : rule->forward;
+    if (!run)
+        return error_kind(err, ERROR_UNKNOWN_OP, "'%s' has no forward rule", call->name);
+    if (!run(call, err))
+        return false;
+    if (call->trace)
+        say_answers(call, given);
+    return true;
+}
+
+bool spmd_apply(const SpmdRule *rule, SpmdCall *call, Error *err)
+{
+    if (!rule)
+        return error_kind(err, ERROR_UNKNOWN_OP, "there is no rule for '%s'", call->name);
+    call->rule = rule;
+    if (!check_count("inputs", call->n_inputs, rule->inputs_min, rule->inputs_max, err))
+        return false;
+    for (int i = 0; i < rule->inputs_min; i++)
+        if (call->input[i].absent)
+            return error_kind(err, ERROR_RANK, "input %d of '%s' must be there", i, call->name);
+    return call->backward ? run_backward(call, err) : run_forward(call, err);
+}
