@@ -1,6 +1,47 @@
 #include "core/rules/args.h"
 
+#include "core/rules/alias.h"
+
 #include <inttypes.h>
+
+/* ---- attributes ---- */
+
+static void note_read(AttrReads *reads, const char *attr)
+{
+    for (int i = 0; i < reads->n; i++)
+        if (strcmp(reads->name[i], attr) == 0)
+            return;
+    if (reads->n < ATTR_READS_MAX)
+        reads->name[reads->n++] = attr;
+}
+
+const Attr *args_attr(const RuleCall *call, const char *attr)
+{
+    if (call->reads)
+        note_read(call->reads, attr);
+    return call->alias ? alias_attr(call->alias, call->graph, call->op, attr)
+                       : op_attr(call->graph, call->op, attr);
+}
+
+int64_t args_int(const RuleCall *call, const char *attr, int64_t fallback)
+{
+    const Attr *found = args_attr(call, attr);
+    return found && found->type == ATTR_INT ? found->i : fallback;
+}
+
+double args_float(const RuleCall *call, const char *attr, double fallback)
+{
+    const Attr *found = args_attr(call, attr);
+    if (found && found->type == ATTR_INT)
+        return (double)found->i;
+    return found && found->type == ATTR_FLOAT ? found->f : fallback;
+}
+
+Str args_text(const RuleCall *call, const char *attr, const char *fallback)
+{
+    const Attr *found = args_attr(call, attr);
+    return found && found->type == ATTR_STRING ? found->s : str_from(fallback);
+}
 
 /* ---- integers ---- */
 
@@ -21,7 +62,7 @@ bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Err
         *out = (Ints){true, (int)shape_elements(&value->shape), value->ints};
         return true;
     }
-    const Attr *found = op_attr(call->graph, call->op, attr);
+    const Attr *found = args_attr(call, attr);
     if (found && found->type == ATTR_INTS)
         *out = (Ints){true, found->n, found->ints};
     else if (found && found->type == ATTR_INT)
@@ -29,11 +70,6 @@ bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Err
     else if (found)
         return error_set(err, "its attribute '%s' is not of integers", attr);
     return true;
-}
-
-int64_t args_int(const RuleCall *call, const char *attr, int64_t fallback)
-{
-    return op_attr_int(call->graph, call->op, attr, fallback);
 }
 
 bool args_axis(int64_t axis, int64_t n_dims, int *out, Error *err)

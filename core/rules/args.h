@@ -18,9 +18,16 @@ typedef struct {
     const int64_t *at;
 } Ints;
 
+/* The one door to attributes: under our operator's own names of them, also where the graph has
+ * another system's (alias.h). NULL, or the fallback: not given, or not of that type. What is asked
+ * for is known to be read, so that an attribute nobody reads is found. */
+const Attr *args_attr(const RuleCall *call, const char *attr);
+int64_t args_int(const RuleCall *call, const char *attr, int64_t fallback);
+double args_float(const RuleCall *call, const char *attr, double fallback);
+Str args_text(const RuleCall *call, const char *attr, const char *fallback);
+
 /* From input `input` (-1: no such input) where it is there, else from the attribute. */
 bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Error *err);
-int64_t args_int(const RuleCall *call, const char *attr, int64_t fallback);
 bool args_has(const RuleCall *call, int input); /* the input is there */
 
 /* -n_dims .. n_dims-1 onto 0 .. n_dims-1. */

@@ -9,6 +9,7 @@
 typedef struct {
     bool seen, host, needs_values;
     const Operator *row;
+    const Alias *alias; /* the op has another system's name for the operator */
 } Kind;
 
 /* What a case gives for one output. */
@@ -134,7 +135,8 @@ static bool check_free_dims(const State *state, Error *err)
     if (option.n > 0)
         error_hint(err, "bind %s: --dim %s", n == 1 ? "it" : "them", option.s);
     else
-        error_hint(err, "name it in the model, as a dim_param of the input, and bind it with --dim");
+        error_hint(err,
+                   "name it in the model, as a dim_param of the input, and bind it with --dim");
     return false;
 }
 
@@ -193,11 +195,22 @@ static bool start_tensors(State *state, Error *err)
 
 /* ---- keys ---- */
 
-static bool reads_value(const Operator *operator, int input)
+static bool operator_reads(const Operator *operator, int input)
 {
-    if (!operator)
-        return false;
     return input < 16 ? operator->reads>> input & 1 : operator->reads == OPERATOR_ANY;
+}
+
+static bool reads_value(const Kind *kind, int input)
+{
+    const Alias *alias = kind->alias;
+    if (!kind->row)
+        return false;
+    if (!alias || alias->n_operands == 0)
+        return operator_reads(kind->row, input);
+    for (int i = 0; i < alias->n_operands; i++)
+        if (alias->operand[i] == input && operator_reads(kind->row, i))
+            return true;
+    return false;
 }
 
 static size_t case_key(const State *state, int32_t op, const Kind *kind, CaseKind wanted)
@@ -217,7 +230,7 @@ static size_t case_key(const State *state, int32_t op, const Kind *kind, CaseKin
         if (t < 0)
             continue;
         *key++ = result->dtype[t];
-        if (wanted == CASE_HOST || reads_value(kind->row, i))
+        if (wanted == CASE_HOST || reads_value(kind, i))
             *key++ = result->value[t] ? result->value[t]->id : -1;
     }
     for (int o = 0; o < node->n_outputs; o++)
@@ -353,6 +366,7 @@ static void make_rule_case(State *state, int32_t op, const Kind *kind, Case *mad
     RuleCall call = make_call(state, op);
     Error err = {0};
     OpSpace *space = NULL;
+    call.alias = kind->alias;
     made->unknown_input = input_unknown(state, op);
     if (kind->row && !made->unknown_input && registry_apply(kind->row, &call, &err))
         space = call.space;
@@ -395,6 +409,7 @@ static const Kind *kind_of(State *state, int32_t op)
         kind->host = host_knows(name);
         kind->needs_values = host_needs_values(name);
         kind->row = registry_find(state->registry, str_from(name));
+        kind->alias = registry_alias(state->registry, str_from(name));
     }
     return kind;
 }

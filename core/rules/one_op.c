@@ -136,7 +136,7 @@ bool one_op_operands(Arena *arena, Str text, OneOp *op, Error *err)
 
 /* ---- attributes from a text ---- */
 
-static void read_value(Arena *arena, Str value, Attr *attr)
+void one_op_attr_value(Arena *arena, Str value, Attr *attr)
 {
     char *end;
     bool yes = str_eq(value, STR("true"));
@@ -168,7 +168,7 @@ bool one_op_attr_text(OneOpBuilder *builder, const char *given, Error *err)
     if (key.n == 0 || key.n == strlen(given))
         return error_kind(err, ERROR_USAGE, "an attribute is NAME=VALUE, not '%s'", given);
     Attr attr = {.name = intern(builder, key)};
-    read_value(builder->arena, value, &attr);
+    one_op_attr_value(builder->arena, value, &attr);
     vec_push(builder->arena, &builder->attrs, attr);
     return true;
 }

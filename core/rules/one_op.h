@@ -1,7 +1,7 @@
 /* one_op.h - a graph of one op, made of an operator's name, input shapes and attributes.
  *
  * What asks about an operator without a model (the verb `rule`, eval, the rule validator, tests)
- * makes such a graph, so that every rule reads its attributes in one way: op_attr(graph, 0, ..).
+ * makes such a graph, so that every rule reads its attributes in one way (args_attr() in args.h).
  * Inputs are named "input 0", .., outputs "output 0", ..
  */
 #ifndef CORE_RULES_ONE_OP_H
@@ -30,6 +30,10 @@ bool one_op_operands(Arena *arena, Str text, OneOp *op, Error *err);
 typedef struct OneOpBuilder OneOpBuilder;
 
 OneOpBuilder *one_op_new(Arena *arena, const OneOp *op);
+
+/* The value of an attribute as what it looks like: the same forms. text ends in a NUL and is kept.
+ */
+void one_op_attr_value(Arena *arena, Str text, Attr *attr);
 
 /* "axis=1", "perm=[1,0]", "mode=linear": the value as what it looks like, a whole number, a list of
  * them, a number, else a text; true and false are 1 and 0. ERROR_USAGE: no '='. */

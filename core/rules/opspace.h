@@ -52,6 +52,9 @@ typedef struct {
     int64_t size;
     IndexRole role;
     ReduceOp reduce; /* of a REDUCE dim */
+    bool permutes; /* a cut is followed by an exchange with neighbours: slice, pad, reverse, windows
+                      (Shardy's permutation factor) */
+    bool blocked;  /* a cut along it is not handed on to other ops (Shardy's blocked propagation) */
 } IndexDim;
 
 /* Whether a partial operand may stay partial through the op (planning rule: DESIGN section 4). */

@@ -1,10 +1,12 @@
 #include "core/rules/registry.h"
 
 #include "core/rules/anno.h"
-#include "core/rules/template/template.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
+
+enum { ALIAS_NAME_MAX = 200 }; /* no longer name is looked for */
 
 /* ---- the tables ---- */
 
@@ -24,6 +26,9 @@ struct Registry {
     Vec(const Operator *) by_name; /* Names id of the operator -> the row that counts; NULL: none */
     Vec(const Operator *) listed;  /* users' rows, then the built-in ones */
     int n_users;
+    Aliases aliases;
+    Vec(int) alias_by_name; /* Names id of "torch::relu", and of "relu" where it is the first of
+                               that name -> aliases, from 1 */
 };
 
 static const Operator **slot(Registry *registry, const char *name)
@@ -32,6 +37,42 @@ static const Operator **slot(Registry *registry, const char *name)
     while (registry->by_name.n <= id)
         vec_push(registry->arena, &registry->by_name, NULL);
     return &registry->by_name.at[id];
+}
+
+static const Operator *find_own(const Registry *registry, Str name)
+{
+    int32_t id = names_find(registry->names, name);
+    return id >= 0 && id < registry->by_name.n ? registry->by_name.at[id] : NULL;
+}
+
+/* The first of a name keeps it. */
+static void add_alias_name(Registry *registry, const char *name, int alias)
+{
+    int32_t id = names_intern(registry->names, str_from(name));
+    while (registry->alias_by_name.n <= id)
+        vec_push(registry->arena, &registry->alias_by_name, 0);
+    if (registry->alias_by_name.at[id] == 0)
+        registry->alias_by_name.at[id] = alias + 1;
+}
+
+/* A cell that cannot be read names nothing: a test reads them all. */
+static void read_aliases(Registry *registry)
+{
+    Arena *arena = registry->arena;
+    for (const AliasRow *row = alias_table; row->operator; row++)
+        for (int s = 0; find_own(registry, str_from(row->operator)) && s < SYSTEM_COUNT; s++)
+            if (row->names[s])
+                alias_read(arena, row, (SystemId)s, &registry->aliases, NULL);
+
+    for (int i = 0; i < registry->aliases.n; i++) {
+        const Alias *alias = &registry->aliases.at[i];
+        add_alias_name(registry,
+                       arena_printf(arena, "%s::%s", system_name(alias->system), alias->name), i);
+    }
+    for (int s = 0; s < SYSTEM_COUNT; s++)
+        for (int i = 0; i < registry->aliases.n; i++)
+            if (registry->aliases.at[i].system == (SystemId)s)
+                add_alias_name(registry, registry->aliases.at[i].name, i);
 }
 
 Registry *registry_new(Arena *arena)
@@ -44,12 +85,8 @@ Registry *registry_new(Arena *arena)
             *slot(registry, row->name) = row;
             vec_push(arena, &registry->listed, row);
         }
+    read_aliases(registry);
     return registry;
-}
-
-Arena *registry_arena(const Registry *registry)
-{
-    return registry->arena;
 }
 
 static const AnnoSource *copy_source(Arena *arena, const AnnoSource *source)
@@ -98,10 +135,40 @@ void registry_add(Registry *registry, const Operator *operator)
     registry->listed.at[at] = row;
 }
 
-const Operator *registry_find(const Registry *registry, Str name)
+static const Alias *find_alias(const Registry *registry, Str name)
 {
     int32_t id = names_find(registry->names, name);
-    return id >= 0 && id < registry->by_name.n ? registry->by_name.at[id] : NULL;
+    int at = id >= 0 && id < registry->alias_by_name.n ? registry->alias_by_name.at[id] : 0;
+    return at > 0 ? &registry->aliases.at[at - 1] : NULL;
+}
+
+const Alias *registry_alias(const Registry *registry, Str name)
+{
+    SystemId system;
+    Str rest;
+    if (find_own(registry, name))
+        return NULL;
+    const Alias *found = find_alias(registry, name);
+    if (found || !alias_split(name, &system, &rest))
+        return found;
+    do {
+        char full[ALIAS_NAME_MAX];
+        int n = snprintf(full, sizeof full, "%s::%.*s", system_name(system), STR_ARG(rest));
+        if (n < (int)sizeof full)
+            found = find_alias(registry, (Str){full, (size_t)n});
+    } while (!found && alias_shorten(system, &rest));
+    return found;
+}
+
+const Operator *registry_find(const Registry *registry, Str name)
+{
+    const Alias *alias = registry_alias(registry, name);
+    return find_own(registry, alias ? str_from(alias->operator) : name);
+}
+
+const Aliases *registry_aliases(const Registry *registry)
+{
+    return &registry->aliases;
 }
 
 int registry_count(const Registry *registry)
@@ -218,10 +285,12 @@ static int anno_args(const RuleCall *call, AnnoArg **out)
 {
     const AttrList *attrs = &call->graph->attr_lists[call->graph->ops[call->op].attrs];
     AnnoArg *args = arena_array(call->arena, AnnoArg, attrs->n);
-    for (int i = 0; i < attrs->n; i++)
-        args[i] = (AnnoArg){names_str(call->graph->names, attrs->at[i].name),
-                            attrs->at[i].type == ATTR_INT,
+    for (int i = 0; i < attrs->n; i++) {
+        const char *name = names_text(call->graph->names, attrs->at[i].name);
+        name = call->alias ? alias_ours(call->alias, name) : name;
+        args[i] = (AnnoArg){str_from(name), attrs->at[i].type == ATTR_INT,
                             attrs->at[i].type == ATTR_INT ? attrs->at[i].i : 0};
+    }
     *out = args;
     return attrs->n;
 }
@@ -288,13 +357,81 @@ static bool check_counts(const Operator *operator, const RuleCall * call, Error 
     return true;
 }
 
-bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
+static bool run_rule(const Operator *operator, RuleCall * call, Error *err)
 {
     if (operator->rule && !check_counts(operator, call, err))
         return false;
-    if (operator->template ? !template_rule(operator->template, call, err)
-        : operator->rule   ? !operator->rule(call, err)
-                           : !apply_anno(operator, call, err))
+    return operator->rule ? operator->rule(call, err) : apply_anno(operator, call, err);
+}
+
+/* ---- under another system's name ---- */
+
+/* The call with the operands in our order. */
+static RuleCall our_call(const RuleCall *call)
+{
+    const Alias *alias = call->alias;
+    RuleCall ours = *call;
+    int n = alias->n_operands;
+    const Shape **shape = arena_array(call->arena, const Shape *, n);
+    Dtype *dtype = arena_array(call->arena, Dtype, n);
+    const Value **value = arena_array(call->arena, const Value *, n);
+    ours.n_inputs = 0;
+    for (int i = 0; i < n; i++) {
+        int theirs = alias->operand[i];
+        if (theirs < 0 || theirs >= call->n_inputs || !call->shape[theirs])
+            continue;
+        shape[i] = call->shape[theirs];
+        dtype[i] = call->dtype[theirs];
+        value[i] = call->value[theirs];
+        ours.n_inputs = i + 1;
+    }
+    ours.shape = shape;
+    ours.dtype = dtype;
+    ours.value = value;
+    return ours;
+}
+
+/* The op space of our_call() with the operands where the op has them. */
+static OpSpace *their_space(RuleCall *call, const OpSpace *ours)
+{
+    OpSpace *space = whole_inputs(call);
+    Operand *operand = space->operand;
+    *space = *ours;
+    space->operand = operand;
+    space->n_inputs = call->n_inputs;
+    for (int i = 0; i < call->n_inputs; i++)
+        operand[i].ignored = true;
+    for (int i = 0; i < ours->n_inputs; i++) {
+        int theirs = call->alias->operand[i];
+        if (theirs >= 0 && theirs < call->n_inputs)
+            operand[theirs] = ours->operand[i];
+    }
+    memcpy(operand + call->n_inputs, ours->operand + ours->n_inputs,
+           (size_t)ours->n_outputs * sizeof *operand);
+    return call->space = space;
+}
+
+static bool run_alias(const Operator *operator, RuleCall * call, Error *err)
+{
+    const Alias *alias = call->alias;
+    if (alias->n_operands == 0) {
+        if (!run_rule(operator, call, err))
+            return false;
+    } else {
+        RuleCall ours = our_call(call);
+        if (!run_rule(operator, & ours, err))
+            return false;
+        their_space(call, ours.space);
+    }
+    bool same = alias->n_operands + alias->n_attrs + alias->n_constants == 0;
+    if (same && !call->space->kernel)
+        call->space->kernel = operator->name;
+    return true;
+}
+
+bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
+{
+    if (!(call->alias ? run_alias : run_rule)(operator, call, err))
         return false;
 
     for (int o = 0; o < call->n_outputs; o++)

@@ -10,14 +10,25 @@
 
 #include "core/model/finding.h"
 #include "core/model/graph.h"
+#include "core/rules/alias.h"
 #include "core/rules/opspace.h"
 #include "core/rules/value.h"
 
-/* What a rule sees of one op, and what it answers. Unused inputs have shape[i] == NULL. */
+/* The attributes a rule asked for, by our names. */
+enum { ATTR_READS_MAX = 32 };
+typedef struct {
+    int n;
+    const char *name[ATTR_READS_MAX];
+} AttrReads;
+
+/* What a rule sees of one op, and what it answers. Unused inputs have shape[i] == NULL. Attributes
+ * are read through args.h alone: the op may have another system's name and words. */
 typedef struct {
     Arena *arena; /* of the model: for what the op space keeps */
     const Graph *graph;
     int32_t op;
+    const Alias *alias; /* NULL: the op has our operator's name */
+    AttrReads *reads;   /* NULL: nobody wants to know */
     int n_inputs, n_outputs;
     const Shape *const *shape; /* per input; NULL: absent operand */
     const Dtype *dtype;
@@ -44,7 +55,6 @@ typedef enum {
 enum { OPERATOR_ANY = 0xFFFF }; /* inputs_max: any number; reads: every input */
 
 typedef struct Operator Operator;
-typedef struct Template Template; /* core/rules/template/template.h */
 
 /* A user's annotation: a text, or a function of the op that makes one (Lua). */
 typedef struct {
@@ -57,9 +67,8 @@ typedef struct {
 
 struct Operator {
     const char *name; /* as op_operator() answers it */
-    RuleFn *rule;     /* NULL: use anno or template */
+    RuleFn *rule;     /* NULL: use anno */
     const AnnoSource *anno;
-    const Template *template; /* instead of both */
     unsigned flags;
     double flops_per_point;          /* per point of the index space; 2 for matmuls */
     const char *family;              /* "elementwise": the file its row is in, shown by `rule` */
@@ -72,12 +81,16 @@ struct Operator {
 typedef struct Registry Registry;
 
 Registry *registry_new(Arena *arena);
-Arena *registry_arena(const Registry *registry); /* for what lives as long as it: a template */
-/* Adds or replaces a user's operator. The row and its texts are copied, its template is not. */
+/* Adds or replaces a user's operator. The row and its texts are copied. */
 void registry_add(Registry *registry, const Operator *operator);
-const Operator *registry_find(const Registry *registry, Str name); /* user's, then built-in; NULL */
+/* By any name: user's, built-in, then other systems' (alias.h). NULL: none. */
+const Operator *registry_find(const Registry *registry, Str name);
+/* What the name that was found is in another system; NULL: it is the operator's own. */
+const Alias *registry_alias(const Registry *registry, Str name);
 int registry_count(const Registry *registry);
 const Operator *registry_at(const Registry *registry, int i); /* for listings: users' first */
+/* All names that other systems have for operators in the registry, in the order of alias_table. */
+const Aliases *registry_aliases(const Registry *registry);
 
 /* The built-in tables, ended by a row without name: one per family file. */
 extern const Operator operators_elementwise[], operators_matmul[], operators_reduce[],
@@ -88,7 +101,9 @@ extern const Operator operators_elementwise[], operators_matmul[], operators_red
     operators_recurrent[], operators_contrib[];
 
 /* Runs the operator's rule on the call: checks the operands' number, fills the answers, finishes
- * the op space and its flags and flops. operator may not be NULL. */
+ * the op space and its flags and flops. operator may not be NULL. Under an alias the rule sees the
+ * operands in our order, and the op space has them in the op's; those the rule has no use for are
+ * `ignored`. */
 bool registry_apply(const Operator *operator, RuleCall * call, Error *err);
 
 /* The op space of an op that nobody can cut: inputs whole, no index dims; no_rule is set. Outputs,

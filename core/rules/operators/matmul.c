@@ -137,7 +137,7 @@ static bool gemm(RuleCall *call, Error *err)
 
 static bool einsum(RuleCall *call, Error *err)
 {
-    const Attr *equation = op_attr(call->graph, call->op, "equation");
+    const Attr *equation = args_attr(call, "equation");
     if (!equation || equation->type != ATTR_STRING)
         return error_set(err, "it has no equation");
     for (int i = 0; i < call->n_inputs; i++)

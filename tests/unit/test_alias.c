@@ -1,0 +1,284 @@
+#include "tests/unit/unit.h"
+#include "tests/unit/graph_text.h"
+
+#include "core/rules/infer.h"
+
+#include <inttypes.h>
+
+/* ---- cells, read and written again ---- */
+
+static void put_alias(const Alias *alias, Buf *out)
+{
+    buf_printf(out, "%s", alias->name);
+    for (int i = 0; i < alias->n_attrs; i++)
+        buf_printf(out, " %s=%s", alias->attr[i].theirs, alias->attr[i].ours);
+    for (int i = 0; i < alias->n_operands; i++)
+        buf_printf(out, " %d", alias->operand[i]);
+    for (int i = 0; i < alias->n_constants; i++) {
+        const Attr *value = &alias->constant[i].value;
+        buf_printf(out, " %s:=", alias->constant[i].ours);
+        if (value->type == ATTR_INT)
+            buf_printf(out, "%" PRId64, value->i);
+        else if (value->type == ATTR_INTS)
+            buf_printf(out, "%d ints", value->n);
+        else if (value->type == ATTR_STRING)
+            buf_add(out, value->s);
+    }
+}
+
+typedef struct {
+    const char *name, *cell, *want; /* the names, or what is wrong */
+} CellRow;
+
+static CellRow cells[] = {
+    {"one name", "softmax", "softmax"},
+    {"two names", "softmax(dim=axis) _softmax", "softmax dim=axis; _softmax"},
+    {"two attributes", "sum(dim=axes, keepdim=keepdims)", "sum dim=axes keepdim=keepdims"},
+    {"operands", "embedding(; 1,0)", "embedding 1 0"},
+    {"an operand they have not", "clamp(;0,-,1)", "clamp 0 -1 1"},
+    {"all parts", "a.b(d=axis; 1,0; k:=3, p:=[1,2], m:=linear) c",
+     "a.b d=axis 1 0 k:=3 p:=2 ints m:=linear; c"},
+    {"constants alone", "t(;;perm:=[1,0])", "t perm:=2 ints"},
+    {"empty brackets", "t()", "t"},
+    {"nothing", "", ""},
+    {"brackets left open", "softmax(dim=axis", "expected ')', found the end"},
+    {"no attribute of ours", "softmax(dim=)", "expected a name, found ')'"},
+    {"no equals sign", "softmax(dim axis)", "expected '=', found 'a'"},
+    {"no value", "softmax(;;axis:=)", "expected a value"},
+    {"one part too many", "softmax(;;;)", "expected ')', found ';'"},
+    {"no name", "softmax (dim=axis) (dim=axis)", "expected a name"},
+    {"far operand", "softmax(;99999)", "no operator has that many operands"},
+};
+
+static void reads_a_cell(void **state)
+{
+    const CellRow *row = *state;
+    Arena *arena = arena_new();
+    AliasRow given = {"Ours", {[SYSTEM_TORCH] = row->cell}};
+    Aliases read = {0};
+    Error err = {0};
+    Buf out = buf_new(arena);
+    bool ok = alias_read(arena, &given, SYSTEM_TORCH, &read, &err);
+    for (int i = 0; ok && i < read.n; i++) {
+        buf_puts(&out, i > 0 ? "; " : "");
+        put_alias(&read.at[i], &out);
+    }
+    assert_string_equal(ok ? out.s : err.text, row->want);
+    arena_free(arena);
+}
+
+/* ---- the table ---- */
+
+static void every_cell_can_be_read(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    for (const AliasRow *row = alias_table; row->operator; row++)
+        for (int s = 0; s < SYSTEM_COUNT; s++) {
+            Aliases read = {0};
+            Error err = {0};
+            if (row->names[s] && !alias_read(arena, row, (SystemId)s, &read, &err))
+                fail_msg("%s: %s: %s at %d", row->operator, row->names[s], err.text, err.column);
+        }
+    arena_free(arena);
+}
+
+static void every_row_names_an_operator(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const Registry *registry = registry_new(arena);
+    for (const AliasRow *row = alias_table; row->operator; row++) {
+        const Operator *found = registry_find(registry, str_from(row->operator));
+        if (!found || strcmp(found->name, row->operator) != 0)
+            fail_msg("'%s' is no operator", row->operator);
+        for (const AliasRow *other = alias_table; other < row; other++)
+            if (strcmp(row->operator, other->operator) == 0)
+                fail_msg("'%s' has two rows", row->operator);
+    }
+    arena_free(arena);
+}
+
+static void no_name_stands_twice_in_a_system(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const Aliases *all = registry_aliases(registry_new(arena));
+    for (int i = 0; i < all->n; i++)
+        for (int j = 0; j < i; j++)
+            if (all->at[i].system == all->at[j].system &&
+                strcmp(all->at[i].name, all->at[j].name) == 0)
+                fail_msg("%s::%s is %s and %s", system_name(all->at[i].system), all->at[i].name,
+                         all->at[i].operator, all->at[j].operator);
+    arena_free(arena);
+}
+
+static const struct CMUnitTest table_tests[] = {
+    cmocka_unit_test(every_cell_can_be_read),
+    cmocka_unit_test(every_row_names_an_operator),
+    cmocka_unit_test(no_name_stands_twice_in_a_system),
+};
+
+/* ---- names ---- */
+
+typedef struct {
+    const char *name, *given, *want; /* ours and theirs */
+} NameRow;
+
+static NameRow names[] = {
+    {"ours", "Softmax", "Softmax"},
+    {"with its system", "torch::softmax", "Softmax torch::softmax"},
+    {"with a dot", "torch.softmax", "Softmax torch::softmax"},
+    {"aten", "aten::_softmax", "Softmax torch::_softmax"},
+    {"veScale", "vescale::softmax", "Softmax torch::softmax"},
+    {"in a module", "torch.nn.functional.softmax", "Softmax torch::softmax"},
+    {"an overload", "aten::softmax.int", "Softmax torch::softmax"},
+    {"in place", "torch::softmax_", "Softmax torch::softmax"},
+    {"paddle", "paddle::softmax", "Softmax paddle::softmax"},
+    {"nnScaler", "nnscaler::softmax", "Softmax nnscaler::softmax"},
+    {"bare: the first system's", "softmax", "Softmax nnscaler::softmax"},
+    {"bare: another system's", "_softmax", "Softmax torch::_softmax"},
+    {"not in that system", "paddle::_softmax", "none"},
+    {"no such name", "torch::nothing", "none"},
+    {"no such system", "jax::softmax", "none"},
+    {"a system alone", "torch::", "none"},
+    {"nothing", "", "none"},
+};
+
+static void finds_a_name(void **state)
+{
+    const NameRow *row = *state;
+    Arena *arena = arena_new();
+    const Registry *registry = registry_new(arena);
+    const Operator *found = registry_find(registry, str_from(row->given));
+    const Alias *alias = registry_alias(registry, str_from(row->given));
+    Buf out = buf_new(arena);
+    buf_puts(&out, found ? found->name : "none");
+    if (alias)
+        buf_printf(&out, " %s::%s", system_name(alias->system), alias->name);
+    assert_string_equal(out.s, row->want);
+    arena_free(arena);
+}
+
+/* ---- a rule under another name ---- */
+
+typedef struct {
+    const char *name;
+    AliasRow row; /* its cell of torch */
+    const char *text, *want;
+} RuleRow;
+
+static RuleRow rules[] = {
+    {"an attribute renamed",
+     {"Softmax", {[SYSTEM_TORCH] = "softmax(dim=axis)"}},
+     "y <- softmax f32[4,8] dim=0",
+     "d^ d1 -> d^ d1 | 4,8"},
+    {"their own name of it is not read",
+     {"Softmax", {[SYSTEM_TORCH] = "softmax(dim=axis)"}},
+     "y <- softmax f32[4,8] axis=0",
+     "d0 d^ -> d0 d^ | 4,8"},
+    {"a constant attribute",
+     {"ReduceSum", {[SYSTEM_TORCH] = "sum(dim=axes;;keepdims:=0)"}},
+     "y <- sum f32[4,8] dim=[1]",
+     "d0 d+ -> d0 | 4"},
+    {"a value where they give none",
+     {"ReduceSum", {[SYSTEM_TORCH] = "sum(dim=axes, keepdim=keepdims;;keepdims:=0)"}},
+     "y <- sum f32[4,8] dim=[1] keepdim=1",
+     "d0 d+ -> d0 1 | 4,1"},
+    {"operands in another order",
+     {"Gather", {[SYSTEM_TORCH] = "embedding(; 1,0; axis:=0)"}},
+     "y <- embedding i64[2,3] f32[50,8]",
+     "i0 i1, v+ e1 -> i0 i1 e1 | 2,3,8"},
+    {"an operand that the rule has no use for",
+     {"MatMul", {[SYSTEM_TORCH] = "mm(; 0,2)"}},
+     "y <- mm f32[4,8] f32[5] f32[8,6]",
+     "m k+, ?, k+ n -> m n | 4,6"},
+    {"an operand they have not",
+     {"Clip", {[SYSTEM_TORCH] = "clamp_max(; 0,-,1)"}},
+     "y <- clamp_max f32[4] f32[]",
+     "d0,  -> d0 | 4"},
+    {"too few operands",
+     {"MatMul", {[SYSTEM_TORCH] = "mm(; 1,0)"}},
+     "y <- mm f32[4,8]",
+     "its input 0 is absent"},
+};
+
+static RuleCall call_of(Arena *arena, const Graph *graph, const Alias *alias)
+{
+    const GraphOp *node = &graph->ops[0];
+    const Shape **shape = arena_array(arena, const Shape *, node->n_inputs);
+    Dtype *dtype = arena_array(arena, Dtype, node->n_inputs);
+    for (int i = 0; i < node->n_inputs; i++) {
+        const GraphTensor *tensor = &graph->tensors[op_inputs(graph, 0)[i]];
+        Shape *made = arena_make(arena, Shape);
+        made->n_dims = tensor->n_declared;
+        for (int d = 0; d < tensor->n_declared; d++)
+            made->dim[d] = graph->declared[tensor->declared + d].size;
+        shape[i] = made;
+        dtype[i] = (Dtype)tensor->dtype;
+    }
+    return (RuleCall){.arena = arena,
+                      .graph = graph,
+                      .alias = alias,
+                      .n_inputs = node->n_inputs,
+                      .n_outputs = node->n_outputs,
+                      .shape = shape,
+                      .dtype = dtype,
+                      .value = arena_array(arena, const Value *, node->n_inputs),
+                      .opset = 18,
+                      .out_shape = arena_array(arena, Shape, node->n_outputs),
+                      .out_dtype = arena_array(arena, Dtype, node->n_outputs)};
+}
+
+static void a_rule_runs_under_another_name(void **state)
+{
+    const RuleRow *row = *state;
+    Arena *arena = arena_new();
+    const Registry *registry = registry_new(arena);
+    Aliases read = {0};
+    Error err = {0};
+    Buf out = buf_new(arena);
+    assert_true(alias_read(arena, &row->row, SYSTEM_TORCH, &read, &err));
+    RuleCall call = call_of(arena, graph_from_text(arena, row->text, 18), &read.at[0]);
+    const Operator *rule = registry_find(registry, str_from(row->row.operator));
+    if (registry_apply(rule, &call, &err)) {
+        opspace_format(call.space, &out);
+        buf_puts(&out, " | ");
+        shape_format(&call.out_shape[0], &out);
+    }
+    assert_string_equal(error_is_set(&err) ? err.text : out.s, row->want);
+    arena_free(arena);
+}
+
+static void a_graph_may_use_other_names(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    DimBindings none = {0};
+    Error err = {0};
+    const Graph *graph =
+        graph_from_text(arena, "x <- torch::softmax f32[4,8] dim=0; y <- Relu x", 18);
+    const Inferred *inferred = infer(arena, graph, registry_new(arena), &none, false, &err);
+    Buf out = buf_new(arena);
+    assert_non_null(inferred);
+    assert_int_equal(inferred->findings.n, 0);
+    opspace_format(inferred_space(inferred, 0), &out);
+    buf_puts(&out, " | ");
+    opspace_format(inferred_space(inferred, 1), &out);
+    assert_string_equal(out.s, "d^ d1 -> d^ d1 | d0 d1 -> d0 d1");
+    arena_free(arena);
+}
+
+static const struct CMUnitTest graph_tests[] = {
+    cmocka_unit_test(a_graph_may_use_other_names),
+};
+
+int main(void)
+{
+    int failed = run_rows("cells", cells, reads_a_cell);
+    failed += run_rows("names", names, finds_a_name);
+    failed += run_rows("rules", rules, a_rule_runs_under_another_name);
+    failed += cmocka_run_group_tests_name("table", table_tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("graphs", graph_tests, NULL, NULL);
+    return failed;
+}
