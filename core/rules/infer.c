@@ -1,5 +1,6 @@
 #include "core/rules/infer.h"
 
+#include "core/rules/attr_table.h"
 #include "core/rules/host.h"
 
 #include <assert.h>
@@ -31,6 +32,7 @@ typedef struct {
     int32_t op;            /* the first one */
     int n_ops;
     const char *refused, *hint; /* the error of the rule, NULL when it gave none */
+    Str unknown, meant;         /* an attribute that nobody reads, and the one near it */
     bool unknown_input;
 } Case;
 
@@ -360,17 +362,28 @@ static OpSpace *replicated(State *state, RuleCall *call)
     return registry_replicated(call);
 }
 
+/* The op space, or NULL when no rule gives one. */
+static OpSpace *apply_rule(const Kind *kind, RuleCall *call, Case *made, Error *err)
+{
+    AttrReads reads = {0};
+    if (!kind->row || made->unknown_input)
+        return NULL;
+    call->alias = kind->alias;
+    call->reads = &reads;
+    bool done = registry_apply(kind->row, call, err);
+    if (kind->row->rule)
+        attr_table_find_unknown(call, kind->row->name, &made->unknown, &made->meant);
+    return done ? call->space : NULL;
+}
+
 static void make_rule_case(State *state, int32_t op, const Kind *kind, Case *made)
 {
     const int32_t *outputs = op_outputs(state->graph, op);
     RuleCall call = make_call(state, op);
     Error err = {0};
-    OpSpace *space = NULL;
-    call.alias = kind->alias;
     made->unknown_input = input_unknown(state, op);
-    if (kind->row && !made->unknown_input && registry_apply(kind->row, &call, &err))
-        space = call.space;
-    else
+    OpSpace *space = apply_rule(kind, &call, made, &err);
+    if (!space)
         space = replicated(state, &call);
     keep_error(state, made, &err);
 
@@ -501,6 +514,18 @@ static void put_op(const State *state, int32_t op, Buf *text)
     buf_putc(text, '\'');
 }
 
+static void find_unknown_attr(State *state, const Case *found)
+{
+    Buf text = buf_new(state->arena), hint = buf_new(state->arena);
+    put_op(state, found->op, &text);
+    buf_puts(&text, ": no rule reads its attribute '");
+    text_printable(found->unknown, &text);
+    buf_putc(&text, '\'');
+    if (found->meant.n > 0)
+        buf_printf(&hint, "did you mean %.*s", STR_ARG(found->meant));
+    add_finding(state, "unknown-attribute", found->op, hint.n > 0 ? hint.s : "", &text);
+}
+
 static void find_refused(State *state, const Case *found)
 {
     Buf text = buf_new(state->arena);
@@ -557,6 +582,8 @@ static void add_findings(State *state)
     for (int i = 0; i < state->cases.n; i++) {
         const Case *found = &state->cases.at[i];
         const GraphOp *op = &state->graph->ops[found->op];
+        if (found->unknown.n > 0)
+            find_unknown_attr(state, found);
         if (found->refused)
             find_refused(state, found);
         if (found->space >= 0 && !state->kinds[op->operator].row)

@@ -269,6 +269,44 @@ static void a_graph_may_use_other_names(void **state)
     arena_free(arena);
 }
 
+/* ---- attributes that nobody reads ---- */
+
+typedef struct {
+    const char *name, *text, *want;
+} AttrRow;
+
+static AttrRow attrs[] = {
+    {"read by the rule", "y <- Softmax f32[4,8] axis=0", ""},
+    {"known, for numbers alone", "y <- LayerNormalization f32[4,8] f32[8] epsilon=0.1", ""},
+    {"of an older version", "y <- Add f32[4] f32[4] broadcast=1", ""},
+    {"a slip", "y <- Softmax f32[4,8] axi=0",
+     "no rule reads its attribute 'axi': did you mean axis"},
+    {"nothing like it", "y <- Softmax f32[4,8] temperature=2",
+     "no rule reads its attribute 'temperature': "},
+    {"a slip in another system's word", "y <- torch::softmax f32[4,8] din=0",
+     "no rule reads its attribute 'din': did you mean dim"},
+    {"another system's own word", "y <- torch::softmax f32[4,8] dim=0 half_to_float=1", ""},
+};
+
+static void finds_an_attribute_nobody_reads(void **state)
+{
+    const AttrRow *row = *state;
+    Arena *arena = arena_new();
+    DimBindings none = {0};
+    Error err = {0};
+    const Graph *graph = graph_from_text(arena, row->text, 18);
+    const Inferred *inferred = infer(arena, graph, registry_new(arena), &none, false, &err);
+    Buf out = buf_new(arena);
+    assert_non_null(inferred);
+    if (inferred->findings.n > 0) {
+        const Finding *finding = &inferred->findings.at[0];
+        assert_string_equal(finding->code, "unknown-attribute");
+        buf_printf(&out, "%s: %s", strstr(finding->text, ": ") + 2, finding->hint);
+    }
+    assert_string_equal(out.s, row->want);
+    arena_free(arena);
+}
+
 static const struct CMUnitTest graph_tests[] = {
     cmocka_unit_test(a_graph_may_use_other_names),
 };
@@ -278,6 +316,7 @@ int main(void)
     int failed = run_rows("cells", cells, reads_a_cell);
     failed += run_rows("names", names, finds_a_name);
     failed += run_rows("rules", rules, a_rule_runs_under_another_name);
+    failed += run_rows("attributes", attrs, finds_an_attribute_nobody_reads);
     failed += cmocka_run_group_tests_name("table", table_tests, NULL, NULL);
     failed += cmocka_run_group_tests_name("graphs", graph_tests, NULL, NULL);
     return failed;
