@@ -1,4 +1,4 @@
-#include "tui/cli.h"
+#include "tui/cli_rule.h"
 
 #include "core/rules/one_op.h"
 #include "tui/table.h"
@@ -35,7 +35,7 @@ static int n_outputs_of(Cli *cli, const Operator *rule)
     return 1;
 }
 
-static Graph *graph_of_one(Cli *cli, const Operator *rule)
+Graph *cli_graph_of_one(Cli *cli, const Operator *rule)
 {
     OneOp op = {.operator= str_from(rule->name), .n_outputs = n_outputs_of(cli, rule)};
     if (!one_op_operands(cli->arena, str_from(cli->options.shapes), &op, &cli->err))
@@ -164,7 +164,7 @@ static void answer_rows(Cli *cli, const Registry *registry, const Operator *one)
     json_free(list);
 }
 
-static const Operator *find_operator(Cli *cli, const Registry *registry)
+const Operator *cli_find_operator(Cli *cli, const Registry *registry)
 {
     const char *name = cli->operand[0];
     const Operator *found = registry_find(registry, str_from(name));
@@ -187,7 +187,7 @@ static const Operator *find_operator(Cli *cli, const Registry *registry)
 
 static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rule)
 {
-    const Graph *graph = graph_of_one(cli, rule);
+    const Graph *graph = cli_graph_of_one(cli, rule);
     const DimBindings none = {0};
     const Inferred *inferred =
         graph ? infer(cli->arena, graph, registry, &none, false, &cli->err) : NULL;
@@ -207,7 +207,9 @@ static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rul
 
 int cli_rule(Cli *cli)
 {
-    const Registry *registry = registry_new(cli->arena);
+    Registry *registry = registry_new(cli->arena);
+    if (cli->options.check)
+        return cli_rule_check(cli, registry);
     if (cli->options.list == (cli->n_operands == 1)) {
         error_kind(&cli->err, ERROR_USAGE, "rule needs the name of an operator, or --list");
         return cli_fail(cli);
@@ -216,7 +218,7 @@ int cli_rule(Cli *cli)
         answer_rows(cli, registry, NULL);
         return CLI_FINE;
     }
-    const Operator *rule = find_operator(cli, registry);
+    const Operator *rule = cli_find_operator(cli, registry);
     if (!rule)
         return cli_fail(cli);
     if (cli->options.shapes)

@@ -18,8 +18,12 @@ typedef struct {
 } Example;
 
 /* The first example of the operator after `after` (NULL: from the start); NULL at the end. */
-const Example *example_next(const char *operator, const Example * after);
+const Example *example_next(const char *name, const Example *after);
 
-Graph *example_graph(Arena *arena, const char *operator, const Example * example, Error *err);
+Graph *example_graph(Arena *arena, const char *name, const Example *example, Error *err);
+
+/* Of an operator that an annotation describes: its identifiers get sizes, `*` two dims. NULL with
+ * ERROR_UNSUPPORTED: no text says what its shapes are (a function makes the annotation). */
+Graph *example_of_anno(Arena *arena, const Operator *row, Error *err);
 
 #endif
