@@ -263,6 +263,15 @@ void rule_unit(Operand *operand, int64_t dim, int index)
         row_unit(&operand->projection.row[dim], index);
 }
 
+void rule_radix(const OpSpace *space, Operand *operand, int64_t dim, const int *index, int n)
+{
+    int used[X_MAX], n_used = 0;
+    for (int i = 0; i < n; i++)
+        if (index[i] >= 0)
+            used[n_used++] = index[i];
+    row_radix(&operand->projection.row[dim], space, used, n_used);
+}
+
 void rule_align(Operand *operand, const int *index, int n)
 {
     int64_t skip = n - operand->shape.n_dims;

@@ -125,6 +125,9 @@ int rule_index_at(RuleCall *call, char letter, int64_t at, int64_t size);
 
 void rule_unit(Operand *operand, int64_t dim, int index); /* index -1: a dim of size 1 */
 
+/* The mixed radix of n index dims, major first; of index -1: a size of 1. */
+void rule_radix(const OpSpace *space, Operand *operand, int64_t dim, const int *index, int n);
+
 /* Rows of an operand that broadcasts against a shape whose dims have these index dims. */
 void rule_align(Operand *operand, const int *index, int n);
 
