@@ -1,6 +1,194 @@
-/* loss.c - losses, and the optimizers of training graphs. */
+/* loss.c - losses over classes, and the optimizers of ai.onnx.preview.training.
+ *
+ *     loss, reduction=none    n c^ d2, n d2, c^ -> n d2
+ *     loss, reduction=sum     n+ c^ d2+, n+ d2+, c^ ->
+ *     mean                    as sum; n^, d2^ where weights or ignored labels make its divisor data
+ *
+ * A mean is a sum divided by the global count. The log-probabilities, a second output, have all
+ * dims; where they are asked for beside a sum or mean, its dims are frozen, since one index dim
+ * cannot be both kept and summed.
+ *
+ * An optimizer's inputs are the rate, the step, then per role (weights, gradients, moments) one
+ * tensor of each parameter; everything happens element by element: parameter 0 has index dims
+ * a0, a1, .., the next one b0, .. as long as there is room for them.
+ */
 #include "core/rules/args.h"
 
+#include <inttypes.h>
+
+/* ---- losses ---- */
+
+typedef struct {
+    IndexRole role;
+    ReduceOp reduce;
+    bool scalar;
+} LossForm;
+
+static bool read_form(const RuleCall *call, LossForm *form, Error *err)
+{
+    Str text = args_text(call, "reduction", "mean");
+    bool none = str_eq(text, STR("none")), sum = str_eq(text, STR("sum"));
+    if (!none && !sum && !str_eq(text, STR("mean")))
+        return error_set(err, "it knows no reduction '%.*s'", (int)text.n, text.s);
+    bool keeps_all = call->n_outputs > 1 && call->out_shape[1].n_dims > 0;
+    bool data_divides = !sum && (args_has(call, 2) || args_attr(call, "ignore_index"));
+    if (none)
+        *form = (LossForm){ROLE_MAP, REDUCE_NONE, false};
+    else if (keeps_all || data_divides)
+        *form = (LossForm){ROLE_FROZEN, REDUCE_NONE, true};
+    else
+        *form = (LossForm){ROLE_REDUCE, REDUCE_SUM, true};
+    return true;
+}
+
+/* The class dim: the second, or the only one. */
+static int class_dim(const Shape *scores)
+{
+    return scores->n_dims > 1 ? 1 : 0;
+}
+
+static bool labels_fit(const RuleCall *call, Error *err)
+{
+    const Shape *scores = call->shape[0], *labels = call->shape[1];
+    bool fits = scores->n_dims > 0 && labels->n_dims == scores->n_dims - 1;
+    for (int64_t d = 0; fits && d < labels->n_dims; d++)
+        fits = labels->dim[d] == scores->dim[d < class_dim(scores) ? d : d + 1];
+    if (!fits)
+        return error_kind(err, ERROR_RANK, "its labels are not its scores without the class dim");
+    if (args_has(call, 2) &&
+        (call->shape[2]->n_dims != 1 || call->shape[2]->dim[0] != scores->dim[class_dim(scores)]))
+        return error_kind(err, ERROR_RANK, "its weights are not one a class");
+    return true;
+}
+
+/* out_shape[1], where there is one, is set: that of the scores, or a scalar. */
+static bool loss(RuleCall *call, Error *err)
+{
+    const Shape *scores = call->shape[0];
+    LossForm form = {0};
+    if (!labels_fit(call, err) || !read_form(call, &form, err))
+        return false;
+    call->out_shape[0] = form.scalar ? (Shape){0} : *call->shape[1];
+    for (int o = 0; o < call->n_outputs; o++)
+        call->out_dtype[o] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    int classes = class_dim(scores);
+    for (int d = 0; d < scores->n_dims; d++) {
+        int index = d == classes ? rule_index(space, "c", scores->dim[d], ROLE_FROZEN, REDUCE_NONE)
+                    : d == 0     ? rule_index(space, "n", scores->dim[d], form.role, form.reduce)
+                                 : rule_index_at(call, 'd', d, scores->dim[d]);
+        if (index >= 0 && d > classes) {
+            space->index[index].role = form.role;
+            space->index[index].reduce = form.reduce;
+        }
+        rule_unit(&space->operand[0], d, index);
+        if (call->n_outputs > 1 && call->out_shape[1].n_dims > 0)
+            rule_unit(rule_output(space, 1), d, index);
+        if (d == classes && args_has(call, 2))
+            rule_unit(&space->operand[2], 0, index);
+        if (d != classes)
+            rule_unit(&space->operand[1], d > classes ? d - 1 : d, index);
+        if (d != classes && !form.scalar)
+            rule_unit(rule_output(space, 0), d > classes ? d - 1 : d, index);
+    }
+    return true;
+}
+
+static bool softmax_cross_entropy(RuleCall *call, Error *err)
+{
+    if (call->n_outputs > 1)
+        call->out_shape[1] = *call->shape[0];
+    return loss(call, err);
+}
+
+/* torch has a second output, the sum of the labels' weights. */
+static bool negative_log_likelihood(RuleCall *call, Error *err)
+{
+    if (call->n_outputs > 1)
+        call->out_shape[1] = (Shape){0};
+    return loss(call, err);
+}
+
+/* ---- optimizers ---- */
+
+typedef struct {
+    int inputs, outputs; /* tensors a parameter */
+} Roles;
+
+static bool optimizer(RuleCall *call, Roles roles, Error *err)
+{
+    int n = (call->n_inputs - 2) / roles.inputs;
+    if (n < 1 || call->n_inputs != 2 + n * roles.inputs || call->n_outputs > n * roles.outputs)
+        return error_set(err, "its operands are not %d and %d a parameter", roles.inputs,
+                         roles.outputs);
+    for (int i = 2; i < call->n_inputs; i++)
+        if (!call->shape[i] || !shape_equal(call->shape[i], call->shape[2 + (i - 2) % n]))
+            return error_kind(err, ERROR_RANK, "its input %d is not shaped as its parameter", i);
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = *call->shape[2 + o % n];
+        call->out_dtype[o] = call->dtype[2 + o % n];
+    }
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    for (int p = 0; p < n && p < 26; p++) {
+        const Shape *shape = call->shape[2 + p];
+        for (int64_t d = 0; d < shape->n_dims && space->n_index < X_MAX; d++) {
+            int index = rule_index_at(call, (char)('a' + p), d, shape->dim[d]);
+            for (int i = 2 + p; i < call->n_inputs; i += n)
+                rule_unit(&space->operand[i], d, index);
+            for (int o = p; o < call->n_outputs; o += n)
+                rule_unit(rule_output(space, o), d, index);
+        }
+    }
+    return true;
+}
+
+static bool three_to_two(RuleCall *call, Error *err)
+{
+    return optimizer(call, (Roles){3, 2}, err);
+}
+
+static bool four_to_three(RuleCall *call, Error *err)
+{
+    return optimizer(call, (Roles){4, 3}, err);
+}
+
+/* Derivatives of a tensor made elsewhere in the graph: how they depend on the inputs is not known
+ * here, so nothing is cut. */
+static bool gradient(RuleCall *call, Error *err)
+{
+    for (int o = 0; o < call->n_outputs; o++) {
+        if (o >= call->n_inputs || !call->shape[o])
+            return error_set(err, "it has no input for its output %d", o);
+        call->out_shape[o] = *call->shape[o];
+        call->out_dtype[o] = call->dtype[o];
+    }
+    return rule_space(call, err);
+}
+
+#define LOSS(name_, rule_, cost)                                                                   \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "loss",             \
+        .inputs_min = 2, .inputs_max = 3, .outputs_max = 2                                         \
+    }
+#define TRAINING(name_, rule_, min, cost)                                                          \
+    {                                                                                              \
+        .name = "ai.onnx.preview.training::" name_, .rule = (rule_), .flops_per_point = (cost),    \
+        .family = "loss", .inputs_min = (min), .inputs_max = OPERATOR_ANY,                         \
+        .outputs_max = OPERANDS_MAX / 2                                                            \
+    }
+
 const Operator operators_loss[] = {
+    LOSS("SoftmaxCrossEntropyLoss", softmax_cross_entropy, 8),
+    LOSS("NegativeLogLikelihoodLoss", negative_log_likelihood, 1),
+    TRAINING("Adagrad", three_to_two, 2, 8),
+    TRAINING("Momentum", three_to_two, 2, 4),
+    TRAINING("Adam", four_to_three, 2, 16),
+    TRAINING("Gradient", gradient, 1, 0),
     {0},
 };

@@ -1,6 +1,457 @@
-/* scatter.c - operators that write at, or choose, places found in the data. */
+/* scatter.c - operators that put, choose or count elements by position.
+ *
+ *     ScatterElements        d0 5 d2, d0 u d2, d0 u d2 -> d0 5 d2      along axis 1
+ *       with reduction=add   u+: each shard adds the updates it holds, the data is added once
+ *     ScatterND              * * e2, i0 2, i0 e2 -> * * e2             alike, i0+
+ *     TopK                   d0 d^, 1 -> d0 k, d0 k
+ *     OneHot                 i0 i1, , 2 -> i0 i1 depth
+ *     ReverseSequence        t^ b d2, b -> t^ b d2
+ *
+ * A dim that positions point into is read and written whole. Max and min of updates combine with
+ * the data on every shard, so the data need not be added once; a product does not combine.
+ * Where the number of chosen elements is data, its size is -1.
+ */
 #include "core/rules/args.h"
 
+#include <inttypes.h>
+
+/* A count that is one element of an input, or an attribute; -1: only the run knows it. */
+static bool read_count(const RuleCall *call, int input, const char *attr, int64_t *out, Error *err)
+{
+    Ints given;
+    *out = -1;
+    if (args_has(call, input) && !call->value[input])
+        return true;
+    if (!args_ints(call, input, attr, &given, err))
+        return false;
+    if (given.n != 1 || given.at[0] < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "its %s is not one number of 0 or more", attr);
+    *out = given.at[0];
+    return true;
+}
+
+/* The outputs are shaped as input 0, their dims index dims d0, d1, .., whole where `whole` says. */
+static bool same_dims(RuleCall *call, const bool *whole, Error *err)
+{
+    const Shape *from = call->shape[0];
+    call->out_shape[0] = *from;
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int d = 0; d < from->n_dims; d++) {
+        if (whole[d])
+            continue;
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    return true;
+}
+
+/* ---- scatter ---- */
+
+/* How updates meet what is there; REDUCE_NONE: they replace it. */
+static bool read_reduction(const RuleCall *call, ReduceOp *out, Error *err)
+{
+    static const struct {
+        const char *name;
+        ReduceOp reduce;
+    } words[] = {{"none", REDUCE_NONE},
+                 {"add", REDUCE_SUM},
+                 {"mul", REDUCE_PROD},
+                 {"max", REDUCE_MAX},
+                 {"min", REDUCE_MIN}};
+    Str text = args_text(call, "reduction", "none");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (str_eq(text, str_from(words[i].name))) {
+            *out = words[i].reduce;
+            return true;
+        }
+    return error_set(err, "it knows no reduction '%.*s'", (int)text.n, text.s);
+}
+
+/* An index dim of updates that each shard may hold a part of; -1: it is read whole. */
+static int update_index(RuleCall *call, char letter, int64_t at, int64_t size, ReduceOp reduce)
+{
+    if (reduce == REDUCE_NONE || reduce == REDUCE_PROD)
+        return -1;
+    int index = rule_index_at(call, letter, at, size);
+    if (index < 0)
+        return -1;
+    call->space->index[index].role = ROLE_REDUCE;
+    call->space->index[index].reduce = reduce;
+    call->space->operand[0].once = reduce == REDUCE_SUM;
+    return index;
+}
+
+/* Sums of data and of updates pass through together. */
+static void scatter_is_linear(OpSpace *space, ReduceOp reduce)
+{
+    if (reduce != REDUCE_NONE && reduce != REDUCE_SUM)
+        return;
+    space->operand[0].linear = LINEAR_TOGETHER;
+    space->operand[2].linear = LINEAR_TOGETHER;
+}
+
+static bool check_elements(const RuleCall *call, int axis, Error *err)
+{
+    const Shape *data = call->shape[0], *indices = call->shape[1];
+    if (!shape_equal(indices, call->shape[2]))
+        return error_kind(err, ERROR_RANK, "its indices and updates differ in shape");
+    if (data->n_dims != indices->n_dims)
+        return error_kind(err, ERROR_RANK, "its data and indices differ in their number of dims");
+    for (int d = 0; d < data->n_dims; d++)
+        if (d != axis && indices->dim[d] > data->dim[d])
+            return error_set(err, "its indices are longer than its data in dim %d", d);
+    return true;
+}
+
+static bool scatter_elements(RuleCall *call, Error *err)
+{
+    const Shape *data = call->shape[0], *indices = call->shape[1];
+    ReduceOp reduce;
+    int axis;
+    if (!args_axis(args_int(call, "axis", 0), data->n_dims, &axis, err) ||
+        !check_elements(call, axis, err) || !read_reduction(call, &reduce, err))
+        return false;
+    bool whole[DIMS_MAX] = {false};
+    for (int d = 0; d < data->n_dims; d++)
+        whole[d] = d == axis || indices->dim[d] != data->dim[d];
+    call->out_dtype[0] = call->dtype[0];
+    if (!same_dims(call, whole, err))
+        return false;
+
+    OpSpace *space = call->space;
+    for (int d = 0; d < data->n_dims; d++) {
+        int index = -1;
+        if (!whole[d])
+            index = opspace_find_index(space, str_from(arena_printf(call->arena, "d%d", d)));
+        else if (d == axis)
+            index = update_index(call, 'u', d, indices->dim[d], reduce);
+        for (int i = 1; i <= 2 && index >= 0; i++)
+            rule_unit(&space->operand[i], d, index);
+    }
+    scatter_is_linear(space, reduce);
+    return true;
+}
+
+/* *n_picked: the leading dims of the data that a row of indices points into. */
+static bool check_rows(const RuleCall *call, int64_t *n_picked, Error *err)
+{
+    const Shape *data = call->shape[0], *indices = call->shape[1], *updates = call->shape[2];
+    int64_t lead = indices->n_dims - 1;
+    if (indices->n_dims < 1 || data->n_dims < 1)
+        return error_kind(err, ERROR_RANK, "an operand has no dims");
+    *n_picked = indices->dim[lead];
+    if (*n_picked > data->n_dims)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "indices of %" PRId64 " do not fit %" PRId64 " dims", *n_picked,
+                          data->n_dims);
+    bool fits = updates->n_dims == lead + data->n_dims - *n_picked;
+    for (int64_t d = 0; fits && d < updates->n_dims; d++)
+        fits = updates->dim[d] == (d < lead ? indices->dim[d] : data->dim[d - lead + *n_picked]);
+    return fits || error_kind(err, ERROR_RANK, "its updates do not fit its indices and data");
+}
+
+static bool scatter_nd(RuleCall *call, Error *err)
+{
+    const Shape *data = call->shape[0], *indices = call->shape[1];
+    int64_t lead = indices->n_dims - 1, n_picked = 0;
+    ReduceOp reduce;
+    if (!check_rows(call, &n_picked, err) || !read_reduction(call, &reduce, err))
+        return false;
+    call->out_shape[0] = *data;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    for (int64_t d = n_picked; d < data->n_dims; d++) {
+        int index = rule_index_at(call, 'e', d, data->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(&space->operand[2], lead + d - n_picked, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    for (int64_t d = 0; d < lead && space->n_index < X_MAX; d++) {
+        int index = update_index(call, 'i', d, indices->dim[d], reduce);
+        if (index < 0)
+            continue;
+        rule_unit(&space->operand[1], d, index);
+        rule_unit(&space->operand[2], d, index);
+    }
+    scatter_is_linear(space, reduce);
+    return true;
+}
+
+/* Writes a run of new positions into a cache, at its own place in each batch. */
+static bool tensor_scatter(RuleCall *call, Error *err)
+{
+    const Shape *cache = call->shape[0], *update = call->shape[1];
+    bool whole[DIMS_MAX] = {false};
+    int axis;
+    if (cache->n_dims != update->n_dims)
+        return error_kind(err, ERROR_RANK, "its cache and update differ in their number of dims");
+    if (!args_axis(args_int(call, "axis", -2), cache->n_dims, &axis, err))
+        return false;
+    for (int d = 0; d < cache->n_dims; d++)
+        if (d != axis && cache->dim[d] != update->dim[d])
+            return error_set(err, "its cache and update differ in dim %d", d);
+    if (axis == 0 || (args_has(call, 2) &&
+                      (call->shape[2]->n_dims != 1 || call->shape[2]->dim[0] != cache->dim[0])))
+        return error_set(err, "its write indices are not one a batch");
+    whole[axis] = true;
+    call->out_dtype[0] = call->dtype[0];
+    if (!same_dims(call, whole, err))
+        return false;
+    OpSpace *space = call->space;
+    for (int d = 0; d < cache->n_dims; d++)
+        if (d != axis)
+            space->operand[1].projection.row[d] = space->operand[0].projection.row[d];
+    if (args_has(call, 2))
+        space->operand[2].projection.row[0] = space->operand[0].projection.row[0];
+    return true;
+}
+
+/* ---- choosing ---- */
+
+static bool top_k(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t k;
+    int axis;
+    if (!args_axis(args_int(call, "axis", -1), from->n_dims, &axis, err) ||
+        !read_count(call, 1, "k", &k, err))
+        return false;
+    if (k > from->dim[axis])
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it wants %" PRId64 " of %" PRId64, k,
+                          from->dim[axis]);
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = *from;
+        call->out_shape[o].dim[axis] = k;
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
+    }
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int d = 0; d < from->n_dims; d++) {
+        int index = d == axis ? rule_index(space, "d", from->dim[d], ROLE_FROZEN, REDUCE_NONE)
+                              : rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        for (int o = 0; o < call->n_outputs && d != axis; o++)
+            rule_unit(rule_output(space, o), d, index);
+    }
+    return true;
+}
+
+/* How many of the first n of input 1 are true; -1: only the run knows. */
+static int64_t count_chosen(const RuleCall *call, int64_t n)
+{
+    const Value *condition = call->value[1];
+    int64_t n_chosen = 0, chosen;
+    for (int64_t i = 0; i < n && i < shape_elements(call->shape[1]); i++) {
+        if (!condition || !value_int_at(condition, i, &chosen))
+            return -1;
+        n_chosen += chosen != 0;
+    }
+    return n_chosen;
+}
+
+/* Without an axis the elements are chosen from the whole, in row-major order. */
+static bool compress(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool flat = !args_attr(call, "axis");
+    int64_t n = shape_elements(from);
+    int axis = 0;
+    if (!flat && !args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
+        return false;
+    if (call->shape[1]->n_dims != 1)
+        return error_kind(err, ERROR_RANK, "its condition does not have 1 dim");
+    call->out_shape[0] = flat ? (Shape){.n_dims = 1} : *from;
+    call->out_dtype[0] = call->dtype[0];
+    call->out_shape[0].dim[axis] = count_chosen(call, flat ? n : from->dim[axis]);
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int d = 0; d < from->n_dims && !flat; d++) {
+        if (d == axis)
+            continue;
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    space->operand[0].linear = LINEAR_ALONE;
+    return true;
+}
+
+/* One column an element found, one row a dim. */
+static bool non_zero(RuleCall *call, Error *err)
+{
+    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {call->shape[0]->n_dims, -1}};
+    call->out_dtype[0] = DT_I64;
+    return rule_space(call, err);
+}
+
+/* Boxes of a batch and class: (batch, class, box). */
+static bool boxes_kept(RuleCall *call, Error *err)
+{
+    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {-1, 3}};
+    call->out_dtype[0] = DT_I64;
+    return rule_space(call, err);
+}
+
+/* Outputs: what differs, where it is first, where each slice went, how often it was there. */
+static bool unique(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool flat = !args_attr(call, "axis");
+    int axis = 0;
+    if (!flat && !args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
+        return false;
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = (Shape){.n_dims = 1, .dim = {-1}};
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
+    }
+    if (!flat) {
+        call->out_shape[0] = *from;
+        call->out_shape[0].dim[axis] = -1;
+    }
+    if (call->n_outputs > 2)
+        call->out_shape[2].dim[0] = flat ? shape_elements(from) : from->dim[axis];
+    return rule_space(call, err);
+}
+
+/* ---- positions ---- */
+
+static bool one_hot(RuleCall *call, Error *err)
+{
+    const Shape *indices = call->shape[0];
+    Shape *out = &call->out_shape[0];
+    int64_t depth;
+    int axis;
+    if (indices->n_dims == DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
+    if (!args_axis(args_int(call, "axis", -1), indices->n_dims + 1, &axis, err) ||
+        !read_count(call, 1, "depth", &depth, err))
+        return false;
+    *out = (Shape){.n_dims = indices->n_dims + 1};
+    for (int d = 0; d < out->n_dims; d++)
+        out->dim[d] = d == axis ? depth : indices->dim[d - (d > axis)];
+    call->out_dtype[0] = args_has(call, 2) ? call->dtype[2] : DT_I64;
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int d = 0; d < indices->n_dims; d++) {
+        int index = rule_index_at(call, 'i', d, indices->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d + (d >= axis), index);
+    }
+    return true;
+}
+
+static bool reverse_sequence(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0], *lengths = call->shape[1];
+    int time, batch;
+    if (!args_axis(args_int(call, "time_axis", 0), from->n_dims, &time, err) ||
+        !args_axis(args_int(call, "batch_axis", 1), from->n_dims, &batch, err))
+        return false;
+    if (time == batch)
+        return error_kind(err, ERROR_DUPLICATE, "its time and batch axes are the same");
+    if (lengths->n_dims != 1 || lengths->dim[0] != from->dim[batch])
+        return error_kind(err, ERROR_RANK, "its lengths are not one a batch");
+    call->out_shape[0] = *from;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int d = 0; d < from->n_dims; d++) {
+        int index = d == time    ? rule_index(space, "t", from->dim[d], ROLE_FROZEN, REDUCE_NONE)
+                    : d == batch ? rule_index(space, "b", from->dim[d], ROLE_MAP, REDUCE_NONE)
+                                 : rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+        if (d == batch)
+            rule_unit(&space->operand[1], 0, index);
+    }
+    space->operand[0].linear = LINEAR_ALONE;
+    return true;
+}
+
+/* Where the ones lie depends on the place in the whole matrix. */
+static bool eye_like(RuleCall *call, Error *err)
+{
+    static const bool whole[DIMS_MAX] = {true, true};
+    if (call->shape[0]->n_dims != 2)
+        return error_kind(err, ERROR_RANK, "its operand needs 2 dims");
+    return args_dtype(call, "dtype", call->dtype[0], &call->out_dtype[0], err) &&
+           same_dims(call, whole, err);
+}
+
+static bool determinant(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t n = from->n_dims - 2;
+    if (n < 0 || from->dim[n] != from->dim[n + 1])
+        return error_kind(err, ERROR_RANK, "its operand is not of square matrices");
+    call->out_shape[0] = (Shape){.n_dims = n};
+    for (int64_t d = 0; d < n; d++)
+        call->out_shape[0].dim[d] = from->dim[d];
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int64_t d = 0; d < n; d++) {
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    return true;
+}
+
+/* Columns of the last dim; a vector counts as one row. */
+static bool feature_extractor(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Shape *out = &call->out_shape[0];
+    if (from->n_dims < 1 || call->shape[1]->n_dims < 1)
+        return error_kind(err, ERROR_RANK, "an operand has no dims");
+    *out = *from;
+    if (from->n_dims == 1)
+        *out = (Shape){.n_dims = 2, .dim = {1}};
+    out->dim[out->n_dims - 1] = shape_elements(call->shape[1]);
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int64_t d = 0; d < from->n_dims - 1; d++) {
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    return true;
+}
+
+#define ROW(name_, rule_, min, max, out, reads_)                                                   \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .family = "scatter", .inputs_min = (min),                \
+        .inputs_max = (max), .outputs_max = (out), .reads = (reads_)                               \
+    }
+
 const Operator operators_scatter[] = {
+    ROW("ScatterElements", scatter_elements, 3, 3, 1, 0),
+    ROW("Scatter", scatter_elements, 3, 3, 1, 0),
+    ROW("ScatterND", scatter_nd, 3, 3, 1, 0),
+    ROW("TensorScatter", tensor_scatter, 2, 3, 1, 0),
+    ROW("TopK", top_k, 1, 2, 2, 1 << 1),
+    ROW("OneHot", one_hot, 1, 3, 1, 1 << 1),
+    ROW("Compress", compress, 2, 2, 1, 1 << 1),
+    ROW("NonZero", non_zero, 1, 1, 1, 0),
+    ROW("Unique", unique, 1, 1, 4, 0),
+    ROW("NonMaxSuppression", boxes_kept, 2, 5, 1, 0),
+    ROW("ReverseSequence", reverse_sequence, 2, 2, 1, 0),
+    ROW("EyeLike", eye_like, 1, 1, 1, 0),
+    ROW("Det", determinant, 1, 1, 1, 0),
+    ROW("ai.onnx.ml::ArrayFeatureExtractor", feature_extractor, 2, 2, 1, 0),
     {0},
 };
