@@ -18,11 +18,14 @@ static bool has_letter(const char *letters, char letter)
 /* ---- letters ---- */
 
 /* Notes every letter and its size, the largest of its dims. With `check`, sizes other than 1 must
- * be equal. */
+ * be equal. ERROR_RANK: a tensor with other than a letter per dim. */
 static bool note_letters(Merge *merge, bool check, Error *err)
 {
     for (int i = 0; i < merge->n; i++) {
         const SpmdTensor *tensor = merge->operand[i].tensor;
+        if (!tensor->absent && strlen(merge->operand[i].letters) != (size_t)tensor->n_dims)
+            return error_kind(err, ERROR_RANK, "an operand of %d dims, where %s is needed",
+                              tensor->n_dims, merge->operand[i].letters);
         for (int d = 0; !tensor->absent && d < tensor->n_dims; d++) {
             unsigned char letter = (unsigned char)merge->operand[i].letters[d];
             int64_t size = d < tensor->shape.n_dims ? tensor->shape.dim[d] : 1;

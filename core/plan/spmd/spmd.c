@@ -102,18 +102,6 @@ static bool check_mappings(const SpmdCall *call, const char *what, const SpmdTen
 
 /* ---- what the rule is shown ---- */
 
-/* Of every list one axis: that of largest size, the first of equals. */
-static void take_largest(const SpmdCall *call, SpmdTensor *tensor)
-{
-    for (int d = 0; d < tensor->n_dims; d++) {
-        SpmdAxes *axes = &tensor->dim[d];
-        for (int i = 1; i < axes->n; i++)
-            if (call->mesh->axes[axes->axis[i]].size > call->mesh->axes[axes->axis[0]].size)
-                axes->axis[0] = axes->axis[i];
-        axes->n = axes->n > 0;
-    }
-}
-
 static SpmdTensor *show_operands(const SpmdCall *call, const SpmdTensor *tensor, int n, bool blank)
 {
     SpmdTensor *shown = arena_array(call->arena, SpmdTensor, n);
@@ -124,21 +112,33 @@ static SpmdTensor *show_operands(const SpmdCall *call, const SpmdTensor *tensor,
             shown[i].n_dims = (int)shown[i].shape.n_dims;
         }
         if (!(call->rule->flags & SPMD_LISTS))
-            take_largest(call, &shown[i]);
+            spmd_take_largest(call, &shown[i]);
     }
     return shown;
 }
 
 /* Given outputs follow the inputs in one list. */
-static void join_operands(SpmdCall *call)
+static const SpmdTensor *join(const SpmdCall *call, const SpmdTensor *inputs,
+                              const SpmdTensor *outputs)
 {
-    int n = call->n_inputs + call->n_outputs;
-    SpmdTensor *all = arena_array(call->arena, SpmdTensor, n);
-    memcpy(all, call->input, sizeof *all * (size_t)call->n_inputs);
-    memcpy(all + call->n_inputs, call->output, sizeof *all * (size_t)call->n_outputs);
-    call->input = all;
-    call->n_inputs = n;
-    call->n_outputs = 0;
+    SpmdTensor *all = arena_array(call->arena, SpmdTensor, call->n_inputs + call->n_outputs);
+    memcpy(all, inputs, sizeof *all * (size_t)call->n_inputs);
+    memcpy(all + call->n_inputs, outputs, sizeof *all * (size_t)call->n_outputs);
+    return all;
+}
+
+/* What the rule sees; `blank`: of the inputs the shapes only. */
+static void show_all(SpmdCall *call, bool blank)
+{
+    if (call->backward && !blank) {
+        call->input = join(call, call->input, call->output);
+        call->n_inputs += call->n_outputs;
+        call->n_outputs = 0;
+    }
+    call->given_input = call->input;
+    call->given_output = call->output;
+    call->input = show_operands(call, call->input, call->n_inputs, blank);
+    call->output = show_operands(call, call->output, call->n_outputs, false);
 }
 
 /* ---- running ---- */
@@ -149,11 +149,11 @@ static void say_operands(const SpmdCall *call, const char *what, const SpmdTenso
         spmd_say(call, "given %s %d: %s", what, i, spmd_show(call, &tensor[i]));
 }
 
-static void say_answers(const SpmdCall *call, const SpmdTensor *given)
+static void say_answers(const SpmdCall *call, bool blank)
 {
     for (int i = 0; i < call->need.n && i < call->n_inputs; i++) {
         const char *needed = spmd_show(call, call->need.at[i]);
-        const char *was = call->backward ? needed : spmd_show(call, &given[i]);
+        const char *was = blank ? needed : spmd_show(call, &call->given_input[i]);
         if (strcmp(was, needed) == 0)
             spmd_say(call, "input %d: %s", i, needed);
         else
@@ -163,48 +163,38 @@ static void say_answers(const SpmdCall *call, const SpmdTensor *given)
         spmd_say(call, "output %d: %s", o, spmd_show(call, call->out.at[o]));
 }
 
+static bool run(SpmdCall *call, SpmdFn *function, bool blank, Error *err)
+{
+    if (!blank && !check_mappings(call, "input", call->input, call->n_inputs, err))
+        return false;
+    show_all(call, blank);
+    if (call->trace)
+        say_operands(call, blank ? "output" : "input", blank ? call->output : call->input,
+                     blank ? call->n_outputs : call->n_inputs);
+    if (!function(call, err))
+        return false;
+    if (call->trace)
+        say_answers(call, blank);
+    return true;
+}
+
 static bool run_backward(SpmdCall *call, Error *err)
 {
     const SpmdRule *rule = call->rule;
     if (!rule->backward)
         return error_kind(err, ERROR_UNKNOWN_OP, "'%s' has no backward rule", call->name);
-    if (!check_count("outputs", call->n_outputs, rule->outputs_min, rule->outputs_max, err) ||
-        !check_mappings(call, "output", call->output, call->n_outputs, err))
-        return false;
-    const SpmdTensor *given = call->input;
-    bool gradient = rule->flags & SPMD_GRADIENT;
-    if (gradient && !check_mappings(call, "input", call->input, call->n_inputs, err))
-        return false;
-    call->input = show_operands(call, call->input, call->n_inputs, !gradient);
-    call->output = show_operands(call, call->output, call->n_outputs, false);
-    if (call->trace)
-        say_operands(call, "output", call->output, call->n_outputs);
-    if (gradient)
-        join_operands(call);
-    if (!rule->backward(call, err))
-        return false;
-    if (call->trace)
-        say_answers(call, given);
-    return true;
+    return check_count("outputs", call->n_outputs, rule->outputs_min, rule->outputs_max, err) &&
+           check_mappings(call, "output", call->output, call->n_outputs, err) &&
+           run(call, rule->backward, !(rule->flags & SPMD_GRADIENT), err);
 }
 
 static bool run_forward(SpmdCall *call, Error *err)
 {
     const SpmdRule *rule = call->rule;
-    const SpmdTensor *given = call->input;
-    if (!check_mappings(call, "input", call->input, call->n_inputs, err))
-        return false;
-    call->input = show_operands(call, call->input, call->n_inputs, false);
-    if (call->trace)
-        say_operands(call, "input", call->input, call->n_inputs);
-    SpmdFn *run = call->mode == SPMD_EAGER && rule->eager ? rule->eager : rule->forward;
-    if (!run)
+    SpmdFn *function = call->mode == SPMD_EAGER && rule->eager ? rule->eager : rule->forward;
+    if (!function)
         return error_kind(err, ERROR_UNKNOWN_OP, "'%s' has no forward rule", call->name);
-    if (!run(call, err))
-        return false;
-    if (call->trace)
-        say_answers(call, given);
-    return true;
+    return run(call, function, false, err);
 }
 
 bool spmd_apply(const SpmdRule *rule, SpmdCall *call, Error *err)

@@ -87,7 +87,9 @@ struct SpmdCall {
     bool backward, exact;
     Buf *trace; /* takes lines about letters, claims, transforms, corrections; NULL: not asked */
     int n_inputs, n_outputs;
-    const SpmdTensor *input, *output; /* as given; output: backward, and where shapes are asked */
+    const SpmdTensor *input, *output; /* as the rule sees them; output: backward, and where shapes
+                                         of outputs are asked */
+    const SpmdTensor *given_input, *given_output; /* with lists: spmd_given() */
     /* answers, by spmd_need*() and spmd_out*(); those of absent inputs are made absent */
     Vec(SpmdTensor *) need, out;
 };
@@ -115,10 +117,12 @@ extern const SpmdRule spmd_rules_basic[], spmd_rules_matmul[], spmd_rules_reduce
  * `tensor` may be an operand that is absent. The answer stays where it is; rules edit it. */
 SpmdTensor *spmd_need(SpmdCall *call, const SpmdTensor *tensor);
 SpmdTensor *spmd_out(SpmdCall *call, const SpmdTensor *tensor);
-/* The same with its partial. */
+/* The same with its partial. Rules that hand back an operand untouched hand back spmd_given(). */
 SpmdTensor *spmd_need_as_given(SpmdCall *call, const SpmdTensor *tensor);
 SpmdTensor *spmd_out_as_given(SpmdCall *call, const SpmdTensor *tensor);
-SpmdTensor *spmd_out_whole(SpmdCall *call, int n_dims); /* no dim split */
+const SpmdTensor *spmd_given(const SpmdCall *call,
+                             const SpmdTensor *operand); /* of input, output */
+SpmdTensor *spmd_out_whole(SpmdCall *call, int n_dims);  /* no dim split */
 SpmdTensor *spmd_out_absent(SpmdCall *call);
 
 /* ---- for rules: tensors ---- */
@@ -134,6 +138,9 @@ void spmd_insert_dim(SpmdTensor *tensor, int dim);
 void spmd_remove_dim(SpmdTensor *tensor, int dim);
 void spmd_drop_indivisible(SpmdCall *call, SpmdTensor *tensor); /* lists lose axes from the end
                                                        until they divide the dim */
+
+/* Of every list one axis: that of largest size, the first of equals. */
+void spmd_take_largest(const SpmdCall *call, SpmdTensor *tensor);
 
 static inline bool spmd_is_split(const SpmdTensor *tensor, int dim)
 {

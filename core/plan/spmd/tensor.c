@@ -105,6 +105,17 @@ void spmd_drop_indivisible(SpmdCall *call, SpmdTensor *tensor)
     }
 }
 
+void spmd_take_largest(const SpmdCall *call, SpmdTensor *tensor)
+{
+    for (int d = 0; d < tensor->n_dims; d++) {
+        SpmdAxes *axes = &tensor->dim[d];
+        for (int i = 1; i < axes->n; i++)
+            if (call->mesh->axes[axes->axis[i]].size > call->mesh->axes[axes->axis[0]].size)
+                axes->axis[0] = axes->axis[i];
+        axes->n = axes->n > 0;
+    }
+}
+
 bool spmd_uses_axis(const SpmdTensor *tensor, int axis)
 {
     for (int d = 0; d < tensor->n_dims; d++)
@@ -187,6 +198,13 @@ SpmdTensor *spmd_out(SpmdCall *call, const SpmdTensor *tensor)
     SpmdTensor *answer = spmd_out_as_given(call, tensor);
     spmd_clear_partial(answer);
     return answer;
+}
+
+const SpmdTensor *spmd_given(const SpmdCall *call, const SpmdTensor *operand)
+{
+    if (operand >= call->input && operand < call->input + call->n_inputs)
+        return &call->given_input[operand - call->input];
+    return &call->given_output[operand - call->output];
 }
 
 SpmdTensor *spmd_out_whole(SpmdCall *call, int n_dims)
