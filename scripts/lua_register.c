@@ -1,6 +1,7 @@
 #include "scripts/lua_register.h"
 
 #include "core/rules/anno.h"
+#include "scripts/lua_attrs.h"
 
 #include <lauxlib.h>
 
@@ -29,61 +30,8 @@ static void push_input(lua_State *L, const Shape *shape, Dtype dtype)
     lua_setfield(L, -2, "dtype");
     if (shape->n_dims < 0)
         return; /* not known */
-    lua_newtable(L);
-    for (int d = 0; d < shape->n_dims; d++) {
-        lua_pushinteger(L, shape->dim[d]);
-        lua_rawseti(L, -2, d + 1);
-    }
+    sizes_push(L, shape);
     lua_setfield(L, -2, "shape");
-}
-
-static void push_text(lua_State *L, Str text)
-{
-    lua_pushlstring(L, text.s, text.n);
-}
-
-/* False, and nothing pushed, for attributes that are tensors or graphs. */
-static bool push_attr(lua_State *L, const Attr *attr)
-{
-    switch ((AttrType)attr->type) {
-    case ATTR_INT:
-        lua_pushinteger(L, attr->i);
-        return true;
-    case ATTR_FLOAT:
-        lua_pushnumber(L, attr->f);
-        return true;
-    case ATTR_STRING:
-        push_text(L, attr->s);
-        return true;
-    case ATTR_TENSOR:
-    case ATTR_GRAPH:
-        return false;
-    case ATTR_INTS:
-    case ATTR_FLOATS:
-    case ATTR_STRINGS:
-        break;
-    }
-    lua_createtable(L, attr->n, 0);
-    for (int i = 0; i < attr->n; i++) {
-        if (attr->type == ATTR_INTS)
-            lua_pushinteger(L, attr->ints[i]);
-        else if (attr->type == ATTR_FLOATS)
-            lua_pushnumber(L, attr->floats[i]);
-        else
-            push_text(L, attr->strings[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    return true;
-}
-
-static void push_kwargs(lua_State *L, const RuleCall *call)
-{
-    const Graph *graph = call->graph;
-    const AttrList *attrs = &graph->attr_lists[graph->ops[call->op].attrs];
-    lua_newtable(L);
-    for (int i = 0; i < attrs->n; i++)
-        if (push_attr(L, &attrs->at[i]))
-            lua_setfield(L, -2, names_text(graph->names, attrs->at[i].name));
 }
 
 static int call_function(lua_State *L)
@@ -96,7 +44,7 @@ static int call_function(lua_State *L)
         push_input(L, call->shape[i], call->dtype[i]);
         lua_rawseti(L, -2, i + 1);
     }
-    push_kwargs(L, call);
+    attrs_push(L, call->graph, call->op);
     lua_call(L, 2, 1);
     if (lua_type(L, -1) != LUA_TSTRING)
         return luaL_error(L, "the annotation function returned a %s, not a text",
