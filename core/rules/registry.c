@@ -11,12 +11,13 @@ enum { ALIAS_NAME_MAX = 200 }; /* no longer name is looked for */
 /* ---- the tables ---- */
 
 static const Operator *const families[] = {
-    operators_elementwise, operators_matmul,  operators_reduce,   operators_shape,
-    operators_index,       operators_norm,    operators_window,   operators_layer,
-    operators_quantize,    operators_scatter, operators_random,   operators_signal,
-    operators_loss,        operators_control, operators_text,     operators_tensor,
-    operators_stablehlo,   operators_pool,    operators_resample, operators_attention,
-    operators_recurrent,   operators_contrib,
+    operators_elementwise, operators_matmul,   operators_reduce,    operators_shape,
+    operators_index,       operators_norm,     operators_window,    operators_layer,
+    operators_quantize,    operators_scatter,  operators_random,    operators_signal,
+    operators_loss,        operators_control,  operators_text,      operators_tensor,
+    operators_stablehlo,   operators_pool,     operators_resample,  operators_attention,
+    operators_recurrent,   operators_contrib,  operators_pointwise, operators_gradient,
+    operators_fused,       operators_training,
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
