@@ -133,7 +133,7 @@ static void add_note(Session *session, const char *file, int line, const char *c
 static void print_hook(void *listener, const char *file, int line, const char *text)
 {
     Session *session = listener;
-    if (session->notes.n >= NOTES_MAX)
+    if (!session || session->notes.n >= NOTES_MAX)
         return;
     Buf shown = buf_new(session->journal_arena);
     text_printable(str_from(text), &shown);
@@ -158,7 +158,7 @@ static void drop_used(Scripts *scripts, const Session *session)
 
 /* Reads the file and runs its top level in a fresh state, the last of scripts->loaded. NULL when
  * that fails. */
-static Loaded *load(Scripts *scripts, Session *session, const char *policy, Registry *registry,
+static Loaded *load(Scripts *scripts, Session *session, const char *policy, const RuleBook *rules,
                     Error *err)
 {
     const char *path = scripts_find(scripts, "policies", policy, err);
@@ -169,7 +169,7 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, Regi
         return NULL;
     sandbox->listener = session;
     sandbox->print = print_hook;
-    if (!sandbox_read(sandbox, err) || !register_run(sandbox, registry, err)) {
+    if (!sandbox_read(sandbox, err) || !register_run(sandbox, rules, err)) {
         sandbox_free(sandbox);
         return NULL;
     }
@@ -177,12 +177,12 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, Regi
     return &scripts->loaded.at[scripts->loaded.n - 1];
 }
 
-static bool prepare_hook(void *context, Session *session, const char *policy, Registry *registry,
+static bool prepare_hook(void *context, Session *session, const char *policy, const RuleBook *rules,
                          Error *err)
 {
     if (!policy)
         return true;
-    Loaded *loaded = load(context, session, policy, registry, err);
+    Loaded *loaded = load(context, session, policy, rules, err);
     if (!loaded)
         return false;
     loaded->needed = loaded->sandbox->n_registered > 0;
@@ -203,7 +203,8 @@ static Loaded *load_again(Scripts *scripts, Session *session, const char *policy
 {
     drop_used(scripts, session);
     Arena *arena = arena_new();
-    Loaded *loaded = load(scripts, session, policy, registry_new(arena), err);
+    RuleBook dropped = rule_book_new(arena);
+    Loaded *loaded = load(scripts, session, policy, &dropped, err);
     arena_free(arena);
     if (!loaded)
         return NULL;

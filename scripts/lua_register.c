@@ -166,14 +166,14 @@ static double default_flops(const AnnoSource *source)
 
 static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
 {
-    Registry *registry = sandbox->registry;
+    const RuleBook *rules = sandbox->rules;
     Options options;
-    if (!registry)
+    if (!rules)
         return error_set(err, "register_op stands at the top level of the file, not in a function "
                               "that runs later");
     if (!read_options(L, &options, err))
         return false;
-    const Operator *old = registry_find(registry, str_from(options.name));
+    const Operator *old = registry_find(rules->registry, str_from(options.name));
     if (old && old->anno && old->anno->file)
         return error_kind(err, ERROR_DUPLICATE, "operator '%s' is registered in line %d already",
                           options.name, old->anno->line);
@@ -190,7 +190,7 @@ static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
     Operator row = {.name = options.name, .anno = &source, .family = "registered"};
     row.flops_per_point =
         options.flops_per_point < 0 ? default_flops(&source) : options.flops_per_point;
-    registry_add(registry, &row);
+    registry_add(rules->registry, &row);
     sandbox->n_registered++;
     return true;
 }
@@ -209,12 +209,12 @@ static int open_register(lua_State *L)
     return 0;
 }
 
-bool register_run(Sandbox *sandbox, Registry *registry, Error *err)
+bool register_run(Sandbox *sandbox, const RuleBook *rules, Error *err)
 {
     if (!sandbox_protect(sandbox, open_register, NULL, err))
         return false;
-    sandbox->registry = registry;
+    sandbox->rules = rules;
     bool ok = sandbox_run(sandbox, NULL, NULL, err);
-    sandbox->registry = NULL;
+    sandbox->rules = NULL;
     return ok;
 }

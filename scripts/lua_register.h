@@ -12,11 +12,11 @@
 #ifndef SCRIPTS_LUA_REGISTER_H
 #define SCRIPTS_LUA_REGISTER_H
 
-#include "core/rules/registry.h"
+#include "core/plan/session.h"
 #include "scripts/lua_state.h"
 
-/* Runs the file's top level in the sandbox, whose source has been read. Operators go to the
- * registry; those with a function call into the sandbox as long as the registry is used. */
-bool register_run(Sandbox *sandbox, Registry *registry, Error *err);
+/* Runs the file's top level in the sandbox, whose source has been read. What it registers goes to
+ * the rules; what has a function calls into the sandbox as long as the rules are used. */
+bool register_run(Sandbox *sandbox, const RuleBook *rules, Error *err);
 
 #endif

@@ -31,8 +31,9 @@ typedef struct {
     Source source;
     const char *chunk; /* how Lua's messages name the source: its last part */
     void *host;        /* of whoever calls in: lua_policy.c's Policy while PAS runs, else NULL */
-    void *registry;    /* where register_op adds, while the file's top level runs; else NULL */
-    int n_registered;  /* operators that register_op was called for */
+    const void *rules; /* RuleBook: where register_op and the like add, while the file's top level
+                          runs; else NULL */
+    int n_registered;  /* calls of these */
     void *listener;    /* of print */
     void (*print)(void *listener, const char *file, int line, const char *text); /* or NULL */
     /* ---- bookkeeping of lua_state.c ---- */

@@ -207,9 +207,10 @@ static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rul
 
 int cli_rule(Cli *cli)
 {
-    Registry *registry = registry_new(cli->arena);
+    RuleBook rules = rule_book_new(cli->arena);
+    Registry *registry = rules.registry;
     if (cli->options.check)
-        return cli_rule_check(cli, registry);
+        return cli_rule_check(cli, &rules);
     if (cli->options.list == (cli->n_operands == 1)) {
         error_kind(&cli->err, ERROR_USAGE, "rule needs the name of an operator, or --list");
         return cli_fail(cli);

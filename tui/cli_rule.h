@@ -3,7 +3,6 @@
 #ifndef TUI_CLI_RULE_H
 #define TUI_CLI_RULE_H
 
-#include "core/rules/registry.h"
 #include "tui/cli.h"
 
 /* Operand 0; NULL with cli->err, which names near ones. */
@@ -14,6 +13,6 @@ Graph *cli_graph_of_one(Cli *cli, const Operator *row);
 
 /* `rule --check [OP|FILE.lua]`; without operand: every built-in rule that has a kernel and an
  * example. CLI_ILLEGAL where one is wrong. */
-int cli_rule_check(Cli *cli, Registry *registry);
+int cli_rule_check(Cli *cli, const RuleBook *rules);
 
 #endif

@@ -89,21 +89,22 @@ static bool prove_examples(Proofs *proofs, const Operator *row)
 }
 
 /* All that a policy file registers. */
-static bool prove_file(Proofs *proofs, Registry *registry, const char *path)
+static bool prove_file(Proofs *proofs, const RuleBook *rules, const char *path)
 {
     Cli *cli = proofs->cli;
-    int n_built_in = registry_count(registry);
-    if (!cli->hooks->prepare(cli->hooks->context, NULL, path, registry, &cli->err))
+    int n_built_in = registry_count(rules->registry);
+    if (!cli->hooks->prepare(cli->hooks->context, NULL, path, rules, &cli->err))
         return false;
-    int n = registry_count(registry) - n_built_in;
+    int n = registry_count(rules->registry) - n_built_in;
     if (n == 0)
         return error_kind(&cli->err, ERROR_USAGE, "%s registers no operator", path);
     for (int i = 0; i < n; i++) {
-        if (prove_examples(proofs, registry_at(registry, i)))
+        const Operator *row = registry_at(rules->registry, i);
+        if (prove_examples(proofs, row))
             continue;
         if (cli->err.kind != ERROR_UNSUPPORTED)
             return false;
-        add_unproven(proofs, registry_at(registry, i)->name);
+        add_unproven(proofs, row->name);
     }
     return true;
 }
@@ -120,18 +121,19 @@ static bool prove_all(Proofs *proofs)
     return true;
 }
 
-int cli_rule_check(Cli *cli, Registry *registry)
+int cli_rule_check(Cli *cli, const RuleBook *rules)
 {
     static const TableColumn columns[] = {{"OPERATOR", 0}, {"CUTS", -6}, {"RULE", 0}, {"SAYS", 0}};
     const char *operand = cli->n_operands > 0 ? cli->operand[0] : NULL;
-    Proofs proofs = {cli, registry, table_new(cli->arena, columns, 4), json_array(), 0, 0, 0};
+    Proofs proofs = {cli, rules->registry, table_new(cli->arena, columns, 4), json_array(), 0, 0,
+                     0};
     bool done;
     if (!operand) {
         done = prove_all(&proofs);
     } else if (str_ends(str_from(operand), STR(".lua"))) {
-        done = prove_file(&proofs, registry, operand);
+        done = prove_file(&proofs, rules, operand);
     } else {
-        const Operator *row = cli_find_operator(cli, registry);
+        const Operator *row = cli_find_operator(cli, rules->registry);
         done = row && (cli->options.shapes ? prove(&proofs, row->name, cli_graph_of_one(cli, row))
                                            : prove_examples(&proofs, row));
     }

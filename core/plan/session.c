@@ -26,6 +26,11 @@ static bool read_default_dims(Session *session, DimBindings *dims, Error *err)
     return true;
 }
 
+RuleBook rule_book_new(Arena *arena)
+{
+    return (RuleBook){.registry = registry_new(arena), .spmd = spmd_rules_new(arena)};
+}
+
 static bool open_model(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
@@ -38,12 +43,13 @@ static bool open_model(Session *session, bool allow_free, Error *err)
     if (!read_default_dims(session, &dims, err))
         return false;
     session->options.dims = dims;
-    session->registry = registry_new(arena);
+    session->rules = rule_book_new(arena);
     if (options->policy && session->hooks.prepare &&
-        !session->hooks.prepare(session->hooks.context, session, options->policy, session->registry,
+        !session->hooks.prepare(session->hooks.context, session, options->policy, &session->rules,
                                 err))
         return false;
-    session->inferred = infer(arena, session->graph, session->registry, &dims, allow_free, err);
+    session->inferred =
+        infer(arena, session->graph, session->rules.registry, &dims, allow_free, err);
     if (!session->inferred)
         return false;
     session->naming = naming_new(arena, session->inferred);

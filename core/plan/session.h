@@ -12,15 +12,28 @@
 #include "core/plan/memory.h"
 #include "core/plan/naming.h"
 #include "core/plan/plan.h"
+#include "core/plan/spmd/spmd.h"
+#include "core/plan/strategy/strategy.h"
 
 typedef struct Session Session;
+
+/* What the top level of a policy file adds to: operators, and their rules in the manner of other
+ * systems. */
+typedef struct {
+    Registry *registry;
+    SpmdRules *spmd;
+    Strategies *strategies;
+} RuleBook;
+
+RuleBook rule_book_new(Arena *arena);
 
 typedef struct {
     void *context;
     /* Reads a machine by name (in the shipped folder) or by file. */
     bool (*machine)(void *context, Arena *arena, const char *name, Machine *out, Error *err);
-    /* Runs the policy file's top level (register_op ..) before inference. NULL path: nothing. */
-    bool (*prepare)(void *context, Session *session, const char *policy, Registry *registry,
+    /* Runs the policy file's top level (register_op ..) before inference. NULL path: nothing.
+     * session NULL: nobody hears what it prints. */
+    bool (*prepare)(void *context, Session *session, const char *policy, const RuleBook *rules,
                     Error *err);
     /* Runs its PAS function: appends decisions to journal. Called with session->inferred and mesh
      * set. */
@@ -45,7 +58,7 @@ struct Session {
     SessionHooks hooks;
     FileMap model_map;
     Graph *graph;
-    Registry *registry;
+    RuleBook rules;
     Inferred *inferred;
     Naming *naming;
     Mesh *mesh;

@@ -248,21 +248,21 @@ static Graph *small_graph(Arena *arena)
 typedef struct {
     Arena *arena;
     Session session;
-    Registry *registry;
+    RuleBook rules;
 } Small;
 
 static Small small_session(const char *mesh)
 {
     Arena *arena = arena_new();
-    Small small = {.arena = arena, .registry = registry_new(arena)};
+    Small small = {.arena = arena, .rules = rule_book_new(arena)};
     Session *session = &small.session;
     session->model_arena = session->journal_arena = arena;
     session->graph = small_graph(arena);
-    session->registry = small.registry;
+    session->rules = small.rules;
     DimBindings dims = {0};
     vec_push(arena, &dims, (DimBinding){STR("batch"), 8});
     Error err = {0};
-    session->inferred = infer(arena, session->graph, small.registry, &dims, false, &err);
+    session->inferred = infer(arena, session->graph, small.rules.registry, &dims, false, &err);
     assert_non_null(session->inferred);
     session->naming = naming_new(arena, session->inferred);
     Source source = {"--mesh", str_from(mesh)};
@@ -297,7 +297,7 @@ static void format_run(Small *small, const char *script, Buf *out)
     Journal journal = {0};
     Error err = {0};
     Sandbox *sandbox = sandbox_with("p.lua", script, out);
-    if (!register_run(sandbox, small->registry, &err) ||
+    if (!register_run(sandbox, &small->rules, &err) ||
         !policy_run(sandbox, session, &journal, &err))
         format_error(&err, out);
     for (int i = 0; i < journal.n_done; i++)
@@ -576,7 +576,7 @@ static void a_kept_graph_is_of_no_use(void **state)
         sandbox_with("p.lua", "function PAS(graph) kept = graph\nreturn graph end", &out);
     Journal journal = {0};
     Error err = {0};
-    assert_true(register_run(sandbox, small.registry, &err));
+    assert_true(register_run(sandbox, &small.rules, &err));
     assert_true(policy_run(sandbox, &small.session, &journal, &err));
     sandbox->source.text = STR("kept:nodes()");
     assert_false(sandbox_run(sandbox, NULL, NULL, &err));
@@ -594,7 +594,7 @@ static void an_origin_is_the_line_as_it_stands(void **state)
     Error err = {0};
     Sandbox *sandbox =
         sandbox_with("dir/p.lua", PAS("   graph:pin('x', {[0] = 'tp'}) -- why  "), &out);
-    assert_true(register_run(sandbox, small.registry, &err));
+    assert_true(register_run(sandbox, &small.rules, &err));
     assert_true(policy_run(sandbox, &small.session, &journal, &err));
     sandbox_free(sandbox);
     assert_int_equal(journal.n_done, 1);
@@ -664,13 +664,13 @@ static void register_operator(void **state)
 {
     const ScriptRow *row = *state;
     Arena *arena = arena_new();
-    Registry *registry = registry_new(arena);
+    RuleBook rules = rule_book_new(arena);
     Buf out = buf_new(arena);
     Error err = {0};
     Sandbox *sandbox = sandbox_with("p.lua", row->script, &out);
-    assert_true(register_run(sandbox, registry, &err));
+    assert_true(register_run(sandbox, &rules, &err));
     Inferred *inferred;
-    custom_graph(arena, registry, &inferred);
+    custom_graph(arena, rules.registry, &inferred);
     assert_non_null(inferred);
     const OpSpace *space = inferred_space(inferred, 0);
     assert_non_null(space);
@@ -1087,7 +1087,7 @@ static void registered_operators_outlive_a_rerun(void **state)
     Opened opened = open_session("tiny-gpt", "batch=8,seq=16", "dp=2,tp=4", path);
     Error err = {0};
     assert_non_null(opened.session);
-    const Operator *row = registry_find(opened.session->registry, STR("LayerNormalization"));
+    const Operator *row = registry_find(opened.session->rules.registry, STR("LayerNormalization"));
     assert_string_equal(row->anno->file, path);
     assert_true(session_rerun_policy(opened.session, &err));
     assert_null(find_note(opened.session, "register-op"));

@@ -1,0 +1,443 @@
+#include "core/rules/notation.h"
+
+#include "core/rules/factor_rule.h"
+#include "core/rules/template/template.h"
+
+#include <inttypes.h>
+
+/* ---- what an op space has that a notation may have no word for ---- */
+
+typedef enum {
+    TRAIT_ROW = 1,     /* a dim that is no mixed radix: a stride, a halo, an offset, a clip */
+    TRAIT_RADIX = 2,   /* (h t) */
+    TRAIT_MINOR = 4,   /* a cut of t in (h t) */
+    TRAIT_FROZEN = 8,  /* an index dim that is never cut */
+    TRAIT_REDUCE = 16, /* a reduction that is no sum */
+    TRAIT_SUM = 32,    /* any reduction */
+    TRAIT_INPUTS = 64, /* several inputs that are cut */
+    /* how partial values pass, not where cuts go */
+    TRAIT_LINEAR = 128,
+    TRAIT_ONCE = 256,
+    TRAIT_BLOCKED = 512,
+    TRAITS_ASIDE = TRAIT_LINEAR | TRAIT_ONCE | TRAIT_BLOCKED
+} Trait;
+
+typedef struct {
+    const OpSpace *space;
+    unsigned carried; /* Traits the notation has words for */
+    unsigned found;   /* those it has not, and the op has */
+    Buf *lost;
+} Losses;
+
+static bool is_seen(const Operand *operand)
+{
+    return !operand->absent && !operand->ignored;
+}
+
+static int n_operands(const OpSpace *space)
+{
+    return space->n_inputs + space->n_outputs;
+}
+
+/* Whether the op's having the trait is to be told; then the line is begun. */
+static bool lose(Losses *losses, Trait trait)
+{
+    if (losses->carried & trait)
+        return false;
+    losses->found |= trait;
+    if (losses->lost->n > 0)
+        buf_putc(losses->lost, '\n');
+    return true;
+}
+
+static void put_operand(const OpSpace *space, int i, Buf *out)
+{
+    bool output = i >= space->n_inputs;
+    buf_printf(out, "%s %d", output ? "output" : "input", output ? i - space->n_inputs : i);
+}
+
+static void put_radix(const OpSpace *space, const DimFactors *factors, Buf *out)
+{
+    for (int i = 0; i < factors->n; i++)
+        buf_printf(out, "%s%s", i > 0 ? " " : "(", space->index[factors->index[i]].name);
+    buf_putc(out, ')');
+}
+
+/* The index dim that moves the window, and what is read at one of its points: the windows of the
+ * others folded in. -1: none. */
+static int main_index(const OpSpace *space, const Row *row, int64_t *window)
+{
+    int main = -1;
+    for (int j = 0; j < space->n_index; j++)
+        if (row->coef[j] != 0 && (main < 0 || space->index[j].role == ROLE_MAP))
+            main = j;
+    *window = row->window;
+    for (int j = 0; j < space->n_index; j++) {
+        int64_t step = row->coef[j] < 0 ? -row->coef[j] : row->coef[j];
+        if (j != main && step != 0 && space->index[j].size > 0)
+            *window += step * (space->index[j].size - 1);
+    }
+    return main;
+}
+
+void notation_row(const OpSpace *space, const Operand *operand, int dim, Buf *out)
+{
+    const Row *row = &operand->projection.row[dim];
+    int64_t window, offset = row->offset;
+    int main = main_index(space, row, &window);
+    if (operand->factors[dim].exact)
+        return;
+    if (main < 0) {
+        buf_printf(out, "%" PRId64 " of %" PRId64, window, operand->shape.dim[dim]);
+    } else {
+        Row alone = {.window = window};
+        alone.coef[main] = row->coef[main];
+        int64_t step = row->coef[main], halo = row_overlap(&alone, main);
+        int64_t waste = row_waste(&alone, main);
+        if (window != 1)
+            buf_printf(out, "windows of %" PRId64 " ", window);
+        buf_printf(out, "along %s", space->index[main].name);
+        if (step < 0)
+            buf_puts(out, " backwards");
+        if (step != 1 && step != -1)
+            buf_printf(out, ", stride %" PRId64, step < 0 ? -step : step);
+        if (halo > 0)
+            buf_printf(out, ", halo %" PRId64, halo);
+        if (waste > 0)
+            buf_printf(out, ", %" PRId64 " unread between", waste);
+    }
+    if (offset != 0)
+        buf_printf(out, ", offset %" PRId64, offset);
+    if (operand->projection.clip)
+        buf_puts(out, ", clipped");
+}
+
+static void lose_dims(Losses *losses, int i)
+{
+    const OpSpace *space = losses->space;
+    const Operand *operand = &space->operand[i];
+    for (int d = 0; is_seen(operand) && d < operand->projection.n_dims; d++) {
+        const DimFactors *factors = &operand->factors[d];
+        Buf row = buf_new(losses->lost->arena);
+        notation_row(space, operand, d, &row);
+        if (row.n > 0 && lose(losses, TRAIT_ROW)) {
+            put_operand(space, i, losses->lost);
+            buf_printf(losses->lost, " dim %d: %s", d, row.s);
+        }
+        if (factors->exact && factors->n > 1 && lose(losses, TRAIT_RADIX)) {
+            put_operand(space, i, losses->lost);
+            buf_printf(losses->lost, " dim %d is ", d);
+            put_radix(space, factors, losses->lost);
+        }
+    }
+}
+
+/* Index dims that stand minor in a bracket, and are cut all the same: once each. */
+static void lose_minor(Losses *losses)
+{
+    const OpSpace *space = losses->space;
+    uint32_t told = 0;
+    for (int i = 0; i < n_operands(space); i++)
+        for (int d = 0; d < space->operand[i].projection.n_dims; d++) {
+            const DimFactors *factors = &space->operand[i].factors[d];
+            for (int k = 1; k < factors->n && factors->exact; k++) {
+                const IndexDim *index = &space->index[factors->index[k]];
+                uint32_t bit = UINT32_C(1) << factors->index[k];
+                if (told & bit || index->role == ROLE_FROZEN || !lose(losses, TRAIT_MINOR))
+                    continue;
+                told |= bit;
+                buf_printf(losses->lost, "a cut of %s, minor in ", index->name);
+                put_radix(space, factors, losses->lost);
+            }
+        }
+}
+
+static void lose_index(Losses *losses)
+{
+    const OpSpace *space = losses->space;
+    for (int j = 0; j < space->n_index; j++) {
+        const IndexDim *index = &space->index[j];
+        if (index->role == ROLE_FROZEN && lose(losses, TRAIT_FROZEN))
+            buf_printf(losses->lost, "%s is never cut", index->name);
+        if (index->role == ROLE_REDUCE && lose(losses, TRAIT_SUM))
+            buf_printf(losses->lost, "%s is reduced by %s", index->name,
+                       reduce_name(index->reduce));
+        else if (index->role == ROLE_REDUCE && index->reduce != REDUCE_SUM &&
+                 lose(losses, TRAIT_REDUCE))
+            buf_printf(losses->lost, "%s is reduced by %s, not summed", index->name,
+                       reduce_name(index->reduce));
+        if (index->blocked && lose(losses, TRAIT_BLOCKED))
+            buf_printf(losses->lost, "a cut of %s stays with the op", index->name);
+    }
+}
+
+static bool is_cut(const OpSpace *space, const Operand *operand)
+{
+    bool cut = false;
+    for (int d = 0; is_seen(operand) && d < operand->projection.n_dims; d++)
+        for (int j = 0; j < space->n_index; j++)
+            cut |= operand->projection.row[d].coef[j] != 0;
+    return cut;
+}
+
+static void lose_inputs(Losses *losses)
+{
+    const OpSpace *space = losses->space;
+    bool first = true;
+    for (int i = 0; i < space->n_inputs; i++) {
+        const Operand *operand = &space->operand[i];
+        if (i > 0 && is_cut(space, operand) && lose(losses, TRAIT_INPUTS))
+            buf_printf(losses->lost, "input %d", i);
+        if (operand->once && lose(losses, TRAIT_ONCE))
+            buf_printf(losses->lost, "input %d is added once", i);
+        if (operand->linear == LINEAR_NO || (!first && !(losses->carried & TRAIT_LINEAR))) {
+            if (operand->linear != LINEAR_NO)
+                buf_printf(losses->lost, ", input %d", i);
+            continue;
+        }
+        if (lose(losses, TRAIT_LINEAR))
+            buf_printf(losses->lost, "partial values pass%s: input %d",
+                       operand->linear == LINEAR_TOGETHER ? " together" : "", i);
+        first = false;
+    }
+}
+
+/* Tells all that is lost; true: nothing of where cuts go. */
+static bool tell_losses(const OpSpace *space, unsigned carried, Buf *lost)
+{
+    Losses losses = {space, carried, 0, lost};
+    for (int i = 0; i < n_operands(space); i++)
+        lose_dims(&losses, i);
+    lose_minor(&losses);
+    lose_index(&losses);
+    lose_inputs(&losses);
+    return (losses.found & ~(unsigned)TRAITS_ASIDE) == 0;
+}
+
+/* ---- dimop and einsum: a dim is its index dims, or a number ---- */
+
+static bool is_unit(const DimFactors *factors)
+{
+    return factors->exact && factors->n <= 1;
+}
+
+static bool is_radix(const DimFactors *factors)
+{
+    return factors->exact;
+}
+
+/* The index dims that can be named: every dim that goes with them is of a form the notation has,
+ * and so are the others that share a dim with them. */
+static uint32_t nameable(const OpSpace *space, bool (*has_form)(const DimFactors *))
+{
+    uint32_t can = (UINT32_C(1) << space->n_index) - 1, before;
+    do {
+        before = can;
+        for (int i = 0; i < n_operands(space); i++) {
+            const Operand *operand = &space->operand[i];
+            for (int d = 0; is_seen(operand) && d < operand->projection.n_dims; d++) {
+                uint32_t here = 0;
+                const DimFactors *factors = &operand->factors[d];
+                for (int k = 0; factors->exact && k < factors->n; k++)
+                    here |= UINT32_C(1) << factors->index[k];
+                for (int j = 0; !factors->exact && j < space->n_index; j++)
+                    here |= operand->projection.row[d].coef[j] != 0 ? UINT32_C(1) << j : 0;
+                if (!has_form(factors) || (here & can) != here)
+                    can &= ~here;
+            }
+        }
+    } while (can != before);
+    return can;
+}
+
+static bool dim_is_named(const DimFactors *factors, uint32_t can)
+{
+    return factors->exact && factors->n > 0 && can >> factors->index[0] & 1;
+}
+
+static void dimop_dim(const OpSpace *space, const Operand *operand, int d, uint32_t can, Buf *out)
+{
+    const DimFactors *factors = &operand->factors[d];
+    if (!dim_is_named(factors, can)) {
+        buf_printf(out, "%" PRId64, operand->shape.dim[d]);
+        return;
+    }
+    for (int k = 0; k < factors->n; k++) {
+        const IndexDim *index = &space->index[factors->index[k]];
+        buf_puts(out, k > 0 ? " " : factors->n > 1 ? "(" : "");
+        if (is_digit(index->name[0]))
+            buf_printf(out, "%" PRId64, index->size);
+        else
+            buf_printf(out, "%s%s", index->name,
+                       index->role == ROLE_REDUCE   ? "+"
+                       : index->role == ROLE_FROZEN ? "^"
+                                                    : "");
+    }
+    buf_puts(out, factors->n > 1 ? ")" : "");
+}
+
+static bool print_dimop(const OpSpace *space, Buf *out, Buf *lost)
+{
+    uint32_t can = nameable(space, is_radix);
+    for (int i = 0; i < n_operands(space); i++) {
+        const Operand *operand = &space->operand[i];
+        buf_puts(out, i == space->n_inputs ? (i > 0 ? " -> " : "-> ") : i > 0 ? ", " : "");
+        buf_puts(out, is_seen(operand) ? "" : "?");
+        for (int d = 0; is_seen(operand) && d < operand->projection.n_dims; d++) {
+            buf_puts(out, d > 0 ? " " : "");
+            dimop_dim(space, operand, d, can, out);
+        }
+    }
+    return tell_losses(space, TRAIT_RADIX | TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS, lost);
+}
+
+/* One letter an index dim, the first of its name where that is free. */
+static void take_letters(const OpSpace *space, char letter[X_MAX])
+{
+    bool taken[256] = {false};
+    for (int j = 0; j < space->n_index; j++) {
+        char first = space->index[j].name[0];
+        bool free = first >= 'a' && first <= 'z' && !taken[(unsigned char)first];
+        letter[j] = free ? first : '\0';
+        taken[(unsigned char)letter[j]] = true;
+    }
+    char next = 'a';
+    for (int j = 0; j < space->n_index; j++) {
+        if (letter[j])
+            continue;
+        while (taken[(unsigned char)next])
+            next++;
+        letter[j] = next++;
+    }
+}
+
+static bool print_einsum(const OpSpace *space, Buf *out, Buf *lost)
+{
+    uint32_t can = nameable(space, is_unit);
+    char letter[X_MAX];
+    take_letters(space, letter);
+    for (int i = 0; i < n_operands(space); i++) {
+        const Operand *operand = &space->operand[i];
+        buf_puts(out, i == space->n_inputs ? "->" : i > 0 ? "," : "");
+        for (int64_t d = 0; !operand->absent && d < operand->shape.n_dims; d++) {
+            const DimFactors *factors = &operand->factors[d];
+            bool named = is_seen(operand) && dim_is_named(factors, can) &&
+                         space->index[factors->index[0]].role != ROLE_FROZEN;
+            buf_putc(out, named ? letter[factors->index[0]] : '1');
+        }
+    }
+    return tell_losses(space, TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS, lost);
+}
+
+/* ---- dim transforms ---- */
+
+typedef struct {
+    int dim, place; /* of input 0, and where in its factors; dim -1: it is in none */
+} Place;
+
+static Place find_place(const Operand *input, int index)
+{
+    for (int d = 0; is_seen(input) && d < input->projection.n_dims; d++)
+        for (int k = 0; k < input->factors[d].n; k++)
+            if (input->factors[d].index[k] == index)
+                return (Place){d, k};
+    return (Place){-1, 0};
+}
+
+/* How many factors of the output dim from `from` on lie beside each other in one input dim. */
+static int run_length(const Operand *input, const DimFactors *factors, int from)
+{
+    Place at = find_place(input, factors->index[from]);
+    int n = 1;
+    while (at.dim >= 0 && from + n < factors->n) {
+        Place next = find_place(input, factors->index[from + n]);
+        if (next.dim != at.dim || next.place != at.place + n)
+            break;
+        n++;
+    }
+    return n;
+}
+
+/* A run of an input dim's factors: the dim, or the part of a Split by the run's borders. */
+static void put_run(const OpSpace *space, const DimFactors *factors, int from, int n, Buf *out)
+{
+    const Operand *input = &space->operand[0];
+    Place at = find_place(input, factors->index[from]);
+    if (at.dim < 0) {
+        buf_printf(out, "Broadcast(%" PRId64 ")", space->index[factors->index[from]].size);
+        return;
+    }
+    const DimFactors *whole = &input->factors[at.dim];
+    if (n == whole->n) {
+        buf_printf(out, "InputDim(%d)", at.dim);
+        return;
+    }
+    buf_printf(out, "Split(InputDim(%d), [", at.dim);
+    int part = 0;
+    for (int k = 0, i = 0; k < whole->n; i++) {
+        int length = k == at.place ? n : 1;
+        int64_t size = 1;
+        for (int f = k; f < k + length; f++)
+            size *= space->index[whole->index[f]].size;
+        part = k == at.place ? i : part;
+        buf_printf(out, "%s%" PRId64, k > 0 ? ", " : "", size);
+        k += length;
+    }
+    buf_printf(out, "], %d)", part);
+}
+
+static void put_transform(const OpSpace *space, const Operand *output, int d, Buf *out)
+{
+    const DimFactors *factors = &output->factors[d];
+    if (!factors->exact || factors->n == 0) {
+        buf_puts(out, "Singleton");
+        return;
+    }
+    int first = run_length(&space->operand[0], factors, 0);
+    buf_puts(out, first < factors->n ? "Flatten(" : "");
+    for (int k = 0; k < factors->n;) {
+        int n = run_length(&space->operand[0], factors, k);
+        buf_puts(out, k > 0 ? ", " : "");
+        put_run(space, factors, k, n, out);
+        k += n;
+    }
+    buf_puts(out, first < factors->n ? ")" : "");
+}
+
+static bool print_transforms(const OpSpace *space, Buf *out, Buf *lost)
+{
+    bool can = space->n_inputs > 0;
+    for (int j = 0; j < space->n_index; j++)
+        can &= space->index[j].role != ROLE_REDUCE;
+    for (int i = 1; i < space->n_inputs; i++)
+        can &= !is_cut(space, &space->operand[i]);
+    for (int o = 0; can && o < space->n_outputs; o++) {
+        const Operand *output = opspace_output(space, o);
+        buf_puts(out, o > 0 ? ", [" : "[");
+        for (int d = 0; is_seen(output) && d < output->projection.n_dims; d++) {
+            buf_puts(out, d > 0 ? ", " : "");
+            put_transform(space, output, d, out);
+        }
+        buf_putc(out, ']');
+    }
+    bool all = tell_losses(space, TRAIT_RADIX, lost);
+    return can && all;
+}
+
+/* ---- Shardy and templates ---- */
+
+static bool print_shardy(const OpSpace *space, Buf *out, Buf *lost)
+{
+    factor_rule_format(factor_rule_of(out->arena, space), out);
+    return tell_losses(
+        space, TRAIT_RADIX | TRAIT_MINOR | TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS | TRAIT_BLOCKED,
+        lost);
+}
+
+const Notation notations[NOTATION_COUNT] = {
+    {"dimop", "nnScaler's annotation; + summed, ^ frozen", print_dimop},
+    {"einsum", "letters; 1 is a dim that is never cut", print_einsum},
+    {"transforms", "each output dim from those of one input", print_transforms},
+    {"shardy", "factors of each dim, sizes and types", print_shardy},
+    {"template", "a metakernel template for these sizes", template_print},
+};
