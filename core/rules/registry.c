@@ -327,6 +327,13 @@ static int anno_candidates(const AnnoSource *source, const RuleCall *call, const
     return n;
 }
 
+/* What the file does not say of an output is taken from input 0. */
+static bool says_dtype(const RuleCall *call, int o)
+{
+    int32_t tensor = op_outputs(call->graph, call->op)[o];
+    return tensor >= 0 && call->graph->tensors[tensor].dtype != DT_NONE;
+}
+
 static bool apply_anno(const Operator *operator, RuleCall * call, Error *err)
 {
     const Anno **annos;
@@ -346,7 +353,8 @@ static bool apply_anno(const Operator *operator, RuleCall * call, Error *err)
 
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = match.output[o];
-        if (operator->flags & OPERATOR_SAME_DTYPE && call->n_inputs> 0)
+        bool same = operator->flags & OPERATOR_SAME_DTYPE || !says_dtype(call, o);
+        if (same && call->n_inputs > 0)
             call->out_dtype[o] = call->dtype[0];
     }
     call->space = anno_opspace(call->arena, &match, err);
