@@ -75,11 +75,12 @@ static bool prove(Proofs *proofs, const char *operator, const Graph * graph)
     return true;
 }
 
-/* Each example of the operator: the table's, else its annotation's. */
+/* Each example of the operator: its annotation's where a user wrote one, else the table's. */
 static bool prove_examples(Proofs *proofs, const Operator *row)
 {
     Cli *cli = proofs->cli;
-    const Example *example = example_next(row->name, NULL);
+    bool users = row->anno && row->anno->file;
+    const Example *example = users ? NULL : example_next(row->name, NULL);
     if (!example)
         return prove(proofs, row->name, example_of_anno(cli->arena, row, &cli->err));
     for (; example; example = example_next(row->name, example))
