@@ -91,7 +91,14 @@ typedef struct {
     FactorTensor *tensor;
 } Maker;
 
-/* The index dims that a tensor dim goes with, major first. */
+static bool has(const int *list, int n, int item)
+{
+    while (n > 0 && list[n - 1] != item)
+        n--;
+    return n > 0;
+}
+
+/* The index dims that a tensor dim goes with, major first; then those summed within a window. */
 static int index_dims(const OpSpace *space, const Operand *operand, int d, int *index)
 {
     const DimFactors *factors = &operand->factors[d];
@@ -99,9 +106,15 @@ static int index_dims(const OpSpace *space, const Operand *operand, int d, int *
     int n = 0;
     for (int i = 0; i < factors->n; i++)
         index[n++] = factors->index[i];
-    for (int j = 0; n == 0 && !factors->exact && j < space->n_index; j++)
-        if (row->coef[j] != 0 && space->index[j].role == ROLE_MAP)
-            index[n++] = j; /* backwards */
+    if (factors->exact)
+        return n;
+    bool backwards = n == 0;
+    for (int j = 0; j < space->n_index; j++) {
+        IndexRole role = space->index[j].role;
+        if (row->coef[j] != 0 && !has(index, n, j) &&
+            (role == ROLE_REDUCE || (backwards && role == ROLE_MAP)))
+            index[n++] = j;
+    }
     return n;
 }
 
@@ -118,7 +131,7 @@ static void find_shifted(Maker *maker)
         for (int d = 0; operand_is_seen(operand) && d < operand->projection.n_dims; d++) {
             int index[X_MAX], n = index_dims(space, operand, d, index);
             for (int k = 0; k < n && !operand->factors[d].exact; k++)
-                maker->shifted[index[k]] = true;
+                maker->shifted[index[k]] = space->index[index[k]].role == ROLE_MAP;
         }
     }
 }

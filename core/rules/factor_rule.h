@@ -54,8 +54,8 @@ void factor_rule_format(const FactorRule *rule, Buf *out);
 /* The factors of an op space: those of the results in order, then those of the operands; of one
  * operand that has all of the results in their order, in its order. A dim that no index dim moves
  * along has a factor of its own, which must be replicated; size-1 dims at one place are one factor.
- * What is read in windows, or shifted, has the index dim that moves the window.
- */
+ * What is read in windows, or shifted, has the index dim that moves the window and those that are
+ * summed within. */
 FactorRule *factor_rule_of(Arena *arena, const OpSpace *space);
 
 #endif

@@ -180,26 +180,35 @@ static bool is_cut(const OpSpace *space, const Operand *operand)
     return cut;
 }
 
+static void lose_linear(Losses *losses)
+{
+    const OpSpace *space = losses->space;
+    int n = 0;
+    bool together = false;
+    for (int i = 0; i < space->n_inputs; i++) {
+        together |= space->operand[i].linear == LINEAR_TOGETHER;
+        n += space->operand[i].linear != LINEAR_NO;
+    }
+    if (n == 0 || !lose(losses, TRAIT_LINEAR))
+        return;
+    buf_puts(losses->lost, "linear in");
+    for (int i = 0; i < space->n_inputs; i++)
+        if (space->operand[i].linear != LINEAR_NO)
+            buf_printf(losses->lost, " %d", i);
+    buf_printf(losses->lost, ": partial inputs%s stay partial", together ? " alike" : "");
+}
+
 static void lose_inputs(Losses *losses)
 {
     const OpSpace *space = losses->space;
-    bool first = true;
     for (int i = 0; i < space->n_inputs; i++) {
         const Operand *operand = &space->operand[i];
         if (i > 0 && is_cut(space, operand) && lose(losses, TRAIT_INPUTS))
-            buf_printf(losses->lost, "input %d", i);
+            buf_printf(losses->lost, "input %d is cut too", i);
         if (operand->once && lose(losses, TRAIT_ONCE))
             buf_printf(losses->lost, "input %d is added once", i);
-        if (operand->linear == LINEAR_NO || (!first && !(losses->carried & TRAIT_LINEAR))) {
-            if (operand->linear != LINEAR_NO)
-                buf_printf(losses->lost, ", input %d", i);
-            continue;
-        }
-        if (lose(losses, TRAIT_LINEAR))
-            buf_printf(losses->lost, "partial values pass%s: input %d",
-                       operand->linear == LINEAR_TOGETHER ? " together" : "", i);
-        first = false;
     }
+    lose_linear(losses);
 }
 
 /* Tells all that is lost; true: nothing of where cuts go. */
@@ -420,8 +429,7 @@ static bool print_transforms(const OpSpace *space, Buf *out, Buf *lost)
         }
         buf_putc(out, ']');
     }
-    bool all = tell_losses(space, TRAIT_RADIX, lost);
-    return can && all;
+    return tell_losses(space, TRAIT_RADIX | (can ? 0 : TRAITS_ASIDE), lost) && can;
 }
 
 /* ---- Shardy and templates ---- */
