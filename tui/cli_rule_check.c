@@ -103,7 +103,7 @@ static bool prove_file(Proofs *proofs, const RuleBook *rules, const char *path)
         const Operator *row = registry_at(rules->registry, i);
         if (prove_examples(proofs, row))
             continue;
-        if (cli->err.kind != ERROR_UNSUPPORTED)
+        if (cli->err.kind == ERROR_SCRIPT)
             return false;
         add_unproven(proofs, row->name);
     }
