@@ -238,6 +238,8 @@ static bool merge_by_followed(Merge *merge, Error *err)
     for (int i = 0; i < merge->n; i++)
         if (merge->operand[i].tensor->n_dims > longest->tensor->n_dims)
             longest = &merge->operand[i];
+    if (merge->call->exact && longest != first)
+        return error_set(err, "the operand split more has fewer dims: upstream has no answer");
     for (int d = 0; d < longest->tensor->n_dims; d++) {
         unsigned char letter = (unsigned char)longest->letters[d];
         SpmdAxes asked = merge->n == 2 && merge->out->known[letter]

@@ -207,15 +207,17 @@ static void answer_given_out(SpmdCall *call, bool kept)
         spmd_insert_dim(out, out->n_dims);
 }
 
+/* Upstream hands the axis too to x where it was kept, with size 1: that is exact. */
 static bool argmax_backward(SpmdCall *call, Error *err)
 {
     Reduced reduced;
     const SpmdTensor *x = &call->input[0], *out = &call->output[0];
     if (!read_axis(call, "flatten", &reduced, err))
         return false;
+    bool all = reduced.kept && call->exact && !spmd_int(call, "flatten", 0);
     SpmdTensor *need = spmd_need(call, x);
     for (int d = 0, from = 0; d < x->n_dims; d++) {
-        if (!reduced.gone[d] && from < out->n_dims)
+        if ((!reduced.gone[d] || all) && from < out->n_dims)
             need->dim[d] = out->dim[from];
         from += !reduced.gone[d] || reduced.kept;
     }

@@ -1,0 +1,143 @@
+#include "core/plan/spmd/product.h"
+
+/* A factor without its transposition, in parts: batch dims, then m k or k n, or k alone. */
+typedef struct {
+    SpmdTensor batch;
+    const char *batch_letters;
+    SpmdAxes own, k; /* own: m of x, n of y */
+    int64_t own_size, k_size;
+} Parts;
+
+static int n_batch(const SpmdTensor *tensor)
+{
+    return tensor->n_dims > 2 ? tensor->n_dims - 2 : 0;
+}
+
+/* Batch letters, right-aligned against n_wide, then the given ones, k before or after own. */
+static const char *letters_of(SpmdCall *call, const SpmdTensor *tensor, int n_wide,
+                              const char *matrix)
+{
+    int n = n_batch(tensor);
+    const char *batch = spmd_letters(call, n, (char)('a' + n_wide - n));
+    return arena_printf(call->arena, "%s%s", batch, matrix);
+}
+
+bool product_letters(SpmdCall *call, const Factors *factors, ProductLetters *out, Error *err)
+{
+    const SpmdTensor *x = factors->x, *y = factors->y;
+    if (x->n_dims == 0 || y->n_dims == 0)
+        return error_kind(err, ERROR_RANK, "a factor of a matrix product is no scalar");
+    if ((factors->trans_x && x->n_dims == 1) || (factors->trans_y && y->n_dims == 1))
+        return error_set(err, "a factor of one dim cannot be transposed");
+    int n = n_batch(x) > n_batch(y) ? n_batch(x) : n_batch(y);
+    out->x = letters_of(call, x, n, x->n_dims == 1 ? "k" : factors->trans_x ? "km" : "mk");
+    out->y = letters_of(call, y, n, y->n_dims == 1 ? "k" : factors->trans_y ? "nk" : "kn");
+    out->out = arena_printf(call->arena, "%s%s%s", spmd_letters(call, n, 'a'),
+                            x->n_dims == 1 ? "" : "m", y->n_dims == 1 ? "" : "n");
+    return true;
+}
+
+static Parts split_parts(const SpmdTensor *tensor, const char *letters)
+{
+    Parts parts = {.batch_letters = letters, .own_size = 1, .k_size = 1};
+    parts.batch.n_dims = n_batch(tensor);
+    parts.batch.shape.n_dims = parts.batch.n_dims;
+    for (int d = 0; d < tensor->n_dims; d++) {
+        if (d < parts.batch.n_dims) {
+            parts.batch.dim[d] = tensor->dim[d];
+            parts.batch.shape.dim[d] = tensor->shape.dim[d];
+        } else if (letters[d] == 'k') {
+            parts.k = tensor->dim[d];
+            parts.k_size = tensor->shape.dim[d];
+        } else {
+            parts.own = tensor->dim[d];
+            parts.own_size = tensor->shape.dim[d];
+        }
+    }
+    return parts;
+}
+
+static void take_away(SpmdAxes *axes, const SpmdAxes *taken)
+{
+    for (int i = 0; i < taken->n; i++)
+        spmd_axes_remove(axes, taken->axis[i]);
+}
+
+static bool merge_batch(SpmdCall *call, const Parts *x, const Parts *y, SpmdLetters *out,
+                        Error *err)
+{
+    Arena *arena = call->arena;
+    SpmdOperand operand[] = {
+        {arena_str(arena, (Str){x->batch_letters, (size_t)x->batch.n_dims}), &x->batch},
+        {arena_str(arena, (Str){y->batch_letters, (size_t)y->batch.n_dims}), &y->batch}};
+    return spmd_merge(call, SPMD_BY_FOLLOWED, operand, 2, out, err);
+}
+
+/* k of both factors, less what m and n took. */
+static bool merge_k(SpmdCall *call, const Parts *x, const Parts *y, SpmdAxes *out, Error *err)
+{
+    SpmdTensor of_x = {.n_dims = 1, .shape = {1, {x->k_size}}, .dim = {x->k}};
+    SpmdTensor of_y = {.n_dims = 1, .shape = {1, {y->k_size}}, .dim = {y->k}};
+    SpmdOperand operand[] = {{"k", &of_x}, {"k", &of_y}};
+    SpmdLetters merged;
+    if (!spmd_merge(call, SPMD_BY_FOLLOWED, operand, 2, &merged, err))
+        return false;
+    *out = merged.axes['k'];
+    return true;
+}
+
+/* Where both ask for an axis the larger dim has it. */
+static void settle_own(SpmdCall *call, Parts *x, Parts *y)
+{
+    SpmdAxes both = {0};
+    for (int i = 0; i < x->own.n; i++)
+        if (spmd_axes_have(&y->own, x->own.axis[i]))
+            spmd_axes_push(&both, x->own.axis[i]);
+    if (both.n == 0)
+        return;
+    bool n_wins = y->own_size > x->own_size;
+    spmd_say(call, "axes %s: %c loses them to %c, which is %s", spmd_show_axes(call, &both),
+             n_wins ? 'm' : 'n', n_wins ? 'n' : 'm', n_wins ? "larger" : "not smaller");
+    take_away(n_wins ? &x->own : &y->own, &both);
+}
+
+/* A dim of size 1 is broadcast: whole. */
+static SpmdTensor need_of(const SpmdTensor *given, const char *letters, const SpmdLetters *merged)
+{
+    SpmdTensor need = spmd_without_partial(given);
+    spmd_set_letters(&need, letters, merged);
+    for (int d = 0; d < need.n_dims; d++)
+        if (given->shape.dim[d] == 1)
+            spmd_unsplit(&need, d);
+    return need;
+}
+
+bool product_of(SpmdCall *call, const Factors *factors, Product *out, Error *err)
+{
+    SpmdLetters merged;
+    *out = (Product){0};
+    if (!product_letters(call, factors, &out->letters, err))
+        return false;
+    Parts x = split_parts(factors->x, out->letters.x), y = split_parts(factors->y, out->letters.y);
+    if (!merge_batch(call, &x, &y, &merged, err))
+        return false;
+    for (int letter = 0; letter < SPMD_LETTERS; letter++) {
+        const SpmdAxes *taken = &merged.axes[letter];
+        take_away(&x.own, taken);
+        take_away(&y.own, taken);
+        take_away(&x.k, taken);
+        take_away(&y.k, taken);
+    }
+    settle_own(call, &x, &y);
+    for (int i = 0; i < 4; i++)
+        take_away(i % 2 ? &x.k : &y.k, i / 2 ? &x.own : &y.own);
+    if (!merge_k(call, &x, &y, &out->k, err))
+        return false;
+    out->m = merged.axes['m'] = x.own;
+    out->n = merged.axes['n'] = y.own;
+    merged.axes['k'] = out->k;
+    out->x = need_of(factors->x, out->letters.x, &merged);
+    out->y = need_of(factors->y, out->letters.y, &merged);
+    spmd_set_letters(&out->out, out->letters.out, &merged);
+    return true;
+}
