@@ -181,6 +181,46 @@ const Value *host_constant(Values *values, const TensorData *data, Dtype dtype, 
     return values_put(values, &value);
 }
 
+enum { LIST_MAX = 2 * DIMS_MAX };
+
+static const Value *float_list(Values *values, Dtype dtype, const char *bytes, int64_t n)
+{
+    double *list = arena_array(values_arena(values), double, n);
+    for (int64_t i = 0; i < n; i++)
+        if (!float_of(dtype, bytes + i * dtype_bytes(dtype, 1), &list[i]))
+            return NULL;
+    Value value = {.dtype = dtype, .floats = list, .shape = {.n_dims = 1, .dim = {n}}};
+    return values_put(values, &value);
+}
+
+const Value *host_list(Values *values, const Graph *graph, int32_t tensor)
+{
+    const GraphTensor *at = &graph->tensors[tensor];
+    const TensorData *data = at->data < 0 ? NULL : &graph->data[at->data];
+    const Attr *floats = at->maker < 0 ? NULL : op_attr(graph, at->maker, "value_floats");
+    const Attr *attr = at->maker < 0 ? NULL : op_attr(graph, at->maker, "value");
+    Dtype dtype = (Dtype)at->dtype;
+    int64_t n = at->n_declared == 1 ? graph->declared[at->declared].size : -1;
+    char bytes[LIST_MAX * sizeof(double)];
+    if (at->maker >= 0 && strcmp(op_operator(graph, at->maker), "Constant") != 0)
+        return NULL;
+    if (floats && floats->type == ATTR_FLOATS && floats->n <= LIST_MAX) {
+        Value value = {.dtype = DT_F32, .floats = floats->floats};
+        value.shape = (Shape){.n_dims = 1, .dim = {floats->n}};
+        return values_put(values, &value);
+    }
+    if (attr && attr->type == ATTR_TENSOR) {
+        const Shape *shape = shapes_at(graph->shapes, attr->shape);
+        data = attr->tensor;
+        dtype = (Dtype)attr->dtype;
+        n = shape->n_dims == 1 ? shape->dim[0] : -1;
+    }
+    bool held = data && n >= 0 && n <= LIST_MAX && data->form != DATA_ABSENT &&
+                data->form != DATA_STRINGS && dtype_is_float(dtype);
+    return held && data_read(data, dtype, n, bytes, NULL) ? float_list(values, dtype, bytes, n)
+                                                          : NULL;
+}
+
 /* ---- values from nothing but shapes and attributes ---- */
 
 static bool put_ints(Host *host, const int64_t *ints, int n, bool scalar, Error *err)

@@ -35,4 +35,9 @@ bool host_evaluate(Values *values, const RuleCall *call, const Value **out, Erro
  * it), floats of rank 0. NULL: not one of these, absent, or unreadable. */
 const Value *host_constant(Values *values, const TensorData *data, Dtype dtype, const Shape *shape);
 
+/* The elements of a short list of floats, an initializer or a Constant: scales of Resize. Such a
+ * list is a parameter like any other, so this is no value of the tensor; it is for the rule that
+ * reads it. NULL: something else. */
+const Value *host_list(Values *values, const Graph *graph, int32_t tensor);
+
 #endif

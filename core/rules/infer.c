@@ -215,6 +215,13 @@ static bool reads_value(const Kind *kind, int input)
     return false;
 }
 
+/* What the rule of an op may know of its input i, tensor t. */
+static const Value *value_read(const State *state, const Kind *kind, int i, int32_t t)
+{
+    const Value *value = state->result->value[t];
+    return value || !reads_value(kind, i) ? value : host_list(state->values, state->graph, t);
+}
+
 static size_t case_key(const State *state, int32_t op, const Kind *kind, CaseKind wanted)
 {
     const GraphOp *node = &state->graph->ops[op];
@@ -232,8 +239,9 @@ static size_t case_key(const State *state, int32_t op, const Kind *kind, CaseKin
         if (t < 0)
             continue;
         *key++ = result->dtype[t];
+        const Value *value = value_read(state, kind, i, t);
         if (wanted == CASE_HOST || reads_value(kind, i))
-            *key++ = result->value[t] ? result->value[t]->id : -1;
+            *key++ = value ? value->id : -1;
     }
     for (int o = 0; o < node->n_outputs; o++)
         if (outputs[o] < 0)
@@ -243,7 +251,7 @@ static size_t case_key(const State *state, int32_t op, const Kind *kind, CaseKin
 
 /* ---- cases ---- */
 
-static RuleCall make_call(const State *state, int32_t op)
+static RuleCall make_call(const State *state, int32_t op, const Kind *kind)
 {
     const GraphOp *node = &state->graph->ops[op];
     const int32_t *inputs = op_inputs(state->graph, op);
@@ -252,7 +260,7 @@ static RuleCall make_call(const State *state, int32_t op)
         int32_t t = inputs[i];
         state->shape[i] = t < 0 ? NULL : inferred_shape(result, t);
         state->dtype[i] = t < 0 ? DT_NONE : (Dtype)result->dtype[t];
-        state->value[i] = t < 0 ? NULL : result->value[t];
+        state->value[i] = t < 0 ? NULL : value_read(state, kind, i, t);
     }
     for (int o = 0; o < node->n_outputs; o++) {
         state->out_shape[o] = (Shape){0};
@@ -327,7 +335,7 @@ static bool answer_constant(const State *state, int32_t op, Answer *answer)
 
 static void make_host_case(State *state, int32_t op, Case *made)
 {
-    RuleCall call = make_call(state, op);
+    RuleCall call = make_call(state, op, &state->kinds[state->graph->ops[op].operator]);
     Error err = {0};
     Answer constant;
     made->space = SPACE_HOST;
@@ -379,7 +387,7 @@ static OpSpace *apply_rule(const Kind *kind, RuleCall *call, Case *made, Error *
 static void make_rule_case(State *state, int32_t op, const Kind *kind, Case *made)
 {
     const int32_t *outputs = op_outputs(state->graph, op);
-    RuleCall call = make_call(state, op);
+    RuleCall call = make_call(state, op, kind);
     Error err = {0};
     made->unknown_input = input_unknown(state, op);
     OpSpace *space = apply_rule(kind, &call, made, &err);
