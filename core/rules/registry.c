@@ -461,7 +461,7 @@ bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
     space->early |= (operator->flags & OPERATOR_EARLY) != 0;
     if (operator->flags & OPERATOR_VIEW)
         space->kernel = "view";
-    space->flops = operator->flops_per_point * index_points(space);
+    space->flops += operator->flops_per_point * index_points(space);
     return opspace_finish(space, err);
 }
 

@@ -1,6 +1,252 @@
-/* layer.c - normalisations over channels and groups, whole layers: attention, recurrent cells. */
-#include "core/rules/args.h"
+/* layer.c - layers that normalize an image, and small ones of transformers.
+ *
+ *     BatchNormalization     b c h w, c, c, c, c -> b c h w      in training: b, h, w frozen
+ *     InstanceNormalization  b c h^ w^, c, c     -> b c h^ w^
+ *     GroupNormalization     b (g c^) h^ w^, ..  -> b (g c^) h^ w^
+ *     TensorScatter          b d1 8 d3, b d1 2 d3, b -> b d1 8 d3
+ *
+ * Dims that a mean is taken over are frozen: each output element needs all of them.
+ */
+#include "core/rules/window.h"
+
+#include <inttypes.h>
+
+/* Index dims of an image's dims: b, c, then spatial ones. */
+static void image_index(RuleCall *call, IndexRole batch, IndexRole spatial, int *index)
+{
+    const Shape *image = call->shape[0];
+    int n = (int)image->n_dims - 2;
+    for (int d = 0; d < image->n_dims; d++)
+        index[d] = d == 0   ? rule_index(call->space, "b", image->dim[d], batch, REDUCE_NONE)
+                   : d == 1 ? rule_index(call->space, "c", image->dim[d], ROLE_MAP, REDUCE_NONE)
+                            : window_index(call, "", d - 2, n, image->dim[d], spatial, REDUCE_NONE);
+}
+
+static bool is_list_of(const Shape *shape, int64_t n)
+{
+    return shape->n_dims == 1 && shape->dim[0] == n;
+}
+
+/* Inputs first.. hold one number a channel (or group). */
+static bool fits_channels(const RuleCall *call, int first, int64_t n, Error *err)
+{
+    for (int i = first; i < call->n_inputs; i++)
+        if (call->shape[i] && !is_list_of(call->shape[i], n))
+            return error_set(err, "its input %d does not hold %" PRId64 " numbers", i, n);
+    return true;
+}
+
+/* ---- BatchNormalization ---- */
+
+/* Whether the op takes statistics of its input, which each operator set says differently. */
+static bool is_training(const RuleCall *call)
+{
+    if (call->opset >= 14)
+        return args_int(call, "training_mode", 0) != 0;
+    if (call->opset < 7)
+        return args_int(call, "is_test", 0) == 0;
+    for (int o = 1; o < call->n_outputs; o++)
+        if (op_outputs(call->graph, call->op)[o] >= 0)
+            return true;
+    return false;
+}
+
+/* Before opset 9, `spatial` 0 keeps one mean for each element of a sample. */
+static bool batch_norm(RuleCall *call, Error *err)
+{
+    const Shape *image = call->shape[0];
+    bool each = call->opset < 9 && args_int(call, "spatial", 1) == 0, training = is_training(call);
+    int index[DIMS_MAX] = {0}, n = (int)image->n_dims;
+    if (n < 1)
+        return error_kind(err, ERROR_RANK, "its operand has no dims");
+    Shape params = {.n_dims = each ? n - 1 : 1, .dim = {n < 2 ? 1 : image->dim[1]}};
+    for (int d = 1; each && d < n; d++)
+        params.dim[d - 1] = image->dim[d];
+    for (int i = 1; i < call->n_inputs; i++)
+        if (!shape_equal(call->shape[i], &params))
+            return error_set(err, "its input %d does not hold one number for each channel", i);
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = o == 0 ? *image : params;
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : call->dtype[3];
+    }
+    if (!rule_space(call, err))
+        return false;
+
+    image_index(call, training ? ROLE_FROZEN : ROLE_MAP, training && !each ? ROLE_FROZEN : ROLE_MAP,
+                index);
+    for (int i = 0; i < call->n_inputs + call->n_outputs; i++) {
+        Operand *operand = &call->space->operand[i];
+        bool whole = i == 0 || i == call->n_inputs;
+        for (int d = 0; d < operand->projection.n_dims; d++)
+            rule_unit(operand, d, whole ? index[d] : n < 2 ? -1 : index[d + 1]);
+    }
+    return true;
+}
+
+/* ---- InstanceNormalization, GroupNormalization ---- */
+
+static bool instance_norm(RuleCall *call, Error *err)
+{
+    const Shape *image = call->shape[0];
+    int index[DIMS_MAX];
+    if (image->n_dims < 3)
+        return error_kind(err, ERROR_RANK, "its operand needs 3 dims or more");
+    if (!fits_channels(call, 1, image->dim[1], err))
+        return false;
+    call->out_shape[0] = *image;
+    call->out_dtype[0] = call->dtype[0];
+    if (!rule_space(call, err))
+        return false;
+    image_index(call, ROLE_MAP, ROLE_FROZEN, index);
+    rule_align(&call->space->operand[0], index, (int)image->n_dims);
+    rule_align(rule_output(call->space, 0), index, (int)image->n_dims);
+    rule_unit(&call->space->operand[1], 0, index[1]);
+    rule_unit(&call->space->operand[2], 0, index[1]);
+    return true;
+}
+
+/* Scale and bias hold a number a group before opset 21, a number a channel since. */
+static bool group_norm(RuleCall *call, Error *err)
+{
+    const Shape *image = call->shape[0];
+    int64_t groups = args_int(call, "num_groups", 0);
+    if (image->n_dims < 3)
+        return error_kind(err, ERROR_RANK, "its operand needs 3 dims or more");
+    if (groups < 1 || image->dim[1] % groups != 0)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "%" PRId64 " channels are not %" PRId64 " equal groups", image->dim[1],
+                          groups);
+    bool by_group = call->opset < 21;
+    if (!fits_channels(call, 1, by_group ? groups : image->dim[1], err))
+        return false;
+    call->out_shape[0] = *image;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    int n = (int)image->n_dims - 2;
+    int b = rule_index(space, "b", image->dim[0], ROLE_MAP, REDUCE_NONE);
+    int g = rule_index(space, "g", groups, ROLE_MAP, REDUCE_NONE);
+    int c = rule_index(space, "c", image->dim[1] / groups, ROLE_FROZEN, REDUCE_NONE);
+    Operand *images[2] = {&space->operand[0], rule_output(space, 0)};
+    for (int i = 0; i < 2; i++) {
+        rule_unit(images[i], 0, b);
+        rule_radix(space, images[i], 1, (int[]){g, c}, 2);
+        rule_radix(space, &space->operand[1 + i], 0, (int[]){g, by_group ? -1 : c}, 2);
+    }
+    for (int d = 0; d < n; d++) {
+        int index = window_index(call, "", d, n, image->dim[2 + d], ROLE_FROZEN, REDUCE_NONE);
+        rule_unit(images[0], 2 + d, index);
+        rule_unit(images[1], 2 + d, index);
+    }
+    return true;
+}
+
+/* ---- norms over given dims ---- */
+
+/* d0 d1^ ..: the output as the input, some dims frozen. */
+static bool frozen_dims(RuleCall *call, const bool *frozen, Error *err)
+{
+    const Shape *from = call->shape[0];
+    call->out_shape[0] = *from;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int d = 0; d < from->n_dims; d++) {
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        if (frozen[d] && index >= 0)
+            space->index[index].role = ROLE_FROZEN;
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    return true;
+}
+
+static bool lp_norm(RuleCall *call, Error *err)
+{
+    bool frozen[DIMS_MAX] = {false};
+    int axis;
+    if (!args_axis(args_int(call, "axis", -1), call->shape[0]->n_dims, &axis, err))
+        return false;
+    frozen[axis] = true;
+    return frozen_dims(call, frozen, err);
+}
+
+static bool mean_variance_norm(RuleCall *call, Error *err)
+{
+    static const int64_t usual[] = {0, 2, 3};
+    bool frozen[DIMS_MAX] = {false};
+    Ints axes;
+    if (!args_ints(call, -1, "axes", &axes, err))
+        return false;
+    if (!axes.given)
+        axes = (Ints){true, 3, usual};
+    for (int i = 0; i < axes.n; i++) {
+        int axis;
+        if (!args_axis(axes.at[i], call->shape[0]->n_dims, &axis, err))
+            return false;
+        frozen[axis] = true;
+    }
+    return frozen_dims(call, frozen, err);
+}
+
+/* ---- small ones ---- */
+
+static bool swiglu(RuleCall *call, Error *err)
+{
+    if (!shape_equal(call->shape[0], call->shape[1]))
+        return error_set(err, "its operands differ in shape");
+    static const bool none[DIMS_MAX] = {false};
+    if (!frozen_dims(call, none, err))
+        return false;
+    call->space->operand[1].projection = call->space->operand[0].projection;
+    return true;
+}
+
+/* New rows go into a cache at an index of the run: both are whole along the axis. */
+static bool tensor_scatter(RuleCall *call, Error *err)
+{
+    const Shape *cache = call->shape[0], *update = call->shape[1];
+    int axis;
+    if (!args_axis(args_int(call, "axis", -2), cache->n_dims, &axis, err))
+        return false;
+    bool fits = update->n_dims == cache->n_dims && axis > 0;
+    for (int d = 0; fits && d < cache->n_dims; d++)
+        fits = d == axis ? update->dim[d] <= cache->dim[d] : update->dim[d] == cache->dim[d];
+    if (!fits || (args_has(call, 2) && !is_list_of(call->shape[2], cache->dim[0])))
+        return error_set(err, "its update does not fit its cache");
+    call->out_shape[0] = *cache;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int d = 0; d < cache->n_dims; d++) {
+        int index = d == axis ? -1 : rule_index_at(call, 'd', d, cache->dim[d]);
+        for (int i = 0; d != axis && i < 2; i++)
+            rule_unit(&space->operand[i], d, index);
+        if (d != axis)
+            rule_unit(rule_output(space, 0), d, index);
+        if (d == 0 && args_has(call, 2))
+            rule_unit(&space->operand[2], 0, index);
+    }
+    return true;
+}
+
+#define LAYER(name_, rule_, cost, min, max, outputs)                                               \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flags = OPERATOR_EARLY, .flops_per_point = (cost),      \
+        .family = "layer", .inputs_min = (min), .inputs_max = (max), .outputs_max = (outputs)      \
+    }
 
 const Operator operators_layer[] = {
+    LAYER("BatchNormalization", batch_norm, 4, 5, 5, 5),
+    LAYER("InstanceNormalization", instance_norm, 8, 3, 3, 1),
+    LAYER("GroupNormalization", group_norm, 8, 3, 3, 1),
+    LAYER("LpNormalization", lp_norm, 4, 1, 1, 1),
+    LAYER("MeanVarianceNormalization", mean_variance_norm, 8, 1, 1, 1),
+    LAYER("SwiGLU", swiglu, 6, 2, 2, 1),
+    LAYER("TensorScatter", tensor_scatter, 0, 2, 3, 1),
     {0},
 };

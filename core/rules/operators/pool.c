@@ -1,6 +1,254 @@
-/* pool.c - operators that take one element, or a mean, of a window. */
-#include "core/rules/args.h"
+/* pool.c - one number for each window of an image.
+ *
+ *     MaxPool         b c {2*oh+kh} ..  ->  b c oh ..  kh:max
+ *     AveragePool     b c {2*oh+kh} ..  ->  b c oh ..     kh frozen
+ *     AveragePool     b c (oh kh) ..    ->  b c oh ..     windows side by side: kh summed
+ *     Global*         b c h w           ->  b c 1 1
+ *     LRN             b {c-2:+5} h w    ->  b c h w
+ *
+ * The largest of parts is the largest of all, whoever has which part, even where parts overlap. A
+ * mean is a sum of addends divided by the global count, but only windows that lie side by side
+ * leave each element to one addend; and how many a window has differs at the borders. Roots of
+ * sums, and positions of the largest, do not combine.
+ */
+#include "core/rules/window.h"
+
+#include <inttypes.h>
+
+/* ---- windows ---- */
+
+static bool wants_output(const RuleCall *call, int o)
+{
+    return o < call->n_outputs && op_outputs(call->graph, call->op)[o] >= 0;
+}
+
+/* Batch and channels, then the windows; the elements have this role where they overlap, `side`
+ * where they lie side by side. */
+static bool pool(RuleCall *call, IndexRole overlap, IndexRole side, ReduceOp how, Error *err)
+{
+    Window window;
+    if (!window_read(call, 0, -1, &window, err))
+        return false;
+    const Shape *image = call->shape[0];
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = *image;
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
+        for (int d = 0; d < window.n; d++)
+            call->out_shape[o].dim[2 + d] = window.dim[d].out;
+    }
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    int b = rule_index(space, "b", image->dim[0], ROLE_MAP, REDUCE_NONE);
+    int c = rule_index(space, "c", image->dim[1], ROLE_MAP, REDUCE_NONE);
+    for (int i = 0; i < call->n_inputs + call->n_outputs; i++) {
+        rule_unit(&space->operand[i], 0, b);
+        rule_unit(&space->operand[i], 1, c);
+    }
+    space->operand[0].projection.clip = window_pads(&window);
+    for (int d = 0; d < window.n; d++) {
+        const WindowDim *dim = &window.dim[d];
+        IndexRole role = window_tiles(dim) ? side : overlap;
+        int place = window_index(call, "o", d, window.n, dim->out, ROLE_MAP, REDUCE_NONE);
+        int element = window_index(call, "k", d, window.n, dim->kernel, role,
+                                   role == ROLE_REDUCE ? how : REDUCE_NONE);
+        window_row(dim, place, element, &space->operand[0].projection.row[2 + d]);
+        for (int o = 0; o < call->n_outputs; o++)
+            rule_unit(rule_output(space, o), 2 + d, place);
+    }
+    return true;
+}
+
+static bool max_pool(RuleCall *call, Error *err)
+{
+    IndexRole role = wants_output(call, 1) ? ROLE_FROZEN : ROLE_REDUCE;
+    return pool(call, role, role, REDUCE_MAX, err);
+}
+
+static bool average_pool(RuleCall *call, Error *err)
+{
+    return pool(call, ROLE_FROZEN, ROLE_REDUCE, REDUCE_SUM, err);
+}
+
+static bool lp_pool(RuleCall *call, Error *err)
+{
+    return pool(call, ROLE_FROZEN, ROLE_FROZEN, REDUCE_NONE, err);
+}
+
+/* ---- the whole image ---- */
+
+static bool global_pool(RuleCall *call, IndexRole role, ReduceOp how, Error *err)
+{
+    const Shape *image = call->shape[0];
+    if (image->n_dims < 2)
+        return error_kind(err, ERROR_RANK, "its operand needs 2 dims or more");
+    call->out_shape[0] = *image;
+    call->out_dtype[0] = call->dtype[0];
+    for (int64_t d = 2; d < image->n_dims; d++)
+        call->out_shape[0].dim[d] = 1;
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int n = (int)image->n_dims - 2;
+    for (int d = 0; d < image->n_dims; d++) {
+        int index = d < 2 ? rule_index(space, d == 0 ? "b" : "c", image->dim[d], ROLE_MAP, how)
+                          : window_index(call, "", d - 2, n, image->dim[d], role, how);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, d < 2 ? index : -1);
+    }
+    return true;
+}
+
+static bool global_average_pool(RuleCall *call, Error *err)
+{
+    return global_pool(call, ROLE_REDUCE, REDUCE_SUM, err);
+}
+
+static bool global_max_pool(RuleCall *call, Error *err)
+{
+    return global_pool(call, ROLE_REDUCE, REDUCE_MAX, err);
+}
+
+static bool global_lp_pool(RuleCall *call, Error *err)
+{
+    return global_pool(call, ROLE_FROZEN, REDUCE_NONE, err);
+}
+
+/* Each channel is divided by a sum over `size` channels around it. */
+static bool lrn(RuleCall *call, Error *err)
+{
+    const Shape *image = call->shape[0];
+    int64_t size = args_int(call, "size", 0);
+    if (image->n_dims < 2)
+        return error_kind(err, ERROR_RANK, "its operand needs 2 dims or more");
+    if (size < 1 || size > INT32_MAX)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "its attribute 'size' is %" PRId64, size);
+    call->out_shape[0] = *image;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int n = (int)image->n_dims - 2;
+    Projection *rows = &space->operand[0].projection;
+    for (int d = 0; d < image->n_dims; d++) {
+        int index =
+            d < 2 ? rule_index(space, d == 0 ? "b" : "c", image->dim[d], ROLE_MAP, REDUCE_NONE)
+                  : window_index(call, "", d - 2, n, image->dim[d], ROLE_MAP, REDUCE_NONE);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    rows->clip = size > 1;
+    rows->row[1].offset = -((size - 1) / 2);
+    rows->row[1].window = size;
+    return true;
+}
+
+/* ---- the way back ---- */
+
+/* An output element comes from any place of its channel's image. */
+static bool max_unpool(RuleCall *call, Error *err)
+{
+    Window window;
+    Ints given;
+    if (!window_read_transposed(call, 0, -1, &window, err) ||
+        !args_ints(call, 2, "output_shape", &given, err))
+        return false;
+    const Shape *image = call->shape[0];
+    if (!shape_equal(image, call->shape[1]))
+        return error_set(err, "its positions do not have the shape of its input");
+    if (given.given && given.n != image->n_dims)
+        return error_kind(err, ERROR_RANK, "its output shape has %d sizes, not %" PRId64, given.n,
+                          image->n_dims);
+    call->out_shape[0] = *image;
+    call->out_dtype[0] = call->dtype[0];
+    for (int d = 0; d < image->n_dims; d++)
+        if (given.given)
+            call->out_shape[0].dim[d] = given.at[d];
+        else if (d >= 2)
+            call->out_shape[0].dim[d] = window.dim[d - 2].out;
+    if (call->out_shape[0].dim[0] != image->dim[0] || call->out_shape[0].dim[1] != image->dim[1])
+        return error_set(err, "its output shape has other batch or channels than its input");
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", image->dim[0], ROLE_MAP, REDUCE_NONE);
+    int c = rule_index(space, "c", image->dim[1], ROLE_MAP, REDUCE_NONE);
+    for (int i = 0; i < 4; i++) {
+        Operand *operand = i < 2 ? &space->operand[i] : rule_output(space, 0);
+        rule_unit(operand, 0, b);
+        rule_unit(operand, 1, c);
+    }
+    return true;
+}
+
+/* ---- regions ---- */
+
+/* r c ph pw: each region reads the image of the batch element it names, anywhere in it. */
+static bool regions(RuleCall *call, int64_t each, int64_t height, int64_t width, Error *err)
+{
+    const Shape *image = call->shape[0], *rois = call->shape[1];
+    if (image->n_dims != 4 || rois->n_dims != 2 || rois->dim[1] != each)
+        return error_kind(err, ERROR_RANK,
+                          "it takes an image of 4 dims and regions of %" PRId64 " numbers", each);
+    if (args_has(call, 2) &&
+        (call->shape[2]->n_dims != 1 || call->shape[2]->dim[0] != rois->dim[0]))
+        return error_set(err, "it has %" PRId64 " regions, and other batch indices", rois->dim[0]);
+    call->out_shape[0] = (Shape){.n_dims = 4, .dim = {rois->dim[0], image->dim[1], height, width}};
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int r = rule_index(space, "r", rois->dim[0], ROLE_MAP, REDUCE_NONE);
+    int c = rule_index(space, "c", image->dim[1], ROLE_MAP, REDUCE_NONE);
+    rule_unit(&space->operand[0], 1, c);
+    rule_unit(&space->operand[1], 0, r);
+    if (args_has(call, 2))
+        rule_unit(&space->operand[2], 0, r);
+    rule_align(rule_output(space, 0),
+               (int[]){r, c, rule_index(space, "oh", height, ROLE_MAP, REDUCE_NONE),
+                       rule_index(space, "ow", width, ROLE_MAP, REDUCE_NONE)},
+               4);
+    return true;
+}
+
+static bool max_roi_pool(RuleCall *call, Error *err)
+{
+    Ints size;
+    if (!args_ints(call, -1, "pooled_shape", &size, err))
+        return false;
+    if (size.n != 2 || size.at[0] < 1 || size.at[1] < 1)
+        return error_set(err, "its pooled_shape is not two sizes");
+    return regions(call, 5, size.at[0], size.at[1], err);
+}
+
+static bool roi_align(RuleCall *call, Error *err)
+{
+    return regions(call, 4, args_int(call, "output_height", 1), args_int(call, "output_width", 1),
+                   err);
+}
+
+#define POOL(name_, rule_, min, max, outputs)                                                      \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flops_per_point = 1, .family = "pool",                  \
+        .inputs_min = (min), .inputs_max = (max), .outputs_max = (outputs)                         \
+    }
 
 const Operator operators_pool[] = {
+    POOL("MaxPool", max_pool, 1, 1, 2),
+    POOL("AveragePool", average_pool, 1, 1, 1),
+    POOL("LpPool", lp_pool, 1, 1, 1),
+    POOL("GlobalAveragePool", global_average_pool, 1, 1, 1),
+    POOL("GlobalMaxPool", global_max_pool, 1, 1, 1),
+    POOL("GlobalLpPool", global_lp_pool, 1, 1, 1),
+    POOL("LRN", lrn, 1, 1, 1),
+    {.name = "MaxUnpool",
+     .rule = max_unpool,
+     .family = "pool",
+     .inputs_min = 2,
+     .inputs_max = 3,
+     .reads = 1 << 2},
+    POOL("MaxRoiPool", max_roi_pool, 2, 2, 1),
+    POOL("RoiAlign", roi_align, 3, 3, 1),
     {0},
 };

@@ -1,6 +1,549 @@
-/* resample.c - operators that lay an image out anew: resizing, sampling, padding, blocks. */
-#include "core/rules/args.h"
+/* resample.c - operators that lay an image, or any tensor, out anew.
+ *
+ *     Pad             {j0-2} d1           -> j0 d1           constant: a shift, clipped
+ *     DepthToSpace    b (p q c) h w       -> b c (h p) (w q)
+ *     Resize by 3     b c h w             -> b c (h fh) (w fw)    nearest
+ *                     b c {h-1:+3} ..     -> b c (h fh) ..        linear: a halo
+ *                     b c 8 8             -> b c oh ow            by a fraction, or a crop
+ *     Col2Im          b (c kh kw) l       -> b c 8 8         kh, kw and l are summed
+ *
+ * Where the place that is read is no affine function of the one that is written, the dim is read
+ * whole; what is written is still cut freely. Sources of the rounding rules: the ONNX operator
+ * schemas of Resize (opset 10 to 19) and Upsample.
+ */
+#include "core/rules/window.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* Index dim of a dim that stays as it is. */
+static void keep_dim(RuleCall *call, int d)
+{
+    int index = rule_index_at(call, 'd', d, call->shape[0]->dim[d]);
+    rule_unit(&call->space->operand[0], d, index);
+    rule_unit(rule_output(call->space, 0), d, index);
+}
+
+/* Output place j reads input place j + offset, if there is one. */
+static void shift_dim(RuleCall *call, int d, int64_t offset)
+{
+    int index = rule_index_at(call, 'j', d, call->out_shape[0].dim[d]);
+    Operand *from = &call->space->operand[0];
+    rule_unit(from, d, index);
+    rule_unit(rule_output(call->space, 0), d, index);
+    from->projection.row[d].offset = offset;
+    from->projection.clip = true;
+}
+
+/* Output places are read from anywhere in the dim. */
+static void any_place(RuleCall *call, int d)
+{
+    rule_unit(rule_output(call->space, 0), d,
+              rule_index_at(call, 'j', d, call->out_shape[0].dim[d]));
+}
+
+/* ---- Pad, CenterCropPad ---- */
+
+/* axes: from an input or an attribute; all dims when it is not given. */
+static bool read_axes(const RuleCall *call, int input, int *axes, int *n, Error *err)
+{
+    int64_t n_dims = call->shape[0]->n_dims;
+    bool marked[DIMS_MAX] = {false};
+    Ints given;
+    if (!args_ints(call, input, "axes", &given, err))
+        return false;
+    *n = given.given ? given.n : (int)n_dims;
+    if (*n > n_dims)
+        return error_kind(err, ERROR_RANK, "it has %d axes for %" PRId64 " dims", *n, n_dims);
+    for (int i = 0; i < *n; i++) {
+        if (!args_axis(given.given ? given.at[i] : i, n_dims, &axes[i], err))
+            return false;
+        if (marked[axes[i]])
+            return error_kind(err, ERROR_DUPLICATE, "axis %d is given twice", axes[i]);
+        marked[axes[i]] = true;
+    }
+    return true;
+}
+
+/* before[d], and out_shape: what Pad adds to each dim; negative takes away. */
+static bool read_pads(RuleCall *call, int64_t *before, Error *err)
+{
+    const char *name = args_attr(call, "paddings") ? "paddings" : "pads"; /* opset 1, since 2 */
+    int axes[DIMS_MAX], n;
+    Ints pads;
+    if (!args_ints(call, 1, name, &pads, err) || !read_axes(call, 3, axes, &n, err))
+        return false;
+    if (!pads.given || pads.n != 2 * n)
+        return error_kind(err, ERROR_RANK, "it has %d pads for %d dims, not two each", pads.n, n);
+    call->out_shape[0] = *call->shape[0];
+    for (int i = 0; i < n; i++) {
+        int64_t *size = &call->out_shape[0].dim[axes[i]];
+        before[axes[i]] = pads.at[i];
+        if (__builtin_add_overflow(*size, pads.at[i], size) ||
+            __builtin_add_overflow(*size, pads.at[n + i], size) || *size < 0 ||
+            pads.at[i] < -INT32_MAX || pads.at[i] > INT64_MAX / 4)
+            return error_kind(err, ERROR_OUT_OF_RANGE, "its pads do not fit dim %d", axes[i]);
+    }
+    return true;
+}
+
+static bool pad(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t before[DIMS_MAX] = {0};
+    if (!read_pads(call, before, err))
+        return false;
+    call->out_dtype[0] = call->dtype[0];
+    if (!rule_space(call, err))
+        return false;
+    bool constant = str_eq(args_text(call, "mode", "constant"), STR("constant"));
+    for (int d = 0; d < from->n_dims; d++)
+        if (call->out_shape[0].dim[d] == from->dim[d] && before[d] == 0)
+            keep_dim(call, d);
+        else if (constant)
+            shift_dim(call, d, -before[d]);
+        else
+            any_place(call, d); /* at the borders it reads elements of the inside */
+    return true;
+}
+
+static bool center_crop_pad(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int axes[DIMS_MAX], n;
+    Ints sizes;
+    if (!args_ints(call, 1, "shape", &sizes, err) || !read_axes(call, -1, axes, &n, err))
+        return false;
+    if (sizes.n != n)
+        return error_kind(err, ERROR_RANK, "it has %d sizes for %d dims", sizes.n, n);
+    call->out_shape[0] = *from;
+    call->out_dtype[0] = call->dtype[0];
+    for (int i = 0; i < n; i++)
+        call->out_shape[0].dim[axes[i]] = sizes.at[i];
+    if (!rule_space(call, err))
+        return false;
+    for (int d = 0; d < from->n_dims; d++) {
+        int64_t more = call->out_shape[0].dim[d] - from->dim[d];
+        if (more == 0)
+            keep_dim(call, d);
+        else
+            shift_dim(call, d, more > 0 ? -(more / 2) : -more / 2);
+    }
+    return true;
+}
+
+/* ---- DepthToSpace, SpaceToDepth ---- */
+
+/* Rows between an image with deep channels and one with blocks of b x b places. */
+static bool blocks(RuleCall *call, bool to_space, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t b = args_int(call, "blocksize", 0);
+    if (from->n_dims != 4)
+        return error_kind(err, ERROR_RANK, "its operand needs 4 dims");
+    if (b < 1 || b > INT32_MAX)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "its blocksize is %" PRId64, b);
+    int64_t c = to_space ? from->dim[1] / b / b : from->dim[1];
+    int64_t h = to_space ? from->dim[2] : from->dim[2] / b;
+    int64_t w = to_space ? from->dim[3] : from->dim[3] / b;
+    if (to_space ? c * b * b != from->dim[1] : h * b != from->dim[2] || w * b != from->dim[3])
+        return error_kind(err, ERROR_NOT_DIVISIBLE, "its dims are no multiples of %" PRId64, b);
+    Shape deep = {.n_dims = 4, .dim = {from->dim[0], 0, h, w}};
+    Shape wide = {.n_dims = 4, .dim = {from->dim[0], c, 0, 0}};
+    if (__builtin_mul_overflow(c, b * b, &deep.dim[1]) ||
+        __builtin_mul_overflow(h, b, &wide.dim[2]) || __builtin_mul_overflow(w, b, &wide.dim[3]))
+        return error_set(err, "its output has too many elements");
+    call->out_shape[0] = to_space ? wide : deep;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    bool channels_first = str_eq(args_text(call, "mode", "DCR"), STR("CRD"));
+    Operand *at_deep = to_space ? &space->operand[0] : rule_output(space, 0);
+    Operand *at_wide = to_space ? rule_output(space, 0) : &space->operand[0];
+    int n = rule_index(space, "b", from->dim[0], ROLE_MAP, REDUCE_NONE);
+    int p = rule_index(space, "p", b, ROLE_MAP, REDUCE_NONE);
+    int q = rule_index(space, "q", b, ROLE_MAP, REDUCE_NONE);
+    int ci = rule_index(space, "c", c, ROLE_MAP, REDUCE_NONE);
+    int hi = rule_index(space, "h", h, ROLE_MAP, REDUCE_NONE);
+    int wi = rule_index(space, "w", w, ROLE_MAP, REDUCE_NONE);
+    rule_unit(at_deep, 0, n);
+    rule_unit(at_wide, 0, n);
+    rule_radix(space, at_deep, 1,
+               (int[]){channels_first ? ci : p, channels_first ? p : q, channels_first ? q : ci},
+               3);
+    rule_unit(at_wide, 1, ci);
+    rule_unit(at_deep, 2, hi);
+    rule_unit(at_deep, 3, wi);
+    rule_radix(space, at_wide, 2, (int[]){hi, p}, 2);
+    rule_radix(space, at_wide, 3, (int[]){wi, q}, 2);
+    space->operand[0].linear = LINEAR_ALONE;
+    return true;
+}
+
+static bool depth_to_space(RuleCall *call, Error *err)
+{
+    return blocks(call, true, err);
+}
+
+static bool space_to_depth(RuleCall *call, Error *err)
+{
+    return blocks(call, false, err);
+}
+
+/* ---- Resize, Upsample ---- */
+
+typedef struct {
+    double scale[DIMS_MAX]; /* 1 where nothing is said; of sizes, their quotient */
+} Scaling;
+
+static bool has_elements(const RuleCall *call, int input)
+{
+    return args_has(call, input) && shape_elements(call->shape[input]) > 0;
+}
+
+/* Scales of input `at`, or of the attribute of Upsample's first opsets. */
+static bool read_scales(const RuleCall *call, int at, const double **out, int *n, Error *err)
+{
+    static const char *const name = "scales";
+    const Attr *attr = args_attr(call, name);
+    if (at < 0 && attr && attr->type == ATTR_FLOATS) {
+        *out = attr->floats;
+        *n = attr->n;
+        return true;
+    }
+    if (at < 0)
+        return error_set(err, "it has no scales");
+    const Value *value = call->value[at];
+    if (!value || !value->floats)
+        return error_set(err, "its input %d (%s) is not known before the run", at, name);
+    *out = value->floats;
+    *n = (int)shape_elements(&value->shape);
+    return true;
+}
+
+/* Sizes are computed in single precision, as scales are given. */
+static bool scale_dim(RuleCall *call, int d, double scale, Error *err)
+{
+    int64_t size = call->shape[0]->dim[d];
+    float scaled = floorf((float)size * (float)scale);
+    if (!(scale > 0) || !(scaled < 1e15F))
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it scales dim %d by %g", d, scale);
+    call->out_shape[0].dim[d] = (int64_t)scaled;
+    return true;
+}
+
+static bool by_scales(RuleCall *call, int at, const int *axes, int n_axes, Scaling *scaling,
+                      Error *err)
+{
+    const double *scales = NULL;
+    int n = 0;
+    if (!read_scales(call, at, &scales, &n, err))
+        return false;
+    if (n != n_axes)
+        return error_kind(err, ERROR_RANK, "it has %d scales for %d dims", n, n_axes);
+    for (int i = 0; i < n; i++) {
+        scaling->scale[axes[i]] = scales[i];
+        if (!scale_dim(call, axes[i], scales[i], err))
+            return false;
+    }
+    return true;
+}
+
+/* keep_aspect_ratio_policy: one scale for all axes, the least or the largest that the sizes ask. */
+static bool by_sizes(RuleCall *call, const int *axes, int n_axes, Scaling *scaling, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Str policy = args_text(call, "keep_aspect_ratio_policy", "stretch");
+    bool least = str_eq(policy, STR("not_larger")), most = str_eq(policy, STR("not_smaller"));
+    double common = 0;
+    Ints sizes;
+    if (!args_ints(call, 3, "sizes", &sizes, err))
+        return false;
+    if (sizes.n != n_axes)
+        return error_kind(err, ERROR_RANK, "it has %d sizes for %d dims", sizes.n, n_axes);
+    for (int i = 0; i < n_axes; i++) {
+        double scale =
+            from->dim[axes[i]] > 0 ? (double)sizes.at[i] / (double)from->dim[axes[i]] : 1;
+        if (i == 0 || (least && scale < common) || (most && scale > common))
+            common = scale;
+        scaling->scale[axes[i]] = scale;
+        call->out_shape[0].dim[axes[i]] = sizes.at[i];
+    }
+    for (int i = 0; (least || most) && i < n_axes; i++) {
+        double exact = common * (double)from->dim[axes[i]];
+        if (!(exact >= 0 && exact < 1e15))
+            return error_kind(err, ERROR_OUT_OF_RANGE, "it scales dim %d by %g", axes[i], common);
+        scaling->scale[axes[i]] = common;
+        call->out_shape[0].dim[axes[i]] = (int64_t)floor(exact + 0.5);
+    }
+    return true;
+}
+
+/* How far from its own place an output place of an enlarged dim reads; -1: anywhere. `times`: the
+ * whole number it grows by. Nearest neighbours are their own block's exactly where the rounding
+ * says so. */
+static int reach_of(const RuleCall *call, bool old)
+{
+    Str mode = args_text(call, "mode", "nearest");
+    Str where =
+        args_text(call, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+    Str round = args_text(call, "nearest_mode", old ? "floor" : "round_prefer_floor");
+    bool half = str_eq(where, STR("half_pixel")) || str_eq(where, STR("half_pixel_symmetric")) ||
+                str_eq(where, STR("pytorch_half_pixel"));
+    bool asymmetric = str_eq(where, STR("asymmetric"));
+    bool rounds =
+        str_eq(round, STR("round_prefer_floor")) || str_eq(round, STR("round_prefer_ceil"));
+    if (!half && !asymmetric)
+        return -1;
+    if (str_eq(mode, STR("nearest")))
+        return (half && rounds) || (asymmetric && str_eq(round, STR("floor"))) ? 0 : 1;
+    return str_eq(mode, STR("cubic")) ? 2 : 1;
+}
+
+/* Rows of a dim that grows by a whole number of times: (place, copy). */
+static bool grow_dim(RuleCall *call, int d, double scale, int reach)
+{
+    int64_t size = call->shape[0]->dim[d], out = call->out_shape[0].dim[d];
+    if (reach < 0 || size < 1 || out % size != 0 || out == size || (double)(out / size) != scale)
+        return false;
+    OpSpace *space = call->space;
+    int place = rule_index_at(call, 'd', d, size);
+    int copy = rule_index_at(call, 'f', d, out / size);
+    Operand *from = &space->operand[0];
+    rule_unit(from, d, place);
+    rule_radix(space, rule_output(space, 0), d, (int[]){place, copy}, 2);
+    if (reach > 0 && place >= 0) {
+        from->projection.clip = true;
+        from->projection.row[d].offset = -reach;
+        from->projection.row[d].window = 2 * reach + 1;
+    }
+    return true;
+}
+
+static bool scaled_space(RuleCall *call, const Scaling *scaling, bool old, Error *err)
+{
+    const Shape *from = call->shape[0];
+    call->out_dtype[0] = call->dtype[0];
+    if (!rule_space(call, err))
+        return false;
+    int reach = reach_of(call, old);
+    bool crops =
+        str_eq(args_text(call, "coordinate_transformation_mode", ""), STR("tf_crop_and_resize"));
+    for (int d = 0; d < from->n_dims; d++) {
+        bool same = call->out_shape[0].dim[d] == from->dim[d] && scaling->scale[d] == 1 && !crops;
+        if (call->space->n_index + 2 > X_MAX)
+            return error_kind(err, ERROR_RANK, "it scales too many dims");
+        if (same)
+            keep_dim(call, d);
+        else if (!grow_dim(call, d, scaling->scale[d], reach))
+            any_place(call, d);
+    }
+    return true;
+}
+
+static bool resize(RuleCall *call, Error *err)
+{
+    bool old = call->opset < 11;
+    int axes[DIMS_MAX], n, scales = old ? 1 : 2;
+    Scaling scaling;
+    if (!read_axes(call, -1, axes, &n, err))
+        return false;
+    for (int d = 0; d < DIMS_MAX; d++)
+        scaling.scale[d] = 1;
+    call->out_shape[0] = *call->shape[0];
+    if (has_elements(call, scales) && (old || !has_elements(call, 3))) {
+        if (!by_scales(call, scales, axes, n, &scaling, err))
+            return false;
+    } else if (!args_has(call, 3) || old) {
+        return error_set(err, "it has neither scales nor sizes");
+    } else if (!by_sizes(call, axes, n, &scaling, err)) {
+        return false;
+    }
+    return scaled_space(call, &scaling, old, err);
+}
+
+/* Scales are an input since opset 9, a list before, a height and a width at first. */
+static bool upsample(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Scaling scaling;
+    int axes[DIMS_MAX];
+    for (int d = 0; d < DIMS_MAX; d++) {
+        axes[d] = d;
+        scaling.scale[d] = 1;
+    }
+    call->out_shape[0] = *from;
+    if (args_attr(call, "height_scale")) {
+        if (from->n_dims != 4)
+            return error_kind(err, ERROR_RANK, "its operand needs 4 dims");
+        scaling.scale[2] = args_float(call, "height_scale", 1);
+        scaling.scale[3] = args_float(call, "width_scale", 1);
+        if (!scale_dim(call, 2, scaling.scale[2], err) ||
+            !scale_dim(call, 3, scaling.scale[3], err))
+            return false;
+    } else if (!by_scales(call, args_has(call, 1) ? 1 : -1, axes, (int)from->n_dims, &scaling,
+                          err)) {
+        return false;
+    }
+    return scaled_space(call, &scaling, true, err);
+}
+
+/* ---- sampling at given places ---- */
+
+/* The grid says for each output place where in the image to read. */
+static bool grid_sample(RuleCall *call, Error *err)
+{
+    const Shape *image = call->shape[0], *grid = call->shape[1];
+    int64_t n = image->n_dims - 2;
+    if (n < 1 || n > SPATIAL_MAX || grid->n_dims != image->n_dims)
+        return error_kind(err, ERROR_RANK, "its image and its grid do not have as many dims");
+    if (grid->dim[n + 1] != n || grid->dim[0] != image->dim[0])
+        return error_set(err, "its grid is not of %" PRId64 " coordinates for a batch of %" PRId64,
+                         n, image->dim[0]);
+    call->out_shape[0] = *image;
+    call->out_dtype[0] = call->dtype[0];
+    for (int64_t d = 0; d < n; d++)
+        call->out_shape[0].dim[2 + d] = grid->dim[1 + d];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", image->dim[0], ROLE_MAP, REDUCE_NONE);
+    int c = rule_index(space, "c", image->dim[1], ROLE_MAP, REDUCE_NONE);
+    rule_unit(&space->operand[0], 0, b);
+    rule_unit(&space->operand[0], 1, c);
+    rule_unit(&space->operand[1], 0, b);
+    rule_unit(rule_output(space, 0), 0, b);
+    rule_unit(rule_output(space, 0), 1, c);
+    for (int d = 0; d < n; d++) {
+        int place = window_index(call, "o", d, (int)n, grid->dim[1 + d], ROLE_MAP, REDUCE_NONE);
+        rule_unit(&space->operand[1], 1 + d, place);
+        rule_unit(rule_output(space, 0), 2 + d, place);
+    }
+    return true;
+}
+
+static bool affine_grid(RuleCall *call, Error *err)
+{
+    const Shape *theta = call->shape[0];
+    Ints size;
+    if (!args_ints(call, 1, "size", &size, err))
+        return false;
+    int n = size.n - 2;
+    if (n < 2 || n > 3 || theta->n_dims != 3 || theta->dim[0] != size.at[0] || theta->dim[1] != n ||
+        theta->dim[2] != n + 1)
+        return error_set(err, "its matrices do not fit a size of %d numbers", size.n);
+    call->out_shape[0] = (Shape){.n_dims = n + 2, .dim = {size.at[0]}};
+    for (int d = 0; d < n; d++)
+        call->out_shape[0].dim[1 + d] = size.at[2 + d];
+    call->out_shape[0].dim[n + 1] = n;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", size.at[0], ROLE_MAP, REDUCE_NONE);
+    int r = rule_index(space, "r", n, ROLE_MAP, REDUCE_NONE);
+    rule_unit(&space->operand[0], 0, b);
+    rule_unit(&space->operand[0], 1, r);
+    rule_unit(rule_output(space, 0), 0, b);
+    rule_unit(rule_output(space, 0), n + 1, r);
+    for (int d = 0; d < n; d++)
+        rule_unit(rule_output(space, 0), 1 + d,
+                  window_index(call, "o", d, n, size.at[2 + d], ROLE_MAP, REDUCE_NONE));
+    return true;
+}
+
+/* ---- Col2Im ---- */
+
+typedef struct {
+    Ints image, block;
+    int64_t channels, elements;
+} Columns;
+
+/* As many columns as blocks fit, each of `elements` numbers a channel. */
+static bool read_columns(const RuleCall *call, Columns *out, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Ints stride, dilation, pads;
+    int64_t n_blocks = 1;
+    *out = (Columns){.elements = 1};
+    if (!args_ints(call, 1, "image_shape", &out->image, err) ||
+        !args_ints(call, 2, "block_shape", &out->block, err) ||
+        !args_ints(call, -1, "strides", &stride, err) ||
+        !args_ints(call, -1, "dilations", &dilation, err) ||
+        !args_ints(call, -1, "pads", &pads, err))
+        return false;
+    int n = out->image.n;
+    if (from->n_dims != 3 || n < 1 || n > SPATIAL_MAX || out->block.n != n ||
+        (stride.given && stride.n != n) || (dilation.given && dilation.n != n) ||
+        (pads.given && pads.n != 2 * n))
+        return error_kind(err, ERROR_RANK, "its columns, image, blocks and windows do not fit");
+    for (int d = 0; d < n; d++) {
+        int64_t size = out->image.at[d], block = out->block.at[d];
+        int64_t step = stride.given ? stride.at[d] : 1, gap = dilation.given ? dilation.at[d] : 1;
+        int64_t before = pads.given ? pads.at[d] : 0, after = pads.given ? pads.at[n + d] : 0;
+        const int64_t numbers[] = {size, block, step, gap, before + 1, after + 1};
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            if (numbers[i] < 1 || numbers[i] > INT32_MAX / 2)
+                return error_kind(err, ERROR_OUT_OF_RANGE, "a number of spatial dim %d is %" PRId64,
+                                  d, numbers[i]);
+        int64_t room = size + before + after - (block - 1) * gap - 1;
+        if (room < 0 || __builtin_mul_overflow(n_blocks, room / step + 1, &n_blocks) ||
+            __builtin_mul_overflow(out->elements, block, &out->elements))
+            return error_set(err, "its blocks do not fit its image");
+    }
+    if (from->dim[2] != n_blocks || from->dim[1] % out->elements != 0)
+        return error_set(err, "its input does not hold %" PRId64 " columns of blocks of %" PRId64,
+                         n_blocks, out->elements);
+    out->channels = from->dim[1] / out->elements;
+    return true;
+}
+
+static bool col2im(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Columns columns;
+    if (!read_columns(call, &columns, err))
+        return false;
+    int n = columns.image.n, deep[1 + SPATIAL_MAX];
+    call->out_shape[0] = (Shape){.n_dims = 2 + n, .dim = {from->dim[0], columns.channels}};
+    for (int d = 0; d < n; d++)
+        call->out_shape[0].dim[2 + d] = columns.image.at[d];
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", from->dim[0], ROLE_MAP, REDUCE_NONE);
+    int l = rule_index(space, "l", from->dim[2], ROLE_REDUCE, REDUCE_SUM);
+    deep[0] = rule_index(space, "c", columns.channels, ROLE_MAP, REDUCE_NONE);
+    rule_unit(rule_output(space, 0), 0, b);
+    rule_unit(rule_output(space, 0), 1, deep[0]);
+    rule_unit(&space->operand[0], 0, b);
+    rule_unit(&space->operand[0], 2, l);
+    for (int d = 0; n < FACTORS_MAX && d < n; d++)
+        deep[1 + d] = window_index(call, "k", d, n, columns.block.at[d], ROLE_REDUCE, REDUCE_SUM);
+    if (n >= FACTORS_MAX)
+        deep[1] = rule_index(space, "k", columns.elements, ROLE_REDUCE, REDUCE_SUM);
+    rule_radix(space, &space->operand[0], 1, deep, n < FACTORS_MAX ? 1 + n : 2);
+    return true;
+}
+
+#define IMAGE(name_, rule_, cost, min, max, reads_)                                                \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "resample",         \
+        .inputs_min = (min), .inputs_max = (max), .reads = (reads_)                                \
+    }
 
 const Operator operators_resample[] = {
+    IMAGE("Pad", pad, 0, 1, 4, 1 << 1 | 1 << 3),
+    IMAGE("CenterCropPad", center_crop_pad, 0, 2, 2, 1 << 1),
+    IMAGE("DepthToSpace", depth_to_space, 0, 1, 1, 0),
+    IMAGE("SpaceToDepth", space_to_depth, 0, 1, 1, 0),
+    IMAGE("Resize", resize, 4, 1, 4, 1 << 1 | 1 << 2 | 1 << 3),
+    IMAGE("Upsample", upsample, 4, 1, 2, 1 << 1),
+    IMAGE("GridSample", grid_sample, 8, 2, 2, 0),
+    IMAGE("AffineGrid", affine_grid, 8, 2, 2, 1 << 1),
+    IMAGE("Col2Im", col2im, 1, 3, 3, 1 << 1 | 1 << 2),
     {0},
 };
