@@ -86,7 +86,6 @@ typedef struct {
     const OpSpace *space;
     Vec(Factor) factors;
     int factor_of[X_MAX]; /* per index dim; -1: none yet */
-    bool shifted[X_MAX];  /* some tensor has it in windows, shifted or backwards */
     int single[DIMS_MAX]; /* the factor of a size-1 dim at that place of output 0; -1: none */
     FactorTensor *tensor;
 } Maker;
@@ -123,17 +122,27 @@ static bool operand_is_seen(const Operand *operand)
     return !operand->absent && !operand->ignored;
 }
 
-static void find_shifted(Maker *maker)
+static bool is_shifted(const OpSpace *space, int j)
 {
-    const OpSpace *space = maker->space;
     for (int i = 0; i < space->n_inputs + space->n_outputs; i++) {
         const Operand *operand = &space->operand[i];
         for (int d = 0; operand_is_seen(operand) && d < operand->projection.n_dims; d++) {
             int index[X_MAX], n = index_dims(space, operand, d, index);
-            for (int k = 0; k < n && !operand->factors[d].exact; k++)
-                maker->shifted[index[k]] = space->index[index[k]].role == ROLE_MAP;
+            if (!operand->factors[d].exact && has(index, n, j))
+                return true;
         }
     }
+    return false;
+}
+
+FactorType factor_type_of(const OpSpace *space, int index)
+{
+    const IndexDim *dim = &space->index[index];
+    if (dim->role == ROLE_FROZEN)
+        return FACTOR_NEED_REPLICATION;
+    if (dim->role == ROLE_REDUCE)
+        return FACTOR_REDUCTION;
+    return dim->permutes || is_shifted(space, index) ? FACTOR_PERMUTATION : FACTOR_PASS_THROUGH;
 }
 
 static int add_factor(Maker *maker, Factor factor)
@@ -145,10 +154,7 @@ static int add_factor(Maker *maker, Factor factor)
 static int factor_of_index(Maker *maker, int j)
 {
     const IndexDim *index = &maker->space->index[j];
-    FactorType type = index->role == ROLE_FROZEN             ? FACTOR_NEED_REPLICATION
-                      : index->role == ROLE_REDUCE           ? FACTOR_REDUCTION
-                      : index->permutes || maker->shifted[j] ? FACTOR_PERMUTATION
-                                                             : FACTOR_PASS_THROUGH;
+    FactorType type = factor_type_of(maker->space, j);
     if (maker->factor_of[j] < 0)
         maker->factor_of[j] = add_factor(maker, (Factor){index->size, type, index->blocked});
     return maker->factor_of[j];
@@ -235,7 +241,6 @@ FactorRule *factor_rule_of(Arena *arena, const OpSpace *space)
     maker.tensor = arena_array(arena, FactorTensor, n);
     memset(maker.factor_of, -1, sizeof maker.factor_of);
     memset(maker.single, -1, sizeof maker.single);
-    find_shifted(&maker);
 
     if (leading >= 0)
         make_tensor(&maker, leading);

@@ -51,6 +51,10 @@ const char *factor_type_name(FactorType type); /* "need_replication" */
 void factor_name(int factor, Buf *out);        /* "k", "z_1" */
 void factor_rule_format(const FactorRule *rule, Buf *out);
 
+/* What follows a cut of an index dim: a reduced one leaves addends, a frozen one is gathered first;
+ * one that says so, or that some tensor has in windows, shifted or backwards, needs an exchange. */
+FactorType factor_type_of(const OpSpace *space, int index);
+
 /* The factors of an op space: those of the results in order, then those of the operands; of one
  * operand that has all of the results in their order, in its order. A dim that no index dim moves
  * along has a factor of its own, which must be replicated; size-1 dims at one place are one factor.

@@ -63,39 +63,19 @@ static void put_radix(const OpSpace *space, const DimFactors *factors, Buf *out)
     buf_putc(out, ')');
 }
 
-/* The index dim that moves the window, and what is read at one of its points: the windows of the
- * others folded in. -1: none. */
-static int main_index(const OpSpace *space, const Row *row, int64_t *window)
-{
-    int main = -1;
-    for (int j = 0; j < space->n_index; j++)
-        if (row->coef[j] != 0 && (main < 0 || space->index[j].role == ROLE_MAP))
-            main = j;
-    *window = row->window;
-    for (int j = 0; j < space->n_index; j++) {
-        int64_t step = row->coef[j] < 0 ? -row->coef[j] : row->coef[j];
-        if (j != main && step != 0 && space->index[j].size > 0)
-            *window += step * (space->index[j].size - 1);
-    }
-    return main;
-}
-
 void notation_row(const OpSpace *space, const Operand *operand, int dim, Buf *out)
 {
-    const Row *row = &operand->projection.row[dim];
-    int64_t window, offset = row->offset;
-    int main = main_index(space, row, &window);
+    Row row;
+    int main = row_main_index(space, &operand->projection.row[dim], &row);
     if (operand->factors[dim].exact)
         return;
     if (main < 0) {
-        buf_printf(out, "%" PRId64 " of %" PRId64, window, operand->shape.dim[dim]);
+        buf_printf(out, "%" PRId64 " of %" PRId64, row.window, operand->shape.dim[dim]);
     } else {
-        Row alone = {.window = window};
-        alone.coef[main] = row->coef[main];
-        int64_t step = row->coef[main], halo = row_overlap(&alone, main);
-        int64_t waste = row_waste(&alone, main);
-        if (window != 1)
-            buf_printf(out, "windows of %" PRId64 " ", window);
+        int64_t step = row.coef[main], halo = row_overlap(&row, main);
+        int64_t waste = row_waste(&row, main);
+        if (row.window != 1)
+            buf_printf(out, "windows of %" PRId64 " ", row.window);
         buf_printf(out, "along %s", space->index[main].name);
         if (step < 0)
             buf_puts(out, " backwards");
@@ -106,8 +86,8 @@ void notation_row(const OpSpace *space, const Operand *operand, int dim, Buf *ou
         if (waste > 0)
             buf_printf(out, ", %" PRId64 " unread between", waste);
     }
-    if (offset != 0)
-        buf_printf(out, ", offset %" PRId64, offset);
+    if (row.offset != 0)
+        buf_printf(out, ", offset %" PRId64, row.offset);
     if (operand->projection.clip)
         buf_puts(out, ", clipped");
 }
@@ -443,9 +423,7 @@ static bool print_shardy(const OpSpace *space, Buf *out, Buf *lost)
 }
 
 const Notation notations[NOTATION_COUNT] = {
-    {"dimop", "nnScaler's annotation; + summed, ^ frozen", print_dimop},
-    {"einsum", "letters; 1 is a dim that is never cut", print_einsum},
-    {"transforms", "each output dim from those of one input", print_transforms},
-    {"shardy", "factors of each dim, sizes and types", print_shardy},
-    {"template", "a metakernel template for these sizes", template_print},
+    {"dimop", 'd', print_dimop},           {"einsum", 'e', print_einsum},
+    {"transforms", 't', print_transforms}, {"shardy", 's', print_shardy},
+    {"template", 'm', template_print},
 };

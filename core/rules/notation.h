@@ -16,7 +16,7 @@
 
 typedef struct {
     const char *name; /* as above: what `rule` and its JSON call it */
-    const char *help;
+    char letter;      /* in the listing of all operators */
     /* Appends the op to `out`, nothing when the notation has no form for it, and to `lost` what it
      * does not say, a line each. True: it says where every cut goes (how partial values pass is
      * beyond that). */

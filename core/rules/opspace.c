@@ -247,6 +247,24 @@ int64_t row_waste(const Row *row, int index)
     return waste > 0 ? waste : 0;
 }
 
+int row_main_index(const OpSpace *space, const Row *row, Row *folded)
+{
+    int main = -1;
+    for (int j = 0; j < space->n_index; j++)
+        if (row->coef[j] != 0 && (main < 0 || space->index[j].role == ROLE_MAP))
+            main = j;
+    *folded = *row;
+    for (int j = 0; j < space->n_index; j++) {
+        int64_t reach = folded->coef[j] * (space->index[j].size - 1);
+        if (j == main || folded->coef[j] == 0 || space->index[j].size == 0)
+            continue;
+        folded->window += magnitude(reach);
+        folded->offset += reach < 0 ? reach : 0;
+        folded->coef[j] = 0;
+    }
+    return main;
+}
+
 /* ---- the factor view ---- */
 
 static void index_extents(const OpSpace *space, int64_t *extent)
@@ -531,7 +549,7 @@ static void format_affine(const OpSpace *space, const Row *row, Buf *out)
     buf_putc(out, '}');
 }
 
-static void format_dim(const OpSpace *space, const Operand *operand, int d, Buf *out)
+void opspace_format_dim(const OpSpace *space, const Operand *operand, int d, Buf *out)
 {
     const DimFactors *factors = &operand->factors[d];
     if (!factors->exact) {
@@ -558,7 +576,7 @@ static void format_operand(const OpSpace *space, const Operand *operand, Buf *ou
     }
     for (int d = 0; d < operand->projection.n_dims; d++) {
         buf_puts(out, d > 0 ? " " : "");
-        format_dim(space, operand, d, out);
+        opspace_format_dim(space, operand, d, out);
     }
 }
 

@@ -157,5 +157,11 @@ int opspace_find_index(const OpSpace *space, Str name); /* -1 when there is none
  * operands not looked at. "b k+ -> b  k:max" when the reduction is not a sum; "{2*h+r-1}" and
  * "{b:+4}" (a window of 4) for rows that are no mixed radix. */
 void opspace_format(const OpSpace *space, Buf *out);
+/* One dim of it: "k+", "(h t)", "{2*h+r-1}". */
+void opspace_format_dim(const OpSpace *space, const Operand *operand, int d, Buf *out);
+
+/* The index dim that moves a row's window, and the window with those of its other index dims folded
+ * in; -1: none does. Its halo and its waste are row_overlap() and row_waste() of that. */
+int row_main_index(const OpSpace *space, const Row *row, Row *folded);
 
 #endif
