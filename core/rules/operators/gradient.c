@@ -1,5 +1,324 @@
-#include "core/rules/registry.h"
+/* gradient.c - operators of the backward pass, as torch and Paddle name them.
+ *
+ *     ElementwiseGrad        d0 d1, d0 d1 -> d0 d1
+ *     BroadcastGrad          d0 d1, d1, d0 d1 -> d0^ d1, d1      x, y, dy -> dx, dy
+ *     SoftmaxGrad            d0 d^, d0 d^ -> d0 d^
+ *     EmbeddingGrad          i0+ i1+ e, i0+ i1+ -> v e
+ *
+ * A dim that every gradient has is cut as it likes, one that none of them has is a sum over shards.
+ * A dim that some have and others sum over is frozen, since one index dim cannot be both; asked for
+ * the gradient of one operand alone, none is.
+ */
+#include "core/rules/operators/dims.h"
+
+#include <inttypes.h>
+
+/* ---- by broadcasting ---- */
+
+static bool has_dim(const Shape *shape, const Shape *base, int64_t dim)
+{
+    int64_t at = dim - base->n_dims + shape->n_dims;
+    return at >= 0 && shape->dim[at] == base->dim[dim];
+}
+
+/* Output o is shaped as input first + o; all inputs broadcast to one shape. */
+static bool broadcast_from(RuleCall *call, int first, Error *err)
+{
+    DimUse use[DIMS_MAX];
+    Shape base;
+    if (!args_broadcast(call->shape, call->n_inputs, &base, err))
+        return false;
+    for (int o = 0; o < call->n_outputs; o++) {
+        if (first + o >= call->n_inputs || !call->shape[first + o])
+            return error_set(err, "it has no input for its output %d", o);
+        call->out_shape[o] = *call->shape[first + o];
+        call->out_dtype[o] = call->dtype[first + o];
+    }
+    for (int64_t d = 0; d < base.n_dims; d++) {
+        int n = 0;
+        for (int o = 0; o < call->n_outputs; o++)
+            n += has_dim(&call->out_shape[o], &base, d);
+        use[d] = n == call->n_outputs ? DIM_MAP : n == 0 ? DIM_SUM : DIM_FROZEN;
+    }
+    return dims_space(call, &base, use, NULL, err);
+}
+
+static bool broadcast_grad(RuleCall *call, Error *err)
+{
+    return broadcast_from(call, 0, err);
+}
+
+/* The condition has no gradient. */
+static bool where_grad(RuleCall *call, Error *err)
+{
+    return broadcast_from(call, 1, err);
+}
+
+static bool elementwise_grad(RuleCall *call, Error *err)
+{
+    return dims_pointwise(call, call->dtype[0], err);
+}
+
+/* ---- along an axis ---- */
+
+static bool along_axis(RuleCall *call, Error *err)
+{
+    for (int i = 1; i < call->n_inputs; i++)
+        if (call->shape[i] && !shape_equal(call->shape[i], call->shape[0]))
+            return error_kind(err, ERROR_RANK, "its operands differ in shape");
+    call->out_dtype[0] = call->dtype[0];
+    return dims_along(call, "axis", -1, DIM_FROZEN, err);
+}
+
+/* Of what was chosen along an axis: the gradient has input 0's dims, the others fewer along it. */
+static bool chosen_grad(RuleCall *call, Error *err)
+{
+    call->out_dtype[0] = call->dtype[0];
+    return dims_along(call, "axis", -1, DIM_FROZEN, err);
+}
+
+/* x, dy of a reduction: dy broadcasts back over the dims that went. */
+static bool reduce_grad(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0], *grad = call->shape[1];
+    bool marked[DIMS_MAX];
+    int index[DIMS_MAX];
+    if (!dims_marked(call, "axes", marked, err))
+        return false;
+    bool keep = grad->n_dims == from->n_dims;
+    Shape want = dims_without(from, marked, keep);
+    if (!shape_equal(grad, &want))
+        return error_kind(err, ERROR_RANK, "its gradient is not its input without those dims");
+    dims_answer(call, from, call->dtype[1]);
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int64_t d = 0, at = 0; d < from->n_dims; d++) {
+        index[d] = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index[d]);
+        rule_unit(rule_output(space, 0), d, index[d]);
+        if (!marked[d])
+            rule_unit(&space->operand[1], at, index[d]);
+        at += keep || !marked[d];
+    }
+    return true;
+}
+
+/* ---- norms ---- */
+
+static bool is_tail(const Shape *shape, const Shape *from)
+{
+    for (int64_t d = from->n_dims - shape->n_dims; d < from->n_dims; d++)
+        if (!has_dim(shape, from, d))
+            return false;
+    return shape->n_dims > 0;
+}
+
+/* The first normalized dim: an attribute, or where the longest scale or bias begins. */
+static bool norm_axis(const RuleCall *call, int *axis, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t n_norm = 1;
+    for (int i = 1; i < call->n_inputs; i++)
+        if (call->shape[i] && call->shape[i]->n_dims < from->n_dims &&
+            call->shape[i]->n_dims > n_norm && is_tail(call->shape[i], from))
+            n_norm = call->shape[i]->n_dims;
+    return args_axis(args_int(call, "axis", -n_norm), from->n_dims, axis, err);
+}
+
+/* Statistics without the normalized dims do not right-align with x; then nothing is cut. */
+static bool aligns(const RuleCall *call, int64_t n_norm)
+{
+    for (int i = 1; i < call->n_inputs; i++)
+        if (call->shape[i] && call->shape[i]->n_dims != call->shape[0]->n_dims &&
+            call->shape[i]->n_dims != n_norm)
+            return false;
+    return call->shape[0]->n_dims != 2 * n_norm;
+}
+
+/* x, then scale, statistics and dy in any order -> dx, dscale, dbias. The leading dims are summed
+ * by the last two: with them asked for they are frozen. */
+static bool norm_grad(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    DimUse use[DIMS_MAX];
+    int axis;
+    if (!norm_axis(call, &axis, err))
+        return false;
+    Shape tail = {.n_dims = from->n_dims - axis};
+    memcpy(tail.dim, from->dim + axis, (size_t)tail.n_dims * sizeof *tail.dim);
+    bool free = call->n_outputs == 1 && aligns(call, tail.n_dims);
+    for (int d = 0; d < from->n_dims; d++)
+        use[d] = d < axis && free ? DIM_MAP : DIM_FROZEN;
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = o == 0 ? *from : tail;
+        call->out_dtype[o] = call->dtype[0];
+    }
+    return dims_space(call, from, use, NULL, err);
+}
+
+/* ---- products and picks ---- */
+
+/* x [.. m k], y [.. k n], dz [.. m n] -> dx, dy: k is kept by both, m and n each summed by one. */
+static bool matmul_grad(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0], *y = call->shape[1], *z = call->shape[2];
+    int64_t lead = x->n_dims - 2;
+    bool swap_x = args_int(call, "trans_x", 0) != 0, swap_y = args_int(call, "trans_y", 0) != 0;
+    bool one = call->n_outputs < 2;
+    if (lead < 0 || y->n_dims != x->n_dims || z->n_dims != x->n_dims)
+        return error_kind(err, ERROR_RANK, "its operands differ in their number of dims");
+    int64_t m = x->dim[lead + swap_x], k = x->dim[lead + !swap_x], n = y->dim[lead + !swap_y];
+    bool fits = y->dim[lead + swap_y] == k && z->dim[lead] == m && z->dim[lead + 1] == n;
+    for (int64_t d = 0; d < lead; d++)
+        fits &= x->dim[d] == y->dim[d] && x->dim[d] == z->dim[d];
+    if (!fits)
+        return error_kind(err, ERROR_RANK, "its operands do not fit a product");
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = o == 0 ? *x : *y;
+        call->out_dtype[o] = call->dtype[o];
+    }
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    Operand *operand[5] = {&space->operand[0], &space->operand[1], &space->operand[2],
+                           rule_output(space, 0), one ? NULL : rule_output(space, 1)};
+    for (int64_t d = 0; d < lead; d++) {
+        int index = rule_index_at(call, 'b', d, x->dim[d]);
+        for (int i = 0; i < 5; i++)
+            if (operand[i])
+                rule_unit(operand[i], d, index);
+    }
+    int at_m = rule_index(space, "m", m, one ? ROLE_MAP : ROLE_FROZEN, REDUCE_NONE);
+    int at_k = rule_index(space, "k", k, ROLE_MAP, REDUCE_NONE);
+    int at_n = one ? rule_index(space, "n", n, ROLE_REDUCE, REDUCE_SUM)
+                   : rule_index(space, "n", n, ROLE_FROZEN, REDUCE_NONE);
+    for (int i = 0; i < 5; i++) {
+        if (!operand[i])
+            continue;
+        bool is_x = i == 0 || i == 3, is_z = i == 2;
+        bool swap = is_z ? false : is_x ? swap_x : swap_y;
+        rule_unit(operand[i], lead + swap, is_x || is_z ? at_m : at_k);
+        rule_unit(operand[i], lead + !swap, is_x ? at_k : at_n);
+    }
+    return true;
+}
+
+/* Adds rows of dy into the rows that indices name: dy [i.. e..], indices [i..] -> [n, e..]. */
+static bool embedding_grad(RuleCall *call, Error *err)
+{
+    const Shape *grad = call->shape[0], *indices = call->shape[1];
+    Shape *out = &call->out_shape[0];
+    int64_t n_rows = args_int(call, "num_weights", -1), lead = indices->n_dims;
+    bool table = args_has(call, 2); /* the table itself, for its shape */
+    bool fits = grad->n_dims >= lead && (table ? call->shape[2]->n_dims > 0 : n_rows >= 0);
+    for (int64_t d = 0; fits && d < lead; d++)
+        fits = grad->dim[d] == indices->dim[d];
+    if (!fits)
+        return error_kind(err, ERROR_RANK, "its indices are not the leading dims of its gradient");
+    *out = (Shape){.n_dims = 1 + grad->n_dims - lead,
+                   .dim = {table ? call->shape[2]->dim[0] : n_rows}};
+    for (int64_t d = lead; d < grad->n_dims; d++)
+        out->dim[1 + d - lead] = grad->dim[d];
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = out->n_dims <= DIMS_MAX ? rule_space(call, err) : NULL;
+    if (!space)
+        return error_kind(err, ERROR_RANK, "its output is no legal shape");
+    for (int64_t d = 0; d < grad->n_dims; d++) {
+        int index = rule_index_at(call, d < lead ? 'i' : 'e', d, grad->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        if (d >= lead)
+            rule_unit(rule_output(space, 0), 1 + d - lead, index);
+        else
+            rule_unit(&space->operand[1], d, index);
+        if (d < lead && index >= 0) {
+            space->index[index].role = ROLE_REDUCE;
+            space->index[index].reduce = REDUCE_SUM;
+        }
+    }
+    return true;
+}
+
+/* The gradient of a part, zeros around it: output shape is `input_sizes`. */
+static bool part_grad(RuleCall *call, Error *err)
+{
+    const Shape *grad = call->shape[0];
+    Shape *out = &call->out_shape[0];
+    Ints sizes;
+    int axis;
+    if (!args_ints(call, -1, "input_sizes", &sizes, err))
+        return false;
+    if (!sizes.given || sizes.n > DIMS_MAX || sizes.n < 1)
+        return error_set(err, "it has no input sizes");
+    *out = (Shape){.n_dims = sizes.n};
+    for (int d = 0; d < sizes.n; d++)
+        out->dim[d] = sizes.at[d];
+    bool select = grad->n_dims == sizes.n - 1;
+    if (!args_axis(args_int(call, "axis", 0), sizes.n, &axis, err))
+        return false;
+    for (int d = 0; d < sizes.n; d++)
+        if (sizes.at[d] < 0 || (!select && grad->n_dims != sizes.n) ||
+            (d != axis && grad->dim[d - (select && d > axis)] != sizes.at[d]))
+            return error_kind(err, ERROR_RANK, "its gradient is no part of its input");
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < sizes.n; d++) {
+        if (d == axis)
+            continue;
+        int index = rule_index_at(call, 'd', d, out->dim[d]);
+        rule_unit(&space->operand[0], d - (select && d > axis), index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    if (space)
+        space->operand[0].linear = LINEAR_ALONE;
+    return space;
+}
+
+/* dloss, x [N C ..], labels, weights, total -> dx. */
+static bool loss_grad(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[1], *labels = call->shape[2];
+    int64_t classes = from->n_dims > 1 ? 1 : 0;
+    bool fits = from->n_dims > 0 && labels->n_dims == from->n_dims - 1;
+    for (int64_t d = 0; fits && d < labels->n_dims; d++)
+        fits = labels->dim[d] == from->dim[d < classes ? d : d + 1];
+    if (!fits)
+        return error_kind(err, ERROR_RANK, "its labels are not its scores without the class dim");
+    call->out_shape[0] = *from;
+    call->out_dtype[0] = call->dtype[1];
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0; space && d < from->n_dims; d++) {
+        int index = d == classes ? rule_index(space, "c", from->dim[d], ROLE_FROZEN, REDUCE_NONE)
+                                 : rule_index_at(call, 'd', d, from->dim[d]);
+        int64_t at = d < classes ? d : d - 1;
+        rule_unit(&space->operand[1], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+        if (d != classes)
+            rule_unit(&space->operand[2], at, index);
+        if (d != classes && shape_equal(call->shape[0], labels))
+            rule_unit(&space->operand[0], at, index);
+    }
+    return space;
+}
+
+#define ROW(name_, rule_, cost, min, max, out)                                                     \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "gradient",         \
+        .inputs_min = (min), .inputs_max = (max), .outputs_max = (out)                             \
+    }
 
 const Operator operators_gradient[] = {
+    ROW("ElementwiseGrad", elementwise_grad, 4, 1, 4, 1),
+    ROW("BroadcastGrad", broadcast_grad, 2, 2, 3, 2),
+    ROW("WhereGrad", where_grad, 1, 4, 4, 2),
+    ROW("SoftmaxGrad", along_axis, 4, 2, 2, 1),
+    ROW("CumSumGrad", along_axis, 1, 1, 2, 1),
+    ROW("ChosenGrad", chosen_grad, 1, 2, 3, 1),
+    ROW("ReduceGrad", reduce_grad, 1, 2, 2, 1),
+    ROW("NormGrad", norm_grad, 12, 2, 7, 3),
+    ROW("MatMulGrad", matmul_grad, 4, 3, 3, 2),
+    ROW("EmbeddingGrad", embedding_grad, 1, 2, 3, 1),
+    ROW("PartGrad", part_grad, 0, 1, 1, 1),
+    ROW("LossGrad", loss_grad, 2, 3, 5, 1),
     {0},
 };

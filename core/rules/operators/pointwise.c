@@ -1,5 +1,352 @@
-#include "core/rules/registry.h"
+/* pointwise.c - element-wise operators that ONNX has no word for, tensors made from others' shapes,
+ * and the lists of torch's foreach operators.
+ *
+ *     Rsqrt        d0 d1 -> d0 d1
+ *     Atan2        d0 d1, d1 -> d0 d1
+ *     NewFull      4 8 -> n0 n1               its own shape; the input gives the type
+ *     ForeachAdd   a0 a1, b0, a0 a1, b0 -> a0 a1, b0
+ *
+ * Those with Scalar in their name take the second operand as an attribute.
+ */
+#include "core/rules/operators/dims.h"
 
+#include <inttypes.h>
+
+/* ---- one element from one of each operand ---- */
+
+static bool same(RuleCall *call, Error *err)
+{
+    return dims_pointwise(call, call->dtype[0], err);
+}
+
+static bool truth(RuleCall *call, Error *err)
+{
+    return dims_pointwise(call, DT_BOOL, err);
+}
+
+static bool linear(RuleCall *call, Error *err)
+{
+    if (!same(call, err))
+        return false;
+    call->space->operand[0].linear = LINEAR_ALONE;
+    return true;
+}
+
+static bool div_scalar(RuleCall *call, Error *err)
+{
+    return dtype_is_float(call->dtype[0]) ? linear(call, err) : same(call, err);
+}
+
+/* x * scale + bias */
+static bool scale(RuleCall *call, Error *err)
+{
+    double bias = args_float(call, "bias", 0);
+    return bias < 0 || bias > 0 ? same(call, err) : linear(call, err);
+}
+
+static bool part_of_complex(RuleCall *call, Error *err)
+{
+    Dtype from = call->dtype[0];
+    Dtype dtype = from == DT_C64 ? DT_F32 : from == DT_C128 ? DT_F64 : from;
+    if (!dims_pointwise(call, dtype, err))
+        return false;
+    call->space->operand[0].linear = LINEAR_ALONE;
+    return true;
+}
+
+/* An average of two; linear in both where the third, the weight, is one element or an attribute. */
+static bool blend(RuleCall *call, Error *err)
+{
+    if (!same(call, err))
+        return false;
+    bool one_weight = !args_has(call, 2) || shape_elements(call->shape[2]) == 1;
+    for (int i = 0; i < 2 && one_weight; i++)
+        if (shape_equal(call->shape[0], call->shape[1]))
+            call->space->operand[i].linear = LINEAR_TOGETHER;
+    return true;
+}
+
+/* Operands 1 and on have the shape of operand 0, or broadcast to it: what is written in place. */
+static bool onto_first(RuleCall *call, Dtype dtype, Error *err)
+{
+    Shape common;
+    if (!args_broadcast(call->shape, call->n_inputs, &common, err))
+        return false;
+    if (!shape_equal(&common, call->shape[0]))
+        return error_set(err, "an operand is larger than the first");
+    dims_answer(call, &common, dtype);
+    return dims_space(call, &common, NULL, NULL, err);
+}
+
+static bool copy_onto(RuleCall *call, Error *err)
+{
+    if (!onto_first(call, call->dtype[0], err))
+        return false;
+    if (shape_equal(call->shape[0], call->shape[1]))
+        call->space->operand[1].linear = LINEAR_ALONE;
+    return true;
+}
+
+/* The second output is the mask, or a state of the generator: as long as it is not a mask, whole.
+ */
+static bool dropout_add(RuleCall *call, Error *err)
+{
+    if (!args_broadcast(call->shape, 2, &call->out_shape[0], err))
+        return false;
+    call->out_dtype[0] = call->dtype[0];
+    if (call->n_outputs > 1) {
+        call->out_shape[1] = (Shape){.n_dims = 1, .dim = {2}};
+        call->out_dtype[1] = DT_I64;
+    }
+    return dims_space(call, &call->out_shape[0], NULL, NULL, err);
+}
+
+/* ---- shapes given, numbers not looked at ---- */
+
+/* Any value in the shape of input 0, of the type that `dtype` names. */
+static bool fill_like(RuleCall *call, Error *err)
+{
+    Dtype dtype;
+    if (!args_dtype(call, "dtype", call->dtype[0], &dtype, err))
+        return false;
+    dims_answer(call, call->shape[0], dtype);
+    return dims_space(call, call->shape[0], NULL, NULL, err);
+}
+
+static bool read_size(const RuleCall *call, Shape *out, Error *err)
+{
+    Ints size;
+    *out = (Shape){0};
+    if (!args_ints(call, -1, "size", &size, err))
+        return false;
+    if (!size.given)
+        return error_set(err, "it has no size");
+    if (size.n > DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
+    out->n_dims = size.n;
+    for (int d = 0; d < size.n; d++)
+        if ((out->dim[d] = size.at[d]) < 0)
+            return error_kind(err, ERROR_OUT_OF_RANGE, "dim %d has the size %" PRId64, d,
+                              size.at[d]);
+    return true;
+}
+
+/* A shape of its own; the dims follow input 0 where they are the same. */
+static bool fill_new(RuleCall *call, Error *err)
+{
+    Dtype fallback = call->n_inputs > 0 ? call->dtype[0] : DT_F32;
+    if (!read_size(call, &call->out_shape[0], err) ||
+        !args_dtype(call, "dtype", fallback, &call->out_dtype[0], err))
+        return false;
+    const Shape *out = &call->out_shape[0];
+    if (call->n_inputs > 0 && shape_equal(out, call->shape[0]))
+        return dims_space(call, out, NULL, NULL, err);
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < out->n_dims; d++)
+        rule_unit(rule_output(space, 0), d, rule_index_at(call, 'n', d, out->dim[d]));
+    return space;
+}
+
+/* Numbers that follow from their place: the whole of them is made everywhere. */
+static bool ramp(RuleCall *call, int64_t n, Error *err)
+{
+    if (n < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it has %" PRId64 " numbers", n);
+    call->out_shape[0] = (Shape){.n_dims = 1, .dim = {n}};
+    return args_dtype(call, "dtype", DT_I64, &call->out_dtype[0], err) && rule_space(call, err);
+}
+
+/* Whole numbers only; others are a constant of the graph where they matter. */
+static bool count_up(RuleCall *call, Error *err)
+{
+    int64_t start = args_int(call, "start", 0), end = args_int(call, "end", 0);
+    int64_t step = args_int(call, "step", 1), reach;
+    if (step == 0 || __builtin_sub_overflow(end, start, &reach))
+        return error_set(err, "its step is 0, or its end too far");
+    if ((reach < 0) != (step < 0) || reach == 0)
+        return ramp(call, 0, err);
+    return ramp(call, (reach - (step > 0 ? 1 : -1)) / step + 1, err);
+}
+
+static bool linspace(RuleCall *call, Error *err)
+{
+    return ramp(call, args_int(call, "steps", 100), err);
+}
+
+static bool eye(RuleCall *call, Error *err)
+{
+    int64_t n = args_int(call, "n", 0), m = args_int(call, "m", n);
+    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {n, m}};
+    if (n < 0 || m < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a size of it is negative");
+    return args_dtype(call, "dtype", DT_F32, &call->out_dtype[0], err) && rule_space(call, err);
+}
+
+/* Pairs of reals as complex numbers, and back. */
+static bool as_complex(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    if (from->n_dims < 1 || from->dim[from->n_dims - 1] != 2)
+        return error_kind(err, ERROR_RANK, "its last dim is not of real and imaginary parts");
+    call->out_shape[0] = *from;
+    call->out_shape[0].dim[--call->out_shape[0].n_dims] = 0;
+    call->out_dtype[0] = call->dtype[0] == DT_F64 ? DT_C128 : DT_C64;
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < from->n_dims - 1; d++) {
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    return space;
+}
+
+static bool as_real(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    if (from->n_dims == DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
+    call->out_shape[0] = *from;
+    call->out_shape[0].dim[call->out_shape[0].n_dims++] = 2;
+    call->out_dtype[0] = call->dtype[0] == DT_C128 ? DT_F64 : DT_F32;
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < from->n_dims; d++) {
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    return space;
+}
+
+/* ---- lists ---- */
+
+/* Output o from input o, and from input n_outputs + o where there is a second list. Lists are of
+ * equal shapes; index dims are lettered by place as long as there is room. */
+static bool each_of_list(RuleCall *call, bool norm, Error *err)
+{
+    int n = call->n_outputs;
+    if (call->n_inputs != n && (norm || call->n_inputs != 2 * n))
+        return error_set(err, "it has %d outputs for %d inputs", n, call->n_inputs);
+    for (int i = 0; i < call->n_inputs; i++)
+        if (!call->shape[i] || !shape_equal(call->shape[i], call->shape[i % n]))
+            return error_kind(err, ERROR_RANK, "its lists differ at %d", i % n);
+    for (int o = 0; o < n; o++) {
+        call->out_shape[o] = norm ? (Shape){0} : *call->shape[o];
+        call->out_dtype[o] = call->dtype[o];
+    }
+    OpSpace *space = rule_space(call, err);
+    if (!space || norm)
+        return space;
+    for (int o = 0; o < n && o < 26; o++) {
+        const Shape *shape = call->shape[o];
+        for (int64_t d = 0; d < shape->n_dims && space->n_index < X_MAX; d++) {
+            int index = rule_index_at(call, (char)('a' + o), d, shape->dim[d]);
+            for (int i = o; i < call->n_inputs; i += n)
+                rule_unit(&space->operand[i], d, index);
+            rule_unit(rule_output(space, o), d, index);
+        }
+    }
+    return true;
+}
+
+static bool foreach_element(RuleCall *call, Error *err)
+{
+    return each_of_list(call, false, err);
+}
+
+static bool foreach_norm(RuleCall *call, Error *err)
+{
+    return each_of_list(call, true, err);
+}
+
+#define ROW(name_, rule_, cost, min, max, out)                                                     \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flags = OPERATOR_EARLY, .flops_per_point = (cost),      \
+        .family = "pointwise", .inputs_min = (min), .inputs_max = (max), .outputs_max = (out)      \
+    }
+#define UNARY(name, cost) ROW(name, same, cost, 1, 1, 1)
+#define BINARY(name, cost) ROW(name, same, cost, 2, 2, 1)
+#define LIST(name, rule, cost) ROW(name, rule, cost, 1, OPERATOR_ANY, OPERANDS_MAX / 2)
+
+/* Costs as in elementwise.c. */
 const Operator operators_pointwise[] = {
+    UNARY("Cbrt", 4),
+    UNARY("Digamma", 8),
+    UNARY("Erfc", 4),
+    UNARY("Erfinv", 8),
+    UNARY("Exp2", 4),
+    UNARY("Expm1", 4),
+    UNARY("Frac", 1),
+    UNARY("HardShrink", 1),
+    UNARY("HardTanh", 2),
+    UNARY("Lgamma", 8),
+    UNARY("Log10", 4),
+    UNARY("Log1p", 4),
+    UNARY("Log2", 4),
+    UNARY("LogSigmoid", 8),
+    UNARY("Logit", 8),
+    UNARY("NanToNum", 1),
+    UNARY("Poisson", 8),
+    UNARY("PopCount", 1),
+    UNARY("ReducePrecision", 1),
+    UNARY("Relu6", 2),
+    UNARY("Rsqrt", 2),
+    UNARY("ScaledTanh", 4),
+    UNARY("SoftShrink", 1),
+    UNARY("Square", 1),
+    UNARY("TanhShrink", 4),
+    UNARY("Trunc", 1),
+    ROW("Conj", linear, 1, 1, 1, 1),
+    ROW("Scale", scale, 2, 1, 1, 1),
+    ROW("Real", part_of_complex, 0, 1, 1, 1),
+    ROW("Imag", part_of_complex, 0, 1, 1, 1),
+    ROW("IsFinite", truth, 1, 1, 1, 1),
+
+    UNARY("AddScalar", 1),
+    UNARY("PowScalar", 4),
+    UNARY("RemainderScalar", 1),
+    UNARY("MaxScalar", 1),
+    UNARY("MinScalar", 1),
+    ROW("MulScalar", linear, 1, 1, 1, 1),
+    ROW("DivScalar", div_scalar, 1, 1, 1, 1),
+    ROW("CompareScalar", truth, 1, 1, 1, 1),
+
+    BINARY("Atan2", 8),
+    BINARY("CopySign", 1),
+    BINARY("FloorDiv", 1),
+    BINARY("FMax", 1),
+    BINARY("FMin", 1),
+    BINARY("Gcd", 8),
+    BINARY("Heaviside", 1),
+    BINARY("Hypot", 4),
+    BINARY("Lcm", 8),
+    BINARY("LogAddExp", 8),
+    BINARY("NextAfter", 1),
+    BINARY("Remainder", 1),
+    BINARY("ShiftRight", 1),
+    BINARY("TruncDiv", 1),
+    BINARY("XLogY", 4),
+    ROW("NotEqual", truth, 1, 2, 2, 1),
+    ROW("IsClose", truth, 4, 2, 2, 1),
+    ROW("Clamp", same, 2, 1, 3, 1),
+    ROW("Lerp", blend, 2, 2, 3, 1),
+    ROW("AddCMul", same, 3, 3, 3, 1),
+    ROW("AddCDiv", same, 3, 3, 3, 1),
+    ROW("MaskedFill", same, 1, 2, 3, 1),
+    ROW("LabelSmooth", same, 3, 1, 2, 1),
+    ROW("CopyOnto", copy_onto, 0, 2, 2, 1),
+    ROW("FusedDropoutAdd", dropout_add, 2, 2, 3, 2),
+
+    ROW("FillLike", fill_like, 0, 1, 2, 1),
+    ROW("NewFull", fill_new, 0, 1, 1, 1),
+    ROW("Full", fill_new, 0, 0, 0, 1),
+    ROW("Arange", count_up, 0, 0, 0, 1),
+    ROW("Linspace", linspace, 0, 0, 0, 1),
+    ROW("Eye", eye, 0, 0, 0, 1),
+    ROW("ViewAsComplex", as_complex, 0, 1, 1, 1),
+    ROW("ViewAsReal", as_real, 0, 1, 1, 1),
+
+    LIST("ForeachUnary", foreach_element, 2),
+    LIST("ForeachBinary", foreach_element, 1),
+    LIST("ForeachNorm", foreach_norm, 2),
     {0},
 };

@@ -1,6 +1,647 @@
-/* tensor.c - operators of torch, Paddle and nnScaler that ONNX has no word for. */
-#include "core/rules/args.h"
+/* tensor.c - operators of torch, Paddle and nnScaler that move, sort, pick or fold elements and
+ * that no ONNX operator expresses.
+ *
+ *     FlattenDims   a b c d -> a (b c) d
+ *     Repeat        d0 d1 -> t0 (t1 d1)            BroadcastTo   d0 1 -> d0 d1
+ *     Roll, Flip    d0 5 -> d0 5                   the dims that move are read whole
+ *     Sort          d0 d^ -> d0 d^, d0 d^
+ *     Index         d0 5 d2, i0 i1 -> d0 i0 i1 d2
+ *     IndexPut      * e1, i0, i0 e1 -> * e1        i0+ where it adds
+ *     Bucketize     d0, b+ -> d0                   each shard of the borders counts its own
+ *
+ * Views keep a partial value, as do all that only move elements.
+ */
+#include "core/rules/einsum.h"
+#include "core/rules/operators/dims.h"
+
+#include <inttypes.h>
+
+/* ---- views ---- */
+
+static bool view(RuleCall *call, const Shape *to, Error *err)
+{
+    dims_answer(call, to, call->dtype[0]);
+    OpSpace *space = rule_space(call, err);
+    const OpSpace *rows = space ? reshape_opspace(call->arena, call->shape[0], to, err) : NULL;
+    if (!rows)
+        return false;
+    space->n_index = rows->n_index;
+    memcpy(space->index, rows->index, sizeof space->index);
+    space->operand[0].projection = rows->operand[0].projection;
+    space->operand[0].linear = LINEAR_ALONE;
+    rule_output(space, 0)->projection = rows->operand[1].projection;
+    return true;
+}
+
+static bool flatten_dims(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Shape to = {.n_dims = 1, .dim = {1}};
+    int first, last;
+    if (from->n_dims == 0)
+        return view(call, &to, err);
+    if (!args_axis(args_int(call, "start_axis", 0), from->n_dims, &first, err) ||
+        !args_axis(args_int(call, "stop_axis", -1), from->n_dims, &last, err))
+        return false;
+    if (first > last)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it stops at axis %d, before it starts", last);
+    to.n_dims = from->n_dims - (last - first);
+    for (int d = 0; d < to.n_dims; d++)
+        to.dim[d] = d == first ? 1 : from->dim[d < first ? d : d + last - first];
+    for (int d = first; d <= last; d++)
+        to.dim[first] *= from->dim[d];
+    return view(call, &to, err);
+}
+
+/* Dims of other sizes than 1 stay. */
+static bool squeeze_dims(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool gone[DIMS_MAX];
+    if (!dims_marked(call, "axes", gone, err))
+        return false;
+    for (int64_t d = 0; d < from->n_dims; d++)
+        gone[d] &= from->dim[d] == 1;
+    Shape to = dims_without(from, gone, false);
+    return view(call, &to, err);
+}
+
+/* Output dim d is input dim perm[d]. */
+static bool permute(RuleCall *call, const int *perm, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int index[DIMS_MAX], n = (int)from->n_dims;
+    call->out_shape[0] = (Shape){.n_dims = n};
+    for (int d = 0; d < n; d++)
+        call->out_shape[0].dim[d] = from->dim[perm[d]];
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int d = 0; d < n; d++)
+        index[d] = rule_index_at(call, 'd', d, from->dim[d]);
+    for (int d = 0; d < n; d++) {
+        rule_unit(&space->operand[0], d, index[d]);
+        rule_unit(rule_output(space, 0), d, index[perm[d]]);
+    }
+    space->operand[0].linear = LINEAR_ALONE;
+    return true;
+}
+
+static bool swap_axes(RuleCall *call, Error *err)
+{
+    int64_t n = call->shape[0]->n_dims;
+    int perm[DIMS_MAX], a, b;
+    if (!args_axis(args_int(call, "axis0", 0), n, &a, err) ||
+        !args_axis(args_int(call, "axis1", 1), n, &b, err))
+        return false;
+    for (int d = 0; d < n; d++)
+        perm[d] = d == a ? b : d == b ? a : d;
+    return permute(call, perm, err);
+}
+
+static bool move_axis(RuleCall *call, Error *err)
+{
+    int64_t n = call->shape[0]->n_dims;
+    int perm[DIMS_MAX], from, to;
+    if (!args_axis(args_int(call, "source", 0), n, &from, err) ||
+        !args_axis(args_int(call, "destination", 0), n, &to, err))
+        return false;
+    for (int d = 0, next = 0; d < n; d++) {
+        next += next == from;
+        perm[d] = d == to ? from : next++;
+    }
+    return permute(call, perm, err);
+}
+
+/* ---- copies ---- */
+
+/* Input 0 broadcasts to `to`; a dim that grows is an index dim of the output alone. */
+static bool broadcast(RuleCall *call, const Shape *to, Error *err)
+{
+    const Shape *both[2] = {call->shape[0], to};
+    Shape common;
+    if (!args_broadcast(both, 2, &common, err))
+        return false;
+    if (!shape_equal(&common, to))
+        return error_set(err, "its operand is larger than its target");
+    dims_answer(call, to, call->dtype[0]);
+    OpSpace *space = dims_space(call, to, NULL, NULL, err);
+    if (space && shape_elements(call->shape[0]) == shape_elements(to))
+        space->operand[0].linear = LINEAR_ALONE;
+    return space;
+}
+
+/* -1 in the target keeps the dim, as does 0 where it can mean nothing else. */
+static bool broadcast_to(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Shape to = {0};
+    Ints sizes;
+    if (!args_ints(call, -1, "shape", &sizes, err))
+        return false;
+    if (!sizes.given || sizes.n > DIMS_MAX || sizes.n < from->n_dims)
+        return error_kind(err, ERROR_RANK, "its target has the wrong number of dims");
+    to.n_dims = sizes.n;
+    for (int d = 0; d < sizes.n; d++) {
+        int64_t at = d - sizes.n + from->n_dims, own = at >= 0 ? from->dim[at] : -1;
+        to.dim[d] = sizes.at[d] == -1 ? own : sizes.at[d];
+        if (to.dim[d] < 0)
+            return error_kind(err, ERROR_OUT_OF_RANGE, "its target has a negative size");
+    }
+    return broadcast(call, &to, err);
+}
+
+static bool expand_as(RuleCall *call, Error *err)
+{
+    Shape to = *call->shape[1];
+    return broadcast(call, &to, err);
+}
+
+/* (t d): the whole tensor again and again; more repeats than dims are new leading dims. */
+static bool repeat(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Shape *out = &call->out_shape[0];
+    Ints repeats;
+    if (!args_ints(call, -1, "repeats", &repeats, err))
+        return false;
+    int64_t n = repeats.n > from->n_dims ? repeats.n : from->n_dims;
+    if (!repeats.given || n > DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "it has the wrong number of repeats");
+    int64_t times[DIMS_MAX], skip = n - from->n_dims, first = n - repeats.n;
+    *out = (Shape){.n_dims = n};
+    for (int64_t d = 0; d < n; d++) {
+        times[d] = d < first ? 1 : repeats.at[d - first];
+        if (times[d] < 0 ||
+            __builtin_mul_overflow(times[d], d < skip ? 1 : from->dim[d - skip], &out->dim[d]))
+            return error_kind(err, ERROR_OUT_OF_RANGE,
+                              "it repeats dim %" PRId64 " %" PRId64 " times", d, times[d]);
+    }
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0; space && d < n; d++) {
+        if (space->n_index + 2 > X_MAX)
+            return error_kind(err, ERROR_RANK, "it repeats too many dims");
+        int pair[2] = {rule_index_at(call, 't', d, times[d]), -1};
+        if (d >= skip) {
+            pair[1] = rule_index_at(call, 'd', d - skip, from->dim[d - skip]);
+            rule_unit(&space->operand[0], d - skip, pair[1]);
+        }
+        rule_radix(space, rule_output(space, 0), d, pair, 2);
+    }
+    return space;
+}
+
+/* (d t): each element again and again. */
+static bool repeat_interleave(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t times = args_int(call, "repeats", 1);
+    int axis;
+    if (!args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
+        return false;
+    dims_answer(call, from, call->dtype[0]);
+    if (times < 0 || __builtin_mul_overflow(from->dim[axis], times, &call->out_shape[0].dim[axis]))
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it repeats dim %d %" PRId64 " times", axis,
+                          times);
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < from->n_dims; d++) {
+        int pair[2] = {rule_index_at(call, 'd', d, from->dim[d]),
+                       d == axis ? rule_index_at(call, 't', d, times) : -1};
+        rule_unit(&space->operand[0], d, pair[0]);
+        rule_radix(space, rule_output(space, 0), d, pair, 2);
+    }
+    return space;
+}
+
+/* ---- moves ---- */
+
+/* The dims that `axes` names are read whole; all, where there are no axes. */
+static bool move_along(RuleCall *call, Error *err)
+{
+    bool marked[DIMS_MAX];
+    DimUse use[DIMS_MAX];
+    if (!dims_marked(call, "axes", marked, err))
+        return false;
+    for (int64_t d = 0; d < call->shape[0]->n_dims; d++)
+        use[d] = marked[d] ? DIM_WHOLE : DIM_MAP;
+    dims_answer(call, call->shape[0], call->dtype[0]);
+    OpSpace *space = dims_space(call, call->shape[0], use, NULL, err);
+    if (space)
+        space->operand[0].linear = LINEAR_ALONE;
+    return space;
+}
+
+/* The other dims of input 0 follow those of every output, which lack the axis or have a dim of
+ * another size there. */
+static bool beside_axis(RuleCall *call, int axis, bool has_axis, Error *err)
+{
+    const Shape *from = call->shape[0];
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < from->n_dims; d++) {
+        if (d == axis)
+            continue;
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        for (int o = 0; o < call->n_outputs; o++)
+            rule_unit(rule_output(space, o), d - (!has_axis && d > axis), index);
+    }
+    if (space)
+        space->operand[0].linear = LINEAR_ALONE;
+    return space;
+}
+
+static Shape without_axis(const Shape *from, int axis)
+{
+    bool gone[DIMS_MAX] = {false};
+    gone[axis] = true;
+    return dims_without(from, gone, false);
+}
+
+static bool select_one(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int axis, place;
+    if (!args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err) ||
+        !args_axis(args_int(call, "index", 0), from->dim[axis], &place, err))
+        return false;
+    Shape out = without_axis(from, axis);
+    dims_answer(call, &out, call->dtype[0]);
+    return beside_axis(call, axis, false, err);
+}
+
+static bool unbind(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int axis;
+    if (!args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
+        return false;
+    if (call->n_outputs != from->dim[axis])
+        return error_set(err, "it has %d outputs for a dim of %" PRId64, call->n_outputs,
+                         from->dim[axis]);
+    Shape out = without_axis(from, axis);
+    dims_answer(call, &out, call->dtype[0]);
+    return beside_axis(call, axis, false, err);
+}
+
+/* Parts of `size`, the last one shorter; or that many `chunks`. Equal ones are (p^ j), as Split's.
+ */
+static bool chunk(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int axis;
+    if (!args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
+        return false;
+    int64_t n = args_int(call, "chunks", call->n_outputs), all = from->dim[axis];
+    int64_t size = args_int(call, "size", n > 0 ? (all + n - 1) / n : 0);
+    if (size < 1 || (all + size - 1) / size != call->n_outputs)
+        return error_set(err, "its parts of %" PRId64 " are not its %d outputs", size,
+                         call->n_outputs);
+    dims_answer(call, from, call->dtype[0]);
+    for (int o = 0; o < call->n_outputs; o++)
+        call->out_shape[o].dim[axis] = clamp(all - o * size, 0, size);
+    if (!beside_axis(call, axis, true, err))
+        return false;
+    OpSpace *space = call->space;
+    if (all % size != 0)
+        return true;
+    int pair[2] = {rule_index(space, "p", call->n_outputs, ROLE_FROZEN, REDUCE_NONE),
+                   rule_index(space, "j", size, ROLE_MAP, REDUCE_NONE)};
+    rule_radix(space, &space->operand[0], axis, pair, 2);
+    for (int o = 0; o < call->n_outputs; o++)
+        rule_unit(rule_output(space, o), axis, pair[1]);
+    return true;
+}
+
+static bool stack(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int axis;
+    if (from->n_dims == DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
+    if (!args_axis(args_int(call, "axis", 0), from->n_dims + 1, &axis, err))
+        return false;
+    for (int i = 0; i < call->n_inputs; i++)
+        if (!call->shape[i] || !shape_equal(call->shape[i], from))
+            return error_kind(err, ERROR_RANK, "its operands differ in shape");
+    call->out_shape[0] = (Shape){.n_dims = from->n_dims + 1};
+    for (int d = 0; d <= from->n_dims; d++)
+        call->out_shape[0].dim[d] = d == axis ? call->n_inputs : from->dim[d - (d > axis)];
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < from->n_dims; d++) {
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        for (int i = 0; i < call->n_inputs; i++)
+            rule_unit(&space->operand[i], d, index);
+        rule_unit(rule_output(space, 0), d + (d >= axis), index);
+    }
+    for (int i = 0; space && i < call->n_inputs; i++)
+        space->operand[i].linear = LINEAR_TOGETHER;
+    return space;
+}
+
+/* A part written over: src has input 0's dims, but for the axis, which it may lack. */
+static bool part_scatter(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0], *part = call->shape[1];
+    int axis;
+    if (!args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
+        return false;
+    bool select = part->n_dims == from->n_dims - 1;
+    for (int d = 0; d < from->n_dims; d++)
+        if ((!select && part->n_dims != from->n_dims) ||
+            (d != axis && part->dim[d - (select && d > axis)] != from->dim[d]))
+            return error_kind(err, ERROR_RANK, "its source is no part of its operand");
+    dims_answer(call, from, call->dtype[0]);
+    if (!beside_axis(call, axis, true, err))
+        return false;
+    OpSpace *space = call->space;
+    for (int d = 0; d < from->n_dims; d++)
+        if (d != axis)
+            space->operand[1].projection.row[d - (select && d > axis)] =
+                space->operand[0].projection.row[d];
+    space->operand[0].linear = space->operand[1].linear = LINEAR_TOGETHER;
+    return true;
+}
+
+/* `paddings`: two numbers a dim, from the first; `pad`: the same from the last; or before and after
+ * of one axis. */
+static bool read_padding(const RuleCall *call, int64_t *before, int64_t *after, Error *err)
+{
+    int64_t n = call->shape[0]->n_dims;
+    Ints all, last;
+    if (!args_ints(call, -1, "paddings", &all, err) || !args_ints(call, -1, "pad", &last, err))
+        return false;
+    const Ints *given = all.given ? &all : &last;
+    if (given->n % 2 != 0 || given->n > 2 * n)
+        return error_kind(err, ERROR_RANK, "it has %d numbers for %" PRId64 " dims", given->n, n);
+    for (int i = 0; i < given->n / 2; i++) {
+        int64_t d = all.given ? i : n - 1 - i;
+        before[d] = given->at[2 * i];
+        after[d] = given->at[2 * i + 1];
+    }
+    int axis;
+    if (given->given)
+        return true;
+    if (!args_axis(args_int(call, "axis", 0), n, &axis, err))
+        return false;
+    before[axis] = args_int(call, "before", 0);
+    after[axis] = args_int(call, "after", 0);
+    return true;
+}
+
+static bool pad_pairs(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t before[DIMS_MAX] = {0}, after[DIMS_MAX] = {0};
+    DimUse use[DIMS_MAX];
+    if (!read_padding(call, before, after, err))
+        return false;
+    dims_answer(call, from, call->dtype[0]);
+    for (int64_t d = 0; d < from->n_dims; d++) {
+        int64_t *size = &call->out_shape[0].dim[d];
+        use[d] = before[d] == 0 && after[d] == 0 ? DIM_MAP : DIM_WHOLE;
+        if (__builtin_add_overflow(*size, before[d], size) ||
+            __builtin_add_overflow(*size, after[d], size) || *size < 0)
+            return error_kind(err, ERROR_OUT_OF_RANGE, "dim %" PRId64 " has no size left", d);
+    }
+    return dims_space(call, from, use, NULL, err);
+}
+
+/* ---- order ---- */
+
+static bool sort(RuleCall *call, Error *err)
+{
+    for (int o = 0; o < call->n_outputs; o++)
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
+    return dims_along(call, "axis", -1, DIM_FROZEN, err);
+}
+
+static bool arg_sort(RuleCall *call, Error *err)
+{
+    call->out_dtype[0] = DT_I64;
+    return dims_along(call, "axis", -1, DIM_FROZEN, err);
+}
+
+static bool scan(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Shape flat = {.n_dims = 1, .dim = {shape_elements(from)}};
+    call->out_dtype[0] = call->dtype[0];
+    if (args_int(call, "flatten", 0) == 0)
+        return dims_along(call, "axis", -1, DIM_FROZEN, err);
+    call->out_shape[0] = flat;
+    return rule_space(call, err);
+}
+
+/* A running sum is linear in what it sums. */
+static bool scan_sum(RuleCall *call, Error *err)
+{
+    if (!scan(call, err))
+        return false;
+    call->space->operand[0].linear = LINEAR_ALONE;
+    return true;
+}
+
+/* One element along an axis, and where it stood. */
+static bool pick_one(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool gone[DIMS_MAX] = {false}, keep = args_int(call, "keepdims", 0) != 0;
+    int axis;
+    if (!args_axis(args_int(call, "axis", -1), from->n_dims, &axis, err))
+        return false;
+    gone[axis] = true;
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = dims_without(from, gone, keep);
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
+    }
+    if (!beside_axis(call, axis, keep, err))
+        return false;
+    call->space->operand[0].linear = LINEAR_NO;
+    rule_unit(&call->space->operand[0], axis,
+              rule_index(call->space, "d", from->dim[axis], ROLE_FROZEN, REDUCE_NONE));
+    return true;
+}
+
+/* ---- folds ---- */
+
+static bool fold(RuleCall *call, Dtype dtype, IndexRole role, ReduceOp reduce, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool folded[DIMS_MAX], keep = args_int(call, "keepdims", 0) != 0;
+    if (!dims_marked(call, "axes", folded, err))
+        return false;
+    Shape out = dims_without(from, folded, keep);
+    dims_answer(call, &out, dtype);
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0, at = 0; space && d < from->n_dims; d++) {
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        for (int o = 0; o < call->n_outputs && !folded[d]; o++)
+            rule_unit(rule_output(space, o), at, index);
+        if (folded[d] && index >= 0) {
+            space->index[index].role = role;
+            space->index[index].reduce = reduce;
+        }
+        at += keep || !folded[d];
+    }
+    return space;
+}
+
+static bool fold_all(RuleCall *call, Error *err)
+{
+    return fold(call, DT_BOOL, ROLE_REDUCE, REDUCE_ALL, err);
+}
+
+static bool fold_any(RuleCall *call, Error *err)
+{
+    return fold(call, DT_BOOL, ROLE_REDUCE, REDUCE_ANY, err);
+}
+
+static bool fold_frozen(RuleCall *call, Error *err)
+{
+    return fold(call, call->dtype[0], ROLE_FROZEN, REDUCE_NONE, err);
+}
+
+/* How many elements: each shard counts its own. */
+static bool count_elements(RuleCall *call, Error *err)
+{
+    return fold(call, DT_I64, ROLE_REDUCE, REDUCE_SUM, err);
+}
+
+/* Without borders given they are the least and the largest element: data of the whole. */
+static bool histogram(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t n_bins = args_int(call, "bins", 100);
+    double lo = args_float(call, "min", 0), hi = args_float(call, "max", 0);
+    DimUse use[DIMS_MAX];
+    if (n_bins < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it has %" PRId64 " bins", n_bins);
+    for (int64_t d = 0; d < from->n_dims; d++)
+        use[d] = lo < hi ? DIM_SUM : DIM_FROZEN;
+    call->out_shape[0] = (Shape){.n_dims = 1, .dim = {n_bins}};
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = dims_space(call, from, use, NULL, err);
+    if (space)
+        row_whole(&rule_output(space, 0)->projection.row[0], n_bins);
+    return space;
+}
+
+/* How many borders lie below: a sum over shards of the borders. values is input `values`. */
+static bool count_below(RuleCall *call, int values, int borders, Error *err)
+{
+    const Shape *from = call->shape[values], *sorted = call->shape[borders];
+    int64_t lead = sorted->n_dims - 1;
+    if (lead < 0 || (lead > 0 && sorted->n_dims != from->n_dims))
+        return error_kind(err, ERROR_RANK, "its borders need 1 dim, or those of its values");
+    call->out_shape[0] = *from;
+    call->out_dtype[0] = DT_I64;
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0; space && d < from->n_dims; d++) {
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[values], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+        if (d >= lead)
+            continue;
+        if (sorted->dim[d] != from->dim[d])
+            return error_kind(err, ERROR_RANK, "its borders differ from its values in a dim");
+        rule_unit(&space->operand[borders], d, index);
+    }
+    if (space)
+        rule_unit(&space->operand[borders], lead,
+                  rule_index(space, "b", sorted->dim[lead], ROLE_REDUCE, REDUCE_SUM));
+    return space;
+}
+
+static bool bucketize(RuleCall *call, Error *err)
+{
+    return count_below(call, 0, 1, err);
+}
+
+static bool search_sorted(RuleCall *call, Error *err)
+{
+    return count_below(call, 1, 0, err);
+}
+
+/* ---- sizes that are data ---- */
+
+static bool counted_by_run(RuleCall *call, Error *err)
+{
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = (Shape){.n_dims = 1, .dim = {-1}};
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
+    }
+    return rule_space(call, err);
+}
+
+/* torch's outputs: what differs, where each element went, how often it was there. */
+static bool unique2(RuleCall *call, Error *err)
+{
+    if (!counted_by_run(call, err))
+        return false;
+    if (call->n_outputs > 1)
+        call->out_shape[1] = *call->shape[0];
+    return rule_space(call, err);
+}
+
+#define ROW(name_, rule_, cost, flags_, min, max, out)                                             \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flags = (flags_), .flops_per_point = (cost),            \
+        .family = "tensor", .inputs_min = (min), .inputs_max = (max), .outputs_max = (out)         \
+    }
+#define VIEW(name, rule) ROW(name, rule, 0, OPERATOR_EARLY | OPERATOR_VIEW, 1, 1, 1)
+#define MOVE(name, rule, min, max, out) ROW(name, rule, 0, OPERATOR_EARLY, min, max, out)
+#define WORK(name, rule, cost, inputs, out) ROW(name, rule, cost, 0, inputs, inputs, out)
+
+enum { MANY = OPERANDS_MAX / 2 };
 
 const Operator operators_tensor[] = {
+    VIEW("FlattenDims", flatten_dims),
+    VIEW("SqueezeDims", squeeze_dims),
+    MOVE("SwapAxes", swap_axes, 1, 1, 1),
+    MOVE("MoveAxis", move_axis, 1, 1, 1),
+    MOVE("BroadcastTo", broadcast_to, 1, 1, 1),
+    MOVE("ExpandAs", expand_as, 2, 2, 1),
+    MOVE("Repeat", repeat, 1, 1, 1),
+    MOVE("RepeatInterleave", repeat_interleave, 1, 1, 1),
+    MOVE("Roll", move_along, 1, 1, 1),
+    MOVE("Flip", move_along, 1, 1, 1),
+    MOVE("Select", select_one, 1, 1, 1),
+    MOVE("Unbind", unbind, 1, 1, MANY),
+    MOVE("Chunk", chunk, 1, 1, MANY),
+    MOVE("Stack", stack, 1, OPERATOR_ANY, 1),
+    MOVE("PartScatter", part_scatter, 2, 2, 1),
+    MOVE("PadPairs", pad_pairs, 1, 1, 1),
+
+    WORK("Sort", sort, 16, 1, 2),
+    WORK("ArgSort", arg_sort, 16, 1, 1),
+    WORK("CumulativeSum", scan_sum, 1, 1, 1),
+    WORK("CumulativeProd", scan, 1, 1, 1),
+    WORK("LogCumSumExp", scan, 8, 1, 1),
+    WORK("CumMax", sort, 1, 1, 2),
+    WORK("CumMin", sort, 1, 1, 2),
+    WORK("MaxWithIndex", pick_one, 1, 1, 2),
+    WORK("MinWithIndex", pick_one, 1, 1, 2),
+    WORK("KthValue", pick_one, 16, 1, 2),
+    WORK("MedianWithIndex", pick_one, 16, 1, 2),
+    WORK("ModeWithIndex", pick_one, 16, 1, 2),
+
+    WORK("ReduceAll", fold_all, 1, 1, 1),
+    WORK("ReduceAny", fold_any, 1, 1, 1),
+    WORK("Var", fold_frozen, 3, 1, 1),
+    WORK("Std", fold_frozen, 3, 1, 1),
+    WORK("VarMean", fold_frozen, 3, 1, 2),
+    WORK("VectorNorm", fold_frozen, 2, 1, 1),
+    WORK("NumElements", count_elements, 0, 1, 1),
+    WORK("Histogram", histogram, 4, 1, 1),
+    WORK("Bucketize", bucketize, 8, 2, 1),
+    WORK("SearchSorted", search_sorted, 8, 2, 1),
+
+    WORK("BinCount", counted_by_run, 1, 1, 1),
+    WORK("MaskedSelect", counted_by_run, 1, 2, 1),
+    WORK("Unique2", unique2, 16, 1, 3),
     {0},
 };

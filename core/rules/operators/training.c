@@ -1,5 +1,73 @@
-#include "core/rules/registry.h"
+/* training.c - steps of optimizers, one parameter at a time, and what guards them.
+ *
+ *     AdamStep   a0 a1, a0 a1, 1, a0 a1, a0 a1, ?, 1, 1, ? -> a0 a1, a0 a1, a0 a1, ?, 1, 1, ?
+ *
+ * What has the parameter's shape is updated place by place; rates and powers of the decay are read
+ * whole.
+ */
+#include "core/rules/operators/dims.h"
+
+/* from[o]: the input that output o is the new state of. */
+static bool step(RuleCall *call, const int *from, Error *err)
+{
+    const Shape *param = call->shape[0];
+    for (int o = 0; o < call->n_outputs; o++) {
+        bool there = args_has(call, from[o]);
+        call->out_shape[o] = there ? *call->shape[from[o]] : *param;
+        call->out_dtype[o] = call->dtype[there ? from[o] : 0];
+    }
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0; space && d < param->n_dims; d++) {
+        int index = rule_index_at(call, 'a', d, param->dim[d]);
+        for (int i = 0; i < call->n_inputs; i++)
+            if (call->shape[i] && shape_equal(call->shape[i], param))
+                rule_unit(&space->operand[i], d, index);
+        for (int o = 0; o < call->n_outputs; o++)
+            if (shape_equal(&call->out_shape[o], param))
+                rule_unit(rule_output(space, o), d, index);
+    }
+    return space;
+}
+
+/* param, grad, rate, moments 1, 2 and largest 2, two powers, master, skip */
+static bool adam(RuleCall *call, Error *err)
+{
+    static const int from[] = {0, 3, 4, 5, 6, 7, 8};
+    return step(call, from, err);
+}
+
+/* param, rate, grad, master */
+static bool sgd(RuleCall *call, Error *err)
+{
+    static const int from[] = {0, 3};
+    return step(call, from, err);
+}
+
+/* Gradients .., scale -> gradients .., whether one is not finite: that looks at all of them, so
+ * none is cut. */
+static bool check_finite(RuleCall *call, Error *err)
+{
+    int n = call->n_inputs - 1;
+    if (call->n_outputs > n + 1)
+        return error_set(err, "it has more outputs than gradients and a flag");
+    for (int o = 0; o < call->n_outputs; o++) {
+        if (o < n && !call->shape[o])
+            return error_set(err, "its input %d is absent", o);
+        call->out_shape[o] = o < n ? *call->shape[o] : (Shape){.n_dims = 1, .dim = {1}};
+        call->out_dtype[o] = o < n ? call->dtype[o] : DT_BOOL;
+    }
+    return rule_space(call, err);
+}
+
+#define ROW(name_, rule_, cost, min, max, out)                                                     \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "training",         \
+        .inputs_min = (min), .inputs_max = (max), .outputs_max = (out)                             \
+    }
 
 const Operator operators_training[] = {
+    ROW("AdamStep", adam, 16, 5, 10, 7),
+    ROW("SgdStep", sgd, 2, 3, 4, 2),
+    ROW("CheckFiniteAndUnscale", check_finite, 2, 2, OPERATOR_ANY, OPERANDS_MAX / 2),
     {0},
 };

@@ -1,0 +1,103 @@
+#include "core/rules/operators/dims.h"
+
+static int add_index(RuleCall *call, int64_t dim, int64_t size, DimUse use, bool only_frozen)
+{
+    static const IndexRole roles[] = {
+        [DIM_MAP] = ROLE_MAP, [DIM_FROZEN] = ROLE_FROZEN, [DIM_SUM] = ROLE_REDUCE};
+    if (use == DIM_WHOLE)
+        return -1;
+    int index = use == DIM_FROZEN && only_frozen
+                    ? rule_index(call->space, "d", size, ROLE_FROZEN, REDUCE_NONE)
+                    : rule_index_at(call, 'd', dim, size);
+    if (index >= 0) {
+        call->space->index[index].role = roles[use];
+        call->space->index[index].reduce = use == DIM_SUM ? REDUCE_SUM : REDUCE_NONE;
+    }
+    return index;
+}
+
+static void follow(Operand *operand, const Shape *base, const DimUse *use, const int *index)
+{
+    int64_t skip = base->n_dims - operand->shape.n_dims;
+    for (int64_t d = 0; d < operand->shape.n_dims; d++) {
+        int64_t at = d + skip;
+        if (at >= 0 && operand->shape.dim[d] == base->dim[at] && (!use || use[at] != DIM_WHOLE))
+            rule_unit(operand, d, index[at]);
+    }
+}
+
+OpSpace *dims_space(RuleCall *call, const Shape *base, const DimUse *use, int *index, Error *err)
+{
+    int own[DIMS_MAX], n_frozen = 0;
+    if (!index)
+        index = own;
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return NULL;
+    for (int64_t d = 0; d < base->n_dims && use; d++)
+        n_frozen += use[d] == DIM_FROZEN;
+    for (int64_t d = 0; d < base->n_dims; d++)
+        index[d] = add_index(call, d, base->dim[d], use ? use[d] : DIM_MAP, n_frozen == 1);
+    for (int i = 0; i < call->n_inputs + call->n_outputs; i++)
+        if (!space->operand[i].absent && !space->operand[i].ignored)
+            follow(&space->operand[i], base, use, index);
+    return space;
+}
+
+void dims_answer(RuleCall *call, const Shape *shape, Dtype dtype)
+{
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = *shape;
+        call->out_dtype[o] = dtype;
+    }
+}
+
+bool dims_pointwise(RuleCall *call, Dtype dtype, Error *err)
+{
+    Shape out;
+    if (!args_broadcast(call->shape, call->n_inputs, &out, err))
+        return false;
+    dims_answer(call, &out, dtype);
+    return dims_space(call, &out, NULL, NULL, err);
+}
+
+bool dims_along(RuleCall *call, const char *attr, int64_t fallback, DimUse use, Error *err)
+{
+    const Shape *from = call->shape[0];
+    DimUse uses[DIMS_MAX] = {DIM_MAP};
+    int axis;
+    if (!args_axis(args_int(call, attr, fallback), from->n_dims, &axis, err))
+        return false;
+    uses[axis] = use;
+    for (int o = 0; o < call->n_outputs; o++)
+        call->out_shape[o] = *from;
+    return dims_space(call, from, uses, NULL, err);
+}
+
+bool dims_marked(const RuleCall *call, const char *attr, bool *marked, Error *err)
+{
+    int64_t n_dims = call->shape[0]->n_dims;
+    Ints axes;
+    if (!args_ints(call, -1, attr, &axes, err))
+        return false;
+    for (int64_t d = 0; d < n_dims; d++)
+        marked[d] = axes.n == 0;
+    for (int i = 0; i < axes.n; i++) {
+        int axis;
+        if (!args_axis(axes.at[i], n_dims, &axis, err))
+            return false;
+        if (marked[axis])
+            return error_kind(err, ERROR_DUPLICATE, "axis %d is given twice", axis);
+        marked[axis] = true;
+    }
+    return true;
+}
+
+Shape dims_without(const Shape *shape, const bool *marked, bool keep)
+{
+    Shape out = {0};
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        if (!marked[d] || keep)
+            out.dim[out.n_dims++] = marked[d] ? 1 : shape->dim[d];
+    return out;
+}

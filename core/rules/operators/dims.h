@@ -1,0 +1,37 @@
+/* dims.h - what many rules have in common: one index dim a dim of some shape, and who has it. */
+#ifndef CORE_RULES_OPERATORS_DIMS_H
+#define CORE_RULES_OPERATORS_DIMS_H
+
+#include "core/rules/args.h"
+
+/* What an op does along a dim. */
+typedef enum {
+    DIM_MAP,    /* every place by itself */
+    DIM_FROZEN, /* all places together, as a norm or a sort */
+    DIM_SUM,    /* added up: no output has the dim */
+    DIM_WHOLE   /* no index dim: read and written whole */
+} DimUse;
+
+/* A new op space once the outputs' shapes are set: index dims d0, d1, .. for the dims of base, "d"
+ * where one alone is frozen, and a row of every operand for each that it has. An operand's dims are
+ * right-aligned with base's: a dim as long as base's follows it, others are read whole. What an
+ * operand has beside base's dims is left whole. use NULL: DIM_MAP all; index NULL or [n_dims]. */
+OpSpace *dims_space(RuleCall *call, const Shape *base, const DimUse *use, int *index, Error *err);
+
+/* Outputs of dtype have the common shape of the inputs, which are computed place by place. */
+bool dims_pointwise(RuleCall *call, Dtype dtype, Error *err);
+
+/* Outputs are shaped as input 0; use[axis] for the axis (which is `attr`, or fallback), DIM_MAP
+ * else. */
+bool dims_along(RuleCall *call, const char *attr, int64_t fallback, DimUse use, Error *err);
+
+/* The dims of input 0 that an attribute's axes name; all where it is not given. */
+bool dims_marked(const RuleCall *call, const char *attr, bool *marked, Error *err);
+
+/* All outputs are shaped as `shape`, of dtype. */
+void dims_answer(RuleCall *call, const Shape *shape, Dtype dtype);
+
+/* shape without the dims marked, or with 1 in their place. */
+Shape dims_without(const Shape *shape, const bool *marked, bool keep);
+
+#endif

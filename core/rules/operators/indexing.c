@@ -1,0 +1,5 @@
+#include "core/rules/registry.h"
+
+const Operator operators_indexing[] = {
+    {0},
+};
