@@ -19,6 +19,9 @@ struct GraphBuilder {
     Vec(int32_t) inputs, outputs;
     Vec(int32_t) tensor_of_name;
     Vec(AttrList) lists;
+    Vec(GraphBody) bodies;
+    Vec(GraphCarry) carries;
+    bool has_new;             /* tensors of inner graphs, which are not in tensor_of_name yet */
     Intern *list_keys;        /* of lists without tensors and graphs */
     Vec(int32_t) list_of_key; /* key id -> list id */
     Buf key;                  /* scratch */

@@ -6,17 +6,21 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are copied as they lie");
 
-/* Two elements a byte, the first in the low half. */
-static int8_t nibble(const char *bytes, int64_t i, bool is_signed)
+/* Elements of less than a byte, the first in the lowest bits; those of 6 bits cross bytes. */
+static int8_t small_element(const char *bytes, int64_t i, int bits, bool is_signed)
 {
-    int half = ((unsigned char)bytes[i / 2] >> (i % 2 * 4)) & 0xF;
-    return (int8_t)(is_signed && half > 7 ? half - 16 : half);
+    int64_t bit = i * bits;
+    unsigned at = (unsigned char)bytes[bit / 8];
+    if (bit % 8 + bits > 8)
+        at |= (unsigned)(unsigned char)bytes[bit / 8 + 1] << 8;
+    int value = (int)(at >> (bit % 8) & ((1U << bits) - 1));
+    return (int8_t)(is_signed && value >> (bits - 1) ? value - (1 << bits) : value);
 }
 
-static void spread_nibbles(const char *bytes, bool is_signed, int64_t n_elements, int8_t *out)
+static void spread_small(const char *bytes, Dtype dtype, int64_t n_elements, int8_t *out)
 {
     for (int64_t i = 0; i < n_elements; i++)
-        out[i] = nibble(bytes, i, is_signed);
+        out[i] = small_element(bytes, i, dtype_bits(dtype), dtype == DT_I4 || dtype == DT_I2);
 }
 
 static bool read_raw(Str bytes, Dtype dtype, int64_t n_elements, void *out, Error *err)
@@ -26,19 +30,20 @@ static bool read_raw(Str bytes, Dtype dtype, int64_t n_elements, void *out, Erro
         return error_kind(err, ERROR_UNREADABLE,
                           "%" PRId64 " elements of %s take %" PRId64 " bytes, there are %zu",
                           n_elements, dtype_name(dtype), n_bytes, bytes.n);
-    if (dtype_bits(dtype) == 4)
-        spread_nibbles(bytes.s, dtype == DT_I4, n_elements, out);
+    if (dtype_bits(dtype) < 8)
+        spread_small(bytes.s, dtype, n_elements, out);
     else if (n_bytes > 0)
         memcpy(out, bytes.s, (size_t)n_bytes);
     return true;
 }
 
-/* A varint is one element, but for 4-bit types, where it is a byte of two. */
+/* A varint is one element, but for types of less than a byte, where it is a byte of several. */
 static bool read_varints(Str bytes, Dtype dtype, int64_t n_elements, void *out, Error *err)
 {
-    bool nibbles = dtype_bits(dtype) == 4;
-    size_t size = nibbles ? 1 : (size_t)dtype_bits(dtype) / 8;
-    int64_t n_varints = nibbles ? dtype_bytes(dtype, n_elements) : n_elements;
+    int bits = dtype_bits(dtype);
+    int64_t per_varint = bits < 8 && bits > 0 ? 8 / bits : 1;
+    int64_t n_varints = (n_elements + per_varint - 1) / per_varint;
+    size_t size = bits < 8 ? 1 : (size_t)bits / 8;
     assert(size <= sizeof(uint64_t));
     char *at = out;
     for (int64_t i = 0; i < n_varints; i++) {
@@ -47,8 +52,10 @@ static bool read_varints(Str bytes, Dtype dtype, int64_t n_elements, void *out, 
             return error_kind(err, ERROR_UNREADABLE,
                               "%" PRId64 " numbers wanted, there are %" PRId64, n_varints, i);
         char byte = (char)value;
-        if (nibbles)
-            spread_nibbles(&byte, dtype == DT_I4, i < n_elements / 2 ? 2 : 1, (int8_t *)at + 2 * i);
+        int64_t left = n_elements - i * per_varint;
+        if (bits < 8)
+            spread_small(&byte, dtype, left < per_varint ? left : per_varint,
+                         (int8_t *)at + i * per_varint);
         else
             memcpy(at + (size_t)i * size, &value, size);
     }

@@ -45,16 +45,22 @@ static Group group_of(Dtype dtype)
     case DT_F8E4M3FNUZ:
     case DT_F8E5M2:
     case DT_F8E5M2FNUZ:
+    case DT_F8E8M0:
+    case DT_F6E2M3:
+    case DT_F6E3M2:
+    case DT_F4E2M1:
     case DT_F16:
     case DT_BF16:
     case DT_F32:
     case DT_F64:
         return GROUP_FLOAT;
+    case DT_U2:
     case DT_U4:
     case DT_U8:
     case DT_U16:
     case DT_U32:
     case DT_U64:
+    case DT_I2:
     case DT_I4:
     case DT_I8:
     case DT_I16:
@@ -85,8 +91,8 @@ bool dtype_is_int(Dtype dtype)
 int64_t dtype_bytes(Dtype dtype, int64_t n_elements)
 {
     int bits = rows[dtype].bits;
-    if (bits == 4)
-        return n_elements / 2 + n_elements % 2;
+    if (bits < 8)
+        return n_elements / 8 * bits + (n_elements % 8 * bits + 7) / 8;
     int64_t n_bytes;
     return __builtin_mul_overflow(n_elements, bits / 8, &n_bytes) ? INT64_MAX : n_bytes;
 }

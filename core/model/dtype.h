@@ -1,6 +1,7 @@
 /* dtype.h - element types: names, sizes, and the numbers ONNX gives them.
  *
- * Sizes are in bits, since 4-bit types exist; a tensor's bytes are rounded up as a whole.
+ * Sizes are in bits, since types of 2, 4 and 6 bits exist; a tensor's bytes are rounded up as a
+ * whole.
  */
 #ifndef CORE_MODEL_DTYPE_H
 #define CORE_MODEL_DTYPE_H
@@ -31,7 +32,13 @@
     T(F8E5M2, "f8e5m2", 8, 19)                                                                     \
     T(F8E5M2FNUZ, "f8e5m2fnuz", 8, 20)                                                             \
     T(U4, "u4", 4, 21)                                                                             \
-    T(I4, "i4", 4, 22)
+    T(I4, "i4", 4, 22)                                                                             \
+    T(F4E2M1, "f4e2m1", 4, 23)                                                                     \
+    T(F8E8M0, "f8e8m0", 8, 24)                                                                     \
+    T(U2, "u2", 2, 25)                                                                             \
+    T(I2, "i2", 2, 26)                                                                             \
+    T(F6E2M3, "f6e2m3", 6, 27)                                                                     \
+    T(F6E3M2, "f6e3m2", 6, 28)
 
 typedef enum {
 #define T(id, ...) DT_##id,
@@ -44,7 +51,7 @@ const char *dtype_name(Dtype dtype);
 int dtype_bits(Dtype dtype);
 Dtype dtype_from_onnx(int64_t number); /* DT_NONE when unknown */
 Dtype dtype_from_name(Str name);       /* DT_NONE when unknown */
-bool dtype_is_float(Dtype dtype);      /* f8 to f64 */
+bool dtype_is_float(Dtype dtype);      /* f4 to f64 */
 bool dtype_is_int(Dtype dtype);        /* signed or unsigned, bool not */
 int64_t dtype_bytes(Dtype dtype, int64_t n_elements);
 

@@ -71,6 +71,20 @@ int32_t graph_tensor(GraphBuilder *builder, Str name)
     return builder->tensor_of_name.at[id];
 }
 
+int32_t graph_new_tensor(GraphBuilder *builder, Str name)
+{
+    if (is_stopped(builder))
+        return -1;
+    builder->has_new = true;
+    vec_push(builder->graph->arena, &builder->tensors,
+             (GraphTensor){.name = names_intern(builder->graph->names, name),
+                           .maker = -1,
+                           .declared = -1,
+                           .data = -1,
+                           .kind = TENSOR_MADE});
+    return builder->tensors.n - 1;
+}
+
 static const char *maker_text(const GraphBuilder *builder, const GraphTensor *tensor)
 {
     switch ((TensorKind)tensor->kind) {
@@ -177,6 +191,25 @@ void graph_add_output(GraphBuilder *builder, int32_t tensor)
         return;
     builder->tensors.at[tensor].output = true;
     vec_push(builder->graph->arena, &builder->outputs, tensor);
+}
+
+void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optional)
+{
+    if (tensor < 0 || is_stopped(builder))
+        return;
+    builder->tensors.at[tensor].sequence = sequence;
+    builder->tensors.at[tensor].optional = optional;
+}
+
+void graph_add_body(GraphBuilder *builder, GraphBody body, const GraphCarry *carries)
+{
+    if (is_stopped(builder))
+        return;
+    body.end = builder->ops.n;
+    body.carry = builder->carries.n;
+    for (int32_t i = 0; i < body.n_carries; i++)
+        vec_push(builder->graph->arena, &builder->carries, carries[i]);
+    vec_push(builder->graph->arena, &builder->bodies, body);
 }
 
 static void add_operands(GraphBuilder *builder, const int32_t *tensors, int n)
@@ -317,28 +350,34 @@ static Attr copy_attr(Arena *arena, const Attr *attr)
     return copy;
 }
 
-static int32_t add_list(GraphBuilder *builder, const Attr *attrs, int n)
+static int32_t add_list(GraphBuilder *builder, const Attr *attrs, int n, int32_t opset)
 {
     Arena *arena = builder->graph->arena;
     Attr *list = arena_array(arena, Attr, n);
     for (int i = 0; i < n; i++)
         list[i] = copy_attr(arena, &attrs[i]);
-    vec_push(arena, &builder->lists, (AttrList){n, list});
+    vec_push(arena, &builder->lists, (AttrList){n, opset, list});
     return builder->lists.n - 1;
 }
 
 int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n)
 {
-    if (n == 0 || is_stopped(builder))
+    return graph_add_attrs_of_opset(builder, attrs, n, 0);
+}
+
+int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n, int32_t opset)
+{
+    if ((n == 0 && opset == 0) || is_stopped(builder))
         return 0;
     builder->key.n = 0;
+    key_bytes(&builder->key, &opset, sizeof opset);
     for (int i = 0; i < n; i++)
         if (!attr_key(&attrs[i], &builder->key))
-            return add_list(builder, attrs, n);
+            return add_list(builder, attrs, n, opset);
 
     int32_t key = intern_put(builder->list_keys, builder->key.s, builder->key.n);
     if (key == builder->list_of_key.n) {
-        int32_t list = add_list(builder, attrs, n);
+        int32_t list = add_list(builder, attrs, n, opset);
         vec_push(builder->graph->arena, &builder->list_of_key, list);
     }
     return builder->list_of_key.at[key];
@@ -386,6 +425,12 @@ const Attr *op_attr(const Graph *graph, int32_t op, const char *name)
         if (list.at[i].name == id)
             return &list.at[i];
     return NULL;
+}
+
+int64_t op_opset(const Graph *graph, int32_t op)
+{
+    int32_t own = graph->attr_lists[graph->ops[op].attrs].opset;
+    return own > 0 ? own : graph->opset;
 }
 
 int64_t op_attr_int(const Graph *graph, int32_t op, const char *name, int64_t fallback)

@@ -51,9 +51,12 @@ typedef struct {
     int32_t data;     /* place in graph->data, or -1 */
     int32_t use;      /* first place in graph->uses; the next tensor's `use` ends the run */
     uint8_t n_declared;
-    uint8_t dtype; /* Dtype as declared; DT_NONE: inferred */
-    uint8_t kind;  /* TensorKind */
-    bool output;   /* of the graph */
+    uint8_t dtype;     /* Dtype as declared; DT_NONE: inferred */
+    uint8_t kind;      /* TensorKind */
+    bool output : 1;   /* of the graph */
+    bool sequence : 1; /* declared as a sequence, or an optional one: dtype and shape are its
+                          elements' */
+    bool optional : 1; /* declared as an optional: dtype and shape are what it may hold */
 } GraphTensor;
 
 typedef enum {
@@ -84,9 +87,12 @@ typedef struct {
     };
 } Attr;
 
-/* Attributes of an op; equal lists (but for tensors and graphs) are one list with one id. */
+/* Attributes of an op; equal lists (but for tensors and graphs) are one list with one id. The list
+ * also says by which opset the op is read, where that is not the graph's: local functions have
+ * their own. */
 typedef struct {
     int n;
+    int32_t opset; /* 0: the graph's */
     const Attr *at;
 } AttrList;
 
@@ -96,6 +102,25 @@ typedef struct {
     int32_t input, output;        /* first place in graph->operands */
     uint16_t n_inputs, n_outputs;
 } GraphOp;
+
+/* The ops of a branch of an If, or of the body of a Loop or Scan, are ops of the one flat graph, in
+ * a row: [first, end). A branch is taken when `of` is true, or when it is false. A body runs once
+ * per iteration: what it carries enters by an op LoopCarry, and is `next` in the next iteration.
+ *     Loop   as long as `next` of its first carry, the condition, is true; `of`: at most so often
+ *     Scan   once per element of dim `dim` of the tensor `of`
+ * Bodies are listed in program order, a body before those inside it. */
+typedef enum { BODY_THEN, BODY_ELSE, BODY_LOOP, BODY_SCAN } BodyKind;
+typedef struct {
+    int32_t first, end; /* ops */
+    int32_t of;         /* tensor, -1: none */
+    int32_t carry;      /* first place in graph->carries */
+    int32_t n_carries;
+    uint8_t kind; /* BodyKind */
+    int8_t dim;
+} GraphBody;
+typedef struct {
+    int32_t in, next; /* tensors: as an iteration finds it, as it leaves it */
+} GraphCarry;
 
 struct Graph {
     Arena *arena; /* everything below lives here */
@@ -109,6 +134,9 @@ struct Graph {
     DeclaredDim *declared;
     TensorData *data;
     AttrList *attr_lists;
+    GraphBody *bodies;
+    GraphCarry *carries;
+    int n_bodies;
     int32_t *inputs, *outputs; /* tensors, in the file's order; inputs without initializers */
     int64_t opset;             /* of ai.onnx; 0 for a made graph */
     int n_nodes;               /* of the file, before anything is folded */
@@ -128,6 +156,9 @@ void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operan
 /* The tensor of that name, made (as TENSOR_MADE without a maker) on first mention; -1, an absent
  * operand, for the empty name. */
 int32_t graph_tensor(GraphBuilder *builder, Str name);
+/* A new tensor of an inner graph. It gets the name when the graph is sealed, or another one
+ * where that is taken. */
+int32_t graph_new_tensor(GraphBuilder *builder, Str name);
 /* n_dims < 0: the shape is not declared. An initializer that is added as an input too stays one. */
 void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
                      int n_dims);
@@ -138,10 +169,15 @@ void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Dec
 void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
                            TensorData data);
 void graph_add_output(GraphBuilder *builder, int32_t tensor);
+/* The tensor is declared as a sequence, or as an optional. */
+void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optional);
 /* AttrList id; 0 is the empty list. Lists and texts are copied, TensorData is not. */
 int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n);
+int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n, int32_t opset);
 int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, const int32_t *inputs,
                      int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs);
+/* A body whose ops are added, from `first` on: before its carries, after the bodies inside it. */
+void graph_add_body(GraphBuilder *builder, GraphBody body, const GraphCarry *carries);
 /* Orders, numbers uses, checks. NULL: a cycle, a tensor nobody makes, one made twice, too many of
  * anything; *err names it. The builder is of no use afterwards. */
 Graph *graph_seal(GraphBuilder *builder, Error *err);
@@ -171,6 +207,7 @@ int32_t graph_find_tensor(const Graph *graph, Str name); /* -1 when there is non
 int32_t graph_find_op(const Graph *graph, Str name);
 
 const Attr *op_attr(const Graph *graph, int32_t op, const char *name); /* NULL when absent */
+int64_t op_opset(const Graph *graph, int32_t op);
 int64_t op_attr_int(const Graph *graph, int32_t op, const char *name, int64_t fallback);
 double op_attr_float(const Graph *graph, int32_t op, const char *name, double fallback);
 
@@ -187,8 +224,8 @@ bool dims_parse(Arena *arena, const Source *source, DimBindings *bindings, Error
 /* The size of a declared dim under the bindings; -1 when free and unbound. */
 int64_t dim_size(const Graph *graph, DeclaredDim dim, const DimBindings *bindings);
 
-/* Copies the elements of data, converted to host order, to out (n * sizeof element, 4-bit types one
- * a byte). False when absent, short or of a form that cannot be read as dtype. */
+/* Copies the elements of data, converted to host order, to out (n * sizeof element, types of less
+ * than a byte one a byte). False when absent, short or of a form that cannot be read as dtype. */
 bool data_read(const TensorData *data, Dtype dtype, int64_t n_elements, void *out, Error *err);
 
 #endif

@@ -6,6 +6,12 @@
  * folder; it is mapped on first use, and may be absent. The map lives as long as the graph: the
  * caller unmaps after freeing the arena.
  *
+ * Local functions are inlined, the bodies of If, Loop, Scan and SequenceMap become ops of the same
+ * graph (GraphBody in graph.h); their ops are named after the node, "If_3/Add_1", and lie below its
+ * path. A function that calls itself is refused. If gives one op per output, `If(condition, then,
+ * else)`; a Loop or Scan ops LoopIndex, LoopCarry, LoopSlice before its body and, after it, one op
+ * Loop or Scan (initial, next) per carried value and LoopStack (one iteration's) per other output.
+ *
  * Module paths: the last module in a node's metadata `pkg.torch.onnx.name_scopes`, else its name.
  */
 #ifndef CORE_MODEL_ONNX_H
@@ -13,11 +19,20 @@
 
 #include "core/model/graph.h"
 
+/* Operators that somebody has rules for: a local function of such a name is not inlined. */
+typedef struct {
+    bool (*has)(const void *context, Str operator); /* NULL: none */
+    const void *context;
+} OnnxKeep;
+
 /* NULL with ERROR_UNREADABLE on anything missing, truncated or hostile. */
 Graph *onnx_open(Arena *arena, const char *path, FileMap *map, Error *err);
 
 /* The same on bytes in memory (fuzzers, tests). file names them and locates external data. */
 Graph *onnx_read(Arena *arena, const char *file, Str bytes, Error *err);
+
+Graph *onnx_open_keeping(Arena *arena, const char *path, OnnxKeep keep, FileMap *map, Error *err);
+Graph *onnx_read_keeping(Arena *arena, const char *file, Str bytes, OnnxKeep keep, Error *err);
 
 /* The elements of an external tensor: maps `location` beside graph->file. False when absent. */
 bool onnx_external(const Graph *graph, const TensorData *data, FileMap *map, Str *bytes,

@@ -27,7 +27,7 @@ typedef struct {
     OnnxTensor *out;
     Elements elements[FIELD_COUNT];
     int64_t n_strings;
-    bool external;
+    bool external, has_type;
     Str location, offset, length;
 } Reader;
 
@@ -79,11 +79,7 @@ static void read_external(Reader *reader, Wire wire)
 
 Dtype tensor_dtype(Wire *wire, const WireField *field)
 {
-    int64_t number = wire_int(wire, field);
-    Dtype dtype = dtype_from_onnx(number);
-    if (dtype == DT_NONE && number != 0)
-        wire_fail(wire, field->bytes.s, "element type %" PRId64 " is not known", number);
-    return dtype;
+    return dtype_from_onnx(wire_int(wire, field));
 }
 
 static void read_field(Reader *reader, Wire *wire, const WireField *field)
@@ -95,6 +91,7 @@ static void read_field(Reader *reader, Wire *wire, const WireField *field)
         break;
     case 2:
         reader->out->dtype = tensor_dtype(wire, field);
+        reader->has_type = wire_int(wire, field) != 0;
         break;
     case 8:
         reader->out->name = wire_bytes(wire, field);
@@ -161,6 +158,12 @@ static ElementField field_of(Dtype dtype)
     case DT_F8E5M2FNUZ:
     case DT_U4:
     case DT_I4:
+    case DT_U2:
+    case DT_I2:
+    case DT_F4E2M1:
+    case DT_F8E8M0:
+    case DT_F6E2M3:
+    case DT_F6E3M2:
     case DT_COUNT:
         return FIELD_INT32;
     }
@@ -266,12 +269,76 @@ bool tensor_read(Arena *arena, Wire wire, OnnxTensor *out)
     Error why = {0};
     if (!shape_check(&out->shape, &why))
         return fail(&reader, &wire, "%s", why.text);
-    if (out->dtype == DT_NONE)
+    if (!reader.has_type)
         return fail(&reader, &wire, "it has no element type");
+    if (out->dtype == DT_NONE) { /* a type of a later opset: its elements cannot be read */
+        out->data.form = DATA_ABSENT;
+        return true;
+    }
     int64_t n_elements = shape_elements(&out->shape);
     int64_t n_bytes = dtype_bytes(out->dtype, n_elements);
     return reader.external ? finish_external(&reader, &wire, n_bytes)
                            : finish_inline(&reader, &wire, n_elements, n_bytes);
+}
+
+/* ---- sparse tensors ---- */
+
+enum { SPARSE_WRITTEN_MAX = 1 << 16 };
+
+/* Places are numbers of elements, or coordinates in rows. */
+static bool write_sparse(Arena *arena, const OnnxTensor *values, const OnnxTensor *indices,
+                         OnnxTensor *out)
+{
+    int64_t n = shape_elements(&values->shape), n_dense = shape_elements(&out->shape);
+    int64_t rank = out->shape.n_dims, n_places = shape_elements(&indices->shape);
+    int64_t per_value = indices->shape.n_dims == 2 ? rank : 1;
+    size_t size = (size_t)dtype_bits(out->dtype) / 8;
+    if (n_dense > SPARSE_WRITTEN_MAX || n > n_dense || size == 0 || indices->dtype != DT_I64 ||
+        n_places != n * per_value || out->dtype == DT_STR)
+        return false;
+    char *dense = arena_alloc(arena, (size_t)n_dense * size);
+    char *given = arena_alloc(arena, (size_t)n * size + sizeof(int64_t));
+    int64_t *place = arena_array(arena, int64_t, n_places);
+    if (!data_read(&values->data, out->dtype, n, given, NULL) ||
+        !data_read(&indices->data, DT_I64, n_places, place, NULL))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = 0;
+        for (int64_t d = 0; d < per_value; d++) {
+            int64_t limit = per_value > 1 ? out->shape.dim[d] : n_dense;
+            int64_t x = place[i * per_value + d];
+            if (x < 0 || x >= limit)
+                return false;
+            at = per_value > 1 ? at * limit + x : x;
+        }
+        memcpy(dense + (size_t)at * size, given + (size_t)i * size, size);
+    }
+    out->data = (TensorData){.form = DATA_RAW, .bytes = {dense, (size_t)n_dense * size}};
+    return true;
+}
+
+bool tensor_read_sparse(Arena *arena, Wire wire, OnnxTensor *out)
+{
+    OnnxTensor values = {.name = STR("")}, indices = values;
+    Reader reader = {.arena = arena, .start = wire.at, .out = out};
+    *out = (OnnxTensor){.name = STR("")};
+    for (WireField field; wire_next(&wire, &field);)
+        if (field.number == 1)
+            tensor_read(arena, wire_message(&wire, &field, "TensorProto"), &values);
+        else if (field.number == 2)
+            tensor_read(arena, wire_message(&wire, &field, "TensorProto"), &indices);
+        else if (field.number == 3)
+            add_dims(&wire, &field, &out->shape);
+    if (wire.file->failed)
+        return false;
+    Error why = {0};
+    out->name = values.name;
+    out->dtype = values.dtype;
+    if (!shape_check(&out->shape, &why))
+        return fail(&reader, &wire, "%s", why.text);
+    if (!write_sparse(arena, &values, &indices, out))
+        out->data = (TensorData){.form = DATA_ABSENT};
+    return true;
 }
 
 bool onnx_read_tensor(Arena *arena, const char *file, Str bytes, OnnxTensor *out, Error *err)

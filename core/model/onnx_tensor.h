@@ -9,7 +9,12 @@
  * arena. Checks the shape, the length of what is inline, and the path of what is not. */
 bool tensor_read(Arena *arena, Wire wire, OnnxTensor *out);
 
-/* "f32" for a TensorProto.DataType; a fault when it is none that we know. */
+/* A SparseTensorProto as the dense tensor it stands for. Its elements are written out where they
+ * are few, else they are absent. */
+bool tensor_read_sparse(Arena *arena, Wire wire, OnnxTensor *out);
+
+/* "f32" for a TensorProto.DataType; DT_NONE when it is none that we
+ * know: newer files have newer types. */
 Dtype tensor_dtype(Wire *wire, const WireField *field);
 
 #endif

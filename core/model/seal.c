@@ -1,6 +1,7 @@
 #include "core/model/builder.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 /* ---- checks ---- */
 
@@ -177,10 +178,13 @@ static bool put_in_order(Graph *graph, Error *err)
 
     number_uses(graph);
     bool ok = kahn(graph, order, n_waiting, &ready);
-    if (ok)
-        permute_ops(graph, order, scratch);
-    else
+    if (!ok)
         fail_cycle(graph, n_waiting, err);
+    else if (graph->n_bodies > 0)
+        ok = error_kind(err, ERROR_INVALID,
+                        "a graph with branches or loops must list an op after those it reads");
+    else
+        permute_ops(graph, order, scratch);
     arena_free(scratch);
     return ok;
 }
@@ -203,6 +207,32 @@ static void make_name(Graph *graph, int32_t op, Buf *text)
     id = names_intern(graph->names, buf_str(text));
     graph->ops[op].name = id;
     graph->op_of_name[id] = op;
+}
+
+static int32_t *owner_of_name(GraphBuilder *builder, int32_t name)
+{
+    while (builder->tensor_of_name.n <= name)
+        vec_push(builder->graph->arena, &builder->tensor_of_name, -1);
+    return &builder->tensor_of_name.at[name];
+}
+
+/* Tensors of inner graphs take their names where they are free, else NAME_N for the tensor N. */
+static void name_new_tensors(GraphBuilder *builder)
+{
+    Graph *graph = builder->graph;
+    Buf text = buf_new(graph->arena);
+    for (int32_t t = 0; builder->has_new && t < graph->n_tensors; t++) {
+        int32_t *name = &graph->tensors[t].name, owner = *owner_of_name(builder, *name);
+        if (owner == t)
+            continue;
+        text.n = 0;
+        buf_printf(&text, "%s_%d", names_text(graph->names, *name), t);
+        for (; owner >= 0; buf_putc(&text, '_')) {
+            *name = names_intern(graph->names, buf_str(&text));
+            owner = *owner_of_name(builder, *name);
+        }
+        *owner_of_name(builder, *name) = t;
+    }
 }
 
 /* Names of the file come first, in program order; then those that had none or a taken one. */
@@ -229,6 +259,15 @@ static void name_ops(Graph *graph)
     }
     graph->n_names = names_count(graph->names);
     assert(graph->n_names <= n_room);
+}
+
+/* Bodies are added as they end; they are asked for as they begin, the outer one first. */
+static int compare_bodies(const void *a, const void *b)
+{
+    const GraphBody *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return x->end != y->end ? (x->end > y->end ? -1 : 1) : (x->carry > y->carry ? -1 : 1);
 }
 
 /* ---- closing ---- */
@@ -258,6 +297,11 @@ static void move_columns(GraphBuilder *builder)
     graph->declared = builder->declared.at;
     graph->data = builder->data.at;
     graph->attr_lists = builder->lists.at;
+    graph->bodies = builder->bodies.at;
+    graph->n_bodies = builder->bodies.n;
+    graph->carries = builder->carries.at;
+    if (graph->n_bodies > 0)
+        qsort(graph->bodies, (size_t)graph->n_bodies, sizeof *graph->bodies, compare_bodies);
     graph->inputs = builder->inputs.at;
     graph->outputs = builder->outputs.at;
 }
@@ -282,6 +326,7 @@ Graph *graph_seal(GraphBuilder *builder, Error *err)
     if (!check_makers(graph, err) || !put_in_order(graph, err))
         return NULL;
     number_uses(graph);
+    name_new_tensors(builder);
     name_ops(graph);
     keep_tensor_names(builder);
     return graph;

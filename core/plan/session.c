@@ -31,23 +31,30 @@ RuleBook rule_book_new(Arena *arena)
     return (RuleBook){.registry = registry_new(arena), .spmd = spmd_rules_new(arena)};
 }
 
+static bool has_operator(const void *registry, Str operator)
+{
+    return registry_find(registry, operator) != NULL;
+}
+
+/* Operators are registered first: a local function that has a rule of its own stays one op. */
 static bool open_model(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
     const SessionOptions *options = &session->options;
+    session->rules = rule_book_new(arena);
+    if (options->policy && session->hooks.prepare &&
+        !session->hooks.prepare(session->hooks.context, session, options->policy, &session->rules,
+                                err))
+        return false;
+    OnnxKeep keep = {has_operator, session->rules.registry};
     if (!session->graph)
-        session->graph = onnx_open(arena, options->model, &session->model_map, err);
+        session->graph = onnx_open_keeping(arena, options->model, keep, &session->model_map, err);
     if (!session->graph)
         return false;
     DimBindings dims = {0};
     if (!read_default_dims(session, &dims, err))
         return false;
     session->options.dims = dims;
-    session->rules = rule_book_new(arena);
-    if (options->policy && session->hooks.prepare &&
-        !session->hooks.prepare(session->hooks.context, session, options->policy, &session->rules,
-                                err))
-        return false;
     session->inferred =
         infer(arena, session->graph, session->rules.registry, &dims, allow_free, err);
     if (!session->inferred)

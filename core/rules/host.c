@@ -53,7 +53,8 @@ int64_t host_wrap(Dtype dtype, int64_t value)
     if (bits >= 64)
         return value;
     uint64_t low = (uint64_t)value & (((uint64_t)1 << bits) - 1);
-    bool is_signed = dtype == DT_I4 || dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32;
+    bool is_signed =
+        dtype == DT_I2 || dtype == DT_I4 || dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32;
     if (is_signed && low >> (bits - 1))
         return (int64_t)low - ((int64_t)1 << bits);
     return (int64_t)low;
@@ -111,7 +112,7 @@ static int64_t int_of(Dtype dtype, const void *at)
     case 16:
         return dtype == DT_I16 ? cell.i16 : cell.u16;
     default:
-        return dtype == DT_I8 || dtype == DT_I4 ? cell.i8 : cell.u8;
+        return dtype == DT_I8 || dtype == DT_I4 || dtype == DT_I2 ? cell.i8 : cell.u8;
     }
 }
 

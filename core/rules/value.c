@@ -112,8 +112,8 @@ bool value_component(const Value *value, int c, Affine *out)
 static void dtype_bounds(Dtype dtype, int64_t *lo, int64_t *hi)
 {
     int bits = dtype_bits(dtype);
-    bool is_signed =
-        dtype == DT_I4 || dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32 || dtype == DT_I64;
+    bool is_signed = dtype == DT_I2 || dtype == DT_I4 || dtype == DT_I8 || dtype == DT_I16 ||
+                     dtype == DT_I32 || dtype == DT_I64;
     *hi = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - is_signed)) - 1;
     *lo = is_signed ? -*hi - 1 : 0;
 }

@@ -32,6 +32,11 @@ static TypeRow types[] = {
     {"f8e5m2", DT_F8E5M2, 19, 8, true, false},
     {"u4", DT_U4, 21, 4, false, true},
     {"i4", DT_I4, 22, 4, false, true},
+    {"f4e2m1", DT_F4E2M1, 23, 4, true, false},
+    {"f8e8m0", DT_F8E8M0, 24, 8, true, false},
+    {"u2", DT_U2, 25, 2, false, true},
+    {"i2", DT_I2, 26, 2, false, true},
+    {"f6e3m2", DT_F6E3M2, 28, 6, true, false},
 };
 
 static void type_is_known_by_name_and_number(void **state)
@@ -49,7 +54,7 @@ static void type_is_known_by_name_and_number(void **state)
 static void what_is_no_type_is_none(void **state)
 {
     (void)state;
-    assert_int_equal(dtype_from_onnx(23), DT_NONE);
+    assert_int_equal(dtype_from_onnx(29), DT_NONE);
     assert_int_equal(dtype_from_onnx(-1), DT_NONE);
     assert_int_equal(dtype_from_name(STR("float32")), DT_NONE);
     assert_int_equal(dtype_from_name(STR("")), DT_NONE);
@@ -93,6 +98,9 @@ static DataRow data_rows[] = {
     {"varints i32", DATA_VARINTS, DT_I32, BYTES("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"), 1,
      "-1"},
     {"varints bool", DATA_VARINTS, DT_BOOL, BYTES("\x01\x00\x01"), 3, "1 0 1"},
+    {"raw i2", DATA_RAW, DT_I2, BYTES("\x1B\x02"), 5, "-1 -2 1 0 -2"},
+    {"raw u2", DATA_RAW, DT_U2, BYTES("\x1B"), 4, "3 2 1 0"},
+    {"varints of four i2", DATA_VARINTS, DT_I2, BYTES("\x1B\x02"), 5, "-1 -2 1 0 -2"},
     {"varints of two i4", DATA_VARINTS, DT_I4, BYTES("\x8F\x01\x07"), 3, "-1 -8 7"},
     {"varints few", DATA_VARINTS, DT_I64, BYTES("\x01"), 2, "2 numbers wanted, there are 1"},
     {"varints many", DATA_VARINTS, DT_I64, BYTES("\x01\x02"), 1, "more numbers than the 1 wanted"},

@@ -369,7 +369,7 @@ static MadeRow made_rows[] = {
      "byte 30, in a TensorProto: tensor 'w': its data has 8 bytes, its shape needs 12"},
     {"misplaced data", misplaced_data,
      "byte 30, in a TensorProto: tensor 'w': its data is in field 4, where i64 does not belong"},
-    {"unknown type", unknown_type, "byte 33, in a TensorProto: element type 77 is not known"},
+    {"unknown type", unknown_type, "in x; w=absent; Relu Relu_0(x)->y; out y"},
     {"no type", no_type, "byte 30, in a TensorProto: tensor 'w': it has no element type"},
     {"negative dim", negative_dim, "byte 30, in a TensorProto: tensor 'w': dim 0 has the size -4"},
     {"many dims", many_dims, "byte 49, in a TensorProto: a tensor has more than 10 dims"},
@@ -394,6 +394,10 @@ static void print_data(const Graph *graph, int32_t t, Buf *out)
     float floats[8];
     Error err = {0};
     bool is_float = tensor->dtype == DT_F32;
+    if (graph->data[tensor->data].form == DATA_ABSENT) {
+        buf_printf(out, "%s=absent; ", tensor_name(graph, t));
+        return;
+    }
     assert_true(data_read(&graph->data[tensor->data], (Dtype)tensor->dtype, n,
                           is_float ? (void *)floats : ints, &err));
     buf_printf(out, "%s=", tensor_name(graph, t));

@@ -1,0 +1,339 @@
+#include "core/model/onnx_reader.h"
+
+#include <stdio.h>
+
+enum {
+    FIELD_NODE = 1,
+    FIELD_INITIALIZER = 5,
+    FIELD_INPUT = 11,
+    FIELD_OUTPUT = 12,
+    FIELD_INFO = 13,
+    FIELD_SPARSE = 15
+};
+
+/* ---- bodies ---- */
+
+static int count_fields(Wire wire, uint32_t number)
+{
+    int n = 0;
+    for (WireField field; wire_next(&wire, &field);)
+        n += field.number == number;
+    return n;
+}
+
+static const Subgraph *find_subgraph(const Call *call, const char *name)
+{
+    for (int i = 0; i < call->n_subgraphs; i++)
+        if (str_eq(call->subgraphs[i].name, str_from(name)))
+            return &call->subgraphs[i];
+    return NULL;
+}
+
+static const Attr *find_attr(const Reader *reader, const Call *call, const char *name)
+{
+    AttrList list = reader->builder->lists.at[call->attrs];
+    int32_t id = names_find(reader->graph->names, str_from(name));
+    for (int i = 0; i < list.n; i++)
+        if (list.at[i].name == id)
+            return &list.at[i];
+    return NULL;
+}
+
+/* Element i of a list of integers, `fallback` where it is not given. */
+static int64_t int_at(const Reader *reader, const Call *call, const char *name, int i,
+                      int64_t fallback)
+{
+    const Attr *attr = find_attr(reader, call, name);
+    return attr && attr->type == ATTR_INTS && i < attr->n ? attr->ints[i] : fallback;
+}
+
+/* What an inner graph names, but for its inputs: those stand for the given tensors. */
+static void define_inside(Reader *reader, Wire wire, const int32_t *inputs)
+{
+    Wire made = wire, initializers = wire;
+    int n = 0;
+    for (WireField field; wire_next(&wire, &field);)
+        if (field.number == FIELD_INPUT) {
+            Declared input = read_value_info(reader, wire_message(&wire, &field, "ValueInfoProto"));
+            scope_define(reader->scope, input.name, inputs[n++]);
+        }
+    for (WireField field; wire_next(&initializers, &field);)
+        if (field.number == FIELD_INITIALIZER || field.number == FIELD_SPARSE) {
+            Wire tensor = wire_message(&initializers, &field, "TensorProto");
+            scope_define_new(reader, initializer_name(tensor, field.number == FIELD_SPARSE));
+        }
+    scope_define_made(reader, made, FIELD_NODE);
+}
+
+/* The ops of an inner graph whose names are defined; outputs: the tensors it gives. */
+static void read_inside(Reader *reader, Wire wire, int32_t *outputs)
+{
+    Wire again = wire;
+    int n = 0;
+    for (WireField field; wire_next(&wire, &field);)
+        if (field.number == FIELD_INITIALIZER)
+            read_initializer(reader, wire_message(&wire, &field, "TensorProto"), false);
+        else if (field.number == FIELD_SPARSE)
+            read_initializer(reader, wire_message(&wire, &field, "SparseTensorProto"), true);
+        else if (field.number == FIELD_NODE)
+            read_node(reader, wire_message(&wire, &field, "NodeProto"));
+    for (WireField field; wire_next(&again, &field);)
+        if (field.number == FIELD_INFO) {
+            declare_value(reader, wire_message(&again, &field, "ValueInfoProto"));
+        } else if (field.number == FIELD_OUTPUT) {
+            Declared output =
+                read_value_info(reader, wire_message(&again, &field, "ValueInfoProto"));
+            outputs[n++] = reader_tensor(reader, output.name);
+        }
+}
+
+/* ---- If ---- */
+
+static bool read_branch(Reader *reader, const Call *call, const Subgraph *graph, bool then,
+                        int32_t *outputs)
+{
+    Scope scope;
+    GraphBody body = {.first = reader->builder->ops.n,
+                      .of = call->inputs[0],
+                      .kind = then ? BODY_THEN : BODY_ELSE};
+    if (!scope_open(reader, &scope, call, graph->wire, then ? "then" : "else"))
+        return false;
+    define_inside(reader, graph->wire, NULL);
+    read_inside(reader, graph->wire, outputs);
+    scope_close(reader);
+    graph_add_body(reader->builder, body, NULL);
+    return !graph->wire.file->failed;
+}
+
+static const char *suffix(Arena *arena, int i)
+{
+    return i > 0 ? arena_printf(arena, "_%d", i) : "";
+}
+
+static bool read_if(Reader *reader, const Call *call)
+{
+    const Subgraph *then = find_subgraph(call, "then_branch");
+    const Subgraph *other = find_subgraph(call, "else_branch");
+    int n = call->n_outputs;
+    if (!then || !other || call->n_inputs != 1 || count_fields(then->wire, FIELD_INPUT) > 0 ||
+        count_fields(other->wire, FIELD_INPUT) > 0 || count_fields(then->wire, FIELD_OUTPUT) != n ||
+        count_fields(other->wire, FIELD_OUTPUT) != n)
+        return false;
+    Arena *arena = arena_new();
+    int32_t *from_then = arena_array(arena, int32_t, n),
+            *from_else = arena_array(arena, int32_t, n);
+    if (read_branch(reader, call, then, true, from_then) &&
+        read_branch(reader, call, other, false, from_else))
+        for (int o = 0; o < n; o++) {
+            int32_t inputs[] = {call->inputs[0], from_then[o], from_else[o]};
+            if (call->outputs[o] >= 0)
+                add_op(reader, "If", call, suffix(arena, o), inputs, 3, call->outputs[o], 0);
+        }
+    arena_free(arena);
+    return true;
+}
+
+/* ---- Loop, Scan, SequenceMap ---- */
+
+/* A body that is run many times: what it is given, what it carries on and what it yields. */
+typedef struct {
+    Reader *reader;
+    const Call *call;
+    Wire wire;
+    Arena *arena;
+    Scope scope;
+    int n_inputs, n_outputs; /* of the body */
+    int32_t *inputs, *outputs;
+    int n_carries;
+    GraphCarry *carries;
+    GraphBody body;
+} Looping;
+
+static bool looping_open(Looping *looping, Reader *reader, const Call *call, const Subgraph *graph,
+                         GraphBody body)
+{
+    Arena *arena = arena_new();
+    *looping = (Looping){.reader = reader,
+                         .call = call,
+                         .wire = graph->wire,
+                         .arena = arena,
+                         .n_inputs = count_fields(graph->wire, FIELD_INPUT),
+                         .n_outputs = count_fields(graph->wire, FIELD_OUTPUT),
+                         .body = body};
+    looping->inputs = arena_array(arena, int32_t, looping->n_inputs);
+    looping->outputs = arena_array(arena, int32_t, looping->n_outputs);
+    looping->carries = arena_array(arena, GraphCarry, looping->n_inputs);
+    looping->body.first = reader->builder->ops.n;
+    if (scope_open(reader, &looping->scope, call, graph->wire, ""))
+        return true;
+    arena_free(arena);
+    return false;
+}
+
+/* Input i of the body, made by an op before it. */
+static void give(Looping *looping, int i, const char *operator, int32_t from, int32_t attrs)
+{
+    Call call = *looping->call;
+    char name[32];
+    snprintf(name, sizeof name, "/%s_%d", operator, i);
+    call.node.path = looping->scope.path;
+    Str whole = str_from(arena_printf(looping->arena, "%.*s%d", STR_ARG(looping->scope.prefix), i));
+    looping->inputs[i] = graph_new_tensor(looping->reader->builder, whole);
+    add_op(looping->reader, operator, & call, name, &from, from >= 0, looping->inputs[i], attrs);
+}
+
+static void carry(Looping *looping, int i, int32_t from)
+{
+    give(looping, i, "LoopCarry", from, 0);
+    looping->carries[looping->n_carries++].in = looping->inputs[i];
+}
+
+/* Reads the body, which ends what is repeated; next: where its outputs for what is carried begin.
+ */
+static bool looping_read(Looping *looping)
+{
+    Reader *reader = looping->reader;
+    define_inside(reader, looping->wire, looping->inputs);
+    read_inside(reader, looping->wire, looping->outputs);
+    scope_close(reader);
+    for (int i = 0; i < looping->n_carries; i++)
+        looping->carries[i].next = looping->outputs[i];
+    looping->body.n_carries = looping->n_carries;
+    graph_add_body(reader->builder, looping->body, looping->carries);
+    return !looping->wire.file->failed;
+}
+
+/* Output o of the node. */
+static void yield(Looping *looping, int o, const char *operator, const int32_t * inputs,
+                  int n_inputs, int32_t attrs)
+{
+    const Call *call = looping->call;
+    if (o < call->n_outputs && call->outputs[o] >= 0)
+        add_op(looping->reader, operator, call, suffix(looping->arena, o), inputs, n_inputs,
+               call->outputs[o], attrs);
+}
+
+/* A condition that nobody gave is true. */
+static int32_t always(Reader *reader, const Call *call)
+{
+    const Shape scalar = {0};
+    Arena *arena = reader->arena;
+    int32_t tensor = graph_new_tensor(
+        reader->builder, str_from(arena_printf(arena, "%.*s/always", STR_ARG(call->label))));
+    if (tensor >= 0)
+        graph_add_initializer(reader->builder, tensor, DT_BOOL, &scalar,
+                              (TensorData){.form = DATA_RAW, .bytes = STR("\1")});
+    return tensor;
+}
+
+static bool read_loop(Reader *reader, const Call *call)
+{
+    const Subgraph *graph = find_subgraph(call, "body");
+    int n = call->n_inputs - 2;
+    if (!graph || n < 0 || count_fields(graph->wire, FIELD_INPUT) != n + 2 ||
+        count_fields(graph->wire, FIELD_OUTPUT) < n + 1)
+        return false;
+    Looping looping;
+    int32_t most = call->inputs[0], condition = call->inputs[1];
+    GraphBody body = {.kind = BODY_LOOP, .of = most};
+    if (condition < 0)
+        condition = always(reader, call);
+    if (!looping_open(&looping, reader, call, graph, body))
+        return true;
+    give(&looping, 0, "LoopIndex", most, 0);
+    carry(&looping, 1, condition);
+    for (int i = 0; i < n; i++)
+        carry(&looping, i + 2, call->inputs[i + 2]);
+    if (looping_read(&looping))
+        for (int o = 0; o + 1 < looping.n_outputs; o++) {
+            int32_t next = looping.outputs[o + 1];
+            if (o < n)
+                yield(&looping, o, "Loop", (int32_t[]){call->inputs[o + 2], next}, 2, 0);
+            else
+                yield(&looping, o, "LoopStack", (int32_t[]){next, most, looping.outputs[0]}, 3, 0);
+        }
+    arena_free(looping.arena);
+    return true;
+}
+
+static int32_t axis_attrs(Reader *reader, int64_t axis, int64_t count_axis)
+{
+    Names *names = reader->graph->names;
+    Attr attrs[] = {
+        {.name = names_intern(names, STR("axis")), .type = ATTR_INT, .i = axis},
+        {.name = names_intern(names, STR("count_axis")), .type = ATTR_INT, .i = count_axis}};
+    return graph_add_attrs(reader->builder, attrs, 2);
+}
+
+static bool read_scan(Reader *reader, const Call *call)
+{
+    const Subgraph *graph = find_subgraph(call, "body");
+    const Attr *scanned = find_attr(reader, call, "num_scan_inputs");
+    int n_scanned =
+        scanned && scanned->type == ATTR_INT && scanned->i > 0 && scanned->i <= call->n_inputs
+            ? (int)scanned->i
+            : 0;
+    int n = call->n_inputs - n_scanned;
+    int64_t opset =
+        reader->scope && reader->scope->opset > 0 ? reader->scope->opset : reader->graph->opset;
+    if (!graph || n_scanned == 0 || (opset > 0 && opset < 9) ||
+        count_fields(graph->wire, FIELD_INPUT) != call->n_inputs ||
+        count_fields(graph->wire, FIELD_OUTPUT) < n)
+        return false;
+    Looping looping;
+    int64_t axis = int_at(reader, call, "scan_input_axes", 0, 0);
+    GraphBody body = {.kind = BODY_SCAN, .of = call->inputs[n], .dim = (int8_t)axis};
+    if (axis < -DIMS_MAX || axis >= DIMS_MAX || !looping_open(&looping, reader, call, graph, body))
+        return axis >= -DIMS_MAX && axis < DIMS_MAX;
+    for (int i = 0; i < n; i++)
+        carry(&looping, i, call->inputs[i]);
+    for (int i = n; i < call->n_inputs; i++)
+        give(&looping, i, "LoopSlice", call->inputs[i],
+             axis_attrs(reader, int_at(reader, call, "scan_input_axes", i - n, 0), 0));
+    if (looping_read(&looping))
+        for (int o = 0; o < looping.n_outputs; o++) {
+            int32_t next = looping.outputs[o];
+            int64_t at = int_at(reader, call, "scan_output_axes", o - n, 0);
+            if (o < n)
+                yield(&looping, o, "Scan", (int32_t[]){call->inputs[o], next}, 2, 0);
+            else
+                yield(&looping, o, "LoopStack", (int32_t[]){next, -1, -1, call->inputs[n]}, 4,
+                      axis_attrs(reader, at, axis));
+        }
+    arena_free(looping.arena);
+    return true;
+}
+
+static bool read_sequence_map(Reader *reader, const Call *call)
+{
+    const Subgraph *graph = find_subgraph(call, "body");
+    if (!graph || call->n_inputs < 1 || count_fields(graph->wire, FIELD_INPUT) != call->n_inputs)
+        return false;
+    Looping looping;
+    GraphBody body = {.kind = BODY_SCAN, .of = call->inputs[0]};
+    if (!looping_open(&looping, reader, call, graph, body))
+        return true;
+    for (int i = 0; i < call->n_inputs; i++)
+        give(&looping, i, "SequenceElement", call->inputs[i], 0);
+    if (looping_read(&looping))
+        for (int o = 0; o < looping.n_outputs; o++)
+            yield(&looping, o, "SequenceMap", (int32_t[]){looping.outputs[o], call->inputs[0]}, 2,
+                  0);
+    arena_free(looping.arena);
+    return true;
+}
+
+bool read_control(Reader *reader, const Call *call)
+{
+    static const struct {
+        const char *operator;
+        bool (*read)(Reader *reader, const Call *call);
+    } rows[] = {{"If", read_if},
+                {"Loop", read_loop},
+                {"Scan", read_scan},
+                {"SequenceMap", read_sequence_map}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && is_plain_domain(call->node.domain); i++)
+        if (str_eq(call->node.op_type, str_from(rows[i].operator)))
+            return rows[i].read(reader, call);
+    return false;
+}

@@ -1,0 +1,134 @@
+/* onnx_reader.h - what the files of the ONNX reader share; nobody else includes this.
+ *
+ * Nodes of the graph, of local functions and of the bodies of If, Loop and Scan all become ops of
+ * one flat graph. A Scope is the inside of a function's call or of a body: its own names, each a
+ * tensor, and what is put before the names and paths of its ops. A function sees its own names
+ * alone, a body also those around it.
+ *
+ * Scratch lists of the node being read are emptied, not freed, for the next one; what an inner
+ * graph is read for is copied before. A list attribute keeps its place in its scratch list in `i`
+ * until all attributes of the node are read, since the list may move while it grows.
+ *
+ * What is read for inlining and what that makes is counted: a small file can stand for 2^64 ops.
+ */
+#ifndef CORE_MODEL_ONNX_READER_H
+#define CORE_MODEL_ONNX_READER_H
+
+#include "core/model/builder.h"
+#include "core/model/onnx.h"
+#include "core/model/wire.h"
+
+enum { SCOPES_MAX = 48, INLINED_BYTES_MAX = 1 << 29 };
+
+/* A local function: FunctionProto. */
+typedef struct {
+    Wire wire;
+    int64_t opset; /* of ai.onnx; 0: it imports none */
+    bool open;     /* being inlined */
+} Function;
+
+typedef struct Scope Scope;
+struct Scope {
+    Scope *outer;       /* NULL: the graph */
+    Function *function; /* NULL: a body */
+    Arena *arena;
+    Intern *names;
+    Vec(int32_t) tensors;     /* per name; -1: an absent operand */
+    Str prefix, path, around; /* of names; of paths; the path of the op it stands for */
+    AttrList attrs;           /* of the call */
+    int64_t opset;            /* 0: the graph's */
+    int depth;
+};
+
+/* An attribute that is a graph. */
+typedef struct {
+    Str name;
+    Wire wire;
+} Subgraph;
+
+typedef struct {
+    Arena *arena;
+    GraphBuilder *builder;
+    Graph *graph;
+    OnnxKeep keep;
+    Scope *scope;
+    Intern *function_keys;
+    Vec(Function) functions; /* by key */
+    int64_t bytes_left;      /* of what inlining may make */
+    Vec(int32_t) inputs, outputs;
+    Vec(Attr) attrs;
+    Vec(Subgraph) subgraphs;
+    Vec(int64_t) ints;
+    Vec(double) floats;
+    Vec(Str) strings;
+    Buf path, whole_name, whole_path, kind;
+    int64_t ir_version;
+    bool has_graph, has_opset, has_output;
+} Reader;
+
+/* A node as far as it is read. Name and path are whole: with what the scope puts before. */
+typedef struct {
+    Str name, op_type, domain, overload, scopes;
+    Str path;
+    const char *start; /* in the file, for errors */
+} Node;
+
+/* A node that stands for others: a copy of what the scratch lists held. */
+typedef struct {
+    Node node;
+    Wire wire; /* for errors */
+    Str label; /* its name, or a made one */
+    int32_t *inputs, *outputs;
+    int n_inputs, n_outputs;
+    int32_t attrs; /* AttrList id */
+    Subgraph *subgraphs;
+    int n_subgraphs;
+} Call;
+
+/* ---- attributes: onnx_attr.c ---- */
+void read_attr(Reader *reader, Wire wire);
+int32_t add_attrs(Reader *reader); /* AttrList id of those read; pointers are set */
+
+/* ---- values: onnx_value.c ---- */
+typedef struct {
+    Str name;
+    Dtype dtype;
+    int n_dims; /* -1: not declared */
+    bool sequence, optional;
+    DeclaredDim dims[DIMS_MAX];
+} Declared;
+Declared read_value_info(Reader *reader, Wire wire);
+void declare_value(Reader *reader, Wire wire); /* of a tensor that the scope knows */
+void read_initializer(Reader *reader, Wire wire, bool sparse);
+Str initializer_name(Wire wire, bool sparse);
+
+/* ---- nodes: onnx_node.c ---- */
+void read_node(Reader *reader, Wire wire);
+Str operator_name(Reader *reader, const Node *node);
+/* An op of the call itself, with one output; its name is the call's and the suffix. */
+int32_t add_op(Reader *reader, const char *operator, const Call * call, const char *suffix,
+               const int32_t *inputs, int n_inputs, int32_t output, int32_t attrs);
+
+/* ---- scopes: onnx_scope.c ---- */
+int32_t reader_tensor(Reader *reader, Str name); /* -1: an absent operand */
+/* Opens the inside of a call, named after it and the branch; false: too deep or too much, which is
+ * a fault. */
+bool scope_open(Reader *reader, Scope *scope, const Call *call, Wire inside, const char *branch);
+void scope_close(Reader *reader);
+bool scope_has(const Scope *scope, Str name);
+void scope_define(Scope *scope, Str name, int32_t tensor);
+void scope_define_new(Reader *reader, Str name); /* a tensor of that name, unless it is there */
+void scope_define_made(Reader *reader, Wire nodes, uint32_t field); /* what the nodes make */
+void index_function(Reader *reader, Wire wire);
+Function *called_function(Reader *reader, const Node *node); /* NULL: none, or to be kept an op */
+void inline_function(Reader *reader, const Call *call, Function *function);
+
+/* ---- branches and loops: onnx_control.c ---- */
+bool read_control(Reader *reader, const Call *call); /* false: an op like others */
+
+static inline bool is_plain_domain(Str domain)
+{
+    return domain.n == 0 || str_eq(domain, STR("ai.onnx"));
+}
+
+#endif
