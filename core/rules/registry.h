@@ -55,6 +55,7 @@ typedef enum {
 enum { OPERATOR_ANY = 0xFFFF }; /* inputs_max: any number; reads: every input */
 
 typedef struct Operator Operator;
+typedef struct Template Template; /* core/rules/template/template.h */
 
 /* A user's annotation: a text, or a function of the op that makes one (Lua). */
 typedef struct {
