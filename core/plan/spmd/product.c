@@ -101,8 +101,20 @@ static void settle_own(SpmdCall *call, Parts *x, Parts *y)
     take_away(n_wins ? &x->own : &y->own, &both);
 }
 
-/* A dim of size 1 is broadcast: whole. */
-static SpmdTensor need_of(const SpmdTensor *given, const char *letters, const SpmdLetters *merged)
+SpmdTensor product_untransposed(const SpmdTensor *factor, bool transposed)
+{
+    SpmdTensor out = *factor;
+    int n = out.n_dims;
+    if (!transposed || n < 2)
+        return out;
+    out.dim[n - 1] = factor->dim[n - 2];
+    out.dim[n - 2] = factor->dim[n - 1];
+    out.shape.dim[n - 1] = factor->shape.dim[n - 2];
+    out.shape.dim[n - 2] = factor->shape.dim[n - 1];
+    return out;
+}
+
+SpmdTensor product_need(const SpmdTensor *given, const char *letters, const SpmdLetters *merged)
 {
     SpmdTensor need = spmd_without_partial(given);
     spmd_set_letters(&need, letters, merged);
@@ -136,8 +148,13 @@ bool product_of(SpmdCall *call, const Factors *factors, Product *out, Error *err
     out->m = merged.axes['m'] = x.own;
     out->n = merged.axes['n'] = y.own;
     merged.axes['k'] = out->k;
-    out->x = need_of(factors->x, out->letters.x, &merged);
-    out->y = need_of(factors->y, out->letters.y, &merged);
+    out->x = product_need(factors->x, out->letters.x, &merged);
+    out->y = product_need(factors->y, out->letters.y, &merged);
     spmd_set_letters(&out->out, out->letters.out, &merged);
+    merged.size['m'] = x.own_size;
+    merged.size['n'] = y.own_size;
+    out->out.shape.n_dims = out->out.n_dims;
+    for (int d = 0; d < out->out.n_dims; d++)
+        out->out.shape.dim[d] = merged.size[(unsigned char)out->letters.out[d]];
     return true;
 }

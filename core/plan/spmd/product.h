@@ -22,6 +22,12 @@ typedef struct {
 /* ERROR_RANK: a factor is a scalar; ERROR_INVALID: one of one dim is transposed. */
 bool product_letters(SpmdCall *call, const Factors *factors, ProductLetters *out, Error *err);
 
+/* The factor with its last two dims as they are multiplied. */
+SpmdTensor product_untransposed(const SpmdTensor *factor, bool transposed);
+
+/* The factor by the letters; a dim of size 1 is broadcast and so whole. */
+SpmdTensor product_need(const SpmdTensor *factor, const char *letters, const SpmdLetters *merged);
+
 typedef struct {
     ProductLetters letters;
     SpmdTensor x, y,

@@ -76,12 +76,16 @@ static bool answer_gradient(SpmdCall *call, const Product *product, const SpmdTe
                             Error *err)
 {
     SpmdTensor *out = spmd_out(call, &product->out);
-    if (out->n_dims < factor->n_dims)
+    int more = out->n_dims - factor->n_dims;
+    if (more < 0)
         return error_set(err, "a factor of %d dims has a gradient of %d", factor->n_dims,
                          out->n_dims);
+    Shape narrow = factor->shape; /* 1 where it was broadcast, and only there */
+    for (int d = 0; d < factor->n_dims; d++)
+        narrow.dim[d] += narrow.dim[d] == 1 && out->shape.dim[more + d] == 1;
     if (!spmd_set_partial(out, &product->k, REDUCE_SUM, err))
         return false;
-    spmd_reduce_broadcast(out, factor->n_dims, &factor->shape);
+    spmd_reduce_broadcast(out, factor->n_dims, &narrow);
     return true;
 }
 
@@ -158,23 +162,113 @@ static void no_mapping(SpmdCall *call)
     spmd_out_whole(call, 0);
 }
 
+/* These merge by first claims, m k of x before k n of y, however they are stored. */
+static bool merge_factors(SpmdCall *call, const Factors *factors, SpmdLetters *out, Error *err)
+{
+    SpmdTensor x = product_untransposed(factors->x, factors->trans_x);
+    SpmdTensor y = product_untransposed(factors->y, factors->trans_y);
+    Factors plain = {&x, &y, false, false};
+    ProductLetters letters;
+    if (x.n_dims == 1 && y.n_dims == 1)
+        return error_set(err, "a product of two vectors has no bias");
+    if (!product_letters(call, &plain, &letters, err))
+        return false;
+    SpmdOperand operand[] = {{letters.x, &x}, {letters.y, &y}};
+    return spmd_merge(call, SPMD_CLASSIC, operand, 2, out, err);
+}
+
+static bool answer_with_bias(SpmdCall *call, const Factors *factors, const SpmdLetters *merged,
+                             Error *err)
+{
+    ProductLetters letters;
+    if (!product_letters(call, factors, &letters, err))
+        return false;
+    SpmdTensor x = product_need(factors->x, letters.x, merged);
+    SpmdTensor y = product_need(factors->y, letters.y, merged);
+    spmd_need(call, &x);
+    spmd_need(call, &y);
+    SpmdTensor *bias = spmd_need(call, &call->input[2]), *out = spmd_out_whole(call, 0);
+    spmd_replicate(bias);
+    if (bias->n_dims > 0)
+        bias->dim[bias->n_dims - 1] = merged->axes['n'];
+    spmd_set_letters(out, letters.out, merged);
+    no_mapping(call);
+    return spmd_set_partial(bias, &merged->axes['k'], REDUCE_SUM, err) &&
+           spmd_set_partial(out, &merged->axes['k'], REDUCE_SUM, err);
+}
+
 /* The bias is asked for as partial as the product, so that their sum is that of one bias. */
 static bool gemm_with_bias(SpmdCall *call, Error *err)
 {
-    Product product;
+    SpmdLetters merged;
     Factors factors = given_factors(call);
-    if (factors.x->n_dims == 1 && factors.y->n_dims == 1)
-        return error_set(err, "a product of two vectors has no bias");
+    return merge_factors(call, &factors, &merged, err) &&
+           answer_with_bias(call, &factors, &merged, err);
+}
+
+/* Never partial: where k is split nothing of the matrices is. */
+static bool linear(SpmdCall *call, Error *err)
+{
+    SpmdLetters merged;
+    Factors factors = {&call->input[0], &call->input[1], false, false};
+    if (spmd_int(call, "transpose_weight", 0))
+        return error_set(err, "linear_v2 with transpose_weight has no rule");
+    if (!merge_factors(call, &factors, &merged, err))
+        return false;
+    if (merged.axes['k'].n > 0) {
+        spmd_say(call, "k is split: m, n and k are made whole, for the sum with the bias");
+        merged.axes['m'].n = merged.axes['n'].n = merged.axes['k'].n = 0;
+    }
+    return answer_with_bias(call, &factors, &merged, err);
+}
+
+/* ---- the gradients of a linear layer, added to given ones: x, out_grad, and perhaps the gradients
+ * of weight and bias so far ---- */
+
+static bool agree_with_given(SpmdCall *call, const char *what, int input, const SpmdTensor *answer,
+                             Error *err)
+{
+    const SpmdTensor *given = &call->input[input];
+    if (given->absent || given->n_dims == 0)
+        return true;
+    if (given->n_dims == answer->n_dims && same_mapping(given, answer) &&
+        memcmp(given->partial, answer->partial, sizeof answer->partial) == 0)
+        return true;
+    return error_kind(err, ERROR_CONFLICT, "the gradient of the %s is %s, given %s", what,
+                      spmd_show(call, answer), spmd_show(call, given));
+}
+
+/* Upstream takes the mapping of out_grad as given, not as needed, and what it is partial over as
+ * sums: that is exact. */
+static void answer_bias(SpmdCall *call, const SpmdTensor *out_grad)
+{
+    SpmdTensor *bias = spmd_out_as_given(call, out_grad);
+    for (int axis = 0; axis < MESH_AXES_MAX; axis++)
+        if (bias->partial[axis] != REDUCE_NONE)
+            bias->partial[axis] = REDUCE_SUM;
+    spmd_reduce_broadcast(bias, 1, NULL);
+    if (!spmd_int(call, "has_bias", 1))
+        *bias = (SpmdTensor){0};
+}
+
+static bool add_gradients(SpmdCall *call, Error *err)
+{
+    Product product;
+    Factors factors = {&call->input[0], &call->input[1], true, false};
     if (!product_of(call, &factors, &product, err))
         return false;
     spmd_need(call, &product.x);
     spmd_need(call, &product.y);
-    SpmdTensor *bias = spmd_need(call, &call->input[2]), *out = spmd_out(call, &product.out);
-    if (bias->n_dims > 0)
-        bias->dim[bias->n_dims - 1] = product.n;
-    no_mapping(call);
-    return spmd_set_partial(bias, &product.k, REDUCE_SUM, err) &&
-           spmd_set_partial(out, &product.k, REDUCE_SUM, err);
+    for (int i = 2; i < call->n_inputs; i++)
+        spmd_need_as_given(call, &call->input[i]);
+    SpmdTensor *weight = spmd_out(call, &product.out);
+    if (!spmd_set_partial(weight, &product.k, REDUCE_SUM, err))
+        return false;
+    spmd_reduce_broadcast(weight, 2, NULL);
+    answer_bias(call, call->exact ? factors.y : &product.y);
+    const SpmdTensor *bias = call->out.at[1];
+    return agree_with_given(call, "weight", 2, weight, err) &&
+           (call->n_inputs < 4 || agree_with_given(call, "bias", 3, bias, err));
 }
 
 const SpmdRule spmd_rules_matmul[] = {
@@ -204,10 +298,12 @@ const SpmdRule spmd_rules_matmul[] = {
      .flags = SPMD_LISTS,
      .inputs_min = 3,
      .inputs_max = 3},
-    {.names = "fused_gemm_epilogue linear_v2",
-     .forward = gemm_with_bias,
+    {.names = "fused_gemm_epilogue", .forward = gemm_with_bias, .inputs_min = 3, .inputs_max = 3},
+    {.names = "linear_v2", .forward = linear, .inputs_min = 3, .inputs_max = 3},
+    {.names = "fused_linear_param_grad_add",
+     .forward = add_gradients,
      .flags = SPMD_LISTS,
-     .inputs_min = 3,
-     .inputs_max = 3},
+     .inputs_min = 2,
+     .inputs_max = 4},
     {0},
 };
