@@ -10,6 +10,7 @@
 #include "core/plan/memory.h"
 #include "core/plan/naming.h"
 #include "core/plan/propagate.h"
+#include "core/rules/example.h"
 #include "scripts/hooks.h"
 #include "tests/bench/synthetic.h"
 #include "tui/app.h"
@@ -306,8 +307,80 @@ static void bench_open_gpt2(void)
     arena_free(arena);
 }
 
+/* ---- rules: an op whose signature was seen, and one that was not ---- */
+
+/* A chain of equal ops: all but the first are looked up. The columns that inference fills are part
+ * of the figure. */
+static void bench_rule_lookup(void)
+{
+    Arena *arena = arena_new();
+    GraphBuilder *builder = graph_builder_new(arena, "chain");
+    DeclaredDim dims[2] = {{.size = 64}, {.size = 64}};
+    Error err = {0};
+    graph_reserve(builder, OPS, OPS + 1, 2 * OPS);
+    int32_t tensor = graph_tensor(builder, STR("x"));
+    graph_add_input(builder, tensor, DT_F32, dims, 2);
+    for (int i = 0; i < OPS; i++) {
+        char name[16];
+        int n = snprintf(name, sizeof name, "%d", i);
+        Str text = {name, (size_t)n};
+        int32_t out = graph_tensor(builder, text);
+        graph_add_op(builder, STR("Relu"), text, STR(""), &tensor, 1, &out, 1, 0);
+        tensor = out;
+    }
+    graph_add_output(builder, tensor);
+    Graph *graph = graph_seal(builder, &err);
+    must(graph != NULL, &err);
+    DimBindings none = {0};
+    double ns = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        Arena *one = arena_new();
+        const Registry *registry = registry_new(one);
+        double start = now_ns();
+        must(infer(one, graph, registry, &none, false, &err) != NULL, &err);
+        ns = least(ns, now_ns() - start);
+        arena_free(one);
+    }
+    figure("rule.lookup", ns / OPS, "ns/op");
+    arena_free(arena);
+}
+
+/* Inference of graphs of one op, one of every example: the mean and the slowest. */
+static void bench_rule_build(void)
+{
+    Arena *arena = arena_new();
+    const Registry *registry = registry_new(arena);
+    DimBindings none = {0};
+    double sum = 0, worst = 0;
+    int n = 0;
+    for (int i = 0; i < registry_count(registry); i++) {
+        const char *name = registry_at(registry, i)->name;
+        for (const Example *e = example_next(name, NULL); e; e = example_next(name, e)) {
+            Error err = {0};
+            const Graph *graph = example_graph(arena, name, e, &err);
+            must(graph != NULL, &err);
+            double ns = 0;
+            for (int k = 0; k < REPEATS; k++) {
+                Arena *one = arena_new();
+                double start = now_ns();
+                must(infer(one, graph, registry, &none, false, &err) != NULL, &err);
+                ns = least(ns, now_ns() - start);
+                arena_free(one);
+            }
+            sum += ns;
+            worst = ns > worst ? ns : worst;
+            n++;
+        }
+    }
+    figure("rule.build", sum / n / 1e3, "us");
+    figure("rule.build.worst", worst / 1e3, "us");
+    arena_free(arena);
+}
+
 int main(void)
 {
+    bench_rule_lookup();
+    bench_rule_build();
     bench_million();
     bench_open_million();
     bench_open_gpt2();
