@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Makes the models of samples/models again, with their shapes and vectors.
 
-    pip install torch transformers onnx onnxscript onnxruntime numpy     (from PyPI; a CPU is enough)
-    python3 samples/export_models.py [--to FOLDER] [NAME...]
+    pip install torch torchvision transformers onnx onnxscript onnxruntime numpy      (from PyPI)
+    python3 samples/export_models.py [--to FOLDER] [NAME...]                (a CPU is enough)
 
-The graphs are what torch's two exporters make of the models of transformers; other versions than
-those named in samples/README.md may write other graphs. Weights are random: only the structure is
-the real model's. For each NAME the folder then has
+The graphs are what torch's two exporters make of the models of transformers and torchvision; other
+versions than those named in samples/README.md may write other graphs. Weights are random: only the
+structure is the real model's. For each NAME the folder then has
 
     NAME.onnx         the graph. Where weights are stripped, the data of large initializers is said to
                       be in the file NAME.weights, which is not made: dimscope never reads weights
@@ -28,6 +28,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+import torchvision
 import transformers
 from onnx import numpy_helper
 
@@ -80,6 +81,7 @@ class Sample(NamedTuple):
     opset: int
     weights: bool = False  # kept in the file, with vectors beside it
     value_info: bool = False  # kept
+    image: bool = False  # reads images, not tokens
 
 
 SAMPLES = {
@@ -87,13 +89,16 @@ SAMPLES = {
     "gpt2-dynamo": Sample(lambda: gpt2("sdpa"), dynamo=True, opset=20, value_info=True),
     "tiny-gpt": Sample(tiny_gpt, dynamo=False, opset=17, weights=True),
     "llama-tiny": Sample(tiny_llama, dynamo=True, opset=20, weights=True),
+    "resnet50": Sample(torchvision.models.resnet50, dynamo=False, opset=17, image=True),
+    "vit_b_16": Sample(torchvision.models.vit_b_16, dynamo=True, opset=18, image=True),
 }
 
 
 def make_model(sample):
     torch.manual_seed(0)
     model = sample.make().eval()
-    model.config.return_dict = False
+    if not sample.image:
+        model.config.return_dict = False
     with torch.no_grad():  # no parameter may be all zeros or ones: an error in its use would not show
         for parameter in model.parameters():
             parameter.add_(0.02 * torch.randn_like(parameter))
@@ -101,7 +106,10 @@ def make_model(sample):
 
 
 def make_inputs(vocabulary, seed):
+    """vocabulary 0: the model reads images."""
     random = np.random.default_rng(seed)
+    if vocabulary == 0:
+        return {"x": random.standard_normal((BATCH, 3, 224, 224)).astype(np.float32)}
     mask = np.ones((BATCH, SEQ), np.int64)
     mask[1, : 3 + seed % 3] = 0  # the second row is padded on the left
     return {"input_ids": random.integers(0, vocabulary, (BATCH, SEQ), np.int64),
@@ -113,12 +121,13 @@ def export(sample, model, inputs, path):
     names = dict(input_names=list(inputs), output_names=["logits"], opset_version=sample.opset)
     if sample.dynamo:
         batch, seq = torch.export.Dim("batch"), torch.export.Dim("seq", max=64)
-        shapes = {name: {0: batch, 1: seq} for name in inputs}
+        shapes = {name: {0: batch} if sample.image else {0: batch, 1: seq} for name in inputs}
         program = torch.onnx.export(model, (), kwargs=tensors, dynamo=True, dynamic_shapes=shapes,
                                     **names)
         program.save(str(path))
     else:
-        axes = {name: {0: "batch", 1: "seq"} for name in [*inputs, "logits"]}
+        free = {0: "batch"} if sample.image else {0: "batch", 1: "seq"}
+        axes = {name: free for name in [*inputs, "logits"]}
         torch.onnx.export(model, (), str(path), kwargs=tensors, dynamo=False, dynamic_axes=axes,
                           do_constant_folding=True, **names)
 
@@ -214,7 +223,8 @@ def shape_rows(model, vocabulary):
 
     rows, left_out = [], []
     for name, value in first_inputs.items():
-        rows.append(row(name, "i64", value.shape, "input"))
+        dtype = DTYPES[onnx.helper.np_dtype_to_tensor_dtype(value.dtype)]
+        rows.append(row(name, dtype, value.shape, "input"))
     for tensor in model.graph.initializer:
         rows.append(row(tensor.name, DTYPES[tensor.data_type], tensor.dims, "initializer"))
     for node in model.graph.node:
@@ -230,7 +240,8 @@ def shape_rows(model, vocabulary):
 
 def write_shapes(path, name, model, vocabulary):
     rows, left_out = shape_rows(model, vocabulary)
-    head = [f"# model: {name}.onnx", f"# dims: batch={BATCH} seq={SEQ}",
+    dims = f"batch={BATCH}" if vocabulary == 0 else f"batch={BATCH} seq={SEQ}"
+    head = [f"# model: {name}.onnx", f"# dims: {dims}",
             "# columns: name, dtype, shape, kind"]
     path.write_text("\n".join(head + left_out + rows) + "\n")
 
@@ -248,7 +259,7 @@ def write_vectors(folder, model, vocabulary):
 def make_sample(name, folder):
     sample = SAMPLES[name]
     torch_model = make_model(sample)
-    vocabulary = torch_model.config.vocab_size
+    vocabulary = 0 if sample.image else torch_model.config.vocab_size
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "export.onnx"
         export(sample, torch_model, make_inputs(vocabulary, 0), path)

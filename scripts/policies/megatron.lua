@@ -3,7 +3,8 @@
 -- tp: of each pair of matmuls the first is cut by columns (n), the second by rows (k): attention by
 --     heads, the MLP by its hidden dim. Forward that is two all-reduces a layer, nothing else.
 -- dp: the batch dim of each graph input.
--- Modules are found by path, so one file does for GPT-2 and Llama, whatever exporter wrote them.
+-- Modules are found by path, so one file does for GPT-2, Llama and torchvision's ViT, whatever
+-- exporter wrote them.
 -- Axes: dp, tp. One may be missing, with a note; others of the mesh are not used, with a note.
 
 -- true: the embedding and the head are cut by vocabulary too. That is one more all-reduce, after the
@@ -61,6 +62,14 @@ local function cut_llama(graph, tp)
     graph:shard("*.down_proj.weight", {k = "tp"})
 end
 
+-- torch's MultiheadAttention: q, k and v are one weight, which exporters rename, with a bias.
+local function cut_vit(graph)
+    graph:shard("*.self_attention.in_proj_bias", {[0] = {axis = "tp", interleave = 3}})
+    graph:shard("*.self_attention.out_proj.weight", {k = "tp"})
+    graph:shard("*.mlp.0.weight", {n = "tp"})
+    graph:shard("*.mlp.3.weight", {k = "tp"})
+end
+
 local function cut_vocabulary(graph)
     graph:shard("*{wte,embed_tokens}.weight", {v = "tp"})
     graph:shard("*lm_head.weight", {n = "tp"})
@@ -87,8 +96,11 @@ function PAS(graph, resource)
         cut_gpt2(graph)
     elseif has("*.q_proj.weight") then
         cut_llama(graph, tp)
+    elseif has("*.self_attention.in_proj_bias") then
+        cut_vit(graph)
     else
-        print("no module of GPT-2 (attn.c_attn) or of Llama (q_proj): the weights stay whole")
+        print("no module of GPT-2 (attn.c_attn), Llama (q_proj) or ViT (in_proj_bias): "
+            .. "the weights stay whole")
     end
     if CUT_VOCABULARY then cut_vocabulary(graph) end
     return graph

@@ -23,6 +23,11 @@ static Sample samples[] = {
     {"tiny-gpt", 96, 46, 2, 136960},
 };
 
+static Sample images[] = {
+    {"resnet50", 122, 43, 0, 25530472},
+    {"vit_b_16", 549, 60, 1, 86567660},
+};
+
 typedef struct {
     Arena *arena;
     FileMap map;
@@ -537,8 +542,10 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("shapes", samples, every_value_has_the_measured_shape) +
+           run_rows("shapes of images", images, every_value_has_the_measured_shape) +
            run_rows("fold", samples, shape_arithmetic_is_folded) +
            run_rows("free dims", samples, free_dims_leave_the_counts) +
+           run_rows("free dims of images", images, free_dims_leave_the_counts) +
            run_rows("long masks", samples, long_masks_cost_nothing) +
            run_rows("op spaces", samples, op_spaces_are_true);
 }
