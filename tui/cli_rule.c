@@ -1,9 +1,6 @@
 #include "tui/cli_rule.h"
 
 #include "core/rules/one_op.h"
-#include "tui/table.h"
-
-#include <inttypes.h>
 
 /* ---- the op asked about, as a graph of one op ---- */
 
@@ -37,7 +34,7 @@ static int n_outputs_of(Cli *cli, const Operator *rule)
 
 Graph *cli_graph_of_one(Cli *cli, const Operator *rule)
 {
-    OneOp op = {.operator= str_from(rule->name), .n_outputs = n_outputs_of(cli, rule)};
+    OneOp op = {.operator= str_from(cli->operand[0]), .n_outputs = n_outputs_of(cli, rule)};
     if (!one_op_operands(cli->arena, str_from(cli->options.shapes), &op, &cli->err))
         return NULL;
     OneOpBuilder *builder = one_op_new(cli->arena, &op);
@@ -47,141 +44,50 @@ Graph *cli_graph_of_one(Cli *cli, const Operator *rule)
     return one_op_graph(builder, &cli->err);
 }
 
-/* ---- answers ---- */
+/* ---- operators by name ---- */
 
-static const char *role_name(const IndexDim *index)
-{
-    return index->role == ROLE_MAP ? "map" : index->role == ROLE_FROZEN ? "frozen" : "reduce";
-}
+/* The nearest name to a wrong one, of any system's. */
+typedef struct {
+    const char *system, *name; /* system NULL: one of ours */
+    int distance;
+} Nearest;
 
-static Json *index_json(const OpSpace *space)
+static void offer(Nearest *nearest, Str given, const char *system, const char *name)
 {
-    Json *out = json_array();
-    for (int i = 0; i < space->n_index; i++) {
-        const IndexDim *index = &space->index[i];
-        Json *row = json_object();
-        json_set_str(row, "name", index->name);
-        json_set_int(row, "size", index->size);
-        json_set_str(row, "role", role_name(index));
-        json_set(row, "reduce",
-                 index->role == ROLE_REDUCE ? json_from_str(str_from(reduce_name(index->reduce)))
-                                            : json_null());
-        json_add(out, row);
-    }
-    return out;
-}
-
-static Json *shapes_json(const OpSpace *space, int first, int n)
-{
-    Json *out = json_array();
-    for (int i = first; i < first + n; i++) {
-        const Operand *operand = &space->operand[i];
-        json_add(out, operand->absent ? json_null()
-                                      : json_ints(operand->shape.dim, (int)operand->shape.n_dims));
-    }
-    return out;
-}
-
-static void answer_space(Cli *cli, const Operator *rule, const OpSpace *space)
-{
-    Buf anno = buf_new(cli->arena);
-    opspace_format(space, &anno);
-    if (cli->options.json) {
-        Json *out = json_object();
-        json_set_str(out, "operator", rule->name);
-        json_set_str(out, "family", rule->family);
-        json_set_str(out, "anno", anno.s);
-        json_set(out, "index", index_json(space));
-        json_set(out, "inputs", shapes_json(space, 0, space->n_inputs));
-        json_set(out, "outputs", shapes_json(space, space->n_inputs, space->n_outputs));
-        json_set_real(out, "flops", space->flops);
-        cli_write_json(cli, out);
+    int distance = str_distance(given, str_from(name));
+    if (distance >= nearest->distance)
         return;
-    }
-    buf_printf(&cli->out, "%s  (%s)\n  %s\n", rule->name, rule->family, anno.s);
-    if (space->n_index == 0)
-        return;
-    buf_putc(&cli->out, '\n');
-    static const TableColumn columns[] = {{"INDEX DIM", 0}, {"SIZE", -20}, {"ROLE", 0}};
-    Table *table = table_new(cli->arena, columns, 3);
-    for (int i = 0; i < space->n_index; i++) {
-        const IndexDim *index = &space->index[i];
-        table_cell(table, str_from(index->name));
-        table_printf(table, "%" PRId64, index->size);
-        table_printf(table, "%s%s%s", role_name(index), index->role == ROLE_REDUCE ? ":" : "",
-                     index->role == ROLE_REDUCE ? reduce_name(index->reduce) : "");
-    }
-    table_format(table, "  ", &cli->out);
+    *nearest = (Nearest){system, name, distance};
 }
 
-/* What the table says of an operator without looking at shapes. */
-static Json *row_json(const Operator *rule)
+static Nearest nearest_name(const Registry *registry, Str given)
 {
-    Json *out = json_object(), *annos = json_array();
-    json_set_str(out, "operator", rule->name);
-    json_set_str(out, "family", rule->family);
-    json_set_int(out, "inputs_min", rule->inputs_min);
-    json_set(out, "inputs_max",
-             rule->inputs_max == OPERATOR_ANY ? json_null() : json_from_int(rule->inputs_max));
-    for (int i = 0; rule->anno && rule->anno->annos && rule->anno->annos[i]; i++)
-        json_add(annos, json_from_str(str_from(rule->anno->annos[i])));
-    json_set(out, "annos", annos);
-    return out;
-}
-
-static void add_row(const Operator *rule, Table *table)
-{
-    table_cell(table, str_from(rule->name));
-    table_cell(table, str_from(rule->family));
-    if (rule->inputs_max == OPERATOR_ANY)
-        table_printf(table, "%d or more", rule->inputs_min);
-    else if (rule->inputs_min == rule->inputs_max)
-        table_printf(table, "%d", rule->inputs_min);
-    else
-        table_printf(table, "%d to %d", rule->inputs_min, rule->inputs_max);
-}
-
-/* One operator, or (NULL) all of them. */
-static void answer_rows(Cli *cli, const Registry *registry, const Operator *one)
-{
-    static const TableColumn columns[] = {{"OPERATOR", 0}, {"FAMILY", 0}, {"INPUTS", 0}};
-    Table *table = table_new(cli->arena, columns, 3);
-    Json *list = json_array();
-    for (int i = 0; i < registry_count(registry); i++) {
-        const Operator *row = registry_at(registry, i);
-        if (one && row != one)
-            continue;
-        add_row(row, table);
-        json_add(list, row_json(row));
-    }
-    if (cli->options.json) {
-        cli_write_json(cli, one ? json_copy(json_at(list, 0)) : json_copy(list));
-    } else {
-        table_format(table, "", &cli->out);
-        if (one)
-            buf_puts(&cli->out, "give --shapes to see its index space\n");
-    }
-    json_free(list);
+    Nearest nearest = {.distance = 4};
+    SystemId system = SYSTEM_COUNT;
+    Str rest = given;
+    bool of_system = alias_split(given, &system, &rest);
+    const Aliases *aliases = registry_aliases(registry);
+    for (int i = 0; !of_system && i < registry_count(registry); i++)
+        offer(&nearest, given, NULL, registry_at(registry, i)->name);
+    for (int i = 0; i < aliases->n; i++)
+        if (!of_system || aliases->at[i].system == system)
+            offer(&nearest, rest, system_name(aliases->at[i].system), aliases->at[i].name);
+    return nearest;
 }
 
 const Operator *cli_find_operator(Cli *cli, const Registry *registry)
 {
-    const char *name = cli->operand[0];
-    const Operator *found = registry_find(registry, str_from(name));
+    Str name = str_from(cli->operand[0]);
+    const Operator *found = registry_find(registry, name);
     if (found)
         return found;
-    error_kind(&cli->err, ERROR_UNKNOWN_OP, "there is no operator '%s'", name);
-    const char *nearest = NULL;
-    int least = 4;
-    for (int i = 0; i < registry_count(registry); i++) {
-        int distance = str_distance(str_from(name), str_from(registry_at(registry, i)->name));
-        if (distance < least) {
-            least = distance;
-            nearest = registry_at(registry, i)->name;
-        }
-    }
-    error_hint(&cli->err, "%s%s", nearest ? "did you mean " : "dimscope rule --list has them all",
-               nearest ? nearest : "");
+    error_kind(&cli->err, ERROR_UNKNOWN_OP, "there is no operator '%.*s'", STR_ARG(name));
+    Nearest nearest = nearest_name(registry, name);
+    if (nearest.name)
+        error_hint(&cli->err, "did you mean %s%s%s", nearest.system ? nearest.system : "",
+                   nearest.system ? "::" : "", nearest.name);
+    else
+        error_hint(&cli->err, "dimscope rule --list has them all");
     return NULL;
 }
 
@@ -192,8 +98,8 @@ static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rul
     const Inferred *inferred =
         graph ? infer(cli->arena, graph, registry, &none, false, &cli->err) : NULL;
     const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
-    if (space && !space->no_rule) {
-        answer_space(cli, rule, space);
+    if (space && !space->no_rule && inferred->findings.n == 0) {
+        cli_rule_show(cli, registry, rule, space);
         return CLI_FINE;
     }
     if (inferred && inferred->findings.n > 0) {
@@ -216,7 +122,7 @@ int cli_rule(Cli *cli)
         return cli_fail(cli);
     }
     if (cli->options.list) {
-        answer_rows(cli, registry, NULL);
+        cli_rule_list(cli, registry);
         return CLI_FINE;
     }
     const Operator *rule = cli_find_operator(cli, registry);
@@ -224,6 +130,6 @@ int cli_rule(Cli *cli)
         return cli_fail(cli);
     if (cli->options.shapes)
         return answer_shapes(cli, registry, rule);
-    answer_rows(cli, registry, rule);
+    cli_rule_show(cli, registry, rule, NULL);
     return CLI_FINE;
 }

@@ -1,8 +1,10 @@
-/* cli_rule.h - what the forms of `dimscope rule` share: cli_rule.c shows, cli_rule_check.c proves,
- * cli_rule_trace.c and cli_rule_strategy.c ask the other systems' rules. */
+/* cli_rule.h - what the forms of `dimscope rule` share: cli_rule.c reads, cli_rule_check.c proves,
+ * cli_rule_show.c and cli_rule_list.c show op spaces and operators, cli_rule_trace.c and
+ * cli_rule_strategy.c ask the other systems' rules. */
 #ifndef TUI_CLI_RULE_H
 #define TUI_CLI_RULE_H
 
+#include "core/rules/example.h"
 #include "tui/cli.h"
 
 /* Operand 0; NULL with cli->err, which names near ones. */
@@ -10,6 +12,26 @@ const Operator *cli_find_operator(Cli *cli, const Registry *registry);
 
 /* A graph of one op of it, from --shapes and --attr; NULL with cli->err. */
 Graph *cli_graph_of_one(Cli *cli, const Operator *row);
+
+/* ---- showing ---- */
+
+/* The first example of the operator that has an op space; without one, a guess. example NULL: made
+ * of its annotation; space NULL: it goes by shapes. */
+typedef struct {
+    const Example *example;
+    const OpSpace *space;
+} RuleSample;
+RuleSample cli_rule_sample(Cli *cli, const Registry *registry, const Operator *row);
+
+/* space NULL, where none is given: that of a sample. */
+void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, const OpSpace *space);
+void cli_rule_list(Cli *cli, const Registry *registry);
+
+bool cli_rule_has_kernel(const OpSpace *space, const Operator *row);
+void cli_rule_format_arity(const Operator *row, Buf *out); /* "2", "1 to 3" */
+Json *cli_rule_row_json(const Registry *registry, const Operator *row, const OpSpace *space);
+
+/* ---- proving ---- */
 
 /* `rule --check [OP|FILE.lua]`; without operand: every built-in rule that has a kernel and an
  * example. CLI_ILLEGAL where one is wrong. */

@@ -32,9 +32,18 @@ static const char run_text[] =
 static const char info_text[] =
     "Says what a model is made of. Free dims may stay free: they go by their names.";
 static const char rule_text[] =
-    "Shows the index space of an operator on inputs of the given shapes, as an\n"
-    "annotation: + a dim that is summed, ^ one that is never cut, (h t) one made of two.\n"
-    "Without --shapes: what the table says of it.";
+    "Shows an operator on inputs of the given shapes: its index dims and what follows\n"
+    "when one is cut, where each operand is read (halo: read again by a neighbour), and\n"
+    "the op in five notations, each with what it does not say. Without --shapes: what\n"
+    "other systems call it, its attributes, and the same for a small example. OP is our\n"
+    "name or theirs: Softmax, torch::softmax, paddle.softmax, stablehlo.dot.\n"
+    "  dimop        b s k+, k+ n -> b s n   + summed, ^ never cut, (h t) one dim of two\n"
+    "  einsum       bsk,kn->bsn             1: a dim that is never cut\n"
+    "  transforms   [Flatten(InputDim(0), InputDim(1))]  output dims from one input's\n"
+    "  shardy       ([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}\n"
+    "  template     a metakernel template in Lua, for these sizes\n"
+    "  --list       every operator, its names, who can say it, whether it can be run\n"
+    "  --check      prove its rule on simulated ranks, or those of FILE.lua";
 static const char eval_text[] =
     "Answers questions of other tools: one JSON request a line on standard input, one\n"
     "JSON answer a line. Verbs: anno.parse, anno.infer, anno.partition, layout.";

@@ -12,7 +12,8 @@
 const char *attr_table_find(const char *operator);
 
 /* After the operator's rule ran with call->reads: the first attribute of the op that the rule did
- * not ask for and the table does not have, and the one that was meant ("": none is near). Where the
+ * not ask for and the table does not have, and the one that was meant ("": none is near, and the
+ * table has the operator). Where the
  * table has no such operator, or the op has another system's name, only those that have a near one.
  */
 bool attr_table_find_unknown(const RuleCall *call, const char *operator, Str * given, Str *meant);

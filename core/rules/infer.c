@@ -524,6 +524,7 @@ static void put_op(const State *state, int32_t op, Buf *text)
 
 static void find_unknown_attr(State *state, const Case *found)
 {
+    const Kind *kind = &state->kinds[state->graph->ops[found->op].operator];
     Buf text = buf_new(state->arena), hint = buf_new(state->arena);
     put_op(state, found->op, &text);
     buf_puts(&text, ": no rule reads its attribute '");
@@ -531,7 +532,9 @@ static void find_unknown_attr(State *state, const Case *found)
     buf_putc(&text, '\'');
     if (found->meant.n > 0)
         buf_printf(&hint, "did you mean %.*s", STR_ARG(found->meant));
-    add_finding(state, "unknown-attribute", found->op, hint.n > 0 ? hint.s : "", &text);
+    else
+        buf_printf(&hint, "it has: %s", attr_table_find(kind->row->name));
+    add_finding(state, "unknown-attribute", found->op, hint.s, &text);
 }
 
 static void find_refused(State *state, const Case *found)

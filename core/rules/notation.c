@@ -327,7 +327,7 @@ typedef struct {
 static Place find_place(const Operand *input, int index)
 {
     for (int d = 0; is_seen(input) && d < input->projection.n_dims; d++)
-        for (int k = 0; k < input->factors[d].n; k++)
+        for (int k = 0; input->factors[d].exact && k < input->factors[d].n; k++)
             if (input->factors[d].index[k] == index)
                 return (Place){d, k};
     return (Place){-1, 0};
@@ -375,10 +375,23 @@ static void put_run(const OpSpace *space, const DimFactors *factors, int from, i
     buf_printf(out, "], %d)", part);
 }
 
+/* Input 0 moves along the index dim, but not as its dims do: windows, a shift. */
+static bool is_shifted(const OpSpace *space, int index)
+{
+    const Operand *input = &space->operand[0];
+    bool used = false;
+    for (int d = 0; is_seen(input) && d < input->projection.n_dims; d++)
+        used |= input->projection.row[d].coef[index] != 0;
+    return used && find_place(input, index).dim < 0;
+}
+
 static void put_transform(const OpSpace *space, const Operand *output, int d, Buf *out)
 {
     const DimFactors *factors = &output->factors[d];
-    if (!factors->exact || factors->n == 0) {
+    bool shifted = false;
+    for (int k = 0; k < factors->n; k++)
+        shifted |= is_shifted(space, factors->index[k]);
+    if (!factors->exact || factors->n == 0 || shifted) {
         buf_puts(out, "Singleton");
         return;
     }

@@ -282,7 +282,7 @@ static AttrRow attrs[] = {
     {"a slip", "y <- Softmax f32[4,8] axi=0",
      "no rule reads its attribute 'axi': did you mean axis"},
     {"nothing like it", "y <- Softmax f32[4,8] temperature=2",
-     "no rule reads its attribute 'temperature': "},
+     "no rule reads its attribute 'temperature': it has: axis"},
     {"a slip in another system's word", "y <- torch::softmax f32[4,8] din=0",
      "no rule reads its attribute 'din': did you mean dim"},
     {"another system's own word", "y <- torch::softmax f32[4,8] dim=0 half_to_float=1", ""},

@@ -52,6 +52,13 @@ static Row4 ops[] = {
      "partial",
      " | input 1 is cut too",
      "([i, j], [i, j])->([i, j]) {i=4, j=1} | linear in 0 1: partial inputs alike stay partial"},
+    {"a dim that is shifted", "y <- Pad f32[4,5] i64[4]{0,1,0,1}",
+     "d0 5, 4 -> d0 7 | input 0 dim 1: along j1, offset -1, clipped",
+     "d1,1->d1 | input 0 dim 1: along j1, offset -1, clipped",
+     "[InputDim(0), Singleton] | input 0 dim 1: along j1, offset -1, clipped",
+     "([i, j], [k])->([i, j]) {i=4, j=7, k=4} need_replication={k} permutation={j} | input 0 dim "
+     "1: "
+     "along j1, offset -1, clipped"},
     {"a scalar", "y <- Tanh f32[]", " -> ", "->", "[]", "([])->([])"},
 };
 
