@@ -106,9 +106,7 @@ typedef struct {
 
 typedef struct {
     OpSpace *space; /* for tensors that start at 0; main dims, then reduce dims */
-    int n_main;     /* index dims that are not reduced */
     TemplateOperand *operand;
-    const bool *anonymous; /* per index dim: its name is made up */
 } TemplateResult;
 
 /* False with a code of the language at the head of *err's text. The op space is not finished:
