@@ -12,7 +12,7 @@
  * tensor of each parameter; everything happens element by element: parameter 0 has index dims
  * a0, a1, .., the next one b0, .. as long as there is room for them.
  */
-#include "core/rules/args.h"
+#include "core/rules/operators/dims.h"
 
 #include <inttypes.h>
 
@@ -112,6 +112,52 @@ static bool negative_log_likelihood(RuleCall *call, Error *err)
     return loss(call, err);
 }
 
+/* Paddle: logits, labels -> softmax, loss; labels are as the logits, or have size 1 at the axis or
+ * not that dim at all. */
+static bool cross_entropy_with_softmax(RuleCall *call, Error *err)
+{
+    const Shape *logits = call->shape[0], *labels = call->shape[1];
+    DimUse use[DIMS_MAX];
+    int index[DIMS_MAX], axis;
+    if (!args_axis(args_int(call, "axis", -1), logits->n_dims, &axis, err))
+        return false;
+    for (int d = 0; d < logits->n_dims; d++)
+        use[d] = d == axis ? DIM_FROZEN : DIM_MAP;
+    dims_answer(call, logits, call->dtype[0]);
+    if (call->n_outputs > 1)
+        call->out_shape[1].dim[axis] = 1;
+    OpSpace *space = dims_space(call, logits, use, index, err);
+    if (!space || labels->n_dims != logits->n_dims - 1)
+        return space;
+    for (int d = 0; d < labels->n_dims; d++) {
+        int at = d < axis ? d : d + 1;
+        if (labels->dim[d] != logits->dim[at])
+            return error_kind(err, ERROR_RANK, "its labels are not its logits without the axis");
+        rule_unit(&space->operand[1], d, index[at]);
+    }
+    return true;
+}
+
+/* ---- distances ---- */
+
+/* Of two tensors of one shape: by element, summed, or a mean, which is a sum divided by the global
+ * count. */
+static bool distance(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    DimUse use[DIMS_MAX];
+    LossForm form = {0};
+    if (!shape_equal(from, call->shape[1]))
+        return error_kind(err, ERROR_RANK, "its operands differ in shape");
+    if (!read_form(call, &form, err))
+        return false;
+    for (int64_t d = 0; d < from->n_dims; d++)
+        use[d] = form.scalar ? DIM_SUM : DIM_MAP;
+    Shape out = form.scalar ? (Shape){0} : *from;
+    dims_answer(call, &out, call->dtype[0]);
+    return dims_space(call, from, use, NULL, err);
+}
+
 /* ---- optimizers ---- */
 
 typedef struct {
@@ -176,6 +222,11 @@ static bool gradient(RuleCall *call, Error *err)
         .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "loss",             \
         .inputs_min = 2, .inputs_max = 3, .outputs_max = 2                                         \
     }
+#define DISTANCE(name_)                                                                            \
+    {                                                                                              \
+        .name = (name_), .rule = distance, .flops_per_point = 2, .family = "loss",                 \
+        .inputs_min = 2, .inputs_max = 2                                                           \
+    }
 #define TRAINING(name_, rule_, min, cost)                                                          \
     {                                                                                              \
         .name = "ai.onnx.preview.training::" name_, .rule = (rule_), .flops_per_point = (cost),    \
@@ -186,6 +237,15 @@ static bool gradient(RuleCall *call, Error *err)
 const Operator operators_loss[] = {
     LOSS("SoftmaxCrossEntropyLoss", softmax_cross_entropy, 8),
     LOSS("NegativeLogLikelihoodLoss", negative_log_likelihood, 1),
+    {.name = "CrossEntropyWithSoftmax",
+     .rule = cross_entropy_with_softmax,
+     .flops_per_point = 8,
+     .family = "loss",
+     .inputs_min = 2,
+     .inputs_max = 3,
+     .outputs_max = 2},
+    DISTANCE("L1Loss"),
+    DISTANCE("MseLoss"),
     TRAINING("Adagrad", three_to_two, 2, 8),
     TRAINING("Momentum", three_to_two, 2, 4),
     TRAINING("Adam", four_to_three, 2, 16),

@@ -1,5 +1,261 @@
-#include "core/rules/registry.h"
+/* matrix.c - linear algebra over the last two dims, Fourier transforms over several, and windows
+ * that ONNX spells otherwise.
+ *
+ *     Inverse           d0 4 4 -> d0 4 4
+ *     Svd               d0 6 4 -> d0 6 4, d0 4, d0 4 4
+ *     FftN              d0 8 16 -> d0 8 16              axes 1 and 2
+ *     UpsampleTo        d0 d1 4 4 -> d0 d1 8 8
+ *     Unfold            d0 d1 8 8 -> d0 (d1 9) 36       kernels of 9, at 36 places
+ *
+ * Leading dims are a batch; a matrix is factored as a whole.
+ */
+#include "core/rules/operators/dims.h"
 
+#include <inttypes.h>
+
+/* ---- matrices ---- */
+
+typedef struct {
+    int64_t lead, rows, columns;
+} Matrices;
+
+static bool read_matrices(const RuleCall *call, bool square, Matrices *out, Error *err)
+{
+    const Shape *from = call->shape[0];
+    if (from->n_dims < 2)
+        return error_kind(err, ERROR_RANK, "its operand needs 2 dims or more");
+    *out = (Matrices){from->n_dims - 2, from->dim[from->n_dims - 2], from->dim[from->n_dims - 1]};
+    return !square || out->rows == out->columns ||
+           error_kind(err, ERROR_RANK, "its operand is not of square matrices");
+}
+
+/* Output o: the batch, then `rows` x `columns`; columns < 0: a vector of `rows`. */
+static void matrix_answer(RuleCall *call, int o, int64_t lead, int64_t rows, int64_t columns)
+{
+    if (o >= call->n_outputs)
+        return;
+    Shape *out = &call->out_shape[o];
+    *out = *call->shape[0];
+    out->n_dims = lead + (columns < 0 ? 1 : 2);
+    out->dim[lead] = rows;
+    out->dim[lead + 1] = columns < 0 ? 0 : columns;
+    call->out_dtype[o] = call->dtype[0];
+}
+
+static bool batch_rows(RuleCall *call, int64_t lead, Error *err)
+{
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0; space && d < lead; d++) {
+        int index = rule_index_at(call, 'd', d, call->shape[0]->dim[d]);
+        for (int i = 0; i < call->n_inputs + call->n_outputs; i++)
+            if (!space->operand[i].absent && space->operand[i].shape.n_dims > d &&
+                space->operand[i].shape.dim[d] == call->shape[0]->dim[d])
+                rule_unit(&space->operand[i], d, index);
+    }
+    return space;
+}
+
+static bool square(RuleCall *call, Error *err)
+{
+    Matrices m = {0};
+    if (!read_matrices(call, true, &m, err))
+        return false;
+    matrix_answer(call, 0, m.lead, m.rows, m.columns);
+    return batch_rows(call, m.lead, err);
+}
+
+/* Values, then vectors. */
+static bool eigen(RuleCall *call, Error *err)
+{
+    Matrices m = {0};
+    if (!read_matrices(call, true, &m, err))
+        return false;
+    matrix_answer(call, 0, m.lead, m.rows, -1);
+    matrix_answer(call, 1, m.lead, m.rows, m.columns);
+    return batch_rows(call, m.lead, err);
+}
+
+static bool svd(RuleCall *call, Error *err)
+{
+    Matrices m = {0};
+    if (!read_matrices(call, false, &m, err))
+        return false;
+    int64_t least = m.rows < m.columns ? m.rows : m.columns;
+    bool full = args_int(call, "full_matrices", 0) != 0;
+    matrix_answer(call, 0, m.lead, m.rows, full ? m.rows : least);
+    matrix_answer(call, 1, m.lead, least, -1);
+    matrix_answer(call, 2, m.lead, full ? m.columns : least, m.columns);
+    return batch_rows(call, m.lead, err);
+}
+
+static bool qr(RuleCall *call, Error *err)
+{
+    Matrices m = {0};
+    if (!read_matrices(call, false, &m, err))
+        return false;
+    int64_t least = m.rows < m.columns ? m.rows : m.columns;
+    bool full = str_eq(args_text(call, "mode", "reduced"), STR("complete"));
+    matrix_answer(call, 0, m.lead, m.rows, full ? m.rows : least);
+    matrix_answer(call, 1, m.lead, full ? m.rows : least, m.columns);
+    return batch_rows(call, m.lead, err);
+}
+
+/* Each right-hand side is solved by itself: columns of b, or its rows from the right. */
+static bool solve(RuleCall *call, Error *err)
+{
+    const Shape *b = call->shape[1];
+    bool left = args_int(call, "left_side", 1) != 0;
+    Matrices m = {0};
+    if (!read_matrices(call, true, &m, err))
+        return false;
+    bool fits = b->n_dims == m.lead + 2 && b->dim[m.lead + !left] == m.rows;
+    for (int64_t d = 0; fits && d < m.lead; d++)
+        fits = b->dim[d] == call->shape[0]->dim[d];
+    if (!fits)
+        return error_kind(err, ERROR_RANK, "its right-hand sides do not fit its matrices");
+    call->out_shape[0] = *b;
+    call->out_dtype[0] = call->dtype[1];
+    if (!batch_rows(call, m.lead, err))
+        return false;
+    OpSpace *space = call->space;
+    int n = rule_index(space, "n", b->dim[m.lead + left], ROLE_MAP, REDUCE_NONE);
+    rule_unit(&space->operand[1], m.lead + left, n);
+    rule_unit(rule_output(space, 0), m.lead + left, n);
+    space->operand[1].linear = LINEAR_ALONE;
+    return true;
+}
+
+/* ---- transforms ---- */
+
+static bool fft(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool marked[DIMS_MAX];
+    DimUse use[DIMS_MAX];
+    if (!dims_marked(call, "axes", marked, err))
+        return false;
+    for (int64_t d = 0; d < from->n_dims; d++)
+        use[d] = marked[d] ? DIM_FROZEN : DIM_MAP;
+    dims_answer(call, from, call->dtype[0]);
+    OpSpace *space = dims_space(call, from, use, NULL, err);
+    if (space)
+        space->operand[0].linear = LINEAR_ALONE;
+    return space;
+}
+
+/* ---- images: batch, channels, spatial dims ---- */
+
+/* A list with one number a spatial dim, or one for all of them. */
+static bool spatial_numbers(const RuleCall *call, const char *attr, int64_t n, int64_t fallback,
+                            int64_t *out, Error *err)
+{
+    Ints given;
+    if (!args_ints(call, -1, attr, &given, err))
+        return false;
+    if (given.given && given.n != n && given.n != 1)
+        return error_kind(err, ERROR_RANK, "its %s has %d numbers, not %" PRId64, attr, given.n, n);
+    for (int64_t d = 0; d < n; d++) {
+        out[d] = !given.given ? fallback : given.at[given.n == 1 ? 0 : d];
+        if (out[d] < 0 || out[d] > INT32_MAX)
+            return error_kind(err, ERROR_OUT_OF_RANGE, "its %s holds %" PRId64, attr, out[d]);
+    }
+    return true;
+}
+
+static bool upsample_to(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t size[DIMS_MAX], n = from->n_dims - 2;
+    DimUse use[DIMS_MAX];
+    if (n < 1)
+        return error_kind(err, ERROR_RANK, "its operand has no spatial dims");
+    if (!spatial_numbers(call, "output_size", n, 0, size, err))
+        return false;
+    dims_answer(call, from, call->dtype[0]);
+    double factor = args_float(call, "scale_factor", 1);
+    if (!(factor > 0 && factor < 65536))
+        return error_kind(err, ERROR_OUT_OF_RANGE, "its scale factor is out of range");
+    for (int64_t d = 0; d < from->n_dims; d++) {
+        use[d] = d < 2 ? DIM_MAP : DIM_WHOLE;
+        if (d >= 2 && from->dim[d] > INT32_MAX)
+            return error_kind(err, ERROR_OUT_OF_RANGE, "a spatial dim is too long");
+        if (d >= 2)
+            call->out_shape[0].dim[d] =
+                size[d - 2] > 0 ? size[d - 2] : (int64_t)((double)from->dim[d] * factor);
+    }
+    OpSpace *space = dims_space(call, from, use, NULL, err);
+    return space;
+}
+
+/* Every place of a kernel becomes a column: [N, C, ..] -> [N, C * elements, places]. */
+static bool unfold(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t n = from->n_dims - 2, kernel[DIMS_MAX], stride[DIMS_MAX], dilation[DIMS_MAX];
+    int64_t pad[DIMS_MAX], n_elements = 1, n_places = 1;
+    if (n < 1 || n > 3)
+        return error_kind(err, ERROR_RANK, "its operand needs 1 to 3 spatial dims");
+    if (!spatial_numbers(call, "kernel_size", n, 1, kernel, err) ||
+        !spatial_numbers(call, "stride", n, 1, stride, err) ||
+        !spatial_numbers(call, "dilation", n, 1, dilation, err) ||
+        !spatial_numbers(call, "padding", n, 0, pad, err))
+        return false;
+    for (int64_t d = 0; d < n; d++) {
+        int64_t room = from->dim[2 + d] + 2 * pad[d] - dilation[d] * (kernel[d] - 1) - 1;
+        if (kernel[d] < 1 || stride[d] < 1 || dilation[d] < 1 || room < 0)
+            return error_kind(err, ERROR_OUT_OF_RANGE, "no kernel fits its spatial dims");
+        if (__builtin_mul_overflow(n_elements, kernel[d], &n_elements) ||
+            __builtin_mul_overflow(n_places, room / stride[d] + 1, &n_places))
+            return error_kind(err, ERROR_OUT_OF_RANGE, "it has too many columns");
+    }
+    Shape out = {.n_dims = 3, .dim = {from->dim[0], 0, n_places}};
+    if (__builtin_mul_overflow(from->dim[1], n_elements, &out.dim[1]))
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it has too many rows");
+    dims_answer(call, &out, call->dtype[0]);
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index_at(call, 'd', 0, from->dim[0]);
+    int pair[2] = {rule_index_at(call, 'd', 1, from->dim[1]),
+                   rule_index(space, "k", n_elements, ROLE_MAP, REDUCE_NONE)};
+    rule_unit(&space->operand[0], 0, b);
+    rule_unit(&space->operand[0], 1, pair[0]);
+    rule_unit(rule_output(space, 0), 0, b);
+    if (pair[1] >= 0)
+        space->index[pair[1]].role = ROLE_FROZEN;
+    rule_radix(space, rule_output(space, 0), 1, pair, 2);
+    return true;
+}
+
+/* Boxes [r, 4] of any image of the batch -> [r, C, height, width]. */
+static bool align_boxes(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0], *boxes = call->shape[1];
+    int64_t height = args_int(call, "pooled_height", 1), width = args_int(call, "pooled_width", 1);
+    if (from->n_dims != 4 || boxes->n_dims < 1 || height < 0 || width < 0)
+        return error_kind(err, ERROR_RANK, "its operands are no images and boxes");
+    Shape out = {.n_dims = 4, .dim = {boxes->dim[0], from->dim[1], height, width}};
+    dims_answer(call, &out, call->dtype[0]);
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int index = rule_index_at(call, 'd', 1, from->dim[1]);
+    rule_unit(&space->operand[0], 1, index);
+    rule_unit(rule_output(space, 0), 1, index);
+    return true;
+}
+
+#define ROW(name_, rule_, cost, inputs, out)                                                       \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "matrix",           \
+        .inputs_min = (inputs), .inputs_max = (inputs), .outputs_max = (out)                       \
+    }
+
+/* Costs are rough: the points of the index space leave out the dims of the matrices. */
 const Operator operators_matrix[] = {
-    {0},
+    ROW("Inverse", square, 64, 1, 1), ROW("Cholesky", square, 64, 1, 1),
+    ROW("Eigh", eigen, 64, 1, 2),     ROW("Svd", svd, 64, 1, 3),
+    ROW("Qr", qr, 64, 1, 2),          ROW("Solve", solve, 64, 2, 1),
+    ROW("FftN", fft, 64, 1, 1),       ROW("UpsampleTo", upsample_to, 4, 1, 1),
+    ROW("Unfold", unfold, 0, 1, 1),   {0},
 };

@@ -183,35 +183,6 @@ static bool scatter_nd(RuleCall *call, Error *err)
     return true;
 }
 
-/* Writes a run of new positions into a cache, at its own place in each batch. */
-static bool tensor_scatter(RuleCall *call, Error *err)
-{
-    const Shape *cache = call->shape[0], *update = call->shape[1];
-    bool whole[DIMS_MAX] = {false};
-    int axis;
-    if (cache->n_dims != update->n_dims)
-        return error_kind(err, ERROR_RANK, "its cache and update differ in their number of dims");
-    if (!args_axis(args_int(call, "axis", -2), cache->n_dims, &axis, err))
-        return false;
-    for (int d = 0; d < cache->n_dims; d++)
-        if (d != axis && cache->dim[d] != update->dim[d])
-            return error_set(err, "its cache and update differ in dim %d", d);
-    if (axis == 0 || (args_has(call, 2) &&
-                      (call->shape[2]->n_dims != 1 || call->shape[2]->dim[0] != cache->dim[0])))
-        return error_set(err, "its write indices are not one a batch");
-    whole[axis] = true;
-    call->out_dtype[0] = call->dtype[0];
-    if (!same_dims(call, whole, err))
-        return false;
-    OpSpace *space = call->space;
-    for (int d = 0; d < cache->n_dims; d++)
-        if (d != axis)
-            space->operand[1].projection.row[d] = space->operand[0].projection.row[d];
-    if (args_has(call, 2))
-        space->operand[2].projection.row[0] = space->operand[0].projection.row[0];
-    return true;
-}
-
 /* ---- choosing ---- */
 
 static bool top_k(RuleCall *call, Error *err)
@@ -442,7 +413,6 @@ const Operator operators_scatter[] = {
     ROW("ScatterElements", scatter_elements, 3, 3, 1, 0),
     ROW("Scatter", scatter_elements, 3, 3, 1, 0),
     ROW("ScatterND", scatter_nd, 3, 3, 1, 0),
-    ROW("TensorScatter", tensor_scatter, 2, 3, 1, 0),
     ROW("TopK", top_k, 1, 2, 2, 1 << 1),
     ROW("OneHot", one_hot, 1, 3, 1, 1 << 1),
     ROW("Compress", compress, 2, 2, 1, 1 << 1),

@@ -505,6 +505,15 @@ static bool fold_frozen(RuleCall *call, Error *err)
     return fold(call, call->dtype[0], ROLE_FROZEN, REDUCE_NONE, err);
 }
 
+/* Sums of absolute values, and counts, add up over shards; roots do not. */
+static bool vector_norm(RuleCall *call, Error *err)
+{
+    double order = args_float(call, "ord", 2);
+    bool counts = order >= 0 && order <= 0, adds = order >= 1 && order <= 1;
+    return counts || adds ? fold(call, call->dtype[0], ROLE_REDUCE, REDUCE_SUM, err)
+                          : fold_frozen(call, err);
+}
+
 /* How many elements: each shard counts its own. */
 static bool count_elements(RuleCall *call, Error *err)
 {
@@ -634,7 +643,7 @@ const Operator operators_tensor[] = {
     WORK("Var", fold_frozen, 3, 1, 1),
     WORK("Std", fold_frozen, 3, 1, 1),
     WORK("VarMean", fold_frozen, 3, 1, 2),
-    WORK("VectorNorm", fold_frozen, 2, 1, 1),
+    WORK("VectorNorm", vector_norm, 2, 1, 1),
     WORK("NumElements", count_elements, 0, 1, 1),
     WORK("Histogram", histogram, 4, 1, 1),
     WORK("Bucketize", bucketize, 8, 2, 1),
