@@ -2,6 +2,9 @@
 
 #include "core/rules/one_op.h"
 
+/* What an unknown size, -1, counts as: one that most meshes divide. Upstream takes the same. */
+enum { UNKNOWN_SIZE = 256 };
+
 /* ---- reading ---- */
 
 static bool read_shape(const Json *list, Shape *out, Error *err)
@@ -13,9 +16,10 @@ static bool read_shape(const Json *list, Shape *out, Error *err)
         return error_kind(err, ERROR_RANK, "a shape has at most %d dims", DIMS_MAX);
     out->n_dims = json_size(list);
     for (int d = 0; d < out->n_dims; d++) {
-        out->dim[d] = json_int(json_at(list, d), -1);
-        if (out->dim[d] < 0)
+        int64_t size = json_int(json_at(list, d), -2);
+        if (size < -1)
             return error_set(err, "dim %d of a shape is not a size", d);
+        out->dim[d] = size == -1 ? UNKNOWN_SIZE : size;
     }
     return shape_check(out, err);
 }

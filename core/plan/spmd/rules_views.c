@@ -38,13 +38,18 @@ static void answer_backward(SpmdCall *call, const Trans *trans, bool partial)
 
 /* ---- reshape ---- */
 
-/* The attribute with its 0, which copy a dim, and its -1, which takes what is left. */
+/* The attribute with its 0, which copy a dim, and its -1, which takes what is left. The shape of
+ * the given output where that has other dims. */
 static bool read_target(const SpmdCall *call, Shape *out, Error *err)
 {
     const Shape *x = &call->input[0].shape;
     SpmdInts given = spmd_ints(call, "shape");
     int64_t known = 1, elements = shape_elements(x);
     int open = -1;
+    if (call->n_outputs > 0 && shape_elements(&call->output[0].shape) == elements) {
+        *out = call->output[0].shape;
+        return true;
+    }
     if (given.n > DIMS_MAX)
         return error_kind(err, ERROR_RANK, "a shape has at most %d dims", DIMS_MAX);
     *out = (Shape){.n_dims = given.n};
@@ -77,7 +82,9 @@ static bool reshape(SpmdCall *call, Error *err)
 static bool reshape_backward(SpmdCall *call, Error *err)
 {
     Trans trans;
-    if (!dim_trans_of_reshape(&call->output[0].shape, &call->input[0].shape, trans.at, err))
+    Shape target;
+    if (!read_target(call, &target, err) ||
+        !dim_trans_of_reshape(&target, &call->input[0].shape, trans.at, err))
         return false;
     answer_backward(call, &trans, call->exact);
     if (call->exact)
