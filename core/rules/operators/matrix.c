@@ -253,9 +253,20 @@ static bool align_boxes(RuleCall *call, Error *err)
 
 /* Costs are rough: the points of the index space leave out the dims of the matrices. */
 const Operator operators_matrix[] = {
-    ROW("Inverse", square, 64, 1, 1), ROW("Cholesky", square, 64, 1, 1),
-    ROW("Eigh", eigen, 64, 1, 2),     ROW("Svd", svd, 64, 1, 3),
-    ROW("Qr", qr, 64, 1, 2),          ROW("Solve", solve, 64, 2, 1),
-    ROW("FftN", fft, 64, 1, 1),       ROW("UpsampleTo", upsample_to, 4, 1, 1),
-    ROW("Unfold", unfold, 0, 1, 1),   {0},
+    ROW("Inverse", square, 64, 1, 1),
+    ROW("Cholesky", square, 64, 1, 1),
+    ROW("Eigh", eigen, 64, 1, 2),
+    ROW("Svd", svd, 64, 1, 3),
+    ROW("Qr", qr, 64, 1, 2),
+    ROW("Solve", solve, 64, 2, 1),
+    ROW("FftN", fft, 64, 1, 1),
+    ROW("UpsampleTo", upsample_to, 4, 1, 1),
+    ROW("Unfold", unfold, 0, 1, 1),
+    {.name = "RoiAlignBoxes",
+     .rule = align_boxes,
+     .flops_per_point = 64,
+     .family = "matrix",
+     .inputs_min = 2,
+     .inputs_max = 3},
+    {0},
 };
