@@ -1,6 +1,7 @@
 #include "core/rules/registry.h"
 
 #include "core/rules/anno.h"
+#include "core/rules/template/template.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -88,6 +89,11 @@ Registry *registry_new(Arena *arena)
         }
     read_aliases(registry);
     return registry;
+}
+
+Arena *registry_arena(const Registry *registry)
+{
+    return registry->arena;
 }
 
 static const AnnoSource *copy_source(Arena *arena, const AnnoSource *source)
@@ -379,6 +385,8 @@ static bool run_rule(const Operator *operator, RuleCall * call, Error *err)
 {
     if (operator->rule && !check_counts(operator, call, err))
         return false;
+    if (operator->template)
+        return template_rule(operator->template, call, err);
     return operator->rule ? operator->rule(call, err) : apply_anno(operator, call, err);
 }
 

@@ -68,8 +68,9 @@ typedef struct {
 
 struct Operator {
     const char *name; /* as op_operator() answers it */
-    RuleFn *rule;     /* NULL: use anno */
+    RuleFn *rule;     /* NULL: use anno or template */
     const AnnoSource *anno;
+    const Template *template; /* instead of both */
     unsigned flags;
     double flops_per_point;          /* per point of the index space; 2 for matmuls */
     const char *family;              /* "elementwise": the file its row is in, shown by `rule` */
@@ -82,7 +83,8 @@ struct Operator {
 typedef struct Registry Registry;
 
 Registry *registry_new(Arena *arena);
-/* Adds or replaces a user's operator. The row and its texts are copied. */
+Arena *registry_arena(const Registry *registry); /* for what lives as long as it: a template */
+/* Adds or replaces a user's operator. The row and its texts are copied, its template is not. */
 void registry_add(Registry *registry, const Operator *operator);
 /* By any name: user's, built-in, then other systems' (alias.h). NULL: none. */
 const Operator *registry_find(const Registry *registry, Str name);
