@@ -2,6 +2,8 @@
 
 #include "core/rules/anno.h"
 #include "scripts/lua_attrs.h"
+#include "scripts/lua_template.h"
+#include "scripts/lua_spmd.h"
 
 #include <lauxlib.h>
 
@@ -206,6 +208,8 @@ static int open_register(lua_State *L)
 {
     lua_pushcfunction(L, register_op);
     lua_setglobal(L, "register_op");
+    template_open(L);
+    spmd_open(L);
     return 0;
 }
 
