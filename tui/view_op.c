@@ -2,6 +2,8 @@
 
 #include "core/base/units.h"
 #include "core/plan/cost.h"
+#include "core/rules/notation.h"
+#include "core/run/kernel.h"
 #include "tui/page.h"
 
 static const char *const role_names[] = {"map", "reduce", "frozen"};
@@ -159,6 +161,149 @@ static void draw_head(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
     pen_line(pen);
 }
 
+/* What other systems call it, and whether it can be run. */
+static void draw_names(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
+{
+    const Registry *registry = ui->session->inferred->registry;
+    const char *name = op_operator(ui_graph(ui), op);
+    const Operator *row = registry_find(registry, str_from(name));
+    const Aliases *aliases = registry_aliases(registry);
+    SystemId system = SYSTEM_COUNT;
+    Buf text = buf_new(ui->frame);
+
+    buf_puts(&text, kernel_find(space, name) ? "can be run" : "no kernel: only planned");
+    for (int i = 0; row && i < aliases->n; i++) {
+        const Alias *alias = &aliases->at[i];
+        if (strcmp(alias->operator, row->name) != 0)
+            continue;
+        buf_printf(&text, "%s%s %s", alias->system == system ? "" : "; ",
+                   alias->system == system ? "" : system_name(alias->system), alias->name);
+        system = alias->system;
+    }
+    draw_field(pen, " NAMES", 7);
+    pen_fit(pen, ROLE_DIM, buf_str(&text), pen->area.w - pen->x);
+    pen_line(pen);
+}
+
+/* ---- sections: lists under a heading, of items that the cursor walks through ---- */
+
+/* ORDER SECTION: as they stand. */
+typedef enum { SECTION_INDEX, SECTION_OPERANDS, SECTION_NOTATIONS, SECTION_COUNT } SectionId;
+
+typedef struct {
+    int n, first; /* items, and the number of the first */
+    bool open;    /* else it is its heading alone */
+} Section;
+
+/* Where there is no room for all, the cursor's section is open, then the others in order. */
+static void make_sections(const Ui *ui, int32_t op, const OpSpace *space, int h,
+                          Section section[SECTION_COUNT])
+{
+    enum { HEADS = 3 + SECTION_COUNT + 1, DETAIL = 4, DETAIL_OF_NOTATION = 14 };
+    const int n[SECTION_COUNT] = {space->n_index, n_operands(ui, op), NOTATION_COUNT};
+    int first = 0, at = 0;
+
+    for (int s = 0; s < SECTION_COUNT; s++) {
+        section[s] = (Section){n[s], first, false};
+        if (ui->at.item >= first)
+            at = s;
+        first += n[s];
+    }
+    int room = h - HEADS - n[at] - (at == SECTION_NOTATIONS ? DETAIL_OF_NOTATION : DETAIL);
+    section[at].open = true;
+    for (int s = 0; s < SECTION_COUNT; s++)
+        if (s != at && n[s] <= room) {
+            section[s].open = true;
+            room -= n[s];
+        }
+}
+
+static bool is_selected(const Ui *ui, const Section *section)
+{
+    return ui->at.item >= section->first && ui->at.item < section->first + section->n;
+}
+
+/* ---- notations ---- */
+
+static void draw_notations_folded(const Ui *ui, const OpSpace *space, Pen *pen)
+{
+    for (int n = 0; n < NOTATION_COUNT; n++) {
+        Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
+        bool all = notations[n].print(space, &text, &lost);
+        pen_printf(pen, all ? ROLE_TEXT : ROLE_DIM, " %s%s", all ? "" : "~", notations[n].name);
+    }
+    pen_line(pen);
+}
+
+enum { AT_TEXT = 15 }; /* column where a notation's text begins */
+
+/* A line each: its text, or how long that is; ~ before what leaves something out. */
+static void draw_notation(const Ui *ui, const OpSpace *space, int n, Pen *pen)
+{
+    Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
+    bool all = notations[n].print(space, &text, &lost);
+    int64_t lines = 0;
+
+    while (page_line(buf_str(&text), lines).n > 0)
+        lines++;
+    pen_tab(pen, 2);
+    pen_fit(pen, ROLE_TEXT, str_from(notations[n].name), 11);
+    pen_puts(pen, ROLE_NOTE, all ? "" : "~");
+    pen_tab(pen, AT_TEXT);
+    if (lines > 1)
+        pen_printf(pen, ROLE_DIM, "%lld lines of Lua", (long long)lines);
+    else
+        pen_fit(pen, lines > 0 ? ROLE_TEXT : ROLE_DIM, lines > 0 ? buf_str(&text) : STR("none"),
+                pen->area.w - pen->x);
+}
+
+/* The part of text that goes into `columns`, cut at a blank where there is one. */
+static Str take_line(Str *text, int columns)
+{
+    size_t most = columns > 1 ? (size_t)columns : 1, n = text->n;
+    if (n > most)
+        for (n = most; n > most / 2 && text->s[n] != ' '; n--)
+            continue;
+    if (n <= most / 2 && n < text->n)
+        n = most;
+    Str line = {text->s, n};
+    while (n < text->n && text->s[n] == ' ')
+        n++;
+    *text = (Str){text->s + n, text->n - n};
+    return line;
+}
+
+static void draw_lines(Str text, const char *label, Role role, Pen *pen)
+{
+    for (int64_t i = 0; page_line(text, i).n > 0; i++) {
+        Str left = page_line(text, i);
+        while (left.n > 0 && !pen_full(pen)) {
+            pen_tab(pen, 4);
+            pen_puts(pen, role, i == 0 ? label : "");
+            pen_tab(pen, 4 + (int)strlen(label));
+            pen_put(pen, role, take_line(&left, pen->area.w - pen->x - 1));
+            pen_line(pen);
+        }
+    }
+}
+
+/* What the selected notation does not say, and its text where a line did not hold it. */
+static void draw_notation_detail(const Ui *ui, int32_t op, const OpSpace *space, int n, Pen *pen)
+{
+    Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
+    notations[n].print(space, &text, &lost);
+    draw_lines(buf_str(&lost), "not said: ", ROLE_NOTE, pen);
+    if (page_line(buf_str(&text), 1).n > 0 || text_columns(buf_str(&text)) > pen->area.w - AT_TEXT)
+        draw_lines(buf_str(&text), "", ROLE_TEXT, pen);
+    if (!pen_full(pen))
+        return;
+    pen_to(pen, 4, pen->area.h - 1);
+    pen_printf(pen, ROLE_DIM, "… the rest: dimscope rule %s", op_operator(ui_graph(ui), op));
+    pen_fit(pen, ROLE_DIM, STR(""), pen->area.w - pen->x);
+}
+
+/* ---- the whole ---- */
+
 /* The chain behind the selected item, as far as there are lines for it. */
 static void draw_why(Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
 {
@@ -175,42 +320,92 @@ static void draw_why(Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
     }
 }
 
+static void draw_indexes(const Ui *ui, const OpSpace *space, const OpCut *cuts,
+                         const Section *section, Pen *pen)
+{
+    draw_field(pen, " INDEX       size  role    cut by", pen->area.w > 70 ? 52 : 44);
+    pen_puts(pen, ROLE_HEAD, "local");
+    pen_line(pen);
+    for (int i = 0; i < section->n; i++) {
+        draw_index_dim(ui, space, cuts, i, pen);
+        if (ui->at.item == i)
+            ui_mark_row(ui, SHOW_OP, pen, pen->y);
+        pen_line(pen);
+    }
+}
+
+/* As many as leave `below` lines, scrolled to the cursor. */
+static void draw_operands(const Ui *ui, int32_t op, const Section *section, int below, Pen *pen)
+{
+    draw_field(pen, " OPERANDS", 70);
+    pen_line(pen);
+    int room = pen->area.h - pen->y - below, at = ui->at.item - section->first;
+    int first = is_selected(ui, section) && at >= room ? at - room + 1 : 0;
+    for (int i = first; i < section->n && (i - first < room || i == at); i++) {
+        OperandAt operand = operand_at(ui, op, i);
+        if (operand.tensor < 0)
+            continue;
+        draw_operand(ui, &operand, pen);
+        if (at == i)
+            ui_mark_row(ui, SHOW_OP, pen, pen->y);
+        pen_line(pen);
+    }
+}
+
+static void draw_notations(const Ui *ui, const OpSpace *space, const Section *section, Pen *pen)
+{
+    draw_field(pen, " NOTATIONS", section->open ? 70 : 11);
+    if (!section->open) {
+        draw_notations_folded(ui, space, pen);
+        return;
+    }
+    pen_line(pen);
+    for (int n = 0; n < section->n; n++) {
+        draw_notation(ui, space, n, pen);
+        if (ui->at.item == section->first + n)
+            ui_mark_row(ui, SHOW_OP, pen, pen->y);
+        pen_line(pen);
+    }
+}
+
+static void draw_folded(const char *label, const Section *section, Pen *pen)
+{
+    draw_field(pen, label, 11);
+    pen_printf(pen, ROLE_DIM, "%d", section->n);
+    pen_line(pen);
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     int32_t op = ui->at.op;
     const OpSpace *space = op < 0 ? NULL : inferred_space(ui->session->inferred, op);
     const OpCut *cuts = space ? plan_cut(ui_plan(ui), op) : NULL;
+    Section section[SECTION_COUNT];
 
     if (!cuts) {
         pen_puts(pen, ROLE_DIM,
                  op < 0 ? " no op is selected" : " known before the run: not sharded");
         return;
     }
+    make_sections(ui, op, space, pen->area.h, section);
+    const Section *notation = &section[SECTION_NOTATIONS];
     draw_head(ui, op, space, pen);
-    draw_field(pen, " INDEX       size  role    cut by", pen->area.w > 70 ? 52 : 44);
-    pen_puts(pen, ROLE_HEAD, "local");
-    pen_line(pen);
-    for (int i = 0; i < space->n_index; i++) {
-        draw_index_dim(ui, space, cuts, i, pen);
-        if (ui->at.item == i)
-            ui_mark_row(ui, SHOW_OP, pen, pen->y);
-        pen_line(pen);
-    }
-    draw_field(pen, " OPERANDS", 70);
-    pen_line(pen);
-    int n = n_operands(ui, op), first = ui->at.item - space->n_index - (pen->area.h - pen->y - 3);
-    for (int i = first > 0 ? first : 0; i < n && pen->y < pen->area.h - 1; i++) {
-        OperandAt operand = operand_at(ui, op, i);
-        if (operand.tensor < 0)
-            continue;
-        draw_operand(ui, &operand, pen);
-        if (ui->at.item == space->n_index + i)
-            ui_mark_row(ui, SHOW_OP, pen, pen->y);
-        pen_line(pen);
-    }
+    draw_names(ui, op, space, pen);
+    if (section[SECTION_INDEX].open)
+        draw_indexes(ui, space, cuts, &section[SECTION_INDEX], pen);
+    else
+        draw_folded(" INDEX", &section[SECTION_INDEX], pen);
+    if (section[SECTION_OPERANDS].open)
+        draw_operands(ui, op, &section[SECTION_OPERANDS], notation->open ? 7 : 2, pen);
+    else
+        draw_folded(" OPERANDS", &section[SECTION_OPERANDS], pen);
     draw_cost(ui, op, pen);
     pen_line(pen);
-    draw_why(ui, op, space, pen);
+    draw_notations(ui, space, notation, pen);
+    if (is_selected(ui, notation))
+        draw_notation_detail(ui, op, space, ui->at.item - notation->first, pen);
+    else
+        draw_why(ui, op, space, pen);
 }
 
 /* Operand under the cursor, or {-1}. */
@@ -224,10 +419,18 @@ static OperandAt selected_operand(const Ui *ui)
     return operand_at(ui, ui->at.op, i);
 }
 
+/* Notation under the cursor, or -1. */
+static int selected_notation(const Ui *ui, const OpSpace *space)
+{
+    int at = space ? ui->at.item - space->n_index - n_operands(ui, ui->at.op) : -1;
+    return at < 0 ? -1 : at;
+}
+
 static bool move(Ui *ui, ActId act)
 {
     const OpSpace *space = inferred_space(ui->session->inferred, ui->at.op);
-    int n = (space ? space->n_index : 0) + n_operands(ui, ui->at.op);
+    int last_operand = (space ? space->n_index : 0) + n_operands(ui, ui->at.op);
+    int n = last_operand + (space ? NOTATION_COUNT : 0);
     int64_t at = ui->at.item, by = act == ACT_UP || act == ACT_PAGE_UP || act == ACT_HALF_UP;
 
     if (!ui_move(&at, n, n / 2, act))
@@ -235,7 +438,8 @@ static bool move(Ui *ui, ActId act)
     ui->at.item = (int)at;
     OperandAt operand = selected_operand(ui);
     /* Absent operands have no row: one further in the same direction, or back. */
-    while (ui->at.item >= (space ? space->n_index : 0) && operand.tensor < 0) {
+    while (ui->at.item >= (space ? space->n_index : 0) && ui->at.item < last_operand &&
+           operand.tensor < 0) {
         if (ui->at.item + (by ? -1 : 1) >= n)
             by = 1;
         ui->at.item += by ? -1 : 1;
@@ -255,9 +459,10 @@ static bool act(Ui *ui, ActId act, Key last)
         return true;
     if (act == ACT_OPEN) {
         OperandAt operand = selected_operand(ui);
+        const OpSpace *space = inferred_space(ui->session->inferred, ui->at.op);
         if (operand.tensor >= 0)
             ui_show(ui, SHOW_TENSOR);
-        else
+        else if (selected_notation(ui, space) < 0)
             ui_show(ui, SHOW_WHY);
         return true;
     }
@@ -282,6 +487,9 @@ static void note(Ui *ui, Buf *out)
         return;
     }
     OperandAt operand = selected_operand(ui);
+    int notation = selected_notation(ui, space);
+    if (notation >= 0)
+        buf_printf(out, "the op as %s says it; ~ leaves something out", notations[notation].name);
     if (operand.tensor < 0)
         return;
     buf_puts(out, tensor_name(ui_graph(ui), operand.tensor));
