@@ -103,7 +103,7 @@ static bool attention_forward(SpmdCall *call, bool rows, Error *err)
     out_letters(call, OUT_LETTERS, &merged);
     out_letters(call, MASK_LETTERS, &merged);
     out_letters(call, LSE_LETTERS, &merged);
-    spmd_out_whole(call, 1);
+    memcpy(spmd_out_whole(call, 1)->partial, seed->partial, sizeof seed->partial);
     return true;
 }
 
@@ -147,7 +147,7 @@ static bool flash_backward(SpmdCall *call, Error *err)
     spmd_need_as_given(call, seed);
     need_mask(call, mask, &merged);
     out_letters(call, OUT_LETTERS, &merged);
-    spmd_out_as_given(call, &call->input[6]);
+    spmd_out_as_given(call, spmd_given(call, &call->input[6]));
     out_letters(call, LSE_LETTERS, &merged);
     if (seed->absent)
         spmd_out_whole(call, 0);
@@ -187,7 +187,7 @@ static bool attention_gradient(SpmdCall *call, bool rows, Error *err)
         need_mask(call, mask, &merged);
     need_letters(call, out, OUT_LETTERS, &merged);
     need_letters(call, lse, LSE_LETTERS, &merged);
-    spmd_need_as_given(call, seed);
+    spmd_need_as_given(call, spmd_given(call, seed));
     if (!rows)
         need_mask(call, mask, &merged);
     need_letters(call, out_grad, OUT_LETTERS, &merged);
@@ -244,12 +244,15 @@ static bool check_rope(const Rope *rope, Error *err)
            error_kind(err, ERROR_INVALID, "sin and cos do not fit q");
 }
 
-/* Exact: cos is derived from what sin is given. */
-static SpmdTensor rope_table(const Rope *rope, const SpmdTensor *table, const SpmdAxes *sequence)
+/* What sin or cos must have. Exact: one without the other has no dims. */
+static SpmdTensor rope_table(const SpmdCall *call, const Rope *rope, const SpmdTensor *table,
+                             const SpmdAxes *sequence)
 {
     SpmdTensor out = spmd_without_partial(table);
     if (is_empty(rope->sin) || is_empty(rope->cos)) {
         spmd_replicate(&out);
+        if (call->exact)
+            out.n_dims = 0;
         return out;
     }
     int at = table->n_dims == 4 ? 1 : 0;
@@ -261,7 +264,7 @@ static SpmdTensor rope_table(const Rope *rope, const SpmdTensor *table, const Sp
 }
 
 /* Merges those of q, k, v (and ids) that are asked. The sequence stays split only where sin and cos
- * can follow: there are such, and no ids. */
+ * can follow: there are such, and no ids. Exact: cos is derived from what sin is given. */
 static bool rope_merge(SpmdCall *call, const Rope *rope, const SpmdTensor *const *asked,
                        bool ask_ids, RopeAnswer *answer, Error *err)
 {
@@ -286,8 +289,8 @@ static bool rope_merge(SpmdCall *call, const Rope *rope, const SpmdTensor *const
     if (!follow)
         spmd_unsplit(&answer->qkv, at);
     const SpmdAxes *sequence = follow ? &answer->qkv.dim[at] : NULL;
-    answer->sin = rope_table(rope, rope->sin, sequence);
-    answer->cos = rope_table(rope, call->exact && follow ? rope->sin : rope->cos, sequence);
+    answer->sin = rope_table(call, rope, rope->sin, sequence);
+    answer->cos = rope_table(call, rope, call->exact && follow ? rope->sin : rope->cos, sequence);
     answer->ids = spmd_without_partial(rope->ids);
     if (!is_empty(rope->ids)) {
         spmd_set_letters(&answer->ids, ids_letters, &merged);
@@ -326,11 +329,18 @@ static bool rope_forward(SpmdCall *call, Error *err)
     return true;
 }
 
+/* An input with its given mapping, which backward rules see otherwise blank. */
+static const SpmdTensor *given_at(const SpmdCall *call, int i)
+{
+    return i < call->n_inputs ? spmd_given(call, &call->input[i]) : input_at(call, i);
+}
+
+/* The dims of sin and cos that are neither sequence nor head size stay as given. */
 static bool rope_backward(SpmdCall *call, Error *err)
 {
     Rope rope = {{&call->output[0], &call->output[1], &call->output[2]},
-                 input_at(call, 3),
-                 input_at(call, 4),
+                 given_at(call, 3),
+                 given_at(call, 4),
                  input_at(call, 5),
                  rope_is_time_major(call)};
     RopeAnswer answer;

@@ -47,13 +47,18 @@ static bool sort_gradient(SpmdCall *call, Error *err)
     return true;
 }
 
-/* indices, x, out_grad -> x_grad: all as x. */
+/* indices, x, out_grad -> x_grad: all as x, of which the indices must be split alike. */
 static bool argsort_gradient(SpmdCall *call, Error *err)
 {
+    const SpmdTensor *indices = &call->input[0];
     SpmdTensor x = call->input[1];
     int axis;
-    if (!along_axis(call, x.n_dims, &axis, err))
+    if (!along_axis(call, x.n_dims, &axis, err) || !check_rank(indices, x.n_dims, "indices", err))
         return false;
+    for (int d = 0; d < x.n_dims; d++)
+        if (!spmd_axes_equal(&x.dim[d], &indices->dim[d]))
+            return error_kind(err, ERROR_INVALID, "x and its indices are split otherwise on dim %d",
+                              d);
     spmd_unsplit(&x, axis);
     for (int i = 0; i < 3; i++)
         spmd_need(call, &x);
@@ -72,6 +77,8 @@ static bool cumsum_unsplit(SpmdCall *call, SpmdTensor *tensor, int n_dims, Error
         spmd_replicate(tensor);
         return true;
     }
+    if (call->exact && axis < 0)
+        return true;
     int at;
     if (!spmd_axis(axis, n_dims, &at, err))
         return false;
@@ -96,7 +103,11 @@ static bool cumsum_backward(SpmdCall *call, Error *err)
     SpmdTensor *out = spmd_out(call, &call->output[0]);
     if (!cumsum_unsplit(call, out, x->n_dims, err))
         return false;
-    spmd_need(call, out)->n_dims = x->n_dims;
+    SpmdTensor *need = spmd_need(call, out);
+    if (spmd_int(call, "flatten", 0)) {
+        need->n_dims = x->n_dims;
+        out->n_dims = 1;
+    }
     return true;
 }
 
@@ -108,7 +119,11 @@ static bool cumsum_gradient(SpmdCall *call, Error *err)
     SpmdTensor *out_grad = spmd_need(call, &call->input[1]);
     if (!cumsum_unsplit(call, out_grad, x->n_dims, err))
         return false;
-    spmd_out(call, out_grad)->n_dims = x->n_dims;
+    SpmdTensor *gradient = spmd_out(call, out_grad);
+    if (spmd_int(call, "flatten", 0)) {
+        gradient->n_dims = x->n_dims;
+        out_grad->n_dims = 1;
+    }
     return true;
 }
 
@@ -128,6 +143,9 @@ static bool last_two(const SpmdCall *call, int n_dims, unsigned *dims, Error *er
 static bool rolled(const SpmdCall *call, int n_dims, unsigned *dims, Error *err)
 {
     SpmdInts axes = spmd_ints(call, "axis");
+    int n_shifts = spmd_ints(call, "shifts").n;
+    if (n_shifts != (axes.n > 0 ? axes.n : 1))
+        return error_kind(err, ERROR_INVALID, "%d shifts of %d axes", n_shifts, axes.n);
     *dims = axes.n == 0 ? ~0U : 0;
     for (int i = 0; i < axes.n; i++) {
         int axis;
@@ -180,15 +198,22 @@ static bool dims_backward(SpmdCall *call, DimsFn *dims_of, Error *err)
     return true;
 }
 
-/* x, out_grad -> x_grad: all as out_grad. */
+/* x, out_grad -> x_grad: all as the two ask for together. */
 static bool dims_gradient(SpmdCall *call, DimsFn *dims_of, Error *err)
 {
-    SpmdTensor out_grad = call->input[1];
-    if (!unsplit_dims(call, dims_of, &out_grad, err))
+    SpmdTensor given[2] = {call->input[0], call->input[1]};
+    if (!check_rank(&given[1], given[0].n_dims, "out_grad", err) ||
+        !unsplit_dims(call, dims_of, &given[0], err) ||
+        !unsplit_dims(call, dims_of, &given[1], err))
         return false;
-    spmd_need(call, &out_grad);
-    spmd_need(call, &out_grad);
-    spmd_out(call, &out_grad);
+    const char *letters = spmd_letters(call, given[0].n_dims, 'a');
+    SpmdLetters merged;
+    if (!spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){{letters, &given[0]}, {letters, &given[1]}},
+                    2, &merged, err))
+        return false;
+    need_letters(call, &given[0], letters, &merged);
+    need_letters(call, &given[1], letters, &merged);
+    out_letters(call, letters, &merged);
     return true;
 }
 
@@ -227,7 +252,8 @@ static bool pad_backward(SpmdCall *call, Error *err)
 static bool one_hot_forward(SpmdCall *call, Error *err)
 {
     (void)err;
-    SpmdTensor *out = spmd_out(call, spmd_need(call, &call->input[0]));
+    spmd_need_as_given(call, spmd_given(call, &call->input[0]));
+    SpmdTensor *out = spmd_out(call, &call->input[0]);
     out->dim[out->n_dims++] = (SpmdAxes){0};
     return true;
 }
@@ -280,15 +306,24 @@ static bool nonzero_backward(SpmdCall *call, Error *err)
 
 /* ---- where: condition, x, y broadcast ---- */
 
-/* Exact: y is not asked. */
-static bool where_merge(SpmdCall *call, int n_dims, SpmdOperand *operand, SpmdLetters *merged,
-                        Error *err)
+/* Merges condition, x, y and (n == 4) out_grad; operand[] gets the letters of each. Exact: y is not
+ * asked; x is once more, as if its dims were those of y. */
+static bool where_merge(SpmdCall *call, int n_dims, int n, SpmdOperand *operand,
+                        SpmdLetters *merged, Error *err)
 {
-    for (int i = 0; i < 3; i++)
-        operand[i] = (SpmdOperand){spmd_broadcast_letters(call, &call->input[i], n_dims, true),
-                                   &call->input[i]};
-    SpmdOperand asked[3] = {operand[0], operand[1], operand[call->exact ? 1 : 2]};
-    return spmd_merge(call, SPMD_CLASSIC, asked, 3, merged, err);
+    SpmdOperand asked[4];
+    SpmdTensor y = call->input[1];
+    for (int d = y.n_dims; d < SPMD_DIMS_MAX; d++)
+        y.dim[d].n = 0;
+    y.n_dims = call->input[2].n_dims;
+    for (int i = 0; i < n; i++) {
+        const SpmdTensor *given = &call->input[i];
+        operand[i] = (SpmdOperand){spmd_broadcast_letters(call, given, n_dims, true), given};
+        asked[i] = operand[i];
+    }
+    if (call->exact)
+        asked[2].tensor = &y;
+    return spmd_merge(call, SPMD_CLASSIC, asked, n, merged, err);
 }
 
 static int where_dims(const SpmdCall *call)
@@ -304,7 +339,7 @@ static bool where_forward(SpmdCall *call, Error *err)
     int n_dims = where_dims(call);
     SpmdOperand operand[3];
     SpmdLetters merged;
-    if (!where_merge(call, n_dims, operand, &merged, err))
+    if (!where_merge(call, n_dims, 3, operand, &merged, err))
         return false;
     for (int i = 0; i < 3; i++)
         need_letters(call, &call->input[i], operand[i].letters, &merged);
@@ -323,7 +358,7 @@ static bool where_backward(SpmdCall *call, Error *err)
     for (int i = 0; i < 3; i++)
         need_letters(call, &call->input[i],
                      spmd_broadcast_letters(call, &call->input[i], n_dims, true), &merged);
-    spmd_out_as_given(call, out);
+    spmd_out(call, out);
     return true;
 }
 
@@ -332,11 +367,8 @@ static bool where_gradient(SpmdCall *call, Error *err)
 {
     int n_dims = where_dims(call);
     SpmdOperand operand[4];
-    for (int i = 0; i < 4; i++)
-        operand[i] = (SpmdOperand){spmd_broadcast_letters(call, &call->input[i], n_dims, true),
-                                   &call->input[i]};
     SpmdLetters merged;
-    if (!spmd_merge(call, SPMD_CLASSIC, operand, 4, &merged, err))
+    if (!where_merge(call, n_dims, 4, operand, &merged, err))
         return false;
     for (int i = 0; i < 4; i++)
         need_letters(call, &call->input[i], operand[i].letters, &merged);

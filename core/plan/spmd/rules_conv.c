@@ -7,7 +7,7 @@
 enum {
     CONV_TRANSPOSED = 1, /* the filter is c m .. */
     CONV_DEPTHWISE = 2,  /* the filter has no c */
-    CONV_NO_FORMAT = 4,  /* whole programs: channels first, whatever data_format says */
+    CONV_NO_FORMAT = 4,  /* channels first, whatever data_format says */
     CONV_3D = 8,
 };
 
@@ -19,11 +19,11 @@ typedef struct {
 static bool conv_letters(const SpmdCall *call, Conv *conv, Error *err)
 {
     int64_t kind = call->rule->number;
-    bool is_3d = kind & CONV_3D, eager = call->mode == SPMD_EAGER;
+    bool is_3d = kind & CONV_3D;
     const char *positions = is_3d ? "dhw" : "hw";
-    Str format =
-        kind & CONV_NO_FORMAT && !eager ? STR("NCHW") : spmd_text(call, "data_format", "NCHW");
-    bool first = format.n > 1 && format.s[1] == 'C';
+    const char *channels_first = is_3d ? "NCDHW" : "NCHW";
+    bool first = kind & CONV_NO_FORMAT ||
+                 str_eq(spmd_text(call, "data_format", channels_first), str_from(channels_first));
     conv->n_dims = is_3d ? 5 : 4;
     conv->channel = first ? 1 : conv->n_dims - 1;
     conv->input = arena_printf(call->arena, first ? "nc%s" : "n%sc", positions);
@@ -45,6 +45,8 @@ static bool conv_forward(SpmdCall *call, Error *err)
     if (!conv_letters(call, &conv, err))
         return false;
     bool depthwise = call->rule->number & CONV_DEPTHWISE;
+    if (depthwise && spmd_is_split(&filter, 1))
+        return error_kind(err, ERROR_INVALID, "dim 1 of a depthwise filter is split");
     if (depthwise)
         spmd_unsplit(&input, conv.channel);
     else if (!spmd_axes_equal(&input.dim[conv.channel],
@@ -116,7 +118,9 @@ static bool conv_gradient(SpmdCall *call, Error *err)
         !spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){of_input, of_filter, of_out}, 3, &for_out,
                     err))
         return false;
-    need_letters(call, input, conv.input, &for_filter);
+    SpmdTensor *need_input = need_letters(call, input, conv.input, &for_filter);
+    if (depthwise)
+        spmd_unsplit(need_input, conv.channel);
     need_letters(call, filter, conv.filter, &for_input);
     SpmdTensor *need_out = need_letters(call, out_grad, conv.output, &for_out);
     SpmdTensor *input_grad = out_letters(call, conv.input, &for_input);

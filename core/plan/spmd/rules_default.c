@@ -79,47 +79,6 @@ static bool numel_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* ---- dropout: x [, seed or none] -> out [, mask] ---- */
-
-/* Without an operand for the seed it is an element-wise op of one operand. */
-static bool dropout_forward(SpmdCall *call, Error *err)
-{
-    (void)err;
-    SpmdTensor *x = spmd_need(call, &call->input[0]);
-    spmd_drop_indivisible(call, x);
-    if (call->n_inputs > 1)
-        spmd_need_as_given(call, &call->input[1]);
-    for (int i = 0; i < call->n_inputs; i++)
-        spmd_out(call, x);
-    return true;
-}
-
-static bool dropout_backward(SpmdCall *call, Error *err)
-{
-    (void)err;
-    SpmdTensor *out = spmd_out(call, &call->output[0]);
-    spmd_drop_indivisible(call, out);
-    for (int i = 0; i < call->n_inputs; i++)
-        spmd_need(call, i == 0 ? out : &call->input[i]);
-    return true;
-}
-
-/* mask, out_grad -> x_grad */
-static bool dropout_gradient(SpmdCall *call, Error *err)
-{
-    const char *letters = spmd_letters(call, call->input[0].n_dims, 'a');
-    SpmdLetters merged;
-    if (!check_rank(&call->input[1], call->input[0].n_dims, "out_grad", err) ||
-        !spmd_merge(call, SPMD_CLASSIC,
-                    (SpmdOperand[]){{letters, &call->input[0]}, {letters, &call->input[1]}}, 2,
-                    &merged, err))
-        return false;
-    need_letters(call, &call->input[0], letters, &merged);
-    need_letters(call, &call->input[1], letters, &merged);
-    out_letters(call, letters, &merged);
-    return true;
-}
-
 /* ---- optimizers ---- */
 
 enum { PARAM, GRAD, RATE, MOMENT1, MOMENT2, MOMENT2_MAX, BETA1, BETA2, MASTER, SKIP, ADAM_INPUTS };
@@ -222,10 +181,10 @@ static bool check_finite_forward(SpmdCall *call, Error *err)
     int n = call->n_inputs - 1;
     (void)err;
     for (int i = 0; i < n; i++)
-        spmd_need(call, &call->input[i]);
-    spmd_need_as_given(call, &call->input[n]);
+        spmd_need(call, spmd_given(call, &call->input[i]));
+    spmd_need_as_given(call, spmd_given(call, &call->input[n]));
     for (int i = 0; i < n; i++)
-        spmd_out(call, &call->input[i]);
+        spmd_out(call, spmd_given(call, &call->input[i]));
     SpmdTensor *found = spmd_out_whole(call, 1);
     for (int i = 0; i < n; i++)
         for (int d = 0; d < call->input[i].n_dims; d++)
@@ -248,17 +207,16 @@ const SpmdRule spmd_rules_default[] = {
      .inputs_max = SPMD_ANY,
      .outputs_min = 0,
      .outputs_max = SPMD_ANY},
-    {.names = "full_like", .forward = full_like_forward, .inputs_min = 1, .inputs_max = 1},
-    {.names = "numel", .forward = numel_forward, .inputs_min = 1, .inputs_max = 1},
-    {.names = "dropout",
-     .forward = dropout_forward,
-     .backward = dropout_backward,
+    {.names = "full_like",
+     .forward = full_like_forward,
      .flags = SPMD_LISTS,
      .inputs_min = 1,
-     .inputs_max = 2,
-     .outputs_min = 1,
-     .outputs_max = 1},
-    {.names = "dropout_grad", .forward = dropout_gradient, .inputs_min = 2, .inputs_max = 2},
+     .inputs_max = 1},
+    {.names = "numel",
+     .forward = numel_forward,
+     .flags = SPMD_LISTS,
+     .inputs_min = 1,
+     .inputs_max = 1},
     {.names = "adam adamw", .forward = adam_forward, .inputs_min = 5, .inputs_max = ADAM_INPUTS},
     {.names = "sgd", .forward = sgd_forward, .inputs_min = 3, .inputs_max = 4},
     {.names = "check_finite_and_unscale",

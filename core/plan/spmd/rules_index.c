@@ -21,8 +21,8 @@ static const SpmdTensor *embedding_table(const SpmdCall *call)
 static void embedding_needs(SpmdCall *call, const SpmdTensor *indices, const SpmdTensor *table)
 {
     bool first = call->rule->number == TABLE_FIRST;
-    spmd_need(call, first ? table : indices);
-    spmd_need(call, first ? indices : table);
+    spmd_need_as_given(call, first ? table : indices);
+    spmd_need_as_given(call, first ? indices : table);
 }
 
 /* "ab,jk->abk" */
@@ -39,7 +39,7 @@ static bool embedding_merge(SpmdCall *call, const SpmdTensor *table, Error *err)
     if (!spmd_merge(call, SPMD_STRICT, (SpmdOperand[]){{letters, indices}, {"jk", table}}, 2,
                     &merged, err))
         return false;
-    SpmdTensor need = *indices, need_table = *table;
+    SpmdTensor need = spmd_without_partial(indices), need_table = spmd_without_partial(table);
     spmd_set_letters(&need, letters, &merged);
     spmd_set_letters(&need_table, "jk", &merged);
     embedding_needs(call, &need, &need_table);
@@ -79,11 +79,12 @@ static bool embedding_backward(SpmdCall *call, Error *err)
     SpmdLetters merged;
     if (!spmd_merge(call, SPMD_STRICT, (SpmdOperand[]){{letters, out}}, 1, &merged, err))
         return false;
-    SpmdTensor need = *indices, table = *embedding_table(call);
+    SpmdTensor need = spmd_without_partial(indices),
+               table = spmd_without_partial(embedding_table(call));
     spmd_set_letters(&need, letters_without(call, indices->n_dims, "jk"), &merged);
     spmd_set_letters(&table, "jk", &merged);
     embedding_needs(call, &need, &table);
-    spmd_out_as_given(call, out);
+    spmd_out_as_given(call, spmd_given(call, out));
     return true;
 }
 
@@ -109,7 +110,9 @@ static bool embedding_gradient(SpmdCall *call, Error *err)
         spmd_unsplit(&table, 0);
     embedding_needs(call, &need, &table);
     need_letters(call, out_grad, grad_letters, &merged);
-    SpmdTensor *gradient = keep_rows ? spmd_out(call, &table) : out_letters(call, "jk", &merged);
+    SpmdTensor *gradient = spmd_out_as_given(call, &table);
+    if (!keep_rows)
+        spmd_set_letters(gradient, "jk", &merged);
     for (int d = 0; d < need.n_dims; d++)
         if (!spmd_set_partial(gradient, &need.dim[d], REDUCE_SUM, err))
             return false;
@@ -118,7 +121,8 @@ static bool embedding_gradient(SpmdCall *call, Error *err)
 
 /* ---- gather, index_select ---- */
 
-/* The letters of x without the dim `axis`, and of the output, whose dim `axis` (none, if the
+/* Exact: a single index, of no dims, and an axis counted from the end are refused.
+ * The letters of x without the dim `axis`, and of the output, whose dim `axis` (none, if the
  * indices are a single one) is 'k'. */
 typedef struct {
     int axis;
@@ -128,10 +132,13 @@ typedef struct {
 static bool gather_letters(const SpmdCall *call, GatherLetters *letters, Error *err)
 {
     int n_dims = call->input[0].n_dims, n_index = call->input[1].n_dims;
-    if (!spmd_axis(spmd_int(call, "axis", 0), n_dims, &letters->axis, err))
+    int64_t axis = spmd_int(call, "axis", 0);
+    if (!spmd_axis(axis, n_dims, &letters->axis, err))
         return false;
-    if (n_index > 1)
-        return error_kind(err, ERROR_INVALID, "index has %d dims, not 0 or 1", n_index);
+    if (axis < 0 && call->exact)
+        return error_kind(err, ERROR_INVALID, "axis %d is less than 0", (int)axis);
+    if (n_index > 1 || (n_index == 0 && call->exact))
+        return error_kind(err, ERROR_INVALID, "index has %d dims, not 1", n_index);
     letters->x = letters_without(call, n_dims, "k");
     letters->index = n_index == 1 ? "k" : "";
     letters->out = arena_printf(call->arena, "%.*s%s%s", letters->axis, letters->x, letters->index,
@@ -173,26 +180,29 @@ static bool gather_backward(SpmdCall *call, Error *err)
         return false;
     need_letters(call, &call->input[0], letters.x, &merged);
     need_letters(call, &call->input[1], letters.index, &merged);
-    spmd_out_as_given(call, &call->output[0]);
+    spmd_out_as_given(call, spmd_given(call, &call->output[0]));
     return true;
 }
 
-/* x, index, out_grad -> x_grad */
+/* x, index, out_grad -> x_grad. Exact: an axis counted from the end is no axis. */
 static bool gather_gradient(SpmdCall *call, Error *err)
 {
-    GatherLetters letters;
-    if (!gather_letters(call, &letters, err) ||
-        !check_rank(&call->input[2], (int)strlen(letters.out), "out_grad", err))
+    int64_t given = spmd_int(call, "axis", 0);
+    int axis, n_dims = call->input[0].n_dims;
+    bool single = call->input[1].n_dims == 0;
+    SpmdTensor need = call->input[2];
+    if (!spmd_axis(given, n_dims, &axis, err) ||
+        !check_rank(&need, single ? n_dims - 1 : n_dims, "out_grad", err))
         return false;
-    spmd_need_as_given(call, &call->input[0]);
-    spmd_need_as_given(call, &call->input[1]);
-    SpmdTensor *need = spmd_need(call, &call->input[2]);
-    bool single = letters.index[0] == '\0';
-    if (!single)
-        spmd_unsplit(need, letters.axis);
-    SpmdTensor *out = spmd_out(call, need);
+    if (!single && (given >= 0 || !call->exact))
+        spmd_unsplit(&need, axis);
+    spmd_need_as_given(call, spmd_given(call, &call->input[0]));
+    spmd_need_as_given(call, spmd_given(call, &call->input[1]));
+    spmd_need_as_given(call, &need);
     if (single)
-        spmd_insert_dim(out, letters.axis);
+        spmd_insert_dim(&need, axis);
+    SpmdTensor *out = spmd_out_as_given(call, &call->input[0]);
+    memcpy(out->dim, need.dim, sizeof out->dim);
     return true;
 }
 
@@ -293,7 +303,7 @@ static bool gather_nd_backward(SpmdCall *call, Error *err)
            (size_t)(x->n_dims - n_leading) * sizeof *out->dim);
     SpmdTensor *index = need_whole(call, &call->input[1]);
     memcpy(index->dim, out->dim, (size_t)n_batch * sizeof *out->dim);
-    spmd_out_as_given(call, out);
+    spmd_out_as_given(call, spmd_given(call, out));
     return true;
 }
 
@@ -304,8 +314,12 @@ static bool gather_nd_gradient(SpmdCall *call, Error *err)
     if (!gather_nd_sizes(call, &n_leading, &n_batch, err))
         return false;
     for (int i = 0; i < 3; i++)
-        spmd_need_as_given(call, &call->input[i]);
-    spmd_out_whole(call, call->input[0].n_dims);
+        spmd_need_as_given(call, spmd_given(call, &call->input[i]));
+    const SpmdTensor *out_grad = &call->input[2];
+    SpmdTensor *out = spmd_out_as_given(call, &call->input[0]);
+    int shift = out_grad->n_dims - out->n_dims;
+    for (int d = 0; d < out->n_dims; d++)
+        out->dim[d] = d >= n_leading && d + shift >= 0 ? out_grad->dim[d + shift] : (SpmdAxes){0};
     return true;
 }
 
@@ -365,10 +379,11 @@ static bool scatter_gradient(SpmdCall *call, Error *err)
     (void)err;
     need_whole(call, &call->input[0]);
     spmd_unsplit(spmd_need(call, &call->input[1]), 0);
-    SpmdTensor *out_grad = spmd_need(call, &call->input[2]);
-    spmd_unsplit(out_grad, 0);
-    spmd_out(call, out_grad);
-    spmd_out(call, out_grad);
+    SpmdTensor out_grad = call->input[2];
+    spmd_unsplit(&out_grad, 0);
+    spmd_need(call, &out_grad);
+    spmd_out_as_given(call, &out_grad);
+    spmd_out(call, &out_grad);
     return true;
 }
 
@@ -391,7 +406,7 @@ static bool index_put_needs(SpmdCall *call, int n_indices, SpmdTensor *x, SpmdTe
         value->dim[d] = x->dim[n_indices - 1 + d];
     spmd_need(call, x);
     for (int i = 1; i <= n_indices; i++)
-        need_whole(call, &call->input[i]);
+        unsplit_from(spmd_need_as_given(call, &call->input[i]), 0);
     spmd_need(call, value);
     return true;
 }
@@ -525,10 +540,18 @@ static bool put_along_gradient(SpmdCall *call, Error *err)
 }
 
 const SpmdRule spmd_rules_index[] = {
-    {.names = "embedding lookup_table_v2",
+    {.names = "embedding",
      .forward = embedding_forward,
      .backward = embedding_backward,
      .eager = embedding_eager,
+     .inputs_min = 2,
+     .inputs_max = 2,
+     .outputs_min = 1,
+     .outputs_max = 1,
+     .number = INDICES_FIRST},
+    {.names = "lookup_table_v2",
+     .forward = embedding_forward,
+     .backward = embedding_backward,
      .inputs_min = 2,
      .inputs_max = 2,
      .outputs_min = 1,

@@ -176,10 +176,10 @@ static bool any_split(const SpmdTensor *tensor)
     return false;
 }
 
-/* Merges the operands as the forward rule does. */
-static bool einsum_merge(SpmdCall *call, Equation *equation, SpmdLetters *merged, Error *err)
+/* Merges the operands as the forward rule does; given[] is how each enters. */
+static bool einsum_merge(SpmdCall *call, Equation *equation, SpmdTensor *given, SpmdLetters *merged,
+                         Error *err)
 {
-    SpmdTensor given[2];
     SpmdOperand operand[2];
     bool outer = is_outer(equation);
     blank_repeated(equation, equation->operand[0]);
@@ -197,9 +197,10 @@ static bool einsum_merge(SpmdCall *call, Equation *equation, SpmdLetters *merged
 static bool einsum_forward(SpmdCall *call, Error *err)
 {
     Equation equation;
+    SpmdTensor given[2];
     SpmdLetters merged;
     if (!read_equation(call, call->n_inputs, &equation, err) ||
-        !einsum_merge(call, &equation, &merged, err))
+        !einsum_merge(call, &equation, given, &merged, err))
         return false;
     for (int i = 0; i < equation.n; i++)
         need_letters(call, &call->input[i], equation.operand[i], &merged);
@@ -208,48 +209,63 @@ static bool einsum_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* The gradient of operand i: partial over the letters of the other and of the output that it has
- * not. */
-static void einsum_operand_gradient(SpmdCall *call, const Equation *equation, int i,
-                                    const SpmdLetters *merged)
+/* The gradient of an operand: partial over the letters of the other operand and of out_grad that it
+ * has not, as these two are merged. */
+static bool einsum_operand_gradient(SpmdCall *call, const char *letters, const SpmdLetters *merged,
+                                    SpmdOperand other, SpmdOperand out_grad, Error *err)
 {
-    const char *own = equation->operand[i];
-    SpmdTensor *gradient = out_letters(call, own, merged);
-    const char *other[2] = {equation->operand[1 - i], equation->out};
-    for (int s = 0; s < 2; s++)
-        for (const char *at = other[s]; *at; at++)
-            if (*at != '1' && !strchr(own, *at))
-                spmd_add_partial(gradient, merged_axes(merged, *at), REDUCE_SUM);
+    SpmdTensor *gradient = out_letters(call, letters, merged);
+    SpmdLetters summed;
+    if (!spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){other, out_grad}, 2, &summed, err))
+        return false;
+    for (int letter = 'A'; letter < SPMD_LETTERS; letter++)
+        if (summed.known[letter] && !strchr(letters, letter) &&
+            !spmd_set_partial(gradient, &summed.axes[letter], REDUCE_SUM, err))
+            return false;
+    return true;
 }
 
-/* x [, y], out_grad -> x_grad [, y_grad] */
+/* x, out_grad -> x_grad */
+static bool einsum_gradient_of_one(SpmdCall *call, Equation *equation, Error *err)
+{
+    const SpmdTensor *x = &call->input[0], *out_grad = &call->input[1];
+    blank_repeated(equation, equation->operand[0]);
+    blank_repeated(equation, equation->out);
+    SpmdLetters merged;
+    if (!spmd_merge(call, SPMD_CLASSIC,
+                    (SpmdOperand[]){{equation->operand[0], x}, {equation->out, out_grad}}, 2,
+                    &merged, err))
+        return false;
+    need_letters(call, x, equation->operand[0], &merged);
+    spmd_set_letters(spmd_need_as_given(call, out_grad), equation->out, &merged);
+    out_letters(call, equation->operand[0], &merged);
+    return true;
+}
+
+/* x [, y], out_grad -> x_grad [, y_grad]. Of two operands, out_grad is to be what the forward rule
+ * makes of them. */
 static bool einsum_gradient(SpmdCall *call, Error *err)
 {
     Equation equation;
+    SpmdTensor given[2];
     SpmdLetters merged;
     int n = call->n_inputs - 1;
-    const SpmdTensor *out_grad = &call->input[n];
     if (!read_equation(call, n, &equation, err) ||
-        !check_rank(out_grad, (int)strlen(equation.out), "out_grad", err))
+        !check_rank(&call->input[n], (int)strlen(equation.out), "out_grad", err))
         return false;
-    if (n == 1) {
-        blank_repeated(&equation, equation.operand[0]);
-        blank_repeated(&equation, equation.out);
-        if (!spmd_merge(
-                call, SPMD_CLASSIC,
-                (SpmdOperand[]){{equation.operand[0], &call->input[0]}, {equation.out, out_grad}},
-                2, &merged, err))
-            return false;
-    } else if (!einsum_merge(call, &equation, &merged, err)) {
-        return false;
-    }
-    for (int i = 0; i < n; i++)
-        need_letters(call, &call->input[i], equation.operand[i], &merged);
-    need_letters(call, out_grad, equation.out, &merged);
     if (n == 1)
-        out_letters(call, equation.operand[0], &merged);
-    for (int i = 0; i < n && n == 2; i++)
-        einsum_operand_gradient(call, &equation, i, &merged);
+        return einsum_gradient_of_one(call, &equation, err);
+    if (!einsum_merge(call, &equation, given, &merged, err))
+        return false;
+    for (int i = 0; i < 2; i++)
+        need_letters(call, &call->input[i], equation.operand[i], &merged);
+    SpmdOperand out_grad = {equation.out,
+                            need_letters(call, &call->input[2], equation.out, &merged)};
+    for (int i = 0; i < 2; i++)
+        if (!einsum_operand_gradient(call, equation.operand[i], &merged,
+                                     (SpmdOperand){equation.operand[1 - i], &given[1 - i]},
+                                     out_grad, err))
+            return false;
     return true;
 }
 
@@ -268,6 +284,18 @@ static bool merge_elements(SpmdCall *call, const SpmdTensor *tensor, int n, Spmd
     return spmd_merge(call, SPMD_CLASSIC, operand, n, merged, err);
 }
 
+/* The output of two that broadcast: a dim of size 1 in both is '1'. */
+static const char *merged_letters(const SpmdCall *call, const SpmdOperand *operand)
+{
+    int longer = operand[0].tensor->n_dims >= operand[1].tensor->n_dims ? 0 : 1;
+    const char *letters = operand[longer].letters;
+    int shift = operand[longer].tensor->n_dims - operand[1 - longer].tensor->n_dims;
+    for (int d = shift; letters[d]; d++)
+        if (letters[d] == '1')
+            letters = letters_with(call, letters, d, operand[1 - longer].letters[d - shift]);
+    return letters;
+}
+
 /* x, y -> out, seed. Exact: the inputs need nothing, though out is what they ask for together. */
 static bool dropout_add_forward(SpmdCall *call, Error *err)
 {
@@ -277,12 +305,11 @@ static bool dropout_add_forward(SpmdCall *call, Error *err)
         return false;
     for (int i = 0; i < 2; i++) {
         if (call->exact)
-            spmd_need_as_given(call, &call->input[i]);
+            spmd_need_as_given(call, spmd_given(call, &call->input[i]));
         else
             need_letters(call, &call->input[i], operand[i].letters, &merged);
     }
-    int longer = call->input[0].n_dims >= call->input[1].n_dims ? 0 : 1;
-    out_letters(call, spmd_letters(call, operand[longer].tensor->n_dims, 'a'), &merged);
+    out_letters(call, merged_letters(call, operand), &merged);
     spmd_out_whole(call, 1);
     return true;
 }
@@ -297,8 +324,8 @@ static bool dropout_add_backward(SpmdCall *call, Error *err)
     for (int i = 0; i < 2; i++)
         need_letters(call, &call->input[i],
                      spmd_broadcast_letters(call, &call->input[i], out->n_dims, false), &merged);
-    spmd_out_as_given(call, out);
-    spmd_out_as_given(call, &call->output[1]);
+    spmd_out(call, out);
+    spmd_out_as_given(call, spmd_given(call, &call->output[1]));
     return true;
 }
 
@@ -332,7 +359,7 @@ static bool swiglu_forward(SpmdCall *call, Error *err)
         return false;
     for (int i = 0; i < 2; i++)
         need_letters(call, &call->input[i], operand[i].letters, &merged);
-    out_letters(call, operand[x->n_dims >= call->input[1].n_dims ? 0 : 1].letters, &merged);
+    out_letters(call, merged_letters(call, operand), &merged);
     return true;
 }
 
@@ -349,7 +376,7 @@ static bool swiglu_backward(SpmdCall *call, Error *err)
     for (int i = 0; i < call->n_inputs; i++)
         need_letters(call, &call->input[i],
                      spmd_broadcast_letters(call, &call->input[i], out->n_dims, false), &merged);
-    spmd_out_as_given(call, out);
+    spmd_out(call, out);
     return true;
 }
 
@@ -376,6 +403,44 @@ static bool swiglu_gradient(SpmdCall *call, Error *err)
         spmd_out_as_given(call, &gradient[1]);
     else
         spmd_out_absent(call);
+    return true;
+}
+
+/* ---- dropout: x [, seed or none] -> out [, mask] ---- */
+
+/* Without an operand for the seed it is an element-wise op of one operand. */
+static bool dropout_forward(SpmdCall *call, Error *err)
+{
+    (void)err;
+    SpmdTensor *x = spmd_need(call, &call->input[0]);
+    spmd_drop_indivisible(call, x);
+    if (call->n_inputs > 1)
+        spmd_need_as_given(call, &call->input[1]);
+    for (int i = 0; i < call->n_inputs; i++)
+        spmd_out(call, x);
+    return true;
+}
+
+static bool dropout_backward(SpmdCall *call, Error *err)
+{
+    (void)err;
+    SpmdTensor *out = spmd_out(call, &call->output[0]);
+    spmd_drop_indivisible(call, out);
+    for (int i = 0; i < call->n_inputs; i++)
+        spmd_need(call, i == 0 ? out : &call->input[i]);
+    return true;
+}
+
+/* mask, out_grad -> x_grad */
+static bool dropout_gradient(SpmdCall *call, Error *err)
+{
+    SpmdOperand operand[2];
+    SpmdLetters merged;
+    if (!merge_elements(call, call->input, 2, operand, &merged, err))
+        return false;
+    need_letters(call, &call->input[0], operand[0].letters, &merged);
+    need_letters(call, &call->input[1], operand[1].letters, &merged);
+    out_letters(call, merged_letters(call, operand), &merged);
     return true;
 }
 
@@ -470,7 +535,20 @@ const SpmdRule spmd_rules_layers[] = {
      .inputs_max = 2,
      .outputs_min = 1,
      .outputs_max = 1},
-    {.names = "swiglu_grad", .forward = swiglu_gradient, .inputs_min = 3, .inputs_max = 3},
+    {.names = "swiglu_grad",
+     .forward = swiglu_gradient,
+     .flags = SPMD_LISTS,
+     .inputs_min = 3,
+     .inputs_max = 3},
+    {.names = "dropout",
+     .forward = dropout_forward,
+     .backward = dropout_backward,
+     .flags = SPMD_LISTS,
+     .inputs_min = 1,
+     .inputs_max = 2,
+     .outputs_min = 1,
+     .outputs_max = 1},
+    {.names = "dropout_grad", .forward = dropout_gradient, .inputs_min = 2, .inputs_max = 2},
     {.names = "roi_align",
      .forward = roi_align_forward,
      .backward = roi_align_gradient,

@@ -63,6 +63,15 @@ static bool entropy_eager(SpmdCall *call, Error *err)
     return entropy_answer(call, false, err);
 }
 
+/* Exact: without use_softmax there may be no softmax. */
+static bool check_softmax(const SpmdCall *call, const Entropy *entropy, const SpmdTensor *softmax,
+                          int n_dims, Error *err)
+{
+    if (entropy->use_softmax)
+        return check_rank(softmax, n_dims, "softmax", err);
+    return !call->exact || check_rank(softmax, 0, "softmax", err);
+}
+
 static bool entropy_backward(SpmdCall *call, Error *err)
 {
     const SpmdTensor *logits = &call->input[0], *softmax = &call->output[0],
@@ -70,7 +79,7 @@ static bool entropy_backward(SpmdCall *call, Error *err)
     Entropy entropy;
     if (!entropy_letters(call, logits->n_dims, &entropy, err) ||
         !check_rank(loss, logits->n_dims, "loss", err) ||
-        (entropy.use_softmax && !check_rank(softmax, logits->n_dims, "softmax", err)))
+        !check_softmax(call, &entropy, softmax, logits->n_dims, err))
         return false;
     SpmdLetters merged;
     if (!spmd_merge(call, SPMD_CLASSIC,
@@ -79,8 +88,9 @@ static bool entropy_backward(SpmdCall *call, Error *err)
         return false;
     if (entropy.soft_label || entropy.axis != logits->n_dims - 1)
         merged_forget(&merged, 'k');
-    spmd_set_letters(spmd_need_as_given(call, logits), entropy.logits, &merged);
-    spmd_set_letters(spmd_need_as_given(call, &call->input[1]), entropy.label, &merged);
+    for (int i = 0; i < 2; i++)
+        spmd_set_letters(spmd_need_as_given(call, spmd_given(call, &call->input[i])),
+                         i == 0 ? entropy.logits : entropy.label, &merged);
     spmd_set_letters(spmd_out_as_given(call, softmax), entropy.use_softmax ? entropy.logits : "",
                      &merged);
     spmd_set_letters(spmd_out_as_given(call, loss), entropy.loss, &merged);
@@ -95,7 +105,7 @@ static bool entropy_gradient(SpmdCall *call, Error *err)
     Entropy entropy;
     if (!entropy_letters(call, loss_grad->n_dims, &entropy, err) ||
         !check_rank(label, loss_grad->n_dims, "label", err) ||
-        (entropy.use_softmax && !check_rank(softmax, loss_grad->n_dims, "softmax", err)))
+        !check_softmax(call, &entropy, softmax, loss_grad->n_dims, err))
         return false;
     SpmdTensor none = {.absent = true};
     SpmdLetters merged;
@@ -120,7 +130,8 @@ typedef struct {
     const char *logits, *label, *loss;
 } Classes;
 
-/* With several labels a token their dim has a letter of its own, else size 1. */
+/* With several labels a token their dim has a letter of its own, which the loss shares unless the
+ * losses are summed; else it has size 1. */
 static bool classes_letters(const SpmdCall *call, Classes *classes, bool several, Error *err)
 {
     int n_dims = call->input[0].n_dims;
@@ -132,7 +143,8 @@ static bool classes_letters(const SpmdCall *call, Classes *classes, bool several
     const char *letters = letters_without(call, n_dims, "kn");
     classes->logits = letters_with(call, letters, n_dims - 1, 'k');
     classes->label = letters_with(call, letters, n_dims - 1, several ? 'n' : '1');
-    classes->loss = letters_with(call, letters, n_dims - 1, '1');
+    bool summed = spmd_int(call, "sum_multi_label_loss", 1) != 0;
+    classes->loss = summed ? letters_with(call, letters, n_dims - 1, '1') : classes->label;
     return true;
 }
 
@@ -140,7 +152,7 @@ static bool classes_letters(const SpmdCall *call, Classes *classes, bool several
 static bool classes_forward(SpmdCall *call, Error *err)
 {
     Classes classes;
-    if (!classes_letters(call, &classes, false, err))
+    if (!classes_letters(call, &classes, call->n_inputs == 3, err))
         return false;
     SpmdOperand operand[3] = {{classes.logits, &call->input[0]}};
     for (int i = 1; i < call->n_inputs; i++)
@@ -180,26 +192,78 @@ static bool classes_gradient(SpmdCall *call, Error *err)
 
 /* ---- label_smooth: label, prior distribution or none ---- */
 
-static bool label_smooth_forward(SpmdCall *call, Error *err)
+/* Of one tensor: element-wise. */
+static bool label_alone(SpmdCall *call, Error *err)
 {
-    const SpmdTensor *label = &call->input[0];
-    const char *letters = spmd_letters(call, label->n_dims, 'a');
-    SpmdLetters merged;
-    if (!spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){{letters, label}}, 1, &merged, err))
-        return false;
-    spmd_need(call, label);
+    (void)err;
+    SpmdTensor *label = spmd_need(call, spmd_given(call, &call->input[0]));
+    spmd_drop_indivisible(call, label);
     if (call->n_inputs > 1)
-        need_letters(call, &call->input[1],
-                     spmd_broadcast_letters(call, &call->input[1], label->n_dims, false), &merged);
+        spmd_need(call, &call->input[1]);
     spmd_out(call, label);
     return true;
 }
 
+/* The prior broadcasts against the label, and gives up the axes that split dims it does not have.
+ */
+static bool label_smooth_forward(SpmdCall *call, Error *err)
+{
+    const SpmdTensor *label = &call->input[0], *prior = input_at(call, 1);
+    if (prior->absent)
+        return label_alone(call, err);
+    if (prior->n_dims > label->n_dims)
+        return error_kind(err, ERROR_INVALID, "the prior has more dims than the label");
+    const char *letters = spmd_broadcast_letters(call, label, label->n_dims, false);
+    const char *prior_letters = spmd_broadcast_letters(call, prior, label->n_dims, false);
+    SpmdTensor asked = *prior;
+    for (int d = 0; d < asked.n_dims; d++)
+        for (int extra = 0; extra < label->n_dims - prior->n_dims; extra++)
+            for (int i = 0; i < label->dim[extra].n; i++)
+                spmd_axes_remove(&asked.dim[d], label->dim[extra].axis[i]);
+    SpmdLetters merged;
+    if (!spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){{letters, label}, {prior_letters, &asked}},
+                    2, &merged, err))
+        return false;
+    need_letters(call, label, letters, &merged);
+    need_letters(call, prior, prior_letters, &merged);
+    out_letters(call, letters, &merged);
+    return true;
+}
+
+/* Label and prior follow the output. */
+static bool label_smooth_backward(SpmdCall *call, Error *err)
+{
+    SpmdTensor *out = spmd_out(call, spmd_given(call, &call->output[0]));
+    const char *letters = spmd_letters(call, out->n_dims, 'a');
+    spmd_drop_indivisible(call, out);
+    SpmdLetters merged;
+    if (!spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){{letters, out}}, 1, &merged, err))
+        return false;
+    for (int i = 0; i < call->n_inputs; i++)
+        need_letters(call, &call->input[i],
+                     spmd_broadcast_letters(call, &call->input[i], out->n_dims, false), &merged);
+    return true;
+}
+
+static bool label_smooth_gradient(SpmdCall *call, Error *err)
+{
+    (void)err;
+    spmd_out(call, spmd_need(call, &call->input[0]));
+    return true;
+}
+
 const SpmdRule spmd_rules_loss[] = {
-    {.names = "cross_entropy_with_softmax softmax_with_cross_entropy",
+    {.names = "cross_entropy_with_softmax",
      .forward = entropy_forward,
      .backward = entropy_backward,
      .eager = entropy_eager,
+     .inputs_min = 2,
+     .inputs_max = 2,
+     .outputs_min = 2,
+     .outputs_max = 2},
+    {.names = "softmax_with_cross_entropy",
+     .forward = entropy_forward,
+     .backward = entropy_backward,
      .inputs_min = 2,
      .inputs_max = 2,
      .outputs_min = 2,
@@ -226,14 +290,14 @@ const SpmdRule spmd_rules_loss[] = {
      .inputs_max = 4},
     {.names = "label_smooth",
      .forward = label_smooth_forward,
-     .backward = label_smooth_forward,
-     .flags = SPMD_GRADIENT,
+     .backward = label_smooth_backward,
      .inputs_min = 1,
      .inputs_max = 2,
      .outputs_min = 1,
      .outputs_max = 1},
     {.names = "label_smooth_grad",
-     .forward = label_smooth_forward,
+     .forward = label_smooth_gradient,
+     .flags = SPMD_LISTS,
      .inputs_min = 1,
      .inputs_max = 1},
     {0}};

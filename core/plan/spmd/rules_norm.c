@@ -71,8 +71,8 @@ static bool norm_begin(const SpmdCall *call, const SpmdTensor *x, int *begin, Er
 static const char *norm_letters(const SpmdCall *call, int n_dims, int begin)
 {
     char *out = arena_array(call->arena, char, n_dims + 1);
-    memset(out, '1', (size_t)n_dims);
-    memcpy(out, spmd_letters(call, begin, 'a'), (size_t)begin);
+    for (int d = 0; d < n_dims; d++)
+        out[d] = d < begin ? (char)('a' + d) : '1';
     return out;
 }
 
@@ -101,33 +101,53 @@ static bool norm_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* Exact: a split of a dim that is normalised takes its axis away from the statistics' dims before
- * it is dropped. */
+/* A statistic as its letters say: dims it has too few are not split. */
+static SpmdTensor statistic_of(const SpmdTensor *given, int n_dims)
+{
+    SpmdTensor out = *given;
+    for (int d = given->n_dims; d < n_dims; d++)
+        out.dim[d].n = 0;
+    out.n_dims = n_dims;
+    return out;
+}
+
+/* Merges out and its statistics. Exact: a split of a dim that is normalised takes its axis away
+ * from the statistics' dims before it is dropped. */
+static bool norm_merge(SpmdCall *call, int begin, SpmdLetters *merged, Error *err)
+{
+    SpmdTensor given[3];
+    SpmdOperand operand[3];
+    for (int i = 0; i < call->n_outputs; i++) {
+        int n_dims = i == 0 ? call->output[0].n_dims : begin;
+        given[i] = statistic_of(&call->output[i], n_dims);
+        operand[i] = (SpmdOperand){norm_letters(call, n_dims, begin), &given[i]};
+    }
+    if (!call->exact)
+        unsplit_from(&given[0], begin);
+    return spmd_merge(call, SPMD_CLASSIC, operand, call->n_outputs, merged, err);
+}
+
+/* What was partial stays so, but for rms_norm. */
 static bool norm_backward(SpmdCall *call, Error *err)
 {
-    SpmdTensor out = call->output[0];
-    int begin;
-    if (!norm_begin(call, &out, &begin, err))
-        return false;
-    if (!call->exact)
-        unsplit_from(&out, begin);
-    const char *letters = norm_letters(call, out.n_dims, begin);
-    const char *statistics = spmd_letters(call, begin, 'a');
-    SpmdOperand operand[3] = {{letters, &out}};
-    for (int i = 1; i < call->n_outputs; i++) {
-        if (!check_rank(&call->output[i], begin, "a statistic", err))
-            return false;
-        operand[i] = (SpmdOperand){statistics, &call->output[i]};
-    }
+    int begin, n_dims = call->output[0].n_dims;
     SpmdLetters merged;
-    if (!spmd_merge(call, SPMD_CLASSIC, operand, call->n_outputs, &merged, err))
+    if (!norm_begin(call, &call->output[0], &begin, err) || !norm_merge(call, begin, &merged, err))
         return false;
-    spmd_set_letters(spmd_need_as_given(call, &call->input[0]), letters, &merged);
-    for (int i = 1; i < call->n_inputs; i++)
-        spmd_set_letters(spmd_need_as_given(call, &call->input[i]), "1", &merged);
-    for (int i = 0; i < call->n_outputs; i++)
-        spmd_set_letters(spmd_out_as_given(call, &call->output[i]), i == 0 ? letters : statistics,
-                         &merged);
+    const char *letters = norm_letters(call, n_dims, begin);
+    const char *statistics = spmd_letters(call, begin, 'a');
+    for (int i = 0; i < call->n_inputs; i++) {
+        SpmdTensor *need = spmd_need_as_given(call, spmd_given(call, &call->input[i]));
+        spmd_set_letters(need, i == 0 ? letters : "1", &merged);
+    }
+    for (int i = 0; i < call->n_outputs; i++) {
+        SpmdTensor *out = spmd_out_as_given(call, &call->output[i]);
+        spmd_set_letters(out, i == 0 ? letters : statistics, &merged);
+    }
+    for (int i = 0; call->rule->number == 1 && i < call->n_outputs; i++) {
+        spmd_clear_partial(call->out.at[i]);
+        spmd_clear_partial(call->need.at[i]);
+    }
     return true;
 }
 
@@ -155,17 +175,14 @@ static bool layer_norm_gradient(SpmdCall *call, Error *err)
                            spmd_without_partial(&call->input[at + 2])};
     if (!norm_begin(call, &given[0], &begin, err) ||
         !check_rank(&given[3], given[0].n_dims, "out_grad", err) ||
-        !check_rank(&given[2], given[1].n_dims, "variance", err) ||
-        !check_rank(&given[1], begin, "mean", err))
+        !check_rank(&given[2], given[1].n_dims, "variance", err))
         return false;
     SpmdOperand operand[4];
-    const char *letters = norm_letters(call, given[0].n_dims, begin);
     for (int i = 0; i < 4; i++) {
+        if (i == 1 || i == 2)
+            given[i] = statistic_of(&given[i], begin > 0 ? begin : given[i].n_dims);
         unsplit_from(&given[i], begin);
-        operand[i] = (SpmdOperand){given[i].n_dims == begin && (i == 1 || i == 2)
-                                       ? spmd_letters(call, begin, 'a')
-                                       : letters,
-                                   &given[i]};
+        operand[i] = (SpmdOperand){norm_letters(call, given[i].n_dims, begin), &given[i]};
     }
     SpmdLetters merged;
     if (!spmd_merge(call, SPMD_CLASSIC, operand, 4, &merged, err))
