@@ -1,6 +1,7 @@
 #include "tui/cli.h"
 
 #include "core/plan/layout.h"
+#include "core/plan/strategy/eval_strategy.h"
 #include "core/plan/spmd/eval_spmd.h"
 #include "core/rules/eval_anno.h"
 
@@ -16,6 +17,13 @@ static bool answer_layout(const char *verb, Arena *arena, const Json *request, J
     return eval_layout(arena, request, answer, err);
 }
 
+static bool answer_strategy(const char *verb, Arena *arena, const Json *request, Json *answer,
+                            Error *err)
+{
+    (void)verb;
+    return eval_strategy(arena, request, answer, err);
+}
+
 /* A verb, or with a dot at the end what a family of verbs begins with. */
 static const struct {
     const char *verb;
@@ -23,6 +31,7 @@ static const struct {
 } eval_verbs[] = {
     {"anno.", eval_anno},
     {"layout", answer_layout},
+    {"strategy", answer_strategy},
     {"spmd.", eval_spmd},
 };
 

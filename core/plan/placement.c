@@ -103,7 +103,8 @@ bool placement_scan(Scan *scan, int64_t n_dims, Placement *out)
         error_hint(scan->err, "R, S(dim), _S(dim,factor), IS(dim,blocks) or P(sum)");
         return false;
     }
-    *out = (Placement){.kind = word->kind, .factor = 1};
+    bool mask = word->kind == PLACE_NORM_PARTIAL && word->name[0] == 'M';
+    *out = (Placement){.kind = word->kind, .factor = mask ? MASK_FACTOR : 1};
     bool bare = word->kind == PLACE_REPLICATE || word->kind == PLACE_NORM_PARTIAL;
     if (bare && scan_peek(scan) != '(')
         return true;
@@ -115,6 +116,10 @@ void placement_format(const Placement *placement, bool long_form, Buf *out)
     const PlacementWord *word = words;
     while (word->kind != placement->kind)
         word++;
+    if (placement->kind == PLACE_NORM_PARTIAL && placement->factor == MASK_FACTOR) {
+        buf_puts(out, long_form ? "MaskPartial()" : "MaskP");
+        return;
+    }
     buf_puts(out, long_form ? word->long_name : word->name);
     switch (placement->kind) {
     case PLACE_REPLICATE:

@@ -23,13 +23,15 @@ typedef enum {
     PLACE_STRIDED,
     PLACE_INTERLEAVED,
     PLACE_PARTIAL,
-    PLACE_NORM_PARTIAL, /* NormP(p), MaskP: kinds of sum that only a layout is asked of */
+    PLACE_NORM_PARTIAL, /* NormP(p); MaskP: a sum of what each rank holds rows of, rest zero */
 } PlacementKind;
+
+enum { MASK_FACTOR = 0 }; /* of PLACE_NORM_PARTIAL: MaskP */
 
 typedef struct {
     PlacementKind kind;
     int dim;         /* of the three shards */
-    int64_t factor;  /* f, k or p; 1 for a plain shard */
+    int64_t factor;  /* f, k or p; 1 for a plain shard, MASK_FACTOR for MaskP */
     ReduceOp reduce; /* of partial */
 } Placement;
 
@@ -41,6 +43,19 @@ void placement_format(const Placement *placement, bool long_form, Buf *out);
 static inline bool placement_is_shard(const Placement *placement)
 {
     return placement->kind >= PLACE_SHARD && placement->kind <= PLACE_INTERLEAVED;
+}
+
+static inline bool placement_is_partial(const Placement *placement)
+{
+    return placement->kind >= PLACE_PARTIAL;
+}
+
+/* As they are written: IS(d,k) and _S(d,k) differ. */
+static inline bool placement_equal(const Placement *a, const Placement *b)
+{
+    return a->kind == b->kind && (!placement_is_shard(a) || a->dim == b->dim) &&
+           (a->kind == PLACE_REPLICATE || a->kind == PLACE_SHARD || a->factor == b->factor) &&
+           (a->kind != PLACE_PARTIAL || a->reduce == b->reduce);
 }
 
 /* What the rank at `position` holds of dim `dim` of this size. `order` lists the mesh axes in the

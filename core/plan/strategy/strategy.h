@@ -9,10 +9,9 @@
  * priced: the sum over the inputs of moving them from how they lie to how the row wants them
  * (redistribute.h). Profile torch takes, in this order (research: selection):
  *
- *     1 the most negative price (a factory that follows its input: -0.1)
- *     2 of those that move nothing at all the LAST
- *     3 of those that only slice the FIRST
- *     4 the cheapest, the FIRST of equals
+ *     1 of those that move nothing at all the LAST
+ *     2 of those that only slice the FIRST
+ *     3 the cheapest, the FIRST of equals
  *
  * Profile vescale takes the one candidate that is the given placements, else it is an error that
  * names the input to move. Profile rules is the older layer: outputs follow from the inputs, or
@@ -40,6 +39,7 @@ typedef struct {
     Shape shape; /* n_dims -1: an optional operand that is absent */
     Dtype dtype;
     const Placement *placements; /* one per mesh axis; NULL for an absent one */
+    bool view_made; /* its strided shards came from a view: they are no order of mesh axes */
 } StrategyTensor;
 
 /* One op that is asked about. Attributes are those of op `graph_op` of graph: op_attr_*(). */
@@ -84,7 +84,6 @@ struct StrategyRows {
     bool uneven;   /* an input may have fewer elements than shards where it lies so already */
     bool in_place; /* input 0 and output 0 stay as input 0 lies */
     int out;       /* this input is the output, and stays as it lies; -1: none */
-    double follow; /* added to the price of a candidate that keeps input 0 as it lies: -0.1 */
     StrategyFilter *filter; /* NULL: none */
 };
 
@@ -144,7 +143,7 @@ typedef struct StrategyAnswer StrategyAnswer;
 struct StrategyAnswer {
     const char *op;
     int n_outputs, n_inputs;
-    const Placement *const *output; /* [tensor][axis]; a NULL tensor: none, or no tensor */
+    const Placement *const *output; /* [tensor][axis]; NULL where it is no tensor */
     const Placement *const *input;  /* what the op is fed; NULL where `outputs` is a suggestion */
     const Placement *const *suggestion;  /* profile rules: the inputs to change to, else NULL */
     int n_comm;                          /* steps of the redistributions that communicate */

@@ -1,0 +1,230 @@
+#include "core/plan/strategy/redistribute.h"
+
+#include "core/plan/strategy/redistribute_graph.h"
+
+#include <math.h>
+
+const char *move_name(MoveKind kind)
+{
+    static const char *const names[] = {"slice",      "to_partial",     "all_gather",
+                                        "all_reduce", "reduce_scatter", "all_to_all"};
+    return names[kind];
+}
+
+/* ---- prices ---- */
+
+/* Constants of the cost model; GB/s and us. */
+static const double bandwidth_in_host = 87.7, hop_in_host = 0.6, hop_between_hosts = 2.7;
+static const double bandwidth_factor_between = 0.22, launch_us = 6.6, all_to_all_penalty_us = 1.0;
+enum { DEVICES_PER_HOST = 8 };
+
+typedef struct {
+    double bandwidth, hop, n;
+} Link;
+
+/* An axis is within a host when it and all axes after it are. */
+static Link link_of(const Mesh *mesh, int axis)
+{
+    int64_t n_devices = 1;
+    for (int i = axis; i < mesh->n_axes; i++)
+        n_devices *= mesh->axes[i].size;
+    double n = (double)mesh->axes[axis].size;
+    if (n_devices <= DEVICES_PER_HOST)
+        return (Link){bandwidth_in_host, hop_in_host, n};
+    return (Link){bandwidth_in_host * bandwidth_factor_between, hop_between_hosts, n};
+}
+
+/* A ring that passes `passes` times round: 1 gathers or scatters, 2 reduces everywhere. */
+static double ring_us(Link link, double passes, double gib)
+{
+    double hops = passes * (link.n - 1);
+    return launch_us + hops * link.hop + gib * hops / link.n / link.bandwidth * 1e6;
+}
+
+double redistribute_gib(const Redistribution *redistribution, const Placement *placements)
+{
+    int64_t n_shards = 1;
+    for (int i = 0; i < redistribution->mesh->n_axes; i++)
+        if (placement_is_shard(&placements[i]))
+            n_shards *= redistribution->mesh->axes[i].size;
+    double bytes =
+        (double)dtype_bytes(redistribution->dtype, shape_elements(redistribution->shape));
+    return bytes / (double)n_shards / 1024 / 1024 / 1024;
+}
+
+double redistribute_change_us(const Mesh *mesh, const Change *change, double *gib)
+{
+    const Placement *from = &change->from, *to = &change->to;
+    if (placement_equal(from, to))
+        return 0;
+    Link link = link_of(mesh, change->axis);
+    bool to_shard = to->kind == PLACE_SHARD, to_partial = placement_is_partial(to);
+    if (from->kind == PLACE_SHARD && to->kind == PLACE_REPLICATE) {
+        *gib *= link.n;
+        return ring_us(link, 1, *gib);
+    }
+    if (from->kind == PLACE_SHARD && to_shard)
+        return ring_us(link, 1, *gib) + all_to_all_penalty_us;
+    if (placement_is_partial(from) && to->kind == PLACE_REPLICATE)
+        return ring_us(link, 2, *gib);
+    if (placement_is_partial(from) && to_shard) {
+        double us = ring_us(link, 1, *gib);
+        *gib /= link.n;
+        return us;
+    }
+    if ((from->kind == PLACE_SHARD || placement_is_partial(from)) && to_partial)
+        return INFINITY;
+    if (from->kind == PLACE_REPLICATE && to_shard)
+        *gib /= link.n;
+    return 0;
+}
+
+/* ---- the greedy planner ---- */
+
+static void add_change(Arena *arena, Changes *out, Placement *current, int axis, Placement to)
+{
+    if (placement_equal(&current[axis], &to))
+        return;
+    vec_push(arena, out, (Change){axis, current[axis], to});
+    current[axis] = to;
+}
+
+/* Whether the axes before this one cut the dim of its target now as they will then. */
+static bool is_aligned(const Placement *current, const Placement *target, int axis)
+{
+    for (int i = 0; i < axis; i++) {
+        bool now = current[i].kind == PLACE_SHARD && current[i].dim == target[axis].dim;
+        bool then = target[i].kind == PLACE_SHARD && target[i].dim == target[axis].dim;
+        if (now != then)
+            return false;
+    }
+    return true;
+}
+
+static void plan_greedy(Arena *arena, const Redistribution *redistribution, Changes *out)
+{
+    int n_axes = redistribution->mesh->n_axes;
+    const Placement *target = redistribution->to;
+    Placement current[MESH_AXES_MAX];
+    bool is_cut = false;
+    for (int i = 0; i < n_axes; i++) {
+        current[i] = redistribution->from[i];
+        is_cut |= placement_is_shard(&current[i]) && redistribution->mesh->axes[i].size > 1;
+    }
+    for (int i = n_axes - 1; is_cut && n_axes > 1 && i >= 0; i--) {
+        bool waits = target[i].kind == PLACE_SHARD && !is_aligned(current, target, i);
+        add_change(arena, out, current, i,
+                   waits ? (Placement){.kind = PLACE_REPLICATE} : target[i]);
+    }
+    for (int i = 0; i < n_axes; i++)
+        add_change(arena, out, current, i, target[i]);
+}
+
+/* ---- which planner, and steps ---- */
+
+static bool has_strided(const Redistribution *redistribution)
+{
+    for (int i = 0; i < redistribution->mesh->n_axes; i++)
+        if (redistribution->from[i].kind == PLACE_STRIDED ||
+            redistribution->to[i].kind == PLACE_STRIDED)
+            return true;
+    return false;
+}
+
+static bool plan_changes(Arena *arena, const Redistribution *redistribution, Changes *out,
+                         Error *err)
+{
+    bool graph = redistribution->planner == PLANNER_GRAPH ||
+                 (redistribution->planner == PLANNER_DEFAULT && has_strided(redistribution));
+    switch (graph ? redistribute_graph(arena, redistribution, out) : GRAPH_UNDECODABLE) {
+    case GRAPH_FOUND:
+        return true;
+    case GRAPH_NO_WAY:
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "the graph planner finds no way between these placements");
+    case GRAPH_UNDECODABLE:
+        break;
+    }
+    plan_greedy(arena, redistribution, out);
+    return true;
+}
+
+static MoveKind kind_of(const Placement *from, const Placement *to)
+{
+    if (to->kind == PLACE_REPLICATE)
+        return placement_is_partial(from) ? MOVE_ALL_REDUCE : MOVE_ALL_GATHER;
+    if (placement_is_partial(to))
+        return MOVE_TO_PARTIAL;
+    if (from->kind == PLACE_REPLICATE)
+        return MOVE_SLICE;
+    return placement_is_partial(from) ? MOVE_REDUCE_SCATTER : MOVE_ALL_TO_ALL;
+}
+
+static void add_move(Arena *arena, Moves *out, int axis, Placement from, Placement to)
+{
+    vec_push(arena, out, (Move){kind_of(&from, &to), axis, from, to});
+}
+
+bool redistribute_plan(Arena *arena, const Redistribution *redistribution, Moves *out, Error *err)
+{
+    const Placement whole = {.kind = PLACE_REPLICATE};
+    Changes changes = {0};
+    if (!plan_changes(arena, redistribution, &changes, err))
+        return false;
+    for (int i = 0; i < changes.n; i++) {
+        Change change = changes.at[i];
+        bool strided = change.from.kind > PLACE_SHARD && placement_is_shard(&change.from);
+        strided |= change.to.kind > PLACE_SHARD && placement_is_shard(&change.to);
+        if (!strided || change.from.kind == PLACE_REPLICATE || change.to.kind == PLACE_REPLICATE) {
+            add_move(arena, out, change.axis, change.from, change.to);
+            continue;
+        }
+        add_move(arena, out, change.axis, change.from, whole);
+        add_move(arena, out, change.axis, whole, change.to);
+    }
+    return true;
+}
+
+/* A strided shard that stands for an order of axes has no price: it is never chosen to be moved. */
+static double price_of_strided(Arena *arena, const Redistribution *redistribution)
+{
+    if (!redistribution->view_made)
+        return INFINITY;
+    Changes changes = {0};
+    if (!plan_changes(arena, redistribution, &changes, NULL))
+        return INFINITY;
+    double us = 0, gib = redistribute_gib(redistribution, redistribution->from);
+    for (int i = 0; i < changes.n; i++)
+        us += redistribute_change_us(redistribution->mesh, &changes.at[i], &gib);
+    return us;
+}
+
+double redistribute_us(Arena *arena, const Redistribution *redistribution)
+{
+    bool replicated = true, same = true;
+    for (int i = 0; i < redistribution->mesh->n_axes; i++) {
+        replicated &= redistribution->from[i].kind == PLACE_REPLICATE;
+        same &= placement_equal(&redistribution->from[i], &redistribution->to[i]);
+    }
+    if (replicated || same)
+        return 0;
+    if (has_strided(redistribution))
+        return price_of_strided(arena, redistribution);
+    Changes changes = {0};
+    Change room[2 * MESH_AXES_MAX];
+    changes.at = room;
+    changes.room = 2 * MESH_AXES_MAX;
+    plan_greedy(arena, redistribution, &changes);
+    double us = 0, gib = redistribute_gib(redistribution, redistribution->from);
+    for (int i = 0; i < changes.n; i++)
+        us += redistribute_change_us(redistribution->mesh, &changes.at[i], &gib);
+    return us;
+}
+
+int redistribute_n_comm(const Mesh *mesh, const Moves *moves)
+{
+    int n = 0;
+    for (int i = 0; i < moves->n; i++)
+        n += moves->at[i].kind >= MOVE_ALL_GATHER && mesh->axes[moves->at[i].axis].size > 1;
+    return n;
+}

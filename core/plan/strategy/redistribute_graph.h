@@ -1,0 +1,24 @@
+/* redistribute_graph.h - the planner of redistribute.h that searches states. */
+#ifndef CORE_PLAN_STRATEGY_REDISTRIBUTE_GRAPH_H
+#define CORE_PLAN_STRATEGY_REDISTRIBUTE_GRAPH_H
+
+#include "core/plan/strategy/redistribute.h"
+
+/* A step as a planner makes it: from one placement of the axis to another, of any kind. */
+typedef struct {
+    int axis;
+    Placement from, to;
+} Change;
+
+typedef Vec(Change) Changes;
+
+/* Price of one change for a rank that holds *gib, and what it holds afterwards. */
+double redistribute_change_us(const Mesh *mesh, const Change *change, double *gib);
+double redistribute_gib(const Redistribution *redistribution, const Placement *placements);
+
+typedef enum { GRAPH_FOUND, GRAPH_UNDECODABLE, GRAPH_NO_WAY } GraphAnswer;
+
+/* GRAPH_UNDECODABLE: a strided shard is no order of axes. */
+GraphAnswer redistribute_graph(Arena *arena, const Redistribution *redistribution, Changes *out);
+
+#endif
