@@ -62,10 +62,12 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names of the files NAME.lua in a folder, sorted, as "a, b, c"; "" when there are none. */
-static const char *list_names(Arena *arena, const char *folder)
+typedef Vec(const char *) FileNames;
+
+/* The names of the files NAME.lua in a folder, without the ending, sorted. */
+static FileNames read_folder(Arena *arena, const char *folder)
 {
-    Vec(const char *) names = {0};
+    FileNames names = {0};
     DIR *dir = opendir(folder);
     for (struct dirent *it; dir && (it = readdir(dir));) {
         Str name = str_from(it->d_name);
@@ -76,6 +78,13 @@ static const char *list_names(Arena *arena, const char *folder)
         closedir(dir);
     if (names.n > 0)
         qsort(names.at, (size_t)names.n, sizeof *names.at, compare_texts);
+    return names;
+}
+
+/* "a, b, c"; "" when there are none. */
+static const char *list_names(Arena *arena, const char *folder)
+{
+    FileNames names = read_folder(arena, folder);
     Buf text = buf_new(arena);
     for (int i = 0; i < names.n; i++)
         buf_printf(&text, "%s%s", i > 0 ? ", " : "", names.at[i]);
@@ -177,11 +186,38 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
     return &scripts->loaded.at[scripts->loaded.n - 1];
 }
 
+/* ---- shipped operators ---- */
+
+static bool load_operators(const char *path, const RuleBook *rules, Error *err)
+{
+    Sandbox *sandbox = sandbox_new(path);
+    bool ok = sandbox && sandbox_read(sandbox, err) && register_run(sandbox, rules, err);
+    sandbox_free(sandbox);
+    return ok || error_set(err, "no memory for Lua");
+}
+
+/* The templates of scripts/ops, from the first place that has them. */
+static bool load_shipped_operators(Scripts *scripts, const RuleBook *rules, Error *err)
+{
+    for (const char **dir = scripts->data_dir; *dir; dir++) {
+        const char *folder = path_join(scripts->arena, *dir, "scripts/ops");
+        FileNames names = read_folder(scripts->arena, folder);
+        for (int i = 0; i < names.n; i++) {
+            const char *file = arena_printf(scripts->arena, "%s.lua", names.at[i]);
+            if (!load_operators(path_join(scripts->arena, folder, file), rules, err))
+                return false;
+        }
+        if (names.n > 0)
+            return true;
+    }
+    return true;
+}
+
 static bool prepare_hook(void *context, Session *session, const char *policy, const RuleBook *rules,
                          Error *err)
 {
     if (!policy)
-        return true;
+        return load_shipped_operators(context, rules, err);
     Loaded *loaded = load(context, session, policy, rules, err);
     if (!loaded)
         return false;

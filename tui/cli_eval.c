@@ -4,6 +4,8 @@
 #include "core/plan/strategy/eval_strategy.h"
 #include "core/plan/spmd/eval_spmd.h"
 #include "core/rules/eval_anno.h"
+#include "core/rules/template/eval_template.h"
+#include "scripts/lua_template.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,15 +26,14 @@ static bool answer_strategy(const char *verb, Arena *arena, const Json *request,
     return eval_strategy(arena, request, answer, err);
 }
 
-/* A verb, or with a dot at the end what a family of verbs begins with. */
+/* A verb, or with a dot at the end what a family of verbs begins with; the first row that fits. */
 static const struct {
     const char *verb;
     EvalFn *answer;
 } eval_verbs[] = {
-    {"anno.", eval_anno},
-    {"layout", answer_layout},
-    {"strategy", answer_strategy},
-    {"spmd.", eval_spmd},
+    {"anno.", eval_anno},          {"layout", answer_layout}, {"template.apply", template_answer},
+    {"template.", eval_template},  {"ipf.", eval_ipf},        {"range.", eval_range},
+    {"strategy", answer_strategy}, {"spmd.", eval_spmd},
 };
 
 /* False with *err: the answer is then an error. */

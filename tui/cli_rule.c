@@ -115,6 +115,8 @@ int cli_rule(Cli *cli)
 {
     RuleBook rules = rule_book_new(cli->arena);
     Registry *registry = rules.registry;
+    if (!cli->hooks->prepare(cli->hooks->context, NULL, NULL, &rules, &cli->err))
+        return cli_fail(cli);
     if (cli->options.check)
         return cli_rule_check(cli, &rules);
     if (cli->options.list == (cli->n_operands == 1)) {

@@ -36,15 +36,23 @@ static bool has_operator(const void *registry, Str operator)
     return registry_find(registry, operator) != NULL;
 }
 
+/* The shipped operators, then those of the policy. */
+static bool prepare_rules(Session *session, Error *err)
+{
+    const SessionHooks *hooks = &session->hooks;
+    const char *policy = session->options.policy;
+    return !hooks->prepare ||
+           (hooks->prepare(hooks->context, session, NULL, &session->rules, err) &&
+            (!policy || hooks->prepare(hooks->context, session, policy, &session->rules, err)));
+}
+
 /* Operators are registered first: a local function that has a rule of its own stays one op. */
 static bool open_model(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
     const SessionOptions *options = &session->options;
     session->rules = rule_book_new(arena);
-    if (options->policy && session->hooks.prepare &&
-        !session->hooks.prepare(session->hooks.context, session, options->policy, &session->rules,
-                                err))
+    if (!prepare_rules(session, err))
         return false;
     OnnxKeep keep = {has_operator, session->rules.registry};
     if (!session->graph)

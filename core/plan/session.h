@@ -31,7 +31,8 @@ typedef struct {
     void *context;
     /* Reads a machine by name (in the shipped folder) or by file. */
     bool (*machine)(void *context, Arena *arena, const char *name, Machine *out, Error *err);
-    /* Runs the policy file's top level (register_op ..) before inference. NULL path: nothing.
+    /* Runs the policy file's top level (register_op ..) before inference. NULL path: the
+     * operators that are shipped.
      * session NULL: nobody hears what it prints. */
     bool (*prepare)(void *context, Session *session, const char *policy, const RuleBook *rules,
                     Error *err);

@@ -82,6 +82,18 @@ static int gather_args(const Template *template, const RuleCall *call, TemplateA
 
 /* ---- what it gets ---- */
 
+/* "pre.0" as an annotation and a pin can name it: "pre0". */
+static const char *plain_name(Arena *arena, const OpSpace *space, const char *name)
+{
+    Buf plain = buf_new(arena);
+    for (; *name; name++)
+        if (*name != '.')
+            buf_putc(&plain, *name);
+    while (opspace_find_index(space, buf_str(&plain)) >= 0)
+        buf_putc(&plain, '_');
+    return plain.s;
+}
+
 /* The op space with the operands where the op has them; outputs nobody asks for are left out. */
 static OpSpace *space_of_op(const RuleCall *call, const OpSpace *from, const int *taken)
 {
@@ -91,6 +103,9 @@ static OpSpace *space_of_op(const RuleCall *call, const OpSpace *from, const int
     space->operand = operand;
     space->n_inputs = call->n_inputs;
     space->n_outputs = call->n_outputs;
+    for (int j = 0; j < space->n_index; j++)
+        if (strchr(space->index[j].name, '.'))
+            space->index[j].name = plain_name(call->arena, space, space->index[j].name);
     for (int i = 0; i < call->n_inputs; i++)
         operand[i].absent = true;
     for (int i = 0; i < from->n_inputs; i++)

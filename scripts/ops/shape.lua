@@ -1,0 +1,32 @@
+-- shape.lua: operators that move elements as templates, after the worked examples of Tapestry's
+-- template language (crutcher/tapestry, issue 2). A tensor that is clipped away whole is an empty
+-- part of the shard.
+
+template 'tapestry::concat' {
+    params = {axis = 'axis of tensors'},
+    inputs = {
+        {'tensors', shape = '[$pre...($axis), $n[$i], $post...]', clip = true,
+            ipf = '[@pre..., @cat - cumsum($n)[$i], @post...]'},
+    },
+    index = '[$pre..., $cat=sum($n), $post...]',
+    outputs = {{'result'}},
+}
+
+template 'tapestry::split' {
+    params = {axis = 'axis of tensor', size = 'int'},
+    inputs = {{'tensor', shape = '[$pre...($axis), $n, $post...]'}},
+    index = '[$pre..., $n, $post...]',
+    outputs = {
+        {'parts', each = '$i = cdiv($n, $size)', clip = true,
+            shape = '[$pre..., min($size, $n - $i*$size), $post...]',
+            ipf = '[@pre..., @n - $i*$size, @post...]'},
+    },
+}
+
+template 'tapestry::transpose' {
+    params = {perm = 'perm of tensor'},
+    inputs = {{'tensor', shape = '[$s...]', ipf = '[@[inv($perm)]...]'}},
+    index = '[$s[$perm]...]',
+    outputs = {{'result'}},
+    kernel = 'Transpose',
+}
