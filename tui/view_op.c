@@ -273,7 +273,7 @@ static Str take_line(Str *text, int columns)
     return line;
 }
 
-static void draw_lines(Str text, const char *label, Role role, Pen *pen)
+static void draw_lines(Str text, const char *label, Style role, Pen *pen)
 {
     for (int64_t i = 0; page_line(text, i).n > 0; i++) {
         Str left = page_line(text, i);

@@ -2,74 +2,12 @@
 
 #include "core/rules/attr_table.h"
 #include "core/rules/host.h"
+#include "core/rules/infer_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
-/* What an operator is to inference, by Names id. */
-typedef struct {
-    bool seen, host, needs_values;
-    const Operator *row;
-    const Alias *alias; /* the op has another system's name for the operator */
-} Kind;
-
-/* What a case gives for one output. */
-typedef struct {
-    int32_t shape; /* Shapes id; -1: unknown, the declared one holds */
-    Dtype dtype;   /* DT_NONE: likewise */
-    const Value *value;
-} Answer;
-
-/* A case is what ops with equal keys share: the operator, its attributes, the shapes and dtypes of
- * its operands, and the values its rule looks at. */
-typedef enum { CASE_HOST, CASE_RULE } CaseKind;
-
-enum { SPACE_HOST = -1, SPACE_NONE = -2 }; /* SPACE_NONE: not evaluable, so an ordinary op */
-enum { OPSET_LATEST = 25 };                /* what a graph without an opset is read by */
-
-typedef struct {
-    int32_t space, answer; /* answer: first of its outputs' */
-    int32_t op;            /* the first one */
-    int n_ops;
-    const char *refused, *hint; /* the error of the rule, NULL when it gave none */
-    Str unknown, meant;         /* an attribute that nobody reads, and the one near it */
-    bool unknown_input;
-} Case;
-
-typedef struct {
-    const Graph *graph;
-    const Registry *registry;
-    const DimBindings *bindings;
-    bool allow_free;
-    Inferred *result;
-    Arena *arena, *scratch;
-    Values *values;
-    Kind *kinds;
-    bool *known; /* per tensor: a host value, held or not */
-    bool *fixed; /* per tensor: made of parameters and constants alone */
-    Intern *keys;
-    Vec(Case) cases;
-    Vec(Answer) answers;
-    Vec(const OpSpace *) spaces;
-    int32_t *key;
-    /* operands of the call being made */
-    const Shape **shape;
-    Dtype *dtype;
-    const Value **value, **out_value;
-    Shape *out_shape;
-    Dtype *out_dtype;
-} State;
-
-static void add_finding(State *state, const char *code, int32_t op, const char *hint, Buf *text)
-{
-    vec_push(state->arena, &state->result->findings,
-             (Finding){.level = LEVEL_WARNING,
-                       .code = code,
-                       .text = text->s,
-                       .hint = hint,
-                       .op = op,
-                       .tensor = -1});
-}
+enum { OPSET_LATEST = 25 }; /* what a graph without an opset is read by */
 
 /* ---- tensors that are given ---- */
 
@@ -79,7 +17,7 @@ static const DeclaredDim *declared_dims(const Graph *graph, int32_t tensor)
 }
 
 /* The declared shape under the bindings: its id, or -1 when a dim is free or none is declared. */
-static int32_t declared_shape(const State *state, int32_t tensor, Error *err)
+static int32_t declared_shape(const InferState *state, int32_t tensor, Error *err)
 {
     const GraphTensor *declared = &state->graph->tensors[tensor];
     Shape shape = {.n_dims = declared->n_declared};
@@ -96,7 +34,7 @@ static int32_t declared_shape(const State *state, int32_t tensor, Error *err)
 
 /* Names of the free dims of the inputs that nothing binds, each once: "batch, seq", and the option
  * that binds them. */
-static int list_free_dims(const State *state, Buf *names, Buf *option)
+static int list_free_dims(const InferState *state, Buf *names, Buf *option)
 {
     const Graph *graph = state->graph;
     Intern *listed = intern_new(state->scratch);
@@ -126,7 +64,7 @@ static int list_free_dims(const State *state, Buf *names, Buf *option)
     return intern_count(listed);
 }
 
-static bool check_free_dims(const State *state, Error *err)
+static bool check_free_dims(const InferState *state, Error *err)
 {
     Buf names = buf_new(state->scratch), option = buf_new(state->scratch);
     int n = state->allow_free ? 0 : list_free_dims(state, &names, &option);
@@ -143,7 +81,7 @@ static bool check_free_dims(const State *state, Error *err)
 }
 
 /* A binding of a name that no dim of the model has: a slip of the pen, most often. */
-static void find_unused_bindings(State *state)
+static void find_unused_bindings(InferState *state)
 {
     const Graph *graph = state->graph;
     for (int b = 0; b < state->bindings->n; b++) {
@@ -159,11 +97,11 @@ static void find_unused_bindings(State *state)
         buf_puts(&text, "no dim of the model is named '");
         text_printable(name, &text);
         buf_puts(&text, "', which is bound to a size");
-        add_finding(state, "unused-dim", -1, "dimscope info lists the free dims", &text);
+        infer_add_finding(state, "unused-dim", -1, "dimscope info lists the free dims", &text);
     }
 }
 
-static const Value *initializer_value(const State *state, int32_t tensor)
+static const Value *initializer_value(const InferState *state, int32_t tensor)
 {
     const GraphTensor *given = &state->graph->tensors[tensor];
     const Shape *shape = inferred_shape(state->result, tensor);
@@ -174,7 +112,7 @@ static const Value *initializer_value(const State *state, int32_t tensor)
 }
 
 /* Inputs and initializers. Tensors made by ops get what is declared when their op gives none. */
-static bool start_tensors(State *state, Error *err)
+static bool start_tensors(InferState *state, Error *err)
 {
     Inferred *result = state->result;
     for (int32_t t = 0; t < state->graph->n_tensors; t++) {
@@ -202,7 +140,7 @@ static bool operator_reads(const Operator *operator, int input)
     return input < 16 ? operator->reads>> input & 1 : operator->reads == OPERATOR_ANY;
 }
 
-static bool reads_value(const Kind *kind, int input)
+static bool reads_value(const InferKind *kind, int input)
 {
     const Alias *alias = kind->alias;
     if (!kind->row)
@@ -216,13 +154,13 @@ static bool reads_value(const Kind *kind, int input)
 }
 
 /* What the rule of an op may know of its input i, tensor t. */
-static const Value *value_read(const State *state, const Kind *kind, int i, int32_t t)
+static const Value *value_read(const InferState *state, const InferKind *kind, int i, int32_t t)
 {
     const Value *value = state->result->value[t];
     return value || !reads_value(kind, i) ? value : host_list(state->values, state->graph, t);
 }
 
-static size_t case_key(const State *state, int32_t op, const Kind *kind, CaseKind wanted)
+static size_t case_key(const InferState *state, int32_t op, const InferKind *kind, CaseKind wanted)
 {
     const GraphOp *node = &state->graph->ops[op];
     const int32_t *inputs = op_inputs(state->graph, op), *outputs = op_outputs(state->graph, op);
@@ -251,7 +189,7 @@ static size_t case_key(const State *state, int32_t op, const Kind *kind, CaseKin
 
 /* ---- cases ---- */
 
-static RuleCall make_call(const State *state, int32_t op, const Kind *kind)
+static RuleCall make_call(const InferState *state, int32_t op, const InferKind *kind)
 {
     const GraphOp *node = &state->graph->ops[op];
     const int32_t *inputs = op_inputs(state->graph, op);
@@ -280,7 +218,7 @@ static RuleCall make_call(const State *state, int32_t op, const Kind *kind)
                       .out_dtype = state->out_dtype};
 }
 
-static void keep_error(State *state, Case *made, const Error *err)
+static void keep_error(InferState *state, InferCase *made, const Error *err)
 {
     if (!error_is_set(err))
         return;
@@ -288,24 +226,24 @@ static void keep_error(State *state, Case *made, const Error *err)
     made->hint = arena_str(state->arena, str_from(err->hint));
 }
 
-static void add_answers(State *state, Case *made, const RuleCall *call)
+static void add_answers(InferState *state, InferCase *made, const RuleCall *call)
 {
     made->answer = state->answers.n;
     for (int o = 0; o < call->n_outputs; o++) {
-        Answer answer = {-1, DT_NONE, NULL};
+        InferAnswer answer = {-1, DT_NONE, NULL};
         const Value *value = state->out_value[o];
         if (value)
-            answer =
-                (Answer){shapes_put(state->result->shapes, &value->shape), value->dtype, value};
+            answer = (InferAnswer){shapes_put(state->result->shapes, &value->shape), value->dtype,
+                                   value};
         else if (call->space && !call->space->no_rule)
-            answer = (Answer){shapes_put(state->result->shapes, &call->out_shape[o]),
-                              call->out_dtype[o], NULL};
+            answer = (InferAnswer){shapes_put(state->result->shapes, &call->out_shape[o]),
+                                   call->out_dtype[o], NULL};
         vec_push(state->scratch, &state->answers, answer);
     }
 }
 
 /* A Constant of many floats or of texts computes nothing, though it has no value here. */
-static bool answer_constant(const State *state, int32_t op, Answer *answer)
+static bool answer_constant(const InferState *state, int32_t op, InferAnswer *answer)
 {
     static const struct {
         const char *name;
@@ -319,7 +257,7 @@ static bool answer_constant(const State *state, int32_t op, Answer *answer)
         state->graph->ops[op].n_outputs != 1)
         return false;
     if (attr && attr->type == ATTR_TENSOR) {
-        *answer = (Answer){attr->shape, (Dtype)attr->dtype, NULL};
+        *answer = (InferAnswer){attr->shape, (Dtype)attr->dtype, NULL};
         return true;
     }
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
@@ -327,17 +265,17 @@ static bool answer_constant(const State *state, int32_t op, Answer *answer)
         if (!attr)
             continue;
         Shape shape = {.n_dims = forms[i].scalar ? 0 : 1, .dim = {forms[i].scalar ? 0 : attr->n}};
-        *answer = (Answer){shapes_put(state->result->shapes, &shape), forms[i].dtype, NULL};
+        *answer = (InferAnswer){shapes_put(state->result->shapes, &shape), forms[i].dtype, NULL};
         return true;
     }
     return false;
 }
 
-static void make_host_case(State *state, int32_t op, Case *made)
+static void make_host_case(InferState *state, int32_t op, InferCase *made)
 {
     RuleCall call = make_call(state, op, &state->kinds[state->graph->ops[op].operator]);
     Error err = {0};
-    Answer constant;
+    InferAnswer constant;
     made->space = SPACE_HOST;
     if (host_evaluate(state->values, &call, state->out_value, &err)) {
         add_answers(state, made, &call);
@@ -350,7 +288,7 @@ static void make_host_case(State *state, int32_t op, Case *made)
     }
 }
 
-static bool input_unknown(const State *state, int32_t op)
+static bool input_unknown(const InferState *state, int32_t op)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
     for (int i = 0; i < state->graph->ops[op].n_inputs; i++)
@@ -360,7 +298,7 @@ static bool input_unknown(const State *state, int32_t op)
 }
 
 /* Operands without a shape are told from absent ones by n_dims -1. */
-static OpSpace *replicated(State *state, RuleCall *call)
+static OpSpace *replicated(InferState *state, RuleCall *call)
 {
     static const Shape unknown = {.n_dims = -1};
     const int32_t *inputs = op_inputs(state->graph, call->op);
@@ -371,7 +309,7 @@ static OpSpace *replicated(State *state, RuleCall *call)
 }
 
 /* The op space, or NULL when no rule gives one. */
-static OpSpace *apply_rule(const Kind *kind, RuleCall *call, Case *made, Error *err)
+static OpSpace *apply_rule(const InferKind *kind, RuleCall *call, InferCase *made, Error *err)
 {
     AttrReads reads = {0};
     if (!kind->row || made->unknown_input)
@@ -384,7 +322,7 @@ static OpSpace *apply_rule(const Kind *kind, RuleCall *call, Case *made, Error *
     return done ? call->space : NULL;
 }
 
-static void make_rule_case(State *state, int32_t op, const Kind *kind, Case *made)
+static void make_rule_case(InferState *state, int32_t op, const InferKind *kind, InferCase *made)
 {
     const int32_t *outputs = op_outputs(state->graph, op);
     RuleCall call = make_call(state, op, kind);
@@ -403,11 +341,12 @@ static void make_rule_case(State *state, int32_t op, const Kind *kind, Case *mad
     add_answers(state, made, &call);
 }
 
-static const Case *find_case(State *state, int32_t op, const Kind *kind, CaseKind wanted)
+static const InferCase *find_case(InferState *state, int32_t op, const InferKind *kind,
+                                  CaseKind wanted)
 {
     int32_t id = intern_put(state->keys, state->key, case_key(state, op, kind, wanted));
     if (id == state->cases.n) {
-        Case made = {.op = op};
+        InferCase made = {.op = op};
         if (wanted == CASE_HOST)
             make_host_case(state, op, &made);
         else
@@ -421,9 +360,9 @@ static const Case *find_case(State *state, int32_t op, const Kind *kind, CaseKin
 
 /* ---- ops ---- */
 
-static const Kind *kind_of(State *state, int32_t op)
+static const InferKind *kind_of(InferState *state, int32_t op)
 {
-    Kind *kind = &state->kinds[state->graph->ops[op].operator];
+    InferKind *kind = &state->kinds[state->graph->ops[op].operator];
     if (!kind->seen) {
         const char *name = op_operator(state->graph, op);
         kind->seen = true;
@@ -436,7 +375,7 @@ static const Kind *kind_of(State *state, int32_t op)
 }
 
 /* All that the op is evaluated from is known; under allow_free sizes may still be free. */
-static bool is_host(const State *state, int32_t op, const Kind *kind)
+static bool is_host(const InferState *state, int32_t op, const InferKind *kind)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
     if (!kind->host)
@@ -453,7 +392,7 @@ static bool is_host(const State *state, int32_t op, const Kind *kind)
 }
 
 /* A host op is evaluated when its inputs are there, not only known to be so. */
-static bool can_evaluate(const State *state, int32_t op, const Kind *kind)
+static bool can_evaluate(const InferState *state, int32_t op, const InferKind *kind)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
     for (int i = 0; i < state->graph->ops[op].n_inputs; i++)
@@ -464,14 +403,14 @@ static bool can_evaluate(const State *state, int32_t op, const Kind *kind)
 }
 
 /* answers NULL: nothing is known but that the outputs are host values. */
-static void set_outputs(State *state, int32_t op, const Answer *answers, bool fixed)
+static void set_outputs(InferState *state, int32_t op, const InferAnswer *answers, bool fixed)
 {
     const int32_t *outputs = op_outputs(state->graph, op);
     for (int o = 0; o < state->graph->ops[op].n_outputs; o++) {
         int32_t t = outputs[o];
         if (t < 0)
             continue;
-        Answer answer = answers ? answers[o] : (Answer){-1, DT_NONE, NULL};
+        InferAnswer answer = answers ? answers[o] : (InferAnswer){-1, DT_NONE, NULL};
         state->result->shape[t] = answer.shape >= 0 ? answer.shape : declared_shape(state, t, NULL);
         state->result->dtype[t] =
             answer.dtype != DT_NONE ? (uint8_t)answer.dtype : state->graph->tensors[t].dtype;
@@ -481,137 +420,35 @@ static void set_outputs(State *state, int32_t op, const Answer *answers, bool fi
     }
 }
 
-static bool infer_host_op(State *state, int32_t op, const Kind *kind)
+static bool infer_host_op(InferState *state, int32_t op, const InferKind *kind)
 {
     state->result->space[op] = SPACE_HOST;
     if (!can_evaluate(state, op, kind)) {
         set_outputs(state, op, NULL, true);
         return true;
     }
-    const Case *found = find_case(state, op, kind, CASE_HOST);
+    const InferCase *found = find_case(state, op, kind, CASE_HOST);
     if (found->space == SPACE_HOST)
         set_outputs(state, op, state->answers.at + found->answer, true);
     return found->space == SPACE_HOST;
 }
 
-static void infer_op(State *state, int32_t op)
+static void infer_op(InferState *state, int32_t op)
 {
     const GraphOp *node = &state->graph->ops[op];
     const int32_t *inputs = op_inputs(state->graph, op);
-    const Kind *kind = kind_of(state, op);
+    const InferKind *kind = kind_of(state, op);
     if (is_host(state, op, kind) && infer_host_op(state, op, kind))
         return;
 
     bool fixed = node->n_inputs > 0;
     for (int i = 0; i < node->n_inputs; i++)
         fixed &= inputs[i] < 0 || state->fixed[inputs[i]];
-    const Case *found = find_case(state, op, kind, CASE_RULE);
+    const InferCase *found = find_case(state, op, kind, CASE_RULE);
     set_outputs(state, op, state->answers.at + found->answer, fixed);
     state->result->space[op] = found->space;
     state->result->on_parameters[op] = fixed;
     state->result->program[state->result->n_program++] = op;
-}
-
-/* ---- findings about ops ---- */
-
-static void put_op(const State *state, int32_t op, Buf *text)
-{
-    text_printable(str_from(op_operator(state->graph, op)), text);
-    buf_puts(text, " '");
-    text_printable(str_from(op_name(state->graph, op)), text);
-    buf_putc(text, '\'');
-}
-
-static void find_unknown_attr(State *state, const Case *found)
-{
-    const Kind *kind = &state->kinds[state->graph->ops[found->op].operator];
-    Buf text = buf_new(state->arena), hint = buf_new(state->arena);
-    put_op(state, found->op, &text);
-    buf_puts(&text, ": no rule reads its attribute '");
-    text_printable(found->unknown, &text);
-    buf_putc(&text, '\'');
-    if (found->meant.n > 0)
-        buf_printf(&hint, "did you mean %.*s", STR_ARG(found->meant));
-    else
-        buf_printf(&hint, "it has: %s", attr_table_find(kind->row->name));
-    add_finding(state, "unknown-attribute", found->op, hint.s, &text);
-}
-
-static void find_refused(State *state, const Case *found)
-{
-    Buf text = buf_new(state->arena);
-    put_op(state, found->op, &text);
-    if (found->n_ops > 1)
-        buf_printf(&text, " and %d like it", found->n_ops - 1);
-    buf_printf(&text, ": %s", found->refused);
-    add_finding(state, "rule-refused", found->op, found->hint, &text);
-}
-
-static void find_no_rule(State *state, int32_t op, int n_ops)
-{
-    Buf text = buf_new(state->arena), hint = buf_new(state->arena);
-    Str name = str_from(op_operator(state->graph, op));
-    text_printable(name, &text);
-    buf_printf(&text, " has no rule: %d op%s replicated, the first is '", n_ops,
-               n_ops == 1 ? " is" : "s are");
-    text_printable(str_from(op_name(state->graph, op)), &text);
-    buf_putc(&text, '\'');
-    buf_puts(&hint, "describe it: register_op(\"a b -> a b\", {name=\"");
-    text_printable(name, &hint);
-    buf_puts(&hint, "\"})");
-    add_finding(state, "no-rule", op, hint.s, &text);
-}
-
-/* The first input of the op that has no shape. */
-static int32_t unknown_tensor(const State *state, int32_t op)
-{
-    const int32_t *inputs = op_inputs(state->graph, op);
-    while (*inputs < 0 || state->result->shape[*inputs] >= 0)
-        inputs++;
-    return *inputs;
-}
-
-static void find_unknown(State *state, int32_t op, int n_ops)
-{
-    Buf text = buf_new(state->arena);
-    put_op(state, op, &text);
-    buf_puts(&text, " reads '");
-    text_printable(str_from(tensor_name(state->graph, unknown_tensor(state, op))), &text);
-    buf_printf(&text, "', whose shape is unknown: %d op%s replicated", n_ops,
-               n_ops == 1 ? " is" : "s are");
-    add_finding(state, "unknown-shape", op, "give the operators before it rules, or declare shapes",
-                &text);
-}
-
-/* Refusals in program order, one a case; operators without a rule, one each; ops whose inputs have
- * no shape, one for all. */
-static void add_findings(State *state)
-{
-    int32_t first_unknown = -1;
-    int n_unknown = 0;
-    int *n_without = arena_array(state->scratch, int, names_count(state->graph->names));
-    for (int i = 0; i < state->cases.n; i++) {
-        const Case *found = &state->cases.at[i];
-        const GraphOp *op = &state->graph->ops[found->op];
-        if (found->unknown.n > 0)
-            find_unknown_attr(state, found);
-        if (found->refused)
-            find_refused(state, found);
-        if (found->space >= 0 && !state->kinds[op->operator].row)
-            n_without[op->operator] += found->n_ops;
-        else if (found->unknown_input && first_unknown < 0)
-            first_unknown = found->op;
-        if (found->unknown_input && state->kinds[op->operator].row)
-            n_unknown += found->n_ops;
-    }
-    for (int i = 0; i < state->cases.n; i++) {
-        int32_t op = state->cases.at[i].op, name = state->graph->ops[op].operator;
-        if (n_without[name] > 0)
-            find_no_rule(state, op, n_without[name]);
-        n_without[name] = 0;
-    }
-    if (n_unknown > 0 && !state->allow_free)
-        find_unknown(state, first_unknown, n_unknown);
 }
 
 /* ---- all of it ---- */
@@ -630,7 +467,7 @@ static bool check_operands(const Graph *graph, int *n_most, Error *err)
     return true;
 }
 
-static void make_columns(State *state, int n_most)
+static void make_columns(InferState *state, int n_most)
 {
     const Graph *graph = state->graph;
     Inferred *result = state->result;
@@ -643,7 +480,7 @@ static void make_columns(State *state, int n_most)
     result->on_parameters = arena_array(arena, bool, graph->n_ops);
     state->known = arena_array(scratch, bool, graph->n_tensors);
     state->fixed = arena_array(scratch, bool, graph->n_tensors);
-    state->kinds = arena_array(scratch, Kind, names_count(graph->names));
+    state->kinds = arena_array(scratch, InferKind, names_count(graph->names));
     state->keys = intern_new(scratch);
     state->key = arena_array(scratch, int32_t, 3 * n_most + 8);
     state->shape = arena_array(scratch, const Shape *, n_most);
@@ -654,7 +491,7 @@ static void make_columns(State *state, int n_most)
     state->out_dtype = arena_array(scratch, Dtype, n_most);
 }
 
-static bool run(State *state, Error *err)
+static bool run(InferState *state, Error *err)
 {
     int n_most;
     if (!check_operands(state->graph, &n_most, err))
@@ -667,7 +504,7 @@ static bool run(State *state, Error *err)
         infer_op(state, op);
     state->result->spaces = state->spaces.at;
     state->result->n_spaces = state->spaces.n;
-    add_findings(state);
+    infer_find_ops(state);
     return true;
 }
 
@@ -677,14 +514,14 @@ Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
     Inferred *result = arena_make(arena, Inferred);
     *result =
         (Inferred){.graph = graph, .registry = registry, .arena = arena, .shapes = graph->shapes};
-    State state = {.graph = graph,
-                   .registry = registry,
-                   .bindings = bindings,
-                   .allow_free = allow_free,
-                   .result = result,
-                   .arena = arena,
-                   .scratch = arena_new(),
-                   .values = values_new(arena)};
+    InferState state = {.graph = graph,
+                        .registry = registry,
+                        .bindings = bindings,
+                        .allow_free = allow_free,
+                        .result = result,
+                        .arena = arena,
+                        .scratch = arena_new(),
+                        .values = values_new(arena)};
     bool done = run(&state, err);
     arena_free(state.scratch);
     return done ? result : NULL;
