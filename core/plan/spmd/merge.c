@@ -32,7 +32,7 @@ static bool note_letters(Merge *merge, bool check, Error *err)
             int64_t *known = &merge->out->size[letter];
             if (!merge->out->known[letter])
                 merge->order[merge->n_order++] = (char)letter;
-            else if (check && *known != size && *known != 1 && size != 1)
+            else if (check && letter != '1' && *known != size && *known != 1 && size != 1)
                 return error_kind(err, ERROR_CONFLICT, "dim %c has size %lld and size %lld", letter,
                                   (long long)*known, (long long)size);
             merge->out->known[letter] = true;
