@@ -101,3 +101,27 @@ Shape dims_without(const Shape *shape, const bool *marked, bool keep)
             out.dim[out.n_dims++] = marked[d] ? 1 : shape->dim[d];
     return out;
 }
+
+bool dims_beside(RuleCall *call, int axis, bool has_axis, Error *err)
+{
+    const Shape *from = call->shape[0];
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < from->n_dims; d++) {
+        if (d == axis)
+            continue;
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        for (int o = 0; o < call->n_outputs; o++)
+            rule_unit(rule_output(space, o), d - (!has_axis && d > axis), index);
+    }
+    if (space)
+        space->operand[0].linear = LINEAR_ALONE;
+    return space;
+}
+
+Shape dims_without_one(const Shape *shape, int axis)
+{
+    bool gone[DIMS_MAX] = {false};
+    gone[axis] = true;
+    return dims_without(shape, gone, false);
+}

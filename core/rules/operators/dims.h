@@ -31,7 +31,12 @@ bool dims_marked(const RuleCall *call, const char *attr, bool *marked, Error *er
 /* All outputs are shaped as `shape`, of dtype. */
 void dims_answer(RuleCall *call, const Shape *shape, Dtype dtype);
 
+/* A new op space once the outputs' shapes are set: the dims of input 0 but for the axis follow
+ * those of every output, which has another dim there (has_axis) or none. The input is linear. */
+bool dims_beside(RuleCall *call, int axis, bool has_axis, Error *err);
+
 /* shape without the dims marked, or with 1 in their place. */
 Shape dims_without(const Shape *shape, const bool *marked, bool keep);
+Shape dims_without_one(const Shape *shape, int axis);
 
 #endif

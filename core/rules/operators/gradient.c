@@ -119,6 +119,11 @@ static bool norm_axis(const RuleCall *call, int *axis, Error *err)
 {
     const Shape *from = call->shape[0];
     int64_t n_norm = 1;
+    Ints sizes;
+    if (!args_ints(call, -1, "normalized_shape", &sizes, err))
+        return false;
+    if (sizes.n > 0)
+        return args_axis(-(int64_t)sizes.n, from->n_dims, axis, err);
     for (int i = 1; i < call->n_inputs; i++)
         if (call->shape[i] && call->shape[i]->n_dims < from->n_dims &&
             call->shape[i]->n_dims > n_norm && is_tail(call->shape[i], from))

@@ -1,6 +1,7 @@
 /* matrix.c - linear algebra over the last two dims, Fourier transforms over several, and windows
  * that ONNX spells otherwise.
  *
+ *     MatMulTrans       b0 m k+, b0 n k+ -> b0 m n      trans_y
  *     Inverse           d0 4 4 -> d0 4 4
  *     Svd               d0 6 4 -> d0 6 4, d0 4, d0 4 4
  *     FftN              d0 8 16 -> d0 8 16              axes 1 and 2
@@ -122,6 +123,61 @@ static bool solve(RuleCall *call, Error *err)
     rule_unit(&space->operand[1], m.lead + left, n);
     rule_unit(rule_output(space, 0), m.lead + left, n);
     space->operand[1].linear = LINEAR_ALONE;
+    return true;
+}
+
+/* x [.. m k] by y [.. k n], each with its last two dims swapped where trans_x, trans_y; batch dims
+ * broadcast. A vector is [k]. */
+static bool matmul_trans(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0], *y = call->shape[1];
+    bool row = x->n_dims == 1, column = y->n_dims == 1;
+    bool swap_x = args_int(call, "trans_x", 0) != 0, swap_y = args_int(call, "trans_y", 0) != 0;
+    if (x->n_dims == 0 || y->n_dims == 0)
+        return error_kind(err, ERROR_RANK, "an operand has no dims");
+    int64_t lead_x = row ? 0 : x->n_dims - 2, lead_y = column ? 0 : y->n_dims - 2;
+    int64_t at_k = row ? 0 : lead_x + !swap_x, at_l = column ? 0 : lead_y + swap_y;
+    Shape batch_x = *x, batch_y = *y, *out = &call->out_shape[0];
+    const Shape *both[2] = {&batch_x, &batch_y};
+    batch_x.n_dims = lead_x;
+    batch_y.n_dims = lead_y;
+    if (x->dim[at_k] != y->dim[at_l])
+        return error_set(
+            err, "its operands share k, which is %" PRId64 " in one and %" PRId64 " in the other",
+            x->dim[at_k], y->dim[at_l]);
+    if (!args_broadcast(both, 2, out, err))
+        return false;
+    int64_t n_batch = out->n_dims;
+    if (!row)
+        out->dim[out->n_dims++] = x->dim[lead_x + swap_x];
+    if (!column)
+        out->dim[out->n_dims++] = y->dim[lead_y + !swap_y];
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int64_t d = 0; d < n_batch; d++) {
+        int index = rule_index_at(call, 'b', d, out->dim[d]);
+        int64_t in_x = d - n_batch + lead_x, in_y = d - n_batch + lead_y;
+        rule_unit(rule_output(space, 0), d, index);
+        if (in_x >= 0 && x->dim[in_x] == out->dim[d])
+            rule_unit(&space->operand[0], in_x, index);
+        if (in_y >= 0 && y->dim[in_y] == out->dim[d])
+            rule_unit(&space->operand[1], in_y, index);
+    }
+    int k = rule_index(space, "k", x->dim[at_k], ROLE_REDUCE, REDUCE_SUM);
+    rule_unit(&space->operand[0], at_k, k);
+    rule_unit(&space->operand[1], at_l, k);
+    if (!row) {
+        int m = rule_index(space, "m", x->dim[lead_x + swap_x], ROLE_MAP, REDUCE_NONE);
+        rule_unit(&space->operand[0], lead_x + swap_x, m);
+        rule_unit(rule_output(space, 0), n_batch, m);
+    }
+    if (!column) {
+        int n = rule_index(space, "n", y->dim[lead_y + !swap_y], ROLE_MAP, REDUCE_NONE);
+        rule_unit(&space->operand[1], lead_y + !swap_y, n);
+        rule_unit(rule_output(space, 0), out->n_dims - 1, n);
+    }
     return true;
 }
 
@@ -259,6 +315,7 @@ const Operator operators_matrix[] = {
     ROW("Svd", svd, 64, 1, 3),
     ROW("Qr", qr, 64, 1, 2),
     ROW("Solve", solve, 64, 2, 1),
+    ROW("MatMulTrans", matmul_trans, 2, 2, 1),
     ROW("FftN", fft, 64, 1, 1),
     ROW("UpsampleTo", upsample_to, 4, 1, 1),
     ROW("Unfold", unfold, 0, 1, 1),

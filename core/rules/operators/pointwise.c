@@ -37,6 +37,14 @@ static bool div_scalar(RuleCall *call, Error *err)
     return dtype_is_float(call->dtype[0]) ? linear(call, err) : same(call, err);
 }
 
+/* To the type that `dtype` names by ONNX's number; where it does not, that of the input stands. */
+static bool convert(RuleCall *call, Error *err)
+{
+    Dtype dtype;
+    return args_dtype(call, "dtype", call->dtype[0], &dtype, err) &&
+           dims_pointwise(call, dtype, err);
+}
+
 /* x * scale + bias */
 static bool scale(RuleCall *call, Error *err)
 {
@@ -295,6 +303,7 @@ const Operator operators_pointwise[] = {
     UNARY("Square", 1),
     UNARY("TanhShrink", 4),
     UNARY("Trunc", 1),
+    ROW("ConvertType", convert, 1, 1, 1, 1),
     ROW("Conj", linear, 1, 1, 1, 1),
     ROW("Scale", scale, 2, 1, 1, 1),
     ROW("Real", part_of_complex, 0, 1, 1, 1),
@@ -325,6 +334,7 @@ const Operator operators_pointwise[] = {
     BINARY("ShiftRight", 1),
     BINARY("TruncDiv", 1),
     BINARY("XLogY", 4),
+    ROW("Compare", truth, 1, 2, 2, 1),
     ROW("NotEqual", truth, 1, 2, 2, 1),
     ROW("IsClose", truth, 4, 2, 2, 1),
     ROW("Clamp", same, 2, 1, 3, 1),
@@ -335,6 +345,8 @@ const Operator operators_pointwise[] = {
     ROW("LabelSmooth", same, 3, 1, 2, 1),
     ROW("CopyOnto", copy_onto, 0, 2, 2, 1),
     ROW("FusedDropoutAdd", dropout_add, 2, 2, 3, 2),
+
+    ROW("Elementwise", same, 1, 1, OPERATOR_ANY, 1),
 
     ROW("FillLike", fill_like, 0, 1, 2, 1),
     ROW("NewFull", fill_new, 0, 1, 1, 1),

@@ -89,14 +89,15 @@ static void scatter_is_linear(OpSpace *space, ReduceOp reduce)
 {
     if (reduce != REDUCE_NONE && reduce != REDUCE_SUM)
         return;
-    space->operand[0].linear = LINEAR_TOGETHER;
-    space->operand[2].linear = LINEAR_TOGETHER;
+    space->operand[0].linear = space->n_inputs > 2 ? LINEAR_TOGETHER : LINEAR_NO;
+    if (space->n_inputs > 2)
+        space->operand[2].linear = LINEAR_TOGETHER;
 }
 
 static bool check_elements(const RuleCall *call, int axis, Error *err)
 {
     const Shape *data = call->shape[0], *indices = call->shape[1];
-    if (!shape_equal(indices, call->shape[2]))
+    if (args_has(call, 2) && !shape_equal(indices, call->shape[2]))
         return error_kind(err, ERROR_RANK, "its indices and updates differ in shape");
     if (data->n_dims != indices->n_dims)
         return error_kind(err, ERROR_RANK, "its data and indices differ in their number of dims");
@@ -128,7 +129,7 @@ static bool scatter_elements(RuleCall *call, Error *err)
             index = opspace_find_index(space, str_from(arena_printf(call->arena, "d%d", d)));
         else if (d == axis)
             index = update_index(call, 'u', d, indices->dim[d], reduce);
-        for (int i = 1; i <= 2 && index >= 0; i++)
+        for (int i = 1; i < call->n_inputs && index >= 0; i++)
             rule_unit(&space->operand[i], d, index);
     }
     scatter_is_linear(space, reduce);
@@ -275,7 +276,8 @@ static bool boxes_kept(RuleCall *call, Error *err)
 static bool unique(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
-    bool flat = !args_attr(call, "axis");
+    const Attr *given = args_attr(call, "axis");
+    bool flat = !given || given->type != ATTR_INT;
     int axis = 0;
     if (!flat && !args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
         return false;
@@ -412,6 +414,7 @@ static bool feature_extractor(RuleCall *call, Error *err)
 const Operator operators_scatter[] = {
     ROW("ScatterElements", scatter_elements, 3, 3, 1, 0),
     ROW("Scatter", scatter_elements, 3, 3, 1, 0),
+    ROW("ScatterValue", scatter_elements, 2, 2, 1, 0),
     ROW("ScatterND", scatter_nd, 3, 3, 1, 0),
     ROW("TopK", top_k, 1, 2, 2, 1 << 1),
     ROW("OneHot", one_hot, 1, 3, 1, 1 << 1),

@@ -1,13 +1,11 @@
-/* tensor.c - operators of torch, Paddle and nnScaler that move, sort, pick or fold elements and
- * that no ONNX operator expresses.
+/* tensor.c - operators of torch, Paddle and nnScaler that move elements and that no ONNX
+ * operator expresses.
  *
  *     FlattenDims   a b c d -> a (b c) d
  *     Repeat        d0 d1 -> t0 (t1 d1)            BroadcastTo   d0 1 -> d0 d1
  *     Roll, Flip    d0 5 -> d0 5                   the dims that move are read whole
- *     Sort          d0 d^ -> d0 d^, d0 d^
- *     Index         d0 5 d2, i0 i1 -> d0 i0 i1 d2
- *     IndexPut      * e1, i0, i0 e1 -> * e1        i0+ where it adds
- *     Bucketize     d0, b+ -> d0                   each shard of the borders counts its own
+ *     Select        d0 5 d2 -> d0 d2               Unbind    d0 3 -> d0, d0, d0
+ *     Chunk         d0 (p^ j) -> d0 j, d0 j        unequal parts read their dim whole
  *
  * Views keep a partial value, as do all that only move elements.
  */
@@ -31,6 +29,14 @@ static bool view(RuleCall *call, const Shape *to, Error *err)
     space->operand[0].linear = LINEAR_ALONE;
     rule_output(space, 0)->projection = rows->operand[1].projection;
     return true;
+}
+
+/* Input 1 gives the shape. */
+static bool reshape_as(RuleCall *call, Error *err)
+{
+    if (shape_elements(call->shape[0]) != shape_elements(call->shape[1]))
+        return error_kind(err, ERROR_RANK, "its operands differ in their number of elements");
+    return view(call, call->shape[1], err);
 }
 
 static bool flatten_dims(RuleCall *call, Error *err)
@@ -233,32 +239,6 @@ static bool move_along(RuleCall *call, Error *err)
     return space;
 }
 
-/* The other dims of input 0 follow those of every output, which lack the axis or have a dim of
- * another size there. */
-static bool beside_axis(RuleCall *call, int axis, bool has_axis, Error *err)
-{
-    const Shape *from = call->shape[0];
-    OpSpace *space = rule_space(call, err);
-    for (int d = 0; space && d < from->n_dims; d++) {
-        if (d == axis)
-            continue;
-        int index = rule_index_at(call, 'd', d, from->dim[d]);
-        rule_unit(&space->operand[0], d, index);
-        for (int o = 0; o < call->n_outputs; o++)
-            rule_unit(rule_output(space, o), d - (!has_axis && d > axis), index);
-    }
-    if (space)
-        space->operand[0].linear = LINEAR_ALONE;
-    return space;
-}
-
-static Shape without_axis(const Shape *from, int axis)
-{
-    bool gone[DIMS_MAX] = {false};
-    gone[axis] = true;
-    return dims_without(from, gone, false);
-}
-
 static bool select_one(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -266,9 +246,9 @@ static bool select_one(RuleCall *call, Error *err)
     if (!args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err) ||
         !args_axis(args_int(call, "index", 0), from->dim[axis], &place, err))
         return false;
-    Shape out = without_axis(from, axis);
+    Shape out = dims_without_one(from, axis);
     dims_answer(call, &out, call->dtype[0]);
-    return beside_axis(call, axis, false, err);
+    return dims_beside(call, axis, false, err);
 }
 
 static bool unbind(RuleCall *call, Error *err)
@@ -280,34 +260,51 @@ static bool unbind(RuleCall *call, Error *err)
     if (call->n_outputs != from->dim[axis])
         return error_set(err, "it has %d outputs for a dim of %" PRId64, call->n_outputs,
                          from->dim[axis]);
-    Shape out = without_axis(from, axis);
+    Shape out = dims_without_one(from, axis);
     dims_answer(call, &out, call->dtype[0]);
-    return beside_axis(call, axis, false, err);
+    return dims_beside(call, axis, false, err);
 }
 
-/* Parts of `size`, the last one shorter; or that many `chunks`. Equal ones are (p^ j), as Split's.
- */
+/* Sizes of the parts along an axis: `size` is one for all, but for a shorter last one, or lists
+ * them; else there are `chunks` of equal size. */
+static bool part_sizes(const RuleCall *call, int64_t all, int64_t *sizes, Error *err)
+{
+    Ints given;
+    if (!args_ints(call, -1, "size", &given, err))
+        return false;
+    int64_t n = args_int(call, "chunks", call->n_outputs), left = all;
+    int64_t each = given.n == 1 ? given.at[0] : n > 0 ? (all + n - 1) / n : 0;
+    bool listed = given.n > 1, fits = listed ? given.n == call->n_outputs : each > 0;
+    for (int o = 0; fits && o < call->n_outputs; o++) {
+        sizes[o] = listed ? given.at[o] : clamp(left, 0, each);
+        fits = sizes[o] >= 0 && sizes[o] <= left;
+        left -= fits ? sizes[o] : 0;
+    }
+    return (fits && left == 0) ||
+           error_set(err, "its %d outputs do not make up the %" PRId64 " of their axis",
+                     call->n_outputs, all);
+}
+
+/* Equal parts are (p^ j), as Split's. */
 static bool chunk(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
+    int64_t *sizes = arena_array(call->arena, int64_t, call->n_outputs);
+    bool equal = true;
     int axis;
-    if (!args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
+    if (!args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err) ||
+        !part_sizes(call, from->dim[axis], sizes, err))
         return false;
-    int64_t n = args_int(call, "chunks", call->n_outputs), all = from->dim[axis];
-    int64_t size = args_int(call, "size", n > 0 ? (all + n - 1) / n : 0);
-    if (size < 1 || (all + size - 1) / size != call->n_outputs)
-        return error_set(err, "its parts of %" PRId64 " are not its %d outputs", size,
-                         call->n_outputs);
     dims_answer(call, from, call->dtype[0]);
-    for (int o = 0; o < call->n_outputs; o++)
-        call->out_shape[o].dim[axis] = clamp(all - o * size, 0, size);
-    if (!beside_axis(call, axis, true, err))
-        return false;
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o].dim[axis] = sizes[o];
+        equal &= sizes[o] == sizes[0];
+    }
+    if (!dims_beside(call, axis, true, err) || !equal)
+        return call->space && !equal;
     OpSpace *space = call->space;
-    if (all % size != 0)
-        return true;
     int pair[2] = {rule_index(space, "p", call->n_outputs, ROLE_FROZEN, REDUCE_NONE),
-                   rule_index(space, "j", size, ROLE_MAP, REDUCE_NONE)};
+                   rule_index(space, "j", sizes[0], ROLE_MAP, REDUCE_NONE)};
     rule_radix(space, &space->operand[0], axis, pair, 2);
     for (int o = 0; o < call->n_outputs; o++)
         rule_unit(rule_output(space, o), axis, pair[1]);
@@ -354,7 +351,7 @@ static bool part_scatter(RuleCall *call, Error *err)
             (d != axis && part->dim[d - (select && d > axis)] != from->dim[d]))
             return error_kind(err, ERROR_RANK, "its source is no part of its operand");
     dims_answer(call, from, call->dtype[0]);
-    if (!beside_axis(call, axis, true, err))
+    if (!dims_beside(call, axis, true, err))
         return false;
     OpSpace *space = call->space;
     for (int d = 0; d < from->n_dims; d++)
@@ -409,193 +406,6 @@ static bool pad_pairs(RuleCall *call, Error *err)
     return dims_space(call, from, use, NULL, err);
 }
 
-/* ---- order ---- */
-
-static bool sort(RuleCall *call, Error *err)
-{
-    for (int o = 0; o < call->n_outputs; o++)
-        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
-    return dims_along(call, "axis", -1, DIM_FROZEN, err);
-}
-
-static bool arg_sort(RuleCall *call, Error *err)
-{
-    call->out_dtype[0] = DT_I64;
-    return dims_along(call, "axis", -1, DIM_FROZEN, err);
-}
-
-static bool scan(RuleCall *call, Error *err)
-{
-    const Shape *from = call->shape[0];
-    Shape flat = {.n_dims = 1, .dim = {shape_elements(from)}};
-    call->out_dtype[0] = call->dtype[0];
-    if (args_int(call, "flatten", 0) == 0)
-        return dims_along(call, "axis", -1, DIM_FROZEN, err);
-    call->out_shape[0] = flat;
-    return rule_space(call, err);
-}
-
-/* A running sum is linear in what it sums. */
-static bool scan_sum(RuleCall *call, Error *err)
-{
-    if (!scan(call, err))
-        return false;
-    call->space->operand[0].linear = LINEAR_ALONE;
-    return true;
-}
-
-/* One element along an axis, and where it stood. */
-static bool pick_one(RuleCall *call, Error *err)
-{
-    const Shape *from = call->shape[0];
-    bool gone[DIMS_MAX] = {false}, keep = args_int(call, "keepdims", 0) != 0;
-    int axis;
-    if (!args_axis(args_int(call, "axis", -1), from->n_dims, &axis, err))
-        return false;
-    gone[axis] = true;
-    for (int o = 0; o < call->n_outputs; o++) {
-        call->out_shape[o] = dims_without(from, gone, keep);
-        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
-    }
-    if (!beside_axis(call, axis, keep, err))
-        return false;
-    call->space->operand[0].linear = LINEAR_NO;
-    rule_unit(&call->space->operand[0], axis,
-              rule_index(call->space, "d", from->dim[axis], ROLE_FROZEN, REDUCE_NONE));
-    return true;
-}
-
-/* ---- folds ---- */
-
-static bool fold(RuleCall *call, Dtype dtype, IndexRole role, ReduceOp reduce, Error *err)
-{
-    const Shape *from = call->shape[0];
-    bool folded[DIMS_MAX], keep = args_int(call, "keepdims", 0) != 0;
-    if (!dims_marked(call, "axes", folded, err))
-        return false;
-    Shape out = dims_without(from, folded, keep);
-    dims_answer(call, &out, dtype);
-    OpSpace *space = rule_space(call, err);
-    for (int64_t d = 0, at = 0; space && d < from->n_dims; d++) {
-        int index = rule_index_at(call, 'd', d, from->dim[d]);
-        rule_unit(&space->operand[0], d, index);
-        for (int o = 0; o < call->n_outputs && !folded[d]; o++)
-            rule_unit(rule_output(space, o), at, index);
-        if (folded[d] && index >= 0) {
-            space->index[index].role = role;
-            space->index[index].reduce = reduce;
-        }
-        at += keep || !folded[d];
-    }
-    return space;
-}
-
-static bool fold_all(RuleCall *call, Error *err)
-{
-    return fold(call, DT_BOOL, ROLE_REDUCE, REDUCE_ALL, err);
-}
-
-static bool fold_any(RuleCall *call, Error *err)
-{
-    return fold(call, DT_BOOL, ROLE_REDUCE, REDUCE_ANY, err);
-}
-
-static bool fold_frozen(RuleCall *call, Error *err)
-{
-    return fold(call, call->dtype[0], ROLE_FROZEN, REDUCE_NONE, err);
-}
-
-/* Sums of absolute values, and counts, add up over shards; roots do not. */
-static bool vector_norm(RuleCall *call, Error *err)
-{
-    double order = args_float(call, "ord", 2);
-    bool counts = order >= 0 && order <= 0, adds = order >= 1 && order <= 1;
-    return counts || adds ? fold(call, call->dtype[0], ROLE_REDUCE, REDUCE_SUM, err)
-                          : fold_frozen(call, err);
-}
-
-/* How many elements: each shard counts its own. */
-static bool count_elements(RuleCall *call, Error *err)
-{
-    return fold(call, DT_I64, ROLE_REDUCE, REDUCE_SUM, err);
-}
-
-/* Without borders given they are the least and the largest element: data of the whole. */
-static bool histogram(RuleCall *call, Error *err)
-{
-    const Shape *from = call->shape[0];
-    int64_t n_bins = args_int(call, "bins", 100);
-    double lo = args_float(call, "min", 0), hi = args_float(call, "max", 0);
-    DimUse use[DIMS_MAX];
-    if (n_bins < 0)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "it has %" PRId64 " bins", n_bins);
-    for (int64_t d = 0; d < from->n_dims; d++)
-        use[d] = lo < hi ? DIM_SUM : DIM_FROZEN;
-    call->out_shape[0] = (Shape){.n_dims = 1, .dim = {n_bins}};
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = dims_space(call, from, use, NULL, err);
-    if (space)
-        row_whole(&rule_output(space, 0)->projection.row[0], n_bins);
-    return space;
-}
-
-/* How many borders lie below: a sum over shards of the borders. values is input `values`. */
-static bool count_below(RuleCall *call, int values, int borders, Error *err)
-{
-    const Shape *from = call->shape[values], *sorted = call->shape[borders];
-    int64_t lead = sorted->n_dims - 1;
-    if (lead < 0 || (lead > 0 && sorted->n_dims != from->n_dims))
-        return error_kind(err, ERROR_RANK, "its borders need 1 dim, or those of its values");
-    call->out_shape[0] = *from;
-    call->out_dtype[0] = DT_I64;
-    OpSpace *space = rule_space(call, err);
-    for (int64_t d = 0; space && d < from->n_dims; d++) {
-        int index = rule_index_at(call, 'd', d, from->dim[d]);
-        rule_unit(&space->operand[values], d, index);
-        rule_unit(rule_output(space, 0), d, index);
-        if (d >= lead)
-            continue;
-        if (sorted->dim[d] != from->dim[d])
-            return error_kind(err, ERROR_RANK, "its borders differ from its values in a dim");
-        rule_unit(&space->operand[borders], d, index);
-    }
-    if (space)
-        rule_unit(&space->operand[borders], lead,
-                  rule_index(space, "b", sorted->dim[lead], ROLE_REDUCE, REDUCE_SUM));
-    return space;
-}
-
-static bool bucketize(RuleCall *call, Error *err)
-{
-    return count_below(call, 0, 1, err);
-}
-
-static bool search_sorted(RuleCall *call, Error *err)
-{
-    return count_below(call, 1, 0, err);
-}
-
-/* ---- sizes that are data ---- */
-
-static bool counted_by_run(RuleCall *call, Error *err)
-{
-    for (int o = 0; o < call->n_outputs; o++) {
-        call->out_shape[o] = (Shape){.n_dims = 1, .dim = {-1}};
-        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
-    }
-    return rule_space(call, err);
-}
-
-/* torch's outputs: what differs, where each element went, how often it was there. */
-static bool unique2(RuleCall *call, Error *err)
-{
-    if (!counted_by_run(call, err))
-        return false;
-    if (call->n_outputs > 1)
-        call->out_shape[1] = *call->shape[0];
-    return rule_space(call, err);
-}
-
 #define ROW(name_, rule_, cost, flags_, min, max, out)                                             \
     {                                                                                              \
         .name = (name_), .rule = (rule_), .flags = (flags_), .flops_per_point = (cost),            \
@@ -603,12 +413,12 @@ static bool unique2(RuleCall *call, Error *err)
     }
 #define VIEW(name, rule) ROW(name, rule, 0, OPERATOR_EARLY | OPERATOR_VIEW, 1, 1, 1)
 #define MOVE(name, rule, min, max, out) ROW(name, rule, 0, OPERATOR_EARLY, min, max, out)
-#define WORK(name, rule, cost, inputs, out) ROW(name, rule, cost, 0, inputs, inputs, out)
 
 enum { MANY = OPERANDS_MAX / 2 };
 
 const Operator operators_tensor[] = {
     VIEW("FlattenDims", flatten_dims),
+    ROW("ReshapeAs", reshape_as, 0, OPERATOR_EARLY | OPERATOR_VIEW, 2, 2, 1),
     VIEW("SqueezeDims", squeeze_dims),
     MOVE("SwapAxes", swap_axes, 1, 1, 1),
     MOVE("MoveAxis", move_axis, 1, 1, 1),
@@ -624,33 +434,5 @@ const Operator operators_tensor[] = {
     MOVE("Stack", stack, 1, OPERATOR_ANY, 1),
     MOVE("PartScatter", part_scatter, 2, 2, 1),
     MOVE("PadPairs", pad_pairs, 1, 1, 1),
-
-    WORK("Sort", sort, 16, 1, 2),
-    WORK("ArgSort", arg_sort, 16, 1, 1),
-    WORK("CumulativeSum", scan_sum, 1, 1, 1),
-    WORK("CumulativeProd", scan, 1, 1, 1),
-    WORK("LogCumSumExp", scan, 8, 1, 1),
-    WORK("CumMax", sort, 1, 1, 2),
-    WORK("CumMin", sort, 1, 1, 2),
-    WORK("MaxWithIndex", pick_one, 1, 1, 2),
-    WORK("MinWithIndex", pick_one, 1, 1, 2),
-    WORK("KthValue", pick_one, 16, 1, 2),
-    WORK("MedianWithIndex", pick_one, 16, 1, 2),
-    WORK("ModeWithIndex", pick_one, 16, 1, 2),
-
-    WORK("ReduceAll", fold_all, 1, 1, 1),
-    WORK("ReduceAny", fold_any, 1, 1, 1),
-    WORK("Var", fold_frozen, 3, 1, 1),
-    WORK("Std", fold_frozen, 3, 1, 1),
-    WORK("VarMean", fold_frozen, 3, 1, 2),
-    WORK("VectorNorm", vector_norm, 2, 1, 1),
-    WORK("NumElements", count_elements, 0, 1, 1),
-    WORK("Histogram", histogram, 4, 1, 1),
-    WORK("Bucketize", bucketize, 8, 2, 1),
-    WORK("SearchSorted", search_sorted, 8, 2, 1),
-
-    WORK("BinCount", counted_by_run, 1, 1, 1),
-    WORK("MaskedSelect", counted_by_run, 1, 2, 1),
-    WORK("Unique2", unique2, 16, 1, 3),
     {0},
 };

@@ -1,0 +1,265 @@
+/* order.c - operators of torch and Paddle that order, scan, count or fold elements and that no ONNX
+ * operator expresses.
+ *
+ *     Sort           d0 d^ -> d0 d^, d0 d^
+ *     MaxWithIndex   d0 d^ -> d0, d0
+ *     ReduceAny      d0 d1+ -> d0  d1:any
+ *     Bucketize      d0, b+ -> d0            each shard of the borders counts those below
+ *
+ * Where how many there are is data, the size is -1.
+ */
+#include "core/rules/operators/dims.h"
+
+#include <inttypes.h>
+
+/* ---- order ---- */
+
+static bool sort(RuleCall *call, Error *err)
+{
+    for (int o = 0; o < call->n_outputs; o++)
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
+    return dims_along(call, "axis", -1, DIM_FROZEN, err);
+}
+
+static bool arg_sort(RuleCall *call, Error *err)
+{
+    call->out_dtype[0] = DT_I64;
+    return dims_along(call, "axis", -1, DIM_FROZEN, err);
+}
+
+static bool scan(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Shape flat = {.n_dims = 1, .dim = {shape_elements(from)}};
+    call->out_dtype[0] = call->dtype[0];
+    if (args_int(call, "flatten", 0) == 0)
+        return dims_along(call, "axis", -1, DIM_FROZEN, err);
+    call->out_shape[0] = flat;
+    return rule_space(call, err);
+}
+
+/* A running sum is linear in what it sums. */
+static bool scan_sum(RuleCall *call, Error *err)
+{
+    if (!scan(call, err))
+        return false;
+    call->space->operand[0].linear = LINEAR_ALONE;
+    return true;
+}
+
+/* One element along an axis, and where it stood. */
+static bool pick_one(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool gone[DIMS_MAX] = {false}, keep = args_int(call, "keepdims", 0) != 0;
+    int axis;
+    if (!args_axis(args_int(call, "axis", -1), from->n_dims, &axis, err))
+        return false;
+    gone[axis] = true;
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = dims_without(from, gone, keep);
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
+    }
+    if (!dims_beside(call, axis, keep, err))
+        return false;
+    call->space->operand[0].linear = LINEAR_NO;
+    rule_unit(&call->space->operand[0], axis,
+              rule_index(call->space, "d", from->dim[axis], ROLE_FROZEN, REDUCE_NONE));
+    return true;
+}
+
+/* Where the largest stands: along an axis, or in the whole, flattened, where none is given. */
+static bool arg_most(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    const Attr *given = args_attr(call, "axis");
+    bool gone[DIMS_MAX], keep = args_int(call, "keepdims", 0) != 0;
+    if (given && given->type == ATTR_INT && args_int(call, "flatten", 0) == 0 && from->n_dims > 0) {
+        if (!pick_one(call, err))
+            return false;
+        call->out_dtype[0] = DT_I64;
+        return true;
+    }
+    for (int64_t d = 0; d < from->n_dims; d++)
+        gone[d] = true;
+    Shape out = dims_without(from, gone, keep);
+    dims_answer(call, &out, DT_I64);
+    return rule_space(call, err);
+}
+
+/* ---- folds ---- */
+
+static bool fold(RuleCall *call, Dtype dtype, IndexRole role, ReduceOp reduce, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool folded[DIMS_MAX], keep = args_int(call, "keepdims", 0) != 0;
+    if (!dims_marked(call, "axes", folded, err))
+        return false;
+    Shape out = dims_without(from, folded, keep);
+    dims_answer(call, &out, dtype);
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0, at = 0; space && d < from->n_dims; d++) {
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        for (int o = 0; o < call->n_outputs && !folded[d]; o++)
+            rule_unit(rule_output(space, o), at, index);
+        if (folded[d] && index >= 0) {
+            space->index[index].role = role;
+            space->index[index].reduce = reduce;
+        }
+        at += keep || !folded[d];
+    }
+    return space;
+}
+
+static bool fold_all(RuleCall *call, Error *err)
+{
+    return fold(call, DT_BOOL, ROLE_REDUCE, REDUCE_ALL, err);
+}
+
+static bool fold_any(RuleCall *call, Error *err)
+{
+    return fold(call, DT_BOOL, ROLE_REDUCE, REDUCE_ANY, err);
+}
+
+static bool fold_frozen(RuleCall *call, Error *err)
+{
+    return fold(call, call->dtype[0], ROLE_FROZEN, REDUCE_NONE, err);
+}
+
+/* Sums of absolute values, and counts, add up over shards; roots do not. */
+static bool vector_norm(RuleCall *call, Error *err)
+{
+    double order = args_float(call, "ord", 2);
+    bool counts = order >= 0 && order <= 0, adds = order >= 1 && order <= 1;
+    return counts || adds ? fold(call, call->dtype[0], ROLE_REDUCE, REDUCE_SUM, err)
+                          : fold_frozen(call, err);
+}
+
+/* How many elements: each shard counts its own. */
+static bool count_elements(RuleCall *call, Error *err)
+{
+    return fold(call, DT_I64, ROLE_REDUCE, REDUCE_SUM, err);
+}
+
+/* Without borders given they are the least and the largest element: data of the whole. */
+static bool histogram(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t n_bins = args_int(call, "bins", 100);
+    double lo = args_float(call, "min", 0), hi = args_float(call, "max", 0);
+    DimUse use[DIMS_MAX];
+    if (n_bins < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it has %" PRId64 " bins", n_bins);
+    for (int64_t d = 0; d < from->n_dims; d++)
+        use[d] = lo < hi ? DIM_SUM : DIM_FROZEN;
+    call->out_shape[0] = (Shape){.n_dims = 1, .dim = {n_bins}};
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = dims_space(call, from, use, NULL, err);
+    if (space)
+        row_whole(&rule_output(space, 0)->projection.row[0], n_bins);
+    return space;
+}
+
+/* How many borders lie below: a sum over shards of the borders. values is input `values`. */
+static bool count_below(RuleCall *call, int values, int borders, Error *err)
+{
+    const Shape *from = call->shape[values], *sorted = call->shape[borders];
+    int64_t lead = sorted->n_dims - 1;
+    if (lead < 0 || (lead > 0 && sorted->n_dims != from->n_dims))
+        return error_kind(err, ERROR_RANK, "its borders need 1 dim, or those of its values");
+    call->out_shape[0] = *from;
+    call->out_dtype[0] = DT_I64;
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0; space && d < from->n_dims; d++) {
+        int index = rule_index_at(call, 'd', d, from->dim[d]);
+        rule_unit(&space->operand[values], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+        if (d >= lead)
+            continue;
+        if (sorted->dim[d] != from->dim[d])
+            return error_kind(err, ERROR_RANK, "its borders differ from its values in a dim");
+        rule_unit(&space->operand[borders], d, index);
+    }
+    if (space)
+        rule_unit(&space->operand[borders], lead,
+                  rule_index(space, "b", sorted->dim[lead], ROLE_REDUCE, REDUCE_SUM));
+    return space;
+}
+
+static bool bucketize(RuleCall *call, Error *err)
+{
+    return count_below(call, 0, 1, err);
+}
+
+static bool search_sorted(RuleCall *call, Error *err)
+{
+    return count_below(call, 1, 0, err);
+}
+
+/* ---- sizes that are data ---- */
+
+static bool counted_by_run(RuleCall *call, Error *err)
+{
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = (Shape){.n_dims = 1, .dim = {-1}};
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
+    }
+    return rule_space(call, err);
+}
+
+/* One row an element found, one column a dim. */
+static bool non_zero_rows(RuleCall *call, Error *err)
+{
+    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {-1, call->shape[0]->n_dims}};
+    call->out_dtype[0] = DT_I64;
+    return rule_space(call, err);
+}
+
+/* torch's outputs: what differs, where each element went, how often it was there. */
+static bool unique2(RuleCall *call, Error *err)
+{
+    if (!counted_by_run(call, err))
+        return false;
+    if (call->n_outputs > 1)
+        call->out_shape[1] = *call->shape[0];
+    return rule_space(call, err);
+}
+
+#define WORK(name_, rule_, cost, inputs, out)                                                      \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "order",            \
+        .inputs_min = (inputs), .inputs_max = (inputs), .outputs_max = (out)                       \
+    }
+
+const Operator operators_order[] = {
+    WORK("Sort", sort, 16, 1, 2),
+    WORK("ArgSort", arg_sort, 16, 1, 1),
+    WORK("CumulativeSum", scan_sum, 1, 1, 1),
+    WORK("CumulativeProd", scan, 1, 1, 1),
+    WORK("LogCumSumExp", scan, 8, 1, 1),
+    WORK("CumMax", sort, 1, 1, 2),
+    WORK("CumMin", sort, 1, 1, 2),
+    WORK("ArgMaxDim", arg_most, 1, 1, 1),
+    WORK("ArgMinDim", arg_most, 1, 1, 1),
+    WORK("MaxWithIndex", pick_one, 1, 1, 2),
+    WORK("MinWithIndex", pick_one, 1, 1, 2),
+    WORK("KthValue", pick_one, 16, 1, 2),
+    WORK("MedianWithIndex", pick_one, 16, 1, 2),
+    WORK("ModeWithIndex", pick_one, 16, 1, 2),
+    WORK("ReduceAll", fold_all, 1, 1, 1),
+    WORK("ReduceAny", fold_any, 1, 1, 1),
+    WORK("Var", fold_frozen, 3, 1, 1),
+    WORK("Std", fold_frozen, 3, 1, 1),
+    WORK("VarMean", fold_frozen, 3, 1, 2),
+    WORK("VectorNorm", vector_norm, 2, 1, 1),
+    WORK("NumElements", count_elements, 0, 1, 1),
+    WORK("Histogram", histogram, 4, 1, 1),
+    WORK("Bucketize", bucketize, 8, 2, 1),
+    WORK("SearchSorted", search_sorted, 8, 2, 1),
+    WORK("BinCount", counted_by_run, 1, 1, 1),
+    WORK("MaskedSelect", counted_by_run, 1, 2, 1),
+    WORK("NonZeroRows", non_zero_rows, 1, 1, 1),
+    WORK("Unique2", unique2, 16, 1, 3),
+    {0},
+};
