@@ -164,7 +164,7 @@ bool window_read_transposed(const RuleCall *call, int image, int weight, Window 
         int64_t all = dim->stride * (dim->size - 1) + extra[d] + reach_of(dim);
         if (shaped || same) {
             dim->out = shaped ? given[d] : dim->size * dim->stride;
-            share_pads(dim, all - dim->out, pad == PAD_SAME_UPPER);
+            share_pads(dim, all > dim->out ? all - dim->out : 0, pad == PAD_SAME_UPPER);
         } else {
             dim->out = all - dim->before - dim->after;
         }

@@ -2,9 +2,11 @@
 
 #include <inttypes.h>
 
-static const Kernel *const families[] = {kernels_elementwise, kernels_matmul, kernels_move,
-                                         kernels_gather,      kernels_reduce, kernels_norm,
-                                         kernels_along,       kernels_make,   kernels_einsum};
+static const Kernel *const families[] = {
+    kernels_elementwise, kernels_matmul, kernels_move,     kernels_gather, kernels_reduce,
+    kernels_norm,        kernels_along,  kernels_make,     kernels_einsum, kernels_conv,
+    kernels_pool,        kernels_image,  kernels_resample,
+};
 
 static const Kernel *find(const char *name)
 {
@@ -168,4 +170,78 @@ bool kernel_scalar(const Local *local, int64_t *out, Error *err)
         return error_kind(err, ERROR_RUN, "an input is not one number");
     elements_load(local->dtype, local->data, 1, 1, NUMBER_I64, out);
     return true;
+}
+
+/* ---- as the rule sees it ---- */
+
+enum { LIST_MAX = 2 * DIMS_MAX, OPSET_LATEST = 28 };
+
+/* A short list of numbers that is held whole. */
+static const Value *list_of(Arena *arena, const Local *local)
+{
+    int64_t n = shape_elements(&local->whole);
+    if (local->whole.n_dims > 1 || n > LIST_MAX || shape_elements(&local->shape) != n ||
+        !dtype_is_computed(local->dtype))
+        return NULL;
+    Value *value = arena_make(arena, Value);
+    *value = (Value){.dtype = local->dtype, .shape = local->whole};
+    if (dtype_is_float(local->dtype)) {
+        double *list = arena_array(arena, double, LIST_MAX);
+        elements_load(local->dtype, local->data, 1, n, NUMBER_F64, list);
+        value->floats = list;
+    } else {
+        int64_t *list = arena_array(arena, int64_t, LIST_MAX);
+        elements_load(local->dtype, local->data, 1, n, NUMBER_I64, list);
+        value->ints = list;
+    }
+    return value;
+}
+
+RuleCall kernel_rule_call(const KernelCall *call)
+{
+    const Graph *graph = kernel_graph(call);
+    const Shape **shape = arena_array(call->scratch, const Shape *, call->n_inputs);
+    Dtype *dtype = arena_array(call->scratch, Dtype, call->n_inputs);
+    const Value **value = arena_array(call->scratch, const Value *, call->n_inputs);
+    for (int i = 0; i < call->n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, call->op)[i];
+        if (tensor < 0)
+            continue;
+        shape[i] = inferred_shape(call->inferred, tensor);
+        dtype[i] = (Dtype)call->inferred->dtype[tensor];
+        value[i] = kernel_value(call, i);
+        if (!value[i] && call->input[i])
+            value[i] = list_of(call->scratch, call->input[i]);
+    }
+    return (RuleCall){.arena = call->scratch,
+                      .graph = graph,
+                      .op = call->op,
+                      .n_inputs = call->n_inputs,
+                      .n_outputs = call->n_outputs,
+                      .shape = shape,
+                      .dtype = dtype,
+                      .value = value,
+                      .opset = graph->opset > 0 ? graph->opset : OPSET_LATEST,
+                      .out_shape = arena_array(call->scratch, Shape, call->n_outputs),
+                      .out_dtype = arena_array(call->scratch, Dtype, call->n_outputs)};
+}
+
+int64_t *kernel_globals(Arena *arena, const Runs *runs)
+{
+    int64_t *out = arena_array(arena, int64_t, runs->local_size), n = 0;
+    for (int r = 0; r < runs->n; r++)
+        for (int64_t k = 0; k < runs->at[r].length; k++)
+            out[n++] = runs->at[r].start + k;
+    return out;
+}
+
+const void *kernel_numbers(Arena *arena, const Local *local)
+{
+    if (dtype_is_number(local->dtype))
+        return local->data;
+    Number number = dtype_number(local->dtype);
+    int64_t n = shape_elements(&local->shape);
+    void *to = arena_alloc(arena, arena_array_bytes((size_t)n, (size_t)number_bytes(number)));
+    elements_load(local->dtype, local->data, 1, n, number, to);
+    return to;
 }

@@ -45,7 +45,8 @@ struct Kernel {
 };
 
 extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],
-    kernels_reduce[], kernels_norm[], kernels_along[], kernels_make[], kernels_einsum[];
+    kernels_reduce[], kernels_norm[], kernels_along[], kernels_make[], kernels_einsum[],
+    kernels_conv[], kernels_pool[], kernels_image[], kernels_resample[];
 
 /* The kernel of an op: by the name its op space gives (space may be NULL), then by its operator.
  * NULL when there is none. */
@@ -82,6 +83,24 @@ bool kernel_computes(const Local *local, Error *err);                /* its type
  * repeats. */
 bool kernel_broadcast(const Local *in, const Local *out, int64_t stride[DIMS_MAX], Error *err);
 bool kernel_scalar(const Local *local, int64_t *out, Error *err); /* its one element */
+
+/* The op as its rule sees it: whole shapes, values known at load, and short lists of inputs that are
+ * held whole. For what rules and kernels read alike: windows, pads, scales. */
+RuleCall kernel_rule_call(const KernelCall *call);
+int64_t *kernel_globals(Arena *arena, const Runs *runs); /* the global index of each place */
+/* The elements as numbers of their class: converted where they do not lie as such. */
+const void *kernel_numbers(Arena *arena, const Local *local);
+
+/* out[m][n] = scale * sum over k of a(m,k) * b(k,n); elements of out must be zero. a lies as
+ * [m][k], or [k][m] when turned; b as [k][n] or [n][k]. */
+typedef struct {
+    int64_t m, n, k;
+    bool a_turned, b_turned;
+    double scale;
+} Product;
+
+void kernel_multiply(const KernelCall *call, const Product *p, Dtype dtype, const void *a,
+                     const void *b, void *out);
 
 /* ---- for collectives ---- */
 

@@ -8,13 +8,12 @@
  *     Col2Im          b (c kh kw) l       -> b c 8 8         kh, kw and l are summed
  *
  * Where the place that is read is no affine function of the one that is written, the dim is read
- * whole; what is written is still cut freely. Sources of the rounding rules: the ONNX operator
- * schemas of Resize (opset 10 to 19) and Upsample.
+ * whole; what is written is still cut freely.
  */
+#include "core/rules/resample.h"
 #include "core/rules/window.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 /* Index dim of a dim that stays as it is. */
 static void keep_dim(RuleCall *call, int d)
@@ -44,64 +43,22 @@ static void any_place(RuleCall *call, int d)
 
 /* ---- Pad, CenterCropPad ---- */
 
-/* axes: from an input or an attribute; all dims when it is not given. */
-static bool read_axes(const RuleCall *call, int input, int *axes, int *n, Error *err)
-{
-    int64_t n_dims = call->shape[0]->n_dims;
-    bool marked[DIMS_MAX] = {false};
-    Ints given;
-    if (!args_ints(call, input, "axes", &given, err))
-        return false;
-    *n = given.given ? given.n : (int)n_dims;
-    if (*n > n_dims)
-        return error_kind(err, ERROR_RANK, "it has %d axes for %" PRId64 " dims", *n, n_dims);
-    for (int i = 0; i < *n; i++) {
-        if (!args_axis(given.given ? given.at[i] : i, n_dims, &axes[i], err))
-            return false;
-        if (marked[axes[i]])
-            return error_kind(err, ERROR_DUPLICATE, "axis %d is given twice", axes[i]);
-        marked[axes[i]] = true;
-    }
-    return true;
-}
-
-/* before[d], and out_shape: what Pad adds to each dim; negative takes away. */
-static bool read_pads(RuleCall *call, int64_t *before, Error *err)
-{
-    const char *name = args_attr(call, "paddings") ? "paddings" : "pads"; /* opset 1, since 2 */
-    int axes[DIMS_MAX], n;
-    Ints pads;
-    if (!args_ints(call, 1, name, &pads, err) || !read_axes(call, 3, axes, &n, err))
-        return false;
-    if (!pads.given || pads.n != 2 * n)
-        return error_kind(err, ERROR_RANK, "it has %d pads for %d dims, not two each", pads.n, n);
-    call->out_shape[0] = *call->shape[0];
-    for (int i = 0; i < n; i++) {
-        int64_t *size = &call->out_shape[0].dim[axes[i]];
-        before[axes[i]] = pads.at[i];
-        if (__builtin_add_overflow(*size, pads.at[i], size) ||
-            __builtin_add_overflow(*size, pads.at[n + i], size) || *size < 0 ||
-            pads.at[i] < -INT32_MAX || pads.at[i] > INT64_MAX / 4)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "its pads do not fit dim %d", axes[i]);
-    }
-    return true;
-}
-
 static bool pad(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
-    int64_t before[DIMS_MAX] = {0};
-    if (!read_pads(call, before, err))
+    Padding padding;
+    if (!pad_read(call, &padding, err))
         return false;
+    call->out_shape[0] = padding.out;
     call->out_dtype[0] = call->dtype[0];
     if (!rule_space(call, err))
         return false;
     bool constant = str_eq(args_text(call, "mode", "constant"), STR("constant"));
     for (int d = 0; d < from->n_dims; d++)
-        if (call->out_shape[0].dim[d] == from->dim[d] && before[d] == 0)
+        if (call->out_shape[0].dim[d] == from->dim[d] && padding.before[d] == 0)
             keep_dim(call, d);
         else if (constant)
-            shift_dim(call, d, -before[d]);
+            shift_dim(call, d, -padding.before[d]);
         else
             any_place(call, d); /* at the borders it reads elements of the inside */
     return true;
@@ -112,7 +69,7 @@ static bool center_crop_pad(RuleCall *call, Error *err)
     const Shape *from = call->shape[0];
     int axes[DIMS_MAX], n;
     Ints sizes;
-    if (!args_ints(call, 1, "shape", &sizes, err) || !read_axes(call, -1, axes, &n, err))
+    if (!args_ints(call, 1, "shape", &sizes, err) || !resample_axes(call, -1, axes, &n, err))
         return false;
     if (sizes.n != n)
         return error_kind(err, ERROR_RANK, "it has %d sizes for %d dims", sizes.n, n);
@@ -194,112 +151,21 @@ static bool space_to_depth(RuleCall *call, Error *err)
 
 /* ---- Resize, Upsample ---- */
 
-typedef struct {
-    double scale[DIMS_MAX]; /* 1 where nothing is said; of sizes, their quotient */
-} Scaling;
-
-static bool has_elements(const RuleCall *call, int input)
+/* How far from its own place an output place of a dim that grows a whole number of times reads;
+ * -1: anywhere. Nearest neighbours are their own block's exactly where the rounding says so. */
+static int reach_of(const Resizing *r)
 {
-    return args_has(call, input) && shape_elements(call->shape[input]) > 0;
-}
-
-/* Scales of input `at`, or of the attribute of Upsample's first opsets. */
-static bool read_scales(const RuleCall *call, int at, const double **out, int *n, Error *err)
-{
-    static const char *const name = "scales";
-    const Attr *attr = args_attr(call, name);
-    if (at < 0 && attr && attr->type == ATTR_FLOATS) {
-        *out = attr->floats;
-        *n = attr->n;
-        return true;
-    }
-    if (at < 0)
-        return error_set(err, "it has no scales");
-    const Value *value = call->value[at];
-    if (!value || !value->floats)
-        return error_set(err, "its input %d (%s) is not known before the run", at, name);
-    *out = value->floats;
-    *n = (int)shape_elements(&value->shape);
-    return true;
-}
-
-/* Sizes are computed in single precision, as scales are given. */
-static bool scale_dim(RuleCall *call, int d, double scale, Error *err)
-{
-    int64_t size = call->shape[0]->dim[d];
-    float scaled = floorf((float)size * (float)scale);
-    if (!(scale > 0) || !(scaled < 1e15F))
-        return error_kind(err, ERROR_OUT_OF_RANGE, "it scales dim %d by %g", d, scale);
-    call->out_shape[0].dim[d] = (int64_t)scaled;
-    return true;
-}
-
-static bool by_scales(RuleCall *call, int at, const int *axes, int n_axes, Scaling *scaling,
-                      Error *err)
-{
-    const double *scales = NULL;
-    int n = 0;
-    if (!read_scales(call, at, &scales, &n, err))
-        return false;
-    if (n != n_axes)
-        return error_kind(err, ERROR_RANK, "it has %d scales for %d dims", n, n_axes);
-    for (int i = 0; i < n; i++) {
-        scaling->scale[axes[i]] = scales[i];
-        if (!scale_dim(call, axes[i], scales[i], err))
-            return false;
-    }
-    return true;
-}
-
-/* keep_aspect_ratio_policy: one scale for all axes, the least or the largest that the sizes ask. */
-static bool by_sizes(RuleCall *call, const int *axes, int n_axes, Scaling *scaling, Error *err)
-{
-    const Shape *from = call->shape[0];
-    Str policy = args_text(call, "keep_aspect_ratio_policy", "stretch");
-    bool least = str_eq(policy, STR("not_larger")), most = str_eq(policy, STR("not_smaller"));
-    double common = 0;
-    Ints sizes;
-    if (!args_ints(call, 3, "sizes", &sizes, err))
-        return false;
-    if (sizes.n != n_axes)
-        return error_kind(err, ERROR_RANK, "it has %d sizes for %d dims", sizes.n, n_axes);
-    for (int i = 0; i < n_axes; i++) {
-        double scale =
-            from->dim[axes[i]] > 0 ? (double)sizes.at[i] / (double)from->dim[axes[i]] : 1;
-        if (i == 0 || (least && scale < common) || (most && scale > common))
-            common = scale;
-        scaling->scale[axes[i]] = scale;
-        call->out_shape[0].dim[axes[i]] = sizes.at[i];
-    }
-    for (int i = 0; (least || most) && i < n_axes; i++) {
-        double exact = common * (double)from->dim[axes[i]];
-        if (!(exact >= 0 && exact < 1e15))
-            return error_kind(err, ERROR_OUT_OF_RANGE, "it scales dim %d by %g", axes[i], common);
-        scaling->scale[axes[i]] = common;
-        call->out_shape[0].dim[axes[i]] = (int64_t)floor(exact + 0.5);
-    }
-    return true;
-}
-
-/* How far from its own place an output place of an enlarged dim reads; -1: anywhere. `times`: the
- * whole number it grows by. Nearest neighbours are their own block's exactly where the rounding
- * says so. */
-static int reach_of(const RuleCall *call, bool old)
-{
-    Str mode = args_text(call, "mode", "nearest");
-    Str where =
-        args_text(call, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
-    Str round = args_text(call, "nearest_mode", old ? "floor" : "round_prefer_floor");
-    bool half = str_eq(where, STR("half_pixel")) || str_eq(where, STR("half_pixel_symmetric")) ||
-                str_eq(where, STR("pytorch_half_pixel"));
-    bool asymmetric = str_eq(where, STR("asymmetric"));
+    bool half = str_eq(r->where, STR("half_pixel")) ||
+                str_eq(r->where, STR("half_pixel_symmetric")) ||
+                str_eq(r->where, STR("pytorch_half_pixel"));
+    bool asymmetric = str_eq(r->where, STR("asymmetric"));
     bool rounds =
-        str_eq(round, STR("round_prefer_floor")) || str_eq(round, STR("round_prefer_ceil"));
+        str_eq(r->round, STR("round_prefer_floor")) || str_eq(r->round, STR("round_prefer_ceil"));
     if (!half && !asymmetric)
         return -1;
-    if (str_eq(mode, STR("nearest")))
-        return (half && rounds) || (asymmetric && str_eq(round, STR("floor"))) ? 0 : 1;
-    return str_eq(mode, STR("cubic")) ? 2 : 1;
+    if (str_eq(r->mode, STR("nearest")))
+        return (half && rounds) || (asymmetric && str_eq(r->round, STR("floor"))) ? 0 : 1;
+    return str_eq(r->mode, STR("cubic")) ? 2 : 1;
 }
 
 /* Rows of a dim that grows by a whole number of times: (place, copy). */
@@ -322,22 +188,24 @@ static bool grow_dim(RuleCall *call, int d, double scale, int reach)
     return true;
 }
 
-static bool scaled_space(RuleCall *call, const Scaling *scaling, bool old, Error *err)
+static bool scaled(RuleCall *call, bool upsample, Error *err)
 {
     const Shape *from = call->shape[0];
+    Resizing resizing;
+    if (!resize_read(call, upsample, &resizing, err))
+        return false;
+    call->out_shape[0] = resizing.out;
     call->out_dtype[0] = call->dtype[0];
     if (!rule_space(call, err))
         return false;
-    int reach = reach_of(call, old);
-    bool crops =
-        str_eq(args_text(call, "coordinate_transformation_mode", ""), STR("tf_crop_and_resize"));
+    bool crops = str_eq(resizing.where, STR("tf_crop_and_resize"));
     for (int d = 0; d < from->n_dims; d++) {
-        bool same = call->out_shape[0].dim[d] == from->dim[d] && scaling->scale[d] == 1 && !crops;
+        double scale = resizing.scale[d];
         if (call->space->n_index + 2 > X_MAX)
             return error_kind(err, ERROR_RANK, "it scales too many dims");
-        if (same)
+        if (resizing.out.dim[d] == from->dim[d] && scale == 1 && !crops)
             keep_dim(call, d);
-        else if (!grow_dim(call, d, scaling->scale[d], reach))
+        else if (!grow_dim(call, d, scale, reach_of(&resizing)))
             any_place(call, d);
     }
     return true;
@@ -345,49 +213,12 @@ static bool scaled_space(RuleCall *call, const Scaling *scaling, bool old, Error
 
 static bool resize(RuleCall *call, Error *err)
 {
-    bool old = call->opset < 11;
-    int axes[DIMS_MAX], n, scales = old ? 1 : 2;
-    Scaling scaling;
-    if (!read_axes(call, -1, axes, &n, err))
-        return false;
-    for (int d = 0; d < DIMS_MAX; d++)
-        scaling.scale[d] = 1;
-    call->out_shape[0] = *call->shape[0];
-    if (has_elements(call, scales) && (old || !has_elements(call, 3))) {
-        if (!by_scales(call, scales, axes, n, &scaling, err))
-            return false;
-    } else if (!args_has(call, 3) || old) {
-        return error_set(err, "it has neither scales nor sizes");
-    } else if (!by_sizes(call, axes, n, &scaling, err)) {
-        return false;
-    }
-    return scaled_space(call, &scaling, old, err);
+    return scaled(call, false, err);
 }
 
-/* Scales are an input since opset 9, a list before, a height and a width at first. */
 static bool upsample(RuleCall *call, Error *err)
 {
-    const Shape *from = call->shape[0];
-    Scaling scaling;
-    int axes[DIMS_MAX];
-    for (int d = 0; d < DIMS_MAX; d++) {
-        axes[d] = d;
-        scaling.scale[d] = 1;
-    }
-    call->out_shape[0] = *from;
-    if (args_attr(call, "height_scale")) {
-        if (from->n_dims != 4)
-            return error_kind(err, ERROR_RANK, "its operand needs 4 dims");
-        scaling.scale[2] = args_float(call, "height_scale", 1);
-        scaling.scale[3] = args_float(call, "width_scale", 1);
-        if (!scale_dim(call, 2, scaling.scale[2], err) ||
-            !scale_dim(call, 3, scaling.scale[3], err))
-            return false;
-    } else if (!by_scales(call, args_has(call, 1) ? 1 : -1, axes, (int)from->n_dims, &scaling,
-                          err)) {
-        return false;
-    }
-    return scaled_space(call, &scaling, true, err);
+    return scaled(call, true, err);
 }
 
 /* ---- sampling at given places ---- */

@@ -11,13 +11,6 @@
 
 #include <cblas.h>
 
-/* out[m][n] = scale * sum over k of a(m,k) * b(k,n). a lies as [m][k], or [k][m] when turned. */
-typedef struct {
-    int64_t m, n, k;
-    bool a_turned, b_turned;
-    double scale;
-} Product;
-
 #define PLAIN(suffix, Real, Sum)                                                                   \
     static void plain_##suffix(const Product *p, const void *a, const void *b, void *out)          \
     {                                                                                              \
@@ -66,8 +59,7 @@ static void *converted(Arena *scratch, Dtype dtype, Number number, const void *f
     return to;
 }
 
-/* Elements of out must be zero. */
-static void multiply(const KernelCall *call, const Product *p, Dtype dtype, const void *a,
+void kernel_multiply(const KernelCall *call, const Product *p, Dtype dtype, const void *a,
                      const void *b, void *out)
 {
     static void (*const plain[NUMBER_KINDS])(const Product *, const void *, const void *,
@@ -149,7 +141,7 @@ static bool multiply_batches(const KernelCall *call, Product *p, const Shape *a,
             a_at += rest % batch->dim[d] * a_stride[d];
             b_at += rest % batch->dim[d] * b_stride[d];
         }
-        multiply(call, p, x->dtype, local_at(x, a_at * p->m * p->k),
+        kernel_multiply(call, p, x->dtype, local_at(x, a_at * p->m * p->k),
                  local_at(y, b_at * p->k * p->n), local_at(out, i * p->m * p->n));
     }
     return true;
@@ -173,7 +165,7 @@ static bool matmul(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "the output is held in another size");
     if (b.n_dims == 2 && shape_elements(&a) == shape_elements(&batch) * p.m * p.k) {
         p.m *= shape_elements(&batch); /* one matrix on the right: one product */
-        multiply(call, &p, x->dtype, x->data, y->data, out->data);
+        kernel_multiply(call, &p, x->dtype, x->data, y->data, out->data);
         return true;
     }
     return multiply_batches(call, &p, &a, &b, &batch, err);
@@ -222,7 +214,7 @@ static bool gemm(const KernelCall *call, Error *err)
     p.n = b->shape.dim[!p.b_turned];
     if (b->shape.dim[p.b_turned] != p.k || out->shape.dim[0] != p.m || out->shape.dim[1] != p.n)
         return error_kind(err, ERROR_RUN, "operands are held in sizes that do not fit");
-    multiply(call, &p, a->dtype, a->data, b->data, out->data);
+    kernel_multiply(call, &p, a->dtype, a->data, b->data, out->data);
 
     const Local *c = call->n_inputs > 2 ? call->input[2] : NULL;
     if (!c || !call->first)

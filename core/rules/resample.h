@@ -1,0 +1,34 @@
+/* resample.h - what Resize, Upsample and Pad say of the places they read, in all opsets: shared by
+ * the rules and the kernels.
+ * Source: the ONNX operator schemas of Resize (opset 10 to 19), Upsample (1 to 9), Pad (1 to 25).
+ */
+#ifndef CORE_RULES_RESAMPLE_H
+#define CORE_RULES_RESAMPLE_H
+
+#include "core/rules/args.h"
+
+/* The dims an op is about: from input `input` or the attribute `axes`, all when neither is given.
+ */
+bool resample_axes(const RuleCall *call, int input, int axes[DIMS_MAX], int *n, Error *err);
+
+typedef struct {
+    Shape out;
+    double scale[DIMS_MAX]; /* 1 where nothing is said; of sizes, their quotient */
+    int n_axes, axes[DIMS_MAX];
+    Str mode;  /* "nearest", "linear", "cubic" */
+    Str where; /* coordinate_transformation_mode */
+    Str round; /* nearest_mode */
+} Resizing;
+
+/* Of Resize, and of Upsample, which is an older Resize by the name of its operator. */
+bool resize_read(const RuleCall *call, bool upsample, Resizing *out, Error *err);
+
+typedef struct {
+    Shape out;
+    int64_t before[DIMS_MAX]; /* what is added before each dim; negative: taken away */
+    int64_t after[DIMS_MAX];
+} Padding;
+
+bool pad_read(const RuleCall *call, Padding *out, Error *err);
+
+#endif

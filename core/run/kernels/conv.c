@@ -1,0 +1,385 @@
+/* conv.c - Conv, ConvInteger and ConvTranspose: the image's windows as columns of a matrix, then
+ * one product a group of channels.
+ *
+ *     Conv            out[co][places] = weight[co][ci elements] * columns[ci elements][places]
+ *     ConvTranspose   columns[co elements][places] = weight[ci][co elements]' * image[ci][places],
+ *                     each column added to the output where it lands
+ *
+ * Channels are found by their global number, so that a rank may hold any of them. Where ci or the
+ * kernel's elements are cut, what a rank holds is summed and is its addend.
+ */
+#include "core/run/kernels/window.h"
+
+#include <inttypes.h>
+
+/* ---- windows of a part ---- */
+
+static void spatial_strides(const Local *image, LocalWindow *out)
+{
+    int64_t step = 1;
+    for (int d = out->n - 1; d >= 0; d--) {
+        out->stride[d] = step;
+        step *= image->shape.dim[2 + d];
+    }
+}
+
+static int64_t *whole_kernel(Arena *arena, int64_t n)
+{
+    int64_t *out = arena_array(arena, int64_t, n);
+    for (int64_t k = 0; k < n; k++)
+        out[k] = k;
+    return out;
+}
+
+LocalWindow local_window(Arena *arena, const Window *window, const Local *image, const Runs *out,
+                         const Runs *kernel)
+{
+    LocalWindow local = {.n = window->n};
+    spatial_strides(image, &local);
+    for (int d = 0; d < window->n; d++) {
+        const WindowDim *dim = &window->dim[d];
+        const int64_t *o = kernel_globals(arena, &out[d]);
+        const int64_t *k =
+            kernel ? kernel_globals(arena, &kernel[d]) : whole_kernel(arena, dim->kernel);
+        local.n_out[d] = out[d].local_size;
+        local.n_kernel[d] = kernel ? kernel[d].local_size : dim->kernel;
+        local.place[d] = arena_array(arena, int64_t, local.n_out[d] * local.n_kernel[d]);
+        for (int64_t i = 0; i < local.n_out[d]; i++)
+            for (int64_t e = 0; e < local.n_kernel[d]; e++) {
+                int64_t at = o[i] * dim->stride + k[e] * dim->dilation - dim->before;
+                int64_t held = runs_find(&image->runs[2 + d], at);
+                bool outside = at < 0 || at >= dim->size;
+                local.place[d][i * local.n_kernel[d] + e] = outside    ? PLACE_PADDING
+                                                            : held < 0 ? PLACE_ELSEWHERE
+                                                                       : held * local.stride[d];
+            }
+    }
+    return local;
+}
+
+LocalWindow local_window_transposed(Arena *arena, const Window *window, const Local *image,
+                                    const Local *out, const Runs *kernel)
+{
+    LocalWindow local = {.n = window->n};
+    spatial_strides(out, &local);
+    for (int d = 0; d < window->n; d++) {
+        const WindowDim *dim = &window->dim[d];
+        const int64_t *from = kernel_globals(arena, &image->runs[2 + d]);
+        const int64_t *k = kernel_globals(arena, &kernel[d]);
+        local.n_out[d] = image->shape.dim[2 + d];
+        local.n_kernel[d] = kernel[d].local_size;
+        local.place[d] = arena_array(arena, int64_t, local.n_out[d] * local.n_kernel[d]);
+        for (int64_t i = 0; i < local.n_out[d]; i++)
+            for (int64_t e = 0; e < local.n_kernel[d]; e++) {
+                int64_t at = from[i] * dim->stride + k[e] * dim->dilation - dim->before;
+                int64_t held = runs_find(&out->runs[2 + d], at);
+                local.place[d][i * local.n_kernel[d] + e] =
+                    held < 0 ? PLACE_ELSEWHERE : held * local.stride[d];
+            }
+    }
+    return local;
+}
+
+int64_t local_window_places(const LocalWindow *window)
+{
+    int64_t n = 1;
+    for (int d = 0; d < window->n; d++)
+        n *= window->n_out[d];
+    return n;
+}
+
+int64_t local_window_elements(const LocalWindow *window)
+{
+    int64_t n = 1;
+    for (int d = 0; d < window->n; d++)
+        n *= window->n_kernel[d];
+    return n;
+}
+
+/* ---- the convolution of a part ---- */
+
+typedef struct {
+    const KernelCall *call;
+    Number number;
+    Dtype dtype; /* of numbers of that class */
+    int64_t bytes;
+    const Local *image, *weight;
+    Local *out;
+    const char *x, *w;
+    char *y, *columns;
+    LocalWindow window;
+    int64_t n_places, n_elements; /* of the windows */
+    int64_t group;
+    const int64_t *major, *minor; /* global channels of the weight's dims 0 and 1 */
+} Conv;
+
+static bool open_conv(const KernelCall *call, bool transposed, Window *window, Conv *out,
+                      Error *err)
+{
+    static const Dtype dtypes[NUMBER_KINDS] = {DT_F32, DT_F64, DT_I64};
+    if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[0], err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    *out = (Conv){.call = call, .image = call->input[0], .weight = call->input[1]};
+    out->out = call->output[0];
+    bool integer = call->kernel->row != NULL;
+    if (!integer &&
+        (out->image->dtype != out->weight->dtype || out->image->dtype != out->out->dtype))
+        return error_kind(err, ERROR_RUN, "its operands differ in type");
+    if (transposed ? !window_read_transposed(&rule, 0, 1, window, err)
+                   : !window_read(&rule, 0, 1, window, err))
+        return false;
+    out->number = dtype_number(out->image->dtype);
+    out->dtype = dtypes[out->number];
+    out->bytes = number_bytes(out->number);
+    out->x = kernel_numbers(call->scratch, out->image);
+    out->w = kernel_numbers(call->scratch, out->weight);
+    out->y =
+        dtype_is_number(out->out->dtype)
+            ? out->out->data
+            : arena_alloc(call->scratch, arena_array_bytes((size_t)shape_elements(&out->out->shape),
+                                                           (size_t)out->bytes));
+    out->group = args_int(&rule, "group", 1);
+    out->major = kernel_globals(call->scratch, &out->weight->runs[0]);
+    out->minor = kernel_globals(call->scratch, &out->weight->runs[1]);
+    return out->image->shape.dim[0] == out->out->shape.dim[0] ||
+           error_kind(err, ERROR_RUN, "its batch is held in two sizes");
+}
+
+static void size_columns(Conv *c, int64_t channels)
+{
+    c->n_places = local_window_places(&c->window);
+    c->n_elements = local_window_elements(&c->window);
+    size_t n = arena_array_bytes((size_t)(channels * c->n_elements), (size_t)c->n_places);
+    c->columns = arena_alloc(c->call->scratch, arena_array_bytes(n, (size_t)c->bytes));
+}
+
+/* The end of the weight's rows from `start` on that are of one group of `each` channels. */
+static int64_t group_end(const Conv *c, int64_t start, int64_t each)
+{
+    int64_t end = start + 1;
+    while (end < c->weight->shape.dim[0] && c->major[end] / each == c->major[start] / each)
+        end++;
+    return end;
+}
+
+/* Adds the bias, on the one rank that does, and stores numbers as elements. */
+static bool finish(Conv *c, Error *err)
+{
+    bool has_bias = c->call->n_inputs > 2 && !c->call->kernel->row;
+    const Local *bias = has_bias ? c->call->input[2] : NULL;
+    int64_t channels = c->out->shape.dim[1], n = shape_elements(&c->out->shape);
+    if (bias && c->call->first) {
+        if (shape_elements(&bias->shape) != channels || bias->dtype != c->out->dtype)
+            return error_kind(err, ERROR_RUN, "its bias is held in another size");
+        const void *b = kernel_numbers(c->call->scratch, bias);
+        int64_t each =
+            channels > 0 && c->out->shape.dim[0] > 0 ? n / channels / c->out->shape.dim[0] : 0;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = i / each % channels;
+            if (c->number == NUMBER_F32)
+                ((float *)(void *)c->y)[i] += ((const float *)b)[at];
+            else if (c->number == NUMBER_F64)
+                ((double *)(void *)c->y)[i] += ((const double *)b)[at];
+            else
+                ((int64_t *)(void *)c->y)[i] += ((const int64_t *)b)[at];
+        }
+    }
+    if (c->y != c->out->data)
+        elements_store(c->out->dtype, c->out->data, n, c->number, c->y);
+    return true;
+}
+
+/* ---- Conv ---- */
+
+/* Which element of the kernel each window dim is at, and the outer places of the output. */
+static void split_index(int64_t index, const int64_t *size, int n, int64_t *out)
+{
+    for (int d = n - 1; d >= 0; index /= size[d--])
+        out[d] = index % size[d];
+}
+
+/* The sum of the places of all dims but the last; below 0 where one is no place. */
+static int64_t outer_place(const LocalWindow *w, const int64_t *o, const int64_t *k)
+{
+    int64_t place = 0;
+    for (int d = 0; d < w->n - 1; d++) {
+        int64_t at = w->place[d][o[d] * w->n_kernel[d] + k[d]];
+        if (at < 0)
+            return at;
+        place += at;
+    }
+    return place;
+}
+
+/* One row of the columns: element `element` of every window, of the channel at `from`. Zero is all
+ * bits zero in every class. False: it is held by another rank. */
+static bool fill_row(const Conv *c, const char *from, int64_t element, char *to)
+{
+    const LocalWindow *w = &c->window;
+    int last = w->n - 1;
+    int64_t k[SPATIAL_MAX], o[SPATIAL_MAX], n_last = w->n_out[last];
+    split_index(element, w->n_kernel, w->n, k);
+    for (int64_t row = 0; row < c->n_places; row += n_last) {
+        split_index(row / n_last, w->n_out, last, o);
+        int64_t base = outer_place(w, o, k);
+        if (base == PLACE_ELSEWHERE)
+            return false;
+        for (int64_t i = 0; i < n_last; i++) {
+            int64_t at = base < 0 ? base : w->place[last][i * w->n_kernel[last] + k[last]];
+            if (at == PLACE_ELSEWHERE)
+                return false;
+            if (at < 0)
+                memset(to + (row + i) * c->bytes, 0, (size_t)c->bytes);
+            else if (c->bytes == (int64_t)sizeof(uint32_t))
+                ((uint32_t *)(void *)to)[row + i] =
+                    ((const uint32_t *)(const void *)from)[base + at];
+            else
+                ((uint64_t *)(void *)to)[row + i] =
+                    ((const uint64_t *)(const void *)from)[base + at];
+        }
+    }
+    return true;
+}
+
+static bool fill_columns(const Conv *c, int64_t batch, int64_t group, Error *err)
+{
+    int64_t channels = c->weight->shape.dim[1], pixels = 1;
+    for (int d = 0; d < c->window.n; d++)
+        pixels *= c->image->shape.dim[2 + d];
+    char *to = c->columns;
+    for (int64_t i = 0; i < channels; i++) {
+        int64_t global = group * c->weight->whole.dim[1] + c->minor[i];
+        int64_t channel = runs_find(&c->image->runs[1], global);
+        const char *from = c->x + (batch * c->image->shape.dim[1] + channel) * pixels * c->bytes;
+        for (int64_t e = 0; e < c->n_elements; e++, to += c->n_places * c->bytes)
+            if (channel < 0 || !fill_row(c, from, e, to))
+                return error_kind(err, ERROR_RUN, "a part of the image is held by other ranks");
+    }
+    return true;
+}
+
+/* ConvInteger: the numbers of an operand less its zero point, one for all or one for each of its
+ * rows. */
+static bool less_zero(const Conv *c, const Local *local, int input, const char **numbers,
+                      Error *err)
+{
+    const Local *zero = input < c->call->n_inputs ? c->call->input[input] : NULL;
+    int64_t n = shape_elements(&local->shape), n_rows = local->shape.dim[0], n_zero = 1;
+    if (!zero)
+        return true;
+    n_zero = shape_elements(&zero->shape);
+    if (!kernel_computes(zero, err))
+        return false;
+    if (n_zero != 1 && n_zero != n_rows)
+        return error_kind(err, ERROR_RUN, "its zero points are held in another size");
+    const int64_t *from = (const int64_t *)(const void *)*numbers;
+    const int64_t *less = kernel_numbers(c->call->scratch, zero);
+    int64_t *to = arena_array(c->call->scratch, int64_t, n);
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from[i] - less[n_zero == 1 ? 0 : i / (n / n_rows)];
+    *numbers = (const char *)to;
+    return true;
+}
+
+static bool conv(const KernelCall *call, Error *err)
+{
+    Window window;
+    Conv c;
+    if (!open_conv(call, false, &window, &c, err))
+        return false;
+    if (call->kernel->row && (c.number != NUMBER_I64 || !less_zero(&c, c.image, 2, &c.x, err) ||
+                              !less_zero(&c, c.weight, 3, &c.w, err)))
+        return false;
+    if (c.out->shape.dim[1] != c.weight->shape.dim[0])
+        return error_kind(err, ERROR_RUN, "its channels are held in two sizes");
+    c.window = local_window(call->scratch, &window, c.image, &c.out->runs[2], &c.weight->runs[2]);
+    size_columns(&c, c.weight->shape.dim[1]);
+    Product p = {.k = c.weight->shape.dim[1] * c.n_elements, .n = c.n_places, .scale = 1};
+    int64_t n_out = c.weight->shape.dim[0], each = c.weight->whole.dim[0] / c.group;
+    for (int64_t b = 0; b < c.image->shape.dim[0] && c.n_places > 0; b++)
+        for (int64_t start = 0, end; start < n_out; start = end) {
+            end = group_end(&c, start, each);
+            if (!fill_columns(&c, b, c.major[start] / each, err))
+                return false;
+            p.m = end - start;
+            kernel_multiply(call, &p, c.dtype, c.w + start * p.k * c.bytes, c.columns,
+                            c.y + (b * n_out + start) * c.n_places * c.bytes);
+        }
+    return finish(&c, err);
+}
+
+/* ---- ConvTranspose ---- */
+
+#define SPREAD(suffix, Real)                                                                       \
+    static void spread_##suffix(const Conv *c, int64_t element, const char *from, char *to)        \
+    {                                                                                              \
+        const LocalWindow *w = &c->window;                                                         \
+        const Real *column = (const Real *)(const void *)from;                                     \
+        int64_t k[SPATIAL_MAX], i[SPATIAL_MAX];                                                    \
+        split_index(element, w->n_kernel, w->n, k);                                                \
+        for (int64_t at = 0; at < c->n_places; at++) {                                             \
+            split_index(at, w->n_out, w->n, i);                                                    \
+            int64_t base = outer_place(w, i, k);                                                   \
+            int last = w->n - 1;                                                                   \
+            int64_t place = w->place[last][i[last] * w->n_kernel[last] + k[last]];                 \
+            if (base >= 0 && place >= 0)                                                           \
+                ((Real *)(void *)to)[base + place] += column[at];                                  \
+        }                                                                                          \
+    }
+SPREAD(f32, float)
+SPREAD(f64, double)
+SPREAD(i64, int64_t)
+
+static bool spread(const Conv *c, int64_t batch, int64_t group, Error *err)
+{
+    static void (*const add[NUMBER_KINDS])(const Conv *, int64_t, const char *,
+                                           char *) = {spread_f32, spread_f64, spread_i64};
+    int64_t channels = c->weight->shape.dim[1], pixels = 1;
+    for (int d = 0; d < c->window.n; d++)
+        pixels *= c->out->shape.dim[2 + d];
+    const char *from = c->columns;
+    for (int64_t i = 0; i < channels; i++) {
+        int64_t global = group * c->weight->whole.dim[1] + c->minor[i];
+        int64_t channel = runs_find(&c->out->runs[1], global);
+        if (channel < 0)
+            return error_kind(err, ERROR_RUN, "an output channel is held by other ranks");
+        char *to = c->y + (batch * c->out->shape.dim[1] + channel) * pixels * c->bytes;
+        for (int64_t e = 0; e < c->n_elements; e++, from += c->n_places * c->bytes)
+            add[c->number](c, e, from, to);
+    }
+    return true;
+}
+
+static bool conv_transpose(const KernelCall *call, Error *err)
+{
+    Window window;
+    Conv c;
+    if (!open_conv(call, true, &window, &c, err))
+        return false;
+    if (c.image->shape.dim[1] != c.weight->shape.dim[0])
+        return error_kind(err, ERROR_RUN, "its channels are held in two sizes");
+    c.window = local_window_transposed(call->scratch, &window, c.image, c.out, &c.weight->runs[2]);
+    size_columns(&c, c.weight->shape.dim[1]);
+    Product p = {.m = c.weight->shape.dim[1] * c.n_elements, .n = c.n_places, .scale = 1};
+    p.a_turned = true;
+    int64_t n_in = c.weight->shape.dim[0], each = c.weight->whole.dim[0] / c.group;
+    for (int64_t b = 0; b < c.image->shape.dim[0] && c.n_places > 0; b++)
+        for (int64_t start = 0, end; start < n_in; start = end) {
+            end = group_end(&c, start, each);
+            p.k = end - start;
+            memset(c.columns, 0, (size_t)(p.m * p.n * c.bytes));
+            kernel_multiply(call, &p, c.dtype, c.w + start * p.m * c.bytes,
+                            c.x + (b * n_in + start) * c.n_places * c.bytes, c.columns);
+            if (!spread(&c, b, c.major[start] / each, err))
+                return false;
+        }
+    return finish(&c, err);
+}
+
+const Kernel kernels_conv[] = {
+    {"Conv", conv, NULL, 0},
+    {"ConvTranspose", conv_transpose, NULL, 0},
+    {"ConvInteger", conv, "integer", 0},
+    {0},
+};

@@ -1,0 +1,205 @@
+/* image.c - operators that normalize an image: by given numbers a channel (BatchNormalization), by
+ * its own mean and deviation (InstanceNormalization, GroupNormalization), by neighbouring channels
+ * (LRN). Computed in double and rounded once.
+ */
+#include "core/rules/args.h"
+#include "core/run/kernel.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* An image as rows: a row is a channel of a sample. */
+typedef struct {
+    const Local *in;
+    Local *out;
+    int64_t channels, n_rows, pixels;
+} Rows;
+
+static bool open_rows(const KernelCall *call, Rows *rows, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
+        !kernel_computes(call->output[0], err))
+        return false;
+    *rows = (Rows){.in = call->input[0], .out = call->output[0], .pixels = 1};
+    const Shape *shape = &rows->in->shape;
+    if (!shape_equal(shape, &rows->out->shape))
+        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+    rows->channels = shape->n_dims > 1 ? shape->dim[1] : 1;
+    rows->n_rows = shape->dim[0] * rows->channels;
+    for (int64_t d = 2; d < shape->n_dims; d++)
+        rows->pixels *= shape->dim[d];
+    return true;
+}
+
+static bool is_whole(const Local *local, int64_t first, Error *err)
+{
+    for (int64_t d = first; d < local->shape.n_dims; d++)
+        if (local->shape.dim[d] != local->whole.dim[d])
+            return error_kind(err, ERROR_RUN, "dim %" PRId64 " is cut", d);
+    return true;
+}
+
+/* n numbers of an input. */
+static bool load_list(const KernelCall *call, int input, int64_t n, double **out, Error *err)
+{
+    const Local *local = input < call->n_inputs ? call->input[input] : NULL;
+    if (!local || !kernel_computes(local, err))
+        return error_kind(err, ERROR_RUN, "input %d is absent", input);
+    if (shape_elements(&local->shape) != n)
+        return error_kind(err, ERROR_RUN, "input %d is held in another size", input);
+    *out = arena_array(call->scratch, double, n);
+    elements_load(local->dtype, local->data, 1, n, NUMBER_F64, *out);
+    return true;
+}
+
+/* A row of pixels becomes (x - mean) * factor + addend. */
+static void scale_row(const Rows *rows, int64_t row, double *x, double mean, double factor,
+                      double addend)
+{
+    elements_load(rows->in->dtype, local_at(rows->in, row * rows->pixels), 1, rows->pixels,
+                  NUMBER_F64, x);
+    for (int64_t i = 0; i < rows->pixels; i++)
+        x[i] = (x[i] - mean) * factor + addend;
+    elements_store(rows->out->dtype, local_at(rows->out, row * rows->pixels), rows->pixels,
+                   NUMBER_F64, x);
+}
+
+static bool batch_norm(const KernelCall *call, Error *err)
+{
+    Rows rows;
+    double *scale, *bias, *mean, *variance;
+    if (!open_rows(call, &rows, err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    bool training = args_int(&rule, "training_mode", 0) != 0 || call->n_outputs > 1 ||
+                    (rule.opset < 7 && args_int(&rule, "is_test", 0) == 0);
+    if (training)
+        return error_kind(err, ERROR_RUN, "training is not run");
+    if (rule.opset < 9 && args_int(&rule, "spatial", 1) == 0) {
+        rows.channels *= rows.pixels; /* numbers for each element of a sample */
+        rows.n_rows *= rows.pixels;
+        rows.pixels = 1;
+    }
+    if (!load_list(call, 1, rows.channels, &scale, err) ||
+        !load_list(call, 2, rows.channels, &bias, err) ||
+        !load_list(call, 3, rows.channels, &mean, err) ||
+        !load_list(call, 4, rows.channels, &variance, err))
+        return false;
+    double epsilon = args_float(&rule, "epsilon", 1e-5);
+    double *x = arena_array(call->scratch, double, rows.pixels);
+    for (int64_t row = 0; row < rows.n_rows; row++) {
+        int64_t c = row % rows.channels;
+        scale_row(&rows, row, x, mean[c], scale[c] / sqrt(variance[c] + epsilon), bias[c]);
+    }
+    return true;
+}
+
+/* ---- by their own mean ---- */
+
+/* Mean and 1 / sqrt(variance + epsilon) of n rows that follow each other. */
+static void moments(const Rows *rows, int64_t first, int64_t n, double epsilon, double *x,
+                    double *mean, double *inverse)
+{
+    double sum = 0, squares = 0, count = (double)(n * rows->pixels);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t row = first; row < first + n; row++) {
+            elements_load(rows->in->dtype, local_at(rows->in, row * rows->pixels), 1, rows->pixels,
+                          NUMBER_F64, x);
+            for (int64_t i = 0; i < rows->pixels; i++)
+                if (pass == 0)
+                    sum += x[i];
+                else
+                    squares += (x[i] - *mean) * (x[i] - *mean);
+        }
+        *mean = sum / count;
+    }
+    *inverse = 1 / sqrt(squares / count + epsilon);
+}
+
+/* Scale and bias: a number for each `each` channels. */
+static bool own_norm(const KernelCall *call, int64_t n_group, int64_t each, Error *err)
+{
+    Rows rows;
+    double *scale, *bias;
+    if (!open_rows(call, &rows, err) || !is_whole(call->input[0], 2, err) ||
+        !load_list(call, 1, rows.channels / each, &scale, err) ||
+        !load_list(call, 2, rows.channels / each, &bias, err))
+        return false;
+    if (rows.channels % n_group != 0)
+        return error_kind(err, ERROR_RUN, "a group of channels is cut");
+    double epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
+    double *x = arena_array(call->scratch, double, rows.pixels);
+    for (int64_t first = 0; first < rows.n_rows; first += n_group) {
+        double mean = 0, inverse = 0;
+        moments(&rows, first, n_group, epsilon, x, &mean, &inverse);
+        for (int64_t row = first; row < first + n_group; row++) {
+            int64_t c = row % rows.channels / each;
+            scale_row(&rows, row, x, mean, scale[c] * inverse, bias[c]);
+        }
+    }
+    return true;
+}
+
+static bool instance_norm(const KernelCall *call, Error *err)
+{
+    return own_norm(call, 1, 1, err);
+}
+
+static bool group_norm(const KernelCall *call, Error *err)
+{
+    RuleCall rule = kernel_rule_call(call);
+    int64_t groups = args_int(&rule, "num_groups", 1);
+    if (!kernel_needs(call, 3, err))
+        return false;
+    int64_t n_group = call->input[0]->whole.dim[1] / groups;
+    return own_norm(call, n_group, rule.opset < 21 ? n_group : 1, err);
+}
+
+/* ---- LRN ---- */
+
+/* x / (bias + alpha / size * sum of squares of the channels around) ^ beta */
+static bool lrn(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err))
+        return false;
+    const Graph *graph = kernel_graph(call);
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    int64_t size = op_attr_int(graph, call->op, "size", 1), before = (size - 1) / 2;
+    double alpha = op_attr_float(graph, call->op, "alpha", 1e-4);
+    double beta = op_attr_float(graph, call->op, "beta", 0.75);
+    double bias = op_attr_float(graph, call->op, "bias", 1);
+    const int64_t *global = kernel_globals(call->scratch, &out->runs[1]);
+    int64_t n_in = in->shape.dim[1], n_out = out->shape.dim[1], pixels = 1;
+    for (int64_t d = 2; d < in->shape.n_dims; d++)
+        pixels *= in->shape.dim[d];
+    double *x = arena_array(call->scratch, double, n_in);
+    for (int64_t i = 0; i < in->shape.dim[0] * pixels; i++) {
+        int64_t b = i / pixels, pixel = i % pixels;
+        elements_load(in->dtype, local_at(in, b * n_in * pixels + pixel), pixels, n_in, NUMBER_F64,
+                      x);
+        for (int64_t c = 0; c < n_out; c++) {
+            double sum = 0;
+            int64_t own = runs_find(&in->runs[1], global[c]);
+            for (int64_t k = 0; k < size; k++) {
+                int64_t at = global[c] - before + k, place = runs_find(&in->runs[1], at);
+                bool inside = 0 <= at && at < in->whole.dim[1];
+                if (inside && (place < 0 || own < 0))
+                    return error_kind(err, ERROR_RUN, "a channel is held by other ranks");
+                sum += inside ? x[place] * x[place] : 0;
+            }
+            double y = x[own] / pow(bias + alpha / (double)size * sum, beta);
+            elements_store(out->dtype, local_at(out, (b * n_out + c) * pixels + pixel), 1,
+                           NUMBER_F64, &y);
+        }
+    }
+    return true;
+}
+
+const Kernel kernels_image[] = {
+    {"BatchNormalization", batch_norm, NULL, 0},
+    {"InstanceNormalization", instance_norm, NULL, 0},
+    {"GroupNormalization", group_norm, NULL, 0},
+    {"LRN", lrn, NULL, 0},
+    {0},
+};

@@ -1,0 +1,344 @@
+/* resample.c - Resize and Upsample, Pad, DepthToSpace and SpaceToDepth.
+ *
+ * Resizing is separable: each place of an output dim is a sum of a few places of the input's dim
+ * (taps) with weights, and an element of the output sums over the taps of all dims. The others move
+ * elements. Source: the formulas in the ONNX operator schemas of Resize.
+ */
+#include "core/rules/resample.h"
+#include "core/run/kernel.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ---- taps ---- */
+
+typedef struct {
+    int64_t n;            /* taps of each place */
+    const int64_t *place; /* [places of the output][n]: elements of the local input */
+    const double *weight;
+    const bool *outside; /* per place: of a crop that reaches over the image */
+} Taps;
+
+typedef struct {
+    const Resizing *resizing;
+    double roi_start[DIMS_MAX], roi_end[DIMS_MAX];
+    double cubic;
+    bool antialias, exclude_outside;
+    double extrapolation;
+} Sampling;
+
+/* Where in the input's dim the output place `at` lies. */
+static double source_of(const Sampling *s, int d, int64_t size, int64_t out, int64_t at)
+{
+    Str where = s->resizing->where;
+    double scale = s->resizing->scale[d], x = (double)at;
+    double resized = scale * (double)size;
+    if (str_eq(where, STR("asymmetric")))
+        return x / scale;
+    if (str_eq(where, STR("align_corners")))
+        return resized == 1 ? 0 : x * (double)(size - 1) / (resized - 1);
+    if (str_eq(where, STR("pytorch_half_pixel")) && resized <= 1)
+        return -0.5;
+    if (str_eq(where, STR("tf_half_pixel_for_nn")))
+        return (x + 0.5) / scale;
+    if (str_eq(where, STR("tf_crop_and_resize"))) {
+        double start = s->roi_start[d], end = s->roi_end[d], most = (double)(size - 1);
+        return out > 1 ? start * most + x * (end - start) * most / (resized - 1)
+                       : 0.5 * (start + end) * most;
+    }
+    double shift = 0;
+    if (str_eq(where, STR("half_pixel_symmetric")))
+        shift = (double)size / 2 * (1 - (double)out / resized);
+    return shift + (x + 0.5) / scale - 0.5;
+}
+
+static double cubic_weight(double x, double a)
+{
+    x = fabs(x);
+    if (x <= 1)
+        return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+static double nearest_of(Str round, double x)
+{
+    if (str_eq(round, STR("floor")))
+        return floor(x);
+    if (str_eq(round, STR("ceil")))
+        return ceil(x);
+    bool middle = x - floor(x) == 0.5;
+    if (middle)
+        return str_eq(round, STR("round_prefer_ceil")) ? ceil(x) : floor(x);
+    return floor(x + 0.5);
+}
+
+/* Taps reach `radius` places to each side, further where an antialiased dim shrinks. */
+static int64_t n_taps(const Sampling *s, int d)
+{
+    if (str_eq(s->resizing->mode, STR("nearest")))
+        return 1;
+    double radius = str_eq(s->resizing->mode, STR("cubic")) ? 2 : 1;
+    double scale = s->antialias && s->resizing->scale[d] < 1 ? s->resizing->scale[d] : 1;
+    return 2 * (int64_t)ceil(radius / scale);
+}
+
+/* Places (global, clamped to the dim) and weights of one output place. */
+static void fill_taps(const Sampling *s, int d, int64_t size, double x, int64_t n, int64_t *place,
+                      double *weight)
+{
+    if (n == 1) {
+        place[0] = clamp((int64_t)nearest_of(s->resizing->round, x), 0, size - 1);
+        weight[0] = 1;
+        return;
+    }
+    double scale = s->antialias && s->resizing->scale[d] < 1 ? s->resizing->scale[d] : 1, sum = 0;
+    bool cubic = str_eq(s->resizing->mode, STR("cubic"));
+    int64_t first = (int64_t)floor(x) - n / 2 + 1;
+    for (int64_t i = 0; i < n; i++) {
+        double away = (x - (double)(first + i)) * scale;
+        weight[i] = cubic ? cubic_weight(away, s->cubic) : fmax(0, 1 - fabs(away));
+        if (s->exclude_outside && (first + i < 0 || first + i >= size))
+            weight[i] = 0;
+        place[i] = clamp(first + i, 0, size - 1);
+        sum += weight[i];
+    }
+    for (int64_t i = 0; i < n; i++)
+        weight[i] /= sum;
+}
+
+static bool make_taps(const Sampling *s, Arena *arena, const Local *in, const Local *out, int d,
+                      int64_t stride, Taps *taps, Error *err)
+{
+    int64_t n_out = out->shape.dim[d], size = in->whole.dim[d], n = n_taps(s, d);
+    bool same = s->resizing->scale[d] == 1 && out->whole.dim[d] == size;
+    bool crops = str_eq(s->resizing->where, STR("tf_crop_and_resize"));
+    n = same && !crops ? 1 : n;
+    const int64_t *global = kernel_globals(arena, &out->runs[d]);
+    int64_t *place = arena_array(arena, int64_t, n_out * n);
+    double *weight = arena_array(arena, double, n_out *n);
+    bool *outside = arena_array(arena, bool, n_out);
+    for (int64_t i = 0; i < n_out; i++) {
+        double x = same && !crops ? (double)global[i]
+                                  : source_of(s, d, size, out->whole.dim[d], global[i]);
+        outside[i] = crops && (x < 0 || x > (double)(size - 1));
+        fill_taps(s, d, size, x, n, place + i * n, weight + i * n);
+        for (int64_t k = i * n; k < (i + 1) * n; k++) {
+            int64_t held = runs_find(&in->runs[d], place[k]);
+            if (held < 0)
+                return error_kind(err, ERROR_RUN, "a part of the image is held by other ranks");
+            place[k] = held * stride;
+        }
+    }
+    *taps = (Taps){n, place, weight, outside};
+    return true;
+}
+
+/* ---- Resize ---- */
+
+/* The sum over the taps of dims d.. around `place`. */
+static double sample(const Local *in, const Taps *taps, const int64_t *at, int d, int64_t place)
+{
+    if (d == in->shape.n_dims) {
+        double x;
+        elements_load(in->dtype, local_at(in, place), 1, 1, NUMBER_F64, &x);
+        return x;
+    }
+    const Taps *t = &taps[d];
+    double sum = 0;
+    for (int64_t k = at[d] * t->n; k < (at[d] + 1) * t->n; k++)
+        if (t->n == 1)
+            return sample(in, taps, at, d + 1, place + t->place[k]);
+        else if (t->weight[k] != 0)
+            sum += t->weight[k] * sample(in, taps, at, d + 1, place + t->place[k]);
+    return sum;
+}
+
+/* The part of the image that is looked at, for all dims or for those of the axes. */
+static bool read_roi(const KernelCall *call, const Resizing *resizing, Sampling *out, Error *err)
+{
+    const Local *roi = call->n_inputs > 2 ? call->input[1] : NULL;
+    int64_t n = resizing->n_axes;
+    double list[2 * DIMS_MAX];
+    for (int d = 0; d < DIMS_MAX; d++)
+        out->roi_end[d] = 1;
+    if (!roi || shape_elements(&roi->shape) == 0 ||
+        !str_eq(resizing->where, STR("tf_crop_and_resize")))
+        return true;
+    if (!kernel_computes(roi, err))
+        return false;
+    if (shape_elements(&roi->shape) != 2 * n)
+        return error_kind(err, ERROR_RUN, "its roi is not two numbers a dim");
+    elements_load(roi->dtype, roi->data, 1, 2 * n, NUMBER_F64, list);
+    for (int i = 0; i < n; i++) {
+        out->roi_start[resizing->axes[i]] = list[i];
+        out->roi_end[resizing->axes[i]] = list[n + i];
+    }
+    return true;
+}
+
+static bool run_resize(const KernelCall *call, bool upsample, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    Resizing resizing;
+    Sampling s = {.resizing = &resizing};
+    if (!resize_read(&rule, upsample, &resizing, err) || !read_roi(call, &resizing, &s, err))
+        return false;
+    s.cubic = args_float(&rule, "cubic_coeff_a", -0.75);
+    s.antialias = args_int(&rule, "antialias", 0) != 0;
+    s.exclude_outside = args_int(&rule, "exclude_outside", 0) != 0;
+    s.extrapolation = args_float(&rule, "extrapolation_value", 0);
+
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    Taps taps[DIMS_MAX];
+    int64_t stride[DIMS_MAX], at[DIMS_MAX], n = shape_elements(&out->shape);
+    int n_dims = (int)out->shape.n_dims;
+    row_major_strides(&in->shape, stride);
+    for (int d = 0; d < n_dims; d++)
+        if (!make_taps(&s, call->scratch, in, out, d, stride[d], &taps[d], err))
+            return false;
+    for (int64_t i = 0; i < n; i++) {
+        bool outside = false;
+        int64_t rest = i;
+        for (int d = n_dims - 1; d >= 0; rest /= out->shape.dim[d--]) {
+            at[d] = rest % out->shape.dim[d];
+            outside |= taps[d].outside[at[d]];
+        }
+        double x = outside ? s.extrapolation : sample(in, taps, at, 0, 0);
+        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &x);
+    }
+    return true;
+}
+
+static bool resize(const KernelCall *call, Error *err)
+{
+    return run_resize(call, false, err);
+}
+
+static bool upsample(const KernelCall *call, Error *err)
+{
+    return run_resize(call, true, err);
+}
+
+/* ---- Pad ---- */
+
+/* Where in a dim of n places position `at` is read: itself, or, outside, as the mode says; -1:
+ * nowhere. lo, hi: what is left of the dim where pads take away. */
+static int64_t padded_from(Str mode, int64_t at, int64_t lo, int64_t hi)
+{
+    int64_t n = hi - lo;
+    if (lo <= at && at < hi)
+        return at;
+    if (n <= 0 || str_eq(mode, STR("constant")))
+        return -1;
+    if (str_eq(mode, STR("edge")))
+        return clamp(at, lo, hi - 1);
+    bool wraps = str_eq(mode, STR("wrap"));
+    int64_t period = wraps ? n : 2 * (n - 1);
+    if (period == 0)
+        return lo;
+    int64_t k = (at - lo) % period;
+    k += k < 0 ? period : 0;
+    return lo + (wraps || k < n ? k : period - k);
+}
+
+static bool pad(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    Padding padding;
+    if (!pad_read(&rule, &padding, err))
+        return false;
+    const Local *in = call->input[0], *value = call->n_inputs > 2 ? call->input[2] : NULL;
+    Local *out = call->output[0];
+    Str mode = args_text(&rule, "mode", "constant");
+    double fill = args_float(&rule, "value", 0);
+    int64_t stride[DIMS_MAX], n = shape_elements(&out->shape);
+    if (value && value->dtype != out->dtype)
+        return error_kind(err, ERROR_RUN, "its value is of another type");
+    for (int64_t i = 0; i < n && value; i++)
+        elements_copy(out->dtype, local_at(out, i), value->data, 1, 1);
+    for (int64_t i = 0; i < n && !value && fill != 0; i++)
+        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &fill);
+
+    row_major_strides(&in->shape, stride);
+    Picks picks = picks_new(call->scratch, &out->shape);
+    for (int d = 0; d < picks.n_dims; d++) {
+        int64_t lo = padding.before[d] < 0 ? -padding.before[d] : 0;
+        int64_t hi = in->whole.dim[d] + (padding.after[d] < 0 ? padding.after[d] : 0);
+        picks_global(&picks, d, &out->runs[d], 1);
+        for (int64_t i = 0; i < picks.size[d]; i++) {
+            int64_t at = padded_from(mode, picks.from[d][i] - padding.before[d], lo, hi);
+            int64_t held = at < 0 ? -1 : runs_find(&in->runs[d], at);
+            if (at >= 0 && held < 0)
+                return error_kind(err, ERROR_RUN, "a part of its input is held by other ranks");
+            picks.from[d][i] = held < 0 ? PICK_NONE : held * stride[d];
+        }
+    }
+    local_pick(out, in, &picks);
+    return true;
+}
+
+/* ---- DepthToSpace, SpaceToDepth ---- */
+
+/* deep[b, (p q c), h, w] and wide[b, c, (h p), (w q)]; channels first: (c p q). */
+typedef struct {
+    const Local *deep, *wide;
+    int64_t block, channels;
+    bool channels_first;
+} Blocks;
+
+/* The place in `deep` of the place i of `wide`; -1: not held. */
+static int64_t deep_place(const Blocks *b, int64_t *const global[4], int64_t i)
+{
+    const Shape *wide = &b->wide->shape, *deep = &b->deep->shape;
+    int64_t x = global[3][i % wide->dim[3]], y = global[2][i / wide->dim[3] % wide->dim[2]];
+    int64_t c = global[1][i / wide->dim[3] / wide->dim[2] % wide->dim[1]];
+    int64_t n = global[0][i / wide->dim[3] / wide->dim[2] / wide->dim[1]];
+    int64_t inner = y % b->block * b->block + x % b->block;
+    int64_t channel = b->channels_first ? c * b->block * b->block + inner : inner * b->channels + c;
+    const int64_t at[4] = {n, channel, y / b->block, x / b->block};
+    int64_t place = 0;
+    for (int d = 0; d < 4; d++) {
+        int64_t held = runs_find(&b->deep->runs[d], at[d]);
+        if (held < 0)
+            return -1;
+        place = place * deep->dim[d] + held;
+    }
+    return place;
+}
+
+static bool blocks(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    bool to_space = call->kernel->row == NULL;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    Blocks b = {.deep = to_space ? in : out, .wide = to_space ? out : in};
+    int64_t *global[4], n = shape_elements(&out->shape);
+    b.block = args_int(&rule, "blocksize", 1);
+    b.channels = b.wide->whole.dim[1];
+    b.channels_first = str_eq(args_text(&rule, "mode", "DCR"), STR("CRD"));
+    if (n != shape_elements(&in->shape) || in->dtype != out->dtype)
+        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+    for (int d = 0; d < 4; d++)
+        global[d] = kernel_globals(call->scratch, &b.wide->runs[d]);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place = deep_place(&b, global, i);
+        if (place < 0)
+            return error_kind(err, ERROR_RUN, "an element is held by other ranks");
+        elements_copy(out->dtype, local_at(out, to_space ? i : place),
+                      local_at(in, to_space ? place : i), 1, 1);
+    }
+    return true;
+}
+
+const Kernel kernels_resample[] = {
+    {"Resize", resize, NULL, 0},       {"Upsample", upsample, NULL, 0},     {"Pad", pad, NULL, 0},
+    {"DepthToSpace", blocks, NULL, 0}, {"SpaceToDepth", blocks, "deep", 0}, {0},
+};
