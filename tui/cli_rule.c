@@ -1,6 +1,7 @@
 #include "tui/cli_rule.h"
 
 #include "core/rules/one_op.h"
+#include "core/rules/template/template.h"
 
 /* ---- the op asked about, as a graph of one op ---- */
 
@@ -29,7 +30,7 @@ static int n_outputs_of(Cli *cli, const Operator *rule)
             take_part(&value, ',');
         return n > 1 && n - 1 <= rule->outputs_max ? (int)(n - 1) : 1;
     }
-    return 1;
+    return rule->template ? template_text(rule->template)->n_outputs : 1;
 }
 
 Graph *cli_graph_of_one(Cli *cli, const Operator *rule)

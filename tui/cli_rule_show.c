@@ -4,6 +4,7 @@
 #include "core/rules/example.h"
 #include "core/rules/factor_rule.h"
 #include "core/rules/notation.h"
+#include "core/rules/template/template.h"
 #include "core/run/kernel.h"
 #include "tui/table.h"
 
@@ -31,7 +32,7 @@ static RuleSample sample_of(Cli *cli, const Registry *registry, const char *name
 static RuleSample guessed_sample(Cli *cli, const Registry *registry, const Operator *row)
 {
     static const char *const guesses[] = {"5x6", "2x3x6x7", "5x6x7", "6", "5x6:i64", "5x6:bool"};
-    for (size_t g = 0; row->rule && g < sizeof guesses / sizeof *guesses; g++) {
+    for (size_t g = 0; (row->rule || row->template) && g < sizeof guesses / sizeof *guesses; g++) {
         Buf operands = buf_new(cli->arena);
         for (int i = 0; i < row->inputs_min; i++)
             buf_printf(&operands, "%s%s", i > 0 ? "," : "", guesses[g]);
@@ -424,6 +425,8 @@ void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, cons
             json_set(out, "sample", sample_json(&sample));
         if (space)
             add_space_json(cli, space, out);
+        if (row->template)
+            json_set(out, "template", template_json(cli->arena, row->template, space));
         cli_write_json(cli, out);
         return;
     }

@@ -36,4 +36,10 @@ struct Template {
 /* "float32" -> "f32": NumPy's names of element types are ours too. */
 Str template_dtype(Str name);
 
+/* How many of an op's n inputs each slot takes: one, and slots of many share what is left. Trailing
+ * slots may get more than there are. False: they cannot be shared. */
+bool template_share(const Template *template, int n, int *n_of_slot, Error *err);
+/* The same for outputs, where a slot with `each` takes what is left. */
+void template_share_outputs(const Template *template, int n, int *n_of_slot);
+
 #endif

@@ -19,8 +19,7 @@ Operator template_operator(const Template *template)
 
 /* ---- what an op gives ---- */
 
-/* How many of n operands each slot takes: one, and slots of many share what is left. */
-static bool share_operands(const Template *template, int n, int *n_of_slot, Error *err)
+bool template_share(const Template *template, int n, int *n_of_slot, Error *err)
 {
     int n_slots = template->text.n_inputs, n_many = 0;
     for (int i = 0; i < n_slots; i++)
@@ -35,6 +34,17 @@ static bool share_operands(const Template *template, int n, int *n_of_slot, Erro
     for (int i = 0; i < n_slots; i++)
         n_of_slot[i] = template_is_variadic(template, i) ? rest / n_many : 1;
     return true;
+}
+
+void template_share_outputs(const Template *template, int n, int *n_of_slot)
+{
+    int left = n;
+    for (int i = 0; i < template->text.n_outputs; i++) {
+        int after = template->text.n_outputs - 1 - i;
+        int wanted = template->text.outputs[i].each ? left - after : 1;
+        n_of_slot[i] = (int)clamp(wanted, 0, left);
+        left -= n_of_slot[i];
+    }
 }
 
 /* The op's operands as tensors of slots; `taken` says which operand each tensor is. */
@@ -122,7 +132,7 @@ bool template_rule(const Template *template, RuleCall *call, Error *err)
     const TemplateTensor **tensor =
         arena_array(call->arena, const TemplateTensor *, template->text.n_inputs);
     TemplateArg *args = arena_array(call->arena, TemplateArg, template->text.n_params);
-    if (!share_operands(template, call->n_inputs, n_of_slot, err))
+    if (!template_share(template, call->n_inputs, n_of_slot, err))
         return false;
     gather_tensors(template, call, n_of_slot, tensor, taken);
     TemplateCall given = {n_of_slot, tensor, gather_args(template, call, args), args};

@@ -123,9 +123,9 @@ bool template_rule(const Template *template, RuleCall *call, Error *err);
 
 /* ---- shown ---- */
 
-/* {"template": the texts as written, "resolved": per operand its augmented matrix, in Tapestry's
- * schema}; space may be NULL: no "resolved". */
-Json *template_json(const Template *template, const OpSpace *space);
+/* {"template": the texts as written, "resolved": the index and per operand its augmented matrix, in
+ * Tapestry's schema}. space: what template_rule() made of an op; NULL: no "resolved". */
+Json *template_json(Arena *arena, const Template *template, const OpSpace *space);
 
 /* Any op space as the text of a template for just these sizes. False when the language cannot say
  * all of it: `lost` then has what it does not say, a line each. */
