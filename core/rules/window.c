@@ -8,6 +8,13 @@ typedef enum { PAD_EXPLICIT, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID } AutoPad
 
 /* ---- attributes ---- */
 
+/* A list of n, or of fewer numbers that repeat: other systems give one for every dim, or pads that
+ * are the same at both ends. */
+static bool repeats_to(const Ints *given, int n)
+{
+    return given->n > 0 && n % given->n == 0;
+}
+
 /* n numbers of a list attribute; the fallback where it is not given. */
 static bool read_numbers(const RuleCall *call, const char *attr, int n, int64_t least,
                          int64_t fallback, int64_t *out, Error *err)
@@ -15,11 +22,11 @@ static bool read_numbers(const RuleCall *call, const char *attr, int n, int64_t 
     Ints given;
     if (!args_ints(call, -1, attr, &given, err))
         return false;
-    if (given.given && given.n != n)
+    if (given.given && !repeats_to(&given, n))
         return error_kind(err, ERROR_RANK, "its attribute '%s' has %d numbers, not %d", attr,
                           given.n, n);
     for (int i = 0; i < n; i++) {
-        out[i] = given.given ? given.at[i] : fallback;
+        out[i] = given.given ? given.at[i % given.n] : fallback;
         if (out[i] < least || out[i] > number_max)
             return error_kind(err, ERROR_OUT_OF_RANGE,
                               "its attribute '%s' holds %" PRId64 ", which is not in %" PRId64
@@ -50,10 +57,10 @@ static bool read_kernel(const RuleCall *call, int weight, int n, int64_t *out, E
         return false;
     if (!given.given && !shape)
         return error_set(err, "it has no kernel_shape");
-    if (given.given && given.n != n)
+    if (given.given && !repeats_to(&given, n))
         return error_kind(err, ERROR_RANK, "its kernel_shape has %d numbers, not %d", given.n, n);
     for (int d = 0; d < n; d++) {
-        out[d] = given.given ? given.at[d] : shape->dim[2 + d];
+        out[d] = given.given ? given.at[d % given.n] : shape->dim[2 + d];
         if (shape && shape->dim[2 + d] != out[d])
             return error_set(err, "its kernel_shape is not that of its weight");
         if (out[d] < 1 || out[d] > number_max)
