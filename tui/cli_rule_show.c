@@ -1,6 +1,6 @@
 #include "tui/cli_rule.h"
 
-#include "core/rules/attr_table.h"
+#include "core/rules/schema.h"
 #include "core/rules/example.h"
 #include "core/rules/factor_rule.h"
 #include "core/rules/notation.h"
@@ -220,7 +220,7 @@ void cli_rule_format_arity(const Operator *row, Buf *out)
 static void show_row(Cli *cli, const Operator *row, const OpSpace *space)
 {
     Buf arity = buf_new(cli->arena);
-    const char *attrs = attr_table_find(row->name);
+    const char *attrs = schema_attrs(row->name);
     cli_rule_format_arity(row, &arity);
     show_aliases(cli, row);
     for (int i = 0; row->anno && row->anno->annos && row->anno->annos[i]; i++)

@@ -1,6 +1,6 @@
 #include "core/rules/infer.h"
 
-#include "core/rules/attr_table.h"
+#include "core/rules/schema.h"
 #include "core/rules/host.h"
 #include "core/rules/infer_state.h"
 
@@ -317,8 +317,11 @@ static OpSpace *apply_rule(const InferKind *kind, RuleCall *call, InferCase *mad
     call->alias = kind->alias;
     call->reads = &reads;
     bool done = registry_apply(kind->row, call, err);
+    Error mistyped = {0};
     if (kind->row->rule)
-        attr_table_find_unknown(call, kind->row->name, &made->unknown, &made->meant);
+        schema_find_unknown(call, kind->row->name, &made->unknown, &made->meant);
+    if (kind->row->rule && done && !schema_check_types(call, kind->row->name, &mistyped))
+        made->mistyped = arena_str(call->arena, str_from(mistyped.text));
     return done ? call->space : NULL;
 }
 

@@ -1,6 +1,6 @@
 #include "core/rules/infer_state.h"
 
-#include "core/rules/attr_table.h"
+#include "core/rules/schema.h"
 
 void infer_add_finding(InferState *state, const char *code, int32_t op, const char *hint, Buf *text)
 {
@@ -32,18 +32,19 @@ static void find_unknown_attr(InferState *state, const InferCase *found)
     if (found->meant.n > 0)
         buf_printf(&hint, "did you mean %.*s", STR_ARG(found->meant));
     else
-        buf_printf(&hint, "it has: %s", attr_table_find(kind->row->name));
+        buf_printf(&hint, "it has: %s", schema_attrs(kind->row->name));
     infer_add_finding(state, "unknown-attribute", found->op, hint.s, &text);
 }
 
-static void find_refused(InferState *state, const InferCase *found)
+static void find_case(InferState *state, const InferCase *found, const char *code, const char *what,
+                      const char *hint)
 {
     Buf text = buf_new(state->arena);
     put_op(state, found->op, &text);
     if (found->n_ops > 1)
         buf_printf(&text, " and %d like it", found->n_ops - 1);
-    buf_printf(&text, ": %s", found->refused);
-    infer_add_finding(state, "rule-refused", found->op, found->hint, &text);
+    buf_printf(&text, ": %s", what);
+    infer_add_finding(state, code, found->op, hint, &text);
 }
 
 static void find_no_rule(InferState *state, int32_t op, int n_ops)
@@ -93,7 +94,9 @@ void infer_find_ops(InferState *state)
         if (found->unknown.n > 0)
             find_unknown_attr(state, found);
         if (found->refused)
-            find_refused(state, found);
+            find_case(state, found, "rule-refused", found->refused, found->hint);
+        if (found->mistyped)
+            find_case(state, found, "wrong-dtype", found->mistyped, "");
         if (found->space >= 0 && !state->kinds[op->operator].row)
             n_without[op->operator] += found->n_ops;
         else if (found->unknown_input && first_unknown < 0)
