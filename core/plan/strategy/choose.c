@@ -225,17 +225,38 @@ static CandidateWhy check(const Layouts *layouts, int *input)
     return rows->filter && !rows->filter(call, rows, inputs) ? CANDIDATE_FILTERED : CANDIDATE_LEGAL;
 }
 
-/* True when the strided shards of the call are a view's: the first input that has one says so. */
-static bool strided_by_view(const StrategyCall *call)
+static bool is_strided(const StrategyTensor *tensor, int n_axes)
 {
-    for (int i = 0; i < call->n_inputs; i++)
-        for (int axis = 0; call->input[i].placements && axis < call->mesh->n_axes; axis++)
-            if (call->input[i].placements[axis].kind == PLACE_STRIDED)
-                return call->input[i].view_made;
+    for (int axis = 0; tensor->placements && axis < n_axes; axis++)
+        if (tensor->placements[axis].kind == PLACE_STRIDED)
+            return true;
     return false;
 }
 
-static Redistribution move_of(const StrategyCall *call, int input, const Placement *to)
+/* Strided shards that rows offer are of a view when those of the first such input are. */
+static bool offers_views(const StrategyCall *call)
+{
+    for (int i = 0; i < call->n_inputs; i++)
+        if (is_strided(&call->input[i], call->mesh->n_axes))
+            return call->input[i].view_made;
+    return false;
+}
+
+bool strategy_strided_of_view(const StrategyTensor *input, int n, const Mesh *mesh)
+{
+    bool any = false;
+    for (int i = 0; i < n; i++) {
+        if (!is_strided(&input[i], mesh->n_axes))
+            continue;
+        any = true;
+        if (!input[i].view_made)
+            return false;
+    }
+    return any;
+}
+
+static Redistribution move_of(const StrategyCall *call, int input, const Placement *to,
+                              bool to_view)
 {
     const StrategyTensor *given = &call->input[input];
     return (Redistribution){.mesh = call->mesh,
@@ -243,16 +264,19 @@ static Redistribution move_of(const StrategyCall *call, int input, const Placeme
                             .dtype = given->dtype,
                             .from = given->placements,
                             .to = to,
-                            .view_made = strided_by_view(call)};
+                            .from_view = given->view_made,
+                            .to_view = to_view};
 }
 
 static void price(const Layouts *layouts, StrategyCandidate *candidate)
 {
     const StrategyCall *call = layouts->call;
+    bool views = offers_views(call);
     for (int i = 0; i < call->n_inputs; i++) {
         if (!strategy_has_input(call, i) || layouts->none[layouts->rows->n_outputs + i])
             continue;
-        Redistribution move = move_of(call, i, layouts->tensor[layouts->rows->n_outputs + i]);
+        Redistribution move =
+            move_of(call, i, layouts->tensor[layouts->rows->n_outputs + i], views);
         double us = redistribute_us(layouts->scratch, &move);
         if (isinf(us) && candidate->why == CANDIDATE_LEGAL) {
             candidate->why = CANDIDATE_BANNED;
@@ -394,10 +418,11 @@ bool strategy_answer_as(const StrategyCall *call, int n_outputs, const Placement
     out->output = output;
     out->input = input;
     out->n_comm = 0;
+    bool views = strategy_strided_of_view(call->input, call->n_inputs, call->mesh);
     for (int i = 0; i < call->n_inputs; i++) {
         if (!strategy_has_input(call, i) || !input[i])
             continue;
-        Redistribution move = move_of(call, i, input[i]);
+        Redistribution move = move_of(call, i, input[i], views);
         Moves moves = {0};
         if (!redistribute_plan(call->arena, &move, &moves, err))
             return false;

@@ -42,6 +42,14 @@ static const StrategyAnswer *run(Chain *chain, const char *op, const char *attr,
     return copy;
 }
 
+static bool is_strided(const Placement *placements, int n_axes)
+{
+    for (int axis = 0; axis < n_axes; axis++)
+        if (placements[axis].kind == PLACE_STRIDED)
+            return true;
+    return false;
+}
+
 /* A strict view of a tensor in another shape, in place of it; nothing moves. */
 static bool view_as(Chain *chain, StrategyTensor *tensor, const Shape *shape)
 {
@@ -53,8 +61,8 @@ static bool view_as(Chain *chain, StrategyTensor *tensor, const Shape *shape)
         !view_propagate(&view, &tensor->shape, call->mesh, true, tensor->placements, input, output,
                         chain->err))
         return false;
-    for (int axis = 0; axis < call->mesh->n_axes; axis++)
-        tensor->view_made |= output[axis].kind == PLACE_STRIDED;
+    if (!is_strided(tensor->placements, call->mesh->n_axes))
+        tensor->view_made = is_strided(output, call->mesh->n_axes);
     tensor->shape = *shape;
     tensor->placements = output;
     return true;
@@ -111,7 +119,9 @@ static bool multiply(Chain *chain, StrategyTensor x, StrategyTensor matrix,
         inputs[1] = x;
         inputs[2] = matrix;
     }
-    const StrategyAnswer *product = run(chain, bias ? "addmm" : "mm", NULL, inputs, bias ? 3 : 2);
+    int n = bias ? 3 : 2;
+    bool made_by_view = strategy_strided_of_view(inputs, n, chain->call->mesh);
+    const StrategyAnswer *product = run(chain, bias ? "addmm" : "mm", NULL, inputs, n);
     if (!product)
         return false;
     if (!folds)
@@ -121,7 +131,7 @@ static bool multiply(Chain *chain, StrategyTensor x, StrategyTensor matrix,
     StrategyTensor result = {.shape = {.n_dims = 2, .dim = {flat.dim[0], matrix.shape.dim[1]}},
                              .dtype = x.dtype,
                              .placements = product->output[0],
-                             .view_made = x.view_made};
+                             .view_made = made_by_view};
     if (folds && !view_as(chain, &result, &made))
         return false;
     *output = result.placements;
@@ -188,7 +198,7 @@ static bool multiply_lists(Chain *chain, const StrategyTensor *input, const Plac
         .shape = {.n_dims = 3, .dim = {list[0].shape.dim[0], made.dim[n - 2], made.dim[n - 1]}},
         .dtype = input[0].dtype,
         .placements = product->output[0],
-        .view_made = list[0].view_made || list[1].view_made};
+        .view_made = strategy_strided_of_view(list, 2, chain->call->mesh)};
     if (!view_as(chain, &result, &made))
         return false;
     *output = result.placements;
@@ -254,15 +264,6 @@ static bool scaled_mm(const Strategies *strategies, const StrategyCall *call, co
 
 /* ---- losses ---- */
 
-/* The loss of log probabilities. Those of 3 dims are seen in 4, so that strided shards are a
- * view's. */
-static const StrategyAnswer *run_nll(Chain *chain, StrategyTensor *input, int n)
-{
-    if (input[0].shape.n_dims == 3)
-        input[0].view_made = input[1].view_made = true;
-    return run(chain, "nll_loss.rows", NULL, input, n);
-}
-
 static bool same_placements(const Placement *a, const Placement *b, int n_axes)
 {
     for (int axis = 0; axis < n_axes; axis++)
@@ -278,10 +279,7 @@ static bool nll(const Strategies *strategies, const StrategyCall *call, const St
     if (!strategy_need(call, 2, err) || call->n_inputs > 3)
         return error_set(err, "%s takes an input, a target and perhaps weights", call->op);
     Chain chain = chain_new(strategies, call, err);
-    StrategyTensor input[3] = {0};
-    for (int i = 0; i < call->n_inputs; i++)
-        input[i] = call->input[i];
-    const StrategyAnswer *loss = run_nll(&chain, input, call->n_inputs);
+    const StrategyAnswer *loss = run(&chain, "nll_loss.rows", NULL, call->input, call->n_inputs);
     return loss && finish(&chain, loss->output, 1, loss->input, out);
 }
 
@@ -300,7 +298,7 @@ static bool cross_entropy(const Strategies *strategies, const StrategyCall *call
     for (int i = 0; i < call->n_inputs; i++)
         input[i] = call->input[i];
     input[0].placements = softmax->output[0];
-    const StrategyAnswer *loss = run_nll(&chain, input, call->n_inputs);
+    const StrategyAnswer *loss = run(&chain, "nll_loss.rows", NULL, input, call->n_inputs);
     if (!loss)
         return false;
     const Placement **fed = tensors_new(call, call->n_inputs);
@@ -311,23 +309,41 @@ static bool cross_entropy(const Strategies *strategies, const StrategyCall *call
     return finish(&chain, loss->output, 1, fed, out);
 }
 
-/* The norm of a difference. */
-static bool dist(const Strategies *strategies, const StrategyCall *call, const StrategyOp *op,
-                 StrategyAnswer *out, Error *err)
+/* ---- gradients ---- */
+
+/* The gradient of a norm's weight, asked of the input alone: the gradient of the output lies as the
+ * input does, the statistics as far as they have its dims. */
+static bool norm_weight(const Strategies *strategies, const StrategyCall *call,
+                        const StrategyOp *op, StrategyAnswer *out, Error *err)
 {
     (void)op;
-    if (!strategy_need(call, 2, err))
+    int n, n_axes = call->mesh->n_axes;
+    const int64_t *sizes = strategy_ints(call, "normalized_shape", &n);
+    if (!strategy_need(call, 1, err))
         return false;
+    const StrategyTensor *x = &call->input[0];
+    if (!sizes || n > x->shape.n_dims)
+        return error_set(err, "%s needs normalized_shape", call->op);
+    int64_t n_outer = x->shape.n_dims - n;
+    Placement *kept = arena_array(call->arena, Placement, n_axes);
+    for (int axis = 0; axis < n_axes; axis++)
+        if (x->placements[axis].kind != PLACE_SHARD || x->placements[axis].dim < n_outer)
+            kept[axis] = x->placements[axis];
+    StrategyTensor input[6] = {*x, *x, *x, *x, *x, *x};
+    for (int i = 2; i < 6; i++)
+        input[i].placements = i < 4 ? kept : arena_array(call->arena, Placement, n_axes);
+    for (int64_t d = n_outer; d < x->shape.n_dims; d++)
+        input[2].shape.dim[d] = input[3].shape.dim[d] = 1;
+    for (int i = 4; i < 6; i++) {
+        input[i].shape = (Shape){.n_dims = n};
+        memcpy(input[i].shape.dim, sizes, (size_t)n * sizeof *sizes);
+    }
     Chain chain = chain_new(strategies, call, err);
-    const StrategyAnswer *difference = run(&chain, "sub", NULL, call->input, 2);
-    if (!difference)
-        return false;
-    StrategyTensor input = call->input[0];
-    if (call->input[1].shape.n_dims > input.shape.n_dims)
-        input = call->input[1];
-    input.placements = difference->output[0];
-    const StrategyAnswer *norm = run(&chain, "linalg_vector_norm", NULL, &input, 1);
-    return norm && finish(&chain, norm->output, 1, difference->input, out);
+    const StrategyAnswer *made = run(&chain, "native_layer_norm_backward", NULL, input, 6);
+    const Placement **fed = tensors_new(call, call->n_inputs);
+    for (int i = 0; made && i < call->n_inputs; i++)
+        fed[i] = i == 0 ? made->input[1] : call->input[i].placements;
+    return made && finish(&chain, made->output + 1, 1, fed, out);
 }
 
 /* ---- lists: element by element, each by itself ---- */
@@ -399,7 +415,7 @@ const StrategyOp ops_composed[] = {
     {"_scaled_mm", NULL, NULL, NULL, 0, scaled_mm},
     {"nll_loss", NULL, NULL, NULL, 0, nll},
     {"cross_entropy", NULL, NULL, NULL, 0, cross_entropy},
-    {"dist", NULL, NULL, NULL, 0, dist},
+    {"layer_norm_backward.weight", NULL, NULL, NULL, 0, norm_weight},
     {"_foreach_", NULL, NULL, NULL, 0, foreach},
     {0},
 };

@@ -131,6 +131,9 @@ bool strategy_answer_op(const Strategies *strategies, const StrategyCall *call,
 /* Profile rules. */
 bool strategy_rule(const StrategyCall *call, StrategyAnswer *out, Error *err);
 
+/* Whether strided shards that come of these tensors are a view's: all that have such are. */
+bool strategy_strided_of_view(const StrategyTensor *input, int n, const Mesh *mesh);
+
 /* Fills output, input, n_comm of an answer made without rows; the arrays are the callee's. Counts
  * what moving the inputs takes. */
 bool strategy_answer_as(const StrategyCall *call, int n_outputs, const Placement *const *output,

@@ -122,20 +122,25 @@ static void plan_greedy(Arena *arena, const Redistribution *redistribution, Chan
 
 /* ---- which planner, and steps ---- */
 
-static bool has_strided(const Redistribution *redistribution)
+static bool has_strided(const Placement *placements, int n_axes)
 {
-    for (int i = 0; i < redistribution->mesh->n_axes; i++)
-        if (redistribution->from[i].kind == PLACE_STRIDED ||
-            redistribution->to[i].kind == PLACE_STRIDED)
+    for (int i = 0; i < n_axes; i++)
+        if (placements[i].kind == PLACE_STRIDED)
             return true;
     return false;
+}
+
+static bool involves_strided(const Redistribution *redistribution)
+{
+    int n_axes = redistribution->mesh->n_axes;
+    return has_strided(redistribution->from, n_axes) || has_strided(redistribution->to, n_axes);
 }
 
 static bool plan_changes(Arena *arena, const Redistribution *redistribution, Changes *out,
                          Error *err)
 {
     bool graph = redistribution->planner == PLANNER_GRAPH ||
-                 (redistribution->planner == PLANNER_DEFAULT && has_strided(redistribution));
+                 (redistribution->planner == PLANNER_DEFAULT && involves_strided(redistribution));
     switch (graph ? redistribute_graph(arena, redistribution, out) : GRAPH_UNDECODABLE) {
     case GRAPH_FOUND:
         return true;
@@ -188,7 +193,9 @@ bool redistribute_plan(Arena *arena, const Redistribution *redistribution, Moves
 /* A strided shard that stands for an order of axes has no price: it is never chosen to be moved. */
 static double price_of_strided(Arena *arena, const Redistribution *redistribution)
 {
-    if (!redistribution->view_made)
+    int n_axes = redistribution->mesh->n_axes;
+    if ((has_strided(redistribution->from, n_axes) && !redistribution->from_view) ||
+        (has_strided(redistribution->to, n_axes) && !redistribution->to_view))
         return INFINITY;
     Changes changes = {0};
     if (!plan_changes(arena, redistribution, &changes, NULL))
@@ -208,7 +215,7 @@ double redistribute_us(Arena *arena, const Redistribution *redistribution)
     }
     if (replicated || same)
         return 0;
-    if (has_strided(redistribution))
+    if (involves_strided(redistribution))
         return price_of_strided(arena, redistribution);
     Changes changes = {0};
     Change room[2 * MESH_AXES_MAX];

@@ -54,7 +54,7 @@ typedef struct {
     const Shape *shape;
     Dtype dtype;
     const Placement *from, *to; /* one per axis */
-    bool view_made;             /* strided shards are of a view, not an order of axes */
+    bool from_view, to_view;    /* their strided shards are of a view, not an order of axes */
     RedistributePlanner planner;
 } Redistribution;
 

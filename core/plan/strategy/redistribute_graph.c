@@ -80,10 +80,9 @@ static int rank_of_factor(const State *state, const Mesh *mesh, int at, int dim,
     return -1;
 }
 
-/* False: a strided shard is no order of axes. view_made ones stay what they are. */
-static bool state_of(const Placement *placements, const Redistribution *redistribution, State *out)
+/* False: a strided shard is no order of axes. Those of a view stay what they are. */
+static bool state_of(const Placement *placements, const Mesh *mesh, bool of_view, State *out)
 {
-    const Mesh *mesh = redistribution->mesh;
     memset(out, 0, sizeof *out);
     memset(out->rank, -1, sizeof out->rank);
     for (int i = mesh->n_axes - 1; i >= 0; i--) {
@@ -91,7 +90,7 @@ static bool state_of(const Placement *placements, const Redistribution *redistri
         if (!placement_is_shard(&placements[i]))
             continue;
         int dim = placements[i].dim, rank = 0;
-        bool ordered = placements[i].kind == PLACE_STRIDED && !redistribution->view_made;
+        bool ordered = placements[i].kind == PLACE_STRIDED && !of_view;
         if (ordered) {
             rank = rank_of_factor(out, mesh, i, dim, placements[i].factor);
             out->place[i].kind = PLACE_SHARD;
@@ -286,8 +285,8 @@ GraphAnswer redistribute_graph(Arena *arena, const Redistribution *redistributio
 {
     Search search = {.arena = arena, .redistribution = redistribution};
     State source, target;
-    if (!state_of(redistribution->from, redistribution, &source) ||
-        !state_of(redistribution->to, redistribution, &target))
+    if (!state_of(redistribution->from, redistribution->mesh, redistribution->from_view, &source) ||
+        !state_of(redistribution->to, redistribution->mesh, redistribution->to_view, &target))
         return GRAPH_UNDECODABLE;
     search.states = intern_new(arena);
     note_reduces(&search, &source);

@@ -71,22 +71,6 @@ static bool norm_backward(const StrategyCall *call, const StrategyOp *op, Strate
     return true;
 }
 
-/* The gradient of the weight alone, asked of the input. */
-static bool norm_backward_weight(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
-                                 Error *err)
-{
-    (void)op;
-    if (!strategy_need(call, 1, err))
-        return false;
-    strategy_rows_begin(call, 1, rows);
-    for (int64_t d = 0; d < n_outer_dims(call, 0); d++) {
-        StrategyCell *row = strategy_row(rows);
-        row[0] = cell_partial(REDUCE_SUM);
-        row[1] = cell_shard(d);
-    }
-    return true;
-}
-
 /* By channel: dim 1 of the data, dim 0 of all statistics. data: outputs. */
 static bool batch_norm(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                        Error *err)
@@ -305,7 +289,6 @@ const StrategyOp ops_layer[] = {
     {"rms_norm _fused_rms_norm", layer_norm, "2", NULL, OP_UNEVEN, NULL},
     {"native_layer_norm_backward", norm_backward, "34", NULL, 0, NULL},
     {"_fused_rms_norm_backward", norm_backward, "23", NULL, 0, NULL},
-    {"layer_norm_backward.weight", norm_backward_weight, NULL, NULL, 0, NULL},
     {"native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_no_training", batch_norm,
      "3", NULL, 0, NULL},
     {"_batch_norm_with_update", batch_norm, "4", NULL, 0, NULL},

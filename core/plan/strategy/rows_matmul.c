@@ -5,8 +5,6 @@
  */
 #include "core/plan/strategy/family.h"
 
-#include <ctype.h>
-
 /* "+mk,kn->mn": with a leading `+`, input 0 is an addend that broadcasts to the output. */
 typedef struct {
     bool addend;
@@ -37,24 +35,43 @@ static bool read_equation(Str text, Equation *out, Error *err)
     return true;
 }
 
-/* Adds the letters of one tensor; its dims are their index dims. */
-static bool add_letters(OpSpace *space, Str letters, const Shape *shape, int operand, int *index,
-                        const Equation *equation, Error *err)
+/* Batch letters, summed ones, those of one input: the order of the rows. */
+static int class_of(const Equation *equation, char letter)
+{
+    bool out = memchr(equation->output.s, letter, equation->output.n) != NULL;
+    bool first = memchr(equation->input[0].s, letter, equation->input[0].n) != NULL;
+    bool both = equation->n_inputs < 2 ||
+                memchr(equation->input[1].s, letter, equation->input[1].n) != NULL;
+    return !out ? 1 : first && both ? 0 : first ? 2 : 3;
+}
+
+static bool check_letters(Str letters, const Shape *shape, Error *err)
 {
     if (shape && shape->n_dims != (int64_t)letters.n)
         return error_kind(err, ERROR_RANK, "'%.*s' names %d dims, the tensor has %d",
                           STR_ARG(letters), (int)letters.n, (int)shape->n_dims);
-    for (size_t d = 0; d < letters.n && d < DIMS_MAX; d++) {
-        unsigned char letter = (unsigned char)letters.s[d];
-        if (!isalpha(letter))
-            return error_kind(err, ERROR_SYNTAX, "'%c' is no letter of an equation", letter);
-        bool summed = !memchr(equation->output.s, letter, equation->output.n);
-        if (index[letter] < 0)
-            index[letter] =
+    if (letters.n > DIMS_MAX)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "more than %d letters", DIMS_MAX);
+    for (size_t d = 0; d < letters.n; d++)
+        if (letters.s[d] < 'a' || letters.s[d] > 'z')
+            return error_kind(err, ERROR_SYNTAX, "'%c' is no letter of an equation",
+                              (unsigned char)letters.s[d]);
+    return true;
+}
+
+/* The dims of one tensor that are a letter become its index dim, made on first sight. */
+static bool place_letter(OpSpace *space, Str letters, const Shape *shape, int operand, char letter,
+                         bool summed, int *index)
+{
+    for (size_t d = 0; d < letters.n; d++) {
+        if (letters.s[d] != letter)
+            continue;
+        if (*index < 0)
+            *index =
                 strategy_index(space, shape ? shape->dim[d] : 1, summed ? REDUCE_SUM : REDUCE_NONE);
-        if (index[letter] < 0)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "more than %d letters", X_MAX);
-        strategy_unit(space, operand, (int)d, index[letter]);
+        if (*index < 0)
+            return false;
+        strategy_unit(space, operand, (int)d, *index);
     }
     return true;
 }
@@ -62,17 +79,27 @@ static bool add_letters(OpSpace *space, Str letters, const Shape *shape, int ope
 static bool equation_space(const StrategyCall *call, const Equation *equation, OpSpace **out,
                            Error *err)
 {
-    int index[256];
-    memset(index, -1, sizeof index);
-    *out = strategy_space(call, 1);
+    const Shape *shape[2] = {NULL, NULL};
     for (int i = 0; i < equation->n_inputs; i++) {
-        int operand = equation->addend + i;
-        if (!add_letters(*out, equation->input[i], strategy_shape_of(call, operand), operand, index,
-                         equation, err))
+        shape[i] = strategy_shape_of(call, equation->addend + i);
+        if (!check_letters(equation->input[i], shape[i], err))
             return false;
     }
-    return add_letters(*out, equation->output, NULL, strategy_output(*out, 0), index, equation,
-                       err);
+    if (!check_letters(equation->output, NULL, err))
+        return false;
+    *out = strategy_space(call, 1);
+    for (int class = 0; class < 4; class ++)
+        for (char letter = 'a'; letter <= 'z'; letter++) {
+            int index = -1;
+            bool fits = class_of(equation, letter) == class;
+            for (int i = 0; fits && i < equation->n_inputs; i++)
+                fits = place_letter(*out, equation->input[i], shape[i], equation->addend + i,
+                                    letter, class == 1, &index);
+            if (fits && !place_letter(*out, equation->output, NULL, strategy_output(*out, 0),
+                                      letter, false, &index))
+                return error_kind(err, ERROR_OUT_OF_RANGE, "more than %d letters", X_MAX);
+        }
+    return true;
 }
 
 /* One input partial, the other whole. */
@@ -268,7 +295,7 @@ const StrategyOp ops_matmul[] = {
     {"einsum", NULL, NULL, NULL, 0, einsum},
     {"grouped_mm _grouped_mm", grouped, NULL, NULL, 0, NULL},
     {"_scaled_mm.rows", scaled, "mk,kn->mn", NULL, 0, NULL},
-    {"scaled_dot_product_attention", attention, "1ssss", NULL, 0, NULL},
+    {"scaled_dot_product_attention", attention, "2ssss", NULL, 0, NULL},
     {"_scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention "
      "_scaled_dot_product_cudnn_attention",
      attention, "2ssss", NULL, 0, NULL},

@@ -100,27 +100,47 @@ static double norm_of(const StrategyCall *call)
     return 2;
 }
 
-/* A norm: the reduction is of its own kind, NormP(p), but that of counts (0) and of extremes. */
+/* What parts of a norm are: of its own kind, NormP(p), but for counts (0) and extremes. */
+static bool norm_cell(const StrategyCall *call, StrategyCell *out, Error *err)
+{
+    double p = norm_of(call);
+    if (!isinf(p) && p != floor(p))
+        return error_kind(err, ERROR_UNSUPPORTED, "%s: norms of whole p only", call->op);
+    *out = cell_partial(isinf(p) ? (p > 0 ? REDUCE_MAX : REDUCE_MIN) : REDUCE_SUM);
+    if (!isinf(p) && p != 0)
+        out->placement = (Placement){.kind = PLACE_NORM_PARTIAL, .factor = (int64_t)p};
+    return true;
+}
+
 static bool norm(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     (void)op;
     unsigned dims;
-    double p = norm_of(call);
-    if (!strategy_need(call, 1, err) ||
+    StrategyCell part;
+    if (!strategy_need(call, 1, err) || !norm_cell(call, &part, err) ||
         !strategy_dims(call, "dim", strategy_shape_of(call, 0)->n_dims, &dims, err))
         return false;
-    if (!isinf(p) && p != floor(p))
-        return error_kind(err, ERROR_UNSUPPORTED, "%s: norms of whole p only", call->op);
     strategy_rows_begin(call, 1, rows);
-    ReduceOp reduce = isinf(p) ? (p > 0 ? REDUCE_MAX : REDUCE_MIN) : REDUCE_SUM;
-    strategy_rows_dims(call, dims, reduce, !keeps_dims(call), rows);
-    for (int r = 0; r < rows->row.n && !isinf(p) && p != 0; r++) {
-        Placement *out = &rows->row.at[r][0].placement;
-        if (out->kind == PLACE_PARTIAL)
-            *out = (Placement){.kind = PLACE_NORM_PARTIAL, .factor = (int64_t)p};
-    }
-    if (isinf(p))
-        strategy_rows_pass(rows, 1u << reduce);
+    strategy_rows_dims(call, dims, REDUCE_SUM, !keeps_dims(call), rows);
+    for (int r = 0; r < rows->row.n; r++)
+        if (placement_is_partial(&rows->row.at[r][0].placement))
+            rows->row.at[r][0] = part;
+    if (isinf(norm_of(call)))
+        strategy_rows_pass(rows, 1u << part.placement.reduce);
+    return true;
+}
+
+/* The norm of a difference: cut alike, every cut leaves a part. */
+static bool distance(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
+{
+    (void)op;
+    StrategyCell part;
+    const StrategyOp *pairs = strategy_find(STR("where"), STRATEGY_TORCH);
+    if (!strategy_need(call, 2, err) || !norm_cell(call, &part, err) ||
+        !pairs->rows(call, pairs, rows, err))
+        return false;
+    for (int r = 0; r < rows->row.n; r++)
+        rows->row.at[r][0] = part;
     return true;
 }
 
@@ -199,6 +219,7 @@ const StrategyOp ops_reduce[] = {
     {"var_mean", closed_reduction, "2", NULL, OP_UNEVEN, NULL},
     {"argmax argmin", arg_extreme, "1", NULL, OP_UNEVEN, NULL},
     {"linalg_vector_norm norm _foreach_norm", norm, NULL, NULL, OP_UNEVEN, NULL},
+    {"dist", distance, NULL, NULL, 0, NULL},
     {"cumsum", along_dim, "1", "P(sum)->P(sum); P(avg)->P(avg)", OP_UNEVEN, NULL},
     {"cumprod logcumsumexp", along_dim, "1", NULL, OP_UNEVEN, NULL},
     {"cummax cummin sort topk", along_dim, "2", NULL, OP_UNEVEN, NULL},
