@@ -128,6 +128,8 @@ int cli_rule(Cli *cli)
         cli_rule_list(cli, registry);
         return CLI_FINE;
     }
+    if (cli->options.trace)
+        return cli_rule_trace(cli, &rules);
     const Operator *rule = cli_find_operator(cli, registry);
     if (!rule)
         return cli_fail(cli);

@@ -37,4 +37,10 @@ Json *cli_rule_row_json(const Registry *registry, const Operator *row, const OpS
  * example. CLI_ILLEGAL where one is wrong. */
 int cli_rule_check(Cli *cli, const RuleBook *rules);
 
+/* ---- tracing ---- */
+
+/* `rule OP --trace`: what a dims_mapping rule answers of operands that lie as --in says, and how it
+ * comes to that. */
+int cli_rule_trace(Cli *cli, const RuleBook *rules);
+
 #endif

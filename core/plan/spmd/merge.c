@@ -1,5 +1,7 @@
 #include "core/plan/spmd/merge.h"
 
+#include <inttypes.h>
+
 /* A merge under way. */
 typedef struct {
     SpmdCall *call;
@@ -170,9 +172,13 @@ static void trim_letter(Merge *merge, unsigned char letter)
     SpmdAxes *axes = &merge->out->axes[letter];
     int before = axes->n;
     spmd_axes_trim(merge->call, axes, merge->out->size[letter]);
-    if (axes->n < before)
-        spmd_say(merge->call, "dim %c of size %lld is split over %s only: more does not divide it",
-                 letter, (long long)merge->out->size[letter], spmd_show_axes(merge->call, axes));
+    if (axes->n < before && axes->n == 0)
+        spmd_say(merge->call, "%c of size %" PRId64 " is not split: the axes do not divide it",
+                 letter, merge->out->size[letter]);
+    else if (axes->n < before)
+        spmd_say(merge->call,
+                 "%c of size %" PRId64 " is split over %s only: more does not divide it", letter,
+                 merge->out->size[letter], spmd_show_axes(merge->call, axes));
 }
 
 static bool merge_by_lists(Merge *merge, Error *err)
@@ -232,8 +238,9 @@ static bool merge_by_followed(Merge *merge, Error *err)
     const SpmdOperand *first = &merge->operand[followed];
     for (int d = 0; d < first->tensor->n_dims; d++)
         merge->out->axes[(unsigned char)first->letters[d]] = first->tensor->dim[d];
-    if (merge->n == 2)
-        spmd_say(merge->call, "operand %d is split more: it is followed", followed);
+    if (merge->n == 2 && merge->n_order > 1)
+        spmd_say(merge->call, "the %s of these is split as much or more: it is followed",
+                 followed ? "second" : "first");
     const SpmdOperand *longest = first;
     for (int i = 0; i < merge->n; i++)
         if (merge->operand[i].tensor->n_dims > longest->tensor->n_dims)
@@ -264,20 +271,46 @@ SpmdAxes spmd_axes_of(const SpmdOperand *operand, char letter)
     return (SpmdAxes){0};
 }
 
+/* "letters: mk, kn"; nothing where no operand has any. */
+static void say_letters(const SpmdCall *call, const SpmdOperand *operand, int n)
+{
+    Buf letters = buf_new(call->arena);
+    bool any = false;
+    for (int i = 0; i < n; i++) {
+        bool absent = operand[i].tensor->absent;
+        any = any || (!absent && operand[i].letters[0]);
+        buf_printf(&letters, "%s%s", i ? ", " : "",
+                   absent || !operand[i].letters[0] ? "-" : operand[i].letters);
+    }
+    if (any)
+        spmd_say(call, "letters: %s", letters.s);
+}
+
+/* "a: -, b: y" */
+static void say_merged(const Merge *merge)
+{
+    Buf axes = buf_new(merge->call->arena);
+    for (int i = 0; i < merge->n_order; i++) {
+        unsigned char letter = (unsigned char)merge->order[i];
+        buf_printf(&axes, "%s%c: %s", i ? ", " : "", letter,
+                   spmd_show_axes(merge->call, &merge->out->axes[letter]));
+    }
+    if (merge->n_order > 0)
+        spmd_say(merge->call, "%s", axes.s);
+}
+
 bool spmd_merge(SpmdCall *call, SpmdMergeKind kind, const SpmdOperand *operand, int n,
                 SpmdLetters *out, Error *err)
 {
     Merge merge = {.call = call, .operand = operand, .n = n, .out = out};
     *out = (SpmdLetters){0};
-    for (int i = 0; call->trace && i < n; i++)
-        spmd_say(call, "letters of operand %d: %s", i,
-                 operand[i].tensor->absent ? "absent" : operand[i].letters);
+    if (call->trace)
+        say_letters(call, operand, n);
     bool merged = kind == SPMD_BY_LISTS      ? merge_by_lists(&merge, err)
                   : kind == SPMD_BY_FOLLOWED ? merge_by_followed(&merge, err)
                                              : merge_classic(&merge, kind == SPMD_STRICT, err);
-    for (int i = 0; merged && call->trace && i < merge.n_order; i++)
-        spmd_say(call, "%c: %s", merge.order[i],
-                 spmd_show_axes(call, &out->axes[(unsigned char)merge.order[i]]));
+    if (merged && call->trace)
+        say_merged(&merge);
     return merged;
 }
 

@@ -57,10 +57,15 @@ static Parts split_parts(const SpmdTensor *tensor, const char *letters)
     return parts;
 }
 
-static void take_away(SpmdAxes *axes, const SpmdAxes *taken)
+static void take_away(SpmdCall *call, char loser, SpmdAxes *axes, const SpmdAxes *taken,
+                      const char *taker)
 {
-    for (int i = 0; i < taken->n; i++)
+    for (int i = 0; i < taken->n; i++) {
+        if (spmd_axes_have(axes, taken->axis[i]))
+            spmd_say(call, "axis %s: %c loses it to %s", call->mesh->axes[taken->axis[i]].name,
+                     loser, taker);
         spmd_axes_remove(axes, taken->axis[i]);
+    }
 }
 
 static bool merge_batch(SpmdCall *call, const Parts *x, const Parts *y, SpmdLetters *out,
@@ -98,7 +103,8 @@ static void settle_own(SpmdCall *call, Parts *x, Parts *y)
     bool n_wins = y->own_size > x->own_size;
     spmd_say(call, "axes %s: %c loses them to %c, which is %s", spmd_show_axes(call, &both),
              n_wins ? 'm' : 'n', n_wins ? 'n' : 'm', n_wins ? "larger" : "not smaller");
-    take_away(n_wins ? &x->own : &y->own, &both);
+    for (int i = 0; i < both.n; i++)
+        spmd_axes_remove(n_wins ? &x->own : &y->own, both.axis[i]);
 }
 
 SpmdTensor product_untransposed(const SpmdTensor *factor, bool transposed)
@@ -130,24 +136,26 @@ bool product_of(SpmdCall *call, const Factors *factors, Product *out, Error *err
     *out = (Product){0};
     if (!product_letters(call, factors, &out->letters, err))
         return false;
+    spmd_say(call, "letters: %s, %s -> %s", out->letters.x, out->letters.y, out->letters.out);
     Parts x = split_parts(factors->x, out->letters.x), y = split_parts(factors->y, out->letters.y);
     if (!merge_batch(call, &x, &y, &merged, err))
         return false;
     for (int letter = 0; letter < SPMD_LETTERS; letter++) {
         const SpmdAxes *taken = &merged.axes[letter];
-        take_away(&x.own, taken);
-        take_away(&y.own, taken);
-        take_away(&x.k, taken);
-        take_away(&y.k, taken);
+        take_away(call, 'm', &x.own, taken, "the batch");
+        take_away(call, 'n', &y.own, taken, "the batch");
+        take_away(call, 'k', &x.k, taken, "the batch");
+        take_away(call, 'k', &y.k, taken, "the batch");
     }
     settle_own(call, &x, &y);
     for (int i = 0; i < 4; i++)
-        take_away(i % 2 ? &x.k : &y.k, i / 2 ? &x.own : &y.own);
+        take_away(call, 'k', i % 2 ? &x.k : &y.k, i / 2 ? &x.own : &y.own, i / 2 ? "m" : "n");
     if (!merge_k(call, &x, &y, &out->k, err))
         return false;
     out->m = merged.axes['m'] = x.own;
     out->n = merged.axes['n'] = y.own;
     merged.axes['k'] = out->k;
+    spmd_say(call, "m: %s, n: %s", spmd_show_axes(call, &out->m), spmd_show_axes(call, &out->n));
     out->x = product_need(factors->x, out->letters.x, &merged);
     out->y = product_need(factors->y, out->letters.y, &merged);
     spmd_set_letters(&out->out, out->letters.out, &merged);

@@ -43,7 +43,10 @@ static bool check_attention(const SpmdTensor *q, const SpmdTensor *k, const Spmd
 static bool heads_divide(const SpmdCall *call, const SpmdTensor *k)
 {
     int64_t parts = spmd_axes_size(call, &k->dim[HEADS]);
-    return parts <= 1 || k->shape.dim[HEADS] % parts == 0;
+    bool divide = parts <= 1 || k->shape.dim[HEADS] % parts == 0;
+    if (!divide)
+        spmd_say(call, "the parts do not divide the heads of k: no heads are split");
+    return divide;
 }
 
 /* A tensor as it enters the merge: sequences and head sizes whole, and heads if they must be. */

@@ -6,7 +6,10 @@
 
 static bool along_axis(const SpmdCall *call, int n_dims, int *axis, Error *err)
 {
-    return spmd_axis(spmd_int(call, "axis", -1), n_dims, axis, err);
+    if (!spmd_axis(spmd_int(call, "axis", -1), n_dims, axis, err))
+        return false;
+    spmd_say(call, "dim %d is ordered: not split", *axis);
+    return true;
 }
 
 /* x -> out, indices */
@@ -82,6 +85,7 @@ static bool cumsum_unsplit(SpmdCall *call, SpmdTensor *tensor, int n_dims, Error
     int at;
     if (!spmd_axis(axis, n_dims, &at, err))
         return false;
+    spmd_say(call, "dim %d is summed along: not split", at);
     spmd_unsplit(tensor, at);
     return true;
 }
@@ -173,9 +177,12 @@ static bool unsplit_dims(const SpmdCall *call, DimsFn *dims_of, SpmdTensor *tens
     unsigned dims;
     if (!dims_of(call, tensor->n_dims, &dims, err))
         return false;
-    for (int d = 0; d < tensor->n_dims; d++)
-        if (dims & 1U << d)
-            spmd_unsplit(tensor, d);
+    for (int d = 0; d < tensor->n_dims; d++) {
+        if (!(dims & 1U << d))
+            continue;
+        spmd_say(call, "dim %d is worked along: not split", d);
+        spmd_unsplit(tensor, d);
+    }
     return true;
 }
 

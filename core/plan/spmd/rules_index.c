@@ -139,6 +139,7 @@ static bool gather_letters(const SpmdCall *call, GatherLetters *letters, Error *
         return error_kind(err, ERROR_INVALID, "axis %d is less than 0", (int)axis);
     if (n_index > 1 || (n_index == 0 && call->exact))
         return error_kind(err, ERROR_INVALID, "index has %d dims, not 1", n_index);
+    spmd_say(call, "dim %d is indexed: not split; k is the dim of the indices", letters->axis);
     letters->x = letters_without(call, n_dims, "k");
     letters->index = n_index == 1 ? "k" : "";
     letters->out = arena_printf(call->arena, "%.*s%s%s", letters->axis, letters->x, letters->index,
@@ -225,6 +226,8 @@ static bool index_select_needs(SpmdCall *call, SpmdTensor *out, SpmdAxes *indice
     spmd_unsplit(x, axis);
     SpmdTensor *index = spmd_need(call, &call->input[1]);
     index_without(index, x);
+    spmd_say(call, "dim %d is indexed: not split; the indices: %s", axis,
+             spmd_show_axes(call, &index->dim[0]));
     *out = *x;
     *indices = out->dim[axis] = index->dim[0];
     return true;
@@ -280,6 +283,7 @@ static bool gather_nd_forward(SpmdCall *call, Error *err)
     if (!gather_nd_sizes(call, &n_leading, &n_batch, err))
         return false;
     SpmdTensor *x = spmd_need(call, &call->input[0]);
+    spmd_say(call, "the first %d dims are indexed: not split", n_leading);
     for (int d = 0; d < n_leading; d++)
         spmd_unsplit(x, d);
     SpmdTensor *index = spmd_need(call, &call->input[1]);
@@ -399,6 +403,7 @@ static bool index_put_needs(SpmdCall *call, int n_indices, SpmdTensor *x, SpmdTe
     *value = spmd_without_partial(given_value);
     if (n_indices < 1 || n_indices > x->n_dims)
         return error_kind(err, ERROR_INVALID, "%d indices into %d dims", n_indices, x->n_dims);
+    spmd_say(call, "the first %d dims are indexed: not split", n_indices);
     for (int d = 0; d < n_indices; d++)
         spmd_unsplit(x, d);
     spmd_replicate(value);

@@ -7,7 +7,10 @@
 
 static bool softmax_axis(const SpmdCall *call, const SpmdTensor *tensor, int *axis, Error *err)
 {
-    return spmd_axis(spmd_int(call, "axis", -1), tensor->n_dims, axis, err);
+    if (!spmd_axis(spmd_int(call, "axis", -1), tensor->n_dims, axis, err))
+        return false;
+    spmd_say(call, "dim %d is normalised: not split", *axis);
+    return true;
 }
 
 /* x -> out. x may be split unevenly, out may not. */
@@ -63,6 +66,7 @@ static bool norm_begin(const SpmdCall *call, const SpmdTensor *x, int *begin, Er
 {
     int64_t at = call->rule->number == 1 ? x->n_dims - 1 : spmd_int(call, "begin_norm_axis", 1);
     *begin = (int)at;
+    spmd_say(call, "dims from %d on are normalised: not split", *begin);
     return (at >= 0 && at <= x->n_dims) ||
            error_kind(err, ERROR_INVALID, "begin_norm_axis %d of %d dims", *begin, x->n_dims);
 }
@@ -235,12 +239,14 @@ static bool keep_channel(const SpmdCall *call, const SpmdTensor *x, bool formatt
 }
 
 /* x with all other dims unsplit. */
-static SpmdTensor kept_of(const SpmdTensor *x, const Kept *kept)
+static SpmdTensor kept_of(const SpmdCall *call, const SpmdTensor *x, const Kept *kept)
 {
     SpmdTensor out = spmd_without_partial(x);
     spmd_replicate(&out);
-    for (int i = 0; i < kept->n; i++)
+    for (int i = 0; i < kept->n; i++) {
         out.dim[kept->dim[i]] = x->dim[kept->dim[i]];
+        spmd_say(call, "dim %d of x may be split", kept->dim[i]);
+    }
     return out;
 }
 
@@ -260,7 +266,7 @@ static bool statistics_forward(SpmdCall *call,
     Kept kept;
     if (!keep(call, &call->input[0], &kept, err))
         return false;
-    SpmdTensor x = kept_of(&call->input[0], &kept);
+    SpmdTensor x = kept_of(call, &call->input[0], &kept);
     spmd_need(call, &x);
     for (int i = 1; i < call->n_inputs; i++)
         need_whole(call, &call->input[i]);
@@ -286,7 +292,7 @@ static bool group_norm_gradient(SpmdCall *call, Error *err)
     Kept kept;
     if (!keep_batch(call, &call->input[0], &kept, err))
         return false;
-    SpmdTensor x = kept_of(&call->input[0], &kept);
+    SpmdTensor x = kept_of(call, &call->input[0], &kept);
     for (int i = 0; i < call->n_inputs; i++) {
         const SpmdTensor *given = &call->input[i];
         if (i == 1 || i == 2) {
@@ -310,7 +316,7 @@ static bool instance_norm_gradient(SpmdCall *call, Error *err)
     Kept kept;
     if (!keep_batch_and_channel(call, &call->input[0], &kept, err))
         return false;
-    SpmdTensor x = kept_of(&call->input[0], &kept);
+    SpmdTensor x = kept_of(call, &call->input[0], &kept);
     spmd_need(call, &x);
     need_whole(call, &call->input[1]);
     for (int i = 3; i <= 4; i++) {
@@ -331,7 +337,7 @@ static bool batch_norm_forward(SpmdCall *call, Error *err)
     Kept kept;
     if (!keep_channel(call, &call->input[0], call->mode == SPMD_EAGER, &kept, err))
         return false;
-    SpmdTensor x = kept_of(&call->input[0], &kept);
+    SpmdTensor x = kept_of(call, &call->input[0], &kept);
     spmd_need(call, &x);
     for (int i = 1; i < call->n_inputs; i++) {
         SpmdTensor *need = need_whole(call, &call->input[i]);
@@ -352,7 +358,7 @@ static bool batch_norm_gradient(SpmdCall *call, Error *err)
     Kept kept;
     if (!keep_channel(call, &call->input[0], true, &kept, err))
         return false;
-    SpmdTensor x = kept_of(&call->input[0], &kept);
+    SpmdTensor x = kept_of(call, &call->input[0], &kept);
     spmd_need(call, &x);
     for (int i = 1; i < call->n_inputs - 1; i++) {
         SpmdTensor *need = need_whole(call, &call->input[i]);
