@@ -1,6 +1,7 @@
 /* Rules of softmax and the normalisations. A dim that is normalised over is never split; the
  * statistics have the dims that are not. The gradients of scale and bias are sums over the other
  * dims, so they are partial over the axes of those. */
+#include "core/plan/spmd/align.h"
 #include "core/plan/spmd/answer.h"
 
 /* ---- softmax, log_softmax ---- */
@@ -203,6 +204,31 @@ static bool layer_norm_gradient(SpmdCall *call, Error *err)
         spmd_need_as_given(call, &given[i]);
     spmd_out_as_given(call, &given[3]);
     return vector_gradients(call, &given[0], begin, &call->input[1], n_vectors, err);
+}
+
+/* x, scale, invvar, out_grad -> x_grad, scale_grad. The three big ones are aligned. */
+static bool rms_norm_gradient(SpmdCall *call, Error *err)
+{
+    const SpmdTensor *x = &call->input[0], *scale = &call->input[1];
+    int begin;
+    if (!norm_begin(call, x, &begin, err) || !check_rank(&call->input[2], begin, "invvar", err) ||
+        !check_rank(&call->input[3], x->n_dims, "out_grad", err))
+        return false;
+    const char *letters = spmd_letters(call, x->n_dims, 'a');
+    const char *align = spmd_letters(call, begin, 'a');
+    SpmdTensor given[3], aligned[3];
+    SpmdOperand operand[3];
+    for (int i = 0; i < 3; i++) {
+        given[i] = spmd_without_partial(i == 0 ? x : &call->input[i + 1]);
+        operand[i] = (SpmdOperand){i == 1 ? align : letters, &given[i]};
+    }
+    spmd_align(call, operand, 3, align, false, aligned);
+    spmd_need(call, &aligned[0]);
+    need_whole(call, scale);
+    spmd_need(call, &aligned[1]);
+    spmd_need(call, &aligned[2]);
+    spmd_out(call, &aligned[2]);
+    return vector_gradients(call, &aligned[0], begin, scale, 1, err);
 }
 
 /* ---- batch_norm, group_norm, instance_norm ---- */
@@ -409,6 +435,11 @@ const SpmdRule spmd_rules_norm[] = {
      .inputs_max = 2,
      .outputs_min = 2,
      .outputs_max = 2,
+     .number = 1},
+    {.names = "rms_norm_grad fused_rms_norm_grad",
+     .forward = rms_norm_gradient,
+     .inputs_min = 4,
+     .inputs_max = 4,
      .number = 1},
     {.names = "group_norm", .forward = group_norm_forward, .inputs_min = 3, .inputs_max = 3},
     {.names = "group_norm_grad", .forward = group_norm_gradient, .inputs_min = 7, .inputs_max = 7},
