@@ -54,15 +54,21 @@ static bool is_taken(const Alignment *alignment, char letter)
     return false;
 }
 
-/* Of a list of axes the largest counts. */
+/* Upstream of several axes on a dim the last of the mesh counts: that is exact. */
+static int64_t parts_of(const SpmdCall *call, const SpmdAxes *axes)
+{
+    int last = -1;
+    for (int i = 0; i < axes->n; i++)
+        last = axes->axis[i] > last ? axes->axis[i] : last;
+    return call->exact && last >= 0 ? call->mesh->axes[last].size : spmd_axes_size(call, axes);
+}
+
 static int64_t local_elements(const SpmdCall *call, const SpmdTensor *tensor)
 {
     int64_t elements = 1;
-    SpmdTensor single = *tensor;
-    spmd_take_largest(call, &single);
-    for (int d = 0; d < single.n_dims; d++) {
-        int64_t parts = spmd_axes_size(call, &single.dim[d]);
-        elements *= (single.shape.dim[d] + parts - 1) / parts;
+    for (int d = 0; d < tensor->n_dims; d++) {
+        int64_t parts = parts_of(call, &tensor->dim[d]);
+        elements *= (tensor->shape.dim[d] + parts - 1) / parts;
     }
     return elements;
 }

@@ -44,13 +44,43 @@ static bool note_letters(Merge *merge, bool check, Error *err)
     return true;
 }
 
-/* An axis that several letters hold stays with the largest of them, the first of equals. */
+/* Upstream keeps letters in a hash table, and of equals takes the one that its walk meets last. In
+ * it a letter stands beside those of its bucket that are there already; these share one. */
+static const char *const bucket_mates[] = {"ad", "1bhk", "co", "ein", "gjl"};
+
+static bool share_bucket(char a, char b)
+{
+    for (size_t i = 0; i < sizeof bucket_mates / sizeof *bucket_mates; i++)
+        if (has_letter(bucket_mates[i], a) && has_letter(bucket_mates[i], b))
+            return true;
+    return false;
+}
+
+/* The letters, the first of equals first: by first sight, but for exact answers. */
+static void rank_letters(const Merge *merge, char *ranked)
+{
+    memcpy(ranked, merge->order, (size_t)merge->n_order);
+    for (int n = 1; merge->call->exact && n < merge->n_order; n++) {
+        char letter = ranked[n];
+        int after = n - 1;
+        while (after >= 0 && !share_bucket(ranked[after], letter))
+            after--;
+        if (after < 0)
+            continue;
+        memmove(&ranked[after + 2], &ranked[after + 1], (size_t)(n - after - 1));
+        ranked[after + 1] = letter;
+    }
+}
+
+/* An axis that several letters hold stays with the largest of them. */
 static void give_to_largest(Merge *merge)
 {
+    char ranked[SPMD_LETTERS];
+    rank_letters(merge, ranked);
     for (int axis = 0; axis < merge->call->mesh->n_axes; axis++) {
         char keeper = 0;
         for (int i = 0; i < merge->n_order; i++) {
-            unsigned char letter = (unsigned char)merge->order[i];
+            unsigned char letter = (unsigned char)ranked[i];
             if (spmd_axes_have(&merge->out->axes[letter], axis) &&
                 (!keeper || merge->out->size[letter] > merge->out->size[(unsigned char)keeper]))
                 keeper = (char)letter;
@@ -59,7 +89,7 @@ static void give_to_largest(Merge *merge)
             SpmdAxes *axes = &merge->out->axes[(unsigned char)merge->order[i]];
             if (merge->order[i] == keeper || !spmd_axes_have(axes, axis))
                 continue;
-            spmd_say(merge->call, "axis %s: %c loses it to %c, which is larger",
+            spmd_say(merge->call, "axis %s: %c loses it to %c, which is not smaller",
                      merge->call->mesh->axes[axis].name, merge->order[i], keeper);
             spmd_axes_remove(axes, axis);
         }

@@ -92,13 +92,14 @@ static bool binary_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* A product is linear in each factor: one may be partial, x before y, if none of the axes it is
- * partial over splits the other. */
+/* A product is linear in each factor: one may be partial, if none of the axes it is partial over
+ * splits anything. Where both are, it is the one with more dims, else x. */
 static bool multiply(SpmdCall *call, Error *err)
 {
     if (!binary(call, err))
         return false;
-    int linear = spmd_is_partial(&call->input[0]) ? 0 : 1;
+    const SpmdTensor *x = &call->input[0], *y = &call->input[1];
+    int linear = spmd_is_partial(x) && (!spmd_is_partial(y) || x->n_dims >= y->n_dims) ? 0 : 1;
     const uint8_t *partial = call->input[linear].partial;
     SpmdTensor *need = call->need.at[linear], *out = call->out.at[0];
     for (int axis = 0; axis < call->mesh->n_axes; axis++)

@@ -170,9 +170,10 @@ static bool tile_gradient(SpmdCall *call, Error *err)
     const SpmdTensor *x = &call->input[0], *gradient = &call->input[1];
     if (!read_tiling(call, x, &tiling, err))
         return false;
+    const char *plain = spmd_letters(call, tiling.n, 'a');
     char *letters = arena_array(call->arena, char, tiling.n + 1);
     for (int d = 0; d < tiling.n; d++)
-        letters[d] = d >= tiling.more && tiling.again[d] ? '1' : (char)('a' + d);
+        letters[d] = d >= tiling.more && tiling.again[d] ? '1' : plain[d];
     SpmdTensor whole_x = *x, whole_gradient = *gradient;
     for (int d = tiling.more; d < tiling.n; d++) {
         if (!tiling.again[d])
@@ -180,7 +181,7 @@ static bool tile_gradient(SpmdCall *call, Error *err)
         spmd_unsplit(&whole_x, d - tiling.more);
         spmd_unsplit(&whole_gradient, d);
     }
-    SpmdOperand operand[] = {{letters + tiling.more, &whole_x}, {letters, &whole_gradient}};
+    SpmdOperand operand[] = {{plain + tiling.more, &whole_x}, {letters, &whole_gradient}};
     SpmdLetters merged;
     if (!spmd_merge(call, SPMD_BY_LISTS, operand, 2, &merged, err))
         return false;
