@@ -438,6 +438,7 @@ const SpmdRule spmd_rules_norm[] = {
      .number = 1},
     {.names = "rms_norm_grad fused_rms_norm_grad",
      .forward = rms_norm_gradient,
+     .flags = SPMD_LISTS,
      .inputs_min = 4,
      .inputs_max = 4,
      .number = 1},
