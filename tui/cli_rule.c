@@ -61,18 +61,18 @@ static void offer(Nearest *nearest, Str given, const char *system, const char *n
     *nearest = (Nearest){system, name, distance};
 }
 
-static Nearest nearest_name(const Registry *registry, Str given)
+static Nearest nearest_name(Arena *arena, const Registry *registry, Str given)
 {
     Nearest nearest = {.distance = 4};
     SystemId system = SYSTEM_COUNT;
     Str rest = given;
     bool of_system = alias_split(given, &system, &rest);
-    const Aliases *aliases = registry_aliases(registry);
+    Aliases aliases = alias_names(arena, NULL);
     for (int i = 0; !of_system && i < registry_count(registry); i++)
         offer(&nearest, given, NULL, registry_at(registry, i)->name);
-    for (int i = 0; i < aliases->n; i++)
-        if (!of_system || aliases->at[i].system == system)
-            offer(&nearest, rest, system_name(aliases->at[i].system), aliases->at[i].name);
+    for (int i = 0; i < aliases.n; i++)
+        if (!of_system || aliases.at[i].system == system)
+            offer(&nearest, rest, system_name(aliases.at[i].system), aliases.at[i].name);
     return nearest;
 }
 
@@ -83,7 +83,7 @@ const Operator *cli_find_operator(Cli *cli, const Registry *registry)
     if (found)
         return found;
     error_kind(&cli->err, ERROR_UNKNOWN_OP, "there is no operator '%.*s'", STR_ARG(name));
-    Nearest nearest = nearest_name(registry, name);
+    Nearest nearest = nearest_name(cli->arena, registry, name);
     if (nearest.name)
         error_hint(&cli->err, "did you mean %s%s%s", nearest.system ? nearest.system : "",
                    nearest.system ? "::" : "", nearest.name);

@@ -29,7 +29,7 @@ void cli_rule_list(Cli *cli, const Registry *registry);
 
 bool cli_rule_has_kernel(const OpSpace *space, const Operator *row);
 void cli_rule_format_arity(const Operator *row, Buf *out); /* "2", "1 to 3" */
-Json *cli_rule_row_json(const Registry *registry, const Operator *row, const OpSpace *space);
+Json *cli_rule_row_json(Arena *arena, const Operator *row, const OpSpace *space);
 
 /* ---- proving ---- */
 

@@ -31,29 +31,19 @@ static const TableColumn columns[] = {{"OPERATOR", 0}, {"FAMILY", 0},  {"INPUTS"
                                       {"KERNEL", 0},   {"SAID", 0},    {"NNSCALER", 24},
                                       {"TORCH", 36},   {"PADDLE", 24}, {"STABLEHLO", 24}};
 
-/* The first of each operator's names in aliases, which stand by operator. */
-static const Alias *first_alias(const Aliases *aliases, const char *operator)
+static void add_names(Cli *cli, const char *operator, Table * table)
 {
-    for (int i = 0; i < aliases->n; i++)
-        if (strcmp(aliases->at[i].operator, operator) == 0)
-            return &aliases->at[i];
-    return aliases->at + aliases->n;
-}
-
-static void add_names(Cli *cli, const Aliases *aliases, const char *operator, Table * table)
-{
-    const Alias *first = first_alias(aliases, operator), *end = aliases->at + aliases->n;
+    Aliases aliases = alias_names(cli->arena, operator);
     for (int s = 0; s < SYSTEM_COUNT; s++) {
         Buf names = buf_new(cli->arena);
-        for (const Alias *at = first; at < end && strcmp(at->operator, operator) == 0; at++)
-            if (at->system == (SystemId)s)
-                buf_printf(&names, "%s%s", names.n > 0 ? " " : "", at->name);
+        for (int i = 0; i < aliases.n; i++)
+            if (aliases.at[i].system == (SystemId)s)
+                buf_printf(&names, "%s%s", names.n > 0 ? " " : "", aliases.at[i].name);
         table_cell(table, buf_str(&names));
     }
 }
 
-static void add_row(Cli *cli, const Registry *registry, const Operator *row, const OpSpace *space,
-                    Table *table)
+static void add_row(Cli *cli, const Operator *row, const OpSpace *space, Table *table)
 {
     Buf arity = buf_new(cli->arena), letters = buf_new(cli->arena);
     cli_rule_format_arity(row, &arity);
@@ -64,7 +54,7 @@ static void add_row(Cli *cli, const Registry *registry, const Operator *row, con
     table_cell(table, buf_str(&arity));
     table_cell(table, cli_rule_has_kernel(space, row) ? STR("yes") : STR("-"));
     table_cell(table, space ? buf_str(&letters) : STR("by shapes"));
-    add_names(cli, registry_aliases(registry), row->name, table);
+    add_names(cli, row->name, table);
 }
 
 void cli_rule_list(Cli *cli, const Registry *registry)
@@ -75,10 +65,10 @@ void cli_rule_list(Cli *cli, const Registry *registry)
         const Operator *row = registry_at(registry, i);
         const OpSpace *space = cli_rule_sample(cli, registry, row).space;
         if (!cli->options.json) {
-            add_row(cli, registry, row, space, table);
+            add_row(cli, row, space, table);
             continue;
         }
-        Json *one = cli_rule_row_json(registry, row, space);
+        Json *one = cli_rule_row_json(cli->arena, row, space);
         json_set(one, "notations", space ? said_json(cli, space) : json_null());
         json_add(list, one);
     }

@@ -31,7 +31,8 @@ static RuleSample sample_of(Cli *cli, const Registry *registry, const char *name
 /* The first shape that the rule takes for all of its inputs. */
 static RuleSample guessed_sample(Cli *cli, const Registry *registry, const Operator *row)
 {
-    static const char *const guesses[] = {"5x6", "2x3x6x7", "5x6x7", "6", "5x6:i64", "5x6:bool"};
+    static const char *const guesses[] = {"5x6",      "6x6",     "2x6x6x6", "5x6x6",
+                                          "5x6:bool", "5x6:i64", "6"};
     for (size_t g = 0; (row->rule || row->template) && g < sizeof guesses / sizeof *guesses; g++) {
         Buf operands = buf_new(cli->arena);
         for (int i = 0; i < row->inputs_min; i++)
@@ -351,22 +352,21 @@ static void add_space_json(Cli *cli, const OpSpace *space, Json *out)
     json_set_real(out, "flops", space->flops);
 }
 
-static Json *aliases_json(const Registry *registry, const Operator *row)
+static Json *aliases_json(Arena *arena, const Operator *row)
 {
-    const Aliases *aliases = registry_aliases(registry);
+    Aliases aliases = alias_names(arena, row->name);
     Json *out = json_object();
     for (int s = 0; s < SYSTEM_COUNT; s++) {
         Json *names = json_array();
-        for (int i = 0; i < aliases->n; i++)
-            if (aliases->at[i].system == (SystemId)s &&
-                strcmp(aliases->at[i].operator, row->name) == 0)
-                json_add(names, json_from_str(str_from(aliases->at[i].name)));
+        for (int i = 0; i < aliases.n; i++)
+            if (aliases.at[i].system == (SystemId)s)
+                json_add(names, json_from_str(str_from(aliases.at[i].name)));
         json_set(out, system_name((SystemId)s), names);
     }
     return out;
 }
 
-Json *cli_rule_row_json(const Registry *registry, const Operator *row, const OpSpace *space)
+Json *cli_rule_row_json(Arena *arena, const Operator *row, const OpSpace *space)
 {
     Json *out = json_object(), *annos = json_array();
     json_set_str(out, "operator", row->name);
@@ -377,7 +377,7 @@ Json *cli_rule_row_json(const Registry *registry, const Operator *row, const OpS
     for (int i = 0; row->anno && row->anno->annos && row->anno->annos[i]; i++)
         json_add(annos, json_from_str(str_from(row->anno->annos[i])));
     json_set(out, "annos", annos);
-    json_set(out, "aliases", aliases_json(registry, row));
+    json_set(out, "aliases", aliases_json(arena, row));
     json_set_bool(out, "kernel", cli_rule_has_kernel(space, row));
     return out;
 }
@@ -420,7 +420,7 @@ void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, cons
         sample = cli_rule_sample(cli, registry, row);
     space = given ? space : sample.space;
     if (cli->options.json) {
-        Json *out = cli_rule_row_json(registry, row, space);
+        Json *out = cli_rule_row_json(cli->arena, row, space);
         if (!given)
             json_set(out, "sample", sample_json(&sample));
         if (space)

@@ -28,11 +28,10 @@ static bool find_rule(Cli *cli, const RuleBook *rules, Asked *out)
     *out = (Asked){.name = arena_str(cli->arena, of_paddle ? rest : name)};
     out->rule = spmd_rules_find(rules->spmd, str_from(out->name));
     const Operator *operator= out->rule ? NULL : registry_find(rules->registry, name);
-    const Aliases *aliases = registry_aliases(rules->registry);
-    for (int i = 0; operator&& !out->rule && i<aliases->n; i++) {
-        const Alias *alias = &aliases->at[i];
-        if (alias->system != SYSTEM_PADDLE || alias->n_operands > 0 ||
-            strcmp(alias->operator, operator->name) != 0)
+    Aliases aliases = operator? alias_names(cli->arena, operator->name) : (Aliases){0};
+    for (int i = 0; !out->rule && i < aliases.n; i++) {
+        const Alias *alias = &aliases.at[i];
+        if (alias->system != SYSTEM_PADDLE || alias->n_operands > 0)
             continue;
         out->rule = spmd_rules_find(rules->spmd, str_from(alias->name));
         out->name = alias->name;

@@ -167,15 +167,13 @@ static void draw_names(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
     const Registry *registry = ui->session->inferred->registry;
     const char *name = op_operator(ui_graph(ui), op);
     const Operator *row = registry_find(registry, str_from(name));
-    const Aliases *aliases = registry_aliases(registry);
+    Aliases aliases = alias_names(ui->frame, row ? row->name : name);
     SystemId system = SYSTEM_COUNT;
     Buf text = buf_new(ui->frame);
 
     buf_puts(&text, kernel_find(space, name) ? "can be run" : "no kernel: only planned");
-    for (int i = 0; row && i < aliases->n; i++) {
-        const Alias *alias = &aliases->at[i];
-        if (strcmp(alias->operator, row->name) != 0)
-            continue;
+    for (int i = 0; i < aliases.n; i++) {
+        const Alias *alias = &aliases.at[i];
         buf_printf(&text, "%s%s %s", alias->system == system ? "" : "; ",
                    alias->system == system ? "" : system_name(alias->system), alias->name);
         system = alias->system;

@@ -46,7 +46,9 @@ bool alias_split(Str name, SystemId *system, Str *rest)
     return false;
 }
 
-bool alias_shorten(SystemId system, Str *name)
+/* Shorter spellings of a name in its system, one after another: without the module before it, then
+ * without the overload after it, then without the `_` of an in-place form. False: no more. */
+static bool shorten(SystemId system, Str *name)
 {
     for (size_t i = 0; system == SYSTEM_TORCH && i < sizeof modules / sizeof *modules; i++) {
         Str module = str_from(modules[i]);
@@ -170,6 +172,48 @@ bool alias_read(Arena *arena, const AliasRow *row, SystemId system, Aliases *out
         vec_push(arena, out, alias);
     }
     return true;
+}
+
+/* ---- finding ---- */
+
+/* In the first row whose cell for the system has the name. */
+static const Alias *find_in(Arena *arena, SystemId system, Str name)
+{
+    for (const AliasRow *row = alias_table; row->operator; row++) {
+        Aliases read = {0};
+        if (!row->names[system] || str_find(str_from(row->names[system]), name) < 0 ||
+            !alias_read(arena, row, system, &read, NULL))
+            continue;
+        for (int i = 0; i < read.n; i++)
+            if (str_eq(str_from(read.at[i].name), name))
+                return &read.at[i];
+    }
+    return NULL;
+}
+
+const Alias *alias_find(Arena *arena, Str name)
+{
+    const Alias *found = NULL;
+    SystemId system;
+    Str rest;
+    for (int s = 0; name.n > 0 && !found && s < SYSTEM_COUNT; s++)
+        found = find_in(arena, (SystemId)s, name);
+    if (found || !alias_split(name, &system, &rest))
+        return found;
+    do
+        found = find_in(arena, system, rest);
+    while (!found && shorten(system, &rest));
+    return found;
+}
+
+Aliases alias_names(Arena *arena, const char *operator)
+{
+    Aliases names = {0};
+    for (const AliasRow *row = alias_table; row->operator; row++)
+        for (int s = 0; s < SYSTEM_COUNT; s++)
+            if (row->names[s] && (!operator|| strcmp(row->operator, operator) == 0))
+                alias_read(arena, row, (SystemId)s, &names, NULL);
+    return names;
 }
 
 /* ---- asking ---- */

@@ -66,10 +66,12 @@ bool alias_read(Arena *arena, const AliasRow *row, SystemId system, Aliases *out
 
 /* "aten::softmax": the system and the name in it; false when no system stands before the name. */
 bool alias_split(Str name, SystemId *system, Str *rest);
-/* Shorter spellings of a name in its system, one after another: without the module before it, then
- * without the overload after it, then without the `_` of an in-place form. False: there are no
- * more. */
-bool alias_shorten(SystemId system, Str *name);
+/* The name as above; NULL: nobody's. Cells are searched as text and only the one that has the name
+ * is read, so that a registry costs nothing for names that no graph has. */
+const Alias *alias_find(Arena *arena, Str name);
+
+/* What other systems call the operator, NULL: any operator, by row and system. */
+Aliases alias_names(Arena *arena, const char *operator);
 
 /* The attribute that our operator calls `ours`; NULL: not given. An operand of ours in theirs: -1,
  * none. */

@@ -5,9 +5,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
-
-enum { ALIAS_NAME_MAX = 200 }; /* no longer name is looked for */
 
 /* ---- the tables ---- */
 
@@ -29,9 +26,6 @@ struct Registry {
     Vec(const Operator *) by_name; /* Names id of the operator -> the row that counts; NULL: none */
     Vec(const Operator *) listed;  /* users' rows, then the built-in ones */
     int n_users;
-    Aliases aliases;
-    Vec(int) alias_by_name; /* Names id of "torch::relu", and of "relu" where it is the first of
-                               that name -> aliases, from 1 */
 };
 
 static const Operator **slot(Registry *registry, const char *name)
@@ -48,36 +42,6 @@ static const Operator *find_own(const Registry *registry, Str name)
     return id >= 0 && id < registry->by_name.n ? registry->by_name.at[id] : NULL;
 }
 
-/* The first of a name keeps it. */
-static void add_alias_name(Registry *registry, const char *name, int alias)
-{
-    int32_t id = names_intern(registry->names, str_from(name));
-    while (registry->alias_by_name.n <= id)
-        vec_push(registry->arena, &registry->alias_by_name, 0);
-    if (registry->alias_by_name.at[id] == 0)
-        registry->alias_by_name.at[id] = alias + 1;
-}
-
-/* A cell that cannot be read names nothing: a test reads them all. */
-static void read_aliases(Registry *registry)
-{
-    Arena *arena = registry->arena;
-    for (const AliasRow *row = alias_table; row->operator; row++)
-        for (int s = 0; find_own(registry, str_from(row->operator)) && s < SYSTEM_COUNT; s++)
-            if (row->names[s])
-                alias_read(arena, row, (SystemId)s, &registry->aliases, NULL);
-
-    for (int i = 0; i < registry->aliases.n; i++) {
-        const Alias *alias = &registry->aliases.at[i];
-        add_alias_name(registry,
-                       arena_printf(arena, "%s::%s", system_name(alias->system), alias->name), i);
-    }
-    for (int s = 0; s < SYSTEM_COUNT; s++)
-        for (int i = 0; i < registry->aliases.n; i++)
-            if (registry->aliases.at[i].system == (SystemId)s)
-                add_alias_name(registry, registry->aliases.at[i].name, i);
-}
-
 Registry *registry_new(Arena *arena)
 {
     Registry *registry = arena_make(arena, Registry);
@@ -88,7 +52,6 @@ Registry *registry_new(Arena *arena)
             *slot(registry, row->name) = row;
             vec_push(arena, &registry->listed, row);
         }
-    read_aliases(registry);
     return registry;
 }
 
@@ -143,40 +106,16 @@ void registry_add(Registry *registry, const Operator *operator)
     registry->listed.at[at] = row;
 }
 
-static const Alias *find_alias(const Registry *registry, Str name)
-{
-    int32_t id = names_find(registry->names, name);
-    int at = id >= 0 && id < registry->alias_by_name.n ? registry->alias_by_name.at[id] : 0;
-    return at > 0 ? &registry->aliases.at[at - 1] : NULL;
-}
-
 const Alias *registry_alias(const Registry *registry, Str name)
 {
-    SystemId system;
-    Str rest;
-    if (find_own(registry, name))
-        return NULL;
-    const Alias *found = find_alias(registry, name);
-    if (found || !alias_split(name, &system, &rest))
-        return found;
-    do {
-        char full[ALIAS_NAME_MAX];
-        int n = snprintf(full, sizeof full, "%s::%.*s", system_name(system), STR_ARG(rest));
-        if (n < (int)sizeof full)
-            found = find_alias(registry, (Str){full, (size_t)n});
-    } while (!found && alias_shorten(system, &rest));
-    return found;
+    return find_own(registry, name) ? NULL : alias_find(registry->arena, name);
 }
 
 const Operator *registry_find(const Registry *registry, Str name)
 {
-    const Alias *alias = registry_alias(registry, name);
-    return find_own(registry, alias ? str_from(alias->operator) : name);
-}
-
-const Aliases *registry_aliases(const Registry *registry)
-{
-    return &registry->aliases;
+    const Operator *own = find_own(registry, name);
+    const Alias *alias = own ? NULL : alias_find(registry->arena, name);
+    return alias ? find_own(registry, str_from(alias->operator)) : own;
 }
 
 int registry_count(const Registry *registry)

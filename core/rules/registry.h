@@ -92,8 +92,6 @@ const Operator *registry_find(const Registry *registry, Str name);
 const Alias *registry_alias(const Registry *registry, Str name);
 int registry_count(const Registry *registry);
 const Operator *registry_at(const Registry *registry, int i); /* for listings: users' first */
-/* All names that other systems have for operators in the registry, in the order of alias_table. */
-const Aliases *registry_aliases(const Registry *registry);
 
 /* The built-in tables, ended by a row without name: one per family file. */
 extern const Operator operators_elementwise[], operators_matmul[], operators_reduce[],

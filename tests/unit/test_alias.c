@@ -2,6 +2,7 @@
 #include "tests/unit/graph_text.h"
 
 #include "core/rules/infer.h"
+#include "core/rules/schema.h"
 
 #include <inttypes.h>
 
@@ -103,17 +104,48 @@ static void no_name_stands_twice_in_a_system(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    const Aliases *all = registry_aliases(registry_new(arena));
-    for (int i = 0; i < all->n; i++)
+    Aliases all = alias_names(arena, NULL);
+    for (int i = 0; i < all.n; i++)
         for (int j = 0; j < i; j++)
-            if (all->at[i].system == all->at[j].system &&
-                strcmp(all->at[i].name, all->at[j].name) == 0)
-                fail_msg("%s::%s is %s and %s", system_name(all->at[i].system), all->at[i].name,
-                         all->at[i].operator, all->at[j].operator);
+            if (all.at[i].system == all.at[j].system && strcmp(all.at[i].name, all.at[j].name) == 0)
+                fail_msg("%s::%s is %s and %s", system_name(all.at[i].system), all.at[i].name,
+                         all.at[i].operator, all.at[j].operator);
+    arena_free(arena);
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* Where ONNX says what the operator has. */
+static void every_attribute_of_ours_exists(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Aliases all = alias_names(arena, NULL);
+    for (int i = 0; i < all.n; i++) {
+        const Alias *alias = &all.at[i];
+        const char *has = schema_attrs(alias->operator);
+        /* what later versions read from an input, and ours read from an attribute too */
+        static const char from_inputs[] = "axes shape starts ends steps split repeats k pads depth";
+        for (int a = 0; has && a < alias->n_attrs + alias->n_constants; a++) {
+            const char *ours =
+                a < alias->n_attrs ? alias->attr[a].ours : alias->constant[a - alias->n_attrs].ours;
+            if (!has_word(has, ours) && !has_word(from_inputs, ours))
+                fail_msg("%s has no attribute '%s', which %s::%s names", alias->operator, ours,
+                         system_name(alias->system), alias->name);
+        }
+    }
     arena_free(arena);
 }
 
 static const struct CMUnitTest table_tests[] = {
+    cmocka_unit_test(every_attribute_of_ours_exists),
     cmocka_unit_test(every_cell_can_be_read),
     cmocka_unit_test(every_row_names_an_operator),
     cmocka_unit_test(no_name_stands_twice_in_a_system),
