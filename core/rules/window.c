@@ -169,9 +169,10 @@ bool window_read_transposed(const RuleCall *call, int image, int weight, Window 
         if (dim->size > INT64_MAX / 4 / dim->stride)
             return error_set(err, "its output has too many elements");
         int64_t all = dim->stride * (dim->size - 1) + extra[d] + reach_of(dim);
-        if (shaped || same) {
-            dim->out = shaped ? given[d] : dim->size * dim->stride;
-            share_pads(dim, all > dim->out ? all - dim->out : 0, pad == PAD_SAME_UPPER);
+        if (shaped || same) { /* pads take away what is too much; they add nothing */
+            int64_t want = shaped ? given[d] : dim->size * dim->stride;
+            share_pads(dim, all > want ? all - want : 0, pad == PAD_SAME_UPPER);
+            dim->out = shaped || all > want ? want : all;
         } else {
             dim->out = all - dim->before - dim->after;
         }

@@ -1,6 +1,356 @@
-/* attention.c - queries against keys and values. */
-#include "core/rules/args.h"
+/* attention.c - queries against keys and values, and their positions.
+ *
+ *     Attention        b (h g) s d^, b h t^ d^, b h t^ e -> b (h g) s e
+ *                      b s (h g d^), b t^ (h d^), b t^ (h e) -> b s (h g e)      packed
+ *     LinearAttention  b t^ (h g d^), b t^ (h d^), b t^ (h e) -> b t^ (h g e), b h d^ e
+ *     RotaryEmbedding  b h s d^, b s 32, b s 32 -> b h s d^
+ *
+ * Heads are split at their borders: those of queries are (h g) where g share the keys of one. A
+ * cut of g reads the keys it shares with others whole. Kept keys and values are in `present` with
+ * the new ones behind them.
+ */
+#include "core/rules/operators/attention.h"
+
+#include <inttypes.h>
+
+/* ---- operands with heads ---- */
+
+bool heads_read(const RuleCall *call, int input, int64_t n_heads, Heads *out, Error *err)
+{
+    const Shape *shape = call->shape[input];
+    if (shape->n_dims == 4) {
+        *out = (Heads){shape->dim[0], shape->dim[1], shape->dim[2], shape->dim[3], false};
+        return true;
+    }
+    if (shape->n_dims != 3)
+        return error_kind(err, ERROR_RANK, "its input %d needs 3 or 4 dims", input);
+    if (n_heads < 1 || shape->dim[2] % n_heads != 0)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "its input %d has %" PRId64 " numbers for %" PRId64 " heads", input,
+                          shape->dim[2], n_heads);
+    *out = (Heads){shape->dim[0], n_heads, shape->dim[1], shape->dim[2] / n_heads, true};
+    return true;
+}
+
+Shape heads_shape(const Heads *n)
+{
+    if (n->packed)
+        return (Shape){.n_dims = 3, .dim = {n->b, n->s, n->h * n->d}};
+    return (Shape){.n_dims = 4, .dim = {n->b, n->h, n->s, n->d}};
+}
+
+void heads_rows(const OpSpace *space, Operand *operand, bool packed, int b, const int *heads,
+                int n_heads, int s, int d)
+{
+    int all[FACTORS_MAX];
+    for (int i = 0; i < n_heads; i++)
+        all[i] = heads[i];
+    all[n_heads] = d;
+    rule_unit(operand, 0, b);
+    if (s != HEADS_WHOLE)
+        rule_unit(operand, packed ? 1 : 2, s);
+    if (packed) {
+        rule_radix(space, operand, 2, all, n_heads + 1);
+        return;
+    }
+    rule_radix(space, operand, 1, heads, n_heads);
+    rule_unit(operand, 3, d);
+}
+
+bool attention_fits(const AttentionSizes *n, Error *err)
+{
+    if (n->k.b != n->q.b || n->v.b != n->q.b || n->v.h != n->k.h || n->v.s != n->k.s ||
+        n->k.d != n->q.d)
+        return error_set(err, "its queries, keys and values do not fit each other");
+    if (n->k.h < 1 || n->q.h % n->k.h != 0)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "%" PRId64 " heads of queries do not share %" PRId64 " of keys", n->q.h,
+                          n->k.h);
+    return true;
+}
+
+AttentionIndex attention_index(RuleCall *call, const AttentionSizes *n)
+{
+    OpSpace *space = call->space;
+    AttentionIndex index;
+    index.b = rule_index(space, "b", n->q.b, ROLE_MAP, REDUCE_NONE);
+    index.h = rule_index(space, "h", n->k.h, ROLE_MAP, REDUCE_NONE);
+    index.g = rule_index(space, "g", n->q.h / n->k.h, ROLE_MAP, REDUCE_NONE);
+    index.s = rule_index(space, "s", n->q.s, ROLE_MAP, REDUCE_NONE);
+    index.t = rule_index(space, "t", n->k.s, ROLE_FROZEN, REDUCE_NONE);
+    index.d = rule_index(space, "d", n->q.d, ROLE_FROZEN, REDUCE_NONE);
+    index.e = rule_index(space, "e", n->v.d, ROLE_MAP, REDUCE_NONE);
+    space->flops = 2.0 * (double)(n->q.b * n->q.h) * (double)n->q.s * (double)(n->k.s + n->past) *
+                   (double)(n->q.d + n->v.d);
+    return index;
+}
+
+void attention_mask(const OpSpace *space, Operand *operand, const AttentionIndex *index)
+{
+    int64_t n = operand->shape.n_dims;
+    const int *heads = (int[]){index->h, index->g};
+    for (int64_t d = 0; d < n - 1; d++) {
+        int64_t from_end = n - 1 - d;
+        if (operand->shape.dim[d] == 1)
+            rule_unit(operand, d, -1);
+        else if (from_end == 1)
+            rule_unit(operand, d, index->s);
+        else if (from_end == 2)
+            rule_radix(space, operand, d, heads, 2);
+        else if (from_end == 3)
+            rule_unit(operand, d, index->b);
+    }
+}
+
+/* ---- Attention ---- */
+
+static int64_t dim_or(const Shape *shape, int64_t d, int64_t other)
+{
+    return d < 0 ? other : shape->dim[d];
+}
+
+static bool mask_fits(const RuleCall *call, const AttentionSizes *n, Error *err)
+{
+    const Shape *mask = call->shape[3];
+    int64_t last = mask->n_dims - 1;
+    const int64_t want[3] = {n->q.s, n->q.h, n->q.b};
+    bool fits = mask->n_dims >= 1 && mask->n_dims <= 4 && mask->dim[last] <= n->k.s + n->past;
+    for (int i = 0; fits && i < 3; i++) {
+        int64_t size = dim_or(mask, last - 1 - i, 1);
+        fits = size == 1 || size == want[i];
+    }
+    return fits || error_set(err, "its mask does not broadcast to batch, heads, queries and keys");
+}
+
+static bool past_fits(const RuleCall *call, AttentionSizes *n, Error *err)
+{
+    if (!args_has(call, 4) && !args_has(call, 5))
+        return true;
+    const Shape *keys = args_has(call, 4) ? call->shape[4] : NULL;
+    const Shape *values = args_has(call, 5) ? call->shape[5] : NULL;
+    if (!keys || !values || keys->n_dims != 4 || values->n_dims != 4)
+        return error_set(err, "its kept keys and values do not have 4 dims each");
+    n->past = keys->dim[2];
+    Shape want_keys = {.n_dims = 4, .dim = {n->k.b, n->k.h, n->past, n->k.d}};
+    Shape want_values = {.n_dims = 4, .dim = {n->v.b, n->v.h, n->past, n->v.d}};
+    return (shape_equal(keys, &want_keys) && shape_equal(values, &want_values)) ||
+           error_set(err, "its kept keys and values do not fit the new ones");
+}
+
+static bool read_attention(const RuleCall *call, AttentionSizes *out, Error *err)
+{
+    int64_t q_heads = args_int(call, "q_num_heads", 0), k_heads = args_int(call, "kv_num_heads", 0);
+    *out = (AttentionSizes){.past = 0};
+    return heads_read(call, 0, q_heads, &out->q, err) &&
+           heads_read(call, 1, k_heads, &out->k, err) &&
+           heads_read(call, 2, k_heads, &out->v, err) && attention_fits(out, err);
+}
+
+static void attention_shapes(RuleCall *call, const AttentionSizes *n)
+{
+    Heads y = n->q;
+    int64_t total = n->k.s + n->past;
+    y.d = n->v.d;
+    const Shape all[4] = {
+        heads_shape(&y),
+        {.n_dims = 4, .dim = {n->q.b, n->k.h, total, n->k.d}},
+        {.n_dims = 4, .dim = {n->q.b, n->k.h, total, n->v.d}},
+        {.n_dims = 4, .dim = {n->q.b, n->q.h, n->q.s, total}},
+    };
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = all[o];
+        call->out_dtype[o] = call->dtype[o == 1 || o == 2 ? o : 0];
+    }
+}
+
+/* Queries, keys, values and what comes of them; kept ones by batch and head. */
+static void attention_rows(RuleCall *call, const AttentionSizes *n, const AttentionIndex *index)
+{
+    OpSpace *space = call->space;
+    const int heads[2] = {index->h, index->g};
+    heads_rows(space, &space->operand[0], n->q.packed, index->b, heads, 2, index->s, index->d);
+    heads_rows(space, &space->operand[1], n->k.packed, index->b, heads, 1, index->t, index->d);
+    heads_rows(space, &space->operand[2], n->v.packed, index->b, heads, 1, index->t, index->e);
+    heads_rows(space, rule_output(space, 0), n->q.packed, index->b, heads, 2, index->s, index->e);
+    for (int o = 1; o < call->n_outputs && o < 3; o++)
+        heads_rows(space, rule_output(space, o), false, index->b, heads, 1, HEADS_WHOLE,
+                   o == 1 ? index->d : index->e);
+    if (call->n_outputs > 3)
+        attention_mask(space, rule_output(space, 3), index);
+}
+
+static bool attention(RuleCall *call, Error *err)
+{
+    AttentionSizes n;
+    if (!read_attention(call, &n, err) || !past_fits(call, &n, err) ||
+        (args_has(call, 3) && !mask_fits(call, &n, err)))
+        return false;
+    if (args_has(call, 6) && (call->shape[6]->n_dims != 1 || call->shape[6]->dim[0] != n.q.b))
+        return error_set(err, "its input 6 is not one length for each of the batch");
+    attention_shapes(call, &n);
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    AttentionIndex index = attention_index(call, &n);
+    const int heads[1] = {index.h};
+    attention_rows(call, &n, &index);
+    if (args_has(call, 3))
+        attention_mask(space, &space->operand[3], &index);
+    for (int i = 4; i < 6; i++)
+        if (args_has(call, i))
+            heads_rows(space, &space->operand[i], false, index.b, heads, 1, HEADS_WHOLE,
+                       i == 4 ? index.d : index.e);
+    if (args_has(call, 6))
+        rule_unit(&space->operand[6], 0, index.b);
+    return true;
+}
+
+/* A graph of the op's own that rewrites the scores may mix any of them. */
+static bool flex_attention(RuleCall *call, Error *err)
+{
+    AttentionSizes n;
+    if (!read_attention(call, &n, err))
+        return false;
+    attention_shapes(call, &n);
+    if (!rule_space(call, err))
+        return false;
+    AttentionIndex index = attention_index(call, &n);
+    attention_rows(call, &n, &index);
+    bool rewritten = args_attr(call, "score_mod") || args_attr(call, "prob_mod");
+    const int mixed[4] = {index.b, index.h, index.g, index.s};
+    for (int i = 0; rewritten && i < 4; i++)
+        if (mixed[i] >= 0)
+            call->space->index[mixed[i]].role = ROLE_FROZEN;
+    return true;
+}
+
+/* ---- LinearAttention ---- */
+
+/* decay: a number a head, or one for each of its key numbers; beta: a number a head, or one. */
+static bool gate_row(RuleCall *call, int input, const AttentionSizes *n,
+                     const AttentionIndex *index, Error *err)
+{
+    Operand *operand = &call->space->operand[input];
+    if (!args_has(call, input))
+        return true;
+    const Shape *shape = call->shape[input];
+    bool each = shape->n_dims == 3 && shape->dim[2] == n->k.h * n->k.d && input == 4;
+    bool fits = shape->n_dims == 3 && shape->dim[0] == n->q.b && shape->dim[1] == n->q.s &&
+                (each || shape->dim[2] == n->k.h || (shape->dim[2] == 1 && input == 5));
+    if (!fits)
+        return error_set(err, "its input %d is not of one number for each head", input);
+    rule_unit(operand, 0, index->b);
+    rule_unit(operand, 1, index->t);
+    if (each)
+        rule_radix(call->space, operand, 2, (int[]){index->h, index->d}, 2);
+    else
+        rule_unit(operand, 2, shape->dim[2] == 1 ? -1 : index->h);
+    return true;
+}
+
+/* A state of d x e numbers a head is carried along the positions; its columns e know nothing of
+ * each other. */
+static bool linear_attention(RuleCall *call, Error *err)
+{
+    AttentionSizes n;
+    if (!read_attention(call, &n, err))
+        return false;
+    if (!n.q.packed || !n.k.packed || !n.v.packed || n.q.s != n.k.s)
+        return error_set(err, "its queries, keys and values need 3 dims and as many positions");
+    Shape state = {.n_dims = 4, .dim = {n.q.b, n.k.h, n.k.d, n.v.d}};
+    if (args_has(call, 3) && !shape_equal(call->shape[3], &state))
+        return error_set(err, "its state does not fit its heads");
+    attention_shapes(call, &n);
+    if (call->n_outputs > 1)
+        call->out_shape[1] = state;
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    AttentionIndex index = {
+        .b = rule_index(space, "b", n.q.b, ROLE_MAP, REDUCE_NONE),
+        .h = rule_index(space, "h", n.k.h, ROLE_MAP, REDUCE_NONE),
+        .g = rule_index(space, "g", n.q.h / n.k.h, ROLE_MAP, REDUCE_NONE),
+        .t = rule_index(space, "t", n.k.s, ROLE_FROZEN, REDUCE_NONE),
+        .d = rule_index(space, "d", n.q.d, ROLE_FROZEN, REDUCE_NONE),
+        .e = rule_index(space, "e", n.v.d, ROLE_MAP, REDUCE_NONE),
+    };
+    const int heads[2] = {index.h, index.g};
+    for (int i = 0; i < 2; i++) {
+        Operand *queries = i == 0 ? &space->operand[0] : rule_output(space, 0);
+        heads_rows(space, queries, true, index.b, heads, 2, index.t, i == 0 ? index.d : index.e);
+        heads_rows(space, &space->operand[1 + i], true, index.b, heads, 1, index.t,
+                   i == 0 ? index.d : index.e);
+    }
+    for (int i = 0; i < 2; i++) {
+        bool there = i == 0 ? args_has(call, 3) : call->n_outputs > 1;
+        Operand *kept = i == 0 ? &space->operand[3] : rule_output(space, 1);
+        if (there)
+            rule_align(kept, (int[]){index.b, index.h, index.d, index.e}, 4);
+    }
+    space->flops = 4.0 * (double)(n.q.b * n.q.s) * (double)n.q.h * (double)(n.q.d * n.v.d);
+    return gate_row(call, 4, &n, &index, err) && gate_row(call, 5, &n, &index, err);
+}
+
+/* ---- RotaryEmbedding ---- */
+
+/* Rows of cosines and sines: one for each position of each sample, or a table that positions pick
+ * from. */
+static bool angles_row(RuleCall *call, int input, const Heads *n, int b, int s, Error *err)
+{
+    Operand *operand = &call->space->operand[input];
+    const Shape *shape = call->shape[input];
+    if (shape->n_dims == 2)
+        return true;
+    if (shape->n_dims != 3 || (shape->dim[0] != n->b && shape->dim[0] != 1) ||
+        (shape->dim[1] != n->s && shape->dim[1] != 1))
+        return error_set(err, "its input %d does not fit its positions", input);
+    rule_unit(operand, 0, shape->dim[0] == 1 ? -1 : b);
+    rule_unit(operand, 1, shape->dim[1] == 1 ? -1 : s);
+    return true;
+}
+
+static bool rotary_embedding(RuleCall *call, Error *err)
+{
+    Heads n;
+    if (!heads_read(call, 0, args_int(call, "num_heads", 0), &n, err))
+        return false;
+    call->out_shape[0] = *call->shape[0];
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", n.b, ROLE_MAP, REDUCE_NONE);
+    int h = rule_index(space, "h", n.h, ROLE_MAP, REDUCE_NONE);
+    int s = rule_index(space, "s", n.s, ROLE_MAP, REDUCE_NONE);
+    int d = rule_index(space, "d", n.d, ROLE_FROZEN, REDUCE_NONE);
+    heads_rows(space, &space->operand[0], n.packed, b, &h, 1, s, d);
+    heads_rows(space, rule_output(space, 0), n.packed, b, &h, 1, s, d);
+    if (args_has(call, 3)) {
+        const Shape *positions = call->shape[3];
+        if (positions->n_dims != 2 || positions->dim[0] != n.b || positions->dim[1] != n.s)
+            return error_set(err, "its positions are not one for each of batch and sequence");
+        rule_align(&space->operand[3], (int[]){b, s}, 2);
+    }
+    return angles_row(call, 1, &n, b, s, err) && angles_row(call, 2, &n, b, s, err);
+}
+
+#define HEADED(name_, rule_, min, max, outputs)                                                    \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .family = "attention", .inputs_min = (min),              \
+        .inputs_max = (max), .outputs_max = (outputs)                                              \
+    }
 
 const Operator operators_attention[] = {
+    HEADED("Attention", attention, 3, 7, 4),
+    HEADED("ai.onnx.preview::FlexAttention", flex_attention, 3, 3, 1),
+    HEADED("LinearAttention", linear_attention, 3, 6, 2),
+    {.name = "RotaryEmbedding",
+     .rule = rotary_embedding,
+     .flags = OPERATOR_EARLY,
+     .flops_per_point = 3,
+     .family = "attention",
+     .inputs_min = 3,
+     .inputs_max = 4},
     {0},
 };

@@ -1,6 +1,371 @@
-/* contrib.c - operators of the domain com.microsoft, which exporters for onnxruntime write. */
-#include "core/rules/args.h"
+/* contrib.c - operators of the domain com.microsoft, which exporters for onnxruntime and its
+ * optimizer write.
+ *
+ *     SkipLayerNormalization   d0 d1 d^, d0 d1 d^, d^ .. -> d0 d1 d^, .., d0 d1 d^
+ *     MultiHeadAttention       b s (h d^), b t^ (h d^), b t^ (h e) -> b s (h e)
+ *     GroupQueryAttention      b s (h g d^), b s (h d^), b s (h d^) -> b s (h g d^)
+ *     Attention                b s i^, i^ (3^ h d^), (3^ h d^) -> b s^ (h d^)
+ *     MatMulNBits              b0 m (kb+ kk+), n kb+ 16, (n kb+) -> b0 m n
+ *
+ * Source: onnxruntime's published schemas of contributed operators. Present keys and values are as
+ * long as what was kept and what is new; where a buffer of the run decides that, only the run
+ * tells.
+ */
+#include "core/rules/operators/attention.h"
+#include "core/rules/operators/dims.h"
+
+#include <inttypes.h>
+
+/* ---- place by place ---- */
+
+static bool activation(RuleCall *call, Error *err)
+{
+    return dims_pointwise(call, call->dtype[0], err);
+}
+
+/* Half of the numbers, with a bias, gate the other half. */
+static bool bias_split_gelu(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0], *bias = call->shape[1];
+    int64_t last = x->n_dims - 1;
+    if (x->n_dims < 1 || x->dim[last] % 2 != 0 || bias->n_dims != 1 || bias->dim[0] != x->dim[last])
+        return error_set(err, "its bias does not fit an even last dim");
+    call->out_shape[0] = *x;
+    call->out_shape[0].dim[last] /= 2;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int d = 0; d < x->n_dims; d++) {
+        int half = d == last ? rule_index(space, "2", 2, ROLE_FROZEN, REDUCE_NONE) : -1;
+        int index = rule_index_at(call, 'd', d, call->out_shape[0].dim[d]);
+        rule_radix(space, &space->operand[0], d, (int[]){half, index}, 2);
+        rule_unit(rule_output(space, 0), d, index);
+        if (d == last)
+            rule_radix(space, &space->operand[1], 0, (int[]){half, index}, 2);
+    }
+    return true;
+}
+
+/* ---- norms ---- */
+
+/* The last dim is normalized after a sum; mean, 1 / deviation and the sum may be asked for. */
+static bool skip_norm(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0];
+    DimUse use[DIMS_MAX] = {DIM_MAP};
+    if (x->n_dims < 2)
+        return error_kind(err, ERROR_RANK, "its operand needs 2 dims or more");
+    Shape common;
+    if (!args_broadcast(call->shape, call->n_inputs, &common, err))
+        return false;
+    if (!shape_equal(&common, x))
+        return error_set(err, "an operand is larger than its first");
+    use[x->n_dims - 1] = DIM_FROZEN;
+    for (int o = 0; o < call->n_outputs; o++) {
+        bool told = o == 1 || o == 2;
+        call->out_shape[o] = *x;
+        call->out_dtype[o] = told ? DT_F32 : call->dtype[0];
+        if (told)
+            call->out_shape[o].dim[x->n_dims - 1] = 1;
+    }
+    return dims_space(call, x, use, NULL, err) != NULL;
+}
+
+/* ids, segment ids, word, position and segment embeddings, scale, bias, mask, position ids. */
+static bool embed_norm(RuleCall *call, Error *err)
+{
+    const Shape *ids = call->shape[0], *words = call->shape[2];
+    if (ids->n_dims != 2 || words->n_dims != 2)
+        return error_kind(err, ERROR_RANK, "its ids and its embeddings need 2 dims");
+    Shape out = {.n_dims = 3, .dim = {ids->dim[0], ids->dim[1], words->dim[1]}};
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = o == 1 ? (Shape){.n_dims = 1, .dim = {ids->dim[0]}} : out;
+        call->out_dtype[o] = o == 1 ? DT_I32 : call->dtype[2];
+    }
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", ids->dim[0], ROLE_MAP, REDUCE_NONE);
+    bool counts = call->n_outputs > 1; /* of each sample's mask */
+    int s = rule_index(space, "s", ids->dim[1], counts ? ROLE_FROZEN : ROLE_MAP, REDUCE_NONE);
+    int d = rule_index(space, "d", words->dim[1], ROLE_FROZEN, REDUCE_NONE);
+    for (int i = 0; i < call->n_inputs; i++) {
+        Operand *operand = &space->operand[i];
+        bool of_ids = i < 2 || i > 6;
+        if (operand->absent)
+            continue;
+        for (int64_t k = 0; k < operand->shape.n_dims; k++) {
+            int64_t size = operand->shape.dim[k];
+            bool last = k == operand->shape.n_dims - 1;
+            if (of_ids && k < 2 && size == ids->dim[k])
+                rule_unit(operand, k, k == 0 ? b : s);
+            else if (!of_ids && last && size == words->dim[1])
+                rule_unit(operand, k, d);
+        }
+    }
+    for (int o = 0; o < call->n_outputs; o++)
+        rule_align(rule_output(space, o), (int[]){b, s, d}, 3);
+    if (call->n_outputs > 1)
+        rule_unit(rule_output(space, 1), 0, b);
+    return true;
+}
+
+/* ---- attention ---- */
+
+static void present_shapes(RuleCall *call, const AttentionSizes *n, int64_t total)
+{
+    for (int o = 1; o < call->n_outputs && o < 3; o++) {
+        call->out_shape[o] =
+            (Shape){.n_dims = 4, .dim = {n->q.b, n->k.h, total, o == 1 ? n->k.d : n->v.d}};
+        call->out_dtype[o] = call->dtype[0];
+    }
+}
+
+static void kept_rows(RuleCall *call, const AttentionIndex *index, int past)
+{
+    OpSpace *space = call->space;
+    const int heads[1] = {index->h};
+    for (int i = 0; i < 2; i++) {
+        int d = i == 0 ? index->d : index->e;
+        if (args_has(call, past + i))
+            heads_rows(space, &space->operand[past + i], false, index->b, heads, 1, HEADS_WHOLE, d);
+        if (call->n_outputs > 1 + i)
+            heads_rows(space, rule_output(space, 1 + i), false, index->b, heads, 1, HEADS_WHOLE, d);
+    }
+}
+
+/* query, key, value, bias, padding mask, attention bias, kept keys and values. */
+static bool multi_head_attention(RuleCall *call, Error *err)
+{
+    int64_t heads = args_int(call, "num_heads", 0);
+    AttentionSizes n = {.past = 0};
+    if (!args_has(call, 1) || !args_has(call, 2) || call->shape[0]->n_dims != 3)
+        return error_kind(err, ERROR_UNSUPPORTED, "its queries, keys and values are packed in one");
+    if (!heads_read(call, 0, heads, &n.q, err) || !heads_read(call, 1, heads, &n.k, err) ||
+        !heads_read(call, 2, heads, &n.v, err) || !attention_fits(&n, err))
+        return false;
+    if (args_has(call, 6) && call->shape[6]->n_dims == 4)
+        n.past = call->shape[6]->dim[2];
+    Heads y = n.q;
+    y.d = n.v.d;
+    call->out_shape[0] = heads_shape(&y);
+    call->out_dtype[0] = call->dtype[0];
+    present_shapes(call, &n, n.k.s + n.past);
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    AttentionIndex index = attention_index(call, &n);
+    const int all[1] = {index.h};
+    heads_rows(space, &space->operand[0], true, index.b, all, 1, index.s, index.d);
+    heads_rows(space, &space->operand[1], n.k.packed, index.b, all, 1, index.t, index.d);
+    heads_rows(space, &space->operand[2], n.v.packed, index.b, all, 1, index.t, index.e);
+    heads_rows(space, rule_output(space, 0), true, index.b, all, 1, index.s, index.e);
+    if (args_has(call, 4) && call->shape[4]->dim[0] == n.q.b)
+        rule_unit(&space->operand[4], 0, index.b);
+    if (args_has(call, 5) && call->shape[5]->n_dims == 4)
+        attention_mask(space, &space->operand[5], &index);
+    kept_rows(call, &index, 6);
+    return true;
+}
+
+/* The buffer of kept keys is as long as it is given; without one, as long as the new keys. What a
+ * longer total asks for, only the run tells. */
+static int64_t present_length(const RuleCall *call, const AttentionSizes *n)
+{
+    int64_t total;
+    if (!args_has(call, 3))
+        return n->k.s;
+    if (args_has(call, 6) && call->value[6] && value_int_at(call->value[6], 0, &total))
+        return total > n->past ? total : n->past;
+    return n->past > 0 ? -1 : n->k.s;
+}
+
+/* query, key, value, kept keys and values, lengths, total length, cosines, sines. */
+static bool group_query_attention(RuleCall *call, Error *err)
+{
+    AttentionSizes n = {.past = 0};
+    int64_t heads = args_int(call, "num_heads", 0), kept = args_int(call, "kv_num_heads", 0);
+    if (!args_has(call, 1) || !args_has(call, 2))
+        return error_kind(err, ERROR_UNSUPPORTED, "its queries, keys and values are packed in one");
+    if (!heads_read(call, 0, heads, &n.q, err) || !heads_read(call, 1, kept, &n.k, err) ||
+        !heads_read(call, 2, kept, &n.v, err) || !attention_fits(&n, err))
+        return false;
+    if (args_has(call, 3) && call->shape[3]->n_dims == 4)
+        n.past = call->shape[3]->dim[2];
+    call->out_shape[0] = *call->shape[0];
+    call->out_dtype[0] = call->dtype[0];
+    present_shapes(call, &n, present_length(call, &n));
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    AttentionIndex index = attention_index(call, &n);
+    const int all[2] = {index.h, index.g};
+    if (index.s >= 0) /* keys are positions of the same sequence, and their order counts */
+        space->index[index.s].role = ROLE_FROZEN;
+    heads_rows(space, &space->operand[0], n.q.packed, index.b, all, 2, index.s, index.d);
+    heads_rows(space, &space->operand[1], n.k.packed, index.b, all, 1, index.t, index.d);
+    heads_rows(space, &space->operand[2], n.v.packed, index.b, all, 1, index.t, index.e);
+    heads_rows(space, rule_output(space, 0), n.q.packed, index.b, all, 2, index.s, index.e);
+    if (args_has(call, 5) && call->shape[5]->n_dims >= 1 && call->shape[5]->dim[0] == n.q.b)
+        rule_unit(&space->operand[5], 0, index.b);
+    kept_rows(call, &index, 3);
+    return true;
+}
+
+/* One weight makes queries, keys and values; kept ones are stacked: [2, b, h, t, d]. */
+static bool fused_attention(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0], *w = call->shape[1];
+    int64_t heads = args_int(call, "num_heads", 0);
+    if (x->n_dims != 3 || w->n_dims != 2 || w->dim[0] != x->dim[2])
+        return error_kind(err, ERROR_RANK, "its weight does not fit its input of 3 dims");
+    if (heads < 1 || w->dim[1] % (3 * heads) != 0 || args_attr(call, "qkv_hidden_sizes"))
+        return error_kind(err, ERROR_UNSUPPORTED, "its weight is not three equal parts of heads");
+    int64_t d = w->dim[1] / 3 / heads, past = 0;
+    if (args_has(call, 4) && call->shape[4]->n_dims == 5)
+        past = call->shape[4]->dim[3];
+    call->out_shape[0] = (Shape){.n_dims = 3, .dim = {x->dim[0], x->dim[1], heads * d}};
+    for (int o = 0; o < call->n_outputs; o++)
+        call->out_dtype[o] = call->dtype[0];
+    if (call->n_outputs > 1)
+        call->out_shape[1] =
+            (Shape){.n_dims = 5, .dim = {2, x->dim[0], heads, past + x->dim[1], d}};
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", x->dim[0], ROLE_MAP, REDUCE_NONE);
+    int s = rule_index(space, "s", x->dim[1], ROLE_FROZEN, REDUCE_NONE);
+    int i = rule_index(space, "i", x->dim[2], ROLE_FROZEN, REDUCE_NONE);
+    int part = rule_index(space, "3", 3, ROLE_FROZEN, REDUCE_NONE);
+    int h = rule_index(space, "h", heads, ROLE_MAP, REDUCE_NONE);
+    int each = rule_index(space, "d", d, ROLE_FROZEN, REDUCE_NONE);
+    rule_align(&space->operand[0], (int[]){b, s, i}, 3);
+    rule_unit(&space->operand[1], 0, i);
+    rule_radix(space, &space->operand[1], 1, (int[]){part, h, each}, 3);
+    if (args_has(call, 2) && call->shape[2]->n_dims == 1 && call->shape[2]->dim[0] == w->dim[1])
+        rule_radix(space, &space->operand[2], 0, (int[]){part, h, each}, 3);
+    heads_rows(space, rule_output(space, 0), true, b, &h, 1, s, each);
+    for (int k = 0; k < 2; k++) {
+        Operand *kept = k == 0 ? &space->operand[4] : rule_output(space, 1);
+        if (k == 0 ? !args_has(call, 4) : call->n_outputs < 2)
+            continue;
+        rule_unit(kept, 1, b);
+        rule_unit(kept, 2, h);
+    }
+    space->flops =
+        2.0 * (double)(x->dim[0] * x->dim[1]) * (double)w->dim[0] * (double)w->dim[1] +
+        4.0 * (double)(x->dim[0] * x->dim[1]) * (double)(past + x->dim[1]) * (double)(heads * d);
+    return true;
+}
+
+/* X, positions, cosines, sines: tables that the positions pick from. */
+static bool rotary(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0], *positions = call->shape[1];
+    int64_t heads = args_int(call, "num_heads", 0);
+    Heads n;
+    if (heads == 0 && call->shape[2]->n_dims == 2 && x->n_dims == 3 && call->shape[2]->dim[1] > 0)
+        heads = x->dim[2] / (2 * call->shape[2]->dim[1]);
+    if (!heads_read(call, 0, heads, &n, err))
+        return false;
+    call->out_shape[0] = *x;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", n.b, ROLE_MAP, REDUCE_NONE);
+    int h = rule_index(space, "h", n.h, ROLE_MAP, REDUCE_NONE);
+    bool counted = positions->n_dims < 2; /* from the first: a position's place counts */
+    int s = rule_index(space, "s", n.s, counted ? ROLE_FROZEN : ROLE_MAP, REDUCE_NONE);
+    int d = rule_index(space, "d", n.d, ROLE_FROZEN, REDUCE_NONE);
+    heads_rows(space, &space->operand[0], n.packed, b, &h, 1, s, d);
+    heads_rows(space, rule_output(space, 0), n.packed, b, &h, 1, s, d);
+    if (positions->n_dims == 2 && positions->dim[0] == n.b && positions->dim[1] == n.s)
+        rule_align(&space->operand[1], (int[]){b, s}, 2);
+    return true;
+}
+
+/* ---- MatMulNBits ---- */
+
+/* A weight of n columns, each in blocks of k that share a scale. Zero points of a column are packed
+ * in bytes, which no cut of the blocks follows. */
+static bool matmul_nbits(RuleCall *call, Error *err)
+{
+    const Shape *a = call->shape[0], *w = call->shape[1], *scale = call->shape[2];
+    int64_t k = args_int(call, "K", 0), n = args_int(call, "N", 0);
+    int64_t block = args_int(call, "block_size", 0);
+    if (a->n_dims < 1 || a->dim[a->n_dims - 1] != k || k < 1 || n < 1 || block < 1)
+        return error_set(err, "its attributes K, N and block_size do not fit its operand");
+    int64_t n_blocks = k / block + (k % block != 0);
+    if (w->n_dims != 3 || w->dim[0] != n || w->dim[1] != n_blocks ||
+        shape_elements(scale) / n != n_blocks)
+        return error_set(err, "its weight is not %" PRId64 " columns of %" PRId64 " blocks", n,
+                         n_blocks);
+    call->out_shape[0] = *a;
+    call->out_shape[0].dim[a->n_dims - 1] = n;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+
+    int64_t last = a->n_dims - 1;
+    bool even = k % block == 0;
+    IndexRole role = even ? ROLE_REDUCE : ROLE_FROZEN;
+    ReduceOp how = even ? REDUCE_SUM : REDUCE_NONE;
+    for (int d = 0; d < last; d++) {
+        int index = rule_index_at(call, 'd', d, a->dim[d]);
+        rule_unit(&space->operand[0], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    int column = rule_index(space, "n", n, ROLE_MAP, REDUCE_NONE);
+    int kb = rule_index(space, "kb", n_blocks, role, how);
+    if (even)
+        rule_radix(space, &space->operand[0], last,
+                   (int[]){kb, rule_index(space, "kk", block, ROLE_FROZEN, REDUCE_NONE)}, 2);
+    rule_unit(rule_output(space, 0), last, column);
+    rule_unit(&space->operand[1], 0, column);
+    rule_unit(&space->operand[1], 1, kb);
+    if (scale->n_dims == 1)
+        rule_radix(space, &space->operand[2], 0, (int[]){column, kb}, 2);
+    else
+        rule_align(&space->operand[2], (int[]){column, kb}, 2);
+    if (args_has(call, 5)) {
+        rule_unit(&space->operand[5], 0, column);
+        space->operand[5].once = true;
+    }
+    space->flops = 2.0 * (double)shape_elements(a) * (double)n;
+    return true;
+}
+
+#define MS "com.microsoft::"
+#define CONTRIB(name_, rule_, flags_, min, max, outputs)                                           \
+    {                                                                                              \
+        .name = MS name_, .rule = (rule_), .flags = (flags_), .family = "contrib",                 \
+        .inputs_min = (min), .inputs_max = (max), .outputs_max = (outputs)                         \
+    }
+#define ACTIVATION(name, max) CONTRIB(name, activation, OPERATOR_EARLY, 1, max, 1)
 
 const Operator operators_contrib[] = {
+    ACTIVATION("Gelu", 1),
+    ACTIVATION("QuickGelu", 1),
+    ACTIVATION("FastGelu", 2),
+    ACTIVATION("BiasGelu", 2),
+    ACTIVATION("BiasAdd", 3),
+    CONTRIB("BiasSplitGelu", bias_split_gelu, OPERATOR_EARLY, 2, 2, 1),
+    CONTRIB("SkipLayerNormalization", skip_norm, OPERATOR_EARLY, 3, 5, 4),
+    CONTRIB("SkipSimplifiedLayerNormalization", skip_norm, OPERATOR_EARLY, 3, 4, 4),
+    CONTRIB("EmbedLayerNormalization", embed_norm, 0, 7, 9, 3),
+    CONTRIB("MultiHeadAttention", multi_head_attention, 0, 1, 10, 3),
+    {.name = MS "GroupQueryAttention",
+     .rule = group_query_attention,
+     .family = "contrib",
+     .inputs_min = 1,
+     .inputs_max = 14,
+     .outputs_max = 3,
+     .reads = 1 << 6},
+    CONTRIB("Attention", fused_attention, 0, 2, 7, 2),
+    CONTRIB("RotaryEmbedding", rotary, OPERATOR_EARLY, 4, 4, 1),
+    CONTRIB("MatMulNBits", matmul_nbits, 0, 3, 6, 1),
     {0},
 };

@@ -4,6 +4,9 @@
  *              b s k, k n -> b s n                an activation by a weight: 3 dims by 2
  *     Gemm     m k, k n, n -> m n                 transA, transB swap their operand's rows
  *     Einsum   the letters of the equation
+ *     MatMulInteger, QLinearMatMul                with zero points and scales, a number a row of A
+ *                                                 or a column of B; k is frozen where the sum is
+ * rounded
  *
  * A vector operand of MatMul lacks m or n. Gemm's C is added once: where k is cut, only where the
  * coordinates of k's axes are 0.
@@ -21,12 +24,13 @@ typedef struct {
         columns; /* of the matrix; a vector on the left has 1 row, on the right 1 column */
 } Matrix;
 
-static Matrix matrix_of(const Shape *shape, bool left)
+/* turned: as transposed, the last two dims swapped. */
+static Matrix matrix_of(const Shape *shape, bool left, bool turned)
 {
     int n = (int)shape->n_dims;
     if (n == 1)
         return (Matrix){shape, true, 0, left ? 1 : shape->dim[0], left ? shape->dim[0] : 1};
-    return (Matrix){shape, false, n - 2, shape->dim[n - 2], shape->dim[n - 1]};
+    return (Matrix){shape, false, n - 2, shape->dim[n - 2 + turned], shape->dim[n - 1 - turned]};
 }
 
 static bool inner_sizes_differ(int64_t a, int64_t b, Error *err)
@@ -53,14 +57,22 @@ static bool matmul_shape(const Matrix *a, const Matrix *b, Shape *out, Error *er
     return true;
 }
 
-static bool matmul(RuleCall *call, Error *err)
+/* Which operands a product is of, and how. */
+typedef struct {
+    int a, b; /* inputs */
+    bool turn_a, turn_b;
+    IndexRole sum;
+} ProductForm;
+
+static bool product(RuleCall *call, const ProductForm *form, Error *err)
 {
-    if (call->shape[0]->n_dims == 0 || call->shape[1]->n_dims == 0)
+    const Shape *shapes[2] = {call->shape[form->a], call->shape[form->b]};
+    if (shapes[0]->n_dims == 0 || shapes[1]->n_dims == 0)
         return error_kind(err, ERROR_RANK, "an operand has no dims");
-    Matrix a = matrix_of(call->shape[0], true), b = matrix_of(call->shape[1], false);
+    Matrix a = matrix_of(shapes[0], true, form->turn_a);
+    Matrix b = matrix_of(shapes[1], false, form->turn_b);
     if (!matmul_shape(&a, &b, &call->out_shape[0], err))
         return false;
-    call->out_dtype[0] = call->dtype[0];
     OpSpace *space = rule_space(call, err);
     if (!space)
         return false;
@@ -71,19 +83,22 @@ static bool matmul(RuleCall *call, Error *err)
     for (int d = 0; d < n_batch; d++)
         index[d] = by_weight ? rule_index(space, "b", out->dim[d], ROLE_MAP, REDUCE_NONE)
                              : rule_index_at(call, 'b', d, out->dim[d]);
+    ReduceOp how = form->sum == ROLE_REDUCE ? REDUCE_SUM : REDUCE_NONE;
     int m = rule_index(space, by_weight ? "s" : "m", a.rows, ROLE_MAP, REDUCE_NONE);
-    int k = rule_index(space, "k", a.columns, ROLE_REDUCE, REDUCE_SUM);
+    int k = rule_index(space, "k", a.columns, form->sum, how);
     int n = rule_index(space, "n", b.columns, ROLE_MAP, REDUCE_NONE);
 
     const Matrix *sides[2] = {&a, &b};
     for (int i = 0; i < 2; i++) {
-        Operand *operand = &space->operand[i];
+        Operand *operand = &space->operand[i == 0 ? form->a : form->b];
+        int64_t last = operand->shape.n_dims - 1, turned = i == 0 ? form->turn_a : form->turn_b;
         for (int d = 0; d < sides[i]->n_batch; d++)
             rule_unit(operand, d,
                       operand->shape.dim[d] == 1 ? -1 : index[n_batch - sides[i]->n_batch + d]);
         if (!sides[i]->vector)
-            rule_unit(operand, operand->shape.n_dims - 2, i == 0 ? m : k);
-        rule_unit(operand, operand->shape.n_dims - 1, i == 0 || sides[i]->vector ? k : n);
+            rule_unit(operand, last - 1 + turned, i == 0 ? m : k);
+        rule_unit(operand, sides[i]->vector ? last : last - turned,
+                  i == 0 || sides[i]->vector ? k : n);
     }
     for (int d = 0; d < n_batch; d++)
         rule_unit(rule_output(space, 0), d, index[d]);
@@ -91,6 +106,65 @@ static bool matmul(RuleCall *call, Error *err)
         rule_unit(rule_output(space, 0), n_batch, m);
     if (!b.vector)
         rule_unit(rule_output(space, 0), out->n_dims - 1, n);
+    return true;
+}
+
+static bool matmul(RuleCall *call, Error *err)
+{
+    static const ProductForm form = {0, 1, false, false, ROLE_REDUCE};
+    call->out_dtype[0] = call->dtype[0];
+    return product(call, &form, err);
+}
+
+/* com.microsoft: the last two dims of an operand may be swapped, batch dims not. */
+static bool fused_matmul(RuleCall *call, Error *err)
+{
+    ProductForm form = {0, 1, args_int(call, "transA", 0) != 0, args_int(call, "transB", 0) != 0,
+                        ROLE_REDUCE};
+    if (args_int(call, "transBatchA", 0) != 0 || args_int(call, "transBatchB", 0) != 0)
+        return error_kind(err, ERROR_UNSUPPORTED, "it transposes batch dims");
+    call->out_dtype[0] = call->dtype[0];
+    return product(call, &form, err);
+}
+
+/* A number, or several: one for each row of A or column of B, whose index dim they follow. */
+static bool follow_line(RuleCall *call, int input, const char *line, Error *err)
+{
+    if (!args_has(call, input) || shape_elements(call->shape[input]) == 1)
+        return true;
+    Operand *operand = &call->space->operand[input];
+    int index = opspace_find_index(call->space, str_from(line));
+    if (operand->shape.n_dims != 1)
+        return true; /* one for each row of each matrix of a batch: read whole */
+    if (index < 0 || operand->shape.dim[0] != call->space->index[index].size)
+        return error_set(err, "its input %d is not of one number for each %s", input, line);
+    rule_unit(operand, 0, index);
+    return true;
+}
+
+static const char *row_name(const RuleCall *call)
+{
+    return opspace_find_index(call->space, STR("s")) >= 0 ? "s" : "m";
+}
+
+static bool matmul_integer(RuleCall *call, Error *err)
+{
+    static const ProductForm form = {0, 1, false, false, ROLE_REDUCE};
+    call->out_dtype[0] = DT_I32;
+    return product(call, &form, err) && follow_line(call, 2, row_name(call), err) &&
+           follow_line(call, 3, "n", err);
+}
+
+/* a, its scale and zero point, b, its scale and zero point, those of the output. */
+static bool matmul_quantized(RuleCall *call, Error *err)
+{
+    static const ProductForm form = {0, 3, false, false, ROLE_FROZEN};
+    call->out_dtype[0] = call->dtype[7];
+    if (!product(call, &form, err))
+        return false;
+    for (int i = 1; i < 3; i++)
+        if (!follow_line(call, i, row_name(call), err) || !follow_line(call, 3 + i, "n", err))
+            return false;
     return true;
 }
 
@@ -153,6 +227,24 @@ static bool einsum(RuleCall *call, Error *err)
 const Operator operators_matmul[] = {
     {.name = "MatMul",
      .rule = matmul,
+     .flops_per_point = 2,
+     .family = "matmul",
+     .inputs_min = 2,
+     .inputs_max = 2},
+    {.name = "MatMulInteger",
+     .rule = matmul_integer,
+     .flops_per_point = 2,
+     .family = "matmul",
+     .inputs_min = 2,
+     .inputs_max = 4},
+    {.name = "QLinearMatMul",
+     .rule = matmul_quantized,
+     .flops_per_point = 2,
+     .family = "matmul",
+     .inputs_min = 8,
+     .inputs_max = 8},
+    {.name = "com.microsoft::FusedMatMul",
+     .rule = fused_matmul,
      .flops_per_point = 2,
      .family = "matmul",
      .inputs_min = 2,

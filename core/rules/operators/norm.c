@@ -84,6 +84,7 @@ static bool layer_norm(RuleCall *call, Error *err)
 const Operator operators_norm[] = {
     SOFTMAX("Softmax", 8),
     SOFTMAX("LogSoftmax", 8),
+    SOFTMAX("Hardmax", 2),
     {.name = "LayerNormalization",
      .rule = layer_norm,
      .flags = OPERATOR_EARLY,
@@ -92,6 +93,14 @@ const Operator operators_norm[] = {
      .inputs_min = 2,
      .inputs_max = 3,
      .outputs_max = 3},
+    {.name = "SimplifiedLayerNormalization", /* onnxruntime's word for the next */
+     .rule = layer_norm,
+     .flags = OPERATOR_EARLY,
+     .flops_per_point = 6,
+     .family = "norm",
+     .inputs_min = 2,
+     .inputs_max = 2,
+     .outputs_max = 2},
     {.name = "RMSNormalization",
      .rule = layer_norm,
      .flags = OPERATOR_EARLY,

@@ -1,0 +1,45 @@
+/* attention.h - operands of attention: heads in a dim of their own, or packed beside their numbers.
+ *
+ *     packed     b s (h g d)      4 dims     b (h g) s d
+ *
+ * h: heads of keys and values; g: heads of queries that share one; d: numbers of a head.
+ */
+#ifndef CORE_RULES_OPERATORS_ATTENTION_H
+#define CORE_RULES_OPERATORS_ATTENTION_H
+
+#include "core/rules/args.h"
+
+typedef struct {
+    int64_t b, h, s, d; /* h: all heads of the operand */
+    bool packed;
+} Heads;
+
+/* Reads an operand of 4 dims, or of 3 whose last holds n_heads heads; 0: not said. */
+bool heads_read(const RuleCall *call, int input, int64_t n_heads, Heads *out, Error *err);
+Shape heads_shape(const Heads *heads);
+
+/* Rows of an operand that lies so: index dims of batch, heads (major first), positions and numbers;
+ * -1: a size of 1; HEADS_WHOLE leaves positions whole. */
+enum { HEADS_WHOLE = -2 };
+void heads_rows(const OpSpace *space, Operand *operand, bool packed, int b, const int *heads,
+                int n_heads, int s, int d);
+
+/* Queries against keys and values, once all shapes are set. Index dims b h g s t d e: batch; heads;
+ * queries; keys; numbers of a query and of a value. All queries look at all keys: t is frozen, and
+ * so is d, whose sums go through the softmax. */
+typedef struct {
+    int b, h, g, s, t, d, e;
+} AttentionIndex;
+
+typedef struct {
+    Heads q, k, v;
+    int64_t past; /* positions of keys that are kept from calls before */
+} AttentionSizes;
+
+/* Keys and values fit the queries. */
+bool attention_fits(const AttentionSizes *sizes, Error *err);
+AttentionIndex attention_index(RuleCall *call, const AttentionSizes *sizes);
+/* An operand that broadcasts to batch, query heads, queries, keys. */
+void attention_mask(const OpSpace *space, Operand *operand, const AttentionIndex *index);
+
+#endif
