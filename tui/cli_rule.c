@@ -5,37 +5,11 @@
 
 /* ---- the op asked about, as a graph of one op ---- */
 
-/* Takes the part of text before the separator. */
-static Str take_part(Str *text, char separator)
-{
-    const char *at = text->n ? memchr(text->s, separator, text->n) : NULL;
-    Str part = {text->s, at ? (size_t)(at - text->s) : text->n};
-    size_t taken = part.n + (at ? 1 : 0);
-    *text = (Str){text->s + taken, text->n - taken};
-    return part;
-}
+enum { OUTPUTS_TRIED = 32 };
 
-/* How many outputs the attributes ask for: those of Split. */
-static int n_outputs_of(Cli *cli, const Operator *rule)
+static Graph *graph_of(Cli *cli, int n_outputs)
 {
-    for (int i = 0; i < cli->options.attrs.n && rule->outputs_max > 1; i++) {
-        Str value = str_from(cli->options.attrs.at[i]), name = take_part(&value, '=');
-        int64_t n = 0;
-        if (str_eq(name, STR("num_outputs")) && str_to_int(value, &n) && n > 0 &&
-            n <= rule->outputs_max)
-            return (int)n;
-        if (!str_eq(name, STR("split")))
-            continue;
-        for (n = 1; value.n > 0; n++)
-            take_part(&value, ',');
-        return n > 1 && n - 1 <= rule->outputs_max ? (int)(n - 1) : 1;
-    }
-    return rule->template ? template_text(rule->template)->n_outputs : 1;
-}
-
-Graph *cli_graph_of_one(Cli *cli, const Operator *rule)
-{
-    OneOp op = {.operator= str_from(cli->operand[0]), .n_outputs = n_outputs_of(cli, rule)};
+    OneOp op = {.operator= str_from(cli->operand[0]), .n_outputs = n_outputs};
     if (!one_op_operands(cli->arena, str_from(cli->options.shapes), &op, &cli->err))
         return NULL;
     OneOpBuilder *builder = one_op_new(cli->arena, &op);
@@ -43,6 +17,26 @@ Graph *cli_graph_of_one(Cli *cli, const Operator *rule)
         if (!one_op_attr_text(builder, cli->options.attrs.at[i], &cli->err))
             return NULL;
     return one_op_graph(builder, &cli->err);
+}
+
+static bool is_refused(Cli *cli, const Registry *registry, const Graph *graph)
+{
+    const DimBindings none = {0};
+    const Inferred *inferred = infer(cli->arena, graph, registry, &none, false, NULL);
+    const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
+    return space && space->no_rule;
+}
+
+/* An operator of several outputs that refuses few, as a split does, is offered more. */
+Graph *cli_graph_of_one(Cli *cli, const Registry *registry, const Operator *rule)
+{
+    int n = rule->template ? template_text(rule->template)->n_outputs : 1, most = OUTPUTS_TRIED;
+    if (rule->rule && rule->outputs_max < most)
+        most = rule->outputs_max;
+    Graph *first = graph_of(cli, n), *graph = first;
+    while (graph && n < most && is_refused(cli, registry, graph))
+        graph = graph_of(cli, ++n);
+    return !graph || is_refused(cli, registry, graph) ? first : graph;
 }
 
 /* ---- operators by name ---- */
@@ -94,7 +88,7 @@ const Operator *cli_find_operator(Cli *cli, const Registry *registry)
 
 static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rule)
 {
-    const Graph *graph = cli_graph_of_one(cli, rule);
+    const Graph *graph = cli_graph_of_one(cli, registry, rule);
     const DimBindings none = {0};
     const Inferred *inferred =
         graph ? infer(cli->arena, graph, registry, &none, false, &cli->err) : NULL;

@@ -11,7 +11,7 @@
 const Operator *cli_find_operator(Cli *cli, const Registry *registry);
 
 /* A graph of one op of it, from --shapes and --attr; NULL with cli->err. */
-Graph *cli_graph_of_one(Cli *cli, const Operator *row);
+Graph *cli_graph_of_one(Cli *cli, const Registry *registry, const Operator *row);
 
 /* ---- showing ---- */
 

@@ -135,8 +135,9 @@ int cli_rule_check(Cli *cli, const RuleBook *rules)
         done = prove_file(&proofs, rules, operand);
     } else {
         const Operator *row = cli_find_operator(cli, rules->registry);
-        done = row && (cli->options.shapes ? prove(&proofs, row->name, cli_graph_of_one(cli, row))
-                                           : prove_examples(&proofs, row));
+        done = row && (cli->options.shapes
+                           ? prove(&proofs, row->name, cli_graph_of_one(cli, rules->registry, row))
+                           : prove_examples(&proofs, row));
     }
     if (!done) {
         json_free(proofs.list);

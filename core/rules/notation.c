@@ -435,8 +435,22 @@ static bool print_shardy(const OpSpace *space, Buf *out, Buf *lost)
         lost);
 }
 
+/* How partial values pass is beside the point here too: judged without it. */
+static bool print_template(const OpSpace *space, Buf *out, Buf *lost)
+{
+    OpSpace plain = *space;
+    Buf unused = buf_new(out->arena), beside = buf_new(out->arena);
+    plain.operand = arena_array(out->arena, Operand, n_operands(space));
+    for (int i = 0; i < n_operands(space); i++) {
+        plain.operand[i] = space->operand[i];
+        plain.operand[i].linear = LINEAR_NO;
+        plain.operand[i].once = false;
+    }
+    return template_print(space, out, lost) || template_print(&plain, &unused, &beside);
+}
+
 const Notation notations[NOTATION_COUNT] = {
     {"dimop", 'd', print_dimop},           {"einsum", 'e', print_einsum},
     {"transforms", 't', print_transforms}, {"shardy", 's', print_shardy},
-    {"template", 'm', template_print},
+    {"template", 'm', print_template},
 };
