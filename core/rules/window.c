@@ -22,11 +22,11 @@ static bool read_numbers(const RuleCall *call, const char *attr, int n, int64_t 
     Ints given;
     if (!args_ints(call, -1, attr, &given, err))
         return false;
-    if (given.given && !repeats_to(&given, n))
+    if (given.n > 0 && !repeats_to(&given, n))
         return error_kind(err, ERROR_RANK, "its attribute '%s' has %d numbers, not %d", attr,
                           given.n, n);
     for (int i = 0; i < n; i++) {
-        out[i] = given.given ? given.at[i % given.n] : fallback;
+        out[i] = given.n > 0 ? given.at[i % given.n] : fallback;
         if (out[i] < least || out[i] > number_max)
             return error_kind(err, ERROR_OUT_OF_RANGE,
                               "its attribute '%s' holds %" PRId64 ", which is not in %" PRId64

@@ -197,7 +197,8 @@ static bool linear_grad_add(RuleCall *call, Error *err)
     Shape weight = {.n_dims = 2, .dim = {x->dim[last], grad->dim[last]}};
     Shape bias = {.n_dims = 1, .dim = {grad->dim[last]}};
     for (int i = 2; i < call->n_inputs; i++)
-        if (args_has(call, i) && !shape_equal(call->shape[i], i == 2 ? &weight : &bias))
+        if (args_has(call, i) && call->shape[i]->n_dims > 0 &&
+            !shape_equal(call->shape[i], i == 2 ? &weight : &bias))
             return error_kind(err, ERROR_RANK, "its input %d is not shaped as its output", i);
     dims_answer(call, &weight, call->dtype[0]);
     if (call->n_outputs > 1)
@@ -220,7 +221,7 @@ static bool linear_grad_add(RuleCall *call, Error *err)
     rule_unit(&space->operand[1], last, o);
     for (int at = 2; at < call->n_inputs + call->n_outputs; at++) {
         Operand *operand = &space->operand[at];
-        if (operand->absent)
+        if (operand->absent || operand->shape.n_dims == 0)
             continue;
         rule_align(operand, (const int[]){i, o}, 2);
         operand->once = at < call->n_inputs;
@@ -431,6 +432,26 @@ static bool first_normalized(const RuleCall *call, int *axis, Error *err)
     return args_axis(sizes.n > 0 ? -(int64_t)sizes.n : args_int(call, "axis", -1), n, axis, err);
 }
 
+/* Scale and bias broadcast onto the input, or list the normalized elements in one dim. */
+static bool scales_fit(const RuleCall *call, int axis, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int64_t n = 1;
+    for (int d = axis; d < from->n_dims; d++)
+        n *= from->dim[d];
+    for (int i = 1; i < call->n_inputs; i++) {
+        const Shape *scale = call->shape[i], *both[2] = {from, scale};
+        Shape common;
+        if (!scale || (scale->n_dims == 1 && scale->dim[0] == n))
+            continue;
+        if (!args_broadcast(both, 2, &common, err))
+            return false;
+        if (!shape_equal(&common, from))
+            return error_set(err, "its scale or bias is larger than its input");
+    }
+    return true;
+}
+
 /* Statistics keep the normalized dims with size 1, or, with stats_keepdims=0, lose them. */
 static bool layer_norm_stats(RuleCall *call, Error *err)
 {
@@ -438,12 +459,8 @@ static bool layer_norm_stats(RuleCall *call, Error *err)
     bool keep = args_int(call, "stats_keepdims", 1) != 0, marked[DIMS_MAX] = {false};
     DimUse use[DIMS_MAX];
     int index[DIMS_MAX], axis;
-    Shape common;
-    if (!first_normalized(call, &axis, err) ||
-        !args_broadcast(call->shape, call->n_inputs, &common, err))
+    if (!first_normalized(call, &axis, err) || !scales_fit(call, axis, err))
         return false;
-    if (!shape_equal(&common, from))
-        return error_set(err, "its scale or bias is larger than its input");
     for (int d = 0; d < from->n_dims; d++) {
         marked[d] = d >= axis;
         use[d] = d >= axis ? DIM_FROZEN : DIM_MAP;

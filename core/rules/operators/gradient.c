@@ -104,6 +104,80 @@ static bool reduce_grad(RuleCall *call, Error *err)
     return true;
 }
 
+/* ---- of moves ---- */
+
+/* Parts .., dy -> the gradient of each part. */
+static bool concat_grad(RuleCall *call, Error *err)
+{
+    const Shape *grad = call->shape[call->n_inputs - 1];
+    DimUse use[DIMS_MAX] = {DIM_MAP};
+    int axis;
+    if (!grad || call->n_outputs > call->n_inputs - 1)
+        return error_set(err, "it has more outputs than parts");
+    if (!args_axis(args_int(call, "axis", 0), grad->n_dims, &axis, err))
+        return false;
+    for (int o = 0; o < call->n_outputs; o++) {
+        bool fits = call->shape[o] && call->shape[o]->n_dims == grad->n_dims;
+        for (int d = 0; fits && d < grad->n_dims; d++)
+            fits = d == axis || call->shape[o]->dim[d] == grad->dim[d];
+        if (!fits)
+            return error_kind(err, ERROR_RANK, "its input %d is no part of its gradient", o);
+        call->out_shape[o] = *call->shape[o];
+        call->out_dtype[o] = call->dtype[o];
+    }
+    use[axis] = DIM_WHOLE;
+    return dims_space(call, grad, use, NULL, err);
+}
+
+/* x, dy of a slice of x along `axes`, zeros around it. */
+static bool slice_grad(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0], *grad = call->shape[1];
+    DimUse use[DIMS_MAX];
+    bool marked[DIMS_MAX];
+    if (!dims_marked(call, "axes", marked, err))
+        return false;
+    for (int64_t d = 0; d < from->n_dims; d++) {
+        bool same = grad->n_dims == from->n_dims && grad->dim[d] == from->dim[d];
+        if (!marked[d] && grad->n_dims == from->n_dims && !same)
+            return error_set(err, "its gradient differs in a dim that is not sliced");
+        use[d] = marked[d] || !same ? DIM_WHOLE : DIM_MAP;
+    }
+    dims_answer(call, from, call->dtype[0]);
+    OpSpace *space = dims_space(call, from, use, NULL, err);
+    if (space)
+        space->operand[1].linear = LINEAR_ALONE;
+    return space;
+}
+
+/* x, dy of copies of x: dy's dims are (t d), and all copies add up. */
+static bool repeat_grad(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0], *grad = call->shape[1];
+    int64_t skip = grad->n_dims - from->n_dims;
+    if (skip < 0)
+        return error_kind(err, ERROR_RANK, "its gradient has fewer dims than its operand");
+    dims_answer(call, from, call->dtype[0]);
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0; space && d < grad->n_dims; d++) {
+        int64_t own = d < skip ? 1 : from->dim[d - skip];
+        if (own == 0 || grad->dim[d] % own != 0 || space->n_index + 2 > X_MAX)
+            return error_kind(err, ERROR_RANK, "its gradient is not of copies of its operand");
+        int pair[2] = {rule_index_at(call, 't', d, grad->dim[d] / own), -1};
+        if (pair[0] >= 0) {
+            space->index[pair[0]].role = ROLE_REDUCE;
+            space->index[pair[0]].reduce = REDUCE_SUM;
+        }
+        if (d >= skip) {
+            pair[1] = rule_index_at(call, 'd', d - skip, own);
+            rule_unit(&space->operand[0], d - skip, pair[1]);
+            rule_unit(rule_output(space, 0), d - skip, pair[1]);
+        }
+        rule_radix(space, &space->operand[1], d, pair, 2);
+    }
+    return space;
+}
+
 /* ---- norms ---- */
 
 static bool is_tail(const Shape *shape, const Shape *from)
@@ -279,6 +353,46 @@ static bool part_grad(RuleCall *call, Error *err)
     return space;
 }
 
+/* Outputs are shaped as the first inputs. How each depends on the operands differs from output to
+ * output, so nothing is cut. */
+static bool whole_grad(RuleCall *call, Error *err)
+{
+    for (int o = 0; o < call->n_outputs; o++) {
+        if (!args_has(call, o))
+            return error_set(err, "it has no input for its output %d", o);
+        call->out_shape[o] = *call->shape[o];
+        call->out_dtype[o] = call->dtype[o];
+    }
+    return rule_space(call, err);
+}
+
+/* q, k, v [batch places heads width], then what the forward pass kept -> dq, dk, dv: each head of
+ * each sample by itself, where there are as many of queries as of keys. */
+static bool attention_grad(RuleCall *call, Error *err)
+{
+    static const int dims[2] = {0, 2};
+    const Shape *q = call->shape[0];
+    if (!whole_grad(call, err))
+        return false;
+    OpSpace *space = call->space;
+    for (int i = 0; i < 3; i++)
+        if (call->shape[i]->n_dims != 4 || call->shape[i]->dim[0] != q->dim[0])
+            return error_kind(err, ERROR_RANK, "its operands do not have 4 dims of one batch");
+    for (int j = 0; j < 2; j++) {
+        int at = dims[j];
+        if (call->shape[1]->dim[at] != q->dim[at])
+            continue;
+        int index = rule_index(space, j == 0 ? "b" : "h", q->dim[at], ROLE_MAP, REDUCE_NONE);
+        for (int i = 0; i < call->n_inputs + call->n_outputs; i++) {
+            Operand *operand = &space->operand[i];
+            if (!operand->absent && operand->shape.n_dims == 4 &&
+                operand->shape.dim[at] == q->dim[at])
+                rule_unit(operand, at, index);
+        }
+    }
+    return true;
+}
+
 /* dloss, x [N C ..], labels, weights, total -> dx. */
 static bool loss_grad(RuleCall *call, Error *err)
 {
@@ -323,6 +437,11 @@ const Operator operators_gradient[] = {
     ROW("NormGrad", norm_grad, 12, 2, 7, 3),
     ROW("MatMulGrad", matmul_grad, 4, 3, 3, 2),
     ROW("EmbeddingGrad", embedding_grad, 1, 2, 3, 1),
+    ROW("ConcatGrad", concat_grad, 1, 2, OPERATOR_ANY, OPERANDS_MAX / 2),
+    ROW("SliceGrad", slice_grad, 0, 2, 2, 1),
+    ROW("RepeatGrad", repeat_grad, 1, 2, 2, 1),
+    ROW("WholeGrad", whole_grad, 0, 2, OPERATOR_ANY, 3),
+    ROW("AttentionGrad", attention_grad, 8, 3, 9, 3),
     ROW("PartGrad", part_grad, 0, 1, 1, 1),
     ROW("LossGrad", loss_grad, 2, 3, 5, 1),
     {0},

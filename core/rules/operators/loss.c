@@ -158,6 +158,19 @@ static bool distance(RuleCall *call, Error *err)
     return dims_space(call, from, use, NULL, err);
 }
 
+/* A norm of the difference: roots of parts do not add up. */
+static bool norm_of_difference(RuleCall *call, Error *err)
+{
+    DimUse use[DIMS_MAX];
+    Shape common, scalar = {0};
+    if (!args_broadcast(call->shape, 2, &common, err))
+        return false;
+    for (int64_t d = 0; d < common.n_dims; d++)
+        use[d] = DIM_FROZEN;
+    dims_answer(call, &scalar, call->dtype[0]);
+    return dims_space(call, &common, use, NULL, err);
+}
+
 /* ---- optimizers ---- */
 
 typedef struct {
@@ -222,10 +235,10 @@ static bool gradient(RuleCall *call, Error *err)
         .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "loss",             \
         .inputs_min = 2, .inputs_max = 3, .outputs_max = 2                                         \
     }
-#define DISTANCE(name_)                                                                            \
+#define DISTANCE(name_, rule_)                                                                     \
     {                                                                                              \
-        .name = (name_), .rule = distance, .flops_per_point = 2, .family = "loss",                 \
-        .inputs_min = 2, .inputs_max = 2                                                           \
+        .name = (name_), .rule = (rule_), .flops_per_point = 2, .family = "loss", .inputs_min = 2, \
+        .inputs_max = 2                                                                            \
     }
 #define TRAINING(name_, rule_, min, cost)                                                          \
     {                                                                                              \
@@ -244,8 +257,9 @@ const Operator operators_loss[] = {
      .inputs_min = 2,
      .inputs_max = 3,
      .outputs_max = 2},
-    DISTANCE("L1Loss"),
-    DISTANCE("MseLoss"),
+    DISTANCE("L1Loss", distance),
+    DISTANCE("MseLoss", distance),
+    DISTANCE("Dist", norm_of_difference),
     TRAINING("Adagrad", three_to_two, 2, 8),
     TRAINING("Momentum", three_to_two, 2, 4),
     TRAINING("Adam", four_to_three, 2, 16),

@@ -76,16 +76,19 @@ static bool eigen(RuleCall *call, Error *err)
     return batch_rows(call, m.lead, err);
 }
 
+/* The third output has singular vectors as rows, or as columns where columns_last. */
 static bool svd(RuleCall *call, Error *err)
 {
     Matrices m = {0};
     if (!read_matrices(call, false, &m, err))
         return false;
     int64_t least = m.rows < m.columns ? m.rows : m.columns;
-    bool full = args_int(call, "full_matrices", 0) != 0;
+    bool full = args_int(call, "full_matrices", 0) != 0 || args_int(call, "some", 1) == 0;
+    int64_t n = full ? m.columns : least;
+    bool turned = args_int(call, "columns_last", 0) != 0;
     matrix_answer(call, 0, m.lead, m.rows, full ? m.rows : least);
     matrix_answer(call, 1, m.lead, least, -1);
-    matrix_answer(call, 2, m.lead, full ? m.columns : least, m.columns);
+    matrix_answer(call, 2, m.lead, turned ? m.columns : n, turned ? n : m.columns);
     return batch_rows(call, m.lead, err);
 }
 

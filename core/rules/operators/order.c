@@ -47,46 +47,6 @@ static bool scan_sum(RuleCall *call, Error *err)
     return true;
 }
 
-/* One element along an axis, and where it stood. */
-static bool pick_one(RuleCall *call, Error *err)
-{
-    const Shape *from = call->shape[0];
-    bool gone[DIMS_MAX] = {false}, keep = args_int(call, "keepdims", 0) != 0;
-    int axis;
-    if (!args_axis(args_int(call, "axis", -1), from->n_dims, &axis, err))
-        return false;
-    gone[axis] = true;
-    for (int o = 0; o < call->n_outputs; o++) {
-        call->out_shape[o] = dims_without(from, gone, keep);
-        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
-    }
-    if (!dims_beside(call, axis, keep, err))
-        return false;
-    call->space->operand[0].linear = LINEAR_NO;
-    rule_unit(&call->space->operand[0], axis,
-              rule_index(call->space, "d", from->dim[axis], ROLE_FROZEN, REDUCE_NONE));
-    return true;
-}
-
-/* Where the largest stands: along an axis, or in the whole, flattened, where none is given. */
-static bool arg_most(RuleCall *call, Error *err)
-{
-    const Shape *from = call->shape[0];
-    const Attr *given = args_attr(call, "axis");
-    bool gone[DIMS_MAX], keep = args_int(call, "keepdims", 0) != 0;
-    if (given && given->type == ATTR_INT && args_int(call, "flatten", 0) == 0 && from->n_dims > 0) {
-        if (!pick_one(call, err))
-            return false;
-        call->out_dtype[0] = DT_I64;
-        return true;
-    }
-    for (int64_t d = 0; d < from->n_dims; d++)
-        gone[d] = true;
-    Shape out = dims_without(from, gone, keep);
-    dims_answer(call, &out, DT_I64);
-    return rule_space(call, err);
-}
-
 /* ---- folds ---- */
 
 static bool fold(RuleCall *call, Dtype dtype, IndexRole role, ReduceOp reduce, Error *err)
@@ -125,6 +85,48 @@ static bool fold_any(RuleCall *call, Error *err)
 static bool fold_frozen(RuleCall *call, Error *err)
 {
     return fold(call, call->dtype[0], ROLE_FROZEN, REDUCE_NONE, err);
+}
+
+/* One element along an axis, and where it stood; of all elements where no axis is given. */
+static bool pick_one(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    bool gone[DIMS_MAX] = {false}, keep = args_int(call, "keepdims", 0) != 0;
+    int axis;
+    if (!args_attr(call, "axis"))
+        return fold_frozen(call, err);
+    if (!args_axis(args_int(call, "axis", -1), from->n_dims, &axis, err))
+        return false;
+    gone[axis] = true;
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = dims_without(from, gone, keep);
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_I64;
+    }
+    if (!dims_beside(call, axis, keep, err))
+        return false;
+    call->space->operand[0].linear = LINEAR_NO;
+    rule_unit(&call->space->operand[0], axis,
+              rule_index(call->space, "d", from->dim[axis], ROLE_FROZEN, REDUCE_NONE));
+    return true;
+}
+
+/* Where the largest stands: along an axis, or in the whole, flattened, where none is given. */
+static bool arg_most(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    const Attr *given = args_attr(call, "axis");
+    bool gone[DIMS_MAX], keep = args_int(call, "keepdims", 0) != 0;
+    if (given && given->type == ATTR_INT && args_int(call, "flatten", 0) == 0 && from->n_dims > 0) {
+        if (!pick_one(call, err))
+            return false;
+        call->out_dtype[0] = DT_I64;
+        return true;
+    }
+    for (int64_t d = 0; d < from->n_dims; d++)
+        gone[d] = true;
+    Shape out = dims_without(from, gone, keep);
+    dims_answer(call, &out, DT_I64);
+    return rule_space(call, err);
 }
 
 /* Sums of absolute values, and counts, add up over shards; roots do not. */
@@ -208,11 +210,12 @@ static bool counted_by_run(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-/* One row an element found, one column a dim. */
+/* One row an element found, one column a dim; or each column as an output. */
 static bool non_zero_rows(RuleCall *call, Error *err)
 {
-    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {-1, call->shape[0]->n_dims}};
-    call->out_dtype[0] = DT_I64;
+    Shape table = {.n_dims = 2, .dim = {-1, call->shape[0]->n_dims}};
+    Shape column = {.n_dims = 1, .dim = {-1}};
+    dims_answer(call, call->n_outputs > 1 ? &column : &table, DT_I64);
     return rule_space(call, err);
 }
 
@@ -259,7 +262,7 @@ const Operator operators_order[] = {
     WORK("SearchSorted", search_sorted, 8, 2, 1),
     WORK("BinCount", counted_by_run, 1, 1, 1),
     WORK("MaskedSelect", counted_by_run, 1, 2, 1),
-    WORK("NonZeroRows", non_zero_rows, 1, 1, 1),
+    WORK("NonZeroRows", non_zero_rows, 1, 1, DIMS_MAX),
     WORK("Unique2", unique2, 16, 1, 3),
     {0},
 };

@@ -164,16 +164,14 @@ static bool ramp(RuleCall *call, int64_t n, Error *err)
     return args_dtype(call, "dtype", DT_I64, &call->out_dtype[0], err) && rule_space(call, err);
 }
 
-/* Whole numbers only; others are a constant of the graph where they matter. */
 static bool count_up(RuleCall *call, Error *err)
 {
-    int64_t start = args_int(call, "start", 0), end = args_int(call, "end", 0);
-    int64_t step = args_int(call, "step", 1), reach;
-    if (step == 0 || __builtin_sub_overflow(end, start, &reach))
+    double step = args_float(call, "step", 1);
+    double reach = (args_float(call, "end", 0) - args_float(call, "start", 0)) / step;
+    int64_t n = reach > 0 && reach < 0x1p53 ? (int64_t)reach : 0;
+    if (!(reach < 0x1p53))
         return error_set(err, "its step is 0, or its end too far");
-    if ((reach < 0) != (step < 0) || reach == 0)
-        return ramp(call, 0, err);
-    return ramp(call, (reach - (step > 0 ? 1 : -1)) / step + 1, err);
+    return ramp(call, (double)n < reach ? n + 1 : n, err);
 }
 
 static bool linspace(RuleCall *call, Error *err)

@@ -107,13 +107,22 @@ static bool check_elements(const RuleCall *call, int axis, Error *err)
     return true;
 }
 
-static bool scatter_elements(RuleCall *call, Error *err)
+/* Nobody follows dim d of the indices any more; its index dims are frozen. */
+static void freeze_dim(OpSpace *space, int d)
+{
+    for (int j = 0; j < space->n_index; j++)
+        if (space->operand[1].projection.row[d].coef[j] != 0) {
+            space->index[j].role = ROLE_FROZEN;
+            space->index[j].reduce = REDUCE_NONE;
+        }
+    row_whole(&space->operand[2].projection.row[d], space->operand[2].shape.dim[d]);
+}
+
+static bool scatter_along(RuleCall *call, int axis, Error *err)
 {
     const Shape *data = call->shape[0], *indices = call->shape[1];
     ReduceOp reduce;
-    int axis;
-    if (!args_axis(args_int(call, "axis", 0), data->n_dims, &axis, err) ||
-        !check_elements(call, axis, err) || !read_reduction(call, &reduce, err))
+    if (!read_reduction(call, &reduce, err))
         return false;
     bool whole[DIMS_MAX] = {false};
     for (int d = 0; d < data->n_dims; d++)
@@ -133,6 +142,33 @@ static bool scatter_elements(RuleCall *call, Error *err)
             rule_unit(&space->operand[i], d, index);
     }
     scatter_is_linear(space, reduce);
+    return true;
+}
+
+static bool scatter_elements(RuleCall *call, Error *err)
+{
+    int axis;
+    return args_axis(args_int(call, "axis", 0), call->shape[0]->n_dims, &axis, err) &&
+           check_elements(call, axis, err) && scatter_along(call, axis, err);
+}
+
+/* torch's: one value for all, or a source longer than the indices, whose rest is not read. */
+static bool scatter_some(RuleCall *call, Error *err)
+{
+    const Shape *indices = call->shape[1];
+    RuleCall cut = *call;
+    const Shape *shape[3] = {call->shape[0], indices, indices};
+    int axis;
+    cut.shape = shape;
+    for (int64_t d = 0; args_has(call, 2) && d < indices->n_dims; d++)
+        if (call->shape[2]->n_dims != indices->n_dims || call->shape[2]->dim[d] < indices->dim[d])
+            return error_kind(err, ERROR_RANK, "its source is smaller than its indices");
+    if (!args_axis(args_int(call, "axis", 0), call->shape[0]->n_dims, &axis, err) ||
+        !check_elements(&cut, axis, err) || !scatter_along(call, axis, err))
+        return false;
+    for (int64_t d = 0; args_has(call, 2) && d < indices->n_dims; d++)
+        if (call->shape[2]->dim[d] != indices->dim[d])
+            freeze_dim(call->space, (int)d);
     return true;
 }
 
@@ -414,7 +450,7 @@ static bool feature_extractor(RuleCall *call, Error *err)
 const Operator operators_scatter[] = {
     ROW("ScatterElements", scatter_elements, 3, 3, 1, 0),
     ROW("Scatter", scatter_elements, 3, 3, 1, 0),
-    ROW("ScatterValue", scatter_elements, 2, 2, 1, 0),
+    ROW("ScatterSome", scatter_some, 2, 3, 1, 0),
     ROW("ScatterND", scatter_nd, 3, 3, 1, 0),
     ROW("TopK", top_k, 1, 2, 2, 1 << 1),
     ROW("OneHot", one_hot, 1, 3, 1, 1 << 1),

@@ -94,6 +94,17 @@ static bool permute(RuleCall *call, const int *perm, Error *err)
     return true;
 }
 
+/* Undoes what perm does. */
+static bool permute_back(RuleCall *call, Error *err)
+{
+    int perm[DIMS_MAX], back[DIMS_MAX];
+    if (!args_permutation(call, perm, err))
+        return false;
+    for (int d = 0; d < call->shape[0]->n_dims; d++)
+        back[perm[d]] = d;
+    return permute(call, back, err);
+}
+
 static bool swap_axes(RuleCall *call, Error *err)
 {
     int64_t n = call->shape[0]->n_dims;
@@ -138,13 +149,13 @@ static bool broadcast(RuleCall *call, const Shape *to, Error *err)
     return space;
 }
 
-/* -1 in the target keeps the dim, as does 0 where it can mean nothing else. */
-static bool broadcast_to(RuleCall *call, Error *err)
+/* -1 in the target keeps the dim. */
+static bool broadcast_by(RuleCall *call, const char *attr, Error *err)
 {
     const Shape *from = call->shape[0];
     Shape to = {0};
     Ints sizes;
-    if (!args_ints(call, -1, "shape", &sizes, err))
+    if (!args_ints(call, -1, attr, &sizes, err))
         return false;
     if (!sizes.given || sizes.n > DIMS_MAX || sizes.n < from->n_dims)
         return error_kind(err, ERROR_RANK, "its target has the wrong number of dims");
@@ -158,8 +169,16 @@ static bool broadcast_to(RuleCall *call, Error *err)
     return broadcast(call, &to, err);
 }
 
+static bool broadcast_to(RuleCall *call, Error *err)
+{
+    return broadcast_by(call, "shape", err);
+}
+
+/* The shape of input 1, or without one the attribute target_shape. */
 static bool expand_as(RuleCall *call, Error *err)
 {
+    if (!args_has(call, 1))
+        return broadcast_by(call, "target_shape", err);
     Shape to = *call->shape[1];
     return broadcast(call, &to, err);
 }
@@ -420,10 +439,11 @@ const Operator operators_tensor[] = {
     VIEW("FlattenDims", flatten_dims),
     ROW("ReshapeAs", reshape_as, 0, OPERATOR_EARLY | OPERATOR_VIEW, 2, 2, 1),
     VIEW("SqueezeDims", squeeze_dims),
+    MOVE("TransposeBack", permute_back, 1, 1, 1),
     MOVE("SwapAxes", swap_axes, 1, 1, 1),
     MOVE("MoveAxis", move_axis, 1, 1, 1),
     MOVE("BroadcastTo", broadcast_to, 1, 1, 1),
-    MOVE("ExpandAs", expand_as, 2, 2, 1),
+    MOVE("ExpandAs", expand_as, 1, 2, 1),
     MOVE("Repeat", repeat, 1, 1, 1),
     MOVE("RepeatInterleave", repeat_interleave, 1, 1, 1),
     MOVE("Roll", move_along, 1, 1, 1),
