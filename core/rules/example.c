@@ -93,7 +93,7 @@ static const Example examples[] = {
     {"SpaceToDepth", "3x5x6x4", "blocksize=2", 0},
     {"Resize", "3x5x4x3,-,-,=[3,5,8,9]", NULL, 0},
     {"Resize", "3x5x4x3,-,-,=[3,5,8,6]", "mode=linear", 0},
-    {"Upsample", "3x5x4x3", "scales=[1.0,1.0,2.0,1.5]", 0},
+    {"Upsample", "3x5x4x3", "height_scale=2.0 width_scale=1.5", 0},
     {"Resize", "3x5x4x6,-,-,=[3,5,7,4]", "mode=cubic coordinate_transformation_mode=align_corners", 0},
     {NULL, NULL, NULL, 0},
 };
