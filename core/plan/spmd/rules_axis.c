@@ -119,7 +119,7 @@ static bool cumsum_backward(SpmdCall *call, Error *err)
 static bool cumsum_gradient(SpmdCall *call, Error *err)
 {
     const SpmdTensor *x = &call->input[0];
-    spmd_need_as_given(call, x);
+    spmd_need_as_given(call, spmd_given(call, x));
     SpmdTensor *out_grad = spmd_need(call, &call->input[1]);
     if (!cumsum_unsplit(call, out_grad, x->n_dims, err))
         return false;

@@ -26,11 +26,13 @@ static bool conv_letters(const SpmdCall *call, Conv *conv, Error *err)
                  str_eq(spmd_text(call, "data_format", channels_first), str_from(channels_first));
     conv->n_dims = is_3d ? 5 : 4;
     conv->channel = first ? 1 : conv->n_dims - 1;
-    conv->input = arena_printf(call->arena, first ? "nc%s" : "n%sc", positions);
+    bool depthwise = kind & CONV_DEPTHWISE;
+    conv->input = first ? arena_printf(call->arena, depthwise ? "n1%s" : "nc%s", positions)
+                        : arena_printf(call->arena, depthwise ? "n%s1" : "n%sc", positions);
     conv->filter = arena_printf(call->arena,
-                                kind & CONV_TRANSPOSED  ? "cm%s"
-                                : kind & CONV_DEPTHWISE ? "m1%s"
-                                                        : "mc%s",
+                                kind & CONV_TRANSPOSED ? "cm%s"
+                                : depthwise            ? "m1%s"
+                                                       : "mc%s",
                                 positions);
     conv->output = arena_printf(call->arena, "nm%s", positions);
     return check_rank(&call->input[0], conv->n_dims, "input", err) &&
@@ -76,7 +78,7 @@ static bool conv_backward(SpmdCall *call, Error *err)
         return false;
     need_letters(call, &call->input[0], conv.input, &merged);
     need_letters(call, &call->input[1], conv.filter, &merged);
-    spmd_out_as_given(call, output);
+    spmd_out_as_given(call, spmd_given(call, output));
     return true;
 }
 
@@ -118,9 +120,7 @@ static bool conv_gradient(SpmdCall *call, Error *err)
         !spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){of_input, of_filter, of_out}, 3, &for_out,
                     err))
         return false;
-    SpmdTensor *need_input = need_letters(call, input, conv.input, &for_filter);
-    if (depthwise)
-        spmd_unsplit(need_input, conv.channel);
+    need_letters(call, input, conv.input, &for_filter);
     need_letters(call, filter, conv.filter, &for_input);
     SpmdTensor *need_out = need_letters(call, out_grad, conv.output, &for_out);
     SpmdTensor *input_grad = out_letters(call, conv.input, &for_input);

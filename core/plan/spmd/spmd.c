@@ -2,10 +2,10 @@
 #include "core/plan/spmd/spmd.h"
 
 static const SpmdRule *const tables[] = {
-    spmd_rules_basic,  spmd_rules_matmul,  spmd_rules_reduce, spmd_rules_views,
-    spmd_rules_expand, spmd_rules_parts,   spmd_rules_norm,   spmd_rules_index,
-    spmd_rules_axis,   spmd_rules_conv,    spmd_rules_loss,   spmd_rules_attention,
-    spmd_rules_layers, spmd_rules_default,
+    spmd_rules_basic,     spmd_rules_matmul, spmd_rules_reduce,  spmd_rules_views,
+    spmd_rules_expand,    spmd_rules_parts,  spmd_rules_norm,    spmd_rules_embedding,
+    spmd_rules_index,     spmd_rules_axis,   spmd_rules_conv,    spmd_rules_loss,
+    spmd_rules_attention, spmd_rules_layers, spmd_rules_default,
 };
 
 struct SpmdRules {

@@ -109,8 +109,8 @@ bool spmd_apply(const SpmdRule *rule, SpmdCall *call, Error *err);
 /* The built-in tables, ended by a row without names. */
 extern const SpmdRule spmd_rules_basic[], spmd_rules_matmul[], spmd_rules_reduce[],
     spmd_rules_views[], spmd_rules_expand[], spmd_rules_parts[], spmd_rules_norm[],
-    spmd_rules_index[], spmd_rules_axis[], spmd_rules_conv[], spmd_rules_loss[],
-    spmd_rules_attention[], spmd_rules_layers[], spmd_rules_default[];
+    spmd_rules_embedding[], spmd_rules_index[], spmd_rules_axis[], spmd_rules_conv[],
+    spmd_rules_loss[], spmd_rules_attention[], spmd_rules_layers[], spmd_rules_default[];
 
 /* ---- for rules: answers ---- */
 
