@@ -125,6 +125,27 @@ static OpSpace *space_of_op(const RuleCall *call, const OpSpace *from, const int
     return space;
 }
 
+static bool has_factor(const Operand *operand, int index)
+{
+    for (int d = 0; d < operand->projection.n_dims; d++)
+        for (int i = 0; i < operand->factors[d].n; i++)
+            if (operand->factors[d].index[i] == index)
+                return true;
+    return false;
+}
+
+/* A cut has to go along dims of each output: main dims that move an output otherwise (backwards, or
+ * across parts of uneven sizes) stay whole. opspace_finish() derives the factors. */
+static void freeze_uncuttable(OpSpace *space)
+{
+    if (opspace_finish(space, NULL))
+        return;
+    for (int j = 0; j < space->n_index; j++)
+        for (int o = 0; o < space->n_outputs && space->index[j].role == ROLE_MAP; o++)
+            if (!has_factor(opspace_output(space, o), j))
+                space->index[j].role = ROLE_FROZEN;
+}
+
 bool template_rule(const Template *template, RuleCall *call, Error *err)
 {
     int *n_of_slot = arena_array(call->arena, int, template->text.n_inputs);
@@ -150,5 +171,6 @@ bool template_rule(const Template *template, RuleCall *call, Error *err)
             call->out_dtype[o] = dtype;
     }
     call->space = space_of_op(call, result.space, taken);
+    freeze_uncuttable(call->space);
     return true;
 }
