@@ -57,7 +57,7 @@ static void offer(Nearest *nearest, Str given, const char *system, const char *n
 
 static Nearest nearest_name(Arena *arena, const Registry *registry, Str given)
 {
-    Nearest nearest = {.distance = 4};
+    Nearest nearest = {.distance = given.n > 9 ? 4 : 1 + (int)given.n / 3};
     SystemId system = SYSTEM_COUNT;
     Str rest = given;
     bool of_system = alias_split(given, &system, &rest);

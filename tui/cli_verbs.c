@@ -36,12 +36,7 @@ static const char rule_text[] =
     "when one is cut, where each operand is read (halo: read again by a neighbour), and\n"
     "the op in five notations, each with what it does not say. Without --shapes: what\n"
     "other systems call it, its attributes, and the same for a small example. OP is our\n"
-    "name or theirs: Softmax, torch::softmax, paddle.softmax, stablehlo.dot.\n"
-    "  dimop        b s k+, k+ n -> b s n   + summed, ^ never cut, (h t) one dim of two\n"
-    "  einsum       bsk,kn->bsn             1: a dim that is never cut\n"
-    "  transforms   [Flatten(InputDim(0), InputDim(1))]  output dims from one input's\n"
-    "  shardy       ([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}\n"
-    "  template     a metakernel template in Lua, for these sizes\n"
+    "name or theirs; help operators has the forms.\n"
     "  --list       every operator, its names, who can say it, whether it can be run\n"
     "  --check      prove its rule on simulated ranks, or those of FILE.lua";
 static const char eval_text[] =
@@ -91,6 +86,19 @@ const Topic cli_topics[] = {
      "(12/tp)(64)         64 neighbours are never separated\n"
      "768/tp:(1)2         a part of an axis: the 2 major parts of tp\n"
      "Σtp                 partial: the ranks along tp hold addends; in ASCII +tp"},
+    {"operators", "what an operator is called, how it is written",
+     "Softmax             ours: ONNX's names, domain::Name for other domains\n"
+     "torch::softmax      torch's and veScale's; aten::, and a dot for the colons, do too\n"
+     "nnscaler::softmax, paddle::softmax, stablehlo::dot\n"
+     "softmax             ours, then the first of nnscaler, torch, paddle, stablehlo\n"
+     "\n"
+     "One op in five notations, as 'dimscope rule' and the Op view have it:\n"
+     "dimop        b s k+, k+ n -> b s n   + summed, ^ never cut, (h t) one dim of two\n"
+     "einsum       bsk,kn->bsn             1: a dim that is never cut\n"
+     "transforms   [Flatten(InputDim(0), InputDim(1))]  output dims from one input's\n"
+     "shardy       ([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}\n"
+     "template     a metakernel template in Lua, for these sizes\n"
+     "What a notation has no word for stands below it, behind 'not said'."},
     {"policies", "what decides",
      "A policy is a Lua file with a function PAS(graph, resource) that pins dims:\n"
      "\n"

@@ -12,7 +12,8 @@ static const char marks[] =
     "  AR all-reduce  AG all-gather  RS reduce-scatter  A2A all-to-all  SL slice (free)\n"
     "  ● op  ◆ op on parameters alone  ◇ input  "
     "▸ ▾ closed, open group; lines: values alive between rows\n"
-    "  ! error or warning   i note\n";
+    "  ! error or warning   i note\n"
+    "  NOTATIONS  the op as others write it; ~ leaves something out: dimscope help operators\n";
 
 static void add_rows(const Action *rows, Buf *out)
 {

@@ -286,7 +286,7 @@ static void draw_lines(Str text, const char *label, Style role, Pen *pen)
 }
 
 /* What the selected notation does not say, and its text where a line did not hold it. */
-static void draw_notation_detail(const Ui *ui, int32_t op, const OpSpace *space, int n, Pen *pen)
+static void draw_notation_detail(const Ui *ui, const OpSpace *space, int n, Pen *pen)
 {
     Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
     notations[n].print(space, &text, &lost);
@@ -296,8 +296,7 @@ static void draw_notation_detail(const Ui *ui, int32_t op, const OpSpace *space,
     if (!pen_full(pen))
         return;
     pen_to(pen, 4, pen->area.h - 1);
-    pen_printf(pen, ROLE_DIM, "… the rest: dimscope rule %s", op_operator(ui_graph(ui), op));
-    pen_fit(pen, ROLE_DIM, STR(""), pen->area.w - pen->x);
+    pen_fit(pen, ROLE_DIM, STR("…"), pen->area.w - pen->x);
 }
 
 /* ---- the whole ---- */
@@ -350,13 +349,15 @@ static void draw_operands(const Ui *ui, int32_t op, const Section *section, int 
     }
 }
 
-static void draw_notations(const Ui *ui, const OpSpace *space, const Section *section, Pen *pen)
+static void draw_notations(const Ui *ui, int32_t op, const OpSpace *space, const Section *section,
+                           Pen *pen)
 {
-    draw_field(pen, " NOTATIONS", section->open ? 70 : 11);
+    draw_field(pen, " NOTATIONS", 11);
     if (!section->open) {
         draw_notations_folded(ui, space, pen);
         return;
     }
+    pen_printf(pen, ROLE_DIM, "  all of it: dimscope rule %s", op_operator(ui_graph(ui), op));
     pen_line(pen);
     for (int n = 0; n < section->n; n++) {
         draw_notation(ui, space, n, pen);
@@ -399,9 +400,9 @@ static void draw(Ui *ui, Pen *pen)
         draw_folded(" OPERANDS", &section[SECTION_OPERANDS], pen);
     draw_cost(ui, op, pen);
     pen_line(pen);
-    draw_notations(ui, space, notation, pen);
+    draw_notations(ui, op, space, notation, pen);
     if (is_selected(ui, notation))
-        draw_notation_detail(ui, op, space, ui->at.item - notation->first, pen);
+        draw_notation_detail(ui, space, ui->at.item - notation->first, pen);
     else
         draw_why(ui, op, space, pen);
 }

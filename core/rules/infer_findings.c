@@ -24,6 +24,7 @@ static void put_op(const InferState *state, int32_t op, Buf *text)
 static void find_unknown_attr(InferState *state, const InferCase *found)
 {
     const InferKind *kind = &state->kinds[state->graph->ops[found->op].operator];
+    const char *has = schema_attrs(kind->row->name);
     Buf text = buf_new(state->arena), hint = buf_new(state->arena);
     put_op(state, found->op, &text);
     buf_puts(&text, ": no rule reads its attribute '");
@@ -32,7 +33,7 @@ static void find_unknown_attr(InferState *state, const InferCase *found)
     if (found->meant.n > 0)
         buf_printf(&hint, "did you mean %.*s", STR_ARG(found->meant));
     else
-        buf_printf(&hint, "it has: %s", schema_attrs(kind->row->name));
+        buf_printf(&hint, "it has: %s", *has ? has : "none");
     infer_add_finding(state, "unknown-attribute", found->op, hint.s, &text);
 }
 
