@@ -377,10 +377,10 @@ const AliasRow alias_table[] = {
 
     /* moved */
     ROW("Reshape", "reshape(;; allowzero:=1) view(size=shape, shape=shape;; allowzero:=1)",
-        "reshape(size=shape, out_shape=shape;; allowzero:=1) "
-        "view(size=shape, out_shape=shape;; allowzero:=1) "
-        "_unsafe_view(size=shape, out_shape=shape;; allowzero:=1) "
-        "_reshape_alias(size=shape, out_shape=shape;; allowzero:=1)",
+        "reshape(shape=shape, size=shape, out_shape=shape;; allowzero:=1) "
+        "view(shape=shape, size=shape, out_shape=shape;; allowzero:=1) "
+        "_unsafe_view(shape=shape, size=shape, out_shape=shape;; allowzero:=1) "
+        "_reshape_alias(shape=shape, size=shape, out_shape=shape;; allowzero:=1)",
         "reshape reshape2", NULL),
     ROW("ReshapeAs", NULL, "view_as reshape_as",
         "reshape_grad(; 1,0) flatten_grad(; 1,0) squeeze_grad(; 1,0) "
