@@ -280,12 +280,12 @@ static RuleCase gradients[] = {
 
 /* Other systems' names and words, one of each kind. */
 static RuleCase names[] = {
-    {"an overload", "y <- aten::sum.dim_IntList f32[4,8] dim=[1]", "d0 d1+ -> d0 | f32[4]", 0},
+    {"an overload", "y <- aten::sum.dim_IntList f32[4,8] dim=[1]", "d0 d+ -> d0 | f32[4]", 0},
     {"another overload", "y i <- aten::max.dim f32[4,8] dim=1", "d0 d^ -> d0, d0 | f32[4] i64[4]",
      0},
     {"of all", "y <- torch::max f32[4,8]", "d0+ d1+ ->   d0:max  d1:max | f32[]", 0},
     {"in place", "y <- torch::add_ f32[4] f32[4]", "d0, d0 -> d0 | f32[4] Add", 0},
-    {"a scalar", "y <- torch::add.Scalar f32[4] other=2.0", "d0 -> d0 | f32[4]", 0},
+    {"a scalar", "y <- torch::add.Scalar f32[4] other=2.0", "d0 -> d0 | f32[4] AddScalar", 0},
     {"operands in another order", "y <- torch::addmm f32[6] f32[4,8] f32[8,6]",
      "n, m k+, k+ n -> m n | f32[4,6]", 0},
     {"a word missing", "y <- torch::slice f32[4,8] dim=1 end=3", "d0 8 -> d0 3 | f32[4,3]", 0},

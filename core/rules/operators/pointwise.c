@@ -296,6 +296,7 @@ const Operator operators_pointwise[] = {
     UNARY("ReducePrecision", 1),
     UNARY("Relu6", 2),
     UNARY("Rsqrt", 2),
+    UNARY("RoundAway", 1),
     UNARY("ScaledTanh", 4),
     UNARY("SoftShrink", 1),
     UNARY("Square", 1),
