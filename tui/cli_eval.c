@@ -4,6 +4,7 @@
 #include "core/plan/strategy/eval_strategy.h"
 #include "core/plan/spmd/eval_spmd.h"
 #include "core/rules/eval_anno.h"
+#include "core/rules/eval_factor.h"
 #include "core/rules/template/eval_template.h"
 #include "scripts/lua_template.h"
 
@@ -31,7 +32,8 @@ static const struct {
     const char *verb;
     EvalFn *answer;
 } eval_verbs[] = {
-    {"anno.", eval_anno},          {"layout", answer_layout}, {"template.apply", template_answer},
+    {"anno.", eval_anno},          {"layout", answer_layout},
+    {"factor.rule", eval_factor_rule}, {"template.apply", template_answer},
     {"template.", eval_template},  {"ipf.", eval_ipf},        {"range.", eval_range},
     {"strategy", answer_strategy}, {"spmd.", eval_spmd},
 };

@@ -35,9 +35,11 @@ typedef struct {
     const int *at;
 } FactorDim;
 
+enum { FACTOR_DIMS_MAX = 64 }; /* a rule may be written for more dims than a tensor here has */
+
 typedef struct {
     int n_dims;
-    FactorDim dim[DIMS_MAX];
+    FactorDim dim[FACTOR_DIMS_MAX];
 } FactorTensor;
 
 typedef struct {
@@ -50,6 +52,11 @@ typedef struct {
 const char *factor_type_name(FactorType type); /* "need_replication" */
 void factor_name(int factor, Buf *out);        /* "k", "z_1" */
 void factor_rule_format(const FactorRule *rule, Buf *out);
+
+/* Reads what factor_rule_format() writes, blanks between the parts as one likes. NULL with the
+ * place in *err: ERROR_SYNTAX; ERROR_INVALID, a factor that is unknown, unused, twice in a tensor
+ * or in two sets, one of size 1 in a product, a reduced one in a result. */
+FactorRule *factor_rule_read(Arena *arena, const Source *source, Error *err);
 
 /* What follows a cut of an index dim: a reduced one leaves addends, a frozen one is gathered first;
  * one that says so, or that some tensor has in windows, shifted or backwards, needs an exchange. */

@@ -1,0 +1,109 @@
+#include "core/rules/factor_build.h"
+
+const Shape *factor_shape(const FactorBuild *build, int tensor)
+{
+    return &build->call->shape[tensor];
+}
+
+int64_t factor_size(const FactorBuild *build, int tensor, int dim)
+{
+    return build->call->shape[tensor].dim[dim];
+}
+
+void factor_start(FactorBuild *build)
+{
+    for (int t = 0; t < build->n; t++)
+        build->place[t] = NO_DIM;
+}
+
+void factor_at(FactorBuild *build, int tensor, int dim)
+{
+    build->place[tensor] = dim;
+}
+
+void factor_add(FactorBuild *build, int64_t size, FactorType type, bool blocked)
+{
+    for (int t = 0; t < build->n; t++) {
+        int dim = build->place[t];
+        if (dim == NO_DIM || build->list[t][dim].n == FACTOR_PRODUCT_MAX)
+            continue;
+        FactorList *list = &build->list[t][dim];
+        list->at[list->n++] = build->factors.n;
+    }
+    vec_push(build->arena, &build->factors,
+             (Factor){.size = size, .type = type, .blocked = blocked});
+}
+
+void factor_add_one(FactorBuild *build, int tensor, int dim, int64_t size, FactorType type,
+                    bool blocked)
+{
+    factor_start(build);
+    factor_at(build, tensor, dim);
+    factor_add(build, size, type, blocked);
+}
+
+/* ---- attributes ---- */
+
+static const Attr *find_attr(const FactorBuild *build, const char *name)
+{
+    return op_attr(build->call->graph, build->call->graph_op, name);
+}
+
+FactorInts factor_ints(const FactorBuild *build, const char *name)
+{
+    const Attr *attr = find_attr(build, name);
+    if (attr && attr->type == ATTR_INTS)
+        return (FactorInts){attr->n, attr->ints};
+    if (attr && attr->type == ATTR_INT)
+        return (FactorInts){1, &attr->i};
+    return (FactorInts){0, NULL};
+}
+
+FactorInts factor_ints_at(const FactorBuild *build, const char *name, int i)
+{
+    FactorInts all = factor_ints(build, name), none = {0, NULL};
+    FactorInts lengths = factor_ints(build, arena_printf(build->arena, "%s.lengths", name));
+    int64_t first = 0;
+    if (i >= lengths.n)
+        return none;
+    for (int k = 0; k < i; k++)
+        first += lengths.at[k];
+    return first + lengths.at[i] <= all.n ? (FactorInts){(int)lengths.at[i], all.at + first} : none;
+}
+
+int factor_find(FactorInts list, int64_t item)
+{
+    for (int i = 0; i < list.n; i++)
+        if (list.at[i] == item)
+            return i;
+    return -1;
+}
+
+bool factor_has(FactorInts list, int64_t item)
+{
+    return factor_find(list, item) >= 0;
+}
+
+/* ---- refusals ---- */
+
+bool factor_refuse(FactorBuild *build, ErrorKind kind, const char *what)
+{
+    return error_kind(build->err, kind, "%s: %s", build->call->op, what);
+}
+
+bool factor_needs(FactorBuild *build, int n_operands, int n_results)
+{
+    return (build->call->n_operands >= n_operands && build->call->n_results >= n_results) ||
+           error_kind(build->err, ERROR_INVALID, "%s has %d operands and %d results, not %d and %d",
+                      build->call->op, n_operands, n_results, build->call->n_operands,
+                      build->call->n_results);
+}
+
+bool factor_check_dims(FactorBuild *build, FactorInts dims, int tensor)
+{
+    for (int i = 0; i < dims.n; i++)
+        if (dims.at[i] < 0 || dims.at[i] >= factor_shape(build, tensor)->n_dims)
+            return error_kind(build->err, ERROR_OUT_OF_RANGE, "%s: tensor %d has no dim %d",
+                              build->call->op, tensor, (int)dims.at[i]);
+    return true;
+}
