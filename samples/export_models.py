@@ -75,13 +75,37 @@ def tiny_llama():
     return transformers.LlamaForCausalLM(config)
 
 
+class TinyConv(torch.nn.Module):
+    """A convolution, pool or norm of each kind, down, up and to ten numbers."""
+
+    def __init__(self):
+        super().__init__()
+        nn = torch.nn
+        self.down = nn.Sequential(
+            nn.Conv2d(3, 16, 3, stride=2, padding=1), nn.SiLU(), nn.BatchNorm2d(16),
+            nn.MaxPool2d(3, stride=2, padding=1))
+        self.block = nn.Sequential(
+            nn.Conv2d(16, 16, 3, padding=1, groups=16), nn.Conv2d(16, 32, 1), nn.GroupNorm(4, 32),
+            nn.ReLU(), nn.Conv2d(32, 16, (3, 1), padding=(2, 0), dilation=(2, 1), groups=2))
+        self.up = nn.Sequential(
+            nn.ConvTranspose2d(16, 8, 2, stride=2), nn.InstanceNorm2d(8, affine=True), nn.ReLU(),
+            nn.ConvTranspose2d(8, 8, 3, stride=2, padding=1, output_padding=1),
+            nn.AvgPool2d(3, stride=2, padding=1), nn.PixelShuffle(2), nn.ReflectionPad2d(1),
+            nn.Upsample(scale_factor=2, mode="bilinear"))
+        self.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 10))
+
+    def forward(self, x):
+        x = self.down(x)
+        return self.head(self.up(x + self.block(x)))
+
+
 class Sample(NamedTuple):
     make: Callable[[], torch.nn.Module]
     dynamo: bool  # torch.export-based exporter; else the TorchScript-based one
     opset: int
     weights: bool = False  # kept in the file, with vectors beside it
     value_info: bool = False  # kept
-    image: bool = False  # reads images, not tokens
+    image: int = 0  # reads images of that size, not tokens
 
 
 SAMPLES = {
@@ -89,8 +113,9 @@ SAMPLES = {
     "gpt2-dynamo": Sample(lambda: gpt2("sdpa"), dynamo=True, opset=20, value_info=True),
     "tiny-gpt": Sample(tiny_gpt, dynamo=False, opset=17, weights=True),
     "llama-tiny": Sample(tiny_llama, dynamo=True, opset=20, weights=True),
-    "resnet50": Sample(torchvision.models.resnet50, dynamo=False, opset=17, image=True),
-    "vit_b_16": Sample(torchvision.models.vit_b_16, dynamo=True, opset=18, image=True),
+    "resnet50": Sample(torchvision.models.resnet50, dynamo=False, opset=17, image=224),
+    "vit_b_16": Sample(torchvision.models.vit_b_16, dynamo=True, opset=18, image=224),
+    "tiny-conv": Sample(TinyConv, dynamo=False, opset=17, weights=True, image=32),
 }
 
 
@@ -105,11 +130,11 @@ def make_model(sample):
     return model
 
 
-def make_inputs(vocabulary, seed):
-    """vocabulary 0: the model reads images."""
+def make_inputs(sample, vocabulary, seed):
     random = np.random.default_rng(seed)
-    if vocabulary == 0:
-        return {"x": random.standard_normal((BATCH, 3, 224, 224)).astype(np.float32)}
+    if sample.image:
+        shape = (BATCH, 3, sample.image, sample.image)
+        return {"x": random.standard_normal(shape).astype(np.float32)}
     mask = np.ones((BATCH, SEQ), np.int64)
     mask[1, : 3 + seed % 3] = 0  # the second row is padded on the left
     return {"input_ids": random.integers(0, vocabulary, (BATCH, SEQ), np.int64),
@@ -215,9 +240,10 @@ def row(name, dtype, shape, kind):
     return f"{name}\t{dtype}\t[{','.join(str(size) for size in shape)}]\t{kind}"
 
 
-def shape_rows(model, vocabulary):
+def shape_rows(model, sample, vocabulary):
     everything = with_all_outputs(model)
-    first_inputs, second_inputs = make_inputs(vocabulary, 0), make_inputs(vocabulary, 1)
+    first_inputs = make_inputs(sample, vocabulary, 0)
+    second_inputs = make_inputs(sample, vocabulary, 1)
     first = run(everything, first_inputs)
     second = run(other_weights(everything, 1), second_inputs)
 
@@ -238,17 +264,17 @@ def shape_rows(model, vocabulary):
     return rows, left_out
 
 
-def write_shapes(path, name, model, vocabulary):
-    rows, left_out = shape_rows(model, vocabulary)
-    dims = f"batch={BATCH}" if vocabulary == 0 else f"batch={BATCH} seq={SEQ}"
+def write_shapes(path, name, model, sample, vocabulary):
+    rows, left_out = shape_rows(model, sample, vocabulary)
+    dims = f"batch={BATCH}" if sample.image else f"batch={BATCH} seq={SEQ}"
     head = [f"# model: {name}.onnx", f"# dims: {dims}",
             "# columns: name, dtype, shape, kind"]
     path.write_text("\n".join(head + left_out + rows) + "\n")
 
 
-def write_vectors(folder, model, vocabulary):
+def write_vectors(folder, model, sample, vocabulary):
     folder.mkdir(parents=True, exist_ok=True)
-    inputs = make_inputs(vocabulary, 0)
+    inputs = make_inputs(sample, vocabulary, 0)
     outputs = run(model, inputs)
     for kind, values in (("input", inputs), ("output", outputs)):
         for i, (name, value) in enumerate(values.items()):
@@ -262,12 +288,12 @@ def make_sample(name, folder):
     vocabulary = 0 if sample.image else torch_model.config.vocab_size
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "export.onnx"
-        export(sample, torch_model, make_inputs(vocabulary, 0), path)
+        export(sample, torch_model, make_inputs(sample, vocabulary, 0), path)
         model = onnx.load(str(path))
     tidy(model, sample)
-    write_shapes(folder / f"{name}.shapes.tsv", name, model, vocabulary)
+    write_shapes(folder / f"{name}.shapes.tsv", name, model, sample, vocabulary)
     if sample.weights:
-        write_vectors(folder / f"{name}.io" / "test_data_set_0", model, vocabulary)
+        write_vectors(folder / f"{name}.io" / "test_data_set_0", model, sample, vocabulary)
     else:
         strip_weights(model, f"{name}.weights")
     (folder / f"{name}.onnx").write_bytes(model.SerializeToString())

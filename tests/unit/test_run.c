@@ -183,10 +183,25 @@ static ModelRow model_rows[] = {
     {"llama, more dp than batch", "llama-tiny", "dp=3,tp=2", LLAMA},
 };
 
+static ModelRow conv_rows[] = {
+    {"one rank", "tiny-conv", "dp=1,tp=1", ""},
+    {"dp=2", "tiny-conv", "dp=2,tp=1", ""},
+    {"dp=2,tp=2, channels", "tiny-conv", "dp=2,tp=2",
+     "down.0.weight 0 tp 1; block.1.weight 0 tp 1; block.4.weight 1 tp 1; up.0.weight 0 tp 1; "
+     "up.3.weight 1 tp 1; head.2.weight 0 tp 1;"},
+    {"tp=3, channels that do not divide", "tiny-conv", "dp=1,tp=3",
+     "down.0.weight 0 tp 1; block.0.weight 0 tp 1; block.1.weight 0 tp 1; up.0.weight 0 tp 1;"},
+    {"tp=2, elements of kernels", "tiny-conv", "dp=1,tp=2",
+     "down.0.weight 2 tp 1; block.0.weight 3 tp 1; up.0.weight 2 tp 1; up.3.weight 3 tp 1;"},
+    {"dp=2,tp=2, rows and columns", "tiny-conv", "dp=2,tp=2",
+     "/down/down.0/Conv_output_0 2 tp 1; /block/block.4/Conv_output_0 3 tp 1; "
+     "/up/up.3/ConvTranspose_output_0 2 tp 1; /up/up.7/Resize_output_0 3 tp 1;"},
+};
+
 static void pin_all(Planning *p, const char *pins)
 {
-    planning_pin(p, "input_ids", 0, "dp", 1, false);
-    planning_pin(p, "attention_mask", 0, "dp", 1, false);
+    for (int i = 0; i < p->graph->n_inputs; i++)
+        planning_pin(p, tensor_name(p->graph, p->graph->inputs[i]), 0, "dp", 1, false);
     while (*pins) {
         char name[100], axes[20];
         int dim, interleave, n = 0;
@@ -221,6 +236,20 @@ static void model_gives_its_vectors(void **state)
     assert_true(report.outputs[0].max_abs > 0 && report.outputs[0].max_abs < 1e-5);
     assert_true(report.n_values_checked >= 90);
     assert_in_range(report.peak_bytes * 100 / report.predicted_peak_bytes, 85, 105);
+    planning_close(p);
+}
+
+static void convnet_gives_its_vectors(void **state)
+{
+    const ModelRow *row = *state;
+    Planning *p = planning_open(row->model, "batch=2", row->mesh);
+    pin_all(p, row->pins);
+    RunReport report = run_vectors(p, row->model, &verified);
+    if (report.first_bad >= 0)
+        fail_msg("'%s' differs", tensor_name(p->graph, report.first_bad));
+    assert_true(report.ok && report.outputs[0].ok);
+    assert_true(report.outputs[0].max_abs < 1e-5);
+    assert_true(report.n_values_checked >= 26);
     planning_close(p);
 }
 
@@ -533,6 +562,7 @@ int main(void)
     };
     return run_rows("cut", cut_rows, every_cut_is_right) +
            run_rows("model", model_rows, model_gives_its_vectors) +
+           run_rows("convnet", conv_rows, convnet_gives_its_vectors) +
            run_rows("refused", refused_rows, run_is_refused) +
            cmocka_run_group_tests_name("run", tests, NULL, NULL);
 }
