@@ -124,6 +124,8 @@ int cli_rule(Cli *cli)
     }
     if (cli->options.trace)
         return cli_rule_trace(cli, &rules);
+    if (cli->options.profile)
+        return cli_rule_strategy(cli, &rules);
     const Operator *rule = cli_find_operator(cli, registry);
     if (!rule)
         return cli_fail(cli);

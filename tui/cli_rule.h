@@ -43,4 +43,10 @@ int cli_rule_check(Cli *cli, const RuleBook *rules);
  * comes to that. */
 int cli_rule_trace(Cli *cli, const RuleBook *rules);
 
+/* ---- choosing ---- */
+
+/* `rule OP --profile NAME`: the strategies that torch or veScale have for one op, and the one they
+ * take. */
+int cli_rule_strategy(Cli *cli, const RuleBook *rules);
+
 #endif

@@ -28,7 +28,9 @@ static bool read_default_dims(Session *session, DimBindings *dims, Error *err)
 
 RuleBook rule_book_new(Arena *arena)
 {
-    return (RuleBook){.registry = registry_new(arena), .spmd = spmd_rules_new(arena)};
+    return (RuleBook){.registry = registry_new(arena),
+                      .spmd = spmd_rules_new(arena),
+                      .strategies = strategies_new(arena)};
 }
 
 static bool has_operator(const void *registry, Str operator)

@@ -104,7 +104,7 @@ static Shape matrix_of(const Shape *shape)
 }
 
 /* The product of x, as a matrix, with a (K,N) matrix and perhaps a bias; seen in x's shape again.
- * fed[0], and for the bias fed[2], where x is a matrix already. */
+ * Fills fed[1], for the bias fed[2], and fed[0] where x is a matrix already. */
 static bool multiply(Chain *chain, StrategyTensor x, StrategyTensor matrix,
                      const StrategyTensor *bias, const Placement **fed, const Placement **output)
 {
@@ -126,6 +126,7 @@ static bool multiply(Chain *chain, StrategyTensor x, StrategyTensor matrix,
         return false;
     if (!folds)
         fed[0] = product->input[bias ? 1 : 0];
+    fed[1] = product->input[bias ? 2 : 1];
     if (bias)
         fed[2] = product->input[0];
     StrategyTensor result = {.shape = {.n_dims = 2, .dim = {flat.dim[0], matrix.shape.dim[1]}},
@@ -171,9 +172,12 @@ static bool linear(const Strategies *strategies, const StrategyCall *call, const
     const Placement **fed = fed_as_given(call), **output = tensors_new(call, 1);
     StrategyTensor weight = call->input[1];
     const StrategyTensor *bias = strategy_has_input(call, 2) ? &call->input[2] : NULL;
-    return transpose(&chain, &weight, &fed[1]) &&
-           multiply(&chain, call->input[0], weight, bias, fed, output) &&
-           finish(&chain, output, 1, fed, out);
+    const Placement *turned;
+    if (!transpose(&chain, &weight, &turned) ||
+        !multiply(&chain, call->input[0], weight, bias, fed, output))
+        return false;
+    fed[1] = turned;
+    return finish(&chain, output, 1, fed, out);
 }
 
 /* Lists of matrices: the dims before the last two become one. */

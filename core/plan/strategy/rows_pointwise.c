@@ -93,18 +93,19 @@ const StrategyOp ops_pointwise[] = {
      "special_scaled_modified_bessel_k1",
      pointwise, NULL, "P(min)->P(max)", OP_UNEVEN, NULL},
     {"logaddexp logaddexp2", pointwise, NULL, MONOTONE, OP_UNEVEN, NULL},
-    {"maximum fmax clamp_min", pointwise, NULL, MONOTONE "; P(max),P(max)->P(max)", OP_UNEVEN,
-     NULL},
-    {"minimum fmin clamp_max", pointwise, NULL, MONOTONE "; P(min),P(min)->P(min)", OP_UNEVEN,
-     NULL},
+    {"maximum fmax clamp_min max.other", pointwise, NULL, MONOTONE "; P(max),P(max)->P(max)",
+     OP_UNEVEN, NULL},
+    {"minimum fmin clamp_max min.other", pointwise, NULL, MONOTONE "; P(min),P(min)->P(min)",
+     OP_UNEVEN, NULL},
     {"frexp", pointwise, "2", NULL, OP_UNEVEN, NULL},
+    {"hardswish", pointwise, NULL, NULL, 0, NULL},
     {"__ilshift__ __irshift__ __ixor__ __lshift__ __rshift__ __xor__ _conj abs acos acosh "
      "addcdiv addcmul angle asin atan2 atanh bitwise_and bitwise_left_shift bitwise_not "
      "bitwise_or bitwise_right_shift bitwise_xor celu clamp clip conj_physical copysign cos "
      "cosh digamma elu eq erfinv float_power fmod frac gcd ge gelu gelu_backward gt "
      "hardsigmoid hardtanh heaviside hypot i0 igamma igammac isfinite isinf isnan isneginf "
      "isposinf lcm ldexp le leaky_relu lerp lgamma log log10 log1p log2 logical_and "
-     "logical_not logical_or logical_xor logit logit_backward lt masked_fill max.other min.other "
+     "logical_not logical_or logical_xor logit logit_backward lt masked_fill "
      "mish mvlgamma native_dropout_backward ne nextafter polygamma pow reciprocal relu6 remainder "
      "rrelu_with_noise rsqrt rsub selu sigmoid_backward signbit silu silu_backward sin sinc "
      "softplus softshrink special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 "

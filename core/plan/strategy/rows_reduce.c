@@ -64,7 +64,8 @@ static bool mean(const StrategyCall *call, const StrategyOp *op, StrategyRows *r
 /* Extremes of all elements, of one dim with the places of them, or of two tensors. */
 static bool extreme(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
-    const StrategyOp *other = strategy_find(STR("max.other"), STRATEGY_TORCH);
+    const StrategyOp *other =
+        strategy_find(op->data[1] == 'a' ? STR("max.other") : STR("min.other"), STRATEGY_TORCH);
     if (call->n_inputs == 2)
         return other->rows(call, other, rows, err);
     if (!op_attr(call->graph, call->graph_op, "dim"))
