@@ -144,7 +144,8 @@ static bool binary_gradient(SpmdCall *call, Error *err)
 static bool same_partial(const SpmdCall *call)
 {
     for (int i = 1; i < call->n_inputs; i++)
-        if (memcmp(call->input[i].partial, call->input[0].partial, sizeof call->input[0].partial))
+        if (memcmp(call->input[i].partial, call->input[0].partial, sizeof call->input[0].partial) !=
+            0)
             return false;
     return true;
 }

@@ -169,6 +169,7 @@ static bool merge_factors(SpmdCall *call, const Factors *factors, SpmdLetters *o
     SpmdTensor y = product_untransposed(factors->y, factors->trans_y);
     Factors plain = {&x, &y, false, false};
     ProductLetters letters;
+    *out = (SpmdLetters){0};
     if (x.n_dims == 1 && y.n_dims == 1)
         return error_set(err, "a product of two vectors has no bias");
     if (!product_letters(call, &plain, &letters, err))
@@ -234,8 +235,8 @@ static bool agree_with_given(SpmdCall *call, const char *what, int input, const 
     if (given->n_dims == answer->n_dims && same_mapping(given, answer) &&
         memcmp(given->partial, answer->partial, sizeof answer->partial) == 0)
         return true;
-    return error_kind(err, ERROR_CONFLICT, "the gradient of the %s is %s, given %s", what,
-                      spmd_show(call, answer), spmd_show(call, given));
+    return error_set(err, "the gradient of the %s is %s, given %s", what, spmd_show(call, answer),
+                     spmd_show(call, given));
 }
 
 /* Upstream takes the mapping of out_grad as given, not as needed, and what it is partial over as

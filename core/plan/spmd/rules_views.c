@@ -132,6 +132,7 @@ typedef struct {
 static bool read_range(const SpmdCall *call, Range *out, Error *err)
 {
     int64_t n = call->input[0].shape.n_dims;
+    *out = (Range){0};
     if (n == 0)
         return error_kind(err, ERROR_RANK, "a scalar has no dims to flatten");
     if (!spmd_axis(spmd_int(call, "start_axis", 1), n, &out->start, err) ||
@@ -255,6 +256,7 @@ static bool read_unsqueezed(const SpmdCall *call, int *from, int *n_out, Error *
     SpmdInts axes = spmd_ints(call, "axis");
     int n = (int)x->n_dims + axes.n;
     unsigned is_new = 0;
+    *n_out = n;
     if (n > DIMS_MAX)
         return error_kind(err, ERROR_RANK, "a tensor has at most %d dims", DIMS_MAX);
     for (int i = 0; i < axes.n; i++) {
@@ -266,7 +268,6 @@ static bool read_unsqueezed(const SpmdCall *call, int *from, int *n_out, Error *
     }
     for (int d = 0, next = 0; d < n; d++)
         from[d] = is_new & 1U << d || next == x->n_dims ? -1 : next++;
-    *n_out = n;
     return true;
 }
 
