@@ -712,9 +712,70 @@ static void refuses(void **state)
     arena_free(arena);
 }
 
+/* ---- templates of a policy file ---- */
+
+static void a_policy_defines_operators(void **state)
+{
+    (void)state;
+    Fixture fixture = fixture_new();
+    Error err = {0};
+    SessionHooks hooks = scripts_hooks(fixture.scripts);
+    assert_true(hooks.prepare(hooks.context, NULL, "tests/lua/template.lua", &fixture.rules, &err));
+    const Example example = {"my::row_sums", "3x4", NULL, 0};
+    Buf text = buf_new(fixture.arena);
+    opspace_format(space_of(&fixture, &example), &text);
+    assert_string_equal(text.s, "rows n+ -> rows");
+    assert_false(
+        hooks.prepare(hooks.context, NULL, "tests/lua/template.lua", &fixture.rules, &err));
+    assert_non_null(strstr(err.text, "'my::row_sums' is registered already"));
+    fixture_free(&fixture);
+}
+
+static void a_bias_beside_a_sum_is_noted(void **state)
+{
+    (void)state;
+    Fixture fixture = fixture_new();
+    SessionHooks hooks = scripts_hooks(fixture.scripts);
+    assert_true(hooks.prepare(hooks.context, NULL, "tests/lua/template.lua", &fixture.rules, NULL));
+    const Example example = {"my::row_sums", "3x4,3", NULL, 0};
+    Json *lints = template_lints(fixture.arena, space_of(&fixture, &example));
+    assert_int_equal(json_size(lints), 1);
+    assert_true(str_find(json_str(json_at(lints, 0), ""), STR("input 1 does not follow")) == 0);
+    json_free(lints);
+    fixture_free(&fixture);
+}
+
+/* The operator's export: its texts, and the matrix of each operand. */
+static void exports_matrices(void **state)
+{
+    (void)state;
+    Fixture fixture = fixture_new();
+    const Example example = {"tapestry::softmax", "2x3", "axis=1", 0};
+    const Operator *row = registry_find(fixture.rules.registry, STR("tapestry::softmax"));
+    Json *json = template_json(fixture.arena, row->template, space_of(&fixture, &example));
+    Buf text = buf_new(fixture.arena);
+    json_write(json_get(json_get(json, "resolved"), "operands"), &text);
+    assert_string_equal(text.s,
+                        "[{\"slot\":\"x\",\"k\":0,\"output\":false,\"shape\":[2,3],\"clip\":false,"
+                        "\"ipf\":{\"affineMap\":{\"projection\":[[1],[0]],\"offset\":[0,0]},"
+                        "\"shape\":[1,3]}},"
+                        "{\"slot\":\"y\",\"k\":0,\"output\":true,\"shape\":[2,3],\"clip\":false,"
+                        "\"ipf\":{\"affineMap\":{\"projection\":[[1],[0]],\"offset\":[0,0]},"
+                        "\"shape\":[1,3]}}]");
+    assert_int_equal(json_size(json_get(json_get(json, "template"), "inputs")), 1);
+    json_free(json);
+    fixture_free(&fixture);
+}
+
 int main(void)
 {
-    return run_rows("is the built-in operator", pairs, is_the_built_in_operator) +
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_policy_defines_operators),
+        cmocka_unit_test(a_bias_beside_a_sum_is_noted),
+        cmocka_unit_test(exports_matrices),
+    };
+    return cmocka_run_group_tests_name("operators", tests, NULL, NULL) +
+           run_rows("is the built-in operator", pairs, is_the_built_in_operator) +
            run_rows("shards read what they need", pairs, shards_read_what_they_need) +
            run_rows("prints as a template", pairs, prints_as_a_template) +
            run_rows("refuses", refusals, refuses);

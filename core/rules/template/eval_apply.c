@@ -14,6 +14,7 @@ typedef struct {
     const char **slot; /* per operand */
     const TemplateOperand *operand;
     bool folded[X_MAX];
+    int n_shown, shown[X_MAX]; /* index dims as the request counts them */
     int64_t chunk[X_MAX];
     Error *err;
 } Applied;
@@ -216,8 +217,8 @@ static bool find_index(const Applied *applied, const char *name, int *out)
     const OpSpace *space = applied->space;
     int64_t place;
     *out = opspace_find_index(space, str_from(name));
-    if (*out < 0 && str_to_int(str_from(name), &place) && place >= 0 && place < space->n_index)
-        *out = (int)place;
+    if (*out < 0 && str_to_int(str_from(name), &place) && place >= 0 && place < applied->n_shown)
+        *out = applied->shown[place];
     return (*out >= 0 && !applied->folded[*out]) ||
            error_kind(applied->err, ERROR_UNBOUND, "there is no index dim '%s'", name);
 }
@@ -301,7 +302,7 @@ static bool check_shard(const Applied *applied, const Box *index)
 }
 
 /* Without the folded dims. */
-static Box shown(const Applied *applied, const Box *index)
+static Box shown_part(const Applied *applied, const Box *index)
 {
     Box out = {0};
     for (int j = 0; j < index->n; j++)
@@ -316,7 +317,7 @@ static Json *json_shard(const Applied *applied, const Box *index)
 {
     const OpSpace *space = applied->space;
     Json *shard = json_object(), *operands = json_array();
-    Box at = shown(applied, index), range;
+    Box at = shown_part(applied, index), range;
     json_set(shard, "range", json_range(&at));
     for (int i = 0; i < space->n_inputs + space->n_outputs; i++) {
         const Operand *operand = &space->operand[i];
@@ -423,6 +424,9 @@ bool eval_template_apply(Arena *arena, const Template *template, const Json *req
                           STR_ARG(op));
     if (template ? !run_template(&applied, template) : !run_reshape(&applied))
         return false;
+    for (int j = 0; j < applied.space->n_index; j++)
+        if (!applied.folded[j])
+            applied.shown[applied.n_shown++] = j;
     if (!read_absorb(&applied) || !read_split(&applied))
         return false;
     json_set(answer, "index", json_index(&applied));
@@ -430,5 +434,6 @@ bool eval_template_apply(Arena *arena, const Template *template, const Json *req
     for (int i = 0; i < applied.space->n_inputs + applied.space->n_outputs; i++)
         json_add(operands, json_operand(&applied, i));
     json_set(answer, "operands", operands);
+    json_set(answer, "lints", template_lints(arena, applied.space));
     return !json_get(request, "split") || answer_shards(&applied, answer);
 }

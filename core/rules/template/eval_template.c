@@ -130,6 +130,7 @@ static bool eval_text(Scope *scope, const Json *request, Json *answer)
     Datum value;
     if (!text_of(json_get(request, "text"), "text", &text, scope->err))
         return false;
+    scope->rank = clamp(json_int(json_get(request, "rank"), -1), -1, DIMS_MAX);
     const Phrase *phrase = phrase_read(scope->arena, "", "text", text, FORM_EXPR, scope->err);
     if (!phrase || !evaluate(scope, phrase->root, &value))
         return false;
@@ -189,6 +190,16 @@ static bool read_sizes(Scope *scope, const Json *request, int rank, Shape *shape
     return true;
 }
 
+/* `$index` has as many sizes as there are index dims, which are not known here. */
+static void bind_index(Scope *scope, int n)
+{
+    Datum *item = arena_array(scope->arena, Datum, n);
+    for (int i = 0; i < n; i++)
+        item[i] = (Datum){.kind = DATUM_TEXT, .text = STR("unknown")};
+    if (!scope_find(scope, STR("index")))
+        scope_bind(scope, STR("index"), (Datum){.kind = DATUM_LIST, .n = n, .item = item}, "index");
+}
+
 static bool expand(Scope *scope, const Json *request, Json *answer)
 {
     int64_t rank = json_int(json_get(request, "rank"), -1);
@@ -204,6 +215,7 @@ static bool expand(Scope *scope, const Json *request, Json *answer)
                           DIMS_MAX, X_MAX);
     index.n = index.n_main = (int)n_main;
     scope->index = &index;
+    bind_index(scope, (int)n_main);
     if (!read_sizes(scope, request, (int)rank, &shape, &known) || !read_ipf(scope, request, &ipf))
         return false;
     IpfTensor tensor = {&nothing, (int)rank, known ? &shape : NULL};

@@ -142,6 +142,7 @@ static Json *resolved_json(Arena *arena, const Template *template, const OpSpace
     int at = 0;
     json_set(out, "index", index_json(space));
     json_set(out, "operands", operands);
+    json_set(out, "lints", template_lints(arena, space));
     if (!template_share(template, space->n_inputs, n, NULL))
         return out;
     template_share_outputs(template, space->n_outputs, n + text->n_inputs);

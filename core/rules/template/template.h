@@ -123,6 +123,10 @@ bool template_rule(const Template *template, RuleCall *call, Error *err);
 
 /* ---- shown ---- */
 
+/* A list of texts: what is legal, and often a slip. An input that does not follow a reduce dim
+ * which another follows; one that is not read whole; one that is read with gaps. */
+Json *template_lints(Arena *arena, const OpSpace *space);
+
 /* {"template": the texts as written, "resolved": the index and per operand its augmented matrix, in
  * Tapestry's schema}. space: what template_rule() made of an op; NULL: no "resolved". */
 Json *template_json(Arena *arena, const Template *template, const OpSpace *space);
