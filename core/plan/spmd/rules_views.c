@@ -273,7 +273,7 @@ static bool read_unsqueezed(const SpmdCall *call, int *from, int *n_out, Error *
 
 static bool unsqueeze(SpmdCall *call, Error *err)
 {
-    int from[DIMS_MAX], n;
+    int from[DIMS_MAX] = {0}, n;
     Trans trans;
     const Shape *x = &call->input[0].shape;
     if (!read_unsqueezed(call, from, &n, err))
@@ -289,7 +289,7 @@ static bool unsqueeze(SpmdCall *call, Error *err)
 
 static bool unsqueeze_backward(SpmdCall *call, Error *err)
 {
-    int from[DIMS_MAX], n;
+    int from[DIMS_MAX] = {0}, n;
     Trans trans;
     const Shape *x = &call->input[0].shape;
     if (!read_unsqueezed(call, from, &n, err))
