@@ -381,17 +381,18 @@ bool schema_check_types(const RuleCall *call, const char *operator, Error * err)
 
 /* ---- attributes that nobody reads ---- */
 
-/* The names that could have been meant, and which of them is nearest to the one given. */
+/* The names that an attribute may have here: is the given one among them, and if not, which is
+ * nearest. Distances are looked at only then: most attributes are known. */
 typedef struct {
     Str given, nearest;
-    int distance;
-    bool known;
+    int distance; /* INT_MAX: none is near yet */
+    bool measure, known;
 } Search;
 
 static void offer(Search *search, Str name)
 {
-    int distance = str_distance(search->given, name);
     search->known |= str_eq(search->given, name);
+    int distance = search->measure ? str_distance(search->given, name) : INT_MAX;
     if (distance < search->distance) {
         search->distance = distance;
         search->nearest = name;
@@ -420,20 +421,30 @@ static void offer_read(Search *search, const Alias *alias, const char *ours)
         offer(search, str_from(ours));
 }
 
+static void offer_all(Search *search, const RuleCall *call, const char *listed)
+{
+    const Alias *alias = call->alias;
+    offer_words(search, listed ? listed : "");
+    for (int r = 0; r < call->reads->n; r++)
+        offer_read(search, alias, call->reads->name[r]);
+    for (int a = 0; alias && a < alias->n_attrs; a++)
+        offer(search, str_from(alias->attr[a].theirs));
+}
+
 bool schema_find_unknown(const RuleCall *call, const char *operator, Str * given, Str *meant)
 {
     const Graph *graph = call->graph;
     const AttrList *attrs = &graph->attr_lists[graph->ops[call->op].attrs];
-    const char *listed = call->alias ? NULL : schema_attrs(operator);
+    const char *listed = attrs->n == 0 || call->alias ? NULL : schema_attrs(operator);
     for (int i = 0; i < attrs->n; i++) {
         Search search = {.given = names_str(graph->names, attrs->at[i].name), .distance = INT_MAX};
-        offer_words(&search, listed ? listed : "");
-        for (int r = 0; r < call->reads->n; r++)
-            offer_read(&search, call->alias, call->reads->name[r]);
-        for (int a = 0; call->alias && a < call->alias->n_attrs; a++)
-            offer(&search, str_from(call->alias->attr[a].theirs));
+        offer_all(&search, call, listed);
+        if (search.known)
+            continue;
+        search.measure = true;
+        offer_all(&search, call, listed);
         bool near = search.distance <= 1 + (int)search.given.n / 4;
-        if (search.known || (!listed && !near))
+        if (!listed && !near)
             continue;
         *given = search.given;
         *meant = near ? search.nearest : STR("");
