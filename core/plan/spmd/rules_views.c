@@ -212,7 +212,7 @@ static DimTrans kept_dim(int from, int64_t size)
 
 static bool squeeze(SpmdCall *call, Error *err)
 {
-    bool gone[DIMS_MAX];
+    bool gone[DIMS_MAX] = {0};
     Trans trans;
     const Shape *x = &call->input[0].shape;
     Shape target = {0};
@@ -230,7 +230,7 @@ static bool squeeze(SpmdCall *call, Error *err)
 
 static bool squeeze_backward(SpmdCall *call, Error *err)
 {
-    bool gone[DIMS_MAX];
+    bool gone[DIMS_MAX] = {0};
     Trans trans;
     const Shape *x = &call->input[0].shape;
     if (!read_squeezed(call, gone, err))
@@ -337,7 +337,7 @@ static SpmdTensor permuted(const SpmdTensor *tensor, const int *perm, bool inver
 /* Linear in x: what is partial stays partial. */
 static bool transpose(SpmdCall *call, Error *err)
 {
-    int perm[DIMS_MAX];
+    int perm[DIMS_MAX] = {0};
     if (!read_permutation(call, call->input[0].n_dims, perm, err))
         return false;
     SpmdTensor out = permuted(&call->input[0], perm, false);
@@ -349,7 +349,7 @@ static bool transpose(SpmdCall *call, Error *err)
 
 static bool transpose_gradient(SpmdCall *call, Error *err)
 {
-    int perm[DIMS_MAX];
+    int perm[DIMS_MAX] = {0};
     if (!read_permutation(call, call->input[0].n_dims, perm, err))
         return false;
     SpmdTensor of_x = permuted(&call->input[0], perm, true);
@@ -360,7 +360,7 @@ static bool transpose_gradient(SpmdCall *call, Error *err)
 
 static bool transpose_backward(SpmdCall *call, Error *err)
 {
-    int perm[DIMS_MAX];
+    int perm[DIMS_MAX] = {0};
     if (!read_permutation(call, call->output[0].n_dims, perm, err))
         return false;
     SpmdTensor x = permuted(&call->output[0], perm, true);
