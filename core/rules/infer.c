@@ -309,13 +309,14 @@ static OpSpace *replicated(InferState *state, RuleCall *call)
 }
 
 /* The op space, or NULL when no rule gives one. */
-static OpSpace *apply_rule(const InferKind *kind, RuleCall *call, InferCase *made, Error *err)
+static OpSpace *apply_rule(InferState *state, const InferKind *kind, RuleCall *call,
+                           InferCase *made, Error *err)
 {
-    AttrReads reads = {0};
     if (!kind->row || made->unknown_input)
         return NULL;
     call->alias = kind->alias;
-    call->reads = &reads;
+    state->reads = (AttrReads){0};
+    call->reads = &state->reads;
     bool done = registry_apply(kind->row, call, err);
     Error mistyped = {0};
     if (kind->row->rule)
@@ -331,7 +332,7 @@ static void make_rule_case(InferState *state, int32_t op, const InferKind *kind,
     RuleCall call = make_call(state, op, kind);
     Error err = {0};
     made->unknown_input = input_unknown(state, op);
-    OpSpace *space = apply_rule(kind, &call, made, &err);
+    OpSpace *space = apply_rule(state, kind, &call, made, &err);
     if (!space)
         space = replicated(state, &call);
     keep_error(state, made, &err);

@@ -57,6 +57,7 @@ typedef struct {
     const Value **value, **out_value;
     Shape *out_shape;
     Dtype *out_dtype;
+    AttrReads reads; /* what its rule asks for */
 } InferState;
 
 /* A warning; op -1: about no op. text is kept. */
