@@ -3,8 +3,7 @@
 -- tp: of each pair of matmuls the first is cut by columns (n), the second by rows (k): attention by
 --     heads, the MLP by its hidden dim. Forward that is two all-reduces a layer, nothing else.
 -- dp: the batch dim of each graph input.
--- Modules are found by path, so one file does for GPT-2, Llama and torchvision's ViT, whatever
--- exporter wrote them.
+-- Modules are found by path: one file does for GPT-2, Llama and ViT, whatever exporter wrote them.
 -- Axes: dp, tp. One may be missing, with a note; others of the mesh are not used, with a note.
 
 -- true: the embedding and the head are cut by vocabulary too. That is one more all-reduce, after the
