@@ -253,9 +253,10 @@ static bool read_call(Cli *cli, const Asked *asked, SpmdCall *call, Buf *trace)
     if (!call->mesh || !(call->graph = read_attrs(cli, asked)) || !read_operands(cli, call))
         return false;
     SpmdTensor *given = arena_array(cli->arena, SpmdTensor, call->n_inputs + call->n_outputs);
-    memcpy(given, call->input, sizeof *given * (size_t)call->n_inputs);
-    if (call->n_outputs > 0)
-        memcpy(given + call->n_inputs, call->output, sizeof *given * (size_t)call->n_outputs);
+    for (int i = 0; i < call->n_inputs; i++)
+        given[i] = call->input[i];
+    for (int o = 0; o < call->n_outputs; o++)
+        given[call->n_inputs + o] = call->output[o];
     call->input = given;
     call->output = given + call->n_inputs;
     if (!cli->options.in)

@@ -145,6 +145,7 @@ static bool index_select_gradient(SpmdCall *call, Error *err)
 static bool gather_nd_sizes(const SpmdCall *call, int *n_leading, int *n_batch, Error *err)
 {
     const SpmdTensor *x = &call->input[0], *index = &call->input[1];
+    *n_leading = *n_batch = 0;
     if (index->n_dims < 1)
         return error_kind(err, ERROR_INVALID, "index has no dims");
     *n_batch = index->n_dims - 1;
@@ -328,6 +329,7 @@ static bool along_letters(const SpmdCall *call, int n_dims, const SpmdTensor *x,
                           const char **letters, Error *err)
 {
     int64_t at = spmd_int(call, "axis", 0);
+    *axis = 0;
     *letters = spmd_letters(call, n_dims, 'a');
     if (at < 0 || at >= n_dims)
         return error_kind(err, ERROR_INVALID, "axis %d of %d dims", (int)at, n_dims);

@@ -93,7 +93,7 @@ static bool moe_dispatch_gradient(SpmdCall *call, Error *err)
 /* The sides of "ij,jk->ik"; letters that stand twice in one of them are '1' everywhere. */
 typedef struct {
     int n;
-    char *operand[2], *out;
+    char *operand[2], *out; /* not NULL; "" for an operand that is not there */
 } Equation;
 
 static char *equation_side(const SpmdCall *call, Str text)
@@ -110,7 +110,7 @@ static void blank_letter(Equation *equation, char letter)
 {
     char *side[3] = {equation->operand[0], equation->operand[1], equation->out};
     for (int i = 0; i < 3; i++)
-        for (char *at = side[i]; at && *at; at++)
+        for (char *at = side[i]; *at; at++)
             if (*at == letter)
                 *at = '1';
 }
@@ -118,7 +118,7 @@ static void blank_letter(Equation *equation, char letter)
 static void blank_repeated(Equation *equation, const char *side)
 {
     char letter;
-    for (int i = 0; side && (letter = side[i]); i++)
+    for (int i = 0; (letter = side[i]); i++)
         if (letter != '1' && strchr(side + i + 1, letter))
             blank_letter(equation, letter);
 }
@@ -127,6 +127,8 @@ static void blank_repeated(Equation *equation, const char *side)
 static bool read_equation(const SpmdCall *call, int n, Equation *equation, Error *err)
 {
     Str text = spmd_text(call, "equation", "");
+    char *none = equation_side(call, STR(""));
+    *equation = (Equation){n, {none, none}, none};
     int64_t arrow = str_find(text, STR("->"));
     if (arrow < 0 || n < 1 || n > 2)
         return error_kind(err, ERROR_INVALID, "the equation '%.*s' of %d operands", STR_ARG(text),
@@ -136,7 +138,6 @@ static bool read_equation(const SpmdCall *call, int n, Equation *equation, Error
     if ((comma >= 0) != (n == 2))
         return error_kind(err, ERROR_INVALID, "the equation '%.*s' is not of %d operands",
                           STR_ARG(text), n);
-    *equation = (Equation){.n = n};
     Str first = {left.s, n == 2 ? (size_t)comma : left.n};
     equation->operand[0] = equation_side(call, first);
     if (n == 2)

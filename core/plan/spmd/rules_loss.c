@@ -135,6 +135,7 @@ typedef struct {
 static bool classes_letters(const SpmdCall *call, Classes *classes, bool several, Error *err)
 {
     int n_dims = call->input[0].n_dims;
+    *classes = (Classes){"", "", ""};
     if (n_dims < 1)
         return error_kind(err, ERROR_INVALID, "the logits have no dims");
     for (int i = 1; i < call->n_inputs; i++)
