@@ -3,7 +3,9 @@
 #include "core/rules/anno.h"
 #include "scripts/lua_attrs.h"
 #include "scripts/lua_template.h"
+#include "scripts/lua_kernel.h"
 #include "scripts/lua_spmd.h"
+#include "scripts/lua_strategy.h"
 
 #include <lauxlib.h>
 
@@ -70,12 +72,29 @@ enum { ANNOS_MAX = 64, ANNO_BYTES_MAX = 4096, ANNO_INSTRUCTIONS = 1000 };
 typedef struct {
     const char *name;
     double flops_per_point; /* -1: not given */
+    const char *kernel, *example;
+    const Kernel *own;
 } Options;
+
+/* The name of a built-in operator, whose kernel then runs this one, or a function. */
+static bool read_kernel(lua_State *L, Options *out, Error *err)
+{
+    if (lua_isfunction(L, -1)) {
+        lua_pushvalue(L, -1);
+        out->own = kernel_of_function(L, "registered");
+        return true;
+    }
+    out->kernel = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    if (out->kernel && kernel_find(NULL, out->kernel))
+        return true;
+    error_set(err, "'kernel' is a function, or the name of an operator that has a kernel");
+    return false;
+}
 
 /* Reads the option whose value is at the top of the stack. */
 static bool read_option(lua_State *L, const char *key, Options *out, Error *err)
 {
-    static const char *const later[] = {"rules", "cost", "comm", "input_gen", "kernel"};
+    static const char *const later[] = {"rules", "cost", "comm", "input_gen"};
     if (strcmp(key, "name") == 0) {
         out->name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
         if (out->name && strlen(out->name) > ANNO_BYTES_MAX)
@@ -88,12 +107,18 @@ static bool read_option(lua_State *L, const char *key, Options *out, Error *err)
         return (lua_type(L, -1) == LUA_TNUMBER && out->flops_per_point >= 0) ||
                error_set(err, "'flops_per_point' is a number, 0 or more");
     }
+    if (strcmp(key, "kernel") == 0)
+        return read_kernel(L, out, err);
+    if (strcmp(key, "example") == 0) {
+        out->example = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+        return out->example || error_set(err, "'example' is a text of operands: \"4x6,6x5\"");
+    }
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (strcmp(key, later[i]) == 0)
             return error_kind(err, ERROR_UNSUPPORTED, "register_op: '%s' is not supported yet",
                               key);
     error_set(err, "register_op has no option '%s'", key);
-    error_hint(err, "options: name, flops_per_point");
+    error_hint(err, "options: name, kernel, example, flops_per_point");
     return false;
 }
 
@@ -190,6 +215,9 @@ static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
             return false;
     }
     Operator row = {.name = options.name, .anno = &source, .family = "registered"};
+    row.kernel = options.kernel;
+    row.own = options.own;
+    row.example = options.example;
     row.flops_per_point =
         options.flops_per_point < 0 ? default_flops(&source) : options.flops_per_point;
     registry_add(rules->registry, &row);
@@ -210,6 +238,7 @@ static int open_register(lua_State *L)
     lua_setglobal(L, "register_op");
     template_open(L);
     spmd_open(L);
+    strategy_open(L);
     return 0;
 }
 

@@ -294,6 +294,7 @@ Sandbox *sandbox_new(const char *name)
     sandbox->source.name = name;
     sandbox->source.text = (Str){"", 0};
     sandbox->budget = SANDBOX_INSTRUCTIONS_MAX;
+    pthread_mutex_init(&sandbox->turn, NULL);
     Str base = str_from(path_base(name));
     sandbox->chunk =
         arena_str(arena, (Str){base.s, base.n < CHUNK_NAME_MAX ? base.n : CHUNK_NAME_MAX});
@@ -315,6 +316,7 @@ void sandbox_free(Sandbox *sandbox)
         return;
     if (sandbox->lua)
         lua_close(sandbox->lua);
+    pthread_mutex_destroy(&sandbox->turn);
     arena_free(sandbox->arena);
 }
 

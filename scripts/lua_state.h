@@ -18,6 +18,7 @@
 #include "core/base/error.h"
 
 #include <lua.h>
+#include <pthread.h>
 
 enum {
     SANDBOX_BYTES_MAX = 256 << 20,
@@ -36,6 +37,9 @@ typedef struct {
     int n_registered;  /* calls of these */
     void *listener;    /* of print */
     void (*print)(void *listener, const char *file, int line, const char *text); /* or NULL */
+    pthread_mutex_t turn;    /* held while a kernel of it runs: ranks are threads */
+    const void *kernel_call; /* KernelCall of the kernel that runs, or NULL */
+    int64_t n_kernel_calls;
     /* ---- bookkeeping of lua_state.c ---- */
     size_t n_bytes;
     int64_t budget;    /* instructions left */

@@ -75,14 +75,14 @@ static bool prove(Proofs *proofs, const char *operator, const Graph * graph)
     return true;
 }
 
-/* Each example of the operator: its annotation's where a user wrote one, else the table's. */
+/* Each example of the operator: a user's own, else the table's. */
 static bool prove_examples(Proofs *proofs, const Operator *row)
 {
     Cli *cli = proofs->cli;
-    bool users = row->anno && row->anno->file;
+    bool users = row->example || row->template || (row->anno && row->anno->file);
     const Example *example = users ? NULL : example_next(row->name, NULL);
     if (!example)
-        return prove(proofs, row->name, example_of_anno(cli->arena, row, &cli->err));
+        return prove(proofs, row->name, example_of_user(cli->arena, row, &cli->err));
     for (; example; example = example_next(row->name, example))
         if (!prove(proofs, row->name, example_graph(cli->arena, row->name, example, &cli->err)))
             return false;
@@ -93,13 +93,13 @@ static bool prove_examples(Proofs *proofs, const Operator *row)
 static bool prove_file(Proofs *proofs, const RuleBook *rules, const char *path)
 {
     Cli *cli = proofs->cli;
-    int n_built_in = registry_count(rules->registry);
+    int n_before = registry_n_users(rules->registry);
     if (!cli->hooks->prepare(cli->hooks->context, NULL, path, rules, &cli->err))
         return false;
-    int n = registry_count(rules->registry) - n_built_in;
-    if (n == 0)
+    int n = registry_n_users(rules->registry);
+    if (n == n_before)
         return error_kind(&cli->err, ERROR_USAGE, "%s registers no operator", path);
-    for (int i = 0; i < n; i++) {
+    for (int i = n_before; i < n; i++) {
         const Operator *row = registry_at(rules->registry, i);
         if (prove_examples(proofs, row))
             continue;

@@ -53,7 +53,7 @@ RuleSample cli_rule_sample(Cli *cli, const Registry *registry, const Operator *r
         if (sample.space)
             return sample;
     }
-    const Graph *graph = row->anno ? example_of_anno(cli->arena, row, NULL) : NULL;
+    const Graph *graph = row->anno ? example_of_user(cli->arena, row, NULL) : NULL;
     if (graph)
         return (RuleSample){NULL, case_space(cli, registry, graph)};
     return guessed_sample(cli, registry, row);

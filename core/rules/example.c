@@ -2,6 +2,7 @@
 
 #include "core/rules/anno.h"
 #include "core/rules/one_op.h"
+#include "core/rules/template/template.h"
 
 #include <inttypes.h>
 
@@ -118,20 +119,27 @@ const Example *example_next(const char *name, const Example *after)
     return NULL;
 }
 
-Graph *example_graph(Arena *arena, const char *name, const Example *example, Error *err)
+/* attrs: "axis=1 keepdims=0", or NULL. */
+static Graph *make(Arena *arena, const char *name, Str operands, const char *attrs, int n_outputs,
+                   Error *err)
 {
-    OneOp op = {.operator= str_from(name)};
-    op.n_outputs = example->n_outputs > 0 ? example->n_outputs : 1;
-    if (!one_op_operands(arena, str_from(example->operands), &op, err))
+    OneOp op = {.operator= str_from(name), .n_outputs = n_outputs};
+    if (!one_op_operands(arena, operands, &op, err))
         return NULL;
     OneOpBuilder *builder = one_op_new(arena, &op);
-    for (const char *at = example->attrs ? example->attrs : ""; *at;) {
+    for (const char *at = attrs ? attrs : ""; *at;) {
         size_t n = strcspn(at, " ");
         if (!one_op_attr_text(builder, arena_str(arena, (Str){at, n}), err))
             return NULL;
         at += n + strspn(at + n, " ");
     }
     return one_op_graph(builder, err);
+}
+
+Graph *example_graph(Arena *arena, const char *name, const Example *example, Error *err)
+{
+    return make(arena, name, str_from(example->operands), example->attrs,
+                example->n_outputs > 0 ? example->n_outputs : 1, err);
 }
 
 /* ---- from an annotation ---- */
@@ -178,17 +186,16 @@ static bool add_lengths(OneOpBuilder *builder, Arena *arena, const AnnoTensor *t
     return true;
 }
 
-Graph *example_of_anno(Arena *arena, const Operator *row, Error *err)
+static const Anno *first_anno(Arena *arena, const Operator *row, Error *err)
 {
-    if (!row->anno || !row->anno->annos || !row->anno->annos[0]) {
-        error_kind(err, ERROR_UNSUPPORTED, "%s has no example", row->name);
-        error_hint(err, "give --shapes");
+    if (!row->anno || !row->anno->annos || !row->anno->annos[0])
         return NULL;
-    }
     Source source = {row->name, str_from(row->anno->annos[0])};
-    const Anno *anno = anno_parse(arena, &source, err);
-    if (!anno)
-        return NULL;
+    return anno_parse(arena, &source, err);
+}
+
+static Graph *from_anno(Arena *arena, const Operator *row, const Anno *anno, Error *err)
+{
     OneOp op = {.operator= str_from(row->name)};
     op.n_inputs = anno->n_inputs;
     op.n_outputs = anno->n_outputs;
@@ -204,4 +211,22 @@ Graph *example_of_anno(Arena *arena, const Operator *row, Error *err)
         if (!add_lengths(builder, arena, &anno->tensor[i], err))
             return NULL;
     return one_op_graph(builder, err);
+}
+
+Graph *example_of_user(Arena *arena, const Operator *row, Error *err)
+{
+    const Anno *anno = first_anno(arena, row, err);
+    if (row->example) {
+        size_t n = strcspn(row->example, " ");
+        int n_outputs = row->template ? template_text(row->template)->n_outputs
+                        : anno        ? anno->n_outputs
+                                      : 1;
+        return make(arena, row->name, (Str){row->example, n},
+                    row->example + n + strspn(row->example + n, " "), n_outputs, err);
+    }
+    if (anno)
+        return from_anno(arena, row, anno, err);
+    error_kind(err, ERROR_UNSUPPORTED, "%s has no example", row->name);
+    error_hint(err, "give --shapes, or example = \"4x6,6x5\" where it is registered");
+    return NULL;
 }

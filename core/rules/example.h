@@ -22,8 +22,8 @@ const Example *example_next(const char *name, const Example *after);
 
 Graph *example_graph(Arena *arena, const char *name, const Example *example, Error *err);
 
-/* Of an operator that an annotation describes: its identifiers get sizes, `*` two dims. NULL with
- * ERROR_UNSUPPORTED: no text says what its shapes are (a function makes the annotation). */
-Graph *example_of_anno(Arena *arena, const Operator *row, Error *err);
+/* Of a user's operator: its own example text ("4x6,6x5 axis=1"), else its annotation, whose
+ * identifiers get sizes, `*` two dims. NULL with ERROR_UNSUPPORTED: neither says its shapes. */
+Graph *example_of_user(Arena *arena, const Operator *row, Error *err);
 
 #endif

@@ -93,9 +93,10 @@ typedef struct {
     IndexDim index[X_MAX];
     Operand *operand;   /* inputs, then outputs */
     const char *kernel; /* name of the host kernel when it is not the operator's own: "view" */
-    bool early;         /* element-wise, view, norm, softmax: axes flow through it before matmuls */
-    bool no_rule;       /* replicated, because nobody said how it may be cut */
-    double flops;       /* of the whole op */
+    const struct Kernel *own; /* a user's kernel (core/run/kernel.h), before both; NULL: none */
+    bool early;   /* element-wise, view, norm, softmax: axes flow through it before matmuls */
+    bool no_rule; /* replicated, because nobody said how it may be cut */
+    double flops; /* of the whole op */
 } OpSpace;
 
 static inline const Operand *opspace_output(const OpSpace *space, int i)

@@ -90,6 +90,9 @@ void registry_add(Registry *registry, const Operator *operator)
     *row = *operator;
     row->name = arena_str(registry->arena, str_from(operator->name));
     row->family = arena_str(registry->arena, str_from(operator->family ? operator->family : "user"));
+    row->kernel = operator->kernel ? arena_str(registry->arena, str_from(operator->kernel)) : NULL;
+    row->example =
+        operator->example ? arena_str(registry->arena, str_from(operator->example)) : NULL;
     if (operator->anno)
         row->anno = copy_source(registry->arena, operator->anno);
 
@@ -116,6 +119,11 @@ const Operator *registry_find(const Registry *registry, Str name)
     const Operator *own = find_own(registry, name);
     const Alias *alias = own ? NULL : alias_find(registry->arena, name);
     return alias ? find_own(registry, str_from(alias->operator)) : own;
+}
+
+int registry_n_users(const Registry *registry)
+{
+    return registry->n_users;
 }
 
 int registry_count(const Registry *registry)
@@ -409,6 +417,9 @@ bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
     space->early |= (operator->flags & OPERATOR_EARLY) != 0;
     if (operator->flags & OPERATOR_VIEW)
         space->kernel = "view";
+    if (operator->kernel)
+        space->kernel = operator->kernel;
+    space->own = operator->own;
     space->flops += operator->flops_per_point * index_points(space);
     return opspace_finish(space, err);
 }

@@ -72,8 +72,11 @@ struct Operator {
     const AnnoSource *anno;
     const Template *template; /* instead of both */
     unsigned flags;
-    double flops_per_point;          /* per point of the index space; 2 for matmuls */
-    const char *family;              /* "elementwise": the file its row is in, shown by `rule` */
+    double flops_per_point;   /* per point of the index space; 2 for matmuls */
+    const char *kernel;       /* a user's operator: the built-in one whose kernel runs it */
+    const struct Kernel *own; /* its own kernel; NULL: none */
+    const char *example;      /* operands to prove its rule on, as one_op_operands() reads them */
+    const char *family;       /* "elementwise": the file its row is in, shown by `rule` */
     uint16_t inputs_min, inputs_max; /* how many inputs; 0, 0: `anno` says; the first inputs_min
                                         must be present */
     uint16_t outputs_max;            /* 0: 1 */
@@ -91,6 +94,7 @@ const Operator *registry_find(const Registry *registry, Str name);
 /* What the name that was found is in another system; NULL: it is the operator's own. */
 const Alias *registry_alias(const Registry *registry, Str name);
 int registry_count(const Registry *registry);
+int registry_n_users(const Registry *registry); /* the first so many are users', in their order */
 const Operator *registry_at(const Registry *registry, int i); /* for listings: users' first */
 
 /* The built-in tables, ended by a row without name: one per family file. */

@@ -19,6 +19,8 @@ static const Kernel *find(const char *name)
 
 const Kernel *kernel_find(const OpSpace *space, const char *operator)
 {
+    if (space && space->own)
+        return space->own;
     const Kernel *named = space && space->kernel ? find(space->kernel) : NULL;
     return named ? named : find(operator);
 }

@@ -48,8 +48,8 @@ extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], ker
     kernels_reduce[], kernels_norm[], kernels_along[], kernels_make[], kernels_einsum[],
     kernels_conv[], kernels_pool[], kernels_image[], kernels_resample[];
 
-/* The kernel of an op: by the name its op space gives (space may be NULL), then by its operator.
- * NULL when there is none. */
+/* The kernel of an op: the one its op space has, the one that is named there (space may be NULL),
+ * then its operator's. NULL when there is none. */
 const Kernel *kernel_find(const OpSpace *space, const char *operator);
 bool kernel_reads_value(const Kernel *kernel, int input);
 

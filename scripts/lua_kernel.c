@@ -1,0 +1,205 @@
+#include "scripts/lua_kernel.h"
+
+#include "scripts/lua_attrs.h"
+
+#include <lauxlib.h>
+
+#include <inttypes.h>
+
+static const char tensor_type[] = "dimscope tensor";
+
+typedef struct {
+    Kernel kernel;
+    Sandbox *sandbox;
+    int function; /* reference in Lua's registry */
+} KernelFunction;
+
+/* ---- tensors: an input of one call, of no use after it ---- */
+
+typedef struct {
+    int64_t serial; /* of the call, among those of the sandbox */
+    int input;
+} Tensor;
+
+static const Local *check_tensor(lua_State *L)
+{
+    const Tensor *tensor = luaL_checkudata(L, 1, tensor_type);
+    const Sandbox *sandbox = sandbox_of(L);
+    const KernelCall *call = sandbox->kernel_call;
+    luaL_argcheck(L, call && tensor->serial == sandbox->n_kernel_calls, 1,
+                  "the kernel it was given to has returned");
+    return call->input[tensor->input];
+}
+
+static int64_t check_place(lua_State *L, int arg, int64_t size)
+{
+    lua_Integer at = luaL_checkinteger(L, arg);
+    if (at < 0 || at >= size)
+        return luaL_error(L, "place %d of a dim of %d", (int)at, (int)size);
+    return at;
+}
+
+static void push_element(lua_State *L, const Local *local, int64_t element)
+{
+    double number;
+    int64_t integer;
+    const void *at = local_at(local, element);
+    if (dtype_number(local->dtype) == NUMBER_I64) {
+        elements_load(local->dtype, at, 1, 1, NUMBER_I64, &integer);
+        lua_pushinteger(L, integer);
+    } else {
+        elements_load(local->dtype, at, 1, 1, NUMBER_F64, &number);
+        lua_pushnumber(L, number);
+    }
+}
+
+static int tensor_get(lua_State *L)
+{
+    const Local *local = check_tensor(L);
+    int64_t n = local->shape.n_dims, place = 0;
+    if (lua_gettop(L) != n + 1)
+        return luaL_error(L, "get takes %d places, one for each dim", (int)n);
+    for (int d = 0; d < n; d++)
+        place = place * local->shape.dim[d] + check_place(L, d + 2, local->shape.dim[d]);
+    push_element(L, local, place);
+    return 1;
+}
+
+static int tensor_global(lua_State *L)
+{
+    const Local *local = check_tensor(L);
+    int64_t d = check_place(L, 2, local->shape.n_dims);
+    int64_t at = check_place(L, 3, local->shape.dim[d]);
+    const Runs *runs = &local->runs[d];
+    for (int r = 0; r < runs->n; at -= runs->at[r++].length)
+        if (at < runs->at[r].length) {
+            lua_pushinteger(L, runs->at[r].start + at);
+            return 1;
+        }
+    return luaL_error(L, "place %d is not held", (int)at);
+}
+
+static int tensor_index(lua_State *L)
+{
+    const Local *local = check_tensor(L);
+    const char *field = luaL_checkstring(L, 2);
+    if (strcmp(field, "shape") == 0)
+        sizes_push(L, &local->shape);
+    else if (strcmp(field, "whole") == 0)
+        sizes_push(L, &local->whole);
+    else if (strcmp(field, "dtype") == 0)
+        lua_pushstring(L, dtype_name(local->dtype));
+    else if (strcmp(field, "get") == 0)
+        lua_pushcfunction(L, tensor_get);
+    else if (strcmp(field, "global") == 0)
+        lua_pushcfunction(L, tensor_global);
+    else
+        return luaL_error(L, "a tensor has shape, whole, dtype, get and global, no '%s'", field);
+    return 1;
+}
+
+static void push_tensor(lua_State *L, const KernelCall *call, int input)
+{
+    const Local *local = call->input[input];
+    if (!dtype_is_computed(local->dtype))
+        luaL_error(L, "elements of type %s are not computed on", dtype_name(local->dtype));
+    Tensor *tensor = lua_newuserdatauv(L, sizeof *tensor, 0);
+    *tensor = (Tensor){sandbox_of(L)->n_kernel_calls, input};
+    if (luaL_newmetatable(L, tensor_type)) {
+        lua_pushcfunction(L, tensor_index);
+        lua_setfield(L, -2, "__index");
+        lua_pushliteral(L, "tensor");
+        lua_setfield(L, -2, "__metatable");
+    }
+    lua_setmetatable(L, -2);
+}
+
+/* ---- running ---- */
+
+static void read_output(lua_State *L, Local *out, int i)
+{
+    int64_t n = shape_elements(&out->shape);
+    if (!lua_istable(L, -1))
+        luaL_error(L, "output %d is a %s, not a list", i, luaL_typename(L, -1));
+    if ((int64_t)lua_rawlen(L, -1) != n)
+        luaL_error(L, "output %d has %d elements, its part here has %d", i, (int)lua_rawlen(L, -1),
+                   (int)n);
+    for (int64_t k = 0; k < n; k++) {
+        lua_rawgeti(L, -1, k + 1);
+        if (lua_isinteger(L, -1)) {
+            int64_t integer = lua_tointeger(L, -1);
+            elements_store(out->dtype, local_at(out, k), 1, NUMBER_I64, &integer);
+        } else {
+            double number = lua_isboolean(L, -1) ? lua_toboolean(L, -1) : luaL_checknumber(L, -1);
+            elements_store(out->dtype, local_at(out, k), 1, NUMBER_F64, &number);
+        }
+        lua_pop(L, 1);
+    }
+}
+
+static void read_outputs(lua_State *L, const KernelCall *call)
+{
+    for (int o = 0; o < call->n_outputs; o++) {
+        if (!call->output[o])
+            continue;
+        if (!dtype_is_computed(call->output[o]->dtype))
+            luaL_error(L, "output %d is of type %s, which is not computed on", o,
+                       dtype_name(call->output[o]->dtype));
+        if (call->n_outputs == 1) {
+            read_output(L, call->output[o], o);
+            continue;
+        }
+        if (!lua_istable(L, -1))
+            luaL_error(L, "a kernel of %d outputs returns a list of lists", call->n_outputs);
+        lua_rawgeti(L, -1, o + 1);
+        read_output(L, call->output[o], o);
+        lua_pop(L, 1);
+    }
+}
+
+static int run_function(lua_State *L)
+{
+    const KernelCall *call = lua_touserdata(L, 1);
+    const KernelFunction *function = call->kernel->row;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, function->function);
+    lua_createtable(L, call->n_inputs, 0);
+    for (int i = 0; i < call->n_inputs; i++) {
+        if (!call->input[i])
+            continue;
+        push_tensor(L, call, i);
+        lua_rawseti(L, -2, i + 1);
+    }
+    attrs_push(L, kernel_graph(call), call->op);
+    lua_call(L, 2, 1);
+    read_outputs(L, call);
+    return 0;
+}
+
+/* KernelFn */
+static bool run_kernel(const KernelCall *call, Error *err)
+{
+    const KernelFunction *function = call->kernel->row;
+    Sandbox *sandbox = function->sandbox;
+    Error inner = {0};
+    KernelCall own = *call;
+    pthread_mutex_lock(&sandbox->turn);
+    sandbox_refill(sandbox);
+    sandbox->n_kernel_calls++;
+    sandbox->kernel_call = call;
+    bool ok = sandbox_protect(sandbox, run_function, &own, &inner);
+    sandbox->kernel_call = NULL;
+    pthread_mutex_unlock(&sandbox->turn);
+    if (!ok)
+        error_kind(err, ERROR_RUN, "%s:%d: %s", inner.file, inner.line, inner.text);
+    return ok;
+}
+
+const Kernel *kernel_of_function(lua_State *L, const char *name)
+{
+    Sandbox *sandbox = sandbox_of(L);
+    KernelFunction *function = arena_make(sandbox->arena, KernelFunction);
+    *function = (KernelFunction){.sandbox = sandbox};
+    function->function = luaL_ref(L, LUA_REGISTRYINDEX);
+    function->kernel = (Kernel){arena_str(sandbox->arena, str_from(name)), run_kernel, function, 0};
+    return &function->kernel;
+}
