@@ -136,7 +136,7 @@ struct Graph {
     AttrList *attr_lists;
     GraphBody *bodies;
     GraphCarry *carries;
-    int n_bodies;
+    int n_bodies, n_carries;
     int32_t *inputs, *outputs; /* tensors, in the file's order; inputs without initializers */
     int64_t opset;             /* of ai.onnx; 0 for a made graph */
     int n_nodes;               /* of the file, before anything is folded */

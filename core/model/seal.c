@@ -300,6 +300,7 @@ static void move_columns(GraphBuilder *builder)
     graph->bodies = builder->bodies.at;
     graph->n_bodies = builder->bodies.n;
     graph->carries = builder->carries.at;
+    graph->n_carries = builder->carries.n;
     if (graph->n_bodies > 0)
         qsort(graph->bodies, (size_t)graph->n_bodies, sizeof *graph->bodies, compare_bodies);
     graph->inputs = builder->inputs.at;

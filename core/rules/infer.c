@@ -1,12 +1,8 @@
-#include "core/rules/infer.h"
-
-#include "core/rules/schema.h"
-#include "core/rules/host.h"
 #include "core/rules/infer_state.h"
 
-#include <assert.h>
 #include <inttypes.h>
 
+<<<<<<< HEAD
 enum { OPSET_LATEST = 25 }; /* what a graph without an opset is read by */
 
 /* ---- tensors that are given ---- */
@@ -361,53 +357,54 @@ static const InferCase *find_case(InferState *state, int32_t op, const InferKind
     state->cases.at[id].n_ops++;
     return &state->cases.at[id];
 }
+=======
+/* How many ops loops may be inferred again, in all. */
+enum { RERUN_OPS_MIN = 1 << 14, RERUNS_MAX = 16 };
+>>>>>>> 745648c (rules: sizes that are not known, branches, loops and sequences inferred)
 
 /* ---- ops ---- */
-
-static const InferKind *kind_of(InferState *state, int32_t op)
-{
-    InferKind *kind = &state->kinds[state->graph->ops[op].operator];
-    if (!kind->seen) {
-        const char *name = op_operator(state->graph, op);
-        kind->seen = true;
-        kind->host = host_knows(name);
-        kind->needs_values = host_needs_values(name);
-        kind->row = registry_find(state->registry, str_from(name));
-        kind->alias = registry_alias(state->registry, str_from(name));
-    }
-    return kind;
-}
 
 /* All that the op is evaluated from is known; under allow_free sizes may still be free. */
 static bool is_host(const InferState *state, int32_t op, const InferKind *kind)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
-    if (!kind->host)
-        return false;
     for (int i = 0; i < state->graph->ops[op].n_inputs; i++) {
-        if (inputs[i] < 0)
+        int32_t t = inputs[i];
+        if (t < 0)
             continue;
-        if (kind->needs_values && !state->known[inputs[i]])
+        if (kind->needs_values && !state->known[t])
             return false;
-        if (!state->allow_free && state->result->shape[inputs[i]] < 0)
+        if (state->result->shape[t] < 0 && infer_shape_is_late(state, state->result->shape[t]))
             return false;
     }
     return true;
 }
 
-/* A host op is evaluated when its inputs are there, not only known to be so. */
+/* A host op is evaluated when its inputs are there, whole or in part. */
 static bool can_evaluate(const InferState *state, int32_t op, const InferKind *kind)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
-    for (int i = 0; i < state->graph->ops[op].n_inputs; i++)
-        if (inputs[i] >= 0 && (state->result->shape[inputs[i]] < 0 ||
-                               (kind->needs_values && !state->result->value[inputs[i]])))
+    for (int i = 0; i < state->graph->ops[op].n_inputs; i++) {
+        int32_t t = inputs[i];
+        if (t >= 0 && (state->result->shape[t] == -1 ||
+                       (kind->needs_values &&
+                        (!state->result->value[t] || state->result->value[t]->sequence))))
             return false;
+    }
     return true;
 }
 
+/* What inference and the file know of output o together. */
+static int32_t output_code(InferState *state, int32_t op, int o, int32_t code)
+{
+    if (code == -1)
+        code = infer_declared(state, op_outputs(state->graph, op)[o], NULL);
+    return code_is_partly(code) ? infer_name_sizes(state, op, o, code) : code;
+}
+
 /* answers NULL: nothing is known but that the outputs are host values. */
-static void set_outputs(InferState *state, int32_t op, const InferAnswer *answers, bool fixed)
+static void set_outputs(InferState *state, int32_t op, const InferAnswer *answers, bool host,
+                        bool fixed)
 {
     const int32_t *outputs = op_outputs(state->graph, op);
     for (int o = 0; o < state->graph->ops[op].n_outputs; o++) {
@@ -415,44 +412,320 @@ static void set_outputs(InferState *state, int32_t op, const InferAnswer *answer
         if (t < 0)
             continue;
         InferAnswer answer = answers ? answers[o] : (InferAnswer){-1, DT_NONE, NULL};
-        state->result->shape[t] = answer.shape >= 0 ? answer.shape : declared_shape(state, t, NULL);
+        bool sequence = answer.value && answer.value->sequence;
+        state->result->shape[t] =
+            answer.shape >= 0 || sequence ? answer.shape : output_code(state, op, o, answer.shape);
         state->result->dtype[t] =
             answer.dtype != DT_NONE ? (uint8_t)answer.dtype : state->graph->tensors[t].dtype;
         state->result->value[t] = answer.value;
-        state->known[t] = !answers || answer.value;
+        state->known[t] = host || (answer.value && !sequence && !answer.value->partly);
         state->fixed[t] = fixed;
     }
 }
 
-static bool infer_host_op(InferState *state, int32_t op, const InferKind *kind)
+static bool are_known(const InferAnswer *answers, int n)
+{
+    for (int o = 0; o < n; o++)
+        if (!answers[o].value || answers[o].value->partly)
+            return false;
+    return true;
+}
+
+/* A host op whose inputs' values wait for free dims: the shapes that its rule gives. */
+static void set_shapes_alone(InferState *state, int32_t op, const InferKind *kind)
+{
+    const int32_t *inputs = op_inputs(state->graph, op);
+    int n = state->graph->ops[op].n_outputs;
+    InferAnswer *answers = arena_array(state->scratch, InferAnswer, n);
+    bool shaped = kind->row && n > 0;
+    for (int i = 0; i < state->graph->ops[op].n_inputs; i++)
+        shaped &= inputs[i] < 0 || state->result->shape[inputs[i]] != -1;
+    shaped = shaped && infer_twice(state, op, kind, CASE_RULE, answers);
+    set_outputs(state, op, shaped ? answers : NULL, true, true);
+}
+
+/* sure: its inputs are known before the run. Else they may be in part, and their sizes only the run
+ * tells: the op is a host op if what it gives is known all the same (dim 1 of a [?,12]). */
+static bool infer_host_op(InferState *state, int32_t op, const InferKind *kind, bool sure,
+                          InferAnswer *given)
 {
     state->result->space[op] = SPACE_HOST;
     if (!can_evaluate(state, op, kind)) {
-        set_outputs(state, op, NULL, true);
+        if (sure)
+            set_shapes_alone(state, op, kind);
+        return sure;
+    }
+    const InferCase *found = infer_find_case(state, op, kind, CASE_HOST);
+    if (found->space != SPACE_HOST)
+        return false;
+    *given = state->answers.at[found->answer];
+    if (!sure && !are_known(state->answers.at + found->answer, state->graph->ops[op].n_outputs))
+        return false;
+    set_outputs(state, op, state->answers.at + found->answer, true, true);
+    return true;
+}
+
+static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind)
+{
+    const GraphOp *node = &state->graph->ops[op];
+    const int32_t *inputs = op_inputs(state->graph, op);
+    bool fixed = node->n_inputs > 0;
+    for (int i = 0; i < node->n_inputs; i++)
+        fixed &= inputs[i] < 0 || state->fixed[inputs[i]];
+    const InferCase *found = infer_find_case(state, op, kind, CASE_RULE);
+    set_outputs(state, op, state->answers.at + found->answer, false, fixed);
+    state->result->space[op] = found->space;
+    state->result->on_parameters[op] = fixed;
+    state->result->program[state->result->n_program++] = op;
+}
+
+/* The op is a host op that gives what the tensor holds. */
+static void hand_on(InferState *state, int32_t op, int32_t tensor)
+{
+    const Inferred *result = state->result;
+    InferAnswer same = {result->shape[tensor], (Dtype)result->dtype[tensor], result->value[tensor]};
+    state->result->space[op] = SPACE_HOST;
+    set_outputs(state, op, &same, true, true);
+}
+
+/* What an If on a condition known before the run takes; -1: not known. */
+static int32_t taken_operand(const InferState *state, int32_t op)
+{
+    const int32_t *inputs = op_inputs(state->graph, op);
+    const Value *condition = inputs[0] < 0 ? NULL : state->result->value[inputs[0]];
+    int64_t taken;
+    if (state->graph->ops[op].n_inputs != 3 || !condition || condition->partly ||
+        condition->sequence || shape_elements(&condition->shape) != 1 ||
+        !value_int_at(condition, 0, &taken))
+        return -1;
+    return inputs[taken ? 1 : 2];
+}
+
+static void infer_carry(InferState *state, int32_t op, const InferKind *kind);
+
+/* True when the op is a host op; else `given` is what is known of its output in part. */
+static bool infer_as_host(InferState *state, int32_t op, const InferKind *kind, InferAnswer *given)
+{
+    int32_t taken = kind->branch ? taken_operand(state, op) : -1;
+    if (taken >= 0 && state->known[taken]) {
+        hand_on(state, op, taken);
         return true;
     }
-    const InferCase *found = find_case(state, op, kind, CASE_HOST);
-    if (found->space == SPACE_HOST)
-        set_outputs(state, op, state->answers.at + found->answer, true);
-    return found->space == SPACE_HOST;
+    return kind->host && infer_host_op(state, op, kind, is_host(state, op, kind), given);
 }
 
 static void infer_op(InferState *state, int32_t op)
 {
-    const GraphOp *node = &state->graph->ops[op];
-    const int32_t *inputs = op_inputs(state->graph, op);
-    const InferKind *kind = kind_of(state, op);
-    if (is_host(state, op, kind) && infer_host_op(state, op, kind))
+    const InferKind *kind = infer_kind(state, op);
+    InferAnswer given = {-1, DT_NONE, NULL};
+    if (kind->carry && state->graph->ops[op].n_inputs == 1) {
+        infer_carry(state, op, kind);
         return;
+    }
+    if ((kind->host || kind->branch) && infer_as_host(state, op, kind, &given))
+        return;
+    infer_rule_op(state, op, kind);
+    if (given.value && given.value->partly) { /* shape arithmetic goes on with what is known */
+        int32_t t = op_outputs(state->graph, op)[0];
+        state->result->shape[t] = given.shape;
+        state->result->dtype[t] = (uint8_t)given.dtype;
+        state->result->value[t] = given.value;
+    }
+}
 
-    bool fixed = node->n_inputs > 0;
-    for (int i = 0; i < node->n_inputs; i++)
-        fixed &= inputs[i] < 0 || state->fixed[inputs[i]];
-    const InferCase *found = find_case(state, op, kind, CASE_RULE);
-    set_outputs(state, op, state->answers.at + found->answer, fixed);
-    state->result->space[op] = found->space;
-    state->result->on_parameters[op] = fixed;
-    state->result->program[state->result->n_program++] = op;
+/* ---- branches and loops ---- */
+
+/* An op that carries a value into an iteration gives what the first one finds, but for what is not
+ * the same in all of them. */
+static void infer_carry(InferState *state, int32_t op, const InferKind *kind)
+{
+    int32_t t = op_inputs(state->graph, op)[0], in = op_outputs(state->graph, op)[0];
+    const InferCarry *carry = NULL;
+    for (int32_t c = 0; state->body && c < state->body->n_carries; c++)
+        if (state->graph->carries[state->body->carry + c].in == in)
+            carry = &state->carries[state->body->carry + c];
+    if (t < 0 || !carry || !carry->differs) {
+        if (t >= 0 && carry && state->known[t])
+            hand_on(state, op, t);
+        else
+            infer_rule_op(state, op, kind);
+        return;
+    }
+    int32_t shape = state->result->shape[t];
+    const Value *value = state->result->value[t];
+    state->result->shape[t] = carry->shape;
+    state->result->value[t] = carry->value;
+    infer_rule_op(state, op, kind);
+    state->result->shape[t] = shape;
+    state->result->value[t] = value;
+}
+
+/* Dims that one iteration changes are not known; those found so before stay what they are. */
+static int32_t carried_code(InferState *state, InferCarry *carry, int32_t op, int32_t in,
+                            int32_t next)
+{
+    const Shape *a = code_shape(state, in), *b = code_shape(state, next);
+    if (in == next || !a || !b || a->n_dims != b->n_dims)
+        return in == next ? in : -1;
+    Shape both = *a;
+    for (int64_t d = 0; d < both.n_dims; d++)
+        if (a->dim[d] != b->dim[d] && !carry->fresh[d]) {
+            carry->fresh[d] = true;
+            both.dim[d] = infer_fresh_size(state, op, 0, d);
+        }
+    return infer_code(state, &both);
+}
+
+static bool carry_changes(InferState *state, const GraphCarry *from, InferCarry *carry)
+{
+    if (from->in < 0 || from->next < 0)
+        return false;
+    const Inferred *result = state->result;
+    const Value *in = result->value[from->in], *next = result->value[from->next];
+    int32_t code = result->shape[from->in];
+    InferCarry old = *carry;
+    if (in && in->sequence) {
+        carry->value = next && next->sequence ? infer_merge_sequences(state, in, next) : in;
+        carry->differs |= carry->value != in;
+        carry->shape = code;
+        return carry->value != in;
+    }
+    carry->shape = carried_code(state, carry, state->graph->tensors[from->in].maker, code,
+                                result->shape[from->next]);
+    bool value = in && (!next || in->id != next->id);
+    carry->differs |= value || carry->shape != code;
+    return value || carry->shape != code || (old.differs && old.shape != carry->shape);
+}
+
+static bool carries_change(InferState *state, const GraphBody *body)
+{
+    bool changes = false;
+    for (int32_t c = 0; c < body->n_carries; c++)
+        changes |= carry_changes(state, &state->graph->carries[body->carry + c],
+                                 &state->carries[body->carry + c]);
+    return changes;
+}
+
+/* How often a body runs; -1: only the run tells. */
+static double count_trips(const InferState *state, const GraphBody *body)
+{
+    const Inferred *result = state->result;
+    int64_t n, yes;
+    if (body->of < 0)
+        return -1;
+    const Value *over = result->value[body->of];
+    if (over && over->sequence)
+        return infer_sequence_length(over);
+    if (body->kind == BODY_SCAN) {
+        const Shape *shape = inferred_shape(result, body->of);
+        int64_t dim = shape && body->dim < 0 ? body->dim + shape->n_dims : body->dim;
+        return shape && dim >= 0 && dim < shape->n_dims ? (double)shape->dim[dim] : -1;
+    }
+    int32_t next = state->graph->carries[body->carry].next;
+    const Value *goes_on = next < 0 ? NULL : result->value[next];
+    if (!over || over->partly || shape_elements(&over->shape) != 1 || !value_int_at(over, 0, &n) ||
+        !goes_on || goes_on->partly || goes_on->sequence || shape_elements(&goes_on->shape) != 1 ||
+        !value_int_at(goes_on, 0, &yes) || !yes)
+        return -1;
+    return n > 0 ? (double)n : 0;
+}
+
+static void set_repeats(InferState *state, const GraphBody *body)
+{
+    double n = count_trips(state, body);
+    if (n < 0 && state->unknown_trips++ == 0)
+        state->unknown_loop = body->end < state->graph->n_ops ? body->end : body->first;
+    for (int32_t op = body->first; op < body->end && n >= 0; op++)
+        state->result->repeat[op] *= n;
+}
+
+static void infer_range(InferState *state, int32_t first, int32_t end, int b);
+
+/* A loop is inferred again until what it carries is the same in every iteration: each time one
+ * dim at least is found to differ. Nested loops are done after a while, with nothing known. */
+static void infer_loop(InferState *state, int b)
+{
+    const GraphBody *body = &state->graph->bodies[b], *outer = state->body;
+    int n_program = state->result->n_program, n_cases = state->cases.n;
+    int *n_ops = arena_array(state->scratch, int, n_cases);
+    for (int i = 0; i < n_cases; i++)
+        n_ops[i] = state->cases.at[i].n_ops;
+    for (int32_t c = 0; c < body->n_carries; c++)
+        state->carries[body->carry + c] = (InferCarry){0};
+    for (bool last = false;;) {
+        for (int32_t op = body->first; op < body->end; op++)
+            state->result->repeat[op] = 1;
+        state->body = body;
+        infer_range(state, body->first, body->end, b + 1);
+        state->body = outer;
+        if (last || !carries_change(state, body))
+            break;
+        state->reruns_left -= body->end - body->first;
+        last = state->reruns_left < 0;
+        for (int32_t c = 0; c < body->n_carries && last; c++)
+            state->carries[body->carry + c] = (InferCarry){.differs = true, .shape = -1};
+        state->result->n_program = n_program;
+        for (int i = 0; i < state->cases.n; i++)
+            state->cases.at[i].n_ops = i < n_cases ? n_ops[i] : 0;
+    }
+    set_repeats(state, body);
+}
+
+/* A branch that is not taken, as is known before the run: its ops are not in the program. */
+static bool is_not_taken(const InferState *state, const GraphBody *body)
+{
+    const Value *condition = body->of < 0 ? NULL : state->result->value[body->of];
+    int64_t taken;
+    return (body->kind == BODY_THEN || body->kind == BODY_ELSE) && condition &&
+           !condition->partly && !condition->sequence && shape_elements(&condition->shape) == 1 &&
+           value_int_at(condition, 0, &taken) && (taken != 0) != (body->kind == BODY_THEN);
+}
+
+static void leave_out(InferState *state, const GraphBody *body)
+{
+    for (int32_t op = body->first; op < body->end; op++) {
+        state->result->space[op] = SPACE_HOST;
+        for (int o = 0; o < state->graph->ops[op].n_outputs; o++) {
+            int32_t t = op_outputs(state->graph, op)[o];
+            if (t < 0)
+                continue;
+            state->result->shape[t] = -1;
+            state->result->dtype[t] = state->graph->tensors[t].dtype;
+            state->result->value[t] = NULL;
+            state->known[t] = state->fixed[t] = false;
+        }
+    }
+}
+
+/* The ops of [first, end); the bodies among them are listed from b on. */
+static void infer_range(InferState *state, int32_t first, int32_t end, int b)
+{
+    const GraphBody *bodies = state->graph->bodies;
+    int n = state->graph->n_bodies;
+    for (int32_t op = first; op < end;) {
+        while (b < n && (bodies[b].first < op || bodies[b].first == bodies[b].end))
+            b++;
+        if (b == n || bodies[b].first > op || bodies[b].end > end) {
+            infer_op(state, op++);
+            continue;
+        }
+        if (is_not_taken(state, &bodies[b]))
+            leave_out(state, &bodies[b]);
+        else if (bodies[b].kind == BODY_LOOP || bodies[b].kind == BODY_SCAN)
+            infer_loop(state, b);
+        else
+            infer_range(state, op, bodies[b].end, b + 1);
+        op = bodies[b].end;
+    }
+}
+
+/* What was of use to inference alone. */
+static void drop_inner_values(InferState *state)
+{
+    const Value **value = state->result->value;
+    for (int32_t t = 0; t < state->graph->n_tensors && state->has_inner; t++)
+        if (value[t] && (value[t]->partly || value[t]->sequence))
+            value[t] = NULL;
 }
 
 /* ---- all of it ---- */
@@ -482,6 +755,14 @@ static void make_columns(InferState *state, int n_most)
     result->space = arena_array(arena, int32_t, graph->n_ops);
     result->program = arena_array(arena, int32_t, graph->n_ops);
     result->on_parameters = arena_array(arena, bool, graph->n_ops);
+    if (graph->n_bodies > 0) {
+        result->repeat = arena_array(arena, double, graph->n_ops);
+        state->carries = arena_array(scratch, InferCarry, graph->n_carries);
+        state->reruns_left = RERUN_OPS_MIN + RERUNS_MAX * (int64_t)graph->n_ops;
+        for (int32_t op = 0; op < graph->n_ops; op++)
+            result->repeat[op] = 1;
+    }
+    state->sequences = intern_new(scratch);
     state->known = arena_array(scratch, bool, graph->n_tensors);
     state->fixed = arena_array(scratch, bool, graph->n_tensors);
     state->kinds = arena_array(scratch, InferKind, names_count(graph->names));
@@ -501,14 +782,13 @@ static bool run(InferState *state, Error *err)
     if (!check_operands(state->graph, &n_most, err))
         return false;
     make_columns(state, n_most);
-    if (!check_free_dims(state, err) || !start_tensors(state, err))
+    if (!infer_check_free_dims(state, err) || !infer_start_tensors(state, err))
         return false;
-    find_unused_bindings(state);
-    for (int32_t op = 0; op < state->graph->n_ops; op++)
-        infer_op(state, op);
+    infer_range(state, 0, state->graph->n_ops, 0);
     state->result->spaces = state->spaces.at;
     state->result->n_spaces = state->spaces.n;
-    infer_find_ops(state);
+    infer_add_findings(state);
+    drop_inner_values(state);
     return true;
 }
 
@@ -525,10 +805,28 @@ Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
                         .result = result,
                         .arena = arena,
                         .scratch = arena_new(),
-                        .values = values_new(arena)};
+                        .values = values_new(arena),
+                        .sizes = sizes_new(arena)};
+    result->sizes = state.sizes;
     bool done = run(&state, err);
     arena_free(state.scratch);
     return done ? result : NULL;
+}
+
+void inferred_put_shape(const Inferred *inferred, int32_t tensor, Buf *out)
+{
+    const Shape *shape = inferred_sizes(inferred, tensor);
+    if (!shape)
+        buf_putc(out, '?');
+    else if (shape->n_dims == 0)
+        buf_puts(out, "scalar");
+    for (int64_t d = 0; shape && d < shape->n_dims; d++) {
+        buf_puts(out, d > 0 ? "," : "");
+        if (shape->dim[d] >= 0)
+            buf_printf(out, "%" PRId64, shape->dim[d]);
+        else
+            text_printable(str_from(sizes_at(inferred->sizes, shape->dim[d])->name), out);
+    }
 }
 
 int64_t inferred_bytes(const Inferred *inferred, int32_t tensor)

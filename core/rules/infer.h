@@ -7,12 +7,20 @@
  * hash, so the rule runs once per distinct case.
  *
  * An op without a rule, or whose rule refuses, is replicated (OpSpace.no_rule) with a Finding; its
- * output shapes are then unknown (-1) unless declared.
+ * output shapes are then unknown (-1) unless declared. Where only sizes are not known, free dims or
+ * counts that only the run tells, the op is replicated too, and what is known of its outputs is
+ * (sizes.h): rank, other dims, equal sizes. A size the run tells is named after its op,
+ * "NonZero_12.1", and may be bound like a free dim: an assumption, and a note.
+ *
+ * Branches of an If on a condition known before the run that are not taken are left out. Loops are
+ * inferred until what they carry is the same in every iteration. Sequences and optionals are known
+ * by the shapes of their elements, and ops on them are replicated.
  */
 #ifndef CORE_RULES_INFER_H
 #define CORE_RULES_INFER_H
 
 #include "core/rules/registry.h"
+#include "core/rules/sizes.h"
 
 #include <assert.h>
 
@@ -21,7 +29,8 @@ typedef struct {
     const Registry *registry;
     Arena *arena;
     Shapes *shapes;         /* the graph's */
-    int32_t *shape;         /* per tensor: Shapes id, or -1 */
+    const Sizes *sizes;     /* those not known */
+    int32_t *shape;         /* per tensor: Shapes id; -1; or -2 - id: sizes in it are not known */
     uint8_t *dtype;         /* per tensor: Dtype */
     const Value **value;    /* per tensor: known before the run, or NULL */
     int32_t *space;         /* per op: OpSpace id; -1 for a host op */
@@ -30,6 +39,7 @@ typedef struct {
     int32_t *program; /* the ops that compute, in program order */
     int n_program;
     bool *on_parameters; /* per op: computes, but depends on parameters and constants alone */
+    double *repeat;      /* per op: how often it runs, 1 where only the run tells; NULL: all once */
     Findings findings;
 } Inferred;
 
@@ -42,6 +52,21 @@ static inline const Shape *inferred_shape(const Inferred *inferred, int32_t tens
 {
     return inferred->shape[tensor] < 0 ? NULL
                                        : shapes_at(inferred->shapes, inferred->shape[tensor]);
+}
+
+/* The shape as far as it is known: a dim below 0 is a size of inferred->sizes. NULL: nothing is. */
+static inline const Shape *inferred_sizes(const Inferred *inferred, int32_t tensor)
+{
+    int32_t code = inferred->shape[tensor];
+    return code == -1 ? NULL : shapes_at(inferred->shapes, code < 0 ? -2 - code : code);
+}
+
+void inferred_put_shape(const Inferred *inferred, int32_t tensor,
+                        Buf *out); /* "batch,12,64"; "scalar"; "?" */
+
+static inline double inferred_repeat(const Inferred *inferred, int32_t op)
+{
+    return inferred->repeat ? inferred->repeat[op] : 1;
 }
 
 static inline const OpSpace *inferred_space(const Inferred *inferred, int32_t op)

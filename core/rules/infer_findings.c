@@ -2,15 +2,81 @@
 
 #include "core/rules/schema.h"
 
-void infer_add_finding(InferState *state, const char *code, int32_t op, const char *hint, Buf *text)
+#include <inttypes.h>
+
+static void add_finding(InferState *state, Level level, const char *code, int32_t op,
+                        const char *hint, Buf *text)
 {
-    vec_push(state->arena, &state->result->findings,
-             (Finding){.level = LEVEL_WARNING,
-                       .code = code,
-                       .text = text->s,
-                       .hint = hint,
-                       .op = op,
-                       .tensor = -1});
+    vec_push(
+        state->arena, &state->result->findings,
+        (Finding){
+            .level = level, .code = code, .text = text->s, .hint = hint, .op = op, .tensor = -1});
+}
+
+/* A size that only the run tells, and that somebody gave: said once a name. */
+void infer_find_assumed(InferState *state, int32_t op, Str name, int64_t size)
+{
+    Buf text = buf_new(state->arena);
+    buf_putc(&text, '\'');
+    text_printable(name, &text);
+    buf_printf(&text, "' is taken to be %" PRId64 ": only the run tells", size);
+    for (int i = 0; i < state->result->findings.n; i++)
+        if (strcmp(state->result->findings.at[i].text, text.s) == 0)
+            return;
+    add_finding(state, LEVEL_NOTE, "assumed-size", op, "", &text);
+}
+
+/* "x.0" names a dim of input x that has no name. */
+static bool is_nameless_dim(const Graph *graph, Str name)
+{
+    size_t dot = name.n;
+    int64_t d;
+    while (dot > 0 && name.s[dot - 1] != '.')
+        dot--;
+    if (dot == 0 || !str_to_int((Str){name.s + dot, name.n - dot}, &d))
+        return false;
+    int32_t t = graph_find_tensor(graph, (Str){name.s, dot - 1});
+    return t >= 0 && 0 <= d && d < graph->tensors[t].n_declared &&
+           graph->declared[graph->tensors[t].declared + d].name == 0;
+}
+
+static bool is_assumed(const InferState *state, Str name)
+{
+    Buf text = buf_new(state->scratch);
+    buf_putc(&text, '\'');
+    text_printable(name, &text);
+    buf_puts(&text, "' is taken to be ");
+    for (int i = 0; i < state->result->findings.n; i++)
+        if (str_starts(str_from(state->result->findings.at[i].text), buf_str(&text)))
+            return true;
+    return false;
+}
+
+static bool is_used(const InferState *state, Str name)
+{
+    const Graph *graph = state->graph;
+    int32_t id = names_find(graph->names, name);
+    for (int32_t t = 0; id > 0 && t < graph->n_tensors; t++)
+        for (int d = 0; d < graph->tensors[t].n_declared; d++)
+            if (graph->declared[graph->tensors[t].declared + d].name == id)
+                return true;
+    return is_nameless_dim(graph, name) || is_assumed(state, name);
+}
+
+/* A binding of a name that no dim of the model has: a slip of the pen, most often. */
+static void find_unused_bindings(InferState *state)
+{
+    for (int b = 0; b < state->bindings->n; b++) {
+        Str name = state->bindings->at[b].name;
+        if (is_used(state, name))
+            continue;
+        Buf text = buf_new(state->arena);
+        buf_puts(&text, "no dim of the model is named '");
+        text_printable(name, &text);
+        buf_puts(&text, "', which is bound to a size");
+        add_finding(state, LEVEL_WARNING, "unused-dim", -1, "dimscope info lists the free dims",
+                    &text);
+    }
 }
 
 static void put_op(const InferState *state, int32_t op, Buf *text)
@@ -34,7 +100,7 @@ static void find_unknown_attr(InferState *state, const InferCase *found)
         buf_printf(&hint, "did you mean %.*s", STR_ARG(found->meant));
     else
         buf_printf(&hint, "it has: %s", *has ? has : "none");
-    infer_add_finding(state, "unknown-attribute", found->op, hint.s, &text);
+    add_finding(state, LEVEL_WARNING, "unknown-attribute", found->op, hint.s, &text);
 }
 
 static void find_case(InferState *state, const InferCase *found, const char *code, const char *what,
@@ -45,7 +111,7 @@ static void find_case(InferState *state, const InferCase *found, const char *cod
     if (found->n_ops > 1)
         buf_printf(&text, " and %d like it", found->n_ops - 1);
     buf_printf(&text, ": %s", what);
-    infer_add_finding(state, code, found->op, hint, &text);
+    add_finding(state, LEVEL_WARNING, code, found->op, hint, &text);
 }
 
 static void find_no_rule(InferState *state, int32_t op, int n_ops)
@@ -60,14 +126,14 @@ static void find_no_rule(InferState *state, int32_t op, int n_ops)
     buf_puts(&hint, "describe it: register_op(\"a b -> a b\", {name=\"");
     text_printable(name, &hint);
     buf_puts(&hint, "\"})");
-    infer_add_finding(state, "no-rule", op, hint.s, &text);
+    add_finding(state, LEVEL_WARNING, "no-rule", op, hint.s, &text);
 }
 
 /* The first input of the op that has no shape. */
 static int32_t unknown_tensor(const InferState *state, int32_t op)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
-    while (*inputs < 0 || state->result->shape[*inputs] >= 0)
+    while (*inputs < 0 || state->result->shape[*inputs] != -1)
         inputs++;
     return *inputs;
 }
@@ -80,30 +146,137 @@ static void find_unknown(InferState *state, int32_t op, int n_ops)
     text_printable(str_from(tensor_name(state->graph, unknown_tensor(state, op))), &text);
     buf_printf(&text, "', whose shape is unknown: %d op%s replicated", n_ops,
                n_ops == 1 ? " is" : "s are");
-    infer_add_finding(state, "unknown-shape", op,
-                      "give the operators before it rules, or declare shapes", &text);
+    add_finding(state, LEVEL_WARNING, "unknown-shape", op,
+                "give the operators before it rules, or declare shapes", &text);
 }
 
-void infer_find_ops(InferState *state)
+/* "NonZero_12.1, Unique_3.0": the first ones. */
+static void find_unknown_sizes(InferState *state, int32_t op, int n_ops)
 {
-    int32_t first_unknown = -1;
-    int n_unknown = 0;
+    enum { NAMED_MAX = 8 };
+    Buf text = buf_new(state->arena), hint = buf_new(state->arena);
+    int n = state->late_sizes.n;
+    buf_printf(&text, "%d op%s replicated, since only the run tells ", n_ops,
+               n_ops == 1 ? " is" : "s are");
+    for (int i = 0; i < n && i < NAMED_MAX; i++) {
+        buf_puts(&text, i > 0 ? ", " : "");
+        text_printable(str_from(sizes_at(state->sizes, state->late_sizes.at[i])->name), &text);
+    }
+    if (n > NAMED_MAX)
+        buf_printf(&text, " and %d more", n - NAMED_MAX);
+    buf_puts(&text, n == 0 ? "a size" : "");
+    if (n > 0)
+        buf_printf(&hint, "give a size to plan with: --dim '%s=100'",
+                   sizes_at(state->sizes, state->late_sizes.at[0])->name);
+    add_finding(state, LEVEL_WARNING, "unknown-size", op, n > 0 ? hint.s : "", &text);
+}
+
+static void find_sequences(InferState *state, int32_t op, int n_ops)
+{
+    Buf text = buf_new(state->arena);
+    put_op(state, op, &text);
+    buf_printf(&text, ": %d op%s on sequences or optionals %s replicated", n_ops,
+               n_ops == 1 ? "" : "s", n_ops == 1 ? "is" : "are");
+    add_finding(state, LEVEL_NOTE, "sequence", op, "", &text);
+}
+
+static void put_declared(const InferState *state, const GraphTensor *tensor, Buf *text)
+{
+    for (int d = 0; d < tensor->n_declared; d++) {
+        DeclaredDim dim = state->graph->declared[tensor->declared + d];
+        buf_puts(text, d > 0 ? "," : "");
+        if (dim.size >= 0 || dim.name == 0)
+            buf_printf(text, "%" PRId64, dim.size);
+        else
+            text_printable(names_str(state->graph->names, dim.name), text);
+    }
+}
+
+/* What the file declares of the tensor is not what inference finds. */
+static bool is_contradicted(const InferState *state, int32_t t)
+{
+    const GraphTensor *tensor = &state->graph->tensors[t];
+    if (tensor->declared < 0 || tensor->kind != TENSOR_MADE || tensor->sequence || tensor->optional)
+        return false;
+    const Shape *shape = code_shape(state, state->result->shape[t]);
+    if (!shape || tensor->n_declared != shape->n_dims)
+        return shape != NULL;
+    for (int d = 0; d < tensor->n_declared; d++) {
+        DeclaredDim dim = state->graph->declared[tensor->declared + d];
+        int64_t size = dim_size(state->graph, dim, state->bindings);
+        if (size >= 0 && shape->dim[d] >= 0 && size != shape->dim[d])
+            return true;
+    }
+    return false;
+}
+
+/* One finding: where one shape is old, those after it are. */
+static void find_contradictions(InferState *state)
+{
+    int32_t first = -1;
+    int n = 0;
+    for (int32_t t = 0; t < state->graph->n_tensors; t++)
+        if (is_contradicted(state, t)) {
+            first = n == 0 ? t : first;
+            n++;
+        }
+    if (n == 0)
+        return;
+    Buf text = buf_new(state->arena);
+    buf_putc(&text, '\'');
+    text_printable(str_from(tensor_name(state->graph, first)), &text);
+    buf_puts(&text, "' is declared as [");
+    put_declared(state, &state->graph->tensors[first], &text);
+    buf_puts(&text, "], and is [");
+    inferred_put_shape(state->result, first, &text);
+    buf_puts(&text, "]");
+    if (n > 1)
+        buf_printf(&text, "; %d more are declared wrongly", n - 1);
+    add_finding(state, LEVEL_WARNING, "declared-shape", state->graph->tensors[first].maker,
+                "the shapes in the file are old: what follows goes by the inferred ones", &text);
+}
+
+static void find_unknown_trips(InferState *state)
+{
+    Buf text = buf_new(state->arena);
+    put_op(state, state->unknown_loop, &text);
+    buf_printf(&text, ": only the run tells how often %d loop%s, which %s counted once",
+               state->unknown_trips, state->unknown_trips == 1 ? " runs" : "s run",
+               state->unknown_trips == 1 ? "is" : "are");
+    add_finding(state, LEVEL_NOTE, "unknown-trips", state->unknown_loop, "", &text);
+}
+
+void infer_add_findings(InferState *state)
+{
+    int32_t first_unknown = -1, first_size = -1, first_sequence = -1;
+    int n_unknown = 0, n_sizes = 0, n_sequences = 0;
     int *n_without = arena_array(state->scratch, int, names_count(state->graph->names));
+    find_unused_bindings(state);
     for (int i = 0; i < state->cases.n; i++) {
         const InferCase *found = &state->cases.at[i];
         const GraphOp *op = &state->graph->ops[found->op];
+        if (found->n_ops == 0 || found->space == SPACE_HOST)
+            continue;
         if (found->unknown.n > 0)
             find_unknown_attr(state, found);
         if (found->refused)
             find_case(state, found, "rule-refused", found->refused, found->hint);
         if (found->mistyped)
             find_case(state, found, "wrong-dtype", found->mistyped, "");
-        if (found->space >= 0 && !state->kinds[op->operator].row)
+        if (found->space < 0)
+            continue;
+        if (found->sequence) {
+            first_sequence = n_sequences == 0 ? found->op : first_sequence;
+            n_sequences += found->n_ops;
+        } else if (!state->kinds[op->operator].row) {
             n_without[op->operator] += found->n_ops;
-        else if (found->unknown_input && first_unknown < 0)
-            first_unknown = found->op;
-        if (found->unknown_input && state->kinds[op->operator].row)
+        } else if (found->unknown_input) {
+            first_unknown = n_unknown == 0 ? found->op : first_unknown;
             n_unknown += found->n_ops;
+        } else if (found->unknown_size) {
+            first_size = n_sizes == 0 ? found->op : first_size;
+            n_sizes += found->n_ops;
+        }
     }
     for (int i = 0; i < state->cases.n; i++) {
         int32_t op = state->cases.at[i].op, name = state->graph->ops[op].operator;
@@ -111,6 +284,13 @@ void infer_find_ops(InferState *state)
             find_no_rule(state, op, n_without[name]);
         n_without[name] = 0;
     }
+    if (n_sequences > 0)
+        find_sequences(state, first_sequence, n_sequences);
+    if (n_sizes > 0 && !state->allow_free)
+        find_unknown_sizes(state, first_size, n_sizes);
     if (n_unknown > 0 && !state->allow_free)
         find_unknown(state, first_unknown, n_unknown);
+    if (state->unknown_trips > 0 && !state->allow_free)
+        find_unknown_trips(state);
+    find_contradictions(state);
 }

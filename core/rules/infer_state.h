@@ -1,20 +1,28 @@
-/* infer_state.h - what the files of inference share while it runs; no one else includes it. */
+/* infer_state.h - what the files of inference share; nobody else includes this.
+ *
+ * The shape of a tensor is a code while inference runs and after it: an id of Shapes; -1, nothing
+ * is known; or -2 - id, where the shape of that id has dims that are not known (sizes.h). Values
+ * that are known in part, and what is known of sequences, are Values too (Value.partly,
+ * Value.sequence); they are for inference alone and are dropped at its end.
+ */
 #ifndef CORE_RULES_INFER_STATE_H
 #define CORE_RULES_INFER_STATE_H
 
 #include "core/rules/host.h"
 #include "core/rules/infer.h"
 
+#include <assert.h>
+
 /* What an operator is to inference, by Names id. */
 typedef struct {
-    bool seen, host, needs_values;
+    bool seen, host, needs_values, branch, carry, sequence;
     const Operator *row;
     const Alias *alias; /* the op has another system's name for the operator */
 } InferKind;
 
 /* What a case gives for one output. */
 typedef struct {
-    int32_t shape; /* Shapes id; -1: unknown, the declared one holds */
+    int32_t shape; /* code; -1: the declared one holds */
     Dtype dtype;   /* DT_NONE: likewise */
     const Value *value;
 } InferAnswer;
@@ -24,6 +32,7 @@ typedef struct {
 typedef enum { CASE_HOST, CASE_RULE } CaseKind;
 
 enum { SPACE_HOST = -1, SPACE_NONE = -2 }; /* SPACE_NONE: not evaluable, so an ordinary op */
+enum { OPSET_LATEST = 28 };                /* what a graph without an opset is read by */
 
 typedef struct {
     int32_t space, answer; /* answer: first of its outputs' */
@@ -32,8 +41,18 @@ typedef struct {
     const char *refused, *hint; /* the error of the rule, NULL when it gave none */
     const char *mistyped;       /* operands of types that the operator does not take; NULL */
     Str unknown, meant;         /* an attribute that nobody reads, and the one near it */
-    bool unknown_input;
+    bool unknown_input;         /* of an operand nothing is known */
+    bool sequence;              /* it is about sequences or optionals */
+    bool unknown_size;          /* sizes of an operand or of an output are not known */
 } InferCase;
+
+/* What a body carries on, where it is not the same in every iteration. */
+typedef struct {
+    bool differs;
+    int32_t shape;        /* code */
+    const Value *value;   /* of a sequence */
+    bool fresh[DIMS_MAX]; /* dims that were found to differ */
+} InferCarry;
 
 typedef struct {
     const Graph *graph;
@@ -43,6 +62,7 @@ typedef struct {
     Inferred *result;
     Arena *arena, *scratch;
     Values *values;
+    Sizes *sizes;
     InferKind *kinds;
     bool *known; /* per tensor: a host value, held or not */
     bool *fixed; /* per tensor: made of parameters and constants alone */
@@ -57,15 +77,66 @@ typedef struct {
     const Value **value, **out_value;
     Shape *out_shape;
     Dtype *out_dtype;
+<<<<<<< HEAD
     AttrReads reads; /* what its rule asks for */
+=======
+    bool has_inner;    /* values that are dropped at the end */
+    Intern *sequences; /* keys of Sequence; ids of their values */
+    Vec(const Value *) sequence_values;
+    InferCarry *carries;     /* per graph->carries */
+    const GraphBody *body;   /* the innermost loop that is being inferred */
+    int unknown_trips;       /* loops of which only the run tells how often */
+    int32_t unknown_loop;    /* an op of the first */
+    int64_t reruns_left;     /* ops that loops may be inferred again */
+    Vec(int64_t) late_sizes; /* only the run tells them, in program order */
+>>>>>>> 745648c (rules: sizes that are not known, branches, loops and sequences inferred)
 } InferState;
 
-/* A warning; op -1: about no op. text is kept. */
-void infer_add_finding(InferState *state, const char *code, int32_t op, const char *hint,
-                       Buf *text);
+static inline bool code_is_partly(int32_t code)
+{
+    return code < -1;
+}
 
-/* What is to be said of ops: refusals and attributes that nobody reads in program order, one a
- * case; operators without a rule, one each; ops whose inputs have no shape, one for all. */
-void infer_find_ops(InferState *state);
+static inline const Shape *code_shape(const InferState *state, int32_t code)
+{
+    return code == -1 ? NULL : shapes_at(state->result->shapes, code >= 0 ? code : -2 - code);
+}
+
+/* ---- cases: infer_case.c ---- */
+const InferCase *infer_find_case(InferState *state, int32_t op, const InferKind *kind,
+                                 CaseKind wanted);
+RuleCall infer_call(const InferState *state, int32_t op, const InferKind *kind);
+const InferKind *infer_kind(InferState *state, int32_t op);
+bool infer_reads_value(const InferKind *kind, int input);
+
+/* ---- unknown sizes: infer_sizes.c ---- */
+int32_t infer_code(InferState *state,
+                   const Shape *shape); /* of a shape some of whose dims may be < 0 */
+/* Runs the host evaluation or the rule for both stands of what is not known, and puts answers that
+ * hold for both. False: refused whatever the sizes. */
+bool infer_twice(InferState *state, int32_t op, const InferKind *kind, CaseKind wanted,
+                 InferAnswer *answers);
+/* The code with names of its own for dims that only the run tells, and those bound. */
+int32_t infer_name_sizes(InferState *state, int32_t op, int output, int32_t code);
+/* A dim of the op's output that only the run tells: its number, or one that somebody gives. */
+int64_t infer_fresh_size(InferState *state, int32_t op, int output, int64_t d);
+bool infer_shape_is_late(const InferState *state, int32_t code);
+
+/* ---- sequences and optionals: infer_sequence.c ---- */
+bool infer_is_sequence_op(const char *operator);
+bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers,
+                       Error *err);
+int infer_sequence_length(const Value *value); /* -1: only the run tells */
+const Value *infer_merge_sequences(InferState *state, const Value *a, const Value *b);
+const Value *infer_declared_sequence(InferState *state, int32_t tensor, int32_t element);
+
+/* ---- given tensors: infer_start.c ---- */
+bool infer_check_free_dims(const InferState *state, Error *err);
+bool infer_start_tensors(InferState *state, Error *err);
+int32_t infer_declared(InferState *state, int32_t tensor, Error *err);
+
+/* ---- findings: infer_findings.c ---- */
+void infer_add_findings(InferState *state);
+void infer_find_assumed(InferState *state, int32_t op, Str name, int64_t size);
 
 #endif

@@ -207,7 +207,7 @@ static Str value_key(Values *values, const Value *value, int64_t n)
 {
     Buf *key = &values->key;
     key->n = 0;
-    int64_t head[2] = {(int64_t)value->dtype, value->n_components};
+    int64_t head[3] = {(int64_t)value->dtype, value->n_components, value->partly};
     buf_add(key, (Str){(const char *)head, sizeof head});
     buf_add(key, (Str){(const char *)&value->shape, sizeof value->shape});
     size_t n_bytes = (size_t)n * sizeof(int64_t);
@@ -240,7 +240,7 @@ const Value *values_put(Values *values, const Value *value)
     Value made = *value;
     int64_t n = shape_elements(&value->shape);
     settle(values, &made, n);
-    if (made.ints && dtype_is_int(made.dtype))
+    if (made.ints && dtype_is_int(made.dtype) && !made.partly)
         fit(values, &made);
     if (value_is_deferred(&made)) {
         made.id = -2 - values->n_deferred++;

@@ -22,10 +22,14 @@ typedef struct {
     int64_t offset, coef[DIMS_MAX];
 } Affine;
 
+typedef struct Sequence Sequence; /* core/rules/infer_sequence.c */
+
 typedef struct {
     int32_t id;
     Dtype dtype;
+    bool partly; /* some of `ints` are not known: sizes.h; inside inference alone */
     Shape shape;
+    const Sequence *sequence; /* not a value, but what is known of a sequence; likewise */
     const int64_t *ints;  /* elements of an integer or bool value, row-major; NULL when not held */
     const double *floats; /* elements of a float value */
     bool affine;          /* integers only: element at x = offset + sum coef[d] * x[d] */

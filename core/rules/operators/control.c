@@ -1,6 +1,178 @@
-/* control.c - branches, loops, sequences and optionals. */
+/* control.c - branches, loops, sequences and optionals.
+ *
+ *     If     c, d0 d1, d0 d1 -> d0 d1     the branches' results; one, where the condition is known
+ *     Loop, Scan   d0 d1, d0 d1 -> d0 d1  the initial value and what an iteration leaves
+ *     LoopCarry    d0 d1 -> d0 d1         what an iteration finds
+ *     LoopSlice    n^ d0 -> d0            one step of what is scanned
+ *     LoopStack    d0 -> n^ d0            what iterations yield; n: how many there are
+ *
+ * The reader makes these ops of the control ops of a file (core/model/onnx.h). Sizes that differ
+ * are told by the run alone. Sequences have no dims: inference tracks their elements
+ * (core/rules/infer_sequence.c), and an op on them is replicated.
+ */
 #include "core/rules/args.h"
 
+/* Operands that are one value by different ways: sizes that differ are not known. */
+static bool tie(RuleCall *call, int first, Error *err)
+{
+    const Shape *shared = NULL;
+    for (int i = first; i < call->n_inputs; i++) {
+        const Shape *shape = call->shape[i];
+        if (!shape)
+            continue;
+        if (!shared)
+            call->out_shape[0] = *shape;
+        else if (shared->n_dims != shape->n_dims)
+            call->out_shape[0] = (Shape){.n_dims = -1};
+        for (int64_t d = 0; shared && d < call->out_shape[0].n_dims; d++)
+            if (shared->dim[d] != shape->dim[d])
+                call->out_shape[0].dim[d] = -1;
+        if (!shared)
+            call->out_dtype[0] = call->dtype[i];
+        else if (call->out_dtype[0] != call->dtype[i])
+            return error_kind(err, ERROR_DTYPE, "it gives %s or %s", dtype_name(call->out_dtype[0]),
+                              dtype_name(call->dtype[i]));
+        shared = shape;
+    }
+    if (!shared)
+        return error_set(err, "its body does not fit it");
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0; space && d < call->out_shape[0].n_dims; d++) {
+        int64_t size = call->out_shape[0].dim[d];
+        if (size < 0)
+            continue;
+        int index = rule_index_at(call, 'd', d, size);
+        for (int i = first; i < call->n_inputs; i++)
+            if (call->shape[i])
+                rule_unit(&space->operand[i], d, index);
+        rule_unit(rule_output(space, 0), d, index);
+    }
+    return space != NULL;
+}
+
+static bool branch(RuleCall *call, Error *err)
+{
+    return tie(call, 1, err);
+}
+
+static bool carried(RuleCall *call, Error *err)
+{
+    return tie(call, 0, err);
+}
+
+static bool iteration(RuleCall *call, Error *err)
+{
+    call->out_dtype[0] = DT_I64;
+    return rule_space(call, err) != NULL;
+}
+
+/* Unit rows for all dims but `axis` of the operand with one dim more. */
+static void share_but(RuleCall *call, Operand *more, Operand *less, int axis)
+{
+    for (int64_t d = 0; d < less->shape.n_dims; d++) {
+        int index = rule_index_at(call, 'd', d, less->shape.dim[d]);
+        rule_unit(less, d, index);
+        rule_unit(more, d + (d >= axis), index);
+    }
+}
+
+static bool slice(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int axis;
+    if (!args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
+        return false;
+    call->out_shape[0].n_dims = from->n_dims - 1;
+    for (int64_t d = 0; d < from->n_dims - 1; d++)
+        call->out_shape[0].dim[d] = from->dim[d + (d >= axis)];
+    call->out_dtype[0] = call->dtype[0];
+    args_int(call, "count_axis", 0);
+    OpSpace *space = rule_space(call, err);
+    if (space)
+        share_but(call, &space->operand[0], rule_output(space, 0), axis);
+    return space != NULL;
+}
+
+/* How many iterations there are: as many as what is scanned has steps, or as M says where the
+ * condition stays true; -1: only the run tells. */
+static bool count(const RuleCall *call, int64_t *out, Error *err)
+{
+    int axis;
+    int64_t goes_on;
+    *out = -1;
+    if (args_has(call, 3)) {
+        if (!args_axis(args_int(call, "count_axis", 0), call->shape[3]->n_dims, &axis, err))
+            return false;
+        *out = call->shape[3]->dim[axis];
+        return true;
+    }
+    const Value *most = args_has(call, 1) ? call->value[1] : NULL;
+    const Value *condition = args_has(call, 2) ? call->value[2] : NULL;
+    bool known = most && condition && shape_elements(&most->shape) == 1 &&
+                 shape_elements(&condition->shape) == 1 && value_int_at(condition, 0, &goes_on) &&
+                 goes_on && value_int_at(most, 0, out);
+    *out = !known ? -1 : *out < 0 ? 0 : *out;
+    return true;
+}
+
+static bool stack(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Shape *to = &call->out_shape[0];
+    int64_t n;
+    int axis;
+    if (from->n_dims == DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
+    if (!args_axis(args_int(call, "axis", 0), from->n_dims + 1, &axis, err) ||
+        !count(call, &n, err))
+        return false;
+    to->n_dims = from->n_dims + 1;
+    for (int64_t d = 0; d < to->n_dims; d++)
+        to->dim[d] = d == axis ? n : from->dim[d - (d > axis)];
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (space && n >= 0)
+        share_but(call, rule_output(space, 0), &space->operand[0], axis);
+    return space != NULL;
+}
+
+static bool no_sequence(RuleCall *call, Error *err)
+{
+    (void)call;
+    return error_set(err, "its operands are no sequences");
+}
+
+#define CONTROL(name_, rule_, min, max, reads_)                                                    \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .family = "control", .flags = OPERATOR_EARLY,            \
+        .inputs_min = (min), .inputs_max = (max), .outputs_max = 1, .reads = (reads_)              \
+    }
+#define SEQUENCE(name_, min, max)                                                                  \
+    {                                                                                              \
+        .name = (name_), .rule = no_sequence, .family = "control", .inputs_min = (min),            \
+        .inputs_max = (max), .outputs_max = 1, .reads = OPERATOR_ANY                               \
+    }
+
 const Operator operators_control[] = {
+    CONTROL("If", branch, 1, 3, 1 << 0),
+    CONTROL("Loop", carried, 1, 2, 0),
+    CONTROL("Scan", carried, 1, 2, 0),
+    CONTROL("LoopIndex", iteration, 0, 1, 0),
+    CONTROL("LoopCarry", carried, 1, 1, 0),
+    CONTROL("LoopSlice", slice, 1, 1, 0),
+    CONTROL("LoopStack", stack, 1, 4, 1 << 1 | 1 << 2),
+    SEQUENCE("SequenceConstruct", 0, OPERATOR_ANY),
+    SEQUENCE("SequenceEmpty", 0, 0),
+    SEQUENCE("SequenceInsert", 2, 3),
+    SEQUENCE("SequenceErase", 1, 2),
+    SEQUENCE("SequenceAt", 2, 2),
+    SEQUENCE("SequenceLength", 1, 1),
+    SEQUENCE("SequenceElement", 1, 1),
+    SEQUENCE("SequenceMap", 1, 2),
+    SEQUENCE("SplitToSequence", 1, 2),
+    SEQUENCE("ConcatFromSequence", 1, 1),
+    SEQUENCE("Optional", 0, 1),
+    SEQUENCE("OptionalHasElement", 0, 1),
+    SEQUENCE("OptionalGetElement", 1, 1),
     {0},
 };

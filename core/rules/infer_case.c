@@ -1,0 +1,322 @@
+#include "core/rules/infer_state.h"
+
+#include "core/rules/schema.h"
+
+/* ---- keys ---- */
+
+static bool operator_reads(const Operator *operator, int input)
+{
+    return input < 16 ? operator->reads>> input & 1 : operator->reads == OPERATOR_ANY;
+}
+
+bool infer_reads_value(const InferKind *kind, int input)
+{
+    const Alias *alias = kind->alias;
+    if (!kind->row)
+        return false;
+    if (!alias || alias->n_operands == 0)
+        return operator_reads(kind->row, input);
+    for (int i = 0; i < alias->n_operands; i++)
+        if (alias->operand[i] == input && operator_reads(kind->row, i))
+            return true;
+    return false;
+}
+
+/* What the rule of an op may know of an input, tensor t. */
+static const Value *value_read(const InferState *state, bool reads, int32_t t)
+{
+    const Value *value = state->result->value[t];
+    return value || !reads ? value : host_list(state->values, state->graph, t);
+}
+
+static size_t case_key(const InferState *state, int32_t op, const InferKind *kind, CaseKind wanted)
+{
+    const GraphOp *node = &state->graph->ops[op];
+    const int32_t *inputs = op_inputs(state->graph, op), *outputs = op_outputs(state->graph, op);
+    const Inferred *result = state->result;
+    int32_t *key = state->key;
+    *key++ = node->operator;
+    *key++ = node->attrs;
+    *key++ = (int32_t)wanted;
+    *key++ = node->n_inputs;
+    *key++ = node->n_outputs;
+    for (int i = 0; i < node->n_inputs; i++) {
+        int32_t t = inputs[i];
+        *key++ = t < 0 ? -2 : result->shape[t];
+        if (t < 0)
+            continue;
+        *key++ = result->dtype[t];
+        bool reads = infer_reads_value(kind, i);
+        const Value *value = value_read(state, reads, t);
+        if (wanted == CASE_HOST || reads || (value && value->sequence))
+            *key++ = value ? value->id : -1;
+    }
+    for (int o = 0; o < node->n_outputs; o++)
+        if (outputs[o] < 0)
+            *key++ = -o - 1;
+    return (size_t)(key - state->key) * sizeof *key;
+}
+
+/* ---- cases ---- */
+
+RuleCall infer_call(const InferState *state, int32_t op, const InferKind *kind)
+{
+    const GraphOp *node = &state->graph->ops[op];
+    const int32_t *inputs = op_inputs(state->graph, op);
+    const Inferred *result = state->result;
+    int64_t opset = op_opset(state->graph, op);
+    for (int i = 0; i < node->n_inputs; i++) {
+        int32_t t = inputs[i];
+        state->shape[i] = t < 0 ? NULL : inferred_shape(result, t);
+        state->dtype[i] = t < 0 ? DT_NONE : (Dtype)result->dtype[t];
+        state->value[i] = t < 0 ? NULL : value_read(state, infer_reads_value(kind, i), t);
+    }
+    for (int o = 0; o < node->n_outputs; o++) {
+        state->out_shape[o] = (Shape){0};
+        state->out_dtype[o] = DT_NONE;
+        state->out_value[o] = NULL;
+    }
+    return (RuleCall){.arena = state->arena,
+                      .graph = state->graph,
+                      .op = op,
+                      .n_inputs = node->n_inputs,
+                      .n_outputs = node->n_outputs,
+                      .shape = state->shape,
+                      .dtype = state->dtype,
+                      .value = state->value,
+                      .opset = opset > 0 ? opset : OPSET_LATEST,
+                      .out_shape = state->out_shape,
+                      .out_dtype = state->out_dtype};
+}
+
+static void keep_error(InferState *state, InferCase *made, const Error *err)
+{
+    if (!error_is_set(err))
+        return;
+    made->refused = arena_str(state->arena, str_from(err->text));
+    made->hint = arena_str(state->arena, str_from(err->hint));
+}
+
+static void push_answers(InferState *state, InferCase *made, const InferAnswer *answers, int n)
+{
+    made->answer = state->answers.n;
+    for (int o = 0; o < n; o++)
+        vec_push(state->scratch, &state->answers, answers[o]);
+}
+
+/* What the host evaluation, or a rule (done: it did not refuse), says of the outputs. */
+static void add_answers(InferState *state, InferCase *made, const RuleCall *call, bool done)
+{
+    made->answer = state->answers.n;
+    for (int o = 0; o < call->n_outputs; o++) {
+        InferAnswer answer = {-1, DT_NONE, NULL};
+        const Value *value = state->out_value[o];
+        if (value)
+            answer = (InferAnswer){shapes_put(state->result->shapes, &value->shape), value->dtype,
+                                   value};
+        else if (done)
+            answer =
+                (InferAnswer){infer_code(state, &call->out_shape[o]), call->out_dtype[o], NULL};
+        made->unknown_size |= code_is_partly(answer.shape);
+        vec_push(state->scratch, &state->answers, answer);
+    }
+}
+
+/* A Constant of many floats or of texts computes nothing, though it has no value here. */
+static bool answer_constant(const InferState *state, int32_t op, InferAnswer *answer)
+{
+    static const struct {
+        const char *name;
+        Dtype dtype;
+        bool scalar;
+    } forms[] = {{"value_floats", DT_F32, false},
+                 {"value_string", DT_STR, true},
+                 {"value_strings", DT_STR, false}};
+    const Attr *attr = op_attr(state->graph, op, "value");
+    if (strcmp(op_operator(state->graph, op), "Constant") != 0 ||
+        state->graph->ops[op].n_outputs != 1)
+        return false;
+    if (attr && attr->type == ATTR_TENSOR) {
+        *answer = (InferAnswer){attr->shape, (Dtype)attr->dtype, NULL};
+        return true;
+    }
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        attr = op_attr(state->graph, op, forms[i].name);
+        if (!attr)
+            continue;
+        Shape shape = {.n_dims = forms[i].scalar ? 0 : 1, .dim = {forms[i].scalar ? 0 : attr->n}};
+        *answer = (InferAnswer){shapes_put(state->result->shapes, &shape), forms[i].dtype, NULL};
+        return true;
+    }
+    return false;
+}
+
+typedef enum { INPUTS_KNOWN, INPUTS_PARTLY, INPUTS_UNKNOWN } Inputs;
+
+/* The operand of an If on a known condition that is not taken counts as absent. */
+static bool is_not_taken(const InferState *state, const InferKind *kind, int i)
+{
+    const Value *condition = kind->branch ? state->value[0] : NULL;
+    int64_t taken;
+    return condition && i > 0 && !condition->partly && shape_elements(&condition->shape) == 1 &&
+           value_int_at(condition, 0, &taken) && (i == 1) != (taken != 0);
+}
+
+static Inputs inputs_of(const InferState *state, int32_t op, const InferKind *kind)
+{
+    const int32_t *inputs = op_inputs(state->graph, op);
+    Inputs found = INPUTS_KNOWN;
+    for (int i = 0; i < state->graph->ops[op].n_inputs; i++) {
+        int32_t t = inputs[i];
+        if (t < 0 || is_not_taken(state, kind, i))
+            continue;
+        if (state->result->shape[t] == -1)
+            return INPUTS_UNKNOWN;
+        if (code_is_partly(state->result->shape[t]) ||
+            (state->value[i] && state->value[i]->partly && infer_reads_value(kind, i)))
+            found = INPUTS_PARTLY;
+    }
+    return found;
+}
+
+static void make_host_case(InferState *state, int32_t op, const InferKind *kind, InferCase *made)
+{
+    RuleCall call = infer_call(state, op, kind);
+    Error err = {0};
+    InferAnswer constant;
+    bool partly = false;
+    for (int i = 0; i < call.n_inputs; i++) {
+        int32_t t = op_inputs(state->graph, op)[i];
+        partly |= t >= 0 && (code_is_partly(state->result->shape[t]) ||
+                             (call.value[i] && call.value[i]->partly));
+    }
+    made->space = SPACE_HOST;
+    if (partly) {
+        InferAnswer *answers = arena_array(state->scratch, InferAnswer, call.n_outputs);
+        if (infer_twice(state, op, kind, CASE_HOST, answers))
+            push_answers(state, made, answers, call.n_outputs);
+        else
+            made->space = SPACE_NONE;
+    } else if (host_evaluate(state->values, &call, state->out_value, &err)) {
+        add_answers(state, made, &call, false);
+    } else if (answer_constant(state, op, &constant)) {
+        push_answers(state, made, &constant, 1);
+    } else {
+        made->space = SPACE_NONE;
+        keep_error(state, made, &err);
+    }
+}
+
+/* Operands without a whole shape are told from absent ones by n_dims -1. */
+static OpSpace *replicated(InferState *state, RuleCall *call)
+{
+    static const Shape unknown = {.n_dims = -1};
+    const int32_t *inputs = op_inputs(state->graph, call->op);
+    for (int i = 0; i < call->n_inputs; i++)
+        if (inputs[i] >= 0)
+            state->shape[i] = state->result->shape[inputs[i]] < 0
+                                  ? &unknown
+                                  : inferred_shape(state->result, inputs[i]);
+    return registry_replicated(call);
+}
+
+static bool apply_rule(const InferKind *kind, RuleCall *call, InferCase *made, Error *err)
+{
+    AttrReads reads = {0};
+    call->alias = kind->alias;
+    call->reads = &reads;
+    bool done = registry_apply(kind->row, call, err);
+    Error mistyped = {0};
+    if (kind->row->rule)
+        schema_find_unknown(call, kind->row->name, &made->unknown, &made->meant);
+    if (kind->row->rule && done && !schema_check_types(call, kind->row->name, &mistyped))
+        made->mistyped = arena_str(call->arena, str_from(mistyped.text));
+    return done;
+}
+
+static void keep_space(InferState *state, InferCase *made, OpSpace *space, const int32_t *outputs)
+{
+    for (int o = 0; o < space->n_outputs; o++)
+        rule_output(space, o)->absent = outputs[o] < 0;
+    space->id = state->spaces.n;
+    made->space = space->id;
+    vec_push(state->arena, &state->spaces, space);
+}
+
+static bool is_about_sequences(const InferState *state, int32_t op, const InferKind *kind)
+{
+    const int32_t *tensors = op_inputs(state->graph, op);
+    bool sequence = kind->sequence;
+    for (int i = 0; i < state->graph->ops[op].n_inputs; i++)
+        sequence |= tensors[i] >= 0 && state->result->value[tensors[i]] &&
+                    state->result->value[tensors[i]]->sequence;
+    return sequence;
+}
+
+static void make_rule_case(InferState *state, int32_t op, const InferKind *kind, InferCase *made)
+{
+    const int32_t *outputs = op_outputs(state->graph, op);
+    RuleCall call = infer_call(state, op, kind);
+    Inputs inputs = inputs_of(state, op, kind);
+    Error err = {0};
+    for (int i = 0; i < call.n_inputs; i++)
+        if (is_not_taken(state, kind, i))
+            state->shape[i] = NULL;
+    if (inputs == INPUTS_KNOWN && kind->row && !kind->sequence) {
+        bool done = apply_rule(kind, &call, made, &err);
+        OpSpace *space = done ? call.space : replicated(state, &call);
+        keep_error(state, made, &err);
+        keep_space(state, made, space, outputs);
+        add_answers(state, made, &call, done);
+        return;
+    }
+    InferAnswer *answers = arena_array(state->scratch, InferAnswer, call.n_outputs);
+    for (int o = 0; o < call.n_outputs; o++)
+        answers[o] = (InferAnswer){-1, DT_NONE, NULL};
+    bool answered = false; /* else the op is replicated, and nothing known of its outputs */
+    made->sequence = is_about_sequences(state, op, kind);
+    if (made->sequence)
+        answered = infer_sequence_op(state, op, kind, answers, &err);
+    else if (inputs == INPUTS_PARTLY && kind->row)
+        answered = infer_twice(state, op, kind, CASE_RULE, answers);
+    made->unknown_input = inputs == INPUTS_UNKNOWN && !answered;
+    made->unknown_size = inputs == INPUTS_PARTLY;
+    keep_error(state, made, &err);
+    call = infer_call(state, op, kind);
+    keep_space(state, made, replicated(state, &call), outputs);
+    push_answers(state, made, answers, call.n_outputs);
+}
+
+const InferCase *infer_find_case(InferState *state, int32_t op, const InferKind *kind,
+                                 CaseKind wanted)
+{
+    int32_t id = intern_put(state->keys, state->key, case_key(state, op, kind, wanted));
+    if (id == state->cases.n) {
+        InferCase made = {.op = op};
+        if (wanted == CASE_HOST)
+            make_host_case(state, op, kind, &made);
+        else
+            make_rule_case(state, op, kind, &made);
+        vec_push(state->scratch, &state->cases, made);
+    }
+    assert(state->cases.at && id < state->cases.n);
+    state->cases.at[id].n_ops++;
+    return &state->cases.at[id];
+}
+
+const InferKind *infer_kind(InferState *state, int32_t op)
+{
+    InferKind *kind = &state->kinds[state->graph->ops[op].operator];
+    if (!kind->seen) {
+        const char *name = op_operator(state->graph, op);
+        kind->seen = true;
+        kind->host = host_knows(name);
+        kind->needs_values = host_needs_values(name);
+        kind->row = registry_find(state->registry, str_from(name));
+        kind->alias = registry_alias(state->registry, str_from(name));
+        kind->branch = strcmp(name, "If") == 0;
+        kind->carry = strcmp(name, "LoopCarry") == 0;
+        kind->sequence = infer_is_sequence_op(name);
+    }
+    return kind;
+}

@@ -1,0 +1,472 @@
+#include "core/rules/infer_state.h"
+
+#include "core/rules/args.h"
+
+/* What is known of a sequence or an optional: how many elements, and the shape code of each where
+ * all are listed, else one that holds for all of them. Interned as bytes. */
+struct Sequence {
+    int32_t n; /* elements; -1: only the run tells */
+    int32_t dtype;
+    int32_t is_sequence, is_optional;
+    int32_t has; /* of an optional: 0 empty, 1 it holds something, -1 only the run tells */
+    int32_t n_listed;
+    int32_t shape[]; /* n_listed of them, 1 at least */
+};
+
+enum { LISTED_MAX = 256 };
+
+typedef struct {
+    InferState *state;
+    const RuleCall *call;
+    const int32_t *code; /* per input; -1: nothing known, or a sequence */
+    InferAnswer *answers;
+} Ops;
+
+/* ---- making ---- */
+
+static const Value *put_sequence(InferState *state, const Sequence *sequence)
+{
+    int n = sequence->n_listed > 0 ? sequence->n_listed : 1;
+    size_t n_bytes = sizeof *sequence + (size_t)n * sizeof(int32_t);
+    int32_t id = intern_put(state->sequences, sequence, n_bytes);
+    if (id == state->sequence_values.n) {
+        Value *value = arena_make(state->scratch, Value);
+        value->id = id;
+        value->dtype = (Dtype)sequence->dtype;
+        value->sequence = intern_key(state->sequences, id, NULL);
+        vec_push(state->scratch, &state->sequence_values, value);
+    }
+    state->has_inner = true;
+    return state->sequence_values.at[id];
+}
+
+static Sequence *new_sequence(InferState *state, int n, Dtype dtype)
+{
+    int n_listed = n >= 0 && n <= LISTED_MAX ? n : 0;
+    size_t room = (size_t)(n_listed > 0 ? n_listed : 1) * sizeof(int32_t);
+    Sequence *sequence = arena_alloc(state->scratch, sizeof *sequence + room);
+    *sequence = (Sequence){.n = n, .dtype = (int32_t)dtype, .is_sequence = 1, .n_listed = n_listed};
+    sequence->shape[0] = -1;
+    return sequence;
+}
+
+const Value *infer_declared_sequence(InferState *state, int32_t tensor, int32_t element)
+{
+    const GraphTensor *declared = &state->graph->tensors[tensor];
+    Sequence *sequence = new_sequence(state, -1, (Dtype)declared->dtype);
+    sequence->is_sequence = declared->sequence;
+    sequence->is_optional = declared->optional;
+    sequence->has = declared->optional ? -1 : 0;
+    sequence->shape[0] = element;
+    return put_sequence(state, sequence);
+}
+
+/* The code that holds for both: dims that differ are not known. */
+static int32_t merge(InferState *state, int32_t a, int32_t b)
+{
+    const Shape *x = code_shape(state, a), *y = code_shape(state, b);
+    if (a == b || !x || !y || x->n_dims != y->n_dims)
+        return a == b ? a : -1;
+    Shape both = *x;
+    for (int64_t d = 0; d < both.n_dims; d++)
+        if (x->dim[d] != y->dim[d])
+            both.dim[d] = SIZE_UNNAMED;
+    return infer_code(state, &both);
+}
+
+static int32_t element_code(InferState *state, const Sequence *sequence)
+{
+    int32_t code = sequence->shape[0];
+    for (int i = 1; i < sequence->n_listed; i++)
+        code = merge(state, code, sequence->shape[i]);
+    return code;
+}
+
+int infer_sequence_length(const Value *value)
+{
+    return value->sequence->n;
+}
+
+/* ---- operands ---- */
+
+static const Sequence *sequence_at(const Ops *ops, int i)
+{
+    const Value *value = i < ops->call->n_inputs ? ops->call->value[i] : NULL;
+    return value ? value->sequence : NULL;
+}
+
+static bool needs_sequence(const Ops *ops, const Sequence **out, Error *err)
+{
+    *out = sequence_at(ops, 0);
+    return *out || error_set(err, "its input 0 is no sequence that is known of");
+}
+
+/* One integer that is known. */
+static bool int_operand(const Ops *ops, int i, int64_t *out)
+{
+    const Value *value = i < ops->call->n_inputs ? ops->call->value[i] : NULL;
+    return value && !value->sequence && !value->partly && shape_elements(&value->shape) == 1 &&
+           value_int_at(value, 0, out);
+}
+
+static bool has_operand(const Ops *ops, int i)
+{
+    return i < ops->call->n_inputs && op_inputs(ops->call->graph, ops->call->op)[i] >= 0;
+}
+
+static void give_sequence(const Ops *ops, const Sequence *sequence)
+{
+    const Value *value = put_sequence(ops->state, sequence);
+    ops->answers[0] = (InferAnswer){-1, value->dtype, value};
+}
+
+static void give_int(const Ops *ops, Dtype dtype, int64_t number, bool known)
+{
+    Value value = {.dtype = dtype, .ints = &number};
+    Shape scalar = {0};
+    ops->answers[0] = (InferAnswer){shapes_put(ops->state->result->shapes, &scalar), dtype,
+                                    known ? values_put(ops->state->values, &value) : NULL};
+}
+
+/* ---- sequences ---- */
+
+static bool construct(const Ops *ops, Error *err)
+{
+    const RuleCall *call = ops->call;
+    Sequence *made =
+        new_sequence(ops->state, call->n_inputs, call->n_inputs > 0 ? call->dtype[0] : DT_NONE);
+    for (int i = 0; i < call->n_inputs; i++) {
+        if (call->n_inputs > 0 && call->dtype[i] != call->dtype[0])
+            return error_kind(err, ERROR_DTYPE, "its elements are of different types");
+        if (i < made->n_listed || i == 0)
+            made->shape[i] = ops->code[i];
+        else
+            made->shape[0] = merge(ops->state, made->shape[0], ops->code[i]);
+    }
+    give_sequence(ops, made);
+    return true;
+}
+
+static bool empty(const Ops *ops, Error *err)
+{
+    Dtype dtype;
+    if (!args_dtype(ops->call, "dtype", DT_F32, &dtype, err))
+        return false;
+    give_sequence(ops, new_sequence(ops->state, 0, dtype));
+    return true;
+}
+
+/* The sequence with the element at `at` taken out (add: one put in before it). */
+static Sequence *edited(const Ops *ops, const Sequence *from, int64_t at, bool add, int32_t code)
+{
+    int n = from->n + (add ? 1 : -1), k = 0;
+    Sequence *made = new_sequence(ops->state, n, (Dtype)from->dtype);
+    for (int i = 0; i <= from->n && n == made->n_listed; i++) {
+        if (add && i == at)
+            made->shape[k++] = code;
+        if (i < from->n && (add || i != at))
+            made->shape[k++] = from->shape[i];
+    }
+    return made;
+}
+
+/* SequenceInsert (sequence, tensor, at), SequenceErase (sequence, at). */
+static bool edit(const Ops *ops, bool add, Error *err)
+{
+    const Sequence *from;
+    if (!needs_sequence(ops, &from, err))
+        return false;
+    int operand = add ? 2 : 1, n_places = from->n + add;
+    int64_t at = add ? from->n : from->n - 1;
+    int32_t code = add ? ops->code[1] : -1;
+    bool listed = from->n >= 0 && from->n_listed == from->n &&
+                  (!has_operand(ops, operand) || int_operand(ops, operand, &at));
+    at += at < 0 ? from->n : 0;
+    if (listed && (at < 0 || at >= n_places))
+        return error_kind(err, ERROR_OUT_OF_RANGE, "its position is out of range for %d elements",
+                          from->n);
+    if (listed) {
+        give_sequence(ops, edited(ops, from, at, add, code));
+        return true;
+    }
+    Sequence *made = new_sequence(ops->state, -1, (Dtype)from->dtype);
+    made->n = from->n < 0 ? -1 : n_places - !add;
+    made->shape[0] = element_code(ops->state, from);
+    if (add && from->n != 0)
+        made->shape[0] = merge(ops->state, made->shape[0], code);
+    else if (add)
+        made->shape[0] = code;
+    give_sequence(ops, made);
+    return true;
+}
+
+static bool insert(const Ops *ops, Error *err)
+{
+    return edit(ops, true, err);
+}
+
+static bool erase(const Ops *ops, Error *err)
+{
+    return edit(ops, false, err);
+}
+
+static bool at(const Ops *ops, Error *err)
+{
+    const Sequence *from;
+    int64_t place;
+    if (!needs_sequence(ops, &from, err))
+        return false;
+    int32_t code = element_code(ops->state, from);
+    if (from->n >= 0 && int_operand(ops, 1, &place)) {
+        place += place < 0 ? from->n : 0;
+        if (place < 0 || place >= from->n)
+            return error_kind(err, ERROR_OUT_OF_RANGE,
+                              "its position is out of range for %d elements", from->n);
+        if (from->n_listed == from->n)
+            code = from->shape[place];
+    }
+    ops->answers[0] = (InferAnswer){code, (Dtype)from->dtype, NULL};
+    return true;
+}
+
+static bool length(const Ops *ops, Error *err)
+{
+    const Sequence *from;
+    if (!needs_sequence(ops, &from, err))
+        return false;
+    give_int(ops, DT_I64, from->n, from->n >= 0);
+    return true;
+}
+
+/* The sizes of the parts along the axis: their number, or -1. */
+static int64_t count_parts(const Ops *ops, int64_t size, int64_t *part, const Value **sizes)
+{
+    const Value *split = has_operand(ops, 1) ? ops->call->value[1] : NULL;
+    *part = 1;
+    *sizes = NULL;
+    if (!has_operand(ops, 1))
+        return size;
+    if (!split || !split->ints || split->partly)
+        return -1;
+    if (split->shape.n_dims > 0) {
+        *sizes = split;
+        return shape_elements(&split->shape);
+    }
+    *part = split->ints[0];
+    return *part <= 0 || size < 0 ? -1 : (size + *part - 1) / *part;
+}
+
+static bool split(const Ops *ops, Error *err)
+{
+    const Shape *from = code_shape(ops->state, ops->code[0]);
+    Dtype dtype = ops->call->dtype[0];
+    int axis;
+    if (!from) {
+        give_sequence(ops, new_sequence(ops->state, -1, dtype));
+        return true;
+    }
+    if (!args_axis(args_int(ops->call, "axis", 0), from->n_dims, &axis, err))
+        return false;
+    const Value *sizes;
+    int64_t size = from->dim[axis] < 0 ? -1 : from->dim[axis], part;
+    int64_t n = count_parts(ops, size, &part, &sizes);
+    Sequence *made = new_sequence(ops->state, n < INT32_MAX ? (int)n : -1, dtype);
+    Shape element = *from;
+    for (int i = 0; i == 0 || i < made->n_listed; i++) {
+        int64_t left = size - i * part;
+        element.dim[axis] = sizes   ? (i < n ? sizes->ints[i] : SIZE_UNNAMED)
+                            : n < 0 ? SIZE_UNNAMED
+                                    : clamp(left, 0, part);
+        if (!has_operand(ops, 1) && args_int(ops->call, "keepdims", 1) == 0) {
+            element = (Shape){.n_dims = from->n_dims - 1};
+            for (int64_t d = 0, k = 0; d < from->n_dims; d++)
+                if (d != axis)
+                    element.dim[k++] = from->dim[d];
+        } else if (!has_operand(ops, 1)) {
+            element.dim[axis] = 1;
+        }
+        made->shape[i] = infer_code(ops->state, &element);
+    }
+    if (made->n_listed == 0 && n > 0 && has_operand(ops, 1)) {
+        element.dim[axis] = SIZE_UNNAMED;
+        made->shape[0] = infer_code(ops->state, &element);
+    }
+    give_sequence(ops, made);
+    return true;
+}
+
+static bool concat(const Ops *ops, Error *err)
+{
+    const Sequence *from;
+    if (!needs_sequence(ops, &from, err))
+        return false;
+    const Shape *element = code_shape(ops->state, element_code(ops->state, from));
+    bool stack = args_int(ops->call, "new_axis", 0) != 0;
+    ops->answers[0] = (InferAnswer){-1, (Dtype)from->dtype, NULL};
+    if (!element || element->n_dims + stack > DIMS_MAX)
+        return true;
+    int axis;
+    if (!args_axis(args_int(ops->call, "axis", 0), element->n_dims + stack, &axis, err))
+        return false;
+    Shape out = *element;
+    int64_t size = stack ? from->n : 0;
+    for (int i = 0; i < from->n_listed && !stack && size >= 0; i++) {
+        int64_t dim = code_shape(ops->state, from->shape[i])->dim[axis];
+        size = dim < 0 ? -1 : size + dim;
+    }
+    if (!stack && from->n_listed != from->n)
+        size = from->n >= 0 && element->dim[axis] >= 0 ? from->n * element->dim[axis] : -1;
+    if (stack) {
+        memmove(out.dim + axis + 1, out.dim + axis,
+                (size_t)(element->n_dims - axis) * sizeof *out.dim);
+        out.n_dims++;
+    }
+    out.dim[axis] = size < 0 ? SIZE_UNNAMED : size;
+    ops->answers[0].shape = infer_code(ops->state, &out);
+    return true;
+}
+
+/* ---- a body run once per element ---- */
+
+static bool element(const Ops *ops, Error *err)
+{
+    const Sequence *from = sequence_at(ops, 0);
+    (void)err;
+    ops->answers[0] = from ? (InferAnswer){element_code(ops->state, from), (Dtype)from->dtype, NULL}
+                           : (InferAnswer){ops->code[0], ops->call->dtype[0], NULL};
+    return true;
+}
+
+static bool map(const Ops *ops, Error *err)
+{
+    const Sequence *over = sequence_at(ops, 1);
+    (void)err;
+    Sequence *made = new_sequence(ops->state, -1, ops->call->dtype[0]);
+    made->n = over ? over->n : -1;
+    made->shape[0] = ops->code[0];
+    give_sequence(ops, made);
+    return true;
+}
+
+/* ---- optionals ---- */
+
+static bool optional(const Ops *ops, Error *err)
+{
+    const Sequence *held = sequence_at(ops, 0);
+    bool has = has_operand(ops, 0);
+    (void)err;
+    Sequence *made = new_sequence(ops->state, -1, has ? ops->call->dtype[0] : DT_NONE);
+    made->is_sequence = held && held->is_sequence;
+    if (held)
+        made->n = held->n;
+    made->shape[0] = held ? element_code(ops->state, held) : has ? ops->code[0] : -1;
+    made->is_optional = 1;
+    made->has = has;
+    give_sequence(ops, made);
+    return true;
+}
+
+static bool has_element(const Ops *ops, Error *err)
+{
+    const Sequence *from = sequence_at(ops, 0);
+    (void)err;
+    int64_t has = !has_operand(ops, 0) ? 0 : from && from->is_optional ? from->has : 1;
+    give_int(ops, DT_BOOL, has, has >= 0);
+    return true;
+}
+
+static bool get_element(const Ops *ops, Error *err)
+{
+    const Sequence *from = sequence_at(ops, 0);
+    if (!from || !from->is_sequence)
+        return element(ops, err);
+    Sequence *made = new_sequence(ops->state, -1, (Dtype)from->dtype);
+    made->n = from->n;
+    made->shape[0] = element_code(ops->state, from);
+    give_sequence(ops, made);
+    return true;
+}
+
+/* ---- sequences through branches and loops ---- */
+
+const Value *infer_merge_sequences(InferState *state, const Value *a, const Value *b)
+{
+    const Sequence *one = a->sequence, *other = b->sequence;
+    if (one == other)
+        return a;
+    Sequence *made = new_sequence(state, -1, (Dtype)one->dtype);
+    int32_t x = element_code(state, one), y = element_code(state, other);
+    made->n = one->n == other->n ? one->n : -1;
+    made->is_sequence = one->is_sequence;
+    made->is_optional = one->is_optional || other->is_optional;
+    made->has = one->has == other->has ? one->has : -1;
+    made->shape[0] = one->n == 0     ? y
+                     : other->n == 0 ? x
+                                     : merge(state, x, y); /* none in an empty */
+    return put_sequence(state, made);
+}
+
+static bool pass(const Ops *ops, Error *err)
+{
+    const Value *both = NULL;
+    (void)err;
+    for (int i = 0; i < ops->call->n_inputs; i++) {
+        const Value *one = sequence_at(ops, i) ? ops->call->value[i] : NULL;
+        if (one)
+            both = both ? infer_merge_sequences(ops->state, both, one) : one;
+    }
+    if (both)
+        ops->answers[0] = (InferAnswer){-1, both->dtype, both};
+    return both != NULL;
+}
+
+/* ---- the table ---- */
+
+static const struct {
+    const char *operator;
+    bool (*fn)(const Ops *ops, Error *err);
+    bool own; /* an operator on sequences; else one that passes them through */
+} rows[] = {
+    {"SequenceConstruct", construct, true},
+    {"SequenceEmpty", empty, true},
+    {"SequenceInsert", insert, true},
+    {"SequenceErase", erase, true},
+    {"SequenceAt", at, true},
+    {"SequenceLength", length, true},
+    {"SplitToSequence", split, true},
+    {"ConcatFromSequence", concat, true},
+    {"SequenceElement", element, true},
+    {"SequenceMap", map, true},
+    {"Optional", optional, true},
+    {"OptionalHasElement", has_element, true},
+    {"OptionalGetElement", get_element, true},
+    {"Identity", pass, false},
+    {"If", pass, false},
+    {"Loop", pass, false},
+    {"Scan", pass, false},
+    {"LoopCarry", pass, false},
+};
+
+bool infer_is_sequence_op(const char *operator)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].own && strcmp(rows[i].operator, operator) == 0)
+            return true;
+    return false;
+}
+
+bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers,
+                       Error *err)
+{
+    RuleCall call = infer_call(state, op, kind);
+    int32_t *code = arena_array(state->scratch, int32_t, call.n_inputs + 1);
+    for (int i = 0; i < call.n_inputs; i++) {
+        int32_t t = op_inputs(state->graph, op)[i];
+        code[i] = t < 0 ? -1 : state->result->shape[t];
+    }
+    Ops ops = {state, &call, code, answers};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].operator, op_operator(state->graph, op)) == 0)
+            return call.n_outputs == 1 && rows[i].fn(&ops, err);
+    return error_set(err, "it reads a sequence, and takes tensors");
+}

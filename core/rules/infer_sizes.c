@@ -1,0 +1,426 @@
+#include "core/rules/infer_state.h"
+
+#include <inttypes.h>
+
+enum { UNKNOWNS_MAX = 48, CANDIDATES_MAX = 12, PARTLY_ELEMENTS_MAX = 64, TRIAL_ELEMENTS = 4096 };
+
+/* The unknown sizes of one op's operands, and the numbers that stand for them in a trial. */
+typedef struct {
+    int n;
+    int64_t dim[UNKNOWNS_MAX];
+    int64_t stand[UNKNOWNS_MAX][2];
+    bool late;
+} Unknowns;
+
+/* An op that is evaluated for two choices of its unknown sizes. */
+typedef struct {
+    InferState *state;
+    int32_t op;
+    const InferKind *kind;
+    CaseKind wanted;
+    Arena *arena;
+    Values *values;
+    RuleCall call; /* the op's operands as they are known */
+    Unknowns unknowns;
+    Shape *out_shape[2];
+    Dtype *out_dtype[2];
+    const Value **out_value[2];
+} Trial;
+
+int32_t infer_code(InferState *state, const Shape *shape)
+{
+    if (shape->n_dims < 0)
+        return -1;
+    int32_t id = shapes_put(state->result->shapes, shape);
+    return shape_is_known(shape) ? id : -2 - id;
+}
+
+bool infer_shape_is_late(const InferState *state, int32_t code)
+{
+    const Shape *shape = code_shape(state, code);
+    if (!shape)
+        return !state->allow_free;
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        if (shape->dim[d] < SIZE_UNNAMED && sizes_at(state->sizes, shape->dim[d])->late)
+            return true;
+    return false;
+}
+
+/* ---- what is not known ---- */
+
+static bool add_unknown(Trial *trial, int64_t dim)
+{
+    Unknowns *unknowns = &trial->unknowns;
+    for (int k = 0; k < unknowns->n; k++)
+        if (unknowns->dim[k] == dim)
+            return true;
+    if (unknowns->n == UNKNOWNS_MAX)
+        return false;
+    unknowns->late |= sizes_at(trial->state->sizes, dim)->late;
+    unknowns->dim[unknowns->n++] = dim;
+    return true;
+}
+
+static bool collect(Trial *trial)
+{
+    const RuleCall *call = &trial->call;
+    for (int i = 0; i < call->n_inputs; i++) {
+        const Shape *shape = call->shape[i];
+        const Value *value = call->value[i];
+        for (int64_t d = 0; shape && d < shape->n_dims; d++)
+            if (shape->dim[d] < 0 && !add_unknown(trial, shape->dim[d]))
+                return false;
+        int64_t n = value && value->partly ? shape_elements(&value->shape) : 0, dim;
+        for (int64_t e = 0; e < n; e++)
+            if (element_size(value->ints[e], &dim) && !add_unknown(trial, dim))
+                return false;
+    }
+    return true;
+}
+
+static int64_t stand_of(const Unknowns *unknowns, int64_t dim, int r)
+{
+    for (int k = 0; k < unknowns->n; k++)
+        if (unknowns->dim[k] == dim)
+            return unknowns->stand[k][r];
+    return dim;
+}
+
+static const Shape *stand_in_shape(const Trial *trial, const Shape *shape, int r)
+{
+    if (!shape)
+        return NULL;
+    Shape *stand = arena_make(trial->arena, Shape);
+    *stand = *shape;
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        if (shape->dim[d] < 0)
+            stand->dim[d] = stand_of(&trial->unknowns, shape->dim[d], r);
+    return stand;
+}
+
+static const Value *stand_in_value(const Trial *trial, const Value *value, int r)
+{
+    if (!value || !value->partly)
+        return value;
+    int64_t n = shape_elements(&value->shape), dim;
+    int64_t *ints = arena_array(trial->arena, int64_t, n);
+    for (int64_t e = 0; e < n; e++)
+        ints[e] = element_size(value->ints[e], &dim) ? stand_of(&trial->unknowns, dim, r)
+                                                     : value->ints[e];
+    Value stand = {.dtype = value->dtype, .shape = value->shape, .ints = ints};
+    return values_put(trial->values, &stand);
+}
+
+/* ---- one choice ---- */
+
+static bool evaluate(Trial *trial, int r)
+{
+    RuleCall call = trial->call;
+    int n_out = call.n_outputs;
+    const Shape **shape = arena_array(trial->arena, const Shape *, call.n_inputs);
+    const Value **value = arena_array(trial->arena, const Value *, call.n_inputs);
+    for (int i = 0; i < call.n_inputs; i++) {
+        shape[i] = stand_in_shape(trial, call.shape[i], r);
+        value[i] = stand_in_value(trial, call.value[i], r);
+        if (shape[i] && !shape_check(shape[i], NULL))
+            return false;
+    }
+    memset(trial->out_shape[r], 0, (size_t)n_out * sizeof(Shape));
+    memset(trial->out_dtype[r], 0, (size_t)n_out * sizeof(Dtype));
+    memset(trial->out_value[r], 0, (size_t)n_out * sizeof(const Value *));
+    call.arena = trial->arena;
+    call.shape = shape;
+    call.value = value;
+    call.alias = trial->kind->alias;
+    call.out_shape = trial->out_shape[r];
+    call.out_dtype = trial->out_dtype[r];
+    if (trial->wanted == CASE_RULE)
+        return registry_apply(trial->kind->row, &call, NULL);
+    if (!host_evaluate(trial->values, &call, trial->out_value[r], NULL))
+        return false;
+    for (int o = 0; o < n_out; o++)
+        if (trial->out_value[r][o]) {
+            trial->out_shape[r][o] = trial->out_value[r][o]->shape;
+            trial->out_dtype[r][o] = trial->out_value[r][o]->dtype;
+        }
+    return true;
+}
+
+static bool evaluate_both(Trial *trial)
+{
+    return evaluate(trial, 0) && evaluate(trial, 1);
+}
+
+/* ---- choices ---- */
+
+static void choose_apart(Trial *trial)
+{
+    Unknowns *unknowns = &trial->unknowns;
+    for (int k = 0; k < unknowns->n; k++)
+        memcpy(unknowns->stand[k], sizes_at(trial->state->sizes, unknowns->dim[k])->stand,
+               sizeof unknowns->stand[k]);
+}
+
+static void choose(Unknowns *unknowns, int64_t dim, int64_t first, int64_t second)
+{
+    for (int k = 0; k < unknowns->n; k++)
+        if (unknowns->dim[k] == dim) {
+            unknowns->stand[k][0] = first;
+            unknowns->stand[k][1] = second;
+        }
+}
+
+/* Dims that meet when operands are aligned at the right are taken to be equal, but for 1. */
+static void choose_aligned(Trial *trial)
+{
+    const RuleCall *call = &trial->call;
+    Unknowns *unknowns = &trial->unknowns;
+    choose_apart(trial);
+    for (int i = 0; i < call->n_inputs; i++)
+        for (int j = 0; j < call->n_inputs; j++) {
+            const Shape *a = call->shape[i], *b = call->shape[j];
+            for (int64_t d = 1; a && b && i != j && d <= a->n_dims && d <= b->n_dims; d++) {
+                int64_t x = a->dim[a->n_dims - d], y = b->dim[b->n_dims - d];
+                if (x < 0 && y > 1)
+                    choose(unknowns, x, y, y);
+                else if (x < y && y < 0) /* y is the older one */
+                    choose(unknowns, x, stand_of(unknowns, y, 0), stand_of(unknowns, y, 1));
+            }
+        }
+}
+
+static int candidates(const Trial *trial, int64_t *out)
+{
+    int n = 0;
+    for (int i = 0; i < trial->call.n_inputs; i++) {
+        const Shape *shape = trial->call.shape[i];
+        for (int64_t d = 0; shape && d < shape->n_dims && n < CANDIDATES_MAX; d++) {
+            bool had = shape->dim[d] < 0;
+            for (int k = 0; k < n; k++)
+                had |= out[k] == shape->dim[d];
+            if (!had)
+                out[n++] = shape->dim[d];
+        }
+    }
+    return n;
+}
+
+/* One of the sizes is a size that another dim has: u in [4,u] x [64,8]. */
+static bool choose_one(Trial *trial)
+{
+    int64_t known[CANDIDATES_MAX];
+    int n = candidates(trial, known);
+    for (int k = 0; k < trial->unknowns.n && k < CANDIDATES_MAX; k++)
+        for (int c = 0; c < n; c++) {
+            choose_apart(trial);
+            choose(&trial->unknowns, trial->unknowns.dim[k], known[c], known[c]);
+            if (evaluate_both(trial))
+                return true;
+        }
+    return false;
+}
+
+static void choose_equal(Trial *trial)
+{
+    choose_apart(trial);
+    for (int k = 1; k < trial->unknowns.n; k++)
+        memcpy(trial->unknowns.stand[k], trial->unknowns.stand[0], sizeof trial->unknowns.stand[0]);
+}
+
+/* ---- what holds for both ---- */
+
+static Str made_name(const InferState *state, int32_t op, int output, int64_t d)
+{
+    const char *name = op_name(state->graph, op);
+    return str_from(output == 0 ? arena_printf(state->arena, "%s.%" PRId64, name, d)
+                                : arena_printf(state->arena, "%s:%d.%" PRId64, name, output, d));
+}
+
+/* A size that somebody gives: an assumption. -1: nobody does. */
+static int64_t bound_size(InferState *state, int32_t op, Str name)
+{
+    for (int b = state->bindings->n - 1; b >= 0; b--)
+        if (str_eq(state->bindings->at[b].name, name)) {
+            infer_find_assumed(state, op, name, state->bindings->at[b].size);
+            return state->bindings->at[b].size;
+        }
+    return -1;
+}
+
+static int64_t note_late(InferState *state, int n_before, int64_t dim)
+{
+    if (sizes_count(state->sizes) > n_before && sizes_at(state->sizes, dim)->late)
+        vec_push(state->scratch, &state->late_sizes, dim);
+    return dim;
+}
+
+/* A dim that came out as a and b. consistent: under the sizes' own numbers. */
+static int64_t dim_of_both(Trial *trial, int output, int64_t d, bool consistent)
+{
+    InferState *state = trial->state;
+    int64_t pair[2] = {trial->out_shape[0][output].dim[d], trial->out_shape[1][output].dim[d]};
+    if (pair[0] == pair[1])
+        return pair[0] < 0 ? SIZE_UNNAMED : pair[0];
+    if (pair[0] < 0 || pair[1] < 0)
+        return SIZE_UNNAMED;
+    for (int k = trial->unknowns.n - 1; k >= 0 && !consistent; k--)
+        if (memcmp(pair, sizes_at(state->sizes, trial->unknowns.dim[k])->stand, sizeof pair) == 0)
+            return trial->unknowns.dim[k];
+    if (!consistent)
+        return SIZE_UNNAMED;
+    int64_t dim = sizes_computed(state->sizes, pair, trial->unknowns.late);
+    if (dim != SIZE_UNNAMED)
+        return dim;
+    Str name = made_name(state, trial->op, output, d);
+    int64_t bound = bound_size(state, trial->op, name);
+    int n = sizes_count(state->sizes);
+    return bound >= 0
+               ? bound
+               : note_late(state, n, sizes_add(state->sizes, name, pair, trial->unknowns.late));
+}
+
+static Shape shape_of_both(Trial *trial, int output, bool consistent)
+{
+    const Shape *a = &trial->out_shape[0][output], *b = &trial->out_shape[1][output];
+    Shape shape = {.n_dims = a->n_dims == b->n_dims ? a->n_dims : -1};
+    for (int64_t d = 0; d < shape.n_dims; d++)
+        shape.dim[d] = dim_of_both(trial, output, d, consistent);
+    return shape;
+}
+
+static const Value *ints_of_both(Trial *trial, int output, const Value *a, const Value *b)
+{
+    InferState *state = trial->state;
+    int64_t n = shape_elements(&a->shape);
+    Value value = {.dtype = a->dtype, .shape = a->shape};
+    int64_t *ints = arena_array(trial->arena, int64_t, n);
+    for (int64_t e = 0; e < n; e++) {
+        int64_t pair[2] = {a->ints[e], b->ints[e]};
+        ints[e] = pair[0];
+        if (pair[0] == pair[1])
+            continue;
+        if (n > PARTLY_ELEMENTS_MAX)
+            return NULL;
+        value.partly = true;
+        Str name = made_name(state, trial->op, output, e);
+        ints[e] = size_element(sizes_add(state->sizes, name, pair, trial->unknowns.late));
+    }
+    value.ints = ints;
+    state->has_inner |= value.partly;
+    return values_put(state->values, &value);
+}
+
+/* The value where its shape is known; NULL: no more than the shape holds. */
+static const Value *value_of_both(Trial *trial, int output)
+{
+    const Value *a = trial->out_value[0][output], *b = trial->out_value[1][output];
+    if (!a || !b || !shape_equal(&a->shape, &b->shape))
+        return NULL;
+    if (a->ints && b->ints)
+        return ints_of_both(trial, output, a, b);
+    if (a->floats || b->floats) {
+        bool same =
+            a->floats && b->floats &&
+            memcmp(a->floats, b->floats, (size_t)shape_elements(&a->shape) * sizeof(double)) == 0;
+        return same ? values_put(trial->state->values, a) : NULL;
+    }
+    bool same = a->affine && b->affine && memcmp(&a->row, &b->row, sizeof a->row) == 0;
+    Value value = {.dtype = a->dtype, .shape = a->shape, .affine = same};
+    if (same)
+        value.row = a->row;
+    return values_put(trial->state->values, &value);
+}
+
+static void answer(Trial *trial, bool consistent, InferAnswer *answers)
+{
+    for (int o = 0; o < trial->call.n_outputs; o++) {
+        Shape shape = shape_of_both(trial, o, consistent);
+        answers[o] = (InferAnswer){.shape = infer_code(trial->state, &shape),
+                                   .dtype = trial->out_dtype[0][o],
+                                   .value = value_of_both(trial, o)};
+    }
+}
+
+static bool try_choices(Trial *trial, InferAnswer *answers)
+{
+    choose_apart(trial);
+    bool consistent = evaluate_both(trial);
+    if (!consistent && trial->wanted == CASE_HOST)
+        return false;
+    if (!consistent) {
+        choose_aligned(trial);
+        if (!evaluate_both(trial) && !choose_one(trial)) {
+            choose_equal(trial);
+            if (!evaluate_both(trial))
+                return false;
+        }
+    }
+    answer(trial, consistent, answers);
+    return true;
+}
+
+bool infer_twice(InferState *state, int32_t op, const InferKind *kind, CaseKind wanted,
+                 InferAnswer *answers)
+{
+    Arena *arena = arena_new();
+    Trial trial = {.state = state,
+                   .op = op,
+                   .kind = kind,
+                   .wanted = wanted,
+                   .arena = arena,
+                   .values = values_new(arena),
+                   .call = infer_call(state, op, kind)};
+    values_set_limit(trial.values, TRIAL_ELEMENTS);
+    for (int i = 0; i < trial.call.n_inputs; i++) {
+        int32_t t = op_inputs(state->graph, op)[i];
+        state->shape[i] = t < 0 ? NULL : code_shape(state, state->result->shape[t]);
+    }
+    for (int r = 0; r < 2; r++) {
+        trial.out_shape[r] = arena_array(arena, Shape, trial.call.n_outputs);
+        trial.out_dtype[r] = arena_array(arena, Dtype, trial.call.n_outputs);
+        trial.out_value[r] = arena_array(arena, const Value *, trial.call.n_outputs);
+    }
+    bool done = collect(&trial) && try_choices(&trial, answers);
+    arena_free(arena);
+    return done;
+}
+
+/* ---- names ---- */
+
+/* What the file declares of dim d of the tensor. */
+static int64_t declared_dim(InferState *state, int32_t tensor, const Shape *shape, int64_t d)
+{
+    const GraphTensor *declared = &state->graph->tensors[tensor];
+    if (declared->declared < 0 || declared->n_declared != shape->n_dims)
+        return SIZE_UNNAMED;
+    DeclaredDim dim = state->graph->declared[declared->declared + d];
+    int64_t size = dim_size(state->graph, dim, state->bindings);
+    if (size >= 0 || dim.name == 0 || shape->dim[d] != SIZE_UNNAMED)
+        return size >= 0 ? size : SIZE_UNNAMED;
+    int n = sizes_count(state->sizes);
+    return note_late(state, n,
+                     sizes_named(state->sizes, names_str(state->graph->names, dim.name), true));
+}
+
+int64_t infer_fresh_size(InferState *state, int32_t op, int output, int64_t d)
+{
+    Str name = made_name(state, op, output, d);
+    int64_t bound = bound_size(state, op, name);
+    int n = sizes_count(state->sizes);
+    return bound >= 0 ? bound : note_late(state, n, sizes_named(state->sizes, name, true));
+}
+
+int32_t infer_name_sizes(InferState *state, int32_t op, int output, int32_t code)
+{
+    Shape shape = *code_shape(state, code);
+    for (int64_t d = 0; d < shape.n_dims; d++) {
+        if (shape.dim[d] >= 0)
+            continue;
+        int64_t declared = declared_dim(state, op_outputs(state->graph, op)[output], &shape, d);
+        if (declared != SIZE_UNNAMED)
+            shape.dim[d] = declared;
+        if (shape.dim[d] == SIZE_UNNAMED)
+            shape.dim[d] = infer_fresh_size(state, op, output, d);
+    }
+    return infer_code(state, &shape);
+}

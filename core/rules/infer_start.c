@@ -1,0 +1,139 @@
+#include "core/rules/infer_state.h"
+
+#include <inttypes.h>
+
+static const DeclaredDim *declared_dims(const Graph *graph, int32_t tensor)
+{
+    return graph->declared + graph->tensors[tensor].declared;
+}
+
+/* A free dim without a name goes by its tensor's: "x.0". */
+static Str free_name(const InferState *state, int32_t tensor, int d)
+{
+    const Graph *graph = state->graph;
+    DeclaredDim dim = declared_dims(graph, tensor)[d];
+    if (dim.name != 0)
+        return names_str(graph->names, dim.name);
+    return str_from(arena_printf(state->scratch, "%s.%d", tensor_name(graph, tensor), d));
+}
+
+/* -1: free. */
+static int64_t declared_size(const InferState *state, int32_t tensor, int d)
+{
+    DeclaredDim dim = declared_dims(state->graph, tensor)[d];
+    if (dim.size >= 0)
+        return dim.size;
+    int64_t size = dim_size(state->graph, dim, state->bindings);
+    if (size >= 0 || dim.name != 0 || state->bindings->n == 0)
+        return size;
+    Str name = free_name(state, tensor, d);
+    for (int b = state->bindings->n - 1; b >= 0; b--)
+        if (str_eq(state->bindings->at[b].name, name))
+            return state->bindings->at[b].size;
+    return -1;
+}
+
+/* The declared shape under the bindings, as a code; -1 when none is declared. Free dims of inputs
+ * are sizes of their own, and so is what the file names of a tensor that an op makes. */
+int32_t infer_declared(InferState *state, int32_t tensor, Error *err)
+{
+    const GraphTensor *declared = &state->graph->tensors[tensor];
+    Shape shape = {.n_dims = declared->n_declared};
+    bool has_free = false;
+    if (declared->declared < 0)
+        return -1;
+    for (int d = 0; d < declared->n_declared; d++) {
+        shape.dim[d] = declared_size(state, tensor, d);
+        has_free |= shape.dim[d] < 0;
+    }
+    if (!has_free)
+        return shape_check(&shape, err) ? shapes_put(state->graph->shapes, &shape) : -1;
+
+    Shape bound = shape;
+    for (int d = 0; d < declared->n_declared; d++)
+        if (shape.dim[d] < 0) {
+            bound.dim[d] = 1;
+            shape.dim[d] = sizes_named(state->sizes, free_name(state, tensor, d),
+                                       declared->kind == TENSOR_MADE && !state->allow_free);
+        }
+    return shape_check(&bound, err) ? infer_code(state, &shape) : -1;
+}
+
+/* Names of the free dims of the inputs that nothing binds, each once: "batch, seq", and the option
+ * that binds them. */
+static int list_free_dims(const InferState *state, Buf *names, Buf *option)
+{
+    const Graph *graph = state->graph;
+    Intern *listed = intern_new(state->scratch);
+    for (int i = 0; i < graph->n_inputs; i++) {
+        int32_t input = graph->inputs[i];
+        for (int d = 0; d < graph->tensors[input].n_declared; d++) {
+            DeclaredDim dim = declared_dims(graph, input)[d];
+            if (declared_size(state, input, d) >= 0 || graph->tensors[input].sequence)
+                continue;
+            const char *comma = intern_count(listed) > 0 ? "," : "";
+            int32_t key[2] = {dim.name, dim.name == 0 ? input * DIMS_MAX + d : 0};
+            if (intern_find(listed, key, sizeof key) >= 0)
+                continue;
+            intern_put(listed, key, sizeof key);
+            buf_printf(names, "%s%s", comma, *comma ? " " : "");
+            if (dim.name == 0)
+                buf_printf(names, "dim %d of input '%s', which has no name", d,
+                           tensor_name(graph, input));
+            else
+                buf_add(names, names_str(graph->names, dim.name));
+            buf_puts(option, option->n > 0 ? "," : "");
+            text_printable(free_name(state, input, d), option);
+            buf_puts(option, "=..");
+        }
+    }
+    return intern_count(listed);
+}
+
+bool infer_check_free_dims(const InferState *state, Error *err)
+{
+    Buf names = buf_new(state->scratch), option = buf_new(state->scratch);
+    int n = state->allow_free ? 0 : list_free_dims(state, &names, &option);
+    if (n == 0)
+        return true;
+    error_kind(err, ERROR_UNBOUND, "%d free dim%s no size: %s", n, n == 1 ? " has" : "s have",
+               names.s);
+    error_hint(err, "bind %s: --dim %s", n == 1 ? "it" : "them", option.s);
+    return false;
+}
+
+static const Value *initializer_value(const InferState *state, int32_t tensor)
+{
+    const GraphTensor *given = &state->graph->tensors[tensor];
+    const Shape *shape = inferred_shape(state->result, tensor);
+    if (given->kind != TENSOR_INITIALIZER || given->data < 0 || !shape)
+        return NULL;
+    return host_constant(state->values, &state->graph->data[given->data], (Dtype)given->dtype,
+                         shape);
+}
+
+/* Inputs and initializers. Tensors made by ops get what is declared when their op gives none. */
+bool infer_start_tensors(InferState *state, Error *err)
+{
+    Inferred *result = state->result;
+    Error why = {0};
+    for (int32_t t = 0; t < state->graph->n_tensors; t++) {
+        const GraphTensor *tensor = &state->graph->tensors[t];
+        result->shape[t] = -1;
+        if (tensor->kind == TENSOR_MADE)
+            continue;
+        result->dtype[t] = tensor->dtype;
+        result->shape[t] = infer_declared(state, t, &why);
+        if (error_is_set(&why))
+            return error_kind(err, why.kind, "tensor '%s': %s", tensor_name(state->graph, t),
+                              why.text);
+        result->value[t] = initializer_value(state, t);
+        state->known[t] = result->value[t] != NULL;
+        if (tensor->sequence || tensor->optional) {
+            result->value[t] = infer_declared_sequence(state, t, result->shape[t]);
+            result->shape[t] = -1;
+        }
+        state->fixed[t] = tensor->kind == TENSOR_INITIALIZER;
+    }
+    return true;
+}

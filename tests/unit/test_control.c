@@ -1,0 +1,299 @@
+#include "tests/unit/unit.h"
+#include "tests/unit/onnx_made.h"
+#include "tests/unit/infer_text.h"
+
+#include "core/model/onnx.h"
+
+static const char *text_of(Body *body, const char *dims)
+{
+    DimBindings bindings = {0};
+    Error err = {0};
+    Source source = {"--dim", str_from(dims)};
+    assert_true(dims_parse(body->arena, &source, &bindings, NULL));
+    Graph *graph = onnx_read(body->arena, "made.onnx", model_bytes(body, 18, NULL, 0), &err);
+    Inferred *inferred =
+        graph ? infer(body->arena, graph, registry_new(body->arena), &bindings, false, &err) : NULL;
+    return inferred ? inferred_text(inferred) : err.text;
+}
+
+/* y = c ? Relu(x) : OTHER, where `other` is a node that makes "e". */
+static Body branches(Arena *arena, const char *other)
+{
+    Body then = body_new(arena), otherwise = body_new(arena), body = body_new(arena);
+    body_node(&then, "Relu -: x -> t");
+    body_output(&then, "t");
+    body_node(&otherwise, other);
+    body_output(&otherwise, "e");
+    Buf node = node_begin(arena, "If if: c -> y");
+    node_graph(&node, "then_branch", &then);
+    node_graph(&node, "else_branch", &otherwise);
+    body_input(&body, "x", DT_F32, "n,8");
+    body_node(&body, "Identity -: x -> before");
+    body_add(&body, &node);
+    body_output(&body, "y");
+    return body;
+}
+
+static void branches_of_one_shape_are_tied(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body body = branches(arena, "Neg -: x -> e");
+    body_input(&body, "c", DT_BOOL, "");
+    assert_string_equal(text_of(&body, "n=4"), "Identity before f32[4,8] rule\n"
+                                               "Relu if/then/t f32[4,8] rule\n"
+                                               "Neg if/else/e f32[4,8] rule\n"
+                                               "If y f32[4,8] rule\n");
+    arena_free(arena);
+}
+
+static void sizes_that_differ_are_told_by_the_run(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body body = branches(arena, "Transpose -: x -> e");
+    body_input(&body, "c", DT_BOOL, "");
+    assert_string_equal(text_of(&body, "n=4,if.1=8"),
+                        "Identity before f32[4,8] rule\n"
+                        "Relu if/then/t f32[4,8] rule\n"
+                        "Transpose if/else/e f32[8,4] rule\n"
+                        "If y f32[if.0,8] whole\n"
+                        "assumed-size: 'if.1' is taken to be 8: only the run tells\n"
+                        "unknown-size: 1 op is replicated, since only the run tells if.0\n");
+    arena_free(arena);
+}
+
+/* What exporters make of a Squeeze: a branch for each shape, and the condition is of shapes. */
+static void a_branch_that_is_not_taken_is_left_out(void **state)
+{
+    (void)state;
+    for (int ones = 0; ones < 2; ones++) {
+        Arena *arena = arena_new();
+        Body whole = body_new(arena), then = body_new(arena), otherwise = body_new(arena);
+        body_node(&then, "Squeeze -: x zero -> t");
+        body_output(&then, "t");
+        body_node(&otherwise, "Identity -: x -> e");
+        body_output(&otherwise, "e");
+        Buf node = node_begin(arena, "If if: c -> y");
+        node_graph(&node, "then_branch", &then);
+        node_graph(&node, "else_branch", &otherwise);
+        body_input(&whole, "x", DT_F32, "n,8");
+        body_ints(&whole, "zero", "0", false);
+        body_ints(&whole, "one", "1", true);
+        body_node(&whole, "Shape -: x -> s");
+        body_node(&whole, "Gather -: s zero -> n");
+        body_node(&whole, "Equal -: n one -> c");
+        body_add(&whole, &node);
+        body_output(&whole, "y");
+        assert_string_equal(text_of(&whole, ones ? "n=1" : "n=4"),
+                            ones ? "Shape s i64[2] host\n"
+                                   "Gather n i64[1] host\n"
+                                   "Equal c bool[1] host\n"
+                                   "Squeeze if/then/t f32[8] rule\n"
+                                   "Identity if/else/e none[?] host\n"
+                                   "If y f32[8] rule\n"
+                                 : "Shape s i64[2] host\n"
+                                   "Gather n i64[1] host\n"
+                                   "Equal c bool[1] host\n"
+                                   "Squeeze if/then/t none[?] host\n"
+                                   "Identity if/else/e f32[4,8] rule\n"
+                                   "If y f32[4,8] rule\n");
+        arena_free(arena);
+    }
+}
+
+/* v = NODE(v), while the condition goes on; n iterations at most. */
+static Body loop(Arena *arena, const char *node_text, const char *condition, bool counted)
+{
+    Body inside = body_new(arena), body = body_new(arena);
+    body_input(&inside, "i", DT_I64, "");
+    body_input(&inside, "c", DT_BOOL, "");
+    body_input(&inside, "v", DT_F32, NULL);
+    body_node(&inside, condition);
+    Buf step = node_begin(arena, node_text);
+    node_int(&step, "axis", 0);
+    body_add(&inside, &step);
+    body_node(&inside, "Relu -: v2 -> r");
+    body_output(&inside, "c2");
+    body_output(&inside, "v2");
+    body_output(&inside, "r");
+    Buf node =
+        node_begin(arena, counted ? "Loop loop: n _ x -> y all" : "Loop loop: _ _ x -> y all");
+    node_graph(&node, "body", &inside);
+    body_input(&body, "x", DT_F32, "4,8");
+    body_weight(&body, "w", "8,8");
+    body_ints(&body, "n", "5", true);
+    body_add(&body, &node);
+    body_output(&body, "y");
+    body_output(&body, "all");
+    return body;
+}
+
+static void a_loop_of_known_length_stacks_what_it_yields(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body body = loop(arena, "MatMul -: v w -> v2", "Identity -: c -> c2", true);
+    const char *text = text_of(&body, "");
+    assert_non_null(strstr(text, "LoopCarry loop/2 f32[4,8] rule x5\n"));
+    assert_non_null(strstr(text, "MatMul loop/v2 f32[4,8] rule x5\n"));
+    assert_non_null(strstr(text, "Loop y f32[4,8] rule\n"
+                                 "LoopStack all f32[5,4,8] rule\n"));
+    arena_free(arena);
+}
+
+static void what_an_iteration_changes_is_not_known(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body body = loop(arena, "Concat -: v v -> v2", "Identity -: c -> c2", true);
+    const char *text = text_of(&body, "");
+    assert_non_null(strstr(text, "LoopCarry loop/2 f32[loop/LoopCarry_2.0,8] whole x5\n"));
+    assert_non_null(strstr(text, "Concat loop/v2 f32[2*loop/LoopCarry_2.0,8] whole x5\n"));
+    assert_non_null(strstr(text, "Loop y f32[loop.0,8] whole\n"));
+    arena_free(arena);
+}
+
+static void a_loop_that_may_end_before_is_counted_once(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body body = loop(arena, "MatMul -: v w -> v2", "Not -: c -> c2", true);
+    const char *text = text_of(&body, "");
+    assert_non_null(strstr(text, "MatMul loop/v2 f32[4,8] rule\n"));
+    assert_non_null(strstr(text, "LoopStack all f32[loop_1.0,4,8] whole\n"));
+    assert_non_null(strstr(text, "unknown-trips: Loop 'loop': only the run tells how often 1 loop "
+                                 "runs, which is counted once\n"));
+    arena_free(arena);
+
+    arena = arena_new();
+    body = loop(arena, "MatMul -: v w -> v2", "Identity -: c -> c2", false);
+    assert_non_null(strstr(text_of(&body, ""), "unknown-trips"));
+    arena_free(arena);
+}
+
+static void a_scan_takes_slices(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body inside = body_new(arena), body = body_new(arena);
+    body_input(&inside, "h", DT_F32, NULL);
+    body_input(&inside, "x", DT_F32, NULL);
+    body_node(&inside, "Add -: h x -> h2");
+    body_node(&inside, "Tanh -: h2 -> y2");
+    body_output(&inside, "h2");
+    body_output(&inside, "y2");
+    Buf node = node_begin(arena, "Scan scan: h0 xs -> hn ys");
+    node_int(&node, "num_scan_inputs", 1);
+    node_graph(&node, "body", &inside);
+    body_input(&body, "h0", DT_F32, "4,8");
+    body_input(&body, "xs", DT_F32, "10,4,8");
+    body_add(&body, &node);
+    body_output(&body, "hn");
+    body_output(&body, "ys");
+    assert_string_equal(text_of(&body, ""), "LoopCarry scan/0 f32[4,8] rule x10\n"
+                                            "LoopSlice scan/1 f32[4,8] rule x10\n"
+                                            "Add scan/h2 f32[4,8] rule x10\n"
+                                            "Tanh scan/y2 f32[4,8] rule x10\n"
+                                            "Scan hn f32[4,8] rule\n"
+                                            "LoopStack ys f32[10,4,8] rule\n");
+    arena_free(arena);
+}
+
+static void sequences_pass_through(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body body = body_new(arena);
+    Buf node = node_begin(arena, "SplitToSequence -: x -> q");
+    node_int(&node, "axis", 1);
+    body_add(&body, &node);
+    body_node(&body, "SequenceAt -: q one -> a");
+    body_node(&body, "SequenceLength -: q -> n");
+    body_node(&body, "SequenceConstruct -: a x -> r");
+    body_node(&body, "SequenceInsert -: r x zero -> r2");
+    body_node(&body, "SequenceErase -: r2 one -> r3");
+    node = node_begin(arena, "ConcatFromSequence -: r3 -> z");
+    node_int(&node, "axis", 1);
+    body_add(&body, &node);
+    body_node(&body, "SequenceAt -: r2 i -> any");
+    body_node(&body, "Relu -: z -> y");
+    body_node(&body, "Optional -: r3 -> o");
+    body_node(&body, "OptionalGetElement -: o -> e");
+    body_node(&body, "SequenceAt -: e zero -> f");
+    body_input(&body, "x", DT_F32, "4,6");
+    body_input(&body, "i", DT_I64, "");
+    body_ints(&body, "one", "1", true);
+    body_ints(&body, "zero", "0", true);
+    body_output(&body, "y");
+    assert_string_equal(text_of(&body, "SequenceAt_7.1=6"),
+                        "SplitToSequence q f32[?] whole\n"
+                        "SequenceAt a f32[4,1] whole\n"
+                        "SequenceLength n i64[scalar] whole\n"
+                        "SequenceConstruct r f32[?] whole\n"
+                        "SequenceInsert r2 f32[?] whole\n"
+                        "SequenceErase r3 f32[?] whole\n"
+                        "ConcatFromSequence z f32[4,12] whole\n"
+                        "SequenceAt any f32[4,6] whole\n"
+                        "Relu y f32[4,12] rule\n"
+                        "Optional o f32[?] whole\n"
+                        "OptionalGetElement e f32[?] whole\n"
+                        "SequenceAt f f32[4,6] whole\n"
+                        "assumed-size: 'SequenceAt_7.1' is taken to be 6: only the run tells\n"
+                        "sequence: SplitToSequence 'SplitToSequence_0': 11 ops on sequences or "
+                        "optionals are replicated\n");
+    arena_free(arena);
+}
+
+static void a_sequence_may_be_mapped_and_carried(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body inside = body_new(arena), looped = body_new(arena), body = body_new(arena);
+    body_input(&inside, "e", DT_F32, NULL);
+    body_node(&inside, "Transpose -: e -> t");
+    body_output(&inside, "t");
+    Buf node = node_begin(arena, "SequenceMap map: q -> m");
+    node_graph(&node, "body", &inside);
+    body_node(&body, "SplitToSequence -: x -> q");
+    body_add(&body, &node);
+    body_input(&looped, "i", DT_I64, "");
+    body_input(&looped, "c", DT_BOOL, "");
+    body_input(&looped, "s", DT_F32, NULL);
+    body_node(&looped, "Identity -: c -> c2");
+    body_node(&looped, "SequenceInsert -: s y0 -> s2");
+    body_output(&looped, "c2");
+    body_output(&looped, "s2");
+    node = node_begin(arena, "Loop loop: n _ m -> all");
+    node_graph(&node, "body", &looped);
+    body_add(&body, &node);
+    node = node_begin(arena, "ConcatFromSequence -: all -> y");
+    node_int(&node, "axis", 0);
+    node_int(&node, "new_axis", 1);
+    body_add(&body, &node);
+    body_input(&body, "x", DT_F32, "4,6");
+    body_input(&body, "y0", DT_F32, "6,1");
+    body_ints(&body, "n", "3", true);
+    body_output(&body, "y");
+    const char *text = text_of(&body, "");
+    assert_non_null(strstr(text, "SequenceElement map/0 f32[1,6] whole x4\n"
+                                 "Transpose map/t f32[6,1] rule x4\n"));
+    assert_non_null(strstr(text, "ConcatFromSequence y f32[ConcatFromSequence_10.0,6,1] whole\n"));
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(branches_of_one_shape_are_tied),
+        cmocka_unit_test(sizes_that_differ_are_told_by_the_run),
+        cmocka_unit_test(a_branch_that_is_not_taken_is_left_out),
+        cmocka_unit_test(a_loop_of_known_length_stacks_what_it_yields),
+        cmocka_unit_test(what_an_iteration_changes_is_not_known),
+        cmocka_unit_test(a_loop_that_may_end_before_is_counted_once),
+        cmocka_unit_test(a_scan_takes_slices),
+        cmocka_unit_test(sequences_pass_through),
+        cmocka_unit_test(a_sequence_may_be_mapped_and_carried),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+#include "tests/unit/unit.h"
+#include "tests/unit/graph_text.h"
+#include "tests/unit/infer_text.h"
+
+typedef struct {
+    const char *name, *text, *dims;
+    bool allow_free;
+    const char *want;
+} SizeRow;
+
+static SizeRow rows[] = {
+    {"free dims go through views and shape arithmetic",
+     "s <- Shape f32[batch,seq,768]; b <- Slice s i64[1]{0} i64[1]{2}; "
+     "t <- Concat b i64[2]{12,64} axis=0; r <- Reshape in0 t; p <- Transpose r perm=[0,2,1,3]",
+     "", true,
+     "Shape s i64[3] host\n"
+     "Slice b i64[2] host\n"
+     "Concat t i64[4] host\n"
+     "Reshape r f32[batch,seq,12,64] whole\n"
+     "Transpose p f32[batch,12,seq,64] whole\n"},
+    {"a computed size is named by what it is of",
+     "f <- Reshape f32[batch,seq,8] i64[2]{-1,8}; c <- Concat in0 in0 axis=1; "
+     "d <- Concat in0 f32[batch,1,8] axis=1; h <- MaxPool f32[batch,8,seq] kernel_shape=[2] "
+     "strides=[2]",
+     "", true,
+     "Reshape f f32[batch*seq,8] whole\n"
+     "Concat c f32[batch,2*seq,8] whole\n"
+     "Concat d f32[batch,seq+1,8] whole\n"
+     "MaxPool h f32[batch,8,seq/2] whole\n"},
+    {"back to what it was of",
+     "f <- Reshape f32[batch,seq,8] i64[2]{-1,8}; m <- MatMul f f32[8,5]!; "
+     "s <- Shape in0; b <- Slice s i64[1]{0} i64[1]{2}; t <- Concat b i64[1]{5} axis=0; "
+     "r <- Reshape m t",
+     "", true,
+     "Reshape f f32[batch*seq,8] whole\n"
+     "MatMul m f32[batch*seq,5] whole\n"
+     "Shape s i64[3] host\n"
+     "Slice b i64[2] host\n"
+     "Concat t i64[3] host\n"
+     "Reshape r f32[batch,seq,5] whole\n"},
+    {"dims that meet are equal", "y <- Add f32[a,8] f32[b,8]; z <- Mul f32[a,8] f32[4,8]", "", true,
+     "Add y f32[a,8] whole\n"
+     "Mul z f32[4,8] whole\n"},
+    {"a size of a matrix is the other's", "y <- MatMul f32[a,k] f32[64,9]!", "", true,
+     "MatMul y f32[a,9] whole\n"},
+    {"a clip is not the size that is clipped",
+     "y <- Slice f32[seq,8] i64[1]{0} i64[1]{1024}; z <- Add y f32[seq,8]", "", true,
+     "Slice y f32[Slice_0.0,8] whole\n"
+     "Add z f32[seq,8] whole\n"},
+    {"a nameless dim goes by its tensor", "y <- Tanh f32[?,8]", "", true,
+     "Tanh y f32[in0.0,8] whole\n"},
+    {"and is bound by that", "y <- Tanh f32[?,8]", "in0.0=3", false, "Tanh y f32[3,8] rule\n"},
+    {"a count that only the run tells",
+     "i <- NonZero f32[4,6]; t <- Transpose i perm=[1,0]; g <- GatherND in0 t; y <- Relu g", "",
+     false,
+     "NonZero i i64[2,NonZero_0.1] whole\n"
+     "Transpose t i64[NonZero_0.1,2] whole\n"
+     "GatherND g f32[NonZero_0.1] whole\n"
+     "Relu y f32[NonZero_0.1] whole\n"
+     "unknown-size: 4 ops are replicated, since only the run tells NonZero_0.1\n"},
+    {"somebody tells it",
+     "i <- NonZero f32[4,6]; t <- Transpose i perm=[1,0]; g <- GatherND in0 t; y <- Relu g",
+     "NonZero_0.1=10", false,
+     "NonZero i i64[2,10] whole\n"
+     "Transpose t i64[10,2] rule\n"
+     "GatherND g f32[10] rule\n"
+     "Relu y f32[10] rule\n"
+     "assumed-size: 'NonZero_0.1' is taken to be 10: only the run tells\n"
+     "unknown-size: 1 op is replicated, since only the run tells a size\n"},
+    {"what is known of its shape is a constant",
+     "i <- NonZero f32[4,6]; s <- Shape i; r <- Gather s i64[]{0}; n <- Gather s i64[]{1}", "",
+     false,
+     "NonZero i i64[2,NonZero_0.1] whole\n"
+     "Shape s i64[2] whole\n"
+     "Gather r i64[scalar] host\n"
+     "Gather n i64[scalar] rule\n"
+     "unknown-size: 2 ops are replicated, since only the run tells NonZero_0.1\n"},
+};
+
+static void shapes_are_what_is_known_of_them(void **state)
+{
+    const SizeRow *row = *state;
+    Arena *arena = arena_new();
+    DimBindings bindings = {0};
+    Error err = {0};
+    Source source = {"--dim", str_from(row->dims)};
+    assert_true(dims_parse(arena, &source, &bindings, NULL));
+    Graph *graph = graph_from_text(arena, row->text, 18);
+    Inferred *inferred = infer(arena, graph, registry_new(arena), &bindings, row->allow_free, &err);
+    assert_string_equal(inferred ? inferred_text(inferred) : err.text, row->want);
+    arena_free(arena);
+}
+
+/* Free dims and the same ones bound to 1, to many: what is known holds for all of them. */
+static void what_is_known_holds_for_every_size(void **state)
+{
+    (void)state;
+    const char *text = "a <- MaxPool f32[n,3,h,w] kernel_shape=[3,3] strides=[2,2]; "
+                       "b <- Transpose a perm=[0,2,3,1]; c <- Reshape b i64[3]{0,-1,3}; "
+                       "d <- Concat c c axis=1; s <- Shape d; k <- Gather s i64[]{1}; "
+                       "r <- Range i64[]{0} k i64[]{1}; e <- Gather d r axis=1";
+    Arena *arena = arena_new();
+    DimBindings none = {0};
+    Graph *graph = graph_from_text(arena, text, 18);
+    Inferred *freely = infer(arena, graph, registry_new(arena), &none, true, NULL);
+    for (int64_t n = 3; n < 40; n += 4) {
+        DimBindings dims = {0};
+        vec_push(arena, &dims, ((DimBinding){STR("n"), n}));
+        vec_push(arena, &dims, ((DimBinding){STR("h"), n + 5}));
+        vec_push(arena, &dims, ((DimBinding){STR("w"), 2 * n}));
+        Inferred *bound = infer(arena, graph, registry_new(arena), &dims, false, NULL);
+        for (int32_t t = 0; t < graph->n_tensors; t++) {
+            const Shape *a = inferred_sizes(freely, t), *b = inferred_shape(bound, t);
+            assert_non_null(a);
+            assert_int_equal(a->n_dims, b->n_dims);
+            for (int64_t d = 0; d < a->n_dims; d++)
+                assert_true(a->dim[d] < 0 || a->dim[d] == b->dim[d]);
+        }
+        assert_int_equal(bound->n_program, freely->n_program);
+    }
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_known_holds_for_every_size),
+    };
+    return run_rows("unknown sizes", rows, shapes_are_what_is_known_of_them) +
+           cmocka_run_group_tests(tests, NULL, NULL);
+}
