@@ -82,6 +82,14 @@ static const Example examples[] = {
     {"AveragePool", "3x4x7x5", "kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1] count_include_pad=1 ceil_mode=1", 0},
     {"GlobalAveragePool GlobalMaxPool GlobalLpPool", "3x5x7x6", NULL, 0},
     {"LRN", "3x5x4x3", "size=3", 0},
+    /* few bits */
+    {"QuantizeLinear", "5x6,6,6:u8", NULL, 0},
+    {"DequantizeLinear", "5x6:i8,5,5:i8", "axis=0", 0},
+    {"DequantizeLinear", "5x6:u8,5x2", "axis=1 block_size=3", 0},
+    {"DequantizeLinear", "5x7:u8,5x3", "axis=1 block_size=3", 0},
+    {"QuantizeLinear", "5x6,scalar,scalar:i8", NULL, 0},
+    {"DynamicQuantizeLinear", "5x6", NULL, 3},
+    {"SimplifiedLayerNormalization", "5x6x4,4", NULL, 2},
     /* images */
     {"BatchNormalization", "3x5x4x3,5,5,5,5", NULL, 0},
     {"InstanceNormalization", "3x5x4x3,5,5", NULL, 0},

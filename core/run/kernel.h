@@ -46,7 +46,7 @@ struct Kernel {
 
 extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],
     kernels_reduce[], kernels_norm[], kernels_along[], kernels_make[], kernels_einsum[],
-    kernels_conv[], kernels_pool[], kernels_image[], kernels_resample[];
+    kernels_conv[], kernels_pool[], kernels_image[], kernels_resample[], kernels_quantize[];
 
 /* The kernel of an op: the one its op space has, the one that is named there (space may be NULL),
  * then its operator's. NULL when there is none. */
@@ -84,8 +84,8 @@ bool kernel_computes(const Local *local, Error *err);                /* its type
 bool kernel_broadcast(const Local *in, const Local *out, int64_t stride[DIMS_MAX], Error *err);
 bool kernel_scalar(const Local *local, int64_t *out, Error *err); /* its one element */
 
-/* The op as its rule sees it: whole shapes, values known at load, and short lists of inputs that are
- * held whole. For what rules and kernels read alike: windows, pads, scales. */
+/* The op as its rule sees it: whole shapes, values known at load, and short lists of inputs that
+ * are held whole. For what rules and kernels read alike: windows, pads, scales. */
 RuleCall kernel_rule_call(const KernelCall *call);
 int64_t *kernel_globals(Arena *arena, const Runs *runs); /* the global index of each place */
 /* The elements as numbers of their class: converted where they do not lie as such. */

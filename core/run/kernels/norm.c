@@ -149,6 +149,8 @@ static bool layer_norm(const KernelCall *call, Error *err)
         double told[3] = {0}; /* output 1: mean, output 2: inverse of the deviation */
         elements_load(in->dtype, local_at(in, at), 1, n, NUMBER_F64, row);
         normalize(row, n, call->kernel->row == NULL, epsilon, &told[1], &told[2]);
+        if (call->kernel->row)
+            told[1] = told[2]; /* there is no mean to tell */
         const double *factor = side_row(&scale, out, axis, n, at);
         const double *addend = side_row(&bias, out, axis, n, at);
         for (int64_t i = 0; i < n; i++)
@@ -165,6 +167,7 @@ static bool layer_norm(const KernelCall *call, Error *err)
 const Kernel kernels_norm[] = {
     {"Softmax", softmax, NULL, 0},
     {"LogSoftmax", softmax, "log", 0},
+    {"SimplifiedLayerNormalization", layer_norm, "rms", 0},
     {"LayerNormalization", layer_norm, NULL, 0},
     {"RMSNormalization", layer_norm, "rms", 0},
     {0},

@@ -1,0 +1,145 @@
+/* quantize.c - numbers to few bits and back, and their products.
+ *
+ * x is scaled in double and rounded to even; what leaves the type's range is kept at its end.
+ * Scales and zero points are found by the global number of the row or block they are for.
+ */
+#include "core/rules/args.h"
+#include "core/run/kernel.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ---- one scale for each place of an axis, for each block of it, or for all ---- */
+
+typedef struct {
+    int axis;        /* -1: one for all */
+    int64_t block;   /* places of the axis that share one; 0: the scales are a list */
+    int64_t *global; /* of the axis of x */
+    const Local *x, *scale, *zero;
+} Scaling;
+
+static bool open_scaling(const KernelCall *call, Scaling *out, Error *err)
+{
+    if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[0], err) ||
+        !kernel_computes(call->input[1], err) || !kernel_computes(call->output[0], err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    *out = (Scaling){.axis = -1, .x = call->input[0], .scale = call->input[1]};
+    out->zero = call->n_inputs > 2 ? call->input[2] : NULL;
+    if (out->zero && !kernel_computes(out->zero, err))
+        return false;
+    if (!shape_equal(&out->x->shape, &call->output[0]->shape))
+        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+    if (shape_elements(&out->scale->whole) == 1 && out->scale->whole.n_dims <= 1)
+        return true;
+    if (!args_axis(args_int(&rule, "axis", 1), out->x->shape.n_dims, &out->axis, err))
+        return false;
+    out->block = args_int(&rule, "block_size", 0);
+    out->global = kernel_globals(call->scratch, &out->x->runs[out->axis]);
+    return true;
+}
+
+/* The place in the scales for place i of x; -1: held by another rank. */
+static int64_t scale_place(const Scaling *s, int64_t i)
+{
+    const Shape *shape = &s->x->shape;
+    int64_t at[DIMS_MAX], place = 0;
+    if (s->axis < 0)
+        return 0;
+    for (int64_t d = shape->n_dims - 1; d >= 0; i /= shape->dim[d--])
+        at[d] = i % shape->dim[d];
+    int64_t along = s->global[at[s->axis]];
+    if (s->block == 0)
+        return runs_find(&s->scale->runs[0], along);
+    for (int64_t d = 0; d < shape->n_dims; d++) {
+        int64_t held = d == s->axis ? runs_find(&s->scale->runs[d], along / s->block) : at[d];
+        if (held < 0)
+            return -1;
+        place = place * s->scale->shape.dim[d] + held;
+    }
+    return place;
+}
+
+static double number_at(const Local *local, int64_t place)
+{
+    double x;
+    elements_load(local->dtype, local_at(local, place), 1, 1, NUMBER_F64, &x);
+    return x;
+}
+
+/* Divided in single precision, as scales are given: a tie is one there. */
+static double quotient(double x, double by)
+{
+    return (double)rintf((float)x / (float)by);
+}
+
+/* The range of an integer type. */
+static void range_of(Dtype dtype, double *least, double *most)
+{
+    bool is_signed = dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32 || dtype == DT_I4;
+    int bits = dtype_bits(dtype);
+    *least = is_signed ? -ldexp(1, bits - 1) : 0;
+    *most = ldexp(1, bits - is_signed) - 1;
+}
+
+/* row NULL: from few bits; else to them. */
+static bool scale(const KernelCall *call, Error *err)
+{
+    Scaling s;
+    double least = 0, most = 0;
+    if (!open_scaling(call, &s, err))
+        return false;
+    Local *out = call->output[0];
+    bool to_few = call->kernel->row != NULL;
+    if (to_few && !dtype_is_int(out->dtype))
+        return error_kind(err, ERROR_RUN, "no kernel rounds to elements of type %s",
+                          dtype_name(out->dtype));
+    range_of(out->dtype, &least, &most);
+    for (int64_t i = 0; i < shape_elements(&s.x->shape); i++) {
+        int64_t place = scale_place(&s, i);
+        if (place < 0)
+            return error_kind(err, ERROR_RUN, "a scale is held by other ranks");
+        double by = number_at(s.scale, place), zero = s.zero ? number_at(s.zero, place) : 0;
+        double x = number_at(s.x, i);
+        if (to_few)
+            x = fmin(fmax(quotient(x, by) + zero, least), most);
+        else
+            x = (x - zero) * by;
+        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &x);
+    }
+    return true;
+}
+
+/* The range of all elements, 0 among them, on 0..255. */
+static bool dynamic(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err))
+        return false;
+    const Local *x = call->input[0];
+    int64_t n = shape_elements(&x->shape);
+    double least = 0, most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        least = fmin(least, number_at(x, i));
+        most = fmax(most, number_at(x, i));
+    }
+    double by = (double)((float)(most - least) / 255.0F);
+    double zero = by > 0 ? fmin(fmax(quotient(-least, by), 0), 255) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        double y = by > 0 ? fmin(fmax(quotient(number_at(x, i), by) + zero, 0), 255) : zero;
+        elements_store(DT_U8, local_at(call->output[0], i), 1, NUMBER_F64, &y);
+    }
+    const double told[3] = {0, by, zero};
+    for (int o = 1; o < call->n_outputs && o < 3; o++)
+        if (call->output[o])
+            elements_store(call->output[o]->dtype, call->output[o]->data, 1, NUMBER_F64, &told[o]);
+    return true;
+}
+
+const Kernel kernels_quantize[] = {
+    {"QuantizeLinear", scale, "to", 0},
+    {"DequantizeLinear", scale, NULL, 0},
+    {"com.microsoft::QuantizeLinear", scale, "to", 0},
+    {"com.microsoft::DequantizeLinear", scale, NULL, 0},
+    {"DynamicQuantizeLinear", dynamic, NULL, 0},
+    {0},
+};
