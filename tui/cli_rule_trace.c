@@ -19,6 +19,30 @@ typedef struct {
     const Alias *alias;
 } Asked;
 
+/* The rule of an operator of ours under its names in Paddle that have the same operands. */
+static void find_by_alias(Cli *cli, const RuleBook *rules, Asked *out)
+{
+    const Operator *found = registry_find(rules->registry, str_from(cli->operand[0]));
+    Aliases aliases = found ? alias_names(cli->arena, found->name) : (Aliases){0};
+    for (int i = 0; !out->rule && i < aliases.n; i++) {
+        const Alias *alias = &aliases.at[i];
+        if (alias->system != SYSTEM_PADDLE || alias->n_operands > 0 || alias->n_constants > 0)
+            continue;
+        out->rule = spmd_rules_find(rules->spmd, str_from(alias->name));
+        out->name = alias->name;
+        out->alias = alias;
+    }
+}
+
+/* "MatMul" as "matmul". */
+static const char *lower_case(Arena *arena, Str name)
+{
+    char *out = arena_array(arena, char, name.n + 1);
+    for (size_t i = 0; i < name.n; i++)
+        out[i] = (char)(name.s[i] >= 'A' && name.s[i] <= 'Z' ? name.s[i] + ('a' - 'A') : name.s[i]);
+    return out;
+}
+
 /* A name of Paddle's, with or without "paddle::", or an operator whose name there has a rule. */
 static bool find_rule(Cli *cli, const RuleBook *rules, Asked *out)
 {
@@ -27,15 +51,11 @@ static bool find_rule(Cli *cli, const RuleBook *rules, Asked *out)
     bool of_paddle = alias_split(name, &system, &rest) && system == SYSTEM_PADDLE;
     *out = (Asked){.name = arena_str(cli->arena, of_paddle ? rest : name)};
     out->rule = spmd_rules_find(rules->spmd, str_from(out->name));
-    const Operator *operator= out->rule ? NULL : registry_find(rules->registry, name);
-    Aliases aliases = operator? alias_names(cli->arena, operator->name) : (Aliases){0};
-    for (int i = 0; !out->rule && i < aliases.n; i++) {
-        const Alias *alias = &aliases.at[i];
-        if (alias->system != SYSTEM_PADDLE || alias->n_operands > 0)
-            continue;
-        out->rule = spmd_rules_find(rules->spmd, str_from(alias->name));
-        out->name = alias->name;
-        out->alias = alias;
+    if (!out->rule)
+        find_by_alias(cli, rules, out);
+    if (!out->rule) {
+        *out = (Asked){.name = lower_case(cli->arena, name)};
+        out->rule = spmd_rules_find(rules->spmd, str_from(out->name));
     }
     if (out->rule)
         return true;
