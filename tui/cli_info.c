@@ -19,13 +19,24 @@ static const char *free_name(const Session *session, int32_t tensor, int dim)
                : names_text(session->graph->names, declared.name);
 }
 
+/* A size that is not known goes by its name. */
+static Json *sizes_json(const Sizes *sizes, const Shape *shape)
+{
+    Json *out = json_array();
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        json_add(out, shape->dim[d] >= 0
+                          ? json_from_int(shape->dim[d])
+                          : json_from_str(str_from(sizes_at(sizes, shape->dim[d])->name)));
+    return out;
+}
+
 /* Its inferred shape; of a value whose shape waits for free dims, the declared one. */
 static Json *shape_json(const Session *session, int32_t tensor)
 {
     const GraphTensor *t = &session->graph->tensors[tensor];
-    const Shape *shape = inferred_shape(session->inferred, tensor);
+    const Shape *shape = inferred_sizes(session->inferred, tensor);
     if (shape)
-        return json_ints(shape->dim, (int)shape->n_dims);
+        return sizes_json(session->inferred->sizes, shape);
     if (t->declared < 0)
         return json_null();
     Json *out = json_array();

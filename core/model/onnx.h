@@ -10,7 +10,8 @@
  * graph (GraphBody in graph.h); their ops are named after the node, "If_3/Add_1", and lie below its
  * path. A function that calls itself is refused. If gives one op per output, `If(condition, then,
  * else)`; a Loop or Scan ops LoopIndex, LoopCarry, LoopSlice before its body and, after it, one op
- * Loop or Scan (initial, next) per carried value and LoopStack (one iteration's) per other output.
+ * LoopResult (initial, next) per carried value and LoopStack (one iteration's) per other output. A
+ * node whose body does not fit it stays one op.
  *
  * Module paths: the last module in a node's metadata `pkg.torch.onnx.name_scopes`, else its name.
  */

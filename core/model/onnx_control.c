@@ -248,7 +248,7 @@ static bool read_loop(Reader *reader, const Call *call)
         for (int o = 0; o + 1 < looping.n_outputs; o++) {
             int32_t next = looping.outputs[o + 1];
             if (o < n)
-                yield(&looping, o, "Loop", (int32_t[]){call->inputs[o + 2], next}, 2, 0);
+                yield(&looping, o, "LoopResult", (int32_t[]){call->inputs[o + 2], next}, 2, 0);
             else
                 yield(&looping, o, "LoopStack", (int32_t[]){next, most, looping.outputs[0]}, 3, 0);
         }
@@ -295,7 +295,7 @@ static bool read_scan(Reader *reader, const Call *call)
             int32_t next = looping.outputs[o];
             int64_t at = int_at(reader, call, "scan_output_axes", o - n, 0);
             if (o < n)
-                yield(&looping, o, "Scan", (int32_t[]){call->inputs[o], next}, 2, 0);
+                yield(&looping, o, "LoopResult", (int32_t[]){call->inputs[o], next}, 2, 0);
             else
                 yield(&looping, o, "LoopStack", (int32_t[]){next, -1, -1, call->inputs[n]}, 4,
                       axis_attrs(reader, at, axis));

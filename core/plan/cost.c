@@ -67,8 +67,9 @@ void cost_fill(Plan *plan)
     Totals totals = {.peak_bytes = plan->totals.peak_bytes};
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        double flops = op_flops_local(plan, op);
-        plan->op_us[op] = op_us(plan, op, flops);
+        double flops = op_flops_local(plan, op), n = inferred_repeat(inferred, op);
+        plan->op_us[op] = n * op_us(plan, op, flops); /* an op of a loop runs n times */
+        flops *= n;
         totals.compute_us += plan->op_us[op];
         totals.flops += flops;
     }

@@ -12,6 +12,6 @@
 /* Fills plan->op_us and plan->totals but for peak_bytes. Needs sharding, need, cut, reshards. */
 void cost_fill(Plan *plan);
 
-double op_flops_local(const Plan *plan, int32_t op); /* flops on rank 0 */
+double op_flops_local(const Plan *plan, int32_t op); /* flops on rank 0, once */
 
 #endif

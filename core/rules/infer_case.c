@@ -220,11 +220,12 @@ static OpSpace *replicated(InferState *state, RuleCall *call)
     return registry_replicated(call);
 }
 
-static bool apply_rule(const InferKind *kind, RuleCall *call, InferCase *made, Error *err)
+static bool apply_rule(InferState *state, const InferKind *kind, RuleCall *call, InferCase *made,
+                       Error *err)
 {
-    AttrReads reads = {0};
+    state->reads = (AttrReads){0};
     call->alias = kind->alias;
-    call->reads = &reads;
+    call->reads = &state->reads;
     bool done = registry_apply(kind->row, call, err);
     Error mistyped = {0};
     if (kind->row->rule)
@@ -263,7 +264,7 @@ static void make_rule_case(InferState *state, int32_t op, const InferKind *kind,
         if (is_not_taken(state, kind, i))
             state->shape[i] = NULL;
     if (inputs == INPUTS_KNOWN && kind->row && !kind->sequence) {
-        bool done = apply_rule(kind, &call, made, &err);
+        bool done = apply_rule(state, kind, &call, made, &err);
         OpSpace *space = done ? call.space : replicated(state, &call);
         keep_error(state, made, &err);
         keep_space(state, made, space, outputs);

@@ -442,8 +442,7 @@ static const struct {
     {"OptionalGetElement", get_element, true},
     {"Identity", pass, false},
     {"If", pass, false},
-    {"Loop", pass, false},
-    {"Scan", pass, false},
+    {"LoopResult", pass, false},
     {"LoopCarry", pass, false},
 };
 

@@ -77,9 +77,7 @@ typedef struct {
     const Value **value, **out_value;
     Shape *out_shape;
     Dtype *out_dtype;
-<<<<<<< HEAD
-    AttrReads reads; /* what its rule asks for */
-=======
+    AttrReads reads;   /* what its rule asks for */
     bool has_inner;    /* values that are dropped at the end */
     Intern *sequences; /* keys of Sequence; ids of their values */
     Vec(const Value *) sequence_values;
@@ -89,7 +87,6 @@ typedef struct {
     int32_t unknown_loop;    /* an op of the first */
     int64_t reruns_left;     /* ops that loops may be inferred again */
     Vec(int64_t) late_sizes; /* only the run tells them, in program order */
->>>>>>> 745648c (rules: sizes that are not known, branches, loops and sequences inferred)
 } InferState;
 
 static inline bool code_is_partly(int32_t code)

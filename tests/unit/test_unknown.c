@@ -87,7 +87,8 @@ static void shapes_are_what_is_known_of_them(void **state)
     assert_true(dims_parse(arena, &source, &bindings, NULL));
     Graph *graph = graph_from_text(arena, row->text, 18);
     Inferred *inferred = infer(arena, graph, registry_new(arena), &bindings, row->allow_free, &err);
-    assert_string_equal(inferred ? inferred_text(inferred) : err.text, row->want);
+    const char *got = inferred ? inferred_text(inferred) : err.text;
+    assert_string_equal(got, row->want);
     arena_free(arena);
 }
 

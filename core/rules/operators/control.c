@@ -1,7 +1,7 @@
 /* control.c - branches, loops, sequences and optionals.
  *
  *     If     c, d0 d1, d0 d1 -> d0 d1     the branches' results; one, where the condition is known
- *     Loop, Scan   d0 d1, d0 d1 -> d0 d1  the initial value and what an iteration leaves
+ *     LoopResult   d0 d1, d0 d1 -> d0 d1  the initial value, or what the last iteration leaves
  *     LoopCarry    d0 d1 -> d0 d1         what an iteration finds
  *     LoopSlice    n^ d0 -> d0            one step of what is scanned
  *     LoopStack    d0 -> n^ d0            what iterations yield; n: how many there are
@@ -35,7 +35,7 @@ static bool tie(RuleCall *call, int first, Error *err)
         shared = shape;
     }
     if (!shared)
-        return error_set(err, "its body does not fit it");
+        return error_set(err, "it has no value to give");
     OpSpace *space = rule_space(call, err);
     for (int64_t d = 0; space && d < call->out_shape[0].n_dims; d++) {
         int64_t size = call->out_shape[0].dim[d];
@@ -136,6 +136,13 @@ static bool stack(RuleCall *call, Error *err)
     return space != NULL;
 }
 
+/* The reader takes apart those whose bodies fit them. */
+static bool no_body(RuleCall *call, Error *err)
+{
+    (void)call;
+    return error_set(err, "it has no body that fits its operands");
+}
+
 static bool no_sequence(RuleCall *call, Error *err)
 {
     (void)call;
@@ -145,7 +152,8 @@ static bool no_sequence(RuleCall *call, Error *err)
 #define CONTROL(name_, rule_, min, max, reads_)                                                    \
     {                                                                                              \
         .name = (name_), .rule = (rule_), .family = "control", .flags = OPERATOR_EARLY,            \
-        .inputs_min = (min), .inputs_max = (max), .outputs_max = 1, .reads = (reads_)              \
+        .inputs_min = (min), .inputs_max = (max), .outputs_max = OPERANDS_MAX / 2,                 \
+        .reads = (reads_)                                                                          \
     }
 #define SEQUENCE(name_, min, max)                                                                  \
     {                                                                                              \
@@ -155,8 +163,9 @@ static bool no_sequence(RuleCall *call, Error *err)
 
 const Operator operators_control[] = {
     CONTROL("If", branch, 1, 3, 1 << 0),
-    CONTROL("Loop", carried, 1, 2, 0),
-    CONTROL("Scan", carried, 1, 2, 0),
+    CONTROL("Loop", no_body, 0, OPERATOR_ANY, 0),
+    CONTROL("Scan", no_body, 0, OPERATOR_ANY, 0),
+    CONTROL("LoopResult", carried, 1, 2, 0),
     CONTROL("LoopIndex", iteration, 0, 1, 0),
     CONTROL("LoopCarry", carried, 1, 1, 0),
     CONTROL("LoopSlice", slice, 1, 1, 0),
