@@ -83,8 +83,8 @@ static const Example examples[] = {
     {"GlobalAveragePool GlobalMaxPool GlobalLpPool", "3x5x7x6", NULL, 0},
     {"LRN", "3x5x4x3", "size=3", 0},
     /* few bits */
-    {"QuantizeLinear", "5x6,6,6:u8", NULL, 0},
-    {"DequantizeLinear", "5x6:i8,5,5:i8", "axis=0", 0},
+    {"QuantizeLinear com.microsoft::QuantizeLinear", "5x6,6,6:u8", NULL, 0},
+    {"DequantizeLinear com.microsoft::DequantizeLinear", "5x6:i8,5,5:i8", "axis=0", 0},
     {"DequantizeLinear", "5x6:u8,5x2", "axis=1 block_size=3", 0},
     {"DequantizeLinear", "5x7:u8,5x3", "axis=1 block_size=3", 0},
     {"QuantizeLinear", "5x6,scalar,scalar:i8", NULL, 0},
