@@ -633,10 +633,12 @@ static FactorFn *find(const FactorRow *rows, Str name)
 
 static FactorFn *find_function(const FactorCall *call, Error *err)
 {
-    Str name = str_from(call->op), prefix = STR("stablehlo.");
+    static const char *const prefixes[] = {"stablehlo.", "stablehlo::"};
+    Str name = str_from(call->op);
     FactorFn *found = NULL;
-    if (str_starts(name, prefix))
-        name = (Str){name.s + prefix.n, name.n - prefix.n};
+    for (int i = 0; i < 2; i++)
+        if (str_starts(name, str_from(prefixes[i])))
+            name = str_from(call->op + strlen(prefixes[i]));
     if (!str_eq(name, STR("custom_call"))) {
         found = find(operators, name);
     } else {

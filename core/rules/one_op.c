@@ -55,6 +55,23 @@ static bool read_list(Arena *arena, Str text, IntList *out)
     return true;
 }
 
+static void push_ints(OneOpBuilder *builder, const char *name, const IntList *list)
+{
+    vec_push(builder->arena, &builder->attrs,
+             (Attr){.name = intern(builder, str_from(name)),
+                    .type = ATTR_INTS,
+                    .n = list->n,
+                    .ints = list->at});
+}
+
+/* A list of lists, as NAME and "NAME.lengths". */
+static void push_lists(OneOpBuilder *builder, const char *name, const IntList *ints,
+                       const IntList *lengths)
+{
+    push_ints(builder, name, ints);
+    push_ints(builder, arena_printf(builder->arena, "%s.lengths", name), lengths);
+}
+
 /* ---- operands ---- */
 
 static bool no_operand(Str text, Error *err)
@@ -106,31 +123,70 @@ static Str take_operand(Str *text)
     return part;
 }
 
+typedef struct {
+    Vec(Shape) shape;
+    Vec(Dtype) dtype;
+    Vec(const int64_t *) value;
+} OperandList;
+
+static bool read_operand(Arena *arena, Str text, OperandList *out, Error *err)
+{
+    Shape shape = {.n_dims = -1};
+    Dtype dtype = DT_F32;
+    const int64_t *value = NULL;
+    if (str_starts(text, STR("="))) {
+        if (!read_known(arena, (Str){text.s + 1, text.n - 1}, &shape, &value, err))
+            return false;
+        dtype = DT_I64;
+    } else if (!str_eq(text, STR("-")) && !read_shape(text, &shape, &dtype, err)) {
+        return false;
+    }
+    vec_push(arena, &out->shape, shape);
+    vec_push(arena, &out->dtype, dtype);
+    vec_push(arena, &out->value, value);
+    return true;
+}
+
+static bool read_operands(Arena *arena, Str text, OperandList *out, Error *err)
+{
+    while (text.n > 0 && out->shape.n < OPERANDS_MAX)
+        if (!read_operand(arena, str_trim(take_operand(&text)), out, err))
+            return false;
+    return true;
+}
+
+/* The part before the arrow; *text is what stands behind it. */
+static Str take_inputs(Str *text, bool *arrow)
+{
+    for (size_t i = 0; i + 1 < text->n; i++) {
+        if (text->s[i] != '-' || text->s[i + 1] != '>')
+            continue;
+        Str inputs = {text->s, i};
+        *text = (Str){text->s + i + 2, text->n - i - 2};
+        *arrow = true;
+        return inputs;
+    }
+    *arrow = false;
+    return *text;
+}
+
 bool one_op_operands(Arena *arena, Str text, OneOp *op, Error *err)
 {
-    Vec(Shape) shapes = {0};
-    Vec(Dtype) dtypes = {0};
-    Vec(const int64_t *) values = {0};
-    while (text.n > 0 && shapes.n < OPERANDS_MAX) {
-        Str part = str_trim(take_operand(&text));
-        Shape shape = {.n_dims = -1};
-        Dtype dtype = DT_F32;
-        const int64_t *value = NULL;
-        if (str_starts(part, STR("="))) {
-            if (!read_known(arena, (Str){part.s + 1, part.n - 1}, &shape, &value, err))
-                return false;
-            dtype = DT_I64;
-        } else if (!str_eq(part, STR("-")) && !read_shape(part, &shape, &dtype, err)) {
-            return false;
-        }
-        vec_push(arena, &shapes, shape);
-        vec_push(arena, &dtypes, dtype);
-        vec_push(arena, &values, value);
+    OperandList inputs = {0}, outputs = {0};
+    bool arrow;
+    Str before = take_inputs(&text, &arrow);
+    if (!read_operands(arena, before, &inputs, err) ||
+        (arrow && !read_operands(arena, text, &outputs, err)))
+        return false;
+    op->n_inputs = inputs.shape.n;
+    op->shape = inputs.shape.at;
+    op->dtype = inputs.dtype.at;
+    op->value = inputs.value.at;
+    if (arrow) {
+        op->n_outputs = outputs.shape.n;
+        op->out_shape = outputs.shape.at;
+        op->out_dtype = outputs.dtype.at;
     }
-    op->n_inputs = shapes.n;
-    op->shape = shapes.at;
-    op->dtype = dtypes.at;
-    op->value = values.at;
     return true;
 }
 
@@ -162,11 +218,32 @@ void one_op_attr_value(Arena *arena, Str value, Attr *attr)
     attr->s = value;
 }
 
+/* "[[0,1],[2]]": the ints of all lists, and how many each has. */
+static bool read_lists(Arena *arena, Str text, IntList *ints, IntList *lengths)
+{
+    if (!str_starts(text, STR("[[")) || !str_ends(text, STR("]]")))
+        return false;
+    text = (Str){text.s + 1, text.n - 2};
+    while (text.n > 0) {
+        Str part = str_trim(take_operand(&text));
+        int before = ints->n;
+        if (!read_list(arena, part, ints))
+            return false;
+        vec_push(arena, lengths, ints->n - before);
+    }
+    return true;
+}
+
 bool one_op_attr_text(OneOpBuilder *builder, const char *given, Error *err)
 {
     Str value = str_from(arena_str(builder->arena, str_from(given))), key = take_part(&value, '=');
     if (key.n == 0 || key.n == strlen(given))
         return error_kind(err, ERROR_USAGE, "an attribute is NAME=VALUE, not '%s'", given);
+    IntList ints = {0}, lengths = {0};
+    if (read_lists(builder->arena, value, &ints, &lengths)) {
+        push_lists(builder, arena_str(builder->arena, key), &ints, &lengths);
+        return true;
+    }
     Attr attr = {.name = intern(builder, key)};
     one_op_attr_value(builder->arena, value, &attr);
     vec_push(builder->arena, &builder->attrs, attr);
@@ -204,24 +281,16 @@ static bool is_ints(const Json *value)
     return json_is_array(value) && all_are(value, is_whole);
 }
 
-static void push_ints(OneOpBuilder *builder, int32_t name, const int64_t *at, int n)
-{
-    vec_push(builder->arena, &builder->attrs,
-             (Attr){.name = name, .type = ATTR_INTS, .n = n, .ints = at});
-}
-
 static void add_lists(OneOpBuilder *builder, const char *name, const Json *lists)
 {
-    Vec(int64_t) ints = {0}, lengths = {0};
+    IntList ints = {0}, lengths = {0};
     for (int i = 0; i < json_size(lists); i++) {
         const Json *list = json_at(lists, i);
         vec_push(builder->arena, &lengths, json_size(list));
         for (int k = 0; k < json_size(list); k++)
             vec_push(builder->arena, &ints, whole_number(json_at(list, k)));
     }
-    push_ints(builder, intern(builder, str_from(name)), ints.at, ints.n);
-    const char *of_lengths = arena_printf(builder->arena, "%s.lengths", name);
-    push_ints(builder, intern(builder, str_from(of_lengths)), lengths.at, lengths.n);
+    push_lists(builder, name, &ints, &lengths);
 }
 
 static void add_list(OneOpBuilder *builder, const char *name, const Json *list)
@@ -307,6 +376,15 @@ static void add_input(OneOpBuilder *builder, int i, int32_t tensor)
     graph_add_initializer(builder->graph, tensor, DT_I64, &op->shape[i], data);
 }
 
+static void declare_output(OneOpBuilder *builder, int o, int32_t tensor)
+{
+    const Shape *shape = &builder->op.out_shape[o];
+    DeclaredDim dims[DIMS_MAX];
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        dims[d] = (DeclaredDim){.size = shape->dim[d]};
+    graph_declare(builder->graph, tensor, builder->op.out_dtype[o], dims, (int)shape->n_dims);
+}
+
 Graph *one_op_graph(OneOpBuilder *builder, Error *err)
 {
     const OneOp *op = &builder->op;
@@ -321,6 +399,8 @@ Graph *one_op_graph(OneOpBuilder *builder, Error *err)
     }
     for (int o = 0; o < op->n_outputs; o++) {
         outputs[o] = numbered(builder, "output", o);
+        if (op->out_shape)
+            declare_output(builder, o, outputs[o]);
         graph_add_output(builder->graph, outputs[o]);
     }
     graph_add_op(builder->graph, op->operator, STR("op"), STR(""), inputs, op->n_inputs, outputs,

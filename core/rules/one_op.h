@@ -17,12 +17,15 @@ typedef struct {
     const Dtype *dtype;          /* per input; NULL: all f32 */
     const int64_t *const *value; /* per input: its elements where they are known before the run, as
                                     a shape's or an axis' are, else NULL; NULL: none is known */
-    int64_t opset;               /* 0: the latest known */
+    const Shape *out_shape;      /* per output, where it is declared; NULL: none is */
+    const Dtype *out_dtype;
+    int64_t opset; /* 0: the latest known */
 } OneOp;
 
 /* Reads operands as people write them, onto op's inputs:
  *     4x8,8x16   sizes      scalar      4x8:i64  element type     -  absent
  *     =[2,3]     a list of whole numbers known before the run      =3  one such
+ *     4x8->8     behind the arrow: what the outputs are declared to be, and how many
  * ERROR_USAGE names the part that is none of these. */
 bool one_op_operands(Arena *arena, Str text, OneOp *op, Error *err);
 
@@ -35,8 +38,9 @@ OneOpBuilder *one_op_new(Arena *arena, const OneOp *op);
  */
 void one_op_attr_value(Arena *arena, Str text, Attr *attr);
 
-/* "axis=1", "perm=[1,0]", "mode=linear": the value as what it looks like, a whole number, a list of
- * them, a number, else a text; true and false are 1 and 0. ERROR_USAGE: no '='. */
+/* "axis=1", "perm=[1,0]", "pads=[[0,1],[0,0]]", "mode=linear": the value as what it looks like, a
+ * whole number, a list of them, a list of lists (as from JSON), a number, else a text; true and
+ * false are 1 and 0. ERROR_USAGE: no '='. */
 bool one_op_attr_text(OneOpBuilder *builder, const char *given, Error *err);
 
 /* Members of a JSON object: bools as 0 and 1; null is an attribute that is not there; [] is a list

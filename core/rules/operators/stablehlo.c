@@ -1,6 +1,214 @@
-/* stablehlo.c - operators of StableHLO whose attributes say more than ONNX's can. */
+/* stablehlo.c - operators of StableHLO whose attributes say more than ONNX's can.
+ *
+ * Their rules are Shardy's (factor_ops.h), read as op spaces: a factor is an index dim where all
+ * dims that have it are made of factors; dims that are not (a slice's, a window's) are read whole.
+ * A StableHLO op always says the type of its results, so these must be declared.
+ */
 #include "core/rules/args.h"
+#include "core/rules/factor_ops.h"
+
+/* What the results are declared to be. */
+static bool declared_results(RuleCall *call, Error *err)
+{
+    const Graph *graph = call->graph;
+    for (int o = 0; o < call->n_outputs; o++) {
+        int32_t tensor = op_outputs(graph, call->op)[o];
+        const GraphTensor *declared = tensor < 0 ? NULL : &graph->tensors[tensor];
+        if (!declared || declared->declared < 0) {
+            error_kind(err, ERROR_NOT_INFERABLE, "the type of its result %d is not declared", o);
+            error_hint(err, "a StableHLO op says its results: --shapes 4x8->8");
+            return false;
+        }
+        call->out_shape[o].n_dims = declared->n_declared;
+        for (int d = 0; d < declared->n_declared; d++)
+            call->out_shape[o].dim[d] = graph->declared[declared->declared + d].size;
+        call->out_dtype[o] = (Dtype)declared->dtype;
+    }
+    return true;
+}
+
+static FactorRule *rule_of(RuleCall *call, Error *err)
+{
+    int n = call->n_inputs + call->n_outputs;
+    Shape *shape = arena_array(call->arena, Shape, n);
+    Dtype *dtype = arena_array(call->arena, Dtype, n);
+    for (int i = 0; i < n; i++) {
+        int o = i - call->n_inputs;
+        if (o < 0 && !call->shape[i]) {
+            error_set(err, "its input %d is absent", i);
+            return NULL;
+        }
+        shape[i] = o < 0 ? *call->shape[i] : call->out_shape[o];
+        dtype[i] = o < 0 ? call->dtype[i] : call->out_dtype[o];
+    }
+    FactorCall asked = {.op = op_operator(call->graph, call->op),
+                        .graph = call->graph,
+                        .graph_op = call->op,
+                        .n_operands = call->n_inputs,
+                        .n_results = call->n_outputs,
+                        .shape = shape,
+                        .dtype = dtype};
+    return factor_rule_for(call->arena, &asked, err);
+}
+
+/* The dim is the product of its factors, as many as a row may have. */
+static bool is_product(const FactorRule *rule, const FactorDim *dim, int64_t size)
+{
+    int64_t product = 1;
+    for (int i = 0; i < dim->n; i++)
+        product *= rule->factor[dim->at[i]].size;
+    return product == size && dim->n <= FACTORS_MAX;
+}
+
+/* How the sum over a reduced factor is made. */
+static ReduceOp reduce_of(const RuleCall *call)
+{
+    static const struct {
+        const char *name;
+        ReduceOp reduce;
+    } rows[] = {{"stablehlo.maximum", REDUCE_MAX},
+                {"stablehlo.minimum", REDUCE_MIN},
+                {"stablehlo.multiply", REDUCE_PROD},
+                {"stablehlo.and", REDUCE_ALL},
+                {"stablehlo.or", REDUCE_ANY}};
+    const Attr *attr = args_attr(call, "reducers");
+    for (size_t i = 0;
+         attr && attr->type == ATTR_STRINGS && attr->n > 0 && i < sizeof rows / sizeof *rows; i++)
+        if (str_eq(attr->strings[0], str_from(rows[i].name)))
+            return rows[i].reduce;
+    return REDUCE_SUM;
+}
+
+typedef struct {
+    RuleCall *call;
+    const FactorRule *rule;
+    bool *usable;    /* per factor: every dim that has it is a product */
+    bool *resulting; /* per factor: some result has it */
+    int *index;      /* per factor: its index dim, or -1 */
+} Reading;
+
+static const Shape *shape_of(const Reading *r, int tensor)
+{
+    return &r->call->space->operand[tensor].shape;
+}
+
+static void look_at_dims(Reading *r)
+{
+    int n = r->rule->n_operands + r->rule->n_results;
+    for (int f = 0; f < r->rule->n_factors; f++)
+        r->usable[f] = r->rule->factor[f].size != 1;
+    for (int t = 0; t < n; t++)
+        for (int d = 0; d < r->rule->tensor[t].n_dims; d++) {
+            const FactorDim *dim = &r->rule->tensor[t].dim[d];
+            bool product = is_product(r->rule, dim, shape_of(r, t)->dim[d]);
+            for (int i = 0; i < dim->n; i++) {
+                r->usable[dim->at[i]] &= product;
+                r->resulting[dim->at[i]] |= t >= r->rule->n_operands;
+            }
+        }
+}
+
+static bool add_index_dims(Reading *r, Error *err)
+{
+    for (int f = 0; f < r->rule->n_factors; f++) {
+        const Factor *factor = &r->rule->factor[f];
+        r->index[f] = -1;
+        if (!r->usable[f])
+            continue;
+        bool summed = factor->type == FACTOR_REDUCTION && !r->resulting[f];
+        bool cut = factor->type == FACTOR_PASS_THROUGH && r->resulting[f];
+        Buf name = buf_new(r->call->arena);
+        factor_name(f, &name);
+        r->index[f] = rule_index(r->call->space, name.s, factor->size,
+                                 summed ? ROLE_REDUCE
+                                 : cut  ? ROLE_MAP
+                                        : ROLE_FROZEN,
+                                 summed ? reduce_of(r->call) : REDUCE_NONE);
+        if (r->index[f] < 0)
+            return error_kind(err, ERROR_UNSUPPORTED, "it has more than %d index dims", X_MAX);
+        r->call->space->index[r->index[f]].permutes = factor->type == FACTOR_PERMUTATION;
+        r->call->space->index[r->index[f]].blocked = factor->blocked;
+    }
+    return true;
+}
+
+static void set_rows(Reading *r)
+{
+    int n = r->rule->n_operands + r->rule->n_results;
+    for (int t = 0; t < n; t++)
+        for (int d = 0; d < r->rule->tensor[t].n_dims; d++) {
+            const FactorDim *dim = &r->rule->tensor[t].dim[d];
+            int index[FACTORS_MAX], n_index = 0;
+            for (int i = 0; i < dim->n && r->usable[dim->at[i]] && n_index < FACTORS_MAX; i++)
+                index[n_index++] = r->index[dim->at[i]];
+            if (n_index == dim->n)
+                row_radix(&r->call->space->operand[t].projection.row[d], r->call->space, index,
+                          n_index);
+        }
+}
+
+static bool by_factors(RuleCall *call, Error *err)
+{
+    if (!declared_results(call, err))
+        return false;
+    Reading reading = {.call = call, .rule = rule_of(call, err)};
+    if (!reading.rule || !rule_space(call, err))
+        return false;
+    int n = reading.rule->n_factors;
+    reading.usable = arena_array(call->arena, bool, n);
+    reading.resulting = arena_array(call->arena, bool, n);
+    reading.index = arena_array(call->arena, int, n);
+    look_at_dims(&reading);
+    if (!add_index_dims(&reading, err))
+        return false;
+    set_rows(&reading);
+    return true;
+}
+
+/* What is scattered to is there once, however the updates are cut. */
+static bool scatter(RuleCall *call, Error *err)
+{
+    if (!by_factors(call, err))
+        return false;
+    for (int i = 0; i < call->n_outputs && i < call->n_inputs; i++)
+        call->space->operand[i].once = true;
+    return true;
+}
+
+#define HLO(name_, rule_, flops)                                                                   \
+    {                                                                                              \
+        .name = "stablehlo." name_, .rule = rule_, .flops_per_point = (flops),                     \
+        .family = "stablehlo", .inputs_max = OPERATOR_ANY, .outputs_max = OPERATOR_ANY             \
+    }
 
 const Operator operators_stablehlo[] = {
+    HLO("all_gather", by_factors, 0),
+    HLO("all_reduce", by_factors, 0),
+    HLO("all_to_all", by_factors, 0),
+    HLO("batch_norm_inference", by_factors, 4),
+    HLO("bitcast_convert", by_factors, 0),
+    HLO("broadcast_in_dim", by_factors, 0),
+    HLO("collective_broadcast", by_factors, 0),
+    HLO("collective_permute", by_factors, 0),
+    HLO("complex", by_factors, 0),
+    HLO("convolution", by_factors, 2),
+    HLO("count_leading_zeros", by_factors, 1),
+    HLO("cross-replica-sum", by_factors, 0),
+    HLO("custom_call", by_factors, 0),
+    HLO("dot_general", by_factors, 2),
+    HLO("dynamic_slice", by_factors, 0),
+    HLO("dynamic_update_slice", by_factors, 0),
+    HLO("fft", by_factors, 8),
+    HLO("gather", by_factors, 0),
+    HLO("pad", by_factors, 0),
+    HLO("reduce", by_factors, 1),
+    HLO("reduce_scatter", by_factors, 0),
+    HLO("reduce_window", by_factors, 1),
+    HLO("reshape", by_factors, 0),
+    HLO("rng_bit_generator", by_factors, 8),
+    HLO("scatter", scatter, 1),
+    HLO("select_and_scatter", by_factors, 1),
+    HLO("slice", by_factors, 0),
+    HLO("sort", by_factors, 8),
     {0},
 };
