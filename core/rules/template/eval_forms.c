@@ -75,7 +75,7 @@ static bool form_column(const Json *list, const char *what, int n_rows, int64_t 
 bool form_ipf(const Json *value, Projection *out, int *n_index, Error *err)
 {
     const Json *rows = json_get(value, "projection");
-    int64_t offset[DIMS_MAX], window[DIMS_MAX];
+    int64_t offset[DIMS_MAX] = {0}, window[DIMS_MAX] = {0};
     *n_index = -1;
     if (!json_is_array(rows))
         return error_set(err, "an ipf is an object with `projection`, a list of rows");

@@ -205,7 +205,7 @@ static bool expand(Scope *scope, const Json *request, Json *answer)
     int64_t rank = json_int(json_get(request, "rank"), -1);
     int64_t n_main = json_int(json_get(request, "index_rank"), -1);
     const Phrase nothing = {.owner = "", .where = "ipf"};
-    IndexSpace index = {0};
+    IndexSpace *index = arena_make(scope->arena, IndexSpace);
     Ipf ipf = {0};
     Shape shape;
     Projection projection;
@@ -213,8 +213,8 @@ static bool expand(Scope *scope, const Json *request, Json *answer)
     if (rank < 0 || rank > DIMS_MAX || n_main < 0 || n_main > X_MAX)
         return error_kind(scope->err, ERROR_RANK, "`rank` is 0 to %d, `index_rank` 0 to %d",
                           DIMS_MAX, X_MAX);
-    index.n = index.n_main = (int)n_main;
-    scope->index = &index;
+    index->n = index->n_main = (int)n_main;
+    scope->index = index;
     bind_index(scope, (int)n_main);
     if (!read_sizes(scope, request, (int)rank, &shape, &known) || !read_ipf(scope, request, &ipf))
         return false;

@@ -216,21 +216,21 @@ bool datum_binary(Scope *scope, const Node *node, int op, const Datum *a, const 
 
 static bool evaluate_binary(Scope *scope, const Node *node, Datum *out)
 {
-    Datum a, b;
+    Datum a = {0}, b = {0};
     return evaluate(scope, node->arg[0], &a) && evaluate(scope, node->arg[1], &b) &&
            datum_binary(scope, node, node->op, &a, &b, out);
 }
 
 static bool negate(Scope *scope, const Node *node, Datum *out)
 {
-    Datum zero = datum_int(0), value;
+    Datum zero = datum_int(0), value = {0};
     return evaluate(scope, node->arg[0], &value) &&
            datum_binary(scope, node, '-', &zero, &value, out);
 }
 
 bool evaluate_int(Scope *scope, const Node *node, int64_t *out)
 {
-    Datum value;
+    Datum value = {0};
     if (!evaluate(scope, node, &value))
         return false;
     *out = value.number;
@@ -354,7 +354,7 @@ static bool evaluate_whole_list(Scope *scope, const Node *node, Datum *out)
 
 static bool evaluate_at(Scope *scope, const Node *node, Datum *out)
 {
-    Datum from, place;
+    Datum from = {0}, place = {0};
     if (!evaluate_whole_list(scope, node->arg[0], &from) || !evaluate(scope, node->arg[1], &place))
         return false;
     if (place.kind == DATUM_LIST)
@@ -372,7 +372,7 @@ static bool evaluate_at(Scope *scope, const Node *node, Datum *out)
 
 static bool evaluate_slice(Scope *scope, const Node *node, Datum *out)
 {
-    Datum from;
+    Datum from = {0};
     if (!evaluate_whole_list(scope, node->arg[0], &from))
         return false;
     int64_t first = 0, end = from.n;
@@ -387,7 +387,7 @@ static bool evaluate_slice(Scope *scope, const Node *node, Datum *out)
 /* `e...` that is no element of a list, as in `1...[:2]`: as long as the context. */
 static bool evaluate_run(Scope *scope, const Node *node, Datum *out)
 {
-    Datum value;
+    Datum value = {0};
     if (!evaluate(scope, node->arg[0], &value))
         return false;
     if (value.kind == DATUM_LIST) {
@@ -408,7 +408,7 @@ static bool evaluate_run(Scope *scope, const Node *node, Datum *out)
 
 static bool evaluate_size(Scope *scope, const Node *node, Datum *out)
 {
-    Datum of;
+    Datum of = {0};
     if (!evaluate_whole_list(scope, node->arg[0], &of))
         return false;
     *out = datum_int(of.n);
@@ -434,7 +434,7 @@ static bool push_element(Scope *scope, const Node *node, Element element, Elemen
 static bool push_run(Scope *scope, const Node *node, Elements *out)
 {
     const Node *of = node->arg[0];
-    Datum value;
+    Datum value = {0};
     if (of->kind == NODE_WHOLE || of->kind == NODE_FIXED || of->kind == NODE_UNUSED)
         return push_element(scope, node, (Element){.mark = of->kind, .repeat = true}, out);
     if (!evaluate(scope, of, &value))
@@ -517,7 +517,7 @@ bool evaluate_list(Scope *scope, const Node *list, int64_t length, const int64_t
         return false;
     Vec(Datum) items = {0};
     for (int i = 0; i < elements.n; i++) {
-        Datum value;
+        Datum value = {0};
         if (!plain_value(scope, &elements.at[i], rest, &value))
             return false;
         for (int64_t k = elements.at[i].repeat ? fill : 1; k > 0; k--)

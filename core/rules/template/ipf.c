@@ -191,7 +191,7 @@ static bool read_numbers(Build *build, const Node *list, int64_t rest, int64_t *
 
 static bool add_offset(Build *build, const Node *list)
 {
-    int64_t offset[DIMS_MAX];
+    int64_t offset[DIMS_MAX] = {0};
     if (!read_numbers(build, list, 0, offset))
         return false;
     for (int d = 0; d < build->tensor->rank; d++)
@@ -203,7 +203,7 @@ static bool add_offset(Build *build, const Node *list)
 
 static bool set_window(Build *build, const Node *list)
 {
-    int64_t window[DIMS_MAX];
+    int64_t window[DIMS_MAX] = {0};
     if (!read_numbers(build, list, 1, window))
         return false;
     for (int d = 0; d < build->tensor->rank; d++)

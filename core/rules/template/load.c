@@ -1,5 +1,7 @@
 #include "core/rules/template/loaded.h"
 
+#include <assert.h>
+
 typedef struct {
     Arena *arena;
     Template *template;
@@ -241,12 +243,14 @@ static bool mixes(Load *load, const Pattern *pattern, const PatternItem *item, c
 static bool check_indices(Load *load)
 {
     const Template *template = load->template;
-    for (int a = 0; a < template->text.n_inputs; a++)
+    for (int a = 0; a < template->text.n_inputs; a++) {
+        const Pattern *pattern = template->input[a].pattern;
+        assert(pattern);
         for (int b = 0; b < template->text.n_inputs; b++)
-            for (int i = 0; i < template->input[a].pattern->n_names; i++)
-                if (mixes(load, template->input[a].pattern, template->input[a].pattern->named[i],
-                          template->input[b].pattern))
+            for (int i = 0; i < pattern->n_names; i++)
+                if (mixes(load, pattern, pattern->named[i], template->input[b].pattern))
                     return false;
+    }
     return true;
 }
 
@@ -270,6 +274,8 @@ static bool read_params(Load *load)
         param[i] = (LoadedParam){.name = str_from(text->params[i].name), .slot = -1};
         if (!read(load, text->params[i].text, where, FORM_PARAM, &param[i].phrase))
             return false;
+        if (!param[i].phrase)
+            return fail(load, E_SYNTAX, where, "a param has a type");
         const Node *root = param[i].phrase->root;
         bool about_slot = root->op >= PARAM_AXIS;
         if (root->name.n > 0)

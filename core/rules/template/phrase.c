@@ -177,7 +177,9 @@ static const Node *read_unary(Reader *reader)
 static const Node *read_chain(Reader *reader, const char *ops, ItemFn *part)
 {
     const Node *left = part(reader);
-    while (left && reader->token.kind == TOKEN_CHAR && strchr(ops, reader->token.op)) {
+    if (!left)
+        return NULL;
+    while (reader->token.kind == TOKEN_CHAR && strchr(ops, reader->token.op)) {
         Token op = reader->token;
         const Node *right = reader_next(reader) ? part(reader) : NULL;
         if (!right)
@@ -269,7 +271,7 @@ static const Node *read_map(Reader *reader)
     bool letter = reader->token.kind == TOKEN_ID && next_is_open(reader) &&
                   (str_eq(reader->token.name, STR("D")) || str_eq(reader->token.name, STR("R")));
     if (letter) {
-        ipf->op = reader->token.name.s[0];
+        ipf->op = (unsigned char)reader->token.name.s[0];
         if (!reader_next(reader))
             return NULL;
     }

@@ -147,7 +147,7 @@ static bool take_sign(Reader *reader)
     if (!strchr("[](),:+-*/%^=|.~", rest.s[0]) || rest.s[0] == '\0')
         return reader_fail(reader, E_LEX, "'%.1s' has no meaning here", rest.s);
     reader->token.kind = TOKEN_CHAR;
-    reader->token.op = rest.s[0];
+    reader->token.op = (unsigned char)rest.s[0];
     reader->pos++;
     return true;
 }

@@ -31,8 +31,9 @@ bool template_share(const Template *template, int n, int *n_of_slot, Error *err)
     if (n_many == 0 && rest > 0)
         return error_kind(err, ERROR_RANK, "it has %d inputs, and template %s has %d", n,
                           template->text.name, n_slots);
+    int share = n_many > 0 ? rest / n_many : 0;
     for (int i = 0; i < n_slots; i++)
-        n_of_slot[i] = template_is_variadic(template, i) ? rest / n_many : 1;
+        n_of_slot[i] = template_is_variadic(template, i) ? share : 1;
     return true;
 }
 
