@@ -156,8 +156,8 @@ bool window_read(const RuleCall *call, int image, int weight, Window *out, Error
 /* An output shape that is given, or asked for by auto_pad, decides the pads. */
 bool window_read_transposed(const RuleCall *call, int image, int weight, Window *out, Error *err)
 {
-    AutoPad pad;
-    int64_t extra[SPATIAL_MAX], given[SPATIAL_MAX];
+    AutoPad pad = PAD_EXPLICIT;
+    int64_t extra[SPATIAL_MAX] = {0}, given[SPATIAL_MAX] = {0};
     if (!read_dims(call, image, weight, out, &pad, err) ||
         !read_numbers(call, "output_padding", out->n, 0, 0, extra, err) ||
         !read_numbers(call, "output_shape", out->n, 0, 0, given, err))

@@ -28,7 +28,7 @@ static void follow(Operand *operand, const Shape *base, const DimUse *use, const
 
 OpSpace *dims_space(RuleCall *call, const Shape *base, const DimUse *use, int *index, Error *err)
 {
-    int own[DIMS_MAX], n_frozen = 0;
+    int own[DIMS_MAX] = {0}, n_frozen = 0;
     if (!index)
         index = own;
     OpSpace *space = rule_space(call, err);

@@ -387,13 +387,16 @@ static bool fused_rope(RuleCall *call, Error *err)
     bool tables = args_has(call, 3) && args_has(call, 4), ids = args_has(call, 5);
     int64_t at_s = args_int(call, "time_major", 0) != 0 ? 0 : 1, at_b = 1 - at_s;
     const Shape *q = call->shape[0];
-    for (int i = 0; i < 3 && i < call->n_inputs; i++)
+    if (q->n_dims != 4)
+        return error_kind(err, ERROR_RANK, "its queries need 4 dims");
+    for (int i = 1; i < 3 && i < call->n_inputs; i++)
         if (call->shape[i] && (call->shape[i]->n_dims != 4 || call->shape[i]->dim[0] != q->dim[0] ||
                                call->shape[i]->dim[1] != q->dim[1]))
             return error_kind(err, ERROR_RANK, "its operands differ in batch or places");
     for (int o = 0; o < call->n_outputs; o++) {
-        call->out_shape[o] = args_has(call, o) ? *call->shape[o] : (Shape){0};
-        call->out_dtype[o] = call->dtype[args_has(call, o) ? o : 0];
+        bool there = o < call->n_inputs && call->shape[o];
+        call->out_shape[o] = there ? *call->shape[o] : (Shape){0};
+        call->out_dtype[o] = call->dtype[there ? o : 0];
     }
     OpSpace *space = rule_space(call, err);
     if (!space)

@@ -66,14 +66,16 @@ static bool picked_shape(const RuleCall *call, const Positions *at, Shape *out, 
     return true;
 }
 
-/* Index dims of x beside the positions, with their row in `part` (x at the positions, possibly
- * broadcast to) and in each of the other operands; then those of the positions. */
-static void position_rows(RuleCall *call, const Positions *at, Operand *part, const Shape *whole,
-                          Operand *written, IndexRole role)
+/* Index dims of x beside the positions, and those of the positions, with their rows in every
+ * operand; operand_of is x at the positions, shaped as `whole` or broadcasting to it; writes: the
+ * output is x. */
+static void position_rows(RuleCall *call, const Positions *at, int operand_of, const Shape *whole,
+                          bool writes, IndexRole role)
 {
     OpSpace *space = call->space;
+    Operand *part = &space->operand[operand_of];
     const Shape *from = call->shape[0];
-    int index[DIMS_MAX];
+    int index[DIMS_MAX] = {0};
     int64_t next = 0;
     for (int64_t d = 0; d < from->n_dims; d++) {
         if (at->picked[d])
@@ -81,8 +83,8 @@ static void position_rows(RuleCall *call, const Positions *at, Operand *part, co
         int64_t to = next < at->first ? next : next + at->where.n_dims;
         index[to] = rule_index_at(call, 'd', d, from->dim[d]);
         rule_unit(&space->operand[0], d, index[to]);
-        if (written)
-            rule_unit(written, d, index[to]);
+        if (writes)
+            rule_unit(rule_output(space, 0), d, index[to]);
         next++;
     }
     for (int64_t w = 0; w < at->where.n_dims; w++) {
@@ -124,7 +126,7 @@ static bool index_by(RuleCall *call, Error *err)
     call->out_shape[0] = out;
     OpSpace *space = rule_space(call, err);
     if (space)
-        position_rows(call, &at, rule_output(space, 0), &out, NULL, ROLE_MAP);
+        position_rows(call, &at, call->n_inputs, &out, false, ROLE_MAP);
     return space;
 }
 
@@ -153,8 +155,7 @@ static bool index_put(RuleCall *call, Error *err)
     OpSpace *space = rule_space(call, err);
     if (!space)
         return false;
-    position_rows(call, &at, &space->operand[value], &part, rule_output(space, 0),
-                  adds ? ROLE_REDUCE : ROLE_FROZEN);
+    position_rows(call, &at, value, &part, true, adds ? ROLE_REDUCE : ROLE_FROZEN);
     space->operand[0].linear = space->operand[value].linear = LINEAR_TOGETHER;
     return true;
 }

@@ -224,7 +224,7 @@ static bool spatial_numbers(const RuleCall *call, const char *attr, int64_t n, i
 static bool upsample_to(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
-    int64_t size[DIMS_MAX], n = from->n_dims - 2;
+    int64_t size[DIMS_MAX] = {0}, n = from->n_dims - 2;
     DimUse use[DIMS_MAX];
     if (n < 1)
         return error_kind(err, ERROR_RANK, "its operand has no spatial dims");
@@ -250,8 +250,8 @@ static bool upsample_to(RuleCall *call, Error *err)
 static bool unfold(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
-    int64_t n = from->n_dims - 2, kernel[DIMS_MAX], stride[DIMS_MAX], dilation[DIMS_MAX];
-    int64_t pad[DIMS_MAX], n_elements = 1, n_places = 1;
+    int64_t kernel[DIMS_MAX] = {0}, stride[DIMS_MAX] = {0}, dilation[DIMS_MAX] = {0};
+    int64_t pad[DIMS_MAX] = {0}, n = from->n_dims - 2, n_elements = 1, n_places = 1;
     if (n < 1 || n > 3)
         return error_kind(err, ERROR_RANK, "its operand needs 1 to 3 spatial dims");
     if (!spatial_numbers(call, "kernel_size", n, 1, kernel, err) ||

@@ -72,7 +72,7 @@ static bool dft(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
     bool known = false;
-    int axis;
+    int axis = 0;
     if (!dft_axis(call, &axis, &known, err) ||
         !dft_shape(call, axis, known, &call->out_shape[0], err))
         return false;
@@ -123,7 +123,7 @@ static bool read_frames(const RuleCall *call, Frames *frames, Error *err)
 static bool stft(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
-    Frames frames;
+    Frames frames = {0};
     if (!read_frames(call, &frames, err))
         return false;
     call->out_shape[0] =

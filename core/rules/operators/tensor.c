@@ -76,7 +76,7 @@ static bool squeeze_dims(RuleCall *call, Error *err)
 static bool permute(RuleCall *call, const int *perm, Error *err)
 {
     const Shape *from = call->shape[0];
-    int index[DIMS_MAX], n = (int)from->n_dims;
+    int index[DIMS_MAX] = {0}, n = (int)from->n_dims;
     call->out_shape[0] = (Shape){.n_dims = n};
     for (int d = 0; d < n; d++)
         call->out_shape[0].dim[d] = from->dim[perm[d]];
@@ -97,7 +97,7 @@ static bool permute(RuleCall *call, const int *perm, Error *err)
 /* Undoes what perm does. */
 static bool permute_back(RuleCall *call, Error *err)
 {
-    int perm[DIMS_MAX], back[DIMS_MAX];
+    int perm[DIMS_MAX] = {0}, back[DIMS_MAX];
     if (!args_permutation(call, perm, err))
         return false;
     for (int d = 0; d < call->shape[0]->n_dims; d++)
@@ -108,7 +108,7 @@ static bool permute_back(RuleCall *call, Error *err)
 static bool swap_axes(RuleCall *call, Error *err)
 {
     int64_t n = call->shape[0]->n_dims;
-    int perm[DIMS_MAX], a, b;
+    int perm[DIMS_MAX] = {0}, a, b;
     if (!args_axis(args_int(call, "axis0", 0), n, &a, err) ||
         !args_axis(args_int(call, "axis1", 1), n, &b, err))
         return false;
@@ -120,7 +120,7 @@ static bool swap_axes(RuleCall *call, Error *err)
 static bool move_axis(RuleCall *call, Error *err)
 {
     int64_t n = call->shape[0]->n_dims;
-    int perm[DIMS_MAX], from, to;
+    int perm[DIMS_MAX] = {0}, from, to;
     if (!args_axis(args_int(call, "source", 0), n, &from, err) ||
         !args_axis(args_int(call, "destination", 0), n, &to, err))
         return false;
@@ -392,7 +392,7 @@ static bool read_padding(const RuleCall *call, int64_t *before, int64_t *after, 
     const Ints *given = all.given ? &all : &last;
     if (given->n % 2 != 0 || given->n > 2 * n)
         return error_kind(err, ERROR_RANK, "it has %d numbers for %" PRId64 " dims", given->n, n);
-    for (int i = 0; i < given->n / 2; i++) {
+    for (int64_t i = 0; i < given->n / 2; i++) {
         int64_t d = all.given ? i : n - 1 - i;
         before[d] = given->at[2 * i];
         after[d] = given->at[2 * i + 1];

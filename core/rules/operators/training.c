@@ -7,14 +7,17 @@
  */
 #include "core/rules/operators/dims.h"
 
-/* from[o]: the input that output o is the new state of. */
-static bool step(RuleCall *call, const int *from, Error *err)
+/* from[o]: the input that output o is the new state of, of n at most. */
+static bool step(RuleCall *call, const int *from, int n, Error *err)
 {
     const Shape *param = call->shape[0];
-    for (int o = 0; o < call->n_outputs; o++) {
-        bool there = args_has(call, from[o]);
-        call->out_shape[o] = there ? *call->shape[from[o]] : *param;
-        call->out_dtype[o] = call->dtype[there ? from[o] : 0];
+    for (int o = 0; o < n && o < call->n_outputs; o++) {
+        call->out_shape[o] = *param;
+        call->out_dtype[o] = call->dtype[0];
+        if (from[o] >= call->n_inputs || !call->shape[from[o]])
+            continue;
+        call->out_shape[o] = *call->shape[from[o]];
+        call->out_dtype[o] = call->dtype[from[o]];
     }
     OpSpace *space = rule_space(call, err);
     for (int64_t d = 0; space && d < param->n_dims; d++) {
@@ -32,15 +35,15 @@ static bool step(RuleCall *call, const int *from, Error *err)
 /* param, grad, rate, moments 1, 2 and largest 2, two powers, master, skip */
 static bool adam(RuleCall *call, Error *err)
 {
-    static const int from[] = {0, 3, 4, 5, 6, 7, 8};
-    return step(call, from, err);
+    static const int from[7] = {0, 3, 4, 5, 6, 7, 8};
+    return step(call, from, 7, err);
 }
 
 /* param, rate, grad, master */
 static bool sgd(RuleCall *call, Error *err)
 {
-    static const int from[] = {0, 3};
-    return step(call, from, err);
+    static const int from[2] = {0, 3};
+    return step(call, from, 2, err);
 }
 
 /* Gradients .., scale -> gradients .., whether one is not finite: that looks at all of them, so
