@@ -151,7 +151,8 @@ static bool answer_constant(const InferState *state, int32_t op, InferAnswer *an
     return false;
 }
 
-typedef enum { INPUTS_KNOWN, INPUTS_PARTLY, INPUTS_UNKNOWN } Inputs;
+/* INPUTS_DECIDED: all known but for values that decide the shape. */
+typedef enum { INPUTS_KNOWN, INPUTS_DECIDED, INPUTS_PARTLY, INPUTS_UNKNOWN } Inputs;
 
 /* The operand of an If on a known condition that is not taken counts as absent. */
 static bool is_not_taken(const InferState *state, const InferKind *kind, int i)
@@ -263,25 +264,32 @@ static void make_rule_case(InferState *state, int32_t op, const InferKind *kind,
     for (int i = 0; i < call.n_inputs; i++)
         if (is_not_taken(state, kind, i))
             state->shape[i] = NULL;
+        else if (state->value[i] && state->value[i]->partly && inputs == INPUTS_KNOWN)
+            state->value[i] = NULL; /* no rule asks for it */
+    InferAnswer *answers = arena_array(state->scratch, InferAnswer, call.n_outputs);
     if (inputs == INPUTS_KNOWN && kind->row && !kind->sequence) {
         bool done = apply_rule(state, kind, &call, made, &err);
-        OpSpace *space = done ? call.space : replicated(state, &call);
-        keep_error(state, made, &err);
-        keep_space(state, made, space, outputs);
-        add_answers(state, made, &call, done);
-        return;
+        if (done || !infer_rank(state, op, kind, answers)) {
+            OpSpace *space = done ? call.space : replicated(state, &call);
+            keep_error(state, made, &err);
+            keep_space(state, made, space, outputs);
+            add_answers(state, made, &call, done);
+            return;
+        }
+        inputs = INPUTS_DECIDED;
+        err = (Error){0};
     }
-    InferAnswer *answers = arena_array(state->scratch, InferAnswer, call.n_outputs);
-    for (int o = 0; o < call.n_outputs; o++)
+    for (int o = 0; o < call.n_outputs && inputs != INPUTS_DECIDED; o++)
         answers[o] = (InferAnswer){-1, DT_NONE, NULL};
     bool answered = false; /* else the op is replicated, and nothing known of its outputs */
     made->sequence = is_about_sequences(state, op, kind);
     if (made->sequence)
         answered = infer_sequence_op(state, op, kind, answers, &err);
     else if (inputs == INPUTS_PARTLY && kind->row)
-        answered = infer_twice(state, op, kind, CASE_RULE, answers);
+        answered = infer_twice(state, op, kind, CASE_RULE, answers) ||
+                   infer_rank(state, op, kind, answers);
     made->unknown_input = inputs == INPUTS_UNKNOWN && !answered;
-    made->unknown_size = inputs == INPUTS_PARTLY;
+    made->unknown_size = inputs == INPUTS_PARTLY || inputs == INPUTS_DECIDED;
     keep_error(state, made, &err);
     call = infer_call(state, op, kind);
     keep_space(state, made, replicated(state, &call), outputs);

@@ -119,6 +119,10 @@ int32_t infer_name_sizes(InferState *state, int32_t op, int output, int32_t code
 int64_t infer_fresh_size(InferState *state, int32_t op, int output, int64_t d);
 bool infer_shape_is_late(const InferState *state, int32_t code);
 
+/* ---- shapes that the run decides: infer_rank.c ---- */
+/* How many dims there are, where the rule refused since the run gives axes, sizes or positions. */
+bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers);
+
 /* ---- sequences and optionals: infer_sequence.c ---- */
 bool infer_is_sequence_op(const char *operator);
 bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers,

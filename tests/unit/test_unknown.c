@@ -75,6 +75,26 @@ static SizeRow rows[] = {
      "Gather r i64[scalar] host\n"
      "Gather n i64[scalar] rule\n"
      "unknown-size: 2 ops are replicated, since only the run tells NonZero_0.1\n"},
+    {"a target that the run gives", "y <- Reshape f32[4,6] i64[3]; z <- Expand f32[1,6] i64[3]", "",
+     false,
+     "Reshape y f32[Reshape_0.0,Reshape_0.1,Reshape_0.2] whole\n"
+     "Expand z f32[Expand_1.0,Expand_1.1,Expand_1.2] whole\n"
+     "unknown-size: 2 ops are replicated, since only the run tells Reshape_0.0, Reshape_0.1, "
+     "Reshape_0.2, Expand_1.0, Expand_1.1, Expand_1.2\n"},
+    {"positions that the run gives",
+     "y <- Slice f32[4,6,8] i64[1] i64[1] i64[1]{1}; s <- Split f32[4,6] i64[1] axis=1; "
+     "r <- ReduceSum f32[4,6] i64[1] keepdims=0; u <- Unsqueeze f32[4,6] i64[1]",
+     "Unsqueeze_3.0=1,Unsqueeze_3.1=4,Unsqueeze_3.2=6,ReduceSum_2.0=6,Split_1.1=6", false,
+     "Slice y f32[4,Slice_0.1,8] whole\n"
+     "Split s f32[4,6] whole\n"
+     "ReduceSum r f32[6] whole\n"
+     "Unsqueeze u f32[1,4,6] whole\n"
+     "assumed-size: 'Split_1.1' is taken to be 6: only the run tells\n"
+     "assumed-size: 'ReduceSum_2.0' is taken to be 6: only the run tells\n"
+     "assumed-size: 'Unsqueeze_3.0' is taken to be 1: only the run tells\n"
+     "assumed-size: 'Unsqueeze_3.1' is taken to be 4: only the run tells\n"
+     "assumed-size: 'Unsqueeze_3.2' is taken to be 6: only the run tells\n"
+     "unknown-size: 4 ops are replicated, since only the run tells Slice_0.1\n"},
 };
 
 static void shapes_are_what_is_known_of_them(void **state)

@@ -1,0 +1,136 @@
+#include "core/rules/infer_state.h"
+
+#include "core/rules/args.h"
+
+/* What is known of a shape where the run gives the axes, sizes or positions that decide it. */
+typedef enum {
+    RANK_LENGTH,    /* as many dims as the operand has elements */
+    RANK_MORE,      /* so many more than input 0 */
+    RANK_LESS,      /* so many fewer */
+    RANK_REDUCED,   /* so many fewer, unless keepdims is set */
+    RANK_BROADCAST, /* the larger of both */
+    RANK_ONE,
+    RANK_SAME,  /* as input 0 */
+    RANK_AXES,  /* as input 0, and its sizes but for the axes that input 3 names */
+    RANK_SPLIT, /* as input 0, and its sizes but for `axis` */
+} Rank;
+
+static const struct {
+    const char *operator;
+    Rank rank;
+    int operand; /* the one that the run gives */
+} rows[] = {
+    {"Reshape", RANK_LENGTH, 1},
+    {"ConstantOfShape", RANK_LENGTH, 0},
+    {"Expand", RANK_BROADCAST, 1},
+    {"Range", RANK_ONE, 0},
+    {"Slice", RANK_AXES, 1},
+    {"Split", RANK_SPLIT, 1},
+    {"Unsqueeze", RANK_MORE, 1},
+    {"Squeeze", RANK_LESS, 1},
+    {"Tile", RANK_SAME, 1},
+    {"Pad", RANK_SAME, 1},
+    {"Resize", RANK_SAME, 2},
+    {"Upsample", RANK_SAME, 1},
+    {"MaxUnpool", RANK_SAME, 2},
+    {"CenterCropPad", RANK_SAME, 1},
+    {"ReduceSum", RANK_REDUCED, 1},
+    {"ReduceMean", RANK_REDUCED, 1},
+    {"ReduceMax", RANK_REDUCED, 1},
+    {"ReduceMin", RANK_REDUCED, 1},
+    {"ReduceProd", RANK_REDUCED, 1},
+    {"ReduceL1", RANK_REDUCED, 1},
+    {"ReduceL2", RANK_REDUCED, 1},
+    {"ReduceLogSum", RANK_REDUCED, 1},
+    {"ReduceLogSumExp", RANK_REDUCED, 1},
+    {"ReduceSumSquare", RANK_REDUCED, 1},
+};
+
+static int64_t rank_of(const RuleCall *call, Rank rank, int64_t n_dims, int64_t length)
+{
+    switch (rank) {
+    case RANK_LENGTH:
+        return length;
+    case RANK_MORE:
+        return length < 0 ? -1 : n_dims + length;
+    case RANK_REDUCED:
+        if (args_int(call, "keepdims", 1) != 0)
+            return n_dims;
+        return length < 0 ? -1 : n_dims - length;
+    case RANK_LESS:
+        return length < 0 ? -1 : n_dims - length;
+    case RANK_BROADCAST:
+        return length < 0 ? -1 : length > n_dims ? length : n_dims;
+    case RANK_ONE:
+        return 1;
+    case RANK_SAME:
+    case RANK_AXES:
+    case RANK_SPLIT:
+        return n_dims;
+    }
+    return -1;
+}
+
+/* Which dims of input 0 stay as they are. */
+static void find_kept(const RuleCall *call, Rank rank, int64_t n_dims, int64_t length, bool *kept)
+{
+    Ints axes = {0};
+    int axis;
+    for (int64_t d = 0; d < n_dims; d++)
+        kept[d] = rank == RANK_AXES || rank == RANK_SPLIT;
+    if (rank == RANK_SPLIT && args_axis(args_int(call, "axis", 0), n_dims, &axis, NULL))
+        kept[axis] = false;
+    if (rank != RANK_AXES)
+        return;
+    bool told = args_ints(call, 3, "axes", &axes, NULL);
+    for (int64_t d = 0; d < n_dims; d++)
+        kept[d] = told && (axes.given || (length >= 0 && d >= length));
+    for (int i = 0; told && i < axes.n; i++)
+        if (args_axis(axes.at[i], n_dims, &axis, NULL))
+            kept[axis] = false;
+}
+
+/* The number of elements of an operand; -1: not known. */
+static int64_t length_of(const InferState *state, const RuleCall *call, int operand)
+{
+    int32_t t = operand < call->n_inputs ? op_inputs(call->graph, call->op)[operand] : -1;
+    const Shape *shape = t < 0 ? NULL : code_shape(state, state->result->shape[t]);
+    return shape && shape_is_known(shape) && shape->n_dims <= 1 ? shape_elements(shape) : -1;
+}
+
+static Dtype dtype_of(const RuleCall *call)
+{
+    const Attr *value = args_attr(call, "value");
+    if (strcmp(op_operator(call->graph, call->op), "ConstantOfShape") != 0)
+        return call->dtype[0];
+    return value && value->type == ATTR_TENSOR ? (Dtype)value->dtype : DT_F32;
+}
+
+bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers)
+{
+    RuleCall call = infer_call(state, op, kind);
+    int32_t first = call.n_inputs > 0 ? op_inputs(state->graph, op)[0] : -1;
+    const Shape *from = first < 0 ? NULL : code_shape(state, state->result->shape[first]);
+    size_t r = 0;
+    while (r < sizeof rows / sizeof *rows && strcmp(rows[r].operator, kind->row->name) != 0)
+        r++;
+    if (!from || r == sizeof rows / sizeof *rows)
+        return false;
+    bool told = true, kept[DIMS_MAX] = {false};
+    for (int i = 0; i < call.n_inputs; i++)
+        told &= op_inputs(state->graph, op)[i] < 0 || !infer_reads_value(kind, i) ||
+                (call.value[i] && !call.value[i]->partly);
+    if (told && kind->row->reads != 0)
+        return false;
+
+    int64_t length = length_of(state, &call, rows[r].operand);
+    Shape shape = {.n_dims = rank_of(&call, rows[r].rank, from->n_dims, length)};
+    if (shape.n_dims < 0 || shape.n_dims > DIMS_MAX)
+        return false;
+    find_kept(&call, rows[r].rank, from->n_dims, length, kept);
+    for (int64_t d = 0; d < shape.n_dims; d++)
+        shape.dim[d] = kept[d] ? from->dim[d] : SIZE_UNNAMED;
+    for (int o = 0; o < call.n_outputs; o++)
+        answers[o] = (InferAnswer){infer_code(state, &shape), dtype_of(&call), NULL};
+    return true;
+}
