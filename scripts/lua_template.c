@@ -309,12 +309,14 @@ static bool read_reduce(const Reading *reading, int table, TemplateText *text)
 /* The table at that place. */
 static bool read_template(const Reading *reading, int table, TemplateText *text)
 {
-    static const char *const fields[] = {"params", "constraints", "let",     "require", "inputs",
-                                         "index",  "reduce",      "outputs", "kernel",  NULL};
+    static const char *const fields[] = {"params", "constraints", "let",    "require",
+                                         "inputs", "index",       "reduce", "outputs",
+                                         "kernel", "example",     NULL};
     *text = (TemplateText){.name = reading->name};
     return check_keys(reading, table, "template", fields, 0) &&
            read_text(reading, table, "index", &text->index) &&
            read_text(reading, table, "kernel", &text->kernel) &&
+           read_text(reading, table, "example", &text->example) &&
            read_text_list(reading, table, "let", &text->let, &text->n_let) &&
            read_text_list(reading, table, "require", &text->require, &text->n_require) &&
            read_params(reading, table, text) && read_constraints(reading, table, text) &&

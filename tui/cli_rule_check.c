@@ -89,18 +89,19 @@ static bool prove_examples(Proofs *proofs, const Operator *row)
     return true;
 }
 
-/* All that a policy file registers. */
-static bool prove_file(Proofs *proofs, const RuleBook *rules, const char *path)
+/* All that a policy file registers, in a book of its own: a shipped file is proven as any other. */
+static bool prove_file(Proofs *proofs, const char *path)
 {
     Cli *cli = proofs->cli;
-    int n_before = registry_n_users(rules->registry);
-    if (!cli->hooks->prepare(cli->hooks->context, NULL, path, rules, &cli->err))
+    RuleBook rules = rule_book_new(cli->arena);
+    if (!cli->hooks->prepare(cli->hooks->context, NULL, path, &rules, &cli->err))
         return false;
-    int n = registry_n_users(rules->registry);
-    if (n == n_before)
+    int n = registry_n_users(rules.registry);
+    proofs->registry = rules.registry;
+    if (n == 0)
         return error_kind(&cli->err, ERROR_USAGE, "%s registers no operator", path);
-    for (int i = n_before; i < n; i++) {
-        const Operator *row = registry_at(rules->registry, i);
+    for (int i = 0; i < n; i++) {
+        const Operator *row = registry_at(rules.registry, i);
         if (prove_examples(proofs, row))
             continue;
         if (cli->err.kind == ERROR_SCRIPT)
@@ -132,7 +133,7 @@ int cli_rule_check(Cli *cli, const RuleBook *rules)
     if (!operand) {
         done = prove_all(&proofs);
     } else if (str_ends(str_from(operand), STR(".lua"))) {
-        done = prove_file(&proofs, rules, operand);
+        done = prove_file(&proofs, operand);
     } else {
         const Operator *row = cli_find_operator(cli, rules->registry);
         done = row && (cli->options.shapes

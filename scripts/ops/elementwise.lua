@@ -8,4 +8,6 @@ template 'tapestry::add' {
     },
     index = '[broadcast($s)...]',
     outputs = {{'result', dtype = '$dtype'}},
+    kernel = 'Sum',
+    example = '4x5,5',
 }

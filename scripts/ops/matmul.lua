@@ -15,6 +15,7 @@ template 'tapestry::matmul_thread' {
     },
     outputs = {{'result', dtype = '$dtype'}},
     kernel = 'MatMul',
+    example = '5x6,6x7',
 }
 
 -- The same with the inner dim exposed; absorbing it gives the windows of the above.
@@ -27,6 +28,7 @@ template 'tapestry::matmul' {
     },
     outputs = {{'result'}},
     kernel = 'MatMul',
+    example = '3x5x6,3x6x7',
 }
 
 -- The inner dim stays a window: a bias must not be added once per shard of a sum.
@@ -50,4 +52,5 @@ template 'tapestry::bmm' {
     },
     outputs = {{'result'}},
     kernel = 'MatMul',
+    example = '3x5x6,3x6x7',
 }

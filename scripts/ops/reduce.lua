@@ -49,4 +49,5 @@ template 'tapestry::softmax' {
     index = '[$pre..., $post...]',
     outputs = {{'y', shape = '[$pre..., $n, $post...]', ipf = '[@pre..., :, @post...]'}},
     kernel = 'Softmax',
+    example = '5x6x4 axis=1',
 }

@@ -10,6 +10,8 @@ template 'tapestry::concat' {
     },
     index = '[$pre..., $cat=sum($n), $post...]',
     outputs = {{'result'}},
+    kernel = 'Concat',
+    example = '4x5,4x3 axis=1',
 }
 
 template 'tapestry::split' {
@@ -29,4 +31,5 @@ template 'tapestry::transpose' {
     index = '[$s[$perm]...]',
     outputs = {{'result'}},
     kernel = 'Transpose',
+    example = '5x6x4 perm=[2,0,1]',
 }

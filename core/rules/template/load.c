@@ -68,6 +68,7 @@ static TemplateText copy_text(Arena *arena, const TemplateText *text)
     TemplateText out = *text;
     out.name = copy(arena, text->name);
     out.kernel = copy(arena, text->kernel);
+    out.example = copy(arena, text->example);
     out.index = copy(arena, text->index);
     out.reduce = copy(arena, text->reduce);
     out.reduce_op = copy(arena, text->reduce_op);

@@ -4,6 +4,7 @@ Operator template_operator(const Template *template)
 {
     const TemplateText *text = &template->text;
     Operator row = {.name = text->name, .template = template, .family = "template"};
+    row.example = text->example;
     bool variadic = false, each = false;
     for (int i = 0; i < text->n_inputs; i++) {
         variadic = variadic || template_is_variadic(template, i);

@@ -55,7 +55,8 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    const char *kernel; /* a built-in operator whose kernel runs it; NULL: none */
+    const char *kernel;  /* a built-in operator whose kernel runs it; NULL: none */
+    const char *example; /* operands to prove it on (one_op.h), "4x6,6x5 axis=1"; NULL: none */
     const char *index, *reduce;
     const char *reduce_op; /* "sum"; NULL without `reduce` */
     int n_params, n_enums, n_let, n_require, n_inputs, n_outputs;
