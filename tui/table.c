@@ -1,5 +1,6 @@
 #include "tui/table.h"
 
+#include "core/base/error.h"
 #include "core/base/vec.h"
 #include "tui/grid.h"
 
@@ -24,8 +25,16 @@ Table *table_new(Arena *arena, const TableColumn *columns, int n)
     return table;
 }
 
+/* A cell is one line whatever its text: a tensor's name may have line breaks. */
 void table_cell(Table *table, Str text)
 {
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.s[i] < ' ') {
+            Buf shown = buf_new(table->arena);
+            text_printable(text, &shown);
+            text = buf_str(&shown);
+            break;
+        }
     vec_push(table->arena, &table->cells, text);
 }
 
