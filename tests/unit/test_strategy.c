@@ -164,6 +164,8 @@ static Choice choices[] = {
      "R -> R,R,R 1", 0},
     {"an order of axes is not moved unasked", "cat", "x=2", "32x8 _S(0,2); 32x8 _S(0,2)", "dim=0",
      "R,R -> R 2", 0},
+    {"nothing to write into", "exp_", "x=4", "-", NULL, "error invalid", 0},
+    {"nothing to write into, whole", "tril_", "x=4", "-; 4 R", NULL, "error invalid", 0},
     {"unknown", "no_such_op", "x=2", "4 R", NULL, "error unsupported", 0},
     {"joined shards are blocks", "cat", "x=4", "1024 S(0); 1024 S(0)", "dim=0",
      "S(0),S(0) -> IS(0,2) 0", STRATEGY_VESCALE},

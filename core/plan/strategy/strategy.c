@@ -135,7 +135,11 @@ bool strategy_rows_of(const StrategyCall *call, const StrategyOp *op, StrategyRo
                            .uneven = op->flags & OP_UNEVEN || call->profile == STRATEGY_VESCALE,
                            .in_place = strategy_is_in_place(call->op),
                            .out = -1};
-    return op->rows(call, op, rows, err);
+    if (!op->rows(call, op, rows, err))
+        return false;
+    return !(rows->in_place || rows->out >= 0) ||
+           strategy_has_input(call, rows->out >= 0 ? rows->out : 0) ||
+           error_set(err, "%s: the tensor that is written is absent", call->op);
 }
 
 static void format_placements(const Placement *placements, int n_axes, Buf *out)
