@@ -13,13 +13,7 @@
 #ifndef CORE_RUN_RULE_CHECK_H
 #define CORE_RUN_RULE_CHECK_H
 
-#include "core/run/kernel.h"
-
-typedef struct {
-    int n_cuts; /* tried, up to the first that is wrong */
-    bool ok;
-    const char *text; /* the first wrong element and the cut that made it; "" */
-} RuleProof;
+#include "core/run/simulated.h"
 
 /* Inputs are drawn; whole numbers lie in 0..2, so that they choose places of any dim. The space may
  * be another than the op's own: a claim to be checked. ERROR_UNSUPPORTED: the op has no kernel;
