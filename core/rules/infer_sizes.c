@@ -8,11 +8,11 @@ enum { UNKNOWNS_MAX = 48, CANDIDATES_MAX = 12, PARTLY_ELEMENTS_MAX = 64, TRIAL_E
 typedef struct {
     int n;
     int64_t dim[UNKNOWNS_MAX];
-    int64_t stand[UNKNOWNS_MAX][2];
+    int64_t stand[UNKNOWNS_MAX][STANDS];
     bool late;
 } Unknowns;
 
-/* An op that is evaluated for two choices of its unknown sizes. */
+/* An op that is evaluated for each of the numbers that stand for its unknown sizes. */
 typedef struct {
     InferState *state;
     int32_t op;
@@ -22,9 +22,10 @@ typedef struct {
     Values *values;
     RuleCall call; /* the op's operands as they are known */
     Unknowns unknowns;
-    Shape *out_shape[2];
-    Dtype *out_dtype[2];
-    const Value **out_value[2];
+    Shape *out_shape[STANDS];
+    Dtype *out_dtype[STANDS];
+    const Value **out_value[STANDS];
+    int n; /* the answers that are there: of all numbers, or of those needed */
 } Trial;
 
 int32_t infer_code(InferState *state, const Shape *shape)
@@ -146,9 +147,16 @@ static bool evaluate(Trial *trial, int r)
     return true;
 }
 
-static bool evaluate_both(Trial *trial)
+static bool evaluate_all(Trial *trial)
 {
-    return evaluate(trial, 0) && evaluate(trial, 1);
+    const Unknowns *unknowns = &trial->unknowns;
+    bool small = true;
+    for (int k = 0; k < unknowns->n; k++)
+        small &= unknowns->stand[k][STANDS_NEEDED] >= 0;
+    if (!evaluate(trial, 0) || !evaluate(trial, 1))
+        return false;
+    trial->n = small && evaluate(trial, STANDS_NEEDED) ? STANDS : STANDS_NEEDED;
+    return true;
 }
 
 /* ---- choices ---- */
@@ -161,13 +169,12 @@ static void choose_apart(Trial *trial)
                sizeof unknowns->stand[k]);
 }
 
-static void choose(Unknowns *unknowns, int64_t dim, int64_t first, int64_t second)
+/* A dim is what the other one is: known, or unknown too. */
+static void choose(Unknowns *unknowns, int64_t dim, int64_t other)
 {
     for (int k = 0; k < unknowns->n; k++)
-        if (unknowns->dim[k] == dim) {
-            unknowns->stand[k][0] = first;
-            unknowns->stand[k][1] = second;
-        }
+        for (int r = 0; r < STANDS && unknowns->dim[k] == dim; r++)
+            unknowns->stand[k][r] = stand_of(unknowns, other, r);
 }
 
 /* Dims that meet when operands are aligned at the right are taken to be equal, but for 1. */
@@ -181,10 +188,8 @@ static void choose_aligned(Trial *trial)
             const Shape *a = call->shape[i], *b = call->shape[j];
             for (int64_t d = 1; a && b && i != j && d <= a->n_dims && d <= b->n_dims; d++) {
                 int64_t x = a->dim[a->n_dims - d], y = b->dim[b->n_dims - d];
-                if (x < 0 && y > 1)
-                    choose(unknowns, x, y, y);
-                else if (x < y && y < 0) /* y is the older one */
-                    choose(unknowns, x, stand_of(unknowns, y, 0), stand_of(unknowns, y, 1));
+                if ((x < 0 && y > 1) || (x < y && y < 0)) /* y is the older one */
+                    choose(unknowns, x, y);
             }
         }
 }
@@ -213,8 +218,8 @@ static bool choose_one(Trial *trial)
     for (int k = 0; k < trial->unknowns.n && k < CANDIDATES_MAX; k++)
         for (int c = 0; c < n; c++) {
             choose_apart(trial);
-            choose(&trial->unknowns, trial->unknowns.dim[k], known[c], known[c]);
-            if (evaluate_both(trial))
+            choose(&trial->unknowns, trial->unknowns.dim[k], known[c]);
+            if (evaluate_all(trial))
                 return true;
         }
     return false;
@@ -227,7 +232,7 @@ static void choose_equal(Trial *trial)
         memcpy(trial->unknowns.stand[k], trial->unknowns.stand[0], sizeof trial->unknowns.stand[0]);
 }
 
-/* ---- what holds for both ---- */
+/* ---- what holds for all ---- */
 
 static Str made_name(const InferState *state, int32_t op, int output, int64_t d)
 {
@@ -254,21 +259,32 @@ static int64_t note_late(InferState *state, int n_before, int64_t dim)
     return dim;
 }
 
-/* A dim that came out as a and b. consistent: under the sizes' own numbers. */
-static int64_t dim_of_both(Trial *trial, int output, int64_t d, bool consistent)
+static bool are_equal(const Trial *trial, const int64_t *stand)
+{
+    for (int r = 1; r < trial->n; r++)
+        if (stand[r] != stand[0])
+            return false;
+    return true;
+}
+
+/* What a dim came out as. consistent: under the sizes' own numbers. */
+static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
 {
     InferState *state = trial->state;
-    int64_t pair[2] = {trial->out_shape[0][output].dim[d], trial->out_shape[1][output].dim[d]};
-    if (pair[0] == pair[1])
-        return pair[0] < 0 ? SIZE_UNNAMED : pair[0];
-    if (pair[0] < 0 || pair[1] < 0)
+    int64_t stand[STANDS] = {-1, -1, -1};
+    for (int r = 0; r < trial->n; r++)
+        stand[r] = trial->out_shape[r][output].dim[d];
+    if (stand[0] < 0 || stand[1] < 0)
         return SIZE_UNNAMED;
+    if (are_equal(trial, stand))
+        return stand[0];
     for (int k = trial->unknowns.n - 1; k >= 0 && !consistent; k--)
-        if (memcmp(pair, sizes_at(state->sizes, trial->unknowns.dim[k])->stand, sizeof pair) == 0)
+        if (memcmp(stand, sizes_at(state->sizes, trial->unknowns.dim[k])->stand,
+                   (size_t)trial->n * sizeof *stand) == 0)
             return trial->unknowns.dim[k];
     if (!consistent)
         return SIZE_UNNAMED;
-    int64_t dim = sizes_computed(state->sizes, pair, trial->unknowns.late);
+    int64_t dim = sizes_computed(state->sizes, stand, trial->unknowns.late);
     if (dim != SIZE_UNNAMED)
         return dim;
     Str name = made_name(state, trial->op, output, d);
@@ -276,82 +292,94 @@ static int64_t dim_of_both(Trial *trial, int output, int64_t d, bool consistent)
     int n = sizes_count(state->sizes);
     return bound >= 0
                ? bound
-               : note_late(state, n, sizes_add(state->sizes, name, pair, trial->unknowns.late));
+               : note_late(state, n, sizes_add(state->sizes, name, stand, trial->unknowns.late));
 }
 
-static Shape shape_of_both(Trial *trial, int output, bool consistent)
+static Shape shape_of_all(Trial *trial, int output, bool consistent)
 {
-    const Shape *a = &trial->out_shape[0][output], *b = &trial->out_shape[1][output];
-    Shape shape = {.n_dims = a->n_dims == b->n_dims ? a->n_dims : -1};
+    Shape shape = {.n_dims = trial->out_shape[0][output].n_dims};
+    for (int r = 1; r < trial->n; r++)
+        if (trial->out_shape[r][output].n_dims != shape.n_dims)
+            shape.n_dims = -1;
     for (int64_t d = 0; d < shape.n_dims; d++)
-        shape.dim[d] = dim_of_both(trial, output, d, consistent);
+        shape.dim[d] = dim_of_all(trial, output, d, consistent);
     return shape;
 }
 
-static const Value *ints_of_both(Trial *trial, int output, const Value *a, const Value *b)
+static const Value *ints_of_all(Trial *trial, int output)
 {
     InferState *state = trial->state;
-    int64_t n = shape_elements(&a->shape);
-    Value value = {.dtype = a->dtype, .shape = a->shape};
+    const Value *first = trial->out_value[0][output];
+    int64_t n = shape_elements(&first->shape);
+    Value value = {.dtype = first->dtype, .shape = first->shape};
     int64_t *ints = arena_array(trial->arena, int64_t, n);
     for (int64_t e = 0; e < n; e++) {
-        int64_t pair[2] = {a->ints[e], b->ints[e]};
-        ints[e] = pair[0];
-        if (pair[0] == pair[1])
+        int64_t stand[STANDS] = {-1, -1, -1};
+        for (int r = 0; r < trial->n; r++)
+            stand[r] = trial->out_value[r][output]->ints[e];
+        ints[e] = stand[0];
+        if (are_equal(trial, stand))
             continue;
         if (n > PARTLY_ELEMENTS_MAX)
             return NULL;
         value.partly = true;
         Str name = made_name(state, trial->op, output, e);
-        ints[e] = size_element(sizes_add(state->sizes, name, pair, trial->unknowns.late));
+        ints[e] = size_element(sizes_add(state->sizes, name, stand, trial->unknowns.late));
     }
     value.ints = ints;
     state->has_inner |= value.partly;
     return values_put(state->values, &value);
 }
 
-/* The value where its shape is known; NULL: no more than the shape holds. */
-static const Value *value_of_both(Trial *trial, int output)
+static bool values_agree(const Value *a, const Value *b)
 {
-    const Value *a = trial->out_value[0][output], *b = trial->out_value[1][output];
-    if (!a || !b || !shape_equal(&a->shape, &b->shape))
-        return NULL;
-    if (a->ints && b->ints)
-        return ints_of_both(trial, output, a, b);
-    if (a->floats || b->floats) {
-        bool same =
-            a->floats && b->floats &&
-            memcmp(a->floats, b->floats, (size_t)shape_elements(&a->shape) * sizeof(double)) == 0;
-        return same ? values_put(trial->state->values, a) : NULL;
+    size_t n_bytes = (size_t)shape_elements(&a->shape) * sizeof(double);
+    if (a->floats || b->floats)
+        return a->floats && b->floats && memcmp(a->floats, b->floats, n_bytes) == 0;
+    return a->affine && b->affine && memcmp(&a->row, &b->row, sizeof a->row) == 0;
+}
+
+/* The value where its shape is known; NULL: no more than the shape holds. */
+static const Value *value_of_all(Trial *trial, int output)
+{
+    const Value *first = trial->out_value[0][output];
+    bool ints = true, agree = true;
+    for (int r = 0; r < trial->n; r++) {
+        const Value *value = trial->out_value[r][output];
+        if (!first || !value || !shape_equal(&first->shape, &value->shape))
+            return NULL;
+        ints &= value->ints != NULL;
+        agree &= values_agree(first, value);
     }
-    bool same = a->affine && b->affine && memcmp(&a->row, &b->row, sizeof a->row) == 0;
-    Value value = {.dtype = a->dtype, .shape = a->shape, .affine = same};
-    if (same)
-        value.row = a->row;
-    return values_put(trial->state->values, &value);
+    if (ints)
+        return ints_of_all(trial, output);
+    if (agree)
+        return values_put(trial->state->values, first);
+    Value shape = {.dtype = first->dtype, .shape = first->shape};
+    return first->floats ? NULL : values_put(trial->state->values, &shape);
 }
 
 static void answer(Trial *trial, bool consistent, InferAnswer *answers)
 {
     for (int o = 0; o < trial->call.n_outputs; o++) {
-        Shape shape = shape_of_both(trial, o, consistent);
+        Shape shape = shape_of_all(trial, o, consistent);
         answers[o] = (InferAnswer){.shape = infer_code(trial->state, &shape),
                                    .dtype = trial->out_dtype[0][o],
-                                   .value = value_of_both(trial, o)};
+                                   .value = value_of_all(trial, o)};
     }
 }
 
 static bool try_choices(Trial *trial, InferAnswer *answers)
 {
     choose_apart(trial);
-    bool consistent = evaluate_both(trial);
+    bool consistent = evaluate_all(trial);
     if (!consistent && trial->wanted == CASE_HOST)
         return false;
     if (!consistent) {
         choose_aligned(trial);
-        if (!evaluate_both(trial) && !choose_one(trial)) {
+        if (!evaluate_all(trial) && !choose_one(trial)) {
             choose_equal(trial);
-            if (!evaluate_both(trial))
+            if (!evaluate_all(trial))
                 return false;
         }
     }
@@ -375,7 +403,7 @@ bool infer_twice(InferState *state, int32_t op, const InferKind *kind, CaseKind 
         int32_t t = op_inputs(state->graph, op)[i];
         state->shape[i] = t < 0 ? NULL : code_shape(state, state->result->shape[t]);
     }
-    for (int r = 0; r < 2; r++) {
+    for (int r = 0; r < STANDS; r++) {
         trial.out_shape[r] = arena_array(arena, Shape, trial.call.n_outputs);
         trial.out_dtype[r] = arena_array(arena, Dtype, trial.call.n_outputs);
         trial.out_value[r] = arena_array(arena, const Value *, trial.call.n_outputs);
@@ -387,11 +415,14 @@ bool infer_twice(InferState *state, int32_t op, const InferKind *kind, CaseKind 
 
 /* ---- names ---- */
 
-/* What the file declares of dim d of the tensor. */
+/* What the file declares of dim d of the tensor; a size made of those of the inputs is not asked.
+ */
 static int64_t declared_dim(InferState *state, int32_t tensor, const Shape *shape, int64_t d)
 {
     const GraphTensor *declared = &state->graph->tensors[tensor];
     if (declared->declared < 0 || declared->n_declared != shape->n_dims)
+        return SIZE_UNNAMED;
+    if (shape->dim[d] != SIZE_UNNAMED && !sizes_at(state->sizes, shape->dim[d])->late)
         return SIZE_UNNAMED;
     DeclaredDim dim = state->graph->declared[declared->declared + d];
     int64_t size = dim_size(state->graph, dim, state->bindings);

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 
 enum {
+    SMALL_FIRST = 11,
+    SMALL_LAST = 47,
     BASES_MAX = 12, /* sizes that computed ones are explained by: the first ones */
     FACTOR_MAX = 1 << 16,
     ELEMENTS_SPAN = 1 << 28
@@ -12,10 +14,10 @@ enum {
 
 struct Sizes {
     Arena *arena;
-    Intern *names, *pairs; /* keys are names and pairs of numbers; of_name and of_pair the sizes */
-    Vec(int32_t) of_name, of_pair;
+    Intern *names, *pairs, *stands; /* keys: names, the numbers needed, all; of_.. the sizes */
+    Vec(int32_t) of_name, of_pair, of_stands;
     Vec(Size) sizes;
-    int64_t last[2]; /* primes given out */
+    int64_t last[STANDS]; /* primes given out */
 };
 
 Sizes *sizes_new(Arena *arena)
@@ -24,8 +26,10 @@ Sizes *sizes_new(Arena *arena)
     sizes->arena = arena;
     sizes->names = intern_new(arena);
     sizes->pairs = intern_new(arena);
+    sizes->stands = intern_new(arena);
     sizes->last[0] = 5000;
     sizes->last[1] = 500;
+    sizes->last[2] = SMALL_LAST;
     return sizes;
 }
 
@@ -45,13 +49,21 @@ static int64_t dim_of(int32_t id)
 static int64_t add(Sizes *sizes, Str name, const int64_t *stand, bool computed, bool late)
 {
     int32_t id = sizes->sizes.n;
-    Size size = {arena_str(sizes->arena, name), {stand[0], stand[1]}, computed, late};
+    Size size = {arena_str(sizes->arena, name), {0}, computed, late};
+    memcpy(size.stand, stand, sizeof size.stand);
     vec_push(sizes->arena, &sizes->sizes, size);
-    if (intern_put(sizes->pairs, stand, 2 * sizeof *stand) == sizes->of_pair.n)
+    if (intern_put(sizes->pairs, stand, STANDS_NEEDED * sizeof *stand) == sizes->of_pair.n)
         vec_push(sizes->arena, &sizes->of_pair, id);
+    if (intern_put(sizes->stands, stand, STANDS * sizeof *stand) == sizes->of_stands.n)
+        vec_push(sizes->arena, &sizes->of_stands, id);
     if (intern_put(sizes->names, name.s, name.n) == sizes->of_name.n)
         vec_push(sizes->arena, &sizes->of_name, id);
     return dim_of(id);
+}
+
+const Size *sizes_at(const Sizes *sizes, int64_t dim)
+{
+    return &sizes->sizes.at[-2 - dim];
 }
 
 int64_t sizes_named(Sizes *sizes, Str name, bool late)
@@ -62,28 +74,47 @@ int64_t sizes_named(Sizes *sizes, Str name, bool late)
     /* Uneven steps, so that one size is not another and a few in both. */
     sizes->last[0] += 40 + 17 * (sizes->sizes.n % 5);
     sizes->last[1] += 12 + 5 * (sizes->sizes.n % 7);
-    for (int r = 0; r < 2; r++)
+    sizes->last[2] = sizes->last[2] == SMALL_LAST ? SMALL_FIRST : sizes->last[2] + 1;
+    for (int r = 0; r < STANDS; r++)
         while (!is_prime(sizes->last[r]))
             sizes->last[r]++;
     return add(sizes, name, sizes->last, false, late);
 }
 
-static bool find_pair(const Sizes *sizes, const int64_t *stand, int64_t *dim)
+/* Numbers that are left out are equal to any. */
+static bool find_stands(const Sizes *sizes, const int64_t *stand, int64_t *dim)
 {
-    int32_t found = intern_find(sizes->pairs, stand, 2 * sizeof *stand);
-    if (found >= 0)
-        *dim = dim_of(sizes->of_pair.at[found]);
-    return found >= 0;
+    int32_t found = intern_find(sizes->stands, stand, STANDS * sizeof *stand);
+    if (found >= 0) {
+        *dim = dim_of(sizes->of_stands.at[found]);
+        return true;
+    }
+    found = intern_find(sizes->pairs, stand, STANDS_NEEDED * sizeof *stand);
+    if (found < 0)
+        return false;
+    *dim = dim_of(sizes->of_pair.at[found]);
+    return stand[STANDS_NEEDED] < 0 || sizes_at(sizes, *dim)->stand[STANDS_NEEDED] < 0;
 }
 
 /* ---- what a computed size is ---- */
 
+/* As many numbers as both have. */
+static int n_stands(const int64_t *a, const int64_t *b)
+{
+    return a[STANDS_NEEDED] < 0 || b[STANDS_NEEDED] < 0 ? STANDS_NEEDED : STANDS;
+}
+
 static bool is_times(const int64_t *stand, const int64_t *base, int64_t *factor)
 {
     *factor = base[0] > 0 && stand[0] % base[0] == 0 ? stand[0] / base[0] : 0;
-    int64_t other;
-    return *factor > 1 && *factor <= FACTOR_MAX &&
-           !__builtin_mul_overflow(base[1], *factor, &other) && other == stand[1];
+    if (*factor <= 1 || *factor > FACTOR_MAX)
+        return false;
+    for (int r = 1; r < n_stands(stand, base); r++) {
+        int64_t other;
+        if (__builtin_mul_overflow(base[r], *factor, &other) || other != stand[r])
+            return false;
+    }
+    return true;
 }
 
 static bool is_part(const int64_t *stand, const int64_t *base, int64_t *factor, bool up)
@@ -91,7 +122,7 @@ static bool is_part(const int64_t *stand, const int64_t *base, int64_t *factor, 
     *factor = stand[0] > 0 ? (base[0] + (up ? stand[0] - 1 : 0)) / stand[0] : 0;
     if (*factor <= 1 || *factor > 64)
         return false;
-    for (int r = 0; r < 2; r++)
+    for (int r = 0; r < n_stands(stand, base); r++)
         if ((base[r] + (up ? *factor - 1 : 0)) / *factor != stand[r])
             return false;
     return true;
@@ -99,8 +130,12 @@ static bool is_part(const int64_t *stand, const int64_t *base, int64_t *factor, 
 
 static bool is_shifted(const int64_t *stand, const int64_t *base, int64_t *by)
 {
-    return !__builtin_sub_overflow(stand[0], base[0], by) && *by > -FACTOR_MAX &&
-           *by < FACTOR_MAX && stand[1] == base[1] + *by;
+    if (__builtin_sub_overflow(stand[0], base[0], by) || *by <= -FACTOR_MAX || *by >= FACTOR_MAX)
+        return false;
+    for (int r = 1; r < n_stands(stand, base); r++)
+        if (stand[r] != base[r] + *by)
+            return false;
+    return true;
 }
 
 /* "2*seq", "seq/2", "seq+1", of one size. */
@@ -124,16 +159,19 @@ static bool explain_one(const Size *base, const int64_t *stand, Buf *name)
 /* "batch*seq", "12*batch*seq", "past+seq": of two. */
 static bool explain_two(const Size *a, const Size *b, const int64_t *stand, Buf *name)
 {
-    int64_t product[2], sum[2], factor = 1;
-    for (int r = 0; r < 2; r++) {
+    int64_t product[STANDS], sum[STANDS], factor = 1;
+    int n = n_stands(a->stand, b->stand);
+    product[STANDS_NEEDED] = sum[STANDS_NEEDED] = -1;
+    for (int r = 0; r < n; r++) {
         if (__builtin_mul_overflow(a->stand[r], b->stand[r], &product[r]))
             return false;
         sum[r] = a->stand[r] + b->stand[r];
     }
     name->n = 0;
-    if (memcmp(sum, stand, sizeof sum) == 0)
+    n = n_stands(sum, stand);
+    if (memcmp(sum, stand, (size_t)n * sizeof *sum) == 0)
         buf_printf(name, "%s+%s", a->name, b->name);
-    else if (memcmp(product, stand, sizeof product) == 0)
+    else if (memcmp(product, stand, (size_t)n * sizeof *product) == 0)
         buf_printf(name, "%s*%s", a->name, b->name);
     else if (is_times(stand, product, &factor))
         buf_printf(name, "%" PRId64 "*%s*%s", factor, a->name, b->name);
@@ -158,7 +196,7 @@ int64_t sizes_computed(Sizes *sizes, const int64_t *stand, bool late)
 {
     int64_t dim;
     Buf name = buf_new(sizes->arena);
-    if (find_pair(sizes, stand, &dim))
+    if (find_stands(sizes, stand, &dim))
         return dim;
     if (!explain(sizes, stand, &name))
         return SIZE_UNNAMED;
@@ -174,11 +212,6 @@ int64_t sizes_add(Sizes *sizes, Str name, const int64_t *stand, bool late)
 int sizes_count(const Sizes *sizes)
 {
     return sizes->sizes.n;
-}
-
-const Size *sizes_at(const Sizes *sizes, int64_t dim)
-{
-    return &sizes->sizes.at[-2 - dim];
 }
 
 bool shape_is_known(const Shape *shape)

@@ -1,10 +1,11 @@
 /* sizes.h - sizes that are not known: free dims nobody bound, and counts that only the run tells.
  *
  * A dim of a shape whose size is not known is a negative number that names its Size. Rules know
- * nothing of this: inference runs a rule twice, with the two numbers that stand for each unknown
- * size. A dim that comes out equal both times is known; one that comes out as the two numbers of a
- * Size is that size; any other pair is a new Size, so that `seq + 1` made in two places is one. The
- * numbers are primes, first large and then smaller ones, so that a clip at 1024 is seen as one.
+ * nothing of this: inference runs a rule with each of the numbers that stand for the unknown sizes.
+ * A dim that always comes out equal is known; one that comes out as the numbers of a Size is that
+ * size; any others are a new Size, so that `seq + 1` made in two places is one. The numbers are
+ * primes, first large, then smaller, then small ones, so that a clip at 1024 or at 64 is seen as
+ * one. A rule may refuse the small ones, a window that does not fit: they are then left out.
  * Elements of values (shape arithmetic) are treated alike: INT64_MIN + 1 + the Size's number.
  */
 #ifndef CORE_RULES_SIZES_H
@@ -13,12 +14,13 @@
 #include "core/model/shape.h"
 
 enum { SIZE_UNNAMED = -1 }; /* a rule's answer: only the run tells */
+enum { STANDS = 3, STANDS_NEEDED = 2 };
 
 typedef struct {
-    const char *name; /* "batch", "2*seq", "NonZero_12.1" */
-    int64_t stand[2]; /* the numbers that stand for it */
-    bool computed;    /* the name is a formula */
-    bool late;        /* only the run tells it, or one it is computed from */
+    const char *name;      /* "batch", "2*seq", "NonZero_12.1" */
+    int64_t stand[STANDS]; /* the numbers that stand for it; the last below 0: left out */
+    bool computed;         /* the name is a formula */
+    bool late;             /* only the run tells it, or one it is computed from */
 } Size;
 
 typedef struct Sizes Sizes;

@@ -46,7 +46,8 @@ static RuleCase rows[] = {
     {"unique", "y i v n <- Unique f32[4,5]", "4 5 -> ?, ?, ?, ? | f32[?] i64[?] i64[20] i64[?]", 0},
     {"unique rows", "y i v n <- Unique f32[4,5] axis=0",
      "4 5 -> ?, ?, ?, ? | f32[?,5] i64[?] i64[4] i64[?]", 0},
-    {"boxes kept", "y <- NonMaxSuppression f32[1,6,4] f32[1,2,6]", "1 6 4, 1 2 6 -> ? | i64[?,3]", 0},
+    {"boxes kept", "y <- NonMaxSuppression f32[1,6,4] f32[1,2,6]", "1 6 4, 1 2 6 -> ? | i64[?,3]",
+     0},
     {"reverse sequence", "y <- ReverseSequence f32[9,4,3] i64[4]",
      "t^ b d2, b -> t^ b d2 | f32[9,4,3]", 0},
     {"reverse sequence, batch first",
@@ -59,6 +60,8 @@ static RuleCase rows[] = {
     {"determinant of no square", "y <- Det f32[3,4]", "its operand is not of square matrices", 0},
     {"features", "y <- ai.onnx.ml::ArrayFeatureExtractor f32[3,4] i64[2]",
      "d0 4, 2 -> d0 2 | f32[3,2]", 0},
+    {"a feature by a scalar", "y <- ai.onnx.ml::ArrayFeatureExtractor f32[3,4] i64[]",
+     "d0 4,  -> d0 1 | f32[3,1]", 0},
     {"features of a vector", "y <- ai.onnx.ml::ArrayFeatureExtractor f32[4] i64[1,2]",
      "4, 1 2 -> 1 2 | f32[1,2]", 0},
 };

@@ -9,6 +9,8 @@ static RuleCase rows[] = {
     {"n-grams of a vector", "y <- TfIdfVectorizer i64[5] ngram_indexes=[0,3]", "5 -> 4 | f32[4]",
      0},
 
+    {"tokens", "y <- com.microsoft::Tokenizer str[2,5]", "2 5 -> ? | str[2,5,?]", 0},
+
     {"binarizer", "y <- ai.onnx.ml::Binarizer f64[3,4]", "d0 d1 -> d0 d1 | f64[3,4]", 0},
     {"categories to numbers", "y <- ai.onnx.ml::CategoryMapper str[3]", "d0 -> d0 | i64[3]", 0},
     {"numbers to categories", "y <- ai.onnx.ml::CategoryMapper i64[3]", "d0 -> d0 | str[3]", 0},

@@ -47,6 +47,15 @@ static SizeRow rows[] = {
      "y <- Slice f32[seq,8] i64[1]{0} i64[1]{1024}; z <- Add y f32[seq,8]", "", true,
      "Slice y f32[Slice_0.0,8] whole\n"
      "Add z f32[seq,8] whole\n"},
+    {"nor a clip at a small size",
+     "s <- Shape f32[seq,8]; n <- Slice s i64[1]{0} i64[1]{1}; "
+     "y <- Slice f32[64,8]! i64[1]{0} n; z <- Add y in0; t <- Slice z i64[1]{-3} i64[1]{100000}",
+     "", true,
+     "Shape s i64[2] host\n"
+     "Slice n i64[1] host\n"
+     "Slice y f32[Slice_2.0,8] whole\n"
+     "Add z f32[seq,8] whole\n"
+     "Slice t f32[3,8] whole\n"},
     {"a nameless dim goes by its tensor", "y <- Tanh f32[?,8]", "", true,
      "Tanh y f32[in0.0,8] whole\n"},
     {"and is bound by that", "y <- Tanh f32[?,8]", "in0.0=3", false, "Tanh y f32[3,8] rule\n"},

@@ -423,8 +423,8 @@ static bool feature_extractor(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
     Shape *out = &call->out_shape[0];
-    if (from->n_dims < 1 || call->shape[1]->n_dims < 1)
-        return error_kind(err, ERROR_RANK, "an operand has no dims");
+    if (from->n_dims < 1)
+        return error_kind(err, ERROR_RANK, "its operand has no dims");
     *out = *from;
     if (from->n_dims == 1)
         *out = (Shape){.n_dims = 2, .dim = {1}};

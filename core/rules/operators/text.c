@@ -302,6 +302,7 @@ const Operator operators_text[] = {
     ROW("StringNormalizer", normalize_text, 1, 1),
     ROW("RegexFullMatch", truth, 1, 1),
     ROW("TfIdfVectorizer", weigh_ngrams, 1, 1),
+    ROW("com.microsoft::Tokenizer", split_text, 1, 1),
 
     ML("Binarizer", same, 1),
     ML("CastMap", cast_map, 1),
