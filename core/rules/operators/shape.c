@@ -3,7 +3,9 @@
  *     Reshape & kin  mixed radix, b s k -> (b s) k    the gcd walk of both shapes
  *     Transpose      d0 d1 d2 -> d0 d2 d1             numbered as in the input
  *     Split, equal   d0 (p^ j) -> d0 j, d0 j, d0 j    p: the parts, never cut; part q lies at p = q
- *     Split, Slice, Concat                            dims cut up are read and written whole
+ *     Split          d0 n^ -> d0 {n}, d0 {n-4}        parts of the dim, each clipped; never cut
+ *     Concat         d0 {n}, d0 {n-4} -> d0 n         the same backwards: each operand a part of n
+ *     Slice          {2*s0+1} -> s0                   every step-th from a start
  *     Tile           d0 -> (t0 d0)
  *
  * All are linear in their data, but for Tile, which grows it, and Concat. Operators whose output
@@ -116,6 +118,26 @@ static void split_rows(RuleCall *call, int axis, int64_t part)
         rule_unit(rule_output(space, o), axis, j);
 }
 
+/* The row of a part that begins at `start` of a dim which `index` runs over. */
+static void part_row(Operand *operand, int axis, int index, int64_t start)
+{
+    Row *row = &operand->projection.row[axis];
+    if (index < 0)
+        return;
+    row_unit(row, index);
+    row->offset = -start;
+    operand->projection.clip = true;
+}
+
+static void uneven_rows(RuleCall *call, int axis, const int64_t *sizes)
+{
+    OpSpace *space = call->space;
+    int n = rule_index(space, "n", call->shape[0]->dim[axis], ROLE_FROZEN, REDUCE_NONE);
+    rule_unit(&space->operand[0], axis, n);
+    for (int64_t o = 0, start = 0; o < call->n_outputs; start += sizes[o++])
+        part_row(rule_output(space, (int)o), axis, n, start);
+}
+
 static bool split(RuleCall *call, Error *err)
 {
     int64_t *sizes = arena_array(call->arena, int64_t, call->n_outputs);
@@ -134,8 +156,24 @@ static bool split(RuleCall *call, Error *err)
         return false;
     if (equal)
         split_rows(call, axis, sizes[0]);
+    else
+        uneven_rows(call, axis, sizes);
     call->space->operand[0].linear = LINEAR_ALONE;
     return true;
+}
+
+/* Element s of the output is element start + step * s of the input. */
+static void span_row(RuleCall *call, int d, const Span *span)
+{
+    OpSpace *space = call->space;
+    int index = rule_index_at(call, 's', d, span->n);
+    if (index < 0)
+        return;
+    Row *row = &space->operand[0].projection.row[d];
+    rule_unit(rule_output(space, 0), d, index);
+    row_unit(row, index);
+    row->coef[index] = span->step;
+    row->offset = span->start;
 }
 
 static bool slice(RuleCall *call, Error *err)
@@ -153,6 +191,9 @@ static bool slice(RuleCall *call, Error *err)
     }
     if (!share_dims(call, whole, 1, err))
         return false;
+    for (int d = 0; d < from->n_dims; d++)
+        if (whole[d])
+            span_row(call, d, &spans[d]);
     call->space->operand[0].linear = LINEAR_ALONE;
     return true;
 }
@@ -165,7 +206,14 @@ static bool concat(RuleCall *call, Error *err)
         return false;
     call->out_dtype[0] = call->dtype[0];
     whole[axis] = true;
-    return share_dims(call, whole, call->n_inputs, err);
+    if (!share_dims(call, whole, call->n_inputs, err))
+        return false;
+    OpSpace *space = call->space;
+    int n = rule_index(space, "n", call->out_shape[0].dim[axis], ROLE_MAP, REDUCE_NONE);
+    rule_unit(rule_output(space, 0), axis, n);
+    for (int64_t i = 0, start = 0; i < call->n_inputs; start += call->shape[i++]->dim[axis])
+        part_row(&space->operand[i], axis, n, start);
+    return true;
 }
 
 /* ---- copies ---- */
