@@ -147,6 +147,7 @@ static Choice choices[] = {
     {"later dims lie in pieces", "view", "x=8", "4x48x30 S(1)", "size=[192,30]",
      "S(1) -> _S(0,4) 0", 0},
     {"and come back", "view", "x=8", "192x30 _S(0,4)", "size=[4,48,30]", "_S(0,4) -> S(1) 0", 0},
+    {"no elements at all", "flatten", "x=2", "1x0x8 R", NULL, "R -> R 0", 0},
     {"a dim of one cannot follow", "copy_", "x=4", "16x32 S(0); 16x1 S(1)", NULL,
      "S(0),S(0) -> S(0) 1", 0},
     {"in place keeps the first", "add_", "x=4", "12x3 S(0); 12x3 P(sum)", NULL,

@@ -173,7 +173,7 @@ static bool is_shardable(const Shape *shape, const Placement *placements, const 
         if (!placement_is_shard(&placements[i]))
             continue;
         int dim = placements[i].dim;
-        if (dim >= shape->n_dims)
+        if (dim < 0 || dim >= shape->n_dims)
             return false;
         n_shards[dim] *= mesh->axes[i].size;
         int64_t pieces = placements[i].kind == PLACE_SHARD ? 1 : placements[i].factor;

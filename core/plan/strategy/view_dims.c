@@ -43,11 +43,13 @@ static void next_group(Grouping *group)
          to_left = group->to_at < group->to->n_dims;
     int64_t first_from = from_left ? group->from->dim[group->from_at] : 1;
     int64_t first_to = to_left ? group->to->dim[group->to_at] : 1;
-    if (from_left && !(first_from != 1 && first_to == 1))
+    bool from_alone = from_left && to_left && first_from == 1 && first_to != 1;
+    bool to_alone = from_left && to_left && first_from != 1 && first_to == 1;
+    if (from_left && !to_alone)
         take_from(group);
-    if (to_left && !(first_from == 1 && first_to != 1))
+    if (to_left && !from_alone)
         take_to(group);
-    if ((first_from == 1) != (first_to == 1))
+    if (from_alone || to_alone)
         return;
     while (group->f != group->t) {
         from_left = group->from_at < group->from->n_dims;
