@@ -222,7 +222,7 @@ void read_attr(Reader *reader, Wire wire)
     }
     if (!take_value(reader, &values, &attr))
         return;
-    if (attr.type == ATTR_GRAPH)
+    if (attr.type == ATTR_GRAPH && values.graph.file)
         vec_push(reader->arena, &reader->subgraphs, ((Subgraph){values.name, values.graph}));
     attr.name = names_intern(reader->graph->names, attr_name(&values));
     vec_push(reader->arena, &reader->attrs, attr);

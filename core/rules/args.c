@@ -56,7 +56,8 @@ bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Err
     if (args_has(call, input)) {
         const Value *value = call->value[input];
         if (!value || (!value->ints && !value->floats))
-            return error_set(err, "its input %d (%s) is not known before the run", input, attr);
+            return error_kind(err, ERROR_NOT_INFERABLE,
+                              "its input %d (%s) is not known before the run", input, attr);
         if (!value->ints)
             return error_set(err, "its input %d (%s) is not of integers", input, attr);
         *out = (Ints){true, (int)shape_elements(&value->shape), value->ints};

@@ -3,7 +3,8 @@
  * Operator sets moved these from attributes to inputs over time (axes of Squeeze at 13, of
  * ReduceMean at 18); here it does not matter which. Rules and host evaluation both read through
  * these functions, so that they cannot disagree. Each checks what it reads against the shapes, and
- * returns false with *err when it does not fit or is not known before the run.
+ * returns false with *err when it does not fit, or with ERROR_NOT_INFERABLE when it is not known
+ * before the run.
  * Source: the ONNX operator schemas, opset 1 to 23.
  */
 #ifndef CORE_RULES_ARGS_H

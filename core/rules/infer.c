@@ -135,9 +135,10 @@ static void hand_on(InferState *state, int32_t op, int32_t tensor)
 static int32_t taken_operand(const InferState *state, int32_t op)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
-    const Value *condition = inputs[0] < 0 ? NULL : state->result->value[inputs[0]];
+    bool whole = state->graph->ops[op].n_inputs == 3 && inputs[0] >= 0;
+    const Value *condition = whole ? state->result->value[inputs[0]] : NULL;
     int64_t taken;
-    if (state->graph->ops[op].n_inputs != 3 || !condition || condition->partly ||
+    if (state->graph->ops[op].n_outputs != 1 || !condition || condition->partly ||
         condition->sequence || shape_elements(&condition->shape) != 1 ||
         !value_int_at(condition, 0, &taken))
         return -1;
@@ -161,7 +162,8 @@ static void infer_op(InferState *state, int32_t op)
 {
     const InferKind *kind = infer_kind(state, op);
     InferAnswer given = {-1, DT_NONE, NULL};
-    if (kind->carry && state->graph->ops[op].n_inputs == 1) {
+    const GraphOp *node = &state->graph->ops[op];
+    if (kind->carry && node->n_inputs == 1 && node->n_outputs == 1) {
         infer_carry(state, op, kind);
         return;
     }
@@ -427,6 +429,8 @@ static bool run(InferState *state, Error *err)
     make_columns(state, n_most);
     if (!infer_check_free_dims(state, err) || !infer_start_tensors(state, err))
         return false;
+    vec_push(state->scratch, &state->answers,
+             ((InferAnswer){-1, DT_NONE, NULL})); /* of no output */
     infer_range(state, 0, state->graph->n_ops, 0);
     state->result->spaces = state->spaces.at;
     state->result->n_spaces = state->spaces.n;

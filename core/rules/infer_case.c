@@ -269,7 +269,8 @@ static void make_rule_case(InferState *state, int32_t op, const InferKind *kind,
     InferAnswer *answers = arena_array(state->scratch, InferAnswer, call.n_outputs);
     if (inputs == INPUTS_KNOWN && kind->row && !kind->sequence) {
         bool done = apply_rule(state, kind, &call, made, &err);
-        if (done || !infer_rank(state, op, kind, answers)) {
+        bool decided = !done && err.kind == ERROR_NOT_INFERABLE;
+        if (!decided || !infer_rank(state, op, kind, answers)) {
             OpSpace *space = done ? call.space : replicated(state, &call);
             keep_error(state, made, &err);
             keep_space(state, made, space, outputs);

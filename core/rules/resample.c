@@ -43,7 +43,8 @@ static bool read_scales(const RuleCall *call, int at, const double **out, int *n
         return error_set(err, "it has no scales");
     const Value *value = call->value[at];
     if (!value || !value->floats)
-        return error_set(err, "its input %d (scales) is not known before the run", at);
+        return error_kind(err, ERROR_NOT_INFERABLE,
+                          "its input %d (scales) is not known before the run", at);
     *out = value->floats;
     *n = (int)shape_elements(&value->shape);
     return true;

@@ -287,7 +287,8 @@ static bool known_before(RuleCall *call, Error *err)
 static bool shape_is_data(RuleCall *call, Error *err)
 {
     (void)call;
-    return error_set(err, "the shape of its output depends on data that only the run knows");
+    return error_kind(err, ERROR_NOT_INFERABLE,
+                      "the shape of its output depends on data that only the run knows");
 }
 
 #define VIEW(name_, rule_, min, max)                                                               \
