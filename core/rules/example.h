@@ -17,6 +17,10 @@ typedef struct {
     int n_outputs;         /* 0: 1 */
 } Example;
 
+/* By families, each ended by a row without operators. */
+extern const Example examples_elementwise[], examples_move[], examples_fold[], examples_image[],
+    examples_model[], examples_stablehlo[];
+
 /* The first example of the operator after `after` (NULL: from the start); NULL at the end. */
 const Example *example_next(const char *name, const Example *after);
 

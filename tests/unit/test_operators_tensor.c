@@ -15,7 +15,7 @@ static RuleCase pointwise[] = {
      0},
     {"filled", "y <- Full size=[3,5]", " -> n0 n1 | f32[3,5]", 0},
     {"counted", "y <- Arange start=2 end=9 step=3", " -> 3 | i64[3]", 0},
-    {"counted in halves", "y <- Arange end=2.25 step=0.5", " -> 5 | i64[5]", 0},
+    {"counted in halves", "y <- Arange end=2.25 step=0.5", " -> 5 | f32[5]", 0},
     {"counted back", "y <- Arange start=9 end=2 step=-3", " -> 3 | i64[3]", 0},
     {"counted by nothing", "y <- Arange end=9 step=0", "its step is 0, or its end too far", 0},
     {"identity matrix", "y <- Eye n=3 m=4", " -> 3 4 | f32[3,4]", 0},

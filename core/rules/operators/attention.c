@@ -2,6 +2,7 @@
  *
  *     Attention        b (h g) s d^, b h t^ d^, b h t^ e -> b (h g) s e
  *                      b s (h g d^), b t^ (h d^), b t^ (h e) -> b s (h g e)      packed
+ *                      s frozen where it is causal
  *     LinearAttention  b t^ (h g d^), b t^ (h d^), b t^ (h e) -> b t^ (h g e), b h d^ e
  *     RotaryEmbedding  b h s d^, b s 32, b s 32 -> b h s d^
  *
@@ -179,6 +180,13 @@ static void attention_rows(RuleCall *call, const AttentionSizes *n, const Attent
         attention_mask(space, rule_output(space, 3), index);
 }
 
+/* Which keys a query looks at depends on its place in the whole. */
+static bool by_place(const RuleCall *call)
+{
+    return args_int(call, "is_causal", 0) != 0 || args_int(call, "left_window_size", -1) >= 0 ||
+           args_int(call, "right_window_size", -1) >= 0;
+}
+
 static bool attention(RuleCall *call, Error *err)
 {
     AttentionSizes n;
@@ -193,6 +201,8 @@ static bool attention(RuleCall *call, Error *err)
         return false;
     AttentionIndex index = attention_index(call, &n);
     const int heads[1] = {index.h};
+    if (by_place(call) && index.s >= 0)
+        space->index[index.s].role = ROLE_FROZEN;
     attention_rows(call, &n, &index);
     if (args_has(call, 3))
         attention_mask(space, &space->operand[3], &index);

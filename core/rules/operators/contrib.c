@@ -72,9 +72,14 @@ static bool skip_norm(RuleCall *call, Error *err)
     return dims_space(call, x, use, NULL, err) != NULL;
 }
 
-/* ids, segment ids, word, position and segment embeddings, scale, bias, mask, position ids. */
+/* ids, segment ids, word, position and segment embeddings, scale, bias, mask, position ids; those
+ * of segments may be absent. */
 static bool embed_norm(RuleCall *call, Error *err)
 {
+    static const int needed[] = {2, 3, 5, 6};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!args_has(call, needed[i]))
+            return error_set(err, "its input %d is absent", needed[i]);
     const Shape *ids = call->shape[0], *words = call->shape[2];
     if (ids->n_dims != 2 || words->n_dims != 2)
         return error_kind(err, ERROR_RANK, "its ids and its embeddings need 2 dims");
@@ -157,6 +162,8 @@ static bool multi_head_attention(RuleCall *call, Error *err)
         return false;
     AttentionIndex index = attention_index(call, &n);
     const int all[1] = {index.h};
+    if (args_int(call, "unidirectional", 0) != 0 && index.s >= 0)
+        space->index[index.s].role = ROLE_FROZEN; /* a query's place in the whole counts */
     heads_rows(space, &space->operand[0], true, index.b, all, 1, index.s, index.d);
     heads_rows(space, &space->operand[1], n.k.packed, index.b, all, 1, index.t, index.d);
     heads_rows(space, &space->operand[2], n.v.packed, index.b, all, 1, index.t, index.e);
@@ -310,9 +317,9 @@ static bool matmul_nbits(RuleCall *call, Error *err)
         return false;
 
     int64_t last = a->n_dims - 1;
-    bool even = k % block == 0;
-    IndexRole role = even ? ROLE_REDUCE : ROLE_FROZEN;
-    ReduceOp how = even ? REDUCE_SUM : REDUCE_NONE;
+    bool adds = k % block == 0 && !args_has(call, 3) && !args_has(call, 4);
+    IndexRole role = adds ? ROLE_REDUCE : ROLE_FROZEN;
+    ReduceOp how = adds ? REDUCE_SUM : REDUCE_NONE;
     for (int d = 0; d < last; d++) {
         int index = rule_index_at(call, 'd', d, a->dim[d]);
         rule_unit(&space->operand[0], d, index);
@@ -320,7 +327,7 @@ static bool matmul_nbits(RuleCall *call, Error *err)
     }
     int column = rule_index(space, "n", n, ROLE_MAP, REDUCE_NONE);
     int kb = rule_index(space, "kb", n_blocks, role, how);
-    if (even)
+    if (adds)
         rule_radix(space, &space->operand[0], last,
                    (int[]){kb, rule_index(space, "kk", block, ROLE_FROZEN, REDUCE_NONE)}, 2);
     rule_unit(rule_output(space, 0), last, column);
@@ -355,7 +362,7 @@ const Operator operators_contrib[] = {
     CONTRIB("BiasSplitGelu", bias_split_gelu, OPERATOR_EARLY, 2, 2, 1),
     CONTRIB("SkipLayerNormalization", skip_norm, OPERATOR_EARLY, 3, 5, 4),
     CONTRIB("SkipSimplifiedLayerNormalization", skip_norm, OPERATOR_EARLY, 3, 4, 4),
-    CONTRIB("EmbedLayerNormalization", embed_norm, 0, 7, 9, 3),
+    CONTRIB("EmbedLayerNormalization", embed_norm, 0, 1, 9, 3),
     CONTRIB("MultiHeadAttention", multi_head_attention, 0, 1, 10, 3),
     {.name = MS "GroupQueryAttention",
      .rule = group_query_attention,

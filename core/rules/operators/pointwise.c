@@ -156,14 +156,21 @@ static bool fill_new(RuleCall *call, Error *err)
 }
 
 /* Numbers that follow from their place: the whole of them is made everywhere. */
-static bool ramp(RuleCall *call, int64_t n, Error *err)
+static bool ramp(RuleCall *call, int64_t n, Dtype fallback, Error *err)
 {
     if (n < 0)
         return error_kind(err, ERROR_OUT_OF_RANGE, "it has %" PRId64 " numbers", n);
     call->out_shape[0] = (Shape){.n_dims = 1, .dim = {n}};
-    return args_dtype(call, "dtype", DT_I64, &call->out_dtype[0], err) && rule_space(call, err);
+    return args_dtype(call, "dtype", fallback, &call->out_dtype[0], err) && rule_space(call, err);
 }
 
+static bool is_fraction(const RuleCall *call, const char *attr)
+{
+    const Attr *given = args_attr(call, attr);
+    return given && given->type == ATTR_FLOAT;
+}
+
+/* Whole numbers, unless one of its three is not. */
 static bool count_up(RuleCall *call, Error *err)
 {
     double step = args_float(call, "step", 1);
@@ -171,12 +178,14 @@ static bool count_up(RuleCall *call, Error *err)
     int64_t n = reach > 0 && reach < 0x1p53 ? (int64_t)reach : 0;
     if (!(reach < 0x1p53))
         return error_set(err, "its step is 0, or its end too far");
-    return ramp(call, (double)n < reach ? n + 1 : n, err);
+    bool fraction =
+        is_fraction(call, "start") || is_fraction(call, "end") || is_fraction(call, "step");
+    return ramp(call, (double)n < reach ? n + 1 : n, fraction ? DT_F32 : DT_I64, err);
 }
 
 static bool linspace(RuleCall *call, Error *err)
 {
-    return ramp(call, args_int(call, "steps", 100), err);
+    return ramp(call, args_int(call, "steps", 100), DT_F32, err);
 }
 
 static bool eye(RuleCall *call, Error *err)

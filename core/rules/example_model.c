@@ -1,0 +1,73 @@
+/* example_model.c - small calls of the parts of models, of their training, and of onnxruntime's
+ * operators: attention, recurrent, contrib, training, gradient. */
+#include "core/rules/example.h"
+
+/* clang-format off */
+const Example examples_model[] = {
+    /* attention */
+    {"Attention ai.onnx.preview::FlexAttention", "3x4x5x6,3x2x7x6,3x2x7x8", NULL, 0},
+    {"Attention ai.onnx.preview::FlexAttention", "3x5x24,3x7x12,3x7x16", "q_num_heads=4 kv_num_heads=2", 0},
+    {"Attention", "3x4x5x6,3x2x7x6,3x2x7x8,3x1x5x11,3x2x4x6,3x2x4x8", NULL, 4},
+    {"Attention", "3x4x5x6,3x2x5x6,3x2x5x8", "is_causal=1", 0},
+    {"LinearAttention", "3x7x24,3x7x12,3x7x16,3x2x6x8,3x7x12,3x7x2", "q_num_heads=4 kv_num_heads=2", 2},
+    {"RotaryEmbedding", "3x4x5x6,7x3,7x3,3x5:i64", NULL, 0},
+    {"RotaryEmbedding", "3x5x24,3x5x3,3x5x3", "num_heads=4", 0},
+    /* recurrent */
+    {"RNN", "5x3x4,1x6x4,1x6x6", NULL, 2},
+    {"GRU", "5x3x4,2x18x4,2x18x6,2x36", "direction=bidirectional hidden_size=6", 2},
+    {"LSTM", "5x3x4,1x24x4,1x24x6,1x48,3:i32,1x3x6,1x3x6,1x18", NULL, 3},
+    {"LSTM", "3x5x4,2x24x4,2x24x6", "direction=bidirectional layout=1", 3},
+    /* contrib */
+    {"com.microsoft::Gelu com.microsoft::QuickGelu com.microsoft::FastGelu", "5x6", NULL, 0},
+    {"com.microsoft::FastGelu com.microsoft::BiasGelu", "5x6,6", NULL, 0},
+    {"com.microsoft::BiasAdd", "3x4x5,5,3x4x5", NULL, 0},
+    {"com.microsoft::BiasSplitGelu", "3x4x10,10", NULL, 0},
+    {"com.microsoft::SkipLayerNormalization", "5x6x4,5x6x4,4,4,4", NULL, 4},
+    {"com.microsoft::SkipSimplifiedLayerNormalization", "5x6x4,5x6x4,4", NULL, 0},
+    {"com.microsoft::EmbedLayerNormalization", "3x5:i32,3x5:i32,9x4,7x4,2x4,4,4", NULL, 0},
+    {"com.microsoft::EmbedLayerNormalization", "3x5:i32,-,9x4,7x4,-,4,4,3x5:i32", NULL, 2},
+    {"com.microsoft::MultiHeadAttention", "3x5x24,3x7x24,3x7x32,80,-,3x4x5x7", "num_heads=4", 0},
+    {"com.microsoft::MultiHeadAttention", "3x5x24,3x7x24,3x7x32,-,-,-,3x4x2x6,3x4x2x8", "num_heads=4", 3},
+    {"com.microsoft::MultiHeadAttention", "3x5x24,3x4x7x6,3x4x7x8", "num_heads=4 unidirectional=1", 0},
+    {"com.microsoft::GroupQueryAttention", "3x5x24,3x5x12,3x5x12,-,-,3:i32,=5", "num_heads=4 kv_num_heads=2", 3},
+    {"com.microsoft::GroupQueryAttention", "3x5x24,3x5x12,3x5x12,3x2x9x6,3x2x9x6,3:i32,=9", "num_heads=4 kv_num_heads=2", 3},
+    {"com.microsoft::Attention", "3x5x8,8x36,36", "num_heads=4", 2},
+    {"com.microsoft::RotaryEmbedding", "3x5x24,3x5:i64,7x3,7x3", "num_heads=4", 0},
+    {"com.microsoft::MatMulNBits", "3x5x32,7x2x8:u8,14", "K=32 N=7 bits=4 block_size=16", 0},
+    {"com.microsoft::MatMulNBits", "5x40,7x3x8:u8,7x3", "K=40 N=7 bits=4 block_size=16", 0},
+    {"com.microsoft::MatMulNBits", "5x32,7x2x8:u8,7x2,7x1:u8,-,7", "K=32 N=7 bits=4 block_size=16", 0},
+    /* training */
+    {"ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Momentum", "scalar,scalar:i64,5x6,7,5x6,7,5x6,7", NULL, 4},
+    {"ai.onnx.preview.training::Adam", "scalar,scalar:i64,5x6,5x6,5x6,5x6", NULL, 3},
+    {"ai.onnx.preview.training::Gradient", "5x6,7,scalar", NULL, 2},
+    {"AdamStep", "5x6,5x6,1,5x6,5x6,-,1,1", NULL, 3},
+    {"AdamStep", "5x6:f16,5x6:f16,1,5x6,5x6,5x6,1,1,5x6", NULL, 7},
+    {"SgdStep", "5x6:f16,1,5x6:f16,5x6", NULL, 2},
+    {"CheckFiniteAndUnscale", "5x6,7,1", NULL, 3},
+    /* gradient */
+    {"ElementwiseGrad", "5x6,5x6", NULL, 0},
+    {"BroadcastGrad", "5x6,6,5x6", NULL, 2},
+    {"BroadcastGrad", "5x6,5x1,5x6", NULL, 0},
+    {"WhereGrad", "5x6:bool,5x6,6,5x6", NULL, 2},
+    {"SoftmaxGrad CumSumGrad", "5x6x4,5x6x4", "axis=1", 0},
+    {"ChosenGrad", "5x6x4,5x3x4:i64,5x3x4", "axis=1", 0},
+    {"ReduceGrad", "5x6x4,5x4", "axes=[1]", 0},
+    {"ReduceGrad", "5x6x4,5x1x4", "axes=[1]", 0},
+    {"NormGrad", "5x6x4,4,5x6x1,5x6x1,5x6x4", NULL, 0},
+    {"NormGrad", "5x6x4,4,5x6x1,5x6x1,5x6x4", NULL, 3},
+    {"MatMulGrad", "3x5x6,3x6x7,3x5x7", NULL, 0},
+    {"MatMulGrad", "3x5x6,3x7x6,3x5x7", "trans_y=1", 2},
+    {"EmbeddingGrad", "3x5x4,3x5:i64", "num_weights=7", 0},
+    {"EmbeddingGrad", "3x5x4,3x5:i64,7x4", NULL, 0},
+    {"ConcatGrad", "5x6,5x4,5x10", "axis=1", 2},
+    {"SliceGrad", "5x6x4,5x2x4", "axes=[1]", 0},
+    {"RepeatGrad", "5x6,3x5x12", NULL, 0},
+    {"WholeGrad", "5x6,7,5x6", NULL, 2},
+    {"AttentionGrad", "3x5x4x6,3x7x4x6,3x7x4x6,3x5x4x6", NULL, 3},
+    {"PartGrad", "5x3x4", "input_sizes=[5,6,4] axis=1", 0},
+    {"PartGrad", "5x4", "input_sizes=[5,6,4] axis=1", 0},
+    {"LossGrad", "5x4,5x6x4,5x4:i64", NULL, 0},
+    {"LossGrad", "scalar,5x6,5:i64,6", NULL, 0},
+    {NULL, NULL, NULL, 0},
+};
+/* clang-format on */
