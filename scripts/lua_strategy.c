@@ -149,10 +149,10 @@ static Placement *const *read_tensors(lua_State *L, const StrategyCall *call, bo
         luaL_error(L, "there are not that many tensors");
     Placement **out = arena_array(call->arena, Placement *, *n);
     for (int i = 0; i < *n; i++) {
-        const StrategyTensor *input = inputs ? &call->input[i] : NULL;
+        int64_t n_dims = inputs ? call->input[i].shape.n_dims : DIMS_MAX;
         if (lua_rawgeti(L, -1, i + 1) != LUA_TNIL)
-            out[i] = read_placements(L, call, input ? input->shape.n_dims : DIMS_MAX);
-        else if (inputs && input->shape.n_dims >= 0)
+            out[i] = read_placements(L, call, n_dims);
+        else if (inputs && n_dims >= 0)
             luaL_error(L, "there is no suggestion for input %d", i);
         lua_pop(L, 1);
     }

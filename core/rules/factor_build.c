@@ -64,7 +64,7 @@ FactorInts factor_ints_at(const FactorBuild *build, const char *name, int i)
     FactorInts all = factor_ints(build, name), none = {0, NULL};
     FactorInts lengths = factor_ints(build, arena_printf(build->arena, "%s.lengths", name));
     int64_t first = 0;
-    if (i >= lengths.n)
+    if (i >= lengths.n || !lengths.at)
         return none;
     for (int k = 0; k < i; k++)
         first += lengths.at[k];

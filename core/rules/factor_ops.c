@@ -317,7 +317,7 @@ static bool add_dots(FactorBuild *build, const FactorInts batch[2], const Factor
     if (batch[0].n != batch[1].n || summed[0].n != summed[1].n ||
         factor_shape(build, 2)->n_dims != factor_shape(build, 0)->n_dims +
                                               factor_shape(build, 1)->n_dims - batch[0].n -
-                                              2 * summed[0].n)
+                                              (int64_t)2 * summed[0].n)
         return factor_refuse(build, ERROR_RANK, "its dims do not match");
     for (int i = 0; i < batch[0].n; i++)
         add_dot(build, (int)batch[0].at[i], (int)batch[1].at[i], to++, FACTOR_PASS_THROUGH);
@@ -378,8 +378,9 @@ static bool window_moves(const FactorBuild *build, int d)
     FactorInts window = factor_ints(build, "window_dimensions");
     FactorInts stride = factor_ints(build, "window_strides");
     FactorInts pad = factor_ints(build, "padding");
+    ptrdiff_t pad_at = (ptrdiff_t)2 * d;
     return (d < window.n && window.at[d] != 1) || (d < stride.n && stride.at[d] != 1) ||
-           (2 * d + 1 < pad.n && (pad.at[2 * d] != 0 || pad.at[2 * d + 1] != 0));
+           (pad_at + 1 < pad.n && (pad.at[pad_at] != 0 || pad.at[pad_at + 1] != 0));
 }
 
 static bool reduce_window(FactorBuild *build)

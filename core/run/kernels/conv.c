@@ -175,7 +175,7 @@ static bool finish(Conv *c, Error *err)
         const void *b = kernel_numbers(c->call->scratch, bias);
         int64_t each =
             channels > 0 && c->out->shape.dim[0] > 0 ? n / channels / c->out->shape.dim[0] : 0;
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; each > 0 && i < n; i++) {
             int64_t at = i / each % channels;
             if (c->number == NUMBER_F32)
                 ((float *)(void *)c->y)[i] += ((const float *)b)[at];
@@ -192,37 +192,17 @@ static bool finish(Conv *c, Error *err)
 
 /* ---- Conv ---- */
 
-/* Which element of the kernel each window dim is at, and the outer places of the output. */
-static void split_index(int64_t index, const int64_t *size, int n, int64_t *out)
-{
-    for (int d = n - 1; d >= 0; index /= size[d--])
-        out[d] = index % size[d];
-}
-
-/* The sum of the places of all dims but the last; below 0 where one is no place. */
-static int64_t outer_place(const LocalWindow *w, const int64_t *o, const int64_t *k)
-{
-    int64_t place = 0;
-    for (int d = 0; d < w->n - 1; d++) {
-        int64_t at = w->place[d][o[d] * w->n_kernel[d] + k[d]];
-        if (at < 0)
-            return at;
-        place += at;
-    }
-    return place;
-}
-
 /* One row of the columns: element `element` of every window, of the channel at `from`. Zero is all
  * bits zero in every class. False: it is held by another rank. */
 static bool fill_row(const Conv *c, const char *from, int64_t element, char *to)
 {
     const LocalWindow *w = &c->window;
     int last = w->n - 1;
-    int64_t k[SPATIAL_MAX], o[SPATIAL_MAX], n_last = w->n_out[last];
-    split_index(element, w->n_kernel, w->n, k);
+    int64_t k[SPATIAL_MAX] = {0}, o[SPATIAL_MAX] = {0}, n_last = w->n_out[last];
+    window_split(element, w->n_kernel, w->n, k);
     for (int64_t row = 0; row < c->n_places; row += n_last) {
-        split_index(row / n_last, w->n_out, last, o);
-        int64_t base = outer_place(w, o, k);
+        window_split(row / n_last, w->n_out, last, o);
+        int64_t base = window_place(w, w->n - 1, o, k);
         if (base == PLACE_ELSEWHERE)
             return false;
         for (int64_t i = 0; i < n_last; i++) {
@@ -284,7 +264,7 @@ static bool less_zero(const Conv *c, const Local *local, int input, const char *
 
 static bool conv(const KernelCall *call, Error *err)
 {
-    Window window;
+    Window window = {0};
     Conv c;
     if (!open_conv(call, false, &window, &c, err))
         return false;
@@ -316,11 +296,11 @@ static bool conv(const KernelCall *call, Error *err)
     {                                                                                              \
         const LocalWindow *w = &c->window;                                                         \
         const Real *column = (const Real *)(const void *)from;                                     \
-        int64_t k[SPATIAL_MAX], i[SPATIAL_MAX];                                                    \
-        split_index(element, w->n_kernel, w->n, k);                                                \
+        int64_t k[SPATIAL_MAX] = {0}, i[SPATIAL_MAX] = {0};                                        \
+        window_split(element, w->n_kernel, w->n, k);                                               \
         for (int64_t at = 0; at < c->n_places; at++) {                                             \
-            split_index(at, w->n_out, w->n, i);                                                    \
-            int64_t base = outer_place(w, i, k);                                                   \
+            window_split(at, w->n_out, w->n, i);                                                   \
+            int64_t base = window_place(w, w->n - 1, i, k);                                        \
             int last = w->n - 1;                                                                   \
             int64_t place = w->place[last][i[last] * w->n_kernel[last] + k[last]];                 \
             if (base >= 0 && place >= 0)                                                           \
@@ -353,7 +333,7 @@ static bool spread(const Conv *c, int64_t batch, int64_t group, Error *err)
 
 static bool conv_transpose(const KernelCall *call, Error *err)
 {
-    Window window;
+    Window window = {0};
     Conv c;
     if (!open_conv(call, true, &window, &c, err))
         return false;

@@ -27,25 +27,6 @@ typedef struct {
     int64_t place;
 } Pooled;
 
-static void split_index(int64_t index, const int64_t *size, int n, int64_t *out)
-{
-    for (int d = n - 1; d >= 0; index /= size[d--])
-        out[d] = index % size[d];
-}
-
-/* The place of element k of window o in the local image, or below 0. */
-static int64_t place_of(const LocalWindow *w, const int64_t *o, const int64_t *k)
-{
-    int64_t place = 0;
-    for (int d = 0; d < w->n; d++) {
-        int64_t at = w->place[d][o[d] * w->n_kernel[d] + k[d]];
-        if (at < 0)
-            return at;
-        place += at;
-    }
-    return place;
-}
-
 /* How many elements a mean is of: those in the image, or in the image and its padding. */
 static double count_of(const Pool *pool, const int64_t *o)
 {
@@ -66,10 +47,10 @@ static double count_of(const Pool *pool, const int64_t *o)
 static Pooled pool_window(const Pool *pool, const double *image, const int64_t *o)
 {
     Pooled out = {pool->kind == POOL_MAX ? -INFINITY : 0, -1};
-    int64_t n = local_window_elements(&pool->window), k[SPATIAL_MAX];
+    int64_t n = local_window_elements(&pool->window), k[SPATIAL_MAX] = {0};
     for (int64_t e = 0; e < n; e++) {
-        split_index(e, pool->window.n_kernel, pool->window.n, k);
-        int64_t at = place_of(&pool->window, o, k);
+        window_split(e, pool->window.n_kernel, pool->window.n, k);
+        int64_t at = window_place(&pool->window, pool->window.n, o, k);
         if (at < 0)
             continue;
         double x = image[at];
@@ -141,14 +122,14 @@ static bool run_pool(const KernelCall *call, bool everything, Error *err)
     const int64_t *batch = kernel_globals(call->scratch, &image->runs[0]);
     const int64_t *channel = kernel_globals(call->scratch, &image->runs[1]);
     int64_t channels = image->shape.dim[1], n_rows = image->shape.dim[0] * channels;
-    int64_t n_places = local_window_places(&pool.window), o[SPATIAL_MAX];
+    int64_t n_places = local_window_places(&pool.window), o[SPATIAL_MAX] = {0};
     int64_t pixels = n_rows > 0 ? shape_elements(&image->shape) / n_rows : 0;
     double *x = arena_array(call->scratch, double, pixels);
     for (int64_t row = 0; row < n_rows; row++) {
         elements_load(image->dtype, local_at(image, row * pixels), 1, pixels, NUMBER_F64, x);
         int64_t whole_row = batch[row / channels] * image->whole.dim[1] + channel[row % channels];
         for (int64_t i = 0; i < n_places; i++) {
-            split_index(i, pool.window.n_out, pool.window.n, o);
+            window_split(i, pool.window.n_out, pool.window.n, o);
             Pooled found = pool_window(&pool, x, o);
             elements_store(out->dtype, local_at(out, row * n_places + i), 1, NUMBER_F64,
                            &found.value);

@@ -29,6 +29,28 @@ LocalWindow local_window(Arena *arena, const Window *window, const Local *image,
 LocalWindow local_window_transposed(Arena *arena, const Window *window, const Local *image,
                                     const Local *out, const Runs *kernel);
 
+/* The place along each of n dims, from a row-major index. */
+static inline void window_split(int64_t index, const int64_t *size, int n, int64_t *out)
+{
+    for (int d = n - 1; d >= 0; index /= size[d--])
+        out[d] = index % size[d];
+}
+
+/* The place of element k of window o in the local image, of its first n dims alone; below 0 where
+ * it is none. */
+static inline int64_t window_place(const LocalWindow *window, int n, const int64_t *o,
+                                   const int64_t *k)
+{
+    int64_t place = 0;
+    for (int d = 0; d < n; d++) {
+        int64_t at = window->place[d][o[d] * window->n_kernel[d] + k[d]];
+        if (at < 0)
+            return at;
+        place += at;
+    }
+    return place;
+}
+
 int64_t local_window_places(const LocalWindow *window);   /* product of n_out */
 int64_t local_window_elements(const LocalWindow *window); /* product of n_kernel */
 
