@@ -107,3 +107,61 @@ bool factor_check_dims(FactorBuild *build, FactorInts dims, int tensor)
                               build->call->op, tensor, (int)dims.at[i]);
     return true;
 }
+
+/* ---- the rule ---- */
+
+/* Takes factors of size 1 out of products. */
+static void drop_ones(const FactorBuild *build, FactorList *list)
+{
+    int n = 0, given = list->n;
+    for (int i = 0; i < given && given > 1; i++)
+        if (build->factors.at[list->at[i]].size != 1)
+            list->at[n++] = list->at[i];
+    list->n = given > 1 ? n : given;
+}
+
+/* Numbers the factors that some dim has, in the order they were made. */
+static void renumber(FactorBuild *build)
+{
+    int n = 0, *number = arena_array(build->arena, int, build->factors.n);
+    for (int t = 0; t < build->n; t++)
+        for (int d = 0; d < factor_shape(build, t)->n_dims; d++)
+            for (int i = 0; i < build->list[t][d].n; i++)
+                number[build->list[t][d].at[i]] = 1;
+    for (int f = 0; f < build->factors.n; f++) {
+        build->factors.at[n] = build->factors.at[f];
+        number[f] = number[f] ? n++ : 0;
+    }
+    build->factors.n = n;
+    for (int t = 0; t < build->n; t++)
+        for (int d = 0; d < factor_shape(build, t)->n_dims; d++)
+            for (int i = 0; i < build->list[t][d].n; i++)
+                build->list[t][d].at[i] = number[build->list[t][d].at[i]];
+}
+
+FactorRule *factor_finish(FactorBuild *build)
+{
+    FactorRule *rule = arena_make(build->arena, FactorRule);
+    FactorTensor *tensor = arena_array(build->arena, FactorTensor, build->n);
+    for (int t = 0; t < build->n; t++)
+        for (int d = 0; d < factor_shape(build, t)->n_dims; d++)
+            drop_ones(build, &build->list[t][d]);
+    renumber(build);
+    for (int t = 0; t < build->n; t++) {
+        tensor[t].n_dims = (int)factor_shape(build, t)->n_dims;
+        for (int d = 0; d < tensor[t].n_dims; d++) {
+            FactorList *list = &build->list[t][d];
+            if (list->n == 0) {
+                *list = (FactorList){1, {build->factors.n}};
+                vec_push(build->arena, &build->factors, (Factor){.size = 1});
+            }
+            tensor[t].dim[d] = (FactorDim){list->n, list->at};
+        }
+    }
+    *rule = (FactorRule){.n_factors = build->factors.n,
+                         .n_operands = build->call->n_operands,
+                         .n_results = build->call->n_results,
+                         .factor = build->factors.at,
+                         .tensor = tensor};
+    return rule;
+}

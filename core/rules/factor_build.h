@@ -1,7 +1,7 @@
 /* factor_build.h - building a FactorRule factor by factor; for factor_ops.c and factor_windows.c.
  *
- * A product has no factors of size 1: those are dropped from it at the end, and dims that are left
- * without any factor get one of size 1.
+ * A product has no factors of size 1: factor_finish() drops them, and gives dims that are left
+ * without any factor one of size 1.
  */
 #ifndef CORE_RULES_FACTOR_BUILD_H
 #define CORE_RULES_FACTOR_BUILD_H
@@ -61,5 +61,8 @@ bool factor_refuse(FactorBuild *build, ErrorKind kind, const char *what);
 bool factor_needs(FactorBuild *build, int n_operands, int n_results);
 /* An attribute's numbers of dims are dims of that tensor. */
 bool factor_check_dims(FactorBuild *build, FactorInts dims, int tensor);
+
+/* The rule of the factors made so far; in the build's arena. */
+FactorRule *factor_finish(FactorBuild *build);
 
 #endif
