@@ -32,10 +32,15 @@ static const struct {
     const char *verb;
     EvalFn *answer;
 } eval_verbs[] = {
-    {"anno.", eval_anno},          {"layout", answer_layout},
-    {"factor.rule", eval_factor_rule}, {"template.apply", template_answer},
-    {"template.", eval_template},  {"ipf.", eval_ipf},        {"range.", eval_range},
-    {"strategy", answer_strategy}, {"spmd.", eval_spmd},
+    {"anno.", eval_anno},
+    {"layout", answer_layout},
+    {"factor.rule", eval_factor_rule},
+    {"template.apply", template_answer},
+    {"template.", eval_template},
+    {"ipf.", eval_ipf},
+    {"range.", eval_range},
+    {"strategy", answer_strategy},
+    {"spmd.", eval_spmd},
 };
 
 /* False with *err: the answer is then an error. */

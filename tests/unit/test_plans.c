@@ -48,8 +48,8 @@ static Case rows[] = {
     {"resnet50, dp", "resnet50", "dp", "dp=4,tp=2", NULL, NULL, "", "8/dp,1000"},
     {"resnet50, tp", "resnet50", "tp", "tp=2", NULL, NULL, "", "8,1000/tp"},
     {"vit, dp", "vit_b_16", "dp", "dp=2,tp=4", NULL, NULL, "", "8/dp,1000"},
-    {"vit, megatron", "vit_b_16", "megatron", "dp=2,tp=4", NULL, NULL,
-     "all_reduce tp 24 2420736\n", "8/dp,1000"},
+    {"vit, megatron", "vit_b_16", "megatron", "dp=2,tp=4", NULL, NULL, "all_reduce tp 24 2420736\n",
+     "8/dp,1000"},
     {"gpt2, fsdp", "gpt2", "fsdp", "dp=2,tp=4", NULL, NULL,
      "all_gather dp 74 3072\n"
      "all_gather dp 12 9216\n"
