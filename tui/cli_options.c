@@ -10,7 +10,7 @@ const Option cli_options[] = {
     {"mesh", 'm', OPTION_TEXT, AT(mesh), "MESH", "the devices: dp=2,tp=4 or [[0,1],[2,3]]",
      UINT_MAX},
     {"policy", 'p', OPTION_TEXT, AT(policy), "FILE",
-     "a Lua policy: a path, or a shipped one's name", VERBS_ON_PLANS | VERB_INFO},
+     "a Lua policy: a path, or a shipped one's name", VERBS_ON_PLANS | VERB_INFO | VERB_RULE},
     {"dim", 0, OPTION_LIST, AT(dims), "K=V,...", "sizes of free dims: batch=8,seq=1024", UINT_MAX},
     {"machine", 0, OPTION_TEXT, AT(machine), "NAME|FILE", "what a device can do (default h100x8)",
      UINT_MAX},

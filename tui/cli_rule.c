@@ -110,7 +110,10 @@ int cli_rule(Cli *cli)
 {
     RuleBook rules = rule_book_new(cli->arena);
     Registry *registry = rules.registry;
-    if (!cli->hooks->prepare(cli->hooks->context, NULL, NULL, &rules, &cli->err))
+    const char *policy = cli->options.policy;
+    void *context = cli->hooks->context;
+    if (!cli->hooks->prepare(context, NULL, NULL, &rules, &cli->err) ||
+        (policy && !cli->hooks->prepare(context, NULL, policy, &rules, &cli->err)))
         return cli_fail(cli);
     if (cli->options.check)
         return cli_rule_check(cli, &rules);
