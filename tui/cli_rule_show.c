@@ -396,16 +396,28 @@ static Json *sample_json(const RuleSample *sample)
     return out;
 }
 
+/* A word of a command, in quotes where a shell would make something else of it. */
+static void show_word(Cli *cli, Str word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_=,.:+-/";
+    bool quoted = word.n == 0;
+    for (size_t i = 0; i < word.n; i++)
+        quoted |= !strchr(plain, word.s[i]);
+    buf_printf(&cli->out, quoted ? "'%.*s'" : "%.*s", STR_ARG(word));
+}
+
 /* The options that ask for the sample. */
 static void show_sample(Cli *cli, const Operator *row, const Example *example)
 {
     Str attrs = str_from(example->attrs ? example->attrs : "");
-    buf_printf(&cli->out, "for example: dimscope rule %s --shapes %s", row->name,
-               example->operands);
+    buf_printf(&cli->out, "for example: dimscope rule %s --shapes ", row->name);
+    show_word(cli, str_from(example->operands));
     while (attrs.n > 0) {
         const char *blank = memchr(attrs.s, ' ', attrs.n);
         size_t n = blank ? (size_t)(blank - attrs.s) : attrs.n;
-        buf_printf(&cli->out, " --attr %.*s", (int)n, attrs.s);
+        buf_puts(&cli->out, " --attr ");
+        show_word(cli, (Str){attrs.s, n});
         attrs = (Str){attrs.s + n + (blank != NULL), attrs.n - n - (blank != NULL)};
     }
     buf_putc(&cli->out, '\n');

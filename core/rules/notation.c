@@ -265,13 +265,14 @@ static void dimop_dim(const OpSpace *space, const Operand *operand, int d, uint3
     buf_puts(out, factors->n > 1 ? ")" : "");
 }
 
+/* A scalar is `1`, as nnScaler has it: nothing at all would be no operand. */
 static bool print_dimop(const OpSpace *space, Buf *out, Buf *lost)
 {
     uint32_t can = nameable(space, is_radix);
     for (int i = 0; i < n_operands(space); i++) {
         const Operand *operand = &space->operand[i];
         buf_puts(out, i == space->n_inputs ? (i > 0 ? " -> " : "-> ") : i > 0 ? ", " : "");
-        buf_puts(out, is_seen(operand) ? "" : "?");
+        buf_puts(out, !is_seen(operand) ? "?" : operand->shape.n_dims == 0 ? "1" : "");
         for (int d = 0; is_seen(operand) && d < operand->projection.n_dims; d++) {
             buf_puts(out, d > 0 ? " " : "");
             dimop_dim(space, operand, d, can, out);
@@ -422,6 +423,8 @@ static bool print_transforms(const OpSpace *space, Buf *out, Buf *lost)
         }
         buf_putc(out, ']');
     }
+    if (space->n_inputs == 0)
+        buf_puts(lost, "there is no input whose dims it would have");
     return tell_losses(space, TRAIT_RADIX | (can ? 0 : TRAITS_ASIDE), lost) && can;
 }
 

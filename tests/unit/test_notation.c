@@ -59,7 +59,7 @@ static Row4 ops[] = {
      "([i, j], [k])->([i, j]) {i=4, j=7, k=4} need_replication={k} permutation={j} | input 0 dim "
      "1: "
      "along j1, offset -1, clipped"},
-    {"a scalar", "y <- Tanh f32[]", " -> ", "->", "[]", "([])->([])"},
+    {"a scalar", "y <- Tanh f32[]", "1 -> 1", "->", "[]", "([])->([])"},
 };
 
 static Arena *arena;

@@ -1,9 +1,10 @@
 /* recurrent.c - operators that walk a sequence with a state: RNN, GRU, LSTM.
  *
- *     LSTM   s^ b i^, r (4 h^) i^, r (4 h^) h^, r (8 h^), b, r b h^, .. -> s^ r b h^, r b h^, r b
- * h^
+ *     LSTM   s^ b i^, r (4 h^) i^, r (4 h^) p^, r (8 h^), b, r b h^, ..
+ *              -> s^ r b h^, r b h^, r b h^
  *
- * s: steps; b: batch; i: inputs; r: directions, which know nothing of each other; h: the state.
+ * s: steps; b: batch; i: inputs; r: directions, which know nothing of each other; h: the state; p:
+ * the state before, as the recurrence reads it.
  * Each step needs all of the state before it, so that h cannot be cut; steps follow each other.
  * With layout 1 the batch comes first: b s i, and b s r h.
  */
@@ -106,10 +107,11 @@ static bool recurrent(RuleCall *call, const Cell *cell, Error *err)
     int i = rule_index(space, "i", n.i, ROLE_FROZEN, REDUCE_NONE);
     int r = rule_index(space, "r", n.r, ROLE_MAP, REDUCE_NONE);
     int h = rule_index(space, "h", n.h, ROLE_FROZEN, REDUCE_NONE);
+    int p = rule_index(space, "p", n.h, ROLE_FROZEN, REDUCE_NONE);
     const int state[3] = {batch_first ? b : r, batch_first ? r : b, h};
     rule_align(&space->operand[0], (int[]){batch_first ? b : s, batch_first ? s : b, i}, 3);
     rule_align(&space->operand[1], (int[]){r, -1, i}, 3);
-    rule_align(&space->operand[2], (int[]){r, -1, h}, 3);
+    rule_align(&space->operand[2], (int[]){r, -1, p}, 3);
     gate_row(call, 1, cell->gates, h);
     gate_row(call, 2, cell->gates, h);
     if (args_has(call, 3)) {

@@ -148,6 +148,22 @@ static void lose_index(Printer *printer)
     }
 }
 
+/* A template writes each output once for every point of its index. */
+static void lose_outputs(Printer *printer)
+{
+    const OpSpace *space = printer->space;
+    for (int j = 0; j < space->n_index; j++)
+        for (int o = 0; o < space->n_outputs; o++) {
+            const Operand *output = opspace_output(space, o);
+            bool used = false;
+            for (int d = 0; d < output->projection.n_dims; d++)
+                used |= output->projection.row[d].coef[j] != 0;
+            if (space->index[j].role == ROLE_MAP && is_present(output) && !used)
+                buf_printf(printer->lost, "output %d is made again for each place of %s\n", o,
+                           space->index[j].name);
+        }
+}
+
 /* ---- writing ---- */
 
 static void write_row(Printer *printer, int i, int d)
@@ -257,6 +273,7 @@ bool template_print(const OpSpace *space, Buf *out, Buf *lost)
     lose_index(&printer);
     for (int i = 0; i < space->n_inputs + space->n_outputs; i++)
         lose_operand(&printer, i);
+    lose_outputs(&printer);
 
     const char *reduction = first_reduction(space);
     buf_puts(out, "template \"op\" {\n");
