@@ -52,6 +52,28 @@ const SpmdRule *spmd_rules_find(const SpmdRules *rules, Str name)
     return NULL;
 }
 
+int spmd_rules_n_users(const SpmdRules *rules)
+{
+    return rules->rules.n;
+}
+
+const SpmdRule *spmd_rules_user(const SpmdRules *rules, int i)
+{
+    return &rules->rules.at[i];
+}
+
+const SpmdRule *spmd_rules_next(const SpmdRule *after)
+{
+    size_t n = sizeof tables / sizeof *tables;
+    for (size_t t = 0; t < n; t++)
+        for (const SpmdRule *rule = tables[t]; rule->names; rule++) {
+            if (!after)
+                return rule;
+            after = rule == after ? NULL : after;
+        }
+    return NULL;
+}
+
 /* ---- checking ---- */
 
 static bool check_count(const char *what, int n, int min, int max, Error *err)

@@ -100,11 +100,16 @@ typedef struct SpmdRules SpmdRules;
 SpmdRules *spmd_rules_new(Arena *arena);
 void spmd_rules_add(SpmdRules *rules, const SpmdRule *rule);       /* copied; a later one wins */
 const SpmdRule *spmd_rules_find(const SpmdRules *rules, Str name); /* rules may be NULL */
+int spmd_rules_n_users(const SpmdRules *rules);
+const SpmdRule *spmd_rules_user(const SpmdRules *rules, int i); /* in their order */
 
 /* Runs the rule on the call, forward or backward as call->backward says. Checks the number of
  * operands and the given mappings: axes exist, none is used twice by one tensor; the mappings of
  * inputs of a backward call are not looked at. ERROR_UNKNOWN_OP when rule is NULL. */
 bool spmd_apply(const SpmdRule *rule, SpmdCall *call, Error *err);
+
+/* The built-in rules, one after another; the first after NULL; NULL at the end. */
+const SpmdRule *spmd_rules_next(const SpmdRule *after);
 
 /* The built-in tables, ended by a row without names. */
 extern const SpmdRule spmd_rules_basic[], spmd_rules_matmul[], spmd_rules_reduce[],

@@ -59,6 +59,16 @@ void strategies_add_rule(Strategies *strategies, Str name, StrategyRuleFn *fn, v
     add_user(strategies, name, (UserStrategy){.rule = fn, .context = context});
 }
 
+int strategies_n_users(const Strategies *strategies)
+{
+    return strategies->users.n;
+}
+
+const char *strategies_user(const Strategies *strategies, int i)
+{
+    return strategies->users.at[i].name.s;
+}
+
 bool strategies_has(const Strategies *strategies, Str name)
 {
     return find_user(strategies, name) || strategy_find(name, STRATEGY_TORCH) ||
@@ -89,10 +99,11 @@ static const StrategyOp *find_in(const StrategyOp *table, Str name)
     return NULL;
 }
 
+static const StrategyOp *const tables[] = {ops_pointwise, ops_reduce, ops_shape, ops_index,
+                                           ops_matmul,    ops_layer,  ops_view,  ops_composed};
+
 static const StrategyOp *find_name(Str name, StrategyProfile profile)
 {
-    static const StrategyOp *const tables[] = {ops_pointwise, ops_reduce, ops_shape, ops_index,
-                                               ops_matmul,    ops_layer,  ops_view,  ops_composed};
     const StrategyOp *found = profile == STRATEGY_VESCALE ? find_in(ops_vescale, name) : NULL;
     for (size_t i = 0; !found && i < sizeof tables / sizeof *tables; i++)
         found = find_in(tables[i], name);
@@ -122,6 +133,16 @@ const StrategyOp *strategy_find(Str name, StrategyProfile profile)
     if (!found && base.n > 1 && base.s[base.n - 1] == '_')
         found = find_name((Str){base.s, base.n - 1}, profile);
     return found;
+}
+
+const char *strategy_names_at(StrategyProfile profile, int i)
+{
+    int t = profile == STRATEGY_VESCALE ? -1 : 0, n = sizeof tables / sizeof *tables;
+    for (; t < n; t++)
+        for (const StrategyOp *op = t < 0 ? ops_vescale : tables[t]; op->names; op++)
+            if (i-- == 0)
+                return op->names;
+    return NULL;
 }
 
 /* ---- answering ---- */

@@ -119,6 +119,11 @@ Strategies *strategies_new(Arena *arena);
 void strategies_add(Strategies *strategies, Str name, StrategyFn *fn, void *context);
 void strategies_add_rule(Strategies *strategies, Str name, StrategyRuleFn *fn, void *context);
 bool strategies_has(const Strategies *strategies, Str name);
+int strategies_n_users(const Strategies *strategies);
+const char *strategies_user(const Strategies *strategies, int i); /* its name; in their order */
+/* The names of the i-th built-in row, with blanks between; NULL past the last. A name that is there
+ * twice has the first row. */
+const char *strategy_names_at(StrategyProfile profile, int i);
 
 /* ---- answers ---- */
 
