@@ -47,13 +47,14 @@ static int64_t int_at(const Reader *reader, const Call *call, const char *name, 
     return attr && attr->type == ATTR_INTS && i < attr->n ? attr->ints[i] : fallback;
 }
 
-/* What an inner graph names, but for its inputs: those stand for the given tensors. */
+/* What an inner graph names, but for its inputs: those stand for the given tensors, NULL where it has
+ * none. */
 static void define_inside(Reader *reader, Wire wire, const int32_t *inputs)
 {
     Wire made = wire, initializers = wire;
     int n = 0;
     for (WireField field; wire_next(&wire, &field);)
-        if (field.number == FIELD_INPUT) {
+        if (field.number == FIELD_INPUT && inputs) {
             Declared input = read_value_info(reader, wire_message(&wire, &field, "ValueInfoProto"));
             scope_define(reader->scope, input.name, inputs[n++]);
         }
