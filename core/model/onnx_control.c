@@ -47,8 +47,8 @@ static int64_t int_at(const Reader *reader, const Call *call, const char *name, 
     return attr && attr->type == ATTR_INTS && i < attr->n ? attr->ints[i] : fallback;
 }
 
-/* What an inner graph names, but for its inputs: those stand for the given tensors, NULL where it has
- * none. */
+/* What an inner graph names, but for its inputs: those stand for the given tensors. An inner graph
+ * without inputs is given NULL. */
 static void define_inside(Reader *reader, Wire wire, const int32_t *inputs)
 {
     Wire made = wire, initializers = wire;
