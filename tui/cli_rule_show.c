@@ -1,5 +1,6 @@
 #include "tui/cli_rule.h"
 
+#include "core/rules/anno_lint.h"
 #include "core/rules/schema.h"
 #include "core/rules/example.h"
 #include "core/rules/factor_rule.h"
@@ -423,6 +424,15 @@ static void show_sample(Cli *cli, const Operator *row, const Example *example)
     buf_putc(&cli->out, '\n');
 }
 
+static void show_lints(Cli *cli, const Operator *row)
+{
+    Findings lints = {0};
+    anno_lint_operator(cli->arena, row, &lints);
+    for (int i = 0; i < lints.n; i++)
+        buf_printf(&cli->out, "\n%s:%d: %s: %s\nhint: %s\n", lints.at[i].file, lints.at[i].line,
+                   level_name(lints.at[i].level), lints.at[i].text, lints.at[i].hint);
+}
+
 void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, const OpSpace *space)
 {
     const Alias *alias = registry_alias(registry, str_from(cli->operand[0]));
@@ -454,4 +464,5 @@ void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, cons
         show_space(cli, space);
     else
         buf_puts(&cli->out, "give --shapes to see its index space\n");
+    show_lints(cli, row);
 }

@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 #include "core/model/onnx.h"
+#include "core/rules/anno_lint.h"
 #include "core/plan/planfile.h"
 
 enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
@@ -49,6 +50,22 @@ static bool prepare_rules(Session *session, Error *err)
 }
 
 /* Operators are registered first: a local function that has a rule of its own stays one op. */
+/* Warns of annotations that lose data, where an op of the model follows them. */
+static void lint_operators(Session *session)
+{
+    const Graph *graph = session->graph;
+    bool *seen = arena_array(session->model_arena, bool, names_count(graph->names));
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        const char *name = op_operator(graph, op);
+        if (seen[graph->ops[op].operator])
+            continue;
+        seen[graph->ops[op].operator] = true;
+        const Operator *row = registry_find(session->rules.registry, str_from(name));
+        if (row)
+            anno_lint_operator(session->model_arena, row, &session->inferred->findings);
+    }
+}
+
 static bool open_model(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
@@ -69,6 +86,7 @@ static bool open_model(Session *session, bool allow_free, Error *err)
         infer(arena, session->graph, session->rules.registry, &dims, allow_free, err);
     if (!session->inferred)
         return false;
+    lint_operators(session);
     session->naming = naming_new(arena, session->inferred);
     return true;
 }

@@ -1,0 +1,32 @@
+/* anno_lint.h - annotations that are well formed and lose data without saying so.
+ *
+ *     a b -> a            b is neither summed nor kept: what a cut of it leaves is a part
+ *     a b+ -> a b+        a summed identifier stands in an output
+ *     a b -> a, ?         nobody knows what a cut of a or b leaves of `?`
+ *     a b : /c -> a b     c, whose gradient is not to be reduced, is not in the tensor
+ *
+ * What is lost is never cut here (anno_opspace()), so a plan stays right; but the author of the
+ * annotation wanted something else, and other systems would cut it.
+ */
+#ifndef CORE_RULES_ANNO_LINT_H
+#define CORE_RULES_ANNO_LINT_H
+
+#include "core/rules/anno.h"
+#include "core/rules/registry.h"
+
+typedef struct {
+    int column;       /* in the annotation, from 1, in characters */
+    const char *text; /* "output 0 lacks b, which input 0 has: ..." */
+    const char *hint;
+} AnnoLint;
+
+enum { ANNO_LINTS_MAX = 16 };
+
+/* How many; the first ANNO_LINTS_MAX are in out. text is what anno was read from. */
+int anno_lint(Arena *arena, Str text, const Anno *anno, AnnoLint out[ANNO_LINTS_MAX]);
+
+/* The same of the annotations a user registered for an operator, as warnings "lossy-annotation" at
+ * the line of the file. Nothing for those a function makes. */
+void anno_lint_operator(Arena *arena, const Operator *row, Findings *out);
+
+#endif
