@@ -320,16 +320,6 @@ static void leave_rest(Arena *arena, Walk *walk, OpSpace *space)
     leave_dim(walk, space);
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* The dims up to the next common border of both sides share no more digits. */
 static void leave_run(Arena *arena, OpSpace *space, Walk *from, Walk *to)
 {
@@ -352,7 +342,7 @@ static bool has_room(const OpSpace *space, const Walk *from, const Walk *to)
 /* The next digit that both sides have: the common divisor of what is left of their dims. */
 static void share_digit(Arena *arena, OpSpace *space, Walk *from, Walk *to)
 {
-    int64_t size = gcd(from->left, to->left);
+    int64_t size = common_divisor(from->left, to->left);
     bool last = from->left == size && to->left == size;
     if (size == 1 || !(last ? space->n_index < X_MAX : has_room(space, from, to))) {
         leave_run(arena, space, from, to);

@@ -66,9 +66,12 @@ FactorInts factor_ints_at(const FactorBuild *build, const char *name, int i)
     int64_t first = 0;
     if (i >= lengths.n || !lengths.at)
         return none;
-    for (int k = 0; k < i; k++)
-        first += lengths.at[k];
-    return first + lengths.at[i] <= all.n ? (FactorInts){(int)lengths.at[i], all.at + first} : none;
+    for (int k = 0; k <= i; k++) {
+        first += k > 0 ? lengths.at[k - 1] : 0;
+        if (lengths.at[k] < 0 || lengths.at[k] > all.n - first)
+            return none;
+    }
+    return (FactorInts){(int)lengths.at[i], all.at + first};
 }
 
 int factor_find(FactorInts list, int64_t item)

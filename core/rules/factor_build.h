@@ -51,7 +51,7 @@ typedef struct {
     const int64_t *at;
 } FactorInts;
 FactorInts factor_ints(const FactorBuild *build, const char *name);
-/* List i of an attribute that is a list of lists. */
+/* List i of an attribute that is a list of lists (one_op.h); n is 0 when it is none. */
 FactorInts factor_ints_at(const FactorBuild *build, const char *name, int i);
 bool factor_has(FactorInts list, int64_t item);
 int factor_find(FactorInts list, int64_t item); /* its place, or -1 */

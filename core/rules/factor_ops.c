@@ -658,13 +658,15 @@ static bool check_shapes(const FactorCall *call, Error *err)
     if (n > FACTOR_TENSORS_MAX)
         return error_kind(err, ERROR_UNSUPPORTED, "%s has more than %d tensors", call->op,
                           FACTOR_TENSORS_MAX);
-    for (int t = 0; t < n; t++)
+    for (int t = 0; t < n; t++) {
         for (int64_t d = 0; d < call->shape[t].n_dims; d++)
             if (call->shape[t].dim[d] < 0)
                 return error_kind(err, ERROR_INVALID,
-                                  "%s: the size of dim %d of tensor %d is not "
-                                  "known",
-                                  call->op, (int)d, t);
+                                  "%s: the size of dim %d of tensor %d is not known", call->op,
+                                  (int)d, t);
+        if (!shape_check(&call->shape[t], err))
+            return false;
+    }
     return true;
 }
 

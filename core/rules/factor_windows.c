@@ -96,7 +96,7 @@ bool factor_convolution(FactorBuild *build)
     if (groups > 1)
         add_at(build, x.feature, w.batch, y.feature, groups, FACTOR_PASS_THROUGH);
     add_at(build, x.feature, w.feature, NO_DIM, factor_size(build, 1, w.feature), FACTOR_REDUCTION);
-    int64_t features = factor_size(build, 1, w.batch) / (groups * batches);
+    int64_t features = factor_size(build, 1, w.batch) / groups / batches;
     if (features > 1)
         add_at(build, NO_DIM, w.batch, y.feature, features, FACTOR_PASS_THROUGH);
     return true;
@@ -301,16 +301,6 @@ typedef struct {
     int64_t left, product;
 } Walk;
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static bool walk_ended(const FactorBuild *build, const Walk *walk)
 {
     return walk->dim >= factor_shape(build, walk->tensor)->n_dims;
@@ -347,13 +337,13 @@ static void catch_up(FactorBuild *build, Walk *walk, const Walk *other)
 {
     int64_t lacks = other->product / walk->product;
     bool whole = other->product % walk->product == 0 && walk->left % lacks == 0;
-    int64_t part = whole ? lacks : walk->left / greatest_divisor(walk->left, other->left);
+    int64_t part = whole ? lacks : walk->left / common_divisor(walk->left, other->left);
     take_alone(build, walk, part > 1 ? part : walk->left);
 }
 
 static void take_common(FactorBuild *build, Walk *from, Walk *to)
 {
-    int64_t size = greatest_divisor(from->left, to->left);
+    int64_t size = common_divisor(from->left, to->left);
     if (size == 1) {
         take_alone(build, from, from->left);
         take_alone(build, to, to->left);

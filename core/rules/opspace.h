@@ -134,6 +134,16 @@ static inline int64_t clamp(int64_t value, int64_t lo, int64_t hi)
     return value < lo ? lo : value > hi ? hi : value;
 }
 
+static inline int64_t common_divisor(int64_t a, int64_t b) /* the greatest one; of 0 and b: b */
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 typedef struct {
     int n;
     int64_t lo[X_MAX], hi[X_MAX];
