@@ -35,6 +35,23 @@ Str str_trim(Str text)
     return text;
 }
 
+Str str_take(Str *rest, char separator)
+{
+    const char *at = rest->n > 0 ? memchr(rest->s, separator, rest->n) : NULL;
+    Str part = {rest->s, at ? (size_t)(at - rest->s) : rest->n};
+    size_t taken = part.n + (at != NULL);
+    *rest = (Str){taken > 0 ? rest->s + taken : rest->s, rest->n - taken};
+    return part;
+}
+
+bool str_has_word(Str words, Str word)
+{
+    while (words.n > 0)
+        if (str_eq(str_take(&words, ' '), word))
+            return true;
+    return false;
+}
+
 bool str_to_int(Str text, int64_t *out)
 {
     bool negative = text.n > 0 && text.s[0] == '-';

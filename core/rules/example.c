@@ -14,23 +14,12 @@ static const Example *const tables[] = {
 };
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
-static bool is_named(const char *names, Str name)
-{
-    for (const char *at = names; *at;) {
-        size_t n = strcspn(at, " ");
-        if (str_eq((Str){at, n}, name))
-            return true;
-        at += n + strspn(at + n, " ");
-    }
-    return false;
-}
-
 const Example *example_next(const char *name, const Example *after)
 {
     bool begun = !after;
     for (int t = 0; t < N_TABLES; t++)
         for (const Example *row = tables[t]; row->operators; row++) {
-            if (begun && is_named(row->operators, str_from(name)))
+            if (begun && str_has_word(str_from(row->operators), str_from(name)))
                 return row;
             begun |= row == after;
         }

@@ -612,20 +612,9 @@ static const FactorRow callees[] = {
     {NULL, NULL},
 };
 
-static bool is_named(const char *names, Str name)
-{
-    for (const char *at = names; *at;) {
-        size_t n = strcspn(at, " ");
-        if (str_eq((Str){at, n}, name))
-            return true;
-        at += n + strspn(at + n, " ");
-    }
-    return false;
-}
-
 static FactorFn *find(const FactorRow *rows, Str name)
 {
-    while (rows->names && !is_named(rows->names, name))
+    while (rows->names && !str_has_word(str_from(rows->names), name))
         rows++;
     return rows->build;
 }

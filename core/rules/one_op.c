@@ -28,16 +28,6 @@ static int32_t intern(OneOpBuilder *builder, Str name)
 
 /* ---- texts ---- */
 
-/* Takes the part of text before the separator. */
-static Str take_part(Str *text, char separator)
-{
-    const char *at = text->n ? memchr(text->s, separator, text->n) : NULL;
-    Str part = {text->s, at ? (size_t)(at - text->s) : text->n};
-    size_t taken = part.n + (at ? 1 : 0);
-    *text = (Str){text->s + taken, text->n - taken};
-    return part;
-}
-
 typedef Vec(int64_t) IntList;
 
 /* "[1,2,3]" */
@@ -48,7 +38,7 @@ static bool read_list(Arena *arena, Str text, IntList *out)
     text = (Str){text.s + 1, text.n - 2};
     while (text.n > 0) {
         int64_t value;
-        if (!str_to_int(str_trim(take_part(&text, ',')), &value))
+        if (!str_to_int(str_trim(str_take(&text, ',')), &value))
             return false;
         vec_push(arena, out, value);
     }
@@ -83,14 +73,14 @@ static bool no_operand(Str text, Error *err)
 
 static bool read_shape(Str text, Shape *shape, Dtype *dtype, Error *err)
 {
-    Str rest = text, sizes = take_part(&rest, ':');
+    Str rest = text, sizes = str_take(&rest, ':');
     *shape = (Shape){0};
     *dtype = rest.n > 0 ? dtype_from_name(rest) : DT_F32;
     bool ok = *dtype != DT_NONE;
     if (str_eq(sizes, STR("scalar")))
         return ok || error_kind(err, ERROR_USAGE, "'%.*s' is no element type", STR_ARG(rest));
     do {
-        Str size = take_part(&sizes, 'x');
+        Str size = str_take(&sizes, 'x');
         ok = ok && shape->n_dims < DIMS_MAX && str_to_int(size, &shape->dim[shape->n_dims++]);
     } while (ok && sizes.n > 0);
     return (ok && shape_check(shape, NULL)) || no_operand(text, err);
@@ -236,7 +226,7 @@ static bool read_lists(Arena *arena, Str text, IntList *ints, IntList *lengths)
 
 bool one_op_attr_text(OneOpBuilder *builder, const char *given, Error *err)
 {
-    Str value = str_from(arena_str(builder->arena, str_from(given))), key = take_part(&value, '=');
+    Str value = str_from(arena_str(builder->arena, str_from(given))), key = str_take(&value, '=');
     if (key.n == 0 || key.n == strlen(given))
         return error_kind(err, ERROR_USAGE, "an attribute is NAME=VALUE, not '%s'", given);
     IntList ints = {0}, lengths = {0};

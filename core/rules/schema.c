@@ -399,13 +399,10 @@ static void offer(Search *search, Str name)
     }
 }
 
-static void offer_words(Search *search, const char *words)
+static void offer_words(Search *search, Str words)
 {
-    while (*words) {
-        size_t n = strcspn(words, " ");
-        offer(search, (Str){words, n});
-        words += n + (words[n] == ' ');
-    }
+    while (words.n > 0)
+        offer(search, str_take(&words, ' '));
 }
 
 /* What the op may call the attribute that the rule calls `ours`. */
@@ -424,7 +421,7 @@ static void offer_read(Search *search, const Alias *alias, const char *ours)
 static void offer_all(Search *search, const RuleCall *call, const char *listed)
 {
     const Alias *alias = call->alias;
-    offer_words(search, listed ? listed : "");
+    offer_words(search, str_from(listed));
     for (int r = 0; r < call->reads->n; r++)
         offer_read(search, alias, call->reads->name[r]);
     for (int a = 0; alias && a < alias->n_attrs; a++)

@@ -44,6 +44,28 @@ static void globs(void **state)
     assert_int_equal(str_glob(str_from(row->pattern), str_from(row->text)), row->want);
 }
 
+static void parts_are_taken_one_by_one(void **state)
+{
+    (void)state;
+    Str rest = STR("a,,bc,");
+    assert_true(str_eq(str_take(&rest, ','), STR("a")));
+    assert_true(str_eq(str_take(&rest, ','), STR("")));
+    assert_true(str_eq(str_take(&rest, ','), STR("bc")));
+    assert_int_equal(rest.n, 0);
+    assert_int_equal(str_take(&rest, ',').n, 0);
+    rest = (Str){0};
+    assert_int_equal(str_take(&rest, ',').n, 0);
+}
+
+static void a_word_is_whole(void **state)
+{
+    (void)state;
+    assert_true(str_has_word(STR("conv conv2d"), STR("conv2d")));
+    assert_true(str_has_word(STR("conv conv2d"), STR("conv")));
+    assert_false(str_has_word(STR("conv1d conv2d"), STR("conv")));
+    assert_false(str_has_word(STR(""), STR("conv")));
+}
+
 static void no_pattern_takes_long(void **state)
 {
     (void)state;
@@ -163,6 +185,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_pattern_takes_long),
+        cmocka_unit_test(parts_are_taken_one_by_one),
+        cmocka_unit_test(a_word_is_whole),
         cmocka_unit_test(long_texts_are_far_apart),
         cmocka_unit_test(parts_are_found),
         cmocka_unit_test(a_buf_is_always_ended),

@@ -222,19 +222,10 @@ SpmdTensor *spmd_out_absent(SpmdCall *call)
 
 static const Attr *find_attr(const SpmdCall *call, const char *names)
 {
-    char name[64];
-    while (*names) {
-        size_t n = strcspn(names, " ");
-        if (n < sizeof name) {
-            memcpy(name, names, n);
-            name[n] = '\0';
-            const Attr *attr = op_attr(call->graph, call->op, name);
-            if (attr)
-                return attr;
-        }
-        names += n + (names[n] == ' ');
-    }
-    return NULL;
+    const Attr *found = NULL;
+    for (Str rest = str_from(names); rest.n > 0 && !found;)
+        found = op_attr(call->graph, call->op, arena_str(call->arena, str_take(&rest, ' ')));
+    return found;
 }
 
 int64_t spmd_int(const SpmdCall *call, const char *names, int64_t fallback)
