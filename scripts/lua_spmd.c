@@ -68,6 +68,30 @@ static void push_tensor(lua_State *L, const SpmdTensor *tensor)
     lua_setfield(L, -2, "partial");
 }
 
+/* The call of the rule that is running: its mesh says which axes there are. */
+static SpmdCall *running(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "spmd call");
+    SpmdCall *call = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    if (!call)
+        luaL_error(L, "the functions of spmd are for rules that are running");
+    return call;
+}
+
+static int check_axis(lua_State *L, lua_Integer axis)
+{
+    if (axis < 0 || axis >= running(L)->mesh->n_axes)
+        luaL_error(L, "the mesh has no axis %d", (int)axis);
+    return (int)axis;
+}
+
+static void need_list(lua_State *L, const char *what) /* at the top */
+{
+    if (!lua_istable(L, -1))
+        luaL_error(L, "%s is a list, not a %s", what, luaL_typename(L, -1));
+}
+
 /* One entry of a dims_mapping, at the top: -1, an axis, or a list of axes. */
 static void read_axes(lua_State *L, SpmdAxes *out)
 {
@@ -82,10 +106,10 @@ static void read_axes(lua_State *L, SpmdAxes *out)
         axis = lua_tointegerx(L, -1, &is_int);
         if (list)
             lua_pop(L, 1);
-        if (!is_int || axis < -1 || axis >= MESH_AXES_MAX)
+        if (!is_int)
             luaL_error(L, "an entry of a dims_mapping is -1, the number of an axis, or a list");
-        if (axis >= 0)
-            spmd_axes_push(out, (int)axis);
+        if (axis != -1)
+            spmd_axes_push(out, check_axis(L, axis));
     }
 }
 
@@ -104,14 +128,32 @@ static void read_mapping(lua_State *L, SpmdTensor *out)
 
 static void read_partial(lua_State *L, SpmdTensor *out)
 {
+    need_list(L, "partial");
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-        lua_Integer axis = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : -1;
         ReduceOp reduce = REDUCE_NONE;
-        if (axis < 0 || axis >= MESH_AXES_MAX || lua_type(L, -1) != LUA_TSTRING ||
+        if (!lua_isinteger(L, -2) || lua_type(L, -1) != LUA_TSTRING ||
             !reduce_from_name(str_from(lua_tostring(L, -1)), &reduce))
             luaL_error(L, "partial is a table of axis -> sum, avg, max, min, prod, any or all");
-        out->partial[axis] = (uint8_t)reduce;
+        out->partial[check_axis(L, lua_tointeger(L, -2))] = (uint8_t)reduce;
     }
+}
+
+/* The list at the top: sizes that make a shape. */
+static void read_sizes(lua_State *L, Shape *out)
+{
+    Error err = {0};
+    need_list(L, "a shape");
+    lua_Unsigned n = lua_rawlen(L, -1);
+    if (n > DIMS_MAX)
+        luaL_error(L, "a tensor has %d dims at most", DIMS_MAX);
+    *out = (Shape){.n_dims = (int64_t)n};
+    for (int d = 0; d < (int)n; d++) {
+        lua_rawgeti(L, -1, d + 1);
+        out->dim[d] = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : -1;
+        lua_pop(L, 1);
+    }
+    if (!shape_check(out, &err))
+        sandbox_raise(L, &err);
 }
 
 /* What stands at the top: a dims_mapping, or {shape =, dims_mapping =, partial =}; nil: absent. */
@@ -128,34 +170,25 @@ static void read_tensor(lua_State *L, SpmdTensor *out)
         read_mapping(L, out);
         return;
     }
-    luaL_checktype(L, -1, LUA_TTABLE);
+    need_list(L, "a dims_mapping");
     read_mapping(L, out);
     lua_pop(L, 1);
-    if (lua_getfield(L, -1, "partial") == LUA_TTABLE)
+    if (lua_getfield(L, -1, "partial") != LUA_TNIL)
         read_partial(L, out);
     lua_pop(L, 1);
-    if (lua_getfield(L, -1, "shape") == LUA_TTABLE) {
-        out->shape.n_dims = (int64_t)lua_rawlen(L, -1);
-        for (int64_t d = 0; d < out->shape.n_dims && d < DIMS_MAX; d++) {
-            lua_rawgeti(L, -1, d + 1);
-            out->shape.dim[d] = lua_tointeger(L, -1);
-            lua_pop(L, 1);
-        }
-    }
+    if (lua_getfield(L, -1, "shape") != LUA_TNIL)
+        read_sizes(L, &out->shape);
     lua_pop(L, 1);
 }
 
 /* ---- calling a rule ---- */
 
-static void check_answer(lua_State *L, const SpmdCall *call, const SpmdTensor *answer,
-                         const char *what, int i)
+static void check_answer(lua_State *L, const SpmdTensor *answer, const char *what, int i)
 {
     bool used[MESH_AXES_MAX] = {false};
     for (int d = 0; d < answer->n_dims; d++)
         for (int k = 0; k < answer->dim[d].n; k++) {
             int axis = answer->dim[d].axis[k];
-            if (axis >= call->mesh->n_axes)
-                luaL_error(L, "%s %d: the mesh has no axis %d", what, i, axis);
             if (used[axis])
                 luaL_error(L, "%s %d: axis %d splits two dims", what, i, axis);
             used[axis] = true;
@@ -174,7 +207,7 @@ static void read_answers(lua_State *L, SpmdCall *call, int list, bool needs)
         lua_rawgeti(L, list, i + 1);
         read_tensor(L, &answer);
         lua_pop(L, 1);
-        check_answer(L, call, &answer, what, i);
+        check_answer(L, &answer, what, i);
         const SpmdTensor *given = needs ? &call->input[i] : NULL;
         if (needs && !given->absent && (answer.absent || answer.n_dims != given->n_dims))
             luaL_error(L, "input %d: the answer has %d dims, the tensor %d", i,
@@ -230,16 +263,6 @@ static bool run_rule(SpmdCall *call, Error *err)
 }
 
 /* ---- helpers: what a rule may ask while it runs ---- */
-
-static SpmdCall *running(lua_State *L)
-{
-    lua_getfield(L, LUA_REGISTRYINDEX, "spmd call");
-    SpmdCall *call = lua_touserdata(L, -1);
-    lua_pop(L, 1);
-    if (!call)
-        luaL_error(L, "the functions of spmd are for rules that are running");
-    return call;
-}
 
 static SpmdTensor *tensor_arg(lua_State *L, SpmdCall *call, int arg)
 {
@@ -341,8 +364,8 @@ static void read_map(lua_State *L, int arg, SpmdLetters *out)
 
 static int spmd_mapping(lua_State *L)
 {
-    SpmdCall *call = running(L);
     SpmdLetters map;
+    running(L);
     lua_settop(L, 2);
     read_map(L, 2, &map);
     lua_pushvalue(L, 1);
@@ -351,7 +374,6 @@ static int spmd_mapping(lua_State *L)
     if (tensor.n_dims > SPMD_DIMS_MAX)
         return luaL_error(L, "a tensor has %d dims at most", SPMD_DIMS_MAX);
     spmd_set_letters(&tensor, letters, &map);
-    (void)call;
     push_mapping(L, &tensor);
     return 1;
 }
@@ -370,19 +392,6 @@ static int spmd_partial(lua_State *L)
     return 1;
 }
 
-static void read_sizes(lua_State *L, int arg, Shape *out)
-{
-    luaL_checktype(L, arg, LUA_TTABLE);
-    lua_Unsigned n = lua_rawlen(L, arg);
-    luaL_argcheck(L, n <= DIMS_MAX, arg, "too many dims");
-    *out = (Shape){.n_dims = (int64_t)n};
-    for (int d = 0; d < (int)n; d++) {
-        lua_rawgeti(L, arg, d + 1);
-        out->dim[d] = luaL_checkinteger(L, -1);
-        lua_pop(L, 1);
-    }
-}
-
 static void push_ints(lua_State *L, const int64_t *at, int n)
 {
     lua_createtable(L, n, 0);
@@ -398,8 +407,10 @@ static int spmd_reshape_trans(lua_State *L)
     DimTrans trans[DIMS_MAX];
     Error err = {0};
     running(L);
-    read_sizes(L, 1, &from);
-    read_sizes(L, 2, &to);
+    lua_settop(L, 2);
+    read_sizes(L, &to);
+    lua_pop(L, 1);
+    read_sizes(L, &from);
     if (!dim_trans_of_reshape(&from, &to, trans, &err))
         return sandbox_raise(L, &err);
     lua_createtable(L, (int)to.n_dims, 0);
@@ -419,27 +430,37 @@ static int spmd_reshape_trans(lua_State *L)
     return 1;
 }
 
-/* The transform at the top. */
+/* The source dims of a transform, the list at the top: each once. */
+static void read_from(lua_State *L, int n_dims, DimTrans *out)
+{
+    need_list(L, "'from' of a transform");
+    lua_Unsigned n = lua_rawlen(L, -1);
+    bool taken[DIMS_MAX] = {false};
+    for (lua_Unsigned i = 1; i <= n; i++) {
+        lua_rawgeti(L, -1, (lua_Integer)i);
+        lua_Integer dim = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : -1;
+        lua_pop(L, 1);
+        if (dim < 0 || dim >= n_dims || taken[dim])
+            luaL_error(L, "there is no source dim %d, or it is given twice", (int)dim);
+        taken[dim] = true;
+        out->from[out->n_from++] = (int)dim;
+    }
+}
+
+/* The transform at the top, of a source of n_dims. */
 static void read_trans(lua_State *L, int n_dims, DimTrans *out)
 {
-    Shape from, sizes;
+    Shape sizes = {0};
     *out = (DimTrans){.n_pieces = 1};
     if (!lua_istable(L, -1))
         luaL_error(L, "a transform is {from = {..}, sizes = {..}, piece = 0}");
     int table = lua_gettop(L);
     lua_getfield(L, table, "from");
-    read_sizes(L, lua_gettop(L), &from);
-    out->n_from = (int)from.n_dims;
-    for (int i = 0; i < out->n_from; i++) {
-        if (from.dim[i] < 0 || from.dim[i] >= n_dims)
-            luaL_error(L, "there is no source dim %d", (int)from.dim[i]);
-        out->from[i] = (int)from.dim[i];
-    }
-    if (lua_getfield(L, table, "sizes") == LUA_TTABLE) {
-        read_sizes(L, lua_gettop(L), &sizes);
-        out->n_pieces = sizes.n_dims > 0 ? (int)sizes.n_dims : 1;
-        memcpy(out->size, sizes.dim, sizeof sizes.dim);
-    }
+    read_from(L, n_dims, out);
+    if (lua_getfield(L, table, "sizes") != LUA_TNIL)
+        read_sizes(L, &sizes);
+    out->n_pieces = sizes.n_dims > 0 ? (int)sizes.n_dims : 1;
+    memcpy(out->size, sizes.dim, sizeof sizes.dim);
     lua_getfield(L, table, "piece");
     lua_Integer piece = luaL_optinteger(L, -1, 0);
     if (piece < 0 || piece >= out->n_pieces)
@@ -496,8 +517,8 @@ static bool read_letters(lua_State *L, Arena *arena, SpmdRule *row, Error *err)
     row->letters = text.s;
     row->forward = spmd_letters_forward;
     row->backward = spmd_letters_backward;
-    row->inputs_min = row->inputs_max = (uint8_t)n_inputs;
-    row->outputs_min = row->outputs_max = (uint8_t)n_outputs;
+    row->inputs = (SpmdCount){(uint8_t)n_inputs, (uint8_t)n_inputs};
+    row->outputs = (SpmdCount){(uint8_t)n_outputs, (uint8_t)n_outputs};
     row->reduce = REDUCE_SUM;
     if (lua_getfield(L, 2, "reduce") != LUA_TNIL &&
         (lua_type(L, -1) != LUA_TSTRING ||
@@ -507,25 +528,27 @@ static bool read_letters(lua_State *L, Arena *arena, SpmdRule *row, Error *err)
     return true;
 }
 
-static int keep_function(lua_State *L, const char *field)
+/* A reference in Lua's registry to the function that is an option; LUA_NOREF: it is not given. */
+static bool keep_function(lua_State *L, const char *option, int *out, Error *err)
 {
-    if (lua_getfield(L, 2, field) == LUA_TFUNCTION)
-        return luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_pop(L, 1);
-    return LUA_NOREF;
+    int type = lua_getfield(L, 2, option);
+    *out = type == LUA_TFUNCTION ? luaL_ref(L, LUA_REGISTRYINDEX) : LUA_NOREF;
+    return *out != LUA_NOREF || type == LUA_TNIL ||
+           error_set(err, "'%s' is a function, not a %s", option, lua_typename(L, type));
 }
 
 static bool read_functions(lua_State *L, Sandbox *sandbox, SpmdRule *row, Error *err)
 {
     RuleFunctions *functions = arena_make(sandbox->arena, RuleFunctions);
     *functions = (RuleFunctions){.sandbox = sandbox, .name = row->names};
-    functions->forward = keep_function(L, "forward");
-    functions->backward = keep_function(L, "backward");
+    if (!keep_function(L, "forward", &functions->forward, err) ||
+        !keep_function(L, "backward", &functions->backward, err))
+        return false;
     if (functions->forward == LUA_NOREF)
         return error_set(err, "register_rule needs 'forward', a function, or 'letters'");
     row->forward = run_rule;
     row->backward = functions->backward != LUA_NOREF ? run_rule : NULL;
-    row->inputs_max = row->outputs_max = SPMD_ANY;
+    row->inputs.max = row->outputs.max = SPMD_ANY;
     row->context = functions;
     return true;
 }

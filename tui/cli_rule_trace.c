@@ -122,10 +122,10 @@ static bool read_operands(Cli *cli, SpmdCall *call)
         Str outputs = {text.s + arrow + 2, text.n - (size_t)arrow - 2};
         return (call->output = read_shapes(cli, outputs, &call->n_outputs)) != NULL;
     }
-    int n = call->rule->outputs_min;
+    int n = call->rule->outputs.min;
     if (!call->backward)
         return true;
-    if (n != call->rule->outputs_max || n >= call->n_inputs) {
+    if (n != call->rule->outputs.max || n >= call->n_inputs) {
         error_kind(&cli->err, ERROR_USAGE, "--backward needs the shapes of the outputs");
         error_hint(&cli->err, "behind an arrow: --shapes '64x32,32x48->64x48'");
         return false;

@@ -59,6 +59,31 @@ static SpmdRow spmd_rows[] = {
      "[8,8] [-1,-1]", NULL, "input 0: axis 0 splits two dims"},
     {"an axis the mesh lacks", "register_rule('p', {forward = function(i) return {{5,-1}}, {{0}} end})", "p",
      "[8,8] [-1,-1]", NULL, "the mesh has no axis 5"},
+    {"partial over an axis the mesh lacks",
+     "register_rule('p', {forward = function(i) return {{-1,-1}}, {{dims_mapping = {-1}, partial = {[3] = 'sum'}}} end})",
+     "p", "[8,8] [-1,-1]", NULL, "the mesh has no axis 3"},
+    {"partial is no table",
+     "register_rule('p', {forward = function(i) return {{-1}}, {{dims_mapping = {-1}, partial = 'sum'}} end})",
+     "p", "[8] [-1]", NULL, "partial is a list, not a string"},
+    {"an axis the mesh lacks, in a helper",
+     "register_rule('p', {forward = function(i)\n"
+     "  return {spmd.infer_from_trans({dims_mapping = {7}, shape = {8}}, {{from = {0}}})}, {{0}} end})",
+     "p", "[8] [-1]", NULL, "the mesh has no axis 7"},
+    {"a source dim twice",
+     "register_rule('p', {forward = function(i)\n"
+     "  return {spmd.infer_from_trans(i[1], {{from = {0, 0}}})}, {{0}} end})",
+     "p", "[8] [-1]", NULL, "source dim 0"},
+    {"a shape of more dims than a tensor has",
+     "register_rule('p', {forward = function(i)\n"
+     "  local x = {dims_mapping = {-1}, shape = {1,1,1,1,1,1,1,1,1,1,1,1}}\n"
+     "  return {spmd.binary_letters(x, x)}, {{0}} end})",
+     "p", "[8] [-1]", NULL, "10 dims at most"},
+    {"sizes that no tensor has",
+     "register_rule('p', {forward = function(i)\n"
+     "  return {spmd.reshape_trans({1 << 40, 1 << 40}, {-1})}, {{0}} end})",
+     "p", "[8] [-1]", NULL, "dim 0 has the size -1"},
+    {"a backward that is none", "register_rule('p', {forward = function(i) end, backward = 3})", NULL,
+     NULL, NULL, "'backward' is a function, not a number"},
     {"too few dims", "register_rule('p', {forward = function(i) return {{0}}, {{0}} end})", "p",
      "[8,8] [-1,-1]", NULL, "the answer has 1 dims, the tensor 2"},
     {"nothing returned", "register_rule('p', {forward = function(i) end})", "p", "[8] [-1]", NULL,

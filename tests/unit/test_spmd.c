@@ -409,11 +409,8 @@ static void a_rule_of_a_user_comes_first(void **state)
     Arena *arena = arena_new();
     int n_dims = 3;
     SpmdRules *rules = spmd_rules_new(arena);
-    SpmdRule rule = {.names = "mine relu",
-                     .forward = replicate_all,
-                     .inputs_min = 1,
-                     .inputs_max = 1,
-                     .context = &n_dims};
+    SpmdRule rule = {
+        .names = "mine relu", .forward = replicate_all, .inputs = {1, 1}, .context = &n_dims};
     spmd_rules_add(rules, &rule);
     SpmdCall call = make_call(arena, "x=2", false);
     SpmdTensor x = read_tensor(&call, "8 x");

@@ -458,8 +458,8 @@ static void test_senseless_operands(void **state)
         call.trace = &trace;
         call.graph = read_attrs(arena, name, attr_sets[draw(&random, (int)COUNT_OF(attr_sets))]);
         if (rule) {
-            call.n_inputs = draw_count(&random, rule->inputs_min, rule->inputs_max);
-            call.n_outputs = draw_count(&random, rule->outputs_min, rule->outputs_max);
+            call.n_inputs = draw_count(&random, rule->inputs.min, rule->inputs.max);
+            call.n_outputs = draw_count(&random, rule->outputs.min, rule->outputs.max);
         }
         call.input = draw_tensors(&random, arena, call.n_inputs);
         call.output = draw_tensors(&random, arena, call.n_outputs);

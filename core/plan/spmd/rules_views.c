@@ -373,7 +373,10 @@ static bool transpose_backward(SpmdCall *call, Error *err)
 #define VIEW(given_names, function, given_flags)                                                   \
     {                                                                                              \
         .names = given_names, .forward = function, .backward = function##_backward,                \
-        .flags = given_flags, .inputs_min = 1, .inputs_max = 1, .outputs_min = 1, .outputs_max = 1 \
+        .flags = given_flags, .inputs = {1, 1}, .outputs = {                                       \
+            1,                                                                                     \
+            1                                                                                      \
+        }                                                                                          \
     }
 
 const SpmdRule spmd_rules_views[] = {
@@ -382,20 +385,14 @@ const SpmdRule spmd_rules_views[] = {
     VIEW("squeeze", squeeze, 0),
     VIEW("unsqueeze unsqueeze2", unsqueeze, 0),
     VIEW("transpose transpose2", transpose, SPMD_LISTS),
-    {.names = "reshape_grad",
-     .forward = reshape_gradient,
-     .flags = SPMD_LISTS,
-     .inputs_min = 2,
-     .inputs_max = 2},
+    {.names = "reshape_grad", .forward = reshape_gradient, .flags = SPMD_LISTS, .inputs = {2, 2}},
     {.names = "flatten_grad squeeze_grad unsqueeze_grad",
      .forward = view_gradient,
      .flags = SPMD_LISTS,
-     .inputs_min = 2,
-     .inputs_max = 2},
+     .inputs = {2, 2}},
     {.names = "transpose_grad",
      .forward = transpose_gradient,
      .flags = SPMD_LISTS,
-     .inputs_min = 1,
-     .inputs_max = 1},
+     .inputs = {1, 1}},
     {0},
 };

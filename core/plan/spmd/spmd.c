@@ -15,17 +15,6 @@ struct SpmdRules {
 
 /* ---- finding ---- */
 
-static bool has_name(const char *names, Str name)
-{
-    while (*names) {
-        size_t n = strcspn(names, " ");
-        if (str_eq((Str){names, n}, name))
-            return true;
-        names += n + (names[n] == ' ');
-    }
-    return false;
-}
-
 SpmdRules *spmd_rules_new(Arena *arena)
 {
     SpmdRules *rules = arena_make(arena, SpmdRules);
@@ -43,11 +32,11 @@ void spmd_rules_add(SpmdRules *rules, const SpmdRule *rule)
 const SpmdRule *spmd_rules_find(const SpmdRules *rules, Str name)
 {
     for (int i = rules ? rules->rules.n - 1 : -1; i >= 0; i--)
-        if (has_name(rules->rules.at[i].names, name))
+        if (str_has_word(str_from(rules->rules.at[i].names), name))
             return &rules->rules.at[i];
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const SpmdRule *rule = tables[t]; rule->names; rule++)
-            if (has_name(rule->names, name))
+            if (str_has_word(str_from(rule->names), name))
                 return rule;
     return NULL;
 }
@@ -76,15 +65,16 @@ const SpmdRule *spmd_rules_next(const SpmdRule *after)
 
 /* ---- checking ---- */
 
-static bool check_count(const char *what, int n, int min, int max, Error *err)
+static bool check_count(const char *what, int n, SpmdCount count, Error *err)
 {
-    if (n >= min && (n <= max || max == SPMD_ANY))
+    if (n >= count.min && (n <= count.max || count.max == SPMD_ANY))
         return true;
-    const char *at_least = max == SPMD_ANY ? "at least " : "";
-    if (min == max || max == SPMD_ANY)
-        return error_kind(err, ERROR_RANK, "the rule takes %s%d %s, not %d", at_least, min, what,
-                          n);
-    return error_kind(err, ERROR_RANK, "the rule takes %d to %d %s, not %d", min, max, what, n);
+    if (count.min != count.max && count.max != SPMD_ANY)
+        return error_kind(err, ERROR_RANK, "the rule takes %d to %d %ss, not %d", count.min,
+                          count.max, what, n);
+    return error_kind(err, ERROR_RANK, "the rule takes %s%d %s%s, not %d",
+                      count.max == SPMD_ANY ? "at least " : "", count.min, what,
+                      count.min == 1 ? "" : "s", n);
 }
 
 static bool check_mapping(const SpmdCall *call, const char *what, int index,
@@ -207,7 +197,7 @@ static bool run_backward(SpmdCall *call, Error *err)
     const SpmdRule *rule = call->rule;
     if (!rule->backward)
         return error_kind(err, ERROR_UNKNOWN_OP, "'%s' has no backward rule", call->name);
-    return check_count("outputs", call->n_outputs, rule->outputs_min, rule->outputs_max, err) &&
+    return check_count("output", call->n_outputs, rule->outputs, err) &&
            check_mappings(call, "output", call->output, call->n_outputs, err) &&
            run(call, rule->backward, !(rule->flags & SPMD_GRADIENT), err);
 }
@@ -226,9 +216,9 @@ bool spmd_apply(const SpmdRule *rule, SpmdCall *call, Error *err)
     if (!rule)
         return error_kind(err, ERROR_UNKNOWN_OP, "there is no rule for '%s'", call->name);
     call->rule = rule;
-    if (!check_count("inputs", call->n_inputs, rule->inputs_min, rule->inputs_max, err))
+    if (!check_count("input", call->n_inputs, rule->inputs, err))
         return false;
-    for (int i = 0; i < rule->inputs_min; i++)
+    for (int i = 0; i < rule->inputs.min; i++)
         if (call->input[i].absent)
             return error_kind(err, ERROR_RANK, "input %d of '%s' must be there", i, call->name);
     return call->backward ? run_backward(call, err) : run_forward(call, err);

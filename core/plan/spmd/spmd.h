@@ -61,14 +61,17 @@ typedef enum {
                           list of inputs, and needs as many */
 } SpmdFlags;
 
+typedef struct {
+    uint8_t min, max; /* max SPMD_ANY: any number */
+} SpmdCount;
+
 struct SpmdRule {
-    const char *names;                /* operators that follow it, with spaces between */
-    SpmdFn *forward, *backward;       /* NULL: no such rule */
-    SpmdFn *eager;                    /* forward in SPMD_EAGER; NULL: as forward */
-    unsigned flags;                   /* SpmdFlags */
-    uint8_t inputs_min, inputs_max;   /* SPMD_ANY: any number; the first inputs_min may not
-                                         be absent */
-    uint8_t outputs_min, outputs_max; /* given ones, of backward */
+    const char *names;          /* operators that follow it, with spaces between */
+    SpmdFn *forward, *backward; /* NULL: no such rule */
+    SpmdFn *eager;              /* forward in SPMD_EAGER; NULL: as forward */
+    unsigned flags;             /* SpmdFlags */
+    SpmdCount inputs;           /* the first `min` may not be absent */
+    SpmdCount outputs;          /* given ones, of backward */
     /* what functions shared by a family read; their meaning is the function's */
     const char *letters;
     int64_t number;
