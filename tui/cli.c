@@ -96,7 +96,7 @@ void cli_write_json(Cli *cli, Json *root)
 
 /* ---- the session ---- */
 
-static bool read_dims(Cli *cli, DimBindings *dims)
+bool cli_read_dims(Cli *cli, DimBindings *dims)
 {
     for (int i = 0; i < cli->options.dims.n; i++) {
         Source source = {.name = "--dim", .text = str_from(cli->options.dims.at[i])};
@@ -120,7 +120,7 @@ static bool session_options(Cli *cli, SessionOptions *out)
         error_hint(&cli->err, "this version has 'factor' only");
         return false;
     }
-    return read_dims(cli, &out->dims);
+    return cli_read_dims(cli, &out->dims);
 }
 
 Session *cli_open(Cli *cli)

@@ -88,6 +88,8 @@ void cli_write_json(Cli *cli, Json *root); /* one line into cli->out; frees root
 Session *cli_open(Cli *cli);
 Session *cli_open_model(Cli *cli); /* without a plan: free dims may stay free */
 
+bool cli_read_dims(Cli *cli, DimBindings *dims); /* of every --dim */
+
 /* ---- the verbs ---- */
 int cli_explore(Cli *cli);
 int cli_plan(Cli *cli);

@@ -7,16 +7,38 @@
 
 enum { OUTPUTS_TRIED = 32 };
 
+/* "axis=1" under the name that the other system has for it. */
+static const char *rename_attr(Cli *cli, const Alias *alias, const char *given)
+{
+    Str rest = str_from(given), name = str_take(&rest, '=');
+    for (int i = 0; alias && i < alias->n_attrs; i++)
+        if (str_eq(name, str_from(alias->attr[i].ours)))
+            return arena_printf(cli->arena, "%s%s", alias->attr[i].theirs, given + name.n);
+    return given;
+}
+
+static bool add_attrs(Cli *cli, OneOpBuilder *builder, const Alias *alias)
+{
+    for (int i = 0; i < cli->options.attrs.n; i++)
+        if (!one_op_attr_text(builder, rename_attr(cli, alias, cli->options.attrs.at[i]),
+                              &cli->err))
+            return false;
+    return true;
+}
+
+const Graph *cli_attrs_of_one(Cli *cli, const char *name, const Alias *alias)
+{
+    OneOpBuilder *builder = one_op_new(cli->arena, &(OneOp){.operator= str_from(name)});
+    return add_attrs(cli, builder, alias) ? one_op_graph(builder, &cli->err) : NULL;
+}
+
 static Graph *graph_of(Cli *cli, int n_outputs)
 {
     OneOp op = {.operator= str_from(cli->operand[0]), .n_outputs = n_outputs};
     if (!one_op_operands(cli->arena, str_from(cli->options.shapes), &op, &cli->err))
         return NULL;
     OneOpBuilder *builder = one_op_new(cli->arena, &op);
-    for (int i = 0; i < cli->options.attrs.n; i++)
-        if (!one_op_attr_text(builder, cli->options.attrs.at[i], &cli->err))
-            return NULL;
-    return one_op_graph(builder, &cli->err);
+    return add_attrs(cli, builder, NULL) ? one_op_graph(builder, &cli->err) : NULL;
 }
 
 static bool is_refused(Cli *cli, const Registry *registry, const Graph *graph)
@@ -41,32 +63,46 @@ Graph *cli_graph_of_one(Cli *cli, const Registry *registry, const Operator *rule
 
 /* ---- operators by name ---- */
 
-/* The nearest name to a wrong one, of any system's. */
+const char *cli_lower_case(Arena *arena, Str name)
+{
+    char *out = arena_array(arena, char, name.n + 1);
+    for (size_t i = 0; i < name.n; i++)
+        out[i] = (char)(name.s[i] >= 'A' && name.s[i] <= 'Z' ? name.s[i] + ('a' - 'A') : name.s[i]);
+    return out;
+}
+
+/* The nearest name to a wrong one, of any system's; whether letters are capital does not count. */
 typedef struct {
+    Arena *arena;
+    Str given;
     const char *system, *name; /* system NULL: one of ours */
     int distance;
 } Nearest;
 
-static void offer(Nearest *nearest, Str given, const char *system, const char *name)
+static void offer(Nearest *nearest, const char *system, const char *name)
 {
-    int distance = str_distance(given, str_from(name));
+    const char *plain = cli_lower_case(nearest->arena, str_from(name));
+    int distance = str_distance(nearest->given, str_from(plain));
     if (distance >= nearest->distance)
         return;
-    *nearest = (Nearest){system, name, distance};
+    nearest->system = system;
+    nearest->name = name;
+    nearest->distance = distance;
 }
 
 static Nearest nearest_name(Arena *arena, const Registry *registry, Str given)
 {
-    Nearest nearest = {.distance = given.n > 9 ? 4 : 1 + (int)given.n / 3};
     SystemId system = SYSTEM_COUNT;
     Str rest = given;
     bool of_system = alias_split(given, &system, &rest);
+    Nearest nearest = {.arena = arena, .distance = rest.n > 9 ? 4 : 1 + (int)rest.n / 3};
+    nearest.given = str_from(cli_lower_case(arena, rest));
     Aliases aliases = alias_names(arena, NULL);
     for (int i = 0; !of_system && i < registry_count(registry); i++)
-        offer(&nearest, given, NULL, registry_at(registry, i)->name);
+        offer(&nearest, NULL, registry_at(registry, i)->name);
     for (int i = 0; i < aliases.n; i++)
         if (!of_system || aliases.at[i].system == system)
-            offer(&nearest, rest, system_name(aliases.at[i].system), aliases.at[i].name);
+            offer(&nearest, system_name(aliases.at[i].system), aliases.at[i].name);
     return nearest;
 }
 
@@ -88,10 +124,10 @@ const Operator *cli_find_operator(Cli *cli, const Registry *registry)
 
 static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rule)
 {
-    const Graph *graph = cli_graph_of_one(cli, registry, rule);
-    const DimBindings none = {0};
+    DimBindings dims = {0};
+    const Graph *graph = cli_read_dims(cli, &dims) ? cli_graph_of_one(cli, registry, rule) : NULL;
     const Inferred *inferred =
-        graph ? infer(cli->arena, graph, registry, &none, false, &cli->err) : NULL;
+        graph ? infer(cli->arena, graph, registry, &dims, false, &cli->err) : NULL;
     const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
     if (space && !space->no_rule && inferred->findings.n == 0) {
         cli_rule_show(cli, registry, rule, space);

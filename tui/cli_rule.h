@@ -13,6 +13,13 @@ const Operator *cli_find_operator(Cli *cli, const Registry *registry);
 /* A graph of one op of it, from --shapes and --attr; NULL with cli->err. */
 Graph *cli_graph_of_one(Cli *cli, const Registry *registry, const Operator *row);
 
+/* The attributes of --attr, as those of an op of that name and without operands, for rules that are
+ * no operators'. alias: the op has that name of another system, so ours are renamed; NULL: not. */
+const Graph *cli_attrs_of_one(Cli *cli, const char *name, const Alias *alias);
+
+/* "softmax" */
+const char *cli_lower_case(Arena *arena, Str name);
+
 /* ---- showing ---- */
 
 /* The first example of the operator that has an op space; without one, a guess. example NULL: made

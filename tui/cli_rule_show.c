@@ -155,24 +155,19 @@ static void show_operands(Cli *cli, const OpSpace *space)
 static void show_lines(Cli *cli, const char *label, Str text)
 {
     while (text.n > 0) {
-        const char *end = memchr(text.s, '\n', text.n);
-        size_t n = end ? (size_t)(end - text.s) : text.n;
-        if (n > 0)
-            buf_printf(&cli->out, "  %-10s  %.*s\n", label, (int)n, text.s);
+        Str line = str_take(&text, '\n');
+        if (line.n > 0)
+            buf_printf(&cli->out, "  %-10s  %.*s\n", label, STR_ARG(line));
         label = "";
-        text = (Str){text.s + n + (end != NULL), text.n - n - (end != NULL)};
     }
 }
 
 static void show_lost(Cli *cli, Str lost)
 {
     Buf lines = buf_new(cli->arena);
-    for (size_t i = 0; i < lost.n; i++) {
-        if (i == 0)
-            buf_puts(&lines, "not said: ");
-        buf_putc(&lines, lost.s[i]);
-        if (lost.s[i] == '\n' && i + 1 < lost.n)
-            buf_puts(&lines, "          ");
+    for (const char *before = "not said: "; lost.n > 0; before = "          ") {
+        Str line = str_take(&lost, '\n');
+        buf_printf(&lines, "%s%.*s\n", before, STR_ARG(line));
     }
     show_lines(cli, "", buf_str(&lines));
 }
@@ -316,11 +311,9 @@ static Json *lines_json(Str text)
 {
     Json *out = json_array();
     while (text.n > 0) {
-        const char *end = memchr(text.s, '\n', text.n);
-        size_t n = end ? (size_t)(end - text.s) : text.n;
-        if (n > 0)
-            json_add(out, json_from_str((Str){text.s, n}));
-        text = (Str){text.s + n + (end != NULL), text.n - n - (end != NULL)};
+        Str line = str_take(&text, '\n');
+        if (line.n > 0)
+            json_add(out, json_from_str(line));
     }
     return out;
 }
@@ -415,11 +408,8 @@ static void show_sample(Cli *cli, const Operator *row, const Example *example)
     buf_printf(&cli->out, "for example: dimscope rule %s --shapes ", row->name);
     show_word(cli, str_from(example->operands));
     while (attrs.n > 0) {
-        const char *blank = memchr(attrs.s, ' ', attrs.n);
-        size_t n = blank ? (size_t)(blank - attrs.s) : attrs.n;
         buf_puts(&cli->out, " --attr ");
-        show_word(cli, (Str){attrs.s, n});
-        attrs = (Str){attrs.s + n + (blank != NULL), attrs.n - n - (blank != NULL)};
+        show_word(cli, str_take(&attrs, ' '));
     }
     buf_putc(&cli->out, '\n');
 }

@@ -68,15 +68,6 @@ static bool read_tensors(Cli *cli, StrategyCall *call)
     return read_placements(cli, call, tensors);
 }
 
-static const Graph *read_attrs(Cli *cli, const char *op)
-{
-    OneOpBuilder *builder = one_op_new(cli->arena, &(OneOp){.operator= str_from(op)});
-    for (int i = 0; i < cli->options.attrs.n; i++)
-        if (!one_op_attr_text(builder, cli->options.attrs.at[i], &cli->err))
-            return NULL;
-    return one_op_graph(builder, &cli->err);
-}
-
 /* The index tensors of x[i, j] follow what they index. */
 static int n_indices_of(const StrategyCall *call)
 {
@@ -110,7 +101,7 @@ static bool read_call(Cli *cli, const RuleBook *rules, StrategyCall *call)
                            .op = arena_str(cli->arena, prefixed ? rest : name),
                            .no_redistribute = cli->options.no_redistribute};
     if (!strategy_profile_find(str_from(cli->options.profile), &call->profile, &cli->err) ||
-        !read_tensors(cli, call) || !(call->graph = read_attrs(cli, call->op)))
+        !read_tensors(cli, call) || !(call->graph = cli_attrs_of_one(cli, call->op, NULL)))
         return false;
     call->n_indices = n_indices_of(call);
     return read_space(cli, rules, call);

@@ -34,15 +34,6 @@ static void find_by_alias(Cli *cli, const RuleBook *rules, Asked *out)
     }
 }
 
-/* "MatMul" as "matmul". */
-static const char *lower_case(Arena *arena, Str name)
-{
-    char *out = arena_array(arena, char, name.n + 1);
-    for (size_t i = 0; i < name.n; i++)
-        out[i] = (char)(name.s[i] >= 'A' && name.s[i] <= 'Z' ? name.s[i] + ('a' - 'A') : name.s[i]);
-    return out;
-}
-
 /* A name of Paddle's, with or without "paddle::", or an operator whose name there has a rule. */
 static bool find_rule(Cli *cli, const RuleBook *rules, Asked *out)
 {
@@ -54,7 +45,7 @@ static bool find_rule(Cli *cli, const RuleBook *rules, Asked *out)
     if (!out->rule)
         find_by_alias(cli, rules, out);
     if (!out->rule) {
-        *out = (Asked){.name = lower_case(cli->arena, name)};
+        *out = (Asked){.name = cli_lower_case(cli->arena, name)};
         out->rule = spmd_rules_find(rules->spmd, str_from(out->name));
     }
     if (out->rule)
@@ -66,28 +57,6 @@ static bool find_rule(Cli *cli, const RuleBook *rules, Asked *out)
 }
 
 /* ---- the request ---- */
-
-/* An attribute under the name that the rule knows: of our operators ours is another. */
-static const char *rename_attr(Cli *cli, const Alias *alias, const char *given)
-{
-    size_t n = strcspn(given, "=");
-    for (int i = 0; alias && i < alias->n_attrs; i++)
-        if (str_eq((Str){given, n}, str_from(alias->attr[i].ours)))
-            return arena_printf(cli->arena, "%s%s", alias->attr[i].theirs, given + n);
-    return given;
-}
-
-static const Graph *read_attrs(Cli *cli, const Asked *asked)
-{
-    OneOp op = {.operator= str_from(asked->name)};
-    OneOpBuilder *builder = one_op_new(cli->arena, &op);
-    for (int i = 0; i < cli->options.attrs.n; i++) {
-        const char *attr = rename_attr(cli, asked->alias, cli->options.attrs.at[i]);
-        if (!one_op_attr_text(builder, attr, &cli->err))
-            return NULL;
-    }
-    return one_op_graph(builder, &cli->err);
-}
 
 /* The operands of a list of shapes; not split. */
 static SpmdTensor *read_shapes(Cli *cli, Str text, int *n)
@@ -270,7 +239,8 @@ static bool read_call(Cli *cli, const Asked *asked, SpmdCall *call, Buf *trace)
     if (!cli->options.mesh)
         return error_kind(&cli->err, ERROR_USAGE, "--trace needs a mesh: -m x=2,y=3");
     call->mesh = mesh_parse(cli->arena, &mesh, &cli->err);
-    if (!call->mesh || !(call->graph = read_attrs(cli, asked)) || !read_operands(cli, call))
+    if (!call->mesh || !(call->graph = cli_attrs_of_one(cli, asked->name, asked->alias)) ||
+        !read_operands(cli, call))
         return false;
     SpmdTensor *given = arena_array(cli->arena, SpmdTensor, call->n_inputs + call->n_outputs);
     for (int i = 0; i < call->n_inputs; i++)
@@ -361,10 +331,7 @@ static bool write_steps(Cli *cli, const Buf *trace, Json *list)
     Str rest = buf_str(trace);
     bool any = false;
     while (rest.n > 0) {
-        const char *end = memchr(rest.s, '\n', rest.n);
-        Str line = {rest.s, end ? (size_t)(end - rest.s) : rest.n};
-        size_t taken = line.n + (end ? 1 : 0);
-        rest = (Str){rest.s + taken, rest.n - taken};
+        Str line = str_take(&rest, '\n');
         if (line.n == 0 || str_starts(line, STR("given ")) || str_starts(line, STR("input ")) ||
             str_starts(line, STR("output ")))
             continue;
