@@ -236,17 +236,19 @@ lint_objects = $(patsubst %.c,build/release/%.o,$(1))
 lint-files: $(LINT_STAMPS)
 
 LINT_FLAGS = $(DIALECT) $(DATADIR) $(WARNINGS) -Werror
+LINT_RETURNS = $(if $(filter core/base/error.c,$<),,-include tests/lint/returns.h)
 build/lint/%.gcc: %.c
 	@mkdir -p $(@D)
-	@gcc $(LINT_FLAGS) $(GCC_WARNINGS) -fanalyzer -O2 -MMD -MP -MF $@.d -MT $@ -c $< -o /dev/null
+	@gcc $(LINT_FLAGS) $(GCC_WARNINGS) $(LINT_RETURNS) -fanalyzer -O2 -MMD -MP -MF $@.d -MT $@ -c $< -o /dev/null
 	@touch $@
 build/lint/%.clang: %.c
 	@mkdir -p $(@D)
 	@clang $(LINT_FLAGS) -MMD -MP -MF $@.d -MT $@ -c $< -o /dev/null
 	@touch $@
-build/lint/%.tidy: %.c .clang-tidy
+build/lint/%.tidy: %.c .clang-tidy tests/lint/returns.h
 	@mkdir -p $(@D)
-	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(DIALECT) $(DATADIR) 2>$@.log || { cat $@.log; exit 1; }
+	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(DIALECT) $(DATADIR) $(LINT_RETURNS) 2>$@.log || \
+	    { cat $@.log; exit 1; }
 	@touch $@
 build/lint/%.alone: %.h
 	@mkdir -p $(@D)
