@@ -40,11 +40,21 @@ Json *cli_rule_row_json(Arena *arena, const Operator *row, const OpSpace *space)
 
 /* ---- proving ---- */
 
-/* `rule --check [OP|FILE.lua]`; without operand: every built-in rule that has a kernel and an
- * example. CLI_ILLEGAL where one is wrong. */
+/* `rule --check [OP|FILE.lua]`: op spaces, with --trace rules of dims_mappings, with --profile
+ * strategies; without operand: every built-in one that has a kernel and an example. Of a file: all
+ * that it registers. CLI_ILLEGAL where one is wrong. */
 int cli_rule_check(Cli *cli, const RuleBook *rules);
 
 /* ---- tracing ---- */
+
+/* The rule of dims_mappings that operand 0 names: by a name of Paddle's, with or without
+ * "paddle::", or by ours where Paddle has a name for it with the same operands. */
+typedef struct {
+    const SpmdRule *rule;
+    const char *name;   /* Paddle's, or the user's */
+    const Alias *alias; /* NULL: the name is the rule's own */
+} SpmdAsked;
+bool cli_find_spmd(Cli *cli, const RuleBook *rules, SpmdAsked *out);
 
 /* `rule OP --trace`: what a dims_mapping rule answers of operands that lie as --in says, and how it
  * comes to that. */

@@ -12,15 +12,8 @@
 
 /* ---- which rule ---- */
 
-/* alias NULL: the name is the rule's own. */
-typedef struct {
-    const SpmdRule *rule;
-    const char *name;
-    const Alias *alias;
-} Asked;
-
 /* The rule of an operator of ours under its names in Paddle that have the same operands. */
-static void find_by_alias(Cli *cli, const RuleBook *rules, Asked *out)
+static void find_by_alias(Cli *cli, const RuleBook *rules, SpmdAsked *out)
 {
     const Operator *found = registry_find(rules->registry, str_from(cli->operand[0]));
     Aliases aliases = found ? alias_names(cli->arena, found->name) : (Aliases){0};
@@ -34,18 +27,17 @@ static void find_by_alias(Cli *cli, const RuleBook *rules, Asked *out)
     }
 }
 
-/* A name of Paddle's, with or without "paddle::", or an operator whose name there has a rule. */
-static bool find_rule(Cli *cli, const RuleBook *rules, Asked *out)
+bool cli_find_spmd(Cli *cli, const RuleBook *rules, SpmdAsked *out)
 {
     Str name = str_from(cli->operand[0]), rest = name;
     SystemId system = SYSTEM_COUNT;
     bool of_paddle = alias_split(name, &system, &rest) && system == SYSTEM_PADDLE;
-    *out = (Asked){.name = arena_str(cli->arena, of_paddle ? rest : name)};
+    *out = (SpmdAsked){.name = arena_str(cli->arena, of_paddle ? rest : name)};
     out->rule = spmd_rules_find(rules->spmd, str_from(out->name));
     if (!out->rule)
         find_by_alias(cli, rules, out);
     if (!out->rule) {
-        *out = (Asked){.name = cli_lower_case(cli->arena, name)};
+        *out = (SpmdAsked){.name = cli_lower_case(cli->arena, name)};
         out->rule = spmd_rules_find(rules->spmd, str_from(out->name));
     }
     if (out->rule)
@@ -227,7 +219,7 @@ static bool read_mappings(Cli *cli, const SpmdCall *call, SpmdTensor *tensor, in
     return scan_end(&scan);
 }
 
-static bool read_call(Cli *cli, const Asked *asked, SpmdCall *call, Buf *trace)
+static bool read_call(Cli *cli, const SpmdAsked *asked, SpmdCall *call, Buf *trace)
 {
     Source mesh = {.name = "--mesh", .text = str_from(cli->options.mesh)};
     *call = (SpmdCall){.arena = cli->arena,
@@ -451,10 +443,10 @@ static void write_json(Cli *cli, const SpmdCall *call, const Sides *rows, const 
 
 int cli_rule_trace(Cli *cli, const RuleBook *rules)
 {
-    Asked asked;
+    SpmdAsked asked;
     SpmdCall call;
     Buf trace = buf_new(cli->arena);
-    if (!find_rule(cli, rules, &asked) || !read_call(cli, &asked, &call, &trace))
+    if (!cli_find_spmd(cli, rules, &asked) || !read_call(cli, &asked, &call, &trace))
         return cli_fail(cli);
     SpmdCall answered = call;
     if (!cli->options.json)

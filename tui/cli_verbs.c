@@ -38,7 +38,8 @@ static const char rule_text[] =
     "other systems call it, its attributes, and the same for a small example. OP is our\n"
     "name or theirs; help operators has the forms.\n"
     "  --list       every operator, its names, who can say it, whether it can be run\n"
-    "  --check      prove its rule on simulated ranks, or those of FILE.lua";
+    "  --check      prove on simulated ranks: its index space, with --trace its dims_mapping\n"
+    "               rule, with --profile its strategy; or all that FILE.lua registers";
 static const char eval_text[] =
     "Answers questions of other tools: one JSON request a line on standard input, one\n"
     "JSON answer a line. Verbs: anno.parse, anno.infer, anno.partition, layout.";

@@ -2,6 +2,8 @@
 
 #include "core/rules/one_op.h"
 
+#include <inttypes.h>
+
 typedef struct {
     const char *names;    /* theirs, with blanks between */
     const char *operator; /* ours; NULL: the alias says it */
@@ -170,35 +172,14 @@ static const CallRow torch_rows[] = {
 static const CallRow *const system_rows[SYSTEM_COUNT] = {
     [SYSTEM_PADDLE] = paddle_rows, [SYSTEM_TORCH] = torch_rows};
 
-/* ---- words in a text ---- */
-
-static Str take_word(Str *text, char separator)
-{
-    const char *at = text->n ? memchr(text->s, separator, text->n) : NULL;
-    Str part = {text->s, at ? (size_t)(at - text->s) : text->n};
-    size_t taken = part.n + (at ? 1 : 0);
-    *text = (Str){text->s + taken, text->n - taken};
-    return part;
-}
-
-static bool lists_name(const char *names, Str name)
-{
-    for (Str rest = str_from(names); rest.n > 0;)
-        if (str_eq(take_word(&rest, ' '), name))
-            return true;
-    return false;
-}
-
 /* ---- attributes of theirs ---- */
 
 static const char *theirs_of(Arena *arena, const Alias *alias, Str attr)
 {
-    const char *equals = memchr(attr.s, '=', attr.n);
-    Str ours = {attr.s, equals ? (size_t)(equals - attr.s) : attr.n};
-    Str value = {attr.s + ours.n, attr.n - ours.n};
+    Str value = attr, ours = str_take(&value, '=');
     for (int i = 0; alias && i < alias->n_attrs; i++)
         if (str_eq(ours, str_from(alias->attr[i].ours)))
-            return arena_printf(arena, "%s%.*s", alias->attr[i].theirs, STR_ARG(value));
+            return arena_printf(arena, "%s=%.*s", alias->attr[i].theirs, STR_ARG(value));
     return arena_str(arena, attr);
 }
 
@@ -209,7 +190,7 @@ static const Graph *graph_of_theirs(Arena *arena, const char *name, const char *
     OneOp op = {.operator= str_from(name)};
     OneOpBuilder *builder = one_op_new(arena, &op);
     for (Str rest = str_from(attrs ? attrs : ""); rest.n > 0;)
-        if (!one_op_attr_text(builder, theirs_of(arena, alias, take_word(&rest, ' ')), err))
+        if (!one_op_attr_text(builder, theirs_of(arena, alias, str_take(&rest, ' ')), err))
             return NULL;
     return one_op_graph(builder, err);
 }
@@ -242,7 +223,7 @@ static bool operands_listed(Arena *arena, const char *order, SystemCall *call, E
     Shape *shape = arena_array(arena, Shape, n);
     for (Str rest = str_from(order); rest.n > 0; call->n_inputs++) {
         int64_t number;
-        Str part = take_word(&rest, ',');
+        Str part = str_take(&rest, ',');
         OneOp one = {0};
         input[call->n_inputs] = -1;
         if (str_to_int(part, &number)) {
@@ -294,8 +275,8 @@ static bool says_constants(const Alias *alias, const Example *example)
     for (int i = 0; i < alias->n_constants; i++) {
         bool given = false;
         for (Str rest = str_from(example->attrs ? example->attrs : ""); rest.n > 0;) {
-            Str attr = take_word(&rest, ' ');
-            given |= str_eq(take_word(&attr, '='), str_from(alias->constant[i].ours));
+            Str attr = str_take(&rest, ' ');
+            given |= str_eq(str_take(&attr, '='), str_from(alias->constant[i].ours));
         }
         if (!given)
             return false;
@@ -339,7 +320,8 @@ bool system_calls(Arena *arena, const Registry *registry, SystemId system, Str n
 {
     int n_before = out->n;
     for (const CallRow *row = system_rows[system]; row && row->names; row++)
-        if (lists_name(row->names, name) && !add_row(arena, system, row, name, out, err))
+        if (str_has_word(str_from(row->names), name) &&
+            !add_row(arena, system, row, name, out, err))
             return false;
     const Alias *alias = out->n > n_before ? NULL : alias_of(arena, system, name);
     const Operator *ours = alias ? registry_find(registry, str_from(alias->operator)) : NULL;
@@ -352,14 +334,28 @@ bool system_calls(Arena *arena, const Registry *registry, SystemId system, Str n
 
 /* ---- by our own names ---- */
 
-static void add_own(Arena *arena, const char *name, const char *operands, const Graph *graph,
-                    SystemCalls *out)
+/* "5x6x4,6": declared shapes; "-" for an input that is absent. */
+static const char *shapes_text(Arena *arena, const Graph *graph)
+{
+    Buf out = buf_new(arena);
+    for (int i = 0; i < graph->ops[0].n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, 0)[i];
+        const GraphTensor *at = tensor < 0 ? NULL : &graph->tensors[tensor];
+        buf_puts(&out, i ? "," : "");
+        buf_puts(&out, !at ? "-" : at->n_declared == 0 ? "scalar" : "");
+        for (int d = 0; at && d < at->n_declared; d++)
+            buf_printf(&out, "%s%" PRId64, d ? "x" : "", graph->declared[at->declared + d].size);
+    }
+    return out.s;
+}
+
+static void add_own(Arena *arena, const char *name, const Graph *graph, SystemCalls *out)
 {
     int n = graph->ops[0].n_inputs, *input = arena_array(arena, int, n);
     for (int i = 0; i < n; i++)
         input[i] = i;
-    SystemCall call = {.name = name, .operands = operands, .ours = graph, .theirs = graph};
-    call.n_inputs = n;
+    SystemCall call = {.name = name, .ours = graph, .theirs = graph, .n_inputs = n};
+    call.operands = shapes_text(arena, graph);
     call.n_outputs = graph->ops[0].n_outputs;
     call.input = input;
     call.shape = arena_array(arena, Shape, n);
@@ -372,12 +368,12 @@ bool system_calls_own(Arena *arena, const Operator *row, SystemCalls *out, Error
     const Example *example = users ? NULL : example_next(row->name, NULL);
     const Graph *graph = example ? NULL : example_of_user(arena, row, err);
     if (graph)
-        add_own(arena, row->name, row->example ? row->example : "its annotation", graph, out);
+        add_own(arena, row->name, graph, out);
     for (; example; example = example_next(row->name, example)) {
         graph = example_graph(arena, row->name, example, err);
         if (!graph)
             return false;
-        add_own(arena, row->name, example->operands, graph, out);
+        add_own(arena, row->name, graph, out);
     }
     return graph != NULL;
 }

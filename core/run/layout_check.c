@@ -115,3 +115,15 @@ void layout_check_blame(LayoutCheck *check, const char *what, const char *claim)
     check->proof->ok = false;
     check->proof->text = text.s;
 }
+
+bool layout_check_refused(const LayoutCheck *check, const Error *refusal, Error *err)
+{
+    const char *name = check->call->name;
+    if (refusal->text[0] == '\0')
+        return error_kind(err, ERROR_UNSUPPORTED, "%s is made of operators that are proven apart",
+                          name);
+    if (refusal->line == 0)
+        return error_kind(err, ERROR_UNSUPPORTED, "%s refuses all of it: %s", name, refusal->text);
+    return error_kind(err, ERROR_UNSUPPORTED, "%s refuses all of it: %s (%s:%d)", name,
+                      refusal->text, refusal->file, refusal->line);
+}

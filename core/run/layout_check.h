@@ -45,4 +45,8 @@ Sharding *layout_check_output(LayoutCheck *check, int output);
 bool layout_check_try(LayoutCheck *check);
 void layout_check_blame(LayoutCheck *check, const char *what, const char *claim);
 
+/* Sets ERROR_UNSUPPORTED where nothing was tried: refusal is what the rule said at first, without
+ * text when nothing. False, as errors are. */
+bool layout_check_refused(const LayoutCheck *check, const Error *refusal, Error *err);
+
 #endif

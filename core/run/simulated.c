@@ -372,7 +372,7 @@ static double number_at(const Local *local, int64_t i)
     double number = 0;
     if (dtype_is_computed(local->dtype))
         elements_load(local->dtype, local_at(local, i), 1, 1, NUMBER_F64, &number);
-    return number;
+    return isnan(number) ? fabs(number) : number; /* the sign of a NaN says nothing */
 }
 
 /* The place of a global coordinate in a part. */

@@ -198,8 +198,8 @@ static void blame(Check *check)
                        claim.s);
 }
 
-/* False: wrong, or a script failed. */
-static bool ask(Check *check, int64_t question, Error *err)
+/* False: wrong. */
+static bool ask(Check *check, int64_t question)
 {
     Error refusal = {0};
     const char *wrong;
@@ -214,9 +214,7 @@ static bool ask(Check *check, int64_t question, Error *err)
     if (!spmd_apply(check->claim->rule, &check->asked, &refusal)) {
         if (check->refusal.text[0] == '\0')
             check->refusal = refusal;
-        if (refusal.kind == ERROR_SCRIPT)
-            *err = refusal;
-        return refusal.kind != ERROR_SCRIPT;
+        return true;
     }
     check->n_answers++;
     if (lay_answer(check, &wrong)) {
@@ -231,7 +229,7 @@ static bool ask(Check *check, int64_t question, Error *err)
 
 /* ---- all of it ---- */
 
-static bool ask_all(Check *check, Error *err)
+static bool ask_all(Check *check)
 {
     static const char *const meshes[] = {"x=2", "x=3", "x=2,y=2", "x=2,y=3"};
     for (size_t m = 0; m < sizeof meshes / sizeof *meshes; m++) {
@@ -239,28 +237,27 @@ static bool ask_all(Check *check, Error *err)
         check->asked.mesh = mesh_parse(check->arena, &source, NULL);
         int64_t n = count_questions(check), some = n < QUESTIONS_MAX ? n : QUESTIONS_MAX;
         for (int64_t q = 0; q < some; q++)
-            if (!ask(check, some == n ? q : (int64_t)((uint64_t)q * 2654435761U % (uint64_t)n),
-                     err))
+            if (!ask(check, some == n ? q : (int64_t)((uint64_t)q * 2654435761U % (uint64_t)n)))
                 return false;
     }
     return true;
 }
 
-static bool ask_forms(Check *check, Error *err)
+static bool ask_forms(Check *check)
 {
     const SpmdRule *rule = check->claim->rule;
     bool forward = check->claim->forward;
-    if (forward && rule->forward && !ask_all(check, err))
+    if (forward && rule->forward && !ask_all(check))
         return false;
     check->asked.mode = SPMD_EAGER;
-    if (forward && rule->eager && !ask_all(check, err))
+    if (forward && rule->eager && !ask_all(check))
         return false;
     check->asked.mode = SPMD_STATIC;
     check->asked.backward = true;
-    if (check->n_outputs > rule->outputs_max)
-        check->n_outputs = rule->outputs_max;
+    if (check->n_outputs > rule->outputs.max)
+        check->n_outputs = rule->outputs.max;
     return !check->claim->backward || !rule->backward || rule->flags & SPMD_GRADIENT ||
-           ask_all(check, err);
+           ask_all(check);
 }
 
 static SpmdTensor tensor_of(Shape shape)
@@ -289,19 +286,12 @@ bool spmd_check(Arena *arena, const Registry *registry, const SpmdClaim *claim,
                 const SystemCall *call, RuleProof *out, Error *err)
 {
     Check check = {.arena = arena, .claim = claim};
-    Error failed = {0};
     bool ok = layout_check_open(arena, registry, call, out, &check.layouts, err);
     if (ok) {
         set_up(&check, call);
-        (void)ask_forms(&check, &failed);
+        (void)ask_forms(&check);
+        ok = check.n_answers > 0 || layout_check_refused(&check.layouts, &check.refusal, err);
     }
     layout_check_close(&check.layouts);
-    if (failed.kind == ERROR_SCRIPT) {
-        *err = failed;
-        return false;
-    }
-    if (ok && check.n_answers == 0)
-        return error_kind(err, ERROR_UNSUPPORTED, "%s refuses every mapping: %s", call->name,
-                          check.refusal.text);
     return ok;
 }

@@ -19,7 +19,7 @@ typedef struct {
 } SpmdClaim;
 
 /* *out joins the static and the eager form of the rule. ERROR_UNSUPPORTED: nothing runs the op, or
- * the rule refuses everything; ERROR_SCRIPT: a user's rule fails. */
+ * the rule refuses everything, as a script does that fails. */
 bool spmd_check(Arena *arena, const Registry *registry, const SpmdClaim *claim,
                 const SystemCall *call, RuleProof *out, Error *err);
 

@@ -12,8 +12,8 @@
 #include "core/plan/strategy/strategy.h"
 #include "core/run/layout_check.h"
 
-/* ERROR_UNSUPPORTED: nothing runs the op, or there is no row for the call; ERROR_SCRIPT: a user's
- * function fails. */
+/* ERROR_UNSUPPORTED: nothing runs the op, or there is no row for the call, as of a function of a
+ * script that fails; or the operator is made of others. */
 bool strategy_check(Arena *arena, const Registry *registry, const Strategies *strategies,
                     StrategyProfile profile, const SystemCall *call, RuleProof *out, Error *err);
 
