@@ -88,7 +88,7 @@ static bool batch_norm(RuleCall *call, Error *err)
 static bool instance_norm(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0];
-    int index[DIMS_MAX];
+    int index[DIMS_MAX] = {0};
     if (image->n_dims < 3)
         return error_kind(err, ERROR_RANK, "its operand needs 3 dims or more");
     if (!fits_channels(call, 1, image->dim[1], err))

@@ -151,7 +151,7 @@ static bool pointwise_of(RuleCall *call, int n_tensors, Error *err)
     for (int d = 0; d < out.n_dims; d++)
         index[d] = rule_index_at(call, 'd', d, out.dim[d]);
     for (int i = 0; i < n_tensors; i++)
-        rule_align(&space->operand[3 * i], index, (int)out.n_dims);
+        rule_align(&space->operand[(ptrdiff_t)3 * i], index, (int)out.n_dims);
     rule_align(rule_output(space, 0), index, (int)out.n_dims);
     return true;
 }

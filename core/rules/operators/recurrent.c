@@ -116,7 +116,7 @@ static bool recurrent(RuleCall *call, const Cell *cell, Error *err)
     gate_row(call, 2, cell->gates, h);
     if (args_has(call, 3)) {
         rule_unit(&space->operand[3], 0, r);
-        gate_row(call, 3, 2 * cell->gates, h);
+        gate_row(call, 3, (int64_t)2 * cell->gates, h);
     }
     if (args_has(call, 4))
         rule_unit(&space->operand[4], 0, b);

@@ -172,11 +172,12 @@ static int reach_of(const Resizing *r)
 static bool grow_dim(RuleCall *call, int d, double scale, int reach)
 {
     int64_t size = call->shape[0]->dim[d], out = call->out_shape[0].dim[d];
-    if (reach < 0 || size < 1 || out % size != 0 || out == size || (double)(out / size) != scale)
+    int64_t copies = size > 0 ? out / size : 0;
+    if (reach < 0 || copies < 2 || copies * size != out || (double)copies != scale)
         return false;
     OpSpace *space = call->space;
     int place = rule_index_at(call, 'd', d, size);
-    int copy = rule_index_at(call, 'f', d, out / size);
+    int copy = rule_index_at(call, 'f', d, copies);
     Operand *from = &space->operand[0];
     rule_unit(from, d, place);
     rule_radix(space, rule_output(space, 0), d, (int[]){place, copy}, 2);

@@ -7,6 +7,7 @@
 #include "core/rules/resample.h"
 #include "core/run/kernel.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -195,6 +196,7 @@ static bool run_resize(const KernelCall *call, bool upsample, Error *err)
     Taps taps[DIMS_MAX];
     int64_t stride[DIMS_MAX], at[DIMS_MAX], n = shape_elements(&out->shape);
     int n_dims = (int)out->shape.n_dims;
+    assert(n_dims >= 0 && n_dims == in->shape.n_dims);
     row_major_strides(&in->shape, stride);
     for (int d = 0; d < n_dims; d++)
         if (!make_taps(&s, call->scratch, in, out, d, stride[d], &taps[d], err))
