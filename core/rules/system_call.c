@@ -85,6 +85,7 @@ static const CallRow paddle_rows[] = {
     {"index_select", "Gather", "5x6x4,7:i64", "axis=0", 0, "axis=0", NULL},
     {"embedding lookup_table_v2", "Gather", "7x6,5x4:i64", "axis=0", 0, "padding_idx=-1 sparse=0", "1,0"},
     {"c_embedding", "Gather", "7x6,5x4:i64", "axis=0", 0, "start_index=0", "0,1"},
+    {"gather_nd", "GatherND", "5x6x4,3x2:i64", NULL, 0, NULL, NULL},
     {"take_along_axis", "GatherElements", "5x6,5x4:i64", "axis=1", 0, "axis=1", NULL},
     {"take_along_axis", "GatherElements", "5x6,4x6:i64", "axis=1", 0, "axis=1", NULL},
     /* gradients that another operator is */

@@ -313,6 +313,12 @@ static bool nonzero_backward(SpmdCall *call, Error *err)
 
 /* ---- where: condition, x, y broadcast ---- */
 
+/* Upstream dims of size 1 have letters too, as if they could be split: that is exact. */
+static const char *where_letters(const SpmdCall *call, const SpmdTensor *tensor, int n_dims)
+{
+    return spmd_broadcast_letters(call, tensor, n_dims, call->exact);
+}
+
 /* Merges condition, x, y and (n == 4) out_grad; operand[] gets the letters of each. Exact: y is not
  * asked; x is once more, as if its dims were those of y. */
 static bool where_merge(SpmdCall *call, int n_dims, int n, SpmdOperand *operand,
@@ -325,7 +331,7 @@ static bool where_merge(SpmdCall *call, int n_dims, int n, SpmdOperand *operand,
     y.n_dims = call->input[2].n_dims;
     for (int i = 0; i < n; i++) {
         const SpmdTensor *given = &call->input[i];
-        operand[i] = (SpmdOperand){spmd_broadcast_letters(call, given, n_dims, true), given};
+        operand[i] = (SpmdOperand){where_letters(call, given, n_dims), given};
         asked[i] = operand[i];
     }
     if (call->exact)
@@ -363,8 +369,7 @@ static bool where_backward(SpmdCall *call, Error *err)
     if (!spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){{letters, out}}, 1, &merged, err))
         return false;
     for (int i = 0; i < 3; i++)
-        need_letters(call, &call->input[i],
-                     spmd_broadcast_letters(call, &call->input[i], n_dims, true), &merged);
+        need_letters(call, &call->input[i], where_letters(call, &call->input[i], n_dims), &merged);
     spmd_out(call, out);
     return true;
 }
@@ -381,7 +386,8 @@ static bool where_gradient(SpmdCall *call, Error *err)
         need_letters(call, &call->input[i], operand[i].letters, &merged);
     for (int i = 1; i < 3; i++) {
         SpmdTensor *gradient = out_letters(call, spmd_letters(call, n_dims, 'a'), &merged);
-        spmd_reduce_broadcast(gradient, call->input[i].n_dims, NULL);
+        spmd_reduce_broadcast(gradient, call->input[i].n_dims,
+                              call->exact ? NULL : &call->input[i].shape);
     }
     return true;
 }

@@ -1,6 +1,6 @@
 /* Rules of convolutions: batch n, channels in c, channels out m. A split of c leaves the output
- * partial. The positions d, h, w of input, filter and output share their letters; they are no index
- * dims of each other, yet a split of one is asked of all. */
+ * partial. The positions d, h, w of input, filter and output share their letters though they are no
+ * index dims of each other; upstream a split of one is asked of all: that is exact. */
 #include "core/plan/spmd/answer.h"
 
 /* What a row's `number` says, as bits. */
@@ -39,13 +39,25 @@ static bool conv_letters(const SpmdCall *call, Conv *conv, Error *err)
            check_rank(&call->input[1], conv->n_dims, "filter", err);
 }
 
+/* The tensor with its positions whole. */
+static SpmdTensor whole_positions(const SpmdCall *call, const SpmdTensor *tensor,
+                                  const char *letters)
+{
+    SpmdTensor out = *tensor;
+    for (int d = 0; letters[d] && !call->exact; d++)
+        if (strchr("dhw", letters[d]))
+            spmd_unsplit(&out, d);
+    return out;
+}
+
 /* input, filter -> output */
 static bool conv_forward(SpmdCall *call, Error *err)
 {
-    SpmdTensor input = call->input[0], filter = call->input[1];
     Conv conv;
     if (!conv_letters(call, &conv, err))
         return false;
+    SpmdTensor input = whole_positions(call, &call->input[0], conv.input);
+    SpmdTensor filter = whole_positions(call, &call->input[1], conv.filter);
     bool depthwise = call->rule->number & CONV_DEPTHWISE;
     if (depthwise && spmd_is_split(&filter, 1))
         return error_kind(err, ERROR_INVALID, "dim 1 of a depthwise filter is split");
@@ -74,7 +86,8 @@ static bool conv_backward(SpmdCall *call, Error *err)
     if (!conv_letters(call, &conv, err) || !check_rank(output, conv.n_dims, "output", err))
         return false;
     SpmdLetters merged;
-    if (!spmd_merge(call, SPMD_STRICT, (SpmdOperand[]){{conv.output, output}}, 1, &merged, err))
+    SpmdTensor made = whole_positions(call, output, conv.output);
+    if (!spmd_merge(call, SPMD_STRICT, (SpmdOperand[]){{conv.output, &made}}, 1, &merged, err))
         return false;
     need_letters(call, &call->input[0], conv.input, &merged);
     need_letters(call, &call->input[1], conv.filter, &merged);
@@ -104,25 +117,27 @@ static bool channel_partial(const SpmdCall *call, const Conv *conv, int filter_c
  * and out_grad, and partial over what they share and it has not. */
 static bool conv_gradient(SpmdCall *call, Error *err)
 {
-    const SpmdTensor *input = &call->input[0], *filter = &call->input[1],
-                     *out_grad = &call->input[2];
     int filter_channel = call->rule->number & CONV_TRANSPOSED ? 0 : 1, axis = -1;
     bool depthwise = call->rule->number & CONV_DEPTHWISE;
     Conv conv;
-    if (!conv_letters(call, &conv, err) || !check_rank(out_grad, conv.n_dims, "out_grad", err) ||
+    if (!conv_letters(call, &conv, err) ||
+        !check_rank(&call->input[2], conv.n_dims, "out_grad", err) ||
         (!depthwise && !channel_partial(call, &conv, filter_channel, &axis, err)))
         return false;
-    SpmdOperand of_input = {conv.input, input}, of_filter = {conv.filter, filter},
-                of_out = {conv.output, out_grad};
+    const SpmdTensor input = whole_positions(call, &call->input[0], conv.input),
+                     filter = whole_positions(call, &call->input[1], conv.filter),
+                     out_grad = whole_positions(call, &call->input[2], conv.output);
+    SpmdOperand of_input = {conv.input, &input}, of_filter = {conv.filter, &filter},
+                of_out = {conv.output, &out_grad};
     SpmdLetters for_input, for_filter, for_out;
     if (!spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){of_filter, of_out}, 2, &for_input, err) ||
         !spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){of_input, of_out}, 2, &for_filter, err) ||
         !spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){of_input, of_filter, of_out}, 3, &for_out,
                     err))
         return false;
-    need_letters(call, input, conv.input, &for_filter);
-    need_letters(call, filter, conv.filter, &for_input);
-    SpmdTensor *need_out = need_letters(call, out_grad, conv.output, &for_out);
+    need_letters(call, &input, conv.input, &for_filter);
+    need_letters(call, &filter, conv.filter, &for_input);
+    SpmdTensor *need_out = need_letters(call, &out_grad, conv.output, &for_out);
     SpmdTensor *input_grad = out_letters(call, conv.input, &for_input);
     SpmdTensor *filter_grad = out_letters(call, conv.filter, &for_filter);
     if (!depthwise) {

@@ -95,7 +95,8 @@ static void index_without(SpmdTensor *index, const SpmdTensor *x)
 {
     for (int d = 0; d < x->n_dims; d++)
         for (int i = 0; i < x->dim[d].n; i++)
-            spmd_axes_remove(&index->dim[0], x->dim[d].axis[i]);
+            for (int of_index = 0; of_index < index->n_dims; of_index++)
+                spmd_axes_remove(&index->dim[of_index], x->dim[d].axis[i]);
 }
 
 /* The needed x and index; *out is what the output gets. */
@@ -161,6 +162,7 @@ static bool gather_nd_sizes(const SpmdCall *call, int *n_leading, int *n_batch, 
                       x->n_dims);
 }
 
+/* Upstream an axis may then split both a dim of the indices and one of x: that is exact. */
 static bool gather_nd_forward(SpmdCall *call, Error *err)
 {
     int n_leading, n_batch;
@@ -172,6 +174,8 @@ static bool gather_nd_forward(SpmdCall *call, Error *err)
         spmd_unsplit(x, d);
     SpmdTensor *index = spmd_need(call, &call->input[1]);
     spmd_unsplit(index, n_batch);
+    if (!call->exact)
+        index_without(index, x);
     SpmdTensor *out = spmd_out_whole(call, n_batch + x->n_dims - n_leading);
     memcpy(out->dim, index->dim, (size_t)n_batch * sizeof *out->dim);
     memcpy(out->dim + n_batch, x->dim + n_leading,

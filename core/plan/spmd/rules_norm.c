@@ -14,7 +14,7 @@ static bool softmax_axis(const SpmdCall *call, const SpmdTensor *tensor, int *ax
     return true;
 }
 
-/* x -> out. x may be split unevenly, out may not. */
+/* x -> out, which may not be split unevenly. Upstream x may: that is exact. */
 static bool softmax_forward(SpmdCall *call, Error *err)
 {
     int axis;
@@ -22,6 +22,8 @@ static bool softmax_forward(SpmdCall *call, Error *err)
         return false;
     SpmdTensor *need = spmd_need(call, &call->input[0]);
     spmd_unsplit(need, axis);
+    if (!call->exact)
+        spmd_drop_indivisible(call, need);
     spmd_drop_indivisible(call, spmd_out(call, need));
     return true;
 }
@@ -287,7 +289,8 @@ static void out_statistic(SpmdCall *call, const SpmdTensor *x, const Kept *kept,
         out->dim[i] = x->dim[kept->dim[i]];
 }
 
-/* x, scale, bias -> out, mean, variance */
+/* x, scale, bias -> out, mean, variance. Upstream scale and bias stay whole where x is split by
+ * channel: that is exact. */
 static bool statistics_forward(SpmdCall *call,
                                bool (*keep)(const SpmdCall *, const SpmdTensor *, Kept *, Error *),
                                Error *err)
@@ -297,8 +300,11 @@ static bool statistics_forward(SpmdCall *call,
         return false;
     SpmdTensor x = kept_of(call, &call->input[0], &kept);
     spmd_need(call, &x);
-    for (int i = 1; i < call->n_inputs; i++)
-        need_whole(call, &call->input[i]);
+    for (int i = 1; i < call->n_inputs; i++) {
+        SpmdTensor *need = need_whole(call, &call->input[i]);
+        if (!call->exact && need->n_dims == 1)
+            need->dim[0] = x.dim[1];
+    }
     spmd_out(call, &x);
     out_statistic(call, &x, &kept, 2);
     out_statistic(call, &x, &kept, 2);
@@ -358,7 +364,8 @@ static bool instance_norm_gradient(SpmdCall *call, Error *err)
     return vector_gradients(call, &x, x.n_dims, &call->input[1], 2, err);
 }
 
-/* Whole programs know no data_format.
+/* Whole programs know no data_format. Upstream scale and bias stay whole where the statistics are
+ * split: that is exact.
  * x, mean, variance, scale, bias -> out, mean, variance, saved mean, saved variance, reserve space
  */
 static bool batch_norm_forward(SpmdCall *call, Error *err)
@@ -370,7 +377,7 @@ static bool batch_norm_forward(SpmdCall *call, Error *err)
     spmd_need(call, &x);
     for (int i = 1; i < call->n_inputs; i++) {
         SpmdTensor *need = need_whole(call, &call->input[i]);
-        if (i <= 2 && need->n_dims > 0)
+        if ((i <= 2 || !call->exact) && need->n_dims > 0)
             need->dim[0] = x.dim[kept.dim[0]];
     }
     spmd_out(call, &x);

@@ -340,8 +340,18 @@ static bool slice_gradient(SpmdCall *call, Error *err)
 
 /* ---- strided_slice ---- */
 
-/* A single stride along the last dim keeps the dim's axes where every part is a whole number of
- * strides long. */
+/* Every part of the dim is a whole number of strides long, and of each as many elements are taken.
+ * Upstream the rest of a division and the ends of the slice do not count: that is exact. */
+static bool takes_alike(const SpmdCall *call, int64_t size, int64_t parts, int64_t stride)
+{
+    SpmdInts starts = spmd_ints(call, "starts"), ends = spmd_ints(call, "ends");
+    if (size / parts % stride != 0 || call->exact)
+        return size / parts % stride == 0;
+    return size % parts == 0 && starts.n == 1 && ends.n == 1 && starts.at[0] >= 0 &&
+           starts.at[0] < stride && ends.at[0] > size - stride + starts.at[0];
+}
+
+/* A single stride along the last dim keeps the dim's axes where all parts are taken alike. */
 static bool strided_slice(SpmdCall *call, Error *err)
 {
     Sliced sliced;
@@ -352,7 +362,7 @@ static bool strided_slice(SpmdCall *call, Error *err)
         return false;
     if (strides.n == 1 && strides.at[0] != 0 && last >= 0 && sliced.cut[last]) {
         int64_t parts = spmd_axes_size(call, &x->dim[last]);
-        sliced.cut[last] = x->shape.dim[last] / parts % strides.at[0] != 0;
+        sliced.cut[last] = !takes_alike(call, x->shape.dim[last], parts, strides.at[0]);
     }
     return answer_slice(call, &sliced, err);
 }

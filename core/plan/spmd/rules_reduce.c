@@ -66,12 +66,29 @@ static const char *letters_left(const SpmdCall *call, const Reduced *reduced, co
     return left;
 }
 
+/* Upstream looks neither at sizes nor at what is summed; that is exact. An average of parts is that
+ * of the whole where all are equally long; norms and logarithms of sums do not add up. */
+static SpmdTensor reducible(const SpmdCall *call, const Reduced *reduced, ReduceOp op)
+{
+    SpmdTensor x = call->input[0];
+    for (int d = 0; d < x.n_dims && !call->exact; d++) {
+        if (reduced->gone[d] && call->rule->number)
+            spmd_unsplit(&x, d);
+        if (reduced->gone[d] && op == REDUCE_AVG)
+            spmd_axes_trim(call, &x.dim[d], x.shape.dim[d]);
+    }
+    return x;
+}
+
 static bool reduce(SpmdCall *call, ReduceOp op, Error *err)
 {
     Reduced reduced;
     SpmdLetters merged;
-    SpmdOperand x = {spmd_letters(call, call->input[0].n_dims, 'a'), &call->input[0]};
-    if (!read_reduced(call, &reduced, err) || !spmd_merge(call, SPMD_CLASSIC, &x, 1, &merged, err))
+    if (!read_reduced(call, &reduced, err))
+        return false;
+    SpmdTensor given = reducible(call, &reduced, op);
+    SpmdOperand x = {spmd_letters(call, given.n_dims, 'a'), &given};
+    if (!spmd_merge(call, SPMD_CLASSIC, &x, 1, &merged, err))
         return false;
     const char *left = letters_left(call, &reduced, x.letters);
     SpmdTensor *out = spmd_out_whole(call, 0);
@@ -144,18 +161,20 @@ static bool reduce_gradient(SpmdCall *call, Error *err)
 
 static bool to_one(SpmdCall *call, const SpmdTensor *need, int n_dims)
 {
-    const SpmdTensor *x = &call->input[0];
     SpmdTensor *out = spmd_out_whole(call, n_dims);
     spmd_need_as_given(call, need);
-    for (int d = 0; d < x->n_dims; d++)
-        spmd_add_partial(out, &x->dim[d], call->rule->reduce);
+    for (int d = 0; d < need->n_dims; d++)
+        spmd_add_partial(out, &need->dim[d], call->rule->reduce);
     return true;
 }
 
 static bool to_scalar(SpmdCall *call, Error *err)
 {
     (void)err;
-    SpmdTensor need = spmd_without_partial(&call->input[0]);
+    Reduced all = {0};
+    reduce_all(&all);
+    SpmdTensor given = reducible(call, &all, call->rule->reduce);
+    SpmdTensor need = spmd_without_partial(&given);
     return to_one(call, &need, 0);
 }
 
@@ -225,29 +244,33 @@ static bool argmax_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* A row of a plain reduction; `op` is what it really is. Op by op some say so upstream. */
-#define REDUCTION(given_names, op, in_eager)                                                       \
+/* A row of a plain reduction; `op` is what it really is. Op by op some say so upstream. `whole`:
+ * what is folded may not be split. */
+#define REDUCTION(given_names, op, in_eager, whole)                                                \
     {                                                                                              \
         .names = given_names, .forward = reduce_as_sum, .eager = in_eager,                         \
-        .backward = reduce_backward, .inputs = {1, 1}, .outputs = {1, 1}, .reduce = op             \
+        .backward = reduce_backward, .inputs = {1, 1}, .outputs = {1, 1}, .reduce = op,            \
+        .number = whole                                                                            \
     }
 
 const SpmdRule spmd_rules_reduce[] = {
-    REDUCTION("sum reduce_sum frobenius_norm logsumexp", REDUCE_SUM, NULL),
-    REDUCTION("squared_l2_norm", REDUCE_SUM, to_one_element),
-    REDUCTION("max", REDUCE_MAX, reduce_by_name),
-    REDUCTION("amax reduce_max", REDUCE_MAX, NULL),
-    REDUCTION("min", REDUCE_MIN, reduce_by_name),
-    REDUCTION("amin", REDUCE_MIN, NULL),
-    REDUCTION("prod", REDUCE_PROD, NULL),
-    REDUCTION("any", REDUCE_ANY, reduce_by_name),
-    REDUCTION("all", REDUCE_ALL, reduce_by_name),
+    REDUCTION("sum reduce_sum", REDUCE_SUM, NULL, 0),
+    REDUCTION("frobenius_norm logsumexp", REDUCE_SUM, NULL, 1),
+    REDUCTION("squared_l2_norm", REDUCE_SUM, to_one_element, 0),
+    REDUCTION("max", REDUCE_MAX, reduce_by_name, 0),
+    REDUCTION("amax reduce_max", REDUCE_MAX, NULL, 0),
+    REDUCTION("min", REDUCE_MIN, reduce_by_name, 0),
+    REDUCTION("amin", REDUCE_MIN, NULL, 0),
+    REDUCTION("prod", REDUCE_PROD, NULL, 0),
+    REDUCTION("any", REDUCE_ANY, reduce_by_name, 0),
+    REDUCTION("all", REDUCE_ALL, reduce_by_name, 0),
     {.names = "p_norm",
      .forward = reduce_by_name,
      .backward = reduce_backward,
      .inputs = {1, 1},
      .outputs = {1, 1},
      .letters = "asvector",
+     .number = 1,
      .reduce = REDUCE_SUM},
     {.names = "reduce_base",
      .forward = reduce_base,

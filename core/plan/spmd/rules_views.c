@@ -335,14 +335,18 @@ static SpmdTensor permuted(const SpmdTensor *tensor, const int *perm, bool inver
 }
 
 /* Linear in x: what is partial stays partial. */
+/* Upstream x keeps axes that do not divide, which out loses: that is exact. */
 static bool transpose(SpmdCall *call, Error *err)
 {
     int perm[DIMS_MAX] = {0};
     if (!read_permutation(call, call->input[0].n_dims, perm, err))
         return false;
-    SpmdTensor out = permuted(&call->input[0], perm, false);
+    SpmdTensor x = call->input[0];
+    if (!call->exact)
+        spmd_drop_indivisible(call, &x);
+    SpmdTensor out = permuted(&x, perm, false);
     spmd_drop_indivisible(call, &out);
-    spmd_need_as_given(call, &call->input[0]);
+    spmd_need_as_given(call, &x);
     spmd_out_as_given(call, &out);
     return true;
 }
