@@ -346,7 +346,22 @@ static bool cast(Host *host, Error *err)
     return host_put(host, 0, &made, err);
 }
 
-/* Integers only: what counts of elements are made of. */
+static void reduce_cell(const Host *host, const Value *in, int64_t i, bool first, int64_t *cell)
+{
+    double sum, next;
+    if (first) {
+        memcpy(cell, (const char *)host_cells(in) + 8 * i, 8);
+    } else if (in->ints) {
+        host->op->ints(*cell, in->ints[i], cell);
+        *cell = host_wrap(in->dtype, *cell);
+    } else {
+        memcpy(&sum, cell, 8);
+        next = host_round(in->dtype, host->op->reals(sum, in->floats[i]));
+        memcpy(cell, &next, 8);
+    }
+}
+
+/* What counts of elements, and the largest of some heights, are made of. */
 static bool reduce(Host *host, Error *err)
 {
     const Value *in = host->call->value[0];
@@ -354,7 +369,7 @@ static bool reduce(Host *host, Error *err)
     bool reduced[DIMS_MAX];
     if (!args_reduce(host->call, reduced, &made.shape, err))
         return false;
-    if (!in->ints || in->dtype == DT_U64 || shape_elements(&in->shape) == 0)
+    if (!host_is_held(in) || !host_computes(in->dtype) || shape_elements(&in->shape) == 0)
         return false;
 
     int64_t n = shape_elements(&made.shape), stride[DIMS_MAX] = {0}, size = 1;
@@ -368,14 +383,10 @@ static bool reduce(Host *host, Error *err)
         int64_t at = 0, rest = i;
         for (int64_t d = in->shape.n_dims - 1; d >= 0; rest /= in->shape.dim[d--])
             at += rest % in->shape.dim[d] * stride[d];
-        if (!begun[at])
-            cells[at] = in->ints[i];
-        else
-            host->op->ints(cells[at], in->ints[i], &cells[at]);
-        cells[at] = host_wrap(made.dtype, cells[at]);
+        reduce_cell(host, in, i, !begun[at], &cells[at]);
         begun[at] = true;
     }
-    made.ints = cells;
+    host_set_cells(&made, made.dtype, cells);
     return host_put(host, 0, &made, err);
 }
 
@@ -401,9 +412,10 @@ static bool reduce(Host *host, Error *err)
         .name = (name_), .fn = elementwise, .inputs_min = 1, .inputs_max = OPERATOR_ANY,           \
         .ints = (ints_), .reals = (reals_)                                                         \
     }
-#define REDUCE(name_, ints_)                                                                       \
+#define REDUCE(name_, ints_, reals_)                                                               \
     {                                                                                              \
-        .name = (name_), .fn = reduce, .inputs_min = 1, .inputs_max = 2, .ints = (ints_)           \
+        .name = (name_), .fn = reduce, .inputs_min = 1, .inputs_max = 2, .ints = (ints_),          \
+        .reals = (reals_)                                                                          \
     }
 
 const HostOp host_ops_math[] = {
@@ -437,9 +449,9 @@ const HostOp host_ops_math[] = {
     UNARY("Reciprocal", NULL, real_reciprocal),
     UNARY("Exp", NULL, real_exp),
     UNARY("Log", NULL, real_log),
-    REDUCE("ReduceSum", int_add),
-    REDUCE("ReduceProd", int_mul),
-    REDUCE("ReduceMax", int_max),
-    REDUCE("ReduceMin", int_min),
+    REDUCE("ReduceSum", int_add, real_add),
+    REDUCE("ReduceProd", int_mul, real_mul),
+    REDUCE("ReduceMax", int_max, real_max),
+    REDUCE("ReduceMin", int_min, real_min),
     {0},
 };

@@ -1,7 +1,7 @@
 /* Operators that move elements: each result element is one of the operands'. */
 #include "core/rules/host_ops.h"
 
-#include "core/rules/args.h"
+#include "core/rules/resample.h"
 
 #include <inttypes.h>
 
@@ -335,6 +335,52 @@ static bool concat(Host *host, Error *err)
     return host_put(host, 0, &made, err);
 }
 
+/* ---- Pad, with a constant ---- */
+
+/* Where element x of the result is in the operand; -1: outside. */
+static int64_t unpadded(const Padding *padding, const Shape *from, const int64_t *x)
+{
+    int64_t at = 0;
+    for (int64_t d = 0; d < from->n_dims; d++) {
+        int64_t place = x[d] - padding->before[d];
+        if (place < 0 || place >= from->dim[d])
+            return -1;
+        at = at * from->dim[d] + place;
+    }
+    return at;
+}
+
+static bool pad(Host *host, Error *err)
+{
+    const RuleCall *call = host->call;
+    const Value *in = call->value[0], *fill = call->n_inputs > 2 ? call->value[2] : NULL;
+    Padding padding;
+    if (!str_eq(args_text(call, "mode", "constant"), STR("constant")) || args_attr(call, "value"))
+        return false;
+    if (!pad_read(call, &padding, err))
+        return false;
+    Value made = {.dtype = in->dtype, .shape = padding.out};
+    bool filled = !fill || (host_is_held(fill) && !fill->ints == !in->ints &&
+                            shape_elements(&fill->shape) == 1);
+    if (!filled || !host_is_held(in) || !host_fits(host, &made.shape))
+        return host_put(host, 0, &made, err);
+
+    int64_t n = shape_elements(&made.shape), x[DIMS_MAX] = {0};
+    char *cells = arena_alloc(host->arena, (size_t)n * 8);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = unpadded(&padding, &in->shape, x);
+        if (at >= 0)
+            memcpy(cells + 8 * i, (const char *)host_cells(in) + 8 * at, 8);
+        else if (fill)
+            memcpy(cells + 8 * i, host_cells(fill), 8);
+        else
+            memset(cells + 8 * i, 0, 8);
+        shape_next(&made.shape, x);
+    }
+    host_set_cells(&made, in->dtype, cells);
+    return host_put(host, 0, &made, err);
+}
+
 const HostOp host_ops_views[] = {
     HOST_OP("Identity", identity, 1, 1),
     HOST_OP("Reshape", reshape, 1, 2),
@@ -347,5 +393,6 @@ const HostOp host_ops_views[] = {
     {.name = "Split", .fn = split, .inputs_min = 1, .inputs_max = 2, .many_outputs = true},
     HOST_OP("Gather", gather, 2, 2),
     HOST_OP("Concat", concat, 1, OPERATOR_ANY),
+    HOST_OP("Pad", pad, 2, 4),
     {0},
 };

@@ -90,7 +90,7 @@ static void set_shapes_alone(InferState *state, int32_t op, const InferKind *kin
 /* sure: its inputs are known before the run. Else they may be in part, and their sizes only the run
  * tells: the op is a host op if what it gives is known all the same (dim 1 of a [?,12]). */
 static bool infer_host_op(InferState *state, int32_t op, const InferKind *kind, bool sure,
-                          InferAnswer *given)
+                          int32_t *given)
 {
     state->result->space[op] = SPACE_HOST;
     if (!can_evaluate(state, op, kind)) {
@@ -101,14 +101,16 @@ static bool infer_host_op(InferState *state, int32_t op, const InferKind *kind, 
     const InferCase *found = infer_find_case(state, op, kind, CASE_HOST);
     if (found->space != SPACE_HOST)
         return false;
-    *given = state->answers.at[found->answer];
+    *given = found->answer;
     if (!sure && !are_known(state->answers.at + found->answer, state->graph->ops[op].n_outputs))
         return false;
     set_outputs(state, op, state->answers.at + found->answer, true, true);
     return true;
 }
 
-static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind)
+/* given: the first of the answers that are known of its outputs in part; they go before the
+ * rule's, so that shape arithmetic goes on with what is known. -1: none. */
+static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind, int32_t given)
 {
     const GraphOp *node = &state->graph->ops[op];
     const int32_t *inputs = op_inputs(state->graph, op);
@@ -116,7 +118,12 @@ static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind)
     for (int i = 0; i < node->n_inputs; i++)
         fixed &= inputs[i] < 0 || state->fixed[inputs[i]];
     const InferCase *found = infer_find_case(state, op, kind, CASE_RULE);
-    set_outputs(state, op, state->answers.at + found->answer, false, fixed);
+    InferAnswer *answers = arena_array(state->scratch, InferAnswer, node->n_outputs);
+    for (int o = 0; o < node->n_outputs; o++) {
+        bool in_part = given >= 0 && state->answers.at[given + o].shape != -1;
+        answers[o] = state->answers.at[(in_part ? given : found->answer) + o];
+    }
+    set_outputs(state, op, answers, false, fixed);
     state->result->space[op] = found->space;
     state->result->on_parameters[op] = fixed;
     state->result->program[state->result->n_program++] = op;
@@ -148,7 +155,7 @@ static int32_t taken_operand(const InferState *state, int32_t op)
 static void infer_carry(InferState *state, int32_t op, const InferKind *kind);
 
 /* True when the op is a host op; else `given` is what is known of its output in part. */
-static bool infer_as_host(InferState *state, int32_t op, const InferKind *kind, InferAnswer *given)
+static bool infer_as_host(InferState *state, int32_t op, const InferKind *kind, int32_t *given)
 {
     int32_t taken = kind->branch ? taken_operand(state, op) : -1;
     if (taken >= 0 && state->known[taken]) {
@@ -161,21 +168,12 @@ static bool infer_as_host(InferState *state, int32_t op, const InferKind *kind, 
 static void infer_op(InferState *state, int32_t op)
 {
     const InferKind *kind = infer_kind(state, op);
-    InferAnswer given = {-1, DT_NONE, NULL};
     const GraphOp *node = &state->graph->ops[op];
-    if (kind->carry && node->n_inputs == 1 && node->n_outputs == 1) {
+    int32_t given = -1;
+    if (kind->carry && node->n_inputs == 1 && node->n_outputs == 1)
         infer_carry(state, op, kind);
-        return;
-    }
-    if ((kind->host || kind->branch) && infer_as_host(state, op, kind, &given))
-        return;
-    infer_rule_op(state, op, kind);
-    if (given.value && given.value->partly) { /* shape arithmetic goes on with what is known */
-        int32_t t = op_outputs(state->graph, op)[0];
-        state->result->shape[t] = given.shape;
-        state->result->dtype[t] = (uint8_t)given.dtype;
-        state->result->value[t] = given.value;
-    }
+    else if ((!kind->host && !kind->branch) || !infer_as_host(state, op, kind, &given))
+        infer_rule_op(state, op, kind, given);
 }
 
 /* ---- branches and loops ---- */
@@ -193,14 +191,14 @@ static void infer_carry(InferState *state, int32_t op, const InferKind *kind)
         if (t >= 0 && carry && state->known[t])
             hand_on(state, op, t);
         else
-            infer_rule_op(state, op, kind);
+            infer_rule_op(state, op, kind, -1);
         return;
     }
     int32_t shape = state->result->shape[t];
     const Value *value = state->result->value[t];
     state->result->shape[t] = carry->shape;
     state->result->value[t] = carry->value;
-    infer_rule_op(state, op, kind);
+    infer_rule_op(state, op, kind, -1);
     state->result->shape[t] = shape;
     state->result->value[t] = value;
 }

@@ -117,9 +117,12 @@ bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswe
     if (!from || r == sizeof rows / sizeof *rows)
         return false;
     bool told = true, kept[DIMS_MAX] = {false};
-    for (int i = 0; i < call.n_inputs; i++)
-        told &= op_inputs(state->graph, op)[i] < 0 || !infer_reads_value(kind, i) ||
-                (call.value[i] && !call.value[i]->partly);
+    for (int i = 0; i < call.n_inputs; i++) {
+        int32_t t = op_inputs(state->graph, op)[i];
+        told &=
+            t < 0 || (!code_is_partly(state->result->shape[t]) &&
+                      (!infer_reads_value(kind, i) || (call.value[i] && !call.value[i]->partly)));
+    }
     if (told && kind->row->reads != 0)
         return false;
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 enum { UNKNOWNS_MAX = 48, CANDIDATES_MAX = 12, PARTLY_ELEMENTS_MAX = 64, TRIAL_ELEMENTS = 4096 };
+enum { MANY_PARTS = 240, NO_SIZE = 21 * MANY_PARTS }; /* no dim has this; it is split by many */
 
 /* The unknown sizes of one op's operands, and the numbers that stand for them in a trial. */
 typedef struct {
@@ -147,19 +148,22 @@ static bool evaluate(Trial *trial, int r)
     return true;
 }
 
-static bool evaluate_all(Trial *trial)
+/* False where fewer than n_needed of the numbers will do. */
+static bool evaluate_all(Trial *trial, int n_needed)
 {
     const Unknowns *unknowns = &trial->unknowns;
-    bool small = true;
-    for (int k = 0; k < unknowns->n; k++)
+    bool small = true, have = true;
+    for (int k = 0; k < unknowns->n; k++) {
         small &= unknowns->stand[k][STANDS_NEEDED] >= 0;
-    if (!evaluate(trial, 0) || !evaluate(trial, 1))
+        have &= unknowns->stand[k][STANDS_NEEDED - 1] >= 0;
+    }
+    if (!have || !evaluate(trial, 0) || !evaluate(trial, 1))
         return false;
     trial->n = small && evaluate(trial, STANDS_NEEDED) ? STANDS : STANDS_NEEDED;
-    return true;
+    return trial->n >= n_needed;
 }
 
-/* ---- choices ---- */
+/* ---- choices: the fewest sizes that are assumed ---- */
 
 static void choose_apart(Trial *trial)
 {
@@ -170,7 +174,7 @@ static void choose_apart(Trial *trial)
 }
 
 /* A dim is what the other one is: known, or unknown too. */
-static void choose(Unknowns *unknowns, int64_t dim, int64_t other)
+static void assume(Unknowns *unknowns, int64_t dim, int64_t other)
 {
     for (int k = 0; k < unknowns->n; k++)
         for (int r = 0; r < STANDS && unknowns->dim[k] == dim; r++)
@@ -178,7 +182,7 @@ static void choose(Unknowns *unknowns, int64_t dim, int64_t other)
 }
 
 /* Dims that meet when operands are aligned at the right are taken to be equal, but for 1. */
-static void choose_aligned(Trial *trial)
+static bool choose_aligned(Trial *trial, int n_needed)
 {
     const RuleCall *call = &trial->call;
     Unknowns *unknowns = &trial->unknowns;
@@ -189,47 +193,117 @@ static void choose_aligned(Trial *trial)
             for (int64_t d = 1; a && b && i != j && d <= a->n_dims && d <= b->n_dims; d++) {
                 int64_t x = a->dim[a->n_dims - d], y = b->dim[b->n_dims - d];
                 if ((x < 0 && y > 1) || (x < y && y < 0)) /* y is the older one */
-                    choose(unknowns, x, y);
+                    assume(unknowns, x, y);
             }
         }
+    return evaluate_all(trial, n_needed);
 }
 
+static int add_candidate(int64_t *out, int n, int64_t size)
+{
+    for (int k = 0; k < n; k++)
+        if (out[k] == size)
+            return n;
+    if (n < CANDIDATES_MAX)
+        out[n++] = size;
+    return n;
+}
+
+/* Sizes that some dim has, or is to have. */
 static int candidates(const Trial *trial, int64_t *out)
 {
     int n = 0;
     for (int i = 0; i < trial->call.n_inputs; i++) {
         const Shape *shape = trial->call.shape[i];
-        for (int64_t d = 0; shape && d < shape->n_dims && n < CANDIDATES_MAX; d++) {
-            bool had = shape->dim[d] < 0;
-            for (int k = 0; k < n; k++)
-                had |= out[k] == shape->dim[d];
-            if (!had)
-                out[n++] = shape->dim[d];
-        }
+        const Value *value = trial->call.value[i];
+        for (int64_t d = 0; shape && d < shape->n_dims; d++)
+            if (shape->dim[d] >= 0)
+                n = add_candidate(out, n, shape->dim[d]);
+        int64_t length = value && value->ints ? shape_elements(&value->shape) : 0;
+        for (int64_t e = 0; e < length && length <= DIMS_MAX; e++)
+            if (value->ints[e] > 0)
+                n = add_candidate(out, n, value->ints[e]);
     }
-    return n;
+    return add_candidate(out, n, 1);
 }
 
-/* One of the sizes is a size that another dim has: u in [4,u] x [64,8]. */
-static bool choose_one(Trial *trial)
+static bool works(Trial *trial, int k, int64_t size, int n_needed)
+{
+    choose_apart(trial);
+    assume(&trial->unknowns, trial->unknowns.dim[k], size);
+    return evaluate_all(trial, n_needed);
+}
+
+/* One of the sizes has to be one that another dim has: u in [4,u] x [64,8]. one: has to be 1, which
+ * is tried late, since a dim of size 1 fits many. */
+static bool choose_one(Trial *trial, int n_needed, bool one)
 {
     int64_t known[CANDIDATES_MAX];
     int n = candidates(trial, known);
     for (int k = 0; k < trial->unknowns.n && k < CANDIDATES_MAX; k++)
-        for (int c = 0; c < n; c++) {
-            choose_apart(trial);
-            choose(&trial->unknowns, trial->unknowns.dim[k], known[c]);
-            if (evaluate_all(trial))
-                return true;
-        }
+        for (int c = 0; c < n; c++)
+            if ((known[c] == 1) == one && works(trial, k, known[c], n_needed) &&
+                !works(trial, k, NO_SIZE, STANDS_NEEDED))
+                return works(trial, k, known[c], n_needed);
     return false;
 }
 
-static void choose_equal(Trial *trial)
+/* What is found later is often a part of what was before: for each number, the oldest size gets the
+ * largest. */
+static bool choose_falling(Trial *trial, int n_needed)
+{
+    Unknowns *unknowns = &trial->unknowns;
+    choose_apart(trial);
+    for (int r = 0; r < STANDS; r++)
+        for (int k = 0; k < unknowns->n; k++)
+            for (int j = 0; j < unknowns->n; j++)
+                if (unknowns->dim[j] < unknowns->dim[k] &&
+                    unknowns->stand[j][r] > unknowns->stand[k][r]) {
+                    int64_t larger = unknowns->stand[j][r];
+                    unknowns->stand[j][r] = unknowns->stand[k][r];
+                    unknowns->stand[k][r] = larger;
+                }
+    return evaluate_all(trial, n_needed);
+}
+
+/* What is split in equal parts has a size that can be. */
+static bool choose_round(Trial *trial)
+{
+    choose_apart(trial);
+    for (int k = 0; k < trial->unknowns.n; k++) {
+        int64_t *stand = trial->unknowns.stand[k];
+        stand[0] = MANY_PARTS * stand[1];
+        stand[1] = stand[2] < 0 ? -1 : MANY_PARTS * stand[2];
+        stand[2] = -1;
+    }
+    return evaluate_all(trial, STANDS_NEEDED);
+}
+
+static bool choose_equal(Trial *trial, int n_needed)
 {
     choose_apart(trial);
     for (int k = 1; k < trial->unknowns.n; k++)
         memcpy(trial->unknowns.stand[k], trial->unknowns.stand[0], sizeof trial->unknowns.stand[0]);
+    return evaluate_all(trial, n_needed);
+}
+
+/* Many large sizes make a tensor that is too large. */
+static bool choose_smaller(Trial *trial)
+{
+    choose_apart(trial);
+    for (int k = 0; k < trial->unknowns.n; k++) {
+        int64_t *stand = trial->unknowns.stand[k];
+        memmove(stand, stand + 1, (STANDS - 1) * sizeof *stand);
+        stand[STANDS - 1] = -1;
+    }
+    return evaluate_all(trial, STANDS_NEEDED);
+}
+
+static bool choose(Trial *trial, int n_needed)
+{
+    return choose_falling(trial, n_needed) || choose_round(trial) ||
+           choose_one(trial, n_needed, false) || choose_aligned(trial, n_needed) ||
+           choose_one(trial, n_needed, true) || choose_equal(trial, n_needed);
 }
 
 /* ---- what holds for all ---- */
@@ -267,24 +341,36 @@ static bool are_equal(const Trial *trial, const int64_t *stand)
     return true;
 }
 
+/* The oldest of the sizes that these numbers stand for in the trial; own: and elsewhere. */
+static bool find_unknown(const Trial *trial, const int64_t *stand, bool own, int64_t *dim)
+{
+    const Unknowns *unknowns = &trial->unknowns;
+    bool found = false;
+    for (int k = 0; k < unknowns->n; k++) {
+        const int64_t *has =
+            own ? sizes_at(trial->state->sizes, unknowns->dim[k])->stand : unknowns->stand[k];
+        bool same = memcmp(stand, has, (size_t)trial->n * sizeof *stand) == 0;
+        if (same && (!found || unknowns->dim[k] > *dim))
+            *dim = unknowns->dim[k];
+        found |= same;
+    }
+    return found;
+}
+
 /* What a dim came out as. consistent: under the sizes' own numbers. */
 static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
 {
     InferState *state = trial->state;
-    int64_t stand[STANDS] = {-1, -1, -1};
+    int64_t stand[STANDS] = {-1, -1, -1}, dim;
     for (int r = 0; r < trial->n; r++)
         stand[r] = trial->out_shape[r][output].dim[d];
     if (stand[0] < 0 || stand[1] < 0)
         return SIZE_UNNAMED;
-    if (are_equal(trial, stand))
-        return stand[0];
-    for (int k = trial->unknowns.n - 1; k >= 0 && !consistent; k--)
-        if (memcmp(stand, sizes_at(state->sizes, trial->unknowns.dim[k])->stand,
-                   (size_t)trial->n * sizeof *stand) == 0)
-            return trial->unknowns.dim[k];
+    if (are_equal(trial, stand)) /* a clip of an unknown size, where small ones were refused */
+        return find_unknown(trial, stand, true, &dim) ? dim : stand[0];
     if (!consistent)
-        return SIZE_UNNAMED;
-    int64_t dim = sizes_computed(state->sizes, stand, trial->unknowns.late);
+        return find_unknown(trial, stand, false, &dim) ? dim : SIZE_UNNAMED;
+    dim = sizes_computed(state->sizes, stand, trial->unknowns.late);
     if (dim != SIZE_UNNAMED)
         return dim;
     Str name = made_name(state, trial->op, output, d);
@@ -372,17 +458,12 @@ static void answer(Trial *trial, bool consistent, InferAnswer *answers)
 static bool try_choices(Trial *trial, InferAnswer *answers)
 {
     choose_apart(trial);
-    bool consistent = evaluate_all(trial);
+    bool consistent = evaluate_all(trial, STANDS_NEEDED);
     if (!consistent && trial->wanted == CASE_HOST)
         return false;
-    if (!consistent) {
-        choose_aligned(trial);
-        if (!evaluate_all(trial) && !choose_one(trial)) {
-            choose_equal(trial);
-            if (!evaluate_all(trial))
-                return false;
-        }
-    }
+    if (!consistent && !choose(trial, STANDS) && !choose(trial, STANDS_NEEDED) &&
+        !choose_smaller(trial))
+        return false;
     answer(trial, consistent, answers);
     return true;
 }

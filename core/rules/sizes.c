@@ -5,12 +5,13 @@
 #include <inttypes.h>
 
 enum {
-    SMALL_FIRST = 11,
-    SMALL_LAST = 47,
     BASES_MAX = 12, /* sizes that computed ones are explained by: the first ones */
     FACTOR_MAX = 1 << 16,
     ELEMENTS_SPAN = 1 << 28
 };
+
+/* Primes go round between these. */
+static const int64_t stand_first[STANDS] = {5000, 500, 2}, stand_last[STANDS] = {15000, 2000, 30};
 
 struct Sizes {
     Arena *arena;
@@ -18,6 +19,7 @@ struct Sizes {
     Vec(int32_t) of_name, of_pair, of_stands;
     Vec(Size) sizes;
     int64_t last[STANDS]; /* primes given out */
+    int n_steps;
 };
 
 Sizes *sizes_new(Arena *arena)
@@ -27,9 +29,7 @@ Sizes *sizes_new(Arena *arena)
     sizes->names = intern_new(arena);
     sizes->pairs = intern_new(arena);
     sizes->stands = intern_new(arena);
-    sizes->last[0] = 5000;
-    sizes->last[1] = 500;
-    sizes->last[2] = SMALL_LAST;
+    memcpy(sizes->last, stand_first, sizeof stand_first);
     return sizes;
 }
 
@@ -66,18 +66,28 @@ const Size *sizes_at(const Sizes *sizes, int64_t dim)
     return &sizes->sizes.at[-2 - dim];
 }
 
+/* Uneven steps, so that one size is not another and a few in all of them. */
+static void step_stands(Sizes *sizes)
+{
+    int n = sizes->n_steps++;
+    int64_t step[STANDS] = {40 + 17 * (n % 5), 12 + 5 * (n % 7), 1};
+    for (int r = 0; r < STANDS; r++) {
+        sizes->last[r] += step[r];
+        if (sizes->last[r] >= stand_last[r])
+            sizes->last[r] = stand_first[r] + n % 7;
+        while (!is_prime(sizes->last[r]))
+            sizes->last[r]++;
+    }
+}
+
 int64_t sizes_named(Sizes *sizes, Str name, bool late)
 {
     int32_t found = intern_find(sizes->names, name.s, name.n);
     if (found >= 0)
         return dim_of(sizes->of_name.at[found]);
-    /* Uneven steps, so that one size is not another and a few in both. */
-    sizes->last[0] += 40 + 17 * (sizes->sizes.n % 5);
-    sizes->last[1] += 12 + 5 * (sizes->sizes.n % 7);
-    sizes->last[2] = sizes->last[2] == SMALL_LAST ? SMALL_FIRST : sizes->last[2] + 1;
-    for (int r = 0; r < STANDS; r++)
-        while (!is_prime(sizes->last[r]))
-            sizes->last[r]++;
+    do
+        step_stands(sizes);
+    while (intern_find(sizes->pairs, sizes->last, STANDS_NEEDED * sizeof *sizes->last) >= 0);
     return add(sizes, name, sizes->last, false, late);
 }
 

@@ -56,6 +56,38 @@ static SizeRow rows[] = {
      "Slice y f32[Slice_2.0,8] whole\n"
      "Add z f32[seq,8] whole\n"
      "Slice t f32[3,8] whole\n"},
+    {"a window does not tell the size of what it goes over",
+     "y <- Conv f32[n,c,h,w] f32[16,3,3,3]! pads=[1,1,1,1]", "", true,
+     "Conv y f32[n,16,h,w] whole\n"},
+    {"parts of a size that is not known",
+     "y <- Reshape f32[n,h,w,8] i64[4]{-1,4,4,8}; a b <- Split f32[n,seq,8] axis=1 split=[1,3]; "
+     "z <- Squeeze a axes=[1]",
+     "", true,
+     "Reshape y f32[Reshape_0.0,4,4,8] whole\n"
+     "Split a f32[n,Split_1.1,8] whole\n"
+     "Squeeze z f32[n,8] whole\n"},
+    {"six sizes that are not known", "y <- Relu f32[a,b,c,d,e,f,3]", "", true,
+     "Relu y f32[a,b,c,d,e,f,3] whole\n"},
+    {"the best of a count are as many as one asks for",
+     "i <- NonZero f32[4000]; t <- Squeeze i axes=[0]; v <- Gather in0 t; s <- Shape t; "
+     "c <- Concat s i64[1]{1000} axis=0; m <- ReduceMin c keepdims=0; k <- Unsqueeze m axes=[0]; "
+     "b p <- TopK v k",
+     "", false,
+     "NonZero i i64[1,NonZero_0.1] whole\n"
+     "Squeeze t i64[NonZero_0.1] whole\n"
+     "Gather v f32[NonZero_0.1] whole\n"
+     "Shape s i64[1] whole\n"
+     "Concat c i64[2] rule\n"
+     "ReduceMin m i64[scalar] rule\n"
+     "Unsqueeze k i64[1] rule\n"
+     "TopK b f32[ReduceMin_5.0] whole\n"
+     "unknown-size: 5 ops are replicated, since only the run tells NonZero_0.1\n"},
+    {"a tensor of a shape that is known in part",
+     "i <- NonZero f32[4,6]; s <- Shape i; y <- ConstantOfShape s", "", false,
+     "NonZero i i64[2,NonZero_0.1] whole\n"
+     "Shape s i64[2] whole\n"
+     "ConstantOfShape y f32[2,NonZero_0.1] whole\n"
+     "unknown-size: 3 ops are replicated, since only the run tells NonZero_0.1\n"},
     {"a nameless dim goes by its tensor", "y <- Tanh f32[?,8]", "", true,
      "Tanh y f32[in0.0,8] whole\n"},
     {"and is bound by that", "y <- Tanh f32[?,8]", "in0.0=3", false, "Tanh y f32[3,8] rule\n"},
