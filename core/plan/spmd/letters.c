@@ -2,6 +2,7 @@
 
 #include "core/plan/spmd/merge.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 enum { OPERANDS_SAID_MAX = 64 };
@@ -30,18 +31,19 @@ bool spmd_letters_check(Str text, int *n_inputs, int *n_outputs, Error *err)
 }
 
 /* Letters of each operand, inputs then outputs. */
-static int split_letters(const SpmdCall *call, const char **out)
+static const char **split_letters(const SpmdCall *call, int *n)
 {
+    const char **out = arena_array(call->arena, const char *, OPERANDS_SAID_MAX);
     const char *at = call->rule->letters;
-    int n = 0;
-    while (n < OPERANDS_SAID_MAX) {
+    *n = 0;
+    while (*n < OPERANDS_SAID_MAX) {
         size_t length = strcspn(at, ",-");
-        out[n++] = arena_str(call->arena, (Str){at, length});
+        out[(*n)++] = arena_str(call->arena, (Str){at, length});
         if (!at[length])
             break;
         at += length + (at[length] == '-' ? 2 : 1);
     }
-    return n;
+    return out;
 }
 
 static bool check_rank(const SpmdTensor *tensor, const char *letters, const char *what, int i,
@@ -74,9 +76,9 @@ static bool in_any(const char *const *letters, int n, char letter)
 
 bool spmd_letters_forward(SpmdCall *call, Error *err)
 {
-    const char *letters[OPERANDS_SAID_MAX];
     SpmdLetters merged;
-    int n = split_letters(call, letters), n_inputs = call->n_inputs;
+    int n, n_inputs = call->n_inputs;
+    const char *const *letters = split_letters(call, &n);
     const char *const *of_outputs = letters + n_inputs;
     if (!merge_all(call, call->input, letters, n_inputs, "input", &merged, err))
         return false;
@@ -94,10 +96,10 @@ bool spmd_letters_forward(SpmdCall *call, Error *err)
 
 bool spmd_letters_backward(SpmdCall *call, Error *err)
 {
-    const char *letters[OPERANDS_SAID_MAX];
     SpmdLetters merged;
-    int n_inputs = call->n_inputs;
-    split_letters(call, letters);
+    int n, n_inputs = call->n_inputs;
+    const char *const *letters = split_letters(call, &n);
+    assert(n == n_inputs + call->n_outputs);
     if (!merge_all(call, call->output, letters + n_inputs, call->n_outputs, "output", &merged, err))
         return false;
     for (int i = 0; i < n_inputs; i++) {

@@ -124,7 +124,7 @@ static Layouts layouts_new(const StrategyCall *call, const StrategyRows *rows, A
                        arena_array(scratch, bool, n_tensors)};
     Placement *all = arena_array(scratch, Placement, n_tensors * (n_axes + 1));
     for (int i = 0; i < n_tensors; i++)
-        layouts.tensor[i] = all + i * n_axes;
+        layouts.tensor[i] = all + (ptrdiff_t)i * n_axes;
     return layouts;
 }
 

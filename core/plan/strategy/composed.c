@@ -384,7 +384,7 @@ static bool foreach(const Strategies *strategies, const StrategyCall *call, cons
         n = call->n_inputs - 1;
         n_single = 1;
     }
-    if (!element || !element->rows || n < 1 || lists * n + n_single != call->n_inputs)
+    if (!element || !element->rows || n < 1 || n_single > 1)
         return error_kind(err, ERROR_UNSUPPORTED, "no strategy is known for %s of %d tensors",
                           call->op, call->n_inputs);
     const Placement **fed = tensors_new(call, call->n_inputs), **output = tensors_new(call, n);
@@ -394,9 +394,9 @@ static bool foreach(const Strategies *strategies, const StrategyCall *call, cons
         StrategyRows rows;
         StrategyAnswer answer;
         for (int k = 0; k < lists; k++)
-            inputs[k] = call->input[k * n + i];
+            inputs[k] = call->input[(ptrdiff_t)k * n + i];
         if (n_single)
-            inputs[lists] = call->input[lists * n];
+            inputs[lists] = call->input[(ptrdiff_t)lists * n];
         one.input = inputs;
         one.n_inputs = lists + n_single;
         if (!strategy_rows_of(&one, element, &rows, err) ||
@@ -406,9 +406,9 @@ static bool foreach(const Strategies *strategies, const StrategyCall *call, cons
         vec_push(call->arena, &chain.parts, answer);
         output[i] = answer.output[0];
         for (int k = 0; k < lists; k++)
-            fed[k * n + i] = answer.input[k];
+            fed[(ptrdiff_t)k * n + i] = answer.input[k];
         if (n_single && i == 0)
-            fed[lists * n] = answer.input[lists];
+            fed[(ptrdiff_t)lists * n] = answer.input[lists];
     }
     return finish(&chain, output, n, fed, out);
 }
