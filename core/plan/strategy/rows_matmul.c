@@ -24,24 +24,28 @@ static bool read_equation(Str text, Equation *out, Error *err)
     out->output = str_trim((Str){text.s + arrow + 2, text.n - (size_t)arrow - 2});
     Str rest = {text.s, (size_t)arrow};
     for (bool more = true; more;) {
-        const char *comma = rest.n > 0 ? memchr(rest.s, ',', rest.n) : NULL;
-        size_t n = comma ? (size_t)(comma - rest.s) : rest.n;
+        int64_t comma = str_find(rest, STR(","));
+        size_t n = comma >= 0 ? (size_t)comma : rest.n;
         if (out->n_inputs == 2)
             return error_kind(err, ERROR_UNSUPPORTED, "an equation of more than two inputs");
         out->input[out->n_inputs++] = str_trim((Str){rest.s, n});
-        more = comma != NULL;
-        rest = more ? (Str){comma + 1, rest.n - n - 1} : rest;
+        more = comma >= 0;
+        rest = more ? (Str){rest.s + n + 1, rest.n - n - 1} : rest;
     }
     return true;
+}
+
+static bool has_letter(Str said, char letter)
+{
+    return str_find(said, (Str){&letter, 1}) >= 0;
 }
 
 /* Batch letters, summed ones, those of one input: the order of the rows. */
 static int class_of(const Equation *equation, char letter)
 {
-    bool out = memchr(equation->output.s, letter, equation->output.n) != NULL;
-    bool first = memchr(equation->input[0].s, letter, equation->input[0].n) != NULL;
-    bool both = equation->n_inputs < 2 ||
-                memchr(equation->input[1].s, letter, equation->input[1].n) != NULL;
+    bool out = has_letter(equation->output, letter);
+    bool first = has_letter(equation->input[0], letter);
+    bool both = equation->n_inputs < 2 || has_letter(equation->input[1], letter);
     return !out ? 1 : first && both ? 0 : first ? 2 : 3;
 }
 
@@ -89,7 +93,8 @@ static bool equation_space(const StrategyCall *call, const Equation *equation, O
         return false;
     *out = strategy_space(call, 1);
     for (int class = 0; class < 4; class ++)
-        for (char letter = 'a'; letter <= 'z'; letter++) {
+        for (int c = 'a'; c <= 'z'; c++) {
+            char letter = (char)c;
             int index = -1;
             bool fits = class_of(equation, letter) == class;
             for (int i = 0; fits && i < equation->n_inputs; i++)
@@ -197,7 +202,7 @@ static bool attention(const StrategyCall *call, const StrategyOp *op, StrategyRo
 
 /* ---- matmuls of experts, scaled matmuls ---- */
 
-/* The kernel reads 16 bytes at once: rows of what a rank holds begin at multiples of that. */
+/* The kernel reads 128 bits at once: rows of what a rank holds begin at multiples of that. */
 static bool is_aligned(const StrategyCall *call, int input, const Placement *placements)
 {
     static const int order[MESH_AXES_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -207,7 +212,7 @@ static bool is_aligned(const StrategyCall *call, int input, const Placement *pla
     if (!placements_runs(call->arena, placements, order, call->mesh, last, tensor->shape.dim[last],
                          0, &runs, NULL))
         return false;
-    return runs.local_size * dtype_bits(tensor->dtype) % (16 * 8) == 0;
+    return runs.local_size * dtype_bits(tensor->dtype) % 128 == 0;
 }
 
 static bool both_aligned(const StrategyCall *call, const StrategyRows *rows,

@@ -177,7 +177,7 @@ static bool padded_dims(const StrategyCall *call, unsigned *out, Error *err)
     const int64_t *pad = strategy_ints(call, "pad", &n);
     *out = 0;
     for (int i = 0; i < n / 2 && i < n_dims; i++)
-        if (pad[2 * i] != 0 || pad[2 * i + 1] != 0)
+        if (pad[(ptrdiff_t)2 * i] != 0 || pad[(ptrdiff_t)2 * i + 1] != 0)
             *out |= 1u << (n_dims - 1 - i);
     if (pad)
         return true;

@@ -59,8 +59,6 @@ static void next_group(Grouping *group)
             take_from(group);
         else if (to_left)
             take_to(group);
-        else if (from_left)
-            take_from(group);
         else
             return;
     }
@@ -180,7 +178,7 @@ static bool view_permute(const StrategyCall *call, View *out, Shape *shape, Erro
 {
     const Shape *from = strategy_shape_of(call, 0);
     int n;
-    int64_t order[DIMS_MAX];
+    int64_t order[DIMS_MAX] = {0};
     unsigned seen = 0;
     const int64_t *dims = strategy_ints(call, "dims", &n);
     if (!dims || n != from->n_dims)
