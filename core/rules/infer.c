@@ -273,9 +273,10 @@ static double count_trips(const InferState *state, const GraphBody *body)
     return n > 0 ? (double)n : 0;
 }
 
-static void set_repeats(InferState *state, const GraphBody *body)
+static void set_repeats(InferState *state, int b)
 {
-    double n = count_trips(state, body);
+    const GraphBody *body = &state->graph->bodies[b];
+    double n = state->result->trips[b] = count_trips(state, body);
     if (n < 0 && state->unknown_trips++ == 0)
         state->unknown_loop = body->end < state->graph->n_ops ? body->end : body->first;
     for (int32_t op = body->first; op < body->end && n >= 0; op++)
@@ -311,7 +312,7 @@ static void infer_loop(InferState *state, int b)
         for (int i = 0; i < state->cases.n; i++)
             state->cases.at[i].n_ops = i < n_cases ? n_ops[i] : 0;
     }
-    set_repeats(state, body);
+    set_repeats(state, b);
 }
 
 /* A branch that is not taken, as is known before the run: its ops are not in the program. */
@@ -362,13 +363,20 @@ static void infer_range(InferState *state, int32_t first, int32_t end, int b)
     }
 }
 
-/* What was of use to inference alone. */
+/* What was of use to inference alone; of sequences a text stays. */
 static void drop_inner_values(InferState *state)
 {
-    const Value **value = state->result->value;
-    for (int32_t t = 0; t < state->graph->n_tensors && state->has_inner; t++)
-        if (value[t] && (value[t]->partly || value[t]->sequence))
-            value[t] = NULL;
+    Inferred *result = state->result;
+    const Value **value = result->value;
+    for (int32_t t = 0; t < state->graph->n_tensors && state->has_inner; t++) {
+        if (!value[t] || !(value[t]->partly || value[t]->sequence))
+            continue;
+        if (value[t]->sequence && !result->listed)
+            result->listed = arena_array(state->arena, const char *, state->graph->n_tensors);
+        if (value[t]->sequence)
+            result->listed[t] = infer_sequence_text(state, value[t]);
+        value[t] = NULL;
+    }
 }
 
 /* ---- all of it ---- */
@@ -400,6 +408,7 @@ static void make_columns(InferState *state, int n_most)
     result->on_parameters = arena_array(arena, bool, graph->n_ops);
     if (graph->n_bodies > 0) {
         result->repeat = arena_array(arena, double, graph->n_ops);
+        result->trips = arena_array(arena, double, graph->n_bodies);
         state->carries = arena_array(scratch, InferCarry, graph->n_carries);
         state->reruns_left = RERUN_OPS_MIN + RERUNS_MAX * (int64_t)graph->n_ops;
         for (int32_t op = 0; op < graph->n_ops; op++)
@@ -458,9 +467,9 @@ Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
     return done ? result : NULL;
 }
 
-void inferred_put_shape(const Inferred *inferred, int32_t tensor, Buf *out)
+void infer_put_code(const Inferred *result, int32_t code, Buf *out)
 {
-    const Shape *shape = inferred_sizes(inferred, tensor);
+    const Shape *shape = code == -1 ? NULL : shapes_at(result->shapes, code < 0 ? -2 - code : code);
     if (!shape)
         buf_putc(out, '?');
     else if (shape->n_dims == 0)
@@ -469,9 +478,19 @@ void inferred_put_shape(const Inferred *inferred, int32_t tensor, Buf *out)
         buf_puts(out, d > 0 ? "," : "");
         if (shape->dim[d] >= 0)
             buf_printf(out, "%" PRId64, shape->dim[d]);
+        else if (shape->dim[d] == SIZE_UNNAMED)
+            buf_putc(out, '?');
         else
-            text_printable(str_from(sizes_at(inferred->sizes, shape->dim[d])->name), out);
+            text_printable(str_from(sizes_at(result->sizes, shape->dim[d])->name), out);
     }
+}
+
+void inferred_put_shape(const Inferred *inferred, int32_t tensor, Buf *out)
+{
+    if (inferred->listed && inferred->listed[tensor])
+        buf_puts(out, inferred->listed[tensor]);
+    else
+        infer_put_code(inferred, inferred->shape[tensor], out);
 }
 
 int64_t inferred_bytes(const Inferred *inferred, int32_t tensor)

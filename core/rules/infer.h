@@ -40,6 +40,10 @@ typedef struct {
     int n_program;
     bool *on_parameters; /* per op: computes, but depends on parameters and constants alone */
     double *repeat;      /* per op: how often it runs, 1 where only the run tells; NULL: all once */
+    double *trips;       /* per body of the graph: how often it runs each time it is come to; -1:
+                            only the run tells; NULL: there are no bodies */
+    const char **listed; /* per tensor: "sequence of 8: 1,64" of a sequence, "optional: 1,64"; NULL:
+                            it is none; NULL for all: the model has none */
     Findings findings;
 } Inferred;
 
@@ -62,7 +66,7 @@ static inline const Shape *inferred_sizes(const Inferred *inferred, int32_t tens
 }
 
 void inferred_put_shape(const Inferred *inferred, int32_t tensor,
-                        Buf *out); /* "batch,12,64"; "scalar"; "?" */
+                        Buf *out); /* "batch,12,64"; "scalar"; what `listed` says; "?" */
 
 static inline double inferred_repeat(const Inferred *inferred, int32_t op)
 {

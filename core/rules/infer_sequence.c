@@ -82,6 +82,26 @@ static int32_t element_code(InferState *state, const Sequence *sequence)
     return code;
 }
 
+const char *infer_sequence_text(InferState *state, const Value *value)
+{
+    const Sequence *sequence = value->sequence;
+    Buf text = buf_new(state->arena);
+    if (sequence->is_optional)
+        buf_puts(&text, sequence->has == 0 ? "empty optional" : "optional");
+    if (sequence->is_sequence) {
+        buf_printf(&text, "%ssequence of ", sequence->is_optional ? " " : "");
+        if (sequence->n < 0)
+            buf_putc(&text, '?');
+        else
+            buf_printf(&text, "%d", (int)sequence->n);
+    }
+    if (sequence->is_sequence ? sequence->n != 0 : sequence->has != 0) {
+        buf_puts(&text, ": ");
+        infer_put_code(state->result, element_code(state, sequence), &text);
+    }
+    return text.s;
+}
+
 int infer_sequence_length(const Value *value)
 {
     return value->sequence->n;

@@ -118,6 +118,7 @@ int32_t infer_name_sizes(InferState *state, int32_t op, int output, int32_t code
 /* A dim of the op's output that only the run tells: its number, or one that somebody gives. */
 int64_t infer_fresh_size(InferState *state, int32_t op, int output, int64_t d);
 bool infer_shape_is_late(const InferState *state, int32_t code);
+void infer_put_code(const Inferred *result, int32_t code, Buf *out);
 
 /* ---- shapes that the run decides: infer_rank.c ---- */
 /* How many dims there are, where the rule refused since the run gives axes, sizes or positions. */
@@ -130,6 +131,7 @@ bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, Inf
 int infer_sequence_length(const Value *value); /* -1: only the run tells */
 const Value *infer_merge_sequences(InferState *state, const Value *a, const Value *b);
 const Value *infer_declared_sequence(InferState *state, int32_t tensor, int32_t element);
+const char *infer_sequence_text(InferState *state, const Value *value); /* Inferred.listed */
 
 /* ---- given tensors: infer_start.c ---- */
 bool infer_check_free_dims(const InferState *state, Error *err);

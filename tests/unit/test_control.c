@@ -228,17 +228,17 @@ static void sequences_pass_through(void **state)
     body_ints(&body, "zero", "0", true);
     body_output(&body, "y");
     assert_string_equal(text_of(&body, "SequenceAt_7.1=6"),
-                        "SplitToSequence q f32[?] whole\n"
+                        "SplitToSequence q f32[sequence of 6: 4,1] whole\n"
                         "SequenceAt a f32[4,1] whole\n"
                         "SequenceLength n i64[scalar] whole\n"
-                        "SequenceConstruct r f32[?] whole\n"
-                        "SequenceInsert r2 f32[?] whole\n"
-                        "SequenceErase r3 f32[?] whole\n"
+                        "SequenceConstruct r f32[sequence of 2: 4,?] whole\n"
+                        "SequenceInsert r2 f32[sequence of 3: 4,?] whole\n"
+                        "SequenceErase r3 f32[sequence of 2: 4,6] whole\n"
                         "ConcatFromSequence z f32[4,12] whole\n"
                         "SequenceAt any f32[4,6] whole\n"
                         "Relu y f32[4,12] rule\n"
-                        "Optional o f32[?] whole\n"
-                        "OptionalGetElement e f32[?] whole\n"
+                        "Optional o f32[optional sequence of 2: 4,6] whole\n"
+                        "OptionalGetElement e f32[sequence of 2: 4,6] whole\n"
                         "SequenceAt f f32[4,6] whole\n"
                         "assumed-size: 'SequenceAt_7.1' is taken to be 6: only the run tells\n"
                         "sequence: SplitToSequence 'SplitToSequence_0': 11 ops on sequences or "
