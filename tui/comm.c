@@ -1,5 +1,6 @@
 #include "tui/comm.h"
 
+#include "core/plan/cost.h"
 #include "core/plan/reason.h"
 #include "tui/label.h"
 
@@ -43,8 +44,9 @@ static void sum_ops(Comm *comm)
         comm->comm_us[i + 1] = comm->comm_us[i];
         comm->count[i + 1] = comm->count[i];
         for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r]) {
-            comm->comm_us[i + 1] += plan->reshards[r].path->us;
-            comm->count[i + 1] += plan->reshards[r].path->us > 0;
+            double times = reshard_repeat(plan, &plan->reshards[r]);
+            comm->comm_us[i + 1] += times * plan->reshards[r].path->us;
+            comm->count[i + 1] += plan->reshards[r].path->us > 0 ? times : 0;
         }
     }
 }
@@ -62,7 +64,7 @@ Comm *comm_new(const Session *session)
                    .at_op = arena_array(arena, int32_t, n_reshards),
                    .us = arena_array(arena, double, n_order + 1),
                    .comm_us = arena_array(arena, double, n_order + 1),
-                   .count = arena_array(arena, int32_t, n_order + 1),
+                   .count = arena_array(arena, double, n_order + 1),
                    .n_rows = -1};
     index_ops(comm);
     sum_ops(comm);
@@ -91,11 +93,15 @@ static void wildcard(Str text, Buf *out)
     }
 }
 
-/* What makes reshards alike, as bytes: path (one object for equal ones), shardings, label. */
+/* What makes reshards alike, as bytes: path (one object for equal ones), shardings, how often,
+ * label.
+ */
 static Str alike_key(const Comm *comm, Arena *scratch, const Reshard *reshard, size_t *label_at)
 {
     Buf key = buf_new(scratch);
+    double times = reshard_repeat(comm->session->plan, reshard);
 
+    buf_add(&key, (Str){(const char *)&times, sizeof times});
     buf_add(&key, (Str){(const char *)&reshard->path, sizeof reshard->path});
     buf_add(&key, (Str){(const char *)&reshard->from, sizeof reshard->from});
     buf_add(&key, (Str){(const char *)&reshard->to, sizeof reshard->to});
@@ -134,7 +140,9 @@ static void fold_rows(Comm *comm)
         comm->next_alike[r] = -1;
         last[row] = r;
         comm->row[row].n++;
-        comm->row[row].us += plan->reshards[r].path->us;
+        double times = reshard_repeat(plan, &plan->reshards[r]);
+        comm->row[row].times += times;
+        comm->row[row].us += times * plan->reshards[r].path->us;
     }
     arena_free(scratch);
 }

@@ -1,8 +1,8 @@
 /* comm.h - a plan's reshards as the screens show them: by op, in sums, and as a folded table.
  *
  * Reshards that are alike but for the numbers in their names (one per layer) are one row xN: equal
- * steps, shardings, bytes, and label once its digits are wildcards. Rows are sorted by total time,
- * the dearest first; equal times by first use.
+ * steps, shardings, bytes, and label once its digits are wildcards; as often in a step. Rows are
+ * sorted by total time, the dearest first; equal times by first use.
  */
 #ifndef TUI_COMM_H
 #define TUI_COMM_H
@@ -12,7 +12,7 @@
 typedef struct {
     int32_t first; /* reshard: the first of them; the others follow in Comm.next_alike */
     int n;
-    double us;         /* of all of them */
+    double times, us;  /* of all of them: how often a step does them, what that takes */
     const char *label; /* "h.*.attn.c_proj out" */
 } CommRow;
 
@@ -22,9 +22,9 @@ typedef struct {
     int32_t *of_op; /* per op: first reshard shown at it, -1 */
     int32_t *next;  /* per reshard: the next at the same op */
     int32_t *at_op; /* per reshard: the op it is shown at, -1 */
-    /* before place i of groups->order: sums of compute, of reshards, and of those that move data */
-    double *us, *comm_us;
-    int32_t *count;
+    /* before place i of groups->order: sums of compute, of reshards, and how many of these move
+     * data; in a loop as often as it runs */
+    double *us, *comm_us, *count;
     int n_rows; /* -1: the table is not made yet */
     CommRow *row;
     int32_t *row_of;     /* per reshard */

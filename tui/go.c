@@ -160,7 +160,7 @@ void go_next_tensor(Ui *ui, int by)
 void go_next_dim(Ui *ui, int by)
 {
     const Shape *shape =
-        ui->at.tensor < 0 ? NULL : inferred_shape(ui->session->inferred, ui->at.tensor);
+        ui->at.tensor < 0 ? NULL : inferred_sizes(ui->session->inferred, ui->at.tensor);
 
     if (!shape || shape->n_dims == 0)
         return;

@@ -50,11 +50,69 @@ Str label_sharding(const Ui *ui, int32_t sharding)
 {
     Buf text = buf_new(ui->frame);
 
-    if (sharding < 0)
-        return STR("?");
     sharding_format(shardings_at(ui_plan(ui)->shardings, sharding), ui->session->mesh,
                     ui->ascii ? VIEW_OURS_ASCII : VIEW_OURS, &text, NULL);
     return buf_str(&text);
+}
+
+Str label_value(const Ui *ui, int32_t tensor, int32_t sharding)
+{
+    Buf text = buf_new(ui->frame);
+
+    if (sharding >= 0)
+        return label_sharding(ui, sharding);
+    if (tensor >= 0)
+        label_put_shape(ui->session->inferred, tensor, &text);
+    return buf_str(&text);
+}
+
+/* What a size is called, without the modules before the name; "/2" is no name. */
+static Str base_name(Str word)
+{
+    for (size_t i = word.n; i-- > 1;)
+        if (word.s[i - 1] == '/' && !isdigit((unsigned char)word.s[i]))
+            return (Str){word.s + i, word.n - i};
+    return word;
+}
+
+void label_put_shape(const Inferred *inferred, int32_t tensor, Buf *out)
+{
+    Buf whole = buf_new(out->arena);
+
+    inferred_put_shape(inferred, tensor, &whole);
+    for (const char *s = whole.s; *s;) {
+        size_t n = strcspn(s, ",*+() ");
+        buf_add(out, base_name((Str){s, n}));
+        s += n;
+        if (*s)
+            buf_putc(out, *s++);
+    }
+}
+
+static bool is_shaped(const Inferred *inferred, int32_t tensor)
+{
+    return tensor < 0 || inferred->shape[tensor] >= 0;
+}
+
+const char *label_no_rule(const Session *session, int32_t op)
+{
+    const Inferred *inferred = session->inferred;
+    const GraphOp *node = &session->graph->ops[op];
+    const int32_t *operands = session->graph->operands;
+    bool shaped = true, listed = false;
+
+    for (int32_t i = 0; i < node->n_inputs + node->n_outputs; i++) {
+        int32_t t =
+            operands[i < node->n_inputs ? node->input + i : node->output + i - node->n_inputs];
+        shaped &= is_shaped(inferred, t);
+        listed |= t >= 0 && inferred->listed && inferred->listed[t];
+    }
+    if (listed)
+        return "reads or makes a sequence: replicated";
+    if (!registry_find(inferred->registry, str_from(op_operator(session->graph, op))))
+        return "no rule: replicated";
+    return shaped ? "its rule refuses it: replicated, F says why"
+                  : "not all sizes are known: replicated";
 }
 
 Str label_bytes(const Ui *ui, int64_t bytes)

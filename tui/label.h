@@ -15,8 +15,15 @@ const char *label_operator(const Graph *graph, int32_t op);
  * for what a module hands on, "h.0.mlp.act/Mul out" inside of it. */
 Str label_tensor(const Session *session, Arena *arena, int32_t tensor);
 
-/* `8/dp,4096,4096/tp +tp`, marks as the screen can draw them; "?" for an unknown shape. */
+/* `8/dp,4096,4096/tp +tp`, marks as the screen can draw them. */
 Str label_sharding(const Ui *ui, int32_t sharding);
+/* The same of a tensor; where it has no sharding since sizes are not known, what is of its shape.
+ */
+Str label_value(const Ui *ui, int32_t tensor, int32_t sharding);
+/* What is known of a shape, briefly: "NonZero.1,64" for pick/NonZero.1; "?": nothing is. */
+void label_put_shape(const Inferred *inferred, int32_t tensor, Buf *out);
+/* Why an op without a rule of its own is replicated: "no rule". */
+const char *label_no_rule(const Session *session, int32_t op);
 Str label_bytes(const Ui *ui, int64_t bytes);
 Str label_us(const Ui *ui, double us);
 

@@ -71,10 +71,10 @@ static bool target_of(Ui *ui, Target *target, Error *err)
         return true;
     }
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(session->inferred, tensor);
-    if (!shape || ui->at.dim >= shape->n_dims) {
-        error_set(err, "there is no dim under the cursor");
-        return false;
-    }
+    if (tensor >= 0 && !shape)
+        return error_set(err, "what is not known in size cannot be cut: see the Tensor view");
+    if (!shape || ui->at.dim >= shape->n_dims)
+        return error_set(err, "there is no dim under the cursor");
     *target = (Target){.dim = ui->at.dim,
                        .place = arena_array(ui->frame, int32_t, n_ops + 1),
                        .size = shape->dim[ui->at.dim],

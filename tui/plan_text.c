@@ -2,7 +2,9 @@
 
 #include "core/base/intern.h"
 #include "core/base/units.h"
+#include "core/plan/cost.h"
 #include "tui/comm.h"
+#include "tui/control.h"
 #include "tui/label.h"
 #include "tui/table.h"
 
@@ -15,7 +17,7 @@ typedef struct {
     const Plan *plan;
     Outline *outline;
     Comm *comm;
-    int *moves; /* before place i of groups->order: reshards that send something */
+    Control control;
     Arena *scratch;
 } Page;
 
@@ -36,12 +38,15 @@ static void us_cell(Table *table, Arena *scratch, double us)
     table_cell(table, buf_str(&text));
 }
 
-static void sharding_cell(const Page *page, Table *table, int32_t sharding)
+/* Of a tensor whose sizes are not all known, what is. */
+static void sharding_cell(const Page *page, Table *table, int32_t tensor, int32_t sharding)
 {
     Buf text = buf_new(page->scratch);
     if (sharding >= 0)
         sharding_format(shardings_at(page->plan->shardings, sharding), page->session->mesh,
                         VIEW_OURS, &text, NULL);
+    else if (tensor >= 0)
+        label_put_shape(page->session->inferred, tensor, &text);
     table_cell(table, buf_str(&text));
 }
 
@@ -89,6 +94,7 @@ static void name_cell(const Page *page, Table *table, const OutlineRow *row)
     outline_label(page->outline, row, &text);
     if (row->fold_n > 1)
         buf_printf(&text, " ×%d", row->fold_n);
+    control_format_times(&page->control, row, &text);
     table_path(table, row->depth, buf_str(&text), NAME_MOST);
 }
 
@@ -101,20 +107,8 @@ static int64_t path_bytes(const ReshardPath *path)
     return bytes;
 }
 
-static void count_moves(Page *page)
-{
-    const Groups *groups = page->session->groups;
-    page->moves = arena_array(page->scratch, int, groups->n_order + 1);
-    for (int32_t i = 0; i < groups->n_order; i++) {
-        page->moves[i + 1] = page->moves[i];
-        int32_t r = page->comm->of_op[groups->order[i]];
-        for (; r >= 0; r = page->comm->next[r])
-            page->moves[i + 1] += path_bytes(page->plan->reshards[r].path) > 0;
-    }
-}
-
 /* "AR tp 12.0 MiB ×12" of the first reshard at an op that sends something, "+2" for the others. */
-static void op_reshards_cell(const Page *page, Table *table, int32_t op, int64_t times)
+static void op_reshards_cell(const Page *page, Table *table, int32_t op, double times)
 {
     Buf text = buf_new(page->scratch);
     int more = 0;
@@ -129,7 +123,7 @@ static void op_reshards_cell(const Page *page, Table *table, int32_t op, int64_t
         buf_putc(&text, ' ');
         units_format_bytes(bytes, &text);
         if (times > 1)
-            buf_printf(&text, " ×%" PRId64, times);
+            buf_printf(&text, " ×%.10g", times);
     }
     if (more > 0)
         buf_printf(&text, " +%d", more);
@@ -143,12 +137,13 @@ static void group_cells(const Page *page, Table *table, const OutlineRow *row)
     table_printf(table, "%d ops", (int)row->n);
     table_cell(table, STR(""));
     table_cell(table, STR(""));
-    int64_t folds = row->times / row->fold_n, moves = page->moves[end] - page->moves[row->first];
-    us_cell(table, page->scratch, (comm->us[end] - comm->us[row->first]) * (double)folds);
+    double folds = (double)(row->times / row->fold_n);
+    double moves = comm->count[end] - comm->count[row->first];
+    us_cell(table, page->scratch, (comm->us[end] - comm->us[row->first]) * folds);
     Buf text = buf_new(page->scratch);
     if (moves > 0) {
-        buf_printf(&text, "%" PRId64 ": ", moves * folds);
-        units_format_us((comm->comm_us[end] - comm->comm_us[row->first]) * (double)folds, &text);
+        buf_printf(&text, "%.10g: ", moves * folds);
+        units_format_us((comm->comm_us[end] - comm->comm_us[row->first]) * folds, &text);
     }
     table_cell(table, buf_str(&text));
 }
@@ -156,7 +151,7 @@ static void group_cells(const Page *page, Table *table, const OutlineRow *row)
 static void tensor_cells(const Page *page, Table *table, int32_t tensor)
 {
     int32_t sharding = tensor < 0 ? -1 : page->plan->made[tensor];
-    sharding_cell(page, table, sharding);
+    sharding_cell(page, table, tensor, sharding);
     if (sharding < 0)
         table_cell(table, STR(""));
     else
@@ -173,7 +168,8 @@ static void op_cells(const Page *page, Table *table, const OutlineRow *row)
     table_cell(table, str_from(label_operator(graph, row->id)));
     tensor_cells(page, table, tensor);
     us_cell(table, page->scratch, page->plan->op_us[row->id] * (double)row->times);
-    op_reshards_cell(page, table, row->id, row->times);
+    op_reshards_cell(page, table, row->id,
+                     (double)row->times * inferred_repeat(page->session->inferred, row->id));
 }
 
 static void row_cells(const Page *page, Table *table, const OutlineRow *row)
@@ -278,7 +274,7 @@ static void format_parameters(const Page *page, Buf *out)
             buf_printf(&name, " ×%d", row->count);
         table_path(table, 0, buf_str(&name), PARAMETER_MOST);
         table_cell(table, str_from(dtype_name((Dtype)page->session->inferred->dtype[row->tensor])));
-        sharding_cell(page, table, page->plan->sharding[row->tensor]);
+        sharding_cell(page, table, row->tensor, page->plan->sharding[row->tensor]);
         bytes_cell(table, page->scratch, row->bytes);
     }
     buf_putc(out, '\n');
@@ -302,6 +298,7 @@ int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
     CollectiveRow *rows = *out = arena_array(arena, CollectiveRow, count_steps(plan));
     for (int i = 0; i < plan->n_reshards; i++) {
         const ReshardPath *path = plan->reshards[i].path;
+        double times = reshard_repeat(plan, &plan->reshards[i]);
         for (int s = 0; s < path->n_steps; s++) {
             const Step *step = &path->step[s];
             if (step->kind == STEP_SLICE)
@@ -311,8 +308,8 @@ int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
             row->kind = step->kind;
             row->atoms = step->atoms;
             row->bytes = step->bytes;
-            row->count++;
-            row->us += step->us;
+            row->count += times;
+            row->us += times * step->us;
         }
     }
     int n = intern_count(alike);
@@ -336,7 +333,7 @@ static void format_collectives(const Page *page, Buf *out)
         units_format_count(rows[i].bytes, &bytes);
         table_cell(table, str_from(step_kind_name(rows[i].kind)));
         atoms_cell(table, page->scratch, page->session->mesh, rows[i].atoms);
-        table_printf(table, "%d", rows[i].count);
+        table_printf(table, "%.10g", rows[i].count);
         table_cell(table, buf_str(&bytes));
         bytes_cell(table, page->scratch, rows[i].bytes);
         us_cell(table, page->scratch, rows[i].us);
@@ -387,7 +384,7 @@ void plan_text_format(const Session *session, Buf *out)
     outline_set(page.outline, session->graph, session->groups);
     outline_depth(page.outline, OUTLINE_DEPTH_MAX);
     page.comm = comm_new(session);
-    count_moves(&page);
+    page.control = control_new(page.scratch, session);
 
     plan_text_head(session, out);
     buf_putc(out, '\n');

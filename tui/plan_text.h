@@ -16,13 +16,13 @@ void plan_text_head(const Session *session, Buf *out);
 void plan_text_findings(const Findings *findings, Buf *out);
 void plan_text_totals(const Session *session, Buf *out);
 
-/* Collectives of a plan: how many steps of one kind over the same axes move the same bytes. */
+/* Collectives of a plan: how many steps of one kind over the same axes move the same bytes, those
+ * in a loop as often as it runs. */
 typedef struct {
     StepKind kind;
     AtomSet atoms;
-    int64_t bytes; /* of one */
-    int count;
-    double us; /* of all */
+    int64_t bytes;    /* of one */
+    double count, us; /* of all */
 } CollectiveRow;
 
 /* In order of first use; slices, which move nothing, are left out. Number of rows. */

@@ -11,6 +11,7 @@ static void rebuild(Ui *ui)
     outline_set(ui->outline, session->graph, session->groups);
     rail_reset(ui->rail, session->inferred, ui->outline);
     ui->comm = comm_new(session);
+    ui->control = control_new(ui->comm->arena, session);
 }
 
 /* Opens as many levels as fit, so that the first screen shows the inside of a layer. */
@@ -181,7 +182,7 @@ void ui_select_op(Ui *ui, int32_t op)
 
 void ui_select_tensor(Ui *ui, int32_t tensor)
 {
-    const Shape *shape = tensor < 0 ? NULL : inferred_shape(ui->session->inferred, tensor);
+    const Shape *shape = tensor < 0 ? NULL : inferred_sizes(ui->session->inferred, tensor);
 
     if (tensor == ui->at.tensor)
         return;

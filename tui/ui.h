@@ -12,6 +12,7 @@
 
 #include "core/plan/session.h"
 #include "tui/comm.h"
+#include "tui/control.h"
 #include "tui/outline.h"
 #include "tui/rail.h"
 #include "tui/search.h"
@@ -55,7 +56,8 @@ struct Ui {
     Arena *frame; /* lives for one key or one frame */
     Outline *outline;
     Rail *rail;
-    Comm *comm; /* of the session's plan */
+    Comm *comm;      /* of the session's plan */
+    Control control; /* of its groups; as long as comm */
     bool ascii;
     bool zoomed;
     Place at;

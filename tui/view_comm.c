@@ -1,5 +1,6 @@
 #include "tui/label.h"
 
+#include "core/plan/cost.h"
 #include "tui/page.h"
 
 enum { DETAIL_LINES = 9, TENSOR_LEAST = 12 };
@@ -79,7 +80,7 @@ static void draw_row(const Ui *ui, int row, const Widths *widths, Pen *pen)
     bool dear = line->us > ui_plan(ui)->totals.step_us * 0.05;
 
     comm_format_steps(ui->session, reshard->path, &steps);
-    pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%d", line->n)), 6);
+    pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%.10g", line->times)), 6);
     pen_rune(pen, ROLE_TEXT, ' ');
     draw_sharding(ui, pen, buf_str(&steps), -1, widths->steps);
     pen_rune(pen, ROLE_TEXT, ' ');
@@ -151,6 +152,8 @@ static void draw_selected(const Ui *ui, Pen *pen)
     pen_put(pen, ROLE_HEAD, label_tensor(ui->session, ui->frame, reshard->tensor));
     if (ui->comm->row[ui->at.reshard].n > 1)
         pen_printf(pen, ROLE_HEAD, "  ×%d, the first", ui->comm->row[ui->at.reshard].n);
+    if (reshard_repeat(ui_plan(ui), reshard) != 1)
+        pen_printf(pen, ROLE_HEAD, "  ↻%.10g", reshard_repeat(ui_plan(ui), reshard));
     pen_line(pen);
     draw_field(pen, "  change", 10);
     draw_sharding(ui, pen, label_sharding(ui, reshard->from), -1, -1);
@@ -175,7 +178,8 @@ static void draw(Ui *ui, Pen *pen)
     comm_table(comm);
     if (ui->at.reshard >= comm->n_rows)
         ui->at.reshard = comm->n_rows > 0 ? comm->n_rows - 1 : 0;
-    pen_printf(pen, ROLE_TEXT, " %d reshards, the dearest first: ", ui_plan(ui)->n_reshards);
+    pen_printf(pen, ROLE_TEXT, " %d reshard%s, the dearest first: ", ui_plan(ui)->n_reshards,
+               ui_plan(ui)->n_reshards == 1 ? "" : "s");
     pen_put(pen, ROLE_TEXT, label_us(ui, ui_plan(ui)->totals.comm_us));
     pen_puts(pen, ROLE_TEXT, ", each rank sends ");
     pen_put(pen, ROLE_TEXT, label_bytes(ui, ui_plan(ui)->totals.comm_bytes));
@@ -255,8 +259,7 @@ static void note(Ui *ui, Buf *out)
     comm_table(ui->comm);
     if (ui->comm->n_rows > 0)
         buf_printf(out,
-                   "row %d of %d; AR all-reduce, AG all-gather, RS reduce-scatter, A2A "
-                   "all-to-all, SL slice (free)",
+                   "%d/%d  AR all-reduce, AG gather, RS reduce-scatter, A2A all-to-all, SL slice",
                    ui->at.reshard + 1, ui->comm->n_rows);
 }
 

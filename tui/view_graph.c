@@ -1,7 +1,5 @@
 #include "tui/label.h"
 
-#include <stdio.h>
-
 enum { ROWS_SHOWN_MAX = 400, LOOK_MAX = 4096 };
 
 /* ORDER COLUMN: from left to right. */
@@ -55,9 +53,8 @@ static void column_widths(int w, int *width)
 typedef struct {
     int32_t tensor; /* whose sharding is shown; -1: none */
     int64_t n_ops;
-    double us, comm_us;
-    int64_t n_reshards; /* that move data */
-    int32_t reshard;    /* the dearest, -1 */
+    double us, comm_us, n_reshards; /* that move data */
+    int32_t reshard;                /* the dearest, -1 */
 } RowFacts;
 
 static int32_t first_output(const Graph *graph, int32_t op)
@@ -86,7 +83,7 @@ static RowFacts row_facts(const Ui *ui, const OutlineRow *row)
     facts.n_ops = row->n;
     facts.us = (comm->us[end] - comm->us[row->first]) * folds;
     facts.comm_us = (comm->comm_us[end] - comm->comm_us[row->first]) * folds;
-    facts.n_reshards = (int64_t)((comm->count[end] - comm->count[row->first]) * folds);
+    facts.n_reshards = (comm->count[end] - comm->count[row->first]) * folds;
     facts.tensor = first_output(ui_graph(ui), groups->order[row->first + member - 1]);
     for (int32_t at = row->first; at < row->first + member && at < row->first + LOOK_MAX; at++)
         for (int32_t r = comm->of_op[groups->order[at]]; r >= 0; r = comm->next[r])
@@ -106,21 +103,21 @@ static uint32_t row_glyph(const Ui *ui, const OutlineRow *row)
 
 static void draw_name(const Ui *ui, const OutlineRow *row, int width, Pen *pen)
 {
-    Buf name = buf_new(ui->frame);
-    char times[32] = "";
+    Buf name = buf_new(ui->frame), times = buf_new(ui->frame);
     int indent = row->depth < 6 ? row->depth : 6;
 
     outline_label(ui->outline, row, &name);
     if (row->fold_n > 1)
-        snprintf(times, sizeof times, " ×%d", row->fold_n);
-    int n_times = text_columns(str_from(times));
+        buf_printf(&times, " ×%d", row->fold_n);
+    control_format_times(&ui->control, row, &times);
+    int n_times = text_columns(buf_str(&times));
     int room = width - indent - n_times;
     int n_name = text_columns(buf_str(&name));
     pen_tab(pen, pen->x + indent);
     int end = pen->x + width - indent;
     Style style = row->kind == ROW_GROUP ? ROLE_HEAD : ROLE_TEXT;
     pen_fit_tail(pen, style, buf_str(&name), n_name < room ? n_name : room);
-    pen_puts(pen, ROLE_HEAD, times);
+    pen_put(pen, ROLE_HEAD, buf_str(&times));
     pen_tab(pen, end);
 }
 
@@ -140,11 +137,11 @@ static void draw_operator(const Ui *ui, const OutlineRow *row, const RowFacts *f
 static Str reshard_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts)
 {
     const Reshard *reshard = &ui_plan(ui)->reshards[facts->reshard];
-    int64_t n = row->kind == ROW_OP ? row->fold_n : facts->n_reshards;
+    double n = row->kind == ROW_OP ? row->fold_n : facts->n_reshards;
     Buf text = buf_new(ui->frame);
 
     if (row->kind == ROW_GROUP && n > 1)
-        buf_printf(&text, "%lld ", (long long)n);
+        buf_printf(&text, "%.10g ", n);
     comm_format_steps(ui->session, reshard->path, &text);
     if (row->kind == ROW_OP || n == 1) {
         int64_t bytes = 0;
@@ -190,7 +187,7 @@ static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *fac
         draw_operator(ui, row, facts, width, pen);
         return;
     case COL_OUTPUT:
-        draw_sharding(ui, pen, label_sharding(ui, sharding), dim, width);
+        draw_sharding(ui, pen, label_value(ui, tensor, sharding), dim, width);
         return;
     case COL_BYTES:
         pen_right(pen, ROLE_TEXT,
@@ -399,12 +396,15 @@ static void note_tensor(const Ui *ui, const char *what, int32_t tensor, Buf *out
 {
     int32_t id = ui_plan(ui)->made[tensor];
 
-    if (id < 0)
+    buf_printf(out, "%s %.*s", what, STR_ARG(label_value(ui, tensor, id)));
+    if (id < 0) {
+        buf_puts(out, "  replicated: not all of its shape is known");
         return;
+    }
     const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, id);
     Shape local;
     sharding_local_shape(sharding, ui->session->mesh, ui->rank, &local);
-    buf_printf(out, "%s %.*s  local ", what, STR_ARG(label_sharding(ui, id)));
+    buf_puts(out, "  local ");
     shape_format(&local, out);
     buf_puts(out, "  ");
     sharding_format(sharding, ui->session->mesh, VIEW_DIMS_MAPPING, out, NULL);
@@ -419,13 +419,16 @@ static void note_group(Ui *ui, const OutlineRow *row, Buf *out)
     int32_t weight = naming_part(ui->session->naming, str_from(path), PART_WEIGHT, NULL);
     RowFacts facts = row_facts(ui, row);
 
+    control_format_note(&ui->control, row, out);
+    if (out->n > 0)
+        buf_puts(out, "; ");
     if (weight >= 0) {
         note_tensor(ui, "weight", weight, out);
         return;
     }
     buf_printf(out, "%lld ops, ", (long long)facts.n_ops);
     buf_add(out, label_us(ui, facts.us));
-    buf_printf(out, " compute, %lld reshards ", (long long)facts.n_reshards);
+    buf_printf(out, " compute, %.10g reshards ", facts.n_reshards);
     buf_add(out, label_us(ui, facts.comm_us));
     if (row->fold_n > 1)
         buf_printf(out, "; %d alike in structure and sharding, Enter lists them", row->fold_n);
@@ -444,6 +447,10 @@ static void note(Ui *ui, Buf *out)
         note_tensor(ui, "weight", weight, out);
     else if (ui->at.tensor >= 0)
         note_tensor(ui, row->kind == ROW_INPUT ? "input" : "out", ui->at.tensor, out);
+    Buf times = buf_new(ui->frame);
+    control_format_note(&ui->control, row, &times);
+    if (times.n > 0)
+        buf_printf(out, "%s%s", out->n > 0 ? "  " : "", times.s);
 }
 
 static const Hint hints[] = {

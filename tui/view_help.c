@@ -9,6 +9,8 @@ static const char marks[] =
     "  (3)(768/tp)  a dim in digits: three blocks, each cut by tp\n"
     "  ~  uneven: the last ranks hold less    A= a replica of slice A    ×12 stands for 12 "
     "alike\n"
+    "  ↻8 what the row holds runs 8 times, in a loop (↻?: only the run tells); costs count it\n"
+    "  NonZero.1,64  a size that is not known by its name: --dim gives one\n"
     "  AR all-reduce  AG all-gather  RS reduce-scatter  A2A all-to-all  SL slice (free)\n"
     "  ● op  ◆ op on parameters alone  ◇ input  "
     "▸ ▾ closed, open group; lines: values alive between rows\n"

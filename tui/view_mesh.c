@@ -308,7 +308,13 @@ static void draw(Ui *ui, Pen *pen)
         pen_puts(pen, ROLE_TEXT, "  ");
         pen_put(pen, ROLE_HEAD, label_tensor(session, ui->frame, tensor));
     } else {
-        pen_puts(pen, ROLE_DIM, "no tensor of known shape is selected");
+        pen_puts(pen, ROLE_DIM,
+                 tensor < 0 ? "no tensor is selected" : "whole on each, its size is not known: ");
+        if (tensor >= 0) {
+            pen_put(pen, ROLE_TEXT, label_value(ui, tensor, id));
+            pen_puts(pen, ROLE_TEXT, "  ");
+            pen_put(pen, ROLE_HEAD, label_tensor(session, ui->frame, tensor));
+        }
     }
     pen_line(pen);
     int h = pen->area.h - pen->y - LEGEND_LINES;

@@ -107,7 +107,7 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, Pen *pen)
     pen_puts(pen, ROLE_HEAD, operand->input ? " in  " : " out ");
     pen_fit_tail(pen, ROLE_TEXT, label, name);
     pen_rune(pen, ROLE_TEXT, ' ');
-    draw_sharding(ui, pen, label_sharding(ui, operand->sharding), dim, shape);
+    draw_sharding(ui, pen, label_value(ui, operand->tensor, operand->sharding), dim, shape);
     pen_right(pen, ROLE_TEXT,
               operand->sharding < 0 ? STR("")
                                     : label_bytes(ui, plan_local_bytes(ui_plan(ui), operand->tensor,
@@ -118,15 +118,19 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, Pen *pen)
     pen_fit_tail(pen, ROLE_DIM, buf_str(&other), w - pen->x);
 }
 
+/* Of all iterations, for an op of a loop. */
 static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
 {
+    double times = inferred_repeat(ui->session->inferred, op);
     Buf flops = buf_new(ui->frame);
 
-    units_format_flops(op_flops_local(ui_plan(ui), op), &flops);
+    units_format_flops(times * op_flops_local(ui_plan(ui), op), &flops);
     draw_field(pen, " COST", 7);
     pen_printf(pen, ROLE_TEXT, "%s a device, ", flops.s);
     pen_put(pen, ROLE_TEXT, label_us(ui, ui_plan(ui)->op_us[op]));
     pen_puts(pen, ROLE_TEXT, " compute");
+    if (times != 1)
+        pen_printf(pen, ROLE_TEXT, " ↻%.10g", times);
     for (int32_t r = ui->comm->of_op[op]; r >= 0; r = ui->comm->next[r]) {
         const ReshardPath *path = ui_plan(ui)->reshards[r].path;
         Buf steps = buf_new(ui->frame);
@@ -134,7 +138,8 @@ static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
         pen_puts(pen, ROLE_TEXT, "; reshard ");
         draw_sharding(ui, pen, buf_str(&steps), -1, -1);
         pen_rune(pen, ROLE_TEXT, ' ');
-        pen_put(pen, ROLE_TEXT, label_us(ui, path->us));
+        pen_put(pen, ROLE_TEXT,
+                label_us(ui, path->us * reshard_repeat(ui_plan(ui), &ui_plan(ui)->reshards[r])));
     }
 }
 
@@ -153,7 +158,7 @@ static void draw_head(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
     pen_line(pen);
     draw_field(pen, " RULE", 7);
     if (space->no_rule) {
-        pen_puts(pen, ROLE_NOTE, "no rule: replicated");
+        pen_puts(pen, ROLE_NOTE, label_no_rule(ui->session, op));
     } else {
         opspace_format(space, &annotation);
         pen_put(pen, ROLE_TEXT, buf_str(&annotation));
@@ -193,12 +198,21 @@ typedef struct {
     bool open;    /* else it is its heading alone */
 } Section;
 
+/* Five notations say an index space: an op that is replicated, or ties values, has nothing to say
+ * in them. */
+static int n_notations(const Ui *ui, int32_t op, const OpSpace *space)
+{
+    ControlTie tie[TIES_MAX + 1];
+    int n;
+    return space->no_rule || control_ties(ui->session, op, tie, &n) ? 0 : NOTATION_COUNT;
+}
+
 /* Where there is no room for all, the cursor's section is open, then the others in order. */
 static void make_sections(const Ui *ui, int32_t op, const OpSpace *space, int h,
                           Section section[SECTION_COUNT])
 {
     enum { HEADS = 3 + SECTION_COUNT + 1, DETAIL = 4, DETAIL_OF_NOTATION = 14 };
-    const int n[SECTION_COUNT] = {space->n_index, n_operands(ui, op), NOTATION_COUNT};
+    const int n[SECTION_COUNT] = {space->n_index, n_operands(ui, op), n_notations(ui, op, space)};
     int first = 0, at = 0;
 
     for (int s = 0; s < SECTION_COUNT; s++) {
@@ -299,6 +313,36 @@ static void draw_notation_detail(const Ui *ui, const OpSpace *space, int n, Pen 
     pen_fit(pen, ROLE_DIM, STR("…"), pen->area.w - pen->x);
 }
 
+/* ---- branches and loops ---- */
+
+/* The values that are one by this op: where they are laid out otherwise than it, that is marked. */
+static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
+{
+    enum { AT_NAME = 17, NAME_MOST = 30 };
+    const Plan *plan = ui_plan(ui);
+    ControlTie tie[TIES_MAX + 1];
+    int n;
+    const char *says = control_ties(ui->session, op, tie, &n);
+
+    draw_field(pen, " TIES", 7);
+    pen_puts(pen, ROLE_TEXT, says);
+    pen_line(pen);
+    for (int i = 0; i < n && !pen_full(pen); i++) {
+        Str label = label_tensor(ui->session, ui->frame, tie[i].tensor);
+        int room = pen->area.w / 2 - AT_NAME < NAME_MOST ? pen->area.w / 2 - AT_NAME : NAME_MOST;
+        pen_tab(pen, 2);
+        pen_puts(pen, ROLE_DIM, tie[i].when);
+        pen_tab(pen, AT_NAME);
+        pen_fit_tail(pen, ROLE_TEXT, label, room);
+        pen_rune(pen, ROLE_TEXT, ' ');
+        draw_sharding(ui, pen, label_value(ui, tie[i].tensor, plan->sharding[tie[i].tensor]), -1,
+                      -1);
+        pen_line(pen);
+    }
+    pen_puts(pen, ROLE_DIM, "  no notation has a word for it");
+    pen_line(pen);
+}
+
 /* ---- the whole ---- */
 
 /* The chain behind the selected item, as far as there are lines for it. */
@@ -352,7 +396,18 @@ static void draw_operands(const Ui *ui, int32_t op, const Section *section, int 
 static void draw_notations(const Ui *ui, int32_t op, const OpSpace *space, const Section *section,
                            Pen *pen)
 {
+    ControlTie tie[TIES_MAX + 1];
+    int n_ties;
+    if (control_ties(ui->session, op, tie, &n_ties)) {
+        draw_ties(ui, op, pen);
+        return;
+    }
     draw_field(pen, " NOTATIONS", 11);
+    if (section->n == 0) {
+        pen_puts(pen, ROLE_DIM, "  none: it has no index space");
+        pen_line(pen);
+        return;
+    }
     if (!section->open) {
         draw_notations_folded(ui, space, pen);
         return;
@@ -429,7 +484,7 @@ static bool move(Ui *ui, ActId act)
 {
     const OpSpace *space = inferred_space(ui->session->inferred, ui->at.op);
     int last_operand = (space ? space->n_index : 0) + n_operands(ui, ui->at.op);
-    int n = last_operand + (space ? NOTATION_COUNT : 0);
+    int n = last_operand + (space ? n_notations(ui, ui->at.op, space) : 0);
     int64_t at = ui->at.item, by = act == ACT_UP || act == ACT_PAGE_UP || act == ACT_HALF_UP;
 
     if (!ui_move(&at, n, n / 2, act))

@@ -179,6 +179,19 @@ static void draw_views(const Ui *ui, const Sharding *sharding, Pen *pen)
     }
 }
 
+static void draw_name(const Ui *ui, Pen *pen)
+{
+    int32_t tensor = ui->at.tensor;
+    Str label = str_from(naming_label(ui->session->naming, tensor));
+    int room = pen->area.w - 22;
+
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit_tail(pen, ROLE_HEAD, label, text_columns(label) < room ? text_columns(label) : room);
+    pen_printf(pen, ROLE_TEXT, "  %s %s", dtype_name((Dtype)ui->session->inferred->dtype[tensor]),
+               label_tensor_kind(ui, tensor));
+    pen_line(pen);
+}
+
 static void draw_head(const Ui *ui, const Slices *slices, int32_t id, Pen *pen)
 {
     int32_t tensor = ui->at.tensor;
@@ -187,12 +200,7 @@ static void draw_head(const Ui *ui, const Slices *slices, int32_t id, Pen *pen)
     Dtype dtype = (Dtype)ui->session->inferred->dtype[tensor];
     int64_t elements = sharding_local_elements(slices->sharding, slices->mesh, ui->rank);
 
-    pen_rune(pen, ROLE_TEXT, ' ');
-    Str label = str_from(naming_label(ui->session->naming, tensor));
-    int room = pen->area.w - 22;
-    pen_fit_tail(pen, ROLE_HEAD, label, text_columns(label) < room ? text_columns(label) : room);
-    pen_printf(pen, ROLE_TEXT, "  %s %s", dtype_name(dtype), label_tensor_kind(ui, tensor));
-    pen_line(pen);
+    draw_name(ui, pen);
     sharding_local_shape(slices->sharding, slices->mesh, ui->rank, &local);
     shape_format(inferred_shape(ui->session->inferred, tensor), &shapes);
     pen_printf(pen, ROLE_TEXT, " global %s %.*s", shapes.s,
@@ -290,14 +298,65 @@ static void draw_ends(const Ui *ui, Pen *pen)
     pen_line(pen);
 }
 
+/* A size that nobody knows before the run, and how to give it one. */
+static void draw_size(const Ui *ui, int d, int64_t dim, Pen *pen)
+{
+    pen_printf(pen, ROLE_TEXT, "  %d", d);
+    if (dim >= 0) {
+        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%lld", (long long)dim)), 13);
+    } else {
+        const Size *size = sizes_at(ui->session->inferred->sizes, dim);
+        Buf name = buf_new(ui->frame);
+        text_printable(str_from(size->name), &name);
+        pen_tab(pen, 15);
+        pen_puts(pen, ROLE_NOTE, "?");
+        pen_tab(pen, 18);
+        if (size->computed)
+            pen_put(pen, ROLE_TEXT, buf_str(&name));
+        else
+            pen_printf(pen, ROLE_TEXT, "--dim '%s=SIZE'", name.s);
+    }
+    if (d == ui->at.dim)
+        ui_mark_row(ui, SHOW_TENSOR, pen, pen->y);
+    pen_line(pen);
+}
+
+/* A tensor without a sharding: every rank holds all of it, whatever that is. */
+static void draw_unknown(const Ui *ui, Pen *pen)
+{
+    const Inferred *inferred = ui->session->inferred;
+    const Shape *shape = inferred_sizes(inferred, ui->at.tensor);
+    Buf known = buf_new(ui->frame);
+
+    draw_name(ui, pen);
+    label_put_shape(inferred, ui->at.tensor, &known);
+    draw_field(pen, " global ", 8);
+    pen_put(pen, ROLE_TEXT, buf_str(&known));
+    pen_puts(pen, ROLE_NOTE, "   replicated: ");
+    pen_puts(pen, ROLE_NOTE,
+             inferred->listed && inferred->listed[ui->at.tensor] ? "sequences are not cut"
+             : shape                                             ? "sizes are not known"
+                                                                 : "its shape is not known");
+    pen_line(pen);
+    if (shape && shape->n_dims > 0) {
+        draw_field(pen, " DIM        size  what gives it one", 51);
+        pen_line(pen);
+    }
+    for (int d = 0; shape && d < shape->n_dims; d++)
+        draw_size(ui, d, shape->dim[d], pen);
+    draw_ends(ui, pen);
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
 
+    if (ui->at.tensor < 0) {
+        pen_puts(pen, ROLE_DIM, " no tensor is selected");
+        return;
+    }
     if (id < 0) {
-        pen_puts(pen, ROLE_DIM,
-                 ui->at.tensor < 0 ? " no tensor is selected"
-                                   : " its shape is not known: replicated");
+        draw_unknown(ui, pen);
         return;
     }
     const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, id);
@@ -313,7 +372,7 @@ static void draw(Ui *ui, Pen *pen)
 static bool act(Ui *ui, ActId act, Key last)
 {
     const Shape *shape =
-        ui->at.tensor < 0 ? NULL : inferred_shape(ui->session->inferred, ui->at.tensor);
+        ui->at.tensor < 0 ? NULL : inferred_sizes(ui->session->inferred, ui->at.tensor);
     int64_t dim = ui->at.dim, n_devices = ui->session->mesh->n_devices;
 
     (void)last;
@@ -340,7 +399,8 @@ static void note(Ui *ui, Buf *out)
     if (ui->at.tensor < 0)
         return;
     buf_puts(out, tensor_name(ui_graph(ui), ui->at.tensor));
-    buf_printf(out, "  dim %d is the one that p pins", ui->at.dim);
+    if (ui_plan(ui)->made[ui->at.tensor] >= 0)
+        buf_printf(out, "  dim %d is the one that p pins", ui->at.dim);
 }
 
 static const Hint hints[] = {

@@ -62,7 +62,7 @@ static void say_op(const Question *q, int32_t op, const Operand *operand, const 
     buf_printf(q->out, "%s %.*s (%s)\n", verb, STR_ARG(label),
                label_operator(q->session->graph, op));
     if (space->no_rule) {
-        buf_puts(q->out, "  no rule says how it may be cut, so all of it is replicated\n");
+        buf_printf(q->out, "  %s\n", label_no_rule(q->session, op));
         return;
     }
     for (int d = 0; d < operand->shape.n_dims; d++) {
@@ -148,10 +148,12 @@ void why_not_format(const Session *session, int32_t tensor, int axis, Buf *out)
                   .scratch = scratch,
                   .out = out};
     Str label = label_tensor(session, scratch, tensor);
+    Buf shape = buf_new(scratch);
 
     buf_printf(out, "why is %.*s not cut by %s?\n", STR_ARG(label), q.name);
     if (session->plan->made[tensor] < 0) {
-        buf_puts(out, "  its shape is not known, so it is replicated\n");
+        inferred_put_shape(session->inferred, tensor, &shape);
+        buf_printf(out, "  not all of its shape is known: %s\n", shape.s);
     } else if (q.atoms == 0) {
         buf_printf(out, "  %s has size 1: it cuts nothing\n", q.name);
     } else if (!say_present(&q)) {

@@ -61,10 +61,17 @@ static double op_us(const Plan *plan, int32_t op, double flops)
     return (compute_s > memory_s ? compute_s : memory_s) * 1e6 + machine->launch_us;
 }
 
+double reshard_repeat(const Plan *plan, const Reshard *reshard)
+{
+    int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
+    return maker < 0 ? 1 : inferred_repeat(plan->inferred, maker);
+}
+
 void cost_fill(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
     Totals totals = {.peak_bytes = plan->totals.peak_bytes};
+    double wire_bytes = 0;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         double flops = op_flops_local(plan, op), n = inferred_repeat(inferred, op);
@@ -74,9 +81,12 @@ void cost_fill(Plan *plan)
         totals.flops += flops;
     }
     for (int i = 0; i < plan->n_reshards; i++) {
-        totals.comm_us += plan->reshards[i].path->us;
-        totals.comm_bytes += plan->reshards[i].path->wire_bytes;
+        const ReshardPath *path = plan->reshards[i].path;
+        double n = reshard_repeat(plan, &plan->reshards[i]);
+        totals.comm_us += n * path->us;
+        wire_bytes += n * (double)path->wire_bytes;
     }
+    totals.comm_bytes = wire_bytes < 0x1p62 ? (int64_t)wire_bytes : INT64_MAX;
     totals.step_us = totals.compute_us + totals.comm_us;
     plan->totals = totals;
 }

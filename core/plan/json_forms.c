@@ -20,7 +20,12 @@ Json *json_of_mesh(const Mesh *mesh)
 
 Json *json_of_shape(const Shape *shape)
 {
-    return shape ? json_ints(shape->dim, (int)shape->n_dims) : json_null();
+    if (!shape)
+        return json_null();
+    Json *out = json_array();
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        json_add(out, shape->dim[d] < 0 ? json_null() : json_from_int(shape->dim[d]));
+    return out;
 }
 
 Json *json_of_atoms(const uint8_t *atom, int n, const Mesh *mesh)

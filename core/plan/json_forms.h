@@ -16,7 +16,8 @@
 #include "core/plan/reshard.h"
 
 Json *json_of_mesh(const Mesh *mesh);
-Json *json_of_shape(const Shape *shape); /* [8,1024]; null for NULL: unknown */
+/* [8,1024]; null for a size that is not known, [null,1024], and for NULL: nothing is known. */
+Json *json_of_shape(const Shape *shape);
 
 /* Axis references of a list of atoms, and of a set: ["dp","tp:(1)2"]. */
 Json *json_of_atoms(const uint8_t *atom, int n, const Mesh *mesh);

@@ -1,3 +1,4 @@
+#include "core/plan/cost.h"
 #include "core/plan/json_forms.h"
 #include "core/plan/planfile.h"
 
@@ -54,6 +55,13 @@ static void write_cuts(Writer *w, int32_t op, Json *row)
         json_free(digits);
 }
 
+/* "times": how often a step does it, where that is not once. */
+static void write_times(Json *row, double times)
+{
+    if (times != 1)
+        json_set_int(row, "times", times < 0x1p62 ? (int64_t)times : INT64_MAX);
+}
+
 static Json *write_ops(Writer *w)
 {
     const Inferred *inferred = w->plan->inferred;
@@ -64,6 +72,7 @@ static Json *write_ops(Writer *w)
         json_set_str(row, "name", op_name(w->graph, op));
         json_set_str(row, "path", op_path(w->graph, op));
         json_set_str(row, "operator", op_operator(w->graph, op));
+        write_times(row, inferred_repeat(inferred, op));
         write_cuts(w, op, row);
         json_add(out, row);
     }
@@ -122,7 +131,7 @@ static Json *write_tensors(Writer *w)
         Json *row = json_object();
         json_set_str(row, "name", tensor_name(w->graph, t));
         json_set_str(row, "dtype", dtype_name((Dtype)inferred->dtype[t]));
-        json_set(row, "shape", json_of_shape(inferred_shape(inferred, t)));
+        json_set(row, "shape", json_of_shape(inferred_sizes(inferred, t)));
         write_layout(w, t, row);
         json_add(out, row);
     }
@@ -146,6 +155,7 @@ static Json *write_reshards(Writer *w)
         json_set(row, "from", write_sharding(w, reshard->from));
         json_set(row, "to", write_sharding(w, reshard->to));
         json_set(row, "steps", steps);
+        write_times(row, reshard_repeat(w->plan, reshard));
         json_add(out, row);
     }
     return out;

@@ -29,7 +29,10 @@ bool planfile_options(Arena *arena, const char *path, SessionOptions *options, J
  * among session->notes, another hash of the model a note. */
 bool planfile_decisions(Session *session, const Json *root, Journal *journal, Error *err);
 
-/* The JSON of `dimscope plan --json` (fields: DESIGN section 6). The caller frees it. */
+/* The JSON of `dimscope plan --json`. In a tensor's "shape" a size that is not known is null; its
+ * "sharding" and what follows from it are then null as a whole. An op and a reshard in a loop have
+ * "times": how often a step does them; "totals" counts that, "steps" are one time. The caller frees
+ * it. */
 Json *plan_json(const Session *session);
 
 #endif

@@ -172,7 +172,8 @@ void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
     const Inferred *inferred = plan->inferred;
     buf_printf(out, "%s  ", tensor_name(inferred->graph, tensor));
     if (plan->sharding[tensor] < 0) {
-        buf_puts(out, "has no known shape, so it is replicated\n");
+        inferred_put_shape(inferred, tensor, out);
+        buf_puts(out, "  replicated, since not all of its shape is known\n");
         return;
     }
     buf_printf(out, "%s  ", dtype_name((Dtype)inferred->dtype[tensor]));

@@ -158,7 +158,7 @@ static const char *collectives_text(Arena *arena, const Plan *plan)
                 atom[n_atoms++] = (uint8_t)a;
         buf_printf(&out, "%s ", step_kind_name(found[i].kind));
         mesh_format_atoms(plan->mesh, atom, n_atoms, ".", &out);
-        buf_printf(&out, " %d %" PRId64 "\n", found[i].count, found[i].bytes);
+        buf_printf(&out, " %g %" PRId64 "\n", found[i].count, found[i].bytes);
     }
     return out.s;
 }
