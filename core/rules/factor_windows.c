@@ -2,6 +2,8 @@
  * gathers, scatters; and reshapes, whose dims are parts of each other. */
 #include "core/rules/factor_build.h"
 
+#include <assert.h>
+
 /* ---- convolution ---- */
 
 /* "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]": per tensor the dims of batch (or output features of
@@ -308,6 +310,7 @@ static bool walk_ended(const FactorBuild *build, const Walk *walk)
 
 static void walk_take(FactorBuild *build, Walk *walk, int64_t size)
 {
+    assert(size > 0); /* there are elements, so no dim is of size 0 */
     walk->left /= size;
     walk->product *= size;
     walk->dim += walk->left == 1;
