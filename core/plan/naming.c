@@ -50,7 +50,10 @@ static void note_parameter(const Inferred *inferred, Place *part, int32_t tensor
     Place place = {tensor, op}, *weight = &part[PART_WEIGHT], *bias = &part[PART_BIAS];
     bool matrix = n_dims(inferred, tensor) >= 2;
     bool weight_is_vector = weight->tensor >= 0 && n_dims(inferred, weight->tensor) < 2;
-    if (weight->tensor < 0 || (matrix && weight_is_vector)) {
+    bool weight_is_made = weight->op == op && !tensor_is_parameter(inferred, weight->tensor);
+    if (matrix && weight_is_made && tensor_is_parameter(inferred, tensor)) {
+        *weight = place; /* what meets it is a constant that others made */
+    } else if (weight->tensor < 0 || (matrix && weight_is_vector)) {
         if (weight_is_vector && bias->tensor < 0)
             *bias = *weight;
         *weight = place;

@@ -45,19 +45,19 @@ local function count_kv_heads(graph)
     end
 end
 
--- The axis for k_proj and v_proj. With fewer heads than devices, neighbours share one: the major
--- part of tp cuts the heads, and Expand hands the rest to the query heads of each.
-local function kv_axis(graph, tp)
+-- With fewer key and value heads than devices, neighbours share one: the major part of tp cuts the
+-- heads, and Expand hands the rest to the query heads of each. A single head stays whole.
+local function cut_kv(graph, tp)
     local heads = count_kv_heads(graph) or tp
-    if heads < tp and tp % heads == 0 then return "tp:(1)" .. heads end
-    return "tp"
+    local axis = heads < tp and tp % heads == 0 and "tp:(1)" .. heads or "tp"
+    if heads > 1 then graph:shard("*.{k_proj,v_proj}.weight", {n = axis}) end
 end
 
 local function cut_llama(graph, tp)
-    graph:shard("*.q_proj.{weight,bias}", {n = "tp"})
-    graph:shard("*.{k_proj,v_proj}.{weight,bias}", {n = kv_axis(graph, tp)})
+    graph:shard("*.q_proj.weight", {n = "tp"})
+    cut_kv(graph, tp)
     graph:shard("*.o_proj.weight", {k = "tp"})
-    graph:shard("*.{gate_proj,up_proj}.{weight,bias}", {n = "tp"})
+    graph:shard("*.{gate_proj,up_proj}.weight", {n = "tp"})
     graph:shard("*.down_proj.weight", {k = "tp"})
 end
 

@@ -34,8 +34,13 @@ local function parts_of(node)
     return 1
 end
 
+-- A matmul whose rows and columns are more than one, and known.
 local function is_weighted(node)
-    return (node.name == "MatMul" or node.name == "Gemm") and node:input(1).is_param
+    if (node.name ~= "MatMul" and node.name ~= "Gemm") or not node:input(1).is_param then
+        return false
+    end
+    local x, weight = node:input(0).shape, node:input(1).shape
+    return x and #weight >= 2 and weight[#weight - 1] > 1 and weight[#weight] > 1
 end
 
 function PAS(graph, resource)
