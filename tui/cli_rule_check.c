@@ -233,6 +233,9 @@ static bool prove_asked(Proofs *proofs)
     const char *operand = cli->n_operands > 0 ? cli->operand[0] : NULL;
     if (operand && str_ends(str_from(operand), STR(".lua")))
         return prove_file(proofs, operand);
+    if (cli->options.shapes && (cli->options.trace || cli->options.profile))
+        return error_kind(&cli->err, ERROR_USAGE,
+                          "--check of rules and strategies has calls of its own, not --shapes");
     if (cli->options.trace)
         return prove_rules(proofs);
     if (cli->options.profile)

@@ -39,7 +39,8 @@ static int32_t output_tensor(const LayoutCheck *check, int output)
 
 static Shape shape_of(const LayoutCheck *check, int32_t tensor)
 {
-    return tensor < 0 ? (Shape){.n_dims = -1} : *inferred_shape(check->inferred, tensor);
+    const Shape *shape = tensor < 0 ? NULL : inferred_shape(check->inferred, tensor);
+    return shape ? *shape : (Shape){.n_dims = -1};
 }
 
 Shape layout_check_input_shape(const LayoutCheck *check, int input)

@@ -332,16 +332,17 @@ static AtomSet first_way(const Sharding *sharding)
 static bool combine(Trial *trial, int o, const Sharding *from, const Sharding *to, AtomSet atoms)
 {
     const Mesh *mesh = trial->layout->mesh;
+    const Local *whole = value_of(trial->ranks, trial->ranks->at->n_inputs + o);
     int n_outputs = trial->ranks->at->n_outputs;
     int64_t n = mesh_atoms_size(mesh, atoms);
     Collective collective = {mesh, from, to, atoms};
     Local *made[SIMULATED_RANKS_MAX] = {NULL};
     bool ok = true;
     for (int64_t r = 0; ok && r < mesh->n_devices; r++) {
-        const Local *held[SIMULATED_RANKS_MAX];
+        const Local *held[SIMULATED_RANKS_MAX] = {NULL};
         for (int64_t i = 0; i < n; i++)
             held[i] = trial->part[mesh_group_member(mesh, atoms, r, i) * n_outputs + o];
-        made[r] = local_new(held[0]->dtype, &held[0]->whole, to, mesh, r);
+        made[r] = local_new(whole->dtype, &whole->shape, to, mesh, r);
         ok = collective_run(&collective, r, held, made[r], made[r]->arena, &trial->err);
     }
     for (int64_t r = 0; r < mesh->n_devices; r++) {

@@ -116,9 +116,11 @@ static void test_strategy(void **state)
     Arena *arena = arena_new();
     Error err = {0};
     SystemCalls calls = {0};
-    bool torch = row->profile == STRATEGY_TORCH;
-    const char *why = torch ? known(wrong_torch, COUNT_OF(wrong_torch), row->name)
-                            : known(wrong_vescale, COUNT_OF(wrong_vescale), row->name);
+    const char *why = row->profile == STRATEGY_TORCH
+                          ? known(wrong_torch, COUNT_OF(wrong_torch), row->name)
+                      : row->profile == STRATEGY_VESCALE
+                          ? known(wrong_vescale, COUNT_OF(wrong_vescale), row->name)
+                          : NULL;
     const Registry *registry = registry_new(arena);
     const Strategies *strategies = strategies_new(arena);
     assert_true(system_calls(arena, registry, SYSTEM_TORCH, str_from(row->name), &calls, &err));
@@ -400,7 +402,7 @@ static void addends_combine(void **state)
 
 /* ---- all ---- */
 
-enum { TESTS_MAX = 2048 };
+enum { TESTS_MAX = 3072 };
 static struct CMUnitTest tests[TESTS_MAX];
 static char names[TESTS_MAX][96];
 static Ruled ruled[TESTS_MAX];
@@ -416,6 +418,7 @@ static int add_test(int n, const char *what, const char *name, CMUnitTestFunctio
 
 int main(void)
 {
+    static const char *const profiles[] = {"torch", "vescale", "rules"};
     Arena *arena = arena_new();
     int n = 0;
     for (const SpmdRule *rule = NULL; (rule = spmd_rules_next(rule));)
@@ -426,13 +429,12 @@ int main(void)
                 n = add_test(n, exact ? "exact" : "rule", name, test_rule, &ruled[n]);
             }
         }
-    for (int profile = STRATEGY_TORCH; profile <= STRATEGY_VESCALE; profile++)
+    for (int profile = STRATEGY_TORCH; profile <= STRATEGY_RULES; profile++)
         for (int i = 0; strategy_names_at((StrategyProfile)profile, i); i++)
             for (Str rest = str_from(strategy_names_at((StrategyProfile)profile, i)); rest.n > 0;) {
                 const char *name = arena_str(arena, str_take(&rest, ' '));
                 strategic[n] = (Strategic){name, (StrategyProfile)profile};
-                n = add_test(n, profile == STRATEGY_TORCH ? "torch" : "vescale", name,
-                             test_strategy, &strategic[n]);
+                n = add_test(n, profiles[profile], name, test_strategy, &strategic[n]);
             }
     for (size_t i = 0; i < COUNT_OF(users_rules); i++)
         n = add_test(n, "rule:", users_rules[i].label, test_users_rule, &users_rules[i]);
