@@ -52,6 +52,8 @@ static Json *shape_json(const Session *session, int32_t tensor)
     return out;
 }
 
+/* {"name","dtype","shape"}: in "shape" a size that is not known is its name, null where it has
+ * none; of a sequence or an optional it is null, and "listed" says what that holds. */
 static Json *value_json(const Session *session, int32_t tensor)
 {
     Json *out = json_object();
@@ -60,6 +62,8 @@ static Json *value_json(const Session *session, int32_t tensor)
     json_set(out, "dtype",
              dtype == DT_NONE ? json_null() : json_from_str(str_from(dtype_name(dtype))));
     json_set(out, "shape", shape_json(session, tensor));
+    if (session->inferred->listed && session->inferred->listed[tensor])
+        json_set_str(out, "listed", session->inferred->listed[tensor]);
     return out;
 }
 
@@ -134,7 +138,10 @@ static void values_table(const Json *values, const char *what, Buf *out)
     for (int i = 0; i < json_size(values); i++) {
         const Json *value = json_at(values, i);
         Buf shape = buf_new(out->arena);
-        shape_text(json_get(value, "shape"), &shape);
+        if (json_get(value, "listed"))
+            buf_add(&shape, json_str(json_get(value, "listed"), ""));
+        else
+            shape_text(json_get(value, "shape"), &shape);
         table_cell(table, json_str(json_get(value, "name"), ""));
         table_cell(table, json_str(json_get(value, "dtype"), "?"));
         table_cell(table, buf_str(&shape));

@@ -109,9 +109,9 @@ void control_format_note(const Control *control, const OutlineRow *row, Buf *out
         return;
     const GraphBody *body = &control->session->graph->bodies[b];
     if (loops && n < 0)
-        buf_puts(out, "runs as often as only the run tells: its cost is of one time");
+        buf_puts(out, "only the run tells how often it runs: its cost is of once");
     else if (loops)
-        buf_printf(out, "runs %.10g time%s, and its cost counts that", n, n == 1 ? "" : "s");
+        buf_printf(out, "runs %.10g time%s, as its cost counts", n, n == 1 ? "" : "s");
     if (!is_loop(body) && !control->session->inferred->value[body->of])
         buf_printf(out, "%sruns when %s is %s; the cost counts both branches", loops ? "; " : "",
                    name_of(control, body->of), body->kind == BODY_THEN ? "true" : "false");

@@ -94,6 +94,18 @@ static bool is_shaped(const Inferred *inferred, int32_t tensor)
     return tensor < 0 || inferred->shape[tensor] >= 0;
 }
 
+/* The rule has a finding against an op of this kind. */
+static bool is_refused(const Session *session, int32_t op)
+{
+    const Findings *findings = &session->inferred->findings;
+
+    for (int i = 0; i < findings->n; i++)
+        if (strcmp(findings->at[i].code, "rule-refused") == 0 &&
+            session->graph->ops[findings->at[i].op].operator== session->graph->ops[op].operator)
+            return true;
+    return false;
+}
+
 const char *label_no_rule(const Session *session, int32_t op)
 {
     const Inferred *inferred = session->inferred;
@@ -111,8 +123,10 @@ const char *label_no_rule(const Session *session, int32_t op)
         return "reads or makes a sequence: replicated";
     if (!registry_find(inferred->registry, str_from(op_operator(session->graph, op))))
         return "no rule: replicated";
-    return shaped ? "its rule refuses it: replicated, F says why"
-                  : "not all sizes are known: replicated";
+    if (!shaped)
+        return "not all sizes are known: replicated";
+    return is_refused(session, op) ? "its rule refuses it: replicated, F says why"
+                                   : "what size it gives only the run tells: replicated";
 }
 
 Str label_bytes(const Ui *ui, int64_t bytes)

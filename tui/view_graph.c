@@ -422,7 +422,7 @@ static void note_group(Ui *ui, const OutlineRow *row, Buf *out)
     control_format_note(&ui->control, row, out);
     if (out->n > 0)
         buf_puts(out, "; ");
-    if (weight >= 0) {
+    else if (weight >= 0) {
         note_tensor(ui, "weight", weight, out);
         return;
     }

@@ -114,7 +114,22 @@ static bool read_saved_mesh(Session *session, Error *err)
     return false;
 }
 
-/* Ops are alike when their rule, cuts, operand shardings and kinds are. */
+/* How often an op runs, as far as 32 bits hold it. */
+static int32_t times_key(const Inferred *inferred, int32_t op)
+{
+    double times = inferred_repeat(inferred, op);
+    return times < INT32_MAX ? (int32_t)times : INT32_MAX;
+}
+
+/* Its sharding; what is known of its shape where it has none: below 0. */
+static int32_t made_key(const Plan *plan, int32_t tensor)
+{
+    return tensor < 0                ? -1
+           : plan->made[tensor] >= 0 ? plan->made[tensor]
+                                     : plan->inferred->shape[tensor];
+}
+
+/* Ops are alike when their rule, cuts, operand shardings and kinds are, and they run as often. */
 static int32_t *op_signatures(const Session *session)
 {
     const Graph *graph = session->graph;
@@ -124,9 +139,9 @@ static int32_t *op_signatures(const Session *session)
     for (int i = 0; i < session->inferred->n_program; i++) {
         int32_t op = session->inferred->program[i];
         const GraphOp *node = &graph->ops[op];
-        enum { HEAD = 4, OPERANDS = 28 };
+        enum { HEAD = 5, OPERANDS = 27 };
         int32_t key[HEAD + OPERANDS] = {node->operator, node->attrs, session->inferred->space[op],
-                                        plan->cut[op]};
+                                        plan->cut[op], times_key(session->inferred, op)};
         int n = HEAD;
         for (int o = 0; o < node->n_inputs && n + 1 < HEAD + OPERANDS; o++) {
             int32_t tensor = op_inputs(graph, op)[o];
@@ -134,7 +149,7 @@ static int32_t *op_signatures(const Session *session)
             key[n++] = tensor < 0 ? -1 : plan->sharding[tensor]; /* it may be moved on the way */
         }
         for (int o = 0; o < node->n_outputs && n < HEAD + OPERANDS; o++)
-            key[n++] = op_outputs(graph, op)[o] < 0 ? -1 : plan->made[op_outputs(graph, op)[o]];
+            key[n++] = made_key(plan, op_outputs(graph, op)[o]);
         signature[op] = intern_put(alike, key, (size_t)n * sizeof *key);
     }
     return signature;

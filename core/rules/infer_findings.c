@@ -150,7 +150,8 @@ static void find_unknown(InferState *state, int32_t op, int n_ops)
                 "give the operators before it rules, or declare shapes", &text);
 }
 
-/* "NonZero_12.1, Unique_3.0": the first ones. */
+/* "NonZero_12.1, Unique_3.0": the first ones. Where all are given, ops that make them stay whole.
+ */
 static void find_unknown_sizes(InferState *state, int32_t op, int n_ops)
 {
     enum { NAMED_MAX = 8 };
@@ -164,11 +165,13 @@ static void find_unknown_sizes(InferState *state, int32_t op, int n_ops)
     }
     if (n > NAMED_MAX)
         buf_printf(&text, " and %d more", n - NAMED_MAX);
-    buf_puts(&text, n == 0 ? "a size" : "");
     if (n > 0)
         buf_printf(&hint, "give a size to plan with: --dim '%s=100'",
                    sizes_at(state->sizes, state->late_sizes.at[0])->name);
-    add_finding(state, LEVEL_WARNING, "unknown-size", op, n > 0 ? hint.s : "", &text);
+    else
+        buf_printf(&text, "what size %s", n_ops == 1 ? "it gives" : "they give");
+    add_finding(state, n > 0 ? LEVEL_WARNING : LEVEL_NOTE, "unknown-size", op, n > 0 ? hint.s : "",
+                &text);
 }
 
 static void find_sequences(InferState *state, int32_t op, int n_ops)

@@ -107,7 +107,7 @@ static SizeRow rows[] = {
      "GatherND g f32[10] rule\n"
      "Relu y f32[10] rule\n"
      "assumed-size: 'NonZero_0.1' is taken to be 10: only the run tells\n"
-     "unknown-size: 1 op is replicated, since only the run tells a size\n"},
+     "unknown-size: 1 op is replicated, since only the run tells what size it gives\n"},
     {"what is known of its shape is a constant",
      "i <- NonZero f32[4,6]; s <- Shape i; r <- Gather s i64[]{0}; n <- Gather s i64[]{1}", "",
      false,
