@@ -88,16 +88,22 @@ void simulated_close(Simulated *ranks)
 
 /* ---- what combines to a value ---- */
 
-/* Addend k of n of one element; *rest is what is left of a sum or a product. Whole numbers are not
- * negative, and their addends neither. */
-static double addend_of(ReduceOp reduce, Dtype dtype, int k, int n, int64_t i, double value,
-                        double *rest)
+typedef struct {
+    int input, n; /* addends of it */
+    ReduceOp reduce;
+    Dtype dtype;
+} Addends;
+
+/* Addend k of one element; *rest is what is left of a sum or a product. Whole numbers are not
+ * negative, and their addends neither. Another input has others. */
+static double addend_of(const Addends *of, int k, int64_t i, double value, double *rest)
 {
-    bool real = dtype_is_float(dtype), last = k == n - 1, holds = i % n == k;
-    double drawn = drawn_number(DT_I64, (uint64_t)k + 1, i),
-           taken = real ? drawn : fmin(drawn, *rest);
+    bool real = dtype_is_float(of->dtype), last = k == of->n - 1;
+    bool holds = (i + (int64_t)of->input * (i / of->n + 1)) % of->n == k;
+    uint64_t key = (uint64_t)(of->input * SIMULATED_RANKS_MAX + k + 1);
+    double drawn = drawn_number(DT_I64, key, i), taken = real ? drawn : fmin(drawn, *rest);
     double factor = !real ? 1 : drawn == 0 ? -1 : drawn == 1 ? 0.5 : 2;
-    switch (reduce) {
+    switch (of->reduce) {
     case REDUCE_NONE:
     case REDUCE_SUM:
     case REDUCE_AVG:
@@ -124,6 +130,7 @@ static Local **make_addends(const Simulated *ranks, int input, ReduceOp reduce, 
 {
     const Local *whole = value_of(ranks, input);
     int64_t n_elements = shape_elements(&whole->shape);
+    const Addends of = {input, n, reduce, whole->dtype};
     Local **addend = arena_array(ranks->arena, Local *, n);
     for (int k = 0; k < n; k++)
         addend[k] = local_new_whole(whole->dtype, &whole->shape);
@@ -132,7 +139,7 @@ static Local **make_addends(const Simulated *ranks, int input, ReduceOp reduce, 
         elements_load(whole->dtype, local_at(whole, i), 1, 1, NUMBER_F64, &value);
         double rest = reduce == REDUCE_AVG ? value * n : value;
         for (int k = 0; k < n; k++) {
-            double part = addend_of(reduce, whole->dtype, k, n, i, value, &rest);
+            double part = addend_of(&of, k, i, value, &rest);
             elements_store(whole->dtype, local_at(addend[k], i), 1, NUMBER_F64, &part);
         }
     }

@@ -1,6 +1,6 @@
 #include "core/run/spmd_check.h"
 
-enum { QUESTIONS_MAX = 160 };
+enum { QUESTIONS_MAX = 1000 };
 
 typedef struct {
     Arena *arena;
@@ -15,10 +15,13 @@ typedef struct {
 
 /* ---- questions ---- */
 
+static const ReduceOp partials[] = {REDUCE_SUM, REDUCE_AVG, REDUCE_MAX};
+enum { N_PARTIALS = sizeof partials / sizeof *partials };
+
 /* Per operand and axis: nothing, one of the dims that can be split, partial (inputs). */
 static int n_choices(const SpmdTensor *tensor, bool partial)
 {
-    int n = 1 + partial;
+    int n = 1 + (partial ? N_PARTIALS : 0);
     for (int d = 0; d < tensor->n_dims; d++)
         n += tensor->shape.dim[d] > 1;
     return tensor->absent ? 1 : n;
@@ -34,7 +37,7 @@ static void choose(SpmdTensor *tensor, int axis, int choice)
         }
     }
     if (choice > 0)
-        tensor->partial[axis] = REDUCE_SUM;
+        tensor->partial[axis] = (uint8_t)partials[choice - 1];
 }
 
 /* The operands that are asked about: inputs, backward the outputs. */
@@ -44,15 +47,32 @@ static SpmdTensor *asked_of(const Check *check, int *n)
     return check->asked.backward ? check->given + check->n_inputs : check->given;
 }
 
+/* Partial over all its axes in one way. */
+static bool is_partial_alike(const SpmdTensor *tensor)
+{
+    uint8_t reduce = REDUCE_NONE;
+    for (int axis = 0; axis < MESH_AXES_MAX; axis++) {
+        if (reduce != REDUCE_NONE && tensor->partial[axis] != REDUCE_NONE &&
+            tensor->partial[axis] != reduce)
+            return false;
+        reduce = reduce == REDUCE_NONE ? tensor->partial[axis] : reduce;
+    }
+    return true;
+}
+
 /* Rules that do not know lists are not asked about dims that two axes split. */
 static bool is_theirs(const Check *check)
 {
+    bool lists = check->claim->rule->flags & SPMD_LISTS;
     int n;
     const SpmdTensor *tensor = asked_of(check, &n);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        if (!is_partial_alike(&tensor[i]))
+            return false;
         for (int d = 0; d < tensor[i].n_dims; d++)
-            if (tensor[i].dim[d].n > 1 && !(check->claim->rule->flags & SPMD_LISTS))
+            if (tensor[i].dim[d].n > 1 && !lists)
                 return false;
+    }
     return true;
 }
 

@@ -24,6 +24,7 @@ static const Known wrong_exact[] = {
     {"expand concat", "out is not as partial as what it is made of"},
     {"strided_slice", "a rest of the division is dropped"},
     {"instance_norm batch_norm", "scale and bias are whole where the channels are split"},
+    {"multiply add_n", "the largest of parts passes as a sum does"},
     {"gather gather_nd", "an axis splits x and the indices"},
     {"where", "y is not asked, dims of size 1 are split"},
     {"conv2d conv3d conv2d_transpose depthwise_conv2d", "positions of all are one dim"},

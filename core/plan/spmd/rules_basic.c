@@ -92,6 +92,16 @@ static bool binary_backward(SpmdCall *call, Error *err)
     return true;
 }
 
+/* Addends of a sum or an average, which products and sums pass; a largest is not that of a product.
+ * Upstream does not ask of what: that is exact. */
+static bool has_addends(const SpmdCall *call, const SpmdTensor *tensor)
+{
+    for (int axis = 0; axis < MESH_AXES_MAX && !call->exact; axis++)
+        if (tensor->partial[axis] > REDUCE_AVG)
+            return false;
+    return true;
+}
+
 /* A product is linear in each factor: one may be partial, if none of the axes it is partial over
  * splits anything. Where both are, it is the one with more dims, else x. */
 static bool multiply(SpmdCall *call, Error *err)
@@ -102,6 +112,8 @@ static bool multiply(SpmdCall *call, Error *err)
     int linear = spmd_is_partial(x) && (!spmd_is_partial(y) || x->n_dims >= y->n_dims) ? 0 : 1;
     const uint8_t *partial = call->input[linear].partial;
     SpmdTensor *need = call->need.at[linear], *out = call->out.at[0];
+    if (!has_addends(call, &call->input[linear]))
+        return true;
     for (int axis = 0; axis < call->mesh->n_axes; axis++)
         if (partial[axis] != REDUCE_NONE &&
             (spmd_uses_axis(need, axis) || spmd_uses_axis(out, axis)))
@@ -159,7 +171,7 @@ static bool add_n(SpmdCall *call, Error *err)
     SpmdLetters merged;
     if (!spmd_merge(call, SPMD_CLASSIC, operand, call->n_inputs, &merged, err))
         return false;
-    bool partial = same_partial(call);
+    bool partial = same_partial(call) && has_addends(call, &call->input[0]);
     SpmdTensor shared = partial ? call->input[0] : spmd_without_partial(&call->input[0]);
     spmd_set_letters(&shared, operand[0].letters, &merged);
     for (int i = 0; i < call->n_inputs; i++)
