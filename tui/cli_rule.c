@@ -122,6 +122,15 @@ const Operator *cli_find_operator(Cli *cli, const Registry *registry)
     return NULL;
 }
 
+/* The first finding that is more than a note. */
+static const Finding *first_fault(const Inferred *inferred)
+{
+    for (int i = 0; i < inferred->findings.n; i++)
+        if (inferred->findings.at[i].level != LEVEL_NOTE)
+            return &inferred->findings.at[i];
+    return NULL;
+}
+
 static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rule)
 {
     DimBindings dims = {0};
@@ -129,13 +138,14 @@ static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rul
     const Inferred *inferred =
         graph ? infer(cli->arena, graph, registry, &dims, false, &cli->err) : NULL;
     const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
-    if (space && !space->no_rule && inferred->findings.n == 0) {
+    const Finding *fault = inferred ? first_fault(inferred) : NULL;
+    if (space && !space->no_rule && !fault) {
         cli_rule_show(cli, registry, rule, space);
         return CLI_FINE;
     }
-    if (inferred && inferred->findings.n > 0) {
-        error_set(&cli->err, "%s", inferred->findings.at[0].text);
-        error_hint(&cli->err, "%s", inferred->findings.at[0].hint);
+    if (fault) {
+        error_set(&cli->err, "%s", fault->text);
+        error_hint(&cli->err, "%s", fault->hint);
     }
     error_set(&cli->err, "%s is evaluated before the run and has no index space", rule->name);
     cli->err.kind = ERROR_USAGE;

@@ -193,13 +193,78 @@ static void show_space(Cli *cli, const OpSpace *space)
     show_notations(cli, space);
 }
 
-/* Of alias_table, as it is written: their words for our attributes too. */
+static void put_value(const Attr *value, Buf *out)
+{
+    if (value->type == ATTR_INT)
+        buf_printf(out, "%" PRId64, value->i);
+    else if (value->type == ATTR_FLOAT)
+        buf_printf(out, "%g", value->f);
+    else if (value->type == ATTR_STRING)
+        buf_add(out, value->s);
+    for (int i = 0; value->type == ATTR_INTS && i < value->n; i++)
+        buf_printf(out, "%s%" PRId64, i > 0 ? "," : "", value->ints[i]);
+}
+
+static bool is_renamed(const Alias *alias, const char *ours)
+{
+    for (int i = 0; i < alias->n_attrs; i++)
+        if (strcmp(alias->attr[i].ours, ours) == 0)
+            return true;
+    return false;
+}
+
+/* "dim = axis, operands 1 0, keepdims is 0": their words for our attributes, where our operands
+ * stand among theirs, the values of what they do not say. */
+static const char *alias_words(Arena *arena, const Alias *alias)
+{
+    Buf out = buf_new(arena);
+    for (int i = 0; i < alias->n_attrs; i++)
+        if (strcmp(alias->attr[i].theirs, alias->attr[i].ours) != 0)
+            buf_printf(&out, "%s%s = %s", out.n > 0 ? ", " : "", alias->attr[i].theirs,
+                       alias->attr[i].ours);
+    for (int i = 0; i < alias->n_operands; i++) {
+        buf_printf(&out, "%s", i > 0 ? " " : out.n > 0 ? ", operands " : "operands ");
+        if (alias->operand[i] < 0)
+            buf_putc(&out, '-');
+        else
+            buf_printf(&out, "%d", alias->operand[i]);
+    }
+    for (int i = 0; i < alias->n_constants; i++) {
+        const char *ours = alias->constant[i].ours;
+        buf_printf(&out, "%s%s %s ", out.n > 0 ? ", " : "", ours,
+                   is_renamed(alias, ours) ? "by default" : "is");
+        put_value(&alias->constant[i].value, &out);
+    }
+    return out.s;
+}
+
+static void end_names(Cli *cli, const char *words)
+{
+    buf_printf(&cli->out, "%s%s%s\n", *words ? "  (" : "", words, *words ? ")" : "");
+}
+
+/* A line for each system's names that have the same words. */
 static void show_aliases(Cli *cli, const Operator *row)
 {
-    for (const AliasRow *alias = alias_table; alias->operator; alias++)
-        for (int s = 0; s < SYSTEM_COUNT && strcmp(alias->operator, row->name) == 0; s++)
-            if (alias->names[s])
-                buf_printf(&cli->out, "  %-10s  %s\n", system_name((SystemId)s), alias->names[s]);
+    Aliases aliases = alias_names(cli->arena, row->name);
+    for (int s = 0; s < SYSTEM_COUNT; s++) {
+        const char *words = NULL, *label = system_name((SystemId)s);
+        for (int i = 0; i < aliases.n; i++) {
+            if (aliases.at[i].system != (SystemId)s)
+                continue;
+            const char *own = alias_words(cli->arena, &aliases.at[i]);
+            if (words && strcmp(words, own) == 0) {
+                buf_printf(&cli->out, " %s", aliases.at[i].name);
+                continue;
+            }
+            if (words)
+                end_names(cli, words);
+            buf_printf(&cli->out, "  %-10s  %s", words ? "" : label, aliases.at[i].name);
+            words = own;
+        }
+        if (words)
+            end_names(cli, words);
+    }
 }
 
 void cli_rule_format_arity(const Operator *row, Buf *out)

@@ -58,6 +58,11 @@ static SpmdTensor *read_shapes(Cli *cli, Str text, int *n)
         return NULL;
     SpmdTensor *tensor = arena_array(cli->arena, SpmdTensor, op.n_inputs);
     for (int i = 0; i < op.n_inputs; i++) {
+        if (op.value[i]) {
+            error_kind(&cli->err, ERROR_USAGE, "a dims_mapping rule has no operand that is known");
+            error_hint(&cli->err, "it is an attribute there: --attr shape=[2,3]");
+            return NULL;
+        }
         tensor[i].absent = op.shape[i].n_dims < 0;
         if (tensor[i].absent)
             continue;
@@ -86,7 +91,8 @@ static bool read_operands(Cli *cli, SpmdCall *call)
     int n = call->rule->outputs.min;
     if (!call->backward)
         return true;
-    if (n != call->rule->outputs.max || n >= call->n_inputs) {
+    if (n != call->rule->outputs.max || n >= call->n_inputs ||
+        call->n_inputs - n < call->rule->inputs.min) {
         error_kind(&cli->err, ERROR_USAGE, "--backward needs the shapes of the outputs");
         error_hint(&cli->err, "behind an arrow: --shapes '64x32,32x48->64x48'");
         return false;
@@ -393,8 +399,40 @@ static bool is_odd(const SpmdCall *asked, const SpmdCall *answered)
     SpmdCall exact = *asked;
     Error none = {0};
     exact.exact = true;
-    exact.trace = NULL;
+    exact.trace = exact.reads = NULL;
     return !spmd_apply(exact.rule, &exact, &none) || !same_answers(&exact, answered);
+}
+
+/* ---- attributes that nobody asked for ---- */
+
+/* Those given that a built-in rule did not ask for. A rule in Lua gets them all. */
+static Texts unread_attrs(const SpmdCall *call)
+{
+    const AttrList *attrs = &call->graph->attr_lists[call->graph->ops[call->op].attrs];
+    Texts out = {0};
+    for (int i = 0; i < attrs->n && !call->rule->context; i++) {
+        const char *name = names_text(call->graph->names, attrs->at[i].name);
+        if (!str_has_word(buf_str(call->reads), str_from(name)))
+            vec_push(call->arena, &out, name);
+    }
+    return out;
+}
+
+static void write_unread(Cli *cli, const SpmdCall *call)
+{
+    Texts unread = unread_attrs(call);
+    for (int i = 0; i < unread.n; i++)
+        buf_printf(&cli->out, "the rule does not read '%s': it reads %s\n", unread.at[i],
+                   call->reads->n > 0 ? call->reads->s : "no attribute");
+}
+
+static Json *unread_json(const SpmdCall *call)
+{
+    Texts unread = unread_attrs(call);
+    Json *out = json_array();
+    for (int i = 0; i < unread.n; i++)
+        json_add(out, json_from_str(str_from(unread.at[i])));
+    return out;
 }
 
 /* ---- as JSON ---- */
@@ -438,6 +476,7 @@ static void write_json(Cli *cli, const SpmdCall *call, const Sides *rows, const 
     json_set(out, "outputs", outputs);
     json_set(out, "steps", steps);
     json_set_bool(out, "exact_differs", odd);
+    json_set(out, "unread_attrs", unread_json(call));
     cli_write_json(cli, out);
 }
 
@@ -445,9 +484,10 @@ int cli_rule_trace(Cli *cli, const RuleBook *rules)
 {
     SpmdAsked asked;
     SpmdCall call;
-    Buf trace = buf_new(cli->arena);
+    Buf trace = buf_new(cli->arena), reads = buf_new(cli->arena);
     if (!cli_find_spmd(cli, rules, &asked) || !read_call(cli, &asked, &call, &trace))
         return cli_fail(cli);
+    call.reads = &reads;
     SpmdCall answered = call;
     if (!cli->options.json)
         write_head(cli, &call);
@@ -470,5 +510,6 @@ int cli_rule_trace(Cli *cli, const RuleBook *rules)
     write_moves(cli, &answered, &rows);
     if (odd)
         buf_puts(&cli->out, "Paddle itself answers otherwise here: --exact shows how\n");
+    write_unread(cli, &answered);
     return CLI_FINE;
 }

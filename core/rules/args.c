@@ -23,10 +23,24 @@ const Attr *args_attr(const RuleCall *call, const char *attr)
                        : op_attr(call->graph, call->op, attr);
 }
 
+static void note_mistyped(const RuleCall *call, const char *attr, const char *wanted)
+{
+    if (!call->reads || call->reads->mistyped)
+        return;
+    call->reads->mistyped = attr;
+    call->reads->wanted = wanted;
+}
+
 int64_t args_int(const RuleCall *call, const char *attr, int64_t fallback)
 {
     const Attr *found = args_attr(call, attr);
-    return found && found->type == ATTR_INT ? found->i : fallback;
+    if (found && found->type == ATTR_INT)
+        return found->i;
+    if (found && found->type == ATTR_INTS && found->n == 1)
+        return found->ints[0];
+    if (found)
+        note_mistyped(call, attr, "a whole number");
+    return fallback;
 }
 
 double args_float(const RuleCall *call, const char *attr, double fallback)
@@ -34,13 +48,21 @@ double args_float(const RuleCall *call, const char *attr, double fallback)
     const Attr *found = args_attr(call, attr);
     if (found && found->type == ATTR_INT)
         return (double)found->i;
-    return found && found->type == ATTR_FLOAT ? found->f : fallback;
+    if (found && found->type == ATTR_FLOAT)
+        return found->f;
+    if (found)
+        note_mistyped(call, attr, "a number");
+    return fallback;
 }
 
 Str args_text(const RuleCall *call, const char *attr, const char *fallback)
 {
     const Attr *found = args_attr(call, attr);
-    return found && found->type == ATTR_STRING ? found->s : str_from(fallback);
+    if (found && found->type == ATTR_STRING)
+        return found->s;
+    if (found)
+        note_mistyped(call, attr, "a text");
+    return str_from(fallback);
 }
 
 /* ---- integers ---- */

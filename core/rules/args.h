@@ -20,8 +20,9 @@ typedef struct {
 } Ints;
 
 /* The one door to attributes: under our operator's own names of them, also where the graph has
- * another system's (alias.h). NULL, or the fallback: not given, or not of that type. What is asked
- * for is known to be read, so that an attribute nobody reads is found. */
+ * another system's (alias.h). NULL, or the fallback: not given, or not of that type; a list of one
+ * number is that number. What is asked for is known to be read (call->reads), so that an attribute
+ * nobody reads, or of another type, is found. */
 const Attr *args_attr(const RuleCall *call, const char *attr);
 int64_t args_int(const RuleCall *call, const char *attr, int64_t fallback);
 double args_float(const RuleCall *call, const char *attr, double fallback);

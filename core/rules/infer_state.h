@@ -39,7 +39,7 @@ typedef struct {
     int32_t op;            /* the first one */
     int n_ops;
     const char *refused, *hint; /* the error of the rule, NULL when it gave none */
-    const char *mistyped;       /* operands of types that the operator does not take; NULL */
+    const char *mistyped;       /* an attribute or operands of types it does not take; NULL */
     Str unknown, meant;         /* an attribute that nobody reads, and the one near it */
     bool unknown_input;         /* of an operand nothing is known */
     bool sequence;              /* it is about sequences or optionals */

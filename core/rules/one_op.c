@@ -71,19 +71,34 @@ static bool no_operand(Str text, Error *err)
     return false;
 }
 
+/* "4x8": false for what is no list of sizes. */
+static bool read_sizes(Str text, Shape *shape)
+{
+    *shape = (Shape){0};
+    for (bool more = true; more;) {
+        more = text.n > 0 && memchr(text.s, 'x', text.n);
+        if (shape->n_dims == DIMS_MAX ||
+            !str_to_int(str_take(&text, 'x'), &shape->dim[shape->n_dims++]))
+            return false;
+    }
+    return true;
+}
+
+/* "4x8:i64" */
 static bool read_shape(Str text, Shape *shape, Dtype *dtype, Error *err)
 {
     Str rest = text, sizes = str_take(&rest, ':');
+    bool typed = sizes.n < text.n;
     *shape = (Shape){0};
-    *dtype = rest.n > 0 ? dtype_from_name(rest) : DT_F32;
-    bool ok = *dtype != DT_NONE;
-    if (str_eq(sizes, STR("scalar")))
-        return ok || error_kind(err, ERROR_USAGE, "'%.*s' is no element type", STR_ARG(rest));
-    do {
-        Str size = str_take(&sizes, 'x');
-        ok = ok && shape->n_dims < DIMS_MAX && str_to_int(size, &shape->dim[shape->n_dims++]);
-    } while (ok && sizes.n > 0);
-    return (ok && shape_check(shape, NULL)) || no_operand(text, err);
+    *dtype = typed ? dtype_from_name(rest) : DT_F32;
+    if (!str_eq(sizes, STR("scalar")) && !read_sizes(sizes, shape))
+        return no_operand(text, err);
+    if (*dtype != DT_NONE)
+        return shape_check(shape, err);
+    error_kind(err, ERROR_USAGE, "'%.*s': there is no element type '%.*s'", STR_ARG(text),
+               STR_ARG(rest));
+    error_hint(err, "bool, str, i8 to i64, u8 to u64, f16, bf16, f32, f64, c64, c128");
+    return false;
 }
 
 /* "=3", "=[2,3]" without its sign. */
@@ -139,9 +154,12 @@ static bool read_operand(Arena *arena, Str text, OperandList *out, Error *err)
 
 static bool read_operands(Arena *arena, Str text, OperandList *out, Error *err)
 {
-    while (text.n > 0 && out->shape.n < OPERANDS_MAX)
+    while (text.n > 0) {
+        if (out->shape.n == OPERANDS_MAX)
+            return error_kind(err, ERROR_USAGE, "an op has at most %d operands", OPERANDS_MAX);
         if (!read_operand(arena, str_trim(take_operand(&text)), out, err))
             return false;
+    }
     return true;
 }
 

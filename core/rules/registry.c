@@ -91,8 +91,8 @@ void registry_add(Registry *registry, const Operator *operator)
     row->name = arena_str(registry->arena, str_from(operator->name));
     row->family = arena_str(registry->arena, str_from(operator->family ? operator->family : "user"));
     row->kernel = operator->kernel ? arena_str(registry->arena, str_from(operator->kernel)) : NULL;
-    row->example =
-        operator->example ? arena_str(registry->arena, str_from(operator->example)) : NULL;
+    row->example = operator->example ? arena_str(registry->arena, str_from(operator->example))
+                                     : NULL;
     if (operator->anno)
         row->anno = copy_source(registry->arena, operator->anno);
 
@@ -315,12 +315,23 @@ static bool apply_anno(const Operator *operator, RuleCall * call, Error *err)
     return call->space != NULL;
 }
 
+/* "it has 1 input, and takes 2" */
+static bool wrong_count(const Operator *operator, int n, Error *err)
+{
+    const char *s = n == 1 ? "" : "s";
+    int min = operator->inputs_min, max = operator->inputs_max;
+    if (min == max)
+        return error_set(err, "it has %d input%s, and takes %d", n, s, min);
+    if (max == OPERATOR_ANY)
+        return error_set(err, "it has %d input%s, and takes %d or more", n, s, min);
+    return error_set(err, "it has %d input%s, and takes %d to %d", n, s, min, max);
+}
+
 static bool check_counts(const Operator *operator, const RuleCall * call, Error *err)
 {
     int outputs_max = operator->outputs_max> 0 ? operator->outputs_max : 1;
     if (call->n_inputs < operator->inputs_min || call->n_inputs> operator->inputs_max)
-        return error_set(err, "it has %d inputs, and takes %d to %d",
-                         call->n_inputs, operator->inputs_min, operator->inputs_max);
+        return wrong_count(operator, call->n_inputs, err);
     if (call->n_outputs < 1 || call->n_outputs > outputs_max)
         return error_set(err, "it has %d outputs, and gives 1 to %d", call->n_outputs, outputs_max);
     for (int i = 0; i < operator->inputs_min; i++)

@@ -14,11 +14,13 @@
 #include "core/rules/opspace.h"
 #include "core/rules/value.h"
 
-/* The attributes a rule asked for, by our names. */
+/* The attributes a rule asked for, by our names; and the first that is of another type than it
+ * asked for, and so counts as not given. */
 enum { ATTR_READS_MAX = 32 };
 typedef struct {
     int n;
     const char *name[ATTR_READS_MAX];
+    const char *mistyped, *wanted; /* "axis", "a whole number"; NULL: none */
 } AttrReads;
 
 /* What a rule sees of one op, and what it answers. Unused inputs have shape[i] == NULL. Attributes

@@ -353,6 +353,10 @@ static bool wrong_class(int input, Dtype dtype, Str allowed, Error *err)
 
 bool schema_check_types(const RuleCall *call, const char *operator, Error * err)
 {
+    const AttrReads *reads = call->reads;
+    if (reads && reads->mistyped)
+        return error_kind(err, ERROR_DTYPE, "its attribute '%s' is not %s", reads->mistyped,
+                          reads->wanted);
     const SchemaRow *row = find_row(operator);
     const char *word = row && !call->alias ? row->types : "";
     int first_of[26];

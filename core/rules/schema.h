@@ -12,8 +12,10 @@
 /* Names with blanks between, "" for none; NULL: not an operator of ONNX. */
 const char *schema_attrs(const char *operator);
 
-/* The element types of the inputs fit the operator; those that are not known do. Operators that are
- * none of ONNX, and ops with another system's name, are not looked at. ERROR_DTYPE names inputs. */
+/* After the operator's rule ran with call->reads: the attributes are of the types it asked for, and
+ * the element types of the inputs fit the operator; those that are not known do. Inputs of
+ * operators that are none of ONNX, and of ops with another system's name, are not looked at.
+ * ERROR_DTYPE names the attribute or the inputs. */
 bool schema_check_types(const RuleCall *call, const char *operator, Error * err);
 
 /* After the operator's rule ran with call->reads: the first attribute of the op that the rule did

@@ -75,8 +75,8 @@ static const Case rows[] = {
     {"expand to fewer", "y <- Expand f32[3,2] i64[1]{1}", "d0 d1, 1 -> d0 d1 | f32[3,2]", 0},
     {"shapes that differ", "y <- Add f32[4] f32[5]",
      "operand 1 has 5 where dim 0 of the others is 4", 0},
-    {"too many operands", "y <- Tanh f32[4] f32[4]", "it has 2 inputs, and takes 1 to 1", 0},
-    {"too few operands", "y <- Add f32[4]", "it has 1 inputs, and takes 2 to 2", 0},
+    {"too many operands", "y <- Tanh f32[4] f32[4]", "it has 2 inputs, and takes 1", 0},
+    {"too few operands", "y <- Add f32[4]", "it has 1 input, and takes 2", 0},
     {"absent operand", "y <- Add f32[4] -", "its input 1 is absent", 0},
     {"too many outputs", "y z <- Tanh f32[4]", "it has 2 outputs, and gives 1 to 1", 0},
 

@@ -301,14 +301,14 @@ SpmdAxes spmd_axes_of(const SpmdOperand *operand, char letter)
     return (SpmdAxes){0};
 }
 
-/* "letters: mk, kn"; nothing where no operand has any. */
+/* "letters: mk, kn"; nothing where no operand has more than one. */
 static void say_letters(const SpmdCall *call, const SpmdOperand *operand, int n)
 {
     Buf letters = buf_new(call->arena);
     bool any = false;
     for (int i = 0; i < n; i++) {
         bool absent = operand[i].tensor->absent;
-        any = any || (!absent && operand[i].letters[0]);
+        any = any || (!absent && operand[i].letters[0] && operand[i].letters[1]);
         buf_printf(&letters, "%s%s", i ? ", " : "",
                    absent || !operand[i].letters[0] ? "-" : operand[i].letters);
     }

@@ -88,6 +88,8 @@ struct SpmdCall {
     const SpmdRule *rule;
     SpmdMode mode;
     bool backward, exact;
+    Buf *reads; /* takes the names of attributes that the rule asks for, blanks between, also of
+                   those that are not there; NULL: not asked */
     Buf *trace; /* takes lines about letters, claims, transforms, corrections; NULL: not asked */
     int n_inputs, n_outputs;
     const SpmdTensor *input, *output; /* as the rule sees them; output: backward, and where shapes

@@ -223,6 +223,8 @@ SpmdTensor *spmd_out_absent(SpmdCall *call)
 static const Attr *find_attr(const SpmdCall *call, const char *names)
 {
     const Attr *found = NULL;
+    if (call->reads)
+        buf_printf(call->reads, "%s%s", call->reads->n > 0 ? " " : "", names);
     for (Str rest = str_from(names); rest.n > 0 && !found;)
         found = op_attr(call->graph, call->op, arena_str(call->arena, str_take(&rest, ' ')));
     return found;
