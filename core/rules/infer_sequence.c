@@ -2,6 +2,8 @@
 
 #include "core/rules/args.h"
 
+#include <inttypes.h>
+
 /* What is known of a sequence or an optional: how many elements, and the shape code of each where
  * all are listed, else one that holds for all of them. Interned as bytes. */
 struct Sequence {
@@ -276,6 +278,19 @@ static int64_t count_parts(const Ops *ops, int64_t size, int64_t *part, const Va
     return *part <= 0 || size < 0 ? -1 : (size + *part - 1) / *part;
 }
 
+/* Lengths that are known are lengths, and fill the dim where its size is known. */
+static bool check_parts(const Value *split, int64_t size, Error *err)
+{
+    int64_t n = shape_elements(&split->shape), sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (split->ints[i] < (split->shape.n_dims == 0))
+            return error_set(err, "its input 1 asks for a part of %" PRId64, split->ints[i]);
+        sum = split->ints[i] > INT64_MAX - sum ? INT64_MAX : sum + split->ints[i];
+    }
+    return split->shape.n_dims == 0 || size < 0 || sum == size ||
+           error_set(err, "its parts sum to %" PRId64 ", the dim has %" PRId64, sum, size);
+}
+
 static bool split(const Ops *ops, Error *err)
 {
     const Shape *from = code_shape(ops->state, ops->code[0]);
@@ -289,6 +304,9 @@ static bool split(const Ops *ops, Error *err)
         return false;
     const Value *sizes;
     int64_t size = from->dim[axis] < 0 ? -1 : from->dim[axis], part;
+    const Value *given = has_operand(ops, 1) ? ops->call->value[1] : NULL;
+    if (given && given->ints && !given->partly && !check_parts(given, size, err))
+        return false;
     int64_t n = count_parts(ops, size, &part, &sizes);
     Sequence *made = new_sequence(ops->state, n < INT32_MAX ? (int)n : -1, dtype);
     Shape element = *from;
