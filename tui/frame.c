@@ -161,7 +161,9 @@ static void draw_path(const App *app, Pen *pen)
     Buf right = buf_new(ui->frame);
 
     if (ui->at.row.kind != ROW_INPUT && ui->at.row.op >= 0)
-        for (int32_t g = ui->session->groups->group_of[ui->at.row.op];
+        for (int32_t g = ui->at.row.kind == ROW_GROUP
+                             ? ui->at.row.id
+                             : ui->session->groups->group_of[ui->at.row.op];
              g > 0 && n < OUTLINE_DEPTH_MAX; g = all[g].parent)
             chain[n++] = g;
     pen_puts(pen, ROLE_TEXT, " model");

@@ -132,13 +132,15 @@ static void draw_step(const Ui *ui, const Step *step, Pen *pen)
 static void draw_readers(const Ui *ui, const Reshard *reshard, Pen *pen)
 {
     draw_field(pen, "  read by", 10);
-    for (int u = 0; u < reshard->n_uses && pen->x < pen->area.w; u++) {
+    Buf readers = buf_new(ui->frame);
+    for (int u = 0; u < reshard->n_uses && (int)readers.n < 2 * pen->area.w; u++) {
         int32_t op = ui_plan(ui)->reshard_uses[reshard->use + u];
-        pen_puts(pen, ROLE_TEXT, u ? ", " : "");
-        pen_put(pen, ROLE_TEXT, label_op(ui->session, ui->frame, op));
+        buf_puts(&readers, u ? ", " : "");
+        buf_add(&readers, label_op(ui->session, ui->frame, op));
     }
     if (reshard->n_uses == 0)
-        pen_puts(pen, ROLE_DIM, "nobody yet: its pin asks for it");
+        buf_puts(&readers, "nobody yet: its pin asks for it");
+    pen_fit(pen, ROLE_TEXT, buf_str(&readers), pen->area.w - pen->x);
     pen_line(pen);
 }
 
@@ -165,7 +167,7 @@ static void draw_selected(const Ui *ui, Pen *pen)
     draw_field(pen, "  cause", 10);
     if (pin)
         label_origin(&pin->origin, &origin);
-    pen_puts(pen, ROLE_TEXT, pin ? origin.s : "no pin: see w");
+    pen_fit(pen, ROLE_TEXT, pin ? buf_str(&origin) : STR("no pin: see w"), pen->area.w - pen->x);
     pen_line(pen);
     draw_readers(ui, reshard, pen);
 }
@@ -178,16 +180,16 @@ static void draw(Ui *ui, Pen *pen)
     comm_table(comm);
     if (ui->at.reshard >= comm->n_rows)
         ui->at.reshard = comm->n_rows > 0 ? comm->n_rows - 1 : 0;
+    if (comm->n_rows == 0) {
+        pen_puts(pen, ROLE_DIM, " no reshards: nothing moves between devices");
+        return;
+    }
     pen_printf(pen, ROLE_TEXT, " %d reshard%s, the dearest first: ", ui_plan(ui)->n_reshards,
                ui_plan(ui)->n_reshards == 1 ? "" : "s");
     pen_put(pen, ROLE_TEXT, label_us(ui, ui_plan(ui)->totals.comm_us));
     pen_puts(pen, ROLE_TEXT, ", each rank sends ");
     pen_put(pen, ROLE_TEXT, label_bytes(ui, ui_plan(ui)->totals.comm_bytes));
     pen_line(pen);
-    if (comm->n_rows == 0) {
-        pen_puts(pen, ROLE_DIM, " nothing moves between devices");
-        return;
-    }
     draw_headings(&widths, pen);
     int h = pen->area.h - pen->y - DETAIL_LINES;
     if (h > comm->n_rows)

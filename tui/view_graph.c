@@ -22,8 +22,8 @@ typedef struct {
 } Column;
 
 static const Column columns[COL_COUNT] = {
-    [COL_RAIL] = {"RAIL", 10, 1, 0},     [COL_NAME] = {"NAME", 14, 2, 0},
-    [COL_OPERATOR] = {"OP", 7, 2, 60},   [COL_OUTPUT] = {"OUTPUT shape/axis", 14, 4, 0},
+    [COL_RAIL] = {"RAIL", 8, 1, 0},      [COL_NAME] = {"NAME", 14, 3, 0},
+    [COL_OPERATOR] = {"OP", 9, 1, 60},   [COL_OUTPUT] = {"OUTPUT shape/axis", 14, 3, 0},
     [COL_BYTES] = {"/DEVICE", 9, 0, 92}, [COL_TIME] = {"TIME", 8, 0, 72},
     [COL_BAR] = {"COST", 6, 1, 110},     [COL_RESHARD] = {"RESHARD", 14, 1, 56},
 };

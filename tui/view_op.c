@@ -161,7 +161,7 @@ static void draw_head(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
         pen_puts(pen, ROLE_NOTE, label_no_rule(ui->session, op));
     } else {
         opspace_format(space, &annotation);
-        pen_put(pen, ROLE_TEXT, buf_str(&annotation));
+        pen_fit(pen, ROLE_TEXT, buf_str(&annotation), pen->area.w - pen->x);
     }
     pen_line(pen);
 }
@@ -207,7 +207,8 @@ static int n_notations(const Ui *ui, int32_t op, const OpSpace *space)
     return space->no_rule || control_ties(ui->session, op, tie, &n) ? 0 : NOTATION_COUNT;
 }
 
-/* Where there is no room for all, the cursor's section is open, then the others in order. */
+/* Where there is no room for all, the cursor's section is open, then the others in order; below
+ * them the cursor's item in detail, of which operands leave but a line. */
 static void make_sections(const Ui *ui, int32_t op, const OpSpace *space, int h,
                           Section section[SECTION_COUNT])
 {
@@ -221,13 +222,17 @@ static void make_sections(const Ui *ui, int32_t op, const OpSpace *space, int h,
             at = s;
         first += n[s];
     }
-    int room = h - HEADS - n[at] - (at == SECTION_NOTATIONS ? DETAIL_OF_NOTATION : DETAIL);
+    int room = h - HEADS - n[at];
     section[at].open = true;
-    for (int s = 0; s < SECTION_COUNT; s++)
-        if (s != at && n[s] <= room) {
+    for (int s = 0; s < SECTION_COUNT; s++) {
+        int detail = at == SECTION_NOTATIONS ? DETAIL_OF_NOTATION : DETAIL;
+        if (s == SECTION_OPERANDS && at == SECTION_INDEX)
+            detail = 1;
+        if (s != at && n[s] + detail <= room) {
             section[s].open = true;
             room -= n[s];
         }
+    }
 }
 
 static bool is_selected(const Ui *ui, const Section *section)
@@ -354,9 +359,9 @@ static void draw_why(Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
         why_index_text(ui, op, ui->at.item, &text);
     for (int64_t line = 0; pen->y < pen->area.h && page_line(buf_str(&text), line).n > 0; line++) {
         if (line == 0)
-            draw_field(pen, " WHY", 7);
+            draw_field(pen, " WHY", 5);
         pen_tab(pen, 5);
-        draw_sharding(ui, pen, page_line(buf_str(&text), line), -1, -1);
+        draw_sharding(ui, pen, page_line(buf_str(&text), line), -1, pen->area.w - pen->x);
         pen_line(pen);
     }
 }

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-enum { CELL_LEAST = 6, CELL_MOST = 15, RANGE_COLUMNS = 11, AFTER_PICTURE = 4, NARROW = 76 };
+enum { CELL_LEAST = 6, CELL_MOST = 19, RANGE_COLUMNS = 11, AFTER_PICTURE = 4, NARROW = 76 };
 
 static const char sum_mark[] = "Σ", cut_note[] = "…";
 
@@ -138,6 +138,33 @@ static void draw_picture(const Picture *picture, Pen *pen)
     draw_rule(picture, bottom, pen);
 }
 
+/* "A 0:4,0:28 >d0<  B 0:4,28:56 d1": what a picture shows, in a line. */
+static void draw_list(const Picture *picture, Pen *pen)
+{
+    const Slices *slices = picture->slices;
+    int64_t rank = picture->ui->rank;
+    Buf text = buf_new(picture->ui->frame);
+
+    for (int64_t i = 0; i < picture->n_rows * picture->n_columns; i++) {
+        int64_t row = i / picture->n_columns, column = i % picture->n_columns;
+        int64_t holder =
+            slice_holder(slices, picture->row_dim, row, picture->column_dim, column, rank);
+        bool here = slice_number(slices, holder) == slice_number(slices, rank);
+        buf_puts(&text, i > 0 ? "  " : "");
+        slice_letter(slice_number(slices, holder), &text);
+        buf_putc(&text, ' ');
+        if (picture->row_dim >= 0)
+            buf_printf(&text, "%.*s,", STR_ARG(range_text(picture, picture->row_dim, row)));
+        buf_add(&text, range_text(picture, picture->column_dim, column));
+        buf_printf(&text, here ? " >d%lld<" : " d%lld",
+                   (long long)mesh_device(slices->mesh, here ? rank : holder));
+        if ((int)text.n > pen->area.w * 2)
+            break;
+    }
+    pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w - pen->x);
+    pen_line(pen);
+}
+
 static void draw_slices(const Ui *ui, const Slices *slices, int h, Pen *pen)
 {
     Picture picture = picture_of(ui, slices, pen->area.w, h - 1);
@@ -150,13 +177,16 @@ static void draw_slices(const Ui *ui, const Slices *slices, int h, Pen *pen)
         pen_line(pen);
         return;
     }
+    if (picture.shown_rows <= 0) {
+        draw_list(&picture, pen);
+        return;
+    }
     if (picture.row_dim >= 0)
         pen_printf(pen, ROLE_TEXT, "rows = dim %d   ", picture.row_dim);
     pen_printf(pen, ROLE_TEXT, "columns = dim %d   ", picture.column_dim);
     pen_puts(pen, ROLE_DIM, "the rest as on the chosen rank");
     pen_line(pen);
-    if (picture.shown_rows > 0)
-        draw_picture(&picture, pen);
+    draw_picture(&picture, pen);
 }
 
 static void draw_views(const Ui *ui, const Sharding *sharding, Pen *pen)
@@ -289,12 +319,13 @@ static void draw_ends(const Ui *ui, Pen *pen)
         pen_puts(pen, ROLE_DIM, "nobody: it is given");
     pen_line(pen);
     draw_field(pen, " USED BY", 10);
-    for (int u = 0; u < n && pen->x < pen->area.w; u++) {
-        pen_puts(pen, ROLE_TEXT, u ? ", " : "");
-        pen_put(pen, ROLE_TEXT, label_op(ui->session, ui->frame, graph->uses[tensor->use + u]));
+    Buf users = buf_new(ui->frame);
+    for (int u = 0; u < n && (int)users.n < 2 * pen->area.w; u++) {
+        buf_puts(&users, u ? ", " : "");
+        buf_add(&users, label_op(ui->session, ui->frame, graph->uses[tensor->use + u]));
     }
-    if (n == 0)
-        pen_puts(pen, ROLE_DIM, "nobody: it is an output");
+    pen_fit(pen, n ? ROLE_TEXT : ROLE_DIM, n ? buf_str(&users) : STR("nobody: it is an output"),
+            pen->area.w - pen->x);
     pen_line(pen);
 }
 
