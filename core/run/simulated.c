@@ -188,6 +188,17 @@ static bool averages(const Sharding *sharding, AtomSet among)
     return false;
 }
 
+/* A dim of one element is never cut: who repeats it would have to ask the rank that has it. */
+static bool check_ones(Trial *trial, int operand)
+{
+    const Sharding *sharding = &trial->layout->operand[operand];
+    const Local *whole = value_of(trial->ranks, operand);
+    for (int d = 0; d < whole->shape.n_dims; d++)
+        if (whole->shape.dim[d] == 1 && !cut_is_whole(&sharding->dim[d]))
+            return error_kind(&trial->err, ERROR_RUN, "a dim of one element is cut");
+    return true;
+}
+
 /* Makes the addends of partial inputs, and sees what the ranks make partial themselves. */
 static bool prepare(Trial *trial)
 {
@@ -195,6 +206,9 @@ static bool prepare(Trial *trial)
     const OpLayout *layout = trial->layout;
     int n_inputs = ranks->at->n_inputs, n = n_inputs + ranks->at->n_outputs;
     AtomSet given = 0, claimed = 0;
+    for (int i = 0; i < n; i++)
+        if (!is_absent(ranks, i) && !check_ones(trial, i))
+            return false;
     for (int i = 0; i < n_inputs; i++) {
         ReduceOp reduce;
         AtomSet atoms = is_absent(ranks, i) ? 0 : sharding_partials(&layout->operand[i]);
