@@ -9,8 +9,11 @@
 
 /* What is not here is something unreadable: exit code 3. */
 static const uint8_t exit_codes[ERROR_KIND_COUNT] = {
-    [ERROR_UNBOUND] = CLI_USAGE, [ERROR_UNKNOWN_OP] = CLI_USAGE, [ERROR_UNSUPPORTED] = CLI_USAGE,
-    [ERROR_USAGE] = CLI_USAGE,   [ERROR_SCRIPT] = CLI_SCRIPT,    [ERROR_RUN] = CLI_RUN,
+    [ERROR_UNBOUND] = CLI_USAGE,     [ERROR_UNKNOWN_OP] = CLI_USAGE,
+    [ERROR_UNSUPPORTED] = CLI_USAGE, [ERROR_USAGE] = CLI_USAGE,
+    [ERROR_SCRIPT] = CLI_SCRIPT,     [ERROR_RUN] = CLI_RUN,
+    [ERROR_CONFLICT] = CLI_ILLEGAL,  [ERROR_NEEDS_RESHARD] = CLI_ILLEGAL,
+    [ERROR_PARTIAL] = CLI_ILLEGAL, /* a layout that a rule refuses */
 };
 
 int cli_exit_code(ErrorKind kind)

@@ -61,6 +61,13 @@ Graph *cli_graph_of_one(Cli *cli, const Registry *registry, const Operator *rule
     return !graph || is_refused(cli, registry, graph) ? first : graph;
 }
 
+int cli_rule_fail(Cli *cli)
+{
+    if (cli_exit_code(cli->err.kind) == CLI_UNREADABLE)
+        cli->err.kind = ERROR_USAGE;
+    return cli_fail(cli);
+}
+
 /* ---- operators by name ---- */
 
 const char *cli_lower_case(Arena *arena, Str name)

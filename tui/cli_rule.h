@@ -17,6 +17,10 @@ Graph *cli_graph_of_one(Cli *cli, const Registry *registry, const Operator *row)
  * no operators'. alias: the op has that name of another system, so ours are renamed; NULL: not. */
 const Graph *cli_attrs_of_one(Cli *cli, const char *name, const Alias *alias);
 
+/* cli_fail() of what was asked on the command line alone: 1 where a rule refuses how the operands
+ * lie, 2 where it was asked wrongly. */
+int cli_rule_fail(Cli *cli);
+
 /* "softmax" */
 const char *cli_lower_case(Arena *arena, Str name);
 

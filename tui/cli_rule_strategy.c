@@ -355,7 +355,7 @@ int cli_rule_strategy(Cli *cli, const RuleBook *rules)
     StrategyAnswer answer;
     if (!read_call(cli, rules, &call) ||
         !strategy_answer(rules->strategies, &call, &answer, &cli->err))
-        return cli_fail(cli);
+        return cli_rule_fail(cli);
     if (cli->options.json)
         cli_write_json(cli, answer_json(&call, &answer));
     else

@@ -486,7 +486,7 @@ int cli_rule_trace(Cli *cli, const RuleBook *rules)
     SpmdCall call;
     Buf trace = buf_new(cli->arena), reads = buf_new(cli->arena);
     if (!cli_find_spmd(cli, rules, &asked) || !read_call(cli, &asked, &call, &trace))
-        return cli_fail(cli);
+        return cli_rule_fail(cli);
     call.reads = &reads;
     SpmdCall answered = call;
     if (!cli->options.json)
@@ -494,8 +494,7 @@ int cli_rule_trace(Cli *cli, const RuleBook *rules)
     if (!spmd_apply(asked.rule, &answered, &cli->err)) {
         if (!cli->options.json)
             write_steps(cli, &trace, NULL);
-        cli_fail(cli);
-        return CLI_ILLEGAL;
+        return cli_rule_fail(cli);
     }
     bool odd = !call.exact && is_odd(&call, &answered);
     Sides rows = list_rows(&answered, call.input, call.n_inputs, call.n_outputs);

@@ -111,7 +111,8 @@ const Topic cli_topics[] = {
      "Shipped: dp, tp, megatron, fsdp; -p megatron is short for the file's path."},
     {"exit", "exit codes",
      "0    fine\n"
-     "1    an illegal plan, a failed check, a mismatch of --verify\n"
+     "1    an illegal plan, a failed check, a mismatch of --verify, a layout that a\n"
+     "     rule refuses\n"
      "2    a wrong command line, or what is asked for is not on this machine\n"
      "3    input that cannot be read\n"
      "4    a policy that fails\n"

@@ -302,7 +302,7 @@ static void draw_rank(const Ui *ui, const Slices *slices, Pen *pen)
     slice_peers(slices, ui->rank, 8, &peers);
     buf_printf(&text, slices->n_addends > 1 ? "; other addends on " : "; the same on ");
     buf_puts(&text, peers.s);
-    draw_sharding(ui, pen, buf_str(&text), -1, -1);
+    draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - pen->x);
     pen_line(pen);
 }
 
