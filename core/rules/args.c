@@ -139,6 +139,60 @@ static bool shapes_differ(const RuleCall *call, const Shape *from, const Shape *
     return error_kind(err, ERROR_RANK, "%s: [%s] and [%s]", what, a.s, b.s);
 }
 
+/* As the op numbers it, which may have another system's name and order. */
+static int given_number(const RuleCall *call, int input)
+{
+    const Alias *alias = call->alias;
+    return alias && input < alias->n_operands ? alias->operand[input] : input;
+}
+
+bool args_rank(const RuleCall *call, int input, int64_t least, int64_t most, Error *err)
+{
+    int64_t n = call->shape[input]->n_dims;
+    Buf need = buf_new(call->arena);
+    if (least <= n && n <= most)
+        return true;
+    buf_printf(&need, "%" PRId64, least);
+    if (most >= DIMS_MAX)
+        buf_puts(&need, " or more");
+    else if (most > least)
+        buf_printf(&need, " to %" PRId64, most);
+    return error_kind(err, ERROR_RANK, "its input %d has %" PRId64 " dim%s, and needs %s",
+                      given_number(call, input), n, n == 1 ? "" : "s", need.s);
+}
+
+bool args_shape(const RuleCall *call, int input, const Shape *want, Error *err)
+{
+    Buf is = buf_new(call->arena), needs = buf_new(call->arena);
+    if (shape_equal(call->shape[input], want))
+        return true;
+    shape_format(call->shape[input], &is);
+    shape_format(want, &needs);
+    return error_kind(err, ERROR_RANK, "its input %d is [%s], and needs to be [%s]",
+                      given_number(call, input), is.s, needs.s);
+}
+
+bool args_same_size(const RuleCall *call, int a, int64_t dim_a, int b, int64_t dim_b, Error *err)
+{
+    int64_t size_a = call->shape[a]->dim[dim_a], size_b = call->shape[b]->dim[dim_b];
+    return size_a == size_b ||
+           error_set(err,
+                     "dim %" PRId64 " of its input %d is %" PRId64 ", and dim %" PRId64
+                     " of its input %d is %" PRId64,
+                     dim_a, given_number(call, a), size_a, dim_b, given_number(call, b), size_b);
+}
+
+bool args_same_shape(const RuleCall *call, int a, int b, Error *err)
+{
+    Buf one = buf_new(call->arena), other = buf_new(call->arena);
+    if (shape_equal(call->shape[a], call->shape[b]))
+        return true;
+    shape_format(call->shape[a], &one);
+    shape_format(call->shape[b], &other);
+    return error_kind(err, ERROR_RANK, "its input %d is [%s], and its input %d [%s]",
+                      given_number(call, a), one.s, given_number(call, b), other.s);
+}
+
 static bool add_dim(Shape *shape, int64_t size, Error *err)
 {
     if (shape->n_dims == DIMS_MAX)
@@ -149,6 +203,7 @@ static bool add_dim(Shape *shape, int64_t size, Error *err)
 
 bool args_broadcast(const Shape *const *shapes, int n, Shape *out, Error *err)
 {
+    int from[DIMS_MAX] = {0}; /* the operand that gave a dim its size */
     *out = (Shape){0};
     for (int i = 0; i < n; i++)
         if (shapes[i] && shapes[i]->n_dims > out->n_dims)
@@ -166,10 +221,12 @@ bool args_broadcast(const Shape *const *shapes, int n, Shape *out, Error *err)
                 continue;
             if (out->dim[d] != 1)
                 return error_set(err,
-                                 "operand %d has %" PRId64 " where dim %" PRId64
-                                 " of the others is %" PRId64,
-                                 i, size, d, out->dim[d]);
+                                 "dim %" PRId64 " of operand %d is %" PRId64 ", and dim %" PRId64
+                                 " of operand %d is %" PRId64,
+                                 d - skip, i, size, d - out->n_dims + shapes[from[d]]->n_dims,
+                                 from[d], out->dim[d]);
             out->dim[d] = size;
+            from[d] = i;
         }
     }
     return true;

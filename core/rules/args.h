@@ -32,6 +32,12 @@ Str args_text(const RuleCall *call, const char *attr, const char *fallback);
 bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Error *err);
 bool args_has(const RuleCall *call, int input); /* the input is there */
 
+/* What operands must be; inputs are named by the numbers that the op has for them. */
+bool args_rank(const RuleCall *call, int input, int64_t least, int64_t most, Error *err);
+bool args_shape(const RuleCall *call, int input, const Shape *want, Error *err);
+bool args_same_size(const RuleCall *call, int a, int64_t dim_a, int b, int64_t dim_b, Error *err);
+bool args_same_shape(const RuleCall *call, int a, int b, Error *err);
+
 /* -n_dims .. n_dims-1 onto 0 .. n_dims-1. */
 bool args_axis(int64_t axis, int64_t n_dims, int *out, Error *err);
 

@@ -103,6 +103,30 @@ static void find_unknown_attr(InferState *state, const InferCase *found)
     add_finding(state, LEVEL_WARNING, "unknown-attribute", found->op, hint.s, &text);
 }
 
+/* "its inputs are [4,8], none, [7]", the first ones: what a refusal is about. */
+static const char *inputs_of(const InferState *state, int32_t op)
+{
+    Buf text = buf_new(state->arena);
+    enum { SHOWN_MAX = 8 };
+    const int32_t *inputs = op_inputs(state->graph, op);
+    int n = state->graph->ops[op].n_inputs;
+    for (int i = 0; i < n && i < SHOWN_MAX; i++) {
+        buf_puts(&text, i > 0 ? ", " : n == 1 ? "its input is " : "its inputs are ");
+        if (inputs[i] < 0) {
+            buf_puts(&text, "none");
+            continue;
+        }
+        buf_putc(&text, '[');
+        const Shape *shape = code_shape(state, state->result->shape[inputs[i]]);
+        if (!shape || shape->n_dims > 0)
+            inferred_put_shape(state->result, inputs[i], &text);
+        buf_putc(&text, ']');
+    }
+    if (n > SHOWN_MAX)
+        buf_printf(&text, " and %d more", n - SHOWN_MAX);
+    return text.s;
+}
+
 static void find_case(InferState *state, const InferCase *found, const char *code, const char *what,
                       const char *hint)
 {
@@ -263,7 +287,8 @@ void infer_add_findings(InferState *state)
         if (found->unknown.n > 0)
             find_unknown_attr(state, found);
         if (found->refused)
-            find_case(state, found, "rule-refused", found->refused, found->hint);
+            find_case(state, found, "rule-refused", found->refused,
+                      *found->hint ? found->hint : inputs_of(state, found->op));
         if (found->mistyped)
             find_case(state, found, "wrong-dtype", found->mistyped, "");
         if (found->space < 0)

@@ -424,7 +424,10 @@ static bool check_input(const OpSpace *space, int i, Error *err)
     projection_range(&operand->projection, &operand->shape, &index, &range);
     for (int d = 0; d < range.n; d++)
         if (range.lo[d] < range.hi[d] && (range.lo[d] < 0 || range.hi[d] > operand->shape.dim[d]))
-            return fail_operand(space, i, d, "it is read outside its size", err);
+            return error_set(err,
+                             "input %d, dim %d: %" PRId64 " to %" PRId64
+                             " is read, outside its size %" PRId64,
+                             i, d, range.lo[d], range.hi[d], operand->shape.dim[d]);
     return true;
 }
 

@@ -230,7 +230,7 @@ void rule_radix(const OpSpace *space, Operand *operand, int64_t dim, const int *
 void rule_align(Operand *operand, const int *index, int n)
 {
     int64_t skip = n - operand->shape.n_dims;
-    for (int64_t d = 0; d < operand->shape.n_dims; d++)
+    for (int64_t d = skip < 0 ? -skip : 0; d < operand->shape.n_dims; d++)
         rule_unit(operand, d, operand->shape.dim[d] == 1 ? -1 : index[d + skip]);
 }
 

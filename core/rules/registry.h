@@ -137,7 +137,8 @@ void rule_unit(Operand *operand, int64_t dim, int index); /* index -1: a dim of 
 /* The mixed radix of n index dims, major first; of index -1: a size of 1. */
 void rule_radix(const OpSpace *space, Operand *operand, int64_t dim, const int *index, int n);
 
-/* Rows of an operand that broadcasts against a shape whose dims have these index dims. */
+/* Rows of an operand that broadcasts against a shape whose dims have these index dims; what it has
+ * before them stays whole. */
 void rule_align(Operand *operand, const int *index, int n);
 
 static inline Operand *rule_output(OpSpace *space, int i)

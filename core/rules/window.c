@@ -76,13 +76,10 @@ static bool read_dims(const RuleCall *call, int image, int weight, Window *out, 
     const Shape *from = call->shape[image];
     int64_t kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX];
     int64_t pads[2 * SPATIAL_MAX];
-    if (from->n_dims < 3 || from->n_dims - 2 > SPATIAL_MAX)
-        return error_kind(err, ERROR_RANK, "its input %d has %" PRId64 " dims, and needs 3 to %d",
-                          image, from->n_dims, 2 + SPATIAL_MAX);
+    if (!args_rank(call, image, 3, 2 + SPATIAL_MAX, err) ||
+        (weight >= 0 && !args_rank(call, weight, from->n_dims, from->n_dims, err)))
+        return false;
     int n = (int)from->n_dims - 2;
-    if (weight >= 0 && call->shape[weight]->n_dims != from->n_dims)
-        return error_kind(err, ERROR_RANK, "its weight has %" PRId64 " dims, not %" PRId64,
-                          call->shape[weight]->n_dims, from->n_dims);
     if (!read_auto_pad(call, pad, err) || !read_kernel(call, weight, n, kernel, err) ||
         !read_numbers(call, "strides", n, 1, 1, stride, err) ||
         !read_numbers(call, "dilations", n, 1, 1, dilation, err) ||

@@ -212,7 +212,7 @@ static const Case rows[] = {
     {"reduce prod", "y <- ReduceProd i64[3]{2,3,4} keepdims=0", "i64[]{24}", 0},
     {"reduce max keeps dims", "y <- ReduceMax i64[2,2]{2,3,4,1} i64[1]{1}", "i64[2,1]{3,4}", 0},
     {"shapes that do not fit", "y <- Add i64[2]{1,2} i64[3]{1,2,3}",
-     "operand 1 has 3 where dim 0 of the others is 2", 0},
+     "dim 0 of operand 1 is 3, and dim 0 of operand 0 is 2", 0},
 
     {"arange stays a row", "y <- Range i64[]{0} i64[]{100} i64[]{2}", "i64[50] 0+2*x0", 8},
     {"what is small is held",

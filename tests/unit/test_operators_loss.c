@@ -20,9 +20,9 @@ static RuleCase rows[] = {
      "n c^, n -> n, n c^ | f32[3] f32[3,5]", 0},
     {"one sample", "y <- NegativeLogLikelihoodLoss f32[5] i64[]", "c^,  ->  | f32[]", 0},
     {"labels that do not fit", "y <- NegativeLogLikelihoodLoss f32[3,5] i64[4]",
-     "its labels are not its scores without the class dim", 0},
+     "its input 1 is [4], and needs to be [3]", 0},
     {"weights that do not fit", "y <- NegativeLogLikelihoodLoss f32[3,5] i64[3] f32[3]",
-     "its weights are not one a class", 0},
+     "its input 2 is [3], and needs to be [5]", 0},
 
     {"adagrad", "x h <- ai.onnx.preview.training::Adagrad f32[] i64[] f32[4,8] f32[4,8] f32[4,8]",
      ", , a0 a1, a0 a1, a0 a1 -> a0 a1, a0 a1 | f32[4,8] f32[4,8]", 0},
@@ -33,7 +33,7 @@ static RuleCase rows[] = {
     {"adam", "x v h <- ai.onnx.preview.training::Adam f32[] i64[] f32[4] f32[4] f32[4] f32[4]",
      ", , a0, a0, a0, a0 -> a0, a0, a0 | f32[4] f32[4] f32[4]", 0},
     {"a moment too few", "x v <- ai.onnx.preview.training::Adam f32[] i64[] f32[4] f32[4] f32[4]",
-     "its operands are not 4 and 3 a parameter", 0},
+     "its 5 inputs and 2 outputs are not 2 and 4, and 3, a parameter", 0},
     {"gradient", "x <- ai.onnx.preview.training::Gradient f32[4,8] f32[8]",
      "4 8, 8 -> 4 8 | f32[4,8]", 0},
 };

@@ -130,7 +130,7 @@ static RuleCase rows[] = {
     {"space to depth", "y <- SpaceToDepth f32[2,3,4,6] blocksize=2",
      "b c (h p) (w q) -> b (p q c) h w | f32[2,12,2,3]", 0},
     {"space that does not divide", "y <- SpaceToDepth f32[2,3,5,6] blocksize=2",
-     "its dims are no multiples of 2", 0},
+     "dim 2 or 3 of its input 0 is no multiple of 2", 0},
     {"resize smoothly", "y <- Resize f32[1,3,4,5] - - i64[2]{8,10} mode=\"linear\" axes=[2,3]",
      "1 d1 {d2-1:+3} {d3-1:+3}, ?, ?, 2 -> 1 d1 (d2 f2) (d3 f3) | f32[1,3,8,10]", 0},
     {"resize to corners",

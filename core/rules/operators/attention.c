@@ -23,8 +23,8 @@ bool heads_read(const RuleCall *call, int input, int64_t n_heads, Heads *out, Er
         *out = (Heads){shape->dim[0], shape->dim[1], shape->dim[2], shape->dim[3], false};
         return true;
     }
-    if (shape->n_dims != 3)
-        return error_kind(err, ERROR_RANK, "its input %d needs 3 or 4 dims", input);
+    if (!args_rank(call, input, 3, 4, err))
+        return false;
     if (n_heads < 1 || shape->dim[2] % n_heads != 0)
         return error_kind(err, ERROR_NOT_DIVISIBLE,
                           "its input %d has %" PRId64 " numbers for %" PRId64 " heads", input,
@@ -60,9 +60,18 @@ void heads_rows(const OpSpace *space, Operand *operand, bool packed, int b, cons
 
 bool attention_fits(const AttentionSizes *n, Error *err)
 {
-    if (n->k.b != n->q.b || n->v.b != n->q.b || n->v.h != n->k.h || n->v.s != n->k.s ||
-        n->k.d != n->q.d)
-        return error_set(err, "its queries, keys and values do not fit each other");
+    const struct {
+        const char *what, *a, *b;
+        int64_t size_a, size_b;
+    } same[] = {{"batch", "queries", "keys", n->q.b, n->k.b},
+                {"batch", "queries", "values", n->q.b, n->v.b},
+                {"heads", "keys", "values", n->k.h, n->v.h},
+                {"positions", "keys", "values", n->k.s, n->v.s},
+                {"numbers a head", "queries", "keys", n->q.d, n->k.d}};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (same[i].size_a != same[i].size_b)
+            return error_set(err, "its %s and %s differ in %s: %" PRId64 " and %" PRId64, same[i].a,
+                             same[i].b, same[i].what, same[i].size_a, same[i].size_b);
     if (n->k.h < 1 || n->q.h % n->k.h != 0)
         return error_kind(err, ERROR_NOT_DIVISIBLE,
                           "%" PRId64 " heads of queries do not share %" PRId64 " of keys", n->q.h,
@@ -120,7 +129,10 @@ static bool mask_fits(const RuleCall *call, const AttentionSizes *n, Error *err)
         int64_t size = dim_or(mask, last - 1 - i, 1);
         fits = size == 1 || size == want[i];
     }
-    return fits || error_set(err, "its mask does not broadcast to batch, heads, queries and keys");
+    return fits || error_set(err,
+                             "its input 3, the mask, does not broadcast to [%" PRId64 ",%" PRId64
+                             ",%" PRId64 ",%" PRId64 "]",
+                             n->q.b, n->q.h, n->q.s, n->k.s + n->past);
 }
 
 static bool past_fits(const RuleCall *call, AttentionSizes *n, Error *err)
@@ -129,13 +141,14 @@ static bool past_fits(const RuleCall *call, AttentionSizes *n, Error *err)
         return true;
     const Shape *keys = args_has(call, 4) ? call->shape[4] : NULL;
     const Shape *values = args_has(call, 5) ? call->shape[5] : NULL;
-    if (!keys || !values || keys->n_dims != 4 || values->n_dims != 4)
-        return error_set(err, "its kept keys and values do not have 4 dims each");
+    if (!keys || !values)
+        return error_set(err, "its input %d is absent", keys ? 5 : 4);
+    if (!args_rank(call, 4, 4, 4, err))
+        return false;
     n->past = keys->dim[2];
     Shape want_keys = {.n_dims = 4, .dim = {n->k.b, n->k.h, n->past, n->k.d}};
     Shape want_values = {.n_dims = 4, .dim = {n->v.b, n->v.h, n->past, n->v.d}};
-    return (shape_equal(keys, &want_keys) && shape_equal(values, &want_values)) ||
-           error_set(err, "its kept keys and values do not fit the new ones");
+    return args_shape(call, 4, &want_keys, err) && args_shape(call, 5, &want_values, err);
 }
 
 static bool read_attention(const RuleCall *call, AttentionSizes *out, Error *err)
@@ -193,8 +206,8 @@ static bool attention(RuleCall *call, Error *err)
     if (!read_attention(call, &n, err) || !past_fits(call, &n, err) ||
         (args_has(call, 3) && !mask_fits(call, &n, err)))
         return false;
-    if (args_has(call, 6) && (call->shape[6]->n_dims != 1 || call->shape[6]->dim[0] != n.q.b))
-        return error_set(err, "its input 6 is not one length for each of the batch");
+    if (args_has(call, 6) && !args_shape(call, 6, &(Shape){.n_dims = 1, .dim = {n.q.b}}, err))
+        return false;
     attention_shapes(call, &n);
     OpSpace *space = rule_space(call, err);
     if (!space)
@@ -265,11 +278,12 @@ static bool linear_attention(RuleCall *call, Error *err)
     AttentionSizes n;
     if (!read_attention(call, &n, err))
         return false;
-    if (!n.q.packed || !n.k.packed || !n.v.packed || n.q.s != n.k.s)
-        return error_set(err, "its queries, keys and values need 3 dims and as many positions");
+    for (int i = 0; i < 3; i++)
+        if (!args_rank(call, i, 3, 3, err) || !args_same_size(call, 0, 1, i, 1, err))
+            return false;
     Shape state = {.n_dims = 4, .dim = {n.q.b, n.k.h, n.k.d, n.v.d}};
-    if (args_has(call, 3) && !shape_equal(call->shape[3], &state))
-        return error_set(err, "its state does not fit its heads");
+    if (args_has(call, 3) && !args_shape(call, 3, &state, err))
+        return false;
     attention_shapes(call, &n);
     if (call->n_outputs > 1)
         call->out_shape[1] = state;
@@ -337,9 +351,8 @@ static bool rotary_embedding(RuleCall *call, Error *err)
     heads_rows(space, &space->operand[0], n.packed, b, &h, 1, s, d);
     heads_rows(space, rule_output(space, 0), n.packed, b, &h, 1, s, d);
     if (args_has(call, 3)) {
-        const Shape *positions = call->shape[3];
-        if (positions->n_dims != 2 || positions->dim[0] != n.b || positions->dim[1] != n.s)
-            return error_set(err, "its positions are not one for each of batch and sequence");
+        if (!args_shape(call, 3, &(Shape){.n_dims = 2, .dim = {n.b, n.s}}, err))
+            return false;
         rule_align(&space->operand[3], (int[]){b, s}, 2);
     }
     return angles_row(call, 1, &n, b, s, err) && angles_row(call, 2, &n, b, s, err);

@@ -26,10 +26,14 @@ static bool activation(RuleCall *call, Error *err)
 /* Half of the numbers, with a bias, gate the other half. */
 static bool bias_split_gelu(RuleCall *call, Error *err)
 {
-    const Shape *x = call->shape[0], *bias = call->shape[1];
+    const Shape *x = call->shape[0];
     int64_t last = x->n_dims - 1;
-    if (x->n_dims < 1 || x->dim[last] % 2 != 0 || bias->n_dims != 1 || bias->dim[0] != x->dim[last])
-        return error_set(err, "its bias does not fit an even last dim");
+    if (!args_rank(call, 0, 1, DIMS_MAX, err) || !args_rank(call, 1, 1, 1, err) ||
+        !args_same_size(call, 0, last, 1, 0, err))
+        return false;
+    if (x->dim[last] % 2 != 0)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "the last dim of its input 0 is not two halves");
     call->out_shape[0] = *x;
     call->out_shape[0].dim[last] /= 2;
     call->out_dtype[0] = call->dtype[0];
@@ -54,13 +58,13 @@ static bool skip_norm(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0];
     DimUse use[DIMS_MAX] = {DIM_MAP};
-    if (x->n_dims < 2)
-        return error_kind(err, ERROR_RANK, "its operand needs 2 dims or more");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err))
+        return false;
     Shape common;
     if (!args_broadcast(call->shape, call->n_inputs, &common, err))
         return false;
     if (!shape_equal(&common, x))
-        return error_set(err, "an operand is larger than its first");
+        return error_set(err, "an input is larger than its input 0");
     use[x->n_dims - 1] = DIM_FROZEN;
     for (int o = 0; o < call->n_outputs; o++) {
         bool told = o == 1 || o == 2;
@@ -81,8 +85,8 @@ static bool embed_norm(RuleCall *call, Error *err)
         if (!args_has(call, needed[i]))
             return error_set(err, "its input %d is absent", needed[i]);
     const Shape *ids = call->shape[0], *words = call->shape[2];
-    if (ids->n_dims != 2 || words->n_dims != 2)
-        return error_kind(err, ERROR_RANK, "its ids and its embeddings need 2 dims");
+    if (!args_rank(call, 0, 2, 2, err) || !args_rank(call, 2, 2, 2, err))
+        return false;
     Shape out = {.n_dims = 3, .dim = {ids->dim[0], ids->dim[1], words->dim[1]}};
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = o == 1 ? (Shape){.n_dims = 1, .dim = {ids->dim[0]}} : out;
@@ -127,6 +131,22 @@ static void present_shapes(RuleCall *call, const AttentionSizes *n, int64_t tota
     }
 }
 
+/* Kept keys and values are inputs past and past + 1. */
+static bool kept_fit(const RuleCall *call, AttentionSizes *n, int past, Error *err)
+{
+    for (int i = 0; i < 2; i++) {
+        if (!args_has(call, past + i))
+            continue;
+        if (!args_rank(call, past + i, 4, 4, err))
+            return false;
+        n->past = i == 0 ? call->shape[past]->dim[2] : n->past;
+        Shape want = {.n_dims = 4, .dim = {n->q.b, n->k.h, n->past, i == 0 ? n->k.d : n->v.d}};
+        if (!args_shape(call, past + i, &want, err))
+            return false;
+    }
+    return true;
+}
+
 static void kept_rows(RuleCall *call, const AttentionIndex *index, int past)
 {
     OpSpace *space = call->space;
@@ -140,6 +160,20 @@ static void kept_rows(RuleCall *call, const AttentionIndex *index, int past)
     }
 }
 
+/* The attention bias broadcasts to batch, heads, queries and keys. */
+static bool bias_fits(const RuleCall *call, const AttentionSizes *n, Error *err)
+{
+    if (!args_has(call, 5))
+        return true;
+    if (!args_rank(call, 5, 4, 4, err))
+        return false;
+    Shape want = {.n_dims = 4, .dim = {n->q.b, n->q.h, n->q.s, n->k.s + n->past}};
+    for (int d = 0; d < 2; d++)
+        if (call->shape[5]->dim[d] == 1)
+            want.dim[d] = 1;
+    return args_shape(call, 5, &want, err);
+}
+
 /* query, key, value, bias, padding mask, attention bias, kept keys and values. */
 static bool multi_head_attention(RuleCall *call, Error *err)
 {
@@ -148,10 +182,9 @@ static bool multi_head_attention(RuleCall *call, Error *err)
     if (!args_has(call, 1) || !args_has(call, 2) || call->shape[0]->n_dims != 3)
         return error_kind(err, ERROR_UNSUPPORTED, "its queries, keys and values are packed in one");
     if (!heads_read(call, 0, heads, &n.q, err) || !heads_read(call, 1, heads, &n.k, err) ||
-        !heads_read(call, 2, heads, &n.v, err) || !attention_fits(&n, err))
+        !heads_read(call, 2, heads, &n.v, err) || !attention_fits(&n, err) ||
+        !kept_fit(call, &n, 6, err) || !bias_fits(call, &n, err))
         return false;
-    if (args_has(call, 6) && call->shape[6]->n_dims == 4)
-        n.past = call->shape[6]->dim[2];
     Heads y = n.q;
     y.d = n.v.d;
     call->out_shape[0] = heads_shape(&y);
@@ -170,7 +203,7 @@ static bool multi_head_attention(RuleCall *call, Error *err)
     heads_rows(space, rule_output(space, 0), true, index.b, all, 1, index.s, index.e);
     if (args_has(call, 4) && call->shape[4]->dim[0] == n.q.b)
         rule_unit(&space->operand[4], 0, index.b);
-    if (args_has(call, 5) && call->shape[5]->n_dims == 4)
+    if (args_has(call, 5))
         attention_mask(space, &space->operand[5], &index);
     kept_rows(call, &index, 6);
     return true;
@@ -183,7 +216,8 @@ static int64_t present_length(const RuleCall *call, const AttentionSizes *n)
     int64_t total;
     if (!args_has(call, 3))
         return n->k.s;
-    if (args_has(call, 6) && call->value[6] && value_int_at(call->value[6], 0, &total))
+    if (args_has(call, 6) && call->value[6] && shape_elements(call->shape[6]) == 1 &&
+        value_int_at(call->value[6], 0, &total))
         return total > n->past ? total : n->past;
     return n->past > 0 ? -1 : n->k.s;
 }
@@ -196,11 +230,12 @@ static bool group_query_attention(RuleCall *call, Error *err)
     if (!args_has(call, 1) || !args_has(call, 2))
         return error_kind(err, ERROR_UNSUPPORTED, "its queries, keys and values are packed in one");
     if (!heads_read(call, 0, heads, &n.q, err) || !heads_read(call, 1, kept, &n.k, err) ||
-        !heads_read(call, 2, kept, &n.v, err) || !attention_fits(&n, err))
+        !heads_read(call, 2, kept, &n.v, err) || !attention_fits(&n, err) ||
+        !kept_fit(call, &n, 3, err))
         return false;
-    if (args_has(call, 3) && call->shape[3]->n_dims == 4)
-        n.past = call->shape[3]->dim[2];
-    call->out_shape[0] = *call->shape[0];
+    Heads y = n.q;
+    y.d = n.v.d;
+    call->out_shape[0] = heads_shape(&y);
     call->out_dtype[0] = call->dtype[0];
     present_shapes(call, &n, present_length(call, &n));
     OpSpace *space = rule_space(call, err);
@@ -225,13 +260,21 @@ static bool fused_attention(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *w = call->shape[1];
     int64_t heads = args_int(call, "num_heads", 0);
-    if (x->n_dims != 3 || w->n_dims != 2 || w->dim[0] != x->dim[2])
-        return error_kind(err, ERROR_RANK, "its weight does not fit its input of 3 dims");
-    if (heads < 1 || w->dim[1] % (3 * heads) != 0 || args_attr(call, "qkv_hidden_sizes"))
+    if (!args_rank(call, 0, 3, 3, err) || !args_rank(call, 1, 2, 2, err) ||
+        !args_same_size(call, 0, 2, 1, 0, err))
+        return false;
+    if (heads < 1 || heads > w->dim[1] || w->dim[1] % (3 * heads) != 0 ||
+        args_attr(call, "qkv_hidden_sizes"))
         return error_kind(err, ERROR_UNSUPPORTED, "its weight is not three equal parts of heads");
     int64_t d = w->dim[1] / 3 / heads, past = 0;
-    if (args_has(call, 4) && call->shape[4]->n_dims == 5)
+    if (args_has(call, 4)) {
+        if (!args_rank(call, 4, 5, 5, err))
+            return false;
         past = call->shape[4]->dim[3];
+        Shape kept = {.n_dims = 5, .dim = {2, x->dim[0], heads, past, d}};
+        if (!args_shape(call, 4, &kept, err))
+            return false;
+    }
     call->out_shape[0] = (Shape){.n_dims = 3, .dim = {x->dim[0], x->dim[1], heads * d}};
     for (int o = 0; o < call->n_outputs; o++)
         call->out_dtype[o] = call->dtype[0];
@@ -302,13 +345,23 @@ static bool matmul_nbits(RuleCall *call, Error *err)
     const Shape *a = call->shape[0], *w = call->shape[1], *scale = call->shape[2];
     int64_t k = args_int(call, "K", 0), n = args_int(call, "N", 0);
     int64_t block = args_int(call, "block_size", 0);
-    if (a->n_dims < 1 || a->dim[a->n_dims - 1] != k || k < 1 || n < 1 || block < 1)
-        return error_set(err, "its attributes K, N and block_size do not fit its operand");
+    if (!args_rank(call, 0, 1, DIMS_MAX, err))
+        return false;
+    if (a->dim[a->n_dims - 1] != k || k < 1 || n < 1 || block < 1)
+        return error_set(err,
+                         "its attributes K %" PRId64 ", N %" PRId64 " and block_size %" PRId64
+                         " do not fit the last dim of its input 0, %" PRId64,
+                         k, n, block, a->dim[a->n_dims - 1]);
     int64_t n_blocks = k / block + (k % block != 0);
-    if (w->n_dims != 3 || w->dim[0] != n || w->dim[1] != n_blocks ||
-        shape_elements(scale) / n != n_blocks)
-        return error_set(err, "its weight is not %" PRId64 " columns of %" PRId64 " blocks", n,
-                         n_blocks);
+    Shape flat = {.n_dims = 1, .dim = {0}}, table = {.n_dims = 2, .dim = {n, n_blocks}};
+    if (!args_rank(call, 1, 3, 3, err) || __builtin_mul_overflow(n, n_blocks, &flat.dim[0]))
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it has too many blocks");
+    Shape weight = {.n_dims = 3, .dim = {n, n_blocks, w->dim[2]}};
+    Shape bias = {.n_dims = 1, .dim = {n}};
+    if (!args_shape(call, 1, &weight, err) ||
+        !args_shape(call, 2, scale->n_dims == 1 ? &flat : &table, err) ||
+        (args_has(call, 5) && !args_shape(call, 5, &bias, err)))
+        return false;
     call->out_shape[0] = *a;
     call->out_shape[0].dim[a->n_dims - 1] = n;
     call->out_dtype[0] = call->dtype[0];

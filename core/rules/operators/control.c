@@ -149,12 +149,12 @@ static bool no_sequence(RuleCall *call, Error *err)
     return error_set(err, "its operands are no sequences");
 }
 
-#define CONTROL(name_, rule_, min, max, reads_)                                                    \
+#define CONTROL(name_, rule_, min, max, out, reads_)                                               \
     {                                                                                              \
         .name = (name_), .rule = (rule_), .family = "control", .flags = OPERATOR_EARLY,            \
-        .inputs_min = (min), .inputs_max = (max), .outputs_max = OPERANDS_MAX / 2,                 \
-        .reads = (reads_)                                                                          \
+        .inputs_min = (min), .inputs_max = (max), .outputs_max = (out), .reads = (reads_)          \
     }
+#define VALUE(name, rule, min, max, reads) CONTROL(name, rule, min, max, 1, reads)
 #define SEQUENCE(name_, min, max)                                                                  \
     {                                                                                              \
         .name = (name_), .rule = no_sequence, .family = "control", .inputs_min = (min),            \
@@ -162,14 +162,14 @@ static bool no_sequence(RuleCall *call, Error *err)
     }
 
 const Operator operators_control[] = {
-    CONTROL("If", branch, 1, 3, 1 << 0),
-    CONTROL("Loop", no_body, 0, OPERATOR_ANY, 0),
-    CONTROL("Scan", no_body, 0, OPERATOR_ANY, 0),
-    CONTROL("LoopResult", carried, 1, 2, 0),
-    CONTROL("LoopIndex", iteration, 0, 1, 0),
-    CONTROL("LoopCarry", carried, 1, 1, 0),
-    CONTROL("LoopSlice", slice, 1, 1, 0),
-    CONTROL("LoopStack", stack, 1, 4, 1 << 1 | 1 << 2),
+    VALUE("If", branch, 1, 3, 1 << 0),
+    CONTROL("Loop", no_body, 0, OPERATOR_ANY, OPERANDS_MAX / 2, 0),
+    CONTROL("Scan", no_body, 0, OPERATOR_ANY, OPERANDS_MAX / 2, 0),
+    VALUE("LoopResult", carried, 1, 2, 0),
+    VALUE("LoopIndex", iteration, 0, 1, 0),
+    VALUE("LoopCarry", carried, 1, 1, 0),
+    VALUE("LoopSlice", slice, 1, 1, 0),
+    VALUE("LoopStack", stack, 1, 4, 1 << 1 | 1 << 2),
     SEQUENCE("SequenceConstruct", 0, OPERATOR_ANY),
     SEQUENCE("SequenceEmpty", 0, 0),
     SEQUENCE("SequenceInsert", 2, 3),

@@ -23,16 +23,13 @@ static bool linear_layer(RuleCall *call, bool w_last, Error *err)
 {
     const Shape *x = call->shape[0], *w = call->shape[1];
     bool swap_x = args_int(call, "trans_x", 0) != 0 && x->n_dims > 1;
-    if (x->n_dims < 1 || w->n_dims != 2)
-        return error_kind(err, ERROR_RANK, "its weight needs 2 dims, its operand 1 or more");
+    if (!args_rank(call, 0, 1, DIMS_MAX, err) || !args_rank(call, 1, 2, 2, err))
+        return false;
     int64_t last = x->n_dims - 1, at_k = swap_x ? last - 1 : last, k = x->dim[at_k];
     int64_t n = w->dim[w_last ? 1 : 0];
-    if (w->dim[w_last ? 0 : 1] != k)
-        return error_set(
-            err, "its operands share k, which is %" PRId64 " in one and %" PRId64 " in the other",
-            k, w->dim[w_last ? 0 : 1]);
-    if (args_has(call, 2) && (call->shape[2]->n_dims != 1 || call->shape[2]->dim[0] != n))
-        return error_kind(err, ERROR_RANK, "its bias is not one a column");
+    if (!args_same_size(call, 0, at_k, 1, w_last ? 0 : 1, err) ||
+        (args_has(call, 2) && !args_shape(call, 2, &(Shape){.n_dims = 1, .dim = {n}}, err)))
+        return false;
     Shape out = *x;
     if (swap_x)
         out.dim[last - 1] = x->dim[last];
@@ -78,15 +75,16 @@ static bool baddbmm(RuleCall *call, Error *err)
     const Shape *c = call->shape[0], *a = call->shape[1], *b = call->shape[2];
     Shape out = {.n_dims = 3}, common;
     const Shape *both[2] = {c, &out};
-    if (a->n_dims != 3 || b->n_dims != 3 || a->dim[0] != b->dim[0] || a->dim[2] != b->dim[1])
-        return error_kind(err, ERROR_RANK, "its operands do not fit a batch of products");
+    if (!args_rank(call, 1, 3, 3, err) || !args_rank(call, 2, 3, 3, err) ||
+        !args_same_size(call, 1, 0, 2, 0, err) || !args_same_size(call, 1, 2, 2, 1, err))
+        return false;
     out.dim[0] = a->dim[0];
     out.dim[1] = a->dim[1];
     out.dim[2] = b->dim[2];
     if (!args_broadcast(both, 2, &common, err))
         return false;
     if (!shape_equal(&common, &out))
-        return error_set(err, "its addend is larger than the product");
+        return error_set(err, "its input 0 is larger than the product");
     dims_answer(call, &out, call->dtype[1]);
     OpSpace *space = rule_space(call, err);
     if (!space)
@@ -106,8 +104,8 @@ static bool baddbmm(RuleCall *call, Error *err)
 static bool outer(RuleCall *call, Error *err)
 {
     const Shape *a = call->shape[0], *b = call->shape[1];
-    if (a->n_dims != 1 || b->n_dims != 1)
-        return error_kind(err, ERROR_RANK, "its operands are no vectors");
+    if (!args_rank(call, 0, 1, 1, err) || !args_rank(call, 1, 1, 1, err))
+        return false;
     call->out_shape[0] = (Shape){.n_dims = 2, .dim = {a->dim[0], b->dim[0]}};
     call->out_dtype[0] = call->dtype[0];
     OpSpace *space = rule_space(call, err);
@@ -127,8 +125,9 @@ static bool scaled_matmul(RuleCall *call, Error *err)
 {
     const Shape *a = call->shape[0], *b = call->shape[1];
     bool swap = args_int(call, "b_is_transposed", 0) != 0;
-    if (a->n_dims != 2 || b->n_dims != 2 || a->dim[1] != b->dim[swap])
-        return error_kind(err, ERROR_RANK, "its operands do not fit a product");
+    if (!args_rank(call, 0, 2, 2, err) || !args_rank(call, 1, 2, 2, err) ||
+        !args_same_size(call, 0, 1, 1, swap, err))
+        return false;
     Shape out = {.n_dims = 2, .dim = {a->dim[0], b->dim[!swap]}};
     if (!args_dtype(call, "out_dtype", call->dtype[0], &call->out_dtype[0], err))
         return false;
@@ -161,9 +160,10 @@ static bool grouped_matmul(RuleCall *call, Error *err)
 {
     const Shape *a = call->shape[0], *b = call->shape[1];
     bool stacks = a->n_dims == 3;
-    if (b->n_dims != 3 || a->n_dims < 2 || a->n_dims > 3 || a->dim[a->n_dims - 1] != b->dim[1] ||
-        (stacks && a->dim[0] != b->dim[0]))
-        return error_kind(err, ERROR_RANK, "its operands do not fit products of groups");
+    if (!args_rank(call, 0, 2, 3, err) || !args_rank(call, 1, 3, 3, err) ||
+        !args_same_size(call, 0, a->n_dims - 1, 1, 1, err) ||
+        (stacks && !args_same_size(call, 0, 0, 1, 0, err)))
+        return false;
     Shape out = *a;
     out.dim[out.n_dims - 1] = b->dim[2];
     dims_answer(call, &out, call->dtype[0]);
@@ -189,17 +189,17 @@ static bool linear_grad_add(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *grad = call->shape[1];
     int64_t last = x->n_dims - 1;
-    bool fits = last >= 1 && grad->n_dims == x->n_dims;
-    for (int64_t d = 0; fits && d < last; d++)
-        fits = x->dim[d] == grad->dim[d];
-    if (!fits)
-        return error_kind(err, ERROR_RANK, "its operands differ in their leading dims");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err) || !args_rank(call, 1, x->n_dims, x->n_dims, err))
+        return false;
+    for (int64_t d = 0; d < last; d++)
+        if (!args_same_size(call, 0, d, 1, d, err))
+            return false;
     Shape weight = {.n_dims = 2, .dim = {x->dim[last], grad->dim[last]}};
     Shape bias = {.n_dims = 1, .dim = {grad->dim[last]}};
     for (int i = 2; i < call->n_inputs; i++)
         if (args_has(call, i) && call->shape[i]->n_dims > 0 &&
-            !shape_equal(call->shape[i], i == 2 ? &weight : &bias))
-            return error_kind(err, ERROR_RANK, "its input %d is not shaped as its output", i);
+            !args_shape(call, i, i == 2 ? &weight : &bias, err))
+            return false;
     dims_answer(call, &weight, call->dtype[0]);
     if (call->n_outputs > 1)
         call->out_shape[1] = bias;
@@ -243,18 +243,17 @@ typedef struct {
 
 static bool attention_fits(const RuleCall *call, const Layout *at, Error *err)
 {
-    const Shape *q = call->shape[0], *k = call->shape[1], *v = call->shape[2];
-    if (at->n_dims < 2 || k->n_dims != at->n_dims || v->n_dims != at->n_dims)
-        return error_kind(err, ERROR_RANK, "its operands differ in their number of dims");
-    bool fits = q->dim[at->width] == k->dim[at->width] && k->dim[at->places] == v->dim[at->places];
-    for (int64_t d = 0; fits && d < at->n_dims; d++) {
-        if (d == at->places || d == at->width)
-            continue;
-        fits =
-            k->dim[d] == v->dim[d] &&
-            (d == at->heads ? k->dim[d] > 0 && q->dim[d] % k->dim[d] == 0 : q->dim[d] == k->dim[d]);
+    const Shape *q = call->shape[0], *k = call->shape[1];
+    if (!args_rank(call, 0, 2, DIMS_MAX, err) || !args_rank(call, 1, at->n_dims, at->n_dims, err) ||
+        !args_rank(call, 2, at->n_dims, at->n_dims, err))
+        return false;
+    for (int64_t d = 0; d < at->n_dims; d++) {
+        bool shares = d == at->heads && k->dim[d] > 0 && q->dim[d] % k->dim[d] == 0;
+        if ((d != at->width && !args_same_size(call, 1, d, 2, d, err)) ||
+            (d != at->places && !shares && !args_same_size(call, 0, d, 1, d, err)))
+            return false;
     }
-    return fits || error_kind(err, ERROR_RANK, "its queries, keys and values do not fit");
+    return true;
 }
 
 static void attention_index(RuleCall *call, bool causal, Attention *out)
@@ -375,8 +374,8 @@ static bool scaled_dot_product(RuleCall *call, Error *err)
 /* Paddle: [batch, places, heads, width]; inputs 3 and 4 are a seed and the mask. */
 static bool flash_attention(RuleCall *call, Error *err)
 {
-    if (call->shape[0]->n_dims != 4)
-        return error_kind(err, ERROR_RANK, "its queries need 4 dims");
+    if (!args_rank(call, 0, 4, 4, err))
+        return false;
     return attend(call, (Layout){4, 2, 1, 3}, (Places){4, 1, 2, 1}, err);
 }
 
@@ -387,12 +386,13 @@ static bool fused_rope(RuleCall *call, Error *err)
     bool tables = args_has(call, 3) && args_has(call, 4), ids = args_has(call, 5);
     int64_t at_s = args_int(call, "time_major", 0) != 0 ? 0 : 1, at_b = 1 - at_s;
     const Shape *q = call->shape[0];
-    if (q->n_dims != 4)
-        return error_kind(err, ERROR_RANK, "its queries need 4 dims");
+    if (!args_rank(call, 0, 4, 4, err))
+        return false;
     for (int i = 1; i < 3 && i < call->n_inputs; i++)
-        if (call->shape[i] && (call->shape[i]->n_dims != 4 || call->shape[i]->dim[0] != q->dim[0] ||
-                               call->shape[i]->dim[1] != q->dim[1]))
-            return error_kind(err, ERROR_RANK, "its operands differ in batch or places");
+        if (call->shape[i] &&
+            (!args_rank(call, i, 4, 4, err) || !args_same_size(call, 0, 0, i, 0, err) ||
+             !args_same_size(call, 0, 1, i, 1, err)))
+            return false;
     for (int o = 0; o < call->n_outputs; o++) {
         bool there = o < call->n_inputs && call->shape[o];
         call->out_shape[o] = there ? *call->shape[o] : (Shape){0};
@@ -450,7 +450,7 @@ static bool scales_fit(const RuleCall *call, int axis, Error *err)
         if (!args_broadcast(both, 2, &common, err))
             return false;
         if (!shape_equal(&common, from))
-            return error_set(err, "its scale or bias is larger than its input");
+            return error_set(err, "its input %d is larger than its input 0", i);
     }
     return true;
 }
@@ -483,8 +483,8 @@ static bool layer_norm_stats(RuleCall *call, Error *err)
 static bool group_stats(RuleCall *call, int64_t n_groups, Error *err)
 {
     const Shape *from = call->shape[0];
-    if (from->n_dims < 2)
-        return error_kind(err, ERROR_RANK, "its operand has no channels");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err))
+        return false;
     int64_t channels = from->dim[1];
     n_groups = n_groups > 0 ? n_groups : channels;
     if (n_groups < 1 || channels % n_groups != 0)
@@ -533,8 +533,8 @@ static bool batch_norm_stats(RuleCall *call, Error *err)
     int channel = args_int(call, "channels_last", 0) != 0 ? (int)from->n_dims - 1 : 1;
     DimUse use[DIMS_MAX];
     int index[DIMS_MAX];
-    if (from->n_dims < 2)
-        return error_kind(err, ERROR_RANK, "its operand has no channels");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err))
+        return false;
     Shape stats = {.n_dims = 1, .dim = {from->dim[channel]}};
     dims_answer(call, &stats, DT_F32);
     call->out_shape[0] = *from;
@@ -567,7 +567,8 @@ static bool swiglu(RuleCall *call, Error *err)
         return dims_pointwise(call, call->dtype[0], err);
     int64_t last = from->n_dims - 1;
     if (last < 0 || from->dim[last] % 2 != 0)
-        return error_kind(err, ERROR_NOT_DIVISIBLE, "its last dim is not two halves");
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "the last dim of its input 0 is not two halves");
     Shape out = *from;
     out.dim[last] /= 2;
     dims_answer(call, &out, call->dtype[0]);
@@ -587,8 +588,9 @@ static bool moe_dispatch(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *gate = call->shape[1];
     int64_t k = args_int(call, "k", 1), room = args_int(call, "capacity", 1);
-    if (x->n_dims != 2 || gate->n_dims != 2 || x->dim[0] != gate->dim[0])
-        return error_kind(err, ERROR_RANK, "its operands are not [s, h] and [s, e]");
+    if (!args_rank(call, 0, 2, 2, err) || !args_rank(call, 1, 2, 2, err) ||
+        !args_same_size(call, 0, 0, 1, 0, err))
+        return false;
     if (k < 0 || room < 0)
         return error_kind(err, ERROR_OUT_OF_RANGE, "k or its capacity is negative");
     const Shape outputs[5] = {{.n_dims = 3, .dim = {gate->dim[1], room, x->dim[1]}},
@@ -613,8 +615,9 @@ static bool moe_dispatch(RuleCall *call, Error *err)
 static bool moe_combine(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *weight = call->shape[1];
-    if (x->n_dims != 2 || weight->n_dims != 2 || !shape_equal(weight, call->shape[2]))
-        return error_kind(err, ERROR_RANK, "its operands are not [t, h], [s, k] and [s, k]");
+    if (!args_rank(call, 0, 2, 2, err) || !args_rank(call, 1, 2, 2, err) ||
+        !args_same_shape(call, 1, 2, err))
+        return false;
     call->out_shape[0] = (Shape){.n_dims = 2, .dim = {weight->dim[0], x->dim[1]}};
     call->out_dtype[0] = call->dtype[0];
     OpSpace *space = rule_space(call, err);

@@ -64,8 +64,8 @@ static bool elementwise_grad(RuleCall *call, Error *err)
 static bool along_axis(RuleCall *call, Error *err)
 {
     for (int i = 1; i < call->n_inputs; i++)
-        if (call->shape[i] && !shape_equal(call->shape[i], call->shape[0]))
-            return error_kind(err, ERROR_RANK, "its operands differ in shape");
+        if (call->shape[i] && !args_same_shape(call, 0, i, err))
+            return false;
     call->out_dtype[0] = call->dtype[0];
     return dims_along(call, "axis", -1, DIM_FROZEN, err);
 }
@@ -87,8 +87,8 @@ static bool reduce_grad(RuleCall *call, Error *err)
         return false;
     bool keep = grad->n_dims == from->n_dims;
     Shape want = dims_without(from, marked, keep);
-    if (!shape_equal(grad, &want))
-        return error_kind(err, ERROR_RANK, "its gradient is not its input without those dims");
+    if (!args_shape(call, 1, &want, err))
+        return false;
     dims_answer(call, from, call->dtype[1]);
     OpSpace *space = rule_space(call, err);
     if (!space)
@@ -117,11 +117,13 @@ static bool concat_grad(RuleCall *call, Error *err)
     if (!args_axis(args_int(call, "axis", 0), grad->n_dims, &axis, err))
         return false;
     for (int o = 0; o < call->n_outputs; o++) {
-        bool fits = call->shape[o] && call->shape[o]->n_dims == grad->n_dims;
-        for (int d = 0; fits && d < grad->n_dims; d++)
-            fits = d == axis || call->shape[o]->dim[d] == grad->dim[d];
-        if (!fits)
-            return error_kind(err, ERROR_RANK, "its input %d is no part of its gradient", o);
+        if (!args_has(call, o))
+            return error_set(err, "its input %d is absent", o);
+        if (!args_rank(call, o, grad->n_dims, grad->n_dims, err))
+            return false;
+        for (int d = 0; d < grad->n_dims; d++)
+            if (d != axis && !args_same_size(call, o, d, call->n_inputs - 1, d, err))
+                return false;
         call->out_shape[o] = *call->shape[o];
         call->out_dtype[o] = call->dtype[o];
     }
@@ -139,8 +141,8 @@ static bool slice_grad(RuleCall *call, Error *err)
         return false;
     for (int64_t d = 0; d < from->n_dims; d++) {
         bool same = grad->n_dims == from->n_dims && grad->dim[d] == from->dim[d];
-        if (!marked[d] && grad->n_dims == from->n_dims && !same)
-            return error_set(err, "its gradient differs in a dim that is not sliced");
+        if (!marked[d] && grad->n_dims == from->n_dims && !args_same_size(call, 0, d, 1, d, err))
+            return false;
         use[d] = marked[d] || !same ? DIM_WHOLE : DIM_MAP;
     }
     dims_answer(call, from, call->dtype[0]);
@@ -155,14 +157,17 @@ static bool repeat_grad(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0], *grad = call->shape[1];
     int64_t skip = grad->n_dims - from->n_dims;
-    if (skip < 0)
-        return error_kind(err, ERROR_RANK, "its gradient has fewer dims than its operand");
+    if (!args_rank(call, 1, from->n_dims, DIMS_MAX, err))
+        return false;
     dims_answer(call, from, call->dtype[0]);
     OpSpace *space = rule_space(call, err);
     for (int64_t d = 0; space && d < grad->n_dims; d++) {
         int64_t own = d < skip ? 1 : from->dim[d - skip];
         if (own == 0 || grad->dim[d] % own != 0 || space->n_index + 2 > X_MAX)
-            return error_kind(err, ERROR_RANK, "its gradient is not of copies of its operand");
+            return error_kind(err, ERROR_NOT_DIVISIBLE,
+                              "dim %" PRId64 " of its input 1 is %" PRId64
+                              ", and not copies of the %" PRId64 " of its input 0",
+                              d, grad->dim[d], own);
         int pair[2] = {rule_index_at(call, 't', d, grad->dim[d] / own), -1};
         if (pair[0] >= 0) {
             space->index[pair[0]].role = ROLE_REDUCE;
@@ -241,18 +246,21 @@ static bool norm_grad(RuleCall *call, Error *err)
 /* x [.. m k], y [.. k n], dz [.. m n] -> dx, dy: k is kept by both, m and n each summed by one. */
 static bool matmul_grad(RuleCall *call, Error *err)
 {
-    const Shape *x = call->shape[0], *y = call->shape[1], *z = call->shape[2];
+    const Shape *x = call->shape[0], *y = call->shape[1];
     int64_t lead = x->n_dims - 2;
     bool swap_x = args_int(call, "trans_x", 0) != 0, swap_y = args_int(call, "trans_y", 0) != 0;
     bool one = call->n_outputs < 2;
-    if (lead < 0 || y->n_dims != x->n_dims || z->n_dims != x->n_dims)
-        return error_kind(err, ERROR_RANK, "its operands differ in their number of dims");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err) || !args_rank(call, 1, x->n_dims, x->n_dims, err) ||
+        !args_rank(call, 2, x->n_dims, x->n_dims, err))
+        return false;
     int64_t m = x->dim[lead + swap_x], k = x->dim[lead + !swap_x], n = y->dim[lead + !swap_y];
-    bool fits = y->dim[lead + swap_y] == k && z->dim[lead] == m && z->dim[lead + 1] == n;
+    if (!args_same_size(call, 0, lead + !swap_x, 1, lead + swap_y, err) ||
+        !args_same_size(call, 0, lead + swap_x, 2, lead, err) ||
+        !args_same_size(call, 1, lead + !swap_y, 2, lead + 1, err))
+        return false;
     for (int64_t d = 0; d < lead; d++)
-        fits &= x->dim[d] == y->dim[d] && x->dim[d] == z->dim[d];
-    if (!fits)
-        return error_kind(err, ERROR_RANK, "its operands do not fit a product");
+        if (!args_same_size(call, 0, d, 1, d, err) || !args_same_size(call, 0, d, 2, d, err))
+            return false;
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = o == 0 ? *x : *y;
         call->out_dtype[o] = call->dtype[o];
@@ -290,11 +298,14 @@ static bool embedding_grad(RuleCall *call, Error *err)
     Shape *out = &call->out_shape[0];
     int64_t n_rows = args_int(call, "num_weights", -1), lead = indices->n_dims;
     bool table = args_has(call, 2); /* the table itself, for its shape */
-    bool fits = grad->n_dims >= lead && (table ? call->shape[2]->n_dims > 0 : n_rows >= 0);
-    for (int64_t d = 0; fits && d < lead; d++)
-        fits = grad->dim[d] == indices->dim[d];
-    if (!fits)
-        return error_kind(err, ERROR_RANK, "its indices are not the leading dims of its gradient");
+    if (!args_rank(call, 0, lead, DIMS_MAX, err) ||
+        (table && !args_rank(call, 2, 1, DIMS_MAX, err)))
+        return false;
+    if (!table && n_rows < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "its num_weights is not there, or negative");
+    for (int64_t d = 0; d < lead; d++)
+        if (!args_same_size(call, 0, d, 1, d, err))
+            return false;
     *out = (Shape){.n_dims = 1 + grad->n_dims - lead,
                    .dim = {table ? call->shape[2]->dim[0] : n_rows}};
     for (int64_t d = lead; d < grad->n_dims; d++)
@@ -338,7 +349,10 @@ static bool part_grad(RuleCall *call, Error *err)
     for (int d = 0; d < sizes.n; d++)
         if (sizes.at[d] < 0 || (!select && grad->n_dims != sizes.n) ||
             (d != axis && grad->dim[d - (select && d > axis)] != sizes.at[d]))
-            return error_kind(err, ERROR_RANK, "its gradient is no part of its input");
+            return error_kind(
+                err, ERROR_RANK,
+                "its input 0 does not fit dim %d of its input_sizes, which is %" PRId64, d,
+                sizes.at[d]);
     call->out_dtype[0] = call->dtype[0];
     OpSpace *space = rule_space(call, err);
     for (int d = 0; space && d < sizes.n; d++) {
@@ -376,8 +390,8 @@ static bool attention_grad(RuleCall *call, Error *err)
         return false;
     OpSpace *space = call->space;
     for (int i = 0; i < 3; i++)
-        if (call->shape[i]->n_dims != 4 || call->shape[i]->dim[0] != q->dim[0])
-            return error_kind(err, ERROR_RANK, "its operands do not have 4 dims of one batch");
+        if (!args_rank(call, i, 4, 4, err) || !args_same_size(call, 0, 0, i, 0, err))
+            return false;
     for (int j = 0; j < 2; j++) {
         int at = dims[j];
         if (call->shape[1]->dim[at] != q->dim[at])
@@ -398,11 +412,9 @@ static bool loss_grad(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[1], *labels = call->shape[2];
     int64_t classes = from->n_dims > 1 ? 1 : 0;
-    bool fits = from->n_dims > 0 && labels->n_dims == from->n_dims - 1;
-    for (int64_t d = 0; fits && d < labels->n_dims; d++)
-        fits = labels->dim[d] == from->dim[d < classes ? d : d + 1];
-    if (!fits)
-        return error_kind(err, ERROR_RANK, "its labels are not its scores without the class dim");
+    Shape without = dims_without_one(from, (int)classes);
+    if (!args_rank(call, 1, 1, DIMS_MAX, err) || !args_shape(call, 2, &without, err))
+        return false;
     call->out_shape[0] = *from;
     call->out_dtype[0] = call->dtype[1];
     OpSpace *space = rule_space(call, err);

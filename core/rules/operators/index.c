@@ -85,8 +85,8 @@ static bool read_pick(const RuleCall *call, Pick *pick, Error *err)
 {
     const Shape *data = call->shape[0], *indices = call->shape[1];
     int64_t n_batch = args_int(call, "batch_dims", 0), lead = indices->n_dims - 1;
-    if (indices->n_dims < 1 || data->n_dims < 1)
-        return error_kind(err, ERROR_RANK, "an operand has no dims");
+    if (!args_rank(call, 0, 1, DIMS_MAX, err) || !args_rank(call, 1, 1, DIMS_MAX, err))
+        return false;
     if (n_batch < 0 || n_batch > lead || indices->dim[lead] < 1 ||
         indices->dim[lead] > data->n_dims - n_batch)
         return error_kind(err, ERROR_OUT_OF_RANGE,
@@ -94,8 +94,8 @@ static bool read_pick(const RuleCall *call, Pick *pick, Error *err)
                           " dims",
                           n_batch, indices->dim[lead > 0 ? lead : 0], data->n_dims);
     for (int64_t d = 0; d < n_batch; d++)
-        if (data->dim[d] != indices->dim[d])
-            return error_set(err, "batch dim %" PRId64 " differs between its operands", d);
+        if (!args_same_size(call, 0, d, 1, d, err))
+            return false;
     *pick = (Pick){(int)n_batch, (int)indices->dim[lead], (int)lead};
     return true;
 }
@@ -192,9 +192,8 @@ static bool gather_elements(RuleCall *call, Error *err)
 {
     const Shape *data = call->shape[0], *indices = call->shape[1];
     int axis;
-    if (data->n_dims != indices->n_dims)
-        return error_kind(err, ERROR_RANK, "its operands differ in their number of dims");
-    if (!args_axis(args_int(call, "axis", 0), data->n_dims, &axis, err))
+    if (!args_rank(call, 1, data->n_dims, data->n_dims, err) ||
+        !args_axis(args_int(call, "axis", 0), data->n_dims, &axis, err))
         return false;
     call->out_shape[0] = *indices;
     call->out_dtype[0] = call->dtype[0];
@@ -204,7 +203,10 @@ static bool gather_elements(RuleCall *call, Error *err)
 
     for (int d = 0; d < data->n_dims; d++) {
         if (d != axis && indices->dim[d] > data->dim[d])
-            return error_set(err, "its indices are longer than its data in dim %d", d);
+            return error_kind(err, ERROR_OUT_OF_RANGE,
+                              "dim %d of its input 1 is %" PRId64
+                              ", and of its input 0 only %" PRId64,
+                              d, indices->dim[d], data->dim[d]);
         bool follows = d != axis && indices->dim[d] == data->dim[d];
         int index = rule_index_at(call, 'd', d, indices->dim[d]);
         if (follows)

@@ -151,7 +151,7 @@ static bool index_put(RuleCall *call, Error *err)
     if (!args_broadcast(both, 2, &common, err))
         return false;
     if (!shape_equal(&common, &part))
-        return error_set(err, "its value is larger than what it is written to");
+        return error_set(err, "its input %d is larger than what it is written to", value);
     OpSpace *space = rule_space(call, err);
     if (!space)
         return false;
@@ -167,14 +167,12 @@ static bool along_positions(RuleCall *call, int axis, bool adds, Error *err)
 {
     const Shape *from = call->shape[0], *positions = call->shape[1], *source = call->shape[2];
     DimUse use[DIMS_MAX];
-    bool fits = positions->n_dims <= 1 && source->n_dims == from->n_dims &&
-                source->dim[axis] == shape_elements(positions);
-    for (int d = 0; fits && d < from->n_dims; d++) {
-        fits = d == axis || source->dim[d] == from->dim[d];
+    Shape want = *from;
+    want.dim[axis] = shape_elements(positions);
+    if (!args_rank(call, 1, 0, 1, err) || !args_shape(call, 2, &want, err))
+        return false;
+    for (int d = 0; d < from->n_dims; d++)
         use[d] = d == axis ? DIM_WHOLE : DIM_MAP;
-    }
-    if (!fits)
-        return error_kind(err, ERROR_RANK, "its source does not fit its positions");
     dims_answer(call, from, call->dtype[0]);
     /* positions would right-align with the last dim of x */
     OpSpace *space = dims_space(call, from, use, NULL, err);
@@ -208,9 +206,8 @@ static bool index_copy(RuleCall *call, Error *err)
 
 static bool scatter_rows(RuleCall *call, Error *err)
 {
-    if (call->shape[0]->n_dims == 0)
-        return error_kind(err, ERROR_RANK, "its operand has no dims");
-    return along_positions(call, 0, args_int(call, "overwrite", 1) == 0, err);
+    return args_rank(call, 0, 1, DIMS_MAX, err) &&
+           along_positions(call, 0, args_int(call, "overwrite", 1) == 0, err);
 }
 
 static bool index_fill(RuleCall *call, Error *err)
@@ -282,8 +279,8 @@ static bool diag(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
     int64_t offset;
-    if (from->n_dims < 1 || from->n_dims > 2)
-        return error_kind(err, ERROR_RANK, "its operand is neither a vector nor a matrix");
+    if (!args_rank(call, 0, 1, 2, err))
+        return false;
     if (!read_offset(call, &offset, err))
         return false;
     int64_t side = from->dim[0] + (offset < 0 ? -offset : offset);

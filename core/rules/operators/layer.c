@@ -22,17 +22,12 @@ static void image_index(RuleCall *call, IndexRole batch, IndexRole spatial, int 
                             : window_index(call, "", d - 2, n, image->dim[d], spatial, REDUCE_NONE);
 }
 
-static bool is_list_of(const Shape *shape, int64_t n)
-{
-    return shape->n_dims == 1 && shape->dim[0] == n;
-}
-
 /* Inputs first.. hold one number a channel (or group). */
 static bool fits_channels(const RuleCall *call, int first, int64_t n, Error *err)
 {
     for (int i = first; i < call->n_inputs; i++)
-        if (call->shape[i] && !is_list_of(call->shape[i], n))
-            return error_set(err, "its input %d does not hold %" PRId64 " numbers", i, n);
+        if (call->shape[i] && !args_shape(call, i, &(Shape){.n_dims = 1, .dim = {n}}, err))
+            return false;
     return true;
 }
 
@@ -57,14 +52,14 @@ static bool batch_norm(RuleCall *call, Error *err)
     const Shape *image = call->shape[0];
     bool each = call->opset < 9 && args_int(call, "spatial", 1) == 0, training = is_training(call);
     int index[DIMS_MAX] = {0}, n = (int)image->n_dims;
-    if (n < 1)
-        return error_kind(err, ERROR_RANK, "its operand has no dims");
+    if (!args_rank(call, 0, 1, DIMS_MAX, err))
+        return false;
     Shape params = {.n_dims = each ? n - 1 : 1, .dim = {n < 2 ? 1 : image->dim[1]}};
     for (int d = 1; each && d < n; d++)
         params.dim[d - 1] = image->dim[d];
     for (int i = 1; i < call->n_inputs; i++)
-        if (!shape_equal(call->shape[i], &params))
-            return error_set(err, "its input %d does not hold one number for each channel", i);
+        if (!args_shape(call, i, &params, err))
+            return false;
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = o == 0 ? *image : params;
         call->out_dtype[o] = o == 0 ? call->dtype[0] : call->dtype[3];
@@ -89,8 +84,8 @@ static bool instance_norm(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0];
     int index[DIMS_MAX] = {0};
-    if (image->n_dims < 3)
-        return error_kind(err, ERROR_RANK, "its operand needs 3 dims or more");
+    if (!args_rank(call, 0, 3, DIMS_MAX, err))
+        return false;
     if (!fits_channels(call, 1, image->dim[1], err))
         return false;
     call->out_shape[0] = *image;
@@ -110,8 +105,8 @@ static bool group_norm(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0];
     int64_t groups = args_int(call, "num_groups", 0);
-    if (image->n_dims < 3)
-        return error_kind(err, ERROR_RANK, "its operand needs 3 dims or more");
+    if (!args_rank(call, 0, 3, DIMS_MAX, err))
+        return false;
     if (groups < 1 || image->dim[1] % groups != 0)
         return error_kind(err, ERROR_NOT_DIVISIBLE,
                           "%" PRId64 " channels are not %" PRId64 " equal groups", image->dim[1],
@@ -196,8 +191,8 @@ static bool mean_variance_norm(RuleCall *call, Error *err)
 
 static bool swiglu(RuleCall *call, Error *err)
 {
-    if (!shape_equal(call->shape[0], call->shape[1]))
-        return error_set(err, "its operands differ in shape");
+    if (!args_same_shape(call, 0, 1, err))
+        return false;
     static const bool none[DIMS_MAX] = {false};
     if (!frozen_dims(call, none, err))
         return false;
@@ -212,11 +207,16 @@ static bool tensor_scatter(RuleCall *call, Error *err)
     int axis;
     if (!args_axis(args_int(call, "axis", -2), cache->n_dims, &axis, err))
         return false;
-    bool fits = update->n_dims == cache->n_dims && axis > 0;
-    for (int d = 0; fits && d < cache->n_dims; d++)
-        fits = d == axis ? update->dim[d] <= cache->dim[d] : update->dim[d] == cache->dim[d];
-    if (!fits || (args_has(call, 2) && !is_list_of(call->shape[2], cache->dim[0])))
-        return error_set(err, "its update does not fit its cache");
+    if (axis == 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "axis 0 is that of the batch");
+    if (!args_rank(call, 1, cache->n_dims, cache->n_dims, err))
+        return false;
+    for (int d = 0; d < cache->n_dims; d++)
+        if ((d != axis || update->dim[d] > cache->dim[d]) && !args_same_size(call, 0, d, 1, d, err))
+            return false;
+    Shape starts = {.n_dims = 1, .dim = {cache->dim[0]}};
+    if (args_has(call, 2) && !args_shape(call, 2, &starts, err))
+        return false;
     call->out_shape[0] = *cache;
     call->out_dtype[0] = call->dtype[0];
     OpSpace *space = rule_space(call, err);

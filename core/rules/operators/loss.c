@@ -49,16 +49,13 @@ static int class_dim(const Shape *scores)
 
 static bool labels_fit(const RuleCall *call, Error *err)
 {
-    const Shape *scores = call->shape[0], *labels = call->shape[1];
-    bool fits = scores->n_dims > 0 && labels->n_dims == scores->n_dims - 1;
-    for (int64_t d = 0; fits && d < labels->n_dims; d++)
-        fits = labels->dim[d] == scores->dim[d < class_dim(scores) ? d : d + 1];
-    if (!fits)
-        return error_kind(err, ERROR_RANK, "its labels are not its scores without the class dim");
-    if (args_has(call, 2) &&
-        (call->shape[2]->n_dims != 1 || call->shape[2]->dim[0] != scores->dim[class_dim(scores)]))
-        return error_kind(err, ERROR_RANK, "its weights are not one a class");
-    return true;
+    const Shape *scores = call->shape[0];
+    if (!args_rank(call, 0, 1, DIMS_MAX, err))
+        return false;
+    Shape labels = dims_without_one(scores, class_dim(scores));
+    Shape weights = {.n_dims = 1, .dim = {scores->dim[class_dim(scores)]}};
+    return args_shape(call, 1, &labels, err) &&
+           (!args_has(call, 2) || args_shape(call, 2, &weights, err));
 }
 
 /* out_shape[1], where there is one, is set: that of the scores, or a scalar. */
@@ -131,8 +128,8 @@ static bool cross_entropy_with_softmax(RuleCall *call, Error *err)
         return space;
     for (int d = 0; d < labels->n_dims; d++) {
         int at = d < axis ? d : d + 1;
-        if (labels->dim[d] != logits->dim[at])
-            return error_kind(err, ERROR_RANK, "its labels are not its logits without the axis");
+        if (!args_same_size(call, 1, d, 0, at, err))
+            return false;
         rule_unit(&space->operand[1], d, index[at]);
     }
     return true;
@@ -147,9 +144,7 @@ static bool distance(RuleCall *call, Error *err)
     const Shape *from = call->shape[0];
     DimUse use[DIMS_MAX];
     LossForm form = {0};
-    if (!shape_equal(from, call->shape[1]))
-        return error_kind(err, ERROR_RANK, "its operands differ in shape");
-    if (!read_form(call, &form, err))
+    if (!args_same_shape(call, 0, 1, err) || !read_form(call, &form, err))
         return false;
     for (int64_t d = 0; d < from->n_dims; d++)
         use[d] = form.scalar ? DIM_SUM : DIM_MAP;
@@ -181,11 +176,13 @@ static bool optimizer(RuleCall *call, Roles roles, Error *err)
 {
     int n = (call->n_inputs - 2) / roles.inputs;
     if (n < 1 || call->n_inputs != 2 + n * roles.inputs || call->n_outputs > n * roles.outputs)
-        return error_set(err, "its operands are not %d and %d a parameter", roles.inputs,
-                         roles.outputs);
+        return error_set(err, "its %d inputs and %d outputs are not 2 and %d, and %d, a parameter",
+                         call->n_inputs, call->n_outputs, roles.inputs, roles.outputs);
     for (int i = 2; i < call->n_inputs; i++)
-        if (!call->shape[i] || !shape_equal(call->shape[i], call->shape[2 + (i - 2) % n]))
-            return error_kind(err, ERROR_RANK, "its input %d is not shaped as its parameter", i);
+        if (!call->shape[i])
+            return error_set(err, "its input %d is absent", i);
+        else if (!args_same_shape(call, i, 2 + (i - 2) % n, err))
+            return false;
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = *call->shape[2 + o % n];
         call->out_dtype[o] = call->dtype[2 + o % n];
@@ -194,7 +191,7 @@ static bool optimizer(RuleCall *call, Roles roles, Error *err)
     if (!space)
         return false;
 
-    for (int p = 0; p < n && p < 26; p++) {
+    for (int p = 0; p < n && p < 26 && p < call->n_outputs; p++) {
         const Shape *shape = call->shape[2 + p];
         for (int64_t d = 0; d < shape->n_dims && space->n_index < X_MAX; d++) {
             int index = rule_index_at(call, (char)('a' + p), d, shape->dim[d]);

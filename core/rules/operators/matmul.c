@@ -33,21 +33,12 @@ static Matrix matrix_of(const Shape *shape, bool left, bool turned)
     return (Matrix){shape, false, n - 2, shape->dim[n - 2 + turned], shape->dim[n - 1 - turned]};
 }
 
-static bool inner_sizes_differ(int64_t a, int64_t b, Error *err)
-{
-    return error_set(
-        err, "its operands share k, which is %" PRId64 " in one and %" PRId64 " in the other", a,
-        b);
-}
-
 static bool matmul_shape(const Matrix *a, const Matrix *b, Shape *out, Error *err)
 {
     Shape batch_a = *a->shape, batch_b = *b->shape;
     const Shape *both[2] = {&batch_a, &batch_b};
     batch_a.n_dims = a->n_batch;
     batch_b.n_dims = b->n_batch;
-    if (a->columns != b->rows)
-        return inner_sizes_differ(a->columns, b->rows, err);
     if (!args_broadcast(both, 2, out, err))
         return false;
     if (!a->vector)
@@ -67,11 +58,14 @@ typedef struct {
 static bool product(RuleCall *call, const ProductForm *form, Error *err)
 {
     const Shape *shapes[2] = {call->shape[form->a], call->shape[form->b]};
-    if (shapes[0]->n_dims == 0 || shapes[1]->n_dims == 0)
-        return error_kind(err, ERROR_RANK, "an operand has no dims");
+    if (!args_rank(call, form->a, 1, DIMS_MAX, err) || !args_rank(call, form->b, 1, DIMS_MAX, err))
+        return false;
     Matrix a = matrix_of(shapes[0], true, form->turn_a);
     Matrix b = matrix_of(shapes[1], false, form->turn_b);
-    if (!matmul_shape(&a, &b, &call->out_shape[0], err))
+    int64_t at_a = shapes[0]->n_dims - 1 - (form->turn_a && !a.vector);
+    int64_t at_b = shapes[1]->n_dims - 1 - (!form->turn_b && !b.vector);
+    if (!args_same_size(call, form->a, at_a, form->b, at_b, err) ||
+        !matmul_shape(&a, &b, &call->out_shape[0], err))
         return false;
     OpSpace *space = rule_space(call, err);
     if (!space)
@@ -175,17 +169,16 @@ static bool addend_fits(const Shape *c, const Shape *out, Error *err)
     const Shape *both[2] = {c, out};
     if (!args_broadcast(both, 2, &common, err))
         return false;
-    return shape_equal(&common, out) || error_set(err, "its operand C is larger than the product");
+    return shape_equal(&common, out) || error_set(err, "its input 2 is larger than the product");
 }
 
 static bool gemm(RuleCall *call, Error *err)
 {
     const Shape *a = call->shape[0], *b = call->shape[1];
     bool swap_a = args_int(call, "transA", 0) != 0, swap_b = args_int(call, "transB", 0) != 0;
-    if (a->n_dims != 2 || b->n_dims != 2)
-        return error_kind(err, ERROR_RANK, "its operands A and B need 2 dims");
-    if (a->dim[!swap_a] != b->dim[swap_b])
-        return inner_sizes_differ(a->dim[!swap_a], b->dim[swap_b], err);
+    if (!args_rank(call, 0, 2, 2, err) || !args_rank(call, 1, 2, 2, err) ||
+        !args_same_size(call, 0, !swap_a, 1, swap_b, err))
+        return false;
     call->out_shape[0] = (Shape){.n_dims = 2, .dim = {a->dim[swap_a], b->dim[!swap_b]}};
     call->out_dtype[0] = call->dtype[0];
     if (args_has(call, 2) && !addend_fits(call->shape[2], &call->out_shape[0], err))
@@ -216,7 +209,7 @@ static bool einsum(RuleCall *call, Error *err)
         return error_set(err, "it has no equation");
     for (int i = 0; i < call->n_inputs; i++)
         if (!call->shape[i])
-            return error_set(err, "its operand %d is absent", i);
+            return error_set(err, "its input %d is absent", i);
     Source source = {"equation", equation->s};
     call->space =
         einsum_opspace(call->arena, &source, call->shape, call->n_inputs, &call->out_shape[0], err);

@@ -23,11 +23,10 @@ typedef struct {
 static bool read_matrices(const RuleCall *call, bool square, Matrices *out, Error *err)
 {
     const Shape *from = call->shape[0];
-    if (from->n_dims < 2)
-        return error_kind(err, ERROR_RANK, "its operand needs 2 dims or more");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err))
+        return false;
     *out = (Matrices){from->n_dims - 2, from->dim[from->n_dims - 2], from->dim[from->n_dims - 1]};
-    return !square || out->rows == out->columns ||
-           error_kind(err, ERROR_RANK, "its operand is not of square matrices");
+    return !square || args_same_size(call, 0, out->lead, 0, out->lead + 1, err);
 }
 
 /* Output o: the batch, then `rows` x `columns`; columns < 0: a vector of `rows`. */
@@ -112,11 +111,12 @@ static bool solve(RuleCall *call, Error *err)
     Matrices m = {0};
     if (!read_matrices(call, true, &m, err))
         return false;
-    bool fits = b->n_dims == m.lead + 2 && b->dim[m.lead + !left] == m.rows;
-    for (int64_t d = 0; fits && d < m.lead; d++)
-        fits = b->dim[d] == call->shape[0]->dim[d];
-    if (!fits)
-        return error_kind(err, ERROR_RANK, "its right-hand sides do not fit its matrices");
+    if (!args_rank(call, 1, m.lead + 2, m.lead + 2, err) ||
+        !args_same_size(call, 0, m.lead, 1, m.lead + !left, err))
+        return false;
+    for (int64_t d = 0; d < m.lead; d++)
+        if (!args_same_size(call, 0, d, 1, d, err))
+            return false;
     call->out_shape[0] = *b;
     call->out_dtype[0] = call->dtype[1];
     if (!batch_rows(call, m.lead, err))
@@ -136,19 +136,15 @@ static bool matmul_trans(RuleCall *call, Error *err)
     const Shape *x = call->shape[0], *y = call->shape[1];
     bool row = x->n_dims == 1, column = y->n_dims == 1;
     bool swap_x = args_int(call, "trans_x", 0) != 0, swap_y = args_int(call, "trans_y", 0) != 0;
-    if (x->n_dims == 0 || y->n_dims == 0)
-        return error_kind(err, ERROR_RANK, "an operand has no dims");
+    if (!args_rank(call, 0, 1, DIMS_MAX, err) || !args_rank(call, 1, 1, DIMS_MAX, err))
+        return false;
     int64_t lead_x = row ? 0 : x->n_dims - 2, lead_y = column ? 0 : y->n_dims - 2;
     int64_t at_k = row ? 0 : lead_x + !swap_x, at_l = column ? 0 : lead_y + swap_y;
     Shape batch_x = *x, batch_y = *y, *out = &call->out_shape[0];
     const Shape *both[2] = {&batch_x, &batch_y};
     batch_x.n_dims = lead_x;
     batch_y.n_dims = lead_y;
-    if (x->dim[at_k] != y->dim[at_l])
-        return error_set(
-            err, "its operands share k, which is %" PRId64 " in one and %" PRId64 " in the other",
-            x->dim[at_k], y->dim[at_l]);
-    if (!args_broadcast(both, 2, out, err))
+    if (!args_same_size(call, 0, at_k, 1, at_l, err) || !args_broadcast(both, 2, out, err))
         return false;
     int64_t n_batch = out->n_dims;
     if (!row)
@@ -226,8 +222,8 @@ static bool upsample_to(RuleCall *call, Error *err)
     const Shape *from = call->shape[0];
     int64_t size[DIMS_MAX] = {0}, n = from->n_dims - 2;
     DimUse use[DIMS_MAX];
-    if (n < 1)
-        return error_kind(err, ERROR_RANK, "its operand has no spatial dims");
+    if (!args_rank(call, 0, 3, DIMS_MAX, err))
+        return false;
     if (!spatial_numbers(call, "output_size", n, 0, size, err))
         return false;
     dims_answer(call, from, call->dtype[0]);
@@ -237,7 +233,8 @@ static bool upsample_to(RuleCall *call, Error *err)
     for (int64_t d = 0; d < from->n_dims; d++) {
         use[d] = d < 2 ? DIM_MAP : DIM_WHOLE;
         if (d >= 2 && from->dim[d] > INT32_MAX)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "a spatial dim is too long");
+            return error_kind(err, ERROR_OUT_OF_RANGE, "dim %" PRId64 " of its input 0 is too long",
+                              d);
         if (d >= 2)
             call->out_shape[0].dim[d] =
                 size[d - 2] > 0 ? size[d - 2] : (int64_t)((double)from->dim[d] * factor);
@@ -252,8 +249,8 @@ static bool unfold(RuleCall *call, Error *err)
     const Shape *from = call->shape[0];
     int64_t kernel[DIMS_MAX] = {0}, stride[DIMS_MAX] = {0}, dilation[DIMS_MAX] = {0};
     int64_t pad[DIMS_MAX] = {0}, n = from->n_dims - 2, n_elements = 1, n_places = 1;
-    if (n < 1 || n > 3)
-        return error_kind(err, ERROR_RANK, "its operand needs 1 to 3 spatial dims");
+    if (!args_rank(call, 0, 3, 5, err))
+        return false;
     if (!spatial_numbers(call, "kernel_size", n, 1, kernel, err) ||
         !spatial_numbers(call, "stride", n, 1, stride, err) ||
         !spatial_numbers(call, "dilation", n, 1, dilation, err) ||
@@ -262,7 +259,9 @@ static bool unfold(RuleCall *call, Error *err)
     for (int64_t d = 0; d < n; d++) {
         int64_t room = from->dim[2 + d] + 2 * pad[d] - dilation[d] * (kernel[d] - 1) - 1;
         if (kernel[d] < 1 || stride[d] < 1 || dilation[d] < 1 || room < 0)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "no kernel fits its spatial dims");
+            return error_kind(err, ERROR_OUT_OF_RANGE,
+                              "no kernel of %" PRId64 " fits dim %" PRId64 " of its input 0",
+                              kernel[d], 2 + d);
         if (__builtin_mul_overflow(n_elements, kernel[d], &n_elements) ||
             __builtin_mul_overflow(n_places, room / stride[d] + 1, &n_places))
             return error_kind(err, ERROR_OUT_OF_RANGE, "it has too many columns");
@@ -291,8 +290,10 @@ static bool align_boxes(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0], *boxes = call->shape[1];
     int64_t height = args_int(call, "pooled_height", 1), width = args_int(call, "pooled_width", 1);
-    if (from->n_dims != 4 || boxes->n_dims < 1 || height < 0 || width < 0)
-        return error_kind(err, ERROR_RANK, "its operands are no images and boxes");
+    if (!args_rank(call, 0, 4, 4, err) || !args_rank(call, 1, 1, DIMS_MAX, err))
+        return false;
+    if (height < 0 || width < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "its pooled height or width is negative");
     Shape out = {.n_dims = 4, .dim = {boxes->dim[0], from->dim[1], height, width}};
     dims_answer(call, &out, call->dtype[0]);
     OpSpace *space = rule_space(call, err);

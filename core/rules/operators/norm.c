@@ -36,9 +36,8 @@ static bool softmax(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
     int axis, last;
-    if (from->n_dims == 0)
-        return error_kind(err, ERROR_RANK, "its operand has no dims");
-    if (!args_axis(args_int(call, "axis", call->opset < 13 ? 1 : -1), from->n_dims, &axis, err))
+    if (!args_rank(call, 0, 1, DIMS_MAX, err) ||
+        !args_axis(args_int(call, "axis", call->opset < 13 ? 1 : -1), from->n_dims, &axis, err))
         return false;
     last = call->opset < 13 ? (int)from->n_dims - 1 : axis;
     call->out_shape[0] = *from;
@@ -53,7 +52,7 @@ static bool operands_fit(const RuleCall *call, Error *err)
     if (!args_broadcast(call->shape, call->n_inputs, &common, err))
         return false;
     return shape_equal(&common, call->shape[0]) ||
-           error_set(err, "its scale or bias is larger than its input");
+           error_set(err, "its input 1 or 2 is larger than its input 0");
 }
 
 /* Outputs beside the first, mean and 1 / standard deviation, keep the normalized dims with size 1.

@@ -168,8 +168,9 @@ static bool count_below(RuleCall *call, int values, int borders, Error *err)
 {
     const Shape *from = call->shape[values], *sorted = call->shape[borders];
     int64_t lead = sorted->n_dims - 1;
-    if (lead < 0 || (lead > 0 && sorted->n_dims != from->n_dims))
-        return error_kind(err, ERROR_RANK, "its borders need 1 dim, or those of its values");
+    if (!args_rank(call, borders, 1, DIMS_MAX, err) ||
+        (lead > 0 && !args_rank(call, borders, from->n_dims, from->n_dims, err)))
+        return false;
     call->out_shape[0] = *from;
     call->out_dtype[0] = DT_I64;
     OpSpace *space = rule_space(call, err);
@@ -179,8 +180,8 @@ static bool count_below(RuleCall *call, int values, int borders, Error *err)
         rule_unit(rule_output(space, 0), d, index);
         if (d >= lead)
             continue;
-        if (sorted->dim[d] != from->dim[d])
-            return error_kind(err, ERROR_RANK, "its borders differ from its values in a dim");
+        if (!args_same_size(call, borders, d, values, d, err))
+            return false;
         rule_unit(&space->operand[borders], d, index);
     }
     if (space)

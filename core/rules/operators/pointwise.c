@@ -81,7 +81,7 @@ static bool onto_first(RuleCall *call, Dtype dtype, Error *err)
     if (!args_broadcast(call->shape, call->n_inputs, &common, err))
         return false;
     if (!shape_equal(&common, call->shape[0]))
-        return error_set(err, "an operand is larger than the first");
+        return error_set(err, "an input is larger than its input 0");
     dims_answer(call, &common, dtype);
     return dims_space(call, &common, NULL, NULL, err);
 }
@@ -201,8 +201,11 @@ static bool eye(RuleCall *call, Error *err)
 static bool as_complex(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
-    if (from->n_dims < 1 || from->dim[from->n_dims - 1] != 2)
-        return error_kind(err, ERROR_RANK, "its last dim is not of real and imaginary parts");
+    if (!args_rank(call, 0, 1, DIMS_MAX, err))
+        return false;
+    if (from->dim[from->n_dims - 1] != 2)
+        return error_set(err, "the last dim of its input 0 is %" PRId64 ", not 2",
+                         from->dim[from->n_dims - 1]);
     call->out_shape[0] = *from;
     call->out_shape[0].dim[--call->out_shape[0].n_dims] = 0;
     call->out_dtype[0] = call->dtype[0] == DT_F64 ? DT_C128 : DT_C64;
@@ -242,8 +245,10 @@ static bool each_of_list(RuleCall *call, bool norm, Error *err)
     if (call->n_inputs != n && (norm || call->n_inputs != 2 * n))
         return error_set(err, "it has %d outputs for %d inputs", n, call->n_inputs);
     for (int i = 0; i < call->n_inputs; i++)
-        if (!call->shape[i] || !shape_equal(call->shape[i], call->shape[i % n]))
-            return error_kind(err, ERROR_RANK, "its lists differ at %d", i % n);
+        if (!call->shape[i])
+            return error_set(err, "its input %d is absent", i);
+        else if (!args_same_shape(call, i % n, i, err))
+            return false;
     for (int o = 0; o < n; o++) {
         call->out_shape[o] = norm ? (Shape){0} : *call->shape[o];
         call->out_dtype[o] = call->dtype[o];

@@ -81,8 +81,8 @@ static bool lp_pool(RuleCall *call, Error *err)
 static bool global_pool(RuleCall *call, IndexRole role, ReduceOp how, Error *err)
 {
     const Shape *image = call->shape[0];
-    if (image->n_dims < 2)
-        return error_kind(err, ERROR_RANK, "its operand needs 2 dims or more");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err))
+        return false;
     call->out_shape[0] = *image;
     call->out_dtype[0] = call->dtype[0];
     for (int64_t d = 2; d < image->n_dims; d++)
@@ -120,8 +120,8 @@ static bool lrn(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0];
     int64_t size = args_int(call, "size", 0);
-    if (image->n_dims < 2)
-        return error_kind(err, ERROR_RANK, "its operand needs 2 dims or more");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err))
+        return false;
     if (size < 1 || size > INT32_MAX)
         return error_kind(err, ERROR_OUT_OF_RANGE, "its attribute 'size' is %" PRId64, size);
     call->out_shape[0] = *image;
@@ -155,8 +155,8 @@ static bool max_unpool(RuleCall *call, Error *err)
         !args_ints(call, 2, "output_shape", &given, err))
         return false;
     const Shape *image = call->shape[0];
-    if (!shape_equal(image, call->shape[1]))
-        return error_set(err, "its positions do not have the shape of its input");
+    if (!args_same_shape(call, 0, 1, err))
+        return false;
     if (given.given && given.n != image->n_dims)
         return error_kind(err, ERROR_RANK, "its output shape has %d sizes, not %" PRId64, given.n,
                           image->n_dims);
@@ -188,12 +188,12 @@ static bool max_unpool(RuleCall *call, Error *err)
 static bool regions(RuleCall *call, int64_t each, int64_t height, int64_t width, Error *err)
 {
     const Shape *image = call->shape[0], *rois = call->shape[1];
-    if (image->n_dims != 4 || rois->n_dims != 2 || rois->dim[1] != each)
-        return error_kind(err, ERROR_RANK,
-                          "it takes an image of 4 dims and regions of %" PRId64 " numbers", each);
-    if (args_has(call, 2) &&
-        (call->shape[2]->n_dims != 1 || call->shape[2]->dim[0] != rois->dim[0]))
-        return error_set(err, "it has %" PRId64 " regions, and other batch indices", rois->dim[0]);
+    Shape numbers = {.n_dims = 2, .dim = {rois->dim[0], each}};
+    Shape of_batch = {.n_dims = 1, .dim = {rois->dim[0]}};
+    if (!args_rank(call, 0, 4, 4, err) || !args_rank(call, 1, 2, 2, err) ||
+        !args_shape(call, 1, &numbers, err) ||
+        (args_has(call, 2) && !args_shape(call, 2, &of_batch, err)))
+        return false;
     call->out_shape[0] = (Shape){.n_dims = 4, .dim = {rois->dim[0], image->dim[1], height, width}};
     call->out_dtype[0] = call->dtype[0];
     OpSpace *space = rule_space(call, err);

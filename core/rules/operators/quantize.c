@@ -27,9 +27,7 @@ static bool read_scales(const RuleCall *call, Scales *out, Error *err)
     if (!args_axis(args_int(call, "axis", 1), x->n_dims, &out->axis, err))
         return false;
     if (scale->n_dims == 1 && args_int(call, "block_size", 0) == 0)
-        return scale->dim[0] == x->dim[out->axis] ||
-               error_set(err, "it has %" PRId64 " scales for the %" PRId64 " of dim %d",
-                         scale->dim[0], x->dim[out->axis], out->axis);
+        return args_same_size(call, 0, out->axis, 1, 0, err);
     out->block = args_int(call, "block_size", 0);
     bool fits = scale->n_dims == x->n_dims && out->block >= 1;
     for (int d = 0; fits && d < x->n_dims; d++) {
@@ -37,8 +35,9 @@ static bool read_scales(const RuleCall *call, Scales *out, Error *err)
         fits =
             scale->dim[d] == (d == out->axis ? size / out->block + (size % out->block != 0) : size);
     }
-    return fits || error_set(err, "its scales are no blocks of %" PRId64 " of dim %d", out->block,
-                             out->axis);
+    return fits ||
+           error_set(err, "its input 1 is not of blocks of %" PRId64 " of dim %d of its input 0",
+                     out->block, out->axis);
 }
 
 /* Rows of x, of what it becomes, and of scales and zero points. */
@@ -76,8 +75,7 @@ static bool zero_fits(const RuleCall *call, Error *err)
 {
     bool single = args_has(call, 2) && shape_elements(call->shape[2]) == 1 &&
                   shape_elements(call->shape[1]) == 1;
-    return !args_has(call, 2) || single || shape_equal(call->shape[2], call->shape[1]) ||
-           error_set(err, "its zero points do not have the shape of its scales");
+    return !args_has(call, 2) || single || args_same_shape(call, 1, 2, err);
 }
 
 static bool quantize(RuleCall *call, Error *err)

@@ -34,17 +34,16 @@ static bool read_directions(const RuleCall *call, int64_t *out, Error *err)
 
 static bool has_shape(const RuleCall *call, int input, const Shape *want, Error *err)
 {
-    return !args_has(call, input) || shape_equal(call->shape[input], want) ||
-           error_set(err, "its input %d does not fit %" PRId64 " directions, steps and state",
-                     input, want->dim[0]);
+    return !args_has(call, input) || args_shape(call, input, want, err);
 }
 
 static bool read_sizes(const RuleCall *call, const Cell *cell, bool batch_first, Sizes *out,
                        Error *err)
 {
-    const Shape *x = call->shape[0], *w = call->shape[1], *r = call->shape[2];
-    if (x->n_dims != 3 || w->n_dims != 3 || r->n_dims != 3)
-        return error_kind(err, ERROR_RANK, "its input, weights and recurrence need 3 dims");
+    const Shape *x = call->shape[0], *r = call->shape[2];
+    for (int i = 0; i < 3; i++)
+        if (!args_rank(call, i, 3, 3, err))
+            return false;
     *out = (Sizes){x->dim[batch_first], x->dim[!batch_first], x->dim[2], 0, r->dim[2]};
     if (!read_directions(call, &out->r, err))
         return false;

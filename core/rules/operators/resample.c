@@ -96,15 +96,17 @@ static bool blocks(RuleCall *call, bool to_space, Error *err)
 {
     const Shape *from = call->shape[0];
     int64_t b = args_int(call, "blocksize", 0);
-    if (from->n_dims != 4)
-        return error_kind(err, ERROR_RANK, "its operand needs 4 dims");
+    if (!args_rank(call, 0, 4, 4, err))
+        return false;
     if (b < 1 || b > INT32_MAX)
         return error_kind(err, ERROR_OUT_OF_RANGE, "its blocksize is %" PRId64, b);
     int64_t c = to_space ? from->dim[1] / b / b : from->dim[1];
     int64_t h = to_space ? from->dim[2] : from->dim[2] / b;
     int64_t w = to_space ? from->dim[3] : from->dim[3] / b;
     if (to_space ? c * b * b != from->dim[1] : h * b != from->dim[2] || w * b != from->dim[3])
-        return error_kind(err, ERROR_NOT_DIVISIBLE, "its dims are no multiples of %" PRId64, b);
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "dim %s of its input 0 is no multiple of %" PRId64,
+                          to_space ? "1" : "2 or 3", b);
     Shape deep = {.n_dims = 4, .dim = {from->dim[0], 0, h, w}};
     Shape wide = {.n_dims = 4, .dim = {from->dim[0], c, 0, 0}};
     if (__builtin_mul_overflow(c, b * b, &deep.dim[1]) ||
@@ -229,11 +231,14 @@ static bool grid_sample(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0], *grid = call->shape[1];
     int64_t n = image->n_dims - 2;
-    if (n < 1 || n > SPATIAL_MAX || grid->n_dims != image->n_dims)
-        return error_kind(err, ERROR_RANK, "its image and its grid do not have as many dims");
-    if (grid->dim[n + 1] != n || grid->dim[0] != image->dim[0])
-        return error_set(err, "its grid is not of %" PRId64 " coordinates for a batch of %" PRId64,
-                         n, image->dim[0]);
+    if (!args_rank(call, 0, 3, 2 + SPATIAL_MAX, err) ||
+        !args_rank(call, 1, image->n_dims, image->n_dims, err) ||
+        !args_same_size(call, 0, 0, 1, 0, err))
+        return false;
+    if (grid->dim[n + 1] != n)
+        return error_set(
+            err, "dim %" PRId64 " of its input 1 is %" PRId64 ", not %" PRId64 " coordinates",
+            n + 1, grid->dim[n + 1], n);
     call->out_shape[0] = *image;
     call->out_dtype[0] = call->dtype[0];
     for (int64_t d = 0; d < n; d++)
@@ -258,14 +263,14 @@ static bool grid_sample(RuleCall *call, Error *err)
 
 static bool affine_grid(RuleCall *call, Error *err)
 {
-    const Shape *theta = call->shape[0];
     Ints size;
     if (!args_ints(call, 1, "size", &size, err))
         return false;
     int n = size.n - 2;
-    if (n < 2 || n > 3 || theta->n_dims != 3 || theta->dim[0] != size.at[0] || theta->dim[1] != n ||
-        theta->dim[2] != n + 1)
-        return error_set(err, "its matrices do not fit a size of %d numbers", size.n);
+    if (n < 2 || n > 3)
+        return error_kind(err, ERROR_RANK, "its size has %d numbers, not 4 or 5", size.n);
+    if (!args_shape(call, 0, &(Shape){.n_dims = 3, .dim = {size.at[0], n, n + 1}}, err))
+        return false;
     call->out_shape[0] = (Shape){.n_dims = n + 2, .dim = {size.at[0]}};
     for (int d = 0; d < n; d++)
         call->out_shape[0].dim[1 + d] = size.at[2 + d];

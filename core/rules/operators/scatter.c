@@ -97,13 +97,15 @@ static void scatter_is_linear(OpSpace *space, ReduceOp reduce)
 static bool check_elements(const RuleCall *call, int axis, Error *err)
 {
     const Shape *data = call->shape[0], *indices = call->shape[1];
-    if (args_has(call, 2) && !shape_equal(indices, call->shape[2]))
-        return error_kind(err, ERROR_RANK, "its indices and updates differ in shape");
-    if (data->n_dims != indices->n_dims)
-        return error_kind(err, ERROR_RANK, "its data and indices differ in their number of dims");
+    if ((args_has(call, 2) && !args_same_shape(call, 1, 2, err)) ||
+        !args_rank(call, 1, data->n_dims, data->n_dims, err))
+        return false;
     for (int d = 0; d < data->n_dims; d++)
         if (d != axis && indices->dim[d] > data->dim[d])
-            return error_set(err, "its indices are longer than its data in dim %d", d);
+            return error_kind(err, ERROR_OUT_OF_RANGE,
+                              "dim %d of its input 1 is %" PRId64
+                              ", and of its input 0 only %" PRId64,
+                              d, indices->dim[d], data->dim[d]);
     return true;
 }
 
@@ -162,7 +164,7 @@ static bool scatter_some(RuleCall *call, Error *err)
     cut.shape = shape;
     for (int64_t d = 0; args_has(call, 2) && d < indices->n_dims; d++)
         if (call->shape[2]->n_dims != indices->n_dims || call->shape[2]->dim[d] < indices->dim[d])
-            return error_kind(err, ERROR_RANK, "its source is smaller than its indices");
+            return error_kind(err, ERROR_RANK, "its input 2 is smaller than its input 1");
     if (!args_axis(args_int(call, "axis", 0), call->shape[0]->n_dims, &axis, err) ||
         !check_elements(&cut, axis, err) || !scatter_along(call, axis, err))
         return false;
@@ -175,19 +177,22 @@ static bool scatter_some(RuleCall *call, Error *err)
 /* *n_picked: the leading dims of the data that a row of indices points into. */
 static bool check_rows(const RuleCall *call, int64_t *n_picked, Error *err)
 {
-    const Shape *data = call->shape[0], *indices = call->shape[1], *updates = call->shape[2];
+    const Shape *data = call->shape[0], *indices = call->shape[1];
     int64_t lead = indices->n_dims - 1;
-    if (indices->n_dims < 1 || data->n_dims < 1)
-        return error_kind(err, ERROR_RANK, "an operand has no dims");
+    if (!args_rank(call, 0, 1, DIMS_MAX, err) || !args_rank(call, 1, 1, DIMS_MAX, err))
+        return false;
     *n_picked = indices->dim[lead];
     if (*n_picked > data->n_dims)
         return error_kind(err, ERROR_OUT_OF_RANGE,
-                          "indices of %" PRId64 " do not fit %" PRId64 " dims", *n_picked,
-                          data->n_dims);
-    bool fits = updates->n_dims == lead + data->n_dims - *n_picked;
-    for (int64_t d = 0; fits && d < updates->n_dims; d++)
-        fits = updates->dim[d] == (d < lead ? indices->dim[d] : data->dim[d - lead + *n_picked]);
-    return fits || error_kind(err, ERROR_RANK, "its updates do not fit its indices and data");
+                          "the last dim of its input 1 is %" PRId64 ", and its input 0 has %" PRId64
+                          " dims",
+                          *n_picked, data->n_dims);
+    Shape want = {.n_dims = lead + data->n_dims - *n_picked};
+    if (!args_rank(call, 2, want.n_dims, want.n_dims, err))
+        return false;
+    for (int64_t d = 0; d < want.n_dims; d++)
+        want.dim[d] = d < lead ? indices->dim[d] : data->dim[d - lead + *n_picked];
+    return args_shape(call, 2, &want, err);
 }
 
 static bool scatter_nd(RuleCall *call, Error *err)
@@ -273,8 +278,8 @@ static bool compress(RuleCall *call, Error *err)
     int axis = 0;
     if (!flat && !args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
         return false;
-    if (call->shape[1]->n_dims != 1)
-        return error_kind(err, ERROR_RANK, "its condition does not have 1 dim");
+    if (!args_rank(call, 1, 1, 1, err))
+        return false;
     call->out_shape[0] = flat ? (Shape){.n_dims = 1} : *from;
     call->out_dtype[0] = call->dtype[0];
     call->out_shape[0].dim[axis] = count_chosen(call, flat ? n : from->dim[axis]);
@@ -360,15 +365,15 @@ static bool one_hot(RuleCall *call, Error *err)
 
 static bool reverse_sequence(RuleCall *call, Error *err)
 {
-    const Shape *from = call->shape[0], *lengths = call->shape[1];
+    const Shape *from = call->shape[0];
     int time, batch;
     if (!args_axis(args_int(call, "time_axis", 0), from->n_dims, &time, err) ||
         !args_axis(args_int(call, "batch_axis", 1), from->n_dims, &batch, err))
         return false;
     if (time == batch)
         return error_kind(err, ERROR_DUPLICATE, "its time and batch axes are the same");
-    if (lengths->n_dims != 1 || lengths->dim[0] != from->dim[batch])
-        return error_kind(err, ERROR_RANK, "its lengths are not one a batch");
+    if (!args_shape(call, 1, &(Shape){.n_dims = 1, .dim = {from->dim[batch]}}, err))
+        return false;
     call->out_shape[0] = *from;
     call->out_dtype[0] = call->dtype[0];
     OpSpace *space = rule_space(call, err);
@@ -391,9 +396,8 @@ static bool reverse_sequence(RuleCall *call, Error *err)
 static bool eye_like(RuleCall *call, Error *err)
 {
     static const bool whole[DIMS_MAX] = {true, true};
-    if (call->shape[0]->n_dims != 2)
-        return error_kind(err, ERROR_RANK, "its operand needs 2 dims");
-    return args_dtype(call, "dtype", call->dtype[0], &call->out_dtype[0], err) &&
+    return args_rank(call, 0, 2, 2, err) &&
+           args_dtype(call, "dtype", call->dtype[0], &call->out_dtype[0], err) &&
            same_dims(call, whole, err);
 }
 
@@ -401,8 +405,8 @@ static bool determinant(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
     int64_t n = from->n_dims - 2;
-    if (n < 0 || from->dim[n] != from->dim[n + 1])
-        return error_kind(err, ERROR_RANK, "its operand is not of square matrices");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err) || !args_same_size(call, 0, n, 0, n + 1, err))
+        return false;
     call->out_shape[0] = (Shape){.n_dims = n};
     for (int64_t d = 0; d < n; d++)
         call->out_shape[0].dim[d] = from->dim[d];
@@ -423,8 +427,8 @@ static bool feature_extractor(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
     Shape *out = &call->out_shape[0];
-    if (from->n_dims < 1)
-        return error_kind(err, ERROR_RANK, "its operand has no dims");
+    if (!args_rank(call, 0, 1, DIMS_MAX, err))
+        return false;
     *out = *from;
     if (from->n_dims == 1)
         *out = (Shape){.n_dims = 2, .dim = {1}};

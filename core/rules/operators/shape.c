@@ -172,7 +172,7 @@ static void span_row(RuleCall *call, int d, const Span *span)
     Row *row = &space->operand[0].projection.row[d];
     rule_unit(rule_output(space, 0), d, index);
     row_unit(row, index);
-    row->coef[index] = span->step;
+    row->coef[index] = span->n > 0 ? span->step : 1;
     row->offset = span->start;
 }
 

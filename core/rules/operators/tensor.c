@@ -35,7 +35,9 @@ static bool view(RuleCall *call, const Shape *to, Error *err)
 static bool reshape_as(RuleCall *call, Error *err)
 {
     if (shape_elements(call->shape[0]) != shape_elements(call->shape[1]))
-        return error_kind(err, ERROR_RANK, "its operands differ in their number of elements");
+        return error_kind(err, ERROR_RANK,
+                          "its inputs 0 and 1 have %" PRId64 " and %" PRId64 " elements",
+                          shape_elements(call->shape[0]), shape_elements(call->shape[1]));
     return view(call, call->shape[1], err);
 }
 
@@ -141,7 +143,7 @@ static bool broadcast(RuleCall *call, const Shape *to, Error *err)
     if (!args_broadcast(both, 2, &common, err))
         return false;
     if (!shape_equal(&common, to))
-        return error_set(err, "its operand is larger than its target");
+        return error_set(err, "its input 0 is larger than its target");
     dims_answer(call, to, call->dtype[0]);
     OpSpace *space = dims_space(call, to, NULL, NULL, err);
     if (space && shape_elements(call->shape[0]) == shape_elements(to))
@@ -292,7 +294,7 @@ static bool part_sizes(const RuleCall *call, int64_t all, int64_t *sizes, Error 
     if (!args_ints(call, -1, "size", &given, err))
         return false;
     int64_t n = args_int(call, "chunks", call->n_outputs), left = all;
-    int64_t each = given.n == 1 ? given.at[0] : n > 0 ? (all + n - 1) / n : 0;
+    int64_t each = given.n == 1 ? given.at[0] : n > 0 ? all / n + (all % n != 0) : 0;
     bool listed = given.n > 1, fits = listed ? given.n == call->n_outputs : each > 0;
     for (int o = 0; fits && o < call->n_outputs; o++) {
         sizes[o] = listed ? given.at[o] : clamp(left, 0, each);
@@ -339,8 +341,10 @@ static bool stack(RuleCall *call, Error *err)
     if (!args_axis(args_int(call, "axis", 0), from->n_dims + 1, &axis, err))
         return false;
     for (int i = 0; i < call->n_inputs; i++)
-        if (!call->shape[i] || !shape_equal(call->shape[i], from))
-            return error_kind(err, ERROR_RANK, "its operands differ in shape");
+        if (!call->shape[i])
+            return error_set(err, "its input %d is absent", i);
+        else if (!args_same_shape(call, 0, i, err))
+            return false;
     call->out_shape[0] = (Shape){.n_dims = from->n_dims + 1};
     for (int d = 0; d <= from->n_dims; d++)
         call->out_shape[0].dim[d] = d == axis ? call->n_inputs : from->dim[d - (d > axis)];
@@ -368,7 +372,8 @@ static bool part_scatter(RuleCall *call, Error *err)
     for (int d = 0; d < from->n_dims; d++)
         if ((!select && part->n_dims != from->n_dims) ||
             (d != axis && part->dim[d - (select && d > axis)] != from->dim[d]))
-            return error_kind(err, ERROR_RANK, "its source is no part of its operand");
+            return error_kind(err, ERROR_RANK, "dim %d of its input 0 is not one of its input 1",
+                              d);
     dims_answer(call, from, call->dtype[0]);
     if (!dims_beside(call, axis, true, err))
         return false;

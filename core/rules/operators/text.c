@@ -92,7 +92,7 @@ static bool normalize_text(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
     if (from->n_dims != 1 && (from->n_dims != 2 || from->dim[0] != 1))
-        return error_kind(err, ERROR_RANK, "its operand is neither [C] nor [1, C]");
+        return error_kind(err, ERROR_RANK, "its input 0 is neither [C] nor [1,C]");
     if (count_of(call, "stopwords") == 0)
         return same(call, err);
     call->out_shape[0] = *from;
@@ -161,8 +161,8 @@ static bool split_text(RuleCall *call, Error *err)
 static bool table(RuleCall *call, int64_t size, Dtype label, Dtype score, Error *err)
 {
     const Shape *from = call->shape[0];
-    if (from->n_dims < 1 || from->n_dims > 2)
-        return error_kind(err, ERROR_RANK, "its operand is neither [C] nor [N, C]");
+    if (!args_rank(call, 0, 1, 2, err))
+        return false;
     int64_t n_rows = from->n_dims == 2 ? from->dim[0] : 1;
     bool labelled = label != DT_NONE;
     for (int o = 0; o < call->n_outputs; o++) {
@@ -244,7 +244,9 @@ static bool join_features(RuleCall *call, Error *err)
         const Shape *shape = call->shape[i];
         if (!shape || shape->n_dims < 1 || shape->n_dims > 2 ||
             (shape->n_dims == 2 ? shape->dim[0] : 1) != n_rows)
-            return error_kind(err, ERROR_RANK, "its operand %d does not fit the others", i);
+            return error_kind(err, ERROR_RANK,
+                              "its input %d does not have the %" PRId64 " rows of its input 0", i,
+                              n_rows);
         n_columns += shape->dim[shape->n_dims - 1];
     }
     call->out_shape[0] = (Shape){.n_dims = 2, .dim = {n_rows, n_columns}};

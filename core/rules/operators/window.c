@@ -287,19 +287,17 @@ static bool conv_transpose(RuleCall *call, Error *err)
 static bool causal_conv(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0], *weight = call->shape[1];
-    if (image->n_dims != 3 || weight->n_dims != 3)
-        return error_kind(err, ERROR_RANK, "its input and its weight need 3 dims");
+    if (!args_rank(call, 0, 3, 3, err) || !args_rank(call, 1, 3, 3, err))
+        return false;
     if (weight->dim[0] != image->dim[1] || weight->dim[1] != 1 || weight->dim[2] < 1)
         return error_set(err,
                          "its weight does not hold one kernel for each of %" PRId64 " channels",
                          image->dim[1]);
     Shape state = {.n_dims = 3, .dim = {image->dim[0], image->dim[1], weight->dim[2] - 1}};
-    if (args_has(call, 3) && !shape_equal(call->shape[3], &state))
-        return error_set(err, "its state is not of %" PRId64 " positions for each channel",
-                         state.dim[2]);
-    if (args_has(call, 2) &&
-        (call->shape[2]->n_dims != 1 || call->shape[2]->dim[0] != image->dim[1]))
-        return error_set(err, "its bias is not of one number for each channel");
+    Shape bias = {.n_dims = 1, .dim = {image->dim[1]}};
+    if ((args_has(call, 3) && !args_shape(call, 3, &state, err)) ||
+        (args_has(call, 2) && !args_shape(call, 2, &bias, err)))
+        return false;
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = o == 0 ? *image : state;
         call->out_dtype[o] = call->dtype[0];
