@@ -349,8 +349,8 @@ static bool concat(const Ops *ops, Error *err)
     Shape out = *element;
     int64_t size = stack ? from->n : 0;
     for (int i = 0; i < from->n_listed && !stack && size >= 0; i++) {
-        int64_t dim = code_shape(ops->state, from->shape[i])->dim[axis];
-        size = dim < 0 ? -1 : size + dim;
+        const Shape *one = code_shape(ops->state, from->shape[i]);
+        size = one && one->dim[axis] >= 0 ? size + one->dim[axis] : -1;
     }
     if (!stack && from->n_listed != from->n)
         size = from->n >= 0 && element->dim[axis] >= 0 ? from->n * element->dim[axis] : -1;

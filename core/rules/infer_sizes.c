@@ -1,5 +1,6 @@
 #include "core/rules/infer_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 enum { UNKNOWNS_MAX = 48, CANDIDATES_MAX = 12, PARTLY_ELEMENTS_MAX = 64, TRIAL_ELEMENTS = 4096 };
@@ -524,6 +525,7 @@ int64_t infer_fresh_size(InferState *state, int32_t op, int output, int64_t d)
 
 int32_t infer_name_sizes(InferState *state, int32_t op, int output, int32_t code)
 {
+    assert(code_is_partly(code));
     Shape shape = *code_shape(state, code);
     for (int64_t d = 0; d < shape.n_dims; d++) {
         if (shape.dim[d] >= 0)
