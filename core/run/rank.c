@@ -100,8 +100,7 @@ static bool run_kernel(Rank *rank, int32_t op, Arena *scratch)
         int32_t slot = program->operand[at->output + i];
         output[i] = slot < 0 ? NULL : fill_slot(rank, slot);
     }
-    AtomSet reduced =
-        op_cut_reduced(program_space(plan->inferred, op), program_cut(plan, op));
+    AtomSet reduced = op_cut_reduced(program_space(plan->inferred, op), program_cut(plan, op));
     KernelCall call = {.kernel = program->kernel[op], .inferred = plan->inferred, .op = op};
     call.n_inputs = at->n_inputs;
     call.n_outputs = at->n_outputs;

@@ -142,7 +142,7 @@ static bool multiply_batches(const KernelCall *call, Product *p, const Shape *a,
             b_at += rest % batch->dim[d] * b_stride[d];
         }
         kernel_multiply(call, p, x->dtype, local_at(x, a_at * p->m * p->k),
-                 local_at(y, b_at * p->k * p->n), local_at(out, i * p->m * p->n));
+                        local_at(y, b_at * p->k * p->n), local_at(out, i * p->m * p->n));
     }
     return true;
 }
