@@ -14,9 +14,8 @@
 /* The contract with scripts (DESIGN section 6). */
 enum {
     CLI_FINE = 0,
-    CLI_ILLEGAL =
-        1,         /* an illegal plan, a failed check, a mismatch of verify, a rule that refuses */
-    CLI_USAGE = 2, /* or what is asked for is not on this machine */
+    CLI_ILLEGAL = 1, /* an illegal plan, a failed check, a mismatch of verify, a rule's refusal */
+    CLI_USAGE = 2,   /* or what is asked for is not on this machine */
     CLI_UNREADABLE = 3,
     CLI_SCRIPT = 4,
     CLI_RUN = 5,
