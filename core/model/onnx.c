@@ -6,15 +6,6 @@
 
 /* ---- the graph ---- */
 
-enum {
-    FIELD_NODE = 1,
-    FIELD_INITIALIZER = 5,
-    FIELD_INPUT = 11,
-    FIELD_OUTPUT = 12,
-    FIELD_INFO = 13,
-    FIELD_SPARSE = 15
-};
-
 static void add_declared(Reader *reader, const Declared *declared, uint32_t field)
 {
     int32_t tensor = graph_tensor(reader->builder, declared->name);

@@ -10,7 +10,8 @@
  * graph (GraphBody in graph.h); their ops are named after the node, "If_3/Add_1", and lie below its
  * path. A function that calls itself is refused. If gives one op per output, `If(condition, then,
  * else)`; a Loop or Scan ops LoopIndex, LoopCarry, LoopSlice before its body and, after it, one op
- * LoopResult (initial, next) per carried value and LoopStack (one iteration's) per other output. A
+ * LoopResult (initial, next) per carried value and LoopStack per other output: of a Loop (one
+ * iteration's, how often at most, goes on, -, begins), of a Scan (one's, -, -, what is scanned). A
  * node whose body does not fit it stays one op.
  *
  * Module paths: the last module in a node's metadata `pkg.torch.onnx.name_scopes`, else its name.

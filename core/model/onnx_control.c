@@ -2,15 +2,6 @@
 
 #include <stdio.h>
 
-enum {
-    FIELD_NODE = 1,
-    FIELD_INITIALIZER = 5,
-    FIELD_INPUT = 11,
-    FIELD_OUTPUT = 12,
-    FIELD_INFO = 13,
-    FIELD_SPARSE = 15
-};
-
 /* ---- bodies ---- */
 
 static int count_fields(Wire wire, uint32_t number)
@@ -251,7 +242,8 @@ static bool read_loop(Reader *reader, const Call *call)
             if (o < n)
                 yield(&looping, o, "LoopResult", (int32_t[]){call->inputs[o + 2], next}, 2, 0);
             else
-                yield(&looping, o, "LoopStack", (int32_t[]){next, most, looping.outputs[0]}, 3, 0);
+                yield(&looping, o, "LoopStack",
+                      (int32_t[]){next, most, looping.outputs[0], -1, condition}, 5, 0);
         }
     arena_free(looping.arena);
     return true;

@@ -20,6 +20,16 @@
 
 enum { SCOPES_MAX = 48, INLINED_BYTES_MAX = 1 << 29 };
 
+/* Fields of a GraphProto. */
+enum {
+    FIELD_NODE = 1,
+    FIELD_INITIALIZER = 5,
+    FIELD_INPUT = 11,
+    FIELD_OUTPUT = 12,
+    FIELD_INFO = 13,
+    FIELD_SPARSE = 15
+};
+
 /* A local function: FunctionProto. */
 typedef struct {
     Wire wire;

@@ -1,9 +1,14 @@
 #include "core/rules/infer_state.h"
 
+#include "core/rules/operators/control.h"
+
 #include <inttypes.h>
+#include <math.h>
 
 /* How many ops loops may be inferred again, in all. */
 enum { RERUN_OPS_MIN = 1 << 14, RERUNS_MAX = 16 };
+
+static const double REPEAT_MAX = 0x1p53; /* an exporter's "until told" is 2^63 - 1 */
 
 /* ---- ops ---- */
 
@@ -108,8 +113,20 @@ static bool infer_host_op(InferState *state, int32_t op, const InferKind *kind, 
     return true;
 }
 
-/* given: the first of the answers that are known of its outputs in part; they go before the
- * rule's, so that shape arithmetic goes on with what is known. -1: none. */
+/* The answers of `given`, so that shape arithmetic goes on with what is known, but for those that
+ * say nothing. */
+static const InferAnswer *answers_in_part(InferState *state, int32_t op, int32_t given,
+                                          const InferAnswer *answers)
+{
+    int n = state->graph->ops[op].n_outputs;
+    InferAnswer *both = arena_array(state->scratch, InferAnswer, n);
+    for (int o = 0; o < n; o++)
+        both[o] =
+            state->answers.at[given + o].shape != -1 ? state->answers.at[given + o] : answers[o];
+    return both;
+}
+
+/* given: the first of the answers that are known of its outputs in part; -1: none. */
 static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind, int32_t given)
 {
     const GraphOp *node = &state->graph->ops[op];
@@ -118,12 +135,9 @@ static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind, 
     for (int i = 0; i < node->n_inputs; i++)
         fixed &= inputs[i] < 0 || state->fixed[inputs[i]];
     const InferCase *found = infer_find_case(state, op, kind, CASE_RULE);
-    InferAnswer *answers = arena_array(state->scratch, InferAnswer, node->n_outputs);
-    for (int o = 0; o < node->n_outputs; o++) {
-        bool in_part = given >= 0 && state->answers.at[given + o].shape != -1;
-        answers[o] = state->answers.at[(in_part ? given : found->answer) + o];
-    }
-    set_outputs(state, op, answers, false, fixed);
+    InferAnswer *answers = state->answers.at + found->answer;
+    set_outputs(state, op, given < 0 ? answers : answers_in_part(state, op, given, answers), false,
+                fixed);
     state->result->space[op] = found->space;
     state->result->on_parameters[op] = fixed;
     state->result->program[state->result->n_program++] = op;
@@ -145,9 +159,7 @@ static int32_t taken_operand(const InferState *state, int32_t op)
     bool whole = state->graph->ops[op].n_inputs == 3 && inputs[0] >= 0;
     const Value *condition = whole ? state->result->value[inputs[0]] : NULL;
     int64_t taken;
-    if (state->graph->ops[op].n_outputs != 1 || !condition || condition->partly ||
-        condition->sequence || shape_elements(&condition->shape) != 1 ||
-        !value_int_at(condition, 0, &taken))
+    if (state->graph->ops[op].n_outputs != 1 || !value_one_int(condition, &taken))
         return -1;
     return inputs[taken ? 1 : 2];
 }
@@ -253,24 +265,18 @@ static bool carries_change(InferState *state, const GraphBody *body)
 static double count_trips(const InferState *state, const GraphBody *body)
 {
     const Inferred *result = state->result;
-    int64_t n, yes;
-    if (body->of < 0)
-        return -1;
-    const Value *over = result->value[body->of];
+    const Value *over = body->of < 0 ? NULL : result->value[body->of];
     if (over && over->sequence)
         return infer_sequence_length(over);
     if (body->kind == BODY_SCAN) {
-        const Shape *shape = inferred_shape(result, body->of);
+        const Shape *shape = body->of < 0 ? NULL : inferred_shape(result, body->of);
         int64_t dim = shape && body->dim < 0 ? body->dim + shape->n_dims : body->dim;
         return shape && dim >= 0 && dim < shape->n_dims ? (double)shape->dim[dim] : -1;
     }
-    int32_t next = state->graph->carries[body->carry].next;
-    const Value *goes_on = next < 0 ? NULL : result->value[next];
-    if (!over || over->partly || shape_elements(&over->shape) != 1 || !value_int_at(over, 0, &n) ||
-        !goes_on || goes_on->partly || goes_on->sequence || shape_elements(&goes_on->shape) != 1 ||
-        !value_int_at(goes_on, 0, &yes) || !yes)
-        return -1;
-    return n > 0 ? (double)n : 0;
+    const GraphCarry *condition = &state->graph->carries[body->carry];
+    int32_t begins = op_inputs(state->graph, state->graph->tensors[condition->in].maker)[0];
+    return (double)loop_trips(over, begins < 0 ? NULL : result->value[begins],
+                              condition->next < 0 ? NULL : result->value[condition->next]);
 }
 
 static void set_repeats(InferState *state, int b)
@@ -280,7 +286,7 @@ static void set_repeats(InferState *state, int b)
     if (n < 0 && state->unknown_trips++ == 0)
         state->unknown_loop = body->end < state->graph->n_ops ? body->end : body->first;
     for (int32_t op = body->first; op < body->end && n >= 0; op++)
-        state->result->repeat[op] *= n;
+        state->result->repeat[op] = fmin(state->result->repeat[op] * n, REPEAT_MAX);
 }
 
 static void infer_range(InferState *state, int32_t first, int32_t end, int b);
@@ -290,10 +296,7 @@ static void infer_range(InferState *state, int32_t first, int32_t end, int b);
 static void infer_loop(InferState *state, int b)
 {
     const GraphBody *body = &state->graph->bodies[b], *outer = state->body;
-    int n_program = state->result->n_program, n_cases = state->cases.n;
-    int *n_ops = arena_array(state->scratch, int, n_cases);
-    for (int i = 0; i < n_cases; i++)
-        n_ops[i] = state->cases.at[i].n_ops;
+    int n_program = state->result->n_program, n_found = state->n_found;
     for (int32_t c = 0; c < body->n_carries; c++)
         state->carries[body->carry + c] = (InferCarry){0};
     for (bool last = false;;) {
@@ -309,8 +312,7 @@ static void infer_loop(InferState *state, int b)
         for (int32_t c = 0; c < body->n_carries && last; c++)
             state->carries[body->carry + c] = (InferCarry){.differs = true, .shape = -1};
         state->result->n_program = n_program;
-        for (int i = 0; i < state->cases.n; i++)
-            state->cases.at[i].n_ops = i < n_cases ? n_ops[i] : 0;
+        state->n_found = n_found;
     }
     set_repeats(state, b);
 }
@@ -320,9 +322,8 @@ static bool is_not_taken(const InferState *state, const GraphBody *body)
 {
     const Value *condition = body->of < 0 ? NULL : state->result->value[body->of];
     int64_t taken;
-    return (body->kind == BODY_THEN || body->kind == BODY_ELSE) && condition &&
-           !condition->partly && !condition->sequence && shape_elements(&condition->shape) == 1 &&
-           value_int_at(condition, 0, &taken) && (taken != 0) != (body->kind == BODY_THEN);
+    return (body->kind == BODY_THEN || body->kind == BODY_ELSE) &&
+           value_one_int(condition, &taken) && (taken != 0) != (body->kind == BODY_THEN);
 }
 
 static void leave_out(InferState *state, const GraphBody *body)
@@ -418,6 +419,7 @@ static void make_columns(InferState *state, int n_most)
     state->known = arena_array(scratch, bool, graph->n_tensors);
     state->fixed = arena_array(scratch, bool, graph->n_tensors);
     state->kinds = arena_array(scratch, InferKind, names_count(graph->names));
+    state->found = arena_array(scratch, int32_t, 2 * (int64_t)graph->n_ops);
     state->keys = intern_new(scratch);
     state->key = arena_array(scratch, int32_t, 3 * n_most + 8);
     state->shape = arena_array(scratch, const Shape *, n_most);

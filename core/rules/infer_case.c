@@ -159,8 +159,7 @@ static bool is_not_taken(const InferState *state, const InferKind *kind, int i)
 {
     const Value *condition = kind->branch ? state->value[0] : NULL;
     int64_t taken;
-    return condition && i > 0 && !condition->partly && shape_elements(&condition->shape) == 1 &&
-           value_int_at(condition, 0, &taken) && (i == 1) != (taken != 0);
+    return i > 0 && value_one_int(condition, &taken) && (i == 1) != (taken != 0);
 }
 
 static Inputs inputs_of(const InferState *state, int32_t op, const InferKind *kind)
@@ -310,7 +309,7 @@ const InferCase *infer_find_case(InferState *state, int32_t op, const InferKind 
         vec_push(state->scratch, &state->cases, made);
     }
     assert(state->cases.at && id < state->cases.n);
-    state->cases.at[id].n_ops++;
+    state->found[state->n_found++] = id;
     return &state->cases.at[id];
 }
 

@@ -42,8 +42,10 @@ static const Value *put_sequence(InferState *state, const Sequence *sequence)
     return state->sequence_values.at[id];
 }
 
-static Sequence *new_sequence(InferState *state, int n, Dtype dtype)
+/* Of n elements, -1: only the run tells. */
+static Sequence *new_sequence(InferState *state, int64_t length, Dtype dtype)
 {
+    int n = length < INT32_MAX ? (int)length : -1;
     int n_listed = n >= 0 && n <= LISTED_MAX ? n : 0;
     size_t room = (size_t)(n_listed > 0 ? n_listed : 1) * sizeof(int32_t);
     Sequence *sequence = arena_alloc(state->scratch, sizeof *sequence + room);
@@ -117,18 +119,18 @@ static const Sequence *sequence_at(const Ops *ops, int i)
     return value ? value->sequence : NULL;
 }
 
-static bool needs_sequence(const Ops *ops, const Sequence **out, Error *err)
+/* NULL with an error: nothing is known of input 0. */
+static const Sequence *given_sequence(const Ops *ops, Error *err)
 {
-    *out = sequence_at(ops, 0);
-    return *out || error_set(err, "its input 0 is no sequence that is known of");
+    const Sequence *given = sequence_at(ops, 0);
+    if (!given)
+        error_set(err, "its input 0 is no sequence that is known of");
+    return given;
 }
 
-/* One integer that is known. */
 static bool int_operand(const Ops *ops, int i, int64_t *out)
 {
-    const Value *value = i < ops->call->n_inputs ? ops->call->value[i] : NULL;
-    return value && !value->sequence && !value->partly && shape_elements(&value->shape) == 1 &&
-           value_int_at(value, 0, out);
+    return i < ops->call->n_inputs && value_one_int(ops->call->value[i], out);
 }
 
 static bool has_operand(const Ops *ops, int i)
@@ -158,7 +160,7 @@ static bool construct(const Ops *ops, Error *err)
     Sequence *made =
         new_sequence(ops->state, call->n_inputs, call->n_inputs > 0 ? call->dtype[0] : DT_NONE);
     for (int i = 0; i < call->n_inputs; i++) {
-        if (call->n_inputs > 0 && call->dtype[i] != call->dtype[0])
+        if (call->dtype[i] != call->dtype[0])
             return error_kind(err, ERROR_DTYPE, "its elements are of different types");
         if (i < made->n_listed || i == 0)
             made->shape[i] = ops->code[i];
@@ -181,7 +183,8 @@ static bool empty(const Ops *ops, Error *err)
 /* The sequence with the element at `at` taken out (add: one put in before it). */
 static Sequence *edited(const Ops *ops, const Sequence *from, int64_t at, bool add, int32_t code)
 {
-    int n = from->n + (add ? 1 : -1), k = 0;
+    int64_t n = (int64_t)from->n + (add ? 1 : -1);
+    int k = 0;
     Sequence *made = new_sequence(ops->state, n, (Dtype)from->dtype);
     for (int i = 0; i <= from->n && n == made->n_listed; i++) {
         if (add && i == at)
@@ -195,11 +198,11 @@ static Sequence *edited(const Ops *ops, const Sequence *from, int64_t at, bool a
 /* SequenceInsert (sequence, tensor, at), SequenceErase (sequence, at). */
 static bool edit(const Ops *ops, bool add, Error *err)
 {
-    const Sequence *from;
-    if (!needs_sequence(ops, &from, err))
+    const Sequence *from = given_sequence(ops, err);
+    if (!from)
         return false;
-    int operand = add ? 2 : 1, n_places = from->n + add;
-    int64_t at = add ? from->n : from->n - 1;
+    int operand = add ? 2 : 1;
+    int64_t n_places = (int64_t)from->n + add, at = n_places - 1;
     int32_t code = add ? ops->code[1] : -1;
     bool listed = from->n >= 0 && from->n_listed == from->n &&
                   (!has_operand(ops, operand) || int_operand(ops, operand, &at));
@@ -211,13 +214,11 @@ static bool edit(const Ops *ops, bool add, Error *err)
         give_sequence(ops, edited(ops, from, at, add, code));
         return true;
     }
+    int32_t held = element_code(ops->state, from);
     Sequence *made = new_sequence(ops->state, -1, (Dtype)from->dtype);
-    made->n = from->n < 0 ? -1 : n_places - !add;
-    made->shape[0] = element_code(ops->state, from);
-    if (add && from->n != 0)
-        made->shape[0] = merge(ops->state, made->shape[0], code);
-    else if (add)
-        made->shape[0] = code;
+    if (from->n >= 0 && n_places < INT32_MAX)
+        made->n = (int32_t)n_places - !add;
+    made->shape[0] = !add ? held : from->n == 0 ? code : merge(ops->state, held, code);
     give_sequence(ops, made);
     return true;
 }
@@ -234,9 +235,9 @@ static bool erase(const Ops *ops, Error *err)
 
 static bool at(const Ops *ops, Error *err)
 {
-    const Sequence *from;
+    const Sequence *from = given_sequence(ops, err);
     int64_t place;
-    if (!needs_sequence(ops, &from, err))
+    if (!from)
         return false;
     int32_t code = element_code(ops->state, from);
     if (from->n >= 0 && int_operand(ops, 1, &place)) {
@@ -253,42 +254,60 @@ static bool at(const Ops *ops, Error *err)
 
 static bool length(const Ops *ops, Error *err)
 {
-    const Sequence *from;
-    if (!needs_sequence(ops, &from, err))
+    const Sequence *from = given_sequence(ops, err);
+    if (!from)
         return false;
     give_int(ops, DT_I64, from->n, from->n >= 0);
     return true;
 }
 
-/* The sizes of the parts along the axis: their number, or -1. */
-static int64_t count_parts(const Ops *ops, int64_t size, int64_t *part, const Value **sizes)
+/* How a tensor is split along an axis. */
+typedef struct {
+    int64_t size;         /* of the axis; -1: not known */
+    int64_t n;            /* parts; -1: not known */
+    int64_t each;         /* what all but the last have; 0: not known, or listed */
+    const int64_t *sizes; /* n of them; NULL: `each` says it */
+} Parts;
+
+static bool listed_parts(const Value *split, Parts *parts, Error *err)
 {
-    const Value *split = has_operand(ops, 1) ? ops->call->value[1] : NULL;
-    *part = 1;
-    *sizes = NULL;
-    if (!has_operand(ops, 1))
-        return size;
-    if (!split || !split->ints || split->partly)
-        return -1;
-    if (split->shape.n_dims > 0) {
-        *sizes = split;
-        return shape_elements(&split->shape);
-    }
-    *part = split->ints[0];
-    return *part <= 0 || size < 0 ? -1 : (size + *part - 1) / *part;
+    int64_t sum = 0;
+    parts->n = shape_elements(&split->shape);
+    parts->sizes = split->ints;
+    for (int64_t i = 0; i < parts->n; i++)
+        if (split->ints[i] < 0 || __builtin_add_overflow(sum, split->ints[i], &sum))
+            return error_kind(err, ERROR_OUT_OF_RANGE, "its part %" PRId64 " has the size %" PRId64,
+                              i, split->ints[i]);
+    if (parts->size >= 0 && sum != parts->size)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "its parts add up to %" PRId64 ", not %" PRId64,
+                          sum, parts->size);
+    return true;
 }
 
-/* Lengths that are known are lengths, and fill the dim where its size is known. */
-static bool check_parts(const Value *split, int64_t size, Error *err)
+static bool find_parts(const Ops *ops, int64_t size, Parts *parts, Error *err)
 {
-    int64_t n = shape_elements(&split->shape), sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (split->ints[i] < (split->shape.n_dims == 0))
-            return error_set(err, "its input 1 asks for a part of %" PRId64, split->ints[i]);
-        sum = split->ints[i] > INT64_MAX - sum ? INT64_MAX : sum + split->ints[i];
-    }
-    return split->shape.n_dims == 0 || size < 0 || sum == size ||
-           error_set(err, "its parts sum to %" PRId64 ", the dim has %" PRId64, sum, size);
+    const Value *split = has_operand(ops, 1) ? ops->call->value[1] : NULL;
+    *parts = (Parts){.size = size, .n = -1};
+    if (has_operand(ops, 1) && (!split || !split->ints || split->partly))
+        return true;
+    if (split && split->shape.n_dims > 0)
+        return listed_parts(split, parts, err);
+    parts->each = split ? split->ints[0] : 1;
+    if (parts->each <= 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "its parts have the size %" PRId64, parts->each);
+    if (size >= 0)
+        parts->n = size / parts->each + (size % parts->each != 0);
+    return true;
+}
+
+/* Of part i, or of all parts where they are not listed. */
+static int64_t part_size(const Parts *parts, int i)
+{
+    if (parts->n < 0 || parts->n > LISTED_MAX)
+        return parts->each == 1 ? 1 : SIZE_UNNAMED;
+    if (parts->sizes)
+        return i < parts->n ? parts->sizes[i] : SIZE_UNNAMED;
+    return clamp(parts->size - i * parts->each, 0, parts->each);
 }
 
 static bool split(const Ops *ops, Error *err)
@@ -296,47 +315,63 @@ static bool split(const Ops *ops, Error *err)
     const Shape *from = code_shape(ops->state, ops->code[0]);
     Dtype dtype = ops->call->dtype[0];
     int axis;
+    Parts parts;
     if (!from) {
         give_sequence(ops, new_sequence(ops->state, -1, dtype));
         return true;
     }
-    if (!args_axis(args_int(ops->call, "axis", 0), from->n_dims, &axis, err))
+    if (!args_axis(args_int(ops->call, "axis", 0), from->n_dims, &axis, err) ||
+        !find_parts(ops, from->dim[axis] < 0 ? -1 : from->dim[axis], &parts, err))
         return false;
-    const Value *sizes;
-    int64_t size = from->dim[axis] < 0 ? -1 : from->dim[axis], part;
-    const Value *given = has_operand(ops, 1) ? ops->call->value[1] : NULL;
-    if (given && given->ints && !given->partly && !check_parts(given, size, err))
-        return false;
-    int64_t n = count_parts(ops, size, &part, &sizes);
-    Sequence *made = new_sequence(ops->state, n < INT32_MAX ? (int)n : -1, dtype);
-    Shape element = *from;
+    bool keeps = has_operand(ops, 1) || args_int(ops->call, "keepdims", 1) != 0;
+    Sequence *made = new_sequence(ops->state, parts.n, dtype);
     for (int i = 0; i == 0 || i < made->n_listed; i++) {
-        int64_t left = size - i * part;
-        element.dim[axis] = sizes   ? (i < n ? sizes->ints[i] : SIZE_UNNAMED)
-                            : n < 0 ? SIZE_UNNAMED
-                                    : clamp(left, 0, part);
-        if (!has_operand(ops, 1) && args_int(ops->call, "keepdims", 1) == 0) {
-            element = (Shape){.n_dims = from->n_dims - 1};
-            for (int64_t d = 0, k = 0; d < from->n_dims; d++)
-                if (d != axis)
-                    element.dim[k++] = from->dim[d];
-        } else if (!has_operand(ops, 1)) {
-            element.dim[axis] = 1;
-        }
+        Shape element = {.n_dims = from->n_dims - !keeps};
+        for (int64_t d = 0; d < element.n_dims; d++)
+            element.dim[d] = from->dim[d + (!keeps && d >= axis)];
+        if (keeps)
+            element.dim[axis] = part_size(&parts, i);
         made->shape[i] = infer_code(ops->state, &element);
-    }
-    if (made->n_listed == 0 && n > 0 && has_operand(ops, 1)) {
-        element.dim[axis] = SIZE_UNNAMED;
-        made->shape[0] = infer_code(ops->state, &element);
     }
     give_sequence(ops, made);
     return true;
 }
 
+/* The elements' sizes along the axis together. False: they do not fit an int64_t. */
+static bool joined_size(const Ops *ops, const Sequence *from, const Shape *element, int axis,
+                        int64_t *out)
+{
+    bool listed = from->n_listed == from->n;
+    int64_t dim = element->dim[axis];
+    *out = 0;
+    if (!listed && (from->n < 0 || dim < 0))
+        *out = SIZE_UNNAMED;
+    else if (!listed)
+        return !__builtin_mul_overflow(from->n, dim, out);
+    for (int i = 0; i < from->n_listed && *out >= 0; i++) {
+        const Shape *one = code_shape(ops->state, from->shape[i]);
+        dim = one ? one->dim[axis] : -1;
+        if (dim < 0)
+            *out = SIZE_UNNAMED;
+        else if (__builtin_add_overflow(*out, dim, out))
+            return false;
+    }
+    return true;
+}
+
+/* One dim more, before dim `axis`. */
+static Shape stacked(const Shape *element, int axis, int64_t size)
+{
+    Shape out = {.n_dims = element->n_dims + 1};
+    for (int64_t d = 0; d < out.n_dims; d++)
+        out.dim[d] = d == axis ? size : element->dim[d - (d > axis)];
+    return out;
+}
+
 static bool concat(const Ops *ops, Error *err)
 {
-    const Sequence *from;
-    if (!needs_sequence(ops, &from, err))
+    const Sequence *from = given_sequence(ops, err);
+    if (!from)
         return false;
     const Shape *element = code_shape(ops->state, element_code(ops->state, from));
     bool stack = args_int(ops->call, "new_axis", 0) != 0;
@@ -346,20 +381,11 @@ static bool concat(const Ops *ops, Error *err)
     int axis;
     if (!args_axis(args_int(ops->call, "axis", 0), element->n_dims + stack, &axis, err))
         return false;
-    Shape out = *element;
-    int64_t size = stack ? from->n : 0;
-    for (int i = 0; i < from->n_listed && !stack && size >= 0; i++) {
-        const Shape *one = code_shape(ops->state, from->shape[i]);
-        size = one && one->dim[axis] >= 0 ? size + one->dim[axis] : -1;
-    }
-    if (!stack && from->n_listed != from->n)
-        size = from->n >= 0 && element->dim[axis] >= 0 ? from->n * element->dim[axis] : -1;
-    if (stack) {
-        memmove(out.dim + axis + 1, out.dim + axis,
-                (size_t)(element->n_dims - axis) * sizeof *out.dim);
-        out.n_dims++;
-    }
-    out.dim[axis] = size < 0 ? SIZE_UNNAMED : size;
+    Shape out = stack ? stacked(element, axis, from->n) : *element;
+    if (!stack && !joined_size(ops, from, element, axis, &out.dim[axis]))
+        return error_kind(err, ERROR_OUT_OF_RANGE, "its output is too large");
+    if (!shape_check_known(&out, err))
+        return false;
     ops->answers[0].shape = infer_code(ops->state, &out);
     return true;
 }

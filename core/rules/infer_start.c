@@ -39,24 +39,17 @@ int32_t infer_declared(InferState *state, int32_t tensor, Error *err)
 {
     const GraphTensor *declared = &state->graph->tensors[tensor];
     Shape shape = {.n_dims = declared->n_declared};
-    bool has_free = false;
     if (declared->declared < 0)
         return -1;
-    for (int d = 0; d < declared->n_declared; d++) {
-        shape.dim[d] = declared_size(state, tensor, d);
-        has_free |= shape.dim[d] < 0;
-    }
-    if (!has_free)
-        return shape_check(&shape, err) ? shapes_put(state->graph->shapes, &shape) : -1;
-
-    Shape bound = shape;
     for (int d = 0; d < declared->n_declared; d++)
-        if (shape.dim[d] < 0) {
-            bound.dim[d] = 1;
+        shape.dim[d] = declared_size(state, tensor, d);
+    if (!shape_check_known(&shape, err))
+        return -1;
+    for (int d = 0; d < declared->n_declared; d++)
+        if (shape.dim[d] < 0)
             shape.dim[d] = sizes_named(state->sizes, free_name(state, tensor, d),
                                        declared->kind == TENSOR_MADE && !state->allow_free);
-        }
-    return shape_check(&bound, err) ? infer_code(state, &shape) : -1;
+    return infer_code(state, &shape);
 }
 
 /* Names of the free dims of the inputs that nothing binds, each once: "batch, seq", and the option

@@ -37,7 +37,7 @@ enum { OPSET_LATEST = 28 };                /* what a graph without an opset is r
 typedef struct {
     int32_t space, answer; /* answer: first of its outputs' */
     int32_t op;            /* the first one */
-    int n_ops;
+    int n_ops;             /* filled at the end */
     const char *refused, *hint; /* the error of the rule, NULL when it gave none */
     const char *mistyped;       /* an attribute or operands of types it does not take; NULL */
     Str unknown, meant;         /* an attribute that nobody reads, and the one near it */
@@ -68,6 +68,8 @@ typedef struct {
     bool *fixed; /* per tensor: made of parameters and constants alone */
     Intern *keys;
     Vec(InferCase) cases;
+    int32_t *found; /* the cases of ops in program order; two of one that could be a host op */
+    int n_found;
     Vec(InferAnswer) answers;
     Vec(const OpSpace *) spaces;
     int32_t *key;

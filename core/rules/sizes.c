@@ -232,6 +232,14 @@ bool shape_is_known(const Shape *shape)
     return shape->n_dims >= 0;
 }
 
+bool shape_check_known(const Shape *shape, Error *err)
+{
+    Shape known = *shape;
+    for (int64_t d = 0; d < known.n_dims; d++)
+        known.dim[d] = known.dim[d] < 0 ? 1 : known.dim[d];
+    return shape_check(&known, err);
+}
+
 int64_t size_element(int64_t dim)
 {
     return INT64_MIN + (-1 - dim);

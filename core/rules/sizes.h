@@ -39,6 +39,8 @@ int sizes_count(const Sizes *sizes);
 const Size *sizes_at(const Sizes *sizes, int64_t dim); /* of a dim below -1 */
 
 bool shape_is_known(const Shape *shape); /* no dim is unknown */
+/* shape_check() of what is known: an unknown dim may be of size 1. */
+bool shape_check_known(const Shape *shape, Error *err);
 
 /* Elements of values. */
 int64_t size_element(int64_t dim);                /* a dim below -1 as an element */

@@ -78,6 +78,12 @@ bool value_int_at(const Value *value, int64_t i, int64_t *out)
     return true;
 }
 
+bool value_one_int(const Value *value, int64_t *out)
+{
+    return value && !value->partly && !value->sequence && shape_elements(&value->shape) == 1 &&
+           value_int_at(value, 0, out);
+}
+
 bool value_is_iota(const Value *value)
 {
     if (!value->affine || (value->offset != 0 && shape_elements(&value->shape) > 0))

@@ -51,6 +51,10 @@ static inline bool value_is_deferred(const Value *value)
 /* Element i in row-major order. False when the value is deferred or a float. */
 bool value_int_at(const Value *value, int64_t i, int64_t *out);
 
+/* The element of a value that has one. False when there are none or more, or it is not known
+ * (NULL, in part, of a sequence) or no integer. */
+bool value_one_int(const Value *value, int64_t *out);
+
 /* True when the value's elements are 0, 1, 2 .. n-1 in row-major order. */
 bool value_is_iota(const Value *value);
 

@@ -173,6 +173,80 @@ static void a_loop_that_may_end_before_is_counted_once(void **state)
     arena_free(arena);
 }
 
+/* The condition is false before the first iteration, or after it; the count may be an exporter's
+ * word for "until the condition says so". */
+static void a_loop_runs_as_often_as_its_condition_lets_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *most, *begins, *goes_on, *want;
+    } runs[] = {
+        {"5", "1", "1", "f32[5,4]"},  {"5", "0", "1", "f32[0,4]"},
+        {"5", "1", "0", "f32[1,4]"},  {"0", "1", "0", "f32[0,4]"},
+        {"-3", "1", "1", "f32[0,4]"}, {"9223372036854775807", "1", "0", "f32[1,4]"},
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        Arena *arena = arena_new();
+        Body inside = body_new(arena), body = body_new(arena);
+        body_input(&inside, "i", DT_I64, "");
+        body_input(&inside, "c", DT_BOOL, "");
+        body_node(&inside, "Identity -: after -> c2");
+        body_node(&inside, "Relu -: x -> r");
+        body_output(&inside, "c2");
+        body_output(&inside, "r");
+        Buf node = node_begin(arena, "Loop loop: n before -> y");
+        node_graph(&node, "body", &inside);
+        body_input(&body, "x", DT_F32, "4");
+        body_ints(&body, "n", runs[i].most, true);
+        body_ints(&body, "before", runs[i].begins, true);
+        body_ints(&body, "after", runs[i].goes_on, true);
+        body_add(&body, &node);
+        body_output(&body, "y");
+        const char *text = text_of(&body, "");
+        const char *want = arena_printf(arena, "LoopStack y %s rule\n", runs[i].want);
+        if (!strstr(text, want))
+            fail_msg("want %s in\n%s", want, text);
+        arena_free(arena);
+    }
+}
+
+/* 2^63 - 1 iterations in each of many loops: what is counted of it stays a number. */
+static void many_iterations_are_counted_to_a_limit(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body inner = body_new(arena);
+    body_input(&inner, "i", DT_I64, "");
+    body_input(&inner, "c", DT_BOOL, "");
+    body_input(&inner, "v", DT_F32, NULL);
+    body_node(&inner, "Relu -: v -> v2");
+    body_output(&inner, "c");
+    body_output(&inner, "v2");
+    for (int depth = 0; depth < 16; depth++) {
+        Body outer = body_new(arena);
+        body_input(&outer, "i", DT_I64, "");
+        body_input(&outer, "c", DT_BOOL, "");
+        body_input(&outer, "v", DT_F32, NULL);
+        Buf node = node_begin(arena, "Loop l: most _ v -> v2");
+        node_graph(&node, "body", &inner);
+        body_add(&outer, &node);
+        body_output(&outer, "c");
+        body_output(&outer, "v2");
+        inner = outer;
+    }
+    Body body = body_new(arena);
+    Buf node = node_begin(arena, "Loop l: most _ x -> y");
+    node_graph(&node, "body", &inner);
+    body_input(&body, "x", DT_F32, "4");
+    body_ints(&body, "most", "9223372036854775807", true);
+    body_add(&body, &node);
+    body_output(&body, "y");
+    const char *text = text_of(&body, "");
+    assert_null(strstr(text, "xinf"));
+    assert_non_null(strstr(text, "f32[4] rule x9.0072e+15\n"));
+    arena_free(arena);
+}
+
 static void a_scan_takes_slices(void **state)
 {
     (void)state;
@@ -246,6 +320,68 @@ static void sequences_pass_through(void **state)
     arena_free(arena);
 }
 
+/* Sizes that no tensor has are refused. */
+static void parts_of_a_sequence_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rows, *parts;
+        bool scalar;
+        const char *want;
+    } splits[] = {
+        {"6,2", "4,2", false, "ConcatFromSequence y f32[6,2] whole"},
+        {"6,2", "4", true, "ConcatFromSequence y f32[6,2] whole"},
+        {"6,2", "-3,9", false, "its part 0 has the size -3"},
+        {"6,2", "4,4", false, "its parts add up to 8, not 6"},
+        {"6,2", "0", true, "its parts have the size 0"},
+        {"6,2", "9223372036854775807", true, "ConcatFromSequence y f32[6,2] whole"},
+        {"6,2", "9223372036854775807,9223372036854775807", false, "its part 1 has the size 9223"},
+        {"500,1125899906842624", "1", true, "ConcatFromSequence y f32[500,1125899906842624] whole"},
+    };
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
+        Arena *arena = arena_new();
+        Body body = body_new(arena);
+        body_input(&body, "x", DT_F32, splits[i].rows);
+        body_ints(&body, "parts", splits[i].parts, splits[i].scalar);
+        body_node(&body, "SplitToSequence -: x parts -> q");
+        Buf node = node_begin(arena, "ConcatFromSequence y: q -> y");
+        node_int(&node, "axis", 0);
+        body_add(&body, &node);
+        body_output(&body, "y");
+        const char *text = text_of(&body, "");
+        if (!strstr(text, splits[i].want))
+            fail_msg("want %s in\n%s", splits[i].want, text);
+        arena_free(arena);
+    }
+}
+
+static void sequences_too_large_to_join_are_refused(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body body = body_new(arena);
+    Buf words = buf_new(arena);
+    buf_puts(&words, "SequenceConstruct -:");
+    for (int i = 0; i < 300; i++)
+        buf_puts(&words, " x");
+    buf_puts(&words, " -> q");
+    body_input(&body, "x", DT_F32, "576460752303423488"); /* 2^59 */
+    body_node(&body, words.s);
+    Buf node = node_begin(arena, "ConcatFromSequence -: q -> y");
+    node_int(&node, "axis", 0);
+    body_add(&body, &node);
+    body_node(&body, "SequenceConstruct -: x x x x -> few");
+    node = node_begin(arena, "ConcatFromSequence -: few -> z");
+    node_int(&node, "axis", 0);
+    body_add(&body, &node);
+    body_output(&body, "y");
+    const char *text = text_of(&body, "");
+    assert_non_null(strstr(text, "ConcatFromSequence y f32[?] whole\n"));
+    assert_non_null(strstr(text, "ConcatFromSequence z f32[?] whole\n"));
+    assert_non_null(strstr(text, "rule-refused"));
+    arena_free(arena);
+}
+
 static void a_sequence_may_be_mapped_and_carried(void **state)
 {
     (void)state;
@@ -292,8 +428,12 @@ int main(void)
         cmocka_unit_test(a_loop_of_known_length_stacks_what_it_yields),
         cmocka_unit_test(what_an_iteration_changes_is_not_known),
         cmocka_unit_test(a_loop_that_may_end_before_is_counted_once),
+        cmocka_unit_test(a_loop_runs_as_often_as_its_condition_lets_it),
+        cmocka_unit_test(many_iterations_are_counted_to_a_limit),
         cmocka_unit_test(a_scan_takes_slices),
         cmocka_unit_test(sequences_pass_through),
+        cmocka_unit_test(parts_of_a_sequence_are_checked),
+        cmocka_unit_test(sequences_too_large_to_join_are_refused),
         cmocka_unit_test(a_sequence_may_be_mapped_and_carried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

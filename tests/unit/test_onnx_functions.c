@@ -242,7 +242,7 @@ static void a_loop_carries_yields_and_sees_what_is_around(void **state)
            "Identity /d/Loop/keep(/d/Loop/1)->/d/Loop/c2 at d.Loop\n"
            "MatMul /d/Loop/mm(/d/Loop/2,w)->/d/Loop/v2 at d.Loop\n"
            "LoopResult /d/Loop(x,/d/Loop/v2)->y at d\n"
-           "LoopStack /d/Loop_1(/d/Loop/v2,n,/d/Loop/c2)->all at d\n");
+           "LoopStack /d/Loop_1(/d/Loop/v2,n,/d/Loop/c2,-,/d/Loop/always)->all at d\n");
     arena_free(arena);
 }
 

@@ -216,8 +216,7 @@ static int64_t present_length(const RuleCall *call, const AttentionSizes *n)
     int64_t total;
     if (!args_has(call, 3))
         return n->k.s;
-    if (args_has(call, 6) && call->value[6] && shape_elements(call->shape[6]) == 1 &&
-        value_int_at(call->value[6], 0, &total))
+    if (args_has(call, 6) && value_one_int(call->value[6], &total))
         return total > n->past ? total : n->past;
     return n->past > 0 ? -1 : n->k.s;
 }

@@ -10,6 +10,8 @@
  * are told by the run alone. Sequences have no dims: inference tracks their elements
  * (core/rules/infer_sequence.c), and an op on them is replicated.
  */
+#include "core/rules/operators/control.h"
+
 #include "core/rules/args.h"
 
 /* Operands that are one value by different ways: sizes that differ are not known. */
@@ -93,25 +95,31 @@ static bool slice(RuleCall *call, Error *err)
     return space != NULL;
 }
 
-/* How many iterations there are: as many as what is scanned has steps, or as M says where the
- * condition stays true; -1: only the run tells. */
+int64_t loop_trips(const Value *most, const Value *begins, const Value *goes_on)
+{
+    int64_t n, begun, more;
+    bool counted = value_one_int(most, &n), told = value_one_int(begins, &begun);
+    if ((counted && n <= 0) || (told && !begun))
+        return 0;
+    if (!counted || !told || !value_one_int(goes_on, &more))
+        return -1;
+    return more ? n : 1;
+}
+
+/* How many iterations there are: of a Scan, as many as what is scanned (operand 3) has steps. */
 static bool count(const RuleCall *call, int64_t *out, Error *err)
 {
     int axis;
-    int64_t goes_on;
-    *out = -1;
-    if (args_has(call, 3)) {
-        if (!args_axis(args_int(call, "count_axis", 0), call->shape[3]->n_dims, &axis, err))
-            return false;
-        *out = call->shape[3]->dim[axis];
+    if (!args_has(call, 3)) {
+        const Value *of[5] = {NULL};
+        for (int i = 1; i < 5; i++)
+            of[i] = args_has(call, i) ? call->value[i] : NULL;
+        *out = loop_trips(of[1], of[4], of[2]);
         return true;
     }
-    const Value *most = args_has(call, 1) ? call->value[1] : NULL;
-    const Value *condition = args_has(call, 2) ? call->value[2] : NULL;
-    bool known = most && condition && shape_elements(&most->shape) == 1 &&
-                 shape_elements(&condition->shape) == 1 && value_int_at(condition, 0, &goes_on) &&
-                 goes_on && value_int_at(most, 0, out);
-    *out = !known ? -1 : *out < 0 ? 0 : *out;
+    if (!args_axis(args_int(call, "count_axis", 0), call->shape[3]->n_dims, &axis, err))
+        return false;
+    *out = call->shape[3]->dim[axis];
     return true;
 }
 
@@ -169,7 +177,7 @@ const Operator operators_control[] = {
     VALUE("LoopIndex", iteration, 0, 1, 0),
     VALUE("LoopCarry", carried, 1, 1, 0),
     VALUE("LoopSlice", slice, 1, 1, 0),
-    VALUE("LoopStack", stack, 1, 4, 1 << 1 | 1 << 2),
+    VALUE("LoopStack", stack, 1, 5, 1 << 1 | 1 << 2 | 1 << 4),
     SEQUENCE("SequenceConstruct", 0, OPERATOR_ANY),
     SEQUENCE("SequenceEmpty", 0, 0),
     SEQUENCE("SequenceInsert", 2, 3),

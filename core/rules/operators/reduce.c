@@ -109,8 +109,7 @@ static bool cumulate(RuleCall *call, Error *err)
     const Shape *from = call->shape[0];
     int64_t given = 0;
     int axis = -1;
-    bool known = call->value[1] && shape_elements(&call->value[1]->shape) == 1 &&
-                 value_int_at(call->value[1], 0, &given);
+    bool known = value_one_int(call->value[1], &given);
     if (known && !args_axis(given, from->n_dims, &axis, err))
         return false;
     call->out_shape[0] = *from;

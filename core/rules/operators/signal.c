@@ -16,8 +16,7 @@ static bool read_number(const RuleCall *call, int input, int64_t *out, bool *kno
     *known = args_has(call, input) && call->value[input];
     if (!*known)
         return true;
-    if (shape_elements(&call->value[input]->shape) != 1 ||
-        !value_int_at(call->value[input], 0, out))
+    if (!value_one_int(call->value[input], out))
         return error_set(err, "its input %d is not one whole number", input);
     return true;
 }
