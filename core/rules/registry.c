@@ -16,7 +16,7 @@ static const Operator *const families[] = {
     operators_stablehlo,   operators_pool,     operators_resample,  operators_attention,
     operators_recurrent,   operators_contrib,  operators_pointwise, operators_gradient,
     operators_fused,       operators_training, operators_indexing,  operators_matrix,
-    operators_order,
+    operators_order,       operators_borrowed,
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 

@@ -107,7 +107,7 @@ extern const Operator operators_elementwise[], operators_matmul[], operators_red
     operators_stablehlo[], operators_pool[], operators_resample[], operators_attention[],
     operators_recurrent[], operators_contrib[], operators_pointwise[], operators_gradient[],
     operators_fused[], operators_training[], operators_indexing[], operators_matrix[],
-    operators_order[];
+    operators_order[], operators_borrowed[];
 
 /* Runs the operator's rule on the call: checks the operands' number, fills the answers, finishes
  * the op space and its flags and flops. operator may not be NULL. Under an alias the rule sees the

@@ -1,0 +1,581 @@
+/* borrowed.c - operators of onnxruntime that do what one of ours does: with other operands beside
+ * or between, scales and zero points most often; with channels last; with an activation after.
+ *
+ *     QLinearConcat       , , d0 a, , , d0 b, ,             ->  d0 (a + b)
+ *     FusedConv           b c h w, .., (g co), b (g co) oh ow  ->  b (g co) oh ow
+ *     NhwcConv            b h w c, co kh kw c, co           ->  b oh ow co
+ *     MatMulIntegerToFloat  m k+, k+ n, , n                 ->  m n
+ *
+ * Our rule is run on the operands it knows, laid out as it knows them; its rows are then put where
+ * the op has them. What is rounded or bent after a sum is no sum of parts: such dims are frozen.
+ * Source: onnxruntime's published schemas of contributed operators.
+ */
+#include "core/rules/operators/dims.h"
+
+#include <inttypes.h>
+
+/* How an operand lies, as against ours. */
+typedef enum {
+    LAYOUT_OURS,
+    LAYOUT_LAST,   /* channels, which are dim 1 of ours, last */
+    LAYOUT_SWAPPED /* the last two dims have changed places */
+} Layout;
+
+enum { BORROWED_MAX = 9 };
+
+typedef struct {
+    const Operator *table; /* of the family that has the operator */
+    const char *operator;
+    int n;                     /* operands of ours, and where the op has them; -1: nowhere */
+    int operand[BORROWED_MAX]; /* instead: every, from the first on in steps */
+    int first, step;
+    uint16_t turned; /* bit i: operand i of ours lies otherwise */
+    Layout layout;   /* so; and the output does where it is LAYOUT_LAST */
+    bool asks;       /* only where the attribute channels_last is 1 */
+    bool freezes;    /* sums: what comes of them is rounded; else where there is an activation */
+} Borrowed;
+
+/* ---- layouts ---- */
+
+/* Where dim d of ours is in theirs. */
+static int64_t place_of(Layout layout, int64_t d, int64_t n_dims)
+{
+    if (layout == LAYOUT_LAST && n_dims > 2)
+        return d == 0 ? 0 : d == 1 ? n_dims - 1 : d - 1;
+    if (layout == LAYOUT_SWAPPED && n_dims > 1 && d >= n_dims - 2)
+        return 2 * n_dims - 3 - d;
+    return d;
+}
+
+static Shape ours_of(Layout layout, const Shape *theirs)
+{
+    Shape ours = *theirs;
+    for (int64_t d = 0; d < theirs->n_dims; d++)
+        ours.dim[d] = theirs->dim[place_of(layout, d, theirs->n_dims)];
+    return ours;
+}
+
+static void turn_back(Layout layout, Operand *operand)
+{
+    Operand ours = *operand;
+    for (int64_t d = 0; d < ours.shape.n_dims; d++) {
+        int64_t at = place_of(layout, d, ours.shape.n_dims);
+        operand->shape.dim[at] = ours.shape.dim[d];
+        operand->projection.row[at] = ours.projection.row[d];
+    }
+}
+
+/* ---- our rule on their operands ---- */
+
+static const Operator *row_of(const Operator *table, const char *name)
+{
+    while (table->name && strcmp(table->name, name) != 0)
+        table++;
+    return table;
+}
+
+static int theirs_of(const Borrowed *from, int i)
+{
+    return from->step > 0 ? from->first + i * from->step : from->operand[i];
+}
+
+static RuleCall our_call(const RuleCall *call, const Borrowed *from, Layout layout)
+{
+    RuleCall ours = *call;
+    int n = from->step > 0 ? (call->n_inputs - from->first + from->step - 1) / from->step : from->n;
+    const Shape **shape = arena_array(call->arena, const Shape *, n);
+    Dtype *dtype = arena_array(call->arena, Dtype, n);
+    const Value **value = arena_array(call->arena, const Value *, n);
+    ours.n_inputs = 0;
+    for (int i = 0; i < n; i++) {
+        int theirs = theirs_of(from, i);
+        if (theirs < 0 || !args_has(call, theirs))
+            continue;
+        Shape *turned = arena_make(call->arena, Shape);
+        bool turns = i < 16 && (from->turned >> i & 1) != 0;
+        *turned = ours_of(turns ? layout : LAYOUT_OURS, call->shape[theirs]);
+        shape[i] = turned;
+        dtype[i] = call->dtype[theirs];
+        value[i] = call->value[theirs];
+        ours.n_inputs = i + 1;
+    }
+    ours.shape = shape;
+    ours.dtype = dtype;
+    ours.value = value;
+    ours.space = NULL;
+    return ours;
+}
+
+/* The op space of our call with the operands where the op has them; others are whole. */
+static OpSpace *their_space(RuleCall *call, const Borrowed *from, Layout layout,
+                            const OpSpace *ours, Error *err)
+{
+    for (int o = 0; o < call->n_outputs && layout == LAYOUT_LAST; o++) {
+        Operand out = *opspace_output(ours, o);
+        turn_back(layout, &out);
+        call->out_shape[o] = out.shape;
+    }
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return NULL;
+    Operand *operand = space->operand;
+    *space = *ours;
+    space->operand = operand;
+    space->n_inputs = call->n_inputs;
+    for (int i = 0; i < ours->n_inputs; i++) {
+        int theirs = theirs_of(from, i);
+        if (theirs < 0 || !args_has(call, theirs))
+            continue;
+        operand[theirs] = ours->operand[i];
+        if (i < 16 && (from->turned >> i & 1) != 0)
+            turn_back(layout, &operand[theirs]);
+    }
+    for (int o = 0; o < call->n_outputs; o++) {
+        Operand *out = &operand[call->n_inputs + o];
+        *out = *opspace_output(ours, o);
+        if (layout == LAYOUT_LAST)
+            turn_back(layout, out);
+    }
+    return space;
+}
+
+static void freeze_sums(OpSpace *space)
+{
+    for (int k = 0; k < space->n_index; k++)
+        if (space->index[k].role == ROLE_REDUCE) {
+            space->index[k].role = ROLE_FROZEN;
+            space->index[k].reduce = REDUCE_NONE;
+        }
+}
+
+static OpSpace *borrow(RuleCall *call, const Borrowed *from, Error *err)
+{
+    const Operator *row = row_of(from->table, from->operator);
+    bool turns = !from->asks || args_int(call, "channels_last", 0) != 0;
+    Layout layout = turns ? from->layout : LAYOUT_OURS;
+    RuleCall ours = our_call(call, from, layout);
+    if (!row->rule || ours.n_inputs < row->inputs_min)
+        return error_set(err, "an operand is absent"), NULL;
+    if (!row->rule(&ours, err))
+        return NULL;
+    OpSpace *space = their_space(call, from, layout, ours.space, err);
+    if (space && (from->freezes || args_text(call, "activation", "").n > 0))
+        freeze_sums(space);
+    return space;
+}
+
+/* An operand that is added, or scales, lies as the output, or as its last dims. */
+static void follow_output(RuleCall *call, int i, bool adds)
+{
+    if (!args_has(call, i))
+        return;
+    OpSpace *space = call->space;
+    const Operand *out = rule_output(space, 0);
+    Operand *operand = &space->operand[i];
+    int64_t skip = out->shape.n_dims - operand->shape.n_dims;
+    for (int64_t d = 0; d < operand->shape.n_dims; d++)
+        if (d + skip >= 0 && operand->shape.dim[d] == out->shape.dim[d + skip])
+            operand->projection.row[d] = out->projection.row[d + skip];
+    operand->once = adds;
+}
+
+/* ---- convolutions, pools ---- */
+
+/* Z, input 3, is added before the activation. */
+static bool fused_conv(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_window, "Conv", .n = 3, .operand = {0, 1, 2}};
+    if (!borrow(call, &from, err))
+        return false;
+    follow_output(call, 3, true);
+    return true;
+}
+
+static bool nhwc_conv(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_window,     "Conv",      .n = 3,
+                                  .operand = {0, 1, 2}, .turned = 3, .layout = LAYOUT_LAST};
+    if (!borrow(call, &from, err))
+        return false;
+    follow_output(call, 3, true);
+    return true;
+}
+
+static bool quantized_conv(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_window, "QLinearConv",
+                                  .n = 9,           .operand = {0, 1, 2, 3, 4, 5, 6, 7, 8},
+                                  .turned = 1,      .layout = LAYOUT_LAST,
+                                  .asks = true};
+    return borrow(call, &from, err) != NULL;
+}
+
+static bool nhwc_max_pool(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_pool, "MaxPool",   .n = 1,
+                                  .operand = {0}, .turned = 1, .layout = LAYOUT_LAST};
+    return borrow(call, &from, err) != NULL;
+}
+
+/* Channels in blocks: as ours, but for what comes in and goes out. */
+static bool blocked_max_pool(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_pool, "MaxPool", .n = 1, .operand = {0}};
+    return borrow(call, &from, err) != NULL;
+}
+
+static bool blocked_mean_pool(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_pool, "AveragePool", .n = 1, .operand = {0}};
+    return borrow(call, &from, err) != NULL;
+}
+
+static bool blocked_global_pool(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_pool, "GlobalAveragePool", .n = 1, .operand = {0}};
+    return borrow(call, &from, err) != NULL;
+}
+
+static bool blocked_largest(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_pool, "GlobalMaxPool", .n = 1, .operand = {0}};
+    return borrow(call, &from, err) != NULL;
+}
+
+/* Channels into blocks (they then are a multiple of a block, whose size the processor decides) and
+ * out of them. Rows are cut along the batch. */
+static bool reorder(RuleCall *call, bool in, Error *err)
+{
+    enum { LARGEST_BLOCK = 16 };
+    const Shape *x = call->shape[0];
+    bool last = args_int(call, "channels_last", 0) != 0;
+    if (x->n_dims < 3)
+        return error_kind(err, ERROR_RANK, "its operand needs 3 dims or more");
+    Shape ours = ours_of(in && last ? LAYOUT_LAST : LAYOUT_OURS, x), out = ours;
+    if (!in)
+        ours.dim[1] = args_int(call, "channels", ours.dim[1]);
+    else if (ours.dim[1] % LARGEST_BLOCK != 0)
+        ours.dim[1] = -1;
+    for (int64_t d = 0; d < x->n_dims; d++)
+        out.dim[!in && last ? place_of(LAYOUT_LAST, d, x->n_dims) : d] = ours.dim[d];
+    call->out_shape[0] = out;
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int b = rule_index(space, "b", x->dim[0], ROLE_MAP, REDUCE_NONE);
+    rule_unit(&space->operand[0], 0, b);
+    rule_unit(rule_output(space, 0), 0, b);
+    return true;
+}
+
+static bool reorder_in(RuleCall *call, Error *err)
+{
+    return reorder(call, true, err);
+}
+
+static bool reorder_out(RuleCall *call, Error *err)
+{
+    return reorder(call, false, err);
+}
+
+static bool blocked_upsample(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0];
+    Ints scales;
+    if (!args_ints(call, -1, "scales", &scales, err))
+        return false;
+    if (scales.n != x->n_dims)
+        return error_kind(err, ERROR_RANK, "it has %d scales for its dims", scales.n);
+    call->out_shape[0] = *x;
+    call->out_dtype[0] = call->dtype[0];
+    for (int d = 0; d < scales.n; d++)
+        if (scales.at[d] < 1 ||
+            __builtin_mul_overflow(x->dim[d], scales.at[d], &call->out_shape[0].dim[d]))
+            return error_kind(err, ERROR_OUT_OF_RANGE, "its scale %d is out of range", d);
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < scales.n; d++) {
+        bool stays = scales.at[d] == 1;
+        int index = rule_index_at(call, stays ? 'd' : 'o', d, call->out_shape[0].dim[d]);
+        rule_unit(rule_output(space, 0), d, index);
+        if (stays)
+            rule_unit(&space->operand[0], d, index);
+    }
+    return space != NULL;
+}
+
+static bool quantized_pool(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_pool, "AveragePool",  .n = 1,
+                                  .operand = {0}, .turned = 1,    .layout = LAYOUT_LAST,
+                                  .asks = true,   .freezes = true};
+    return borrow(call, &from, err) != NULL;
+}
+
+static bool quantized_global_pool(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_pool, "GlobalAveragePool", .n = 1,
+                                  .operand = {0}, .turned = 1,         .layout = LAYOUT_LAST,
+                                  .asks = true,   .freezes = true};
+    return borrow(call, &from, err) != NULL;
+}
+
+/* ---- products ---- */
+
+static bool fused_gemm(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_matmul, "Gemm", .n = 3, .operand = {0, 1, 2}};
+    return borrow(call, &from, err) != NULL;
+}
+
+/* Rounded, unless the scale of an output is absent. */
+static bool quantized_gemm(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_matmul, "Gemm", .n = 3, .operand = {0, 3, 6},
+                                  .freezes = true};
+    if (!borrow(call, &from, err))
+        return false;
+    call->out_dtype[0] = args_has(call, 8) ? call->dtype[8] : call->dtype[1];
+    bool swapped = args_int(call, "transB", 0) != 0;
+    for (int i = 4; i < 6; i++) /* a number a column of B */
+        if (args_has(call, i) && call->shape[i]->n_dims == 1 && call->shape[i]->dim[0] > 1)
+            call->space->operand[i].projection.row[0] =
+                call->space->operand[3].projection.row[swapped ? 0 : 1];
+    return true;
+}
+
+static bool integer_matmul(RuleCall *call, Dtype dtype, const int *columns, int n_columns,
+                           bool freezes, Error *err)
+{
+    Borrowed from = {operators_matmul, "MatMul", .n = 2, .operand = {0, 1}, .freezes = freezes};
+    if (!borrow(call, &from, err))
+        return false;
+    call->out_dtype[0] = dtype;
+    for (int i = 0; i < n_columns; i++)
+        follow_output(call, columns[i], i == n_columns - 1);
+    return true;
+}
+
+/* a, b, their scales, their zero points, a bias. */
+static bool matmul_to_float(RuleCall *call, Error *err)
+{
+    return integer_matmul(call, call->dtype[2], (int[]){3, 5, 6}, 3, false, err);
+}
+
+/* a, b, b's scale and zero point, a bias: a's scale is of all that it has. */
+static bool matmul_of_floats(RuleCall *call, Error *err)
+{
+    if (!integer_matmul(call, DT_F32, (int[]){2, 3, 4}, 3, true, err))
+        return false;
+    for (int k = 0; k < call->space->n_index; k++)
+        for (int64_t d = 0; d < call->shape[0]->n_dims; d++)
+            if (call->space->operand[0].projection.row[d].coef[k] != 0)
+                call->space->index[k].role = ROLE_FROZEN;
+    return true;
+}
+
+static bool matmul_of_shorts(RuleCall *call, Error *err)
+{
+    return integer_matmul(call, DT_I32, NULL, 0, false, err);
+}
+
+static bool gemm_gelu(RuleCall *call, Error *err)
+{
+    return integer_matmul(call, call->dtype[0], (int[]){2}, 1, true, err);
+}
+
+/* X, W, R, B, lengths, first states, peepholes; then scales and zero points. Weights lie the other
+ * way round. */
+static bool quantized_lstm(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {
+        operators_recurrent,     "LSTM", .n = 8, .operand = {0, 1, 2, 3, 4, 5, 6, 7}, .turned = 6,
+        .layout = LAYOUT_SWAPPED};
+    return borrow(call, &from, err) != NULL;
+}
+
+/* ---- places ---- */
+
+/* Scale and zero point of the output, then of each operand, after it. */
+static bool quantized_concat(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_shape, "Concat", .first = 2, .step = 3};
+    if (!borrow(call, &from, err))
+        return false;
+    call->out_dtype[0] = call->dtype[2];
+    return true;
+}
+
+static bool quantized_mean(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_reduce, "ReduceMean", .n = 1, .operand = {0},
+                                  .freezes = true};
+    return borrow(call, &from, err) != NULL;
+}
+
+static bool quantized_where(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_elementwise, "Where", .n = 3, .operand = {0, 1, 4}};
+    return borrow(call, &from, err) != NULL;
+}
+
+static bool triangle(RuleCall *call, Error *err)
+{
+    static const Borrowed from = {operators_shape, "Trilu", .n = 2, .operand = {0, 1}};
+    return borrow(call, &from, err) != NULL;
+}
+
+static bool softmax_along(RuleCall *call, Error *err)
+{
+    call->out_dtype[0] = call->dtype[0];
+    return dims_along(call, "axis", -1, DIM_FROZEN, err);
+}
+
+/* What is left of a, with a mask of it; b is added before, a residual after. */
+static bool dropout_of_sum(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0];
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = *x;
+        call->out_dtype[o] = o == 0 ? call->dtype[0] : DT_BOOL;
+    }
+    return dims_space(call, x, NULL, NULL, err) != NULL;
+}
+
+/* Distances of rows: [m k], [n k] -> [m n]. */
+static bool distances(RuleCall *call, Error *err)
+{
+    const Shape *a = call->shape[0], *b = call->shape[1];
+    if (a->n_dims != 2 || b->n_dims != 2 || a->dim[1] != b->dim[1])
+        return error_kind(err, ERROR_RANK, "its operands are not rows of as many numbers");
+    call->out_shape[0] = (Shape){.n_dims = 2, .dim = {a->dim[0], b->dim[0]}};
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int m = rule_index(space, "m", a->dim[0], ROLE_MAP, REDUCE_NONE);
+    int n = rule_index(space, "n", b->dim[0], ROLE_MAP, REDUCE_NONE);
+    int k = rule_index(space, "k", a->dim[1], ROLE_FROZEN, REDUCE_NONE);
+    rule_align(&space->operand[0], (int[]){m, k}, 2);
+    rule_align(&space->operand[1], (int[]){n, k}, 2);
+    rule_align(rule_output(space, 0), (int[]){m, n}, 2);
+    return true;
+}
+
+/* ---- GroupNorm ---- */
+
+/* X, gamma, beta; the sum of X, a skip and a bias where they are given, which is output 1. */
+static bool group_norm(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0];
+    int64_t groups = args_int(call, "groups", 0), n_dims = x->n_dims;
+    int64_t at = args_int(call, "channels_last", 1) != 0 ? n_dims - 1 : 1;
+    if (n_dims < 3 || groups < 1 || x->dim[at] % groups != 0)
+        return error_kind(err, ERROR_NOT_DIVISIBLE, "its channels are not %" PRId64 " equal groups",
+                          groups);
+    dims_answer(call, x, call->dtype[0]);
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int64_t c = x->dim[at];
+    int pair[2] = {rule_index(space, "g", groups, ROLE_MAP, REDUCE_NONE),
+                   rule_index(space, "c", c / groups, ROLE_FROZEN, REDUCE_NONE)};
+    for (int64_t d = 0; d < n_dims; d++) {
+        int index = d == at ? -1 : rule_index_at(call, 'd', d, x->dim[d]);
+        if (d > 0 && index >= 0)
+            space->index[index].role = ROLE_FROZEN;
+        for (int i = 0; i < call->n_inputs + call->n_outputs; i++) {
+            Operand *operand = &space->operand[i];
+            if (operand->absent || operand->shape.n_dims != n_dims ||
+                operand->shape.dim[d] != x->dim[d])
+                continue;
+            if (d == at)
+                rule_radix(space, operand, d, pair, 2);
+            else
+                rule_unit(operand, d, index);
+        }
+    }
+    for (int i = 1; i < call->n_inputs; i++) {
+        Operand *operand = &space->operand[i];
+        int64_t rank = operand->shape.n_dims;
+        if (!operand->absent && (rank == 1 || rank == 2) && operand->shape.dim[rank - 1] == c)
+            rule_radix(space, operand, rank - 1, pair, 2);
+    }
+    return true;
+}
+
+/* ---- experts ---- */
+
+/* Rows that each go to some of the experts: which, all scores tell. An expert's weights lie along
+ * dim 0 of the operands after the scores; what experts give is added up. */
+static bool experts(RuleCall *call, Error *err)
+{
+    const Shape *x = call->shape[0], *scores = call->shape[1];
+    if (x->n_dims < 2 || x->n_dims > 3 || scores->n_dims != 2)
+        return error_kind(err, ERROR_RANK, "its rows need 2 or 3 dims, its scores 2");
+    dims_answer(call, x, call->dtype[0]);
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    int n_rows = (int)x->n_dims - 1, row[2] = {-1, -1};
+    for (int d = 0; d < n_rows; d++) {
+        row[d] = rule_index_at(call, 'd', d, x->dim[d]);
+        rule_unit(&space->operand[0], d, row[d]);
+        rule_unit(rule_output(space, 0), d, row[d]);
+    }
+    if (scores->dim[0] == (n_rows > 1 ? x->dim[0] * x->dim[1] : x->dim[0]))
+        rule_radix(space, &space->operand[1], 0, row, n_rows);
+    int e = rule_index(space, "e", scores->dim[1], ROLE_REDUCE, REDUCE_SUM);
+    for (int i = 2; i < call->n_inputs; i++)
+        if (args_has(call, i) && call->shape[i]->n_dims > 1 &&
+            call->shape[i]->dim[0] == scores->dim[1])
+            rule_unit(&space->operand[i], 0, e);
+    return true;
+}
+
+#define ROW(name_, rule_, flags_, flops, min, max, outputs)                                        \
+    {                                                                                              \
+        .name = (name_), .rule = (rule_), .flags = (flags_), .flops_per_point = (flops),           \
+        .family = "borrowed", .inputs_min = (min), .inputs_max = (max), .outputs_max = (outputs)   \
+    }
+#define MS(name, rule, flags, flops, min, max, outputs)                                            \
+    ROW("com.microsoft::" name, rule, flags, flops, min, max, outputs)
+#define BLOCKED(name, rule, flops, max) ROW("com.microsoft.nchwc::" name, rule, 0, flops, 1, max, 1)
+
+const Operator operators_borrowed[] = {
+    MS("FusedConv", fused_conv, 0, 2, 2, 4, 1),
+    MS("NhwcConv", nhwc_conv, 0, 2, 2, 3, 1),
+    MS("NhwcFusedConv", nhwc_conv, 0, 2, 2, 4, 1),
+    MS("QLinearConv", quantized_conv, 0, 2, 8, 9, 1),
+    MS("NhwcMaxPool", nhwc_max_pool, 0, 1, 1, 1, 1),
+    MS("QLinearAveragePool", quantized_pool, 0, 1, 2, 5, 1),
+    MS("QLinearGlobalAveragePool", quantized_global_pool, 0, 1, 2, 5, 1),
+    MS("FusedGemm", fused_gemm, 0, 2, 2, 3, 1),
+    MS("QGemm", quantized_gemm, 0, 2, 6, 9, 1),
+    MS("MatMulIntegerToFloat", matmul_to_float, 0, 2, 4, 7, 1),
+    MS("DynamicQuantizeMatMul", matmul_of_floats, 0, 2, 3, 5, 1),
+    MS("MatMulInteger16", matmul_of_shorts, 0, 2, 2, 2, 1),
+    MS("GemmFastGelu", gemm_gelu, 0, 2, 2, 3, 1),
+    MS("DynamicQuantizeLSTM", quantized_lstm, 0, 0, 3, 12, 3),
+    MS("QLinearConcat", quantized_concat, OPERATOR_EARLY, 0, 5, OPERATOR_ANY, 1),
+    MS("QLinearReduceMean", quantized_mean, 0, 1, 2, 5, 1),
+    MS("QLinearWhere", quantized_where, OPERATOR_EARLY, 1, 9, 9, 1),
+    MS("QLinearSoftmax", softmax_along, OPERATOR_EARLY, 5, 5, 5, 1),
+    MS("BiasSoftmax", softmax_along, OPERATOR_EARLY, 5, 2, 2, 1),
+    MS("BiasDropout", dropout_of_sum, OPERATOR_EARLY, 1, 2, 5, 2),
+    MS("Trilu", triangle, OPERATOR_EARLY, 0, 1, 2, 1),
+    MS("CDist", distances, 0, 3, 2, 2, 1),
+    MS("GroupNorm", group_norm, OPERATOR_EARLY, 8, 3, 3, 1),
+    MS("SkipGroupNorm", group_norm, OPERATOR_EARLY, 8, 4, 5, 2),
+    MS("MoE", experts, 0, 4, 3, 8, 1),
+    MS("QMoE", experts, 0, 4, 3, 14, 1),
+    BLOCKED("Conv", fused_conv, 2, 4),
+    BLOCKED("MaxPool", blocked_max_pool, 1, 1),
+    BLOCKED("AveragePool", blocked_mean_pool, 1, 1),
+    BLOCKED("GlobalAveragePool", blocked_global_pool, 1, 1),
+    BLOCKED("GlobalMaxPool", blocked_largest, 1, 1),
+    BLOCKED("ReorderInput", reorder_in, 0, 1),
+    BLOCKED("ReorderOutput", reorder_out, 0, 1),
+    BLOCKED("Upsample", blocked_upsample, 1, 1),
+    {0},
+};
