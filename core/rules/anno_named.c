@@ -1,243 +1,223 @@
-#include "core/rules/anno_named.h"
+#include "core/rules/anno_named_call.h"
 
-#include <inttypes.h>
+/* The value that a piece has in place of an attribute, or NULL. */
+typedef Json *(*NamedPiece)(const AnnoPartition *partition, const char *attr, const Json *value);
 
-enum { CANDIDATES_MAX = 7 };
-
+/* A row is one annotation and the operators that have it: nnScaler's names first, then torch's. */
 typedef struct {
-    const char *name;
-    const char *anno[CANDIDATES_MAX];
-} NamedAnno;
+    const char *names; /* with blanks between */
+    const char *anno;  /* candidates, '|' between */
+    NamedWriter write; /* where the text depends on shapes or attributes */
+    int n_tensors;     /* the first inputs, which must be tensors */
+    NamedPiece piece;  /* NULL: pieces have the attributes as they are */
+} NamedRow;
 
-static const NamedAnno fixed[] = {
-    {"neg", {"* -> *"}},
-    {"sin", {"* -> *"}},
-    {"cos", {"* -> *"}},
-    {"tanh", {"* -> *"}},
-    {"gelu", {"* -> *"}},
-    {"silu", {"* -> *"}},
-    {"relu", {"* -> *"}},
-    {"sigmoid", {"* -> *"}},
-    {"abs", {"* -> *"}},
-    {"clamp", {"* -> *"}},
-    {"dropout", {"* -> *"}},
-    {"detach", {"* -> *"}},
-    {"to", {"* -> *"}},
-    {"clone", {"* -> *"}},
-    {"contiguous", {"* -> *"}},
-    {"ceil", {"* -> *"}},
-    {"sign", {"* -> *"}},
-    {"exp", {"* -> *"}},
-    {"sqrt", {"* -> *"}},
-    {"rsqrt", {"* -> *"}},
-    {"log", {"* -> *"}},
-    {"erf", {"* -> *"}},
-    {"identity", {"* -> *"}},
-    {"zeros_like", {"* -> *"}},
-    {"ones_like", {"* -> *"}},
-    {"full_like", {"* -> *"}},
-    {"multiref", {"* -> *, *"}},
-    {"linear", {"* k+, n k+ -> * n", "* k^, n k^, n -> * n"}},
-    {"matmul",
-     {"k+, k+ -> 1", "m k+, k+ n -> m n", "k+, k+ n -> n", "m k+, k+ -> m", "* m k+, k+ n -> * m n",
-      "m k+, * k+ n -> * m n", "* m k+, * k+ n -> * m n"}},
-    {"dot", {"k+, k+ -> 1"}},
-    {"outer", {"n, m -> n m"}},
-    {"bmm", {"b m k+, b k+ n -> b m n"}},
-    {"embedding", {"*, n+ e -> * e"}},
-    {"view_as_complex", {"2 -> 1", "* 2 -> *"}},
-    {"view_as_real", {"* -> * 2"}},
+static Json *piece_of_target(const AnnoPartition *partition, const char *attr, const Json *value);
+static Json *piece_of_groups(const AnnoPartition *partition, const char *attr, const Json *value);
+
+static const NamedRow rows[] = {
+    /* one by one */
+    {"neg sin cos tanh gelu silu relu sigmoid log_sigmoid logsigmoid abs clamp clamp_min", "* -> *",
+     NULL, 1, NULL},
+    {"exp sqrt rsqrt log erf ceil sign isnan isinf bitwise_not nan_to_num fill fill_", "* -> *",
+     NULL, 1, NULL},
+    {"dropout Dropout nn_dropout detach clone contiguous identity", "* -> *", NULL, 1, NULL},
+    {"long int float bool", "* -> *", NULL, 1, NULL},
+    {"to type_as", "* -> * | *, ? -> *", NULL, 1, NULL},
+    {"zeros_like ones_like full_like rand_like randn_like", "* -> *", NULL, 1, NULL},
+    {"type", NULL, named_type, 1, NULL},
+    {"multiref multi_ref", NULL, named_multiref, 1, NULL},
+
+    /* element-wise, of several tensors or numbers */
+    {"add sub mul div true_divide mod fmod pow", NULL, named_broadcast, 0, NULL},
+    {"floordiv floor_div floor_divide", NULL, named_broadcast, 0, NULL},
+    {"eq ne gt lt ge le", NULL, named_broadcast, 0, NULL},
+    {"compare_eq compare_ne compare_gt compare_lt compare_ge compare_le", NULL, named_broadcast, 0,
+     NULL},
+    {"bitwise_or", NULL, named_broadcast, 2, NULL},
+    {"masked_fill masked_fill_", NULL, named_broadcast, 2, NULL},
+    {"where", NULL, named_where, 1, NULL},
+    {"accum", NULL, named_accum, 1, NULL},
+
+    /* products */
+    {"linear", "* k+, n k+ -> * n | * k^, n k^, n -> * n", NULL, 2, NULL},
+    {"matmul mm",
+     "k+, k+ -> 1 | m k+, k+ n -> m n | k+, k+ n -> n | m k+, k+ -> m | * m k+, k+ n -> * m n | "
+     "m k+, * k+ n -> * m n | * m k+, * k+ n -> * m n",
+     NULL, 2, NULL},
+    {"dot", "k+, k+ -> 1", NULL, 2, NULL},
+    {"outer", "n, m -> n m", NULL, 2, NULL},
+    {"bmm batch_linear", "b m k+, b k+ n -> b m n", NULL, 2, NULL},
+    {"baddbmm bmmadd", NULL, named_baddbmm, 3, NULL},
+    {"addmm", NULL, named_addmm, 3, NULL},
+    {"einsum ein_sum cube_ein_sum", NULL, named_einsum, 1, NULL},
+    {"embedding cube_embedding", "*, n+ e -> * e", NULL, 2, NULL},
+    {"scaled_dot_product_attention", NULL, named_attention, 3, NULL},
+
+    /* made of nothing */
+    {"zeros ones empty full rand randn", NULL, named_made, 0, NULL},
+    {"eye", NULL, named_eye, 0, NULL},
+    {"arange cube_arange", NULL, named_arange, 0, NULL},
+    {"linspace cube_linspace", NULL, named_linspace, 0, NULL},
+    {"tensor new_tensor", NULL, named_tensor, 0, NULL},
+
+    /* along dims */
+    {"softmax log_softmax cumsum cum_sum", NULL, named_softmax, 1, NULL},
+    {"triu tril", NULL, named_triangle, 1, NULL},
+    {"roll", NULL, named_roll, 1, NULL},
+    {"inverse", NULL, named_inverse, 1, NULL},
+    {"svd", NULL, named_svd, 1, NULL},
+    {"sum", NULL, named_sum, 1, NULL},
+    {"mean norm", NULL, named_mean, 1, NULL},
+    {"any torch_any", NULL, named_any, 1, NULL},
+    {"max min", NULL, named_extreme, 1, NULL},
+    {"topk", NULL, named_topk, 1, NULL},
+    {"nonzero", NULL, named_nonzero, 1, NULL},
+    {"layernorm layer_norm cube_layer_norm", NULL, named_layer_norm, 1, NULL},
+    {"cross_entropy", NULL, named_cross_entropy, 2, NULL},
+    {"nll_loss", NULL, named_nll_loss, 2, NULL},
+    {"l1_loss", NULL, named_l1_loss, 2, NULL},
+
+    /* moved */
+    {"reshape view", NULL, named_reshape, 1, piece_of_target},
+    {"expand", NULL, named_expand, 1, piece_of_target},
+    {"expand_as", NULL, named_expand_as, 2, NULL},
+    {"repeat", NULL, named_repeat, 1, NULL},
+    {"squeeze", NULL, named_squeeze, 1, NULL},
+    {"unsqueeze", NULL, named_unsqueeze, 1, NULL},
+    {"transpose", NULL, named_transpose, 1, NULL},
+    {"permute", NULL, named_permute, 1, NULL},
+    {"flatten", NULL, named_flatten, 1, NULL},
+    {"split", NULL, named_split, 1, NULL},
+    {"chunk", NULL, named_chunk, 1, NULL},
+    {"cat cube_cat", NULL, named_cat, 1, NULL},
+    {"stack cube_stack", NULL, named_stack, 1, NULL},
+    {"pad", NULL, named_pad, 1, NULL},
+    {"diag", NULL, named_diag, 1, NULL},
+    {"view_as_complex", NULL, named_view_as_complex, 1, NULL},
+    {"view_as_real", NULL, named_view_as_real, 1, NULL},
+
+    /* picked */
+    {"select", NULL, named_select, 1, NULL},
+    {"slice", NULL, named_slice, 1, NULL},
+    {"select_scatter", NULL, named_select_scatter, 2, NULL},
+    {"gather", NULL, named_gather, 1, NULL},
+    {"index_select cube_index_select", NULL, named_index_select, 2, NULL},
+    {"fullslice full_slice getitem get_item", NULL, named_getitem, 1, NULL},
+    {"setitem set_item", NULL, named_setitem, 1, NULL},
+
+    /* windows */
+    {"conv1d", NULL, named_conv1d, 2, piece_of_groups},
+    {"conv2d", NULL, named_conv2d, 2, piece_of_groups},
+    {"conv_transpose1d", NULL, named_conv_transpose1d, 2, NULL},
+    {"conv_transpose2d", NULL, named_conv_transpose2d, 2, NULL},
+    {"unfold", NULL, named_unfold, 1, NULL},
+    {"adaptive_avg_pool1d", NULL, named_adaptive_pool, 1, NULL},
+
+    /* functions on values, or with splits of their own: no annotation */
+    {"size shape shape_as_tensor _shape_as_tensor dim len item getattr get_attr finfo", NULL, NULL,
+     0, NULL},
+    {"tuple make_tuple list make_list make_slice dict_keys dict_values dict_items", NULL, NULL, 0,
+     NULL},
+    {"is is_not ifexpr fold_constant graph_anchor conv3d", NULL, NULL, 0, NULL},
 };
 
-static const char *const broadcasting[] = {"add", "sub", "mul",   "div",        "floor_div",  "pow",
-                                           "eq",  "ne",  "gt",    "lt",         "ge",         "le",
-                                           "max", "min", "where", "bitwise_or", "masked_fill"};
-
-bool anno_named_is_reshape(Str op)
+static const NamedRow *find_row(Str op)
 {
-    return str_eq(op, STR("reshape")) || str_eq(op, STR("view"));
+    for (size_t i = 0; op.n > 0 && i < sizeof rows / sizeof *rows; i++)
+        if (str_has_word(str_from(rows[i].names), op))
+            return &rows[i];
+    return NULL;
 }
 
-/* ---- element-wise ops with broadcasting ---- */
+/* ---- candidates ---- */
 
-static bool is_broadcasting(Str op, const AnnoInput *inputs, int n_inputs)
+static int split_candidates(Arena *arena, const char *text, const char *const **out)
 {
-    for (int i = 0; i < n_inputs; i++)
+    int n = 1;
+    for (const char *at = text; *at; at++)
+        n += *at == '|';
+    const char **list = arena_array(arena, const char *, n);
+    Str rest = str_from(text);
+    for (int i = 0; i < n; i++)
+        list[i] = arena_str(arena, str_take(&rest, '|'));
+    *out = list;
+    return n;
+}
+
+/* A scalar is a tensor of one element with one dim. */
+static void widen_scalars(AnnoInput *inputs, int n)
+{
+    for (int i = 0; i < n; i++)
         if (inputs[i].is_tensor && inputs[i].shape.n_dims == 0)
-            return false;
-    for (size_t i = 0; i < sizeof broadcasting / sizeof *broadcasting; i++)
-        if (str_eq(op, str_from(broadcasting[i])))
-            return n_inputs > 1;
-    return false;
+            inputs[i].shape = (Shape){1, {1}};
 }
 
-/* Letters count from the left of the result: dim d of `n_dims`, as an input of this size has it. */
-static void add_letter(int d, int64_t size, int64_t result_size, Buf *out)
+static bool takes(const NamedRow *row, const NamedCall *call)
 {
-    buf_puts(out, out->n > 0 && out->s[out->n - 1] != ' ' ? " " : "");
-    if (size == 1 && result_size != 1)
-        buf_putc(out, '1');
-    else
-        buf_putc(out, (char)('a' + d));
-}
-
-/* (2,1,4) + (3,1): "a 1 c, b 1 -> a b c". Dims align at the right. */
-static const char *broadcast_anno(Arena *arena, const AnnoInput *inputs, int n_inputs)
-{
-    Shape result = {0};
-    for (int i = 0; i < n_inputs; i++)
-        if (inputs[i].is_tensor && inputs[i].shape.n_dims > result.n_dims)
-            result.n_dims = inputs[i].shape.n_dims;
-    for (int i = 0; i < n_inputs; i++) {
-        const Shape *shape = &inputs[i].shape;
-        int64_t lead = result.n_dims - shape->n_dims;
-        for (int64_t d = 0; inputs[i].is_tensor && d < shape->n_dims; d++)
-            if (result.dim[lead + d] < 2)
-                result.dim[lead + d] = shape->dim[d];
-    }
-
-    Buf text = buf_new(arena);
-    for (int i = 0; i < n_inputs; i++) {
-        const Shape *shape = &inputs[i].shape;
-        int lead = (int)(result.n_dims - shape->n_dims);
-        buf_puts(&text, i > 0 ? ", " : "");
-        if (!inputs[i].is_tensor)
-            buf_putc(&text, '?');
-        for (int d = 0; inputs[i].is_tensor && d < shape->n_dims; d++)
-            add_letter(lead + d, shape->dim[d], result.dim[lead + d], &text);
-    }
-    buf_puts(&text, " -> ");
-    for (int d = 0; d < result.n_dims; d++)
-        add_letter(d, result.dim[d], result.dim[d], &text);
-    return text.s;
-}
-
-/* ---- reshape ---- */
-
-static bool complete_target(const Shape *from, const Shape *target, Shape *to, Error *err)
-{
-    int64_t elements = 1, known = 1;
-    int free_dim = -1;
-    for (int d = 0; d < from->n_dims; d++)
-        if (from->dim[d] == 0 || __builtin_mul_overflow(elements, from->dim[d], &elements))
-            return error_set(err, "an empty tensor has no annotation of its reshape");
-    *to = *target;
-    for (int d = 0; d < to->n_dims; d++) {
-        if (to->dim[d] == -1 && free_dim < 0)
-            free_dim = d;
-        else if (to->dim[d] < 0 || __builtin_mul_overflow(known, to->dim[d], &known))
-            return error_set(err, "a reshape cannot have size %" PRId64, to->dim[d]);
-    }
-    if (free_dim >= 0 && known > 0)
-        to->dim[free_dim] = elements / known;
-    if (free_dim >= 0 ? known == 0 || elements % known != 0 : elements != known)
-        return error_set(err, "a reshape keeps the number of elements, %" PRId64, elements);
+    for (int i = 0; i < row->n_tensors; i++)
+        if (!named_has(call, i))
+            return error_kind(call->err, ERROR_UNSUPPORTED,
+                              "'%s' has an annotation when its first inputs are tensors, here %d",
+                              call->op, row->n_tensors);
     return true;
 }
 
-static void add_number(int64_t size, Buf *out)
+int anno_named(Arena *arena, Str op, AnnoInput *inputs, int n_inputs, const Json *values,
+               const Json *attrs, const char *const **out, Error *err)
 {
-    buf_puts(out, out->n > 0 ? " " : "");
-    buf_printf(out, "%" PRId64, size);
-}
-
-static void add_member(char letter, int64_t rest, Buf *out)
-{
-    buf_puts(out, out->n > 0 ? " " : "");
-    if (rest == 1)
-        buf_putc(out, letter);
-    else
-        buf_printf(out, "(%c %" PRId64 ")", letter, rest);
-}
-
-/* Dims [at, end) of a reshape on one side, whose products are equal on both. */
-typedef struct {
-    const int64_t *dim;
-    int at, end;
-    Buf *out;
-} Side;
-
-static void skip_ones(Side *side)
-{
-    for (; side->at < side->end && side->dim[side->at] == 1; side->at++)
-        add_number(1, side->out);
-}
-
-/* The first dims share a letter when one divides the other; all others are numbers. */
-static void group_annos(Side *from, Side *to, char *letter)
-{
-    skip_ones(from);
-    skip_ones(to);
-    if (from->at < from->end && to->at < to->end) {
-        int64_t i = from->dim[from->at], o = to->dim[to->at];
-        if (i > 0 && o > 0 && (i % o == 0 || o % i == 0)) {
-            add_member(*letter, i > o ? i / o : 1, from->out);
-            add_member((*letter)++, o > i ? o / i : 1, to->out);
-            from->at++;
-            to->at++;
-        }
+    const NamedRow *row = find_row(op);
+    if (!row || (!row->anno && !row->write)) {
+        if (!row)
+            error_kind(err, ERROR_UNKNOWN_OP, "no annotation is known for the operator '%.*s'",
+                       STR_ARG(op));
+        else
+            error_kind(err, ERROR_UNSUPPORTED, "nnScaler runs '%.*s' without an annotation",
+                       STR_ARG(op));
+        return -1;
     }
-    for (; from->at < from->end; from->at++)
-        add_number(from->dim[from->at], from->out);
-    for (; to->at < to->end; to->at++)
-        add_number(to->dim[to->at], to->out);
+    NamedCall call = {.arena = arena,
+                      .op = arena_str(arena, op),
+                      .input = inputs,
+                      .n_inputs = n_inputs,
+                      .scalar = n_inputs > 0 && inputs[0].is_tensor && inputs[0].shape.n_dims == 0,
+                      .values = values,
+                      .attrs = attrs,
+                      .err = err};
+    widen_scalars(inputs, n_inputs);
+    if (!takes(row, &call))
+        return -1;
+    const char *text = row->anno ? row->anno : row->write(&call);
+    return text ? split_candidates(arena, text, out) : -1;
 }
 
-static const char *reshape_anno(Arena *arena, const Shape *from, const Shape *to)
+/* ---- pieces ---- */
+
+/* The sizes asked for are those of the output: the one that is cut is divided. */
+static Json *piece_of_target(const AnnoPartition *partition, const char *attr, const Json *value)
 {
-    Buf in = buf_new(arena), out = buf_new(arena);
-    int i = 0, j = 0, n_in = (int)from->n_dims, n_out = (int)to->n_dims;
-    char letter = 'a';
-    while (i < n_in || j < n_out) {
-        Side source = {from->dim, i, i, &in}, target = {to->dim, j, j, &out};
-        int64_t p = i < n_in ? from->dim[i++] : 1, q = j < n_out ? to->dim[j++] : 1;
-        while (p != q && (i < n_in || j < n_out)) {
-            if (i < n_in && (p < q || j == n_out))
-                p *= from->dim[i++];
-            else
-                q *= to->dim[j++];
-        }
-        if (i == n_in || j == n_out) { /* what is left are ones */
-            i = n_in;
-            j = n_out;
-        }
-        source.end = i;
-        target.end = j;
-        group_annos(&source, &target, &letter);
+    if (!json_is_array(value) || (strcmp(attr, "shape") != 0 && strcmp(attr, "size") != 0))
+        return NULL;
+    const AnnoSplit *split = &partition->split[partition->match->anno->n_inputs];
+    Json *list = json_array();
+    for (int d = 0; d < json_size(value); d++) {
+        int64_t size = json_int(json_at(value, d), -1);
+        bool cut = size > 0 && split->n > 0 && split->dim[0] == d;
+        json_add(list, json_from_int(cut ? size / partition->num : size));
     }
-    return arena_printf(arena, "%s -> %s", in.n > 0 ? in.s : "()", out.n > 0 ? out.s : "()");
+    return list;
 }
 
-/* ---- by name ---- */
-
-static int one_candidate(Arena *arena, const char *anno, const char *const **out)
+/* A piece has some of the groups when they are cut: `(g 4)`. */
+static Json *piece_of_groups(const AnnoPartition *partition, const char *attr, const Json *value)
 {
-    const char **list = arena_array(arena, const char *, 1);
-    list[0] = anno;
-    *out = list;
-    return 1;
+    if (strcmp(attr, "groups") != 0 || !str_eq(partition->identifier, STR("g")))
+        return NULL;
+    return json_from_int(json_int(value, 1) / partition->num);
 }
 
-int anno_named(Arena *arena, Str op, const AnnoInput *inputs, int n_inputs, const Shape *target,
-               const char *const **out, Error *err)
+Json *anno_named_piece(Str op, const AnnoPartition *partition, const char *attr, const Json *value)
 {
-    if (anno_named_is_reshape(op) && target && n_inputs == 1 && inputs[0].is_tensor) {
-        Shape to;
-        if (!complete_target(&inputs[0].shape, target, &to, err))
-            return -1;
-        return one_candidate(arena, reshape_anno(arena, &inputs[0].shape, &to), out);
-    }
-    if (is_broadcasting(op, inputs, n_inputs))
-        return one_candidate(arena, broadcast_anno(arena, inputs, n_inputs), out);
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (str_eq(op, str_from(fixed[i].name))) {
-            *out = fixed[i].anno;
-            int n = 0;
-            while (n < CANDIDATES_MAX && fixed[i].anno[n])
-                n++;
-            return n;
-        }
-    error_kind(err, ERROR_UNKNOWN_OP, "no annotation is known for the operator '%.*s'",
-               STR_ARG(op));
-    return -1;
+    const NamedRow *row = find_row(op);
+    return row && row->piece ? row->piece(partition, attr, value) : NULL;
 }

@@ -78,7 +78,7 @@ static Json *json_shape(const Shape *shape)
 
 /* ---- reading ---- */
 
-static bool read_sizes(const Json *list, int64_t least, Shape *out, Error *err)
+static bool read_sizes(const Json *list, Shape *out, Error *err)
 {
     *out = (Shape){0};
     if (!json_is_array(list))
@@ -87,8 +87,8 @@ static bool read_sizes(const Json *list, int64_t least, Shape *out, Error *err)
         return error_kind(err, ERROR_RANK, "a shape has at most %d dims", DIMS_MAX);
     out->n_dims = json_size(list);
     for (int d = 0; d < out->n_dims; d++) {
-        out->dim[d] = json_int(json_at(list, d), least - 1);
-        if (out->dim[d] < least)
+        out->dim[d] = json_int(json_at(list, d), -1);
+        if (out->dim[d] < 0)
             return error_set(err, "dim %d of a shape is not a size", d);
     }
     return true;
@@ -105,7 +105,7 @@ static bool read_inputs(Request *request, const Json *list, Error *err)
         if (!shape)
             continue;
         request->input[i].is_tensor = true;
-        if (!read_sizes(shape, 0, &request->input[i].shape, err) ||
+        if (!read_sizes(shape, &request->input[i].shape, err) ||
             !shape_check(&request->input[i].shape, err))
             return false;
     }
@@ -132,24 +132,13 @@ static bool read_candidate(Request *request, int i, Str text, Error *err)
     return request->candidate[i] != NULL;
 }
 
-/* The sizes a reshape is asked for: `shape` or `size`. */
-static const Json *reshape_target(const Request *request)
-{
-    const Json *target = json_get(request->attrs, "shape");
-    return target ? target : json_get(request->attrs, "size");
-}
-
 /* Where the candidates of an operator known by name are: how many, or -1. */
-static int find_candidates(const Request *request, Str system, const char *const **out, Error *err)
+static int find_candidates(const Request *request, const Json *json, const char *const **out,
+                           Error *err)
 {
-    if (str_eq(system, STR("nnscaler"))) {
-        Shape target;
-        bool reshape = anno_named_is_reshape(request->op) && reshape_target(request);
-        if (reshape && !read_sizes(reshape_target(request), -1, &target, err))
-            return -1;
+    if (str_eq(json_str(json_get(json, "system"), ""), STR("nnscaler")))
         return anno_named(request->arena, request->op, request->input, request->n_inputs,
-                          reshape ? &target : NULL, out, err);
-    }
+                          json_get(json, "inputs"), request->attrs, out, err);
     const Operator *row = registry_find(registry_new(request->arena), request->op);
     if (!row || !row->anno || !row->anno->annos) {
         error_kind(err, ERROR_UNKNOWN_OP, "no annotation is known for the operator '%.*s'",
@@ -167,9 +156,7 @@ static bool read_candidates(Request *request, const Json *json, Error *err)
     const Json *annos = json_get(json, "annos");
     const char *const *text = NULL;
     request->named = !annos;
-    request->n_candidates =
-        annos ? json_size(annos)
-              : find_candidates(request, json_str(json_get(json, "system"), ""), &text, err);
+    request->n_candidates = annos ? json_size(annos) : find_candidates(request, json, &text, err);
     if (request->n_candidates < 0)
         return false;
     request->candidate = arena_array(request->arena, const Anno *, request->n_candidates);
@@ -274,19 +261,6 @@ static Json *json_pieces(const AnnoPartition *partition, int64_t piece, int from
     return list;
 }
 
-/* A reshape's target, with the size of the output dim that is cut divided; -1 stays. */
-static Json *piece_target(const AnnoPartition *partition, const Json *target)
-{
-    const AnnoSplit *split = &partition->split[partition->match->anno->n_inputs];
-    Json *list = json_array();
-    for (int d = 0; d < json_size(target); d++) {
-        int64_t size = json_int(json_at(target, d), -1);
-        bool cut = size > 0 && split->n > 0 && split->dim[0] == d;
-        json_add(list, json_from_int(cut ? size / partition->num : size));
-    }
-    return list;
-}
-
 /* The attributes that a piece of the op has. */
 static Json *piece_attrs(const Request *request, const AnnoPartition *partition,
                          const AnnoArg *args)
@@ -294,11 +268,12 @@ static Json *piece_attrs(const Request *request, const AnnoPartition *partition,
     Json *attrs = request->attrs ? json_copy(request->attrs) : json_object();
     for (int i = 0; i < request->n_args; i++) {
         const char *name = json_key_at(request->attrs, i);
-        if (args[i].is_int && args[i].value != request->arg[i].value)
+        Json *value =
+            anno_named_piece(request->op, partition, name, json_get(request->attrs, name));
+        if (value)
+            json_set(attrs, name, value);
+        else if (args[i].is_int && args[i].value != request->arg[i].value)
             json_set_int(attrs, name, args[i].value);
-        else if (anno_named_is_reshape(request->op) &&
-                 json_get(request->attrs, name) == reshape_target(request))
-            json_set(attrs, name, piece_target(partition, reshape_target(request)));
     }
     return attrs;
 }

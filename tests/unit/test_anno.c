@@ -1,6 +1,5 @@
 #include "tests/unit/unit.h"
 
-#include "core/rules/anno_named.h"
 #include "core/rules/anno_partition.h"
 
 #include <inttypes.h>
@@ -479,48 +478,6 @@ static void pieces_that_make_another_shape_are_found(void **state)
     arena_free(arena);
 }
 
-/* ---- by name ---- */
-
-typedef struct {
-    const char *name, *op, *inputs, *target, *want;
-} NamedRow;
-
-static NamedRow named_rows[] = {
-    {"unary", "erf", "2,3", NULL, "* -> *"},
-    {"broadcast", "add", "2,3; 3", NULL, "a b, b -> a b"},
-    {"broadcast both", "mul", "2,1,4; 3,1", NULL, "a 1 c, b 1 -> a b c"},
-    {"with a scalar", "where", "2,3; -; 2,3", NULL, "a b, ?, a b -> a b"},
-    {"ones stay letters", "mul", "1,2; 1,2", NULL, "a b, a b -> a b"},
-    {"reshape", "reshape", "2048,1,2,512", "2048,1,-1,32", "a 1 b 512 -> a 1 (b 16) 32"},
-    {"view", "view", "10,24,8", "10,8,3,8", "a (b 3) c -> a b 3 c"},
-    {"nothing shared", "reshape", "6,4", "4,6", "6 4 -> 4 6"},
-    {"trailing ones", "reshape", "4,1,1", "2,2,1", "(a 2) 1 1 -> a 2 1"},
-    {"to a scalar", "reshape", "1,1", "", "1 1 -> ()"},
-    {"elements differ", "reshape", "4,6", "5,5",
-     "invalid: a reshape keeps the number of elements, 24"},
-    {"two free", "reshape", "4,6", "-1,-1", "invalid: a reshape cannot have size -1"},
-    {"unknown", "frobnicate", "4", NULL,
-     "unknown_op: no annotation is known for the operator 'frobnicate'"},
-};
-
-static void knows_operators_by_name(void **state)
-{
-    const NamedRow *row = *state;
-    Arena *arena = arena_new();
-    AnnoInput input[4];
-    int n = 0;
-    for (Str rest = str_from(row->inputs); rest.n > 0;)
-        input[n++] = read_input(cut_at(&rest, STR(";")));
-    Shape target = row->target ? read_input(str_from(row->target)).shape : (Shape){0};
-    const char *const *annos = NULL;
-    Error err = {0};
-    int found =
-        anno_named(arena, str_from(row->op), input, n, row->target ? &target : NULL, &annos, &err);
-    assert_int_equal(found, error_is_set(&err) ? -1 : 1);
-    assert_string_equal(found < 0 ? error_text(arena, &err) : annos[0], row->want);
-    arena_free(arena);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -535,6 +492,5 @@ int main(void)
            run_rows("canonical", parse_rows, canonical_text_reads_back_to_itself) +
            run_rows("match", match_rows, finds_the_lengths) +
            run_rows("opspace", space_rows, becomes_an_op_space) +
-           run_rows("partition", partition_rows, cuts_into_pieces) +
-           run_rows("named", named_rows, knows_operators_by_name);
+           run_rows("partition", partition_rows, cuts_into_pieces);
 }
