@@ -169,6 +169,9 @@ static bool lrn(const KernelCall *call, Error *err)
     double alpha = op_attr_float(graph, call->op, "alpha", 1e-4);
     double beta = op_attr_float(graph, call->op, "beta", 0.75);
     double bias = op_attr_float(graph, call->op, "bias", 1);
+    for (int64_t d = 0; d < in->shape.n_dims; d++)
+        if (d != 1 && in->shape.dim[d] != out->shape.dim[d])
+            return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
     const int64_t *global = kernel_globals(call->scratch, &out->runs[1]);
     int64_t n_in = in->shape.dim[1], n_out = out->shape.dim[1], pixels = 1;
     for (int64_t d = 2; d < in->shape.n_dims; d++)

@@ -223,8 +223,9 @@ static bool tile(const KernelCall *call, Error *err)
     row_major_strides(&in->shape, stride);
     for (int d = 0; d < picks.n_dims; d++) {
         picks_global(&picks, d, &out->runs[d], 1);
+        int64_t size = in->whole.dim[d];
         for (int64_t i = 0; i < picks.size[d]; i++) {
-            int64_t place = runs_find(&in->runs[d], picks.from[d][i] % in->whole.dim[d]);
+            int64_t place = size > 0 ? runs_find(&in->runs[d], picks.from[d][i] % size) : -1;
             picks.from[d][i] = place < 0 ? PICK_NONE : place * stride[d];
         }
     }

@@ -128,6 +128,15 @@ static const double *side_row(Side *side, const Local *out, int64_t axis, int64_
     return side->elements;
 }
 
+/* What the norm tells of its rows is held for as many rows. */
+static bool told_fits(const KernelCall *call, int64_t n_rows, Error *err)
+{
+    for (int q = 1; q < 3 && q < call->n_outputs; q++)
+        if (call->output[q] && shape_elements(&call->output[q]->shape) != n_rows)
+            return error_kind(err, ERROR_RUN, "output %d is held in another size", q);
+    return true;
+}
+
 /* LayerNormalization, and without centring RMSNormalization. */
 static bool layer_norm(const KernelCall *call, Error *err)
 {
@@ -145,6 +154,8 @@ static bool layer_norm(const KernelCall *call, Error *err)
     double *row = arena_array(call->scratch, double, n);
     double epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
     int64_t n_elements = shape_elements(&in->shape);
+    if (!told_fits(call, n > 0 ? n_elements / n : 0, err))
+        return false;
     for (int64_t at = 0; at < n_elements; at += n) {
         double told[3] = {0}; /* output 1: mean, output 2: inverse of the deviation */
         elements_load(in->dtype, local_at(in, at), 1, n, NUMBER_F64, row);

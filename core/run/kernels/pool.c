@@ -119,6 +119,8 @@ static bool run_pool(const KernelCall *call, bool everything, Error *err)
         return false;
     const Local *image = call->input[0];
     Local *out = call->output[0], *where = call->n_outputs > 1 ? call->output[1] : NULL;
+    if (where && !shape_equal(&where->shape, &out->shape))
+        return error_kind(err, ERROR_RUN, "the outputs are held in two sizes");
     const int64_t *batch = kernel_globals(call->scratch, &image->runs[0]);
     const int64_t *channel = kernel_globals(call->scratch, &image->runs[1]);
     int64_t channels = image->shape.dim[1], n_rows = image->shape.dim[0] * channels;

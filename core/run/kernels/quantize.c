@@ -28,7 +28,8 @@ static bool open_scaling(const KernelCall *call, Scaling *out, Error *err)
     out->zero = call->n_inputs > 2 ? call->input[2] : NULL;
     if (out->zero && !kernel_computes(out->zero, err))
         return false;
-    if (!shape_equal(&out->x->shape, &call->output[0]->shape))
+    if (!shape_equal(&out->x->shape, &call->output[0]->shape) ||
+        (out->zero && !shape_equal(&out->zero->shape, &out->scale->shape)))
         return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
     if (shape_elements(&out->scale->whole) == 1 && out->scale->whole.n_dims <= 1)
         return true;
@@ -53,7 +54,7 @@ static int64_t scale_place(const Scaling *s, int64_t i)
         return runs_find(&s->scale->runs[0], along);
     for (int64_t d = 0; d < shape->n_dims; d++) {
         int64_t held = d == s->axis ? runs_find(&s->scale->runs[d], along / s->block) : at[d];
-        if (held < 0)
+        if (held < 0 || held >= s->scale->shape.dim[d])
             return -1;
         place = place * s->scale->shape.dim[d] + held;
     }
@@ -118,6 +119,8 @@ static bool dynamic(const KernelCall *call, Error *err)
     const Local *x = call->input[0];
     int64_t n = shape_elements(&x->shape);
     double least = 0, most = 0;
+    if (!shape_equal(&x->shape, &call->output[0]->shape))
+        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
     for (int64_t i = 0; i < n; i++) {
         least = fmin(least, number_at(x, i));
         most = fmax(most, number_at(x, i));
