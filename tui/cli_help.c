@@ -1,10 +1,8 @@
 #include "tui/cli_help.h"
 
 #include "tui/cli_options.h"
+#include "tui/grid.h"
 #include "tui/keys.h"
-#include "tui/table.h"
-
-static const char keys_topic[] = "keys";
 
 /* ---- text ---- */
 
@@ -20,6 +18,50 @@ static void add_indented(const char *text, const char *indent, Buf *out)
         n += end >= 0;
         rest = (Str){rest.s + n, rest.n - n};
     }
+}
+
+enum { COLUMNS = 78, LEFT_MOST = 44 };
+
+static void add_blanks(int n, Buf *out)
+{
+    while (n-- > 0)
+        buf_putc(out, ' ');
+}
+
+/* The words that go into `columns`: at least one. */
+static Str take_words(Str *text, int columns)
+{
+    size_t most = (size_t)columns, n = text->n;
+    if (n > most)
+        for (n = most; n > 0 && text->s[n] != ' '; n--)
+            continue;
+    while (n == 0 && most < text->n && text->s[most] != ' ')
+        most++;
+    Str line = {text->s, n > 0 ? n : most};
+    n = line.n;
+    while (n < text->n && text->s[n] == ' ')
+        n++;
+    *text = (Str){text->s + n, text->n - n};
+    return line;
+}
+
+/* A term, and what it means from column `at` on: lines below it where it does not fit. */
+static void add_pair(Str term, int at, const char *meaning, Buf *out)
+{
+    Str rest = str_from(meaning);
+    int used = text_columns(term);
+    buf_add(out, term);
+    if (rest.n > 0 && used + 2 > at) {
+        buf_putc(out, '\n');
+        used = 0;
+    }
+    while (rest.n > 0) {
+        add_blanks(at - used, out);
+        buf_add(out, take_words(&rest, COLUMNS - at));
+        buf_puts(out, rest.n > 0 ? "\n" : "");
+        used = 0;
+    }
+    buf_putc(out, '\n');
 }
 
 /* "dimscope plan MODEL .." */
@@ -49,70 +91,68 @@ void help_usage(Buf *out)
 
 void help_overview(Buf *out)
 {
-    static const TableColumn columns[] = {{NULL, 0}, {NULL, 0}};
-    Table *table = table_new(out->arena, columns, 2);
+    buf_puts(out, "dimscope explores how a model is sharded over a mesh of devices.\n\n");
     for (const Verb *verb = verbs; verb->run; verb++) {
         Buf synopsis = buf_new(out->arena);
+        buf_puts(&synopsis, "  ");
         add_synopsis(verb, &synopsis);
-        table_cell(table, buf_str(&synopsis));
-        table_cell(table, str_from(verb->action.help));
+        add_pair(buf_str(&synopsis), LEFT_MOST, verb->action.help, out);
     }
-    buf_puts(out, "dimscope explores how a model is sharded over a mesh of devices.\n\n");
-    table_format(table, "  ", out);
     buf_puts(out, "\ndimscope help VERB has the options of a verb. Topics:\n\n");
-    table = table_new(out->arena, columns, 2);
     for (const Topic *topic = cli_topics; topic->name; topic++) {
-        table_printf(table, "dimscope help %s", topic->name);
-        table_cell(table, str_from(topic->title));
+        Str term = str_from(arena_printf(out->arena, "  dimscope help %s", topic->name));
+        add_pair(term, 27, topic->title, out);
     }
-    table_printf(table, "dimscope help %s", keys_topic);
-    table_cell(table, STR("the keys of the explorer"));
-    table_format(table, "  ", out);
+    add_pair(STR("  dimscope help explore"), 27, "the options of the explorer", out);
+    add_pair(STR("  dimscope help keys"), 27, "the keys of the explorer", out);
+}
+
+/* "      --dim K=V,..." */
+static Str option_term(const Option *option, Arena *arena)
+{
+    Buf term = buf_new(arena);
+    buf_puts(&term, option->key ? "  " : "      ");
+    add_option(option, &term);
+    return buf_str(&term);
 }
 
 void help_verb(const Verb *verb, Buf *out)
 {
-    static const TableColumn columns[] = {{NULL, 0}, {NULL, 0}};
-    Table *table = table_new(out->arena, columns, 2);
+    int at = 0;
     for (const Option *option = cli_options; option->name; option++) {
-        if (!(option->verbs & verb->bit))
-            continue;
-        Buf name = buf_new(out->arena);
-        add_option(option, &name);
-        table_printf(table, "%s%s", option->key ? "" : "    ", name.s);
-        table_cell(table, str_from(option->help));
+        int columns = text_columns(option_term(option, out->arena)) + 2;
+        if (option->verbs & verb->bit && columns > at)
+            at = columns;
     }
     add_synopsis(verb, out);
     buf_puts(out, "\n\n");
     add_indented(verb->text, "", out);
     buf_puts(out, "\noptions\n");
-    table_format(table, "  ", out);
+    for (const Option *option = cli_options; option->name; option++)
+        if (option->verbs & verb->bit)
+            add_pair(option_term(option, out->arena), at, option->help, out);
 }
 
 static void help_keys(Buf *out)
 {
-    static const TableColumn columns[] = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    enum { NAME_AT = 20, HELP_AT = 44 };
     const char *group = "";
-    Table *table = NULL;
     for (const Action *action = explorer_actions; action->name; action++) {
-        if (strcmp(action->group, group) != 0) {
-            if (table)
-                table_format(table, "  ", out);
-            group = action->group;
-            buf_printf(out, "%s\n", group);
-            table = table_new(out->arena, columns, 3);
-        }
-        table_cell(table, str_from(action->keys));
-        table_printf(table, ":%s%s%s", action->name, *action->args ? " " : "", action->args);
-        table_cell(table, str_from(action->help));
+        Buf term = buf_new(out->arena);
+        if (strcmp(action->group, group) != 0)
+            buf_printf(out, "%s\n", action->group);
+        group = action->group;
+        buf_printf(&term, "  %s", action->keys);
+        add_blanks(NAME_AT - (int)term.n, &term);
+        buf_printf(&term, "%s:%s%s%s", term.n > NAME_AT ? " " : "", action->name,
+                   *action->args ? " " : "", action->args);
+        add_pair(buf_str(&term), HELP_AT, action->help, out);
     }
-    if (table)
-        table_format(table, "  ", out);
 }
 
 bool help_topic(Str name, Buf *out)
 {
-    if (str_eq(name, str_from(keys_topic))) {
+    if (str_eq(name, STR("keys"))) {
         help_keys(out);
         return true;
     }
@@ -232,7 +272,7 @@ int cli_help(Cli *cli)
         return CLI_FINE;
     }
     Str name = str_from(cli->operand[0]);
-    const Verb *verb = verb_find(name);
+    const Verb *verb = str_eq(name, STR("explore")) ? verbs : verb_find(name);
     if (verb)
         help_verb(verb, &cli->out);
     else if (!help_topic(name, &cli->out)) {

@@ -11,38 +11,45 @@ static const char explore_text[] =
     "Opens the explorer on a terminal; else, or when the output goes to a file,\n"
     "prints the plan as 'plan' does. MODEL is an ONNX file or a plan.json.";
 static const char plan_text[] =
-    "Makes the plan of a model on a mesh and prints it: every op with the sharding of\n"
-    "its output, parameters, collectives, findings, totals. Equal layers are one row.\n"
-    "-o saves it instead: its decisions, from which all else follows.";
+    "Makes the plan of a model on a mesh and prints it: every op with the sharding\n"
+    "of its output, parameters, collectives, findings, totals. Equal layers are one\n"
+    "row; what is in a loop counts as often as it runs. -o saves the plan instead:\n"
+    "its decisions, from which all else follows.";
 static const char why_text[] =
-    "Says why a tensor is sharded as it is: for each axis on each dim the chain of ops\n"
-    "back to the line of the policy that pinned it. TENSOR is a name, or the PATH of a\n"
-    "module with .weight, .bias, .in or .out; .DIM is the number of a dim.";
+    "Says why a tensor is sharded as it is: for each axis on each dim the chain of\n"
+    "ops back to the line of the policy that pinned it. TENSOR is a name, or the\n"
+    "PATH of a module with .weight, .bias, .in or .out; .DIM is a dim's number.";
 static const char check_text[] =
-    "Prints the findings, and the limits that were given. The exit code is 1 when the\n"
-    "plan is illegal or over a limit.";
+    "Prints the findings, and the limits that were given. The exit code is 1 when\n"
+    "the plan is illegal or over a limit.";
 static const char export_text[] =
     "Draws the plan. --dot is Graphviz text, --svg is laid out by the program dot.\n"
     "Kinds: overview has groups only, block one repeated layer in full.";
 static const char run_text[] =
-    "Runs the plan on threads of this machine, a rank each, and reports times. --verify\n"
-    "compares every value on every rank with one device, and names the first that\n"
-    "differs. Weights that are not there are drawn from --seed.\n"
-    "--onnx-test runs the data sets of ONNX test folders and compares their outputs.";
+    "Runs the plan on threads of this machine, a rank each, and reports times.\n"
+    "--verify compares every value on every rank with one device, and names the\n"
+    "first that differs. Weights that are not there are drawn from --seed.\n"
+    "--onnx-test runs the data sets of ONNX test folders and compares outputs.";
 static const char info_text[] =
-    "Says what a model is made of. Free dims may stay free: they go by their names.";
+    "Says what a model is made of. Free dims may stay free: they go by their names,\n"
+    "as do sizes that only the run tells.";
 static const char rule_text[] =
-    "Shows an operator on inputs of the given shapes: its index dims and what follows\n"
-    "when one is cut, where each operand is read (halo: read again by a neighbour), and\n"
-    "the op in five notations, each with what it does not say. Without --shapes: what\n"
-    "other systems call it, its attributes, and the same for a small example. OP is our\n"
-    "name or theirs; help operators has the forms.\n"
-    "  --list       every operator, its names, who can say it, whether it can be run\n"
-    "  --check      prove on simulated ranks: its index space, with --trace its dims_mapping\n"
-    "               rule, with --profile its strategy; or all that FILE.lua registers";
+    "Shows an operator on inputs of the given shapes: its index dims and what\n"
+    "follows when one is cut, where each operand is read (halo: read again by a\n"
+    "neighbour), and the op in five notations, each with what it does not say.\n"
+    "Without --shapes: what other systems call it, its attributes, and the same for\n"
+    "a small example. OP is our name or theirs; help operators has the forms.\n"
+    "  --list     every operator, its names, who can say it, whether it can be run\n"
+    "  --trace    what Paddle's dims_mapping rule answers for operands that lie as\n"
+    "             --in says on the mesh -m, and how it comes to that\n"
+    "  --profile  what torch or veScale choose for them, and at what price\n"
+    "  --check    prove on simulated ranks: its index space, with --trace its\n"
+    "             dims_mapping rule, with --profile its strategy; without OP all\n"
+    "             that can be proven, of FILE.lua what that registers";
 static const char eval_text[] =
-    "Answers questions of other tools: one JSON request a line on standard input, one\n"
-    "JSON answer a line. Verbs: anno.parse, anno.infer, anno.partition, layout.";
+    "Answers questions of other tools: one JSON request a line on standard input,\n"
+    "one JSON answer a line. Verbs: anno.*, layout, factor.rule, template.*, ipf.*,\n"
+    "range.*, strategy, spmd.*.";
 static const char help_text[] = "Shows this, a verb, or a topic.";
 
 const Verb verbs[] = {
@@ -52,7 +59,7 @@ const Verb verbs[] = {
      1, 1, cli_plan, plan_text},
     {BATCH("why", "MODEL ... TENSOR[.DIM]", "say why a tensor is sharded so", "plans"), VERB_WHY, 2,
      2, cli_why, why_text},
-    {BATCH("check", "MODEL ... [--max-peak 74GiB]", "fail when illegal or over a limit", "plans"),
+    {BATCH("check", "MODEL ... [--max-peak 74GiB]", "fail if illegal or over a limit", "plans"),
      VERB_CHECK, 1, 1, cli_check, check_text},
     {BATCH("export", "MODEL ... --dot|--svg [-o FILE]", "draw it", "plans"), VERB_EXPORT, 1, 1,
      cli_export, export_text},
@@ -60,7 +67,8 @@ const Verb verbs[] = {
      VERB_RUN, 1, INT_MAX, cli_run, run_text},
     {BATCH("info", "MODEL [--values]", "say what a model is made of", "models"), VERB_INFO, 1, 1,
      cli_info, info_text},
-    {BATCH("rule", "OP [--shapes LIST] | --list", "show how an operator may be cut", "models"),
+    {BATCH("rule", "OP [--shapes LIST] | --list | --check", "show how an operator may be cut",
+           "models"),
      VERB_RULE, 0, 1, cli_rule, rule_text},
     {BATCH("eval", "", "answer JSON requests, a line each", "program"), VERB_EVAL, 0, 0, cli_eval,
      eval_text},
@@ -75,28 +83,41 @@ const Topic cli_topics[] = {
      "[[0,1],[2,3]]       devices by number, axes x0 and x1\n"
      "dp,tp=[[0,1],[2,3]] the same with names\n"
      "\n"
-     "Devices 0 to 7 are a node when the machine has 8 to a node. --machine takes the\n"
-     "name of a shipped machine, or a Lua file with its numbers."},
+     "Devices 0 to 7 are a node when the machine has 8 to a node. --machine takes\n"
+     "the name of a shipped machine, or a Lua file with its numbers."},
     {"dims", "sizes that the model leaves free",
      "--dim batch=8,seq=1024 binds them; it may be given several times. A file\n"
-     "MODEL.dims beside MODEL.onnx gives defaults. 'dimscope info MODEL' lists the names."},
+     "MODEL.dims beside MODEL.onnx gives defaults. 'dimscope info MODEL' lists the\n"
+     "names.\n"
+     "\n"
+     "A size that only the run tells, as how many places are not 0, goes by its\n"
+     "op: NonZero_12.1. What depends on it is replicated, or planned for the size\n"
+     "that --dim NonZero_12.1=100 gives: an assumption, which a note says."},
     {"notation", "how a sharding is written",
      "8/dp,1024,768/tp    dim 0 is cut by axis dp, dim 2 by tp, dim 1 is whole\n"
      "4096/dp.tp          one dim cut by two axes, the major one first\n"
      "(3)(768/tp)         blocks: each rank has its part of each of 3\n"
      "(12/tp)(64)         64 neighbours are never separated\n"
      "768/tp:(1)2         a part of an axis: the 2 major parts of tp\n"
-     "Σtp                 partial: the ranks along tp hold addends; in ASCII +tp"},
+     "Σtp                 partial: the ranks along tp hold addends; in ASCII +tp\n"
+     "NonZero.1,64        sizes that are not known go by their names; ? has none\n"
+     "\n"
+     "h[0..11] ×12        a row that stands for 12 alike; in ASCII x12\n"
+     "refine ↻8           a loop, which runs 8 times; ↻? only the run tells, or @8"},
     {"operators", "what an operator is called, how it is written",
      "Softmax             ours: ONNX's names, domain::Name for other domains\n"
-     "torch::softmax      torch's and veScale's; aten::, and a dot for the colons, do too\n"
+     "torch::softmax      torch's and veScale's; aten::, and a dot, do too\n"
      "nnscaler::softmax, paddle::softmax, stablehlo::dot\n"
-     "softmax             ours, then the first of nnscaler, torch, paddle, stablehlo\n"
+     "softmax             ours, then nnscaler's, torch's, paddle's, stablehlo's\n"
+     "\n"
+     "If, Loop, Scan and a file's own functions are taken apart: their ops stand\n"
+     "in a group of that name. LoopCarry, LoopSlice and LoopIndex are what an\n"
+     "iteration finds, LoopResult and LoopStack what the loop gives.\n"
      "\n"
      "One op in five notations, as 'dimscope rule' and the Op view have it:\n"
-     "dimop        b s k+, k+ n -> b s n   + summed, ^ never cut, (h t) one dim of two\n"
+     "dimop        b s k+, k+ n -> b s n   + summed, ^ never cut, (h t) two in one\n"
      "einsum       bsk,kn->bsn             1: a dim that is never cut\n"
-     "transforms   [Flatten(InputDim(0), InputDim(1))]  output dims from one input's\n"
+     "transforms   [Flatten(InputDim(0), InputDim(1))]  output by input dims\n"
      "shardy       ([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}\n"
      "template     a metakernel template in Lua, for these sizes\n"
      "What a notation has no word for stands below it, behind 'not said'."},
@@ -111,8 +132,8 @@ const Topic cli_topics[] = {
      "Shipped: dp, tp, megatron, fsdp; -p megatron is short for the file's path."},
     {"exit", "exit codes",
      "0    fine\n"
-     "1    an illegal plan, a failed check, a mismatch of --verify, a layout that a\n"
-     "     rule refuses\n"
+     "1    an illegal plan, a failed check, a mismatch of --verify, a layout that\n"
+     "     a rule refuses\n"
      "2    a wrong command line, or what is asked for is not on this machine\n"
      "3    input that cannot be read\n"
      "4    a policy that fails\n"
