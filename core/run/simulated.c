@@ -100,7 +100,7 @@ static double addend_of(const Addends *of, int k, int64_t i, double value, doubl
 {
     bool real = dtype_is_float(of->dtype), last = k == of->n - 1;
     bool holds = (i + (int64_t)of->input * (i / of->n + 1)) % of->n == k;
-    uint64_t key = (uint64_t)(of->input * SIMULATED_RANKS_MAX + k + 1);
+    uint64_t key = (uint64_t)of->input * SIMULATED_RANKS_MAX + (uint64_t)k + 1;
     double drawn = drawn_number(DT_I64, key, i), taken = real ? drawn : fmin(drawn, *rest);
     double factor = !real ? 1 : drawn == 0 ? -1 : drawn == 1 ? 0.5 : 2;
     switch (of->reduce) {
