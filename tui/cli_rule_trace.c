@@ -151,12 +151,10 @@ static bool scan_partials(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
     while (next != '\0' && next != ';') {
         Str name;
         SpmdAxes axes = {0};
-        int reduce = REDUCE_SUM;
+        ReduceOp reduce = REDUCE_NONE;
         if (!scan_name(scan, &name))
             return false;
-        while (reduce <= REDUCE_ALL && !str_eq(name, str_from(reduce_name((ReduceOp)reduce))))
-            reduce++;
-        if (reduce > REDUCE_ALL)
+        if (!reduce_from_name(name, &reduce))
             return scan_fail(scan, "'%.*s' is no reduction", STR_ARG(name));
         if (!scan_char(scan, '(') || !scan_axis(scan, mesh, &axes) || !scan_char(scan, ')'))
             return false;

@@ -2,6 +2,7 @@
 
 #include "core/rules/anno_named.h"
 #include "core/rules/anno_partition.h"
+#include "core/rules/one_op.h"
 #include "core/rules/registry.h"
 
 /* A request of anno.infer or anno.partition, read. */
@@ -78,22 +79,6 @@ static Json *json_shape(const Shape *shape)
 
 /* ---- reading ---- */
 
-static bool read_sizes(const Json *list, Shape *out, Error *err)
-{
-    *out = (Shape){0};
-    if (!json_is_array(list))
-        return error_set(err, "a shape is a list of sizes");
-    if (json_size(list) > DIMS_MAX)
-        return error_kind(err, ERROR_RANK, "a shape has at most %d dims", DIMS_MAX);
-    out->n_dims = json_size(list);
-    for (int d = 0; d < out->n_dims; d++) {
-        out->dim[d] = json_int(json_at(list, d), -1);
-        if (out->dim[d] < 0)
-            return error_set(err, "dim %d of a shape is not a size", d);
-    }
-    return true;
-}
-
 static bool read_inputs(Request *request, const Json *list, Error *err)
 {
     if (list && !json_is_array(list))
@@ -105,7 +90,7 @@ static bool read_inputs(Request *request, const Json *list, Error *err)
         if (!shape)
             continue;
         request->input[i].is_tensor = true;
-        if (!read_sizes(shape, &request->input[i].shape, err) ||
+        if (!one_op_shape_json(shape, 0, &request->input[i].shape, err) ||
             !shape_check(&request->input[i].shape, err))
             return false;
     }

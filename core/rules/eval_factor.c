@@ -69,13 +69,8 @@ static bool answer_text(Arena *arena, const Json *request, Json *answer, Error *
 static bool read_shapes(const Json *tensors, Shape *shape, Dtype *dtype, Error *err)
 {
     for (int i = 0; i < json_size(tensors); i++) {
-        const Json *sizes = json_get(json_at(tensors, i), "shape");
-        if (!json_is_array(sizes) || json_size(sizes) > DIMS_MAX)
-            return error_kind(err, ERROR_INVALID, "a tensor has a \"shape\" of at most %d sizes",
-                              DIMS_MAX);
-        shape[i].n_dims = json_size(sizes);
-        for (int d = 0; d < json_size(sizes); d++)
-            shape[i].dim[d] = json_int(json_at(sizes, d), -1);
+        if (!one_op_shape_json(json_get(json_at(tensors, i), "shape"), -1, &shape[i], err))
+            return false;
         dtype[i] = dtype_from_name(json_str(json_get(json_at(tensors, i), "dtype"), "f32"));
     }
     return true;

@@ -2,9 +2,9 @@
  *
  *     dimop       b s k+, k+ n -> b s n                       nnScaler's annotation
  *     einsum      bsk,kn->bsn                                 1: a dim that is never cut
- *     transforms  [Flatten(InputDim(0), InputDim(1))]         each output dim, from those of one
- * input shardy      ([i, l], [l, k])->([i, k]) {..} reduction={l} template    a metakernel template
- * for these sizes (core/rules/template/template.h)
+ *     transforms  [Flatten(InputDim(0), InputDim(1))]         output dims, from those of one input
+ *     shardy      ([i, l], [l, k])->([i, k]) {..} reduction={l}
+ *     template    a metakernel template for these sizes (core/rules/template/template.h)
  *
  * All five read the finished op space and nothing of the operator, so they hold for every operator,
  * a user's too. What a notation has no word for is said beside it.

@@ -358,6 +358,22 @@ bool one_op_attr_json(OneOpBuilder *builder, const Json *attrs, Error *err)
     return true;
 }
 
+bool one_op_shape_json(const Json *list, int64_t least, Shape *out, Error *err)
+{
+    *out = (Shape){0};
+    if (!json_is_array(list))
+        return error_set(err, "a shape is a list of sizes");
+    if (json_size(list) > DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "a shape has at most %d dims", DIMS_MAX);
+    out->n_dims = json_size(list);
+    for (int d = 0; d < out->n_dims; d++) {
+        out->dim[d] = json_int(json_at(list, d), least - 1);
+        if (out->dim[d] < least)
+            return error_set(err, "dim %d of a shape is not a size", d);
+    }
+    return true;
+}
+
 /* ---- the graph ---- */
 
 static int32_t numbered(OneOpBuilder *builder, const char *what, int i)

@@ -48,6 +48,10 @@ bool one_op_attr_text(OneOpBuilder *builder, const char *given, Error *err);
  * that are objects, or lists with objects in them, are left out: the caller reads those itself. */
 bool one_op_attr_json(OneOpBuilder *builder, const Json *attrs, Error *err);
 
+/* A shape as eval has it: [64,32]. Each size is `least` or more: with -1 one may be unknown.
+ * ERROR_RANK: more than DIMS_MAX of them. Products are not checked. */
+bool one_op_shape_json(const Json *list, int64_t least, Shape *out, Error *err);
+
 /* NULL: more of anything than a graph holds. */
 Graph *one_op_graph(OneOpBuilder *builder, Error *err);
 

@@ -1,5 +1,6 @@
 #include "core/plan/spmd/eval_spmd.h"
 
+#include "core/plan/sharding.h"
 #include "core/rules/one_op.h"
 
 /* What an unknown size, -1, counts as: one that most meshes divide. Upstream takes the same. */
@@ -9,18 +10,11 @@ enum { UNKNOWN_SIZE = 256 };
 
 static bool read_shape(const Json *list, Shape *out, Error *err)
 {
-    *out = (Shape){0};
-    if (!json_is_array(list))
-        return error_set(err, "a shape is a list of sizes");
-    if (json_size(list) > DIMS_MAX)
-        return error_kind(err, ERROR_RANK, "a shape has at most %d dims", DIMS_MAX);
-    out->n_dims = json_size(list);
-    for (int d = 0; d < out->n_dims; d++) {
-        int64_t size = json_int(json_at(list, d), -2);
-        if (size < -1)
-            return error_set(err, "dim %d of a shape is not a size", d);
-        out->dim[d] = size == -1 ? UNKNOWN_SIZE : size;
-    }
+    if (!one_op_shape_json(list, -1, out, err))
+        return false;
+    for (int d = 0; d < out->n_dims; d++)
+        if (out->dim[d] == -1)
+            out->dim[d] = UNKNOWN_SIZE;
     return shape_check(out, err);
 }
 
@@ -62,14 +56,13 @@ static bool read_partial(const Json *partial, SpmdTensor *out, Error *err)
     for (int i = 0; i < json_size(partial); i++) {
         const char *key = json_key_at(partial, i);
         Str name = json_str(json_get(partial, key), "");
+        ReduceOp reduce = REDUCE_NONE;
         int64_t axis;
         if (!str_to_int(str_from(key), &axis) || axis < 0 || axis >= MESH_AXES_MAX)
             return error_kind(err, ERROR_OUT_OF_RANGE, "'%s' is no mesh axis", key);
-        for (int reduce = REDUCE_SUM; reduce <= REDUCE_ALL; reduce++)
-            if (str_eq(name, str_from(reduce_name((ReduceOp)reduce))))
-                out->partial[axis] = (uint8_t)reduce;
-        if (out->partial[axis] == REDUCE_NONE)
+        if (!reduce_from_name(name, &reduce))
             return error_set(err, "'%.*s' is no reduction", STR_ARG(name));
+        out->partial[axis] = (uint8_t)reduce;
     }
     return true;
 }

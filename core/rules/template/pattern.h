@@ -1,8 +1,9 @@
 /* pattern.h - shape patterns: `[$batch..., $shape=($height, $width), $features[$i]]`.
  *
  *     pattern = "[" [ item { "," item } ] "]"
- *     item    = INT | "..." | var [ "[" var "]" ] [ "=" "(" item { "," item } ")" | "..." [ "("
- * expr ")" ] ]
+ *     item    = INT | "..." | var [ "[" var "]" ] [ group | run ]
+ *     group   = "=" "(" item { "," item } ")"
+ *     run     = "..." [ "(" expr ")" ]
  *
  * A leaf stands for one dim, a run for any number of them: for as many as its expression says,
  * `$pre...($axis)`, and one run at most for the rest. A group names the list of its leaves.

@@ -3,9 +3,11 @@
  *     template "matmul" {
  *       index   = "[$batch..., $row, $col]",
  *       reduce  = { sum = "[$inner]" },
- *       inputs  = { { "X", shape = "[$batch..., $row, $inner]", ipf = "[@batch..., @row, @inner]"
- * }, { "W", shape = "[$batch..., $inner, $col]", ipf = "[@batch..., @inner, @col]" } }, outputs = {
- * { "result" } },
+ *       inputs  = {
+ *         { "X", shape = "[$batch..., $row, $inner]", ipf = "[@batch..., @row, @inner]" },
+ *         { "W", shape = "[$batch..., $inner, $col]", ipf = "[@batch..., @inner, @col]" },
+ *       },
+ *       outputs = { { "result" } },
  *     }
  *
  * Shapes of inputs are patterns, which bind `$names`; all else are expressions over them. An ipf
