@@ -67,11 +67,6 @@ bool cli_rule_has_kernel(const OpSpace *space, const Operator *row)
 
 /* ---- as text ---- */
 
-static const char *role_name(const IndexDim *index)
-{
-    return index->role == ROLE_MAP ? "map" : index->role == ROLE_FROZEN ? "frozen" : "reduce";
-}
-
 static const char *operand_name(Cli *cli, const OpSpace *space, int i)
 {
     bool output = i >= space->n_inputs;
@@ -93,7 +88,7 @@ static void show_index(Cli *cli, const OpSpace *space)
         const IndexDim *index = &space->index[j];
         table_cell(table, str_from(index->name));
         table_printf(table, "%" PRId64, index->size);
-        table_printf(table, "%s%s%s", role_name(index), index->role == ROLE_REDUCE ? ":" : "",
+        table_printf(table, "%s%s%s", role_name(index->role), index->role == ROLE_REDUCE ? ":" : "",
                      index->role == ROLE_REDUCE ? reduce_name(index->reduce) : "");
         table_printf(table, "%s%s", kinds[factor_type_of(space, j)],
                      index->blocked ? ", stays with the op" : "");
@@ -304,7 +299,7 @@ static Json *index_json(const OpSpace *space)
         Json *row = json_object();
         json_set_str(row, "name", index->name);
         json_set_int(row, "size", index->size);
-        json_set_str(row, "role", role_name(index));
+        json_set_str(row, "role", role_name(index->role));
         json_set(row, "reduce",
                  index->role == ROLE_REDUCE ? json_from_str(str_from(reduce_name(index->reduce)))
                                             : json_null());

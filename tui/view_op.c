@@ -6,8 +6,6 @@
 #include "core/run/kernel.h"
 #include "tui/page.h"
 
-static const char *const role_names[] = {"map", "reduce", "frozen"};
-
 /* Operand `i` of the op, inputs then outputs: its tensor and the sharding the op sees; -1: absent.
  */
 typedef struct {
@@ -60,7 +58,7 @@ static void draw_index_dim(const Ui *ui, const OpSpace *space, const OpCut *cuts
     pen_fit(pen, ROLE_TEXT, str_from(index->name), 7);
     pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%lld", (long long)index->size)), 8);
     pen_tab(pen, pen->x + 2);
-    pen_fit(pen, index->role == ROLE_MAP ? ROLE_TEXT : ROLE_HEAD, str_from(role_names[index->role]),
+    pen_fit(pen, index->role == ROLE_MAP ? ROLE_TEXT : ROLE_HEAD, str_from(role_name(index->role)),
             8);
     format_cut(ui, cut, &text);
     draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w > 70 ? 22 : 14);
@@ -259,16 +257,16 @@ static void draw_notation(const Ui *ui, const OpSpace *space, int n, Pen *pen)
 {
     Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
     bool all = notations[n].print(space, &text, &lost);
-    int64_t lines = 0;
+    int lines = 0;
 
-    while (page_line(buf_str(&text), lines).n > 0)
-        lines++;
+    for (Str rest = buf_str(&text); rest.n > 0; lines++)
+        str_take(&rest, '\n');
     pen_tab(pen, 2);
     pen_fit(pen, ROLE_TEXT, str_from(notations[n].name), 11);
     pen_puts(pen, ROLE_NOTE, all ? "" : "~");
     pen_tab(pen, AT_TEXT);
     if (lines > 1)
-        pen_printf(pen, ROLE_DIM, "%lld lines of Lua", (long long)lines);
+        pen_printf(pen, ROLE_DIM, "%d lines of Lua", lines);
     else
         pen_fit(pen, lines > 0 ? ROLE_TEXT : ROLE_DIM, lines > 0 ? buf_str(&text) : STR("none"),
                 pen->area.w - pen->x);
@@ -292,14 +290,17 @@ static Str take_line(Str *text, int columns)
 
 static void draw_lines(Str text, const char *label, Style role, Pen *pen)
 {
-    for (int64_t i = 0; page_line(text, i).n > 0; i++) {
-        Str left = page_line(text, i);
+    int indent = 4 + (int)strlen(label);
+
+    while (text.n > 0 && !pen_full(pen)) {
+        Str left = str_take(&text, '\n');
         while (left.n > 0 && !pen_full(pen)) {
             pen_tab(pen, 4);
-            pen_puts(pen, role, i == 0 ? label : "");
-            pen_tab(pen, 4 + (int)strlen(label));
+            pen_puts(pen, role, label);
+            pen_tab(pen, indent);
             pen_put(pen, role, take_line(&left, pen->area.w - pen->x - 1));
             pen_line(pen);
+            label = "";
         }
     }
 }
@@ -538,7 +539,8 @@ static void note(Ui *ui, Buf *out)
         const IndexDim *index = &space->index[ui->at.item];
         buf_printf(out, "index dim %s: ", index->name);
         if (index->role == ROLE_REDUCE)
-            buf_puts(out, "summed over: cutting it leaves the output partial");
+            buf_printf(out, "reduced by %s: cutting it leaves the output partial",
+                       reduce_name(index->reduce));
         else if (index->role == ROLE_FROZEN)
             buf_puts(out, "never cut");
         else

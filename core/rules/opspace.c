@@ -12,6 +12,12 @@ const char *reduce_name(ReduceOp reduce)
     return names[reduce];
 }
 
+const char *role_name(IndexRole role)
+{
+    static const char *const names[] = {"map", "reduce", "frozen"}; /* ORDER INDEX_ROLE */
+    return names[role];
+}
+
 /* ---- making ---- */
 
 OpSpace *opspace_new(Arena *arena, int n_inputs, int n_outputs)

@@ -33,8 +33,8 @@ typedef enum {
     REDUCE_PROD,
     REDUCE_ANY,
     REDUCE_ALL
-} ReduceOp; /* ORDER REDUCE_OP: reduce_name() */
-typedef enum { ROLE_MAP, ROLE_REDUCE, ROLE_FROZEN } IndexRole;
+} ReduceOp;                                                    /* ORDER REDUCE_OP: reduce_name() */
+typedef enum { ROLE_MAP, ROLE_REDUCE, ROLE_FROZEN } IndexRole; /* ORDER INDEX_ROLE: role_name() */
 
 typedef struct {
     int64_t coef[X_MAX];
@@ -105,6 +105,7 @@ static inline const Operand *opspace_output(const OpSpace *space, int i)
 }
 
 const char *reduce_name(ReduceOp reduce); /* "sum"; "none" */
+const char *role_name(IndexRole role);    /* "frozen" */
 
 /* ---- making ---- */
 OpSpace *opspace_new(Arena *arena, int n_inputs, int n_outputs);
