@@ -306,7 +306,8 @@ static void draw(Ui *ui, Pen *pen)
         slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), session->mesh);
         draw_sharding(ui, pen, label_sharding(ui, id), -1, -1);
         pen_puts(pen, ROLE_TEXT, "  ");
-        pen_put(pen, ROLE_HEAD, label_tensor(session, ui->frame, tensor));
+        pen_fit_tail(pen, ROLE_HEAD, label_tensor(session, ui->frame, tensor),
+                     pen->area.w - pen->x);
     } else {
         pen_puts(pen, ROLE_DIM,
                  tensor < 0 ? "no tensor is selected" : "whole on each, its size is not known: ");

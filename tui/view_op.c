@@ -324,7 +324,7 @@ static void draw_notation_detail(const Ui *ui, const OpSpace *space, int n, Pen 
 /* The values that are one by this op: where they are laid out otherwise than it, that is marked. */
 static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
 {
-    enum { AT_NAME = 17, NAME_MOST = 30 };
+    enum { AT_NAME = 17, NAME_MOST = 30, AFTER_NAME = 20 };
     const Plan *plan = ui_plan(ui);
     ControlTie tie[TIES_MAX + 1];
     int n;
@@ -335,14 +335,14 @@ static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
     pen_line(pen);
     for (int i = 0; i < n && !pen_full(pen); i++) {
         Str label = label_tensor(ui->session, ui->frame, tie[i].tensor);
-        int room = pen->area.w / 2 - AT_NAME < NAME_MOST ? pen->area.w / 2 - AT_NAME : NAME_MOST;
+        int room = pen->area.w - AT_NAME - AFTER_NAME;
         pen_tab(pen, 2);
         pen_puts(pen, ROLE_DIM, tie[i].when);
         pen_tab(pen, AT_NAME);
-        pen_fit_tail(pen, ROLE_TEXT, label, room);
+        pen_fit_tail(pen, ROLE_TEXT, label, room < NAME_MOST ? room : NAME_MOST);
         pen_rune(pen, ROLE_TEXT, ' ');
         draw_sharding(ui, pen, label_value(ui, tie[i].tensor, plan->sharding[tie[i].tensor]), -1,
-                      -1);
+                      pen->area.w - pen->x);
         pen_line(pen);
     }
     pen_puts(pen, ROLE_DIM, "  no notation has a word for it");

@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 #include "core/base/units.h"
+#include "core/plan/cost.h"
 #include "core/plan/reason.h"
 
 /* ORDER DIAGRAM_KIND */
@@ -26,9 +27,13 @@ typedef struct {
     Intern *pairs;    /* (from, to, label) of edges drawn */
 } Draw;
 
-static void format_sharding(const Plan *plan, int32_t sharding, Buf *out)
+/* The sharding of a tensor, or what is known of its shape where that has none. */
+static void format_value(const Plan *plan, int32_t tensor, int32_t sharding, Buf *out)
 {
-    sharding_format(shardings_at(plan->shardings, sharding), plan->mesh, VIEW_OURS, out, NULL);
+    if (sharding >= 0)
+        sharding_format(shardings_at(plan->shardings, sharding), plan->mesh, VIEW_OURS, out, NULL);
+    else if (tensor >= 0)
+        inferred_put_shape(plan->inferred, tensor, out);
 }
 
 static int add_node(Draw *draw, DiagramNode node, int members)
@@ -54,7 +59,7 @@ static void say_collectives(const Draw *draw, int32_t first, int32_t n, Buf *out
     Arena *scratch = arena_new();
     Intern *seen = intern_new(scratch);
     bool *member = arena_array(scratch, bool, plan->inferred->graph->n_ops);
-    int count[64] = {0};
+    double count[64] = {0};
     for (int32_t i = first; i < first + n; i++)
         member[draw->groups->order[i]] = true;
     for (int i = 0; i < plan->n_reshards; i++) {
@@ -65,12 +70,12 @@ static void say_collectives(const Draw *draw, int32_t first, int32_t n, Buf *out
             int32_t key[2] = {(int32_t)r->path->step[s].kind, (int32_t)r->path->step[s].atoms};
             int32_t id = key[0] == STEP_SLICE ? 64 : intern_put(seen, key, sizeof key);
             if (id < 64)
-                count[id]++;
+                count[id] += reshard_repeat(plan, r);
         }
     }
     for (int32_t id = 0; id < intern_count(seen) && id < 64; id++) {
         const int32_t *key = intern_key(seen, id, NULL);
-        buf_printf(out, "  %d %s ", count[id], step_kind_mark((StepKind)key[0]));
+        buf_printf(out, "  %.10g %s ", count[id], step_kind_mark((StepKind)key[0]));
         mesh_format_set(plan->mesh, (AtomSet)key[1], ".", out);
     }
     arena_free(scratch);
@@ -79,13 +84,11 @@ static void say_collectives(const Draw *draw, int32_t first, int32_t n, Buf *out
 static void say_flow(const Plan *plan, int32_t op, Buf *out)
 {
     const Graph *graph = plan->inferred->graph;
-    int32_t in = graph->ops[op].n_inputs > 0 ? plan->need[graph->ops[op].input] : -1;
+    int32_t in = graph->ops[op].n_inputs > 0 ? op_inputs(graph, op)[0] : -1;
     int32_t result = graph->ops[op].n_outputs > 0 ? op_outputs(graph, op)[0] : -1;
-    if (in >= 0)
-        format_sharding(plan, in, out);
+    format_value(plan, in, in < 0 ? -1 : plan->need[graph->ops[op].input], out);
     buf_puts(out, " \xe2\x86\x92 ");
-    if (result >= 0 && plan->made[result] >= 0)
-        format_sharding(plan, plan->made[result], out);
+    format_value(plan, result, result < 0 ? -1 : plan->made[result], out);
 }
 
 static const char *first_cause(const Draw *draw, int32_t op)
@@ -258,7 +261,7 @@ static int outside_node(Draw *draw, int32_t tensor)
     if (draw->outside[tensor])
         return draw->outside[tensor] - 1;
     Buf flow = buf_new(draw->arena);
-    format_sharding(draw->plan, draw->plan->sharding[tensor], &flow);
+    format_value(draw->plan, tensor, draw->plan->sharding[tensor], &flow);
     DiagramNode node = {.title = naming_label(draw->session->naming, tensor),
                         .operator= "from outside" };
     node.flow = flow.s;
@@ -278,8 +281,7 @@ static void draw_edges(Draw *draw, bool with_outside)
             continue;
         for (int o = 0; o < graph->ops[op].n_inputs; o++) {
             int32_t t = op_inputs(graph, op)[o];
-            if (t < 0 || draw->plan->sharding[t] < 0 || inferred->value[t] ||
-                graph->tensors[t].kind == TENSOR_INITIALIZER)
+            if (t < 0 || inferred->value[t] || graph->tensors[t].kind == TENSOR_INITIALIZER)
                 continue;
             int32_t maker = graph->tensors[t].maker;
             int from = maker >= 0 ? draw->node_of[maker] : -1;
