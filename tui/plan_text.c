@@ -137,7 +137,8 @@ static void group_cells(const Page *page, Table *table, const OutlineRow *row)
     table_printf(table, "%d ops", (int)row->n);
     table_cell(table, STR(""));
     table_cell(table, STR(""));
-    double folds = (double)(row->times / row->fold_n);
+    int64_t whole_folds = row->times / row->fold_n;
+    double folds = (double)whole_folds;
     double moves = comm->count[end] - comm->count[row->first];
     us_cell(table, page->scratch, (comm->us[end] - comm->us[row->first]) * folds);
     Buf text = buf_new(page->scratch);
