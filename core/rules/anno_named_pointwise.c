@@ -119,7 +119,8 @@ const char *named_baddbmm(NamedCall *call)
                         added->dim[2] == 1 ? "1" : "n");
 }
 
-/* "i j, j k -> i k": names that the result lacks are summed. */
+/* "i j, j k -> i k": names that the result lacks are summed. A scalar result is a tensor of one
+ * element. */
 const char *named_einsum(NamedCall *call)
 {
     Str equation = json_str(named_attr(call, "equation"), "");
@@ -137,6 +138,8 @@ const char *named_einsum(NamedCall *call)
             buf_puts(&text, name.n == 0 ? "" : str_has_word(right, name) ? " " : "+ ");
         }
     }
+    if (str_trim(right).n == 0)
+        right = STR("1");
     return arena_printf(call->arena, "%s -> %.*s", text.n > 0 ? text.s : "", STR_ARG(right));
 }
 
