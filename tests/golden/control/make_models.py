@@ -74,6 +74,21 @@ write("loop",
       [weight("w0", 16, 16), weight("w1", 16, 32), weight("w2", 32, 16),
        tensor("n", [], INT64, b"\x08" + bytes(7)), tensor("yes", [], BOOL, b"\x01")])
 
+# two stages that differ in how often their loops run alone: no fold
+def stage(n, x, times, y):
+    again = graph([node("MatMul", ["s", "w1"], ["s_next"], "fc"),
+                   node("Identity", ["go"], ["go_on"], "go")],
+                  [value("i", [], INT64), value("go", [], BOOL), value("s", [8, 16])],
+                  [value("go_on", [], BOOL), value("s_next", [8, 16])])
+    return node("Loop", [times, "yes", x], [y], "/stage.%d/loop" % n, body=again)
+
+
+write("stages",
+      [stage(0, "x", "eight", "x1"), stage(1, "x1", "eight", "x2"), stage(2, "x2", "four", "y")],
+      [value("x", [8, 16])], [value("y", [8, 16])],
+      [weight("w1", 16, 16), tensor("eight", [], INT64, b"\x08" + bytes(7)),
+       tensor("four", [], INT64, b"\x04" + bytes(7)), tensor("yes", [], BOOL, b"\x01")])
+
 # a branch, a loop that ends when the run says so, the places that are not 0, a sequence
 then = graph([node("MatMul", ["x", "w1"], ["p"], "fc"), node("Relu", ["p"], ["q"], "act")], (),
              [value("q", [8, 32])])
