@@ -3,14 +3,20 @@
 #include <assert.h>
 #include <inttypes.h>
 
-enum { UNKNOWNS_MAX = 48, CANDIDATES_MAX = 12, PARTLY_ELEMENTS_MAX = 64, TRIAL_ELEMENTS = 4096 };
+enum {
+    UNKNOWNS_MAX = 48,
+    CANDIDATES_MAX = 12,
+    ALIGNED_MAX = 64, /* operands whose dims are taken to be equal */
+    PARTLY_ELEMENTS_MAX = 64,
+    TRIAL_ELEMENTS = 4096
+};
 enum { MANY_PARTS = 240, NO_SIZE = 21 * MANY_PARTS }; /* no dim has this; it is split by many */
 
 /* The unknown sizes of one op's operands, and the numbers that stand for them in a trial. */
 typedef struct {
     int n;
     int64_t dim[UNKNOWNS_MAX];
-    int64_t stand[UNKNOWNS_MAX][STANDS];
+    Stands stands[UNKNOWNS_MAX];
     bool late;
 } Unknowns;
 
@@ -85,7 +91,7 @@ static int64_t stand_of(const Unknowns *unknowns, int64_t dim, int r)
 {
     for (int k = 0; k < unknowns->n; k++)
         if (unknowns->dim[k] == dim)
-            return unknowns->stand[k][r];
+            return unknowns->stands[k].at[r];
     return dim;
 }
 
@@ -149,18 +155,28 @@ static bool evaluate(Trial *trial, int r)
     return true;
 }
 
-/* False where fewer than n_needed of the numbers will do. */
+/* A dim that comes out as 1 may be dropped: small numbers are not to say how many dims there are.
+ */
+static bool same_ranks(const Trial *trial, int r)
+{
+    for (int o = 0; o < trial->call.n_outputs; o++)
+        if (trial->out_shape[r][o].n_dims != trial->out_shape[0][o].n_dims)
+            return false;
+    return true;
+}
+
+/* With as many numbers as all unknown sizes have, as far as they will do. False: fewer than
+ * n_needed will. */
 static bool evaluate_all(Trial *trial, int n_needed)
 {
     const Unknowns *unknowns = &trial->unknowns;
-    bool small = true, have = true;
-    for (int k = 0; k < unknowns->n; k++) {
-        small &= unknowns->stand[k][STANDS_NEEDED] >= 0;
-        have &= unknowns->stand[k][STANDS_NEEDED - 1] >= 0;
-    }
-    if (!have || !evaluate(trial, 0) || !evaluate(trial, 1))
-        return false;
-    trial->n = small && evaluate(trial, STANDS_NEEDED) ? STANDS : STANDS_NEEDED;
+    int64_t n = STANDS;
+    for (int k = 0; k < unknowns->n; k++)
+        n = unknowns->stands[k].n < n ? unknowns->stands[k].n : n;
+    for (trial->n = 0; n >= n_needed && trial->n < n; trial->n++)
+        if (!evaluate(trial, trial->n) ||
+            (trial->n >= STANDS_NEEDED && !same_ranks(trial, trial->n)))
+            break;
     return trial->n >= n_needed;
 }
 
@@ -170,16 +186,19 @@ static void choose_apart(Trial *trial)
 {
     Unknowns *unknowns = &trial->unknowns;
     for (int k = 0; k < unknowns->n; k++)
-        memcpy(unknowns->stand[k], sizes_at(trial->state->sizes, unknowns->dim[k])->stand,
-               sizeof unknowns->stand[k]);
+        unknowns->stands[k] = sizes_at(trial->state->sizes, unknowns->dim[k])->stands;
 }
 
 /* A dim is what the other one is: known, or unknown too. */
 static void assume(Unknowns *unknowns, int64_t dim, int64_t other)
 {
+    Stands same = stands_of_number(other);
     for (int k = 0; k < unknowns->n; k++)
-        for (int r = 0; r < STANDS && unknowns->dim[k] == dim; r++)
-            unknowns->stand[k][r] = stand_of(unknowns, other, r);
+        if (unknowns->dim[k] == other)
+            same = unknowns->stands[k];
+    for (int k = 0; k < unknowns->n; k++)
+        if (unknowns->dim[k] == dim)
+            unknowns->stands[k] = same;
 }
 
 /* Dims that meet when operands are aligned at the right are taken to be equal, but for 1. */
@@ -187,9 +206,10 @@ static bool choose_aligned(Trial *trial, int n_needed)
 {
     const RuleCall *call = &trial->call;
     Unknowns *unknowns = &trial->unknowns;
+    int n = call->n_inputs < ALIGNED_MAX ? call->n_inputs : ALIGNED_MAX;
     choose_apart(trial);
-    for (int i = 0; i < call->n_inputs; i++)
-        for (int j = 0; j < call->n_inputs; j++) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
             const Shape *a = call->shape[i], *b = call->shape[j];
             for (int64_t d = 1; a && b && i != j && d <= a->n_dims && d <= b->n_dims; d++) {
                 int64_t x = a->dim[a->n_dims - d], y = b->dim[b->n_dims - d];
@@ -259,12 +279,19 @@ static bool choose_falling(Trial *trial, int n_needed)
         for (int k = 0; k < unknowns->n; k++)
             for (int j = 0; j < unknowns->n; j++)
                 if (unknowns->dim[j] < unknowns->dim[k] &&
-                    unknowns->stand[j][r] > unknowns->stand[k][r]) {
-                    int64_t larger = unknowns->stand[j][r];
-                    unknowns->stand[j][r] = unknowns->stand[k][r];
-                    unknowns->stand[k][r] = larger;
+                    unknowns->stands[j].at[r] > unknowns->stands[k].at[r]) {
+                    int64_t larger = unknowns->stands[j].at[r];
+                    unknowns->stands[j].at[r] = unknowns->stands[k].at[r];
+                    unknowns->stands[k].at[r] = larger;
                 }
     return evaluate_all(trial, n_needed);
+}
+
+static void drop_largest(Stands *stands)
+{
+    memmove(stands->at, stands->at + 1, (STANDS - 1) * sizeof *stands->at);
+    stands->at[STANDS - 1] = 0;
+    stands->n--;
 }
 
 /* What is split in equal parts has a size that can be. */
@@ -272,10 +299,9 @@ static bool choose_round(Trial *trial)
 {
     choose_apart(trial);
     for (int k = 0; k < trial->unknowns.n; k++) {
-        int64_t *stand = trial->unknowns.stand[k];
-        stand[0] = MANY_PARTS * stand[1];
-        stand[1] = stand[2] < 0 ? -1 : MANY_PARTS * stand[2];
-        stand[2] = -1;
+        drop_largest(&trial->unknowns.stands[k]);
+        for (int r = 0; r < STANDS; r++)
+            trial->unknowns.stands[k].at[r] *= MANY_PARTS;
     }
     return evaluate_all(trial, STANDS_NEEDED);
 }
@@ -284,7 +310,7 @@ static bool choose_equal(Trial *trial, int n_needed)
 {
     choose_apart(trial);
     for (int k = 1; k < trial->unknowns.n; k++)
-        memcpy(trial->unknowns.stand[k], trial->unknowns.stand[0], sizeof trial->unknowns.stand[0]);
+        trial->unknowns.stands[k] = trial->unknowns.stands[0];
     return evaluate_all(trial, n_needed);
 }
 
@@ -292,11 +318,8 @@ static bool choose_equal(Trial *trial, int n_needed)
 static bool choose_smaller(Trial *trial)
 {
     choose_apart(trial);
-    for (int k = 0; k < trial->unknowns.n; k++) {
-        int64_t *stand = trial->unknowns.stand[k];
-        memmove(stand, stand + 1, (STANDS - 1) * sizeof *stand);
-        stand[STANDS - 1] = -1;
-    }
+    for (int k = 0; k < trial->unknowns.n; k++)
+        drop_largest(&trial->unknowns.stands[k]);
     return evaluate_all(trial, STANDS_NEEDED);
 }
 
@@ -312,8 +335,8 @@ static bool choose(Trial *trial, int n_needed)
 static Str made_name(const InferState *state, int32_t op, int output, int64_t d)
 {
     const char *name = op_name(state->graph, op);
-    return str_from(output == 0 ? arena_printf(state->arena, "%s.%" PRId64, name, d)
-                                : arena_printf(state->arena, "%s:%d.%" PRId64, name, output, d));
+    return str_from(output == 0 ? arena_printf(state->scratch, "%s.%" PRId64, name, d)
+                                : arena_printf(state->scratch, "%s:%d.%" PRId64, name, output, d));
 }
 
 /* A size that somebody gives: an assumption. -1: nobody does. */
@@ -334,23 +357,20 @@ static int64_t note_late(InferState *state, int n_before, int64_t dim)
     return dim;
 }
 
-static bool are_equal(const Trial *trial, const int64_t *stand)
+static bool are_equal(const Stands *stands)
 {
-    for (int r = 1; r < trial->n; r++)
-        if (stand[r] != stand[0])
-            return false;
-    return true;
+    Stands same = stands_of_number(stands->at[0]);
+    return stands_equal(stands, &same);
 }
 
 /* The oldest of the sizes that these numbers stand for in the trial; own: and elsewhere. */
-static bool find_unknown(const Trial *trial, const int64_t *stand, bool own, int64_t *dim)
+static bool find_unknown(const Trial *trial, const Stands *stands, bool own, int64_t *dim)
 {
     const Unknowns *unknowns = &trial->unknowns;
     bool found = false;
     for (int k = 0; k < unknowns->n; k++) {
-        const int64_t *has =
-            own ? sizes_at(trial->state->sizes, unknowns->dim[k])->stand : unknowns->stand[k];
-        bool same = memcmp(stand, has, (size_t)trial->n * sizeof *stand) == 0;
+        const Size *size = sizes_at(trial->state->sizes, unknowns->dim[k]);
+        bool same = stands_equal(stands, own ? &size->stands : &unknowns->stands[k]);
         if (same && (!found || unknowns->dim[k] > *dim))
             *dim = unknowns->dim[k];
         found |= same;
@@ -362,16 +382,18 @@ static bool find_unknown(const Trial *trial, const int64_t *stand, bool own, int
 static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
 {
     InferState *state = trial->state;
-    int64_t stand[STANDS] = {-1, -1, -1}, dim;
-    for (int r = 0; r < trial->n; r++)
-        stand[r] = trial->out_shape[r][output].dim[d];
-    if (stand[0] < 0 || stand[1] < 0)
-        return SIZE_UNNAMED;
-    if (are_equal(trial, stand)) /* a clip of an unknown size, where small ones were refused */
-        return find_unknown(trial, stand, true, &dim) ? dim : stand[0];
+    Stands stands = {.n = trial->n};
+    int64_t dim;
+    for (int r = 0; r < trial->n; r++) {
+        stands.at[r] = trial->out_shape[r][output].dim[d];
+        if (stands.at[r] < 0)
+            return SIZE_UNNAMED;
+    }
+    if (are_equal(&stands)) /* a clip of an unknown size, where small ones were refused */
+        return find_unknown(trial, &stands, true, &dim) ? dim : stands.at[0];
     if (!consistent)
-        return find_unknown(trial, stand, false, &dim) ? dim : SIZE_UNNAMED;
-    dim = sizes_computed(state->sizes, stand, trial->unknowns.late);
+        return find_unknown(trial, &stands, false, &dim) ? dim : SIZE_UNNAMED;
+    dim = sizes_computed(state->sizes, &stands, trial->unknowns.late);
     if (dim != SIZE_UNNAMED)
         return dim;
     Str name = made_name(state, trial->op, output, d);
@@ -379,7 +401,7 @@ static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
     int n = sizes_count(state->sizes);
     return bound >= 0
                ? bound
-               : note_late(state, n, sizes_add(state->sizes, name, stand, trial->unknowns.late));
+               : note_late(state, n, sizes_add(state->sizes, name, &stands, trial->unknowns.late));
 }
 
 static Shape shape_of_all(Trial *trial, int output, bool consistent)
@@ -399,20 +421,24 @@ static const Value *ints_of_all(Trial *trial, int output)
     const Value *first = trial->out_value[0][output];
     int64_t n = shape_elements(&first->shape);
     Value value = {.dtype = first->dtype, .shape = first->shape};
-    int64_t *ints = arena_array(trial->arena, int64_t, n);
+    int64_t *ints = arena_array(trial->arena, int64_t, n), dim;
+    bool mistaken = false; /* for a size: a number that is none */
     for (int64_t e = 0; e < n; e++) {
-        int64_t stand[STANDS] = {-1, -1, -1};
+        Stands stands = {.n = trial->n};
         for (int r = 0; r < trial->n; r++)
-            stand[r] = trial->out_value[r][output]->ints[e];
-        ints[e] = stand[0];
-        if (are_equal(trial, stand))
+            stands.at[r] = trial->out_value[r][output]->ints[e];
+        ints[e] = stands.at[0];
+        mistaken |= element_size(stands.at[0], &dim);
+        if (are_equal(&stands))
             continue;
         if (n > PARTLY_ELEMENTS_MAX)
             return NULL;
         value.partly = true;
         Str name = made_name(state, trial->op, output, e);
-        ints[e] = size_element(sizes_add(state->sizes, name, stand, trial->unknowns.late));
+        ints[e] = size_element(sizes_add(state->sizes, name, &stands, trial->unknowns.late));
     }
+    if (value.partly && mistaken)
+        return NULL;
     value.ints = ints;
     state->has_inner |= value.partly;
     return values_put(state->values, &value);
@@ -462,8 +488,10 @@ static bool try_choices(Trial *trial, InferAnswer *answers)
     bool consistent = evaluate_all(trial, STANDS_NEEDED);
     if (!consistent && trial->wanted == CASE_HOST)
         return false;
-    if (!consistent && !choose(trial, STANDS) && !choose(trial, STANDS_NEEDED) &&
-        !choose_smaller(trial))
+    bool chosen = consistent;
+    for (int n_needed = STANDS; !chosen && n_needed >= STANDS_NEEDED; n_needed--)
+        chosen = choose(trial, n_needed);
+    if (!chosen && !choose_smaller(trial))
         return false;
     answer(trial, consistent, answers);
     return true;

@@ -5,13 +5,15 @@
 #include <inttypes.h>
 
 enum {
-    BASES_MAX = 12, /* sizes that computed ones are explained by: the first ones */
+    BASES_MAX = 12,    /* sizes that computed ones are explained by: the first ones */
+    FORMULA_MAX = 128, /* bytes of a name */
     FACTOR_MAX = 1 << 16,
     ELEMENTS_SPAN = 1 << 28
 };
 
-/* Primes go round between these. */
-static const int64_t stand_first[STANDS] = {5000, 500, 2}, stand_last[STANDS] = {15000, 2000, 30};
+/* Primes go round between these; the last number is always 2. */
+static const int64_t stand_first[STANDS] = {5000, 500, 10, 1},
+                     stand_last[STANDS] = {15000, 2000, 48, 2};
 
 struct Sizes {
     Arena *arena;
@@ -46,15 +48,15 @@ static int64_t dim_of(int32_t id)
     return -2 - (int64_t)id;
 }
 
-static int64_t add(Sizes *sizes, Str name, const int64_t *stand, bool computed, bool late)
+static int64_t add(Sizes *sizes, Str name, const Stands *stands, bool computed, bool late)
 {
     int32_t id = sizes->sizes.n;
-    Size size = {arena_str(sizes->arena, name), {0}, computed, late};
-    memcpy(size.stand, stand, sizeof size.stand);
+    Size size = {arena_str(sizes->arena, name), *stands, computed, late};
     vec_push(sizes->arena, &sizes->sizes, size);
-    if (intern_put(sizes->pairs, stand, STANDS_NEEDED * sizeof *stand) == sizes->of_pair.n)
+    if (intern_put(sizes->pairs, stands->at, STANDS_NEEDED * sizeof *stands->at) ==
+        sizes->of_pair.n)
         vec_push(sizes->arena, &sizes->of_pair, id);
-    if (intern_put(sizes->stands, stand, STANDS * sizeof *stand) == sizes->of_stands.n)
+    if (intern_put(sizes->stands, stands, sizeof *stands) == sizes->of_stands.n)
         vec_push(sizes->arena, &sizes->of_stands, id);
     if (intern_put(sizes->names, name.s, name.n) == sizes->of_name.n)
         vec_push(sizes->arena, &sizes->of_name, id);
@@ -70,11 +72,11 @@ const Size *sizes_at(const Sizes *sizes, int64_t dim)
 static void step_stands(Sizes *sizes)
 {
     int n = sizes->n_steps++;
-    int64_t step[STANDS] = {40 + 17 * (n % 5), 12 + 5 * (n % 7), 1};
+    int64_t step[STANDS] = {40 + 17 * (n % 5), 12 + 5 * (n % 7), 1, 1};
     for (int r = 0; r < STANDS; r++) {
         sizes->last[r] += step[r];
         if (sizes->last[r] >= stand_last[r])
-            sizes->last[r] = stand_first[r] + n % 7;
+            sizes->last[r] = stand_first[r] + 1 + n % 7 * (r < STANDS_NEEDED);
         while (!is_prime(sizes->last[r]))
             sizes->last[r]++;
     }
@@ -88,135 +90,164 @@ int64_t sizes_named(Sizes *sizes, Str name, bool late)
     do
         step_stands(sizes);
     while (intern_find(sizes->pairs, sizes->last, STANDS_NEEDED * sizeof *sizes->last) >= 0);
-    return add(sizes, name, sizes->last, false, late);
+    Stands stands = {.n = STANDS};
+    memcpy(stands.at, sizes->last, sizeof stands.at);
+    return add(sizes, name, &stands, false, late);
 }
 
-/* Numbers that are left out are equal to any. */
-static bool find_stands(const Sizes *sizes, const int64_t *stand, int64_t *dim)
+bool stands_equal(const Stands *a, const Stands *b)
 {
-    int32_t found = intern_find(sizes->stands, stand, STANDS * sizeof *stand);
+    int64_t n = a->n < b->n ? a->n : b->n;
+    return memcmp(a->at, b->at, (size_t)n * sizeof *a->at) == 0;
+}
+
+static bool find_stands(const Sizes *sizes, const Stands *stands, int64_t *dim)
+{
+    int32_t found = intern_find(sizes->stands, stands, sizeof *stands);
     if (found >= 0) {
         *dim = dim_of(sizes->of_stands.at[found]);
         return true;
     }
-    found = intern_find(sizes->pairs, stand, STANDS_NEEDED * sizeof *stand);
+    found = intern_find(sizes->pairs, stands->at, STANDS_NEEDED * sizeof(int64_t));
     if (found < 0)
         return false;
     *dim = dim_of(sizes->of_pair.at[found]);
-    return stand[STANDS_NEEDED] < 0 || sizes_at(sizes, *dim)->stand[STANDS_NEEDED] < 0;
+    return stands_equal(stands, &sizes_at(sizes, *dim)->stands);
 }
 
 /* ---- what a computed size is ---- */
 
-/* As many numbers as both have. */
-static int n_stands(const int64_t *a, const int64_t *b)
+/* False: the result leaves int64_t. */
+typedef bool Combine(int64_t a, int64_t b, int64_t *out);
+
+static bool plus(int64_t a, int64_t b, int64_t *out)
 {
-    return a[STANDS_NEEDED] < 0 || b[STANDS_NEEDED] < 0 ? STANDS_NEEDED : STANDS;
+    return !__builtin_add_overflow(a, b, out);
 }
 
-static bool is_times(const int64_t *stand, const int64_t *base, int64_t *factor)
+static bool times(int64_t a, int64_t b, int64_t *out)
 {
-    *factor = base[0] > 0 && stand[0] % base[0] == 0 ? stand[0] / base[0] : 0;
-    if (*factor <= 1 || *factor > FACTOR_MAX)
-        return false;
-    for (int r = 1; r < n_stands(stand, base); r++) {
-        int64_t other;
-        if (__builtin_mul_overflow(base[r], *factor, &other) || other != stand[r])
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+static bool combine(Combine *fn, const Stands *a, const Stands *b, Stands *out)
+{
+    *out = (Stands){.n = a->n < b->n ? a->n : b->n};
+    for (int r = 0; r < out->n; r++)
+        if (!fn(a->at[r], b->at[r], &out->at[r]))
             return false;
-    }
     return true;
 }
 
-static bool is_part(const int64_t *stand, const int64_t *base, int64_t *factor, bool up)
+static bool is_times(const Stands *stands, const Stands *base, int64_t *factor)
 {
-    *factor = stand[0] > 0 ? (base[0] + (up ? stand[0] - 1 : 0)) / stand[0] : 0;
+    Stands whole, by;
+    *factor = base->at[0] > 0 && stands->at[0] % base->at[0] == 0 ? stands->at[0] / base->at[0] : 0;
+    by = stands_of_number(*factor);
+    return *factor > 1 && *factor <= FACTOR_MAX && combine(times, base, &by, &whole) &&
+           stands_equal(stands, &whole);
+}
+
+static bool is_shifted(const Stands *stands, const Stands *base, int64_t *by)
+{
+    Stands whole, shift;
+    if (__builtin_sub_overflow(stands->at[0], base->at[0], by) || *by <= -FACTOR_MAX ||
+        *by >= FACTOR_MAX)
+        return false;
+    shift = stands_of_number(*by);
+    return combine(plus, base, &shift, &whole) && stands_equal(stands, &whole);
+}
+
+static int64_t part(int64_t whole, int64_t factor, bool up)
+{
+    return whole / factor + (up && whole % factor > 0);
+}
+
+static bool is_part(const Stands *stands, const Stands *base, int64_t *factor, bool up)
+{
+    *factor = stands->at[0] > 0 ? part(base->at[0], stands->at[0], up) : 0;
     if (*factor <= 1 || *factor > 64)
         return false;
-    for (int r = 0; r < n_stands(stand, base); r++)
-        if ((base[r] + (up ? *factor - 1 : 0)) / *factor != stand[r])
+    for (int r = 0; r < stands->n && r < base->n; r++)
+        if (base->at[r] < 0 || part(base->at[r], *factor, up) != stands->at[r])
             return false;
     return true;
 }
 
-static bool is_shifted(const int64_t *stand, const int64_t *base, int64_t *by)
+/* The name as a factor: a sum in brackets. */
+static void put_factor(const Size *size, Buf *name)
 {
-    if (__builtin_sub_overflow(stand[0], base[0], by) || *by <= -FACTOR_MAX || *by >= FACTOR_MAX)
-        return false;
-    for (int r = 1; r < n_stands(stand, base); r++)
-        if (stand[r] != base[r] + *by)
-            return false;
-    return true;
+    bool sum = size->computed && strpbrk(size->name, "+-/") != NULL;
+    buf_printf(name, sum ? "(%s)" : "%s", size->name);
 }
 
 /* "2*seq", "seq/2", "seq+1", of one size. */
-static bool explain_one(const Size *base, const int64_t *stand, Buf *name)
+static bool explain_one(const Size *base, const Stands *stands, Buf *name)
 {
     int64_t number;
-    bool sum = base->computed && strpbrk(base->name, "+-/") != NULL;
-    const char *open = sum ? "(" : "", *close = sum ? ")" : "";
     name->n = 0;
-    if (is_times(stand, base->stand, &number))
-        buf_printf(name, "%" PRId64 "*%s%s%s", number, open, base->name, close);
-    else if (is_shifted(stand, base->stand, &number))
+    if (is_times(stands, &base->stands, &number)) {
+        buf_printf(name, "%" PRId64 "*", number);
+        put_factor(base, name);
+    } else if (is_shifted(stands, &base->stands, &number)) {
         buf_printf(name, "%s%+" PRId64, base->name, number);
-    else if (is_part(stand, base->stand, &number, false))
-        buf_printf(name, "%s%s%s/%" PRId64, open, base->name, close, number);
-    else if (is_part(stand, base->stand, &number, true))
+    } else if (is_part(stands, &base->stands, &number, false)) {
+        put_factor(base, name);
+        buf_printf(name, "/%" PRId64, number);
+    } else if (is_part(stands, &base->stands, &number, true)) {
         buf_printf(name, "ceil(%s/%" PRId64 ")", base->name, number);
-    return name->n > 0;
+    }
+    return name->n > 0 && name->n <= FORMULA_MAX;
 }
 
 /* "batch*seq", "12*batch*seq", "past+seq": of two. */
-static bool explain_two(const Size *a, const Size *b, const int64_t *stand, Buf *name)
+static bool explain_two(const Size *a, const Size *b, const Stands *stands, Buf *name)
 {
-    int64_t product[STANDS], sum[STANDS], factor = 1;
-    int n = n_stands(a->stand, b->stand);
-    product[STANDS_NEEDED] = sum[STANDS_NEEDED] = -1;
-    for (int r = 0; r < n; r++) {
-        if (__builtin_mul_overflow(a->stand[r], b->stand[r], &product[r]))
-            return false;
-        sum[r] = a->stand[r] + b->stand[r];
-    }
+    Stands sum, product;
+    int64_t factor = 1;
     name->n = 0;
-    n = n_stands(sum, stand);
-    if (memcmp(sum, stand, (size_t)n * sizeof *sum) == 0)
+    if (combine(plus, &a->stands, &b->stands, &sum) && stands_equal(&sum, stands)) {
         buf_printf(name, "%s+%s", a->name, b->name);
-    else if (memcmp(product, stand, (size_t)n * sizeof *product) == 0)
-        buf_printf(name, "%s*%s", a->name, b->name);
-    else if (is_times(stand, product, &factor))
-        buf_printf(name, "%" PRId64 "*%s*%s", factor, a->name, b->name);
-    return name->n > 0;
+    } else if (combine(times, &a->stands, &b->stands, &product) &&
+               (stands_equal(&product, stands) || is_times(stands, &product, &factor))) {
+        if (factor > 1)
+            buf_printf(name, "%" PRId64 "*", factor);
+        put_factor(a, name);
+        buf_putc(name, '*');
+        put_factor(b, name);
+    }
+    return name->n > 0 && name->n <= FORMULA_MAX;
 }
 
-static bool explain(const Sizes *sizes, const int64_t *stand, Buf *name)
+static bool explain(const Sizes *sizes, const Stands *stands, Buf *name)
 {
     int n = sizes->sizes.n < BASES_MAX ? sizes->sizes.n : BASES_MAX;
     const Size *at = sizes->sizes.at;
     for (int i = 0; i < n; i++)
-        if (explain_one(&at[i], stand, name))
+        if (explain_one(&at[i], stands, name))
             return true;
     for (int i = 0; i < n; i++)
         for (int j = i; j < n; j++)
-            if (explain_two(&at[i], &at[j], stand, name))
+            if (explain_two(&at[i], &at[j], stands, name))
                 return true;
     return false;
 }
 
-int64_t sizes_computed(Sizes *sizes, const int64_t *stand, bool late)
+int64_t sizes_computed(Sizes *sizes, const Stands *stands, bool late)
 {
     int64_t dim;
     Buf name = buf_new(sizes->arena);
-    if (find_stands(sizes, stand, &dim))
+    if (find_stands(sizes, stands, &dim))
         return dim;
-    if (!explain(sizes, stand, &name))
+    if (!explain(sizes, stands, &name))
         return SIZE_UNNAMED;
-    return add(sizes, buf_str(&name), stand, true, late);
+    return add(sizes, buf_str(&name), stands, true, late);
 }
 
-int64_t sizes_add(Sizes *sizes, Str name, const int64_t *stand, bool late)
+int64_t sizes_add(Sizes *sizes, Str name, const Stands *stands, bool late)
 {
-    int64_t dim = sizes_computed(sizes, stand, late);
-    return dim != SIZE_UNNAMED ? dim : add(sizes, name, stand, false, late);
+    int64_t dim = sizes_computed(sizes, stands, late);
+    return dim != SIZE_UNNAMED ? dim : add(sizes, name, stands, false, late);
 }
 
 int sizes_count(const Sizes *sizes)

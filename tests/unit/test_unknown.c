@@ -49,13 +49,15 @@ static SizeRow rows[] = {
      "Add z f32[seq,8] whole\n"},
     {"nor a clip at a small size",
      "s <- Shape f32[seq,8]; n <- Slice s i64[1]{0} i64[1]{1}; "
-     "y <- Slice f32[64,8]! i64[1]{0} n; z <- Add y in0; t <- Slice z i64[1]{-3} i64[1]{100000}",
+     "y <- Slice f32[64,8]! i64[1]{0} n; z <- Add y in0; t <- Slice z i64[1]{-3} i64[1]{100000}; "
+     "o <- Slice z i64[1]{-1} i64[1]{100000}",
      "", true,
      "Shape s i64[2] host\n"
      "Slice n i64[1] host\n"
      "Slice y f32[Slice_2.0,8] whole\n"
      "Add z f32[seq,8] whole\n"
-     "Slice t f32[3,8] whole\n"},
+     "Slice t f32[Slice_4.0,8] whole\n"
+     "Slice o f32[1,8] whole\n"},
     {"a window does not tell the size of what it goes over",
      "y <- Conv f32[n,c,h,w] f32[16,3,3,3]! pads=[1,1,1,1]", "", true,
      "Conv y f32[n,16,h,w] whole\n"},
