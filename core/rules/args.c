@@ -461,7 +461,7 @@ bool args_concat(const RuleCall *call, int *axis, Shape *out, Error *err)
     for (int i = 1; i < call->n_inputs; i++) {
         const Shape *shape = call->shape[i];
         if (!shape)
-            return error_set(err, "its operand %d is absent", i);
+            return error_set(err, "its input %d is absent", i);
         int64_t d = shape->n_dims == out->n_dims ? 0 : out->n_dims;
         while (d < out->n_dims && (d == *axis || shape->dim[d] == out->dim[d]))
             d++;

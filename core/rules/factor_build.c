@@ -1,5 +1,7 @@
 #include "core/rules/factor_build.h"
 
+#include <inttypes.h>
+
 const Shape *factor_shape(const FactorBuild *build, int tensor)
 {
     return &build->call->shape[tensor];
@@ -102,13 +104,30 @@ bool factor_needs(FactorBuild *build, int n_operands, int n_results)
                       build->call->n_results);
 }
 
+const char *factor_tensor_name(const FactorBuild *build, int tensor)
+{
+    int result = tensor - build->call->n_operands;
+    return arena_printf(build->arena, "%s %d", result < 0 ? "input" : "result",
+                        result < 0 ? tensor : result);
+}
+
 bool factor_check_dims(FactorBuild *build, FactorInts dims, int tensor)
 {
     for (int i = 0; i < dims.n; i++)
         if (dims.at[i] < 0 || dims.at[i] >= factor_shape(build, tensor)->n_dims)
-            return error_kind(build->err, ERROR_OUT_OF_RANGE, "%s: tensor %d has no dim %d",
-                              build->call->op, tensor, (int)dims.at[i]);
+            return error_kind(build->err, ERROR_OUT_OF_RANGE, "%s: its %s has no dim %" PRId64,
+                              build->call->op, factor_tensor_name(build, tensor), dims.at[i]);
     return true;
+}
+
+bool factor_same_size(FactorBuild *build, int a, int dim_a, int b, int dim_b)
+{
+    int64_t size_a = factor_size(build, a, dim_a), size_b = factor_size(build, b, dim_b);
+    return size_a == size_b ||
+           error_kind(build->err, ERROR_INVALID,
+                      "%s: dim %d of its %s is %" PRId64 ", and dim %d of its %s is %" PRId64,
+                      build->call->op, dim_a, factor_tensor_name(build, a), size_a, dim_b,
+                      factor_tensor_name(build, b), size_b);
 }
 
 /* ---- the rule ---- */

@@ -61,6 +61,9 @@ bool factor_refuse(FactorBuild *build, ErrorKind kind, const char *what);
 bool factor_needs(FactorBuild *build, int n_operands, int n_results);
 /* An attribute's numbers of dims are dims of that tensor. */
 bool factor_check_dims(FactorBuild *build, FactorInts dims, int tensor);
+/* What a tensor, operands first, is called: "input 1", "result 0". */
+const char *factor_tensor_name(const FactorBuild *build, int tensor);
+bool factor_same_size(FactorBuild *build, int a, int dim_a, int b, int dim_b);
 
 /* The rule of the factors made so far; in the build's arena. */
 FactorRule *factor_finish(FactorBuild *build);

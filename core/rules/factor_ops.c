@@ -17,10 +17,14 @@ static void add_everywhere(FactorBuild *build, int dim, int of, FactorType type,
 /* All tensors that are no scalars have the same number of dims. */
 static bool check_ranks(FactorBuild *build, int of)
 {
-    for (int t = 0; t < build->n; t++)
-        if (factor_shape(build, t)->n_dims != 0 &&
-            factor_shape(build, t)->n_dims != factor_shape(build, of)->n_dims)
-            return factor_refuse(build, ERROR_RANK, "its tensors differ in rank");
+    int64_t want = factor_shape(build, of)->n_dims;
+    for (int t = 0; t < build->n; t++) {
+        int64_t n = factor_shape(build, t)->n_dims;
+        if (n != 0 && n != want)
+            return error_kind(build->err, ERROR_RANK, "%s: its %s has %d dim%s, and its %s has %d",
+                              build->call->op, factor_tensor_name(build, t), (int)n,
+                              n == 1 ? "" : "s", factor_tensor_name(build, of), (int)want);
+    }
     return true;
 }
 
@@ -39,7 +43,15 @@ static bool by_dim(FactorBuild *build, int of, FactorType (*type)(FactorBuild *,
 
 static bool pointwise(FactorBuild *build)
 {
-    return factor_needs(build, 1, 1) && by_dim(build, factor_result(build, 0), NULL, false);
+    int of = factor_result(build, 0);
+    bool any = strcmp(build->call->op, "stablehlo.custom_call") == 0; /* shapes of its own */
+    if (!factor_needs(build, 1, 1) || !check_ranks(build, of))
+        return false;
+    for (int t = 0; t < build->n && !any; t++)
+        for (int d = 0; d < factor_shape(build, t)->n_dims; d++)
+            if (!factor_same_size(build, t, d, of, d))
+                return false;
+    return by_dim(build, of, NULL, false);
 }
 
 static bool resized(const FactorBuild *build, int d)
@@ -319,6 +331,12 @@ static bool add_dots(FactorBuild *build, const FactorInts batch[2], const Factor
                                               factor_shape(build, 1)->n_dims - batch[0].n -
                                               (int64_t)2 * summed[0].n)
         return factor_refuse(build, ERROR_RANK, "its dims do not match");
+    for (int i = 0; i < batch[0].n; i++)
+        if (!factor_same_size(build, 0, (int)batch[0].at[i], 1, (int)batch[1].at[i]))
+            return false;
+    for (int i = 0; i < summed[0].n; i++)
+        if (!factor_same_size(build, 0, (int)summed[0].at[i], 1, (int)summed[1].at[i]))
+            return false;
     for (int i = 0; i < batch[0].n; i++)
         add_dot(build, (int)batch[0].at[i], (int)batch[1].at[i], to++, FACTOR_PASS_THROUGH);
     add_free_dims(build, 0, batch[0], summed[0], &to);

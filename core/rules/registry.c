@@ -336,7 +336,9 @@ static bool check_counts(const Operator *operator, const RuleCall * call, Error 
         return error_set(err, "it has %d outputs, and gives 1 to %d", call->n_outputs, outputs_max);
     for (int i = 0; i < operator->inputs_min; i++)
         if (!call->shape[i])
-            return error_set(err, "its input %d is absent", i);
+            return error_set(err, "its input %d is absent",
+                             call->alias && i < call->alias->n_operands ? call->alias->operand[i]
+                                                                        : i);
     return true;
 }
 

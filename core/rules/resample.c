@@ -131,8 +131,8 @@ static bool read_upsample(const RuleCall *call, Resizing *out, Error *err)
         out->axes[d] = d;
     if (!args_attr(call, "height_scale"))
         return by_scales(call, args_has(call, 1) ? 1 : -1, out, err);
-    if (out->n_axes != 4)
-        return error_kind(err, ERROR_RANK, "its operand needs 4 dims");
+    if (!args_rank(call, 0, 4, 4, err))
+        return false;
     return scale_dim(call, 2, args_float(call, "height_scale", 1), out, err) &&
            scale_dim(call, 3, args_float(call, "width_scale", 1), out, err);
 }

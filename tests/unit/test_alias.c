@@ -236,7 +236,7 @@ static RuleRow rules[] = {
     {"too few operands",
      {"MatMul", {[SYSTEM_TORCH] = "mm(; 1,0)"}},
      "y <- mm f32[4,8]",
-     "its input 0 is absent"},
+     "its input 1 is absent"},
 };
 
 static RuleCall call_of(Arena *arena, const Graph *graph, const Alias *alias)

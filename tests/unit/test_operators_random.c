@@ -8,7 +8,7 @@ static RuleCase rows[] = {
     {"uniform like, typed", "y <- RandomUniformLike i64[4] dtype=1", "d0 -> d0 | f32[4]", 0},
     {"bernoulli", "y <- Bernoulli f32[4,8] dtype=9", "d0 d1 -> d0 d1 | bool[4,8]", 0},
     {"multinomial", "y <- Multinomial f32[4,8] sample_size=3", "b c^ -> b 3 | i32[4,3]", 0},
-    {"multinomial of a vector", "y <- Multinomial f32[8]", "its operand needs 2 dims", 0},
+    {"multinomial of a vector", "y <- Multinomial f32[8]", "its input 0 has 1 dim, and needs 2", 0},
 
     {"dft", "y <- DFT f32[2,10,1]", "d0 10 1 -> d0 10 2 | f32[2,10,2]", 0},
     {"dft, half", "y <- DFT f32[2,10,1] onesided=1", "d0 10 1 -> d0 6 2 | f32[2,6,2]", 0},

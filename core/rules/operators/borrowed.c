@@ -249,8 +249,8 @@ static bool reorder(RuleCall *call, bool in, Error *err)
     enum { LARGEST_BLOCK = 16 };
     const Shape *x = call->shape[0];
     bool last = args_int(call, "channels_last", 0) != 0;
-    if (x->n_dims < 3)
-        return error_kind(err, ERROR_RANK, "its operand needs 3 dims or more");
+    if (!args_rank(call, 0, 3, DIMS_MAX, err))
+        return false;
     Shape ours = ours_of(in && last ? LAYOUT_LAST : LAYOUT_OURS, x), out = ours;
     if (!in)
         ours.dim[1] = args_int(call, "channels", ours.dim[1]);

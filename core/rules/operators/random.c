@@ -50,8 +50,8 @@ static bool draw_like(RuleCall *call, Error *err)
 static bool multinomial(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
-    if (from->n_dims != 2)
-        return error_kind(err, ERROR_RANK, "its operand needs 2 dims");
+    if (!args_rank(call, 0, 2, 2, err))
+        return false;
     call->out_shape[0] =
         (Shape){.n_dims = 2, .dim = {from->dim[0], args_int(call, "sample_size", 1)}};
     if (!args_dtype(call, "dtype", DT_I32, &call->out_dtype[0], err))

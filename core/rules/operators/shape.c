@@ -258,8 +258,8 @@ static bool tile(RuleCall *call, Error *err)
 static bool trilu(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
-    if (from->n_dims < 2)
-        return error_kind(err, ERROR_RANK, "its operand needs 2 dims or more");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err))
+        return false;
     call->out_shape[0] = *from;
     call->out_dtype[0] = call->dtype[0];
     OpSpace *space = rule_space(call, err);

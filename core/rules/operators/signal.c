@@ -38,8 +38,8 @@ static bool read_size(const RuleCall *call, int input, int64_t fallback, int64_t
 static bool dft_axis(const RuleCall *call, int *axis, bool *known, Error *err)
 {
     int64_t n = call->shape[0]->n_dims, given = call->opset < 20 ? args_int(call, "axis", 1) : -2;
-    if (n < 2)
-        return error_kind(err, ERROR_RANK, "its signal needs 2 dims or more");
+    if (!args_rank(call, 0, 2, DIMS_MAX, err))
+        return false;
     if (!read_number(call, 2, &given, known, err))
         return false;
     *known |= !args_has(call, 2);
@@ -103,8 +103,8 @@ static bool read_frames(const RuleCall *call, Frames *frames, Error *err)
     const Shape *from = call->shape[0];
     int64_t window = args_has(call, 2) ? call->shape[2]->dim[0] : -1;
     bool complex_in = from->n_dims == 3 && from->dim[2] == 2;
-    if (from->n_dims < 2 || from->n_dims > 3 || (args_has(call, 2) && call->shape[2]->n_dims != 1))
-        return error_kind(err, ERROR_RANK, "its signal or window has the wrong number of dims");
+    if (!args_rank(call, 0, 2, 3, err) || (args_has(call, 2) && !args_rank(call, 2, 1, 1, err)))
+        return false;
     if (!read_size(call, 1, -1, &frames->step, err) ||
         !read_size(call, 3, window, &frames->length, err))
         return false;
@@ -169,8 +169,8 @@ static bool mel_weights(RuleCall *call, Error *err)
 static bool decode_image(RuleCall *call, Error *err)
 {
     bool grey = str_eq(args_text(call, "pixel_format", "RGB"), STR("Grayscale"));
-    if (call->shape[0]->n_dims != 1)
-        return error_kind(err, ERROR_RANK, "its bytes need 1 dim");
+    if (!args_rank(call, 0, 1, 1, err))
+        return false;
     call->out_shape[0] = (Shape){.n_dims = 3, .dim = {-1, -1, grey ? 1 : 3}};
     call->out_dtype[0] = DT_U8;
     return rule_space(call, err);
