@@ -123,8 +123,8 @@ static bool read_size(const StrategyCall *call, const char *const *names, int64_
             out->dim[d] = kept->dim[from];
         else if (size[d] == -1)
             open = d;
-        else
-            product *= size[d];
+        else if (__builtin_mul_overflow(product, size[d], &product))
+            return error_kind(err, ERROR_OUT_OF_RANGE, "%s: its result is too large", call->op);
     }
     if (open >= 0)
         out->dim[open] = product > 0 && n_elements >= 0 ? n_elements / product : 0;
@@ -315,7 +315,8 @@ static bool view_repeat(const StrategyCall *call, View *out, Shape *shape, Error
     *out = (View){0};
     for (int d = 0; d < n; d++) {
         int64_t at = d - (n - from->n_dims);
-        shape->dim[d] = times[d] * (at >= 0 ? from->dim[at] : 1);
+        if (__builtin_mul_overflow(times[d], at >= 0 ? from->dim[at] : 1, &shape->dim[d]))
+            return error_kind(err, ERROR_OUT_OF_RANGE, "%s: its result is too large", call->op);
         if (at < 0)
             add_dim(out, times[d] == 1 ? VIEW_ONE : VIEW_BROADCAST, -1);
         else
