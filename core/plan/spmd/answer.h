@@ -39,6 +39,11 @@ static inline const SpmdTensor *input_at(const SpmdCall *call, int i)
     return i < call->n_inputs ? &call->input[i] : &none;
 }
 
+/* The first n inputs by one list of letters, and not split on dim `axis`, whatever was given: what
+ * they ask for together, and the answers for them. */
+bool need_alike(SpmdCall *call, int n, const char *letters, int axis, SpmdLetters *merged,
+                Error *err);
+
 /* Takes a letter's axes away. */
 static inline void merged_forget(SpmdLetters *merged, char letter)
 {

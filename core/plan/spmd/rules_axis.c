@@ -31,21 +31,13 @@ static bool sort_gradient(SpmdCall *call, Error *err)
     int n_dims = call->input[0].n_dims, axis;
     if (!along_axis(call, n_dims, &axis, err))
         return false;
-    const char *letters = spmd_letters(call, n_dims, 'a');
-    SpmdTensor given[3];
-    SpmdOperand operand[3];
-    for (int i = 0; i < 3; i++) {
-        given[i] = call->input[i];
-        if (!check_rank(&given[i], n_dims, i == 1 ? "indices" : "out_grad", err))
+    for (int i = 1; i < 3; i++)
+        if (!check_rank(&call->input[i], n_dims, i == 1 ? "indices" : "out_grad", err))
             return false;
-        spmd_unsplit(&given[i], axis);
-        operand[i] = (SpmdOperand){letters, &given[i]};
-    }
+    const char *letters = spmd_letters(call, n_dims, 'a');
     SpmdLetters merged;
-    if (!spmd_merge(call, SPMD_CLASSIC, operand, 3, &merged, err))
+    if (!need_alike(call, 3, letters, axis, &merged, err))
         return false;
-    for (int i = 0; i < 3; i++)
-        need_letters(call, &given[i], letters, &merged);
     out_letters(call, letters, &merged);
     return true;
 }

@@ -398,18 +398,9 @@ static bool put_along_forward(SpmdCall *call, Error *err)
                        err))
         return false;
     letters = letters_with(call, letters, axis, '1');
-    SpmdTensor given[3];
-    SpmdOperand operand[3];
-    for (int i = 0; i < 3; i++) {
-        given[i] = call->input[i];
-        spmd_unsplit(&given[i], axis);
-        operand[i] = (SpmdOperand){letters, &given[i]};
-    }
     SpmdLetters merged;
-    if (!spmd_merge(call, SPMD_CLASSIC, operand, 3, &merged, err))
+    if (!need_alike(call, 3, letters, axis, &merged, err))
         return false;
-    for (int i = 0; i < 3; i++)
-        need_letters(call, &given[i], letters, &merged);
     out_letters(call, letters, &merged);
     return true;
 }

@@ -146,6 +146,16 @@ static bool concat(SpmdCall *call, Error *err)
     return true;
 }
 
+/* Every part is to lie so; the output stays. Upstream a dim is split by one axis: that is exact. */
+static void parts_need(SpmdCall *call, SpmdTensor part)
+{
+    if (call->exact)
+        spmd_take_largest(call, &part);
+    for (int i = 0; i < call->n_inputs; i++)
+        spmd_need(call, &part);
+    spmd_out_as_given(call, &call->output[0]);
+}
+
 static bool concat_backward(SpmdCall *call, Error *err)
 {
     int axis;
@@ -153,11 +163,7 @@ static bool concat_backward(SpmdCall *call, Error *err)
         return false;
     SpmdTensor part = call->output[0];
     spmd_unsplit(&part, axis);
-    if (call->exact)
-        spmd_take_largest(call, &part);
-    for (int i = 0; i < call->n_inputs; i++)
-        spmd_need(call, &part);
-    spmd_out_as_given(call, &call->output[0]);
+    parts_need(call, part);
     return true;
 }
 
@@ -198,11 +204,7 @@ static bool stack_backward(SpmdCall *call, Error *err)
         return false;
     SpmdTensor part = call->output[0];
     spmd_remove_dim(&part, axis);
-    if (call->exact)
-        spmd_take_largest(call, &part);
-    for (int i = 0; i < call->n_inputs; i++)
-        spmd_need(call, &part);
-    spmd_out_as_given(call, &call->output[0]);
+    parts_need(call, part);
     return true;
 }
 
