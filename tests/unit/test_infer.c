@@ -1,5 +1,6 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/graph_text.h"
+#include "tests/unit/shape_table.h"
 
 #include "core/model/onnx.h"
 #include "core/rules/infer.h"
@@ -56,34 +57,6 @@ static void close_model(Model *model)
 {
     arena_free(model->arena);
     file_unmap(&model->map);
-}
-
-static Str take_field(Str *line)
-{
-    const char *tab = memchr(line->s, '\t', line->n);
-    Str field = {line->s, tab ? (size_t)(tab - line->s) : line->n};
-    *line = (Str){line->s + field.n + (tab != NULL), line->n - field.n - (tab != NULL)};
-    return field;
-}
-
-static Str take_line(Str *text)
-{
-    const char *end = memchr(text->s, '\n', text->n);
-    Str line = {text->s, end ? (size_t)(end - text->s) : text->n};
-    *text = (Str){text->s + line.n + (end != NULL), text->n - line.n - (end != NULL)};
-    return line;
-}
-
-/* The text after `# dims: `, its blanks made commas. */
-static const char *dims_line(Arena *arena, Str table)
-{
-    int64_t at = str_find(table, STR("# dims: "));
-    assert_true(at >= 0);
-    Str rest = {table.s + at + 8, table.n - (size_t)at - 8}, line = take_line(&rest);
-    char *dims = arena_alloc(arena, line.n + 1);
-    for (size_t i = 0; i < line.n; i++)
-        dims[i] = line.s[i] == ' ' ? ',' : line.s[i];
-    return dims;
 }
 
 /* name, dtype, [shape], kind */
