@@ -4,18 +4,16 @@
 
 static const char marks[] =
     "marks on the screen\n"
-    "  8/dp,4096,4096/tp  a shape, and after each dim the mesh axes that cut it, major first\n"
-    "  Σtp (+tp)  partial: every rank along tp holds an addend, the sum is still due\n"
+    "  8/dp,4096/tp  a shape; after a dim the mesh axes that cut it, major first\n"
+    "  Σtp (+tp)  partial: each rank along tp holds an addend, the sum is due\n"
     "  (3)(768/tp)  a dim in digits: three blocks, each cut by tp\n"
-    "  ~  uneven: the last ranks hold less    A= a replica of slice A    ×12 stands for 12 "
-    "alike\n"
-    "  ↻8 what the row holds runs 8 times, in a loop (↻?: only the run tells); costs count it\n"
-    "  NonZero.1,64  a size that is not known by its name: --dim gives one\n"
-    "  AR all-reduce  AG all-gather  RS reduce-scatter  A2A all-to-all  SL slice (free)\n"
-    "  ● op  ◆ op on parameters alone  ◇ input  "
-    "▸ ▾ closed, open group; lines: values alive between rows\n"
-    "  ! error or warning   i note\n"
-    "  NOTATIONS  the op as others write it; ~ leaves something out: dimscope help operators\n";
+    "  ×12  the row stands for 12 alike   A=  a replica of slice A   ~  uneven\n"
+    "  ↻8  a loop: what is in it runs 8 times, costs count that; ↻? not known\n"
+    "  NonZero.1,64  a size that is not known, by its name: --dim gives one\n"
+    "  AR all-reduce  AG all-gather  RS reduce-scatter  A2A all-to-all  SL slice\n"
+    "  ● op  ◆ op on parameters alone  ◇ input  ▸ ▾ closed, open group\n"
+    "  lines on the rail: values alive between rows   ! error, warning   i note\n"
+    "  NOTATIONS  the op as others write it, ~ in part: dimscope help operators\n";
 
 static void add_rows(const Action *rows, Buf *out)
 {
