@@ -362,8 +362,11 @@ static void draw_unknown(const Ui *ui, Pen *pen)
     draw_name(ui, pen);
     label_put_shape(inferred, ui->at.tensor, &known);
     draw_field(pen, " global ", 8);
-    pen_put(pen, ROLE_TEXT, buf_str(&known));
-    pen_puts(pen, ROLE_NOTE, "   replicated: ");
+    pen_fit(pen, ROLE_TEXT, buf_str(&known),
+            pen->area.w < NARROW ? pen->area.w - pen->x : text_columns(buf_str(&known)));
+    if (pen->area.w < NARROW)
+        pen_line(pen);
+    pen_puts(pen, ROLE_NOTE, pen->x ? "   replicated: " : " replicated: ");
     pen_puts(pen, ROLE_NOTE,
              inferred->listed && inferred->listed[ui->at.tensor] ? "sequences are not cut"
              : shape                                             ? "sizes are not known"
