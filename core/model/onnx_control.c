@@ -30,12 +30,12 @@ static const Attr *find_attr(const Reader *reader, const Call *call, const char 
     return NULL;
 }
 
-/* Element i of a list of integers, `fallback` where it is not given. */
+/* Element i of a list of integers, `fallback` where it is not given, or i is before the list. */
 static int64_t int_at(const Reader *reader, const Call *call, const char *name, int i,
                       int64_t fallback)
 {
     const Attr *attr = find_attr(reader, call, name);
-    return attr && attr->type == ATTR_INTS && i < attr->n ? attr->ints[i] : fallback;
+    return attr && attr->type == ATTR_INTS && i >= 0 && i < attr->n ? attr->ints[i] : fallback;
 }
 
 /* What an inner graph names, but for its inputs: those stand for the given tensors. An inner graph
