@@ -38,7 +38,7 @@ static void add_floats(Reader *reader, Wire *wire, const WireField *field)
 
 static const TensorData *read_attr_tensor(Reader *reader, Wire wire, bool sparse, Attr *attr)
 {
-    OnnxTensor tensor;
+    OnnxTensor tensor = {0};
     if (!(sparse ? tensor_read_sparse : tensor_read)(reader->arena, wire, &tensor))
         return NULL;
     attr->dtype = (uint8_t)tensor.dtype;

@@ -60,8 +60,9 @@ static bool read_kernel(const RuleCall *call, int weight, int n, int64_t *out, E
     if (given.given && !repeats_to(&given, n))
         return error_kind(err, ERROR_RANK, "its kernel_shape has %d numbers, not %d", given.n, n);
     for (int d = 0; d < n; d++) {
-        out[d] = given.given ? given.at[d % given.n] : shape->dim[2 + d];
-        if (shape && shape->dim[2 + d] != out[d])
+        int64_t held = shape ? shape->dim[2 + d] : given.at[d % given.n];
+        out[d] = given.given ? given.at[d % given.n] : held;
+        if (out[d] != held)
             return error_set(err, "its kernel_shape is not that of its weight");
         if (out[d] < 1 || out[d] > number_max)
             return error_kind(err, ERROR_OUT_OF_RANGE, "its kernel has size %" PRId64, out[d]);

@@ -155,11 +155,11 @@ static bool nll_loss_backward(const StrategyCall *call, const StrategyOp *op, St
     if (!strategy_need(call, 3, err))
         return false;
     strategy_rows_begin(call, 1, rows);
-    int total = call->n_inputs - 1;
+    int total = call->n_inputs - 1, n_ways = kind == LOSS_SUM ? 2 : 1;
     const Shape *shape = strategy_shape_of(call, 1);
     for (int64_t d = 0; d < shape->n_dims; d++) {
         int64_t target = target_dim(shape, d);
-        for (int sums = 0; target >= 0 && sums <= (kind == LOSS_SUM); sums++) {
+        for (int sums = 0; target >= 0 && sums < n_ways; sums++) {
             StrategyCell *row = strategy_row(rows);
             row[0] = *row_input(rows, row, 1) = cell_shard(d);
             *row_input(rows, row, 2) = cell_shard(target);
@@ -183,7 +183,7 @@ static bool pool(const StrategyCall *call, const StrategyOp *op, StrategyRows *r
         return false;
     strategy_rows_begin(call, op->data[0] - '0', rows);
     bool batched = strategy_shape_of(call, 0)->n_dims >= op->data[1] - '0' + 2;
-    for (int d = 0; d <= batched; d++) {
+    for (int d = 0; d < (batched ? 2 : 1); d++) {
         StrategyCell *row = strategy_row(rows);
         for (int i = 0; i < rows->n_outputs + rows->n_inputs; i++)
             row[i] = cell_shard(d);
@@ -248,7 +248,8 @@ static bool convolution(const StrategyCall *call, const StrategyOp *op, Strategy
     strategy_rows_begin(call, backward ? 3 : 1, rows);
     rows->filter = cuts_between_windows;
     int64_t last = strategy_shape_of(call, input)->n_dims - 1;
-    for (int cut = 0; cut <= windows_touch(call, input); cut++) {
+    int n_cuts = windows_touch(call, input) ? 2 : 1;
+    for (int cut = 0; cut < n_cuts; cut++) {
         StrategyCell *row = strategy_row(rows), cell = cut ? cell_plain_shard(last) : cell_shard(0);
         row[0] = cell;
         for (int i = 0; i <= input; i++)

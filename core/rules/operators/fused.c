@@ -14,6 +14,7 @@
  */
 #include "core/rules/operators/dims.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 /* ---- products ---- */
@@ -388,6 +389,7 @@ static bool fused_rope(RuleCall *call, Error *err)
     const Shape *q = call->shape[0];
     if (!args_rank(call, 0, 4, 4, err))
         return false;
+    assert(q);
     for (int i = 1; i < 3 && i < call->n_inputs; i++)
         if (call->shape[i] &&
             (!args_rank(call, i, 4, 4, err) || !args_same_size(call, 0, 0, i, 0, err) ||
