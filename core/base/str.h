@@ -35,7 +35,7 @@ int64_t str_find(Str text, Str part); /* first place, or -1 */
 Str str_trim(Str text);
 /* The part before the separator, or all; *rest is what stands behind it. */
 Str str_take(Str *rest, char separator);
-bool str_has_word(Str words, Str word); /* words with blanks between */
+bool str_has_word(Str words, Str word);  /* words with blanks between */
 bool str_to_int(Str text, int64_t *out); /* decimal, optional sign, whole text, no overflow */
 
 /* The glob of policies: `*` is any run of characters, dots too; `?` one; `{a,b}` one of; the rest

@@ -35,9 +35,9 @@ enum { SPACE_HOST = -1, SPACE_NONE = -2 }; /* SPACE_NONE: not evaluable, so an o
 enum { OPSET_LATEST = 28 };                /* what a graph without an opset is read by */
 
 typedef struct {
-    int32_t space, answer; /* answer: first of its outputs' */
-    int32_t op;            /* the first one */
-    int n_ops;             /* filled at the end */
+    int32_t space, answer;      /* answer: first of its outputs' */
+    int32_t op;                 /* the first one */
+    int n_ops;                  /* filled at the end */
     const char *refused, *hint; /* the error of the rule, NULL when it gave none */
     const char *mistyped;       /* an attribute or operands of types it does not take; NULL */
     Str unknown, meant;         /* an attribute that nobody reads, and the one near it */
