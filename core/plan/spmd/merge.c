@@ -252,6 +252,15 @@ static int choose_followed(const Merge *merge)
            (of_b.parts == of_a.parts && b->n_dims > a->n_dims);
 }
 
+/* What the operand asks for a letter; of a letter that is there twice, the first. */
+static SpmdAxes asked_of(const SpmdOperand *operand, char letter)
+{
+    for (int d = 0; d < operand->tensor->n_dims; d++)
+        if (operand->letters[d] == letter)
+            return operand->tensor->dim[d];
+    return (SpmdAxes){0};
+}
+
 static bool used_by_a_letter(const Merge *merge, int axis)
 {
     for (int i = 0; i < merge->n_order; i++)
@@ -280,7 +289,7 @@ static bool merge_by_followed(Merge *merge, Error *err)
     for (int d = 0; d < longest->tensor->n_dims; d++) {
         unsigned char letter = (unsigned char)longest->letters[d];
         SpmdAxes asked = merge->n == 2 && merge->out->known[letter]
-                             ? spmd_axes_of(&merge->operand[1 - followed], (char)letter)
+                             ? asked_of(&merge->operand[1 - followed], (char)letter)
                              : (SpmdAxes){0};
         for (int i = 0; i < asked.n; i++)
             if (!used_by_a_letter(merge, asked.axis[i]))
@@ -292,14 +301,6 @@ static bool merge_by_followed(Merge *merge, Error *err)
 }
 
 /* ---- all of them ---- */
-
-SpmdAxes spmd_axes_of(const SpmdOperand *operand, char letter)
-{
-    for (int d = 0; d < operand->tensor->n_dims; d++)
-        if (operand->letters[d] == letter)
-            return operand->tensor->dim[d];
-    return (SpmdAxes){0};
-}
 
 /* "letters: mk, kn"; nothing where no operand has more than one. */
 static void say_letters(const SpmdCall *call, const SpmdOperand *operand, int n)

@@ -43,9 +43,6 @@ bool spmd_merge(SpmdCall *call, SpmdMergeKind kind, const SpmdOperand *operand, 
  * unsplit. Partial stays. */
 void spmd_set_letters(SpmdTensor *tensor, const char *letters, const SpmdLetters *merged);
 
-/* What the operand asks for a letter; of a letter that is there twice, the first. */
-SpmdAxes spmd_axes_of(const SpmdOperand *operand, char letter);
-
 /* The output becomes partial over the axes of every letter of the merge, '1' too, that is not in
  * `out_letters`. */
 void spmd_partial_of_letters(SpmdTensor *tensor, const char *out_letters, const SpmdLetters *merged,
