@@ -76,7 +76,7 @@ static void step_stands(Sizes *sizes)
     for (int r = 0; r < STANDS; r++) {
         sizes->last[r] += step[r];
         if (sizes->last[r] >= stand_last[r])
-            sizes->last[r] = stand_first[r] + 1 + n % 7 * (r < STANDS_NEEDED);
+            sizes->last[r] = stand_first[r] + (r < STANDS_NEEDED ? n % 7 : 1);
         while (!is_prime(sizes->last[r]))
             sizes->last[r]++;
     }
