@@ -155,14 +155,14 @@ static void ints_of(Dtype dtype, const char *bytes, int64_t n, int64_t *out)
 
 const Value *host_constant(Values *values, const TensorData *data, Dtype dtype, const Shape *shape)
 {
-    Arena *arena = values_arena(values);
-    Value value = {.dtype = dtype, .shape = *shape};
     bool integer = (dtype_is_int(dtype) && dtype != DT_U64) || dtype == DT_BOOL;
+    if (!integer && (shape->n_dims > 0 || !dtype_is_float(dtype))) /* a weight */
+        return NULL;
     if (!shape_check(shape, NULL) || data->form == DATA_ABSENT || data->form == DATA_STRINGS)
         return NULL;
-    if (!integer && (!dtype_is_float(dtype) || shape->n_dims > 0))
-        return NULL;
 
+    Arena *arena = values_arena(values);
+    Value value = {.dtype = dtype, .shape = *shape};
     int64_t n = shape_elements(shape);
     if (n > values_limit(values))
         return values_put(values, &value);

@@ -54,19 +54,22 @@ static int32_t output_code(InferState *state, int32_t op, int o, int32_t code)
 static void set_outputs(InferState *state, int32_t op, const InferAnswer *answers, bool host,
                         bool fixed)
 {
+    static const InferAnswer nothing = {-1, DT_NONE, NULL};
     const int32_t *outputs = op_outputs(state->graph, op);
     for (int o = 0; o < state->graph->ops[op].n_outputs; o++) {
         int32_t t = outputs[o];
         if (t < 0)
             continue;
-        InferAnswer answer = answers ? answers[o] : (InferAnswer){-1, DT_NONE, NULL};
-        bool sequence = answer.value && answer.value->sequence;
-        state->result->shape[t] =
-            answer.shape >= 0 || sequence ? answer.shape : output_code(state, op, o, answer.shape);
+        const InferAnswer *answer = answers ? &answers[o] : &nothing;
+        const Value *value = answer->value;
+        bool sequence = value && value->sequence;
+        state->result->shape[t] = answer->shape >= 0 || sequence
+                                      ? answer->shape
+                                      : output_code(state, op, o, answer->shape);
         state->result->dtype[t] =
-            answer.dtype != DT_NONE ? (uint8_t)answer.dtype : state->graph->tensors[t].dtype;
-        state->result->value[t] = answer.value;
-        state->known[t] = host || (answer.value && !sequence && !answer.value->partly);
+            answer->dtype != DT_NONE ? (uint8_t)answer->dtype : state->graph->tensors[t].dtype;
+        state->result->value[t] = value;
+        state->known[t] = host || (value && !sequence && !value->partly);
         state->fixed[t] = fixed;
     }
 }
@@ -296,7 +299,7 @@ static void infer_range(InferState *state, int32_t first, int32_t end, int b);
 static void infer_loop(InferState *state, int b)
 {
     const GraphBody *body = &state->graph->bodies[b], *outer = state->body;
-    int n_program = state->result->n_program, n_found = state->n_found;
+    int n_program = state->result->n_program, n_found = state->found.n;
     for (int32_t c = 0; c < body->n_carries; c++)
         state->carries[body->carry + c] = (InferCarry){0};
     for (bool last = false;;) {
@@ -312,7 +315,7 @@ static void infer_loop(InferState *state, int b)
         for (int32_t c = 0; c < body->n_carries && last; c++)
             state->carries[body->carry + c] = (InferCarry){.differs = true, .shape = -1};
         state->result->n_program = n_program;
-        state->n_found = n_found;
+        state->found.n = n_found;
     }
     set_repeats(state, b);
 }
@@ -350,17 +353,18 @@ static void infer_range(InferState *state, int32_t first, int32_t end, int b)
     for (int32_t op = first; op < end;) {
         while (b < n && (bodies[b].first < op || bodies[b].first == bodies[b].end))
             b++;
-        if (b == n || bodies[b].first > op || bodies[b].end > end) {
-            infer_op(state, op++);
-            continue;
-        }
-        if (is_not_taken(state, &bodies[b]))
-            leave_out(state, &bodies[b]);
-        else if (bodies[b].kind == BODY_LOOP || bodies[b].kind == BODY_SCAN)
+        const GraphBody *body = b < n && bodies[b].end <= end ? &bodies[b] : NULL;
+        for (int32_t until = body ? body->first : end; op < until; op++)
+            infer_op(state, op);
+        if (!body)
+            return;
+        if (is_not_taken(state, body))
+            leave_out(state, body);
+        else if (body->kind == BODY_LOOP || body->kind == BODY_SCAN)
             infer_loop(state, b);
         else
-            infer_range(state, op, bodies[b].end, b + 1);
-        op = bodies[b].end;
+            infer_range(state, op, body->end, b + 1);
+        op = body->end;
     }
 }
 
@@ -419,7 +423,8 @@ static void make_columns(InferState *state, int n_most)
     state->known = arena_array(scratch, bool, graph->n_tensors);
     state->fixed = arena_array(scratch, bool, graph->n_tensors);
     state->kinds = arena_array(scratch, InferKind, names_count(graph->names));
-    state->found = arena_array(scratch, int32_t, 2 * (int64_t)graph->n_ops);
+    state->found.room = graph->n_ops;
+    state->found.at = arena_array(scratch, int32_t, graph->n_ops);
     state->keys = intern_new(scratch);
     state->key = arena_array(scratch, int32_t, 3 * n_most + 8);
     state->shape = arena_array(scratch, const Shape *, n_most);

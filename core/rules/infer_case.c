@@ -9,17 +9,17 @@ static bool operator_reads(const Operator *operator, int input)
     return input < 16 ? operator->reads>> input & 1 : operator->reads == OPERATOR_ANY;
 }
 
-bool infer_reads_value(const InferKind *kind, int input)
+/* Which inputs of an op the rule looks at, in the order that the op has them. */
+static void find_reads(InferKind *kind)
 {
     const Alias *alias = kind->alias;
-    if (!kind->row)
-        return false;
-    if (!alias || alias->n_operands == 0)
-        return operator_reads(kind->row, input);
-    for (int i = 0; i < alias->n_operands; i++)
-        if (alias->operand[i] == input && operator_reads(kind->row, i))
-            return true;
-    return false;
+    bool ours = !alias || alias->n_operands == 0;
+    kind->reads_rest = ours && operator_reads(kind->row, 64);
+    for (int i = 0; i < (ours ? 64 : alias->n_operands); i++) {
+        int input = ours ? i : alias->operand[i];
+        if (input >= 0 && operator_reads(kind->row, i))
+            kind->reads |= (uint64_t)1 << input;
+    }
 }
 
 /* What the rule of an op may know of an input, tensor t. */
@@ -29,6 +29,7 @@ static const Value *value_read(const InferState *state, bool reads, int32_t t)
     return value || !reads ? value : host_list(state->values, state->graph, t);
 }
 
+/* Of an operand of whose shape nothing is known, which may be a sequence, the value counts too. */
 static size_t case_key(const InferState *state, int32_t op, const InferKind *kind, CaseKind wanted)
 {
     const GraphOp *node = &state->graph->ops[op];
@@ -38,18 +39,20 @@ static size_t case_key(const InferState *state, int32_t op, const InferKind *kin
     *key++ = node->operator;
     *key++ = node->attrs;
     *key++ = (int32_t)wanted;
-    *key++ = node->n_inputs;
-    *key++ = node->n_outputs;
+    *key++ = node->n_inputs | node->n_outputs << 16; /* OPERANDS_MAX at most */
     for (int i = 0; i < node->n_inputs; i++) {
         int32_t t = inputs[i];
-        *key++ = t < 0 ? -2 : result->shape[t];
-        if (t < 0)
+        if (t < 0) {
+            *key++ = INT32_MIN;
             continue;
+        }
+        *key++ = result->shape[t];
         *key++ = result->dtype[t];
         bool reads = infer_reads_value(kind, i);
-        const Value *value = value_read(state, reads, t);
-        if (wanted == CASE_HOST || reads || (value && value->sequence))
+        if (wanted == CASE_HOST || reads || result->shape[t] == -1) {
+            const Value *value = value_read(state, reads, t);
             *key++ = value ? value->id : -1;
+        }
     }
     for (int o = 0; o < node->n_outputs; o++)
         if (outputs[o] < 0)
@@ -309,23 +312,22 @@ const InferCase *infer_find_case(InferState *state, int32_t op, const InferKind 
         vec_push(state->scratch, &state->cases, made);
     }
     assert(state->cases.at && id < state->cases.n);
-    state->found[state->n_found++] = id;
+    vec_push(state->scratch, &state->found, id);
     return &state->cases.at[id];
 }
 
-const InferKind *infer_kind(InferState *state, int32_t op)
+void infer_see_kind(InferState *state, int32_t op)
 {
     InferKind *kind = &state->kinds[state->graph->ops[op].operator];
-    if (!kind->seen) {
-        const char *name = op_operator(state->graph, op);
-        kind->seen = true;
-        kind->host = host_knows(name);
-        kind->needs_values = host_needs_values(name);
-        kind->row = registry_find(state->registry, str_from(name));
-        kind->alias = registry_alias(state->registry, str_from(name));
-        kind->branch = strcmp(name, "If") == 0;
-        kind->carry = strcmp(name, "LoopCarry") == 0;
-        kind->sequence = infer_is_sequence_op(name);
-    }
-    return kind;
+    const char *name = op_operator(state->graph, op);
+    kind->seen = true;
+    kind->host = host_knows(name);
+    kind->needs_values = host_needs_values(name);
+    kind->row = registry_find(state->registry, str_from(name));
+    kind->alias = registry_alias(state->registry, str_from(name));
+    kind->branch = strcmp(name, "If") == 0;
+    kind->carry = strcmp(name, "LoopCarry") == 0;
+    kind->sequence = infer_is_sequence_op(name);
+    if (kind->row)
+        find_reads(kind);
 }

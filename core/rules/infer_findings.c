@@ -279,8 +279,8 @@ void infer_add_findings(InferState *state)
     int n_unknown = 0, n_sizes = 0, n_sequences = 0;
     int *n_without = arena_array(state->scratch, int, names_count(state->graph->names));
     find_unused_bindings(state);
-    for (int i = 0; i < state->n_found; i++)
-        state->cases.at[state->found[i]].n_ops++;
+    for (int i = 0; i < state->found.n; i++)
+        state->cases.at[state->found.at[i]].n_ops++;
     for (int i = 0; i < state->cases.n; i++) {
         const InferCase *found = &state->cases.at[i];
         const GraphOp *op = &state->graph->ops[found->op];

@@ -16,6 +16,8 @@
 /* What an operator is to inference, by Names id. */
 typedef struct {
     bool seen, host, needs_values, branch, carry, sequence;
+    bool reads_rest; /* the rule looks at the values of inputs from 64 on */
+    uint64_t reads;  /* bit i: of input i */
     const Operator *row;
     const Alias *alias; /* the op has another system's name for the operator */
 } InferKind;
@@ -68,8 +70,7 @@ typedef struct {
     bool *fixed; /* per tensor: made of parameters and constants alone */
     Intern *keys;
     Vec(InferCase) cases;
-    int32_t *found; /* the cases of ops in program order; two of one that could be a host op */
-    int n_found;
+    Vec(int32_t) found; /* the cases of ops in program order; two of what could be a host op */
     Vec(InferAnswer) answers;
     Vec(const OpSpace *) spaces;
     int32_t *key;
@@ -105,8 +106,20 @@ static inline const Shape *code_shape(const InferState *state, int32_t code)
 const InferCase *infer_find_case(InferState *state, int32_t op, const InferKind *kind,
                                  CaseKind wanted);
 RuleCall infer_call(const InferState *state, int32_t op, const InferKind *kind);
-const InferKind *infer_kind(InferState *state, int32_t op);
-bool infer_reads_value(const InferKind *kind, int input);
+void infer_see_kind(InferState *state, int32_t op); /* fills the kind of a new operator */
+
+static inline const InferKind *infer_kind(InferState *state, int32_t op)
+{
+    const InferKind *kind = &state->kinds[state->graph->ops[op].operator];
+    if (!kind->seen)
+        infer_see_kind(state, op);
+    return kind;
+}
+
+static inline bool infer_reads_value(const InferKind *kind, int input)
+{
+    return input < 64 ? kind->reads >> input & 1 : kind->reads_rest;
+}
 
 /* ---- unknown sizes: infer_sizes.c ---- */
 int32_t infer_code(InferState *state,

@@ -265,6 +265,8 @@ bool shape_is_known(const Shape *shape)
 
 bool shape_check_known(const Shape *shape, Error *err)
 {
+    if (shape_is_known(shape))
+        return shape_check(shape, err);
     Shape known = *shape;
     for (int64_t d = 0; d < known.n_dims; d++)
         known.dim[d] = known.dim[d] < 0 ? 1 : known.dim[d];
