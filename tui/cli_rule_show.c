@@ -47,6 +47,19 @@ static RuleSample guessed_sample(Cli *cli, const Registry *registry, const Opera
     return (RuleSample){0};
 }
 
+/* What a user's row says, as the table would have it; NULL: its annotation says its sizes. */
+static const Example *users_example(Cli *cli, const Operator *row)
+{
+    if (!row->example)
+        return NULL;
+    size_t n = strcspn(row->example, " ");
+    Example *example = arena_make(cli->arena, Example);
+    *example = (Example){.operators = row->name,
+                         .operands = arena_str(cli->arena, (Str){row->example, n}),
+                         .attrs = row->example + n + strspn(row->example + n, " ")};
+    return example;
+}
+
 RuleSample cli_rule_sample(Cli *cli, const Registry *registry, const Operator *row)
 {
     for (const Example *at = NULL; (at = example_next(row->name, at));) {
@@ -54,9 +67,9 @@ RuleSample cli_rule_sample(Cli *cli, const Registry *registry, const Operator *r
         if (sample.space)
             return sample;
     }
-    const Graph *graph = row->anno ? example_of_user(cli->arena, row, NULL) : NULL;
+    const Graph *graph = row->anno || row->example ? example_of_user(cli->arena, row, NULL) : NULL;
     if (graph)
-        return (RuleSample){NULL, case_space(cli, registry, graph)};
+        return (RuleSample){users_example(cli, row), case_space(cli, registry, graph)};
     return guessed_sample(cli, registry, row);
 }
 

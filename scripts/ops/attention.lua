@@ -13,4 +13,5 @@ template 'tapestry::attention' {
     outputs = {
         {'o', shape = '[$b..., $hq, $sq, $dv]', ipf = '[@b..., @g*$rep + @r, @sq, @dv]'},
     },
+    example = '3x4x5x6,3x2x7x6,3x2x7x8',
 }

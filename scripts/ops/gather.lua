@@ -9,6 +9,7 @@ template 'tapestry::gather' {
     },
     index = '[$batch..., $d]',
     outputs = {{'out'}},
+    example = '3x7:i64,5x4',
 }
 
 -- One-hot times table: shards of the vocabulary give addends. Its kernel has to know its rows, to
@@ -21,4 +22,5 @@ template 'tapestry::embedding' {
     index = '[$batch..., $d]',
     reduce = {sum = '[$v]'},
     outputs = {{'out'}},
+    example = '3x7:i64,5x4',
 }

@@ -40,6 +40,7 @@ template 'tapestry::linear' {
         {'b', shape = '[$out]', optional = true, ipf = '[@out]'},
     },
     outputs = {{'result'}},
+    example = '3x5x6,6x7,7',
 }
 
 -- Batch dims broadcast.

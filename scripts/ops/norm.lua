@@ -14,4 +14,5 @@ template 'tapestry::layer_norm' {
         {'mean'},
         {'rstd'},
     },
+    example = '5x6x4,4,4 axis=2',
 }

@@ -10,6 +10,7 @@ template 'tapestry::sum' {
     index = '[$pre..., $post...]',
     reduce = {sum = '[$n]'},
     outputs = {{'result'}},
+    example = '5x6x4 axis=1',
 }
 
 -- By slices of the shape, and a D map whose zero is the axis.
@@ -23,6 +24,7 @@ template 'tapestry::sum_thread' {
     },
     index = '[$shape[:$axis]..., $shape[$axis + 1:]...]',
     outputs = {{'result', ipf = 'D[1...]'}},
+    example = '5x6x4 axis=1',
 }
 
 -- By a row put into the identity.
@@ -38,6 +40,7 @@ template 'tapestry::sum_insertrow' {
     },
     index = '[$shape[:$axis]..., $shape[$axis + 1:]...]',
     outputs = {{'result'}},
+    example = '5x6x4 axis=1',
 }
 
 -- The axis is read and written whole, so nothing cuts it.

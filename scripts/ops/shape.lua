@@ -23,6 +23,7 @@ template 'tapestry::split' {
             shape = '[$pre..., min($size, $n - $i*$size), $post...]',
             ipf = '[@pre..., @n - $i*$size, @post...]'},
     },
+    example = '5x9->5x4,5x4,5x1 axis=1 size=4',
 }
 
 template 'tapestry::transpose' {

@@ -13,6 +13,7 @@ template 'tapestry::conv2d' {
         '$ow=($w + 2*$pad - $dil*($kw - 1) - 1) / $stride + 1]',
     reduce = {sum = '[$ci, $kh, $kw]'},
     outputs = {{'Y'}},
+    example = '2x3x7x6,4x3x3x2 stride=2 pad=1',
 }
 
 template 'tapestry::max_pool' {
@@ -26,4 +27,5 @@ template 'tapestry::max_pool' {
         '$ow=($w + 2*$pad - $k) / $stride + 1]',
     reduce = {max = '[$kh=$k, $kw=$k]'},
     outputs = {{'Y'}},
+    example = '2x3x7x6 k=3 stride=2 pad=1',
 }

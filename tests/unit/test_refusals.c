@@ -33,6 +33,7 @@ static Refusal refusals[] = {
     {"sizes that StableHLO shares", "stablehlo.dot_general", "4x8,7x6->4x6", "contracting_dims=[[1],[0]]", 1, "dim 1 of its input 0 is 8, and dim 0 of its input 1 is 7"},
     {"a result of another size", "stablehlo.complex", "4x8,4x8->4x7:c64", NULL, 1, "dim 1 of its input 0 is 8, and dim 1 of its result 0 is 7"},
     {"a result of another rank", "stablehlo.slice", "4x8->4", NULL, 1, "its result 0 has 1 dim, and its input 0 has 2"},
+    {"an input that our rule needs", "com.microsoft::FusedConv", "1x3x4x4,-,4", NULL, 1, "its input 1 is absent"},
     {"an axis", "Softmax", "4x8", "axis=2", 1, "axis 2 is out of range for 2 dims"},
     {"channels that are no groups", "GroupNormalization", "3x5x4x3,5,5", "num_groups=3", 1, "5 channels are not 3 equal groups"},
     {"a window too long", "MaxPool", "1x1x4", "kernel_shape=[5]", 1, "a window that reaches over 5 does not fit spatial dim 0 of size 4"},

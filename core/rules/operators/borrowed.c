@@ -154,8 +154,11 @@ static OpSpace *borrow(RuleCall *call, const Borrowed *from, Error *err)
     bool turns = !from->asks || args_int(call, "channels_last", 0) != 0;
     Layout layout = turns ? from->layout : LAYOUT_OURS;
     RuleCall ours = our_call(call, from, layout);
-    if (!row->rule || ours.n_inputs < row->inputs_min)
-        return error_set(err, "an operand is absent"), NULL;
+    for (int i = 0; i < row->inputs_min; i++)
+        if (i >= ours.n_inputs || !ours.shape[i]) {
+            error_set(err, "its input %d is absent", theirs_of(from, i));
+            return NULL;
+        }
     if (!row->rule(&ours, err))
         return NULL;
     OpSpace *space = their_space(call, from, layout, ours.space, err);
