@@ -212,8 +212,10 @@ static void put_declared(const InferState *state, const GraphTensor *tensor, Buf
     for (int d = 0; d < tensor->n_declared; d++) {
         DeclaredDim dim = state->graph->declared[tensor->declared + d];
         buf_puts(text, d > 0 ? "," : "");
-        if (dim.size >= 0 || dim.name == 0)
+        if (dim.size >= 0)
             buf_printf(text, "%" PRId64, dim.size);
+        else if (dim.name == 0)
+            buf_putc(text, '?');
         else
             text_printable(names_str(state->graph->names, dim.name), text);
     }

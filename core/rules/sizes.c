@@ -71,8 +71,7 @@ const Size *sizes_at(const Sizes *sizes, int64_t dim)
 /* Uneven steps, so that one size is not another and a few in all of them. */
 static void step_stands(Sizes *sizes)
 {
-    int n = sizes->n_steps++;
-    int64_t step[STANDS] = {40 + 17 * (n % 5), 12 + 5 * (n % 7), 1, 1};
+    int64_t n = sizes->n_steps++, step[STANDS] = {40 + 17 * (n % 5), 12 + 5 * (n % 7), 1, 1};
     for (int r = 0; r < STANDS; r++) {
         sizes->last[r] += step[r];
         if (sizes->last[r] >= stand_last[r])
