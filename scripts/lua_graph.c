@@ -160,7 +160,9 @@ static void note_no_match(lua_State *L, Policy *policy, Str pattern)
 static void pin_tensor_dim(lua_State *L, Policy *policy, int32_t tensor, int dim,
                            const CutSpec *spec, const Cut *cut)
 {
-    Decision decision = {PIN_TENSOR_DIM, tensor, dim, *cut, spec->open, spec->store, {0}};
+    Decision decision = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .cut = *cut};
+    decision.open = spec->open;
+    decision.store = spec->store;
     policy_decide(L, policy, &decision);
 }
 

@@ -118,12 +118,10 @@ static bool session_options(Cli *cli, SessionOptions *out)
     out->policy = options->policy;
     out->machine = options->machine;
     out->pins = options->pins;
-    if (options->propagate && strcmp(options->propagate, "factor") != 0) {
-        error_kind(&cli->err, ERROR_USAGE, "there is no propagator '%s'", options->propagate);
-        error_hint(&cli->err, "this version has 'factor' only");
-        return false;
-    }
-    return cli_read_dims(cli, &out->dims);
+    Str propagator = str_from(options->propagate ? options->propagate : "factor");
+    Str profile = str_from(options->profile ? options->profile : "");
+    return method_find(propagator, profile, &out->method, &cli->err) &&
+           cli_read_dims(cli, &out->dims);
 }
 
 Session *cli_open(Cli *cli)

@@ -271,7 +271,8 @@ static bool try_pin(Ui *ui, const Target *target, const Cut *cut, Totals *totals
         journal_add(&journal, ui->frame, &session->journal.decisions.at[i]);
     for (int i = 0; i < target->n; i++)
         journal_add(&journal, ui->frame, &decisions[i]);
-    Plan *plan = plan_make(session->inferred, session->mesh, &session->machine, &journal, &err);
+    PlanRequest request = session_request(session, &journal);
+    Plan *plan = plan_make(&request, &err);
     if (plan)
         *totals = plan->totals;
     plan_free(plan);

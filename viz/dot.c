@@ -147,6 +147,9 @@ static void mark_reshard(Agedge_t *line, const DiagramEdge *edge, Arena *arena)
     case STEP_ALL_TO_ALL:
         set(line, "color", arena_printf(arena, "%s:white:%s", colour, colour));
         break;
+    case STEP_PERMUTE:
+    case STEP_SEND:
+    case STEP_BROADCAST:
     case STEP_SLICE:
     case STEP_KIND_COUNT:
         break;

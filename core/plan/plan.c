@@ -17,24 +17,29 @@ void journal_add(Journal *journal, Arena *arena, const Decision *decision)
     journal->n_done = journal->decisions.n;
 }
 
-static bool is_pin(DecisionKind kind)
+bool decision_pins_dim(DecisionKind kind)
 {
     return kind == PIN_TENSOR_DIM || kind == PIN_INDEX_DIM;
 }
 
-static bool on_tensor(DecisionKind kind)
+bool decision_is_on_tensor(DecisionKind kind)
 {
-    return kind == PIN_TENSOR_DIM || kind == UNPIN_TENSOR_DIM;
+    return kind != PIN_INDEX_DIM && kind != UNPIN_INDEX_DIM;
+}
+
+bool decision_marks_tensor(DecisionKind kind)
+{
+    return kind >= PIN_REPLICATED && kind <= PIN_BARRIER;
 }
 
 /* The size of the dim a decision is about, or -1 when it names none. */
 static int64_t decided_size(const Inferred *inferred, const Decision *decision)
 {
     const Graph *graph = inferred->graph;
-    int n_places = on_tensor(decision->kind) ? graph->n_tensors : graph->n_ops;
+    int n_places = decision_is_on_tensor(decision->kind) ? graph->n_tensors : graph->n_ops;
     if (decision->place < 0 || decision->place >= n_places || decision->dim < 0)
         return -1;
-    if (on_tensor(decision->kind)) {
+    if (decision_is_on_tensor(decision->kind)) {
         const Shape *shape = inferred_shape(inferred, decision->place);
         return shape && decision->dim < shape->n_dims ? shape->dim[decision->dim] : -1;
     }
@@ -45,14 +50,18 @@ static int64_t decided_size(const Inferred *inferred, const Decision *decision)
 static bool check_decision(const Inferred *inferred, const Mesh *mesh, const Decision *decision,
                            Error *err)
 {
-    int64_t size = decided_size(inferred, decision);
+    bool whole = decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR;
+    int64_t size = whole ? 0 : decided_size(inferred, decision);
+    if (whole && (decision->place < 0 || decision->place >= inferred->graph->n_tensors))
+        size = -1;
     if (size < 0)
         return error_kind(err, ERROR_OUT_OF_RANGE, "a decision is about a dim that is not there");
-    if (is_pin(decision->kind) && cut_size(&decision->cut) != size)
+    if (decision_pins_dim(decision->kind) && cut_size(&decision->cut) != size)
         return error_kind(err, ERROR_OUT_OF_RANGE,
                           "a pin cuts %" PRId64 " elements, but the dim has %" PRId64,
                           cut_size(&decision->cut), size);
-    if (mesh->n_atoms < ATOMS_MAX && cut_atoms(&decision->cut) >> mesh->n_atoms)
+    AtomSet axes = whole ? decision->axes : cut_atoms(&decision->cut);
+    if (mesh->n_atoms < ATOMS_MAX && axes >> mesh->n_atoms)
         return error_kind(err, ERROR_OUT_OF_RANGE, "a pin names an axis the mesh does not have");
     return true;
 }
@@ -62,7 +71,7 @@ static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char 
                        const char *why, const char *hint)
 {
     const Graph *graph = plan->inferred->graph;
-    bool tensor = on_tensor(pin->kind);
+    bool tensor = decision_is_on_tensor(pin->kind);
     plan_find(plan, level, code, tensor ? -1 : pin->place, tensor ? pin->place : -1, hint,
               "%s: dim %d %s", tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place),
               pin->dim, why);
@@ -139,7 +148,30 @@ static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
 /* What a pin asks for, whoever asks. */
 static bool pins_alike(const Decision *a, const Decision *b)
 {
-    return cut_equal(&a->cut, &b->cut) && a->open == b->open && a->store == b->store;
+    return cut_equal(&a->cut, &b->cut) && a->open == b->open && a->store == b->store &&
+           a->priority == b->priority;
+}
+
+/* Replays what the journal says of whole tensors: the last of a kind holds. */
+static void resolve_marks(Plan *plan, const Journal *journal)
+{
+    Intern *places = intern_new(plan->arena);
+    const Decision **holds = arena_array(plan->arena, const Decision *, 4 * journal->n_done);
+    plan->marks = arena_array(plan->arena, const Decision *, 4 * journal->n_done);
+    for (int i = 0; i < journal->n_done; i++) {
+        const Decision *decision = &journal->decisions.at[i];
+        if (!decision_marks_tensor(decision->kind) && decision->kind != UNPIN_TENSOR)
+            continue;
+        int32_t at = 4 * intern_put(places, &decision->place, sizeof decision->place);
+        for (int k = 0; k < 4; k++)
+            if (decision->kind == UNPIN_TENSOR)
+                holds[at + k] = NULL;
+            else if (k == (int)decision->kind - PIN_REPLICATED)
+                holds[at + k] = decision;
+    }
+    for (int i = 0; i < 4 * intern_count(places); i++)
+        if (holds[i])
+            plan->marks[plan->n_marks++] = holds[i];
 }
 
 /* Replays the journal: the last pin of a dim holds, an unpin takes it away. */
@@ -150,27 +182,33 @@ static void resolve_pins(Plan *plan, const Journal *journal)
     int *last = arena_array(plan->arena, int, journal->n_done); /* per dim: place of its last */
     for (int i = 0; i < journal->n_done; i++) {
         const Decision *decision = &journal->decisions.at[i];
-        int32_t key[3] = {on_tensor(decision->kind), decision->place, decision->dim};
+        if (decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR)
+            continue;
+        int32_t key[3] = {decision_is_on_tensor(decision->kind), decision->place, decision->dim};
         int n_dims = intern_count(dims), id = intern_put(dims, key, sizeof key);
         const Decision **before = id < n_dims ? &holds[last[id]] : NULL;
-        if (before && *before && is_pin(decision->kind) && !pins_alike(*before, decision))
+        if (before && *before && decision_pins_dim(decision->kind) &&
+            !pins_alike(*before, decision))
             note_replaced(plan, decision, *before);
         if (before)
             *before = NULL;
-        holds[i] = is_pin(decision->kind) ? decision : NULL;
+        holds[i] = decision_pins_dim(decision->kind) ? decision : NULL;
         last[id] = i;
     }
     keep_pins(plan, holds, journal->n_done);
 }
 
-static Plan *plan_new(const Inferred *inferred, const Mesh *mesh, const Machine *machine)
+static Plan *plan_new(const PlanRequest *request)
 {
     Arena *arena = arena_new();
     Plan *plan = arena_make(arena, Plan);
-    *plan = (Plan){.arena = arena, .inferred = inferred, .mesh = mesh, .machine = machine};
+    const Inferred *inferred = request->inferred;
+    *plan = (Plan){.arena = arena, .inferred = inferred, .mesh = request->mesh};
+    plan->machine = request->machine;
+    plan->method = request->method;
     const Graph *graph = inferred->graph;
     plan->shardings = shardings_new(arena);
-    plan->resharder = resharder_new(arena, mesh, machine, plan->shardings);
+    plan->resharder = resharder_new(arena, plan->mesh, plan->machine, plan->shardings);
     plan->sharding = arena_array(arena, int32_t, graph->n_tensors);
     plan->made = arena_array(arena, int32_t, graph->n_tensors);
     plan->flow = arena_array(arena, int32_t, graph->n_tensors);
@@ -195,15 +233,31 @@ static Plan *plan_new(const Inferred *inferred, const Mesh *mesh, const Machine 
     return plan;
 }
 
-Plan *plan_make(const Inferred *inferred, const Mesh *mesh, const Machine *machine,
-                const Journal *journal, Error *err)
+static void propagate(Plan *plan, const PlanRequest *request)
 {
+    switch (request->method) {
+    case METHOD_SHARDY:
+    case METHOD_SHARDY_BASIC:
+    case METHOD_SHARDY_BOTH:
+    case METHOD_SPMD:
+    case METHOD_TORCH:
+    case METHOD_VESCALE:
+    case METHOD_FACTOR:
+    case METHOD_COUNT:
+        propagate_factor(plan);
+    }
+}
+
+Plan *plan_make(const PlanRequest *request, Error *err)
+{
+    const Journal *journal = request->journal;
     for (int i = 0; i < journal->n_done; i++)
-        if (!check_decision(inferred, mesh, &journal->decisions.at[i], err))
+        if (!check_decision(request->inferred, request->mesh, &journal->decisions.at[i], err))
             return NULL;
-    Plan *plan = plan_new(inferred, mesh, machine);
+    Plan *plan = plan_new(request);
     resolve_pins(plan, journal);
-    propagate_factor(plan);
+    resolve_marks(plan, journal);
+    propagate(plan, request);
     edges_fill(plan);
     plan_add_findings(plan);
     cost_fill(plan);

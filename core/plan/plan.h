@@ -1,18 +1,24 @@
 /* plan.h - decisions, and all that follows from them.
  *
  * A Journal holds decisions only: pins of tensor dims and of index dims, with who made them. All
- * else is recomputed by plan_make() from (inferred, mesh, machine, journal): so undo is one number,
- * diff compares two lists, and a plan file holds exactly the journal.
+ * else is recomputed by plan_make() from a PlanRequest (inferred, mesh, machine, journal, method):
+ * so undo is one number, diff compares two lists, and a plan file holds exactly the journal.
  *
  * A pin fixes the digits of one dim (closed), or leaves it open to further axes (`open`). A pin of
  * `store` says where a parameter lies; it does not propagate and the value is gathered at use
  * (fsdp). A later pin on the same dim replaces the earlier, with a note; two that contradict in one
  * call of a policy are an error there. A pin on a view of a parameter is a pin on the parameter.
+ *
+ * Four decisions are about a tensor as a whole (dim -1), as Shardy has them: axes that may not cut
+ * it (`replicated`), axes it stays partial over (`unreduced`), a group of tensors that have one
+ * sharding, and a barrier that axes pass in one direction or not at all. A pin has a priority: pins
+ * of a later one are felt only when those of the earlier have gone as far as they go.
  */
 #ifndef CORE_PLAN_PLAN_H
 #define CORE_PLAN_PLAN_H
 
 #include "core/base/intern.h"
+#include "core/plan/method.h"
 #include "core/plan/reshard.h"
 #include "core/rules/infer.h"
 
@@ -26,14 +32,33 @@ typedef struct {
         *text; /* what was asked, as a Lua line: `graph:shard("lm_head.weight", {[1]="tp"})` */
 } Origin;
 
-typedef enum { PIN_TENSOR_DIM, PIN_INDEX_DIM, UNPIN_TENSOR_DIM, UNPIN_INDEX_DIM } DecisionKind;
+/* ORDER DECISION_KIND. */
+typedef enum {
+    PIN_TENSOR_DIM,
+    PIN_INDEX_DIM,
+    UNPIN_TENSOR_DIM,
+    UNPIN_INDEX_DIM,
+    PIN_REPLICATED, /* `axes` cut no dim of the tensor */
+    PIN_UNREDUCED,  /* the tensor is left partial over `axes`, which cut no dim of it */
+    PIN_GROUP,      /* tensors with one `group` have one sharding */
+    PIN_BARRIER,    /* axes pass the tensor only in direction `pass` */
+    UNPIN_TENSOR,   /* takes all four of a tensor away */
+    DECISION_KIND_COUNT
+} DecisionKind;
+
+/* ORDER PASS: "none", "forward", "backward", "both" */
+typedef enum { PASS_NONE, PASS_FORWARD, PASS_BACKWARD, PASS_BOTH } Pass;
 
 typedef struct {
     DecisionKind kind;
     int32_t place; /* tensor, or op */
-    int dim;       /* of the tensor; or index dim of the op's space */
-    Cut cut;       /* of pins; whole: pinned replicated */
+    int dim;       /* of the tensor; or index dim of the op's space; -1: the tensor as a whole */
+    Cut cut;       /* of pins of a dim; whole: pinned replicated */
     bool open, store;
+    int priority;      /* of pins of a dim; 0 is the first */
+    AtomSet axes;      /* of PIN_REPLICATED and PIN_UNREDUCED */
+    const char *group; /* of PIN_GROUP */
+    Pass pass;         /* of PIN_BARRIER */
     Origin origin;
 } Decision;
 
@@ -72,10 +97,13 @@ typedef struct Plan {
     const Inferred *inferred;
     const Mesh *mesh;
     const Machine *machine;
+    Method method;
     Shardings *shardings;
     Resharder *resharder;
     const Decision **pins; /* what holds after the journal: at most one per dim, in journal order */
     int n_pins;
+    const Decision **marks; /* the same of decisions about a tensor as a whole */
+    int n_marks;
     Intern *pin_ids;   /* (kind, place, dim) -> place in pins */
     int32_t *sharding; /* per tensor: as it is made, stored or given (after a pin's reshard) */
     int32_t *made; /* per tensor: as its maker leaves it; differs from sharding only where pinned */
@@ -83,6 +111,8 @@ typedef struct Plan {
         *flow; /* per tensor: the cuts the propagator settled on, which its maker may not give */
     uint16_t *pinned; /* per tensor: dims fixed by a pin of use, on it or on a view of it */
     int32_t *cut;     /* per op: OpCut id; -1 for host ops */
+    AtomSet *passed; /* per op: partial axes of inputs that stay partial through it, as the strategy
+                        chosen says; NULL: what edges.h says of linear ops holds */
     int32_t *need; /* per place in graph->operands that is an input: the sharding it is read with */
     const OpCut **cuts; /* by id */
     int n_cuts;
@@ -113,15 +143,33 @@ static inline const OpCut *program_cut(const Plan *plan, int32_t op)
     return plan->cuts[plan->cut[op]];
 }
 
+/* Rules in the manner of other systems, for the methods that ask them. */
+typedef struct SpmdRules SpmdRules;
+typedef struct Strategies Strategies;
+
+/* What a plan is made from. All of it must outlive the plan. */
+typedef struct {
+    const Inferred *inferred;
+    const Mesh *mesh;
+    const Machine *machine;
+    const Journal *journal;
+    Method method;
+    const SpmdRules *spmd;        /* PROPAGATE_SPMD: NULL, those built in only */
+    const Strategies *strategies; /* PROPAGATE_STRATEGY: the same */
+} PlanRequest;
+
 /* Everything derived, in the plan's own arena (plan_free). A plan is always made: what is wrong
  * with the decisions is in its findings. NULL only for ERROR_INVALID input (a decision out of
  * range). */
-Plan *plan_make(const Inferred *inferred, const Mesh *mesh, const Machine *machine,
-                const Journal *journal, Error *err);
+Plan *plan_make(const PlanRequest *request, Error *err);
 void plan_free(Plan *plan); /* NULL is allowed */
 
 /* The pin that holds on a dim now, or NULL. */
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim);
+
+bool decision_pins_dim(DecisionKind kind);     /* PIN_TENSOR_DIM, PIN_INDEX_DIM */
+bool decision_is_on_tensor(DecisionKind kind); /* place is a tensor, else an op */
+bool decision_marks_tensor(DecisionKind kind); /* the four about a tensor as a whole */
 
 bool plan_is_legal(const Plan *plan); /* no finding of level error */
 int64_t plan_local_bytes(const Plan *plan, int32_t tensor,

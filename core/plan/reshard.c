@@ -6,29 +6,20 @@
 #include <assert.h>
 
 /* ORDER STEP_KIND */
-static const struct {
-    const char *name, *mark, *formula;
-} kinds[STEP_KIND_COUNT] = {
-    {"slice", "SL", "0"},
-    {"all_gather", "AG", "(n-1)/n * bytes after / bandwidth + (n-1) * latency"},
-    {"all_reduce", "AR", "2(n-1)/n * bytes / bandwidth + 2(n-1) * latency"},
-    {"reduce_scatter", "RS", "(n-1)/n * bytes before / bandwidth + (n-1) * latency"},
-    {"all_to_all", "A2A", "(n-1)/n * bytes before / bandwidth + (n-1) * latency"},
+static const char *const formulas[STEP_KIND_COUNT] = {
+    "0",
+    "(n-1)/n * bytes after / bandwidth + (n-1) * latency",
+    "2(n-1)/n * bytes / bandwidth + 2(n-1) * latency",
+    "(n-1)/n * bytes before / bandwidth + (n-1) * latency",
+    "(n-1)/n * bytes before / bandwidth + (n-1) * latency",
+    "bytes / bandwidth + latency",
+    "bytes / bandwidth + latency",
+    "bytes / bandwidth + (n-1) * latency",
 };
-
-const char *step_kind_name(StepKind kind)
-{
-    return kinds[kind].name;
-}
-
-const char *step_kind_mark(StepKind kind)
-{
-    return kinds[kind].mark;
-}
 
 const char *step_kind_formula(StepKind kind)
 {
-    return kinds[kind].formula;
+    return formulas[kind];
 }
 
 /* The states a search may look at; beyond, the straight way is taken. Real cases need some tens. */
@@ -73,20 +64,17 @@ Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
     return resharder;
 }
 
-/* cost = alpha * steps + wire / bandwidth; a ring of n has n-1 steps, an all-reduce is two rings.
- */
 static void price(const Search *search, Step *step, const Sharding *from, const Sharding *to)
 {
     const Mesh *mesh = search->resharder->mesh;
-    int64_t n = mesh_atoms_size(mesh, step->atoms), rings = step->kind == STEP_ALL_REDUCE ? 2 : 1;
-    if (step->kind == STEP_SLICE || n <= 1)
+    if (step->kind == STEP_SLICE || mesh_atoms_size(mesh, step->atoms) <= 1)
         return;
     const Sharding *held = step->kind == STEP_ALL_GATHER ? to : from;
-    const Link *link = machine_link(search->resharder->machine, mesh, step->atoms);
     step->bytes = dtype_bytes(search->dtype, sharding_local_elements(held, mesh, 0));
-    step->wire_bytes = (int64_t)((double)rings * (double)(n - 1) / (double)n * (double)step->bytes);
-    step->us = (double)(rings * (n - 1)) * link->latency_us +
-               (double)step->wire_bytes / link->bytes_per_s * 1e6;
+    Price priced =
+        price_step(search->resharder->machine, mesh, step->kind, step->atoms, step->bytes);
+    step->wire_bytes = priced.wire_bytes;
+    step->us = priced.us;
 }
 
 static bool better(const State *new, const State *old)

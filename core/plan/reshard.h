@@ -24,18 +24,8 @@
 #ifndef CORE_PLAN_RESHARD_H
 #define CORE_PLAN_RESHARD_H
 
-#include "core/plan/machine.h"
+#include "core/plan/price.h"
 #include "core/plan/sharding.h"
-
-/* ORDER STEP_KIND */
-typedef enum {
-    STEP_SLICE,
-    STEP_ALL_GATHER,
-    STEP_ALL_REDUCE,
-    STEP_REDUCE_SCATTER,
-    STEP_ALL_TO_ALL,
-    STEP_KIND_COUNT
-} StepKind;
 
 typedef struct {
     StepKind kind;
@@ -52,8 +42,6 @@ typedef struct {
     double us;
 } ReshardPath;
 
-const char *step_kind_name(StepKind kind); /* "all_reduce" */
-const char *step_kind_mark(StepKind kind); /* "AR" */
 const char *
 step_kind_formula(StepKind kind); /* "2(n-1)/n * bytes / bandwidth + 2(n-1) * latency" */
 

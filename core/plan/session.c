@@ -155,10 +155,22 @@ static int32_t *op_signatures(const Session *session)
     return signature;
 }
 
+PlanRequest session_request(const Session *session, const Journal *journal)
+{
+    return (PlanRequest){.inferred = session->inferred,
+                         .mesh = session->mesh,
+                         .machine = &session->machine,
+                         .journal = journal,
+                         .method = session->options.method,
+                         .spmd = session->rules.spmd,
+                         .strategies = session->rules.strategies};
+}
+
 /* Makes the plan of a journal; the old one is freed only when that worked. */
 static bool remake(Session *session, const Journal *journal, const Findings *notes, Error *err)
 {
-    Plan *plan = plan_make(session->inferred, session->mesh, &session->machine, journal, err);
+    PlanRequest request = session_request(session, journal);
+    Plan *plan = plan_make(&request, err);
     if (!plan)
         return false;
     Findings own = plan->findings;

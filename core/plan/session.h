@@ -48,7 +48,8 @@ typedef struct {
     const char *policy;  /* NULL: none */
     const char *machine; /* NULL: "h100x8" */
     const char *pins;    /* file of pins (plan.json form), or NULL */
-    DimBindings dims;    /* on top of MODEL.dims */
+    Method method;
+    DimBindings dims; /* on top of MODEL.dims */
 } SessionOptions;
 
 struct Session {
@@ -80,6 +81,9 @@ void session_close(Session *session);
 
 /* Only graph and inference, free dims allowed: what `info` needs. */
 Session *session_open_model(const SessionOptions *options, const SessionHooks *hooks, Error *err);
+
+/* What a plan of the session with this journal is made from. */
+PlanRequest session_request(const Session *session, const Journal *journal);
 
 bool session_apply(Session *session, const Decision *decisions, int n,
                    Error *err);                  /* user pins, unpins */

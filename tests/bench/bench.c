@@ -217,7 +217,9 @@ static void bench_million(void)
     pin_megatron(arena, inferred, mesh, &journal);
     Machine m = machine();
     start = now_ns();
-    Plan *plan = plan_make(inferred, mesh, &m, &journal, &err);
+    PlanRequest request = {
+        .inferred = inferred, .mesh = mesh, .machine = &m, .journal = &journal};
+    Plan *plan = plan_make(&request, &err);
     must(plan != NULL, &err);
     figure("plan", (now_ns() - start) / inferred->n_program, "ns/op");
     figure("plan.sweeps", plan->sweeps, "double sweeps");

@@ -61,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     Journal journal = {0};
     Error err = {0};
     if (root && planfile_decisions(session, root, &journal, &err)) {
-        Plan *plan = plan_make(session->inferred, session->mesh, &session->machine, &journal, &err);
+        PlanRequest request = session_request(session, &journal);
+        Plan *plan = plan_make(&request, &err);
         assert(plan);
         plan_free(plan);
     }

@@ -18,6 +18,7 @@ typedef struct {
     Mesh *mesh;
     Machine machine;
     Journal journal;
+    Method method;
     Plan *plan;
 } Planning;
 
@@ -103,11 +104,21 @@ static inline void planning_pin(Planning *p, const char *name, int dim, const ch
     journal_add(&p->journal, p->arena, &pin);
 }
 
+static inline PlanRequest planning_request(const Planning *p)
+{
+    return (PlanRequest){.inferred = p->inferred,
+                         .mesh = p->mesh,
+                         .machine = &p->machine,
+                         .journal = &p->journal,
+                         .method = p->method};
+}
+
 static inline Plan *planning_make(Planning *p)
 {
     Error err = {0};
     plan_free(p->plan);
-    p->plan = plan_make(p->inferred, p->mesh, &p->machine, &p->journal, &err);
+    PlanRequest request = planning_request(p);
+    p->plan = plan_make(&request, &err);
     if (!p->plan)
         planning_fail(&err);
     return p->plan;

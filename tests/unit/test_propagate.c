@@ -236,7 +236,8 @@ static void the_sweeps_end_at_a_fixed_point(void **state)
 static void the_same_decisions_give_the_same_plan(void **state)
 {
     Planning *p = stressed(*state);
-    Plan *other = plan_make(p->inferred, p->mesh, &p->machine, &p->journal, NULL);
+    PlanRequest request = planning_request(p);
+    Plan *other = plan_make(&request, NULL);
     assert_int_equal(other->n_reshards, p->plan->n_reshards);
     size_t bytes = (size_t)p->graph->n_tensors * sizeof *other->sharding;
     assert_memory_equal(other->sharding, p->plan->sharding, bytes);

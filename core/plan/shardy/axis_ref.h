@@ -1,0 +1,42 @@
+/* axis_ref.h - axes and sub-axes as Shardy has them.
+ *
+ * An axis x of size 8 may be used whole, "x", or in part, "x:(2)4": the part of size 4 that has 2
+ * before (more major than) it. Any split by a divisor is one, prime or not, which atoms of a mesh
+ * (mesh.h) cannot say: of an axis of 6 atoms split 2.3, and x:(3)2 is no run of them.
+ * Source: Shardy's AxisRefAttr (research: planners.md 1.1, 1.6).
+ */
+#ifndef CORE_PLAN_SHARDY_AXIS_REF_H
+#define CORE_PLAN_SHARDY_AXIS_REF_H
+
+#include "core/plan/mesh.h"
+
+enum { AXIS_REFS_MAX = 24 };
+
+typedef struct {
+    int axis;          /* of the mesh */
+    int64_t pre, size; /* the whole axis: 1 and its size */
+} AxisRef;
+
+typedef struct {
+    int n;
+    AxisRef at[AXIS_REFS_MAX]; /* major to minor */
+} AxisList;
+
+bool axis_ref_equal(const AxisRef *a, const AxisRef *b);
+bool axis_refs_overlap(const AxisRef *a, const AxisRef *b); /* some part of the axis is in both */
+/* b starts where a starts and goes further (or is a). */
+bool axis_ref_is_prefix(const AxisRef *a, const AxisRef *b);
+
+/* The longest prefix of a that does not overlap b (a itself when they do not). False: none is left.
+ */
+bool axis_ref_without(const AxisRef *a, const AxisRef *b, AxisRef *out);
+
+int64_t axis_list_size(const AxisList *list); /* product of sizes */
+bool axis_list_equal(const AxisList *a, const AxisList *b);
+/* Appends; a neighbour that continues the last one is merged with it. */
+void axis_list_push(AxisList *list, const Mesh *mesh, AxisRef ref);
+
+void axis_ref_format(const Mesh *mesh, const AxisRef *ref, Buf *out); /* "x", "x:(2)4" */
+bool axis_ref_parse(const Mesh *mesh, Str text, AxisRef *out, Error *err);
+
+#endif

@@ -1,0 +1,46 @@
+/* tensor_sharding.h - a tensor's sharding as Shardy has it, with what may still change.
+ *
+ * Per dim an ordered list of axes, major first; open dims may take more, closed ones may not; a
+ * priority says when a dim is felt. `replicated` axes may not be used on the tensor, over
+ * `unreduced` ones it is partial. The JSON form is that of the eval protocol:
+ *     {"dims": [["x"],[]], "open": [true,false], "priority": [0,null], "replicated": [..],
+ *      "unreduced": [..]}
+ * Source: Shardy's TensorShardingAttr (research: planners.md 1.1).
+ */
+#ifndef CORE_PLAN_SHARDY_TENSOR_SHARDING_H
+#define CORE_PLAN_SHARDY_TENSOR_SHARDING_H
+
+#include "core/base/json.h"
+#include "core/plan/sharding.h"
+#include "core/plan/shardy/axis_ref.h"
+
+enum { PRIORITY_NONE = -1 };
+
+typedef struct {
+    AxisList axes;
+    bool open;
+    int priority; /* PRIORITY_NONE: nobody gave one, which is 0 */
+} DimSharding;
+
+typedef struct {
+    int n_dims;
+    DimSharding dim[DIMS_MAX];
+    AxisList replicated, unreduced;
+} TensorSharding;
+
+TensorSharding tensor_sharding_open(int n_dims); /* no sharding at all: every dim empty and open */
+bool tensor_sharding_equal(const TensorSharding *a, const TensorSharding *b);
+
+/* NULL or null: open. ERROR_RANK, ERROR_INVALID (an axis twice, overlapping sub-axes, a priority on
+ * an empty closed dim), ERROR_UNBOUND (no such axis). */
+bool tensor_sharding_from_json(const Mesh *mesh, int n_dims, const Json *value, TensorSharding *out,
+                               Error *err);
+Json *tensor_sharding_to_json(const Mesh *mesh, const TensorSharding *sharding);
+
+/* To and from the layouts of plans (core/plan/sharding.h): one digit a dim. False: the mesh's atoms
+ * cannot say a sub-axis of it, or the layout has digits that are no list of axes. */
+bool tensor_sharding_to_layout(const TensorSharding *sharding, const Shape *shape, const Mesh *mesh,
+                               Sharding *out);
+bool tensor_sharding_from_layout(const Sharding *layout, const Mesh *mesh, TensorSharding *out);
+
+#endif
