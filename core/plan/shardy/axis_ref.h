@@ -10,11 +10,12 @@
 
 #include "core/plan/mesh.h"
 
-enum { AXIS_REFS_MAX = 24 };
+/* As many parts of more than one device, and whole axes of one, as a mesh has. */
+enum { AXIS_REFS_MAX = ATOMS_MAX + MESH_AXES_MAX };
 
 typedef struct {
-    int axis;          /* of the mesh */
-    int64_t pre, size; /* the whole axis: 1 and its size */
+    int axis;      /* of the mesh */
+    int pre, size; /* the whole axis: 1 and its size */
 } AxisRef;
 
 typedef struct {
@@ -22,19 +23,34 @@ typedef struct {
     AxisRef at[AXIS_REFS_MAX]; /* major to minor */
 } AxisList;
 
+AxisRef axis_ref_whole(const Mesh *mesh, int axis);
+bool axis_ref_is_whole(const AxisRef *ref, const Mesh *mesh);
 bool axis_ref_equal(const AxisRef *a, const AxisRef *b);
 bool axis_refs_overlap(const AxisRef *a, const AxisRef *b); /* some part of the axis is in both */
+bool axis_ref_contains(const AxisRef *a, const AxisRef *b); /* all of b is in a */
 /* b starts where a starts and goes further (or is a). */
 bool axis_ref_is_prefix(const AxisRef *a, const AxisRef *b);
 
-/* The longest prefix of a that does not overlap b (a itself when they do not). False: none is left.
- */
+/* Parts that overlap can stand beside each other on different tensors when their borders divide
+ * each other; of an axis of 12, (1)4 and (3)2 can not. */
+bool axis_refs_can_coexist(const AxisRef *a, const AxisRef *b);
+
+/* The longest prefix of a that does not overlap b (a itself when they do not). False: none is left,
+ * or they can not coexist. */
 bool axis_ref_without(const AxisRef *a, const AxisRef *b, AxisRef *out);
+/* The same of every axis of a list. */
+bool axis_ref_without_list(const AxisRef *a, const AxisList *list, AxisRef *out);
 
 int64_t axis_list_size(const AxisList *list); /* product of sizes */
 bool axis_list_equal(const AxisList *a, const AxisList *b);
+/* a begins b, its last axis perhaps in part only. */
+bool axis_list_is_prefix(const AxisList *a, const AxisList *b);
+bool axis_list_is_strict_prefix(const AxisList *a, const AxisList *b);
+void axis_list_add(AxisList *list, AxisRef ref);
 /* Appends; a neighbour that continues the last one is merged with it. */
 void axis_list_push(AxisList *list, const Mesh *mesh, AxisRef ref);
+/* In mesh order: of one axis the more major part first. */
+void axis_list_sort(AxisList *list);
 
 void axis_ref_format(const Mesh *mesh, const AxisRef *ref, Buf *out); /* "x", "x:(2)4" */
 bool axis_ref_parse(const Mesh *mesh, Str text, AxisRef *out, Error *err);

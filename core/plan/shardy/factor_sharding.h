@@ -30,12 +30,12 @@ typedef struct {
     TensorFactors *tensor; /* operands, then results */
 } FactorProjection;
 
-/* shardings: operands, then results. Lives in the arena. */
+/* shardings: operands, then results, each of as many dims as the rule says. Lives in the arena. */
 FactorProjection *factor_project(Arena *arena, const FactorRule *rule, const Mesh *mesh,
                                  const TensorSharding *const *shardings);
 
-/* One tensor's dims put together again; open, priority, replicated and unreduced are copied from
- * `old`. Stops in a dim after a factor that is not sharded in full. */
+/* One tensor's dims put together again; open, replicated and unreduced are copied from `old`, a
+ * priority is not. Stops in a dim after a factor that is not sharded in full. */
 TensorSharding factor_unproject(const FactorProjection *projection, int tensor,
                                 const TensorSharding *old);
 

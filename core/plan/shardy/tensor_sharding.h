@@ -14,7 +14,7 @@
 #include "core/plan/sharding.h"
 #include "core/plan/shardy/axis_ref.h"
 
-enum { PRIORITY_NONE = -1 };
+enum { PRIORITY_NONE = -1, MESH_NONE = -1 };
 
 typedef struct {
     AxisList axes;
@@ -24,23 +24,37 @@ typedef struct {
 
 typedef struct {
     int n_dims;
+    int mesh; /* of the meshes of a request, which; MESH_NONE: it has no sharding yet, and takes
+                 part in any */
     DimSharding dim[DIMS_MAX];
-    AxisList replicated, unreduced;
+    AxisList replicated, unreduced; /* in mesh order */
 } TensorSharding;
 
 TensorSharding tensor_sharding_open(int n_dims); /* no sharding at all: every dim empty and open */
 bool tensor_sharding_equal(const TensorSharding *a, const TensorSharding *b);
+bool tensor_sharding_uses_axes(const TensorSharding *sharding); /* some dim, or set, is not empty */
 
-/* NULL or null: open. ERROR_RANK, ERROR_INVALID (an axis twice, overlapping sub-axes, a priority on
- * an empty closed dim), ERROR_UNBOUND (no such axis). */
+/* The bytes that two shardings have in common exactly when they are equal: a key of intern.h. The
+ * second reads them back. */
+void tensor_sharding_pack(const TensorSharding *sharding, Buf *out);
+TensorSharding tensor_sharding_unpack(const char *bytes);
+
+/* NULL or null: open. Else of mesh 0. ERROR_RANK, ERROR_INVALID (an axis twice, overlapping
+ * sub-axes, a priority on an empty closed dim), ERROR_UNBOUND (no such axis). */
 bool tensor_sharding_from_json(const Mesh *mesh, int n_dims, const Json *value, TensorSharding *out,
                                Error *err);
-Json *tensor_sharding_to_json(const Mesh *mesh, const TensorSharding *sharding);
+/* `priority` only where some dim has one. */
+Json *tensor_sharding_to_json(Arena *arena, const Mesh *mesh, const TensorSharding *sharding);
 
 /* To and from the layouts of plans (core/plan/sharding.h): one digit a dim. False: the mesh's atoms
  * cannot say a sub-axis of it, or the layout has digits that are no list of axes. */
 bool tensor_sharding_to_layout(const TensorSharding *sharding, const Shape *shape, const Mesh *mesh,
                                Sharding *out);
 bool tensor_sharding_from_layout(const Sharding *layout, const Mesh *mesh, TensorSharding *out);
+
+/* The atoms of an axis or a part of it, major first, appended; false: no run of atoms is it. */
+bool axis_ref_to_atoms(const AxisRef *ref, const Mesh *mesh, uint8_t *atom, int *n);
+/* A list of atoms as axes, neighbours of one axis joined. */
+void axis_list_from_atoms(const uint8_t *atom, int n, const Mesh *mesh, AxisList *out);
 
 #endif
