@@ -1,6 +1,7 @@
 #include "tui/cli.h"
 
 #include "core/plan/layout.h"
+#include "core/plan/strategy/eval_redistribute.h"
 #include "core/plan/strategy/eval_strategy.h"
 #include "core/plan/spmd/eval_spmd.h"
 #include "core/rules/eval_anno.h"
@@ -27,6 +28,13 @@ static bool answer_strategy(const char *verb, Arena *arena, const Json *request,
     return eval_strategy(arena, request, answer, err);
 }
 
+static bool answer_redistribute(const char *verb, Arena *arena, const Json *request, Json *answer,
+                                Error *err)
+{
+    (void)verb;
+    return eval_redistribute(arena, request, answer, err);
+}
+
 /* A verb, or with a dot at the end what a family of verbs begins with; the first row that fits. */
 static const struct {
     const char *verb;
@@ -40,6 +48,7 @@ static const struct {
     {"ipf.", eval_ipf},
     {"range.", eval_range},
     {"strategy", answer_strategy},
+    {"redistribute", answer_redistribute},
     {"spmd.", eval_spmd},
 };
 

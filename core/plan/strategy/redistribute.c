@@ -136,9 +136,58 @@ static bool involves_strided(const Redistribution *redistribution)
     return has_strided(redistribution->from, n_axes) || has_strided(redistribution->to, n_axes);
 }
 
+static bool check_partial(const Placement *from, const Placement *to, Error *err)
+{
+    bool sum_of_shards =
+        placement_is_shard(from) && to->kind == PLACE_PARTIAL && to->reduce == REDUCE_SUM;
+    if (!placement_is_partial(to) || placement_equal(from, to) || sum_of_shards)
+        return true;
+    return error_kind(err, ERROR_PARTIAL, "only a shard becomes partial, and only as a sum");
+}
+
+static bool check_blocks(const Redistribution *redistribution, const Placement *placements,
+                         Error *err)
+{
+    for (int d = 0; d < redistribution->shape->n_dims; d++) {
+        int64_t size = redistribution->shape->dim[d];
+        for (int i = 0; i < redistribution->mesh->n_axes; i++) {
+            const Placement *placement = &placements[i];
+            int64_t n = redistribution->mesh->axes[i].size;
+            if (!placement_is_shard(placement) || placement->dim != d)
+                continue;
+            if (placement->kind == PLACE_INTERLEAVED &&
+                (size % placement->factor != 0 || size / placement->factor % n != 0))
+                return error_kind(err, ERROR_NOT_DIVISIBLE,
+                                  "the blocks of IS do not divide dim %d evenly", d);
+            size = size / n + (size % n != 0);
+        }
+    }
+    return true;
+}
+
+bool redistribute_allowed(const Redistribution *redistribution, Error *err)
+{
+    bool vescale = redistribution->planner == PLANNER_VESCALE;
+    PlacementKind foreign = vescale ? PLACE_STRIDED : PLACE_INTERLEAVED;
+    for (int i = 0; i < redistribution->mesh->n_axes; i++) {
+        const Placement *from = &redistribution->from[i], *to = &redistribution->to[i];
+        if (from->kind == foreign || to->kind == foreign)
+            return error_kind(err, ERROR_UNSUPPORTED, "%s has no %s shard",
+                              vescale ? "veScale" : "torch", vescale ? "strided" : "interleaved");
+        if (!vescale && !check_partial(from, to, err))
+            return false;
+    }
+    return check_blocks(redistribution, redistribution->from, err) &&
+           check_blocks(redistribution, redistribution->to, err);
+}
+
 static bool plan_changes(Arena *arena, const Redistribution *redistribution, Changes *out,
                          Error *err)
 {
+    if (redistribution->planner == PLANNER_VESCALE) {
+        redistribute_vescale(arena, redistribution, out);
+        return true;
+    }
     bool graph = redistribution->planner == PLANNER_GRAPH ||
                  (redistribution->planner == PLANNER_DEFAULT && involves_strided(redistribution));
     switch (graph ? redistribute_graph(arena, redistribution, out) : GRAPH_UNDECODABLE) {

@@ -1,6 +1,6 @@
 /* redistribute.h - one tensor from some placements to others, step by step as torch does it.
  *
- * A step changes the placement of one mesh axis. Two planners:
+ * A step changes the placement of one mesh axis. Three planners:
  *
  *   greedy  Axis by axis. A source that is cut anywhere is first walked from the last axis to the
  *           first: each axis goes straight to its target, but to replicated where the axes before
@@ -8,6 +8,9 @@
  *           thing). Then, from the first axis to the last, whatever is left.
  *   graph   Dijkstra over (placements, order of the axes within each dim): only the last axis of a
  *           dim's order may leave it, a new one comes last. Ties go to the state found first.
+ *   vescale Every axis by itself: those that give a shard up from the last axis to the first, then
+ *           the others from the first to the last. It never asks whether another axis cuts the dim
+ *           within, so that the data can come out wrong: moves_run.h finds out.
  *
  * Default is greedy, and graph where a strided shard is an order of axes: _S(d,f) whose f is the
  * product of the sizes of axes that come later in the mesh but cut first. A strided shard that is
@@ -47,7 +50,13 @@ typedef struct {
 
 typedef Vec(Move) Moves;
 
-typedef enum { PLANNER_DEFAULT, PLANNER_GREEDY, PLANNER_GRAPH } RedistributePlanner;
+/* ORDER REDISTRIBUTE_PLANNER */
+typedef enum {
+    PLANNER_DEFAULT,
+    PLANNER_GREEDY,
+    PLANNER_GRAPH,
+    PLANNER_VESCALE
+} RedistributePlanner;
 
 typedef struct {
     const Mesh *mesh;
@@ -59,6 +68,11 @@ typedef struct {
 } Redistribution;
 
 const char *move_name(MoveKind kind); /* "all_gather" */
+
+/* Whether users may ask for it. ERROR_PARTIAL: torch makes no partial value of what is none, but of
+ * a shard an addend of a sum; ERROR_NOT_DIVISIBLE: a shard in blocks that does not divide;
+ * ERROR_UNSUPPORTED: a placement the system does not have. */
+bool redistribute_allowed(const Redistribution *redistribution, Error *err);
 
 /* The steps, in order. ERROR_UNSUPPORTED: the graph planner knows no way, or looked at too many
  * states. Nothing is refused here that only users may not ask for: see redistribute_allowed(). */

@@ -1,4 +1,4 @@
-/* redistribute_graph.h - the planner of redistribute.h that searches states. */
+/* redistribute_graph.h - the planners of redistribute.h that stand in files of their own. */
 #ifndef CORE_PLAN_STRATEGY_REDISTRIBUTE_GRAPH_H
 #define CORE_PLAN_STRATEGY_REDISTRIBUTE_GRAPH_H
 
@@ -20,5 +20,8 @@ typedef enum { GRAPH_FOUND, GRAPH_UNDECODABLE, GRAPH_NO_WAY } GraphAnswer;
 
 /* GRAPH_UNDECODABLE: a strided shard is no order of axes. */
 GraphAnswer redistribute_graph(Arena *arena, const Redistribution *redistribution, Changes *out);
+
+/* veScale's order of steps, those through replicated in parts. */
+void redistribute_vescale(Arena *arena, const Redistribution *redistribution, Changes *out);
 
 #endif
