@@ -171,7 +171,7 @@ static void store_parameters(Edges *e)
             continue;
         if (tensor_is_known(plan->inferred, t))
             plan->sharding[t] = whole(e, t);
-        else if (is_stored(plan, t) && !plan->pinned[t] && agreed[t] >= 0)
+        else if (is_stored(plan, t) && !plan->pinned[t] && !plan->passed && agreed[t] >= 0)
             plan->sharding[t] = agreed[t];
         plan->made[t] = plan->sharding[t];
     }
@@ -239,13 +239,30 @@ static AtomSet passed_through(const Edges *e, int32_t op)
     return together;
 }
 
-static int32_t with_sums(const Plan *plan, int32_t sharding, AtomSet atoms)
+/* The axes over which input `operand` is read partial. passed: those that the op's outputs take
+ * over, where no strategy says it. */
+static AtomSet read_partial(const Edges *e, int32_t op, int operand, AtomSet passed)
 {
-    Sharding partial = *shardings_at(plan->shardings, sharding);
+    const Plan *plan = e->plan;
+    if (plan->passed)
+        return plan->passed[plan->inferred->graph->ops[op].input + operand];
+    return passed && passing(e, op, operand) == passed ? passed : 0;
+}
+
+static void take_partial(uint8_t *partial, const Plan *plan, int32_t tensor, AtomSet atoms)
+{
     for (int a = 0; a < ATOMS_MAX; a++)
         if (atoms >> a & 1)
-            partial.partial[a] = REDUCE_SUM;
-    return shardings_put(plan->shardings, &partial);
+            partial[a] = plan_sharding(plan, tensor)->partial[a];
+}
+
+static int32_t with_partial(const Plan *plan, int32_t sharding, const uint8_t *partial)
+{
+    Sharding with = *shardings_at(plan->shardings, sharding);
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (partial[a] != REDUCE_NONE)
+            with.partial[a] = partial[a];
+    return shardings_put(plan->shardings, &with);
 }
 
 /* ---- reshards ---- */
@@ -272,8 +289,12 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed)
     const int32_t *input = op_inputs(graph, op), *ids = projections(e, op);
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         int32_t t = input[o], need = need_of(e, space, ids, o, t);
-        if (need >= 0 && passed && passing(e, op, o) == passed)
-            need = with_sums(plan, need, passed);
+        AtomSet partial = need < 0 ? 0 : read_partial(e, op, o, passed);
+        if (partial) {
+            uint8_t kinds[ATOMS_MAX] = {0};
+            take_partial(kinds, plan, t, partial);
+            need = with_partial(plan, need, kinds);
+        }
         plan->need[graph->ops[op].input + o] = need;
         if (need < 0 || plan->sharding[t] < 0 || need == plan->sharding[t])
             continue;
@@ -293,14 +314,16 @@ static void make_outputs(Edges *e, int32_t op, AtomSet passed)
     const Graph *graph = plan->inferred->graph;
     const OpSpace *space = program_space(plan->inferred, op);
     const int32_t *ids = projections(e, op);
+    uint8_t kinds[ATOMS_MAX] = {0};
+    for (int o = 0; o < graph->ops[op].n_inputs; o++)
+        take_partial(kinds, plan, op_inputs(graph, op)[o], read_partial(e, op, o, passed));
     for (int o = 0; o < graph->ops[op].n_outputs; o++) {
         int32_t t = op_outputs(graph, op)[o];
         if (t < 0 || plan->sharding[t] < 0)
             continue;
         int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
-        if (passed)
-            made = with_sums(plan, made, passed);
-        plan->made[t] = made;
+        plan->made[t] = with_partial(plan, made, kinds);
+        made = plan->made[t];
         if (!plan->pinned[t]) {
             Sharding reduced = sharding_without_partial(shardings_at(plan->shardings, made));
             plan->sharding[t] =
@@ -343,7 +366,7 @@ void edges_fill(Plan *plan)
     store_parameters(&e);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        AtomSet passed = passed_through(&e, op);
+        AtomSet passed = plan->passed ? 0 : passed_through(&e, op);
         read_inputs(&e, op, passed);
         make_outputs(&e, op, passed);
     }

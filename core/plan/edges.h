@@ -6,6 +6,9 @@
  * operand which does not grow it, when that op is its only reader and cuts nothing by those axes;
  * a sum of values partial on the same axes passes too. Anything else reduces it. A parameter nobody
  * pinned is stored as all its uses agree, else whole.
+ *
+ * Where a propagator says by itself what stays partial (plan->passed), that holds instead, and
+ * parameters lie as their flow says.
  */
 #ifndef CORE_PLAN_EDGES_H
 #define CORE_PLAN_EDGES_H

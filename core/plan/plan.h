@@ -111,8 +111,9 @@ typedef struct Plan {
         *flow; /* per tensor: the cuts the propagator settled on, which its maker may not give */
     uint16_t *pinned; /* per tensor: dims fixed by a pin of use, on it or on a view of it */
     int32_t *cut;     /* per op: OpCut id; -1 for host ops */
-    AtomSet *passed; /* per op: partial axes of inputs that stay partial through it, as the strategy
-                        chosen says; NULL: what edges.h says of linear ops holds */
+    AtomSet *passed; /* per place in graph->operands that is an input: partial axes that stay partial
+                        through the op that reads it so, as the strategy chosen says; NULL: what
+                        edges.h says of linear ops holds */
     int32_t *need; /* per place in graph->operands that is an input: the sharding it is read with */
     const OpCut **cuts; /* by id */
     int n_cuts;
@@ -156,6 +157,7 @@ typedef struct {
     Method method;
     const SpmdRules *spmd;        /* PROPAGATE_SPMD: NULL, those built in only */
     const Strategies *strategies; /* PROPAGATE_STRATEGY: the same */
+    bool no_redistribute; /* PROPAGATE_STRATEGY: what an op would have to move is an error */
 } PlanRequest;
 
 /* Everything derived, in the plan's own arena (plan_free). A plan is always made: what is wrong
