@@ -118,6 +118,7 @@ static bool session_options(Cli *cli, SessionOptions *out)
     out->policy = options->policy;
     out->machine = options->machine;
     out->pins = options->pins;
+    out->method_given = options->propagate || options->profile;
     Str propagator = str_from(options->propagate ? options->propagate : "factor");
     Str profile = str_from(options->profile ? options->profile : "");
     return method_find(propagator, profile, &out->method, &cli->err) &&

@@ -350,7 +350,10 @@ void plan_text_findings(const Findings *findings, Buf *out)
     for (int i = 0; i < findings->n; i++) {
         const Finding *finding = &findings->at[i];
         if (finding->file && *finding->file)
-            buf_printf(out, "%s:%d: ", finding->file, finding->line);
+            buf_printf(out, "%s:", finding->file);
+        if (finding->file && *finding->file && finding->line > 0)
+            buf_printf(out, "%d:", finding->line);
+        buf_puts(out, finding->file && *finding->file ? " " : "");
         buf_printf(out, "%s: %s [%s]\n", level_name(finding->level), finding->text, finding->code);
         if (finding->hint && *finding->hint)
             buf_printf(out, "  hint: %s\n", finding->hint);

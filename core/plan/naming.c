@@ -155,9 +155,11 @@ static int32_t find_exactly(const Naming *naming, Str name)
 static void consider(Str name, const char *candidate, int *best, const char **nearest)
 {
     Str text = str_from(candidate);
-    int distance = str_distance(name, text);
-    if (str_find(text, name) >= 0)
-        distance = 1; /* a part of the name was typed */
+    bool part = str_find(text, name) >= 0; /* of the name was typed */
+    int64_t longer = (int64_t)text.n - (int64_t)name.n;
+    if (!part && (longer < 0 ? -longer : longer) >= *best)
+        return;
+    int distance = part ? 1 : str_distance(name, text);
     if (distance < *best) {
         *best = distance;
         *nearest = candidate;
@@ -169,7 +171,7 @@ enum { NEAREST_LOOK_AT = 20000 }; /* names: a hint must not take longer than a f
 int32_t naming_find(const Naming *naming, Str name, Error *err)
 {
     int32_t tensor = find_exactly(naming, name);
-    if (tensor >= 0)
+    if (tensor >= 0 || !err) /* nobody hears a hint */
         return tensor;
     error_kind(err, ERROR_USAGE, "no tensor is named '%.*s'", STR_ARG(name));
     int best = INT_MAX;

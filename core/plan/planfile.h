@@ -1,16 +1,36 @@
 /* planfile.h - plan.json: decisions only, versioned; --full adds what follows from them.
  *
- *     {"dimscope_plan":1, "model":PATH, "model_hash":HEX, "dims":{"batch":8}, "mesh":"dp=2,tp=4",
- *      "machine":NAME or PATH, "policy":NAME, PATH or null, "propagate":"factor",
- *      "decisions":[
- *        {"kind":"pin", "tensor":NAME, "dim":0, "cut":"8/dp", "store":false, "open":false,
- *         "origin":{"kind":"policy", "file":PATH, "line":14, "text":"graph:shard(..)"}},
- *        {"kind":"unpin", "op":NAME, "index":"k", "origin":..}],
- *      "derived":{..}}                                 the last with --full: the form of
- * plan_json()
+ *     field           what it is                                              when it is absent
+ *     dimscope_plan   2: the version; 1 is read too, a newer one is an error  an error
+ *     model           path of the .onnx                                       an error, but in pins
+ *     model_hash      of its bytes, 16 hex digits                             not compared
+ *     dims            {"batch":8}: sizes, in elements, of free dims           those of MODEL.dims
+ *     mesh            "dp=2,tp=4"                                             "x=1"
+ *     machine         name of a shipped one, or a path                        "h100x8"
+ *     policy          name or path of what decided; null                      none
+ *     propagate       "factor", "spmd" or "strategy"                          "factor"
+ *     profile         the propagator's (method.h): "explain", "shardy", ..    its default
+ *     decisions       a list, in the order they were made                     an error
+ *     derived         with --full only: plan_json(); not read
+ *
+ * A decision has a "kind" and what that needs, all of it required but for what is in brackets:
+ *
+ *     pin         "tensor":NAME, "dim":0 or "op":NAME, "index":"k"; "cut":"8/dp" (cut.h)
+ *                 ["store":false, "open":false, "priority":0]
+ *     unpin       "tensor", "dim" or "op", "index": takes the pin away
+ *     replicated  "tensor", "axes":["dp"]      axes that cut no dim of it
+ *     unreduced   "tensor", "axes":["tp"]      axes it stays partial over
+ *     tie         "tensor", "group":"blocks"   tensors of one group have one sharding
+ *     barrier     "tensor", "pass":"forward"   or "backward" or "none": where axes pass it to
+ *     unmark      "tensor": takes the four above away
+ *     [origin]    {"kind":"policy", "file":PATH, "line":14, "text":"graph:shard(..)"}; "user" and
+ *                 "search" have no file. Absent: the user, in the plan file itself.
  *
  * Paths are relative to the plan file's folder. Names, not ids, so that a plan outlives its model:
  * what the model or the mesh has no longer is left out, with a finding each, and the rest is kept.
+ * A cut in one piece follows a dim that has another size now, with a note. Fields that are not
+ * listed here are not read, with a note that names them, and not saved again. A file is written
+ * whole or not at all.
  */
 #ifndef CORE_PLAN_PLANFILE_H
 #define CORE_PLAN_PLANFILE_H
@@ -18,16 +38,32 @@
 #include "core/base/json.h"
 #include "core/plan/session.h"
 
-bool planfile_save(const Session *session, const char *path, bool full, Error *err);
+enum { PLANFILE_VERSION = 2, PLANFILE_OLDEST = 1 };
+
+/* A plan file that has been read. */
+typedef struct {
+    Json *root; /* freed by planfile_close(); NULL: there is none */
+    const char *path;
+    const int *line; /* per decision: where it begins in the file; 0 when not found */
+} PlanFile;
 
 /* What a plan file asks to be opened; paths are resolved, dims are appended. It must name a model
- * where options->model was set. *root is freed by the caller; NULL on failure. ERROR_UNREADABLE: no
- * plan, or one of another version. */
-bool planfile_options(Arena *arena, const char *path, SessionOptions *options, Json **root,
-                      Error *err);
+ * where options->model was set. Texts live in the arena. ERROR_UNREADABLE: no plan, or one of a
+ * newer version; nothing is to be closed then. */
+bool planfile_open(Arena *arena, const char *path, SessionOptions *options, PlanFile *out,
+                   Error *err);
+void planfile_close(PlanFile *file);
+
 /* Its decisions onto the journal. What does not fit the session's model and mesh becomes a warning
- * among session->notes, another hash of the model a note. */
-bool planfile_decisions(Session *session, const Json *root, Journal *journal, Error *err);
+ * among session->notes; another hash of the model, fields that are not known and dims of other
+ * sizes are notes. */
+void planfile_decisions(Session *session, const PlanFile *file, Journal *journal);
+
+bool planfile_save(const Session *session, const char *path, bool full, Error *err);
+
+const char *decision_kind_name(DecisionKind kind); /* "pin": as in the file */
+const char *origin_kind_name(OriginKind kind);     /* "policy" */
+const char *pass_name(Pass pass);                  /* "forward" */
 
 /* The JSON of `dimscope plan --json`. In a tensor's "shape" a size that is not known is null; its
  * "sharding" and what follows from it are then null as a whole. An op and a reshard in a loop have

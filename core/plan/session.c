@@ -221,22 +221,24 @@ static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
 
 static bool read_pins(Session *session, Journal *journal, Error *err)
 {
-    const char *path = session->options.pins;
     SessionOptions unused = {0};
-    Json *root = NULL;
-    bool ok = planfile_options(session->journal_arena, path, &unused, &root, err) &&
-              planfile_decisions(session, root, journal, err);
-    json_free(root);
-    return ok;
+    PlanFile file;
+    if (!planfile_open(session->journal_arena, session->options.pins, &unused, &file, err))
+        return false;
+    planfile_decisions(session, &file, journal);
+    planfile_close(&file);
+    return true;
 }
 
-static bool make_first_plan(Session *session, const Json *file, Error *err)
+/* file->root NULL: the model is opened by itself. */
+static bool make_first_plan(Session *session, const PlanFile *file, Error *err)
 {
     Journal journal = {0}, kept = {0};
-    bool rerun = !file || session->policy_given;
-    if ((rerun && !run_policy(session, &journal, err)) ||
-        (file && !planfile_decisions(session, file, &kept, err)))
+    bool rerun = !file->root || session->policy_given;
+    if (rerun && !run_policy(session, &journal, err))
         return false;
+    if (file->root)
+        planfile_decisions(session, file, &kept);
     keep_decisions(session, &kept, rerun, &journal);
     if (session->options.pins && !read_pins(session, &journal, err))
         return false;
@@ -244,7 +246,7 @@ static bool make_first_plan(Session *session, const Json *file, Error *err)
     return remake(session, &journal, &notes, err);
 }
 
-static bool open_plan(Session *session, const Json *file, Error *err)
+static bool open_plan(Session *session, const PlanFile *file, Error *err)
 {
     SessionOptions *options = &session->options;
     if (!options->mesh)
@@ -271,16 +273,18 @@ static Session *session_new(const SessionOptions *options, const SessionHooks *h
 }
 
 /* What the user gave on the command line wins over what the plan file says. */
-static bool read_plan_file(Session *session, Json **file, Error *err)
+static bool read_plan_file(Session *session, PlanFile *file, Error *err)
 {
     SessionOptions given = session->options, *options = &session->options;
     if (!str_ends(str_from(given.model), STR(".json")))
         return true;
-    if (!planfile_options(session->journal_arena, given.model, options, file, err))
+    if (!planfile_open(session->journal_arena, given.model, options, file, err))
         return false;
     options->mesh = given.mesh ? given.mesh : options->mesh;
     options->machine = given.machine ? given.machine : options->machine;
     options->pins = given.pins;
+    if (given.method_given)
+        options->method = given.method;
     session->mesh_file = given.mesh || !session->options.mesh ? NULL : given.model;
     session->policy_given = given.policy != NULL;
     if (given.policy)
@@ -292,10 +296,10 @@ static bool read_plan_file(Session *session, Json **file, Error *err)
 
 static Session *open_or_close(Session *session, bool whole, Error *err)
 {
-    Json *file = NULL;
+    PlanFile file = {0};
     bool ok = read_plan_file(session, &file, err) && open_model(session, !whole, err) &&
-              (!whole || open_plan(session, file, err));
-    json_free(file);
+              (!whole || open_plan(session, &file, err));
+    planfile_close(&file);
     if (ok)
         return session;
     session_close(session);

@@ -49,7 +49,8 @@ typedef struct {
     const char *machine; /* NULL: "h100x8" */
     const char *pins;    /* file of pins (plan.json form), or NULL */
     Method method;
-    DimBindings dims; /* on top of MODEL.dims */
+    bool method_given; /* a plan file's is not asked then */
+    DimBindings dims;  /* on top of MODEL.dims */
 } SessionOptions;
 
 struct Session {

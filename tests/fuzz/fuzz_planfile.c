@@ -31,7 +31,7 @@ static Session *open_model(void)
 }
 
 /* A file that is in memory only. */
-static Json *read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes)
+static PlanFile read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes)
 {
     static int fd = -1;
     if (fd < 0)
@@ -39,13 +39,25 @@ static Json *read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes)
     bool written = ftruncate(fd, 0) == 0 && pwrite(fd, bytes, n_bytes, 0) == (ssize_t)n_bytes;
     assert(fd >= 0 && written);
     SessionOptions options = {.model = "plan.json"};
-    Json *root;
+    PlanFile file;
     Error err = {0};
-    bool ok =
-        planfile_options(arena, arena_printf(arena, "/proc/self/fd/%d", fd), &options, &root, &err);
-    assert(ok == (root != NULL) && ok != error_is_set(&err));
-    assert(!ok || options.model);
-    return root;
+    const char *path = arena_printf(arena, "/proc/self/fd/%d", fd);
+    bool ok = planfile_open(arena, path, &options, &file, &err);
+    assert(ok == (file.root != NULL) && ok != error_is_set(&err));
+    assert(!ok || (options.model && options.method < METHOD_COUNT));
+    return file;
+}
+
+/* Decisions begin in lines of the file, one after the other. */
+static void check_lines(const PlanFile *file, const uint8_t *bytes, size_t n_bytes)
+{
+    int n_lines = 1, last = 1;
+    for (size_t i = 0; i < n_bytes; i++)
+        n_lines += bytes[i] == '\n';
+    for (int i = 0; i < json_size(json_get(file->root, "decisions")); i++) {
+        assert(file->line[i] == 0 || (file->line[i] >= last && file->line[i] <= n_lines));
+        last = file->line[i] ? file->line[i] : last;
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
@@ -57,16 +69,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     session->journal_arena = scratch; /* what reading adds goes with it */
     session->notes = (Findings){0};
 
-    Json *root = read_file(scratch, bytes, n_bytes);
+    PlanFile file = read_file(scratch, bytes, n_bytes);
     Journal journal = {0};
     Error err = {0};
-    if (root && planfile_decisions(session, root, &journal, &err)) {
+    if (file.root) {
+        planfile_decisions(session, &file, &journal);
+        check_lines(&file, bytes, n_bytes);
         PlanRequest request = session_request(session, &journal);
         Plan *plan = plan_make(&request, &err);
         assert(plan);
         plan_free(plan);
     }
-    json_free(root);
+    planfile_close(&file);
     session->journal_arena = kept;
     session->notes = (Findings){0};
     arena_free(scratch);

@@ -4,10 +4,14 @@
 #include "core/plan/json_forms.h"
 #include "core/plan/planfile.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MODEL "samples/models/tiny-gpt.onnx"
+enum { N_DECISIONS = 13 };                       /* of pins_of_all_kinds() */
 #define WEIGHT "transformer.h.0.mlp.c_fc.weight" /* [64, 256] */
 
 /* ---- hooks in the place of scripts: a machine of round numbers, and a policy of pins ---- */
@@ -40,6 +44,17 @@ static Decision pin(Session *session, const char *tensor, int dim, const char *c
     return decision;
 }
 
+/* Adds a decision about a tensor as a whole. */
+static void mark(Session *session, Journal *journal, const char *tensor, Decision decision)
+{
+    Error err = {0};
+    decision.place = naming_find(session->naming, str_from(tensor), &err);
+    assert_true(decision.place >= 0);
+    decision.dim = -1;
+    decision.origin = (Origin){ORIGIN_POLICY, "policy.lua", 9, "graph:replicated(..)"};
+    journal_add(journal, session->journal_arena, &decision);
+}
+
 /* One decision of every form. */
 static bool pins_of_all_kinds(void *context, Session *session, const char *policy, Journal *journal,
                               Error *err)
@@ -55,6 +70,7 @@ static bool pins_of_all_kinds(void *context, Session *session, const char *polic
     };
     decisions[3].store = true;
     decisions[4].open = true;
+    decisions[4].priority = 3;
     for (size_t i = 0; i < COUNT_OF(decisions); i++)
         journal_add(journal, arena, &decisions[i]);
     Decision index = {.kind = PIN_INDEX_DIM, .origin = {ORIGIN_USER, "", 0, "p k tp"}};
@@ -65,6 +81,14 @@ static bool pins_of_all_kinds(void *context, Session *session, const char *polic
     Decision unpin = {.kind = UNPIN_TENSOR_DIM, .place = decisions[1].place, .dim = 1};
     unpin.origin = (Origin){ORIGIN_SEARCH, "", 0, "tried"};
     journal_add(journal, arena, &unpin);
+    mark(session, journal, WEIGHT, (Decision){.kind = PIN_REPLICATED, .axes = 3});
+    mark(session, journal, "transformer.h.0.mlp.c_proj.out",
+         (Decision){.kind = PIN_UNREDUCED, .axes = 2});
+    mark(session, journal, WEIGHT, (Decision){.kind = PIN_GROUP, .group = "fc"});
+    mark(session, journal, "transformer.h.1.mlp.c_fc.weight",
+         (Decision){.kind = PIN_GROUP, .group = "fc"});
+    mark(session, journal, "input_ids", (Decision){.kind = PIN_BARRIER, .pass = PASS_FORWARD});
+    mark(session, journal, WEIGHT, (Decision){.kind = UNPIN_TENSOR});
     return true;
 }
 
@@ -136,8 +160,8 @@ static const char *decisions_text(Arena *arena, const char *decisions)
     char model[4096];
     assert_non_null(realpath(MODEL, model));
     return arena_printf(arena,
-                        "{\"dimscope_plan\":1,\"model\":\"%s\",\"dims\":{\"batch\":2,\"seq\":16},"
-                        "\"mesh\":\"dp=2,tp=4\",\"decisions\":[%s]}",
+                        "{\"dimscope_plan\":2,\"model\":\"%s\",\"dims\":{\"batch\":2,\"seq\":16},"
+                        "\"mesh\":\"dp=2,tp=4\",\n\"decisions\":[%s]}",
                         model, decisions);
 }
 
@@ -193,7 +217,7 @@ static void decisions_are_saved_by_name(void **state)
     assert_true(planfile_save(f->session, path, false, &f->err));
     Source source = {path, str_from(contents(f->arena, path))};
     Json *root = json_parse(&source, &f->err), *all = json_get(root, "decisions");
-    assert_int_equal(json_size(all), 7);
+    assert_int_equal(json_size(all), N_DECISIONS);
     Json *qkv = json_at(all, 2), *index = json_at(all, 5), *unpin = json_at(all, 6);
     assert_true(str_eq(json_str(json_get(qkv, "cut"), ""), STR("(3)(64/tp)")));
     assert_true(
@@ -205,6 +229,22 @@ static void decisions_are_saved_by_name(void **state)
     assert_true(str_eq(json_str(json_get(index, "index"), ""), STR("k")));
     assert_true(str_eq(json_str(json_get(unpin, "kind"), ""), STR("unpin")));
     assert_null(json_get(unpin, "cut"));
+    assert_int_equal(json_int(json_get(json_at(all, 4), "priority"), -1), 3);
+    static const char *const marks[] = {
+        "\"kind\":\"replicated\",\"tensor\":\"" WEIGHT "\",\"axes\":[\"dp\",\"tp:(1)2\"],",
+        "\"axes\":[\"tp:(1)2\"],",
+        "\"kind\":\"tie\",\"tensor\":\"" WEIGHT "\",\"group\":\"fc\",",
+        "\"group\":\"fc\",",
+        "\"kind\":\"barrier\",\"tensor\":\"input_ids\",\"pass\":\"forward\",",
+        "\"kind\":\"unmark\",\"tensor\":\"" WEIGHT "\",\"origin\"",
+    };
+    for (int i = 0; i < (int)COUNT_OF(marks); i++) {
+        Buf text = buf_new(f->arena);
+        json_write(json_at(all, 7 + i), &text);
+        if (!strstr(text.s, marks[i]))
+            fail_msg("%s", text.s);
+    }
+    assert_true(str_eq(json_str(json_get(root, "profile"), ""), STR("explain")));
     assert_true(str_eq(json_str(json_get(root, "policy"), ""), STR("megatron")));
     assert_null(json_get(root, "derived"));
     json_free(root);
@@ -241,11 +281,67 @@ static void full_adds_the_derived_columns(void **state)
     unlink(path);
 }
 
+/* ---- a save that fails ---- */
+
+static int n_entries(Fixture *f)
+{
+    const char *list = in_folder(f, "ls.txt");
+    Buf command = buf_new(f->arena);
+    buf_printf(&command, "ls -A %s >%s", f->folder, list);
+    assert_int_equal(system(command.s), 0);
+    int n = 0;
+    for (const char *c = contents(f->arena, list); *c; c++)
+        n += *c == '\n';
+    unlink(list);
+    return n - 1; /* the list itself */
+}
+
+/* What fails, and what is done to make it fail. */
+typedef struct {
+    const char *name, *path; /* in the folder */
+    bool full;               /* no file may be longer than a few bytes */
+    bool taken;              /* the name of the temporary file is */
+} FailRow;
+
+static FailRow fail_rows[] = {
+    {"no such folder", "no/such/plan.json", false, false},
+    {"no room", "plan.json", true, false},
+    {"no new file", "plan.json", false, true},
+};
+
+static bool save_with_little_room(Fixture *f, const char *path)
+{
+    enum { BYTES = 100 };
+    struct rlimit old, little;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    little = (struct rlimit){BYTES, old.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    bool ok = planfile_save(f->session, path, false, &f->err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    return ok;
+}
+
 static void a_failing_save_leaves_the_old_file(void **state)
 {
-    Fixture *f = *state;
-    assert_false(planfile_save(f->session, in_folder(f, "no/such/plan.json"), false, &f->err));
+    const FailRow *row = *state;
+    void *fixture = NULL;
+    set_up(&fixture);
+    Fixture *f = fixture;
+    const char *path = in_folder(f, row->path), *old = in_folder(f, "plan.json");
+    const char *temp = arena_printf(f->arena, "%s.%ld.tmp", old, (long)getpid());
+    assert_true(file_write(old, STR("the old plan"), &f->err));
+    if (row->taken)
+        assert_int_equal(mkdir(temp, 0700), 0);
+    assert_false(row->full ? save_with_little_room(f, path)
+                           : planfile_save(f->session, path, false, &f->err));
     assert_int_equal(f->err.kind, ERROR_UNREADABLE);
+    assert_string_equal(f->err.file, path);
+    assert_string_equal(contents(f->arena, old), "the old plan");
+    rmdir(temp);
+    assert_int_equal(n_entries(f), 1); /* and nothing else is left there */
+    unlink(old);
+    tear_down(&fixture);
 }
 
 /* ---- what does not fit ---- */
@@ -279,6 +375,33 @@ static DropRow drop_rows[] = {
      "{\"kind\":\"pin\",\"tensor\":\"" WEIGHT "\",\"dim\":0,\"cut\":\"(3)(64/dp)\"}", "64"},
     {"partial", "{\"kind\":\"pin\",\"tensor\":\"" WEIGHT "\",\"dim\":0,\"cut\":\"64 +tp\"}",
      "is no cut"},
+    {"with a priority",
+     "{\"kind\":\"pin\",\"tensor\":\"" WEIGHT "\",\"dim\":0,\"cut\":\"64\",\"priority\":2}", NULL},
+    {"a priority below 0",
+     "{\"kind\":\"pin\",\"tensor\":\"" WEIGHT "\",\"dim\":0,\"cut\":\"64\",\"priority\":-2}",
+     "\"priority\" must be"},
+    {"a text as flag",
+     "{\"kind\":\"pin\",\"tensor\":\"" WEIGHT "\",\"dim\":0,\"cut\":\"64\",\"open\":\"yes\"}",
+     "\"open\" must be true or false"},
+    {"replicated", "{\"kind\":\"replicated\",\"tensor\":\"" WEIGHT "\",\"axes\":[\"tp:(2)2\"]}",
+     NULL},
+    {"replicated over no list",
+     "{\"kind\":\"replicated\",\"tensor\":\"" WEIGHT "\",\"axes\":\"tp\"}", "\"axes\" must be"},
+    {"replicated over nothing", "{\"kind\":\"replicated\",\"tensor\":\"" WEIGHT "\",\"axes\":[]}",
+     "\"axes\" must be"},
+    {"replicated over an axis twice",
+     "{\"kind\":\"replicated\",\"tensor\":\"" WEIGHT "\",\"axes\":[\"tp\",\"tp:(1)2\"]}", "tp"},
+    {"unreduced over no axis",
+     "{\"kind\":\"unreduced\",\"tensor\":\"" WEIGHT "\",\"axes\":[\"tq\"]}", "no axis 'tq'"},
+    {"unreduced of nobody", "{\"kind\":\"unreduced\",\"tensor\":\"nobody\",\"axes\":[\"tp\"]}",
+     "no tensor is named"},
+    {"tie", "{\"kind\":\"tie\",\"tensor\":\"" WEIGHT "\",\"group\":\"g\"}", NULL},
+    {"tie without a group", "{\"kind\":\"tie\",\"tensor\":\"" WEIGHT "\"}", "\"group\" must be"},
+    {"barrier", "{\"kind\":\"barrier\",\"tensor\":\"" WEIGHT "\",\"pass\":\"none\"}", NULL},
+    {"barrier both ways", "{\"kind\":\"barrier\",\"tensor\":\"" WEIGHT "\",\"pass\":\"both\"}",
+     "\"pass\" cannot be 'both'"},
+    {"unmark", "{\"kind\":\"unmark\",\"tensor\":\"" WEIGHT "\"}", NULL},
+    {"unmark of nobody", "{\"kind\":\"unmark\"}", "no tensor is named ''"},
     {"unknown kind", "{\"kind\":\"nail\",\"tensor\":\"" WEIGHT "\",\"dim\":0}", "'nail'"},
     {"no object", "7", "''"},
     {"no cut", "{\"kind\":\"pin\",\"tensor\":\"" WEIGHT "\",\"dim\":1}", "expected"},
@@ -301,6 +424,8 @@ static void what_does_not_fit_is_left_out_and_said(void **state)
     assert_int_equal(finding != NULL, row->says != NULL);
     if (finding && !strstr(finding->text, row->says))
         fail_msg("%s", finding->text);
+    if (finding && (finding->line != 2 || !str_ends(str_from(finding->file), STR("text.json"))))
+        fail_msg("%s:%d", finding->file, finding->line);
     assert_string_equal(cut_of(f->arena, session, "input_ids", 0), "2/dp");
     session_close(session);
     tear_down(&fixture);
@@ -332,7 +457,7 @@ static void another_model_is_a_note(void **state)
     Session *session = open_text(f, text, (SessionOptions){0});
     assert_non_null(session);
     assert_int_equal(find_code(session, "model-changed")->level, LEVEL_NOTE);
-    assert_int_equal(session->journal.n_done, 7);
+    assert_int_equal(session->journal.n_done, N_DECISIONS);
     session_close(session);
 }
 
@@ -349,8 +474,126 @@ static void pins_of_a_file_come_after_the_policy(void **state)
     unlink(pins);
     if (!session)
         fail_msg("%s", f->err.text);
-    assert_int_equal(session->journal.n_done, 8);
+    assert_int_equal(session->journal.n_done, N_DECISIONS + 1);
     assert_string_equal(cut_of(f->arena, session, WEIGHT, 1), "256/dp");
+    session_close(session);
+}
+
+/* ---- other versions, other fields, other models ---- */
+
+static void version_1_still_opens(void **state)
+{
+    Fixture *f = *state;
+    SessionOptions options = {.model = "tests/golden/plan-json/v1.json"};
+    Session *session = session_open(&options, &hooks, &f->err);
+    if (!session)
+        fail_msg("%s: %s", f->err.file, f->err.text);
+    assert_int_equal(session->journal.n_done, 7);
+    assert_int_equal(session->options.method, METHOD_FACTOR);
+    assert_null(find_code(session, "decision-dropped"));
+    assert_null(find_code(session, "unknown-field"));
+    const char *path = in_folder(f, "plan.json");
+    assert_true(planfile_save(session, path, false, &f->err));
+    assert_non_null(strstr(contents(f->arena, path), "\"dimscope_plan\": 2"));
+    unlink(path);
+    session_close(session);
+}
+
+static void the_method_is_saved_unless_another_is_given(void **state)
+{
+    Fixture *f = *state;
+    const char *path = in_folder(f, "plan.json");
+    SessionOptions options = options_for(f->arena, MODEL, "megatron");
+    for (Method method = 0; method < METHOD_COUNT; method++) {
+        options.method = method;
+        Session *session = session_open(&options, &hooks, &f->err);
+        assert_non_null(session);
+        assert_true(planfile_save(session, path, false, &f->err));
+        session_close(session);
+        SessionOptions open = {.model = path};
+        session = session_open(&open, &hooks, &f->err);
+        assert_int_equal(session->options.method, method);
+        assert_int_equal(session->plan->method, method);
+        session_close(session);
+        open.method_given = true;
+        session = session_open(&open, &hooks, &f->err);
+        assert_int_equal(session->plan->method, METHOD_FACTOR);
+        session_close(session);
+    }
+    unlink(path);
+}
+
+static int count_code(const Session *session, const char *code)
+{
+    int n = 0;
+    for (int i = 0; i < session->plan->findings.n; i++)
+        n += strcmp(session->plan->findings.at[i].code, code) == 0;
+    return n;
+}
+
+static void unknown_fields_are_named_once(void **state)
+{
+    Fixture *f = *state;
+    const char *text = decisions_text(
+        f->arena,
+        "{\"kind\":\"pin\",\"tensor\":\"input_ids\",\"dim\":0,\"cut\":\"2/dp\",\"why\":1},\n"
+        "{\"kind\":\"pin\",\"tensor\":\"" WEIGHT "\",\"dim\":0,\"cut\":\"64\",\"why\":1,"
+        "\"origin\":{\"kind\":\"user\",\"column\":4}}], \"color\":[\"blue\"");
+    Session *session = open_text(f, text, (SessionOptions){0});
+    if (!session)
+        fail_msg("%s", f->err.text);
+    assert_int_equal(count_code(session, "unknown-field"), 3);
+    assert_non_null(strstr(find_code(session, "unknown-field")->text, "\"color\""));
+    assert_int_equal(session->journal.n_done, 2);
+    assert_int_equal(session->journal.decisions.at[0].origin.line, 2);
+    session_close(session);
+}
+
+/* The file's text with one name in it changed, of equal length. */
+static const char *renamed(Arena *arena, const char *text, const char *from, const char *to)
+{
+    char *out = arena_alloc(arena, strlen(text) + 1);
+    strcpy(out, text);
+    for (char *at = out; (at = strstr(at, from)); at += strlen(to))
+        memcpy(at, to, strlen(to));
+    return out;
+}
+
+static void a_changed_model_keeps_what_matches(void **state)
+{
+    Fixture *f = *state;
+    const char *path = in_folder(f, "plan.json");
+    assert_true(planfile_save(f->session, path, false, &f->err));
+    const char *text = contents(f->arena, path);
+    unlink(path);
+    char *hash = strstr(text, "\"model_hash\": \"") + strlen("\"model_hash\": \"");
+    *hash = *hash == '0' ? '1' : '0';
+    text = renamed(f->arena, text, "h.0.mlp.c_fc.weight", "h.0.mlp.C_fc.weight"); /* 5 of them */
+    text = renamed(f->arena, text, "/transformer/h.1/mlp/c_proj/Gemm",
+                   "/transformer/h.1/mlp/C_proj/Gemm");
+    text = renamed(f->arena, text, "\"2/dp\"", "\"4/dp\"");             /* followed */
+    text = renamed(f->arena, text, "\"(3)(64/tp)\"", "\"(3)(32/tp)\""); /* blocks are not */
+    text = renamed(f->arena, text, "\"64/tp:(1)2\"", "\"64/tq:(1)2\"");
+    Session *session = open_text(f, text, (SessionOptions){0});
+    if (!session)
+        fail_msg("%s", f->err.text);
+    assert_int_equal(count_code(session, "model-changed"), 1);
+    assert_int_equal(count_code(session, "dim-resized"), 1);
+    assert_non_null(
+        strstr(find_code(session, "dim-resized")->text, "dim 0 of 'input_ids' was 4 and is 2"));
+    assert_int_equal(count_code(session, "decision-dropped"), 5 + 1 + 1 + 1);
+    assert_int_equal(session->journal.n_done, N_DECISIONS - 8);
+    static const char *const hints[] = {"did you mean '" WEIGHT "'?",
+                                        "did you mean '/transformer/h.1/mlp/c_proj/Gemm'?",
+                                        "did you mean 'tp'?"};
+    for (size_t h = 0; h < COUNT_OF(hints); h++) {
+        bool found = false;
+        for (int i = 0; i < session->plan->findings.n; i++)
+            found |= strcmp(session->plan->findings.at[i].hint, hints[h]) == 0;
+        if (!found)
+            fail_msg("no hint %s", hints[h]);
+    }
+    assert_string_equal(cut_of(f->arena, session, "input_ids", 0), "2/dp");
     session_close(session);
 }
 
@@ -367,8 +610,8 @@ static BadRow bad_rows[] = {
     {"a list", "[]", "is not a dimscope plan"},
     {"no version", "{\"model\":\"m.onnx\",\"decisions\":[]}", "is not a dimscope plan"},
     {"a text as version", "{\"dimscope_plan\":\"1\"}", "is not a dimscope plan"},
-    {"newer", "{\"dimscope_plan\":2,\"model\":\"m.onnx\",\"decisions\":[]}",
-     "is a plan of version 2, but this program reads version 1"},
+    {"newer", "{\"dimscope_plan\":3,\"model\":\"m.onnx\",\"decisions\":[]}",
+     "is a plan of version 3, but this program reads versions 1 to 2"},
     {"version 0", "{\"dimscope_plan\":0}", "version 0"},
     {"no model", "{\"dimscope_plan\":1,\"decisions\":[]}", "names no model"},
     {"a number as model", "{\"dimscope_plan\":1,\"model\":7,\"decisions\":[]}", "\"model\""},
@@ -378,8 +621,13 @@ static BadRow bad_rows[] = {
     {"dims of text", "{\"dimscope_plan\":1,\"dims\":{\"b\":\"8\"},\"decisions\":[]}", "\"b\""},
     {"a list of dims", "{\"dimscope_plan\":1,\"dims\":[8],\"decisions\":[]}", "\"dims\""},
     {"another propagator",
-     "{\"dimscope_plan\":1,\"model\":\"m.onnx\",\"propagate\":\"spmd\",\"decisions\":[]}",
-     "'spmd'"},
+     "{\"dimscope_plan\":2,\"model\":\"m.onnx\",\"propagate\":\"smpd\",\"decisions\":[]}",
+     "no propagator 'smpd'"},
+    {"another profile",
+     "{\"dimscope_plan\":2,\"model\":\"m.onnx\",\"profile\":\"torch\",\"decisions\":[]}",
+     "factor has no profile 'torch'"},
+    {"a number as profile", "{\"dimscope_plan\":2,\"model\":\"m.onnx\",\"profile\":1}",
+     "\"profile\""},
     {"itself as model", "{\"dimscope_plan\":1,\"model\":\"text.json\",\"decisions\":[]}", ""},
 };
 
@@ -514,7 +762,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(decisions_are_saved_by_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_model_is_named_relative_to_the_plan, set_up, tear_down),
         cmocka_unit_test_setup_teardown(full_adds_the_derived_columns, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_failing_save_leaves_the_old_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(version_1_still_opens, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_method_is_saved_unless_another_is_given, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(unknown_fields_are_named_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_changed_model_keeps_what_matches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pins_follow_a_dim_that_has_another_size_now, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(another_model_is_a_note, set_up, tear_down),
@@ -523,6 +775,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_reshard_lists_its_uses_and_steps, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
+           run_rows("failing save", fail_rows, a_failing_save_leaves_the_old_file) +
            run_rows("left out", drop_rows, what_does_not_fit_is_left_out_and_said) +
            run_rows("no plan", bad_rows, what_is_no_plan_is_an_error) +
            run_rows("forms", form_rows, a_sharding_has_the_forms_of_the_protocol);
