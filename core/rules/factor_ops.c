@@ -639,14 +639,20 @@ static FactorFn *find(const FactorRow *rows, Str name)
 
 /* ---- all of it ---- */
 
-static FactorFn *find_function(const FactorCall *call, Error *err)
+/* The name without what stands before it. */
+static Str short_name(const char *op)
 {
     static const char *const prefixes[] = {"stablehlo.", "stablehlo::"};
-    Str name = str_from(call->op);
-    FactorFn *found = NULL;
     for (int i = 0; i < 2; i++)
-        if (str_starts(name, str_from(prefixes[i])))
-            name = str_from(call->op + strlen(prefixes[i]));
+        if (str_starts(str_from(op), str_from(prefixes[i])))
+            return str_from(op + strlen(prefixes[i]));
+    return str_from(op);
+}
+
+static FactorFn *find_function(const FactorCall *call, Error *err)
+{
+    Str name = short_name(call->op);
+    FactorFn *found = NULL;
     if (!str_eq(name, STR("custom_call"))) {
         found = find(operators, name);
     } else {
@@ -657,6 +663,16 @@ static FactorFn *find_function(const FactorCall *call, Error *err)
     if (!found)
         error_kind(err, ERROR_UNSUPPORTED, "there is no sharding rule of '%.*s'", STR_ARG(name));
     return found;
+}
+
+bool factor_op_is_elementwise(const char *op)
+{
+    static const char collectives[] =
+        "all_reduce collective_broadcast collective_permute cross-replica-sum";
+    Str name = short_name(op);
+    FactorFn *function = find(operators, name);
+    return (function == pointwise && !str_has_word(STR(collectives), name)) ||
+           function == bitcast_convert;
 }
 
 static bool check_shapes(const FactorCall *call, Error *err)

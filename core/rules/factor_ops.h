@@ -35,4 +35,8 @@ typedef struct {
  * without elements; ERROR_RANK and ERROR_INVALID, operands or attributes do not fit it. */
 FactorRule *factor_rule_for(Arena *arena, const FactorCall *call, Error *err);
 
+/* An operator that makes each element from the elements at its place; of bitcast_convert that holds
+ * where the shape stays. */
+bool factor_op_is_elementwise(const char *op);
+
 #endif
