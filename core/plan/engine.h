@@ -14,83 +14,95 @@
  *             them its maker. Nothing is on the stack twice.
  * Tensors of a group have one state: what one of them gets all get.
  *
- * Every change is an event, and events have a total order: their place in the log. A second run
- * of the same passes, after some states were set otherwise, replays the log of the first and looks
- * only at what differs; it ends in the same states, and the same log, as a run from nothing.
+ * Every change is an event, and events have a total order: their place in the log. A run by sweeps
+ * that is given the log of an earlier run of the same passes replays it, and looks only at ops
+ * beside a tensor that differs from what it was then; it ends in the same states and with the same
+ * log as a run from nothing.
  */
 #ifndef CORE_PLAN_ENGINE_H
 #define CORE_PLAN_ENGINE_H
 
-#include "core/base/arena.h"
 #include "core/base/vec.h"
 
 typedef struct {
-    int32_t rule;    /* < n_rules; ops of one rule are visited alike */
+    int32_t rule;    /* ops of one rule are visited alike */
     int32_t operand; /* first place in FlowGraph.tensor */
     uint16_t n_inputs, n_outputs;
 } FlowOp;
 
 typedef struct {
-    int n_ops, n_tensors, n_rules;
+    int n_ops, n_tensors, n_operands;
     const FlowOp *op;
     const int32_t *tensor; /* operands: inputs, then outputs; -1: none */
-    const int32_t *group;  /* per tensor: its group's number, or -1; NULL: there are none */
 } FlowGraph;
 
 typedef enum { FLOW_BACKWARD, FLOW_FORWARD, FLOW_BOTH } FlowDirection;
 
-/* What a profile does when an op is visited: changes *own and operand[0..n) from the states as they
- * are to the states they become. Equal arguments must give equal answers. An operand that is -1
- * stays so. */
-typedef void FlowVisit(void *context, int32_t rule, int pass, FlowDirection direction, int32_t *own,
-                       int32_t *operand, int n_inputs, int n_outputs);
+/* What a profile does when an op is visited: changes state[0], of the op, and state[1 + i], of
+ * operand i (inputs, then outputs; -1: none, and stays so), from what they are to what they become.
+ * Equal arguments must give equal answers. */
+typedef void FlowVisit(void *context, int32_t rule, int pass, FlowDirection direction,
+                       int32_t *state, int n_inputs, int n_outputs);
 
+/* Who changed what to what; op -1: it was set, by a decision; tensor -1: the op's own state. */
 typedef struct {
-    int32_t op;     /* whose visit; -1: it was set (a decision) */
-    int32_t tensor; /* or -1: the state of the op itself */
-    int32_t before, after;
+    int32_t op, tensor, after;
 } FlowEvent;
 
-/* A run of events that one half-sweep, or one stack pass, made. */
+/* The events that one half of a sweep made, one pass by stack, or setting states: from `first` to
+ * where the next turn begins. */
 typedef struct {
-    int pass;
+    int32_t pass; /* PASS_SET: states were set */
     FlowDirection direction;
-    int32_t first; /* its events end where the next one's begin */
+    int32_t first;
 } FlowTurn;
+
+enum { PASS_SET = -1 };
+
+typedef struct {
+    const int32_t *start; /* per tensor: its state before the first event */
+    Vec(FlowEvent) events;
+    Vec(FlowTurn) turns;
+} FlowLog;
 
 typedef struct Engine Engine;
 
-/* Lives in the arena. own: the first state per op, given anew to every run. */
+/* Lives in the arena, which grows with the distinct cases met. own: per op, the state it starts
+ * with in every run. The graph must outlive the engine. */
 Engine *engine_new(Arena *arena, const FlowGraph *graph, const int32_t *own, FlowVisit *visit,
                    void *context);
 
-/* Starts a run: every op as given to engine_new(), every tensor as in state[]. */
-void engine_begin(Engine *engine, const int32_t *state);
-/* A decision felt from here on (priorities). tensor -1: of the op itself. */
+typedef struct {
+    Arena *log_arena;     /* the log lives there */
+    const int32_t *start; /* per tensor: its state; kept by the log, so in that arena too */
+    const int32_t *group; /* per tensor: its group's number, or -1; NULL: there are no groups */
+    int n_groups;
+    const FlowLog *past; /* of an earlier run of this engine with the same groups, in which the same
+                            passes followed each other; NULL: from nothing */
+} FlowRun;
+
+void engine_begin(Engine *engine, const FlowRun *run);
+
+/* A decision, felt from here on. op -1: of a tensor (of all of its group); tensor -1: of an op. */
 void engine_set(Engine *engine, int32_t op, int32_t tensor, int32_t state);
 
-/* To the fixed point. first: per rule, whether its ops may change in this pass though nothing
- * beside them has changed since the last; NULL: all may. takes_part: per rule; NULL: all do.
- * once: a single forward sweep instead. */
 typedef struct {
     int pass;
-    const bool *first, *takes_part; /* by rule */
-    bool once;
+    const bool *takes_part; /* per rule; NULL: all do */
+    const bool *again; /* per rule: beside any change of this run, these ops are looked at though
+                          nothing changed since the last pass; NULL: all of them */
+    bool once;         /* a single forward sweep */
 } FlowPass;
+
 void engine_sweep(Engine *engine, const FlowPass *pass);
-/* The same in the order of a stack; visits have FLOW_BOTH. */
 void engine_stack(Engine *engine, int pass);
-/* Ends a run: what is not repeated by the next is forgotten. */
-void engine_end(Engine *engine);
+
+/* One double sweep over every op. True when it changed something. For tests and the bench. */
+bool engine_sweep_all(Engine *engine, int pass);
 
 int32_t engine_tensor(const Engine *engine, int32_t tensor);
 int32_t engine_op(const Engine *engine, int32_t op);
-
-/* The log of the last run. */
-int engine_n_events(const Engine *engine);
-FlowEvent engine_event(const Engine *engine, int at);
-int engine_n_turns(const Engine *engine);
-const FlowTurn *engine_turn(const Engine *engine, int at);
-int64_t engine_n_visits(const Engine *engine); /* that the last run looked at */
+const FlowLog *engine_log(const Engine *engine);
+int64_t engine_n_visits(const Engine *engine); /* in this run */
 
 #endif

@@ -244,7 +244,10 @@ static void propagate(Plan *plan, const PlanRequest *request)
     case METHOD_VESCALE:
     case METHOD_FACTOR:
     case METHOD_COUNT:
-        propagate_factor(plan);
+        if (request->propagation)
+            propagate_factor(plan, request->propagation, request->before);
+        else
+            propagate_factor(plan, propagation_new(plan->arena, plan->inferred, plan->mesh), NULL);
     }
 }
 

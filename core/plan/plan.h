@@ -18,6 +18,7 @@
 #define CORE_PLAN_PLAN_H
 
 #include "core/base/intern.h"
+#include "core/plan/engine.h"
 #include "core/plan/method.h"
 #include "core/plan/reshard.h"
 #include "core/rules/infer.h"
@@ -91,6 +92,19 @@ typedef struct {
 } Totals;
 
 typedef struct Reasons Reasons;
+typedef struct Propagation Propagation; /* propagate.h */
+
+/* What happened while axes flowed, for events.h: the engine's log, and what its states are. */
+typedef struct {
+    const FlowLog *flow; /* NULL: the method keeps none */
+    const int32_t *end;  /* per tensor: its last state; -1: none */
+    const int32_t *op;   /* per op of the engine: of the graph; -1: a tie of a loop */
+    const char *const *pass_name;
+    const void *context;
+    /* What a state of a tensor, or of an op, is: an id of plan->shardings; a cut. */
+    int32_t (*sharding_of)(const void *context, Shardings *shardings, int32_t state);
+    const OpCut *(*cut_of)(const void *context, int32_t state);
+} PlanLog;
 
 typedef struct Plan {
     Arena *arena;
@@ -122,7 +136,8 @@ typedef struct Plan {
     int32_t *reshard_uses;
     Findings findings; /* of inference and of planning */
     Totals totals;
-    double *op_us;    /* per op: compute on the slowest rank; 0 for host ops */
+    double *op_us; /* per op: compute on the slowest rank; 0 for host ops */
+    PlanLog log;
     int sweeps;       /* double sweeps until the fixed point */
     Reasons *reasons; /* made on first `why`; reason.h */
 } Plan;
@@ -155,9 +170,13 @@ typedef struct {
     const Machine *machine;
     const Journal *journal;
     Method method;
-    const SpmdRules *spmd;        /* PROPAGATE_SPMD: NULL, those built in only */
-    const Strategies *strategies; /* PROPAGATE_STRATEGY: the same */
-    bool no_redistribute; /* PROPAGATE_STRATEGY: what an op would have to move is an error */
+    const SpmdRules *spmd;        /* METHOD_SPMD: NULL, those built in only */
+    const Strategies *strategies; /* METHOD_TORCH, METHOD_VESCALE: the same */
+    bool no_redistribute; /* METHOD_TORCH: what an op would have to move is an error */
+    /* METHOD_FACTOR, both or none: what earlier plans of this model and mesh left, and one of them
+     * that is still there. The plan comes out the same, sooner. */
+    Propagation *propagation;
+    const struct Plan *before;
 } PlanRequest;
 
 /* Everything derived, in the plan's own arena (plan_free). A plan is always made: what is wrong

@@ -1,63 +1,31 @@
 #include "core/plan/propagate.h"
 
 #include "core/base/intern.h"
+#include "core/plan/flow_visit.h"
+#include "core/plan/plan_findings.h"
 
 #include <assert.h>
 
-/* How a tensor takes part. ORDER FLOW_ROLE */
-typedef enum {
-    FLOW_OPEN, /* takes and gives */
-    FLOW_SINK, /* made from parameters alone: takes, gives only what is pinned */
-    FLOW_LEAF  /* parameter or constant: its uses decide at the end; gives only what is pinned */
-} FlowRole;
+/* ORDER FLOW_MODE */
+static const char *const pass_names[MODE_COUNT] = {
+    "ops on parameters", "ops beside pins", "early ops", "map dims", "reduce dims",
+};
 
-/* What is known of a tensor while axes flow. Interned; n_dims cuts are part of the key. */
-typedef struct {
-    int64_t n_dims;
-    uint32_t pinned, closed; /* by dim */
-    int64_t role;
-    Cut dim[DIMS_MAX];
-} Flow;
-
-/* What is known of an op. */
-typedef struct {
-    int64_t closed; /* by index dim */
-    OpCut cut;
-} State;
-
-/* ORDER MODE: later modes look at more. */
-typedef enum { MODE_PINNED, MODE_EARLY, MODE_MAP, MODE_REDUCE } Mode;
-
-typedef struct {
-    int32_t space, operand; /* operand: first place in Propagation.tensor */
-    uint16_t n_inputs, n_outputs;
-    int32_t last[2];   /* backward, forward: 1 + place in the memo of what it met last */
-    bool early, twice; /* twice: one tensor is two operands, so results cannot be looked up */
-} Visit;
-
-/* A case seen is an entry in `words`: the length n of its key, whether it changes nothing, the key
- * (space and mode and direction, state, flows) and what it gives (state, flows). */
-typedef struct {
-    uint32_t *slot; /* place in words + 1, 0 when empty */
-    uint32_t n_slots, n_used;
-    Vec(int32_t) words;
-} Memo;
-
+/* Rules of the engine: twice the op space, and one more for ops on parameters alone; the last is
+ * that of what a loop carries. */
 struct Propagation {
-    Plan *plan;
     Arena *arena;
+    const Inferred *inferred;
+    const Mesh *mesh;
     Intern *flow_ids, *state_ids;
     Vec(const Flow *) flows;
-    Vec(const State *) states;
-    int n_visits;
-    Visit *visit;         /* per op of the program */
-    int32_t *tensor;      /* operands with a shape; -1: absent */
-    int32_t *flow;        /* per tensor: id */
-    int32_t *state;       /* per op of the program: id */
-    int32_t *whole_state; /* per op space: 1 + id of the state without cuts */
-    Memo memo;
-    Mode mode;
-    bool changed;
+    Vec(const FlowState *) states;
+    FlowGraph graph;
+    Engine *engine;
+    int32_t *op;    /* per op of the engine: of the graph; -1: what a loop carries */
+    int32_t *place; /* per op of the graph: of the engine; -1: a host op */
+    int32_t *start; /* per tensor: its state when nothing is pinned; -1: it has no shape */
+    bool *takes_part[MODE_COUNT], *again[MODE_COUNT]; /* per rule */
 };
 
 static int32_t put_flow(Propagation *p, const Flow *flow)
@@ -72,376 +40,149 @@ static int32_t put_flow(Propagation *p, const Flow *flow)
     return id;
 }
 
-static int32_t put_state(Propagation *p, const State *state)
+static int32_t put_state(Propagation *p, const FlowState *state)
 {
-    size_t n_bytes = offsetof(State, cut.index) + (size_t)state->cut.n * sizeof(Cut);
+    size_t n_bytes = offsetof(FlowState, cut.index) + (size_t)state->cut.n * sizeof(Cut);
     int32_t id = intern_put(p->state_ids, state, n_bytes);
     if (id == p->states.n) {
-        State *kept = arena_make(p->arena, State);
+        FlowState *kept = arena_make(p->arena, FlowState);
         memcpy(kept, state, n_bytes);
         vec_push(p->arena, &p->states, kept);
     }
     return id;
 }
 
-/* ---- one visit: the arithmetic on cuts, run once per distinct case ---- */
-
-typedef struct {
-    Propagation *p;
-    const OpSpace *space;
-    State state;
-    const Flow **flow; /* per operand; NULL: absent or without a shape */
-} Case;
-
-static AtomSet used_by_others(const Cut *cuts, int64_t n, int self)
+static int32_t loop_rule(const Propagation *p)
 {
-    AtomSet used = 0;
-    for (int i = 0; i < n; i++)
-        if (i != self)
-            used |= cut_atoms(&cuts[i]);
-    return used;
+    return 2 * p->inferred->n_spaces;
 }
 
-/* Elements of an operand on one rank, were the index dims cut as in state but for `drop`. */
-static double local_elements(const Case *c, int operand, AtomSet drop)
+/* ---- visits: what the engine asks ---- */
+
+static FlowVisitCase begin_case(const Propagation *p, const OpSpace *space, int mode,
+                                const int32_t *state, const Flow **flow)
 {
-    const Operand *o = &c->space->operand[operand];
-    double elements = (double)shape_elements(&o->shape);
-    for (int d = 0; d < o->shape.n_dims; d++)
-        for (int f = 0; f < o->factors[d].n; f++) {
-            AtomSet atoms = cut_atoms(&c->state.cut.index[o->factors[d].index[f]]) & ~drop;
-            elements /= (double)mesh_atoms_size(c->p->plan->mesh, atoms);
-        }
-    return elements;
+    FlowVisitCase visit = {.space = space, .mesh = p->mesh, .mode = (FlowMode)mode, .flow = flow};
+    visit.state = *p->states.at[state[0]];
+    for (int o = 0; o < space->n_inputs + space->n_outputs; o++)
+        flow[o] = state[1 + o] < 0 ? NULL : p->flows.at[state[1 + o]];
+    return visit;
 }
 
-static bool operand_has_index(const Operand *operand, int index)
+/* Carries pins through an op on parameters alone: from its pinned operands to all others. */
+static void pass_pins(Propagation *p, const OpSpace *space, int32_t *state)
 {
-    for (int d = 0; d < operand->shape.n_dims; d++)
-        for (int f = 0; f < operand->factors[d].n; f++)
-            if (operand->factors[d].index[f] == index)
-                return true;
-    return false;
-}
-
-/* Phase 3's test: 2 x elements(outputs) <= elements of the operands otherwise gathered. */
-static bool reduce_pays(const Case *c, int index, AtomSet atoms)
-{
-    double out = 0, gathered = 0;
-    for (int o = 0; o < c->space->n_outputs; o++)
-        out += local_elements(c, c->space->n_inputs + o, atoms);
-    for (int i = 0; i < c->space->n_inputs; i++) {
-        if (!c->flow[i] || !operand_has_index(&c->space->operand[i], index))
-            continue;
-        AtomSet held = 0;
-        for (int d = 0; d < c->flow[i]->n_dims; d++)
-            held |= cut_atoms(&c->flow[i]->dim[d]);
-        if (held & atoms)
-            gathered += local_elements(c, i, atoms);
-    }
-    return 2 * out <= gathered;
-}
-
-static bool may_cut(const Case *c, int index, AtomSet atoms)
-{
-    if (c->state.closed >> index & 1)
-        return false;
-    switch (c->space->index[index].role) {
-    case ROLE_FROZEN:
-        return false;
-    case ROLE_REDUCE:
-        return c->p->mode == MODE_PINNED ||
-               (c->p->mode == MODE_REDUCE && reduce_pays(c, index, atoms));
-    case ROLE_MAP:
-        return true;
-    }
-    return false;
-}
-
-/* Joins a cut into an index dim, less the axes that cut another index dim already. */
-static void take_index(Case *c, int index, const Cut *offered)
-{
-    const Mesh *mesh = c->p->plan->mesh;
-    Cut *cut = &c->state.cut.index[index], joined;
-    Cut part =
-        cut_without(offered, used_by_others(c->state.cut.index, c->state.cut.n, index), mesh);
-    if (!cut_is_whole(&part) && may_cut(c, index, cut_atoms(&part)) &&
-        cut_join(cut, &part, mesh, &joined))
-        *cut = joined;
-}
-
-static void take_operand(Case *c, int operand)
-{
-    const Flow *flow = c->flow[operand];
-    const Operand *o = &c->space->operand[operand];
-    if (!flow || o->ignored)
-        return;
-    bool pinned_only =
-        c->p->mode == MODE_PINNED || (operand < c->space->n_inputs && flow->role != FLOW_OPEN);
-    for (int d = 0; d < flow->n_dims; d++) {
-        const DimFactors *factors = &o->factors[d];
-        if (factors->n == 0 || !factors->exact || cut_is_whole(&flow->dim[d]) ||
-            (pinned_only && !(flow->pinned >> d & 1)))
-            continue;
-        int64_t sizes[FACTORS_MAX];
-        Cut part[FACTORS_MAX];
-        AtomSet lost;
-        for (int f = 0; f < factors->n; f++)
-            sizes[f] = c->space->index[factors->index[f]].size;
-        cut_split(&flow->dim[d], sizes, factors->n, c->p->plan->mesh, part, &lost);
-        for (int f = 0; f < factors->n; f++)
-            take_index(c, factors->index[f], &part[f]);
-    }
-}
-
-bool cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
-                 Cut *out)
-{
-    const DimFactors *factors = &space->operand[operand].factors[dim];
-    const Cut *parts[FACTORS_MAX];
-    for (int f = 0; f < factors->n; f++)
-        parts[f] = &cut->index[factors->index[f]];
-    return factors->n > 0 && factors->exact && cut_concat(parts, factors->n, mesh, out);
-}
-
-static int32_t push_operand(Case *c, int operand)
-{
-    const Mesh *mesh = c->p->plan->mesh;
-    Flow flow = *c->flow[operand];
-    if (flow.role == FLOW_LEAF || c->space->operand[operand].ignored)
-        return put_flow(c->p, &flow);
-    for (int d = 0; d < flow.n_dims; d++) {
-        Cut cut, joined;
-        if (flow.closed >> d & 1 || !cut_project(c->space, &c->state.cut, operand, d, mesh, &cut))
-            continue;
-        cut = cut_without(&cut, used_by_others(flow.dim, flow.n_dims, d), mesh);
-        if (!cut_is_whole(&cut) && cut_join(&flow.dim[d], &cut, mesh, &joined))
-            flow.dim[d] = joined;
-    }
-    return put_flow(c->p, &flow);
-}
-
-/* Takes from the operands upstream and gives to those downstream. ids: flows of all operands (-1:
- * none), changed in place; returns the op's new state. */
-static int32_t visit_case(Propagation *p, const OpSpace *space, bool forward, int32_t state,
-                          int32_t *ids)
-{
-    int n = space->n_inputs + space->n_outputs;
     const Flow *flow[OPERANDS_MAX];
-    Case c = {.p = p, .space = space, .flow = flow};
-    c.state = *p->states.at[state];
+    FlowVisitCase visit = begin_case(p, space, MODE_PARAMETERS, state, flow);
+    int n = space->n_inputs + space->n_outputs;
     for (int o = 0; o < n; o++)
-        flow[o] = ids[o] < 0 ? NULL : p->flows.at[ids[o]];
-
-    bool pinned = p->mode == MODE_PINNED; /* looks at both sides, gives to none */
-    for (int o = 0; o < n; o++)
-        if (pinned || (o < space->n_inputs) == forward)
-            take_operand(&c, o);
-    for (int o = 0; o < n && !pinned; o++)
-        if (flow[o] && (o < space->n_inputs) != forward)
-            ids[o] = push_operand(&c, o);
-    return put_state(p, &c.state);
-}
-
-/* ---- looking up what a case gives ---- */
-
-enum { ENTRY_HEAD = 2, KEY_HEAD = 2, KEY_SHORT = 16 };
-
-static uint32_t hash_words(const int32_t *word, int n)
-{
-    uint64_t h = 0x9E3779B97F4A7C15u;
-    for (int i = 0; i < n; i++)
-        h = (h ^ (uint32_t)word[i]) * 0xD6E8FEB86659FD93u;
-    return (uint32_t)(h >> 32);
-}
-
-static inline bool entry_is(const int32_t *entry, const int32_t *key, int n)
-{
-    if (entry[0] != n)
-        return false;
-    for (int i = 0; i < n; i++)
-        if (entry[ENTRY_HEAD + i] != key[i])
-            return false;
-    return true;
-}
-
-static void memo_grow(Arena *arena, Memo *memo)
-{
-    uint32_t n = memo->n_slots ? memo->n_slots * 2 : 4096;
-    uint32_t *slot = arena_array(arena, uint32_t, n);
-    for (uint32_t i = 0; i < memo->n_slots; i++) {
-        if (!memo->slot[i])
-            continue;
-        const int32_t *entry = memo->words.at + memo->slot[i] - 1;
-        uint32_t place = hash_words(entry + ENTRY_HEAD, entry[0]) & (n - 1);
-        while (slot[place])
-            place = (place + 1) & (n - 1);
-        slot[place] = memo->slot[i];
-    }
-    memo->slot = slot;
-    memo->n_slots = n;
-}
-
-/* The place of an entry in memo->words, or -1. */
-static int32_t memo_find(const Memo *memo, const int32_t *key, int n)
-{
-    if (memo->n_slots == 0)
-        return -1;
-    uint32_t place = hash_words(key, n) & (memo->n_slots - 1);
-    for (; memo->slot[place]; place = (place + 1) & (memo->n_slots - 1))
-        if (entry_is(memo->words.at + memo->slot[place] - 1, key, n))
-            return (int32_t)memo->slot[place] - 1;
-    return -1;
-}
-
-/* value: n - 1 words, for the key's words from 1 on. */
-static int32_t memo_put(Arena *arena, Memo *memo, const int32_t *key, int n, const int32_t *value)
-{
-    if (memo->n_used * 2 >= memo->n_slots)
-        memo_grow(arena, memo);
-    uint32_t place = hash_words(key, n) & (memo->n_slots - 1);
-    while (memo->slot[place])
-        place = (place + 1) & (memo->n_slots - 1);
-    int32_t at = memo->words.n;
-    memo->slot[place] = (uint32_t)at + 1;
-    memo->n_used++;
-    vec_push(arena, &memo->words, n);
-    vec_push(arena, &memo->words, memcmp(value, key + 1, (size_t)(n - 1) * sizeof *value) == 0);
-    for (int i = 0; i < n; i++)
-        vec_push(arena, &memo->words, key[i]);
-    for (int i = 0; i < n - 1; i++)
-        vec_push(arena, &memo->words, value[i]);
-    return at;
-}
-
-static void visit_computed(Propagation *p, int at, bool forward)
-{
-    const Visit *visit = &p->visit[at];
-    const int32_t *tensor = p->tensor + visit->operand;
-    int n = visit->n_inputs + visit->n_outputs;
-    int32_t ids[OPERANDS_MAX] = {0};
-    for (int o = 0; o < n; o++)
-        ids[o] = tensor[o] < 0 ? -1 : p->flow[tensor[o]];
-    int32_t state =
-        visit_case(p, p->plan->inferred->spaces[visit->space], forward, p->state[at], ids);
-    p->changed |= state != p->state[at];
-    p->state[at] = state;
-    /* A tensor that is two operands gets one operand's news now, the other's in the next sweep. */
+        flow_take(&visit, o);
     for (int o = 0; o < n; o++) {
-        if (tensor[o] < 0 || ids[o] == p->flow[tensor[o]])
+        if (!flow[o])
             continue;
-        p->flow[tensor[o]] = ids[o];
-        p->changed = true;
-        if (visit->twice)
-            break;
+        Flow given = *flow[o];
+        for (int d = 0; d < given.n_dims; d++) {
+            Cut cut;
+            if (given.pinned >> d & 1 || !cut_project(space, &visit.state.cut, o, d, p->mesh, &cut))
+                continue;
+            AtomSet used = cuts_used(given.dim, given.n_dims, d) | given.barred;
+            cut = cut_without(&cut, used, p->mesh);
+            if (cut_is_whole(&cut))
+                continue; /* nothing pinned there, or another pin has the axis */
+            given.dim[d] = cut;
+            given.pinned |= 1u << d;
+            given.closed |= 1u << d;
+        }
+        state[1 + o] = put_flow(p, &given);
     }
 }
 
-/* What the case met gives, computed when it is new. */
-static int32_t look_up(Propagation *p, const Visit *visit, bool forward, const int32_t *key, int n)
+/* What an iteration leaves is what the next one finds: dim by dim the same cuts. */
+static void visit_loop(Propagation *p, int32_t *state)
 {
-    int32_t found = memo_find(&p->memo, key, n);
-    if (found >= 0)
-        return found;
-    int32_t value[KEY_SHORT];
-    memcpy(value, key + 1, (size_t)(n - 1) * sizeof *value);
-    value[0] = visit_case(p, p->plan->inferred->spaces[visit->space], forward, key[1], value + 1);
-    return memo_put(p->arena, &p->memo, key, n, value);
-}
-
-static void visit_looked_up(Propagation *p, int at, bool forward)
-{
-    Visit *visit = &p->visit[at];
-    const int32_t *tensor = p->tensor + visit->operand;
-    int n_operands = visit->n_inputs + visit->n_outputs, n = KEY_HEAD + n_operands;
-    int32_t key[KEY_SHORT];
-    key[0] = visit->space * 8 + (int32_t)p->mode * 2 + forward;
-    key[1] = p->state[at];
-    for (int o = 0; o < n_operands; o++)
-        key[KEY_HEAD + o] = tensor[o] < 0 ? -1 : p->flow[tensor[o]];
-
-    int32_t found = visit->last[forward] - 1;
-    if (found < 0 || !entry_is(p->memo.words.at + found, key, n)) {
-        found = look_up(p, visit, forward, key, n);
-        visit->last[forward] = found + 1;
+    Flow flow[2] = {*p->flows.at[state[1]], *p->flows.at[state[2]]};
+    for (int side = 0; side < 2; side++) {
+        Flow *to = &flow[side];
+        const Flow *from = p->flows.at[state[2 - side]];
+        for (int d = 0; d < to->n_dims && d < from->n_dims; d++) {
+            Cut joined, cut = cut_without(&from->dim[d],
+                                          cuts_used(to->dim, to->n_dims, d) | to->barred, p->mesh);
+            if (!(to->closed >> d & 1) && cut_size(&cut) == cut_size(&to->dim[d]) &&
+                cut_join(&to->dim[d], &cut, p->mesh, &joined))
+                to->dim[d] = joined;
+        }
+        state[1 + side] = put_flow(p, to);
     }
-    const int32_t *entry = p->memo.words.at + found;
-    if (entry[1])
+}
+
+static void visit_op(void *context, int32_t rule, int pass, FlowDirection direction, int32_t *state,
+                     int n_inputs, int n_outputs)
+{
+    Propagation *p = context;
+    bool forward = direction == FLOW_FORWARD;
+    if (rule == loop_rule(p)) {
+        if (pass > MODE_PINNED)
+            visit_loop(p, state);
         return;
-    const int32_t *value = entry + ENTRY_HEAD + n;
-    p->changed = true;
-    p->state[at] = value[0];
-    for (int o = 0; o < n_operands; o++)
-        if (tensor[o] >= 0)
-            p->flow[tensor[o]] = value[1 + o];
-}
-
-static void visit_op(Propagation *p, int at, bool forward)
-{
-    const Visit *visit = &p->visit[at];
-    if (p->mode == MODE_EARLY && !visit->early)
+    }
+    const OpSpace *space = p->inferred->spaces[rule / 2];
+    if (pass == MODE_PARAMETERS) {
+        pass_pins(p, space, state);
         return;
-    if (visit->twice || visit->n_inputs + visit->n_outputs > KEY_SHORT - KEY_HEAD)
-        visit_computed(p, at, forward);
-    else
-        visit_looked_up(p, at, forward);
+    }
+    const Flow *flow[OPERANDS_MAX];
+    FlowVisitCase visit = begin_case(p, space, pass, state, flow);
+    bool pinned = pass == MODE_PINNED; /* looks at both sides, gives to none */
+    for (int o = 0; o < n_inputs + n_outputs; o++)
+        if (pinned || (o < n_inputs) == forward)
+            flow_take(&visit, o);
+    for (int o = 0; o < n_inputs + n_outputs && !pinned; o++)
+        if (flow[o] && (o < n_inputs) != forward) {
+            Flow given = flow_give(&visit, o);
+            state[1 + o] = put_flow(p, &given);
+        }
+    state[0] = put_state(p, &visit.state);
 }
 
-bool propagation_sweep(Propagation *p)
-{
-    p->changed = false;
-    for (int i = 0; i < p->n_visits; i++)
-        visit_op(p, i, true);
-    for (int i = p->n_visits - 1; i >= 0; i--)
-        visit_op(p, i, false);
-    return p->changed;
-}
+/* ---- making ---- */
 
-/* ---- setting up: pins into flows and states ---- */
-
-static bool has_operand_twice(const int32_t *tensor, int n)
+static bool has_reduce_dim(const OpSpace *space)
 {
-    for (int i = 0; i < n; i++)
-        for (int j = i + 1; j < n && n <= KEY_SHORT; j++)
-            if (tensor[i] >= 0 && tensor[i] == tensor[j])
-                return true;
+    for (int i = 0; i < space->n_index; i++)
+        if (space->index[i].role == ROLE_REDUCE)
+            return true;
     return false;
+}
+
+static void find_passes(Propagation *p)
+{
+    int n = loop_rule(p) + 1;
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        p->takes_part[mode] = arena_array(p->arena, bool, n);
+        p->again[mode] = arena_array(p->arena, bool, n);
+    }
+    for (int rule = 0; rule < n; rule++) {
+        const OpSpace *space = rule < n - 1 ? p->inferred->spaces[rule / 2] : NULL;
+        bool early = !space || space->early, on_parameters = space && rule % 2;
+        p->takes_part[MODE_PARAMETERS][rule] = p->again[MODE_PARAMETERS][rule] = on_parameters;
+        p->takes_part[MODE_PINNED][rule] = p->again[MODE_PINNED][rule] = space != NULL;
+        p->takes_part[MODE_EARLY][rule] = p->again[MODE_EARLY][rule] = early;
+        p->takes_part[MODE_MAP][rule] = p->takes_part[MODE_REDUCE][rule] = true;
+        p->again[MODE_MAP][rule] = !early;
+        p->again[MODE_REDUCE][rule] = space && has_reduce_dim(space);
+    }
 }
 
 /* Nothing cut: the state all ops of an op space start with. */
-static int32_t whole_state(Propagation *p, const OpSpace *space)
+static int32_t whole_state(Propagation *p, const OpSpace *space, int32_t *known)
 {
-    int32_t *known = &p->whole_state[space->id];
-    if (*known == 0) {
-        State state = {.cut.n = space->n_index};
+    if (known[space->id] == 0) {
+        FlowState state = {.cut.n = space->n_index};
         for (int i = 0; i < space->n_index; i++)
             state.cut.index[i] = cut_whole(space->index[i].size);
-        *known = put_state(p, &state) + 1;
+        known[space->id] = put_state(p, &state) + 1;
     }
-    return *known - 1;
-}
-
-static void add_visit(Propagation *p, int at, int32_t *n_operands)
-{
-    const Inferred *inferred = p->plan->inferred;
-    int32_t op = inferred->program[at];
-    const GraphOp *node = &inferred->graph->ops[op];
-    Visit *visit = &p->visit[at];
-    const OpSpace *space = program_space(inferred, op);
-    *visit = (Visit){.space = space->id, .operand = *n_operands, .early = space->early};
-    visit->n_inputs = node->n_inputs;
-    visit->n_outputs = node->n_outputs;
-    int n = node->n_inputs + node->n_outputs;
-    for (int o = 0; o < n; o++) {
-        const int32_t *from = o < node->n_inputs
-                                  ? op_inputs(inferred->graph, op) + o
-                                  : op_outputs(inferred->graph, op) + o - node->n_inputs;
-        bool shaped = *from >= 0 && inferred->shape[*from] >= 0;
-        p->tensor[(*n_operands)++] = shaped && !space->no_rule ? *from : -1;
-    }
-    visit->twice = has_operand_twice(p->tensor + visit->operand, n);
-
-    p->state[at] = whole_state(p, space);
+    return known[space->id] - 1;
 }
 
 static FlowRole role_of(const Inferred *inferred, int32_t tensor)
@@ -455,181 +196,398 @@ static FlowRole role_of(const Inferred *inferred, int32_t tensor)
 
 static void start_flows(Propagation *p)
 {
-    const Inferred *inferred = p->plan->inferred;
+    const Inferred *inferred = p->inferred;
     int32_t n_shapes = 0;
     for (int t = 0; t < inferred->graph->n_tensors; t++)
         n_shapes = inferred->shape[t] >= n_shapes ? inferred->shape[t] + 1 : n_shapes;
-    int32_t(*known)[FLOW_LEAF + 1] = arena_alloc(p->arena, sizeof *known * (size_t)n_shapes);
+    Arena *scratch = arena_new();
+    int32_t(*known)[FLOW_LEAF + 1] =
+        arena_alloc(scratch, arena_array_bytes((size_t)n_shapes, sizeof *known));
     for (int t = 0; t < inferred->graph->n_tensors; t++) {
         const Shape *shape = inferred_shape(inferred, t);
-        p->flow[t] = -1;
+        p->start[t] = -1;
         if (!shape)
             continue;
         FlowRole role = role_of(inferred, t);
         int32_t *id = &known[inferred->shape[t]][role];
         if (*id == 0) {
-            Flow flow = {.n_dims = shape->n_dims, .role = role};
+            Flow flow = {.n_dims = shape->n_dims, .role = role, .pass = PASS_BOTH};
             for (int d = 0; d < shape->n_dims; d++)
                 flow.dim[d] = cut_whole(shape->dim[d]);
             *id = put_flow(p, &flow) + 1;
         }
-        p->flow[t] = *id - 1;
+        p->start[t] = *id - 1;
     }
+    arena_free(scratch);
 }
 
-static int32_t place_in_program(const Inferred *inferred, int32_t op)
+static bool carry_has_shapes(const Inferred *inferred, const GraphCarry *carry)
 {
-    int lo = 0, hi = inferred->n_program - 1;
-    while (lo < hi) {
-        int middle = lo + (hi - lo) / 2;
-        if (inferred->program[middle] < op)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo;
+    return carry->in >= 0 && carry->next >= 0 && inferred_shape(inferred, carry->in) &&
+           inferred_shape(inferred, carry->next);
 }
 
-static void apply_pins(Propagation *p)
+/* The program's ops, then a tie for each value that a loop carries. */
+static void build_graph(Propagation *p, int32_t *own)
 {
-    for (int i = 0; i < p->plan->n_pins; i++) {
-        const Decision *pin = p->plan->pins[i];
-        if (pin->store)
-            continue;
-        if (pin->kind == PIN_TENSOR_DIM) {
-            Flow flow = *p->flows.at[p->flow[pin->place]];
-            flow.dim[pin->dim] = pin->cut;
-            flow.pinned |= 1u << pin->dim;
-            if (!pin->open)
-                flow.closed |= 1u << pin->dim;
-            p->flow[pin->place] = put_flow(p, &flow);
-        } else {
-            int at = place_in_program(p->plan->inferred, pin->place);
-            State state = *p->states.at[p->state[at]];
-            state.cut.index[pin->dim] = pin->cut;
-            if (!pin->open)
-                state.closed |= (int64_t)1 << pin->dim;
-            p->state[at] = put_state(p, &state);
-        }
-    }
-}
-
-/* Carries pins through one op on parameters alone: from its pinned operands to all others. */
-static void pass_pins(Propagation *p, int at)
-{
-    const Visit *visit = &p->visit[at];
-    const OpSpace *space = p->plan->inferred->spaces[visit->space];
-    int n = visit->n_inputs + visit->n_outputs;
-    int32_t ids[OPERANDS_MAX] = {0};
-    for (int o = 0; o < n; o++)
-        ids[o] = p->tensor[visit->operand + o] < 0 ? -1 : p->flow[p->tensor[visit->operand + o]];
-    p->mode = MODE_PINNED;
-    int32_t state = visit_case(p, space, true, p->state[at], ids);
-    for (int o = 0; o < n; o++) {
-        int32_t tensor = p->tensor[visit->operand + o];
-        if (tensor < 0)
-            continue;
-        Flow flow = *p->flows.at[p->flow[tensor]];
-        for (int d = 0; d < flow.n_dims; d++) {
-            Cut cut;
-            if (flow.pinned >> d & 1 ||
-                !cut_project(space, &p->states.at[state]->cut, o, d, p->plan->mesh, &cut))
-                continue;
-            cut = cut_without(&cut, used_by_others(flow.dim, flow.n_dims, d), p->plan->mesh);
-            if (cut_is_whole(&cut))
-                continue; /* nothing pinned there, or another pin has the axis */
-            flow.dim[d] = cut;
-            flow.pinned |= 1u << d;
-            flow.closed |= 1u << d;
-            p->changed = true;
-        }
-        p->flow[tensor] = put_flow(p, &flow);
-    }
-}
-
-static void pass_pins_on_parameters(Propagation *p)
-{
-    const Inferred *inferred = p->plan->inferred;
-    do {
-        p->changed = false;
-        for (int i = 0; i < p->n_visits; i++)
-            if (inferred->on_parameters[inferred->program[i]])
-                pass_pins(p, i);
-        for (int i = p->n_visits - 1; i >= 0; i--)
-            if (inferred->on_parameters[inferred->program[i]])
-                pass_pins(p, i);
-    } while (p->changed);
-}
-
-Propagation *propagation_new(Plan *plan)
-{
-    const Inferred *inferred = plan->inferred;
+    const Inferred *inferred = p->inferred;
     const Graph *graph = inferred->graph;
-    Propagation *p = arena_make(plan->arena, Propagation);
-    p->plan = plan;
-    p->arena = plan->arena;
-    p->flow_ids = intern_new(plan->arena);
-    p->state_ids = intern_new(plan->arena);
-    p->n_visits = inferred->n_program;
-    p->visit = arena_array(plan->arena, Visit, p->n_visits);
-    p->state = arena_array(plan->arena, int32_t, p->n_visits);
-    p->flow = arena_array(plan->arena, int32_t, graph->n_tensors);
-    p->whole_state = arena_array(plan->arena, int32_t, inferred->n_spaces);
-    int64_t n_operands = 0;
-    for (int i = 0; i < p->n_visits; i++) {
+    int n_ops = inferred->n_program + graph->n_carries;
+    int64_t n_operands = 2 * (int64_t)graph->n_carries;
+    for (int i = 0; i < inferred->n_program; i++) {
         const GraphOp *op = &graph->ops[inferred->program[i]];
         n_operands += op->n_inputs + op->n_outputs;
     }
-    p->tensor = arena_array(plan->arena, int32_t, n_operands);
-    int32_t next = 0;
-    for (int i = 0; i < p->n_visits; i++)
-        add_visit(p, i, &next);
+    FlowOp *ops = arena_array(p->arena, FlowOp, n_ops);
+    int32_t *tensor = arena_array(p->arena, int32_t, n_operands), n = 0, at = 0;
+    int32_t *known = arena_array(p->arena, int32_t, inferred->n_spaces);
+    for (; at < inferred->n_program; at++) {
+        int32_t op = inferred->program[at];
+        const GraphOp *node = &graph->ops[op];
+        const OpSpace *space = program_space(inferred, op);
+        ops[at] = (FlowOp){.rule = 2 * space->id + inferred->on_parameters[op], .operand = n};
+        ops[at].n_inputs = node->n_inputs;
+        ops[at].n_outputs = node->n_outputs;
+        p->op[at] = op;
+        p->place[op] = at;
+        own[at] = whole_state(p, space, known);
+        for (int o = 0; o < node->n_inputs + node->n_outputs; o++) {
+            int32_t t = o < node->n_inputs ? op_inputs(graph, op)[o]
+                                           : op_outputs(graph, op)[o - node->n_inputs];
+            bool shaped = t >= 0 && inferred->shape[t] >= 0;
+            tensor[n++] = shaped && !space->no_rule ? t : -1;
+        }
+    }
+    for (int i = 0; i < graph->n_carries; i++) {
+        const GraphCarry *carry = &graph->carries[i];
+        if (!carry_has_shapes(inferred, carry))
+            continue;
+        ops[at] = (FlowOp){loop_rule(p), n, 1, 1};
+        p->op[at] = own[at] = -1;
+        tensor[n++] = carry->next;
+        tensor[n++] = carry->in;
+        at++;
+    }
+    p->graph = (FlowGraph){at, graph->n_tensors, n, ops, tensor};
+}
+
+Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh *mesh)
+{
+    Propagation *p = arena_make(arena, Propagation);
+    *p = (Propagation){.arena = arena, .inferred = inferred, .mesh = mesh};
+    int n_ops = inferred->n_program + inferred->graph->n_carries;
+    p->flow_ids = intern_new(arena);
+    p->state_ids = intern_new(arena);
+    p->op = arena_array(arena, int32_t, n_ops);
+    p->place = arena_array(arena, int32_t, inferred->graph->n_ops);
+    for (int i = 0; i < inferred->graph->n_ops; i++)
+        p->place[i] = -1;
+    p->start = arena_array(arena, int32_t, inferred->graph->n_tensors);
+    int32_t *own = arena_array(arena, int32_t, n_ops);
+    build_graph(p, own);
     start_flows(p);
-    apply_pins(p);
+    find_passes(p);
+    p->engine = engine_new(arena, &p->graph, own, visit_op, p);
     return p;
 }
 
-void propagation_run(Propagation *p)
+/* ---- decisions ---- */
+
+/* The run of one plan. */
+typedef struct {
+    Plan *plan;
+    Propagation *p;
+    int32_t *start; /* per tensor: with what is said of it as a whole, before any pin */
+    int32_t *group;
+    int n_groups;
+} Run;
+
+static int last_priority(const Plan *plan)
 {
-    pass_pins_on_parameters(p);
-    p->mode = MODE_PINNED;
-    for (int i = 0; i < p->n_visits; i++)
-        visit_op(p, i, true);
-    for (int mode = MODE_EARLY; mode <= MODE_REDUCE; mode++) {
-        p->mode = (Mode)mode;
-        do
-            p->plan->sweeps++;
-        while (propagation_sweep(p));
+    int last = 0;
+    for (int i = 0; i < plan->n_pins; i++)
+        last = plan->pins[i]->priority > last ? plan->pins[i]->priority : last;
+    return last;
+}
+
+static bool same_dims(const Inferred *inferred, int32_t a, int32_t b)
+{
+    const Shape *x = inferred_shape(inferred, a), *y = inferred_shape(inferred, b);
+    return x && y && x->n_dims == y->n_dims &&
+           memcmp(x->dim, y->dim, (size_t)x->n_dims * sizeof *x->dim) == 0;
+}
+
+static void refuse_member(Plan *plan, const Decision *mark, int32_t first)
+{
+    const Graph *graph = plan->inferred->graph;
+    plan_find(plan, LEVEL_WARNING, "group-shape", -1, mark->place,
+              "tensors of a group have one sharding, so they need one shape",
+              "%s is not of the shape of %s, so it is not in group '%s'",
+              tensor_name(graph, mark->place), tensor_name(graph, first), mark->group);
+    Finding *finding = &plan->findings.at[plan->findings.n - 1];
+    finding->file = mark->origin.file;
+    finding->line = mark->origin.line;
+}
+
+/* All members begin as one: with what is said of any of them, and as open as the most open. */
+static void join_flow(Flow *flow, const Flow *more)
+{
+    flow->barred |= more->barred;
+    flow->pass &= more->pass;
+    flow->role = more->role < flow->role ? more->role : flow->role;
+}
+
+static void make_groups(Run *run)
+{
+    Plan *plan = run->plan;
+    Propagation *p = run->p;
+    Intern *names = intern_new(plan->arena);
+    struct Group {
+        int32_t first;
+        Flow flow;
+    };
+    Vec(struct Group) groups = {0};
+    for (int i = 0; i < plan->n_marks; i++) {
+        const Decision *mark = plan->marks[i];
+        if (mark->kind != PIN_GROUP || run->start[mark->place] < 0)
+            continue;
+        if (!run->group) {
+            run->group = arena_array(plan->arena, int32_t, p->graph.n_tensors);
+            memset(run->group, -1, (size_t)p->graph.n_tensors * sizeof *run->group);
+        }
+        const Flow *flow = p->flows.at[run->start[mark->place]];
+        int32_t id = intern_put(names, mark->group, strlen(mark->group));
+        if (id == groups.n) {
+            vec_push(plan->arena, &groups, (struct Group){mark->place, *flow});
+        } else if (same_dims(plan->inferred, groups.at[id].first, mark->place)) {
+            join_flow(&groups.at[id].flow, flow);
+        } else {
+            refuse_member(plan, mark, groups.at[id].first);
+            continue;
+        }
+        run->group[mark->place] = id;
+    }
+    for (int t = 0; groups.n > 0 && t < p->graph.n_tensors; t++)
+        if (run->group[t] >= 0)
+            run->start[t] = put_flow(p, &groups.at[run->group[t]].flow);
+    run->n_groups = groups.n;
+}
+
+/* What is said of tensors as a whole holds from the start, whatever the priorities of pins. */
+static void start_run(Run *run)
+{
+    Plan *plan = run->plan;
+    Propagation *p = run->p;
+    run->start = arena_array(plan->arena, int32_t, p->graph.n_tensors);
+    memcpy(run->start, p->start, (size_t)p->graph.n_tensors * sizeof *run->start);
+    for (int i = 0; i < plan->n_marks; i++) {
+        const Decision *mark = plan->marks[i];
+        if (run->start[mark->place] < 0)
+            continue;
+        Flow flow = *p->flows.at[run->start[mark->place]];
+        if (mark->kind == PIN_REPLICATED || mark->kind == PIN_UNREDUCED)
+            flow.barred |= mark->axes;
+        else if (mark->kind == PIN_BARRIER)
+            flow.pass = (int32_t)mark->pass;
+        run->start[mark->place] = put_flow(p, &flow);
+    }
+    make_groups(run);
+}
+
+/* A pin at its turn; one of a later priority shuts its dim and keeps its axes for it. */
+static void set_tensor_pin(Run *run, const Decision *pin, bool later)
+{
+    Propagation *p = run->p;
+    Flow flow = *p->flows.at[engine_tensor(p->engine, pin->place)];
+    uint32_t dim = 1u << pin->dim;
+    if (later) {
+        flow.closed |= dim;
+        flow.barred |= cut_atoms(&pin->cut);
+    } else {
+        flow.dim[pin->dim] = pin->cut;
+        flow.pinned |= dim;
+        flow.closed = pin->open ? flow.closed & ~dim : flow.closed | dim;
+        if (pin->priority > 0)
+            flow.barred &= ~cut_atoms(&pin->cut);
+    }
+    engine_set(p->engine, -1, pin->place, put_flow(p, &flow));
+}
+
+static void set_index_pin(Run *run, const Decision *pin, bool later)
+{
+    Propagation *p = run->p;
+    int32_t at = p->place[pin->place];
+    FlowState state = *p->states.at[engine_op(p->engine, at)];
+    uint32_t dim = 1u << pin->dim;
+    if (later) {
+        state.closed |= dim;
+        state.barred |= cut_atoms(&pin->cut);
+    } else {
+        state.cut.index[pin->dim] = pin->cut;
+        state.closed = pin->open ? state.closed & ~dim : state.closed | dim;
+        if (pin->priority > 0)
+            state.barred &= ~cut_atoms(&pin->cut);
+    }
+    engine_set(p->engine, at, -1, put_state(p, &state));
+}
+
+static void set_pins(Run *run, int priority)
+{
+    for (int i = 0; i < run->plan->n_pins; i++) {
+        const Decision *pin = run->plan->pins[i];
+        bool later = pin->priority > priority;
+        if (pin->store || pin->priority < priority || (later && priority > 0))
+            continue;
+        if (pin->kind == PIN_TENSOR_DIM)
+            set_tensor_pin(run, pin, later);
+        else
+            set_index_pin(run, pin, later);
     }
 }
 
-/* Hands the fixed point to the plan: cuts of ops, and each tensor's flow as its sharding so far. */
-static void publish(Propagation *p)
+static bool has_pin_of(const Plan *plan, int priority)
 {
-    Plan *plan = p->plan;
+    for (int i = 0; i < plan->n_pins; i++)
+        if (plan->pins[i]->priority == priority)
+            return true;
+    return priority == 0;
+}
+
+/* ---- running ---- */
+
+/* A log can be replayed when its passes were the same: no groups, no priorities. */
+static const FlowLog *usable_past(const Run *run, const Plan *before)
+{
+    if (!before || run->group || last_priority(run->plan) > 0 || last_priority(before) > 0)
+        return NULL;
+    for (int i = 0; i < before->n_marks; i++)
+        if (before->marks[i]->kind == PIN_GROUP)
+            return NULL;
+    return before->log.flow;
+}
+
+static void run_passes(Run *run)
+{
+    Propagation *p = run->p;
+    for (int priority = 0, last = last_priority(run->plan); priority <= last; priority++) {
+        if (!has_pin_of(run->plan, priority))
+            continue;
+        set_pins(run, priority);
+        for (int mode = 0; mode < MODE_COUNT; mode++)
+            engine_sweep(p->engine, &(FlowPass){.pass = mode,
+                                                .takes_part = p->takes_part[mode],
+                                                .again = p->again[mode],
+                                                .once = mode == MODE_PINNED});
+    }
+}
+
+static int n_sweeps(const FlowLog *log)
+{
+    int turns = 0;
+    for (int i = 0; i < log->turns.n; i++)
+        turns += log->turns.at[i].pass >= MODE_EARLY;
+    return turns / 2;
+}
+
+static int32_t sharding_of(const void *context, Shardings *shardings, int32_t state)
+{
+    const Propagation *p = context;
+    if (state < 0)
+        return -1;
+    Sharding s = {.n_dims = p->flows.at[state]->n_dims};
+    memcpy(s.dim, p->flows.at[state]->dim, (size_t)s.n_dims * sizeof(Cut));
+    return shardings_put(shardings, &s);
+}
+
+static const OpCut *cut_of(const void *context, int32_t state)
+{
+    const Propagation *p = context;
+    return &p->states.at[state]->cut;
+}
+
+/* Hands the fixed point to the plan: cuts of ops, and each tensor's flow as its sharding so far. */
+static void publish(Run *run)
+{
+    Plan *plan = run->plan;
+    const Propagation *p = run->p;
+    int n_tensors = p->graph.n_tensors;
     plan->n_cuts = p->states.n;
     plan->cuts = arena_array(plan->arena, const OpCut *, p->states.n);
     for (int i = 0; i < p->states.n; i++)
         plan->cuts[i] = &p->states.at[i]->cut;
-    for (int i = 0; i < p->n_visits; i++)
-        plan->cut[plan->inferred->program[i]] = p->state[i];
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        plan->cut[p->op[i]] = engine_op(p->engine, i);
 
-    int32_t *sharding = arena_array(plan->arena, int32_t, p->flows.n);
-    for (int i = 0; i < p->flows.n; i++) {
-        Sharding s = {.n_dims = p->flows.at[i]->n_dims};
-        memcpy(s.dim, p->flows.at[i]->dim, (size_t)s.n_dims * sizeof(Cut));
-        sharding[i] = shardings_put(plan->shardings, &s);
+    int32_t *known = arena_array(plan->arena, int32_t, p->flows.n); /* 1 + sharding, by state */
+    int32_t *end = arena_array(plan->arena, int32_t, n_tensors);
+    for (int t = 0; t < n_tensors; t++) {
+        int32_t state = end[t] = engine_tensor(p->engine, t);
+        if (state >= 0 && known[state] == 0)
+            known[state] = sharding_of(p, plan->shardings, state) + 1;
+        plan->flow[t] = plan->sharding[t] = state < 0 ? -1 : known[state] - 1;
+        plan->pinned[t] = state < 0 ? 0 : (uint16_t)p->flows.at[state]->pinned;
     }
-    for (int t = 0; t < plan->inferred->graph->n_tensors; t++) {
-        plan->flow[t] = p->flow[t] < 0 ? -1 : sharding[p->flow[t]];
-        plan->sharding[t] = plan->flow[t];
-        plan->pinned[t] = p->flow[t] < 0 ? 0 : (uint16_t)p->flows.at[p->flow[t]]->pinned;
-    }
+    plan->log = (PlanLog){.flow = engine_log(p->engine), .end = end, .op = p->op};
+    plan->log.pass_name = pass_names;
+    plan->log.context = p;
+    plan->log.sharding_of = sharding_of;
+    plan->log.cut_of = cut_of;
+    plan->sweeps = n_sweeps(plan->log.flow);
 }
 
-void propagate_factor(Plan *plan)
+void propagate_factor(Plan *plan, Propagation *propagation, const Plan *before)
 {
-    Propagation *p = propagation_new(plan);
-    propagation_run(p);
-    publish(p);
+    Run run = {.plan = plan, .p = propagation};
+    start_run(&run);
+    engine_begin(propagation->engine, &(FlowRun){.log_arena = plan->arena,
+                                                 .start = run.start,
+                                                 .group = run.group,
+                                                 .n_groups = run.n_groups,
+                                                 .past = usable_past(&run, before)});
+    run_passes(&run);
+    publish(&run);
+}
+
+/* ---- asking ---- */
+
+int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
+{
+    const Propagation *p = plan->log.context;
+    StopRecords stops = {0};
+    *out = NULL;
+    if (plan->method != METHOD_FACTOR || plan->cut[op] < 0)
+        return 0;
+    const OpSpace *space = program_space(plan->inferred, op);
+    const FlowOp *at = &p->graph.op[p->place[op]];
+    int n = space->n_inputs + space->n_outputs;
+    int32_t *state = arena_array(arena, int32_t, n + 1);
+    const Flow **flow = arena_array(arena, const Flow *, n);
+    state[0] = plan->cut[op];
+    for (int o = 0; o < n; o++) {
+        int32_t tensor = p->graph.tensor[at->operand + o];
+        state[1 + o] = tensor < 0 ? -1 : plan->log.end[tensor];
+    }
+    FlowVisitCase visit = begin_case(p, space, MODE_REDUCE, state, flow);
+    visit.stops = &stops;
+    visit.arena = arena;
+    for (int o = 0; o < n; o++)
+        flow_take(&visit, o);
+    visit.state = *p->states.at[state[0]];
+    for (int o = 0; o < n; o++)
+        if (flow[o])
+            flow_give(&visit, o);
+    for (int i = 0; i < stops.n; i++)
+        stops.at[i].op = op;
+    *out = stops.at;
+    return stops.n;
+}
+
+bool propagation_sweep_all(Propagation *propagation)
+{
+    return engine_sweep_all(propagation->engine, MODE_REDUCE);
+}
+
+int64_t propagation_n_visits(const Propagation *propagation)
+{
+    return engine_n_visits(propagation->engine);
 }

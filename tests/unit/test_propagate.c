@@ -227,9 +227,12 @@ static Planning *stressed(const Sample *sample)
 static void the_sweeps_end_at_a_fixed_point(void **state)
 {
     Planning *p = stressed(*state);
-    Propagation *again = propagation_new(p->plan);
-    propagation_run(again);
-    assert_false(propagation_sweep(again));
+    Propagation *propagation = propagation_new(p->arena, p->inferred, p->mesh);
+    PlanRequest request = planning_request(p);
+    request.propagation = propagation;
+    Plan *plan = plan_make(&request, NULL);
+    assert_false(propagation_sweep_all(propagation));
+    plan_free(plan);
     planning_close(p);
 }
 
