@@ -1,23 +1,103 @@
 #include "core/plan/machine.h"
 
+#include <stdlib.h>
+
+/* ---- numbers that make sense ---- */
+
 /* Beyond these, sums of times would not be numbers. */
 static const double least_rate = 1, most = 1e30;
 
-static bool check_number(const char *what, double value, bool may_be_0, Error *err)
+typedef enum { MAY_BE_0, MUST_BE_1, SHARE } Range;
+
+static bool check_number(const char *what, double value, Range range, Error *err)
 {
-    if (value <= most && (value >= least_rate || (may_be_0 && value >= 0)))
+    double least = range == MUST_BE_1 ? least_rate : 0, greatest = range == SHARE ? 1 : most;
+    if (value >= least && value <= greatest)
         return true;
-    return error_kind(err, ERROR_OUT_OF_RANGE, "%s must be %s to %g", what, may_be_0 ? "0" : "1",
-                      most);
+    return error_kind(err, ERROR_OUT_OF_RANGE, "%s must be %g to %g", what, least, greatest);
 }
 
-static bool check_link(const char *which, const Link *link, Error *err)
+typedef struct {
+    const char *name;
+    double value;
+    Range range;
+} Number;
+
+static bool check_numbers(const Number *number, int n, Error *err)
 {
-    if (check_number("latency_us", link->latency_us, true, err) &&
-        check_number("bytes_per_s", link->bytes_per_s, false, err))
+    for (int i = 0; i < n; i++)
+        if (!check_number(number[i].name, number[i].value, number[i].range, err))
+            return false;
+    return true;
+}
+
+static bool check_list(const char *what, const double *value, int n, Range range, Error *err)
+{
+    for (int i = 0; i < n; i++)
+        if (!check_number(what, value[i], range, err))
+            return false;
+    return true;
+}
+
+#define COUNT(list) (int)(sizeof(list) / sizeof(list)[0])
+
+static bool check_link(const char *which, const Link *link, bool tuned, Error *err)
+{
+    Range channels = tuned ? MUST_BE_1 : MAY_BE_0;
+    const Number numbers[] = {
+        {"latency_us", link->latency_us, MAY_BE_0},
+        {"bytes_per_s", link->bytes_per_s, MUST_BE_1},
+        {"shared_bytes_per_s", link->shared_bytes_per_s, MAY_BE_0},
+        {"channels", (double)link->channels, channels},
+        {"channel_bytes_per_s", link->channel_bytes_per_s, channels},
+    };
+    if (check_numbers(numbers, COUNT(numbers), err))
         return true;
     error_hint(err, "the link '%s'", which);
     return false;
+}
+
+static bool check_tuning(const Tuning *tuning, Error *err)
+{
+    const Number numbers[] = {
+        {"post_us", tuning->post_us, MAY_BE_0},
+        {"plateau", tuning->plateau, MUST_BE_1},
+        {"ring_ll_share", tuning->ring_ll_share, SHARE},
+        {"ring_ll128_share", tuning->ring_ll128_share, SHARE},
+        {"tree_share", tuning->tree_share, SHARE},
+        {"tree_ll_share", tuning->tree_ll_share, SHARE},
+        {"tree_ll128_share", tuning->tree_ll128_share, SHARE},
+        {"tree_ll128_share_between", tuning->tree_ll128_share_between, SHARE},
+        {"nvls_share", tuning->nvls_share, SHARE},
+        {"pat_share", tuning->pat_share, SHARE},
+        {"nvls_channel_bytes_per_s", tuning->nvls_channel_bytes_per_s, MAY_BE_0},
+    };
+    const struct {
+        const char *name;
+        const double *value;
+        int n;
+        Range range;
+    } lists[] = {
+        {"base_us", tuning->base_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, MAY_BE_0},
+        {"inside_us", tuning->inside_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, MAY_BE_0},
+        {"between_us", tuning->between_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, MAY_BE_0},
+        {"ll_bytes_per_s", tuning->ll_bytes_per_s, SPREADS, MAY_BE_0},
+        {"ring_ll128_channel_bytes_per_s", tuning->ring_ll128_channel_bytes_per_s, SPREADS,
+         MAY_BE_0},
+        {"tree_channel_bytes_per_s", tuning->tree_channel_bytes_per_s, SPREADS, MAY_BE_0},
+        {"tree_ll128_channel_bytes_per_s", tuning->tree_ll128_channel_bytes_per_s, SPREADS,
+         MAY_BE_0},
+        {"nvls_tree_channel_bytes_per_s", tuning->nvls_tree_channel_bytes_per_s, SPREADS, MAY_BE_0},
+        {"tree_size_share", tuning->tree_size_share[0], PROTOCOL_COUNT * TREE_SIZES, SHARE},
+    };
+    bool ok = check_numbers(numbers, COUNT(numbers), err);
+    for (int i = 0; i < COUNT(lists) && ok; i++)
+        ok = check_list(lists[i].name, lists[i].value, lists[i].n, lists[i].range, err);
+    if (ok && tuning->base_us[ALGORITHM_RING][PROTOCOL_SIMPLE] <= 0)
+        ok = error_kind(err, ERROR_OUT_OF_RANGE, "base_us of ring, Simple, must be more than 0");
+    if (!ok)
+        error_hint(err, "in 'nccl'");
+    return ok;
 }
 
 bool machine_check(const Machine *machine, Error *err)
@@ -26,56 +106,140 @@ bool machine_check(const Machine *machine, Error *err)
         return error_kind(err, ERROR_OUT_OF_RANGE, "devices_per_node must be 1 or more");
     if (machine->memory_bytes < 1)
         return error_kind(err, ERROR_OUT_OF_RANGE, "memory_bytes must be more than 0");
-    if (!check_number("memory_bytes_per_s", machine->memory_bytes_per_s, false, err) ||
-        !check_number("launch_us", machine->launch_us, true, err) ||
-        !check_number("flops_per_s of f32", machine->flops_per_s[DT_F32], false, err))
+    const Number numbers[] = {
+        {"memory_bytes_per_s", machine->memory_bytes_per_s, MUST_BE_1},
+        {"launch_us", machine->launch_us, MAY_BE_0},
+        {"flops_per_s of f32", machine->flops_per_s[DT_F32], MUST_BE_1},
+        {"matmul_share", machine->matmul_share, SHARE},
+        {"memory_share", machine->memory_share, SHARE},
+        {"gather_share", machine->gather_share, SHARE},
+    };
+    if (!check_numbers(numbers, COUNT(numbers), err))
         return false;
-    for (Dtype dtype = 0; dtype < DT_COUNT; dtype++)
-        if (machine->flops_per_s[dtype] != 0 &&
-            !check_number("flops_per_s", machine->flops_per_s[dtype], false, err))
+    for (Dtype dtype = 0; dtype < DT_COUNT; dtype++) {
+        double matmul = machine->flops_per_s[dtype], vector = machine->vector_flops_per_s[dtype];
+        if ((matmul != 0 && !check_number("flops_per_s", matmul, MUST_BE_1, err)) ||
+            (vector != 0 && !check_number("vector_flops_per_s", vector, MUST_BE_1, err)))
             return false;
-    return check_link("inside", &machine->inside, err) &&
-           check_link("between", &machine->between, err);
+    }
+    return check_link("inside", &machine->inside, machine->tuning != NULL, err) &&
+           check_link("between", &machine->between, machine->tuning != NULL, err) &&
+           (!machine->tuning || check_tuning(machine->tuning, err));
 }
 
-static int64_t node_of(const Machine *machine, const Mesh *mesh, int64_t position)
+/* ---- groups and nodes ---- */
+
+/* Members of groups that are looked at one by one, where arithmetic does not tell. */
+enum { LOOK_MOST = 1 << 16 };
+
+static int64_t at_most(int64_t a, int64_t b)
 {
-    return mesh_device(mesh, position) / machine->devices_per_node;
+    return a < b ? a : b;
 }
 
-/* Positions from the first member of a group to its last, and the size of the aligned block that a
- * group lies in. */
-static void group_reach(const Mesh *mesh, AtomSet atoms, int64_t *reach, int64_t *block)
+static int by_value(const void *a, const void *b)
 {
-    *reach = 0;
-    *block = 1;
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* How many are equal, in a list of nodes: the kinds, the fewest and the most of a kind. */
+typedef struct {
+    int64_t kinds, fewest, most;
+} Runs;
+
+static Runs count_runs(int64_t *node, int64_t n)
+{
+    Runs runs = {.fewest = n};
+    qsort(node, (size_t)n, sizeof *node, by_value);
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && node[end] == node[i]; end++)
+            continue;
+        runs.kinds++;
+        runs.fewest = at_most(runs.fewest, end - i);
+        runs.most = end - i > runs.most ? end - i : runs.most;
+    }
+    return runs;
+}
+
+/* Every atom moves within aligned blocks of a node, or by whole nodes. */
+static bool divides_evenly(const Machine *machine, const Mesh *mesh, AtomSet atoms,
+                           RankGroup *group)
+{
+    int64_t node = machine->devices_per_node;
     for (int i = 0; i < mesh->n_atoms; i++) {
+        const MeshAtom *atom = &mesh->atoms[i];
         if (!(atoms >> i & 1))
             continue;
-        const MeshAtom *atom = &mesh->atoms[i];
-        int64_t end = atom->stride * atom->size;
-        *reach += atom->stride * (atom->size - 1);
-        *block = end > *block ? end : *block;
+        if (node % (atom->stride * atom->size) == 0)
+            group->per_node *= atom->size;
+        else if (atom->stride % node == 0)
+            group->nodes *= atom->size;
+        else
+            return false;
     }
+    return true;
 }
 
-static bool spans_nodes(const Machine *machine, const Mesh *mesh, AtomSet atoms)
+static void look_at_groups(const Machine *machine, const Mesh *mesh, AtomSet atoms,
+                           RankGroup *group)
 {
-    int64_t reach, block;
-    group_reach(mesh, atoms, &reach, &block);
-    if (!mesh->devices && reach >= machine->devices_per_node)
-        return true;
-    if (!mesh->devices && machine->devices_per_node % block == 0)
-        return false;
-    for (int64_t position = 0; position < mesh->n_devices; position++) {
-        int64_t first = mesh_group_member(mesh, atoms, position, 0);
-        if (node_of(machine, mesh, position) != node_of(machine, mesh, first))
-            return true;
+    Arena *scratch = arena_new();
+    int64_t *node = arena_array(scratch, int64_t, group->n), looked = 0;
+    group->nodes = 1;
+    group->per_node = group->n;
+    for (int64_t first = 0; first < mesh->n_devices && looked < LOOK_MOST; first++) {
+        if (!mesh_stands_first(mesh, atoms, first))
+            continue;
+        for (int64_t i = 0; i < group->n; i++)
+            node[i] = mesh_device(mesh, mesh_group_member(mesh, atoms, first, i)) /
+                      machine->devices_per_node;
+        Runs runs = count_runs(node, group->n);
+        group->nodes = runs.kinds > group->nodes ? runs.kinds : group->nodes;
+        group->per_node = at_most(group->per_node, runs.fewest);
+        looked += group->n;
     }
-    return false;
+    arena_free(scratch);
+}
+
+static int64_t busy_on_a_node(const Machine *machine, const Mesh *mesh)
+{
+    if (!mesh->devices)
+        return at_most(mesh->n_devices, machine->devices_per_node);
+    Arena *scratch = arena_new();
+    int64_t *node = arena_array(scratch, int64_t, mesh->n_devices);
+    for (int64_t i = 0; i < mesh->n_devices; i++)
+        node[i] = mesh_device(mesh, i) / machine->devices_per_node;
+    int64_t busy = count_runs(node, mesh->n_devices).most;
+    arena_free(scratch);
+    return busy;
+}
+
+RankGroup machine_group(const Machine *machine, const Mesh *mesh, AtomSet atoms)
+{
+    RankGroup group = {.n = mesh_atoms_size(mesh, atoms), .nodes = 1, .per_node = 1};
+    int64_t node = machine->devices_per_node, rest = mesh->n_devices % node;
+    group.busy = busy_on_a_node(machine, mesh);
+    if (!mesh->devices && divides_evenly(machine, mesh, atoms, &group))
+        return group;
+    if (!mesh->devices && group.n == mesh->n_devices) {
+        group.nodes = (group.n + node - 1) / node;
+        group.per_node = rest > 0 ? rest : node;
+        return group;
+    }
+    look_at_groups(machine, mesh, atoms, &group);
+    return group;
 }
 
 const Link *machine_link(const Machine *machine, const Mesh *mesh, AtomSet atoms)
 {
-    return spans_nodes(machine, mesh, atoms) ? &machine->between : &machine->inside;
+    return machine_group(machine, mesh, atoms).nodes > 1 ? &machine->between : &machine->inside;
+}
+
+double link_bytes_per_s(const Link *link, int64_t busy)
+{
+    double own = link->bytes_per_s, shared = link->shared_bytes_per_s / (double)busy;
+    if (link->channels > 0 && (double)link->channels * link->channel_bytes_per_s < own)
+        own = (double)link->channels * link->channel_bytes_per_s;
+    return link->shared_bytes_per_s > 0 && shared < own ? shared : own;
 }

@@ -5,23 +5,6 @@
 
 #include <assert.h>
 
-/* ORDER STEP_KIND */
-static const char *const formulas[STEP_KIND_COUNT] = {
-    "0",
-    "(n-1)/n * bytes after / bandwidth + (n-1) * latency",
-    "2(n-1)/n * bytes / bandwidth + 2(n-1) * latency",
-    "(n-1)/n * bytes before / bandwidth + (n-1) * latency",
-    "(n-1)/n * bytes before / bandwidth + (n-1) * latency",
-    "bytes / bandwidth + latency",
-    "bytes / bandwidth + latency",
-    "bytes / bandwidth + (n-1) * latency",
-};
-
-const char *step_kind_formula(StepKind kind)
-{
-    return formulas[kind];
-}
-
 /* The states a search may look at; beyond, the straight way is taken. Real cases need some tens. */
 enum { STATES_MAX = 1000 };
 

@@ -11,8 +11,7 @@
  *     all-to-all      the same atoms cut other dims, or other digits    local size before
  *
  * wire_bytes is what a rank sends in a ring of n: (n-1)/n of the bytes (all-reduce 2(n-1)/n);
- * uneven dims are padded to rank 0's part, which is the largest. Time is alpha-beta:
- *     us = steps(n) * latency_us + wire_bytes / bytes_per_s,  steps = n-1 (all-reduce 2(n-1)).
+ * uneven dims are padded to rank 0's part, which is the largest. Time is as price.h says.
  * The cheapest path is found by search over shardings between source and target (Dijkstra); equal
  * costs are settled by fewer steps, then by the order of the kinds above. Any pair of shardings of
  * one tensor on one mesh has a path: gathering everything and slicing is always there. To partial
@@ -41,9 +40,6 @@ typedef struct {
     int64_t wire_bytes;
     double us;
 } ReshardPath;
-
-const char *
-step_kind_formula(StepKind kind); /* "2(n-1)/n * bytes / bandwidth + 2(n-1) * latency" */
 
 /* Paths by (element type, from, to), each searched once; cuts hold the sizes. */
 typedef struct Resharder Resharder;

@@ -14,7 +14,7 @@ static bool round_machine(void *context, Arena *arena, const char *name, Machine
     (void)context, (void)arena, (void)name, (void)err;
     *out = (Machine){.name = "round", .devices_per_node = 8, .memory_bytes = 1 << 30};
     out->memory_bytes_per_s = out->flops_per_s[DT_F32] = 1e12;
-    out->inside = out->between = (Link){"wire", 1, 1e11};
+    out->inside = out->between = (Link){.name = "wire", .latency_us = 1, .bytes_per_s = 1e11};
     return true;
 }
 

@@ -227,8 +227,8 @@ static inline SmallPlan *small_plan(Arena *arena)
                                .memory_bytes_per_s = 1e9,
                                .flops_per_s = {[DT_F32] = 1e9, [DT_BF16] = 2e9},
                                .launch_us = 5,
-                               .inside = {"wire", 2, 400e9},
-                               .between = {"net", 5, 50e9}};
+                               .inside = {.name = "wire", .latency_us = 2, .bytes_per_s = 400e9},
+                               .between = {.name = "net", .latency_us = 5, .bytes_per_s = 50e9}};
     small_infer(small);
     small_fill(small);
     return small;

@@ -23,7 +23,7 @@ static Fixture fixture(const char *mesh, const Shape *shape)
     assert_non_null(f.mesh);
     Machine *machine = arena_make(f.arena, Machine);
     *machine = (Machine){.name = "test", .devices_per_node = 16};
-    machine->inside = machine->between = (Link){"link", 2, 400e9};
+    machine->inside = machine->between = (Link){.name = "link", .latency_us = 2, .bytes_per_s = 400e9};
     f.shardings = shardings_new(f.arena);
     f.resharder = resharder_new(f.arena, f.mesh, machine, f.shardings);
     return f;

@@ -24,7 +24,7 @@ static bool round_machine(void *context, Arena *arena, const char *name, Machine
     out->memory_bytes_per_s = 1e12;
     out->flops_per_s[DT_F32] = 1e13;
     out->launch_us = 1;
-    out->inside = out->between = (Link){"wire", 1, 1e11};
+    out->inside = out->between = (Link){.name = "wire", .latency_us = 1, .bytes_per_s = 1e11};
     return true;
 }
 
