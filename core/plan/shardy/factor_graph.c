@@ -1,7 +1,6 @@
 #include "core/plan/shardy/factor_graph.h"
 
 #include "core/base/names.h"
-#include "core/rules/factor_ops.h"
 #include "core/rules/one_op.h"
 
 typedef struct {
@@ -249,19 +248,21 @@ static bool find_rule(Reader *reader, FactorOp *op, const Json *ops, const Json 
     OneOpBuilder *builder = one_op_new(reader->arena, &one);
     if (!one_op_attr_json(builder, json_get(json, "attrs"), reader->err))
         return false;
-    FactorCall call = {.op = op->op,
-                       .graph = one_op_graph(builder, reader->err),
-                       .n_operands = op->n_inputs,
-                       .n_results = op->n_outputs,
-                       .shape = shape,
-                       .dtype = dtype,
-                       .source = sources_of(reader, op),
-                       .feeds_rng = feeds_rng(ops, json_get(json, "outputs")),
-                       .conservative = reader->graph->conservative};
+    FactorCall *call = arena_make(reader->arena, FactorCall);
+    *call = (FactorCall){.op = op->op,
+                         .graph = one_op_graph(builder, reader->err),
+                         .n_operands = op->n_inputs,
+                         .n_results = op->n_outputs,
+                         .shape = shape,
+                         .dtype = dtype,
+                         .source = sources_of(reader, op),
+                         .feeds_rng = feeds_rng(ops, json_get(json, "outputs")),
+                         .conservative = reader->graph->conservative};
     Error refused = {0};
-    op->rule = call.graph ? factor_rule_for(reader->arena, &call, &refused) : NULL;
-    if (op->rule || !call.graph || refused.kind == ERROR_UNSUPPORTED)
-        return call.graph != NULL;
+    op->call = call;
+    op->rule = call->graph ? factor_rule_for(reader->arena, call, &refused) : NULL;
+    if (op->rule || !call->graph || refused.kind == ERROR_UNSUPPORTED)
+        return call->graph != NULL;
     return error_kind(reader->err, refused.kind, "%s: %s", op->op, refused.text);
 }
 

@@ -15,6 +15,7 @@
 #include "core/model/dtype.h"
 #include "core/plan/plan.h"
 #include "core/plan/shardy/factor_sharding.h"
+#include "core/rules/factor_ops.h"
 
 /* The meshes of a request: one, or several with names. */
 typedef struct {
@@ -52,6 +53,7 @@ typedef struct {
     int n_inputs, n_outputs;
     int *input, *output;    /* values */
     const FactorRule *rule; /* NULL: it has none */
+    const FactorCall *call; /* what its rule is made of; NULL: it is given, or of another kind */
     bool elementwise;
     int64_t group;
     Pass pass;
