@@ -1,5 +1,6 @@
 #include "tui/cli.h"
 
+#include "core/plan/eval_rvd.h"
 #include "core/plan/layout.h"
 #include "core/plan/strategy/eval_redistribute.h"
 #include "core/plan/strategy/eval_strategy.h"
@@ -35,6 +36,13 @@ static bool answer_redistribute(const char *verb, Arena *arena, const Json *requ
     return eval_redistribute(arena, request, answer, err);
 }
 
+static bool answer_rvd(const char *verb, Arena *arena, const Json *request, Json *answer,
+                       Error *err)
+{
+    (void)verb;
+    return eval_rvd(arena, request, answer, err);
+}
+
 /* A verb, or with a dot at the end what a family of verbs begins with; the first row that fits. */
 static const struct {
     const char *verb;
@@ -49,6 +57,7 @@ static const struct {
     {"range.", eval_range},
     {"strategy", answer_strategy},
     {"redistribute", answer_redistribute},
+    {"rvd.reshard", answer_rvd},
     {"spmd.", eval_spmd},
 };
 
