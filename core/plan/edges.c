@@ -17,6 +17,7 @@ typedef struct {
     Vec(int32_t) next_reshard; /* per reshard: 1 + place of the same tensor's next */
     Vec(Reshard) reshards;
     Vec(int32_t) use_of, use_op; /* per use: reshard, op */
+    AtomSet *unreduced; /* per tensor: axes a mark leaves it partial over; NULL: no marks */
 } Edges;
 
 /* ---- projections ---- */
@@ -308,6 +309,17 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed)
     }
 }
 
+/* An output of the graph as it is handed out: summed, but for axes it is to stay partial over. */
+static int32_t reduced_output(const Edges *e, int32_t tensor, int32_t made)
+{
+    Sharding reduced = *shardings_at(e->plan->shardings, made);
+    AtomSet kept = e->unreduced ? e->unreduced[tensor] : 0;
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (!(kept >> a & 1))
+            reduced.partial[a] = REDUCE_NONE;
+    return shardings_put(e->plan->shardings, &reduced);
+}
+
 static void make_outputs(Edges *e, int32_t op, AtomSet passed)
 {
     Plan *plan = e->plan;
@@ -324,11 +336,8 @@ static void make_outputs(Edges *e, int32_t op, AtomSet passed)
         int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
         plan->made[t] = with_partial(plan, made, kinds);
         made = plan->made[t];
-        if (!plan->pinned[t]) {
-            Sharding reduced = sharding_without_partial(shardings_at(plan->shardings, made));
-            plan->sharding[t] =
-                graph->tensors[t].output ? shardings_put(plan->shardings, &reduced) : made;
-        }
+        if (!plan->pinned[t])
+            plan->sharding[t] = graph->tensors[t].output ? reduced_output(e, t, made) : made;
         if (plan->sharding[t] != made)
             reshard_to(e, t, made, plan->sharding[t]);
     }
@@ -353,6 +362,18 @@ static void publish(Edges *e)
     plan->n_reshards = e->reshards.n;
 }
 
+static void find_unreduced(Edges *e)
+{
+    Plan *plan = e->plan;
+    for (int i = 0; i < plan->n_marks; i++) {
+        if (plan->marks[i]->kind != PIN_UNREDUCED)
+            continue;
+        if (!e->unreduced)
+            e->unreduced = arena_array(plan->arena, AtomSet, plan->inferred->graph->n_tensors);
+        e->unreduced[plan->marks[i]->place] = plan->marks[i]->axes;
+    }
+}
+
 void edges_fill(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
@@ -363,6 +384,7 @@ void edges_fill(Plan *plan)
     e.whole = arena_array(plan->arena, int32_t, n_shapes);
     e.n_readers = arena_array(plan->arena, int32_t, inferred->graph->n_tensors);
     e.first_reshard = arena_array(plan->arena, int32_t, inferred->graph->n_tensors);
+    find_unreduced(&e);
     store_parameters(&e);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];

@@ -4,6 +4,7 @@
 #include "core/model/onnx.h"
 #include "core/rules/anno_lint.h"
 #include "core/plan/planfile.h"
+#include "core/plan/propagate.h"
 
 enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
 
@@ -157,7 +158,10 @@ static int32_t *op_signatures(const Session *session)
 
 PlanRequest session_request(const Session *session, const Journal *journal)
 {
-    return (PlanRequest){.inferred = session->inferred,
+    bool same = session->plan && session->plan->mesh == session->mesh;
+    return (PlanRequest){.propagation = same ? session->propagation : NULL,
+                         .before = same ? session->plan : NULL,
+                         .inferred = session->inferred,
                          .mesh = session->mesh,
                          .machine = &session->machine,
                          .journal = journal,
@@ -166,13 +170,21 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .strategies = session->rules.strategies};
 }
 
-/* Makes the plan of a journal; the old one is freed only when that worked. */
+/* Makes the plan of a journal; the old one is freed only when that worked. What propagation keeps
+ * from plan to plan is for one mesh. */
 static bool remake(Session *session, const Journal *journal, const Findings *notes, Error *err)
 {
     PlanRequest request = session_request(session, journal);
+    Arena *kept = NULL;
+    if (request.method == METHOD_FACTOR && !request.propagation) {
+        kept = arena_new();
+        request.propagation = propagation_new(kept, session->inferred, session->mesh);
+    }
     Plan *plan = plan_make(&request, err);
-    if (!plan)
+    if (!plan) {
+        arena_free(kept);
         return false;
+    }
     Findings own = plan->findings;
     plan->findings = (Findings){0};
     for (int i = 0; i < notes->n; i++)
@@ -181,6 +193,11 @@ static bool remake(Session *session, const Journal *journal, const Findings *not
         vec_push(plan->arena, &plan->findings, own.at[i]);
     plan_free(session->plan);
     session->plan = plan;
+    if (kept) {
+        arena_free(session->propagation_arena);
+        session->propagation_arena = kept;
+        session->propagation = request.propagation;
+    }
     session->journal = *journal;
     session->notes = *notes;
     session->groups = groups_build(plan->arena, session->graph, session->inferred->program,
@@ -330,6 +347,7 @@ void session_close(Session *session)
     if (!session)
         return;
     plan_free(session->plan);
+    arena_free(session->propagation_arena);
     arena_free(session->journal_arena);
     file_unmap(&session->model_map);
     arena_free(session->model_arena); /* the session itself lives there */

@@ -54,7 +54,7 @@ typedef struct {
 } SessionOptions;
 
 struct Session {
-    Arena *model_arena, *journal_arena;
+    Arena *model_arena, *journal_arena, *propagation_arena;
     SessionOptions options;
     const char *mesh_file; /* the plan file that names the mesh; NULL: somebody gave it */
     bool policy_given; /* beside a plan file: run it instead of what the file says of policies */
@@ -68,6 +68,7 @@ struct Session {
     Machine machine;
     Journal journal;
     Plan *plan;
+    Propagation *propagation; /* for this model and mesh, kept from plan to plan */
     Groups *groups; /* folded by structure and sharding; remade with the plan */
     Findings notes; /* of loading and of the policy: "axis 'pp' is not in the mesh: left out"; they
                        stand in front of the plan's own findings */

@@ -395,6 +395,130 @@ static void pins_keep_the_order_of_the_journal(void **state)
     planning_close(p);
 }
 
+/* ---- what is said of whole tensors, and priorities ---- */
+
+static void mark(Planning *p, DecisionKind kind, const char *name, const char *text, Pass pass)
+{
+    int32_t tensor = naming_find(p->naming, str_from(name), NULL);
+    assert_true(tensor >= 0);
+    Decision decision = {.kind = kind, .place = tensor, .dim = -1, .pass = pass};
+    if (kind == PIN_GROUP)
+        decision.group = text;
+    else if (text)
+        decision.axes = mesh_axis_atoms(p->mesh, mesh_find_axis(p->mesh, str_from(text)));
+    journal_add(&p->journal, p->arena, &decision);
+}
+
+static const Line chain_lines[] = {{"MatMul", "a", {"x", "up"}},
+                                   {"Relu", "b", {"a"}},
+                                   {"Neg", "c", {"b"}},
+                                   {"MatMul", "y", {"c", "down"}},
+                                   {0}};
+
+static const char *flow_of(const Planning *p, const char *name)
+{
+    int32_t tensor = naming_find(p->naming, str_from(name), NULL);
+    Buf text = buf_new(p->arena);
+    sharding_format(shardings_at(p->plan->shardings, p->plan->flow[tensor]), p->mesh, VIEW_OURS,
+                    &text, NULL);
+    return text.s;
+}
+
+static void a_replicated_axis_does_not_cut_the_tensor(void **state)
+{
+    (void)state;
+    Planning *p = made(mlp_tensors, chain_lines, "y", "dp=2,tp=4");
+    planning_pin(p, "up", 1, "tp", 1, false);
+    planning_pin(p, "x", 0, "dp", 1, false);
+    mark(p, PIN_REPLICATED, "b", "tp", PASS_NONE);
+    planning_make(p);
+    assert_string_equal(flow_of(p, "a"), "8/dp,16,64/tp");
+    assert_string_equal(flow_of(p, "b"), "8/dp,16,64");
+    assert_string_equal(flow_of(p, "c"), "8/dp,16,64");
+    planning_close(p);
+}
+
+static void a_barrier_lets_axes_pass_one_way(void **state)
+{
+    (void)state;
+    static const struct {
+        Pass pass;
+        const char *before, *after;
+    } rows[] = {{PASS_BOTH, "8/dp,16,64", "8/dp,16,64"},
+                {PASS_FORWARD, "8,16,64", "8/dp,16,64"},
+                {PASS_BACKWARD, "8/dp,16,64", "8/dp,16,64"},
+                {PASS_NONE, "8,16,64", "8/dp,16,64"}};
+    for (int i = 0; i < 4; i++) { /* y is pinned: what comes back to a? */
+        Planning *p = made(mlp_tensors, chain_lines, "y", "dp=2");
+        planning_pin(p, "y", 0, "dp", 1, false);
+        mark(p, PIN_BARRIER, "b", NULL, rows[i].pass);
+        planning_make(p);
+        assert_string_equal(flow_of(p, "a"), rows[i].before);
+        assert_string_equal(flow_of(p, "c"), rows[i].after);
+        planning_close(p);
+    }
+    for (int i = 0; i < 4; i++) { /* x is pinned: what goes on to c? */
+        Planning *p = made(mlp_tensors, chain_lines, "y", "dp=2");
+        planning_pin(p, "x", 0, "dp", 1, false);
+        mark(p, PIN_BARRIER, "b", NULL, rows[i].pass);
+        planning_make(p);
+        bool passes = rows[i].pass == PASS_BOTH || rows[i].pass == PASS_FORWARD;
+        assert_string_equal(flow_of(p, "c"), passes ? "8/dp,16,64" : "8,16,64");
+        planning_close(p);
+    }
+}
+
+static void tensors_of_a_group_have_one_sharding(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 16}}, {"z", {8, 16}}, {"v", {16, 8}}, {0}};
+    const Line lines[] = {{"Relu", "a", {"x"}}, {"Relu", "b", {"z"}}, {"Relu", "c", {"v"}}, {0}};
+    Planning *p = made(tensors, lines, "a", "tp=4");
+    planning_pin(p, "a", 1, "tp", 1, false);
+    mark(p, PIN_GROUP, "a", "one", PASS_NONE);
+    mark(p, PIN_GROUP, "z", "one", PASS_NONE);
+    mark(p, PIN_GROUP, "c", "one", PASS_NONE); /* of another shape */
+    planning_make(p);
+    assert_string_equal(flow_of(p, "z"), "8,16/tp");
+    assert_string_equal(flow_of(p, "b"), "8,16/tp");
+    assert_string_equal(flow_of(p, "c"), "16,8");
+    assert_int_equal(count_findings(p->plan, "group-shape"), 1);
+    planning_close(p);
+}
+
+/* x wants dim 0 by tp, y dim 2: who is earlier has tp in what is between. */
+static void an_earlier_priority_wins(void **state)
+{
+    (void)state;
+    for (int later = 0; later < 2; later++) {
+        const Tensor tensors[] = {{"x", {8, 64}}, {0}};
+        const Line lines[] = {{"Relu", "a", {"x"}}, {"Neg", "b", {"a"}}, {"Relu", "y", {"b"}}, {0}};
+        Planning *p = made(tensors, lines, "y", "tp=4");
+        planning_pin(p, "x", 0, "tp", 1, false);
+        planning_pin(p, "y", 1, "tp", 1, false);
+        p->journal.decisions.at[later].priority = 1;
+        planning_make(p);
+        assert_string_equal(flow_of(p, "a"), later ? "8/tp,64" : "8,64/tp");
+        assert_string_equal(flow_of(p, "b"), later ? "8/tp,64" : "8,64/tp");
+        assert_string_equal(flow_of(p, "x"), "8/tp,64");
+        assert_string_equal(flow_of(p, "y"), "8,64/tp");
+        planning_close(p);
+    }
+}
+
+static void an_unreduced_output_stays_partial(void **state)
+{
+    (void)state;
+    Planning *p = made(mlp_tensors, chain_lines, "y", "tp=4");
+    planning_pin(p, "down", 0, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "y", false), "8,16,32");
+    mark(p, PIN_UNREDUCED, "y", "tp", PASS_NONE);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "y", false), "8,16,32 +tp");
+    planning_close(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,6 +536,11 @@ int main(void)
         cmocka_unit_test(only_parameters_are_stored),
         cmocka_unit_test(a_parameter_is_stored_beside_its_use),
         cmocka_unit_test(pins_keep_the_order_of_the_journal),
+        cmocka_unit_test(a_replicated_axis_does_not_cut_the_tensor),
+        cmocka_unit_test(a_barrier_lets_axes_pass_one_way),
+        cmocka_unit_test(tensors_of_a_group_have_one_sharding),
+        cmocka_unit_test(an_earlier_priority_wins),
+        cmocka_unit_test(an_unreduced_output_stays_partial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("fixed point", samples, the_sweeps_end_at_a_fixed_point) +

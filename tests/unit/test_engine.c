@@ -1,0 +1,175 @@
+/* The engine: a replayed edit is a run from nothing, sweeps over changes are whole sweeps, the
+ * stack visits in its order. */
+#include "tests/unit/planning.h"
+
+#include "core/plan/propagate.h"
+
+#include <stdio.h>
+
+/* ---- a toy profile: states are numbers, an op's results take the largest of its inputs ---- */
+
+typedef struct {
+    char text[256];
+    int n;
+} Trace;
+
+static void take_largest(void *context, int32_t rule, int pass, FlowDirection direction,
+                         int32_t *state, int n_inputs, int n_outputs)
+{
+    Trace *trace = context;
+    (void)pass;
+    if (trace)
+        trace->n += snprintf(trace->text + trace->n, sizeof trace->text - (size_t)trace->n, "%d ",
+                             (int)rule);
+    int n = n_inputs + n_outputs;
+    int32_t largest = 0;
+    for (int o = 0; o < n; o++) {
+        bool source = direction == FLOW_BOTH || (o < n_inputs) == (direction == FLOW_FORWARD);
+        largest = source && state[1 + o] > largest ? state[1 + o] : largest;
+    }
+    for (int o = 0; o < n; o++)
+        if (state[1 + o] < largest &&
+            (direction == FLOW_BOTH || (o >= n_inputs) == (direction == FLOW_FORWARD)))
+            state[1 + o] = largest;
+}
+
+/* a chain t0 -> t1 -> t2 -> t3; rules are the ops' numbers, so each visit is computed once. */
+static Engine *chain_of(Arena *arena, int n, Trace *trace)
+{
+    FlowGraph *graph = arena_make(arena, FlowGraph);
+    FlowOp *ops = arena_array(arena, FlowOp, n);
+    int32_t *tensor = arena_array(arena, int32_t, 2 * n), *own = arena_array(arena, int32_t, n);
+    for (int i = 0; i < n; i++) {
+        ops[i] = (FlowOp){i, 2 * i, 1, 1};
+        tensor[2 * i] = i;
+        tensor[2 * i + 1] = i + 1;
+    }
+    *graph = (FlowGraph){n, n + 1, 2 * n, ops, tensor};
+    return engine_new(arena, graph, own, take_largest, trace);
+}
+
+static void the_stack_goes_from_the_change_to_readers_before_the_maker(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Trace trace = {0};
+    Engine *engine = chain_of(arena, 3, &trace);
+    int32_t start[4] = {0, 0, 5, 0};
+    engine_begin(engine, &(FlowRun){.log_arena = arena, .start = start});
+    engine_stack(engine, 0);
+    /* 0 first; 1 takes t2 back to t1, whose reader is 1 itself and whose maker 0; then 2. */
+    assert_string_equal(trace.text, "0 1 1 0 0 2 2 ");
+    for (int t = 0; t < 4; t++)
+        assert_int_equal(engine_tensor(engine, t), 5);
+    arena_free(arena);
+}
+
+static void a_group_has_one_state(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Engine *engine = chain_of(arena, 3, NULL);
+    int32_t start[4] = {0}, group[4] = {0, -1, -1, 0};
+    engine_begin(engine, &(FlowRun){arena, start, group, 1, NULL});
+    engine_set(engine, -1, 3, 7);
+    assert_int_equal(engine_tensor(engine, 0), 7);
+    engine_sweep(engine, &(FlowPass){.pass = 1, .once = true});
+    assert_int_equal(engine_tensor(engine, 2), 7);
+    arena_free(arena);
+}
+
+/* ---- replay, on the samples ---- */
+
+typedef struct {
+    const char *name, *model, *dims, *mesh;
+} Sample;
+
+static Sample samples[] = {
+    {"tiny-gpt", "tiny-gpt", "batch=4,seq=16", "dp=2,tp=2"},
+    {"llama-tiny, odd mesh", "llama-tiny", "batch=6,seq=15", "dp=3,tp=4"},
+    {"gpt2", "gpt2", "batch=8,seq=1024", "dp=2,tp=4"},
+};
+
+static bool same_log(const FlowLog *a, const FlowLog *b)
+{
+    if (a->events.n != b->events.n || a->turns.n != b->turns.n)
+        return false;
+    for (int i = 0; i < a->turns.n; i++)
+        if (a->turns.at[i].pass != b->turns.at[i].pass ||
+            a->turns.at[i].direction != b->turns.at[i].direction ||
+            a->turns.at[i].first != b->turns.at[i].first)
+            return false;
+    return memcmp(a->events.at, b->events.at, (size_t)a->events.n * sizeof *a->events.at) == 0;
+}
+
+/* A pin or an unpin of some dim of some tensor by some axis, or whole. */
+static void random_edit(Planning *p, uint64_t *seed)
+{
+    for (;;) {
+        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+        uint32_t r = (uint32_t)(*seed >> 33);
+        int32_t tensor = (int32_t)(r % (uint32_t)p->graph->n_tensors);
+        const Shape *shape = inferred_shape(p->inferred, tensor);
+        int32_t maker = p->graph->tensors[tensor].maker;
+        if (!shape || shape->n_dims == 0 || (maker >= 0 && inferred_is_host(p->inferred, maker)))
+            continue;
+        int dim = (int)(r / 7 % (uint32_t)shape->n_dims);
+        static const char *const axes[] = {"dp", "tp", "", "tp", "dp"};
+        Decision pin = {.kind = r % 5 == 4 ? UNPIN_TENSOR_DIM : PIN_TENSOR_DIM, .place = tensor};
+        pin.dim = dim;
+        pin.open = r % 11 == 3;
+        pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+        pin.cut = planning_cut(p, shape->dim[dim], axes[r / 3 % 5], 1);
+        journal_add(&p->journal, p->arena, &pin);
+        return;
+    }
+}
+
+static void a_replayed_edit_is_a_plan_from_nothing(void **state)
+{
+    const Sample *sample = *state;
+    Planning *p = planning_open(sample->model, sample->dims, sample->mesh);
+    Propagation *propagation = propagation_new(p->arena, p->inferred, p->mesh);
+    Plan *before = NULL;
+    uint64_t seed = 7;
+    enum { EDITS = 60 };
+    int64_t looked_at = 0, from_nothing = 0;
+    for (int i = 0; i < EDITS; i++) {
+        random_edit(p, &seed);
+        if (i % 9 == 8) /* undo two */
+            p->journal.n_done -= 2;
+        PlanRequest request = planning_request(p);
+        request.propagation = propagation;
+        Plan *whole = plan_make(&request, NULL);
+        from_nothing += propagation_n_visits(propagation);
+        request.before = before;
+        Plan *replayed = plan_make(&request, NULL);
+        looked_at += before ? propagation_n_visits(propagation) : 0;
+        if (!same_log(whole->log.flow, replayed->log.flow))
+            fail_msg("edit %d: the logs differ (%d and %d events)", i, whole->log.flow->events.n,
+                     replayed->log.flow->events.n);
+        size_t n_bytes = (size_t)p->graph->n_tensors * sizeof(int32_t);
+        assert_memory_equal(whole->log.end, replayed->log.end, n_bytes);
+        assert_int_equal(whole->sweeps, replayed->sweeps);
+        plan_free(whole);
+        plan_free(before);
+        before = replayed;
+    }
+    assert_true(looked_at < from_nothing);
+    plan_free(before);
+    planning_close(p);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[8] = {
+        cmocka_unit_test(the_stack_goes_from_the_change_to_readers_before_the_maker),
+        cmocka_unit_test(a_group_has_one_state),
+    };
+    int n = 2;
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
+        tests[n++] = (struct CMUnitTest){.name = samples[i].name,
+                                         .test_func = a_replayed_edit_is_a_plan_from_nothing,
+                                         .initial_state = &samples[i]};
+    return _cmocka_run_group_tests("engine", tests, (size_t)n, NULL, NULL);
+}
