@@ -103,6 +103,14 @@ static bool state_of(const Placement *placements, const Mesh *mesh, bool of_view
     return true;
 }
 
+bool redistribute_ranks(const Placement *placements, const Mesh *mesh, bool of_view, int8_t *rank)
+{
+    State state;
+    bool ordered = state_of(placements, mesh, of_view, &state);
+    memcpy(rank, state.rank, sizeof state.rank);
+    return ordered;
+}
+
 /* ---- the search ---- */
 
 static bool is_before(const Entry *a, const Entry *b)

@@ -21,6 +21,10 @@ typedef enum { GRAPH_FOUND, GRAPH_UNDECODABLE, GRAPH_NO_WAY } GraphAnswer;
 /* GRAPH_UNDECODABLE: a strided shard is no order of axes. */
 GraphAnswer redistribute_graph(Arena *arena, const Redistribution *redistribution, Changes *out);
 
+/* rank[axis]: its place among the axes that cut its dim, -1 of one that cuts none. False: a strided
+ * shard is no order of axes. */
+bool redistribute_ranks(const Placement *placements, const Mesh *mesh, bool of_view, int8_t *rank);
+
 /* veScale's order of steps, those through replicated in parts. */
 void redistribute_vescale(Arena *arena, const Redistribution *redistribution, Changes *out);
 
