@@ -7,6 +7,7 @@
 #include "core/plan/plan_findings.h"
 #include "core/plan/propagate.h"
 #include "core/plan/reason.h"
+#include "core/plan/spmd/plan_spmd.h"
 
 #include <inttypes.h>
 
@@ -236,10 +237,12 @@ static Plan *plan_new(const PlanRequest *request)
 static void propagate(Plan *plan, const PlanRequest *request)
 {
     switch (request->method) {
+    case METHOD_SPMD:
+        propagate_spmd(plan, request->spmd);
+        return;
     case METHOD_SHARDY:
     case METHOD_SHARDY_BASIC:
     case METHOD_SHARDY_BOTH:
-    case METHOD_SPMD:
     case METHOD_TORCH:
     case METHOD_VESCALE:
     case METHOD_FACTOR:

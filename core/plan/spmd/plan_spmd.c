@@ -1,0 +1,480 @@
+#include "core/plan/spmd/plan_spmd.h"
+
+#include "core/plan/plan_findings.h"
+#include "core/plan/propagate.h"
+#include "core/plan/spmd/completion.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+/* The first of a set of alike findings. */
+typedef struct {
+    int32_t op;
+    int operand, dim, count;
+    AtomSet lost;
+} Alike;
+
+typedef struct {
+    Plan *plan;
+    Completion *completion;
+    Intern *cut_ids;         /* OpCuts */
+    Intern *asked;           /* (op space, mappings) -> cut */
+    Vec(int32_t) answers;    /* by id in `asked`: id of its OpCut */
+    Vec(const OpCut *) cuts; /* by id */
+    int32_t *key;            /* room for a question */
+} Marking;
+
+/* ---- mappings and cuts ---- */
+
+static int list_atoms(const Mesh *mesh, const SpmdAxes *axes, uint8_t *atom)
+{
+    int n = 0;
+    for (int i = 0; i < axes->n; i++)
+        for (int a = 0; a < mesh->axes[axes->axis[i]].n_atoms; a++)
+            atom[n++] = (uint8_t)(mesh->axes[axes->axis[i]].atom + a);
+    return n;
+}
+
+static Cut cut_of(const Mesh *mesh, const SpmdAxes *axes, int64_t size)
+{
+    uint8_t atom[ATOMS_MAX];
+    int n = list_atoms(mesh, axes, atom);
+    return cut_by(size, atom, n, mesh);
+}
+
+/* False: the cut is by parts of axes, or interleaved. */
+static bool axes_of(const Mesh *mesh, const Cut *cut, SpmdAxes *out)
+{
+    *out = (SpmdAxes){0};
+    if (cut_is_whole(cut))
+        return true;
+    const Digit *digit = &cut->digit[0];
+    for (int i = 0; i < digit->n;) {
+        int axis = mesh->atoms[digit->atom[i]].axis;
+        const MeshAxis *of = &mesh->axes[axis];
+        for (int a = 0; a < of->n_atoms; a++, i++)
+            if (i >= digit->n || digit->atom[i] != of->atom + a)
+                return false;
+        spmd_axes_push(out, axis);
+    }
+    Cut said = cut_of(mesh, out, cut_size(cut));
+    return cut_equal(&said, cut);
+}
+
+/* The sharding of a tensor whose mapping that is; -1: replicated. */
+static Sharding sharding_of(const Marking *m, int32_t mapping, int32_t tensor)
+{
+    const Shape *shape = inferred_shape(m->plan->inferred, tensor);
+    Sharding sharding = sharding_whole(shape);
+    for (int d = 0; mapping >= 0 && d < shape->n_dims; d++)
+        sharding.dim[d] = cut_of(m->plan->mesh, &completion_mapping(m->completion, mapping).dim[d],
+                                 shape->dim[d]);
+    return sharding;
+}
+
+/* ---- pins ---- */
+
+static void leave_out(Plan *plan, const Decision *pin, const char *code, Level level,
+                      const char *why, const char *hint)
+{
+    const Graph *graph = plan->inferred->graph;
+    bool tensor = decision_is_on_tensor(pin->kind);
+    const char *name = tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place);
+    const char *dim = pin->dim < 0 ? "" : arena_printf(plan->arena, " dim %d", pin->dim);
+    plan_find(plan, level, code, tensor ? -1 : pin->place, tensor ? pin->place : -1, hint,
+              "%s%s: %s", name, dim, why);
+    Finding *finding = &plan->findings.at[plan->findings.n - 1];
+    finding->file = pin->origin.file;
+    finding->line = pin->origin.line;
+}
+
+static bool axes_of_pin(Plan *plan, const Decision *pin, SpmdAxes *out)
+{
+    if (axes_of(plan->mesh, &pin->cut, out))
+        return true;
+    leave_out(plan, pin, "spmd-mark", LEVEL_WARNING,
+              "no dims_mapping says such a cut: the pin does nothing",
+              "pin whole axes on it, without interleaving; or use --propagate factor");
+    return false;
+}
+
+/* All pins of a tensor are one mark. plan->pinned: dims where it lies as it is pinned. */
+static void mark_tensor(Marking *m, int32_t tensor)
+{
+    Plan *plan = m->plan;
+    int n = (int)inferred_shape(plan->inferred, tensor)->n_dims, n_held = 0;
+    SpmdAxes dim[DIMS_MAX] = {{0}};
+    bool open = false;
+    uint16_t pinned = 0;
+    for (int d = 0; d < n; d++) {
+        const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
+        if (!pin || pin->store || !axes_of_pin(plan, pin, &dim[d]))
+            continue;
+        open |= pin->open;
+        pinned |= (uint16_t)(1u << d);
+        n_held++;
+    }
+    if (n_held > 0 && completion_mark_tensor(m->completion, tensor, dim, open) &&
+        plan->inferred->graph->tensors[tensor].maker < 0)
+        plan->pinned[tensor] = pinned;
+}
+
+/* All pins of an op mark the operands that have one of its pinned index dims. */
+static void mark_op(Marking *m, int32_t op)
+{
+    Plan *plan = m->plan;
+    const OpSpace *space = program_space(plan->inferred, op);
+    SpmdAxes axes[X_MAX] = {{0}};
+    unsigned held = 0;
+    for (int i = 0; i < space->n_index; i++) {
+        const Decision *pin = plan_pin_of(plan, PIN_INDEX_DIM, op, i);
+        if (pin && axes_of_pin(plan, pin, &axes[i]))
+            held |= 1u << i;
+    }
+    OpCut cut = {.n = space->n_index};
+    for (int i = 0; i < space->n_index; i++)
+        cut.index[i] = cut_of(plan->mesh, &axes[i], space->index[i].size);
+    for (int o = 0; o < space->n_inputs + space->n_outputs && held; o++) {
+        const Operand *operand = &space->operand[o];
+        SpmdAxes dim[DIMS_MAX] = {{0}};
+        bool has = false;
+        for (int d = 0; d < operand->shape.n_dims; d++) {
+            Cut part;
+            for (int f = 0; f < operand->factors[d].n; f++)
+                has |= held >> operand->factors[d].index[f] & 1;
+            if (!cut_project(space, &cut, o, d, plan->mesh, &part) ||
+                !axes_of(plan->mesh, &part, &dim[d]))
+                dim[d] = (SpmdAxes){0};
+        }
+        if (has && !operand->absent)
+            (void)completion_mark_operand(m->completion, op, o, dim);
+    }
+}
+
+static void mark(Marking *m)
+{
+    Plan *plan = m->plan;
+    Intern *seen = intern_new(plan->arena);
+    for (int i = 0; i < plan->n_pins; i++) {
+        const Decision *pin = plan->pins[i];
+        int32_t place[2] = {(int32_t)pin->kind, pin->place};
+        int n_seen = intern_count(seen);
+        if (pin->priority > 0)
+            leave_out(plan, pin, "spmd-decision", LEVEL_NOTE,
+                      "completion feels all marks at once: the priority is not looked at", "");
+        if (pin->store || intern_put(seen, place, sizeof place) < n_seen)
+            continue;
+        if (pin->kind == PIN_TENSOR_DIM)
+            mark_tensor(m, pin->place);
+        else
+            mark_op(m, pin->place);
+    }
+    for (int i = 0; i < plan->n_marks; i++)
+        leave_out(plan, plan->marks[i], "spmd-decision", LEVEL_NOTE,
+                  "completion knows marks of dims only: this decision does nothing",
+                  "--propagate factor has groups, barriers, replicated and unreduced axes");
+}
+
+/* ---- cuts ---- */
+
+static AtomSet used_by_others(const OpCut *cut, int self)
+{
+    AtomSet used = 0;
+    for (int i = 0; i < cut->n; i++)
+        if (i != self)
+            used |= cut_atoms(&cut->index[i]);
+    return used;
+}
+
+static void take_index(const OpSpace *space, OpCut *cut, int index, const Cut *offered,
+                       const Mesh *mesh)
+{
+    Cut joined, part = cut_without(offered, used_by_others(cut, index), mesh);
+    if (space->index[index].role != ROLE_FROZEN && !cut_is_whole(&part) &&
+        cut_join(&cut->index[index], &part, mesh, &joined))
+        cut->index[index] = joined;
+}
+
+/* Joins an operand's mapping into the index dims of that role, all where it is an output. */
+static void take_operand(const OpSpace *space, OpCut *cut, int operand, SpmdMapping mapping,
+                         IndexRole role, const Mesh *mesh)
+{
+    const Operand *o = &space->operand[operand];
+    for (int d = 0; d < mapping.n_dims && d < o->shape.n_dims; d++) {
+        const DimFactors *factors = &o->factors[d];
+        if (mapping.dim[d].n == 0 || factors->n == 0 || !factors->exact)
+            continue;
+        int64_t sizes[FACTORS_MAX];
+        Cut part[FACTORS_MAX], whole = cut_of(mesh, &mapping.dim[d], o->shape.dim[d]);
+        AtomSet lost;
+        for (int f = 0; f < factors->n; f++)
+            sizes[f] = space->index[factors->index[f]].size;
+        cut_split(&whole, sizes, factors->n, mesh, part, &lost);
+        for (int f = 0; f < factors->n; f++)
+            if (space->index[factors->index[f]].role == role)
+                take_index(space, cut, factors->index[f], &part[f], mesh);
+    }
+}
+
+static bool takes_part(const OpSpace *space, int operand, int32_t mapping)
+{
+    const Operand *o = &space->operand[operand];
+    return mapping >= 0 && !o->absent && !o->ignored;
+}
+
+static OpCut cut_by_mappings(const Marking *m, const OpSpace *space, const int32_t *mapping)
+{
+    const Mesh *mesh = m->plan->mesh;
+    int n = space->n_inputs + space->n_outputs;
+    OpCut cut = {.n = space->n_index};
+    for (int i = 0; i < space->n_index; i++)
+        cut.index[i] = cut_whole(space->index[i].size);
+    for (int o = 0; o < n; o++)
+        if (o < space->n_inputs && takes_part(space, o, mapping[o]))
+            take_operand(space, &cut, o, completion_mapping(m->completion, mapping[o]), ROLE_REDUCE,
+                         mesh);
+    for (int o = space->n_inputs; o < n; o++)
+        if (takes_part(space, o, mapping[o]))
+            take_operand(space, &cut, o, completion_mapping(m->completion, mapping[o]), ROLE_MAP,
+                         mesh);
+    return cut;
+}
+
+static int32_t put_cut(Marking *m, const OpCut *cut)
+{
+    size_t n_bytes = offsetof(OpCut, index) + (size_t)cut->n * sizeof(Cut);
+    int32_t id = intern_put(m->cut_ids, cut, n_bytes);
+    if (id == m->cuts.n) {
+        OpCut *kept = arena_make(m->plan->arena, OpCut);
+        memcpy(kept, cut, n_bytes);
+        vec_push(m->plan->arena, &m->cuts, kept);
+    }
+    return id;
+}
+
+static void cut_op(Marking *m, int32_t op)
+{
+    const OpSpace *space = program_space(m->plan->inferred, op);
+    int n = space->n_inputs + space->n_outputs;
+    m->key[0] = space->id;
+    for (int o = 0; o < n; o++)
+        m->key[1 + o] = completion_operand(m->completion, op, o);
+    int32_t id = intern_put(m->asked, m->key, (size_t)(n + 1) * sizeof *m->key);
+    if (id == m->answers.n) {
+        OpCut cut = cut_by_mappings(m, space, m->key + 1);
+        vec_push(m->plan->arena, &m->answers, put_cut(m, &cut));
+    }
+    assert(m->answers.at);
+    m->plan->cut[op] = m->answers.at[id];
+}
+
+/* ---- what was lost ---- */
+
+/* "matmul_v2", or what is asked instead of a rule */
+static const char *rule_name(const Marking *m, int32_t op)
+{
+    const SpmdOpCall *call = completion_call(m->completion, op);
+    return call ? call->name : "no rule";
+}
+
+static void say_lost(Marking *m, const Alike *alike)
+{
+    Plan *plan = m->plan;
+    const Graph *graph = plan->inferred->graph;
+    const OpSpace *space = program_space(plan->inferred, alike->op);
+    bool input = alike->operand < space->n_inputs;
+    Buf text = buf_new(plan->arena);
+    mesh_format_set(plan->mesh, alike->lost, ".", &text);
+    if (alike->count > 1)
+        buf_printf(&text, " (and %d more like it)", alike->count - 1);
+    plan_find(
+        plan, LEVEL_NOTE, "spmd-lost", alike->op, -1, "",
+        "%s %s: %s splits dim %d of %s %d, which no cut of the op says: it is %s whole over %s",
+        op_operator(graph, alike->op), op_name(graph, alike->op), rule_name(m, alike->op),
+        alike->dim, input ? "input" : "output",
+        input ? alike->operand : alike->operand - space->n_inputs, input ? "read" : "made", text.s);
+}
+
+/* Axes that the mapping puts on a dim and the op's cut does not. */
+static AtomSet lost_on(const Marking *m, int32_t op, int operand, int dim, const SpmdAxes *axes)
+{
+    const Plan *plan = m->plan;
+    uint8_t atom[ATOMS_MAX];
+    AtomSet lost = 0;
+    Cut cut;
+    int n = list_atoms(plan->mesh, axes, atom);
+    for (int a = 0; a < n; a++)
+        lost |= (AtomSet)1 << atom[a];
+    if (lost && cut_project(program_space(plan->inferred, op), program_cut(plan, op), operand, dim,
+                            plan->mesh, &cut))
+        lost &= ~cut_atoms(&cut);
+    return lost;
+}
+
+typedef struct {
+    Intern *seen;
+    Vec(Alike) alike;
+} Gather;
+
+static void look_at_operand(Marking *m, Gather *g, int32_t op, int operand)
+{
+    const OpSpace *space = program_space(m->plan->inferred, op);
+    int32_t id = completion_operand(m->completion, op, operand);
+    SpmdMapping mapping = {0};
+    if (takes_part(space, operand, id))
+        mapping = completion_mapping(m->completion, id);
+    for (int d = 0; d < mapping.n_dims && d < space->operand[operand].shape.n_dims; d++) {
+        AtomSet lost = lost_on(m, op, operand, d, &mapping.dim[d]);
+        int64_t key[4] = {space->id, operand, d, lost};
+        int32_t at = lost ? intern_put(g->seen, key, sizeof key) : -1;
+        if (at == g->alike.n)
+            vec_push(m->plan->arena, &g->alike, ((Alike){op, operand, d, 0, lost}));
+        if (at >= 0)
+            g->alike.at[at].count++;
+    }
+}
+
+static void find_lost(Marking *m)
+{
+    const Inferred *inferred = m->plan->inferred;
+    Gather g = {.seen = intern_new(m->plan->arena)};
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        const OpSpace *space = program_space(inferred, op);
+        for (int o = 0; o < space->n_inputs + space->n_outputs; o++)
+            look_at_operand(m, &g, op, o);
+    }
+    for (int i = 0; i < g.alike.n; i++)
+        say_lost(m, &g.alike.at[i]);
+}
+
+/* ---- what rules did not say ---- */
+
+typedef enum { SAID_NO_RULE, SAID_REFUSED } Said;
+
+static const char *what_is_said(const Marking *m, int32_t op, Said said)
+{
+    const SpmdOpCall *call = completion_call(m->completion, op);
+    return said == SAID_REFUSED ? completion_refusal(m->completion, op) : call ? call->why : NULL;
+}
+
+/* One finding per operator and text. */
+static void find_said(Marking *m, Said said)
+{
+    Plan *plan = m->plan;
+    const Graph *graph = plan->inferred->graph;
+    Intern *seen = intern_new(plan->arena);
+    Vec(int32_t) first = {0}, count = {0};
+    for (int i = 0; i < plan->inferred->n_program; i++) {
+        int32_t op = plan->inferred->program[i];
+        const char *text = what_is_said(m, op, said);
+        if (!text)
+            continue;
+        const char *key = arena_printf(plan->arena, "%s %s", op_operator(graph, op), text);
+        int32_t at = intern_put(seen, key, strlen(key));
+        if (at == first.n) {
+            vec_push(plan->arena, &first, op);
+            vec_push(plan->arena, &count, 0);
+        }
+        count.at[at]++;
+    }
+    for (int i = 0; i < first.n; i++) {
+        int32_t op = first.at[i];
+        const char *text = what_is_said(m, op, said);
+        if (said == SAID_NO_RULE)
+            plan_find(plan, LEVEL_NOTE, "spmd-no-rule", op, -1,
+                      "register_rule in a policy file gives an operator its rule",
+                      "%s (%d of them): %s; dim 0 of its tensors is taken for the batch",
+                      op_operator(graph, op), count.at[i], text);
+        else
+            plan_find(plan, LEVEL_WARNING, "spmd-refused", op, -1,
+                      "upstream stops here; pin what the op is to have",
+                      "%s %s (and %d more): %s refuses: %s", op_operator(graph, op),
+                      op_name(graph, op), count.at[i] - 1, rule_name(m, op), text);
+    }
+}
+
+/* ---- tensors ---- */
+
+static void put_axes(const Marking *m, int32_t mapping, int32_t tensor, Buf *out)
+{
+    Sharding sharding = sharding_of(m, mapping, tensor);
+    sharding_format(&sharding, m->plan->mesh, VIEW_OURS, out, NULL);
+}
+
+static void find_overruled(Marking *m)
+{
+    Plan *plan = m->plan;
+    for (int t = 0; t < plan->inferred->graph->n_tensors; t++) {
+        int32_t is = completion_tensor(m->completion, t), was = completion_wanted(m->completion, t);
+        bool pinned = false;
+        for (int d = 0; is != was && d < completion_mapping(m->completion, is).n_dims; d++) {
+            const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, t, d);
+            pinned |= pin && !pin->store;
+        }
+        if (!pinned)
+            continue;
+        Buf made = buf_new(plan->arena), marked = buf_new(plan->arena);
+        put_axes(m, is, t, &made);
+        put_axes(m, was, t, &marked);
+        plan_find(plan, LEVEL_NOTE, "spmd-overruled", -1, t, "",
+                  "%s is marked %s, and made %s by %s: its readers reshard",
+                  tensor_name(plan->inferred->graph, t), marked.s, made.s,
+                  rule_name(m, plan->inferred->graph->tensors[t].maker));
+    }
+}
+
+/* Hands what is completed to the plan. */
+static void publish(Marking *m)
+{
+    Plan *plan = m->plan;
+    const Inferred *inferred = plan->inferred;
+    Intern *seen = intern_new(plan->arena);
+    Vec(int32_t) sharding = {0};
+    for (int i = 0; i < inferred->n_program; i++)
+        cut_op(m, inferred->program[i]);
+    plan->cuts = m->cuts.at;
+    plan->n_cuts = m->cuts.n;
+    for (int t = 0; t < inferred->graph->n_tensors; t++) {
+        int32_t key[2] = {completion_tensor(m->completion, t), inferred->shape[t]};
+        int32_t at = intern_put(seen, key, sizeof key);
+        if (at == sharding.n) {
+            Sharding new = {0};
+            if (inferred_shape(inferred, t))
+                new = sharding_of(m, key[0], t);
+            vec_push(plan->arena, &sharding, shardings_put(plan->shardings, &new));
+        }
+        assert(sharding.at);
+        plan->flow[t] = inferred_shape(inferred, t) ? sharding.at[at] : -1;
+        plan->sharding[t] = plan->flow[t];
+    }
+}
+
+void propagate_spmd(Plan *plan, const SpmdRules *rules)
+{
+    const Inferred *inferred = plan->inferred;
+    int64_t n_places = 0, most = 0;
+    for (int i = 0; i < inferred->graph->n_ops; i++) {
+        const GraphOp *op = &inferred->graph->ops[i];
+        int64_t n = op->n_inputs + op->n_outputs;
+        most = n > most ? n : most;
+        n_places = op->input + op->n_inputs > n_places ? op->input + op->n_inputs : n_places;
+    }
+    Marking m = {.plan = plan, .cut_ids = intern_new(plan->arena)};
+    m.asked = intern_new(plan->arena);
+    m.key = arena_array(plan->arena, int32_t, most + 1);
+    m.completion = completion_new(plan->arena, inferred, plan->mesh, rules);
+    mark(&m);
+    completion_run(m.completion);
+    plan->sweeps = completion_steps(m.completion);
+    plan->passed = arena_array(plan->arena, AtomSet, n_places); /* nothing reads a partial value */
+    publish(&m);
+    if (!completion_settled(m.completion))
+        plan_find(plan, LEVEL_WARNING, "spmd-steps", -1, -1, "",
+                  "no fixed point after %d double sweeps: completion stopped there",
+                  COMPLETION_STEPS_MAX);
+    find_overruled(&m);
+    find_said(&m, SAID_NO_RULE);
+    find_said(&m, SAID_REFUSED);
+    find_lost(&m);
+}
