@@ -241,8 +241,10 @@ static void change_tensor(Engine *e, int32_t op, int32_t tensor, int32_t state)
         change_one(e, op, tensor, state);
         return;
     }
+    change_one(e, op, tensor, state);
     for (int32_t i = e->member_first[group]; i < e->member_first[group + 1]; i++)
-        change_one(e, op, e->member[i], state);
+        if (e->member[i] != tensor)
+            change_one(e, op, e->member[i], state);
 }
 
 static void change_op(Engine *e, int32_t op, int32_t state)
@@ -297,8 +299,9 @@ static const int32_t *visit_result(Engine *e, int32_t op, int pass, FlowDirectio
     return visit_memo_value(&e->memo, found);
 }
 
-/* Visits an op and takes over what changed. A tensor that is two operands gets one operand's news
- * now, the other's when the op is looked at next. */
+/* Visits an op and takes over what changed. Of a tensor that is two operands, or of two of one
+ * group: in sweeps it gets the first one's news now, the other's when the op is looked at next; by
+ * stack the last one's, since the op is not looked at again for its own sake. */
 static bool visit_op(Engine *e, int32_t op, int pass, FlowDirection direction)
 {
     const FlowOp *at = &e->graph->op[op];
@@ -317,7 +320,9 @@ static bool visit_op(Engine *e, int32_t op, int pass, FlowDirection direction)
     bool changed = false;
     const int32_t *value = visit_result(e, op, pass, direction, key, n + 2, room);
     for (int o = 0; value && o < n; o++)
-        if (value[1 + o] != key[2 + o] && e->now[tensor[o]] == key[2 + o]) {
+        if (value[1 + o] != key[2 + o] &&
+            (direction == FLOW_BOTH ? e->now[tensor[o]] != value[1 + o]
+                                    : e->now[tensor[o]] == key[2 + o])) {
             change_tensor(e, op, tensor[o], value[1 + o]);
             changed = true;
         }
@@ -527,15 +532,16 @@ static bool makes(const FlowGraph *graph, int32_t op, int32_t tensor)
     return false;
 }
 
-/* The maker of a changed tensor below its readers, the first of them on top. */
-static void push_near(const Engine *e, Stack *stack, int32_t tensor)
+/* The maker of a tensor that op `visited` changed below its readers, the first of them on top; that
+ * op itself is not due. */
+static void push_near(const Engine *e, Stack *stack, int32_t visited, int32_t tensor)
 {
     int32_t first = e->near_first[tensor], end = e->near_first[tensor + 1];
     for (int32_t i = first; i < end; i++)
-        if (makes(e->graph, e->near[i], tensor))
+        if (e->near[i] != visited && makes(e->graph, e->near[i], tensor))
             push(stack, e->near[i]);
     for (int32_t i = end - 1; i >= first; i--)
-        if (!makes(e->graph, e->near[i], tensor))
+        if (e->near[i] != visited && !makes(e->graph, e->near[i], tensor))
             push(stack, e->near[i]);
 }
 
@@ -553,7 +559,7 @@ void engine_stack(Engine *e, int pass)
         visit_op(e, op, pass, FLOW_BOTH);
         for (int32_t i = first; i < e->log->events.n; i++)
             if (e->log->events.at[i].tensor >= 0)
-                push_near(e, &stack, e->log->events.at[i].tensor);
+                push_near(e, &stack, op, e->log->events.at[i].tensor);
     }
     arena_free(scratch);
 }

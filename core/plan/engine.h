@@ -11,7 +11,7 @@
  *             beside a change are looked at, which gives the same.
  *     stack   Shardy's: at first in program order; then, of each tensor that a visit changed
  *             (operands before results, the last on top), its readers, the first on top, and below
- *             them its maker. Nothing is on the stack twice.
+ *             them its maker, but for the op visited. Nothing is on the stack twice.
  * Tensors of a group have one state: what one of them gets all get.
  *
  * Every change is an event, and events have a total order: their place in the log. A run by sweeps
