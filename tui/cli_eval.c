@@ -3,6 +3,7 @@
 #include "core/plan/eval_rvd.h"
 #include "core/plan/layout.h"
 #include "core/plan/strategy/eval_redistribute.h"
+#include "core/plan/shardy/eval_shardy.h"
 #include "core/plan/strategy/eval_strategy.h"
 #include "core/plan/spmd/eval_spmd.h"
 #include "core/rules/eval_anno.h"
@@ -51,6 +52,7 @@ static const struct {
     {"anno.", eval_anno},
     {"layout", answer_layout},
     {"factor.rule", eval_factor_rule},
+    {"factor.propagate", eval_factor_propagate},
     {"template.apply", template_answer},
     {"template.", eval_template},
     {"ipf.", eval_ipf},

@@ -1,15 +1,5 @@
 #include "core/plan/shardy/factor_sharding.h"
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* What of a dim's axes is not handed out yet: `first` is the next, perhaps in part. */
 typedef struct {
     const AxisList *axes;
@@ -48,7 +38,7 @@ static void take_all(Rest *rest, const Mesh *mesh, AxisList *out)
 static int64_t take_divisors(Rest *rest, int64_t size, AxisList *out)
 {
     while (is_left(rest)) {
-        int common = (int)greatest_divisor(size, rest->first.size);
+        int common = (int)common_divisor(size, rest->first.size);
         if (common == 1 && rest->first.size > 1)
             break;
         AxisRef part = {rest->first.axis, rest->first.pre, common};

@@ -1,0 +1,88 @@
+#include "core/plan/shardy/eval_shardy.h"
+
+#include "core/plan/shardy/import.h"
+
+/* ---- strategies ---- */
+
+typedef struct {
+    const char *name;
+    ShardyMethod method;
+    ImportSteps steps;
+    bool export; /* as the pipeline ends */
+} Strategy;
+
+static const Strategy strategies[] = {
+    {"basic", {.basic = true}, {0}, false},
+    {"aggressive", {.aggressive = true}, {0}, false},
+    {"op_priority", {.aggressive = true, .op_priorities = true}, {0}, false},
+    {"user_priority",
+     {.aggressive = true, .op_priorities = true, .user_priorities = true},
+     {0},
+     false},
+    {"basic_then_aggressive",
+     {.basic = true, .aggressive = true},
+     {.add_edges = true, .apply_constraints = true},
+     false},
+    {"basic+edges", {.basic = true}, {.add_edges = true}, false},
+    {"pipeline",
+     {.aggressive = true, .op_priorities = true, .user_priorities = true},
+     {.drop_size_one = true, .split_constants = true, .add_edges = true, .apply_constraints = true},
+     true},
+};
+
+static const Strategy *find_strategy(const Json *request, Error *err)
+{
+    Str name = json_str(json_get(request, "strategy"), "");
+    for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
+        if (str_eq(name, str_from(strategies[i].name)))
+            return &strategies[i];
+    error_kind(err, ERROR_UNSUPPORTED, "there is no strategy '%.*s'", STR_ARG(name));
+    return NULL;
+}
+
+/* ---- the answer ---- */
+
+typedef struct {
+    Arena *arena;
+    const Strategy *strategy;
+    ImportedGraph *imported;
+    ShardyFlow *flow;
+    ShardyProgram *program;
+} Answer;
+
+static Json *sharding_json(const Answer *a, int32_t state)
+{
+    return factor_graph_sharding_json(a->arena, a->imported->graph, shardy_at(a->flow, state));
+}
+
+static void answer_shardings(const Answer *a, Json *answer)
+{
+    const FactorGraph *graph = a->imported->graph;
+    Json *shardings = json_object(), *outputs = json_array();
+    for (int v = 0; v < a->imported->n_given; v++)
+        json_set(shardings, graph->values.at[v].name,
+                 sharding_json(a, a->program->state[a->imported->shown[v]]));
+    for (int i = 0; i < a->program->n_results; i++)
+        json_add(outputs, sharding_json(a, a->program->result[i].state));
+    json_set(answer, "shardings", shardings);
+    json_set(answer, "outputs", outputs);
+}
+
+bool eval_factor_propagate(const char *verb, Arena *arena, const Json *request, Json *answer,
+                           Error *err)
+{
+    (void)verb;
+    Answer a = {.arena = arena, .strategy = find_strategy(request, err)};
+    FactorGraph *graph = a.strategy ? factor_graph_read(arena, request, err) : NULL;
+    if (!graph)
+        return false;
+    a.imported = import_graph(arena, graph, a.strategy->steps, err);
+    if (!a.imported)
+        return false;
+    const int *op_of;
+    a.flow = shardy_flow_new(arena);
+    a.program = import_program(arena, a.flow, a.imported, &op_of);
+    shardy_run(a.flow, a.program, a.strategy->method, NULL, NULL);
+    answer_shardings(&a, answer);
+    return true;
+}

@@ -1,0 +1,72 @@
+/* step.h - one visit of an op, in Shardy's manner: axes go along a factor from tensor to tensor.
+ *
+ * Per factor, what goes along is the longest list of axes that no tensor of the op contradicts;
+ * only tensors that the direction lets may make it longer. Then it is cut short, at the first axis
+ * that
+ *   - the tensor may not have: replicated or unreduced there, the dim is closed, axes overflow, or
+ *     the factor is not the minor-most of its dim and the axis does not divide its size;
+ *   - overlaps an axis of another factor of the tensor.
+ * Basic asks this of all tensors of the op, which then all get the same list, factor after factor
+ * in order of number. Aggressive asks it of the tensor alone that is written; the factors are tried
+ * in the order: larger source tensor, (elementwise ops) more shards, source's place, number;
+ * results before operands, and an operand of an elementwise op never gets more than its result has.
+ * Source: Shardy's BasicFactorPropagation and AggressiveFactorPropagation (planners.md 1.3, 1.6).
+ */
+#ifndef CORE_PLAN_SHARDY_STEP_H
+#define CORE_PLAN_SHARDY_STEP_H
+
+#include "core/base/vec.h"
+#include "core/plan/plan.h"
+#include "core/plan/shardy/factor_sharding.h"
+
+typedef struct {
+    const FactorRule *rule;
+    const Mesh *mesh;
+    const Pass *direction; /* per factor; blocked ones go nowhere whatever it says */
+    bool aggressive;
+    bool elementwise;
+    bool conservative; /* no sub-axes */
+} FactorStep;
+
+/* shardings: operands, then results; changed in place, all seen as they were before. Those that
+ * change have changed[i], and belong to `mesh_of_op`, a number. True when any did. */
+bool factor_step(Arena *scratch, const FactorStep *step, int mesh_of_op,
+                 TensorSharding *const *shardings, bool *changed);
+
+/* ORDER STOP: why an axis that another tensor of the op has along a factor is not on this one. */
+typedef enum {
+    STOP_BLOCKED,      /* the factor takes no part in propagation */
+    STOP_DIRECTION,    /* this op hands axes on in the other direction, or in none */
+    STOP_DISAGREE,     /* a tensor has other axes along this factor: `other` is that tensor */
+    STOP_REPLICATED,   /* the tensor says that it is replicated over the axis */
+    STOP_UNREDUCED,    /* the tensor is partial over the axis */
+    STOP_CLOSED,       /* the dim may not be cut further */
+    STOP_OVERFLOW,     /* axes that do not divide the factor stand in the way */
+    STOP_INDIVISIBLE,  /* the factor is not the minor-most of its dim, and not divisible */
+    STOP_TAKEN,        /* the axis is on factor `other` of the tensor, or one of the op in basic */
+    STOP_CONSERVATIVE, /* part of an axis, which conservative propagation does not take */
+    STOP_RESULT,       /* the result of an elementwise op has not got it */
+    STOP_STRIDED,      /* a more major factor of the dim is not cut in full */
+    STOP_COUNT
+} StopReason;
+
+typedef struct {
+    int factor, tensor; /* of the op: operands, then results */
+    int source;         /* a tensor that has the axis */
+    AxisRef axis;
+    StopReason reason;
+    int other; /* a factor, or a tensor; -1 */
+} FactorStop;
+
+typedef struct {
+    Vec(FactorStop) stops;
+} FactorStops;
+
+const char *stop_reason_text(StopReason reason);
+
+/* Of shardings among which a step changes nothing: the first axis of each source that is not on a
+ * tensor along the same factor, and why. */
+void factor_stops(Arena *arena, const FactorStep *step, const TensorSharding *const *shardings,
+                  FactorStops *out);
+
+#endif
