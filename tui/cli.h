@@ -14,7 +14,8 @@
 /* The contract with scripts (DESIGN section 6). */
 enum {
     CLI_FINE = 0,
-    CLI_ILLEGAL = 1, /* an illegal plan, a failed check, a mismatch of verify, a rule's refusal */
+    CLI_ILLEGAL = 1, /* an illegal plan, a failed check, a mismatch of verify, a rule's refusal,
+                        plans that differ */
     CLI_USAGE = 2,   /* or what is asked for is not on this machine */
     CLI_UNREADABLE = 3,
     CLI_SCRIPT = 4,
@@ -72,7 +73,9 @@ enum {
     VERB_RULE = 1 << 7,
     VERB_EVAL = 1 << 8,
     VERB_HELP = 1 << 9,
-    VERBS_ON_PLANS = VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_CHECK | VERB_EXPORT | VERB_RUN
+    VERB_DIFF = 1 << 10,
+    VERBS_ON_PLANS =
+        VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_CHECK | VERB_DIFF | VERB_EXPORT | VERB_RUN
 };
 
 extern const Verb verbs[]; /* ended by one without a run function; the first is the explorer's */
@@ -95,6 +98,7 @@ int cli_explore(Cli *cli);
 int cli_plan(Cli *cli);
 int cli_why(Cli *cli);
 int cli_check(Cli *cli);
+int cli_diff(Cli *cli);
 int cli_export(Cli *cli);
 int cli_run(Cli *cli);
 int cli_info(Cli *cli);

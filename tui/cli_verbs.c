@@ -22,6 +22,11 @@ static const char why_text[] =
 static const char check_text[] =
     "Prints the findings, and the limits that were given. The exit code is 1 when\n"
     "the plan is illegal or over a limit.";
+static const char diff_text[] =
+    "Compares two plans, or one model under several methods: what was asked, the\n"
+    "first decision that differs, totals, the ops, tensors, reshards and findings\n"
+    "that differ, by name, equal layers in one row, and why the first op is cut\n"
+    "otherwise. The exit code is 1 when there are differences.";
 static const char export_text[] =
     "Draws the plan. --dot is Graphviz text, --svg is laid out by the program dot.\n"
     "Kinds: overview has groups only, block one repeated layer in full.";
@@ -61,6 +66,8 @@ const Verb verbs[] = {
      2, cli_why, why_text},
     {BATCH("check", "MODEL ... [--max-peak 74GiB]", "fail if illegal or over a limit", "plans"),
      VERB_CHECK, 1, 1, cli_check, check_text},
+    {BATCH("diff", "A.json B.json | --propagate A,B MODEL ...", "compare plans", "plans"),
+     VERB_DIFF, 1, 2, cli_diff, diff_text},
     {BATCH("export", "MODEL ... --dot|--svg [-o FILE]", "draw it", "plans"), VERB_EXPORT, 1, 1,
      cli_export, export_text},
     {BATCH("run", "MODEL ... [--verify] | --onnx-test DIR...", "run it on this machine", "plans"),
@@ -162,7 +169,7 @@ const Topic cli_topics[] = {
     {"exit", "exit codes",
      "0    fine\n"
      "1    an illegal plan, a failed check, a mismatch of --verify, a layout that\n"
-     "     a rule refuses\n"
+     "     a rule refuses, plans that differ\n"
      "2    a wrong command line, or what is asked for is not on this machine\n"
      "3    input that cannot be read\n"
      "4    a policy that fails\n"

@@ -161,7 +161,7 @@ static Json *write_reshards(Writer *w)
     return out;
 }
 
-static Json *write_totals(const Totals *totals)
+Json *plan_totals_json(const Totals *totals)
 {
     Json *out = json_object();
     json_set_real(out, "step_us", totals->step_us);
@@ -196,7 +196,7 @@ Json *plan_json(const Session *session)
     json_set(out, "ops", write_ops(&w));
     json_set(out, "tensors", write_tensors(&w));
     json_set(out, "reshards", write_reshards(&w));
-    json_set(out, "totals", write_totals(&w.plan->totals));
+    json_set(out, "totals", plan_totals_json(&w.plan->totals));
     json_set(out, "findings", write_findings(&w.plan->findings));
 
     for (int32_t i = 0; i < n; i++)

@@ -70,5 +70,6 @@ const char *pass_name(Pass pass);                  /* "forward" */
  * "times": how often a step does them; "totals" counts that, "steps" are one time. The caller frees
  * it. */
 Json *plan_json(const Session *session);
+Json *plan_totals_json(const Totals *totals); /* its "totals" */
 
 #endif
