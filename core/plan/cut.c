@@ -175,6 +175,8 @@ Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh)
 Cut cut_without(const Cut *cut, AtomSet drop, const Mesh *mesh)
 {
     Cut out = *cut;
+    if (!(cut_atoms(cut) & drop))
+        return out;
     for (int d = 0; d < out.n; d++) {
         Digit *digit = &out.digit[d];
         int k = 0;

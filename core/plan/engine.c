@@ -25,6 +25,7 @@ struct Engine {
     int32_t *now, *own; /* states: of tensors, of ops */
     OpSet due[2];       /* by direction: beside a change since it was last looked at so */
     OpSet touched;      /* beside any change of this run */
+    OpSet twice;        /* a tensor is two of their operands */
     int64_t n_visits;
 
     Arena *log_arena;
@@ -34,6 +35,8 @@ struct Engine {
     int32_t *was, *was_own; /* states in the past run at this time */
     OpSet differs;          /* beside a tensor, or with an own state, that is not as it was */
 };
+
+enum { STATES_SHORT = 16 }; /* visits of so many states are looked up */
 
 /* ---- sets of ops ---- */
 
@@ -120,6 +123,23 @@ static void find_neighbours(Engine *e)
     arena_free(scratch);
 }
 
+static bool has_tensor_twice(const int32_t *tensor, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n && n <= STATES_SHORT; j++)
+            if (tensor[i] >= 0 && tensor[i] == tensor[j])
+                return true;
+    return false;
+}
+
+static void find_twice(Engine *e)
+{
+    for (int32_t op = 0; op < e->graph->n_ops; op++)
+        if (has_tensor_twice(e->graph->tensor + e->graph->op[op].operand,
+                             n_operands(&e->graph->op[op])))
+            set_add(&e->twice, op);
+}
+
 Engine *engine_new(Arena *arena, const FlowGraph *graph, const int32_t *own, FlowVisit *visit,
                    void *context)
 {
@@ -133,7 +153,9 @@ Engine *engine_new(Arena *arena, const FlowGraph *graph, const int32_t *own, Flo
     e->due[0] = set_new(arena, e->n_words);
     e->due[1] = set_new(arena, e->n_words);
     e->touched = set_new(arena, e->n_words);
+    e->twice = set_new(arena, e->n_words);
     find_neighbours(e);
+    find_twice(e);
     return e;
 }
 
@@ -156,11 +178,21 @@ static void find_members(Engine *e, const FlowRun *run)
             e->member[e->member_first[run->group[t]] + next[run->group[t]]++] = t;
 }
 
+static void make_due(Engine *e, int32_t op)
+{
+    set_add(&e->due[0], op);
+    set_add(&e->due[1], op);
+    set_add(&e->touched, op);
+}
+
+/* In a replay: ops beside a tensor that is not as it was. */
 static void mark_difference(Engine *e, int32_t tensor)
 {
     if (e->now[tensor] != e->was[tensor])
-        for (int32_t i = e->near_first[tensor]; i < e->near_first[tensor + 1]; i++)
+        for (int32_t i = e->near_first[tensor]; i < e->near_first[tensor + 1]; i++) {
             set_add(&e->differs, e->near[i]);
+            make_due(e, e->near[i]);
+        }
 }
 
 /* The past at its beginning. */
@@ -191,6 +223,10 @@ void engine_begin(Engine *e, const FlowRun *run)
     e->log_arena = run->log_arena;
     e->log = arena_make(run->log_arena, FlowLog);
     e->log->start = run->start;
+    if (run->past) {
+        e->log->events.room = run->past->events.n + run->past->events.n / 8 + 16;
+        e->log->events.at = arena_array(run->log_arena, FlowEvent, e->log->events.room);
+    }
     find_members(e, run);
     e->past = run->past;
     e->past_turn = 0;
@@ -205,33 +241,38 @@ static void begin_turn(Engine *e, int pass, FlowDirection direction)
     vec_push(e->log_arena, &e->log->turns, (FlowTurn){pass, direction, e->log->events.n});
 }
 
-/* Ops beside a change: looked at again. In a replay only differences count. */
+/* Ops beside a change are looked at again; in a replay those that differ already. */
 static void mark_near(Engine *e, int32_t tensor)
 {
-    for (int32_t i = e->near_first[tensor]; i < e->near_first[tensor + 1]; i++) {
-        int32_t op = e->near[i];
-        set_add(&e->due[0], op);
-        set_add(&e->due[1], op);
-        set_add(&e->touched, op);
-    }
+    for (int32_t i = e->near_first[tensor]; i < e->near_first[tensor + 1]; i++)
+        if (!e->past || set_has(&e->differs, e->near[i]))
+            make_due(e, e->near[i]);
 }
 
-static void log_event(Engine *e, int32_t op, int32_t tensor, int32_t state)
+static void more_room(Engine *e)
 {
-    FlowEvent *full = e->log->events.n == e->log->events.room ? e->log->events.at : NULL;
-    vec_push(e->log_arena, &e->log->events, (FlowEvent){op, tensor, state});
+    FlowLog *log = e->log;
+    FlowEvent *full = log->events.at;
+    log->events.at = vec_grow(e->log_arena, full, &log->events.room, sizeof *full);
     if (full)
         arena_release(e->log_arena, full);
+}
+
+static inline void log_event(Engine *e, int32_t op, int32_t tensor, int32_t state)
+{
+    FlowLog *log = e->log;
+    if (log->events.n == log->events.room)
+        more_room(e);
+    log->events.at[log->events.n++] = (FlowEvent){op, tensor, state};
 }
 
 static void change_one(Engine *e, int32_t op, int32_t tensor, int32_t state)
 {
     e->now[tensor] = state;
     log_event(e, op, tensor, state);
+    mark_near(e, tensor);
     if (e->past)
         mark_difference(e, tensor);
-    else
-        mark_near(e, tensor);
 }
 
 static void change_tensor(Engine *e, int32_t op, int32_t tensor, int32_t state)
@@ -251,14 +292,9 @@ static void change_op(Engine *e, int32_t op, int32_t state)
 {
     e->own[op] = state;
     log_event(e, op, -1, state);
-    if (e->past) {
-        if (state != e->was_own[op])
-            set_add(&e->differs, op);
-        return;
-    }
-    set_add(&e->due[0], op);
-    set_add(&e->due[1], op);
-    set_add(&e->touched, op);
+    make_due(e, op);
+    if (e->past && state != e->was_own[op])
+        set_add(&e->differs, op);
 }
 
 void engine_set(Engine *e, int32_t op, int32_t tensor, int32_t state)
@@ -274,64 +310,82 @@ void engine_set(Engine *e, int32_t op, int32_t tensor, int32_t state)
 
 /* ---- one visit ---- */
 
-enum { STATES_SHORT = 16 };
-
 /* What the visit makes of the states: looked up where it was met before. NULL: they stay. */
-static const int32_t *visit_result(Engine *e, int32_t op, int pass, FlowDirection direction,
-                                   const int32_t *key, int n, int32_t *room)
+static const int32_t *looked_up(Engine *e, int32_t op, FlowDirection direction, uint64_t hash,
+                                const int32_t *key, int n, int32_t *room)
 {
-    const FlowOp *at = &e->graph->op[op];
     int32_t *last = &e->last[op][direction & 1], found = *last - 1;
-    if (n <= STATES_SHORT && (found < 0 || !visit_memo_is(&e->memo, found, key, n)))
-        found = visit_memo_find(&e->memo, key, n);
-    else if (n > STATES_SHORT)
-        found = -1;
-    if (found >= 0) {
-        *last = found + 1;
-        return visit_memo_value(&e->memo, found);
+    if (found < 0 || !visit_memo_is(&e->memo, found, hash, key, n))
+        found = visit_memo_find(&e->memo, hash, key, n);
+    if (found < 0) {
+        const FlowOp *at = &e->graph->op[op];
+        memcpy(room, key + 1, (size_t)(n - 1) * sizeof *room);
+        e->visit(e->context, at->rule, key[0] >> 2 & 15, direction, room, at->n_inputs,
+                 at->n_outputs);
+        found = visit_memo_put(&e->memo, e->arena, hash, key, n, room);
     }
-    memcpy(room, key + 1, (size_t)(n - 1) * sizeof *room);
-    e->visit(e->context, at->rule, pass, direction, room, at->n_inputs, at->n_outputs);
-    if (n > STATES_SHORT)
-        return room;
-    found = visit_memo_put(&e->memo, e->arena, key, n, room);
     *last = found + 1;
     return visit_memo_value(&e->memo, found);
 }
 
-/* Visits an op and takes over what changed. Of a tensor that is two operands, or of two of one
- * group: in sweeps it gets the first one's news now, the other's when the op is looked at next; by
- * stack the last one's, since the op is not looked at again for its own sake. */
-static bool visit_op(Engine *e, int32_t op, int pass, FlowDirection direction)
+/* Takes over what a visit made of the states in key. Of a tensor that is two operands, or of two of
+ * one group: in sweeps it gets the first one's news now, the other's when the op is looked at next;
+ * by stack the last one's, since the op is not looked at again for its own sake. */
+static void take_over(Engine *e, int32_t op, FlowDirection direction, const int32_t *key, int n,
+                      const int32_t *value)
+{
+    const int32_t *tensor = e->graph->tensor + e->graph->op[op].operand;
+    for (int o = 0; o < n; o++)
+        if (value[1 + o] != key[2 + o] &&
+            (direction == FLOW_BOTH ? e->now[tensor[o]] != value[1 + o]
+                                    : e->now[tensor[o]] == key[2 + o]))
+            change_tensor(e, op, tensor[o], value[1 + o]);
+    if (value[0] != key[1])
+        change_op(e, op, value[0]);
+    if (direction != FLOW_BOTH && !e->group && !set_has(&e->twice, op))
+        set_drop(&e->due[direction], op);
+}
+
+/* An op of very many operands. */
+static void visit_long(Engine *e, int32_t op, int pass, FlowDirection direction)
 {
     const FlowOp *at = &e->graph->op[op];
     const int32_t *tensor = e->graph->tensor + at->operand;
     int n = n_operands(at);
-    int32_t small[2][STATES_SHORT];
-    Arena *scratch = n + 2 > STATES_SHORT ? arena_new() : NULL;
-    int32_t *key = scratch ? arena_array(scratch, int32_t, n + 2) : small[0];
-    int32_t *room = scratch ? arena_array(scratch, int32_t, n + 2) : small[1];
-    key[0] = (at->rule * 16 + pass) * 4 + (int32_t)direction;
+    Arena *scratch = arena_new();
+    int32_t *key = arena_array(scratch, int32_t, n + 2), *value = key + 1;
     key[1] = e->own[op];
     for (int o = 0; o < n; o++)
         key[2 + o] = tensor[o] < 0 ? -1 : e->now[tensor[o]];
-
-    e->n_visits++;
-    bool changed = false;
-    const int32_t *value = visit_result(e, op, pass, direction, key, n + 2, room);
-    for (int o = 0; value && o < n; o++)
-        if (value[1 + o] != key[2 + o] &&
-            (direction == FLOW_BOTH ? e->now[tensor[o]] != value[1 + o]
-                                    : e->now[tensor[o]] == key[2 + o])) {
-            change_tensor(e, op, tensor[o], value[1 + o]);
-            changed = true;
-        }
-    if (value && value[0] != key[1]) {
-        change_op(e, op, value[0]);
-        changed = true;
-    }
+    value = memcpy(arena_array(scratch, int32_t, n + 1), value, (size_t)(n + 1) * sizeof *value);
+    e->visit(e->context, at->rule, pass, direction, value, at->n_inputs, at->n_outputs);
+    take_over(e, op, direction, key, n, value);
     arena_free(scratch);
-    return changed;
+}
+
+static void visit_op(Engine *e, int32_t op, int pass, FlowDirection direction)
+{
+    const FlowOp *at = &e->graph->op[op];
+    const int32_t *tensor = e->graph->tensor + at->operand;
+    int n = n_operands(at);
+    e->n_visits++;
+    if (direction != FLOW_BOTH)
+        set_drop(&e->due[direction], op);
+    if (n + 2 > STATES_SHORT) {
+        visit_long(e, op, pass, direction);
+        return;
+    }
+    int32_t key[STATES_SHORT], room[STATES_SHORT];
+    key[0] = (at->rule * 16 + pass) * 4 + (int32_t)direction;
+    key[1] = e->own[op];
+    uint64_t hash = visit_memo_hash(visit_memo_hash((uint64_t)n, key[0]), key[1]);
+    for (int o = 0; o < n; o++) {
+        key[2 + o] = tensor[o] < 0 ? -1 : e->now[tensor[o]];
+        hash = visit_memo_hash(hash, key[2 + o]);
+    }
+    const int32_t *value = looked_up(e, op, direction, hash, key, n + 2, room);
+    if (value)
+        take_over(e, op, direction, key, n, value);
 }
 
 /* ---- the past ---- */
@@ -347,8 +401,10 @@ static int32_t was_change(Engine *e, int32_t at, int32_t end)
             mark_difference(e, event->tensor);
         } else {
             e->was_own[event->op] = event->after;
-            if (e->own[event->op] != event->after)
-                set_add(&e->differs, event->op);
+            if (e->own[event->op] == event->after)
+                continue;
+            set_add(&e->differs, event->op);
+            make_due(e, event->op);
         }
     }
     return at;
@@ -389,12 +445,19 @@ static int32_t repeat_past(Engine *e, int32_t at, int32_t end)
     for (; at < end && e->past->events.at[at].op == op; at++) {
         const FlowEvent *event = &e->past->events.at[at];
         log_event(e, op, event->tensor, event->after);
-        if (event->tensor >= 0)
+        if (event->tensor >= 0) {
             e->now[event->tensor] = e->was[event->tensor] = event->after;
-        else
+            mark_near(e, event->tensor);
+        } else {
             e->own[op] = e->was_own[op] = event->after;
+        }
     }
     return at;
+}
+
+static bool takes_part(const Engine *e, const FlowPass *pass, int32_t op)
+{
+    return !pass->takes_part || pass->takes_part[e->graph->op[op].rule];
 }
 
 /* Half a sweep beside a past one (events from at to end; none when that pass had ended): ops that
@@ -416,7 +479,7 @@ static void replay_half(Engine *e, const FlowPass *pass, FlowDirection direction
             set_drop(&e->differs, op);
         if (then == op)
             at = differs ? was_change(e, at, end) : repeat_past(e, at, end);
-        if (differs && (!pass->takes_part || pass->takes_part[e->graph->op[op].rule]))
+        if (differs && set_has(&e->due[direction], op) && takes_part(e, pass, op))
             visit_op(e, op, pass->pass, direction);
         from = forward ? op + 1 : op - 1;
         if (from < 0)
@@ -433,10 +496,8 @@ static void sweep_half(Engine *e, const FlowPass *pass, FlowDirection direction)
     int32_t none = forward ? e->n_words * 64 : -1;
     int32_t op = set_along(due, e->n_words, direction, forward ? 0 : e->graph->n_ops - 1);
     while (op != none) {
-        if (!pass->takes_part || pass->takes_part[e->graph->op[op].rule]) {
-            set_drop(due, op);
+        if (takes_part(e, pass, op))
             visit_op(e, op, pass->pass, direction);
-        }
         op = forward || op > 0 ? set_along(due, e->n_words, direction, forward ? op + 1 : op - 1)
                                : none;
     }
@@ -468,11 +529,11 @@ static bool turn(Engine *e, const FlowPass *pass, FlowDirection direction)
 /* Beside any change so far, ops that may do more in this pass than in the last. */
 static void due_again(Engine *e, const FlowPass *pass)
 {
-    for (int32_t op = set_next(&e->touched, e->n_words, 0); op < e->graph->n_ops;
-         op = set_next(&e->touched, e->n_words, op + 1))
-        if (!pass->again || pass->again[e->graph->op[op].rule]) {
-            set_add(&e->due[0], op);
-            set_add(&e->due[1], op);
+    for (int w = 0; w < e->n_words; w++)
+        for (Word word = e->touched.word[w]; word; word &= word - 1) {
+            int32_t op = w * 64 + __builtin_ctzll(word);
+            if (!pass->again || pass->again[e->graph->op[op].rule])
+                make_due(e, op);
         }
 }
 
@@ -480,8 +541,7 @@ void engine_sweep(Engine *e, const FlowPass *pass)
 {
     if (e->past)
         pass_settings(e);
-    else
-        due_again(e, pass);
+    due_again(e, pass);
     if (pass->once) {
         turn(e, pass, FLOW_FORWARD);
         return;

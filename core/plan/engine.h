@@ -40,7 +40,8 @@ typedef enum { FLOW_BACKWARD, FLOW_FORWARD, FLOW_BOTH } FlowDirection;
 
 /* What a profile does when an op is visited: changes state[0], of the op, and state[1 + i], of
  * operand i (inputs, then outputs; -1: none, and stays so), from what they are to what they become.
- * Equal arguments must give equal answers. */
+ * Equal arguments must give equal answers, and a visit in one direction repeated at once changes
+ * nothing more, unless a tensor is two of its operands. */
 typedef void FlowVisit(void *context, int32_t rule, int pass, FlowDirection direction,
                        int32_t *state, int n_inputs, int n_outputs);
 

@@ -171,6 +171,14 @@ bool cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, c
     return factors->n > 0 && factors->exact && cut_concat(parts, factors->n, mesh, out);
 }
 
+static bool any_cut(const FlowVisitCase *visit, const DimFactors *factors)
+{
+    for (int f = 0; f < factors->n; f++)
+        if (!cut_is_whole(&visit->state.cut.index[factors->index[f]]))
+            return true;
+    return false;
+}
+
 static bool any_blocked(const OpSpace *space, const DimFactors *factors)
 {
     for (int f = 0; f < factors->n; f++)
@@ -195,7 +203,8 @@ static void give_dim(const FlowVisitCase *visit, Flow *flow, int operand, int d)
     const Mesh *mesh = visit->mesh;
     StopRecord at = {.operand = operand, .dim = d, .index = -1, .other = -1};
     Cut cut, joined;
-    if (!cut_project(visit->space, &visit->state.cut, operand, d, mesh, &cut))
+    if (!any_cut(visit, &visit->space->operand[operand].factors[d]) ||
+        !cut_project(visit->space, &visit->state.cut, operand, d, mesh, &cut))
         return;
     AtomSet new = cut_atoms(&cut) & ~cut_atoms(&flow->dim[d]);
     AtomSet used = cuts_used(flow->dim, flow->n_dims, d);

@@ -115,33 +115,41 @@ static void visit_loop(Propagation *p, int32_t *state)
     }
 }
 
-static void visit_op(void *context, int32_t rule, int pass, FlowDirection direction, int32_t *state,
-                     int n_inputs, int n_outputs)
+/* Takes from the operands upstream and gives to those downstream; beside pins, takes from all and
+ * gives to none. */
+static void flow_through(Propagation *p, const OpSpace *space, int mode, bool forward,
+                         int32_t *state)
 {
-    Propagation *p = context;
-    bool forward = direction == FLOW_FORWARD;
-    if (rule == loop_rule(p)) {
-        if (pass > MODE_PINNED)
-            visit_loop(p, state);
-        return;
-    }
-    const OpSpace *space = p->inferred->spaces[rule / 2];
-    if (pass == MODE_PARAMETERS) {
-        pass_pins(p, space, state);
-        return;
-    }
     const Flow *flow[OPERANDS_MAX];
-    FlowVisitCase visit = begin_case(p, space, pass, state, flow);
-    bool pinned = pass == MODE_PINNED; /* looks at both sides, gives to none */
-    for (int o = 0; o < n_inputs + n_outputs; o++)
-        if (pinned || (o < n_inputs) == forward)
+    FlowVisitCase visit = begin_case(p, space, mode, state, flow);
+    int n = space->n_inputs + space->n_outputs;
+    for (int o = 0; o < n; o++)
+        if (mode == MODE_PINNED || (o < space->n_inputs) == forward)
             flow_take(&visit, o);
-    for (int o = 0; o < n_inputs + n_outputs && !pinned; o++)
-        if (flow[o] && (o < n_inputs) != forward) {
+    for (int o = 0; o < n && mode != MODE_PINNED; o++)
+        if (flow[o] && (o < space->n_inputs) != forward) {
             Flow given = flow_give(&visit, o);
             state[1 + o] = put_flow(p, &given);
         }
     state[0] = put_state(p, &visit.state);
+}
+
+/* Until nothing changes: what joins late may let more of what was looked at first join. */
+static void visit_op(void *context, int32_t rule, int pass, FlowDirection direction, int32_t *state,
+                     int n_inputs, int n_outputs)
+{
+    Propagation *p = context;
+    int32_t before[OPERANDS_MAX + 1];
+    size_t n_bytes = (size_t)(1 + n_inputs + n_outputs) * sizeof *before;
+    do {
+        memcpy(before, state, n_bytes);
+        if (rule == loop_rule(p) && pass > MODE_PINNED)
+            visit_loop(p, state);
+        else if (rule != loop_rule(p) && pass == MODE_PARAMETERS)
+            pass_pins(p, p->inferred->spaces[rule / 2], state);
+        else if (rule != loop_rule(p))
+            flow_through(p, p->inferred->spaces[rule / 2], pass, direction == FLOW_FORWARD, state);
+    } while (memcmp(before, state, n_bytes) != 0);
 }
 
 /* ---- making ---- */

@@ -14,20 +14,27 @@
 typedef struct {
     uint32_t *slot; /* place in words + 1, 0 when empty */
     uint32_t n_slots, n_used;
-    Vec(int32_t) words; /* per entry: n, whether value equals key, key, value */
+    Vec(int32_t) words; /* per entry: 2n + whether it changes nothing, hash, key, value */
 } VisitMemo;
 
 enum { MEMO_HEAD = 2 };
 
-/* The place of an entry, or -1. */
-int32_t visit_memo_find(const VisitMemo *memo, const int32_t *key, int n);
-int32_t visit_memo_put(VisitMemo *memo, Arena *arena, const int32_t *key, int n,
+/* The hash of a key, word by word. */
+static inline uint64_t visit_memo_hash(uint64_t hash, int32_t word)
+{
+    return (hash ^ (uint32_t)word) * 0xD6E8FEB86659FD93u;
+}
+
+/* The place of an entry, or -1. hash: visit_memo_hash() over the key's words, from n on. */
+int32_t visit_memo_find(const VisitMemo *memo, uint64_t hash, const int32_t *key, int n);
+int32_t visit_memo_put(VisitMemo *memo, Arena *arena, uint64_t hash, const int32_t *key, int n,
                        const int32_t *value);
 
-static inline bool visit_memo_is(const VisitMemo *memo, int32_t at, const int32_t *key, int n)
+static inline bool visit_memo_is(const VisitMemo *memo, int32_t at, uint64_t hash,
+                                 const int32_t *key, int n)
 {
     const int32_t *entry = memo->words.at + at;
-    if (entry[0] != n)
+    if (entry[0] >> 1 != n || entry[1] != (int32_t)(hash >> 32))
         return false;
     for (int i = 0; i < n; i++)
         if (entry[MEMO_HEAD + i] != key[i])
@@ -39,7 +46,7 @@ static inline bool visit_memo_is(const VisitMemo *memo, int32_t at, const int32_
 static inline const int32_t *visit_memo_value(const VisitMemo *memo, int32_t at)
 {
     const int32_t *entry = memo->words.at + at;
-    return entry[1] ? NULL : entry + MEMO_HEAD + entry[0];
+    return entry[0] & 1 ? NULL : entry + MEMO_HEAD + (entry[0] >> 1);
 }
 
 #endif

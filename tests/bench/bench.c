@@ -12,6 +12,7 @@
 #include "core/plan/propagate.h"
 #include "core/rules/example.h"
 #include "scripts/hooks.h"
+#include "tests/bench/bench.h"
 #include "tests/bench/synthetic.h"
 #include "tui/app.h"
 
@@ -22,20 +23,20 @@
 
 enum { OPS = 1000000, REPEATS = 5 };
 
-static double now_ns(void)
+double now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void figure(const char *name, double value, const char *unit)
+void figure(const char *name, double value, const char *unit)
 {
     printf("%s %.1f %s\n", name, value, unit);
     fflush(stdout);
 }
 
-static void must(bool ok, const Error *err)
+void must(bool ok, const Error *err)
 {
     if (ok)
         return;
@@ -103,8 +104,8 @@ static double floor_sweep_ns(Floor *floor)
 
 /* ---- a megatron plan of the made-up transformer ---- */
 
-static void pin(const Inferred *inferred, const Mesh *mesh, Arena *arena, Journal *journal,
-                int32_t tensor, int dim, int axis, int64_t interleave)
+void pin(const Inferred *inferred, const Mesh *mesh, Arena *arena, Journal *journal, int32_t tensor,
+         int dim, int axis, int64_t interleave)
 {
     const MeshAxis *a = &mesh->axes[axis];
     uint8_t atom[ATOMS_MAX];
@@ -139,7 +140,7 @@ static void pin_megatron(Arena *arena, const Inferred *inferred, const Mesh *mes
         }
 }
 
-static Mesh *mesh_of(Arena *arena, const char *text)
+Mesh *mesh_of(Arena *arena, const char *text)
 {
     Source source = {.name = "mesh", .text = str_from(text)};
     Error err = {0};
@@ -148,7 +149,7 @@ static Mesh *mesh_of(Arena *arena, const char *text)
     return mesh;
 }
 
-static Machine machine(void)
+Machine machine(void)
 {
     Machine m = {.name = "bench", .devices_per_node = 8, .memory_bytes_per_s = 3e12};
     m.inside = (Link){.name = "in", .latency_us = 2, .bytes_per_s = 400e9};
@@ -158,7 +159,7 @@ static Machine machine(void)
     return m;
 }
 
-static double least(double a, double b)
+double least(double a, double b)
 {
     return a == 0 || b < a ? b : a;
 }
@@ -387,8 +388,13 @@ static void bench_rule_build(void)
     arena_free(arena);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--count") == 0) {
+        bench_flow_counted(atoi(argv[2]));
+        return 0;
+    }
+    bench_flow(argv[0]);
     bench_rule_lookup();
     bench_rule_build();
     bench_million();

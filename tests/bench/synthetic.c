@@ -1,6 +1,7 @@
 #include "tests/bench/synthetic.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 enum { HIDDEN = 768, FUSED = 3 * HIDDEN, HEADS = 12, HEAD = 64, INNER = 3072, VOCABULARY = 50257 };
 
@@ -138,6 +139,131 @@ static int32_t layer_of(Made *made, int n, int32_t x)
                   middle);
 }
 
+/* ---- the same, as fine as StableHLO ---- */
+
+/* Name and operator of the next op of a layer: ops are numbered. */
+typedef struct {
+    Made *made;
+    const char *path;
+    int n;
+    int32_t wide_shape, heads_shape, scores_shape, row_shape; /* targets of Expand */
+    int32_t reduce_attrs, keep_attrs, cast_attrs;
+} Fine;
+
+static int32_t fine(Fine *f, const char *operator, int32_t x, int32_t y, int32_t z, int32_t attrs)
+{
+    char name[16];
+    snprintf(name, sizeof name, "op%d", f->n++);
+    return add(f->made, operator, f->path, name, (const int32_t[]){x, y, z}, attrs);
+}
+
+static int32_t spread(Fine *f, int32_t x, int32_t shape)
+{
+    return fine(f, "Expand", x, shape, -1, 0);
+}
+
+static int32_t cast(Fine *f, int32_t x)
+{
+    return fine(f, "Cast", x, -1, -1, f->cast_attrs);
+}
+
+static int32_t own_weight(Fine *f, int64_t rows, int64_t columns)
+{
+    char name[16];
+    snprintf(name, sizeof name, "weight%d", f->n);
+    return weight(f->made, f->path, name, rows, columns);
+}
+
+/* 17 ops */
+static int32_t fine_norm(Fine *f, int32_t x, int64_t hidden)
+{
+    int32_t in = cast(f, x);
+    int32_t mean = spread(f, fine(f, "ReduceMean", in, -1, -1, f->reduce_attrs), f->wide_shape);
+    int32_t centred = fine(f, "Sub", in, mean, -1, 0);
+    int32_t square = fine(f, "Mul", centred, centred, -1, 0);
+    int32_t variance = fine(f, "ReduceMean", square, -1, -1, f->reduce_attrs);
+    int32_t epsilon = spread(f, f->made->scale, f->row_shape);
+    int32_t root = fine(f, "Sqrt", fine(f, "Add", variance, epsilon, -1, 0), -1, -1, 0);
+    int32_t rate = spread(f, fine(f, "Reciprocal", root, -1, -1, 0), f->wide_shape);
+    int32_t even = fine(f, "Mul", centred, rate, -1, 0);
+    int32_t scaled =
+        fine(f, "Mul", even, spread(f, own_weight(f, hidden, 0), f->wide_shape), -1, 0);
+    int32_t bias = spread(f, own_weight(f, hidden, 0), f->wide_shape);
+    return cast(f, fine(f, "Add", scaled, bias, -1, 0));
+}
+
+/* 5 ops; shape: of the result */
+static int32_t fine_linear(Fine *f, int32_t x, int64_t rows, int64_t columns, int32_t shape)
+{
+    int32_t in = cast(f, x), product = fine(f, "MatMul", in, own_weight(f, rows, columns), -1, 0);
+    int32_t bias = spread(f, own_weight(f, columns, 0), shape);
+    return cast(f, fine(f, "Add", product, bias, -1, 0));
+}
+
+/* 7 ops */
+static int32_t fine_softmax(Fine *f, int32_t x)
+{
+    int32_t most = fine(f, "ReduceMax", x, -1, -1, f->keep_attrs);
+    int32_t moved = fine(f, "Sub", x, spread(f, most, f->scores_shape), -1, 0);
+    int32_t power = fine(f, "Exp", moved, -1, -1, 0);
+    int32_t sum = fine(f, "ReduceSum", power, -1, -1, f->keep_attrs);
+    return fine(f, "Div", power, spread(f, sum, f->scores_shape), -1, 0);
+}
+
+/* 13 ops */
+static int32_t fine_gelu(Fine *f, int32_t x, int32_t shape)
+{
+    int32_t scale = f->made->scale;
+    int32_t cube = fine(f, "Mul", fine(f, "Mul", x, x, -1, 0), x, -1, 0);
+    int32_t inner = fine(f, "Add", x, fine(f, "Mul", cube, spread(f, scale, shape), -1, 0), -1, 0);
+    int32_t bent =
+        fine(f, "Tanh", fine(f, "Mul", inner, spread(f, scale, shape), -1, 0), -1, -1, 0);
+    int32_t more = fine(f, "Add", bent, spread(f, scale, shape), -1, 0);
+    int32_t half = fine(f, "Mul", x, spread(f, scale, shape), -1, 0);
+    return fine(f, "Mul", half, more, -1, 0);
+}
+
+/* 41 ops */
+static int32_t fine_attention(Fine *f, int32_t x, int32_t fused_shape)
+{
+    Made *made = f->made;
+    int32_t qkv = fine_linear(f, x, HIDDEN, FUSED, fused_shape), parts[3], heads[3];
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "part%d", i);
+        parts[i] = graph_tensor(made->builder, text_of(made, f->path, name));
+    }
+    graph_add_op(made->builder, STR("Split"), text_of(made, f->path, "split"), str_from(f->path),
+                 &qkv, 1, parts, 3, made->split_attrs);
+    for (int i = 0; i < 3; i++) {
+        int32_t part = fine(f, "Reshape", cast(f, parts[i]), made->heads_shape, -1, 0);
+        heads[i] = cast(
+            f, fine(f, "Transpose", part, -1, -1, i == 1 ? made->keys_attrs : made->heads_attrs));
+    }
+    int32_t scores = cast(f, fine(f, "MatMul", heads[0], heads[1], -1, 0));
+    int32_t scaled = fine(f, "Mul", scores, spread(f, made->scale, f->scores_shape), -1, 0);
+    int32_t moved = fine(f, "Add", scaled, spread(f, made->scale, f->scores_shape), -1, 0);
+    int32_t weights = cast(f, fine_softmax(f, moved));
+    int32_t mixed = cast(f, fine(f, "MatMul", weights, heads[2], -1, 0));
+    int32_t back = cast(f, fine(f, "Transpose", mixed, -1, -1, made->heads_attrs));
+    int32_t joined = cast(f, fine(f, "Reshape", back, made->joined_shape, -1, 0));
+    return fine_linear(f, joined, HIDDEN, HIDDEN, f->wide_shape);
+}
+
+static int32_t fine_layer(Fine *f, int n, int32_t x, int32_t fused_shape, int32_t inner_shape)
+{
+    f->path = arena_printf(f->made->arena, "h.%d", n);
+    f->n = 0;
+    int32_t attended = fine_attention(f, fine_norm(f, x, HIDDEN), fused_shape);
+    int32_t middle = fine(f, "Add", attended, x, -1, 0);
+    int32_t wide = fine_linear(f, fine_norm(f, middle, HIDDEN), HIDDEN, INNER, inner_shape);
+    int32_t bent = cast(f, fine_gelu(f, cast(f, wide), inner_shape));
+    int32_t out = fine_linear(f, bent, INNER, HIDDEN, f->wide_shape);
+    for (int i = 0; i < 13; i++)
+        out = cast(f, out); /* what is left to 117 */
+    return fine(f, "Add", out, middle, -1, 0);
+}
+
 static void make_shared(Made *made)
 {
     static const int64_t by_head[] = {0, 2, 1, 3}, by_key[] = {0, 2, 3, 1}, axis = 2;
@@ -175,6 +301,43 @@ Graph *synthetic_transformer(Arena *arena, int n_layers, int64_t batch, int64_t 
     graph_add_output(made.builder,
                      binary(&made, "MatMul", "lm_head", "out", norm(&made, "ln_f", x), head));
 
+    Error err = {0};
+    Graph *graph = graph_seal(made.builder, &err);
+    assert(graph);
+    return graph;
+}
+
+Graph *synthetic_fine_transformer(Arena *arena, int n_layers, int64_t batch, int64_t seq)
+{
+    Made made = {.arena = arena,
+                 .builder = graph_builder_new(arena, "synthetic"),
+                 .text = buf_new(arena),
+                 .batch = batch,
+                 .seq = seq};
+    const DeclaredDim dims[] = {{batch, 0}, {seq, 0}, {HIDDEN, 0}};
+    const int64_t wide[] = {batch, seq, HIDDEN}, fused[] = {batch, seq, FUSED};
+    const int64_t inner[] = {batch, seq, INNER}, scores[] = {batch, HEADS, seq, seq};
+    const int64_t row[] = {batch, seq, 1};
+    static const int64_t last = -1, f32 = 1;
+    graph_builder_graph(made.builder)->opset = 12;
+    make_shared(&made);
+    made.scale = weight(&made, "shared", "scale", 1, 0); /* not known at load: an op each */
+    Fine f = {.made = &made, .cast_attrs = ints_attr(&made, "to", &f32, 1)};
+    Attr axes = {.name = names_intern(graph_builder_graph(made.builder)->names, STR("axes")),
+                 .type = ATTR_INTS,
+                 .n = 1,
+                 .ints = &last};
+    f.reduce_attrs = f.keep_attrs = graph_add_attrs(made.builder, &axes, 1);
+    f.wide_shape = constant(&made, "wide_shape", DT_I64, wide, 3);
+    f.scores_shape = constant(&made, "scores_shape", DT_I64, scores, 4);
+    f.row_shape = constant(&made, "row_shape", DT_I64, row, 3);
+    int32_t fused_shape = constant(&made, "fused_shape", DT_I64, fused, 3);
+    int32_t inner_shape = constant(&made, "inner_shape", DT_I64, inner, 3);
+    int32_t x = graph_tensor(made.builder, STR("x"));
+    graph_add_input(made.builder, x, DT_F32, dims, 3);
+    for (int n = 0; n < n_layers; n++)
+        x = fine_layer(&f, n, x, fused_shape, inner_shape);
+    graph_add_output(made.builder, x);
     Error err = {0};
     Graph *graph = graph_seal(made.builder, &err);
     assert(graph);

@@ -1,0 +1,23 @@
+/* bench.h - what the parts of `make bench` share. */
+#ifndef TESTS_BENCH_BENCH_H
+#define TESTS_BENCH_BENCH_H
+
+#include "core/plan/plan.h"
+
+double now_ns(void);
+double least(double a, double b); /* 0: nothing yet */
+/* Prints a line "NAME VALUE UNIT". */
+void figure(const char *name, double value, const char *unit);
+void must(bool ok, const Error *err);
+Mesh *mesh_of(Arena *arena, const char *text);
+Machine machine(void);
+/* Adds a pin of a tensor's dim by one axis, in so many parts. */
+void pin(const Inferred *inferred, const Mesh *mesh, Arena *arena, Journal *journal, int32_t tensor,
+         int dim, int axis, int64_t interleave);
+
+/* bench_flow.c: propagation of a transformer as fine as StableHLO. What it runs when it is counted
+ * by callgrind: one propagation of so many layers. */
+void bench_flow(const char *program);
+void bench_flow_counted(int n_layers);
+
+#endif
