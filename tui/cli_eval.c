@@ -2,6 +2,7 @@
 
 #include "core/plan/eval_rvd.h"
 #include "core/plan/layout.h"
+#include "core/plan/shardy/eval_insert.h"
 #include "core/plan/strategy/eval_redistribute.h"
 #include "core/plan/shardy/eval_shardy.h"
 #include "core/plan/strategy/eval_strategy.h"
@@ -61,6 +62,7 @@ static const struct {
     {"redistribute", answer_redistribute},
     {"rvd.reshard", answer_rvd},
     {"spmd.", eval_spmd},
+    {"reshard.insert", eval_insert},
 };
 
 /* False with *err: the answer is then an error. */
