@@ -297,11 +297,22 @@ static void change_op(Engine *e, int32_t op, int32_t state)
         set_add(&e->differs, op);
 }
 
-void engine_set(Engine *e, int32_t op, int32_t tensor, int32_t state)
+static void begin_settings(Engine *e)
 {
     const FlowTurn *turn = e->log->turns.n ? &e->log->turns.at[e->log->turns.n - 1] : NULL;
     if (!turn || turn->pass != PASS_SET)
         begin_turn(e, PASS_SET, FLOW_BOTH);
+}
+
+void engine_set_alone(Engine *e, int32_t tensor, int32_t state)
+{
+    begin_settings(e);
+    change_one(e, -1, tensor, state);
+}
+
+void engine_set(Engine *e, int32_t op, int32_t tensor, int32_t state)
+{
+    begin_settings(e);
     if (tensor >= 0)
         change_tensor(e, -1, tensor, state);
     else

@@ -86,6 +86,8 @@ void engine_begin(Engine *engine, const FlowRun *run);
 
 /* A decision, felt from here on. op -1: of a tensor (of all of its group); tensor -1: of an op. */
 void engine_set(Engine *engine, int32_t op, int32_t tensor, int32_t state);
+/* Of this tensor, not of its group: what all of them get next they have in common again. */
+void engine_set_alone(Engine *engine, int32_t tensor, int32_t state);
 
 typedef struct {
     int pass;

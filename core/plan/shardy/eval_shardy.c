@@ -1,6 +1,6 @@
 #include "core/plan/shardy/eval_shardy.h"
 
-#include "core/plan/shardy/import.h"
+#include "core/plan/shardy/export.h"
 
 /* ---- strategies ---- */
 
@@ -83,6 +83,8 @@ bool eval_factor_propagate(const char *verb, Arena *arena, const Json *request, 
     a.flow = shardy_flow_new(arena);
     a.program = import_program(arena, a.flow, a.imported, &op_of);
     shardy_run(a.flow, a.program, a.strategy->method, NULL, NULL);
+    if (a.strategy->export)
+        export_shardings(a.flow, a.imported, a.program);
     answer_shardings(&a, answer);
     return true;
 }

@@ -478,7 +478,7 @@ static void feel(Run *run, const Given *given, int priority)
             continue;
         TensorSharding felt =
             felt_from(shardy_at(flow, engine_tensor(run->engine, t)), was, priority);
-        engine_set(run->engine, -1, t, shardy_put(flow, &felt));
+        engine_set_alone(run->engine, t, shardy_put(flow, &felt));
     }
     for (int i = 0; i < run->program->n_results; i++) {
         const TensorSharding *was = shardy_at(flow, given->result[i]);
