@@ -7,7 +7,8 @@
 typedef struct {
     int32_t tensor, sharding;
     int first, last;
-    int32_t next; /* another span of the tensor, or -1 */
+    int32_t next;    /* another span of the tensor, or -1 */
+    bool in_between; /* two steps of a reshard: nobody reads it later */
 } Span;
 
 typedef struct {
@@ -27,7 +28,7 @@ static Span *span_at(const Account *a, int32_t at)
 
 static int32_t begin_span(Account *a, int32_t tensor, int32_t sharding)
 {
-    Span span = {tensor, sharding, a->now, a->now, a->of_tensor[tensor]};
+    Span span = {tensor, sharding, a->now, a->now, a->of_tensor[tensor], false};
     vec_push(a->arena, &a->spans, span);
     a->of_tensor[tensor] = a->spans.n - 1;
     return a->spans.n - 1;
@@ -36,7 +37,7 @@ static int32_t begin_span(Account *a, int32_t tensor, int32_t sharding)
 static int32_t find_span(const Account *a, int32_t tensor, int32_t sharding)
 {
     int32_t at = a->of_tensor[tensor];
-    while (at >= 0 && span_at(a, at)->sharding != sharding)
+    while (at >= 0 && (span_at(a, at)->sharding != sharding || span_at(a, at)->in_between))
         at = span_at(a, at)->next;
     return at;
 }
@@ -52,6 +53,7 @@ static int32_t move_span(Account *a, int32_t at, int32_t to)
         a->now++;
         span_at(a, at)->last = a->now;
         at = begin_span(a, tensor, path->step[i].to);
+        span_at(a, at)->in_between = i + 1 < path->n_steps;
     }
     return at;
 }
