@@ -2,348 +2,276 @@
 
 #include "core/base/intern.h"
 #include "core/base/vec.h"
+#include "core/plan/reshard_floor.h"
+#include "core/plan/reshard_search.h"
 
-#include <assert.h>
+#include <math.h>
 
-/* The states a search may look at; beyond, the straight way is taken. Real cases need some tens. */
-enum { STATES_MAX = 1000 };
+enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20 };
 
 typedef struct {
-    int32_t sharding, before; /* before: state this one was reached from, -1 at the start */
-    int n_steps;
+    StepKind kind;
+    AtomSet atoms;
+    int64_t bytes; /* -1: empty */
     double us;
-    bool done;
-    Step step; /* the last one */
-} State;
+} Priced;
+
+typedef struct {
+    const ReshardPath *path, *runner_up;
+    bool looked_for_other;
+} Answer;
 
 struct Resharder {
     Arena *arena;
     const Mesh *mesh;
-    const Machine *machine;
     Shardings *shardings;
+    ReshardOptions options;
+    Pricer *pricer;
+    Floor *floor; /* NULL until the first search */
+    Searcher *searcher;
+    Priced *prices; /* PRICES of them, the last seen by hash */
     Intern *asked;
-    Vec(const ReshardPath *) paths; /* by id in asked */
+    Vec(Answer) answers; /* by id in asked */
 };
 
 typedef struct {
-    Resharder *resharder;
-    Arena *scratch;
-    Dtype dtype;
-    const Sharding *target;
-    AtomSet unit[ATOMS_MAX]; /* by atom: those of its axis that source and target never part */
-    int32_t at;              /* the state being expanded */
-    Sharding from;
-    Vec(State) states;
-    Intern *seen; /* sharding id -> state */
-} Search;
+    int32_t dtype, from, to;
+} Question;
+
+ReshardOptions reshard_defaults(void)
+{
+    return (ReshardOptions){.cap = PEAK_ENDS, .bytes = FREE_BYTES};
+}
+
+const char *reshard_bound_formula(void)
+{
+    return "n: product of the parts that must go; least time of steps that drop n + (n-1)/n * "
+           "bytes after / fastest link; out of order: + a permute of the least part, unless "
+           "dropping more is cheaper; partial over m: + least time of a reduction + (m-1)/m * "
+           "least payload / fastest link";
+}
 
 Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
                          Shardings *shardings)
 {
     Resharder *resharder = arena_make(arena, Resharder);
-    *resharder = (Resharder){.arena = arena, .mesh = mesh, .machine = machine};
-    resharder->shardings = shardings;
+    *resharder = (Resharder){.arena = arena, .mesh = mesh, .shardings = shardings};
+    resharder->options = reshard_defaults();
+    resharder->pricer = pricer_new(arena, machine, mesh);
     resharder->asked = intern_new(arena);
     return resharder;
 }
 
-static void price(const Search *search, Step *step, const Sharding *from, const Sharding *to)
+void resharder_options(Resharder *resharder, const ReshardOptions *options)
 {
-    const Mesh *mesh = search->resharder->mesh;
-    if (step->kind == STEP_SLICE || mesh_atoms_size(mesh, step->atoms) <= 1)
+    resharder->options = *options;
+}
+
+/* ---- prices ---- */
+
+static double step_us(void *context, StepKind kind, AtomSet atoms, double payload)
+{
+    Resharder *resharder = context;
+    int64_t bytes = (int64_t)ceil(payload);
+    uint64_t mixed = ((uint64_t)bytes * 31 + atoms) * 8 + kind;
+    Priced *priced = &resharder->prices[mixed * 0x9e3779b97f4a7c15u >> 54];
+    if (priced->bytes != bytes || priced->atoms != atoms || priced->kind != kind)
+        *priced =
+            (Priced){kind, atoms, bytes, pricer_step(resharder->pricer, kind, atoms, bytes).us};
+    return priced->us;
+}
+
+static double least_drop_us(void *context, int64_t n)
+{
+    const Resharder *resharder = context;
+    return floor_drop_us(resharder->floor, n);
+}
+
+static double least_reduce_us(void *context, int64_t n)
+{
+    const Resharder *resharder = context;
+    return floor_reduce_us(resharder->floor, n);
+}
+
+static Pricing pricing_of(Resharder *resharder)
+{
+    const Floor *floor = resharder->floor;
+    return (Pricing){.context = resharder,
+                     .step_us = step_us,
+                     .least_drop_us = least_drop_us,
+                     .least_reduce_us = least_reduce_us,
+                     .least_permute_us = floor->permute_us,
+                     .drop_byte_us = floor->drop_byte_us,
+                     .reduce_byte_us = floor->reduce_byte_us,
+                     .permute_byte_us = floor->permute_byte_us};
+}
+
+/* Tables that only a search needs. */
+static void prepare(Resharder *resharder)
+{
+    if (resharder->floor)
         return;
-    const Sharding *held = step->kind == STEP_ALL_GATHER ? to : from;
-    step->bytes = dtype_bytes(search->dtype, sharding_local_elements(held, mesh, 0));
-    Price priced =
-        price_step(search->resharder->machine, mesh, step->kind, step->atoms, step->bytes);
-    step->wire_bytes = priced.wire_bytes;
-    step->us = priced.us;
+    resharder->floor = floor_of(resharder->arena, resharder->pricer, resharder->mesh);
+    resharder->searcher = searcher_new(resharder->arena);
+    resharder->prices = arena_array(resharder->arena, Priced, PRICES);
+    for (int i = 0; i < PRICES; i++)
+        resharder->prices[i].bytes = -1;
 }
 
-static bool better(const State *new, const State *old)
+/* ---- paths ---- */
+
+static int64_t local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding)
 {
-    double slack = 1e-9 * (1 + old->us);
-    if (new->us < old->us - slack || new->us > old->us + slack)
-        return new->us < old->us;
-    return new->n_steps != old->n_steps ? new->n_steps < old->n_steps
-                                        : new->step.kind < old->step.kind;
+    return dtype_bytes(dtype, sharding_local_elements(sharding, resharder->mesh, 0));
 }
 
-/* Offers the state `to`, reached by one step from the state being expanded. */
-static void offer(Search *search, StepKind kind, AtomSet atoms, const Sharding *to)
+static double limit_of(const Resharder *resharder, int64_t ends)
 {
-    int32_t id = shardings_put(search->resharder->shardings, to);
-    State state = {.sharding = id, .before = search->at};
-    const State *from = &search->states.at[search->at];
-    state.step = (Step){.kind = kind, .atoms = atoms, .from = from->sharding, .to = id};
-    price(search, &state.step, &search->from, to);
-    state.us = from->us + state.step.us;
-    state.n_steps = from->n_steps + 1;
-
-    int32_t place = intern_put(search->seen, &id, sizeof id);
-    if (place == search->states.n)
-        vec_push(search->scratch, &search->states, state);
-    else if (!search->states.at[place].done && better(&state, &search->states.at[place]))
-        search->states.at[place] = state;
+    const ReshardOptions *options = &resharder->options;
+    if (options->cap == PEAK_FREE)
+        return INFINITY;
+    double least = (double)ends * (options->cap == PEAK_ENDS ? 1 + options->slack : 1);
+    return fmax(least, (double)options->bytes);
 }
 
-static void offer_dim(Search *search, StepKind kind, AtomSet atoms, int dim, const Cut *cut)
+/* What a rank holds beyond the mean over all ranks. */
+static int64_t padding_of(const Resharder *resharder, Dtype dtype, const Sharding *held,
+                          int64_t bytes)
 {
-    Sharding to = search->from;
-    to.dim[dim] = *cut;
-    offer(search, kind, atoms, &to);
+    int64_t elements = 1, parts = mesh_atoms_size(resharder->mesh, sharding_atoms(held));
+    for (int64_t d = 0; d < held->n_dims; d++)
+        elements *= cut_size(&held->dim[d]);
+    return bytes - dtype_bytes(dtype, elements) / parts;
 }
 
-static void clear_partial(Sharding *sharding, AtomSet atoms)
+static Step make_step(const Resharder *resharder, Dtype dtype, const Hop *hop, const Sharding *from,
+                      const Sharding *to)
 {
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (atoms >> a & 1)
-            sharding->partial[a] = REDUCE_NONE;
+    Step step = {.kind = hop->kind, .atoms = hop->atoms};
+    if (hop->kind == STEP_SLICE)
+        return step;
+    const Sharding *held = hop->kind == STEP_ALL_GATHER ? to : from;
+    step.bytes = local_bytes(resharder, dtype, held);
+    step.padding_bytes = padding_of(resharder, dtype, held, step.bytes);
+    Price price = pricer_step(resharder->pricer, hop->kind, hop->atoms, step.bytes);
+    step.wire_bytes = price.wire_bytes;
+    step.us = price.us;
+    return step;
 }
 
-/* Atoms partial with the same reduce op as atom a. */
-static AtomSet same_reduce(const Sharding *sharding, AtomSet among, int a)
+static const ReshardPath *make_path(Resharder *resharder, const Question *asked, const Space *space,
+                                    const Route *route)
 {
-    AtomSet set = 0;
-    for (int b = 0; b < ATOMS_MAX; b++)
-        if (among >> b & 1 && sharding->partial[b] == sharding->partial[a])
-            set |= (AtomSet)1 << b;
-    return set;
-}
-
-/* What must be reduced: at once, axis by axis, and scattered onto dims that the target cuts so. */
-static void reduce_moves(Search *search)
-{
-    const Mesh *mesh = search->resharder->mesh;
-    const Sharding *from = &search->from, *target = search->target;
-    AtomSet due = sharding_partials(from) & ~sharding_partials(target);
-    for (int a = 0; a < mesh->n_atoms; a++) {
-        if (!(due >> a & 1))
-            continue;
-        AtomSet alike = same_reduce(from, due, a);
-        AtomSet unit = alike & search->unit[a];
-        Sharding to = *from;
-        clear_partial(&to, alike);
-        offer(search, STEP_ALL_REDUCE, alike, &to);
-        to = *from;
-        clear_partial(&to, unit);
-        offer(search, STEP_ALL_REDUCE, unit, &to);
-
-        for (int d = 0; d < from->n_dims; d++) {
-            AtomSet had = cut_atoms(&from->dim[d]);
-            Cut cut = cut_without(&target->dim[d], ~(had | alike), mesh);
-            AtomSet added = cut_atoms(&cut) & ~had;
-            if (!added || !cut_refines(&cut, &from->dim[d], mesh))
-                continue;
-            to = *from;
-            clear_partial(&to, added);
-            to.dim[d] = cut;
-            offer(search, STEP_REDUCE_SCATTER, added, &to);
-        }
-    }
-}
-
-static void slice_moves(Search *search)
-{
-    const Mesh *mesh = search->resharder->mesh;
-    const Sharding *from = &search->from;
-    AtomSet used = sharding_atoms(from) | sharding_partials(from);
-    for (int d = 0; d < from->n_dims; d++) {
-        AtomSet had = cut_atoms(&from->dim[d]);
-        Cut cut = cut_without(&search->target->dim[d], used & ~had, mesh);
-        if (!cut_equal(&cut, &from->dim[d]) && cut_refines(&cut, &from->dim[d], mesh))
-            offer_dim(search, STEP_SLICE, 0, d, &cut);
-    }
-}
-
-static void gather_without(Search *search, int dim, AtomSet drop)
-{
-    const Cut *had = &search->from.dim[dim];
-    Cut cut = cut_without(had, drop, search->resharder->mesh);
-    AtomSet gone = cut_atoms(had) & ~cut_atoms(&cut);
-    if (gone && cut_refines(had, &cut, search->resharder->mesh))
-        offer_dim(search, STEP_ALL_GATHER, gone, dim, &cut);
-}
-
-static void gather_moves(Search *search)
-{
-    const Mesh *mesh = search->resharder->mesh;
-    for (int d = 0; d < search->from.n_dims; d++) {
-        AtomSet had = cut_atoms(&search->from.dim[d]);
-        if (!had)
-            continue;
-        gather_without(search, d, ~(AtomSet)0);
-        gather_without(search, d, ~cut_atoms(&search->target->dim[d]));
-        for (int a = 0; a < mesh->n_atoms; a++)
-            if (had >> a & 1)
-                gather_without(search, d, search->unit[a]);
-    }
-}
-
-/* The same atoms on other digits of a dim, or moved from the minor end of one dim to another's. */
-static void all_to_all_moves(Search *search)
-{
-    const Mesh *mesh = search->resharder->mesh;
-    const Sharding *from = &search->from, *target = search->target;
-    for (int d = 0; d < from->n_dims; d++) {
-        AtomSet had = cut_atoms(&from->dim[d]);
-        Cut cut = cut_without(&target->dim[d], ~had, mesh);
-        if (had && cut_atoms(&cut) == had && !cut_equal(&cut, &from->dim[d]))
-            offer_dim(search, STEP_ALL_TO_ALL, had, d, &cut);
-
-        for (int i = 0; i < from->n_dims; i++) {
-            AtomSet there = cut_atoms(&from->dim[i]);
-            if (i == d || !there)
-                continue;
-            Cut gain = cut_without(&target->dim[d], ~(had | there), mesh);
-            AtomSet moved = cut_atoms(&gain) & ~had;
-            Cut rest = cut_without(&from->dim[i], moved, mesh);
-            if (!moved || cut_atoms(&rest) != (there & ~moved) ||
-                !cut_refines(&from->dim[i], &rest, mesh) ||
-                !cut_refines(&gain, &from->dim[d], mesh))
-                continue;
-            Sharding to = *from;
-            to.dim[d] = gain;
-            to.dim[i] = rest;
-            offer(search, STEP_ALL_TO_ALL, moved, &to);
-        }
-    }
-}
-
-static int cheapest_open(const Search *search)
-{
-    int best = -1;
-    for (int i = 0; i < search->states.n; i++)
-        if (!search->states.at[i].done &&
-            (best < 0 || better(&search->states.at[i], &search->states.at[best])))
-            best = i;
-    return best;
-}
-
-static ReshardPath *path_to(Search *search, int state)
-{
-    Arena *arena = search->resharder->arena;
-    ReshardPath *path = arena_make(arena, ReshardPath);
-    path->n_steps = search->states.at[state].n_steps;
-    Step *steps = arena_array(arena, Step, path->n_steps);
-    for (int i = path->n_steps - 1; i >= 0; i--) {
-        steps[i] = search->states.at[state].step;
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *steps = arena_array(resharder->arena, Step, route->n);
+    *path = (ReshardPath){.n_steps = route->n, .step = steps, .bound_us = route->bound_us};
+    path->proven = route->proven && resharder->floor->exact;
+    Dtype dtype = (Dtype)asked->dtype;
+    Sharding from = *shardings_at(resharder->shardings, asked->from), at = from;
+    path->peak_bytes = local_bytes(resharder, dtype, &from);
+    int32_t at_id = asked->from;
+    for (int i = 0; i < route->n; i++) {
+        Sharding to = space_sharding(space, &route->hop[i].to, &from, resharder->mesh);
+        steps[i] = make_step(resharder, dtype, &route->hop[i], &at, &to);
+        steps[i].from = at_id;
+        at_id = steps[i].to = shardings_put(resharder->shardings, &to);
+        int64_t held = local_bytes(resharder, dtype, &to);
+        path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
         path->us += steps[i].us;
         path->wire_bytes += steps[i].wire_bytes;
-        state = search->states.at[state].before;
+        path->padding_bytes += steps[i].padding_bytes;
+        at = to;
     }
-    path->step = steps;
     return path;
 }
 
-/* Atoms a and a+1 stand behind each other in one digit, or are both partial, or both unused. */
-static bool side_by_side(const Sharding *sharding, int a)
+/* First with whole axes, then with what those that come apart can do better. NULL: none within the
+ * limit. */
+static const ReshardPath *route_path(Resharder *resharder, const Question *asked,
+                                     const Space *space, const Hop *avoid, int n_avoid)
 {
-    for (int d = 0; d < sharding->n_dims; d++)
-        for (int i = 0; i < sharding->dim[d].n; i++) {
-            const Digit *digit = &sharding->dim[d].digit[i];
-            for (int k = 0; k < digit->n; k++)
-                if (digit->atom[k] == a)
-                    return k + 1 < digit->n && digit->atom[k + 1] == a + 1;
-                else if (digit->atom[k] == a + 1)
-                    return false;
-        }
-    return sharding->partial[a] == sharding->partial[a + 1];
-}
-
-/* A path never takes an axis apart that neither end does: collectives work on whole axes. */
-static void find_units(Search *search, const Sharding *from)
-{
-    const Mesh *mesh = search->resharder->mesh;
-    for (int first = 0; first < mesh->n_atoms;) {
-        int end = first + 1;
-        while (end < mesh->n_atoms && mesh->atoms[end].axis == mesh->atoms[first].axis &&
-               side_by_side(from, end - 1) && side_by_side(search->target, end - 1))
-            end++;
-        for (int a = first; a < end; a++)
-            search->unit[a] = (((AtomSet)1 << (end - first)) - 1) << first;
-        first = end;
+    Arena *scratch = arena_new();
+    Space *joined = arena_make(scratch, Space);
+    Route route, better;
+    double most = INFINITY;
+    bool found = false;
+    if (space_join(space, joined)) {
+        found =
+            search_route(resharder->searcher, scratch, joined, INFINITY, avoid, n_avoid, &route);
+        most = found ? route.us * (1 - 1e-6) : INFINITY;
     }
-}
-
-static void step_on(Search *search, StepKind kind, AtomSet atoms, const Sharding *to)
-{
-    const State *from = &search->states.at[search->at];
-    State state = {.before = search->at, .n_steps = from->n_steps + 1};
-    state.sharding = shardings_put(search->resharder->shardings, to);
-    state.step = (Step){.kind = kind, .atoms = atoms, .from = from->sharding, .to = state.sharding};
-    price(search, &state.step, &search->from, to);
-    state.us = from->us + state.step.us;
-    search->at = search->states.n;
-    search->from = *to;
-    vec_push(search->scratch, &search->states, state);
-}
-
-/* Reduces what is due, gathers the dims that differ whole, slices them: always legal. */
-static const ReshardPath *straight_path(Search *search)
-{
-    search->at = 0;
-    search->from = *shardings_at(search->resharder->shardings, search->states.at[0].sharding);
-    const Sharding *target = search->target;
-    for (int a = 0; a < search->resharder->mesh->n_atoms; a++) {
-        AtomSet due = sharding_partials(&search->from) & ~sharding_partials(target);
-        Sharding to = search->from;
-        if (!(due >> a & 1))
-            continue;
-        AtomSet alike = same_reduce(&search->from, due, a);
-        clear_partial(&to, alike);
-        step_on(search, STEP_ALL_REDUCE, alike, &to);
+    bool best = found && route.bound_us >= most;
+    bool improved =
+        !best && search_route(resharder->searcher, scratch, space, most, avoid, n_avoid, &better);
+    const ReshardPath *path = NULL;
+    if (improved)
+        path = make_path(resharder, asked, space, &better);
+    else if (found) {
+        route.proven = route.proven && (best || better.proven);
+        path = make_path(resharder, asked, joined, &route);
     }
-    for (int slicing = 0; slicing <= 1; slicing++)
-        for (int d = 0; d < target->n_dims; d++) {
-            Sharding to = search->from;
-            AtomSet had = cut_atoms(&to.dim[d]);
-            if (cut_equal(&to.dim[d], &target->dim[d]) || (!slicing && !had))
-                continue;
-            to.dim[d] = slicing ? target->dim[d] : cut_whole(cut_size(&to.dim[d]));
-            step_on(search, slicing ? STEP_SLICE : STEP_ALL_GATHER, slicing ? 0 : had, &to);
-        }
-    return path_to(search, search->at);
+    arena_free(scratch);
+    return path;
 }
 
-/* Dijkstra. Gathering everything and slicing is always offered, so the target is always reached. */
-static const ReshardPath *search_path(Search *search, int32_t from, int32_t to)
+/* avoid: a path to differ from, or NULL. */
+static const ReshardPath *search_path(Resharder *resharder, const Question *asked,
+                                      const ReshardPath *avoid)
 {
-    find_units(search, shardings_at(search->resharder->shardings, from));
-    vec_push(search->scratch, &search->states, (State){.sharding = from, .before = -1});
-    intern_put(search->seen, &from, sizeof from);
-    for (;;) {
-        int at = cheapest_open(search);
-        if (search->states.n >= STATES_MAX)
-            return straight_path(search);
-        assert(at >= 0);
-        search->states.at[at].done = true;
-        if (search->states.at[at].sharding == to)
-            return path_to(search, at);
-        search->at = at;
-        search->from = *shardings_at(search->resharder->shardings, search->states.at[at].sharding);
-        slice_moves(search);
-        gather_moves(search);
-        reduce_moves(search);
-        all_to_all_moves(search);
+    prepare(resharder);
+    Arena *scratch = arena_new();
+    const Sharding *from = shardings_at(resharder->shardings, asked->from);
+    const Sharding *to = shardings_at(resharder->shardings, asked->to);
+    Dtype dtype = (Dtype)asked->dtype;
+    int64_t before = local_bytes(resharder, dtype, from), after = local_bytes(resharder, dtype, to);
+    Space *space = arena_make(scratch, Space);
+    space_of(from, to, resharder->mesh, (double)dtype_bytes(dtype, 8) / 8, space);
+    space->pricing = pricing_of(resharder);
+    space->limit = limit_of(resharder, before > after ? before : after);
+
+    Hop *hop = arena_array(scratch, Hop, avoid ? avoid->n_steps : 0);
+    int n = 0;
+    for (int i = 0; avoid && i < avoid->n_steps; i++)
+        if (avoid->step[i].kind != STEP_SLICE)
+            hop[n++] = (Hop){.kind = avoid->step[i].kind, .atoms = avoid->step[i].atoms};
+    const ReshardPath *path = route_path(resharder, asked, space, hop, n);
+    if (!path && !avoid) {
+        space->limit = INFINITY;
+        path = route_path(resharder, asked, space, NULL, 0);
     }
+    arena_free(scratch);
+    return path;
+}
+
+static int32_t answer_id(Resharder *resharder, const Question *asked)
+{
+    int32_t id = intern_put(resharder->asked, asked, sizeof *asked);
+    if (id == resharder->answers.n) {
+        Answer answer = {.path = search_path(resharder, asked, NULL)};
+        vec_push(resharder->arena, &resharder->answers, answer);
+    }
+    return id;
 }
 
 const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
 {
-    struct {
-        int32_t dtype, from, to;
-    } key = {(int32_t)dtype, from, to};
-    int32_t id = intern_put(resharder->asked, &key, sizeof key);
-    if (id < resharder->paths.n)
-        return resharder->paths.at[id];
+    Question asked = {(int32_t)dtype, from, to};
+    int32_t id = answer_id(resharder, &asked);
+    return resharder->answers.at[id].path;
+}
 
-    Sharding target = *shardings_at(resharder->shardings, to);
-    Search search = {.resharder = resharder, .dtype = dtype, .target = &target};
-    search.scratch = arena_new();
-    search.seen = intern_new(search.scratch);
-    const ReshardPath *path = search_path(&search, from, to);
-    arena_free(search.scratch);
-    vec_push(resharder->arena, &resharder->paths, path);
-    return path;
+const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
+{
+    Question asked = {(int32_t)dtype, from, to};
+    int32_t id = answer_id(resharder, &asked);
+    Answer *answer = &resharder->answers.at[id];
+    if (answer->looked_for_other)
+        return answer->runner_up;
+    bool moves = false;
+    for (int i = 0; i < answer->path->n_steps; i++)
+        moves |= answer->path->step[i].kind != STEP_SLICE;
+    const ReshardPath *other = moves ? search_path(resharder, &asked, answer->path) : NULL;
+    answer->runner_up = other;
+    answer->looked_for_other = true;
+    return other;
 }

@@ -1,0 +1,27 @@
+/* reshard_moves.h - the steps that lead on from a layout (kinds and rules: reshard_space.h).
+ *
+ * Every step that can be of use is offered once, in an order that depends on nothing but the
+ * layout. Where more than ARRANGED_MAX atoms find new places at once, only the orders in which the
+ * target has them are offered, and the caller is told that something was left out.
+ */
+#ifndef CORE_PLAN_RESHARD_MOVES_H
+#define CORE_PLAN_RESHARD_MOVES_H
+
+#include "core/plan/reshard_space.h"
+
+enum { ARRANGED_MAX = 4, PERMUTES_MAX = 6000 };
+
+typedef struct {
+    const Space *space;
+    void *context;
+    /* May steps of this kind and group lead anywhere worth it? Asked before many are made. */
+    bool (*worth)(void *context, StepKind kind, AtomSet atoms);
+    void (*offer)(void *context, StepKind kind, AtomSet atoms, const Layout *to);
+    bool left_out; /* set: not all arrangements were offered */
+} LayoutMoves;
+
+/* All but permutes, which are many. */
+void moves_offer(LayoutMoves *moves, const Layout *from);
+void moves_offer_permutes(LayoutMoves *moves, const Layout *from);
+
+#endif

@@ -1,0 +1,416 @@
+#include "core/plan/reshard_search.h"
+
+#include "core/base/vec.h"
+#include "core/plan/reshard_moves.h"
+
+#include <math.h>
+
+enum { NODES_MAX = 20000, TABLE_FIRST = 1024, HURRY = 3, DIVERGED = 0xffff };
+
+typedef struct {
+    Layout layout;
+    double cost, bound, bound_after, bytes; /* cost: us so far, with what settles ties */
+    int32_t before;                         /* -1 at the start */
+    AtomSet atoms;
+    uint8_t kind, done;
+} Node;
+
+/* A layout that is due, or the permutes of one. */
+typedef struct {
+    double key;
+    int32_t node;
+    int32_t permutes;
+} Entry;
+
+struct Searcher {
+    Arena *arena;
+    Vec(Node) nodes;
+    Vec(Entry) heap;
+    int32_t *table; /* node + 1 by hash */
+    int n_table;
+};
+
+typedef struct {
+    Searcher *searcher;
+    const Space *space;
+    const Hop *avoid;
+    int n_avoid;
+    int32_t at; /* node being expanded */
+    double most, tie, hurry;
+    size_t key_bytes;
+    LayoutMoves moves;
+} Search;
+
+Searcher *searcher_new(Arena *arena)
+{
+    Searcher *searcher = arena_make(arena, Searcher);
+    searcher->arena = arena;
+    searcher->n_table = TABLE_FIRST;
+    searcher->table = arena_array(arena, int32_t, TABLE_FIRST);
+    return searcher;
+}
+
+/* ---- heap of entries: least key first, then what was found first ---- */
+
+static bool sooner(const Entry *a, const Entry *b)
+{
+    if (a->key < b->key || a->key > b->key)
+        return a->key < b->key;
+    return a->node > b->node;
+}
+
+static void heap_push(Searcher *searcher, Entry entry)
+{
+    vec_push(searcher->arena, &searcher->heap, entry);
+    Entry *heap = searcher->heap.at;
+    int at = searcher->heap.n - 1;
+    for (int up = (at - 1) / 2; at > 0 && sooner(&entry, &heap[up]); up = (at - 1) / 2) {
+        heap[at] = heap[up];
+        at = up;
+    }
+    heap[at] = entry;
+}
+
+static Entry heap_pop(Searcher *searcher)
+{
+    Entry *heap = searcher->heap.at, first = heap[0], last = heap[--searcher->heap.n];
+    int n = searcher->heap.n, at = 0;
+    for (int down = 1; down < n; down = 2 * at + 1) {
+        if (down + 1 < n && sooner(&heap[down + 1], &heap[down]))
+            down++;
+        if (!sooner(&heap[down], &last))
+            break;
+        heap[at] = heap[down];
+        at = down;
+    }
+    heap[at] = last;
+    return first;
+}
+
+/* ---- nodes by layout ---- */
+
+static uint64_t layout_hash(const Layout *layout, size_t n_bytes)
+{
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+    const char *at = (const char *)layout;
+    for (size_t i = 0; i < n_bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, at + i, sizeof word);
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+static void table_clear(Searcher *searcher)
+{
+    memset(searcher->table, 0, sizeof(int32_t) * (size_t)searcher->n_table);
+    searcher->nodes.n = 0;
+    searcher->heap.n = 0;
+}
+
+static int32_t *table_slot(const Search *search, const Layout *layout)
+{
+    Searcher *searcher = search->searcher;
+    uint64_t mask = (uint64_t)searcher->n_table - 1;
+    uint64_t i = layout_hash(layout, search->key_bytes) & mask;
+    for (;; i = (i + 1) & mask) {
+        int32_t *slot = &searcher->table[i];
+        if (!*slot || memcmp(&searcher->nodes.at[*slot - 1].layout, layout, search->key_bytes) == 0)
+            return slot;
+    }
+}
+
+static void table_grow(Search *search)
+{
+    Searcher *searcher = search->searcher;
+    if (searcher->nodes.n * 2 < searcher->n_table)
+        return;
+    int32_t *old = searcher->table;
+    searcher->n_table *= 4;
+    searcher->table = arena_array(searcher->arena, int32_t, searcher->n_table);
+    arena_release(searcher->arena, old);
+    for (int32_t i = 0; i < searcher->nodes.n; i++)
+        *table_slot(search, &searcher->nodes.at[i].layout) = i + 1;
+}
+
+/* ---- steps ---- */
+
+/* How far the way has the kinds and groups of the one to be avoided. */
+static uint16_t progress_of(const Search *search, uint16_t before, StepKind kind, AtomSet atoms)
+{
+    if (search->n_avoid == 0 || kind == STEP_SLICE || before == DIVERGED)
+        return before;
+    bool same = before < search->n_avoid && search->avoid[before].kind == kind &&
+                search->avoid[before].atoms == atoms;
+    return same ? (uint16_t)(before + 1) : (uint16_t)DIVERGED;
+}
+
+static bool is_goal(const Search *search, const Layout *layout)
+{
+    const Space *space = search->space;
+    if (search->n_avoid > 0 && layout->progress == search->n_avoid)
+        return false;
+    return !layout->moved && memcmp(layout->place, space->to.place,
+                                    sizeof *layout->place * (size_t)space->n_atoms) == 0;
+}
+
+static double step_cost(const Search *search, StepKind kind, AtomSet atoms, double before,
+                        double after)
+{
+    const Pricing *pricing = &search->space->pricing;
+    if (kind == STEP_SLICE)
+        return search->tie * 1e-3;
+    double bytes = kind == STEP_ALL_GATHER ? after : before;
+    return pricing->step_us(pricing->context, kind, atoms, bytes) +
+           search->tie * (1 + 0.01 * (double)kind);
+}
+
+static bool is_whole(const Space *space, const Layout *layout)
+{
+    for (int a = 0; a < space->n_atoms; a++)
+        if (place_cuts(layout->place[a]))
+            return false;
+    return true;
+}
+
+static void keep(Search *search, const Node *node)
+{
+    Searcher *searcher = search->searcher;
+    int32_t *slot = table_slot(search, &node->layout);
+    if (*slot) {
+        Node *known = &searcher->nodes.at[*slot - 1];
+        if (node->cost >= known->cost)
+            return;
+        *known = *node;
+        heap_push(searcher, (Entry){node->cost + search->hurry * node->bound, *slot - 1, 0});
+        return;
+    }
+    vec_push(searcher->arena, &searcher->nodes, *node);
+    *slot = searcher->nodes.n;
+    heap_push(searcher, (Entry){node->cost + search->hurry * node->bound, *slot - 1, 0});
+    table_grow(search);
+}
+
+/* A step of that kind and price leads to less than the most that is of interest. The payload is
+ * what is held before it: not asked of gathers. */
+static bool worth(void *context, StepKind kind, AtomSet atoms)
+{
+    const Search *search = context;
+    const Node *from = &search->searcher->nodes.at[search->at];
+    AtomSet groups = space_of_mesh(search->space, atoms);
+    return from->cost + step_cost(search, kind, groups, from->bytes, 0) <= search->most;
+}
+
+static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
+{
+    Search *search = context;
+    AtomSet atoms = kind == STEP_SLICE ? 0 : space_of_mesh(search->space, moved);
+    const Node *from = &search->searcher->nodes.at[search->at];
+    Node node = {.layout = *to, .before = search->at, .kind = (uint8_t)kind, .atoms = atoms};
+    node.layout.progress = progress_of(search, from->layout.progress, kind, atoms);
+    if (to->moved && is_whole(search->space, to))
+        node.layout.moved = 0; /* nothing is cut: every order of devices is the same */
+    Measure measure = space_measure(search->space, &node.layout);
+    if (measure.bytes > search->space->limit)
+        return;
+    node.bytes = measure.bytes;
+    node.bound = measure.bound;
+    node.bound_after = measure.bound_after;
+    if (from->cost + node.bound > search->most)
+        return;
+    node.cost = from->cost + step_cost(search, kind, atoms, from->bytes, node.bytes);
+    if (node.cost + node.bound > search->most)
+        return;
+    if (is_goal(search, &node.layout))
+        search->most = node.cost;
+    keep(search, &node);
+}
+
+/* Permutes of the layout wait until the best they could lead to is due. */
+static void defer_permutes(Search *search, int32_t at)
+{
+    const Pricing *pricing = &search->space->pricing;
+    const Node *node = &search->searcher->nodes.at[at];
+    double least =
+        node->bound_after + pricing->least_permute_us + node->bytes * pricing->permute_byte_us;
+    if (is_whole(search->space, &node->layout) || node->cost + least > search->most)
+        return;
+    heap_push(search->searcher, (Entry){node->cost + search->hurry * least, at, 1});
+}
+
+/* ---- the straight way: reduce, gather what differs, slice ---- */
+
+static void straight_offer(Search *search, StepKind kind, AtomSet atoms, Layout *to, double *cost)
+{
+    const Space *space = search->space;
+    const Searcher *searcher = search->searcher;
+    const Node *from = &searcher->nodes.at[searcher->nodes.n - 1];
+    Node node = {.layout = *to, .before = searcher->nodes.n - 1, .kind = (uint8_t)kind};
+    node.atoms = atoms = space_of_mesh(space, atoms);
+    Measure measure = space_measure(space, to);
+    node.bytes = measure.bytes;
+    node.cost = *cost = from->cost + step_cost(search, kind, atoms, from->bytes, node.bytes);
+    vec_push(search->searcher->arena, &search->searcher->nodes, node);
+    if (measure.bytes > space->limit)
+        *cost = INFINITY;
+}
+
+/* The layout left when atoms that stand elsewhere in the target are gathered. */
+static Layout common_layout(const Space *space, const Layout *from, AtomSet *gone)
+{
+    Layout out = *from;
+    Lists lists;
+    space_lists(space, from, &lists);
+    *gone = 0;
+    for (int s = 0; s < space->n_slots; s++) {
+        const Slot *slot = &space->slot[s];
+        int same = 0;
+        while (same < lists.n[s] && same < slot->n_goal && lists.atom[s][same] == slot->goal[same])
+            same++;
+        while (from->moved ? same > 0
+                           : !space_boundary(space, s, lists.atom[s], lists.n[s], same) ||
+                                 !space_boundary(space, s, slot->goal, slot->n_goal, same))
+            same--;
+        for (int i = same; i < lists.n[s]; i++) {
+            out.place[lists.atom[s][i]] = PLACE_UNUSED;
+            *gone |= (AtomSet)1 << lists.atom[s][i];
+        }
+    }
+    out.moved = 0;
+    return out;
+}
+
+/* Leaves its nodes at the end of the list, the last one at the target. INFINITY: not within the
+ * limit. */
+static double straight_way(Search *search)
+{
+    const Space *space = search->space;
+    Layout at = space->from;
+    double cost = 0, step;
+    for (int a = 0; a < space->n_atoms; a++) {
+        AtomSet set = 0;
+        if (at.place[a] != PLACE_PARTIAL || space->kept >> a & 1)
+            continue;
+        for (int b = a; b < space->n_atoms; b++)
+            if (at.place[b] == PLACE_PARTIAL && !(space->kept >> b & 1) &&
+                space->reduce[b] == space->reduce[a]) {
+                set |= (AtomSet)1 << b;
+                at.place[b] = PLACE_UNUSED;
+            }
+        straight_offer(search, STEP_ALL_REDUCE, set, &at, &step);
+        cost = step > cost ? step : cost;
+    }
+    AtomSet gone;
+    at = common_layout(space, &at, &gone);
+    if (gone) {
+        straight_offer(search, STEP_ALL_GATHER, gone, &at, &step);
+        cost = step > cost ? step : cost;
+    }
+    if (memcmp(at.place, space->to.place, sizeof at.place) != 0) {
+        at = space->to;
+        straight_offer(search, STEP_SLICE, 0, &at, &step);
+        cost = step > cost ? step : cost;
+    }
+    return cost;
+}
+
+/* ---- the search ---- */
+
+static Node start_node(const Search *search)
+{
+    Node node = {.layout = search->space->from, .before = -1};
+    Measure measure = space_measure(search->space, &node.layout);
+    node.bytes = measure.bytes;
+    node.bound = measure.bound;
+    node.bound_after = measure.bound_after;
+    return node;
+}
+
+/* The node of the target; -1 when there is none within the limit, -2 when it was too much to look
+ * at. */
+static int32_t run(Search *search)
+{
+    Searcher *searcher = search->searcher;
+    table_clear(searcher);
+    Node start = start_node(search);
+    keep(search, &start);
+    while (searcher->heap.n > 0) {
+        Entry entry = heap_pop(searcher);
+        Node *node = &searcher->nodes.at[entry.node];
+        search->at = entry.node;
+        Layout layout = node->layout;
+        if (entry.permutes) {
+            moves_offer_permutes(&search->moves, &layout);
+            continue;
+        }
+        if (entry.key > node->cost + search->hurry * node->bound)
+            continue; /* a cheaper way to it was found since */
+        if (is_goal(search, &layout))
+            return entry.node;
+        if (searcher->nodes.n > NODES_MAX)
+            return -2;
+        moves_offer(&search->moves, &layout);
+        defer_permutes(search, entry.node);
+    }
+    return -1;
+}
+
+static void route_of(const Search *search, Arena *arena, int32_t last, Route *out)
+{
+    const Node *nodes = search->searcher->nodes.at;
+    const Pricing *pricing = &search->space->pricing;
+    int n = 0;
+    for (int32_t i = last; nodes[i].before >= 0; i = nodes[i].before)
+        n++;
+    Hop *hop = arena_array(arena, Hop, n);
+    int at = n;
+    out->us = 0;
+    for (int32_t i = last; nodes[i].before >= 0; i = nodes[i].before) {
+        const Node *node = &nodes[i], *from = &nodes[node->before];
+        if (node->kind != STEP_SLICE)
+            out->us += pricing->step_us(pricing->context, (StepKind)node->kind, node->atoms,
+                                        node->kind == STEP_ALL_GATHER ? node->bytes : from->bytes);
+        if (node->kind == STEP_SLICE && at < n && hop[at].kind == STEP_SLICE)
+            continue;
+        hop[--at] = (Hop){(StepKind)node->kind, node->atoms, node->layout};
+    }
+    out->n = n - at;
+    out->hop = hop + at;
+}
+
+bool search_route(Searcher *searcher, Arena *arena, const Space *space, double most,
+                  const Hop *avoid, int n_avoid, Route *out)
+{
+    Search search = {.searcher = searcher, .space = space, .avoid = avoid, .n_avoid = n_avoid};
+    search.key_bytes =
+        (offsetof(Layout, place) + sizeof(uint16_t) * (size_t)space->n_atoms + 7) & ~(size_t)7;
+    search.moves =
+        (LayoutMoves){.space = space, .context = &search, .worth = worth, .offer = offer};
+
+    table_clear(searcher);
+    Node start = start_node(&search);
+    *out = (Route){.bound_us = start.bound, .proven = true};
+    vec_push(searcher->arena, &searcher->nodes, start);
+    double straight = straight_way(&search);
+    search.tie = 1e-9 * (straight < INFINITY ? straight : start.bound) + 1e-12;
+    search.most = n_avoid > 0 ? INFINITY : straight * (1 + 1e-6) + 1e-9;
+    search.most = most < search.most ? most : search.most;
+    search.hurry = 1;
+    int32_t last = run(&search);
+    if (last == -2) {
+        search.hurry = HURRY;
+        out->proven = false;
+        last = run(&search);
+    }
+    if (last == -2) {
+        table_clear(searcher);
+        vec_push(searcher->arena, &searcher->nodes, start);
+        last = straight_way(&search) < INFINITY ? searcher->nodes.n - 1 : -1;
+    }
+    out->proven = out->proven && !search.moves.left_out;
+    if (last < 0)
+        return false;
+    route_of(&search, arena, last, out);
+    return true;
+}

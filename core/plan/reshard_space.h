@@ -1,0 +1,143 @@
+/* reshard_space.h - the layouts that a search for a reshard walks, and what they cost.
+ *
+ * A *slot* is a digit of a dim: source and target are split at each other's borders, so that a
+ * layout is one ordered list of atoms per slot, major first, and a set of partial atoms. A dim
+ * whose two ends share no digits, 2304/tp and (3)(768/tp), has slots of both forms, and a layout
+ * uses those of one. Dims that neither end cuts are alike: one of them gets a slot, so that an
+ * atom may be parked there.
+ *
+ * Steps between layouts (n: ranks of a group; a list's tail: what stands at its minor end):
+ *     slice           unused atoms are added to tails                        free
+ *     all-gather      tails become unused, of any slots at once
+ *     all-to-all      tails of some slots become tails of others, in any order; a dim that
+ *                     gives all it has may take it back in its other form
+ *     permute         every slot keeps its number of parts; which atoms cut it, and in which
+ *                     order, is free: a rank's whole part goes to another rank
+ *     all-reduce      partial atoms of one reduction become unused
+ *     reduce-scatter  partial atoms of one reduction are added to tails
+ * An axis that neither end takes apart is gathered, reduced and scattered in one piece, as who
+ * reads the steps expects; where it is moved from dim to dim it may come apart.
+ * Chunks of uneven digits are torch's, run by run of one axis; a tail is then only what can be left
+ * away (boundary rule of cut.h).
+ *
+ * Nothing here knows a machine: prices come from a Pricing, so that the same search answers for a
+ * machine file and for a cost model of one line.
+ */
+#ifndef CORE_PLAN_RESHARD_SPACE_H
+#define CORE_PLAN_RESHARD_SPACE_H
+
+#include "core/plan/price.h"
+#include "core/plan/sharding.h"
+
+/* A dim has DIGITS_MAX digits in each of two forms at most. */
+enum { SLOTS_MAX = 2 * DIGITS_MAX * DIMS_MAX, PLACE_UNUSED = 0, PLACE_PARTIAL = 0xffff };
+
+/* Where each atom stands: PLACE_UNUSED, PLACE_PARTIAL, or place_in(slot, i). Compared as bytes. */
+typedef struct {
+    uint16_t moved;    /* devices still stand in the order of the source's mesh, not the target's */
+    uint16_t progress; /* steps in common with a path to be avoided (reshard_search.h) */
+    uint16_t place[ATOMS_MAX];
+    uint16_t unused[2]; /* 0: layouts are compared and hashed in words of 8 bytes */
+} Layout;
+
+static inline uint16_t place_in(int slot, int i)
+{
+    return (uint16_t)((slot + 1) << 5 | i);
+}
+static inline int place_slot(uint16_t place) /* of an atom that cuts */
+{
+    return (place >> 5) - 1;
+}
+static inline int place_at(uint16_t place)
+{
+    return place & 31;
+}
+static inline bool place_cuts(uint16_t place)
+{
+    return place != PLACE_UNUSED && place != PLACE_PARTIAL;
+}
+
+typedef struct {
+    int64_t size, goal_parts;
+    uint8_t dim, form, n_goal, goal[ATOMS_MAX]; /* goal: the target's list */
+} Slot;
+
+/* What steps cost, and what they cost at least. Times in us; n: a product of atoms. */
+typedef struct {
+    void *context;
+    double (*step_us)(void *context, StepKind kind, AtomSet atoms, double bytes);
+    /* Least time of steps that together take n off the number of parts (all-gather, all-to-all), or
+     * that reduce over n, however few bytes they carry. */
+    double (*least_drop_us)(void *context, int64_t n);
+    double (*least_reduce_us)(void *context, int64_t n);
+    double least_permute_us;
+    /* Beyond that, per byte: times (n-1)/n of the larger local size, of the payload, and all. */
+    double drop_byte_us, reduce_byte_us, permute_byte_us;
+} Pricing;
+
+typedef struct {
+    int n_atoms, n_slots, n_dims;
+    int64_t size[ATOMS_MAX];
+    AtomSet of_mesh[ATOMS_MAX]; /* the mesh's atoms that it is: one, or those of an axis */
+    bool runs_on[ATOMS_MAX];    /* continues the axis of the atom before */
+    bool joined[ATOMS_MAX];     /* and neither end takes the two apart */
+    uint8_t reduce[ATOMS_MAX];
+    Slot slot[SLOTS_MAX];
+    AtomSet kept; /* partial at both ends */
+    bool padded;  /* chunks are ceil(size / parts), whatever the order of atoms */
+    bool two_forms;
+    double unit;  /* bytes of one element of all slots: what dims without a slot hold */
+    double limit; /* no layout may be larger on a rank, in bytes */
+    double goal_bytes, floor_bytes; /* on a rank: of the target; when every atom cuts a slot */
+    Layout from, to;
+    Pricing pricing;
+} Space;
+
+/* limit and pricing are left to the caller. */
+void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, double element_bytes,
+              Space *out);
+
+/* The same space of fewer layouts: atoms that are joined are one. False when none are. */
+bool space_join(const Space *space, Space *out);
+
+/* The mesh's atoms. */
+AtomSet space_of_mesh(const Space *space, AtomSet atoms);
+
+/* The sharding that a layout is; dims without a slot as in `like`. */
+Sharding space_sharding(const Space *space, const Layout *layout, const Sharding *like,
+                        const Mesh *mesh);
+
+/* Derives from `to` what the slots and the bounds keep of the target. */
+void space_set_goal(Space *space);
+
+/* The end of the run of one axis that begins at `first`: it is chunked at once. */
+int space_run(const Space *space, const uint8_t *atom, int n, int first);
+
+/* True when a list of n atoms without those from k on is a coarser layout. */
+bool space_boundary(const Space *space, int slot, const uint8_t *atom, int n, int k);
+
+/* Rank 0's chunk of a slot cut by this list. */
+int64_t space_chunk(const Space *space, int slot, const uint8_t *atom, int n);
+
+/* Lists of a layout, per slot. */
+typedef struct {
+    uint8_t n[SLOTS_MAX], atom[SLOTS_MAX][ATOMS_MAX];
+} Lists;
+void space_lists(const Space *space, const Layout *layout, Lists *out);
+
+typedef struct {
+    double bytes;       /* that rank 0, the largest, holds */
+    double bound;       /* us from here to the target, at least */
+    double bound_after; /* the same for the best layout that a permute can make of it */
+} Measure;
+
+/* bound: every path to the target takes n off the number of parts, where n is, over the slots, the
+ * product of parts that the target does not have there; without a permute it takes off all atoms
+ * beyond the first place at which a list differs from the target's, with one it pays that too:
+ *     least time of steps that drop n + (n-1)/n * target bytes / fastest link
+ *   + [permute: its least time + bytes / fastest link]
+ *   + [partial over m: least time of steps that reduce m + (m-1)/m * bytes / fastest link]
+ * where bytes are what a rank holds when every atom cuts. */
+Measure space_measure(const Space *space, const Layout *layout);
+
+#endif
