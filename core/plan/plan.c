@@ -8,6 +8,7 @@
 #include "core/plan/propagate.h"
 #include "core/plan/reason.h"
 #include "core/plan/spmd/plan_spmd.h"
+#include "core/plan/strategy/plan_strategy.h"
 
 #include <inttypes.h>
 
@@ -243,14 +244,17 @@ static void propagate(Plan *plan, const PlanRequest *request)
     case METHOD_SHARDY:
     case METHOD_SHARDY_BASIC:
     case METHOD_SHARDY_BOTH:
-    case METHOD_TORCH:
-    case METHOD_VESCALE:
     case METHOD_FACTOR:
     case METHOD_COUNT:
         if (request->propagation)
             propagate_factor(plan, request->propagation, request->before);
         else
             propagate_factor(plan, propagation_new(plan->arena, plan->inferred, plan->mesh), NULL);
+        return;
+    case METHOD_TORCH:
+    case METHOD_VESCALE:
+        propagate_strategy(plan, request);
+        return;
     }
 }
 

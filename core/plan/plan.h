@@ -125,9 +125,9 @@ typedef struct Plan {
         *flow; /* per tensor: the cuts the propagator settled on, which its maker may not give */
     uint16_t *pinned; /* per tensor: dims fixed by a pin of use, on it or on a view of it */
     int32_t *cut;     /* per op: OpCut id; -1 for host ops */
-    AtomSet *passed; /* per place in graph->operands that is an input: partial axes that stay partial
-                        through the op that reads it so, as the strategy chosen says; NULL: what
-                        edges.h says of linear ops holds */
+    AtomSet *passed;  /* per place in graph->operands that is an input: partial axes that stay
+                         partial through the op that reads it so, as the strategy chosen says; NULL:
+                         what edges.h says of linear ops holds */
     int32_t *need; /* per place in graph->operands that is an input: the sharding it is read with */
     const OpCut **cuts; /* by id */
     int n_cuts;
@@ -172,7 +172,7 @@ typedef struct {
     Method method;
     const SpmdRules *spmd;        /* METHOD_SPMD: NULL, those built in only */
     const Strategies *strategies; /* METHOD_TORCH, METHOD_VESCALE: the same */
-    bool no_redistribute; /* METHOD_TORCH: what an op would have to move is an error */
+    bool no_redistribute;         /* METHOD_TORCH: what an op would have to move is an error */
     /* METHOD_FACTOR, both or none: what earlier plans of this model and mesh left, and one of them
      * that is still there. The plan comes out the same, sooner. */
     Propagation *propagation;

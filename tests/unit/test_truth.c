@@ -17,6 +17,7 @@ typedef struct {
     const char *name, *model, *dims, *mesh;
     uint32_t seed;
     int n_pins;
+    Method method;
 } Case;
 
 /* Reductions of every kind, of floats and of integers below 0: a rank that holds nothing of a dim
@@ -29,17 +30,24 @@ static const char reductions[] = "h <- MatMul f32[6,10,8] f32[8,12]!; m <- Reduc
                                  "k <- Neg i; l <- ReduceMin k axes=[0,1]";
 
 static Case cases[] = {
-    {"reductions", reductions, "", "dp=2,tp=4", 9, 12},
-    {"reductions, uneven", reductions, "", "dp=3,tp=5", 10, 12},
-    {"reductions, empty ranks", reductions, "", "dp=8,tp=2", 11, 8},
-    {"tiny-gpt, a few pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=2", 1, 4},
-    {"tiny-gpt, many pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=4", 2, 30},
-    {"tiny-gpt, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 3, 20},
-    {"tiny-gpt, three axes", "tiny-gpt", "batch=4,seq=12", "a=2,b=2,c=2", 4, 25},
-    {"llama-tiny, a few pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=2", 5, 4},
-    {"llama-tiny, many pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=4", 6, 30},
-    {"llama-tiny, uneven", "llama-tiny", "batch=5,seq=7", "dp=3,tp=2", 7, 20},
-    {"llama-tiny, empty ranks", "llama-tiny", "batch=1,seq=3", "dp=2,tp=5", 8, 12},
+    {"reductions", reductions, "", "dp=2,tp=4", 9, 12, METHOD_FACTOR},
+    {"reductions, uneven", reductions, "", "dp=3,tp=5", 10, 12, METHOD_FACTOR},
+    {"reductions, empty ranks", reductions, "", "dp=8,tp=2", 11, 8, METHOD_FACTOR},
+    {"tiny-gpt, a few pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=2", 1, 4, METHOD_FACTOR},
+    {"tiny-gpt, many pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=4", 2, 30, METHOD_FACTOR},
+    {"tiny-gpt, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 3, 20, METHOD_FACTOR},
+    {"tiny-gpt, three axes", "tiny-gpt", "batch=4,seq=12", "a=2,b=2,c=2", 4, 25, METHOD_FACTOR},
+    {"llama-tiny, a few pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=2", 5, 4, METHOD_FACTOR},
+    {"llama-tiny, many pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=4", 6, 30, METHOD_FACTOR},
+    {"llama-tiny, uneven", "llama-tiny", "batch=5,seq=7", "dp=3,tp=2", 7, 20, METHOD_FACTOR},
+    {"llama-tiny, empty ranks", "llama-tiny", "batch=1,seq=3", "dp=2,tp=5", 8, 12, METHOD_FACTOR},
+    {"reductions, torch", reductions, "", "dp=2,tp=4", 12, 12, METHOD_TORCH},
+    {"reductions, torch, uneven", reductions, "", "dp=3,tp=5", 13, 12, METHOD_TORCH},
+    {"tiny-gpt, torch", "tiny-gpt", "batch=4,seq=16", "dp=2,tp=4", 14, 20, METHOD_TORCH},
+    {"tiny-gpt, torch, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 15, 20, METHOD_TORCH},
+    {"llama-tiny, torch", "llama-tiny", "batch=4,seq=16", "dp=2,tp=2", 16, 20, METHOD_TORCH},
+    {"llama-tiny, vescale", "llama-tiny", "batch=4,seq=16", "dp=2,tp=2", 17, 20, METHOD_VESCALE},
+    {"tiny-gpt, vescale", "tiny-gpt", "batch=2,seq=8", "a=2,b=2,c=2", 18, 20, METHOD_VESCALE},
 };
 
 /* The cut of a dim by one axis or none, now and then in three parts. */
@@ -131,6 +139,7 @@ static void any_plan_computes_what_one_device_does(void **state)
     for (int i = 0; i < PLANS; i++) {
         Planning *p = strstr(c->model, "<-") ? planning_of_text(c->model, c->mesh)
                                              : planning_open(c->model, c->dims, c->mesh);
+        p->method = c->method;
         for (int n = 0; n < c->n_pins; n++)
             if (pick(3) == 0)
                 pin_index_dim(p);

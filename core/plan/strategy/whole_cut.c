@@ -1,0 +1,184 @@
+#include "core/plan/strategy/whole_cut.h"
+
+#include "core/plan/edges.h"
+
+typedef struct {
+    const Mesh *mesh;
+    const OpSpace *space;
+    const WholeRowChosen *chosen;
+    WholeCut *out;
+} Cutter;
+
+/* ---- index dims from dims ---- */
+
+static AtomSet used_by_others(const OpCut *cut, int self)
+{
+    AtomSet used = 0;
+    for (int i = 0; i < cut->n; i++)
+        if (i != self)
+            used |= cut_atoms(&cut->index[i]);
+    return used;
+}
+
+/* Joins a cut into an index dim, less the axes that cut another one. */
+static void take_index(Cutter *cutter, int index, const Cut *offered, AtomSet among)
+{
+    OpCut *cut = &cutter->out->cut;
+    Cut part = cut_without(offered, used_by_others(cut, index) | ~among, cutter->mesh), joined;
+    if (!cut_is_whole(&part) && cut_join(&cut->index[index], &part, cutter->mesh, &joined))
+        cut->index[index] = joined;
+}
+
+/* Index dims of that role take what cuts an operand's dims, as far as `among` has it. */
+static void take_operand(Cutter *cutter, int operand, const Placement *placements, IndexRole role,
+                         AtomSet among)
+{
+    const OpSpace *space = cutter->space;
+    const Operand *o = &space->operand[operand];
+    Placement shards[MESH_AXES_MAX];
+    Sharding sharding;
+    for (int axis = 0; axis < cutter->mesh->n_axes; axis++)
+        shards[axis] = placement_is_shard(&placements[axis])
+                           ? placements[axis]
+                           : (Placement){.kind = PLACE_REPLICATE, .factor = 1};
+    if (o->absent || o->ignored ||
+        !placements_sharding(shards, &o->shape, cutter->mesh, &sharding, NULL))
+        return;
+    for (int d = 0; d < sharding.n_dims; d++) {
+        const DimFactors *factors = &o->factors[d];
+        if (factors->n == 0 || !factors->exact || cut_is_whole(&sharding.dim[d]))
+            continue;
+        int64_t sizes[FACTORS_MAX];
+        Cut part[FACTORS_MAX];
+        AtomSet lost;
+        for (int f = 0; f < factors->n; f++)
+            sizes[f] = space->index[factors->index[f]].size;
+        cut_split(&sharding.dim[d], sizes, factors->n, cutter->mesh, part, &lost);
+        for (int f = 0; f < factors->n; f++)
+            if (space->index[factors->index[f]].role == role)
+                take_index(cutter, factors->index[f], &part[f], among);
+    }
+}
+
+/* ---- partial outputs, axis by axis ---- */
+
+static bool is_sum_of_all(const Cutter *cutter, int axis)
+{
+    for (int i = 0; i < cutter->space->n_inputs; i++) {
+        const Placement *fed = cutter->chosen->input[i];
+        if (fed && fed[axis].kind == PLACE_PARTIAL &&
+            cutter->space->operand[i].linear != LINEAR_TOGETHER)
+            return false;
+    }
+    return true;
+}
+
+/* Whether every output is partial so: a cut says nothing of outputs one by one. */
+static bool all_outputs_are(const Cutter *cutter, int axis, ReduceOp reduce)
+{
+    for (int o = 0; o < cutter->space->n_outputs; o++) {
+        const Placement *made = cutter->chosen->output[o];
+        if (opspace_output(cutter->space, o)->absent)
+            continue;
+        if (!made || made[axis].kind != PLACE_PARTIAL || made[axis].reduce != reduce)
+            return false;
+    }
+    return true;
+}
+
+/* Inputs partial in the output's way stay so, when nothing is cut on the axis. Of several operators
+ * run together only the first input's way is known, unless all are addends. */
+static void pass_axis(Cutter *cutter, int axis, ReduceOp reduce)
+{
+    WholeCut *out = cutter->out;
+    AtomSet atoms = mesh_axis_atoms(cutter->mesh, axis);
+    int n = 0;
+    for (int i = 0; i < cutter->space->n_inputs; i++) {
+        const Placement *fed = cutter->chosen->input[i];
+        n += fed && fed[axis].kind == PLACE_PARTIAL && fed[axis].reduce == reduce;
+    }
+    if (n == 0 || !all_outputs_are(cutter, axis, reduce) ||
+        (cutter->chosen->composed && n > 1 && !is_sum_of_all(cutter, axis)))
+        return;
+    out->passes |= atoms;
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (atoms >> a & 1)
+            out->kind[a] = (uint8_t)reduce;
+    for (int i = 0; i < cutter->space->n_inputs; i++) {
+        const Placement *fed = cutter->chosen->input[i];
+        if (fed && placement_is_partial(&fed[axis]))
+            out->reads[i] |= atoms;
+    }
+}
+
+static bool any_input_is_cut(const Cutter *cutter, int axis)
+{
+    for (int i = 0; i < cutter->space->n_inputs; i++)
+        if (cutter->chosen->input[i] && placement_is_shard(&cutter->chosen->input[i][axis]))
+            return true;
+    return false;
+}
+
+static void make_partial(Cutter *cutter, int axis, ReduceOp reduce)
+{
+    AtomSet atoms = mesh_axis_atoms(cutter->mesh, axis);
+    if (!any_input_is_cut(cutter, axis)) {
+        pass_axis(cutter, axis, reduce);
+    } else {
+        for (int i = 0; i < cutter->space->n_inputs; i++)
+            if (cutter->chosen->input[i])
+                take_operand(cutter, i, cutter->chosen->input[i], ROLE_REDUCE, atoms);
+        cutter->out->reduced = op_cut_reduced(cutter->space, &cutter->out->cut);
+    }
+    cutter->out->lost |= (atoms & ~(cutter->out->reduced | cutter->out->passes)) != 0;
+}
+
+static void make_partials(Cutter *cutter)
+{
+    const Placement *made = cutter->space->n_outputs > 0 ? cutter->chosen->output[0] : NULL;
+    for (int axis = 0; made && axis < cutter->mesh->n_axes; axis++) {
+        bool mask = made[axis].kind == PLACE_NORM_PARTIAL && made[axis].factor == MASK_FACTOR;
+        if (made[axis].kind == PLACE_PARTIAL || mask)
+            make_partial(cutter, axis, mask ? REDUCE_SUM : made[axis].reduce);
+        else if (made[axis].kind == PLACE_NORM_PARTIAL)
+            cutter->out->lost = true;
+    }
+}
+
+/* ---- all of it ---- */
+
+/* Whether an output lies otherwise than the row says; addends aside. */
+static bool differs(const Cutter *cutter, int output)
+{
+    const Placement *said = cutter->chosen->output[output];
+    int operand = cutter->space->n_inputs + output;
+    Placement shards[MESH_AXES_MAX];
+    Sharding want, is = op_cut_sharding(cutter->space, &cutter->out->cut, operand, cutter->mesh);
+    for (int axis = 0; axis < cutter->mesh->n_axes; axis++)
+        shards[axis] = placement_is_partial(&said[axis])
+                           ? (Placement){.kind = PLACE_REPLICATE, .factor = 1}
+                           : said[axis];
+    is = sharding_without_partial(&is);
+    return !placements_sharding(shards, &cutter->space->operand[operand].shape, cutter->mesh, &want,
+                                NULL) ||
+           !sharding_equal(&want, &is);
+}
+
+WholeCut whole_cut(Arena *arena, const Mesh *mesh, const OpSpace *space,
+                   const WholeRowChosen *chosen)
+{
+    WholeCut out = {.cut.n = space->n_index};
+    Cutter cutter = {mesh, space, chosen, &out};
+    out.reads = arena_array(arena, AtomSet, space->n_inputs);
+    for (int i = 0; i < space->n_index; i++)
+        out.cut.index[i] = cut_whole(space->index[i].size);
+    for (int o = 0; o < space->n_outputs; o++)
+        if (chosen->output[o])
+            take_operand(&cutter, space->n_inputs + o, chosen->output[o], ROLE_MAP, ~(AtomSet)0);
+    make_partials(&cutter);
+    for (int o = 0; o < space->n_outputs; o++) {
+        const Operand *made = &space->operand[space->n_inputs + o];
+        out.lost |= chosen->output[o] && !made->absent && !made->ignored && differs(&cutter, o);
+    }
+    return out;
+}
