@@ -41,13 +41,16 @@ static Case cases[] = {
     {"llama-tiny, many pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=4", 6, 30, METHOD_FACTOR},
     {"llama-tiny, uneven", "llama-tiny", "batch=5,seq=7", "dp=3,tp=2", 7, 20, METHOD_FACTOR},
     {"llama-tiny, empty ranks", "llama-tiny", "batch=1,seq=3", "dp=2,tp=5", 8, 12, METHOD_FACTOR},
-    {"reductions, torch", reductions, "", "dp=2,tp=4", 12, 12, METHOD_TORCH},
-    {"reductions, torch, uneven", reductions, "", "dp=3,tp=5", 13, 12, METHOD_TORCH},
-    {"tiny-gpt, torch", "tiny-gpt", "batch=4,seq=16", "dp=2,tp=4", 14, 20, METHOD_TORCH},
-    {"tiny-gpt, torch, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 15, 20, METHOD_TORCH},
-    {"llama-tiny, torch", "llama-tiny", "batch=4,seq=16", "dp=2,tp=2", 16, 20, METHOD_TORCH},
-    {"llama-tiny, vescale", "llama-tiny", "batch=4,seq=16", "dp=2,tp=2", 17, 20, METHOD_VESCALE},
-    {"tiny-gpt, vescale", "tiny-gpt", "batch=2,seq=8", "a=2,b=2,c=2", 18, 20, METHOD_VESCALE},
+    {"spmd, reductions", reductions, "", "dp=2,tp=4", 12, 12, METHOD_SPMD},
+    {"spmd, tiny-gpt, a few pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=2", 13, 6, METHOD_SPMD},
+    {"spmd, tiny-gpt, many pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=4", 14, 40, METHOD_SPMD},
+    {"spmd, tiny-gpt, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 15, 20, METHOD_SPMD},
+    {"spmd, llama-tiny, a few pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=2", 16, 6,
+     METHOD_SPMD},
+    {"spmd, llama-tiny, many pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=4", 17, 40,
+     METHOD_SPMD},
+    {"spmd, llama-tiny, three axes", "llama-tiny", "batch=4,seq=12", "a=2,b=2,c=2", 18, 25,
+     METHOD_SPMD},
 };
 
 /* The cut of a dim by one axis or none, now and then in three parts. */

@@ -11,6 +11,7 @@ typedef struct {
     int32_t call;  /* number of the call */
     int32_t first; /* place of its operands in `operand` */
     int32_t last;  /* the answer it got last, or NONE */
+    unsigned partial;
     uint16_t n_inputs, n_outputs;
 } OpNode;
 
@@ -18,6 +19,7 @@ typedef struct {
 typedef struct {
     const int32_t *operand; /* per operand of ours: a mapping, or NONE: as it was */
     unsigned partial;
+    bool rejected; /* nobody computes an op mapped so: it stays as it was */
     const char *refusal;
 } Answer;
 
@@ -42,9 +44,11 @@ struct Completion {
     int32_t n_places;
     Vec(int32_t) order; /* op: number of its node; tensor: ~tensor */
     int32_t *key;       /* room for a question */
+    int32_t *before;    /* room for the operands of an op */
     int64_t n_visits;
     int step;
     bool forward, settled;
+    bool lists; /* some mark splits a dim by several axes: rules may, too */
 };
 
 /* ---- mappings ---- */
@@ -85,7 +89,8 @@ static bool is_valid(const SpmdAxes *dim, int n)
     return true;
 }
 
-/* NONE: they do not go together, or not to a mapping that there is. */
+/* NONE: they do not go together. An axis may come out twice: what tensors take is checked, what an
+ * op is told by its rule is not. */
 static int32_t compatible(Completion *c, int32_t a, int32_t b)
 {
     if (a == b || a == NONE || b == NONE)
@@ -99,7 +104,28 @@ static int32_t compatible(Completion *c, int32_t a, int32_t b)
             return NONE;
         dim[d] = one.dim[d].n > 0 ? one.dim[d] : other.dim[d];
     }
-    return is_valid(dim, one.n_dims) ? put_mapping(c, dim, one.n_dims) : NONE;
+    return put_mapping(c, dim, one.n_dims);
+}
+
+/* Of an axis that is there twice the first use. */
+static void drop_second_uses(SpmdAxes *dim, int n)
+{
+    unsigned used = 0;
+    for (int d = 0; d < n; d++) {
+        SpmdAxes kept = {0};
+        for (int i = 0; i < dim[d].n; i++) {
+            if (!(used >> dim[d].axis[i] & 1))
+                spmd_axes_push(&kept, dim[d].axis[i]);
+            used |= 1u << dim[d].axis[i];
+        }
+        dim[d] = kept;
+    }
+}
+
+static bool is_mapping(const Completion *c, int32_t id)
+{
+    SpmdMapping mapping = completion_mapping(c, id);
+    return is_valid(mapping.dim, mapping.n_dims);
 }
 
 /* ---- setting up ---- */
@@ -109,6 +135,15 @@ static int32_t operand_tensor(const Graph *graph, int32_t op, int operand)
     int n_inputs = graph->ops[op].n_inputs;
     return operand < n_inputs ? op_inputs(graph, op)[operand]
                               : op_outputs(graph, op)[operand - n_inputs];
+}
+
+/* The first input that is the same tensor as input i. */
+static int first_of(const int32_t *tensor, int i)
+{
+    int first = 0;
+    while (tensor[first] != tensor[i])
+        first++;
+    return first;
 }
 
 /* Ops alike ask alike: the rule, its operands and attributes follow from these. */
@@ -122,6 +157,7 @@ static int32_t put_call(Completion *c, int32_t op)
     c->key[n++] = node->attrs;
     for (int i = 0; i < node->n_inputs; i++) {
         int32_t t = op_inputs(graph, op)[i];
+        c->key[n++] = first_of(op_inputs(graph, op), i);
         c->key[n++] = t < 0                                 ? 0
                       : tensor_is_known(c->inferred, t)     ? 1 + (c->inferred->value[t] != NULL)
                       : tensor_is_parameter(c->inferred, t) ? 3
@@ -209,13 +245,20 @@ Completion *completion_new(Arena *arena, const Inferred *inferred, const Mesh *m
     c->tensor = arena_array(arena, int32_t, graph->n_tensors);
     c->wanted = arena_array(arena, int32_t, graph->n_tensors);
     c->marked = arena_array(arena, bool, graph->n_tensors);
-    c->key = arena_array(arena, int32_t, most + 4);
+    c->key = arena_array(arena, int32_t, 2 * most + 4);
+    c->before = arena_array(arena, int32_t, most);
     for (int t = 0; t < graph->n_tensors; t++)
         c->tensor[t] = c->wanted[t] = NONE;
     for (int i = 0; i < inferred->n_program; i++)
         add_node(c, inferred->program[i]);
     set_order(c);
     return c;
+}
+
+static void note_lists(Completion *c, const SpmdAxes *dim, int n)
+{
+    for (int d = 0; d < n; d++)
+        c->lists |= dim[d].n > 1;
 }
 
 bool completion_mark_tensor(Completion *c, int32_t tensor, const SpmdAxes *dim, bool open)
@@ -226,6 +269,7 @@ bool completion_mark_tensor(Completion *c, int32_t tensor, const SpmdAxes *dim, 
         return false;
     c->tensor[tensor] = put_mapping(c, dim, n);
     c->marked[tensor] = !open;
+    note_lists(c, dim, n);
     return true;
 }
 
@@ -239,6 +283,7 @@ bool completion_mark_operand(Completion *c, int32_t op, int operand, const SpmdA
         return false;
     c->operand[place] = put_mapping(c, dim, n);
     c->operand_marked[place] = true;
+    note_lists(c, dim, n);
     return true;
 }
 
@@ -280,29 +325,39 @@ static SpmdTensor see(const Question *q, int operand, int at)
     if (!tensor.absent) {
         tensor.shape = *inferred_shape(q->c->inferred, t);
         set_dims(&tensor, completion_mapping(q->c, q->mapping[operand]));
+        drop_second_uses(tensor.dim, tensor.n_dims);
     }
     return tensor;
 }
 
-static void say(Question *q, int operand, const SpmdTensor *answer)
+static void say(Question *q, const SpmdCall *call, int operand, const SpmdTensor *answer)
 {
     if (operand < 0 || q->mapping[operand] == NONE || answer->absent ||
-        answer->n_dims != completion_mapping(q->c, q->mapping[operand]).n_dims ||
-        !is_valid(answer->dim, answer->n_dims))
+        answer->n_dims != completion_mapping(q->c, q->mapping[operand]).n_dims)
         return;
-    int32_t id = put_mapping(q->c, answer->dim, answer->n_dims);
+    SpmdTensor said = *answer;
+    if (!q->c->lists)
+        spmd_take_largest(call, &said);
+    int32_t id = put_mapping(q->c, said.dim, said.n_dims);
     int32_t both = compatible(q->c, q->said[operand], id);
     q->clash[operand] |= both == NONE;
     q->said[operand] = both == NONE ? q->said[operand] : both;
 }
 
+/* Where upstream refuses what can be answered, the sane answer. */
 static bool apply(Question *q, const SpmdRule *rule, SpmdCall *call)
 {
+    SpmdCall sane = *call;
     Error err = {0};
+    call->exact = true;
+    if (spmd_apply(rule, call, &err))
+        return true;
+    Error refusal = err;
+    *call = sane;
     if (spmd_apply(rule, call, &err))
         return true;
     if (!q->refusal)
-        q->refusal = arena_str(q->c->arena, str_from(err.text));
+        q->refusal = arena_str(q->c->arena, str_from(refusal.text));
     return false;
 }
 
@@ -333,8 +388,8 @@ static bool add_on(Question *q, bool backward, SpmdTensor *result)
     add.n_outputs = backward;
     if (!apply(q, rule, &add))
         return false;
-    say(q, q->call->addend, add.need.at[1]);
-    say(q, q->node->n_inputs, add.out.at[0]);
+    say(q, &add, q->call->addend, add.need.at[1]);
+    say(q, &add, q->node->n_inputs, add.out.at[0]);
     result->n_dims = add.need.at[0]->n_dims;
     memcpy(result->dim, add.need.at[0]->dim, sizeof result->dim);
     return true;
@@ -361,16 +416,68 @@ static void ask_direction(Question *q, bool backward)
     if (!apply(q, of->rule, &call))
         return;
     for (int i = 0; i < of->n_inputs && i < call.need.n; i++)
-        say(q, of->input[i], call.need.at[i]);
+        say(q, &call, of->input[i], call.need.at[i]);
     for (int o = 0; o < of->n_outputs && o < call.out.n && of->output[o] >= 0; o++) {
         for (int axis = 0; axis < q->c->mesh->n_axes && !backward; axis++)
             if (call.out.at[o]->partial[axis] != REDUCE_NONE)
                 q->partial |= 1u << axis;
         if (!adds)
-            say(q, q->node->n_inputs + of->output[o], call.out.at[o]);
+            say(q, &call, q->node->n_inputs + of->output[o], call.out.at[o]);
     }
     if (adds && !backward && call.out.n > 0)
         (void)add_on(q, false, call.out.at[0]);
+}
+
+static bool is_split(const Question *q, int32_t id, int64_t dim)
+{
+    if (id == NONE)
+        return false;
+    SpmdMapping mapping = completion_mapping(q->c, id);
+    dim += dim < 0 ? mapping.n_dims : 0;
+    return dim >= 0 && dim < mapping.n_dims && mapping.dim[dim].n > 0;
+}
+
+/* What input i of the call comes to. */
+static int32_t comes_to(const Question *q, int i)
+{
+    int operand = q->call->input[i];
+    return q->said[operand] == NONE ? q->mapping[operand] : q->said[operand];
+}
+
+/* Upstream has kernels for some ways to split an op only: no product split by k and by n, no sum
+ * over split dims unless over all, no softmax that was asked with its axis split. */
+static bool is_rejected(const Question *q)
+{
+    const SpmdCall call = call_of(q, false);
+    if (strcmp(q->call->name, "matmul_v2") == 0) {
+        bool trans_x = spmd_int(&call, "trans_x", 0), trans_y = spmd_int(&call, "trans_y", 0);
+        return is_split(q, comes_to(q, 0), trans_x ? -2 : -1) &&
+               is_split(q, comes_to(q, 1), trans_y ? -2 : -1);
+    }
+    if (strcmp(q->call->name, "softmax") == 0) {
+        int64_t axis = spmd_int(&call, "axis", -1);
+        return is_split(q, q->mapping[0], axis) || is_split(q, q->mapping[q->node->n_inputs], axis);
+    }
+    if (strcmp(q->call->name, "reduce_sum") != 0)
+        return false;
+    SpmdInts axes = spmd_ints(&call, "axis");
+    bool split = false;
+    for (int i = 0; i < axes.n; i++)
+        split |= is_split(q, comes_to(q, 0), axes.at[i]);
+    return split && axes.n < completion_mapping(q->c, q->mapping[0]).n_dims;
+}
+
+/* A tensor that is two inputs has one mapping: what is said of it last. */
+static void share_twins(Question *q)
+{
+    const int32_t *tensor = q->c->of + q->node->first;
+    for (int i = 0; i < q->node->n_inputs; i++) {
+        int first = first_of(tensor, i);
+        if (first < i && q->said[i] != NONE)
+            q->said[first] = q->said[i];
+    }
+    for (int i = 0; i < q->node->n_inputs; i++)
+        q->said[i] = q->said[first_of(tensor, i)];
 }
 
 static Answer answer(Completion *c, const OpNode *node)
@@ -389,8 +496,11 @@ static Answer answer(Completion *c, const OpNode *node)
     for (int o = 0; o < n; o++)
         if (q.clash[o])
             q.said[o] = NONE;
+    share_twins(&q);
+    Answer new = {.operand = q.said, .partial = q.partial, .refusal = q.refusal};
+    new.rejected = is_rejected(&q);
     arena_free(q.arena);
-    return (Answer){.operand = q.said, .partial = q.partial, .refusal = q.refusal};
+    return new;
 }
 
 static const Answer *look_up(Completion *c, OpNode *node)
@@ -411,7 +521,7 @@ static const Answer *look_up(Completion *c, OpNode *node)
 
 static void set_tensor(Completion *c, int32_t tensor, int32_t mapping)
 {
-    if (mapping != NONE)
+    if (mapping != NONE && is_mapping(c, mapping))
         c->tensor[tensor] = mapping;
 }
 
@@ -463,19 +573,26 @@ static void take_tensors(Completion *c, OpNode *node)
         if (t < 0 || c->tensor[t] == NONE || c->operand[place] == NONE || c->operand_marked[place])
             continue;
         int32_t mapping = compatible(c, c->operand[place], c->tensor[t]);
-        if (mapping != NONE)
+        if (mapping != NONE && is_mapping(c, mapping))
             c->operand[place] = mapping;
     }
 }
 
 static void visit_op(Completion *c, OpNode *node)
 {
+    size_t n = (size_t)(node->n_inputs + node->n_outputs);
     c->n_visits++;
+    memcpy(c->before, c->operand + node->first, n * sizeof *c->before);
     take_tensors(c, node);
     const Answer *said = look_up(c, node);
-    for (int o = 0; o < node->n_inputs + node->n_outputs; o++)
+    if (said->rejected) {
+        memcpy(c->operand + node->first, c->before, n * sizeof *c->before);
+        return;
+    }
+    for (size_t o = 0; o < n; o++)
         if (said->operand[o] != NONE)
-            c->operand[node->first + o] = said->operand[o];
+            c->operand[(size_t)node->first + o] = said->operand[o];
+    node->partial = said->partial;
 }
 
 static void join_carries(Completion *c)
@@ -504,8 +621,22 @@ static void half_sweep(Completion *c, bool forward)
     join_carries(c);
 }
 
+/* A mapping that is none (an axis is there twice) loses the second use. */
+static int32_t cleaned(Completion *c, int32_t id)
+{
+    SpmdAxes dim[DIMS_MAX];
+    if (id == NONE || is_mapping(c, id))
+        return id;
+    SpmdMapping mapping = completion_mapping(c, id);
+    memcpy(dim, mapping.dim, (size_t)mapping.n_dims * sizeof *dim);
+    drop_second_uses(dim, mapping.n_dims);
+    return put_mapping(c, dim, mapping.n_dims);
+}
+
 static void follow_makers(Completion *c)
 {
+    for (int32_t place = 0; place < c->n_places; place++)
+        c->operand[place] = cleaned(c, c->operand[place]);
     for (int i = 0; i < c->n_nodes; i++) {
         const OpNode *node = &c->node[i];
         for (int o = node->n_inputs; o < node->n_inputs + node->n_outputs; o++) {
@@ -574,7 +705,7 @@ int32_t completion_operand(const Completion *c, int32_t op, int operand)
 unsigned completion_partial(const Completion *c, int32_t op)
 {
     const OpNode *node = node_at(c, op);
-    return node && node->last != NONE ? c->answers.at[node->last].partial : 0;
+    return node ? node->partial : 0;
 }
 
 const SpmdOpCall *completion_call(const Completion *c, int32_t op)
@@ -587,4 +718,10 @@ const char *completion_refusal(const Completion *c, int32_t op)
 {
     const OpNode *node = node_at(c, op);
     return node && node->last != NONE ? c->answers.at[node->last].refusal : NULL;
+}
+
+bool completion_is_rejected(const Completion *c, int32_t op)
+{
+    const OpNode *node = node_at(c, op);
+    return node && node->last != NONE && c->answers.at[node->last].rejected;
 }

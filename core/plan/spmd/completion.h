@@ -8,10 +8,16 @@
  *               backward both; what the two say of an operand is put together
  *
  * Put together means compatible(): dim by dim, no axes yield to axes, equal ones stay; where two
- * differ, or an axis would split two dims, nothing changes at all. So whoever comes first keeps it.
+ * differ, or a tensor's axis would split two dims, nothing changes at all. So whoever comes first
+ * keeps it. Dims split by several axes are for marks that do so: without one, of a rule's lists the
+ * largest axis is taken, as upstream does.
  * A mark stops its tensor, or operand, from taking anything; a rule's answer is taken all the same.
  * What loops carry, one tensor before and one after an iteration, is put together after each sweep.
- * At the end every tensor is as its maker's result, marks too: who reads it otherwise must reshard.
+ * Upstream takes some answers back, having no kernel for an op split so: a product split by k and
+ * by n, a sum over split dims unless over all; the op then stays as it was before the visit. Where
+ * the rule as upstream has it refuses, it is asked for its sane answer (spmd.h); where that refuses
+ * too, upstream stops with an error, and here the op keeps what it has. At the end every tensor is
+ * as its maker's result, marks too: who reads it otherwise must reshard.
  *
  * An operand that a rule narrows takes the axis again in the next sweep, for ever; upstream then
  * stops after 500 double sweeps. Here it ends when a double sweep ends as the one before did, which
@@ -64,5 +70,7 @@ unsigned completion_partial(const Completion *completion, int32_t op);
 const SpmdOpCall *completion_call(const Completion *completion, int32_t op); /* NULL: no part */
 /* What the rule said when it would not answer, with operands as they are now; NULL: it answered. */
 const char *completion_refusal(const Completion *completion, int32_t op);
+/* Upstream cannot split the op as its rule said, so it stays as it was before. */
+bool completion_is_rejected(const Completion *completion, int32_t op);
 
 #endif

@@ -15,8 +15,15 @@ typedef struct {
 } Alike;
 
 typedef struct {
+    const Decision *pin;
+    int why, count;
+} LeftOut;
+
+typedef struct {
     Plan *plan;
     Completion *completion;
+    Intern *left_ids;
+    Vec(LeftOut) left;       /* decisions that cannot be marks */
     Intern *cut_ids;         /* OpCuts */
     Intern *asked;           /* (op space, mappings) -> cut */
     Vec(int32_t) answers;    /* by id in `asked`: id of its OpCut */
@@ -74,28 +81,60 @@ static Sharding sharding_of(const Marking *m, int32_t mapping, int32_t tensor)
 
 /* ---- pins ---- */
 
-static void leave_out(Plan *plan, const Decision *pin, const char *code, Level level,
-                      const char *why, const char *hint)
+/* Why a decision does nothing, or not all of it. */
+typedef enum { LEFT_MARK, LEFT_PRIORITY, LEFT_DECISION } LeftWhy;
+
+static const struct {
+    Level level;
+    const char *code, *text, *hint;
+} left[] = {
+    [LEFT_MARK] = {LEVEL_WARNING, "spmd-mark",
+                   "no dims_mapping says such a cut: the pin does nothing",
+                   "pin whole axes, without interleaving; or use --propagate factor"},
+    [LEFT_PRIORITY] = {LEVEL_NOTE, "spmd-decision",
+                       "completion feels all marks at once: the priority is not looked at", ""},
+    [LEFT_DECISION] = {LEVEL_NOTE, "spmd-decision",
+                       "completion knows marks of dims only: the decision does nothing",
+                       "--propagate factor has groups, barriers, replicated and unreduced axes"},
+};
+
+/* Those of one line of a policy are one finding. */
+static void leave_out(Marking *m, const Decision *pin, LeftWhy why)
 {
+    const char *key = arena_printf(m->plan->arena, "%d %d %s", (int)why, pin->origin.line,
+                                   pin->origin.file ? pin->origin.file : "");
+    int32_t at = intern_put(m->left_ids, key, strlen(key));
+    if (at == m->left.n)
+        vec_push(m->plan->arena, &m->left, ((LeftOut){pin, (int)why, 0}));
+    assert(m->left.at);
+    m->left.at[at].count++;
+}
+
+static void say_left(Marking *m, const LeftOut *out)
+{
+    Plan *plan = m->plan;
     const Graph *graph = plan->inferred->graph;
+    const Decision *pin = out->pin;
     bool tensor = decision_is_on_tensor(pin->kind);
-    const char *name = tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place);
-    const char *dim = pin->dim < 0 ? "" : arena_printf(plan->arena, " dim %d", pin->dim);
-    plan_find(plan, level, code, tensor ? -1 : pin->place, tensor ? pin->place : -1, hint,
-              "%s%s: %s", name, dim, why);
+    Buf who = buf_new(plan->arena);
+    buf_puts(&who, tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place));
+    if (pin->dim >= 0)
+        buf_printf(&who, " dim %d", pin->dim);
+    if (out->count > 1)
+        buf_printf(&who, " (and %d more like it)", out->count - 1);
+    plan_find(plan, left[out->why].level, left[out->why].code, tensor ? -1 : pin->place,
+              tensor ? pin->place : -1, left[out->why].hint, "%s: %s", who.s, left[out->why].text);
     Finding *finding = &plan->findings.at[plan->findings.n - 1];
     finding->file = pin->origin.file;
     finding->line = pin->origin.line;
 }
 
-static bool axes_of_pin(Plan *plan, const Decision *pin, SpmdAxes *out)
+static bool axes_of_pin(Marking *m, const Decision *pin, SpmdAxes *out)
 {
-    if (axes_of(plan->mesh, &pin->cut, out))
-        return true;
-    leave_out(plan, pin, "spmd-mark", LEVEL_WARNING,
-              "no dims_mapping says such a cut: the pin does nothing",
-              "pin whole axes on it, without interleaving; or use --propagate factor");
-    return false;
+    bool said = axes_of(m->plan->mesh, &pin->cut, out);
+    if (!said)
+        leave_out(m, pin, LEFT_MARK);
+    return said;
 }
 
 /* All pins of a tensor are one mark. plan->pinned: dims where it lies as it is pinned. */
@@ -108,7 +147,7 @@ static void mark_tensor(Marking *m, int32_t tensor)
     uint16_t pinned = 0;
     for (int d = 0; d < n; d++) {
         const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
-        if (!pin || pin->store || !axes_of_pin(plan, pin, &dim[d]))
+        if (!pin || pin->store || !axes_of_pin(m, pin, &dim[d]))
             continue;
         open |= pin->open;
         pinned |= (uint16_t)(1u << d);
@@ -128,7 +167,7 @@ static void mark_op(Marking *m, int32_t op)
     unsigned held = 0;
     for (int i = 0; i < space->n_index; i++) {
         const Decision *pin = plan_pin_of(plan, PIN_INDEX_DIM, op, i);
-        if (pin && axes_of_pin(plan, pin, &axes[i]))
+        if (pin && axes_of_pin(m, pin, &axes[i]))
             held |= 1u << i;
     }
     OpCut cut = {.n = space->n_index};
@@ -160,8 +199,7 @@ static void mark(Marking *m)
         int32_t place[2] = {(int32_t)pin->kind, pin->place};
         int n_seen = intern_count(seen);
         if (pin->priority > 0)
-            leave_out(plan, pin, "spmd-decision", LEVEL_NOTE,
-                      "completion feels all marks at once: the priority is not looked at", "");
+            leave_out(m, pin, LEFT_PRIORITY);
         if (pin->store || intern_put(seen, place, sizeof place) < n_seen)
             continue;
         if (pin->kind == PIN_TENSOR_DIM)
@@ -170,9 +208,9 @@ static void mark(Marking *m)
             mark_op(m, pin->place);
     }
     for (int i = 0; i < plan->n_marks; i++)
-        leave_out(plan, plan->marks[i], "spmd-decision", LEVEL_NOTE,
-                  "completion knows marks of dims only: this decision does nothing",
-                  "--propagate factor has groups, barriers, replicated and unreduced axes");
+        leave_out(m, plan->marks[i], LEFT_DECISION);
+    for (int i = 0; i < m->left.n; i++)
+        say_left(m, &m->left.at[i]);
 }
 
 /* ---- cuts ---- */
@@ -350,13 +388,56 @@ static void find_lost(Marking *m)
 
 /* ---- what rules did not say ---- */
 
-typedef enum { SAID_NO_RULE, SAID_REFUSED } Said;
+typedef enum { SAID_NO_RULE, SAID_REFUSED, SAID_REJECTED, SAID_COUNT } Said;
 
+static const struct {
+    Level level;
+    const char *code, *verb, *hint; /* verb: between the rule and what is said */
+} saids[SAID_COUNT] = {
+    [SAID_NO_RULE] = {LEVEL_NOTE, "spmd-no-rule", " is asked, for which dim 0 is the batch: ",
+                      "register_rule in a policy file gives an operator its rule"},
+    [SAID_REFUSED] = {LEVEL_WARNING, "spmd-refused",
+                      " refuses, where upstream stops: ", "pin what the op is to have"},
+    [SAID_REJECTED] = {LEVEL_NOTE, "spmd-rejected", " is answered, but not taken: ",
+                       "pin another dim; or use --propagate factor"},
+};
+
+/* NULL: nothing of the kind. */
 static const char *what_is_said(const Marking *m, int32_t op, Said said)
 {
     const SpmdOpCall *call = completion_call(m->completion, op);
-    return said == SAID_REFUSED ? completion_refusal(m->completion, op) : call ? call->why : NULL;
+    switch (said) {
+    case SAID_NO_RULE:
+        return call ? call->why : NULL;
+    case SAID_REFUSED:
+        return completion_refusal(m->completion, op);
+    case SAID_REJECTED:
+        return completion_is_rejected(m->completion, op)
+                   ? "upstream has no kernel that splits it so"
+                   : NULL;
+    case SAID_COUNT:
+        break;
+    }
+    return NULL;
 }
+
+static void say_once(Marking *m, Said said, int32_t op, int count)
+{
+    const Graph *graph = m->plan->inferred->graph;
+    const char *more =
+        count > 1 ? arena_printf(m->plan->arena, " (and %d more like it)", count - 1) : "";
+    Buf text = buf_new(m->plan->arena);
+    buf_printf(&text, "%s %s%s: ", op_operator(graph, op), op_name(graph, op), more);
+    buf_puts(&text, rule_name(m, op));
+    buf_puts(&text, saids[said].verb);
+    buf_puts(&text, what_is_said(m, op, said));
+    plan_find(m->plan, saids[said].level, saids[said].code, op, -1, saids[said].hint, "%s", text.s);
+}
+
+typedef struct {
+    int32_t op;
+    int count;
+} SaidOnce;
 
 /* One finding per operator and text. */
 static void find_said(Marking *m, Said said)
@@ -364,7 +445,7 @@ static void find_said(Marking *m, Said said)
     Plan *plan = m->plan;
     const Graph *graph = plan->inferred->graph;
     Intern *seen = intern_new(plan->arena);
-    Vec(int32_t) first = {0}, count = {0};
+    Vec(SaidOnce) once = {0};
     for (int i = 0; i < plan->inferred->n_program; i++) {
         int32_t op = plan->inferred->program[i];
         const char *text = what_is_said(m, op, said);
@@ -372,26 +453,13 @@ static void find_said(Marking *m, Said said)
             continue;
         const char *key = arena_printf(plan->arena, "%s %s", op_operator(graph, op), text);
         int32_t at = intern_put(seen, key, strlen(key));
-        if (at == first.n) {
-            vec_push(plan->arena, &first, op);
-            vec_push(plan->arena, &count, 0);
-        }
-        count.at[at]++;
+        if (at == once.n)
+            vec_push(plan->arena, &once, ((SaidOnce){op, 0}));
+        assert(once.at);
+        once.at[at].count++;
     }
-    for (int i = 0; i < first.n; i++) {
-        int32_t op = first.at[i];
-        const char *text = what_is_said(m, op, said);
-        if (said == SAID_NO_RULE)
-            plan_find(plan, LEVEL_NOTE, "spmd-no-rule", op, -1,
-                      "register_rule in a policy file gives an operator its rule",
-                      "%s (%d of them): %s; dim 0 of its tensors is taken for the batch",
-                      op_operator(graph, op), count.at[i], text);
-        else
-            plan_find(plan, LEVEL_WARNING, "spmd-refused", op, -1,
-                      "upstream stops here; pin what the op is to have",
-                      "%s %s (and %d more): %s refuses: %s", op_operator(graph, op),
-                      op_name(graph, op), count.at[i] - 1, rule_name(m, op), text);
-    }
+    for (int i = 0; i < once.n; i++)
+        say_once(m, said, once.at[i].op, once.at[i].count);
 }
 
 /* ---- tensors ---- */
@@ -462,6 +530,7 @@ void propagate_spmd(Plan *plan, const SpmdRules *rules)
     }
     Marking m = {.plan = plan, .cut_ids = intern_new(plan->arena)};
     m.asked = intern_new(plan->arena);
+    m.left_ids = intern_new(plan->arena);
     m.key = arena_array(plan->arena, int32_t, most + 1);
     m.completion = completion_new(plan->arena, inferred, plan->mesh, rules);
     mark(&m);
@@ -474,7 +543,7 @@ void propagate_spmd(Plan *plan, const SpmdRules *rules)
                   "no fixed point after %d double sweeps: completion stopped there",
                   COMPLETION_STEPS_MAX);
     find_overruled(&m);
-    find_said(&m, SAID_NO_RULE);
-    find_said(&m, SAID_REFUSED);
+    for (int said = 0; said < SAID_COUNT; said++)
+        find_said(&m, (Said)said);
     find_lost(&m);
 }
