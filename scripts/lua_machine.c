@@ -7,32 +7,124 @@
 #include <ctype.h>
 #include <math.h>
 
-typedef enum { FIELD_TEXT, FIELD_COUNT, FIELD_REAL, FIELD_FLOPS, FIELD_LINK } FieldType;
+typedef enum {
+    FIELD_TEXT,
+    FIELD_COUNT,
+    FIELD_REAL,
+    FIELD_FLOPS,
+    FIELD_LIST,
+    FIELD_TABLE,
+    FIELD_TUNING /* a table the machine points to */
+} FieldType;
+typedef enum { NEEDED, OPTIONAL } Need;
 
-typedef struct {
+typedef struct Field Field;
+struct Field {
     const char *name;
     FieldType type;
-    size_t at; /* offset in the struct */
-} Field;
-
-static const Field machine_fields[] = {
-    {"name", FIELD_TEXT, offsetof(Machine, name)},
-    {"source", FIELD_TEXT, offsetof(Machine, source)},
-    {"devices_per_node", FIELD_COUNT, offsetof(Machine, devices_per_node)},
-    {"memory_bytes", FIELD_COUNT, offsetof(Machine, memory_bytes)},
-    {"memory_bytes_per_s", FIELD_REAL, offsetof(Machine, memory_bytes_per_s)},
-    {"flops_per_s", FIELD_FLOPS, offsetof(Machine, flops_per_s)},
-    {"launch_us", FIELD_REAL, offsetof(Machine, launch_us)},
-    {"inside", FIELD_LINK, offsetof(Machine, inside)},
-    {"between", FIELD_LINK, offsetof(Machine, between)},
-    {NULL, FIELD_TEXT, 0},
+    Need need;
+    size_t at;           /* offset in the struct */
+    const char *says;    /* what it is, for who left it out */
+    int n;               /* of a list: its length */
+    const Field *fields; /* of a table */
 };
 
+#define NUMBER(struct_, name_, need_, says_)                                                       \
+    {                                                                                              \
+        .name = #name_, .type = FIELD_REAL, .need = need_, .at = offsetof(struct_, name_),         \
+        .says = says_                                                                              \
+    }
+#define LIST(struct_, name_, need_, n_, says_)                                                     \
+    {                                                                                              \
+        .name = #name_, .type = FIELD_LIST, .need = need_, .at = offsetof(struct_, name_),         \
+        .says = says_, .n = n_                                                                     \
+    }
+#define TABLE(struct_, name_, need_, fields_, says_)                                               \
+    {                                                                                              \
+        .name = #name_, .type = FIELD_TABLE, .need = need_, .at = offsetof(struct_, name_),        \
+        .says = says_, .fields = fields_                                                           \
+    }
+
 static const Field link_fields[] = {
-    {"name", FIELD_TEXT, offsetof(Link, name)},
-    {"latency_us", FIELD_REAL, offsetof(Link, latency_us)},
-    {"bytes_per_s", FIELD_REAL, offsetof(Link, bytes_per_s)},
-    {NULL, FIELD_TEXT, 0},
+    {"name", FIELD_TEXT, NEEDED, offsetof(Link, name), "what people call it", 0, NULL},
+    NUMBER(Link, latency_us, NEEDED, "microseconds of a hop"),
+    NUMBER(Link, bytes_per_s, NEEDED, "what a device sends in a second, one way"),
+    NUMBER(Link, shared_bytes_per_s, OPTIONAL, ""),
+    {"channels", FIELD_COUNT, OPTIONAL, offsetof(Link, channels), "", 0, NULL},
+    NUMBER(Link, channel_bytes_per_s, OPTIONAL, ""),
+    {0},
+};
+
+/* ORDER ALGORITHM, ORDER PROTOCOL: rows of LL, LL128, Simple */
+#define ROW(name_, algorithm)                                                                      \
+    {                                                                                              \
+        .name = name_, .type = FIELD_LIST, .need = OPTIONAL,                                       \
+        .at = (algorithm) * sizeof(double[PROTOCOL_COUNT]), .n = PROTOCOL_COUNT                    \
+    }
+static const Field latency_fields[] = {
+    ROW("ring", ALGORITHM_RING),           ROW("tree", ALGORITHM_TREE), ROW("nvls", ALGORITHM_NVLS),
+    ROW("nvls_tree", ALGORITHM_NVLS_TREE), ROW("pat", ALGORITHM_PAT),   {0},
+};
+
+#define SIZES(name_, protocol)                                                                     \
+    {                                                                                              \
+        .name = name_, .type = FIELD_LIST, .at = (protocol) * sizeof(double[TREE_SIZES]),          \
+        .says = "shares of messages of 64 B, 128 B, .. 256 MiB", .n = TREE_SIZES                   \
+    }
+static const Field size_fields[] = {
+    SIZES("ll", PROTOCOL_LL),
+    SIZES("ll128", PROTOCOL_LL128),
+    SIZES("simple", PROTOCOL_SIMPLE),
+    {0},
+};
+
+static const char hops[] = "microseconds: {ring = {LL, LL128, Simple}, ..}",
+                  spread[] = "of groups on one node, on two, on more";
+
+static const Field tuning_fields[] = {
+    TABLE(Tuning, base_us, NEEDED, latency_fields, hops),
+    TABLE(Tuning, inside_us, NEEDED, latency_fields, hops),
+    TABLE(Tuning, between_us, NEEDED, latency_fields, hops),
+    NUMBER(Tuning, post_us, NEEDED, "the least a hop takes in a ring over nodes"),
+    NUMBER(Tuning, plateau, NEEDED, "latency of a filled Simple ring over nodes; 1.4 in NCCL"),
+    NUMBER(Tuning, ring_ll_share, NEEDED, "what LL leaves of a ring; 0.5 in NCCL"),
+    NUMBER(Tuning, ring_ll128_share, NEEDED, "what LL128 leaves of a ring; 0.92 in NCCL"),
+    NUMBER(Tuning, tree_share, NEEDED, "what a tree reaches; 0.92 in NCCL"),
+    NUMBER(Tuning, tree_ll_share, NEEDED, "what LL leaves of a tree; 1 / 3.8 in NCCL"),
+    NUMBER(Tuning, tree_ll128_share, NEEDED, "what LL128 leaves of a tree; 7 / 9 in NCCL"),
+    NUMBER(Tuning, tree_ll128_share_between, NEEDED, "the same over nodes; 120 / 128 in NCCL"),
+    NUMBER(Tuning, nvls_share, OPTIONAL, ""),
+    NUMBER(Tuning, pat_share, NEEDED, "what PAT reaches; 0.75 in NCCL"),
+    NUMBER(Tuning, nvls_channel_bytes_per_s, OPTIONAL, ""),
+    LIST(Tuning, ll_bytes_per_s, NEEDED, SPREADS, spread),
+    LIST(Tuning, ring_ll128_channel_bytes_per_s, NEEDED, SPREADS, spread),
+    LIST(Tuning, tree_channel_bytes_per_s, NEEDED, SPREADS, spread),
+    LIST(Tuning, tree_ll128_channel_bytes_per_s, NEEDED, SPREADS, spread),
+    LIST(Tuning, nvls_tree_channel_bytes_per_s, OPTIONAL, SPREADS, ""),
+    TABLE(Tuning, tree_size_share, NEEDED, size_fields, "{ll = .., ll128 = .., simple = ..}"),
+    {0},
+};
+
+static const Field machine_fields[] = {
+    {"name", FIELD_TEXT, NEEDED, offsetof(Machine, name), "what people call it", 0, NULL},
+    {"source", FIELD_TEXT, NEEDED, offsetof(Machine, source), "where the numbers are from", 0,
+     NULL},
+    {"devices_per_node", FIELD_COUNT, NEEDED, offsetof(Machine, devices_per_node),
+     "devices that the inner link joins", 0, NULL},
+    {"memory_bytes", FIELD_COUNT, NEEDED, offsetof(Machine, memory_bytes), "of a device", 0, NULL},
+    NUMBER(Machine, memory_bytes_per_s, NEEDED, "of a device's memory"),
+    {"flops_per_s", FIELD_FLOPS, NEEDED, offsetof(Machine, flops_per_s),
+     "{f32 = .., bf16 = ..}: peaks of matmuls", 0, NULL},
+    {"vector_flops_per_s", FIELD_FLOPS, OPTIONAL, offsetof(Machine, vector_flops_per_s), "", 0,
+     NULL},
+    NUMBER(Machine, matmul_share, OPTIONAL, ""),
+    NUMBER(Machine, memory_share, OPTIONAL, ""),
+    NUMBER(Machine, gather_share, OPTIONAL, ""),
+    NUMBER(Machine, launch_us, NEEDED, "microseconds of an op beside its work"),
+    TABLE(Machine, inside, NEEDED, link_fields, "the link in a node"),
+    TABLE(Machine, between, NEEDED, link_fields, "the link between nodes"),
+    {"nccl", FIELD_TUNING, OPTIONAL, offsetof(Machine, tuning), "", 0, tuning_fields},
+    {0},
 };
 
 typedef struct {
@@ -40,6 +132,8 @@ typedef struct {
     Machine *machine;
     Error *err;
     const Sandbox *sandbox;
+    Tuning *tuning;
+    size_t from; /* where the table that is read begins in the text: its fields are behind it */
     bool ok;
 } Reading;
 
@@ -48,10 +142,10 @@ static bool is_word(char c)
     return c == '_' || isalnum((unsigned char)c);
 }
 
-/* Where the text gives a field of that name, `name =`; the text's length when nowhere. */
-static size_t find_field(Str text, Str name)
+/* Where the text gives a field of that name, `name =`, from there on; its length when nowhere. */
+static size_t find_field(Str text, size_t from, Str name)
 {
-    for (size_t at = 0; at + name.n <= text.n; at++) {
+    for (size_t at = from; at + name.n <= text.n; at++) {
         if (!str_eq((Str){text.s + at, name.n}, name) || (at > 0 && is_word(text.s[at - 1])))
             continue;
         size_t end = at + name.n;
@@ -63,11 +157,18 @@ static size_t find_field(Str text, Str name)
     return text.n;
 }
 
-/* The place of an error about a field is where the file first gives one of its name. */
+/* The same in the table that is read, or where the text first has it: a table may be a variable. */
+static size_t place_of(const Reading *reading, const char *name)
+{
+    Str text = reading->sandbox->source.text;
+    size_t at = find_field(text, reading->from, str_from(name));
+    return at < text.n ? at : find_field(text, 0, str_from(name));
+}
+
 static bool blame(const Reading *reading, const char *name)
 {
     const Source *source = &reading->sandbox->source;
-    size_t at = find_field(source->text, str_from(name));
+    size_t at = place_of(reading, name);
     reading->err->kind = ERROR_SCRIPT;
     if (at < source->text.n)
         error_at(reading->err, source, at);
@@ -76,7 +177,7 @@ static bool blame(const Reading *reading, const char *name)
     return false;
 }
 
-static bool read_table(lua_State *L, const Reading *reading, const char *what, const Field *fields,
+static bool read_table(lua_State *L, Reading *reading, const char *what, const Field *fields,
                        void *out);
 
 static bool number_is_good(double number, bool whole)
@@ -95,18 +196,18 @@ static bool read_number(lua_State *L, const Reading *reading, const char *name, 
     return blame(reading, name);
 }
 
-static bool read_flops(lua_State *L, const Reading *reading, double *out)
+static bool read_flops(lua_State *L, const Reading *reading, const Field *field, double *out)
 {
     if (!lua_istable(L, -1)) {
-        error_set(reading->err, "'flops_per_s' is a table {f32 = .., bf16 = ..}");
-        return blame(reading, "flops_per_s");
+        error_set(reading->err, "'%s' is a table {f32 = .., bf16 = ..}", field->name);
+        return blame(reading, field->name);
     }
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
         Dtype dtype = dtype_from_name(str_from(name));
         if (dtype == DT_NONE) {
-            error_set(reading->err, "'flops_per_s' knows no element type '%s'", name);
-            return blame(reading, name[0] ? name : "flops_per_s");
+            error_set(reading->err, "'%s' knows no element type '%s'", field->name, name);
+            return blame(reading, name[0] ? name : field->name);
         }
         if (!read_number(L, reading, name, false, &out[dtype]))
             return false;
@@ -114,29 +215,66 @@ static bool read_flops(lua_State *L, const Reading *reading, double *out)
     return true;
 }
 
-static bool read_field(lua_State *L, const Reading *reading, const Field *field, void *out)
+static bool read_list(lua_State *L, const Reading *reading, const Field *field, double *out)
 {
-    char *at = (char *)out + field->at;
+    lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
+    if (n != (lua_Unsigned)field->n) {
+        error_set(reading->err, "'%s' is a list of %d numbers", field->name, field->n);
+        error_hint(reading->err, "%s", field->says ? field->says : "of LL, LL128 and Simple");
+        return blame(reading, field->name);
+    }
+    for (int i = 0; i < field->n; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        if (!read_number(L, reading, field->name, false, &out[i]))
+            return false;
+        lua_pop(L, 1);
+    }
+    return true;
+}
+
+static bool read_text(lua_State *L, const Reading *reading, const Field *field, const char **out)
+{
+    if (lua_type(L, -1) != LUA_TSTRING) {
+        error_set(reading->err, "'%s' is a text", field->name);
+        return blame(reading, field->name);
+    }
+    *out = arena_str(reading->arena, str_from(lua_tostring(L, -1)));
+    return true;
+}
+
+/* A table in the table: errors about its fields are looked for behind its name. */
+static bool read_part(lua_State *L, Reading *reading, const Field *field, void *out)
+{
+    size_t from = reading->from;
+    reading->from = place_of(reading, field->name);
+    bool ok = read_table(L, reading, field->name, field->fields, out);
+    reading->from = from;
+    return ok;
+}
+
+static bool read_field(lua_State *L, Reading *reading, const Field *field, void *out)
+{
+    void *at = (char *)out + field->at;
     double number;
     switch (field->type) {
     case FIELD_TEXT:
-        if (lua_type(L, -1) != LUA_TSTRING) {
-            error_set(reading->err, "'%s' is a text", field->name);
-            return blame(reading, field->name);
-        }
-        *(const char **)(void *)at = arena_str(reading->arena, str_from(lua_tostring(L, -1)));
-        return true;
+        return read_text(L, reading, field, at);
     case FIELD_COUNT:
         if (!read_number(L, reading, field->name, true, &number))
             return false;
-        *(int64_t *)(void *)at = (int64_t)number;
+        *(int64_t *)at = (int64_t)number;
         return true;
     case FIELD_REAL:
-        return read_number(L, reading, field->name, false, (double *)(void *)at);
+        return read_number(L, reading, field->name, false, at);
     case FIELD_FLOPS:
-        return read_flops(L, reading, (double *)(void *)at);
-    case FIELD_LINK:
-        return read_table(L, reading, field->name, link_fields, at);
+        return read_flops(L, reading, field, at);
+    case FIELD_LIST:
+        return read_list(L, reading, field, at);
+    case FIELD_TABLE:
+        return read_part(L, reading, field, at);
+    case FIELD_TUNING:
+        reading->machine->tuning = reading->tuning;
+        return read_part(L, reading, field, reading->tuning);
     }
     return false;
 }
@@ -162,7 +300,7 @@ static bool refuse_unknown(lua_State *L, const Reading *reading, const char *wha
 }
 
 /* Reads the table at the top of the stack into the struct that the fields describe. */
-static bool read_table(lua_State *L, const Reading *reading, const char *what, const Field *fields,
+static bool read_table(lua_State *L, Reading *reading, const char *what, const Field *fields,
                        void *out)
 {
     if (!lua_istable(L, -1)) {
@@ -172,11 +310,13 @@ static bool read_table(lua_State *L, const Reading *reading, const char *what, c
     if (!refuse_unknown(L, reading, what, fields))
         return false;
     for (const Field *field = fields; field->name; field++) {
-        if (lua_getfield(L, -1, field->name) == LUA_TNIL) {
+        bool given = lua_getfield(L, -1, field->name) != LUA_TNIL;
+        if (!given && field->need == NEEDED) {
             error_set(reading->err, "%s lacks '%s'", what, field->name);
+            error_hint(reading->err, "%s: %s", field->name, field->says);
             return blame(reading, what);
         }
-        if (!read_field(L, reading, field, out))
+        if (given && !read_field(L, reading, field, out))
             return false;
         lua_pop(L, 1);
     }
@@ -190,6 +330,26 @@ static int read_machine(lua_State *L)
     return 0;
 }
 
+/* What machine_check() refuses begins with the field's name; its hint names the table, if any. */
+static void place_check(Reading *reading)
+{
+    Str text = reading->sandbox->source.text, quote = STR("'");
+    Str field = str_from(reading->err->text), table = str_from(reading->err->hint);
+    int64_t end = str_find(field, STR(" ")), from = str_find(table, quote);
+    size_t at = 0;
+    if (from >= 0) {
+        table = (Str){table.s + from + 1, table.n - (size_t)from - 1};
+        int64_t n = str_find(table, quote);
+        at = find_field(text, 0, (Str){table.s, n < 0 ? table.n : (size_t)n});
+    }
+    size_t there = end < 0 ? text.n : find_field(text, at, (Str){field.s, (size_t)end});
+    reading->err->kind = ERROR_SCRIPT;
+    if (there < text.n || (at > 0 && at < text.n))
+        error_at(reading->err, &reading->sandbox->source, there < text.n ? there : at);
+    else
+        error_in_file(reading->err, reading->sandbox->source.name);
+}
+
 bool machine_read(Arena *arena, const char *path, Machine *out, Error *err)
 {
     Error own = {0};
@@ -198,14 +358,15 @@ bool machine_read(Arena *arena, const char *path, Machine *out, Error *err)
         return error_set(err, "no memory for Lua");
 
     *out = (Machine){0};
-    Reading reading = {arena, out, err ? err : &own, sandbox, false};
+    Reading reading = {.arena = arena, .machine = out, .err = err ? err : &own};
+    reading.sandbox = sandbox;
+    reading.tuning = arena_make(arena, Tuning);
     bool ok = sandbox_read(sandbox, err) && sandbox_run(sandbox, read_machine, &reading, err) &&
               reading.ok;
-    sandbox_free(sandbox);
     if (ok && !machine_check(out, reading.err)) {
-        reading.err->kind = ERROR_SCRIPT;
-        error_in_file(err, path);
-        return false;
+        place_check(&reading);
+        ok = false;
     }
+    sandbox_free(sandbox);
     return ok;
 }

@@ -370,7 +370,15 @@ void plan_text_totals(const Session *session, Buf *out)
     units_format_us(totals->compute_us, out);
     buf_puts(out, " + collectives ");
     units_format_us(totals->comm_us, out);
-    buf_printf(out, " (%.1f%%)\nmoved    ", share);
+    buf_printf(out, " (%.1f%%)\n", share);
+    if (totals->comm_us > 0) {
+        buf_puts(out, "overlap  ");
+        units_format_us(totals->overlap_us, out);
+        buf_puts(out, " at best = compute + ");
+        units_format_us(totals->overlap_us - totals->compute_us, out);
+        buf_puts(out, " of collectives that stay exposed\n");
+    }
+    buf_puts(out, "moved    ");
     units_format_bytes(totals->comm_bytes, out);
     buf_puts(out, " sent by a device\npeak     ");
     units_format_bytes(totals->peak_bytes, out);

@@ -3,7 +3,7 @@
 #include "core/plan/cost.h"
 #include "tui/page.h"
 
-enum { DETAIL_LINES = 9, TENSOR_LEAST = 12 };
+enum { DETAIL_LINES = 9, TENSOR_LEAST = 12, AT_BEST_LEAST = 92 };
 
 static const char arrow[] = "→", sum_mark[] = "Σ";
 
@@ -94,11 +94,10 @@ static void draw_row(const Ui *ui, int row, const Widths *widths, Pen *pen)
     pen_fit(pen, ROLE_TEXT, cause_text(ui, reshard), widths->cause);
 }
 
-/* The time of one collective, with its numbers. */
+/* The time of one collective: the formula of its algorithm, and the same with numbers. */
 static void draw_step(const Ui *ui, const Step *step, Pen *pen)
 {
     const Session *session = ui->session;
-    int64_t n = mesh_atoms_size(session->mesh, step->atoms);
     Buf text = buf_new(ui->frame);
 
     draw_field(pen, "  groups", 10);
@@ -108,24 +107,20 @@ static void draw_step(const Ui *ui, const Step *step, Pen *pen)
         return;
     }
     const Link *link = machine_link(&session->machine, session->mesh, step->atoms);
-    int64_t hops = (step->kind == STEP_ALL_REDUCE ? 2 : 1) * (n - 1);
     comm_format_groups(session->mesh, step->atoms, &text);
     buf_printf(&text, "  %s, %s", link->name,
                link == &session->machine.inside ? "inside nodes" : "between nodes");
     draw_sharding(ui, pen, buf_str(&text), -1, -1);
     pen_line(pen);
-    draw_field(pen, "  time", 10);
     text = buf_new(ui->frame);
-    buf_printf(&text, "%.*s held, %.*s sent ÷ %.0f GB/s + %lld × ",
-               STR_ARG(label_bytes(ui, step->bytes)), STR_ARG(label_bytes(ui, step->wire_bytes)),
-               link->bytes_per_s / 1e9, (long long)hops);
-    buf_printf(&text, "%.*s = %.*s", STR_ARG(label_us(ui, link->latency_us)),
-               STR_ARG(label_us(ui, step->us)));
-    pen_put(pen, ROLE_TEXT, buf_str(&text));
+    price_explain(&session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
+    int64_t end = str_find(buf_str(&text), STR("\n"));
+    size_t n = end < 0 ? text.n : (size_t)end;
+    draw_field(pen, "  time", 10);
+    pen_fit(pen, ROLE_TEXT, str_from(end < 0 ? "" : text.s + n + 1), pen->area.w - pen->x);
     pen_line(pen);
     draw_field(pen, "  formula", 10);
-    pen_printf(pen, ROLE_DIM, "%s: %s, n = %lld", step_kind_name(step->kind),
-               step_kind_formula(step->kind), (long long)n);
+    pen_fit(pen, ROLE_DIM, (Str){text.s, n}, pen->area.w - pen->x);
     pen_line(pen);
 }
 
@@ -189,6 +184,11 @@ static void draw(Ui *ui, Pen *pen)
     pen_put(pen, ROLE_TEXT, label_us(ui, ui_plan(ui)->totals.comm_us));
     pen_puts(pen, ROLE_TEXT, ", each rank sends ");
     pen_put(pen, ROLE_TEXT, label_bytes(ui, ui_plan(ui)->totals.comm_bytes));
+    if (pen->area.w >= AT_BEST_LEAST) {
+        pen_puts(pen, ROLE_TEXT, "; exposed at best ");
+        pen_put(pen, ROLE_TEXT,
+                label_us(ui, ui_plan(ui)->totals.overlap_us - ui_plan(ui)->totals.compute_us));
+    }
     pen_line(pen);
     draw_headings(&widths, pen);
     int h = pen->area.h - pen->y - DETAIL_LINES;

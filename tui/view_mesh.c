@@ -239,9 +239,11 @@ static void draw_reshards(const Ui *ui, Pen *pen)
             pen_line(pen);
             pen_tab(pen, 9);
             pen_put(pen, ROLE_TEXT, label_bytes(ui, step->bytes));
-            pen_printf(pen, ROLE_TEXT, " over %s, %.0f GB/s, %s: ", link->name,
-                       link->bytes_per_s / 1e9,
-                       link == &session->machine.inside ? "inside nodes" : "between nodes");
+            pen_printf(
+                pen, ROLE_TEXT, " over %s, %s, %s: ", link->name,
+                link == &session->machine.inside ? "inside nodes" : "between nodes",
+                price_step(&session->machine, session->mesh, step->kind, step->atoms, step->bytes)
+                    .algorithm);
             pen_put(pen, ROLE_TEXT, label_us(ui, step->us));
             pen_line(pen);
         }

@@ -116,7 +116,26 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, Pen *pen)
     pen_fit_tail(pen, ROLE_DIM, buf_str(&other), w - pen->x);
 }
 
-/* Of all iterations, for an op of a loop. */
+/* On two lines where it does not fit: what is computed, what is moved. */
+static void draw_cost_formula(const Ui *ui, int32_t op, Pen *pen)
+{
+    Buf formula = buf_new(ui->frame);
+    op_cost_explain(ui_plan(ui), op, &formula);
+    Str text = buf_str(&formula);
+    int64_t border = str_find(text, STR("s), "));
+    border = border < 0 ? str_find(text, STR("s, ")) : border + 1;
+    pen_tab(pen, 7);
+    if (border > 0 && text_columns(text) > pen->area.w - pen->x) {
+        size_t n = (size_t)border + 2;
+        pen_put(pen, ROLE_DIM, (Str){text.s, n});
+        pen_line(pen);
+        pen_tab(pen, 9);
+        text = (Str){text.s + n + 1, text.n - n - 1};
+    }
+    pen_fit(pen, ROLE_DIM, text, pen->area.w - pen->x);
+}
+
+/* Of all iterations, for an op of a loop; the formula is of one. */
 static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
 {
     double times = inferred_repeat(ui->session->inferred, op);
@@ -139,6 +158,8 @@ static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
         pen_put(pen, ROLE_TEXT,
                 label_us(ui, path->us * reshard_repeat(ui_plan(ui), &ui_plan(ui)->reshards[r])));
     }
+    pen_line(pen);
+    draw_cost_formula(ui, op, pen);
 }
 
 static void draw_head(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
@@ -210,7 +231,7 @@ static int n_notations(const Ui *ui, int32_t op, const OpSpace *space)
 static void make_sections(const Ui *ui, int32_t op, const OpSpace *space, int h,
                           Section section[SECTION_COUNT])
 {
-    enum { HEADS = 3 + SECTION_COUNT + 1, DETAIL = 4, DETAIL_OF_NOTATION = 14 };
+    enum { HEADS = 5 + SECTION_COUNT + 1, DETAIL = 4, DETAIL_OF_NOTATION = 14 };
     const int n[SECTION_COUNT] = {space->n_index, n_operands(ui, op), n_notations(ui, op, space)};
     int first = 0, at = 0;
 

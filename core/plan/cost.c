@@ -1,5 +1,97 @@
 #include "core/plan/cost.h"
 
+#include "core/base/units.h"
+
+/* ---- what an op does ---- */
+
+/* ORDER WORK */
+static const char *const work_names[] = {"view", "matmul", "vector", "gather"};
+
+const char *work_name(Work work)
+{
+    return work_names[work];
+}
+
+/* Families whose ops' work their op spaces do not tell. `least_reuse`: only ops that compute with
+ * each element so often, on average. */
+static const struct {
+    const char *family;
+    Work work;
+    double least_reuse;
+} works[] = {
+    {"index", WORK_GATHER, 0},  {"indexing", WORK_GATHER, 0},  {"scatter", WORK_GATHER, 0},
+    {"matmul", WORK_MATMUL, 0}, {"attention", WORK_MATMUL, 0}, {"recurrent", WORK_MATMUL, 0},
+    {"fused", WORK_MATMUL, 16}, {"contrib", WORK_MATMUL, 16},  {"gradient", WORK_MATMUL, 16},
+};
+
+/* Index dims that some dim of the operand depends on. */
+static uint32_t index_of(const OpSpace *space, const Operand *operand)
+{
+    uint32_t set = 0;
+    for (int d = 0; d < operand->projection.n_dims; d++)
+        for (int j = 0; j < space->n_index; j++)
+            if (operand->projection.row[d].coef[j] != 0)
+                set |= (uint32_t)1 << j;
+    return set;
+}
+
+enum { INPUTS_LOOKED = 8 };
+
+/* Two inputs meet in an index dim that is summed away, and each has one the other lacks. */
+static bool contracts(const OpSpace *space)
+{
+    uint32_t summed = 0, seen[INPUTS_LOOKED];
+    int n = space->n_inputs < INPUTS_LOOKED ? space->n_inputs : INPUTS_LOOKED;
+    for (int j = 0; j < space->n_index; j++)
+        if (space->index[j].role == ROLE_REDUCE && space->index[j].reduce == REDUCE_SUM)
+            summed |= (uint32_t)1 << j;
+    for (int b = 0; summed && b < n; b++) {
+        seen[b] = index_of(space, &space->operand[b]);
+        for (int a = 0; a < b; a++)
+            if (seen[a] & seen[b] & summed && seen[a] & ~seen[b] && seen[b] & ~seen[a])
+                return true;
+    }
+    return false;
+}
+
+static double elements(const OpSpace *space)
+{
+    double sum = 0;
+    for (int i = 0; i < space->n_inputs + space->n_outputs; i++) {
+        double n = 1;
+        const Shape *shape = &space->operand[i].shape;
+        for (int d = 0; d < shape->n_dims; d++)
+            n *= (double)shape->dim[d];
+        sum += n > 0 ? n : 0;
+    }
+    return sum;
+}
+
+static Work work_of_family(const OpSpace *space, const char *family)
+{
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++)
+        if (strcmp(works[i].family, family) == 0 &&
+            space->flops >= works[i].least_reuse * elements(space))
+            return works[i].work;
+    return WORK_VECTOR;
+}
+
+Work op_work(const Plan *plan, int32_t op)
+{
+    const Inferred *inferred = plan->inferred;
+    const OpSpace *space = inferred_space(inferred, op);
+    if (!space || (space->kernel && strcmp(space->kernel, "view") == 0))
+        return WORK_VIEW;
+    if (contracts(space))
+        return WORK_MATMUL;
+    const Operator *operator= inferred->registry
+        ? registry_find(inferred->registry, str_from(op_operator(inferred->graph, op)))
+        : NULL;
+    return operator&& operator->family ? work_of_family(space, operator->family) : WORK_VECTOR;
+}
+
+/* ---- how much of it, and how fast ---- */
+
 double op_flops_local(const Plan *plan, int32_t op)
 {
     const OpSpace *space = inferred_space(plan->inferred, op);
@@ -15,50 +107,101 @@ double op_flops_local(const Plan *plan, int32_t op)
 }
 
 /* Bytes that rank 0 reads and writes: every operand once, as it is read, as it is made. */
-static int64_t op_bytes_local(const Plan *plan, int32_t op)
+static int64_t op_bytes_local(const Plan *plan, int32_t op, Work work)
 {
     const Graph *graph = plan->inferred->graph;
     const GraphOp *at = &graph->ops[op];
-    int64_t bytes = 0;
-    for (int32_t i = at->input; i < at->input + at->n_inputs; i++)
-        if (graph->operands[i] >= 0)
-            bytes += plan_local_bytes(plan, graph->operands[i], plan->need[i]);
+    int64_t first = 0, read = 0, written = 0;
+    for (int32_t i = at->input; i < at->input + at->n_inputs; i++) {
+        int64_t bytes =
+            graph->operands[i] < 0 ? 0 : plan_local_bytes(plan, graph->operands[i], plan->need[i]);
+        read += bytes;
+        first = i == at->input ? bytes : first;
+    }
     for (int32_t i = at->output; i < at->output + at->n_outputs; i++)
         if (graph->operands[i] >= 0)
-            bytes += plan_local_bytes(plan, graph->operands[i], plan->made[graph->operands[i]]);
-    return bytes;
+            written += plan_local_bytes(plan, graph->operands[i], plan->made[graph->operands[i]]);
+    if (work == WORK_GATHER && first > written)
+        read -= first - written;
+    return read + written;
 }
 
-/* The peak for the element type an op computes with: that of its first operand. */
-static double op_flops_per_s(const Plan *plan, int32_t op)
+/* The element type an op computes with: that of its first operand. */
+static Dtype op_dtype(const Plan *plan, int32_t op)
 {
     const Graph *graph = plan->inferred->graph;
-    const double *flops_per_s = plan->machine->flops_per_s;
-    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
-        int32_t tensor = op_inputs(graph, op)[i];
-        if (tensor >= 0 && flops_per_s[plan->inferred->dtype[tensor]] > 0)
-            return flops_per_s[plan->inferred->dtype[tensor]];
-        if (tensor >= 0)
-            break;
-    }
-    return flops_per_s[DT_F32];
+    for (int i = 0; i < graph->ops[op].n_inputs; i++)
+        if (op_inputs(graph, op)[i] >= 0)
+            return (Dtype)plan->inferred->dtype[op_inputs(graph, op)[i]];
+    return DT_F32;
 }
 
-/* Ops that move no data cost nothing: views, and what the host computes. */
-static bool is_free(const OpSpace *space)
+static double first_above_0(const double *number, int n)
 {
-    return !space || (space->kernel && strcmp(space->kernel, "view") == 0);
+    for (int i = 0; i < n; i++)
+        if (number[i] > 0)
+            return number[i];
+    return 1;
 }
 
-/* The roofline: max(flops / peak, bytes / bandwidth) [Williams et al., 2009], and a launch. */
-static double op_us(const Plan *plan, int32_t op, double flops)
+static double peak_flops_per_s(const Machine *machine, Work work, Dtype dtype)
 {
-    if (is_free(inferred_space(plan->inferred, op)))
-        return 0;
+    const double *matmul = machine->flops_per_s, *vector = machine->vector_flops_per_s;
+    const double rates[] = {vector[dtype], vector[DT_F32], matmul[dtype], matmul[DT_F32]};
+    return work == WORK_MATMUL ? first_above_0(rates + 2, 2) : first_above_0(rates, 4);
+}
+
+static OpCost cost_of(const Plan *plan, int32_t op, Work work)
+{
     const Machine *machine = plan->machine;
-    double compute_s = flops / op_flops_per_s(plan, op);
-    double memory_s = (double)op_bytes_local(plan, op) / machine->memory_bytes_per_s;
-    return (compute_s > memory_s ? compute_s : memory_s) * 1e6 + machine->launch_us;
+    OpCost cost = {.work = work};
+    if (work == WORK_VIEW)
+        return cost;
+    double memory_share = cost.work == WORK_GATHER ? machine->gather_share : machine->memory_share;
+    cost.flops = op_flops_local(plan, op);
+    cost.flops_per_s = peak_flops_per_s(machine, cost.work, op_dtype(plan, op));
+    cost.flops_share =
+        cost.work == WORK_MATMUL && machine->matmul_share > 0 ? machine->matmul_share : 1;
+    cost.bytes = op_bytes_local(plan, op, cost.work);
+    cost.bytes_per_s = machine->memory_bytes_per_s;
+    cost.bytes_share = memory_share > 0 ? memory_share : 1;
+    cost.launch_us = machine->launch_us;
+    double compute_s = cost.flops / (cost.flops_share * cost.flops_per_s);
+    double memory_s = (double)cost.bytes / (cost.bytes_share * cost.bytes_per_s);
+    cost.us = (compute_s > memory_s ? compute_s : memory_s) * 1e6 + cost.launch_us;
+    return cost;
+}
+
+OpCost op_cost(const Plan *plan, int32_t op)
+{
+    return cost_of(plan, op, op_work(plan, op));
+}
+
+static void say_rate(double share, double rate, const char *unit, Buf *out)
+{
+    if (share == 1)
+        buf_printf(out, "%.6g %s", rate, unit);
+    else
+        buf_printf(out, "(%.4g * %.6g %s)", share, rate, unit);
+}
+
+void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
+{
+    OpCost cost = op_cost(plan, op);
+    if (cost.work == WORK_VIEW) {
+        buf_puts(out, "view: moves nothing, takes no time");
+        return;
+    }
+    buf_printf(out, "%s: %.4g us + max(", work_name(cost.work), cost.launch_us);
+    units_format_count((int64_t)cost.flops, out);
+    buf_puts(out, " flops / ");
+    say_rate(cost.flops_share, cost.flops_per_s / 1e12, "TFLOP/s", out);
+    buf_puts(out, ", ");
+    units_format_count(cost.bytes, out);
+    buf_puts(out, " B / ");
+    say_rate(cost.bytes_share, cost.bytes_per_s / 1e9, "GB/s", out);
+    buf_puts(out, ") = ");
+    units_format_us(cost.us, out);
 }
 
 double reshard_repeat(const Plan *plan, const Reshard *reshard)
@@ -67,19 +210,122 @@ double reshard_repeat(const Plan *plan, const Reshard *reshard)
     return maker < 0 ? 1 : inferred_repeat(plan->inferred, maker);
 }
 
-void cost_fill(Plan *plan)
+/* ---- the best case ---- */
+
+/* Times at which things are done, in microseconds from the start of a step. */
+typedef struct {
+    const Plan *plan;
+    int32_t *first;                /* per op: the first reshard that waits for it, or -1 */
+    int32_t *next;                 /* per reshard: the next of the same op */
+    double *made_us;               /* per tensor: its value is there, as its pin wants it */
+    double *ready_us;              /* per op: the last of the collectives it reads from has ended */
+    double ops_us, collectives_us; /* when each queue is free */
+} Queues;
+
+/* A reshard is issued before its first reader; one that only a pin asks for, after its maker. */
+static int32_t issued_at(const Plan *plan, const Reshard *reshard)
+{
+    return reshard->n_uses > 0 ? plan->reshard_uses[reshard->use]
+                               : plan->inferred->graph->tensors[reshard->tensor].maker;
+}
+
+static void issue(Queues *queues, int32_t id)
+{
+    const Plan *plan = queues->plan;
+    const Reshard *reshard = &plan->reshards[id];
+    double made_us = queues->made_us[reshard->tensor], us = reshard->path->us;
+    if (us > 0) { /* slices wait for nobody */
+        double start_us = made_us > queues->collectives_us ? made_us : queues->collectives_us;
+        made_us = start_us + reshard_repeat(plan, reshard) * us;
+        queues->collectives_us = made_us;
+    }
+    if (reshard->n_uses == 0)
+        queues->made_us[reshard->tensor] = made_us;
+    for (int32_t u = reshard->use; u < reshard->use + reshard->n_uses; u++)
+        if (queues->ready_us[plan->reshard_uses[u]] < made_us)
+            queues->ready_us[plan->reshard_uses[u]] = made_us;
+}
+
+static void issue_all(Queues *queues, int32_t op, bool before)
+{
+    for (int32_t r = queues->first[op]; r >= 0; r = queues->next[r])
+        if ((queues->plan->reshards[r].n_uses > 0) == before)
+            issue(queues, r);
+}
+
+static void run_op(Queues *queues, int32_t op)
+{
+    const Plan *plan = queues->plan;
+    const Graph *graph = plan->inferred->graph;
+    const GraphOp *at = &graph->ops[op];
+    double start_us = queues->ops_us;
+    issue_all(queues, op, true);
+    if (queues->ready_us[op] > start_us)
+        start_us = queues->ready_us[op];
+    for (int32_t i = at->input; i < at->input + at->n_inputs; i++)
+        if (graph->operands[i] >= 0 && queues->made_us[graph->operands[i]] > start_us)
+            start_us = queues->made_us[graph->operands[i]];
+    queues->ops_us = start_us + plan->op_us[op];
+    for (int32_t i = at->output; i < at->output + at->n_outputs; i++)
+        if (graph->operands[i] >= 0)
+            queues->made_us[graph->operands[i]] = queues->ops_us;
+    issue_all(queues, op, false);
+}
+
+static double best_case_us(const Plan *plan)
+{
+    const Graph *graph = plan->inferred->graph;
+    Arena *scratch = arena_new();
+    Queues queues = {.plan = plan};
+    queues.first = arena_array(scratch, int32_t, graph->n_ops);
+    queues.next = arena_array(scratch, int32_t, plan->n_reshards);
+    queues.made_us = arena_array(scratch, double, graph->n_tensors);
+    queues.ready_us = arena_array(scratch, double, graph->n_ops);
+    for (int op = 0; op < graph->n_ops; op++)
+        queues.first[op] = -1;
+    for (int r = plan->n_reshards - 1; r >= 0; r--) {
+        int32_t op = issued_at(plan, &plan->reshards[r]);
+        if (op < 0)
+            issue(&queues, r); /* of what is given */
+        if (op < 0)
+            continue;
+        queues.next[r] = queues.first[op];
+        queues.first[op] = r;
+    }
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        run_op(&queues, plan->inferred->program[i]);
+    double us = queues.ops_us > queues.collectives_us ? queues.ops_us : queues.collectives_us;
+    arena_free(scratch);
+    return us;
+}
+
+/* ---- sums ---- */
+
+/* Ops of one op space do the same work: it is looked up once for each. */
+static void price_ops(Plan *plan, Totals *totals)
 {
     const Inferred *inferred = plan->inferred;
-    Totals totals = {.peak_bytes = plan->totals.peak_bytes};
-    double wire_bytes = 0;
+    Arena *scratch = arena_new();
+    uint8_t *known = arena_array(scratch, uint8_t, inferred->n_spaces); /* 1 + Work */
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        double flops = op_flops_local(plan, op), n = inferred_repeat(inferred, op);
-        plan->op_us[op] = n * op_us(plan, op, flops); /* an op of a loop runs n times */
-        flops *= n;
-        totals.compute_us += plan->op_us[op];
-        totals.flops += flops;
+        uint8_t *work = &known[inferred->space[op]];
+        if (*work == 0)
+            *work = (uint8_t)(1 + op_work(plan, op));
+        OpCost cost = cost_of(plan, op, (Work)(*work - 1));
+        double n = inferred_repeat(inferred, op); /* an op of a loop runs n times */
+        plan->op_us[op] = n * cost.us;
+        totals->compute_us += plan->op_us[op];
+        totals->flops += n * cost.flops;
     }
+    arena_free(scratch);
+}
+
+void cost_fill(Plan *plan)
+{
+    Totals totals = {.peak_bytes = plan->totals.peak_bytes};
+    double wire_bytes = 0;
+    price_ops(plan, &totals);
     for (int i = 0; i < plan->n_reshards; i++) {
         const ReshardPath *path = plan->reshards[i].path;
         double n = reshard_repeat(plan, &plan->reshards[i]);
@@ -88,5 +334,6 @@ void cost_fill(Plan *plan)
     }
     totals.comm_bytes = wire_bytes < 0x1p62 ? (int64_t)wire_bytes : INT64_MAX;
     totals.step_us = totals.compute_us + totals.comm_us;
+    totals.overlap_us = best_case_us(plan);
     plan->totals = totals;
 }

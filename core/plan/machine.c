@@ -43,18 +43,20 @@ static bool check_list(const char *what, const double *value, int n, Range range
 
 static bool check_link(const char *which, const Link *link, bool tuned, Error *err)
 {
-    Range channels = tuned ? MUST_BE_1 : MAY_BE_0;
     const Number numbers[] = {
         {"latency_us", link->latency_us, MAY_BE_0},
         {"bytes_per_s", link->bytes_per_s, MUST_BE_1},
         {"shared_bytes_per_s", link->shared_bytes_per_s, MAY_BE_0},
-        {"channels", (double)link->channels, channels},
-        {"channel_bytes_per_s", link->channel_bytes_per_s, channels},
+        {"channels", (double)link->channels, MAY_BE_0},
+        {"channel_bytes_per_s", link->channel_bytes_per_s, MAY_BE_0},
     };
-    if (check_numbers(numbers, COUNT(numbers), err))
-        return true;
-    error_hint(err, "the link '%s'", which);
-    return false;
+    bool ok = !tuned || (link->channels > 0 && link->channel_bytes_per_s > 0);
+    if (!ok)
+        error_kind(err, ERROR_OUT_OF_RANGE, "channels of %s are needed beside nccl", which);
+    ok = ok && check_numbers(numbers, COUNT(numbers), err);
+    if (!ok)
+        error_hint(err, "the link '%s'", which);
+    return ok;
 }
 
 static bool check_tuning(const Tuning *tuning, Error *err)

@@ -86,6 +86,7 @@ typedef struct {
 
 typedef struct {
     double step_us, compute_us, comm_us;
+    double overlap_us;  /* the best case: collectives beside ops that do not need them */
     int64_t comm_bytes; /* sum of wire bytes, one rank */
     int64_t peak_bytes; /* of the device that needs most */
     double flops;       /* of one rank */

@@ -167,6 +167,7 @@ Json *plan_totals_json(const Totals *totals)
     json_set_real(out, "step_us", totals->step_us);
     json_set_real(out, "compute_us", totals->compute_us);
     json_set_real(out, "comm_us", totals->comm_us);
+    json_set_real(out, "overlap_us", totals->overlap_us);
     json_set_int(out, "comm_bytes", totals->comm_bytes);
     json_set_int(out, "peak_bytes", totals->peak_bytes);
     json_set_real(out, "flops", totals->flops);

@@ -139,8 +139,12 @@ Price pricer_step(Pricer *pricer, StepKind kind, AtomSet atoms, int64_t bytes)
 
 static void say_hops(double n, double us, Buf *out)
 {
-    if (n > 0)
-        buf_printf(out, "%s%.4g * %.4g us", out->n ? " + " : "", n, us);
+    if (n <= 0)
+        return;
+    buf_puts(out, out->n ? " + " : "");
+    if (n != 1)
+        buf_printf(out, "%.4g * ", n);
+    buf_printf(out, "%.4g us", us);
 }
 
 static void say_latency(const Way *way, int64_t bytes, Buf *out)
@@ -157,7 +161,7 @@ static void say_latency(const Way *way, int64_t bytes, Buf *out)
         buf_add(out, buf_str(&sum));
 }
 
-/* " + 1.75 * 1,048,576 B / (0.92 * 360 GB/s)" */
+/* " + 1.75 * 1,048,576 B / (0.92 * 360 GB/s)"; "the most": a limit of the machine file */
 static void say_pass(const Pass *pass, double size_share, int64_t bytes, Buf *out)
 {
     bool limited = pass_bytes_per_s(pass) < pass->left * pass->bus_bytes_per_s;
@@ -172,6 +176,7 @@ static void say_pass(const Pass *pass, double size_share, int64_t bytes, Buf *ou
         buf_printf(out, "(%.4g * %.6g GB/s)", left, rate / 1e9);
     else
         buf_printf(out, "%.6g GB/s", rate / 1e9);
+    buf_puts(out, limited ? " (the most)" : "");
 }
 
 void price_explain(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,

@@ -223,7 +223,8 @@ static void add_nvls_tree(Ask *ask)
     way->n_inside = 1;
     way->between_us = tuning->between_us[ALGORITHM_NVLS_TREE][PROTOCOL_SIMPLE];
     way->n_between = 2 * log2_floor(ask->nodes);
-    double net = heads * ask->between * (ask->nodes <= 2 ? 2 : 1);
+    double twice = 2 * (ask->n - 1) / ask->n; /* two nodes: both ways at once; NCCL says 2 */
+    double net = heads * ask->between * (ask->nodes <= 2 ? twice : 1);
     double channel = heads * tuning->nvls_tree_channel_bytes_per_s[ask->spread];
     add_pass(way, 2 * (ask->n - 1) / ask->n, 2 * tuning->nvls_channel_bytes_per_s * (heads - 1),
              tuning->nvls_share, tighter(net, channel));

@@ -1,4 +1,8 @@
 /* Time of a step by worked numbers, and the machine that they come from. */
+#include "tests/unit/unit.h"
+
+#include "tests/unit/graph_text.h"
+#include "tests/unit/planning.h"
 #include "tests/unit/small_plan.h"
 
 #include <math.h>
@@ -107,6 +111,138 @@ static void uneven_is_rank_0(void **state)
     arena_free(arena);
 }
 
+/* ---- what an op does ---- */
+
+typedef struct {
+    const char *name, *graph; /* the last op is asked about, on one device */
+    const char *cost;         /* 400 TFLOP/s matmul, 100 vector; 3e12 B/s; shares .8, .9, .5 */
+} Worked;
+
+static Worked worked[] = {
+    {"a matmul that is bound by its units", "y <- MatMul f32[1000,1000] f32[1000,2000]!",
+     "matmul: 2 us + max(4,000,000,000 flops / (0.8 * 400 TFLOP/s), 20,000,000 B / (0.9 * 3000 "
+     "GB/s)) = 14.5 us"},
+    {"one that is bound by memory", "y <- MatMul f32[1,1000] f32[1000,2000]!",
+     "matmul: 2 us + max(4,000,000 flops / (0.8 * 400 TFLOP/s), 8,012,000 B / (0.9 * 3000 GB/s)) = "
+     "5.0 "
+     "us"},
+    {"a batch of them", "y <- MatMul f32[8,100,10] f32[8,10,100]", "matmul"},
+    {"an einsum", "y <- Einsum f32[8,16] f32[16,4] equation=\"ij,jk->ik\"", "matmul"},
+    {"a convolution", "y <- Conv f32[1,8,16,16] f32[16,8,3,3]!", "matmul"},
+    {"a depthwise one", "y <- Conv f32[2,8,16,16] f32[8,1,3,3]! group=8", "vector"},
+    {"attention", "y <- Attention f32[1,2,8,4] f32[1,2,8,4] f32[1,2,8,4]", "matmul"},
+    {"a recurrence", "y <- RNN f32[4,2,8] f32[1,16,8]! f32[1,16,16]! hidden_size=16", "matmul"},
+    {"element-wise", "y <- Relu f32[1000,1000]",
+     "vector: 2 us + max(1,000,000 flops / 100 TFLOP/s, 8,000,000 B / (0.9 * 3000 GB/s)) = 5.0 "
+     "us"},
+    {"a reduction", "y <- ReduceSum f32[8,16]", "vector"},
+    {"a softmax", "y <- Softmax f32[8,16]", "vector"},
+    {"rows of a large table", "y <- Gather f32[100000,250]! i64[1000]",
+     "gather: 2 us + max(0 flops / 100 TFLOP/s, 2,008,000 B / (0.5 * 3000 GB/s)) = 3.3 us"},
+    {"a scatter", "y <- ScatterElements f32[100,10] i64[5,10] f32[5,10]", "gather"},
+    {"a view", "y <- Flatten f32[8,16,2]", "view: moves nothing, takes no time"},
+};
+
+static void knows_work(void **state)
+{
+    const Worked *row = *state;
+    Arena *arena = arena_new();
+    Planning *p = arena_make(arena, Planning);
+    p->arena = arena;
+    p->graph = graph_from_text(arena, row->graph, 23);
+    planning_infer(p, "", "x=1");
+    p->machine.launch_us = 2;
+    p->machine.matmul_share = .8;
+    p->machine.memory_share = .9;
+    p->machine.gather_share = .5;
+    p->machine.vector_flops_per_s[DT_F32] = 100e12;
+    planning_make(p);
+    Buf text = buf_new(arena);
+    op_cost_explain(p->plan, p->graph->n_ops - 1, &text);
+    if (strchr(row->cost, ' '))
+        assert_string_equal(text.s, row->cost);
+    else
+        assert_memory_equal(text.s, row->cost, strlen(row->cost));
+    plan_free(p->plan);
+    arena_free(arena);
+}
+
+/* ---- the best case ---- */
+
+typedef struct {
+    const char *tensor, *reader; /* reader NULL: only a pin asks for it */
+    double us;
+} Moved;
+
+typedef struct {
+    const char *name;
+    Moved moved[2];
+    double exposed_us;
+} Overlapped;
+
+/* matmul1 6.024, relu 5.256, matmul2 6.024, add 5.772 us */
+static Overlapped overlapped[] = {
+    {"nothing moves", {{0}}, 0},
+    {"the next op waits", {{"y", "add", 3.5}}, 3.5},
+    {"beside two ops", {{"h", "add", 11}}, 0},
+    {"longer than these", {{"h", "add", 20}}, 20 - 5.256 - 6.024},
+    {"a parameter comes early", {{"w2", "matmul2", 11}}, 0},
+    {"one that is needed at once", {{"w1", "matmul1", 4}}, 4},
+    {"one queue of collectives", {{"w1", "matmul1", 4}, {"w2", "matmul2", 12}}, 4 + 12 - 15.28 + 4},
+    {"a pin's, before its readers", {{"y", NULL, 3.5}}, 3.5},
+    {"a pin's, of the result", {{"z", NULL, 3.5}}, 3.5},
+    {"a pin's, of an input", {{"x", NULL, 7}}, 7},
+    {"a slice waits for nobody", {{"y", "add", 0}, {"h", "add", 5}}, 0},
+};
+
+static void overlaps(void **state)
+{
+    const Overlapped *row = *state;
+    Arena *arena = arena_new();
+    SmallPlan *small = small_plan(arena);
+    Plan *plan = &small->plan;
+    plan->n_reshards = 0;
+    plan->reshard_uses = arena_array(arena, int32_t, 2);
+    for (int i = 0; i < 2 && row->moved[i].tensor; i++) {
+        const Moved *moved = &row->moved[i];
+        ReshardPath *path = arena_make(arena, ReshardPath);
+        path->us = moved->us;
+        if (moved->reader)
+            plan->reshard_uses[i] = small_op(small, moved->reader);
+        plan->reshards[plan->n_reshards++] = (Reshard){.tensor = small_tensor(small, moved->tensor),
+                                                       .use = i,
+                                                       .n_uses = moved->reader != NULL,
+                                                       .path = path};
+    }
+    cost_fill(plan);
+    const Totals *totals = &plan->totals;
+    assert_close(totals->overlap_us - totals->compute_us, row->exposed_us);
+    assert_true(totals->overlap_us <= totals->step_us + 1e-9);
+    arena_free(arena);
+}
+
+/* The plans of whole models lie between the longer queue and the sum of both. */
+static void overlap_has_bounds(void **state)
+{
+    static const char *const models[] = {"gpt2", "llama-tiny", "tiny-gpt"};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(models); i++) {
+        Planning *p = planning_open(models[i], "batch=2,seq=16", "tp=2");
+        for (int t = 0; t < p->graph->n_tensors; t++) {
+            const Shape *shape = inferred_shape(p->inferred, t);
+            if (tensor_is_parameter(p->inferred, t) && shape && shape->n_dims == 2 &&
+                shape->dim[t & 1] % 2 == 0)
+                planning_pin(p, tensor_name(p->graph, t), t & 1, "tp", 1, (t & 6) == 0);
+        }
+        const Totals *totals = &planning_make(p)->totals;
+        assert_true(totals->comm_us > 0);
+        assert_true(totals->overlap_us <= totals->step_us * (1 + 1e-12));
+        assert_true(totals->overlap_us >= totals->compute_us * (1 - 1e-12));
+        assert_true(totals->overlap_us >= totals->comm_us * (1 - 1e-12));
+        planning_close(p);
+    }
+}
+
 /* ---- machines ---- */
 
 typedef struct {
@@ -115,6 +251,15 @@ typedef struct {
     const char *text;
 } Spoiled;
 
+static void no_share(Machine *machine)
+{
+    machine->matmul_share = 1.5;
+}
+static void untuned_channels(Machine *machine)
+{
+    static const Tuning tuning;
+    machine->tuning = &tuning;
+}
 static void no_nodes(Machine *machine)
 {
     machine->devices_per_node = 0;
@@ -158,6 +303,8 @@ static Spoiled spoiled[] = {
     {"a launch that is no number", nan_launch, "launch_us"},
     {"negative latency", negative_latency, "latency_us"},
     {"an endless link", endless_link, "bytes_per_s"},
+    {"a share of more than all", no_share, "matmul_share"},
+    {"tuning without channels", untuned_channels, "channels of inside"},
 };
 
 static void checks_machines(void **state)
@@ -223,11 +370,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(knows_element_types),
     cmocka_unit_test(host_ops_cost_nothing),
     cmocka_unit_test(uneven_is_rank_0),
+    cmocka_unit_test(overlap_has_bounds),
 };
 
 int main(void)
 {
-    return run_rows("cost of ops", priced, prices_ops) +
+    return run_rows("cost of ops", priced, prices_ops) + run_rows("work", worked, knows_work) +
+           run_rows("overlap", overlapped, overlaps) +
            run_rows("machine", spoiled, checks_machines) + run_rows("links", linked, finds_links) +
            cmocka_run_group_tests(tests, NULL, NULL);
 }

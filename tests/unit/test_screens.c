@@ -62,7 +62,7 @@ static ScreenRow rows[] = {
      24,
      "5",
      1,
-     {">   12 AR tp", "h.*.attn.c_proj.out", "12.0 MiB", "megatron.lua:", "= 53.3 us",
+     {">   12 AR tp", "h.*.attn.c_proj.out", "12.0 MiB", "megatron.lua:", "= 81.2 us",
       "{d0 d1 d2 d3} {d4 d5 d6 d7}"}},
     {"and its cause", 80, 24, "5w", 2, {"partial over tp", "megatron.lua:", "{k = \"tp\"}"}},
     {"where a partial value is reduced",

@@ -698,6 +698,14 @@ static void register_operator(void **state)
     "\ninside = {name = 'a', latency_us = 1, bytes_per_s = 2e9},\n"                                \
     "between = {name = 'b', latency_us = 3, bytes_per_s = 4e9}}"
 
+#define NCCL                                                                                       \
+    "base_us = {ring = {1, 1, 1}}, inside_us = {}, between_us = {}, post_us = 1, plateau = 1,\n"   \
+    "ring_ll_share = 1, ring_ll128_share = 1, tree_share = 1, tree_ll_share = 1, pat_share = 1,\n" \
+    "tree_ll128_share = 1, tree_ll128_share_between = 1, ll_bytes_per_s = {1, 1, 1},\n"            \
+    "ring_ll128_channel_bytes_per_s = {1, 1, 1}, tree_channel_bytes_per_s = {1, 1, 1},\n"          \
+    "tree_ll128_channel_bytes_per_s = {1, 1, 1},\n"                                                \
+    "tree_size_share = {ll = t, ll128 = t, simple = t}"
+
 static ScriptRow machine_rows[] = {
     {"good", MACHINE("flops_per_s = {f32 = 1e12, bf16 = 2e12},"),
      "m 8 80000000000 1e+12 1e+12 2e+12 2 a 1 2e+09 b 3 4e+09"},
@@ -713,7 +721,25 @@ static ScriptRow machine_rows[] = {
     {"the_field_not_a_remark", "-- f32 is slow\n" MACHINE("flops_per_s = {f32 = -1},"),
      "4: 'f32' is a finite number, 0 or more"},
     {"times_add_up_to_no_number", MACHINE("flops_per_s = {f32 = 1e-308},"),
-     "0: flops_per_s of f32 must be 1 to 1e+30"},
+     "3: flops_per_s of f32 must be 1 to 1e+30"},
+    {"a_share_of_more", MACHINE("flops_per_s = {f32 = 1},\nmemory_share = 90,"),
+     "4: memory_share must be 0 to 1"},
+    {"blames_the_link_it_is_in",
+     "return {name = 'm', source = 's', devices_per_node = 8, memory_bytes = 80e9,\n"
+     "memory_bytes_per_s = 1e12, launch_us = 2, flops_per_s = {f32 = 1e12},\n"
+     "inside = {name = 'a', latency_us = 1, bytes_per_s = 2e9},\n"
+     "between = {name = 'b', latency_us = -3, bytes_per_s = 4e9}}",
+     "4: 'latency_us' is a finite number, 0 or more"},
+    {"nccl_without_channels",
+     "local t = {} for i = 1, 23 do t[i] = 1 end " MACHINE(
+         "flops_per_s = {f32 = 1}, nccl = {\n" NCCL "},"),
+     "10: channels of inside are needed beside nccl"},
+    {"nccl_that_lacks", MACHINE("flops_per_s = {f32 = 1}, nccl = {plateau = 1.4},"),
+     "3: nccl lacks 'base_us'"},
+    {"nccl_short_list", MACHINE("flops_per_s = {f32 = 1}, nccl = {\nbase_us = {ring = {1, 2}}},"),
+     "4: 'ring' is a list of 3 numbers"},
+    {"nccl_unknown", MACHINE("flops_per_s = {f32 = 1}, nccl = {\nbase_us = {rings = {1, 2}}},"),
+     "4: base_us has no field 'rings'"},
     {"no_table", "return 3", "0: a machine is a number, not a table"},
     {"fails", "\nerror('not today')", "2: not today"},
     {"reads_no_files", "return dofile('x')", "1: attempt to call a nil value (global 'dofile')"},
@@ -753,7 +779,7 @@ typedef struct {
     const char *name;
 } Name;
 
-static Name machine_names[] = {{"h100x8"}, {"h200x8"}, {"a100x8"}, {"cpu"}};
+static Name machine_names[] = {{"h100x8"}, {"h200x8"}, {"a100x8"}, {"b200x8"}, {"pcie"}, {"cpu"}};
 
 static void shipped_machine(void **state)
 {
@@ -783,7 +809,8 @@ static void an_unknown_machine_lists_those_there_are(void **state)
     assert_int_equal(err.kind, ERROR_UNREADABLE);
     assert_string_equal(err.text, "there is no 'h101' among the machines");
     assert_string_equal(err.hint,
-                        "shipped: a100x8, cpu, h100x8, h200x8; or give the path of a file");
+                        "shipped: a100x8, b200x8, cpu, h100x8, h200x8, pcie; or give the path of a "
+                        "file");
     scripts_free(scripts);
     arena_free(arena);
 }
