@@ -54,6 +54,7 @@ static const struct {
     {"layout", answer_layout},
     {"factor.rule", eval_factor_rule},
     {"factor.propagate", eval_factor_propagate},
+    {"factor.origins", eval_factor_origins},
     {"template.apply", template_answer},
     {"template.", eval_template},
     {"ipf.", eval_ipf},

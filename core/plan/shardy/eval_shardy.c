@@ -1,6 +1,7 @@
 #include "core/plan/shardy/eval_shardy.h"
 
 #include "core/plan/shardy/export.h"
+#include "core/plan/shardy/origins.h"
 
 /* ---- strategies ---- */
 
@@ -68,23 +69,46 @@ static void answer_shardings(const Answer *a, Json *answer)
     json_set(answer, "outputs", outputs);
 }
 
+/* The program of a request, not run yet. */
+static bool read_request(Arena *arena, const Json *request, Answer *a, const int **op_of,
+                         Error *err)
+{
+    *a = (Answer){.arena = arena, .strategy = find_strategy(request, err)};
+    FactorGraph *graph = a->strategy ? factor_graph_read(arena, request, err) : NULL;
+    a->imported = graph ? import_graph(arena, graph, a->strategy->steps, err) : NULL;
+    if (!a->imported)
+        return false;
+    a->flow = shardy_flow_new(arena);
+    a->program = import_program(arena, a->flow, a->imported, op_of);
+    return true;
+}
+
 bool eval_factor_propagate(const char *verb, Arena *arena, const Json *request, Json *answer,
                            Error *err)
 {
     (void)verb;
-    Answer a = {.arena = arena, .strategy = find_strategy(request, err)};
-    FactorGraph *graph = a.strategy ? factor_graph_read(arena, request, err) : NULL;
-    if (!graph)
-        return false;
-    a.imported = import_graph(arena, graph, a.strategy->steps, err);
-    if (!a.imported)
-        return false;
+    Answer a;
     const int *op_of;
-    a.flow = shardy_flow_new(arena);
-    a.program = import_program(arena, a.flow, a.imported, &op_of);
+    if (!read_request(arena, request, &a, &op_of, err))
+        return false;
     shardy_run(a.flow, a.program, a.strategy->method, NULL, NULL);
     if (a.strategy->export)
         export_shardings(a.flow, a.imported, a.program);
     answer_shardings(&a, answer);
+    return true;
+}
+
+bool eval_factor_origins(const char *verb, Arena *arena, const Json *request, Json *answer,
+                         Error *err)
+{
+    (void)verb;
+    Answer a;
+    const int *op_of;
+    if (!read_request(arena, request, &a, &op_of, err))
+        return false;
+    Origins *origins = origins_new(arena, a.flow, a.imported, a.program, op_of);
+    shardy_run(a.flow, a.program, a.strategy->method, origins_seen, origins);
+    json_set(answer, "origins", origins_json(origins));
+    json_set(answer, "edges", origins_edges_json(origins));
     return true;
 }

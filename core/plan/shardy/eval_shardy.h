@@ -11,5 +11,7 @@
 
 bool eval_factor_propagate(const char *verb, Arena *arena, const Json *request, Json *answer,
                            Error *err);
+bool eval_factor_origins(const char *verb, Arena *arena, const Json *request, Json *answer,
+                         Error *err);
 
 #endif

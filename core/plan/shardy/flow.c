@@ -259,6 +259,8 @@ typedef struct {
     void *context;
     int32_t *told; /* states as of the last event told */
     int n_told;    /* events of the log told */
+    int pass;
+    bool aggressive;
 } Run;
 
 static const FlowGraph *engine_graph(Run *run)
@@ -295,7 +297,7 @@ static void tell(Run *run, int op, const int32_t *before, const int32_t *after, 
         was[t] = shardy_at(run->flow, before[t]);
         is[t] = shardy_at(run->flow, after[t]);
     }
-    run->seen(run->context, &(ShardyEvent){op, was, is});
+    run->seen(run->context, &(ShardyEvent){op, run->pass, run->aggressive, was, is});
     arena_free(scratch);
 }
 
@@ -318,6 +320,11 @@ static void tell_visit(Run *run, const FlowLog *log, int first, int end)
         run->told[log->events.at[e].tensor] = log->events.at[e].after;
     for (int t = 0; t < n; t++)
         states[n + t] = run->told[op->tensor[t]];
+    if (op->border)
+        for (int t = n - 1; t < 2 * n; t += n) {
+            TensorSharding seen = seen_from_sources(op->border, shardy_at(run->flow, states[t]));
+            states[t] = shardy_put(run->flow, &seen);
+        }
     tell(run, at, states, states + n, n);
     arena_free(scratch);
 }
@@ -334,13 +341,23 @@ static void tell_events(Run *run)
     }
 }
 
+ShardyOp shardy_result_op(const ShardyResult *result)
+{
+    return (ShardyOp){.rule = result->rule,
+                      .class = SHARDY_BARRIER,
+                      .pass = PASS_BOTH,
+                      .n_inputs = 1,
+                      .n_outputs = 1};
+}
+
 /* Between what is returned and the results of the function. */
 static void pass_results(Run *run, bool aggressive)
 {
     for (int i = 0; i < run->program->n_results; i++) {
         ShardyResult *result = &run->program->result[i];
         RuleKey key;
-        key_of(&(ShardyOp){.rule = result->rule, .class = SHARDY_BARRIER, .pass = PASS_BOTH}, &key);
+        ShardyOp op = shardy_result_op(result);
+        key_of(&op, &key);
         int32_t before[2] = {engine_tensor(run->engine, result->tensor), result->state};
         int32_t after[2] = {before[0], before[1]};
         if (!result->rule || !visit(run->flow, &key, SHARDY_PASSES - 1, aggressive, after, 2))
@@ -356,6 +373,8 @@ static void pass_results(Run *run, bool aggressive)
 
 static void run_pass(Run *run, int pass, bool aggressive)
 {
+    run->pass = pass;
+    run->aggressive = aggressive;
     pass_results(run, aggressive);
     engine_stack(run->engine, pass + (aggressive ? AGGRESSIVE : 0));
     pass_results(run, aggressive);

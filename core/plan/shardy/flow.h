@@ -76,6 +76,8 @@ typedef struct {
  * op, of a result the tensor and the result itself. */
 typedef struct {
     int op;
+    int pass;
+    bool aggressive;
     const TensorSharding *const *before, *const *after;
 } ShardyEvent;
 
@@ -95,6 +97,7 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
 
 /* What a visit of an op in pass `pass` is, 0 to 4; for those who ask why an axis stopped.
  * direction: of room for each factor. Mesh NULL: its tensors are on different meshes. */
+ShardyOp shardy_result_op(const ShardyResult *result); /* what hands on to and from it */
 FactorStep shardy_step_of(ShardyFlow *flow, const ShardyProgram *program, const ShardyOp *op,
                           int pass, bool aggressive, const TensorSharding *const *shardings,
                           Pass *direction);

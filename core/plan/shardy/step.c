@@ -309,6 +309,15 @@ static void aggressive(Arena *scratch, const FactorStep *step, FactorProjection 
         updated[t] = write_tensor(step, projection, t, sorted);
 }
 
+void factor_propagate(Arena *scratch, const FactorStep *step, FactorProjection *projection,
+                      bool *updated)
+{
+    if (step->aggressive)
+        aggressive(scratch, step, projection, updated);
+    else
+        basic(step, projection, updated);
+}
+
 bool factor_step(Arena *scratch, const FactorStep *step, int mesh_of_op,
                  TensorSharding *const *shardings, bool *changed)
 {
@@ -319,10 +328,7 @@ bool factor_step(Arena *scratch, const FactorStep *step, int mesh_of_op,
         changed[t] = false;
     }
     FactorProjection *projection = factor_project(scratch, step->rule, step->mesh, seen);
-    if (step->aggressive)
-        aggressive(scratch, step, projection, changed);
-    else
-        basic(step, projection, changed);
+    factor_propagate(scratch, step, projection, changed);
 
     bool any = false;
     for (int t = 0; t < n; t++) {

@@ -33,6 +33,10 @@ typedef struct {
 bool factor_step(Arena *scratch, const FactorStep *step, int mesh_of_op,
                  TensorSharding *const *shardings, bool *changed);
 
+/* The same on factors, before dims are put together again: updated[i], tensor i has more axes. */
+void factor_propagate(Arena *scratch, const FactorStep *step, FactorProjection *projection,
+                      bool *updated);
+
 /* ORDER STOP: why an axis that another tensor of the op has along a factor is not on this one. */
 typedef enum {
     STOP_BLOCKED,      /* the factor takes no part in propagation */
