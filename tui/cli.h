@@ -66,6 +66,7 @@ enum {
     VERB_EXPLORE = 1 << 0,
     VERB_PLAN = 1 << 1,
     VERB_WHY = 1 << 2,
+    VERB_WHY_NOT = 1 << 11,
     VERB_CHECK = 1 << 3,
     VERB_EXPORT = 1 << 4,
     VERB_RUN = 1 << 5,
@@ -75,7 +76,7 @@ enum {
     VERB_HELP = 1 << 9,
     VERB_DIFF = 1 << 10,
     VERBS_ON_PLANS =
-        VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_CHECK | VERB_DIFF | VERB_EXPORT | VERB_RUN
+        VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_EXPORT | VERB_RUN
 };
 
 extern const Verb verbs[]; /* ended by one without a run function; the first is the explorer's */
@@ -97,6 +98,7 @@ bool cli_read_dims(Cli *cli, DimBindings *dims); /* of every --dim */
 int cli_explore(Cli *cli);
 int cli_plan(Cli *cli);
 int cli_why(Cli *cli);
+int cli_why_not(Cli *cli);
 int cli_check(Cli *cli);
 int cli_diff(Cli *cli);
 int cli_export(Cli *cli);

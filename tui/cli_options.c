@@ -20,7 +20,8 @@ const Option cli_options[] = {
      "the propagator: factor, spmd, strategy; of diff a list: factor,factor:shardy,spmd",
      VERBS_ON_PLANS},
     {"json", 0, OPTION_FLAG, AT(json), "", "answer in JSON, one line",
-     VERB_PLAN | VERB_WHY | VERB_CHECK | VERB_DIFF | VERB_RUN | VERB_INFO | VERB_RULE},
+     VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_RUN | VERB_INFO |
+         VERB_RULE},
     {"output", 'o', OPTION_TEXT, AT(output), "FILE", "write there instead of on the terminal",
      VERB_PLAN | VERB_EXPORT},
     {"full", 0, OPTION_FLAG, AT(full), "", "with -o: the derived columns too", VERB_PLAN},

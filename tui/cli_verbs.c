@@ -19,6 +19,10 @@ static const char why_text[] =
     "Says why a tensor is sharded as it is: for each axis on each dim the chain of\n"
     "ops back to the line of the policy that pinned it. TENSOR is a name, or the\n"
     "PATH of a module with .weight, .bias, .in or .out; .DIM is a dim's number.";
+static const char why_not_text[] =
+    "Says why an axis does not cut a tensor: for each dim the nearest places that\n"
+    "have the axis, the op at which it stopped on the way from there, what the op\n"
+    "says, what would let it through, and how the axis came so far.";
 static const char check_text[] =
     "Prints the findings, and the limits that were given. The exit code is 1 when\n"
     "the plan is illegal or over a limit.";
@@ -64,6 +68,8 @@ const Verb verbs[] = {
      1, 1, cli_plan, plan_text},
     {BATCH("why", "MODEL ... TENSOR[.DIM]", "say why a tensor is sharded so", "plans"), VERB_WHY, 2,
      2, cli_why, why_text},
+    {BATCH("why-not", "MODEL ... TENSOR[.DIM] AXIS", "say what keeps an axis from it", "plans"),
+     VERB_WHY_NOT, 3, 3, cli_why_not, why_not_text},
     {BATCH("check", "MODEL ... [--max-peak 74GiB]", "fail if illegal or over a limit", "plans"),
      VERB_CHECK, 1, 1, cli_check, check_text},
     {BATCH("diff", "A.json B.json | --propagate A,B MODEL ...", "compare plans", "plans"),

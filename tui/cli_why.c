@@ -2,9 +2,7 @@
 
 #include "core/plan/json_forms.h"
 #include "core/plan/reason.h"
-
-/* ORDER REASON_KIND */
-static const char *const kind_names[] = {"pin", "forward", "backward", "use", "partial", "pass"};
+#include "core/plan/why_not.h"
 
 static Json *origin_json(const Decision *pin)
 {
@@ -24,7 +22,7 @@ static Json *step_json(const Plan *plan, const ReasonStep *step, int axis)
     Buf text = buf_new(scratch);
     reason_format(plan, step, axis, &text);
     Json *out = json_object();
-    json_set_str(out, "kind", kind_names[step->kind]);
+    json_set_str(out, "kind", reason_kind_name(step->kind));
     json_set(out, "tensor",
              step->tensor < 0 ? json_null()
                               : json_from_str(str_from(tensor_name(graph, step->tensor))));
@@ -81,20 +79,48 @@ static Json *why_json(const Plan *plan, int32_t tensor, int dim)
     return out;
 }
 
+/* The tensor and dim (-2: all) that operand 1 names; -1 with the error set. */
+static int32_t asked_tensor(Cli *cli, const Session *session, int *dim)
+{
+    int32_t tensor = naming_find_dim(session->naming, str_from(cli->operand[1]), dim, &cli->err);
+    if (tensor < 0)
+        cli->err.kind = ERROR_USAGE;
+    return tensor;
+}
+
 int cli_why(Cli *cli)
 {
     Session *session = cli_open(cli);
     if (!session)
         return cli_fail(cli);
     int dim, code = CLI_FINE;
-    int32_t tensor = naming_find_dim(session->naming, str_from(cli->operand[1]), &dim, &cli->err);
-    if (tensor < 0) {
+    int32_t tensor = asked_tensor(cli, session, &dim);
+    if (tensor < 0)
+        code = cli_fail(cli);
+    else if (cli->options.json)
+        cli_write_json(cli, why_json(session->plan, tensor, dim));
+    else
+        why_format(session->plan, tensor, dim, &cli->out);
+    session_close(session);
+    return code;
+}
+
+int cli_why_not(Cli *cli)
+{
+    Session *session = cli_open(cli);
+    if (!session)
+        return cli_fail(cli);
+    int dim, code = CLI_FINE, axis = -1;
+    int32_t tensor = asked_tensor(cli, session, &dim);
+    if (tensor >= 0)
+        axis = mesh_need_axis(session->mesh, str_from(cli->operand[2]), &cli->err);
+    if (axis < 0) {
         cli->err.kind = ERROR_USAGE;
         code = cli_fail(cli);
     } else if (cli->options.json) {
-        cli_write_json(cli, why_json(session->plan, tensor, dim));
+        cli_write_json(cli, why_not_json(session->plan, tensor, dim, axis));
     } else {
-        why_format(session->plan, tensor, dim, &cli->out);
+        why_not_format(session->plan, tensor, dim, axis, &cli->out);
     }
     session_close(session);
     return code;

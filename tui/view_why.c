@@ -1,8 +1,8 @@
 #include "tui/page.h"
 
 #include "core/plan/reason.h"
+#include "core/plan/why_not.h"
 #include "tui/label.h"
-#include "tui/why_not.h"
 
 void why_index_text(const Ui *ui, int32_t op, int index, Buf *out)
 {
@@ -38,7 +38,7 @@ void why_text(Ui *ui, const Place *place, Buf *out)
     else if (place->why == WHY_NOT && place->why_axis >= ui->session->mesh->n_axes)
         buf_puts(out, "the mesh has no such axis any more\n");
     else if (place->why == WHY_NOT && place->tensor >= 0)
-        why_not_format(ui->session, place->tensor, place->why_axis, out);
+        why_not_format(ui_plan(ui), place->tensor, -1, place->why_axis, out);
     else if (place->tensor >= 0)
         why_format(ui_plan(ui), place->tensor, place->why_dim, out);
     else

@@ -1,8 +1,7 @@
 #include "core/plan/reason.h"
 
-#include "core/plan/propagate.h"
+#include "core/plan/sites.h"
 
-/* A site is a tensor dim (first the tensors' dims) or an index dim of an op (then the ops'). */
 typedef struct {
     int32_t *parent; /* per site: the site it has the axis from; itself at a pin; -1 not reached */
     int32_t *hops, *root; /* how far from its pin, and which site that is */
@@ -10,9 +9,7 @@ typedef struct {
 
 struct Reasons {
     Arena *arena;
-    int32_t n_sites;
-    int32_t *tensor_site, *op_site; /* first site, by tensor and by op */
-    int32_t *owner;                 /* per site: tensor, or ~op */
+    Sites *sites;
     Walk walk[MESH_AXES_MAX];
 };
 
@@ -23,43 +20,15 @@ Reasons *reasons_new(Arena *arena)
     return reasons;
 }
 
-static void number_sites(Reasons *r, const Plan *plan)
-{
-    const Inferred *inferred = plan->inferred;
-    const Graph *graph = inferred->graph;
-    r->tensor_site = arena_array(r->arena, int32_t, graph->n_tensors + 1);
-    r->op_site = arena_array(r->arena, int32_t, graph->n_ops + 1);
-    int32_t n = 0;
-    for (int t = 0; t < graph->n_tensors; t++) {
-        r->tensor_site[t] = n;
-        if (plan->flow[t] >= 0)
-            n += (int32_t)shardings_at(plan->shardings, plan->flow[t])->n_dims;
-    }
-    r->tensor_site[graph->n_tensors] = n;
-    for (int op = 0; op < graph->n_ops; op++) {
-        r->op_site[op] = n;
-        if (!inferred_is_host(inferred, op))
-            n += program_space(inferred, op)->n_index;
-    }
-    r->op_site[graph->n_ops] = r->n_sites = n;
-    r->owner = arena_array(r->arena, int32_t, n);
-    for (int t = 0; t < graph->n_tensors; t++)
-        for (int32_t s = r->tensor_site[t]; s < r->tensor_site[t + 1]; s++)
-            r->owner[s] = t;
-    for (int op = 0; op < graph->n_ops; op++)
-        for (int32_t s = r->op_site[op]; s < r->op_site[op + 1]; s++)
-            r->owner[s] = ~op;
-}
-
 /* ---- the links that propagation uses ---- */
 
 typedef struct {
     const Plan *plan;
-    Reasons *r;
+    const Sites *sites;
     Walk *walk;
     AtomSet atoms; /* of the axis */
     int32_t *queue;
-    int32_t n_queued;
+    int32_t n_queued, at; /* at: the site being left */
 } Search;
 
 static bool hands_on(const Plan *plan, int32_t tensor, int dim)
@@ -82,97 +51,46 @@ static void reach(Search *s, int32_t site, int32_t parent)
     s->queue[s->n_queued++] = site;
 }
 
-static int32_t operand_tensor(const Graph *graph, int32_t op, int operand)
+/* A parameter hands what is not pinned to its maker only. */
+static void leave(void *context, int32_t site, int32_t op)
 {
-    int n_inputs = graph->ops[op].n_inputs;
-    return operand < n_inputs ? op_inputs(graph, op)[operand]
-                              : op_outputs(graph, op)[operand - n_inputs];
-}
-
-static bool tensor_dim_has(const Search *s, int32_t tensor, int dim)
-{
-    const Sharding *flow = shardings_at(s->plan->shardings, s->plan->flow[tensor]);
-    return (cut_atoms(&flow->dim[dim]) & s->atoms) != 0;
-}
-
-static bool index_has(const Search *s, int32_t op, int index)
-{
-    return (cut_atoms(&program_cut(s->plan, op)->index[index]) & s->atoms) != 0;
-}
-
-/* From a tensor dim to the index dims of one op that carry it. */
-static void reach_op(Search *s, int32_t op, int32_t tensor, int dim, int32_t site)
-{
-    const OpSpace *space = inferred_space(s->plan->inferred, op);
-    if (!space || space->no_rule)
-        return;
-    for (int o = 0; o < space->n_inputs + space->n_outputs; o++) {
-        if (operand_tensor(s->plan->inferred->graph, op, o) != tensor)
-            continue;
-        const DimFactors *factors = &space->operand[o].factors[dim];
-        for (int f = 0; f < factors->n; f++)
-            if (index_has(s, op, factors->index[f]))
-                reach(s, s->r->op_site[op] + factors->index[f], site);
-    }
-}
-
-static void leave_tensor(Search *s, int32_t site, int32_t tensor)
-{
-    const Graph *graph = s->plan->inferred->graph;
-    int dim = site - s->r->tensor_site[tensor];
-    if (graph->tensors[tensor].maker >= 0)
-        reach_op(s, graph->tensors[tensor].maker, tensor, dim, site);
-    if (!hands_on(s->plan, tensor, dim))
-        return;
-    for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++)
-        reach_op(s, graph->uses[u], tensor, dim, site);
-}
-
-static void leave_op(Search *s, int32_t site, int32_t op)
-{
-    const OpSpace *space = program_space(s->plan->inferred, op);
-    int index = site - s->r->op_site[op];
-    for (int o = 0; o < space->n_inputs + space->n_outputs; o++) {
-        int32_t tensor = operand_tensor(s->plan->inferred->graph, op, o);
-        if (tensor < 0 || s->plan->flow[tensor] < 0)
-            continue;
-        for (int d = 0; d < space->operand[o].shape.n_dims; d++)
-            for (int f = 0; f < space->operand[o].factors[d].n; f++)
-                if (space->operand[o].factors[d].index[f] == index && tensor_dim_has(s, tensor, d))
-                    reach(s, s->r->tensor_site[tensor] + d, site);
-    }
+    Search *s = context;
+    int32_t owner = s->sites->owner[s->at];
+    bool to_reader = owner >= 0 && op != s->plan->inferred->graph->tensors[owner].maker;
+    if (site_has(s->plan, s->sites, site, s->atoms) &&
+        (!to_reader || hands_on(s->plan, owner, site_dim(s->sites, s->at))))
+        reach(s, site, s->at);
 }
 
 static const Walk *walk_axis(const Plan *plan, int axis)
 {
     Reasons *r = plan->reasons;
-    if (!r->owner)
-        number_sites(r, plan);
+    if (!r->sites)
+        r->sites = sites_new(r->arena, plan);
     Walk *walk = &r->walk[axis];
     if (walk->parent)
         return walk;
-    walk->parent = arena_array(r->arena, int32_t, r->n_sites);
-    walk->hops = arena_array(r->arena, int32_t, r->n_sites);
-    walk->root = arena_array(r->arena, int32_t, r->n_sites);
-    for (int32_t i = 0; i < r->n_sites; i++)
+    int32_t n = r->sites->n;
+    walk->parent = arena_array(r->arena, int32_t, n);
+    walk->hops = arena_array(r->arena, int32_t, n);
+    walk->root = arena_array(r->arena, int32_t, n);
+    for (int32_t i = 0; i < n; i++)
         walk->parent[i] = -1;
 
     Arena *scratch = arena_new();
-    Search s = {.plan = plan, .r = r, .walk = walk, .atoms = mesh_axis_atoms(plan->mesh, axis)};
-    s.queue = arena_array(scratch, int32_t, r->n_sites);
+    Search s = {.plan = plan, .sites = r->sites, .walk = walk};
+    s.atoms = mesh_axis_atoms(plan->mesh, axis);
+    s.queue = arena_array(scratch, int32_t, n);
     for (int i = 0; i < plan->n_pins; i++) {
         const Decision *pin = plan->pins[i];
-        int32_t site = pin->kind == PIN_TENSOR_DIM ? r->tensor_site[pin->place] + pin->dim
-                                                   : r->op_site[pin->place] + pin->dim;
+        int32_t site = pin->kind == PIN_TENSOR_DIM ? site_of_tensor(s.sites, pin->place, pin->dim)
+                                                   : site_of_op(s.sites, pin->place, pin->dim);
         if (!pin->store && (cut_atoms(&pin->cut) & s.atoms))
             reach(&s, site, site);
     }
-    for (int32_t at = 0; at < s.n_queued; at++) {
-        int32_t site = s.queue[at], owner = r->owner[site];
-        if (owner >= 0)
-            leave_tensor(&s, site, owner);
-        else
-            leave_op(&s, site, ~owner);
+    for (int32_t i = 0; i < s.n_queued; i++) {
+        s.at = s.queue[i];
+        sites_joined(plan, s.sites, s.at, leave, &s);
     }
     arena_free(scratch);
     return walk;
@@ -183,26 +101,30 @@ static const Walk *walk_axis(const Plan *plan, int axis)
 /* A step to a site: through which op, in which direction. */
 static ReasonStep step_to(const Plan *plan, const Walk *walk, int32_t site)
 {
-    const Reasons *r = plan->reasons;
-    int32_t owner = r->owner[site], parent = walk->parent[site];
+    const Sites *sites = plan->reasons->sites;
+    int32_t owner = sites->owner[site], from = sites->owner[walk->parent[site]];
+    int dim = site_dim(sites, site);
     if (owner < 0)
-        return (ReasonStep){
-            .kind = REASON_USE, .tensor = -1, .op = ~owner, .dim = site - r->op_site[~owner]};
-    int32_t op = ~r->owner[parent]; /* a tensor dim is reached from an op, or pinned */
-    ReasonStep step = {.tensor = owner, .op = op, .dim = site - r->tensor_site[owner]};
-    step.kind =
-        plan->inferred->graph->tensors[owner].maker == op ? REASON_FORWARD : REASON_BACKWARD;
+        return (ReasonStep){.kind = REASON_USE, .tensor = -1, .op = ~owner, .dim = dim};
+    ReasonStep step = {.tensor = owner, .op = from < 0 ? ~from : -1, .dim = dim};
+    int32_t maker = plan->inferred->graph->tensors[owner].maker;
+    if (from >= 0) { /* a tensor dim is reached from an op, or by a loop's tie */
+        step.kind = REASON_LOOP;
+        step.op = maker;
+    } else {
+        step.kind = maker == ~from ? REASON_FORWARD : REASON_BACKWARD;
+    }
     return step;
 }
 
 static ReasonStep pin_at(const Plan *plan, int32_t site)
 {
-    const Reasons *r = plan->reasons;
-    int32_t owner = r->owner[site];
+    const Sites *sites = plan->reasons->sites;
+    int32_t owner = sites->owner[site];
     bool tensor = owner >= 0;
     ReasonStep step = {
         .kind = REASON_PIN, .tensor = tensor ? owner : -1, .op = tensor ? -1 : ~owner};
-    step.dim = site - (tensor ? r->tensor_site[owner] : r->op_site[~owner]);
+    step.dim = site_dim(sites, site);
     step.pin = plan_pin_of(plan, tensor ? PIN_TENSOR_DIM : PIN_INDEX_DIM, tensor ? owner : ~owner,
                            step.dim);
     return step;
@@ -218,10 +140,10 @@ static ReasonChain chain_to(Arena *arena, const Plan *plan, int axis, int32_t si
     int at = REASON_STEPS_MAX;
     int32_t s = site;
     for (; walk->parent[s] != s && at > 1; s = walk->parent[s])
-        if (plan->reasons->owner[s] >= 0 || s == site)
+        if (plan->reasons->sites->owner[s] >= 0 || s == site)
             steps[--at] = step_to(plan, walk, s);
     if (walk->parent[s] != s) /* tensors and ops take turns on the way */
-        chain.n_left_out = (walk->hops[s] + (plan->reasons->owner[s] >= 0)) / 2;
+        chain.n_left_out = (walk->hops[s] + (plan->reasons->sites->owner[s] >= 0)) / 2;
     steps[--at] = pin_at(plan, walk->root[site]);
     chain.step = steps + at;
     chain.n_steps = REASON_STEPS_MAX - at;
@@ -243,17 +165,17 @@ static int32_t nearest_index(const Plan *plan, const Walk *walk, AtomSet atoms, 
                              int dim)
 {
     const Graph *graph = plan->inferred->graph;
-    const Reasons *r = plan->reasons;
+    const Sites *sites = plan->reasons->sites;
     int32_t best = -1, first = graph->tensors[tensor].use - 1;
     for (int32_t u = first; u < graph->tensors[tensor + 1].use; u++) {
         int32_t op = u == first ? graph->tensors[tensor].maker : graph->uses[u];
         const OpSpace *space = op < 0 ? NULL : inferred_space(plan->inferred, op);
         for (int o = 0; space && o < space->n_inputs + space->n_outputs; o++) {
-            if (operand_tensor(graph, op, o) != tensor)
+            if (op_operand(graph, op, o) != tensor)
                 continue;
             const DimFactors *factors = &space->operand[o].factors[dim];
             for (int f = 0; f < factors->n; f++) {
-                int32_t site = r->op_site[op] + factors->index[f];
+                int32_t site = site_of_op(sites, op, factors->index[f]);
                 if ((cut_atoms(&program_cut(plan, op)->index[factors->index[f]]) & atoms) &&
                     walk->parent[site] >= 0 && (best < 0 || walk->hops[site] < walk->hops[best]))
                     best = site;
@@ -274,7 +196,7 @@ static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tenso
 {
     const Walk *walk = walk_axis(plan, axis);
     AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
-    int32_t site = plan->reasons->tensor_site[tensor] + dim;
+    int32_t site = site_of_tensor(plan->reasons->sites, tensor, dim);
     const Decision *stored = store_pin(plan, tensor, dim);
     if (stored) {
         *out = (ReasonChain){.axis = axis};
@@ -291,7 +213,7 @@ static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tenso
     if (index < 0)
         return false;
     *out = chain_to(arena, plan, axis, index);
-    int32_t op = ~plan->reasons->owner[index];
+    int32_t op = ~plan->reasons->sites->owner[index];
     bool made = plan->inferred->graph->tensors[tensor].maker == op;
     add_step(arena, out,
              (ReasonStep){.kind = made ? REASON_FORWARD : REASON_BACKWARD,
@@ -317,7 +239,7 @@ static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t t
             !(cut_atoms(&program_cut(plan, op)->index[i]) & atoms))
             continue;
         const Walk *walk = walk_axis(plan, axis);
-        int32_t site = plan->reasons->op_site[op] + i;
+        int32_t site = site_of_op(plan->reasons->sites, op, i);
         if (walk->parent[site] < 0)
             return false;
         *out = chain_to(arena, plan, axis, site);
@@ -366,9 +288,21 @@ int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonC
         if (!(cut_atoms(&cut->index[index]) & mesh_axis_atoms(plan->mesh, axis)))
             continue;
         const Walk *walk = walk_axis(plan, axis);
-        int32_t site = plan->reasons->op_site[op] + index;
+        int32_t site = site_of_op(plan->reasons->sites, op, index);
         if (walk->parent[site] >= 0)
             (*out)[n++] = chain_to(arena, plan, axis, site);
     }
     return n;
+}
+
+bool why_axis(Arena *arena, const Plan *plan, int axis, int32_t tensor, int32_t op, int dim,
+              ReasonChain *out)
+{
+    const Walk *walk = walk_axis(plan, axis);
+    const Sites *sites = plan->reasons->sites;
+    int32_t site = op >= 0 ? site_of_op(sites, op, dim) : site_of_tensor(sites, tensor, dim);
+    if (walk->parent[site] < 0)
+        return false;
+    *out = chain_to(arena, plan, axis, site);
+    return true;
 }

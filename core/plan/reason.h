@@ -20,8 +20,9 @@ typedef enum {
     REASON_BACKWARD, /* op's output or other reader needs it so */
     REASON_USE,      /* an op beside: operand takes the op's index dim */
     REASON_PARTIAL,  /* op sums an index dim that the axis cuts */
-    REASON_PASS      /* op is linear: its input is partial */
-} ReasonKind;
+    REASON_PASS,     /* op is linear: its input is partial */
+    REASON_LOOP      /* what an iteration of a loop leaves is what the next finds */
+} ReasonKind; /* ORDER REASON_KIND */
 
 typedef struct {
     ReasonKind kind;
@@ -45,6 +46,13 @@ enum { REASON_STEPS_MAX = 64 };
 int why_tensor_dim(Arena *arena, const Plan *plan, int32_t tensor, int dim, ReasonChain **out);
 /* Chains for each axis that cuts an index dim of an op. */
 int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonChain **out);
+
+/* The chain of the nearest pin to an index dim of op, or (op -1) to a dim of a tensor. False: no pin
+ * leads the axis there. */
+bool why_axis(Arena *arena, const Plan *plan, int axis, int32_t tensor, int32_t op, int dim,
+              ReasonChain *out);
+
+const char *reason_kind_name(ReasonKind kind); /* "forward": the word of JSON answers */
 
 /* One line of text for a step: "fwd  h.0.attn.c_attn  n/tp -> q 8/dp,1024,768/tp". */
 void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out);

@@ -5,7 +5,15 @@
 #include <inttypes.h>
 
 /* ORDER REASON_KIND */
-static const char *const kind_words[] = {"pin", "fwd", "bwd", "use", "sum", "pass"};
+static const struct {
+    const char *word, *name;
+} kinds[] = {{"pin", "pin"},     {"fwd", "forward"}, {"bwd", "backward"}, {"use", "use"},
+             {"sum", "partial"}, {"pass", "pass"},   {"loop", "loop"}};
+
+const char *reason_kind_name(ReasonKind kind)
+{
+    return kinds[kind].name;
+}
 
 static const char *op_label(const Plan *plan, int32_t op)
 {
@@ -42,7 +50,7 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
 {
     const Graph *graph = plan->inferred->graph;
     const char *name = plan->mesh->axes[axis].name;
-    buf_printf(out, "%-4s ", kind_words[step->kind]);
+    buf_printf(out, "%-4s ", kinds[step->kind].word);
     if (step->kind == REASON_PIN) {
         format_pin(plan, step, out);
         return;

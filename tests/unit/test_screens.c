@@ -76,7 +76,7 @@ static ScreenRow rows[] = {
      24,
      "Wt",
      2,
-     {"not cut by tp?", "made by transformer.h.0/Add_1", "no pin leads tp to it"}},
+     {"not cut by tp?", "no pin leads tp to anything", "to let it through: pin this dim by tp"}},
     {"what a rank holds, who else",
      80,
      24,

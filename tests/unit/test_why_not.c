@@ -1,0 +1,132 @@
+/* Why an axis is not on a dim: the op that stopped it is named, with its reason; every dim of the
+ * samples' plans without an axis has an answer; and the log of events leads to the plan. */
+#include "tests/unit/planning.h"
+
+#include "core/plan/events.h"
+#include "core/plan/propagate.h"
+#include "core/plan/why_not.h"
+
+typedef struct {
+    const char *name, *model, *dims, *mesh, *pin;
+    int dim;
+    const char *axes;
+    int64_t interleave;
+    const char *tensor;
+    int asked;
+    const char *axis, *want; /* in the text */
+} Question;
+
+#define GPT "gpt2", "batch=8,seq=1024"
+#define ATTN "transformer.h.0.attn."
+
+static Question rows[] = {
+    {"12 heads over 8", GPT, "tp=8", ATTN "c_attn.weight", 1, "tp", 3,
+     "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "does not take it from dim 2"},
+    {"and so far it came", GPT, "tp=8", ATTN "c_attn.weight", 1, "tp", 3,
+     "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "tp:(1)4 cuts it"},
+    {"parts cut across", GPT, "tp=4", ATTN "c_attn.weight", 1, "tp", 1,
+     "/transformer/h.0/attn/Split_output_0", 2, "tp", "borders of its index dims"},
+    {"softmax", GPT, "tp=2", "/transformer/h.0/attn/Softmax_output_0", 1, "tp", 1,
+     "/transformer/h.0/attn/Softmax_output_0", 3, "tp", "tp cuts dim 1 of it"},
+    {"a frozen dim", GPT, "tp=2", "/transformer/h.0/ln_1/LayerNormalization_output_0", 2, "tp", 1,
+     "/transformer/Add_output_0", 2, "tp", "never cuts"},
+    {"nowhere near", GPT, "dp=2,tp=4", "input_ids", 0, "dp", 1, "logits", 2, "tp",
+     "no pin leads tp to anything"},
+};
+
+static void the_op_that_stopped_it_is_named(void **state)
+{
+    const Question *row = *state;
+    Planning *p = planning_open(row->model, row->dims, row->mesh);
+    planning_pin(p, row->pin, row->dim, row->axes, row->interleave, false);
+    planning_make(p);
+    Buf text = buf_new(p->arena);
+    why_not_format(p->plan, naming_find(p->naming, str_from(row->tensor), NULL), row->asked,
+                   mesh_find_axis(p->mesh, str_from(row->axis)), &text);
+    if (!strstr(text.s, row->want))
+        fail_msg("no '%s' in:\n%s", row->want, text.s);
+    planning_close(p);
+}
+
+typedef struct {
+    const char *name, *dims, *mesh;
+} Sample;
+
+static Sample samples[] = {{"tiny-gpt", "batch=4,seq=16", "dp=2,tp=2"},
+                           {"llama-tiny", "batch=6,seq=15", "dp=3,tp=4"}};
+
+static Planning *some_plan(const Sample *sample)
+{
+    Planning *p = planning_open(sample->name, sample->dims, sample->mesh);
+    planning_pin(p, tensor_name(p->graph, p->graph->inputs[0]), 0, "dp", 1, false);
+    for (int i = 0; i < naming_n_paths(p->naming); i++) {
+        int32_t w = naming_part(p->naming, str_from(naming_path(p->naming, i)), PART_WEIGHT, NULL);
+        if (w >= 0 && inferred_shape(p->inferred, w)->n_dims == 2 && i % 3 == 0)
+            planning_pin(p, tensor_name(p->graph, w), 1, "tp", 1, false);
+    }
+    planning_make(p);
+    return p;
+}
+
+static void every_missing_axis_has_an_answer(void **state)
+{
+    Planning *p = some_plan(*state);
+    int n_stops = 0, n_named = 0;
+    for (int32_t t = 0; t < p->graph->n_tensors; t++)
+        for (int axis = 0; axis < p->mesh->n_axes; axis++) {
+            Arena *scratch = arena_new();
+            WhyNot answer = why_not(scratch, p->plan, t, -1, axis);
+            for (int d = 0; d < answer.n_dims; d++)
+                for (int i = 0; i < answer.dim[d].n_stops; i++) {
+                    const WhyNotStop *stop = &answer.dim[d].stop[i];
+                    assert_true(stop->at.stop > STOP_NONE && stop->at.stop < STOP_COUNT);
+                    assert_true(stop->beside || stop->has_chain || stop->at.stop == STOP_PARAMETER);
+                    n_named += stop->at.stop != STOP_NESTING;
+                    n_stops++;
+                }
+            arena_free(scratch);
+        }
+    assert_true(n_stops > 50);
+    assert_true(n_named > 10);
+    planning_close(p);
+}
+
+/* Replaying the events gives each tensor the cuts that the plan says flowed, each op its own. */
+static void the_events_lead_to_the_plan(void **state)
+{
+    Planning *p = some_plan(*state);
+    const Plan *plan = p->plan;
+    const PlanEvent *events = plan_events(p->arena, plan);
+    int32_t *last = arena_array(p->arena, int32_t, p->graph->n_tensors);
+    const OpCut **cut = arena_array(p->arena, const OpCut *, p->graph->n_ops);
+    memset(last, -1, (size_t)p->graph->n_tensors * sizeof *last);
+    int turn = 0;
+    assert_true(plan_n_events(plan) > 0);
+    for (int i = 0; i < plan_n_events(plan); i++) {
+        assert_true(events[i].turn >= turn);
+        turn = events[i].turn;
+        if (events[i].tensor < 0) {
+            cut[events[i].op] = events[i].cut[1];
+            continue;
+        }
+        if (last[events[i].tensor] >= 0)
+            assert_int_equal(last[events[i].tensor], events[i].from);
+        last[events[i].tensor] = events[i].to;
+    }
+    for (int t = 0; t < p->graph->n_tensors; t++)
+        if (last[t] >= 0)
+            assert_int_equal(last[t], plan->flow[t]);
+    for (int op = 0; op < p->graph->n_ops; op++)
+        if (cut[op])
+            assert_ptr_equal(cut[op], plan_cut(plan, op));
+    int32_t input = p->graph->inputs[0];
+    assert_int_equal(events[plan_event_of(plan, -1, input, mesh_axis_atoms(p->mesh, 0))].op, -1);
+    planning_close(p);
+}
+
+int main(void)
+{
+    return run_rows("why not", rows, the_op_that_stopped_it_is_named) +
+           run_rows("answers", samples, every_missing_axis_has_an_answer) +
+           run_rows("events", samples, the_events_lead_to_the_plan);
+}
