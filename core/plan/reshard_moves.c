@@ -6,7 +6,7 @@ typedef struct {
     const Space *space;
     const Layout *from;
     Lists lists;
-    AtomSet unused, due; /* due: partial, and not to stay so */
+    AtomSet unused, cuts, due; /* due: partial, and not to stay so */
     StepKind kind;
     Layout to;
     AtomSet moved, left; /* atoms of the step; of them, those without a new place yet */
@@ -72,26 +72,8 @@ static bool refines(const Leaving *l, int s)
     return space_boundary(l->space, s, l->atom[s], l->n[s], l->lists.n[s]);
 }
 
-/* Atom a was left right behind the one before it. */
-static bool together(const Leaving *l, int a)
-{
-    return l->space->joined[a] && place_cuts(l->to.place[a]) &&
-           l->to.place[a] == l->to.place[a - 1] + 1;
-}
-
-/* Axes that neither end takes apart are scattered in one piece. */
-static bool in_one_piece(const Leaving *l)
-{
-    for (int a = 1; l->kind == STEP_REDUCE_SCATTER && a < l->space->n_atoms; a++)
-        if (has(l->moved, a) && l->space->joined[a] && !together(l, a))
-            return false;
-    return true;
-}
-
 static void give(Leaving *l)
 {
-    if (!in_one_piece(l))
-        return;
     l->moves->offer(l->moves->context, l->kind, l->moved, &l->to);
 }
 
@@ -211,29 +193,30 @@ static void arrange_all(Leaving *l)
 
 /* ---- all-gather, all-to-all: tails leave ---- */
 
-/* What stays in slot s ends in the middle of an axis that neither end takes apart. */
-static bool ends_inside(const Leaving *l, int s)
+/* No axis that neither end takes apart is taken in part. */
+static bool axes_are_whole(const Leaving *l, AtomSet among)
 {
-    int n = l->n[s], next = l->lists.atom[s][n];
-    return n > 0 && n < l->lists.n[s] && l->space->joined[next] &&
-           l->lists.atom[s][n - 1] == next - 1;
+    for (int a = 0; a < l->space->n_atoms; a++)
+        if (has(l->moved, a) && l->space->whole[a] & among & ~l->moved)
+            return false;
+    return true;
 }
 
-/* Takes tails of all lengths off the slots from s on. whole: no axis came apart so far. */
-static void take_tails(Leaving *l, int s, bool whole)
+/* Takes tails of all lengths off the slots from s on. */
+static void take_tails(Leaving *l, int s)
 {
     if (s == l->space->n_slots) {
         if (!l->moved)
             return;
         l->kind = STEP_ALL_GATHER;
-        if (whole)
+        if (axes_are_whole(l, l->cuts))
             give(l);
         l->kind = STEP_ALL_TO_ALL;
         arrange_all(l);
         l->left = 0;
         return;
     }
-    take_tails(l, s + 1, whole);
+    take_tails(l, s + 1);
     AtomSet moved = l->moved;
     int had = l->n[s];
     while (l->n[s] > 0) {
@@ -241,7 +224,7 @@ static void take_tails(Leaving *l, int s, bool whole)
         l->gave[s] = true;
         pop(l, s);
         if (space_boundary(l->space, s, l->lists.atom[s], had, l->n[s]))
-            take_tails(l, s + 1, whole && !ends_inside(l, s));
+            take_tails(l, s + 1);
     }
     l->moved = moved;
     l->gave[s] = false;
@@ -251,17 +234,12 @@ static void take_tails(Leaving *l, int s, bool whole)
 
 /* ---- all-reduce, reduce-scatter ---- */
 
-/* Of one reduction, and no axis in part that neither end takes apart. */
-static bool reduced_at_once(const Leaving *l, AtomSet set)
+static bool reduced_alike(const Leaving *l, AtomSet set)
 {
-    const Space *space = l->space;
     int first = __builtin_ctz(set);
-    for (int a = 0; a < space->n_atoms; a++) {
-        if (has(set, a) && space->reduce[a] != space->reduce[first])
+    for (int a = first; a < l->space->n_atoms; a++)
+        if (has(set, a) && l->space->reduce[a] != l->space->reduce[first])
             return false;
-        if (space->joined[a] && has(set, a) != has(set, a - 1))
-            return false;
-    }
     return true;
 }
 
@@ -269,10 +247,10 @@ static void reduces(Leaving *l)
 {
     for (AtomSet set = l->due; set; set = (set - 1) & l->due) {
         int first = __builtin_ctz(set);
-        if (!reduced_at_once(l, set))
-            continue;
         begin(l, STEP_ALL_REDUCE);
         l->moved = set;
+        if (!reduced_alike(l, set) || !axes_are_whole(l, l->due))
+            continue;
         for (int a = first; a < l->space->n_atoms; a++)
             if (has(set, a))
                 l->to.place[a] = PLACE_UNUSED;
@@ -288,13 +266,15 @@ static void leave(Leaving *l, LayoutMoves *moves, const Layout *from)
     l->moves = moves;
     l->space = moves->space;
     l->from = from;
-    l->unused = l->due = 0;
+    l->unused = l->cuts = l->due = 0;
     space_lists(l->space, from, &l->lists);
     for (int a = 0; a < l->space->n_atoms; a++) {
         if (from->place[a] == PLACE_UNUSED)
             l->unused |= bit(a);
         else if (from->place[a] == PLACE_PARTIAL && !has(l->space->kept, a))
             l->due |= bit(a);
+        else if (place_cuts(from->place[a]))
+            l->cuts |= bit(a);
     }
 }
 
@@ -305,7 +285,7 @@ void moves_offer(LayoutMoves *moves, const Layout *from)
     slices(&l);
     reduces(&l);
     begin(&l, STEP_ALL_GATHER);
-    take_tails(&l, 0, true);
+    take_tails(&l, 0);
 }
 
 /* ---- permute ---- */

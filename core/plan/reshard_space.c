@@ -146,9 +146,14 @@ static bool side_by_side(const Space *space, const Layout *layout, int a)
 
 static void find_joined(Space *space)
 {
-    for (int a = 1; a < space->n_atoms; a++)
-        space->joined[a] = space->runs_on[a] && side_by_side(space, &space->from, a) &&
+    for (int a = 0, first = 0; a < space->n_atoms; a++) {
+        space->joined[a] = a > 0 && space->runs_on[a] && side_by_side(space, &space->from, a) &&
                            side_by_side(space, &space->to, a);
+        first = space->joined[a] ? first : a;
+        space->whole[first] |= (AtomSet)1 << a;
+        for (int b = first + 1; b <= a; b++)
+            space->whole[b] = space->whole[first];
+    }
 }
 
 void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, double element_bytes,
@@ -198,6 +203,7 @@ bool space_join(const Space *space, Space *out)
             out->of_mesh[n] = space->of_mesh[a];
             out->runs_on[n] = space->runs_on[a];
             out->joined[n] = false;
+            out->whole[n] = (AtomSet)1 << n;
             out->reduce[n++] = space->reduce[a];
         }
         joined[a] = n - 1;

@@ -15,8 +15,9 @@
  *                     order, is free: a rank's whole part goes to another rank
  *     all-reduce      partial atoms of one reduction become unused
  *     reduce-scatter  partial atoms of one reduction are added to tails
- * An axis that neither end takes apart is gathered, reduced and scattered in one piece, as who
- * reads the steps expects; where it is moved from dim to dim it may come apart.
+ * An axis that neither end takes apart is gathered and reduced in one piece, all of it that cuts or
+ * is partial: rings would gain a hop or two by halves, who reads the steps nothing. Where it moves
+ * from dim to dim it may come apart.
  * Chunks of uneven digits are torch's, run by run of one axis; a tail is then only what can be left
  * away (boundary rule of cut.h).
  *
@@ -81,6 +82,7 @@ typedef struct {
     AtomSet of_mesh[ATOMS_MAX]; /* the mesh's atoms that it is: one, or those of an axis */
     bool runs_on[ATOMS_MAX];    /* continues the axis of the atom before */
     bool joined[ATOMS_MAX];     /* and neither end takes the two apart */
+    AtomSet whole[ATOMS_MAX];   /* all that are joined with it */
     uint8_t reduce[ATOMS_MAX];
     Slot slot[SLOTS_MAX];
     AtomSet kept; /* partial at both ends */
