@@ -8,7 +8,11 @@
  *         between = {name = "ib", latency_us = 5.0, bytes_per_s = 50e9},
  *     }
  *
- * Every field must be there and no other; flops_per_s needs f32, what is not named runs as f32.
+ * These must be there; flops_per_s needs f32, what is not named runs as f32. There may be too
+ * vector_flops_per_s, matmul_share, memory_share, gather_share; in a link shared_bytes_per_s,
+ * channels, channel_bytes_per_s; and nccl, a table with the fields of Tuning (core/plan/machine.h),
+ * where latencies are rows of an algorithm, {ring = {LL, LL128, Simple}}, 0 or no row: there is no
+ * such way. No other field may be.
  */
 #ifndef SCRIPTS_LUA_MACHINE_H
 #define SCRIPTS_LUA_MACHINE_H
@@ -16,7 +20,8 @@
 #include "core/plan/machine.h"
 
 /* Texts of *out live in the arena; an error keeps `path`. ERROR_UNREADABLE: no such file;
- * ERROR_SCRIPT: the file fails, or its table is not as above (placed at the field, where named). */
+ * ERROR_SCRIPT: the file fails, or its table is not as above (placed at the field in its own
+ * table, where the text names it). */
 bool machine_read(Arena *arena, const char *path, Machine *out, Error *err);
 
 #endif
