@@ -28,13 +28,24 @@ bool cut_axes_read(lua_State *L, int at, const Mesh *mesh, uint8_t *atom, int *n
     return true;
 }
 
-static bool read_count(lua_State *L, const char *option, int64_t *out, Error *err)
+static bool read_count(lua_State *L, const char *option, int64_t least, int64_t *out, Error *err)
 {
     int whole;
     *out = lua_tointegerx(L, -1, &whole);
-    if (whole && *out >= 1)
+    if (whole && *out >= least)
         return true;
-    return error_set(err, "'%s' is a whole number, 1 or more", option);
+    return error_set(err, "'%s' is a whole number, %" PRId64 " or more", option, least);
+}
+
+static bool read_priority(lua_State *L, int *out, Error *err)
+{
+    enum { PRIORITY_MAX = 1000 };
+    int64_t priority;
+    if (!read_count(L, "priority", 0, &priority, err))
+        return false;
+    *out = (int)priority;
+    return priority <= PRIORITY_MAX ||
+           error_kind(err, ERROR_OUT_OF_RANGE, "'priority' is %d at most", PRIORITY_MAX);
 }
 
 static bool read_flag(lua_State *L, const char *option, bool *out, Error *err)
@@ -50,15 +61,17 @@ static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutS
     if (strcmp(option, "axis") == 0)
         return cut_axes_read(L, lua_gettop(L), mesh, out->atom, &out->n, err);
     if (strcmp(option, "interleave") == 0)
-        return read_count(L, option, &out->interleave, err);
+        return read_count(L, option, 1, &out->interleave, err);
     if (strcmp(option, "unit") == 0)
-        return read_count(L, option, &out->unit, err);
+        return read_count(L, option, 1, &out->unit, err);
     if (strcmp(option, "store") == 0)
         return read_flag(L, option, &out->store, err);
     if (strcmp(option, "open") == 0)
         return read_flag(L, option, &out->open, err);
+    if (strcmp(option, "priority") == 0)
+        return read_priority(L, &out->priority, err);
     error_set(err, "a cut has no option '%s'", option);
-    error_hint(err, "options: axis, interleave, unit, store, open");
+    error_hint(err, "options: axis, interleave, unit, store, open, priority");
     return false;
 }
 

@@ -5,6 +5,7 @@
  * Axes are major first; none pins the dim whole. interleave = k makes k equal parts and cuts each:
  * 2304 is (3)(768/tp). unit = u never separates u neighbours: 768 is (12/tp)(64). store = true says
  * where a parameter lies without saying how it is used; open = true leaves the dim to further axes.
+ * priority = 1 is felt when pins of priority 0, the default, have gone as far as they go.
  */
 #ifndef SCRIPTS_LUA_CUT_H
 #define SCRIPTS_LUA_CUT_H
@@ -18,6 +19,7 @@ typedef struct {
     uint8_t atom[ATOMS_MAX];
     int64_t interleave, unit; /* at least 1 */
     bool store, open;
+    int priority;
 } CutSpec;
 
 /* Reads the value at that place of the stack. ERROR_UNBOUND: an axis that the mesh does not have,

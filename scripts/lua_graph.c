@@ -2,7 +2,14 @@
  *
  *     graph:shard(what, cuts)    what: a glob over names, a tensor, a node, or a list of these
  *     graph:pin(what, cuts)      the same with one whole name; no such tensor is an error
- *     graph:unpin(what [, dims]) dims: a dim, a list of them; nothing: all
+ *     graph:unpin(what [, dims]) dims: a dim, a list of them; nothing: all, and what follows
+ *
+ *     graph:replicated(what, axes)     axes cut no dim of the tensors
+ *     graph:unreduced(what, axes)      the tensors stay partial over axes, which cut no dim of them
+ *     graph:tie(name, what)            the tensors of a group of that name have one sharding
+ *     graph:barrier(what, direction)   axes pass the tensors "forward", "backward", or "none" do
+ *
+ * nnScaler's graph:group makes a segment of nodes, so that what ties tensors is called otherwise.
  *
  * `cuts` maps a tensor's dim number, or the name of an index dim of the op that uses it, to a cut
  * (lua_cut.h). A node takes names of its own index dims only.
@@ -163,6 +170,7 @@ static void pin_tensor_dim(lua_State *L, Policy *policy, int32_t tensor, int dim
     Decision decision = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .cut = *cut};
     decision.open = spec->open;
     decision.store = spec->store;
+    decision.priority = spec->priority;
     policy_decide(L, policy, &decision);
 }
 
@@ -174,9 +182,12 @@ static bool resolve_dim(const Policy *policy, const NamedTensor *named, lua_Inte
     if (!shape)
         return error_set(err, "the shape of '%s' is not known", named->name);
     lua_Integer at = number < 0 ? number + shape->n_dims : number;
-    if (at < 0 || at >= shape->n_dims)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "'%s' has %d dims, no dim %lld", named->name,
-                          (int)shape->n_dims, (long long)number);
+    if (at < 0 || at >= shape->n_dims) {
+        error_kind(err, ERROR_OUT_OF_RANGE, "'%s' has %d dims, no dim %lld", named->name,
+                   (int)shape->n_dims, (long long)number);
+        error_hint(err, "dims count from 0; -1 is the last");
+        return false;
+    }
     *dim = (int)at;
     *size = shape->dim[at];
     return true;
@@ -232,20 +243,35 @@ static bool pin_by_index(lua_State *L, Policy *policy, const NamedTensor *named,
     return true;
 }
 
+static bool no_index_dim(const Policy *policy, int32_t op, Str index, Error *err)
+{
+    const OpSpace *space = inferred_space(policy->session->inferred, op);
+    Buf names = buf_new(policy->arena);
+    for (int i = 0; space && i < space->n_index; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", space->index[i].name);
+    error_kind(err, ERROR_OUT_OF_RANGE, "node '%s' has no index dim '%.*s'",
+               op_name(policy->session->graph, op), STR_ARG(index));
+    error_hint(err, "its index dims: %s", names.n > 0 ? names.s : "none");
+    return false;
+}
+
 static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, const CutSpec *spec,
                            Error *err)
 {
     const OpSpace *space = inferred_space(policy->session->inferred, op);
     int i = space ? opspace_find_index(space, index) : -1;
     if (!space || i < 0)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "node '%s' has no index dim '%.*s'",
-                          op_name(policy->session->graph, op), STR_ARG(index));
+        return no_index_dim(policy, op, index, err);
     if (spec->store)
         return error_set(err, "'store' is for parameters, not for nodes");
-    if (space->index[i].role == ROLE_FROZEN && spec->n > 0)
-        return error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' is frozen: it cannot be cut",
-                          STR_ARG(index), op_name(policy->session->graph, op));
+    if (space->index[i].role == ROLE_FROZEN && spec->n > 0) {
+        error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' is frozen: it cannot be cut",
+                   STR_ARG(index), op_name(policy->session->graph, op));
+        error_hint(err, "cut another dim of the op");
+        return false;
+    }
     Decision decision = {.kind = PIN_INDEX_DIM, .place = op, .dim = i, .open = spec->open};
+    decision.priority = spec->priority;
     if (!cut_spec_cut(spec, space->index[i].size, policy->session->mesh, &decision.cut, err))
         return false;
     policy_decide(L, policy, &decision);
@@ -312,7 +338,8 @@ static bool get_object(lua_State *L, int at, Target *target)
 }
 
 /* Names by pattern; when not `exact` none is only noted. */
-static void each_named(lua_State *L, Policy *policy, int at, bool exact, Visit *visit)
+static void each_named(lua_State *L, Policy *policy, int at, bool exact, Visit *visit,
+                       void *context)
 {
     Str name = check_pattern(L, at);
     if (exact) {
@@ -321,8 +348,8 @@ static void each_named(lua_State *L, Policy *policy, int at, bool exact, Visit *
         if (!tensor_by_name(policy->arena, policy->session->inferred, policy->session->naming, name,
                             &named, &err))
             sandbox_raise(L, &err);
-        visit(L, policy, &named, NULL);
-    } else if (each_match(L, policy, name, visit, NULL) == 0) {
+        visit(L, policy, &named, context);
+    } else if (each_match(L, policy, name, visit, context) == 0) {
         note_no_match(L, policy, name);
     }
 }
@@ -333,7 +360,7 @@ static void pin_value(lua_State *L, Policy *policy, int at, bool exact)
     if (get_object(L, at, &target))
         pin_target(L, policy, &target);
     else if (lua_type(L, at) == LUA_TSTRING)
-        each_named(L, policy, at, exact, pin_named);
+        each_named(L, policy, at, exact, pin_named, NULL);
     else
         luaL_error(L, "what is cut is a name, a tensor or a node, not a %s", luaL_typename(L, at));
 }
@@ -387,6 +414,8 @@ static void unpin_all(lua_State *L, Policy *policy, const Target *target)
     int n = shape ? (int)shape->n_dims : space ? space->n_index : 0;
     for (int d = 0; d < n; d++)
         unpin_dim(L, policy, target, target->named ? target->named->tensor : target->op, d);
+    if (target->named)
+        policy_unmark(L, policy, target->named->tensor);
 }
 
 /* The dim at that place of the stack. */
@@ -414,8 +443,7 @@ static bool unpin_one(lua_State *L, Policy *policy, const Target *target, int at
     const OpSpace *space = inferred_space(inferred, target->op);
     dim = space ? opspace_find_index(space, index) : -1;
     if (dim < 0)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "node '%s' has no index dim '%.*s'",
-                          op_name(policy->session->graph, target->op), STR_ARG(index));
+        return no_index_dim(policy, target->op, index, err);
     unpin_dim(L, policy, target, target->op, dim);
     return true;
 }
@@ -457,12 +485,117 @@ static int graph_unpin(lua_State *L)
     if (get_object(L, 2, &target))
         unpin_target(L, policy, &target);
     else
-        each_named(L, policy, 2, true, unpin_named);
+        each_named(L, policy, 2, true, unpin_named, NULL);
     return 0;
 }
 
+/* ---- tensors as a whole ---- */
+
+static void mark_named(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
+{
+    Decision decision = *(const Decision *)context;
+    decision.place = named->tensor;
+    decision.dim = -1;
+    policy_decide(L, policy, &decision);
+}
+
+static void mark_value(lua_State *L, Policy *policy, int at, Decision *decision)
+{
+    Target target;
+    if (!get_object(L, at, &target) && lua_type(L, at) == LUA_TSTRING)
+        each_named(L, policy, at, false, mark_named, decision);
+    else if (target.named)
+        mark_named(L, policy, target.named, decision);
+    else
+        luaL_error(L, "what is meant is a name or a tensor, not a %s",
+                   target.op >= 0 ? "node" : luaL_typename(L, at));
+}
+
+/* Decides the same of all that the value at that place means. */
+static int mark_values(lua_State *L, Policy *policy, int at, Decision *decision)
+{
+    int top = lua_gettop(L);
+    if (!lua_istable(L, at)) {
+        mark_value(L, policy, at, decision);
+        return 0;
+    }
+    lua_Integer n = (lua_Integer)lua_rawlen(L, at);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_rawgeti(L, at, i);
+        mark_value(L, policy, lua_gettop(L), decision);
+        lua_settop(L, top);
+    }
+    return 0;
+}
+
+static int mark_axes(lua_State *L, DecisionKind kind)
+{
+    Policy *policy = check_graph(L);
+    lua_settop(L, 3);
+    uint8_t atom[ATOMS_MAX];
+    int n = 0;
+    Error err = {0};
+    Decision decision = {.kind = kind};
+    if (!cut_axes_read(L, 3, policy->session->mesh, atom, &n, &err) ||
+        (n == 0 && !error_set(&err, "no axis is named: say for example {\"dp\"}")))
+        sandbox_raise(L, &err);
+    for (int i = 0; i < n; i++)
+        decision.axes |= (AtomSet)1 << atom[i];
+    return mark_values(L, policy, 2, &decision);
+}
+
+static int graph_replicated(lua_State *L)
+{
+    return mark_axes(L, PIN_REPLICATED);
+}
+
+static int graph_unreduced(lua_State *L)
+{
+    return mark_axes(L, PIN_UNREDUCED);
+}
+
+static int graph_tie(lua_State *L)
+{
+    Policy *policy = check_graph(L);
+    Str name = check_pattern(L, 2);
+    luaL_argcheck(L, name.n > 0 && strlen(name.s) == name.n, 2, "a group has a name");
+    Decision decision = {.kind = PIN_GROUP};
+    decision.group = arena_str(policy->session->journal_arena, name);
+    lua_settop(L, 3);
+    return mark_values(L, policy, 3, &decision);
+}
+
+static int graph_barrier(lua_State *L)
+{
+    /* ORDER PASS; one that passes both ways is none */
+    static const char *const directions[] = {"none", "forward", "backward"};
+    Policy *policy = check_graph(L);
+    lua_settop(L, 3);
+    const char *name = luaL_checkstring(L, 3);
+    Decision decision = {.kind = PIN_BARRIER};
+    while (decision.pass < PASS_BOTH && strcmp(name, directions[decision.pass]) != 0)
+        decision.pass++;
+    Error err = {0};
+    if (decision.pass == PASS_BOTH) {
+        error_set(&err, "a barrier has no direction '%s'", name);
+        error_hint(&err, "axes pass it \"forward\" or \"backward\", or \"none\" do");
+        sandbox_raise(L, &err);
+    }
+    return mark_values(L, policy, 2, &decision);
+}
+
 const luaL_Reg graph_methods[] = {
-    {"nodes", graph_nodes},   {"inputs", graph_inputs},   {"outputs", graph_outputs},
-    {"params", graph_params}, {"tensors", graph_tensors}, {"shard", graph_shard},
-    {"pin", graph_pin},       {"unpin", graph_unpin},     {NULL, NULL},
+    {"nodes", graph_nodes},
+    {"inputs", graph_inputs},
+    {"outputs", graph_outputs},
+    {"params", graph_params},
+    {"tensors", graph_tensors},
+    {"shard", graph_shard},
+    {"pin", graph_pin},
+    {"unpin", graph_unpin},
+    {"replicated", graph_replicated},
+    {"unreduced", graph_unreduced},
+    {"tie", graph_tie},
+    {"barrier", graph_barrier},
+    {NULL, NULL},
 };

@@ -1,7 +1,7 @@
 /* lua_objects.h - what a policy holds: the graph, its nodes, its tensors, as Lua values.
  *
  *     graph   nodes() inputs() outputs() params() tensors(pattern) shard pin unpin
- *             partition replicate assign
+ *             replicated unreduced tie barrier partition replicate assign
  *     node    .name (the operator's, as in nnScaler) .path .op (the op's own name)
  *             inputs() outputs() input(i) output(i) algorithm('dim')
  *     tensor  .name .label .shape .dtype .is_param .dim_names consumers() producer()

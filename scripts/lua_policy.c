@@ -14,19 +14,10 @@ Policy *policy_of(lua_State *L)
     return policy;
 }
 
-static bool is_pin(const Decision *decision)
-{
-    return decision->kind == PIN_TENSOR_DIM || decision->kind == PIN_INDEX_DIM;
-}
-
-static bool is_on_op(const Decision *decision)
-{
-    return decision->kind == PIN_INDEX_DIM || decision->kind == UNPIN_INDEX_DIM;
-}
-
 static int32_t *last_of(const Policy *policy, const Decision *decision)
 {
-    return &(is_on_op(decision) ? policy->last_of_op : policy->last_of_tensor)[decision->place];
+    return &(decision_is_on_tensor(decision->kind) ? policy->last_of_tensor
+                                                   : policy->last_of_op)[decision->place];
 }
 
 static Origin origin_here(lua_State *L, Policy *policy)
@@ -46,7 +37,10 @@ static Origin origin_here(lua_State *L, Policy *policy)
 static const char *place_text(const Policy *policy, const Decision *decision)
 {
     const Inferred *inferred = policy->session->inferred;
-    if (!is_on_op(decision))
+    if (decision->dim < 0)
+        return arena_printf(policy->arena, "'%s'",
+                            naming_label(policy->session->naming, decision->place));
+    if (decision_is_on_tensor(decision->kind))
         return arena_printf(policy->arena, "dim %d of '%s'", decision->dim,
                             naming_label(policy->session->naming, decision->place));
     const OpSpace *space = inferred_space(inferred, decision->place);
@@ -60,13 +54,15 @@ static const char *cut_text(const Policy *policy, const Decision *decision)
     Buf text = buf_new(policy->arena);
     cut_format(&decision->cut, policy->session->mesh, &text);
     buf_puts(&text, decision->store ? ", stored" : decision->open ? ", open" : "");
+    if (decision->priority > 0)
+        buf_printf(&text, ", priority %d", decision->priority);
     return text.s;
 }
 
 static bool is_equal(const Decision *a, const Decision *b)
 {
     return a->kind == b->kind && a->open == b->open && a->store == b->store &&
-           cut_equal(&a->cut, &b->cut);
+           a->priority == b->priority && cut_equal(&a->cut, &b->cut);
 }
 
 static void refuse_other_cut(lua_State *L, const Policy *policy, const Decision *old,
@@ -76,6 +72,7 @@ static void refuse_other_cut(lua_State *L, const Policy *policy, const Decision 
     error_kind(&err, ERROR_CONFLICT, "%s is pinned %s in line %d and %s here",
                place_text(policy, decision), cut_text(policy, old), old->origin.line,
                cut_text(policy, decision));
+    error_hint(&err, "say it once, or graph:unpin it in between");
     sandbox_raise(L, &err);
 }
 
@@ -86,23 +83,125 @@ static void refuse_axis_twice(lua_State *L, const Policy *policy, const Decision
     error_kind(&err, ERROR_CONFLICT, "%s is pinned %s, but an axis of it cuts %s in line %d",
                place_text(policy, decision), cut_text(policy, decision), place_text(policy, old),
                old->origin.line);
+    error_hint(&err, "an axis cuts one dim of a tensor; graph:unpin the other dim first");
     sandbox_raise(L, &err);
 }
+
+/* ---- tensors as a whole ---- */
+
+static const char *axes_text(const Policy *policy, AtomSet axes)
+{
+    Buf text = buf_new(policy->arena);
+    mesh_format_set(policy->session->mesh, axes, ",", &text);
+    return text.s;
+}
+
+/* "replicated over dp", "in group 'blocks'" */
+static const char *mark_text(const Policy *policy, const Decision *mark)
+{
+    static const char *const directions[] = {"no direction", "the forward direction",
+                                             "the backward direction", "both directions"};
+    if (mark->kind == PIN_GROUP)
+        return arena_printf(policy->arena, "tied to group '%s'", mark->group);
+    if (mark->kind == PIN_BARRIER)
+        return arena_printf(policy->arena, "passed in %s", directions[mark->pass]);
+    return arena_printf(policy->arena, "%s over %s",
+                        mark->kind == PIN_REPLICATED ? "replicated" : "unreduced",
+                        axes_text(policy, mark->axes));
+}
+
+static bool same_mark(const Decision *a, const Decision *b)
+{
+    return a->axes == b->axes && a->pass == b->pass &&
+           (!a->group || !b->group || strcmp(a->group, b->group) == 0);
+}
+
+static void refuse_other_mark(lua_State *L, const Policy *policy, const Decision *old,
+                              const Decision *decision)
+{
+    Error err = {0};
+    error_kind(&err, ERROR_CONFLICT, "%s is %s in line %d and %s here",
+               place_text(policy, decision), mark_text(policy, old), old->origin.line,
+               mark_text(policy, decision));
+    error_hint(&err, "say it once, or take the first away with graph:unpin");
+    sandbox_raise(L, &err);
+}
+
+/* One of the two is `old`, the other is decided here. */
+static void refuse_barred(lua_State *L, const Policy *policy, const Decision *mark,
+                          const Decision *pin, const Decision *old)
+{
+    Error err = {0};
+    if (old == mark)
+        error_kind(&err, ERROR_CONFLICT, "%s is pinned %s, but the tensor is %s in line %d",
+                   place_text(policy, pin), cut_text(policy, pin), mark_text(policy, mark),
+                   old->origin.line);
+    else
+        error_kind(&err, ERROR_CONFLICT, "%s is %s, but %s is pinned %s in line %d",
+                   place_text(policy, mark), mark_text(policy, mark), place_text(policy, pin),
+                   cut_text(policy, pin), old->origin.line);
+    error_hint(&err, "an axis that a tensor is replicated or unreduced over cuts no dim of it");
+    sandbox_raise(L, &err);
+}
+
+/* The axes that a decision keeps from cutting its tensor. */
+static AtomSet barred_by(const Decision *decision)
+{
+    return decision->kind == PIN_REPLICATED || decision->kind == PIN_UNREDUCED ? decision->axes : 0;
+}
+
+/* Of two decisions on one tensor, refuses a pin by axes that the other keeps out. */
+static void check_barred(lua_State *L, const Policy *policy, const Decision *old,
+                         const Decision *decision)
+{
+    const Decision *pin = decision_pins_dim(old->kind) ? old : decision;
+    const Decision *mark = pin == old ? decision : old;
+    if (decision_pins_dim(pin->kind) && !pin->store && barred_by(mark) & cut_atoms(&pin->cut))
+        refuse_barred(L, policy, mark, pin, old);
+}
+
+/* The decision of that kind on the tensor, or NULL; refuses what contradicts it. */
+static Pending *find_same_mark(lua_State *L, const Policy *policy, const Decision *decision)
+{
+    uint64_t hidden = 0; /* dims */
+    bool unmarked = false;
+    Pending *same = NULL;
+    for (int32_t i = *last_of(policy, decision); i >= 0; i = policy->pending.at[i].before) {
+        Pending *it = &policy->pending.at[i];
+        uint64_t bit = it->decision.dim < 0 ? 0 : (uint64_t)1 << it->decision.dim;
+        unmarked |= it->decision.kind == UNPIN_TENSOR;
+        if (it->decision.kind == decision->kind && !unmarked && !same)
+            same = it;
+        else if (decision_pins_dim(it->decision.kind) && !(hidden & bit))
+            check_barred(L, policy, &it->decision, decision);
+        hidden |= bit;
+    }
+    return same;
+}
+
+/* ---- dims ---- */
 
 /* The last decision on the same dim, or NULL; refuses an axis that another dim's pin uses. Unpins
  * hide what was decided before them. */
 static Pending *find_same_dim(lua_State *L, const Policy *policy, const Decision *decision)
 {
-    AtomSet atoms = is_pin(decision) ? cut_atoms(&decision->cut) : 0;
+    AtomSet atoms = decision_pins_dim(decision->kind) ? cut_atoms(&decision->cut) : 0;
     uint64_t hidden = 0; /* dims */
+    bool unmarked = false;
     Pending *same = NULL;
     for (int32_t i = *last_of(policy, decision); i >= 0; i = policy->pending.at[i].before) {
         Pending *it = &policy->pending.at[i];
+        unmarked |= it->decision.kind == UNPIN_TENSOR;
+        if (it->decision.dim < 0) {
+            if (!unmarked)
+                check_barred(L, policy, &it->decision, decision);
+            continue;
+        }
         uint64_t bit = (uint64_t)1 << it->decision.dim;
         if (it->decision.dim == decision->dim)
             same = same ? same : it;
-        else if (is_pin(&it->decision) && !(hidden & bit) && atoms & cut_atoms(&it->decision.cut) &&
-                 it->decision.store == decision->store)
+        else if (decision_pins_dim(it->decision.kind) && !(hidden & bit) &&
+                 atoms & cut_atoms(&it->decision.cut) && it->decision.store == decision->store)
             refuse_axis_twice(L, policy, &it->decision, decision);
         hidden |= bit;
     }
@@ -118,14 +217,40 @@ static void add(lua_State *L, Policy *policy, const Decision *decision, bool fro
     vec_push(policy->arena, &policy->pending, pending);
 }
 
+static void decide_mark(lua_State *L, Policy *policy, const Decision *mark)
+{
+    Pending *same = find_same_mark(L, policy, mark);
+    if (same && !same_mark(&same->decision, mark))
+        refuse_other_mark(L, policy, &same->decision, mark);
+    if (!same)
+        add(L, policy, mark, false);
+}
+
 void policy_decide(lua_State *L, Policy *policy, const Decision *decision)
 {
+    if (decision_marks_tensor(decision->kind)) {
+        decide_mark(L, policy, decision);
+        return;
+    }
     Pending *same = find_same_dim(L, policy, decision);
     if (same && is_equal(&same->decision, decision))
         return;
-    if (same && is_pin(decision) && is_pin(&same->decision))
+    if (same && decision_pins_dim(decision->kind) && decision_pins_dim(same->decision.kind))
         refuse_other_cut(L, policy, &same->decision, decision);
     add(L, policy, decision, false);
+}
+
+void policy_unmark(lua_State *L, Policy *policy, int32_t tensor)
+{
+    Decision decision = {.kind = UNPIN_TENSOR, .place = tensor, .dim = -1};
+    for (int32_t i = policy->last_of_tensor[tensor]; i >= 0; i = policy->pending.at[i].before) {
+        if (policy->pending.at[i].decision.kind == UNPIN_TENSOR)
+            return;
+        if (!decision_marks_tensor(policy->pending.at[i].decision.kind))
+            continue;
+        add(L, policy, &decision, false);
+        return;
+    }
 }
 
 void policy_decide_part(lua_State *L, Policy *policy, const Decision *decision)
@@ -133,9 +258,9 @@ void policy_decide_part(lua_State *L, Policy *policy, const Decision *decision)
     Pending *same = find_same_dim(L, policy, decision);
     if (same && is_equal(&same->decision, decision))
         return;
-    if (same && is_pin(&same->decision) && !same->from_partition)
+    if (same && decision_pins_dim(same->decision.kind) && !same->from_partition)
         refuse_other_cut(L, policy, &same->decision, decision);
-    if (!same || !is_pin(&same->decision)) {
+    if (!same || !decision_pins_dim(same->decision.kind)) {
         add(L, policy, decision, true);
         return;
     }

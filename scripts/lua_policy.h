@@ -44,9 +44,13 @@ bool policy_run(Sandbox *sandbox, Session *session, Journal *journal, Error *err
 Policy *policy_of(lua_State *L);
 
 /* Adds a decision made by the line that is being executed. Raises ERROR_CONFLICT when it
- * contradicts an earlier one: another cut of the same dim, or the same axis on two dims of a tensor
- * or op. An equal decision is not added again. */
+ * contradicts an earlier one: another cut of the same dim, the same axis on two dims of a tensor or
+ * op, other axes, group or direction of a tensor as a whole, a cut by axes that may not cut it. An
+ * equal decision is not added again. */
 void policy_decide(lua_State *L, Policy *policy, const Decision *decision);
+
+/* Takes what was decided of a tensor as a whole away, if anything was. */
+void policy_unmark(lua_State *L, Policy *policy, int32_t tensor);
 
 /* The same for an index dim whose cut by a partition is cut further by one of its sub-nodes. */
 void policy_decide_part(lua_State *L, Policy *policy, const Decision *decision);

@@ -212,6 +212,16 @@ const Topic cli_topics[] = {
      "    return graph\n"
      "end\n"
      "\n"
+     "graph:shard(what, cuts)        what: a glob over names, a tensor, a list; cuts:\n"
+     "                               {[0] = \"dp\", n = {axis = \"tp\", priority = 1}},\n"
+     "                               axis interleave unit store open priority\n"
+     "graph:pin, graph:unpin         of one name; nothing of that name is an error\n"
+     "graph:replicated(what, axes)   {\"dp\"}: axes that cut no dim of the tensors\n"
+     "graph:unreduced(what, axes)    axes that the tensors stay partial over\n"
+     "graph:tie(name, what)          tensors of that group have one sharding\n"
+     "graph:barrier(what, way)       axes pass only \"forward\", \"backward\", or \"none\"\n"
+     "graph:partition, graph:replicate, graph:assign are nnScaler's\n"
+     "\n"
      "Shipped: dp, tp, megatron, fsdp; -p megatron is short for the file's path."},
     {"exit", "exit codes",
      "0    fine\n"

@@ -467,7 +467,7 @@ static void compare_requests(Differ *d)
         bool same = true;
         for (int s = 1; s < diff->n_sides; s++)
             same &= (r == 0 && first->hash && first->hash == diff->side[s]->graph->hash) ||
-                    strcmp(rows[r].text[s], rows[r].text[0]) == 0;
+                    str_eq(str_from(rows[r].text[s]), str_from(rows[r].text[0]));
         ask(diff, &rows[r], same);
     }
 }

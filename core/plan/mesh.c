@@ -422,9 +422,12 @@ void mesh_format_set(const Mesh *mesh, AtomSet atoms, const char *between, Buf *
 static bool append_atoms(const Mesh *mesh, int from, int n_new, uint8_t *atom, int *n, Error *err)
 {
     for (int i = from; i < from + n_new; i++) {
-        if (memchr(atom, i, (size_t)*n))
-            return error_kind(err, ERROR_CONFLICT, "axis '%s' is used twice",
-                              mesh->axes[mesh->atoms[i].axis].name);
+        if (memchr(atom, i, (size_t)*n)) {
+            error_kind(err, ERROR_CONFLICT, "axis '%s' is used twice",
+                       mesh->axes[mesh->atoms[i].axis].name);
+            error_hint(err, "an axis cuts one dim, once; a part of it is tp:(1)2");
+            return false;
+        }
         atom[(*n)++] = (uint8_t)i;
     }
     return true;

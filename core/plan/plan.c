@@ -68,6 +68,14 @@ static bool check_decision(const Inferred *inferred, const Mesh *mesh, const Dec
     return true;
 }
 
+/* The last finding is about a decision made there. */
+static void at_origin(Plan *plan, const Decision *decision)
+{
+    Finding *finding = &plan->findings.at[plan->findings.n - 1];
+    finding->file = decision->origin.file;
+    finding->line = decision->origin.line;
+}
+
 /* A pin that cannot hold is said, and is not among plan->pins. */
 static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char *code,
                        const char *why, const char *hint)
@@ -77,9 +85,7 @@ static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char 
     plan_find(plan, level, code, tensor ? -1 : pin->place, tensor ? pin->place : -1, hint,
               "%s: dim %d %s", tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place),
               pin->dim, why);
-    Finding *finding = &plan->findings.at[plan->findings.n - 1];
-    finding->file = pin->origin.file;
-    finding->line = pin->origin.line;
+    at_origin(plan, pin);
 }
 
 /* An op sums wrong over a frozen dim that is cut; only parameters lie somewhere before they are
@@ -102,18 +108,37 @@ static bool can_hold(Plan *plan, const Decision *pin)
     return true;
 }
 
+/* Per tensor the axes that it is replicated or unreduced over; NULL: of none. */
+static const AtomSet *barred_axes(const Plan *plan)
+{
+    if (plan->n_marks == 0)
+        return NULL;
+    AtomSet *axes = arena_array(plan->arena, AtomSet, plan->inferred->graph->n_tensors);
+    for (int i = 0; i < plan->n_marks; i++)
+        axes[plan->marks[i]->place] |= plan->marks[i]->axes;
+    return axes;
+}
+
 /* Keeps the pins that hold (NULL: none does), but for one whose axis another dim of the same place
- * has already. */
+ * has already, or that the tensor as a whole is to be without. */
 static void keep_pins(Plan *plan, const Decision *const *holds, int n)
 {
     Intern *places = intern_new(plan->arena);
     AtomSet *used = arena_array(plan->arena, AtomSet, n);
+    const AtomSet *barred = barred_axes(plan);
     plan->pins = arena_array(plan->arena, const Decision *, n);
     plan->pin_ids = intern_new(plan->arena);
     for (int i = 0; i < n; i++) {
         const Decision *pin = holds[i];
         if (!pin || !can_hold(plan, pin))
             continue;
+        if (barred && pin->kind == PIN_TENSOR_DIM && !pin->store &&
+            (cut_atoms(&pin->cut) & barred[pin->place])) {
+            refuse_pin(plan, pin, LEVEL_ERROR, "axis-barred",
+                       "cannot be cut by an axis that the tensor is replicated or unreduced over",
+                       "cut it by another axis, or leave the axis out of replicated or unreduced");
+            continue;
+        }
         int32_t place[3] = {(int32_t)pin->kind, pin->place, pin->store};
         int32_t at = intern_put(places, place, sizeof place);
         if (cut_atoms(&pin->cut) & used[at]) {
@@ -137,14 +162,17 @@ static const char *who(Arena *arena, const Origin *origin)
     return origin->kind == ORIGIN_USER ? "your pin" : "a pin of the search";
 }
 
+static const char *const replaced_hint = "the later one holds: leave one of them out";
+
 static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
 {
     const Graph *graph = plan->inferred->graph;
     bool tensor = new->kind == PIN_TENSOR_DIM;
     plan_find(plan, LEVEL_NOTE, "pin-replaced", tensor ? -1 : new->place, tensor ? new->place : -1,
-              "", "%s dim %d: %s replaces that of %s",
+              replaced_hint, "%s dim %d: %s replaces that of %s",
               tensor ? tensor_name(graph, new->place) : op_name(graph, new->place), new->dim,
               who(plan->arena, &new->origin), who(plan->arena, &old->origin));
+    at_origin(plan, new);
 }
 
 /* What a pin asks for, whoever asks. */
@@ -152,6 +180,23 @@ static bool pins_alike(const Decision *a, const Decision *b)
 {
     return cut_equal(&a->cut, &b->cut) && a->open == b->open && a->store == b->store &&
            a->priority == b->priority;
+}
+
+static bool marks_alike(const Decision *a, const Decision *b)
+{
+    return a->axes == b->axes && a->pass == b->pass &&
+           (!a->group || !b->group || strcmp(a->group, b->group) == 0);
+}
+
+static void note_replaced_mark(Plan *plan, const Decision *new, const Decision *old)
+{
+    /* ORDER DECISION_KIND */
+    static const char *const names[] = {"replicated", "unreduced", "tie", "barrier"};
+    plan_find(plan, LEVEL_NOTE, "pin-replaced", -1, new->place, replaced_hint,
+              "%s, %s: %s replaces that of %s", tensor_name(plan->inferred->graph, new->place),
+              names[new->kind - PIN_REPLICATED], who(plan->arena, &new->origin),
+              who(plan->arena, &old->origin));
+    at_origin(plan, new);
 }
 
 /* Replays what the journal says of whole tensors: the last of a kind holds. */
@@ -168,8 +213,11 @@ static void resolve_marks(Plan *plan, const Journal *journal)
         for (int k = 0; k < 4; k++)
             if (decision->kind == UNPIN_TENSOR)
                 holds[at + k] = NULL;
-            else if (k == (int)decision->kind - PIN_REPLICATED)
+            else if (k == (int)decision->kind - PIN_REPLICATED) {
+                if (holds[at + k] && !marks_alike(holds[at + k], decision))
+                    note_replaced_mark(plan, decision, holds[at + k]);
                 holds[at + k] = decision;
+            }
     }
     for (int i = 0; i < 4 * intern_count(places); i++)
         if (holds[i])
@@ -265,8 +313,8 @@ Plan *plan_make(const PlanRequest *request, Error *err)
         if (!check_decision(request->inferred, request->mesh, &journal->decisions.at[i], err))
             return NULL;
     Plan *plan = plan_new(request);
-    resolve_pins(plan, journal);
     resolve_marks(plan, journal);
+    resolve_pins(plan, journal);
     propagate(plan, request);
     edges_fill(plan);
     plan_add_findings(plan);

@@ -14,7 +14,8 @@ typedef enum {
     STOP_NESTING,
     STOP_CONFLICT,
     STOP_UNEVEN,
-    STOP_EMPTY
+    STOP_EMPTY,
+    STOP_PINNED
 } Stop;
 
 /* The first of a set of alike findings. */
@@ -117,6 +118,25 @@ static void look_at_tensor(Gather *g, int32_t t)
     }
 }
 
+/* A closed dim that its maker leaves otherwise: the value is moved to where the pin wants it. */
+static void look_at_pins(Gather *g)
+{
+    const Plan *plan = g->plan;
+    for (int i = 0; i < plan->n_pins; i++) {
+        const Decision *pin = plan->pins[i];
+        int32_t t = pin->place;
+        if (pin->kind != PIN_TENSOR_DIM || pin->store || plan->sharding[t] < 0 ||
+            plan->made[t] == plan->sharding[t])
+            continue;
+        const Sharding *made = shardings_at(plan->shardings, plan->made[t]);
+        if (cut_equal(&made->dim[pin->dim], &plan_sharding(plan, t)->dim[pin->dim]))
+            continue;
+        Alike alike = {.stop = STOP_PINNED, .op = -1, .tensor = t, .dim = pin->dim};
+        int64_t key[6] = {STOP_PINNED, plan->made[t], plan->sharding[t], pin->dim, 0, 0};
+        count_alike(g, &alike, key);
+    }
+}
+
 static void others(const Alike *alike, Buf *out)
 {
     if (alike->count > 1)
@@ -201,6 +221,28 @@ static void say_uneven(Plan *plan, const Alike *alike, Buf *out)
     others(alike, out);
 }
 
+static void say_pinned(Plan *plan, const Alike *alike, Buf *out)
+{
+    const Sharding *made = shardings_at(plan->shardings, plan->made[alike->tensor]);
+    buf_printf(out, "dim %d of %s is pinned ", alike->dim,
+               tensor_name(plan->inferred->graph, alike->tensor));
+    cut_format(&plan_sharding(plan, alike->tensor)->dim[alike->dim], plan->mesh, out);
+    buf_puts(out, ", but made ");
+    cut_format(&made->dim[alike->dim], plan->mesh, out);
+    buf_puts(out, ": it is moved");
+    others(alike, out);
+}
+
+/* Where the dim was pinned, if it was. */
+static void at_pin(Plan *plan, const Alike *alike)
+{
+    const Decision *pin =
+        alike->tensor < 0 ? NULL : plan_pin_of(plan, PIN_TENSOR_DIM, alike->tensor, alike->dim);
+    Finding *finding = &plan->findings.at[plan->findings.n - 1];
+    finding->file = pin ? pin->origin.file : NULL;
+    finding->line = pin ? pin->origin.line : 0;
+}
+
 static void say(Plan *plan, const Alike *alike)
 {
     Buf text = buf_new(plan->arena);
@@ -244,10 +286,16 @@ static void say(Plan *plan, const Alike *alike)
         hint = "the last ranks hold nothing: use fewer devices there";
         level = LEVEL_WARNING;
         break;
+    case STOP_PINNED:
+        say_pinned(plan, alike, &text);
+        code = "pin-moves";
+        hint = "pin it as it is made, leave it open (open = true), or pin the op's index dim";
+        break;
     case STOP_NONE:
         return;
     }
     plan_find(plan, level, code, alike->op, alike->tensor, hint, "%s", text.s);
+    at_pin(plan, alike);
 }
 
 void plan_add_findings(Plan *plan)
@@ -263,6 +311,7 @@ void plan_add_findings(Plan *plan)
         }
     for (int t = 0; t < inferred->graph->n_tensors; t++)
         look_at_tensor(&g, t);
+    look_at_pins(&g);
     for (int i = 0; i < g.alike.n; i++)
         say(plan, &g.alike.at[i]);
 }

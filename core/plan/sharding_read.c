@@ -38,6 +38,7 @@ static bool claim(Reader *reader, const AxisList *list)
         if (reader->used & atom) {
             error_kind(reader->scan.err, ERROR_CONFLICT, "axis '%s' is used twice",
                        reader->mesh->axes[reader->mesh->atoms[list->atom[i]].axis].name);
+            error_hint(reader->scan.err, "an axis cuts one dim, once; a part of it is tp:(1)2");
             return blame(reader, list->at);
         }
         reader->used |= atom;
