@@ -314,14 +314,37 @@ int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
         }
     }
     int n = intern_count(alike);
+    for (int i = 0; i < n; i++)
+        rows[i].algorithm =
+            price_step(plan->machine, plan->mesh, rows[i].kind, rows[i].atoms, rows[i].bytes)
+                .algorithm;
     arena_free(scratch);
     return n;
+}
+
+/* How the times come about: a line for each sum that differs, bytes being those of the row. */
+static void format_prices(const Page *page, const CollectiveRow *rows, int n, Buf *out)
+{
+    const Session *session = page->session;
+    Intern *said = intern_new(page->scratch);
+    for (int i = 0; i < n; i++) {
+        const CollectiveRow *row = &rows[i];
+        Buf line = buf_new(page->scratch);
+        buf_printf(&line, "  %s ", step_kind_name(row->kind));
+        mesh_format_set(session->mesh, row->atoms, ".", &line);
+        buf_printf(&line, ", %s: ", row->algorithm);
+        price_terms(&session->machine, session->mesh, row->kind, row->atoms, row->bytes, &line);
+        int n_said = intern_count(said);
+        if (intern_put(said, line.s, line.n) == n_said)
+            buf_printf(out, "%s\n", line.s);
+    }
 }
 
 static void format_collectives(const Page *page, Buf *out)
 {
     static const TableColumn columns[] = {{"COLLECTIVES", 0},  {"AXIS", 0}, {"COUNT", -99},
-                                          {"BYTES EACH", -99}, {"", -99},   {"TIME", -99}};
+                                          {"BYTES EACH", -99}, {"", -99},   {"TIME", -99},
+                                          {"HOW", 0}};
     CollectiveRow *rows;
     int n = plan_collectives(page->scratch, page->plan, &rows);
     if (n == 0) {
@@ -338,9 +361,12 @@ static void format_collectives(const Page *page, Buf *out)
         table_cell(table, buf_str(&bytes));
         bytes_cell(table, page->scratch, rows[i].bytes);
         us_cell(table, page->scratch, rows[i].us);
+        table_cell(table, str_from(rows[i].algorithm));
     }
     buf_putc(out, '\n');
     table_format(table, "", out);
+    buf_puts(out, "each takes\n");
+    format_prices(page, rows, n, out);
 }
 
 /* ---- findings and totals ---- */

@@ -21,8 +21,9 @@ void plan_text_totals(const Session *session, Buf *out);
 typedef struct {
     StepKind kind;
     AtomSet atoms;
-    int64_t bytes;    /* of one */
-    double count, us; /* of all */
+    int64_t bytes;         /* of one */
+    double count, us;      /* of all */
+    const char *algorithm; /* of price.h */
 } CollectiveRow;
 
 /* In order of first use; slices, which move nothing, are left out. Number of rows. */

@@ -161,8 +161,19 @@ static void say_latency(const Way *way, int64_t bytes, Buf *out)
         buf_add(out, buf_str(&sum));
 }
 
+/* "1,048,576 B", or a word for any size. */
+static void say_bytes(int64_t bytes, bool any, Buf *out)
+{
+    if (any) {
+        buf_puts(out, "bytes");
+        return;
+    }
+    units_format_count(bytes, out);
+    buf_puts(out, " B");
+}
+
 /* " + 1.75 * 1,048,576 B / (0.92 * 360 GB/s)"; "the most": a limit of the machine file */
-static void say_pass(const Pass *pass, double size_share, int64_t bytes, Buf *out)
+static void say_pass(const Pass *pass, double size_share, int64_t bytes, bool any, Buf *out)
 {
     bool limited = pass_bytes_per_s(pass) < pass->left * pass->bus_bytes_per_s;
     double left = limited ? size_share : size_share * pass->left;
@@ -170,8 +181,8 @@ static void say_pass(const Pass *pass, double size_share, int64_t bytes, Buf *ou
     buf_puts(out, " + ");
     if (pass->share != 1)
         buf_printf(out, "%.6g * ", pass->share);
-    units_format_count(bytes, out);
-    buf_puts(out, " B / ");
+    say_bytes(bytes, any, out);
+    buf_puts(out, " / ");
     if (left != 1)
         buf_printf(out, "(%.4g * %.6g GB/s)", left, rate / 1e9);
     else
@@ -179,23 +190,50 @@ static void say_pass(const Pass *pass, double size_share, int64_t bytes, Buf *ou
     buf_puts(out, limited ? " (the most)" : "");
 }
 
-void price_explain(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
-                   int64_t bytes, Buf *out)
+static void say_sum(const Machine *machine, const Way *way, int64_t bytes, bool any, Buf *out)
 {
-    RankGroup group = machine_group(machine, mesh, atoms);
-    Way ways[WAYS_MAX];
-    if (!moves(kind, &group)) {
-        buf_puts(out, "0: nothing moves");
-        return;
-    }
-    double us;
-    int n = price_ways(machine, kind, &group, ways);
-    const Way *way = cheapest(machine, ways, n, bytes, &us);
-    buf_printf(out, "%s: %s\n", way->name, way->formula);
     Buf sum = buf_new(out->arena);
     say_latency(way, bytes, &sum);
     for (int i = 0; i < way->n_passes; i++)
-        say_pass(&way->pass[i], way_size_share(machine, way, bytes), bytes, &sum);
-    buf_printf(out, "%s = ", sum.s);
+        say_pass(&way->pass[i], way_size_share(machine, way, bytes), bytes, any, &sum);
+    buf_add(out, buf_str(&sum));
+}
+
+/* The way chosen, and its time; false: nothing moves. */
+static bool choose(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
+                   int64_t bytes, Way *way, double *us)
+{
+    RankGroup group = machine_group(machine, mesh, atoms);
+    Way ways[WAYS_MAX];
+    if (!moves(kind, &group))
+        return false;
+    int n = price_ways(machine, kind, &group, ways);
+    *way = *cheapest(machine, ways, n, bytes, us);
+    return true;
+}
+
+void price_explain(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
+                   int64_t bytes, Buf *out)
+{
+    Way way;
+    double us;
+    if (!choose(machine, mesh, kind, atoms, bytes, &way, &us)) {
+        buf_puts(out, "0: nothing moves");
+        return;
+    }
+    buf_printf(out, "%s: %s\n", way.name, way.formula);
+    say_sum(machine, &way, bytes, false, out);
+    buf_puts(out, " = ");
     units_format_us(us, out);
+}
+
+void price_terms(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
+                 int64_t bytes, Buf *out)
+{
+    Way way;
+    double us;
+    if (choose(machine, mesh, kind, atoms, bytes, &way, &us))
+        say_sum(machine, &way, bytes, true, out);
+    else
+        buf_puts(out, "0");
 }

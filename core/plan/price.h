@@ -57,6 +57,11 @@ Price price_group(const Machine *machine, StepKind kind, const RankGroup *group,
 void price_explain(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
                    int64_t bytes, Buf *out);
 
+/* The sum alone, of any payload that is moved as this one: "14 us + 14 * 1.9 us + 1.75 * bytes /
+ * (0.92 * 360 GB/s)". */
+void price_terms(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
+                 int64_t bytes, Buf *out);
+
 /* Prices of one mesh, with what depends on kind and atoms alone found once: for searches. */
 typedef struct Pricer Pricer;
 
