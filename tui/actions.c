@@ -229,6 +229,8 @@ static void show(Ui *ui, ShowId show_id)
         ui_select_row(ui, ui->row_at);
     if (show_id == SHOW_COMM)
         view_comm.act(ui, ACT_SHOW_COMM, 0);
+    if (show_id == SHOW_EVENTS)
+        view_events.act(ui, ACT_EVENTS, 0);
 }
 
 /* Actions with an argument typed after their name. True when it was one of them. */
@@ -299,6 +301,8 @@ static bool act_on_place(App *app, ActId act)
         show(ui, (ShowId)(SHOW_GRAPH + (act - ACT_SHOW_GRAPH)));
     else if (act == ACT_FINDINGS)
         show(ui, SHOW_FINDINGS);
+    else if (act == ACT_EVENTS)
+        show(ui, SHOW_EVENTS);
     else if (act == ACT_HELP)
         show(ui, SHOW_HELP);
     else if (act == ACT_WHY)

@@ -55,6 +55,7 @@ const Action explorer_actions[] = {
     {"why-not", "W", "[AXIS]", "why an axis is not here, and what stopped it", "view", E,
      ACT_WHY_NOT},
     {"findings", "F", "", "all findings: notes, warnings, errors", "view", E, ACT_FINDINGS},
+    {"events", "ge", "", "how the plan came, event by event", "view", E, ACT_EVENTS},
     {"help", "? F1", "", "this page", "view", E, ACT_HELP},
     {"next-pane", "Tab C-wl C-wj", "", "next pane", "view", E, ACT_NEXT_PANE},
     {"previous-pane", "BTab C-wh C-wk", "", "previous pane", "view", E, ACT_PREVIOUS_PANE},

@@ -87,6 +87,7 @@ typedef enum {
     ACT_WHY,
     ACT_WHY_NOT,
     ACT_FINDINGS,
+    ACT_EVENTS,
     ACT_HELP,
     ACT_NEXT_PANE,
     ACT_PREVIOUS_PANE,

@@ -12,6 +12,7 @@ static void rebuild(Ui *ui)
     rail_reset(ui->rail, session->inferred, ui->outline);
     ui->comm = comm_new(session);
     ui->control = control_new(ui->comm->arena, session);
+    ui->events = NULL;
 }
 
 /* Opens as many levels as fit, so that the first screen shows the inside of a layer. */

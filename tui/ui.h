@@ -10,6 +10,7 @@
 #ifndef TUI_UI_H
 #define TUI_UI_H
 
+#include "core/plan/events.h"
 #include "core/plan/session.h"
 #include "tui/comm.h"
 #include "tui/control.h"
@@ -77,6 +78,7 @@ struct Ui {
     int edits;                 /* user changes of the plan so far: one number per undo step */
     char found[40];            /* "/c_fc 3/12" while the cursor is on a hit */
     Search *search;            /* the last one; NULL */
+    const PlanEvent *events;   /* of the session's plan, once they are asked for; comm's */
     Str page_text[SHOW_COUNT]; /* of text pages, as last drawn; frame's */
     const char *run_next;      /* a `:` command that a view asks for, done after its key; frame's */
     const Action *const *extra; /* tables of further `:` commands, for help and completion */

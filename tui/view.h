@@ -21,6 +21,7 @@ typedef enum {
     SHOW_COMM,
     SHOW_WHY,
     SHOW_FINDINGS,
+    SHOW_EVENTS,
     SHOW_HELP,
     SHOW_COUNT,
     SHOW_TABS = SHOW_COMM + 1
@@ -43,7 +44,7 @@ typedef struct {
 } View;
 
 extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_why, view_findings,
-    view_help;
+    view_events, view_help;
 extern const View *const views[SHOW_COUNT];
 
 #endif
