@@ -250,19 +250,28 @@ static AtomSet read_partial(const Edges *e, int32_t op, int operand, AtomSet pas
     return passed && passing(e, op, operand) == passed ? passed : 0;
 }
 
-static void take_partial(uint8_t *partial, const Plan *plan, int32_t tensor, AtomSet atoms)
+/* What the op's outputs take over: by which reduction inputs are partial. One that is not so yet is
+ * made so. */
+static void take_partial(const Edges *e, int32_t op, AtomSet passed, uint8_t *kinds)
 {
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (atoms >> a & 1)
-            partial[a] = plan_sharding(plan, tensor)->partial[a];
+    const Graph *graph = e->plan->inferred->graph;
+    for (int o = 0; o < graph->ops[op].n_inputs; o++) {
+        AtomSet atoms = read_partial(e, op, o, passed);
+        for (int a = 0; a < ATOMS_MAX; a++) {
+            bool reads = atoms >> a & 1;
+            uint8_t kind =
+                reads ? plan_sharding(e->plan, op_inputs(graph, op)[o])->partial[a] : REDUCE_NONE;
+            kinds[a] = kind != REDUCE_NONE ? kind : kinds[a];
+        }
+    }
 }
 
-static int32_t with_partial(const Plan *plan, int32_t sharding, const uint8_t *partial)
+static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms, const uint8_t *kinds)
 {
     Sharding with = *shardings_at(plan->shardings, sharding);
     for (int a = 0; a < ATOMS_MAX; a++)
-        if (partial[a] != REDUCE_NONE)
-            with.partial[a] = partial[a];
+        if (atoms >> a & 1 && kinds[a] != REDUCE_NONE)
+            with.partial[a] = kinds[a];
     return shardings_put(plan->shardings, &with);
 }
 
@@ -282,7 +291,7 @@ static Reshard *reshard_to(Edges *e, int32_t tensor, int32_t from, int32_t to)
     return &e->reshards.at[e->reshards.n - 1];
 }
 
-static void read_inputs(Edges *e, int32_t op, AtomSet passed)
+static void read_inputs(Edges *e, int32_t op, AtomSet passed, const uint8_t *kinds)
 {
     Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
@@ -290,12 +299,8 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed)
     const int32_t *input = op_inputs(graph, op), *ids = projections(e, op);
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         int32_t t = input[o], need = need_of(e, space, ids, o, t);
-        AtomSet partial = need < 0 ? 0 : read_partial(e, op, o, passed);
-        if (partial) {
-            uint8_t kinds[ATOMS_MAX] = {0};
-            take_partial(kinds, plan, t, partial);
-            need = with_partial(plan, need, kinds);
-        }
+        if (need >= 0)
+            need = with_partial(plan, need, read_partial(e, op, o, passed), kinds);
         plan->need[graph->ops[op].input + o] = need;
         if (need < 0 || plan->sharding[t] < 0 || need == plan->sharding[t])
             continue;
@@ -320,21 +325,18 @@ static int32_t reduced_output(const Edges *e, int32_t tensor, int32_t made)
     return shardings_put(e->plan->shardings, &reduced);
 }
 
-static void make_outputs(Edges *e, int32_t op, AtomSet passed)
+static void make_outputs(Edges *e, int32_t op, const uint8_t *kinds)
 {
     Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
     const OpSpace *space = program_space(plan->inferred, op);
     const int32_t *ids = projections(e, op);
-    uint8_t kinds[ATOMS_MAX] = {0};
-    for (int o = 0; o < graph->ops[op].n_inputs; o++)
-        take_partial(kinds, plan, op_inputs(graph, op)[o], read_partial(e, op, o, passed));
     for (int o = 0; o < graph->ops[op].n_outputs; o++) {
         int32_t t = op_outputs(graph, op)[o];
         if (t < 0 || plan->sharding[t] < 0)
             continue;
         int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
-        plan->made[t] = with_partial(plan, made, kinds);
+        plan->made[t] = with_partial(plan, made, ~(AtomSet)0, kinds);
         made = plan->made[t];
         if (!plan->pinned[t])
             plan->sharding[t] = graph->tensors[t].output ? reduced_output(e, t, made) : made;
@@ -389,8 +391,10 @@ void edges_fill(Plan *plan)
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         AtomSet passed = plan->passed ? 0 : passed_through(&e, op);
-        read_inputs(&e, op, passed);
-        make_outputs(&e, op, passed);
+        uint8_t kinds[ATOMS_MAX] = {0};
+        take_partial(&e, op, passed, kinds);
+        read_inputs(&e, op, passed, kinds);
+        make_outputs(&e, op, kinds);
     }
     publish(&e);
 }

@@ -10,6 +10,12 @@ typedef struct {
     ReduceOp reduce; /* of the summed atoms */
 } Roles;
 
+/* Ranks' addends of a value they all hold: it and zeros, or it on every rank. */
+static bool can_make(ReduceOp reduce)
+{
+    return reduce >= REDUCE_SUM && reduce <= REDUCE_MIN;
+}
+
 static bool roles_of(const Collective *collective, Roles *out, Error *err)
 {
     const Sharding *from = collective->from, *to = collective->to;
@@ -17,8 +23,11 @@ static bool roles_of(const Collective *collective, Roles *out, Error *err)
     *out = (Roles){.summed = partial & ~kept};
     for (int a = 0; a < ATOMS_MAX; a++) {
         ReduceOp reduce = from->partial[a];
-        if (kept >> a & 1 && to->partial[a] != reduce)
-            return error_kind(err, ERROR_RUN, "a value cannot be made partial");
+        if (kept & partial & (AtomSet)1 << a && to->partial[a] != reduce)
+            return error_kind(err, ERROR_RUN, "addends cannot be of another reduction");
+        if (kept & ~partial & (AtomSet)1 << a && !can_make(to->partial[a]))
+            return error_kind(err, ERROR_RUN, "a value cannot be made partial by %s",
+                              reduce_name((ReduceOp)to->partial[a]));
         if (!(out->summed >> a & 1))
             continue;
         if (out->reduce != REDUCE_NONE && out->reduce != reduce)
@@ -60,6 +69,17 @@ static Picks picks_between(Arena *scratch, const Local *to, const Local *from)
     return picks;
 }
 
+/* What is made a sum is blank on the ranks that do not stand at 0 on its axes. */
+static bool is_blank(const Collective *collective, int64_t position)
+{
+    for (int a = 0; a < collective->mesh->n_atoms; a++)
+        if (collective->to->partial[a] == REDUCE_SUM &&
+            collective->from->partial[a] == REDUCE_NONE &&
+            mesh_atom_coord(collective->mesh, a, position) != 0)
+            return true;
+    return false;
+}
+
 bool collective_run(const Collective *collective, int64_t position, const Local *const *held,
                     Local *target, Arena *scratch, Error *err)
 {
@@ -86,6 +106,8 @@ bool collective_run(const Collective *collective, int64_t position, const Local 
     if (n_missing != 0)
         return error_kind(err, ERROR_RUN, "%" PRId64 " elements are not held in the group",
                           n_missing);
+    if (is_blank(collective, position))
+        memset(target->data, 0, (size_t)local_bytes(target));
     if (roles.reduce == REDUCE_AVG)
         return kernel_scale(target, 1.0 / (double)mesh_atoms_size(mesh, roles.summed), err);
     return true;

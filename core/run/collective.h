@@ -22,7 +22,7 @@ typedef struct {
 /* Fills target, the part that the rank at `position` has under `to`. held: the parts under `from`
  * of the members of its group, in group order (mesh_group_member). Safe to call from several
  * threads that share `held`. ERROR_RUN: elements or addends are outside the group, or the target
- * would be partial where the source is not. */
+ * would be partial by a reduction that a whole value is not made into. */
 bool collective_run(const Collective *collective, int64_t position, const Local *const *held,
                     Local *target, Arena *scratch, Error *err);
 

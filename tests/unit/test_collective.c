@@ -23,7 +23,8 @@ static Fixture fixture(const char *mesh, const Shape *shape)
     assert_non_null(f.mesh);
     Machine *machine = arena_make(f.arena, Machine);
     *machine = (Machine){.name = "test", .devices_per_node = 16};
-    machine->inside = machine->between = (Link){.name = "link", .latency_us = 2, .bytes_per_s = 400e9};
+    machine->inside = machine->between =
+        (Link){.name = "link", .latency_us = 2, .bytes_per_s = 400e9};
     f.shardings = shardings_new(f.arena);
     f.resharder = resharder_new(f.arena, f.mesh, machine, f.shardings);
     return f;
@@ -140,21 +141,26 @@ static bool all_do(const Fixture *f, const Sharding *from, const Sharding *to, A
     return ok;
 }
 
-static void follow_path(Fixture *f, const Sharding *from, const Sharding *to, ReduceOp reduce)
+static void do_path(Fixture *f, const Sharding *from, const Sharding *to, Parts *parts)
 {
     const ReshardPath *path = reshard(f->resharder, DT_I64, shardings_put(f->shardings, from),
                                       shardings_put(f->shardings, to));
-    AtomSet summed = sharding_partials(from) & ~sharding_partials(to);
-    Parts parts = parts_of(f, from);
-    for (int64_t r = 0; r < f->mesh->n_devices; r++)
-        each_element(f, parts.at[r], from, 0, reduce, r, false);
     for (int i = 0; i < path->n_steps; i++) {
         const Step *step = &path->step[i];
         Error err = {0};
         if (!all_do(f, shardings_at(f->shardings, step->from), shardings_at(f->shardings, step->to),
-                    step->atoms, &parts, &err))
+                    step->atoms, parts, &err))
             fail_msg("%s: %s", step_kind_name(step->kind), err.text);
     }
+}
+
+static void follow_path(Fixture *f, const Sharding *from, const Sharding *to, ReduceOp reduce)
+{
+    AtomSet summed = sharding_partials(from) & ~sharding_partials(to);
+    Parts parts = parts_of(f, from);
+    for (int64_t r = 0; r < f->mesh->n_devices; r++)
+        each_element(f, parts.at[r], from, 0, reduce, r, false);
+    do_path(f, from, to, &parts);
     for (int64_t r = 0; r < f->mesh->n_devices; r++)
         each_element(f, parts.at[r], from, summed, reduce, r, true);
     parts_free(&parts);
@@ -203,6 +209,42 @@ static void path_is_right(void **state)
     Fixture f = fixture(row->mesh, &shape);
     Sharding from = sharding_of(&f, row->from), to = sharding_of(&f, row->to);
     follow_path(&f, &from, &to, row->reduce);
+    arena_free(f.arena);
+}
+
+/* ---- made partial ---- */
+
+typedef struct {
+    const char *name, *from, *by;
+} AddendsRow;
+
+static AddendsRow addends_rows[] = {
+    {"of a sum", "8,6", "8,6 +tp"},
+    {"of a sum over two axes", "8,6", "8,6 +dp +tp"},
+    {"beside a sum that is there", "8,6", "8/dp,6 +tp"},
+    {"of what is cut by the axis", "8/tp,6", "8,6 +tp"},
+    {"of what is cut otherwise", "8/tp,6/dp", "8/dp,6 +tp"},
+    {"of a largest", "8,6", "8,6 max(tp)"},
+    {"of a least", "8,6", "8,6/dp min(tp)"},
+    {"of a mean", "8,6", "8,6 avg(tp)"},
+};
+
+/* Reduced again, the value is back. */
+static void made_partial_and_reduced_is_the_value(void **state)
+{
+    const AddendsRow *row = *state;
+    Shape shape = shape_of("8,6");
+    Fixture f = fixture("dp=2,tp=4", &shape);
+    Sharding from = sharding_of(&f, row->from), by = sharding_of(&f, row->by);
+    Sharding whole = sharding_whole(&shape);
+    Parts parts = parts_of(&f, &from);
+    for (int64_t r = 0; r < 8; r++)
+        each_element(&f, parts.at[r], &from, 0, REDUCE_SUM, r, false);
+    do_path(&f, &from, &by, &parts);
+    do_path(&f, &by, &whole, &parts);
+    for (int64_t r = 0; r < 8; r++)
+        each_element(&f, parts.at[r], &whole, 0, REDUCE_SUM, r, true);
+    parts_free(&parts);
     arena_free(f.arena);
 }
 
@@ -275,8 +317,8 @@ static WrongRow wrong_rows[] = {
     {"a slice of another's part", "8/tp,6", "8,6/tp", "", "12 elements are not held in the group"},
     {"sums too few addends", "8,6 +dp +tp", "8,6", "tp", "addends are held outside the group"},
     {"drops a partial", "8,6 +tp", "8,6", "", "addends are held outside the group"},
-    {"makes partial", "8,6", "8,6 +tp", "tp", "a value cannot be made partial"},
-    {"another reduction", "8,6 max(tp)", "8,6 +tp", "tp", "a value cannot be made partial"},
+    {"makes partial", "8,6", "8,6 prod(tp)", "tp", "a value cannot be made partial by prod"},
+    {"another reduction", "8,6 max(tp)", "8,6 +tp", "tp", "addends cannot be of another reduction"},
     {"two reductions", "8,6 +dp max(tp)", "8,6", "dp,tp", "two kinds of reduction in one step"},
 };
 
@@ -349,6 +391,7 @@ int main(void)
         cmocka_unit_test(addends_are_summed_in_rank_order),
     };
     return run_rows("path", path_rows, path_is_right) +
+           run_rows("addends", addends_rows, made_partial_and_reduced_is_the_value) +
            run_rows("wrong step", wrong_rows, wrong_step_is_named) +
            cmocka_run_group_tests_name("collective", tests, NULL, NULL);
 }

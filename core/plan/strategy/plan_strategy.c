@@ -368,30 +368,35 @@ static void take_inputs(Walk *walk, int32_t op, int32_t *given)
     }
 }
 
-/* The axes of `atoms` that a tensor is not partial over in this way. */
-static AtomSet not_so(const uint8_t *partial, AtomSet atoms, const uint8_t *kind)
+/* Whether an input that the row has partial on an axis is really so, or can be made so; *any: one
+ * is. */
+static bool is_or_becomes(const uint8_t *partial, AtomSet axis, const uint8_t *kind, bool *any)
 {
-    AtomSet missing = 0;
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (atoms >> a & 1 && (!partial || partial[a] != kind[a]))
-            missing |= (AtomSet)1 << a;
-    return missing;
+    for (int a = 0; a < ATOMS_MAX; a++) {
+        ReduceOp is = axis >> a & 1 && partial ? (ReduceOp)partial[a] : REDUCE_NONE;
+        if (is != REDUCE_NONE && is != (ReduceOp)kind[a])
+            return false;
+        *any |= is != REDUCE_NONE;
+    }
+    return true;
 }
 
-/* The axes that stay partial through the op: those that every input is really partial over that the
- * row has so. */
+/* The axes that stay partial through the op: as the row says, where an input is so in the same way
+ * and the others are too, or replicated. */
 static AtomSet pass_partial(Walk *walk, int32_t op, Case *found)
 {
     const Graph *graph = walk->inferred->graph;
-    const Mesh *mesh = walk->plan->mesh;
     const WholeCut *parts = &found->parts;
-    AtomSet passes = parts->passes;
-    for (int i = 0; passes && i < graph->ops[op].n_inputs; i++) {
-        int32_t t = op_inputs(graph, op)[i];
-        AtomSet missing = t < 0 ? 0 : not_so(walk->partial[t], parts->reads[i], parts->kind);
-        for (int axis = 0; axis < mesh->n_axes; axis++)
-            if (missing & mesh_axis_atoms(mesh, axis))
-                passes &= ~mesh_axis_atoms(mesh, axis);
+    AtomSet passes = 0;
+    for (int axis = 0; axis < walk->plan->mesh->n_axes; axis++) {
+        AtomSet atoms = mesh_axis_atoms(walk->plan->mesh, axis);
+        bool any = false, all = (parts->passes & atoms) != 0;
+        for (int i = 0; all && i < graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(graph, op)[i];
+            if (t >= 0 && parts->reads[i] & atoms)
+                all = is_or_becomes(walk->partial[t], atoms, parts->kind, &any);
+        }
+        passes |= all && any ? atoms : 0;
     }
     for (int i = 0; passes && i < graph->ops[op].n_inputs; i++)
         walk->plan->passed[graph->ops[op].input + i] = parts->reads[i] & passes;
@@ -544,8 +549,8 @@ static void publish_findings(Walk *walk)
         others = buf_new(walk->arena);
         count_others(found->n_unpassed, &others);
         plan_find(walk->plan, LEVEL_NOTE, "strategy-lost", found->first_unpassed, -1, "",
-                  "%s %s: torch leaves its result partial, and divides a replicated operand by the "
-                  "ranks for it; here the partial one is reduced%s",
+                  "%s %s: torch leaves its result partial by a reduction that the cuts here do not "
+                  "make: what is partial is reduced%s",
                   op_operator(graph, found->first_unpassed), op_label(graph, found->first_unpassed),
                   others.s ? others.s : "");
     }

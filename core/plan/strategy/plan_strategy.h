@@ -17,8 +17,8 @@
  *     code               level     when
  *     no-strategy        warning   torch knows no rule: inputs and outputs are replicated
  *     strategy-refused   error     veScale, --no-redistribute, or a view that no shard goes through
- *     strategy-lost      note      what torch's placements say and no cut of index dims does; or a
- *                                  replicated addend that torch would divide by the ranks
+ *     strategy-lost      note      what torch's placements say and no cut of index dims does, or a
+ *                                  reduction that the cut does otherwise
  *     pin-unsaid         warning   no placement says a pinned cut: ops read it as if replicated
  *     pin-overruled      warning   a pinned index dim that the chosen row cuts otherwise
  */
