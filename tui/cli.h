@@ -31,7 +31,7 @@ typedef struct {
     const char *mesh, *policy, *machine, *pins, *propagate, *output, *color;
     const char *max_peak, *max_comm, *max_step;
     const char *kind, *backend, *seed, *repeat, *shapes, *size, *script, *screen;
-    const char *in, *profile;
+    const char *in, *profile, *dtype, *to_mesh;
     Texts dims, attrs;
     bool json, full, values, list, man, ascii, no_mouse, dot, svg, verify, deterministic, onnx_test;
     bool trace, backward, exact, no_redistribute, check;
@@ -75,6 +75,7 @@ enum {
     VERB_EVAL = 1 << 8,
     VERB_HELP = 1 << 9,
     VERB_DIFF = 1 << 10,
+    VERB_RESHARD = 1 << 12,
     VERBS_ON_PLANS =
         VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_EXPORT | VERB_RUN
 };
@@ -105,6 +106,7 @@ int cli_export(Cli *cli);
 int cli_run(Cli *cli);
 int cli_info(Cli *cli);
 int cli_rule(Cli *cli);
+int cli_reshard(Cli *cli);
 int cli_eval(Cli *cli);
 int cli_help(Cli *cli);
 

@@ -21,7 +21,7 @@ const Option cli_options[] = {
      VERBS_ON_PLANS},
     {"json", 0, OPTION_FLAG, AT(json), "", "answer in JSON, one line",
      VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_RUN | VERB_INFO |
-         VERB_RULE},
+         VERB_RULE | VERB_RESHARD},
     {"output", 'o', OPTION_TEXT, AT(output), "FILE", "write there instead of on the terminal",
      VERB_PLAN | VERB_EXPORT},
     {"full", 0, OPTION_FLAG, AT(full), "", "with -o: the derived columns too", VERB_PLAN},
@@ -61,6 +61,9 @@ const Option cli_options[] = {
      "with --profile: refuse where an input must move, and name the fix", VERB_RULE},
     {"check", 0, OPTION_FLAG, AT(check), "",
      "prove the rule: every cut on simulated ranks against one device", VERB_RULE},
+    {"dtype", 0, OPTION_TEXT, AT(dtype), "NAME", "element type of the tensor (f32)", VERB_RESHARD},
+    {"to-mesh", 0, OPTION_TEXT, AT(to_mesh), "MESH",
+     "the devices TO lies on, where they are others", VERB_RESHARD},
     {"man", 0, OPTION_FLAG, AT(man), "", "the manual page, for man(1)", VERB_HELP},
     {"ascii", 0, OPTION_FLAG, AT(ascii), "", "no character beyond ASCII", UINT_MAX},
     {"color", 0, OPTION_TEXT, AT(color), "WHEN", "auto or never; NO_COLOR is respected",

@@ -55,10 +55,18 @@ static const char rule_text[] =
     "  --check    prove on simulated ranks: its index space, with --trace its\n"
     "             dims_mapping rule, with --profile its strategy; without OP all\n"
     "             that can be proven, of FILE.lua what that registers";
+static const char reshard_text[] =
+    "Brings a tensor from one sharding to another: the steps, what each moves and\n"
+    "how long it takes, the next best way, the least that any must take; and what\n"
+    "torch's two planners and veScale do, priced alike, with 'wrong data' where\n"
+    "running their steps gives other elements.\n"
+    "SHAPE is 4096x768, FROM and TO in any view: 4096/dp,768; [S(0),R]; P('dp',None);\n"
+    "[0,-1]; [{\"dp\"},{}]. With --to-mesh TO lies on other devices: reshards on both\n"
+    "sides and the messages between, device by device.";
 static const char eval_text[] =
     "Answers questions of other tools: one JSON request a line on standard input,\n"
     "one JSON answer a line. Verbs: anno.*, layout, factor.rule, template.*, ipf.*,\n"
-    "range.*, strategy, spmd.*.";
+    "range.*, strategy, spmd.*, redistribute, rvd.reshard.";
 static const char help_text[] = "Shows this, a verb, or a topic.";
 
 const Verb verbs[] = {
@@ -83,6 +91,8 @@ const Verb verbs[] = {
     {BATCH("rule", "OP [--shapes LIST] | --list | --check", "show how an operator may be cut",
            "models"),
      VERB_RULE, 0, 1, cli_rule, rule_text},
+    {BATCH("reshard", "SHAPE FROM TO -m MESH", "bring a tensor to another sharding", "models"),
+     VERB_RESHARD, 3, 3, cli_reshard, reshard_text},
     {BATCH("eval", "", "answer JSON requests, a line each", "program"), VERB_EVAL, 0, 0, cli_eval,
      eval_text},
     {BATCH("help", "[VERB|TOPIC] | --man", "explain a verb or a topic", "program"), VERB_HELP, 0, 1,

@@ -1,5 +1,7 @@
 #include "core/plan/cross_mesh.h"
 
+#include "core/base/intern.h"
+
 #include <math.h>
 
 const char *cross_way_name(CrossWay way)
@@ -155,12 +157,14 @@ static bool price_pair(Choice *choice, int i, int k, StepKind kind, CrossMeshPat
     if (!crossing_plan(choice->scratch, choice->machine, choice->dtype, &sent, &received, kind,
                        false, &out->crossing, NULL))
         return false;
+    if (kind == STEP_BROADCAST && out->crossing.most_targets < 2)
+        return false; /* it is a send */
     out->before = reshard(from->resharder, choice->dtype, from->id[0], out->sent);
     out->after = reshard(to->resharder, choice->dtype, out->received, to->id[0]);
     out->us = out->before->us + out->crossing.us + out->after->us;
-    out->way = kind == STEP_BROADCAST ? CROSS_BROADCAST
-               : to->finer[k]         ? CROSS_SCATTER
-                                      : CROSS_PARTS;
+    out->way = to->finer[k]             ? CROSS_SCATTER
+               : kind == STEP_BROADCAST ? CROSS_BROADCAST
+                                        : CROSS_PARTS;
     return true;
 }
 
@@ -218,21 +222,39 @@ static bool choose(Choice *choice, Error *err)
                          false, &crossing, err);
 }
 
+/* Some device of one mesh has a neighbour of the other on its node. */
+static bool share_a_node(const Choice *choice)
+{
+    const Mesh *from = choice->from.mesh, *to = choice->to.mesh;
+    int64_t per_node = choice->machine->devices_per_node;
+    Intern *nodes = intern_new(choice->scratch);
+    for (int64_t at = 0; at < from->n_devices; at++) {
+        int64_t node = mesh_device(from, at) / per_node;
+        intern_put(nodes, &node, sizeof node);
+    }
+    for (int64_t at = 0; at < to->n_devices; at++) {
+        int64_t node = mesh_device(to, at) / per_node;
+        if (intern_find(nodes, &node, sizeof node) >= 0)
+            return true;
+    }
+    return false;
+}
+
 /* All the devices of one side send, or those of the other receive, an equal share at once, over the
- * faster link. */
+ * fastest link that there is between the two. */
 static double bound_us(const Choice *choice, int64_t missing_bytes)
 {
     int64_t n_from = choice->from.mesh->n_devices, n_to = choice->to.mesh->n_devices;
     int64_t n = n_from < n_to ? n_from : n_to;
-    double least = INFINITY;
+    RankGroup group = {.n = 2, .nodes = 2, .per_node = 1};
     if (missing_bytes == 0)
         return 0;
-    for (int64_t nodes = 1; nodes <= 2; nodes++) {
-        RankGroup group = {.n = 2, .nodes = nodes, .per_node = nodes == 1 ? 2 : 1};
-        double us = price_group(choice->machine, STEP_SEND, &group, missing_bytes / n).us;
-        least = us < least ? us : least;
-    }
-    return least;
+    double least = price_group(choice->machine, STEP_SEND, &group, missing_bytes / n).us;
+    if (!share_a_node(choice))
+        return least;
+    group = (RankGroup){.n = 2, .nodes = 1, .per_node = 2};
+    double inside = price_group(choice->machine, STEP_SEND, &group, missing_bytes / n).us;
+    return inside < least ? inside : least;
 }
 
 static bool plan_path(Choice *choice, const CrossMeshSide *from, const CrossMeshSide *to,

@@ -15,7 +15,7 @@
  * ideas for even layouts of disjoint sets.)
  *
  * bound_us is a lower bound: what no device of the target holds must be sent to one of them, by
- * devices that send at once.
+ * devices that all send at once, over the fastest link between the two meshes.
  */
 #ifndef CORE_PLAN_CROSS_MESH_H
 #define CORE_PLAN_CROSS_MESH_H

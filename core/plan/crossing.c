@@ -264,6 +264,7 @@ static void send(Sending *sending, int32_t cell, const int32_t *position, int n,
     for (int i = 0; i < n; i++)
         sending->receive_us[position[i]] += us;
     sending->out->n_transfers++;
+    sending->out->most_targets = n > sending->out->most_targets ? n : sending->out->most_targets;
     sending->out->total_bytes += bytes * n;
     if (!sending->list)
         return;

@@ -37,6 +37,7 @@ typedef struct {
     ReduceOp reduce; /* of the addends that a target gets; REDUCE_NONE */
     int n_transfers;
     const Transfer *transfer;
+    int most_targets;    /* of one message */
     int64_t total_bytes; /* of all messages, once for each target */
     int64_t wire_bytes;  /* the most that one device sends */
     double us;

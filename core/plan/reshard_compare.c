@@ -115,12 +115,6 @@ static int64_t rank_bytes(const ReshardQuestion *question, const Sharding *shard
     return dtype_bytes(question->dtype, sharding_local_elements(sharding, question->mesh, 0));
 }
 
-static int64_t step_peak_bytes(const ReshardQuestion *question, const Step *step)
-{
-    return rank_bytes(question, shardings_at(question->shardings, step->from)) +
-           rank_bytes(question, shardings_at(question->shardings, step->to));
-}
-
 static void start(Translation *translation, const Redistribution *asked, const Moves *moves)
 {
     Ordered *layout = &translation->layout;
@@ -187,14 +181,13 @@ static void sum_up(const ReshardQuestion *question, const Step *step, int n, Pla
 {
     out->step = step;
     out->n_steps = n;
+    out->peak_bytes = rank_bytes(question, shardings_at(question->shardings, question->from));
     for (int i = 0; i < n; i++) {
-        int64_t peak = step_peak_bytes(question, &step[i]);
+        int64_t bytes = rank_bytes(question, shardings_at(question->shardings, step[i].to));
         out->us += step[i].us;
         out->wire_bytes += step[i].wire_bytes;
-        out->peak_bytes = peak > out->peak_bytes ? peak : out->peak_bytes;
+        out->peak_bytes = bytes > out->peak_bytes ? bytes : out->peak_bytes;
     }
-    if (n == 0)
-        out->peak_bytes = rank_bytes(question, shardings_at(question->shardings, question->from));
 }
 
 /* ---- planners ---- */

@@ -8,8 +8,8 @@
  * within
  *
  * The steps of the others are translated into ours: a step changes one axis, its layouts are what
- * the planner takes them for. All are priced by price.h on one machine; the peak is what a rank
- * holds before and after its largest step. Whether they deliver is found by running them
+ * the planner takes them for. All are priced by price.h on one machine; the peak is the largest
+ * part that a rank holds on the way. Whether they deliver is found by running them
  * (strategy/moves_run.h). A planner that has no word for one of the layouts says so.
  */
 #ifndef CORE_PLAN_RESHARD_COMPARE_H
