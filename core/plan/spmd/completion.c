@@ -10,8 +10,9 @@ typedef struct {
     int32_t op;
     int32_t call;  /* number of the call */
     int32_t first; /* place of its operands in `operand` */
-    int32_t last;  /* the answer it got last, or NONE */
     unsigned partial;
+    const char *refusal; /* of the last double sweep, as are these two */
+    bool rejected;
     uint16_t n_inputs, n_outputs;
 } OpNode;
 
@@ -182,7 +183,7 @@ static void add_node(Completion *c, int32_t op)
     OpNode *node = &c->node[c->n_nodes];
     if (space->no_rule || graph->ops[op].n_outputs == 0)
         return;
-    *node = (OpNode){.op = op, .first = c->n_places, .last = NONE};
+    *node = (OpNode){.op = op, .first = c->n_places};
     node->n_inputs = graph->ops[op].n_inputs;
     node->n_outputs = graph->ops[op].n_outputs;
     for (int o = 0; o < node->n_inputs + node->n_outputs; o++) {
@@ -352,13 +353,10 @@ static bool apply(Question *q, const SpmdRule *rule, SpmdCall *call)
     call->exact = true;
     if (spmd_apply(rule, call, &err))
         return true;
-    Error refusal = err;
-    *call = sane;
-    if (spmd_apply(rule, call, &err))
-        return true;
     if (!q->refusal)
-        q->refusal = arena_str(q->c->arena, str_from(refusal.text));
-    return false;
+        q->refusal = arena_str(q->c->arena, str_from(err.text));
+    *call = sane;
+    return spmd_apply(rule, call, &err);
 }
 
 static SpmdCall call_of(const Question *q, bool backward)
@@ -503,18 +501,18 @@ static Answer answer(Completion *c, const OpNode *node)
     return new;
 }
 
-static const Answer *look_up(Completion *c, OpNode *node)
+static const Answer *look_up(Completion *c, const OpNode *node)
 {
     int n = node->n_inputs + node->n_outputs;
     c->key[0] = node->call;
     memcpy(c->key + 1, c->operand + node->first, (size_t)n * sizeof *c->key);
-    node->last = intern_put(c->asked, c->key, (size_t)(n + 1) * sizeof *c->key);
-    if (node->last == c->answers.n) {
+    int32_t id = intern_put(c->asked, c->key, (size_t)(n + 1) * sizeof *c->key);
+    if (id == c->answers.n) {
         Answer new = answer(c, node);
         vec_push(c->arena, &c->answers, new);
     }
     assert(c->answers.at);
-    return &c->answers.at[node->last];
+    return &c->answers.at[id];
 }
 
 /* ---- sweeps ---- */
@@ -585,6 +583,9 @@ static void visit_op(Completion *c, OpNode *node)
     memcpy(c->before, c->operand + node->first, n * sizeof *c->before);
     take_tensors(c, node);
     const Answer *said = look_up(c, node);
+    node->rejected = said->rejected || (node->rejected && !c->forward);
+    if (said->refusal || c->forward)
+        node->refusal = said->refusal;
     if (said->rejected) {
         memcpy(c->operand + node->first, c->before, n * sizeof *c->before);
         return;
@@ -717,11 +718,11 @@ const SpmdOpCall *completion_call(const Completion *c, int32_t op)
 const char *completion_refusal(const Completion *c, int32_t op)
 {
     const OpNode *node = node_at(c, op);
-    return node && node->last != NONE ? c->answers.at[node->last].refusal : NULL;
+    return node ? node->refusal : NULL;
 }
 
 bool completion_is_rejected(const Completion *c, int32_t op)
 {
     const OpNode *node = node_at(c, op);
-    return node && node->last != NONE && c->answers.at[node->last].rejected;
+    return node && node->rejected;
 }

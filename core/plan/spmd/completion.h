@@ -68,9 +68,10 @@ SpmdMapping completion_mapping(const Completion *completion, int32_t id);
 unsigned completion_partial(const Completion *completion, int32_t op);
 
 const SpmdOpCall *completion_call(const Completion *completion, int32_t op); /* NULL: no part */
-/* What the rule said when it would not answer, with operands as they are now; NULL: it answered. */
+/* What the rule as upstream has it said when it would not answer, in the last double sweep; NULL:
+ * it answered. */
 const char *completion_refusal(const Completion *completion, int32_t op);
-/* Upstream cannot split the op as its rule said, so it stays as it was before. */
+/* Upstream cannot split the op as its rule said, so it stayed as it was before; likewise. */
 bool completion_is_rejected(const Completion *completion, int32_t op);
 
 #endif

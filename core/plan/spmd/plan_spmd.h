@@ -15,7 +15,7 @@
  * spmd-decision    note      groups, barriers, priorities: completion knows none
  * spmd-overruled   note      what was marked is made otherwise: its readers reshard
  * spmd-no-rule     note      an operator without a rule: dim 0 is taken for the batch
- * spmd-refused     warning   a rule refuses what it is asked: the op keeps what it had
+ * spmd-refused     warning   a rule refuses what it is asked, where upstream stops
  * spmd-rejected    note      a rule's answer that upstream takes back (completion.h)
  * spmd-lost        note      a mapping that no cut of the op says
  * spmd-steps       warning   500 double sweeps, and no fixed point
