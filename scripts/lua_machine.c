@@ -11,6 +11,7 @@ typedef enum {
     FIELD_TEXT,
     FIELD_COUNT,
     FIELD_REAL,
+    FIELD_SHARE, /* of 1: never 0, which is for those left out */
     FIELD_FLOPS,
     FIELD_LIST,
     FIELD_TABLE,
@@ -32,6 +33,11 @@ struct Field {
 #define NUMBER(struct_, name_, need_, says_)                                                       \
     {                                                                                              \
         .name = #name_, .type = FIELD_REAL, .need = need_, .at = offsetof(struct_, name_),         \
+        .says = says_                                                                              \
+    }
+#define SHARE(struct_, name_, need_, says_)                                                        \
+    {                                                                                              \
+        .name = #name_, .type = FIELD_SHARE, .need = need_, .at = offsetof(struct_, name_),        \
         .says = says_                                                                              \
     }
 #define LIST(struct_, name_, need_, n_, says_)                                                     \
@@ -87,14 +93,14 @@ static const Field tuning_fields[] = {
     TABLE(Tuning, between_us, NEEDED, latency_fields, hops),
     NUMBER(Tuning, post_us, NEEDED, "the least a hop takes in a ring over nodes"),
     NUMBER(Tuning, plateau, NEEDED, "latency of a filled Simple ring over nodes; 1.4 in NCCL"),
-    NUMBER(Tuning, ring_ll_share, NEEDED, "what LL leaves of a ring; 0.5 in NCCL"),
-    NUMBER(Tuning, ring_ll128_share, NEEDED, "what LL128 leaves of a ring; 0.92 in NCCL"),
-    NUMBER(Tuning, tree_share, NEEDED, "what a tree reaches; 0.92 in NCCL"),
-    NUMBER(Tuning, tree_ll_share, NEEDED, "what LL leaves of a tree; 1 / 3.8 in NCCL"),
-    NUMBER(Tuning, tree_ll128_share, NEEDED, "what LL128 leaves of a tree; 7 / 9 in NCCL"),
-    NUMBER(Tuning, tree_ll128_share_between, NEEDED, "the same over nodes; 120 / 128 in NCCL"),
-    NUMBER(Tuning, nvls_share, OPTIONAL, ""),
-    NUMBER(Tuning, pat_share, NEEDED, "what PAT reaches; 0.75 in NCCL"),
+    SHARE(Tuning, ring_ll_share, NEEDED, "what LL leaves of a ring; 0.5 in NCCL"),
+    SHARE(Tuning, ring_ll128_share, NEEDED, "what LL128 leaves of a ring; 0.92 in NCCL"),
+    SHARE(Tuning, tree_share, NEEDED, "what a tree reaches; 0.92 in NCCL"),
+    SHARE(Tuning, tree_ll_share, NEEDED, "what LL leaves of a tree; 1 / 3.8 in NCCL"),
+    SHARE(Tuning, tree_ll128_share, NEEDED, "what LL128 leaves of a tree; 7 / 9 in NCCL"),
+    SHARE(Tuning, tree_ll128_share_between, NEEDED, "the same over nodes; 120 / 128 in NCCL"),
+    SHARE(Tuning, nvls_share, OPTIONAL, ""),
+    SHARE(Tuning, pat_share, NEEDED, "what PAT reaches; 0.75 in NCCL"),
     NUMBER(Tuning, nvls_channel_bytes_per_s, OPTIONAL, ""),
     LIST(Tuning, ll_bytes_per_s, NEEDED, SPREADS, spread),
     LIST(Tuning, ring_ll128_channel_bytes_per_s, NEEDED, SPREADS, spread),
@@ -117,9 +123,9 @@ static const Field machine_fields[] = {
      "{f32 = .., bf16 = ..}: peaks of matmuls", 0, NULL},
     {"vector_flops_per_s", FIELD_FLOPS, OPTIONAL, offsetof(Machine, vector_flops_per_s), "", 0,
      NULL},
-    NUMBER(Machine, matmul_share, OPTIONAL, ""),
-    NUMBER(Machine, memory_share, OPTIONAL, ""),
-    NUMBER(Machine, gather_share, OPTIONAL, ""),
+    SHARE(Machine, matmul_share, OPTIONAL, ""),
+    SHARE(Machine, memory_share, OPTIONAL, ""),
+    SHARE(Machine, gather_share, OPTIONAL, ""),
     NUMBER(Machine, launch_us, NEEDED, "microseconds of an op beside its work"),
     TABLE(Machine, inside, NEEDED, link_fields, "the link in a node"),
     TABLE(Machine, between, NEEDED, link_fields, "the link between nodes"),
@@ -196,6 +202,15 @@ static bool read_number(lua_State *L, const Reading *reading, const char *name, 
     return blame(reading, name);
 }
 
+static bool read_share(lua_State *L, const Reading *reading, const char *name, double *out)
+{
+    *out = lua_tonumber(L, -1);
+    if (lua_type(L, -1) == LUA_TNUMBER && *out > 0 && *out <= 1)
+        return true;
+    error_set(reading->err, "'%s' is a share: above 0, at most 1", name);
+    return blame(reading, name);
+}
+
 static bool read_flops(lua_State *L, const Reading *reading, const Field *field, double *out)
 {
     if (!lua_istable(L, -1)) {
@@ -266,6 +281,8 @@ static bool read_field(lua_State *L, Reading *reading, const Field *field, void 
         return true;
     case FIELD_REAL:
         return read_number(L, reading, field->name, false, at);
+    case FIELD_SHARE:
+        return read_share(L, reading, field->name, at);
     case FIELD_FLOPS:
         return read_flops(L, reading, field, at);
     case FIELD_LIST:

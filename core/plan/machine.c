@@ -5,14 +5,24 @@
 /* ---- numbers that make sense ---- */
 
 /* Beyond these, sums of times would not be numbers. */
-static const double least_rate = 1, most = 1e30;
+static const double least_rate = 1, least_share = 1e-6, most = 1e30;
 
-typedef enum { MAY_BE_0, MUST_BE_1, SHARE } Range;
+typedef enum {
+    TIME, /* 0 or more */
+    RATE,
+    RATE_OR_0, /* 0: there is none */
+    SHARE,
+    SHARE_OR_0
+} Range;
 
 static bool check_number(const char *what, double value, Range range, Error *err)
 {
-    double least = range == MUST_BE_1 ? least_rate : 0, greatest = range == SHARE ? 1 : most;
+    bool share = range == SHARE || range == SHARE_OR_0;
+    double least = range == TIME ? 0 : share ? least_share : least_rate;
+    double greatest = share ? 1 : most;
     if (value >= least && value <= greatest)
+        return true;
+    if (value == 0 && (range == RATE_OR_0 || range == SHARE_OR_0))
         return true;
     return error_kind(err, ERROR_OUT_OF_RANGE, "%s must be %g to %g", what, least, greatest);
 }
@@ -44,11 +54,11 @@ static bool check_list(const char *what, const double *value, int n, Range range
 static bool check_link(const char *which, const Link *link, bool tuned, Error *err)
 {
     const Number numbers[] = {
-        {"latency_us", link->latency_us, MAY_BE_0},
-        {"bytes_per_s", link->bytes_per_s, MUST_BE_1},
-        {"shared_bytes_per_s", link->shared_bytes_per_s, MAY_BE_0},
-        {"channels", (double)link->channels, MAY_BE_0},
-        {"channel_bytes_per_s", link->channel_bytes_per_s, MAY_BE_0},
+        {"latency_us", link->latency_us, TIME},
+        {"bytes_per_s", link->bytes_per_s, RATE},
+        {"shared_bytes_per_s", link->shared_bytes_per_s, RATE_OR_0},
+        {"channels", (double)link->channels, RATE_OR_0},
+        {"channel_bytes_per_s", link->channel_bytes_per_s, RATE_OR_0},
     };
     bool ok = !tuned || (link->channels > 0 && link->channel_bytes_per_s > 0);
     if (!ok)
@@ -62,17 +72,17 @@ static bool check_link(const char *which, const Link *link, bool tuned, Error *e
 static bool check_tuning(const Tuning *tuning, Error *err)
 {
     const Number numbers[] = {
-        {"post_us", tuning->post_us, MAY_BE_0},
-        {"plateau", tuning->plateau, MUST_BE_1},
+        {"post_us", tuning->post_us, TIME},
+        {"plateau", tuning->plateau, RATE},
         {"ring_ll_share", tuning->ring_ll_share, SHARE},
         {"ring_ll128_share", tuning->ring_ll128_share, SHARE},
         {"tree_share", tuning->tree_share, SHARE},
         {"tree_ll_share", tuning->tree_ll_share, SHARE},
         {"tree_ll128_share", tuning->tree_ll128_share, SHARE},
         {"tree_ll128_share_between", tuning->tree_ll128_share_between, SHARE},
-        {"nvls_share", tuning->nvls_share, SHARE},
+        {"nvls_share", tuning->nvls_share, SHARE_OR_0},
         {"pat_share", tuning->pat_share, SHARE},
-        {"nvls_channel_bytes_per_s", tuning->nvls_channel_bytes_per_s, MAY_BE_0},
+        {"nvls_channel_bytes_per_s", tuning->nvls_channel_bytes_per_s, RATE_OR_0},
     };
     const struct {
         const char *name;
@@ -80,16 +90,17 @@ static bool check_tuning(const Tuning *tuning, Error *err)
         int n;
         Range range;
     } lists[] = {
-        {"base_us", tuning->base_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, MAY_BE_0},
-        {"inside_us", tuning->inside_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, MAY_BE_0},
-        {"between_us", tuning->between_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, MAY_BE_0},
-        {"ll_bytes_per_s", tuning->ll_bytes_per_s, SPREADS, MAY_BE_0},
+        {"base_us", tuning->base_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, TIME},
+        {"inside_us", tuning->inside_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, TIME},
+        {"between_us", tuning->between_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, TIME},
+        {"ll_bytes_per_s", tuning->ll_bytes_per_s, SPREADS, RATE_OR_0},
         {"ring_ll128_channel_bytes_per_s", tuning->ring_ll128_channel_bytes_per_s, SPREADS,
-         MAY_BE_0},
-        {"tree_channel_bytes_per_s", tuning->tree_channel_bytes_per_s, SPREADS, MAY_BE_0},
+         RATE_OR_0},
+        {"tree_channel_bytes_per_s", tuning->tree_channel_bytes_per_s, SPREADS, RATE_OR_0},
         {"tree_ll128_channel_bytes_per_s", tuning->tree_ll128_channel_bytes_per_s, SPREADS,
-         MAY_BE_0},
-        {"nvls_tree_channel_bytes_per_s", tuning->nvls_tree_channel_bytes_per_s, SPREADS, MAY_BE_0},
+         RATE_OR_0},
+        {"nvls_tree_channel_bytes_per_s", tuning->nvls_tree_channel_bytes_per_s, SPREADS,
+         RATE_OR_0},
         {"tree_size_share", tuning->tree_size_share[0], PROTOCOL_COUNT * TREE_SIZES, SHARE},
     };
     bool ok = check_numbers(numbers, COUNT(numbers), err);
@@ -109,19 +120,19 @@ bool machine_check(const Machine *machine, Error *err)
     if (machine->memory_bytes < 1)
         return error_kind(err, ERROR_OUT_OF_RANGE, "memory_bytes must be more than 0");
     const Number numbers[] = {
-        {"memory_bytes_per_s", machine->memory_bytes_per_s, MUST_BE_1},
-        {"launch_us", machine->launch_us, MAY_BE_0},
-        {"flops_per_s of f32", machine->flops_per_s[DT_F32], MUST_BE_1},
-        {"matmul_share", machine->matmul_share, SHARE},
-        {"memory_share", machine->memory_share, SHARE},
-        {"gather_share", machine->gather_share, SHARE},
+        {"memory_bytes_per_s", machine->memory_bytes_per_s, RATE},
+        {"launch_us", machine->launch_us, TIME},
+        {"flops_per_s of f32", machine->flops_per_s[DT_F32], RATE},
+        {"matmul_share", machine->matmul_share, SHARE_OR_0},
+        {"memory_share", machine->memory_share, SHARE_OR_0},
+        {"gather_share", machine->gather_share, SHARE_OR_0},
     };
     if (!check_numbers(numbers, COUNT(numbers), err))
         return false;
     for (Dtype dtype = 0; dtype < DT_COUNT; dtype++) {
         double matmul = machine->flops_per_s[dtype], vector = machine->vector_flops_per_s[dtype];
-        if ((matmul != 0 && !check_number("flops_per_s", matmul, MUST_BE_1, err)) ||
-            (vector != 0 && !check_number("vector_flops_per_s", vector, MUST_BE_1, err)))
+        if ((matmul != 0 && !check_number("flops_per_s", matmul, RATE, err)) ||
+            (vector != 0 && !check_number("vector_flops_per_s", vector, RATE, err)))
             return false;
     }
     return check_link("inside", &machine->inside, machine->tuning != NULL, err) &&

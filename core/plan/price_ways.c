@@ -191,6 +191,11 @@ static void add_tree(Ask *ask, Protocol protocol)
     add_pass(way, 2, bus_of(ask, true), left * corrected, tighter(most * corrected, limit));
 }
 
+static bool adds_in_switch(const Tuning *tuning)
+{
+    return tuning->nvls_channel_bytes_per_s > 0 && tuning->nvls_share > 0;
+}
+
 /* Each rank is the head of one channel: it adds and hands out 1/n of the bytes, through the
  * switch. An all-reduce does both at once. */
 static void add_nvls(Ask *ask)
@@ -198,7 +203,7 @@ static void add_nvls(Ask *ask)
     const Tuning *tuning = ask->tuning;
     double heads = ask->per_node, hop = tuning->inside_us[ALGORITHM_NVLS][PROTOCOL_SIMPLE];
     bool reduce = ask->kind == STEP_ALL_REDUCE;
-    if (ask->nodes > 1 || heads < 2 || hop <= 0 || tuning->nvls_channel_bytes_per_s <= 0 ||
+    if (ask->nodes > 1 || heads < 2 || hop <= 0 || !adds_in_switch(tuning) ||
         (!reduce && !gathers(ask->kind)))
         return;
     Way *way = add_way(ask, "NVLS", PROTOCOL_SIMPLE,
@@ -214,7 +219,7 @@ static void add_nvls_tree(Ask *ask)
 {
     const Tuning *tuning = ask->tuning;
     double heads = ask->per_node, hop = tuning->inside_us[ALGORITHM_NVLS_TREE][PROTOCOL_SIMPLE];
-    if (ask->nodes <= 1 || heads < 2 || hop <= 0 || tuning->nvls_channel_bytes_per_s <= 0 ||
+    if (ask->nodes <= 1 || heads < 2 || hop <= 0 || !adds_in_switch(tuning) ||
         ask->kind != STEP_ALL_REDUCE)
         return;
     Way *way = add_way(ask, "NVLS tree", PROTOCOL_SIMPLE,

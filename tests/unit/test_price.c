@@ -354,6 +354,54 @@ static void generations_share_numbers(void **state)
     arena_free(arena);
 }
 
+/* ---- any numbers that a file may have ---- */
+
+static double draw(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 11) / 9007199254740992.0;
+}
+
+/* Spoils one double of the struct: an edge of what is allowed, or beyond. */
+static void spoil(void *numbers, size_t n_bytes, uint64_t *state)
+{
+    static const double edges[] = {0, 1e-6, 1, 1e-300, 1e30, 1e31, -1, 0.5, 1e9, NAN, INFINITY};
+    double *number = numbers;
+    size_t at = (size_t)(draw(state) * (double)(n_bytes / sizeof *number));
+    number[at] = edges[(size_t)(draw(state) * (double)COUNT_OF(edges))];
+}
+
+/* What machine_check() lets through gives prices that are numbers. */
+static void prices_are_numbers(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Machine whole = shipped(arena, "h100x8");
+    uint64_t seed = 1;
+    int n_passed = 0;
+    for (int i = 0; i < 20000; i++) {
+        Machine machine = whole;
+        Tuning tuning = *whole.tuning;
+        machine.tuning = &tuning;
+        for (int k = (int)(draw(&seed) * 3); k >= 0; k--)
+            spoil(&tuning, sizeof tuning, &seed);
+        machine.inside.channel_bytes_per_s = draw(&seed) < 0.1 ? 1 : 30e9;
+        machine.between.shared_bytes_per_s = draw(&seed) < 0.1 ? 1 : 0;
+        if (!machine_check(&machine, NULL))
+            continue;
+        n_passed++;
+        StepKind kind = (StepKind)(draw(&seed) * STEP_KIND_COUNT);
+        const RankGroup *group = &groups[(size_t)(draw(&seed) * (double)COUNT_OF(groups))];
+        for (int64_t bytes = 0; bytes < (int64_t)1 << 40; bytes = 4 * bytes + 1) {
+            double us = price_group(&machine, kind, group, bytes).us;
+            if (!(us >= 0 && us < 1e60))
+                fail_msg("%s: %g", step_kind_name(kind), us);
+        }
+    }
+    assert_true(n_passed > 1000);
+    arena_free(arena);
+}
+
 /* ---- what people measured ---- */
 
 typedef struct {
@@ -453,6 +501,7 @@ static void a_send_needs_no_group(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(prices_every_way),
     cmocka_unit_test(generations_share_numbers),
+    cmocka_unit_test(prices_are_numbers),
     cmocka_unit_test(a_send_needs_no_group),
 };
 

@@ -728,7 +728,7 @@ static ScriptRow machine_rows[] = {
     {"times_add_up_to_no_number", MACHINE("flops_per_s = {f32 = 1e-308},"),
      "3: flops_per_s of f32 must be 1 to 1e+30"},
     {"a_share_of_more", MACHINE("flops_per_s = {f32 = 1},\nmemory_share = 90,"),
-     "4: memory_share must be 0 to 1"},
+     "4: 'memory_share' is a share: above 0, at most 1"},
     {"blames_the_link_it_is_in",
      "return {name = 'm', source = 's', devices_per_node = 8, memory_bytes = 80e9,\n"
      "memory_bytes_per_s = 1e12, launch_us = 2, flops_per_s = {f32 = 1e12},\n"
