@@ -8,6 +8,7 @@
  *     mesh            "dp=2,tp=4"                                             "x=1"
  *     machine         name of a shipped one, or a path                        "h100x8"
  *     policy          name or path of what decided; null                      none
+ *                     (when its file is gone: a warning, the decisions are here)
  *     propagate       "factor", "spmd" or "strategy"                          "factor"
  *     profile         the propagator's (method.h): "explain", "shardy", ..    its default
  *     decisions       a list, in the order they were made                     an error

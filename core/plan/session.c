@@ -289,6 +289,22 @@ static Session *session_new(const SessionOptions *options, const SessionHooks *h
     return session;
 }
 
+/* A plan holds what its policy decided, so it opens without the policy's file. */
+static void check_policy(Session *session, const char *plan)
+{
+    const char *policy = session->options.policy;
+    bool is_path = policy && (strchr(policy, '/') || str_ends(str_from(policy), STR(".lua")));
+    if (!is_path || file_exists(policy))
+        return;
+    Finding finding = {.level = LEVEL_WARNING, .code = "policy-gone", .file = plan};
+    finding.text = arena_printf(session->journal_arena,
+                                "the policy %s is not there: its decisions are kept", policy);
+    finding.hint = "operators that it registers are not known; -p FILE names another policy";
+    finding.op = finding.tensor = -1;
+    vec_push(session->journal_arena, &session->notes, finding);
+    session->options.policy = NULL;
+}
+
 /* What the user gave on the command line wins over what the plan file says. */
 static bool read_plan_file(Session *session, PlanFile *file, Error *err)
 {
@@ -306,6 +322,8 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
     session->policy_given = given.policy != NULL;
     if (given.policy)
         options->policy = given.policy;
+    else
+        check_policy(session, given.model);
     for (int i = 0; i < given.dims.n; i++)
         vec_push(session->journal_arena, &options->dims, given.dims.at[i]);
     return true;

@@ -523,6 +523,24 @@ static void the_method_is_saved_unless_another_is_given(void **state)
     unlink(path);
 }
 
+static void a_plan_opens_without_its_policy(void **state)
+{
+    Fixture *f = *state;
+    const char *path = in_folder(f, "plan.json");
+    SessionOptions options = options_for(f->arena, MODEL, in_folder(f, "gone.lua"));
+    Session *session = session_open(&options, &hooks, &f->err); /* these hooks read no file */
+    assert_non_null(session);
+    assert_true(planfile_save(session, path, false, &f->err));
+    session_close(session);
+    session = session_open(&(SessionOptions){.model = path}, &hooks, &f->err);
+    assert_non_null(session);
+    assert_int_equal(find_code(session, "policy-gone")->level, LEVEL_WARNING);
+    assert_null(session->options.policy);
+    assert_int_equal(session->journal.n_done, N_DECISIONS);
+    session_close(session);
+    unlink(path);
+}
+
 static int count_code(const Session *session, const char *code)
 {
     int n = 0;
@@ -765,6 +783,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(version_1_still_opens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_method_is_saved_unless_another_is_given, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_plan_opens_without_its_policy, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown_fields_are_named_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_changed_model_keeps_what_matches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pins_follow_a_dim_that_has_another_size_now, set_up,
