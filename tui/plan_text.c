@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/base/units.h"
 #include "core/plan/cost.h"
+#include "core/plan/memory.h"
 #include "tui/comm.h"
 #include "tui/control.h"
 #include "tui/label.h"
@@ -369,6 +370,89 @@ static void format_collectives(const Page *page, Buf *out)
     format_prices(page, rows, n, out);
 }
 
+/* ---- memory ---- */
+
+enum { LIVE_MOST = 8 };
+
+static void format_classes(const Page *page, const LiveSet *set, Buf *out)
+{
+    static const TableColumn columns[] = {{"MEMORY AT THE PEAK", 0}, {"BYTES", -99}, {"", -99}};
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    for (int c = 0; c < MEMORY_CLASS_COUNT; c++) {
+        if (set->by_class[c] == 0)
+            continue;
+        table_cell(table, str_from(memory_class_name((MemoryClass)c)));
+        bytes_cell(table, page->scratch, set->by_class[c]);
+        table_printf(table, "%.1f%%", 100.0 * (double)set->by_class[c] / (double)set->bytes);
+    }
+    if (set->padding_bytes > 0) {
+        table_cell(table, STR("of it padding on the last rank"));
+        bytes_cell(table, page->scratch, set->padding_bytes);
+        table_printf(table, "%.1f%%", 100.0 * (double)set->padding_bytes / (double)set->bytes);
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
+static void format_live(const Page *page, const LiveSet *set, Buf *out)
+{
+    static const TableColumn columns[] = {{"LIVE THEN", OUTPUT_MOST},
+                                          {"CLASS", 0},
+                                          {"AS IT LIES", OUTPUT_MOST},
+                                          {"BYTES", -99},
+                                          {"UNTIL", NAME_MOST}};
+    const Inferred *inferred = page->plan->inferred;
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < set->n && i < LIVE_MOST; i++) {
+        const LiveValue *value = &set->at[i];
+        const char *name = tensor_name(inferred->graph, value->tensor);
+        bool ends = value->to < inferred->n_program;
+        table_path(table, 0, str_from(name), OUTPUT_MOST);
+        table_cell(table, str_from(memory_class_name(value->class)));
+        sharding_cell(page, table, value->tensor, value->sharding);
+        bytes_cell(table, page->scratch, value->bytes);
+        table_path(
+            table, 0,
+            str_from(ends ? op_name(inferred->graph, inferred->program[value->to]) : "the end"),
+            NAME_MOST);
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+    if (set->n > LIVE_MOST)
+        buf_printf(out, "and %d more\n", set->n - LIVE_MOST);
+}
+
+static void format_memory(const Page *page, Buf *out)
+{
+    MemoryUse use = memory_use(page->scratch, page->plan);
+    LiveSet set = memory_live_at(page->scratch, page->plan, use.peak_place);
+    if (set.n == 0)
+        return;
+    format_classes(page, &set, out);
+    if (use.peak_place >= 0)
+        buf_printf(
+            out, "while %s runs\n",
+            op_name(page->plan->inferred->graph, page->plan->inferred->program[use.peak_place]));
+    format_live(page, &set, out);
+}
+
+/* How much a device needs before the run, by how its parameters are made; nothing when none is cut.
+ */
+static void format_init(const Plan *plan, Buf *out)
+{
+    InitMemory init;
+    memory_init(plan, 0, &init);
+    if (init.parts_bytes == init.whole_bytes)
+        return;
+    buf_puts(out, "init     ");
+    units_format_bytes(init.parts_bytes, out);
+    buf_puts(out, " when parameters are made in parts, ");
+    units_format_bytes(init.cut_bytes, out);
+    buf_puts(out, " each whole and cut, ");
+    units_format_bytes(init.whole_bytes, out);
+    buf_puts(out, " all whole first\n");
+}
+
 /* ---- findings and totals ---- */
 
 void plan_text_findings(const Findings *findings, Buf *out)
@@ -410,7 +494,9 @@ void plan_text_totals(const Session *session, Buf *out)
     units_format_bytes(totals->peak_bytes, out);
     buf_puts(out, " of ");
     units_format_bytes(session->machine.memory_bytes, out);
-    buf_puts(out, " on a device\nflops    ");
+    buf_puts(out, " on a device\n");
+    format_init(session->plan, out);
+    buf_puts(out, "flops    ");
     units_format_flops(totals->flops, out);
     buf_puts(out, " on a device\n");
 }
@@ -429,6 +515,7 @@ void plan_text_format(const Session *session, Buf *out)
     format_outline(&page, out);
     format_parameters(&page, out);
     format_collectives(&page, out);
+    format_memory(&page, out);
     buf_putc(out, '\n');
     plan_text_findings(&session->plan->findings, out);
     if (session->plan->findings.n == 0)

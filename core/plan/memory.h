@@ -7,19 +7,65 @@
  * reshard while they run. Views are copies, as in the run. A constant lives from its first reader
  * to its last; the run holds a little less, since kernels take axes and sizes as numbers. Scratch
  * memory inside an op is not counted.
+ *
+ * Every step of a reshard fills a buffer of its own beside its source. Its bytes on a rank, where
+ * the source has s and n ranks are in a group:
+ *
+ *     slice, reduce-scatter            s / n
+ *     all-gather                       s * n
+ *     all-reduce, all-to-all, permute  s
+ *
+ * or what uneven parts make of that. It is a collective_buffer (memory_class.h) while steps of its
+ * reshard run; from then on the copy is what its tensor is.
+ *
+ * Padding is what parts of one size would waste: the bytes of rank 0's part less those of the last
+ * rank's, which is the smallest.
  */
 #ifndef CORE_PLAN_MEMORY_H
 #define CORE_PLAN_MEMORY_H
 
+#include "core/plan/memory_class.h"
 #include "core/plan/plan.h"
 
 typedef struct {
     int64_t peak_bytes;
+    int peak_place; /* the first with so much; -1: there are no ops */
     int64_t
         *live_bytes; /* per place in the program: the most while that op, or a step for it, runs */
 } MemoryUse;
 
 /* Needs sharding, made and need. live_bytes lies in the arena. */
 MemoryUse memory_use(Arena *arena, const Plan *plan);
+
+typedef struct {
+    int32_t tensor, sharding; /* as it lies: Shardings id */
+    MemoryClass class;
+    int64_t bytes, padding_bytes;
+    int from, to; /* places in the program; -1: there before the first op; n_program: to the end */
+} LiveValue;
+
+typedef struct {
+    int64_t bytes, padding_bytes;
+    int64_t by_class[MEMORY_CLASS_COUNT];
+    int n;
+    const LiveValue *at; /* the largest first */
+} LiveSet;
+
+/* What is alive when most is, while the op at that place, or a step for it, runs. */
+LiveSet memory_live_at(Arena *arena, const Plan *plan, int place);
+
+/* Bytes of a rank while parameters are initialised, as each is stored, in the order of the graph:
+ *
+ *     parts   each made as its part alone (deferred until the plan is known):   sum of parts
+ *     cut     each made whole, then cut, before the next is made:
+ *                 most over i of (parts before i + whole i + part i, if it is cut)
+ *     whole   all made whole before any is cut:                                 sum of wholes
+ */
+typedef struct {
+    int64_t parts_bytes, cut_bytes, whole_bytes;
+    int32_t largest; /* the parameter at which cut_bytes is reached; -1: there are none */
+} InitMemory;
+
+void memory_init(const Plan *plan, int64_t rank, InitMemory *out);
 
 #endif

@@ -174,6 +174,68 @@ Json *plan_totals_json(const Totals *totals)
     return out;
 }
 
+static const char *op_at(const Writer *w, int place)
+{
+    const Inferred *inferred = w->plan->inferred;
+    return 0 <= place && place < inferred->n_program ? op_name(w->graph, inferred->program[place])
+                                                     : NULL;
+}
+
+/* The name of an op, or null where it is there before the first, or to the end. */
+static void set_place(const Writer *w, Json *row, const char *key, int place)
+{
+    const char *name = op_at(w, place);
+    json_set(row, key, name ? json_from_str(str_from(name)) : json_null());
+}
+
+static Json *write_live(Writer *w, const LiveSet *set)
+{
+    Json *out = json_array();
+    for (int i = 0; i < set->n; i++) {
+        const LiveValue *value = &set->at[i];
+        Json *row = json_object();
+        json_set_str(row, "tensor", tensor_name(w->graph, value->tensor));
+        json_set_str(row, "class", memory_class_name(value->class));
+        json_set_int(row, "bytes", value->bytes);
+        json_set_int(row, "padding_bytes", value->padding_bytes);
+        json_set(row, "sharding", write_sharding(w, value->sharding));
+        set_place(w, row, "from", value->from);
+        set_place(w, row, "to", value->to);
+        json_add(out, row);
+    }
+    return out;
+}
+
+static Json *write_init(const Writer *w)
+{
+    InitMemory init;
+    memory_init(w->plan, 0, &init);
+    Json *out = json_object();
+    json_set_int(out, "parts_bytes", init.parts_bytes);
+    json_set_int(out, "cut_bytes", init.cut_bytes);
+    json_set_int(out, "whole_bytes", init.whole_bytes);
+    json_set(out, "largest",
+             init.largest < 0 ? json_null()
+                              : json_from_str(str_from(tensor_name(w->graph, init.largest))));
+    return out;
+}
+
+static Json *write_memory(Writer *w)
+{
+    MemoryUse use = memory_use(w->scratch, w->plan);
+    LiveSet set = memory_live_at(w->scratch, w->plan, use.peak_place);
+    Json *out = json_object(), *classes = json_object();
+    for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
+        json_set_int(classes, memory_class_name((MemoryClass)c), set.by_class[c]);
+    json_set_int(out, "peak_bytes", set.bytes);
+    json_set_int(out, "padding_bytes", set.padding_bytes);
+    set_place(w, out, "at", use.peak_place);
+    json_set(out, "classes", classes);
+    json_set(out, "live", write_live(w, &set));
+    json_set(out, "init", write_init(w));
+    return out;
+}
+
 static Json *write_findings(const Findings *findings)
 {
     Json *out = json_array();
@@ -198,6 +260,7 @@ Json *plan_json(const Session *session)
     json_set(out, "tensors", write_tensors(&w));
     json_set(out, "reshards", write_reshards(&w));
     json_set(out, "totals", plan_totals_json(&w.plan->totals));
+    json_set(out, "memory", write_memory(&w));
     json_set(out, "findings", write_findings(&w.plan->findings));
 
     for (int32_t i = 0; i < n; i++)
