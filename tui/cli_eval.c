@@ -1,5 +1,6 @@
 #include "tui/cli.h"
 
+#include "core/plan/eval_reshard.h"
 #include "core/plan/eval_rvd.h"
 #include "core/plan/layout.h"
 #include "core/plan/shardy/eval_insert.h"
@@ -45,6 +46,13 @@ static bool answer_rvd(const char *verb, Arena *arena, const Json *request, Json
     return eval_rvd(arena, request, answer, err);
 }
 
+static bool answer_reshard(const char *verb, Arena *arena, const Json *request, Json *answer,
+                           Error *err)
+{
+    (void)verb;
+    return eval_reshard(arena, request, answer, err);
+}
+
 /* A verb, or with a dot at the end what a family of verbs begins with; the first row that fits. */
 static const struct {
     const char *verb;
@@ -62,6 +70,7 @@ static const struct {
     {"strategy", answer_strategy},
     {"redistribute", answer_redistribute},
     {"rvd.reshard", answer_rvd},
+    {"reshard.collectives", answer_reshard},
     {"spmd.", eval_spmd},
     {"reshard.insert", eval_insert},
 };

@@ -51,7 +51,7 @@ static void push(Leaving *l, int s, int a)
 
 static void pop(Leaving *l, int s)
 {
-    l->to.place[l->atom[s][--l->n[s]]] = PLACE_UNUSED;
+    l->to.place[l->atom[s][--l->n[s]]] = ATOM_UNUSED;
 }
 
 /* The slots of a dim in its other form are empty. */
@@ -253,7 +253,7 @@ static void reduces(Leaving *l)
             continue;
         for (int a = first; a < l->space->n_atoms; a++)
             if (has(set, a))
-                l->to.place[a] = PLACE_UNUSED;
+                l->to.place[a] = ATOM_UNUSED;
         give(l);
         l->kind = STEP_REDUCE_SCATTER;
         arrange_all(l);
@@ -269,9 +269,9 @@ static void leave(Leaving *l, LayoutMoves *moves, const Layout *from)
     l->unused = l->cuts = l->due = 0;
     space_lists(l->space, from, &l->lists);
     for (int a = 0; a < l->space->n_atoms; a++) {
-        if (from->place[a] == PLACE_UNUSED)
+        if (from->place[a] == ATOM_UNUSED)
             l->unused |= bit(a);
-        else if (from->place[a] == PLACE_PARTIAL && !has(l->space->kept, a))
+        else if (from->place[a] == ATOM_PARTIAL && !has(l->space->kept, a))
             l->due |= bit(a);
         else if (place_cuts(from->place[a]))
             l->cuts |= bit(a);
@@ -402,7 +402,7 @@ void moves_offer_permutes(LayoutMoves *moves, const Layout *from)
             p.before[a] = p.parts[s];
             p.parts[s] *= l.space->size[a];
             p.free |= bit(a);
-            l.to.place[a] = PLACE_UNUSED;
+            l.to.place[a] = ATOM_UNUSED;
         }
         l.n[s] = 0;
     }

@@ -273,7 +273,7 @@ static Layout common_layout(const Space *space, const Layout *from, AtomSet *gon
                                  !space_boundary(space, s, slot->goal, slot->n_goal, same))
             same--;
         for (int i = same; i < lists.n[s]; i++) {
-            out.place[lists.atom[s][i]] = PLACE_UNUSED;
+            out.place[lists.atom[s][i]] = ATOM_UNUSED;
             *gone |= (AtomSet)1 << lists.atom[s][i];
         }
     }
@@ -290,13 +290,13 @@ static double straight_way(Search *search)
     double cost = 0, step;
     for (int a = 0; a < space->n_atoms; a++) {
         AtomSet set = 0;
-        if (at.place[a] != PLACE_PARTIAL || space->kept >> a & 1)
+        if (at.place[a] != ATOM_PARTIAL || space->kept >> a & 1)
             continue;
         for (int b = a; b < space->n_atoms; b++)
-            if (at.place[b] == PLACE_PARTIAL && !(space->kept >> b & 1) &&
+            if (at.place[b] == ATOM_PARTIAL && !(space->kept >> b & 1) &&
                 space->reduce[b] == space->reduce[a]) {
                 set |= (AtomSet)1 << b;
-                at.place[b] = PLACE_UNUSED;
+                at.place[b] = ATOM_UNUSED;
             }
         straight_offer(search, STEP_ALL_REDUCE, set, &at, &step);
         cost = step > cost ? step : cost;

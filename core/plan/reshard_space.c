@@ -96,7 +96,9 @@ static void add_dim(Space *space, int dim, const Cut *from, const Cut *to, const
         add_slots(space, dim, 0, size, n);
         return;
     }
+    int64_t whole = cut_size(from);
     space->two_forms = true;
+    space->unit /= whole > 0 ? (double)whole : 1; /* the form not used counts as whole */
     add_form(space, dim, 0, from, &space->from);
     add_form(space, dim, 1, to, &space->to);
 }
@@ -110,9 +112,9 @@ static void add_atoms(Space *space, const Sharding *from, const Sharding *to, co
         space->runs_on[a] = a > 0 && mesh->atoms[a].axis == mesh->atoms[a - 1].axis;
         space->reduce[a] = from->partial[a];
         if (from->partial[a] != REDUCE_NONE)
-            space->from.place[a] = PLACE_PARTIAL;
+            space->from.place[a] = ATOM_PARTIAL;
         if (to->partial[a] != REDUCE_NONE) {
-            space->to.place[a] = PLACE_PARTIAL;
+            space->to.place[a] = ATOM_PARTIAL;
             space->kept |= (AtomSet)1 << a;
         }
     }
@@ -180,8 +182,8 @@ static Layout join_layout(const Space *space, const Layout *layout, const int *j
     Lists lists;
     space_lists(space, layout, &lists);
     for (int a = 0; a < space->n_atoms; a++)
-        if (layout->place[a] == PLACE_PARTIAL)
-            out.place[joined[a]] = PLACE_PARTIAL;
+        if (layout->place[a] == ATOM_PARTIAL)
+            out.place[joined[a]] = ATOM_PARTIAL;
     for (int s = 0; s < space->n_slots; s++)
         for (int i = 0, n = 0; i < lists.n[s]; i++)
             if (!space->joined[lists.atom[s][i]])
@@ -271,7 +273,7 @@ Sharding space_sharding(const Space *space, const Layout *layout, const Sharding
         if (begun[d])
             cut_canonical(&out.dim[d], mesh);
     for (int a = 0; a < space->n_atoms; a++)
-        for (int b = 0; layout->place[a] == PLACE_PARTIAL && b < mesh->n_atoms; b++)
+        for (int b = 0; layout->place[a] == ATOM_PARTIAL && b < mesh->n_atoms; b++)
             if (space->of_mesh[a] >> b & 1)
                 out.partial[b] = space->reduce[a];
     return out;
@@ -369,7 +371,7 @@ static int64_t count_parts(const Space *space, const Layout *layout, int64_t *pa
         uint16_t place = layout->place[a];
         if (place_cuts(place))
             parts[place_slot(place)] *= space->size[a];
-        else if (place == PLACE_PARTIAL && !(space->kept >> a & 1))
+        else if (place == ATOM_PARTIAL && !(space->kept >> a & 1))
             due *= space->size[a];
     }
     return due;
@@ -385,17 +387,17 @@ static int64_t chunk_of(const Space *space, const Layout *layout, int s, int64_t
     return space_chunk(space, s, lists.atom[s], lists.n[s]);
 }
 
-/* What a rank holds of the target, and would hold if every atom cut. */
+/* What a rank holds of the target, and would hold if every atom cut: padding left aside, which a
+ * step need not carry. */
 static void set_sizes(Space *space)
 {
     int64_t parts[SLOTS_MAX];
     count_parts(space, &space->to, parts);
     space->goal_bytes = space->floor_bytes = space->unit;
-    for (int s = 0; s < space->n_slots; s++)
-        space->goal_bytes *= (double)chunk_of(space, &space->to, s, parts[s]);
-    for (int s = 0; s < space->n_slots; s++)
-        if (space->slot[s].form == 0)
-            space->floor_bytes *= (double)space->slot[s].size;
+    for (int s = 0; s < space->n_slots; s++) {
+        space->goal_bytes *= (double)space->slot[s].size / (double)parts[s];
+        space->floor_bytes *= (double)space->slot[s].size;
+    }
     for (int a = 0; a < space->n_atoms; a++)
         if (!(space->kept >> a & 1))
             space->floor_bytes /= (double)space->size[a];

@@ -31,9 +31,9 @@
 #include "core/plan/sharding.h"
 
 /* A dim has DIGITS_MAX digits in each of two forms at most. */
-enum { SLOTS_MAX = 2 * DIGITS_MAX * DIMS_MAX, PLACE_UNUSED = 0, PLACE_PARTIAL = 0xffff };
+enum { SLOTS_MAX = 2 * DIGITS_MAX * DIMS_MAX, ATOM_UNUSED = 0, ATOM_PARTIAL = 0xffff };
 
-/* Where each atom stands: PLACE_UNUSED, PLACE_PARTIAL, or place_in(slot, i). Compared as bytes. */
+/* Where each atom stands: ATOM_UNUSED, ATOM_PARTIAL, or place_in(slot, i). Compared as bytes. */
 typedef struct {
     uint16_t moved;    /* devices still stand in the order of the source's mesh, not the target's */
     uint16_t progress; /* steps in common with a path to be avoided (reshard_search.h) */
@@ -55,7 +55,7 @@ static inline int place_at(uint16_t place)
 }
 static inline bool place_cuts(uint16_t place)
 {
-    return place != PLACE_UNUSED && place != PLACE_PARTIAL;
+    return place != ATOM_UNUSED && place != ATOM_PARTIAL;
 }
 
 typedef struct {
@@ -90,7 +90,8 @@ typedef struct {
     bool two_forms;
     double unit;  /* bytes of one element of all slots: what dims without a slot hold */
     double limit; /* no layout may be larger on a rank, in bytes */
-    double goal_bytes, floor_bytes; /* on a rank: of the target; when every atom cuts a slot */
+    double goal_bytes,
+        floor_bytes; /* on a rank, without padding: of the target; if all atoms cut */
     Layout from, to;
     Pricing pricing;
 } Space;
