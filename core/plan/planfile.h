@@ -70,8 +70,8 @@ const char *pass_name(Pass pass);                  /* "forward" */
  * "sharding" and what follows from it are then null as a whole. An op and a reshard in a loop have
  * "times": how often a step does them; "totals" counts that, "steps" are one time. "memory" is rank
  * 0's, while the op "at" runs: "peak_bytes"; of them "padding_bytes", and by "classes"; what is
- * "live", the largest first, "from" the op that makes it (null: there before) "to" the last one that
- * reads it (null: to the end); "init": "parts_bytes", "cut_bytes" (reached at the parameter
+ * "live", the largest first, "from" the op that makes it (null: there before) "to" the last one
+ * that reads it (null: to the end); "init": "parts_bytes", "cut_bytes" (reached at the parameter
  * "largest"), "whole_bytes", all as memory.h says. The caller frees it. */
 Json *plan_json(const Session *session);
 Json *plan_totals_json(const Totals *totals); /* its "totals" */
