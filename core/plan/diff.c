@@ -62,10 +62,25 @@ static int32_t like_text(Differ *d, const Buf *text)
 
 /* ---- places in repeated layers ---- */
 
+/* Layers that repeat but for their cuts, which the entries are compared by. */
+static const Groups *structure_of(Differ *d, const Side *side)
+{
+    const Inferred *inferred = side->session->inferred;
+    int32_t *signature = arena_array(d->scratch, int32_t, side->graph->n_ops);
+    Intern *alike = intern_new(d->scratch);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        const GraphOp *node = &side->graph->ops[op];
+        int32_t key[3] = {node->operator, node->attrs, inferred->space[op]};
+        signature[op] = intern_put(alike, key, sizeof key);
+    }
+    return groups_build(d->scratch, side->graph, inferred->program, inferred->n_program, signature);
+}
+
 /* Every op's counterpart in the first member of the folds it is in, outermost first. */
 static void find_reps(Differ *d, Side *side)
 {
-    const Groups *groups = side->session->groups;
+    const Groups *groups = structure_of(d, side);
     int32_t *shift = arena_array(d->scratch, int32_t, groups->n_groups);
     for (int g = 0; g < groups->n_groups; g++) {
         const Group *group = &groups->groups[g];

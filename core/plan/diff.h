@@ -10,8 +10,9 @@
  *
  * An entry is a thing that is not alike on all sides; reshards and findings are entries where a
  * side has none such. Entries that stand at the same place of repeated layers and differ alike are
- * one row (group.h says which layers repeat). The order is that of the program, and does not depend
- * on which side is first. Everything is found by hash: the time is that of one sort of the entries.
+ * one row (group.h says which layers repeat, their cuts left aside). The order is that of the
+ * program, and does not depend on which side is first. Everything is found by hash: the time is
+ * that of one sort of the entries.
  */
 #ifndef CORE_PLAN_DIFF_H
 #define CORE_PLAN_DIFF_H

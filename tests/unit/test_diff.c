@@ -351,6 +351,27 @@ static void repeated_layers_are_one_row(void **state)
     arena_free(arena);
 }
 
+/* One layer differs in other ops too: what differs alike in both is one row all the same. */
+static void layers_need_not_be_alike_as_a_whole(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Session *a = open_pins(FC("0") ";" FC("1") "; transformer.h.0.attn.c_attn.weight 1 192/tp");
+    Session *b = open_pins("");
+    const PlanDiff *diff = plan_diff(arena, a, b);
+    bool found = false;
+    for (int r = 0; r < diff->list[DIFF_OPS].n_rows; r++) {
+        Buf name = buf_new(arena);
+        diff_format_row(diff, DIFF_OPS, r, &name);
+        found |= strcmp(name.s, "transformer.h[0..1].mlp.c_fc") == 0;
+    }
+    assert_true(found);
+    assert_true(diff->list[DIFF_OPS].n_entries < 2 * diff->list[DIFF_OPS].n_rows);
+    session_close(a);
+    session_close(b);
+    arena_free(arena);
+}
+
 static void a_layer_that_differs_otherwise_is_a_row_of_its_own(void **state)
 {
     (void)state;
@@ -561,6 +582,7 @@ int main(void)
         cmocka_unit_test(a_plan_is_the_same_as_itself),
         cmocka_unit_test(random_plans_differ_where_listed),
         cmocka_unit_test(repeated_layers_are_one_row),
+        cmocka_unit_test(layers_need_not_be_alike_as_a_whole),
         cmocka_unit_test(a_layer_that_differs_otherwise_is_a_row_of_its_own),
         cmocka_unit_test(other_sizes_are_no_other_cuts),
         cmocka_unit_test(models_are_matched_by_name),
