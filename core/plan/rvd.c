@@ -271,21 +271,24 @@ static int slot_of(const int32_t *device, int n, int32_t number)
     return -1;
 }
 
-static bool check_layout(const Rvd *rvd, const Shape *shape, int n_devices, Error *err)
+/* How many devices a layout is of. */
+static bool count_devices(const Rvd *rvd, const Shape *shape, int *out, Error *err)
 {
     if (rvd->n != shape->n_dims + 2)
         return error_kind(err, ERROR_RANK,
                           "a layout has R, V and parts of each of %" PRId64 " dims", shape->n_dims);
-    int64_t n = 1;
+    *out = 1;
     for (int i = 0; i < rvd->n; i++) {
-        if (rvd->at[i] < 1 || rvd->at[i] > RVD_DEVICES_MAX / n)
+        if (rvd->at[i] < 1 || rvd->at[i] > RVD_DEVICES_MAX / *out)
             return error_kind(err, ERROR_OUT_OF_RANGE, "a layout is of 1 to %d devices",
                               RVD_DEVICES_MAX);
-        n *= rvd->at[i];
+        *out *= (int)rvd->at[i];
     }
-    if (n != n_devices)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "a layout of %" PRId64 " devices, not of %d", n,
-                          n_devices);
+    return true;
+}
+
+static bool check_parts(const Rvd *rvd, const Shape *shape, Error *err)
+{
     for (int d = 0; d < shape->n_dims; d++)
         if (shape->dim[d] % rvd->at[d + 2] != 0)
             return error_kind(err, ERROR_NOT_DIVISIBLE,
@@ -294,8 +297,11 @@ static bool check_layout(const Rvd *rvd, const Shape *shape, int n_devices, Erro
     return true;
 }
 
-static bool check_devices(const int32_t *device, int n, Error *err)
+/* The devices given are n, and none is named twice. */
+static bool check_devices(const int32_t *device, int n_given, int n, Error *err)
 {
+    if (n_given != n)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a layout of %d devices, not of %d", n, n_given);
     for (int i = 0; device && i < n; i++)
         if (slot_of(device, i, device[i]) >= 0)
             return error_kind(err, ERROR_OUT_OF_RANGE, "device %d is named twice", device[i]);
@@ -307,14 +313,15 @@ enum { ELEMENTS_TIMES_DEVICES_LOG2 = 52 };
 static bool check_request(const RvdRequest *request, Error *err)
 {
     const Shape *shape = &request->shape;
-    int64_t n_from = rvd_devices(&request->from), n_to = rvd_devices(&request->to);
-    if (request->from_devices)
-        n_from = request->n_from_devices;
-    n_to = request->to_devices ? request->n_to_devices : n_from;
-    if (!check_devices(request->from_devices, (int)n_from, err) ||
-        !check_devices(request->to_devices, (int)n_to, err) ||
-        !check_layout(&request->from, shape, (int)n_from, err) ||
-        !check_layout(&request->to, shape, (int)n_to, err))
+    int n_from, n_to;
+    if (!count_devices(&request->from, shape, &n_from, err) ||
+        !count_devices(&request->to, shape, &n_to, err))
+        return false;
+    int given_from = request->from_devices ? request->n_from_devices : n_from;
+    int given_to = request->to_devices ? request->n_to_devices : given_from;
+    if (!check_devices(request->from_devices, given_from, n_from, err) ||
+        !check_devices(request->to_devices, given_to, n_to, err) ||
+        !check_parts(&request->from, shape, err) || !check_parts(&request->to, shape, err))
         return false;
     int64_t most = ((int64_t)1 << ELEMENTS_TIMES_DEVICES_LOG2) / (n_from + n_to);
     return shape_elements(shape) <= most ||

@@ -24,41 +24,52 @@ typedef struct {
 
 /* ---- sizes ---- */
 
-static int64_t lowest_common(int64_t a, int64_t b)
+static bool cuts(const Placement *placement, int d)
 {
-    int64_t x = a, y = b;
-    while (y != 0) {
-        int64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
+    return placement_is_shard(placement) && placement->dim == d;
 }
 
-/* The least size that all axes and factors divide as they divide this one; itself where they do
- * not. */
-static int64_t size_to_run(const Redistribution *asked, int64_t size)
+/* Whether an axis cuts dim d at any time, and in how many blocks: *unit is multiplied by them. */
+static bool add_axis(const Trial *run, const Moves *moves, int axis, int d, int64_t *unit)
 {
-    int64_t unit = asked->mesh->n_devices;
-    for (int side = 0; side < 2; side++)
-        for (int i = 0; i < asked->mesh->n_axes; i++) {
-            const Placement *placement = side ? &asked->to[i] : &asked->from[i];
-            if (placement->kind != PLACE_STRIDED && placement->kind != PLACE_INTERLEAVED)
-                continue;
-            if (size % placement->factor != 0 || placement->factor > INDICES_MAX ||
-                unit > INDICES_MAX)
-                return size;
-            unit = lowest_common(unit, placement->factor * asked->mesh->n_devices);
+    bool touches = false;
+    for (int i = -2; i < moves->n; i++) {
+        const Move *move = i < 0 ? NULL : &moves->at[i];
+        const Placement *placement = i == -2   ? &run->asked->from[axis]
+                                     : i == -1 ? &run->asked->to[axis]
+                                               : &move->to;
+        if ((move && move->axis != axis) || !cuts(placement, d))
+            continue;
+        touches = true;
+        if (placement->kind != PLACE_SHARD && placement->factor > 1) {
+            if (placement->factor > INDICES_MAX)
+                return false;
+            *unit *= placement->factor;
         }
+        if (*unit > INDICES_MAX)
+            return false;
+    }
+    *unit *= touches ? run->asked->mesh->axes[axis].size : 1;
+    return *unit <= INDICES_MAX;
+}
+
+/* The least size that all axes and blocks of dim d divide as they divide it; its own where they do
+ * not, or none is that small. */
+static int64_t size_to_run(const Trial *run, const Moves *moves, int d)
+{
+    int64_t size = run->asked->shape->dim[d], unit = 1;
+    for (int i = 0; i < run->asked->mesh->n_axes; i++)
+        if (!add_axis(run, moves, i, d, &unit))
+            return size;
     return unit <= size && size % unit == 0 ? unit : size;
 }
 
-static bool fits(Trial *run)
+static bool fits(Trial *run, const Moves *moves)
 {
     int64_t n_ranks = run->asked->mesh->n_devices, n = 0;
     run->shape = *run->asked->shape;
     for (int d = 0; d < run->shape.n_dims; d++) {
-        run->shape.dim[d] = size_to_run(run->asked, run->shape.dim[d]);
+        run->shape.dim[d] = size_to_run(run, moves, d);
         if (run->shape.dim[d] > INDICES_MAX / n_ranks - n)
             return false;
         n += run->shape.dim[d];
@@ -251,7 +262,7 @@ static bool ends_right(Trial *run)
 
 static MovesOutcome run_all(Trial *run, const Moves *moves)
 {
-    if (!fits(run))
+    if (!fits(run, moves))
         return MOVES_NOT_RUN;
     for (int i = 0; i < run->asked->mesh->n_axes; i++)
         run->current[i] = run->asked->from[i];
