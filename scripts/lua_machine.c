@@ -350,21 +350,22 @@ static int read_machine(lua_State *L)
 /* What machine_check() refuses begins with the field's name; its hint names the table, if any. */
 static void place_check(Reading *reading)
 {
-    Str text = reading->sandbox->source.text, quote = STR("'");
-    Str field = str_from(reading->err->text), table = str_from(reading->err->hint);
-    int64_t end = str_find(field, STR(" ")), from = str_find(table, quote);
-    size_t at = 0;
-    if (from >= 0) {
-        table = (Str){table.s + from + 1, table.n - (size_t)from - 1};
-        int64_t n = str_find(table, quote);
-        at = find_field(text, 0, (Str){table.s, n < 0 ? table.n : (size_t)n});
-    }
-    size_t there = end < 0 ? text.n : find_field(text, at, (Str){field.s, (size_t)end});
+    static const char *const tables[] = {"inside", "between", "nccl"};
+    const Source *source = &reading->sandbox->source;
+    Str said = str_from(reading->err->text), hint = str_from(reading->err->hint);
+    size_t at = source->text.n, n = 0;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (str_find(hint, str_from(tables[i])) >= 0)
+            at = find_field(source->text, 0, str_from(tables[i]));
+    while (n < said.n && is_word(said.s[n]))
+        n++;
+    size_t from = at < source->text.n ? at : 0;
+    size_t field = find_field(source->text, from, (Str){said.s, n});
     reading->err->kind = ERROR_SCRIPT;
-    if (there < text.n || (at > 0 && at < text.n))
-        error_at(reading->err, &reading->sandbox->source, there < text.n ? there : at);
+    if (field < source->text.n || at < source->text.n)
+        error_at(reading->err, source, field < source->text.n ? field : at);
     else
-        error_in_file(reading->err, reading->sandbox->source.name);
+        error_in_file(reading->err, source->name);
 }
 
 bool machine_read(Arena *arena, const char *path, Machine *out, Error *err)
