@@ -106,21 +106,76 @@ double op_flops_local(const Plan *plan, int32_t op)
     return flops;
 }
 
-/* Bytes that rank 0 reads and writes: every operand once, as it is read, as it is made. */
-static int64_t op_bytes_local(const Plan *plan, int32_t op, Work work)
+/* What equal ops and equal shardings have in common, found once for a whole plan. */
+typedef struct {
+    int32_t work, cut; /* Work and the cut that `flops` is of; -1: not known */
+    double flops;
+} KnownSpace;
+
+typedef struct {
+    const Plan *plan;
+    KnownSpace *space; /* by op space */
+    int64_t *elements; /* on rank 0, by sharding; -1: not known */
+} Known;
+
+static Known known_new(Arena *scratch, const Plan *plan)
 {
+    int32_t n_shardings = shardings_count(plan->shardings), n_spaces = plan->inferred->n_spaces;
+    Known known = {plan, arena_array(scratch, KnownSpace, n_spaces),
+                   arena_array(scratch, int64_t, n_shardings)};
+    for (int i = 0; i < n_spaces; i++)
+        known.space[i] = (KnownSpace){-1, -1, 0};
+    for (int i = 0; i < n_shardings; i++)
+        known.elements[i] = -1;
+    return known;
+}
+
+static Work known_work(const Known *known, int32_t op)
+{
+    KnownSpace *space = &known->space[known->plan->inferred->space[op]];
+    if (space->work < 0)
+        space->work = (int32_t)op_work(known->plan, op);
+    return (Work)space->work;
+}
+
+static double known_flops(const Known *known, int32_t op)
+{
+    KnownSpace *space = &known->space[known->plan->inferred->space[op]];
+    int32_t cut = known->plan->cut[op];
+    if (cut < 0 || space->cut != cut) {
+        space->cut = cut;
+        space->flops = op_flops_local(known->plan, op);
+    }
+    return space->flops;
+}
+
+static int64_t known_bytes(const Known *known, int32_t tensor, int32_t sharding)
+{
+    const Plan *plan = known->plan;
+    if (sharding < 0)
+        return 0;
+    int64_t *elements = &known->elements[sharding];
+    if (*elements < 0)
+        *elements = sharding_local_elements(shardings_at(plan->shardings, sharding), plan->mesh, 0);
+    return dtype_bytes((Dtype)plan->inferred->dtype[tensor], *elements);
+}
+
+/* Bytes that rank 0 reads and writes: every operand once, as it is read, as it is made. */
+static int64_t op_bytes_local(const Known *known, int32_t op, Work work)
+{
+    const Plan *plan = known->plan;
     const Graph *graph = plan->inferred->graph;
     const GraphOp *at = &graph->ops[op];
     int64_t first = 0, read = 0, written = 0;
     for (int32_t i = at->input; i < at->input + at->n_inputs; i++) {
-        int64_t bytes =
-            graph->operands[i] < 0 ? 0 : plan_local_bytes(plan, graph->operands[i], plan->need[i]);
+        int32_t tensor = graph->operands[i];
+        int64_t bytes = tensor < 0 ? 0 : known_bytes(known, tensor, plan->need[i]);
         read += bytes;
         first = i == at->input ? bytes : first;
     }
     for (int32_t i = at->output; i < at->output + at->n_outputs; i++)
         if (graph->operands[i] >= 0)
-            written += plan_local_bytes(plan, graph->operands[i], plan->made[graph->operands[i]]);
+            written += known_bytes(known, graph->operands[i], plan->made[graph->operands[i]]);
     if (work == WORK_GATHER && first > written)
         read -= first - written;
     return read + written;
@@ -151,18 +206,19 @@ static double peak_flops_per_s(const Machine *machine, Work work, Dtype dtype)
     return work == WORK_MATMUL ? first_above_0(rates + 2, 2) : first_above_0(rates, 4);
 }
 
-static OpCost cost_of(const Plan *plan, int32_t op, Work work)
+static OpCost cost_of(const Known *known, int32_t op)
 {
+    const Plan *plan = known->plan;
     const Machine *machine = plan->machine;
-    OpCost cost = {.work = work};
-    if (work == WORK_VIEW)
+    OpCost cost = {.work = known_work(known, op)};
+    if (cost.work == WORK_VIEW)
         return cost;
     double memory_share = cost.work == WORK_GATHER ? machine->gather_share : machine->memory_share;
-    cost.flops = op_flops_local(plan, op);
+    cost.flops = known_flops(known, op);
     cost.flops_per_s = peak_flops_per_s(machine, cost.work, op_dtype(plan, op));
     cost.flops_share =
         cost.work == WORK_MATMUL && machine->matmul_share > 0 ? machine->matmul_share : 1;
-    cost.bytes = op_bytes_local(plan, op, cost.work);
+    cost.bytes = op_bytes_local(known, op, cost.work);
     cost.bytes_per_s = machine->memory_bytes_per_s;
     cost.bytes_share = memory_share > 0 ? memory_share : 1;
     cost.launch_us = machine->launch_us;
@@ -174,7 +230,13 @@ static OpCost cost_of(const Plan *plan, int32_t op, Work work)
 
 OpCost op_cost(const Plan *plan, int32_t op)
 {
-    return cost_of(plan, op, op_work(plan, op));
+    if (inferred_is_host(plan->inferred, op))
+        return (OpCost){.work = WORK_VIEW};
+    Arena *scratch = arena_new();
+    Known known = known_new(scratch, plan);
+    OpCost cost = cost_of(&known, op);
+    arena_free(scratch);
+    return cost;
 }
 
 static void say_rate(double share, double rate, const char *unit, Buf *out)
@@ -301,18 +363,14 @@ static double best_case_us(const Plan *plan)
 
 /* ---- sums ---- */
 
-/* Ops of one op space do the same work: it is looked up once for each. */
 static void price_ops(Plan *plan, Totals *totals)
 {
     const Inferred *inferred = plan->inferred;
     Arena *scratch = arena_new();
-    uint8_t *known = arena_array(scratch, uint8_t, inferred->n_spaces); /* 1 + Work */
+    Known known = known_new(scratch, plan);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        uint8_t *work = &known[inferred->space[op]];
-        if (*work == 0)
-            *work = (uint8_t)(1 + op_work(plan, op));
-        OpCost cost = cost_of(plan, op, (Work)(*work - 1));
+        OpCost cost = cost_of(&known, op);
         double n = inferred_repeat(inferred, op); /* an op of a loop runs n times */
         plan->op_us[op] = n * cost.us;
         totals->compute_us += plan->op_us[op];
