@@ -2,6 +2,7 @@
  * same programs, and plans made of them, executed. */
 #include "tests/unit/planning.h"
 
+#include "core/plan/events.h"
 #include "core/plan/reason.h"
 #include "core/plan/spmd/completion.h"
 #include "core/run/run.h"
@@ -388,6 +389,37 @@ static void every_axis_has_its_reason(void **state)
     planning_close(p);
 }
 
+/* The events end where the plan is, each tensor and each op. */
+static void events_lead_to_the_plan(void **state)
+{
+    const ModelCase *c = *state;
+    Planning *p = planning_open(c->model, "batch=4,seq=16", c->mesh);
+    p->method = METHOD_SPMD;
+    planning_pin(p, "input_ids", 0, "dp", 1, false);
+    pin_layers(p, c->columns, 1);
+    const Plan *plan = planning_make(p);
+    const PlanEvent *event = plan_events(p->arena, plan);
+    int n = plan_n_events(plan);
+    int32_t *flow = arena_array(p->arena, int32_t, p->graph->n_tensors);
+    const OpCut **cut = arena_array(p->arena, const OpCut *, p->graph->n_ops);
+    assert_true(n > 20);
+    assert_int_equal(event[0].op, -1); /* a pin */
+    for (int i = 0; i < n; i++) {
+        Buf text = buf_new(p->arena);
+        plan_event_format(plan, &event[i], &text);
+        assert_true(text.n > 0);
+        if (event[i].tensor >= 0)
+            flow[event[i].tensor] = event[i].to + 1;
+        else
+            cut[event[i].op] = event[i].cut[1];
+    }
+    for (int32_t t = 0; t < p->graph->n_tensors; t++)
+        assert_true(flow[t] == 0 || flow[t] - 1 == plan->flow[t]);
+    for (int32_t op = 0; op < p->graph->n_ops; op++)
+        assert_true(!cut[op] || cut[op] == plan_cut(plan, op));
+    planning_close(p);
+}
+
 /* Marks of lists: two axes on one dim pass where rules know lists. */
 static void two_axes_on_a_dim_pass(void **state)
 {
@@ -412,5 +444,6 @@ int main(void)
            run_rows("findings", plan_cases, what_is_lost_is_found_and_computes_the_same) +
            run_rows("models", model_cases, models_compute_what_one_device_does) +
            run_rows("reasons", model_cases, every_axis_has_its_reason) +
+           run_rows("events", model_cases, events_lead_to_the_plan) +
            cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,8 @@
 #include "core/plan/spmd/completion.h"
 
-#include "core/base/intern.h"
-
 #include <assert.h>
 
-enum { NONE = -1 };
+enum { NONE = MAPPING_NONE };
 
 typedef struct {
     int32_t op;
@@ -16,25 +14,17 @@ typedef struct {
     uint16_t n_inputs, n_outputs;
 } OpNode;
 
-/* What a rule says, forward and backward together, of one call with mapped operands. */
-typedef struct {
-    const int32_t *operand; /* per operand of ours: a mapping, or NONE: as it was */
-    unsigned partial;
-    bool rejected; /* nobody computes an op mapped so: it stays as it was */
-    const char *refusal;
-} Answer;
-
 struct Completion {
     Arena *arena;
     const Inferred *inferred;
     const Mesh *mesh;
     const SpmdRules *rules;
-    Intern *mappings; /* lists of SpmdAxes */
+    Intern *mappings;
     Intern *call_ids, *asked;
     Vec(const SpmdOpCall *) calls;
-    Vec(Answer) answers; /* by id in `asked` */
-    int32_t *node_of;    /* per op: number of its node, or NONE */
-    OpNode *node;        /* in program order */
+    Vec(SpmdAnswer) answers; /* by id in `asked` */
+    int32_t *node_of;        /* per op: number of its node, or NONE */
+    OpNode *node;            /* in program order */
     int n_nodes;
     int32_t *operand;     /* mappings of operands, by place; NONE: takes no part */
     int32_t *of;          /* per place: the tensor */
@@ -46,87 +36,41 @@ struct Completion {
     Vec(int32_t) order; /* op: number of its node; tensor: ~tensor */
     int32_t *key;       /* room for a question */
     int32_t *before;    /* room for the operands of an op */
-    int64_t n_visits;
+    Intern *states;     /* of ops: mappings of their operands */
+    Vec(FlowEvent) events;
+    Vec(FlowTurn) turns;
     int step;
     bool forward, settled;
     bool lists; /* some mark splits a dim by several axes: rules may, too */
 };
 
-/* ---- mappings ---- */
+/* ---- the log ---- */
 
-static int32_t put_mapping(Completion *c, const SpmdAxes *dim, int n)
+static void begin_turn(Completion *c, int32_t pass, bool forward)
 {
-    SpmdAxes clean[DIMS_MAX];
-    memset(clean, 0, sizeof clean);
-    for (int d = 0; d < n; d++) {
-        clean[d].n = dim[d].n;
-        memcpy(clean[d].axis, dim[d].axis, dim[d].n);
-    }
-    return intern_put(c->mappings, clean, (size_t)n * sizeof *clean);
+    FlowTurn turn = {.pass = pass, .first = c->events.n};
+    turn.direction = forward ? FLOW_FORWARD : FLOW_BACKWARD;
+    vec_push(c->arena, &c->turns, turn);
 }
 
-SpmdMapping completion_mapping(const Completion *c, int32_t id)
+static void log_event(Completion *c, int32_t op, int32_t tensor, int32_t after)
 {
-    size_t n_bytes;
-    const SpmdAxes *dim = intern_key(c->mappings, id, &n_bytes);
-    return (SpmdMapping){(int)(n_bytes / sizeof *dim), dim};
+    FlowEvent event = {.op = op, .tensor = tensor, .after = after};
+    vec_push(c->arena, &c->events, event);
 }
 
-static int32_t whole(Completion *c, int64_t n_dims)
+/* The op has other operands than it had before the visit. */
+static void log_op(Completion *c, const OpNode *node)
 {
-    SpmdAxes dim[DIMS_MAX] = {{0}};
-    return put_mapping(c, dim, (int)n_dims);
-}
-
-static bool is_valid(const SpmdAxes *dim, int n)
-{
-    unsigned used = 0;
-    for (int d = 0; d < n; d++)
-        for (int i = 0; i < dim[d].n; i++) {
-            if (used >> dim[d].axis[i] & 1)
-                return false;
-            used |= 1u << dim[d].axis[i];
-        }
-    return true;
-}
-
-/* NONE: they do not go together. An axis may come out twice: what tensors take is checked, what an
- * op is told by its rule is not. */
-static int32_t compatible(Completion *c, int32_t a, int32_t b)
-{
-    if (a == b || a == NONE || b == NONE)
-        return a == NONE ? b : a;
-    SpmdMapping one = completion_mapping(c, a), other = completion_mapping(c, b);
-    SpmdAxes dim[DIMS_MAX];
-    if (one.n_dims != other.n_dims)
-        return NONE;
-    for (int d = 0; d < one.n_dims; d++) {
-        if (one.dim[d].n > 0 && other.dim[d].n > 0 && !spmd_axes_equal(&one.dim[d], &other.dim[d]))
-            return NONE;
-        dim[d] = one.dim[d].n > 0 ? one.dim[d] : other.dim[d];
-    }
-    return put_mapping(c, dim, one.n_dims);
-}
-
-/* Of an axis that is there twice the first use. */
-static void drop_second_uses(SpmdAxes *dim, int n)
-{
-    unsigned used = 0;
-    for (int d = 0; d < n; d++) {
-        SpmdAxes kept = {0};
-        for (int i = 0; i < dim[d].n; i++) {
-            if (!(used >> dim[d].axis[i] & 1))
-                spmd_axes_push(&kept, dim[d].axis[i]);
-            used |= 1u << dim[d].axis[i];
-        }
-        dim[d] = kept;
-    }
+    size_t n_bytes = (size_t)(node->n_inputs + node->n_outputs) * sizeof *c->operand;
+    if (memcmp(c->before, c->operand + node->first, n_bytes) != 0)
+        log_event(c, node->op, NONE, intern_put(c->states, c->operand + node->first, n_bytes));
 }
 
 static bool is_mapping(const Completion *c, int32_t id)
 {
-    SpmdMapping mapping = completion_mapping(c, id);
-    return is_valid(mapping.dim, mapping.n_dims);
+    SpmdMapping mapping = mapping_at(c->mappings, id);
+    return mapping_is_valid(mapping.dim, mapping.n_dims);
 }
 
 /* ---- setting up ---- */
@@ -136,15 +80,6 @@ static int32_t operand_tensor(const Graph *graph, int32_t op, int operand)
     int n_inputs = graph->ops[op].n_inputs;
     return operand < n_inputs ? op_inputs(graph, op)[operand]
                               : op_outputs(graph, op)[operand - n_inputs];
-}
-
-/* The first input that is the same tensor as input i. */
-static int first_of(const int32_t *tensor, int i)
-{
-    int first = 0;
-    while (tensor[first] != tensor[i])
-        first++;
-    return first;
 }
 
 /* Ops alike ask alike: the rule, its operands and attributes follow from these. */
@@ -158,7 +93,7 @@ static int32_t put_call(Completion *c, int32_t op)
     c->key[n++] = node->attrs;
     for (int i = 0; i < node->n_inputs; i++) {
         int32_t t = op_inputs(graph, op)[i];
-        c->key[n++] = first_of(op_inputs(graph, op), i);
+        c->key[n++] = spmd_first_twin(op_inputs(graph, op), i);
         c->key[n++] = t < 0                                 ? 0
                       : tensor_is_known(c->inferred, t)     ? 1 + (c->inferred->value[t] != NULL)
                       : tensor_is_parameter(c->inferred, t) ? 3
@@ -173,7 +108,7 @@ static int32_t put_call(Completion *c, int32_t op)
 static int32_t first_mapping(Completion *c, int32_t tensor)
 {
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(c->inferred, tensor);
-    return shape ? whole(c, shape->n_dims) : NONE;
+    return shape ? mapping_whole(c->mappings, (int)shape->n_dims) : NONE;
 }
 
 static void add_node(Completion *c, int32_t op)
@@ -229,6 +164,7 @@ Completion *completion_new(Arena *arena, const Inferred *inferred, const Mesh *m
     c->mappings = intern_new(arena);
     c->call_ids = intern_new(arena);
     c->asked = intern_new(arena);
+    c->states = intern_new(arena);
     int64_t n_places = 0, most = 0;
     for (int i = 0; i < inferred->n_program; i++) {
         const GraphOp *op = &graph->ops[inferred->program[i]];
@@ -253,6 +189,7 @@ Completion *completion_new(Arena *arena, const Inferred *inferred, const Mesh *m
     for (int i = 0; i < inferred->n_program; i++)
         add_node(c, inferred->program[i]);
     set_order(c);
+    begin_turn(c, PASS_SET, true);
     return c;
 }
 
@@ -265,10 +202,11 @@ static void note_lists(Completion *c, const SpmdAxes *dim, int n)
 bool completion_mark_tensor(Completion *c, int32_t tensor, const SpmdAxes *dim, bool open)
 {
     int32_t before = c->tensor[tensor];
-    int n = before == NONE ? 0 : completion_mapping(c, before).n_dims;
-    if (before == NONE || !is_valid(dim, n))
+    int n = before == NONE ? 0 : mapping_at(c->mappings, before).n_dims;
+    if (before == NONE || !mapping_is_valid(dim, n))
         return false;
-    c->tensor[tensor] = put_mapping(c, dim, n);
+    c->tensor[tensor] = mapping_put(c->mappings, dim, n);
+    log_event(c, NONE, tensor, c->tensor[tensor]);
     c->marked[tensor] = !open;
     note_lists(c, dim, n);
     return true;
@@ -279,248 +217,45 @@ bool completion_mark_operand(Completion *c, int32_t op, int operand, const SpmdA
     if (c->node_of[op] == NONE)
         return false;
     int32_t place = c->node[c->node_of[op]].first + operand;
-    int n = c->operand[place] == NONE ? 0 : completion_mapping(c, c->operand[place]).n_dims;
-    if (c->operand[place] == NONE || !is_valid(dim, n))
+    int n = c->operand[place] == NONE ? 0 : mapping_at(c->mappings, c->operand[place]).n_dims;
+    if (c->operand[place] == NONE || !mapping_is_valid(dim, n))
         return false;
-    c->operand[place] = put_mapping(c, dim, n);
+    c->operand[place] = mapping_put(c->mappings, dim, n);
     c->operand_marked[place] = true;
     note_lists(c, dim, n);
     return true;
 }
 
-/* ---- asking a rule ---- */
+/* ---- sweeps ---- */
 
-/* One question in the making: in the arena of the case. */
-typedef struct {
-    Completion *c;
-    Arena *arena;
-    const SpmdOpCall *call;
-    const OpNode *node;
-    const int32_t *mapping; /* per operand of ours */
-    int32_t *said;          /* per operand of ours: NONE, nothing yet */
-    bool *clash;            /* per operand: two answers do not go together */
-    unsigned partial;
-    const char *refusal;
-} Question;
-
-static void set_dims(SpmdTensor *tensor, SpmdMapping mapping)
-{
-    tensor->n_dims = mapping.n_dims;
-    memcpy(tensor->dim, mapping.dim, (size_t)mapping.n_dims * sizeof *mapping.dim);
-}
-
-/* As the rule sees it; at: its place among inputs, then outputs. */
-static SpmdTensor see(const Question *q, int operand, int at)
-{
-    if (operand < 0) {
-        bool shaped = q->call->shape && q->call->shape[at].n_dims >= 0;
-        SpmdTensor none = {.absent = !shaped};
-        if (shaped) {
-            none.shape = q->call->shape[at];
-            none.n_dims = (int)none.shape.n_dims;
-        }
-        return none;
-    }
-    int32_t t = q->c->of[q->node->first + operand];
-    SpmdTensor tensor = {.absent = q->mapping[operand] == NONE};
-    if (!tensor.absent) {
-        tensor.shape = *inferred_shape(q->c->inferred, t);
-        set_dims(&tensor, completion_mapping(q->c, q->mapping[operand]));
-        drop_second_uses(tensor.dim, tensor.n_dims);
-    }
-    return tensor;
-}
-
-static void say(Question *q, const SpmdCall *call, int operand, const SpmdTensor *answer)
-{
-    if (operand < 0 || q->mapping[operand] == NONE || answer->absent ||
-        answer->n_dims != completion_mapping(q->c, q->mapping[operand]).n_dims)
-        return;
-    SpmdTensor said = *answer;
-    if (!q->c->lists)
-        spmd_take_largest(call, &said);
-    int32_t id = put_mapping(q->c, said.dim, said.n_dims);
-    int32_t both = compatible(q->c, q->said[operand], id);
-    q->clash[operand] |= both == NONE;
-    q->said[operand] = both == NONE ? q->said[operand] : both;
-}
-
-/* Where upstream refuses what can be answered, the sane answer. */
-static bool apply(Question *q, const SpmdRule *rule, SpmdCall *call)
-{
-    SpmdCall sane = *call;
-    Error err = {0};
-    call->exact = true;
-    if (spmd_apply(rule, call, &err))
-        return true;
-    if (!q->refusal)
-        q->refusal = arena_str(q->c->arena, str_from(err.text));
-    *call = sane;
-    return spmd_apply(rule, call, &err);
-}
-
-static SpmdCall call_of(const Question *q, bool backward)
-{
-    return (SpmdCall){.arena = q->arena,
-                      .mesh = q->c->mesh,
-                      .graph = q->call->graph,
-                      .op = q->call->op,
-                      .name = q->call->name,
-                      .mode = SPMD_STATIC,
-                      .backward = backward};
-}
-
-/* The op's result before its addend, and after: what add's rule says of both, either way. result:
- * as the op makes it (forward), or as it is given (backward); becomes what is asked of it. */
-static bool add_on(Question *q, bool backward, SpmdTensor *result)
-{
-    const SpmdRule *rule = spmd_rules_find(NULL, STR("elementwise_add"));
-    SpmdTensor input[2] = {*result, see(q, q->call->addend, 0)};
-    input[0].shape = see(q, q->node->n_inputs, 0).shape;
-    spmd_clear_partial(&input[0]);
-    SpmdCall add = call_of(q, backward);
-    add.name = "elementwise_add";
-    add.input = input;
-    add.output = result;
-    add.n_inputs = 2;
-    add.n_outputs = backward;
-    if (!apply(q, rule, &add))
-        return false;
-    say(q, &add, q->call->addend, add.need.at[1]);
-    say(q, &add, q->node->n_inputs, add.out.at[0]);
-    result->n_dims = add.need.at[0]->n_dims;
-    memcpy(result->dim, add.need.at[0]->dim, sizeof result->dim);
-    return true;
-}
-
-static void ask_direction(Question *q, bool backward)
-{
-    const SpmdOpCall *of = q->call;
-    SpmdTensor *input = arena_array(q->arena, SpmdTensor, of->n_inputs);
-    SpmdTensor *output = arena_array(q->arena, SpmdTensor, of->n_outputs);
-    for (int i = 0; i < of->n_inputs; i++)
-        input[i] = see(q, of->input[i], i);
-    for (int o = 0; o < of->n_outputs; o++)
-        output[o] =
-            see(q, of->output[o] < 0 ? NONE : q->node->n_inputs + of->output[o], of->n_inputs + o);
-    bool adds = of->addend >= 0;
-    if (adds && backward && !add_on(q, true, &output[0]))
-        return;
-    SpmdCall call = call_of(q, backward);
-    call.input = input;
-    call.output = output;
-    call.n_inputs = of->n_inputs;
-    call.n_outputs = of->n_outputs;
-    if (!apply(q, of->rule, &call))
-        return;
-    for (int i = 0; i < of->n_inputs && i < call.need.n; i++)
-        say(q, &call, of->input[i], call.need.at[i]);
-    for (int o = 0; o < of->n_outputs && o < call.out.n && of->output[o] >= 0; o++) {
-        for (int axis = 0; axis < q->c->mesh->n_axes && !backward; axis++)
-            if (call.out.at[o]->partial[axis] != REDUCE_NONE)
-                q->partial |= 1u << axis;
-        if (!adds)
-            say(q, &call, q->node->n_inputs + of->output[o], call.out.at[o]);
-    }
-    if (adds && !backward && call.out.n > 0)
-        (void)add_on(q, false, call.out.at[0]);
-}
-
-static bool is_split(const Question *q, int32_t id, int64_t dim)
-{
-    if (id == NONE)
-        return false;
-    SpmdMapping mapping = completion_mapping(q->c, id);
-    dim += dim < 0 ? mapping.n_dims : 0;
-    return dim >= 0 && dim < mapping.n_dims && mapping.dim[dim].n > 0;
-}
-
-/* What input i of the call comes to. */
-static int32_t comes_to(const Question *q, int i)
-{
-    int operand = q->call->input[i];
-    return q->said[operand] == NONE ? q->mapping[operand] : q->said[operand];
-}
-
-/* Upstream has kernels for some ways to split an op only: no product split by k and by n, no sum
- * over split dims unless over all, no softmax that was asked with its axis split. */
-static bool is_rejected(const Question *q)
-{
-    const SpmdCall call = call_of(q, false);
-    if (strcmp(q->call->name, "matmul_v2") == 0) {
-        bool trans_x = spmd_int(&call, "trans_x", 0), trans_y = spmd_int(&call, "trans_y", 0);
-        return is_split(q, comes_to(q, 0), trans_x ? -2 : -1) &&
-               is_split(q, comes_to(q, 1), trans_y ? -2 : -1);
-    }
-    if (strcmp(q->call->name, "softmax") == 0) {
-        int64_t axis = spmd_int(&call, "axis", -1);
-        return is_split(q, q->mapping[0], axis) || is_split(q, q->mapping[q->node->n_inputs], axis);
-    }
-    if (strcmp(q->call->name, "reduce_sum") != 0)
-        return false;
-    SpmdInts axes = spmd_ints(&call, "axis");
-    bool split = false;
-    for (int i = 0; i < axes.n; i++)
-        split |= is_split(q, comes_to(q, 0), axes.at[i]);
-    return split && axes.n < completion_mapping(q->c, q->mapping[0]).n_dims;
-}
-
-/* A tensor that is two inputs has one mapping: what is said of it last. */
-static void share_twins(Question *q)
-{
-    const int32_t *tensor = q->c->of + q->node->first;
-    for (int i = 0; i < q->node->n_inputs; i++) {
-        int first = first_of(tensor, i);
-        if (first < i && q->said[i] != NONE)
-            q->said[first] = q->said[i];
-    }
-    for (int i = 0; i < q->node->n_inputs; i++)
-        q->said[i] = q->said[first_of(tensor, i)];
-}
-
-static Answer answer(Completion *c, const OpNode *node)
-{
-    int n = node->n_inputs + node->n_outputs;
-    Question q = {.c = c, .call = c->calls.at[node->call], .node = node};
-    q.mapping = c->operand + node->first;
-    q.said = arena_array(c->arena, int32_t, n);
-    q.arena = arena_new();
-    q.clash = arena_array(q.arena, bool, n);
-    for (int o = 0; o < n; o++)
-        q.said[o] = NONE;
-    ask_direction(&q, false);
-    if (!q.call->forward_only)
-        ask_direction(&q, true);
-    for (int o = 0; o < n; o++)
-        if (q.clash[o])
-            q.said[o] = NONE;
-    share_twins(&q);
-    Answer new = {.operand = q.said, .partial = q.partial, .refusal = q.refusal};
-    new.rejected = is_rejected(&q);
-    arena_free(q.arena);
-    return new;
-}
-
-static const Answer *look_up(Completion *c, const OpNode *node)
+static const SpmdAnswer *look_up(Completion *c, const OpNode *node)
 {
     int n = node->n_inputs + node->n_outputs;
     c->key[0] = node->call;
     memcpy(c->key + 1, c->operand + node->first, (size_t)n * sizeof *c->key);
     int32_t id = intern_put(c->asked, c->key, (size_t)(n + 1) * sizeof *c->key);
     if (id == c->answers.n) {
-        Answer new = answer(c, node);
-        vec_push(c->arena, &c->answers, new);
+        SpmdQuestion question = {.arena = c->arena, .inferred = c->inferred, .mesh = c->mesh};
+        question.mappings = c->mappings;
+        question.call = c->calls.at[node->call];
+        question.n_inputs = node->n_inputs;
+        question.n_outputs = node->n_outputs;
+        question.tensor = c->of + node->first;
+        question.mapping = c->operand + node->first;
+        question.lists = c->lists;
+        vec_push(c->arena, &c->answers, spmd_op_answer(&question));
     }
     assert(c->answers.at);
     return &c->answers.at[id];
 }
 
-/* ---- sweeps ---- */
-
-static void set_tensor(Completion *c, int32_t tensor, int32_t mapping)
+/* op: whose operand it is so; NONE: a loop's other end. */
+static void set_tensor(Completion *c, int32_t op, int32_t tensor, int32_t mapping)
 {
-    if (mapping != NONE && is_mapping(c, mapping))
-        c->tensor[tensor] = mapping;
+    if (mapping == NONE || mapping == c->tensor[tensor] || !is_mapping(c, mapping))
+        return;
+    log_event(c, op, tensor, mapping);
+    c->tensor[tensor] = mapping;
 }
 
 /* Together with every operand of the op that is this tensor; false: they do not go together. */
@@ -534,7 +269,7 @@ static bool meet_op(Completion *c, int32_t op, int32_t tensor, bool outputs, int
     for (int o = begin; o < end; o++) {
         if (c->of[node->first + o] != tensor)
             continue;
-        *mapping = compatible(c, *mapping, c->operand[node->first + o]);
+        *mapping = mapping_compatible(c->mappings, *mapping, c->operand[node->first + o]);
         if (*mapping == NONE)
             return false;
     }
@@ -544,22 +279,23 @@ static bool meet_op(Completion *c, int32_t op, int32_t tensor, bool outputs, int
 static void visit_tensor(Completion *c, int32_t tensor)
 {
     const Graph *graph = c->inferred->graph;
-    int32_t mapping = c->tensor[tensor];
+    int32_t mapping = c->tensor[tensor], maker = graph->tensors[tensor].maker;
     if (c->marked[tensor])
         return;
     if (c->forward) {
-        if (meet_op(c, graph->tensors[tensor].maker, tensor, true, &mapping))
-            set_tensor(c, tensor, mapping);
+        if (meet_op(c, maker, tensor, true, &mapping))
+            set_tensor(c, maker, tensor, mapping);
         return;
     }
-    int32_t before = NONE; /* an op that reads it twice is in the list twice */
+    int32_t last = NONE, from = NONE; /* an op that reads it twice is in the list twice */
     for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++) {
-        int32_t op = graph->uses[u];
-        if (op != before && !meet_op(c, op, tensor, false, &mapping))
+        int32_t op = graph->uses[u], before = mapping;
+        if (op != last && !meet_op(c, op, tensor, false, &mapping))
             return;
-        before = op;
+        from = mapping != before ? op : from;
+        last = op;
     }
-    set_tensor(c, tensor, mapping);
+    set_tensor(c, from, tensor, mapping);
 }
 
 static void take_tensors(Completion *c, OpNode *node)
@@ -570,7 +306,7 @@ static void take_tensors(Completion *c, OpNode *node)
         int32_t place = node->first + o, t = c->of[place];
         if (t < 0 || c->tensor[t] == NONE || c->operand[place] == NONE || c->operand_marked[place])
             continue;
-        int32_t mapping = compatible(c, c->operand[place], c->tensor[t]);
+        int32_t mapping = mapping_compatible(c->mappings, c->operand[place], c->tensor[t]);
         if (mapping != NONE && is_mapping(c, mapping))
             c->operand[place] = mapping;
     }
@@ -579,10 +315,9 @@ static void take_tensors(Completion *c, OpNode *node)
 static void visit_op(Completion *c, OpNode *node)
 {
     size_t n = (size_t)(node->n_inputs + node->n_outputs);
-    c->n_visits++;
     memcpy(c->before, c->operand + node->first, n * sizeof *c->before);
     take_tensors(c, node);
-    const Answer *said = look_up(c, node);
+    const SpmdAnswer *said = look_up(c, node);
     node->rejected = said->rejected || (node->rejected && !c->forward);
     if (said->refusal || c->forward)
         node->refusal = said->refusal;
@@ -594,6 +329,7 @@ static void visit_op(Completion *c, OpNode *node)
         if (said->operand[o] != NONE)
             c->operand[(size_t)node->first + o] = said->operand[o];
     node->partial = said->partial;
+    log_op(c, node);
 }
 
 static void join_carries(Completion *c)
@@ -603,15 +339,16 @@ static void join_carries(Completion *c)
         int32_t in = graph->carries[i].in, next = graph->carries[i].next;
         if (in < 0 || next < 0 || c->tensor[in] == NONE || c->tensor[next] == NONE)
             continue;
-        int32_t both = compatible(c, c->tensor[in], c->tensor[next]);
-        set_tensor(c, in, both);
-        set_tensor(c, next, both);
+        int32_t both = mapping_compatible(c->mappings, c->tensor[in], c->tensor[next]);
+        set_tensor(c, NONE, in, both);
+        set_tensor(c, NONE, next, both);
     }
 }
 
 static void half_sweep(Completion *c, bool forward)
 {
     c->forward = forward;
+    begin_turn(c, COMPLETION_SWEEP, forward);
     for (int i = 0; i < c->order.n; i++) {
         int32_t at = c->order.at[forward ? i : c->order.n - 1 - i];
         if (at < 0)
@@ -622,28 +359,18 @@ static void half_sweep(Completion *c, bool forward)
     join_carries(c);
 }
 
-/* A mapping that is none (an axis is there twice) loses the second use. */
-static int32_t cleaned(Completion *c, int32_t id)
-{
-    SpmdAxes dim[DIMS_MAX];
-    if (id == NONE || is_mapping(c, id))
-        return id;
-    SpmdMapping mapping = completion_mapping(c, id);
-    memcpy(dim, mapping.dim, (size_t)mapping.n_dims * sizeof *dim);
-    drop_second_uses(dim, mapping.n_dims);
-    return put_mapping(c, dim, mapping.n_dims);
-}
-
 static void follow_makers(Completion *c)
 {
+    begin_turn(c, COMPLETION_MAKERS, true);
     for (int32_t place = 0; place < c->n_places; place++)
-        c->operand[place] = cleaned(c, c->operand[place]);
+        if (c->operand[place] != NONE)
+            c->operand[place] = mapping_cleaned(c->mappings, c->operand[place]);
     for (int i = 0; i < c->n_nodes; i++) {
         const OpNode *node = &c->node[i];
         for (int o = node->n_inputs; o < node->n_inputs + node->n_outputs; o++) {
             int32_t t = c->of[node->first + o];
-            if (t >= 0 && c->tensor[t] != NONE && c->operand[node->first + o] != NONE)
-                c->tensor[t] = c->operand[node->first + o];
+            if (t >= 0 && c->tensor[t] != NONE)
+                set_tensor(c, node->op, t, c->operand[node->first + o]);
         }
     }
 }
@@ -667,6 +394,11 @@ void completion_run(Completion *c)
 
 /* ---- asking ---- */
 
+SpmdMapping completion_mapping(const Completion *c, int32_t id)
+{
+    return mapping_at(c->mappings, id);
+}
+
 int completion_steps(const Completion *c)
 {
     return c->step;
@@ -675,11 +407,6 @@ int completion_steps(const Completion *c)
 bool completion_settled(const Completion *c)
 {
     return c->settled;
-}
-
-int64_t completion_n_visits(const Completion *c)
-{
-    return c->n_visits;
 }
 
 int32_t completion_tensor(const Completion *c, int32_t tensor)
@@ -725,4 +452,15 @@ bool completion_is_rejected(const Completion *c, int32_t op)
 {
     const OpNode *node = node_at(c, op);
     return node && node->rejected;
+}
+
+const int32_t *completion_state(const Completion *c, int32_t state)
+{
+    return intern_key(c->states, state, NULL);
+}
+
+CompletionLog completion_log(const Completion *c)
+{
+    return (CompletionLog){
+        .event = c->events.at, .turn = c->turns.at, .n_events = c->events.n, .n_turns = c->turns.n};
 }

@@ -29,17 +29,15 @@
 #ifndef CORE_PLAN_SPMD_COMPLETION_H
 #define CORE_PLAN_SPMD_COMPLETION_H
 
-#include "core/plan/spmd/op_call.h"
+#include "core/plan/engine.h"
+#include "core/plan/spmd/op_answer.h"
 
 enum { COMPLETION_STEPS_MAX = 500 };
 
-typedef struct Completion Completion;
+/* Passes of the log. */
+enum { COMPLETION_SWEEP, COMPLETION_MAKERS };
 
-/* A mapping: n_dims lists of axes. Interned: equal ids are equal mappings. */
-typedef struct {
-    int n_dims;
-    const SpmdAxes *dim;
-} SpmdMapping;
+typedef struct Completion Completion;
 
 /* Nothing is marked. rules may be NULL: those built in only. */
 Completion *completion_new(Arena *arena, const Inferred *inferred, const Mesh *mesh,
@@ -56,7 +54,6 @@ void completion_run(Completion *completion);
 /* ---- after it ---- */
 int completion_steps(const Completion *completion); /* double sweeps */
 bool completion_settled(const Completion *completion);
-int64_t completion_n_visits(const Completion *completion); /* of ops */
 
 int32_t completion_tensor(const Completion *completion, int32_t tensor); /* id; -1: no part in it */
 int32_t completion_operand(const Completion *completion, int32_t op, int operand);
@@ -73,5 +70,18 @@ const SpmdOpCall *completion_call(const Completion *completion, int32_t op); /* 
 const char *completion_refusal(const Completion *completion, int32_t op);
 /* Upstream cannot split the op as its rule said, so it stayed as it was before; likewise. */
 bool completion_is_rejected(const Completion *completion, int32_t op);
+
+/* What happened, in order. An event is about a tensor, which became mapping `after` by an operand
+ * of op; or about an op (tensor -1), whose operands became state `after`. Marks are events of
+ * PASS_SET.
+ */
+typedef struct {
+    const FlowEvent *event;
+    const FlowTurn *turn;
+    int n_events, n_turns;
+} CompletionLog;
+
+CompletionLog completion_log(const Completion *completion);
+const int32_t *completion_state(const Completion *completion, int32_t state); /* mappings */
 
 #endif

@@ -28,6 +28,8 @@ typedef struct {
     Intern *asked;           /* (op space, mappings) -> cut */
     Vec(int32_t) answers;    /* by id in `asked`: id of its OpCut */
     Vec(const OpCut *) cuts; /* by id */
+    Intern *flow_ids;        /* (mapping, shape) -> sharding */
+    Vec(int32_t) flows;      /* by id in flow_ids */
     int32_t *key;            /* room for a question */
 } Marking;
 
@@ -290,20 +292,21 @@ static int32_t put_cut(Marking *m, const OpCut *cut)
     return id;
 }
 
-static void cut_op(Marking *m, int32_t op)
+/* The id of the cut of an op whose operands are mapped so; NULL: as they are in the end. */
+static int32_t cut_for(Marking *m, int32_t op, const int32_t *mapping)
 {
     const OpSpace *space = program_space(m->plan->inferred, op);
     int n = space->n_inputs + space->n_outputs;
     m->key[0] = space->id;
     for (int o = 0; o < n; o++)
-        m->key[1 + o] = completion_operand(m->completion, op, o);
+        m->key[1 + o] = mapping ? mapping[o] : completion_operand(m->completion, op, o);
     int32_t id = intern_put(m->asked, m->key, (size_t)(n + 1) * sizeof *m->key);
     if (id == m->answers.n) {
         OpCut cut = cut_by_mappings(m, space, m->key + 1);
         vec_push(m->plan->arena, &m->answers, put_cut(m, &cut));
     }
     assert(m->answers.at);
-    m->plan->cut[op] = m->answers.at[id];
+    return m->answers.at[id];
 }
 
 /* ---- what was lost ---- */
@@ -492,30 +495,78 @@ static void find_overruled(Marking *m)
     }
 }
 
+/* The id of the sharding that a mapping of a tensor is; -1: its shape is not known. */
+static int32_t flow_of(Marking *m, int32_t mapping, int32_t tensor)
+{
+    int32_t key[2] = {mapping, m->plan->inferred->shape[tensor]};
+    if (key[1] < 0)
+        return -1;
+    int32_t at = intern_put(m->flow_ids, key, sizeof key);
+    if (at == m->flows.n) {
+        Sharding sharding = sharding_of(m, mapping, tensor);
+        vec_push(m->plan->arena, &m->flows, shardings_put(m->plan->shardings, &sharding));
+    }
+    assert(m->flows.at);
+    return m->flows.at[at];
+}
+
+/* ---- the log: states of tensors are shardings, of ops cuts ---- */
+
+static int32_t logged_sharding(const void *context, Shardings *shardings, int32_t state)
+{
+    (void)context;
+    (void)shardings;
+    return state;
+}
+
+static const OpCut *logged_cut(const void *context, int32_t state)
+{
+    const Plan *plan = context;
+    return plan->cuts[state];
+}
+
+static void keep_log(Marking *m)
+{
+    static const char *const passes[] = {
+        [COMPLETION_SWEEP] = "completion", [COMPLETION_MAKERS] = "as made"};
+    Plan *plan = m->plan;
+    const Graph *graph = plan->inferred->graph;
+    CompletionLog from = completion_log(m->completion);
+    FlowLog *log = arena_make(plan->arena, FlowLog);
+    int32_t *start = arena_array(plan->arena, int32_t, graph->n_tensors);
+    int32_t *op = arena_array(plan->arena, int32_t, graph->n_ops);
+    for (int t = 0; t < graph->n_tensors; t++)
+        start[t] = flow_of(m, -1, t);
+    for (int i = 0; i < graph->n_ops; i++)
+        op[i] = i;
+    for (int i = 0; i < from.n_turns; i++)
+        vec_push(plan->arena, &log->turns, from.turn[i]);
+    for (int i = 0; i < from.n_events; i++) {
+        FlowEvent event = from.event[i];
+        event.after = event.tensor >= 0
+                          ? flow_of(m, event.after, event.tensor)
+                          : cut_for(m, event.op, completion_state(m->completion, event.after));
+        vec_push(plan->arena, &log->events, event);
+    }
+    log->start = start;
+    plan->log = (PlanLog){.flow = log, .end = plan->flow, .op = op, .pass_name = passes};
+    plan->log.context = plan;
+    plan->log.sharding_of = logged_sharding;
+    plan->log.cut_of = logged_cut;
+}
+
 /* Hands what is completed to the plan. */
 static void publish(Marking *m)
 {
     Plan *plan = m->plan;
     const Inferred *inferred = plan->inferred;
-    Intern *seen = intern_new(plan->arena);
-    Vec(int32_t) sharding = {0};
     for (int i = 0; i < inferred->n_program; i++)
-        cut_op(m, inferred->program[i]);
+        plan->cut[inferred->program[i]] = cut_for(m, inferred->program[i], NULL);
+    for (int t = 0; t < inferred->graph->n_tensors; t++)
+        plan->sharding[t] = plan->flow[t] = flow_of(m, completion_tensor(m->completion, t), t);
+    keep_log(m);
     plan->cuts = m->cuts.at;
     plan->n_cuts = m->cuts.n;
-    for (int t = 0; t < inferred->graph->n_tensors; t++) {
-        int32_t key[2] = {completion_tensor(m->completion, t), inferred->shape[t]};
-        int32_t at = intern_put(seen, key, sizeof key);
-        if (at == sharding.n) {
-            Sharding new = {0};
-            if (inferred_shape(inferred, t))
-                new = sharding_of(m, key[0], t);
-            vec_push(plan->arena, &sharding, shardings_put(plan->shardings, &new));
-        }
-        assert(sharding.at);
-        plan->flow[t] = inferred_shape(inferred, t) ? sharding.at[at] : -1;
-        plan->sharding[t] = plan->flow[t];
-    }
 }
 
 void propagate_spmd(Plan *plan, const SpmdRules *rules)
@@ -531,6 +582,7 @@ void propagate_spmd(Plan *plan, const SpmdRules *rules)
     Marking m = {.plan = plan, .cut_ids = intern_new(plan->arena)};
     m.asked = intern_new(plan->arena);
     m.left_ids = intern_new(plan->arena);
+    m.flow_ids = intern_new(plan->arena);
     m.key = arena_array(plan->arena, int32_t, most + 1);
     m.completion = completion_new(plan->arena, inferred, plan->mesh, rules);
     mark(&m);
