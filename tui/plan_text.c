@@ -499,6 +499,9 @@ void plan_text_totals(const Session *session, Buf *out)
     buf_puts(out, "flops    ");
     units_format_flops(totals->flops, out);
     buf_puts(out, " on a device\n");
+    buf_puts(out, "op time  ");
+    cost_explain(&session->machine, out);
+    buf_puts(out, "; see help machine\n");
 }
 
 void plan_text_format(const Session *session, Buf *out)

@@ -247,6 +247,14 @@ static void say_rate(double share, double rate, const char *unit, Buf *out)
         buf_printf(out, "(%.4g * %.6g %s)", share, rate, unit);
 }
 
+void cost_explain(const Machine *machine, Buf *out)
+{
+    buf_printf(out, "%.4g us + max(flops / peak, bytes / ", machine->launch_us);
+    say_rate(machine->memory_share > 0 ? machine->memory_share : 1,
+             machine->memory_bytes_per_s / 1e9, "GB/s", out);
+    buf_putc(out, ')');
+}
+
 void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
 {
     OpCost cost = op_cost(plan, op);

@@ -54,6 +54,9 @@ OpCost op_cost(const Plan *plan, int32_t op);
 /* "matmul: 2 us + max(1,024 flops / (0.8 * 989.4 TFLOP/s), 896 B / (0.9 * 3350 GB/s)) = 2.0 us" */
 void op_cost_explain(const Plan *plan, int32_t op, Buf *out);
 
+/* Of any op: "2 us + max(flops / peak, bytes / (0.9 * 3350 GB/s))". */
+void cost_explain(const Machine *machine, Buf *out);
+
 double op_flops_local(const Plan *plan, int32_t op); /* flops on rank 0, once */
 
 /* How often a step moves the value: as often as it is made. */
