@@ -276,25 +276,35 @@ static int64_t gcd64(int64_t a, int64_t b)
     return a;
 }
 
-/* Dims that neither end cuts are alike: the one that most devices divide gets a slot. */
-static void add_slots(const Request *request, Space *space, int *slot)
+/* Of the dims that neither end cuts, the one that most devices divide; -1: there is none. */
+static int spare_dim(const Request *request)
 {
     int spare = -1;
-    int64_t most = 1, n_devices = request->from.mesh->n_devices;
-    for (int pass = 0; pass < 2; pass++)
-        for (int d = 0; d < request->shape.n_dims; d++) {
-            bool cut =
-                request->from.sharding.dim[d].axes.n > 0 || request->to.sharding.dim[d].axes.n > 0;
-            int64_t size = request->shape.dim[d], divides = gcd64(size, n_devices);
-            if (pass == 0 && !cut && divides > most) {
-                most = divides;
-                spare = d;
-            } else if (pass == 1 && (cut || d == spare)) {
-                slot[d] = space->n_slots;
-                space->slot[space->n_slots++] = (Slot){.size = size, .dim = (uint8_t)d};
-            } else if (pass == 1)
-                space->unit *= (double)size;
+    int64_t most = 0;
+    for (int d = 0; d < request->shape.n_dims; d++) {
+        int64_t divides = gcd64(request->shape.dim[d], request->from.mesh->n_devices);
+        if (request->from.sharding.dim[d].axes.n == 0 && request->to.sharding.dim[d].axes.n == 0 &&
+            request->shape.dim[d] > 1 && divides > most) {
+            most = divides;
+            spare = d;
         }
+    }
+    return spare;
+}
+
+static void add_slots(const Request *request, Space *space, int *slot)
+{
+    int spare = spare_dim(request);
+    for (int d = 0; d < request->shape.n_dims; d++) {
+        int64_t size = request->shape.dim[d];
+        bool cut =
+            request->from.sharding.dim[d].axes.n > 0 || request->to.sharding.dim[d].axes.n > 0;
+        slot[d] = space->n_slots;
+        if (cut || d == spare)
+            space->slot[space->n_slots++] = (Slot){.size = size, .dim = (uint8_t)d};
+        else
+            space->unit *= (double)size;
+    }
 }
 
 static double alpha_hops(const Request *request, int64_t n)

@@ -120,18 +120,20 @@ static void add_atoms(Space *space, const Sharding *from, const Sharding *to, co
     }
 }
 
-/* Of the dims that neither end cuts, the one that most atoms divide; -1 when there is none. */
+/* Of the dims that neither end cuts, the one that most atoms divide, then the largest; -1 when there
+ * is none. */
 static int spare_dim(const Sharding *from, const Sharding *to, const Mesh *mesh)
 {
     int best = -1;
-    int64_t most = 1;
+    int64_t most = 0, largest = 1;
     for (int d = 0; d < from->n_dims; d++) {
-        if (!cut_is_whole(&from->dim[d]) || !cut_is_whole(&to->dim[d]))
+        int64_t size = cut_size(&from->dim[d]), divides = gcd64(size, mesh->n_devices);
+        if (size <= 1 || !cut_is_whole(&from->dim[d]) || !cut_is_whole(&to->dim[d]))
             continue;
-        int64_t divides = gcd64(cut_size(&from->dim[d]), mesh->n_devices);
-        if (divides > most) {
+        if (divides > most || (divides == most && size > largest)) {
             best = d;
             most = divides;
+            largest = size;
         }
     }
     return best;
