@@ -3,6 +3,7 @@
 #include "tests/unit/infer_text.h"
 
 #include "core/model/onnx.h"
+#include "core/plan/propagate.h"
 
 static const char *text_of(Body *body, const char *dims)
 {
@@ -139,6 +140,60 @@ static void a_loop_of_known_length_stacks_what_it_yields(void **state)
     assert_non_null(strstr(text, "MatMul loop/v2 f32[4,8] rule x5\n"));
     assert_non_null(strstr(text, "LoopResult y f32[4,8] rule\n"
                                  "LoopStack all f32[5,4,8] rule\n"));
+    arena_free(arena);
+}
+
+/* v2 is pinned; nobody reads what the loop leaves, so only the tie takes the axis to v. */
+static void axes_go_round_a_loop(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Body inside = body_new(arena), body = body_new(arena);
+    body_input(&inside, "i", DT_I64, "");
+    body_input(&inside, "c", DT_BOOL, "");
+    body_input(&inside, "v", DT_F32, NULL);
+    body_node(&inside, "Identity -: c -> c2");
+    body_node(&inside, "MatMul -: v w -> v2");
+    body_node(&inside, "Relu -: v -> r");
+    body_output(&inside, "c2");
+    body_output(&inside, "v2");
+    body_output(&inside, "r");
+    Buf node = node_begin(arena, "Loop loop: n _ x -> _ all");
+    node_graph(&node, "body", &inside);
+    body_input(&body, "x", DT_F32, "4,8");
+    body_weight(&body, "w", "8,8");
+    body_ints(&body, "n", "5", true);
+    body_add(&body, &node);
+    body_output(&body, "all");
+    DimBindings none = {0};
+    Error err = {0};
+    Graph *graph = onnx_read(arena, "made.onnx", model_bytes(&body, 18, NULL, 0), &err);
+    assert_non_null(graph);
+    Inferred *inferred = infer(arena, graph, registry_new(arena), &none, false, &err);
+    Source source = {"-m", STR("tp=4")};
+    Mesh *mesh = mesh_parse(arena, &source, &err);
+    Machine machine = {.name = "test", .devices_per_node = 8, .memory_bytes_per_s = 1e12};
+    machine.inside = machine.between = (Link){.name = "wire", .latency_us = 1, .bytes_per_s = 1e11};
+    machine.flops_per_s[DT_F32] = 1e12;
+    Journal journal = {0};
+    int32_t in = -1, next = -1;
+    for (int i = 0; i < graph->n_carries; i++) {
+        in = graph->carries[i].in;
+        next = graph->carries[i].next;
+    }
+    const uint8_t atoms[] = {0, 1};
+    Decision pin = {.kind = PIN_TENSOR_DIM, .place = next, .dim = 1};
+    pin.cut = cut_by(8, atoms, 2, mesh);
+    pin.origin = (Origin){.file = "", .text = ""};
+    journal_add(&journal, arena, &pin);
+    PlanRequest request = {.inferred = inferred, .mesh = mesh};
+    request.machine = &machine;
+    request.journal = &journal;
+    Plan *plan = plan_make(&request, &err);
+    assert_non_null(plan);
+    const Sharding *flow = shardings_at(plan->shardings, plan->flow[in]);
+    assert_false(cut_is_whole(&flow->dim[1]));
+    plan_free(plan);
     arena_free(arena);
 }
 
@@ -426,6 +481,7 @@ int main(void)
         cmocka_unit_test(sizes_that_differ_are_told_by_the_run),
         cmocka_unit_test(a_branch_that_is_not_taken_is_left_out),
         cmocka_unit_test(a_loop_of_known_length_stacks_what_it_yields),
+        cmocka_unit_test(axes_go_round_a_loop),
         cmocka_unit_test(what_an_iteration_changes_is_not_known),
         cmocka_unit_test(a_loop_that_may_end_before_is_counted_once),
         cmocka_unit_test(a_loop_runs_as_often_as_its_condition_lets_it),
