@@ -95,8 +95,11 @@ static bool check_version(const Json *root, Error *err)
 static bool get_dims(Arena *arena, const Json *root, DimBindings *dims, Error *err)
 {
     const Json *object = json_get(root, "dims");
+    enum { FREE_DIMS_MAX = 10000 };
     if (object && !json_is_object(object))
         return error_set(err, "\"dims\" must be an object of sizes");
+    if (json_size(object) > FREE_DIMS_MAX)
+        return error_set(err, "\"dims\" has more than %d sizes", FREE_DIMS_MAX);
     for (int i = 0; i < json_size(object); i++) {
         const char *name = json_key_at(object, i);
         int64_t size = json_int(json_get(object, name), -1);
@@ -194,7 +197,8 @@ typedef struct {
     const Json *json; /* it */
     Decision decision;
     int64_t n_compared; /* names, to find the nearest of one that is not there */
-    Intern *unknown;     /* fields that are not known, over all decisions */
+    Intern *unknown;    /* fields that are not known, over all decisions */
+    int n_dropped;
     int n_resized;       /* decisions whose dim has another size now */
     const char *resized; /* the first of them */
 } Reading;
@@ -268,13 +272,15 @@ static bool get_priority(const Reading *r, int *out, Error *err)
 
 /* ---- places ---- */
 
+enum { DROPPED_MAX = 1000 }; /* decisions that are said one by one */
+
 /* A hint of each name that is not there, as long as that is no matter of seconds. */
-enum { COMPARED_MAX = 4000000, NAMES_AT_ONCE = 20000 };
+enum { COMPARED_MAX = 400000, NAMES_AT_ONCE = 20000 };
 
 static bool may_compare(Reading *r, int n_names)
 {
     r->n_compared += n_names < NAMES_AT_ONCE ? n_names : NAMES_AT_ONCE;
-    return r->n_compared < COMPARED_MAX;
+    return r->n_compared < COMPARED_MAX && r->n_dropped < DROPPED_MAX;
 }
 
 static bool find_tensor(Reading *r, Error *err)
@@ -515,8 +521,10 @@ static void check_model(const Reading *r)
              "decisions are kept by name");
 }
 
-static void note_dropped(const Reading *r, const Error *why)
+static void note_dropped(Reading *r, const Error *why)
 {
+    if (++r->n_dropped > DROPPED_MAX)
+        return;
     Arena *arena = r->session->journal_arena;
     Buf text = buf_new(arena);
     buf_printf(&text, "decision %d of the plan", r->number + 1);
@@ -532,9 +540,14 @@ static void note_dropped(const Reading *r, const Error *why)
     note(r, LEVEL_WARNING, "decision-dropped", text.s, arena_str(arena, str_from(why->hint)));
 }
 
-static void note_resized(Reading *r)
+static void note_counts(Reading *r)
 {
     r->json = NULL;
+    if (r->n_dropped > DROPPED_MAX)
+        note(r, LEVEL_WARNING, "decision-dropped",
+             arena_printf(r->session->journal_arena, "%d more decisions of the plan are left out",
+                          r->n_dropped - DROPPED_MAX),
+             "is it the plan of another model?");
     if (r->n_resized > 0)
         note(r, LEVEL_NOTE, "dim-resized",
              arena_printf(r->session->journal_arena,
@@ -563,6 +576,6 @@ void planfile_decisions(Session *session, const PlanFile *file, Journal *journal
         else
             note_dropped(&r, &why);
     }
-    note_resized(&r);
+    note_counts(&r);
     arena_free(scratch);
 }

@@ -507,11 +507,14 @@ static void the_method_is_saved_unless_another_is_given(void **state)
     for (Method method = 0; method < METHOD_COUNT; method++) {
         options.method = method;
         Session *session = session_open(&options, &hooks, &f->err);
-        assert_non_null(session);
+        if (!session)
+            fail_msg("%s: %s", method_profile(method), f->err.text);
         assert_true(planfile_save(session, path, false, &f->err));
         session_close(session);
         SessionOptions open = {.model = path};
         session = session_open(&open, &hooks, &f->err);
+        if (!session)
+            fail_msg("%s: %s", method_profile(method), f->err.text);
         assert_int_equal(session->options.method, method);
         assert_int_equal(session->plan->method, method);
         session_close(session);
@@ -521,6 +524,31 @@ static void the_method_is_saved_unless_another_is_given(void **state)
         session_close(session);
     }
     unlink(path);
+}
+
+static int count_code(const Session *session, const char *code)
+{
+    int n = 0;
+    for (int i = 0; i < session->plan->findings.n; i++)
+        n += strcmp(session->plan->findings.at[i].code, code) == 0;
+    return n;
+}
+
+/* A plan of another model altogether takes no minutes and no thousands of lines. */
+static void many_that_do_not_fit_are_counted(void **state)
+{
+    enum { DECISIONS = 30000, SAID = 1000 };
+    Fixture *f = *state;
+    Buf text = buf_new(f->arena);
+    for (int i = 0; i < DECISIONS; i++)
+        buf_printf(&text,
+                   "%s{\"kind\":\"unmark\",\"tensor\":\"the.decoder.of.another.model.%d.weight\"}",
+                   i ? "," : "", i);
+    Session *session = open_text(f, decisions_text(f->arena, text.s), (SessionOptions){0});
+    if (!session)
+        fail_msg("%s", f->err.text);
+    assert_int_equal(count_code(session, "decision-dropped"), SAID + 1);
+    session_close(session);
 }
 
 static void a_plan_opens_without_its_policy(void **state)
@@ -539,14 +567,6 @@ static void a_plan_opens_without_its_policy(void **state)
     assert_int_equal(session->journal.n_done, N_DECISIONS);
     session_close(session);
     unlink(path);
-}
-
-static int count_code(const Session *session, const char *code)
-{
-    int n = 0;
-    for (int i = 0; i < session->plan->findings.n; i++)
-        n += strcmp(session->plan->findings.at[i].code, code) == 0;
-    return n;
 }
 
 static void unknown_fields_are_named_once(void **state)
@@ -783,6 +803,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(version_1_still_opens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_method_is_saved_unless_another_is_given, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(many_that_do_not_fit_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_plan_opens_without_its_policy, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown_fields_are_named_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_changed_model_keeps_what_matches, set_up, tear_down),
