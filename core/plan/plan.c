@@ -7,6 +7,7 @@
 #include "core/plan/plan_findings.h"
 #include "core/plan/propagate.h"
 #include "core/plan/reason.h"
+#include "core/plan/shardy/plan_shardy.h"
 #include "core/plan/spmd/plan_spmd.h"
 #include "core/plan/strategy/plan_strategy.h"
 
@@ -292,6 +293,8 @@ static void propagate(Plan *plan, const PlanRequest *request)
     case METHOD_SHARDY:
     case METHOD_SHARDY_BASIC:
     case METHOD_SHARDY_BOTH:
+        propagate_shardy(plan);
+        return;
     case METHOD_FACTOR:
     case METHOD_COUNT:
         if (request->propagation)

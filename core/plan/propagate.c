@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/plan/flow_visit.h"
 #include "core/plan/plan_findings.h"
+#include "core/plan/shardy/plan_shardy.h"
 
 #include <assert.h>
 
@@ -563,6 +564,8 @@ int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out
     const Propagation *p = plan->log.context;
     StopRecords stops = {0};
     *out = NULL;
+    if (plan->method >= METHOD_SHARDY && plan->method <= METHOD_SHARDY_BOTH)
+        return shardy_plan_stops(arena, plan, op, out);
     if (plan->method != METHOD_FACTOR || plan->cut[op] < 0)
         return 0;
     const OpSpace *space = program_space(plan->inferred, op);

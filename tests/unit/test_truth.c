@@ -51,6 +51,20 @@ static Case cases[] = {
      METHOD_SPMD},
     {"spmd, llama-tiny, three axes", "llama-tiny", "batch=4,seq=12", "a=2,b=2,c=2", 18, 25,
      METHOD_SPMD},
+    {"shardy, reductions", reductions, "", "dp=2,tp=4", 21, 12, METHOD_SHARDY},
+    {"shardy, reductions, uneven", reductions, "", "dp=3,tp=5", 22, 12, METHOD_SHARDY},
+    {"shardy, tiny-gpt, a few pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=2", 23, 4,
+     METHOD_SHARDY},
+    {"shardy, tiny-gpt, many pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=6", 24, 30,
+     METHOD_SHARDY_BOTH},
+    {"shardy, tiny-gpt, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 25, 20,
+     METHOD_SHARDY_BASIC},
+    {"shardy, llama-tiny, a few pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=2", 26, 4,
+     METHOD_SHARDY_BASIC},
+    {"shardy, llama-tiny, many pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=4", 27, 30,
+     METHOD_SHARDY},
+    {"shardy, llama-tiny, three axes", "llama-tiny", "batch=4,seq=12", "a=2,b=2,c=2", 28, 25,
+     METHOD_SHARDY},
 };
 
 /* The cut of a dim by one axis or none, now and then in three parts. */

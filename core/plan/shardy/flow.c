@@ -33,18 +33,16 @@ int32_t shardy_put(ShardyFlow *flow, const TensorSharding *sharding)
     tensor_sharding_pack(sharding, &bytes);
     int32_t id = intern_put(flow->states, bytes.s, bytes.n);
     arena_free(scratch);
-    if (id == flow->unpacked.n)
-        vec_push(flow->arena, &flow->unpacked, NULL);
+    if (id == flow->unpacked.n) {
+        TensorSharding *kept = arena_make(flow->arena, TensorSharding);
+        *kept = *sharding;
+        vec_push(flow->arena, &flow->unpacked, kept);
+    }
     return id;
 }
 
-const TensorSharding *shardy_at(ShardyFlow *flow, int32_t state)
+const TensorSharding *shardy_at(const ShardyFlow *flow, int32_t state)
 {
-    if (!flow->unpacked.at[state]) {
-        TensorSharding *sharding = arena_make(flow->arena, TensorSharding);
-        *sharding = tensor_sharding_unpack(intern_key(flow->states, state, NULL));
-        flow->unpacked.at[state] = sharding;
-    }
     return flow->unpacked.at[state];
 }
 
@@ -237,6 +235,26 @@ static bool visit(ShardyFlow *flow, const RuleKey *key, int pass, bool aggressiv
 
 /* A pass of the engine: which of the five, and 8 more for aggressive. */
 enum { AGGRESSIVE = 8 };
+
+const char *const *shardy_pass_names(void)
+{
+    static const char *const names[AGGRESSIVE + SHARDY_PASSES] = {
+        "elementwise ops and views with one reader, basic",
+        "elementwise ops and views, basic",
+        "pass-through factors, basic",
+        "all factors but broadcasts forward, basic",
+        "everything, basic",
+        "",
+        "",
+        "",
+        "elementwise ops and views with one reader",
+        "elementwise ops and views",
+        "pass-through factors",
+        "all factors but broadcasts forward",
+        "everything",
+    };
+    return names;
+}
 
 static void visit_op(void *context, int32_t rule, int pass, FlowDirection direction, int32_t *state,
                      int n_inputs, int n_outputs)
@@ -519,12 +537,13 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
     if (method.user_priorities)
         given = feel_first(&run);
     const int32_t *own = arena_array(arena, int32_t, program->n_ops);
-    int32_t *start = arena_array(arena, int32_t, program->n_tensors);
     run.told = arena_array(arena, int32_t, program->n_tensors);
+    Arena *log_arena = program->log_arena ? program->log_arena : arena;
+    int32_t *start = arena_array(log_arena, int32_t, program->n_tensors);
     memcpy(start, program->state, (size_t)program->n_tensors * sizeof *start);
     memcpy(run.told, start, (size_t)program->n_tensors * sizeof *start);
     run.engine = engine_new(arena, engine_graph(&run), own, visit_op, flow);
-    engine_begin(run.engine, &(FlowRun){.log_arena = arena,
+    engine_begin(run.engine, &(FlowRun){.log_arena = log_arena,
                                         .start = start,
                                         .group = program->group,
                                         .n_groups = program->n_groups});
@@ -536,5 +555,6 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
     }
     for (int t = 0; t < program->n_tensors; t++)
         program->state[t] = engine_tensor(run.engine, t);
+    program->log = program->log_arena ? engine_log(run.engine) : NULL;
     arena_free(arena);
 }

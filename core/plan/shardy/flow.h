@@ -65,6 +65,8 @@ typedef struct {
     int32_t *state;       /* per tensor: given, then reached */
     const int32_t *group; /* per tensor: its group, or -1; NULL: there are none */
     ShardyResult *result;
+    Arena *log_arena;   /* where the log of the run is to live; NULL: it is forgotten */
+    const FlowLog *log; /* of the run; its passes are those of shardy_pass_names() */
 } ShardyProgram;
 
 typedef struct {
@@ -88,7 +90,7 @@ typedef struct ShardyFlow ShardyFlow;
 /* Numbers for shardings, and back. The pointer stays valid. */
 ShardyFlow *shardy_flow_new(Arena *arena);
 int32_t shardy_put(ShardyFlow *flow, const TensorSharding *sharding);
-const TensorSharding *shardy_at(ShardyFlow *flow, int32_t state);
+const TensorSharding *shardy_at(const ShardyFlow *flow, int32_t state);
 
 /* To the fixed point: program->state and result[].state become what is reached. seen: told of each
  * change, in order; NULL: nobody asks. */
@@ -101,6 +103,9 @@ ShardyOp shardy_result_op(const ShardyResult *result); /* what hands on to and f
 FactorStep shardy_step_of(ShardyFlow *flow, const ShardyProgram *program, const ShardyOp *op,
                           int pass, bool aggressive, const TensorSharding *const *shardings,
                           Pass *direction);
+
+/* By the number that the log has. */
+const char *const *shardy_pass_names(void);
 
 enum { SHARDY_PASSES = 5 };
 

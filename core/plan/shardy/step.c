@@ -62,7 +62,7 @@ void step_agreed(const FactorStep *step, const FactorProjection *projection, int
 
 /* ---- where they are cut short ---- */
 
-static bool stop(StepStop *why, StopReason reason, int other)
+static bool stop(StepStop *why, Stop reason, int other)
 {
     *why = (StepStop){reason, other};
     return false;
@@ -79,9 +79,9 @@ bool step_within(const FactorStep *step, const TensorFactors *tensor, int factor
         stop(why, STOP_REPLICATED, -1);
     whole = *axis;
     if (!axis_ref_without_list(axis, &tensor->unreduced, axis))
-        return stop(why, STOP_UNREDUCED, -1);
+        return stop(why, STOP_REPLICATED, -1);
     if (!axis_ref_equal(axis, &whole))
-        stop(why, STOP_UNREDUCED, -1);
+        stop(why, STOP_REPLICATED, -1);
     for (int i = 0; i < own->axes.n; i++)
         if (axis_ref_contains(&own->axes.at[i], axis))
             return true;
@@ -94,7 +94,7 @@ bool step_within(const FactorStep *step, const TensorFactors *tensor, int factor
     } else if (own->minor) {
         return true;
     } else {
-        stop(why, STOP_INDIVISIBLE, -1);
+        stop(why, STOP_NESTING, -1);
         int64_t common = size % before == 0 ? common_divisor(size / before, axis->size) : 1;
         if (common == axis->size)
             return true;

@@ -18,6 +18,7 @@
 #include "core/base/vec.h"
 #include "core/plan/plan.h"
 #include "core/plan/shardy/factor_sharding.h"
+#include "core/plan/stop.h"
 
 typedef struct {
     const FactorRule *rule;
@@ -37,39 +38,20 @@ bool factor_step(Arena *scratch, const FactorStep *step, int mesh_of_op,
 void factor_propagate(Arena *scratch, const FactorStep *step, FactorProjection *projection,
                       bool *updated);
 
-/* ORDER STOP: why an axis that another tensor of the op has along a factor is not on this one. */
-typedef enum {
-    STOP_BLOCKED,      /* the factor takes no part in propagation */
-    STOP_DIRECTION,    /* this op hands axes on in the other direction, or in none */
-    STOP_DISAGREE,     /* a tensor has other axes along this factor: `other` is that tensor */
-    STOP_REPLICATED,   /* the tensor says that it is replicated over the axis */
-    STOP_UNREDUCED,    /* the tensor is partial over the axis */
-    STOP_CLOSED,       /* the dim may not be cut further */
-    STOP_OVERFLOW,     /* axes that do not divide the factor stand in the way */
-    STOP_INDIVISIBLE,  /* the factor is not the minor-most of its dim, and not divisible */
-    STOP_TAKEN,        /* the axis is on factor `other` of the tensor, or one of the op in basic */
-    STOP_CONSERVATIVE, /* part of an axis, which conservative propagation does not take */
-    STOP_RESULT,       /* the result of an elementwise op has not got it */
-    STOP_STRIDED,      /* a more major factor of the dim is not cut in full */
-    STOP_COUNT
-} StopReason;
-
+/* Why an axis that another tensor of the op has along a factor is not on this one. */
 typedef struct {
     int factor, tensor; /* of the op: operands, then results */
     int source;         /* a tensor that has the axis */
     AxisRef axis;
-    StopReason reason;
-    int other; /* a factor, or a tensor; -1 */
+    Stop stop;
+    int other; /* STOP_TAKEN: the factor that has it; STOP_ORDER: the tensor that says otherwise; -1
+                */
 } FactorStop;
 
-typedef struct {
-    Vec(FactorStop) stops;
-} FactorStops;
+typedef Vec(FactorStop) FactorStops;
 
-const char *stop_reason_text(StopReason reason);
-
-/* Of shardings among which a step changes nothing: the first axis of each source that is not on a
- * tensor along the same factor, and why. */
+/* Of shardings among which a step changes nothing: of each tensor and factor, the first axis of
+ * others that it has not. */
 void factor_stops(Arena *arena, const FactorStep *step, const TensorSharding *const *shardings,
                   FactorStops *out);
 

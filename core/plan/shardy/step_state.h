@@ -5,8 +5,8 @@
 #include "core/plan/shardy/step.h"
 
 typedef struct {
-    StopReason reason;
-    int other;
+    Stop stop;
+    int other; /* STOP_TAKEN: the factor; -1 */
 } StepStop;
 
 Pass step_direction(const FactorStep *step, int factor);

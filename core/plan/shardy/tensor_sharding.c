@@ -15,7 +15,7 @@ static bool dim_equal(const DimSharding *a, const DimSharding *b)
 
 bool tensor_sharding_equal(const TensorSharding *a, const TensorSharding *b)
 {
-    if (a->n_dims != b->n_dims || a->mesh != b->mesh)
+    if (a->n_dims != b->n_dims || a->mesh != b->mesh || a->shape != b->shape)
         return false;
     for (int d = 0; d < a->n_dims; d++)
         if (!dim_equal(&a->dim[d], &b->dim[d]))
@@ -49,6 +49,7 @@ void tensor_sharding_pack(const TensorSharding *sharding, Buf *out)
 {
     pack_int(sharding->n_dims, out);
     pack_int(sharding->mesh, out);
+    pack_int(sharding->shape, out);
     for (int d = 0; d < sharding->n_dims; d++) {
         pack_int(sharding->dim[d].open, out);
         pack_int(sharding->dim[d].priority, out);
@@ -56,37 +57,6 @@ void tensor_sharding_pack(const TensorSharding *sharding, Buf *out)
     }
     pack_list(&sharding->replicated, out);
     pack_list(&sharding->unreduced, out);
-}
-
-static int unpack_int(const char **at)
-{
-    int value;
-    memcpy(&value, *at, sizeof value);
-    *at += sizeof value;
-    return value;
-}
-
-static void unpack_list(const char **at, AxisList *list)
-{
-    list->n = unpack_int(at);
-    size_t n_bytes = (size_t)list->n * sizeof list->at[0];
-    memcpy(list->at, *at, n_bytes);
-    *at += n_bytes;
-}
-
-TensorSharding tensor_sharding_unpack(const char *bytes)
-{
-    TensorSharding sharding;
-    sharding.n_dims = unpack_int(&bytes);
-    sharding.mesh = unpack_int(&bytes);
-    for (int d = 0; d < sharding.n_dims; d++) {
-        sharding.dim[d].open = unpack_int(&bytes) != 0;
-        sharding.dim[d].priority = unpack_int(&bytes);
-        unpack_list(&bytes, &sharding.dim[d].axes);
-    }
-    unpack_list(&bytes, &sharding.replicated);
-    unpack_list(&bytes, &sharding.unreduced);
-    return sharding;
 }
 
 /* ---- JSON ---- */

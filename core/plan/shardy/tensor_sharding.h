@@ -24,8 +24,9 @@ typedef struct {
 
 typedef struct {
     int n_dims;
-    int mesh; /* of the meshes of a request, which; MESH_NONE: it has no sharding yet, and takes
-                 part in any */
+    int mesh;  /* of the meshes of a request, which; MESH_NONE: it has no sharding yet, and takes
+                  part in any */
+    int shape; /* a number of whoever tells shapes apart by it; handed on as it is */
     DimSharding dim[DIMS_MAX];
     AxisList replicated, unreduced; /* in mesh order */
 } TensorSharding;
@@ -34,10 +35,8 @@ TensorSharding tensor_sharding_open(int n_dims); /* no sharding at all: every di
 bool tensor_sharding_equal(const TensorSharding *a, const TensorSharding *b);
 bool tensor_sharding_uses_axes(const TensorSharding *sharding); /* some dim, or set, is not empty */
 
-/* The bytes that two shardings have in common exactly when they are equal: a key of intern.h. The
- * second reads them back. */
+/* The bytes that two shardings have in common exactly when they are equal: a key of intern.h. */
 void tensor_sharding_pack(const TensorSharding *sharding, Buf *out);
-TensorSharding tensor_sharding_unpack(const char *bytes);
 
 /* NULL or null: open. Else of mesh 0. ERROR_RANK, ERROR_INVALID (an axis twice, overlapping
  * sub-axes, a priority on an empty closed dim), ERROR_UNBOUND (no such axis). */
