@@ -95,7 +95,7 @@ static int same_axis(const Mesh *from, const Mesh *to, int axis)
 /* The same layout on the other mesh; false: that lacks an axis. */
 static bool carry_over(const Sharding *sharding, const Mesh *from, const Mesh *to, Sharding *out)
 {
-    uint8_t atom[ATOMS_MAX];
+    uint8_t atom[ATOMS_MAX] = {0};
     AtomSet used = sharding_atoms(sharding) | sharding_partials(sharding), taken = 0;
     for (int a = 0; a < from->n_atoms; a++) {
         int axis = same_axis(from, to, from->atoms[a].axis);
@@ -146,26 +146,27 @@ static void list_layouts(Choice *choice, const Sharding *from, const Sharding *t
 
 /* ---- the choice ---- */
 
-/* Path of layouts i, here, and k, there; false: it cannot be. */
+/* Path of layouts i, here, and k, there; false: it cannot be, or a cheaper one of its way is known.
+ */
 static bool price_pair(Choice *choice, int i, int k, StepKind kind, CrossMeshPath *out)
 {
     Tried *from = &choice->from, *to = &choice->to;
     out->sent = from->id[i];
     out->received = to->id[k];
+    out->way = to->finer[k]             ? CROSS_SCATTER
+               : kind == STEP_BROADCAST ? CROSS_BROADCAST
+                                        : CROSS_PARTS;
+    out->before = reshard(from->resharder, choice->dtype, from->id[0], out->sent);
+    out->after = reshard(to->resharder, choice->dtype, out->received, to->id[0]);
+    if (out->before->us + out->after->us > out->way_us[out->way])
+        return false;
     CrossMeshSide sent = {from->mesh, shardings_at(from->shardings, out->sent)};
     CrossMeshSide received = {to->mesh, shardings_at(to->shardings, out->received)};
     if (!crossing_plan(choice->scratch, choice->machine, choice->dtype, &sent, &received, kind,
                        false, &out->crossing, NULL))
         return false;
-    if (kind == STEP_BROADCAST && out->crossing.most_targets < 2)
-        return false; /* it is a send */
-    out->before = reshard(from->resharder, choice->dtype, from->id[0], out->sent);
-    out->after = reshard(to->resharder, choice->dtype, out->received, to->id[0]);
     out->us = out->before->us + out->crossing.us + out->after->us;
-    out->way = to->finer[k]             ? CROSS_SCATTER
-               : kind == STEP_BROADCAST ? CROSS_BROADCAST
-                                        : CROSS_PARTS;
-    return true;
+    return kind == STEP_SEND || out->crossing.most_targets > 1; /* else it is a send */
 }
 
 static int n_steps(const CrossMeshPath *path)

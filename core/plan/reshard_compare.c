@@ -115,40 +115,49 @@ static int64_t rank_bytes(const ReshardQuestion *question, const Sharding *shard
     return dtype_bytes(question->dtype, sharding_local_elements(sharding, question->mesh, 0));
 }
 
+/* Axes that cut dim d. */
+static int8_t n_cutting(const Ordered *layout, int n_axes, int d)
+{
+    int n = 0;
+    for (int i = 0; i < n_axes; i++)
+        n += layout->rank[i] >= 0 && layout->place[i].dim == d;
+    return (int8_t)n;
+}
+
+/* The source: shards in the order of the mesh, or in the one that its strided shards stand for. */
 static void start(Translation *translation, const Redistribution *asked, const Moves *moves)
 {
     Ordered *layout = &translation->layout;
     bool ordered = moves_are_ordered(asked, moves);
-    for (int i = 0; i < asked->mesh->n_axes; i++) {
-        layout->place[i] = asked->from[i];
-        if (ordered && layout->place[i].kind == PLACE_STRIDED)
-            layout->place[i] =
-                (Placement){.kind = PLACE_SHARD, .dim = layout->place[i].dim, .factor = 1};
-        layout->rank[i] = -1;
-        for (int k = 0; k < i && placement_is_shard(&layout->place[i]); k++)
-            layout->rank[i] =
-                (int8_t)(layout->rank[i] + (placement_is_shard(&layout->place[k]) &&
-                                            layout->place[k].dim == layout->place[i].dim));
-        layout->rank[i] = (int8_t)(layout->rank[i] + placement_is_shard(&layout->place[i]));
-    }
+    int n_axes = asked->mesh->n_axes;
+    int8_t rank[MESH_AXES_MAX];
     if (ordered)
-        redistribute_ranks(asked->from, asked->mesh, asked->from_view, layout->rank);
+        redistribute_ranks(asked->from, asked->mesh, asked->from_view, rank);
+    for (int i = 0; i < n_axes; i++) {
+        Placement *place = &layout->place[i];
+        *place = asked->from[i];
+        layout->rank[i] = -1;
+        if (placement_is_shard(place))
+            layout->rank[i] = n_cutting(layout, i, place->dim);
+        if (ordered && placement_is_shard(place)) {
+            *place = (Placement){.kind = PLACE_SHARD, .dim = place->dim, .factor = 1};
+            layout->rank[i] = rank[i];
+        }
+    }
 }
 
 /* The axis leaves its dim, whatever stands within, and comes last on the other. */
 static void change_axis(Ordered *layout, int n_axes, const Move *move)
 {
-    int left = layout->rank[move->axis], d = layout->place[move->axis].dim, n = 0;
+    int8_t left = layout->rank[move->axis];
+    int d = layout->place[move->axis].dim;
     layout->rank[move->axis] = -1;
     layout->place[move->axis] = move->to;
     for (int i = 0; i < n_axes; i++)
         if (left >= 0 && layout->rank[i] > left && layout->place[i].dim == d)
             layout->rank[i]--;
-    if (!placement_is_shard(&move->to))
-        return;
-    for (int i = 0; i < n_axes; i++)
-        n += layout->rank[i] >= 0 && layout->place[i].dim == move->to.dim;
-    layout->rank[move->axis] = (int8_t)n;
+    if (placement_is_shard(&move->to))
+        layout->rank[move->axis] = n_cutting(layout, n_axes, move->to.dim);
 }
 
 static bool add_step(Translation *translation, const Move *move, Error *err)

@@ -309,7 +309,7 @@ static bool search_path(Search *search, const Rvd *from, const Rvd *to, Arena *a
     if (crosses && !list_side(search, to, err))
         return false;
     int32_t start = find(search, from, false), goal = find(search, to, crosses);
-    assert(start >= 0 && goal >= 0);
+    assert(search->nodes.at && start >= 0 && goal >= 0);
     search->nodes.at[start].cost = 0;
     push(search, (Open){0, start});
     while (search->heap.n > 0) {

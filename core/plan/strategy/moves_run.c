@@ -24,31 +24,28 @@ typedef struct {
 
 /* ---- sizes ---- */
 
-static bool cuts(const Placement *placement, int d)
+/* Multiplies *unit by the blocks in which a placement parts dim d; *touches: it cuts it. */
+static bool add_placement(const Placement *placement, int d, bool *touches, int64_t *unit)
 {
-    return placement_is_shard(placement) && placement->dim == d;
+    if (!placement_is_shard(placement) || placement->dim != d)
+        return true;
+    *touches = true;
+    if (placement->kind == PLACE_SHARD || placement->factor > INDICES_MAX)
+        return placement->kind == PLACE_SHARD;
+    *unit *= placement->factor;
+    return *unit <= INDICES_MAX;
 }
 
-/* Whether an axis cuts dim d at any time, and in how many blocks: *unit is multiplied by them. */
+/* The same of all that an axis ever does to dim d, and by the axis itself. */
 static bool add_axis(const Trial *run, const Moves *moves, int axis, int d, int64_t *unit)
 {
     bool touches = false;
-    for (int i = -2; i < moves->n; i++) {
-        const Move *move = i < 0 ? NULL : &moves->at[i];
-        const Placement *placement = i == -2   ? &run->asked->from[axis]
-                                     : i == -1 ? &run->asked->to[axis]
-                                               : &move->to;
-        if ((move && move->axis != axis) || !cuts(placement, d))
-            continue;
-        touches = true;
-        if (placement->kind != PLACE_SHARD && placement->factor > 1) {
-            if (placement->factor > INDICES_MAX)
-                return false;
-            *unit *= placement->factor;
-        }
-        if (*unit > INDICES_MAX)
+    if (!add_placement(&run->asked->from[axis], d, &touches, unit) ||
+        !add_placement(&run->asked->to[axis], d, &touches, unit))
+        return false;
+    for (int i = 0; i < moves->n; i++)
+        if (moves->at[i].axis == axis && !add_placement(&moves->at[i].to, d, &touches, unit))
             return false;
-    }
     *unit *= touches ? run->asked->mesh->axes[axis].size : 1;
     return *unit <= INDICES_MAX;
 }
