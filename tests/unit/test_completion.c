@@ -5,6 +5,7 @@
 #include "core/plan/events.h"
 #include "core/plan/reason.h"
 #include "core/plan/spmd/completion.h"
+#include "core/rules/example.h"
 #include "core/run/run.h"
 #include "tests/unit/graph_text.h"
 
@@ -420,6 +421,66 @@ static void events_lead_to_the_plan(void **state)
     planning_close(p);
 }
 
+static int run_pinned(Planning *p, int32_t tensor, int dim)
+{
+    RunOptions options = {.verify = true, .seed = 7, .repeat = 1};
+    RunReport report;
+    Error err = {0};
+    uint8_t atom[] = {0};
+    Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim};
+    pin.cut = cut_by(inferred_shape(p->inferred, tensor)->dim[dim], atom, 1, p->mesh);
+    pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+    p->journal.n_done = 0;
+    journal_add(&p->journal, p->arena, &pin);
+    planning_make(p);
+    if (!run_plan(p->arena, p->plan, &options, &report, &err))
+        return 0;
+    if (!report.ok)
+        fail_msg("%s, %s dim %d: differs", op_operator(p->graph, 0), tensor_name(p->graph, tensor),
+                 dim);
+    return 1;
+}
+
+static int run_example(const char *name, const Example *example)
+{
+    Arena *arena = arena_new();
+    Planning *p = arena_make(arena, Planning);
+    Error err = {0};
+    int n = 0;
+    p->arena = arena;
+    p->method = METHOD_SPMD;
+    p->graph = example_graph(arena, name, example, &err);
+    if (!p->graph)
+        planning_fail(&err);
+    planning_infer(p, "", "x=2");
+    for (int i = 0; i < p->graph->ops[0].n_inputs; i++) {
+        int32_t t = op_inputs(p->graph, 0)[i];
+        const Shape *shape = t < 0 ? NULL : inferred_shape(p->inferred, t);
+        for (int d = 0; shape && d < shape->n_dims && !inferred_is_host(p->inferred, 0); d++)
+            if (!p->inferred->value[t])
+                n += run_pinned(p, t, d);
+    }
+    planning_close(p);
+    return n;
+}
+
+/* Every small call of every operator: each dim of each input pinned, alone, is planned, and run
+ * where there is a kernel. */
+static void every_operator_computes_the_same(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const Registry *registry = registry_new(arena);
+    int n_run = 0;
+    for (int i = 0; i < registry_count(registry); i++) {
+        const char *name = registry_at(registry, i)->name;
+        for (const Example *e = example_next(name, NULL); e; e = example_next(name, e))
+            n_run += run_example(name, e);
+    }
+    assert_true(n_run > 500);
+    arena_free(arena);
+}
+
 /* Marks of lists: two axes on one dim pass where rules know lists. */
 static void two_axes_on_a_dim_pass(void **state)
 {
@@ -439,7 +500,8 @@ static void two_axes_on_a_dim_pass(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(two_axes_on_a_dim_pass)};
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(two_axes_on_a_dim_pass),
+                                              cmocka_unit_test(every_operator_computes_the_same)};
     return run_rows("completion", cases, it_completes_as_paddle_does) +
            run_rows("findings", plan_cases, what_is_lost_is_found_and_computes_the_same) +
            run_rows("models", model_cases, models_compute_what_one_device_does) +

@@ -65,7 +65,7 @@ static bool apply(Hearing *h, const SpmdRule *rule, SpmdCall *call)
 {
     SpmdCall sane = *call;
     Error err = {0};
-    call->exact = true;
+    call->exact = !h->q->call->sane;
     if (spmd_apply(rule, call, &err))
         return true;
     if (!h->refusal)

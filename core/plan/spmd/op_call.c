@@ -199,6 +199,18 @@ static bool as_slice(Draft *draft, Error *err)
 
 /* ---- rows: by position ---- */
 
+/* One place of a dim, which goes: a slice with decrease_axis, whose forward rule upstream does not
+ * look at that. */
+static bool as_select(Draft *draft, int axis)
+{
+    ask(draft, "slice");
+    give_list(draft, "axes", (int64_t[]){axis}, 1);
+    give_list(draft, "decrease_axis", (int64_t[]){axis}, 1);
+    take_first(draft, 1);
+    draft->call->sane = true;
+    return true;
+}
+
 /* Rows of a matrix that is a parameter are embeddings. */
 static bool as_gather(Draft *draft, Error *err)
 {
@@ -208,7 +220,9 @@ static bool as_gather(Draft *draft, Error *err)
     const Shape *index = shape_in(draft, 1);
     if (!args_gather(&draft->ours, &axis, &out, err))
         return false;
-    bool rows = axis == 0 && shape_in(draft, 0)->n_dims == 2 && index->n_dims > 0;
+    if (index->n_dims == 0)
+        return as_select(draft, axis);
+    bool rows = axis == 0 && shape_in(draft, 0)->n_dims == 2;
     if (rows && (index->n_dims > 1 || tensor_is_parameter(draft->inferred, table))) {
         ask(draft, "lookup_table_v2");
         take(draft, 2, (int[]){1, 0});
@@ -536,10 +550,12 @@ static bool as_it_stands(Draft *draft, const SpmdRules *rules)
     if (!rule)
         return false;
     SpmdOpCall *call = draft->call;
+    if (!take_as_listed(draft, rule, NULL))
+        return false;
     call->graph = draft->inferred->graph;
     call->op = draft->op;
     call->name = name;
-    return take_as_listed(draft, rule, NULL);
+    return true;
 }
 
 static bool by_row(Draft *draft, const char *operator, Error * err)
@@ -550,22 +566,33 @@ static bool by_row(Draft *draft, const char *operator, Error * err)
     return false;
 }
 
+/* Its dim 0 may be the batch. */
+static bool has_batch(const Inferred *inferred, int32_t tensor)
+{
+    const Shape *shape = tensor < 0 ? NULL : inferred_shape(inferred, tensor);
+    return shape && shape->n_dims > 0 && !tensor_is_known(inferred, tensor) &&
+           !tensor_is_parameter(inferred, tensor);
+}
+
 /* Dim 0 of all tensors that are computed. */
 static void by_default(Draft *draft)
 {
     const Graph *graph = draft->inferred->graph;
-    const int32_t *inputs = op_inputs(graph, draft->op);
-    int n_inputs = graph->ops[draft->op].n_inputs, n = 0;
-    int *input = arena_array(draft->arena, int, n_inputs);
+    const GraphOp *op = &graph->ops[draft->op];
+    SpmdOpCall *call = draft->call;
+    int *input = arena_array(draft->arena, int, op->n_inputs);
+    int *output = arena_array(draft->arena, int, op->n_outputs);
     ask(draft, "default_data_parallel");
-    for (int i = 0; i < n_inputs; i++)
-        if (inputs[i] >= 0 && !tensor_is_known(draft->inferred, inputs[i]) &&
-            !tensor_is_parameter(draft->inferred, inputs[i]))
-            input[n++] = i;
-    draft->call->input = input;
-    draft->call->n_inputs = n;
-    draft->call->output = NULL;
-    draft->call->addend = -1;
+    call->n_inputs = call->n_outputs = 0;
+    for (int i = 0; i < op->n_inputs; i++)
+        if (has_batch(draft->inferred, op_inputs(graph, draft->op)[i]))
+            input[call->n_inputs++] = i;
+    for (int o = 0; o < op->n_outputs; o++)
+        if (has_batch(draft->inferred, op_outputs(graph, draft->op)[o]))
+            output[call->n_outputs++] = o;
+    call->input = input;
+    call->output = output;
+    call->addend = -1;
 }
 
 /* The op's operands in our order. */
@@ -634,8 +661,9 @@ const SpmdOpCall *spmd_op_call(Arena *arena, const SpmdRules *rules, const Infer
     if (!as_it_stands(&draft, rules) &&
         (!row || (!by_row(&draft, row->name, &err) && !by_alias(&draft, rules, row->name)))) {
         by_default(&draft);
-        draft.call->why =
-            error_is_set(&err) ? arena_str(arena, str_from(err.text)) : "no rule has that operator";
+        if (draft.call->n_inputs + draft.call->n_outputs > 0)
+            draft.call->why = error_is_set(&err) ? arena_str(arena, str_from(err.text))
+                                                 : "no rule has that operator";
     }
     SpmdOpCall *call = draft.call;
     call->rule = spmd_rules_find(rules, str_from(call->name));

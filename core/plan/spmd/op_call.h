@@ -22,6 +22,7 @@ typedef struct {
     const char *name;   /* as the rule is asked */
     const char *why;    /* by default: why the operator's own rule is not asked; else NULL */
     bool forward_only;  /* the rule has no backward, or a gradient in its place */
+    bool sane;          /* ask for the rule's sane answer (spmd.h) */
     const Graph *graph; /* attributes: those of op `op` */
     int32_t op;
     int n_inputs, n_outputs;   /* of the rule */
