@@ -262,7 +262,7 @@ static PlanCase plan_cases[] = {
      {{"in0", 0, "x", 1}, {"in1", 0, "x", 1}},
      0,
      "spmd-refused",
-     "lookup_table_v2 refuses"},
+     "embedding refuses"},
     {"a product by k and n",
      RESIDUAL,
      "x=2,y=2",

@@ -81,7 +81,7 @@ static SpmdCall call_of(const Hearing *h, bool backward)
                       .graph = h->q->call->graph,
                       .op = h->q->call->op,
                       .name = h->q->call->name,
-                      .mode = SPMD_STATIC,
+                      .mode = h->q->call->mode,
                       .backward = backward};
 }
 

@@ -211,7 +211,8 @@ static bool as_select(Draft *draft, int axis)
     return true;
 }
 
-/* Rows of a matrix that is a parameter are embeddings. */
+/* Rows of a matrix are an embedding: of a parameter, or by indices of several dims; the table of
+ * those is whole, as op by op. */
 static bool as_gather(Draft *draft, Error *err)
 {
     int axis;
@@ -224,8 +225,9 @@ static bool as_gather(Draft *draft, Error *err)
         return as_select(draft, axis);
     bool rows = axis == 0 && shape_in(draft, 0)->n_dims == 2;
     if (rows && (index->n_dims > 1 || tensor_is_parameter(draft->inferred, table))) {
-        ask(draft, "lookup_table_v2");
+        ask(draft, "embedding");
         take(draft, 2, (int[]){1, 0});
+        draft->call->mode = tensor_is_parameter(draft->inferred, table) ? SPMD_STATIC : SPMD_EAGER;
         return true;
     }
     ask(draft, "gather");

@@ -8,6 +8,10 @@
  * registered for the op's own name comes first. An operator without any of these asks what Paddle
  * asks then, default_data_parallel: dim 0 of every tensor that is computed is the batch.
  *
+ * Upstream's completer asks these rules of some 26 operators, and older code, which mostly takes
+ * dim 0 for the batch, of the others (exp, tanh, mean, max, conv2d); here every rule there is, is
+ * asked.
+ *
  * Gradient rules that Paddle registered as backward rules answer another question (spmd.h): such an
  * op is asked forward only.
  */
@@ -19,9 +23,10 @@
 
 typedef struct {
     const SpmdRule *rule;
-    const char *name;   /* as the rule is asked */
-    const char *why;    /* by default: why the operator's own rule is not asked; else NULL */
-    bool forward_only;  /* the rule has no backward, or a gradient in its place */
+    const char *name;  /* as the rule is asked */
+    const char *why;   /* by default: why the operator's own rule is not asked; else NULL */
+    bool forward_only; /* the rule has no backward, or a gradient in its place */
+    SpmdMode mode;
     bool sane;          /* ask for the rule's sane answer (spmd.h) */
     const Graph *graph; /* attributes: those of op `op` */
     int32_t op;

@@ -84,7 +84,7 @@ static Sharding sharding_of(const Marking *m, int32_t mapping, int32_t tensor)
 /* ---- pins ---- */
 
 /* Why a decision does nothing, or not all of it. */
-typedef enum { LEFT_MARK, LEFT_PRIORITY, LEFT_DECISION } LeftWhy;
+typedef enum { LEFT_MARK, LEFT_NO_PART, LEFT_PRIORITY, LEFT_DECISION } LeftWhy;
 
 static const struct {
     Level level;
@@ -93,6 +93,10 @@ static const struct {
     [LEFT_MARK] = {LEVEL_WARNING, "spmd-mark",
                    "no dims_mapping says such a cut: the pin does nothing",
                    "pin whole axes, without interleaving; or use --propagate factor"},
+    [LEFT_NO_PART] = {LEVEL_WARNING, "spmd-mark",
+                      "completion does not look at it, a constant or an op nobody can cut: the pin "
+                      "does nothing",
+                      ""},
     [LEFT_PRIORITY] = {LEVEL_NOTE, "spmd-decision",
                        "completion feels all marks at once: the priority is not looked at", ""},
     [LEFT_DECISION] = {LEVEL_NOTE, "spmd-decision",
@@ -143,8 +147,9 @@ static bool axes_of_pin(Marking *m, const Decision *pin, SpmdAxes *out)
 static void mark_tensor(Marking *m, int32_t tensor)
 {
     Plan *plan = m->plan;
-    int n = (int)inferred_shape(plan->inferred, tensor)->n_dims, n_held = 0;
+    int n = (int)inferred_shape(plan->inferred, tensor)->n_dims;
     SpmdAxes dim[DIMS_MAX] = {{0}};
+    const Decision *held = NULL;
     bool open = false;
     uint16_t pinned = 0;
     for (int d = 0; d < n; d++) {
@@ -153,43 +158,55 @@ static void mark_tensor(Marking *m, int32_t tensor)
             continue;
         open |= pin->open;
         pinned |= (uint16_t)(1u << d);
-        n_held++;
+        held = pin;
     }
-    if (n_held > 0 && completion_mark_tensor(m->completion, tensor, dim, open) &&
-        plan->inferred->graph->tensors[tensor].maker < 0)
+    if (held && !completion_mark_tensor(m->completion, tensor, dim, open))
+        leave_out(m, held, LEFT_NO_PART);
+    else if (plan->inferred->graph->tensors[tensor].maker < 0)
         plan->pinned[tensor] = pinned;
+}
+
+/* The mapping that index dims cut so give an operand; false: it has none of the dims in `held`. */
+static bool operand_mapping(const Mesh *mesh, const OpSpace *space, const OpCut *cut, int operand,
+                            unsigned held, SpmdAxes *dim)
+{
+    const Operand *o = &space->operand[operand];
+    bool has = false;
+    for (int d = 0; d < o->shape.n_dims; d++) {
+        Cut part;
+        for (int f = 0; f < o->factors[d].n; f++)
+            has |= held >> o->factors[d].index[f] & 1;
+        if (!cut_project(space, cut, operand, d, mesh, &part) || !axes_of(mesh, &part, &dim[d]))
+            dim[d] = (SpmdAxes){0};
+    }
+    return has && !o->absent;
 }
 
 /* All pins of an op mark the operands that have one of its pinned index dims. */
 static void mark_op(Marking *m, int32_t op)
 {
-    Plan *plan = m->plan;
-    const OpSpace *space = program_space(plan->inferred, op);
-    SpmdAxes axes[X_MAX] = {{0}};
-    unsigned held = 0;
-    for (int i = 0; i < space->n_index; i++) {
-        const Decision *pin = plan_pin_of(plan, PIN_INDEX_DIM, op, i);
-        if (pin && axes_of_pin(m, pin, &axes[i]))
-            held |= 1u << i;
-    }
+    const Mesh *mesh = m->plan->mesh;
+    const OpSpace *space = program_space(m->plan->inferred, op);
+    const Decision *last = NULL;
     OpCut cut = {.n = space->n_index};
-    for (int i = 0; i < space->n_index; i++)
-        cut.index[i] = cut_of(plan->mesh, &axes[i], space->index[i].size);
-    for (int o = 0; o < space->n_inputs + space->n_outputs && held; o++) {
-        const Operand *operand = &space->operand[o];
-        SpmdAxes dim[DIMS_MAX] = {{0}};
-        bool has = false;
-        for (int d = 0; d < operand->shape.n_dims; d++) {
-            Cut part;
-            for (int f = 0; f < operand->factors[d].n; f++)
-                has |= held >> operand->factors[d].index[f] & 1;
-            if (!cut_project(space, &cut, o, d, plan->mesh, &part) ||
-                !axes_of(plan->mesh, &part, &dim[d]))
-                dim[d] = (SpmdAxes){0};
+    unsigned held = 0;
+    bool marked = false;
+    for (int i = 0; i < space->n_index; i++) {
+        const Decision *pin = plan_pin_of(m->plan, PIN_INDEX_DIM, op, i);
+        SpmdAxes axes = {0};
+        if (pin && axes_of_pin(m, pin, &axes)) {
+            held |= 1u << i;
+            last = pin;
         }
-        if (has && !operand->absent)
-            (void)completion_mark_operand(m->completion, op, o, dim);
+        cut.index[i] = cut_of(mesh, &axes, space->index[i].size);
     }
+    for (int o = 0; o < space->n_inputs + space->n_outputs; o++) {
+        SpmdAxes dim[DIMS_MAX] = {{0}};
+        if (operand_mapping(mesh, space, &cut, o, held, dim))
+            marked |= completion_mark_operand(m->completion, op, o, dim);
+    }
+    if (last && !marked)
+        leave_out(m, last, LEFT_NO_PART);
 }
 
 static void mark(Marking *m)
