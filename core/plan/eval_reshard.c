@@ -366,14 +366,16 @@ static void make_space(Model *model, Space *out)
     else if (from->devices && to->devices &&
              memcmp(from->devices, to->devices, sizeof(int32_t) * (size_t)from->n_devices) == 0)
         out->from.moved = 0;
-    out->pricing = (Pricing){.context = model,
-                             .step_us = step_us,
-                             .least_drop_us = least_us,
-                             .least_reduce_us = least_us,
-                             .least_permute_us = request->alpha_us,
-                             .drop_byte_us = request->byte_us,
-                             .reduce_byte_us = request->byte_us,
-                             .permute_byte_us = request->byte_us};
+    Least one = {request->alpha_us, request->byte_us};
+    Pricing pricing = {.context = model,
+                       .step_us = step_us,
+                       .least_drop_us = least_us,
+                       .least_reduce_us = least_us,
+                       .drop_byte_us = request->byte_us,
+                       .reduce_byte_us = request->byte_us,
+                       .permute = one,
+                       .grow = one};
+    space_price(out, &pricing);
     out->limit = INFINITY;
     space_set_goal(out);
 }

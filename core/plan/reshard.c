@@ -45,10 +45,11 @@ ReshardOptions reshard_defaults(void)
 
 const char *reshard_bound_formula(void)
 {
-    return "n: product of the parts that must go; least time of steps that drop n + (n-1)/n * "
-           "bytes after / fastest link; out of order: + a permute of the least part, unless "
-           "dropping more is cheaper; partial over m: + least time of a reduction + (m-1)/m * "
-           "least payload / fastest link";
+    return "with a rank's part t of the target, f if all axes cut, n parts to go: latency of steps "
+           "that drop n + (n-1)/n * t / fastest link; where axes stand out of order: + latency + "
+           "max(f, t/n) / fastest link of a permute, or n of all that is out of order; partial "
+           "over "
+           "m: + latency + (m-1) * f / fastest link";
 }
 
 Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
@@ -95,15 +96,12 @@ static double least_reduce_us(void *context, int64_t n)
 
 static Pricing pricing_of(Resharder *resharder)
 {
-    const Floor *floor = resharder->floor;
-    return (Pricing){.context = resharder,
-                     .step_us = step_us,
-                     .least_drop_us = least_drop_us,
-                     .least_reduce_us = least_reduce_us,
-                     .least_permute_us = floor->permute_us,
-                     .drop_byte_us = floor->drop_byte_us,
-                     .reduce_byte_us = floor->reduce_byte_us,
-                     .permute_byte_us = floor->permute_byte_us};
+    Pricing pricing = resharder->floor->pricing;
+    pricing.context = resharder;
+    pricing.step_us = step_us;
+    pricing.least_drop_us = least_drop_us;
+    pricing.least_reduce_us = least_reduce_us;
+    return pricing;
 }
 
 /* Tables that only a search needs. */
@@ -196,6 +194,7 @@ static const ReshardPath *route_path(Resharder *resharder, const Question *asked
     double most = INFINITY;
     bool found = false;
     if (space_join(space, joined)) {
+        space_price(joined, &space->pricing);
         found =
             search_route(resharder->searcher, scratch, joined, INFINITY, avoid, n_avoid, &route);
         most = found ? route.us * (1 - 1e-6) : INFINITY;
@@ -226,7 +225,8 @@ static const ReshardPath *search_path(Resharder *resharder, const Question *aske
     int64_t before = local_bytes(resharder, dtype, from), after = local_bytes(resharder, dtype, to);
     Space *space = arena_make(scratch, Space);
     space_of(from, to, resharder->mesh, (double)dtype_bytes(dtype, 8) / 8, space);
-    space->pricing = pricing_of(resharder);
+    Pricing pricing = pricing_of(resharder);
+    space_price(space, &pricing);
     space->limit = limit_of(resharder, before > after ? before : after);
 
     Hop *hop = arena_array(scratch, Hop, avoid ? avoid->n_steps : 0);
@@ -243,39 +243,11 @@ static const ReshardPath *search_path(Resharder *resharder, const Question *aske
     return path;
 }
 
-/* A path to what is partial over axes that the source is not: there, then one more step in which
- * each rank keeps or blanks what it holds. */
-static const ReshardPath *path_to_partial(Resharder *resharder, const Question *asked, AtomSet made)
-{
-    Sharding target = *shardings_at(resharder->shardings, asked->to);
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (made >> a & 1)
-            target.partial[a] = REDUCE_NONE;
-    Question before = *asked;
-    before.to = shardings_put(resharder->shardings, &target);
-    const ReshardPath *there = search_path(resharder, &before, NULL);
-    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
-    Step *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
-    *path = *there;
-    path->step = steps;
-    for (int i = 0; i < there->n_steps; i++)
-        steps[i] = there->step[i];
-    steps[path->n_steps++] = (Step){.kind = STEP_SLICE, .from = before.to, .to = asked->to};
-    return path;
-}
-
-static const ReshardPath *find_path(Resharder *resharder, const Question *asked)
-{
-    AtomSet had = sharding_partials(shardings_at(resharder->shardings, asked->from));
-    AtomSet made = sharding_partials(shardings_at(resharder->shardings, asked->to)) & ~had;
-    return made ? path_to_partial(resharder, asked, made) : search_path(resharder, asked, NULL);
-}
-
 static int32_t answer_id(Resharder *resharder, const Question *asked)
 {
     int32_t id = intern_put(resharder->asked, asked, sizeof *asked);
     if (id == resharder->answers.n) {
-        Answer answer = {.path = find_path(resharder, asked)};
+        Answer answer = {.path = search_path(resharder, asked, NULL)};
         vec_push(resharder->arena, &resharder->answers, answer);
     }
     return id;

@@ -7,23 +7,54 @@ static const int64_t samples[] = {1 << 8, 1 << 15, 1 << 22, (int64_t)1 << 33};
 
 enum { N_SAMPLES = sizeof samples / sizeof *samples };
 
+static const double far_from = 1.2; /* times the cheapest byte */
+
 static double less(double a, double b)
 {
     return a < b ? a : b;
 }
 
-/* The least that one of these kinds asks, into *us and per byte into *byte_us. */
-static void least_of(Pricer *pricer, const StepKind kinds[2], AtomSet atoms, double share,
-                     double *us, double *byte_us)
+/* The least of each over some sets of atoms. */
+typedef struct {
+    Least drop, reduce, permute, grow;
+} Leasts;
+
+static const Least nothing_seen = {INFINITY, INFINITY};
+
+static Least least_of_kind(Pricer *pricer, StepKind kind, AtomSet atoms, double share)
 {
-    for (int k = 0; k < 2; k++) {
-        double first = pricer_step(pricer, kinds[k], atoms, 1).us;
-        *us = less(*us, first);
-        for (int i = 0; i < N_SAMPLES; i++) {
-            double more = pricer_step(pricer, kinds[k], atoms, samples[i]).us - first;
-            *byte_us = less(*byte_us, more / (double)samples[i] / share);
-        }
+    Least least = {pricer_step(pricer, kind, atoms, 1).us, INFINITY};
+    for (int i = 0; i < N_SAMPLES; i++) {
+        double more = pricer_step(pricer, kind, atoms, samples[i]).us - least.us;
+        least.byte_us = less(least.byte_us, more / (double)samples[i] / share);
     }
+    return least;
+}
+
+static void lower(Least *least, Least other)
+{
+    least->us = less(least->us, other.us);
+    least->byte_us = less(least->byte_us, other.byte_us);
+}
+
+static double beyond_scatter(Pricer *pricer, AtomSet atoms, int64_t bytes)
+{
+    double reduce = pricer_step(pricer, STEP_ALL_REDUCE, atoms, bytes).us;
+    double scatter = pricer_step(pricer, STEP_REDUCE_SCATTER, atoms, bytes).us;
+    return reduce > scatter ? reduce - scatter : 0;
+}
+
+/* What an all-reduce asks beyond a reduce-scatter of the same, at any size. */
+static Least growth(Pricer *pricer, AtomSet atoms, double share)
+{
+    Least least = {beyond_scatter(pricer, atoms, 1), INFINITY};
+    for (int i = 0; i < N_SAMPLES; i++)
+        least.us = less(least.us, beyond_scatter(pricer, atoms, samples[i]));
+    for (int i = 0; i < N_SAMPLES; i++) {
+        double more = beyond_scatter(pricer, atoms, samples[i]) - least.us;
+        least.byte_us = less(least.byte_us, more / (double)samples[i] / share);
+    }
+    return least;
 }
 
 static int place_of(const Floor *floor, int64_t n)
@@ -50,19 +81,61 @@ static void add_size(Floor *floor, int64_t n)
     floor->n_sizes++;
 }
 
-static void look_at(Floor *floor, Pricer *pricer, const Mesh *mesh, AtomSet atoms)
+static void look_at(Floor *floor, Pricer *pricer, const Mesh *mesh, AtomSet atoms,
+                    Leasts by_atom[ATOMS_MAX])
 {
-    static const StepKind drops[2] = {STEP_ALL_GATHER, STEP_ALL_TO_ALL};
-    static const StepKind reduces[2] = {STEP_ALL_REDUCE, STEP_REDUCE_SCATTER};
-    static const StepKind permutes[2] = {STEP_PERMUTE, STEP_PERMUTE};
     int64_t n = mesh_atoms_size(mesh, atoms);
     if (n == 1)
         return; /* an axis of one device */
     int at = place_of(floor, n);
     double share = 1 - 1 / (double)n;
-    least_of(pricer, drops, atoms, share, &floor->drop_us[at], &floor->drop_byte_us);
-    least_of(pricer, reduces, atoms, share, &floor->reduce_us[at], &floor->reduce_byte_us);
-    least_of(pricer, permutes, atoms, 1, &floor->permute_us, &floor->permute_byte_us);
+    Leasts seen = {least_of_kind(pricer, STEP_ALL_GATHER, atoms, share),
+                   least_of_kind(pricer, STEP_REDUCE_SCATTER, atoms, share),
+                   least_of_kind(pricer, STEP_PERMUTE, atoms, 1), growth(pricer, atoms, share)};
+    lower(&seen.drop, least_of_kind(pricer, STEP_ALL_TO_ALL, atoms, share));
+    lower(&seen.reduce, least_of_kind(pricer, STEP_ALL_REDUCE, atoms, share));
+    floor->drop_us[at] = less(floor->drop_us[at], seen.drop.us);
+    floor->reduce_us[at] = less(floor->reduce_us[at], seen.reduce.us);
+    lower(&seen.grow, seen.drop);
+    for (int a = 0; a < mesh->n_atoms; a++) {
+        if (!(atoms >> a & 1))
+            continue;
+        lower(&by_atom[a].drop, seen.drop);
+        lower(&by_atom[a].reduce, seen.reduce);
+        lower(&by_atom[a].permute, seen.permute);
+        lower(&by_atom[a].grow, seen.grow);
+    }
+}
+
+/* Of all atoms, and of those that are far. */
+static Pricing leasts_of(const Mesh *mesh, const Leasts by_atom[ATOMS_MAX])
+{
+    Leasts all = {nothing_seen, nothing_seen, nothing_seen, nothing_seen}, far = all;
+    Pricing out = {.far = 0};
+    for (int a = 0; a < mesh->n_atoms; a++) {
+        lower(&all.drop, by_atom[a].drop);
+        lower(&all.reduce, by_atom[a].reduce);
+        lower(&all.permute, by_atom[a].permute);
+        lower(&all.grow, by_atom[a].grow);
+    }
+    for (int a = 0; a < mesh->n_atoms; a++) {
+        if (by_atom[a].drop.byte_us <= far_from * all.drop.byte_us)
+            continue;
+        out.far |= (AtomSet)1 << a;
+        lower(&far.drop, by_atom[a].drop);
+        lower(&far.reduce, by_atom[a].reduce);
+        lower(&far.permute, by_atom[a].permute);
+        lower(&far.grow, by_atom[a].grow);
+    }
+    out.drop_byte_us = all.drop.byte_us;
+    out.reduce_byte_us = all.reduce.byte_us;
+    out.permute = all.permute;
+    out.far_drop = far.drop;
+    out.far_reduce = far.reduce;
+    out.far_permute = far.permute;
+    out.grow = all.grow;
+    out.far_grow = far.grow;
+    return out;
 }
 
 /* INFINITY where that size was not looked at. */
@@ -110,10 +183,12 @@ Floor *floor_of(Arena *arena, Pricer *pricer, const Mesh *mesh)
     floor->reduce_us = arena_array(arena, double, floor->n_sizes);
     for (int i = 0; i < floor->n_sizes; i++)
         floor->drop_us[i] = floor->reduce_us[i] = INFINITY;
-    floor->permute_us = floor->permute_byte_us = INFINITY;
-    floor->drop_byte_us = floor->reduce_byte_us = INFINITY;
+    Leasts by_atom[ATOMS_MAX];
+    for (int a = 0; a < mesh->n_atoms; a++)
+        by_atom[a] = (Leasts){nothing_seen, nothing_seen, nothing_seen, nothing_seen};
     for (int i = 0; i < n_sets; i++)
-        look_at(floor, pricer, mesh, nth_set(mesh, floor->exact, i));
+        look_at(floor, pricer, mesh, nth_set(mesh, floor->exact, i), by_atom);
+    floor->pricing = leasts_of(mesh, by_atom);
     least_over_steps(floor, floor->drop_us);
     least_over_steps(floor, floor->reduce_us);
     return floor;

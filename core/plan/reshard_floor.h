@@ -6,11 +6,13 @@
  * one step or in several, so the least time of n is the least over its factorisations. On a mesh
  * of more than FLOOR_ATOMS_MAX atoms only single atoms, axes and the whole mesh are looked at, and
  * the floors prove nothing (exact false).
+ *
+ * Atoms are far when a byte over any set that has them costs FAR times the cheapest.
  */
 #ifndef CORE_PLAN_RESHARD_FLOOR_H
 #define CORE_PLAN_RESHARD_FLOOR_H
 
-#include "core/plan/price.h"
+#include "core/plan/reshard_space.h"
 
 enum { FLOOR_ATOMS_MAX = 7 };
 
@@ -19,9 +21,7 @@ typedef struct {
     int n_sizes; /* products of atoms, ascending; drop_us and reduce_us beside them */
     int64_t *size;
     double *drop_us, *reduce_us;
-    double permute_us;
-    double drop_byte_us, reduce_byte_us; /* per (n-1)/n of a byte */
-    double permute_byte_us;              /* per byte */
+    Pricing pricing; /* without its functions */
 } Floor;
 
 Floor *floor_of(Arena *arena, Pricer *pricer, const Mesh *mesh);

@@ -1,11 +1,12 @@
 #include "core/plan/reshard_search.h"
 
 #include "core/base/vec.h"
+#include "core/plan/reshard_bound.h"
 #include "core/plan/reshard_moves.h"
 
 #include <math.h>
 
-enum { NODES_MAX = 20000, TABLE_FIRST = 1024, HURRY = 3, DIVERGED = 0xffff };
+enum { OFFERS_MAX = 200000, TABLE_FIRST = 1024, HURRY = 3, DIVERGED = 0xffff };
 
 typedef struct {
     Layout layout;
@@ -36,6 +37,7 @@ typedef struct {
     const Hop *avoid;
     int n_avoid;
     int32_t at; /* node being expanded */
+    int n_offers;
     double most, tie, hurry;
     size_t key_bytes;
     LayoutMoves moves;
@@ -211,7 +213,8 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
     node.layout.progress = progress_of(search, from->layout.progress, kind, atoms);
     if (to->moved && is_whole(search->space, to))
         node.layout.moved = 0; /* nothing is cut: every order of devices is the same */
-    Measure measure = space_measure(search->space, &node.layout);
+    search->n_offers++;
+    Measure measure = layout_measure(search->space, &node.layout);
     if (measure.bytes > search->space->limit)
         return;
     node.bytes = measure.bytes;
@@ -232,8 +235,7 @@ static void defer_permutes(Search *search, int32_t at)
 {
     const Pricing *pricing = &search->space->pricing;
     const Node *node = &search->searcher->nodes.at[at];
-    double least =
-        node->bound_after + pricing->least_permute_us + node->bytes * pricing->permute_byte_us;
+    double least = node->bound_after + pricing->permute.us + node->bytes * pricing->permute.byte_us;
     if (is_whole(search->space, &node->layout) || node->cost + least > search->most)
         return;
     heap_push(search->searcher, (Entry){node->cost + search->hurry * least, at, 1});
@@ -248,7 +250,7 @@ static void straight_offer(Search *search, StepKind kind, AtomSet atoms, Layout 
     const Node *from = &searcher->nodes.at[searcher->nodes.n - 1];
     Node node = {.layout = *to, .before = searcher->nodes.n - 1, .kind = (uint8_t)kind};
     node.atoms = atoms = space_of_mesh(space, atoms);
-    Measure measure = space_measure(space, to);
+    Measure measure = layout_measure(space, to);
     node.bytes = measure.bytes;
     node.cost = *cost = from->cost + step_cost(search, kind, atoms, from->bytes, node.bytes);
     vec_push(search->searcher->arena, &search->searcher->nodes, node);
@@ -320,7 +322,7 @@ static double straight_way(Search *search)
 static Node start_node(const Search *search)
 {
     Node node = {.layout = search->space->from, .before = -1};
-    Measure measure = space_measure(search->space, &node.layout);
+    Measure measure = layout_measure(search->space, &node.layout);
     node.bytes = measure.bytes;
     node.bound = measure.bound;
     node.bound_after = measure.bound_after;
@@ -333,10 +335,13 @@ static int32_t run(Search *search)
 {
     Searcher *searcher = search->searcher;
     table_clear(searcher);
+    search->n_offers = 0;
     Node start = start_node(search);
     keep(search, &start);
     while (searcher->heap.n > 0) {
         Entry entry = heap_pop(searcher);
+        if (search->n_offers > OFFERS_MAX)
+            return -2;
         Node *node = &searcher->nodes.at[entry.node];
         search->at = entry.node;
         Layout layout = node->layout;
@@ -348,8 +353,6 @@ static int32_t run(Search *search)
             continue; /* a cheaper way to it was found since */
         if (is_goal(search, &layout))
             return entry.node;
-        if (searcher->nodes.n > NODES_MAX)
-            return -2;
         moves_offer(&search->moves, &layout);
         defer_permutes(search, entry.node);
     }

@@ -120,8 +120,8 @@ static void add_atoms(Space *space, const Sharding *from, const Sharding *to, co
     }
 }
 
-/* Of the dims that neither end cuts, the one that most atoms divide, then the largest; -1 when there
- * is none. */
+/* Of the dims that neither end cuts, the one that most atoms divide, then the largest; -1 when
+ * there is none. */
 static int spare_dim(const Sharding *from, const Sharding *to, const Mesh *mesh)
 {
     int best = -1;
@@ -319,85 +319,15 @@ int64_t space_chunk(const Space *space, int slot, const uint8_t *atom, int n)
     return size;
 }
 
-/* ---- measures ---- */
-
-static int64_t matched_parts(const Space *space, int s, const Layout *layout)
-{
-    const Slot *slot = &space->slot[s];
-    int64_t parts = 1;
-    for (int i = 0; i < slot->n_goal; i++) {
-        int a = slot->goal[i];
-        if (layout->place[a] != place_in(s, i))
-            break;
-        parts *= space->size[a];
-    }
-    return parts;
-}
-
-static double drop_us(const Space *space, int64_t n)
-{
-    const Pricing *pricing = &space->pricing;
-    if (n <= 1)
-        return 0;
-    return pricing->least_drop_us(pricing->context, n) +
-           space->goal_bytes * (1 - 1 / (double)n) * pricing->drop_byte_us;
-}
-
-static double reduce_us(const Space *space, int64_t n)
-{
-    const Pricing *pricing = &space->pricing;
-    if (n <= 1)
-        return 0;
-    return pricing->least_reduce_us(pricing->context, n) +
-           space->floor_bytes * (double)n * (1 - 1 / (double)n) * pricing->reduce_byte_us;
-}
-
-/* A permute comes before or after steps that drop n. */
-static double permute_us(const Space *space, int64_t n)
-{
-    const Pricing *pricing = &space->pricing;
-    double least = space->floor_bytes, larger = space->goal_bytes / (double)n - least;
-    double byte = pricing->permute_byte_us < pricing->drop_byte_us ? pricing->permute_byte_us
-                                                                   : pricing->drop_byte_us;
-    return pricing->least_permute_us + least * pricing->permute_byte_us +
-           (larger > 0 ? larger * byte : 0);
-}
-
-/* By slot: the parts it is in, and over all the partial atoms that must go. */
-static int64_t count_parts(const Space *space, const Layout *layout, int64_t *parts)
-{
-    int64_t due = 1;
-    for (int s = 0; s < space->n_slots; s++)
-        parts[s] = 1;
-    for (int a = 0; a < space->n_atoms; a++) {
-        uint16_t place = layout->place[a];
-        if (place_cuts(place))
-            parts[place_slot(place)] *= space->size[a];
-        else if (place == ATOM_PARTIAL && !(space->kept >> a & 1))
-            due *= space->size[a];
-    }
-    return due;
-}
-
-static int64_t chunk_of(const Space *space, const Layout *layout, int s, int64_t parts)
-{
-    int64_t size = space->slot[s].size;
-    if (space->padded || size % parts == 0)
-        return size / parts + (size % parts != 0);
-    Lists lists;
-    space_lists(space, layout, &lists);
-    return space_chunk(space, s, lists.atom[s], lists.n[s]);
-}
+/* ---- the target ---- */
 
 /* What a rank holds of the target, and would hold if every atom cut: padding left aside, which a
  * step need not carry. */
 static void set_sizes(Space *space)
 {
-    int64_t parts[SLOTS_MAX];
-    count_parts(space, &space->to, parts);
     space->goal_bytes = space->floor_bytes = space->unit;
     for (int s = 0; s < space->n_slots; s++) {
-        space->goal_bytes *= (double)space->slot[s].size / (double)parts[s];
+        space->goal_bytes *= (double)space->slot[s].size / (double)space->slot[s].goal_parts;
         space->floor_bytes *= (double)space->slot[s].size;
     }
     for (int a = 0; a < space->n_atoms; a++)
@@ -420,29 +350,19 @@ void space_set_goal(Space *space)
         slot->goal_parts *= space->size[a];
         slot->n_goal++;
     }
+    for (int s = 0; s < space->n_slots; s++)
+        for (int i = 0, parts = 1; i < space->slot[s].n_goal; i++) {
+            space->goal_before[space->slot[s].goal[i]] = parts;
+            parts *= (int)space->size[space->slot[s].goal[i]];
+        }
     set_sizes(space);
 }
 
-Measure space_measure(const Space *space, const Layout *layout)
+void space_price(Space *space, const Pricing *pricing)
 {
-    int64_t parts[SLOTS_MAX], drop = 1, straight = 1;
-    int64_t due = count_parts(space, layout, parts);
-    Measure out = {.bytes = space->unit};
-    for (int s = 0; s < space->n_slots; s++) {
-        const Slot *slot = &space->slot[s];
-        out.bytes *= (double)chunk_of(space, layout, s, parts[s]);
-        if (parts[s] == 1)
-            continue;
-        straight *= layout->moved ? parts[s] : parts[s] / matched_parts(space, s, layout);
-        drop *= parts[s] / gcd64(parts[s], slot->goal_parts);
-    }
-    double reduce = reduce_us(space, due);
-    out.bound_after = drop_us(space, drop) + reduce;
-    out.bound = reduce;
-    if (straight > 1) {
-        double without = drop_us(space, straight) + reduce;
-        double with = out.bound_after + permute_us(space, drop);
-        out.bound = without < with ? without : with;
-    }
-    return out;
+    space->pricing = *pricing;
+    space->far = 0;
+    for (int a = 0; a < space->n_atoms; a++)
+        if (space->of_mesh[a] & pricing->far)
+            space->far |= (AtomSet)1 << a;
 }

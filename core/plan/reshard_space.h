@@ -63,17 +63,24 @@ typedef struct {
     uint8_t dim, form, n_goal, goal[ATOMS_MAX]; /* goal: the target's list */
 } Slot;
 
-/* What steps cost, and what they cost at least. Times in us; n: a product of atoms. */
+typedef struct {
+    double us, byte_us;
+} Least;
+
+/* What steps cost, and what they cost at least (reshard_bound.h). Times in us; byte_us: what a byte
+ * more costs beyond, per (n-1)/n of the larger local size of a step that drops n from the number of
+ * parts, of the payload of one that reduces over n, and per byte of what a permute carries. */
 typedef struct {
     void *context;
     double (*step_us)(void *context, StepKind kind, AtomSet atoms, double bytes);
-    /* Least time of steps that together take n off the number of parts (all-gather, all-to-all), or
-     * that reduce over n, however few bytes they carry. */
+    /* Of steps that together drop n, or reduce over n, however few bytes they carry. */
     double (*least_drop_us)(void *context, int64_t n);
     double (*least_reduce_us)(void *context, int64_t n);
-    double least_permute_us;
-    /* Beyond that, per byte: times (n-1)/n of the larger local size, of the payload, and all. */
-    double drop_byte_us, reduce_byte_us, permute_byte_us;
+    double drop_byte_us, reduce_byte_us;
+    Least permute;
+    Least grow;  /* what an all-reduce asks beyond a reduce-scatter, or any gather */
+    AtomSet far; /* of the mesh: a step whose groups have one of these costs at least */
+    Least far_drop, far_reduce, far_permute, far_grow;
 } Pricing;
 
 typedef struct {
@@ -85,8 +92,10 @@ typedef struct {
     AtomSet whole[ATOMS_MAX];   /* all that are joined with it */
     uint8_t reduce[ATOMS_MAX];
     Slot slot[SLOTS_MAX];
-    AtomSet kept; /* partial at both ends */
-    bool padded;  /* chunks are ceil(size / parts), whatever the order of atoms */
+    AtomSet kept;                   /* partial at both ends */
+    AtomSet far;                    /* as the pricing has it */
+    int64_t goal_before[ATOMS_MAX]; /* of atoms that cut in the target: parts of the list before */
+    bool padded;                    /* chunks are ceil(size / parts), whatever the order of atoms */
     bool two_forms;
     double unit;  /* bytes of one element of all slots: what dims without a slot hold */
     double limit; /* no layout may be larger on a rank, in bytes */
@@ -128,19 +137,7 @@ typedef struct {
 } Lists;
 void space_lists(const Space *space, const Layout *layout, Lists *out);
 
-typedef struct {
-    double bytes;       /* that rank 0, the largest, holds */
-    double bound;       /* us from here to the target, at least */
-    double bound_after; /* the same for the best layout that a permute can make of it */
-} Measure;
-
-/* bound: every path to the target takes n off the number of parts, where n is, over the slots, the
- * product of parts that the target does not have there; without a permute it takes off all atoms
- * beyond the first place at which a list differs from the target's, with one it pays that too:
- *     least time of steps that drop n + (n-1)/n * target bytes / fastest link
- *   + [permute: its least time + bytes / fastest link]
- *   + [partial over m: least time of steps that reduce m + (m-1)/m * bytes / fastest link]
- * where bytes are what a rank holds when every atom cuts. */
-Measure space_measure(const Space *space, const Layout *layout);
+/* Sets pricing, and what the bounds derive from it. */
+void space_price(Space *space, const Pricing *pricing);
 
 #endif
