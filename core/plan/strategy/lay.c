@@ -59,18 +59,16 @@ static void keep_said(const Mesh *mesh, Sharding *sharding)
 bool lays_of_sharding(Lays *lays, const Sharding *sharding, int32_t *out)
 {
     Placement placements[MESH_AXES_MAX] = {0};
-    bool renamed = false, all = placements_of(sharding, lays->mesh, placements, NULL);
+    bool all = placements_of(sharding, lays->mesh, placements, NULL);
     if (!all) {
         Sharding said = *sharding;
         keep_said(lays->mesh, &said);
         placements_of(&said, lays->mesh, placements, NULL);
     }
     for (int axis = 0; !lays->blocks && axis < lays->mesh->n_axes; axis++)
-        if (placements[axis].kind == PLACE_INTERLEAVED) {
+        if (placements[axis].kind == PLACE_INTERLEAVED)
             placements[axis].kind = PLACE_STRIDED;
-            renamed = true;
-        }
-    *out = lays_put(lays, placements, renamed);
+    *out = lays_put(lays, placements, false);
     return all;
 }
 

@@ -62,15 +62,26 @@ static void take_operand(Cutter *cutter, int operand, const Placement *placement
 
 /* ---- partial outputs, axis by axis ---- */
 
-static bool is_sum_of_all(const Cutter *cutter, int axis)
+/* What ranks' addends are combined by; masked ones are added. NONE: no addends, or NormP. */
+static ReduceOp reduce_of(const Placement *placement)
 {
+    if (placement->kind == PLACE_PARTIAL)
+        return placement->reduce;
+    bool masked = placement->kind == PLACE_NORM_PARTIAL && placement->factor == MASK_FACTOR;
+    return masked ? REDUCE_SUM : REDUCE_NONE;
+}
+
+/* Inputs that are partial on the axis and no addends. */
+static int n_factors_partial(const Cutter *cutter, int axis)
+{
+    int n = 0;
     for (int i = 0; i < cutter->space->n_inputs; i++) {
         const Placement *fed = cutter->chosen->input[i];
-        if (fed && fed[axis].kind == PLACE_PARTIAL &&
-            cutter->space->operand[i].linear != LINEAR_TOGETHER)
-            return false;
+        const Operand *o = &cutter->space->operand[i];
+        bool addend = o->linear == LINEAR_TOGETHER || o->once;
+        n += fed && reduce_of(&fed[axis]) != REDUCE_NONE && !addend;
     }
-    return true;
+    return n;
 }
 
 /* Whether every output is partial so: a cut says nothing of outputs one by one. */
@@ -80,14 +91,14 @@ static bool all_outputs_are(const Cutter *cutter, int axis, ReduceOp reduce)
         const Placement *made = cutter->chosen->output[o];
         if (opspace_output(cutter->space, o)->absent)
             continue;
-        if (!made || made[axis].kind != PLACE_PARTIAL || made[axis].reduce != reduce)
+        if (!made || reduce_of(&made[axis]) != reduce)
             return false;
     }
     return true;
 }
 
 /* Inputs partial in the output's way stay so, when nothing is cut on the axis. Of several operators
- * run together only the first input's way is known, unless all are addends. */
+ * run together it is not known which of two factors was reduced on the way. */
 static void pass_axis(Cutter *cutter, int axis, ReduceOp reduce)
 {
     WholeCut *out = cutter->out;
@@ -95,10 +106,10 @@ static void pass_axis(Cutter *cutter, int axis, ReduceOp reduce)
     int n = 0;
     for (int i = 0; i < cutter->space->n_inputs; i++) {
         const Placement *fed = cutter->chosen->input[i];
-        n += fed && fed[axis].kind == PLACE_PARTIAL && fed[axis].reduce == reduce;
+        n += fed && reduce_of(&fed[axis]) == reduce;
     }
     if (n == 0 || !all_outputs_are(cutter, axis, reduce) ||
-        (cutter->chosen->composed && n > 1 && !is_sum_of_all(cutter, axis)))
+        (cutter->chosen->composed && n_factors_partial(cutter, axis) > 1))
         return;
     out->passes |= atoms;
     for (int a = 0; a < ATOMS_MAX; a++)
@@ -111,38 +122,59 @@ static void pass_axis(Cutter *cutter, int axis, ReduceOp reduce)
     }
 }
 
-static bool any_input_is_cut(const Cutter *cutter, int axis)
+static bool dim_is_reduced(const OpSpace *space, const DimFactors *factors)
 {
-    for (int i = 0; i < cutter->space->n_inputs; i++)
-        if (cutter->chosen->input[i] && placement_is_shard(&cutter->chosen->input[i][axis]))
+    for (int f = 0; f < factors->n; f++)
+        if (space->index[factors->index[f]].role == ROLE_REDUCE)
             return true;
     return false;
 }
 
-static void make_partial(Cutter *cutter, int axis, ReduceOp reduce)
+/* Whether the axis cuts a dim of an input that the op sums over. */
+static bool reduces_input(const Cutter *cutter, int axis)
 {
-    AtomSet atoms = mesh_axis_atoms(cutter->mesh, axis);
-    if (!any_input_is_cut(cutter, axis)) {
-        pass_axis(cutter, axis, reduce);
-    } else {
-        for (int i = 0; i < cutter->space->n_inputs; i++)
-            if (cutter->chosen->input[i])
-                take_operand(cutter, i, cutter->chosen->input[i], ROLE_REDUCE, atoms);
-        cutter->out->reduced = op_cut_reduced(cutter->space, &cutter->out->cut);
+    for (int i = 0; i < cutter->space->n_inputs; i++) {
+        const Placement *fed = cutter->chosen->input[i];
+        if (fed && placement_is_shard(&fed[axis]) &&
+            dim_is_reduced(cutter->space, &cutter->space->operand[i].factors[fed[axis].dim]))
+            return true;
     }
-    cutter->out->lost |= (atoms & ~(cutter->out->reduced | cutter->out->passes)) != 0;
+    return false;
 }
 
-static void make_partials(Cutter *cutter)
+/* The reduction by which the row leaves the first output partial on an axis. NONE: by none; *said
+ * false: by one that no cut makes. */
+static ReduceOp partial_on(const Cutter *cutter, int axis, bool *said)
 {
     const Placement *made = cutter->space->n_outputs > 0 ? cutter->chosen->output[0] : NULL;
-    for (int axis = 0; made && axis < cutter->mesh->n_axes; axis++) {
-        bool mask = made[axis].kind == PLACE_NORM_PARTIAL && made[axis].factor == MASK_FACTOR;
-        if (made[axis].kind == PLACE_PARTIAL || mask)
-            make_partial(cutter, axis, mask ? REDUCE_SUM : made[axis].reduce);
-        else if (made[axis].kind == PLACE_NORM_PARTIAL)
-            cutter->out->lost = true;
+    if (!made || !placement_is_partial(&made[axis]))
+        return REDUCE_NONE;
+    ReduceOp reduce = reduce_of(&made[axis]);
+    *said &= reduce != REDUCE_NONE;
+    return reduce;
+}
+
+/* By cut reduce dims, where an input is cut there; else because inputs are partial. */
+static void make_partials(Cutter *cutter)
+{
+    WholeCut *out = cutter->out;
+    AtomSet partial = 0, reduces = 0;
+    bool said = true;
+    for (int axis = 0; axis < cutter->mesh->n_axes; axis++) {
+        ReduceOp reduce = partial_on(cutter, axis, &said);
+        if (reduce == REDUCE_NONE)
+            continue;
+        partial |= mesh_axis_atoms(cutter->mesh, axis);
+        if (reduces_input(cutter, axis))
+            reduces |= mesh_axis_atoms(cutter->mesh, axis);
+        else
+            pass_axis(cutter, axis, reduce);
     }
+    for (int i = 0; reduces && i < cutter->space->n_inputs; i++)
+        if (cutter->chosen->input[i])
+            take_operand(cutter, i, cutter->chosen->input[i], ROLE_REDUCE, reduces);
+    out->reduced = op_cut_reduced(cutter->space, &out->cut);
+    out->lost |= !said || (partial & ~(out->reduced | out->passes)) != 0;
 }
 
 /* ---- all of it ---- */
