@@ -111,7 +111,7 @@ static void add_op(Account *a, int32_t op)
     a->now++;
     for (int i = 0; i < at->n_inputs; i++)
         if (read[i] >= 0)
-            a->spans.at[read[i]].last = a->now;
+            span_at(a, read[i])->last = a->now;
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
         if (tensor >= 0 && a->plan->made[tensor] >= 0)

@@ -61,7 +61,7 @@ static void read_optimizer(Roles *roles, int32_t op, size_t row)
     const GraphOp *at = &graph->ops[op];
     int fixed = optimizers[row].fixed, n_letters = (int)strlen(optimizers[row].reads);
     int n = at->n_inputs > fixed ? at->n_inputs - fixed : 0;
-    int each = optimizers[row].lists && n >= n_letters ? n / n_letters : 1;
+    int each = optimizers[row].lists && n_letters > 0 && n >= n_letters ? n / n_letters : 1;
     set_roles(roles, op_inputs(graph, op) + fixed, n, optimizers[row].reads, each);
     set_roles(roles, op_outputs(graph, op), at->n_outputs, optimizers[row].makes, each);
 }

@@ -98,7 +98,8 @@ static inline void planning_pin(Planning *p, const char *name, int dim, const ch
     if (tensor < 0)
         fail_msg("no tensor %s", name);
     Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .store = store};
-    pin.cut = planning_cut(p, inferred_shape(p->inferred, tensor)->dim[dim], axes, interleave);
+    const Shape *shape = inferred_shape(p->inferred, tensor);
+    pin.cut = planning_cut(p, shape ? shape->dim[dim] : 0, axes, interleave);
     pin.origin = (Origin){
         .kind = ORIGIN_POLICY, .file = "test.lua", .line = p->journal.n_done + 1, .text = name};
     journal_add(&p->journal, p->arena, &pin);

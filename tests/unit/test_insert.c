@@ -75,8 +75,7 @@ static OneRule one_rule(const char *mesh, const char *rule, const char *sharding
     one.mesh = mesh_parse(one.arena, &mesh_source, &err);
     assert_non_null(one.mesh);
     one.rule = factor_rule_read(one.arena, &rule_source, &err);
-    if (!one.rule)
-        fail_msg("%s: %s", rule, err.text);
+    assert_non_null(one.rule);
     set_shapes(&one);
     Str rest = str_from(shardings ? shardings : "");
     for (int t = 0; t < one.n && shardings; t++)

@@ -195,7 +195,10 @@ static void find_waiting(Greedy *greedy, Arena *arena)
 static bool is_waiting(const Greedy *greedy, int factor)
 {
     int n = greedy->projection->rule->n_factors;
-    return memchr(greedy->waits + factor * n, true, (size_t)n) != NULL;
+    bool waits = false;
+    for (int before = 0; before < n; before++)
+        waits |= greedy->waits[factor * n + before];
+    return waits;
 }
 
 /* Lists of one factor: the shorter first, then by the first axis that differs. */

@@ -48,7 +48,7 @@ static bool reduce_operands(InsertWalk *walk, int at)
                               "the results of %s are partial over different axes", op->call.op);
     for (int i = 0; i < op->call.n_operands; i++) {
         int *node = &walk->operand[at][i];
-        if (!first && walk->nodes.at[*node].sharding.unreduced.n > 0)
+        if (!first && walk_node(walk, *node)->sharding.unreduced.n > 0)
             return error_kind(walk->err, ERROR_INVALID,
                               "%s has no result and an operand that is partial", op->call.op);
         if (first && !walk_reduce_for(walk, node, first))
@@ -64,7 +64,7 @@ static const FactorSource *sources_of(const InsertWalk *walk, int at)
     int n = program->op[at].call.n_operands;
     FactorSource *source = arena_array(walk->arena, FactorSource, n);
     for (int i = 0; i < n; i++) {
-        int node = walk->operand[at][i], maker = walk->nodes.at[node].op;
+        int node = walk->operand[at][i], maker = walk_node(walk, node)->op;
         const InsertOp *op = maker == NO_OP ? NULL : &program->op[maker];
         bool slice = op && is_called(op, "stablehlo.slice");
         bool constant =
@@ -110,9 +110,9 @@ static bool rule_of(InsertWalk *walk, int at, const FactorRule **out)
 /* The sharding of a node, seen through barriers of propagation. */
 static const TensorSharding *seen(const InsertWalk *walk, int node)
 {
-    while (walk->nodes.at[node].passed_on != NO_NODE)
-        node = walk->nodes.at[node].passed_on;
-    return &walk->nodes.at[node].sharding;
+    while (walk_node(walk, node)->passed_on != NO_NODE)
+        node = walk_node(walk, node)->passed_on;
+    return &walk_node(walk, node)->sharding;
 }
 
 /* A mesh without axes and devices stands for any. */
@@ -130,14 +130,13 @@ static int common_mesh(const InsertWalk *walk, const TensorSharding *const *shar
         int its = sharding[t]->mesh;
         if (its == MESH_NONE)
             continue;
-        if (found == MESH_NONE || is_placeholder(mesh[found]))
-            found = its;
-        else if (is_placeholder(mesh[its]))
-            continue;
-        else if (!meshes_same_axes(mesh[found], mesh[its]))
-            return MESH_NONE;
-        else if (mesh_in_order(mesh[its]))
-            found = its;
+        if (found != MESH_NONE && !is_placeholder(mesh[found])) {
+            if (!is_placeholder(mesh[its]) && !meshes_same_axes(mesh[found], mesh[its]))
+                return MESH_NONE;
+            if (is_placeholder(mesh[its]) || !mesh_in_order(mesh[its]))
+                continue;
+        }
+        found = its;
     }
     return found;
 }
@@ -373,7 +372,7 @@ static bool visit_op(InsertWalk *walk, int at)
         return false;
     if (is_called(op, "sdy.propagation_barrier") && op->call.n_operands == 1 &&
         op->call.n_results == 1)
-        walk->nodes.at[walk->latest[result_of(op, 0)]].passed_on = walk->operand[at][0];
+        walk_node(walk, walk->latest[result_of(op, 0)])->passed_on = walk->operand[at][0];
     return true;
 }
 

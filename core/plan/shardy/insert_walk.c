@@ -133,7 +133,7 @@ int walk_add_node(InsertWalk *walk, int value, int op, const TensorSharding *sha
 int walk_add_step(InsertWalk *walk, InsertKind kind, int node, const TensorSharding *to,
                   const AxisList *axes)
 {
-    int value = walk->nodes.at[node].value;
+    int value = walk_node(walk, node)->value;
     vec_push(walk->arena, &walk->steps,
              (InsertStep){kind, value, *to, axes ? *axes : (AxisList){0}});
     return walk_add_node(walk, value, NO_OP, to);
@@ -141,7 +141,7 @@ int walk_add_step(InsertWalk *walk, InsertKind kind, int node, const TensorShard
 
 bool walk_check_rank(const InsertWalk *walk, int node, const TensorSharding *target)
 {
-    int n = walk->nodes.at[node].sharding.n_dims;
+    int n = walk_node(walk, node)->sharding.n_dims;
     return n == target->n_dims ||
            error_kind(walk->err, ERROR_RANK, "a value of %d dims is wanted with %d", n,
                       target->n_dims);
@@ -149,7 +149,7 @@ bool walk_check_rank(const InsertWalk *walk, int node, const TensorSharding *tar
 
 bool walk_reduce_for(InsertWalk *walk, int *node, const TensorSharding *target)
 {
-    TensorSharding to = walk->nodes.at[*node].sharding;
+    TensorSharding to = walk_node(walk, *node)->sharding;
     if (!tensor_sharding_is_given(&to) || to.unreduced.n == 0)
         return true;
     if (tensor_sharding_is_given(target) && !same_mesh(walk, &to, target))
@@ -205,7 +205,7 @@ static void compare_dims(const TensorSharding *source, const TensorSharding *tar
 
 bool walk_become_partial(InsertWalk *walk, int *node, const TensorSharding *target)
 {
-    TensorSharding source = walk->nodes.at[*node].sharding;
+    TensorSharding source = walk_node(walk, *node)->sharding;
     if (!tensor_sharding_is_given(&source) || !tensor_sharding_is_given(target) ||
         target->unreduced.n == 0)
         return true;
@@ -239,7 +239,7 @@ bool walk_bring_to(InsertWalk *walk, int *node, const TensorSharding *target)
     if (!walk_check_rank(walk, *node, target) || !walk_reduce_for(walk, node, target) ||
         !walk_become_partial(walk, node, target))
         return false;
-    TensorSharding now = walk->nodes.at[*node].sharding;
+    TensorSharding now = walk_node(walk, *node)->sharding;
     if (tensor_shardings_equivalent(&now, target))
         return true;
     TensorSharding to =

@@ -10,6 +10,8 @@
 #include "core/base/vec.h"
 #include "core/plan/shardy/insert.h"
 
+#include <assert.h>
+
 enum { NO_OP = -1, NO_NODE = -1 };
 
 typedef struct {
@@ -29,6 +31,12 @@ typedef struct {
     int **operand; /* by op: the nodes it is fed */
     TensorSharding *made;
 } InsertWalk;
+
+static inline InsertNode *walk_node(const InsertWalk *walk, int node)
+{
+    assert(walk->nodes.at && 0 <= node && node < walk->nodes.n);
+    return &walk->nodes.at[node];
+}
 
 int walk_add_node(InsertWalk *walk, int value, int op, const TensorSharding *sharding);
 
