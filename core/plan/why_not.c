@@ -170,7 +170,7 @@ static Stop wall_of(const Plan *plan, int32_t op, int operand, int dim, AtomSet 
     if (factors->n == 0)
         return STOP_WHOLE;
     Stop stop = stop_of_index(plan, op, at->index, atoms, &at->other);
-    return stop == STOP_TAKEN ? stop : STOP_NONE;
+    return stop == STOP_TAKEN || stop == STOP_FROZEN || stop == STOP_BLOCKED ? stop : STOP_NONE;
 }
 
 /* Where no axis is on the way: the ops beside the tensor that the dim cannot be cut through. */

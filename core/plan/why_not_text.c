@@ -169,11 +169,31 @@ static void format_dim(const Plan *plan, const WhyNotDim *dim, const WhyNot *of,
     }
     for (int i = 0; i < dim->n_stops; i++)
         format_stop(plan, &dim->stop[i], of->axis, chain && i == 0, out);
-    if (all || dim->other_dim >= 0 || (dim->n_stops > 0 && !dim->stop[0].beside))
-        return;
-    if (dim->n_stops == 0)
-        buf_printf(out, "  no pin leads %s to anything that this dim is joined with\n", axis->name);
-    buf_printf(out, "    to let it through: pin this dim by %s\n", axis->name);
+    if (!all && dim->n_stops > 0 && dim->stop[0].beside)
+        buf_printf(out, "    to let it through: pin this dim by %s\n", axis->name);
+}
+
+/* No pin leads the axis there, and no op would stop it. */
+static bool is_free(const Plan *plan, const WhyNot *of, const WhyNotDim *dim)
+{
+    return dim->n_stops == 0 && dim->other_dim < 0 &&
+           dim->here != mesh_axis_atoms(plan->mesh, of->axis);
+}
+
+/* Those dims together: "dim 0, dim 1". */
+static void format_free(const Plan *plan, const WhyNot *of, Buf *out)
+{
+    const char *comma = "", *axis = plan->mesh->axes[of->axis].name;
+    for (int i = 0; i < of->n_dims; i++)
+        if (is_free(plan, of, &of->dim[i])) {
+            buf_printf(out, "%sdim %d", comma, of->dim[i].dim);
+            comma = ", ";
+        }
+    if (comma[0])
+        buf_printf(out,
+                   "\n  no pin leads %s to anything joined with it\n"
+                   "    to let it through: pin the dim by %s\n",
+                   axis, axis);
 }
 
 /* The dim whose nearest stop is the nearest of all: its chain is told. */
@@ -204,7 +224,9 @@ void why_not_format(const Plan *plan, int32_t tensor, int dim, int axis, Buf *ou
             buf_printf(out, "it is partial over %s: `why` says which sum left it so\n", name);
         int nearest = nearest_dim(&answer);
         for (int i = 0; i < answer.n_dims; i++)
-            format_dim(plan, &answer.dim[i], &answer, i == nearest, out);
+            if (!is_free(plan, &answer, &answer.dim[i]))
+                format_dim(plan, &answer.dim[i], &answer, i == nearest, out);
+        format_free(plan, &answer, out);
     }
     arena_free(scratch);
 }

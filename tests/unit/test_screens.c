@@ -83,7 +83,7 @@ static ScreenRow rows[] = {
      24,
      "Wt",
      2,
-     {"not cut by tp?", "no pin leads tp to anything", "to let it through: pin this dim by tp"}},
+     {"not cut by tp?", "never cuts d", "no pin leads tp to anything", "pin the dim by tp"}},
     {"what a rank holds, who else",
      80,
      24,
