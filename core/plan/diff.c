@@ -162,6 +162,7 @@ static void list_ops(Differ *d, Side *side, Things *out)
         int32_t id = intern_put(seen, key, sizeof key);
         if (id == like.n)
             vec_push(d->scratch, &like, like_op(d, side, op));
+        assert(like.at);
         Thing thing = {str_from(op_name(side->graph, op)), op, like.at[id], side->rep[op], 0};
         vec_push(d->scratch, out, thing);
     }
@@ -214,8 +215,12 @@ static int32_t like_tensor(Differ *d, Side *side, const Needs *needs, int32_t te
                           like_sharding(d, side, side->plan->sharding[tensor])};
     key->n = 0;
     buf_add(key, (Str){(const char *)head, sizeof head});
-    for (int32_t i = needs->first[tensor]; i >= 0; i = needs->all.at[i].next)
-        buf_add(key, (Str){(const char *)&needs->all.at[i].like, sizeof(int32_t)});
+    for (int32_t i = needs->first[tensor]; i >= 0;) {
+        assert(needs->all.at);
+        const Need *need = &needs->all.at[i];
+        buf_add(key, (Str){(const char *)&need->like, sizeof need->like});
+        i = need->next;
+    }
     qsort(key->s + sizeof head, key->n / sizeof(int32_t) - HEAD, sizeof(int32_t), by_number);
     return intern_put(d->tuples, key->s, key->n);
 }
@@ -317,6 +322,7 @@ static void add_thing(Differ *d, Items *items, Intern *names, int s, int place, 
         memset(fresh.key, -1, sizeof fresh.key);
         vec_push(d->scratch, items, fresh);
     }
+    assert(items->at);
     Item *item = &items->at[id];
     for (int other = 0; other < s; other++)
         item->alike &= item->entry.id[other] >= 0 && item->key[other][2] == thing->like;
@@ -403,6 +409,14 @@ static void count_steps(const Plan *plan, double *n_steps)
     }
 }
 
+static bool same_steps(const double *a, const double *b)
+{
+    for (int kind = 0; kind < STEP_KIND_COUNT; kind++)
+        if (a[kind] != b[kind])
+            return false;
+    return true;
+}
+
 static bool same_totals(const PlanDiff *diff)
 {
     const Totals *first = &diff->side[0]->plan->totals;
@@ -411,7 +425,7 @@ static bool same_totals(const PlanDiff *diff)
         if (t->step_us != first->step_us || t->compute_us != first->compute_us ||
             t->comm_us != first->comm_us || t->comm_bytes != first->comm_bytes ||
             t->peak_bytes != first->peak_bytes || t->flops != first->flops ||
-            memcmp(diff->n_steps[s], diff->n_steps[0], sizeof diff->n_steps[0]) != 0)
+            !same_steps(diff->n_steps[s], diff->n_steps[0]))
             return false;
     }
     return true;

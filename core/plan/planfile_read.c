@@ -303,15 +303,16 @@ static int64_t find_tensor_dim(Reading *r, Error *err)
     const Shape *shape = inferred_shape(r->session->inferred, r->decision.place);
     const Json *number = json_get(r->json, "dim");
     int64_t dim = json_int(number, -1), n_dims = shape ? shape->n_dims : 0;
+    if (shape && dim >= 0 && dim < n_dims) {
+        r->decision.dim = (int)dim;
+        return shape->dim[dim];
+    }
     if (!json_is_int(number))
         error_set(err, "\"dim\" must be the number of a dim");
-    else if (dim < 0 || dim >= n_dims)
+    else
         error_set(err, "tensor '%s' has %" PRId64 " dims, so none of that number",
                   tensor_name(graph, r->decision.place), n_dims);
-    if (error_is_set(err))
-        return -1;
-    r->decision.dim = (int)dim;
-    return shape->dim[dim];
+    return -1;
 }
 
 /* The op of the program that is named most like it. */
