@@ -416,8 +416,8 @@ static const struct {
 } saids[SAID_COUNT] = {
     [SAID_NO_RULE] = {LEVEL_NOTE, "spmd-no-rule", " is asked, for which dim 0 is the batch: ",
                       "register_rule in a policy file gives an operator its rule"},
-    [SAID_REFUSED] = {LEVEL_WARNING, "spmd-refused",
-                      " refuses, where upstream stops: ", "pin what the op is to have"},
+    [SAID_REFUSED] = {LEVEL_WARNING, "spmd-refused", " refuses: ",
+                      "Paddle's completion stops there; here the op keeps what it has, pin it"},
     [SAID_REJECTED] = {LEVEL_NOTE, "spmd-rejected", " is answered, but not taken: ",
                        "pin another dim; or use --propagate factor"},
 };
