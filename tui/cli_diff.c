@@ -186,6 +186,7 @@ static const struct {
     {"step", offsetof(Totals, step_us), us_text},
     {"compute", offsetof(Totals, compute_us), us_text},
     {"collectives", offsetof(Totals, comm_us), us_text},
+    {"overlap", offsetof(Totals, overlap_us), us_text},
     {"moved", offsetof(Totals, comm_bytes), bytes_text},
     {"peak", offsetof(Totals, peak_bytes), bytes_text},
     {"flops", offsetof(Totals, flops), flops_text},

@@ -423,9 +423,9 @@ static bool same_totals(const PlanDiff *diff)
     for (int s = 1; s < diff->n_sides; s++) {
         const Totals *t = &diff->side[s]->plan->totals;
         if (t->step_us != first->step_us || t->compute_us != first->compute_us ||
-            t->comm_us != first->comm_us || t->comm_bytes != first->comm_bytes ||
-            t->peak_bytes != first->peak_bytes || t->flops != first->flops ||
-            !same_steps(diff->n_steps[s], diff->n_steps[0]))
+            t->comm_us != first->comm_us || t->overlap_us != first->overlap_us ||
+            t->comm_bytes != first->comm_bytes || t->peak_bytes != first->peak_bytes ||
+            t->flops != first->flops || !same_steps(diff->n_steps[s], diff->n_steps[0]))
             return false;
     }
     return true;
