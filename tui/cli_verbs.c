@@ -178,6 +178,7 @@ const Topic cli_topics[] = {
      "policy         a name or path, or null; not run again, unless -p is given\n"
      "propagate      \"factor\" (default), \"spmd\" or \"strategy\"\n"
      "profile        the propagator's; default: its first\n"
+     "no_redistribute  true: of strategy, what an op would have to move is an error\n"
      "decisions      in the order they were made\n"
      "derived        with --full: as in plan --json; it is not read\n"
      "\n"

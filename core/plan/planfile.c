@@ -137,6 +137,8 @@ static Json *write_plan(Arena *scratch, const Session *session, const char *dir)
              json_or_null(options->policy ? file_or_name(scratch, dir, options->policy) : NULL));
     json_set_str(out, "propagate", method_propagator(options->method));
     json_set_str(out, "profile", method_profile(options->method));
+    if (options->no_redistribute)
+        json_set_bool(out, "no_redistribute", true);
     json_set(out, "decisions", decisions);
     return out;
 }

@@ -11,6 +11,7 @@
  *                     (when its file is gone: a warning, the decisions are here)
  *     propagate       "factor", "spmd" or "strategy"                          "factor"
  *     profile         the propagator's (method.h): "explain", "shardy", ..    its default
+ *     no_redistribute of strategy: what an op would have to move is an error  false
  *     decisions       a list, in the order they were made                     an error
  *     derived         with --full only: plan_json(); not read
  *

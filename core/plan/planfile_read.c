@@ -153,6 +153,7 @@ static bool get_options(Arena *arena, const char *path, const Json *root, Sessio
     if (!model && options->model)
         return error_set(err, "names no model");
     resolve_origins(arena, dir, root);
+    options->no_redistribute = json_bool(json_get(root, "no_redistribute"), false);
     options->model = model ? path_join(arena, dir, model) : NULL;
     options->mesh = mesh;
     options->machine = machine ? opened_path(arena, dir, machine) : NULL;
@@ -215,9 +216,9 @@ static void note(const Reading *r, Level level, const char *code, const char *te
 
 /* ---- fields ---- */
 
-static const char *const root_fields[] = {"dimscope_plan", "model",     "model_hash", "dims",
-                                          "mesh",          "machine",   "policy",     "propagate",
-                                          "profile",       "decisions", "derived",    NULL};
+static const char *const root_fields[] = {
+    "dimscope_plan", "model",   "model_hash",      "dims",      "mesh",    "machine", "policy",
+    "propagate",     "profile", "no_redistribute", "decisions", "derived", NULL};
 static const char *const decision_fields[] = {"kind", "tensor", "dim",    "op",   "index",
                                               "cut",  "axes",   "group",  "pass", "priority",
                                               "open", "store",  "origin", NULL};

@@ -167,7 +167,8 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .journal = journal,
                          .method = session->options.method,
                          .spmd = session->rules.spmd,
-                         .strategies = session->rules.strategies};
+                         .strategies = session->rules.strategies,
+                         .no_redistribute = session->options.no_redistribute};
 }
 
 /* Makes the plan of a journal; the old one is freed only when that worked. What propagation keeps
@@ -318,6 +319,7 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
     options->pins = given.pins;
     if (given.method_given)
         options->method = given.method;
+    options->no_redistribute |= given.no_redistribute;
     session->mesh_file = given.mesh || !session->options.mesh ? NULL : given.model;
     session->policy_given = given.policy != NULL;
     if (given.policy)

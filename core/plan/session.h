@@ -49,8 +49,9 @@ typedef struct {
     const char *machine; /* NULL: "h100x8" */
     const char *pins;    /* file of pins (plan.json form), or NULL */
     Method method;
-    bool method_given; /* a plan file's is not asked then */
-    DimBindings dims;  /* on top of MODEL.dims */
+    bool no_redistribute; /* PlanRequest */
+    bool method_given;    /* a plan file's is not asked then */
+    DimBindings dims;     /* on top of MODEL.dims */
 } SessionOptions;
 
 struct Session {
@@ -69,7 +70,7 @@ struct Session {
     Journal journal;
     Plan *plan;
     Propagation *propagation; /* for this model and mesh, kept from plan to plan */
-    Groups *groups; /* folded by structure and sharding; remade with the plan */
+    Groups *groups;           /* folded by structure and sharding; remade with the plan */
     Findings notes; /* of loading and of the policy: "axis 'pp' is not in the mesh: left out"; they
                        stand in front of the plan's own findings */
 };

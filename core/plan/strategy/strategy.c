@@ -1,6 +1,8 @@
 #include "core/plan/strategy/family.h"
 #include "core/plan/strategy/redistribute.h"
 
+#include <math.h>
+
 bool strategy_profile_find(Str name, StrategyProfile *out, Error *err)
 {
     static const char *const names[] = {"torch", "vescale", "rules"}; /* ORDER of the enum */
@@ -202,7 +204,9 @@ static void hint_moves(const StrategyCall *call, const StrategyAnswer *answer, i
     format_placements(call->input[first].placements, call->mesh->n_axes, &hint);
     buf_puts(&hint, " to ");
     format_placements(answer->input[first], call->mesh->n_axes, &hint);
-    buf_printf(&hint, ", the nearest legal placement (%.4g us)", answer->us);
+    buf_puts(&hint, ", the nearest legal placement");
+    if (!isinf(answer->us)) /* of blocks torch has no price */
+        buf_printf(&hint, " (%.4g us)", answer->us);
     if (n_others > 0)
         buf_printf(&hint, "; %d more to move", n_others);
     error_hint(err, "%s", hint.s);
