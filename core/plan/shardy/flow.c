@@ -540,8 +540,8 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
     run.told = arena_array(arena, int32_t, program->n_tensors);
     Arena *log_arena = program->log_arena ? program->log_arena : arena;
     int32_t *start = arena_array(log_arena, int32_t, program->n_tensors);
-    memcpy(start, program->state, (size_t)program->n_tensors * sizeof *start);
-    memcpy(run.told, start, (size_t)program->n_tensors * sizeof *start);
+    for (int t = 0; t < program->n_tensors; t++)
+        start[t] = run.told[t] = program->state[t];
     run.engine = engine_new(arena, engine_graph(&run), own, visit_op, flow);
     engine_begin(run.engine, &(FlowRun){.log_arena = log_arena,
                                         .start = start,

@@ -125,9 +125,10 @@ static void apply(Importer *importer, int op, int value, TensorSharding sharding
 
 void import_constraints(Importer *importer)
 {
-    int n = importer->out->order.n;
+    int n = importer->out->order.n; /* it changes on the way */
     int *order = arena_array(importer->arena, int, n);
-    memcpy(order, importer->out->order.at, (size_t)n * sizeof *order);
+    for (int i = 0; i < n; i++)
+        order[i] = importer->out->order.at[i];
     for (int i = 0; i < n; i++) {
         const FactorOp *op = import_op(importer, order[i]);
         if (op->kind == FACTOR_CONSTRAINT) {
