@@ -83,8 +83,8 @@ static Sharding sharding_of(const Marking *m, int32_t mapping, int32_t tensor)
 
 /* ---- pins ---- */
 
-/* Why a decision does nothing, or not all of it. */
-typedef enum { LEFT_MARK, LEFT_NO_PART, LEFT_PRIORITY, LEFT_DECISION } LeftWhy;
+/* Why a decision does nothing, or not all of it, or would not upstream. */
+typedef enum { LEFT_MARK, LEFT_UNEVEN, LEFT_NO_PART, LEFT_PRIORITY, LEFT_DECISION } LeftWhy;
 
 static const struct {
     Level level;
@@ -93,6 +93,8 @@ static const struct {
     [LEFT_MARK] = {LEVEL_WARNING, "spmd-mark",
                    "no dims_mapping says such a cut: the pin does nothing",
                    "pin whole axes, without interleaving; or use --propagate factor"},
+    [LEFT_UNEVEN] = {LEVEL_NOTE, "spmd-mark",
+                     "upstream refuses a mark whose axes do not divide the dim; here it holds", ""},
     [LEFT_NO_PART] = {LEVEL_WARNING, "spmd-mark",
                       "completion does not look at it, a constant or an op nobody can cut: the pin "
                       "does nothing",
@@ -138,8 +140,8 @@ static void say_left(Marking *m, const LeftOut *out)
 static bool axes_of_pin(Marking *m, const Decision *pin, SpmdAxes *out)
 {
     bool said = axes_of(m->plan->mesh, &pin->cut, out);
-    if (!said)
-        leave_out(m, pin, LEFT_MARK);
+    if (!said || cut_is_uneven(&pin->cut, m->plan->mesh))
+        leave_out(m, pin, said ? LEFT_UNEVEN : LEFT_MARK);
     return said;
 }
 
