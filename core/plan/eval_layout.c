@@ -1,3 +1,4 @@
+#include "core/plan/json_read.h"
 #include "core/plan/layout.h"
 #include "core/plan/placement.h"
 
@@ -19,36 +20,13 @@ typedef struct {
 
 /* ---- reading ---- */
 
-static bool read_ints(const Json *list, const char *what, int n_max, int64_t *out, int *n,
-                      Error *err)
-{
-    *n = json_size(list);
-    if (!json_is_array(list) || *n > n_max)
-        return error_set(err, "%s is a list of at most %d numbers", what, n_max);
-    for (int i = 0; i < *n; i++) {
-        if (!json_is_int(json_at(list, i)))
-            return error_set(err, "%s is a list of whole numbers", what);
-        out[i] = json_int(json_at(list, i), 0);
-    }
-    return true;
-}
-
-static bool read_shape(const Json *list, Shape *out, Error *err)
-{
-    int n;
-    if (!read_ints(list, "shape", DIMS_MAX, out->dim, &n, err))
-        return false;
-    out->n_dims = n;
-    return shape_check(out, err);
-}
-
 static bool read_order(const Json *list, Request *request, Error *err)
 {
     int64_t order[MESH_AXES_MAX] = {0};
     int n_axes = request->mesh->n_axes, n = n_axes;
     for (int i = 0; i < n_axes; i++)
         order[i] = i;
-    if (list && !read_ints(list, "shard_order", MESH_AXES_MAX, order, &n, err))
+    if (list && !json_read_ints(list, "shard_order", MESH_AXES_MAX, order, &n, err))
         return false;
     unsigned seen = 0;
     for (int i = 0; i < n; i++) {
@@ -62,26 +40,11 @@ static bool read_order(const Json *list, Request *request, Error *err)
            error_set(err, "shard_order lists each axis of the mesh once");
 }
 
-static bool read_placements(const Json *list, Request *request, Error *err)
-{
-    int n_axes = request->mesh->n_axes;
-    if (!json_is_array(list) || json_size(list) != n_axes)
-        return error_set(err, "one placement for each of the %d axes of the mesh", n_axes);
-    for (int i = 0; i < n_axes; i++) {
-        Source source = {"placement", json_str(json_at(list, i), "")};
-        Scan scan = scan_begin(&source, err);
-        if (!placement_scan(&scan, request->shape.n_dims, &request->placements[i]) ||
-            !scan_end(&scan))
-            return false;
-    }
-    return true;
-}
-
 /* [R,V,D1..Dn]: the devices are row-major in it, R outermost. */
 static bool read_rvd(const Json *list, Request *request, Error *err)
 {
     int n;
-    if (!read_ints(list, "rvd", DIMS_MAX + 2, request->rvd, &n, err))
+    if (!json_read_ints(list, "rvd", DIMS_MAX + 2, request->rvd, &n, err))
         return false;
     if (n != request->shape.n_dims + 2)
         return error_kind(err, ERROR_RANK, "rvd has R, V and a number for each of %" PRId64 " dims",
@@ -122,7 +85,7 @@ static bool check_length(const Request *request, Error *err)
 
 static bool read_request(Arena *arena, const Json *json, Request *out, Error *err)
 {
-    if (!read_shape(json_get(json, "shape"), &out->shape, err))
+    if (!json_read_shape(json_get(json, "shape"), &out->shape, err))
         return false;
     if (json_get(json, "rvd"))
         return read_rvd(json_get(json, "rvd"), out, err) && check_length(out, err);
@@ -130,7 +93,8 @@ static bool read_request(Arena *arena, const Json *json, Request *out, Error *er
     if (!out->mesh)
         return false;
     out->n_ranks = out->mesh->n_devices;
-    return read_placements(json_get(json, "placements"), out, err) &&
+    return json_read_placements(json_get(json, "placements"), out->mesh, out->shape.n_dims,
+                                out->placements, err) &&
            read_order(json_get(json, "shard_order"), out, err) && check_length(out, err);
 }
 

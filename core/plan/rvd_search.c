@@ -1,5 +1,6 @@
 #include "core/plan/rvd.h"
 
+#include "core/base/heap.h"
 #include "core/base/vec.h"
 
 #include <assert.h>
@@ -142,11 +143,6 @@ typedef struct {
     bool done;
 } Node;
 
-typedef struct {
-    int64_t cost;
-    int32_t node;
-} Open;
-
 /* Nodes 0..n_from are the layouts of the source's devices, in order; the others the target's. */
 typedef struct {
     Arena *arena;
@@ -154,7 +150,7 @@ typedef struct {
     int64_t crossing_factor;
     Vec(Node) nodes;
     int32_t n_from;
-    Vec(Open) heap;
+    Heap heap; /* keys: costs, whole numbers */
 } Search;
 
 /* Appends all layouts of `left` devices whose first i components are those of `rvd`. */
@@ -207,36 +203,6 @@ static int32_t find(const Search *search, const Rvd *rvd, bool of_target)
     return -1;
 }
 
-static bool is_before(const Open *a, const Open *b)
-{
-    return a->cost < b->cost || (a->cost == b->cost && a->node < b->node);
-}
-
-static void push(Search *search, Open open)
-{
-    vec_push(search->arena, &search->heap, open);
-    Open *heap = search->heap.at;
-    int i = search->heap.n - 1;
-    for (; i > 0 && is_before(&open, &heap[(i - 1) / 2]); i = (i - 1) / 2)
-        heap[i] = heap[(i - 1) / 2];
-    heap[i] = open;
-}
-
-static Open pop(Search *search)
-{
-    Open *heap = search->heap.at, top = heap[0], last = heap[--search->heap.n];
-    int n = search->heap.n, i = 0, child;
-    while ((child = 2 * i + 1) < n) {
-        child += child + 1 < n && is_before(&heap[child + 1], &heap[child]);
-        if (!is_before(&heap[child], &last))
-            break;
-        heap[i] = heap[child];
-        i = child;
-    }
-    heap[i] = last;
-    return top;
-}
-
 static void offer(Search *search, int32_t from, const Rvd *to, bool crosses)
 {
     int32_t at = find(search, to, crosses || from >= search->n_from);
@@ -250,7 +216,7 @@ static void offer(Search *search, int32_t from, const Rvd *to, bool crosses)
         return;
     node->cost = cost;
     node->before = from;
-    push(search, (Open){cost, at});
+    heap_push(search->arena, &search->heap, (HeapEntry){(double)cost, at, at});
 }
 
 static void offer_within(Search *search, int32_t at)
@@ -311,9 +277,9 @@ static bool search_path(Search *search, const Rvd *from, const Rvd *to, Arena *a
     int32_t start = find(search, from, false), goal = find(search, to, crosses);
     assert(search->nodes.at && start >= 0 && goal >= 0);
     search->nodes.at[start].cost = 0;
-    push(search, (Open){0, start});
+    heap_push(search->arena, &search->heap, (HeapEntry){0, start, start});
     while (search->heap.n > 0) {
-        int32_t at = pop(search).node;
+        int32_t at = heap_pop(&search->heap).item;
         if (search->nodes.at[at].done)
             continue;
         search->nodes.at[at].done = true;

@@ -1,5 +1,6 @@
 #include "core/plan/strategy/eval_strategy.h"
 
+#include "core/plan/json_read.h"
 #include "core/rules/one_op.h"
 
 /* ---- reading ---- */
@@ -26,32 +27,12 @@ Dtype strategy_dtype(Str op, int input)
     return DT_F32;
 }
 
-static bool read_shape(const Json *list, Shape *out, Error *err)
-{
-    *out = (Shape){.n_dims = json_size(list)};
-    if (!json_is_array(list) || json_size(list) > DIMS_MAX)
-        return error_set(err, "a shape is a list of at most %d sizes", DIMS_MAX);
-    for (int d = 0; d < json_size(list); d++) {
-        if (!json_is_int(json_at(list, d)))
-            return error_set(err, "a shape is a list of whole numbers");
-        out->dim[d] = json_int(json_at(list, d), 0);
-    }
-    return shape_check(out, err);
-}
-
 static bool read_placements(const Json *list, const StrategyCall *call, StrategyTensor *tensor,
                             Error *err)
 {
-    int n_axes = call->mesh->n_axes;
-    Placement *placements = arena_array(call->arena, Placement, n_axes);
-    if (!json_is_array(list) || json_size(list) != n_axes)
-        return error_set(err, "one placement for each of the %d axes of the mesh", n_axes);
-    for (int i = 0; i < n_axes; i++) {
-        Source source = {"placement", json_str(json_at(list, i), "")};
-        Scan scan = scan_begin(&source, err);
-        if (!placement_scan(&scan, tensor->shape.n_dims, &placements[i]) || !scan_end(&scan))
-            return false;
-    }
+    Placement *placements = arena_array(call->arena, Placement, call->mesh->n_axes);
+    if (!json_read_placements(list, call->mesh, tensor->shape.n_dims, placements, err))
+        return false;
     tensor->placements = placements;
     return true;
 }
@@ -66,7 +47,7 @@ static bool read_tensor(const Json *json, const StrategyCall *call, Dtype dtype,
     if (name && (out->dtype = dtype_from_name(json_str(name, ""))) == DT_NONE)
         return error_kind(err, ERROR_DTYPE, "'%.*s' is no element type",
                           STR_ARG(json_str(name, "")));
-    return read_shape(json_get(json, "shape"), &out->shape, err) &&
+    return json_read_shape(json_get(json, "shape"), &out->shape, err) &&
            read_placements(json_get(json, "placements"), call, out, err);
 }
 

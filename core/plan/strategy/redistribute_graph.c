@@ -1,5 +1,6 @@
 #include "core/plan/strategy/redistribute_graph.h"
 
+#include "core/base/heap.h"
 #include "core/base/intern.h"
 
 #include <math.h>
@@ -17,17 +18,16 @@ typedef struct {
 typedef struct {
     double us;
     int32_t state, parent; /* parent: an entry of `visits` */
-    int64_t count;         /* of entries made before: settles equal prices */
 } Entry;
 
 typedef struct {
     Arena *arena;
     const Redistribution *redistribution;
     Intern *states;
-    Vec(Entry) heap;
+    Heap heap; /* of entries: equal prices in the order they were made */
+    Vec(Entry) entries;
     Vec(Entry) visits; /* in the order they left the heap */
     Vec(uint8_t) visited;
-    int64_t n_entries;
     unsigned reduces; /* bit op: P(op) stands in the source or the target */
 } Search;
 
@@ -113,34 +113,11 @@ bool redistribute_ranks(const Placement *placements, const Mesh *mesh, bool of_v
 
 /* ---- the search ---- */
 
-static bool is_before(const Entry *a, const Entry *b)
+static void open_entry(Search *search, Entry entry)
 {
-    return a->us < b->us || (a->us == b->us && a->count < b->count);
-}
-
-static void heap_push(Search *search, Entry entry)
-{
-    vec_push(search->arena, &search->heap, entry);
-    Entry *heap = search->heap.at;
-    int i = search->heap.n - 1;
-    for (; i > 0 && is_before(&entry, &heap[(i - 1) / 2]); i = (i - 1) / 2)
-        heap[i] = heap[(i - 1) / 2];
-    heap[i] = entry;
-}
-
-static Entry heap_pop(Search *search)
-{
-    Entry *heap = search->heap.at, top = heap[0], last = heap[--search->heap.n];
-    int n = search->heap.n, i = 0, child;
-    while ((child = 2 * i + 1) < n) {
-        child += child + 1 < n && is_before(&heap[child + 1], &heap[child]);
-        if (!is_before(&heap[child], &last))
-            break;
-        heap[i] = heap[child];
-        i = child;
-    }
-    heap[i] = last;
-    return top;
+    int32_t at = search->entries.n;
+    vec_push(search->arena, &search->entries, entry);
+    heap_push(search->arena, &search->heap, (HeapEntry){entry.us, at, at});
 }
 
 static const State *state_at(const Search *search, int32_t id)
@@ -175,7 +152,7 @@ static void offer(Search *search, const Entry *from, int axis, Placement to, dou
     int32_t id = put_state(search, &next);
     if (search->visited.at[id])
         return;
-    heap_push(search, (Entry){from->us + us, id, search->visits.n - 1, ++search->n_entries});
+    open_entry(search, (Entry){from->us + us, id, search->visits.n - 1});
 }
 
 /* The axis that is last in the order of the dim; -1: no axis cuts it. */
@@ -300,9 +277,9 @@ GraphAnswer redistribute_graph(Arena *arena, const Redistribution *redistributio
     note_reduces(&search, &source);
     note_reduces(&search, &target);
     int32_t goal = put_state(&search, &target);
-    heap_push(&search, (Entry){.state = put_state(&search, &source), .parent = -1});
+    open_entry(&search, (Entry){.state = put_state(&search, &source), .parent = -1});
     while (search.heap.n > 0 && intern_count(search.states) < STATES_MAX) {
-        Entry entry = heap_pop(&search);
+        Entry entry = search.entries.at[heap_pop(&search.heap).item];
         if (search.visited.at[entry.state])
             continue;
         search.visited.at[entry.state] = 1;

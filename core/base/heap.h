@@ -1,0 +1,18 @@
+/* heap.h - what a search looks at next: the least key first; of equal keys the least order.
+ */
+#ifndef CORE_BASE_HEAP_H
+#define CORE_BASE_HEAP_H
+
+#include "core/base/vec.h"
+
+typedef struct {
+    double key;
+    int32_t order, item;
+} HeapEntry;
+
+typedef Vec(HeapEntry) Heap;
+
+void heap_push(Arena *arena, Heap *heap, HeapEntry entry);
+HeapEntry heap_pop(Heap *heap); /* n >= 1 */
+
+#endif
