@@ -524,6 +524,22 @@ static void every_operator_computes_the_same(void **state)
     arena_free(arena);
 }
 
+/* A product by rows is partial, and nothing behind it is. */
+static void a_product_by_rows_is_partial(void **state)
+{
+    (void)state;
+    Planning *p = planning_of_text(MLP, "x=2,y=2");
+    Completion *completion = completion_new(p->arena, p->inferred, p->mesh, NULL);
+    mark(p, completion, STR("in1=[-1,1]"));
+    completion_run(completion);
+    for (int i = 0; i < p->inferred->n_program; i++) {
+        int32_t op = p->inferred->program[i], out = op_outputs(p->graph, op)[0];
+        bool rows = strcmp(tensor_name(p->graph, out), "n") == 0;
+        assert_int_equal(completion_partial(completion, op), rows ? 1u << 1 : 0);
+    }
+    planning_close(p);
+}
+
 /* Marks of lists: two axes on one dim pass where rules know lists. */
 static void two_axes_on_a_dim_pass(void **state)
 {
@@ -544,6 +560,7 @@ static void two_axes_on_a_dim_pass(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {cmocka_unit_test(two_axes_on_a_dim_pass),
+                                              cmocka_unit_test(a_product_by_rows_is_partial),
                                               cmocka_unit_test(every_operator_computes_the_same)};
     return run_rows("completion", cases, it_completes_as_paddle_does) +
            run_rows("deviations", deviations, it_deviates_as_said) +

@@ -9,15 +9,17 @@
  *
  * Put together means compatible(): dim by dim, no axes yield to axes, equal ones stay; where two
  * differ, or a tensor's axis would split two dims, nothing changes at all. So whoever comes first
- * keeps it. Dims split by several axes are for marks that do so: without one, of a rule's lists the
- * largest axis is taken, as upstream does.
- * A mark stops its tensor, or operand, from taking anything; a rule's answer is taken all the same.
- * What loops carry, one tensor before and one after an iteration, is put together after each sweep.
- * Upstream takes some answers back, having no kernel for an op split so: a product split by k and
- * by n, a sum over split dims unless over all; the op then stays as it was before the visit. Where
- * the rule as upstream has it refuses, it is asked for its sane answer (spmd.h); where that refuses
- * too, upstream stops with an error, and here the op keeps what it has. At the end every tensor is
- * as its maker's result, marks too: who reads it otherwise must reshard.
+ * keeps it. A mark stops its tensor, or operand, from taking anything; a rule's answer is taken all
+ * the same. What loops carry, one tensor before and one after an iteration, is put together after
+ * each sweep. At the end every tensor is as its maker's result, marks too: who reads it otherwise
+ * must reshard.
+ *
+ * Some answers upstream takes back, having no kernel for an op split so: a product split by k and
+ * by n, a sum over split dims unless over all, a softmax along a split dim. The op then stays as it
+ * was before the visit. A rule that refuses stops upstream; here the op keeps what it has.
+ *
+ * Dims split by several axes are for marks that do so: without one, of a rule's lists the largest
+ * axis is taken, as upstream does.
  *
  * An operand that a rule narrows takes the axis again in the next sweep, for ever; upstream then
  * stops after 500 double sweeps. Here it ends when a double sweep ends as the one before did, which
