@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* Orders of prime parts that are tried. */
-enum { SPLITS_MAX = 36, PRIMES_MAX = 20 };
+enum { SPLITS_MAX = 36, PRIMES_MAX = 20, OFFERS = 1000000 };
 
 typedef struct {
     const char *name; /* of the mesh; "" where the request has one only */
@@ -374,9 +374,11 @@ static void make_space(Model *model, Space *out)
                        .drop_byte_us = request->byte_us,
                        .reduce_byte_us = request->byte_us,
                        .permute = one,
+                       .permutes_alike = true,
                        .grow = one};
     space_price(out, &pricing);
     out->limit = INFINITY;
+    out->most_offers = OFFERS;
     space_set_goal(out);
 }
 

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20 };
+/* OFFERS: two milliseconds; meshes of 16 devices need a tenth. PART_OFFERS: to take axes apart. */
+enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20, OFFERS = 20000, PART_OFFERS = 4000 };
 
 typedef struct {
     StepKind kind;
@@ -185,28 +186,28 @@ static const ReshardPath *make_path(Resharder *resharder, const Question *asked,
 
 /* First with whole axes, then with what those that come apart can do better. NULL: none within the
  * limit. */
-static const ReshardPath *route_path(Resharder *resharder, const Question *asked,
-                                     const Space *space, const Hop *avoid, int n_avoid)
+static const ReshardPath *route_path(Resharder *resharder, const Question *asked, Space *space,
+                                     const Hop *avoid, int n_avoid)
 {
     Arena *scratch = arena_new();
     Space *joined = arena_make(scratch, Space);
-    Route route, better;
+    Searcher *searcher = resharder->searcher;
+    Route route, parted;
+    bool apart = space_join(space, joined), found = false;
     double most = INFINITY;
-    bool found = false;
-    if (space_join(space, joined)) {
+    if (apart) {
         space_price(joined, &space->pricing);
-        found =
-            search_route(resharder->searcher, scratch, joined, INFINITY, avoid, n_avoid, &route);
+        found = search_route(searcher, scratch, joined, most, avoid, n_avoid, &route);
         most = found ? route.us * (1 - 1e-6) : INFINITY;
+        space->most_offers = found ? PART_OFFERS : OFFERS;
     }
-    bool best = found && route.bound_us >= most;
-    bool improved =
-        !best && search_route(resharder->searcher, scratch, space, most, avoid, n_avoid, &better);
     const ReshardPath *path = NULL;
-    if (improved)
-        path = make_path(resharder, asked, space, &better);
+    if (found && route.bound_us >= most)
+        path = make_path(resharder, asked, joined, &route);
+    else if (search_route(searcher, scratch, space, most, avoid, n_avoid, &parted))
+        path = make_path(resharder, asked, space, &parted);
     else if (found) {
-        route.proven = route.proven && (best || better.proven);
+        route.proven = route.proven && parted.proven;
         path = make_path(resharder, asked, joined, &route);
     }
     arena_free(scratch);
@@ -227,6 +228,7 @@ static const ReshardPath *search_path(Resharder *resharder, const Question *aske
     space_of(from, to, resharder->mesh, (double)dtype_bytes(dtype, 8) / 8, space);
     Pricing pricing = pricing_of(resharder);
     space_price(space, &pricing);
+    space->most_offers = OFFERS;
     space->limit = limit_of(resharder, before > after ? before : after);
 
     Hop *hop = arena_array(scratch, Hop, avoid ? avoid->n_steps : 0);
@@ -243,39 +245,11 @@ static const ReshardPath *search_path(Resharder *resharder, const Question *aske
     return path;
 }
 
-/* A path to what is partial over axes that the source is not: there, then one more step in which
- * each rank keeps or blanks what it holds. */
-static const ReshardPath *path_to_partial(Resharder *resharder, const Question *asked, AtomSet made)
-{
-    Sharding target = *shardings_at(resharder->shardings, asked->to);
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (made >> a & 1)
-            target.partial[a] = REDUCE_NONE;
-    Question before = *asked;
-    before.to = shardings_put(resharder->shardings, &target);
-    const ReshardPath *there = search_path(resharder, &before, NULL);
-    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
-    Step *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
-    *path = *there;
-    path->step = steps;
-    for (int i = 0; i < there->n_steps; i++)
-        steps[i] = there->step[i];
-    steps[path->n_steps++] = (Step){.kind = STEP_SLICE, .from = before.to, .to = asked->to};
-    return path;
-}
-
-static const ReshardPath *find_path(Resharder *resharder, const Question *asked)
-{
-    AtomSet had = sharding_partials(shardings_at(resharder->shardings, asked->from));
-    AtomSet made = sharding_partials(shardings_at(resharder->shardings, asked->to)) & ~had;
-    return made ? path_to_partial(resharder, asked, made) : search_path(resharder, asked, NULL);
-}
-
 static int32_t answer_id(Resharder *resharder, const Question *asked)
 {
     int32_t id = intern_put(resharder->asked, asked, sizeof *asked);
     if (id == resharder->answers.n) {
-        Answer answer = {.path = find_path(resharder, asked)};
+        Answer answer = {.path = search_path(resharder, asked, NULL)};
         vec_push(resharder->arena, &resharder->answers, answer);
     }
     return id;

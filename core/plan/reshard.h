@@ -23,9 +23,8 @@
  * part a rank holds on the way, is capped: Rink et al. (2022, arXiv 2112.01075) show that moving
  * never needs more than the larger of both ends. Where uneven dims make that impossible the cap is
  * left, and peak_bytes says so. Any pair of shardings of one tensor on one mesh has a path:
- * gathering everything and slicing is always there. To partial is asked by propagators that say so
- * alone: a last slice, in which of a sum the ranks at coordinate 0 keep what they hold and others
- * hold 0, and of a mean, a largest or a least all keep it.
+ * gathering everything and slicing is always there. To partial is never asked (a replicated value
+ * is not made partial).
  *
  * A step is right when every rank's target elements are held in its group: the host runner executes
  * it that way, and the truth tests compare every element.

@@ -90,6 +90,7 @@ static void slice_onto(Leaving *l, int s, int a)
         if (b > a && !l->space->runs_on[b])
             break;
         push(l, s, b);
+        l->moved |= bit(b);
         if (refines(l, s))
             give(l);
         if (l->space->padded)
@@ -180,7 +181,7 @@ static void arrange_as_target(Leaving *l)
 
 static void arrange_all(Leaving *l)
 {
-    if (!l->moves->worth(l->moves->context, l->kind, l->moved))
+    if (!l->moves->worth(l->moves->context, l->kind, l->moved, &l->to))
         return;
     l->left = l->moved;
     if (count(l->moved) <= ARRANGED_MAX)

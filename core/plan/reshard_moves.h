@@ -14,8 +14,9 @@ enum { ARRANGED_MAX = 4, PERMUTES_MAX = 6000 };
 typedef struct {
     const Space *space;
     void *context;
-    /* May steps of this kind and group lead anywhere worth it? Asked before many are made. */
-    bool (*worth)(void *context, StepKind kind, AtomSet atoms);
+    /* May steps of this kind and group, which find new places for atoms that `without` leaves
+     * unused, lead anywhere worth it? Asked before many are made. */
+    bool (*worth)(void *context, StepKind kind, AtomSet atoms, const Layout *without);
     void (*offer)(void *context, StepKind kind, AtomSet atoms, const Layout *to);
     bool left_out; /* set: not all arrangements were offered */
 } LayoutMoves;

@@ -6,14 +6,23 @@
 
 #include <math.h>
 
-enum { OFFERS_MAX = 200000, TABLE_FIRST = 1024, HURRY = 3, DIVERGED = 0xffff };
+enum { TABLE_FIRST = 1024, DIVERGED = 0xffff };
+
+/* How often the bound is counted, one search after the other. */
+static const double hurries[] = {1, 3, 10};
 
 typedef struct {
     Layout layout;
     double cost, bound, bound_after, bytes; /* cost: us so far, with what settles ties */
     int32_t before;                         /* -1 at the start */
     AtomSet atoms;
-    uint8_t kind, done;
+    StepKind kind;
+    /* The last step that communicated, with the slices since: its kind (SLICE: there was none), the
+     * atoms that moved and the dims that changed. slice_slot: of the slice this is. */
+    StepKind last;
+    AtomSet last_atoms;
+    uint32_t last_dims;
+    int slice_slot;
 } Node;
 
 /* A layout that is due, or the permutes of one. */
@@ -23,9 +32,16 @@ typedef struct {
     int32_t permutes;
 } Entry;
 
+/* Layouts that permutes make of each other: the same parts and the same partial atoms. */
+typedef struct {
+    AtomSet partial;
+    int32_t parts[SLOTS_MAX];
+} Kindred;
+
 struct Searcher {
     Arena *arena;
     Vec(Node) nodes;
+    Vec(Kindred) permuted; /* whose permutes were offered */
     Vec(Entry) heap;
     int32_t *table; /* node + 1 by hash */
     int n_table;
@@ -36,10 +52,16 @@ typedef struct {
     const Space *space;
     const Hop *avoid;
     int n_avoid;
-    int32_t at; /* node being expanded */
+    int32_t at;   /* node being expanded */
+    int32_t goal; /* the cheapest found so far, or -1 */
     int n_offers;
     double most, tie, hurry;
     size_t key_bytes;
+    struct {
+        StepKind kind;
+        AtomSet atoms;
+        double bytes, us;
+    } priced; /* the last price asked for: arrangements of the same step follow each other */
     LayoutMoves moves;
 } Search;
 
@@ -108,6 +130,7 @@ static void table_clear(Searcher *searcher)
 {
     memset(searcher->table, 0, sizeof(int32_t) * (size_t)searcher->n_table);
     searcher->nodes.n = 0;
+    searcher->permuted.n = 0;
     searcher->heap.n = 0;
 }
 
@@ -157,15 +180,20 @@ static bool is_goal(const Search *search, const Layout *layout)
                                     sizeof *layout->place * (size_t)space->n_atoms) == 0;
 }
 
-static double step_cost(const Search *search, StepKind kind, AtomSet atoms, double before,
-                        double after)
+static double step_cost(Search *search, StepKind kind, AtomSet atoms, double before, double after)
 {
     const Pricing *pricing = &search->space->pricing;
     if (kind == STEP_SLICE)
         return search->tie * 1e-3;
     double bytes = kind == STEP_ALL_GATHER ? after : before;
-    return pricing->step_us(pricing->context, kind, atoms, bytes) +
-           search->tie * (1 + 0.01 * (double)kind);
+    if (search->priced.kind != kind || search->priced.atoms != atoms ||
+        search->priced.bytes < bytes || search->priced.bytes > bytes) {
+        search->priced.kind = kind;
+        search->priced.atoms = atoms;
+        search->priced.bytes = bytes;
+        search->priced.us = pricing->step_us(pricing->context, kind, atoms, bytes);
+    }
+    return search->priced.us + search->tie * (1 + 0.01 * (double)kind);
 }
 
 static bool is_whole(const Space *space, const Layout *layout)
@@ -176,32 +204,87 @@ static bool is_whole(const Space *space, const Layout *layout)
     return true;
 }
 
-static void keep(Search *search, const Node *node)
+/* slot: of the node's layout in the table. Returns where the node is. */
+static int32_t keep(Search *search, int32_t *slot, const Node *node)
 {
     Searcher *searcher = search->searcher;
-    int32_t *slot = table_slot(search, &node->layout);
-    if (*slot) {
-        Node *known = &searcher->nodes.at[*slot - 1];
-        if (node->cost >= known->cost)
-            return;
-        *known = *node;
-        heap_push(searcher, (Entry){node->cost + search->hurry * node->bound, *slot - 1, 0});
-        return;
+    bool known = *slot > 0;
+    if (known)
+        searcher->nodes.at[*slot - 1] = *node;
+    else {
+        vec_push(searcher->arena, &searcher->nodes, *node);
+        *slot = searcher->nodes.n;
     }
-    vec_push(searcher->arena, &searcher->nodes, *node);
-    *slot = searcher->nodes.n;
-    heap_push(searcher, (Entry){node->cost + search->hurry * node->bound, *slot - 1, 0});
-    table_grow(search);
+    int32_t id = *slot - 1;
+    heap_push(searcher, (Entry){node->cost + search->hurry * node->bound, id, 0});
+    if (!known)
+        table_grow(search);
+    return id;
 }
 
-/* A step of that kind and price leads to less than the most that is of interest. The payload is
- * what is held before it: not asked of gathers. */
-static bool worth(void *context, StepKind kind, AtomSet atoms)
+static void measure(const Search *search, Node *node)
 {
-    const Search *search = context;
+    Measure measure = layout_measure(search->space, &node->layout);
+    node->bytes = measure.bytes;
+    node->bound = measure.bound;
+    node->bound_after = measure.bound_after;
+}
+
+/* The dims whose lists differ. A dim, not a slot: its forms exclude each other. */
+static uint32_t changed_dims(const Space *space, const Layout *a, const Layout *b)
+{
+    uint32_t dims = 0;
+    for (int i = 0; i < space->n_atoms; i++) {
+        if (a->place[i] == b->place[i])
+            continue;
+        if (place_cuts(a->place[i]))
+            dims |= 1u << space->slot[place_slot(a->place[i])].dim;
+        if (place_cuts(b->place[i]))
+            dims |= 1u << space->slot[place_slot(b->place[i])].dim;
+    }
+    return dims;
+}
+
+/* Steps that have nothing to do with the one before can change places with it, and then need be
+ * looked at in one order only: slices as early as can be and by slot, since they make payloads
+ * less; what is no gather before gathers, which make them more; all-to-alls by their atoms. */
+static bool in_order(const Search *search, const Node *from, const Node *node)
+{
+    bool apart = !(node->last_atoms & from->last_atoms) && !(node->last_dims & from->last_dims);
+    if (node->kind == STEP_SLICE) {
+        if (from->kind == STEP_SLICE && from->before >= 0 && node->slice_slot < from->slice_slot)
+            return false;
+        return from->last == STEP_SLICE || !apart;
+    }
+    if (!apart || search->n_avoid > 0)
+        return true;
+    if (from->last == STEP_ALL_GATHER)
+        return node->kind == STEP_ALL_GATHER || node->kind == STEP_PERMUTE;
+    return from->last != STEP_ALL_TO_ALL || node->kind != STEP_ALL_TO_ALL ||
+           node->last_atoms > from->last_atoms;
+}
+
+/* What is kept of the last step: a slice belongs to the one before it. */
+static void join_last(const Node *from, Node *node)
+{
+    if (node->kind != STEP_SLICE) {
+        node->last = node->kind;
+        return;
+    }
+    node->last = from->last;
+    node->last_atoms |= from->last_atoms;
+    node->last_dims |= from->last_dims;
+}
+
+/* Atoms that are placed again make a bound no less: the parts they add are to be dropped, if
+ * anything. */
+static bool worth(void *context, StepKind kind, AtomSet atoms, const Layout *without)
+{
+    Search *search = context;
     const Node *from = &search->searcher->nodes.at[search->at];
     AtomSet groups = space_of_mesh(search->space, atoms);
-    return from->cost + step_cost(search, kind, groups, from->bytes, 0) <= search->most;
+    double cost = from->cost + step_cost(search, kind, groups, from->bytes, 0);
+    return cost + layout_measure(search->space, without).bound <= search->most;
 }
 
 static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
@@ -209,25 +292,38 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
     Search *search = context;
     AtomSet atoms = kind == STEP_SLICE ? 0 : space_of_mesh(search->space, moved);
     const Node *from = &search->searcher->nodes.at[search->at];
-    Node node = {.layout = *to, .before = search->at, .kind = (uint8_t)kind, .atoms = atoms};
-    node.layout.progress = progress_of(search, from->layout.progress, kind, atoms);
-    if (to->moved && is_whole(search->space, to))
-        node.layout.moved = 0; /* nothing is cut: every order of devices is the same */
-    search->n_offers++;
-    Measure measure = layout_measure(search->space, &node.layout);
-    if (measure.bytes > search->space->limit)
+    Node node = {.layout = *to, .before = search->at, .kind = kind, .atoms = atoms};
+    node.last_atoms = moved;
+    node.last_dims = changed_dims(search->space, &from->layout, to);
+    node.slice_slot = kind == STEP_SLICE ? place_slot(to->place[__builtin_ctz(moved)]) : 0;
+    if (!in_order(search, from, &node))
         return;
-    node.bytes = measure.bytes;
-    node.bound = measure.bound;
-    node.bound_after = measure.bound_after;
-    if (from->cost + node.bound > search->most)
+    join_last(from, &node);
+    node.layout.progress = progress_of(search, from->layout.progress, kind, atoms);
+    if (to->moved && is_whole(search->space, to)) {
+        node.layout.moved = 0; /* nothing is cut: every order of devices is the same */
+        node.last = STEP_SLICE;
+    }
+    search->n_offers++;
+    int32_t *slot = table_slot(search, &node.layout);
+    const Node *known = *slot ? &search->searcher->nodes.at[*slot - 1] : NULL;
+    if (known) {
+        node.bytes = known->bytes;
+        node.bound = known->bound;
+        node.bound_after = known->bound_after;
+    } else
+        measure(search, &node);
+    if (node.bytes > search->space->limit || from->cost + node.bound > search->most)
         return;
     node.cost = from->cost + step_cost(search, kind, atoms, from->bytes, node.bytes);
-    if (node.cost + node.bound > search->most)
+    if (node.cost + node.bound > search->most || (known && node.cost >= known->cost))
         return;
-    if (is_goal(search, &node.layout))
+    bool goal = is_goal(search, &node.layout);
+    int32_t id = keep(search, slot, &node);
+    if (goal) {
         search->most = node.cost;
-    keep(search, &node);
+        search->goal = id;
+    }
 }
 
 /* Permutes of the layout wait until the best they could lead to is due. */
@@ -241,6 +337,30 @@ static void defer_permutes(Search *search, int32_t at)
     heap_push(search->searcher, (Entry){node->cost + search->hurry * least, at, 1});
 }
 
+/* False when permutes of such a layout were offered, at no more cost, and cost the same from all.
+ */
+static bool first_of_kind(Search *search, const Layout *layout)
+{
+    const Space *space = search->space;
+    Searcher *searcher = search->searcher;
+    if (!space->pricing.permutes_alike || search->n_avoid > 0)
+        return true;
+    Kindred kindred = {.partial = 0};
+    for (int s = 0; s < space->n_slots; s++)
+        kindred.parts[s] = 1;
+    for (int a = 0; a < space->n_atoms; a++)
+        if (place_cuts(layout->place[a]))
+            kindred.parts[place_slot(layout->place[a])] *= (int32_t)space->size[a];
+        else if (layout->place[a] == ATOM_PARTIAL)
+            kindred.partial |= (AtomSet)1 << a;
+    size_t n_bytes = offsetof(Kindred, parts) + sizeof(int32_t) * (size_t)space->n_slots;
+    for (int i = 0; i < searcher->permuted.n; i++)
+        if (memcmp(&searcher->permuted.at[i], &kindred, n_bytes) == 0)
+            return false;
+    vec_push(searcher->arena, &searcher->permuted, kindred);
+    return true;
+}
+
 /* ---- the straight way: reduce, gather what differs, slice ---- */
 
 static void straight_offer(Search *search, StepKind kind, AtomSet atoms, Layout *to, double *cost)
@@ -248,13 +368,12 @@ static void straight_offer(Search *search, StepKind kind, AtomSet atoms, Layout 
     const Space *space = search->space;
     const Searcher *searcher = search->searcher;
     const Node *from = &searcher->nodes.at[searcher->nodes.n - 1];
-    Node node = {.layout = *to, .before = searcher->nodes.n - 1, .kind = (uint8_t)kind};
+    Node node = {.layout = *to, .before = searcher->nodes.n - 1, .kind = kind};
     node.atoms = atoms = space_of_mesh(space, atoms);
-    Measure measure = layout_measure(space, to);
-    node.bytes = measure.bytes;
+    measure(search, &node);
     node.cost = *cost = from->cost + step_cost(search, kind, atoms, from->bytes, node.bytes);
     vec_push(search->searcher->arena, &search->searcher->nodes, node);
-    if (measure.bytes > space->limit)
+    if (node.bytes > space->limit)
         *cost = INFINITY;
 }
 
@@ -322,41 +441,41 @@ static double straight_way(Search *search)
 static Node start_node(const Search *search)
 {
     Node node = {.layout = search->space->from, .before = -1};
-    Measure measure = layout_measure(search->space, &node.layout);
-    node.bytes = measure.bytes;
-    node.bound = measure.bound;
-    node.bound_after = measure.bound_after;
+    measure(search, &node);
     return node;
 }
 
-/* The node of the target; -1 when there is none within the limit, -2 when it was too much to look
- * at. */
-static int32_t run(Search *search)
+/* False when it was too much to look at; search->goal is the best found all the same. */
+static bool run(Search *search)
 {
     Searcher *searcher = search->searcher;
     table_clear(searcher);
     search->n_offers = 0;
+    search->goal = -1;
     Node start = start_node(search);
-    keep(search, &start);
+    keep(search, table_slot(search, &start.layout), &start);
+    if (is_goal(search, &start.layout))
+        search->goal = 0;
     while (searcher->heap.n > 0) {
         Entry entry = heap_pop(searcher);
-        if (search->n_offers > OFFERS_MAX)
-            return -2;
-        Node *node = &searcher->nodes.at[entry.node];
+        if (search->n_offers > search->space->most_offers)
+            return false;
+        const Node *node = &searcher->nodes.at[entry.node];
         search->at = entry.node;
         Layout layout = node->layout;
         if (entry.permutes) {
-            moves_offer_permutes(&search->moves, &layout);
+            if (first_of_kind(search, &layout))
+                moves_offer_permutes(&search->moves, &layout);
             continue;
         }
         if (entry.key > node->cost + search->hurry * node->bound)
             continue; /* a cheaper way to it was found since */
         if (is_goal(search, &layout))
-            return entry.node;
+            return true;
         moves_offer(&search->moves, &layout);
         defer_permutes(search, entry.node);
     }
-    return -1;
+    return true;
 }
 
 static void route_of(const Search *search, Arena *arena, int32_t last, Route *out)
@@ -372,11 +491,11 @@ static void route_of(const Search *search, Arena *arena, int32_t last, Route *ou
     for (int32_t i = last; nodes[i].before >= 0; i = nodes[i].before) {
         const Node *node = &nodes[i], *from = &nodes[node->before];
         if (node->kind != STEP_SLICE)
-            out->us += pricing->step_us(pricing->context, (StepKind)node->kind, node->atoms,
+            out->us += pricing->step_us(pricing->context, node->kind, node->atoms,
                                         node->kind == STEP_ALL_GATHER ? node->bytes : from->bytes);
         if (node->kind == STEP_SLICE && at < n && hop[at].kind == STEP_SLICE)
             continue;
-        hop[--at] = (Hop){(StepKind)node->kind, node->atoms, node->layout};
+        hop[--at] = (Hop){node->kind, node->atoms, node->layout};
     }
     out->n = n - at;
     out->hop = hop + at;
@@ -393,27 +512,24 @@ bool search_route(Searcher *searcher, Arena *arena, const Space *space, double m
 
     table_clear(searcher);
     Node start = start_node(&search);
-    *out = (Route){.bound_us = start.bound, .proven = true};
     vec_push(searcher->arena, &searcher->nodes, start);
     double straight = straight_way(&search);
     search.tie = 1e-9 * (straight < INFINITY ? straight : start.bound) + 1e-12;
     search.most = n_avoid > 0 ? INFINITY : straight * (1 + 1e-6) + 1e-9;
     search.most = most < search.most ? most : search.most;
-    search.hurry = 1;
-    int32_t last = run(&search);
-    if (last == -2) {
-        search.hurry = HURRY;
-        out->proven = false;
-        last = run(&search);
+    bool found = n_avoid == 0 && straight < most;
+    if (found)
+        route_of(&search, arena, searcher->nodes.n - 1, out);
+    bool ended = false;
+    for (size_t i = 0; i < sizeof hurries / sizeof *hurries && !ended; i++) {
+        search.hurry = hurries[i];
+        ended = run(&search);
+        out->proven = ended && i == 0 && !search.moves.left_out;
+        if (search.goal < 0)
+            continue;
+        route_of(&search, arena, search.goal, out);
+        found = true;
     }
-    if (last == -2) {
-        table_clear(searcher);
-        vec_push(searcher->arena, &searcher->nodes, start);
-        last = straight_way(&search) < INFINITY ? searcher->nodes.n - 1 : -1;
-    }
-    out->proven = out->proven && !search.moves.left_out;
-    if (last < 0)
-        return false;
-    route_of(&search, arena, last, out);
-    return true;
+    out->bound_us = start.bound;
+    return found;
 }

@@ -6,8 +6,8 @@
  * the order of STEP_KIND. Permutes of a layout are many; they are looked at only once the best that
  * one could lead to is due. Ways longer than the straight one (reduce, gather, slice) are not kept.
  *
- * A search that was offered OFFERS_MAX layouts starts again with the bound counted several times
- * over, which finds a good way soon but does not prove it.
+ * A search that was offered space->most_offers layouts starts again with the bound counted several
+ * times over, which finds a good way soon but does not prove it.
  */
 #ifndef CORE_PLAN_RESHARD_SEARCH_H
 #define CORE_PLAN_RESHARD_SEARCH_H

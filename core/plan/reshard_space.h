@@ -78,8 +78,9 @@ typedef struct {
     double (*least_reduce_us)(void *context, int64_t n);
     double drop_byte_us, reduce_byte_us;
     Least permute;
-    Least grow;  /* what an all-reduce asks beyond a reduce-scatter, or any gather */
-    AtomSet far; /* of the mesh: a step whose groups have one of these costs at least */
+    bool permutes_alike; /* a permute costs the same whatever atoms it is over */
+    Least grow;          /* what an all-reduce asks beyond a reduce-scatter, or any gather */
+    AtomSet far;         /* of the mesh: a step whose groups have one of these costs at least */
     Least far_drop, far_reduce, far_permute, far_grow;
 } Pricing;
 
@@ -97,15 +98,16 @@ typedef struct {
     int64_t goal_before[ATOMS_MAX]; /* of atoms that cut in the target: parts of the list before */
     bool padded;                    /* chunks are ceil(size / parts), whatever the order of atoms */
     bool two_forms;
-    double unit;  /* bytes of one element of all slots: what dims without a slot hold */
-    double limit; /* no layout may be larger on a rank, in bytes */
+    double unit;     /* bytes of one element of all slots: what dims without a slot hold */
+    double limit;    /* no layout may be larger on a rank, in bytes */
+    int most_offers; /* layouts that a search may look at */
     double goal_bytes,
         floor_bytes; /* on a rank, without padding: of the target; if all atoms cut */
     Layout from, to;
     Pricing pricing;
 } Space;
 
-/* limit and pricing are left to the caller. */
+/* limit, most_offers and pricing are left to the caller. */
 void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, double element_bytes,
               Space *out);
 
