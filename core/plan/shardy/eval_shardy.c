@@ -92,8 +92,10 @@ bool eval_factor_propagate(const char *verb, Arena *arena, const Json *request, 
     if (!read_request(arena, request, &a, &op_of, err))
         return false;
     shardy_run(a.flow, a.program, a.strategy->method, NULL, NULL);
-    if (a.strategy->export)
+    if (a.strategy->export) {
         export_shardings(a.flow, a.imported, a.program);
+        export_conflicts(a.flow, a.imported, a.program, op_of);
+    }
     answer_shardings(&a, answer);
     return true;
 }

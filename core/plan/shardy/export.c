@@ -37,6 +37,20 @@ static int32_t close_dims(ShardyFlow *flow, int32_t state)
     return shardy_put(flow, &closed);
 }
 
+/* An op that says the sharding of one of its results says that of all. */
+static void state_results(ShardyFlow *flow, const FactorOp *op, ShardyProgram *program)
+{
+    int mesh = MESH_NONE;
+    for (int k = op->n_outputs - 1; k >= 0; k--)
+        if (shardy_at(flow, program->state[op->output[k]])->mesh != MESH_NONE)
+            mesh = shardy_at(flow, program->state[op->output[k]])->mesh;
+    for (int k = 0; mesh != MESH_NONE && k < op->n_outputs; k++) {
+        TensorSharding own = *shardy_at(flow, program->state[op->output[k]]);
+        own.mesh = own.mesh == MESH_NONE ? mesh : own.mesh;
+        program->state[op->output[k]] = shardy_put(flow, &own);
+    }
+}
+
 static int32_t at_the_border(ShardyFlow *flow, const ImportedGraph *imported, const Shape *shape,
                              int32_t state)
 {
@@ -64,6 +78,8 @@ void export_shardings(ShardyFlow *flow, const ImportedGraph *imported, ShardyPro
         const Shape *shape = &graph->values.at[result->tensor].shape;
         result->state = close_dims(flow, at_the_border(flow, imported, shape, result->state));
     }
+    for (int i = 0; i < imported->order.n; i++)
+        state_results(flow, &graph->ops.at[imported->order.at[i]], program);
     for (int t = 0; t < program->n_tensors; t++)
         program->state[t] = close_dims(flow, program->state[t]);
 }

@@ -11,4 +11,9 @@
 
 void export_shardings(ShardyFlow *flow, const ImportedGraph *imported, ShardyProgram *program);
 
+/* Then the ops are made otherwise that its reduced reshard insertion looks at, where tensors
+ * disagree: a concatenate as its reshards settle on (choose.h), a dot as its operands are. */
+void export_conflicts(ShardyFlow *flow, const ImportedGraph *imported, ShardyProgram *program,
+                      const int *op_of);
+
 #endif

@@ -438,11 +438,14 @@ FactorGraph *factor_graph_read(Arena *arena, const Json *request, Error *err)
     const Json *ops = json_get(json, "ops");
     FactorGraph *graph = arena_make(arena, FactorGraph);
     Reader reader = {.arena = arena, .graph = graph, .names = names_new(arena), .err = err};
+    reader.n_named = 64;
+    reader.value_of = arena_array(arena, int32_t, reader.n_named);
     if (!json_is_object(values) || !json_is_array(ops)) {
         error_set(err, "a graph has \"values\" and \"ops\"");
         return NULL;
     }
-    graph->conservative = json_bool(json_get(request, "conservative"), false);
+    graph->conservative = json_bool(json_get(request, "conservative"), false) &&
+                          !str_eq(json_str(json_get(request, "strategy"), ""), STR("pipeline"));
     graph->meshes = read_meshes(arena, request, err);
     if (!graph->meshes)
         return NULL;

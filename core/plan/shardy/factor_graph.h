@@ -76,7 +76,7 @@ typedef struct {
     int n_inputs, n_outputs;
     int *input;           /* values */
     FactorOutput *output; /* of the function */
-    bool conservative;    /* how the rules were made */
+    bool conservative;    /* how the rules were made; the pipeline has no such choice */
 } FactorGraph;
 
 /* Reads `mesh` or `meshes`, `graph` and `conservative` of a request. ERROR_UNBOUND: a value, axis

@@ -113,6 +113,20 @@ void import_replace_uses(Importer *importer, int value, int by, int except)
             importer->out->returned[i] = by;
 }
 
+/* Of several results of an op, those that are given no sharding when another one is are open. */
+void import_state_results(Importer *importer, int op)
+{
+    const FactorOp *made = import_op(importer, op);
+    int mesh = MESH_NONE;
+    for (int k = made->n_outputs - 1; k >= 0; k--)
+        if (import_value(importer, made->output[k])->sharding.mesh != MESH_NONE)
+            mesh = import_value(importer, made->output[k])->sharding.mesh;
+    for (int k = 0; mesh != MESH_NONE && k < made->n_outputs; k++) {
+        TensorSharding *own = &import_value(importer, made->output[k])->sharding;
+        own->mesh = own->mesh == MESH_NONE ? mesh : own->mesh;
+    }
+}
+
 /* ---- axes of size 1 ---- */
 
 static void drop_from(AxisList *axes)
@@ -215,6 +229,7 @@ ImportedGraph *import_graph(Arena *arena, FactorGraph *graph, ImportSteps steps,
 {
     ImportedGraph *out = arena_make(arena, ImportedGraph);
     Importer importer = {.arena = arena, .out = out, .graph = graph, .err = err};
+    out->arena = arena;
     out->graph = graph;
     out->n_given = graph->values.n;
     out->shown = arena_array(arena, int, graph->values.n);
@@ -225,6 +240,8 @@ ImportedGraph *import_graph(Arena *arena, FactorGraph *graph, ImportSteps steps,
         out->shown[v] = v;
     for (int i = 0; i < graph->n_outputs; i++)
         out->returned[i] = graph->output[i].value;
+    for (int i = 0; i < graph->ops.n; i++)
+        import_state_results(&importer, i);
     if (steps.drop_size_one)
         drop_all_size_one(&importer);
     if (steps.split_constants)

@@ -22,6 +22,7 @@ typedef struct {
 } AppliedConstraint;
 
 typedef struct {
+    Arena *arena;       /* where all of it lives */
     FactorGraph *graph; /* changed: ops and values are added, operands replaced */
     Vec(int) order;     /* ops in program order */
     int *returned;      /* per result of the function: the value it returns */

@@ -120,6 +120,8 @@ static void apply(Importer *importer, int op, int value, TensorSharding sharding
         return;
     }
     import_value(importer, value)->sharding = sharding;
+    if (maker >= 0)
+        import_state_results(importer, maker);
     vec_push(importer->arena, &importer->out->applied, (AppliedConstraint){op, value});
 }
 

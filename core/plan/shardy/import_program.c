@@ -27,7 +27,6 @@ typedef struct {
     Importer importer;
     ShardyProgram *program;
     int *n_uses; /* per value */
-    int *place;  /* per op: in the order, or -1 */
 } Maker;
 
 static void count_uses(Maker *maker)

@@ -40,6 +40,8 @@ void import_replace_uses(Importer *importer, int value, int by, int except);
 /* Where an op that stands right behind what makes a value goes; behind the region of that op. */
 int import_place_after(const Importer *importer, int value);
 
+void import_state_results(Importer *importer, int op);
+
 void import_split_constants(Importer *importer);
 void import_add_edges(Importer *importer);
 void import_constraints(Importer *importer);

@@ -146,7 +146,8 @@ static int32_t put_cut(Cutting *c, const OpCut *cut)
 }
 
 /* The axes that Shardy computes the op with, by factor. */
-static void choose(const Cutting *c, Arena *scratch, const ShardyOp *op, AxisList *by_factor)
+static void choose(const Cutting *c, Arena *scratch, const OpSpace *space, const ShardyOp *op,
+                   AxisList *by_factor)
 {
     const ShardyPlan *sp = c->sp;
     int n = op->n_inputs + op->n_outputs;
@@ -154,10 +155,7 @@ static void choose(const Cutting *c, Arena *scratch, const ShardyOp *op, AxisLis
     double *size = arena_array(scratch, double, n);
     for (int t = 0; t < n; t++) {
         sharding[t] = shardy_at(sp->flow, sp->program.state[op->tensor[t]]);
-        size[t] = 1;
-        for (int d = 0; d < op->rule->tensor[t].n_dims; d++)
-            for (int k = 0; k < op->rule->tensor[t].dim[d].n; k++)
-                size[t] *= (double)op->rule->factor[op->rule->tensor[t].dim[d].at[k]].size;
+        size[t] = space->operand[t].absent ? 1 : (double)shape_elements(&space->operand[t].shape);
     }
     shardy_choose(scratch, op->rule, sp->plan->mesh, sharding, size, by_factor);
 }
@@ -249,7 +247,7 @@ static int32_t ask(Cutting *c, const OpSpace *space, const ShardyOp *op, int32_t
     if (id == c->answers.n) {
         AxisList *by_factor = arena_array(scratch, AxisList, op->rule->n_factors);
         bool all = true;
-        choose(c, scratch, op, by_factor);
+        choose(c, scratch, space, op, by_factor);
         OpCut cut = cut_by_factors(c, space, by_factor, &all);
         if (!all && c->n_lost++ == 0)
             c->lost = graph_op;
