@@ -1,4 +1,5 @@
-/* fuzz_planfile.c - any bytes as a plan file of a small model: an error, or decisions that fit. */
+/* fuzz_planfile.c - any bytes as a plan file of a small model: an error, or decisions that fit,
+ * from which the method that it names makes a plan. */
 #include "core/plan/planfile.h"
 
 #include <assert.h>
@@ -31,7 +32,7 @@ static Session *open_model(void)
 }
 
 /* A file that is in memory only. */
-static PlanFile read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes)
+static PlanFile read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes, Method *method)
 {
     static int fd = -1;
     if (fd < 0)
@@ -45,6 +46,7 @@ static PlanFile read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes)
     bool ok = planfile_open(arena, path, &options, &file, &err);
     assert(ok == (file.root != NULL) && ok != error_is_set(&err));
     assert(!ok || (options.model && options.method < METHOD_COUNT));
+    *method = options.method;
     return file;
 }
 
@@ -69,13 +71,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     session->journal_arena = scratch; /* what reading adds goes with it */
     session->notes = (Findings){0};
 
-    PlanFile file = read_file(scratch, bytes, n_bytes);
+    Method method = METHOD_FACTOR;
+    PlanFile file = read_file(scratch, bytes, n_bytes, &method);
     Journal journal = {0};
     Error err = {0};
     if (file.root) {
         planfile_decisions(session, &file, &journal);
         check_lines(&file, bytes, n_bytes);
         PlanRequest request = session_request(session, &journal);
+        request.method = method;
         Plan *plan = plan_make(&request, &err);
         assert(plan);
         plan_free(plan);
