@@ -126,8 +126,8 @@ static void add_node(Agraph_t *graph, const DiagramNode *node, int i, const Mesh
         set(box, "peripheries", "2");
 }
 
-/* Marks that read in grey too: AR arrows both ways, AG crow's foot, RS inverted, A2A a double line.
- */
+/* Marks that read in grey too: AR arrows both ways, AG crow's foot, RS inverted, A2A a double line,
+ * PP dotted to a dot. */
 static void mark_reshard(Agedge_t *line, const DiagramEdge *edge, Arena *arena)
 {
     const char *colour = style_axis_colour(edge->axis);
@@ -148,6 +148,9 @@ static void mark_reshard(Agedge_t *line, const DiagramEdge *edge, Arena *arena)
         set(line, "color", arena_printf(arena, "%s:white:%s", colour, colour));
         break;
     case STEP_PERMUTE:
+        set(line, "arrowhead", "dot");
+        set(line, "style", "dotted");
+        break;
     case STEP_SEND:
     case STEP_BROADCAST:
     case STEP_SLICE:

@@ -245,11 +245,39 @@ static const ReshardPath *search_path(Resharder *resharder, const Question *aske
     return path;
 }
 
+/* A path to what is partial over axes that the source is not: there, then one more step in which
+ * each rank keeps or blanks what it holds. */
+static const ReshardPath *path_to_partial(Resharder *resharder, const Question *asked, AtomSet made)
+{
+    Sharding target = *shardings_at(resharder->shardings, asked->to);
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (made >> a & 1)
+            target.partial[a] = REDUCE_NONE;
+    Question before = *asked;
+    before.to = shardings_put(resharder->shardings, &target);
+    const ReshardPath *there = search_path(resharder, &before, NULL);
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
+    *path = *there;
+    path->step = steps;
+    for (int i = 0; i < there->n_steps; i++)
+        steps[i] = there->step[i];
+    steps[path->n_steps++] = (Step){.kind = STEP_SLICE, .from = before.to, .to = asked->to};
+    return path;
+}
+
+static const ReshardPath *find_path(Resharder *resharder, const Question *asked)
+{
+    AtomSet had = sharding_partials(shardings_at(resharder->shardings, asked->from));
+    AtomSet made = sharding_partials(shardings_at(resharder->shardings, asked->to)) & ~had;
+    return made ? path_to_partial(resharder, asked, made) : search_path(resharder, asked, NULL);
+}
+
 static int32_t answer_id(Resharder *resharder, const Question *asked)
 {
     int32_t id = intern_put(resharder->asked, asked, sizeof *asked);
     if (id == resharder->answers.n) {
-        Answer answer = {.path = search_path(resharder, asked, NULL)};
+        Answer answer = {.path = find_path(resharder, asked)};
         vec_push(resharder->arena, &resharder->answers, answer);
     }
     return id;
@@ -269,10 +297,11 @@ const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t 
     Answer *answer = &resharder->answers.at[id];
     if (answer->looked_for_other)
         return answer->runner_up;
-    bool moves = false;
+    AtomSet had = sharding_partials(shardings_at(resharder->shardings, from));
+    bool made = sharding_partials(shardings_at(resharder->shardings, to)) & ~had, moves = false;
     for (int i = 0; i < answer->path->n_steps; i++)
         moves |= answer->path->step[i].kind != STEP_SLICE;
-    const ReshardPath *other = moves ? search_path(resharder, &asked, answer->path) : NULL;
+    const ReshardPath *other = moves && !made ? search_path(resharder, &asked, answer->path) : NULL;
     answer->runner_up = other;
     answer->looked_for_other = true;
     return other;

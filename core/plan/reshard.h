@@ -23,8 +23,9 @@
  * part a rank holds on the way, is capped: Rink et al. (2022, arXiv 2112.01075) show that moving
  * never needs more than the larger of both ends. Where uneven dims make that impossible the cap is
  * left, and peak_bytes says so. Any pair of shardings of one tensor on one mesh has a path:
- * gathering everything and slicing is always there. To partial is never asked (a replicated value
- * is not made partial).
+ * gathering everything and slicing is always there. To partial is asked by propagators that say so
+ * alone: a last slice, in which of a sum the ranks at coordinate 0 keep what they hold and others
+ * hold 0, and of a mean, a largest or a least all keep it.
  *
  * A step is right when every rank's target elements are held in its group: the host runner executes
  * it that way, and the truth tests compare every element.
@@ -77,7 +78,8 @@ void resharder_options(Resharder *resharder, const ReshardOptions *options);
 const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to);
 
 /* The cheapest path whose kinds and groups, slices left aside, are not those of reshard(); searched
- * when first asked for. NULL: nothing is communicated, or there is no other way within the cap. */
+ * when first asked for. NULL: nothing is communicated, the target is partial where the source is
+ * not, or there is no other way within the cap. */
 const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to);
 
 /* What bound_us is made of. */
