@@ -92,6 +92,7 @@ bool eval_factor_propagate(const char *verb, Arena *arena, const Json *request, 
     if (!read_request(arena, request, &a, &op_of, err))
         return false;
     shardy_run(a.flow, a.program, a.strategy->method, NULL, NULL);
+    export_results(a.flow, a.imported, a.program);
     if (a.strategy->export) {
         export_shardings(a.flow, a.imported, a.program);
         export_conflicts(a.flow, a.imported, a.program, op_of);

@@ -37,7 +37,6 @@ static int32_t close_dims(ShardyFlow *flow, int32_t state)
     return shardy_put(flow, &closed);
 }
 
-/* An op that says the sharding of one of its results says that of all. */
 static void state_results(ShardyFlow *flow, const FactorOp *op, ShardyProgram *program)
 {
     int mesh = MESH_NONE;
@@ -65,6 +64,12 @@ static int32_t at_the_border(ShardyFlow *flow, const ImportedGraph *imported, co
     return shardy_put(flow, &sharding);
 }
 
+void export_results(ShardyFlow *flow, const ImportedGraph *imported, ShardyProgram *program)
+{
+    for (int i = 0; i < imported->order.n; i++)
+        state_results(flow, &imported->graph->ops.at[imported->order.at[i]], program);
+}
+
 void export_shardings(ShardyFlow *flow, const ImportedGraph *imported, ShardyProgram *program)
 {
     const FactorGraph *graph = imported->graph;
@@ -78,8 +83,6 @@ void export_shardings(ShardyFlow *flow, const ImportedGraph *imported, ShardyPro
         const Shape *shape = &graph->values.at[result->tensor].shape;
         result->state = close_dims(flow, at_the_border(flow, imported, shape, result->state));
     }
-    for (int i = 0; i < imported->order.n; i++)
-        state_results(flow, &graph->ops.at[imported->order.at[i]], program);
     for (int t = 0; t < program->n_tensors; t++)
         program->state[t] = close_dims(flow, program->state[t]);
 }

@@ -9,6 +9,10 @@
 
 #include "core/plan/shardy/import.h"
 
+/* An op that says the sharding of one of its results says that of all: also without the pipeline.
+ */
+void export_results(ShardyFlow *flow, const ImportedGraph *imported, ShardyProgram *program);
+
 void export_shardings(ShardyFlow *flow, const ImportedGraph *imported, ShardyProgram *program);
 
 /* Then the ops are made otherwise that its reduced reshard insertion looks at, where tensors
