@@ -250,28 +250,41 @@ static AtomSet read_partial(const Edges *e, int32_t op, int operand, AtomSet pas
     return passed && passing(e, op, operand) == passed ? passed : 0;
 }
 
-/* What the op's outputs take over: by which reduction inputs are partial. One that is not so yet is
- * made so. */
-static void take_partial(const Edges *e, int32_t op, AtomSet passed, uint8_t *kinds)
+/* What the op's outputs take over: by which reduction inputs are partial, axis by axis. An input
+ * that is not so yet is made so. */
+typedef struct {
+    AtomSet atoms;
+    uint8_t kind[ATOMS_MAX];
+} Taken;
+
+static Taken take_partial(const Edges *e, int32_t op, AtomSet passed)
 {
     const Graph *graph = e->plan->inferred->graph;
+    Taken taken = {0};
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         AtomSet atoms = read_partial(e, op, o, passed);
-        for (int a = 0; a < ATOMS_MAX; a++) {
+        for (int a = 0; atoms && a < ATOMS_MAX; a++) {
             bool reads = atoms >> a & 1;
             uint8_t kind =
                 reads ? plan_sharding(e->plan, op_inputs(graph, op)[o])->partial[a] : REDUCE_NONE;
-            kinds[a] = kind != REDUCE_NONE ? kind : kinds[a];
+            if (kind == REDUCE_NONE)
+                continue;
+            taken.kind[a] = kind;
+            taken.atoms |= (AtomSet)1 << a;
         }
     }
+    return taken;
 }
 
-static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms, const uint8_t *kinds)
+static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms, const Taken *taken)
 {
+    atoms &= taken->atoms;
+    if (atoms == 0)
+        return sharding;
     Sharding with = *shardings_at(plan->shardings, sharding);
     for (int a = 0; a < ATOMS_MAX; a++)
-        if (atoms >> a & 1 && kinds[a] != REDUCE_NONE)
-            with.partial[a] = kinds[a];
+        if (atoms >> a & 1)
+            with.partial[a] = taken->kind[a];
     return shardings_put(plan->shardings, &with);
 }
 
@@ -291,7 +304,7 @@ static Reshard *reshard_to(Edges *e, int32_t tensor, int32_t from, int32_t to)
     return &e->reshards.at[e->reshards.n - 1];
 }
 
-static void read_inputs(Edges *e, int32_t op, AtomSet passed, const uint8_t *kinds)
+static void read_inputs(Edges *e, int32_t op, AtomSet passed, const Taken *taken)
 {
     Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
@@ -300,7 +313,7 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const uint8_t *kin
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         int32_t t = input[o], need = need_of(e, space, ids, o, t);
         if (need >= 0)
-            need = with_partial(plan, need, read_partial(e, op, o, passed), kinds);
+            need = with_partial(plan, need, read_partial(e, op, o, passed), taken);
         plan->need[graph->ops[op].input + o] = need;
         if (need < 0 || plan->sharding[t] < 0 || need == plan->sharding[t])
             continue;
@@ -325,7 +338,7 @@ static int32_t reduced_output(const Edges *e, int32_t tensor, int32_t made)
     return shardings_put(e->plan->shardings, &reduced);
 }
 
-static void make_outputs(Edges *e, int32_t op, const uint8_t *kinds)
+static void make_outputs(Edges *e, int32_t op, const Taken *taken)
 {
     Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
@@ -336,7 +349,7 @@ static void make_outputs(Edges *e, int32_t op, const uint8_t *kinds)
         if (t < 0 || plan->sharding[t] < 0)
             continue;
         int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
-        plan->made[t] = with_partial(plan, made, ~(AtomSet)0, kinds);
+        plan->made[t] = with_partial(plan, made, ~(AtomSet)0, taken);
         made = plan->made[t];
         if (!plan->pinned[t])
             plan->sharding[t] = graph->tensors[t].output ? reduced_output(e, t, made) : made;
@@ -391,10 +404,9 @@ void edges_fill(Plan *plan)
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         AtomSet passed = plan->passed ? 0 : passed_through(&e, op);
-        uint8_t kinds[ATOMS_MAX] = {0};
-        take_partial(&e, op, passed, kinds);
-        read_inputs(&e, op, passed, kinds);
-        make_outputs(&e, op, kinds);
+        Taken taken = take_partial(&e, op, passed);
+        read_inputs(&e, op, passed, &taken);
+        make_outputs(&e, op, &taken);
     }
     publish(&e);
 }
