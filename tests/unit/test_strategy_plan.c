@@ -210,7 +210,8 @@ static const char *said_of(const Planning *p)
     Buf text = buf_new(p->arena);
     for (int i = 0; i < p->plan->findings.n; i++) {
         const Finding *finding = &p->plan->findings.at[i];
-        if (strstr(finding->code, "strategy") || strstr(finding->code, "pin-"))
+        if (strstr(finding->code, "strategy") || strstr(finding->code, "pin-overruled") ||
+            strstr(finding->code, "pin-unsaid"))
             buf_printf(&text, "%s%s: %s [%s]", text.n ? "; " : "", finding->code, finding->text,
                        finding->hint);
     }
@@ -231,8 +232,104 @@ static void what_is_refused_is_said(void **state)
     planning_close(p);
 }
 
+/* ---- a user's strategy ---- */
+
+/* Rows of a batch are normalized by themselves. */
+static bool by_rows(const StrategyCall *call, void *context, StrategyRows *rows, Error *err)
+{
+    (void)call;
+    Source row = {"row", STR("s(0) -> s(0)")};
+    ++*(int *)context;
+    rows->n_outputs = 1;
+    return strategy_row_read(rows, &row, err);
+}
+
+static void strategy_of_a_user_is_asked(void **state)
+{
+    (void)state;
+    Planning *p =
+        planning_of_text("a <- LpNormalization f32[8,12]; b <- LpNormalization a", "dp=2,tp=2");
+    pin_placements(p, "in0 [S(0),S(1)]");
+    Strategies *strategies = strategies_new(p->arena);
+    int n_asked = 0;
+    strategies_add(strategies, STR("LpNormalization"), by_rows, &n_asked);
+    PlanRequest request = planning_request(p);
+    request.strategies = strategies;
+    p->plan = plan_make(&request, NULL);
+    assert_string_equal(made_placements(p), "a [S(0),R]; b [S(0),R]");
+    assert_string_equal(said_of(p), "");
+    assert_int_equal(n_asked, 2);
+    planning_close(p);
+}
+
+/* ---- pins ---- */
+
+typedef struct {
+    const char *name, *net, *pins, *want;
+    const char *op, *index, *axes; /* one more pin, of an index dim of op "op" */
+    const char *said;
+} Pinned;
+
+static Pinned pinned[] = {
+    {"inside: a redistribute behind the maker", "h <- MatMul f32[16,32] f32[32,64]!; r <- Relu h",
+     "in0 [S(0),R]; h [R,S(1)]", "h [S(0),R]; r [S(0),S(1)]", NULL, NULL, NULL, ""},
+    {"a partial value, pinned", "h <- MatMul f32[16,32] f32[32,64]!; r <- Neg h; s <- Neg r",
+     "in1 [R,S(0)]; r [R,S(0)]", "h [R,P(sum)]; r [R,P(sum)]; s [R,S(0)]", NULL, NULL, NULL, ""},
+    {"a view of a parameter is the parameter",
+     "t <- Transpose f32[64,32]! perm=[1,0]; h <- MatMul f32[16,32] t", "t [R,S(1)]",
+     "t [R,S(1)]; h [R,S(1)]", NULL, NULL, NULL, ""},
+    {"an index dim is its operands'", "h <- MatMul f32[16,32] f32[32,64]!; r <- Relu h",
+     "in0 [S(0),R]", "h [S(0),S(1)]; r [S(0),S(1)]", "MatMul_0", "n", "tp", ""},
+    {"a summed index dim is both operands'", "h <- MatMul f32[16,32] f32[32,64]!; r <- Neg h",
+     "in0 [S(0),R]", "h [S(0),P(sum)]; r [S(0),P(sum)]", "MatMul_0", "k", "tp", ""},
+    {"a dim that no row cuts", "t <- LpNormalization f32[8,12]", "", "t [R,R]", "LpNormalization_0",
+     "d0", "tp",
+     "pin-overruled: LpNormalization LpNormalization_0: d0 is pinned, and the row chosen cuts it "
+     "otherwise [pin its operands as one of the operator's rows has them (dimscope rule)]; "
+     "no-strategy: LpNormalization LpNormalization_0: torch has no operator with a strategy for "
+     "LpNormalization; it is replicated [register_strategy() in a policy file adds one]"},
+};
+
+static void pins_are_redistributes(void **state)
+{
+    const Pinned *row = *state;
+    Planning *p = planning_of_text(row->net, "dp=2,tp=4");
+    pin_placements(p, row->pins);
+    if (row->op) {
+        int32_t op = graph_find_op(p->graph, str_from(row->op));
+        const OpSpace *space = program_space(p->inferred, op);
+        Decision pin = {.kind = PIN_INDEX_DIM, .place = op};
+        pin.dim = opspace_find_index(space, str_from(row->index));
+        pin.cut = planning_cut(p, space->index[pin.dim].size, row->axes, 1);
+        pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+        journal_add(&p->journal, p->arena, &pin);
+    }
+    planning_make(p);
+    assert_string_equal(made_placements(p), row->want);
+    assert_string_equal(said_of(p), row->said);
+    planning_close(p);
+}
+
+static void decision_about_a_whole_tensor_is_said(void **state)
+{
+    (void)state;
+    Planning *p = planning_of_text("h <- MatMul f32[16,32] f32[32,64]!", "dp=2,tp=4");
+    Decision mark = {.kind = PIN_REPLICATED, .axes = mesh_axis_atoms(p->mesh, 1)};
+    mark.place = naming_find(p->naming, STR("in1"), NULL);
+    mark.origin = (Origin){.kind = ORIGIN_POLICY, .file = "p.lua", .line = 3, .text = ""};
+    journal_add(&p->journal, p->arena, &mark);
+    planning_make(p);
+    assert_string_equal(said_of(p), "strategy-mark: in1: strategies know pins of dims only: the "
+                                    "decision does nothing [pin dims of the tensor instead]");
+    planning_close(p);
+}
+
 int main(void)
 {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(strategy_of_a_user_is_asked),
+                                       cmocka_unit_test(decision_about_a_whole_tensor_is_said)};
     return run_rows("nets", nets, every_op_lies_as_torch_has_it) +
-           run_rows("said", said, what_is_refused_is_said);
+           run_rows("said", said, what_is_refused_is_said) +
+           run_rows("pins", pinned, pins_are_redistributes) +
+           cmocka_run_group_tests_name("user", tests, NULL, NULL);
 }

@@ -182,6 +182,21 @@ static void read_pins(Walk *walk)
             pass_pins_back(walk, inferred->program[i]);
 }
 
+/* Placements are all that torch knows of a tensor. */
+static void note_marks(Walk *walk)
+{
+    for (int i = 0; i < walk->plan->n_marks; i++) {
+        const Decision *mark = walk->plan->marks[i];
+        plan_find(walk->plan, LEVEL_WARNING, "strategy-mark", -1, mark->place,
+                  "pin dims of the tensor instead",
+                  "%s: strategies know pins of dims only: the decision does nothing",
+                  tensor_name(walk->inferred->graph, mark->place));
+        Finding *finding = &walk->plan->findings.at[walk->plan->findings.n - 1];
+        finding->file = mark->origin.file;
+        finding->line = mark->origin.line;
+    }
+}
+
 /* What is there before the program starts. */
 static void start_tensors(Walk *walk)
 {
@@ -266,8 +281,8 @@ static void keep_reply(Walk *walk, Case *made, int32_t op, const WholeReply *rep
     made->parts = whole_cut(walk->arena, walk->plan->mesh, space, &chosen);
     made->cut = put_cut(walk, &made->parts.cut);
     made->output = arena_array(walk->arena, int32_t, node->n_outputs);
-    for (int o = 0; o < node->n_outputs; o++)
-        if (chosen.output[o])
+    for (int o = 0; reply && o < node->n_outputs; o++)
+        if (reply->output[o])
             made->output[o] = lays_put(&walk->lays, chosen.output[o], reply->view_made);
     if (reply && made->parts.lost && !made->code)
         say_lost(walk, made, op, reply);
@@ -578,6 +593,7 @@ void propagate_strategy(Plan *plan, const PlanRequest *request)
     }
     int32_t *given = arena_array(plan->arena, int32_t, n_inputs);
     read_pins(walk);
+    note_marks(walk);
     start_tensors(walk);
     start_flows(walk);
     for (int i = 0; i < inferred->n_program; i++)
