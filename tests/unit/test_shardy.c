@@ -3,6 +3,7 @@
  * What whole programs come to is in the facts (tests/conformance/factor.jsonl). */
 #include "tests/unit/planning.h"
 
+#include "core/plan/events.h"
 #include "core/plan/shardy/eval_shardy.h"
 #include "core/plan/shardy/flow.h"
 #include "core/plan/shardy/plan_shardy.h"
@@ -644,6 +645,31 @@ static void pin(Planning *p, const PlanRow *row, int i)
     journal_add(&p->journal, p->arena, &decision);
 }
 
+/* The log tells how every tensor came to what it has, from nothing, pins first; and of every op
+ * there is an answer to why an axis stopped. */
+static void check_events(const Planning *p)
+{
+    int n_tensors = p->graph->n_tensors, n = plan_n_events(p->plan);
+    const PlanEvent *event = plan_events(p->arena, p->plan);
+    AtomSet *has = arena_array(p->arena, AtomSet, n_tensors);
+    for (int i = 0; i < n; i++) {
+        assert_in_range(event[i].tensor, 0, n_tensors - 1);
+        assert_true(i == 0 || event[i].turn >= event[i - 1].turn);
+        has[event[i].tensor] |= event[i].added;
+    }
+    for (int t = 0; t < n_tensors; t++)
+        if (p->plan->flow[t] >= 0)
+            assert_int_equal(has[t],
+                             sharding_atoms(shardings_at(p->plan->shardings, p->plan->flow[t])));
+    for (int i = 0; i < p->inferred->n_program; i++) {
+        StopRecord *record;
+        int n_stops = shardy_plan_stops(p->arena, p->plan, p->inferred->program[i], &record);
+        for (int s = 0; s < n_stops; s++)
+            assert_true(record[s].stop > STOP_NONE && record[s].stop < STOP_COUNT &&
+                        record[s].dim >= 0);
+    }
+}
+
 static void plans_follow_shardy(void **state)
 {
     const PlanRow *row = *state;
@@ -675,6 +701,7 @@ static void plans_follow_shardy(void **state)
         if (str_starts(str_from(plan->findings.at[i].code), STR("shardy-")))
             code = plan->findings.at[i].code;
     assert_string_equal(code, row->finding);
+    check_events(p);
     planning_close(p);
 }
 

@@ -8,13 +8,32 @@
 
 /* ---- the log ---- */
 
+/* What is given is set first: before that, nothing is known of any tensor. */
+static void log_given(const ShardyPlan *sp, FlowLog *out)
+{
+    int n_tensors = sp->plan->inferred->graph->n_tensors;
+    int32_t *start = arena_array(sp->plan->arena, int32_t, n_tensors);
+    out->start = start;
+    for (int t = 0; t < n_tensors; t++) {
+        int32_t given = sp->program.log->start[t];
+        TensorSharding open = tensor_sharding_open(shardy_at(sp->flow, given)->n_dims);
+        open.shape = shardy_at(sp->flow, given)->shape;
+        start[t] = shardy_put(sp->flow, &open);
+        if (start[t] == given)
+            continue;
+        if (out->turns.n == 0)
+            vec_push(sp->plan->arena, &out->turns, (FlowTurn){PASS_SET, FLOW_BOTH, 0});
+        vec_push(sp->plan->arena, &out->events, (FlowEvent){-1, t, given});
+    }
+}
+
 /* Without tensors that only stand here for others: events.h knows those of the graph. */
 static const FlowLog *graph_log(const ShardyPlan *sp)
 {
     const FlowLog *log = sp->program.log;
     int n_tensors = sp->plan->inferred->graph->n_tensors;
     FlowLog *out = arena_make(sp->plan->arena, FlowLog);
-    out->start = log->start;
+    log_given(sp, out);
     for (int t = 0, at = 0; t < log->turns.n; t++) {
         int end = t + 1 < log->turns.n ? log->turns.at[t + 1].first : log->events.n;
         FlowTurn turn = log->turns.at[t];
