@@ -28,6 +28,7 @@ static Least least_of_kind(Pricer *pricer, StepKind kind, AtomSet atoms, double 
         double more = pricer_step(pricer, kind, atoms, samples[i]).us - least.us;
         least.byte_us = less(least.byte_us, more / (double)samples[i] / share);
     }
+    least.us -= least.byte_us * share; /* of the one byte */
     return least;
 }
 

@@ -247,7 +247,8 @@ static uint32_t changed_dims(const Space *space, const Layout *a, const Layout *
 
 /* Steps that have nothing to do with the one before can change places with it, and then need be
  * looked at in one order only: slices as early as can be and by slot, since they make payloads
- * less; what is no gather before gathers, which make them more; all-to-alls by their atoms. */
+ * less; what is no gather before gathers, which make them more; all-to-alls by their atoms. Uneven
+ * chunks make payloads depend on the order of the latter two. */
 static bool in_order(const Search *search, const Node *from, const Node *node)
 {
     bool apart = !(node->last_atoms & from->last_atoms) && !(node->last_dims & from->last_dims);
@@ -256,7 +257,7 @@ static bool in_order(const Search *search, const Node *from, const Node *node)
             return false;
         return from->last == STEP_SLICE || !apart;
     }
-    if (!apart || search->n_avoid > 0)
+    if (!apart || search->n_avoid > 0 || !search->space->even)
         return true;
     if (from->last == STEP_ALL_GATHER)
         return node->kind == STEP_ALL_GATHER || node->kind == STEP_PERMUTE;

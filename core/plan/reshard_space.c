@@ -330,6 +330,12 @@ static void set_sizes(Space *space)
         space->goal_bytes *= (double)space->slot[s].size / (double)space->slot[s].goal_parts;
         space->floor_bytes *= (double)space->slot[s].size;
     }
+    int64_t parts = 1;
+    for (int a = 0; a < space->n_atoms; a++)
+        parts *= space->size[a];
+    space->even = true;
+    for (int s = 0; s < space->n_slots; s++)
+        space->even &= space->slot[s].size % parts == 0;
     for (int a = 0; a < space->n_atoms; a++)
         if (!(space->kept >> a & 1))
             space->floor_bytes /= (double)space->size[a];

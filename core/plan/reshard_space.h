@@ -98,6 +98,7 @@ typedef struct {
     int64_t goal_before[ATOMS_MAX]; /* of atoms that cut in the target: parts of the list before */
     bool padded;                    /* chunks are ceil(size / parts), whatever the order of atoms */
     bool two_forms;
+    bool even;       /* no slot has chunks of two sizes, however it is cut */
     double unit;     /* bytes of one element of all slots: what dims without a slot hold */
     double limit;    /* no layout may be larger on a rank, in bytes */
     int most_offers; /* layouts that a search may look at */

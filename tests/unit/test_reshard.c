@@ -15,8 +15,9 @@ typedef struct {
     Arena *arena;
     const Mesh *mesh;
     Shardings *shardings;
-    Resharder *resharder;
+    Resharder *resharder, *uncapped;
     Shape shape;
+    int n_steps[STEP_KIND_COUNT], n_fused; /* seen; fused: a step that changes several dims */
 } Fixture;
 
 static uint32_t seed;
@@ -37,7 +38,11 @@ static Fixture fixture(const char *mesh, Shape shape)
     *machine = (Machine){.name = "test", .devices_per_node = 16};
     machine->inside = (Link){.name = "in", .latency_us = 2, .bytes_per_s = 400e9};
     machine->between = machine->inside;
+    ReshardOptions tight = {.cap = PEAK_ENDS}, open = {.cap = PEAK_FREE};
     f.resharder = resharder_new(f.arena, f.mesh, machine, f.shardings);
+    resharder_options(f.resharder, &tight);
+    f.uncapped = resharder_new(f.arena, f.mesh, machine, f.shardings);
+    resharder_options(f.uncapped, &open);
     return f;
 }
 
@@ -78,13 +83,34 @@ static void start(const Fixture *f, const Sharding *from, State *state)
                 state->addends[p][e] = 1u << coordinate(f->mesh, sharding_partials(from), p);
 }
 
-static void execute(const Fixture *f, const Step *step, State *state)
+/* The addends of one step are combined in one way. */
+static void check_alike(const Sharding *from, AtomSet atoms)
+{
+    int first = __builtin_ctz(atoms);
+    for (int a = first; a < ATOMS_MAX; a++)
+        if (atoms >> a & 1)
+            assert_int_equal(from->partial[a], from->partial[first]);
+}
+
+static void count_step(Fixture *f, const Step *step, const Sharding *from, const Sharding *to)
+{
+    int n_dims = 0;
+    for (int d = 0; d < from->n_dims; d++)
+        n_dims += !cut_equal(&from->dim[d], &to->dim[d]);
+    f->n_steps[step->kind]++;
+    f->n_fused += step->kind != STEP_SLICE && n_dims > 2;
+}
+
+static void execute(Fixture *f, const Step *step, State *state)
 {
     static State next;
     memset(&next, 0, sizeof next);
     const Sharding *from = shardings_at(f->shardings, step->from);
     const Sharding *to = shardings_at(f->shardings, step->to);
     bool reduces = step->kind == STEP_ALL_REDUCE || step->kind == STEP_REDUCE_SCATTER;
+    count_step(f, step, from, to);
+    if (reduces)
+        check_alike(from, step->atoms);
     assert_int_equal(sharding_partials(from) & ~sharding_partials(to), reduces ? step->atoms : 0);
     int64_t members = step->atoms ? mesh_atoms_size(f->mesh, step->atoms) : 1;
     for (int64_t p = 0; p < f->mesh->n_devices; p++)
@@ -109,21 +135,30 @@ static uint32_t all_addends(const Fixture *f, AtomSet atoms)
     return (uint32_t)(((uint64_t)1 << n) - 1);
 }
 
-static void check_path(const Fixture *f, int32_t from, int32_t to)
+static int64_t held_bytes(const Fixture *f, int32_t sharding)
+{
+    return 4 * sharding_local_elements(shardings_at(f->shardings, sharding), f->mesh, 0);
+}
+
+/* Follows the path on all ranks, and what it says of itself. */
+static void check_path(Fixture *f, const ReshardPath *path, int32_t from, int32_t to)
 {
     static State state;
-    const ReshardPath *path = reshard(f->resharder, DT_F32, from, to);
     start(f, shardings_at(f->shardings, from), &state);
     int32_t at = from;
     double us = 0;
+    int64_t peak = held_bytes(f, from);
     for (int i = 0; i < path->n_steps; i++) {
         assert_int_equal(path->step[i].from, at);
         execute(f, &path->step[i], &state);
         at = path->step[i].to;
         us += path->step[i].us;
+        peak = held_bytes(f, at) > peak ? held_bytes(f, at) : peak;
     }
     assert_int_equal(at, to);
     assert_true(us <= path->us * (1 + 1e-9) && us >= path->us * (1 - 1e-9));
+    assert_true(path->bound_us <= path->us * (1 + 1e-9));
+    assert_int_equal(path->peak_bytes, peak);
     const Sharding *target = shardings_at(f->shardings, to);
     uint32_t whole = all_addends(f, sharding_partials(shardings_at(f->shardings, from)));
     for (int64_t p = 0; p < f->mesh->n_devices; p++)
@@ -132,13 +167,34 @@ static void check_path(const Fixture *f, int32_t from, int32_t to)
                 assert_int_equal(state.addends[p][e], whole);
 }
 
+/* With the cap and without, and the next best. Where all is even the cap can be kept. */
+static void check_pair(Fixture *f, const Sharding *from, const Sharding *to)
+{
+    int32_t a = shardings_put(f->shardings, from), b = shardings_put(f->shardings, to);
+    int64_t ends = held_bytes(f, a) > held_bytes(f, b) ? held_bytes(f, a) : held_bytes(f, b);
+    const ReshardPath *path = reshard(f->resharder, DT_F32, a, b);
+    const ReshardPath *uncapped = reshard(f->uncapped, DT_F32, a, b);
+    check_path(f, path, a, b);
+    check_path(f, uncapped, a, b);
+    if (!sharding_is_uneven(from, f->mesh) && !sharding_is_uneven(to, f->mesh))
+        assert_int_equal(path->peak_bytes, ends);
+    if (path->peak_bytes <= ends)
+        assert_true(uncapped->us <= path->us * (1 + 1e-6));
+    const ReshardPath *other = reshard_runner_up(f->resharder, DT_F32, a, b);
+    if (!other)
+        return;
+    check_path(f, other, a, b);
+    assert_true(other->us >= path->us * (1 - 1e-6));
+}
+
 static Sharding random_sharding(const Fixture *f, bool partial)
 {
+    static const ReduceOp kinds[] = {REDUCE_SUM, REDUCE_SUM, REDUCE_MAX, REDUCE_AVG};
     Sharding sharding = sharding_whole(&f->shape);
     for (int a = 0; a < f->mesh->n_atoms; a++) {
         int where = pick((int)f->shape.n_dims + (partial ? 2 : 1));
         if (where > f->shape.n_dims)
-            sharding.partial[a] = REDUCE_SUM;
+            sharding.partial[a] = (uint8_t)kinds[pick(4)];
         if (where >= f->shape.n_dims)
             continue;
         Cut *cut = &sharding.dim[where];
@@ -152,7 +208,8 @@ static Sharding random_sharding(const Fixture *f, bool partial)
     return sharding;
 }
 
-static const char *const meshes[] = {"dp=2,tp=4", "a=2,b=2,c=2", "a=3,b=2", "tp=8", "a=3,b=4"};
+static const char *const meshes[] = {"dp=2,tp=4", "a=2,b=2,c=2", "a=3,b=2",
+                                     "tp=8",      "a=3,b=4",     "a=2,b=2,c=2,d=2"};
 
 static void every_path_delivers_what_is_asked(void **state)
 {
@@ -161,15 +218,22 @@ static void every_path_delivers_what_is_asked(void **state)
     Shape shapes[] = {{.n_dims = 2, .dim = {12, 24}},
                       {.n_dims = 3, .dim = {6, 5, 8}},
                       {.n_dims = 2, .dim = {7, 9}}};
+    int n_steps[STEP_KIND_COUNT] = {0}, n_fused = 0;
     for (size_t m = 0; m < COUNT_OF(meshes); m++)
         for (size_t s = 0; s < COUNT_OF(shapes); s++) {
             Fixture f = fixture(meshes[m], shapes[s]);
-            for (int i = 0; i < 60; i++) {
+            for (int i = 0; i < 40; i++) {
                 Sharding from = random_sharding(&f, true), to = random_sharding(&f, false);
-                check_path(&f, shardings_put(f.shardings, &from), shardings_put(f.shardings, &to));
+                check_pair(&f, &from, &to);
             }
+            for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++)
+                n_steps[kind] += f.n_steps[kind];
+            n_fused += f.n_fused;
             arena_free(f.arena);
         }
+    for (StepKind kind = STEP_SLICE; kind <= STEP_PERMUTE; kind++)
+        assert_true(n_steps[kind] > 50);
+    assert_true(n_fused > 20);
 }
 
 /* Many axes on many dims make more states than a search looks at: there the straight way is taken,
@@ -238,6 +302,18 @@ static Case rows[] = {
      "16,16/tp",
      "all_to_all tp 256 192"},
     {"a slice is free", "tp=4", {.n_dims = 1, .dim = {16}}, "16", "16/tp", "slice  0 0"},
+    {"axes change places",
+     "a=4,b=4",
+     {.n_dims = 2, .dim = {1024, 1024}},
+     "1024/a,1024/b",
+     "1024/b,1024/a",
+     "permute a.b 262144 262144"},
+    {"one axis for another",
+     "a=4,b=4",
+     {.n_dims = 2, .dim = {4096, 4096}},
+     "4096/a,4096",
+     "4096/b,4096",
+     "permute a.b 16777216 16777216"},
 };
 
 static void path_is(void **state)
@@ -281,12 +357,30 @@ static void the_ring_formula_is_the_textbook_one(void **state)
     arena_free(f.arena);
 }
 
+/* 50257 rows over 4 are 12565 on the largest rank: 3/4 of a row more than the mean. */
+static void padding_is_what_is_beyond_the_mean(void **state)
+{
+    (void)state;
+    Fixture f = fixture("tp=4", (Shape){.n_dims = 2, .dim = {50257, 8}});
+    Sharding from = sharding_whole(&f.shape), to = from;
+    from.dim[0] = cut_by(50257, (uint8_t[]){0, 1}, 2, f.mesh);
+    to.dim[1] = cut_by(8, (uint8_t[]){0, 1}, 2, f.mesh);
+    const ReshardPath *path = reshard(f.resharder, DT_F32, shardings_put(f.shardings, &from),
+                                      shardings_put(f.shardings, &to));
+    assert_int_equal(path->n_steps, 1);
+    assert_int_equal(path->step[0].bytes, 12565 * 8 * 4);
+    assert_int_equal(path->step[0].padding_bytes, 3 * 8 * 4 / 4);
+    assert_int_equal(path->padding_bytes, 3 * 8 * 4 / 4);
+    arena_free(f.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path_delivers_what_is_asked),
         cmocka_unit_test(a_path_is_found_on_a_mesh_of_eight_axes),
         cmocka_unit_test(the_ring_formula_is_the_textbook_one),
+        cmocka_unit_test(padding_is_what_is_beyond_the_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) + run_rows("path", rows, path_is);
 }
