@@ -76,8 +76,8 @@ enum {
     VERB_HELP = 1 << 9,
     VERB_DIFF = 1 << 10,
     VERB_RESHARD = 1 << 12,
-    VERBS_ON_PLANS =
-        VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_EXPORT | VERB_RUN
+    VERBS_ON_PLANS = VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF |
+                     VERB_EXPORT | VERB_RUN
 };
 
 extern const Verb verbs[]; /* ended by one without a run function; the first is the explorer's */

@@ -14,6 +14,7 @@
 /* Empty; filled by the first question. Lives in the plan's arena. */
 Reasons *reasons_new(Arena *arena);
 
+/* ORDER REASON_KIND */
 typedef enum {
     REASON_PIN,      /* this dim is pinned; decision says by whom */
     REASON_FORWARD,  /* op took it from an input */
@@ -22,7 +23,7 @@ typedef enum {
     REASON_PARTIAL,  /* op sums an index dim that the axis cuts */
     REASON_PASS,     /* op is linear: its input is partial */
     REASON_LOOP      /* what an iteration of a loop leaves is what the next finds */
-} ReasonKind; /* ORDER REASON_KIND */
+} ReasonKind;
 
 typedef struct {
     ReasonKind kind;
@@ -47,8 +48,8 @@ int why_tensor_dim(Arena *arena, const Plan *plan, int32_t tensor, int dim, Reas
 /* Chains for each axis that cuts an index dim of an op. */
 int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonChain **out);
 
-/* The chain of the nearest pin to an index dim of op, or (op -1) to a dim of a tensor. False: no pin
- * leads the axis there. */
+/* The chain of the nearest pin to an index dim of op, or (op -1) to a dim of a tensor. False: no
+ * pin leads the axis there. */
 bool why_axis(Arena *arena, const Plan *plan, int axis, int32_t tensor, int32_t op, int dim,
               ReasonChain *out);
 

@@ -1,5 +1,5 @@
-/* sites.h - where an axis can be: the dims of tensors and the index dims of ops, numbered, and which
- * of them are joined.
+/* sites.h - where an axis can be: the dims of tensors and the index dims of ops, numbered, and
+ * which of them are joined.
  *
  * A tensor dim is joined with the index dims that it is the mixed radix of, in the op that makes
  * the tensor and in those that read it; what a loop carries with what an iteration leaves for the

@@ -13,8 +13,8 @@ enum { SYNTHETIC_LAYER_OPS = 26 };
 /* n_layers layers between an embedding and a head; batch and seq are the sizes of the one input. */
 Graph *synthetic_transformer(Arena *arena, int n_layers, int64_t batch, int64_t seq);
 
-/* The same as fine as StableHLO has it: norms, softmax and gelu taken apart, scales, biases and what
- * is reduced spread by ops of their own, casts around products: 117 ops a layer. */
+/* The same as fine as StableHLO has it: norms, softmax and gelu taken apart, scales, biases and
+ * what is reduced spread by ops of their own, casts around products: 117 ops a layer. */
 enum { SYNTHETIC_FINE_LAYER_OPS = 117 };
 Graph *synthetic_fine_transformer(Arena *arena, int n_layers, int64_t batch, int64_t seq);
 

@@ -57,7 +57,7 @@ static void the_stack_goes_from_the_change_to_readers_before_the_maker(void **st
     int32_t start[4] = {0, 0, 5, 0};
     engine_begin(engine, &(FlowRun){.log_arena = arena, .start = start});
     engine_stack(engine, 0);
-    /* 0 first; 1 takes t2 back to t1, whose maker is 0; 1 itself, its reader, is not due; then 2. */
+    /* 0 first; 1 takes t2 back to t1, whose maker is 0; its reader, 1 itself, is not due; 2. */
     assert_string_equal(trace.text, "0 1 0 2 ");
     for (int t = 0; t < 4; t++)
         assert_int_equal(engine_tensor(engine, t), 5);
