@@ -220,7 +220,7 @@ static void start_flows(Propagation *p)
         FlowRole role = role_of(inferred, t);
         int32_t *id = &known[inferred->shape[t]][role];
         if (*id == 0) {
-            Flow flow = {.n_dims = shape->n_dims, .role = role, .pass = PASS_BOTH};
+            Flow flow = {.n_dims = shape->n_dims, .role = (int32_t)role, .pass = PASS_BOTH};
             for (int d = 0; d < shape->n_dims; d++)
                 flow.dim[d] = cut_whole(shape->dim[d]);
             *id = put_flow(p, &flow) + 1;
