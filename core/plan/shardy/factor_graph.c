@@ -389,6 +389,10 @@ static bool place_outputs(Reader *reader, const FactorOp *op, int place)
                               value->name);
         value->maker = place;
     }
+    for (int i = 0; i < op->n_inputs; i++)
+        if (reader->graph->values.at[op->input[i]].maker == place)
+            return error_kind(reader->err, ERROR_INVALID, "%s reads '%s', which it makes", op->op,
+                              reader->graph->values.at[op->input[i]].name);
     return true;
 }
 
