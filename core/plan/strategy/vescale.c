@@ -98,7 +98,7 @@ static bool split(const StrategyCall *call, const StrategyOp *op, StrategyRows *
         !strategy_dim(call, "dim", strategy_shape_of(call, 0)->n_dims, 0, &dim, err))
         return false;
     int64_t blocks = n_blocks(call, 0, dim), size = strategy_shape_of(call, 0)->dim[dim];
-    if (blocks < 2 || size % blocks != 0 || rows->n_outputs == 0)
+    if (blocks < 2 || size == 0 || size % blocks != 0 || rows->n_outputs == 0)
         return true;
     int64_t part = size / rows->n_outputs, block = size / blocks;
     int n;
