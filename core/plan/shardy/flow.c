@@ -488,20 +488,29 @@ static int next_priority(Run *run, const Given *given, int after)
     return next;
 }
 
+/* What is felt first of a state, worked out once. */
+static int32_t felt_first(Run *run, int32_t *known, int32_t state)
+{
+    if (known[state] == 0) {
+        TensorSharding felt = first_felt(shardy_at(run->flow, state));
+        known[state] = shardy_put(run->flow, &felt) + 1;
+    }
+    return known[state] - 1;
+}
+
 static Given feel_first(Run *run)
 {
     ShardyProgram *program = run->program;
     Given given = {arena_array(run->arena, int32_t, program->n_tensors),
                    arena_array(run->arena, int32_t, program->n_results)};
+    int32_t *known = arena_array(run->arena, int32_t, run->flow->unpacked.n); /* 1 + state */
     for (int t = 0; t < program->n_tensors; t++) {
         given.tensor[t] = program->state[t];
-        TensorSharding felt = first_felt(shardy_at(run->flow, program->state[t]));
-        program->state[t] = shardy_put(run->flow, &felt);
+        program->state[t] = felt_first(run, known, program->state[t]);
     }
     for (int i = 0; i < program->n_results; i++) {
         given.result[i] = program->result[i].state;
-        TensorSharding felt = first_felt(shardy_at(run->flow, given.result[i]));
-        program->result[i].state = shardy_put(run->flow, &felt);
+        program->result[i].state = felt_first(run, known, given.result[i]);
     }
     return given;
 }

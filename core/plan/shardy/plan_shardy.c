@@ -16,9 +16,8 @@ static void log_given(const ShardyPlan *sp, FlowLog *out)
     out->start = start;
     for (int t = 0; t < n_tensors; t++) {
         int32_t given = sp->program.log->start[t];
-        TensorSharding open = tensor_sharding_open(shardy_at(sp->flow, given)->n_dims);
-        open.shape = shardy_at(sp->flow, given)->shape;
-        start[t] = shardy_put(sp->flow, &open);
+        const TensorSharding *known = shardy_at(sp->flow, given);
+        start[t] = shardy_open_state(sp, known->n_dims, known->shape);
         if (start[t] == given)
             continue;
         if (out->turns.n == 0)

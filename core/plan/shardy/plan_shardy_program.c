@@ -95,12 +95,25 @@ static const SpaceRule *rule_of(ShardyPlan *sp, const OpSpace *space)
 
 /* ---- tensors ---- */
 
-/* One that nothing is known of. */
-static int32_t add_tensor(ShardyPlan *sp, int n_dims, int shape)
+static int32_t put_open(const ShardyPlan *sp, int n_dims, int shape)
 {
     TensorSharding open = tensor_sharding_open(n_dims);
     open.shape = shape;
-    vec_push(sp->plan->arena, &sp->states, shardy_put(sp->flow, &open));
+    return shardy_put(sp->flow, &open);
+}
+
+int32_t shardy_open_state(const ShardyPlan *sp, int n_dims, int shape)
+{
+    if (shape < 0)
+        return put_open(sp, n_dims, shape);
+    if (sp->open[shape] == 0)
+        sp->open[shape] = put_open(sp, n_dims, shape) + 1;
+    return sp->open[shape] - 1;
+}
+
+static int32_t add_tensor(ShardyPlan *sp, int n_dims, int shape)
+{
+    vec_push(sp->plan->arena, &sp->states, shardy_open_state(sp, n_dims, shape));
     return sp->states.n - 1;
 }
 
@@ -170,7 +183,8 @@ static int32_t tensor_of(ShardyPlan *sp, int32_t tensor, const FactorTensor *sai
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(inferred, tensor);
     if (shape && shape->n_dims == said->n_dims && !tensor_is_known(inferred, tensor))
         return tensor;
-    return add_tensor(sp, said->n_dims, tensor < 0 ? -1 : inferred->shape[tensor]);
+    bool same = shape && shape->n_dims == said->n_dims;
+    return add_tensor(sp, said->n_dims, same ? inferred->shape[tensor] : -1);
 }
 
 static int *count_readers(const ShardyPlan *sp)
@@ -251,6 +265,10 @@ void shardy_plan_program(ShardyPlan *sp)
     int32_t *read_as = arena_array(sp->plan->arena, int32_t, graph->n_tensors);
     for (int t = 0; t < graph->n_tensors; t++)
         read_as[t] = t;
+    int32_t n_shapes = 0;
+    for (int t = 0; t < graph->n_tensors; t++)
+        n_shapes = inferred->shape[t] >= n_shapes ? inferred->shape[t] + 1 : n_shapes;
+    sp->open = arena_array(sp->plan->arena, int32_t, n_shapes);
     const int *n_readers = count_readers(sp);
     add_graph_tensors(sp);
     add_first_barriers(sp, read_as);

@@ -23,6 +23,7 @@ typedef struct {
     ShardyFlow *flow;
     ShardyProgram program; /* tensors: the graph's, then those made here */
     SpaceRule *space;      /* per op space */
+    int32_t *open;         /* per shape: 1 + the state of which nothing is known */
     int32_t *at;           /* per op of the graph: its place in program.op, or -1 */
     int32_t *of;           /* the inverse; -1: a barrier, or a tie */
     bool aggressive;       /* at the end */
@@ -35,6 +36,10 @@ typedef struct {
 void shardy_plan_program(ShardyPlan *sp);
 /* Pins and marks, before the program is closed. */
 void shardy_plan_pins(ShardyPlan *sp);
+
+/* The state of a tensor of that shape (an id of inferred->shapes, or -1) of which nothing is known.
+ */
+int32_t shardy_open_state(const ShardyPlan *sp, int n_dims, int shape);
 
 /* The axes of a cut; false: it has several digits. */
 bool shardy_axes_of_cut(const Cut *cut, const Mesh *mesh, AxisList *out);
