@@ -435,6 +435,7 @@ int main(int argc, char **argv)
         return 0;
     }
     bench_flow(argv[0]);
+    bench_reshard();
     bench_rule_lookup();
     bench_rule_build();
     bench_million();

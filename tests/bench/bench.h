@@ -20,4 +20,6 @@ void pin(const Inferred *inferred, const Mesh *mesh, Arena *arena, Journal *jour
 void bench_flow(const char *program);
 void bench_flow_counted(int n_layers);
 
+void bench_reshard(void); /* bench_reshard.c */
+
 #endif
