@@ -1,9 +1,12 @@
 #include "tui/cli.h"
 
 #include "tui/style.h"
+#include "tui/text_fold.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 /* ---- errors ---- */
 
@@ -56,19 +59,32 @@ int cli_fail(Cli *cli)
     return cli_exit_code(cli->err.kind);
 }
 
+/* Of the terminal that the answer goes to; 0: it goes elsewhere, where lines are not folded. */
+static int terminal_columns(void)
+{
+    struct winsize size = {0};
+    bool known = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    return known ? size.ws_col : 0;
+}
+
 /* Text as this terminal may be sent it: names of files and models can hold anything. */
 static Str safe_text(const Cli *cli, Arena *arena)
 {
     Buf safe = buf_new(arena);
+    int columns = terminal_columns();
     for (Str rest = buf_str(&cli->out); rest.n > 0;) {
         int64_t end = str_find(rest, STR("\n"));
         size_t n = end < 0 ? rest.n : (size_t)end;
-        Buf line = buf_new(arena);
+        Buf line = buf_new(arena), shown = buf_new(arena);
         text_printable((Str){rest.s, n}, &line);
         if (cli->ascii)
-            add_ascii(buf_str(&line), &safe);
+            add_ascii(buf_str(&line), &shown);
         else
-            buf_add(&safe, buf_str(&line));
+            shown = line;
+        if (columns > 0)
+            text_fold(buf_str(&shown), columns, &safe);
+        else
+            buf_add(&safe, buf_str(&shown));
         if (end >= 0)
             buf_putc(&safe, '\n');
         n += end >= 0;

@@ -2,7 +2,8 @@
  *
  * The outline with every group open and equal layers folded into one, the parameters folded by
  * pattern, the collectives by kind, axis and size, the findings and the totals; readable in 100
- * columns. Marks are UTF-8: cli_write() turns them into ASCII where they cannot be shown.
+ * columns; cli_write() folds it on a terminal that has fewer. Marks are UTF-8: it turns them into
+ * ASCII where they cannot be shown.
  */
 #ifndef TUI_PLAN_TEXT_H
 #define TUI_PLAN_TEXT_H
