@@ -69,7 +69,8 @@ static const Shape *shape_in(const Draft *draft, int input)
 
 static const Shape *shape_out(const Draft *draft)
 {
-    return inferred_shape(draft->inferred, op_outputs(draft->inferred->graph, draft->op)[0]);
+    const OpSpace *space = program_space(draft->inferred, draft->op);
+    return &space->operand[space->n_inputs].shape;
 }
 
 /* ---- rows: views ---- */

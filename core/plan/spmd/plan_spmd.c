@@ -74,6 +74,7 @@ static bool axes_of(const Mesh *mesh, const Cut *cut, SpmdAxes *out)
 static Sharding sharding_of(const Marking *m, int32_t mapping, int32_t tensor)
 {
     const Shape *shape = inferred_shape(m->plan->inferred, tensor);
+    assert(shape); /* it has a mapping, or its caller has seen one */
     Sharding sharding = sharding_whole(shape);
     for (int d = 0; mapping >= 0 && d < shape->n_dims; d++)
         sharding.dim[d] = cut_of(m->plan->mesh, &completion_mapping(m->completion, mapping).dim[d],
@@ -149,12 +150,13 @@ static bool axes_of_pin(Marking *m, const Decision *pin, SpmdAxes *out)
 static void mark_tensor(Marking *m, int32_t tensor)
 {
     Plan *plan = m->plan;
-    int n = (int)inferred_shape(plan->inferred, tensor)->n_dims;
+    const Shape *shape = inferred_shape(plan->inferred, tensor);
+    assert(shape); /* a dim of it is pinned */
     SpmdAxes dim[DIMS_MAX] = {{0}};
     const Decision *held = NULL;
     bool open = false;
     uint16_t pinned = 0;
-    for (int d = 0; d < n; d++) {
+    for (int d = 0; d < shape->n_dims; d++) {
         const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
         if (!pin || pin->store || !axes_of_pin(m, pin, &dim[d]))
             continue;
