@@ -1,7 +1,7 @@
 /* stop.h - why an axis went no further: what an op said when it was offered one.
  *
- * The list is that of research: planners.md 2.1. A stop is at one op, about one dim of one of its
- * operands (where it has that axis, or where it was to go).
+ * A stop is at one op, about one dim of one of its operands (where it has that axis, or where it
+ * was to go).
  */
 #ifndef CORE_PLAN_STOP_H
 #define CORE_PLAN_STOP_H
@@ -26,6 +26,7 @@ typedef enum {
     STOP_BARRIER,    /* a barrier lets axes pass in the other direction only */
     STOP_OVERFLOW,   /* a major factor cannot hold all its axes, so the rest of the dim is shut */
     STOP_NO_RULE,    /* nobody said how the op may be cut */
+    STOP_RULE,       /* spmd, strategy: what these have for the op does not hand it on */
     STOP_COUNT
 } Stop;
 

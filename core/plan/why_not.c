@@ -91,9 +91,23 @@ static WhyNotStop stop_between(const Walk *walk, int32_t has, int32_t not )
     return stop;
 }
 
+/* Of methods that go by rules of their own the op space tells only what no rule could do. */
+static bool holds_by_rules(Stop stop)
+{
+    return stop == STOP_TAKEN || stop == STOP_FROZEN || stop == STOP_BLOCKED || stop == STOP_CLOSED;
+}
+
 /* The propagator's own words for the same joint, where it has some. */
 static void refine(Arena *arena, const Plan *plan, WhyNotStop *stop)
 {
+    bool backward = stop->at.op >= 0 && !stop->at.leaving &&
+                    stop->at.operand < plan->inferred->graph->ops[stop->at.op].n_inputs;
+    bool by_op = plan->method == METHOD_TORCH || plan->method == METHOD_VESCALE;
+    if ((plan->method == METHOD_SPMD && !holds_by_rules(stop->at.stop)) ||
+        (by_op && (backward || !holds_by_rules(stop->at.stop)))) {
+        stop->at.stop = STOP_RULE;
+        return;
+    }
     StopRecord *records;
     int n = stop->at.op < 0 ? 0 : propagate_stops(arena, plan, stop->at.op, &records);
     for (int i = 0; i < n; i++) {
@@ -191,15 +205,40 @@ static void find_walls(const Plan *plan, int32_t tensor, AtomSet atoms, WhyNotDi
     }
 }
 
+/* Where the walk begins: at the dim; when its readers handed the axis to it, but what makes the
+ * tensor did not take it, at the maker's index dims, from which the dim itself is the nearest. */
+static void begin_walk(Walk *walk, int32_t tensor, int dim)
+{
+    const Inferred *inferred = walk->plan->inferred;
+    int32_t site = site_of_tensor(walk->sites, tensor, dim),
+            op = inferred->graph->tensors[tensor].maker;
+    const DimFactors *factors = NULL;
+    int operand = -1;
+    if (site_has(walk->plan, walk->sites, site, walk->atoms) && op >= 0)
+        operand = operand_of(walk->plan, op, tensor);
+    if (operand >= 0)
+        factors = &program_space(inferred, op)->operand[operand].factors[dim];
+    for (int i = 0; factors && i < factors->n; i++) {
+        int32_t made_of = site_of_op(walk->sites, op, factors->index[i]);
+        if (site_has(walk->plan, walk->sites, made_of, walk->atoms))
+            continue;
+        walk->parent[made_of] = made_of;
+        walk->queue[walk->n_queued++] = made_of;
+    }
+    if (walk->n_queued == 0) {
+        walk->parent[site] = site;
+        walk->queue[walk->n_queued++] = site;
+    }
+}
+
 static void ask_dim(Arena *arena, const Plan *plan, const Sites *sites, int32_t tensor,
                     AtomSet atoms, WhyNotDim *out)
 {
     const Sharding *made = shardings_at(plan->shardings, plan->made[tensor]);
     out->here = cut_atoms(&made->dim[out->dim]) & atoms;
     atoms &= ~out->here;
-    int32_t site = site_of_tensor(sites, tensor, out->dim);
     int other;
-    if (atoms == 0 || site_has(plan, sites, site, atoms))
+    if (atoms == 0)
         return;
     if (stop_of_dim(plan, tensor, out->dim, atoms, &other) == STOP_TAKEN) {
         out->other_dim = other;
@@ -211,8 +250,7 @@ static void ask_dim(Arena *arena, const Plan *plan, const Sites *sites, int32_t 
     walk.by = arena_array(scratch, int32_t, sites->n);
     walk.queue = arena_array(scratch, int32_t, sites->n);
     memset(walk.parent, -1, (size_t)sites->n * sizeof *walk.parent);
-    walk.parent[site] = site;
-    walk.queue[walk.n_queued++] = site;
+    begin_walk(&walk, tensor, out->dim);
     find_stops(arena, &walk, out);
     arena_free(scratch);
     if (out->n_stops == 0 && cut_size(&made->dim[out->dim]) > 1)

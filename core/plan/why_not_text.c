@@ -13,8 +13,7 @@ static const char *const hints[STOP_COUNT] = {
     "an op",
     "pin the dim so that one list of axes continues the other",
     "use a number of devices that divides it, a sub-axis such as tp:(1)4, or keep whole blocks "
-    "with "
-    "unit=",
+    "with unit=",
     "the op needs that dim whole; cut another of its dims",
     "the op reads that dim whole; cut another of its dims",
     "the op would read its neighbours' rows; cut another of its dims",
@@ -24,6 +23,7 @@ static const char *const hints[STOP_COUNT] = {
     "the barrier on the tensor stops it; take it away or turn it round",
     "pin the dim so that its major part divides",
     "register a rule for the operator (register_op)",
+    "pin the dim; `dimscope rule` with --trace or --profile shows what the method has for the op",
 };
 
 static const char *op_label(const Graph *graph, int32_t op)
@@ -47,6 +47,19 @@ static void say_taken(const Plan *plan, const WhyNotStop *stop, Buf *out)
                    at->other);
     else
         buf_puts(out, "the axis cuts something else there");
+}
+
+/* Paddle completes by rules of ops; torch and veScale go op by op, in program order only. */
+static void say_rule(const Plan *plan, const StopRecord *at, Buf *out)
+{
+    if (plan->method == METHOD_SPMD)
+        buf_puts(out, "Paddle's rule for the op, or for one beside it, says otherwise");
+    else if (at->leaving)
+        buf_puts(out, "the row chosen for the op reads it otherwise");
+    else if (at->op >= 0 && at->operand >= plan->inferred->graph->ops[at->op].n_inputs)
+        buf_puts(out, "the row chosen for the op makes it otherwise");
+    else
+        buf_puts(out, "an op moves what it reads as its row needs it, and hands nothing back");
 }
 
 /* What stopped it, in a clause. */
@@ -101,6 +114,9 @@ static void say_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
         break;
     case STOP_NO_RULE:
         buf_puts(out, "nobody said how the op may be cut");
+        break;
+    case STOP_RULE:
+        say_rule(plan, at, out);
         break;
     }
 }

@@ -14,6 +14,7 @@ typedef struct {
     const char *tensor;
     int asked;
     const char *axis, *want; /* in the text */
+    Method method;
 } Question;
 
 #define GPT "gpt2", "batch=8,seq=1024"
@@ -21,17 +22,23 @@ typedef struct {
 
 static Question rows[] = {
     {"12 heads over 8", GPT, "tp=8", ATTN "c_attn.weight", 1, "tp", 3,
-     "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "does not take it from dim 2"},
+     "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "does not take it from dim 2",
+     METHOD_FACTOR},
     {"and so far it came", GPT, "tp=8", ATTN "c_attn.weight", 1, "tp", 3,
-     "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "tp:(1)4 cuts it"},
+     "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "tp:(1)4 cuts it", METHOD_FACTOR},
     {"parts cut across", GPT, "tp=4", ATTN "c_attn.weight", 1, "tp", 1,
-     "/transformer/h.0/attn/Split_output_0", 2, "tp", "borders of its index dims"},
+     "/transformer/h.0/attn/Split_output_0", 2, "tp", "borders of its index dims", METHOD_FACTOR},
     {"softmax", GPT, "tp=2", "/transformer/h.0/attn/Softmax_output_0", 1, "tp", 1,
-     "/transformer/h.0/attn/Softmax_output_0", 3, "tp", "tp cuts dim 1 of it"},
+     "/transformer/h.0/attn/Softmax_output_0", 3, "tp", "tp cuts dim 1 of it", METHOD_FACTOR},
     {"a frozen dim", GPT, "tp=2", "/transformer/h.0/ln_1/LayerNormalization_output_0", 2, "tp", 1,
-     "/transformer/Add_output_0", 2, "tp", "never cuts"},
+     "/transformer/Add_output_0", 2, "tp", "never cuts", METHOD_FACTOR},
     {"nowhere near", GPT, "dp=2,tp=4", "input_ids", 0, "dp", 1, "logits", 2, "tp",
-     "no pin leads tp to anything"},
+     "no pin leads tp to anything", METHOD_FACTOR},
+    {"a reader has it, the maker not", GPT, "tp=8", ATTN "c_proj.weight", 0, "tp", 1,
+     "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp",
+     "does not take it from dim 2 of /transformer/h.0/attn/Reshape_3_output_0\n", METHOD_FACTOR},
+    {"torch looks forward only", GPT, "tp=4", ATTN "c_proj.weight", 0, "tp", 1,
+     "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp", "hands nothing back", METHOD_TORCH},
 };
 
 static void the_op_that_stopped_it_is_named(void **state)
@@ -39,6 +46,7 @@ static void the_op_that_stopped_it_is_named(void **state)
     const Question *row = *state;
     Planning *p = planning_open(row->model, row->dims, row->mesh);
     planning_pin(p, row->pin, row->dim, row->axes, row->interleave, false);
+    p->method = row->method;
     planning_make(p);
     Buf text = buf_new(p->arena);
     why_not_format(p->plan, naming_find(p->naming, str_from(row->tensor), NULL), row->asked,
@@ -68,6 +76,11 @@ static Planning *some_plan(const Sample *sample)
     return p;
 }
 
+static AtomSet flow_atoms(const Plan *plan, int32_t tensor, int dim)
+{
+    return cut_atoms(&shardings_at(plan->shardings, plan->flow[tensor])->dim[dim]);
+}
+
 static void every_missing_axis_has_an_answer(void **state)
 {
     Planning *p = some_plan(*state);
@@ -76,7 +89,11 @@ static void every_missing_axis_has_an_answer(void **state)
         for (int axis = 0; axis < p->mesh->n_axes; axis++) {
             Arena *scratch = arena_new();
             WhyNot answer = why_not(scratch, p->plan, t, -1, axis);
-            for (int d = 0; d < answer.n_dims; d++)
+            for (int d = 0; d < answer.n_dims; d++) {
+                const WhyNotDim *dim = &answer.dim[d];
+                AtomSet flowed = flow_atoms(p->plan, t, dim->dim);
+                if (dim->n_stops == 0 && dim->other_dim < 0)
+                    assert_int_equal(flowed & mesh_axis_atoms(p->mesh, axis) & ~dim->here, 0);
                 for (int i = 0; i < answer.dim[d].n_stops; i++) {
                     const WhyNotStop *stop = &answer.dim[d].stop[i];
                     assert_true(stop->at.stop > STOP_NONE && stop->at.stop < STOP_COUNT);
@@ -84,6 +101,7 @@ static void every_missing_axis_has_an_answer(void **state)
                     n_named += stop->at.stop != STOP_NESTING;
                     n_stops++;
                 }
+            }
             arena_free(scratch);
         }
     assert_true(n_stops > 50);
