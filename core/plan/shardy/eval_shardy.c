@@ -109,7 +109,7 @@ bool eval_factor_origins(const char *verb, Arena *arena, const Json *request, Js
     const int *op_of;
     if (!read_request(arena, request, &a, &op_of, err))
         return false;
-    Origins *origins = origins_new(arena, a.flow, a.imported, a.program, op_of);
+    Origins *origins = origins_new(arena, a.imported, a.program, op_of);
     shardy_run(a.flow, a.program, a.strategy->method, origins_seen, origins);
     json_set(answer, "origins", origins_json(origins));
     json_set(answer, "edges", origins_edges_json(origins));

@@ -163,10 +163,9 @@ static Pass direction_in(const RuleKey *key, int factor, int pass)
     return key->class == SHARDY_CHOSEN ? PASS_FORWARD : PASS_NONE;
 }
 
-static FactorStep step_in(ShardyFlow *flow, const ShardyProgram *program, const RuleKey *key,
-                          int pass, bool aggressive, Pass *direction)
+static FactorStep step_in(const ShardyProgram *program, const RuleKey *key, int pass,
+                          bool aggressive, Pass *direction)
 {
-    (void)flow;
     for (int f = 0; f < key->rule->n_factors; f++)
         direction[f] = direction_in(key, f, pass);
     bool tied = key->class == SHARDY_BARRIER || key->class == SHARDY_EDGE;
@@ -188,13 +187,12 @@ static void key_of(const ShardyOp *op, RuleKey *key)
     key->multi_use = op->multi_use;
 }
 
-FactorStep shardy_step_of(ShardyFlow *flow, const ShardyProgram *program, const ShardyOp *op,
-                          int pass, bool aggressive, const TensorSharding *const *shardings,
-                          Pass *direction)
+FactorStep shardy_step_of(const ShardyProgram *program, const ShardyOp *op, int pass,
+                          bool aggressive, const TensorSharding *const *shardings, Pass *direction)
 {
     RuleKey key;
     key_of(op, &key);
-    FactorStep step = step_in(flow, program, &key, pass, aggressive, direction);
+    FactorStep step = step_in(program, &key, pass, aggressive, direction);
     int mesh = common_mesh(program->meshes, shardings, op->n_inputs + op->n_outputs);
     step.mesh = mesh == MESH_NONE ? NULL : program->meshes->at[mesh];
     return step;
@@ -218,7 +216,7 @@ static bool visit(ShardyFlow *flow, const RuleKey *key, int pass, bool aggressiv
     int mesh = common_mesh(flow->program->meshes, seen, n);
     if (mesh != MESH_NONE) {
         Pass *direction = arena_array(scratch, Pass, key->rule->n_factors);
-        FactorStep step = step_in(flow, flow->program, key, pass, aggressive, direction);
+        FactorStep step = step_in(flow->program, key, pass, aggressive, direction);
         step.mesh = flow->program->meshes->at[mesh];
         any = factor_step(scratch, &step, mesh, at, changed);
     }

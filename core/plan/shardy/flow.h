@@ -100,9 +100,8 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
 /* What a visit of an op in pass `pass` is, 0 to 4; for those who ask why an axis stopped.
  * direction: of room for each factor. Mesh NULL: its tensors are on different meshes. */
 ShardyOp shardy_result_op(const ShardyResult *result); /* what hands on to and from it */
-FactorStep shardy_step_of(ShardyFlow *flow, const ShardyProgram *program, const ShardyOp *op,
-                          int pass, bool aggressive, const TensorSharding *const *shardings,
-                          Pass *direction);
+FactorStep shardy_step_of(const ShardyProgram *program, const ShardyOp *op, int pass,
+                          bool aggressive, const TensorSharding *const *shardings, Pass *direction);
 
 /* By the number that the log has. */
 const char *const *shardy_pass_names(void);

@@ -26,7 +26,6 @@ typedef struct {
 
 struct Origins {
     Arena *arena;
-    ShardyFlow *flow;
     const ImportedGraph *imported;
     const ShardyProgram *program;
     const int *op_of;
@@ -89,12 +88,12 @@ static void add_applied(Origins *o)
     }
 }
 
-Origins *origins_new(Arena *arena, ShardyFlow *flow, const ImportedGraph *imported,
-                     const ShardyProgram *program, const int *op_of)
+Origins *origins_new(Arena *arena, const ImportedGraph *imported, const ShardyProgram *program,
+                     const int *op_of)
 {
     const FactorGraph *graph = imported->graph;
     Origins *o = arena_make(arena, Origins);
-    *o = (Origins){.arena = arena, .flow = flow, .imported = imported, .program = program};
+    *o = (Origins){.arena = arena, .imported = imported, .program = program};
     o->op_of = op_of;
     o->value = arena_array(arena, ValueOrigins, graph->values.n);
     o->edges = arena_array(arena, OpEdges, graph->ops.n + 1);
@@ -235,8 +234,8 @@ void origins_seen(void *context, const ShardyEvent *event)
     ShardyOp op = event->op < 0 ? shardy_result_op(&o->program->result[-1 - event->op])
                                 : o->program->op[event->op];
     Pass *direction = arena_array(scratch, Pass, op.rule->n_factors);
-    FactorStep step = shardy_step_of(o->flow, o->program, &op, event->pass, event->aggressive,
-                                     event->before, direction);
+    FactorStep step =
+        shardy_step_of(o->program, &op, event->pass, event->aggressive, event->before, direction);
     FactorProjection *after = factor_project(scratch, op.rule, step.mesh, event->before);
     Seen seen = {.before = factor_project(scratch, op.rule, step.mesh, event->before),
                  .after = after,

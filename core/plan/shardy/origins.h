@@ -15,8 +15,8 @@
 typedef struct Origins Origins;
 
 /* To be given to shardy_run() as its context, with origins_seen. op_of: of import_program(). */
-Origins *origins_new(Arena *arena, ShardyFlow *flow, const ImportedGraph *imported,
-                     const ShardyProgram *program, const int *op_of);
+Origins *origins_new(Arena *arena, const ImportedGraph *imported, const ShardyProgram *program,
+                     const int *op_of);
 ShardySeen origins_seen;
 
 /* {value: {axis: "self" | "input:0" | "output:0" | "constraint:0"}}, results as "output:0". */

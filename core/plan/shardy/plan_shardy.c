@@ -396,8 +396,8 @@ int shardy_plan_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **o
     Pass *direction = arena_array(arena, Pass, shardy->rule->n_factors);
     for (int t = 0; t < n; t++)
         sharding[t] = shardy_at(sp->flow, sp->program.state[shardy->tensor[t]]);
-    FactorStep step = shardy_step_of(sp->flow, &sp->program, shardy, SHARDY_PASSES - 1,
-                                     sp->aggressive, sharding, direction);
+    FactorStep step = shardy_step_of(&sp->program, shardy, SHARDY_PASSES - 1, sp->aggressive,
+                                     sharding, direction);
     if (!step.mesh)
         return 0;
     factor_stops(arena, &step, sharding, &stops);

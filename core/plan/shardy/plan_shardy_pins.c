@@ -2,7 +2,8 @@
 #include "core/plan/propagate.h"
 #include "core/plan/shardy/plan_shardy_state.h"
 
-bool shardy_axes_of_cut(const Cut *cut, const Mesh *mesh, AxisList *out)
+/* False: it has several digits. */
+static bool axes_of_cut(const Cut *cut, const Mesh *mesh, AxisList *out)
 {
     out->n = 0;
     if (cut_is_whole(cut))
@@ -96,7 +97,7 @@ static bool pin_dim(ShardyPlan *sp, const Decision *pin, int32_t tensor, int dim
     AxisList axes;
     if (dim >= sharding.n_dims)
         return false;
-    if (!shardy_axes_of_cut(cut, sp->plan->mesh, &axes)) {
+    if (!axes_of_cut(cut, sp->plan->mesh, &axes)) {
         refuse(sp, pin, NO_LIST);
         return false;
     }

@@ -41,7 +41,4 @@ void shardy_plan_pins(ShardyPlan *sp);
  */
 int32_t shardy_open_state(const ShardyPlan *sp, int n_dims, int shape);
 
-/* The axes of a cut; false: it has several digits. */
-bool shardy_axes_of_cut(const Cut *cut, const Mesh *mesh, AxisList *out);
-
 #endif
