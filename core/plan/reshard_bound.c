@@ -121,6 +121,15 @@ static double far_bytes(const Space *space, int64_t n_far, int64_t n_vanish)
     return space->floor_bytes * more((double)(n_vanish - 1), 1 - 1 / (double)n_far);
 }
 
+/* Per byte of what is held; 0 for a product that was not looked at. */
+static double far_cost(const FarCosts *costs, const double *us, int64_t n)
+{
+    for (int i = 0; i < costs->n; i++)
+        if (costs->size[i] == n)
+            return us[i];
+    return 0;
+}
+
 /* Drops n; n_far: of far atoms that any of the steps must hold. */
 static Least drop(const Space *space, int64_t n, int64_t n_far, int64_t n_vanish)
 {
@@ -134,6 +143,8 @@ static Least drop(const Space *space, int64_t n, int64_t n_far, int64_t n_vanish
     out.us = more(out.us, pricing->far_drop.us);
     out.byte_us +=
         far_bytes(space, n_far, n_vanish) * (pricing->far_drop.byte_us - pricing->drop_byte_us);
+    double vanish = far_cost(&pricing->far_costs, pricing->far_costs.vanish_us, n_vanish);
+    out.byte_us = more(out.byte_us, space->floor_bytes * more(vanish, pricing->far_costs.move_us));
     return out;
 }
 
@@ -149,6 +160,17 @@ static double far_growth_us(const Space *space, const Task *task)
     return space->floor_bytes * times * more(byte - pricing->grow.byte_us, 0);
 }
 
+/* The same, whatever else is in the groups. */
+static double far_regrowth_us(const Space *space, const Task *task)
+{
+    const Pricing *pricing = &space->pricing;
+    if (task->due_vanish <= 1)
+        return 0;
+    double permuted = (2 * sqrt((double)task->due_vanish) - 1) * pricing->far_permute.byte_us;
+    double grown = far_cost(&pricing->far_costs, pricing->far_costs.grow_us, task->due_vanish);
+    return space->floor_bytes * less(grown, permuted);
+}
+
 /* Reduces over what is due; `dropping` is what the steps that drop must move at least. */
 static Least reduce(const Space *space, const Task *task, double dropping)
 {
@@ -162,27 +184,30 @@ static Least reduce(const Space *space, const Task *task, double dropping)
         out.us = more(out.us, pricing->far_reduce.us);
         payload += f * (double)(task->due_far - 1) *
                    (pricing->far_reduce.byte_us - pricing->reduce_byte_us);
+        payload = more(payload, f * far_cost(&pricing->far_costs, pricing->far_costs.reduce_us,
+                                             task->due_far));
     }
     double grown = payload + more(dropping, (t - f) * pricing->grow.byte_us);
     double at_once = (m - 1) * t * pricing->reduce_byte_us + dropping;
     out.byte_us = t > f ? less(grown, at_once) : payload + dropping;
-    out.byte_us += far_growth_us(space, task);
+    out.byte_us =
+        more(out.byte_us + far_growth_us(space, task), payload + far_regrowth_us(space, task));
     return out;
 }
 
 /* A permute before or after steps that drop n. Far atoms that vanish by it leave no more parts than
  * the others make, so that it carries f times their product; and where k of them are gathered
  * instead, k - 1 and the rest, which is 2 sqrt - 1 at least. */
-static double permute_us(const Space *space, int64_t n, bool far, int64_t n_vanish)
+static double permute_us(const Space *space, const Task *task, int64_t n, bool far)
 {
     const Pricing *pricing = &space->pricing;
     const Least *least = far ? &pricing->far_permute : &pricing->permute;
     double f = space->floor_bytes, larger = space->goal_bytes / (double)n - f;
     double us = least->us + f * least->byte_us;
-    if (far && n_vanish > 1)
-        us +=
-            f * (2 * sqrt((double)n_vanish) - 2) * less(least->byte_us, pricing->far_drop.byte_us);
-    else if (larger > 0)
+    if (far && task->far_vanish > 1) {
+        double byte = less(least->byte_us, pricing->far_drop.byte_us) - pricing->drop_byte_us;
+        us += f * (2 * sqrt((double)task->far_vanish) - 2) * byte;
+    } else if (larger > 0 && task->due == 1)
         us += larger * less(least->byte_us, pricing->drop_byte_us);
     return us;
 }
@@ -201,12 +226,12 @@ static int64_t most(int64_t a, int64_t b)
 static double bound_with_permute(const Space *space, const Task *task, double after)
 {
     bool far = task->far_displaced > 1;
-    double us = after + permute_us(space, task->drop, far, task->far_vanish);
+    double us = after + permute_us(space, task, task->drop, far);
     if (!far)
         return us;
     int64_t n = most(task->drop, task->far_displaced);
     Least dropping = drop(space, n, task->far_displaced, task->far_vanish);
-    return less(us, total(space, task, dropping) + permute_us(space, n, false, 1));
+    return less(us, total(space, task, dropping) + permute_us(space, task, n, false));
 }
 
 static double chunk_of(const Space *space, const Layout *layout, int s, int64_t parts)

@@ -17,9 +17,14 @@ static double less(double a, double b)
 /* The least of each over some sets of atoms. */
 typedef struct {
     Least drop, reduce, permute, grow;
+    double gather_byte_us, move_byte_us; /* drop's two kinds */
 } Leasts;
 
-static const Least nothing_seen = {INFINITY, INFINITY};
+#define NOTHING                                                                                    \
+    {                                                                                              \
+        INFINITY, INFINITY                                                                         \
+    }
+static const Leasts nothing_seen = {NOTHING, NOTHING, NOTHING, NOTHING, INFINITY, INFINITY};
 
 static Least least_of_kind(Pricer *pricer, StepKind kind, AtomSet atoms, double share)
 {
@@ -82,62 +87,116 @@ static void add_size(Floor *floor, int64_t n)
     floor->n_sizes++;
 }
 
-static void look_at(Floor *floor, Pricer *pricer, const Mesh *mesh, AtomSet atoms,
-                    Leasts by_atom[ATOMS_MAX])
+static Leasts look_at(Pricer *pricer, AtomSet atoms, int64_t n)
 {
-    int64_t n = mesh_atoms_size(mesh, atoms);
-    if (n == 1)
-        return; /* an axis of one device */
-    int at = place_of(floor, n);
     double share = 1 - 1 / (double)n;
-    Leasts seen = {least_of_kind(pricer, STEP_ALL_GATHER, atoms, share),
-                   least_of_kind(pricer, STEP_REDUCE_SCATTER, atoms, share),
-                   least_of_kind(pricer, STEP_PERMUTE, atoms, 1), growth(pricer, atoms, share)};
-    lower(&seen.drop, least_of_kind(pricer, STEP_ALL_TO_ALL, atoms, share));
+    Leasts seen = {.drop = least_of_kind(pricer, STEP_ALL_GATHER, atoms, share)};
+    Least move = least_of_kind(pricer, STEP_ALL_TO_ALL, atoms, share);
+    seen.gather_byte_us = seen.drop.byte_us;
+    seen.move_byte_us = move.byte_us;
+    lower(&seen.drop, move);
+    seen.reduce = least_of_kind(pricer, STEP_REDUCE_SCATTER, atoms, share);
     lower(&seen.reduce, least_of_kind(pricer, STEP_ALL_REDUCE, atoms, share));
-    floor->drop_us[at] = less(floor->drop_us[at], seen.drop.us);
-    floor->reduce_us[at] = less(floor->reduce_us[at], seen.reduce.us);
+    seen.permute = least_of_kind(pricer, STEP_PERMUTE, atoms, 1);
+    seen.grow = growth(pricer, atoms, share);
     lower(&seen.grow, seen.drop);
-    for (int a = 0; a < mesh->n_atoms; a++) {
-        if (!(atoms >> a & 1))
-            continue;
-        lower(&by_atom[a].drop, seen.drop);
-        lower(&by_atom[a].reduce, seen.reduce);
-        lower(&by_atom[a].permute, seen.permute);
-        lower(&by_atom[a].grow, seen.grow);
-    }
+    return seen;
 }
 
-/* Of all atoms, and of those that are far. */
-static Pricing leasts_of(const Mesh *mesh, const Leasts by_atom[ATOMS_MAX])
+static void lower_all(Leasts *least, const Leasts *other)
 {
-    Leasts all = {nothing_seen, nothing_seen, nothing_seen, nothing_seen}, far = all;
-    Pricing out = {.far = 0};
-    for (int a = 0; a < mesh->n_atoms; a++) {
-        lower(&all.drop, by_atom[a].drop);
-        lower(&all.reduce, by_atom[a].reduce);
-        lower(&all.permute, by_atom[a].permute);
-        lower(&all.grow, by_atom[a].grow);
-    }
-    for (int a = 0; a < mesh->n_atoms; a++) {
-        if (by_atom[a].drop.byte_us <= far_from * all.drop.byte_us)
+    lower(&least->drop, other->drop);
+    lower(&least->reduce, other->reduce);
+    lower(&least->permute, other->permute);
+    lower(&least->grow, other->grow);
+}
+
+/* ---- far atoms ---- */
+
+static int far_place(const FarCosts *costs, int64_t size)
+{
+    for (int i = 0; i < costs->n; i++)
+        if (costs->size[i] == size)
+            return i;
+    return -1;
+}
+
+static void add_far_size(FarCosts *costs, int64_t size)
+{
+    if (size == 1 || costs->n == FAR_SIZES || far_place(costs, size) >= 0)
+        return;
+    int at = costs->n++;
+    for (; at > 0 && costs->size[at - 1] > size; at--)
+        costs->size[at] = costs->size[at - 1];
+    costs->size[at] = size;
+}
+
+/* In one step with more, or in steps of which the later ones find more to carry. */
+static void least_over_far_steps(const FarCosts *costs, double *us)
+{
+    for (int i = 0; i < costs->n; i++)
+        for (int k = i + 1; k < costs->n; k++)
+            if (costs->size[k] % costs->size[i] == 0)
+                us[i] = less(us[i], us[k]);
+    for (int i = 0; i < costs->n; i++)
+        for (int k = 0; k < i; k++) {
+            int rest = far_place(costs, costs->size[i] / costs->size[k]);
+            if (costs->size[i] % costs->size[k] == 0 && rest >= 0)
+                us[i] = less(us[i], us[k] + (double)costs->size[k] * us[rest]);
+        }
+}
+
+static FarCosts far_costs_of(const Mesh *mesh, AtomSet far, const AtomSet *set, const Leasts *seen,
+                             int n_sets)
+{
+    FarCosts costs = {.move_us = INFINITY};
+    for (int i = 0; i < n_sets; i++)
+        add_far_size(&costs, mesh_atoms_size(mesh, set[i] & far));
+    for (int i = 0; i < costs.n; i++)
+        costs.vanish_us[i] = costs.reduce_us[i] = costs.grow_us[i] = INFINITY;
+    for (int i = 0; i < n_sets; i++) {
+        int at = far_place(&costs, mesh_atoms_size(mesh, set[i] & far));
+        double n = (double)mesh_atoms_size(mesh, set[i]);
+        if (at < 0)
             continue;
-        out.far |= (AtomSet)1 << a;
-        lower(&far.drop, by_atom[a].drop);
-        lower(&far.reduce, by_atom[a].reduce);
-        lower(&far.permute, by_atom[a].permute);
-        lower(&far.grow, by_atom[a].grow);
+        costs.vanish_us[at] = less(costs.vanish_us[at], (n - 1) * seen[i].gather_byte_us);
+        costs.reduce_us[at] = less(costs.reduce_us[at], (n - 1) * seen[i].reduce.byte_us);
+        costs.grow_us[at] = less(costs.grow_us[at], (n - 1) * seen[i].grow.byte_us);
+        costs.move_us = less(costs.move_us, less((1 - 1 / n) * seen[i].move_byte_us,
+                                                 (n - 1) * seen[i].gather_byte_us));
     }
+    least_over_far_steps(&costs, costs.vanish_us);
+    least_over_far_steps(&costs, costs.reduce_us);
+    least_over_far_steps(&costs, costs.grow_us);
+    return costs;
+}
+
+/* Of all sets, and of those that have far atoms: such that alone cost more than the cheapest. */
+static Pricing leasts_of(const Mesh *mesh, const AtomSet *set, const Leasts *seen, int n_sets)
+{
+    Leasts all = nothing_seen, far = all;
+    Pricing out = {.far = 0};
+    for (int i = 0; i < n_sets; i++)
+        lower_all(&all, &seen[i]);
+    for (int i = 0; i < n_sets; i++)
+        if (!(set[i] & (set[i] - 1)) && seen[i].drop.byte_us > far_from * all.drop.byte_us)
+            out.far |= set[i];
+    for (int i = 0; i < n_sets; i++)
+        if (set[i] & out.far)
+            lower_all(&far, &seen[i]);
     out.drop_byte_us = all.drop.byte_us;
     out.reduce_byte_us = all.reduce.byte_us;
     out.permute = all.permute;
+    out.grow = all.grow;
     out.far_drop = far.drop;
     out.far_reduce = far.reduce;
     out.far_permute = far.permute;
-    out.grow = all.grow;
     out.far_grow = far.grow;
+    out.far_costs = far_costs_of(mesh, out.far, set, seen, n_sets);
     return out;
 }
+
+/* ---- products of atoms ---- */
 
 /* INFINITY where that size was not looked at. */
 static double rest_us(const Floor *floor, const double *us, int64_t n)
@@ -174,22 +233,32 @@ Floor *floor_of(Arena *arena, Pricer *pricer, const Mesh *mesh)
 {
     Floor *floor = arena_make(arena, Floor);
     floor->exact = mesh->n_atoms <= FLOOR_ATOMS_MAX;
-    if (mesh->n_atoms == 0)
+    int n_sets = floor->exact ? (1 << mesh->n_atoms) - 1 : mesh->n_atoms + mesh->n_axes + 1, n = 0;
+    AtomSet *set = arena_array(arena, AtomSet, n_sets);
+    Leasts *seen = arena_array(arena, Leasts, n_sets);
+    for (int i = 0; i < n_sets; i++) {
+        AtomSet atoms = nth_set(mesh, floor->exact, i);
+        int64_t size = mesh_atoms_size(mesh, atoms);
+        if (size == 1)
+            continue; /* an axis of one device */
+        set[n] = atoms;
+        seen[n++] = look_at(pricer, atoms, size);
+    }
+    if (n == 0)
         return floor;
-    int n_sets = floor->exact ? (1 << mesh->n_atoms) - 1 : mesh->n_atoms + mesh->n_axes + 1;
-    floor->size = arena_array(arena, int64_t, n_sets);
-    for (int i = 0; i < n_sets; i++)
-        add_size(floor, mesh_atoms_size(mesh, nth_set(mesh, floor->exact, i)));
+    floor->pricing = leasts_of(mesh, set, seen, n);
+    floor->size = arena_array(arena, int64_t, n);
+    for (int i = 0; i < n; i++)
+        add_size(floor, mesh_atoms_size(mesh, set[i]));
     floor->drop_us = arena_array(arena, double, floor->n_sizes);
     floor->reduce_us = arena_array(arena, double, floor->n_sizes);
     for (int i = 0; i < floor->n_sizes; i++)
         floor->drop_us[i] = floor->reduce_us[i] = INFINITY;
-    Leasts by_atom[ATOMS_MAX];
-    for (int a = 0; a < mesh->n_atoms; a++)
-        by_atom[a] = (Leasts){nothing_seen, nothing_seen, nothing_seen, nothing_seen};
-    for (int i = 0; i < n_sets; i++)
-        look_at(floor, pricer, mesh, nth_set(mesh, floor->exact, i), by_atom);
-    floor->pricing = leasts_of(mesh, by_atom);
+    for (int i = 0; i < n; i++) {
+        int at = place_of(floor, mesh_atoms_size(mesh, set[i]));
+        floor->drop_us[at] = less(floor->drop_us[at], seen[i].drop.us);
+        floor->reduce_us[at] = less(floor->reduce_us[at], seen[i].reduce.us);
+    }
     least_over_steps(floor, floor->drop_us);
     least_over_steps(floor, floor->reduce_us);
     return floor;

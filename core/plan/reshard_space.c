@@ -166,9 +166,10 @@ void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, double
     *out = (Space){.n_dims = (int)from->n_dims, .unit = element_bytes};
     add_atoms(out, from, to, mesh);
     int spare = spare_dim(from, to, mesh);
+    bool alike = spare < 0 || cut_size(&from->dim[spare]) % mesh->n_devices == 0;
     for (int d = 0; d < from->n_dims; d++) {
         const Cut *a = &from->dim[d], *b = &to->dim[d];
-        if (cut_is_whole(a) && cut_is_whole(b) && d != spare)
+        if (cut_is_whole(a) && cut_is_whole(b) && (cut_size(a) <= 1 || (alike && d != spare)))
             out->unit *= (double)cut_size(a);
         else
             add_dim(out, d, a, b, mesh);

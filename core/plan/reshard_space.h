@@ -3,8 +3,8 @@
  * A *slot* is a digit of a dim: source and target are split at each other's borders, so that a
  * layout is one ordered list of atoms per slot, major first, and a set of partial atoms. A dim
  * whose two ends share no digits, 2304/tp and (3)(768/tp), has slots of both forms, and a layout
- * uses those of one. Dims that neither end cuts are alike: one of them gets a slot, so that an
- * atom may be parked there.
+ * uses those of one. Dims that neither end cuts are alike where all atoms divide them: then one of
+ * them gets a slot, so that an atom may be parked there, else all.
  *
  * Steps between layouts (n: ranks of a group; a list's tail: what stands at its minor end):
  *     slice           unused atoms are added to tails                        free
@@ -67,6 +67,17 @@ typedef struct {
     double us, byte_us;
 } Least;
 
+/* What it costs at least to gather far atoms of a product again, or to reduce over them, per byte
+ * of what each rank holds before, whatever other atoms are in the same groups. */
+enum { FAR_SIZES = 16 };
+
+typedef struct {
+    int n;
+    int64_t size[FAR_SIZES]; /* ascending */
+    double vanish_us[FAR_SIZES], reduce_us[FAR_SIZES], grow_us[FAR_SIZES];
+    double move_us; /* the same of an all-to-all */
+} FarCosts;
+
 /* What steps cost, and what they cost at least (reshard_bound.h). Times in us; byte_us: what a byte
  * more costs beyond, per (n-1)/n of the larger local size of a step that drops n from the number of
  * parts, of the payload of one that reduces over n, and per byte of what a permute carries. */
@@ -82,6 +93,7 @@ typedef struct {
     Least grow;          /* what an all-reduce asks beyond a reduce-scatter, or any gather */
     AtomSet far;         /* of the mesh: a step whose groups have one of these costs at least */
     Least far_drop, far_reduce, far_permute, far_grow;
+    FarCosts far_costs;
 } Pricing;
 
 typedef struct {

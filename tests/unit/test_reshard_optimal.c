@@ -431,9 +431,11 @@ static Case rows[] = {
 static void is_the_cheapest_of_all(void **state)
 {
     const Case *row = *state;
-    seed = 5;
     World *w = world(row->mesh, row->shape, &row->machine);
-    compare(w, row->cap, row->n_pairs, row->n_pairs / 10);
+    for (uint32_t first = 5; first < 8; first++) {
+        seed = first;
+        compare(w, row->cap, row->n_pairs, row->n_pairs / 10);
+    }
     arena_free(w->arena);
 }
 
