@@ -299,8 +299,8 @@ static void change_op(Engine *e, int32_t op, int32_t state)
 
 static void begin_settings(Engine *e)
 {
-    const FlowTurn *turn = e->log->turns.n ? &e->log->turns.at[e->log->turns.n - 1] : NULL;
-    if (!turn || turn->pass != PASS_SET)
+    const FlowLog *log = e->log;
+    if (log->turns.n == 0 || log->turns.at[log->turns.n - 1].pass != PASS_SET)
         begin_turn(e, PASS_SET, FLOW_BOTH);
 }
 

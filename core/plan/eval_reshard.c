@@ -144,7 +144,7 @@ static bool axis_borders(const Request *request, int axis, int64_t *border, int 
             mark_borders(&ends[e]->dim[d].axes, axis, border, n);
     }
     for (int i = 0; i + 1 < *n; i++)
-        if (border[i + 1] % border[i] != 0)
+        if (border[i] < 1 || border[i + 1] % border[i] != 0)
             return error_kind(err, ERROR_UNSUPPORTED, "the parts of axis '%s' cross each other",
                               request->from.mesh->axes[axis].name);
     return true;
@@ -341,6 +341,14 @@ static double least_us(void *context, int64_t n)
     return alpha_hops(model->request, n);
 }
 
+static bool same_devices(const Mesh *from, const Mesh *to)
+{
+    int64_t at = 0;
+    while (at < from->n_devices && mesh_device(from, at) == mesh_device(to, at))
+        at++;
+    return at == from->n_devices;
+}
+
 static void make_space(Model *model, Space *out)
 {
     const Request *request = model->request;
@@ -360,11 +368,7 @@ static void make_space(Model *model, Space *out)
             out->kept |= (AtomSet)1 << a;
         out->from.moved |= place_cuts(out->from.place[a]);
     }
-    const Mesh *from = request->from.mesh, *to = request->to.mesh;
-    if (!from->devices && !to->devices)
-        out->from.moved = 0;
-    else if (from->devices && to->devices &&
-             memcmp(from->devices, to->devices, sizeof(int32_t) * (size_t)from->n_devices) == 0)
+    if (same_devices(request->from.mesh, request->to.mesh))
         out->from.moved = 0;
     Least one = {request->alpha_us, request->byte_us};
     Pricing pricing = {.context = model,

@@ -366,14 +366,15 @@ static void make_groups(Run *run)
         }
         const Flow *flow = p->flows.at[run->start[mark->place]];
         int32_t id = intern_put(names, mark->group, strlen(mark->group));
-        if (id == groups.n) {
+        if (id == groups.n)
             vec_push(plan->arena, &groups, (struct Group){mark->place, *flow});
-        } else if (same_dims(plan->inferred, groups.at[id].first, mark->place)) {
-            join_flow(&groups.at[id].flow, flow);
-        } else {
-            refuse_member(plan, mark, groups.at[id].first);
+        assert(groups.at);
+        struct Group *group = &groups.at[id];
+        if (!same_dims(plan->inferred, group->first, mark->place)) {
+            refuse_member(plan, mark, group->first);
             continue;
         }
+        join_flow(&group->flow, flow);
         run->group[mark->place] = id;
     }
     for (int t = 0; groups.n > 0 && t < p->graph.n_tensors; t++)
