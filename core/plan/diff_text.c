@@ -227,8 +227,8 @@ static void put_chains(const PlanDiff *diff, int side, int index, const char *in
     ReasonChain *chains;
     int n = why_index_dim(out->arena, session->plan, op, index, &chains);
     for (int i = 0; i < n; i++) {
-        buf_printf(out, "%s%s cut by %s, back to its pin:\n", indent, space->index[index].name,
-                   session->mesh->axes[chains[i].axis].name);
+        buf_printf(out, "%s%s cut by %s, back to %s:\n", indent, space->index[index].name,
+                   session->mesh->axes[chains[i].axis].name, reason_root(&chains[i]));
         reason_format_chain(session->plan, &chains[i], indent, out);
     }
 }

@@ -29,6 +29,7 @@ typedef struct {
     AtomSet atoms; /* of the axis */
     int32_t *queue;
     int32_t n_queued, at; /* at: the site being left */
+    bool through; /* an op whose index dim has not the axis, by a rule of the method's own */
 } Search;
 
 static bool hands_on(const Plan *plan, int32_t tensor, int dim)
@@ -51,15 +52,58 @@ static void reach(Search *s, int32_t site, int32_t parent)
     s->queue[s->n_queued++] = site;
 }
 
+static bool goes_by_op(const Plan *plan)
+{
+    return plan->method == METHOD_TORCH || plan->method == METHOD_VESCALE;
+}
+
+/* From what an op makes into it, or out of it to what it reads. Views of parameters are cut with
+ * them whatever the method. */
+static bool is_backward(const Search *s, int32_t site, int32_t op)
+{
+    const Inferred *inferred = s->plan->inferred;
+    int32_t from = s->sites->owner[s->at], to = s->sites->owner[site];
+    if (op < 0 || inferred->on_parameters[op])
+        return false;
+    return from >= 0 ? inferred->graph->tensors[from].maker == op
+                     : inferred->graph->tensors[to].maker != op;
+}
+
 /* A parameter hands what is not pinned to its maker only. */
 static void leave(void *context, int32_t site, int32_t op)
 {
     Search *s = context;
     int32_t owner = s->sites->owner[s->at];
     bool to_reader = owner >= 0 && op != s->plan->inferred->graph->tensors[owner].maker;
-    if (site_has(s->plan, s->sites, site, s->atoms) &&
+    if (goes_by_op(s->plan) && is_backward(s, site, op))
+        return;
+    bool passes = s->through && s->sites->owner[site] < 0;
+    if ((passes || site_has(s->plan, s->sites, site, s->atoms)) &&
         (!to_reader || hands_on(s->plan, owner, site_dim(s->sites, s->at))))
         reach(s, site, s->at);
+}
+
+static void walk_on(Search *s, int32_t from)
+{
+    for (int32_t i = from; i < s->n_queued; i++) {
+        s->at = s->queue[i];
+        sites_joined(s->plan, s->sites, s->at, leave, s);
+    }
+}
+
+/* In program order: what has the axis and was not reached is where an op chose it. */
+static void walk_from_choices(Search *s)
+{
+    const Inferred *inferred = s->plan->inferred;
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        for (int32_t site = s->sites->op[op]; site < s->sites->op[op + 1]; site++) {
+            int32_t from = s->n_queued;
+            if (s->walk->parent[site] < 0 && site_has(s->plan, s->sites, site, s->atoms))
+                reach(s, site, site);
+            walk_on(s, from);
+        }
+    }
 }
 
 static const Walk *walk_axis(const Plan *plan, int axis)
@@ -88,10 +132,12 @@ static const Walk *walk_axis(const Plan *plan, int axis)
         if (!pin->store && (cut_atoms(&pin->cut) & s.atoms))
             reach(&s, site, site);
     }
-    for (int32_t i = 0; i < s.n_queued; i++) {
-        s.at = s.queue[i];
-        sites_joined(plan, s.sites, s.at, leave, &s);
-    }
+    walk_on(&s, 0);
+    s.through = plan->method != METHOD_FACTOR && !goes_by_op(plan);
+    if (s.through)
+        walk_on(&s, 0);
+    if (goes_by_op(plan))
+        walk_from_choices(&s);
     arena_free(scratch);
     return walk;
 }
@@ -127,6 +173,8 @@ static ReasonStep pin_at(const Plan *plan, int32_t site)
     step.dim = site_dim(sites, site);
     step.pin = plan_pin_of(plan, tensor ? PIN_TENSOR_DIM : PIN_INDEX_DIM, tensor ? owner : ~owner,
                            step.dim);
+    if (!tensor && !step.pin && goes_by_op(plan))
+        step.kind = REASON_CHOSEN;
     return step;
 }
 

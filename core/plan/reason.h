@@ -2,9 +2,10 @@
  *
  * Sites are tensor dims and index dims of ops. From every pin, a breadth-first walk over the final
  * state follows the same links that propagation uses (a tensor dim and an index dim whose
- * projection joins them), so each axis on each dim has its nearest pin and the chain to it. Made
- * once, on the first question. Also says why a tensor is partial (the reduce dim that is cut) and
- * what a reshard is for.
+ * projection joins them), so each axis on each dim has its nearest pin and the chain to it; under
+ * strategy, which goes op by op, the links lead forward only, and a chain may begin at an op's own
+ * choice. Made once, on the first question. Also says why a tensor is partial (the reduce dim that
+ * is cut) and what a reshard is for.
  */
 #ifndef CORE_PLAN_REASON_H
 #define CORE_PLAN_REASON_H
@@ -22,7 +23,8 @@ typedef enum {
     REASON_USE,      /* an op beside: operand takes the op's index dim */
     REASON_PARTIAL,  /* op sums an index dim that the axis cuts */
     REASON_PASS,     /* op is linear: its input is partial */
-    REASON_LOOP      /* what an iteration of a loop leaves is what the next finds */
+    REASON_LOOP,     /* what an iteration of a loop leaves is what the next finds */
+    REASON_CHOSEN /* no pin: the op chose a row that cuts so what no input was cut by (strategy) */
 } ReasonKind;
 
 typedef struct {
@@ -36,7 +38,7 @@ typedef struct {
 typedef struct {
     int axis; /* of the mesh */
     int n_steps;
-    ReasonStep *step;   /* from the pin to the site asked for */
+    ReasonStep *step;   /* from the pin, or the choice, to the site asked for */
     int64_t n_left_out; /* steps after the pin that are not listed: a chain has at most
                            REASON_STEPS_MAX */
 } ReasonChain;
@@ -54,6 +56,9 @@ bool why_axis(Arena *arena, const Plan *plan, int axis, int32_t tensor, int32_t 
               ReasonChain *out);
 
 const char *reason_kind_name(ReasonKind kind); /* "forward": the word of JSON answers */
+
+/* "its pin", or what a chain without one goes back to. */
+const char *reason_root(const ReasonChain *chain);
 
 /* One line of text for a step: "fwd  h.0.attn.c_attn  n/tp -> q 8/dp,1024,768/tp". */
 void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out);

@@ -8,11 +8,16 @@
 static const struct {
     const char *word, *name;
 } kinds[] = {{"pin", "pin"},     {"fwd", "forward"}, {"bwd", "backward"}, {"use", "use"},
-             {"sum", "partial"}, {"pass", "pass"},   {"loop", "loop"}};
+             {"sum", "partial"}, {"pass", "pass"},   {"loop", "loop"},    {"row", "chosen"}};
 
 const char *reason_kind_name(ReasonKind kind)
 {
     return kinds[kind].name;
+}
+
+const char *reason_root(const ReasonChain *chain)
+{
+    return chain->step[0].kind == REASON_CHOSEN ? "the op that chose so" : "its pin";
 }
 
 static const char *op_label(const Plan *plan, int32_t op)
@@ -56,9 +61,11 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
         return;
     }
     buf_printf(out, "%s %s  ", op_operator(graph, step->op), op_label(plan, step->op));
-    if (step->kind == REASON_USE) {
+    if (step->kind == REASON_USE || step->kind == REASON_CHOSEN) {
         const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
         buf_printf(out, "%s%s cut by %s", index->name, index->role == ROLE_REDUCE ? "+" : "", name);
+        if (step->kind == REASON_CHOSEN)
+            buf_puts(out, ": its own choice, no input was cut so");
         return;
     }
     buf_puts(out, "-> ");
@@ -109,8 +116,14 @@ static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
     for (int i = 0; i < n; i++) {
         buf_printf(out, "dim %d  ", dim);
         cut_format(&plan_sharding(plan, tensor)->dim[dim], plan->mesh, out);
-        buf_printf(out, "  cut by %s, back to its pin:\n", plan->mesh->axes[chains[i].axis].name);
+        buf_printf(out, "  cut by %s, back to %s:\n", plan->mesh->axes[chains[i].axis].name,
+                   reason_root(&chains[i]));
         reason_format_chain(plan, &chains[i], "  ", out);
+    }
+    if (n == 0) {
+        buf_printf(out, "dim %d  ", dim);
+        cut_format(&plan_sharding(plan, tensor)->dim[dim], plan->mesh, out);
+        buf_puts(out, "  cut so by the method itself: no pin leads there\n");
     }
     arena_free(scratch);
 }
@@ -155,7 +168,8 @@ static void format_reshards(const Plan *plan, int32_t tensor, Buf *out)
         format_sharding(plan, r->to, out);
         for (int s = 0; s < r->path->n_steps; s++) {
             const Step *step = &r->path->step[s];
-            buf_printf(out, "%s %s ", s ? "," : ":", step_kind_mark(step->kind));
+            buf_printf(out, "%s %s", s ? "," : ":", step_kind_mark(step->kind));
+            buf_puts(out, step->atoms ? " " : "");
             mesh_format_set(plan->mesh, step->atoms, ".", out);
             if (step->bytes) {
                 buf_putc(out, ' ');

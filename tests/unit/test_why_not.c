@@ -63,9 +63,10 @@ typedef struct {
 static Sample samples[] = {{"tiny-gpt", "batch=4,seq=16", "dp=2,tp=2"},
                            {"llama-tiny", "batch=6,seq=15", "dp=3,tp=4"}};
 
-static Planning *some_plan(const Sample *sample)
+static Planning *some_plan(const Sample *sample, Method method)
 {
     Planning *p = planning_open(sample->name, sample->dims, sample->mesh);
+    p->method = method;
     planning_pin(p, tensor_name(p->graph, p->graph->inputs[0]), 0, "dp", 1, false);
     for (int i = 0; i < naming_n_paths(p->naming); i++) {
         int32_t w = naming_part(p->naming, str_from(naming_path(p->naming, i)), PART_WEIGHT, NULL);
@@ -83,7 +84,7 @@ static AtomSet flow_atoms(const Plan *plan, int32_t tensor, int dim)
 
 static void every_missing_axis_has_an_answer(void **state)
 {
-    Planning *p = some_plan(*state);
+    Planning *p = some_plan(*state, METHOD_FACTOR);
     int n_stops = 0, n_named = 0;
     for (int32_t t = 0; t < p->graph->n_tensors; t++)
         for (int axis = 0; axis < p->mesh->n_axes; axis++) {
@@ -109,10 +110,51 @@ static void every_missing_axis_has_an_answer(void **state)
     planning_close(p);
 }
 
+static void check_chain(const Planning *p, const ReasonChain *chain)
+{
+    bool by_op = p->method == METHOD_TORCH || p->method == METHOD_VESCALE;
+    ReasonKind root = chain->step[0].kind;
+    assert_true(root == REASON_PIN || (by_op && root == REASON_CHOSEN));
+    for (int i = 1; i < chain->n_steps && by_op; i++)
+        assert_true(chain->step[i].kind != REASON_BACKWARD ||
+                    tensor_is_parameter(p->inferred, chain->step[i].tensor) ||
+                    p->inferred->on_parameters[chain->step[i].op]);
+}
+
+/* Of every axis on every dim, whoever put it there; under torch a chain leads forward only. */
+static void check_chains(const Planning *p, int32_t tensor)
+{
+    for (int d = 0; d < plan_sharding(p->plan, tensor)->n_dims; d++) {
+        Arena *scratch = arena_new();
+        ReasonChain *chains;
+        AtomSet atoms = cut_atoms(&plan_sharding(p->plan, tensor)->dim[d]);
+        int want = 0, n = why_tensor_dim(scratch, p->plan, tensor, d, &chains);
+        for (int axis = 0; axis < p->mesh->n_axes; axis++)
+            want += (atoms & mesh_axis_atoms(p->mesh, axis)) != 0;
+        if (n != want)
+            fail_msg("%s dim %d under %s: %d chains of %d axes", tensor_name(p->graph, tensor), d,
+                     method_profile(p->method), n, want);
+        for (int i = 0; i < n; i++)
+            check_chain(p, &chains[i]);
+        arena_free(scratch);
+    }
+}
+
+static void every_axis_has_an_origin(void **state)
+{
+    for (int method = 0; method < METHOD_COUNT; method++) {
+        Planning *p = some_plan(*state, (Method)method);
+        for (int32_t t = 0; t < p->graph->n_tensors; t++)
+            if (p->plan->sharding[t] >= 0)
+                check_chains(p, t);
+        planning_close(p);
+    }
+}
+
 /* Replaying the events gives each tensor the cuts that the plan says flowed, each op its own. */
 static void the_events_lead_to_the_plan(void **state)
 {
-    Planning *p = some_plan(*state);
+    Planning *p = some_plan(*state, METHOD_FACTOR);
     const Plan *plan = p->plan;
     const PlanEvent *events = plan_events(p->arena, plan);
     int32_t *last = arena_array(p->arena, int32_t, p->graph->n_tensors);
@@ -146,5 +188,6 @@ int main(void)
 {
     return run_rows("why not", rows, the_op_that_stopped_it_is_named) +
            run_rows("answers", samples, every_missing_axis_has_an_answer) +
+           run_rows("origins", samples, every_axis_has_an_origin) +
            run_rows("events", samples, the_events_lead_to_the_plan);
 }
