@@ -5,6 +5,7 @@
 #include "core/plan/reshard_floor.h"
 #include "core/plan/reshard_search.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* OFFERS: some ten milliseconds, which few pairs need; PART_OFFERS: to take axes apart. */
@@ -242,6 +243,7 @@ static const ReshardPath *search_path(Resharder *resharder, const Question *aske
         path = route_path(resharder, asked, space, NULL, 0);
     }
     arena_free(scratch);
+    assert(path || avoid); /* gathering everything and slicing is always there */
     return path;
 }
 
@@ -256,6 +258,7 @@ static const ReshardPath *path_to_partial(Resharder *resharder, const Question *
     Question before = *asked;
     before.to = shardings_put(resharder->shardings, &target);
     const ReshardPath *there = search_path(resharder, &before, NULL);
+    assert(there);
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
     Step *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
     *path = *there;

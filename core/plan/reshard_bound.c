@@ -234,14 +234,14 @@ static double bound_with_permute(const Space *space, const Task *task, double af
     return less(us, total(space, task, dropping) + permute_us(space, task, n, false));
 }
 
-static double chunk_of(const Space *space, const Layout *layout, int s, int64_t parts)
+static int64_t chunk_of(const Space *space, const Layout *layout, int s, int64_t parts)
 {
     int64_t size = space->slot[s].size;
     if (space->padded || size % parts == 0)
-        return (double)(size / parts + (size % parts != 0));
+        return size / parts + (size % parts != 0);
     Lists lists;
     space_lists(space, layout, &lists);
-    return (double)space_chunk(space, s, lists.atom[s], lists.n[s]);
+    return space_chunk(space, s, lists.atom[s], lists.n[s]);
 }
 
 Measure layout_measure(const Space *space, const Layout *layout)
@@ -250,7 +250,7 @@ Measure layout_measure(const Space *space, const Layout *layout)
     find_task(space, layout, &task);
     Measure out = {.bytes = space->unit};
     for (int s = 0; s < space->n_slots; s++)
-        out.bytes *= chunk_of(space, layout, s, task.parts[s]);
+        out.bytes *= (double)chunk_of(space, layout, s, task.parts[s]);
     out.bound_after = total(space, &task, drop(space, task.drop, 1, 1));
     if (task.drop_straight == 1) {
         out.bound = total(space, &task, (Least){0, 0});

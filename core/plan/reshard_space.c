@@ -196,11 +196,11 @@ static Layout join_layout(const Space *space, const Layout *layout, const int *j
 
 bool space_join(const Space *space, Space *out)
 {
-    int joined[ATOMS_MAX], n = 0;
+    int joined[ATOMS_MAX] = {0}, n = 0;
     *out = *space;
     out->kept = 0;
     for (int a = 0; a < space->n_atoms; a++) {
-        if (space->joined[a]) {
+        if (space->joined[a] && n > 0) {
             out->size[n - 1] *= space->size[a];
             out->of_mesh[n - 1] |= space->of_mesh[a];
         } else {
@@ -211,9 +211,9 @@ bool space_join(const Space *space, Space *out)
             out->whole[n] = (AtomSet)1 << n;
             out->reduce[n++] = space->reduce[a];
         }
-        joined[a] = n - 1;
+        joined[a] = n > 0 ? n - 1 : 0;
         if (space->kept >> a & 1)
-            out->kept |= (AtomSet)1 << (n - 1);
+            out->kept |= (AtomSet)1 << joined[a];
     }
     out->n_atoms = n;
     out->from = join_layout(space, &space->from, joined);
