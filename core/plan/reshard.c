@@ -47,11 +47,10 @@ ReshardOptions reshard_defaults(void)
 
 const char *reshard_bound_formula(void)
 {
-    return "with a rank's part t of the target, f if all axes cut, n parts to go: latency of steps "
-           "that drop n + (n-1)/n * t / fastest link; where axes stand out of order: + latency + "
-           "max(f, t/n) / fastest link of a permute, or n of all that is out of order; partial "
-           "over "
-           "m: + latency + (m-1) * f / fastest link";
+    return "a rank holds t of the target, f if all axes cut; n parts must go: least latency + "
+           "(n-1)/n * t / fastest link; out of order: + a permute's latency + max(f, t/n) / "
+           "fastest link, or n of all of it; partial over m: + a reduction's latency + (m-1) * f / "
+           "fastest link; axes over nodes: at least what they ask alone";
 }
 
 Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
