@@ -145,7 +145,16 @@ static bool session_options(Cli *cli, SessionOptions *out)
 Session *cli_open(Cli *cli)
 {
     SessionOptions options;
-    return session_options(cli, &options) ? session_open(&options, cli->hooks, &cli->err) : NULL;
+    Session *session =
+        session_options(cli, &options) ? session_open(&options, cli->hooks, &cli->err) : NULL;
+    if (!session || !cli->options.no_redistribute ||
+        str_eq(str_from(method_propagator(session->options.method)), STR("strategy")))
+        return session;
+    error_kind(&cli->err, ERROR_USAGE, "--no-redistribute is of --propagate strategy, not of %s",
+               method_propagator(session->options.method));
+    error_hint(&cli->err, "add --propagate strategy; factor and spmd always redistribute");
+    session_close(session);
+    return NULL;
 }
 
 Session *cli_open_model(Cli *cli)

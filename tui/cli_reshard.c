@@ -38,9 +38,11 @@ static bool read_tensor(Cli *cli, Asked *asked)
     if (!cli->options.dtype)
         return shape_check(&asked->shape, &cli->err);
     asked->dtype = dtype_from_name(str_from(cli->options.dtype));
-    return asked->dtype != DT_NONE
-               ? shape_check(&asked->shape, &cli->err)
-               : error_kind(&cli->err, ERROR_USAGE, "'%s' is no element type", cli->options.dtype);
+    if (asked->dtype != DT_NONE)
+        return shape_check(&asked->shape, &cli->err);
+    error_kind(&cli->err, ERROR_USAGE, "'%s' is no element type", cli->options.dtype);
+    error_hint(&cli->err, "bool, str, i8 to i64, u8 to u64, f16, bf16, f32, f64, c64, c128");
+    return false;
 }
 
 static const Mesh *read_mesh(Cli *cli, const char *option, const char *text)
@@ -69,7 +71,10 @@ static bool read_sharding(Cli *cli, const char *name, const char *text, const Sh
                           const Mesh *mesh, Sharding *out)
 {
     Source source = {.name = name, .text = str_from(text)};
-    return sharding_parse(&source, shape, mesh, view_of(source.text), out, &cli->err);
+    if (sharding_parse(&source, shape, mesh, view_of(source.text), out, &cli->err))
+        return true;
+    cli->err.kind = ERROR_USAGE;
+    return false;
 }
 
 static bool read_asked(Cli *cli, Asked *asked)

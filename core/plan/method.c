@@ -20,6 +20,15 @@ const char *method_profile(Method method)
     return rows[method].profile;
 }
 
+/* The propagator that has a profile of that name, or NULL. */
+static const char *owner_of(Str profile)
+{
+    for (Method m = 0; m < METHOD_COUNT; m++)
+        if (str_eq(str_from(rows[m].profile), profile))
+            return rows[m].propagator;
+    return NULL;
+}
+
 bool method_find(Str propagator, Str profile, Method *out, Error *err)
 {
     bool known = false;
@@ -38,7 +47,11 @@ bool method_find(Str propagator, Str profile, Method *out, Error *err)
     }
     error_kind(err, ERROR_USAGE, "%.*s has no profile '%.*s'", STR_ARG(propagator),
                STR_ARG(profile));
-    error_hint(err, "factor: explain, shardy, shardy-basic, shardy-basic-then-aggressive; spmd: "
-                    "paddle; strategy: torch, vescale");
+    const char *owner = owner_of(profile);
+    if (owner)
+        error_hint(err, "%.*s is a profile of %s", STR_ARG(profile), owner);
+    else
+        error_hint(err, "factor: explain, shardy, shardy-basic, shardy-basic-then-aggressive; "
+                        "spmd: paddle; strategy: torch, vescale");
     return false;
 }
