@@ -1,25 +1,11 @@
 /* Reshards between meshes, executed: a device holds, for each element, the set of addends it has
  * summed. Steps on a mesh take only what a group holds; a message only what its source holds; in
  * the end each device of the target holds its part, every addend of it once. */
-#include "tests/unit/unit.h"
+#include "tests/unit/addends.h"
 
 #include "core/plan/cross_mesh.h"
 
 #include <math.h>
-
-enum { DEVICES_MAX = 24, ELEMENTS_MAX = 512 };
-
-typedef struct {
-    uint32_t addends[DEVICES_MAX][ELEMENTS_MAX]; /* by device number; 0: not held */
-} State;
-
-static uint32_t seed;
-
-static int pick(int n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (int)((seed >> 8) % (uint32_t)n);
-}
 
 static const Mesh *mesh_of(Arena *arena, const char *text)
 {
@@ -39,70 +25,15 @@ static Machine machine_of(void)
     return machine;
 }
 
-static bool holds(const Shape *shape, const Mesh *mesh, const Sharding *sharding, int64_t position,
-                  int64_t element)
-{
-    for (int d = (int)shape->n_dims - 1; d >= 0; d--) {
-        int64_t index = element % shape->dim[d];
-        element /= shape->dim[d];
-        const Cut *cut = &sharding->dim[d];
-        for (int i = (int)cut->n - 1; i >= 0; i--) {
-            int64_t lo, hi, value = index % cut->digit[i].size;
-            index /= cut->digit[i].size;
-            digit_interval(&cut->digit[i], mesh, position, &lo, &hi);
-            if (value < lo || value >= hi)
-                return false;
-        }
-    }
-    return true;
-}
+static Addends now, next;
 
-static int coordinate(const Mesh *mesh, AtomSet atoms, int64_t position)
-{
-    int64_t at = 0;
-    for (int a = 0; a < mesh->n_atoms; a++)
-        if (atoms >> a & 1)
-            at = at * mesh->atoms[a].size + mesh_atom_coord(mesh, a, position);
-    return (int)at;
-}
-
-static State now, next;
-
-static void start(const Shape *shape, const CrossMeshSide *from)
-{
-    memset(&now, 0, sizeof now);
-    AtomSet partial = sharding_partials(from->sharding);
-    for (int64_t p = 0; p < from->mesh->n_devices; p++)
-        for (int64_t e = 0; e < shape_elements(shape); e++)
-            if (holds(shape, from->mesh, from->sharding, p, e))
-                now.addends[mesh_device(from->mesh, p)][e] = 1u
-                                                             << coordinate(from->mesh, partial, p);
-}
-
-static void execute(const Shape *shape, const Mesh *mesh, const Shardings *shardings,
-                    const ReshardPath *path, int32_t from, int32_t to)
+static void follow(const Shape *shape, const Mesh *mesh, const Shardings *shardings,
+                   const ReshardPath *path, int32_t from, int32_t to)
 {
     for (int s = 0; s < path->n_steps; s++) {
         const Step *step = &path->step[s];
-        bool reduces = step->kind == STEP_ALL_REDUCE || step->kind == STEP_REDUCE_SCATTER;
-        int64_t members = step->atoms ? mesh_atoms_size(mesh, step->atoms) : 1;
         assert_int_equal(step->from, from);
-        memset(&next, 0, sizeof next);
-        for (int64_t p = 0; p < mesh->n_devices; p++)
-            for (int64_t e = 0; e < shape_elements(shape); e++) {
-                uint32_t *out = &next.addends[mesh_device(mesh, p)][e];
-                if (!holds(shape, mesh, shardings_at(shardings, step->to), p, e))
-                    continue;
-                for (int64_t i = 0; i < members; i++) {
-                    int64_t q = step->atoms ? mesh_group_member(mesh, step->atoms, p, i) : p;
-                    uint32_t have = now.addends[mesh_device(mesh, q)][e];
-                    if (reduces)
-                        assert_int_equal(*out & have, 0);
-                    *out |= have;
-                }
-                assert_int_not_equal(*out, 0);
-            }
-        now = next;
+        assert_true(execute(shape, mesh, shardings, step, &now));
         from = step->to;
     }
     assert_int_equal(from, to);
@@ -139,7 +70,7 @@ static void keep_own(const Shape *shape, const CrossMeshSide *received, AtomSet 
                 device = -1;
         for (int64_t e = 0; device >= 0 && e < shape_elements(shape); e++)
             if (holds(shape, received->mesh, received->sharding, p, e))
-                next.addends[device][e] = now.addends[device][e];
+                next.of[device][e] = now.of[device][e];
     }
 }
 
@@ -152,11 +83,11 @@ static void cross(const Shape *shape, const Crossing *crossing)
         for (int64_t e = 0; e < shape_elements(shape); e++) {
             if (!in_box(shape, transfer->box, e))
                 continue;
-            uint32_t have = now.addends[transfer->source][e];
+            uint32_t have = now.of[transfer->source][e];
             assert_int_not_equal(have, 0);
             for (int k = 0; k < transfer->n_targets; k++) {
-                assert_int_equal(next.addends[transfer->target[k]][e] & have, 0);
-                next.addends[transfer->target[k]][e] |= have;
+                assert_int_equal(next.of[transfer->target[k]][e] & have, 0);
+                next.of[transfer->target[k]][e] |= have;
             }
             n++;
         }
@@ -180,18 +111,17 @@ static void run(const Shape *shape, const CrossMeshSide *from, const CrossMeshSi
         fail_msg("%s", err.text);
     CrossMeshSide sent = {from->mesh, shardings_at(path.from_shardings, path.sent)};
     CrossMeshSide received = {to->mesh, shardings_at(path.to_shardings, path.received)};
-    start(shape, from);
-    execute(shape, from->mesh, path.from_shardings, path.before, path.from, path.sent);
+    start(shape, from->mesh, from->sharding, &now);
+    follow(shape, from->mesh, path.from_shardings, path.before, path.from, path.sent);
     memset(&next, 0, sizeof next);
     keep_own(shape, &received, sharding_partials(sent.sharding), sent.mesh);
     cross(shape, &path.crossing);
-    execute(shape, to->mesh, path.to_shardings, path.after, path.received, path.to);
-    int64_t n = mesh_atoms_size(from->mesh, sharding_partials(from->sharding));
-    uint32_t whole = sharding_partials(from->sharding) ? (uint32_t)(((uint64_t)1 << n) - 1) : 1;
+    follow(shape, to->mesh, path.to_shardings, path.after, path.received, path.to);
+    uint32_t whole = all_addends(from->mesh, sharding_partials(from->sharding));
     for (int64_t p = 0; p < to->mesh->n_devices; p++)
         for (int64_t e = 0; e < shape_elements(shape); e++)
             if (holds(shape, to->mesh, to->sharding, p, e))
-                assert_int_equal(now.addends[mesh_device(to->mesh, p)][e], whole);
+                assert_int_equal(now.of[mesh_device(to->mesh, p)][e], whole);
     assert_true(fabs(path.us - path.before->us - path.crossing.us - path.after->us) < 1e-9);
     if (!sharding_is_uneven(from->sharding, from->mesh)) /* whose gathers are priced by the mean */
         assert_true(path.bound_us <= path.us * (1 + 1e-9));
@@ -201,26 +131,6 @@ static void run(const Shape *shape, const CrossMeshSide *from, const CrossMeshSi
     seen_ways |= 1 << path.way;
     seen_reduced += path.crossing.reduce != REDUCE_NONE;
     arena_free(arena);
-}
-
-static Sharding random_sharding(const Mesh *mesh, const Shape *shape, bool partial)
-{
-    Sharding sharding = sharding_whole(shape);
-    for (int a = 0; a < mesh->n_atoms; a++) {
-        int where = pick((int)shape->n_dims + (partial ? 2 : 1));
-        if (where > shape->n_dims)
-            sharding.partial[a] = REDUCE_SUM;
-        if (where >= shape->n_dims)
-            continue;
-        Cut *cut = &sharding.dim[where];
-        if (cut->n == 1 && cut->digit[0].n == 0 && cut->digit[0].size % 3 == 0 && pick(3) == 0)
-            *cut = (Cut){.n = 2, .digit = {{.size = 3}, {.size = cut->digit[0].size / 3}}};
-        Digit *digit = &cut->digit[cut->n > 1 ? pick((int)cut->n) : 0];
-        digit->atom[digit->n++] = (uint8_t)a;
-    }
-    for (int d = 0; d < sharding.n_dims; d++)
-        cut_canonical(&sharding.dim[d], mesh);
-    return sharding;
 }
 
 static const struct {
@@ -240,6 +150,8 @@ static const struct {
     {"a,b,c=[[[0,1],[2,3]],[[4,5],[6,7]]]", "a,b,c=[[[8,9],[10,11]],[[12,13],[14,15]]]"},
 };
 
+static const ReduceOp sums[] = {REDUCE_SUM, REDUCE_SUM, REDUCE_SUM, REDUCE_SUM};
+
 static const Shape shapes[] = {{.n_dims = 2, .dim = {12, 24}},
                                {.n_dims = 3, .dim = {6, 5, 8}},
                                {.n_dims = 2, .dim = {7, 9}},
@@ -256,8 +168,8 @@ static void every_path_delivers_what_is_asked(void **state)
             const Shape *shape = &shapes[pick(COUNT_OF(shapes))];
             CrossMeshSide from = {.mesh = mesh_of(arena, pairs[i].from)};
             CrossMeshSide to = {.mesh = mesh_of(arena, pairs[i].to)};
-            Sharding made = random_sharding(from.mesh, shape, true);
-            Sharding need = random_sharding(to.mesh, shape, false);
+            Sharding made = random_sharding(shape, from.mesh, sums);
+            Sharding need = random_sharding(shape, to.mesh, NULL);
             from.sharding = &made;
             to.sharding = &need;
             run(shape, &from, &to);

@@ -1,15 +1,7 @@
 /* Reshards against brute force: every path found between random shardings is executed on tagged
  * elements. A rank holds, for each element, the set of addends it has summed; a step may only take
  * what its group holds, and at the end every rank must hold every element of its part, whole. */
-#include "tests/unit/unit.h"
-
-#include "core/plan/reshard.h"
-
-enum { RANKS_MAX = 16, ELEMENTS_MAX = 512 };
-
-typedef struct {
-    uint32_t addends[RANKS_MAX][ELEMENTS_MAX]; /* 0: not held */
-} State;
+#include "tests/unit/addends.h"
 
 typedef struct {
     Arena *arena;
@@ -19,14 +11,6 @@ typedef struct {
     Shape shape;
     int n_steps[STEP_KIND_COUNT], n_fused; /* seen; fused: a step that changes several dims */
 } Fixture;
-
-static uint32_t seed;
-
-static int pick(int n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (int)((seed >> 8) % (uint32_t)n);
-}
 
 static Fixture fixture(const char *mesh, Shape shape)
 {
@@ -46,43 +30,6 @@ static Fixture fixture(const char *mesh, Shape shape)
     return f;
 }
 
-static bool holds(const Fixture *f, const Sharding *sharding, int64_t position, int64_t element)
-{
-    for (int d = (int)f->shape.n_dims - 1; d >= 0; d--) {
-        int64_t index = element % f->shape.dim[d];
-        element /= f->shape.dim[d];
-        const Cut *cut = &sharding->dim[d];
-        for (int i = (int)cut->n - 1; i >= 0; i--) {
-            int64_t lo, hi, value = index % cut->digit[i].size;
-            index /= cut->digit[i].size;
-            digit_interval(&cut->digit[i], f->mesh, position, &lo, &hi);
-            if (value < lo || value >= hi)
-                return false;
-        }
-    }
-    return true;
-}
-
-/* The rank's number among those that differ in these atoms. */
-static int coordinate(const Mesh *mesh, AtomSet atoms, int64_t position)
-{
-    int64_t at = 0;
-    for (int a = 0; a < mesh->n_atoms; a++)
-        if (atoms >> a & 1)
-            at = at * mesh->atoms[a].size + mesh_atom_coord(mesh, a, position);
-    return (int)at;
-}
-
-static void start(const Fixture *f, const Sharding *from, State *state)
-{
-    memset(state, 0, sizeof *state);
-    int64_t n = shape_elements(&f->shape);
-    for (int64_t p = 0; p < f->mesh->n_devices; p++)
-        for (int64_t e = 0; e < n; e++)
-            if (holds(f, from, p, e))
-                state->addends[p][e] = 1u << coordinate(f->mesh, sharding_partials(from), p);
-}
-
 /* The addends of one step are combined in one way. */
 static void check_alike(const Sharding *from, AtomSet atoms)
 {
@@ -92,47 +39,20 @@ static void check_alike(const Sharding *from, AtomSet atoms)
             assert_int_equal(from->partial[a], from->partial[first]);
 }
 
-static void count_step(Fixture *f, const Step *step, const Sharding *from, const Sharding *to)
+static void look_at(Fixture *f, const Step *step)
 {
+    const Sharding *from = shardings_at(f->shardings, step->from);
+    const Sharding *to = shardings_at(f->shardings, step->to);
+    AtomSet gone = sharding_partials(from) & ~sharding_partials(to);
+    bool reduces = step->kind == STEP_ALL_REDUCE || step->kind == STEP_REDUCE_SCATTER;
+    if (reduces)
+        check_alike(from, step->atoms);
+    assert_int_equal(gone, reduces ? step->atoms : 0);
     int n_dims = 0;
     for (int d = 0; d < from->n_dims; d++)
         n_dims += !cut_equal(&from->dim[d], &to->dim[d]);
     f->n_steps[step->kind]++;
     f->n_fused += step->kind != STEP_SLICE && n_dims > 2;
-}
-
-static void execute(Fixture *f, const Step *step, State *state)
-{
-    static State next;
-    memset(&next, 0, sizeof next);
-    const Sharding *from = shardings_at(f->shardings, step->from);
-    const Sharding *to = shardings_at(f->shardings, step->to);
-    bool reduces = step->kind == STEP_ALL_REDUCE || step->kind == STEP_REDUCE_SCATTER;
-    count_step(f, step, from, to);
-    if (reduces)
-        check_alike(from, step->atoms);
-    assert_int_equal(sharding_partials(from) & ~sharding_partials(to), reduces ? step->atoms : 0);
-    int64_t members = step->atoms ? mesh_atoms_size(f->mesh, step->atoms) : 1;
-    for (int64_t p = 0; p < f->mesh->n_devices; p++)
-        for (int64_t e = 0; e < shape_elements(&f->shape); e++) {
-            if (!holds(f, to, p, e))
-                continue;
-            for (int64_t i = 0; i < members; i++) {
-                int64_t q = step->atoms ? mesh_group_member(f->mesh, step->atoms, p, i) : p;
-                uint32_t have = state->addends[q][e];
-                if (reduces)
-                    assert_int_equal(next.addends[p][e] & have, 0); /* nothing is summed twice */
-                next.addends[p][e] |= have;
-            }
-            assert_int_not_equal(next.addends[p][e], 0); /* held by somebody in the group */
-        }
-    *state = next;
-}
-
-static uint32_t all_addends(const Fixture *f, AtomSet atoms)
-{
-    int64_t n = atoms ? mesh_atoms_size(f->mesh, atoms) : 1;
-    return (uint32_t)(((uint64_t)1 << n) - 1);
 }
 
 static int64_t held_bytes(const Fixture *f, int32_t sharding)
@@ -143,14 +63,16 @@ static int64_t held_bytes(const Fixture *f, int32_t sharding)
 /* Follows the path on all ranks, and what it says of itself. */
 static void check_path(Fixture *f, const ReshardPath *path, int32_t from, int32_t to)
 {
-    static State state;
-    start(f, shardings_at(f->shardings, from), &state);
+    static Addends held;
+    const Sharding *source = shardings_at(f->shardings, from);
+    start(&f->shape, f->mesh, source, &held);
     int32_t at = from;
     double us = 0;
     int64_t peak = held_bytes(f, from);
     for (int i = 0; i < path->n_steps; i++) {
         assert_int_equal(path->step[i].from, at);
-        execute(f, &path->step[i], &state);
+        look_at(f, &path->step[i]);
+        assert_true(execute(&f->shape, f->mesh, f->shardings, &path->step[i], &held));
         at = path->step[i].to;
         us += path->step[i].us;
         peak = held_bytes(f, at) > peak ? held_bytes(f, at) : peak;
@@ -160,11 +82,11 @@ static void check_path(Fixture *f, const ReshardPath *path, int32_t from, int32_
     assert_true(path->bound_us <= path->us * (1 + 1e-9));
     assert_int_equal(path->peak_bytes, peak);
     const Sharding *target = shardings_at(f->shardings, to);
-    uint32_t whole = all_addends(f, sharding_partials(shardings_at(f->shardings, from)));
+    uint32_t whole = all_addends(f->mesh, sharding_partials(source));
     for (int64_t p = 0; p < f->mesh->n_devices; p++)
         for (int64_t e = 0; e < shape_elements(&f->shape); e++)
-            if (holds(f, target, p, e))
-                assert_int_equal(state.addends[p][e], whole);
+            if (holds(&f->shape, f->mesh, target, p, e))
+                assert_int_equal(held.of[p][e], whole);
 }
 
 /* With the cap and without, and the next best. Where all is even the cap can be kept. */
@@ -187,26 +109,7 @@ static void check_pair(Fixture *f, const Sharding *from, const Sharding *to)
     assert_true(other->us >= path->us * (1 - 1e-6));
 }
 
-static Sharding random_sharding(const Fixture *f, bool partial)
-{
-    static const ReduceOp kinds[] = {REDUCE_SUM, REDUCE_SUM, REDUCE_MAX, REDUCE_AVG};
-    Sharding sharding = sharding_whole(&f->shape);
-    for (int a = 0; a < f->mesh->n_atoms; a++) {
-        int where = pick((int)f->shape.n_dims + (partial ? 2 : 1));
-        if (where > f->shape.n_dims)
-            sharding.partial[a] = (uint8_t)kinds[pick(4)];
-        if (where >= f->shape.n_dims)
-            continue;
-        Cut *cut = &sharding.dim[where];
-        if (cut->n == 1 && cut->digit[0].n == 0 && cut->digit[0].size % 3 == 0 && pick(2) == 0)
-            *cut = (Cut){.n = 2, .digit = {{.size = 3}, {.size = cut->digit[0].size / 3}}};
-        Digit *digit = &cut->digit[cut->n > 1 ? pick((int)cut->n) : 0];
-        digit->atom[digit->n++] = (uint8_t)a;
-    }
-    for (int d = 0; d < sharding.n_dims; d++)
-        cut_canonical(&sharding.dim[d], f->mesh);
-    return sharding;
-}
+static const ReduceOp kinds[] = {REDUCE_SUM, REDUCE_SUM, REDUCE_MAX, REDUCE_AVG};
 
 static const char *const meshes[] = {"dp=2,tp=4", "a=2,b=2,c=2", "a=3,b=2",
                                      "tp=8",      "a=3,b=4",     "a=2,b=2,c=2,d=2"};
@@ -223,7 +126,8 @@ static void every_path_delivers_what_is_asked(void **state)
         for (size_t s = 0; s < COUNT_OF(shapes); s++) {
             Fixture f = fixture(meshes[m], shapes[s]);
             for (int i = 0; i < 40; i++) {
-                Sharding from = random_sharding(&f, true), to = random_sharding(&f, false);
+                Sharding from = random_sharding(&f.shape, f.mesh, kinds);
+                Sharding to = random_sharding(&f.shape, f.mesh, NULL);
                 check_pair(&f, &from, &to);
             }
             for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++)
@@ -245,7 +149,8 @@ static void a_path_is_found_on_a_mesh_of_eight_axes(void **state)
     Fixture f = fixture("a=2,b=2,c=2,d=2,e=2,f=2,g=2,h=2",
                         (Shape){.n_dims = 5, .dim = {96, 48, 64, 32, 16}});
     for (int i = 0; i < 8; i++) {
-        Sharding from = random_sharding(&f, true), to = random_sharding(&f, false);
+        Sharding from = random_sharding(&f.shape, f.mesh, kinds);
+        Sharding to = random_sharding(&f.shape, f.mesh, NULL);
         int32_t at = shardings_put(f.shardings, &from), end = shardings_put(f.shardings, &to);
         const ReshardPath *path = reshard(f.resharder, DT_F32, at, end);
         for (int s = 0; s < path->n_steps; s++) {

@@ -2,17 +2,11 @@
  * holds for each element the set of addends it has summed, and a step may only take what its group
  * holds. Steps of plain shards are called right if and only if they do that, but for what veScale
  * breaks and mends by chance. None that delivers is cheaper than ours. */
-#include "tests/unit/unit.h"
+#include "tests/unit/addends.h"
 
 #include "core/plan/reshard_compare.h"
 
 #include <math.h>
-
-enum { RANKS_MAX = 16, ELEMENTS_MAX = 512 };
-
-typedef struct {
-    uint32_t addends[RANKS_MAX][ELEMENTS_MAX]; /* 0: not held */
-} State;
 
 typedef struct {
     Arena *arena;
@@ -22,14 +16,6 @@ typedef struct {
     ReshardQuestion question;
     Shape shape;
 } Fixture;
-
-static uint32_t seed;
-
-static int pick(int n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (int)((seed >> 8) % (uint32_t)n);
-}
 
 static Fixture *fixture(const char *mesh, const Shape *shape)
 {
@@ -52,69 +38,8 @@ static Fixture *fixture(const char *mesh, const Shape *shape)
     return f;
 }
 
-static bool holds(const Fixture *f, const Sharding *sharding, int64_t position, int64_t element)
-{
-    for (int d = (int)f->shape.n_dims - 1; d >= 0; d--) {
-        int64_t index = element % f->shape.dim[d];
-        element /= f->shape.dim[d];
-        const Cut *cut = &sharding->dim[d];
-        for (int i = (int)cut->n - 1; i >= 0; i--) {
-            int64_t lo, hi, value = index % cut->digit[i].size;
-            index /= cut->digit[i].size;
-            digit_interval(&cut->digit[i], f->mesh, position, &lo, &hi);
-            if (value < lo || value >= hi)
-                return false;
-        }
-    }
-    return true;
-}
-
-static int coordinate(const Mesh *mesh, AtomSet atoms, int64_t position)
-{
-    int64_t at = 0;
-    for (int a = 0; a < mesh->n_atoms; a++)
-        if (atoms >> a & 1)
-            at = at * mesh->atoms[a].size + mesh_atom_coord(mesh, a, position);
-    return (int)at;
-}
-
-static void start(const Fixture *f, const Sharding *from, State *state)
-{
-    memset(state, 0, sizeof *state);
-    for (int64_t p = 0; p < f->mesh->n_devices; p++)
-        for (int64_t e = 0; e < shape_elements(&f->shape); e++)
-            if (holds(f, from, p, e))
-                state->addends[p][e] = 1u << coordinate(f->mesh, sharding_partials(from), p);
-}
-
-/* False: a rank needs what nobody in its group holds, or something is summed twice. */
-static bool execute(const Fixture *f, const Step *step, State *state)
-{
-    static State next;
-    memset(&next, 0, sizeof next);
-    const Sharding *to = shardings_at(f->shardings, step->to);
-    bool reduces = step->kind == STEP_ALL_REDUCE || step->kind == STEP_REDUCE_SCATTER;
-    int64_t members = step->atoms ? mesh_atoms_size(f->mesh, step->atoms) : 1;
-    for (int64_t p = 0; p < f->mesh->n_devices; p++)
-        for (int64_t e = 0; e < shape_elements(&f->shape); e++) {
-            if (!holds(f, to, p, e))
-                continue;
-            for (int64_t i = 0; i < members; i++) {
-                int64_t q = step->atoms ? mesh_group_member(f->mesh, step->atoms, p, i) : p;
-                uint32_t have = state->addends[q][e];
-                if (reduces && (next.addends[p][e] & have))
-                    return false;
-                next.addends[p][e] |= have;
-            }
-            if (!next.addends[p][e])
-                return false;
-        }
-    *state = next;
-    return true;
-}
-
 /* Each rank ends with the addends of the axes reduced, and those of the others that are its own. */
-static bool ends_right(const Fixture *f, const State *state)
+static bool ends_right(const Fixture *f, const Addends *held)
 {
     const Sharding *from = shardings_at(f->shardings, f->question.from);
     const Sharding *to = shardings_at(f->shardings, f->question.to);
@@ -125,7 +50,7 @@ static bool ends_right(const Fixture *f, const State *state)
             for (int64_t q = 0; q < f->mesh->n_devices; q++)
                 if (coordinate(f->mesh, still, q) == coordinate(f->mesh, still, p))
                     want |= 1u << coordinate(f->mesh, was, q);
-            if (holds(f, to, p, e) && state->addends[p][e] != want)
+            if (holds(&f->shape, f->mesh, to, p, e) && held->of[p][e] != want)
                 return false;
         }
     return true;
@@ -133,16 +58,16 @@ static bool ends_right(const Fixture *f, const State *state)
 
 static bool delivers(const Fixture *f, const PlannedReshard *planned)
 {
-    static State state;
+    static Addends held;
     int32_t at = f->question.from;
-    start(f, shardings_at(f->shardings, at), &state);
+    start(&f->shape, f->mesh, shardings_at(f->shardings, at), &held);
     for (int i = 0; i < planned->n_steps; i++) {
         assert_int_equal(planned->step[i].from, at);
         at = planned->step[i].to;
-        if (!execute(f, &planned->step[i], &state))
+        if (!execute(&f->shape, f->mesh, f->shardings, &planned->step[i], &held))
             return false;
     }
-    return at == f->question.to && ends_right(f, &state);
+    return at == f->question.to && ends_right(f, &held);
 }
 
 static void check_prices(const Fixture *f, const PlannedReshard *planned)
@@ -160,7 +85,7 @@ static void check_prices(const Fixture *f, const PlannedReshard *planned)
     assert_true(planned->peak_bytes > 0 || shape_elements(&f->shape) == 0);
 }
 
-static Sharding random_sharding(const Fixture *f, const Sharding *partial_as)
+static Sharding random_placements(const Fixture *f, const Sharding *partial_as)
 {
     Sharding sharding = sharding_whole(&f->shape);
     for (int i = 0; i < f->mesh->n_axes; i++) {
@@ -233,7 +158,7 @@ static void every_planner_is_judged_as_it_delivers(void **state)
             Fixture *f = fixture(meshes[m], &shapes[s]);
             for (int i = 0; i < 100; i++) {
                 PlannedReshard planned[PLANNED_BY_COUNT];
-                Sharding from = random_sharding(f, NULL), to = random_sharding(f, &from);
+                Sharding from = random_placements(f, NULL), to = random_placements(f, &from);
                 f->question.from = shardings_put(f->shardings, &from);
                 f->question.to = shardings_put(f->shardings, &to);
                 assert_true(reshard_compare(f->arena, &f->question, planned, NULL));
