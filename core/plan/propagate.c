@@ -326,16 +326,51 @@ static bool same_dims(const Inferred *inferred, int32_t a, int32_t b)
            memcmp(x->dim, y->dim, (size_t)x->n_dims * sizeof *x->dim) == 0;
 }
 
-static void refuse_member(Plan *plan, const Decision *mark, int32_t first)
+static void refuse_member(Plan *plan, const Decision *mark, int32_t first, bool shape)
 {
     const Graph *graph = plan->inferred->graph;
-    plan_find(plan, LEVEL_WARNING, "group-shape", -1, mark->place,
-              "tensors of a group have one sharding, so they need one shape",
-              "%s is not of the shape of %s, so it is not in group '%s'",
-              tensor_name(graph, mark->place), tensor_name(graph, first), mark->group);
+    const char *hint = shape ? "tensors of a group have one sharding, so they need one shape"
+                             : "pin one tensor of the group";
+    plan_find(plan, LEVEL_WARNING, shape ? "group-shape" : "group-pin", -1, mark->place, hint,
+              "%s is %s %s, so it is not in group '%s'", tensor_name(graph, mark->place),
+              shape ? "not of the shape of" : "pinned otherwise than", tensor_name(graph, first),
+              mark->group);
     Finding *finding = &plan->findings.at[plan->findings.n - 1];
     finding->file = mark->origin.file;
     finding->line = mark->origin.line;
+}
+
+/* Tensors that begin as one, and what pins of use say of any of them. */
+typedef struct {
+    int32_t first;
+    Flow flow;
+    uint32_t pinned; /* dims */
+    Cut cut[DIMS_MAX];
+    AtomSet axes; /* of all these cuts */
+} Group;
+
+/* Adds the pins of one more tensor; false, and no more of them, where they contradict the others:
+ * a dim in two ways, an axis on two dims, or one that a member is to be without. */
+static bool join_pins(const Plan *plan, Group *group, const Flow *more, int32_t tensor)
+{
+    Group joined = *group;
+    joined.flow.barred |= more->barred;
+    for (int i = 0; i < plan->n_pins; i++) {
+        const Decision *pin = plan->pins[i];
+        if (pin->kind != PIN_TENSOR_DIM || pin->store || pin->place != tensor)
+            continue;
+        AtomSet axes = cut_atoms(&pin->cut);
+        bool again = joined.pinned >> pin->dim & 1;
+        if (again ? !cut_equal(&pin->cut, &joined.cut[pin->dim]) : (axes & joined.axes) != 0)
+            return false;
+        joined.pinned |= 1u << pin->dim;
+        joined.cut[pin->dim] = pin->cut;
+        joined.axes |= axes;
+    }
+    if (joined.axes & joined.flow.barred)
+        return false;
+    *group = joined;
+    return true;
 }
 
 /* All members begin as one: with what is said of any of them, and as open as the most open. */
@@ -351,11 +386,7 @@ static void make_groups(Run *run)
     Plan *plan = run->plan;
     Propagation *p = run->p;
     Intern *names = intern_new(plan->arena);
-    struct Group {
-        int32_t first;
-        Flow flow;
-    };
-    Vec(struct Group) groups = {0};
+    Vec(Group) groups = {0};
     for (int i = 0; i < plan->n_marks; i++) {
         const Decision *mark = plan->marks[i];
         if (mark->kind != PIN_GROUP || run->start[mark->place] < 0)
@@ -367,11 +398,12 @@ static void make_groups(Run *run)
         const Flow *flow = p->flows.at[run->start[mark->place]];
         int32_t id = intern_put(names, mark->group, strlen(mark->group));
         if (id == groups.n)
-            vec_push(plan->arena, &groups, (struct Group){mark->place, *flow});
+            vec_push(plan->arena, &groups, (Group){.first = mark->place, .flow = *flow});
         assert(groups.at);
-        struct Group *group = &groups.at[id];
-        if (!same_dims(plan->inferred, group->first, mark->place)) {
-            refuse_member(plan, mark, group->first);
+        Group *group = &groups.at[id];
+        bool shape = same_dims(plan->inferred, group->first, mark->place);
+        if (!shape || !join_pins(plan, group, flow, mark->place)) {
+            refuse_member(plan, mark, group->first, !shape);
             continue;
         }
         join_flow(&group->flow, flow);

@@ -353,6 +353,11 @@ static HoldRow hold_rows[] = {
      "graph:pin('" FC "', {[1] = 'tp'})"},
     {"a group of other shapes", "dp=2,tp=4", TIE(FC) "," TIE("input_ids"), "group-shape",
      "is not of the shape of", LEVEL_WARNING, false, "graph:tie('g', {'" FC "', 'input_ids'})"},
+    {"a group pinned in two ways", "dp=2,tp=4",
+     PIN(FC, 1, "256/tp") "," PIN(FC1, 0, "64/tp") "," TIE(FC) "," TIE(FC1), "group-pin",
+     "is pinned otherwise than", LEVEL_WARNING, false,
+     "graph:pin('" FC "', {[1] = 'tp'}) graph:pin('" FC1 "', {[0] = 'tp'}) graph:tie('g', {'" FC
+     "', '" FC1 "'})"},
 };
 
 /* The finding of the row's code that says what it should, with its place and a hint. */
