@@ -206,9 +206,12 @@ static bool find_outputs(Lowering *l, Error *err)
         int32_t tensor = l->graph->outputs[i], sharding = l->plan->sharding[tensor];
         if (!check_tensor(l, tensor, sharding, err))
             return false;
-        if (sharding_partials(shardings_at(l->plan->shardings, sharding)))
-            return error_kind(err, ERROR_RUN, "output '%s' is left partial",
-                              tensor_name(l->graph, tensor));
+        if (sharding_partials(shardings_at(l->plan->shardings, sharding))) {
+            error_kind(err, ERROR_UNSUPPORTED, "output '%s' is left partial: no rank has its value",
+                       tensor_name(l->graph, tensor));
+            error_hint(err, "a mark `unreduced` asks for that: take it away to run the plan");
+            return false;
+        }
         l->out->output[i] = read_slot(l, tensor, sharding, err);
         if (l->out->output[i] < 0)
             return false;
