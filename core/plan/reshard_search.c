@@ -282,6 +282,8 @@ static void join_last(const Node *from, Node *node)
 static bool worth(void *context, StepKind kind, AtomSet atoms, const Layout *without)
 {
     Search *search = context;
+    if (search->n_offers > search->space->most_offers)
+        return false;
     const Node *from = &search->searcher->nodes.at[search->at];
     AtomSet groups = space_of_mesh(search->space, atoms);
     double cost = from->cost + step_cost(search, kind, groups, from->bytes, 0);
@@ -292,6 +294,8 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
 {
     Search *search = context;
     AtomSet atoms = kind == STEP_SLICE ? 0 : space_of_mesh(search->space, moved);
+    if (search->n_offers++ > search->space->most_offers)
+        return; /* a layout may have more steps than all that are to be looked at */
     const Node *from = &search->searcher->nodes.at[search->at];
     Node node = {.layout = *to, .before = search->at, .kind = kind, .atoms = atoms};
     node.last_atoms = moved;
@@ -305,7 +309,6 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
         node.layout.moved = 0; /* nothing is cut: every order of devices is the same */
         node.last = STEP_SLICE;
     }
-    search->n_offers++;
     int32_t *slot = table_slot(search, &node.layout);
     const Node *known = *slot ? &search->searcher->nodes.at[*slot - 1] : NULL;
     if (known) {
