@@ -228,7 +228,8 @@ static OpCut cut_by_factors(Cutting *c, const OpSpace *space, const AxisList *by
     return cut;
 }
 
-/* Pinned index dims are as they are pinned, whatever else has their axes. */
+/* Pinned index dims are as they are pinned, whatever else has their axes: an open one too gives up
+ * what is not its pin's. */
 static bool apply_pins(const ShardyPlan *sp, int32_t op, OpCut *cut)
 {
     bool any = false;
@@ -237,7 +238,7 @@ static bool apply_pins(const ShardyPlan *sp, int32_t op, OpCut *cut)
         if (!pin || (pin->open && cut_refines(&cut->index[i], &pin->cut, sp->plan->mesh)))
             continue;
         for (int j = 0; j < cut->n; j++)
-            if (j != i && !plan_pin_of(sp->plan, PIN_INDEX_DIM, op, j))
+            if (j != i)
                 cut->index[j] = cut_without(&cut->index[j], cut_atoms(&pin->cut), sp->plan->mesh);
         cut->index[i] = pin->cut;
         any = true;
