@@ -65,8 +65,9 @@ static const char reshard_text[] =
     "sides and the messages between, device by device.";
 static const char eval_text[] =
     "Answers questions of other tools: one JSON request a line on standard input,\n"
-    "one JSON answer a line. Verbs: anno.*, layout, factor.rule, template.*, ipf.*,\n"
-    "range.*, strategy, spmd.*, redistribute, rvd.reshard.";
+    "one JSON answer a line. Verbs: anno.*, template.*, ipf.*, range.*, layout,\n"
+    "factor.rule, factor.propagate, factor.origins, strategy, redistribute, spmd.*,\n"
+    "rvd.reshard, reshard.insert, reshard.collectives.";
 static const char help_text[] = "Shows this, a verb, or a topic.";
 
 const Verb verbs[] = {
@@ -142,13 +143,20 @@ const Topic cli_topics[] = {
      "scatter. A group with p ranks on each of several nodes has p times a device's\n"
      "part of the network, at most its inner link. All-to-all, permute and send go\n"
      "from rank to rank. A shared link is divided by the devices on the node.\n"
+     "'(the most)' marks a limit of the table that the algorithm reaches first.\n"
      "Without nccl it is a ring on the slowest link of the group:\n"
      "  (n-1) * latency_us + (n-1)/n * bytes / bytes_per_s, all-reduce twice that\n"
      "\n"
      "step      compute + collectives: nothing overlaps; 'check --max-step' is of it\n"
      "overlap   the best case: two queues in program order; a collective starts when\n"
      "          its value is made, an op when what it reads has come\n"
-     "exposed   what is left of the collectives then: overlap - compute"},
+     "exposed   what is left of the collectives then: overlap - compute\n"
+     "moved     what one device sends, over all steps\n"
+     "peak      the most that is alive on rank 0 while an op or a step for it runs:\n"
+     "          parameters and inputs always, a value from its maker to its last\n"
+     "          reader, a step's result beside its source; no scratch in an op\n"
+     "init      while parameters are made, before the run: as parts at once, each\n"
+     "          whole and then cut, or all whole before any is cut"},
     {"dims", "sizes that the model leaves free",
      "--dim batch=8,seq=1024 binds them; it may be given several times. A file\n"
      "MODEL.dims beside MODEL.onnx gives defaults. 'dimscope info MODEL' lists the\n"
@@ -234,6 +242,48 @@ const Topic cli_topics[] = {
      "graph:partition, graph:replicate, graph:assign are nnScaler's\n"
      "\n"
      "Shipped: dp, tp, megatron, fsdp; -p megatron is short for the file's path."},
+    {"propagators", "how axes spread from the pins",
+     "--propagate factor     axes flow both ways between the dims of tensors and the\n"
+     "                       index dims of ops until nothing changes\n"
+     "  --profile explain    our order: each axis has a reason, each that stopped\n"
+     "                       too; the default\n"
+     "  --profile shardy, shardy-basic, shardy-basic-then-aggressive\n"
+     "                       Shardy's rules, priorities and order of visits\n"
+     "--propagate spmd       Paddle's completion of dims_mappings, over the program\n"
+     "--propagate strategy   op by op in program order, as DTensor dispatches\n"
+     "  --profile torch      the cheapest redistribution to a row of the operator\n"
+     "  --profile vescale    only rows that need none: else an error with the fix\n"
+     "\n"
+     "diff --propagate factor,factor:shardy,spmd,strategy,strategy:vescale MODEL ..\n"
+     "shows them side by side; why and why-not answer under each; 'dimscope rule OP'\n"
+     "has an operator's rule under each: --trace for spmd, --profile for strategy."},
+    {"json", "what --json answers",
+     "One line; sizes are elements, times microseconds. A sharding is an object:\n"
+     "{\"dims\": [[\"dp\"],[]], \"unreduced\": [\"tp\"], \"text\": \"8/dp,4 Σtp\"}. What a form\n"
+     "has no word for is null; the text says all of it.\n"
+     "\n"
+     "plan     method profile mesh ops tensors reshards totals memory findings\n"
+     "         ops: name path operator cuts {INDEX DIM: [axes]}\n"
+     "         tensors: name dtype shape sharding dims_mapping partial placements\n"
+     "                  local_shape (rank 0's) uneven\n"
+     "         reshards: tensor uses from to steps; a step: kind axes bytes (one\n"
+     "                   rank's payload) wire_bytes (what it sends) us\n"
+     "         totals: step_us compute_us comm_us overlap_us comm_bytes peak_bytes\n"
+     "                 flops\n"
+     "         findings: level code text hint file line\n"
+     "why      tensor sharding chains: dim partial axis left_out steps: kind tensor\n"
+     "         op dim text; a pin has its origin: file line text\n"
+     "why-not  tensor axis partial dims: dim size here other_dim stops: op path\n"
+     "         operator tensor dim stop text hint ops_away beside from [lines]\n"
+     "check    ok limits: name value limit ok; findings\n"
+     "diff     same same_result sides request fork first_op totals; ops, tensors,\n"
+     "         reshards, findings: n names sides\n"
+     "reshard  shape dtype machine mesh from to us bound_us proven peak_bytes steps\n"
+     "         runner_up planners; with --to-mesh to_mesh before crossing after ways\n"
+     "run      ranks backend outputs median_us peak_bytes predicted_us ok ops\n"
+     "info     ops host_ops nodes tensors params opset inputs outputs [values]\n"
+     "\n"
+     "What is in a loop has \"times\". Fields stay as they are; more may come."},
     {"exit", "exit codes",
      "0    fine\n"
      "1    an illegal plan, a failed check, a mismatch of --verify, a layout that\n"
