@@ -20,6 +20,11 @@ const char *method_profile(Method method)
     return rows[method].profile;
 }
 
+bool method_goes_by_op(Method method)
+{
+    return method == METHOD_TORCH || method == METHOD_VESCALE;
+}
+
 /* The propagator that has a profile of that name, or NULL. */
 static const char *owner_of(Str profile)
 {

@@ -29,6 +29,7 @@ typedef enum {
 
 const char *method_propagator(Method method); /* "factor" */
 const char *method_profile(Method method);    /* "shardy" */
+bool method_goes_by_op(Method method);        /* strategy: in program order, forward only */
 
 /* By names; an empty profile is the propagator's default. ERROR_USAGE, with the nearest or with all
  * names as a hint. */

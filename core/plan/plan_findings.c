@@ -243,11 +243,6 @@ static void at_pin(Plan *plan, const Alike *alike)
     finding->line = pin ? pin->origin.line : 0;
 }
 
-static bool by_rows(const Plan *plan)
-{
-    return plan->method == METHOD_TORCH || plan->method == METHOD_VESCALE;
-}
-
 static void say(Plan *plan, const Alike *alike)
 {
     Buf text = buf_new(plan->arena);
@@ -278,12 +273,13 @@ static void say(Plan *plan, const Alike *alike)
         break;
     case STOP_CONFLICT:
         say_gathered(plan, alike,
-                     by_rows(plan) ? "the row chosen for the op reads it so"
-                                   : "the op is cut by other axes there",
+                     method_goes_by_op(plan->method) ? "the row chosen for the op reads it so"
+                                                     : "the op is cut by other axes there",
                      &text);
         code = "conflict";
-        hint = by_rows(plan) ? "dimscope rule shows an operator's rows, and what they cost"
-                             : "pin the op's index dim, or the value, to choose otherwise";
+        hint = method_goes_by_op(plan->method)
+                   ? "dimscope rule shows an operator's rows, and what they cost"
+                   : "pin the op's index dim, or the value, to choose otherwise";
         break;
     case STOP_UNEVEN:
         say_uneven(plan, alike, &text);

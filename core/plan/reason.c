@@ -52,11 +52,6 @@ static void reach(Search *s, int32_t site, int32_t parent)
     s->queue[s->n_queued++] = site;
 }
 
-static bool goes_by_op(const Plan *plan)
-{
-    return plan->method == METHOD_TORCH || plan->method == METHOD_VESCALE;
-}
-
 /* From what an op makes into it, or out of it to what it reads. Views of parameters are cut with
  * them whatever the method. */
 static bool is_backward(const Search *s, int32_t site, int32_t op)
@@ -75,7 +70,7 @@ static void leave(void *context, int32_t site, int32_t op)
     Search *s = context;
     int32_t owner = s->sites->owner[s->at];
     bool to_reader = owner >= 0 && op != s->plan->inferred->graph->tensors[owner].maker;
-    if (goes_by_op(s->plan) && is_backward(s, site, op))
+    if (method_goes_by_op(s->plan->method) && is_backward(s, site, op))
         return;
     bool passes = s->through && s->sites->owner[site] < 0;
     if ((passes || site_has(s->plan, s->sites, site, s->atoms)) &&
@@ -133,10 +128,10 @@ static const Walk *walk_axis(const Plan *plan, int axis)
             reach(&s, site, site);
     }
     walk_on(&s, 0);
-    s.through = plan->method != METHOD_FACTOR && !goes_by_op(plan);
+    s.through = plan->method != METHOD_FACTOR && !method_goes_by_op(plan->method);
     if (s.through)
         walk_on(&s, 0);
-    if (goes_by_op(plan))
+    if (method_goes_by_op(plan->method))
         walk_from_choices(&s);
     arena_free(scratch);
     return walk;
@@ -173,7 +168,7 @@ static ReasonStep pin_at(const Plan *plan, int32_t site)
     step.dim = site_dim(sites, site);
     step.pin = plan_pin_of(plan, tensor ? PIN_TENSOR_DIM : PIN_INDEX_DIM, tensor ? owner : ~owner,
                            step.dim);
-    if (!tensor && !step.pin && goes_by_op(plan))
+    if (!tensor && !step.pin && method_goes_by_op(plan->method))
         step.kind = REASON_CHOSEN;
     return step;
 }

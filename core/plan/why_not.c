@@ -102,7 +102,7 @@ static void refine(Arena *arena, const Plan *plan, WhyNotStop *stop)
 {
     bool backward = stop->at.op >= 0 && !stop->at.leaving &&
                     stop->at.operand < plan->inferred->graph->ops[stop->at.op].n_inputs;
-    bool by_op = plan->method == METHOD_TORCH || plan->method == METHOD_VESCALE;
+    bool by_op = method_goes_by_op(plan->method);
     if ((plan->method == METHOD_SPMD && !holds_by_rules(stop->at.stop)) ||
         (by_op && (backward || !holds_by_rules(stop->at.stop)))) {
         stop->at.stop = STOP_RULE;
