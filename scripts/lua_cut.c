@@ -54,6 +54,25 @@ static bool read_flag(lua_State *L, const char *option, bool *out, Error *err)
     return lua_isboolean(L, -1) || error_set(err, "'%s' is true or false", option);
 }
 
+/* A list of sizes. */
+static bool read_blocks(lua_State *L, CutSpec *out, Error *err)
+{
+    int list = lua_gettop(L);
+    out->n_blocks = 0;
+    if (!lua_istable(L, list) || lua_rawlen(L, list) == 0)
+        return error_set(err, "'blocks' is a list of sizes");
+    if (lua_rawlen(L, list) > DIGITS_MAX)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a dim has at most %d blocks", DIGITS_MAX);
+    for (int i = 1; i <= (int)lua_rawlen(L, list); i++) {
+        lua_rawgeti(L, list, i);
+        bool ok = read_count(L, "blocks", 1, &out->block[out->n_blocks++], err);
+        lua_pop(L, 1);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
 /* The value of an option is at the top of the stack. */
 static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutSpec *out,
                         Error *err)
@@ -64,6 +83,8 @@ static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutS
         return read_count(L, option, 1, &out->interleave, err);
     if (strcmp(option, "unit") == 0)
         return read_count(L, option, 1, &out->unit, err);
+    if (strcmp(option, "blocks") == 0)
+        return read_blocks(L, out, err);
     if (strcmp(option, "store") == 0)
         return read_flag(L, option, &out->store, err);
     if (strcmp(option, "open") == 0)
@@ -71,7 +92,7 @@ static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutS
     if (strcmp(option, "priority") == 0)
         return read_priority(L, &out->priority, err);
     error_set(err, "a cut has no option '%s'", option);
-    error_hint(err, "options: axis, interleave, unit, store, open, priority");
+    error_hint(err, "options: axis, interleave, unit, blocks, store, open, priority");
     return false;
 }
 
@@ -94,8 +115,27 @@ bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *
     return true;
 }
 
+/* Blocks stand behind each other, so they are not interleaved, nor in units. */
+static bool cut_of_blocks(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out, Error *err)
+{
+    int64_t total = 0;
+    bool fits = true;
+    for (int i = 0; i < spec->n_blocks; i++)
+        fits = fits && !__builtin_add_overflow(total, spec->block[i], &total);
+    if (!fits || total != size)
+        return error_kind(err, ERROR_NOT_DIVISIBLE,
+                          "blocks of %" PRId64 " elements together, but the dim has %" PRId64,
+                          total, size);
+    if (spec->interleave != 1 || spec->unit != 1)
+        return error_set(err, "blocks are given, so interleave and unit may not be");
+    cut_blocks(spec->block, spec->n_blocks, spec->atom, spec->n, mesh, out);
+    return true;
+}
+
 bool cut_spec_cut(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out, Error *err)
 {
+    if (spec->n_blocks > 0)
+        return cut_of_blocks(spec, size, mesh, out, err);
     int64_t block; /* both are at least 1 */
     if (__builtin_mul_overflow(spec->interleave, spec->unit, &block) || size % block != 0)
         return error_kind(err, ERROR_NOT_DIVISIBLE,

@@ -26,16 +26,13 @@ int64_t slice_parts(const Slices *slices, int d)
 /* Mixed radix of the coordinates along the dim's atoms, in the order they cut it. */
 int64_t slice_part(const Slices *slices, int d, int64_t position)
 {
-    const Cut *cut = &slices->sharding->dim[d];
+    uint8_t atom[ATOMS_MAX];
+    int n = cut_list_atoms(&slices->sharding->dim[d], atom);
     int64_t part = 0;
 
-    for (int64_t i = 0; i < cut->n; i++) {
-        for (int a = 0; a < cut->digit[i].n; a++) {
-            int atom = cut->digit[i].atom[a];
-            part = part * slices->mesh->atoms[atom].size +
-                   mesh_atom_coord(slices->mesh, atom, position);
-        }
-    }
+    for (int a = 0; a < n; a++)
+        part = part * slices->mesh->atoms[atom[a]].size +
+               mesh_atom_coord(slices->mesh, atom[a], position);
     return part;
 }
 
@@ -71,15 +68,14 @@ void slice_letter(int64_t number, Buf *out)
 /* Moves a position to part `part` of dim d. */
 static int64_t move_to_part(const Slices *slices, int d, int64_t part, int64_t position)
 {
-    const Cut *cut = &slices->sharding->dim[d];
+    uint8_t atoms[ATOMS_MAX];
+    int n = cut_list_atoms(&slices->sharding->dim[d], atoms);
 
-    for (int64_t i = cut->n; i-- > 0;) {
-        for (int a = cut->digit[i].n; a-- > 0;) {
-            const MeshAtom *atom = &slices->mesh->atoms[cut->digit[i].atom[a]];
-            int64_t here = mesh_atom_coord(slices->mesh, cut->digit[i].atom[a], position);
-            position += (part % atom->size - here) * atom->stride;
-            part /= atom->size;
-        }
+    for (int a = n; a-- > 0;) {
+        const MeshAtom *atom = &slices->mesh->atoms[atoms[a]];
+        int64_t here = mesh_atom_coord(slices->mesh, atoms[a], position);
+        position += (part % atom->size - here) * atom->stride;
+        part /= atom->size;
     }
     return position;
 }

@@ -32,11 +32,8 @@ static int n_operands(const Ui *ui, int32_t op)
 static void format_cut(const Ui *ui, const Cut *cut, Buf *out)
 {
     uint8_t atom[ATOMS_MAX];
-    int n = 0;
+    int n = cut_list_atoms(cut, atom);
 
-    for (int64_t d = 0; d < cut->n; d++)
-        for (int a = 0; a < cut->digit[d].n; a++)
-            atom[n++] = cut->digit[d].atom[a];
     if (n == 0) {
         buf_putc(out, '-');
         return;

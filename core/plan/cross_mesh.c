@@ -52,7 +52,7 @@ static bool cut_further(const Sharding *sharding, const Mesh *mesh, int d, AtomS
 {
     *out = *sharding;
     Cut *cut = &out->dim[d];
-    if (cut->n == 0 || !atoms)
+    if (cut->n == 0 || !atoms || cut_is_blocks(cut))
         return false;
     uint8_t atom[ATOMS_MAX];
     int n = mesh_list_set(mesh, atoms, atom);

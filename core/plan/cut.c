@@ -138,9 +138,29 @@ AtomSet cut_atoms(const Cut *cut)
     return set;
 }
 
+int cut_list_atoms(const Cut *cut, uint8_t *atom)
+{
+    int64_t n_digits = cut_is_blocks(cut) ? 1 : cut->n;
+    int n = 0;
+    for (int d = 0; d < n_digits; d++)
+        for (int i = 0; i < cut->digit[d].n; i++)
+            atom[n++] = cut->digit[d].atom[i];
+    return n;
+}
+
+static int64_t blocks_size(const Cut *cut)
+{
+    int64_t size = 0;
+    for (int i = 0; i < cut->n; i++)
+        size += cut->digit[i].size;
+    return size;
+}
+
 int64_t cut_size(const Cut *cut)
 {
     int64_t size = 1;
+    if (cut_is_blocks(cut))
+        return blocks_size(cut);
     for (int i = 0; i < cut->n; i++)
         size *= cut->digit[i].size;
     return size;
@@ -156,9 +176,23 @@ bool cut_equal(const Cut *a, const Cut *b)
     return true;
 }
 
+/* The blocks of a list cut by the first n of their atoms. */
+static void blocks_by(const Cut *cut, int n, const Mesh *mesh, Cut *out)
+{
+    int64_t sizes[DIGITS_MAX];
+    for (int i = 0; i < cut->n; i++)
+        sizes[i] = cut->digit[i].size;
+    cut_blocks(sizes, (int)cut->n, cut->digit[0].atom, n, mesh, out);
+}
+
 void cut_canonical(Cut *cut, const Mesh *mesh)
 {
     Work work = {0};
+    if (cut_is_blocks(cut)) {
+        Cut blocks = *cut;
+        blocks_by(&blocks, blocks.digit[0].n, mesh, cut);
+        return;
+    }
     work_add(&work, cut);
     canonical(&work, mesh, cut);
 }
@@ -172,11 +206,56 @@ Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh)
     return cut;
 }
 
+bool cut_blocks(const int64_t *sizes, int n, const uint8_t *atom, int n_atoms, const Mesh *mesh,
+                Cut *out)
+{
+    int64_t total = 0;
+    bool equal = true;
+    if (n > DIGITS_MAX)
+        return false;
+    for (int i = 0; i < n; i++) {
+        total += sizes[i];
+        equal = equal && sizes[i] == sizes[0];
+    }
+    if (n_atoms == 0 || n == 1) {
+        *out = n_atoms == 0 ? cut_whole(total) : cut_by(total, atom, n_atoms, mesh);
+        return true;
+    }
+    if (equal) {
+        Cut blocks = cut_whole(n), each = cut_by(sizes[0], atom, n_atoms, mesh);
+        return cut_concat((const Cut *[]){&blocks, &each}, 2, mesh, out);
+    }
+    *out = (Cut){.n = n};
+    for (int i = 0; i < n; i++) {
+        out->digit[i] = (Digit){.size = sizes[i], .n = (uint8_t)n_atoms, .block = true};
+        memcpy(out->digit[i].atom, atom, (size_t)n_atoms);
+    }
+    return true;
+}
+
+/* What is left of a list is the same of every block. */
+static Cut blocks_without(const Cut *cut, AtomSet drop, const Mesh *mesh)
+{
+    const Digit *first = &cut->digit[0];
+    int k = 0;
+    while (k < first->n && !(drop >> first->atom[k] & 1))
+        k++;
+    for (int i = 0; i < cut->n && k < first->n; i++) {
+        int kept = prefix_length(&cut->digit[i], k, mesh);
+        k = kept < k ? kept : k;
+    }
+    Cut out;
+    blocks_by(cut, k, mesh, &out);
+    return out;
+}
+
 Cut cut_without(const Cut *cut, AtomSet drop, const Mesh *mesh)
 {
     Cut out = *cut;
     if (!(cut_atoms(cut) & drop))
         return out;
+    if (cut_is_blocks(cut))
+        return blocks_without(cut, drop, mesh);
     for (int d = 0; d < out.n; d++) {
         Digit *digit = &out.digit[d];
         int k = 0;
@@ -270,6 +349,8 @@ bool cut_join(const Cut *a, const Cut *b, const Mesh *mesh, Cut *out)
     }
     Work work = {0};
     Cut joined;
+    if (cut_is_blocks(a) || cut_is_blocks(b))
+        return false;
     if (!join_digits(a, b, mesh, &work) || !canonical(&work, mesh, &joined))
         return false;
     AtomSet seen = 0;
@@ -287,6 +368,16 @@ bool cut_join(const Cut *a, const Cut *b, const Mesh *mesh, Cut *out)
 bool cut_concat(const Cut *const *parts, int n, const Mesh *mesh, Cut *out)
 {
     Work work = {0};
+    const Cut *blocks = NULL;
+    int n_parts = 0;
+    for (int i = 0; i < n; i++) {
+        n_parts += cut_size(parts[i]) != 1;
+        blocks = cut_is_blocks(parts[i]) ? parts[i] : blocks;
+    }
+    if (blocks) {
+        *out = *blocks;
+        return n_parts == 1;
+    }
     for (int i = 0; i < n; i++)
         work_add(&work, parts[i]);
     return canonical(&work, mesh, out);
@@ -297,6 +388,13 @@ void cut_split(const Cut *cut, const int64_t *sizes, int n, const Mesh *mesh, Cu
 {
     AtomSet kept = 0;
     int at = 0;
+    if (cut_is_blocks(cut)) {
+        bool one = n == 1 && sizes[0] == cut_size(cut);
+        for (int j = 0; j < n; j++)
+            out[j] = one ? *cut : cut_whole(sizes[j]);
+        *lost = one ? 0 : cut_atoms(cut);
+        return;
+    }
     Digit digit = cut->n > 0 ? cut->digit[0] : digit_of(1);
     bool nests = true;
 
@@ -351,12 +449,13 @@ void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int6
 
 int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position)
 {
-    int64_t size = 1, lo, hi;
+    int64_t product = 1, sum = 0, lo, hi;
     for (int i = 0; i < cut->n; i++) {
         digit_interval(&cut->digit[i], mesh, position, &lo, &hi);
-        size *= hi - lo;
+        product *= hi - lo;
+        sum += hi - lo;
     }
-    return size;
+    return cut_is_blocks(cut) ? sum : product;
 }
 
 bool cut_is_uneven(const Cut *cut, const Mesh *mesh)
@@ -376,9 +475,19 @@ static void digit_format(const Digit *digit, const Mesh *mesh, Buf *out)
     }
 }
 
+static void blocks_format(const Cut *cut, const Mesh *mesh, Buf *out)
+{
+    for (int i = 0; i < cut->n; i++)
+        buf_printf(out, "%c%" PRId64, i ? '|' : '(', cut->digit[i].size);
+    buf_puts(out, ")/");
+    mesh_format_atoms(mesh, cut->digit[0].atom, cut->digit[0].n, ".", out);
+}
+
 void cut_format(const Cut *cut, const Mesh *mesh, Buf *out)
 {
-    if (cut->n == 0)
+    if (cut_is_blocks(cut))
+        blocks_format(cut, mesh, out);
+    else if (cut->n == 0)
         buf_putc(out, '1');
     else if (cut->n == 1)
         digit_format(&cut->digit[0], mesh, out);

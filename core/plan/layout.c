@@ -31,10 +31,35 @@ static Intervals intervals_of(const Cut *cut, const Mesh *mesh, int64_t position
     return own;
 }
 
+/* A run of each block that the rank has a part of; neighbours joined. */
+static Runs block_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position)
+{
+    Runs runs = {.local_size = cut_local_size(cut, mesh, position), .unequal = true};
+    runs.at = arena_array(arena, Run, cut->n);
+    int64_t block = 0;
+    for (int i = 0; i < cut->n; i++) {
+        int64_t lo, hi;
+        digit_interval(&cut->digit[i], mesh, position, &lo, &hi);
+        Run *last = runs.n > 0 ? &runs.at[runs.n - 1] : NULL;
+        if (last && last->start + last->length == block + lo)
+            last->length += hi - lo;
+        else if (hi > lo)
+            runs.at[runs.n++] = (Run){block + lo, hi - lo};
+        block += cut->digit[i].size;
+    }
+    return runs;
+}
+
 int64_t cut_n_runs(const Cut *cut, const Mesh *mesh, int64_t position)
 {
     if (cut_local_size(cut, mesh, position) == 0)
         return 0;
+    if (cut_is_blocks(cut)) {
+        Arena *scratch = arena_new();
+        int n = block_runs(scratch, cut, mesh, position).n;
+        arena_free(scratch);
+        return n;
+    }
     Intervals own = intervals_of(cut, mesh, position);
     int64_t n = 1;
     for (int i = 0; i < own.n_outer; i++)
@@ -59,6 +84,8 @@ Runs cut_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position)
 {
     if (cut->n == 0)
         return runs_whole(arena, 1);
+    if (cut_is_blocks(cut))
+        return block_runs(arena, cut, mesh, position);
     int64_t n = cut_n_runs(cut, mesh, position);
     Runs runs = {.local_size = cut_local_size(cut, mesh, position)};
     runs.at = arena_array(arena, Run, n <= INT_MAX ? n : INT64_MAX);
@@ -86,7 +113,13 @@ int64_t runs_find(const Runs *runs, int64_t global)
     if (lo == 0)
         return -1;
     Run run = runs->at[lo - 1];
-    return global < run.start + run.length ? (lo - 1) * run.length + (global - run.start) : -1;
+    int64_t before = (lo - 1) * run.length;
+    if (runs->unequal) {
+        before = 0;
+        for (int i = 0; i < lo - 1; i++)
+            before += runs->at[i].length;
+    }
+    return global < run.start + run.length ? before + (global - run.start) : -1;
 }
 
 static int64_t min64(int64_t a, int64_t b)

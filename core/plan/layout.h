@@ -19,18 +19,19 @@ typedef struct {
     int n;
     int64_t local_size;
     Run *at;
+    bool unequal; /* not all of one length */
 } Runs;
 
 Runs runs_whole(Arena *arena, int64_t size);
 
 /* The runs of one dim on the rank at `position`, in local order, neighbours joined. They ascend
- * and are of one length. Ask cut_n_runs() first where a dim is too large to be held: a dim of 2^40
+ * and are of one length, but for those of a block list. Ask cut_n_runs() first where a dim is too large to be held: a dim of 2^40
  * may be as many runs. */
 Runs cut_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position);
 int64_t cut_n_runs(const Cut *cut, const Mesh *mesh, int64_t position);
 
-/* The place of a global index in the local dim, or -1 when the rank does not hold it. O(log n), on
- * runs that cut_runs() made. */
+/* The place of a global index in the local dim, or -1 when the rank does not hold it. On runs that
+ * cut_runs() made; O(log n), of a block list O(blocks). */
 int64_t runs_find(const Runs *runs, int64_t global);
 
 /* torch.chunk at two levels: what `in` holds is chunked into n_blocks, each block into n_parts, and

@@ -497,6 +497,8 @@ static bool dim_cut(const Placement *placements, int64_t size, const Mesh *mesh,
 static bool dim_placements(const Cut *cut, const Mesh *mesh, int dim, Placement *placements,
                            Error *err)
 {
+    if (cut_is_blocks(cut))
+        return error_kind(err, ERROR_UNSUPPORTED, "no placements say the blocks of dim %d", dim);
     Radix radix = radix_of(cut, mesh);
     bool even = !cut_is_uneven(cut, mesh);
     for (int axis = 0; axis < mesh->n_axes; axis++)

@@ -24,11 +24,7 @@ static Json *write_sharding(Writer *w, int32_t id)
 static Json *cut_axes(const Cut *cut, const Mesh *mesh)
 {
     uint8_t atom[ATOMS_MAX];
-    int n = 0;
-    for (int d = 0; d < cut->n; d++)
-        for (int i = 0; i < cut->digit[d].n; i++)
-            atom[n++] = cut->digit[d].atom[i];
-    return json_of_atoms(atom, n, mesh);
+    return json_of_atoms(atom, cut_list_atoms(cut, atom), mesh);
 }
 
 /* "cuts": index dim -> its axes. Which block of the dim an axis cuts is in "digits", for the few

@@ -256,7 +256,7 @@ static const ReshardPath *path_to_partial(Resharder *resharder, const Question *
             target.partial[a] = REDUCE_NONE;
     Question before = *asked;
     before.to = shardings_put(resharder->shardings, &target);
-    const ReshardPath *there = search_path(resharder, &before, NULL);
+    const ReshardPath *there = reshard(resharder, (Dtype)asked->dtype, before.from, before.to);
     assert(there);
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
     Step *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
@@ -268,20 +268,210 @@ static const ReshardPath *path_to_partial(Resharder *resharder, const Question *
     return path;
 }
 
-static const ReshardPath *find_path(Resharder *resharder, const Question *asked)
+/* ---- block lists ---- */
+
+/* Without block lists: their axes cut the dim plainly, or (gather) not at all. Dims that are the
+ * same list on both sides stay, since nothing moves along them. */
+static Sharding without_blocks(const Resharder *resharder, const Sharding *sharding,
+                               const Sharding *other, bool gather)
+{
+    Sharding plain = *sharding;
+    for (int64_t d = 0; d < plain.n_dims; d++) {
+        Cut *cut = &plain.dim[d];
+        uint8_t atom[ATOMS_MAX];
+        int n = cut_list_atoms(cut, atom);
+        if (cut_is_blocks(cut) && gather && !cut_equal(cut, &other->dim[d]))
+            *cut = cut_whole(cut_size(cut));
+        else if (cut_is_blocks(cut))
+            *cut = cut_by(cut_size(cut), atom, n, resharder->mesh);
+    }
+    return plain;
+}
+
+/* One step that changes the blocks alone: the axes of the dims that differ. */
+static Hop blocks_hop(const Sharding *from, const Sharding *to)
+{
+    AtomSet before = 0, after = 0;
+    for (int64_t d = 0; d < from->n_dims; d++)
+        if (!cut_equal(&from->dim[d], &to->dim[d])) {
+            before |= cut_atoms(&from->dim[d]);
+            after |= cut_atoms(&to->dim[d]);
+        }
+    StepKind kind = before == after ? STEP_ALL_TO_ALL : before ? STEP_ALL_GATHER : STEP_SLICE;
+    return (Hop){.kind = kind, .atoms = before};
+}
+
+static void add_step(const Resharder *resharder, ReshardPath *path, Step *steps, Dtype dtype,
+                     Step step)
+{
+    const Sharding *to = shardings_at(resharder->shardings, step.to);
+    int64_t held = local_bytes(resharder, dtype, to);
+    steps[path->n_steps++] = step;
+    path->us += step.us;
+    path->wire_bytes += step.wire_bytes;
+    path->padding_bytes += step.padding_bytes;
+    path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
+}
+
+/* A step between layouts that differ in blocks; none where they do not differ. */
+static void add_blocks_step(Resharder *resharder, ReshardPath *path, Step *steps, Dtype dtype,
+                            int32_t from, int32_t to)
+{
+    if (from == to)
+        return;
+    Sharding before = *shardings_at(resharder->shardings, from);
+    Sharding after = *shardings_at(resharder->shardings, to);
+    Hop hop = blocks_hop(&before, &after);
+    Step step = make_step(resharder, dtype, &hop, &before, &after);
+    step.from = from;
+    step.to = to;
+    add_step(resharder, path, steps, dtype, step);
+}
+
+/* A layout on the way between the plain ends, with the lists that both ends have put back. False:
+ * the way moves along such a dim. */
+static bool with_kept_blocks(const Sharding *from, const Sharding *to, const Sharding *plain,
+                             Sharding *at)
+{
+    for (int64_t d = 0; d < at->n_dims; d++) {
+        if (!cut_is_blocks(&from->dim[d]) || !cut_equal(&from->dim[d], &to->dim[d]))
+            continue;
+        if (!cut_equal(&at->dim[d], &plain->dim[d]))
+            return false;
+        at->dim[d] = from->dim[d];
+    }
+    return true;
+}
+
+/* From one end's lists to a plain layout, the search from there to that of the other end, and to
+ * its lists. NULL: the search moves along a dim that is the same list on both ends. */
+static const ReshardPath *path_by_plain(Resharder *resharder, const Question *asked, bool gather,
+                                        bool slice)
+{
+    Sharding from = *shardings_at(resharder->shardings, asked->from);
+    Sharding to = *shardings_at(resharder->shardings, asked->to);
+    Sharding begin = without_blocks(resharder, &from, &to, gather);
+    Sharding end = without_blocks(resharder, &to, &from, slice);
+    Dtype dtype = (Dtype)asked->dtype;
+    const ReshardPath *between =
+        reshard(resharder, dtype, shardings_put(resharder->shardings, &begin),
+                shardings_put(resharder->shardings, &end));
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *steps = arena_array(resharder->arena, Step, between->n_steps + 2);
+    *path = (ReshardPath){.step = steps, .bound_us = between->bound_us};
+    path->peak_bytes = local_bytes(resharder, dtype, &from);
+    Sharding first = begin;
+    with_kept_blocks(&from, &to, &begin, &first);
+    int32_t at = shardings_put(resharder->shardings, &first);
+    add_blocks_step(resharder, path, steps, dtype, asked->from, at);
+    for (int i = 0; i < between->n_steps; i++) {
+        Step step = between->step[i];
+        Sharding next = *shardings_at(resharder->shardings, step.to);
+        if (!with_kept_blocks(&from, &to, &begin, &next))
+            return NULL;
+        step.from = at;
+        at = step.to = shardings_put(resharder->shardings, &next);
+        add_step(resharder, path, steps, dtype, step);
+    }
+    add_blocks_step(resharder, path, steps, dtype, at, asked->to);
+    return path;
+}
+
+/* The dims that differ are cut by the same axes before and after: one all-to-all. NULL: no. */
+static const ReshardPath *path_at_once(Resharder *resharder, const Question *asked)
+{
+    const Sharding *from = shardings_at(resharder->shardings, asked->from);
+    const Sharding *to = shardings_at(resharder->shardings, asked->to);
+    if (memcmp(from->partial, to->partial, sizeof from->partial) != 0)
+        return NULL;
+    for (int64_t d = 0; d < from->n_dims; d++)
+        if (cut_atoms(&from->dim[d]) != cut_atoms(&to->dim[d]))
+            return NULL;
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *step = arena_make(resharder->arena, Step);
+    *path = (ReshardPath){.step = step};
+    path->peak_bytes = local_bytes(resharder, (Dtype)asked->dtype, from);
+    add_blocks_step(resharder, path, step, (Dtype)asked->dtype, asked->from, asked->to);
+    return path;
+}
+
+/* The same collectives over the same axes, slices left aside. */
+static bool moves_alike(const ReshardPath *a, const ReshardPath *b)
+{
+    int i = 0, j = 0;
+    for (;;) {
+        while (i < a->n_steps && a->step[i].kind == STEP_SLICE)
+            i++;
+        while (j < b->n_steps && b->step[j].kind == STEP_SLICE)
+            j++;
+        if (i == a->n_steps || j == b->n_steps)
+            return i == a->n_steps && j == b->n_steps;
+        if (a->step[i].kind != b->step[j].kind || a->step[i].atoms != b->step[j].atoms)
+            return false;
+        i++, j++;
+    }
+}
+
+enum { BLOCK_WAYS = 5 };
+
+/* Of those within the limit that do not move as `but` does; NULL: none. */
+static const ReshardPath *cheapest_way(const ReshardPath *const *way, double limit,
+                                       const ReshardPath *but)
+{
+    const ReshardPath *best = NULL;
+    for (int i = 0; i < BLOCK_WAYS; i++)
+        if (way[i] && (double)way[i]->peak_bytes <= limit && (!but || !moves_alike(way[i], but)) &&
+            (!best || way[i]->us < best->us * (1 - 1e-9)))
+            best = way[i];
+    return best;
+}
+
+/* The cheapest of the ways that a block list can be left and come to, and the next. */
+static Answer answer_of_blocks(Resharder *resharder, const Question *asked)
+{
+    Dtype dtype = (Dtype)asked->dtype;
+    Answer answer = {.looked_for_other = true};
+    const ReshardPath *way[BLOCK_WAYS] = {path_at_once(resharder, asked)};
+    for (int i = 0; i < 4; i++)
+        way[i + 1] = path_by_plain(resharder, asked, i & 1, i & 2);
+    int64_t before = local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->from));
+    int64_t after = local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->to));
+    double limit = limit_of(resharder, before > after ? before : after);
+    answer.path = cheapest_way(way, limit, NULL);
+    if (!answer.path)
+        answer.path = cheapest_way(way, limit = INFINITY, NULL);
+    answer.runner_up = cheapest_way(way, limit, answer.path);
+    return answer;
+}
+
+static bool has_blocks(const Resharder *resharder, int32_t id)
+{
+    const Sharding *sharding = shardings_at(resharder->shardings, id);
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        if (cut_is_blocks(&sharding->dim[d]))
+            return true;
+    return false;
+}
+
+static Answer find_answer(Resharder *resharder, const Question *asked)
 {
     AtomSet had = sharding_partials(shardings_at(resharder->shardings, asked->from));
     AtomSet made = sharding_partials(shardings_at(resharder->shardings, asked->to)) & ~had;
-    return made ? path_to_partial(resharder, asked, made) : search_path(resharder, asked, NULL);
+    if (made)
+        return (Answer){.path = path_to_partial(resharder, asked, made)};
+    if (has_blocks(resharder, asked->from) || has_blocks(resharder, asked->to))
+        return answer_of_blocks(resharder, asked);
+    return (Answer){.path = search_path(resharder, asked, NULL)};
 }
 
 static int32_t answer_id(Resharder *resharder, const Question *asked)
 {
     int32_t id = intern_put(resharder->asked, asked, sizeof *asked);
-    if (id == resharder->answers.n) {
-        Answer answer = {.path = find_path(resharder, asked)};
-        vec_push(resharder->arena, &resharder->answers, answer);
-    }
+    if (id < resharder->answers.n)
+        return id;
+    vec_push(resharder->arena, &resharder->answers, (Answer){0});
+    Answer answer = find_answer(resharder, asked); /* which may ask about others */
+    resharder->answers.at[id] = answer;
     return id;
 }
 

@@ -112,6 +112,32 @@ static bool read_digit(Reader *reader, Digit *digit)
     return true;
 }
 
+/* The blocks after the first, and the axes that cut them all. */
+static bool read_blocks(Reader *reader, int64_t first, Cut *cut)
+{
+    int64_t size[DIGITS_MAX] = {first}, total = first;
+    int n = 1;
+    AxisList list;
+    size_t at = here(reader);
+    while (scan_accept(&reader->scan, '|')) {
+        if (n == DIGITS_MAX) {
+            error_kind(reader->scan.err, ERROR_OUT_OF_RANGE, "a dim has at most %d blocks",
+                       DIGITS_MAX);
+            return blame(reader, here(reader));
+        }
+        if (!scan_int(&reader->scan, &size[n]))
+            return false;
+        if (size[n] < 1 || __builtin_add_overflow(total, size[n], &total)) {
+            error_kind(reader->scan.err, ERROR_OUT_OF_RANGE, "a block has 1 element or more");
+            return blame(reader, at);
+        }
+        n++;
+    }
+    return scan_char(&reader->scan, ')') && scan_char(&reader->scan, '/') &&
+           read_dotted(reader, &list) && claim(reader, &list) &&
+           cut_blocks(size, n, list.atom, list.n, reader->mesh, cut);
+}
+
 static bool read_digits(Reader *reader, Cut *cut)
 {
     *cut = (Cut){0};
@@ -125,7 +151,12 @@ static bool read_digits(Reader *reader, Cut *cut)
                        DIGITS_MAX);
             return blame(reader, here(reader));
         }
-        if (!read_digit(reader, &cut->digit[cut->n++]) || !scan_char(&reader->scan, ')'))
+        Digit *digit = &cut->digit[cut->n++];
+        if (!read_digit(reader, digit))
+            return false;
+        if (cut->n == 1 && digit->n == 0 && digit->size > 0 && scan_peek(&reader->scan) == '|')
+            return read_blocks(reader, digit->size, cut);
+        if (!scan_char(&reader->scan, ')'))
             return false;
     }
     return true;
@@ -134,13 +165,16 @@ static bool read_digits(Reader *reader, Cut *cut)
 static bool has_size(const Cut *cut, int64_t size)
 {
     int64_t product = 1;
+    if (cut_is_blocks(cut))
+        return cut_size(cut) == size;
     for (int i = 0; i < cut->n; i++)
         if (__builtin_mul_overflow(product, cut->digit[i].size, &product))
             return false;
     return product == size;
 }
 
-/* dims = "scalar" | dim { "," dim }    dim = digit | "(" digit ")" { "(" digit ")" } */
+/* dims = "scalar" | dim { "," dim }
+ * dim = digit | "(" digit ")" { "(" digit ")" } | "(" size { "|" size } ")" "/" axes */
 static bool read_our_dims(Reader *reader)
 {
     size_t at = here(reader);

@@ -37,7 +37,7 @@ Local *local_new_whole(Dtype dtype, const Shape *shape)
     Run *run = arena_array(local->arena, Run, DIMS_MAX);
     for (int64_t d = 0; d < shape->n_dims; d++) {
         run[d] = (Run){0, shape->dim[d]};
-        local->runs[d] = (Runs){shape->dim[d] > 0, shape->dim[d], &run[d]};
+        local->runs[d] = (Runs){.n = shape->dim[d] > 0, .local_size = shape->dim[d], .at = &run[d]};
         local->shape.dim[d] = shape->dim[d];
     }
     return with_data(local);

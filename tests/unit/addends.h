@@ -7,6 +7,7 @@
 #ifndef TESTS_UNIT_ADDENDS_H
 #define TESTS_UNIT_ADDENDS_H
 
+#include "tests/unit/owned.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
@@ -25,14 +26,8 @@ static inline bool holds(const Shape *shape, const Mesh *mesh, const Sharding *s
     for (int d = (int)shape->n_dims - 1; d >= 0; d--) {
         int64_t index = element % shape->dim[d];
         element /= shape->dim[d];
-        const Cut *cut = &sharding->dim[d];
-        for (int i = (int)cut->n - 1; i >= 0; i--) {
-            int64_t lo, hi, value = index % cut->digit[i].size;
-            index /= cut->digit[i].size;
-            digit_interval(&cut->digit[i], mesh, position, &lo, &hi);
-            if (value < lo || value >= hi)
-                return false;
-        }
+        if (!rank_owns(&sharding->dim[d], mesh, position, index))
+            return false;
     }
     return true;
 }

@@ -1,5 +1,6 @@
 /* Cuts against brute force: what a rank owns of a dim is a set of indices, and every claim of cut.h
  * is a claim about those sets, checked on random cuts of small dims on small meshes. */
+#include "tests/unit/owned.h"
 #include "tests/unit/unit.h"
 
 #include "core/plan/cut.h"
@@ -32,18 +33,8 @@ static Mesh *mesh_of(Arena *arena, const char *text)
 static Set owned(const Cut *cut, const Mesh *mesh, int64_t position)
 {
     Set set = {0};
-    int64_t size = cut_size(cut);
-    for (int64_t g = 0; g < size; g++) {
-        int64_t rest = g;
-        bool in = true;
-        for (int d = (int)cut->n - 1; d >= 0; d--) {
-            int64_t lo, hi, value = rest % cut->digit[d].size;
-            rest /= cut->digit[d].size;
-            digit_interval(&cut->digit[d], mesh, position, &lo, &hi);
-            in = in && lo <= value && value < hi;
-        }
-        set.at[g] = in;
-    }
+    for (int64_t g = 0; g < cut_size(cut); g++)
+        set.at[g] = rank_owns(cut, mesh, position, g);
     return set;
 }
 
@@ -55,10 +46,27 @@ static bool subset(const Set *a, const Set *b)
     return true;
 }
 
-/* A cut of `size` into random digits with random atoms, each atom at most once. */
+/* Two or three blocks, cut by random atoms. */
+static Cut random_blocks(int64_t size, const Mesh *mesh)
+{
+    int64_t first = 1 + pick((int)size - 2), second = 1 + pick((int)(size - first) - 1 + 1);
+    int64_t blocks[3] = {first, second, size - first - second};
+    uint8_t atom[ATOMS_MAX];
+    int n = 0;
+    for (int a = 0; a < mesh->n_atoms; a++)
+        if (pick(2) == 0)
+            atom[n++] = (uint8_t)a;
+    Cut cut;
+    assert_true(cut_blocks(blocks, blocks[2] > 0 ? 3 : 2, atom, n, mesh, &cut));
+    return cut;
+}
+
+/* A cut of `size` into random digits with random atoms, each atom at most once; or into blocks. */
 static Cut random_cut(int64_t size, const Mesh *mesh)
 {
     Cut cut = {0};
+    if (size > 2 && pick(5) == 0)
+        return random_blocks(size, mesh);
     AtomSet free = ((AtomSet)1 << mesh->n_atoms) - 1;
     while (size > 1 && cut.n < 3) {
         int64_t part = size;
@@ -221,7 +229,14 @@ static void digits_print_as_the_field_writes_them(void **state)
     const Cut *rows[2] = {&heads, &(Cut){.n = 1, .digit = {{.size = 64}}}};
     assert_true(cut_concat(rows, 2, mesh, &out));
     cut_format(&out, mesh, &text);
-    assert_string_equal(text.s, "(3)(768/tp) (8/dp)(12/tp) 768/tp");
+    const int64_t wide[] = {4096, 1024, 1024}, even[] = {768, 768, 768};
+    buf_putc(&text, ' ');
+    assert_true(cut_blocks(wide, 3, tp, 2, mesh, &out));
+    cut_format(&out, mesh, &text);
+    buf_putc(&text, ' ');
+    assert_true(cut_blocks(even, 3, tp, 2, mesh, &out));
+    cut_format(&out, mesh, &text);
+    assert_string_equal(text.s, "(3)(768/tp) (8/dp)(12/tp) 768/tp (4096|1024|1024)/tp (3)(768/tp)");
     arena_free(arena);
 }
 

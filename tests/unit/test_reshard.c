@@ -114,6 +114,19 @@ static const ReduceOp kinds[] = {REDUCE_SUM, REDUCE_SUM, REDUCE_MAX, REDUCE_AVG}
 static const char *const meshes[] = {"dp=2,tp=4", "a=2,b=2,c=2", "a=3,b=2",
                                      "tp=8",      "a=3,b=4",     "a=2,b=2,c=2,d=2"};
 
+/* Some dims in two blocks instead, a third and the rest. */
+static void some_blocks(const Fixture *f, Sharding *sharding)
+{
+    for (int d = 0; d < sharding->n_dims; d++) {
+        Cut *cut = &sharding->dim[d];
+        uint8_t atom[ATOMS_MAX];
+        int n = cut_list_atoms(cut, atom);
+        int64_t size = cut_size(cut), blocks[2] = {size / 3, size - size / 3};
+        if (size >= 3 && pick(8) == 0)
+            cut_blocks(blocks, 2, atom, n, f->mesh, cut);
+    }
+}
+
 static void every_path_delivers_what_is_asked(void **state)
 {
     (void)state;
@@ -128,6 +141,8 @@ static void every_path_delivers_what_is_asked(void **state)
             for (int i = 0; i < 40; i++) {
                 Sharding from = random_sharding(&f.shape, f.mesh, kinds);
                 Sharding to = random_sharding(&f.shape, f.mesh, NULL);
+                some_blocks(&f, &from);
+                some_blocks(&f, &to);
                 check_pair(&f, &from, &to);
             }
             for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++)
