@@ -1,6 +1,7 @@
 /* Cuts against brute force: what a rank owns of a dim is a set of indices, and every claim of cut.h
  * is a claim about those sets, checked on random cuts of small dims on small meshes. */
 #include "tests/unit/owned.h"
+#include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
 #include "core/plan/cut.h"
@@ -12,14 +13,6 @@ enum { SIZE_MAX_HERE = 96 };
 typedef struct {
     bool at[SIZE_MAX_HERE];
 } Set;
-
-static uint32_t seed;
-
-static int pick(int n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (int)((seed >> 8) % (uint32_t)n);
-}
 
 static Mesh *mesh_of(Arena *arena, const char *text)
 {

@@ -1,17 +1,10 @@
 /* Steps of torch's and veScale's redistributions, run on indices (moves_run.h): torch's are right;
  * veScale's are wrong where an axis is moved that another cuts within, and right where no dim is
  * cut twice. */
+#include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
 #include "core/plan/strategy/moves_run.h"
-
-static uint32_t seed;
-
-static int pick(int n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (int)((seed >> 8) % (uint32_t)n);
-}
 
 static const Mesh *mesh_of(Arena *arena, const char *text)
 {

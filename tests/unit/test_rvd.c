@@ -2,19 +2,12 @@
  * set of addends it has summed; a group works only with what its members hold, and at the end each
  * device holds the elements of its cell, and the addends of a value lie on its V devices, each
  * once. Paths are compared with all others by brute force. */
+#include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
 #include "core/plan/rvd.h"
 
 enum { DEVICES_MAX = 16, ELEMENTS_MAX = 512, DEVICE_NUMBERS = 64 };
-
-static uint32_t seed;
-
-static int pick(int n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (int)((seed >> 8) % (uint32_t)n);
-}
 
 /* By device and element. 0: not held. A part of zeros is held too. */
 typedef struct {

@@ -1,18 +1,11 @@
 /* Shardings: the five views against each other, and against what each rank really holds. */
+#include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
 #include "core/plan/layout.h"
 #include "core/plan/placement.h"
 
 #include <inttypes.h>
-
-static uint32_t seed;
-
-static int pick(int n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (int)((seed >> 8) % (uint32_t)n);
-}
 
 static Mesh *mesh_of(Arena *arena, const char *text)
 {

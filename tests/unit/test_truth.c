@@ -1,17 +1,10 @@
 /* The proof of the whole engine: random decisions on models with weights, planned, lowered, run on
  * ranks with local inputs only, and every value on every rank compared with one device. */
 #include "tests/unit/planning.h"
+#include "tests/unit/random.h"
 
 #include "core/run/run.h"
 #include "tests/unit/graph_text.h"
-
-static uint32_t seed;
-
-static int pick(int n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (int)((seed >> 8) % (uint32_t)n);
-}
 
 typedef struct {
     const char *name, *model, *dims, *mesh;
