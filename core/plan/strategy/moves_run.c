@@ -186,11 +186,15 @@ static bool gather(Trial *run, int axis, const Placement *placement, int64_t ran
     return true;
 }
 
+/* Once a group: all of it has the same then. */
 static bool gather_all(Trial *run, int axis, const Placement *placement)
 {
+    const Mesh *mesh = run->asked->mesh;
     List *lists = new_lists(run);
-    for (int64_t rank = 0; rank < run->asked->mesh->n_devices; rank++)
-        if (!gather(run, axis, placement, rank, &lists[rank]))
+    for (int64_t rank = 0; rank < mesh->n_devices; rank++)
+        if (mesh_coord(mesh, axis, rank) > 0)
+            lists[rank] = lists[mesh_group_member(mesh, mesh_axis_atoms(mesh, axis), rank, 0)];
+        else if (!gather(run, axis, placement, rank, &lists[rank]))
             return false;
     run->list[placement->dim] = lists;
     return true;
