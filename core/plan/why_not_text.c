@@ -2,6 +2,7 @@
 
 #include "core/plan/json_forms.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 /* ORDER STOP: what would let the axis through. */
@@ -9,11 +10,11 @@ static const char *const hints[STOP_COUNT] = {
     "",
     "unpin that dim, or pin it open",
     "take the mark away, or give the pins one priority",
-    "pin that other dim whole, or pin this one: an axis cuts one dim of a tensor, one index dim of "
-    "an op",
+    ("pin that other dim whole, or pin this one: an axis cuts one dim of a tensor, one index dim "
+     "of an op"),
     "pin the dim so that one list of axes continues the other",
-    "use a number of devices that divides it, a sub-axis such as tp:(1)4, or keep whole blocks "
-    "with unit=",
+    ("use a number of devices that divides it, a sub-axis such as tp:(1)4, or keep whole blocks "
+     "with unit="),
     "the op needs that dim whole; cut another of its dims",
     "the op reads that dim whole; cut another of its dims",
     "the op would read its neighbours' rows; cut another of its dims",
@@ -25,6 +26,12 @@ static const char *const hints[STOP_COUNT] = {
     "register a rule for the operator (register_op)",
     "pin the dim; `dimscope rule` with --trace or --profile shows what the method has for the op",
 };
+
+static const char *hint_of(Stop stop)
+{
+    assert(stop < STOP_COUNT);
+    return hints[stop];
+}
 
 static const char *op_label(const Graph *graph, int32_t op)
 {
@@ -157,7 +164,7 @@ static void format_stop(const Plan *plan, const WhyNotStop *stop, int axis, bool
     say_stop(plan, stop, out);
     buf_putc(out, '\n');
     if (!stop->beside)
-        buf_printf(out, "    to let it through: %s\n", hints[stop->at.stop]);
+        buf_printf(out, "    to let it through: %s\n", hint_of(stop->at.stop));
     if (chain && stop->has_chain) {
         buf_printf(out, "    %s came there so:\n", plan->mesh->axes[axis].name);
         reason_format_chain(plan, &stop->from, "    ", out);
@@ -263,7 +270,7 @@ static Json *stop_json(const Plan *plan, const WhyNotStop *stop, int axis)
     json_set_str(out, "stop", stop_name(stop->at.stop));
     say_stop(plan, stop, &text);
     json_set(out, "text", json_from_str(buf_str(&text)));
-    json_set_str(out, "hint", hints[stop->at.stop]);
+    json_set_str(out, "hint", hint_of(stop->at.stop));
     json_set_int(out, "ops_away", stop->n_ops);
     json_set_bool(out, "beside", stop->beside);
     for (int s = stop->has_chain ? stop->from.n_steps - 1 : -1; s >= 0; s--) {
