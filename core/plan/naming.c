@@ -12,14 +12,19 @@ typedef struct {
     int32_t tensor, op; /* -1: none */
 } Place;
 
+typedef struct {
+    const char *text;
+    int32_t above; /* the path that holds it; -1 */
+    Place part[PART_COUNT];
+} Path;
+
 struct Naming {
     Arena *arena;
     const Inferred *inferred;
-    int n_paths;
-    int32_t *path;             /* Names ids, in program order of first op */
-    int32_t *path_of;          /* per Names id: 1 + place in path; 0: no op of the program */
-    Place (*part)[PART_COUNT]; /* per path */
-    const char **label;        /* per tensor, or NULL */
+    Intern *texts;      /* of paths: ids are places in path */
+    Vec(Path) path;     /* in program order of first op, what holds it before it */
+    int32_t *path_of;   /* per Names id: 1 + place in path; 0: no op of the program */
+    const char **label; /* per tensor, or NULL */
 };
 
 const char *part_name(Part part)
@@ -63,16 +68,23 @@ static void note_parameter(const Inferred *inferred, Place *part, int32_t tensor
     }
 }
 
-static void note_op(const Inferred *inferred, Place *part, int32_t op)
+static void note_parameters(const Inferred *inferred, Place *part, int32_t op)
 {
     const Graph *graph = inferred->graph;
     for (int i = 0; i < graph->ops[op].n_inputs; i++) {
         int32_t tensor = op_inputs(graph, op)[i];
-        if (tensor < 0)
-            continue;
-        if (from_parameters(inferred, tensor))
+        if (tensor >= 0 && from_parameters(inferred, tensor))
             note_parameter(inferred, part, tensor, op);
-        else if (part[PART_IN].tensor < 0 && !is_constant(inferred, tensor))
+    }
+}
+
+/* What goes in and out of a path, by an op on it or beneath. */
+static void note_flow(const Inferred *inferred, Place *part, int32_t op)
+{
+    const Graph *graph = inferred->graph;
+    for (int i = 0; i < graph->ops[op].n_inputs && part[PART_IN].tensor < 0; i++) {
+        int32_t tensor = op_inputs(graph, op)[i];
+        if (tensor >= 0 && !from_parameters(inferred, tensor) && !is_constant(inferred, tensor))
             part[PART_IN] = (Place){tensor, op};
     }
     if (graph->ops[op].n_outputs > 0 && (part[PART_OUT].tensor < 0 || !inferred->on_parameters[op]))
@@ -81,14 +93,42 @@ static void note_op(const Inferred *inferred, Place *part, int32_t op)
 
 static void note_labels(Naming *naming)
 {
-    const Inferred *inferred = naming->inferred;
-    for (int i = 0; i < naming->n_paths; i++)
+    for (int i = 0; i < naming->path.n; i++)
         for (int p = PART_WEIGHT; p <= PART_BIAS; p++) {
-            int32_t tensor = naming->part[i][p].tensor;
-            const char *path = names_text(inferred->graph->names, naming->path[i]);
+            const Path *path = &naming->path.at[i];
+            int32_t tensor = path->part[p].tensor;
             if (tensor >= 0 && !naming->label[tensor])
-                naming->label[tensor] = arena_printf(naming->arena, "%s%s", path, part_tails[p]);
+                naming->label[tensor] =
+                    arena_printf(naming->arena, "%s%s", path->text, part_tails[p]);
         }
+}
+
+static void note_op(Naming *naming, int32_t op)
+{
+    int32_t at = naming->path_of[naming->inferred->graph->ops[op].path] - 1;
+    note_parameters(naming->inferred, naming->path.at[at].part, op);
+    for (; at >= 0; at = naming->path.at[at].above)
+        note_flow(naming->inferred, naming->path.at[at].part, op);
+}
+
+enum { ABOVE_MOST = 32 }; /* modules around a path that are named: it comes from a file */
+
+/* The place of a path; new ones with what holds them, "h" and "h.0" before "h.0.attn". */
+static int32_t add_path(Naming *naming, Str text, int depth)
+{
+    int32_t known = intern_find(naming->texts, text.s, text.n), above = -1;
+    if (known >= 0)
+        return known;
+    Str rest = text;
+    while (rest.n > 0 && rest.s[rest.n - 1] != '.')
+        rest.n--;
+    if (rest.n > 1 && depth < ABOVE_MOST)
+        above = add_path(naming, (Str){rest.s, rest.n - 1}, depth + 1);
+    Path path = {.text = arena_str(naming->arena, text), .above = above};
+    for (int p = 0; p < PART_COUNT; p++)
+        path.part[p] = (Place){-1, -1};
+    vec_push(naming->arena, &naming->path, path);
+    return intern_put(naming->texts, text.s, text.n);
 }
 
 Naming *naming_new(Arena *arena, const Inferred *inferred)
@@ -96,26 +136,21 @@ Naming *naming_new(Arena *arena, const Inferred *inferred)
     const Graph *graph = inferred->graph;
     Naming *naming = arena_make(arena, Naming);
     *naming = (Naming){.arena = arena, .inferred = inferred};
-    naming->path = arena_array(arena, int32_t, inferred->n_program);
+    naming->texts = intern_new(arena);
     naming->path_of = arena_array(arena, int32_t, names_count(graph->names));
     naming->label = arena_array(arena, const char *, graph->n_tensors);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t path = graph->ops[inferred->program[i]].path;
-        if (!naming->path_of[path]) {
-            naming->path[naming->n_paths++] = path;
-            naming->path_of[path] = naming->n_paths;
-        }
+        if (!naming->path_of[path])
+            naming->path_of[path] =
+                1 + add_path(naming, str_from(names_text(graph->names, path)), 0);
     }
-    naming->part = arena_alloc(arena, sizeof *naming->part * (size_t)naming->n_paths);
-    for (int i = 0; i < naming->n_paths; i++)
-        for (int p = 0; p < PART_COUNT; p++)
-            naming->part[i][p] = (Place){-1, -1};
     /* Ops that compute first: a Transpose of a weight is a view, the MatMul behind it reads it. */
     for (int views = 0; views <= 1; views++)
         for (int i = 0; i < inferred->n_program; i++) {
             int32_t op = inferred->program[i];
             if (graph->ops[op].path != 0 && inferred->on_parameters[op] == (views == 1))
-                note_op(inferred, naming->part[naming->path_of[graph->ops[op].path] - 1], op);
+                note_op(naming, op);
         }
     note_labels(naming);
     return naming;
@@ -123,9 +158,9 @@ Naming *naming_new(Arena *arena, const Inferred *inferred)
 
 int32_t naming_part(const Naming *naming, Str path, Part part, int32_t *op)
 {
-    int32_t name = names_find(naming->inferred->graph->names, path);
-    int32_t at = name > 0 ? naming->path_of[name] - 1 : -1;
-    Place none = {-1, -1}, *place = at < 0 ? &none : &naming->part[at][part];
+    int32_t at = intern_find(naming->texts, path.s, path.n);
+    static const Place none = {-1, -1};
+    const Place *place = at < 0 ? &none : &naming->path.at[at].part[part];
     if (op)
         *op = place->op;
     return place->tensor;
@@ -133,12 +168,12 @@ int32_t naming_part(const Naming *naming, Str path, Part part, int32_t *op)
 
 int naming_n_paths(const Naming *naming)
 {
-    return naming->n_paths;
+    return naming->path.n;
 }
 
 const char *naming_path(const Naming *naming, int i)
 {
-    return names_text(naming->inferred->graph->names, naming->path[i]);
+    return naming->path.at[i].text;
 }
 
 static int32_t find_exactly(const Naming *naming, Str name)

@@ -5,8 +5,8 @@
  *   weight  the first parameter (or view of parameters) of two dims or more that an op on the path
  *           reads; where there is none, the first of any rank
  *   bias    the first one-dim parameter that is not the weight
- *   in      the first operand of the path's first op that is no parameter or constant
- *   out     the first output of the path's last op
+ *   in      the first operand, no parameter or constant, of the first op on the path or beneath it
+ *   out     the first output of the last op on the path or beneath it
  * Names are found by hash; the index is made once per inference.
  */
 #ifndef CORE_PLAN_NAMING_H
@@ -26,7 +26,7 @@ const char *part_name(Part part); /* "weight" */
  * may be NULL. -1: no such path, or it has no such part. */
 int32_t naming_part(const Naming *naming, Str path, Part part, int32_t *op);
 
-/* Paths with at least one op of the program, in program order. */
+/* Paths with at least one op of the program on them or beneath, in program order. */
 int naming_n_paths(const Naming *naming);
 const char *naming_path(const Naming *naming, int i);
 

@@ -1,0 +1,48 @@
+/* PATH.weight, .bias, .in and .out in models of three exporters: what flows in and out of a module
+ * is so whether ops are on its path or only beneath it. */
+#include "tests/unit/planning.h"
+
+typedef struct {
+    const char *name, *model, *dims, *want; /* want: a tensor */
+} Row;
+
+#define GPT "gpt2", "batch=8,seq=1024"
+#define DYNAMO "gpt2-dynamo", "batch=8,seq=1024"
+#define VIT "vit_b_16", "batch=8"
+#define LAYER "encoder.layers.encoder_layer_1"
+
+static Row rows[] = {
+    {"transformer.h.1.attn.in", GPT, "/transformer/h.1/ln_1/LayerNormalization_output_0"},
+    {"transformer.h.1.attn.out", GPT, "/transformer/h.1/attn/c_proj/Reshape_1_output_0"},
+    {"transformer.h.1.attn.c_proj.in", GPT, "/transformer/h.1/attn/Reshape_3_output_0"},
+    {"transformer.h.1.mlp.in", GPT, "/transformer/h.1/ln_2/LayerNormalization_output_0"},
+    {"transformer.h.1.mlp.out", GPT, "/transformer/h.1/mlp/c_proj/Reshape_1_output_0"},
+    {"transformer.h.1.in", GPT, "/transformer/h.0/Add_1_output_0"},
+    {"transformer.h.1.out", GPT, "/transformer/h.1/Add_1_output_0"},
+    {"transformer.h.1.mlp.c_fc.weight", GPT, "transformer.h.1.mlp.c_fc.weight"},
+    {"transformer.h.1.mlp.weight", GPT, NULL},
+    {"lm_head.weight", GPT, "onnx::MatMul_2861"},
+    {"transformer.h.1.attn.in", DYNAMO, "layer_norm_2"},
+    {"transformer.h.1.mlp.out", DYNAMO, "view_27"},
+    {LAYER ".in", VIT, "add_2"},
+    {LAYER ".self_attention.in", VIT, "layer_norm_2"},
+    {LAYER ".mlp.out", VIT, "linear_7"},
+    {LAYER ".nothing.out", VIT, NULL},
+};
+
+static void a_part_of_a_module_is(void **state)
+{
+    const Row *row = *state;
+    Planning *p = planning_open(row->model, row->dims, "tp=2");
+    int32_t tensor = naming_find(p->naming, str_from(row->name), NULL);
+    if (row->want)
+        assert_string_equal(tensor < 0 ? "nothing" : tensor_name(p->graph, tensor), row->want);
+    else
+        assert_int_equal(tensor, -1);
+    planning_close(p);
+}
+
+int main(void)
+{
+    return run_rows("naming", rows, a_part_of_a_module_is);
+}
