@@ -241,9 +241,10 @@ static void begin_group(Importer *importer, Members *members)
 
 static bool check_members(const Importer *importer, const Members *members)
 {
-    const Shape *first = &import_value(importer, members->members.at[0])->shape;
+    const int *value = members->members.at;
     for (int m = 1; m < members->members.n; m++)
-        if (!shape_equal(first, &import_value(importer, members->members.at[m])->shape))
+        if (!shape_equal(&import_value(importer, value[m - 1])->shape,
+                         &import_value(importer, value[m])->shape))
             return error_kind(importer->err, ERROR_INVALID,
                               "values of one sharding group have different shapes");
     return true;

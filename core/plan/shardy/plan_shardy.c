@@ -272,6 +272,7 @@ static int32_t ask(Cutting *c, const OpSpace *space, const ShardyOp *op, int32_t
             c->lost = graph_op;
         vec_push(c->sp->plan->arena, &c->answers, put_cut(c, &cut));
     }
+    assert(c->answers.at);
     arena_free(scratch);
     return c->answers.at[id];
 }
@@ -282,6 +283,7 @@ static void cut_op(Cutting *c, int32_t graph_op)
     int32_t at = c->sp->at[graph_op];
     OpCut cut = whole_cut(space);
     int32_t id = at < 0 ? put_cut(c, &cut) : ask(c, space, &c->sp->ops.at[at], graph_op);
+    assert(c->cuts.at);
     cut = *c->cuts.at[id];
     if (apply_pins(c->sp, graph_op, &cut))
         id = put_cut(c, &cut);

@@ -11,7 +11,7 @@ static void match_index_dims(const OpSpace *space, SpaceRule *out)
         for (int d = 0; !operand->absent && !operand->ignored && d < operand->shape.n_dims; d++)
             for (int k = 0; k < operand->factors[d].n; k++)
                 out->factor[operand->factors[d].index[k]] =
-                    (int8_t)out->rule->tensor[o].dim[d].at[k];
+                    (int16_t)out->rule->tensor[o].dim[d].at[k];
     }
 }
 

@@ -9,7 +9,7 @@ typedef struct {
     const FactorRule *rule; /* NULL: not made yet, or the space has none */
     ShardyClass class;
     bool elementwise;
-    int8_t factor[X_MAX]; /* per index dim; -1: it goes along no dim, or in windows alone */
+    int16_t factor[X_MAX]; /* per index dim; -1: it goes along no dim, or in windows alone */
 } SpaceRule;
 
 /* A decision that does nothing, and how many of its line of a policy are alike. */
