@@ -296,7 +296,7 @@ typedef struct {
     int64_t parts[SLOTS_MAX];  /* that every slot keeps */
     int64_t before[ATOMS_MAX]; /* by atom that cuts: product of the list before it */
     AtomSet free;
-    int n_offered;
+    int n_offered, n_looked; /* whole layouts, and places on the way to one */
 } Permuting;
 
 static int64_t product(const Space *space, const uint8_t *atom, int n)
@@ -367,7 +367,7 @@ static void fill_with(Permuting *p, int s, int64_t parts, int a)
 static void fill(Permuting *p, int s, int64_t parts)
 {
     const Space *space = p->l->space;
-    if (p->n_offered >= PERMUTES_MAX) {
+    if (p->n_offered >= PERMUTES_MAX || p->n_looked++ >= PERMUTE_LOOKS_MAX) {
         p->l->moves->left_out = true;
         return;
     }

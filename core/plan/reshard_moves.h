@@ -9,7 +9,7 @@
 
 #include "core/plan/reshard_space.h"
 
-enum { ARRANGED_MAX = 4, PERMUTES_MAX = 6000 };
+enum { ARRANGED_MAX = 4, PERMUTES_MAX = 6000, PERMUTE_LOOKS_MAX = 1 << 18 };
 
 typedef struct {
     const Space *space;
