@@ -4,14 +4,14 @@
 
 typedef struct {
     const char *name, *model, *dims, *want; /* want: a tensor */
-} Row;
+} Asked;
 
 #define GPT "gpt2", "batch=8,seq=1024"
 #define DYNAMO "gpt2-dynamo", "batch=8,seq=1024"
 #define VIT "vit_b_16", "batch=8"
 #define LAYER "encoder.layers.encoder_layer_1"
 
-static Row rows[] = {
+static Asked rows[] = {
     {"transformer.h.1.attn.in", GPT, "/transformer/h.1/ln_1/LayerNormalization_output_0"},
     {"transformer.h.1.attn.out", GPT, "/transformer/h.1/attn/c_proj/Reshape_1_output_0"},
     {"transformer.h.1.attn.c_proj.in", GPT, "/transformer/h.1/attn/Reshape_3_output_0"},
@@ -32,7 +32,7 @@ static Row rows[] = {
 
 static void a_part_of_a_module_is(void **state)
 {
-    const Row *row = *state;
+    const Asked *row = *state;
     Planning *p = planning_open(row->model, row->dims, "tp=2");
     int32_t tensor = naming_find(p->naming, str_from(row->name), NULL);
     if (row->want)
