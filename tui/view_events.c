@@ -98,7 +98,7 @@ static void draw_selected(Ui *ui, Pen *pen, int at)
     const PlanEvent *event = &events_of(ui)[at];
     Buf turn = buf_new(ui->frame);
     plan_turn_format(ui_plan(ui), event->turn, &turn);
-    draw_field(pen, "STEP", 10);
+    draw_field(pen, " STEP", 10);
     pen_printf(pen, ROLE_TEXT, "%d of %d: %s", at + 1, plan_n_events(ui_plan(ui)), turn.s);
     if (event->op >= 0)
         pen_printf(pen, ROLE_TEXT, ", at %s", op_operator(ui_graph(ui), event->op));

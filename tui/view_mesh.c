@@ -238,13 +238,14 @@ static void draw_reshards(const Ui *ui, Pen *pen)
             draw_sharding(ui, pen, buf_str(&text), -1, -1);
             pen_line(pen);
             pen_tab(pen, 9);
+            pen_put(pen, ROLE_TEXT, label_us(ui, step->us));
+            pen_puts(pen, ROLE_TEXT, " for ");
             pen_put(pen, ROLE_TEXT, label_bytes(ui, step->bytes));
             pen_printf(
-                pen, ROLE_TEXT, " over %s, %s, %s: ", link->name,
+                pen, ROLE_TEXT, " over %s, %s, %s", link->name,
                 link == &session->machine.inside ? "inside nodes" : "between nodes",
                 price_step(&session->machine, session->mesh, step->kind, step->atoms, step->bytes)
                     .algorithm);
-            pen_put(pen, ROLE_TEXT, label_us(ui, step->us));
             pen_line(pen);
         }
         return;
