@@ -46,6 +46,8 @@ static Widths widths_for(int w)
 {
     Widths widths = {.steps = 8, .change = 7, .bytes = 9, .each = 9, .total = 9, .cause = 16};
 
+    if (w >= 92)
+        widths.steps = 12;
     if (w < 86)
         widths.each = 0;
     if (w < 62)

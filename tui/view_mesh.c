@@ -226,6 +226,7 @@ static void draw_reshards(const Ui *ui, Pen *pen)
         if (plan->reshards[r].tensor != ui->at.tensor)
             continue;
         const ReshardPath *path = plan->reshards[r].path;
+        const char *field = " NEXT";
         for (int s = 0; s < path->n_steps && !pen_full(pen); s++) {
             const Step *step = &path->step[s];
             Buf text = buf_new(ui->frame);
@@ -234,7 +235,8 @@ static void draw_reshards(const Ui *ui, Pen *pen)
             const Link *link = machine_link(&session->machine, session->mesh, step->atoms);
             buf_printf(&text, "%s ", step_kind_name(step->kind));
             comm_format_groups(session->mesh, step->atoms, &text);
-            draw_field(pen, s ? "" : " NEXT", 9);
+            draw_field(pen, field, 9);
+            field = "";
             draw_sharding(ui, pen, buf_str(&text), -1, -1);
             pen_line(pen);
             pen_tab(pen, 9);
