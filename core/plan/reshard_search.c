@@ -1,6 +1,6 @@
 #include "core/plan/reshard_search.h"
 
-#include "core/base/vec.h"
+#include "core/base/heap.h"
 #include "core/plan/reshard_bound.h"
 #include "core/plan/reshard_moves.h"
 
@@ -25,13 +25,6 @@ typedef struct {
     int slice_slot;
 } Node;
 
-/* A layout that is due, or the permutes of one. */
-typedef struct {
-    double key;
-    int32_t node;
-    int32_t permutes;
-} Entry;
-
 /* Layouts that permutes make of each other: the same parts and the same partial atoms. */
 typedef struct {
     AtomSet partial;
@@ -42,7 +35,7 @@ struct Searcher {
     Arena *arena;
     Vec(Node) nodes;
     Vec(Kindred) permuted; /* whose permutes were offered */
-    Vec(Entry) heap;
+    Heap due;
     int32_t *table; /* node + 1 by hash */
     int n_table;
 };
@@ -74,41 +67,10 @@ Searcher *searcher_new(Arena *arena)
     return searcher;
 }
 
-/* ---- heap of entries: least key first, then what was found first ---- */
-
-static bool sooner(const Entry *a, const Entry *b)
+/* A layout that is due, or the permutes of one: ~node. Of equal keys the node found last. */
+static void add_due(Searcher *searcher, double key, int32_t node, bool permutes)
 {
-    if (a->key < b->key || a->key > b->key)
-        return a->key < b->key;
-    return a->node > b->node;
-}
-
-static void heap_push(Searcher *searcher, Entry entry)
-{
-    vec_push(searcher->arena, &searcher->heap, entry);
-    Entry *heap = searcher->heap.at;
-    int at = searcher->heap.n - 1;
-    for (int up = (at - 1) / 2; at > 0 && sooner(&entry, &heap[up]); up = (at - 1) / 2) {
-        heap[at] = heap[up];
-        at = up;
-    }
-    heap[at] = entry;
-}
-
-static Entry heap_pop(Searcher *searcher)
-{
-    Entry *heap = searcher->heap.at, first = heap[0], last = heap[--searcher->heap.n];
-    int n = searcher->heap.n, at = 0;
-    for (int down = 1; down < n; down = 2 * at + 1) {
-        if (down + 1 < n && sooner(&heap[down + 1], &heap[down]))
-            down++;
-        if (!sooner(&heap[down], &last))
-            break;
-        heap[at] = heap[down];
-        at = down;
-    }
-    heap[at] = last;
-    return first;
+    heap_push(searcher->arena, &searcher->due, (HeapEntry){key, -node, permutes ? ~node : node});
 }
 
 /* ---- nodes by layout ---- */
@@ -131,7 +93,7 @@ static void table_clear(Searcher *searcher)
     memset(searcher->table, 0, sizeof(int32_t) * (size_t)searcher->n_table);
     searcher->nodes.n = 0;
     searcher->permuted.n = 0;
-    searcher->heap.n = 0;
+    searcher->due.n = 0;
 }
 
 static int32_t *table_slot(const Search *search, const Layout *layout)
@@ -216,7 +178,7 @@ static int32_t keep(Search *search, int32_t *slot, const Node *node)
         *slot = searcher->nodes.n;
     }
     int32_t id = *slot - 1;
-    heap_push(searcher, (Entry){node->cost + search->hurry * node->bound, id, 0});
+    add_due(searcher, node->cost + search->hurry * node->bound, id, false);
     if (!known)
         table_grow(search);
     return id;
@@ -338,7 +300,7 @@ static void defer_permutes(Search *search, int32_t at)
     double least = node->bound_after + pricing->permute.us + node->bytes * pricing->permute.byte_us;
     if (is_whole(search->space, &node->layout) || node->cost + least > search->most)
         return;
-    heap_push(search->searcher, (Entry){node->cost + search->hurry * least, at, 1});
+    add_due(search->searcher, node->cost + search->hurry * least, at, true);
 }
 
 /* False when permutes of such a layout were offered, at no more cost, and cost the same from all.
@@ -460,14 +422,16 @@ static bool run(Search *search)
     keep(search, table_slot(search, &start.layout), &start);
     if (is_goal(search, &start.layout))
         search->goal = 0;
-    while (searcher->heap.n > 0) {
-        Entry entry = heap_pop(searcher);
+    while (searcher->due.n > 0) {
+        HeapEntry entry = heap_pop(&searcher->due);
+        bool permutes = entry.item < 0;
+        int32_t at = permutes ? ~entry.item : entry.item;
         if (search->n_offers > search->space->most_offers)
             return false;
-        const Node *node = &searcher->nodes.at[entry.node];
-        search->at = entry.node;
+        const Node *node = &searcher->nodes.at[at];
+        search->at = at;
         Layout layout = node->layout;
-        if (entry.permutes) {
+        if (permutes) {
             if (first_of_kind(search, &layout))
                 moves_offer_permutes(&search->moves, &layout);
             continue;
@@ -477,7 +441,7 @@ static bool run(Search *search)
         if (is_goal(search, &layout))
             return true;
         moves_offer(&search->moves, &layout);
-        defer_permutes(search, entry.node);
+        defer_permutes(search, at);
     }
     return true;
 }
