@@ -500,7 +500,8 @@ static bool has_pin_of(const Plan *plan, int priority)
 /* A log can be replayed when its passes were the same: no groups, no priorities. */
 static const FlowLog *usable_past(const Run *run, const Plan *before)
 {
-    if (!before || run->group || last_priority(run->plan) > 0 || last_priority(before) > 0)
+    if (!before || before->log.context != run->p || run->group || last_priority(run->plan) > 0 ||
+        last_priority(before) > 0)
         return NULL;
     for (int i = 0; i < before->n_marks; i++)
         if (before->marks[i]->kind == PIN_GROUP)
