@@ -1,4 +1,4 @@
-/* factor_build.h - building a FactorRule factor by factor; for factor_ops.c and factor_windows.c.
+/* factor_build.h - building a FactorRule factor by factor; for factor_ops.c and what it names.
  *
  * A product has no factors of size 1: factor_finish() drops them, and gives dims that are left
  * without any factor one of size 1.
@@ -27,7 +27,9 @@ typedef struct {
 
 typedef bool FactorFn(FactorBuild *build);
 
+/* factor_windows.c, factor_sums.c */
 extern FactorFn factor_convolution, factor_gather, factor_scatter, factor_reshape;
+extern FactorFn factor_dot, factor_dot_general, factor_reduce;
 
 const Shape *factor_shape(const FactorBuild *build, int tensor);
 int64_t factor_size(const FactorBuild *build, int tensor, int dim);
