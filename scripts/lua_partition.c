@@ -6,8 +6,8 @@
  * idx and dim count from 0, outputs follow inputs. A partition cuts one index dim by `axis`, or by
  * the axes that `num` devices can only be; a sub-node may be partitioned again by another axis.
  * Devices follow the mesh: sub-node i is where the coordinate along the axis is i, so all sub-nodes
- * of a node are cut alike and assign() only checks. What is refused follows nnScaler (research:
- * nnscaler.md 3.2): an operand or dim that is not there, a frozen or undividable index dim.
+ * of a node are cut alike and assign() only checks. What is refused follows nnScaler: an
+ * operand or dim that is not there, a frozen or undividable index dim.
  */
 #include "scripts/lua_cut.h"
 #include "scripts/lua_objects.h"

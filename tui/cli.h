@@ -11,7 +11,7 @@
 #include "core/plan/action.h"
 #include "core/plan/session.h"
 
-/* The contract with scripts (DESIGN section 6). */
+/* The contract with scripts. */
 enum {
     CLI_FINE = 0,
     CLI_ILLEGAL = 1, /* an illegal plan, a failed check, a mismatch of verify, a rule's refusal,

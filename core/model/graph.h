@@ -7,7 +7,7 @@
  * Program order is file order where that is topological, else Kahn's with file order as tie-break.
  *
  * Operator names are Names ids: the plain name for ai.onnx ("MatMul"), "domain::Name" else.
- * Path of an op (DESIGN section 2): the module it comes from, "transformer.h.0.mlp.c_fc".
+ * Path of an op: the module it comes from, "transformer.h.0.mlp.c_fc".
  * Weights are never read: TensorData is a view of the mapped file, or of a file not opened.
  */
 #ifndef CORE_MODEL_GRAPH_H

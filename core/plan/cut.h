@@ -19,7 +19,7 @@
  * blocks are digits, `(3)(768/tp)`. A block list does not split at borders of index dims.
  *
  * Digits are a mixed radix, so a flattened or split dim keeps its cut by splitting digits at the
- * borders of the index dims (DESIGN section 3; research: plans on real models, section 4).
+ * borders of the index dims.
  */
 #ifndef CORE_PLAN_CUT_H
 #define CORE_PLAN_CUT_H

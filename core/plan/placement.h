@@ -7,7 +7,7 @@
  *     IS(d,k)   the same of k equal blocks, all even     InterleavedShard(d,k)
  *     P(op)     every rank holds an addend               Partial(op)
  *
- * (torch DTensor and veScale; research: placement semantics.) Digits and placements say most
+ * (torch DTensor and veScale.) Digits and placements say most
  * layouts of each other, but not all: an axis in two parts is no placement, and a split factor that
  * divides nothing is no digit. Even layouts translate by construction. Of uneven ones each rank's
  * elements are compared, since chunks of chunks depend on the order of the axes.

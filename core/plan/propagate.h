@@ -1,7 +1,7 @@
 /* propagate.h - the default propagator, `factor`: axes flow between tensors and index dims, both
  * ways, until nothing changes.
  *
- * Phases (research: plans on real models, section 4): pins; ops on parameters alone; ops beside a
+ * Phases: pins; ops on parameters alone; ops beside a
  * pinned operand, reduce dims too; early ops (element-wise, views, norms); all ops, map dims only;
  * all ops, reduce dims where 2 x bytes(outputs) <= bytes of the operands otherwise gathered. Pins
  * of a later priority are felt after all that, and then all of it again; until then their dims are

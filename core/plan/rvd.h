@@ -19,7 +19,7 @@
  *
  * A step costs its volume + 1, the crossing 24 times that (once when communication is
  * asynchronous). The path is the cheapest (Dijkstra); of equal ones that which reaches the layout
- * that is first in order of components. (nnScaler, rvd; research: RVD and adapters.)
+ * that is first in order of components. (nnScaler, rvd.)
  *
  * A path says layouts only. Which devices form the groups of its steps follows from where the cells
  * stand; where R or V shrinks, its parts may be taken in another order, and those orders are tried

@@ -1,10 +1,9 @@
 /* anno.h - the dimop annotation language: `m^ kd+, kd+ n -> m^ n`, `(h t) k -> h t k`.
  *
  * Grammar, canonical text, forced freezing of inner identifiers, expansion of `*`, alignment with
- * hidden dims, shape inference and partition follow nnScaler 0.9 (research: nnscaler.md sections 1
- * to 3, with section 10's deliberate departures: all candidates are tried, a cut of a dim missing
- * from a spatial output is refused only by name, tabs separate). Indices are zero-based; outputs
- * continue after inputs.
+ * hidden dims, shape inference and partition follow nnScaler 0.9, but for this: all candidates are
+ * tried, a cut of a dim missing from a spatial output is refused only by name, tabs separate.
+ * Indices are zero-based; outputs continue after inputs.
  */
 #ifndef CORE_RULES_ANNO_H
 #define CORE_RULES_ANNO_H

@@ -3,8 +3,7 @@
  * Most depend on shapes and attributes: `max` of [2,3,4] with dim 2 is `a b c^ -> a b, a b`,
  * `conv2d` with two groups `n (g 4) 8 8, (g 8) 4 3 3 -> n (g 8) 8 8`. Inputs are those that the
  * operator's node has in nnScaler (`cat`: its tensors, `gather`: tensor, dim, index), everything
- * else is an attribute with the name of the parameter. Source: nnScaler 0.9 (research: nnscaler.md
- * sections 3.6 and 8).
+ * else is an attribute with the name of the parameter. Source: nnScaler 0.9.
  */
 #ifndef CORE_RULES_ANNO_NAMED_H
 #define CORE_RULES_ANNO_NAMED_H

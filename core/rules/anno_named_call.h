@@ -5,7 +5,7 @@
  * a tensor, changes those that may not be cut (`c^`), are summed (`c+`) or are a size (`3`), and
  * joins them to text. A failing writer returns NULL with the reason in call->err; helpers that fail
  * set call->failed, so that a writer may go on and named_text() says NULL. Texts live in the arena.
- * Source: nnScaler 0.9 (research: nnscaler.md section 8).
+ * Source: nnScaler 0.9.
  */
 #ifndef CORE_RULES_ANNO_NAMED_CALL_H
 #define CORE_RULES_ANNO_NAMED_CALL_H

@@ -6,7 +6,7 @@
  * `strict`.
  *
  * A dim may be cut along the first member of its bracket whose length is not 1, when that is not
- * frozen and the number of pieces divides its length (research: nnscaler.md section 3). Outputs may
+ * frozen and the number of pieces divides its length. Outputs may
  * be named: their index continues after the inputs'.
  */
 #ifndef CORE_RULES_ANNO_PARTITION_H

@@ -1,6 +1,6 @@
 /* einsum.h - `ij,jk->ik` and `...ij,...jk->...ik` onto an op space: letters are index dims, letters
  * missing from the output are summed. Also the generator of reshape rows: two shapes in, dims of a
- * mixed-radix index space out (Paddle's Flatten / Split dim transforms; research: paddle.md). */
+ * mixed-radix index space out (Paddle's Flatten / Split dim transforms). */
 #ifndef CORE_RULES_EINSUM_H
 #define CORE_RULES_EINSUM_H
 

@@ -4,7 +4,7 @@
  * rule from the shapes, results included (a StableHLO op always says the type of its results).
  * Attributes are named as in StableHLO; pairs of lists (`contracting_dims`, `padding`) are read in
  * the form that one_op_attr_json() makes of them.
- * Source: Shardy's registry of rules, asked op by op (jaxlib 0.10.2; research: planners.md 1.2).
+ * Source: Shardy's registry of rules, asked op by op (jaxlib 0.10.2).
  */
 #ifndef CORE_RULES_FACTOR_OPS_H
 #define CORE_RULES_FACTOR_OPS_H

@@ -7,7 +7,7 @@
  * when it is cut: nothing (pass through); its results are addends (reduction); it must not be, so
  * its operands are gathered first (need replication); an exchange with neighbours (permutation).
  * A blocked factor takes no part in propagation. Names are i to z, then z_1, z_2, .., by number.
- * Source: Shardy's OpShardingRule (research: planners.md 1.2).
+ * Source: Shardy's OpShardingRule.
  */
 #ifndef CORE_RULES_FACTOR_RULE_H
 #define CORE_RULES_FACTOR_RULE_H

@@ -125,7 +125,7 @@ static bool box_is_empty(const Box *box)
 }
 
 /* Each term at the end of its interval that makes it least, or most: exact where signs are mixed,
- * which two opposite corners of the box are not (research: index spaces, section 1). */
+ * which two opposite corners of the box are not. */
 void projection_range(const Projection *projection, const Shape *shape, const Box *index, Box *out)
 {
     bool empty = box_is_empty(index);
@@ -306,7 +306,7 @@ static DimFactors main_term(const OpSpace *space, const Term *term, int n)
     return factors;
 }
 
-/* The table of DESIGN's row -> factor view (research: index spaces, section 3). */
+/* The table from rows to factors. */
 static DimFactors row_factors(const OpSpace *space, const Operand *operand, int d)
 {
     const Row *row = &operand->projection.row[d];

@@ -12,7 +12,7 @@
  * extents are mixed radix, `(h t)`; no coef and window = the whole dim reads all of it; no coef and
  * window 1 is a dim of size 1; window > coef is a halo. `clip` intersects with the tensor: padding,
  * concat, split. Index dims of role REDUCE are summed (or max..) over; FROZEN ones are never cut.
- * The arithmetic is that of Tapestry's range projection maps (research: index spaces).
+ * The arithmetic is that of Tapestry's range projection maps.
  *
  * OpSpaces are interned by signature and immutable; equal ids mean the same struct.
  */
@@ -57,15 +57,14 @@ typedef struct {
     bool blocked;  /* a cut along it is not handed on to other ops (Shardy's blocked propagation) */
 } IndexDim;
 
-/* Whether a partial operand may stay partial through the op (planning rule: DESIGN section 4). */
+/* Whether a partial operand may stay partial through the op (a rule of planning). */
 typedef enum {
     LINEAR_NO,
     LINEAR_ALONE,   /* views, Transpose, Neg, a scale by one element */
     LINEAR_TOGETHER /* Add, Sub: when all such operands are partial on the same axes */
 } Linear;
 
-/* What a tensor dim says about index dims, derived from its row: the table of DESIGN's row ->
- * factor view. `index` lists the index dims whose mixed radix the dim is, major first; none: the
+/* What a tensor dim says about index dims, derived from its row. `index` lists the index dims whose mixed radix the dim is, major first; none: the
  * dim is read whole, has size 1, or is read in a way that no cut follows (reversed).
  * exact: the dim is that mixed radix and nothing else, so the sizes multiply to the dim's and a
  * cut moves between them digit by digit. Not exact: a halo, blocks, a shift or a clip; a cut of

@@ -1,5 +1,5 @@
 /* The plans that readers of the papers expect, on real exports: every collective by kind, axis,
- * count and bytes (research: plans on real models, section 4). */
+ * count and bytes. */
 #include "tests/unit/unit.h"
 
 #include "core/plan/reason.h"

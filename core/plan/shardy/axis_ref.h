@@ -3,7 +3,7 @@
  * An axis x of size 8 may be used whole, "x", or in part, "x:(2)4": the part of size 4 that has 2
  * before (more major than) it. Any split by a divisor is one, prime or not, which atoms of a mesh
  * (mesh.h) cannot say: of an axis of 6 atoms split 2.3, and x:(3)2 is no run of them.
- * Source: Shardy's AxisRefAttr (research: planners.md 1.1, 1.6).
+ * Source: Shardy's AxisRefAttr.
  */
 #ifndef CORE_PLAN_SHARDY_AXIS_REF_H
 #define CORE_PLAN_SHARDY_AXIS_REF_H

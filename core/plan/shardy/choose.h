@@ -16,7 +16,7 @@
  *   - The axes of a factor that needs replication, and that all tensors have, move to the batching
  *     factors (pass through, in all tensors), in order, where they divide what is left of them.
  *
- * Source: Shardy's explicit reshards (research: planners.md 1.4); its sizes are elements.
+ * Source: Shardy's explicit reshards; its sizes are elements.
  */
 #ifndef CORE_PLAN_SHARDY_CHOOSE_H
 #define CORE_PLAN_SHARDY_CHOOSE_H

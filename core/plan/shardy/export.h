@@ -2,7 +2,7 @@
  *
  * Of what goes into the function and comes out of it, axes that do not divide a dim are taken off,
  * and in dims still open sub-axes and what stands behind them. Then every dim is closed, which says
- * all that replicated axes say. Source: Shardy's export passes up to resharding (planners.md 8).
+ * all that replicated axes say. Source: Shardy's export passes up to resharding.
  */
 #ifndef CORE_PLAN_SHARDY_EXPORT_H
 #define CORE_PLAN_SHARDY_EXPORT_H

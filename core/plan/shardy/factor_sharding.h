@@ -4,7 +4,7 @@
  * dim's axes are handed out to its factors, major first, each until its size is used; the
  * minor-most takes the rest. What a factor that is not minor-most can not hold overflows: it is
  * kept, blocks what comes after, and comes back when the dim is put together again. Source:
- * Shardy's ShardingProjection (research: planners.md 1.3, 1.6).
+ * Shardy's ShardingProjection.
  */
 #ifndef CORE_PLAN_SHARDY_FACTOR_SHARDING_H
 #define CORE_PLAN_SHARDY_FACTOR_SHARDING_H

@@ -9,7 +9,7 @@
  * one reader; the same with more; pass-through factors of all ops, of a broadcast backward only;
  * all factors, the same; everything. Each pass goes by a stack (engine.h) to its own fixed point,
  * with the results of the function handed to and from what is returned before and after. Source:
- * Shardy's Basic-, OpPriority- and UserPriorityPropagation (planners.md 1.3, 8).
+ * Shardy's Basic-, OpPriority- and UserPriorityPropagation.
  */
 #ifndef CORE_PLAN_SHARDY_FLOW_H
 #define CORE_PLAN_SHARDY_FLOW_H

@@ -5,7 +5,7 @@
  * input when that has no sharding and no user wants another; of a chain of constraints the last
  * replaces later uses of what the first constrains. Values of one sharding group begin with one
  * sharding; where they were given different ones, open constraints stand for them in the group.
- * Source: Shardy's import passes and ShardingGroupMap (planners.md 1.3).
+ * Source: Shardy's import passes and ShardingGroupMap.
  */
 #ifndef CORE_PLAN_SHARDY_IMPORT_H
 #define CORE_PLAN_SHARDY_IMPORT_H

@@ -16,7 +16,7 @@
  * most sharded tensors have (the first to get there) is the op's, and what is sharded on another
  * is resharded. On meshes of other axes the op is left alone, and so is one on a single device.
  *
- * Source: Shardy's explicit reshards, the full version (research: planners.md 1.4, 8).
+ * Source: Shardy's explicit reshards, the full version.
  */
 #ifndef CORE_PLAN_SHARDY_INSERT_H
 #define CORE_PLAN_SHARDY_INSERT_H

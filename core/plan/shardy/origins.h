@@ -5,7 +5,7 @@
  * first operand, else the first result, whose axes of that factor began with all it has now; the
  * axis has there the origin that it has here. That need not be the tensor that decided it. Axes
  * that were split or merged on the way are found by the first that has a part in common. Source:
- * Shardy's SourceShardingHandler (planners.md 1.5).
+ * Shardy's SourceShardingHandler.
  */
 #ifndef CORE_PLAN_SHARDY_ORIGINS_H
 #define CORE_PLAN_SHARDY_ORIGINS_H

@@ -10,7 +10,7 @@
  * in order of number. Aggressive asks it of the tensor alone that is written; the factors are tried
  * in the order: larger source tensor, (elementwise ops) more shards, source's place, number;
  * results before operands, and an operand of an elementwise op never gets more than its result has.
- * Source: Shardy's BasicFactorPropagation and AggressiveFactorPropagation (planners.md 1.3, 1.6).
+ * Source: Shardy's BasicFactorPropagation and AggressiveFactorPropagation.
  */
 #ifndef CORE_PLAN_SHARDY_STEP_H
 #define CORE_PLAN_SHARDY_STEP_H

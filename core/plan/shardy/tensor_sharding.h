@@ -5,7 +5,7 @@
  * `unreduced` ones it is partial. The JSON form is that of the eval protocol:
  *     {"dims": [["x"],[]], "open": [true,false], "priority": [0,null], "replicated": [..],
  *      "unreduced": [..]}
- * Source: Shardy's TensorShardingAttr (research: planners.md 1.1).
+ * Source: Shardy's TensorShardingAttr.
  */
 #ifndef CORE_PLAN_SHARDY_TENSOR_SHARDING_H
 #define CORE_PLAN_SHARDY_TENSOR_SHARDING_H

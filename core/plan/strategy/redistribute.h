@@ -16,7 +16,7 @@
  * product of the sizes of axes that come later in the mesh but cut first. A strided shard that is
  * no order (a view made it, or f is no such product) is moved through replicated.
  *
- * The price of a step (research: cost), with g = GiB a rank holds, n = size of the axis:
+ * The price of a step, with g = GiB a rank holds, n = size of the axis:
  *     all-gather       g *= n;  6.6 + (n-1) hop + g (n-1)/n / bandwidth
  *     all-to-all                the same without g *= n, + 1.0
  *     all-reduce                6.6 + 2(n-1) hop + 2 g (n-1)/n / bandwidth

@@ -7,7 +7,7 @@
  * A candidate takes a row for every axis (axis 0 slowest, the all-replicated row first), so that
  * rows^axes of them exist; those that would cut what cannot be cut are dropped. What remains is
  * priced: the sum over the inputs of moving them from how they lie to how the row wants them
- * (redistribute.h). Profile torch takes, in this order (research: selection):
+ * (redistribute.h). Profile torch takes, in this order:
  *
  *     1 of those that move nothing at all the LAST
  *     2 of those that only slice the FIRST

@@ -19,7 +19,7 @@
  * The order of an application: params, patterns of all inputs, let, require, index, reduce,
  * outputs, projections, and the check that outputs are written once and whole and inputs are read
  * inside. Errors carry a code of the language (E_RANK), the template, the text and the column in
- * it. Language after the draft of crutcher/tapestry, issue 2, settled as in research: tapestry.md.
+ * it. Language after the draft of crutcher/tapestry, issue 2.
  */
 #ifndef CORE_RULES_TEMPLATE_TEMPLATE_H
 #define CORE_RULES_TEMPLATE_TEMPLATE_H
