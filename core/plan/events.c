@@ -84,20 +84,6 @@ const PlanEvent *plan_events(Arena *arena, const Plan *plan)
     return events;
 }
 
-int plan_event_of(const Plan *plan, int32_t op, int32_t tensor, AtomSet atoms)
-{
-    Arena *scratch = arena_new();
-    const PlanEvent *events = plan_events(scratch, plan);
-    int found = -1;
-    for (int i = 0; i < plan_n_events(plan) && found < 0; i++)
-        if ((tensor >= 0 ? events[i].tensor == tensor
-                         : events[i].tensor < 0 && events[i].op == op) &&
-            (events[i].added & atoms))
-            found = i;
-    arena_free(scratch);
-    return found;
-}
-
 void plan_turn_format(const Plan *plan, int turn, Buf *out)
 {
     const FlowTurn *at = &plan->log.flow->turns.at[turn];

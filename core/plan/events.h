@@ -29,8 +29,4 @@ void plan_turn_format(const Plan *plan, int turn, Buf *out);
 /* "h.0.attn.c_attn  x 8,1024,768 -> 8/dp,1024,768" */
 void plan_event_format(const Plan *plan, const PlanEvent *event, Buf *out);
 
-/* The events up to which a tensor (op -1), or the cuts of an op (tensor -1), had not got the axis;
- * -1: it never came. */
-int plan_event_of(const Plan *plan, int32_t op, int32_t tensor, AtomSet atoms);
-
 #endif

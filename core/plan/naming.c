@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 
@@ -106,6 +107,7 @@ static void note_labels(Naming *naming)
 static void note_op(Naming *naming, int32_t op)
 {
     int32_t at = naming->path_of[naming->inferred->graph->ops[op].path] - 1;
+    assert(naming->path.at && at >= 0);
     note_parameters(naming->inferred, naming->path.at[at].part, op);
     for (; at >= 0; at = naming->path.at[at].above)
         note_flow(naming->inferred, naming->path.at[at].part, op);

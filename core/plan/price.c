@@ -7,16 +7,10 @@
 
 /* ORDER STEP_KIND */
 static const struct {
-    const char *name, *mark, *formula;
+    const char *name, *mark;
 } kinds[STEP_KIND_COUNT] = {
-    {"slice", "SL", "0"},
-    {"all_gather", "AG", "latency + (n-1)/n * bytes after / bandwidth"},
-    {"all_reduce", "AR", "latency + 2(n-1)/n * bytes / bandwidth"},
-    {"reduce_scatter", "RS", "latency + (n-1)/n * bytes before / bandwidth"},
-    {"all_to_all", "A2A", "latency + (n-1)/n * bytes before / bandwidth"},
-    {"permute", "PP", "latency + bytes / bandwidth"},
-    {"send", "P2P", "latency + bytes / bandwidth"},
-    {"broadcast", "BC", "latency + bytes / bandwidth"},
+    {"slice", "SL"},       {"all_gather", "AG"}, {"all_reduce", "AR"}, {"reduce_scatter", "RS"},
+    {"all_to_all", "A2A"}, {"permute", "PP"},    {"send", "P2P"},      {"broadcast", "BC"},
 };
 
 const char *step_kind_name(StepKind kind)
@@ -27,11 +21,6 @@ const char *step_kind_name(StepKind kind)
 const char *step_kind_mark(StepKind kind)
 {
     return kinds[kind].mark;
-}
-
-const char *step_kind_formula(StepKind kind)
-{
-    return kinds[kind].formula;
 }
 
 /* ---- the least ---- */

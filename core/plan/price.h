@@ -29,9 +29,8 @@ typedef enum {
     STEP_KIND_COUNT
 } StepKind;
 
-const char *step_kind_name(StepKind kind);    /* "all_reduce" */
-const char *step_kind_mark(StepKind kind);    /* "AR" */
-const char *step_kind_formula(StepKind kind); /* "latency + 2(n-1)/n * bytes / bandwidth" */
+const char *step_kind_name(StepKind kind); /* "all_reduce" */
+const char *step_kind_mark(StepKind kind); /* "AR" */
 
 typedef struct {
     double us;

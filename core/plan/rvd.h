@@ -86,9 +86,7 @@ typedef struct {
 
 const char *rvd_kind_name(RvdKind kind); /* "all_gather" */
 bool rvd_kind_crosses(RvdKind kind);
-bool rvd_equal(const Rvd *a, const Rvd *b);
 int64_t rvd_devices(const Rvd *rvd);
-int64_t rvd_shard_elements(const Rvd *rvd, const Shape *shape);
 
 /* The one step between two layouts. `crosses`: between sets of devices. shrinks and grows may be
  * NULL. */

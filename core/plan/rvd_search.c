@@ -8,14 +8,6 @@
 
 /* ---- layouts ---- */
 
-bool rvd_equal(const Rvd *a, const Rvd *b)
-{
-    for (int i = 0; i < a->n && i < b->n; i++)
-        if (a->at[i] != b->at[i])
-            return false;
-    return a->n == b->n;
-}
-
 int64_t rvd_devices(const Rvd *rvd)
 {
     int64_t n = 1;
@@ -24,7 +16,7 @@ int64_t rvd_devices(const Rvd *rvd)
     return n;
 }
 
-int64_t rvd_shard_elements(const Rvd *rvd, const Shape *shape)
+static int64_t shard_elements(const Rvd *rvd, const Shape *shape)
 {
     int64_t n = 1;
     for (int d = 0; d < shape->n_dims; d++)
@@ -130,7 +122,7 @@ int64_t rvd_step_cost(const Shape *shape, const Rvd *from, const Rvd *to, int64_
         n = from->at[shrinks] / to->at[shrinks];
     else if (grows >= 0)
         n = to->at[grows] / from->at[grows];
-    int64_t moved = volume(kind, n, rvd_shard_elements(from, shape), rvd_shard_elements(to, shape));
+    int64_t moved = volume(kind, n, shard_elements(from, shape), shard_elements(to, shape));
     return (moved + 1) * (crossing_factor > 0 ? crossing_factor : 1);
 }
 

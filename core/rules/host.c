@@ -15,12 +15,6 @@ bool host_put(Host *host, int output, const Value *value, Error *err)
     return true;
 }
 
-bool host_defer(Host *host, int output, Dtype dtype, const Shape *shape, Error *err)
-{
-    Value value = {.dtype = dtype, .shape = *shape};
-    return host_put(host, output, &value, err);
-}
-
 bool host_is_held(const Value *value)
 {
     return value->ints || value->floats;

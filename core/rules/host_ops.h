@@ -40,9 +40,8 @@ int64_t values_limit(const Values *values);
 
 /* ---- making results ---- */
 bool host_put(Host *host, int output, const Value *value, Error *err); /* checks the shape */
-bool host_defer(Host *host, int output, Dtype dtype, const Shape *shape, Error *err);
-bool host_is_held(const Value *value);                       /* elements are there */
-bool host_fits(const Host *host, const Shape *shape);        /* within the limit */
+bool host_is_held(const Value *value);                                 /* elements are there */
+bool host_fits(const Host *host, const Shape *shape);                  /* within the limit */
 const void *host_cells(const Value *value);                  /* ints or floats: 8 bytes each */
 void host_set_cells(Value *value, Dtype dtype, void *cells); /* as ints or as floats */
 int64_t host_wrap(Dtype dtype, int64_t value); /* as an integer or bool of this type */

@@ -70,14 +70,6 @@ static bool read_sharding(Reader *reader, int n_dims, const Json *value, TensorS
 
 /* ---- values ---- */
 
-int factor_graph_find(const FactorGraph *graph, Str name)
-{
-    for (int v = 0; v < graph->values.n; v++)
-        if (str_eq(str_from(graph->values.at[v].name), name))
-            return v;
-    return -1;
-}
-
 static int add_value(Reader *reader, Str name, FactorValue value)
 {
     int32_t id = names_intern(reader->names, name);

@@ -90,8 +90,6 @@ const Mesh *factor_graph_mesh(const FactorGraph *graph, const TensorSharding *sh
 Json *factor_graph_sharding_json(Arena *arena, const FactorGraph *graph,
                                  const TensorSharding *sharding);
 
-int factor_graph_find(const FactorGraph *graph, Str name); /* value, or -1 */
-
 /* A factor per dim, of `n_sources` tensors and one result of this shape. */
 const FactorRule *factor_identity_rule(Arena *arena, const Shape *shape, int n_sources);
 

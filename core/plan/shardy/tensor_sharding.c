@@ -236,20 +236,3 @@ bool tensor_sharding_to_layout(const TensorSharding *sharding, const Shape *shap
         out->partial[atom[i]] = REDUCE_SUM;
     return true;
 }
-
-bool tensor_sharding_from_layout(const Sharding *layout, const Mesh *mesh, TensorSharding *out)
-{
-    *out = tensor_sharding_open((int)layout->n_dims);
-    out->mesh = 0;
-    for (int d = 0; d < out->n_dims; d++) {
-        const Cut *cut = &layout->dim[d];
-        if (cut->n > 1)
-            return false;
-        if (cut->n == 1)
-            axis_list_from_atoms(cut->digit[0].atom, cut->digit[0].n, mesh, &out->dim[d].axes);
-    }
-    uint8_t atom[ATOMS_MAX];
-    int n = mesh_list_set(mesh, sharding_partials(layout), atom);
-    axis_list_from_atoms(atom, n, mesh, &out->unreduced);
-    return true;
-}

@@ -45,11 +45,10 @@ bool tensor_sharding_from_json(const Mesh *mesh, int n_dims, const Json *value, 
 /* `priority` only where some dim has one. */
 Json *tensor_sharding_to_json(Arena *arena, const Mesh *mesh, const TensorSharding *sharding);
 
-/* To and from the layouts of plans (core/plan/sharding.h): one digit a dim. False: the mesh's atoms
- * cannot say a sub-axis of it, or the layout has digits that are no list of axes. */
+/* As a layout of plans (core/plan/sharding.h): one digit a dim. False: the mesh's atoms cannot say
+ * a sub-axis of it. */
 bool tensor_sharding_to_layout(const TensorSharding *sharding, const Shape *shape, const Mesh *mesh,
                                Sharding *out);
-bool tensor_sharding_from_layout(const Sharding *layout, const Mesh *mesh, TensorSharding *out);
 
 /* The atoms of an axis or a part of it, major first, appended; false: no run of atoms is it. */
 bool axis_ref_to_atoms(const AxisRef *ref, const Mesh *mesh, uint8_t *atom, int *n);
