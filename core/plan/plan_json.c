@@ -151,6 +151,10 @@ static Json *write_reshards(Writer *w)
         json_set(row, "from", write_sharding(w, reshard->from));
         json_set(row, "to", write_sharding(w, reshard->to));
         json_set(row, "steps", steps);
+        json_set_real(row, "us", reshard->path->us);
+        json_set_real(row, "bound_us", reshard->path->bound_us);
+        json_set_bool(row, "proven", reshard->path->proven);
+        json_set_int(row, "peak_bytes", reshard->path->peak_bytes);
         write_times(row, reshard_repeat(w->plan, reshard));
         json_add(out, row);
     }

@@ -1,6 +1,4 @@
-#include "core/plan/reason.h"
-
-#include "core/base/units.h"
+#include "core/plan/why_reshard.h"
 
 #include <inttypes.h>
 
@@ -160,33 +158,9 @@ static void format_partial(const Plan *plan, int32_t tensor, Buf *out)
 
 static void format_reshards(const Plan *plan, int32_t tensor, Buf *out)
 {
-    for (int i = 0; i < plan->n_reshards; i++) {
-        const Reshard *r = &plan->reshards[i];
-        if (r->tensor != tensor)
-            continue;
-        buf_puts(out, "reshard to ");
-        format_sharding(plan, r->to, out);
-        for (int s = 0; s < r->path->n_steps; s++) {
-            const Step *step = &r->path->step[s];
-            buf_printf(out, "%s %s", s ? "," : ":", step_kind_mark(step->kind));
-            buf_puts(out, step->atoms ? " " : "");
-            mesh_format_set(plan->mesh, step->atoms, ".", out);
-            if (step->bytes) {
-                buf_putc(out, ' ');
-                units_format_bytes(step->bytes, out);
-                buf_putc(out, ' ');
-                units_format_us(step->us, out);
-            }
-        }
-        if (r->n_uses > 0) {
-            int32_t op = plan->reshard_uses[r->use];
-            buf_printf(out, "  for %s %s", op_operator(plan->inferred->graph, op),
-                       op_label(plan, op));
-        }
-        if (r->n_uses > 1)
-            buf_printf(out, " and %d more", r->n_uses - 1);
-        buf_putc(out, '\n');
-    }
+    for (int i = 0; i < plan->n_reshards; i++)
+        if (plan->reshards[i].tensor == tensor)
+            why_reshard_format(plan, &plan->reshards[i], out);
 }
 
 void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)

@@ -44,6 +44,9 @@ typedef struct {
 /* dim -1: all dims. In the arena. */
 WhyNot why_not(Arena *arena, const Plan *plan, int32_t tensor, int dim, int axis);
 
+/* What stopped it, in a clause. */
+void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out);
+
 /* Lines of text; the last of a dim says what would let the axis through. */
 void why_not_format(const Plan *plan, int32_t tensor, int dim, int axis, Buf *out);
 

@@ -69,8 +69,42 @@ static void say_rule(const Plan *plan, const StopRecord *at, Buf *out)
         buf_puts(out, "an op moves what it reads as its row needs it, and hands nothing back");
 }
 
-/* What stopped it, in a clause. */
-static void say_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
+static void say_axes(const Mesh *mesh, AtomSet atoms, Buf *out)
+{
+    const char *comma = "";
+    for (int a = 0; a < mesh->n_axes; a++)
+        if (atoms & mesh_axis_atoms(mesh, a)) {
+            buf_printf(out, "%s%s=%" PRId64, comma, mesh->axes[a].name, mesh->axes[a].size);
+            comma = ", ";
+        }
+}
+
+/* "12 x 64 does not divide by tp=8"; "it is 3 parts of 768, which a cut by tp=4 does not keep to".
+ * Of one index dim, or of a loop, there is nothing to name. */
+static void say_nesting(const Plan *plan, const StopRecord *at, Buf *out)
+{
+    const OpSpace *space = at->op < 0 ? NULL : program_space(plan->inferred, at->op);
+    const DimFactors *factors =
+        space && at->operand >= 0 ? &space->operand[at->operand].factors[at->dim] : NULL;
+    if (!factors || factors->n < 2) {
+        buf_puts(out, "the cut does not fall on the borders of its index dims");
+        return;
+    }
+    const IndexDim *first = &space->index[factors->index[0]];
+    if (first->role == ROLE_FROZEN && first->size > 0) {
+        buf_printf(out, "it is %" PRId64 " parts of %" PRId64 ", which a cut by ", first->size,
+                   space->operand[at->operand].shape.dim[at->dim] / first->size);
+        say_axes(plan->mesh, at->atoms, out);
+        buf_puts(out, " does not keep to");
+        return;
+    }
+    for (int f = 0; f < factors->n; f++)
+        buf_printf(out, "%s%" PRId64, f ? " x " : "", space->index[factors->index[f]].size);
+    buf_puts(out, " does not divide by ");
+    say_axes(plan->mesh, at->atoms, out);
+}
+
+void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
 {
     const StopRecord *at = &stop->at;
     const char *index = at->op < 0 ? "" : index_name(plan, at);
@@ -93,7 +127,7 @@ static void say_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
         buf_puts(out, "other axes cut it there");
         break;
     case STOP_NESTING:
-        buf_puts(out, "the cut does not fall on the borders of its index dims");
+        say_nesting(plan, at, out);
         break;
     case STOP_FROZEN:
         buf_printf(out, "the op never cuts %s", index);
@@ -161,7 +195,7 @@ static void format_stop(const Plan *plan, const WhyNotStop *stop, int axis, bool
     buf_puts(out, "  ");
     say_place(plan, stop, plan->mesh->axes[axis].name, out);
     buf_puts(out, stop->beside ? ": " : "\n    because ");
-    say_stop(plan, stop, out);
+    why_not_format_stop(plan, stop, out);
     buf_putc(out, '\n');
     if (!stop->beside)
         buf_printf(out, "    to let it through: %s\n", hint_of(stop->at.stop));
@@ -268,7 +302,7 @@ static Json *stop_json(const Plan *plan, const WhyNotStop *stop, int axis)
     json_set_str(out, "tensor", tensor_name(graph, stop->tensor));
     json_set_int(out, "dim", stop->at.dim);
     json_set_str(out, "stop", stop_name(stop->at.stop));
-    say_stop(plan, stop, &text);
+    why_not_format_stop(plan, stop, &text);
     json_set(out, "text", json_from_str(buf_str(&text)));
     json_set_str(out, "hint", hint_of(stop->at.stop));
     json_set_int(out, "ops_away", stop->n_ops);
