@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 const char *cross_way_name(CrossWay way)
@@ -15,6 +16,8 @@ const char *cross_way_name(CrossWay way)
 enum { TRIED_MAX = 2 * DIMS_MAX + 2 * ATOMS_MAX };
 
 /* Layouts of one mesh that a path may pass; [0] is the end of the path itself. */
+enum { PAIRS_MAX = 1 << 22 }; /* of a device of each mesh */
+
 typedef struct {
     const Mesh *mesh;
     Shardings *shardings;
@@ -279,6 +282,15 @@ static bool plan_path(Choice *choice, const CrossMeshSide *from, const CrossMesh
 
 static bool check_sides(const CrossMeshSide *from, const CrossMeshSide *to, Error *err)
 {
+    if (from->mesh->n_devices > PAIRS_MAX / to->mesh->n_devices) {
+        error_kind(err, ERROR_UNSUPPORTED,
+                   "from %" PRId64 " devices to %" PRId64
+                   ": who sends to whom is worked out for at "
+                   "most %d pairs",
+                   from->mesh->n_devices, to->mesh->n_devices, PAIRS_MAX);
+        error_hint(err, "ask about a part of the meshes: the rest of them moves alike");
+        return false;
+    }
     if (from->sharding->n_dims != to->sharding->n_dims)
         return error_kind(err, ERROR_RANK, "the two layouts are of %d and %d dims",
                           (int)from->sharding->n_dims, (int)to->sharding->n_dims);
