@@ -258,8 +258,10 @@ static bool concatenate(FactorBuild *build)
     FactorInts dims = factor_ints(build, "dimension");
     int result = factor_result(build, 0);
     if (!factor_needs(build, 1, 1) || !check_ranks(build, result) ||
-        !factor_check_dims(build, dims, result) || dims.n != 1)
+        !factor_check_dims(build, dims, result))
         return false;
+    if (dims.n != 1)
+        return factor_refuse(build, ERROR_INVALID, "it concatenates one dim");
     FactorType type = comes_from_slices(build) ? FACTOR_PERMUTATION : FACTOR_NEED_REPLICATION;
     for (int d = 0; d < factor_shape(build, result)->n_dims; d++)
         if (d != dims.at[0] || !build->call->conservative)
