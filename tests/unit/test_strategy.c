@@ -205,6 +205,26 @@ static void chooses(void **state)
     arena_free(f.arena);
 }
 
+/* Prices left out are of those that nobody asks for. */
+static void best_only_changes_no_choice(void **state)
+{
+    const Choice *row = *state;
+    Fixture f = fixture(row->op, row->mesh, row->inputs, row->attrs);
+    f.call.profile = row->profile;
+    StrategyAnswer all, best;
+    bool answered = strategy_answer(f.strategies, &f.call, &all, NULL);
+    f.call.best_only = true;
+    assert_int_equal(strategy_answer(f.strategies, &f.call, &best, NULL), answered);
+    if (answered) {
+        assert_int_equal(best.chosen, all.chosen);
+        assert_int_equal(best.runner_up, all.runner_up);
+        assert_true(best.us == all.us);
+    }
+    if (answered && all.runner_up >= 0)
+        assert_true(best.candidate[best.runner_up].us == all.candidate[all.runner_up].us);
+    arena_free(f.arena);
+}
+
 static void assert_near(double have, double want, double tolerance)
 {
     if (fabs(have - want) > tolerance)
@@ -489,6 +509,7 @@ int main(void)
         cmocka_unit_test(wrong_rows_are_errors),
     };
     int failed = run_rows("chooses", choices, chooses);
+    failed += run_rows("best only", choices, best_only_changes_no_choice);
     failed += run_rows("steps", paths, takes_steps);
     failed += run_rows("costs", worked_prices, costs);
     return failed + cmocka_run_group_tests(tests, NULL, NULL);

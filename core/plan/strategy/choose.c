@@ -1,4 +1,5 @@
 /* choose.c - from the rows of one axis to the placements of a mesh: expansion, filters, price. */
+#include "core/base/heap.h"
 #include "core/plan/strategy/family.h"
 #include "core/plan/strategy/redistribute.h"
 
@@ -6,7 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { CANDIDATES_MAX = 1 << 20 };
+enum { CANDIDATES_MAX = 1 << 20, SEARCHES_MAX = 1 << 10 };
 
 /* ---- filling in s(d) ---- */
 
@@ -106,7 +107,7 @@ static StrategyRows *fill_rows(const StrategyCall *call, const StrategyRows *row
     return out;
 }
 
-/* ---- one candidate ---- */
+/* ---- placements ---- */
 
 /* The placements of all tensors, outputs first: [tensor][axis]. */
 typedef struct {
@@ -128,16 +129,14 @@ static Layouts layouts_new(const StrategyCall *call, const StrategyRows *rows, A
     return layouts;
 }
 
-static void layouts_take(Layouts *layouts, const uint16_t *row)
+/* Fills in one tensor, of the rows of the axes. */
+static void layouts_take(const Layouts *layouts, int tensor, const uint16_t *row)
 {
-    int n_tensors = layouts->rows->n_outputs + layouts->rows->n_inputs;
-    for (int i = 0; i < n_tensors; i++) {
-        layouts->none[i] = false;
-        for (int axis = 0; axis < layouts->call->mesh->n_axes; axis++) {
-            const StrategyCell *cell = &layouts->rows->row.at[row[axis]][i];
-            layouts->tensor[i][axis] = cell->placement;
-            layouts->none[i] |= cell->kind == CELL_NONE;
-        }
+    layouts->none[tensor] = false;
+    for (int axis = 0; axis < layouts->call->mesh->n_axes; axis++) {
+        const StrategyCell *cell = &layouts->rows->row.at[row[axis]][tensor];
+        layouts->tensor[tensor][axis] = cell->placement;
+        layouts->none[tensor] |= cell->kind == CELL_NONE;
     }
 }
 
@@ -183,46 +182,10 @@ static bool is_shardable(const Shape *shape, const Placement *placements, const 
     return true;
 }
 
-/* Whether the tensor that is written stays as it lies. */
-static bool stays(const Layouts *layouts, int *input)
+/* The input that is written, and must stay as it lies; -1. */
+static int written_input(const StrategyRows *rows)
 {
-    const StrategyCall *call = layouts->call;
-    const StrategyRows *rows = layouts->rows;
-    int n_axes = call->mesh->n_axes;
-    *input = rows->in_place ? 0 : rows->out;
-    if (*input < 0 || rows->n_outputs == 0)
-        return true;
-    const Placement *given = call->input[*input].placements;
-    return placements_equal(given, layouts->tensor[rows->n_outputs + *input], n_axes) &&
-           (layouts->none[0] || placements_equal(given, layouts->tensor[0], n_axes));
-}
-
-static CandidateWhy check(const Layouts *layouts, int *input)
-{
-    const StrategyCall *call = layouts->call;
-    const StrategyRows *rows = layouts->rows;
-    int n_axes = call->mesh->n_axes;
-    Placement *const *in = layouts->tensor + rows->n_outputs;
-    *input = -1;
-    for (int i = 0; i < rows->n_outputs + rows->n_inputs; i++)
-        if (!layouts->none[i] && is_mixed(layouts->tensor[i], n_axes)) {
-            *input = i < rows->n_outputs ? -1 : i - rows->n_outputs;
-            return CANDIDATE_MIXED_PARTIAL;
-        }
-    if (!stays(layouts, input))
-        return CANDIDATE_IN_PLACE;
-    for (int i = 0; i < rows->n_inputs; i++) {
-        const StrategyTensor *given = &call->input[i];
-        if (layouts->none[rows->n_outputs + i] || !strategy_has_input(call, i) ||
-            (rows->uneven && placements_equal(given->placements, in[i], n_axes)) ||
-            is_shardable(&given->shape, in[i], call->mesh))
-            continue;
-        *input = i;
-        return CANDIDATE_TOO_SMALL;
-    }
-    *input = -1;
-    const Placement *const *inputs = (const Placement *const *)in;
-    return rows->filter && !rows->filter(call, rows, inputs) ? CANDIDATE_FILTERED : CANDIDATE_LEGAL;
+    return rows->n_outputs == 0 ? -1 : rows->in_place ? 0 : rows->out;
 }
 
 static bool is_strided(const StrategyTensor *tensor, int n_axes)
@@ -268,33 +231,185 @@ static Redistribution move_of(const StrategyCall *call, int input, const Placeme
                             .to_view = to_view};
 }
 
-static void price(const Layouts *layouts, StrategyCandidate *candidate)
+/* ---- one tensor on all axes ---- */
+
+/* What the cells of a tensor, one per axis, come to. Many candidates share them. */
+typedef struct {
+    bool known, floored, priced;
+    bool none, mixed;
+    bool given; /* an input as it lies; output 0: as the input that is written lies */
+    bool small;
+    double floor_us, us;
+} Combination;
+
+typedef struct {
+    int n_cells;     /* the different ones that rows have of the tensor */
+    uint16_t *cell;  /* per row: which of them */
+    Combination *at; /* by cells, axis 0 major */
+} Column;
+
+typedef struct {
+    Layouts layouts;
+    Column *column; /* per tensor, outputs first */
+    bool views;
+    int *n_searched; /* prices that were above their floor: those of strided shards */
+} Table;
+
+static bool cell_equal(const StrategyCell *a, const StrategyCell *b)
+{
+    return a->kind == b->kind && placement_equal(&a->placement, &b->placement);
+}
+
+static Column column_new(const Layouts *layouts, int tensor)
+{
+    const StrategyRows *rows = layouts->rows;
+    Column column = {.cell = arena_array(layouts->scratch, uint16_t, rows->row.n)};
+    int *first = arena_array(layouts->scratch, int, rows->row.n), n = 1;
+    for (int r = 0; r < rows->row.n; r++) {
+        int c = 0;
+        while (c < column.n_cells &&
+               !cell_equal(&rows->row.at[first[c]][tensor], &rows->row.at[r][tensor]))
+            c++;
+        if (c == column.n_cells)
+            first[column.n_cells++] = r;
+        column.cell[r] = (uint16_t)c;
+    }
+    for (int axis = 0; axis < layouts->call->mesh->n_axes; axis++)
+        n *= column.n_cells; /* no more than there are candidates */
+    column.at = arena_array(layouts->scratch, Combination, n);
+    return column;
+}
+
+static Table table_new(const StrategyCall *call, const StrategyRows *rows, Arena *scratch)
+{
+    int n_tensors = rows->n_outputs + rows->n_inputs;
+    Table table = {layouts_new(call, rows, scratch), arena_array(scratch, Column, n_tensors),
+                   offers_views(call), arena_make(scratch, int)};
+    for (int i = 0; i < n_tensors; i++)
+        table.column[i] = column_new(&table.layouts, i);
+    return table;
+}
+
+static void work_out(const Layouts *layouts, int tensor, Combination *out)
 {
     const StrategyCall *call = layouts->call;
-    bool views = offers_views(call);
+    const StrategyRows *rows = layouts->rows;
+    const Placement *placements = layouts->tensor[tensor];
+    int n_axes = call->mesh->n_axes, input = tensor - rows->n_outputs;
+    int as = input >= 0 ? input : tensor == 0 ? written_input(rows) : -1;
+    *out = (Combination){.known = true, .none = layouts->none[tensor]};
+    out->mixed = is_mixed(placements, n_axes);
+    out->given = as >= 0 && strategy_has_input(call, as) &&
+                 placements_equal(call->input[as].placements, placements, n_axes);
+    out->small = input >= 0 && strategy_has_input(call, input) && !(rows->uneven && out->given) &&
+                 !is_shardable(&call->input[input].shape, placements, call->mesh);
+}
+
+static Combination *look(const Table *table, int tensor, const uint16_t *row)
+{
+    const Layouts *layouts = &table->layouts;
+    const Column *column = &table->column[tensor];
+    int at = 0;
+    for (int axis = 0; axis < layouts->call->mesh->n_axes; axis++)
+        at = at * column->n_cells + column->cell[row[axis]];
+    Combination *found = &column->at[at];
+    if (!found->known) {
+        layouts_take(layouts, tensor, row);
+        work_out(layouts, tensor, found);
+    }
+    return found;
+}
+
+/* What moving an input costs, or at least costs. */
+static double price_of(const Table *table, int input, const uint16_t *row, bool floor,
+                       Combination *found)
+{
+    const Layouts *layouts = &table->layouts;
+    int tensor = layouts->rows->n_outputs + input;
+    if (!(floor ? found->floored : found->priced)) {
+        layouts_take(layouts, tensor, row);
+        Redistribution move = move_of(layouts->call, input, layouts->tensor[tensor], table->views);
+        if (floor)
+            found->floor_us = redistribute_floor_us(layouts->scratch, &move);
+        else
+            found->us = redistribute_us(layouts->scratch, &move);
+        *(floor ? &found->floored : &found->priced) = true;
+        *table->n_searched += !floor && found->us > found->floor_us;
+    }
+    return floor ? found->floor_us : found->us;
+}
+
+/* ---- one candidate ---- */
+
+/* Whether the tensor that is written stays as it lies. */
+static bool stays(const Table *table, const uint16_t *row)
+{
+    const StrategyRows *rows = table->layouts.rows;
+    int input = written_input(rows);
+    if (input < 0)
+        return true;
+    const Combination *made = look(table, 0, row);
+    return look(table, rows->n_outputs + input, row)->given && (made->none || made->given);
+}
+
+static bool passes_filter(const Table *table, const uint16_t *row)
+{
+    const Layouts *layouts = &table->layouts;
+    const StrategyRows *rows = layouts->rows;
+    if (!rows->filter)
+        return true;
+    for (int i = 0; i < rows->n_inputs; i++)
+        layouts_take(layouts, rows->n_outputs + i, row);
+    const Placement *const *inputs = (const Placement *const *)layouts->tensor + rows->n_outputs;
+    return rows->filter(layouts->call, rows, inputs);
+}
+
+static CandidateWhy check(const Table *table, const uint16_t *row, int *input)
+{
+    const StrategyRows *rows = table->layouts.rows;
+    for (int i = 0; i < rows->n_outputs + rows->n_inputs; i++) {
+        const Combination *found = look(table, i, row);
+        *input = i < rows->n_outputs ? -1 : i - rows->n_outputs;
+        if (!found->none && found->mixed)
+            return CANDIDATE_MIXED_PARTIAL;
+    }
+    *input = written_input(rows);
+    if (!stays(table, row))
+        return CANDIDATE_IN_PLACE;
+    for (*input = 0; *input < rows->n_inputs; ++*input) {
+        const Combination *found = look(table, rows->n_outputs + *input, row);
+        if (!found->none && found->small)
+            return CANDIDATE_TOO_SMALL;
+    }
+    *input = -1;
+    return passes_filter(table, row) ? CANDIDATE_LEGAL : CANDIDATE_FILTERED;
+}
+
+static bool is_still(const Table *table, const uint16_t *row)
+{
+    const StrategyCall *call = table->layouts.call;
+    bool still = true;
+    for (int i = 0; i < call->n_inputs; i++)
+        if (strategy_has_input(call, i))
+            still &= look(table, table->layouts.rows->n_outputs + i, row)->given;
+    return still;
+}
+
+static void price(const Table *table, bool floor, StrategyCandidate *candidate)
+{
+    const StrategyCall *call = table->layouts.call;
+    candidate->us = 0;
     for (int i = 0; i < call->n_inputs; i++) {
-        if (!strategy_has_input(call, i) || layouts->none[layouts->rows->n_outputs + i])
+        if (!strategy_has_input(call, i))
             continue;
-        Redistribution move =
-            move_of(call, i, layouts->tensor[layouts->rows->n_outputs + i], views);
-        double us = redistribute_us(layouts->scratch, &move);
+        Combination *found = look(table, table->layouts.rows->n_outputs + i, candidate->row);
+        double us = found->none ? 0 : price_of(table, i, candidate->row, floor, found);
         if (isinf(us) && candidate->why == CANDIDATE_LEGAL) {
             candidate->why = CANDIDATE_BANNED;
             candidate->input = i;
         }
         candidate->us += us;
     }
-}
-
-static bool moves_nothing(const Layouts *layouts)
-{
-    const StrategyCall *call = layouts->call;
-    for (int i = 0; i < call->n_inputs; i++)
-        if (strategy_has_input(call, i) &&
-            !placements_equal(call->input[i].placements,
-                              layouts->tensor[layouts->rows->n_outputs + i], call->mesh->n_axes))
-            return false;
-    return true;
 }
 
 /* ---- all candidates ---- */
@@ -310,42 +425,43 @@ static bool next_candidate(uint16_t *row, int n_axes, int n_rows)
     return false;
 }
 
+static bool too_many(const StrategyCall *call, int n_rows, Error *err)
+{
+    error_kind(err, ERROR_UNSUPPORTED, "%s: %d rows on each of %d axes are too many to compare",
+               call->op, n_rows, call->mesh->n_axes);
+    error_hint(err, "join mesh axes, or ask with fewer of them");
+    return false;
+}
+
 static bool count_candidates(const StrategyCall *call, int n_rows, int *n, Error *err)
 {
     int64_t product = 1;
     for (int axis = 0; axis < call->mesh->n_axes; axis++)
-        if (__builtin_mul_overflow(product, n_rows, &product) || product > CANDIDATES_MAX) {
-            error_kind(err, ERROR_UNSUPPORTED,
-                       "%s: %d rows on each of %d axes are too many to compare", call->op, n_rows,
-                       call->mesh->n_axes);
-            error_hint(err, "join mesh axes, or ask with fewer of them");
-            return false;
-        }
+        if (__builtin_mul_overflow(product, n_rows, &product) || product > CANDIDATES_MAX)
+            return too_many(call, n_rows, err);
     *n = (int)product;
     return true;
 }
 
-/* The best of three lists: last that moves nothing, first that costs nothing, first cheapest. */
+/* What is chosen from: the last that moves nothing, and the two cheapest, the first of equals. */
 typedef struct {
-    int still, free, cheapest;
+    int still, best, second; /* -1: none */
 } Choice;
 
-static void consider(Choice *choice, const StrategyCandidate *candidates, int i, bool still)
+static bool is_better(const StrategyCandidate *candidates, int a, int b)
 {
-    double us = candidates[i].us;
-    if (us == 0 && still)
-        choice->still = i;
-    else if (us == 0 && choice->free < 0)
-        choice->free = i;
-    if (choice->cheapest < 0 || us < candidates[choice->cheapest].us)
-        choice->cheapest = i;
+    return b < 0 || candidates[a].us < candidates[b].us ||
+           (candidates[a].us == candidates[b].us && a < b);
 }
 
-static int chosen_of(const Choice *choice, bool first_of_equals)
+static void consider(Choice *choice, const StrategyCandidate *candidates, int i)
 {
-    if (first_of_equals)
-        return choice->cheapest;
-    return choice->still >= 0 ? choice->still : choice->free >= 0 ? choice->free : choice->cheapest;
+    if (is_better(candidates, i, choice->best)) {
+        choice->second = choice->best;
+        choice->best = i;
+    } else if (is_better(candidates, i, choice->second)) {
+        choice->second = i;
+    }
 }
 
 static bool is_priced(const StrategyCandidate *candidate)
@@ -353,32 +469,50 @@ static bool is_priced(const StrategyCandidate *candidate)
     return candidate->why == CANDIDATE_LEGAL || candidate->why == CANDIDATE_BANNED;
 }
 
-/* The cheapest other one, the first of equals. */
-static int runner_up_of(const StrategyAnswer *answer)
+/* Candidates as they come, with what they cost at least; the order of the heap is by that. */
+static void enumerate(const Table *table, StrategyCandidate *candidates, int n, Choice *choice,
+                      Heap *heap)
 {
-    int best = -1;
-    for (int i = 0; i < answer->n_candidates; i++) {
-        const StrategyCandidate *candidate = &answer->candidate[i];
-        if (i != answer->chosen && candidate->why == CANDIDATE_LEGAL &&
-            (best < 0 || candidate->us < answer->candidate[best].us))
-            best = i;
-    }
-    return best;
-}
-
-static void enumerate(Layouts *layouts, StrategyCandidate *candidates, int n, Choice *choice)
-{
+    const Layouts *layouts = &table->layouts;
     uint16_t row[MESH_AXES_MAX] = {0};
     for (int i = 0; i < n; i++) {
         memcpy(candidates[i].row, row, sizeof row);
-        layouts_take(layouts, row);
-        candidates[i].why = check(layouts, &candidates[i].input);
+        candidates[i].why = check(table, row, &candidates[i].input);
         if (is_priced(&candidates[i])) {
-            price(layouts, &candidates[i]);
-            consider(choice, candidates, i, moves_nothing(layouts));
+            price(table, true, &candidates[i]);
+            choice->still = is_still(table, row) ? i : choice->still;
+            heap_push(layouts->scratch, heap, (HeapEntry){candidates[i].us, i, i});
         }
         next_candidate(row, layouts->call->mesh->n_axes, layouts->rows->row.n);
     }
+}
+
+/* False: too many of them are strided. */
+static bool search(const Table *table, StrategyCandidate *candidates, int n, Choice *choice)
+{
+    bool best_only = table->layouts.call->best_only;
+    Heap heap = {0};
+    enumerate(table, candidates, n, choice, &heap);
+    while (heap.n > 0) {
+        int i = (int)heap_pop(&heap).item;
+        if (best_only && choice->second >= 0 && !is_better(candidates, i, choice->second))
+            break; /* nor is any that comes after it */
+        if (best_only && *table->n_searched > SEARCHES_MAX)
+            return false;
+        price(table, false, &candidates[i]);
+        consider(choice, candidates, i);
+    }
+    return true;
+}
+
+/* first_of_equals: what moves nothing has no preference. */
+static void take_choice(const Choice *choice, bool first_of_equals, StrategyAnswer *out)
+{
+    bool still = choice->still >= 0 && !first_of_equals;
+    out->chosen = still ? choice->still : choice->best;
+    out->runner_up = choice->best == out->chosen ? choice->second : choice->best;
+    if (out->runner_up >= 0 && out->candidate[out->runner_up].why != CANDIDATE_LEGAL)
+        out->runner_up = -1;
 }
 
 static bool no_candidate(const StrategyCall *call, const StrategyAnswer *answer, Error *err)
@@ -400,7 +534,8 @@ void strategy_candidate_placements(const StrategyCall *call, const StrategyAnswe
                                    const Placement **outputs, const Placement **inputs)
 {
     Layouts layouts = layouts_new(call, answer->rows, call->arena);
-    layouts_take(&layouts, answer->candidate[i].row);
+    for (int t = 0; t < answer->rows->n_outputs + answer->rows->n_inputs; t++)
+        layouts_take(&layouts, t, answer->candidate[i].row);
     for (int t = 0; t < answer->rows->n_outputs; t++)
         outputs[t] = layouts.none[t] ? NULL : layouts.tensor[t];
     for (int t = 0; t < answer->rows->n_inputs; t++) {
@@ -451,15 +586,16 @@ bool strategy_choose(const StrategyCall *call, const StrategyRows *rows, bool fi
         return false;
     StrategyCandidate *candidates = arena_array(call->arena, StrategyCandidate, n);
     Arena *scratch = arena_new();
-    Layouts layouts = layouts_new(call, out->rows, scratch);
+    Table table = table_new(call, out->rows, scratch);
     Choice choice = {-1, -1, -1};
-    enumerate(&layouts, candidates, n, &choice);
+    bool found = search(&table, candidates, n, &choice);
     arena_free(scratch);
+    if (!found)
+        return too_many(call, out->rows->row.n, err);
     out->candidate = candidates;
     out->n_candidates = n;
-    out->chosen = chosen_of(&choice, first_of_equals);
+    take_choice(&choice, first_of_equals, out);
     if (out->chosen < 0)
         return no_candidate(call, out, err);
-    out->runner_up = runner_up_of(out);
     return answer_candidate(call, out, err);
 }

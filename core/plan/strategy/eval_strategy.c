@@ -76,7 +76,7 @@ static bool read_tensors(const Json *request, StrategyCall *call, Error *err)
 static bool read_call(Arena *arena, const Json *request, StrategyCall *call, Error *err)
 {
     Str op = json_str(json_get(request, "op"), "");
-    *call = (StrategyCall){.arena = arena, .op = arena_str(arena, op)};
+    *call = (StrategyCall){.arena = arena, .op = arena_str(arena, op), .best_only = true};
     if (op.n == 0)
         return error_set(err, "\"op\" is the name of an operator");
     if (!strategy_profile_find(json_str(json_get(request, "system"), "torch"), &call->profile, err))

@@ -277,6 +277,24 @@ double redistribute_us(Arena *arena, const Redistribution *redistribution)
     return us;
 }
 
+double redistribute_floor_us(Arena *arena, const Redistribution *redistribution)
+{
+    const Mesh *mesh = redistribution->mesh;
+    const Placement *from = redistribution->from, *to = redistribution->to;
+    bool of_views = (!has_strided(from, mesh->n_axes) || redistribution->from_view) &&
+                    (!has_strided(to, mesh->n_axes) || redistribution->to_view);
+    if (!involves_strided(redistribution) || !of_views)
+        return redistribute_us(arena, redistribution);
+    double us = 0, gib = redistribute_gib(redistribution, from);
+    for (int i = 0; i < mesh->n_axes; i++)
+        gib /= from[i].kind == PLACE_SHARD ? 1 : (double)mesh->axes[i].size;
+    for (int i = 0; i < mesh->n_axes; i++)
+        if ((from[i].kind == PLACE_SHARD || placement_is_partial(&from[i])) &&
+            !placement_equal(&from[i], &to[i]))
+            us += ring_us(link_of(mesh, i), 1, gib);
+    return us * (1 - 1e-9); /* sums in another order come out otherwise in the last digits */
+}
+
 int redistribute_n_comm(const Mesh *mesh, const Moves *moves)
 {
     int n = 0;

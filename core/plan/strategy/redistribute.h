@@ -81,6 +81,11 @@ bool redistribute_plan(Arena *arena, const Redistribution *redistribution, Moves
 /* What an operator's choice counts a redistribution as; INFINITY: never chosen for its own sake. */
 double redistribute_us(Arena *arena, const Redistribution *redistribution);
 
+/* Never more than redistribute_us(), and found at once; the same where no shard is strided. Each
+ * axis that gives up a shard or addends pays once round the ring, of the least that a rank may
+ * hold. */
+double redistribute_floor_us(Arena *arena, const Redistribution *redistribution);
+
 /* How many of the steps communicate: slice and to-partial do not, nor does an axis of size 1. */
 int redistribute_n_comm(const Mesh *mesh, const Moves *moves);
 

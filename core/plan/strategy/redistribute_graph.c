@@ -246,7 +246,7 @@ static void offer_all(Search *search, const Entry *from, const State *target)
     offer_targets(search, from, target);
 }
 
-static void take_path(Search *search, Changes *out)
+static void take_path(Search *search, Arena *arena, Changes *out)
 {
     Vec(int32_t) path = {0};
     for (int i = search->visits.n - 1; i >= 0; i = search->visits.at[i].parent)
@@ -255,7 +255,7 @@ static void take_path(Search *search, Changes *out)
         const State *from = state_at(search, path.at[k]), *to = state_at(search, path.at[k - 1]);
         for (int i = 0; i < search->redistribution->mesh->n_axes; i++)
             if (!placement_equal(&from->place[i], &to->place[i]))
-                vec_push(search->arena, out, (Change){i, from->place[i], to->place[i]});
+                vec_push(arena, out, (Change){i, from->place[i], to->place[i]});
     }
 }
 
@@ -266,29 +266,38 @@ static void note_reduces(Search *search, const State *state)
             search->reduces |= 1u << state->place[i].reduce;
 }
 
+static GraphAnswer find_path(Search *search, const State *source, const State *target, Arena *arena,
+                             Changes *out)
+{
+    note_reduces(search, source);
+    note_reduces(search, target);
+    int32_t goal = put_state(search, target);
+    open_entry(search, (Entry){.state = put_state(search, source), .parent = -1});
+    while (search->heap.n > 0 && intern_count(search->states) < STATES_MAX) {
+        Entry entry = search->entries.at[heap_pop(&search->heap).item];
+        if (search->visited.at[entry.state])
+            continue;
+        search->visited.at[entry.state] = 1;
+        vec_push(search->arena, &search->visits, entry);
+        if (entry.state == goal) {
+            take_path(search, arena, out);
+            return GRAPH_FOUND;
+        }
+        offer_all(search, &entry, target);
+    }
+    return GRAPH_NO_WAY;
+}
+
 GraphAnswer redistribute_graph(Arena *arena, const Redistribution *redistribution, Changes *out)
 {
-    Search search = {.arena = arena, .redistribution = redistribution};
     State source, target;
     if (!state_of(redistribution->from, redistribution->mesh, redistribution->from_view, &source) ||
         !state_of(redistribution->to, redistribution->mesh, redistribution->to_view, &target))
         return GRAPH_UNDECODABLE;
-    search.states = intern_new(arena);
-    note_reduces(&search, &source);
-    note_reduces(&search, &target);
-    int32_t goal = put_state(&search, &target);
-    open_entry(&search, (Entry){.state = put_state(&search, &source), .parent = -1});
-    while (search.heap.n > 0 && intern_count(search.states) < STATES_MAX) {
-        Entry entry = search.entries.at[heap_pop(&search.heap).item];
-        if (search.visited.at[entry.state])
-            continue;
-        search.visited.at[entry.state] = 1;
-        vec_push(arena, &search.visits, entry);
-        if (entry.state == goal) {
-            take_path(&search, out);
-            return GRAPH_FOUND;
-        }
-        offer_all(&search, &entry, &target);
-    }
-    return GRAPH_NO_WAY;
+    Arena *scratch = arena_new();
+    Search search = {
+        .arena = scratch, .redistribution = redistribution, .states = intern_new(scratch)};
+    GraphAnswer answer = find_path(&search, &source, &target, arena, out);
+    arena_free(scratch);
+    return answer;
 }

@@ -55,6 +55,8 @@ typedef struct {
     const Mesh *mesh;
     StrategyProfile profile;
     bool no_redistribute; /* an input that must move is ERROR_NEEDS_RESHARD with the fix */
+    bool
+        best_only; /* of candidates that cannot be chosen or runner-up the price may stay a floor */
 } StrategyCall;
 
 /* How one tensor lies in a row. */

@@ -38,7 +38,8 @@ static bool ask_step(Arena *arena, const WholeQuestion *question, const WholeSte
                          .n_indices = step->n_indices,
                          .mesh = mesh,
                          .profile = question->profile,
-                         .no_redistribute = question->no_redistribute};
+                         .no_redistribute = question->no_redistribute,
+                         .best_only = true};
     if (!strategy_answer(question->strategies, &call, answer, err))
         return false;
     reply->view_made = !strided || strategy_strided_of_view(input, step->n_inputs, mesh);
