@@ -284,6 +284,7 @@ static void say(Plan *plan, const Alike *alike)
     case STOP_UNEVEN:
         say_uneven(plan, alike, &text);
         code = "uneven";
+        hint = "the shorter ranks wait; a size that the axes divide wastes nothing";
         break;
     case STOP_EMPTY:
         say_uneven(plan, alike, &text);
