@@ -231,6 +231,15 @@ static void begin_walk(Walk *walk, int32_t tensor, int dim)
     }
 }
 
+/* Another dim that the axis cuts, as the tensor lies; -1. */
+static int dim_that_has(const Sharding *sharding, int dim, AtomSet atoms)
+{
+    for (int d = 0; d < sharding->n_dims; d++)
+        if (d != dim && (cut_atoms(&sharding->dim[d]) & atoms))
+            return d;
+    return -1;
+}
+
 static void ask_dim(Arena *arena, const Plan *plan, const Sites *sites, int32_t tensor,
                     AtomSet atoms, WhyNotDim *out)
 {
@@ -239,6 +248,9 @@ static void ask_dim(Arena *arena, const Plan *plan, const Sites *sites, int32_t 
     atoms &= ~out->here;
     int other;
     if (atoms == 0)
+        return;
+    out->other_dim = dim_that_has(plan_sharding(plan, tensor), out->dim, atoms);
+    if (out->other_dim >= 0)
         return;
     if (stop_of_dim(plan, tensor, out->dim, atoms, &other) == STOP_TAKEN) {
         out->other_dim = other;

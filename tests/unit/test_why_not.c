@@ -41,6 +41,8 @@ static Question rows[] = {
     {"a reader has it, the maker not", GPT, "tp=8", ATTN "c_proj.weight", 0, "tp", 1,
      "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp",
      "does not take it from dim 2 of /transformer/h.0/attn/Reshape_3_output_0\n", METHOD_FACTOR},
+    {"cut as it lies", GPT, "tp=4", "lm_head.weight", 0, "tp", 1, "lm_head.weight", 1, "tp",
+     "tp cuts dim 0 of it", METHOD_FACTOR},
     {"torch looks forward only", GPT, "tp=4", ATTN "c_proj.weight", 0, "tp", 1,
      "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp", "hands nothing back", METHOD_TORCH},
 };
