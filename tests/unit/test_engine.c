@@ -102,27 +102,67 @@ static bool same_log(const FlowLog *a, const FlowLog *b)
     return memcmp(a->events.at, b->events.at, (size_t)a->events.n * sizeof *a->events.at) == 0;
 }
 
-/* A pin or an unpin of some dim of some tensor by some axis, or whole. */
-static void random_edit(Planning *p, uint64_t *seed)
+static uint32_t random_of(uint64_t *seed, uint32_t n)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 33) % n;
+}
+
+static const char *random_axis(uint64_t *seed)
+{
+    static const char *const axes[] = {"dp", "tp", "", "tp", "dp"};
+    return axes[random_of(seed, 5)];
+}
+
+/* Of some index dim that may be cut. */
+static Decision random_of_op(Planning *p, uint64_t *seed)
 {
     for (;;) {
-        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-        uint32_t r = (uint32_t)(*seed >> 33);
-        int32_t tensor = (int32_t)(r % (uint32_t)p->graph->n_tensors);
+        int32_t op = p->inferred->program[random_of(seed, (uint32_t)p->inferred->n_program)];
+        const OpSpace *space = program_space(p->inferred, op);
+        int index = space->n_index ? (int)random_of(seed, (uint32_t)space->n_index) : 0;
+        if (space->n_index == 0 || space->index[index].role == ROLE_FROZEN)
+            continue;
+        Decision pin = {.kind = random_of(seed, 4) ? PIN_INDEX_DIM : UNPIN_INDEX_DIM, .place = op};
+        pin.dim = index;
+        pin.cut = planning_cut(p, space->index[index].size, random_axis(seed), 1);
+        return pin;
+    }
+}
+
+/* A pin or an unpin of some dim of some tensor; sometimes about the tensor as a whole. */
+static Decision random_of_tensor(Planning *p, uint64_t *seed)
+{
+    for (;;) {
+        int32_t tensor = (int32_t)random_of(seed, (uint32_t)p->graph->n_tensors);
         const Shape *shape = inferred_shape(p->inferred, tensor);
         int32_t maker = p->graph->tensors[tensor].maker;
         if (!shape || shape->n_dims == 0 || (maker >= 0 && inferred_is_host(p->inferred, maker)))
             continue;
-        int dim = (int)(r / 7 % (uint32_t)shape->n_dims);
-        static const char *const axes[] = {"dp", "tp", "", "tp", "dp"};
-        Decision pin = {.kind = r % 5 == 4 ? UNPIN_TENSOR_DIM : PIN_TENSOR_DIM, .place = tensor};
-        pin.dim = dim;
-        pin.open = r % 11 == 3;
-        pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
-        pin.cut = planning_cut(p, shape->dim[dim], axes[r / 3 % 5], 1);
-        journal_add(&p->journal, p->arena, &pin);
-        return;
+        static const DecisionKind marks[] = {PIN_REPLICATED, PIN_BARRIER, UNPIN_TENSOR, PIN_GROUP};
+        Decision pin = {.kind = random_of(seed, 5) ? PIN_TENSOR_DIM : UNPIN_TENSOR_DIM};
+        pin.place = tensor;
+        pin.dim = (int)random_of(seed, (uint32_t)shape->n_dims);
+        pin.cut = planning_cut(p, shape->dim[pin.dim], random_axis(seed), 1);
+        if (random_of(seed, 12) > 0)
+            return pin;
+        pin = (Decision){.kind = marks[random_of(seed, 4)], .place = tensor, .dim = -1};
+        pin.axes = mesh_axis_atoms(p->mesh, (int)random_of(seed, 2));
+        pin.pass = (Pass)random_of(seed, 3);
+        pin.group = random_of(seed, 2) ? "a" : "b";
+        return pin;
     }
+}
+
+static void random_edit(Planning *p, uint64_t *seed)
+{
+    Decision pin = random_of(seed, 4) ? random_of_tensor(p, seed) : random_of_op(p, seed);
+    if (pin.kind == PIN_TENSOR_DIM || pin.kind == PIN_INDEX_DIM) {
+        pin.open = random_of(seed, 11) == 3;
+        pin.priority = (int)random_of(seed, 20) == 1;
+    }
+    pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+    journal_add(&p->journal, p->arena, &pin);
 }
 
 static void a_replayed_edit_is_a_plan_from_nothing(void **state)
@@ -138,6 +178,8 @@ static void a_replayed_edit_is_a_plan_from_nothing(void **state)
         random_edit(p, &seed);
         if (i % 9 == 8) /* undo two */
             p->journal.n_done -= 2;
+        if (i % 20 == 19) /* and all */
+            p->journal.n_done = 0;
         PlanRequest request = planning_request(p);
         request.propagation = propagation;
         Plan *whole = plan_make(&request, NULL);
