@@ -14,9 +14,10 @@
  * minor is uncut and the major's parts divide it evenly; equal canonical cuts are equal layouts.
  * Every function here takes and gives canonical cuts. The same form serves index dims.
  *
- * A block list is the other form: its digits are blocks that stand behind each other, so their sizes
- * add up; all are cut by the same atoms, and a rank owns its interval of each block, in order. Equal
- * blocks are digits, `(3)(768/tp)`. A block list does not split at borders of index dims.
+ * A block list is the other form: its digits are blocks that stand behind each other, so their
+ * sizes add up; all are cut by the same atoms, and a rank owns its interval of each block, in
+ * order. Equal blocks are digits, `(3)(768/tp)`. A block list does not split at borders of index
+ * dims.
  *
  * Digits are a mixed radix, so a flattened or split dim keeps its cut by splitting digits at the
  * borders of the index dims.

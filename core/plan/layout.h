@@ -25,8 +25,8 @@ typedef struct {
 Runs runs_whole(Arena *arena, int64_t size);
 
 /* The runs of one dim on the rank at `position`, in local order, neighbours joined. They ascend
- * and are of one length, but for those of a block list. Ask cut_n_runs() first where a dim is too large to be held: a dim of 2^40
- * may be as many runs. */
+ * and are of one length, but for those of a block list. Ask cut_n_runs() first where a dim is too
+ * large to be held: a dim of 2^40 may be as many runs. */
 Runs cut_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position);
 int64_t cut_n_runs(const Cut *cut, const Mesh *mesh, int64_t position);
 

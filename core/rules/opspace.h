@@ -64,11 +64,11 @@ typedef enum {
     LINEAR_TOGETHER /* Add, Sub: when all such operands are partial on the same axes */
 } Linear;
 
-/* What a tensor dim says about index dims, derived from its row. `index` lists the index dims whose mixed radix the dim is, major first; none: the
- * dim is read whole, has size 1, or is read in a way that no cut follows (reversed).
- * exact: the dim is that mixed radix and nothing else, so the sizes multiply to the dim's and a
- * cut moves between them digit by digit. Not exact: a halo, blocks, a shift or a clip; a cut of
- * the index dim then asks projection_range() for what it touches. */
+/* What a tensor dim says about index dims, derived from its row. `index` lists the index dims whose
+ * mixed radix the dim is, major first; none: the dim is read whole, has size 1, or is read in a way
+ * that no cut follows (reversed). exact: the dim is that mixed radix and nothing else, so the sizes
+ * multiply to the dim's and a cut moves between them digit by digit. Not exact: a halo, blocks, a
+ * shift or a clip; a cut of the index dim then asks projection_range() for what it touches. */
 typedef struct {
     uint8_t n;
     uint8_t index[FACTORS_MAX];
