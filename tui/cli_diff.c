@@ -311,14 +311,6 @@ static void put_sides(const Page *page, const DiffEntry *entry, Buf *out)
         }
 }
 
-static int first_side(const DiffEntry *entry)
-{
-    int s = 0;
-    while (entry->id[s] < 0)
-        s++;
-    return s;
-}
-
 static void print_reshards(const Page *page)
 {
     const DiffList *list = &page->diff->list[DIFF_RESHARDS];
@@ -331,7 +323,7 @@ static void print_reshards(const Page *page)
     for (int r = 0; r < list->n_rows; r++) {
         const DiffEntry *first = &list->entries[list->rows[r].first];
         Buf on = buf_new(page->arena), text = buf_new(page->arena);
-        int s = first_side(first);
+        int s = diff_first_side(first);
         put_sides(page, first, &on);
         diff_format_reshard(page->diff->side[s], first->id[s], &text);
         table_cell(table, buf_str(&on));
@@ -348,7 +340,7 @@ static void print_findings(const Page *page)
     buf_printf(page->out, "findings  %d of %d are not on all sides\n", list->n_entries,
                list->n_compared);
     for (int i = 0; i < list->n_entries; i++) {
-        int s = first_side(&list->entries[i]);
+        int s = diff_first_side(&list->entries[i]);
         const Finding *finding = &page->diff->side[s]->plan->findings.at[list->entries[i].id[s]];
         buf_puts(page->out, "  ");
         put_sides(page, &list->entries[i], page->out);

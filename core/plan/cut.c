@@ -138,6 +138,15 @@ AtomSet cut_atoms(const Cut *cut)
     return set;
 }
 
+AtomSet cuts_used(const Cut *cuts, int64_t n, int self)
+{
+    AtomSet used = 0;
+    for (int i = 0; i < n; i++)
+        if (i != self)
+            used |= cut_atoms(&cuts[i]);
+    return used;
+}
+
 int cut_list_atoms(const Cut *cut, uint8_t *atom)
 {
     int64_t n_digits = cut_is_blocks(cut) ? 1 : cut->n;

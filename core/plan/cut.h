@@ -45,6 +45,7 @@ typedef struct {
 Cut cut_whole(int64_t size);
 bool cut_is_whole(const Cut *cut);
 AtomSet cut_atoms(const Cut *cut);
+AtomSet cuts_used(const Cut *cuts, int64_t n, int self); /* by all but `self`; -1: by all */
 int cut_list_atoms(const Cut *cut, uint8_t *atom); /* in the order they cut it, at most ATOMS_MAX */
 int64_t cut_size(const Cut *cut);
 bool cut_equal(const Cut *a, const Cut *b);

@@ -25,6 +25,15 @@ typedef struct {
     int32_t id[DIFF_SIDES_MAX]; /* per side: op, tensor, reshard, finding; -1: there is none */
 } DiffEntry;
 
+/* The first that has it. */
+static inline int diff_first_side(const DiffEntry *entry)
+{
+    int side = 0;
+    while (entry->id[side] < 0)
+        side++;
+    return side;
+}
+
 typedef struct {
     int first, n; /* run of entries */
 } DiffRow;

@@ -64,9 +64,7 @@ static Json *write_fork(const Writer *w)
 
 static const char *name_of(const PlanDiff *diff, DiffListKind kind, const DiffEntry *entry)
 {
-    int s = 0;
-    while (entry->id[s] < 0)
-        s++;
+    int s = diff_first_side(entry);
     const Session *session = diff->side[s];
     int32_t id = entry->id[s];
     return kind == DIFF_OPS

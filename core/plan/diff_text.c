@@ -134,9 +134,7 @@ void diff_format_reshard(const Session *session, int32_t reshard, Buf *out)
 /* The name of a thing on the first side that has it. */
 static const char *name_of(const PlanDiff *diff, DiffListKind kind, const DiffEntry *entry)
 {
-    int s = 0;
-    while (entry->id[s] < 0)
-        s++;
+    int s = diff_first_side(entry);
     const Session *session = diff->side[s];
     int32_t id = entry->id[s];
     switch (kind) {

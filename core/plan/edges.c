@@ -181,14 +181,6 @@ static void store_parameters(Edges *e)
 
 /* ---- partial values ---- */
 
-static AtomSet cut_atoms_of_op(const OpCut *cut)
-{
-    AtomSet atoms = 0;
-    for (int i = 0; i < cut->n; i++)
-        atoms |= cut_atoms(&cut->index[i]);
-    return atoms;
-}
-
 static bool all_sums(const Sharding *sharding)
 {
     for (int a = 0; a < ATOMS_MAX; a++)
@@ -207,10 +199,10 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
     if (t < 0 || plan->sharding[t] < 0 || space->operand[operand].linear == LINEAR_NO)
         return 0;
     const Sharding *sharding = plan_sharding(plan, t);
+    const OpCut *cut = program_cut(plan, op);
     AtomSet atoms = sharding_partials(sharding);
     if (!atoms || !all_sums(sharding) || e->n_readers[t] != 1 ||
-        plan->inferred->graph->tensors[t].output ||
-        (atoms & cut_atoms_of_op(program_cut(plan, op))))
+        plan->inferred->graph->tensors[t].output || (atoms & cuts_used(cut->index, cut->n, -1)))
         return 0;
     for (int o = 0; o < space->n_outputs; o++)
         if (shape_elements(&opspace_output(space, o)->shape) >

@@ -266,16 +266,6 @@ static void place_end(const Parts *parts, const TensorSharding *sharding, const 
         out->place[atom[i]] = ATOM_PARTIAL;
 }
 
-static int64_t gcd64(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Of the dims that neither end cuts, the one that most devices divide; -1: there is none. */
 static int spare_dim(const Request *request)
 {

@@ -10,14 +10,6 @@ static AtomSet sharding_cuts(const Plan *plan, int32_t sharding)
     return sharding < 0 ? 0 : sharding_atoms(shardings_at(plan->shardings, sharding));
 }
 
-static AtomSet op_cuts(const OpCut *cut)
-{
-    AtomSet atoms = 0;
-    for (int i = 0; cut && i < cut->n; i++)
-        atoms |= cut_atoms(&cut->index[i]);
-    return atoms;
-}
-
 /* States of tensors and of ops at one moment of the log. */
 typedef struct {
     const Plan *plan;
@@ -43,7 +35,9 @@ static PlanEvent step(Moment *moment, const FlowEvent *at, int turn)
     int32_t *state = &moment->op[at->op];
     event.cut[0] = *state ? log->cut_of(log->context, *state - 1) : NULL;
     event.cut[1] = log->cut_of(log->context, at->after);
-    event.added = op_cuts(event.cut[1]) & ~op_cuts(event.cut[0]);
+    event.added = cuts_used(event.cut[1]->index, event.cut[1]->n, -1);
+    if (event.cut[0])
+        event.added &= ~cuts_used(event.cut[0]->index, event.cut[0]->n, -1);
     event.from = event.to = -1;
     *state = at->after + 1;
     return event;

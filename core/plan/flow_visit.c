@@ -2,15 +2,6 @@
 
 #include "core/plan/propagate.h"
 
-AtomSet cuts_used(const Cut *cuts, int64_t n, int self)
-{
-    AtomSet used = 0;
-    for (int i = 0; i < n; i++)
-        if (i != self)
-            used |= cut_atoms(&cuts[i]);
-    return used;
-}
-
 /* ---- what stops ---- */
 
 static int holder(const Cut *cuts, int64_t n, int self, AtomSet atoms)

@@ -63,6 +63,4 @@ void flow_take(FlowVisitCase *visit, int operand);
 /* The operand with what the index dims hand it. */
 Flow flow_give(const FlowVisitCase *visit, int operand);
 
-AtomSet cuts_used(const Cut *cuts, int64_t n, int self); /* by all but `self`; -1: by all */
-
 #endif

@@ -13,16 +13,6 @@ typedef struct {
     int64_t due_vanish;          /* far ones of these that do not cut in the target */
 } Task;
 
-static int64_t gcd64(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static double less(double a, double b)
 {
     return a < b ? a : b;

@@ -1,6 +1,6 @@
 #include "core/plan/reshard_space.h"
 
-static int64_t gcd64(int64_t a, int64_t b)
+int64_t gcd64(int64_t a, int64_t b)
 {
     while (b != 0) {
         int64_t rest = a % b;

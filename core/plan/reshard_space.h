@@ -127,6 +127,8 @@ void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, double
 /* The same space of fewer layouts: atoms that are joined are one. False when none are. */
 bool space_join(const Space *space, Space *out);
 
+int64_t gcd64(int64_t a, int64_t b); /* the greatest common divisor */
+
 /* The mesh's atoms. */
 AtomSet space_of_mesh(const Space *space, AtomSet atoms);
 

@@ -1,5 +1,7 @@
 #include "core/plan/spmd/op_answer.h"
 
+#include <assert.h>
+
 int spmd_first_twin(const int32_t *tensor, int i)
 {
     int first = 0;
@@ -39,7 +41,9 @@ static SpmdTensor see(const Hearing *h, int operand, int at)
     int32_t t = h->q->tensor[operand];
     SpmdTensor tensor = {.absent = h->q->mapping[operand] == MAPPING_NONE};
     if (!tensor.absent) {
-        tensor.shape = *inferred_shape(h->q->inferred, t);
+        const Shape *shape = inferred_shape(h->q->inferred, t);
+        assert(shape); /* it has a mapping */
+        tensor.shape = *shape;
         set_dims(&tensor, mapping_at(h->q->mappings, h->q->mapping[operand]));
         mapping_drop_second_uses(tensor.dim, tensor.n_dims);
     }

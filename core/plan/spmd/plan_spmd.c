@@ -238,19 +238,10 @@ static void mark(Marking *m)
 
 /* ---- cuts ---- */
 
-static AtomSet used_by_others(const OpCut *cut, int self)
-{
-    AtomSet used = 0;
-    for (int i = 0; i < cut->n; i++)
-        if (i != self)
-            used |= cut_atoms(&cut->index[i]);
-    return used;
-}
-
 static void take_index(const OpSpace *space, OpCut *cut, int index, const Cut *offered,
                        const Mesh *mesh)
 {
-    Cut joined, part = cut_without(offered, used_by_others(cut, index), mesh);
+    Cut joined, part = cut_without(offered, cuts_used(cut->index, cut->n, index), mesh);
     if (space->index[index].role != ROLE_FROZEN && !cut_is_whole(&part) &&
         cut_join(&cut->index[index], &part, mesh, &joined))
         cut->index[index] = joined;

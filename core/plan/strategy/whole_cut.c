@@ -11,20 +11,12 @@ typedef struct {
 
 /* ---- index dims from dims ---- */
 
-static AtomSet used_by_others(const OpCut *cut, int self)
-{
-    AtomSet used = 0;
-    for (int i = 0; i < cut->n; i++)
-        if (i != self)
-            used |= cut_atoms(&cut->index[i]);
-    return used;
-}
-
 /* Joins a cut into an index dim, less the axes that cut another one. */
 static void take_index(Cutter *cutter, int index, const Cut *offered, AtomSet among)
 {
     OpCut *cut = &cutter->out->cut;
-    Cut part = cut_without(offered, used_by_others(cut, index) | ~among, cutter->mesh), joined;
+    Cut part = cut_without(offered, cuts_used(cut->index, cut->n, index) | ~among, cutter->mesh),
+        joined;
     if (!cut_is_whole(&part) && cut_join(&cut->index[index], &part, cutter->mesh, &joined))
         cut->index[index] = joined;
 }
