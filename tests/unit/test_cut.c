@@ -229,6 +229,11 @@ static void digits_print_as_the_field_writes_them(void **state)
     buf_putc(&text, ' ');
     assert_true(cut_blocks(even, 3, tp, 2, mesh, &out));
     cut_format(&out, mesh, &text);
+    Cut list, one = cut_whole(1);
+    assert_true(cut_blocks(wide, 3, tp, 2, mesh, &list));
+    assert_true(cut_concat((const Cut *[]){&one, &list}, 2, mesh, &out));
+    assert_true(cut_equal(&out, &list));
+    assert_false(cut_concat((const Cut *[]){&three, &list}, 2, mesh, &out)); /* a list says no 3 */
     assert_string_equal(text.s, "(3)(768/tp) (8/dp)(12/tp) 768/tp (4096|1024|1024)/tp (3)(768/tp)");
     arena_free(arena);
 }

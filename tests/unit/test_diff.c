@@ -11,7 +11,7 @@
 /* ---- sessions with pins that a text or a number says ---- */
 
 typedef struct {
-    const char *pins; /* "NAME DIM CUT; .." */
+    const char *pins; /* "NAME DIM CUT; ..", or CUT later: of priority 1 */
     uint32_t seed;    /* of further pins; 0: none */
 } Wanted;
 
@@ -34,12 +34,15 @@ static void add_pin(Session *session, Journal *journal, int32_t tensor, int dim,
     assert_non_null(whole);
     Shape shape = {.n_dims = 1, .dim = {whole ? whole->dim[dim] : 0}};
     Arena *arena = session->journal_arena;
-    Source source = {"cut", str_from(arena_str(arena, str_from(cut)))};
+    Str text = str_from(arena_str(arena, str_from(cut)));
+    bool later = str_ends(text, STR(" later"));
+    Source source = {"cut", later ? (Str){text.s, text.n - strlen(" later")} : text};
     Sharding sharding;
     Error err = {0};
     if (!sharding_parse(&source, &shape, session->mesh, VIEW_OURS, &sharding, &err))
         fail_msg("%s: %s", cut, err.text);
     Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .cut = sharding.dim[0]};
+    pin.priority = later ? 1 : 0;
     pin.origin = (Origin){ORIGIN_POLICY, "policy.lua", journal->n_done + 1, "graph:shard(..)"};
     journal_add(journal, arena, &pin);
 }
@@ -414,6 +417,8 @@ static ForkRow fork_rows[] = {
      "- | pin transformer.h.1.mlp.c_fc.weight dim 1 256/tp"},
     {"another cut", "input_ids 0 2/dp", "input_ids 0 2/tp:(1)2", 0,
      "pin input_ids dim 0 2/dp | pin input_ids dim 0 2/tp:(1)2"},
+    {"another priority", "input_ids 0 2/dp", "input_ids 0 2/dp later", 0,
+     "pin input_ids dim 0 2/dp | pin input_ids dim 0 2/dp, priority 1"},
     {"another order", FC("0") ";" FC("1"), FC("1") ";" FC("0"), 0,
      "pin transformer.h.0.mlp.c_fc.weight dim 1 256/tp | pin transformer.h.1.mlp.c_fc.weight dim 1 "
      "256/tp"},

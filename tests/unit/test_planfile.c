@@ -210,6 +210,23 @@ static void what_is_saved_opens_as_the_same_plan(void **state)
     unlink(second);
 }
 
+static void it_says_whether_ops_may_move_what_they_read(void **state)
+{
+    Fixture *f = *state;
+    const char *path = in_folder(f, "plan.json");
+    for (int refuse = 0; refuse < 2; refuse++) {
+        f->session->options.no_redistribute = refuse == 1;
+        assert_true(planfile_save(f->session, path, false, &f->err));
+        SessionOptions options = {.no_redistribute = refuse == 0};
+        PlanFile file;
+        assert_true(planfile_open(f->arena, path, &options, &file, &f->err));
+        assert_int_equal(options.no_redistribute, refuse == 1);
+        planfile_close(&file);
+    }
+    unlink(path);
+    f->session->options.no_redistribute = false;
+}
+
 static void decisions_are_saved_by_name(void **state)
 {
     Fixture *f = *state;
@@ -797,6 +814,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_saved_opens_as_the_same_plan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_says_whether_ops_may_move_what_they_read, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(decisions_are_saved_by_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_model_is_named_relative_to_the_plan, set_up, tear_down),
         cmocka_unit_test_setup_teardown(full_adds_the_derived_columns, set_up, tear_down),

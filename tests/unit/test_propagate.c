@@ -109,6 +109,63 @@ static void unpinned_parameters_take_cuts_but_hand_none_on(void **state)
     planning_close(p);
 }
 
+static void what_is_made_from_parameters_hands_none_on(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 32}}, {"z", {8, 32}}, {"w:w", {64, 32}}, {0}};
+    const Line lines[] = {
+        {"Transpose", "t", {"w"}}, {"MatMul", "a", {"x", "t"}}, {"MatMul", "b", {"z", "t"}}, {0}};
+    Planning *p = made(tensors, lines, "b", "tp=4");
+    planning_pin(p, "a", 1, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "a", false), "8,64/tp");
+    assert_string_equal(planning_sharding(p, "b", false), "8,64"); /* not leaked through t */
+    planning_close(p);
+}
+
+/* An all-reduce moves the output twice, a gather the operand once: 2 * 8 * N against 8 * 32. */
+static void a_sum_is_cut_where_that_moves_no_more(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 32}}, {"w:w", {32, 16}}, {"w:wide", {32, 17}}, {0}};
+    const Line lines[] = {
+        {"Relu", "a", {"x"}}, {"MatMul", "b", {"a", "w"}}, {"MatMul", "c", {"a", "wide"}}, {0}};
+    Planning *p = made(tensors, lines, "c", "tp=4");
+    planning_pin(p, "x", 1, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "b", true), "8,16 +tp");
+    assert_string_equal(planning_sharding(p, "c", true), "8,17");
+    planning_close(p);
+}
+
+static void an_output_is_summed_before_its_reader(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 32}}, {"w:w", {32, 64}}, {0}};
+    const Line lines[] = {{"MatMul", "a", {"x", "w"}}, {"Neg", "b", {"a"}}, {0}};
+    Planning *p = made(tensors, lines, "a", "tp=4");
+    planning_pin(p, "w", 0, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "a", true), "8,64 +tp");
+    assert_string_equal(planning_sharding(p, "b", true), "8,64");
+    assert_int_equal(p->plan->n_reshards, 1);
+    planning_close(p);
+}
+
+/* The largest of what is negated is not the negated largest. */
+static void only_sums_stay_partial(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 32}}, {0}};
+    const Line lines[] = {{"ReduceMax", "a", {"x"}}, {"Neg", "b", {"a"}}, {0}};
+    Planning *p = made(tensors, lines, "b", "tp=4");
+    planning_pin(p, "x", 1, "tp", 1, false);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "b", true), "1,1");
+    assert_string_equal(planning_collectives(p), "all_reduce tp 1 x 4");
+    planning_close(p);
+}
+
 static void a_partial_value_passes_linear_ops_only(void **state)
 {
     (void)state;
@@ -525,6 +582,10 @@ int main(void)
         cmocka_unit_test(column_then_row_is_one_all_reduce),
         cmocka_unit_test(a_cut_reader_makes_it_a_reduce_scatter),
         cmocka_unit_test(unpinned_parameters_take_cuts_but_hand_none_on),
+        cmocka_unit_test(what_is_made_from_parameters_hands_none_on),
+        cmocka_unit_test(a_sum_is_cut_where_that_moves_no_more),
+        cmocka_unit_test(an_output_is_summed_before_its_reader),
+        cmocka_unit_test(only_sums_stay_partial),
         cmocka_unit_test(a_partial_value_passes_linear_ops_only),
         cmocka_unit_test(a_second_reader_stops_a_partial_value),
         cmocka_unit_test(sums_of_partial_values_are_reduced_once),
