@@ -92,6 +92,12 @@ typedef struct {
     double flops;       /* of one rank */
 } Totals;
 
+/* The row that an operator chose, in the prices of the method's own system. */
+typedef struct {
+    double us;      /* what moving the inputs into it costs; negative: it chose none */
+    double next_us; /* the next best; INFINITY: there is no other */
+} OpChoice;
+
 typedef struct Reasons Reasons;
 typedef struct Propagation Propagation; /* propagate.h */
 
@@ -137,7 +143,8 @@ typedef struct Plan {
     int32_t *reshard_uses;
     Findings findings; /* of inference and of planning */
     Totals totals;
-    double *op_us; /* per op: compute on the slowest rank; 0 for host ops */
+    double *op_us;          /* per op: compute on the slowest rank; 0 for host ops */
+    const OpChoice *choice; /* per op; NULL: ops choose no rows under this method */
     PlanLog log;
     int sweeps;       /* double sweeps until the fixed point */
     Reasons *reasons; /* made on first `why`; reason.h */

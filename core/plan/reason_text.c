@@ -1,6 +1,9 @@
 #include "core/plan/why_reshard.h"
 
+#include "core/base/units.h"
+
 #include <inttypes.h>
+#include <math.h>
 
 /* ORDER REASON_KIND */
 static const struct {
@@ -49,6 +52,21 @@ static void format_pin(const Plan *plan, const ReasonStep *step, Buf *out)
                    origin->text ? origin->text : "");
 }
 
+static void format_choice(const OpChoice *choice, Buf *out)
+{
+    buf_puts(out, ": its own choice");
+    if (choice->us < 0 || isinf(choice->us))
+        return;
+    buf_puts(out, ", ");
+    units_format_us(choice->us, out);
+    buf_puts(out, " of moves");
+    if (isinf(choice->next_us))
+        return;
+    buf_puts(out, " (next best ");
+    units_format_us(choice->next_us, out);
+    buf_putc(out, ')');
+}
+
 void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
 {
     const Graph *graph = plan->inferred->graph;
@@ -63,7 +81,7 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
         const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
         buf_printf(out, "%s%s cut by %s", index->name, index->role == ROLE_REDUCE ? "+" : "", name);
         if (step->kind == REASON_CHOSEN)
-            buf_puts(out, ": its own choice, no input was cut so");
+            format_choice(&plan->choice[step->op], out);
         return;
     }
     buf_puts(out, "-> ");

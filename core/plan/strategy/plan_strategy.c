@@ -12,6 +12,7 @@ typedef struct {
     int32_t cut;
     int32_t *output; /* lays */
     WholeCut parts;
+    OpChoice choice;
     const char *code; /* of what there is to say; NULL: nothing */
     const char *text, *hint;
     int32_t first_op, first_unpassed;
@@ -31,6 +32,7 @@ typedef struct {
     Vec(const OpCut *) cuts;
     int32_t *lay;            /* per tensor */
     Sharding **pin;          /* per tensor: as pinned, other dims whole; NULL */
+    OpChoice *choice;        /* per op */
     const uint8_t **partial; /* per tensor: ReduceOps it is really partial by when it is read, per
                                 atom; NULL: none */
     OpCut **op_pin;          /* per op: its pinned index dims, others whole; NULL */
@@ -311,6 +313,7 @@ static void make_case(Walk *walk, Case *made, const WholeCall *call, int32_t op,
     }
     if (!known && !call->makes)
         say_unknown(walk, made, op);
+    made->choice = answered ? reply.choice : (OpChoice){.us = -1};
     keep_reply(walk, made, op, answered ? &reply : NULL);
     arena_free(scratch);
 }
@@ -484,6 +487,7 @@ static void walk_op(Walk *walk, int32_t op, int32_t *given)
     Case *found = find_case(walk, op, given);
     found->n_ops++;
     walk->plan->cut[op] = found->cut;
+    walk->choice[op] = found->choice;
     const uint8_t *partial = partial_of(walk, op, found, pass_partial(walk, op, found));
     for (int o = 0; o < graph->ops[op].n_outputs; o++)
         if (op_outputs(graph, op)[o] >= 0)
@@ -522,6 +526,7 @@ static Walk *walk_new(Plan *plan, const PlanRequest *request)
     walk->pin = arena_array(plan->arena, Sharding *, graph->n_tensors);
     walk->partial = arena_array(plan->arena, const uint8_t *, graph->n_tensors);
     walk->op_pin = arena_array(plan->arena, OpCut *, graph->n_ops);
+    plan->choice = walk->choice = arena_array(plan->arena, OpChoice, graph->n_ops);
     plan->passed = arena_array(plan->arena, AtomSet, n_input_places(plan->inferred));
     return walk;
 }

@@ -28,7 +28,7 @@
 
 #include "core/plan/plan.h"
 
-/* Fills plan->cut, cuts, flow, sharding, pinned, passed and sweeps. */
+/* Fills plan->cut, cuts, flow, sharding, pinned, passed, choice and sweeps. */
 void propagate_strategy(Plan *plan, const PlanRequest *request);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "core/plan/strategy/family.h"
 
+#include <math.h>
+
 static StrategyTensor tensor_of(const WholeQuestion *question, int input)
 {
     StrategyTensor tensor = {.shape = {.n_dims = -1}};
@@ -15,6 +17,20 @@ static StrategyTensor tensor_of(const WholeQuestion *question, int input)
                             .dtype = (Dtype)inferred->dtype[t],
                             .placements = lay->at,
                             .view_made = lay->view_made != 0};
+}
+
+/* Adds what an answer cost. An answer of parts has its candidates in them. */
+static void add_choice(const StrategyAnswer *answer, OpChoice *choice)
+{
+    for (int i = 0; i < answer->n_parts; i++)
+        add_choice(&answer->part[i], choice);
+    if (answer->n_parts > 0)
+        return;
+    double more = INFINITY;
+    if (answer->n_candidates > 0 && answer->runner_up >= 0) /* a view has none */
+        more = answer->candidate[answer->runner_up].us - answer->us;
+    choice->next_us = fmin(choice->next_us + answer->us, choice->us + answer->us + more);
+    choice->us += answer->us;
 }
 
 /* The results of the steps so far are inputs of later ones. */
@@ -44,6 +60,7 @@ static bool ask_step(Arena *arena, const WholeQuestion *question, const WholeSte
         return false;
     reply->view_made = !strided || strategy_strided_of_view(input, step->n_inputs, mesh);
     reply->composed |= answer->n_parts > 0;
+    add_choice(answer, &reply->choice);
     for (int i = 0; i < step->n_inputs; i++)
         if (step->input[i] >= 0 && !reply->input[step->input[i]])
             reply->input[step->input[i]] = answer->input[i];
@@ -56,7 +73,7 @@ bool whole_ask(Arena *arena, const WholeQuestion *question, WholeReply *out, Err
     const GraphOp *node = &question->inferred->graph->ops[question->op];
     StrategyTensor *made = arena_array(arena, StrategyTensor, call->n_steps);
     StrategyAnswer answer = {0};
-    *out = (WholeReply){.composed = call->n_steps > 1};
+    *out = (WholeReply){.composed = call->n_steps > 1, .choice = {.next_us = INFINITY}};
     out->input = arena_array(arena, const Placement *, node->n_inputs);
     out->output = arena_array(arena, const Placement *, node->n_outputs);
     for (int s = 0; s < call->n_steps; s++) {

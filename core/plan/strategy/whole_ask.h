@@ -6,6 +6,7 @@
 #ifndef CORE_PLAN_STRATEGY_WHOLE_ASK_H
 #define CORE_PLAN_STRATEGY_WHOLE_ASK_H
 
+#include "core/plan/plan.h"
 #include "core/plan/strategy/lay.h"
 #include "core/plan/strategy/whole.h"
 
@@ -25,6 +26,7 @@ typedef struct {
     const Placement **input, **output; /* [operand][axis]; inputs as they are fed */
     bool view_made;                    /* strided shards of the outputs are */
     bool composed;                     /* of several operators: only the first is fed as `input` */
+    OpChoice choice;                   /* of several: their sum, the next best with one otherwise */
 } WholeReply;
 
 /* False with what strategy_answer() refuses. The reply is made in the arena. */
