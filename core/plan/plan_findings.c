@@ -304,6 +304,30 @@ static void say(Plan *plan, const Alike *alike)
     at_pin(plan, alike);
 }
 
+/* A tensor that is to stay partial, which nothing makes so. Other propagators say which marks they
+ * do not look at. */
+static void look_at_marks(Plan *plan)
+{
+    for (int i = 0; i < plan->n_marks; i++) {
+        const Decision *mark = plan->marks[i];
+        if (mark->kind != PIN_UNREDUCED || plan->method >= METHOD_SPMD ||
+            plan->sharding[mark->place] < 0)
+            continue;
+        AtomSet missing = mark->axes & ~sharding_partials(plan_sharding(plan, mark->place));
+        if (missing == 0)
+            continue;
+        Buf axes = buf_new(plan->arena);
+        mesh_format_set(plan->mesh, missing, ".", &axes);
+        plan_find(plan, LEVEL_WARNING, "not-partial", -1, mark->place,
+                  "cut an index dim by it that the op sums over",
+                  "nothing leaves %s partial over %s: the mark only keeps it from being cut so",
+                  tensor_name(plan->inferred->graph, mark->place), axes.s);
+        Finding *finding = &plan->findings.at[plan->findings.n - 1];
+        finding->file = mark->origin.file;
+        finding->line = mark->origin.line;
+    }
+}
+
 void plan_add_findings(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
@@ -320,4 +344,5 @@ void plan_add_findings(Plan *plan)
     look_at_pins(&g);
     for (int i = 0; i < g.alike.n; i++)
         say(plan, &g.alike.at[i]);
+    look_at_marks(plan);
 }

@@ -573,6 +573,11 @@ static void an_unreduced_output_stays_partial(void **state)
     mark(p, PIN_UNREDUCED, "y", "tp", PASS_NONE);
     planning_make(p);
     assert_string_equal(planning_sharding(p, "y", false), "8,16,32 +tp");
+    assert_int_equal(count_findings(p->plan, "not-partial"), 0);
+    p->journal.n_done = 0;
+    mark(p, PIN_UNREDUCED, "y", "tp", PASS_NONE); /* of what nothing sums over tp */
+    planning_make(p);
+    assert_int_equal(count_findings(p->plan, "not-partial"), 1);
     planning_close(p);
 }
 
