@@ -169,7 +169,25 @@ typedef struct {
     const ReshardPath *path, *runner_up; /* ours; runner_up NULL: no other way */
 } Compared;
 
-static bool compare(Cli *cli, const Asked *asked, Compared *out)
+/* --max-peak: what a rank may hold on the way. */
+static bool read_cap(Cli *cli, const Asked *asked, ReshardOptions *out)
+{
+    const char *text = cli->options.max_peak;
+    *out = reshard_defaults();
+    if (!text)
+        return true;
+    out->cap = PEAK_BYTES;
+    if (asked->to_mesh) {
+        error_kind(&cli->err, ERROR_USAGE, "--max-peak does not go with --to-mesh");
+        error_hint(&cli->err, "ask for the reshards on both sides by themselves");
+    } else if (!units_parse_bytes(str_from(text), &out->bytes)) {
+        error_kind(&cli->err, ERROR_USAGE, "--max-peak cannot be '%s'", text);
+        error_hint(&cli->err, "write it as in --max-peak 64MiB");
+    }
+    return !error_is_set(&cli->err);
+}
+
+static bool compare(Cli *cli, const Asked *asked, const ReshardOptions *options, Compared *out)
 {
     ReshardQuestion *question = &out->question;
     *question = (ReshardQuestion){.mesh = asked->mesh,
@@ -179,6 +197,7 @@ static bool compare(Cli *cli, const Asked *asked, Compared *out)
                                   .dtype = asked->dtype};
     question->resharder =
         resharder_new(cli->arena, asked->mesh, &asked->machine, question->shardings);
+    resharder_options(question->resharder, options);
     question->from = shardings_put(question->shardings, &asked->from);
     question->to = shardings_put(question->shardings, &asked->to);
     if (!reshard_compare(cli->arena, question, out->planned, &cli->err))
@@ -494,14 +513,15 @@ int cli_reshard(Cli *cli)
 {
     Asked asked = {0};
     Compared compared;
-    if (!read_asked(cli, &asked)) {
+    ReshardOptions options;
+    if (!read_asked(cli, &asked) || !read_cap(cli, &asked, &options)) {
         if (cli_exit_code(cli->err.kind) == CLI_UNREADABLE)
             cli->err.kind = ERROR_USAGE;
         return cli_fail(cli);
     }
     if (asked.to_mesh)
         return answer_crossed(cli, &asked);
-    if (!compare(cli, &asked, &compared))
+    if (!compare(cli, &asked, &options, &compared))
         return cli_fail(cli);
     if (cli->options.json)
         cli_write_json(cli, compared_json(&asked, &compared));
