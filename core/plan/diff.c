@@ -479,15 +479,18 @@ static void compare_requests(Differ *d)
 {
     PlanDiff *diff = d->diff;
     /* ORDER REQUEST */
-    DiffRequest rows[DIFF_REQUESTS_MAX] = {{.what = "model"},     {.what = "dims"},
-                                           {.what = "mesh"},      {.what = "machine"},
-                                           {.what = "propagate"}, {.what = "profile"}};
+    DiffRequest rows[DIFF_REQUESTS_MAX] = {
+        {.what = "model"},     {.what = "dims"},    {.what = "mesh"},           {.what = "machine"},
+        {.what = "propagate"}, {.what = "profile"}, {.what = "no_redistribute"}};
     for (int s = 0; s < diff->n_sides; s++) {
         const Session *session = diff->side[s];
-        const char *texts[DIFF_REQUESTS_MAX] = {
-            model_text(d->arena, session->graph),     dims_text(d->arena, &session->options.dims),
-            mesh_text(d->arena, session->mesh),       session->machine.name,
-            method_propagator(session->plan->method), method_profile(session->plan->method)};
+        const char *texts[DIFF_REQUESTS_MAX] = {model_text(d->arena, session->graph),
+                                                dims_text(d->arena, &session->options.dims),
+                                                mesh_text(d->arena, session->mesh),
+                                                session->machine.name,
+                                                method_propagator(session->plan->method),
+                                                method_profile(session->plan->method),
+                                                session->options.no_redistribute ? "yes" : "no"};
         for (int r = 0; r < DIFF_REQUESTS_MAX; r++)
             rows[r].text[s] = texts[r];
     }

@@ -47,13 +47,14 @@ typedef struct {
 /* ORDER DIFF_LIST */
 typedef enum { DIFF_OPS, DIFF_TENSORS, DIFF_RESHARDS, DIFF_FINDINGS, DIFF_LIST_COUNT } DiffListKind;
 
-/* What the plans were asked that is not alike: model, dims, mesh, machine, propagate, profile. */
+/* What the plans were asked that is not alike: model, dims, mesh, machine, propagate, profile,
+ * no_redistribute. */
 typedef struct {
     const char *what;
     const char *text[DIFF_SIDES_MAX];
 } DiffRequest;
 
-enum { DIFF_REQUESTS_MAX = 6 };
+enum { DIFF_REQUESTS_MAX = 7 };
 
 typedef struct {
     const Session *side[DIFF_SIDES_MAX];

@@ -463,6 +463,8 @@ static RequestRow request_rows[] = {
     {"machine", "dp=2,tp=4", "slow", "batch=2", MODEL, METHOD_FACTOR, "machine: h | slow\n", false},
     {"dims", "dp=2,tp=4", "h", "batch=4", MODEL, METHOD_FACTOR,
      "dims: batch=2 seq=16 | batch=4 seq=16\n", false},
+    {"refusal", "dp=2,tp=4", "h", "batch=2", MODEL, METHOD_FACTOR, "no_redistribute: no | yes\n",
+     true},
     {"profile", "dp=2,tp=4", "h", "batch=2", MODEL, METHOD_SHARDY, "profile: explain | shardy\n",
      true},
     {"propagator", "dp=2,tp=4", "h", "batch=2", MODEL, METHOD_SPMD,
@@ -481,6 +483,7 @@ static void what_was_asked_otherwise(void **state)
     SessionOptions options = {.mesh = row->mesh, .machine = row->machine, .method = row->method};
     options.dims = dims;
     options.model = row->model;
+    options.no_redistribute = str_starts(str_from(row->want), STR("no_redistribute"));
     Wanted base_wanted = {"input_ids 0 2/dp;" FC("0"), 0};
     Session *base = open_with(&base_wanted, (SessionOptions){.machine = "h"});
     Session *other = open_with(&wanted, options);

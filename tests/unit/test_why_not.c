@@ -43,6 +43,8 @@ static Question rows[] = {
      "does not take it from dim 2 of /transformer/h.0/attn/Reshape_3_output_0\n", METHOD_FACTOR},
     {"cut as it lies", GPT, "tp=4", "lm_head.weight", 0, "tp", 1, "lm_head.weight", 1, "tp",
      "tp cuts dim 0 of it", METHOD_FACTOR},
+    {"an op without a rule", "../../tests/golden/errors/unknown-op", "batch=4", "dp=2,tp=2", "x", 0,
+     "dp", 1, "y", 0, "tp", "nobody said how the op may be cut", METHOD_FACTOR},
     {"torch looks forward only", GPT, "tp=4", ATTN "c_proj.weight", 0, "tp", 1,
      "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp", "hands nothing back", METHOD_TORCH},
 };
