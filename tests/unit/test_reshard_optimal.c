@@ -2,6 +2,7 @@
  * every legal step between any two of them, Dijkstra over all. What reshard() finds must cost as
  * much, under machines that weigh latency and bytes differently; its bound never more. Kinds,
  * groups, payloads and chunks are worked out here anew, from the table of reshard_space.h. */
+#include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
 #include "core/plan/reshard.h"
@@ -304,14 +305,6 @@ static int32_t put(const World *w, const Plain *plain)
         if (plain->dim[a] == PARTIAL)
             sharding.partial[a] = REDUCE_SUM;
     return shardings_put(w->shardings, &sharding);
-}
-
-static uint32_t seed;
-
-static int pick(int n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (int)((seed >> 8) % (uint32_t)n);
 }
 
 /* A pair that reshard() may be asked for: nothing becomes partial. */
