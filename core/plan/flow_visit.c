@@ -80,23 +80,21 @@ static Stop may_cut(const FlowVisitCase *visit, int index, AtomSet atoms)
     return STOP_NONE;
 }
 
-/* Joins a cut into an index dim, less the axes that cut another index dim already. */
+/* Joins a cut into an index dim, less the axes that cut another index dim already, and those kept
+ * for pins to come: by the time somebody listens, none are. */
 static void take_index(FlowVisitCase *visit, StopRecord at, const Cut *offered)
 {
     OpCut *cuts = &visit->state.cut;
     Cut *cut = &cuts->index[at.index], joined;
-    AtomSet used = cuts_used(cuts->index, cuts->n, at.index), barred = visit->state.barred;
+    AtomSet used = cuts_used(cuts->index, cuts->n, at.index);
     AtomSet had = cut_atoms(cut), new = cut_atoms(offered) & ~had;
-    Cut part = cut_without(offered, used | barred, visit->mesh);
+    Cut part = cut_without(offered, used | visit->state.barred, visit->mesh);
     if (visit->stops && new) {
         at.other = holder(cuts->index, cuts->n, at.index, new);
         at.atoms = new &used;
         at.stop = STOP_TAKEN;
         stop(visit, at);
         at.other = -1;
-        at.atoms = new &barred & ~used;
-        at.stop = STOP_REPLICATED;
-        stop(visit, at);
     }
     at.atoms = cut_atoms(&part) & ~had;
     if (cut_is_whole(&part) || (visit->stops && !at.atoms))
