@@ -581,6 +581,21 @@ static void an_unreduced_output_stays_partial(void **state)
     planning_close(p);
 }
 
+/* Who is given the output is a reader of it too. */
+static void a_reader_of_an_unreduced_output_has_the_sum(void **state)
+{
+    (void)state;
+    const Tensor tensors[] = {{"x", {8, 32}}, {"w:w", {32, 64}}, {0}};
+    const Line lines[] = {{"MatMul", "a", {"x", "w"}}, {"Neg", "b", {"a"}}, {0}};
+    Planning *p = made(tensors, lines, "a", "tp=4");
+    planning_pin(p, "w", 0, "tp", 1, false);
+    mark(p, PIN_UNREDUCED, "a", "tp", PASS_NONE);
+    planning_make(p);
+    assert_string_equal(planning_sharding(p, "a", false), "8,64 +tp");
+    assert_string_equal(planning_sharding(p, "b", true), "8,64");
+    planning_close(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -607,6 +622,7 @@ int main(void)
         cmocka_unit_test(tensors_of_a_group_have_one_sharding),
         cmocka_unit_test(an_earlier_priority_wins),
         cmocka_unit_test(an_unreduced_output_stays_partial),
+        cmocka_unit_test(a_reader_of_an_unreduced_output_has_the_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("fixed point", samples, the_sweeps_end_at_a_fixed_point) +
