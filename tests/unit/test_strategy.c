@@ -113,6 +113,8 @@ static Choice choices[] = {
      "R,P(sum) -> P(sum) 1", 0},
     {"partial over different axes", "mm", "x=2,y=2", "16x12 P(sum)/R; 12x20 R/P(sum)", NULL,
      "[P(sum),R],[R,P(sum)] -> [P(sum),P(sum)] 0", 0},
+    {"of a distance, whole tensors come last", "dist", "x=2,y=2", "12x8 R/S(1); 12x8 R/R", "p=2",
+     "[S(0),S(1)],[S(0),S(1)] -> [NormP(2),NormP(2)] 0", 0},
     {"fewer rows than ranks", "mm", "x=4", "3x4 S(0); 4x4 R", NULL, "R,R -> R 1", 0},
     {"an axis of one never communicates", "mm", "x=1,y=4", "256x128 S(0)/R; 128x256 R/S(1)", NULL,
      "[S(0),R],[R,S(1)] -> [S(0),S(1)] 0", 0},

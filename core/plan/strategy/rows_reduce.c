@@ -131,7 +131,7 @@ static bool norm(const StrategyCall *call, const StrategyOp *op, StrategyRows *r
     return true;
 }
 
-/* The norm of a difference: cut alike, every cut leaves a part. */
+/* The norm of a difference: cut alike, every cut leaves a part. The replicated row comes last. */
 static bool distance(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     (void)op;
@@ -142,6 +142,7 @@ static bool distance(const StrategyCall *call, const StrategyOp *op, StrategyRow
         return false;
     for (int r = 0; r < rows->row.n; r++)
         rows->row.at[r][0] = part;
+    strategy_row(rows);
     return true;
 }
 
