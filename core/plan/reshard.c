@@ -192,7 +192,7 @@ static const ReshardPath *route_path(Resharder *resharder, const Question *asked
     Arena *scratch = arena_new();
     Space *joined = arena_make(scratch, Space);
     Searcher *searcher = resharder->searcher;
-    Route route, parted;
+    Route route = {0}, parted = {0};
     bool apart = space_join(space, joined), found = false;
     double most = INFINITY;
     if (apart) {
