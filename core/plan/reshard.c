@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* OFFERS: some ten milliseconds, which few pairs need; PART_OFFERS: to take axes apart. */
-enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20, OFFERS = 100000, PART_OFFERS = 4000 };
+enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20, OFFERS = 100000, PART_OFFERS = 60000 };
 
 typedef struct {
     StepKind kind;

@@ -234,13 +234,26 @@ static int64_t chunk_of(const Space *space, const Layout *layout, int s, int64_t
     return space_chunk(space, s, lists.atom[s], lists.n[s]);
 }
 
+static double bytes_of(const Space *space, const Layout *layout, const Task *task)
+{
+    double bytes = space->unit;
+    for (int s = 0; s < space->n_slots; s++)
+        bytes *= (double)chunk_of(space, layout, s, task->parts[s]);
+    return bytes;
+}
+
+double layout_bytes(const Space *space, const Layout *layout)
+{
+    Task task;
+    count_parts(space, layout, &task);
+    return bytes_of(space, layout, &task);
+}
+
 Measure layout_measure(const Space *space, const Layout *layout)
 {
     Task task;
     find_task(space, layout, &task);
-    Measure out = {.bytes = space->unit};
-    for (int s = 0; s < space->n_slots; s++)
-        out.bytes *= (double)chunk_of(space, layout, s, task.parts[s]);
+    Measure out = {.bytes = bytes_of(space, layout, &task)};
     out.bound_after = total(space, &task, drop(space, task.drop, 1, 1));
     if (task.drop_straight == 1) {
         out.bound = total(space, &task, (Least){0, 0});

@@ -30,5 +30,6 @@ typedef struct {
 } Measure;
 
 Measure layout_measure(const Space *space, const Layout *layout);
+double layout_bytes(const Space *space, const Layout *layout);
 
 #endif

@@ -179,10 +179,35 @@ static void arrange_as_target(Leaving *l)
     memcpy(l->n, n, (size_t)l->space->n_slots);
 }
 
+/* Offers the layout with what has moved in the air. */
+static void hold(Leaving *l)
+{
+    Layout held = l->to;
+    int gave = -1;
+    for (int a = 0; a < l->space->n_atoms; a++) {
+        if (!has(l->moved, a))
+            continue;
+        int next = gave + 1;
+        while (next < l->space->n_slots && !l->gave[next])
+            next++;
+        gave = next < l->space->n_slots ? next : gave;
+        held.place[a] = (uint16_t)(ATOM_HELD + 1 + gave);
+    }
+    l->moves->offer(l->moves->context, l->kind, l->moved, &held);
+}
+
 static void arrange_all(Leaving *l)
 {
-    if (!l->moves->worth(l->moves->context, l->kind, l->moved, &l->to))
-        return;
+    begin(l, STEP_ALL_TO_ALL);
+    for (int a = 0; a < l->space->n_atoms; a++) {
+        if (!place_held(l->from->place[a]))
+            continue;
+        int gave = l->from->place[a] - ATOM_HELD - 1;
+        if (gave >= 0)
+            l->gave[gave] = true;
+        l->to.place[a] = ATOM_UNUSED;
+        l->moved |= bit(a);
+    }
     l->left = l->moved;
     if (count(l->moved) <= ARRANGED_MAX)
         arrange(l, 0);
@@ -213,8 +238,7 @@ static void take_tails(Leaving *l, int s)
         if (axes_are_whole(l, l->cuts))
             give(l);
         l->kind = STEP_ALL_TO_ALL;
-        arrange_all(l);
-        l->left = 0;
+        hold(l);
         return;
     }
     take_tails(l, s + 1);
@@ -257,7 +281,7 @@ static void reduces(Leaving *l)
                 l->to.place[a] = ATOM_UNUSED;
         give(l);
         l->kind = STEP_REDUCE_SCATTER;
-        arrange_all(l);
+        hold(l);
     }
 }
 
@@ -283,6 +307,10 @@ void moves_offer(LayoutMoves *moves, const Layout *from)
 {
     Leaving l;
     leave(&l, moves, from);
+    if (layout_holds(l.space, from)) {
+        arrange_all(&l);
+        return;
+    }
     slices(&l);
     reduces(&l);
     begin(&l, STEP_ALL_GATHER);
@@ -295,8 +323,8 @@ typedef struct {
     Leaving *l;
     int64_t parts[SLOTS_MAX];  /* that every slot keeps */
     int64_t before[ATOMS_MAX]; /* by atom that cuts: product of the list before it */
-    AtomSet free;
-    int n_offered, n_looked; /* whole layouts, and places on the way to one */
+    AtomSet free, groups;      /* groups: that are to move */
+    int n_offered, n_looked;   /* whole layouts, and places on the way to one */
 } Permuting;
 
 static int64_t product(const Space *space, const uint8_t *atom, int n)
@@ -348,6 +376,8 @@ static void give_permuted(Permuting *p)
     }
     l->moved = touched & ~stays;
     p->n_offered++;
+    if (p->groups != PERMUTE_ANY && l->moved != p->groups)
+        return;
     if (l->moved || l->from->moved)
         give(l);
 }
@@ -361,6 +391,20 @@ static void fill_with(Permuting *p, int s, int64_t parts, int a)
     fill(p, s, parts * p->l->space->size[a]);
     pop(p->l, s);
     p->free |= bit(a);
+}
+
+/* Of the free atoms, those that may come next: what does not move, where it stood. */
+static AtomSet may_fill(const Permuting *p, int s, int64_t parts)
+{
+    const Leaving *l = p->l;
+    if (p->groups == PERMUTE_ANY)
+        return p->free;
+    for (int i = 0; i < l->lists.n[s]; i++)
+        if (p->before[l->lists.atom[s][i]] == parts && !has(p->groups, l->lists.atom[s][i]))
+            return p->free & bit(l->lists.atom[s][i]);
+        else if (p->before[l->lists.atom[s][i]] == parts)
+            return p->free & p->groups & ~bit(l->lists.atom[s][i]);
+    return p->free & p->groups;
 }
 
 /* Fills slot s up to its number of parts, with the target's next atom before the others. */
@@ -382,18 +426,19 @@ static void fill(Permuting *p, int s, int64_t parts)
     int64_t rest = p->parts[s] / parts;
     const Slot *slot = &space->slot[s];
     int next = p->l->n[s] < slot->n_goal ? slot->goal[p->l->n[s]] : -1;
-    if (next >= 0 && has(p->free, next) && rest % space->size[next] == 0)
+    AtomSet may = may_fill(p, s, parts);
+    if (next >= 0 && has(may, next) && rest % space->size[next] == 0)
         fill_with(p, s, parts, next);
     for (int a = 0; a < space->n_atoms; a++)
-        if (a != next && has(p->free, a) && rest % space->size[a] == 0)
+        if (a != next && has(may, a) && rest % space->size[a] == 0)
             fill_with(p, s, parts, a);
 }
 
-void moves_offer_permutes(LayoutMoves *moves, const Layout *from)
+void moves_offer_permutes(LayoutMoves *moves, const Layout *from, AtomSet groups)
 {
     Leaving l;
     leave(&l, moves, from);
-    Permuting p = {.l = &l, .free = l.unused};
+    Permuting p = {.l = &l, .free = l.unused, .groups = groups};
     begin(&l, STEP_PERMUTE);
     l.to.moved = 0;
     for (int s = 0; s < l.space->n_slots; s++) {

@@ -9,20 +9,21 @@
 
 #include "core/plan/reshard_space.h"
 
-enum { ARRANGED_MAX = 4, PERMUTES_MAX = 6000, PERMUTE_LOOKS_MAX = 1 << 18 };
+enum { ARRANGED_MAX = 6, PERMUTES_MAX = 6000, PERMUTE_LOOKS_MAX = 1 << 18 };
+#define PERMUTE_ANY (~(AtomSet)0)
 
 typedef struct {
     const Space *space;
     void *context;
-    /* May steps of this kind and group, which find new places for atoms that `without` leaves
-     * unused, lead anywhere worth it? Asked before many are made. */
-    bool (*worth)(void *context, StepKind kind, AtomSet atoms, const Layout *without);
     void (*offer)(void *context, StepKind kind, AtomSet atoms, const Layout *to);
     bool left_out; /* set: not all arrangements were offered */
 } LayoutMoves;
 
-/* All but permutes, which are many. */
+/* All but permutes, which are many. Where atoms find new places, a layout that holds them is
+ * offered, and what can become of it when that is left; the kind is then of no meaning. */
 void moves_offer(LayoutMoves *moves, const Layout *from);
-void moves_offer_permutes(LayoutMoves *moves, const Layout *from);
+
+/* Those that move just these atoms, or any. */
+void moves_offer_permutes(LayoutMoves *moves, const Layout *from, AtomSet groups);
 
 #endif

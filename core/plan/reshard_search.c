@@ -3,6 +3,7 @@
 #include "core/base/heap.h"
 #include "core/plan/reshard_bound.h"
 #include "core/plan/reshard_moves.h"
+#include "core/plan/reshard_relaxed.h"
 
 #include <math.h>
 
@@ -13,8 +14,8 @@ static const double hurries[] = {1, 3, 10};
 
 typedef struct {
     Layout layout;
-    double cost, bound, bound_after, bytes; /* cost: us so far, with what settles ties */
-    int32_t before;                         /* -1 at the start */
+    double cost, bound, permuted, bytes; /* cost: us so far, with what settles ties */
+    int32_t before;                      /* -1 at the start */
     AtomSet atoms;
     StepKind kind;
     /* The last step that communicated, with the slices since: its kind (SLICE: there was none), the
@@ -23,19 +24,30 @@ typedef struct {
     AtomSet last_atoms;
     uint32_t last_dims;
     int slice_slot;
+    bool holds; /* the step's atoms are yet to be placed: the same step goes on from here */
 } Node;
+
+/* A layout that is due, or the permutes of one: all, or those of some atoms. */
+typedef struct {
+    enum { DUE_LAYOUT, DUE_PERMUTES, DUE_GROUPS } what;
+    int32_t node;
+    AtomSet groups;
+} Due;
 
 /* Layouts that permutes make of each other: the same parts and the same partial atoms. */
 typedef struct {
+    double cost;
     AtomSet partial;
     int32_t parts[SLOTS_MAX];
 } Kindred;
 
 struct Searcher {
     Arena *arena;
+    Relaxed *relaxed;
     Vec(Node) nodes;
     Vec(Kindred) permuted; /* whose permutes were offered */
-    Heap due;
+    Heap heap;
+    Vec(Due) dues;  /* by item of the heap */
     int32_t *table; /* node + 1 by hash */
     int n_table;
 };
@@ -49,6 +61,7 @@ typedef struct {
     int32_t goal; /* the cheapest found so far, or -1 */
     int n_offers;
     double most, tie, hurry;
+    bool relaxes; /* bounds are those of reshard_relaxed.h */
     size_t key_bytes;
     struct {
         StepKind kind;
@@ -62,15 +75,17 @@ Searcher *searcher_new(Arena *arena)
 {
     Searcher *searcher = arena_make(arena, Searcher);
     searcher->arena = arena;
+    searcher->relaxed = relaxed_new(arena);
     searcher->n_table = TABLE_FIRST;
     searcher->table = arena_array(arena, int32_t, TABLE_FIRST);
     return searcher;
 }
 
-/* A layout that is due, or the permutes of one: ~node. Of equal keys the node found last. */
-static void add_due(Searcher *searcher, double key, int32_t node, bool permutes)
+/* Of equal keys the node found last. */
+static void add_due(Searcher *searcher, double key, Due due)
 {
-    heap_push(searcher->arena, &searcher->due, (HeapEntry){key, -node, permutes ? ~node : node});
+    heap_push(searcher->arena, &searcher->heap, (HeapEntry){key, -due.node, searcher->dues.n});
+    vec_push(searcher->arena, &searcher->dues, due);
 }
 
 /* ---- nodes by layout ---- */
@@ -93,7 +108,8 @@ static void table_clear(Searcher *searcher)
     memset(searcher->table, 0, sizeof(int32_t) * (size_t)searcher->n_table);
     searcher->nodes.n = 0;
     searcher->permuted.n = 0;
-    searcher->due.n = 0;
+    searcher->heap.n = 0;
+    searcher->dues.n = 0;
 }
 
 static int32_t *table_slot(const Search *search, const Layout *layout)
@@ -178,7 +194,7 @@ static int32_t keep(Search *search, int32_t *slot, const Node *node)
         *slot = searcher->nodes.n;
     }
     int32_t id = *slot - 1;
-    add_due(searcher, node->cost + search->hurry * node->bound, id, false);
+    add_due(searcher, node->cost + search->hurry * node->bound, (Due){DUE_LAYOUT, id, 0});
     if (!known)
         table_grow(search);
     return id;
@@ -186,10 +202,19 @@ static int32_t keep(Search *search, int32_t *slot, const Node *node)
 
 static void measure(const Search *search, Node *node)
 {
+    const Pricing *pricing = &search->space->pricing;
+    if (search->relaxes) {
+        RelaxedCost least = relaxed_cost(search->searcher->relaxed, &node->layout);
+        node->bytes = layout_bytes(search->space, &node->layout);
+        node->bound = least.us;
+        node->permuted = least.permuted_us;
+        return;
+    }
     Measure measure = layout_measure(search->space, &node->layout);
     node->bytes = measure.bytes;
     node->bound = measure.bound;
-    node->bound_after = measure.bound_after;
+    node->permuted =
+        measure.bound_after + pricing->permute.us + measure.bytes * pricing->permute.byte_us;
 }
 
 /* The dims whose lists differ. A dim, not a slot: its forms exclude each other. */
@@ -239,49 +264,65 @@ static void join_last(const Node *from, Node *node)
     node->last_dims |= from->last_dims;
 }
 
-/* Atoms that are placed again make a bound no less: the parts they add are to be dropped, if
- * anything. */
-static bool worth(void *context, StepKind kind, AtomSet atoms, const Layout *without)
+/* The node before the step that leads on from node `at`. */
+static const Node *step_from(const Search *search, int32_t at)
 {
-    Search *search = context;
-    if (search->n_offers > search->space->most_offers)
+    const Node *node = &search->searcher->nodes.at[at];
+    return node->holds ? &search->searcher->nodes.at[node->before] : node;
+}
+
+/* The node that a step makes, without what it costs. False: it need not be looked at. */
+static bool make_node(const Search *search, StepKind kind, AtomSet moved, const Layout *to,
+                      Node *node)
+{
+    const Node *at = &search->searcher->nodes.at[search->at];
+    const Node *from = step_from(search, search->at);
+    *node = (Node){.layout = *to, .before = search->at, .kind = kind, .last_atoms = moved};
+    node->atoms = kind == STEP_SLICE ? 0 : space_of_mesh(search->space, moved);
+    node->holds = layout_holds(search->space, to);
+    if (at->holds) {
+        node->kind = at->kind;
+        node->atoms = at->atoms;
+    } else
+        node->layout.progress = progress_of(search, at->layout.progress, kind, node->atoms);
+    if (node->holds)
+        return true;
+    node->last_dims = changed_dims(search->space, &from->layout, to);
+    node->slice_slot = node->kind == STEP_SLICE ? place_slot(to->place[__builtin_ctz(moved)]) : 0;
+    if (!in_order(search, from, node))
         return false;
-    const Node *from = &search->searcher->nodes.at[search->at];
-    AtomSet groups = space_of_mesh(search->space, atoms);
-    double cost = from->cost + step_cost(search, kind, groups, from->bytes, 0);
-    return cost + layout_measure(search->space, without).bound <= search->most;
+    join_last(from, node);
+    if (to->moved && is_whole(search->space, to)) {
+        node->layout.moved = 0; /* nothing is cut: every order of devices is the same */
+        node->last = STEP_SLICE;
+    }
+    return true;
 }
 
 static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
 {
     Search *search = context;
-    AtomSet atoms = kind == STEP_SLICE ? 0 : space_of_mesh(search->space, moved);
+    Node node;
     if (search->n_offers++ > search->space->most_offers)
         return; /* a layout may have more steps than all that are to be looked at */
-    const Node *from = &search->searcher->nodes.at[search->at];
-    Node node = {.layout = *to, .before = search->at, .kind = kind, .atoms = atoms};
-    node.last_atoms = moved;
-    node.last_dims = changed_dims(search->space, &from->layout, to);
-    node.slice_slot = kind == STEP_SLICE ? place_slot(to->place[__builtin_ctz(moved)]) : 0;
-    if (!in_order(search, from, &node))
+    if (!make_node(search, kind, moved, to, &node))
         return;
-    join_last(from, &node);
-    node.layout.progress = progress_of(search, from->layout.progress, kind, atoms);
-    if (to->moved && is_whole(search->space, to)) {
-        node.layout.moved = 0; /* nothing is cut: every order of devices is the same */
-        node.last = STEP_SLICE;
-    }
+    const Node *at = &search->searcher->nodes.at[search->at];
     int32_t *slot = table_slot(search, &node.layout);
     const Node *known = *slot ? &search->searcher->nodes.at[*slot - 1] : NULL;
     if (known) {
         node.bytes = known->bytes;
         node.bound = known->bound;
-        node.bound_after = known->bound_after;
+        node.permuted = known->permuted;
     } else
         measure(search, &node);
-    if (node.bytes > search->space->limit || from->cost + node.bound > search->most)
+    if (node.holds)
+        node.bytes = at->bytes;
+    if (node.bytes > search->space->limit || at->cost + node.bound > search->most)
         return;
-    node.cost = from->cost + step_cost(search, kind, atoms, from->bytes, node.bytes);
+    node.cost = at->cost;
+    if (!at->holds)
+        node.cost += step_cost(search, kind, node.atoms, at->bytes, node.bytes);
     if (node.cost + node.bound > search->most || (known && node.cost >= known->cost))
         return;
     bool goal = is_goal(search, &node.layout);
@@ -295,23 +336,24 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
 /* Permutes of the layout wait until the best they could lead to is due. */
 static void defer_permutes(Search *search, int32_t at)
 {
-    const Pricing *pricing = &search->space->pricing;
     const Node *node = &search->searcher->nodes.at[at];
-    double least = node->bound_after + pricing->permute.us + node->bytes * pricing->permute.byte_us;
-    if (is_whole(search->space, &node->layout) || node->cost + least > search->most)
+    if (node->holds || is_whole(search->space, &node->layout) ||
+        node->cost + node->permuted > search->most)
         return;
-    add_due(search->searcher, node->cost + search->hurry * least, at, true);
+    add_due(search->searcher, node->cost + search->hurry * node->permuted,
+            (Due){DUE_PERMUTES, at, 0});
 }
 
 /* False when permutes of such a layout were offered, at no more cost, and cost the same from all.
  */
-static bool first_of_kind(Search *search, const Layout *layout)
+static bool first_of_kind(Search *search, const Node *node)
 {
     const Space *space = search->space;
+    const Layout *layout = &node->layout;
     Searcher *searcher = search->searcher;
-    if (!space->pricing.permutes_alike || search->n_avoid > 0)
+    if (search->n_avoid > 0)
         return true;
-    Kindred kindred = {.partial = 0};
+    Kindred kindred = {.cost = node->cost};
     for (int s = 0; s < space->n_slots; s++)
         kindred.parts[s] = 1;
     for (int a = 0; a < space->n_atoms; a++)
@@ -319,12 +361,41 @@ static bool first_of_kind(Search *search, const Layout *layout)
             kindred.parts[place_slot(layout->place[a])] *= (int32_t)space->size[a];
         else if (layout->place[a] == ATOM_PARTIAL)
             kindred.partial |= (AtomSet)1 << a;
-    size_t n_bytes = offsetof(Kindred, parts) + sizeof(int32_t) * (size_t)space->n_slots;
-    for (int i = 0; i < searcher->permuted.n; i++)
-        if (memcmp(&searcher->permuted.at[i], &kindred, n_bytes) == 0)
+    for (int i = 0; i < searcher->permuted.n; i++) {
+        const Kindred *other = &searcher->permuted.at[i];
+        if (other->cost <= kindred.cost && other->partial == kindred.partial &&
+            memcmp(other->parts, kindred.parts, sizeof(int32_t) * (size_t)space->n_slots) == 0)
             return false;
+    }
     vec_push(searcher->arena, &searcher->permuted, kindred);
     return true;
+}
+
+/* All that a layout's permutes could be is too much where they cost different: by the atoms that
+ * move, each waits again. */
+static void split_permutes(Search *search, int32_t at)
+{
+    const Space *space = search->space;
+    const Node *node = &search->searcher->nodes.at[at];
+    AtomSet all = (AtomSet)((1u << space->n_atoms) - 1);
+    for (AtomSet groups = 0; groups <= all; groups++) {
+        double least = relaxed_permuted_us(search->searcher->relaxed, &node->layout, groups);
+        double key = node->cost + search->hurry * least;
+        if (node->cost + least <= search->most)
+            add_due(search->searcher, key, (Due){DUE_GROUPS, at, groups});
+    }
+}
+
+static void expand_permutes(Search *search, const Due *due)
+{
+    const Node *node = &search->searcher->nodes.at[due->node];
+    Layout layout = node->layout;
+    if (due->what == DUE_GROUPS)
+        moves_offer_permutes(&search->moves, &layout, due->groups);
+    else if (search->relaxes && !search->space->pricing.permutes_alike)
+        split_permutes(search, due->node);
+    else if (!search->space->pricing.permutes_alike || first_of_kind(search, node))
+        moves_offer_permutes(&search->moves, &layout, PERMUTE_ANY);
 }
 
 /* ---- the straight way: reduce, gather what differs, slice ---- */
@@ -422,18 +493,16 @@ static bool run(Search *search)
     keep(search, table_slot(search, &start.layout), &start);
     if (is_goal(search, &start.layout))
         search->goal = 0;
-    while (searcher->due.n > 0) {
-        HeapEntry entry = heap_pop(&searcher->due);
-        bool permutes = entry.item < 0;
-        int32_t at = permutes ? ~entry.item : entry.item;
+    while (searcher->heap.n > 0) {
+        HeapEntry entry = heap_pop(&searcher->heap);
+        Due due = searcher->dues.at[entry.item];
         if (search->n_offers > search->space->most_offers)
             return false;
-        const Node *node = &searcher->nodes.at[at];
-        search->at = at;
+        const Node *node = &searcher->nodes.at[due.node];
+        search->at = due.node;
         Layout layout = node->layout;
-        if (permutes) {
-            if (first_of_kind(search, &layout))
-                moves_offer_permutes(&search->moves, &layout);
+        if (due.what != DUE_LAYOUT) {
+            expand_permutes(search, &due);
             continue;
         }
         if (entry.key > node->cost + search->hurry * node->bound)
@@ -441,7 +510,7 @@ static bool run(Search *search)
         if (is_goal(search, &layout))
             return true;
         moves_offer(&search->moves, &layout);
-        defer_permutes(search, at);
+        defer_permutes(search, due.node);
     }
     return true;
 }
@@ -457,7 +526,9 @@ static void route_of(const Search *search, Arena *arena, int32_t last, Route *ou
     int at = n;
     out->us = 0;
     for (int32_t i = last; nodes[i].before >= 0; i = nodes[i].before) {
-        const Node *node = &nodes[i], *from = &nodes[node->before];
+        const Node *node = &nodes[i], *from = step_from(search, node->before);
+        if (node->holds)
+            continue;
         if (node->kind != STEP_SLICE)
             out->us += pricing->step_us(pricing->context, node->kind, node->atoms,
                                         node->kind == STEP_ALL_GATHER ? node->bytes : from->bytes);
@@ -475,9 +546,9 @@ bool search_route(Searcher *searcher, Arena *arena, const Space *space, double m
     Search search = {.searcher = searcher, .space = space, .avoid = avoid, .n_avoid = n_avoid};
     search.key_bytes =
         (offsetof(Layout, place) + sizeof(uint16_t) * (size_t)space->n_atoms + 7) & ~(size_t)7;
-    search.moves =
-        (LayoutMoves){.space = space, .context = &search, .worth = worth, .offer = offer};
+    search.moves = (LayoutMoves){.space = space, .context = &search, .offer = offer};
 
+    search.relaxes = relaxed_begin(searcher->relaxed, space);
     table_clear(searcher);
     Node start = start_node(&search);
     vec_push(searcher->arena, &searcher->nodes, start);
@@ -498,6 +569,6 @@ bool search_route(Searcher *searcher, Arena *arena, const Space *space, double m
         route_of(&search, arena, search.goal, out);
         found = true;
     }
-    out->bound_us = start.bound;
+    out->bound_us = layout_measure(space, &space->from).bound;
     return found;
 }

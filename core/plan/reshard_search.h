@@ -3,8 +3,9 @@
  * Layouts are expanded in the order of (time so far + bound of what is to come); the bound never
  * says too much (reshard_space.h), so that the first way that ends is the cheapest. A step costs a
  * billionth beyond its price, more for later kinds: equal ways are settled by fewer steps, then by
- * the order of STEP_KIND. Permutes of a layout are many; they are looked at only once the best that
- * one could lead to is due. Ways longer than the straight one (reduce, gather, slice) are not kept.
+ * the order of STEP_KIND. New places of atoms are many: an all-to-all or reduce-scatter first leads
+ * to a layout that holds its atoms, permutes of a layout wait, then those of the same atoms; what
+ * they could be is looked at only once the best of it is due. Ways longer than the straight one (reduce, gather, slice) are not kept.
  *
  * A search that was offered space->most_offers layouts starts again with the bound counted several
  * times over, which finds a good way soon but does not prove it.

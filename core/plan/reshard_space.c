@@ -245,6 +245,14 @@ void space_lists(const Space *space, const Layout *layout, Lists *out)
     }
 }
 
+bool layout_holds(const Space *space, const Layout *layout)
+{
+    for (int a = 0; a < space->n_atoms; a++)
+        if (place_held(layout->place[a]))
+            return true;
+    return false;
+}
+
 Sharding space_sharding(const Space *space, const Layout *layout, const Sharding *like,
                         const Mesh *mesh)
 {

@@ -31,9 +31,18 @@
 #include "core/plan/sharding.h"
 
 /* A dim has DIGITS_MAX digits in each of two forms at most. */
-enum { SLOTS_MAX = 2 * DIGITS_MAX * DIMS_MAX, ATOM_UNUSED = 0, ATOM_PARTIAL = 0xffff };
+enum {
+    SLOTS_MAX = 2 * DIGITS_MAX * DIMS_MAX,
+    ATOM_UNUSED = 0,
+    ATOM_HELD = 0x8000,
+    ATOM_PARTIAL = 0xffff
+};
 
-/* Where each atom stands: ATOM_UNUSED, ATOM_PARTIAL, or place_in(slot, i). Compared as bytes. */
+/* Where each atom stands: ATOM_UNUSED, ATOM_PARTIAL, or place_in(slot, i). Compared as bytes.
+ *
+ * In the middle of a step, where atoms are to find new places: ATOM_HELD + 1 + a slot that may not
+ * take them, since it gave some. The slots that gave stand at the held atoms in ascending order,
+ * whichever atom came from which; ATOM_HELD: none gave. */
 typedef struct {
     uint16_t moved;    /* devices still stand in the order of the source's mesh, not the target's */
     uint16_t progress; /* steps in common with a path to be avoided (reshard_search.h) */
@@ -55,7 +64,12 @@ static inline int place_at(uint16_t place)
 }
 static inline bool place_cuts(uint16_t place)
 {
-    return place != ATOM_UNUSED && place != ATOM_PARTIAL;
+    return place != ATOM_UNUSED && place < ATOM_HELD;
+}
+
+static inline bool place_held(uint16_t place)
+{
+    return place >= ATOM_HELD && place != ATOM_PARTIAL;
 }
 
 typedef struct {
@@ -153,6 +167,7 @@ typedef struct {
     uint8_t n[SLOTS_MAX], atom[SLOTS_MAX][ATOMS_MAX];
 } Lists;
 void space_lists(const Space *space, const Layout *layout, Lists *out);
+bool layout_holds(const Space *space, const Layout *layout);
 
 /* Sets pricing, and what the bounds derive from it. */
 void space_price(Space *space, const Pricing *pricing);
