@@ -1,7 +1,7 @@
 #include "tui/app.h"
 
 #include "core/plan/planfile.h"
-#include "core/plan/reason.h"
+#include "core/plan/explain/reason.h"
 #include "tui/label.h"
 #include "tui/go.h"
 #include "tui/menu.h"

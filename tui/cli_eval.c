@@ -1,7 +1,7 @@
 #include "tui/cli.h"
 
-#include "core/plan/eval_reshard.h"
-#include "core/plan/eval_rvd.h"
+#include "core/plan/reshard/eval_reshard.h"
+#include "core/plan/reshard/eval_rvd.h"
 #include "core/plan/layout.h"
 #include "core/plan/shardy/eval_insert.h"
 #include "core/plan/strategy/eval_redistribute.h"

@@ -1,8 +1,8 @@
 #include "tui/cli.h"
 
 #include "core/plan/json_forms.h"
-#include "core/plan/reason.h"
-#include "core/plan/why_reshard.h"
+#include "core/plan/explain/reason.h"
+#include "core/plan/explain/why_reshard.h"
 
 static Json *origin_json(const Decision *pin)
 {

@@ -1,7 +1,7 @@
 #include "tui/comm.h"
 
 #include "core/plan/cost.h"
-#include "core/plan/reason.h"
+#include "core/plan/explain/reason.h"
 #include "tui/label.h"
 
 #include <stdlib.h>

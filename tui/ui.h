@@ -10,7 +10,7 @@
 #ifndef TUI_UI_H
 #define TUI_UI_H
 
-#include "core/plan/events.h"
+#include "core/plan/explain/events.h"
 #include "core/plan/session.h"
 #include "tui/comm.h"
 #include "tui/control.h"

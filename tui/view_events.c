@@ -2,8 +2,8 @@
  * below the list stands the op of the event, with what its operands were at that moment. */
 #include "tui/ui.h"
 
-#include "core/plan/events.h"
-#include "core/plan/sites.h"
+#include "core/plan/explain/events.h"
+#include "core/plan/explain/sites.h"
 #include "tui/label.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 #include "tui/page.h"
 
-#include "core/plan/reason.h"
-#include "core/plan/why_not.h"
+#include "core/plan/explain/reason.h"
+#include "core/plan/explain/why_not.h"
 #include "tui/label.h"
 
 void why_index_text(const Ui *ui, int32_t op, int index, Buf *out)

@@ -3,7 +3,7 @@
 #include "core/base/intern.h"
 #include "core/base/units.h"
 #include "core/plan/cost.h"
-#include "core/plan/reason.h"
+#include "core/plan/explain/reason.h"
 
 /* ORDER DIAGRAM_KIND */
 static const char *const kind_names[] = {"overview", "block"};

@@ -1,7 +1,7 @@
 #include "core/plan/diff.h"
 
 #include "core/plan/planfile.h"
-#include "core/plan/reason.h"
+#include "core/plan/explain/reason.h"
 
 void diff_format_layout(const Cut *cut, const Mesh *mesh, Buf *out)
 {

@@ -1,7 +1,7 @@
 #include "core/plan/edges.h"
 
 #include "core/base/intern.h"
-#include "core/plan/propagate.h"
+#include "core/plan/factor/propagate.h"
 
 #include <assert.h>
 

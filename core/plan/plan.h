@@ -18,9 +18,9 @@
 #define CORE_PLAN_PLAN_H
 
 #include "core/base/intern.h"
-#include "core/plan/engine.h"
+#include "core/plan/factor/engine.h"
 #include "core/plan/method.h"
-#include "core/plan/reshard.h"
+#include "core/plan/reshard/reshard.h"
 #include "core/rules/infer.h"
 
 typedef enum { ORIGIN_POLICY, ORIGIN_USER, ORIGIN_SEARCH } OriginKind;

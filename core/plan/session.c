@@ -4,7 +4,7 @@
 #include "core/model/onnx.h"
 #include "core/rules/anno_lint.h"
 #include "core/plan/planfile.h"
-#include "core/plan/propagate.h"
+#include "core/plan/factor/propagate.h"
 
 enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
 

@@ -9,7 +9,7 @@
 #include "core/model/onnx.h"
 #include "core/plan/memory.h"
 #include "core/plan/naming.h"
-#include "core/plan/propagate.h"
+#include "core/plan/factor/propagate.h"
 #include "core/plan/spmd/plan_spmd.h"
 #include "core/plan/strategy/plan_strategy.h"
 #include "core/rules/example.h"

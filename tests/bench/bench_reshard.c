@@ -2,14 +2,14 @@
  *
  * Random pairs, whole axes on random dims, some partial, on meshes of two to four axes of h100x8
  * hosts. Times are of this thread's processor, so that a busy machine adds little. Torch's greedy
- * planner is priced on the same machine (reshard_compare.h); Shardy's own sequences are those of
+ * planner is priced on the same machine (compare.h); Shardy's own sequences are those of
  * the conformance facts, under the cost model of their verb, at both sizes.
  */
 #include "tests/bench/bench.h"
 
 #include "core/base/file.h"
-#include "core/plan/eval_reshard.h"
-#include "core/plan/reshard_compare.h"
+#include "core/plan/reshard/eval_reshard.h"
+#include "core/plan/reshard/compare.h"
 #include "core/plan/shardy/tensor_sharding.h"
 #include "scripts/lua_machine.h"
 

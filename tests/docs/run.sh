@@ -22,7 +22,7 @@ for page in README.md ARCHITECTURE.md samples/README.md; do
         check $there "$page names $path, which is not there"
     done
 done
-for header in core/*/*.h; do
+for header in core/*/*.h core/plan/*/*.h; do
     named=no
     grep -qF "\`$header\`" ARCHITECTURE.md && named=yes
     check $named "ARCHITECTURE.md does not name $header"

@@ -6,9 +6,9 @@
  */
 #include "core/model/onnx.h"
 #include "core/plan/diff.h"
-#include "core/plan/events.h"
+#include "core/plan/explain/events.h"
 #include "core/plan/planfile.h"
-#include "core/plan/why_not.h"
+#include "core/plan/explain/why_not.h"
 #include "core/run/run.h"
 
 #include <stdio.h>

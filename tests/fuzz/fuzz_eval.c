@@ -3,8 +3,8 @@
  * Requests begin as the facts of tests/conformance; what changes are bytes, or whole words of the
  * text: numbers, names, values of a list.
  */
-#include "core/plan/eval_reshard.h"
-#include "core/plan/eval_rvd.h"
+#include "core/plan/reshard/eval_reshard.h"
+#include "core/plan/reshard/eval_rvd.h"
 #include "core/plan/layout.h"
 #include "core/plan/shardy/eval_insert.h"
 #include "core/plan/shardy/eval_shardy.h"

@@ -2,8 +2,8 @@
  * same programs, and plans made of them, executed. */
 #include "tests/unit/planning.h"
 
-#include "core/plan/events.h"
-#include "core/plan/reason.h"
+#include "core/plan/explain/events.h"
+#include "core/plan/explain/reason.h"
 #include "core/plan/spmd/completion.h"
 #include "core/rules/example.h"
 #include "core/run/run.h"

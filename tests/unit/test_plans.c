@@ -2,7 +2,7 @@
  * count and bytes. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/reason.h"
+#include "core/plan/explain/reason.h"
 #include "scripts/hooks.h"
 #include "tui/plan_text.h"
 

@@ -1,11 +1,11 @@
 /* Reshards against exhaustive search: every layout of a small tensor on a mesh of up to four axes,
  * every legal step between any two of them, Dijkstra over all. What reshard() finds must cost as
  * much, under machines that weigh latency and bytes differently; its bound never more. Kinds,
- * groups, payloads and chunks are worked out here anew, from the table of reshard_space.h. */
+ * groups, payloads and chunks are worked out here anew, from the table of space.h. */
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-#include "core/plan/reshard.h"
+#include "core/plan/reshard/reshard.h"
 #include "scripts/lua_machine.h"
 
 #include <math.h>

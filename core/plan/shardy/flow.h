@@ -14,7 +14,7 @@
 #ifndef CORE_PLAN_SHARDY_FLOW_H
 #define CORE_PLAN_SHARDY_FLOW_H
 
-#include "core/plan/engine.h"
+#include "core/plan/factor/engine.h"
 #include "core/plan/shardy/factor_graph.h"
 #include "core/plan/shardy/step.h"
 

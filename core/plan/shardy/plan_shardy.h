@@ -21,7 +21,7 @@
 #define CORE_PLAN_SHARDY_PLAN_SHARDY_H
 
 #include "core/plan/plan.h"
-#include "core/plan/stop.h"
+#include "core/plan/explain/stop.h"
 
 /* Fills what a propagator fills (propagate.h): plan->cut, cuts, flow, sharding, pinned, passed,
  * log, sweeps. */

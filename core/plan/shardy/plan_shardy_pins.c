@@ -1,5 +1,5 @@
 #include "core/plan/plan_findings.h"
-#include "core/plan/propagate.h"
+#include "core/plan/factor/propagate.h"
 #include "core/plan/shardy/plan_shardy_state.h"
 
 /* False: it has several digits. */

@@ -18,7 +18,7 @@
 #include "core/base/vec.h"
 #include "core/plan/plan.h"
 #include "core/plan/shardy/factor_sharding.h"
-#include "core/plan/stop.h"
+#include "core/plan/explain/stop.h"
 
 typedef struct {
     const FactorRule *rule;

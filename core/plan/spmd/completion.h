@@ -31,7 +31,7 @@
 #ifndef CORE_PLAN_SPMD_COMPLETION_H
 #define CORE_PLAN_SPMD_COMPLETION_H
 
-#include "core/plan/engine.h"
+#include "core/plan/factor/engine.h"
 #include "core/plan/spmd/op_answer.h"
 
 enum { COMPLETION_STEPS_MAX = 500 };

@@ -1,7 +1,7 @@
 #include "core/plan/spmd/plan_spmd.h"
 
 #include "core/plan/plan_findings.h"
-#include "core/plan/propagate.h"
+#include "core/plan/factor/propagate.h"
 #include "core/plan/spmd/completion.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
 
 #include "core/plan/edges.h"
 #include "core/plan/plan_findings.h"
-#include "core/plan/propagate.h"
+#include "core/plan/factor/propagate.h"
 #include "core/plan/strategy/explain.h"
 #include "core/plan/strategy/whole_ask.h"
 #include "core/plan/strategy/whole_cut.h"

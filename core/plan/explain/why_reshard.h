@@ -1,0 +1,40 @@
+/* why_reshard.h - why a value is moved: what it comes to, and why its reader wants it otherwise.
+ *
+ * How the value came to be as it is made, `why` of its dims says (reason.h). The other side is the
+ * first op that reads it so: of the axes it has and the value has not, the chain each came along;
+ * of those the value has and it has not, what kept them from the op (stop.h).
+ */
+#ifndef CORE_PLAN_EXPLAIN_WHY_RESHARD_H
+#define CORE_PLAN_EXPLAIN_WHY_RESHARD_H
+
+#include "core/plan/explain/why_not.h"
+
+typedef struct {
+    int dim; /* of the tensor */
+    ReasonChain chain;
+} WantedAxis;
+
+typedef struct {
+    int dim;
+    AtomSet atoms;
+    bool told;
+    WhyNotStop stop; /* where told */
+} DroppedAxes;
+
+typedef struct {
+    const Reshard *reshard;
+    const ReshardPath *runner_up; /* NULL: there is no other way */
+    int32_t op;                   /* the first that reads it so; -1: a pin, or nobody */
+    int n_wanted, n_dropped;
+    WantedAxis *wanted;
+    DroppedAxes *dropped;
+    AtomSet summed; /* the value is partial over these, and the reader needs the sum */
+} WhyReshard;
+
+/* In the arena. */
+WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard);
+
+/* Lines of text, indented but for the first. */
+void why_reshard_format(const Plan *plan, const Reshard *reshard, Buf *out);
+
+#endif
