@@ -99,7 +99,8 @@ static bool same_log(const FlowLog *a, const FlowLog *b)
             a->turns.at[i].direction != b->turns.at[i].direction ||
             a->turns.at[i].first != b->turns.at[i].first)
             return false;
-    return memcmp(a->events.at, b->events.at, (size_t)a->events.n * sizeof *a->events.at) == 0;
+    return a->events.n == 0 ||
+           memcmp(a->events.at, b->events.at, (size_t)a->events.n * sizeof *a->events.at) == 0;
 }
 
 static uint32_t random_of(uint64_t *seed, uint32_t n)
