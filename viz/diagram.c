@@ -117,7 +117,7 @@ static void op_node(Draw *draw, int32_t op, const char *inside)
     say_time_and_bytes(plan->op_us[op],
                        result < 0 ? 0 : plan_local_bytes(plan, result, plan->made[result]),
                        &figures);
-    const char *path = op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
+    const char *path = op_path_or_name(graph, op);
     DiagramNode node = {.title = arena_str(draw->arena, group_relative(path, inside)),
                         .operator= op_operator(graph, op)};
     node.flow = flow.s;
@@ -167,7 +167,7 @@ static void direct_run(Draw *draw, int32_t first, int32_t n)
         return;
     const Graph *graph = draw->plan->inferred->graph;
     int32_t op = draw->groups->order[first];
-    const char *name = op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
+    const char *name = op_path_or_name(graph, op);
     run_node(draw, name, first, n, 1);
 }
 

@@ -395,6 +395,12 @@ const char *op_path(const Graph *graph, int32_t op)
     return names_text(graph->names, graph->ops[op].path);
 }
 
+const char *op_path_or_name(const Graph *graph, int32_t op)
+{
+    const char *path = op_path(graph, op);
+    return path[0] ? path : op_name(graph, op);
+}
+
 const char *op_operator(const Graph *graph, int32_t op)
 {
     return names_text(graph->names, graph->ops[op].operator);

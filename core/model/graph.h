@@ -201,6 +201,7 @@ static inline int tensor_n_uses(const Graph *graph, int32_t tensor)
 
 const char *op_name(const Graph *graph, int32_t op);
 const char *op_path(const Graph *graph, int32_t op); /* "" when it has none */
+const char *op_path_or_name(const Graph *graph, int32_t op);
 const char *op_operator(const Graph *graph, int32_t op);
 const char *tensor_name(const Graph *graph, int32_t tensor);
 int32_t graph_find_tensor(const Graph *graph, Str name); /* -1 when there is none */

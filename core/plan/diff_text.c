@@ -139,8 +139,7 @@ static const char *name_of(const PlanDiff *diff, DiffListKind kind, const DiffEn
     int32_t id = entry->id[s];
     switch (kind) {
     case DIFF_OPS:
-        return op_path(session->graph, id)[0] ? op_path(session->graph, id)
-                                              : op_name(session->graph, id);
+        return op_path_or_name(session->graph, id);
     case DIFF_TENSORS:
         return naming_label(session->naming, id);
     case DIFF_RESHARDS:

@@ -466,3 +466,13 @@ bool mesh_parse_atoms(const Mesh *mesh, Scan *scan, uint8_t *atom, int *n)
     scan_blame(scan, name);
     return false;
 }
+
+void mesh_format_sizes(const Mesh *mesh, AtomSet atoms, Buf *out)
+{
+    const char *comma = "";
+    for (int a = 0; a < mesh->n_axes; a++)
+        if (atoms & mesh_axis_atoms(mesh, a)) {
+            buf_printf(out, "%s%s=%" PRId64, comma, mesh->axes[a].name, mesh->axes[a].size);
+            comma = ", ";
+        }
+}

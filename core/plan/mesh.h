@@ -82,6 +82,9 @@ int mesh_atoms_run(const Mesh *mesh, const uint8_t *atom, int n, int64_t *size);
 /* "tp", "dp.tp", "tp:(1)2": a list of atoms as axis references, neighbours of one axis joined. */
 void mesh_format_atoms(const Mesh *mesh, const uint8_t *atom, int n, const char *between, Buf *out);
 
+/* "dp=2, tp=4": the axes that have any of the atoms. */
+void mesh_format_sizes(const Mesh *mesh, AtomSet atoms, Buf *out);
+
 /* The same of a set, in mesh order; its atoms, of which there are at most ATOMS_MAX. */
 void mesh_format_set(const Mesh *mesh, AtomSet atoms, const char *between, Buf *out);
 int mesh_list_set(const Mesh *mesh, AtomSet atoms, uint8_t *atom);

@@ -69,14 +69,6 @@ static bool check_decision(const Inferred *inferred, const Mesh *mesh, const Dec
     return true;
 }
 
-/* The last finding is about a decision made there. */
-static void at_origin(Plan *plan, const Decision *decision)
-{
-    Finding *finding = &plan->findings.at[plan->findings.n - 1];
-    finding->file = decision->origin.file;
-    finding->line = decision->origin.line;
-}
-
 /* A pin that cannot hold is said, and is not among plan->pins. */
 static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char *code,
                        const char *why, const char *hint)
@@ -86,7 +78,7 @@ static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char 
     plan_find(plan, level, code, tensor ? -1 : pin->place, tensor ? pin->place : -1, hint,
               "%s: dim %d %s", tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place),
               pin->dim, why);
-    at_origin(plan, pin);
+    plan_found_at(plan, &pin->origin);
 }
 
 /* An op sums wrong over a frozen dim that is cut; only parameters lie somewhere before they are
@@ -173,7 +165,7 @@ static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
               replaced_hint, "%s dim %d: %s replaces that of %s",
               tensor ? tensor_name(graph, new->place) : op_name(graph, new->place), new->dim,
               who(plan->arena, &new->origin), who(plan->arena, &old->origin));
-    at_origin(plan, new);
+    plan_found_at(plan, &new->origin);
 }
 
 /* What a pin asks for, whoever asks. */
@@ -197,7 +189,7 @@ static void note_replaced_mark(Plan *plan, const Decision *new, const Decision *
               "%s, %s: %s replaces that of %s", tensor_name(plan->inferred->graph, new->place),
               names[new->kind - PIN_REPLICATED], who(plan->arena, &new->origin),
               who(plan->arena, &old->origin));
-    at_origin(plan, new);
+    plan_found_at(plan, &new->origin);
 }
 
 /* Replays what the journal says of whole tensors: the last of a kind holds. */

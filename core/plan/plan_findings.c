@@ -143,22 +143,6 @@ static void others(const Alike *alike, Buf *out)
         buf_printf(out, " (and %d more like it)", alike->count - 1);
 }
 
-static const char *op_label(const Plan *plan, int32_t op)
-{
-    const Graph *graph = plan->inferred->graph;
-    return op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
-}
-
-static void say_axes(const Mesh *mesh, AtomSet atoms, Buf *out)
-{
-    const char *comma = "";
-    for (int a = 0; a < mesh->n_axes; a++)
-        if (atoms & mesh_axis_atoms(mesh, a)) {
-            buf_printf(out, "%s%s=%" PRId64, comma, mesh->axes[a].name, mesh->axes[a].size);
-            comma = ", ";
-        }
-}
-
 /* "dim 2 of X is 3 parts of 768, and a cut by tp=4 does not keep to them" */
 static void say_parts(Plan *plan, const Alike *alike, Buf *out)
 {
@@ -166,10 +150,12 @@ static void say_parts(Plan *plan, const Alike *alike, Buf *out)
     const Operand *operand = &space->operand[alike->operand];
     int64_t parts = space->index[operand->factors[alike->dim].index[0]].size;
     buf_printf(out, "%s %s: dim %d of %s is %" PRId64 " parts of %" PRId64 ", and a cut by ",
-               op_operator(plan->inferred->graph, alike->op), op_label(plan, alike->op), alike->dim,
+               op_operator(plan->inferred->graph, alike->op),
+               op_path_or_name(plan->inferred->graph, alike->op), alike->dim,
                tensor_name(plan->inferred->graph, alike->tensor), parts,
                operand->shape.dim[alike->dim] / parts);
-    say_axes(plan->mesh, cut_atoms(&plan_sharding(plan, alike->tensor)->dim[alike->dim]), out);
+    mesh_format_sizes(plan->mesh, cut_atoms(&plan_sharding(plan, alike->tensor)->dim[alike->dim]),
+                      out);
     buf_puts(out, " does not keep to them: it is moved");
     others(alike, out);
 }
@@ -181,12 +167,12 @@ static void say_nesting(Plan *plan, const Alike *alike, Buf *out)
     const DimFactors *factors = &space->operand[alike->operand].factors[alike->dim];
     const Cut *cut = &plan_sharding(plan, alike->tensor)->dim[alike->dim];
     buf_printf(out, "%s %s: dim %d of %s is ", op_operator(plan->inferred->graph, alike->op),
-               op_label(plan, alike->op), alike->dim,
+               op_path_or_name(plan->inferred->graph, alike->op), alike->dim,
                tensor_name(plan->inferred->graph, alike->tensor));
     for (int f = 0; f < factors->n; f++)
         buf_printf(out, "%s%" PRId64, f ? " x " : "", space->index[factors->index[f]].size);
     buf_puts(out, ", which does not divide by ");
-    say_axes(plan->mesh, cut_atoms(cut), out);
+    mesh_format_sizes(plan->mesh, cut_atoms(cut), out);
     buf_puts(out, ": what does not fit is gathered");
     others(alike, out);
 }
@@ -194,7 +180,7 @@ static void say_nesting(Plan *plan, const Alike *alike, Buf *out)
 static void say_gathered(Plan *plan, const Alike *alike, const char *why, Buf *out)
 {
     buf_printf(out, "%s %s needs dim %d of %s ", op_operator(plan->inferred->graph, alike->op),
-               op_label(plan, alike->op), alike->dim,
+               op_path_or_name(plan->inferred->graph, alike->op), alike->dim,
                tensor_name(plan->inferred->graph, alike->tensor));
     buf_printf(out, "otherwise than it is made: %s", why);
     others(alike, out);
@@ -231,6 +217,13 @@ static void say_pinned(Plan *plan, const Alike *alike, Buf *out)
     cut_format(&made->dim[alike->dim], plan->mesh, out);
     buf_puts(out, ": it is moved");
     others(alike, out);
+}
+
+void plan_found_at(Plan *plan, const Origin *origin)
+{
+    Finding *finding = &plan->findings.at[plan->findings.n - 1];
+    finding->file = origin->file;
+    finding->line = origin->line;
 }
 
 /* Where the dim was pinned, if it was. */
@@ -322,9 +315,7 @@ static void look_at_marks(Plan *plan)
                   "cut an index dim by it that the op sums over",
                   "nothing leaves %s partial over %s: the mark only keeps it from being cut so",
                   tensor_name(plan->inferred->graph, mark->place), axes.s);
-        Finding *finding = &plan->findings.at[plan->findings.n - 1];
-        finding->file = mark->origin.file;
-        finding->line = mark->origin.line;
+        plan_found_at(plan, &mark->origin);
     }
 }
 

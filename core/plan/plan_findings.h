@@ -21,4 +21,7 @@ void plan_add_findings(Plan *plan);
 void plan_find(Plan *plan, Level level, const char *code, int32_t op, int32_t tensor,
                const char *hint, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
+/* The last finding is about a decision: it stands where that was made. */
+void plan_found_at(Plan *plan, const Origin *origin);
+
 #endif

@@ -332,7 +332,7 @@ static DimFactors row_factors(const OpSpace *space, const Operand *operand, int 
     return factors;
 }
 
-static bool has_factor(const Operand *operand, int index)
+bool operand_has_index(const Operand *operand, int index)
 {
     for (int d = 0; d < operand->projection.n_dims; d++)
         for (int i = 0; i < operand->factors[d].n; i++)
@@ -483,7 +483,7 @@ static bool check_roles(const OpSpace *space, Error *err)
             if (dim->role == ROLE_REDUCE)
                 return error_set(err, "the reduced index dim '%s' is in output %d", dim->name,
                                  i - space->n_inputs);
-            if (dim->role == ROLE_MAP && dim->size > 1 && !has_factor(output, j))
+            if (dim->role == ROLE_MAP && dim->size > 1 && !operand_has_index(output, j))
                 return error_set(err, "output %d cannot be cut along index dim '%s': freeze it",
                                  i - space->n_inputs, dim->name);
             carried = true;

@@ -161,7 +161,8 @@ void projection_absorb(Projection *projection, int index,
 int64_t row_overlap(const Row *row, int index); /* elements re-read by a neighbour: a halo */
 int64_t row_waste(const Row *row, int index);   /* elements skipped between neighbours */
 
-int opspace_find_index(const OpSpace *space, Str name); /* -1 when there is none */
+bool operand_has_index(const Operand *operand, int index); /* a dim of it is joined with that one */
+int opspace_find_index(const OpSpace *space, Str name);    /* -1 when there is none */
 
 /* "b s k+, k+ n -> b s n": the annotation that says the same, where one can; `+` after reduce dims,
  * `^` after frozen ones, `(h t)` for mixed radix, sizes for dims without an index dim, `?` for

@@ -118,8 +118,7 @@ void plan_event_format(const Plan *plan, const PlanEvent *event, Buf *out)
     const Graph *graph = plan->inferred->graph;
     if (event->op >= 0)
         buf_printf(out, "%s %s  ", op_operator(graph, event->op),
-                   op_path(graph, event->op)[0] ? op_path(graph, event->op)
-                                                : op_name(graph, event->op));
+                   op_path_or_name(graph, event->op));
     if (event->tensor < 0) {
         put_cuts(plan, event, out);
         return;

@@ -101,11 +101,18 @@ static void walk_from_choices(Search *s)
     }
 }
 
-static const Walk *walk_axis(const Plan *plan, int axis)
+const Sites *plan_sites(const Plan *plan)
 {
     Reasons *r = plan->reasons;
     if (!r->sites)
         r->sites = sites_new(r->arena, plan);
+    return r->sites;
+}
+
+static const Walk *walk_axis(const Plan *plan, int axis)
+{
+    Reasons *r = plan->reasons;
+    plan_sites(plan);
     Walk *walk = &r->walk[axis];
     if (walk->parent)
         return walk;

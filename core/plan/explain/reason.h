@@ -10,7 +10,10 @@
 #ifndef CORE_PLAN_EXPLAIN_REASON_H
 #define CORE_PLAN_EXPLAIN_REASON_H
 
-#include "core/plan/plan.h"
+#include "core/plan/explain/sites.h"
+
+/* The sites of the plan, numbered on the first question. */
+const Sites *plan_sites(const Plan *plan);
 
 /* Empty; filled by the first question. Lives in the plan's arena. */
 Reasons *reasons_new(Arena *arena);

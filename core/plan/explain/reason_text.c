@@ -21,12 +21,6 @@ const char *reason_root(const ReasonChain *chain)
     return chain->step[0].kind == REASON_CHOSEN ? "the op that chose so" : "its pin";
 }
 
-static const char *op_label(const Plan *plan, int32_t op)
-{
-    const Graph *graph = plan->inferred->graph;
-    return op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
-}
-
 static void format_sharding(const Plan *plan, int32_t sharding, Buf *out)
 {
     sharding_format(shardings_at(plan->shardings, sharding), plan->mesh, VIEW_OURS, out, NULL);
@@ -38,7 +32,7 @@ static void format_pin(const Plan *plan, const ReasonStep *step, Buf *out)
     if (step->tensor >= 0)
         buf_printf(out, "%s dim %d", tensor_name(graph, step->tensor), step->dim);
     else
-        buf_printf(out, "%s %s", op_label(plan, step->op),
+        buf_printf(out, "%s %s", op_path_or_name(plan->inferred->graph, step->op),
                    program_space(plan->inferred, step->op)->index[step->dim].name);
     if (!step->pin) {
         buf_puts(out, "  (with the parameter it is a view of)");
@@ -76,7 +70,8 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
         format_pin(plan, step, out);
         return;
     }
-    buf_printf(out, "%s %s  ", op_operator(graph, step->op), op_label(plan, step->op));
+    buf_printf(out, "%s %s  ", op_operator(graph, step->op),
+               op_path_or_name(plan->inferred->graph, step->op));
     if (step->kind == REASON_USE || step->kind == REASON_CHOSEN) {
         const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
         buf_printf(out, "%s%s cut by %s", index->name, index->role == ROLE_REDUCE ? "+" : "", name);

@@ -278,7 +278,7 @@ WhyNot why_not(Arena *arena, const Plan *plan, int32_t tensor, int dim, int axis
     const Sharding *made = shardings_at(plan->shardings, plan->made[tensor]);
     answer.partial = (sharding_partials(made) & atoms) != 0;
     answer.dim = arena_array(arena, WhyNotDim, made->n_dims);
-    const Sites *sites = sites_new(arena, plan);
+    const Sites *sites = plan_sites(plan);
     for (int d = 0; d < made->n_dims; d++) {
         if (dim >= 0 && d != dim)
             continue;

@@ -33,11 +33,6 @@ static const char *hint_of(Stop stop)
     return hints[stop];
 }
 
-static const char *op_label(const Graph *graph, int32_t op)
-{
-    return op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
-}
-
 static const char *index_name(const Plan *plan, const StopRecord *at)
 {
     return at->index < 0 ? "?" : program_space(plan->inferred, at->op)->index[at->index].name;
@@ -69,16 +64,6 @@ static void say_rule(const Plan *plan, const StopRecord *at, Buf *out)
         buf_puts(out, "an op moves what it reads as its row needs it, and hands nothing back");
 }
 
-static void say_axes(const Mesh *mesh, AtomSet atoms, Buf *out)
-{
-    const char *comma = "";
-    for (int a = 0; a < mesh->n_axes; a++)
-        if (atoms & mesh_axis_atoms(mesh, a)) {
-            buf_printf(out, "%s%s=%" PRId64, comma, mesh->axes[a].name, mesh->axes[a].size);
-            comma = ", ";
-        }
-}
-
 /* "12 x 64 does not divide by tp=8"; "it is 3 parts of 768, which a cut by tp=4 does not keep to".
  * Of one index dim, or of a loop, there is nothing to name. */
 static void say_nesting(const Plan *plan, const StopRecord *at, Buf *out)
@@ -94,14 +79,14 @@ static void say_nesting(const Plan *plan, const StopRecord *at, Buf *out)
     if (first->role == ROLE_FROZEN && first->size > 0) {
         buf_printf(out, "it is %" PRId64 " parts of %" PRId64 ", which a cut by ", first->size,
                    space->operand[at->operand].shape.dim[at->dim] / first->size);
-        say_axes(plan->mesh, at->atoms, out);
+        mesh_format_sizes(plan->mesh, at->atoms, out);
         buf_puts(out, " does not keep to");
         return;
     }
     for (int f = 0; f < factors->n; f++)
         buf_printf(out, "%s%" PRId64, f ? " x " : "", space->index[factors->index[f]].size);
     buf_puts(out, " does not divide by ");
-    say_axes(plan->mesh, at->atoms, out);
+    mesh_format_sizes(plan->mesh, at->atoms, out);
 }
 
 void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
@@ -171,7 +156,7 @@ static void say_place(const Plan *plan, const WhyNotStop *stop, const char *axis
                    tensor_name(graph, stop->tensor));
         return;
     }
-    const char *operator= op_operator(graph, at->op), *label = op_label(graph, at->op);
+    const char *operator= op_operator(graph, at->op), *label = op_path_or_name(graph, at->op);
     if (stop->beside) {
         buf_printf(out, "%s is not near; at %s %s, %s", axis, operator, label,
                    at->leaving ? "which reads it" : "which makes it");

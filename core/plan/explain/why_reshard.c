@@ -82,12 +82,6 @@ WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard)
 
 /* ---- as text ---- */
 
-static const char *op_label(const Plan *plan, int32_t op)
-{
-    const Graph *graph = plan->inferred->graph;
-    return op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
-}
-
 static void format_steps(const Plan *plan, const ReshardPath *path, Buf *out)
 {
     for (int s = 0; s < path->n_steps; s++) {
@@ -152,7 +146,7 @@ void why_reshard_format(const Plan *plan, const Reshard *reshard, Buf *out)
     format_steps(plan, reshard->path, out);
     if (why.op >= 0)
         buf_printf(out, "  for %s %s", op_operator(plan->inferred->graph, why.op),
-                   op_label(plan, why.op));
+                   op_path_or_name(plan->inferred->graph, why.op));
     if (reshard->n_uses > 1)
         buf_printf(out, " and %d more", reshard->n_uses - 1);
     buf_putc(out, '\n');

@@ -33,15 +33,6 @@ static double local_elements(const FlowVisitCase *visit, int operand, AtomSet dr
     return elements;
 }
 
-static bool operand_has_index(const Operand *operand, int index)
-{
-    for (int d = 0; d < operand->shape.n_dims; d++)
-        for (int f = 0; f < operand->factors[d].n; f++)
-            if (operand->factors[d].index[f] == index)
-                return true;
-    return false;
-}
-
 /* 2 x elements(outputs) <= elements of the operands otherwise gathered. */
 static bool reduce_pays(const FlowVisitCase *visit, int index, AtomSet atoms)
 {

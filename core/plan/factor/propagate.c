@@ -335,9 +335,7 @@ static void refuse_member(Plan *plan, const Decision *mark, int32_t first, bool 
               "%s is %s %s, so it is not in group '%s'", tensor_name(graph, mark->place),
               shape ? "not of the shape of" : "pinned otherwise than", tensor_name(graph, first),
               mark->group);
-    Finding *finding = &plan->findings.at[plan->findings.n - 1];
-    finding->file = mark->origin.file;
-    finding->line = mark->origin.line;
+    plan_found_at(plan, &mark->origin);
 }
 
 /* Tensors that begin as one, and what pins of use say of any of them. */

@@ -60,9 +60,7 @@ static void say_refused(ShardyPlan *sp, const ShardyRefusal *said)
               tensor ? pin->place : -1, refusals[said->why].hint, "%s%s: %s",
               tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place), more,
               refusals[said->why].text);
-    Finding *finding = &plan->findings.at[plan->findings.n - 1];
-    finding->file = pin->origin.file;
-    finding->line = pin->origin.line;
+    plan_found_at(plan, &pin->origin);
 }
 
 /* ---- dims ---- */

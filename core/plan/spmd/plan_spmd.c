@@ -133,9 +133,7 @@ static void say_left(Marking *m, const LeftOut *out)
         buf_printf(&who, " (and %d more like it)", out->count - 1);
     plan_find(plan, left[out->why].level, left[out->why].code, tensor ? -1 : pin->place,
               tensor ? pin->place : -1, left[out->why].hint, "%s: %s", who.s, left[out->why].text);
-    Finding *finding = &plan->findings.at[plan->findings.n - 1];
-    finding->file = pin->origin.file;
-    finding->line = pin->origin.line;
+    plan_found_at(plan, &pin->origin);
 }
 
 static bool axes_of_pin(Marking *m, const Decision *pin, SpmdAxes *out)

@@ -193,9 +193,7 @@ static void note_marks(Walk *walk)
                   "pin dims of the tensor instead",
                   "%s: strategies know pins of dims only: the decision does nothing",
                   tensor_name(walk->inferred->graph, mark->place));
-        Finding *finding = &walk->plan->findings.at[walk->plan->findings.n - 1];
-        finding->file = mark->origin.file;
-        finding->line = mark->origin.line;
+        plan_found_at(walk->plan, &mark->origin);
     }
 }
 
@@ -226,18 +224,14 @@ static int32_t put_cut(Walk *walk, const OpCut *cut)
     return id;
 }
 
-static const char *op_label(const Graph *graph, int32_t op)
-{
-    return op_path(graph, op)[0] ? op_path(graph, op) : op_name(graph, op);
-}
-
 static void say_refused(Walk *walk, Case *made, int32_t op, const Error *err)
 {
     const Graph *graph = walk->inferred->graph;
     bool unknown = err->kind == ERROR_UNSUPPORTED;
     made->code = unknown ? "no-strategy" : "strategy-refused";
-    made->text = arena_printf(walk->arena, "%s %s: %s%s", op_operator(graph, op),
-                              op_label(graph, op), err->text, unknown ? "; it is replicated" : "");
+    made->text =
+        arena_printf(walk->arena, "%s %s: %s%s", op_operator(graph, op), op_path_or_name(graph, op),
+                     err->text, unknown ? "; it is replicated" : "");
     made->hint = arena_str(walk->arena, str_from(err->hint));
 }
 
@@ -266,7 +260,7 @@ static void say_lost(Walk *walk, Case *made, int32_t op, const WholeReply *reply
     strategy_format(fed, n_fed, reply->output, n_made, walk->plan->mesh->n_axes, &row);
     made->code = "strategy-lost";
     made->text = arena_printf(walk->arena, "%s %s: no cut of its index dims is all of %s",
-                              op_operator(graph, op), op_label(graph, op), row.s);
+                              op_operator(graph, op), op_path_or_name(graph, op), row.s);
     made->hint = "";
 }
 
@@ -476,7 +470,7 @@ static void check_pinned(Walk *walk, int32_t op, const OpCut *cut)
             plan_find(walk->plan, LEVEL_WARNING, "pin-overruled", op, -1,
                       "pin its operands as one of the operator's rows has them (dimscope rule)",
                       "%s %s: %s is pinned, and the row chosen cuts it otherwise",
-                      op_operator(graph, op), op_label(graph, op),
+                      op_operator(graph, op), op_path_or_name(graph, op),
                       program_space(walk->inferred, op)->index[i].name);
 }
 
@@ -571,8 +565,8 @@ static void publish_findings(Walk *walk)
         plan_find(walk->plan, LEVEL_NOTE, "strategy-lost", found->first_unpassed, -1, "",
                   "%s %s: torch leaves its result partial by a reduction that the cuts here do not "
                   "make: what is partial is reduced%s",
-                  op_operator(graph, found->first_unpassed), op_label(graph, found->first_unpassed),
-                  others.s ? others.s : "");
+                  op_operator(graph, found->first_unpassed),
+                  op_path_or_name(graph, found->first_unpassed), others.s ? others.s : "");
     }
 }
 

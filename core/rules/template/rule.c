@@ -127,15 +127,6 @@ static OpSpace *space_of_op(const RuleCall *call, const OpSpace *from, const int
     return space;
 }
 
-static bool has_factor(const Operand *operand, int index)
-{
-    for (int d = 0; d < operand->projection.n_dims; d++)
-        for (int i = 0; i < operand->factors[d].n; i++)
-            if (operand->factors[d].index[i] == index)
-                return true;
-    return false;
-}
-
 /* A cut has to go along dims of each output: main dims that move an output otherwise (backwards, or
  * across parts of uneven sizes) stay whole. opspace_finish() derives the factors. */
 static void freeze_uncuttable(OpSpace *space)
@@ -144,7 +135,7 @@ static void freeze_uncuttable(OpSpace *space)
         return;
     for (int j = 0; j < space->n_index; j++)
         for (int o = 0; o < space->n_outputs && space->index[j].role == ROLE_MAP; o++)
-            if (!has_factor(opspace_output(space, o), j))
+            if (!operand_has_index(opspace_output(space, o), j))
                 space->index[j].role = ROLE_FROZEN;
 }
 
