@@ -1,7 +1,7 @@
 /* main.c - the program: reads the command line, lets the verb work, writes its answer. */
 #include "scripts/hooks.h"
-#include "tui/cli_help.h"
-#include "tui/cli_options.h"
+#include "tui/cli/help.h"
+#include "tui/cli/options.h"
 
 #include <langinfo.h>
 #include <locale.h>

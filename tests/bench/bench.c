@@ -16,7 +16,7 @@
 #include "scripts/hooks.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/synthetic.h"
-#include "tui/app.h"
+#include "tui/app/app.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 # layers.sh BUILD_DIR OBJECT... - who may call whom, asked of the linker's symbols.
 #
 #   core/base <- core/model <- core/rules <- core/plan <- core/run, and core <- tui, viz, scripts;
-#   the faces meet in tui/main and tui/cli* alone; each foreign library has one place; core neither
+#   the faces meet in tui/main and tui/cli alone; each foreign library has one place; core neither
 #   prints nor exits.
 build=$1
 shift
@@ -50,11 +50,11 @@ END {
             home = owner[symbol]
             if (layer(home) > layer(object))
                 bad(object, "calls up: " symbol " of " home)
-            else if (layer(home) == 100 && face(home) != face(object) && object !~ /^tui\/(main|cli(_[a-z]+)?)[.]o$/)
+            else if (layer(home) == 100 && face(home) != face(object) && object !~ /^tui\/(main|cli\/[a-z_]+)[.]o$/)
                 bad(object, "calls another face: " symbol " of " home)
             continue
         }
-        if (symbol in curses && object != "tui/term.o")
+        if (symbol in curses && object != "tui/screen/term.o")
             bad(object, "names " symbol " of curses")
         for (pattern in place)
             if (symbol ~ pattern && object !~ place[pattern])

@@ -1,6 +1,6 @@
 #include "tests/unit/unit.h"
 
-#include "tui/grid.h"
+#include "tui/screen/grid.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "tests/unit/unit.h"
 
-#include "tui/keys.h"
+#include "tui/app/keys.h"
 
 #include <stdio.h>
 #include <string.h>

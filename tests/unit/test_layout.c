@@ -1,6 +1,6 @@
 #include "tests/unit/unit.h"
 
-#include "tui/layout.h"
+#include "tui/app/layout.h"
 
 #include <stdio.h>
 

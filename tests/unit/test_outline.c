@@ -1,8 +1,8 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/graph_lines.h"
 
-#include "tui/outline.h"
-#include "tui/rail.h"
+#include "tui/views/outline.h"
+#include "tui/views/rail.h"
 
 #include <stdio.h>
 

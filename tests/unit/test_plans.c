@@ -4,7 +4,7 @@
 
 #include "core/plan/explain/reason.h"
 #include "scripts/hooks.h"
-#include "tui/plan_text.h"
+#include "tui/cli/plan_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

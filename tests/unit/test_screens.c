@@ -4,7 +4,7 @@
 #include "tests/unit/graph_text.h"
 
 #include "scripts/hooks.h"
-#include "tui/app.h"
+#include "tui/app/app.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "scripts/hooks.h"
-#include "tui/app.h"
+#include "tui/app/app.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -1,7 +1,7 @@
 /* Lines on a terminal: rows of tables break between cells, sentences between words. */
 #include "tests/unit/unit.h"
 
-#include "tui/text_fold.h"
+#include "tui/cli/text_fold.h"
 
 typedef struct {
     const char *name;

@@ -1,0 +1,461 @@
+#include "tui/app/app.h"
+
+#include "core/plan/planfile.h"
+#include "core/plan/explain/reason.h"
+#include "tui/views/label.h"
+#include "tui/app/go.h"
+#include "tui/app/menu.h"
+#include "tui/views/page.h"
+#include "tui/app/pins.h"
+
+#include <stdio.h>
+
+/* ---- why ---- */
+
+static void show_why(Ui *ui, WhyKind kind, int dim, int axis)
+{
+    if (ui->at.show != SHOW_WHY)
+        ui_show(ui, SHOW_WHY);
+    ui->at.why = kind;
+    ui->at.why_dim = dim;
+    ui->at.why_axis = axis;
+    ui->line[SHOW_WHY] = 0;
+    ui->top[SHOW_WHY] = 0;
+}
+
+static const Reshard *comm_first(const Ui *ui)
+{
+    int last = ui->comm->n_rows - 1, row = ui->at.reshard < last ? ui->at.reshard : last;
+
+    return &ui_plan(ui)->reshards[ui->comm->row[row].first];
+}
+
+static void why(Ui *ui)
+{
+    const OpSpace *space = ui->at.op < 0 ? NULL : inferred_space(ui->session->inferred, ui->at.op);
+
+    if (ui->at.show == SHOW_OP && space && ui->at.item < space->n_index)
+        show_why(ui, WHY_INDEX, ui->at.item, 0);
+    else if (ui->at.show == SHOW_COMM && ui->comm->n_rows > 0)
+        show_why(ui, WHY_TENSOR, comm_moved_dim(ui->session, comm_first(ui)), 0);
+    else
+        show_why(ui, WHY_TENSOR, -2, 0);
+}
+
+static void why_not_chosen(Ui *ui, int axis)
+{
+    show_why(ui, WHY_NOT, -2, axis);
+}
+
+static void why_not_menu(Ui *ui)
+{
+    const Mesh *mesh = ui->session->mesh;
+
+    if (ui->at.tensor < 0) {
+        ui_say(ui, "select an op or a tensor first");
+        return;
+    }
+    menu_open(ui, "why not cut by", why_not_chosen);
+    for (int a = 0; a < mesh->n_axes; a++)
+        menu_add(ui, 0, str_from(mesh->axes[a].name), a);
+    for (int a = 0; a < ui->menu.n; a++) {
+        bool alone = true;
+        for (int b = 0; b < ui->menu.n; b++)
+            alone = alone && (a == b || mesh->axes[a].name[0] != mesh->axes[b].name[0]);
+        if (alone && mesh->axes[a].name[0] != 'j' && mesh->axes[a].name[0] != 'k')
+            ui->menu.item[a].key = mesh->axes[a].name[0];
+    }
+}
+
+/* ---- the plan ---- */
+
+bool app_rerun_policy(App *app)
+{
+    Ui *ui = &app->ui;
+    Error err = {0};
+
+    ui_change_begin(ui);
+    bool ok = session_rerun_policy(ui->session, &err);
+    ui_change_end(ui);
+    app->open_then = NULL; /* of the groups before */
+    if (!ok)
+        ui_error(ui, &err);
+    else
+        ui_say(ui, "policy run: step %.*s, comm %.*s, %d findings",
+               STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
+               STR_ARG(label_us(ui, ui_plan(ui)->totals.comm_us)), ui_plan(ui)->findings.n);
+    return ok;
+}
+
+static bool set_mesh(Ui *ui, Str args, Error *err)
+{
+    if (args.n == 0)
+        return error_set(err, "which mesh? :mesh dp=2,tp=4");
+    const char *text = arena_str(ui->frame, args);
+    ui_change_begin(ui);
+    bool ok = session_set_mesh(ui->session, text, err);
+    ui_change_end(ui);
+    if (!ok)
+        return false;
+    ui_say(ui, "mesh %s: step %.*s%s", text, STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
+           ui->edits > 0 ? "; pins made here are dropped" : "");
+    ui->edits = 0;
+    return true;
+}
+
+static bool set_rank(Ui *ui, Str args, Error *err)
+{
+    int64_t rank;
+
+    if (!str_to_int(args, &rank) || rank < 0 || rank >= ui->session->mesh->n_devices)
+        return error_set(err, "ranks go from 0 to %lld",
+                         (long long)ui->session->mesh->n_devices - 1);
+    ui->rank = rank;
+    return true;
+}
+
+static bool save_plan(Ui *ui, Str args, Error *err)
+{
+    const char *path = arena_str(ui->frame, args);
+
+    if (args.n == 0)
+        return error_set(err, "save to which file? :save plan.json");
+    if (!planfile_save(ui->session, path, false, err))
+        return false;
+    ui_say(ui, "saved %s", path);
+    return true;
+}
+
+/* Where the text under the cursor, the last error or the dim's pin points to. */
+static bool edit_place(Ui *ui, Str *file, int *line)
+{
+    ShowId show = ui->at.show;
+
+    if (show >= SHOW_TABS &&
+        page_find_place(ui, page_line(ui->page_text[show], ui->line[show]), file, line))
+        return true;
+    if (ui->failed_file[0] && ui->failed_line > 0) {
+        *file = str_from(ui->failed_file);
+        *line = ui->failed_line;
+        return true;
+    }
+    const Decision *pin = NULL;
+    if (show == SHOW_COMM && ui->comm->n_rows > 0)
+        pin = comm_cause(ui->frame, ui->session, comm_first(ui));
+    else if (ui->at.tensor >= 0)
+        pin = plan_pin_of(ui_plan(ui), PIN_TENSOR_DIM, ui->at.tensor, ui->at.dim);
+    *line = pin && pin->origin.kind == ORIGIN_POLICY ? pin->origin.line : 1;
+    *file = str_from(ui_policy_file(ui->session));
+    return file->s != NULL;
+}
+
+static bool edit(App *app, Error *err)
+{
+    Str file;
+    int line;
+
+    if (!edit_place(&app->ui, &file, &line))
+        return error_set(err, "there is no policy to edit: the explorer was opened without -p");
+    if (!app->term)
+        return error_set(err, "no terminal to open an editor on");
+    const char *const argv[] = {"sh",
+                                "-c",
+                                "exec ${VISUAL:-${EDITOR:-vi}} \"$@\"",
+                                "sh",
+                                arena_printf(app->ui.frame, "+%d", line),
+                                arena_str(app->ui.frame, file),
+                                NULL};
+    return term_run(app->term, argv, err);
+}
+
+static bool write_screen(App *app, Str args, Error *err)
+{
+    Buf text = buf_new(app->ui.frame);
+    const char *path = arena_str(app->ui.frame, args);
+
+    if (args.n == 0)
+        return error_set(err, "write the screen to which file? :screen FILE");
+    grid_format(app->grid, &text);
+    if (!file_write(path, buf_str(&text), err))
+        return false;
+    ui_say(&app->ui, "wrote %s", path);
+    return true;
+}
+
+/* ---- the program ---- */
+
+static void next_pane(App *app, int by)
+{
+    const Layout *layout = &app->layout;
+    Ui *ui = &app->ui;
+
+    if (layout->n_panes < 2) {
+        int n = SHOW_TABS, at = ui->at.show < SHOW_TABS ? (int)ui->at.show : 0;
+        ui_show(ui, (ShowId)((at + by + n) % n));
+        return;
+    }
+    for (int i = 0; i < layout->n_panes; i++) {
+        if (layout->pane[i].show != ui->at.show)
+            continue;
+        ui->at.show = layout->pane[(i + by + layout->n_panes) % layout->n_panes].show;
+        return;
+    }
+}
+
+static void close_view(App *app)
+{
+    Ui *ui = &app->ui;
+
+    if (ui->zoomed)
+        ui->zoomed = false;
+    else if (ui->at.show == SHOW_GRAPH)
+        app->quit = true;
+    else if (!ui_back(ui))
+        ui->at.show = SHOW_GRAPH;
+}
+
+static void cancel(App *app)
+{
+    if (app->ui.zoomed || app->ui.at.show != SHOW_GRAPH)
+        close_view(app);
+    else
+        ui_say(&app->ui, "q quits, ? helps");
+}
+
+static void show(Ui *ui, ShowId show_id)
+{
+    ui_show(ui, show_id);
+    if (show_id == SHOW_GRAPH)
+        ui_select_row(ui, ui->row_at);
+    if (show_id == SHOW_COMM)
+        view_comm.act(ui, ACT_SHOW_COMM, 0);
+    if (show_id == SHOW_EVENTS)
+        view_events.act(ui, ACT_EVENTS, 0);
+}
+
+/* Actions with an argument typed after their name. True when it was one of them. */
+static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *err)
+{
+    Ui *ui = &app->ui;
+    int dim = -2;
+
+    if (act == ACT_WHY)
+        *ok = go_tensor(ui, args, &dim, err) && (show_why(ui, WHY_TENSOR, dim, 0), true);
+    else if (act == ACT_SHOW_TENSOR)
+        *ok = go_tensor(ui, args, &dim, err) && (show(ui, SHOW_TENSOR), true);
+    else if (act == ACT_SHOW_OP)
+        *ok = go_op(ui, args, err);
+    else if (act == ACT_SEARCH)
+        go_search(ui, args);
+    else if (act == ACT_PIN)
+        *ok = pins_set(ui, args, err);
+    else if (act == ACT_FOLD_DEPTH)
+        view_graph.act(ui, act, args.s[0]);
+    else if (act == ACT_WHY_NOT && mesh_find_axis(ui->session->mesh, args) >= 0)
+        why_not_chosen(ui, mesh_find_axis(ui->session->mesh, args));
+    else if (act == ACT_WHY_NOT)
+        *ok = error_set(err, "no axis '%.*s' in the mesh", STR_ARG(args));
+    else
+        return false;
+    return true;
+}
+
+/* Actions that change or write something. True when it was one of them. */
+static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
+{
+    Ui *ui = &app->ui;
+
+    if (act == ACT_UNPIN)
+        *ok = pins_drop(ui, err);
+    else if (act == ACT_UNDO)
+        *ok = pins_undo(ui, err);
+    else if (act == ACT_REDO)
+        *ok = pins_redo(ui, err);
+    else if (act == ACT_PIN || act == ACT_WHAT_IF)
+        pins_menu(ui, act == ACT_WHAT_IF);
+    else if (act == ACT_POLICY)
+        app_rerun_policy(app);
+    else if (act == ACT_MESH)
+        *ok = set_mesh(ui, args, err);
+    else if (act == ACT_RANK)
+        *ok = set_rank(ui, args, err);
+    else if (act == ACT_WRITE)
+        *ok = pins_write(ui, args, err);
+    else if (act == ACT_SAVE)
+        *ok = save_plan(ui, args, err);
+    else if (act == ACT_EDIT)
+        *ok = edit(app, err);
+    else if (act == ACT_SCREEN)
+        *ok = write_screen(app, args, err);
+    else
+        return false;
+    return true;
+}
+
+/* Actions that move between places. True when it was one of them. */
+static bool act_on_place(App *app, ActId act)
+{
+    Ui *ui = &app->ui;
+
+    if (act >= ACT_SHOW_GRAPH && act <= ACT_SHOW_COMM)
+        show(ui, (ShowId)(SHOW_GRAPH + (act - ACT_SHOW_GRAPH)));
+    else if (act == ACT_FINDINGS)
+        show(ui, SHOW_FINDINGS);
+    else if (act == ACT_EVENTS)
+        show(ui, SHOW_EVENTS);
+    else if (act == ACT_HELP)
+        show(ui, SHOW_HELP);
+    else if (act == ACT_WHY)
+        why(ui);
+    else if (act == ACT_WHY_NOT)
+        why_not_menu(ui);
+    else if (act == ACT_CONSUMER)
+        go_consumer(ui);
+    else if (act == ACT_PRODUCER)
+        go_producer(ui);
+    else if (act == ACT_RESHARD)
+        go_reshard(ui);
+    else if (act == ACT_NEXT_TENSOR || act == ACT_PREVIOUS_TENSOR)
+        go_next_tensor(ui, act == ACT_NEXT_TENSOR ? 1 : -1);
+    else if (act == ACT_DIM_NEXT || act == ACT_DIM_PREVIOUS)
+        go_next_dim(ui, act == ACT_DIM_NEXT ? 1 : -1);
+    else if (act == ACT_SEARCH_NEXT || act == ACT_SEARCH_PREVIOUS)
+        go_search_again(ui, act == ACT_SEARCH_NEXT ? 1 : -1);
+    else if (act == ACT_BACK && !ui_back(ui))
+        ui_say(ui, "this is where you began");
+    else if (act == ACT_FORWARD && !ui_forward(ui))
+        ui_say(ui, "nothing further on");
+    else
+        return act == ACT_BACK || act == ACT_FORWARD;
+    return true;
+}
+
+static void act_on_program(App *app, ActId act)
+{
+    Ui *ui = &app->ui;
+
+    if (act == ACT_COMMAND || act == ACT_SEARCH) {
+        app->searched_from = ui->at;
+        arena_free(app->search_arena);
+        app->search_arena = arena_new();
+        app->open_then = outline_marks(ui->outline, app->search_arena);
+        prompt_open(&app->prompt, act == ACT_COMMAND ? ':' : '/');
+    } else if (act == ACT_NEXT_PANE || act == ACT_PREVIOUS_PANE) {
+        next_pane(app, act == ACT_NEXT_PANE ? 1 : -1);
+    } else if (act == ACT_ZOOM) {
+        ui->zoomed = !ui->zoomed;
+    } else if (act == ACT_GLYPHS) {
+        ui->ascii = !ui->ascii;
+    } else if (act == ACT_REDRAW && app->term) {
+        term_redraw(app->term);
+    } else if (act == ACT_SUSPEND && app->term) {
+        term_suspend(app->term);
+    } else if (act == ACT_CANCEL) {
+        cancel(app);
+    } else if (act == ACT_CLOSE) {
+        close_view(app);
+    } else if (act == ACT_QUIT) {
+        app->quit = true;
+    } else {
+        ui_say(ui, "':%s' does nothing here", action_by_id(act)->name);
+    }
+}
+
+static void perform(App *app, const Action *action, Str args, Key last)
+{
+    Ui *ui = &app->ui;
+    ActId act = (ActId)action->id;
+    Error err = {0};
+    bool ok = true;
+
+    if (args.n > 0 && command_with_text(app, act, args, &ok, &err)) {
+        if (!ok)
+            ui_error(ui, &err);
+        return;
+    }
+    if (act_on_plan(app, act, args, &ok, &err)) {
+        if (!ok)
+            ui_error(ui, &err);
+        return;
+    }
+    if (views[ui->at.show]->act(ui, act, last) || act_on_place(app, act))
+        return;
+    bool folds = act >= ACT_FOLD && act <= ACT_FOLD_DEPTH && ui->at.show < SHOW_TABS;
+    if (folds || act == ACT_NEXT_RESHARD || act == ACT_PREVIOUS_RESHARD)
+        view_graph.act(ui, act, last);
+    else
+        act_on_program(app, act);
+}
+
+/* Does the command that a view asked for, before its text goes with the frame. */
+static void run_asked(App *app)
+{
+    const char *next = app->ui.run_next;
+    app->ui.run_next = NULL;
+    if (next)
+        app_command(app, str_from(next));
+}
+
+void app_act(App *app, const Action *action, Key last)
+{
+    perform(app, action, (Str){"", 0}, last);
+    run_asked(app);
+}
+
+/* A command of another layer: its table is one of the options'. */
+static void run_command(App *app, const Action *action, Str args)
+{
+    Ui *ui = &app->ui;
+    Buf answer = buf_new(ui->frame);
+    Error err = {0};
+
+    for (int i = 0; i < app->options.n_commands; i++) {
+        const AppCommands *commands = &app->options.commands[i];
+        for (const Action *row = commands->actions; row->name; row++) {
+            if (row != action)
+                continue;
+            if (commands->run(commands->context, ui->session, action->id, args, &answer, &err))
+                ui_say(ui, "%s", answer.s ? answer.s : "done");
+            else
+                ui_error(ui, &err);
+            return;
+        }
+    }
+}
+
+static bool is_ours(const Action *action)
+{
+    for (const Action *row = explorer_actions; row->name; row++)
+        if (row == action)
+            return true;
+    return false;
+}
+
+void app_command(App *app, Str line)
+{
+    Str text = str_trim(line), name = text;
+    Error err = {0};
+    int64_t row;
+
+    if (text.n == 0)
+        return;
+    if (str_to_int(text, &row)) {
+        ui_remember(&app->ui);
+        app->ui.at.show = SHOW_GRAPH;
+        ui_select_row(&app->ui, row > 0 ? row - 1 : 0);
+        return;
+    }
+    while (name.n > 0 && memchr(name.s, ' ', name.n))
+        name.n = (size_t)((const char *)memchr(name.s, ' ', name.n) - name.s);
+    Str args = str_trim((Str){text.s + name.n, text.n - name.n});
+    const Action *action = action_by_name(name, app->tables, app->n_tables, &err);
+    if (!action)
+        ui_error(&app->ui, &err);
+    else if (is_ours(action) && action->id == ACT_GOTO)
+        app_command(app, args);
+    else if (is_ours(action))
+        perform(app, action, args, args.n ? args.s[0] : '1');
+    else
+        run_command(app, action, args);
+    run_asked(app);
+}

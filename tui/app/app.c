@@ -1,0 +1,272 @@
+#include "tui/app/app.h"
+
+#include "tui/app/go.h"
+#include "tui/app/menu.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { WATCH_MS = 300, SETTLED_MS = 100, KEYS_A_FRAME = 64, INCREMENTAL_OPS_MAX = 50000 };
+
+App *app_new(Session *session, const AppOptions *options, Term *term, int w, int h)
+{
+    Arena *arena = arena_new();
+    App *app = arena_make(arena, App);
+
+    app->arena = arena;
+    app->options = *options;
+    app->term = term;
+    ui_open(&app->ui, session, options->ascii);
+    app->tables[app->n_tables++] = explorer_actions;
+    for (int i = 0; i < options->n_commands && app->n_tables < APP_TABLES_MAX; i++)
+        app->tables[app->n_tables++] = options->commands[i].actions;
+    app->ui.extra = app->tables + 1;
+    app->ui.n_extra = app->n_tables - 1;
+    app_resize(app, w, h);
+    return app;
+}
+
+void app_free(App *app)
+{
+    if (!app)
+        return;
+    ui_close(&app->ui);
+    arena_free(app->grid_arena);
+    arena_free(app->search_arena);
+    arena_free(app->arena); /* the explorer itself lives there */
+}
+
+void app_resize(App *app, int w, int h)
+{
+    arena_free(app->grid_arena);
+    app->grid_arena = arena_new();
+    app->grid = grid_new(app->grid_arena, w < 1 ? 1 : w, h < 1 ? 1 : h, app->options.ascii);
+}
+
+static void search_restart(App *app)
+{
+    if (app->open_then)
+        outline_set_marks(app->ui.outline, app->open_then);
+    ui_restore(&app->ui, &app->searched_from);
+}
+
+/* While a search is typed its first hit is shown; leaving the prompt goes back. */
+static void search_as_typed(App *app)
+{
+    Ui *ui = &app->ui;
+
+    if (app->prompt.n < 2 || ui->session->groups->n_order > INCREMENTAL_OPS_MAX ||
+        ui->at.show >= SHOW_TABS)
+        return;
+    search_restart(app);
+    go_search(ui, (Str){app->prompt.text, (size_t)app->prompt.n});
+}
+
+static void prompt_took(App *app, Key key)
+{
+    char kind = app->prompt.kind;
+    Str typed = {app->prompt.text, 0};
+    PromptState state = prompt_key(&app->prompt, key, app->tables, app->n_tables);
+
+    typed.n = (size_t)app->prompt.n;
+    if (kind == ':' && state == PROMPT_DONE) {
+        app_command(app, typed);
+    } else if (kind == '/' && state == PROMPT_OPEN) {
+        search_as_typed(app);
+    } else if (kind == '/') {
+        search_restart(app);
+        app->ui.message[0] = '\0';
+        if (state == PROMPT_DONE && typed.n > 0) {
+            ui_remember(&app->ui);
+            go_search(&app->ui, typed);
+        }
+    }
+}
+
+static void wheel(App *app, ActId act)
+{
+    for (int i = 0; i < 3; i++)
+        views[app->ui.at.show]->act(&app->ui, act, 0);
+}
+
+static void click(App *app, int x, int y)
+{
+    const Layout *layout = &app->layout;
+    Ui *ui = &app->ui;
+
+    for (int i = 0; i < layout->n_panes; i++) {
+        const LayoutPane *pane = &layout->pane[i];
+        if (!rect_has(pane->area, x, y))
+            continue;
+        ui->at.show = pane->show;
+        int64_t row = ui->top[pane->show] + (y - pane->area.y) - views[pane->show]->list_at;
+        if (views[pane->show]->list_at >= 0 && y - pane->area.y >= views[pane->show]->list_at)
+            views[pane->show]->go(ui, row);
+    }
+    if (!rect_has(layout->tabs, x, y))
+        return;
+    for (int i = 0, at = 1; i < SHOW_TABS; i++) {
+        int end = at + (int)strlen(views[i]->name) + 4;
+        if (x >= at && x < end)
+            app_act(app, action_by_id((ActId)(ACT_SHOW_GRAPH + i)), 0);
+        at = end;
+    }
+}
+
+static void mouse(App *app)
+{
+    int x, y;
+    MouseKind kind = term_mouse(app->term, &x, &y);
+
+    if (kind == MOUSE_WHEEL_UP || kind == MOUSE_WHEEL_DOWN)
+        wheel(app, kind == MOUSE_WHEEL_UP ? ACT_UP : ACT_DOWN);
+    else if (kind == MOUSE_CLICK)
+        click(app, x, y);
+}
+
+static void sequence_took(App *app, Key key)
+{
+    const Action *action = NULL;
+
+    app->keys[app->n_keys++] = key;
+    KeysMatch match = keys_match(app->keys, app->n_keys, &action);
+    if (match == KEYS_PREFIX && app->n_keys < KEY_SEQUENCE_MAX)
+        return;
+    if (match == KEYS_ACTION) {
+        app->n_keys = 0;
+        app_act(app, action, key);
+        return;
+    }
+    Buf text = buf_new(app->ui.frame);
+    for (int i = 0; i < app->n_keys; i++)
+        key_format(app->keys[i], &text);
+    if (key != K_ESC && key != key_ctrl('c'))
+        ui_say(&app->ui, "no action on %s; ? lists the keys", text.s);
+    app->n_keys = 0;
+}
+
+void app_key(App *app, Key key)
+{
+    if (key == K_NONE)
+        return;
+    if (key == K_EOF) {
+        app->quit = true;
+        return;
+    }
+    if (app->layout.too_small) {
+        app->quit = key == 'q' || key == 'Q';
+        return;
+    }
+    if (key == K_RESIZE) /* the caller has the size */
+        return;
+    app->ui.message[0] = '\0';
+    app->ui.found[0] = '\0';
+    if (app->prompt.kind)
+        prompt_took(app, key);
+    else if (app->ui.menu.open)
+        menu_key(&app->ui, key);
+    else if (key == K_MOUSE)
+        mouse(app);
+    else
+        sequence_took(app, key);
+}
+
+void app_type(App *app, Str script)
+{
+    for (Key key; !app->quit && key_script_next(&script, &key);) {
+        app_draw(app);
+        app_key(app, key);
+    }
+}
+
+/* What tells one state of the policy's file from another; 0: there is none. Not settled: it was
+ * written a moment ago and may not be whole yet. */
+static uint64_t policy_stamp(const Session *session, bool *settled)
+{
+    struct stat status;
+    struct timespec now;
+    const char *policy = ui_policy_file(session);
+
+    if (!policy || stat(policy, &status) != 0)
+        return 0;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t age_ms = (int64_t)(now.tv_sec - status.st_mtim.tv_sec) * 1000 +
+                     (now.tv_nsec - status.st_mtim.tv_nsec) / 1000000;
+    *settled = age_ms < 0 || age_ms >= SETTLED_MS;
+    int64_t parts[] = {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size,
+                       (int64_t)status.st_ino};
+    return hash_bytes(parts, sizeof parts) | 1;
+}
+
+static void take_size(App *app)
+{
+    int w, h;
+
+    term_size(app->term, &w, &h);
+    if (w != app->grid->w || h != app->grid->h)
+        app_resize(app, w, h);
+}
+
+static void loop(App *app)
+{
+    bool settled = false;
+    uint64_t seen = policy_stamp(app->ui.session, &settled);
+
+    while (!app->quit) {
+        take_size(app);
+        term_show(app->term, app_draw(app));
+        Key key;
+        do {
+            key = term_key(app->term, app->options.watch_policy ? WATCH_MS : -1);
+            uint64_t now = app->options.watch_policy ? policy_stamp(app->ui.session, &settled) : 0;
+            if (now != 0 && now != seen && settled) {
+                seen = now;
+                app_rerun_policy(app);
+                break;
+            }
+        } while (key == K_NONE);
+        for (int i = 0; key != K_NONE && i < KEYS_A_FRAME && !app->quit; i++) {
+            if (i > 0)
+                app_draw(app); /* keys read what is drawn, shown or not */
+            app_key(app, key);
+            key = key == K_RESIZE ? K_NONE : term_key(app->term, 0);
+        }
+    }
+}
+
+static bool run_headless(Session *session, const AppOptions *options, Error *err)
+{
+    App *app = app_new(session, options, NULL, options->width > 0 ? options->width : 80,
+                       options->height > 0 ? options->height : 24);
+    Buf text = buf_new(app->arena);
+    bool ok = true;
+
+    app_type(app, str_from(options->script ? options->script : ""));
+    grid_format(app_draw(app), &text);
+    if (options->screen && strcmp(options->screen, "-") != 0)
+        ok = file_write(options->screen, buf_str(&text), err);
+    else if (fwrite(text.s, 1, text.n, stdout) != text.n || fflush(stdout) != 0)
+        ok = error_set(err, "the screen cannot be written to stdout");
+    app_free(app);
+    return ok;
+}
+
+bool app_run(Session *session, const AppOptions *options, Error *err)
+{
+    AppOptions own = *options;
+
+    if (options->script || options->screen)
+        return run_headless(session, options, err);
+    own.ascii = own.ascii || !term_is_utf8();
+    Term *term = term_open(own.color, !own.no_mouse, err);
+    if (!term)
+        return false;
+    int w, h;
+    term_size(term, &w, &h);
+    App *app = app_new(session, &own, term, w, h);
+    loop(app);
+    app_free(app);
+    term_close(term);
+    return true;
+}

@@ -1,0 +1,74 @@
+/* app.h - the explorer: keys in, screens out, until the user leaves.
+ *
+ * app_run() is all of it. Without a terminal, `script` is typed key by key and the last screen is
+ * written as text; tests use the parts below to look at every screen between. One thread does all:
+ * a plan is made in the time of a frame.
+ */
+#ifndef TUI_APP_APP_H
+#define TUI_APP_APP_H
+
+#include "tui/app/layout.h"
+#include "tui/app/prompt.h"
+#include "tui/screen/term.h"
+#include "tui/app/ui.h"
+
+/* `:` commands of other layers: drawings, reports. run() appends one line of answer. */
+typedef struct {
+    const Action *actions; /* ended by a row without a name */
+    bool (*run)(void *context, Session *session, int id, Str args, Buf *answer, Error *err);
+    void *context;
+} AppCommands;
+
+typedef struct {
+    bool ascii; /* also where the locale is not UTF-8 */
+    ColorMode color;
+    bool no_mouse;
+    int width, height;  /* of a screen without a terminal; 0: 80x24 */
+    const char *script; /* keys, as "j/c_fc<Enter>w"; NULL: none */
+    const char *screen; /* file for the last screen, "-" for stdout; with script or alone: no
+                           terminal is used */
+    bool watch_policy;  /* run the policy again when its file changes */
+    const AppCommands *commands;
+    int n_commands;
+} AppOptions;
+
+/* Until the user leaves. False with *err: no terminal, or the screen cannot be written. */
+bool app_run(Session *session, const AppOptions *options, Error *err);
+
+/* ---- the parts ---- */
+enum { APP_TABLES_MAX = 8 };
+
+typedef struct {
+    Ui ui;
+    Arena *arena, *grid_arena;
+    AppOptions options;
+    Term *term; /* NULL: none */
+    Grid *grid;
+    Layout layout;
+    Prompt prompt;
+    Place searched_from; /* where `/` was typed, and what was open then */
+    Arena *search_arena;
+    uint8_t *open_then; /* NULL: the groups are others by now */
+    Key keys[KEY_SEQUENCE_MAX];
+    int n_keys;
+    bool quit;
+    const Action *tables[APP_TABLES_MAX]; /* ours, then the commands' */
+    int n_tables;
+} App;
+
+/* app_free() frees it; the session stays the caller's. */
+App *app_new(Session *session, const AppOptions *options, Term *term, int w, int h);
+void app_free(App *app);
+void app_resize(App *app, int w, int h);
+void app_key(App *app, Key key);
+void app_type(App *app, Str script); /* keys as in a script */
+const Grid *app_draw(App *app);
+
+/* ---- actions.c ---- */
+void app_act(App *app, const Action *action, Key last);
+void app_command(App *app, Str line); /* what stands after `:` */
+
+/* Changes the plan under the explorer; errors go to the message line. */
+bool app_rerun_policy(App *app);
+
+#endif

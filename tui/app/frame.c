@@ -1,0 +1,281 @@
+#include "tui/app/app.h"
+
+#include "tui/views/label.h"
+#include "tui/app/menu.h"
+
+#include <stdio.h>
+
+enum { STATUS_PARTS = 8 };
+
+/* A part of the status line; the least wanted goes first where there is no room. */
+typedef struct {
+    Str text, brief; /* brief: where all texts do not fit */
+    Style style;
+    int wanted;
+} StatusPart;
+
+static Str without_extension(const char *path)
+{
+    Str name = str_from(path_base(path));
+    for (size_t i = name.n; i > 1; i--)
+        if (name.s[i - 1] == '.')
+            return (Str){name.s, i - 1};
+    return name;
+}
+
+/* "1.2/80.0 GiB": the unit once where both have the same. */
+static Str peak_text(const Ui *ui)
+{
+    Str used = label_bytes(ui, ui_plan(ui)->totals.peak_bytes);
+    Str limit = label_bytes(ui, ui->session->machine.memory_bytes);
+    int64_t unit = str_find(used, STR(" "));
+    bool over = ui_plan(ui)->totals.peak_bytes > ui->session->machine.memory_bytes;
+
+    if (unit >= 0 && str_ends(limit, (Str){used.s + unit, used.n - (size_t)unit}))
+        used.n = (size_t)unit;
+    return str_from(arena_printf(ui->frame, "peak %.*s/%.*s %s", STR_ARG(used), STR_ARG(limit),
+                                 over ? "OVER" : "ok"));
+}
+
+static Str findings_text(const Ui *ui, Style *style)
+{
+    const Findings *findings = &ui_plan(ui)->findings;
+    int count[3] = {0};
+    Buf text = buf_new(ui->frame);
+
+    for (int i = 0; i < findings->n; i++)
+        count[findings->at[i].level]++;
+    *style = count[LEVEL_ERROR] ? ROLE_ERROR : ROLE_STATUS;
+    buf_puts(&text, plan_is_legal(ui_plan(ui)) ? "legal" : "ILLEGAL");
+    if (count[LEVEL_ERROR] + count[LEVEL_WARNING])
+        buf_printf(&text, " %d!", count[LEVEL_ERROR] + count[LEVEL_WARNING]);
+    if (count[LEVEL_NOTE])
+        buf_printf(&text, " %di", count[LEVEL_NOTE]);
+    return buf_str(&text);
+}
+
+static int status_parts(const Ui *ui, StatusPart *part)
+{
+    const Session *session = ui->session;
+    const Totals *totals = &ui_plan(ui)->totals;
+    const char *policy = ui_policy_file(session);
+    Str model = without_extension(session->options.model), peak = peak_text(ui);
+    Str step = label_us(ui, totals->step_us);
+    double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;
+    bool over = totals->peak_bytes > session->machine.memory_bytes;
+    Buf mesh = buf_new(ui->frame);
+    Style style;
+    Str findings = findings_text(ui, &style);
+    const char *full = arena_printf(ui->frame, "step %.*s, comm %.1f%%", STR_ARG(step), share);
+    const char *brief = arena_printf(ui->frame, "%.*s, comm %.1f%%", STR_ARG(step), share);
+    int n = 0;
+
+    mesh_format(session->mesh, &mesh);
+    part[n++] = (StatusPart){model, model, ROLE_STATUS, 6};
+    part[n++] = policy ? (StatusPart){str_from(path_base(policy)), without_extension(policy),
+                                      ROLE_STATUS, 4}
+                       : (StatusPart){STR("no policy"), STR("no policy"), ROLE_STATUS, 4};
+    part[n++] = (StatusPart){buf_str(&mesh), buf_str(&mesh), ROLE_STATUS, 7};
+    part[n++] = (StatusPart){str_from(session->machine.name), str_from(session->machine.name),
+                             ROLE_STATUS, 2};
+    part[n++] = (StatusPart){peak, {peak.s + 5, peak.n - 5}, over ? ROLE_ERROR : ROLE_STATUS, 8};
+    part[n++] = (StatusPart){str_from(full), str_from(brief), ROLE_STATUS, 8};
+    part[n++] = (StatusPart){findings, findings, style, 9};
+    return n;
+}
+
+static Str part_text(const StatusPart *part, bool brief)
+{
+    return brief ? part->brief : part->text;
+}
+
+static int status_columns(const StatusPart *part, int n, bool brief)
+{
+    int used = 1;
+
+    for (int i = 0; i < n; i++)
+        used += text_columns(part_text(&part[i], brief)) + (i ? 3 : 0);
+    return used;
+}
+
+/* Leaves out the least wanted, then writes briefly, then leaves out more, until all fits. */
+static int fit_status(StatusPart *part, int n, int columns, bool *brief)
+{
+    *brief = false;
+    while (n > 1 && status_columns(part, n, *brief) > columns) {
+        int least = 0;
+        for (int i = 1; i < n; i++)
+            if (part[i].wanted < part[least].wanted)
+                least = i;
+        if (part[least].wanted > 2 && !*brief) {
+            *brief = true;
+            continue;
+        }
+        memmove(part + least, part + least + 1, sizeof part[0] * (size_t)(n - 1 - least));
+        n--;
+    }
+    return n;
+}
+
+static void draw_status(const App *app, Pen *pen)
+{
+    const Ui *ui = &app->ui;
+    StatusPart part[STATUS_PARTS] = {0};
+    bool brief;
+    int n = fit_status(part, status_parts(ui, part), pen->area.w, &brief);
+
+    pen_rune(pen, ROLE_TEXT, ' ');
+    for (int i = 0; i < n; i++) {
+        pen_puts(pen, ROLE_FRAME, i ? " │ " : "");
+        int start = pen->x;
+        draw_sharding(ui, pen, part_text(&part[i], brief), -1, -1);
+        Rect at = {pen->area.x + start, pen->area.y, pen->x - start, 1};
+        if (style_role(part[i].style) == ROLE_ERROR)
+            grid_paint(pen->grid, at, ROLE_ERROR);
+    }
+}
+
+static void draw_tabs(const App *app, Pen *pen)
+{
+    ShowId show = app->ui.at.show;
+
+    pen_rune(pen, ROLE_TEXT, ' ');
+    for (int i = 0; i < SHOW_TABS; i++) {
+        bool here = show == (ShowId)i;
+        pen_printf(pen, here ? ROLE_FOCUS : ROLE_TEXT, here ? "[%d %s]" : " %d %s ", i + 1,
+                   views[i]->name);
+    }
+    if (show >= SHOW_TABS)
+        pen_printf(pen, ROLE_FOCUS, "[%s]", views[show]->name);
+    pen_to(pen, pen->area.w - 8, 0);
+    pen_puts(pen, ROLE_TEXT, "? help ");
+}
+
+/* model > transformer > h[0..11] x12 */
+static void draw_path(const App *app, Pen *pen)
+{
+    const Ui *ui = &app->ui;
+    const Group *all = ui->session->groups->groups;
+    int32_t chain[OUTLINE_DEPTH_MAX];
+    int n = 0;
+    Buf right = buf_new(ui->frame);
+
+    if (ui->at.row.kind != ROW_INPUT && ui->at.row.op >= 0)
+        for (int32_t g = ui->at.row.kind == ROW_GROUP
+                             ? ui->at.row.id
+                             : ui->session->groups->group_of[ui->at.row.op];
+             g > 0 && n < OUTLINE_DEPTH_MAX; g = all[g].parent)
+            chain[n++] = g;
+    pen_puts(pen, ROLE_TEXT, " model");
+    while (n-- > 0) {
+        const Group *group = &all[chain[n]];
+        pen_puts(pen, ROLE_DIM, " ▸ ");
+        pen_puts(pen, ROLE_TEXT, group->name);
+        if (group->fold == chain[n] && group->fold_n > 1)
+            pen_printf(pen, ROLE_HEAD, " ×%d", group->fold_n);
+    }
+    if (ui->found[0])
+        buf_printf(&right, "  %s ", ui->found);
+    else
+        buf_printf(&right, "  %d ops, %d distinct ", ui->session->inferred->n_program,
+                   ui->session->inferred->n_spaces);
+    if (pen->x + (int)right.n < pen->area.w) {
+        pen_to(pen, pen->area.w - (int)right.n, 0);
+        pen_put(pen, ui->found[0] ? ROLE_HEAD : ROLE_DIM, buf_str(&right));
+    }
+}
+
+static void draw_note(App *app, Pen *pen)
+{
+    Ui *ui = &app->ui;
+    const View *view = views[ui->at.show];
+    Buf text = buf_new(ui->frame);
+
+    pen_rune(pen, ROLE_TEXT, ' ');
+    if (ui->message[0]) {
+        pen_fit(pen, ui->message_is_error ? ROLE_ERROR : ROLE_NOTE, str_from(ui->message),
+                pen->area.w - 1);
+        return;
+    }
+    if (view->note)
+        view->note(ui, &text);
+    draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - 1);
+}
+
+/* The view's hints, as many as there is room for; help and the way out are never left out. */
+static void draw_keys(const App *app, Pen *pen)
+{
+    const View *view = views[app->ui.at.show];
+    int last = 0, reserved = 0;
+
+    if (app->prompt.kind) {
+        prompt_draw(&app->prompt, pen);
+        return;
+    }
+    while (view->hints[last].act != ACT_NONE)
+        last++;
+    for (int i = last - 2; i < last; i++)
+        reserved +=
+            (int)(action_key(action_by_id(view->hints[i].act)).n + strlen(view->hints[i].label)) +
+            3;
+    for (int i = 0; i < last; i++) {
+        const Hint *hint = &view->hints[i];
+        Str key = action_key(action_by_id(hint->act));
+        int need = (int)(key.n + strlen(hint->label)) + 3;
+        if (i < last - 2 && pen->x + need + reserved > pen->area.w)
+            continue;
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_put(pen, ROLE_FOCUS, key);
+        pen_printf(pen, ROLE_DIM, " %s ", hint->label);
+    }
+    Buf pressed = buf_new(app->ui.frame);
+    for (int i = 0; i < app->n_keys; i++)
+        key_format(app->keys[i], &pressed);
+    pen_to(pen, pen->area.w - (int)pressed.n - 2, 0);
+    pen_puts(pen, ROLE_TEXT, pressed.n ? " " : "");
+    pen_put(pen, ROLE_HEAD, buf_str(&pressed));
+}
+
+static void draw_pane(App *app, const LayoutPane *pane)
+{
+    Ui *ui = &app->ui;
+    Pen pen = pen_new(app->grid, pane->area);
+
+    if (pane->frame.w > 0)
+        grid_box(app->grid, pane->frame, pane->show == ui->at.show, views[pane->show]->name);
+    views[pane->show]->draw(ui, &pen);
+}
+
+const Grid *app_draw(App *app)
+{
+    Ui *ui = &app->ui;
+    Grid *grid = app->grid;
+
+    arena_free(ui->frame);
+    ui->frame = arena_new();
+    memset(ui->page_text, 0, sizeof ui->page_text);
+    grid->ascii = ui->ascii;
+    grid_clear(grid);
+    app->layout = layout_make(grid->w, grid->h, ui->at.show, ui->zoomed);
+    if (app->layout.too_small) {
+        Pen pen = pen_new(grid, (Rect){0, 0, grid->w, grid->h});
+        pen_printf(&pen, ROLE_TEXT, "too small: %dx%d, needs %dx%d (q quits)", grid->w, grid->h,
+                   LAYOUT_MIN_W, LAYOUT_MIN_H);
+        return grid;
+    }
+    for (int i = 0; i < app->layout.n_panes; i++)
+        draw_pane(app, &app->layout.pane[i]);
+    Pen pen = pen_new(grid, app->layout.status);
+    draw_status(app, &pen);
+    pen = pen_new(grid, app->layout.tabs);
+    draw_tabs(app, &pen);
+    pen = pen_new(grid, app->layout.path);
+    draw_path(app, &pen);
+    pen = pen_new(grid, app->layout.note);
+    draw_note(app, &pen);
+    pen = pen_new(grid, app->layout.keys);
+    draw_keys(app, &pen);
+    if (ui->menu.open)
+        menu_draw(ui, grid, (Rect){0, 3, grid->w, grid->h - 4});
+    return grid;
+}

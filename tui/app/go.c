@@ -1,0 +1,285 @@
+#include "tui/app/go.h"
+
+#include "tui/views/label.h"
+#include "tui/app/menu.h"
+#include "tui/views/page.h"
+
+#include <stdio.h>
+
+enum { HANDED_ON_MAX = 64 };
+
+/* ---- going along values ---- */
+
+static void go_chosen(Ui *ui, int op)
+{
+    ui_remember(ui);
+    ui_go_op(ui, op);
+    if (ui->at.show != SHOW_GRAPH && ui->at.show != SHOW_OP)
+        ui->at.show = SHOW_OP;
+}
+
+/* Goes to the only op, or asks which. */
+static void go_one_of(Ui *ui, const char *title, const int32_t *ops, int n)
+{
+    if (n == 1) {
+        go_chosen(ui, ops[0]);
+        return;
+    }
+    menu_open(ui, title, go_chosen);
+    for (int i = 0; i < n; i++)
+        menu_add(ui, 0, label_op(ui->session, ui->frame, ops[i]), ops[i]);
+}
+
+static int add_once(int32_t *ops, int n, int most, int32_t op)
+{
+    for (int i = 0; i < n; i++)
+        if (ops[i] == op)
+            return n;
+    if (n < most)
+        ops[n++] = op;
+    return n;
+}
+
+void go_consumer(Ui *ui)
+{
+    const Graph *graph = ui_graph(ui);
+    int32_t tensor = ui->at.tensor, ops[MENU_MAX];
+    int n = 0;
+
+    for (int u = 0; tensor >= 0 && u < tensor_n_uses(graph, tensor); u++) {
+        int32_t op = graph->uses[graph->tensors[tensor].use + u];
+        if (!inferred_is_host(ui->session->inferred, op))
+            n = add_once(ops, n, MENU_MAX, op);
+    }
+    if (n == 0)
+        ui_say(ui, "nothing reads this value");
+    else
+        go_one_of(ui, "read by", ops, n);
+}
+
+/* Ops that make the inputs of an op, parameters left out. */
+static int makers_of_inputs(const Ui *ui, int32_t op, int32_t *ops)
+{
+    const Graph *graph = ui_graph(ui);
+    const Inferred *inferred = ui->session->inferred;
+    int n = 0;
+
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t input = op_inputs(graph, op)[i],
+                maker = input < 0 ? -1 : graph->tensors[input].maker;
+        if (maker >= 0 && !inferred_is_host(inferred, maker) && !inferred->on_parameters[maker])
+            n = add_once(ops, n, MENU_MAX, maker);
+    }
+    return n;
+}
+
+void go_producer(Ui *ui)
+{
+    int32_t op = ui->at.op, tensor = ui->at.tensor, ops[MENU_MAX];
+    int32_t maker = tensor < 0 ? -1 : ui_graph(ui)->tensors[tensor].maker;
+    int n = 0;
+
+    if (maker >= 0 && maker == op && ui->at.show < SHOW_TENSOR)
+        n = makers_of_inputs(ui, op, ops);
+    else if (maker >= 0 && !inferred_is_host(ui->session->inferred, maker))
+        ops[n++] = maker;
+    if (n == 0)
+        ui_say(ui, "no op makes this: it is given");
+    else
+        go_one_of(ui, "made by", ops, n);
+}
+
+static int32_t reshard_of(const Plan *plan, int32_t tensor)
+{
+    for (int32_t r = 0; r < plan->n_reshards; r++)
+        if (plan->reshards[r].tensor == tensor)
+            return r;
+    return -1;
+}
+
+/* A partial value that is not reduced here is handed on by its only reader: the next value. */
+static int32_t handed_on(const Ui *ui, int32_t tensor)
+{
+    const Graph *graph = ui_graph(ui);
+    const Plan *plan = ui_plan(ui);
+    int32_t op = tensor_n_uses(graph, tensor) == 1 ? graph->uses[graph->tensors[tensor].use] : -1;
+
+    for (int o = 0; op >= 0 && o < graph->ops[op].n_outputs; o++) {
+        int32_t output = op_outputs(graph, op)[o];
+        if (output >= 0 && plan->made[output] >= 0 &&
+            sharding_partials(shardings_at(plan->shardings, plan->made[output])))
+            return output;
+    }
+    return -1;
+}
+
+void go_reshard(Ui *ui)
+{
+    const Plan *plan = ui_plan(ui);
+    int32_t found = -1;
+
+    for (int32_t tensor = ui->at.tensor, i = 0; tensor >= 0 && i < HANDED_ON_MAX && found < 0;
+         tensor = handed_on(ui, tensor), i++)
+        found = reshard_of(plan, tensor);
+    if (found < 0 && ui->at.op >= 0)
+        found = ui->comm->of_op[ui->at.op];
+    if (found < 0) {
+        ui_say(ui, "no reshard: every reader takes it as it is");
+        return;
+    }
+    comm_table(ui->comm);
+    ui_show(ui, SHOW_COMM);
+    ui->at.reshard = ui->comm->row_of[found];
+}
+
+void go_next_tensor(Ui *ui, int by)
+{
+    const Graph *graph = ui_graph(ui);
+    int32_t op = ui->at.op;
+
+    if (op < 0)
+        return;
+    int n_inputs = graph->ops[op].n_inputs, n = n_inputs + graph->ops[op].n_outputs, at = 0;
+    for (int i = 0; i < n; i++)
+        if ((i < n_inputs ? op_inputs(graph, op)[i] : op_outputs(graph, op)[i - n_inputs]) ==
+            ui->at.tensor)
+            at = i;
+    for (int i = 0; i < n; i++) {
+        at = (at + by + n) % n;
+        int32_t tensor =
+            at < n_inputs ? op_inputs(graph, op)[at] : op_outputs(graph, op)[at - n_inputs];
+        if (tensor >= 0) {
+            const OpSpace *space = inferred_space(ui->session->inferred, op);
+            ui_select_tensor(ui, tensor);
+            ui->at.item = (space ? space->n_index : 0) + at;
+            return;
+        }
+    }
+}
+
+void go_next_dim(Ui *ui, int by)
+{
+    const Shape *shape =
+        ui->at.tensor < 0 ? NULL : inferred_sizes(ui->session->inferred, ui->at.tensor);
+
+    if (!shape || shape->n_dims == 0)
+        return;
+    ui->at.dim = (ui->at.dim + by + (int)shape->n_dims) % (int)shape->n_dims;
+    ui_say(ui, "dim %d of %.*s", ui->at.dim,
+           STR_ARG(label_tensor(ui->session, ui->frame, ui->at.tensor)));
+}
+
+bool go_tensor(Ui *ui, Str name, int *dim, Error *err)
+{
+    int32_t tensor = naming_find_dim(ui->session->naming, name, dim, err);
+
+    if (tensor < 0)
+        return false;
+    const GraphTensor *row = &ui_graph(ui)->tensors[tensor];
+    int32_t op = row->maker;
+    if (op < 0 && tensor_n_uses(ui_graph(ui), tensor) > 0)
+        op = ui_graph(ui)->uses[row->use];
+    ui_remember(ui);
+    if (op >= 0 && !inferred_is_host(ui->session->inferred, op))
+        ui_go_op(ui, op);
+    ui_select_tensor(ui, tensor);
+    if (*dim >= 0)
+        ui->at.dim = *dim;
+    return true;
+}
+
+bool go_op(Ui *ui, Str name, Error *err)
+{
+    int32_t op = graph_find_op(ui_graph(ui), name);
+
+    for (int i = 0; op < 0 && i < ui->session->inferred->n_program; i++)
+        if (str_eq(str_from(op_path(ui_graph(ui), ui->session->inferred->program[i])), name))
+            op = ui->session->inferred->program[i];
+    if (op < 0)
+        return error_set(err, "no op '%.*s'", STR_ARG(name));
+    ui_remember(ui);
+    ui_go_op(ui, op);
+    ui->at.show = SHOW_OP;
+    return true;
+}
+
+/* ---- searching ---- */
+
+static void go_hit(Ui *ui, const Hit *hit)
+{
+    if (hit->kind == HIT_INPUT) {
+        OutlineRow row = {.kind = ROW_INPUT, .id = hit->id, .op = -1};
+        ui_select_row(ui, outline_find_row(ui->outline, &row));
+        return;
+    }
+    if (hit->kind == HIT_GROUP && ui->session->groups->groups[hit->id].n > 1) {
+        const Group *group = &ui->session->groups->groups[hit->id];
+        OutlineRow row = {.kind = ROW_GROUP, .id = hit->id, .op = hit->op, .depth = group->depth};
+        outline_reveal_group(ui->outline, hit->id);
+        rail_reset(ui->rail, ui->session->inferred, ui->outline);
+        ui_select_row(ui, outline_find_row(ui->outline, &row));
+        return;
+    }
+    ui_go_op(ui, hit->op);
+    if (hit->kind == HIT_TENSOR)
+        ui_select_tensor(ui, hit->id);
+}
+
+static void search_page(Ui *ui, int by)
+{
+    Str text = ui->page_text[ui->at.show];
+    int64_t n = ui->rows[ui->at.show], at = ui->line[ui->at.show];
+
+    for (int64_t i = 0; i < n; i++) {
+        at = (at + by + n) % n;
+        if (search_matches(ui->search, page_line(text, at))) {
+            ui->line[ui->at.show] = at;
+            return;
+        }
+    }
+    ui_fail(ui, "/%.*s: not on this page", STR_ARG(search_pattern(ui->search)));
+}
+
+void go_search_again(Ui *ui, int by)
+{
+    const Hit *hits;
+
+    if (!ui->search) {
+        ui_say(ui, "search with / first");
+        return;
+    }
+    if (ui->at.show >= SHOW_TABS) {
+        search_page(ui, by);
+        return;
+    }
+    int32_t place = ui->at.row.kind == ROW_INPUT ? (int32_t)(ui->row_at - ui_graph(ui)->n_inputs)
+                                                 : outline_position(ui->outline, ui->at.row.op);
+    int at = search_from(ui->search, ui->session, place, by);
+    int n = search_hits(ui->search, ui->session, &hits);
+    if (at < 0) {
+        ui_fail(ui, "/%.*s: no op, group or tensor of that name",
+                STR_ARG(search_pattern(ui->search)));
+        return;
+    }
+    go_hit(ui, &hits[at]);
+    if (hits[at].kind == HIT_TENSOR || hits[at].kind == HIT_INPUT)
+        ui->at.show = ui->at.show == SHOW_GRAPH ? SHOW_TENSOR : ui->at.show;
+    else if (ui->at.show != SHOW_OP)
+        ui->at.show = SHOW_GRAPH;
+    snprintf(ui->found, sizeof ui->found, "/%.*s %d/%d", STR_ARG(search_pattern(ui->search)),
+             at + 1, n);
+}
+
+void go_search(Ui *ui, Str pattern)
+{
+    Error err = {0};
+    Search *search = search_new(pattern, &err);
+
+    if (!search) {
+        ui_error(ui, &err);
+        return;
+    }
+    search_free(ui->search);
+    ui->search = search;
+    go_search_again(ui, 1);
+}

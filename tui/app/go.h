@@ -1,0 +1,21 @@
+/* go.h - going from where the cursor is: to who reads or makes a value, to its reshard, to what a
+ * search finds. Where several ops qualify a menu asks which. Each is a jump that Backspace undoes.
+ */
+#ifndef TUI_APP_GO_H
+#define TUI_APP_GO_H
+
+#include "tui/app/ui.h"
+
+void go_consumer(Ui *ui); /* of the selected tensor */
+/* The maker of the selected tensor; for an op on the graph, whoever makes its inputs. */
+void go_producer(Ui *ui);
+void go_reshard(Ui *ui);             /* the Comm row of the selected tensor, or of the op */
+void go_next_tensor(Ui *ui, int by); /* among the operands of the op */
+void go_next_dim(Ui *ui, int by);    /* of the tensor */
+bool go_tensor(Ui *ui, Str name, int *dim, Error *err); /* dim: -2 when none was named */
+bool go_op(Ui *ui, Str name, Error *err);               /* by name or path */
+
+void go_search(Ui *ui, Str pattern);
+void go_search_again(Ui *ui, int by);
+
+#endif

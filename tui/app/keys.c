@@ -1,0 +1,275 @@
+#include "tui/app/keys.h"
+
+#include <ctype.h>
+
+#define E ACTION_EXPLORER
+
+const Action explorer_actions[] = {
+    {"down", "j Down", "", "next row", "move", E, ACT_DOWN},
+    {"up", "k Up", "", "previous row", "move", E, ACT_UP},
+    {"page-down", "PgDn C-f", "", "one page down", "move", E, ACT_PAGE_DOWN},
+    {"page-up", "PgUp", "", "one page up", "move", E, ACT_PAGE_UP},
+    {"half-down", "C-d", "", "half a page down", "move", E, ACT_HALF_DOWN},
+    {"half-up", "C-u", "", "half a page up", "move", E, ACT_HALF_UP},
+    {"top", "gg Home", "", "first row", "move", E, ACT_TOP},
+    {"bottom", "G End", "", "last row", "move", E, ACT_BOTTOM},
+    {"left", "h Left", "", "close the group, or go to its head; previous rank", "move", E,
+     ACT_LEFT},
+    {"right", "l Right", "", "open the group; next rank", "move", E, ACT_RIGHT},
+    {"open", "Enter", "", "open what the row is; on xN: list its members", "move", E, ACT_OPEN},
+    {"dim-next", ">", "", "next dim of the tensor: the one that p pins", "move", E, ACT_DIM_NEXT},
+    {"dim-previous", "<", "", "previous dim", "move", E, ACT_DIM_PREVIOUS},
+    {"row", "", "N", "go to row N; :120 is short for it", "move", E, ACT_GOTO},
+
+    {"fold", "za", "", "open or close the group", "fold", E, ACT_FOLD},
+    {"unfold-all", "zR", "", "open every group", "fold", E, ACT_FOLD_NONE},
+    {"fold-all", "zM", "", "close every group", "fold", E, ACT_FOLD_ALL},
+    {"depth", "z1 z2 z3 z4 z5 z6 z7 z8 z9", "N", "open groups down to that depth", "fold", E,
+     ACT_FOLD_DEPTH},
+
+    {"consumer", "gd", "", "go to the op that reads this; choose when several do", "go", E,
+     ACT_CONSUMER},
+    {"producer", "gu", "", "go to the op that makes this; choose among the inputs of an op", "go",
+     E, ACT_PRODUCER},
+    {"reshard", "gr", "", "go to its reshard", "go", E, ACT_RESHARD},
+    {"next-tensor", "]t", "", "next tensor of the op", "go", E, ACT_NEXT_TENSOR},
+    {"previous-tensor", "[t", "", "previous tensor of the op", "go", E, ACT_PREVIOUS_TENSOR},
+    {"next-reshard", "]r", "", "next op whose value is resharded", "go", E, ACT_NEXT_RESHARD},
+    {"previous-reshard", "[r", "", "previous op whose value is resharded", "go", E,
+     ACT_PREVIOUS_RESHARD},
+    {"search", "/ F3", "REGEX", "find an op by name, path or operator, or a tensor by name", "go",
+     E, ACT_SEARCH},
+    {"search-next", "n", "", "next match", "go", E, ACT_SEARCH_NEXT},
+    {"search-previous", "N", "", "previous match", "go", E, ACT_SEARCH_PREVIOUS},
+    {"back", "Backspace H C-o", "", "back to where you came from", "go", E, ACT_BACK},
+    {"forward", "L", "", "forward again", "go", E, ACT_FORWARD},
+
+    {"graph", "1", "", "the outline of the graph", "view", E, ACT_SHOW_GRAPH},
+    {"op", "2", "[OP]", "one op: index dims, cuts, operands, cost", "view", E, ACT_SHOW_OP},
+    {"tensor", "3", "[TENSOR]", "one tensor: its sharding five ways, its slices", "view", E,
+     ACT_SHOW_TENSOR},
+    {"devices", "4", "", "the mesh: who holds what, who talks with whom", "view", E, ACT_SHOW_MESH},
+    {"comm", "5", "", "all reshards, the dearest first", "view", E, ACT_SHOW_COMM},
+    {"why", "w", "[TENSOR[.DIM]]", "why it is sharded so, step by step to the policy", "view", E,
+     ACT_WHY},
+    {"why-not", "W", "[AXIS]", "why an axis is not here, and what stopped it", "view", E,
+     ACT_WHY_NOT},
+    {"findings", "F", "", "all findings: notes, warnings, errors", "view", E, ACT_FINDINGS},
+    {"events", "ge", "", "how the plan came, event by event", "view", E, ACT_EVENTS},
+    {"help", "? F1", "", "this page", "view", E, ACT_HELP},
+    {"next-pane", "Tab C-wl C-wj", "", "next pane", "view", E, ACT_NEXT_PANE},
+    {"previous-pane", "BTab C-wh C-wk", "", "previous pane", "view", E, ACT_PREVIOUS_PANE},
+    {"zoom", "zz", "", "one pane on the whole screen, or all again", "view", E, ACT_ZOOM},
+
+    {"pin", "p", "[AXIS]", "pin the dim under the cursor: a menu of its axes", "plan", E, ACT_PIN},
+    {"unpin", "P", "", "drop the pin of the dim under the cursor", "plan", E, ACT_UNPIN},
+    {"what-if", "x", "", "the same menu with what each choice would change", "plan", E,
+     ACT_WHAT_IF},
+    {"undo", "u", "", "take the last change of the plan back", "plan", E, ACT_UNDO},
+    {"redo", "C-r", "", "do it again", "plan", E, ACT_REDO},
+    {"policy", "r", "", "run the policy again", "plan", E, ACT_POLICY},
+    {"mesh", "", "dp=4,tp=2", "plan for another mesh", "plan", E, ACT_MESH},
+    {"rank", "", "N", "show what rank N holds", "plan", E, ACT_RANK},
+    {"write", "", "[FILE]", "write your pins as lines of a Lua policy", "plan", E, ACT_WRITE},
+    {"save", "", "FILE", "save the plan: its decisions as plan.json", "plan", E, ACT_SAVE},
+    {"edit", "e", "", "open $EDITOR at the policy line that is named here", "plan", E, ACT_EDIT},
+
+    {"command", ": C-p", "", "type the name of an action; Tab completes", "program", E,
+     ACT_COMMAND},
+    {"screen", "", "FILE", "write this screen as text", "program", E, ACT_SCREEN},
+    {"glyphs", "~", "", "line drawing or plain ASCII", "program", E, ACT_GLYPHS},
+    {"redraw", "C-l", "", "draw everything anew", "program", E, ACT_REDRAW},
+    {"suspend", "C-z", "", "back to the shell; fg returns", "program", E, ACT_SUSPEND},
+    {"cancel", "Esc C-c", "", "leave a prompt, menu or view; never quits", "program", E,
+     ACT_CANCEL},
+    {"close", "q", "", "close this view; at the graph: quit", "program", E, ACT_CLOSE},
+    {"quit", "Q F10", "", "quit", "program", E, ACT_QUIT},
+    {0},
+};
+
+const Action *action_by_id(ActId id)
+{
+    for (const Action *row = explorer_actions; row->name; row++)
+        if (row->id == (int)id)
+            return row;
+    return NULL;
+}
+
+/* The next word of a blank-separated list; empty at the end. */
+static Str next_word(Str *list)
+{
+    *list = str_trim(*list);
+    size_t n = 0;
+    while (n < list->n && list->s[n] != ' ')
+        n++;
+    Str word = {list->s, n};
+    *list = (Str){list->s + n, list->n - n};
+    return word;
+}
+
+Str action_key(const Action *action)
+{
+    Str keys = str_from(action->keys);
+    return next_word(&keys);
+}
+
+typedef struct {
+    const char *name;
+    Key key;
+} KeyName;
+
+static const KeyName key_names[] = {
+    {"Backspace", K_BACKSPACE},
+    {"Enter", K_ENTER},
+    {"Space", ' '},
+    {"Right", K_RIGHT},
+    {"Left", K_LEFT},
+    {"Down", K_DOWN},
+    {"PgUp", K_PGUP},
+    {"PgDn", K_PGDN},
+    {"Home", K_HOME},
+    {"BTab", K_BTAB},
+    {"F10", K_F1 + 9},
+    {"F11", K_F1 + 10},
+    {"F12", K_F1 + 11},
+    {"Esc", K_ESC},
+    {"Tab", K_TAB},
+    {"End", K_END},
+    {"F1", K_F1},
+    {"F2", K_F1 + 1},
+    {"F3", K_F1 + 2},
+    {"F4", K_F1 + 3},
+    {"F5", K_F1 + 4},
+    {"F6", K_F1 + 5},
+    {"F7", K_F1 + 6},
+    {"F8", K_F1 + 7},
+    {"F9", K_F1 + 8},
+    {"BS", K_BACKSPACE},
+    {"Up", K_UP},
+    {"Lt", '<'},
+};
+enum { N_KEY_NAMES = sizeof key_names / sizeof key_names[0] };
+
+/* A named key or one character off the front of text. */
+static Key read_key(Str *text)
+{
+    size_t n = 1;
+    Key key = (unsigned char)text->s[0];
+
+    if (text->n >= 3 && text->s[0] == 'C' && text->s[1] == '-') {
+        n = 3;
+        key = key_ctrl(text->s[2]);
+    } else {
+        for (int i = 0; i < N_KEY_NAMES; i++) {
+            if (!str_starts(*text, str_from(key_names[i].name)))
+                continue;
+            n = strlen(key_names[i].name);
+            key = key_names[i].key;
+            break;
+        }
+    }
+    *text = (Str){text->s + n, text->n - n};
+    return key;
+}
+
+/* How many keys of the written sequence the pressed ones are: 0 when they differ. */
+static int match_sequence(Str written, const Key *key, int n, bool *whole)
+{
+    for (int i = 0; i < n; i++)
+        if (written.n == 0 || read_key(&written) != key[i])
+            return 0;
+    *whole = written.n == 0;
+    return n;
+}
+
+KeysMatch keys_match(const Key *key, int n, const Action **action)
+{
+    KeysMatch match = KEYS_NO;
+
+    for (const Action *row = explorer_actions; row->name; row++) {
+        Str keys = str_from(row->keys);
+        for (Str word = next_word(&keys); word.n > 0; word = next_word(&keys)) {
+            bool whole;
+            if (!match_sequence(word, key, n, &whole))
+                continue;
+            match = KEYS_PREFIX;
+            if (whole) {
+                *action = row;
+                return KEYS_ACTION;
+            }
+        }
+    }
+    return match;
+}
+
+const Action *action_by_name(Str name, const Action *const *tables, int n_tables, Error *err)
+{
+    const Action *found = NULL, *nearest = NULL;
+    int n_found = 0, least = 4;
+
+    for (int t = 0; t < n_tables; t++) {
+        for (const Action *row = tables[t]; row->name; row++) {
+            Str other = str_from(row->name);
+            if (str_eq(other, name))
+                return row;
+            if (name.n > 0 && str_starts(other, name)) {
+                found = row;
+                n_found++;
+            }
+            int distance = str_distance(other, name);
+            if (distance < least) {
+                least = distance;
+                nearest = row;
+            }
+        }
+    }
+    if (n_found == 1)
+        return found;
+    if (n_found)
+        error_set(err, "':%.*s' is the start of %d commands", STR_ARG(name), n_found);
+    else
+        error_set(err, "no command ':%.*s'", STR_ARG(name));
+    if (n_found)
+        error_hint(err, "Tab completes");
+    else if (nearest)
+        error_hint(err, "did you mean ':%s'?", nearest->name);
+    return NULL;
+}
+
+bool key_script_next(Str *script, Key *key)
+{
+    if (script->n == 0)
+        return false;
+    if (script->s[0] == '<') {
+        int64_t end = str_find(*script, STR(">"));
+        Str name = {script->s + 1, end > 0 ? (size_t)end - 1 : 0};
+        if (name.n > 0) {
+            Str rest = name;
+            Key named = read_key(&rest);
+            if (rest.n == 0 && name.n > 1) {
+                *key = named;
+                *script = (Str){script->s + end + 1, script->n - (size_t)end - 1};
+                return true;
+            }
+        }
+    }
+    *key = script->s[0] == '\n' ? K_ENTER : (unsigned char)script->s[0];
+    *script = (Str){script->s + 1, script->n - 1};
+    return true;
+}
+
+void key_format(Key key, Buf *out)
+{
+    for (int i = 0; i < N_KEY_NAMES; i++) {
+        if (key_names[i].key == key) {
+            buf_puts(out, key_names[i].name);
+            return;
+        }
+    }
+    if (key > 0 && key < 32)
+        buf_printf(out, "C-%c", tolower(key | 0x40));
+    else if (key < 0x80)
+        buf_putc(out, (char)key);
+    else
+        buf_putc(out, '?');
+}

@@ -1,0 +1,138 @@
+/* keys.h - keys as numbers and as text, and the one table of what they do.
+ *
+ * A Key is a Unicode code point (control keys are 1 to 31) or one of the K_ numbers above all of
+ * them. In the table and on screens a key is written as vim users do: "j", "C-d", "Enter", "PgDn";
+ * a sequence is written without blanks: "gg", "zR", "C-wl". A script of keys, as tests and --script
+ * use it, is plain text with names in angle brackets: "/c_fc<Enter>5w".
+ *
+ * The table drives the keys, `?` help, the `:` commands with their completion, and the bottom line.
+ */
+#ifndef TUI_APP_KEYS_H
+#define TUI_APP_KEYS_H
+
+#include "core/base/error.h"
+#include "core/plan/action.h"
+
+#include <stdint.h>
+
+typedef int32_t Key;
+
+enum {
+    K_ENTER = '\r',
+    K_TAB = '\t',
+    K_ESC = 27,
+    K_BACKSPACE = 127,
+    K_NONE = 0x110000, /* nothing came in time */
+    K_EOF,             /* the terminal is gone */
+    K_RESIZE,
+    K_MOUSE,
+    K_UP,
+    K_DOWN,
+    K_LEFT,
+    K_RIGHT,
+    K_PGUP,
+    K_PGDN,
+    K_HOME,
+    K_END,
+    K_BTAB,
+    K_F1, /* K_F1 + i: F(i+1), to F12 */
+    K_LAST = K_F1 + 12
+};
+
+static inline Key key_ctrl(char letter)
+{
+    return letter & 0x1f;
+}
+
+enum { KEY_SEQUENCE_MAX = 2 };
+
+/* ORDER ACT: the ids of the table's rows. */
+typedef enum {
+    ACT_NONE,
+    ACT_DOWN,
+    ACT_UP,
+    ACT_PAGE_DOWN,
+    ACT_PAGE_UP,
+    ACT_HALF_DOWN,
+    ACT_HALF_UP,
+    ACT_TOP,
+    ACT_BOTTOM,
+    ACT_LEFT,
+    ACT_RIGHT,
+    ACT_OPEN,
+    ACT_DIM_NEXT,
+    ACT_DIM_PREVIOUS,
+    ACT_GOTO,
+    ACT_FOLD,
+    ACT_FOLD_NONE,
+    ACT_FOLD_ALL,
+    ACT_FOLD_DEPTH,
+    ACT_CONSUMER,
+    ACT_PRODUCER,
+    ACT_RESHARD,
+    ACT_NEXT_TENSOR,
+    ACT_PREVIOUS_TENSOR,
+    ACT_NEXT_RESHARD,
+    ACT_PREVIOUS_RESHARD,
+    ACT_SEARCH,
+    ACT_SEARCH_NEXT,
+    ACT_SEARCH_PREVIOUS,
+    ACT_BACK,
+    ACT_FORWARD,
+    ACT_SHOW_GRAPH,
+    ACT_SHOW_OP,
+    ACT_SHOW_TENSOR,
+    ACT_SHOW_MESH,
+    ACT_SHOW_COMM,
+    ACT_WHY,
+    ACT_WHY_NOT,
+    ACT_FINDINGS,
+    ACT_EVENTS,
+    ACT_HELP,
+    ACT_NEXT_PANE,
+    ACT_PREVIOUS_PANE,
+    ACT_ZOOM,
+    ACT_PIN,
+    ACT_UNPIN,
+    ACT_WHAT_IF,
+    ACT_UNDO,
+    ACT_REDO,
+    ACT_POLICY,
+    ACT_MESH,
+    ACT_RANK,
+    ACT_WRITE,
+    ACT_SAVE,
+    ACT_EDIT,
+    ACT_COMMAND,
+    ACT_SCREEN,
+    ACT_GLYPHS,
+    ACT_REDRAW,
+    ACT_SUSPEND,
+    ACT_CANCEL,
+    ACT_CLOSE,
+    ACT_QUIT,
+    ACT_COUNT
+} ActId;
+
+/* The rows, in the order help shows them; ended by a row without a name. */
+extern const Action explorer_actions[];
+
+const Action *action_by_id(ActId id);
+
+/* The first way to press an action, "" when it has none. */
+Str action_key(const Action *action);
+
+typedef enum { KEYS_NO, KEYS_PREFIX, KEYS_ACTION } KeysMatch;
+
+/* What n pressed keys are: nothing, the start of a sequence, or an action. */
+KeysMatch keys_match(const Key *key, int n, const Action **action);
+
+/* The action of that name, or the only one that starts with it. NULL with a hint in *err. */
+const Action *action_by_name(Str name, const Action *const *tables, int n_tables, Error *err);
+
+/* One key off the front of a script; false at its end. "<Lt>" is a '<'. */
+bool key_script_next(Str *script, Key *key);
+
+void key_format(Key key, Buf *out); /* "C-d", "Enter", "j" */
+
+#endif

@@ -1,0 +1,43 @@
+/* layout.h - where things stand on a screen of a given size: a pure function, tested by rows.
+ *
+ *     status          model, policy, mesh, peak, step, findings
+ *     tabs            1 Graph  2 Op ...                          ? help
+ *     path            model > transformer > h[0..11] x12
+ *     body            one view, or panes with frames where the screen is wide
+ *     note            about the selected row; answers and errors
+ *     keys            the most useful keys; the prompt
+ *
+ * From LAYOUT_WIDE columns and LAYOUT_TALL rows on, views that belong together are panes beside
+ * each other: graph + op + tensor, comm + mesh. Below LAYOUT_MIN_W x LAYOUT_MIN_H
+ * there is nothing but a line that says so.
+ */
+#ifndef TUI_APP_LAYOUT_H
+#define TUI_APP_LAYOUT_H
+
+#include "tui/views/view.h"
+
+enum {
+    LAYOUT_MIN_W = 40,
+    LAYOUT_MIN_H = 10,
+    LAYOUT_WIDE = 130,
+    LAYOUT_TALL = 30,
+    LAYOUT_PANES = 3
+};
+
+typedef struct {
+    ShowId show;
+    Rect frame; /* w == 0: no frame */
+    Rect area;
+} LayoutPane;
+
+typedef struct {
+    bool too_small;
+    Rect status, tabs, path, note, keys;
+    int n_panes;
+    LayoutPane pane[LAYOUT_PANES];
+} Layout;
+
+/* show: the view that has the focus; it is always in a pane. zoomed: it alone. */
+Layout layout_make(int w, int h, ShowId show, bool zoomed);
+
+#endif

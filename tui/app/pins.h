@@ -1,0 +1,27 @@
+/* pins.h - changing the plan from the screen: pins, what they would change, and keeping them.
+ *
+ * A pin is put on what the cursor is on: an index dim in the Op view, else the dim under the cursor
+ * of the selected tensor. Where the outline's row stands for N equal ops (a fold), the pin is put
+ * on all N; spread the fold to pin one. One key is one step of undo, however many pins it made.
+ */
+#ifndef TUI_APP_PINS_H
+#define TUI_APP_PINS_H
+
+#include "tui/app/ui.h"
+
+/* Opens the menu of axes for the dim under the cursor; each choice shows what it would change in
+ * step time and peak where planning is quick, or when asked to (what_if). */
+void pins_menu(Ui *ui, bool what_if);
+
+/* Pins to axes, major first: "tp", "dp.tp", "tp:(1)2", or "whole". */
+bool pins_set(Ui *ui, Str axes, Error *err);
+bool pins_drop(Ui *ui, Error *err);
+
+bool pins_undo(Ui *ui, Error *err);
+bool pins_redo(Ui *ui, Error *err);
+
+/* Writes the pins made here as lines of a policy: to `path`, or POLICY.edits.lua in the current
+ * folder. A file that was not written by this is not overwritten. */
+bool pins_write(Ui *ui, Str path, Error *err);
+
+#endif

@@ -1,0 +1,156 @@
+#include "tui/app/prompt.h"
+
+#include <stdio.h>
+
+void prompt_open(Prompt *prompt, char kind)
+{
+    prompt->kind = kind;
+    prompt->n = 0;
+    prompt->recall = 0;
+    prompt->text[0] = '\0';
+}
+
+static void set_text(Prompt *prompt, const char *text)
+{
+    size_t n = strlen(text);
+
+    prompt->n = (int)(n < PROMPT_MAX ? n : PROMPT_MAX - 1);
+    memmove(prompt->text, text, (size_t)prompt->n);
+    prompt->text[prompt->n] = '\0';
+}
+
+/* History holds commands and searches with their kind as the first character. */
+static void remember(Prompt *prompt)
+{
+    if (prompt->n == 0)
+        return;
+    if (prompt->n_history == PROMPT_HISTORY) {
+        memmove(prompt->history, prompt->history + 1,
+                sizeof prompt->history[0] * (PROMPT_HISTORY - 1));
+        prompt->n_history--;
+    }
+    snprintf(prompt->history[prompt->n_history++], PROMPT_MAX, "%c%.*s", prompt->kind,
+             PROMPT_MAX - 2, prompt->text);
+}
+
+static void recall(Prompt *prompt, int by)
+{
+    int want = prompt->recall, seen = 0;
+
+    if (want + by < 0)
+        return;
+    want += by;
+    for (int i = prompt->n_history - 1; i >= 0 && want > 0; i--) {
+        if (prompt->history[i][0] != prompt->kind || ++seen < want)
+            continue;
+        set_text(prompt, prompt->history[i] + 1);
+        prompt->recall = want;
+        return;
+    }
+    if (want == 0) {
+        prompt->recall = 0;
+        set_text(prompt, "");
+    }
+}
+
+/* Lengthens the command to what all actions that start with it share. */
+static void complete(Prompt *prompt, const Action *const *tables, int n_tables)
+{
+    const char *common = NULL;
+    size_t n_common = 0;
+    int n_found = 0;
+    Str typed = {prompt->text, (size_t)prompt->n};
+
+    if (prompt->kind != ':' || strchr(prompt->text, ' '))
+        return;
+    for (int t = 0; t < n_tables; t++) {
+        for (const Action *row = tables[t]; row->name; row++) {
+            if (!str_starts(str_from(row->name), typed))
+                continue;
+            if (!common)
+                n_common = strlen(row->name);
+            for (size_t i = 0; common && i < n_common; i++)
+                if (common[i] != row->name[i])
+                    n_common = i;
+            common = row->name;
+            n_found++;
+        }
+    }
+    if (common && (int)n_common >= prompt->n)
+        prompt->n = snprintf(prompt->text, sizeof prompt->text, "%.*s%s", (int)n_common, common,
+                             n_found == 1 ? " " : "");
+}
+
+static void erase(Prompt *prompt, bool word)
+{
+    while (word && prompt->n > 0 && prompt->text[prompt->n - 1] == ' ')
+        prompt->n--;
+    if (!word && prompt->n > 0)
+        prompt->n--;
+    while (prompt->n > 0 && (((unsigned char)prompt->text[prompt->n] & 0xc0) == 0x80 ||
+                             (word && prompt->text[prompt->n - 1] != ' ')))
+        prompt->n--;
+    prompt->text[prompt->n] = '\0';
+}
+
+static void insert(Prompt *prompt, Key key)
+{
+    char bytes[4];
+    int n = 1;
+
+    if (key < 0x80) {
+        bytes[0] = (char)key;
+    } else if (key < 0x800) {
+        bytes[0] = (char)(0xc0 | key >> 6);
+        bytes[1] = (char)(0x80 | (key & 0x3f));
+        n = 2;
+    } else if (key < 0x10000) {
+        bytes[0] = (char)(0xe0 | key >> 12);
+        bytes[1] = (char)(0x80 | (key >> 6 & 0x3f));
+        bytes[2] = (char)(0x80 | (key & 0x3f));
+        n = 3;
+    } else {
+        return;
+    }
+    if (prompt->n + n >= PROMPT_MAX)
+        return;
+    memcpy(prompt->text + prompt->n, bytes, (size_t)n);
+    prompt->n += n;
+    prompt->text[prompt->n] = '\0';
+}
+
+PromptState prompt_key(Prompt *prompt, Key key, const Action *const *tables, int n_tables)
+{
+    if (key == K_ENTER) {
+        remember(prompt);
+        prompt->kind = 0;
+        return PROMPT_DONE;
+    }
+    if (key == K_ESC || key == key_ctrl('c') || (key == K_BACKSPACE && prompt->n == 0)) {
+        prompt->kind = 0;
+        return PROMPT_CANCELLED;
+    }
+    if (key == K_BACKSPACE || key == key_ctrl('w'))
+        erase(prompt, key != K_BACKSPACE);
+    else if (key == key_ctrl('u'))
+        set_text(prompt, "");
+    else if (key == K_TAB)
+        complete(prompt, tables, n_tables);
+    else if (key == K_UP || key == key_ctrl('p'))
+        recall(prompt, 1);
+    else if (key == K_DOWN || key == key_ctrl('n'))
+        recall(prompt, -1);
+    else if (key >= ' ' && key < K_NONE)
+        insert(prompt, key);
+    return PROMPT_OPEN;
+}
+
+void prompt_draw(const Prompt *prompt, Pen *pen)
+{
+    Str text = {prompt->text, (size_t)prompt->n};
+    int room = pen->area.w - 2, columns = text_columns(text);
+
+    pen_rune(pen, ROLE_HEAD, (unsigned char)prompt->kind);
+    pen_fit_tail(pen, ROLE_TEXT, text, columns < room ? columns : room);
+    pen_cursor(pen);
+}

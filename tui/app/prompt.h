@@ -1,0 +1,28 @@
+/* prompt.h - the line at the bottom: `:` commands and `/` searches, with completion and history. */
+#ifndef TUI_APP_PROMPT_H
+#define TUI_APP_PROMPT_H
+
+#include "tui/screen/grid.h"
+#include "tui/app/keys.h"
+
+enum { PROMPT_MAX = 240, PROMPT_HISTORY = 16 };
+
+typedef struct {
+    char kind; /* ':', '/'; 0: closed */
+    char text[PROMPT_MAX];
+    int n;
+    int recall; /* history steps back; 0: what is typed now */
+    char history[PROMPT_HISTORY][PROMPT_MAX];
+    int n_history;
+} Prompt;
+
+typedef enum { PROMPT_OPEN, PROMPT_CANCELLED, PROMPT_DONE } PromptState;
+
+void prompt_open(Prompt *prompt, char kind);
+
+/* Takes a key; closes the prompt when it says so. What was typed stays in text until it is opened
+ * again. Tables of actions complete a command. */
+PromptState prompt_key(Prompt *prompt, Key key, const Action *const *tables, int n_tables);
+void prompt_draw(const Prompt *prompt, Pen *pen);
+
+#endif

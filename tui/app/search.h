@@ -1,0 +1,38 @@
+/* search.h - finding ops, groups and tensors by what people type.
+ *
+ * A pattern is an extended regular expression, case-blind while it has no capital; plain text is
+ * found as it stands. It is looked for in paths of groups (the outermost that matches is the hit),
+ * in names and operators of the ops outside such groups, and in the names of parameters and inputs
+ * ("h.3.mlp.c_fc.weight"), which lead to the tensor. Hits are listed in outline order.
+ */
+#ifndef TUI_APP_SEARCH_H
+#define TUI_APP_SEARCH_H
+
+#include "core/plan/session.h"
+
+typedef enum { HIT_INPUT, HIT_GROUP, HIT_OP, HIT_TENSOR } HitKind;
+
+typedef struct {
+    HitKind kind;
+    int32_t id;    /* tensor, group or op */
+    int32_t op;    /* a group's first op, a tensor's first reader; -1 for an input */
+    int32_t place; /* in outline order; inputs come before, below 0 */
+} Hit;
+
+typedef struct Search Search;
+
+/* NULL with *err when the pattern is no regular expression. */
+Search *search_new(Str pattern, Error *err);
+void search_free(Search *search);   /* NULL is allowed */
+void search_forget(Search *search); /* groups are about to change: hits are looked for anew */
+
+Str search_pattern(const Search *search);
+bool search_matches(const Search *search, Str text);
+
+/* All hits of the session, made once. */
+int search_hits(Search *search, const Session *session, const Hit **hits);
+
+/* The nearest hit after `place` (by 1) or before it (by -1), around the end; -1: there is none. */
+int search_from(Search *search, const Session *session, int32_t place, int by);
+
+#endif

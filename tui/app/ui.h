@@ -1,0 +1,136 @@
+/* ui.h - what the explorer shows and where its cursors are: all the state that views draw from.
+ *
+ * One Place says what is selected; the views are windows onto it, so that panes beside each other
+ * agree. Selecting an op selects its first output, selecting an operand selects that tensor. Ids of
+ * ops and tensors are the graph's and outlive every plan, so a re-plan keeps the cursor.
+ *
+ * Every change of the plan goes through ui_change_begin() and ui_change_end(): what was drawn from
+ * the old plan is forgotten in between. The Ui owns its arenas; the session is the caller's.
+ */
+#ifndef TUI_APP_UI_H
+#define TUI_APP_UI_H
+
+#include "core/plan/explain/events.h"
+#include "core/plan/session.h"
+#include "tui/views/comm.h"
+#include "tui/views/control.h"
+#include "tui/views/outline.h"
+#include "tui/views/rail.h"
+#include "tui/app/search.h"
+#include "tui/views/view.h"
+
+enum { JUMPS_MAX = 100, MESSAGE_MAX = 256, MENU_MAX = 16 };
+
+typedef enum { WHY_TENSOR, WHY_INDEX, WHY_NOT } WhyKind;
+
+typedef struct {
+    ShowId show;
+    OutlineRow row;     /* the outline's cursor */
+    int32_t op, tensor; /* selected; -1: none */
+    int dim;            /* of the tensor: the one that p pins */
+    int item;           /* Op view: index dims, then operands */
+    int reshard;        /* Comm view: row of the table */
+    WhyKind why;
+    int why_dim;  /* of the tensor (-2: all), or index dim of the op */
+    int why_axis; /* WHY_NOT */
+} Place;
+
+typedef struct {
+    char key;
+    char text[100];
+    int value;
+} MenuItem;
+
+/* A choice on the screen. `chosen` may open another one. */
+typedef struct {
+    bool open;
+    char title[100];
+    int n, at;
+    MenuItem item[MENU_MAX];
+    void (*chosen)(Ui *ui, int value);
+    void (*moved)(Ui *ui, int by); /* < and >; NULL: nothing */
+} Menu;
+
+struct Ui {
+    Session *session;
+    Arena *arena; /* as long as the explorer */
+    Arena *frame; /* lives for one key or one frame */
+    Outline *outline;
+    Rail *rail;
+    Comm *comm;      /* of the session's plan */
+    Control control; /* of its groups; as long as comm */
+    bool ascii;
+    bool zoomed;
+    Place at;
+    int64_t row_at;           /* where at.row is in the outline */
+    int64_t line[SHOW_COUNT]; /* cursor of text pages */
+    int64_t top[SHOW_COUNT];  /* first shown row or line */
+    int64_t rows[SHOW_COUNT]; /* how many there are, as last drawn */
+    int height[SHOW_COUNT];   /* of the list part, as last drawn */
+    int64_t rank;             /* place in the mesh that local shapes and slices are shown for */
+    Place jump[JUMPS_MAX];
+    int n_jumps, jump_at;
+    Menu menu;
+    char message[MESSAGE_MAX];
+    bool message_is_error;
+    char failed_file[400]; /* where the last error was, for `edit`; "" */
+    int failed_line;
+    int edits;                 /* user changes of the plan so far: one number per undo step */
+    char found[40];            /* "/c_fc 3/12" while the cursor is on a hit */
+    Search *search;            /* the last one; NULL */
+    const PlanEvent *events;   /* of the session's plan, once they are asked for; comm's */
+    Str page_text[SHOW_COUNT]; /* of text pages, as last drawn; frame's */
+    const char *run_next;      /* a `:` command that a view asks for, done after its key; frame's */
+    const Action *const *extra; /* tables of further `:` commands, for help and completion */
+    int n_extra;
+};
+
+void ui_open(Ui *ui, Session *session, bool ascii);
+void ui_close(Ui *ui);
+
+/* Around anything that may replace the session's plan. Forgets and rebuilds what hangs on it. */
+void ui_change_begin(Ui *ui);
+void ui_change_end(Ui *ui);
+
+void ui_say(Ui *ui, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ui_fail(Ui *ui, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ui_error(Ui *ui, const Error *err); /* "file:line: what (hint)" on the message line */
+
+/* ---- selecting ---- */
+void ui_select_row(Ui *ui, int64_t i); /* of the outline, held inside it */
+void ui_select_op(Ui *ui, int32_t op); /* and its first output; not the outline's cursor */
+void ui_select_tensor(Ui *ui, int32_t tensor);
+void ui_go_op(Ui *ui, int32_t op); /* reveals it in the outline and selects it there */
+void ui_show(Ui *ui, ShowId show); /* keeps the place */
+
+/* Before a jump: the place to come back to. */
+void ui_remember(Ui *ui);
+bool ui_back(Ui *ui);
+bool ui_forward(Ui *ui);
+void ui_restore(Ui *ui, const Place *place);
+
+/* Moves a cursor among n things by an action of the "move" group; true when the action is one. */
+bool ui_move(int64_t *at, int64_t n, int page, ActId act);
+
+/* Scrolls so that `at` is in the h lines from the returned top on. */
+int64_t ui_scroll(int64_t top, int64_t at, int64_t n, int h);
+
+static inline const Plan *ui_plan(const Ui *ui)
+{
+    return ui->session->plan;
+}
+
+static inline const Graph *ui_graph(const Ui *ui)
+{
+    return ui->session->graph;
+}
+
+/* The policy as a file: a shipped one is given by name, and found by what it decided. NULL: none.
+ */
+const char *ui_policy_file(const Session *session);
+
+/* The cursor's row of a list in view `show`: reversed where the view has the focus. y is in the
+ * pen's area. */
+void ui_mark_row(const Ui *ui, ShowId show, const Pen *pen, int y);
+
+#endif

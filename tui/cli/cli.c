@@ -1,0 +1,165 @@
+#include "tui/cli/cli.h"
+
+#include "tui/screen/style.h"
+#include "tui/cli/text_fold.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* ---- errors ---- */
+
+/* What is not here is something unreadable: exit code 3. */
+static const uint8_t exit_codes[ERROR_KIND_COUNT] = {
+    [ERROR_UNBOUND] = CLI_USAGE,     [ERROR_UNKNOWN_OP] = CLI_USAGE,
+    [ERROR_UNSUPPORTED] = CLI_USAGE, [ERROR_USAGE] = CLI_USAGE,
+    [ERROR_SCRIPT] = CLI_SCRIPT,     [ERROR_RUN] = CLI_RUN,
+    [ERROR_CONFLICT] = CLI_ILLEGAL,  [ERROR_NEEDS_RESHARD] = CLI_ILLEGAL,
+    [ERROR_PARTIAL] = CLI_ILLEGAL, /* a layout that a rule refuses */
+};
+
+int cli_exit_code(ErrorKind kind)
+{
+    return exit_codes[kind] ? exit_codes[kind] : CLI_UNREADABLE;
+}
+
+/* ---- output ---- */
+
+/* One code point off the front of printable text. */
+static uint32_t take_rune(Str *text)
+{
+    unsigned lead = (unsigned char)text->s[0];
+    size_t n = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    uint32_t rune = n == 1 ? lead : lead & (0xFFu >> (n + 1));
+    for (size_t i = 1; i < n; i++)
+        rune = rune << 6 | ((unsigned char)text->s[i] & 0x3F);
+    *text = (Str){text->s + n, text->n - n};
+    return rune;
+}
+
+static void add_ascii(Str text, Buf *out)
+{
+    while (text.n > 0) {
+        uint32_t rune = take_rune(&text);
+        buf_putc(out, rune < 0x80 ? (char)rune : style_ascii(rune));
+    }
+}
+
+int cli_fail(Cli *cli)
+{
+    Buf text = buf_new(cli->arena), safe = buf_new(cli->arena);
+    error_format(&cli->err, &text);
+    if (cli->ascii)
+        add_ascii(buf_str(&text), &safe);
+    else
+        buf_add(&safe, buf_str(&text));
+    fflush(stdout);
+    fwrite(safe.s, 1, safe.n, stderr);
+    return cli_exit_code(cli->err.kind);
+}
+
+/* Of the terminal that the answer goes to; 0: it goes elsewhere, where lines are not folded. */
+static int terminal_columns(void)
+{
+    struct winsize size = {0};
+    bool known = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    return known ? size.ws_col : 0;
+}
+
+/* Text as this terminal may be sent it: names of files and models can hold anything. */
+static Str safe_text(const Cli *cli, Arena *arena)
+{
+    Buf safe = buf_new(arena);
+    int columns = terminal_columns();
+    for (Str rest = buf_str(&cli->out); rest.n > 0;) {
+        int64_t end = str_find(rest, STR("\n"));
+        size_t n = end < 0 ? rest.n : (size_t)end;
+        Buf line = buf_new(arena), shown = buf_new(arena);
+        text_printable((Str){rest.s, n}, &line);
+        if (cli->ascii)
+            add_ascii(buf_str(&line), &shown);
+        else
+            shown = line;
+        if (columns > 0)
+            text_fold(buf_str(&shown), columns, &safe);
+        else
+            buf_add(&safe, buf_str(&shown));
+        if (end >= 0)
+            buf_putc(&safe, '\n');
+        n += end >= 0;
+        rest = (Str){rest.s + n, rest.n - n};
+    }
+    return buf_str(&safe);
+}
+
+bool cli_write(Cli *cli)
+{
+    Arena *scratch = arena_new();
+    Str text = cli->raw ? buf_str(&cli->out) : safe_text(cli, scratch);
+    bool ok = fwrite(text.s, 1, text.n, stdout) == text.n && fflush(stdout) == 0;
+    if (!ok && errno != EPIPE)
+        error_kind(&cli->err, ERROR_UNREADABLE, "cannot write the answer: %s", strerror(errno));
+    arena_free(scratch);
+    cli->out = buf_new(cli->arena);
+    return ok;
+}
+
+void cli_write_json(Cli *cli, Json *root)
+{
+    cli->raw = true;
+    json_write(root, &cli->out);
+    buf_putc(&cli->out, '\n');
+    json_free(root);
+}
+
+/* ---- the session ---- */
+
+bool cli_read_dims(Cli *cli, DimBindings *dims)
+{
+    for (int i = 0; i < cli->options.dims.n; i++) {
+        Source source = {.name = "--dim", .text = str_from(cli->options.dims.at[i])};
+        if (dims_parse(cli->arena, &source, dims, &cli->err))
+            continue;
+        cli->err.kind = ERROR_USAGE;
+        return false;
+    }
+    return true;
+}
+
+static bool session_options(Cli *cli, SessionOptions *out)
+{
+    const CliOptions *options = &cli->options;
+    *out = (SessionOptions){.model = cli->operand[0], .mesh = options->mesh};
+    out->policy = options->policy;
+    out->machine = options->machine;
+    out->pins = options->pins;
+    out->method_given = options->propagate || options->profile;
+    out->no_redistribute = options->no_redistribute;
+    Str propagator = str_from(options->propagate ? options->propagate : "factor");
+    Str profile = str_from(options->profile ? options->profile : "");
+    return method_find(propagator, profile, &out->method, &cli->err) &&
+           cli_read_dims(cli, &out->dims);
+}
+
+Session *cli_open(Cli *cli)
+{
+    SessionOptions options;
+    Session *session =
+        session_options(cli, &options) ? session_open(&options, cli->hooks, &cli->err) : NULL;
+    if (!session || !cli->options.no_redistribute ||
+        str_eq(str_from(method_propagator(session->options.method)), STR("strategy")))
+        return session;
+    error_kind(&cli->err, ERROR_USAGE, "--no-redistribute is of --propagate strategy, not of %s",
+               method_propagator(session->options.method));
+    error_hint(&cli->err, "add --propagate strategy; factor and spmd always redistribute");
+    session_close(session);
+    return NULL;
+}
+
+Session *cli_open_model(Cli *cli)
+{
+    SessionOptions options;
+    return session_options(cli, &options) ? session_open_model(&options, cli->hooks, &cli->err)
+                                          : NULL;
+}

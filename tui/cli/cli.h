@@ -1,0 +1,113 @@
+/* cli.h - the command line in batch: one call of the program, from its options to its exit code.
+ *
+ * A verb reads the options it takes, works, and leaves its answer in `out`; main.c writes it out at
+ * the end. Text goes through cli_write(), which makes it printable and, where the terminal has no
+ * UTF-8, ASCII of the same columns. JSON goes out as it is. A failing verb fills `err` and returns
+ * cli_fail(): the error in error_format()'s form on stderr, the exit code of its kind.
+ */
+#ifndef TUI_CLI_CLI_H
+#define TUI_CLI_CLI_H
+
+#include "core/plan/action.h"
+#include "core/plan/session.h"
+
+/* The contract with scripts. */
+enum {
+    CLI_FINE = 0,
+    CLI_ILLEGAL = 1, /* an illegal plan, a failed check, a mismatch of verify, a rule's refusal,
+                        plans that differ */
+    CLI_USAGE = 2,   /* or what is asked for is not on this machine */
+    CLI_UNREADABLE = 3,
+    CLI_SCRIPT = 4,
+    CLI_RUN = 5,
+    CLI_INTERRUPTED = 130
+};
+
+/* A repeatable option's texts. */
+typedef Vec(const char *) Texts;
+
+/* What was given; texts are argv's. */
+typedef struct {
+    const char *mesh, *policy, *machine, *pins, *propagate, *output, *color;
+    const char *max_peak, *max_comm, *max_step;
+    const char *kind, *backend, *seed, *repeat, *shapes, *size, *script, *screen;
+    const char *in, *profile, *dtype, *to_mesh;
+    Texts dims, attrs;
+    bool json, full, values, list, man, ascii, no_mouse, dot, svg, verify, deterministic, onnx_test;
+    bool trace, backward, exact, no_redistribute, check;
+    bool help, version;
+} CliOptions;
+
+typedef struct Verb Verb;
+
+typedef struct {
+    Arena *arena; /* as long as the program */
+    CliOptions options;
+    const Verb *verb;
+    int n_operands;
+    const char *const *operand; /* without the verb */
+    const SessionHooks *hooks;
+    bool ascii;
+    Buf out;  /* what goes to stdout */
+    bool raw; /* it is for programs: not to be touched */
+    Error err;
+} Cli;
+
+struct Verb {
+    Action action;
+    unsigned bit;         /* of Option.verbs */
+    int n_min, n_max;     /* operands */
+    int (*run)(Cli *cli); /* the exit code */
+    const char *text;     /* what it does, for `help VERB`: lines of at most 78 columns */
+};
+
+/* The bits that say which verbs take an option. */
+enum {
+    VERB_EXPLORE = 1 << 0,
+    VERB_PLAN = 1 << 1,
+    VERB_WHY = 1 << 2,
+    VERB_WHY_NOT = 1 << 11,
+    VERB_CHECK = 1 << 3,
+    VERB_EXPORT = 1 << 4,
+    VERB_RUN = 1 << 5,
+    VERB_INFO = 1 << 6,
+    VERB_RULE = 1 << 7,
+    VERB_EVAL = 1 << 8,
+    VERB_HELP = 1 << 9,
+    VERB_DIFF = 1 << 10,
+    VERB_RESHARD = 1 << 12,
+    VERBS_ON_PLANS = VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF |
+                     VERB_EXPORT | VERB_RUN
+};
+
+extern const Verb verbs[]; /* ended by one without a run function; the first is the explorer's */
+const Verb *verb_find(Str name);    /* NULL */
+const char *verb_nearest(Str name); /* for hints; NULL when none is near */
+
+int cli_fail(Cli *cli); /* prints cli->err; its exit code */
+int cli_exit_code(ErrorKind kind);
+bool cli_write(Cli *cli); /* cli->out onto stdout, and empties it; false: nobody reads */
+void cli_write_json(Cli *cli, Json *root); /* one line into cli->out; frees root */
+
+/* A session of operand 0 under the options; NULL with cli->err. */
+Session *cli_open(Cli *cli);
+Session *cli_open_model(Cli *cli); /* without a plan: free dims may stay free */
+
+bool cli_read_dims(Cli *cli, DimBindings *dims); /* of every --dim */
+
+/* ---- the verbs ---- */
+int cli_explore(Cli *cli);
+int cli_plan(Cli *cli);
+int cli_why(Cli *cli);
+int cli_why_not(Cli *cli);
+int cli_check(Cli *cli);
+int cli_diff(Cli *cli);
+int cli_export(Cli *cli);
+int cli_run(Cli *cli);
+int cli_info(Cli *cli);
+int cli_rule(Cli *cli);
+int cli_reshard(Cli *cli);
+int cli_eval(Cli *cli);
+int cli_help(Cli *cli);
+
+#endif

@@ -1,0 +1,96 @@
+#include "tui/app/app.h"
+#include "tui/cli/cli.h"
+#include "viz/export.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+enum { SCREEN_MAX = 1000 };
+
+/* ---- `:` commands of the faces beside the explorer ---- */
+
+enum { COMMAND_EXPORT };
+
+static const Action command_actions[] = {
+    {"export", "", "FILE.svg|FILE.dot [KIND]", "draw the plan: overview or block", "plan",
+     ACTION_EXPLORER, COMMAND_EXPORT},
+    {0},
+};
+
+/* FILE [KIND]; the format follows the file's name. */
+static bool run_command(void *context, Session *session, int id, Str args, Buf *answer, Error *err)
+{
+    (void)context, (void)id;
+    Str file = str_trim(args), kind_name = {0};
+    int64_t blank = str_find(file, STR(" "));
+    if (blank >= 0) {
+        kind_name = str_trim((Str){file.s + blank, file.n - (size_t)blank});
+        file.n = (size_t)blank;
+    }
+    DiagramKind kind = DIAGRAM_OVERVIEW;
+    if (kind_name.n > 0 && !export_kind_from_name(kind_name, &kind))
+        return error_kind(err, ERROR_USAGE, "there is no kind of drawing '%.*s'",
+                          STR_ARG(kind_name));
+    bool svg = str_ends(file, STR(".svg"));
+    if (!svg && !str_ends(file, STR(".dot")))
+        return error_kind(err, ERROR_USAGE, "export needs a file that ends in .svg or .dot");
+    const char *path = arena_str(answer->arena, file);
+    if (!export_file(session, kind, svg ? EXPORT_SVG : EXPORT_DOT, path, err))
+        return false;
+    buf_printf(answer, "%s written", path);
+    return true;
+}
+
+static const AppCommands commands[] = {{command_actions, run_command, NULL}};
+
+/* ---- the verb ---- */
+
+static bool read_size(Cli *cli, AppOptions *out)
+{
+    Str text = str_from(cli->options.size);
+    int64_t cross = str_find(text, STR("x")), width = 0, height = 0;
+    if (text.n == 0)
+        return true;
+    if (cross < 0 || !str_to_int((Str){text.s, (size_t)cross}, &width) ||
+        !str_to_int((Str){text.s + cross + 1, text.n - (size_t)cross - 1}, &height) || width < 1 ||
+        height < 1 || width > SCREEN_MAX || height > SCREEN_MAX)
+        return error_kind(&cli->err, ERROR_USAGE, "--size is COLSxROWS, as in 80x24, not '%s'",
+                          cli->options.size);
+    out->width = (int)width;
+    out->height = (int)height;
+    return true;
+}
+
+static bool read_color(Cli *cli, ColorMode *out)
+{
+    static const char *const names[] = {[COLOR_MODE_AUTO] = "auto", [COLOR_MODE_NEVER] = "never"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!cli->options.color || strcmp(cli->options.color, names[i]) == 0) {
+            *out = (ColorMode)i;
+            return true;
+        }
+    return error_kind(&cli->err, ERROR_USAGE, "--color is auto or never, not '%s'",
+                      cli->options.color);
+}
+
+int cli_explore(Cli *cli)
+{
+    const CliOptions *given = &cli->options;
+    bool headless = given->script || given->screen;
+    if (!headless && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
+        return cli_plan(cli);
+    AppOptions options = {.ascii = given->ascii, .no_mouse = given->no_mouse};
+    options.script = given->script;
+    options.screen = given->screen;
+    options.watch_policy = true;
+    options.commands = commands;
+    options.n_commands = sizeof commands / sizeof *commands;
+    Session *session =
+        read_size(cli, &options) && read_color(cli, &options.color) ? cli_open(cli) : NULL;
+    if (!session)
+        return cli_fail(cli);
+    signal(SIGINT, SIG_DFL); /* here it is a key, and the terminal is put right first */
+    bool ok = app_run(session, &options, &cli->err);
+    session_close(session);
+    return ok ? CLI_FINE : cli_fail(cli);
+}

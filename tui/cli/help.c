@@ -1,0 +1,284 @@
+#include "tui/cli/help.h"
+
+#include "tui/cli/options.h"
+#include "tui/screen/grid.h"
+#include "tui/app/keys.h"
+
+/* ---- text ---- */
+
+static void add_indented(const char *text, const char *indent, Buf *out)
+{
+    for (Str rest = str_from(text); rest.n > 0;) {
+        int64_t end = str_find(rest, STR("\n"));
+        size_t n = end < 0 ? rest.n : (size_t)end;
+        if (n > 0)
+            buf_puts(out, indent);
+        buf_add(out, (Str){rest.s, n});
+        buf_putc(out, '\n');
+        n += end >= 0;
+        rest = (Str){rest.s + n, rest.n - n};
+    }
+}
+
+enum { COLUMNS = 78, LEFT_MOST = 44 };
+
+static void add_blanks(int n, Buf *out)
+{
+    while (n-- > 0)
+        buf_putc(out, ' ');
+}
+
+/* The words that go into `columns`: at least one. */
+static Str take_words(Str *text, int columns)
+{
+    size_t most = (size_t)columns, n = text->n;
+    if (n > most)
+        for (n = most; n > 0 && text->s[n] != ' '; n--)
+            continue;
+    while (n == 0 && most < text->n && text->s[most] != ' ')
+        most++;
+    Str line = {text->s, n > 0 ? n : most};
+    n = line.n;
+    while (n < text->n && text->s[n] == ' ')
+        n++;
+    *text = (Str){text->s + n, text->n - n};
+    return line;
+}
+
+/* A term, and what it means from column `at` on: lines below it where it does not fit. */
+static void add_pair(Str term, int at, const char *meaning, Buf *out)
+{
+    Str rest = str_from(meaning);
+    int used = text_columns(term);
+    buf_add(out, term);
+    if (rest.n > 0 && used + 2 > at) {
+        buf_putc(out, '\n');
+        used = 0;
+    }
+    while (rest.n > 0) {
+        add_blanks(at - used, out);
+        buf_add(out, take_words(&rest, COLUMNS - at));
+        buf_puts(out, rest.n > 0 ? "\n" : "");
+        used = 0;
+    }
+    buf_putc(out, '\n');
+}
+
+/* "dimscope plan MODEL .." */
+static void add_synopsis(const Verb *verb, Buf *out)
+{
+    buf_puts(out, "dimscope");
+    if (*verb->action.name)
+        buf_printf(out, " %s", verb->action.name);
+    if (*verb->action.args)
+        buf_printf(out, " %s", verb->action.args);
+}
+
+/* "-m, --mesh MESH" */
+static void add_option(const Option *option, Buf *out)
+{
+    if (option->key)
+        buf_printf(out, "-%c, ", option->key);
+    buf_printf(out, "--%s%s%s", option->name, *option->arg ? " " : "", option->arg);
+}
+
+void help_usage(Buf *out)
+{
+    buf_puts(out, "usage: dimscope MODEL [-m dp=2,tp=4] [-p POLICY]\n"
+                  "       dimscope VERB ...\n"
+                  "see dimscope help\n");
+}
+
+void help_overview(Buf *out)
+{
+    buf_puts(out, "dimscope explores how a model is sharded over a mesh of devices.\n\n");
+    for (const Verb *verb = verbs; verb->run; verb++) {
+        Buf synopsis = buf_new(out->arena);
+        buf_puts(&synopsis, "  ");
+        add_synopsis(verb, &synopsis);
+        add_pair(buf_str(&synopsis), LEFT_MOST, verb->action.help, out);
+    }
+    buf_puts(out, "\ndimscope help VERB has the options of a verb. Topics:\n\n");
+    for (const Topic *topic = cli_topics; topic->name; topic++) {
+        Str term = str_from(arena_printf(out->arena, "  dimscope help %s", topic->name));
+        add_pair(term, 27, topic->title, out);
+    }
+    add_pair(STR("  dimscope help explore"), 27, "the options of the explorer", out);
+    add_pair(STR("  dimscope help keys"), 27, "the keys of the explorer", out);
+}
+
+/* "      --dim K=V,..." */
+static Str option_term(const Option *option, Arena *arena)
+{
+    Buf term = buf_new(arena);
+    buf_puts(&term, option->key ? "  " : "      ");
+    add_option(option, &term);
+    return buf_str(&term);
+}
+
+void help_verb(const Verb *verb, Buf *out)
+{
+    int at = 0;
+    for (const Option *option = cli_options; option->name; option++) {
+        int columns = text_columns(option_term(option, out->arena)) + 2;
+        if (option->verbs & verb->bit && columns > at)
+            at = columns;
+    }
+    add_synopsis(verb, out);
+    buf_puts(out, "\n\n");
+    add_indented(verb->text, "", out);
+    buf_puts(out, "\noptions\n");
+    for (const Option *option = cli_options; option->name; option++)
+        if (option->verbs & verb->bit)
+            add_pair(option_term(option, out->arena), at, option->help, out);
+}
+
+static void help_keys(Buf *out)
+{
+    enum { NAME_AT = 20, HELP_AT = 44 };
+    const char *group = "";
+    for (const Action *action = explorer_actions; action->name; action++) {
+        Buf term = buf_new(out->arena);
+        if (strcmp(action->group, group) != 0)
+            buf_printf(out, "%s\n", action->group);
+        group = action->group;
+        buf_printf(&term, "  %s", action->keys);
+        add_blanks(NAME_AT - (int)term.n, &term);
+        buf_printf(&term, "%s:%s%s%s", term.n > NAME_AT ? " " : "", action->name,
+                   *action->args ? " " : "", action->args);
+        add_pair(buf_str(&term), HELP_AT, action->help, out);
+    }
+}
+
+bool help_topic(Str name, Buf *out)
+{
+    if (str_eq(name, STR("keys"))) {
+        help_keys(out);
+        return true;
+    }
+    for (const Topic *topic = cli_topics; topic->name; topic++)
+        if (str_eq(name, str_from(topic->name))) {
+            buf_printf(out, "%s\n\n", topic->title);
+            add_indented(topic->text, "  ", out);
+            return true;
+        }
+    return false;
+}
+
+/* ---- roff ---- */
+
+/* Text that roff shows as it is. */
+static void add_roff(Str text, Buf *out)
+{
+    bool begins = true;
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.s[i];
+        if (begins && (c == '.' || c == '\''))
+            buf_puts(out, "\\&");
+        if (c == '\\')
+            buf_puts(out, "\\e");
+        else if (c == '-')
+            buf_puts(out, "\\-");
+        else
+            buf_putc(out, c);
+        begins = c == '\n';
+    }
+    buf_putc(out, '\n');
+}
+
+/* A tagged paragraph: the tag in bold, then what it means. */
+static void add_tagged(Str tag, const char *text, Buf *out)
+{
+    buf_puts(out, ".TP\n.B ");
+    add_roff(tag, out);
+    add_roff(str_from(text), out);
+}
+
+static void man_verbs(Buf *out)
+{
+    buf_puts(out, ".SH SYNOPSIS\n.nf\n");
+    for (const Verb *verb = verbs; verb->run; verb++) {
+        Buf synopsis = buf_new(out->arena);
+        add_synopsis(verb, &synopsis);
+        add_roff(buf_str(&synopsis), out);
+    }
+    buf_puts(out, ".fi\n.SH DESCRIPTION\n");
+    add_roff(STR("dimscope explores how a model is sharded over a mesh of devices. It opens an\n"
+                 "ONNX model, a mesh and a policy in Lua, infers every shape and propagates every\n"
+                 "sharding, shows each collective with its cost and its cause, and runs the plan."),
+             out);
+    buf_puts(out, ".SH VERBS\n");
+    for (const Verb *verb = verbs; verb->run; verb++) {
+        Buf synopsis = buf_new(out->arena);
+        add_synopsis(verb, &synopsis);
+        add_tagged(buf_str(&synopsis), verb->text, out);
+    }
+}
+
+static void man_options(Buf *out)
+{
+    buf_puts(out, ".SH OPTIONS\n");
+    for (const Option *option = cli_options; option->name; option++) {
+        Buf name = buf_new(out->arena);
+        add_option(option, &name);
+        add_tagged(buf_str(&name), option->help, out);
+    }
+}
+
+static void man_topics(Buf *out)
+{
+    for (const Topic *topic = cli_topics; topic->name; topic++) {
+        buf_puts(out, ".SH ");
+        for (const char *c = topic->title; *c; c++)
+            buf_putc(out, *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c);
+        buf_puts(out, "\n.nf\n");
+        add_roff(str_from(topic->text), out);
+        buf_puts(out, ".fi\n");
+    }
+}
+
+static void man_keys(Buf *out)
+{
+    buf_puts(out, ".SH KEYS\n");
+    for (const Action *action = explorer_actions; action->name; action++) {
+        Buf tag = buf_new(out->arena);
+        buf_printf(&tag, "%s%s:%s%s%s", action->keys, *action->keys ? "  " : "", action->name,
+                   *action->args ? " " : "", action->args);
+        add_tagged(buf_str(&tag), action->help, out);
+    }
+}
+
+void help_man(Buf *out)
+{
+    buf_puts(out, ".TH DIMSCOPE 1 \"\" \"dimscope " CLI_VERSION "\" \"User Commands\"\n"
+                  ".SH NAME\ndimscope \\- explore how a model is sharded\n");
+    man_verbs(out);
+    man_options(out);
+    man_topics(out);
+    man_keys(out);
+}
+
+/* ---- the verb ---- */
+
+int cli_help(Cli *cli)
+{
+    if (cli->options.man) {
+        cli->raw = true;
+        help_man(&cli->out);
+        return CLI_FINE;
+    }
+    if (cli->n_operands == 0) {
+        help_overview(&cli->out);
+        return CLI_FINE;
+    }
+    Str name = str_from(cli->operand[0]);
+    const Verb *verb = str_eq(name, STR("explore")) ? verbs : verb_find(name);
+    if (verb)
+        help_verb(verb, &cli->out);
+    else if (!help_topic(name, &cli->out)) {
+        error_kind(&cli->err, ERROR_USAGE, "there is no help on '%s'", cli->operand[0]);
+        error_hint(&cli->err, "dimscope help lists verbs and topics");
+        return cli_fail(cli);
+    }
+    return CLI_FINE;
+}

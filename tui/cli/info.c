@@ -1,0 +1,182 @@
+#include "tui/cli/cli.h"
+
+#include "core/base/units.h"
+#include "tui/cli/table.h"
+
+#include <inttypes.h>
+
+/* ---- values: of a shape, what is known ---- */
+
+/* A dim that is free and was not bound goes by its name. */
+static const char *free_name(const Session *session, int32_t tensor, int dim)
+{
+    const GraphTensor *t = &session->graph->tensors[tensor];
+    if (t->declared < 0 || dim >= t->n_declared)
+        return NULL;
+    DeclaredDim declared = session->graph->declared[t->declared + dim];
+    return dim_size(session->graph, declared, &session->options.dims) >= 0
+               ? NULL
+               : names_text(session->graph->names, declared.name);
+}
+
+/* A size that is not known goes by its name. */
+static Json *sizes_json(const Sizes *sizes, const Shape *shape)
+{
+    Json *out = json_array();
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        json_add(out, shape->dim[d] >= 0
+                          ? json_from_int(shape->dim[d])
+                          : json_from_str(str_from(sizes_at(sizes, shape->dim[d])->name)));
+    return out;
+}
+
+/* Its inferred shape; of a value whose shape waits for free dims, the declared one. */
+static Json *shape_json(const Session *session, int32_t tensor)
+{
+    const GraphTensor *t = &session->graph->tensors[tensor];
+    const Shape *shape = inferred_sizes(session->inferred, tensor);
+    if (shape)
+        return sizes_json(session->inferred->sizes, shape);
+    if (t->declared < 0)
+        return json_null();
+    Json *out = json_array();
+    for (int d = 0; d < t->n_declared; d++) {
+        const char *name = free_name(session, tensor, d);
+        if (name)
+            json_add(out, *name ? json_from_str(str_from(name)) : json_null());
+        else
+            json_add(out, json_from_int(dim_size(session->graph,
+                                                 session->graph->declared[t->declared + d],
+                                                 &session->options.dims)));
+    }
+    return out;
+}
+
+/* {"name","dtype","shape"}: in "shape" a size that is not known is its name, null where it has
+ * none; of a sequence or an optional it is null, and "listed" says what that holds. */
+static Json *value_json(const Session *session, int32_t tensor)
+{
+    Json *out = json_object();
+    json_set_str(out, "name", tensor_name(session->graph, tensor));
+    Dtype dtype = (Dtype)session->inferred->dtype[tensor];
+    json_set(out, "dtype",
+             dtype == DT_NONE ? json_null() : json_from_str(str_from(dtype_name(dtype))));
+    json_set(out, "shape", shape_json(session, tensor));
+    if (session->inferred->listed && session->inferred->listed[tensor])
+        json_set_str(out, "listed", session->inferred->listed[tensor]);
+    return out;
+}
+
+static Json *values_json(const Session *session, const int32_t *tensors, int n)
+{
+    Json *out = json_array();
+    for (int i = 0; i < n; i++)
+        json_add(out, value_json(session, tensors[i]));
+    return out;
+}
+
+/* All values in program order: inputs, initializers, then what each op makes. */
+static int all_values(const Session *session, Arena *arena, int32_t **out)
+{
+    const Graph *graph = session->graph;
+    int n = 0;
+    *out = arena_array(arena, int32_t, graph->n_tensors);
+    for (int i = 0; i < graph->n_inputs; i++)
+        (*out)[n++] = graph->inputs[i];
+    for (int32_t t = 0; t < graph->n_tensors; t++)
+        if (graph->tensors[t].kind == TENSOR_INITIALIZER)
+            (*out)[n++] = t;
+    for (int op = 0; op < graph->n_ops; op++)
+        for (int o = 0; o < graph->ops[op].n_outputs; o++)
+            if (op_outputs(graph, op)[o] >= 0)
+                (*out)[n++] = op_outputs(graph, op)[o];
+    return n;
+}
+
+/* ---- the two forms ---- */
+
+static Json *info_json(const Cli *cli, const Session *session)
+{
+    const Graph *graph = session->graph;
+    Json *out = json_object();
+    json_set_int(out, "ops", session->inferred->n_program);
+    json_set_int(out, "host_ops", graph->n_ops - session->inferred->n_program);
+    json_set_int(out, "nodes", graph->n_nodes);
+    json_set_int(out, "tensors", graph->n_tensors);
+    json_set_int(out, "params", inferred_params(session->inferred));
+    json_set_int(out, "opset", graph->opset);
+    json_set(out, "inputs", values_json(session, graph->inputs, graph->n_inputs));
+    json_set(out, "outputs", values_json(session, graph->outputs, graph->n_outputs));
+    if (cli->options.values) {
+        int32_t *values;
+        int n = all_values(session, cli->arena, &values);
+        json_set(out, "values", values_json(session, values, n));
+    }
+    return out;
+}
+
+static void shape_text(const Json *shape, Buf *out)
+{
+    if (json_is_null(shape))
+        buf_putc(out, '?');
+    if (json_is_array(shape) && json_size(shape) == 0)
+        buf_puts(out, "scalar");
+    for (int d = 0; d < json_size(shape); d++) {
+        const Json *dim = json_at(shape, d);
+        buf_puts(out, d > 0 ? "," : "");
+        if (json_is_int(dim))
+            buf_printf(out, "%" PRId64, json_int(dim, 0));
+        else
+            buf_add(out, json_str(dim, "?"));
+    }
+}
+
+static void values_table(const Json *values, const char *what, Buf *out)
+{
+    TableColumn columns[] = {{what, 0}, {"TYPE", 0}, {"SHAPE", 0}};
+    Table *table = table_new(out->arena, columns, 3);
+    for (int i = 0; i < json_size(values); i++) {
+        const Json *value = json_at(values, i);
+        Buf shape = buf_new(out->arena);
+        if (json_get(value, "listed"))
+            buf_add(&shape, json_str(json_get(value, "listed"), ""));
+        else
+            shape_text(json_get(value, "shape"), &shape);
+        table_cell(table, json_str(json_get(value, "name"), ""));
+        table_cell(table, json_str(json_get(value, "dtype"), "?"));
+        table_cell(table, buf_str(&shape));
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
+static void info_text(const Session *session, const Json *info, Buf *out)
+{
+    static const char *const counts[] = {"ops", "host_ops", "nodes", "tensors", "params", "opset"};
+    buf_printf(out, "%-9s %s\n", "model", session->graph->file);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        buf_printf(out, "%-9s ", counts[i]);
+        units_format_count(json_int(json_get(info, counts[i]), 0), out);
+        buf_putc(out, '\n');
+    }
+    values_table(json_get(info, "inputs"), "INPUTS", out);
+    values_table(json_get(info, "outputs"), "OUTPUTS", out);
+    if (json_get(info, "values"))
+        values_table(json_get(info, "values"), "VALUES", out);
+}
+
+int cli_info(Cli *cli)
+{
+    Session *session = cli_open_model(cli);
+    if (!session)
+        return cli_fail(cli);
+    Json *info = info_json(cli, session);
+    if (cli->options.json) {
+        cli_write_json(cli, info);
+    } else {
+        info_text(session, info, &cli->out);
+        json_free(info);
+    }
+    session_close(session);
+    return CLI_FINE;
+}

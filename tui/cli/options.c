@@ -1,0 +1,196 @@
+#include "tui/cli/options.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <stddef.h>
+
+#define AT(field) offsetof(CliOptions, field)
+
+const Option cli_options[] = {
+    {"mesh", 'm', OPTION_TEXT, AT(mesh), "MESH", "the devices: dp=2,tp=4 or [[0,1],[2,3]]",
+     UINT_MAX},
+    {"policy", 'p', OPTION_TEXT, AT(policy), "FILE",
+     "a Lua policy: a path, or a shipped one's name", VERBS_ON_PLANS | VERB_INFO | VERB_RULE},
+    {"dim", 0, OPTION_LIST, AT(dims), "K=V,...", "sizes of free dims: batch=8,seq=1024", UINT_MAX},
+    {"machine", 0, OPTION_TEXT, AT(machine), "NAME|FILE", "what a device can do (default h100x8)",
+     UINT_MAX},
+    {"pins", 0, OPTION_TEXT, AT(pins), "FILE", "further decisions, in the form of a plan file",
+     VERBS_ON_PLANS},
+    {"propagate", 0, OPTION_TEXT, AT(propagate), "NAME",
+     "the propagator: factor, spmd, strategy; of diff a list: factor,factor:shardy,spmd",
+     VERBS_ON_PLANS},
+    {"json", 0, OPTION_FLAG, AT(json), "", "answer in JSON, one line",
+     VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_RUN | VERB_INFO |
+         VERB_RULE | VERB_RESHARD},
+    {"output", 'o', OPTION_TEXT, AT(output), "FILE", "write there instead of on the terminal",
+     VERB_PLAN | VERB_EXPORT},
+    {"full", 0, OPTION_FLAG, AT(full), "", "with -o: the derived columns too", VERB_PLAN},
+    {"values", 0, OPTION_FLAG, AT(values), "", "every value with its dtype and shape", VERB_INFO},
+    {"max-peak", 0, OPTION_TEXT, AT(max_peak), "BYTES",
+     "most memory of a device: 74GiB; of reshard: of the tensor, on the way",
+     VERB_CHECK | VERB_RESHARD},
+    {"max-comm", 0, OPTION_TEXT, AT(max_comm), "PERCENT", "most of the step in collectives: 20%",
+     VERB_CHECK},
+    {"max-step", 0, OPTION_TEXT, AT(max_step), "TIME", "longest step: 5ms", VERB_CHECK},
+    {"dot", 0, OPTION_FLAG, AT(dot), "", "a Graphviz drawing", VERB_EXPORT},
+    {"svg", 0, OPTION_FLAG, AT(svg), "", "the same laid out by the program dot", VERB_EXPORT},
+    {"kind", 0, OPTION_TEXT, AT(kind), "KIND", "overview (default) or block", VERB_EXPORT},
+    {"backend", 0, OPTION_TEXT, AT(backend), "NAME", "what runs it: host", VERB_RUN},
+    {"verify", 0, OPTION_FLAG, AT(verify), "", "compare every value with one device", VERB_RUN},
+    {"deterministic", 0, OPTION_FLAG, AT(deterministic), "",
+     "plain loops in a fixed order: the same bits every time", VERB_RUN},
+    {"seed", 0, OPTION_TEXT, AT(seed), "N", "of inputs and weights that are not given (0)",
+     VERB_RUN},
+    {"repeat", 0, OPTION_TEXT, AT(repeat), "N", "runs to take the median of (1)", VERB_RUN},
+    {"onnx-test", 0, OPTION_FLAG, AT(onnx_test), "",
+     "operands are folders of ONNX test data, with the model in or beside them", VERB_RUN},
+    {"shapes", 0, OPTION_TEXT, AT(shapes), "LIST",
+     "of the inputs: 4x8,8x16:i64; 'scalar', - for none, =[2,3] for values", VERB_RULE},
+    {"attr", 0, OPTION_LIST, AT(attrs), "K=V", "an attribute: axis=1, perm=[1,0]", VERB_RULE},
+    {"list", 0, OPTION_FLAG, AT(list), "", "all operators", VERB_RULE},
+    {"in", 0, OPTION_TEXT, AT(in), "LIST",
+     "how the inputs lie on the mesh, with ';' between: '[-1,0];[0,-1]', '[S(0)];[R]'", VERB_RULE},
+    {"trace", 0, OPTION_FLAG, AT(trace), "", "how the dims_mapping rule comes to its answer",
+     VERB_RULE},
+    {"backward", 0, OPTION_FLAG, AT(backward), "", "with --trace: from the outputs to the inputs",
+     VERB_RULE},
+    {"exact", 0, OPTION_FLAG, AT(exact), "", "with --trace: Paddle's oddities too", VERB_RULE},
+    {"profile", 0, OPTION_TEXT, AT(profile), "NAME",
+     "the propagator's: shardy, torch, vescale, ..; of rule: torch, vescale, rules",
+     VERB_RULE | VERBS_ON_PLANS},
+    {"no-redistribute", 0, OPTION_FLAG, AT(no_redistribute), "",
+     "with --profile torch: refuse where an input must move, and name the fix",
+     VERB_RULE | VERBS_ON_PLANS},
+    {"check", 0, OPTION_FLAG, AT(check), "",
+     "prove the rule: every cut on simulated ranks against one device", VERB_RULE},
+    {"dtype", 0, OPTION_TEXT, AT(dtype), "NAME", "element type of the tensor (f32)", VERB_RESHARD},
+    {"to-mesh", 0, OPTION_TEXT, AT(to_mesh), "MESH",
+     "the devices TO lies on, where they are others", VERB_RESHARD},
+    {"man", 0, OPTION_FLAG, AT(man), "", "the manual page, for man(1)", VERB_HELP},
+    {"ascii", 0, OPTION_FLAG, AT(ascii), "", "no character beyond ASCII", UINT_MAX},
+    {"color", 0, OPTION_TEXT, AT(color), "WHEN", "auto or never; NO_COLOR is respected",
+     VERB_EXPLORE},
+    {"no-mouse", 0, OPTION_FLAG, AT(no_mouse), "", "leave the mouse to the terminal", VERB_EXPLORE},
+    {"size", 0, OPTION_TEXT, AT(size), "COLSxROWS", "of a screen that is not a terminal",
+     VERB_EXPLORE},
+    {"script", 0, OPTION_TEXT, AT(script), "KEYS", "keys to press: jjw<Enter>", VERB_EXPLORE},
+    {"screen", 0, OPTION_TEXT, AT(screen), "FILE", "write the last screen there and end",
+     VERB_EXPLORE},
+    {"help", 'h', OPTION_FLAG, AT(help), "", "help on the verb", UINT_MAX},
+    {"version", 'V', OPTION_FLAG, AT(version), "", "the version", UINT_MAX},
+    {0},
+};
+
+enum { OPTIONS_MAX = sizeof cli_options / sizeof *cli_options, FIRST_CODE = 256 };
+
+/* getopt's two views of the table; a long option's code is FIRST_CODE + its row. */
+static void make_getopt(char *keys, struct option *longs)
+{
+    *keys++ = ':'; /* a missing argument is told from an unknown option */
+    for (int i = 0; cli_options[i].name; i++) {
+        const Option *option = &cli_options[i];
+        bool has_arg = option->kind != OPTION_FLAG;
+        longs[i] = (struct option){option->name, has_arg ? required_argument : no_argument, NULL,
+                                   FIRST_CODE + i};
+        if (!option->key)
+            continue;
+        *keys++ = option->key;
+        if (has_arg)
+            *keys++ = ':';
+    }
+    *keys = '\0';
+}
+
+static const Option *option_of(int code)
+{
+    if (code >= FIRST_CODE)
+        return &cli_options[code - FIRST_CODE];
+    for (const Option *option = cli_options; option->name; option++)
+        if (code != 0 && option->key == code)
+            return option;
+    return NULL;
+}
+
+static void set_option(Cli *cli, const Option *option, const char *arg)
+{
+    char *place = (char *)&cli->options + option->at;
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *(bool *)place = true;
+        break;
+    case OPTION_TEXT:
+        *(const char **)(void *)place = arg;
+        break;
+    case OPTION_LIST:
+        vec_push(cli->arena, (Texts *)(void *)place, arg);
+        break;
+    }
+}
+
+static bool unknown_option(Cli *cli, const char *given)
+{
+    error_kind(&cli->err, ERROR_USAGE, "there is no option '%s'", given);
+    Str name = str_from(given);
+    while (name.n > 0 && name.s[0] == '-')
+        name = (Str){name.s + 1, name.n - 1};
+    const Option *nearest = NULL;
+    int least = 3;
+    for (const Option *option = cli_options; option->name; option++)
+        if (str_distance(name, str_from(option->name)) < least) {
+            least = str_distance(name, str_from(option->name));
+            nearest = option;
+        }
+    error_hint(&cli->err, "%s%s", nearest ? "did you mean --" : "see dimscope help",
+               nearest ? nearest->name : "");
+    return false;
+}
+
+/* What was wrong with an option: getopt has moved past it. */
+static bool bad_option(Cli *cli, int code, char *const *argv)
+{
+    const Option *option = option_of(optopt);
+    if (code == ':' && option) {
+        error_kind(&cli->err, ERROR_USAGE, "option --%s needs an argument", option->name);
+        error_hint(&cli->err, "--%s %s: %s", option->name, option->arg, option->help);
+        return false;
+    }
+    if (option)
+        return error_kind(&cli->err, ERROR_USAGE, "option --%s takes no argument", option->name);
+    return unknown_option(cli, optopt ? arena_printf(cli->arena, "-%c", optopt) : argv[optind - 1]);
+}
+
+/* The first operand is the verb when it is one; then the options must be its own. */
+static bool take_verb(Cli *cli, const Option *const *given, int n_given, int n, char **operand)
+{
+    const Verb *verb = n > 0 ? verb_find(str_from(operand[0])) : NULL;
+    cli->verb = verb ? verb : &verbs[0];
+    cli->n_operands = verb ? n - 1 : n;
+    cli->operand = (const char *const *)(verb ? operand + 1 : operand);
+    for (int i = 0; i < n_given; i++) {
+        if (given[i]->verbs & cli->verb->bit)
+            continue;
+        error_kind(&cli->err, ERROR_USAGE, "'%s' takes no option --%s",
+                   verb ? verb->action.name : "dimscope MODEL", given[i]->name);
+        error_hint(&cli->err, "see dimscope help%s%s", verb ? " " : "",
+                   verb ? verb->action.name : "");
+        return false;
+    }
+    return true;
+}
+
+bool cli_parse(Cli *cli, int argc, char **argv)
+{
+    char keys[2 * OPTIONS_MAX + 2];
+    struct option longs[OPTIONS_MAX] = {0};
+    make_getopt(keys, longs);
+    const Option **given = arena_array(cli->arena, const Option *, argc + 1);
+    int n_given = 0, code;
+    opterr = 0;
+    while ((code = getopt_long(argc, argv, keys, longs, NULL)) != -1) {
+        if (code == '?' || code == ':')
+            return bad_option(cli, code, argv);
+        given[n_given++] = option_of(code);
+        set_option(cli, given[n_given - 1], optarg);
+    }
+    return take_verb(cli, given, n_given, argc - optind, argv + optind);
+}

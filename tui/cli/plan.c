@@ -1,0 +1,173 @@
+#include "tui/cli/cli.h"
+
+#include "core/base/units.h"
+#include "core/plan/json_forms.h"
+#include "core/plan/planfile.h"
+#include "tui/cli/plan_text.h"
+#include "tui/cli/table.h"
+
+#include <stdlib.h>
+
+static int legal_or_not(const Session *session)
+{
+    return plan_is_legal(session->plan) ? CLI_FINE : CLI_ILLEGAL;
+}
+
+/* Answers one of a plan's forms; -o saves it instead, and says only what makes it illegal. */
+int cli_plan(Cli *cli)
+{
+    const CliOptions *options = &cli->options;
+    if (options->full && !options->output) {
+        error_kind(&cli->err, ERROR_USAGE, "--full needs -o FILE");
+        return cli_fail(cli);
+    }
+    Session *session = cli_open(cli);
+    if (!session)
+        return cli_fail(cli);
+    int code = legal_or_not(session);
+    if (options->output && !planfile_save(session, options->output, options->full, &cli->err))
+        code = cli_fail(cli);
+    else if (options->json)
+        cli_write_json(cli, plan_json(session));
+    else if (!options->output)
+        plan_text_format(session, &cli->out);
+    else if (code != CLI_FINE)
+        plan_text_findings(&session->plan->findings, &cli->out);
+    session_close(session);
+    return code;
+}
+
+/* ---- check ---- */
+
+/* A limit that was given, and what the plan has of it. */
+typedef struct {
+    const char *name, *given;
+    double value, limit;
+    void (*format)(double value, Buf *out);
+} Limit;
+
+static void format_bytes(double value, Buf *out)
+{
+    units_format_bytes((int64_t)value, out);
+}
+
+static void format_percent(double value, Buf *out)
+{
+    buf_printf(out, "%.1f%%", value);
+}
+
+static bool parse_bytes(const char *text, double *out)
+{
+    int64_t bytes;
+    bool ok = units_parse_bytes(str_from(text), &bytes);
+    *out = ok ? (double)bytes : 0;
+    return ok;
+}
+
+static bool parse_us(const char *text, double *out)
+{
+    return units_parse_us(str_from(text), out);
+}
+
+static bool parse_percent(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && (!*end || strcmp(end, "%") == 0) && *out >= 0 && *out <= 100;
+}
+
+/* Appends a limit that was given. False when it cannot be read. */
+static bool add_limit(Cli *cli, Limit *limits, int *n, const Limit *limit,
+                      bool (*parse)(const char *text, double *out), const char *example)
+{
+    if (!limit->given)
+        return true;
+    limits[*n] = *limit;
+    if (parse(limit->given, &limits[(*n)++].limit))
+        return true;
+    error_kind(&cli->err, ERROR_USAGE, "--max-%s cannot be '%s'", limit->name, limit->given);
+    error_hint(&cli->err, "write it as in --max-%s %s", limit->name, example);
+    return false;
+}
+
+enum { LIMITS_MAX = 3 };
+
+static bool read_limits(Cli *cli, const Totals *totals, Limit *limits, int *n)
+{
+    double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;
+    Limit peak = {.name = "peak", .given = cli->options.max_peak, .format = format_bytes};
+    Limit comm = {.name = "comm", .given = cli->options.max_comm, .format = format_percent};
+    Limit step = {.name = "step", .given = cli->options.max_step, .format = units_format_us};
+    peak.value = (double)totals->peak_bytes;
+    comm.value = share;
+    step.value = totals->step_us;
+    *n = 0;
+    return add_limit(cli, limits, n, &peak, parse_bytes, "74GiB") &&
+           add_limit(cli, limits, n, &comm, parse_percent, "20%") &&
+           add_limit(cli, limits, n, &step, parse_us, "5ms");
+}
+
+static Json *limits_json(const Limit *limits, int n)
+{
+    Json *out = json_array();
+    for (int i = 0; i < n; i++) {
+        Json *row = json_object();
+        json_set_str(row, "name", limits[i].name);
+        json_set_real(row, "value", limits[i].value);
+        json_set_real(row, "limit", limits[i].limit);
+        json_set_bool(row, "ok", limits[i].value <= limits[i].limit);
+        json_add(out, row);
+    }
+    return out;
+}
+
+static void check_json(Cli *cli, const Session *session, bool ok, const Limit *limits, int n)
+{
+    const Findings *findings = &session->plan->findings;
+    Json *out = json_object(), *list = json_array();
+    for (int i = 0; i < findings->n; i++)
+        json_add(list, json_of_finding(&findings->at[i]));
+    json_set_bool(out, "ok", ok);
+    json_set(out, "limits", limits_json(limits, n));
+    json_set(out, "findings", list);
+    cli_write_json(cli, out);
+}
+
+static void check_text(Cli *cli, const Session *session, const Limit *limits, int n)
+{
+    plan_text_findings(&session->plan->findings, &cli->out);
+    for (int i = 0; i < n; i++) {
+        buf_printf(&cli->out, "%s  %s ", limits[i].value <= limits[i].limit ? "ok  " : "OVER",
+                   limits[i].name);
+        limits[i].format(limits[i].value, &cli->out);
+        buf_puts(&cli->out, " of ");
+        limits[i].format(limits[i].limit, &cli->out);
+        buf_putc(&cli->out, '\n');
+    }
+    if (!plan_is_legal(session->plan))
+        buf_puts(&cli->out, "the plan is illegal\n");
+    else if (n == 0)
+        buf_puts(&cli->out, "the plan is legal\n");
+}
+
+int cli_check(Cli *cli)
+{
+    Session *session = cli_open(cli);
+    Limit limits[LIMITS_MAX];
+    int n;
+    if (!session)
+        return cli_fail(cli);
+    if (!read_limits(cli, &session->plan->totals, limits, &n)) {
+        session_close(session);
+        return cli_fail(cli);
+    }
+    bool ok = plan_is_legal(session->plan);
+    for (int i = 0; i < n; i++)
+        ok &= limits[i].value <= limits[i].limit;
+    if (cli->options.json)
+        check_json(cli, session, ok, limits, n);
+    else
+        check_text(cli, session, limits, n);
+    session_close(session);
+    return ok ? CLI_FINE : CLI_ILLEGAL;
+}

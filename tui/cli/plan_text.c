@@ -1,0 +1,532 @@
+#include "tui/cli/plan_text.h"
+
+#include "core/base/intern.h"
+#include "core/base/units.h"
+#include "core/plan/cost.h"
+#include "core/plan/memory.h"
+#include "tui/views/comm.h"
+#include "tui/views/control.h"
+#include "tui/views/label.h"
+#include "tui/cli/table.h"
+
+#include <inttypes.h>
+
+enum { ROWS_AT_ONCE = 256, NAME_MOST = 23, OUTPUT_MOST = 30, PARAMETER_MOST = 48 };
+
+typedef struct {
+    const Session *session;
+    const Plan *plan;
+    Outline *outline;
+    Comm *comm;
+    Control control;
+    Arena *scratch;
+} Page;
+
+/* ---- cells ---- */
+
+static void bytes_cell(Table *table, Arena *scratch, int64_t bytes)
+{
+    Buf text = buf_new(scratch);
+    units_format_bytes(bytes, &text);
+    table_cell(table, buf_str(&text));
+}
+
+static void us_cell(Table *table, Arena *scratch, double us)
+{
+    Buf text = buf_new(scratch);
+    if (us > 0)
+        units_format_us(us, &text);
+    table_cell(table, buf_str(&text));
+}
+
+/* Of a tensor whose sizes are not all known, what is. */
+static void sharding_cell(const Page *page, Table *table, int32_t tensor, int32_t sharding)
+{
+    Buf text = buf_new(page->scratch);
+    if (sharding >= 0)
+        sharding_format(shardings_at(page->plan->shardings, sharding), page->session->mesh,
+                        VIEW_OURS, &text, NULL);
+    else if (tensor >= 0)
+        label_put_shape(page->session->inferred, tensor, &text);
+    table_cell(table, buf_str(&text));
+}
+
+static void atoms_cell(Table *table, Arena *scratch, const Mesh *mesh, AtomSet atoms)
+{
+    Buf text = buf_new(scratch);
+    mesh_format_set(mesh, atoms, ".", &text);
+    table_cell(table, buf_str(&text));
+}
+
+/* ---- head ---- */
+
+/* A later binding of the same dim wins. */
+static bool is_overridden(const DimBindings *dims, int i)
+{
+    for (int later = i + 1; later < dims->n; later++)
+        if (str_eq(dims->at[later].name, dims->at[i].name))
+            return true;
+    return false;
+}
+
+void plan_text_head(const Session *session, Buf *out)
+{
+    const SessionOptions *options = &session->options;
+    int n_ops = session->inferred->n_program;
+    buf_printf(out, "model    %s  %d op%s, ", session->graph->file, n_ops, n_ops == 1 ? "" : "s");
+    units_format_count(inferred_params(session->inferred), out);
+    buf_puts(out, " parameters ");
+    for (int i = 0; i < options->dims.n; i++)
+        if (!is_overridden(&options->dims, i))
+            buf_printf(out, " %.*s=%" PRId64, STR_ARG(options->dims.at[i].name),
+                       options->dims.at[i].size);
+    buf_puts(out, "\nmesh     ");
+    mesh_format(session->mesh, out);
+    buf_printf(out, "  %" PRId64 " device%s of %s", session->mesh->n_devices,
+               session->mesh->n_devices == 1 ? "" : "s", options->machine);
+    buf_printf(out, "\npolicy   %s\n", options->policy ? options->policy : "none");
+}
+
+/* ---- the outline: a row inside a fold stands for all members, its times and counts too ---- */
+
+static void name_cell(const Page *page, Table *table, const OutlineRow *row)
+{
+    Buf text = buf_new(page->scratch);
+    outline_label(page->outline, row, &text);
+    if (row->fold_n > 1)
+        buf_printf(&text, " ×%d", row->fold_n);
+    control_format_times(&page->control, row, &text);
+    table_path(table, row->depth, buf_str(&text), NAME_MOST);
+}
+
+/* The largest payload of a path's steps; 0: nothing is sent. */
+static int64_t path_bytes(const ReshardPath *path)
+{
+    int64_t bytes = 0;
+    for (int s = 0; s < path->n_steps; s++)
+        bytes = path->step[s].bytes > bytes ? path->step[s].bytes : bytes;
+    return bytes;
+}
+
+/* "AR tp 12.0 MiB ×12" of the first reshard at an op that sends something, "+2" for the others. */
+static void op_reshards_cell(const Page *page, Table *table, int32_t op, double times)
+{
+    Buf text = buf_new(page->scratch);
+    int more = 0;
+    for (int32_t r = page->comm->of_op[op]; r >= 0; r = page->comm->next[r]) {
+        const ReshardPath *path = page->plan->reshards[r].path;
+        int64_t bytes = path_bytes(path);
+        if (bytes == 0 || text.n > 0) {
+            more += bytes > 0;
+            continue;
+        }
+        comm_format_steps(page->session, path, &text);
+        buf_putc(&text, ' ');
+        units_format_bytes(bytes, &text);
+        if (times > 1)
+            buf_printf(&text, " ×%.10g", times);
+    }
+    if (more > 0)
+        buf_printf(&text, " +%d", more);
+    table_cell(table, buf_str(&text));
+}
+
+static void group_cells(const Page *page, Table *table, const OutlineRow *row)
+{
+    const Comm *comm = page->comm;
+    int32_t end = row->first + row->n;
+    table_printf(table, "%d ops", (int)row->n);
+    table_cell(table, STR(""));
+    table_cell(table, STR(""));
+    int64_t whole_folds = row->times / row->fold_n;
+    double folds = (double)whole_folds;
+    double moves = comm->count[end] - comm->count[row->first];
+    us_cell(table, page->scratch, (comm->us[end] - comm->us[row->first]) * folds);
+    Buf text = buf_new(page->scratch);
+    if (moves > 0) {
+        buf_printf(&text, "%.10g: ", moves * folds);
+        units_format_us((comm->comm_us[end] - comm->comm_us[row->first]) * folds, &text);
+    }
+    table_cell(table, buf_str(&text));
+}
+
+static void tensor_cells(const Page *page, Table *table, int32_t tensor)
+{
+    int32_t sharding = tensor < 0 ? -1 : page->plan->made[tensor];
+    sharding_cell(page, table, tensor, sharding);
+    if (sharding < 0)
+        table_cell(table, STR(""));
+    else
+        bytes_cell(table, page->scratch, plan_local_bytes(page->plan, tensor, sharding));
+}
+
+static void op_cells(const Page *page, Table *table, const OutlineRow *row)
+{
+    const Graph *graph = page->session->graph;
+    int32_t tensor = -1;
+    for (int o = graph->ops[row->id].n_outputs - 1; o >= 0; o--)
+        if (op_outputs(graph, row->id)[o] >= 0)
+            tensor = op_outputs(graph, row->id)[o];
+    table_cell(table, str_from(label_operator(graph, row->id)));
+    tensor_cells(page, table, tensor);
+    us_cell(table, page->scratch, page->plan->op_us[row->id] * (double)row->times);
+    op_reshards_cell(page, table, row->id,
+                     (double)row->times * inferred_repeat(page->session->inferred, row->id));
+}
+
+static void row_cells(const Page *page, Table *table, const OutlineRow *row)
+{
+    name_cell(page, table, row);
+    if (row->kind == ROW_GROUP) {
+        group_cells(page, table, row);
+    } else if (row->kind == ROW_OP) {
+        op_cells(page, table, row);
+    } else {
+        table_cell(table, STR("input"));
+        tensor_cells(page, table, row->id);
+        table_cell(table, STR(""));
+        table_cell(table, STR(""));
+    }
+}
+
+static void format_outline(const Page *page, Buf *out)
+{
+    static const TableColumn columns[] = {{"NAME", 0},    {"OP", 10},   {"OUTPUT", OUTPUT_MOST},
+                                          {"LOCAL", -10}, {"TIME", -9}, {"RESHARD", 0}};
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    OutlineRow rows[ROWS_AT_ONCE];
+    int64_t at = 0;
+    for (int n; (n = outline_rows(page->outline, at, ROWS_AT_ONCE, rows)) > 0; at += n)
+        for (int i = 0; i < n; i++)
+            row_cells(page, table, &rows[i]);
+    table_format(table, "", out);
+}
+
+/* ---- parameters ---- */
+
+/* A name with the numbers that are whole parts of it as wildcards: "h.*.mlp.c_fc.weight". */
+static Str pattern_of(Arena *arena, Str name)
+{
+    Buf out = buf_new(arena);
+    for (size_t i = 0; i < name.n;) {
+        size_t end = i;
+        while (end < name.n && name.s[end] != '.' && name.s[end] != '_')
+            end++;
+        int64_t number;
+        if (str_to_int((Str){name.s + i, end - i}, &number))
+            buf_putc(&out, '*');
+        else
+            buf_add(&out, (Str){name.s + i, end - i});
+        if (end < name.n)
+            buf_putc(&out, name.s[end++]);
+        i = end;
+    }
+    return buf_str(&out);
+}
+
+typedef struct {
+    Str name;       /* of one; the pattern of several */
+    int32_t tensor; /* the first */
+    int count;
+    int64_t bytes; /* of all, on a device */
+} ParameterRow;
+
+/* Parameters that the program reads; those alike in pattern, type and sharding are one row. */
+static int fold_parameters(const Page *page, ParameterRow **out)
+{
+    const Session *session = page->session;
+    Intern *alike = intern_new(page->scratch);
+    ParameterRow *rows = arena_array(page->scratch, ParameterRow, session->graph->n_tensors);
+    for (int32_t t = 0; t < session->graph->n_tensors; t++) {
+        if (!tensor_is_parameter(session->inferred, t) || tensor_n_uses(session->graph, t) == 0)
+            continue;
+        int32_t sharding = page->plan->sharding[t];
+        Str name = str_from(naming_label(session->naming, t));
+        Buf key = buf_new(page->scratch);
+        buf_printf(&key, "%d %d ", sharding, session->inferred->dtype[t]);
+        size_t head = key.n;
+        buf_add(&key, pattern_of(page->scratch, name));
+        ParameterRow *row = &rows[intern_put(alike, key.s, key.n)];
+        if (row->count++ == 0) {
+            row->tensor = t;
+            row->name = name;
+        } else {
+            row->name = (Str){key.s + head, key.n - head};
+        }
+        row->bytes += plan_local_bytes(page->plan, t, sharding);
+    }
+    *out = rows;
+    return intern_count(alike);
+}
+
+static void format_parameters(const Page *page, Buf *out)
+{
+    static const TableColumn columns[] = {
+        {"PARAMETERS", 0}, {"TYPE", 8}, {"STORED", OUTPUT_MOST}, {"LOCAL", -10}};
+    ParameterRow *rows;
+    int n = fold_parameters(page, &rows);
+    if (n == 0)
+        return;
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < n; i++) {
+        const ParameterRow *row = &rows[i];
+        Buf name = buf_new(page->scratch);
+        buf_add(&name, row->name);
+        if (row->count > 1)
+            buf_printf(&name, " ×%d", row->count);
+        table_path(table, 0, buf_str(&name), PARAMETER_MOST);
+        table_cell(table, str_from(dtype_name((Dtype)page->session->inferred->dtype[row->tensor])));
+        sharding_cell(page, table, row->tensor, page->plan->sharding[row->tensor]);
+        bytes_cell(table, page->scratch, row->bytes);
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
+/* ---- collectives ---- */
+
+static int count_steps(const Plan *plan)
+{
+    int n = 0;
+    for (int i = 0; i < plan->n_reshards; i++)
+        n += plan->reshards[i].path->n_steps;
+    return n;
+}
+
+int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
+{
+    Arena *scratch = arena_new();
+    Intern *alike = intern_new(scratch);
+    CollectiveRow *rows = *out = arena_array(arena, CollectiveRow, count_steps(plan));
+    for (int i = 0; i < plan->n_reshards; i++) {
+        const ReshardPath *path = plan->reshards[i].path;
+        double times = reshard_repeat(plan, &plan->reshards[i]);
+        for (int s = 0; s < path->n_steps; s++) {
+            const Step *step = &path->step[s];
+            if (step->kind == STEP_SLICE)
+                continue;
+            int64_t key[3] = {(int64_t)step->kind, step->atoms, step->bytes};
+            CollectiveRow *row = &rows[intern_put(alike, key, sizeof key)];
+            row->kind = step->kind;
+            row->atoms = step->atoms;
+            row->bytes = step->bytes;
+            row->count += times;
+            row->us += times * step->us;
+        }
+    }
+    int n = intern_count(alike);
+    for (int i = 0; i < n; i++)
+        rows[i].algorithm =
+            price_step(plan->machine, plan->mesh, rows[i].kind, rows[i].atoms, rows[i].bytes)
+                .algorithm;
+    arena_free(scratch);
+    return n;
+}
+
+/* How the times come about: a line for each sum that differs, bytes being those of the row. */
+static void format_prices(const Page *page, const CollectiveRow *rows, int n, Buf *out)
+{
+    const Session *session = page->session;
+    Intern *said = intern_new(page->scratch);
+    for (int i = 0; i < n; i++) {
+        const CollectiveRow *row = &rows[i];
+        Buf line = buf_new(page->scratch);
+        buf_printf(&line, "  %s ", step_kind_name(row->kind));
+        mesh_format_set(session->mesh, row->atoms, ".", &line);
+        buf_printf(&line, ", %s: ", row->algorithm);
+        price_terms(&session->machine, session->mesh, row->kind, row->atoms, row->bytes, &line);
+        int n_said = intern_count(said);
+        if (intern_put(said, line.s, line.n) == n_said)
+            buf_printf(out, "%s\n", line.s);
+    }
+}
+
+static void format_collectives(const Page *page, Buf *out)
+{
+    static const TableColumn columns[] = {{"COLLECTIVES", 0},  {"AXIS", 0}, {"COUNT", -99},
+                                          {"BYTES EACH", -99}, {"", -99},   {"TIME", -99},
+                                          {"HOW", 0}};
+    CollectiveRow *rows;
+    int n = plan_collectives(page->scratch, page->plan, &rows);
+    if (n == 0) {
+        buf_puts(out, "\nno collectives: nothing moves between devices\n");
+        return;
+    }
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < n; i++) {
+        Buf bytes = buf_new(page->scratch);
+        units_format_count(rows[i].bytes, &bytes);
+        table_cell(table, str_from(step_kind_name(rows[i].kind)));
+        atoms_cell(table, page->scratch, page->session->mesh, rows[i].atoms);
+        table_printf(table, "%.10g", rows[i].count);
+        table_cell(table, buf_str(&bytes));
+        bytes_cell(table, page->scratch, rows[i].bytes);
+        us_cell(table, page->scratch, rows[i].us);
+        table_cell(table, str_from(rows[i].algorithm));
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+    buf_puts(out, "each takes\n");
+    format_prices(page, rows, n, out);
+}
+
+/* ---- memory ---- */
+
+enum { LIVE_MOST = 8 };
+
+static void format_classes(const Page *page, const LiveSet *set, Buf *out)
+{
+    static const TableColumn columns[] = {{"MEMORY AT THE PEAK", 0}, {"BYTES", -99}, {"", -99}};
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    for (int c = 0; c < MEMORY_CLASS_COUNT; c++) {
+        if (set->by_class[c] == 0)
+            continue;
+        table_cell(table, str_from(memory_class_name((MemoryClass)c)));
+        bytes_cell(table, page->scratch, set->by_class[c]);
+        table_printf(table, "%.1f%%", 100.0 * (double)set->by_class[c] / (double)set->bytes);
+    }
+    if (set->padding_bytes > 0) {
+        table_cell(table, STR("of it padding on the last rank"));
+        bytes_cell(table, page->scratch, set->padding_bytes);
+        table_printf(table, "%.1f%%", 100.0 * (double)set->padding_bytes / (double)set->bytes);
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
+static void format_live(const Page *page, const LiveSet *set, Buf *out)
+{
+    static const TableColumn columns[] = {{"LIVE THEN", OUTPUT_MOST},
+                                          {"CLASS", 0},
+                                          {"AS IT LIES", OUTPUT_MOST},
+                                          {"BYTES", -99},
+                                          {"UNTIL", NAME_MOST}};
+    const Inferred *inferred = page->plan->inferred;
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < set->n && i < LIVE_MOST; i++) {
+        const LiveValue *value = &set->at[i];
+        const char *name = tensor_name(inferred->graph, value->tensor);
+        bool ends = value->to < inferred->n_program;
+        table_path(table, 0, str_from(name), OUTPUT_MOST);
+        table_cell(table, str_from(memory_class_name(value->class)));
+        sharding_cell(page, table, value->tensor, value->sharding);
+        bytes_cell(table, page->scratch, value->bytes);
+        table_path(
+            table, 0,
+            str_from(ends ? op_name(inferred->graph, inferred->program[value->to]) : "the end"),
+            NAME_MOST);
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+    if (set->n > LIVE_MOST)
+        buf_printf(out, "and %d more\n", set->n - LIVE_MOST);
+}
+
+static void format_memory(const Page *page, Buf *out)
+{
+    MemoryUse use = memory_use(page->scratch, page->plan);
+    LiveSet set = memory_live_at(page->scratch, page->plan, use.peak_place);
+    if (set.n == 0)
+        return;
+    format_classes(page, &set, out);
+    if (use.peak_place >= 0)
+        buf_printf(
+            out, "while %s runs\n",
+            op_name(page->plan->inferred->graph, page->plan->inferred->program[use.peak_place]));
+    format_live(page, &set, out);
+}
+
+/* How much a device needs before the run, by how its parameters are made; nothing when none is cut.
+ */
+static void format_init(const Plan *plan, Buf *out)
+{
+    InitMemory init;
+    memory_init(plan, 0, &init);
+    if (init.parts_bytes == init.whole_bytes)
+        return;
+    buf_puts(out, "init     ");
+    units_format_bytes(init.parts_bytes, out);
+    buf_puts(out, " when parameters are made in parts, ");
+    units_format_bytes(init.cut_bytes, out);
+    buf_puts(out, " each whole and cut, ");
+    units_format_bytes(init.whole_bytes, out);
+    buf_puts(out, " all whole first\n");
+}
+
+/* ---- findings and totals ---- */
+
+void plan_text_findings(const Findings *findings, Buf *out)
+{
+    for (int i = 0; i < findings->n; i++) {
+        const Finding *finding = &findings->at[i];
+        if (finding->file && *finding->file)
+            buf_printf(out, "%s:", finding->file);
+        if (finding->file && *finding->file && finding->line > 0)
+            buf_printf(out, "%d:", finding->line);
+        buf_puts(out, finding->file && *finding->file ? " " : "");
+        buf_printf(out, "%s: %s [%s]\n", level_name(finding->level), finding->text, finding->code);
+        if (finding->hint && *finding->hint)
+            buf_printf(out, "  hint: %s\n", finding->hint);
+    }
+}
+
+void plan_text_totals(const Session *session, Buf *out)
+{
+    const Totals *totals = &session->plan->totals;
+    double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;
+    buf_puts(out, "step     ");
+    units_format_us(totals->step_us, out);
+    buf_puts(out, " = compute ");
+    units_format_us(totals->compute_us, out);
+    buf_puts(out, " + collectives ");
+    units_format_us(totals->comm_us, out);
+    buf_printf(out, " (%.1f%%)\n", share);
+    if (totals->comm_us > 0) {
+        buf_puts(out, "overlap  ");
+        units_format_us(totals->overlap_us, out);
+        buf_puts(out, " at best = compute + ");
+        units_format_us(totals->overlap_us - totals->compute_us, out);
+        buf_puts(out, " of collectives that stay exposed\n");
+    }
+    buf_puts(out, "moved    ");
+    units_format_bytes(totals->comm_bytes, out);
+    buf_puts(out, " sent by a device\npeak     ");
+    units_format_bytes(totals->peak_bytes, out);
+    buf_puts(out, " of ");
+    units_format_bytes(session->machine.memory_bytes, out);
+    buf_puts(out, " on a device\n");
+    format_init(session->plan, out);
+    buf_puts(out, "flops    ");
+    units_format_flops(totals->flops, out);
+    buf_puts(out, " on a device\n");
+    buf_puts(out, "op time  ");
+    cost_explain(&session->machine, out);
+    buf_puts(out, "; see help machine\n");
+}
+
+void plan_text_format(const Session *session, Buf *out)
+{
+    Page page = {.session = session, .plan = session->plan, .scratch = arena_new()};
+    page.outline = outline_new(page.scratch);
+    outline_set(page.outline, session->graph, session->groups);
+    outline_depth(page.outline, OUTLINE_DEPTH_MAX);
+    page.comm = comm_new(session);
+    page.control = control_new(page.scratch, session);
+
+    plan_text_head(session, out);
+    buf_putc(out, '\n');
+    format_outline(&page, out);
+    format_parameters(&page, out);
+    format_collectives(&page, out);
+    format_memory(&page, out);
+    buf_putc(out, '\n');
+    plan_text_findings(&session->plan->findings, out);
+    if (session->plan->findings.n == 0)
+        buf_puts(out, "findings none\n");
+    buf_putc(out, '\n');
+    plan_text_totals(session, out);
+
+    comm_free(page.comm);
+    outline_free(page.outline);
+    arena_free(page.scratch);
+}

@@ -1,0 +1,269 @@
+/* rule_check.c - `rule --check`: rules proven on simulated ranks: op spaces, and what other
+ * systems' rules, or a file's, say of dims_mappings and placements. */
+#include "tui/cli/rule.h"
+
+#include "core/run/rule_check.h"
+#include "core/run/spmd_check.h"
+#include "core/run/strategy_check.h"
+#include "tui/cli/table.h"
+
+/* What is proven: an op space, a rule of dims_mappings, a strategy. */
+static const char kind_op[] = "op", kind_rule[] = "rule", kind_strategy[] = "strategy";
+
+typedef struct {
+    Cli *cli;
+    const RuleBook *rules;
+    Table *table;
+    Json *list;
+    int n_wrong, n_proven, n_unproven;
+} Proofs;
+
+/* ---- rows ---- */
+
+/* proof NULL: not proven, for the reason in the command's error. says: what was proven. */
+static void add_row(Proofs *proofs, const char *operator, const char * kind, const RuleProof *proof,
+                    const char *says)
+{
+    Cli *cli = proofs->cli;
+    const char *text = proof ? proof->text : arena_str(cli->arena, str_from(cli->err.text));
+    Json *row = json_object();
+    json_set_str(row, "operator", operator);
+    json_set_str(row, "kind", kind);
+    json_set_str(row, kind == kind_op ? "anno" : "operands", says);
+    if (proof)
+        json_set_int(row, "cuts", proof->n_cuts);
+    json_set(row, "ok", proof ? json_from_bool(proof->ok) : json_null());
+    json_set_str(row, "text", text);
+    json_add(proofs->list, row);
+    table_cell(proofs->table, str_from(operator));
+    table_cell(proofs->table, str_from(kind));
+    if (proof)
+        table_printf(proofs->table, "%d", proof->n_cuts);
+    else
+        table_cell(proofs->table, STR("-"));
+    table_cell(proofs->table, !proof      ? STR("not proven")
+                              : proof->ok ? STR("proven")
+                                          : STR("WRONG"));
+    table_cell(proofs->table, str_from(proof && proof->ok ? says : text));
+    proofs->n_proven += proof && proof->ok;
+    proofs->n_wrong += proof && !proof->ok;
+    proofs->n_unproven += !proof;
+    cli->err = (Error){0};
+}
+
+/* ---- op spaces ---- */
+
+/* False with the error of the command line: no shapes fit, or no kernel. */
+static bool prove(Proofs *proofs, const char *operator, const Graph * graph)
+{
+    Cli *cli = proofs->cli;
+    const DimBindings none = {0};
+    const Inferred *inferred =
+        graph ? infer(cli->arena, graph, proofs->rules->registry, &none, false, &cli->err) : NULL;
+    if (!inferred)
+        return false;
+    const OpSpace *space = inferred_space(inferred, 0);
+    if (!space || space->no_rule) {
+        if (inferred->findings.n > 0) {
+            error_kind(&cli->err, ERROR_USAGE, "%s", inferred->findings.at[0].text);
+            error_hint(&cli->err, "%s", inferred->findings.at[0].hint);
+        }
+        return error_kind(&cli->err, ERROR_USAGE,
+                          "%s is evaluated before the run: no rule cuts it", operator);
+    }
+    RuleProof proof;
+    Buf anno = buf_new(cli->arena);
+    opspace_format(space, &anno);
+    bool ran = rule_check(cli->arena, inferred, 0, space, 1, &proof, &cli->err);
+    if (!ran && cli->err.kind != ERROR_RUN) /* else a form of it that its kernel does not run */
+        return false;
+    add_row(proofs, operator, kind_op, ran ? &proof : NULL, anno.s);
+    return true;
+}
+
+/* Each example of the operator: a user's own, else the table's. */
+static bool prove_examples(Proofs *proofs, const Operator *row)
+{
+    Cli *cli = proofs->cli;
+    bool users = row->example || row->template || (row->anno && row->anno->file);
+    const Example *example = users ? NULL : example_next(row->name, NULL);
+    if (!example)
+        return prove(proofs, row->name, example_of_user(cli->arena, row, &cli->err));
+    for (; example; example = example_next(row->name, example))
+        if (!prove(proofs, row->name, example_graph(cli->arena, row->name, example, &cli->err)))
+            return false;
+    return true;
+}
+
+/* ---- rules of dims_mappings, strategies ---- */
+
+/* Calls of a name: of a user's operator, of the system's, of ours. */
+static bool find_calls(Proofs *proofs, SystemId system, const char *name, SystemCalls *out)
+{
+    Cli *cli = proofs->cli;
+    const Registry *registry = proofs->rules->registry;
+    SystemId prefix;
+    Str rest = str_from(name);
+    for (int i = 0; i < registry_n_users(registry); i++)
+        if (strcmp(registry_at(registry, i)->name, name) == 0)
+            return system_calls_own(cli->arena, registry_at(registry, i), out, &cli->err);
+    if (!alias_split(str_from(name), &prefix, &rest) || prefix != system)
+        rest = str_from(name);
+    if (!system_calls(cli->arena, registry, system, rest, out, &cli->err) || out->n > 0)
+        return out->n > 0;
+    const Operator *row = registry_find(registry, str_from(name));
+    if (!row)
+        return error_kind(&cli->err, ERROR_UNSUPPORTED, "no call of %s is known", name);
+    return system_calls_own(cli->arena, row, out, &cli->err);
+}
+
+/* One call by one rule; a rule NULL: by strategies. */
+static void prove_call(Proofs *proofs, const SpmdRule *rule, StrategyProfile profile,
+                       const SystemCall *call)
+{
+    Cli *cli = proofs->cli;
+    RuleProof proof;
+    SpmdClaim claim = {rule, cli->options.exact, true, true};
+    bool ran =
+        rule ? spmd_check(cli->arena, proofs->rules->registry, &claim, call, &proof, &cli->err)
+             : strategy_check(cli->arena, proofs->rules->registry, proofs->rules->strategies,
+                              profile, call, &proof, &cli->err);
+    add_row(proofs, call->name, rule ? kind_rule : kind_strategy, ran ? &proof : NULL,
+            call->operands);
+}
+
+/* Of what has no call no more is said than that. */
+static void prove_calls(Proofs *proofs, const SpmdRule *rule, StrategyProfile profile,
+                        const char *name)
+{
+    SystemCalls calls = {0};
+    if (!find_calls(proofs, rule ? SYSTEM_PADDLE : SYSTEM_TORCH, name, &calls)) {
+        add_row(proofs, name, rule ? kind_rule : kind_strategy, NULL, "");
+        return;
+    }
+    for (int i = 0; i < calls.n; i++)
+        prove_call(proofs, rule, profile, &calls.at[i]);
+}
+
+/* Names with blanks between. */
+static void prove_names(Proofs *proofs, const SpmdRule *rule, StrategyProfile profile,
+                        const char *names)
+{
+    for (Str rest = str_from(names); rest.n > 0;) {
+        Str name = str_take(&rest, ' ');
+        if (name.n > 0)
+            prove_calls(proofs, rule, profile, arena_str(proofs->cli->arena, name));
+    }
+}
+
+static bool prove_rules(Proofs *proofs)
+{
+    SpmdAsked asked;
+    bool all = proofs->cli->n_operands == 0;
+    if (!all && !cli_find_spmd(proofs->cli, proofs->rules, &asked))
+        return false;
+    if (!all)
+        prove_calls(proofs, asked.rule, STRATEGY_TORCH, asked.name);
+    for (const SpmdRule *rule = NULL; all && (rule = spmd_rules_next(rule));)
+        prove_names(proofs, rule, STRATEGY_TORCH, rule->names);
+    return true;
+}
+
+static bool prove_strategies(Proofs *proofs)
+{
+    Cli *cli = proofs->cli;
+    StrategyProfile profile;
+    if (!strategy_profile_find(str_from(cli->options.profile), &profile, &cli->err))
+        return false;
+    bool all = cli->n_operands == 0;
+    if (!all && !strategies_has(proofs->rules->strategies, str_from(cli->operand[0])) &&
+        !cli_find_operator(cli, proofs->rules->registry))
+        return false;
+    if (!all)
+        prove_calls(proofs, NULL, profile, cli->operand[0]);
+    for (int i = 0; all && strategy_names_at(profile, i); i++)
+        prove_names(proofs, NULL, profile, strategy_names_at(profile, i));
+    return true;
+}
+
+/* ---- what is asked ---- */
+
+/* All that a policy file registers, in a book of its own: a shipped file is proven as any other. */
+static bool prove_file(Proofs *proofs, const char *path)
+{
+    Cli *cli = proofs->cli;
+    RuleBook *rules = arena_make(cli->arena, RuleBook);
+    *rules = rule_book_new(cli->arena);
+    proofs->rules = rules;
+    if (!cli->hooks->prepare(cli->hooks->context, NULL, path, rules, &cli->err))
+        return false;
+    for (int i = 0; i < registry_n_users(rules->registry); i++) {
+        const Operator *row = registry_at(rules->registry, i);
+        if (prove_examples(proofs, row))
+            continue;
+        if (cli->err.kind == ERROR_SCRIPT)
+            return false;
+        add_row(proofs, row->name, kind_op, NULL, "");
+    }
+    for (int i = 0; i < spmd_rules_n_users(rules->spmd); i++)
+        prove_names(proofs, spmd_rules_user(rules->spmd, i), STRATEGY_TORCH,
+                    spmd_rules_user(rules->spmd, i)->names);
+    for (int i = 0; i < strategies_n_users(rules->strategies); i++)
+        prove_calls(proofs, NULL, STRATEGY_TORCH, strategies_user(rules->strategies, i));
+    return json_size(proofs->list) > 0 ||
+           error_kind(&cli->err, ERROR_USAGE, "%s registers no operator and no rule", path);
+}
+
+/* Built-in operators with a kernel and an example. */
+static bool prove_all(Proofs *proofs)
+{
+    const Registry *registry = proofs->rules->registry;
+    for (int i = 0; i < registry_count(registry); i++) {
+        const Operator *row = registry_at(registry, i);
+        bool runs = kernel_find(NULL, row->name) || row->flags & OPERATOR_VIEW;
+        if (runs && example_next(row->name, NULL) && !prove_examples(proofs, row))
+            return false;
+    }
+    return true;
+}
+
+static bool prove_asked(Proofs *proofs)
+{
+    Cli *cli = proofs->cli;
+    const char *operand = cli->n_operands > 0 ? cli->operand[0] : NULL;
+    if (operand && str_ends(str_from(operand), STR(".lua")))
+        return prove_file(proofs, operand);
+    if (cli->options.shapes && (cli->options.trace || cli->options.profile))
+        return error_kind(&cli->err, ERROR_USAGE,
+                          "--check of rules and strategies has calls of its own, not --shapes");
+    if (cli->options.trace)
+        return prove_rules(proofs);
+    if (cli->options.profile)
+        return prove_strategies(proofs);
+    if (!operand)
+        return prove_all(proofs);
+    const Operator *row = cli_find_operator(cli, proofs->rules->registry);
+    if (row && cli->options.shapes)
+        return prove(proofs, row->name, cli_graph_of_one(cli, proofs->rules->registry, row));
+    return row && prove_examples(proofs, row);
+}
+
+int cli_rule_check(Cli *cli, const RuleBook *rules)
+{
+    static const TableColumn columns[] = {
+        {"OPERATOR", 0}, {"KIND", 0}, {"CUTS", -6}, {"RULE", 0}, {"SAYS", 0}};
+    Proofs proofs = {cli, rules, table_new(cli->arena, columns, 5), json_array(), 0, 0, 0};
+    if (!prove_asked(&proofs)) {
+        json_free(proofs.list);
+        return cli_fail(cli);
+    }
+    if (cli->options.json) {
+        cli_write_json(cli, proofs.list);
+    } else {
+        table_format(proofs.table, "", &cli->out);
+        buf_printf(&cli->out, "\n%d proven, %d wrong, %d not proven\n", proofs.n_proven,
+                   proofs.n_wrong, proofs.n_unproven);
+        json_free(proofs.list);
+    }
+    return proofs.n_wrong > 0 ? CLI_ILLEGAL : CLI_FINE;
+}

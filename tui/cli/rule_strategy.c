@@ -1,0 +1,364 @@
+/* `dimscope rule OP --profile torch`: an operator's strategies as torch DTensor or veScale have
+ * them, and which one they take for inputs that lie as --in says: the rows of one mesh axis, each
+ * candidate's price and what it moves, the choice, the runner-up, and the size at which the choice
+ * would be another. */
+#include "tui/cli/rule.h"
+
+#include "core/plan/strategy/eval_strategy.h"
+#include "core/plan/strategy/explain.h"
+#include "core/rules/alias.h"
+#include "core/rules/infer.h"
+#include "core/rules/one_op.h"
+#include "tui/cli/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { CANDIDATES_SHOWN = 12 };
+
+/* ---- the request ---- */
+
+/* "[S(1)];[R]": one placement per mesh axis, `-` for an operand that is absent. Without --in all
+ * are replicated. */
+static bool read_placements(Cli *cli, StrategyCall *call, StrategyTensor *tensors)
+{
+    Source source = {.name = "--in", .text = str_from(cli->options.in ? cli->options.in : "")};
+    Scan scan = scan_begin(&source, &cli->err);
+    for (int i = 0; i < call->n_inputs; i++) {
+        Placement *placements = arena_array(cli->arena, Placement, call->mesh->n_axes);
+        bool absent = tensors[i].shape.n_dims < 0;
+        tensors[i].placements = absent ? NULL : placements;
+        if (!cli->options.in)
+            continue;
+        if (i > 0 && !scan_char(&scan, ';'))
+            return false;
+        if (absent && scan_accept(&scan, '-'))
+            continue;
+        if (!scan_char(&scan, '['))
+            return false;
+        for (int axis = 0; axis < call->mesh->n_axes; axis++)
+            if ((axis > 0 && !scan_char(&scan, ',')) ||
+                !placement_scan(&scan, tensors[i].shape.n_dims, &placements[axis]))
+                return false;
+        if (!scan_char(&scan, ']'))
+            return false;
+    }
+    return !cli->options.in || scan_end(&scan);
+}
+
+static bool read_tensors(Cli *cli, StrategyCall *call)
+{
+    OneOp op = {0};
+    if (!cli->options.shapes || !cli->options.mesh) {
+        error_kind(&cli->err, ERROR_USAGE, "--profile needs --shapes and a mesh");
+        error_hint(&cli->err, "rule mm --profile torch --shapes 12x8,8x16 -m x=4 "
+                              "--in '[S(1)];[S(0)]'");
+        return false;
+    }
+    Source mesh = {.name = "--mesh", .text = str_from(cli->options.mesh)};
+    if (!(call->mesh = mesh_parse(cli->arena, &mesh, &cli->err)) ||
+        !one_op_operands(cli->arena, str_from(cli->options.shapes), &op, &cli->err))
+        return false;
+    StrategyTensor *tensors = arena_array(cli->arena, StrategyTensor, op.n_inputs);
+    for (int i = 0; i < op.n_inputs; i++)
+        tensors[i] = (StrategyTensor){.shape = op.shape[i], .dtype = op.dtype[i]};
+    call->n_inputs = op.n_inputs;
+    call->input = tensors;
+    return read_placements(cli, call, tensors);
+}
+
+/* The index tensors of x[i, j] follow what they index. */
+static int n_indices_of(const StrategyCall *call)
+{
+    Str name = str_from(call->op);
+    int others = str_starts(name, STR("index_put"))                                ? 2
+                 : str_eq(name, STR("index")) || str_eq(name, STR("index.Tensor")) ? 1
+                                                                                   : 0;
+    return others > 0 && call->n_inputs > others ? call->n_inputs - others : 0;
+}
+
+/* An operator without a strategy of its own is asked for its index space. */
+static bool read_space(Cli *cli, const RuleBook *rules, StrategyCall *call)
+{
+    if (strategies_has(rules->strategies, str_from(call->op)))
+        return true;
+    const Operator *row = cli_find_operator(cli, rules->registry);
+    const Graph *graph = row ? cli_graph_of_one(cli, rules->registry, row) : NULL;
+    const DimBindings none = {0};
+    const Inferred *inferred =
+        graph ? infer(cli->arena, graph, rules->registry, &none, false, &cli->err) : NULL;
+    call->space = inferred ? inferred_space(inferred, 0) : NULL;
+    return inferred != NULL;
+}
+
+static bool read_call(Cli *cli, const RuleBook *rules, StrategyCall *call)
+{
+    SystemId system;
+    Str name = str_from(cli->operand[0]), rest = name;
+    bool prefixed = alias_split(name, &system, &rest) && system == SYSTEM_TORCH;
+    *call = (StrategyCall){.arena = cli->arena,
+                           .op = arena_str(cli->arena, prefixed ? rest : name),
+                           .no_redistribute = cli->options.no_redistribute};
+    if (!strategy_profile_find(str_from(cli->options.profile), &call->profile, &cli->err) ||
+        !read_tensors(cli, call) || !(call->graph = cli_attrs_of_one(cli, call->op, NULL)))
+        return false;
+    call->n_indices = n_indices_of(call);
+    return read_space(cli, rules, call);
+}
+
+/* ---- text ---- */
+
+/* A candidate's placements, outputs before inputs. */
+typedef struct {
+    const Placement **output, **input;
+} Layout;
+
+static Layout layout_of(const StrategyCall *call, const StrategyAnswer *answer, int i)
+{
+    Layout out = {arena_array(call->arena, const Placement *, answer->n_outputs),
+                  arena_array(call->arena, const Placement *, answer->n_inputs)};
+    strategy_candidate_placements(call, answer, i, out.output, out.input);
+    return out;
+}
+
+static const char *text_of(const StrategyCall *call, const Placement *const *input, int n_inputs,
+                           const Placement *const *output, int n_outputs)
+{
+    Buf out = buf_new(call->arena);
+    strategy_format(input, n_inputs, output, n_outputs, call->mesh->n_axes, &out);
+    return out.s;
+}
+
+static const char *candidate_text(const StrategyCall *call, const StrategyAnswer *answer, int i)
+{
+    Layout layout = layout_of(call, answer, i);
+    return text_of(call, layout.input, answer->n_inputs, layout.output, answer->n_outputs);
+}
+
+static const char *moves_text(const StrategyCall *call, const Placement *const *fed)
+{
+    Buf out = buf_new(call->arena);
+    strategy_format_moves(call, fed, &out);
+    return out.n > 0 ? out.s : "nothing";
+}
+
+static void write_rows(Cli *cli, const StrategyAnswer *answer)
+{
+    buf_puts(&cli->out, "rows of one mesh axis\n");
+    for (int r = 0; r < answer->rows->row.n; r++) {
+        buf_puts(&cli->out, "  ");
+        strategy_row_format(answer->rows, answer->rows->row.at[r], &cli->out);
+        buf_putc(&cli->out, '\n');
+    }
+}
+
+typedef struct {
+    int at;
+    double us;
+} Ranked;
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const Ranked *x = a, *y = b;
+    return x->us != y->us ? (x->us < y->us ? -1 : 1) : x->at - y->at;
+}
+
+/* The legal candidates, the chosen one first, then by price. */
+static int rank(const StrategyCall *call, const StrategyAnswer *answer, Ranked **out)
+{
+    Ranked *ranked = arena_array(call->arena, Ranked, answer->n_candidates);
+    int n = 0;
+    for (int i = 0; i < answer->n_candidates; i++)
+        if (i == answer->chosen || answer->candidate[i].why == CANDIDATE_LEGAL)
+            ranked[n++] = (Ranked){i, i == answer->chosen ? -1 : answer->candidate[i].us};
+    qsort(ranked, (size_t)n, sizeof *ranked, compare_ranked);
+    *out = ranked;
+    return n;
+}
+
+static void write_candidates(Cli *cli, const StrategyCall *call, const StrategyAnswer *answer)
+{
+    Ranked *ranked;
+    int n = rank(call, answer, &ranked);
+    Table *table = table_new(
+        cli->arena,
+        (const TableColumn[]){{"CANDIDATE", 48}, {"PRICE", -12}, {"", 10}, {"MOVES", 0}}, 4);
+    for (int i = 0; i < n && i < CANDIDATES_SHOWN; i++) {
+        int at = ranked[i].at;
+        table_printf(table, "%s", candidate_text(call, answer, at));
+        table_printf(table, isinf(answer->candidate[at].us) ? "no price" : "%.3f us",
+                     answer->candidate[at].us);
+        table_cell(table, at == answer->chosen      ? STR("chosen")
+                          : at == answer->runner_up ? STR("runner-up")
+                                                    : STR(""));
+        table_printf(table, "%s", moves_text(call, layout_of(call, answer, at).input));
+    }
+    buf_puts(&cli->out, "\n");
+    table_format(table, "", &cli->out);
+    if (n > CANDIDATES_SHOWN)
+        buf_printf(&cli->out, "and %d more at higher prices\n", n - CANDIDATES_SHOWN);
+}
+
+/* How many are none, and why. */
+static void write_dropped(Cli *cli, const StrategyAnswer *answer)
+{
+    for (int why = CANDIDATE_TOO_SMALL; why <= CANDIDATE_BANNED; why++) {
+        int n = 0;
+        for (int i = 0; i < answer->n_candidates; i++)
+            n += i != answer->chosen && (int)answer->candidate[i].why == why;
+        if (n > 0)
+            buf_printf(&cli->out, "%d left out: %s\n", n, strategy_why((CandidateWhy)why));
+    }
+}
+
+static void write_flip(Cli *cli, const StrategyCall *call, const StrategyAnswer *answer)
+{
+    StrategyFlip flip;
+    if (!strategy_flip(call, answer, &flip))
+        return;
+    buf_printf(&cli->out, "at %.3g times these bytes %s would be cheaper\n", flip.factor,
+               candidate_text(call, answer, flip.candidate));
+}
+
+/* "mm of 12x8 [S(0)], 8x16 [R] on x=4, profile torch" */
+static void write_request(Cli *cli, const StrategyCall *call)
+{
+    buf_printf(&cli->out, "%s of ", call->op);
+    for (int i = 0; i < call->n_inputs; i++) {
+        const StrategyTensor *tensor = &call->input[i];
+        buf_puts(&cli->out, i ? ", " : "");
+        for (int64_t d = 0; d < tensor->shape.n_dims; d++)
+            buf_printf(&cli->out, "%s%" PRId64, d ? "x" : "", tensor->shape.dim[d]);
+        buf_puts(&cli->out, tensor->shape.n_dims < 0    ? "-"
+                            : tensor->shape.n_dims == 0 ? "scalar"
+                                                        : "");
+        for (int axis = 0; tensor->placements && axis < call->mesh->n_axes; axis++) {
+            buf_puts(&cli->out, axis ? "," : " [");
+            placement_format(&tensor->placements[axis], false, &cli->out);
+        }
+        buf_puts(&cli->out, tensor->placements && call->mesh->n_axes > 0 ? "]" : "");
+    }
+    buf_puts(&cli->out, " on ");
+    mesh_format(call->mesh, &cli->out);
+    buf_printf(&cli->out, ", profile %s\n\n", cli->options.profile);
+}
+
+static void write_answer(Cli *cli, const StrategyCall *call, const StrategyAnswer *answer)
+{
+    write_request(cli, call);
+    if (answer->rows) {
+        write_rows(cli, answer);
+        write_candidates(cli, call, answer);
+        write_dropped(cli, answer);
+        write_flip(cli, call, answer);
+        return;
+    }
+    if (answer->suggestion) {
+        Buf inputs = buf_new(call->arena);
+        strategy_format(answer->suggestion, call->n_inputs, NULL, 0, call->mesh->n_axes, &inputs);
+        buf_printf(&cli->out, "no outputs follow; suggested inputs %s\n", inputs.s);
+        return;
+    }
+    buf_printf(&cli->out, "%s\nmoves %s\n",
+               text_of(call, answer->input, answer->n_inputs, answer->output, answer->n_outputs),
+               answer->n_parts > 0 ? "what its parts move" : moves_text(call, answer->input));
+    for (int i = 0; i < answer->n_parts; i++) {
+        const StrategyAnswer *part = &answer->part[i];
+        buf_printf(&cli->out, "  %-12s %s  %.3f us\n", part->op,
+                   text_of(call, part->input, part->n_inputs, part->output, part->n_outputs),
+                   part->us);
+    }
+}
+
+/* ---- JSON ---- */
+
+static Json *moves_json(const StrategyCall *call, const Placement *const *fed)
+{
+    Json *list = json_array();
+    for (int i = 0; i < call->n_inputs; i++) {
+        Moves moves = {0};
+        if (!fed[i] || !call->input[i].placements || !strategy_input_moves(call, i, fed[i], &moves))
+            continue;
+        for (int k = 0; k < moves.n; k++) {
+            Json *move = json_object();
+            json_set_int(move, "input", i);
+            json_set_str(move, "kind", move_name(moves.at[k].kind));
+            json_set_str(move, "axis", call->mesh->axes[moves.at[k].axis].name);
+            json_add(list, move);
+        }
+    }
+    return list;
+}
+
+static Json *candidate_json(const StrategyCall *call, const StrategyAnswer *answer, int i)
+{
+    const StrategyCandidate *candidate = &answer->candidate[i];
+    Layout layout = layout_of(call, answer, i);
+    Json *out = json_object();
+    json_set(out, "inputs", json_of_layouts(layout.input, answer->n_inputs, call->mesh));
+    json_set(out, "outputs", json_of_layouts(layout.output, answer->n_outputs, call->mesh));
+    if (candidate->why != CANDIDATE_LEGAL) {
+        json_set_str(out, "why_not", strategy_why(candidate->why));
+        return out;
+    }
+    json_set_real(out, "us", candidate->us);
+    json_set(out, "moves", moves_json(call, layout.input));
+    return out;
+}
+
+static void set_candidates(Json *out, const StrategyCall *call, const StrategyAnswer *answer)
+{
+    Json *rows = json_array(), *candidates = json_array();
+    for (int r = 0; r < answer->rows->row.n; r++) {
+        Buf text = buf_new(call->arena);
+        strategy_row_format(answer->rows, answer->rows->row.at[r], &text);
+        json_add(rows, json_from_str(buf_str(&text)));
+    }
+    for (int i = 0; i < answer->n_candidates; i++)
+        json_add(candidates, candidate_json(call, answer, i));
+    json_set(out, "rows", rows);
+    json_set(out, "candidates", candidates);
+    json_set_int(out, "chosen", answer->chosen);
+    json_set(out, "runner_up",
+             answer->runner_up < 0 ? json_null() : json_from_int(answer->runner_up));
+    StrategyFlip flip;
+    if (!strategy_flip(call, answer, &flip))
+        return;
+    Json *at = json_object();
+    json_set_real(at, "factor", flip.factor);
+    json_set_int(at, "candidate", flip.candidate);
+    json_set(out, "flip", at);
+}
+
+static Json *answer_json(const StrategyCall *call, const StrategyAnswer *answer)
+{
+    Json *out = json_object();
+    json_set_str(out, "op", call->op);
+    if (answer->suggestion) {
+        json_set(out, "suggestion",
+                 json_of_layouts(answer->suggestion, call->n_inputs, call->mesh));
+        return out;
+    }
+    json_set(out, "outputs", json_of_layouts(answer->output, answer->n_outputs, call->mesh));
+    json_set(out, "inputs", json_of_layouts(answer->input, answer->n_inputs, call->mesh));
+    json_set_int(out, "comm", answer->n_comm);
+    json_set_real(out, "us", answer->us);
+    if (answer->rows)
+        set_candidates(out, call, answer);
+    return out;
+}
+
+int cli_rule_strategy(Cli *cli, const RuleBook *rules)
+{
+    StrategyCall call;
+    StrategyAnswer answer;
+    if (!read_call(cli, rules, &call) ||
+        !strategy_answer(rules->strategies, &call, &answer, &cli->err))
+        return cli_rule_fail(cli);
+    if (cli->options.json)
+        cli_write_json(cli, answer_json(&call, &answer));
+    else
+        write_answer(cli, &call, &answer);
+    return CLI_FINE;
+}

@@ -1,0 +1,512 @@
+/* `dimscope rule OP --trace`: a dims_mapping rule asked about one op, and how it comes to its
+ * answer: the letters of the dims, what the operands claim, who loses an axis to whom, how dims of
+ * a view come from those of its source, what the inputs must be resharded to. */
+#include "tui/cli/rule.h"
+
+#include "core/plan/placement.h"
+#include "core/plan/spmd/eval_spmd.h"
+#include "core/rules/one_op.h"
+#include "tui/cli/table.h"
+
+#include <inttypes.h>
+
+/* ---- which rule ---- */
+
+/* The rule of an operator of ours under its names in Paddle that have the same operands. */
+static void find_by_alias(Cli *cli, const RuleBook *rules, SpmdAsked *out)
+{
+    const Operator *found = registry_find(rules->registry, str_from(cli->operand[0]));
+    Aliases aliases = found ? alias_names(cli->arena, found->name) : (Aliases){0};
+    for (int i = 0; !out->rule && i < aliases.n; i++) {
+        const Alias *alias = &aliases.at[i];
+        if (alias->system != SYSTEM_PADDLE || alias->n_operands > 0 || alias->n_constants > 0)
+            continue;
+        out->rule = spmd_rules_find(rules->spmd, str_from(alias->name));
+        out->name = alias->name;
+        out->alias = alias;
+    }
+}
+
+bool cli_find_spmd(Cli *cli, const RuleBook *rules, SpmdAsked *out)
+{
+    Str name = str_from(cli->operand[0]), rest = name;
+    SystemId system = SYSTEM_COUNT;
+    bool of_paddle = alias_split(name, &system, &rest) && system == SYSTEM_PADDLE;
+    *out = (SpmdAsked){.name = arena_str(cli->arena, of_paddle ? rest : name)};
+    out->rule = spmd_rules_find(rules->spmd, str_from(out->name));
+    if (!out->rule)
+        find_by_alias(cli, rules, out);
+    if (!out->rule) {
+        *out = (SpmdAsked){.name = cli_lower_case(cli->arena, name)};
+        out->rule = spmd_rules_find(rules->spmd, str_from(out->name));
+    }
+    if (out->rule)
+        return true;
+    error_kind(&cli->err, ERROR_UNKNOWN_OP, "there is no dims_mapping rule for '%s'",
+               cli->operand[0]);
+    error_hint(&cli->err, "the rules have Paddle's names: matmul, layer_norm, OP_grad");
+    return false;
+}
+
+/* ---- the request ---- */
+
+/* The operands of a list of shapes; not split. */
+static SpmdTensor *read_shapes(Cli *cli, Str text, int *n)
+{
+    OneOp op = {0};
+    if (!one_op_operands(cli->arena, text, &op, &cli->err))
+        return NULL;
+    SpmdTensor *tensor = arena_array(cli->arena, SpmdTensor, op.n_inputs);
+    for (int i = 0; i < op.n_inputs; i++) {
+        if (op.value[i]) {
+            error_kind(&cli->err, ERROR_USAGE, "a dims_mapping rule has no operand that is known");
+            error_hint(&cli->err, "it is an attribute there: --attr shape=[2,3]");
+            return NULL;
+        }
+        tensor[i].absent = op.shape[i].n_dims < 0;
+        if (tensor[i].absent)
+            continue;
+        tensor[i].shape = op.shape[i];
+        tensor[i].n_dims = (int)op.shape[i].n_dims;
+    }
+    *n = op.n_inputs;
+    return tensor;
+}
+
+/* "64x32,32x48" the inputs; "64x32,32x48->64x48" outputs too. Without an arrow a backward rule that
+ * always has k outputs takes the last k. */
+static bool read_operands(Cli *cli, SpmdCall *call)
+{
+    if (!cli->options.shapes)
+        return error_kind(&cli->err, ERROR_USAGE, "--trace needs --shapes");
+    Str text = str_from(cli->options.shapes);
+    int64_t arrow = str_find(text, STR("->"));
+    Str inputs = {text.s, arrow < 0 ? text.n : (size_t)arrow};
+    if (!(call->input = read_shapes(cli, inputs, &call->n_inputs)))
+        return false;
+    if (arrow >= 0) {
+        Str outputs = {text.s + arrow + 2, text.n - (size_t)arrow - 2};
+        return (call->output = read_shapes(cli, outputs, &call->n_outputs)) != NULL;
+    }
+    int n = call->rule->outputs.min;
+    if (!call->backward)
+        return true;
+    if (n != call->rule->outputs.max || n >= call->n_inputs ||
+        call->n_inputs - n < call->rule->inputs.min) {
+        error_kind(&cli->err, ERROR_USAGE, "--backward needs the shapes of the outputs");
+        error_hint(&cli->err, "behind an arrow: --shapes '64x32,32x48->64x48'");
+        return false;
+    }
+    call->n_inputs -= n;
+    call->n_outputs = n;
+    call->output = call->input + call->n_inputs;
+    return true;
+}
+
+/* ---- how the operands lie ---- */
+
+/* "x" or 0; "x.y" or [0,1]; -1, - or [] for none. */
+static bool scan_axis(Scan *scan, const Mesh *mesh, SpmdAxes *axes)
+{
+    Str name;
+    int64_t axis = -1;
+    if (scan_accept_text(scan, STR("-1")))
+        return true;
+    char next = scan_peek(scan);
+    if (next == '-') {
+        scan_accept(scan, '-');
+        return true;
+    }
+    if (is_digit(next) ? !scan_int(scan, &axis) : !scan_name(scan, &name))
+        return false;
+    if (!is_digit(next) && (axis = mesh_need_axis(mesh, name, scan->err)) < 0) {
+        scan_blame(scan, name);
+        return false;
+    }
+    if (axis >= mesh->n_axes || axes->n == MESH_AXES_MAX)
+        return scan_fail(scan, "the mesh has %d axes", mesh->n_axes);
+    axes->axis[axes->n++] = (uint8_t)axis;
+    return true;
+}
+
+static bool scan_dim(Scan *scan, const Mesh *mesh, SpmdAxes *axes)
+{
+    if (!scan_accept(scan, '[')) {
+        do {
+            if (!scan_axis(scan, mesh, axes))
+                return false;
+        } while (scan_accept(scan, '.'));
+        return true;
+    }
+    while (!scan_accept(scan, ']'))
+        if (!scan_axis(scan, mesh, axes) || (scan_peek(scan) != ']' && !scan_char(scan, ',')))
+            return false;
+    return true;
+}
+
+/* "sum(x)", as often as there are partial axes. */
+static bool scan_partials(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
+{
+    char next = scan_peek(scan);
+    while (next != '\0' && next != ';') {
+        Str name;
+        SpmdAxes axes = {0};
+        ReduceOp reduce = REDUCE_NONE;
+        if (!scan_name(scan, &name))
+            return false;
+        if (!reduce_from_name(name, &reduce))
+            return scan_fail(scan, "'%.*s' is no reduction", STR_ARG(name));
+        if (!scan_char(scan, '(') || !scan_axis(scan, mesh, &axes) || !scan_char(scan, ')'))
+            return false;
+        for (int i = 0; i < axes.n; i++)
+            tensor->partial[axes.axis[i]] = (uint8_t)reduce;
+        next = scan_peek(scan);
+    }
+    return true;
+}
+
+/* One placement per mesh axis: [S(0),P(sum)]. */
+static bool scan_placements(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
+{
+    for (int axis = 0; axis < mesh->n_axes; axis++) {
+        Placement placement;
+        if ((axis > 0 && !scan_char(scan, ',')) ||
+            !placement_scan(scan, tensor->n_dims, &placement))
+            return false;
+        if (placement.kind == PLACE_SHARD)
+            spmd_axes_push(&tensor->dim[placement.dim], axis);
+        else if (placement.kind == PLACE_PARTIAL)
+            tensor->partial[axis] = (uint8_t)placement.reduce;
+        else if (placement.kind != PLACE_REPLICATE)
+            return scan_fail(scan, "a dims_mapping has no such placement");
+    }
+    return scan_char(scan, ']');
+}
+
+/* Upper-case words are placements, unless the mesh has an axis of that name. */
+static bool is_placements(const Scan *scan, const Mesh *mesh)
+{
+    Error none = {0};
+    Scan ahead = *scan;
+    ahead.err = &none;
+    char next = scan_peek(&ahead);
+    Str name;
+    return next >= 'A' && next <= 'Z' && scan_name(&ahead, &name) && mesh_find_axis(mesh, name) < 0;
+}
+
+static bool scan_mapping(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
+{
+    if (tensor->absent && scan_accept(scan, '-'))
+        return true;
+    if (!scan_char(scan, '['))
+        return false;
+    if (is_placements(scan, mesh))
+        return scan_placements(scan, mesh, tensor);
+    for (tensor->n_dims = 0; !scan_accept(scan, ']'); tensor->n_dims++) {
+        if (tensor->n_dims == SPMD_DIMS_MAX)
+            return scan_fail(scan, "a mapping has at most %d dims", SPMD_DIMS_MAX);
+        if (!scan_dim(scan, mesh, &tensor->dim[tensor->n_dims]) ||
+            (scan_peek(scan) != ']' && !scan_char(scan, ',')))
+            return false;
+    }
+    return scan_partials(scan, mesh, tensor);
+}
+
+/* "[-1,0];[0,-1] sum(x)": of the inputs, or backward of the outputs. */
+static bool read_mappings(Cli *cli, const SpmdCall *call, SpmdTensor *tensor, int n)
+{
+    Source source = {.name = "--in", .text = str_from(cli->options.in)};
+    Scan scan = scan_begin(&source, &cli->err);
+    for (int i = 0; i < n; i++)
+        if ((i > 0 && !scan_char(&scan, ';')) || !scan_mapping(&scan, call->mesh, &tensor[i]))
+            return false;
+    return scan_end(&scan);
+}
+
+static bool read_call(Cli *cli, const SpmdAsked *asked, SpmdCall *call, Buf *trace)
+{
+    Source mesh = {.name = "--mesh", .text = str_from(cli->options.mesh)};
+    *call = (SpmdCall){.arena = cli->arena,
+                       .name = asked->name,
+                       .rule = asked->rule,
+                       .backward = cli->options.backward,
+                       .exact = cli->options.exact,
+                       .trace = trace};
+    if (!cli->options.mesh)
+        return error_kind(&cli->err, ERROR_USAGE, "--trace needs a mesh: -m x=2,y=3");
+    call->mesh = mesh_parse(cli->arena, &mesh, &cli->err);
+    if (!call->mesh || !(call->graph = cli_attrs_of_one(cli, asked->name, asked->alias)) ||
+        !read_operands(cli, call))
+        return false;
+    SpmdTensor *given = arena_array(cli->arena, SpmdTensor, call->n_inputs + call->n_outputs);
+    for (int i = 0; i < call->n_inputs; i++)
+        given[i] = call->input[i];
+    for (int o = 0; o < call->n_outputs; o++)
+        given[call->n_inputs + o] = call->output[o];
+    call->input = given;
+    call->output = given + call->n_inputs;
+    if (!cli->options.in)
+        return true;
+    return call->backward ? read_mappings(cli, call, given + call->n_inputs, call->n_outputs)
+                          : read_mappings(cli, call, given, call->n_inputs);
+}
+
+/* ---- the answer ---- */
+
+/* "[-1,0] sum(x)" */
+static void format_mapping(const SpmdCall *call, const SpmdTensor *tensor, Buf *out)
+{
+    if (tensor->absent) {
+        buf_puts(out, "absent");
+        return;
+    }
+    Json *mapping = json_of_spmd_mapping(tensor, false);
+    json_write(mapping, out);
+    json_free(mapping);
+    for (int axis = 0; axis < call->mesh->n_axes; axis++)
+        if (tensor->partial[axis] != REDUCE_NONE)
+            buf_printf(out, " %s(%s)", reduce_name((ReduceOp)tensor->partial[axis]),
+                       call->mesh->axes[axis].name);
+}
+
+static const char *mapping_text(const SpmdCall *call, const SpmdTensor *tensor)
+{
+    Buf out = buf_new(call->arena);
+    format_mapping(call, tensor, &out);
+    return out.s;
+}
+
+static const char *shape_text(const SpmdCall *call, const SpmdTensor *tensor)
+{
+    Buf out = buf_new(call->arena);
+    for (int d = 0; d < tensor->shape.n_dims; d++)
+        buf_printf(&out, "%s%" PRId64, d ? "x" : "", tensor->shape.dim[d]);
+    return tensor->absent ? "-" : tensor->shape.n_dims > 0 ? out.s : "scalar";
+}
+
+/* An operand: what was given, and what the rule answers. */
+typedef struct {
+    const char *role; /* "input" */
+    int number;
+    const SpmdTensor *given, *answer; /* NULL: not asked about */
+} Side;
+
+typedef Vec(Side) Sides;
+
+/* Operands given to the rule but answered nowhere, and outputs not given, have one side only. */
+static Sides list_rows(const SpmdCall *call, const SpmdTensor *given, int n_inputs, int n_outputs)
+{
+    Sides rows = {0};
+    for (int i = 0; i < n_inputs || (i < call->need.n && !call->need.at[i]->absent); i++)
+        vec_push(call->arena, &rows,
+                 (Side){"input", i, i < n_inputs ? &given[i] : NULL,
+                        i < call->need.n ? call->need.at[i] : NULL});
+    for (int o = 0; o < call->out.n || o < n_outputs; o++)
+        vec_push(call->arena, &rows,
+                 (Side){"output", o, o < n_outputs ? &given[n_inputs + o] : NULL,
+                        o < call->out.n ? call->out.at[o] : NULL});
+    return rows;
+}
+
+/* Whether the given mapping was looked at. */
+static bool is_asked(const SpmdCall *call, const Side *row)
+{
+    return row->given && (row->role[0] == 'o') == call->backward;
+}
+
+static bool is_moved(const SpmdCall *call, const Side *row)
+{
+    return is_asked(call, row) && row->answer && !row->given->absent &&
+           strcmp(mapping_text(call, row->given), mapping_text(call, row->answer)) != 0;
+}
+
+/* The lines of the trace, into list or as text, but those of operands, which stand in the table.
+ * False: there are none. */
+static bool write_steps(Cli *cli, const Buf *trace, Json *list)
+{
+    Str rest = buf_str(trace);
+    bool any = false;
+    while (rest.n > 0) {
+        Str line = str_take(&rest, '\n');
+        if (line.n == 0 || str_starts(line, STR("given ")) || str_starts(line, STR("input ")) ||
+            str_starts(line, STR("output ")))
+            continue;
+        any = true;
+        if (list)
+            json_add(list, json_from_str(line));
+        else
+            buf_printf(&cli->out, "  %.*s\n", STR_ARG(line));
+    }
+    return any;
+}
+
+/* ---- as text ---- */
+
+static void write_table(Cli *cli, const SpmdCall *call, const Sides *rows)
+{
+    static const TableColumn columns[] = {
+        {"OPERAND", 0}, {"SHAPE", 0}, {"GIVEN", 0}, {"ANSWER", 0}};
+    Table *table = table_new(cli->arena, columns, 4);
+    for (int i = 0; i < rows->n; i++) {
+        const Side *row = &rows->at[i];
+        table_printf(table, "%s %d", row->role, row->number);
+        table_cell(table, str_from(row->given ? shape_text(call, row->given) : ""));
+        table_cell(table, str_from(is_asked(call, row) ? mapping_text(call, row->given) : ""));
+        table_cell(table, str_from(row->answer ? mapping_text(call, row->answer) : ""));
+    }
+    table_format(table, "  ", &cli->out);
+}
+
+static void write_moves(Cli *cli, const SpmdCall *call, const Sides *rows)
+{
+    bool any = false;
+    for (int i = 0; i < rows->n; i++) {
+        const Side *row = &rows->at[i];
+        if (!is_moved(call, row))
+            continue;
+        any = true;
+        buf_printf(&cli->out, "%s %d is resharded: %s to %s\n", row->role, row->number,
+                   mapping_text(call, row->given), mapping_text(call, row->answer));
+    }
+    if (!any)
+        buf_puts(&cli->out, "nothing is resharded\n");
+}
+
+static void write_head(Cli *cli, const SpmdCall *call)
+{
+    buf_printf(&cli->out, "%s%s on ", call->name, call->backward ? ", backward," : "");
+    mesh_format(call->mesh, &cli->out);
+    buf_puts(&cli->out, "\n\n");
+}
+
+/* ---- the answer of Paddle itself ---- */
+
+static bool same_answers(const SpmdCall *a, const SpmdCall *b)
+{
+    bool same = a->need.n == b->need.n && a->out.n == b->out.n;
+    for (int i = 0; same && i < a->need.n; i++)
+        same = strcmp(mapping_text(a, a->need.at[i]), mapping_text(b, b->need.at[i])) == 0;
+    for (int o = 0; same && o < a->out.n; o++)
+        same = strcmp(mapping_text(a, a->out.at[o]), mapping_text(b, b->out.at[o])) == 0;
+    return same;
+}
+
+/* Whether an oversight of Paddle's would change the answer. */
+static bool is_odd(const SpmdCall *asked, const SpmdCall *answered)
+{
+    SpmdCall exact = *asked;
+    Error none = {0};
+    exact.exact = true;
+    exact.trace = exact.reads = NULL;
+    return !spmd_apply(exact.rule, &exact, &none) || !same_answers(&exact, answered);
+}
+
+/* ---- attributes that nobody asked for ---- */
+
+/* Those given that a built-in rule did not ask for. A rule in Lua gets them all. */
+static Texts unread_attrs(const SpmdCall *call)
+{
+    const AttrList *attrs = &call->graph->attr_lists[call->graph->ops[call->op].attrs];
+    Texts out = {0};
+    for (int i = 0; i < attrs->n && !call->rule->context; i++) {
+        const char *name = names_text(call->graph->names, attrs->at[i].name);
+        if (!str_has_word(buf_str(call->reads), str_from(name)))
+            vec_push(call->arena, &out, name);
+    }
+    return out;
+}
+
+static void write_unread(Cli *cli, const SpmdCall *call)
+{
+    Texts unread = unread_attrs(call);
+    for (int i = 0; i < unread.n; i++)
+        buf_printf(&cli->out, "the rule does not read '%s': it reads %s\n", unread.at[i],
+                   call->reads->n > 0 ? call->reads->s : "no attribute");
+}
+
+static Json *unread_json(const SpmdCall *call)
+{
+    Texts unread = unread_attrs(call);
+    Json *out = json_array();
+    for (int i = 0; i < unread.n; i++)
+        json_add(out, json_from_str(str_from(unread.at[i])));
+    return out;
+}
+
+/* ---- as JSON ---- */
+
+static Json *side_json(const SpmdTensor *tensor)
+{
+    Json *side = json_object();
+    json_set(side, "dims_mapping", json_of_spmd_mapping(tensor, false));
+    json_set(side, "partial", json_of_spmd_partial(tensor));
+    return side;
+}
+
+static Json *operand_json(const SpmdCall *call, const Side *row)
+{
+    Json *out = json_object();
+    bool known = row->given && !row->given->absent;
+    json_set(out, "shape",
+             known ? json_ints(row->given->shape.dim, (int)row->given->shape.n_dims) : json_null());
+    json_set(out, "given", is_asked(call, row) && known ? side_json(row->given) : json_null());
+    json_set(out, "answer",
+             row->answer && !row->answer->absent ? side_json(row->answer) : json_null());
+    json_set_bool(out, "resharded", is_moved(call, row));
+    return out;
+}
+
+static void write_json(Cli *cli, const SpmdCall *call, const Sides *rows, const Buf *trace,
+                       bool odd)
+{
+    Json *out = json_object(), *steps = json_array();
+    Json *inputs = json_array(), *outputs = json_array();
+    Buf mesh = buf_new(cli->arena);
+    mesh_format(call->mesh, &mesh);
+    for (int i = 0; i < rows->n; i++)
+        json_add(rows->at[i].role[0] == 'i' ? inputs : outputs, operand_json(call, &rows->at[i]));
+    write_steps(cli, trace, steps);
+    json_set_str(out, "rule", call->name);
+    json_set_str(out, "mesh", mesh.s);
+    json_set_bool(out, "backward", call->backward);
+    json_set_bool(out, "exact", call->exact);
+    json_set(out, "inputs", inputs);
+    json_set(out, "outputs", outputs);
+    json_set(out, "steps", steps);
+    json_set_bool(out, "exact_differs", odd);
+    json_set(out, "unread_attrs", unread_json(call));
+    cli_write_json(cli, out);
+}
+
+int cli_rule_trace(Cli *cli, const RuleBook *rules)
+{
+    SpmdAsked asked;
+    SpmdCall call;
+    Buf trace = buf_new(cli->arena), reads = buf_new(cli->arena);
+    if (!cli_find_spmd(cli, rules, &asked) || !read_call(cli, &asked, &call, &trace))
+        return cli_rule_fail(cli);
+    call.reads = &reads;
+    SpmdCall answered = call;
+    if (!cli->options.json)
+        write_head(cli, &call);
+    if (!spmd_apply(asked.rule, &answered, &cli->err)) {
+        if (!cli->options.json)
+            write_steps(cli, &trace, NULL);
+        return cli_rule_fail(cli);
+    }
+    bool odd = !call.exact && is_odd(&call, &answered);
+    Sides rows = list_rows(&answered, call.input, call.n_inputs, call.n_outputs);
+    if (cli->options.json) {
+        write_json(cli, &answered, &rows, &trace, odd);
+        return CLI_FINE;
+    }
+    write_table(cli, &answered, &rows);
+    buf_putc(&cli->out, '\n');
+    if (write_steps(cli, &trace, NULL))
+        buf_putc(&cli->out, '\n');
+    write_moves(cli, &answered, &rows);
+    if (odd)
+        buf_puts(&cli->out, "Paddle itself answers otherwise here: --exact shows how\n");
+    write_unread(cli, &answered);
+    return CLI_FINE;
+}

@@ -1,0 +1,16 @@
+/* run.h - what the two forms of `dimscope run` share. */
+#ifndef TUI_CLI_RUN_H
+#define TUI_CLI_RUN_H
+
+#include "core/run/run.h"
+#include "tui/cli/cli.h"
+
+bool cli_run_options(Cli *cli, RunOptions *out); /* ERROR_USAGE in cli->err */
+
+Json *run_report_json(const Session *session, const RunReport *report);
+
+/* `run --onnx-test DIR...`: every data set of every folder against its outputs, a line each; exit
+ * code 1 when one differs, else that of the first one that could not be run. */
+int cli_run_tests(Cli *cli);
+
+#endif

@@ -1,0 +1,133 @@
+#include "tui/cli/table.h"
+
+#include "core/base/error.h"
+#include "core/base/vec.h"
+#include "tui/screen/grid.h"
+
+#include <stdlib.h>
+
+struct Table {
+    Arena *arena;
+    const TableColumn *columns;
+    int n;
+    Vec(Str) cells;
+};
+
+Table *table_new(Arena *arena, const TableColumn *columns, int n)
+{
+    Table *table = arena_make(arena, Table);
+    TableColumn *own = arena_array(arena, TableColumn, n);
+    memcpy(own, columns, (size_t)n * sizeof *own);
+    *table = (Table){.arena = arena, .columns = own, .n = n};
+    if (own[0].heading)
+        for (int c = 0; c < n; c++)
+            table_cell(table, str_from(own[c].heading));
+    return table;
+}
+
+/* A cell is one line whatever its text: a tensor's name may have line breaks. */
+void table_cell(Table *table, Str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.s[i] < ' ') {
+            Buf shown = buf_new(table->arena);
+            text_printable(text, &shown);
+            text = buf_str(&shown);
+            break;
+        }
+    vec_push(table->arena, &table->cells, text);
+}
+
+void table_printf(Table *table, const char *format, ...)
+{
+    Buf text = buf_new(table->arena);
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    table_cell(table, buf_str(&text));
+}
+
+/* The end of text in that many columns, behind an ellipsis; a character has at most 4 bytes. */
+static void add_tail(Str text, int columns, Buf *out)
+{
+    size_t most = (size_t)columns * 4;
+    if (text.n > most)
+        text = (Str){text.s + text.n - most, most};
+    while (text.n > 0 && text_columns(text) >= columns)
+        text = (Str){text.s + 1, text.n - 1};
+    while (text.n > 0 && ((unsigned char)text.s[0] & 0xC0) == 0x80)
+        text = (Str){text.s + 1, text.n - 1};
+    buf_puts(out, "…");
+    buf_add(out, text);
+}
+
+/* Its beginning, before one. */
+static void add_head(Str text, int columns, Buf *out)
+{
+    size_t most = (size_t)columns * 4;
+    text.n = text.n > most ? most : text.n;
+    while (text.n > 0 && text_columns(text) >= columns)
+        text.n--;
+    while (text.n > 0 && ((unsigned char)text.s[text.n] & 0xC0) == 0x80)
+        text.n--;
+    buf_add(out, text);
+    buf_puts(out, "…");
+}
+
+static void add_blanks(int n, Buf *out)
+{
+    for (int i = 0; i < n; i++)
+        buf_putc(out, ' ');
+}
+
+void table_path(Table *table, int indent, Str path, int most)
+{
+    Buf text = buf_new(table->arena);
+    add_blanks(indent, &text);
+    if (indent + text_columns(path) <= most)
+        buf_add(&text, path);
+    else
+        add_tail(path, indent < most ? most - indent : 1, &text);
+    table_cell(table, buf_str(&text));
+}
+
+static int column_width(const Table *table, int column)
+{
+    int width = 0, most = abs(table->columns[column].most);
+    for (int i = column; i < table->cells.n; i += table->n) {
+        int columns = text_columns(table->cells.at[i]);
+        width = columns > width ? columns : width;
+    }
+    return most && width > most ? most : width;
+}
+
+static void add_cell(Str text, int width, bool right, Buf *out)
+{
+    Buf shown = buf_new(out->arena);
+    if (text_columns(text) > width)
+        add_head(text, width, &shown);
+    else
+        buf_add(&shown, text);
+    int blanks = width - text_columns(buf_str(&shown));
+    add_blanks(right ? blanks : 0, out);
+    buf_add(out, buf_str(&shown));
+    add_blanks(right ? 0 : blanks, out);
+}
+
+void table_format(const Table *table, const char *indent, Buf *out)
+{
+    int *width = arena_array(out->arena, int, table->n);
+    for (int c = 0; c < table->n; c++)
+        width[c] = column_width(table, c);
+    for (int i = 0; i + table->n <= table->cells.n; i += table->n) {
+        buf_puts(out, indent);
+        for (int c = 0; c < table->n; c++) {
+            buf_puts(out, c > 0 ? "  " : "");
+            add_cell(table->cells.at[i + c], width[c], table->columns[c].most < 0, out);
+        }
+        while (out->n > 0 && out->s[out->n - 1] == ' ')
+            out->s[--out->n] = '\0';
+        buf_putc(out, '\n');
+    }
+}

@@ -1,0 +1,330 @@
+#include "tui/screen/grid.h"
+
+#include <stdio.h>
+
+Grid *grid_new(Arena *arena, int w, int h, bool ascii)
+{
+    Grid *grid = arena_make(arena, Grid);
+    *grid = (Grid){.w = w, .h = h, .ascii = ascii, .cells = arena_array(arena, Cell, w * h)};
+    grid_clear(grid);
+    return grid;
+}
+
+void grid_clear(Grid *grid)
+{
+    for (int i = 0; i < grid->w * grid->h; i++)
+        grid->cells[i] = (Cell){' ', ROLE_TEXT, 1};
+    grid->cursor_x = 0;
+    grid->cursor_y = 0;
+}
+
+Rect rect_clip(Rect a, Rect b)
+{
+    int right = a.x + a.w < b.x + b.w ? a.x + a.w : b.x + b.w;
+    int below = a.y + a.h < b.y + b.h ? a.y + a.h : b.y + b.h;
+    Rect both = {a.x > b.x ? a.x : b.x, a.y > b.y ? a.y : b.y, 0, 0};
+
+    both.w = right > both.x ? right - both.x : 0;
+    both.h = below > both.y ? below - both.y : 0;
+    return both;
+}
+
+void grid_mark(Grid *grid, Rect area, Style marks)
+{
+    Rect clip = rect_clip(area, (Rect){0, 0, grid->w, grid->h});
+
+    for (int y = clip.y; y < clip.y + clip.h; y++)
+        for (int x = clip.x; x < clip.x + clip.w; x++)
+            grid->cells[y * grid->w + x].style |= marks;
+}
+
+void grid_paint(Grid *grid, Rect area, Role role)
+{
+    Rect clip = rect_clip(area, (Rect){0, 0, grid->w, grid->h});
+
+    for (int y = clip.y; y < clip.y + clip.h; y++) {
+        for (int x = clip.x; x < clip.x + clip.w; x++) {
+            Style *style = &grid->cells[y * grid->w + x].style;
+            if (style_role(*style) == ROLE_TEXT)
+                *style = (Style)((*style & STYLE_MARKS) | (unsigned)role);
+        }
+    }
+}
+
+/* Puts one code point of known width; the halves of wide ones it covers become blanks. */
+static void put_cell(Grid *grid, int x, int y, Style style, uint32_t rune, int width)
+{
+    Cell *cell = &grid->cells[y * grid->w + x];
+
+    if (cell->width == 0 && x > 0)
+        cell[-1] = (Cell){' ', cell[-1].style, 1};
+    if (x + width < grid->w && cell[width].width == 0)
+        cell[width] = (Cell){' ', cell[width].style, 1};
+    *cell = (Cell){rune, style, (uint8_t)width};
+    if (width == 2)
+        cell[1] = (Cell){0, style, 0};
+}
+
+void grid_box(Grid *grid, Rect area, bool focused, const char *title)
+{
+    static const uint32_t thin[] = {0x250c, 0x2510, 0x2514, 0x2518, 0x2500, 0x2502};
+    static const uint32_t thick[] = {0x2554, 0x2557, 0x255a, 0x255d, 0x2550, 0x2551};
+    const uint32_t *line = focused ? thick : thin;
+    Style style = focused ? ROLE_FOCUS : ROLE_FRAME;
+    Pen pen = pen_new(grid, area);
+
+    for (int y = 0; y < area.h; y++) {
+        bool edge = y == 0 || y == area.h - 1;
+        pen_to(&pen, 0, y);
+        pen_rune(&pen, style, edge ? line[y ? 2 : 0] : line[5]);
+        for (int x = 1; edge && x < area.w - 1; x++)
+            pen_rune(&pen, style, line[4]);
+        pen_to(&pen, area.w - 1, y);
+        pen_rune(&pen, style, edge ? line[y ? 3 : 1] : line[5]);
+    }
+    if (area.w < 6)
+        return;
+    Pen head = pen_new(grid, (Rect){area.x + 2, area.y, area.w - 4, 1});
+    pen_puts(&head, focused ? ROLE_FOCUS : ROLE_HEAD, " ");
+    pen_puts(&head, focused ? ROLE_FOCUS : ROLE_HEAD, title);
+    pen_puts(&head, focused ? ROLE_FOCUS : ROLE_HEAD, " ");
+}
+
+static void add_utf8(Buf *out, uint32_t rune)
+{
+    if (rune < 0x80) {
+        buf_putc(out, (char)rune);
+    } else if (rune < 0x800) {
+        buf_putc(out, (char)(0xc0 | rune >> 6));
+        buf_putc(out, (char)(0x80 | (rune & 0x3f)));
+    } else if (rune < 0x10000) {
+        buf_putc(out, (char)(0xe0 | rune >> 12));
+        buf_putc(out, (char)(0x80 | (rune >> 6 & 0x3f)));
+        buf_putc(out, (char)(0x80 | (rune & 0x3f)));
+    } else {
+        buf_putc(out, (char)(0xf0 | rune >> 18));
+        buf_putc(out, (char)(0x80 | (rune >> 12 & 0x3f)));
+        buf_putc(out, (char)(0x80 | (rune >> 6 & 0x3f)));
+        buf_putc(out, (char)(0x80 | (rune & 0x3f)));
+    }
+}
+
+void grid_format(const Grid *grid, Buf *out)
+{
+    for (int y = 0; y < grid->h; y++) {
+        const Cell *row = grid->cells + (ptrdiff_t)y * grid->w;
+        int n = grid->w;
+        while (n > 0 && row[n - 1].rune == ' ')
+            n--;
+        for (int x = 0; x < n; x++)
+            if (row[x].width > 0)
+                add_utf8(out, row[x].rune);
+        buf_putc(out, '\n');
+    }
+}
+
+Pen pen_new(Grid *grid, Rect area)
+{
+    return (Pen){grid, rect_clip(area, (Rect){0, 0, grid->w, grid->h}), 0, 0};
+}
+
+void pen_to(Pen *pen, int x, int y)
+{
+    pen->x = x;
+    pen->y = y;
+}
+
+void pen_tab(Pen *pen, int x)
+{
+    while (pen->x < x)
+        pen_rune(pen, ROLE_TEXT, ' ');
+}
+
+void pen_line(Pen *pen)
+{
+    pen->x = 0;
+    pen->y++;
+}
+
+bool pen_full(const Pen *pen)
+{
+    return pen->y >= pen->area.h;
+}
+
+void pen_cursor(const Pen *pen)
+{
+    int x = pen->x < pen->area.w ? pen->x : pen->area.w - 1;
+
+    if (pen->area.w <= 0 || pen->y < 0 || pen->y >= pen->area.h)
+        return;
+    pen->grid->cursor_x = pen->area.x + (x < 0 ? 0 : x);
+    pen->grid->cursor_y = pen->area.y + pen->y;
+}
+
+void pen_rune(Pen *pen, Style style, uint32_t rune)
+{
+    int width = rune_width(rune);
+
+    if (width == 0) {
+        rune = '?';
+        width = 1;
+    }
+    if (pen->grid->ascii) {
+        uint32_t plain = (unsigned char)style_ascii(rune);
+        if (width == 2)
+            pen_rune(pen, style, plain);
+        rune = plain;
+        width = 1;
+    }
+    int x = pen->x;
+    pen->x += width;
+    if (pen->y < 0 || pen->y >= pen->area.h || x < 0 || x >= pen->area.w)
+        return;
+    if (x + width > pen->area.w) {
+        rune = ' ';
+        width = 1;
+    }
+    put_cell(pen->grid, pen->area.x + x, pen->area.y + pen->y, style, rune, width);
+}
+
+/* The code point at the start of text and its bytes; -1 for a byte that is not one, or a control
+ * character. C1 controls count: terminals act on them. */
+static int32_t next_rune(Str text, size_t *n)
+{
+    const unsigned char *s = (const unsigned char *)text.s;
+    uint32_t rune = s[0];
+    size_t more = rune >= 0xf0 ? 3 : rune >= 0xe0 ? 2 : rune >= 0xc0 ? 1 : 0;
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+
+    *n = 1;
+    if (rune < 0x20 || rune == 0x7f || (rune >= 0x80 && rune < 0xc0) || rune > 0xf4)
+        return -1;
+    if (more == 0)
+        return (int32_t)rune;
+    if (more >= text.n)
+        return -1;
+    rune &= 0x3fu >> more;
+    for (size_t i = 1; i <= more; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return -1;
+        rune = rune << 6 | (s[i] & 0x3f);
+    }
+    if (rune < least[more] || rune > 0x10ffff || (rune >= 0x80 && rune < 0xa0))
+        return -1;
+    *n = more + 1;
+    return (int32_t)rune;
+}
+
+void pen_put(Pen *pen, Style style, Str text)
+{
+    for (size_t at = 0, n; at < text.n; at += n) {
+        int32_t rune = next_rune((Str){text.s + at, text.n - at}, &n);
+        if (rune >= 0) {
+            pen_rune(pen, style, (uint32_t)rune);
+            continue;
+        }
+        char code[8];
+        int n_code = snprintf(code, sizeof code, "\\x%02x", (unsigned char)text.s[at]);
+        for (int i = 0; i < n_code; i++)
+            pen_rune(pen, style, (unsigned char)code[i]);
+    }
+}
+
+void pen_puts(Pen *pen, Style style, const char *text)
+{
+    pen_put(pen, style, str_from(text));
+}
+
+void pen_printf(Pen *pen, Style style, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    pen_puts(pen, style, text);
+}
+
+/* Columns of one step of pen_put(). */
+static int step_columns(Str text, size_t *n)
+{
+    int32_t rune = next_rune(text, n);
+    if (rune < 0)
+        return 4;
+    int width = rune_width((uint32_t)rune);
+    return width == 0 ? 1 : width;
+}
+
+int text_columns(Str text)
+{
+    int columns = 0;
+    for (size_t at = 0, n; at < text.n; at += n)
+        columns += step_columns((Str){text.s + at, text.n - at}, &n);
+    return columns;
+}
+
+/* The longest head of text that takes at most that many columns. */
+static Str head_of(Str text, int columns)
+{
+    size_t at = 0;
+    for (size_t n; at < text.n; at += n) {
+        columns -= step_columns((Str){text.s + at, text.n - at}, &n);
+        if (columns < 0)
+            break;
+    }
+    return (Str){text.s, at};
+}
+
+void pen_fit(Pen *pen, Style style, Str text, int columns)
+{
+    int end = pen->x + columns;
+
+    if (columns <= 0)
+        return;
+    if (text_columns(text) <= columns) {
+        pen_put(pen, style, text);
+    } else {
+        pen_put(pen, style, head_of(text, columns - 1));
+        pen_rune(pen, style, 0x2026);
+    }
+    pen_tab(pen, end);
+}
+
+void pen_fit_tail(Pen *pen, Style style, Str text, int columns)
+{
+    int end = pen->x + columns, over = text_columns(text) - columns;
+
+    if (columns <= 0)
+        return;
+    if (over > 0) {
+        Str cut = text;
+        for (size_t n; over + 1 > 0 && cut.n > 0; cut = (Str){cut.s + n, cut.n - n})
+            over -= step_columns(cut, &n);
+        pen_rune(pen, style, 0x2026);
+        text = cut;
+    }
+    pen_put(pen, style, text);
+    pen_tab(pen, end);
+}
+
+void pen_right(Pen *pen, Style style, Str text, int columns)
+{
+    int room = columns - text_columns(text);
+
+    if (room < 0) {
+        pen_fit(pen, style, text, columns);
+        return;
+    }
+    pen_tab(pen, pen->x + room);
+    pen_put(pen, style, text);
+}
+
+void pen_bar(Pen *pen, Style style, double part, double whole, int columns)
+{
+    static const uint32_t eighth[] = {' ', 0x258f, 0x258e, 0x258d, 0x258c, 0x258b, 0x258a, 0x2589};
+    double share = whole > 0 && part > 0 ? part / whole : 0;
+    int eighths = (int)((share > 1 ? 1 : share) * columns * 8 + 0.5);
+
+    for (int i = 0; i < columns; i++, eighths -= 8)
+        pen_rune(pen, style, eighths >= 8 ? 0x2588 : eighth[eighths < 0 ? 0 : eighths]);
+}

@@ -1,0 +1,78 @@
+/* grid.h - a screen as data: cells with a code point and a style, and a pen that is clipped.
+ *
+ * Views draw into a grid and nothing else, so a test prints what a user sees. A cell holds one code
+ * point; one of width 2 is followed by a cell of width 0. Everything put into a cell is safe on a
+ * terminal: control bytes and broken UTF-8 show as \xNN, what takes no column shows as '?'. With
+ * `ascii` each glyph is replaced by one of one column (style.h), so no layout moves.
+ *
+ * A pen draws in columns, inside its area only; a wide character that would cross the edge becomes
+ * a blank. Coordinates of a pen are relative to its area.
+ */
+#ifndef TUI_SCREEN_GRID_H
+#define TUI_SCREEN_GRID_H
+
+#include "core/base/str.h"
+#include "tui/screen/style.h"
+
+typedef struct {
+    int x, y, w, h;
+} Rect;
+
+typedef struct {
+    uint32_t rune;
+    Style style;
+    uint8_t width; /* 0: the right half of the cell before */
+} Cell;
+
+typedef struct {
+    int w, h;
+    bool ascii;
+    int cursor_x, cursor_y; /* the hardware cursor: on the selected row or in the prompt */
+    Cell *cells;            /* row-major, w*h */
+} Grid;
+
+typedef struct {
+    Grid *grid;
+    Rect area;
+    int x, y;
+} Pen;
+
+Grid *grid_new(Arena *arena, int w, int h, bool ascii);
+void grid_clear(Grid *grid);
+void grid_mark(Grid *grid, Rect area, Style marks); /* adds marks to what is drawn there */
+/* What is drawn there as plain text gets another role; axes keep their colours. */
+void grid_paint(Grid *grid, Rect area, Role role);
+void grid_box(Grid *grid, Rect area, bool focused, const char *title);
+void grid_format(const Grid *grid, Buf *out); /* lines without blanks at their end */
+
+Rect rect_clip(Rect a, Rect b);
+static inline bool rect_has(Rect area, int x, int y)
+{
+    return x >= area.x && x < area.x + area.w && y >= area.y && y < area.y + area.h;
+}
+
+Pen pen_new(Grid *grid, Rect area); /* at the area's corner, clipped to the grid */
+void pen_to(Pen *pen, int x, int y);
+void pen_tab(Pen *pen, int x);   /* to that column: blanks in between, never back */
+void pen_line(Pen *pen);         /* to the start of the next line */
+bool pen_full(const Pen *pen);   /* below its area */
+void pen_cursor(const Pen *pen); /* the hardware cursor goes here */
+
+void pen_rune(Pen *pen, Style style, uint32_t rune);
+void pen_put(Pen *pen, Style style, Str text);
+void pen_puts(Pen *pen, Style style, const char *text);
+void pen_printf(Pen *pen, Style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Exactly that many columns: cut at the right with an ellipsis, or padded. pen_fit_tail keeps the
+ * end of the text, for names whose last part says most; pen_right aligns at the right. */
+void pen_fit(Pen *pen, Style style, Str text, int columns);
+void pen_fit_tail(Pen *pen, Style style, Str text, int columns);
+void pen_right(Pen *pen, Style style, Str text, int columns);
+
+/* A bar of `of` columns filled to part/whole in eighths. */
+void pen_bar(Pen *pen, Style style, double part, double whole, int columns);
+
+int text_columns(Str text); /* as pen_put() draws it */
+
+#endif

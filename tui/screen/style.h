@@ -1,0 +1,65 @@
+/* style.h - what a cell looks like, by meaning: 16 roles, three marks, one glyph map.
+ *
+ * A style is a role and marks. Every mesh axis has a role of its own, by its order in the mesh, and
+ * is always named as well: no fact is carried by colour alone (TUI design, section 2.4). The
+ * palette is chosen for the three kinds of colour blindness; terminal numbers are resolved here,
+ * for 8, 16, 256 or direct colours, so that only term.c needs to know the terminal.
+ */
+#ifndef TUI_SCREEN_STYLE_H
+#define TUI_SCREEN_STYLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { STYLE_AXES = 6 };
+
+typedef enum {
+    ROLE_TEXT,   /* the terminal's own foreground */
+    ROLE_DIM,    /* what may be overlooked: replicated, rulers */
+    ROLE_HEAD,   /* column headings */
+    ROLE_STATUS, /* the first line */
+    ROLE_FRAME,
+    ROLE_FOCUS, /* frame of the focused pane, the shown view's tab */
+    ROLE_RAIL,
+    ROLE_NOTE,
+    ROLE_ERROR,
+    ROLE_DEAR, /* a reshard over the threshold */
+    ROLE_AXIS, /* first of STYLE_AXES */
+    ROLE_COUNT = ROLE_AXIS + STYLE_AXES
+} Role;
+
+typedef uint16_t Style; /* a Role, and marks */
+enum {
+    STYLE_ROLE = 0x1f,
+    STYLE_MARKS = 0xffe0,
+    STYLE_BOLD = 0x20,
+    STYLE_UNDERLINE = 0x40,
+    STYLE_SELECTED = 0x80 /* reversed */
+};
+
+static inline Style style_axis(int axis)
+{
+    return (Style)(ROLE_AXIS + axis % STYLE_AXES);
+}
+
+static inline Role style_role(Style style)
+{
+    return (Role)(style & STYLE_ROLE);
+}
+
+/* The foreground of a role on a terminal of that many colours: a colour number, or -1 for the
+ * terminal's own. Over 256 the number is 0xRRGGBB, as -direct terminals take it. */
+int style_colour(Role role, int n_colours, bool light);
+
+/* Marks that a role has without colour: bold headings, errors and so on. */
+Style style_marks(Role role);
+
+/* One column for every glyph we draw, so that no layout moves; '?' for what is not in the map. */
+char style_ascii(uint32_t rune);
+
+/* Columns of a code point: 0 for what does not take one (combining, variation selectors, joiners,
+ * direction marks), 2 for East Asian wide and emoji, else 1. Ours, so that no screen depends on the
+ * C library's idea of it. */
+int rune_width(uint32_t rune);
+
+#endif

@@ -1,0 +1,426 @@
+#include "tui/screen/term.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+#include <wchar.h>
+
+enum { RESET_MAX = 256, FATAL_STACK_BYTES = 64 * 1024, ESC_DELAY_MS = 25, ARGV_MAX = 15 };
+
+struct Term {
+    SCREEN *screen;
+    bool color, light;
+    bool anew; /* the next term_show() draws everything */
+    MEVENT mouse;
+};
+
+/* What a signal handler may touch: prepared before any handler is set, then only read. */
+static struct {
+    char reset[RESET_MAX];
+    size_t n_reset;
+    struct termios modes;
+    bool has_modes;
+} restore;
+static Term the_term;
+static unsigned char fatal_stack[FATAL_STACK_BYTES];
+
+static const int fatal_signals[] = {SIGHUP,  SIGINT, SIGQUIT, SIGTERM,
+                                    SIGSEGV, SIGBUS, SIGFPE,  SIGABRT};
+enum { N_FATAL = sizeof fatal_signals / sizeof fatal_signals[0] };
+
+bool term_is_utf8(void)
+{
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+/* Only async-signal-safe calls. The handler is one-shot, so raising again does the default. */
+static void die_restored(int number)
+{
+    ssize_t unused = write(STDOUT_FILENO, restore.reset, restore.n_reset);
+    (void)unused;
+    if (restore.has_modes)
+        tcsetattr(STDIN_FILENO, TCSANOW, &restore.modes);
+    raise(number);
+}
+
+/* Appends a terminfo string, without its padding, which needs more than write(). */
+static void add_reset(const char *capability)
+{
+    const char *s = tigetstr(capability);
+
+    if (!s || s == (const char *)-1)
+        return;
+    for (; *s && restore.n_reset < RESET_MAX; s++) {
+        if (s[0] == '$' && s[1] == '<') {
+            while (*s && *s != '>')
+                s++;
+            if (!*s)
+                return;
+            continue;
+        }
+        restore.reset[restore.n_reset++] = *s;
+    }
+}
+
+static void prepare_restore(void)
+{
+    static const char mouse_off[] = "\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l";
+
+    restore.has_modes = tcgetattr(STDIN_FILENO, &restore.modes) == 0;
+    restore.n_reset = 0;
+    if (tigetstr("kmous") && tigetstr("kmous") != (char *)-1) {
+        memcpy(restore.reset, mouse_off, sizeof mouse_off - 1);
+        restore.n_reset = sizeof mouse_off - 1;
+    }
+    add_reset("sgr0");
+    add_reset("rmkx");
+    add_reset("cnorm");
+    add_reset("rmcup");
+}
+
+static void set_handlers(bool ours)
+{
+    stack_t stack = {.ss_sp = fatal_stack, .ss_size = sizeof fatal_stack};
+    struct sigaction action = {.sa_handler = ours ? die_restored : SIG_DFL,
+                               .sa_flags =
+                                   ours ? (int)(SA_ONSTACK | SA_RESETHAND | SA_NODEFER) : 0};
+
+    sigaltstack(&stack, NULL);
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < N_FATAL; i++)
+        sigaction(fatal_signals[i], &action, NULL);
+}
+
+static bool check_terminal(Error *err)
+{
+    const char *name = getenv("TERM");
+    int answer;
+
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+        error_kind(err, ERROR_USAGE, "the explorer needs a terminal on stdin and stdout");
+        error_hint(err, "`dimscope plan` prints the same plan as text");
+        return false;
+    }
+    if (!name || setupterm(name, STDOUT_FILENO, &answer) != OK || !tigetstr("cup") ||
+        tigetstr("cup") == (char *)-1) {
+        error_kind(err, ERROR_USAGE, "the terminal type '%s' cannot place its cursor",
+                   name ? name : "");
+        error_hint(err, "set TERM, or use `dimscope plan`, which prints the same plan as text");
+        return false;
+    }
+    return true;
+}
+
+/* "15;0": foreground and background that some terminals tell. */
+static bool background_is_light(void)
+{
+    const char *told = getenv("COLORFGBG");
+    const char *last = told ? strrchr(told, ';') : NULL;
+    int number = last ? atoi(last + 1) : 0;
+
+    return number == 7 || number == 15;
+}
+
+static void start_colors(Term *term, ColorMode mode)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    term->color = mode == COLOR_MODE_AUTO && !(no_color && *no_color) && has_colors() &&
+                  start_color() == OK && use_default_colors() == OK && COLOR_PAIRS > ROLE_COUNT;
+    term->light = background_is_light();
+    for (int role = 0; term->color && role < ROLE_COUNT; role++)
+        init_extended_pair(role + 1, style_colour((Role)role, COLORS, term->light), -1);
+}
+
+/* Terminals that are not in application mode send these forms too. */
+static void define_arrows(void)
+{
+    static const struct {
+        const char *bytes;
+        int key;
+    } forms[] = {
+        {"\033[A", KEY_UP},   {"\033[B", KEY_DOWN}, {"\033[C", KEY_RIGHT}, {"\033[D", KEY_LEFT},
+        {"\033OA", KEY_UP},   {"\033OB", KEY_DOWN}, {"\033OC", KEY_RIGHT}, {"\033OD", KEY_LEFT},
+        {"\033[H", KEY_HOME}, {"\033[F", KEY_END},
+    };
+
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (key_defined(forms[i].bytes) == 0)
+            define_key(forms[i].bytes, forms[i].key);
+}
+
+Term *term_open(ColorMode color, bool mouse, Error *err)
+{
+    Term *term = &the_term;
+
+    if (!check_terminal(err))
+        return NULL;
+    prepare_restore();
+    set_handlers(true);
+    *term = (Term){.anew = true};
+    /* Only ASCII is drawn then; but in other locales ncurses asks the terminal to repeat
+     * characters, which many that call themselves xterm cannot. */
+    if (!term_is_utf8())
+        setlocale(LC_CTYPE, "C.UTF-8");
+    term->screen = newterm(NULL, stdout, stdin);
+    if (!term->screen) {
+        set_handlers(false);
+        error_kind(err, ERROR_USAGE, "the terminal type '%s' is unknown", getenv("TERM"));
+        return NULL;
+    }
+    set_handlers(true); /* ncurses has set its own for INT and TERM */
+    raw();
+    noecho();
+    nonl();
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    define_arrows();
+    if (!getenv("ESCDELAY"))
+        set_escdelay(ESC_DELAY_MS);
+    start_colors(term, color);
+    if (mouse)
+        mousemask(BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+    mouseinterval(0);
+    return term;
+}
+
+void term_close(Term *term)
+{
+    if (!term || !term->screen)
+        return;
+    endwin();
+    delscreen(term->screen);
+    term->screen = NULL;
+    set_handlers(false);
+}
+
+void term_size(const Term *term, int *w, int *h)
+{
+    (void)term;
+    getmaxyx(stdscr, *h, *w);
+}
+
+typedef struct {
+    int curses;
+    Key key;
+} KeyPair;
+
+static const KeyPair pairs[] = {
+    {KEY_UP, K_UP},
+    {KEY_DOWN, K_DOWN},
+    {KEY_LEFT, K_LEFT},
+    {KEY_RIGHT, K_RIGHT},
+    {KEY_PPAGE, K_PGUP},
+    {KEY_NPAGE, K_PGDN},
+    {KEY_HOME, K_HOME},
+    {KEY_END, K_END},
+    {KEY_BTAB, K_BTAB},
+    {KEY_ENTER, K_ENTER},
+    {KEY_BACKSPACE, K_BACKSPACE},
+    {KEY_DC, K_BACKSPACE},
+    {KEY_RESIZE, K_RESIZE},
+    {KEY_MOUSE, K_MOUSE},
+};
+
+static Key from_curses(int code)
+{
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (pairs[i].curses == code)
+            return pairs[i].key;
+    if (code >= KEY_F(1) && code <= KEY_F(12))
+        return K_F1 + (code - KEY_F(1));
+    return K_NONE;
+}
+
+/* The code point that begins with this byte; its other bytes have come with it. Whatever is not
+ * UTF-8 is dropped byte by byte: get_wch() would swallow the keys that follow it. */
+static Key read_utf8(int first)
+{
+    int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+    Key rune = first & (0x3f >> more);
+
+    if (first < 0xc2 || first > 0xf4)
+        return K_NONE;
+    for (int i = 0; i < more; i++) {
+        int byte = getch();
+        if (byte == ERR || byte < 0x80 || byte > 0xbf) {
+            if (byte != ERR)
+                ungetch(byte);
+            return K_NONE;
+        }
+        rune = rune << 6 | (byte & 0x3f);
+    }
+    return rune;
+}
+
+static Key read_key(Term *term)
+{
+    int code = getch();
+
+    if (code == ERR)
+        return K_NONE;
+    if (code == '\n')
+        return K_ENTER;
+    if (code == 8)
+        return K_BACKSPACE;
+    if (code < 0x80)
+        return code;
+    if (code <= 0xff)
+        return read_utf8(code);
+    Key key = from_curses(code);
+    if (key == K_MOUSE && getmouse(&term->mouse) != OK)
+        return K_NONE;
+    return key;
+}
+
+Key term_key(Term *term, int timeout_ms)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    Key key = read_key(term);
+
+    if (key != K_NONE)
+        return key;
+    int ready = poll(&input, 1, timeout_ms);
+    if (ready > 0 && !(input.revents & POLLIN))
+        return K_EOF;
+    key = read_key(term); /* after a signal too: a resize is told here */
+    if (key != K_NONE || ready <= 0)
+        return key;
+    /* Readable, and yet no key: half of a sequence, or the other side is gone. */
+    ready = poll(&input, 1, 0);
+    return ready > 0 && input.revents & (POLLHUP | POLLERR | POLLNVAL) ? K_EOF : K_NONE;
+}
+
+MouseKind term_mouse(Term *term, int *x, int *y)
+{
+    *x = term->mouse.x;
+    *y = term->mouse.y;
+    if (term->mouse.bstate & BUTTON4_PRESSED)
+        return MOUSE_WHEEL_UP;
+    if (term->mouse.bstate & BUTTON5_PRESSED)
+        return MOUSE_WHEEL_DOWN;
+    if (term->mouse.bstate & (BUTTON1_CLICKED | BUTTON1_PRESSED))
+        return MOUSE_CLICK;
+    return MOUSE_OTHER;
+}
+
+static attr_t attributes(Style style)
+{
+    unsigned marks = style | style_marks(style_role(style));
+    attr_t attr = A_NORMAL;
+
+    if (marks & STYLE_BOLD)
+        attr |= A_BOLD;
+    if (marks & STYLE_UNDERLINE)
+        attr |= A_UNDERLINE;
+    if (marks & STYLE_SELECTED)
+        attr |= A_REVERSE;
+    return attr;
+}
+
+/* Reversed, only what carries a meaning keeps its colour. */
+static Role shown_role(Style style)
+{
+    Role role = style_role(style);
+    bool plain = role == ROLE_DIM || role == ROLE_RAIL || role == ROLE_FRAME;
+
+    return (style & STYLE_SELECTED) && plain ? ROLE_TEXT : role;
+}
+
+static void show_cell(const Term *term, const Cell *cell)
+{
+    wchar_t text[2] = {(wchar_t)cell->rune, 0};
+    short pair = term->color ? (short)(shown_role(cell->style) + 1) : 0;
+    cchar_t out;
+
+    /* Where the C library has another idea of the width, or cannot write it, columns come first. */
+    if (wcwidth(text[0]) != cell->width)
+        text[0] = cell->rune >= 0x80 && cell->width == 1 ? L'?' : L' ';
+    if (setcchar(&out, text, attributes(cell->style), pair, NULL) == OK)
+        add_wch(&out);
+}
+
+void term_show(Term *term, const Grid *grid)
+{
+    int w, h;
+    term_size(term, &w, &h);
+
+    erase();
+    for (int y = 0; y < grid->h && y < h; y++) {
+        for (int x = 0; x < grid->w && x < w; x++) {
+            const Cell *cell = &grid->cells[y * grid->w + x];
+            if (cell->width == 0 || (cell->rune == ' ' && cell->style == ROLE_TEXT))
+                continue;
+            move(y, x);
+            show_cell(term, cell);
+        }
+    }
+    move(grid->cursor_y < h ? grid->cursor_y : h - 1, grid->cursor_x < w ? grid->cursor_x : w - 1);
+    if (term->anew)
+        clearok(curscr, TRUE);
+    term->anew = false;
+    wnoutrefresh(stdscr);
+    doupdate();
+}
+
+void term_redraw(Term *term)
+{
+    term->anew = true;
+}
+
+void term_suspend(Term *term)
+{
+    term->anew = true;
+    kill(0, SIGTSTP);
+}
+
+static bool wait_for(pid_t child, const char *name, Error *err)
+{
+    int status = 0;
+
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return error_set(err, "%s: %s", name, strerror(errno));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        return error_set(err, "%s: cannot be run", name);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return error_set(err, "%s ended with a failure", name);
+    return true;
+}
+
+/* In the child: the program in place of this one. */
+static void become(const char *const *argv)
+{
+    char *own[ARGV_MAX + 1] = {0};
+
+    for (int i = 0; i < N_FATAL; i++)
+        signal(fatal_signals[i], SIG_DFL);
+    for (int i = 0; i < ARGV_MAX && argv[i]; i++)
+        own[i] = strdup(argv[i]);
+    if (own[0])
+        execvp(own[0], own);
+    _exit(127);
+}
+
+bool term_run(Term *term, const char *const *argv, Error *err)
+{
+    def_prog_mode();
+    endwin();
+    pid_t child = fork();
+    if (child == 0)
+        become(argv);
+    bool ok = child < 0 ? error_set(err, "%s: %s", argv[0], strerror(errno))
+                        : wait_for(child, argv[0], err);
+    reset_prog_mode();
+    refresh();
+    term->anew = true;
+    return ok;
+}

@@ -1,0 +1,48 @@
+/* term.h - the terminal; term.c is the only code that sees curses.
+ *
+ * A Grid goes in, keys come out. newterm() is used, so that an unknown TERM is an error of ours and
+ * not an exit; colours are the nearest of what the terminal has, its palette is never changed. From
+ * term_open() to term_close() every fatal signal restores the terminal before it does its work: a
+ * handler on its own stack writes the prepared reset sequence and the saved modes, then the signal
+ * is raised again. Stop and continue (C-z, SIGTSTP) are ncurses' own.
+ *
+ * One terminal at a time, as the process has only one.
+ */
+#ifndef TUI_SCREEN_TERM_H
+#define TUI_SCREEN_TERM_H
+
+#include "core/base/error.h"
+#include "tui/screen/grid.h"
+#include "tui/app/keys.h"
+
+typedef enum {
+    COLOR_MODE_AUTO,
+    COLOR_MODE_NEVER
+} ColorMode; /* auto: none with NO_COLOR or TERM=dumb */
+
+typedef struct Term Term;
+
+/* NULL with ERROR_USAGE and a hint: no terminal on stdin and stdout, TERM unknown or unable. */
+Term *term_open(ColorMode color, bool mouse, Error *err);
+void term_close(Term *term); /* NULL is allowed */
+
+void term_size(const Term *term, int *w, int *h);
+
+/* The next key; K_NONE after timeout_ms (-1: wait), K_RESIZE, K_MOUSE, K_EOF when it is gone. */
+Key term_key(Term *term, int timeout_ms);
+
+typedef enum { MOUSE_CLICK, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN, MOUSE_OTHER } MouseKind;
+MouseKind term_mouse(Term *term, int *x, int *y); /* what K_MOUSE was */
+
+void term_show(Term *term, const Grid *grid); /* one update of the screen; sizes may differ */
+void term_redraw(Term *term);                 /* everything anew at the next term_show() */
+void term_suspend(Term *term);                /* as if C-z were typed in a shell's own program */
+
+/* Runs a program on the whole terminal and comes back. argv[0] is looked up in PATH. False with
+ * *err when it could not be started or failed. */
+bool term_run(Term *term, const char *const *argv, Error *err);
+
+/* True when the locale says UTF-8; call after setlocale(). */
+bool term_is_utf8(void);
+
+#endif

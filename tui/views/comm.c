@@ -1,0 +1,279 @@
+#include "tui/views/comm.h"
+
+#include "core/plan/cost.h"
+#include "core/plan/explain/reason.h"
+#include "tui/views/label.h"
+
+#include <stdlib.h>
+
+enum { MEMBERS_MAX = 4, DEVICES_LISTED = 16 };
+
+int32_t comm_op(const Session *session, const Reshard *reshard)
+{
+    int32_t maker = session->graph->tensors[reshard->tensor].maker;
+
+    if (maker >= 0 && !inferred_is_host(session->inferred, maker) &&
+        !session->inferred->on_parameters[maker])
+        return maker;
+    return reshard->n_uses > 0 ? session->plan->reshard_uses[reshard->use] : maker;
+}
+
+static void index_ops(Comm *comm)
+{
+    const Plan *plan = comm->session->plan;
+
+    memset(comm->of_op, 0xff, sizeof(int32_t) * (size_t)comm->session->graph->n_ops);
+    for (int32_t r = plan->n_reshards - 1; r >= 0; r--) {
+        int32_t op = comm_op(comm->session, &plan->reshards[r]);
+        comm->at_op[r] = op;
+        if (op < 0)
+            continue;
+        comm->next[r] = comm->of_op[op];
+        comm->of_op[op] = r;
+    }
+}
+
+static void sum_ops(Comm *comm)
+{
+    const Plan *plan = comm->session->plan;
+    const Groups *groups = comm->session->groups;
+
+    for (int32_t i = 0; i < groups->n_order; i++) {
+        int32_t op = groups->order[i];
+        comm->us[i + 1] = comm->us[i] + plan->op_us[op];
+        comm->comm_us[i + 1] = comm->comm_us[i];
+        comm->count[i + 1] = comm->count[i];
+        for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r]) {
+            double times = reshard_repeat(plan, &plan->reshards[r]);
+            comm->comm_us[i + 1] += times * plan->reshards[r].path->us;
+            comm->count[i + 1] += plan->reshards[r].path->us > 0 ? times : 0;
+        }
+    }
+}
+
+Comm *comm_new(const Session *session)
+{
+    Arena *arena = arena_new();
+    Comm *comm = arena_make(arena, Comm);
+    int n_reshards = session->plan->n_reshards, n_order = session->groups->n_order;
+
+    *comm = (Comm){.arena = arena,
+                   .session = session,
+                   .of_op = arena_array(arena, int32_t, session->graph->n_ops),
+                   .next = arena_array(arena, int32_t, n_reshards),
+                   .at_op = arena_array(arena, int32_t, n_reshards),
+                   .us = arena_array(arena, double, n_order + 1),
+                   .comm_us = arena_array(arena, double, n_order + 1),
+                   .count = arena_array(arena, double, n_order + 1),
+                   .n_rows = -1};
+    index_ops(comm);
+    sum_ops(comm);
+    return comm;
+}
+
+void comm_free(Comm *comm)
+{
+    if (comm)
+        arena_free(comm->arena);
+}
+
+/* Runs of digits as one '*', so that what is alike in each layer reads the same. */
+static void wildcard(Str text, Buf *out)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        bool digit = text.s[i] >= '0' && text.s[i] <= '9';
+        bool inside = i > 0 && ((text.s[i - 1] | 0x20) >= 'a' && (text.s[i - 1] | 0x20) <= 'z');
+        if (!digit || inside) {
+            buf_putc(out, text.s[i]);
+            continue;
+        }
+        while (i + 1 < text.n && text.s[i + 1] >= '0' && text.s[i + 1] <= '9')
+            i++;
+        buf_putc(out, '*');
+    }
+}
+
+/* What makes reshards alike, as bytes: path (one object for equal ones), shardings, how often,
+ * label.
+ */
+static Str alike_key(const Comm *comm, Arena *scratch, const Reshard *reshard, size_t *label_at)
+{
+    Buf key = buf_new(scratch);
+    double times = reshard_repeat(comm->session->plan, reshard);
+
+    buf_add(&key, (Str){(const char *)&times, sizeof times});
+    buf_add(&key, (Str){(const char *)&reshard->path, sizeof reshard->path});
+    buf_add(&key, (Str){(const char *)&reshard->from, sizeof reshard->from});
+    buf_add(&key, (Str){(const char *)&reshard->to, sizeof reshard->to});
+    *label_at = key.n;
+    wildcard(label_tensor(comm->session, scratch, reshard->tensor), &key);
+    return buf_str(&key);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const CommRow *x = a, *y = b;
+
+    if (x->us != y->us)
+        return x->us < y->us ? 1 : -1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static void fold_rows(Comm *comm)
+{
+    const Plan *plan = comm->session->plan;
+    Arena *scratch = arena_new();
+    Intern *keys = intern_new(scratch);
+    int32_t *last = arena_array(scratch, int32_t, plan->n_reshards);
+
+    for (int32_t r = 0; r < plan->n_reshards; r++) {
+        size_t label_at;
+        Str key = alike_key(comm, scratch, &plan->reshards[r], &label_at);
+        int32_t row = intern_put(keys, key.s, key.n);
+        if (row == comm->n_rows) {
+            Str label = {key.s + label_at, key.n - label_at};
+            comm->row[comm->n_rows++] =
+                (CommRow){.first = r, .label = arena_str(comm->arena, label)};
+        } else {
+            comm->next_alike[last[row]] = r;
+        }
+        comm->next_alike[r] = -1;
+        last[row] = r;
+        comm->row[row].n++;
+        double times = reshard_repeat(plan, &plan->reshards[r]);
+        comm->row[row].times += times;
+        comm->row[row].us += times * plan->reshards[r].path->us;
+    }
+    arena_free(scratch);
+}
+
+void comm_table(Comm *comm)
+{
+    int n = comm->session->plan->n_reshards;
+
+    if (comm->n_rows >= 0)
+        return;
+    comm->n_rows = 0;
+    comm->row = arena_array(comm->arena, CommRow, n);
+    comm->row_of = arena_array(comm->arena, int32_t, n);
+    comm->next_alike = arena_array(comm->arena, int32_t, n);
+    fold_rows(comm);
+    qsort(comm->row, (size_t)comm->n_rows, sizeof comm->row[0], by_time);
+    for (int row = 0; row < comm->n_rows; row++)
+        for (int32_t r = comm->row[row].first; r >= 0; r = comm->next_alike[r])
+            comm->row_of[r] = row;
+}
+
+void comm_format_steps(const Session *session, const ReshardPath *path, Buf *out)
+{
+    for (int s = 0; s < path->n_steps; s++) {
+        buf_printf(out, "%s%s", s ? "+" : "", step_kind_mark(path->step[s].kind));
+        if (path->step[s].atoms)
+            buf_putc(out, ' ');
+        mesh_format_set(session->mesh, path->step[s].atoms, ".", out);
+    }
+}
+
+/* Where an axis is in a sharding: "S1", the partial mark, "R". */
+static void format_state(const Mesh *mesh, const Sharding *sharding, int axis, const char *partial,
+                         Buf *out)
+{
+    AtomSet atoms = mesh_axis_atoms(mesh, axis);
+    const char *comma = "";
+
+    if (sharding_partials(sharding) & atoms) {
+        buf_puts(out, partial);
+        comma = ",";
+    }
+    for (int d = 0; d < sharding->n_dims; d++) {
+        if (!(cut_atoms(&sharding->dim[d]) & atoms))
+            continue;
+        buf_printf(out, "%sS%d", comma, d);
+        comma = ",";
+    }
+    if (!*comma)
+        buf_putc(out, 'R');
+}
+
+void comm_format_change(const Session *session, const Reshard *reshard, const char *partial,
+                        const char *arrow, Buf *out)
+{
+    const Mesh *mesh = session->mesh;
+    const Shardings *all = session->plan->shardings;
+    const char *between = "";
+
+    for (int axis = 0; axis < mesh->n_axes; axis++) {
+        Buf from = buf_new(out->arena), to = buf_new(out->arena);
+        format_state(mesh, shardings_at(all, reshard->from), axis, partial, &from);
+        format_state(mesh, shardings_at(all, reshard->to), axis, partial, &to);
+        if (str_eq(buf_str(&from), buf_str(&to)))
+            continue;
+        buf_printf(out, "%s%s%s%s", between, from.s, arrow, to.s);
+        between = " ";
+    }
+    if (!*between)
+        buf_puts(out, "order");
+}
+
+/* "{d0 d1 d2 .. d15}" */
+static void format_group(const Mesh *mesh, AtomSet atoms, int64_t position, Buf *out)
+{
+    int64_t n = mesh_atoms_size(mesh, atoms);
+
+    buf_putc(out, '{');
+    for (int64_t i = 0; i < n; i++) {
+        if (n > MEMBERS_MAX && i == MEMBERS_MAX - 1) {
+            buf_puts(out, " ..");
+            i = n - 1;
+        }
+        buf_printf(out, "%sd%lld", i ? " " : "",
+                   (long long)mesh_device(mesh, mesh_group_member(mesh, atoms, position, i)));
+    }
+    buf_putc(out, '}');
+}
+
+void comm_format_groups(const Mesh *mesh, AtomSet atoms, Buf *out)
+{
+    AtomSet others = (AtomSet)((1u << mesh->n_atoms) - 1) & ~atoms;
+    int64_t n = mesh_atoms_size(mesh, others);
+    int64_t shown = mesh->n_devices <= DEVICES_LISTED ? n : 1;
+
+    for (int64_t i = 0; i < shown; i++) {
+        if (i > 0)
+            buf_putc(out, ' ');
+        format_group(mesh, atoms, mesh_group_member(mesh, others, 0, i), out);
+    }
+    if (n > shown)
+        buf_printf(out, " and %lld more", (long long)(n - shown));
+}
+
+int comm_moved_dim(const Session *session, const Reshard *reshard)
+{
+    const Sharding *from = shardings_at(session->plan->shardings, reshard->from);
+    const Sharding *to = shardings_at(session->plan->shardings, reshard->to);
+
+    for (int d = 0; d < from->n_dims && !sharding_partials(from); d++)
+        if (!cut_equal(&from->dim[d], &to->dim[d]))
+            return d;
+    return -1;
+}
+
+const Decision *comm_cause(Arena *arena, const Session *session, const Reshard *reshard)
+{
+    const Plan *plan = session->plan;
+    const Sharding *from = shardings_at(plan->shardings, reshard->from);
+    const Sharding *to = shardings_at(plan->shardings, reshard->to);
+    int n_dims = (int)from->n_dims;
+
+    for (int d = -1; d < n_dims; d++) {
+        if (d >= 0 && cut_equal(&from->dim[d], &to->dim[d]))
+            continue;
+        ReasonChain *chains;
+        int n = why_tensor_dim(arena, plan, reshard->tensor, d, &chains);
+        for (int i = 0; i < n; i++)
+            for (int s = 0; s < chains[i].n_steps; s++)
+                if (chains[i].step[s].pin)
+                    return chains[i].step[s].pin;
+    }
+    return NULL;
+}

@@ -1,0 +1,59 @@
+/* comm.h - a plan's reshards as the screens show them: by op, in sums, and as a folded table.
+ *
+ * Reshards that are alike but for the numbers in their names (one per layer) are one row xN: equal
+ * steps, shardings, bytes, and label once its digits are wildcards; as often in a step. Rows are
+ * sorted by total time, the dearest first; equal times by first use.
+ */
+#ifndef TUI_VIEWS_COMM_H
+#define TUI_VIEWS_COMM_H
+
+#include "core/plan/session.h"
+
+typedef struct {
+    int32_t first; /* reshard: the first of them; the others follow in Comm.next_alike */
+    int n;
+    double times, us;  /* of all of them: how often a step does them, what that takes */
+    const char *label; /* "h.*.attn.c_proj out" */
+} CommRow;
+
+typedef struct {
+    Arena *arena;
+    const Session *session;
+    int32_t *of_op; /* per op: first reshard shown at it, -1 */
+    int32_t *next;  /* per reshard: the next at the same op */
+    int32_t *at_op; /* per reshard: the op it is shown at, -1 */
+    /* before place i of groups->order: sums of compute, of reshards, and how many of these move
+     * data; in a loop as often as it runs */
+    double *us, *comm_us, *count;
+    int n_rows; /* -1: the table is not made yet */
+    CommRow *row;
+    int32_t *row_of;     /* per reshard */
+    int32_t *next_alike; /* per reshard */
+} Comm;
+
+Comm *comm_new(const Session *session);
+void comm_free(Comm *comm);  /* NULL is allowed */
+void comm_table(Comm *comm); /* makes the rows, once */
+
+/* Reshards are shown at the op that makes the value; those of parameters and inputs at their first
+ * reader. -1: at none. */
+int32_t comm_op(const Session *session, const Reshard *reshard);
+
+/* "AR tp", "AG tp+AR dp": the steps of a path. */
+void comm_format_steps(const Session *session, const ReshardPath *path, Buf *out);
+/* What changes, axis by axis: "+ -> R", "S0 -> S1"; `partial` is the mark of a partial axis. */
+void comm_format_change(const Session *session, const Reshard *reshard, const char *partial,
+                        const char *arrow, Buf *out);
+
+/* "{d0 d1 d2 d3} {d4 d5 d6 d7}": the groups of a collective over these atoms; of a large mesh the
+ * first one, and how many more: "{d0 d1 d2 .. d15} and 63 more". */
+void comm_format_groups(const Mesh *mesh, AtomSet atoms, Buf *out);
+
+/* The dim whose cut a reshard undoes or makes; -1 when it is a sum that is due. */
+int comm_moved_dim(const Session *session, const Reshard *reshard);
+
+/* The decision behind a reshard: the pin that the chain of what is undone goes back to. NULL: none
+ * known. */
+const Decision *comm_cause(Arena *arena, const Session *session, const Reshard *reshard);
+
+#endif

@@ -1,0 +1,28 @@
+/* page.h - views that are a text with a cursor: why, findings, help. */
+#ifndef TUI_VIEWS_PAGE_H
+#define TUI_VIEWS_PAGE_H
+
+#include "tui/app/ui.h"
+
+/* Draws text with axis names in their colours; the cursor's line is marked where the view has the
+ * focus. Remembers how many lines there are. */
+void page_draw(Ui *ui, ShowId show, Str text, Pen *pen);
+
+/* Moves the cursor; false for other actions. */
+bool page_act(Ui *ui, ShowId show, ActId act);
+
+void page_go(Ui *ui, int64_t row); /* the cursor of the focused page */
+
+Str page_line(Str text, int64_t line); /* "" past the end */
+
+/* Why what a place selects is as it is: chains back to the policy, or what stopped an axis. */
+void why_text(Ui *ui, const Place *place, Buf *out);
+
+/* What an op's index dim owes its cuts to, a line each; nothing when it is whole. */
+void why_index_text(const Ui *ui, int32_t op, int index, Buf *out);
+
+/* FILE:LINE in a line of text: the place an editor is opened at. Files are those of the policy's
+ * decisions. False: none. */
+bool page_find_place(const Ui *ui, Str line, Str *file, int *number);
+
+#endif

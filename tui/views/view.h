@@ -1,0 +1,50 @@
+/* view.h - a view: something a pane can show. One row of `views` each.
+ *
+ * draw() is pure: it reads the explorer's state and writes cells, so a test prints it. act()
+ * changes the state; it answers false for what the view has no use for, and the caller says so. A
+ * new view is a file view_X.c with one `const View view_X`, an id here and a row in view.c.
+ */
+#ifndef TUI_VIEWS_VIEW_H
+#define TUI_VIEWS_VIEW_H
+
+#include "tui/screen/grid.h"
+#include "tui/app/keys.h"
+
+typedef struct Ui Ui;
+
+/* ORDER SHOW: the rows of `views`. The first five are the numbered tabs. */
+typedef enum {
+    SHOW_GRAPH,
+    SHOW_OP,
+    SHOW_TENSOR,
+    SHOW_MESH,
+    SHOW_COMM,
+    SHOW_WHY,
+    SHOW_FINDINGS,
+    SHOW_EVENTS,
+    SHOW_HELP,
+    SHOW_COUNT,
+    SHOW_TABS = SHOW_COMM + 1
+} ShowId;
+
+/* One of the bottom line's: an action, and what it does here in a word. */
+typedef struct {
+    ActId act;
+    const char *label;
+} Hint;
+
+typedef struct {
+    const char *name;                         /* "Graph": tab and frame */
+    void (*draw)(Ui *ui, Pen *pen);           /* into the pen's area, from its corner */
+    bool (*act)(Ui *ui, ActId act, Key last); /* last: the key that ended the sequence */
+    void (*note)(Ui *ui, Buf *out);           /* the line about what is selected; NULL: none */
+    void (*go)(Ui *ui, int64_t row);          /* puts the cursor of its list there, held inside */
+    int list_at;                              /* the line its list begins on; -1: it has none */
+    const Hint *hints;                        /* ended by ACT_NONE; most wanted first */
+} View;
+
+extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_why, view_findings,
+    view_events, view_help;
+extern const View *const views[SHOW_COUNT];
+
+#endif

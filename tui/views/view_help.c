@@ -1,0 +1,78 @@
+#include "tui/views/page.h"
+
+#include "tui/views/label.h"
+
+static const char marks[] =
+    "marks on the screen\n"
+    "  8/dp,4096/tp  a shape; after a dim the mesh axes that cut it, major first\n"
+    "  Σtp (+tp)  partial: each rank along tp holds an addend, the sum is due\n"
+    "  (3)(768/tp)  a dim in digits: three blocks, each cut by tp\n"
+    "  ×12  the row stands for 12 alike   A=  a replica of slice A   ~  uneven\n"
+    "  ↻8  a loop: what is in it runs 8 times, costs count that; ↻? not known\n"
+    "  NonZero.1,64  a size that is not known, by its name: --dim gives one\n"
+    "  AR all-reduce  AG all-gather  RS reduce-scatter  A2A all-to-all  SL slice\n"
+    "  ● op  ◆ op on parameters alone  ◇ input  ▸ ▾ closed, open group\n"
+    "  lines on the rail: values alive between rows   ! error, warning   i note\n"
+    "  NOTATIONS  the op as others write it, ~ in part: dimscope help operators\n";
+
+static void add_rows(const Action *rows, Buf *out)
+{
+    const char *group = "";
+
+    for (const Action *row = rows; row->name; row++) {
+        if (strcmp(row->group, group) != 0)
+            buf_printf(out, "%s\n", row->group);
+        group = row->group;
+        size_t start = out->n;
+        buf_printf(out, "  %s", row->keys);
+        while (out->n < start + 18)
+            buf_putc(out, ' ');
+        buf_printf(out, " :%s%s%s", row->name, *row->args ? " " : "", row->args);
+        while (out->n < start + 40)
+            buf_putc(out, ' ');
+        buf_printf(out, " %s\n", row->help);
+    }
+}
+
+static Str help_text(const Ui *ui)
+{
+    Buf text = buf_new(ui->frame);
+
+    buf_puts(&text,
+             "every action has a key, a name for the : line, or both; Enter on a row does it\n");
+    add_rows(explorer_actions, &text);
+    for (int i = 0; i < ui->n_extra; i++)
+        add_rows(ui->extra[i], &text);
+    buf_puts(&text, marks);
+    return buf_str(&text);
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    page_draw(ui, SHOW_HELP, help_text(ui), pen);
+}
+
+static bool act(Ui *ui, ActId act, Key last)
+{
+    (void)last;
+    if (page_act(ui, SHOW_HELP, act))
+        return true;
+    if (act != ACT_OPEN)
+        return false;
+    Str line = page_line(ui->page_text[SHOW_HELP], ui->line[SHOW_HELP]);
+    int64_t colon = str_find(line, STR(" :"));
+    if (colon < 0 || line.s[0] != ' ')
+        return false;
+    Str name = {line.s + colon + 2, line.n - (size_t)colon - 2};
+    name.n = (size_t)str_find(name, STR(" "));
+    ui_back(ui);
+    ui->run_next = arena_str(ui->frame, name);
+    return true;
+}
+
+static const Hint hints[] = {
+    {ACT_DOWN, "move"},   {ACT_PAGE_DOWN, "page"}, {ACT_OPEN, "do it"},
+    {ACT_SEARCH, "find"}, {ACT_CLOSE, "close"},    {0},
+};
+
+const View view_help = {"Help", draw, act, NULL, page_go, 0, hints};
