@@ -12,9 +12,9 @@
 /* The state of a policy file. */
 typedef struct {
     Sandbox *sandbox;
-    const Session *session;
-    bool used;   /* PAS has run in it */
-    bool needed; /* operators of the session call into it */
+    const Arena *model; /* of its session: the same before and after every change */
+    bool used;          /* PAS has run in it */
+    bool needed;        /* operators of the session call into it */
 } Loaded;
 
 /* Where scripts/ may be, seen from the executable: beside it, installed, above build/debug. */
@@ -160,7 +160,7 @@ static void drop_used(Scripts *scripts, const Session *session)
 {
     for (int i = scripts->loaded.n - 1; i >= 0; i--) {
         const Loaded *it = &scripts->loaded.at[i];
-        if (it->session == session && it->used && !it->needed)
+        if (it->model == session->model_arena && it->used && !it->needed)
             drop(scripts, i);
     }
 }
@@ -182,7 +182,8 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
         sandbox_free(sandbox);
         return NULL;
     }
-    vec_push(scripts->arena, &scripts->loaded, (Loaded){.sandbox = sandbox, .session = session});
+    vec_push(scripts->arena, &scripts->loaded,
+             (Loaded){.sandbox = sandbox, .model = session->model_arena});
     return &scripts->loaded.at[scripts->loaded.n - 1];
 }
 
@@ -222,13 +223,14 @@ static bool prepare_hook(void *context, Session *session, const char *policy, co
     if (!loaded)
         return false;
     loaded->needed = loaded->sandbox->n_registered > 0;
+    loaded->sandbox->listener = NULL;
     return true;
 }
 
 static const Loaded *find_needed(const Scripts *scripts, const Session *session)
 {
     for (int i = scripts->loaded.n - 1; i >= 0; i--)
-        if (scripts->loaded.at[i].session == session && scripts->loaded.at[i].needed)
+        if (scripts->loaded.at[i].model == session->model_arena && scripts->loaded.at[i].needed)
             return &scripts->loaded.at[i];
     return NULL;
 }
@@ -258,7 +260,7 @@ static Loaded *load_again(Scripts *scripts, Session *session, const char *policy
 static Loaded *find_unused(const Scripts *scripts, const Session *session)
 {
     for (int i = scripts->loaded.n - 1; i >= 0; i--)
-        if (scripts->loaded.at[i].session == session && !scripts->loaded.at[i].used)
+        if (scripts->loaded.at[i].model == session->model_arena && !scripts->loaded.at[i].used)
             return &scripts->loaded.at[i];
     return NULL;
 }
@@ -272,7 +274,10 @@ static bool policy_hook(void *context, Session *session, const char *policy, Jou
     if (!loaded)
         return false;
     loaded->used = true;
-    return policy_run(loaded->sandbox, session, journal, err);
+    loaded->sandbox->listener = session;
+    bool ok = policy_run(loaded->sandbox, session, journal, err);
+    loaded->sandbox->listener = NULL; /* a session of a change goes away before its state */
+    return ok;
 }
 
 SessionHooks scripts_hooks(Scripts *scripts)

@@ -26,6 +26,7 @@ static const char *const kind_names[ERROR_KIND_COUNT] = {
     [ERROR_SCRIPT] = "script",
     [ERROR_USAGE] = "usage",
     [ERROR_RUN] = "run",
+    [ERROR_CANCELLED] = "cancelled",
 };
 
 const char *error_kind_name(ErrorKind kind)

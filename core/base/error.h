@@ -39,6 +39,7 @@ typedef enum {
     ERROR_SCRIPT,     /* a failing Lua script: exit code 4 */
     ERROR_USAGE,      /* a wrong command line: exit code 2 */
     ERROR_RUN,        /* a run that failed: exit code 5 */
+    ERROR_CANCELLED,  /* somebody asked for a stop: exit code 130 */
     ERROR_KIND_COUNT
 } ErrorKind;
 

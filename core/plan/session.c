@@ -171,8 +171,8 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .no_redistribute = session->options.no_redistribute};
 }
 
-/* Makes the plan of a journal; the old one is freed only when that worked. What propagation keeps
- * from plan to plan is for one mesh. */
+/* Makes the plan of a journal. The plan before is not freed here: it is on a screen. What
+ * propagation keeps from plan to plan is for one mesh. */
 static bool remake(Session *session, const Journal *journal, const Findings *notes, Error *err)
 {
     PlanRequest request = session_request(session, journal);
@@ -192,10 +192,8 @@ static bool remake(Session *session, const Journal *journal, const Findings *not
         vec_push(plan->arena, &plan->findings, notes->at[i]);
     for (int i = 0; i < own.n; i++)
         vec_push(plan->arena, &plan->findings, own.at[i]);
-    plan_free(session->plan);
     session->plan = plan;
     if (kept) {
-        arena_free(session->propagation_arena);
         session->propagation_arena = kept;
         session->propagation = request.propagation;
     }
@@ -384,7 +382,7 @@ static Journal journal_copy(const Session *session)
     return copy;
 }
 
-bool session_apply(Session *session, const Decision *decisions, int n, Error *err)
+static bool apply(Session *session, const Decision *decisions, int n, Error *err)
 {
     Journal journal = journal_copy(session);
     for (int i = 0; i < n; i++)
@@ -393,43 +391,113 @@ bool session_apply(Session *session, const Decision *decisions, int n, Error *er
     return remake(session, &journal, &notes, err);
 }
 
-static bool move_done(Session *session, int by, Error *err)
+static bool step(Session *session, int by, Error *err)
 {
     Journal journal = session->journal;
+    for (; by < 0; by++, journal.n_done--)
+        if (journal.n_done == 0 ||
+            journal.decisions.at[journal.n_done - 1].origin.kind == ORIGIN_POLICY)
+            return error_kind(err, ERROR_USAGE, "nothing to undo: the rest is the policy's");
+    if (by > journal.decisions.n - journal.n_done)
+        return error_kind(err, ERROR_USAGE, "nothing to redo");
     journal.n_done += by;
     Findings notes = session->notes;
     return remake(session, &journal, &notes, err);
 }
 
-bool session_undo(Session *session, Error *err)
-{
-    const Journal *journal = &session->journal;
-    if (journal->n_done == 0 ||
-        journal->decisions.at[journal->n_done - 1].origin.kind == ORIGIN_POLICY)
-        return error_kind(err, ERROR_USAGE, "nothing to undo: the rest is the policy's");
-    return move_done(session, -1, err);
-}
-
-bool session_redo(Session *session, Error *err)
-{
-    if (session->journal.n_done == session->journal.decisions.n)
-        return error_kind(err, ERROR_USAGE, "nothing to redo");
-    return move_done(session, 1, err);
-}
-
-bool session_rerun_policy(Session *session, Error *err)
+static bool rerun_policy(Session *session, Error *err)
 {
     Journal kept = session->journal;
     return policy_and_remake(session, &kept, err);
 }
 
+static bool set_mesh(Session *session, const char *text, Error *err)
+{
+    session->options.mesh = arena_str(session->journal_arena, str_from(text));
+    session->mesh_file = NULL;
+    return read_mesh(session, session->options.mesh, &session->mesh, err) &&
+           policy_and_remake(session, NULL, err);
+}
+
+static bool make_change(Session *session, const Change *change, Error *err)
+{
+    switch (change->kind) {
+    case CHANGE_APPLY:
+        return apply(session, change->decisions, change->n, err);
+    case CHANGE_STEP:
+        return step(session, change->n, err);
+    case CHANGE_POLICY:
+        return rerun_policy(session, err);
+    case CHANGE_MESH:
+        return set_mesh(session, change->text, err);
+    }
+    return false;
+}
+
+Session *session_prepare(const Session *session, const Change *change, Error *err)
+{
+    Arena *arena = arena_new();
+    Session *next = arena_make(arena, Session);
+    *next = *session;
+    next->change_arena = arena;
+    if (make_change(next, change, err))
+        return next;
+    session_discard(session, next);
+    return NULL;
+}
+
+void session_discard(const Session *session, Session *next)
+{
+    if (!next)
+        return;
+    if (next->plan != session->plan)
+        plan_free(next->plan);
+    if (next->propagation_arena != session->propagation_arena)
+        arena_free(next->propagation_arena);
+    arena_free(next->change_arena); /* it lives there */
+}
+
+void session_commit(Session *session, Session *next)
+{
+    Session old = *session;
+    Arena *arena = next->change_arena;
+    *session = *next;
+    session->change_arena = old.change_arena;
+    plan_free(old.plan);
+    if (session->propagation_arena != old.propagation_arena)
+        arena_free(old.propagation_arena);
+    arena_free(arena);
+}
+
+bool session_change(Session *session, const Change *change, Error *err)
+{
+    Session *next = session_prepare(session, change, err);
+    if (next)
+        session_commit(session, next);
+    return next != NULL;
+}
+
+bool session_apply(Session *session, const Decision *decisions, int n, Error *err)
+{
+    return session_change(session, &(Change){CHANGE_APPLY, decisions, n, NULL}, err);
+}
+
+bool session_undo(Session *session, Error *err)
+{
+    return session_change(session, &(Change){.kind = CHANGE_STEP, .n = -1}, err);
+}
+
+bool session_redo(Session *session, Error *err)
+{
+    return session_change(session, &(Change){.kind = CHANGE_STEP, .n = 1}, err);
+}
+
+bool session_rerun_policy(Session *session, Error *err)
+{
+    return session_change(session, &(Change){.kind = CHANGE_POLICY}, err);
+}
+
 bool session_set_mesh(Session *session, const char *text, Error *err)
 {
-    Mesh *old = session->mesh;
-    if (!read_mesh(session, text, &session->mesh, err) || !policy_and_remake(session, NULL, err)) {
-        session->mesh = old;
-        return false;
-    }
-    session->options.mesh = arena_str(session->journal_arena, str_from(text));
-    return true;
+    return session_change(session, &(Change){.kind = CHANGE_MESH, .text = text}, err);
 }

@@ -1,9 +1,10 @@
 /* session.h - what a person works on: a model, a mesh, a policy, and the plan that follows.
  *
  * The session owns three arenas: model (graph and inference), journal (decisions, mesh, machine)
- * and the plan's own. Every change goes through session_apply(): the journal grows, the plan is
- * made anew, and only then the old one is freed; when anything fails the old plan stays. Scripts
- * are reached through hooks that main() sets, since core knows no Lua.
+ * and the plan's own. Every change has two halves: session_prepare() makes the session as it will
+ * be, beside the one that is, and may run on another thread; session_commit() puts it in its place
+ * and frees the old plan. When anything fails the old plan stays. Scripts are reached through hooks
+ * that main() sets, since core knows no Lua.
  */
 #ifndef CORE_PLAN_SESSION_H
 #define CORE_PLAN_SESSION_H
@@ -71,6 +72,7 @@ struct Session {
     Plan *plan;
     Propagation *propagation; /* for this model and mesh, kept from plan to plan */
     Groups *groups;           /* folded by structure and sharding; remade with the plan */
+    Arena *change_arena;      /* where a session that is not yet in its place lives; NULL */
     Findings notes; /* of loading and of the policy: "axis 'pp' is not in the mesh: left out"; they
                        stand in front of the plan's own findings */
 };
@@ -88,8 +90,27 @@ Session *session_open_model(const SessionOptions *options, const SessionHooks *h
 /* What a plan of the session with this journal is made from. */
 PlanRequest session_request(const Session *session, const Journal *journal);
 
-bool session_apply(Session *session, const Decision *decisions, int n,
-                   Error *err);                  /* user pins, unpins */
+/* ---- changes ---- */
+
+typedef enum { CHANGE_APPLY, CHANGE_STEP, CHANGE_POLICY, CHANGE_MESH } ChangeKind;
+
+typedef struct {
+    ChangeKind kind;
+    const Decision *decisions; /* CHANGE_APPLY: added to the journal, in one step */
+    int n; /* how many; CHANGE_STEP: decisions to redo, or below 0 to undo, in one step */
+    const char *text; /* CHANGE_MESH: the mesh */
+} Change;
+
+/* The session as it will be. It shares with the old one all but the plan and what is made for it:
+ * until one of the next two is called the old one may be read, not changed, and nothing else may be
+ * put into its journal's arena. NULL with *err: nothing has changed. */
+Session *session_prepare(const Session *session, const Change *change, Error *err);
+void session_commit(Session *session, Session *next);
+void session_discard(const Session *session, Session *next); /* NULL is allowed */
+
+/* Both halves. The others are short for it. */
+bool session_change(Session *session, const Change *change, Error *err);
+bool session_apply(Session *session, const Decision *decisions, int n, Error *err);
 bool session_undo(Session *session, Error *err); /* false with *err when there is nothing to undo */
 bool session_redo(Session *session, Error *err);
 /* Runs the policy again (the file changed): user decisions are kept after it. */

@@ -18,17 +18,25 @@ static Row rows[] = {
     {"one column less", 39, 10, SHOW_GRAPH, false, "too small"},
     {"one row less", 40, 9, SHOW_GRAPH, false, "too small"},
     {"nothing at all", 0, 0, SHOW_GRAPH, false, "too small"},
-    {"160x50", 160, 50, SHOW_GRAPH, false, "graph 1,4 94x43; op 97,4 62x18; tensor 97,24 62x23"},
+    {"160x50", 160, 50, SHOW_GRAPH, false, "graph 1,4 95x43; op 98,4 61x19; tensor 98,25 61x22"},
     {"focus on another pane", 160, 50, SHOW_TENSOR, false,
-     "graph 1,4 94x43; op 97,4 62x18; tensor 97,24 62x23"},
+     "graph 1,4 95x43; op 98,4 61x19; tensor 98,25 61x22"},
     {"zoomed", 160, 50, SHOW_TENSOR, true, "tensor 0,3 160x45"},
-    {"collectives and their mesh", 160, 50, SHOW_COMM, false, "comm 1,4 94x43; mesh 97,4 62x43"},
+    {"collectives and the selected one", 160, 50, SHOW_COMM, false,
+     "comm 1,4 158x15; detail 1,21 89x26; links 92,21 67x26"},
+    {"the selected one below", 80, 24, SHOW_COMM, false, "comm 0,3 80x9; detail 0,13 80x9"},
+    {"focus on the part below", 80, 24, SHOW_COMM_DETAIL, false, "comm 0,3 80x9; detail 0,13 80x9"},
+    {"too low for both", 80, 16, SHOW_COMM, false, "comm 0,3 80x11"},
+    {"two plans", 80, 24, SHOW_DIFF, false, "totals 0,3 80x6; diff 0,10 80x8; fork 0,19 80x3"},
     {"pages stand alone", 160, 50, SHOW_WHY, false, "why 0,3 160x45"},
     {"wide but low", 160, 24, SHOW_GRAPH, false, "graph 0,3 160x19"},
 };
 
-static const char *const names[SHOW_COUNT] = {"graph", "op",  "tensor",   "mesh",
-                                              "comm",  "why", "findings", "help"};
+/* ORDER SHOW */
+static const char *const names[SHOW_COUNT] = {
+    "graph", "op",     "tensor",   "mesh",   "comm",   "mem",  "diff",    "policy",
+    "run",   "detail", "links",    "live",   "totals", "fork", "console", "check",
+    "near",  "why",    "findings", "events", "errors", "help"};
 
 static void panes_of_a_size(void **state)
 {

@@ -69,22 +69,25 @@ static void why_not_menu(Ui *ui)
 
 /* ---- the plan ---- */
 
-bool app_rerun_policy(App *app)
+static void policy_ran(Ui *ui, const Totals *before, const char *what)
 {
-    Ui *ui = &app->ui;
-    Error err = {0};
+    (void)before, (void)what;
+    ui_say(ui, "policy run: step %.*s, comm %.*s, %d findings",
+           STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
+           STR_ARG(label_us(ui, ui_plan(ui)->totals.comm_us)), ui_plan(ui)->findings.n);
+}
 
-    ui_change_begin(ui);
-    bool ok = session_rerun_policy(ui->session, &err);
-    ui_change_end(ui);
-    app->open_then = NULL; /* of the groups before */
-    if (!ok)
-        ui_error(ui, &err);
-    else
-        ui_say(ui, "policy run: step %.*s, comm %.*s, %d findings",
-               STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
-               STR_ARG(label_us(ui, ui_plan(ui)->totals.comm_us)), ui_plan(ui)->findings.n);
-    return ok;
+void app_rerun_policy(App *app)
+{
+    job_change(&app->ui, &(Change){.kind = CHANGE_POLICY}, policy_ran, NULL);
+}
+
+static void mesh_set(Ui *ui, const Totals *before, const char *what)
+{
+    (void)before;
+    ui_say(ui, "mesh %s: step %.*s%s", what, STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
+           ui->edits > 0 ? "; pins made here are dropped" : "");
+    ui->edits = 0;
 }
 
 static bool set_mesh(Ui *ui, Str args, Error *err)
@@ -92,14 +95,7 @@ static bool set_mesh(Ui *ui, Str args, Error *err)
     if (args.n == 0)
         return error_set(err, "which mesh? :mesh dp=2,tp=4");
     const char *text = arena_str(ui->frame, args);
-    ui_change_begin(ui);
-    bool ok = session_set_mesh(ui->session, text, err);
-    ui_change_end(ui);
-    if (!ok)
-        return false;
-    ui_say(ui, "mesh %s: step %.*s%s", text, STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
-           ui->edits > 0 ? "; pins made here are dropped" : "");
-    ui->edits = 0;
+    job_change(ui, &(Change){.kind = CHANGE_MESH, .text = text}, mesh_set, text);
     return true;
 }
 
@@ -131,7 +127,7 @@ static bool edit_place(Ui *ui, Str *file, int *line)
 {
     ShowId show = ui->at.show;
 
-    if (show >= SHOW_TABS &&
+    if (show >= SHOW_PAGES &&
         page_find_place(ui, page_line(ui->page_text[show], ui->line[show]), file, line))
         return true;
     if (ui->failed_file[0] && ui->failed_line > 0) {
@@ -216,7 +212,9 @@ static void close_view(App *app)
 
 static void cancel(App *app)
 {
-    if (app->ui.zoomed || app->ui.at.show != SHOW_GRAPH)
+    if (job_runs(&app->ui))
+        job_stop(&app->ui);
+    else if (app->ui.zoomed || app->ui.at.show != SHOW_GRAPH)
         close_view(app);
     else
         ui_say(&app->ui, "q quits, ? helps");
@@ -297,12 +295,16 @@ static bool act_on_place(App *app, ActId act)
 {
     Ui *ui = &app->ui;
 
-    if (act >= ACT_SHOW_GRAPH && act <= ACT_SHOW_COMM)
+    if (act >= ACT_SHOW_GRAPH && act <= ACT_SHOW_RUN)
         show(ui, (ShowId)(SHOW_GRAPH + (act - ACT_SHOW_GRAPH)));
     else if (act == ACT_FINDINGS)
         show(ui, SHOW_FINDINGS);
     else if (act == ACT_EVENTS)
         show(ui, SHOW_EVENTS);
+    else if (act == ACT_NEAR)
+        show(ui, SHOW_NEAR);
+    else if (act == ACT_ERRORS)
+        show(ui, SHOW_ERRORS);
     else if (act == ACT_HELP)
         show(ui, SHOW_HELP);
     else if (act == ACT_WHY)
@@ -338,6 +340,7 @@ static void act_on_program(App *app, ActId act)
         app->searched_from = ui->at;
         arena_free(app->search_arena);
         app->search_arena = arena_new();
+        app->open_change = app->ui.n_changes;
         app->open_then = outline_marks(ui->outline, app->search_arena);
         prompt_open(&app->prompt, act == ACT_COMMAND ? ':' : '/');
     } else if (act == ACT_NEXT_PANE || act == ACT_PREVIOUS_PANE) {

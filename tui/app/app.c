@@ -1,13 +1,20 @@
 #include "tui/app/app.h"
 
 #include "tui/app/go.h"
+#include "tui/app/job.h"
 #include "tui/app/menu.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 
-enum { WATCH_MS = 300, SETTLED_MS = 100, KEYS_A_FRAME = 64, INCREMENTAL_OPS_MAX = 50000 };
+enum {
+    WATCH_MS = 300,
+    JOB_MS = 50,
+    SETTLED_MS = 100,
+    KEYS_A_FRAME = 64,
+    INCREMENTAL_OPS_MAX = 50000
+};
 
 App *app_new(Session *session, const AppOptions *options, Term *term, int w, int h)
 {
@@ -18,6 +25,7 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
     app->options = *options;
     app->term = term;
     ui_open(&app->ui, session, options->ascii);
+    app->ui.waits_for_jobs = !term;
     app->tables[app->n_tables++] = explorer_actions;
     for (int i = 0; i < options->n_commands && app->n_tables < APP_TABLES_MAX; i++)
         app->tables[app->n_tables++] = options->commands[i].actions;
@@ -31,6 +39,7 @@ void app_free(App *app)
 {
     if (!app)
         return;
+    job_end(&app->ui);
     ui_close(&app->ui);
     arena_free(app->grid_arena);
     arena_free(app->search_arena);
@@ -46,7 +55,7 @@ void app_resize(App *app, int w, int h)
 
 static void search_restart(App *app)
 {
-    if (app->open_then)
+    if (app->open_change == app->ui.n_changes)
         outline_set_marks(app->ui.outline, app->open_then);
     ui_restore(&app->ui, &app->searched_from);
 }
@@ -57,7 +66,7 @@ static void search_as_typed(App *app)
     Ui *ui = &app->ui;
 
     if (app->prompt.n < 2 || ui->session->groups->n_order > INCREMENTAL_OPS_MAX ||
-        ui->at.show >= SHOW_TABS)
+        ui->at.show >= SHOW_PAGES)
         return;
     search_restart(app);
     go_search(ui, (Str){app->prompt.text, (size_t)app->prompt.n});
@@ -106,12 +115,9 @@ static void click(App *app, int x, int y)
     }
     if (!rect_has(layout->tabs, x, y))
         return;
-    for (int i = 0, at = 1; i < SHOW_TABS; i++) {
-        int end = at + (int)strlen(views[i]->name) + 4;
-        if (x >= at && x < end)
-            app_act(app, action_by_id((ActId)(ACT_SHOW_GRAPH + i)), 0);
-        at = end;
-    }
+    int tab = app_tab(app, x);
+    if (tab >= 0)
+        app_act(app, action_by_id((ActId)(ACT_SHOW_GRAPH + tab)), 0);
 }
 
 static void mouse(App *app)
@@ -218,7 +224,13 @@ static void loop(App *app)
         term_show(app->term, app_draw(app));
         Key key;
         do {
-            key = term_key(app->term, app->options.watch_policy ? WATCH_MS : -1);
+            key = term_key(app->term, job_runs(&app->ui)          ? JOB_MS
+                                      : app->options.watch_policy ? WATCH_MS
+                                                                  : -1);
+            if (job_runs(&app->ui)) {
+                job_poll(&app->ui);
+                break;
+            }
             uint64_t now = app->options.watch_policy ? policy_stamp(app->ui.session, &settled) : 0;
             if (now != 0 && now != seen && settled) {
                 seen = now;

@@ -48,7 +48,8 @@ typedef struct {
     Prompt prompt;
     Place searched_from; /* where `/` was typed, and what was open then */
     Arena *search_arena;
-    uint8_t *open_then; /* NULL: the groups are others by now */
+    uint8_t *open_then;
+    int open_change; /* Ui.n_changes then: the groups are others after a change */
     Key keys[KEY_SEQUENCE_MAX];
     int n_keys;
     bool quit;
@@ -64,11 +65,13 @@ void app_key(App *app, Key key);
 void app_type(App *app, Str script); /* keys as in a script */
 const Grid *app_draw(App *app);
 
+int app_tab(const App *app, int x); /* the tab in that column of its line; -1: none */
+
 /* ---- actions.c ---- */
 void app_act(App *app, const Action *action, Key last);
 void app_command(App *app, Str line); /* what stands after `:` */
 
 /* Changes the plan under the explorer; errors go to the message line. */
-bool app_rerun_policy(App *app);
+void app_rerun_policy(App *app);
 
 #endif

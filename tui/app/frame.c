@@ -135,20 +135,52 @@ static void draw_status(const App *app, Pen *pen)
     }
 }
 
+static bool is_shown(const Layout *layout, ShowId show)
+{
+    for (int i = 0; i < layout->n_panes; i++)
+        if (layout->pane[i].show == show)
+            return true;
+    return false;
+}
+
+enum { TABS_WIDE = 100 }; /* from there on tabs have blanks around them */
+
+/* Where a tab begins: its bracket or the blank in its place. */
+static int tab_at(int columns, int tab)
+{
+    int at = columns < TABS_WIDE ? 0 : 1;
+
+    for (int i = 0; i < tab; i++)
+        at += (int)strlen(views[i]->name) + (columns < TABS_WIDE ? 3 : 4);
+    return at;
+}
+
+int app_tab(const App *app, int x)
+{
+    for (int i = 0; i < SHOW_TABS; i++)
+        if (x > tab_at(app->grid->w, i) &&
+            x <= tab_at(app->grid->w, i) + 2 + (int)strlen(views[i]->name))
+            return i;
+    return -1;
+}
+
 static void draw_tabs(const App *app, Pen *pen)
 {
     ShowId show = app->ui.at.show;
+    const char *page = show >= SHOW_PAGES ? views[show]->name : NULL;
 
-    pen_rune(pen, ROLE_TEXT, ' ');
     for (int i = 0; i < SHOW_TABS; i++) {
-        bool here = show == (ShowId)i;
-        pen_printf(pen, here ? ROLE_FOCUS : ROLE_TEXT, here ? "[%d %s]" : " %d %s ", i + 1,
+        bool here = is_shown(&app->layout, (ShowId)i);
+        pen_to(pen, tab_at(pen->area.w, i) + !here, 0);
+        pen_printf(pen, here ? ROLE_FOCUS : ROLE_TEXT, here ? "[%d %s]" : "%d %s", i + 1,
                    views[i]->name);
     }
-    if (show >= SHOW_TABS)
-        pen_printf(pen, ROLE_FOCUS, "[%s]", views[show]->name);
+    if (page && pen->area.w - pen->x > (int)strlen(page) + 4)
+        pen_printf(pen, ROLE_FOCUS, "  [%s]", page);
+    if (pen->area.w - pen->x < 8)
+        return;
     pen_to(pen, pen->area.w - 8, 0);
-    pen_puts(pen, ROLE_TEXT, "? help ");
+    pen_puts(pen, ROLE_TEXT, " ? help ");
 }
 
 /* model > transformer > h[0..11] x12 */
@@ -192,6 +224,11 @@ static void draw_note(App *app, Pen *pen)
     Buf text = buf_new(ui->frame);
 
     pen_rune(pen, ROLE_TEXT, ' ');
+    if (job_runs(ui)) {
+        job_format(ui, &text);
+        pen_fit(pen, ROLE_NOTE, buf_str(&text), pen->area.w - 1);
+        return;
+    }
     if (ui->message[0]) {
         pen_fit(pen, ui->message_is_error ? ROLE_ERROR : ROLE_NOTE, str_from(ui->message),
                 pen->area.w - 1);
@@ -241,8 +278,10 @@ static void draw_pane(App *app, const LayoutPane *pane)
     Ui *ui = &app->ui;
     Pen pen = pen_new(app->grid, pane->area);
 
-    if (pane->frame.w > 0)
+    if (pane->frame.h > 1)
         grid_box(app->grid, pane->frame, pane->show == ui->at.show, views[pane->show]->name);
+    else if (pane->frame.h == 1)
+        grid_rule(app->grid, pane->frame, pane->show == ui->at.show, views[pane->show]->name);
     views[pane->show]->draw(ui, &pen);
 }
 

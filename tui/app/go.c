@@ -248,7 +248,7 @@ void go_search_again(Ui *ui, int by)
         ui_say(ui, "search with / first");
         return;
     }
-    if (ui->at.show >= SHOW_TABS) {
+    if (ui->at.show >= SHOW_PAGES) {
         search_page(ui, by);
         return;
     }

@@ -1,44 +1,104 @@
 #include "tui/app/layout.h"
 
-/* Panes shown together: the first on the left, the others above each other on the right. */
+/* A pane of a wide workspace: percent of the body. */
+typedef struct {
+    ShowId show;
+    int x, y, w, h;
+} WidePane;
+
 typedef struct {
     int n;
-    ShowId show[LAYOUT_PANES];
-    int left_percent;
-    int upper_percent; /* of the right side's height */
-} PaneGroup;
+    WidePane pane[LAYOUT_PANES];
+} Workspace;
 
-static const PaneGroup groups[] = {
-    {3, {SHOW_GRAPH, SHOW_OP, SHOW_TENSOR}, 60, 45},
-    {2, {SHOW_COMM, SHOW_MESH}, 60, 100},
+static const Workspace workspaces[] = {
+    {3, {{SHOW_GRAPH, 0, 0, 61, 100}, {SHOW_OP, 61, 0, 39, 48}, {SHOW_TENSOR, 61, 48, 39, 52}}},
+    {3, {{SHOW_MESH, 0, 0, 57, 58}, {SHOW_MEM, 57, 0, 43, 58}, {SHOW_LIVE, 0, 58, 100, 42}}},
+    {3,
+     {{SHOW_COMM, 0, 0, 100, 38}, {SHOW_COMM_DETAIL, 0, 38, 57, 62}, {SHOW_LINKS, 57, 38, 43, 62}}},
+    {3,
+     {{SHOW_DIFF_TOTALS, 0, 0, 100, 20}, {SHOW_DIFF, 0, 20, 100, 56}, {SHOW_FORK, 0, 76, 100, 24}}},
+    {4,
+     {{SHOW_POLICY, 0, 0, 50, 55},
+      {SHOW_CONSOLE, 0, 55, 50, 45},
+      {SHOW_RUN, 50, 0, 50, 55},
+      {SHOW_CHECK, 50, 55, 50, 45}}},
 };
 
-/* The group a view is shown in, or NULL when it takes the body for itself. */
-static const PaneGroup *group_of(ShowId show)
+/* Views above each other on a narrow screen: lines of each, and percent of the body if that is
+ * more; 0: what is left. */
+typedef struct {
+    ShowId show;
+    int rows, percent;
+} StackPane;
+
+typedef struct {
+    int n;
+    StackPane pane[LAYOUT_PANES];
+} Stack;
+
+static const Stack stacks[] = {
+    {2, {{SHOW_COMM, 0, 0}, {SHOW_COMM_DETAIL, 10, 45}}},
+    {2, {{SHOW_MEM, 0, 0}, {SHOW_LIVE, 9, 45}}},
+    {3, {{SHOW_DIFF_TOTALS, 6, 0}, {SHOW_DIFF, 0, 0}, {SHOW_FORK, 4, 15}}},
+    {2, {{SHOW_POLICY, 0, 0}, {SHOW_CONSOLE, 7, 35}}},
+    {2, {{SHOW_RUN, 0, 0}, {SHOW_CHECK, 6, 30}}},
+};
+
+static const Workspace *workspace_of(ShowId show)
 {
-    for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++)
-        for (int i = 0; i < groups[g].n; i++)
-            if (groups[g].show[i] == show)
-                return &groups[g];
+    for (size_t i = 0; i < sizeof workspaces / sizeof workspaces[0]; i++)
+        for (int p = 0; p < workspaces[i].n; p++)
+            if (workspaces[i].pane[p].show == show)
+                return &workspaces[i];
     return NULL;
 }
 
-static void add_framed(Layout *layout, ShowId show, Rect frame)
+static const Stack *stack_of(ShowId show)
 {
-    layout->pane[layout->n_panes++] =
-        (LayoutPane){show, frame, {frame.x + 1, frame.y + 1, frame.w - 2, frame.h - 2}};
+    for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++)
+        for (int p = 0; p < stacks[i].n; p++)
+            if (stacks[i].pane[p].show == show)
+                return &stacks[i];
+    return NULL;
 }
 
-static void split(Layout *layout, const PaneGroup *group, Rect body)
+/* Borders at equal percents meet, whatever the size. */
+static void spread(Layout *layout, const Workspace *workspace, Rect body)
 {
-    int left = body.w * group->left_percent / 100;
-    int upper = group->n > 2 ? body.h * group->upper_percent / 100 : body.h;
+    for (int p = 0; p < workspace->n; p++) {
+        const WidePane *pane = &workspace->pane[p];
+        int left = body.w * pane->x / 100, right = body.w * (pane->x + pane->w) / 100;
+        int top = body.h * pane->y / 100, bottom = body.h * (pane->y + pane->h) / 100;
+        Rect frame = {body.x + left, body.y + top, right - left, bottom - top};
+        layout->pane[layout->n_panes++] =
+            (LayoutPane){pane->show, frame, {frame.x + 1, frame.y + 1, frame.w - 2, frame.h - 2}};
+    }
+}
 
-    add_framed(layout, group->show[0], (Rect){body.x, body.y, left, body.h});
-    add_framed(layout, group->show[1], (Rect){body.x + left, body.y, body.w - left, upper});
-    if (group->n > 2)
-        add_framed(layout, group->show[2],
-                   (Rect){body.x + left, body.y + upper, body.w - left, body.h - upper});
+/* Panes but for the first begin with a line that names them. */
+static void pile(Layout *layout, const Stack *stack, Rect body)
+{
+    int height[LAYOUT_PANES], left = body.h, flexible = 0;
+
+    for (int p = 0; p < stack->n; p++) {
+        int share = body.h * stack->pane[p].percent / 100;
+        height[p] = stack->pane[p].rows > share ? stack->pane[p].rows : share;
+        left -= height[p];
+        if (height[p] == 0)
+            flexible = p;
+    }
+    height[flexible] = left;
+    for (int p = 0, y = body.y; p < stack->n; y += height[p++]) {
+        Rect whole = {body.x, y, body.w, height[p]};
+        LayoutPane *pane = &layout->pane[layout->n_panes++];
+        *pane = (LayoutPane){stack->pane[p].show, {0}, whole};
+        if (p > 0) {
+            pane->frame = (Rect){whole.x, whole.y, whole.w, 1};
+            pane->area.y++;
+            pane->area.h--;
+        }
+    }
 }
 
 Layout layout_make(int w, int h, ShowId show, bool zoomed)
@@ -49,16 +109,17 @@ Layout layout_make(int w, int h, ShowId show, bool zoomed)
                      .note = {0, h - 2, w, 1},
                      .keys = {0, h - 1, w, 1}};
     Rect body = {0, 3, w, h - 5};
-    const PaneGroup *group = group_of(show);
+    const Workspace *workspace = workspace_of(show);
+    const Stack *stack = stack_of(show);
 
     layout.too_small = w < LAYOUT_MIN_W || h < LAYOUT_MIN_H;
     if (layout.too_small)
         return layout;
-    if (group && !zoomed && w >= LAYOUT_WIDE && h >= LAYOUT_TALL) {
-        split(&layout, group, body);
-        return layout;
-    }
-    layout.n_panes = 1;
-    layout.pane[0] = (LayoutPane){show, {0}, body};
+    if (workspace && !zoomed && w >= LAYOUT_WIDE && h >= LAYOUT_TALL)
+        spread(&layout, workspace, body);
+    else if (stack && !zoomed && body.h >= LAYOUT_STACK_H)
+        pile(&layout, stack, body);
+    else
+        layout.pane[layout.n_panes++] = (LayoutPane){show, {0}, body};
     return layout;
 }

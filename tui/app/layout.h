@@ -8,8 +8,10 @@
  *     keys            the most useful keys; the prompt
  *
  * From LAYOUT_WIDE columns and LAYOUT_TALL rows on, views that belong together are panes beside
- * each other: graph + op + tensor, comm + mesh. Below LAYOUT_MIN_W x LAYOUT_MIN_H
- * there is nothing but a line that says so.
+ * each other, one of five workspaces: graph + op + tensor, mesh + memory + what lives at its peak,
+ * reshards + the selected one + links, two plans, policy + console + run. Below that a view has the
+ * screen, or shares it with the parts that explain it, above each other. Below LAYOUT_MIN_W x
+ * LAYOUT_MIN_H there is nothing but a line that says so.
  */
 #ifndef TUI_APP_LAYOUT_H
 #define TUI_APP_LAYOUT_H
@@ -21,12 +23,13 @@ enum {
     LAYOUT_MIN_H = 10,
     LAYOUT_WIDE = 130,
     LAYOUT_TALL = 30,
-    LAYOUT_PANES = 3
+    LAYOUT_STACK_H = 14, /* of the body: where views stand above each other */
+    LAYOUT_PANES = 4
 };
 
 typedef struct {
     ShowId show;
-    Rect frame; /* w == 0: no frame */
+    Rect frame; /* w == 0: no frame; h == 1: a line with its name */
     Rect area;
 } LayoutPane;
 

@@ -219,20 +219,17 @@ static void say_change(Ui *ui, const Totals *old, const char *what)
     ui_say(ui, "%s%s", what, text.s);
 }
 
-static bool apply(Ui *ui, const Target *target, const Cut *cut, const char *axes, const char *what,
-                  Error *err)
+static void applied(Ui *ui, const Totals *before, const char *what)
 {
-    Totals old = ui_plan(ui)->totals;
+    ui->edits++;
+    say_change(ui, before, what);
+}
+
+static void apply(Ui *ui, const Target *target, const Cut *cut, const char *axes, const char *what)
+{
     const Decision *decisions = decisions_for(ui, target, cut, axes);
 
-    ui_change_begin(ui);
-    bool ok = session_apply(ui->session, decisions, target->n, err);
-    ui_change_end(ui);
-    if (!ok)
-        return false;
-    ui->edits++;
-    say_change(ui, &old, what);
-    return true;
+    job_change(ui, &(Change){CHANGE_APPLY, decisions, target->n, NULL}, applied, what);
 }
 
 bool pins_set(Ui *ui, Str axes, Error *err)
@@ -243,8 +240,9 @@ bool pins_set(Ui *ui, Str axes, Error *err)
 
     if (!target_of(ui, &target, err) || !read_axes(ui, axes, target.size, &cut, err))
         return false;
-    return apply(ui, &target, &cut, cut_is_whole(&cut) ? "" : text,
-                 arena_printf(ui->frame, "pinned to %s", text), err);
+    apply(ui, &target, &cut, cut_is_whole(&cut) ? "" : text,
+          arena_printf(ui->frame, "pinned to %s", text));
+    return true;
 }
 
 bool pins_drop(Ui *ui, Error *err)
@@ -256,7 +254,8 @@ bool pins_drop(Ui *ui, Error *err)
     DecisionKind kind = target.index ? PIN_INDEX_DIM : PIN_TENSOR_DIM;
     if (!plan_pin_of(ui_plan(ui), kind, target.place[0], target.dim))
         return error_set(err, "%.*s is not pinned", STR_ARG(target_name(ui, &target)));
-    return apply(ui, &target, NULL, "", "unpinned", err);
+    apply(ui, &target, NULL, "", "unpinned");
+    return true;
 }
 
 /* What the plan would cost with the pin; nothing is changed. False when it cannot be planned. */
@@ -366,41 +365,38 @@ static void next_dim(Ui *ui, int by)
     pins_menu(ui, false);
 }
 
-/* Goes one key back or forward: all decisions that carry its number. */
-static bool step_journal(Ui *ui, bool (*step)(Session *, Error *), int next, Error *err)
+/* Decisions of one key, back (-1) or forward: all that carry its number. 0: there are none. */
+static int decisions_of_step(const Journal *journal, int by)
 {
-    Totals old = ui_plan(ui)->totals;
-    const Journal *journal = &ui->session->journal;
-    const char *what = next < 0 ? "undone" : "redone";
-    int at = journal->n_done + next, line = -1, moved = 0;
+    int first = by < 0 ? journal->n_done - 1 : journal->n_done, n = 0;
 
-    ui_change_begin(ui);
-    bool ok = true;
-    for (; at >= 0 && at < journal->decisions.n; at = journal->n_done + next) {
+    for (int at = first; at >= 0 && at < journal->decisions.n; at += by, n++) {
         const Origin *origin = &journal->decisions.at[at].origin;
-        if (moved > 0 && (origin->kind != ORIGIN_USER || origin->line != line))
+        if (origin->kind == ORIGIN_POLICY ||
+            (n > 0 && origin->line != journal->decisions.at[first].origin.line))
             break;
-        line = origin->line;
-        ok = step(ui->session, err);
-        if (!ok)
-            break;
-        moved++;
     }
-    ui_change_end(ui);
-    if (moved == 0)
-        return ok ? step(ui->session, err) : false; /* it says why there is nothing */
-    say_change(ui, &old, what);
-    return true;
+    return n;
 }
 
 bool pins_undo(Ui *ui, Error *err)
 {
-    return step_journal(ui, session_undo, -1, err);
+    int n = decisions_of_step(&ui->session->journal, -1);
+
+    if (n == 0)
+        return error_kind(err, ERROR_USAGE, "nothing to undo: the rest is the policy's");
+    job_change(ui, &(Change){.kind = CHANGE_STEP, .n = -n}, say_change, "undone");
+    return true;
 }
 
 bool pins_redo(Ui *ui, Error *err)
 {
-    return step_journal(ui, session_redo, 0, err);
+    int n = decisions_of_step(&ui->session->journal, 1);
+
+    if (n == 0)
+        return error_kind(err, ERROR_USAGE, "nothing to redo");
+    job_change(ui, &(Change){.kind = CHANGE_STEP, .n = n}, say_change, "redone");
+    return true;
 }
 
 static bool may_write(const Ui *ui, const char *path, Error *err)

@@ -96,6 +96,7 @@ void ui_change_end(Ui *ui)
     int dim = ui->at.dim;
     int64_t screen_row = ui->row_at - ui->top[SHOW_GRAPH];
 
+    ui->n_changes++;
     rebuild(ui);
     ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
     ui->top[SHOW_GRAPH] = ui->row_at - screen_row;

@@ -12,6 +12,7 @@
 
 #include "core/plan/explain/events.h"
 #include "core/plan/session.h"
+#include "tui/app/job.h"
 #include "tui/views/comm.h"
 #include "tui/views/control.h"
 #include "tui/views/outline.h"
@@ -57,8 +58,10 @@ struct Ui {
     Arena *frame; /* lives for one key or one frame */
     Outline *outline;
     Rail *rail;
-    Comm *comm;      /* of the session's plan */
-    Control control; /* of its groups; as long as comm */
+    Comm *comm;          /* of the session's plan */
+    Control control;     /* of its groups; as long as comm */
+    Job *job;            /* what works beside the screen; NULL */
+    bool waits_for_jobs; /* there is no screen to go on with */
     bool ascii;
     bool zoomed;
     Place at;
@@ -75,6 +78,7 @@ struct Ui {
     bool message_is_error;
     char failed_file[400]; /* where the last error was, for `edit`; "" */
     int failed_line;
+    int n_changes;             /* of the plan so far, whoever made them */
     int edits;                 /* user changes of the plan so far: one number per undo step */
     char found[40];            /* "/c_fc 3/12" while the cursor is on a hit */
     Search *search;            /* the last one; NULL */

@@ -90,6 +90,18 @@ void grid_box(Grid *grid, Rect area, bool focused, const char *title)
     pen_puts(&head, focused ? ROLE_FOCUS : ROLE_HEAD, " ");
 }
 
+void grid_rule(Grid *grid, Rect line, bool focused, const char *title)
+{
+    Style style = focused ? ROLE_FOCUS : ROLE_FRAME;
+    Pen pen = pen_new(grid, line);
+
+    pen_puts(&pen, style, focused ? "══ " : "── ");
+    pen_puts(&pen, focused ? ROLE_FOCUS : ROLE_HEAD, title);
+    pen_rune(&pen, style, ' ');
+    while (pen.x < line.w)
+        pen_rune(&pen, style, focused ? 0x2550 : 0x2500);
+}
+
 static void add_utf8(Buf *out, uint32_t rune)
 {
     if (rune < 0x80) {

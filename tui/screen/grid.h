@@ -43,6 +43,7 @@ void grid_mark(Grid *grid, Rect area, Style marks); /* adds marks to what is dra
 /* What is drawn there as plain text gets another role; axes keep their colours. */
 void grid_paint(Grid *grid, Rect area, Role role);
 void grid_box(Grid *grid, Rect area, bool focused, const char *title);
+void grid_rule(Grid *grid, Rect line, bool focused, const char *title); /* "── TITLE ────" */
 void grid_format(const Grid *grid, Buf *out); /* lines without blanks at their end */
 
 Rect rect_clip(Rect a, Rect b);

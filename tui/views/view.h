@@ -9,22 +9,38 @@
 
 #include "tui/screen/grid.h"
 #include "tui/app/keys.h"
+#include "tui/views/sheet.h"
 
 typedef struct Ui Ui;
 
-/* ORDER SHOW: the rows of `views`. The first five are the numbered tabs. */
+/* ORDER SHOW: the rows of `views`. First the numbered tabs, then parts that stand beside them, then
+ * pages. */
 typedef enum {
     SHOW_GRAPH,
     SHOW_OP,
     SHOW_TENSOR,
     SHOW_MESH,
     SHOW_COMM,
+    SHOW_MEM,
+    SHOW_DIFF,
+    SHOW_POLICY,
+    SHOW_RUN,
+    SHOW_COMM_DETAIL, /* the selected reshard: formula, cause, options */
+    SHOW_LINKS,       /* its groups on the mesh, load of links, who talks to whom */
+    SHOW_LIVE,        /* what is alive at the peak */
+    SHOW_DIFF_TOTALS,
+    SHOW_FORK, /* why two plans differ first */
+    SHOW_CONSOLE,
+    SHOW_CHECK, /* of a run: against one device, predicted against measured */
+    SHOW_NEAR,  /* boxes around one op */
     SHOW_WHY,
     SHOW_FINDINGS,
     SHOW_EVENTS,
+    SHOW_ERRORS,
     SHOW_HELP,
     SHOW_COUNT,
-    SHOW_TABS = SHOW_COMM + 1
+    SHOW_TABS = SHOW_RUN + 1,
+    SHOW_PAGES = SHOW_NEAR
 } ShowId;
 
 /* One of the bottom line's: an action, and what it does here in a word. */
@@ -41,10 +57,13 @@ typedef struct {
     void (*go)(Ui *ui, int64_t row);          /* puts the cursor of its list there, held inside */
     int list_at;                              /* the line its list begins on; -1: it has none */
     const Hint *hints;                        /* ended by ACT_NONE; most wanted first */
+    void (*table)(Ui *ui, Sheet *out);        /* for exports as data; NULL: it is a picture */
 } View;
 
-extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_why, view_findings,
-    view_events, view_help;
+extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_mem, view_diff,
+    view_policy, view_run, view_comm_detail, view_links, view_live, view_diff_totals, view_fork,
+    view_console, view_check, view_near, view_why, view_findings, view_events, view_errors,
+    view_help;
 extern const View *const views[SHOW_COUNT];
 
 #endif

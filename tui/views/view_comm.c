@@ -3,7 +3,7 @@
 #include "core/plan/cost.h"
 #include "tui/views/page.h"
 
-enum { DETAIL_LINES = 9, TENSOR_LEAST = 12, AT_BEST_LEAST = 92 };
+enum { TENSOR_LEAST = 12, AT_BEST_LEAST = 92 };
 
 static const char arrow[] = "→", sum_mark[] = "Σ";
 
@@ -141,8 +141,13 @@ static void draw_readers(const Ui *ui, const Reshard *reshard, Pen *pen)
     pen_line(pen);
 }
 
-static void draw_selected(const Ui *ui, Pen *pen)
+static void draw_detail(Ui *ui, Pen *pen)
 {
+    comm_table(ui->comm);
+    if (ui->comm->n_rows == 0)
+        return;
+    if (ui->at.reshard >= ui->comm->n_rows)
+        ui->at.reshard = ui->comm->n_rows - 1;
     const Reshard *reshard = reshard_at(ui, ui->at.reshard);
     const Decision *pin = comm_cause(ui->frame, ui->session, reshard);
     Buf origin = buf_new(ui->frame);
@@ -193,11 +198,7 @@ static void draw(Ui *ui, Pen *pen)
     }
     pen_line(pen);
     draw_headings(&widths, pen);
-    int h = pen->area.h - pen->y - DETAIL_LINES;
-    if (h > comm->n_rows)
-        h = comm->n_rows;
-    if (h < 2)
-        h = 2;
+    int h = pen->area.h - pen->y;
     ui->height[SHOW_COMM] = h;
     ui->top[SHOW_COMM] = ui_scroll(ui->top[SHOW_COMM], ui->at.reshard, comm->n_rows, h);
     for (int i = 0; i < h && ui->top[SHOW_COMM] + i < comm->n_rows; i++) {
@@ -207,8 +208,6 @@ static void draw(Ui *ui, Pen *pen)
             ui_mark_row(ui, SHOW_COMM, pen, pen->y);
         pen_line(pen);
     }
-    pen_line(pen);
-    draw_selected(ui, pen);
 }
 
 /* The other panes follow: the tensor that is moved, and the op it is shown at. */
@@ -279,4 +278,21 @@ static const Hint hints[] = {
     {0},
 };
 
-const View view_comm = {"Comm", draw, act, note, go, 2, hints};
+const View view_comm = {
+    .name = "Comm",
+    .draw = draw,
+    .act = act,
+    .note = note,
+    .go = go,
+    .list_at = 2,
+    .hints = hints,
+};
+const View view_comm_detail = {
+    .name = "Selected",
+    .draw = draw_detail,
+    .act = act,
+    .note = note,
+    .go = go,
+    .list_at = -1,
+    .hints = hints,
+};

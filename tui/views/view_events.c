@@ -198,4 +198,12 @@ static const Hint hints[] = {
     {ACT_HELP, "help"}, {ACT_CLOSE, "close"},   {0},
 };
 
-const View view_events = {"Events", draw, act, note, go, 1, hints};
+const View view_events = {
+    .name = "Events",
+    .draw = draw,
+    .act = act,
+    .note = note,
+    .go = go,
+    .list_at = 1,
+    .hints = hints,
+};

@@ -471,4 +471,12 @@ static const Hint hints[] = {
     {0},
 };
 
-const View view_graph = {"Graph", draw, act, note, ui_select_row, 1, hints};
+const View view_graph = {
+    .name = "Graph",
+    .draw = draw,
+    .act = act,
+    .note = note,
+    .go = ui_select_row,
+    .list_at = 1,
+    .hints = hints,
+};

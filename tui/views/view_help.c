@@ -75,4 +75,11 @@ static const Hint hints[] = {
     {ACT_SEARCH, "find"}, {ACT_CLOSE, "close"},    {0},
 };
 
-const View view_help = {"Help", draw, act, NULL, page_go, 0, hints};
+const View view_help = {
+    .name = "Help",
+    .draw = draw,
+    .act = act,
+    .go = page_go,
+    .list_at = 0,
+    .hints = hints,
+};

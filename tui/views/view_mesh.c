@@ -385,4 +385,11 @@ static const Hint hints[] = {
     {0},
 };
 
-const View view_mesh = {"Mesh", draw, act, note, NULL, -1, hints};
+const View view_mesh = {
+    .name = "Mesh",
+    .draw = draw,
+    .act = act,
+    .note = note,
+    .list_at = -1,
+    .hints = hints,
+};

@@ -592,4 +592,11 @@ static const Hint hints[] = {
     {0},
 };
 
-const View view_op = {"Op", draw, act, note, NULL, -1, hints};
+const View view_op = {
+    .name = "Op",
+    .draw = draw,
+    .act = act,
+    .note = note,
+    .list_at = -1,
+    .hints = hints,
+};

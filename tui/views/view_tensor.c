@@ -444,4 +444,11 @@ static const Hint hints[] = {
     {ACT_HELP, "help"},       {ACT_CLOSE, "close"},     {0},
 };
 
-const View view_tensor = {"Tensor", draw, act, note, NULL, -1, hints};
+const View view_tensor = {
+    .name = "Tensor",
+    .draw = draw,
+    .act = act,
+    .note = note,
+    .list_at = -1,
+    .hints = hints,
+};

@@ -75,7 +75,15 @@ static const Hint why_hints[] = {
     {ACT_CLOSE, "close"},     {0},
 };
 
-const View view_why = {"Why", draw_why, act_why, note_why, page_go, 0, why_hints};
+const View view_why = {
+    .name = "Why",
+    .draw = draw_why,
+    .act = act_why,
+    .note = note_why,
+    .go = page_go,
+    .list_at = 0,
+    .hints = why_hints,
+};
 
 static void draw_findings(Ui *ui, Pen *pen)
 {
@@ -135,5 +143,11 @@ static const Hint findings_hints[] = {
     {ACT_HELP, "help"}, {ACT_CLOSE, "close"},   {0},
 };
 
-const View view_findings = {"Findings", draw_findings, act_findings, NULL, page_go,
-                            0,          findings_hints};
+const View view_findings = {
+    .name = "Findings",
+    .draw = draw_findings,
+    .act = act_findings,
+    .go = page_go,
+    .list_at = 0,
+    .hints = findings_hints,
+};

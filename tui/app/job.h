@@ -1,0 +1,54 @@
+/* job.h - work that may take longer than a frame, on a thread beside the screen.
+ *
+ * One job at a time. What is done within JOB_QUIET_MS has happened when job_start() returns, so
+ * that short work looks as if there were no threads; after that the screen goes on, the note line
+ * shows the stage, how much of it, and how long still, and C-c asks the job to stop. Without a
+ * terminal job_start() waits to the end, so that scripts and tests see what they caused.
+ *
+ * work() sees its context and what nobody changes meanwhile: the graph, what was inferred, the
+ * plan. While a job changes the plan (job_changes_plan()) no other change begins, and views that
+ * read what propagation keeps (why, events) wait.
+ */
+#ifndef TUI_APP_JOB_H
+#define TUI_APP_JOB_H
+
+#include "core/base/progress.h"
+#include "core/plan/session.h"
+
+enum { JOB_QUIET_MS = 80 };
+
+typedef struct Ui Ui;
+typedef struct Job Job;
+
+typedef struct {
+    const char *title;                                           /* static: "plan", "run" */
+    bool (*work)(void *context, Progress *progress, Error *err); /* on the worker's thread */
+    /* On the screen's thread, once, whatever happened: takes the result over and frees the context.
+     * ok false: *err says why; ERROR_CANCELLED when it was stopped. */
+    void (*done)(Ui *ui, void *context, bool ok, const Error *err);
+    void *context;
+    bool changes_plan;
+} JobWork;
+
+/* False when one is running, which is said on the message line; done() is not called then. */
+bool job_start(Ui *ui, const JobWork *work);
+
+/* Whether it is over now: then done() was called. To be asked at every turn of the loop. */
+bool job_poll(Ui *ui);
+void job_stop(Ui *ui); /* asks for it; the end comes with a later job_poll() */
+void job_end(Ui *ui);  /* asks for it and waits: before the explorer closes */
+
+bool job_runs(const Ui *ui);
+bool job_changes_plan(const Ui *ui);
+
+/* "planning 43%, 0:12 left, C-c stops"; nothing without a job. */
+void job_format(const Ui *ui, Buf *out);
+
+/* ---- changes of the plan as jobs ---- */
+
+/* Makes the change and calls said() when it stands, with the totals of before; errors go to the
+ * message line. said may be NULL. The change's decisions and texts are copied. */
+void job_change(Ui *ui, const Change *change,
+                void (*said)(Ui *ui, const Totals *before, const char *what), const char *what);
+
+#endif

@@ -1,0 +1,33 @@
+/* sheet.h - what a view shows as a table of values, for csv, json and md: all rows, not only those
+ * on the screen.
+ *
+ *     sheet_column(sheet, "tensor", false);
+ *     sheet_column(sheet, "total_us", true);
+ *     sheet_put(sheet, name); sheet_number(sheet, us);      row by row
+ *
+ * Names of columns are words of the JSON schema where it has them; a number's unit is in its name.
+ * Texts are as they are, not as the screen cuts them.
+ */
+#ifndef TUI_VIEWS_SHEET_H
+#define TUI_VIEWS_SHEET_H
+
+#include "core/base/str.h"
+#include "core/base/vec.h"
+
+typedef struct {
+    const char *name;
+    bool number; /* its cells are numbers as JSON writes them */
+} SheetColumn;
+
+typedef struct {
+    Arena *arena;
+    Vec(SheetColumn) columns;
+    Vec(Str) cells; /* row by row */
+} Sheet;
+
+void sheet_column(Sheet *sheet, const char *name, bool number);
+void sheet_put(Sheet *sheet, Str text); /* kept as a view */
+void sheet_number(Sheet *sheet, double value);
+int sheet_rows(const Sheet *sheet);
+
+#endif

@@ -1,0 +1,23 @@
+#include "tui/views/page.h"
+
+static const Hint hints[] = {{ACT_BACK, "back"}, {ACT_HELP, "help"}, {ACT_CLOSE, "close"}, {0}};
+
+static bool act(Ui *ui, ActId act, Key last)
+{
+    (void)last;
+    return page_act(ui, ui->at.show, act);
+}
+
+static void draw_links(Ui *ui, Pen *pen)
+{
+    page_draw(ui, SHOW_LINKS, STR(""), pen);
+}
+
+const View view_links = {
+    .name = "On the mesh",
+    .draw = draw_links,
+    .act = act,
+    .go = page_go,
+    .list_at = 0,
+    .hints = hints,
+};
