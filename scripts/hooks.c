@@ -81,14 +81,14 @@ static FileNames read_folder(Arena *arena, const char *folder)
     return names;
 }
 
-/* "a, b, c"; "" when there are none. */
-static const char *list_names(Arena *arena, const char *folder)
+/* "a, b, c", with `between` between; "" when there are none. */
+static const char *list_names(Arena *arena, const char *folder, const char *between)
 {
     FileNames names = read_folder(arena, folder);
     Buf text = buf_new(arena);
     for (int i = 0; i < names.n; i++)
-        buf_printf(&text, "%s%s", i > 0 ? ", " : "", names.at[i]);
-    return text.s;
+        buf_printf(&text, "%s%s", i > 0 ? between : "", names.at[i]);
+    return text.n > 0 ? text.s : "";
 }
 
 static const char *find_shipped(Scripts *scripts, const char *kind, const char *name, Error *err)
@@ -102,11 +102,32 @@ static const char *find_shipped(Scripts *scripts, const char *kind, const char *
         if (file_exists(path))
             return path;
         if (listed[0] == '\0')
-            listed = list_names(scripts->arena, folder);
+            listed = list_names(scripts->arena, folder, ", ");
     }
     error_kind(err, ERROR_UNREADABLE, "there is no '%s' among the %s", name, kind);
     if (listed[0] != '\0')
         error_hint(err, "shipped: %s; or give the path of a file", listed);
+    return NULL;
+}
+
+static const char *shipped_hook(void *context, Arena *arena, const char *kind)
+{
+    const Scripts *scripts = context;
+    const char *names = "";
+    for (const char *const *dir = scripts->data_dir; *dir && *names == '\0'; dir++)
+        names =
+            list_names(arena, path_join(arena, *dir, arena_printf(arena, "scripts/%s", kind)), " ");
+    return names;
+}
+
+static const char *data_file_hook(void *context, Arena *arena, const char *name)
+{
+    const Scripts *scripts = context;
+    for (const char *const *dir = scripts->data_dir; *dir; dir++) {
+        const char *path = path_join(arena, *dir, name);
+        if (file_exists(path))
+            return path;
+    }
     return NULL;
 }
 
@@ -282,7 +303,12 @@ static bool policy_hook(void *context, Session *session, const char *policy, Jou
 
 SessionHooks scripts_hooks(Scripts *scripts)
 {
-    return (SessionHooks){scripts, machine_hook, prepare_hook, policy_hook};
+    return (SessionHooks){.context = scripts,
+                          .machine = machine_hook,
+                          .prepare = prepare_hook,
+                          .policy = policy_hook,
+                          .shipped = shipped_hook,
+                          .data_file = data_file_hook};
 }
 
 void scripts_free(Scripts *scripts)

@@ -41,6 +41,10 @@ typedef struct {
      * set. */
     bool (*policy)(void *context, Session *session, const char *policy, Journal *journal,
                    Error *err);
+    /* Names of what is shipped, with blanks between: kind is "policies" or "machines". */
+    const char *(*shipped)(void *context, Arena *arena, const char *kind);
+    /* Path of a file that is shipped, as "samples/models/gpt2.onnx"; NULL: it is not there. */
+    const char *(*data_file)(void *context, Arena *arena, const char *name);
 } SessionHooks;
 
 typedef struct {
