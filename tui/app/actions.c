@@ -127,12 +127,14 @@ static bool edit_place(Ui *ui, Str *file, int *line)
 {
     ShowId show = ui->at.show;
 
-    if (show >= SHOW_PAGES &&
+    if (show >= SHOW_PAGES && show != SHOW_ERRORS &&
         page_find_place(ui, page_line(ui->page_text[show], ui->line[show]), file, line))
         return true;
-    if (ui->failed_file[0] && ui->failed_line > 0) {
-        *file = str_from(ui->failed_file);
-        *line = ui->failed_line;
+    int64_t at = show == SHOW_ERRORS ? ui->line[SHOW_ERRORS] : ui->n_errors - 1;
+    if (at >= 0 && at < ui->n_errors && ui->error[at].can_edit &&
+        (show == SHOW_ERRORS || ui->error[at].line > 0)) {
+        *file = str_from(ui->error[at].file);
+        *line = ui->error[at].line > 0 ? ui->error[at].line : 1;
         return true;
     }
     const Decision *pin = NULL;
@@ -229,6 +231,17 @@ static void show(Ui *ui, ShowId show_id)
         view_comm.act(ui, ACT_SHOW_COMM, 0);
     if (show_id == SHOW_EVENTS)
         view_events.act(ui, ACT_EVENTS, 0);
+    if (show_id == SHOW_ERRORS)
+        ui->line[SHOW_ERRORS] = ui->n_errors > 0 ? ui->n_errors - 1 : 0;
+}
+
+/* The newest error first; the list's next one while it is shown. */
+static void next_error(Ui *ui, int by)
+{
+    if (ui->at.show != SHOW_ERRORS)
+        show(ui, SHOW_ERRORS);
+    else
+        view_errors.act(ui, by > 0 ? ACT_DOWN : ACT_UP, 0);
 }
 
 /* Actions with an argument typed after their name. True when it was one of them. */
@@ -305,6 +318,10 @@ static bool act_on_place(App *app, ActId act)
         show(ui, SHOW_NEAR);
     else if (act == ACT_ERRORS)
         show(ui, SHOW_ERRORS);
+    else if (act == ACT_NEXT_ERROR || act == ACT_PREVIOUS_ERROR)
+        next_error(ui, act == ACT_NEXT_ERROR ? 1 : -1);
+    else if (act == ACT_NEXT_CHANGE || act == ACT_PREVIOUS_CHANGE)
+        go_next_change(ui, act == ACT_NEXT_CHANGE ? 1 : -1);
     else if (act == ACT_HELP)
         show(ui, SHOW_HELP);
     else if (act == ACT_WHY)

@@ -169,6 +169,24 @@ void go_next_dim(Ui *ui, int by)
            STR_ARG(label_tensor(ui->session, ui->frame, ui->at.tensor)));
 }
 
+void go_next_change(Ui *ui, int by)
+{
+    int64_t n = outline_n_rows(ui->outline);
+    OutlineRow row;
+
+    for (int64_t i = ui->row_at + by; ui->n_changed && i >= 0 && i < n; i += by) {
+        if (!outline_at(ui->outline, i, &row) || (row.kind == ROW_GROUP && row.open) ||
+            !ui_row_changed(ui, &row))
+            continue;
+        ui_remember(ui);
+        ui->at.show = SHOW_GRAPH;
+        ui_select_row(ui, i);
+        return;
+    }
+    ui_say(ui, ui->n_changed ? "no further row that has changed"
+                             : "no op has changed: the plan is as it was made first");
+}
+
 bool go_tensor(Ui *ui, Str name, int *dim, Error *err)
 {
     int32_t tensor = naming_find_dim(ui->session->naming, name, dim, err);

@@ -175,9 +175,7 @@ static void change_done(Ui *ui, void *context, bool ok, const Error *err)
     ChangeJob *job = context;
 
     if (ok) {
-        ui_change_begin(ui);
-        session_commit(job->session, job->next);
-        ui_change_end(ui);
+        ui_change_to(ui, job->next);
         if (job->said)
             job->said(ui, &job->before, job->what);
     } else {

@@ -1,5 +1,7 @@
 #include "tui/app/ui.h"
 
+#include "core/base/file.h"
+
 #include <stdio.h>
 
 enum { FIRST_ROWS = 28 }; /* groups are opened at the start while the outline is no longer */
@@ -85,6 +87,8 @@ void ui_change_begin(Ui *ui)
 {
     comm_free(ui->comm);
     ui->comm = NULL;
+    ui->changed = (ChangedOps){0};
+    ui->n_changed = NULL;
     if (ui->search)
         search_forget(ui->search);
     outline_detach(ui->outline);
@@ -108,6 +112,38 @@ void ui_change_end(Ui *ui)
     ui->at.reshard = 0;
 }
 
+static const int32_t *count_changed(Ui *ui)
+{
+    const Groups *groups = ui->session->groups;
+    int32_t *before = arena_array(ui->comm->arena, int32_t, groups->n_order + 1);
+
+    for (int i = 0; i < groups->n_order; i++)
+        before[i + 1] = before[i] + op_has_changed(&ui->changed, groups->order[i]);
+    return before;
+}
+
+void ui_change_to(Ui *ui, Session *next)
+{
+    ChangedOps changed = plan_changed_ops(next->plan->arena, ui_plan(ui), next->plan);
+
+    ui_change_begin(ui);
+    session_commit(ui->session, next);
+    ui_change_end(ui);
+    ui->changed = changed;
+    ui->n_changed = changed.n > 0 ? count_changed(ui) : NULL;
+}
+
+bool ui_changed(const Ui *ui, int32_t op)
+{
+    return op_has_changed(&ui->changed, op);
+}
+
+bool ui_row_changed(const Ui *ui, const OutlineRow *row)
+{
+    return ui->n_changed && row->kind != ROW_INPUT &&
+           ui->n_changed[row->first + row->n] > ui->n_changed[row->first];
+}
+
 void ui_say(Ui *ui, const char *format, ...)
 {
     va_list args;
@@ -126,23 +162,44 @@ void ui_fail(Ui *ui, const char *format, ...)
     ui->message_is_error = true;
 }
 
+/* The list forgets its oldest where it is full. */
+static void note_error(Ui *ui, const Error *err, const char *text)
+{
+    ErrorNote note = {.line = err->line, .times = 1, .can_edit = file_exists(err->file)};
+    int at = 0;
+
+    snprintf(note.file, sizeof note.file, "%s", err->file);
+    snprintf(note.text, sizeof note.text, "%s", text);
+    while (at < ui->n_errors &&
+           (ui->error[at].line != note.line || strcmp(ui->error[at].file, note.file) != 0 ||
+            strcmp(ui->error[at].text, note.text) != 0))
+        at++;
+    if (at < ui->n_errors)
+        note.times += ui->error[at].times;
+    else if (ui->n_errors < ERRORS_MAX)
+        ui->n_errors++;
+    else
+        at = 0;
+    memmove(ui->error + at, ui->error + at + 1, sizeof note * (size_t)(ui->n_errors - 1 - at));
+    ui->error[ui->n_errors - 1] = note;
+}
+
 void ui_error(Ui *ui, const Error *err)
 {
-    Buf text = buf_new(ui->frame);
+    Buf place = buf_new(ui->frame), text = buf_new(ui->frame);
 
     if (err->file[0])
-        buf_printf(&text, "%s:", err->file);
+        buf_printf(&place, "%s:", err->file);
     if (err->file[0] && err->line > 0)
-        buf_printf(&text, "%d:", err->line);
-    buf_printf(&text, "%s%s", err->file[0] ? " " : "", err->text);
+        buf_printf(&place, "%d:", err->line);
+    buf_puts(&text, err->text);
     if (err->hint[0])
         buf_printf(&text, " (%s)", err->hint);
     for (size_t i = 0; i < text.n; i++)
         if (text.s[i] == '\n' || text.s[i] == '\t')
             text.s[i] = ' ';
-    ui_fail(ui, "%s", text.s);
-    snprintf(ui->failed_file, sizeof ui->failed_file, "%s", err->file);
-    ui->failed_line = err->line;
+    ui_fail(ui, "%s%s%s", place.n ? place.s : "", place.n ? " " : "", text.s);
+    note_error(ui, err, text.s);
 }
 
 void ui_select_row(Ui *ui, int64_t i)

@@ -10,6 +10,7 @@
 #ifndef TUI_APP_UI_H
 #define TUI_APP_UI_H
 
+#include "core/plan/changed.h"
 #include "core/plan/explain/events.h"
 #include "core/plan/session.h"
 #include "tui/app/job.h"
@@ -20,7 +21,7 @@
 #include "tui/app/search.h"
 #include "tui/views/view.h"
 
-enum { JUMPS_MAX = 100, MESSAGE_MAX = 256, MENU_MAX = 16 };
+enum { JUMPS_MAX = 100, MESSAGE_MAX = 256, MENU_MAX = 16, ERRORS_MAX = 100 };
 
 typedef enum { WHY_TENSOR, WHY_INDEX, WHY_NOT } WhyKind;
 
@@ -41,6 +42,13 @@ typedef struct {
     char text[100];
     int value;
 } MenuItem;
+
+/* An error that was shown; told again it counts, and is the last one once more. */
+typedef struct {
+    char file[400], text[MESSAGE_MAX]; /* file "": it has no place */
+    int line, times;
+    bool can_edit; /* its place is in a file that is there */
+} ErrorNote;
 
 /* A choice on the screen. `chosen` may open another one. */
 typedef struct {
@@ -76,8 +84,10 @@ struct Ui {
     Menu menu;
     char message[MESSAGE_MAX];
     bool message_is_error;
-    char failed_file[400]; /* where the last error was, for `edit`; "" */
-    int failed_line;
+    ErrorNote error[ERRORS_MAX]; /* oldest first */
+    int n_errors;
+    ChangedOps changed;        /* by the last change of the plan; its bits are the plan's */
+    const int32_t *n_changed;  /* per place in groups->order: how many before it; comm's, or NULL */
     int n_changes;             /* of the plan so far, whoever made them */
     int edits;                 /* user changes of the plan so far: one number per undo step */
     char found[40];            /* "/c_fc 3/12" while the cursor is on a hit */
@@ -95,10 +105,17 @@ void ui_close(Ui *ui);
 /* Around anything that may replace the session's plan. Forgets and rebuilds what hangs on it. */
 void ui_change_begin(Ui *ui);
 void ui_change_end(Ui *ui);
+/* Both, around session_commit(); what has changed is known afterwards. */
+void ui_change_to(Ui *ui, Session *next);
+
+/* Whether the last change of the plan changed an op; one of those that a row stands for. */
+bool ui_changed(const Ui *ui, int32_t op);
+bool ui_row_changed(const Ui *ui, const OutlineRow *row);
 
 void ui_say(Ui *ui, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ui_fail(Ui *ui, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void ui_error(Ui *ui, const Error *err); /* "file:line: what (hint)" on the message line */
+/* "file:line: what (hint)" on the message line, and in the list of errors. */
+void ui_error(Ui *ui, const Error *err);
 
 /* ---- selecting ---- */
 void ui_select_row(Ui *ui, int64_t i); /* of the outline, held inside it */

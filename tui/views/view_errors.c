@@ -1,23 +1,122 @@
+/* What went wrong so far, in the order of time: how often, where, what. Below the list the selected
+ * one in full; `e` opens the editor at its place. */
 #include "tui/views/page.h"
 
-static const Hint hints[] = {{ACT_BACK, "back"}, {ACT_HELP, "help"}, {ACT_CLOSE, "close"}, {0}};
+#include "tui/views/label.h"
+
+enum { TIMES_COLUMNS = 6, PLACE_COLUMNS = 28, DETAIL_LINES = 5 };
+
+static Str place_text(const Ui *ui, const ErrorNote *error, bool whole)
+{
+    const char *file = whole ? error->file : path_base(error->file);
+
+    if (!error->file[0])
+        return STR("");
+    return str_from(error->line > 0 ? arena_printf(ui->frame, "%s:%d", file, error->line) : file);
+}
+
+static void draw_row(const Ui *ui, Pen *pen, const ErrorNote *error)
+{
+    pen_puts(pen, ROLE_TEXT, " ");
+    pen_fit(pen, ROLE_HEAD,
+            error->times > 1 ? str_from(arena_printf(ui->frame, "×%d", error->times)) : STR(""),
+            TIMES_COLUMNS);
+    pen_fit_tail(pen, ROLE_TEXT, place_text(ui, error, false),
+                 pen->area.w < 80 ? PLACE_COLUMNS / 2 : PLACE_COLUMNS);
+    pen_puts(pen, ROLE_TEXT, " ");
+    pen_fit(pen, ROLE_ERROR, str_from(error->text), pen->area.w - pen->x);
+}
+
+/* Broken at blanks, in what is left of the area. */
+static void draw_whole(const Ui *ui, Pen *pen, const ErrorNote *error)
+{
+    pen_printf(pen, ROLE_HEAD, " %.*s", STR_ARG(place_text(ui, error, true)));
+    pen_line(pen);
+    for (Str rest = str_from(error->text); rest.n > 0 && !pen_full(pen); pen_line(pen)) {
+        Str line = rest; /* a word too long for a line is cut by the pen */
+        while (text_columns(line) > pen->area.w - 2) {
+            size_t n = line.n - 1;
+            while (n > 0 && line.s[n] != ' ')
+                n--;
+            if (n == 0)
+                break;
+            line.n = n;
+        }
+        pen_puts(pen, ROLE_TEXT, " ");
+        pen_put(pen, ROLE_TEXT, line);
+        rest = str_trim((Str){rest.s + line.n, rest.n - line.n});
+    }
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    int64_t *at = &ui->line[SHOW_ERRORS], *top = &ui->top[SHOW_ERRORS];
+    int n = ui->n_errors, h = pen->area.h - DETAIL_LINES;
+
+    ui->rows[SHOW_ERRORS] = n;
+    if (n == 0) {
+        pen_puts(pen, ROLE_TEXT, " no errors so far");
+        return;
+    }
+    h = h < 1 ? 1 : h > n ? n : h;
+    ui->height[SHOW_ERRORS] = h;
+    *at = *at < n ? *at : n - 1;
+    *top = ui_scroll(*top, *at, n, h);
+    for (int y = 0; y < h && *top + y < n; y++) {
+        pen_to(pen, 0, y);
+        draw_row(ui, pen, &ui->error[*top + y]);
+        if (*top + y == *at)
+            ui_mark_row(ui, SHOW_ERRORS, pen, y);
+    }
+    pen_to(pen, 0, h + 1);
+    draw_whole(ui, pen, &ui->error[*at]);
+}
 
 static bool act(Ui *ui, ActId act, Key last)
 {
     (void)last;
-    return page_act(ui, ui->at.show, act);
+    int64_t at = ui->line[SHOW_ERRORS];
+
+    if (act == ACT_OPEN && at < ui->n_errors && ui->error[at].can_edit)
+        ui->run_next = "edit";
+    return act == ACT_OPEN || page_act(ui, SHOW_ERRORS, act);
 }
 
-static void draw_errors(Ui *ui, Pen *pen)
+static void note(Ui *ui, Buf *out)
 {
-    page_draw(ui, SHOW_ERRORS, STR(""), pen);
+    int64_t at = ui->line[SHOW_ERRORS];
+
+    if (at < ui->n_errors)
+        buf_printf(out, "error %lld/%d%s", (long long)at + 1, ui->n_errors,
+                   ui->error[at].can_edit ? ": Enter or e opens it in the editor" : "");
 }
+
+static void table(Ui *ui, Sheet *out)
+{
+    sheet_column(out, "times", true);
+    sheet_column(out, "file", false);
+    sheet_column(out, "line", true);
+    sheet_column(out, "text", false);
+    for (int i = 0; i < ui->n_errors; i++) {
+        sheet_number(out, ui->error[i].times);
+        sheet_put(out, str_from(ui->error[i].file));
+        sheet_number(out, ui->error[i].line);
+        sheet_put(out, str_from(ui->error[i].text));
+    }
+}
+
+static const Hint hints[] = {
+    {ACT_NEXT_ERROR, "next"}, {ACT_EDIT, "edit the line"}, {ACT_BACK, "back"},
+    {ACT_HELP, "help"},       {ACT_CLOSE, "close"},        {0},
+};
 
 const View view_errors = {
     .name = "Errors",
-    .draw = draw_errors,
+    .draw = draw,
     .act = act,
+    .note = note,
     .go = page_go,
     .list_at = 0,
     .hints = hints,
+    .table = table,
 };
