@@ -1,9 +1,11 @@
 #include "core/plan/memory.h"
 
+#include "core/base/intern.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
-/* A value on rank 0, alive from one moment to another, both included. A moment is one loading, op
+/* A value on a rank, alive from one moment to another, both included. A moment is one loading, op
  * or step. */
 typedef struct {
     int32_t tensor, sharding;
@@ -14,15 +16,14 @@ typedef struct {
     bool kept;       /* to the end */
 } Span;
 
-typedef struct {
-    Arena *arena;
+typedef struct MemoryAccount {
+    Arena *arena; /* it lives there */
     const Plan *plan;
     const Graph *graph;
     Vec(Span) spans;
     int32_t *of_tensor; /* its first span, or -1 */
     int now;
-    int *end;      /* per place: its last moment */
-    int64_t *live; /* bytes at each moment */
+    int *end; /* per place: its last moment */
 } Account;
 
 static Span *span_at(const Account *a, int32_t at)
@@ -141,65 +142,110 @@ static void keep_to_end(Account *a)
     }
 }
 
-/* Live bytes at each moment. */
-static void sum_spans(Account *a)
+Account *memory_account_new(const Plan *plan)
 {
-    int64_t *live = a->live = arena_array(a->arena, int64_t, (int64_t)a->now + 2);
+    const Inferred *inferred = plan->inferred;
+    Arena *arena = arena_new();
+    Account *a = arena_make(arena, Account);
+    *a = (Account){.arena = arena, .plan = plan, .graph = inferred->graph};
+    a->of_tensor = arena_array(arena, int32_t, a->graph->n_tensors);
+    for (int t = 0; t < a->graph->n_tensors; t++)
+        a->of_tensor[t] = -1;
+    a->end = arena_array(arena, int, inferred->n_program);
+    add_sources(a);
+    for (int i = 0; i < inferred->n_program; i++) {
+        add_op(a, inferred->program[i]);
+        a->end[i] = a->now;
+    }
+    keep_to_end(a);
+    if (inferred->n_program > 0)
+        a->end[inferred->n_program - 1] = a->now;
+    return a;
+}
+
+void memory_account_free(Account *account)
+{
+    if (account)
+        arena_free(account->arena);
+}
+
+/* ---- bytes of one rank ---- */
+
+/* Local elements of each sharding on a rank, counted when they are first asked for. */
+typedef struct {
+    const Plan *plan;
+    int64_t rank;
+    int64_t *elements; /* -1: not counted yet */
+} Parts;
+
+static Parts parts_new(Arena *arena, const Plan *plan, int64_t rank)
+{
+    int n = shardings_count(plan->shardings);
+    Parts parts = {plan, rank, arena_array(arena, int64_t, n)};
+    for (int i = 0; i < n; i++)
+        parts.elements[i] = -1;
+    return parts;
+}
+
+static int64_t part_bytes(const Parts *parts, const Span *span)
+{
+    const Plan *plan = parts->plan;
+    int64_t *elements = &parts->elements[span->sharding];
+    if (*elements < 0)
+        *elements = sharding_local_elements(shardings_at(plan->shardings, span->sharding),
+                                            plan->mesh, parts->rank);
+    return dtype_bytes((Dtype)plan->inferred->dtype[span->tensor], *elements);
+}
+
+/* Live bytes at each moment. */
+static int64_t *sum_spans(Arena *scratch, const Account *a, int64_t rank)
+{
+    Parts parts = parts_new(scratch, a->plan, rank);
+    int64_t *live = arena_array(scratch, int64_t, (int64_t)a->now + 2);
     for (int i = 0; i < a->spans.n; i++) {
         const Span *span = span_at(a, i);
-        int64_t bytes = plan_local_bytes(a->plan, span->tensor, span->sharding);
+        int64_t bytes = part_bytes(&parts, span);
         live[span->first] += bytes;
         live[span->last + 1] -= bytes;
     }
     for (int i = 1; i <= a->now; i++)
         live[i] += live[i - 1];
-}
-
-/* arena_free(a.arena) ends it. */
-static Account account_make(const Plan *plan)
-{
-    const Inferred *inferred = plan->inferred;
-    Account a = {.arena = arena_new(), .plan = plan, .graph = inferred->graph};
-    a.of_tensor = arena_array(a.arena, int32_t, a.graph->n_tensors);
-    for (int t = 0; t < a.graph->n_tensors; t++)
-        a.of_tensor[t] = -1;
-    a.end = arena_array(a.arena, int, inferred->n_program);
-    add_sources(&a);
-    for (int i = 0; i < inferred->n_program; i++) {
-        add_op(&a, inferred->program[i]);
-        a.end[i] = a.now;
-    }
-    keep_to_end(&a);
-    if (inferred->n_program > 0)
-        a.end[inferred->n_program - 1] = a.now;
-    sum_spans(&a);
-    return a;
+    return live;
 }
 
 /* The moment of a place when most is alive; what is there before the first op counts for it. */
-static int fullest_moment(const Account *a, int place)
+static int fullest_moment(const Account *a, const int64_t *live, int place)
 {
     int most = place > 0 ? a->end[place - 1] + 1 : 0;
     for (int i = most; place >= 0 && i <= a->end[place]; i++)
-        if (a->live[i] > a->live[most])
+        if (live[i] > live[most])
             most = i;
     return most;
 }
 
-MemoryUse memory_use(Arena *arena, const Plan *plan)
+MemoryUse memory_use_of(Arena *arena, const Account *a, int64_t rank)
 {
-    Account a = account_make(plan);
-    int n = plan->inferred->n_program;
-    MemoryUse use = {.peak_bytes = a.live[0], .peak_place = n > 0 ? 0 : -1};
+    Arena *scratch = arena_new();
+    const int64_t *live = sum_spans(scratch, a, rank);
+    int n = a->plan->inferred->n_program;
+    MemoryUse use = {.peak_bytes = live[0], .peak_place = n > 0 ? 0 : -1};
     use.live_bytes = arena_array(arena, int64_t, n);
     for (int i = 0; i < n; i++) {
-        use.live_bytes[i] = a.live[fullest_moment(&a, i)];
+        use.live_bytes[i] = live[fullest_moment(a, live, i)];
         if (use.live_bytes[i] > use.peak_bytes) {
             use.peak_bytes = use.live_bytes[i];
             use.peak_place = i;
         }
     }
-    arena_free(a.arena);
+    arena_free(scratch);
+    return use;
+}
+
+MemoryUse memory_use(Arena *arena, const Plan *plan)
+{
+    Account *account = memory_account_new(plan);
+    MemoryUse use = memory_use_of(arena, account, 0);
+    memory_account_free(account);
     return use;
 }
 
@@ -219,19 +265,16 @@ static int place_of(const Account *a, int moment)
     return first;
 }
 
-static LiveValue live_value(const Account *a, const Span *span, MemoryClass class, int moment)
+static LiveValue live_value(const Account *a, const Parts *parts, const Span *span,
+                            MemoryClass class, int moment)
 {
-    const Plan *plan = a->plan;
-    const Sharding *sharding = shardings_at(plan->shardings, span->sharding);
-    Dtype dtype = (Dtype)plan->inferred->dtype[span->tensor];
     LiveValue value = {.tensor = span->tensor, .sharding = span->sharding, .class = class};
     if (span->in_between || (span->filled && span->first == moment))
         value.class = MEMORY_BUFFER;
-    value.bytes = plan_local_bytes(plan, span->tensor, span->sharding);
-    int64_t least = sharding_local_elements(sharding, plan->mesh, plan->mesh->n_devices - 1);
-    value.padding_bytes = value.bytes - dtype_bytes(dtype, least);
+    value.bytes = part_bytes(&parts[0], span);
+    value.padding_bytes = value.bytes - part_bytes(&parts[1], span);
     value.from = span->first == 0 ? -1 : place_of(a, span->first);
-    value.to = span->kept ? plan->inferred->n_program : place_of(a, span->last);
+    value.to = span->kept ? a->plan->inferred->n_program : place_of(a, span->last);
     return value;
 }
 
@@ -245,28 +288,119 @@ static int larger_first(const void *left, const void *right)
     return (a->sharding > b->sharding) - (a->sharding < b->sharding);
 }
 
-LiveSet memory_live_at(Arena *arena, const Plan *plan, int place)
+LiveSet memory_live_of(Arena *arena, const Account *a, int64_t rank, int place)
 {
-    Account a = account_make(plan);
-    const MemoryClass *class = memory_classes(a.arena, plan->inferred);
-    int moment = fullest_moment(&a, place);
+    Arena *scratch = arena_new();
+    int moment = fullest_moment(a, sum_spans(scratch, a, rank), place);
+    const MemoryClass *class = memory_classes(scratch, a->plan->inferred);
+    const Parts parts[2] = {parts_new(scratch, a->plan, rank),
+                            parts_new(scratch, a->plan, a->plan->mesh->n_devices - 1)};
     LiveSet set = {0};
-    LiveValue *at = arena_array(arena, LiveValue, a.spans.n);
-    for (int i = 0; i < a.spans.n; i++) {
-        const Span *span = span_at(&a, i);
+    int n_alive = 0;
+    for (int i = 0; i < a->spans.n; i++)
+        n_alive += span_at(a, i)->first <= moment && moment <= span_at(a, i)->last;
+    LiveValue *at = arena_array(arena, LiveValue, n_alive);
+    for (int i = 0; i < a->spans.n; i++) {
+        const Span *span = span_at(a, i);
         if (moment < span->first || span->last < moment)
             continue;
-        LiveValue value = live_value(&a, span, class[span->tensor], moment);
+        LiveValue value = live_value(a, parts, span, class[span->tensor], moment);
         set.bytes += value.bytes;
         set.padding_bytes += value.padding_bytes;
         set.by_class[value.class] += value.bytes;
         if (value.bytes > 0)
             at[set.n++] = value;
     }
-    qsort(at, (size_t)set.n, sizeof *at, larger_first);
+    if (set.n > 0)
+        qsort(at, (size_t)set.n, sizeof *at, larger_first);
     set.at = at;
-    arena_free(a.arena);
+    arena_free(scratch);
     return set;
+}
+
+LiveSet memory_live_at(Arena *arena, const Plan *plan, int place)
+{
+    Account *account = memory_account_new(plan);
+    LiveSet set = memory_live_of(arena, account, 0, place);
+    memory_account_free(account);
+    return set;
+}
+
+/* ---- rank by rank ---- */
+
+/* The shardings of all spans whose parts are not all of one size. */
+static int uneven_shardings(Arena *scratch, const Account *a, int32_t *out)
+{
+    const Mesh *mesh = a->plan->mesh;
+    bool *seen = arena_array(scratch, bool, shardings_count(a->plan->shardings));
+    int n = 0;
+    for (int i = 0; i < a->spans.n; i++) {
+        int32_t id = span_at(a, i)->sharding;
+        const Sharding *sharding = shardings_at(a->plan->shardings, id);
+        if (!seen[id] && sharding_local_elements(sharding, mesh, 0) !=
+                             sharding_local_elements(sharding, mesh, mesh->n_devices - 1))
+            out[n++] = id;
+        seen[id] = true;
+    }
+    return n;
+}
+
+static int more_first(const void *left, const void *right)
+{
+    const RankMemory *a = left, *b = right;
+    if (a->use.peak_bytes != b->use.peak_bytes)
+        return a->use.peak_bytes > b->use.peak_bytes ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Splits the ranks by the size of their part under each of the shardings; how many groups. */
+static int split_ranks(const Account *a, const int32_t *uneven, int n_uneven, int32_t *group)
+{
+    const Mesh *mesh = a->plan->mesh;
+    int n_groups = 1;
+    for (int i = 0; i < n_uneven; i++) {
+        Arena *scratch = arena_new();
+        Intern *keys = intern_new(scratch);
+        const Sharding *sharding = shardings_at(a->plan->shardings, uneven[i]);
+        for (int64_t rank = 0; rank < mesh->n_devices; rank++) {
+            int64_t key[2] = {group[rank], sharding_local_elements(sharding, mesh, rank)};
+            group[rank] = intern_put(keys, key, sizeof key);
+        }
+        n_groups = intern_count(keys);
+        arena_free(scratch);
+    }
+    return n_groups;
+}
+
+RankMemories memory_ranks(Arena *arena, const Account *a)
+{
+    int64_t n_ranks = a->plan->mesh->n_devices;
+    Arena *scratch = arena_new();
+    int32_t *uneven = arena_array(scratch, int32_t, shardings_count(a->plan->shardings));
+    int n_uneven = uneven_shardings(scratch, a, uneven);
+    int32_t *group = arena_array(arena, int32_t, n_ranks);
+    RankMemories ranks = {.n = split_ranks(a, uneven, n_uneven, group), .of_rank = group};
+    RankMemory *at = arena_array(arena, RankMemory, ranks.n);
+    for (int64_t rank = n_ranks - 1; rank >= 0; rank--) {
+        at[group[rank]].rank = rank;
+        at[group[rank]].n_ranks++;
+    }
+    int32_t *before = arena_array(scratch, int32_t, n_ranks), *now = NULL;
+    for (int i = 0; i < ranks.n; i++) {
+        before[at[i].rank] = i;
+        at[i].use = memory_use_of(arena, a, at[i].rank);
+        LiveSet set = memory_live_of(scratch, a, at[i].rank, at[i].use.peak_place);
+        memcpy(at[i].by_class, set.by_class, sizeof set.by_class);
+    }
+    qsort(at, (size_t)ranks.n, sizeof *at, more_first);
+    now = arena_array(scratch, int32_t, ranks.n);
+    for (int i = 0; i < ranks.n; i++)
+        now[before[at[i].rank]] = i;
+    for (int64_t rank = 0; rank < n_ranks; rank++)
+        group[rank] = now[group[rank]];
+    ranks.at = at;
+    arena_free(scratch);
+    return ranks;
 }
 
 /* ---- before the run ---- */

@@ -1,12 +1,12 @@
 /* memory.h - live bytes per device while a plan runs.
  *
- * The account follows the run (core/run/program.h) step by step, for rank 0, whose parts are the
- * largest. Parameters, as stored, and graph inputs live always, graph outputs from when they are
- * made. A value lives from its maker to its last reader, or to the step that moves it when nobody
- * reads it later; a moved copy from its step to its last reader, what lies between two steps of a
- * reshard while they run. Views are copies, as in the run. A constant lives from its first reader
- * to its last; the run holds a little less, since kernels take axes and sizes as numbers. Scratch
- * memory inside an op is not counted.
+ * The account follows the run (core/run/program.h) step by step, the same steps on every rank; rank
+ * 0 has the largest parts. Parameters, as stored, and graph inputs live always, graph outputs from
+ * when they are made. A value lives from its maker to its last reader, or to the step that moves it
+ * when nobody reads it later; a moved copy from its step to its last reader, what lies between two
+ * steps of a reshard while they run. Views are copies, as in the run. A constant lives from its
+ * first reader to its last; the run holds a little less, since kernels take axes and sizes as
+ * numbers. Scratch memory inside an op is not counted.
  *
  * Every step of a reshard fills a buffer of its own beside its source. Its bytes on a rank, where
  * the source has s and n ranks are in a group:
@@ -34,7 +34,7 @@ typedef struct {
         *live_bytes; /* per place in the program: the most while that op, or a step for it, runs */
 } MemoryUse;
 
-/* Needs sharding, made and need. live_bytes lies in the arena. */
+/* Of rank 0. Needs sharding, made and need. live_bytes lies in the arena. */
 MemoryUse memory_use(Arena *arena, const Plan *plan);
 
 typedef struct {
@@ -51,8 +51,34 @@ typedef struct {
     const LiveValue *at; /* the largest first */
 } LiveSet;
 
-/* What is alive when most is, while the op at that place, or a step for it, runs. */
+/* What is alive on rank 0 when most is, while the op at that place, or a step for it, runs. */
 LiveSet memory_live_at(Arena *arena, const Plan *plan, int place);
+
+/* ---- any rank, any place: one account, asked often ---- */
+
+/* When every value of the plan begins and ends; the plan must outlive it. */
+typedef struct MemoryAccount MemoryAccount;
+
+MemoryAccount *memory_account_new(const Plan *plan);
+void memory_account_free(MemoryAccount *account); /* NULL is allowed */
+
+MemoryUse memory_use_of(Arena *arena, const MemoryAccount *account, int64_t rank);
+LiveSet memory_live_of(Arena *arena, const MemoryAccount *account, int64_t rank, int place);
+
+/* Ranks whose parts of every value are of one size: they need the same at every place. */
+typedef struct {
+    int64_t rank, n_ranks;                /* the first of them; how many */
+    MemoryUse use;                        /* of each of them */
+    int64_t by_class[MEMORY_CLASS_COUNT]; /* at its peak */
+} RankMemory;
+
+typedef struct {
+    int n;
+    const RankMemory *at;   /* what needs most first */
+    const int32_t *of_rank; /* per rank: its place in `at` */
+} RankMemories;
+
+RankMemories memory_ranks(Arena *arena, const MemoryAccount *account);
 
 /* Bytes of a rank while parameters are initialised, as each is stored, in the order of the graph:
  *

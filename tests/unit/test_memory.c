@@ -303,6 +303,63 @@ static void padding_of_uneven_parts(void **state)
     planning_close(p);
 }
 
+/* Rank by rank, from the sizes of its parts alone: what memory_ranks() says in groups. */
+static void ranks_hold_what_their_parts_say(void **state)
+{
+    (void)state;
+    Planning *p = planning_open("llama-tiny", "batch=3,seq=10", "dp=2,tp=4");
+    planning_pin(p, tensor_name(p->graph, p->graph->inputs[0]), 0, "dp", 1, false);
+    planning_pin(p, "model.layers.0.mlp.gate_proj.weight", 1, "tp", 1, false);
+    planning_pin(p, tensor_name(p->graph, p->graph->inputs[0]), 1, "tp", 1, false);
+    planning_make(p);
+    MemoryAccount *account = memory_account_new(p->plan);
+    RankMemories ranks = memory_ranks(p->arena, account);
+    int64_t n_ranks = 0;
+    assert_true(ranks.n > 1);
+    for (int i = 0; i < ranks.n; i++) {
+        n_ranks += ranks.at[i].n_ranks;
+        assert_int_equal(ranks.of_rank[ranks.at[i].rank], i);
+        assert_true(i == 0 || ranks.at[i].use.peak_bytes <= ranks.at[i - 1].use.peak_bytes);
+    }
+    assert_int_equal(n_ranks, p->mesh->n_devices);
+    assert_int_equal(ranks.at[0].use.peak_bytes, p->plan->totals.peak_bytes);
+    for (int64_t rank = 0; rank < p->mesh->n_devices; rank++) {
+        const MemoryUse *use = &ranks.at[ranks.of_rank[rank]].use;
+        for (int place = 0; place < p->inferred->n_program; place += 7) {
+            LiveSet set = memory_live_of(p->arena, account, rank, place);
+            int64_t bytes = 0;
+            for (int v = 0; v < set.n; v++)
+                bytes += dtype_bytes(
+                    (Dtype)p->inferred->dtype[set.at[v].tensor],
+                    sharding_local_elements(shardings_at(p->plan->shardings, set.at[v].sharding),
+                                            p->mesh, rank));
+            assert_int_equal(use->live_bytes[place], bytes);
+            check_sums(&set, bytes);
+        }
+    }
+    memory_account_free(account);
+    planning_close(p);
+}
+
+/* Even parts: all ranks are one group, however many there are. */
+static void even_ranks_are_one_group(void **state)
+{
+    (void)state;
+    Planning *p = planning_open("llama-tiny", "batch=2,seq=16", "dp=2,tp=2");
+    planning_pin(p, tensor_name(p->graph, p->graph->inputs[0]), 0, "dp", 1, false);
+    planning_make(p);
+    MemoryAccount *account = memory_account_new(p->plan);
+    RankMemories ranks = memory_ranks(p->arena, account);
+    int64_t sum = 0;
+    for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
+        sum += ranks.at[0].by_class[c];
+    assert_int_equal(ranks.n, 1);
+    assert_int_equal(ranks.at[0].n_ranks, 4);
+    assert_int_equal(sum, p->plan->totals.peak_bytes);
+    memory_account_free(account);
+    planning_close(p);
+}
+
 /* w1 and w2 are 2048 bytes whole and 512 a part; uncut, a parameter is not copied. */
 static void parameters_are_made(void **state)
 {
@@ -327,10 +384,16 @@ static void parameters_are_made(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(empty_program),       cmocka_unit_test(stored_parameter),
-    cmocka_unit_test(pinned_value),        cmocka_unit_test(copies_between_steps),
-    cmocka_unit_test(outputs_and_orphans), cmocka_unit_test(padding_of_uneven_parts),
-    cmocka_unit_test(parameters_are_made), cmocka_unit_test(values_add_up_everywhere),
+    cmocka_unit_test(empty_program),
+    cmocka_unit_test(stored_parameter),
+    cmocka_unit_test(pinned_value),
+    cmocka_unit_test(copies_between_steps),
+    cmocka_unit_test(outputs_and_orphans),
+    cmocka_unit_test(padding_of_uneven_parts),
+    cmocka_unit_test(parameters_are_made),
+    cmocka_unit_test(values_add_up_everywhere),
+    cmocka_unit_test(even_ranks_are_one_group),
+    cmocka_unit_test(ranks_hold_what_their_parts_say),
 };
 
 int main(void)
