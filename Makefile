@@ -28,7 +28,7 @@ SUBMAKE = $(MAKE) --no-print-directory -j$(JOBS)
 
 DEPS_RUN := gcc make pkg-config libc6-dev libncurses-dev ncurses-base liblua5.4-dev \
     libgraphviz-dev graphviz libjansson-dev libopenblas-serial-dev
-DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term python3
+DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term python3 tmux procps zsh fish groff-base
 DEPS_CHECK := $(DEPS_TEST) universal-ctags clang clang-format clang-tidy cppcheck libclang-rt-14-dev
 
 # ---- flags
@@ -259,17 +259,22 @@ build/lint/%.alone: %.h
 
 # ---- for users
 
-DATA := $(DESTDIR)$(PREFIX)/share/dimscope
+SHARE := $(DESTDIR)$(PREFIX)/share
+DATA := $(SHARE)/dimscope
 install: all
-	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DATA)" "$(DESTDIR)$(PREFIX)/share/man/man1"
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DATA)" "$(SHARE)/man/man1" "$(SHARE)/man/man5" \
+	    "$(SHARE)/bash-completion/completions" "$(SHARE)/zsh/site-functions" \
+	    "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 dimscope "$(DESTDIR)$(PREFIX)/bin/dimscope"
 	find scripts samples -type f ! -name '*.[ch]' -exec install -D -m 644 {} "$(DATA)/{}" \;
 	for page in README.md ARCHITECTURE.md LICENSE; do \
-	    [ ! -f $$page ] || install -D -m 644 $$page "$(DESTDIR)$(PREFIX)/share/doc/dimscope/$$page"; \
+	    [ ! -f $$page ] || install -D -m 644 $$page "$(SHARE)/doc/dimscope/$$page"; \
 	done
-	@if ./dimscope help --man >build/dimscope.1; then \
-	    install -m 644 build/dimscope.1 "$(DESTDIR)$(PREFIX)/share/man/man1/dimscope.1"; \
-	else echo "no man page: dimscope help --man failed"; fi
+	./dimscope help --man 1 >"$(SHARE)/man/man1/dimscope.1"
+	./dimscope help --man 5 >"$(SHARE)/man/man5/dimscope.5"
+	./dimscope help --completion bash >"$(SHARE)/bash-completion/completions/dimscope"
+	./dimscope help --completion zsh >"$(SHARE)/zsh/site-functions/_dimscope"
+	./dimscope help --completion fish >"$(SHARE)/fish/vendor_completions.d/dimscope.fish"
 
 clean:
 	rm -rf build dimscope

@@ -31,8 +31,7 @@ int cli_exit_code(ErrorKind kind)
 
 /* ---- output ---- */
 
-/* One code point off the front of printable text. */
-static uint32_t take_rune(Str *text)
+uint32_t cli_take_rune(Str *text)
 {
     unsigned lead = (unsigned char)text->s[0];
     size_t n = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
@@ -46,7 +45,7 @@ static uint32_t take_rune(Str *text)
 static void add_ascii(Str text, Buf *out)
 {
     while (text.n > 0) {
-        uint32_t rune = take_rune(&text);
+        uint32_t rune = cli_take_rune(&text);
         buf_putc(out, rune < 0x80 ? (char)rune : style_ascii(rune));
     }
 }

@@ -31,7 +31,7 @@ typedef struct {
     const char *mesh, *policy, *machine, *pins, *propagate, *output, *color;
     const char *max_peak, *max_comm, *max_step;
     const char *kind, *backend, *seed, *repeat, *shapes, *size, *script, *screen;
-    const char *in, *profile, *dtype, *to_mesh;
+    const char *in, *profile, *dtype, *to_mesh, *completion;
     Texts dims, attrs;
     bool json, full, values, list, man, ascii, no_mouse, dot, svg, verify, deterministic, onnx_test;
     bool trace, backward, exact, no_redistribute, check;
@@ -86,7 +86,8 @@ const char *verb_nearest(Str name); /* for hints; NULL when none is near */
 
 int cli_fail(Cli *cli); /* prints cli->err; its exit code */
 int cli_exit_code(ErrorKind kind);
-bool cli_write(Cli *cli); /* cli->out onto stdout, and empties it; false: nobody reads */
+bool cli_write(Cli *cli);          /* cli->out onto stdout, and empties it; false: nobody reads */
+uint32_t cli_take_rune(Str *text); /* one code point off the front of printable text */
 void cli_write_json(Cli *cli, Json *root); /* one line into cli->out; frees root */
 
 /* A session of operand 0 under the options; NULL with cli->err. */

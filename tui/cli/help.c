@@ -65,7 +65,7 @@ static void add_pair(Str term, int at, const char *meaning, Buf *out)
 }
 
 /* "dimscope plan MODEL .." */
-static void add_synopsis(const Verb *verb, Buf *out)
+void help_synopsis(const Verb *verb, Buf *out)
 {
     buf_puts(out, "dimscope");
     if (*verb->action.name)
@@ -75,7 +75,7 @@ static void add_synopsis(const Verb *verb, Buf *out)
 }
 
 /* "-m, --mesh MESH" */
-static void add_option(const Option *option, Buf *out)
+void help_option(const Option *option, Buf *out)
 {
     if (option->key)
         buf_printf(out, "-%c, ", option->key);
@@ -95,7 +95,7 @@ void help_overview(Buf *out)
     for (const Verb *verb = verbs; verb->run; verb++) {
         Buf synopsis = buf_new(out->arena);
         buf_puts(&synopsis, "  ");
-        add_synopsis(verb, &synopsis);
+        help_synopsis(verb, &synopsis);
         add_pair(buf_str(&synopsis), LEFT_MOST, verb->action.help, out);
     }
     buf_puts(out, "\ndimscope help VERB has the options of a verb. Topics:\n\n");
@@ -112,7 +112,7 @@ static Str option_term(const Option *option, Arena *arena)
 {
     Buf term = buf_new(arena);
     buf_puts(&term, option->key ? "  " : "      ");
-    add_option(option, &term);
+    help_option(option, &term);
     return buf_str(&term);
 }
 
@@ -124,7 +124,7 @@ void help_verb(const Verb *verb, Buf *out)
         if (option->verbs & verb->bit && columns > at)
             at = columns;
     }
-    add_synopsis(verb, out);
+    help_synopsis(verb, out);
     buf_puts(out, "\n\n");
     add_indented(verb->text, "", out);
     buf_puts(out, "\noptions\n");
@@ -165,113 +165,34 @@ bool help_topic(Str name, Buf *out)
     return false;
 }
 
-/* ---- roff ---- */
-
-/* Text that roff shows as it is. */
-static void add_roff(Str text, Buf *out)
-{
-    bool begins = true;
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.s[i];
-        if (begins && (c == '.' || c == '\''))
-            buf_puts(out, "\\&");
-        if (c == '\\')
-            buf_puts(out, "\\e");
-        else if (c == '-')
-            buf_puts(out, "\\-");
-        else
-            buf_putc(out, c);
-        begins = c == '\n';
-    }
-    buf_putc(out, '\n');
-}
-
-/* A tagged paragraph: the tag in bold, then what it means. */
-static void add_tagged(Str tag, const char *text, Buf *out)
-{
-    buf_puts(out, ".TP\n.B ");
-    add_roff(tag, out);
-    add_roff(str_from(text), out);
-}
-
-static void man_verbs(Buf *out)
-{
-    buf_puts(out, ".SH SYNOPSIS\n.nf\n");
-    for (const Verb *verb = verbs; verb->run; verb++) {
-        Buf synopsis = buf_new(out->arena);
-        add_synopsis(verb, &synopsis);
-        add_roff(buf_str(&synopsis), out);
-    }
-    buf_puts(out, ".fi\n.SH DESCRIPTION\n");
-    add_roff(STR("dimscope explores how a model is sharded over a mesh of devices. It opens an\n"
-                 "ONNX model, a mesh and a policy in Lua, infers every shape and propagates every\n"
-                 "sharding, shows each collective with its cost and its cause, and runs the plan."),
-             out);
-    buf_puts(out, ".SH VERBS\n");
-    for (const Verb *verb = verbs; verb->run; verb++) {
-        Buf synopsis = buf_new(out->arena);
-        add_synopsis(verb, &synopsis);
-        add_tagged(buf_str(&synopsis), verb->text, out);
-    }
-}
-
-static void man_options(Buf *out)
-{
-    buf_puts(out, ".SH OPTIONS\n");
-    for (const Option *option = cli_options; option->name; option++) {
-        Buf name = buf_new(out->arena);
-        add_option(option, &name);
-        add_tagged(buf_str(&name), option->help, out);
-    }
-}
-
-static void man_topics(Buf *out)
-{
-    for (const Topic *topic = cli_topics; topic->name; topic++) {
-        buf_puts(out, ".SH ");
-        for (const char *c = topic->title; *c; c++)
-            buf_putc(out, *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c);
-        buf_puts(out, "\n.nf\n");
-        add_roff(str_from(topic->text), out);
-        buf_puts(out, ".fi\n");
-    }
-}
-
-static void man_keys(Buf *out)
-{
-    buf_puts(out, ".SH KEYS\n");
-    for (const Action *action = explorer_actions; action->name; action++) {
-        Buf tag = buf_new(out->arena);
-        buf_printf(&tag, "%s%s:%s%s%s", action->keys, *action->keys ? "  " : "", action->name,
-                   *action->args ? " " : "", action->args);
-        add_tagged(buf_str(&tag), action->help, out);
-    }
-}
-
-void help_man(Buf *out)
-{
-    buf_puts(out, ".TH DIMSCOPE 1 \"\" \"dimscope " CLI_VERSION "\" \"User Commands\"\n"
-                  ".SH NAME\ndimscope \\- explore how a model is sharded\n");
-    man_verbs(out);
-    man_options(out);
-    man_topics(out);
-    man_keys(out);
-}
-
 /* ---- the verb ---- */
+
+/* A manual page, or completion of a shell. */
+static int for_programs(Cli *cli, Str section)
+{
+    const char *shell = cli->options.completion;
+    cli->raw = true;
+    bool ok = shell ? help_completion(cli, str_from(shell), &cli->out)
+                    : help_man(section.n > 0 ? section : STR("1"), &cli->out);
+    if (ok)
+        return CLI_FINE;
+    if (shell)
+        error_kind(&cli->err, ERROR_USAGE, "--completion is for bash, zsh or fish, not '%s'",
+                   shell);
+    else
+        error_kind(&cli->err, ERROR_USAGE, "the manual has pages in sections 1 and 5");
+    return cli_fail(cli);
+}
 
 int cli_help(Cli *cli)
 {
-    if (cli->options.man) {
-        cli->raw = true;
-        help_man(&cli->out);
-        return CLI_FINE;
-    }
+    Str name = str_from(cli->n_operands > 0 ? cli->operand[0] : "");
+    if (cli->options.man || cli->options.completion)
+        return for_programs(cli, name);
     if (cli->n_operands == 0) {
         help_overview(&cli->out);
         return CLI_FINE;
     }
-    Str name = str_from(cli->operand[0]);
     const Verb *verb = str_eq(name, STR("explore")) ? verbs : verb_find(name);
     if (verb)
         help_verb(verb, &cli->out);

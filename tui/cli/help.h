@@ -1,22 +1,31 @@
-/* help.h - help and the manual page, from the tables of verbs, options, keys and topics. */
+/* help.h - help, the manual pages and completion, from the tables of verbs, options, keys and
+ * topics. */
 #ifndef TUI_CLI_HELP_H
 #define TUI_CLI_HELP_H
 
-#include "tui/cli/cli.h"
+#include "tui/cli/options.h"
 
 #define CLI_VERSION "0.1"
 
 typedef struct {
     const char *name, *title;
+    bool is_format;   /* of a file: it goes into section 5 of the manual */
     const char *text; /* lines of at most 84 columns, shown as they are */
 } Topic;
 
 extern const Topic cli_topics[]; /* ended by one without a name */
 
-void help_usage(Buf *out);                  /* what `dimscope` alone says */
-void help_overview(Buf *out);               /* verbs and topics */
-void help_verb(const Verb *verb, Buf *out); /* what it does, its options */
-bool help_topic(Str name, Buf *out);        /* false: there is none */
-void help_man(Buf *out);                    /* a page for man(1), in roff */
+void help_usage(Buf *out);                        /* what `dimscope` alone says */
+void help_overview(Buf *out);                     /* verbs and topics */
+void help_verb(const Verb *verb, Buf *out);       /* what it does, its options */
+bool help_topic(Str name, Buf *out);              /* false: there is none */
+void help_synopsis(const Verb *verb, Buf *out);   /* "dimscope plan MODEL .." */
+void help_option(const Option *option, Buf *out); /* "-m, --mesh MESH" */
+
+/* The manual page of a section, "1" or "5", in roff. False: there is none. */
+bool help_man(Str section, Buf *out);
+
+/* Completion of the command line in a shell: bash, zsh or fish. False: for no other. */
+bool help_completion(Cli *cli, Str shell, Buf *out);
 
 #endif

@@ -1,0 +1,151 @@
+#!/bin/bash
+# run.sh [NAME] - the program in the hands of other programs: completion by three shells, the
+# manual pages by groff, and a real terminal multiplexer, which says what state it was left in.
+cd "$(dirname "$0")/../.." || exit 1
+export LC_ALL=C.UTF-8
+DIMSCOPE=${DIMSCOPE:-./dimscope}
+dir=$(mktemp -d) || exit 1
+socket=dimscope-test-$$
+trap 'tmux -L "$socket" kill-server 2>/dev/null; rm -rf "$dir"' EXIT
+passed=0
+failed=0
+
+# same WHAT GOT WANT
+same()
+{
+    if [ "$2" = "$3" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf '%s\n  got:  %s\n  want: %s\n' "$1" "$2" "$3"
+    fi
+}
+
+# ---- completion: "what is typed = what comes", words in the order the shell gives them
+
+cat >"$dir/cases" <<'END'
+dimscope pla = plan
+dimscope plan --prop = --propagate
+dimscope plan --propagate s = spmd strategy
+dimscope plan model -p meg = megatron
+dimscope plan --machine h = h100x8 h200x8
+dimscope help pol = policies
+dimscope reshard --to = --to-mesh
+END
+
+for shell in bash zsh fish; do
+    "$DIMSCOPE" help --completion $shell >"$dir/$shell"
+done
+mkdir "$dir/zsh-functions" && cp "$dir/zsh" "$dir/zsh-functions/_dimscope"
+
+complete_bash()
+{
+    (
+        . "$dir/bash"
+        read -ra COMP_WORDS <<<"$1"
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _dimscope
+        echo "${COMPREPLY[*]}"
+    )
+}
+
+complete_fish()
+{
+    fish --no-config -c "source '$dir/fish'; complete -C '$1'" 2>&1 | cut -f1 | tr '\n' ' ' | sed 's/ $//'
+}
+
+# zsh completes in its line editor alone: the longest common part, if there are several
+complete_zsh()
+{
+    zsh -f tests/shell/complete.zsh "$1" "$dir/zsh-functions"
+}
+
+common_part()
+{
+    local first=$1 n
+    for ((n = ${#first}; n > 0; n--)); do
+        for word; do [[ $word == "${first:0:n}"* ]] || continue 2; done
+        echo "${first:0:n}"
+        return
+    done
+}
+
+while read -r line; do
+    typed=${line% = *}
+    want=${line#* = }
+    same "bash: $typed" "$(complete_bash "$typed")" "$want"
+    if command -v fish >/dev/null; then
+        same "fish: $typed" "$(complete_fish "$typed")" "$want"
+    fi
+    if command -v zsh >/dev/null; then
+        same "zsh: $typed" "$(complete_zsh "$typed")" "${typed% *} $(common_part $want)"
+    fi
+done <"$dir/cases"
+same "another shell" "$("$DIMSCOPE" help --completion tcsh 2>&1 | head -n 1)" \
+    "error: --completion is for bash, zsh or fish, not 'tcsh'"
+
+# ---- manual pages
+
+for section in 1 5; do
+    "$DIMSCOPE" help --man $section >"$dir/page.$section"
+    same "title of section $section" "$(grep -c "^\.TH DIMSCOPE $section " "$dir/page.$section")" 1
+    if command -v groff >/dev/null; then
+        same "groff on section $section" "$(groff -man -Tutf8 -ww -z "$dir/page.$section" 2>&1)" ""
+    fi
+done
+same "plan.json is in section 5" "$(grep -c '^\.SH WHAT A SAVED PLAN HOLDS' "$dir/page.5")" 1
+
+# ---- tmux: what the terminal is left as
+
+t() { tmux -L "$socket" -f /dev/null "$@"; }
+flags() { t display -p '#{alternate_on} #{mouse_any_flag} #{cursor_flag} #{keypad_flag}'; }
+
+# until PATTERN: waits until it is on the screen
+until_screen()
+{
+    for ((i = 0; i < 200; i++)); do
+        t capture-pane -p | grep -qF -- "$1" && return
+        sleep 0.05
+    done
+    echo "never came: $1"
+    t capture-pane -p
+}
+
+explore="$DIMSCOPE samples/models/tiny-gpt.onnx -m dp=2,tp=4 -p megatron"
+export XDG_CONFIG_HOME=$dir XDG_STATE_HOME=$dir
+if command -v tmux >/dev/null; then
+    # dash does not mend a terminal, as bash does: a fault would show
+    t new-session -d -x 80 -y 24 "cd '$PWD' && exec dash -i"
+    tty=$(t display -p '#{pane_tty}')
+    modes=$(stty -F "$tty" -a)
+    for how in q Q C-z TERM HUP QUIT; do
+        t send-keys "clear; echo began" Enter
+        until_screen began
+        t send-keys "$explore" Enter
+        until_screen "? help"
+        same "$how: in the alternate screen" "$(flags | cut -c1)" 1
+        case $how in
+        q | Q) t send-keys "$how" ;;
+        C-z)
+            t send-keys C-z
+            until_screen "topped"
+            same "stopped: the terminal" "$(flags)" "0 0 1 0"
+            t resize-window -x 100 -y 30
+            t send-keys "fg" Enter
+            until_screen "? help"
+            t resize-window -x 80 -y 24
+            until_screen "? help"
+            t send-keys q
+            ;;
+        *) pkill -"$how" -P "$(t display -p '#{pane_pid}')" ;;
+        esac
+        t send-keys "" "echo and" "ed" Enter
+        until_screen anded
+        for ((i = 0; i < 100; i++)); do [ "$(flags)" = "0 0 1 0" ] && break; sleep 0.05; done
+        same "$how: the terminal after it" "$(flags)" "0 0 1 0"
+        same "$how: its modes" "$(stty -F "$tty" -a)" "$modes"
+    done
+fi
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
