@@ -1,6 +1,7 @@
 #include "scripts/hooks.h"
 
 #include "core/base/file.h"
+#include "scripts/lua_console.h"
 #include "scripts/lua_machine.h"
 #include "scripts/lua_policy.h"
 #include "scripts/lua_register.h"
@@ -277,19 +278,23 @@ static Loaded *load_again(Scripts *scripts, Session *session, const char *policy
     return loaded;
 }
 
-/* The session's state whose PAS has not run yet, or NULL. */
-static Loaded *find_unused(const Scripts *scripts, const Session *session)
+/* The session's state of that file whose PAS has not run yet, or NULL. */
+static Loaded *find_unused(Scripts *scripts, const Session *session, const char *policy)
 {
-    for (int i = scripts->loaded.n - 1; i >= 0; i--)
-        if (scripts->loaded.at[i].model == session->model_arena && !scripts->loaded.at[i].used)
-            return &scripts->loaded.at[i];
+    const char *path = scripts_find(scripts, "policies", policy, NULL);
+    for (int i = scripts->loaded.n - 1; path && i >= 0; i--) {
+        Loaded *it = &scripts->loaded.at[i];
+        if (it->model == session->model_arena && !it->used &&
+            strcmp(it->sandbox->source.name, path) == 0)
+            return it;
+    }
     return NULL;
 }
 
 static bool policy_hook(void *context, Session *session, const char *policy, Journal *journal,
                         Error *err)
 {
-    Loaded *loaded = find_unused(context, session);
+    Loaded *loaded = find_unused(context, session, policy);
     if (!loaded)
         loaded = load_again(context, session, policy, err);
     if (!loaded)
@@ -301,12 +306,43 @@ static bool policy_hook(void *context, Session *session, const char *policy, Jou
     return ok;
 }
 
+/* The state that the last run of the policy left; one of its own where there is no policy. */
+static Sandbox *console_state(Scripts *scripts, const Session *session, Error *err)
+{
+    for (int i = scripts->loaded.n - 1; i >= 0; i--)
+        if (scripts->loaded.at[i].model == session->model_arena)
+            return scripts->loaded.at[i].sandbox;
+    Sandbox *sandbox = sandbox_new("console");
+    if (!sandbox) {
+        error_set(err, "no memory for Lua");
+        return NULL;
+    }
+    vec_push(scripts->arena, &scripts->loaded,
+             (Loaded){.sandbox = sandbox, .model = session->model_arena, .used = true});
+    return sandbox;
+}
+
+static bool console_hook(void *context, Session *session, const char *text, Journal *journal,
+                         Buf *answer, Error *err)
+{
+    Sandbox *sandbox = console_state(context, session, err);
+    return sandbox && console_run(sandbox, session, text, journal, answer, err);
+}
+
+static void console_words_hook(void *context, Buf *out)
+{
+    (void)context;
+    console_put_words(out);
+}
+
 SessionHooks scripts_hooks(Scripts *scripts)
 {
     return (SessionHooks){.context = scripts,
                           .machine = machine_hook,
                           .prepare = prepare_hook,
                           .policy = policy_hook,
+                          .console = console_hook,
+                          .console_words = console_words_hook,
                           .shipped = shipped_hook,
                           .data_file = data_file_hook};
 }

@@ -597,5 +597,7 @@ const luaL_Reg graph_methods[] = {
     {"unreduced", graph_unreduced},
     {"tie", graph_tie},
     {"barrier", graph_barrier},
+    {"op", graph_op},
+    {"reshards", graph_reshards},
     {NULL, NULL},
 };

@@ -257,19 +257,16 @@ static int tensor_equal(lua_State *L)
 
 /* ---- types ---- */
 
-static const luaL_Reg node_fields[] = {
-    {"name", node_name}, {"path", node_path}, {"op", node_op}, {NULL, NULL}};
-static const luaL_Reg node_methods[] = {{"inputs", node_inputs},       {"outputs", node_outputs},
-                                        {"input", node_input},         {"output", node_output},
-                                        {"algorithm", node_algorithm}, {NULL, NULL}};
-static const luaL_Reg tensor_fields[] = {{"name", tensor_own_name},
-                                         {"label", tensor_label},
-                                         {"shape", tensor_shape},
-                                         {"dtype", tensor_dtype},
-                                         {"is_param", tensor_is_param},
-                                         {"dim_names", tensor_dim_names},
-                                         {NULL, NULL}};
-static const luaL_Reg tensor_methods[] = {
+const luaL_Reg node_fields[] = {{"name", node_name},   {"path", node_path}, {"op", node_op},
+                                {"out", node_outputs}, {"us", node_us},     {NULL, NULL}};
+const luaL_Reg node_methods[] = {{"inputs", node_inputs},       {"outputs", node_outputs},
+                                 {"input", node_input},         {"output", node_output},
+                                 {"algorithm", node_algorithm}, {NULL, NULL}};
+const luaL_Reg tensor_fields[] = {{"name", tensor_own_name},     {"label", tensor_label},
+                                  {"shape", tensor_shape},       {"dtype", tensor_dtype},
+                                  {"is_param", tensor_is_param}, {"dim_names", tensor_dim_names},
+                                  {"sharding", tensor_sharding}, {NULL, NULL}};
+const luaL_Reg tensor_methods[] = {
     {"consumers", tensor_consumers}, {"producer", tensor_producer}, {NULL, NULL}};
 static const luaL_Reg algorithm_methods[] = {{"satisfy", algorithm_satisfy}, {NULL, NULL}};
 static const luaL_Reg nothing[] = {{NULL, NULL}};

@@ -1,10 +1,10 @@
 /* lua_objects.h - what a policy holds: the graph, its nodes, its tensors, as Lua values.
  *
  *     graph   nodes() inputs() outputs() params() tensors(pattern) shard pin unpin
- *             replicated unreduced tie barrier partition replicate assign
- *     node    .name (the operator's, as in nnScaler) .path .op (the op's own name)
+ *             replicated unreduced tie barrier partition replicate assign op reshards
+ *     node    .name (the operator's, as in nnScaler) .path .op (the op's own name) .out .us
  *             inputs() outputs() input(i) output(i) algorithm('dim')
- *     tensor  .name .label .shape .dtype .is_param .dim_names consumers() producer()
+ *     tensor  .name .label .shape .dtype .is_param .dim_names .sharding consumers() producer()
  *     algorithm  satisfy{idx=, dim=, num= | axis=}
  *
  * All are small values without memory of their own; equal ones compare equal. A name that a type
@@ -38,6 +38,13 @@ void push_tensor(lua_State *L, const NamedTensor *named);
 /* Tables of methods, each ended by a row without name. */
 extern const luaL_Reg graph_methods[];     /* lua_graph.c */
 extern const luaL_Reg partition_methods[]; /* lua_partition.c: of the graph too */
-int algorithm_satisfy(lua_State *L);       /* lua_partition.c */
+extern const luaL_Reg node_fields[], node_methods[], tensor_fields[], tensor_methods[];
+int algorithm_satisfy(lua_State *L); /* lua_partition.c */
+
+/* ---- lua_query.c: of the plan that stands ---- */
+int graph_op(lua_State *L);
+int graph_reshards(lua_State *L);
+int node_us(lua_State *L);
+int tensor_sharding(lua_State *L);
 
 #endif

@@ -288,7 +288,7 @@ void policy_note(lua_State *L, Policy *policy, Level level, const char *code, co
 /* ---- the run ---- */
 
 /* resource.ngpus; resource.mesh: a list of {name=, size=} and mesh.tp = 4. */
-static void push_resource(lua_State *L, const Mesh *mesh)
+void push_resource(lua_State *L, const Mesh *mesh)
 {
     lua_newtable(L);
     lua_pushinteger(L, mesh->n_devices);
@@ -309,7 +309,7 @@ static void push_resource(lua_State *L, const Mesh *mesh)
 
 static int call_pas(lua_State *L)
 {
-    const Policy *policy = lua_touserdata(L, 1);
+    const Policy *policy = policy_of(L);
     objects_open(L);
     int type = lua_getglobal(L, "PAS");
     if (type == LUA_TNIL && policy->sandbox->n_registered > 0)
@@ -332,7 +332,8 @@ static int32_t *none_of(Arena *arena, int n)
     return places;
 }
 
-bool policy_run(Sandbox *sandbox, Session *session, Journal *journal, Error *err)
+bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void *context,
+                    Journal *journal, Error *err)
 {
     Arena *arena = arena_new();
     const Graph *graph = session->graph;
@@ -343,11 +344,18 @@ bool policy_run(Sandbox *sandbox, Session *session, Journal *journal, Error *err
     policy.file = arena_str(session->journal_arena, str_from(sandbox->source.name));
 
     sandbox->host = &policy;
-    sandbox_refill(sandbox);
-    bool ok = sandbox_protect(sandbox, call_pas, &policy, err);
+    sandbox->progress = session->progress;
+    bool ok = sandbox_protect(sandbox, body, context, err);
+    sandbox->progress = NULL;
     sandbox->host = NULL;
     for (int i = 0; ok && i < policy.pending.n; i++)
         journal_add(journal, session->journal_arena, &policy.pending.at[i].decision);
     arena_free(arena);
     return ok;
+}
+
+bool policy_run(Sandbox *sandbox, Session *session, Journal *journal, Error *err)
+{
+    sandbox_refill(sandbox);
+    return policy_protect(sandbox, session, call_pas, NULL, journal, err);
 }

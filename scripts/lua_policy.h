@@ -38,7 +38,15 @@ typedef struct {
  * return the graph. Notes go to session->notes. */
 bool policy_run(Sandbox *sandbox, Session *session, Journal *journal, Error *err);
 
+/* Calls body with the context while the graph is there: decisions go onto the journal when it has
+ * returned. The budget is not refilled. */
+bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void *context,
+                    Journal *journal, Error *err);
+
 /* ---- inside PAS ---- */
+
+/* Pushes what PAS gets as its second argument: .ngpus, .mesh. */
+void push_resource(lua_State *L, const Mesh *mesh);
 
 /* Raises a Lua error when no PAS is running: a script may have kept the graph. */
 Policy *policy_of(lua_State *L);

@@ -64,8 +64,17 @@ static void *allocate(void *context, void *block, size_t old_bytes, size_t new_b
 
 /* ---- time ---- */
 
-static void say_stopped(Error *err)
+static bool asked_to_stop(const Sandbox *sandbox)
 {
+    return sandbox->progress && atomic_load(&sandbox->progress->stop);
+}
+
+static void say_stopped(const Sandbox *sandbox, Error *err)
+{
+    if (asked_to_stop(sandbox)) {
+        error_kind(err, ERROR_CANCELLED, "stopped");
+        return;
+    }
     error_kind(err, ERROR_SCRIPT, "stopped after %d million instructions",
                SANDBOX_INSTRUCTIONS_MAX / 1000000);
     error_hint(err, "a loop that does not end?");
@@ -74,7 +83,7 @@ static void say_stopped(Error *err)
 static void stop(lua_State *L)
 {
     Error err = {0};
-    say_stopped(&err);
+    say_stopped(sandbox_of(L), &err);
     sandbox_raise(L, &err);
 }
 
@@ -95,6 +104,8 @@ static void count_hook(lua_State *L, lua_Debug *at)
     sandbox->hooked_ns = now;
     if (sandbox->budget > 0)
         sandbox->budget -= slow > count ? slow : count;
+    if (sandbox->budget > 0 && asked_to_stop(sandbox))
+        sandbox->budget = 0;
     if (sandbox->budget > 0)
         return;
     lua_sethook(L, count_hook, LUA_MASKCOUNT, 1);
@@ -115,6 +126,12 @@ void sandbox_refill(Sandbox *sandbox)
 {
     if (sandbox->budget > 0)
         sandbox->budget = SANDBOX_INSTRUCTIONS_MAX;
+}
+
+void sandbox_restart(Sandbox *sandbox)
+{
+    sandbox->budget = SANDBOX_INSTRUCTIONS_MAX;
+    lua_sethook(sandbox->lua, count_hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
 }
 
 /* ---- places ---- */
@@ -205,7 +222,7 @@ static void keep_refusal(Sandbox *sandbox, int line)
 {
     sandbox->failed = (Error){.line = line};
     if (sandbox->budget <= 0)
-        say_stopped(&sandbox->failed);
+        say_stopped(sandbox, &sandbox->failed);
     else
         error_kind(&sandbox->failed, ERROR_SCRIPT, "not enough memory: a script may use %d MiB",
                    SANDBOX_BYTES_MAX >> 20);

@@ -15,7 +15,7 @@
 #ifndef SCRIPTS_LUA_STATE_H
 #define SCRIPTS_LUA_STATE_H
 
-#include "core/base/error.h"
+#include "core/base/progress.h"
 
 #include <lua.h>
 #include <pthread.h>
@@ -35,7 +35,8 @@ typedef struct {
     const void *rules; /* RuleBook: where register_op and the like add, while the file's top level
                           runs; else NULL */
     int n_registered;  /* calls of these */
-    void *listener;    /* of print */
+    const Progress *progress; /* whoever waits may ask for a stop; NULL */
+    void *listener;           /* of print */
     void (*print)(void *listener, const char *file, int line, const char *text); /* or NULL */
     pthread_mutex_t turn;    /* held while a kernel of it runs: ranks are threads */
     const void *kernel_call; /* KernelCall of the kernel that runs, or NULL */
@@ -67,6 +68,8 @@ bool sandbox_run(Sandbox *sandbox, lua_CFunction body, void *context, Error *err
 bool sandbox_protect(Sandbox *sandbox, lua_CFunction body, void *context, Error *err);
 
 void sandbox_refill(Sandbox *sandbox); /* the full budget again, unless it ran out */
+/* The same when it ran out: nothing of the script may be running. */
+void sandbox_restart(Sandbox *sandbox);
 
 /* ---- inside sandbox_protect() ---- */
 

@@ -419,6 +419,32 @@ static bool set_mesh(Session *session, const char *text, Error *err)
            policy_and_remake(session, NULL, err);
 }
 
+static bool change_policy(Session *session, const char *policy, Error *err)
+{
+    if (policy)
+        session->options.policy = arena_str(session->journal_arena, str_from(policy));
+    return rerun_policy(session, err);
+}
+
+/* All that the line decided is one step: user's decisions with the line as their text. */
+static bool run_console(Session *session, const Change *change, Error *err)
+{
+    const SessionHooks *hooks = &session->hooks;
+    Journal journal = journal_copy(session);
+    int before = journal.n_done;
+    if (!hooks->console)
+        return error_kind(err, ERROR_USAGE, "there is no Lua here");
+    if (!hooks->console(hooks->context, session, change->text, &journal, change->answer, err))
+        return false;
+    if (journal.n_done == before)
+        return true;
+    const char *text = arena_str(session->journal_arena, str_from(change->text));
+    for (int i = before; i < journal.n_done; i++)
+        journal.decisions.at[i].origin = (Origin){ORIGIN_USER, "", change->n, text};
+    Findings notes = session->notes;
+    return remake(session, &journal, &notes, err);
+}
+
 static bool make_change(Session *session, const Change *change, Error *err)
 {
     switch (change->kind) {
@@ -427,9 +453,11 @@ static bool make_change(Session *session, const Change *change, Error *err)
     case CHANGE_STEP:
         return step(session, change->n, err);
     case CHANGE_POLICY:
-        return rerun_policy(session, err);
+        return change_policy(session, change->text, err);
     case CHANGE_MESH:
         return set_mesh(session, change->text, err);
+    case CHANGE_CONSOLE:
+        return run_console(session, change, err);
     }
     return false;
 }
@@ -440,6 +468,7 @@ Session *session_prepare(const Session *session, const Change *change, Error *er
     Session *next = arena_make(arena, Session);
     *next = *session;
     next->change_arena = arena;
+    next->progress = change->progress;
     if (make_change(next, change, err))
         return next;
     session_discard(session, next);
@@ -463,7 +492,9 @@ void session_commit(Session *session, Session *next)
     Arena *arena = next->change_arena;
     *session = *next;
     session->change_arena = old.change_arena;
-    plan_free(old.plan);
+    session->progress = old.progress;
+    if (session->plan != old.plan)
+        plan_free(old.plan);
     if (session->propagation_arena != old.propagation_arena)
         arena_free(old.propagation_arena);
     arena_free(arena);
@@ -479,7 +510,8 @@ bool session_change(Session *session, const Change *change, Error *err)
 
 bool session_apply(Session *session, const Decision *decisions, int n, Error *err)
 {
-    return session_change(session, &(Change){CHANGE_APPLY, decisions, n, NULL}, err);
+    return session_change(session, &(Change){.kind = CHANGE_APPLY, .decisions = decisions, .n = n},
+                          err);
 }
 
 bool session_undo(Session *session, Error *err)

@@ -9,6 +9,7 @@
 #ifndef CORE_PLAN_SESSION_H
 #define CORE_PLAN_SESSION_H
 
+#include "core/base/progress.h"
 #include "core/model/group.h"
 #include "core/plan/memory.h"
 #include "core/plan/naming.h"
@@ -41,6 +42,12 @@ typedef struct {
      * set. */
     bool (*policy)(void *context, Session *session, const char *policy, Journal *journal,
                    Error *err);
+    /* Runs a line of Lua beside the policy, in its state: what it decides is appended to journal,
+     * what it prints and gives to answer. May be NULL. */
+    bool (*console)(void *context, Session *session, const char *text, Journal *journal,
+                    Buf *answer, Error *err);
+    /* Words that mean something in such a line: names of what can be called. May be NULL. */
+    void (*console_words)(void *context, Buf *out);
     /* Names of what is shipped, with blanks between: kind is "policies" or "machines". */
     const char *(*shipped)(void *context, Arena *arena, const char *kind);
     /* Path of a file that is shipped, as "samples/models/gpt2.onnx"; NULL: it is not there. */
@@ -77,6 +84,7 @@ struct Session {
     Propagation *propagation; /* for this model and mesh, kept from plan to plan */
     Groups *groups;           /* folded by structure and sharding; remade with the plan */
     Arena *change_arena;      /* where a session that is not yet in its place lives; NULL */
+    Progress *progress;       /* of the change that is being made: asked by scripts; NULL */
     Findings notes; /* of loading and of the policy: "axis 'pp' is not in the mesh: left out"; they
                        stand in front of the plan's own findings */
 };
@@ -96,18 +104,23 @@ PlanRequest session_request(const Session *session, const Journal *journal);
 
 /* ---- changes ---- */
 
-typedef enum { CHANGE_APPLY, CHANGE_STEP, CHANGE_POLICY, CHANGE_MESH } ChangeKind;
+typedef enum { CHANGE_APPLY, CHANGE_STEP, CHANGE_POLICY, CHANGE_MESH, CHANGE_CONSOLE } ChangeKind;
 
 typedef struct {
     ChangeKind kind;
     const Decision *decisions; /* CHANGE_APPLY: added to the journal, in one step */
-    int n; /* how many; CHANGE_STEP: decisions to redo, or below 0 to undo, in one step */
-    const char *text; /* CHANGE_MESH: the mesh */
+    int n;            /* how many; CHANGE_STEP: decisions to redo, or below 0 to undo, in one step;
+                         CHANGE_CONSOLE: the number that its decisions have as their line */
+    const char *text; /* CHANGE_MESH: the mesh; CHANGE_CONSOLE: the line of Lua; CHANGE_POLICY:
+                         another policy, or NULL */
+    Buf *answer;      /* CHANGE_CONSOLE: what the line says, also where it fails */
+    Progress *progress; /* NULL: nobody waits */
 } Change;
 
-/* The session as it will be. It shares with the old one all but the plan and what is made for it:
- * until one of the next two is called the old one may be read, not changed, and nothing else may be
- * put into its journal's arena. NULL with *err: nothing has changed. */
+/* The session as it will be; with the same plan where a line of Lua decided nothing. It shares with
+ * the old one all but the plan and what is made for it: until one of the next two is called the old
+ * one may be read, not changed, and nothing else may be put into its journal's arena. NULL with
+ * *err: nothing has changed. */
 Session *session_prepare(const Session *session, const Change *change, Error *err);
 void session_commit(Session *session, Session *next);
 void session_discard(const Session *session, Session *next); /* NULL is allowed */

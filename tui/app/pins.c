@@ -229,7 +229,7 @@ static void apply(Ui *ui, const Target *target, const Cut *cut, const char *axes
 {
     const Decision *decisions = decisions_for(ui, target, cut, axes);
 
-    job_change(ui, &(Change){CHANGE_APPLY, decisions, target->n, NULL}, applied, what);
+    job_change(ui, &(Change){.kind = CHANGE_APPLY, .decisions = decisions, .n = target->n}, applied, what);
 }
 
 bool pins_set(Ui *ui, Str axes, Error *err)

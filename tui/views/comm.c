@@ -166,12 +166,7 @@ void comm_table(Comm *comm)
 
 void comm_format_steps(const Session *session, const ReshardPath *path, Buf *out)
 {
-    for (int s = 0; s < path->n_steps; s++) {
-        buf_printf(out, "%s%s", s ? "+" : "", step_kind_mark(path->step[s].kind));
-        if (path->step[s].atoms)
-            buf_putc(out, ' ');
-        mesh_format_set(session->mesh, path->step[s].atoms, ".", out);
-    }
+    reshard_format_steps(path, session->mesh, out);
 }
 
 /* Where an axis is in a sharding: "S1", the partial mark, "R". */

@@ -498,3 +498,13 @@ const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t 
     answer->looked_for_other = true;
     return other;
 }
+
+void reshard_format_steps(const ReshardPath *path, const Mesh *mesh, Buf *out)
+{
+    for (int s = 0; s < path->n_steps; s++) {
+        buf_printf(out, "%s%s", s ? "+" : "", step_kind_mark(path->step[s].kind));
+        if (path->step[s].atoms)
+            buf_putc(out, ' ');
+        mesh_format_set(mesh, path->step[s].atoms, ".", out);
+    }
+}

@@ -75,6 +75,9 @@ Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
 /* Before the first question. */
 void resharder_options(Resharder *resharder, const ReshardOptions *options);
 
+/* "AR tp", "AG tp+SL": the steps of a path. */
+void reshard_format_steps(const ReshardPath *path, const Mesh *mesh, Buf *out);
+
 const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to);
 
 /* The cheapest path whose kinds and groups, slices left aside, are not those of reshard(); searched

@@ -1,0 +1,189 @@
+/* lua_query.c - what a script asks of the plan that stands: ops by name, times, shardings,
+ * reshards.
+ *
+ *     graph:op(name)            the op of that name, or of that module: the one that reads its
+ *                               weight, else the last one on its path
+ *     graph:reshards{axis=, kind=}   for r in ..: r.tensor r.kind r.axes r.ms r.bytes r.times
+ *     node.out  node.us         its outputs as a list; its time on the slowest rank
+ *     tensor.sharding           "8/dp,1024,768"
+ *
+ * A policy runs before there is a plan of its own: what is of the plan is nil then, or the plan
+ * before.
+ */
+#include "core/plan/cost.h"
+#include "core/plan/price.h"
+#include "scripts/lua_objects.h"
+
+static const Plan *plan_of(lua_State *L)
+{
+    return policy_of(L)->session->plan;
+}
+
+/* ---- ops ---- */
+
+static int32_t op_of_path(const Session *session, Str path)
+{
+    const Inferred *inferred = session->inferred;
+    int32_t op = -1;
+    if (naming_part(session->naming, path, PART_WEIGHT, &op) >= 0)
+        return op;
+    for (int i = inferred->n_program - 1; i >= 0 && op < 0; i--)
+        if (str_eq(str_from(op_path(inferred->graph, inferred->program[i])), path))
+            op = inferred->program[i];
+    return op;
+}
+
+static const char *nearest_path(const Naming *naming, Str name)
+{
+    const char *nearest = NULL;
+    int least = INT32_MAX;
+    for (int i = 0; i < naming_n_paths(naming); i++) {
+        int distance = str_distance(str_from(naming_path(naming, i)), name);
+        if (distance < least) {
+            least = distance;
+            nearest = naming_path(naming, i);
+        }
+    }
+    return nearest;
+}
+
+int graph_op(lua_State *L)
+{
+    enum { NAMES_PER_INSTRUCTION = 2 };
+    const Session *session = policy_of(L)->session;
+    Str name = {0};
+    name.s = luaL_checklstring(L, 2, &name.n);
+    sandbox_spend(L, session->inferred->n_program / NAMES_PER_INSTRUCTION);
+    int32_t op = graph_find_op(session->graph, name);
+    if (op < 0 || inferred_is_host(session->inferred, op))
+        op = op_of_path(session, name);
+    if (op < 0) {
+        Error err = {0};
+        const char *nearest = nearest_path(session->naming, name);
+        error_kind(&err, ERROR_NO_MATCH, "there is no op '%.*s'", STR_ARG(name));
+        if (nearest)
+            error_hint(&err, "did you mean '%s'?", nearest);
+        return sandbox_raise(L, &err);
+    }
+    push_op(L, op);
+    return 1;
+}
+
+int node_us(lua_State *L)
+{
+    const Plan *plan = plan_of(L);
+    const NodeRef *node = luaL_checkudata(L, 1, node_type);
+    if (!plan)
+        return 0;
+    lua_pushnumber(L, plan->op_us[node->op]);
+    return 1;
+}
+
+int tensor_sharding(lua_State *L)
+{
+    const Plan *plan = plan_of(L);
+    int32_t tensor = ((const NamedTensor *)luaL_checkudata(L, 1, tensor_type))->tensor;
+    if (!plan || plan->sharding[tensor] < 0)
+        return 0;
+    Buf text = buf_new(policy_of(L)->arena);
+    sharding_format(plan_sharding(plan, tensor), plan->mesh, VIEW_OURS, &text, NULL);
+    lua_pushlstring(L, text.s, text.n);
+    return 1;
+}
+
+/* ---- reshards ---- */
+
+typedef struct {
+    AtomSet axis;     /* 0: any */
+    const char *kind; /* NULL: any */
+} Wanted;
+
+/* Of the table at 2: nil, or axis= and kind= ("AR", "all_reduce"). */
+static Wanted read_wanted(lua_State *L, const Mesh *mesh)
+{
+    Wanted wanted = {0, NULL};
+    Error err = {0};
+    if (lua_isnoneornil(L, 2))
+        return wanted;
+    luaL_checktype(L, 2, LUA_TTABLE);
+    if (lua_getfield(L, 2, "axis") != LUA_TNIL) {
+        const char *name = luaL_checkstring(L, -1);
+        int axis = mesh_find_axis(mesh, str_from(name));
+        if (axis < 0 && !error_set(&err, "no axis '%s' in the mesh", name))
+            sandbox_raise(L, &err);
+        wanted.axis = mesh_axis_atoms(mesh, axis);
+    }
+    if (lua_getfield(L, 2, "kind") != LUA_TNIL)
+        wanted.kind = luaL_checkstring(L, -1);
+    return wanted;
+}
+
+static bool is_wanted(const Reshard *reshard, const Wanted *wanted)
+{
+    bool axis = wanted->axis == 0, kind = !wanted->kind;
+    for (int s = 0; s < reshard->path->n_steps; s++) {
+        const Step *step = &reshard->path->step[s];
+        axis |= (step->atoms & wanted->axis) != 0;
+        kind |= wanted->kind && (strcmp(step_kind_mark(step->kind), wanted->kind) == 0 ||
+                                 strcmp(step_kind_name(step->kind), wanted->kind) == 0);
+    }
+    return axis && kind;
+}
+
+static void push_reshard(lua_State *L, const Policy *policy, const Reshard *reshard)
+{
+    const Plan *plan = policy->session->plan;
+    double times = reshard_repeat(plan, reshard);
+    NamedTensor named = {naming_label(policy->session->naming, reshard->tensor), reshard->tensor,
+                         -1};
+    Buf kind = buf_new(policy->arena);
+    int64_t bytes = 0;
+    reshard_format_steps(reshard->path, plan->mesh, &kind);
+    for (int s = 0; s < reshard->path->n_steps; s++)
+        bytes += reshard->path->step[s].bytes;
+    lua_createtable(L, 0, 5);
+    push_tensor(L, &named);
+    lua_setfield(L, -2, "tensor");
+    lua_pushlstring(L, kind.s, kind.n);
+    lua_setfield(L, -2, "kind");
+    lua_pushnumber(L, times * reshard->path->us / 1000);
+    lua_setfield(L, -2, "ms");
+    lua_pushinteger(L, bytes);
+    lua_setfield(L, -2, "bytes");
+    lua_pushnumber(L, times);
+    lua_setfield(L, -2, "times");
+}
+
+/* Upvalues: the list, how many were given. */
+static int next_reshard(lua_State *L)
+{
+    lua_Integer at = lua_tointeger(L, lua_upvalueindex(2)) + 1;
+    lua_pushinteger(L, at);
+    lua_replace(L, lua_upvalueindex(2));
+    lua_rawgeti(L, lua_upvalueindex(1), at);
+    return 1;
+}
+
+int graph_reshards(lua_State *L)
+{
+    enum { RESHARD_INSTRUCTIONS = 20 };
+    const Policy *policy = policy_of(L);
+    const Plan *plan = plan_of(L);
+    Error err = {0};
+    if (!plan && !error_set(&err, "there is no plan yet: reshards are known when PAS has returned"))
+        sandbox_raise(L, &err);
+    Wanted wanted = read_wanted(L, plan->mesh);
+    lua_settop(L, 2);
+    lua_newtable(L);
+    lua_Integer n = 0;
+    for (int r = 0; r < plan->n_reshards; r++) {
+        sandbox_spend(L, RESHARD_INSTRUCTIONS);
+        if (!is_wanted(&plan->reshards[r], &wanted))
+            continue;
+        push_reshard(L, policy, &plan->reshards[r]);
+        lua_rawseti(L, -2, ++n);
+    }
+    lua_pushinteger(L, 0);
+    lua_pushcclosure(L, next_reshard, 2);
+    return 1;
+}
