@@ -362,6 +362,10 @@ static void act_on_program(App *app, ActId act)
         prompt_open(&app->prompt, act == ACT_COMMAND ? ':' : '/');
     } else if (act == ACT_NEXT_PANE || act == ACT_PREVIOUS_PANE) {
         next_pane(app, act == ACT_NEXT_PANE ? 1 : -1);
+    } else if (act == ACT_TOUR && app->tour.on) {
+        app_type(app, tour_rest(&app->tour));
+    } else if (act == ACT_TOUR) {
+        ui_say(ui, "the tour is of a sample: dimscope tour");
     } else if (act == ACT_ZOOM) {
         ui->zoomed = !ui->zoomed;
     } else if (act == ACT_GLYPHS) {

@@ -23,6 +23,7 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
 
     app->arena = arena;
     app->options = *options;
+    app->tour.on = options->tour;
     app->term = term;
     ui_open(&app->ui, session, options->ascii);
     app->ui.waits_for_jobs = !term;
@@ -168,6 +169,7 @@ void app_key(App *app, Key key)
         return;
     app->ui.message[0] = '\0';
     app->ui.found[0] = '\0';
+    tour_key(&app->tour, key);
     if (app->prompt.kind)
         prompt_took(app, key);
     else if (app->ui.menu.open)

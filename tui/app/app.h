@@ -9,6 +9,7 @@
 
 #include "tui/app/layout.h"
 #include "tui/app/prompt.h"
+#include "tui/app/tour.h"
 #include "tui/screen/term.h"
 #include "tui/app/ui.h"
 
@@ -27,6 +28,7 @@ typedef struct {
     const char *script; /* keys, as "j/c_fc<Enter>w"; NULL: none */
     const char *screen; /* file for the last screen, "-" for stdout; with script or alone: no
                            terminal is used */
+    bool tour;          /* the session is what tour.h names */
     bool watch_policy;  /* run the policy again when its file changes */
     const AppCommands *commands;
     int n_commands;
@@ -52,6 +54,7 @@ typedef struct {
     int open_change; /* Ui.n_changes then: the groups are others after a change */
     Key keys[KEY_SEQUENCE_MAX];
     int n_keys;
+    Tour tour;
     bool quit;
     const Action *tables[APP_TABLES_MAX]; /* ours, then the commands' */
     int n_tables;

@@ -295,7 +295,8 @@ const Grid *app_draw(App *app)
     memset(ui->page_text, 0, sizeof ui->page_text);
     grid->ascii = ui->ascii;
     grid_clear(grid);
-    app->layout = layout_make(grid->w, grid->h, ui->at.show, ui->zoomed);
+    int tour = tour_lines(&app->tour, grid->w, grid->h);
+    app->layout = layout_make(grid->w, grid->h - tour, ui->at.show, ui->zoomed);
     if (app->layout.too_small) {
         Pen pen = pen_new(grid, (Rect){0, 0, grid->w, grid->h});
         pen_printf(&pen, ROLE_TEXT, "too small: %dx%d, needs %dx%d (q quits)", grid->w, grid->h,
@@ -315,6 +316,10 @@ const Grid *app_draw(App *app)
     pen = pen_new(grid, app->layout.keys);
     draw_keys(app, &pen);
     if (ui->menu.open)
-        menu_draw(ui, grid, (Rect){0, 3, grid->w, grid->h - 4});
+        menu_draw(ui, grid, (Rect){0, 3, grid->w, grid->h - 4 - tour});
+    if (tour > 0) {
+        pen = pen_new(grid, (Rect){0, grid->h - tour, grid->w, tour});
+        tour_draw(&app->tour, ui->frame, &pen);
+    }
     return grid;
 }

@@ -72,6 +72,7 @@ const Action explorer_actions[] = {
     {"findings", "F", "", "all findings: notes, warnings, errors", "view", E, ACT_FINDINGS},
     {"events", "ge", "", "how the plan came, event by event", "view", E, ACT_EVENTS},
     {"help", "? F1", "", "this page", "view", E, ACT_HELP},
+    {"tour", "C-n", "", "in the tour: do what it says", "view", E, ACT_TOUR},
     {"next-pane", "Tab C-wl C-wj", "", "next pane", "view", E, ACT_NEXT_PANE},
     {"previous-pane", "BTab C-wh C-wk", "", "previous pane", "view", E, ACT_PREVIOUS_PANE},
     {"zoom", "zz", "", "one pane on the whole screen, or all again", "view", E, ACT_ZOOM},

@@ -99,6 +99,7 @@ typedef enum {
     ACT_FINDINGS,
     ACT_EVENTS,
     ACT_HELP,
+    ACT_TOUR,
     ACT_NEXT_PANE,
     ACT_PREVIOUS_PANE,
     ACT_ZOOM,

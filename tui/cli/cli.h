@@ -76,6 +76,7 @@ enum {
     VERB_HELP = 1 << 9,
     VERB_DIFF = 1 << 10,
     VERB_RESHARD = 1 << 12,
+    VERB_TOUR = 1 << 13,
     VERBS_ON_PLANS = VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF |
                      VERB_EXPORT | VERB_RUN
 };
@@ -98,6 +99,7 @@ bool cli_read_dims(Cli *cli, DimBindings *dims); /* of every --dim */
 
 /* ---- the verbs ---- */
 int cli_explore(Cli *cli);
+int cli_tour(Cli *cli); /* the explorer on a sample, with a guide */
 int cli_plan(Cli *cli);
 int cli_why(Cli *cli);
 int cli_why_not(Cli *cli);

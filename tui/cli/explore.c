@@ -73,13 +73,17 @@ static bool read_color(Cli *cli, ColorMode *out)
                       cli->options.color);
 }
 
-int cli_explore(Cli *cli)
+/* Whether the explorer has somewhere to show itself. */
+static bool has_screen(const CliOptions *given)
+{
+    return given->script || given->screen || (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO));
+}
+
+static int explore(Cli *cli, bool tour)
 {
     const CliOptions *given = &cli->options;
-    bool headless = given->script || given->screen;
-    if (!headless && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
-        return cli_plan(cli);
     AppOptions options = {.ascii = given->ascii, .no_mouse = given->no_mouse};
+    options.tour = tour;
     options.script = given->script;
     options.screen = given->screen;
     options.watch_policy = true;
@@ -93,4 +97,30 @@ int cli_explore(Cli *cli)
     bool ok = app_run(session, &options, &cli->err);
     session_close(session);
     return ok ? CLI_FINE : cli_fail(cli);
+}
+
+int cli_explore(Cli *cli)
+{
+    return has_screen(&cli->options) ? explore(cli, false) : cli_plan(cli);
+}
+
+int cli_tour(Cli *cli)
+{
+    if (!has_screen(&cli->options)) {
+        tour_format(&cli->out);
+        return CLI_FINE;
+    }
+    const char *model = cli->hooks->data_file(cli->hooks->context, cli->arena, tour_model);
+    if (!model) {
+        error_kind(&cli->err, ERROR_UNREADABLE, "the sample %s is not there", tour_model);
+        error_hint(&cli->err, "it comes with the program: make install puts it in its place");
+        return cli_fail(cli);
+    }
+    const char **operand = arena_array(cli->arena, const char *, 1);
+    operand[0] = model;
+    cli->operand = operand;
+    cli->n_operands = 1;
+    cli->options.mesh = tour_mesh;
+    cli->options.policy = tour_policy;
+    return explore(cli, true);
 }

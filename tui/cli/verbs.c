@@ -68,6 +68,10 @@ static const char eval_text[] =
     "one JSON answer a line. Verbs: anno.*, template.*, ipf.*, range.*, layout,\n"
     "factor.rule, factor.propagate, factor.origins, strategy, redistribute, spmd.*,\n"
     "rvd.reshard, reshard.insert, reshard.collectives.";
+static const char tour_text[] =
+    "Opens the explorer on a sample, GPT-2 cut as Megatron does, with a box that\n"
+    "says what to look for and what to press next; C-n presses it for you. Without\n"
+    "a terminal it prints the steps.";
 static const char help_text[] = "Shows this, a verb, or a topic.";
 
 const Verb verbs[] = {
@@ -94,6 +98,8 @@ const Verb verbs[] = {
      VERB_RULE, 0, 1, cli_rule, rule_text},
     {BATCH("reshard", "SHAPE FROM TO -m MESH", "bring a tensor to another sharding", "models"),
      VERB_RESHARD, 3, 3, cli_reshard, reshard_text},
+    {BATCH("tour", "", "five minutes with a sample", "program"), VERB_TOUR, 0, 0, cli_tour,
+     tour_text},
     {BATCH("eval", "", "answer JSON requests, a line each", "program"), VERB_EVAL, 0, 0, cli_eval,
      eval_text},
     {BATCH("help", "[VERB|TOPIC] | --man [5] | --completion SHELL", "explain a verb or a topic",

@@ -1,0 +1,173 @@
+#include "tui/app/tour.h"
+
+#include "tui/app/layout.h"
+
+const char *const tour_model = "samples/models/gpt2.onnx", *const tour_mesh = "dp=2,tp=4",
+                  *const tour_policy = "megatron";
+
+const TourStep tour_steps[] = {
+    {"This is GPT-2 on 8 devices, two groups of four, cut as Megatron does. The row at the cursor "
+     "is "
+     "a layer that stands for 12 alike: alike in structure and in sharding. The lines on the left "
+     "are the values that are alive. Step down into the layer.",
+     "jj", "attn"},
+    {"8/dp,1024,768 Σtp: dim 0 is cut by axis dp; Σtp says that each rank along tp holds an "
+     "addend, "
+     "which is summed over tp: AR tp, an all-reduce. Look at all of them.",
+     "5", "AR tp"},
+    {"The dearest is first, with its formula and the numbers in it: 12 layers, 81 us each. Which "
+     "line "
+     "of the policy asked for it?",
+     "w", "megatron.lua:"},
+    {"From the bottom: the pin in megatron.lua, then every op on the way. Nothing is sharded "
+     "without "
+     "such a chain. Go back to the graph, and find a weight by its name.",
+     "1/h.3.mlp.c_fc.weight<Enter>", "768,3072/tp"},
+    {"Its columns are cut by tp: 768,3072/tp, so each rank has 768,768 of it. See who holds which "
+     "part.",
+     "3", "SLICES"},
+    {"The same sharding as Paddle, DTensor, JAX and Shardy write it, and the picture of its "
+     "slices: "
+     "equal letters, equal bytes. Why is it not cut by dp as well?",
+     "Wd", "dp"},
+    {"What stopped dp, and what would let it through. What if it were cut otherwise? Each choice "
+     "is "
+     "planned before you decide. Look, and leave with Esc.",
+     "1x<Esc>", "[1 Graph]"},
+    {"What is alive when most memory is needed, and what could be done about it.", "6", "[6 Mem]"},
+    {"The policy, line by line: what each decided, and what that costs. In the console below you "
+     "can "
+     "decide more; :write keeps it.",
+     "8", "[8 Policy]"},
+    {"Keys are at the bottom of each screen, all of them under ?. q leaves. Now your own model: "
+     "dimscope MODEL.onnx -m dp=2,tp=4 -p megatron.",
+     "", ""},
+    {NULL, NULL, NULL},
+};
+
+/* ---- keys ---- */
+
+static Str keys_left(const TourStep *step, int n_typed)
+{
+    Str script = str_from(step->keys);
+    Key key;
+
+    while (n_typed-- > 0 && key_script_next(&script, &key))
+        ;
+    return script;
+}
+
+Str tour_rest(const Tour *tour)
+{
+    return keys_left(&tour_steps[tour->step], tour->n_typed);
+}
+
+void tour_key(Tour *tour, Key pressed)
+{
+    const TourStep *step = &tour_steps[tour->step];
+    Key want;
+
+    if (!tour->on)
+        return;
+    for (int from_start = 0; from_start < 2; from_start++) {
+        Str rest = keys_left(step, tour->n_typed);
+        if (key_script_next(&rest, &want) && want == pressed) {
+            tour->n_typed++;
+            if (rest.n == 0) {
+                tour->step++;
+                tour->n_typed = 0;
+            }
+            return;
+        }
+        tour->n_typed = 0;
+    }
+}
+
+/* ---- text ---- */
+
+/* The words of a text that go into a line. */
+static Str take_line(Str *text, int columns)
+{
+    size_t n = 0, end = 0;
+
+    for (int width = 0; n <= text->n; n++) {
+        if (n == text->n || text->s[n] == ' ')
+            end = n;
+        if (n == text->n || (width >= columns && end > 0))
+            break;
+        width += ((unsigned char)text->s[n] & 0xc0) != 0x80;
+    }
+    Str line = {text->s, end};
+    while (end < text->n && text->s[end] == ' ')
+        end++;
+    *text = (Str){text->s + end, text->n - end};
+    return line;
+}
+
+static int count_lines(const TourStep *step, int columns)
+{
+    Str rest = str_from(step->text);
+    int n = 0;
+
+    for (; rest.n > 0; n++)
+        take_line(&rest, columns);
+    return n;
+}
+
+int tour_lines(const Tour *tour, int w, int h)
+{
+    if (!tour->on)
+        return 0;
+    int n = count_lines(&tour_steps[tour->step], w - 2) + 1;
+    return h - n < LAYOUT_MIN_H ? 0 : n;
+}
+
+/* Typed words stand together, named keys apart: "/c_fc Enter". */
+static void draw_keys(const TourStep *step, int n_typed, Arena *scratch, Pen *pen)
+{
+    Str rest = str_from(step->keys);
+    Key key;
+
+    pen_puts(pen, ROLE_HEAD, *step->keys ? "  press " : "  the end");
+    for (int i = 0; key_script_next(&rest, &key); i++) {
+        Buf name = buf_new(scratch);
+        key_format(key, &name);
+        pen_printf(pen, i < n_typed ? ROLE_DIM : ROLE_FOCUS, name.n > 1 && i > 0 ? " %s" : "%s",
+                   name.s);
+    }
+}
+
+void tour_draw(const Tour *tour, Arena *scratch, Pen *pen)
+{
+    const TourStep *step = &tour_steps[tour->step];
+    Str rest = str_from(step->text);
+    int n = 0;
+
+    while (tour_steps[n].text)
+        n++;
+    pen_printf(pen, ROLE_FOCUS, "══ tour %d of %d ══", tour->step + 1, n);
+    draw_keys(step, tour->n_typed, scratch, pen);
+    pen_puts(pen, ROLE_DIM, *step->keys ? "   C-n does it" : "");
+    while (rest.n > 0) {
+        pen_line(pen);
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_put(pen, ROLE_TEXT, take_line(&rest, pen->area.w - 2));
+    }
+}
+
+void tour_format(Buf *out)
+{
+    enum { COLUMNS = 76 };
+
+    buf_printf(out, "dimscope %s -m %s -p %s\n", tour_model, tour_mesh, tour_policy);
+    for (const TourStep *step = tour_steps; step->text; step++) {
+        Str rest = str_from(step->text);
+        buf_printf(out, "\n%2d ", (int)(step - tour_steps) + 1);
+        for (const char *indent = " "; rest.n > 0; indent = "    ") {
+            Str line = take_line(&rest, COLUMNS);
+            buf_printf(out, "%s%.*s\n", indent, STR_ARG(line));
+        }
+        if (*step->keys)
+            buf_printf(out, "    > %s\n", step->keys);
+    }
+}
