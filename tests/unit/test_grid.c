@@ -1,6 +1,7 @@
 #include "tests/unit/unit.h"
 
 #include "tui/screen/grid.h"
+#include "tui/screen/theme.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -155,12 +156,15 @@ static void box_has_its_title(void **state)
 static void axes_have_their_own_colours(void **state)
 {
     static const int terminals[] = {16, 256, 1 << 24};
+    Theme theme;
     (void)state;
+    assert_true(theme_find(STR("default"), &theme));
     for (size_t t = 0; t < COUNT_OF(terminals); t++)
         for (int a = 0; a < STYLE_AXES; a++)
             for (int b = 0; b < a; b++)
-                assert_int_not_equal(style_colour(style_role(style_axis(a)), terminals[t], false),
-                                     style_colour(style_role(style_axis(b)), terminals[t], false));
+                assert_int_not_equal(
+                    theme_colour(&theme, style_role(style_axis(a)), terminals[t], false),
+                    theme_colour(&theme, style_role(style_axis(b)), terminals[t], false));
     assert_int_equal(style_axis(STYLE_AXES), style_axis(0));
 }
 

@@ -1,6 +1,6 @@
 #include "tests/unit/unit.h"
 
-#include "tui/app/keys.h"
+#include "tui/app/keymap.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +30,13 @@ static KeyRow key_rows[] = {
     {"unknown sequence", "gx", "none"},
 };
 
+static KeyMap *map;
+
+static KeysMatch match_keys(const Key *key, int n, const Action **action)
+{
+    return keymap_match(map, key, n, action);
+}
+
 static void keys_do(void **state)
 {
     const KeyRow *row = *state;
@@ -39,7 +46,7 @@ static void keys_do(void **state)
     const Action *action = NULL;
     while (n < 8 && key_script_next(&script, &keys[n]))
         n++;
-    KeysMatch match = keys_match(keys, n, &action);
+    KeysMatch match = match_keys(keys, n, &action);
     assert_string_equal(match == KEYS_ACTION   ? action->name
                         : match == KEYS_PREFIX ? "..."
                                                : "none",
@@ -106,7 +113,7 @@ static void no_name_or_key_is_there_twice(void **state)
             const Action *found = NULL;
             while (key_script_next(&rest, &keys[n_keys]))
                 n_keys++;
-            assert_int_equal(keys_match(keys, n_keys, &found), KEYS_ACTION);
+            assert_int_equal(match_keys(keys, n_keys, &found), KEYS_ACTION);
             assert_string_equal(found->name, a->name);
             s += n;
         }
@@ -122,7 +129,7 @@ static void keys_of_others_are_left_free(void **state)
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         Key key = key_ctrl(others[i]);
         const Action *action = NULL;
-        assert_int_equal(keys_match(&key, 1, &action), KEYS_NO);
+        assert_int_equal(match_keys(&key, 1, &action), KEYS_NO);
     }
 }
 
@@ -133,6 +140,12 @@ int main(void)
         cmocka_unit_test(no_name_or_key_is_there_twice),
         cmocka_unit_test(keys_of_others_are_left_free),
     };
-    return run_rows("keys", key_rows, keys_do) + run_rows("names", name_rows, command_of_a_name) +
-           cmocka_run_group_tests_name("table", tests, NULL, NULL);
+    const Action *table = explorer_actions;
+    Arena *arena = arena_new();
+    map = keymap_new(arena, &table, 1);
+    int failed = run_rows("keys", key_rows, keys_do);
+    failed += run_rows("names", name_rows, command_of_a_name) +
+              cmocka_run_group_tests_name("table", tests, NULL, NULL);
+    arena_free(arena);
+    return failed;
 }

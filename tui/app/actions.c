@@ -7,6 +7,7 @@
 #include "tui/app/menu.h"
 #include "tui/views/page.h"
 #include "tui/app/pins.h"
+#include "tui/app/settings.h"
 
 #include <stdio.h>
 
@@ -258,6 +259,8 @@ static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *er
         *ok = go_op(ui, args, err);
     else if (act == ACT_SEARCH)
         go_search(ui, args);
+    else if (act == ACT_SET)
+        *ok = settings_set(ui, args, err);
     else if (act == ACT_PIN)
         *ok = pins_set(ui, args, err);
     else if (act == ACT_FOLD_DEPTH)
@@ -353,13 +356,13 @@ static void act_on_program(App *app, ActId act)
 {
     Ui *ui = &app->ui;
 
-    if (act == ACT_COMMAND || act == ACT_SEARCH) {
+    if (act == ACT_COMMAND || act == ACT_PALETTE || act == ACT_SEARCH) {
         app->searched_from = ui->at;
         arena_free(app->search_arena);
         app->search_arena = arena_new();
         app->open_change = app->ui.n_changes;
         app->open_then = outline_marks(ui->outline, app->search_arena);
-        prompt_open(&app->prompt, act == ACT_COMMAND ? ':' : '/');
+        prompt_open(&app->prompt, act == ACT_SEARCH ? '/' : ':');
     } else if (act == ACT_NEXT_PANE || act == ACT_PREVIOUS_PANE) {
         next_pane(app, act == ACT_NEXT_PANE ? 1 : -1);
     } else if (act == ACT_TOUR && app->tour.on) {
@@ -368,6 +371,10 @@ static void act_on_program(App *app, ActId act)
         ui_say(ui, "the tour is of a sample: dimscope tour");
     } else if (act == ACT_ZOOM) {
         ui->zoomed = !ui->zoomed;
+    } else if (act == ACT_OPTIONS || act == ACT_SET) {
+        settings_menu(ui);
+    } else if (act == ACT_NUMBERS) {
+        ui->settings.numbers = !ui->settings.numbers;
     } else if (act == ACT_GLYPHS) {
         ui->ascii = !ui->ascii;
     } else if (act == ACT_REDRAW && app->term) {
@@ -412,7 +419,7 @@ static void perform(App *app, const Action *action, Str args, Key last)
 }
 
 /* Does the command that a view asked for, before its text goes with the frame. */
-static void run_asked(App *app)
+void app_run_asked(App *app)
 {
     const char *next = app->ui.run_next;
     app->ui.run_next = NULL;
@@ -423,7 +430,6 @@ static void run_asked(App *app)
 void app_act(App *app, const Action *action, Key last)
 {
     perform(app, action, (Str){"", 0}, last);
-    run_asked(app);
 }
 
 /* A command of another layer: its table is one of the options'. */
@@ -481,5 +487,4 @@ void app_command(App *app, Str line)
         perform(app, action, args, args.n ? args.s[0] : '1');
     else
         run_command(app, action, args);
-    run_asked(app);
 }

@@ -16,6 +16,29 @@ enum {
     INCREMENTAL_OPS_MAX = 50000
 };
 
+void app_apply_settings(App *app)
+{
+    Ui *ui = &app->ui;
+
+    if (ui->settings.glyphs != GLYPHS_AUTO)
+        ui->ascii = ui->settings.glyphs == GLYPHS_ASCII;
+    app->applied = ui->settings;
+    if (!app->term)
+        return;
+    Theme theme = config_theme(app->config, &ui->settings);
+    term_theme(app->term, &theme, (Background)ui->settings.background);
+    term_mouse_on(app->term, ui->settings.mouse && !app->options.no_mouse);
+}
+
+/* The first is on the message line, all are among the errors. */
+static void say_warnings(App *app)
+{
+    int n = app->config->warnings.n;
+
+    while (n-- > 0)
+        ui_error(&app->ui, app->config->warnings.at[n]);
+}
+
 App *app_new(Session *session, const AppOptions *options, Term *term, int w, int h)
 {
     Arena *arena = arena_new();
@@ -27,12 +50,19 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
     app->term = term;
     ui_open(&app->ui, session, options->ascii);
     app->ui.waits_for_jobs = !term;
+    app->config = options->config;
+    if (!app->config)
+        app->config = config_read(arena, "none");
     app->tables[app->n_tables++] = explorer_actions;
     for (int i = 0; i < options->n_commands && app->n_tables < APP_TABLES_MAX; i++)
         app->tables[app->n_tables++] = options->commands[i].actions;
     app->ui.extra = app->tables + 1;
     app->ui.n_extra = app->n_tables - 1;
+    app->ui.keymap = config_keys(app->config, app->tables, app->n_tables);
+    app->ui.settings = app->config->settings;
     app_resize(app, w, h);
+    app_apply_settings(app);
+    say_warnings(app);
     return app;
 }
 
@@ -137,7 +167,7 @@ static void sequence_took(App *app, Key key)
     const Action *action = NULL;
 
     app->keys[app->n_keys++] = key;
-    KeysMatch match = keys_match(app->keys, app->n_keys, &action);
+    KeysMatch match = keymap_match(app->ui.keymap, app->keys, app->n_keys, &action);
     if (match == KEYS_PREFIX && app->n_keys < KEY_SEQUENCE_MAX)
         return;
     if (match == KEYS_ACTION) {
@@ -151,6 +181,18 @@ static void sequence_took(App *app, Key key)
     if (key != K_ESC && key != key_ctrl('c'))
         ui_say(&app->ui, "no action on %s; ? lists the keys", text.s);
     app->n_keys = 0;
+}
+
+/* A command that lacks its argument goes to the prompt. */
+static void ask(App *app)
+{
+    const char *text = app->ui.ask_next;
+
+    app->ui.ask_next = NULL;
+    if (!text)
+        return;
+    prompt_open(&app->prompt, ':');
+    prompt_set(&app->prompt, text);
 }
 
 void app_key(App *app, Key key)
@@ -178,6 +220,10 @@ void app_key(App *app, Key key)
         mouse(app);
     else
         sequence_took(app, key);
+    app_run_asked(app);
+    ask(app);
+    if (memcmp(&app->applied, &app->ui.settings, sizeof app->applied) != 0)
+        app_apply_settings(app);
 }
 
 void app_type(App *app, Str script)
@@ -273,7 +319,7 @@ bool app_run(Session *session, const AppOptions *options, Error *err)
     if (options->script || options->screen)
         return run_headless(session, options, err);
     own.ascii = own.ascii || !term_is_utf8();
-    Term *term = term_open(own.color, !own.no_mouse, err);
+    Term *term = term_open(own.color, err);
     if (!term)
         return false;
     int w, h;

@@ -7,6 +7,7 @@
 #ifndef TUI_APP_APP_H
 #define TUI_APP_APP_H
 
+#include "tui/app/config.h"
 #include "tui/app/layout.h"
 #include "tui/app/prompt.h"
 #include "tui/app/tour.h"
@@ -25,6 +26,7 @@ typedef struct {
     ColorMode color;
     bool no_mouse;
     int width, height;  /* of a screen without a terminal; 0: 80x24 */
+    Config *config;     /* NULL: as it is without one */
     const char *script; /* keys, as "j/c_fc<Enter>w"; NULL: none */
     const char *screen; /* file for the last screen, "-" for stdout; with script or alone: no
                            terminal is used */
@@ -58,6 +60,8 @@ typedef struct {
     bool quit;
     const Action *tables[APP_TABLES_MAX]; /* ours, then the commands' */
     int n_tables;
+    Config *config;
+    Settings applied; /* what the screen and the terminal were told of */
 } App;
 
 /* app_free() frees it; the session stays the caller's. */
@@ -70,9 +74,13 @@ const Grid *app_draw(App *app);
 
 int app_tab(const App *app, int x); /* the tab in that column of its line; -1: none */
 
+/* The settings as they are now: glyphs, theme and mouse follow. */
+void app_apply_settings(App *app);
+
 /* ---- actions.c ---- */
 void app_act(App *app, const Action *action, Key last);
 void app_command(App *app, Str line); /* what stands after `:` */
+void app_run_asked(App *app);         /* what a view or a menu asked for with Ui.run_next */
 
 /* Changes the plan under the explorer; errors go to the message line. */
 void app_rerun_policy(App *app);

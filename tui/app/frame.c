@@ -253,11 +253,10 @@ static void draw_keys(const App *app, Pen *pen)
         last++;
     for (int i = last - 2; i < last; i++)
         reserved +=
-            (int)(action_key(action_by_id(view->hints[i].act)).n + strlen(view->hints[i].label)) +
-            3;
+            (int)(ui_key(&app->ui, view->hints[i].act).n + strlen(view->hints[i].label)) + 3;
     for (int i = 0; i < last; i++) {
         const Hint *hint = &view->hints[i];
-        Str key = action_key(action_by_id(hint->act));
+        Str key = ui_key(&app->ui, hint->act);
         int need = (int)(key.n + strlen(hint->label)) + 3;
         if (i < last - 2 && pen->x + need + reserved > pen->area.w)
             continue;
@@ -273,16 +272,48 @@ static void draw_keys(const App *app, Pen *pen)
     pen_put(pen, ROLE_HEAD, buf_str(&pressed));
 }
 
+enum { GUTTER_MIN = 4, GUTTER_PANE_MIN = 50 };
+
+/* Room for row numbers, as of the last time the view was drawn. */
+static int gutter_columns(const Ui *ui, const LayoutPane *pane)
+{
+    int columns = 2;
+
+    if (views[pane->show]->list_at < 0 || pane->area.w < GUTTER_PANE_MIN)
+        return 0;
+    for (int64_t n = ui->rows[pane->show]; n > 0; n /= 10)
+        columns++;
+    return columns < GUTTER_MIN ? GUTTER_MIN : columns;
+}
+
+static void draw_numbers(App *app, const LayoutPane *pane, int columns)
+{
+    const Ui *ui = &app->ui;
+    ShowId show = pane->show;
+    int first = views[show]->list_at;
+    Pen pen = pen_new(app->grid, pane->area);
+
+    for (int y = 0; y < ui->height[show] && ui->top[show] + y < ui->rows[show]; y++) {
+        pen_to(&pen, 0, first + y);
+        pen_printf(&pen, ROLE_DIM, "%*lld", columns - 1, (long long)(ui->top[show] + y + 1));
+    }
+}
+
 static void draw_pane(App *app, const LayoutPane *pane)
 {
     Ui *ui = &app->ui;
     Pen pen = pen_new(app->grid, pane->area);
+    int gutter = ui->settings.numbers ? gutter_columns(ui, pane) : 0;
 
+    pen.area.x += gutter;
+    pen.area.w -= gutter;
     if (pane->frame.h > 1)
         grid_box(app->grid, pane->frame, pane->show == ui->at.show, views[pane->show]->name);
     else if (pane->frame.h == 1)
         grid_rule(app->grid, pane->frame, pane->show == ui->at.show, views[pane->show]->name);
     views[pane->show]->draw(ui, &pen);
+    if (gutter > 0)
+        draw_numbers(app, pane, gutter);
 }
 
 const Grid *app_draw(App *app)

@@ -90,9 +90,21 @@ const Action explorer_actions[] = {
     {"save", "", "FILE", "save the plan: its decisions as plan.json", "plan", E, ACT_SAVE},
     {"edit", "e", "", "open $EDITOR at the policy line that is named here", "plan", E, ACT_EDIT},
 
-    {"command", ": C-p", "", "type the name of an action; Tab completes", "program", E,
-     ACT_COMMAND},
-    {"screen", "", "FILE", "write this screen as text", "program", E, ACT_SCREEN},
+    {"copy", "y", "", "copy the name, sharding or line under the cursor", "keep", E, ACT_COPY},
+    {"copy-as", "Y", "[FORM]", "copy it in another notation: a menu of them", "keep", E,
+     ACT_COPY_AS},
+    {"export", "E", "[FILE [KIND]]", "write the view to a file: svg html txt ansi csv json md",
+     "keep", E, ACT_EXPORT},
+    {"screen", "", "FILE", "write this screen as text", "keep", E, ACT_SCREEN},
+
+    {"command", ":", "", "type the name of an action; Tab completes", "program", E, ACT_COMMAND},
+    {"palette", "C-p", "", "find an action by a few letters of its name or help", "program", E,
+     ACT_PALETTE},
+    {"shell", "!", "COMMAND", "run a shell command; %op %tensor %file are what is selected",
+     "program", E, ACT_SHELL},
+    {"options", "o F2", "", "the settings, to switch", "program", E, ACT_OPTIONS},
+    {"set", "", "[NAME[=VALUE]]", "show or change a setting", "program", E, ACT_SET},
+    {"numbers", "#", "", "row numbers", "program", E, ACT_NUMBERS},
     {"glyphs", "~", "", "line drawing or plain ASCII", "program", E, ACT_GLYPHS},
     {"redraw", "C-l", "", "draw everything anew", "program", E, ACT_REDRAW},
     {"suspend", "C-z", "", "back to the shell; fg returns", "program", E, ACT_SUSPEND},
@@ -109,24 +121,6 @@ const Action *action_by_id(ActId id)
         if (row->id == (int)id)
             return row;
     return NULL;
-}
-
-/* The next word of a blank-separated list; empty at the end. */
-static Str next_word(Str *list)
-{
-    *list = str_trim(*list);
-    size_t n = 0;
-    while (n < list->n && list->s[n] != ' ')
-        n++;
-    Str word = {list->s, n};
-    *list = (Str){list->s + n, list->n - n};
-    return word;
-}
-
-Str action_key(const Action *action)
-{
-    Str keys = str_from(action->keys);
-    return next_word(&keys);
 }
 
 typedef struct {
@@ -166,8 +160,7 @@ static const KeyName key_names[] = {
 };
 enum { N_KEY_NAMES = sizeof key_names / sizeof key_names[0] };
 
-/* A named key or one character off the front of text. */
-static Key read_key(Str *text)
+Key key_read(Str *text)
 {
     size_t n = 1;
     Key key = (unsigned char)text->s[0];
@@ -186,36 +179,6 @@ static Key read_key(Str *text)
     }
     *text = (Str){text->s + n, text->n - n};
     return key;
-}
-
-/* How many keys of the written sequence the pressed ones are: 0 when they differ. */
-static int match_sequence(Str written, const Key *key, int n, bool *whole)
-{
-    for (int i = 0; i < n; i++)
-        if (written.n == 0 || read_key(&written) != key[i])
-            return 0;
-    *whole = written.n == 0;
-    return n;
-}
-
-KeysMatch keys_match(const Key *key, int n, const Action **action)
-{
-    KeysMatch match = KEYS_NO;
-
-    for (const Action *row = explorer_actions; row->name; row++) {
-        Str keys = str_from(row->keys);
-        for (Str word = next_word(&keys); word.n > 0; word = next_word(&keys)) {
-            bool whole;
-            if (!match_sequence(word, key, n, &whole))
-                continue;
-            match = KEYS_PREFIX;
-            if (whole) {
-                *action = row;
-                return KEYS_ACTION;
-            }
-        }
-    }
-    return match;
 }
 
 const Action *action_by_name(Str name, const Action *const *tables, int n_tables, Error *err)
@@ -261,7 +224,7 @@ bool key_script_next(Str *script, Key *key)
         Str name = {script->s + 1, end > 0 ? (size_t)end - 1 : 0};
         if (name.n > 0) {
             Str rest = name;
-            Key named = read_key(&rest);
+            Key named = key_read(&rest);
             if (rest.n == 0 && name.n > 1) {
                 *key = named;
                 *script = (Str){script->s + end + 1, script->n - (size_t)end - 1};

@@ -5,7 +5,8 @@
  * a sequence is written without blanks: "gg", "zR", "C-wl". A script of keys, as tests and --script
  * use it, is plain text with names in angle brackets: "/c_fc<Enter>5w".
  *
- * The table drives the keys, `?` help, the `:` commands with their completion, and the bottom line.
+ * The table drives the keys (keymap.h, with what the user binds instead), `?` help, the `:`
+ * commands with their completion, and the bottom line.
  */
 #ifndef TUI_APP_KEYS_H
 #define TUI_APP_KEYS_H
@@ -44,7 +45,7 @@ static inline Key key_ctrl(char letter)
     return letter & 0x1f;
 }
 
-enum { KEY_SEQUENCE_MAX = 2 };
+enum { KEY_SEQUENCE_MAX = 3 };
 
 /* ORDER ACT: the ids of the table's rows. */
 typedef enum {
@@ -114,8 +115,16 @@ typedef enum {
     ACT_WRITE,
     ACT_SAVE,
     ACT_EDIT,
-    ACT_COMMAND,
+    ACT_COPY,
+    ACT_COPY_AS,
+    ACT_EXPORT,
     ACT_SCREEN,
+    ACT_COMMAND,
+    ACT_PALETTE,
+    ACT_SHELL,
+    ACT_OPTIONS,
+    ACT_SET,
+    ACT_NUMBERS,
     ACT_GLYPHS,
     ACT_REDRAW,
     ACT_SUSPEND,
@@ -130,16 +139,12 @@ extern const Action explorer_actions[];
 
 const Action *action_by_id(ActId id);
 
-/* The first way to press an action, "" when it has none. */
-Str action_key(const Action *action);
-
-typedef enum { KEYS_NO, KEYS_PREFIX, KEYS_ACTION } KeysMatch;
-
-/* What n pressed keys are: nothing, the start of a sequence, or an action. */
-KeysMatch keys_match(const Key *key, int n, const Action **action);
-
 /* The action of that name, or the only one that starts with it. NULL with a hint in *err. */
 const Action *action_by_name(Str name, const Action *const *tables, int n_tables, Error *err);
+
+/* One key off the front of a written sequence, which is not empty: a named one, "C-" and a letter,
+ * or a character. */
+Key key_read(Str *written);
 
 /* One key off the front of a script; false at its end. "<Lt>" is a '<'. */
 bool key_script_next(Str *script, Key *key);

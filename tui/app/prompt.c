@@ -10,7 +10,7 @@ void prompt_open(Prompt *prompt, char kind)
     prompt->text[0] = '\0';
 }
 
-static void set_text(Prompt *prompt, const char *text)
+void prompt_set(Prompt *prompt, const char *text)
 {
     size_t n = strlen(text);
 
@@ -43,13 +43,13 @@ static void recall(Prompt *prompt, int by)
     for (int i = prompt->n_history - 1; i >= 0 && want > 0; i--) {
         if (prompt->history[i][0] != prompt->kind || ++seen < want)
             continue;
-        set_text(prompt, prompt->history[i] + 1);
+        prompt_set(prompt, prompt->history[i] + 1);
         prompt->recall = want;
         return;
     }
     if (want == 0) {
         prompt->recall = 0;
-        set_text(prompt, "");
+        prompt_set(prompt, "");
     }
 }
 
@@ -133,7 +133,7 @@ PromptState prompt_key(Prompt *prompt, Key key, const Action *const *tables, int
     if (key == K_BACKSPACE || key == key_ctrl('w'))
         erase(prompt, key != K_BACKSPACE);
     else if (key == key_ctrl('u'))
-        set_text(prompt, "");
+        prompt_set(prompt, "");
     else if (key == K_TAB)
         complete(prompt, tables, n_tables);
     else if (key == K_UP || key == key_ctrl('p'))

@@ -19,6 +19,7 @@ typedef struct {
 typedef enum { PROMPT_OPEN, PROMPT_CANCELLED, PROMPT_DONE } PromptState;
 
 void prompt_open(Prompt *prompt, char kind);
+void prompt_set(Prompt *prompt, const char *text); /* cut where it is too long */
 
 /* Takes a key; closes the prompt when it says so. What was typed stays in text until it is opened
  * again. Tables of actions complete a command. */

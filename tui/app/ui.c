@@ -66,6 +66,7 @@ void ui_open(Ui *ui, Session *session, bool ascii)
                .outline = outline_new(arena),
                .rail = rail_new(arena),
                .ascii = ascii,
+               .settings = settings_standard(),
                .at = {.op = -1, .tensor = -1}};
     rebuild(ui);
     open_first_levels(ui);
@@ -267,6 +268,11 @@ void ui_show(Ui *ui, ShowId show)
         return;
     ui_remember(ui);
     ui->at.show = show;
+}
+
+Str ui_key(const Ui *ui, ActId act)
+{
+    return keymap_key(ui->keymap, ui->frame, action_by_id(act));
 }
 
 void ui_remember(Ui *ui)

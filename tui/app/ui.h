@@ -13,6 +13,7 @@
 #include "core/plan/changed.h"
 #include "core/plan/explain/events.h"
 #include "core/plan/session.h"
+#include "tui/app/config.h"
 #include "tui/app/job.h"
 #include "tui/views/comm.h"
 #include "tui/views/control.h"
@@ -70,6 +71,8 @@ struct Ui {
     Control control;     /* of its groups; as long as comm */
     Job *job;            /* what works beside the screen; NULL */
     bool waits_for_jobs; /* there is no screen to go on with */
+    Settings settings;
+    const KeyMap *keymap;
     bool ascii;
     bool zoomed;
     Place at;
@@ -95,6 +98,7 @@ struct Ui {
     const PlanEvent *events;   /* of the session's plan, once they are asked for; comm's */
     Str page_text[SHOW_COUNT]; /* of text pages, as last drawn; frame's */
     const char *run_next;      /* a `:` command that a view asks for, done after its key; frame's */
+    const char *ask_next;      /* one to be completed by the user: the prompt opens with it */
     const Action *const *extra; /* tables of further `:` commands, for help and completion */
     int n_extra;
 };
@@ -123,6 +127,9 @@ void ui_select_op(Ui *ui, int32_t op); /* and its first output; not the outline'
 void ui_select_tensor(Ui *ui, int32_t tensor);
 void ui_go_op(Ui *ui, int32_t op); /* reveals it in the outline and selects it there */
 void ui_show(Ui *ui, ShowId show); /* keeps the place */
+
+/* How an action's first key is written, "" when it has none; frame's. */
+Str ui_key(const Ui *ui, ActId act);
 
 /* Before a jump: the place to come back to. */
 void ui_remember(Ui *ui);

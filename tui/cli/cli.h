@@ -30,11 +30,12 @@ typedef Vec(const char *) Texts;
 typedef struct {
     const char *mesh, *policy, *machine, *pins, *propagate, *output, *color;
     const char *max_peak, *max_comm, *max_step;
-    const char *kind, *backend, *seed, *repeat, *shapes, *size, *script, *screen;
+    const char *kind, *backend, *seed, *repeat, *shapes, *size, *script, *screen, *config;
     const char *in, *profile, *dtype, *to_mesh, *completion;
     Texts dims, attrs;
-    bool json, full, values, list, man, ascii, no_mouse, dot, svg, verify, deterministic, onnx_test;
-    bool trace, backward, exact, no_redistribute, check;
+    bool json, full, values, list, man, ascii, no_mouse, fresh, plain, dot, svg, verify,
+        deterministic;
+    bool onnx_test, trace, backward, exact, no_redistribute, check;
     bool help, version;
 } CliOptions;
 

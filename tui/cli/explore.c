@@ -63,13 +63,14 @@ static bool read_size(Cli *cli, AppOptions *out)
 
 static bool read_color(Cli *cli, ColorMode *out)
 {
-    static const char *const names[] = {[COLOR_MODE_AUTO] = "auto", [COLOR_MODE_NEVER] = "never"};
+    static const char *const names[] = {
+        [COLOR_MODE_AUTO] = "auto", [COLOR_MODE_NEVER] = "never", [COLOR_MODE_ALWAYS] = "always"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!cli->options.color || strcmp(cli->options.color, names[i]) == 0) {
             *out = (ColorMode)i;
             return true;
         }
-    return error_kind(&cli->err, ERROR_USAGE, "--color is auto or never, not '%s'",
+    return error_kind(&cli->err, ERROR_USAGE, "--color is auto, always or never, not '%s'",
                       cli->options.color);
 }
 
@@ -86,7 +87,9 @@ static int explore(Cli *cli, bool tour)
     options.tour = tour;
     options.script = given->script;
     options.screen = given->screen;
-    options.watch_policy = true;
+    if (given->config || !(given->script || given->screen))
+        options.config = config_read(cli->arena, given->config);
+    options.watch_policy = !options.config || options.config->settings.watch;
     options.commands = commands;
     options.n_commands = sizeof commands / sizeof *commands;
     Session *session =

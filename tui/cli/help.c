@@ -2,7 +2,7 @@
 
 #include "tui/cli/options.h"
 #include "tui/screen/grid.h"
-#include "tui/app/keys.h"
+#include "tui/app/config.h"
 
 /* ---- text ---- */
 
@@ -105,6 +105,7 @@ void help_overview(Buf *out)
     }
     add_pair(STR("  dimscope help explore"), 27, "the options of the explorer", out);
     add_pair(STR("  dimscope help keys"), 27, "the keys of the explorer", out);
+    add_pair(STR("  dimscope help config"), 27, "its settings, theme and keys in a file", out);
 }
 
 /* "      --dim K=V,..." */
@@ -150,10 +151,68 @@ static void help_keys(Buf *out)
     }
 }
 
+static const char config_about[] =
+    "$XDG_CONFIG_HOME/dimscope/config, by default ~/.config/dimscope/config, has what\n"
+    "is otherwise typed each time. --config FILE reads another one, --config none none.\n"
+    "What cannot be used is a warning with its line; all else counts.\n";
+static const char config_example[] = "[explorer]\n"
+                                     "numbers = on\n"
+                                     "[theme]\n"
+                                     "axis1 = bold #56b4e9\n"
+                                     "dim = bright-black\n"
+                                     "[keys]\n"
+                                     "undo = \"u U\"\n";
+static const char config_theme_text[] =
+    "A look is a colour and marks: a name (black red green yellow blue magenta cyan\n"
+    "white, bright- before it), 0 to 255, #rrggbb, or default; bold, underline, reverse.\n";
+static const char config_keys_text[] =
+    "An action's name, and the keys that replace its own, blanks between: j, C-d,\n"
+    "Enter, F5, Space, or up to three after each other: gg, C-wl. 'dimscope help keys'\n"
+    "names the actions.\n";
+
+/* "off on; off" */
+static const char *setting_values(const Setting *setting, Arena *arena)
+{
+    const Settings standard = settings_standard();
+    Buf out = buf_new(arena);
+    if (setting->values)
+        buf_puts(&out, setting->values);
+    else
+        buf_printf(&out, "%d to %d", setting->min, setting->max);
+    buf_puts(&out, "; ");
+    setting_format(&standard, setting, &out);
+    return out.s;
+}
+
+static void add_roles(Buf *out)
+{
+    for (int role = 0; role < ROLE_COUNT; role++)
+        buf_printf(out, "%s%s", role > 0 ? " " : "", theme_role_name((Role)role));
+    buf_putc(out, '\n');
+}
+
+void help_config(Buf *out)
+{
+    buf_puts(out, config_about);
+    buf_putc(out, '\n');
+    add_indented(config_example, "  ", out);
+    buf_puts(out, "\n[explorer]: a setting, its values; the one that is shipped\n");
+    for (const Setting *setting = settings_table; setting->name; setting++) {
+        const char *values = setting_values(setting, out->arena);
+        Str term = str_from(arena_printf(out->arena, "  %-12s %s", setting->name, values));
+        add_pair(term, LEFT_MOST, setting->help, out);
+    }
+    buf_puts(out, "\n[theme]: looks of the roles, over the theme that is set\n  ");
+    add_roles(out);
+    add_indented(config_theme_text, "  ", out);
+    buf_puts(out, "\n[keys]\n");
+    add_indented(config_keys_text, "  ", out);
+}
+
 bool help_topic(Str name, Buf *out)
 {
-    if (str_eq(name, STR("keys"))) {
-        help_keys(out);
+    if (str_eq(name, STR("keys")) || str_eq(name, STR("config"))) {
+        (str_eq(name, STR("keys")) ? help_keys : help_config)(out);
         return true;
     }
     for (const Topic *topic = cli_topics; topic->name; topic++)

@@ -19,6 +19,7 @@ void help_usage(Buf *out);                        /* what `dimscope` alone says 
 void help_overview(Buf *out);                     /* verbs and topics */
 void help_verb(const Verb *verb, Buf *out);       /* what it does, its options */
 bool help_topic(Str name, Buf *out);              /* false: there is none */
+void help_config(Buf *out);                       /* the explorer's file */
 void help_synopsis(const Verb *verb, Buf *out);   /* "dimscope plan MODEL .." */
 void help_option(const Option *option, Buf *out); /* "-m, --mesh MESH" */
 

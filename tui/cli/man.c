@@ -120,6 +120,11 @@ bool help_man(Str section, Buf *out)
                  "here. Scripts in Lua see no file, no process and no network."),
              out);
     man_topics(true, out);
+    Buf config = buf_new(out->arena);
+    help_config(&config);
+    buf_puts(out, ".SH SETTINGS, THEME AND KEYS\n.nf\n");
+    add_roff(buf_str(&config), out);
+    buf_puts(out, ".fi\n");
     see_also("dimscope (1)", out);
     return true;
 }

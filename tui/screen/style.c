@@ -2,48 +2,6 @@
 
 #include <stddef.h>
 
-/* dark: on black; light: on white, at least 5.2:1. c256 is the nearest of the 256 colours. */
-typedef struct {
-    int16_t c8, c16, c256, light256;
-    int32_t rgb, light_rgb;
-    uint8_t marks;
-} RoleLook;
-
-static const RoleLook looks[ROLE_COUNT] = {
-    [ROLE_TEXT] = {-1, -1, -1, -1, -1, -1, 0},
-    [ROLE_DIM] = {-1, 8, 245, 243, 0x8a8a8a, 0x767676, 0},
-    [ROLE_HEAD] = {-1, -1, -1, -1, -1, -1, STYLE_BOLD},
-    [ROLE_STATUS] = {-1, -1, -1, -1, -1, -1, STYLE_BOLD},
-    [ROLE_FRAME] = {-1, 8, 240, 248, 0x585858, 0xa8a8a8, 0},
-    [ROLE_FOCUS] = {-1, -1, -1, -1, -1, -1, STYLE_BOLD},
-    [ROLE_RAIL] = {-1, -1, 250, 240, 0xbcbcbc, 0x585858, 0},
-    [ROLE_NOTE] = {3, 3, 178, 94, 0xe69f00, 0x8a5a00, 0},
-    [ROLE_ERROR] = {1, 9, 203, 124, 0xff5f5f, 0xaf0000, STYLE_BOLD},
-    [ROLE_DEAR] = {1, 9, 203, 124, 0xff5f5f, 0xaf0000, 0},
-    [ROLE_AXIS + 0] = {4, 12, 74, 25, 0x56b4e9, 0x0072b2, 0},
-    [ROLE_AXIS + 1] = {3, 3, 178, 94, 0xe69f00, 0x8a5a00, 0},
-    [ROLE_AXIS + 2] = {6, 6, 35, 23, 0x009e73, 0x00694d, 0},
-    [ROLE_AXIS + 3] = {5, 5, 175, 89, 0xcc79a7, 0x9a3e73, 0},
-    [ROLE_AXIS + 4] = {3, 11, 221, -1, 0xf0e442, -1, STYLE_UNDERLINE},
-    [ROLE_AXIS + 5] = {1, 1, 166, -1, 0xd55e00, -1, STYLE_UNDERLINE},
-};
-
-int style_colour(Role role, int n_colours, bool light)
-{
-    const RoleLook *look = &looks[role];
-
-    if (n_colours > 256)
-        return light ? look->light_rgb : look->rgb;
-    if (n_colours == 256)
-        return light ? look->light256 : look->c256;
-    return n_colours >= 16 ? look->c16 : look->c8;
-}
-
-Style style_marks(Role role)
-{
-    return looks[role].marks;
-}
-
 typedef struct {
     uint16_t rune;
     char ascii;

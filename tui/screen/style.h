@@ -1,9 +1,8 @@
 /* style.h - what a cell looks like, by meaning: 16 roles, three marks, one glyph map.
  *
  * A style is a role and marks. Every mesh axis has a role of its own, by its order in the mesh, and
- * is always named as well: no fact is carried by colour alone (TUI design, section 2.4). The
- * palette is chosen for the three kinds of colour blindness; terminal numbers are resolved here,
- * for 8, 16, 256 or direct colours, so that only term.c needs to know the terminal.
+ * is always named as well: no fact is carried by colour alone (TUI design, section 2.4). What colour
+ * that is on which terminal, theme.h knows.
  */
 #ifndef TUI_SCREEN_STYLE_H
 #define TUI_SCREEN_STYLE_H
@@ -46,13 +45,6 @@ static inline Role style_role(Style style)
 {
     return (Role)(style & STYLE_ROLE);
 }
-
-/* The foreground of a role on a terminal of that many colours: a colour number, or -1 for the
- * terminal's own. Over 256 the number is 0xRRGGBB, as -direct terminals take it. */
-int style_colour(Role role, int n_colours, bool light);
-
-/* Marks that a role has without colour: bold headings, errors and so on. */
-Style style_marks(Role role);
 
 /* One column for every glyph we draw, so that no layout moves; '?' for what is not in the map. */
 char style_ascii(uint32_t rune);

@@ -17,7 +17,8 @@ enum { RESET_MAX = 256, FATAL_STACK_BYTES = 64 * 1024, ESC_DELAY_MS = 25, ARGV_M
 
 struct Term {
     SCREEN *screen;
-    bool color, light;
+    bool color;
+    Theme theme;
     bool anew; /* the next term_show() draws everything */
     MEVENT mouse;
 };
@@ -133,11 +134,28 @@ static void start_colors(Term *term, ColorMode mode)
 {
     const char *no_color = getenv("NO_COLOR");
 
-    term->color = mode == COLOR_MODE_AUTO && !(no_color && *no_color) && has_colors() &&
+    term->color = (mode == COLOR_MODE_ALWAYS ||
+                   (mode == COLOR_MODE_AUTO && !(no_color && *no_color))) &&
+                  has_colors() &&
                   start_color() == OK && use_default_colors() == OK && COLOR_PAIRS > ROLE_COUNT;
-    term->light = background_is_light();
+    theme_find(STR("default"), &term->theme);
+}
+
+void term_theme(Term *term, const Theme *theme, Background background)
+{
+    bool light =
+        background == BACKGROUND_LIGHT || (background == BACKGROUND_AUTO && background_is_light());
+
+    term->theme = *theme;
+    term->anew = true;
     for (int role = 0; term->color && role < ROLE_COUNT; role++)
-        init_extended_pair(role + 1, style_colour((Role)role, COLORS, term->light), -1);
+        init_extended_pair(role + 1, theme_colour(theme, (Role)role, COLORS, light), -1);
+}
+
+void term_mouse_on(Term *term, bool on)
+{
+    (void)term;
+    mousemask(on ? BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
 }
 
 /* Terminals that are not in application mode send these forms too. */
@@ -157,7 +175,7 @@ static void define_arrows(void)
             define_key(forms[i].bytes, forms[i].key);
 }
 
-Term *term_open(ColorMode color, bool mouse, Error *err)
+Term *term_open(ColorMode color, Error *err)
 {
     Term *term = &the_term;
 
@@ -186,8 +204,6 @@ Term *term_open(ColorMode color, bool mouse, Error *err)
     if (!getenv("ESCDELAY"))
         set_escdelay(ESC_DELAY_MS);
     start_colors(term, color);
-    if (mouse)
-        mousemask(BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
     mouseinterval(0);
     return term;
 }
@@ -312,9 +328,9 @@ MouseKind term_mouse(Term *term, int *x, int *y)
     return MOUSE_OTHER;
 }
 
-static attr_t attributes(Style style)
+static attr_t attributes(const Theme *theme, Style style)
 {
-    unsigned marks = style | style_marks(style_role(style));
+    unsigned marks = style | theme_marks(theme, style_role(style));
     attr_t attr = A_NORMAL;
 
     if (marks & STYLE_BOLD)
@@ -344,7 +360,7 @@ static void show_cell(const Term *term, const Cell *cell)
     /* Where the C library has another idea of the width, or cannot write it, columns come first. */
     if (wcwidth(text[0]) != cell->width)
         text[0] = cell->rune >= 0x80 && cell->width == 1 ? L'?' : L' ';
-    if (setcchar(&out, text, attributes(cell->style), pair, NULL) == OK)
+    if (setcchar(&out, text, attributes(&term->theme, cell->style), pair, NULL) == OK)
         add_wch(&out);
 }
 

@@ -13,17 +13,19 @@
 
 #include "core/base/error.h"
 #include "tui/screen/grid.h"
+#include "tui/screen/theme.h"
 #include "tui/app/keys.h"
 
 typedef enum {
     COLOR_MODE_AUTO,
-    COLOR_MODE_NEVER
+    COLOR_MODE_NEVER,
+    COLOR_MODE_ALWAYS
 } ColorMode; /* auto: none with NO_COLOR or TERM=dumb */
 
 typedef struct Term Term;
 
 /* NULL with ERROR_USAGE and a hint: no terminal on stdin and stdout, TERM unknown or unable. */
-Term *term_open(ColorMode color, bool mouse, Error *err);
+Term *term_open(ColorMode color, Error *err);
 void term_close(Term *term); /* NULL is allowed */
 
 void term_size(const Term *term, int *w, int *h);
@@ -33,6 +35,10 @@ Key term_key(Term *term, int timeout_ms);
 
 typedef enum { MOUSE_CLICK, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN, MOUSE_OTHER } MouseKind;
 MouseKind term_mouse(Term *term, int *x, int *y); /* what K_MOUSE was */
+
+/* What the screen looks like and whether the mouse is asked for, from the next term_show() on. */
+void term_theme(Term *term, const Theme *theme, Background background);
+void term_mouse_on(Term *term, bool on);
 
 void term_show(Term *term, const Grid *grid); /* one update of the screen; sizes may differ */
 void term_redraw(Term *term);                 /* everything anew at the next term_show() */

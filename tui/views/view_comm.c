@@ -200,6 +200,7 @@ static void draw(Ui *ui, Pen *pen)
     draw_headings(&widths, pen);
     int h = pen->area.h - pen->y;
     ui->height[SHOW_COMM] = h;
+    ui->rows[SHOW_COMM] = ui->comm->n_rows;
     ui->top[SHOW_COMM] = ui_scroll(ui->top[SHOW_COMM], ui->at.reshard, comm->n_rows, h);
     for (int i = 0; i < h && ui->top[SHOW_COMM] + i < comm->n_rows; i++) {
         int row = (int)ui->top[SHOW_COMM] + i;

@@ -15,7 +15,20 @@ static const char marks[] =
     "  lines on the rail: values alive between rows   ! error, warning   i note\n"
     "  NOTATIONS  the op as others write it, ~ in part: dimscope help operators\n";
 
-static void add_rows(const Action *rows, Buf *out)
+static void add_row(const Ui *ui, const Action *row, const char *help, Buf *out)
+{
+    size_t start = out->n;
+
+    buf_printf(out, "  %s", keymap_keys(ui->keymap, ui->frame, row).s);
+    while (out->n < start + 18)
+        buf_putc(out, ' ');
+    buf_printf(out, " :%s%s%s", row->name, *row->args ? " " : "", row->args);
+    while (out->n < start + 40)
+        buf_putc(out, ' ');
+    buf_printf(out, " %s\n", help);
+}
+
+static void add_rows(const Ui *ui, const Action *rows, Buf *out)
 {
     const char *group = "";
 
@@ -23,15 +36,23 @@ static void add_rows(const Action *rows, Buf *out)
         if (strcmp(row->group, group) != 0)
             buf_printf(out, "%s\n", row->group);
         group = row->group;
-        size_t start = out->n;
-        buf_printf(out, "  %s", row->keys);
-        while (out->n < start + 18)
-            buf_putc(out, ' ');
-        buf_printf(out, " :%s%s%s", row->name, *row->args ? " " : "", row->args);
-        while (out->n < start + 40)
-            buf_putc(out, ' ');
-        buf_printf(out, " %s\n", row->help);
+        add_row(ui, row, row->help, out);
     }
+}
+
+/* What the view that was left for this page offers in its bottom line. */
+static void add_here(const Ui *ui, Buf *out)
+{
+    int i = ui->jump_at - 1;
+
+    while (i >= 0 && ui->jump[i].show == SHOW_HELP)
+        i--;
+    if (i < 0)
+        return;
+    ShowId from = ui->jump[i].show;
+    buf_printf(out, "in %s\n", views[from]->name);
+    for (const Hint *hint = views[from]->hints; hint->act != ACT_NONE; hint++)
+        add_row(ui, action_by_id(hint->act), hint->label, out);
 }
 
 static Str help_text(const Ui *ui)
@@ -40,9 +61,10 @@ static Str help_text(const Ui *ui)
 
     buf_puts(&text,
              "every action has a key, a name for the : line, or both; Enter on a row does it\n");
-    add_rows(explorer_actions, &text);
+    add_here(ui, &text);
+    add_rows(ui, explorer_actions, &text);
     for (int i = 0; i < ui->n_extra; i++)
-        add_rows(ui->extra[i], &text);
+        add_rows(ui, ui->extra[i], &text);
     buf_puts(&text, marks);
     return buf_str(&text);
 }
