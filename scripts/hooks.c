@@ -200,10 +200,12 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
         return NULL;
     sandbox->listener = session;
     sandbox->print = print_hook;
+    sandbox->progress = session->progress;
     if (!sandbox_read(sandbox, err) || !register_run(sandbox, rules, err)) {
         sandbox_free(sandbox);
         return NULL;
     }
+    sandbox->progress = NULL;
     vec_push(scripts->arena, &scripts->loaded,
              (Loaded){.sandbox = sandbox, .model = session->model_arena});
     return &scripts->loaded.at[scripts->loaded.n - 1];

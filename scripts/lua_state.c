@@ -258,6 +258,8 @@ static bool fail(const Sandbox *sandbox, Error *err)
     const Error *failed = &sandbox->failed;
     if (!err || error_is_set(err))
         return false;
+    if (asked_to_stop(sandbox))
+        return error_kind(err, ERROR_CANCELLED, "stopped");
     error_kind(err, ERROR_SCRIPT, "%s",
                error_is_set(failed) ? failed->text : "the script failed while it was failing");
     if (failed->hint[0] != '\0')

@@ -15,9 +15,32 @@ void progress_add(Progress *progress, int64_t n)
         atomic_fetch_add_explicit(&progress->done, n, memory_order_relaxed);
 }
 
+static void copy(char *to, size_t room, Str text)
+{
+    size_t n = text.n < room ? text.n : room - 1;
+    memcpy(to, text.s, n);
+    to[n] = '\0';
+}
+
+void progress_line(Progress *progress, Str name, Str kind)
+{
+    int n = progress ? atomic_load_explicit(&progress->n_lines, memory_order_relaxed) : 0;
+    if (!progress || n >= PROGRESS_LINES)
+        return;
+    copy(progress->line[n].name, PROGRESS_NAME, name);
+    copy(progress->line[n].kind, PROGRESS_KIND, kind);
+    atomic_store_explicit(&progress->n_lines, n + 1, memory_order_release);
+}
+
+void progress_findings(Progress *progress, int n)
+{
+    if (progress)
+        atomic_store(&progress->n_findings, n);
+}
+
 bool progress_goes_on(Progress *progress, Error *err)
 {
-    if (!progress || !atomic_load_explicit(&progress->stop, memory_order_relaxed))
+    if (!progress_stopped(progress))
         return true;
     return error_kind(err, ERROR_CANCELLED, "stopped");
 }

@@ -34,12 +34,27 @@ static void reserve(Reader *reader, Wire wire)
     graph_reserve(reader->builder, n_nodes, n_nodes + n_nodes / 8 + n_others, 3 * n_nodes);
 }
 
+enum { TELL_BYTES = 1 << 18 };
+
+/* How far the reading is; false, as a fault, when somebody wants it to stop. */
+static bool tell(Reader *reader, Wire *wire)
+{
+    Progress *progress = reader->keep.progress;
+    if (!progress || wire->at - reader->told < TELL_BYTES)
+        return true;
+    progress_add(progress, wire->at - reader->told);
+    reader->told = wire->at;
+    if (!progress_goes_on(progress, wire->file->err))
+        wire->file->failed = true;
+    return !wire->file->failed;
+}
+
 static void read_graph(Reader *reader, Wire wire)
 {
     if (!reader->has_graph)
         reserve(reader, wire);
     reader->has_graph = true;
-    for (WireField field; wire_next(&wire, &field);)
+    for (WireField field; tell(reader, &wire) && wire_next(&wire, &field);)
         switch (field.number) {
         case FIELD_NODE:
             read_node(reader, wire_message(&wire, &field, "NodeProto"));
@@ -144,12 +159,17 @@ Graph *onnx_read_keeping(Arena *arena, const char *file, Str bytes, OnnxKeep kee
     Arena *scratch = arena_new();
     Reader reader = new_reader(arena, scratch, file, keep);
     WireFile wire = wire_file(file, bytes, err);
+    progress_stage(keep.progress, "reading", (int64_t)bytes.n);
+    reader.told = bytes.s;
     bool read = read_model(&reader, &wire);
     arena_free(scratch);
     if (!read) {
-        error_hint(err, "is this a whole ONNX file?");
+        if (!progress_stopped(keep.progress))
+            error_hint(err, "is this a whole ONNX file?");
         return NULL;
     }
+    if (!progress_goes_on(keep.progress, err))
+        return NULL;
     Error why = {0};
     Graph *graph = graph_seal(reader.builder, &why);
     if (!graph) {

@@ -19,12 +19,14 @@
 #ifndef CORE_MODEL_ONNX_H
 #define CORE_MODEL_ONNX_H
 
+#include "core/base/progress.h"
 #include "core/model/graph.h"
 
 /* Operators that somebody has rules for: a local function of such a name is not inlined. */
 typedef struct {
     bool (*has)(const void *context, Str operator); /* NULL: none */
     const void *context;
+    Progress *progress; /* bytes of the file, and its first ops as lines; NULL */
 } OnnxKeep;
 
 /* NULL with ERROR_UNREADABLE on anything missing, truncated or hostile. */

@@ -218,6 +218,9 @@ static void add_node(Reader *reader, Node *node, Wire wire)
 {
     node->path = whole_path(reader, node);
     node->name = whole_name(reader, node);
+    if (!reader->scope)
+        progress_line(reader->keep.progress, node->name.n > 0 ? node->name : node->path,
+                      node->op_type);
     if (reader->scope)
         reader->bytes_left -= (int64_t)(sizeof(GraphOp) + node->name.n + node->path.n);
     Function *function = reader->functions.n > 0 ? called_function(reader, node) : NULL;

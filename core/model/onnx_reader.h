@@ -74,6 +74,7 @@ typedef struct {
     Buf path, whole_name, whole_path, kind;
     int64_t ir_version;
     bool has_graph, has_opset, has_output;
+    const char *told; /* up to there the progress knows */
 } Reader;
 
 /* A node as far as it is read. Name and path are whole: with what the scope puts before. */

@@ -393,7 +393,7 @@ void edges_fill(Plan *plan)
     e.first_reshard = arena_array(plan->arena, int32_t, inferred->graph->n_tensors);
     find_unreduced(&e);
     store_parameters(&e);
-    for (int i = 0; i < inferred->n_program; i++) {
+    for (int i = 0; i < inferred->n_program && plan_making_goes_on(plan, i); i++) {
         int32_t op = inferred->program[i];
         AtomSet passed = plan->passed ? 0 : passed_through(&e, op);
         Taken taken = take_partial(&e, op, passed);

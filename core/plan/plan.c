@@ -301,6 +301,34 @@ static void propagate(Plan *plan, const PlanRequest *request)
     }
 }
 
+/* Each stage but the first begins only while nobody wants a stop. */
+static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
+{
+    Progress *progress = plan->progress = request->progress;
+    int n = plan->inferred->n_program;
+    progress_stage(progress, "propagating", 0);
+    propagate(plan, request);
+    if (!progress_goes_on(progress, err))
+        return false;
+    progress_stage(progress, "finding reshards", n);
+    edges_fill(plan);
+    if (!progress_goes_on(progress, err))
+        return false;
+    progress_stage(progress, "looking for findings", 0);
+    plan_add_findings(plan);
+    progress_findings(progress, plan->findings.n);
+    if (!progress_goes_on(progress, err))
+        return false;
+    progress_stage(progress, "pricing", 0);
+    cost_fill(plan);
+    if (!progress_goes_on(progress, err))
+        return false;
+    progress_stage(progress, "counting memory", 0);
+    plan->totals.peak_bytes = memory_use(plan->arena, plan).peak_bytes;
+    plan->progress = NULL;
+    return progress_goes_on(progress, err);
+}
+
 Plan *plan_make(const PlanRequest *request, Error *err)
 {
     const Journal *journal = request->journal;
@@ -310,12 +338,10 @@ Plan *plan_make(const PlanRequest *request, Error *err)
     Plan *plan = plan_new(request);
     resolve_marks(plan, journal);
     resolve_pins(plan, journal);
-    propagate(plan, request);
-    edges_fill(plan);
-    plan_add_findings(plan);
-    cost_fill(plan);
-    plan->totals.peak_bytes = memory_use(plan->arena, plan).peak_bytes;
-    return plan;
+    if (fill_plan(plan, request, err))
+        return plan;
+    plan_free(plan);
+    return NULL;
 }
 
 void plan_free(Plan *plan)

@@ -18,6 +18,7 @@
 #define CORE_PLAN_PLAN_H
 
 #include "core/base/intern.h"
+#include "core/base/progress.h"
 #include "core/plan/factor/engine.h"
 #include "core/plan/method.h"
 #include "core/plan/reshard/reshard.h"
@@ -146,8 +147,9 @@ typedef struct Plan {
     double *op_us;          /* per op: compute on the slowest rank; 0 for host ops */
     const OpChoice *choice; /* per op; NULL: ops choose no rows under this method */
     PlanLog log;
-    int sweeps;       /* double sweeps until the fixed point */
-    Reasons *reasons; /* made on first `why`; reason.h */
+    int sweeps;         /* double sweeps until the fixed point */
+    Progress *progress; /* of making it; NULL once it is made */
+    Reasons *reasons;   /* made on first `why`; reason.h */
 } Plan;
 
 static inline const Sharding *plan_sharding(const Plan *plan, int32_t tensor)
@@ -185,16 +187,27 @@ typedef struct {
      * that is still there. The plan comes out the same, sooner. */
     Propagation *propagation;
     const struct Plan *before;
+    Progress *progress; /* NULL: nobody watches */
 } PlanRequest;
 
 /* Everything derived, in the plan's own arena (plan_free). A plan is always made: what is wrong
  * with the decisions is in its findings. NULL only for ERROR_INVALID input (a decision out of
- * range). */
+ * range), and with ERROR_CANCELLED when its progress is asked to stop. */
 Plan *plan_make(const PlanRequest *request, Error *err);
 void plan_free(Plan *plan); /* NULL is allowed */
 
 /* The pin that holds on a dim now, or NULL. */
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim);
+
+/* In a loop over ops, where it is the i-th: counts, and is false when the making is to stop. */
+static inline bool plan_making_goes_on(const Plan *plan, int i)
+{
+    enum { TELL_OPS = 4096 };
+    if (i % TELL_OPS != TELL_OPS - 1)
+        return true;
+    progress_add(plan->progress, TELL_OPS);
+    return !progress_stopped(plan->progress);
+}
 
 bool decision_pins_dim(DecisionKind kind);     /* PIN_TENSOR_DIM, PIN_INDEX_DIM */
 bool decision_is_on_tensor(DecisionKind kind); /* place is a tensor, else an op */

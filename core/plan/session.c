@@ -74,7 +74,7 @@ static bool open_model(Session *session, bool allow_free, Error *err)
     session->rules = rule_book_new(arena);
     if (!prepare_rules(session, err))
         return false;
-    OnnxKeep keep = {has_operator, session->rules.registry};
+    OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
     if (!session->graph)
         session->graph = onnx_open_keeping(arena, options->model, keep, &session->model_map, err);
     if (!session->graph)
@@ -83,10 +83,12 @@ static bool open_model(Session *session, bool allow_free, Error *err)
     if (!read_default_dims(session, &dims, err))
         return false;
     session->options.dims = dims;
-    session->inferred =
-        infer(arena, session->graph, session->rules.registry, &dims, allow_free, err);
+    session->inferred = infer_watched(arena, session->graph, session->rules.registry, &dims,
+                                      allow_free, session->progress, err);
     if (!session->inferred)
         return false;
+    progress_findings(session->progress, session->inferred->findings.n);
+    progress_stage(session->progress, "naming tensors", 0);
     lint_operators(session);
     session->naming = naming_new(arena, session->inferred);
     return true;
@@ -168,7 +170,8 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .method = session->options.method,
                          .spmd = session->rules.spmd,
                          .strategies = session->rules.strategies,
-                         .no_redistribute = session->options.no_redistribute};
+                         .no_redistribute = session->options.no_redistribute,
+                         .progress = session->progress};
 }
 
 /* Makes the plan of a journal. The plan before is not freed here: it is on a screen. What
@@ -199,6 +202,7 @@ static bool remake(Session *session, const Journal *journal, const Findings *not
     }
     session->journal = *journal;
     session->notes = *notes;
+    progress_stage(session->progress, "folding", 0);
     session->groups = groups_build(plan->arena, session->graph, session->inferred->program,
                                    session->inferred->n_program, op_signatures(session));
     return true;
@@ -207,6 +211,8 @@ static bool remake(Session *session, const Journal *journal, const Findings *not
 static bool run_policy(Session *session, Journal *journal, Error *err)
 {
     const char *policy = session->options.policy;
+    if (policy)
+        progress_stage(session->progress, "running the policy", 0);
     return !policy || !session->hooks.policy ||
            session->hooks.policy(session->hooks.context, session, policy, journal, err);
 }
@@ -284,6 +290,8 @@ static Session *session_new(const SessionOptions *options, const SessionHooks *h
     session->model_arena = arena;
     session->journal_arena = arena_new();
     session->options = *options;
+    session->options.progress = NULL;
+    session->progress = options->progress;
     session->hooks = *hooks;
     return session;
 }
@@ -333,7 +341,9 @@ static Session *open_or_close(Session *session, bool whole, Error *err)
 {
     PlanFile file = {0};
     bool ok = read_plan_file(session, &file, err) && open_model(session, !whole, err) &&
-              (!whole || open_plan(session, &file, err));
+              (!whole || open_plan(session, &file, err)) &&
+              progress_goes_on(session->progress, err);
+    session->progress = NULL;
     planfile_close(&file);
     if (ok)
         return session;
@@ -469,7 +479,9 @@ Session *session_prepare(const Session *session, const Change *change, Error *er
     *next = *session;
     next->change_arena = arena;
     next->progress = change->progress;
-    if (make_change(next, change, err))
+    bool ok = make_change(next, change, err) && progress_goes_on(change->progress, err);
+    next->progress = NULL;
+    if (ok)
         return next;
     session_discard(session, next);
     return NULL;

@@ -64,6 +64,7 @@ typedef struct {
     bool no_redistribute; /* PlanRequest */
     bool method_given;    /* a plan file's is not asked then */
     DimBindings dims;     /* on top of MODEL.dims */
+    Progress *progress;   /* of opening; NULL: nobody watches */
 } SessionOptions;
 
 struct Session {
@@ -84,7 +85,7 @@ struct Session {
     Propagation *propagation; /* for this model and mesh, kept from plan to plan */
     Groups *groups;           /* folded by structure and sharding; remade with the plan */
     Arena *change_arena;      /* where a session that is not yet in its place lives; NULL */
-    Progress *progress;       /* of the change that is being made: asked by scripts; NULL */
+    Progress *progress;       /* of opening, or of the change being prepared; NULL */
     Findings notes; /* of loading and of the policy: "axis 'pp' is not in the mesh: left out"; they
                        stand in front of the plan's own findings */
 };

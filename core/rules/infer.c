@@ -308,6 +308,8 @@ static void infer_loop(InferState *state, int b)
         state->body = body;
         infer_range(state, body->first, body->end, b + 1);
         state->body = outer;
+        if (progress_stopped(state->progress))
+            return;
         if (last || !carries_change(state, body))
             break;
         state->reruns_left -= body->end - body->first;
@@ -345,6 +347,18 @@ static void leave_out(InferState *state, const GraphBody *body)
     }
 }
 
+enum { TELL_OPS = 4096 };
+
+/* False: somebody wants it to stop, and nothing more is inferred. */
+static bool goes_on(InferState *state)
+{
+    if (++state->untold >= TELL_OPS) {
+        progress_add(state->progress, state->untold);
+        state->untold = 0;
+    }
+    return state->untold > 0 || !progress_stopped(state->progress);
+}
+
 /* The ops of [first, end); the bodies among them are listed from b on. */
 static void infer_range(InferState *state, int32_t first, int32_t end, int b)
 {
@@ -354,9 +368,9 @@ static void infer_range(InferState *state, int32_t first, int32_t end, int b)
         while (b < n && (bodies[b].first < op || bodies[b].first == bodies[b].end))
             b++;
         const GraphBody *body = b < n && bodies[b].end <= end ? &bodies[b] : NULL;
-        for (int32_t until = body ? body->first : end; op < until; op++)
+        for (int32_t until = body ? body->first : end; op < until && goes_on(state); op++)
             infer_op(state, op);
-        if (!body)
+        if (!body || progress_stopped(state->progress))
             return;
         if (is_not_taken(state, body))
             leave_out(state, body);
@@ -446,6 +460,8 @@ static bool run(InferState *state, Error *err)
     vec_push(state->scratch, &state->answers,
              ((InferAnswer){-1, DT_NONE, NULL})); /* of no output */
     infer_range(state, 0, state->graph->n_ops, 0);
+    if (!progress_goes_on(state->progress, err))
+        return false;
     state->result->spaces = state->spaces.at;
     state->result->n_spaces = state->spaces.n;
     infer_add_findings(state);
@@ -456,6 +472,14 @@ static bool run(InferState *state, Error *err)
 Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
                 const DimBindings *bindings, bool allow_free, Error *err)
 {
+    return infer_watched(arena, graph, registry, bindings, allow_free, NULL, err);
+}
+
+Inferred *infer_watched(Arena *arena, const Graph *graph, const Registry *registry,
+                        const DimBindings *bindings, bool allow_free, Progress *progress,
+                        Error *err)
+{
+    progress_stage(progress, "inferring", graph->n_ops);
     Inferred *result = arena_make(arena, Inferred);
     *result =
         (Inferred){.graph = graph, .registry = registry, .arena = arena, .shapes = graph->shapes};
@@ -463,6 +487,7 @@ Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
                         .registry = registry,
                         .bindings = bindings,
                         .allow_free = allow_free,
+                        .progress = progress,
                         .result = result,
                         .arena = arena,
                         .scratch = arena_new(),

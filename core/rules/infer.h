@@ -19,6 +19,7 @@
 #ifndef CORE_RULES_INFER_H
 #define CORE_RULES_INFER_H
 
+#include "core/base/progress.h"
 #include "core/rules/registry.h"
 #include "core/rules/sizes.h"
 
@@ -51,6 +52,10 @@ typedef struct {
  * allow_free: an unbound dim leaves shapes unknown instead (what `info` wants). */
 Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
                 const DimBindings *bindings, bool allow_free, Error *err);
+/* The same, telling how far it is; NULL with ERROR_CANCELLED when it is asked to stop. */
+Inferred *infer_watched(Arena *arena, const Graph *graph, const Registry *registry,
+                        const DimBindings *bindings, bool allow_free, Progress *progress,
+                        Error *err);
 
 static inline const Shape *inferred_shape(const Inferred *inferred, int32_t tensor)
 {

@@ -90,6 +90,8 @@ typedef struct {
     int32_t unknown_loop;    /* an op of the first */
     int64_t reruns_left;     /* ops that loops may be inferred again */
     Vec(int64_t) late_sizes; /* only the run tells them, in program order */
+    Progress *progress;
+    int untold; /* ops since it was told */
 } InferState;
 
 static inline bool code_is_partly(int32_t code)

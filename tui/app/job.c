@@ -165,7 +165,7 @@ static bool change_work(void *context, Progress *progress, Error *err)
 {
     ChangeJob *job = context;
 
-    progress_stage(progress, "planning", 0);
+    job->change.progress = progress;
     job->next = session_prepare(job->session, &job->change, err);
     return job->next != NULL;
 }

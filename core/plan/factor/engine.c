@@ -27,6 +27,8 @@ struct Engine {
     OpSet touched;      /* beside any change of this run */
     OpSet twice;        /* a tensor is two of their operands */
     int64_t n_visits;
+    Progress *progress;
+    bool stopped; /* somebody wanted it: nothing more is visited in this run */
 
     Arena *log_arena;
     FlowLog *log;
@@ -220,6 +222,8 @@ void engine_begin(Engine *e, const FlowRun *run)
     set_clear(&e->due[1], e->n_words);
     set_clear(&e->touched, e->n_words);
     e->n_visits = 0;
+    e->progress = run->progress;
+    e->stopped = false;
     e->log_arena = run->log_arena;
     e->log = arena_make(run->log_arena, FlowLog);
     e->log->start = run->start;
@@ -374,12 +378,22 @@ static void visit_long(Engine *e, int32_t op, int pass, FlowDirection direction)
     arena_free(scratch);
 }
 
+/* Counts a visit, and now and then looks whether to stop. */
+static void count_visit(Engine *e)
+{
+    enum { TELL_VISITS = 4096 };
+    if (++e->n_visits % TELL_VISITS != 0)
+        return;
+    progress_add(e->progress, TELL_VISITS);
+    e->stopped = progress_stopped(e->progress);
+}
+
 static void visit_op(Engine *e, int32_t op, int pass, FlowDirection direction)
 {
     const FlowOp *at = &e->graph->op[op];
     const int32_t *tensor = e->graph->tensor + at->operand;
     int n = n_operands(at);
-    e->n_visits++;
+    count_visit(e);
     if (direction != FLOW_BOTH)
         set_drop(&e->due[direction], op);
     if (n + 2 > STATES_SHORT) {
@@ -493,7 +507,7 @@ static void replay_half(Engine *e, const FlowPass *pass, FlowDirection direction
         if (differs && set_has(&e->due[direction], op) && takes_part(e, pass, op))
             visit_op(e, op, pass->pass, direction);
         from = forward ? op + 1 : op - 1;
-        if (from < 0)
+        if (from < 0 || e->stopped)
             return;
     }
 }
@@ -506,7 +520,7 @@ static void sweep_half(Engine *e, const FlowPass *pass, FlowDirection direction)
     bool forward = direction == FLOW_FORWARD;
     int32_t none = forward ? e->n_words * 64 : -1;
     int32_t op = set_along(due, e->n_words, direction, forward ? 0 : e->graph->n_ops - 1);
-    while (op != none) {
+    while (op != none && !e->stopped) {
         if (takes_part(e, pass, op))
             visit_op(e, op, pass->pass, direction);
         op = forward || op > 0 ? set_along(due, e->n_words, direction, forward ? op + 1 : op - 1)
@@ -561,6 +575,8 @@ void engine_sweep(Engine *e, const FlowPass *pass)
     do {
         bool changed = turn(e, pass, FLOW_FORWARD);
         changed |= turn(e, pass, FLOW_BACKWARD);
+        if (e->stopped)
+            return;
         fixed = changed ? -1 : fixed < 0 ? e->log->turns.n : fixed;
     } while (fixed < 0 || past_has(e, pass->pass));
     e->log->turns.n = fixed;
@@ -624,7 +640,7 @@ void engine_stack(Engine *e, int pass)
     stack.on = set_new(scratch, e->n_words);
     for (int32_t op = e->graph->n_ops - 1; op >= 0; op--)
         push(&stack, op);
-    while (stack.n > 0) {
+    while (stack.n > 0 && !e->stopped) {
         int32_t op = stack.op[--stack.n], first = e->log->events.n;
         set_drop(&stack.on, op);
         visit_op(e, op, pass, FLOW_BOTH);

@@ -22,6 +22,7 @@
 #ifndef CORE_PLAN_FACTOR_ENGINE_H
 #define CORE_PLAN_FACTOR_ENGINE_H
 
+#include "core/base/progress.h"
 #include "core/base/vec.h"
 
 typedef struct {
@@ -80,6 +81,8 @@ typedef struct {
     int n_groups;
     const FlowLog *past; /* of an earlier run of this engine with the same groups, in which the same
                             passes followed each other; NULL: from nothing */
+    Progress *progress;  /* counts visits; when it says stop the run ends early, and what it leaves
+                            is of no use; NULL */
 } FlowRun;
 
 void engine_begin(Engine *engine, const FlowRun *run);

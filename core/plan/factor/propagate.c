@@ -584,6 +584,7 @@ void propagate_factor(Plan *plan, Propagation *propagation, const Plan *before)
                                                  .start = run.start,
                                                  .group = run.group,
                                                  .n_groups = run.n_groups,
+                                                 .progress = plan->progress,
                                                  .past = usable_past(&run, before)});
     run_passes(&run);
     publish(&run);

@@ -552,6 +552,7 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
     run.engine = engine_new(arena, engine_graph(&run), own, visit_op, flow);
     engine_begin(run.engine, &(FlowRun){.log_arena = log_arena,
                                         .start = start,
+                                        .progress = program->progress,
                                         .group = program->group,
                                         .n_groups = program->n_groups});
     run_passes(&run, method);

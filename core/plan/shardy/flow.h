@@ -65,6 +65,7 @@ typedef struct {
     int32_t *state;       /* per tensor: given, then reached */
     const int32_t *group; /* per tensor: its group, or -1; NULL: there are none */
     ShardyResult *result;
+    Progress *progress; /* of the run; NULL */
     Arena *log_arena;   /* where the log of the run is to live; NULL: it is forgotten */
     const FlowLog *log; /* of the run; its passes are those of shardy_pass_names() */
 } ShardyProgram;

@@ -336,6 +336,7 @@ void propagate_shardy(Plan *plan)
     sp->program.n_tensors = sp->states.n;
     sp->program.state = sp->states.at;
     sp->program.log_arena = plan->arena;
+    sp->program.progress = plan->progress;
     ShardyMethod method = {.basic = plan->method != METHOD_SHARDY,
                            .aggressive = sp->aggressive,
                            .op_priorities = true,

@@ -16,6 +16,7 @@ typedef struct {
 
 struct Completion {
     Arena *arena;
+    Progress *progress; /* of the run; NULL */
     const Inferred *inferred;
     const Mesh *mesh;
     const SpmdRules *rules;
@@ -349,7 +350,7 @@ static void half_sweep(Completion *c, bool forward)
 {
     c->forward = forward;
     begin_turn(c, COMPLETION_SWEEP, forward);
-    for (int i = 0; i < c->order.n; i++) {
+    for (int i = 0; i < c->order.n && !progress_stopped(c->progress); i++) {
         int32_t at = c->order.at[forward ? i : c->order.n - 1 - i];
         if (at < 0)
             visit_tensor(c, ~at);
@@ -375,6 +376,11 @@ static void follow_makers(Completion *c)
     }
 }
 
+void completion_watch(Completion *c, Progress *progress)
+{
+    c->progress = progress;
+}
+
 void completion_run(Completion *c)
 {
     const size_t n_tensors = (size_t)c->inferred->graph->n_tensors;
@@ -385,6 +391,7 @@ void completion_run(Completion *c)
         memcpy(operand, c->operand, (size_t)c->n_places * sizeof *operand);
         half_sweep(c, true);
         half_sweep(c, false);
+        progress_add(c->progress, 2 * c->order.n);
         c->settled = memcmp(tensor, c->tensor, n_tensors * sizeof *tensor) == 0 &&
                      memcmp(operand, c->operand, (size_t)c->n_places * sizeof *operand) == 0;
     }

@@ -51,6 +51,8 @@ bool completion_mark_tensor(Completion *completion, int32_t tensor, const SpmdAx
 /* The same of an operand of an op (inputs, then outputs). */
 bool completion_mark_operand(Completion *completion, int32_t op, int operand, const SpmdAxes *dim);
 
+/* Told of the run to come; when it says stop the run ends early. */
+void completion_watch(Completion *completion, Progress *progress);
 void completion_run(Completion *completion);
 
 /* ---- after it ---- */

@@ -596,6 +596,7 @@ void propagate_spmd(Plan *plan, const SpmdRules *rules)
     m.key = arena_array(plan->arena, int32_t, most + 1);
     m.completion = completion_new(plan->arena, inferred, plan->mesh, rules);
     mark(&m);
+    completion_watch(m.completion, plan->progress);
     completion_run(m.completion);
     plan->sweeps = completion_steps(m.completion);
     plan->passed = arena_array(plan->arena, AtomSet, n_places); /* nothing reads a partial value */

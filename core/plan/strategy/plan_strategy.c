@@ -595,7 +595,10 @@ void propagate_strategy(Plan *plan, const PlanRequest *request)
     note_marks(walk);
     start_tensors(walk);
     start_flows(walk);
-    for (int i = 0; i < inferred->n_program; i++)
+    for (int i = 0; i < inferred->n_program; i++) {
+        if (!plan_making_goes_on(plan, i))
+            return;
         walk_op(walk, inferred->program[i], given);
+    }
     publish(walk);
 }
