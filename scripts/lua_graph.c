@@ -8,6 +8,7 @@
  *     graph:unreduced(what, axes)      the tensors stay partial over axes, which cut no dim of them
  *     graph:tie(name, what)            the tensors of a group of that name have one sharding
  *     graph:barrier(what, direction)   axes pass the tensors "forward", "backward", or "none" do
+ *     graph:unmark(what)               takes these four back
  *
  * nnScaler's graph:group makes a segment of nodes, so that what ties tensors is called otherwise.
  *
@@ -584,6 +585,23 @@ static int graph_barrier(lua_State *L)
     return mark_values(L, policy, 2, &decision);
 }
 
+static void unmark_named(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
+{
+    (void)context;
+    policy_unmark(L, policy, named->tensor);
+}
+
+static int graph_unmark(lua_State *L)
+{
+    Policy *policy = check_graph(L);
+    const NamedTensor *named = luaL_testudata(L, 2, tensor_type);
+    if (named)
+        unmark_named(L, policy, named, NULL);
+    else
+        each_named(L, policy, 2, false, unmark_named, NULL);
+    return 0;
+}
+
 const luaL_Reg graph_methods[] = {
     {"nodes", graph_nodes},
     {"inputs", graph_inputs},
@@ -597,6 +615,7 @@ const luaL_Reg graph_methods[] = {
     {"unreduced", graph_unreduced},
     {"tie", graph_tie},
     {"barrier", graph_barrier},
+    {"unmark", graph_unmark},
     {"op", graph_op},
     {"reshards", graph_reshards},
     {NULL, NULL},

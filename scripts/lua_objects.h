@@ -1,7 +1,7 @@
 /* lua_objects.h - what a policy holds: the graph, its nodes, its tensors, as Lua values.
  *
  *     graph   nodes() inputs() outputs() params() tensors(pattern) shard pin unpin
- *             replicated unreduced tie barrier partition replicate assign op reshards
+ *             replicated unreduced tie barrier unmark partition replicate assign op reshards
  *     node    .name (the operator's, as in nnScaler) .path .op (the op's own name) .out .us
  *             inputs() outputs() input(i) output(i) algorithm('dim')
  *     tensor  .name .label .shape .dtype .is_param .dim_names .sharding consumers() producer()

@@ -139,6 +139,7 @@ const Topic cli_topics[] = {
      "graph:unreduced(what, axes)    axes that the tensors stay partial over\n"
      "graph:tie(name, what)          tensors of that group have one sharding\n"
      "graph:barrier(what, way)       axes pass only \"forward\", \"backward\", or \"none\"\n"
+     "graph:unmark(what)             takes these four back\n"
      "graph:partition, graph:replicate, graph:assign are nnScaler's\n"
      "\n"
      "Shipped: dp, tp, megatron, fsdp; -p megatron is short for the file's path."},

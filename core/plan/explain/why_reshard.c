@@ -80,6 +80,45 @@ WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard)
     return out;
 }
 
+/* ---- the maker's side ---- */
+
+/* The first index dim that an op sums over and that the axes cut; -1. */
+static int summed_index(const Plan *plan, int32_t op, AtomSet atoms)
+{
+    const OpSpace *space = inferred_space(plan->inferred, op);
+    const OpCut *cut = plan_cut(plan, op);
+    for (int j = 0; space && cut && j < space->n_index; j++)
+        if (space->index[j].role == ROLE_REDUCE && cut_atoms(&cut->index[j]) & atoms)
+            return j;
+    return -1;
+}
+
+static int32_t partial_input(const Plan *plan, int32_t op, AtomSet atoms)
+{
+    const GraphOp *at = &plan->inferred->graph->ops[op];
+    for (int32_t i = at->input; i < at->input + at->n_inputs; i++)
+        if (plan->inferred->graph->operands[i] >= 0 && plan->need[i] >= 0 &&
+            sharding_partials(shardings_at(plan->shardings, plan->need[i])) & atoms)
+            return plan->inferred->graph->operands[i];
+    return -1;
+}
+
+int32_t why_summed_by(const Plan *plan, int32_t tensor, AtomSet atoms, int *index)
+{
+    enum { HANDED_ON_MAX = 1000 };
+    for (int i = 0; tensor >= 0 && i < HANDED_ON_MAX; i++) {
+        int32_t op = plan->inferred->graph->tensors[tensor].maker;
+        int summed = op < 0 ? -1 : summed_index(plan, op, atoms);
+        if (summed >= 0) {
+            if (index)
+                *index = summed;
+            return op;
+        }
+        tensor = op < 0 ? -1 : partial_input(plan, op, atoms);
+    }
+    return -1;
+}
+
 /* ---- as text ---- */
 
 static void format_steps(const Plan *plan, const ReshardPath *path, Buf *out)

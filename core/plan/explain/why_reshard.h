@@ -34,6 +34,10 @@ typedef struct {
 /* In the arena. */
 WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard);
 
+/* The op that makes a value partial over any of the axes: it sums an index dim that they cut. Ops
+ * that hand partial values on are gone through. -1: there is none; index may be NULL. */
+int32_t why_summed_by(const Plan *plan, int32_t tensor, AtomSet atoms, int *index);
+
 /* Lines of text, indented but for the first. */
 void why_reshard_format(const Plan *plan, const Reshard *reshard, Buf *out);
 

@@ -1,0 +1,233 @@
+#include "core/plan/decision_lua.h"
+
+#include "core/plan/diff.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+/* ---- texts ---- */
+
+static void put_string(const char *text, Buf *out)
+{
+    buf_putc(out, '"');
+    for (const char *s = text; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            buf_printf(out, "\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            buf_printf(out, "\\%03d", c);
+        else
+            buf_putc(out, (char)c);
+    }
+    buf_putc(out, '"');
+}
+
+/* The name that finds the tensor again. */
+static const char *name_of(const Session *session, int32_t tensor)
+{
+    const char *label = naming_label(session->naming, tensor);
+    bool found = naming_find(session->naming, str_from(label), NULL) == tensor;
+    return found ? label : tensor_name(session->graph, tensor);
+}
+
+static void put_axes(const Mesh *mesh, const uint8_t *atom, int n, Buf *out)
+{
+    buf_putc(out, '{');
+    for (int i = 0; i < n;) {
+        int64_t size;
+        int run = mesh_atoms_run(mesh, atom + i, n - i, &size);
+        Buf axis = buf_new(out->arena);
+        mesh_format_atoms(mesh, atom + i, run, "", &axis);
+        buf_puts(out, i ? ", " : "");
+        put_string(axis.s, out);
+        i += run;
+    }
+    buf_putc(out, '}');
+}
+
+/* ---- cuts ---- */
+
+/* A cut in a policy's words: `interleave` parts before the digit that is cut, `unit` neighbours
+ * after it. */
+typedef struct {
+    int64_t interleave, unit;
+    const Digit *digit; /* NULL: whole */
+} LuaCut;
+
+static bool read_cut(const Cut *cut, LuaCut *out)
+{
+    *out = (LuaCut){1, 1, NULL};
+    if (cut_is_blocks(cut)) {
+        out->digit = &cut->digit[0];
+        return true;
+    }
+    for (int64_t d = 0; d < cut->n; d++) {
+        const Digit *digit = &cut->digit[d];
+        if (digit->n > 0 && out->digit)
+            return false;
+        if (digit->n > 0)
+            out->digit = digit;
+        else if (out->digit)
+            out->unit *= digit->size;
+        else
+            out->interleave *= digit->size;
+    }
+    return true;
+}
+
+bool cut_has_lua(const Cut *cut)
+{
+    LuaCut read;
+    return read_cut(cut, &read);
+}
+
+static void put_blocks(const Cut *cut, Buf *out)
+{
+    buf_puts(out, ", blocks = {");
+    for (int64_t d = 0; d < cut->n; d++)
+        buf_printf(out, "%s%" PRId64, d ? ", " : "", cut->digit[d].size);
+    buf_putc(out, '}');
+}
+
+static void put_cut(const Mesh *mesh, const Decision *pin, const LuaCut *read, Buf *out)
+{
+    bool blocks = cut_is_blocks(&pin->cut), cut = read->digit != NULL;
+    bool parts = cut && !blocks && read->interleave > 1, units = cut && !blocks && read->unit > 1;
+    bool table = blocks || parts || units || pin->open || pin->store || pin->priority;
+    buf_puts(out, table ? "{axis = " : "");
+    put_axes(mesh, cut ? read->digit->atom : NULL, cut ? read->digit->n : 0, out);
+    if (blocks)
+        put_blocks(&pin->cut, out);
+    if (parts)
+        buf_printf(out, ", interleave = %" PRId64, read->interleave);
+    if (units)
+        buf_printf(out, ", unit = %" PRId64, read->unit);
+    buf_puts(out, pin->store ? ", store = true" : "");
+    buf_puts(out, pin->open ? ", open = true" : "");
+    if (pin->priority)
+        buf_printf(out, ", priority = %d", pin->priority);
+    buf_puts(out, table ? "}" : "");
+}
+
+/* ---- lines ---- */
+
+static bool is_identifier(const char *name)
+{
+    static const char *const words[] = {"and",   "break", "do",       "else", "elseif", "end",
+                                        "false", "for",   "function", "goto", "if",     "in",
+                                        "local", "nil",   "not",      "or",   "repeat", "return",
+                                        "then",  "true",  "until",    "while"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return false;
+    if (!isalpha((unsigned char)name[0]) && name[0] != '_')
+        return false;
+    for (const char *s = name; *s; s++)
+        if (!isalnum((unsigned char)*s) && *s != '_')
+            return false;
+    return true;
+}
+
+static const char *index_name(const Session *session, const Decision *decision)
+{
+    return program_space(session->inferred, decision->place)->index[decision->dim].name;
+}
+
+/* Whether a policy can name the op. */
+static bool has_name(const Session *session, const Decision *decision)
+{
+    return decision_is_on_tensor(decision->kind) ||
+           graph_find_op(session->graph, str_from(op_name(session->graph, decision->place))) ==
+               decision->place;
+}
+
+/* `shard("NAME", `, `pin(graph:op("NAME"), `; the key of the dim follows. */
+static void put_place(const Session *session, const Decision *decision, const char *tensor_method,
+                      const char *node_method, Buf *out)
+{
+    if (!decision_is_on_tensor(decision->kind)) {
+        buf_printf(out, "graph:%s(graph:op(", node_method);
+        put_string(op_name(session->graph, decision->place), out);
+        buf_putc(out, ')');
+        return;
+    }
+    const char *name = name_of(session, decision->place);
+    bool pattern = strpbrk(name, "*?{}") != NULL;
+    bool shard = strcmp(tensor_method, "shard") == 0;
+    buf_printf(out, "graph:%s(", shard && pattern ? "pin" : tensor_method);
+    put_string(name, out);
+}
+
+static void put_pin(const Session *session, const Decision *pin, Buf *out)
+{
+    LuaCut read;
+    if (!read_cut(&pin->cut, &read)) {
+        buf_puts(out, "-- no policy can say this cut: ");
+        decision_format(session, pin, out);
+        return;
+    }
+    put_place(session, pin, "shard", "pin", out);
+    if (pin->kind == PIN_TENSOR_DIM)
+        buf_printf(out, ", {[%d] = ", pin->dim);
+    else if (is_identifier(index_name(session, pin)))
+        buf_printf(out, ", {%s = ", index_name(session, pin));
+    else {
+        buf_puts(out, ", {[");
+        put_string(index_name(session, pin), out);
+        buf_puts(out, "] = ");
+    }
+    put_cut(session->mesh, pin, &read, out);
+    buf_puts(out, "})");
+}
+
+static void put_unpin(const Session *session, const Decision *decision, Buf *out)
+{
+    put_place(session, decision, "unpin", "unpin", out);
+    buf_puts(out, ", ");
+    if (decision->kind == UNPIN_TENSOR_DIM)
+        buf_printf(out, "%d", decision->dim);
+    else
+        put_string(index_name(session, decision), out);
+    buf_putc(out, ')');
+}
+
+static void put_mark(const Session *session, const Decision *mark, Buf *out)
+{
+    /* ORDER PASS */
+    static const char *const passes[] = {"none", "forward", "backward", "both"};
+    uint8_t atom[ATOMS_MAX];
+    int n = mesh_list_set(session->mesh, mark->axes, atom);
+    if (mark->kind == PIN_GROUP) {
+        buf_puts(out, "graph:tie(");
+        put_string(mark->group, out);
+        buf_puts(out, ", ");
+        put_string(name_of(session, mark->place), out);
+        buf_putc(out, ')');
+        return;
+    }
+    put_place(session, mark,
+              mark->kind == PIN_REPLICATED  ? "replicated"
+              : mark->kind == PIN_UNREDUCED ? "unreduced"
+              : mark->kind == PIN_BARRIER   ? "barrier"
+                                            : "unmark",
+              "", out);
+    buf_puts(out, mark->kind == UNPIN_TENSOR ? "" : ", ");
+    if (mark->kind == PIN_BARRIER)
+        put_string(passes[mark->pass], out);
+    else if (mark->kind != UNPIN_TENSOR)
+        put_axes(session->mesh, atom, n, out);
+    buf_putc(out, ')');
+}
+
+void decision_lua(const Session *session, const Decision *decision, Buf *out)
+{
+    if (!has_name(session, decision)) {
+        buf_puts(out, "-- another op has the same name: ");
+        decision_format(session, decision, out);
+    } else if (decision_pins_dim(decision->kind))
+        put_pin(session, decision, out);
+    else if (decision->kind == UNPIN_TENSOR_DIM || decision->kind == UNPIN_INDEX_DIM)
+        put_unpin(session, decision, out);
+    else
+        put_mark(session, decision, out);
+}
