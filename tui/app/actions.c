@@ -2,6 +2,7 @@
 
 #include "core/plan/planfile.h"
 #include "core/plan/explain/reason.h"
+#include "tui/app/console.h"
 #include "tui/views/label.h"
 #include "tui/app/go.h"
 #include "tui/app/menu.h"
@@ -274,6 +275,15 @@ static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *er
     return true;
 }
 
+static void type_lua(App *app, Str line)
+{
+    ui_show(&app->ui, SHOW_CONSOLE);
+    if (line.n > 0)
+        console_type(&app->ui, line);
+    else
+        prompt_open(&app->prompt, '>');
+}
+
 /* Actions that change or write something. True when it was one of them. */
 static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
 {
@@ -299,6 +309,8 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         *ok = save_plan(ui, args, err);
     else if (act == ACT_EDIT)
         *ok = edit(app, err);
+    else if (act == ACT_LUA)
+        type_lua(app, args);
     else if (act == ACT_SCREEN)
         *ok = write_screen(app, args, err);
     else

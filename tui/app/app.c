@@ -1,5 +1,6 @@
 #include "tui/app/app.h"
 
+#include "tui/app/console.h"
 #include "tui/app/go.h"
 #include "tui/app/job.h"
 #include "tui/app/menu.h"
@@ -50,6 +51,7 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
     app->term = term;
     ui_open(&app->ui, session, options->ascii);
     app->ui.waits_for_jobs = !term;
+    app->ui.prompt = &app->prompt;
     app->config = options->config;
     if (!app->config)
         app->config = config_read(arena, "none");
@@ -103,15 +105,37 @@ static void search_as_typed(App *app)
     go_search(ui, (Str){app->prompt.text, (size_t)app->prompt.n});
 }
 
+/* A line of Lua: the next one may be typed at once. True when the key was its own. */
+static bool console_took(App *app, Key key)
+{
+    Ui *ui = &app->ui;
+
+    if (key == key_ctrl('c') && job_runs(ui))
+        job_stop(ui);
+    else if (key == K_TAB)
+        console_complete(ui, &app->prompt);
+    else if (key == K_ENTER && app->prompt.n > 0 && job_runs(ui))
+        ui_fail(ui, "wait for the line before, or stop it with C-c");
+    else
+        return false;
+    return true;
+}
+
 static void prompt_took(App *app, Key key)
 {
     char kind = app->prompt.kind;
+    if (kind == '>' && console_took(app, key))
+        return;
     Str typed = {app->prompt.text, 0};
     PromptState state = prompt_key(&app->prompt, key, app->tables, app->n_tables);
 
     typed.n = (size_t)app->prompt.n;
     if (kind == ':' && state == PROMPT_DONE) {
         app_command(app, typed);
+    } else if (kind == '>' && state == PROMPT_DONE) {
+        if (typed.n > 0)
+            console_type(&app->ui, typed);
+        prompt_open(&app->prompt, '>');
     } else if (kind == '/' && state == PROMPT_OPEN) {
         search_as_typed(app);
     } else if (kind == '/') {

@@ -245,6 +245,10 @@ static void draw_keys(const App *app, Pen *pen)
     const View *view = views[app->ui.at.show];
     int last = 0, reserved = 0;
 
+    if (app->prompt.kind == '>') {
+        pen_puts(pen, ROLE_DIM, " Enter run  Tab complete  Up line before  C-c stop  Esc leave");
+        return;
+    }
     if (app->prompt.kind) {
         prompt_draw(&app->prompt, pen);
         return;

@@ -89,6 +89,8 @@ const Action explorer_actions[] = {
     {"write", "", "[FILE]", "write your pins as lines of a Lua policy", "plan", E, ACT_WRITE},
     {"save", "", "FILE", "save the plan: its decisions as plan.json", "plan", E, ACT_SAVE},
     {"edit", "e", "", "open $EDITOR at the policy line that is named here", "plan", E, ACT_EDIT},
+    {"lua", "i", "[LINE]", "type Lua: ask the plan, or change it, in the policy's state", "plan", E,
+     ACT_LUA},
 
     {"copy", "y", "", "copy the name, sharding or line under the cursor", "keep", E, ACT_COPY},
     {"copy-as", "Y", "[FORM]", "copy it in another notation: a menu of them", "keep", E,

@@ -115,6 +115,7 @@ typedef enum {
     ACT_WRITE,
     ACT_SAVE,
     ACT_EDIT,
+    ACT_LUA,
     ACT_COPY,
     ACT_COPY_AS,
     ACT_EXPORT,

@@ -136,6 +136,10 @@ static const char *lua_line(const Session *session, Arena *arena, const Decision
                    op_name(session->graph, decision->place), decision->dim, axes);
         return line.s;
     }
+    if (decision->kind == UNPIN_TENSOR) {
+        buf_printf(&line, "graph:unpin(\"%s\")", naming_label(session->naming, tensor));
+        return line.s;
+    }
     buf_printf(&line, "graph:%s(\"%s\", ", unpin ? "unpin" : "shard",
                naming_label(session->naming, tensor));
     if (index)
@@ -177,7 +181,7 @@ static bool read_axes(const Ui *ui, Str axes, int64_t size, Cut *cut, Error *err
     return true;
 }
 
-/* The decisions of one key; all have its number as their line, which is what undo goes by. */
+/* The decisions of one key. */
 static Decision *decisions_for(Ui *ui, const Target *target, const Cut *cut, const char *axes)
 {
     Decision *all = arena_array(ui->frame, Decision, target->n);
@@ -191,7 +195,7 @@ static Decision *decisions_for(Ui *ui, const Target *target, const Cut *cut, con
             all[i].kind = cut ? PIN_INDEX_DIM : UNPIN_INDEX_DIM;
         else
             all[i].kind = cut ? PIN_TENSOR_DIM : UNPIN_TENSOR_DIM;
-        all[i].origin = (Origin){.kind = ORIGIN_USER, .file = "", .line = ui->edits + 1};
+        all[i].origin = (Origin){.kind = ORIGIN_USER, .file = ""};
         all[i].origin.text = lua_line(ui->session, kept, &all[i], axes);
     }
     return all;
@@ -207,15 +211,21 @@ static void add_change(const Ui *ui, const char *what, Str old, Str new, Buf *ou
     buf_printf(out, "%s %.*s%s%.*s", what, STR_ARG(old), ui->ascii ? ">" : "→", STR_ARG(new));
 }
 
+void pins_format_change(const Ui *ui, const Totals *before, Buf *out)
+{
+    const Totals *now = &ui_plan(ui)->totals;
+
+    add_change(ui, ": step", label_us(ui, before->step_us), label_us(ui, now->step_us), out);
+    add_change(ui, ", comm", label_us(ui, before->comm_us), label_us(ui, now->comm_us), out);
+    add_change(ui, ", peak", label_bytes(ui, before->peak_bytes), label_bytes(ui, now->peak_bytes),
+               out);
+}
+
 static void say_change(Ui *ui, const Totals *old, const char *what)
 {
-    const Totals *new = &ui_plan(ui)->totals;
     Buf text = buf_new(ui->frame);
 
-    add_change(ui, ": step", label_us(ui, old->step_us), label_us(ui, new->step_us), &text);
-    add_change(ui, ", comm", label_us(ui, old->comm_us), label_us(ui, new->comm_us), &text);
-    add_change(ui, ", peak", label_bytes(ui, old->peak_bytes), label_bytes(ui, new->peak_bytes),
-               &text);
+    pins_format_change(ui, old, &text);
     ui_say(ui, "%s%s", what, text.s);
 }
 
@@ -225,11 +235,21 @@ static void applied(Ui *ui, const Totals *before, const char *what)
     say_change(ui, before, what);
 }
 
+void pins_apply(Ui *ui, Decision *decisions, int n, const char *what)
+{
+    for (int i = 0; i < n; i++) {
+        Origin *origin = &decisions[i].origin;
+        *origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = origin->text};
+        origin->line = ui->edits + 1;
+        if (!origin->text)
+            origin->text = lua_line(ui->session, ui->session->journal_arena, &decisions[i], "");
+    }
+    job_change(ui, &(Change){.kind = CHANGE_APPLY, .decisions = decisions, .n = n}, applied, what);
+}
+
 static void apply(Ui *ui, const Target *target, const Cut *cut, const char *axes, const char *what)
 {
-    const Decision *decisions = decisions_for(ui, target, cut, axes);
-
-    job_change(ui, &(Change){.kind = CHANGE_APPLY, .decisions = decisions, .n = target->n}, applied, what);
+    pins_apply(ui, decisions_for(ui, target, cut, axes), target->n, what);
 }
 
 bool pins_set(Ui *ui, Str axes, Error *err)
@@ -415,6 +435,29 @@ static bool may_write(const Ui *ui, const char *path, Error *err)
     return false;
 }
 
+/* A line of the console may have made many decisions; it is written once. */
+static bool same_line(const Origin *a, const Origin *b)
+{
+    return a->kind == b->kind && a->line == b->line && strcmp(a->text, b->text) == 0;
+}
+
+/* The user's lines; how many there are. Typed ones call the graph `g`. */
+static int put_edits(const Session *session, Buf *out)
+{
+    int n = 0;
+
+    for (int i = 0; i < session->journal.n_done; i++) {
+        const Origin *origin = &session->journal.decisions.at[i].origin;
+        if (origin->kind != ORIGIN_USER ||
+            (i > 0 && same_line(origin, &session->journal.decisions.at[i - 1].origin)))
+            continue;
+        if (n++ == 0)
+            buf_puts(out, "    local g = graph\n");
+        buf_printf(out, "    %s\n", origin->text);
+    }
+    return n;
+}
+
 bool pins_write(Ui *ui, Str path, Error *err)
 {
     const Session *session = ui->session;
@@ -422,7 +465,6 @@ bool pins_write(Ui *ui, Str path, Error *err)
     const char *policy = policy_file ? path_base(policy_file) : "pins";
     Str stem = str_from(policy);
     Buf text = buf_new(ui->frame);
-    int n = 0;
 
     if (str_ends(stem, STR(".lua")))
         stem.n -= 4;
@@ -431,13 +473,7 @@ bool pins_write(Ui *ui, Str path, Error *err)
     buf_printf(&text, "%s\n-- They come after %s: put them at the end of its PAS.\n\n", edits_head,
                policy_file ? policy : "the policy");
     buf_puts(&text, "function PAS(graph, resource)\n");
-    for (int i = 0; i < session->journal.n_done; i++) {
-        const Decision *decision = &session->journal.decisions.at[i];
-        if (decision->origin.kind != ORIGIN_USER)
-            continue;
-        buf_printf(&text, "    %s\n", decision->origin.text);
-        n++;
-    }
+    int n = put_edits(session, &text);
     buf_puts(&text, "    return graph\nend\n");
     if (n == 0)
         return error_set(err, "no pin was made here: there is nothing to write");

@@ -119,6 +119,15 @@ static void insert(Prompt *prompt, Key key)
     prompt->text[prompt->n] = '\0';
 }
 
+void prompt_append(Prompt *prompt, Str text)
+{
+    size_t room = (size_t)(PROMPT_MAX - 1 - prompt->n), n = text.n < room ? text.n : room;
+
+    memcpy(prompt->text + prompt->n, text.s, n);
+    prompt->n += (int)n;
+    prompt->text[prompt->n] = '\0';
+}
+
 PromptState prompt_key(Prompt *prompt, Key key, const Action *const *tables, int n_tables)
 {
     if (key == K_ENTER) {

@@ -8,7 +8,7 @@
 enum { PROMPT_MAX = 240, PROMPT_HISTORY = 16 };
 
 typedef struct {
-    char kind; /* ':', '/'; 0: closed */
+    char kind; /* ':', '/', '>' for Lua; 0: closed */
     char text[PROMPT_MAX];
     int n;
     int recall; /* history steps back; 0: what is typed now */
@@ -24,6 +24,7 @@ void prompt_set(Prompt *prompt, const char *text); /* cut where it is too long *
 /* Takes a key; closes the prompt when it says so. What was typed stays in text until it is opened
  * again. Tables of actions complete a command. */
 PromptState prompt_key(Prompt *prompt, Key key, const Action *const *tables, int n_tables);
+void prompt_append(Prompt *prompt, Str text); /* as far as there is room */
 void prompt_draw(const Prompt *prompt, Pen *pen);
 
 #endif

@@ -1,6 +1,7 @@
 #include "tui/app/ui.h"
 
 #include "core/base/file.h"
+#include "tui/app/console.h"
 
 #include <stdio.h>
 
@@ -65,6 +66,7 @@ void ui_open(Ui *ui, Session *session, bool ascii)
                .frame = arena_new(),
                .outline = outline_new(arena),
                .rail = rail_new(arena),
+               .console = console_new(),
                .ascii = ascii,
                .settings = settings_standard(),
                .at = {.op = -1, .tensor = -1}};
@@ -79,6 +81,7 @@ void ui_close(Ui *ui)
 {
     search_free(ui->search);
     comm_free(ui->comm);
+    console_free(ui->console);
     outline_free(ui->outline);
     arena_free(ui->frame);
     arena_free(ui->arena);

@@ -15,6 +15,7 @@
 #include "core/plan/session.h"
 #include "tui/app/config.h"
 #include "tui/app/job.h"
+#include "tui/app/prompt.h"
 #include "tui/views/comm.h"
 #include "tui/views/control.h"
 #include "tui/views/outline.h"
@@ -67,10 +68,12 @@ struct Ui {
     Arena *frame; /* lives for one key or one frame */
     Outline *outline;
     Rail *rail;
-    Comm *comm;          /* of the session's plan */
-    Control control;     /* of its groups; as long as comm */
-    Job *job;            /* what works beside the screen; NULL */
-    bool waits_for_jobs; /* there is no screen to go on with */
+    Comm *comm;              /* of the session's plan */
+    Control control;         /* of its groups; as long as comm */
+    Job *job;                /* what works beside the screen; NULL */
+    struct Console *console; /* lines of Lua typed so far */
+    const Prompt *prompt;    /* of the explorer, for what is typed inside a view; NULL: none */
+    bool waits_for_jobs;     /* there is no screen to go on with */
     Settings settings;
     const KeyMap *keymap;
     bool ascii;

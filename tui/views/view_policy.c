@@ -13,22 +13,9 @@ static void draw_policy(Ui *ui, Pen *pen)
     page_draw(ui, SHOW_POLICY, STR(""), pen);
 }
 
-static void draw_console(Ui *ui, Pen *pen)
-{
-    page_draw(ui, SHOW_CONSOLE, STR(""), pen);
-}
-
 const View view_policy = {
     .name = "Policy",
     .draw = draw_policy,
-    .act = act,
-    .go = page_go,
-    .list_at = 0,
-    .hints = hints,
-};
-const View view_console = {
-    .name = "Console",
-    .draw = draw_console,
     .act = act,
     .go = page_go,
     .list_at = 0,

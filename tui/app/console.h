@@ -1,0 +1,35 @@
+/* console.h - lines of Lua typed in the explorer: what was typed, what it answered, how it goes on.
+ *
+ * A line runs as a job in the state of the policy (scripts/lua_console.h). What it decides is one
+ * step of the journal: `u` takes it back, `:write` keeps it. The last CONSOLE_LINES lines are kept.
+ */
+#ifndef TUI_APP_CONSOLE_H
+#define TUI_APP_CONSOLE_H
+
+#include "tui/app/prompt.h"
+#include "tui/app/ui.h"
+
+enum { CONSOLE_LINES = 2000 };
+
+typedef enum { CONSOLE_TYPED, CONSOLE_ANSWER, CONSOLE_ERROR, CONSOLE_CHANGE } ConsoleKind;
+
+typedef struct {
+    ConsoleKind kind;
+    Str text;
+} ConsoleLine;
+
+typedef struct Console {
+    Arena *arena;
+    Vec(ConsoleLine) lines;
+} Console;
+
+Console *console_new(void);
+void console_free(Console *console); /* NULL is allowed */
+
+void console_type(Ui *ui, Str line);
+
+/* Lengthens what is typed to what all names that begin so share: what can be called, and between
+ * quotes axes, modules and tensors. Says them where there are several. */
+void console_complete(Ui *ui, Prompt *prompt);
+
+#endif
