@@ -24,3 +24,11 @@ void *vec_grow(Arena *arena, void *at, int *room, size_t item_bytes)
         memcpy(moved, at, (size_t)old_room * item_bytes);
     return moved;
 }
+
+void *vec_move(Arena *arena, void *at, int *room, size_t item_bytes)
+{
+    void *moved = vec_grow(arena, at, room, item_bytes);
+    if (arena && at)
+        arena_release(arena, at);
+    return moved;
+}

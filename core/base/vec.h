@@ -23,7 +23,16 @@
         (vec)->at[(vec)->n++] = __VA_ARGS__;                                                       \
     } while (0)
 
+/* The same for an array that nobody else points into: a large old block is given back. */
+#define vec_push_own(arena, vec, ...)                                                              \
+    do {                                                                                           \
+        if ((vec)->n == (vec)->room)                                                               \
+            (vec)->at = vec_move((arena), (vec)->at, &(vec)->room, sizeof *(vec)->at);             \
+        (vec)->at[(vec)->n++] = __VA_ARGS__;                                                       \
+    } while (0)
+
 /* Doubles *room (at least 16) and returns the moved block. */
 void *vec_grow(Arena *arena, void *at, int *room, size_t item_bytes);
+void *vec_move(Arena *arena, void *at, int *room, size_t item_bytes); /* gives the old one back */
 
 #endif

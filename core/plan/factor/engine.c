@@ -67,33 +67,35 @@ static inline bool set_has(const OpSet *set, int32_t op)
     return set->word[op >> 6] >> (op & 63) & 1;
 }
 
-/* The first member at or after `from`; n_ops or more: none. */
-static int32_t set_next(const OpSet *set, int n_words, int32_t from)
+/* The first member from `from` up to `to`, and not `to`; else `to`. */
+static int32_t set_next(const OpSet *set, int32_t from, int32_t to)
 {
-    int w = from >> 6;
-    if (w >= n_words)
-        return n_words * 64;
+    if (from >= to)
+        return to;
+    int w = from >> 6, last = (to - 1) >> 6;
     Word word = set->word[w] >> (from & 63) << (from & 63);
-    while (!word && ++w < n_words)
+    while (!word && ++w <= last)
         word = set->word[w];
-    return word ? w * 64 + __builtin_ctzll(word) : n_words * 64;
+    int32_t found = word ? w * 64 + __builtin_ctzll(word) : to;
+    return found < to ? found : to;
 }
 
-/* The last member at or before `from`; -1: none. */
-static int32_t set_before(const OpSet *set, int32_t from)
+/* The last member from `from` down to `to`, and not `to`; else `to`. */
+static int32_t set_before(const OpSet *set, int32_t from, int32_t to)
 {
-    if (from < 0)
-        return -1;
-    int w = from >> 6;
+    if (from <= to)
+        return to;
+    int w = from >> 6, last = (to + 1) >> 6;
     Word word = set->word[w] << (63 - (from & 63)) >> (63 - (from & 63));
-    while (!word && --w >= 0)
+    while (!word && --w >= last)
         word = set->word[w];
-    return word ? w * 64 + 63 - __builtin_clzll(word) : -1;
+    int32_t found = word ? w * 64 + 63 - __builtin_clzll(word) : to;
+    return found > to ? found : to;
 }
 
-static int32_t set_along(const OpSet *set, int n_words, FlowDirection direction, int32_t from)
+static int32_t set_along(const OpSet *set, FlowDirection direction, int32_t from, int32_t to)
 {
-    return direction == FLOW_FORWARD ? set_next(set, n_words, from) : set_before(set, from);
+    return direction == FLOW_FORWARD ? set_next(set, from, to) : set_before(set, from, to);
 }
 
 /* ---- making ---- */
@@ -253,21 +255,9 @@ static void mark_near(Engine *e, int32_t tensor)
             make_due(e, e->near[i]);
 }
 
-static void more_room(Engine *e)
-{
-    FlowLog *log = e->log;
-    FlowEvent *full = log->events.at;
-    log->events.at = vec_grow(e->log_arena, full, &log->events.room, sizeof *full);
-    if (full)
-        arena_release(e->log_arena, full);
-}
-
 static inline void log_event(Engine *e, int32_t op, int32_t tensor, int32_t state)
 {
-    FlowLog *log = e->log;
-    if (log->events.n == log->events.room)
-        more_room(e);
-    log->events.at[log->events.n++] = (FlowEvent){op, tensor, state};
+    vec_push_own(e->log_arena, &e->log->events, (FlowEvent){op, tensor, state});
 }
 
 static void change_one(Engine *e, int32_t op, int32_t tensor, int32_t state)
@@ -493,12 +483,10 @@ static void replay_half(Engine *e, const FlowPass *pass, FlowDirection direction
     bool forward = direction == FLOW_FORWARD;
     int32_t none = forward ? e->n_words * 64 : -1;
     for (int32_t from = forward ? 0 : e->graph->n_ops - 1;;) {
-        int32_t op = set_along(&e->differs, e->n_words, direction, from);
         int32_t then = at < end ? e->past->events.at[at].op : none;
-        if (op == none && then == none)
+        int32_t op = set_along(&e->differs, direction, from, then);
+        if (op == none)
             return;
-        if (forward ? then < op : then > op)
-            op = then;
         bool differs = set_has(&e->differs, op) && op_differs(e, op);
         if (!differs)
             set_drop(&e->differs, op);
@@ -507,7 +495,7 @@ static void replay_half(Engine *e, const FlowPass *pass, FlowDirection direction
         if (differs && set_has(&e->due[direction], op) && takes_part(e, pass, op))
             visit_op(e, op, pass->pass, direction);
         from = forward ? op + 1 : op - 1;
-        if (from < 0 || e->stopped)
+        if (e->stopped)
             return;
     }
 }
@@ -519,12 +507,11 @@ static void sweep_half(Engine *e, const FlowPass *pass, FlowDirection direction)
     OpSet *due = &e->due[direction];
     bool forward = direction == FLOW_FORWARD;
     int32_t none = forward ? e->n_words * 64 : -1;
-    int32_t op = set_along(due, e->n_words, direction, forward ? 0 : e->graph->n_ops - 1);
+    int32_t op = set_along(due, direction, forward ? 0 : e->graph->n_ops - 1, none);
     while (op != none && !e->stopped) {
         if (takes_part(e, pass, op))
             visit_op(e, op, pass->pass, direction);
-        op = forward || op > 0 ? set_along(due, e->n_words, direction, forward ? op + 1 : op - 1)
-                               : none;
+        op = set_along(due, direction, forward ? op + 1 : op - 1, none);
     }
 }
 
