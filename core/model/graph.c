@@ -15,8 +15,9 @@ GraphBuilder *graph_builder_new(Arena *arena, const char *file)
     graph->file = arena_str(arena, str_from(file));
     builder->graph = graph;
     builder->list_keys = intern_new(arena);
+    builder->dims_keys = intern_new(arena);
     builder->key = buf_new(arena);
-    vec_push(arena, &builder->lists, (AttrList){0});
+    vec_push_own(arena, &builder->lists, (AttrList){0});
     return builder;
 }
 
@@ -38,6 +39,7 @@ void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operan
     vec_reserve(arena, &builder->ops, n_ops);
     vec_reserve(arena, &builder->tensors, n_tensors + 1);
     vec_reserve(arena, &builder->operands, n_operands);
+    names_reserve(builder->graph->names, n_ops + n_tensors);
 }
 
 static const char *text_of(const GraphBuilder *builder, int32_t name)
@@ -61,12 +63,12 @@ int32_t graph_tensor(GraphBuilder *builder, Str name)
     Arena *arena = builder->graph->arena;
     int32_t id = names_intern(builder->graph->names, name);
     while (builder->tensor_of_name.n <= id)
-        vec_push(arena, &builder->tensor_of_name, -1);
+        vec_push_own(arena, &builder->tensor_of_name, -1);
     if (builder->tensor_of_name.at[id] < 0) {
         builder->tensor_of_name.at[id] = builder->tensors.n;
-        vec_push(arena, &builder->tensors,
-                 (GraphTensor){
-                     .name = id, .maker = -1, .declared = -1, .data = -1, .kind = TENSOR_MADE});
+        vec_push_own(arena, &builder->tensors,
+                     (GraphTensor){
+                         .name = id, .maker = -1, .declared = -1, .data = -1, .kind = TENSOR_MADE});
     }
     return builder->tensor_of_name.at[id];
 }
@@ -76,12 +78,12 @@ int32_t graph_new_tensor(GraphBuilder *builder, Str name)
     if (is_stopped(builder))
         return -1;
     builder->has_new = true;
-    vec_push(builder->graph->arena, &builder->tensors,
-             (GraphTensor){.name = names_intern(builder->graph->names, name),
-                           .maker = -1,
-                           .declared = -1,
-                           .data = -1,
-                           .kind = TENSOR_MADE});
+    vec_push_own(builder->graph->arena, &builder->tensors,
+                 (GraphTensor){.name = names_intern(builder->graph->names, name),
+                               .maker = -1,
+                               .declared = -1,
+                               .data = -1,
+                               .kind = TENSOR_MADE});
     return builder->tensors.n - 1;
 }
 
@@ -122,6 +124,24 @@ static bool is_open(GraphBuilder *builder, int32_t tensor, const char *what)
     return tensor >= 0 || error_set(&builder->problem, "%s of the graph has no name", what);
 }
 
+/* Where these dims stand in the column; equal ones stand there once. */
+static int32_t place_of_dims(GraphBuilder *builder, const DeclaredDim *dims, int n_dims)
+{
+    Arena *arena = builder->graph->arena;
+    int64_t key[2 * DIMS_MAX];
+    for (int d = 0; d < n_dims; d++) {
+        key[2 * d] = dims[d].size;
+        key[2 * d + 1] = dims[d].name;
+    }
+    int32_t id = intern_put(builder->dims_keys, key, 2 * (size_t)n_dims * sizeof *key);
+    if (id == builder->dims_of_key.n) {
+        vec_push_own(arena, &builder->dims_of_key, builder->declared.n);
+        for (int d = 0; d < n_dims; d++)
+            vec_push_own(arena, &builder->declared, dims[d]);
+    }
+    return builder->dims_of_key.at[id];
+}
+
 static void declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
                     int n_dims)
 {
@@ -134,10 +154,8 @@ static void declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const De
     declared->dtype = (uint8_t)dtype;
     if (n_dims < 0)
         return;
-    declared->declared = builder->declared.n;
+    declared->declared = place_of_dims(builder, dims, n_dims);
     declared->n_declared = (uint8_t)n_dims;
-    for (int d = 0; d < n_dims; d++)
-        vec_push(builder->graph->arena, &builder->declared, dims[d]);
 }
 
 void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
@@ -161,7 +179,7 @@ void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const D
         return;
     }
     input->kind = TENSOR_INPUT;
-    vec_push(builder->graph->arena, &builder->inputs, tensor);
+    vec_push_own(builder->graph->arena, &builder->inputs, tensor);
     declare(builder, tensor, dtype, dims, n_dims);
 }
 
@@ -177,7 +195,7 @@ void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, c
     }
     initializer->kind = TENSOR_INITIALIZER;
     initializer->data = builder->data.n;
-    vec_push(builder->graph->arena, &builder->data, data);
+    vec_push_own(builder->graph->arena, &builder->data, data);
 
     DeclaredDim dims[DIMS_MAX];
     for (int64_t d = 0; d < shape->n_dims; d++)
@@ -190,7 +208,7 @@ void graph_add_output(GraphBuilder *builder, int32_t tensor)
     if (!is_open(builder, tensor, "an output"))
         return;
     builder->tensors.at[tensor].output = true;
-    vec_push(builder->graph->arena, &builder->outputs, tensor);
+    vec_push_own(builder->graph->arena, &builder->outputs, tensor);
 }
 
 void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optional)
@@ -208,14 +226,14 @@ void graph_add_body(GraphBuilder *builder, GraphBody body, const GraphCarry *car
     body.end = builder->ops.n;
     body.carry = builder->carries.n;
     for (int32_t i = 0; i < body.n_carries; i++)
-        vec_push(builder->graph->arena, &builder->carries, carries[i]);
-    vec_push(builder->graph->arena, &builder->bodies, body);
+        vec_push_own(builder->graph->arena, &builder->carries, carries[i]);
+    vec_push_own(builder->graph->arena, &builder->bodies, body);
 }
 
 static void add_operands(GraphBuilder *builder, const int32_t *tensors, int n)
 {
     for (int i = 0; i < n; i++)
-        vec_push(builder->graph->arena, &builder->operands, tensors[i]);
+        vec_push_own(builder->graph->arena, &builder->operands, tensors[i]);
 }
 
 static void set_maker(GraphBuilder *builder, int32_t tensor, int32_t op)
@@ -257,7 +275,7 @@ int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, co
     add_operands(builder, outputs, n_outputs);
 
     int32_t id = builder->ops.n;
-    vec_push(builder->graph->arena, &builder->ops, op);
+    vec_push_own(builder->graph->arena, &builder->ops, op);
     for (int i = 0; i < n_outputs; i++)
         set_maker(builder, outputs[i], id);
     return id;
@@ -356,7 +374,7 @@ static int32_t add_list(GraphBuilder *builder, const Attr *attrs, int n, int32_t
     Attr *list = arena_array(arena, Attr, n);
     for (int i = 0; i < n; i++)
         list[i] = copy_attr(arena, &attrs[i]);
-    vec_push(arena, &builder->lists, (AttrList){n, opset, list});
+    vec_push_own(arena, &builder->lists, (AttrList){n, opset, list});
     return builder->lists.n - 1;
 }
 
@@ -378,7 +396,7 @@ int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n
     int32_t key = intern_put(builder->list_keys, builder->key.s, builder->key.n);
     if (key == builder->list_of_key.n) {
         int32_t list = add_list(builder, attrs, n, opset);
-        vec_push(builder->graph->arena, &builder->list_of_key, list);
+        vec_push_own(builder->graph->arena, &builder->list_of_key, list);
     }
     return builder->list_of_key.at[key];
 }

@@ -212,7 +212,7 @@ static void make_name(Graph *graph, int32_t op, Buf *text)
 static int32_t *owner_of_name(GraphBuilder *builder, int32_t name)
 {
     while (builder->tensor_of_name.n <= name)
-        vec_push(builder->graph->arena, &builder->tensor_of_name, -1);
+        vec_push_own(builder->graph->arena, &builder->tensor_of_name, -1);
     return &builder->tensor_of_name.at[name];
 }
 
@@ -290,7 +290,8 @@ static void move_columns(GraphBuilder *builder)
     graph->n_tensors = builder->tensors.n;
     graph->n_inputs = builder->inputs.n;
     graph->n_outputs = builder->outputs.n;
-    vec_push(graph->arena, &builder->tensors, (GraphTensor){.maker = -1}); /* ends the last run */
+    vec_push_own(graph->arena, &builder->tensors,
+                 (GraphTensor){.maker = -1}); /* ends the last run */
     graph->ops = builder->ops.at;
     graph->tensors = builder->tensors.at;
     graph->operands = builder->operands.at;
@@ -311,7 +312,7 @@ static void keep_tensor_names(GraphBuilder *builder)
 {
     Graph *graph = builder->graph;
     while (builder->tensor_of_name.n < graph->n_names)
-        vec_push(graph->arena, &builder->tensor_of_name, -1);
+        vec_push_own(graph->arena, &builder->tensor_of_name, -1);
     graph->tensor_of_name = builder->tensor_of_name.at;
 }
 

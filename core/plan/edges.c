@@ -9,6 +9,7 @@ enum { NONE = -1, UNDECIDED = -2 };
 
 typedef struct {
     Plan *plan;
+    Arena *scratch;
     Intern *asked;             /* (space, cut) -> projected */
     Vec(int32_t *) projected;  /* Shardings ids by operand */
     int32_t *whole;            /* per shape: 1 + Shardings id of it replicated */
@@ -73,10 +74,10 @@ static const int32_t *projections(Edges *e, int32_t op)
     if (id == e->projected.n) {
         const OpSpace *space = program_space(plan->inferred, op);
         int n = space->n_inputs + space->n_outputs;
-        int32_t *ids = arena_array(plan->arena, int32_t, n);
+        int32_t *ids = arena_array(e->scratch, int32_t, n);
         for (int o = 0; o < n; o++)
             ids[o] = project(plan, space, program_cut(plan, op), o);
-        vec_push(plan->arena, &e->projected, ids);
+        vec_push(e->scratch, &e->projected, ids);
     }
     assert(e->projected.at);
     return e->projected.at[id];
@@ -136,7 +137,7 @@ static void count_reads(Edges *e, int32_t *agreed)
 static void apply_store_pins(const Edges *e)
 {
     Plan *plan = e->plan;
-    AtomSet *stored = arena_array(plan->arena, AtomSet, plan->inferred->graph->n_tensors);
+    AtomSet *stored = arena_array(e->scratch, AtomSet, plan->inferred->graph->n_tensors);
     for (int i = 0; i < plan->n_pins; i++)
         if (plan->pins[i]->store)
             stored[plan->pins[i]->place] |= cut_atoms(&plan->pins[i]->cut);
@@ -163,7 +164,7 @@ static void store_parameters(Edges *e)
 {
     Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
-    int32_t *agreed = arena_array(plan->arena, int32_t, graph->n_tensors);
+    int32_t *agreed = arena_array(e->scratch, int32_t, graph->n_tensors);
     for (int t = 0; t < graph->n_tensors; t++)
         agreed[t] = UNDECIDED;
     count_reads(e, agreed);
@@ -290,8 +291,8 @@ static Reshard *reshard_to(Edges *e, int32_t tensor, int32_t from, int32_t to)
     Plan *plan = e->plan;
     Reshard new = {.tensor = tensor, .from = from, .to = to};
     new.path = reshard(plan->resharder, (Dtype)plan->inferred->dtype[tensor], from, to);
-    vec_push(plan->arena, &e->reshards, new);
-    vec_push(plan->arena, &e->next_reshard, e->first_reshard[tensor]);
+    vec_push_own(e->scratch, &e->reshards, new);
+    vec_push_own(e->scratch, &e->next_reshard, e->first_reshard[tensor]);
     e->first_reshard[tensor] = e->reshards.n;
     return &e->reshards.at[e->reshards.n - 1];
 }
@@ -313,8 +314,8 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const Taken *taken
         if (e->use_op.n > 0 && e->use_op.at[e->use_op.n - 1] == op &&
             e->use_of.at[e->use_of.n - 1] == at)
             continue; /* one op reads it so twice */
-        vec_push(plan->arena, &e->use_of, at);
-        vec_push(plan->arena, &e->use_op, op);
+        vec_push_own(e->scratch, &e->use_of, at);
+        vec_push_own(e->scratch, &e->use_op, op);
         e->reshards.at[at].n_uses++;
     }
 }
@@ -365,8 +366,10 @@ static void publish(Edges *e)
         Reshard *r = &e->reshards.at[e->use_of.at[i]];
         plan->reshard_uses[r->use + r->n_uses++] = e->use_op.at[i];
     }
-    plan->reshards = e->reshards.at;
     plan->n_reshards = e->reshards.n;
+    plan->reshards = arena_array(plan->arena, Reshard, plan->n_reshards);
+    if (plan->n_reshards > 0)
+        memcpy(plan->reshards, e->reshards.at, sizeof(Reshard) * (size_t)plan->n_reshards);
 }
 
 static void find_unreduced(Edges *e)
@@ -376,7 +379,7 @@ static void find_unreduced(Edges *e)
         if (plan->marks[i]->kind != PIN_UNREDUCED)
             continue;
         if (!e->unreduced)
-            e->unreduced = arena_array(plan->arena, AtomSet, plan->inferred->graph->n_tensors);
+            e->unreduced = arena_array(e->scratch, AtomSet, plan->inferred->graph->n_tensors);
         e->unreduced[plan->marks[i]->place] = plan->marks[i]->axes;
     }
 }
@@ -384,13 +387,14 @@ static void find_unreduced(Edges *e)
 void edges_fill(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
-    Edges e = {.plan = plan, .asked = intern_new(plan->arena)};
+    Arena *scratch = arena_new();
+    Edges e = {.plan = plan, .scratch = scratch, .asked = intern_new(scratch)};
     int32_t n_shapes = 0;
     for (int t = 0; t < inferred->graph->n_tensors; t++)
         n_shapes = inferred->shape[t] >= n_shapes ? inferred->shape[t] + 1 : n_shapes;
-    e.whole = arena_array(plan->arena, int32_t, n_shapes);
-    e.n_readers = arena_array(plan->arena, int32_t, inferred->graph->n_tensors);
-    e.first_reshard = arena_array(plan->arena, int32_t, inferred->graph->n_tensors);
+    e.whole = arena_array(scratch, int32_t, n_shapes);
+    e.n_readers = arena_array(scratch, int32_t, inferred->graph->n_tensors);
+    e.first_reshard = arena_array(scratch, int32_t, inferred->graph->n_tensors);
     find_unreduced(&e);
     store_parameters(&e);
     for (int i = 0; i < inferred->n_program && plan_making_goes_on(plan, i); i++) {
@@ -401,4 +405,5 @@ void edges_fill(Plan *plan)
         make_outputs(&e, op, &taken);
     }
     publish(&e);
+    arena_free(scratch);
 }

@@ -39,7 +39,7 @@ static int32_t begin_span(Account *a, int32_t tensor, int32_t sharding)
                  .first = a->now,
                  .last = a->now,
                  .next = a->of_tensor[tensor]};
-    vec_push(a->arena, &a->spans, span);
+    vec_push_own(a->arena, &a->spans, span);
     a->of_tensor[tensor] = a->spans.n - 1;
     return a->spans.n - 1;
 }

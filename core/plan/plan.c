@@ -102,11 +102,11 @@ static bool can_hold(Plan *plan, const Decision *pin)
 }
 
 /* Per tensor the axes that it is replicated or unreduced over; NULL: of none. */
-static const AtomSet *barred_axes(const Plan *plan)
+static const AtomSet *barred_axes(Arena *arena, const Plan *plan)
 {
     if (plan->n_marks == 0)
         return NULL;
-    AtomSet *axes = arena_array(plan->arena, AtomSet, plan->inferred->graph->n_tensors);
+    AtomSet *axes = arena_array(arena, AtomSet, plan->inferred->graph->n_tensors);
     for (int i = 0; i < plan->n_marks; i++)
         axes[plan->marks[i]->place] |= plan->marks[i]->axes;
     return axes;
@@ -114,11 +114,11 @@ static const AtomSet *barred_axes(const Plan *plan)
 
 /* Keeps the pins that hold (NULL: none does), but for one whose axis another dim of the same place
  * has already, or that the tensor as a whole is to be without. */
-static void keep_pins(Plan *plan, const Decision *const *holds, int n)
+static void keep_pins(Plan *plan, Arena *scratch, const Decision *const *holds, int n)
 {
-    Intern *places = intern_new(plan->arena);
-    AtomSet *used = arena_array(plan->arena, AtomSet, n);
-    const AtomSet *barred = barred_axes(plan);
+    Intern *places = intern_new(scratch);
+    AtomSet *used = arena_array(scratch, AtomSet, n);
+    const AtomSet *barred = barred_axes(scratch, plan);
     plan->pins = arena_array(plan->arena, const Decision *, n);
     plan->pin_ids = intern_new(plan->arena);
     for (int i = 0; i < n; i++) {
@@ -195,9 +195,9 @@ static void note_replaced_mark(Plan *plan, const Decision *new, const Decision *
 /* Replays what the journal says of whole tensors: the last of a kind holds. */
 static void resolve_marks(Plan *plan, const Journal *journal)
 {
-    Intern *places = intern_new(plan->arena);
-    const Decision **holds = arena_array(plan->arena, const Decision *, 4 * journal->n_done);
-    plan->marks = arena_array(plan->arena, const Decision *, 4 * journal->n_done);
+    Arena *scratch = arena_new();
+    Intern *places = intern_new(scratch);
+    const Decision **holds = arena_array(scratch, const Decision *, 4 * journal->n_done);
     for (int i = 0; i < journal->n_done; i++) {
         const Decision *decision = &journal->decisions.at[i];
         if (!decision_marks_tensor(decision->kind) && decision->kind != UNPIN_TENSOR)
@@ -212,17 +212,21 @@ static void resolve_marks(Plan *plan, const Journal *journal)
                 holds[at + k] = decision;
             }
     }
-    for (int i = 0; i < 4 * intern_count(places); i++)
+    int n = 4 * intern_count(places);
+    plan->marks = arena_array(plan->arena, const Decision *, n);
+    for (int i = 0; i < n; i++)
         if (holds[i])
             plan->marks[plan->n_marks++] = holds[i];
+    arena_free(scratch);
 }
 
 /* Replays the journal: the last pin of a dim holds, an unpin takes it away. */
 static void resolve_pins(Plan *plan, const Journal *journal)
 {
-    Intern *dims = intern_new(plan->arena);
-    const Decision **holds = arena_array(plan->arena, const Decision *, journal->n_done);
-    int *last = arena_array(plan->arena, int, journal->n_done); /* per dim: place of its last */
+    Arena *scratch = arena_new();
+    Intern *dims = intern_new(scratch);
+    const Decision **holds = arena_array(scratch, const Decision *, journal->n_done);
+    int *last = arena_array(scratch, int, journal->n_done); /* per dim: place of its last */
     for (int i = 0; i < journal->n_done; i++) {
         const Decision *decision = &journal->decisions.at[i];
         if (decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR)
@@ -238,7 +242,8 @@ static void resolve_pins(Plan *plan, const Journal *journal)
         holds[i] = decision_pins_dim(decision->kind) ? decision : NULL;
         last[id] = i;
     }
-    keep_pins(plan, holds, journal->n_done);
+    keep_pins(plan, scratch, holds, journal->n_done);
+    arena_free(scratch);
 }
 
 static Plan *plan_new(const PlanRequest *request)
@@ -324,7 +329,9 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     if (!progress_goes_on(progress, err))
         return false;
     progress_stage(progress, "counting memory", 0);
-    plan->totals.peak_bytes = memory_use(plan->arena, plan).peak_bytes;
+    Arena *scratch = arena_new();
+    plan->totals.peak_bytes = memory_use(scratch, plan).peak_bytes;
+    arena_free(scratch);
     plan->progress = NULL;
     return progress_goes_on(progress, err);
 }
