@@ -122,14 +122,14 @@ void pin(const Inferred *inferred, const Mesh *mesh, Arena *arena, Journal *jour
     journal_add(journal, arena, &decision);
 }
 
-static void pin_megatron(Arena *arena, const Inferred *inferred, const Mesh *mesh, Journal *journal)
+static void pin_megatron(Arena *arena, const Naming *naming, const Inferred *inferred,
+                         const Mesh *mesh, Journal *journal)
 {
     static const struct {
         const char *tail;
         int dim;
         int64_t interleave;
     } rows[] = {{"c_attn", 1, 3}, {"attn.c_proj", 0, 1}, {"c_fc", 1, 1}, {"mlp.c_proj", 0, 1}};
-    Naming *naming = naming_new(arena, inferred);
     pin(inferred, mesh, arena, journal, inferred->graph->inputs[0], 0, 0, 1);
     for (int i = 0; i < naming_n_paths(naming); i++)
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -225,7 +225,7 @@ static void bench_million(void)
 
     Mesh *mesh = mesh_of(arena, "dp=2,tp=4");
     Journal journal = {0};
-    pin_megatron(arena, inferred, mesh, &journal);
+    pin_megatron(arena, naming_new(arena, inferred), inferred, mesh, &journal);
     Machine m = machine();
     start = now_ns();
     PlanRequest request = {.inferred = inferred, .mesh = mesh, .machine = &m, .journal = &journal};
@@ -284,20 +284,28 @@ static bool bench_policy(void *context, Session *session, const char *policy, Jo
                          Error *err)
 {
     (void)context, (void)policy, (void)err;
-    pin_megatron(session->journal_arena, session->inferred, session->mesh, journal);
+    pin_megatron(session->journal_arena, session->naming, session->inferred, session->mesh,
+                 journal);
     return true;
+}
+
+Session *bench_session(Graph *graph, const char *model)
+{
+    SessionOptions options = {.model = model, .mesh = "dp=2,tp=4", .policy = "bench"};
+    SessionHooks hooks = {.machine = bench_machine, .policy = bench_policy};
+    Error err = {0};
+    Session *session = graph ? session_open_graph(graph, &options, &hooks, &err)
+                             : session_open(&options, &hooks, &err);
+    must(session != NULL, &err);
+    return session;
 }
 
 static void bench_open_million(void)
 {
     Arena *arena = arena_new();
     Graph *graph = synthetic_transformer(arena, synthetic_layers(OPS), 8, 1024);
-    SessionOptions options = {.mesh = "dp=2,tp=4", .policy = "bench"};
-    SessionHooks hooks = {.machine = bench_machine, .policy = bench_policy};
-    Error err = {0};
     double start = now_ns();
-    Session *session = session_open_graph(graph, &options, &hooks, &err);
-    must(session != NULL, &err);
+    Session *session = bench_session(graph, NULL);
     first_frame("first_frame.million", session, start);
     session_close(session);
     arena_free(arena);
@@ -365,23 +373,8 @@ static void bench_open_gpt2(void)
 static void bench_rule_lookup(void)
 {
     Arena *arena = arena_new();
-    GraphBuilder *builder = graph_builder_new(arena, "chain");
-    DeclaredDim dims[2] = {{.size = 64}, {.size = 64}};
+    Graph *graph = synthetic_chain(arena, OPS);
     Error err = {0};
-    graph_reserve(builder, OPS, OPS + 1, 2 * OPS);
-    int32_t tensor = graph_tensor(builder, STR("x"));
-    graph_add_input(builder, tensor, DT_F32, dims, 2);
-    for (int i = 0; i < OPS; i++) {
-        char name[16];
-        int n = snprintf(name, sizeof name, "%d", i);
-        Str text = {name, (size_t)n};
-        int32_t out = graph_tensor(builder, text);
-        graph_add_op(builder, STR("Relu"), text, STR(""), &tensor, 1, &out, 1, 0);
-        tensor = out;
-    }
-    graph_add_output(builder, tensor);
-    Graph *graph = graph_seal(builder, &err);
-    must(graph != NULL, &err);
     DimBindings none = {0};
     double ns = 0;
     for (int i = 0; i < REPEATS; i++) {
@@ -434,6 +427,10 @@ int main(int argc, char **argv)
         bench_flow_counted(atoi(argv[2]));
         return 0;
     }
+    if (argc == 4 && strcmp(argv[1], "--part") == 0) {
+        bench_scale_part(argv[2], argv[3]);
+        return 0;
+    }
     bench_flow(argv[0]);
     bench_reshard();
     bench_rule_lookup();
@@ -441,5 +438,6 @@ int main(int argc, char **argv)
     bench_million();
     bench_open_million();
     bench_open_gpt2();
+    bench_scale(argv[0]);
     return 0;
 }

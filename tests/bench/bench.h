@@ -2,7 +2,7 @@
 #ifndef TESTS_BENCH_BENCH_H
 #define TESTS_BENCH_BENCH_H
 
-#include "core/plan/plan.h"
+#include "core/plan/session.h"
 
 double now_ns(void);
 double least(double a, double b); /* 0: nothing yet */
@@ -21,5 +21,12 @@ void bench_flow(const char *program);
 void bench_flow_counted(int n_layers);
 
 void bench_reshard(void); /* bench_reshard.c */
+
+/* bench_scale.c: what the explorer takes at a million ops, in processes of its own; one of them. */
+void bench_scale(const char *program);
+void bench_scale_part(const char *part, const char *file);
+
+/* A session on a graph, or on a model file, cut as Megatron does. */
+Session *bench_session(Graph *graph, const char *model);
 
 #endif

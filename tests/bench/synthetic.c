@@ -343,3 +343,25 @@ Graph *synthetic_fine_transformer(Arena *arena, int n_layers, int64_t batch, int
     assert(graph);
     return graph;
 }
+
+Graph *synthetic_chain(Arena *arena, int n_ops)
+{
+    GraphBuilder *builder = graph_builder_new(arena, "chain");
+    DeclaredDim dims[2] = {{.size = 64}, {.size = 64}};
+    Error err = {0};
+    graph_reserve(builder, n_ops, n_ops + 1, 2 * n_ops);
+    int32_t tensor = graph_tensor(builder, STR("x"));
+    graph_add_input(builder, tensor, DT_F32, dims, 2);
+    for (int i = 0; i < n_ops; i++) {
+        char name[16];
+        int n = snprintf(name, sizeof name, "%d", i);
+        Str text = {name, (size_t)n};
+        int32_t out = graph_tensor(builder, text);
+        graph_add_op(builder, STR("Relu"), text, STR(""), &tensor, 1, &out, 1, 0);
+        tensor = out;
+    }
+    graph_add_output(builder, tensor);
+    Graph *graph = graph_seal(builder, &err);
+    assert(graph);
+    return graph;
+}

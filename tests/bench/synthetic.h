@@ -18,6 +18,9 @@ Graph *synthetic_transformer(Arena *arena, int n_layers, int64_t batch, int64_t 
 enum { SYNTHETIC_FINE_LAYER_OPS = 117 };
 Graph *synthetic_fine_transformer(Arena *arena, int n_layers, int64_t batch, int64_t seq);
 
+/* A chain of equal ops, without modules. */
+Graph *synthetic_chain(Arena *arena, int n_ops);
+
 /* As many layers as n_ops ops take. */
 static inline int synthetic_layers(int n_ops)
 {
