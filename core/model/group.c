@@ -299,3 +299,21 @@ Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int
     arena_free(scratch);
     return groups;
 }
+
+int32_t *groups_first_members(Arena *arena, const Groups *groups, int n_ops)
+{
+    int32_t *shift = arena_array(arena, int32_t, groups->n_groups);
+    int32_t *first = arena_array(arena, int32_t, n_ops);
+    for (int g = 0; g < groups->n_groups; g++) {
+        const Group *group = &groups->groups[g];
+        int32_t above = group->parent < 0 ? 0 : shift[group->parent];
+        shift[g] = above + groups->groups[group->fold].first - group->first;
+    }
+    for (int32_t op = 0; op < n_ops; op++)
+        first[op] = op;
+    for (int i = 0; i < groups->n_order; i++) {
+        int32_t op = groups->order[i];
+        first[op] = groups->order[i + shift[groups->group_of[op]]];
+    }
+    return first;
+}

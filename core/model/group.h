@@ -43,6 +43,10 @@ typedef struct {
 Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int n_shown,
                      const int32_t *signature);
 
+/* Per op of the graph its counterpart in the first member of every fold it is in; itself when in
+ * none. */
+int32_t *groups_first_members(Arena *arena, const Groups *groups, int n_ops);
+
 /* path without "base." before it. */
 Str group_relative(const char *path, const char *base);
 

@@ -77,25 +77,6 @@ static const Groups *structure_of(Differ *d, const Side *side)
     return groups_build(d->scratch, side->graph, inferred->program, inferred->n_program, signature);
 }
 
-/* Every op's counterpart in the first member of the folds it is in, outermost first. */
-static void find_reps(Differ *d, Side *side)
-{
-    const Groups *groups = structure_of(d, side);
-    int32_t *shift = arena_array(d->scratch, int32_t, groups->n_groups);
-    for (int g = 0; g < groups->n_groups; g++) {
-        const Group *group = &groups->groups[g];
-        int32_t above = group->parent < 0 ? 0 : shift[group->parent];
-        shift[g] = above + groups->groups[group->fold].first - group->first;
-    }
-    side->rep = arena_array(d->scratch, int32_t, side->graph->n_ops);
-    for (int32_t op = 0; op < side->graph->n_ops; op++)
-        side->rep[op] = op;
-    for (int i = 0; i < groups->n_order; i++) {
-        int32_t op = groups->order[i];
-        side->rep[op] = groups->order[i + shift[groups->group_of[op]]];
-    }
-}
-
 static void find_slots(Differ *d, Side *side)
 {
     const Inferred *inferred = side->session->inferred;
@@ -573,7 +554,7 @@ static void open_side(Differ *d, int s, const Session *session)
     side->sharding_like = arena_array(d->scratch, int32_t, n);
     for (int i = 0; i < n; i++)
         side->sharding_like[i] = -1;
-    find_reps(d, side);
+    side->rep = groups_first_members(d->scratch, structure_of(d, side), side->graph->n_ops);
     find_slots(d, side);
     d->diff->side[s] = session;
     count_steps(side->plan, d->diff->n_steps[s]);

@@ -70,6 +70,7 @@ void ui_open(Ui *ui, Session *session, bool ascii)
                .ascii = ascii,
                .settings = settings_standard(),
                .at = {.op = -1, .tensor = -1}};
+    mem_open(&ui->mem, arena);
     rebuild(ui);
     open_first_levels(ui);
     rail_reset(ui->rail, session->inferred, ui->outline);
@@ -80,6 +81,7 @@ void ui_open(Ui *ui, Session *session, bool ascii)
 void ui_close(Ui *ui)
 {
     search_free(ui->search);
+    mem_forget(&ui->mem);
     comm_free(ui->comm);
     console_free(ui->console);
     outline_free(ui->outline);
@@ -91,6 +93,7 @@ void ui_change_begin(Ui *ui)
 {
     comm_free(ui->comm);
     ui->comm = NULL;
+    mem_forget(&ui->mem);
     ui->changed = (ChangedOps){0};
     ui->n_changed = NULL;
     if (ui->search)

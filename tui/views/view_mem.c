@@ -1,36 +1,371 @@
-#include "tui/views/page.h"
+/* view_mem.c - what each device needs at its peak, and live bytes over the step. */
+#include "tui/views/label.h"
 
-static const Hint hints[] = {{ACT_BACK, "back"}, {ACT_HELP, "help"}, {ACT_CLOSE, "close"}, {0}};
+enum { USED_W = 12, FREE_W = 7, HEAD_ROWS = 2, GRAPH_LEAST = 3, NOTE_LEAST = 17 };
+
+static int64_t limit_of(const Ui *ui)
+{
+    return ui->session->machine.memory_bytes;
+}
+
+/* What a full bar stands for: the limit, or the largest use where that is over it, or so little
+ * that its classes could not be told apart. */
+static int64_t bar_bytes(const Ui *ui)
+{
+    int64_t most = ui->mem.ranks.at[0].use.peak_bytes, limit = limit_of(ui);
+    bool small = most < limit / 8;
+    return small || limit <= 0 || most > limit ? most : limit;
+}
+
+/* ---- a row for each group of devices ---- */
+
+static void draw_headings(const Ui *ui, int name_w, int bar_w, Pen *pen)
+{
+    Str scale = label_bytes(ui, bar_bytes(ui));
+    pen_fit(pen, ROLE_HEAD, STR("  DEVICES"), name_w + 2);
+    pen_right(pen, ROLE_HEAD, STR("NEEDS"), USED_W - 2);
+    pen_puts(pen, ROLE_HEAD, "  0");
+    pen_right(pen, ROLE_HEAD, scale, bar_w - 1);
+    pen_right(pen, ROLE_HEAD, STR("FREE"), FREE_W);
+    pen_line(pen);
+}
+
+static void draw_bar(const Ui *ui, const RankMemory *ranks, int columns, Pen *pen)
+{
+    int part[MEMORY_CLASS_COUNT], left = columns;
+    int64_t limit = limit_of(ui), whole = bar_bytes(ui);
+    int limit_at = whole > 0 ? (int)((double)limit / (double)whole * columns) : columns;
+    mem_split(ranks->by_class, whole, columns, part);
+    for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
+        for (int i = 0; i < part[c]; i++, left--)
+            pen_rune(pen, columns - left < limit_at ? ROLE_TEXT : ROLE_ERROR,
+                     (unsigned char)mem_class_letter((MemoryClass)c));
+    while (left-- > 0)
+        pen_rune(pen, ROLE_DIM, '.');
+}
+
+static void draw_device_row(const Ui *ui, int at, int name_w, int bar_w, Pen *pen)
+{
+    const RankMemory *ranks = &ui->mem.ranks.at[at];
+    Buf name = buf_new(ui->frame), box = buf_new(ui->frame);
+    bool over = ranks->use.peak_bytes > limit_of(ui);
+    double free =
+        limit_of(ui) > 0 ? 100 * (1 - (double)ranks->use.peak_bytes / (double)limit_of(ui)) : 0;
+    mem_format_box(&ui->mem, at, ui->session->mesh, &box);
+    mem_format_devices(&ui->mem, at, ui->session->mesh->n_devices, name_w - (int)box.n - 2, &name);
+    if (box.n > 0 && text_columns(buf_str(&name)) + (int)box.n + 2 <= name_w)
+        buf_printf(&name, "  %s", box.s);
+    pen_puts(pen, ROLE_ERROR, over ? " !" : "  ");
+    draw_sharding(ui, pen, buf_str(&name), -1, name_w);
+    pen_right(pen, over ? ROLE_ERROR : ROLE_TEXT, label_bytes(ui, ranks->use.peak_bytes),
+              USED_W - 2);
+    pen_puts(pen, ROLE_TEXT, "  ");
+    draw_bar(ui, ranks, bar_w, pen);
+    pen_right(pen, over ? ROLE_ERROR : ROLE_TEXT,
+              over ? STR("OVER") : str_from(arena_printf(ui->frame, "%.3g%%", free)), FREE_W);
+}
+
+/* ---- text in as many lines as it takes ---- */
+
+static Str next_word(Str *text)
+{
+    size_t n = 0;
+    while (n < text->n && text->s[n] == ' ')
+        n++;
+    *text = (Str){text->s + n, text->n - n};
+    for (n = 0; n < text->n && text->s[n] != ' ';)
+        n++;
+    Str word = {text->s, n};
+    *text = (Str){text->s + n, text->n - n};
+    return word;
+}
+
+/* Broken at blanks, further lines below `indent`. */
+static void put_folded(Pen *pen, Style style, Str text, int indent)
+{
+    for (Str word = next_word(&text); word.n > 0 && !pen_full(pen); word = next_word(&text)) {
+        if (pen->x > indent && pen->x + 1 + text_columns(word) > pen->area.w) {
+            pen_line(pen);
+            pen_tab(pen, indent);
+        } else if (pen->x > indent) {
+            pen_rune(pen, style, ' ');
+        }
+        pen_put(pen, style, word);
+    }
+    pen_line(pen);
+}
+
+static void draw_legend(const Ui *ui, Pen *pen)
+{
+    const RankMemory *ranks = mem_ranks(&ui->mem);
+    for (int c = 0; c < MEMORY_CLASS_COUNT; c++) {
+        if (ranks->by_class[c] == 0)
+            continue;
+        const char *text = arena_printf(ui->frame, "%c %s %.*s", mem_class_letter((MemoryClass)c),
+                                        memory_class_name((MemoryClass)c),
+                                        STR_ARG(label_bytes(ui, ranks->by_class[c])));
+        if (pen->x > 0 && pen->x + 2 + (int)strlen(text) > pen->area.w)
+            pen_line(pen);
+        pen_printf(pen, ROLE_TEXT, "  %s", text);
+    }
+    pen_line(pen);
+}
+
+/* ---- live bytes over the step ---- */
+
+enum { SCALE_W = 11 };
+
+typedef struct {
+    int columns, rows, peak, cursor; /* columns of the peak and of the time cursor */
+    int64_t most;
+} Graphed;
+
+static int column_of(int place, int n_places, int columns)
+{
+    return n_places > 0 ? (int)((int64_t)place * columns / n_places) : 0;
+}
+
+static void draw_graph_row(const Ui *ui, const Graphed *graph, int row, Pen *pen)
+{
+    static const uint32_t eighth[] = {' ', 0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587};
+    const MemoryUse *use = &mem_ranks(&ui->mem)->use;
+    for (int c = 0; c < graph->columns; c++) {
+        int64_t bytes = mem_column(use, ui->mem.n_places, c, graph->columns);
+        double height = (double)bytes / (double)graph->most * graph->rows * 8;
+        int eighths = (int)(height + 0.5) - 8 * (graph->rows - 1 - row);
+        Style style = c == graph->cursor ? ROLE_FOCUS : ROLE_RAIL;
+        pen_rune(pen, style, eighths >= 8 ? 0x2588 : eighth[eighths < 0 ? 0 : eighths]);
+    }
+}
+
+static void draw_graph_foot(const Graphed *graph, Pen *pen)
+{
+    pen_right(pen, ROLE_DIM, STR("0"), SCALE_W - 2);
+    pen_puts(pen, ROLE_DIM, " ┼");
+    for (int c = 0; c < graph->columns; c++)
+        if (c == graph->cursor)
+            pen_rune(pen, ROLE_FOCUS, c == graph->peak ? '^' : '|');
+        else
+            pen_rune(pen, c == graph->peak ? ROLE_HEAD : ROLE_DIM, c == graph->peak ? '^' : 0x2500);
+    pen_line(pen);
+}
+
+static Str op_at(const Ui *ui, int place)
+{
+    const Session *session = ui->session;
+    return place < 0 ? STR("the start")
+                     : label_op(session, ui->frame, session->inferred->program[place]);
+}
+
+static void draw_graph(const Ui *ui, int rows, Pen *pen)
+{
+    const MemoryUse *use = &mem_ranks(&ui->mem)->use;
+    int n = ui->mem.n_places, room = pen->area.w - SCALE_W - 1;
+    Graphed graph = {.columns = n < room ? n : room, .rows = rows - 2, .most = use->peak_bytes};
+    if (n == 0 || graph.columns < 4 || graph.most <= 0)
+        return;
+    graph.peak = column_of(use->peak_place, n, graph.columns);
+    graph.cursor = column_of(mem_place(&ui->mem), n, graph.columns);
+    pen_printf(pen, ROLE_HEAD, " OVER THE STEP  ");
+    pen_printf(pen, ROLE_DIM, "a column is %.3g op%s, ^ the peak: ", (double)n / graph.columns,
+               n == graph.columns ? "" : "s");
+    pen_fit(pen, ROLE_TEXT, op_at(ui, use->peak_place), pen->area.w - pen->x);
+    pen_line(pen);
+    for (int row = 0; row < graph.rows; row++) {
+        Str scale = row == 0 ? label_bytes(ui, graph.most) : STR("");
+        pen_right(pen, ROLE_DIM, scale, SCALE_W - 2);
+        pen_puts(pen, ROLE_DIM, row == 0 ? " ┤" : " │");
+        draw_graph_row(ui, &graph, row, pen);
+        pen_line(pen);
+    }
+    draw_graph_foot(&graph, pen);
+}
+
+/* ---- what stands below ---- */
+
+static void draw_init(const Ui *ui, Pen *pen)
+{
+    InitMemory init;
+    memory_init(ui_plan(ui), mem_ranks(&ui->mem)->rank, &init);
+    Str parts = label_bytes(ui, init.parts_bytes), cut = label_bytes(ui, init.cut_bytes);
+    Str whole = label_bytes(ui, init.whole_bytes);
+    draw_field(pen, " INIT", 7);
+    put_folded(pen, ROLE_TEXT,
+               str_from(arena_printf(ui->frame,
+                                     "%.*s when parameters are made in parts, %.*s each whole and "
+                                     "then cut, %.*s all whole first",
+                                     STR_ARG(parts), STR_ARG(cut), STR_ARG(whole))),
+               7);
+}
+
+static void draw_statement(Pen *pen)
+{
+    draw_field(pen, " COUNTS", 9);
+    put_folded(pen, ROLE_DIM,
+               STR("parameters as stored and inputs always; a value from its maker to its last "
+                   "reader, outputs to the end; a moved copy from its step (slice, RS: s/n; AG: "
+                   "s*n; AR, A2A: s). Not counted: scratch inside an op, the allocator, and what "
+                   "the graph does not hold"),
+               9);
+}
+
+static void draw_over(const Ui *ui, Pen *pen)
+{
+    int64_t over = mem_ranks(&ui->mem)->use.peak_bytes - limit_of(ui);
+    if (over <= 0)
+        return;
+    pen_puts(pen, ROLE_ERROR, " ! does not fit: ");
+    pen_put(pen, ROLE_ERROR, label_bytes(ui, over));
+    pen_puts(pen, ROLE_ERROR, " more than a device has; x lists what would lower it");
+    pen_line(pen);
+}
+
+static void draw_top(const Ui *ui, Pen *pen)
+{
+    pen_puts(pen, ROLE_TEXT, " peak of the step by device, limit ");
+    pen_put(pen, ROLE_TEXT, label_bytes(ui, limit_of(ui)));
+    if (bar_bytes(ui) != limit_of(ui) && pen->area.w - pen->x > 26)
+        pen_printf(pen, ROLE_DIM, "; a full bar is %.*s", STR_ARG(label_bytes(ui, bar_bytes(ui))));
+    pen_line(pen);
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    Mem *mem = &ui->mem;
+    mem_count(mem, ui->session);
+    int w = pen->area.w, h = pen->area.h;
+    int name_w = w < 60 ? 14 : w < 100 ? 22 : 30, bar_w = w - 2 - name_w - USED_W - FREE_W - 1;
+    int list_h = h / 3 > 1 ? h / 3 : 1;
+    list_h = mem->ranks.n < list_h ? mem->ranks.n : list_h;
+    draw_top(ui, pen);
+    draw_headings(ui, name_w, bar_w, pen);
+    ui->height[SHOW_MEM] = list_h;
+    ui->top[SHOW_MEM] = ui_scroll(ui->top[SHOW_MEM], mem->at, mem->ranks.n, list_h);
+    for (int i = 0; i < list_h; i++) {
+        int at = (int)ui->top[SHOW_MEM] + i;
+        draw_device_row(ui, at, name_w, bar_w, pen);
+        if (at == mem->at)
+            ui_mark_row(ui, SHOW_MEM, pen, pen->y);
+        pen_line(pen);
+    }
+    draw_legend(ui, pen);
+    draw_over(ui, pen);
+    int left = h - pen->y, notes = h >= NOTE_LEAST ? 7 : 0;
+    if (left - notes >= GRAPH_LEAST + 1)
+        draw_graph(ui, left - notes < 14 ? left - notes : 14, pen);
+    if (notes > 0) {
+        draw_init(ui, pen);
+        draw_statement(pen);
+    }
+}
+
+/* ---- keys ---- */
+
+/* Places that one key moves the time cursor by: a column of a graph of usual width. */
+static int time_step(const Ui *ui)
+{
+    enum { USUAL_COLUMNS = 60 };
+    int n = ui->mem.n_places / USUAL_COLUMNS;
+    return n > 0 ? n : 1;
+}
+
+bool mem_act(Ui *ui, ActId act)
+{
+    Mem *mem = &ui->mem;
+    mem_count(mem, ui->session);
+    if (act == ACT_DIM_NEXT || act == ACT_DIM_PREVIOUS) {
+        mem_move_time(mem, act == ACT_DIM_NEXT ? time_step(ui) : -time_step(ui));
+        return true;
+    }
+    if (act != ACT_GROUPING)
+        return false;
+    mem_set_grouping(mem, (MemGrouping)((mem->grouping + 1) % MEM_GROUPING_COUNT));
+    ui->line[SHOW_LIVE] = 0;
+    ui_say(ui, "grouped by %s", mem_grouping_name(mem->grouping));
+    return true;
+}
+
+void mem_note(Ui *ui, Buf *out)
+{
+    Mem *mem = &ui->mem;
+    mem_count(mem, ui->session);
+    int place = mem_place(mem);
+    const MemoryUse *use = &mem_ranks(mem)->use;
+    if (place < 0)
+        return;
+    mem_format_devices(mem, mem->at, ui->session->mesh->n_devices, 16, out);
+    buf_printf(out, " at op %d of %d, %.*s: %.*s of %.*s%s", place + 1, mem->n_places,
+               STR_ARG(op_at(ui, place)), STR_ARG(label_bytes(ui, use->live_bytes[place])),
+               STR_ARG(label_bytes(ui, limit_of(ui))),
+               place == use->peak_place ? ", the peak" : "");
+}
 
 static bool act(Ui *ui, ActId act, Key last)
 {
+    Mem *mem = &ui->mem;
+    int64_t at = mem->at;
     (void)last;
-    return page_act(ui, ui->at.show, act);
+    if (act == ACT_LEFT || act == ACT_RIGHT)
+        return mem_act(ui, act == ACT_LEFT ? ACT_DIM_PREVIOUS : ACT_DIM_NEXT);
+    if (mem_act(ui, act))
+        return true;
+    if (act == ACT_OPEN) {
+        ui_show(ui, SHOW_LIVE);
+        return true;
+    }
+    if (!ui_move(&at, mem->ranks.n, ui->height[SHOW_MEM], act))
+        return false;
+    mem_select(mem, (int)at);
+    return true;
 }
 
-static void draw_mem(Ui *ui, Pen *pen)
+static void go(Ui *ui, int64_t row)
 {
-    page_draw(ui, SHOW_MEM, STR(""), pen);
+    if (row >= 0 && row < ui->mem.ranks.n)
+        mem_select(&ui->mem, (int)row);
 }
 
-static void draw_live(Ui *ui, Pen *pen)
+static void table(Ui *ui, Sheet *out)
 {
-    page_draw(ui, SHOW_LIVE, STR(""), pen);
+    Mem *mem = &ui->mem;
+    mem_count(mem, ui->session);
+    sheet_column(out, "devices", false);
+    sheet_column(out, "n_devices", true);
+    sheet_column(out, "peak_bytes", true);
+    sheet_column(out, "limit_bytes", true);
+    sheet_column(out, "peak_op", false);
+    for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
+        sheet_column(out, arena_printf(out->arena, "%s_bytes", memory_class_name((MemoryClass)c)),
+                     true);
+    for (int i = 0; i < mem->ranks.n; i++) {
+        const RankMemory *ranks = &mem->ranks.at[i];
+        Buf name = buf_new(out->arena);
+        mem_format_devices(mem, i, ui->session->mesh->n_devices, 200, &name);
+        sheet_put(out, buf_str(&name));
+        sheet_number(out, (double)ranks->n_ranks);
+        sheet_number(out, (double)ranks->use.peak_bytes);
+        sheet_number(out, (double)limit_of(ui));
+        sheet_put(out, ranks->use.peak_place < 0 ? STR("") : op_at(ui, ranks->use.peak_place));
+        for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
+            sheet_number(out, (double)ranks->by_class[c]);
+    }
 }
+
+static const Hint hints[] = {
+    {ACT_DOWN, "device"},       {ACT_OPEN, "live set"},
+    {ACT_DIM_PREVIOUS, "time"}, {ACT_DIM_NEXT, "time"},
+    {ACT_GROUPING, "group"},    {ACT_WHAT_IF, "what-if"},
+    {ACT_BACK, "back"},         {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},       {0},
+};
 
 const View view_mem = {
     .name = "Mem",
-    .draw = draw_mem,
+    .draw = draw,
     .act = act,
-    .go = page_go,
-    .list_at = 0,
+    .note = mem_note,
+    .go = go,
+    .list_at = 2,
     .hints = hints,
-};
-const View view_live = {
-    .name = "Live at the peak",
-    .draw = draw_live,
-    .act = act,
-    .go = page_go,
-    .list_at = 0,
-    .hints = hints,
+    .table = table,
 };

@@ -1,0 +1,94 @@
+/* mem.h - a plan's memory as the screens show it: groups of equal devices, live bytes over the
+ * step, and what is alive at one place of it as a tree of rows.
+ *
+ * The tree groups live values by class, layer and tensor, or without the class, or not at all. What
+ * is alike in repeated layers is one row xN: the same place in the layer, class, sharding and
+ * bytes. A layer with one row is that row. Siblings stand by their bytes, the largest first.
+ *
+ * Where the cursors are (`at`, `place`, `grouping`, what was opened) stays from plan to plan; all
+ * else is made when it is first asked for, and forgotten with the plan.
+ */
+#ifndef TUI_VIEWS_MEM_H
+#define TUI_VIEWS_MEM_H
+
+#include "core/base/intern.h"
+#include "core/plan/session.h"
+#include "tui/app/keys.h"
+
+/* ORDER MEM_GROUPING */
+typedef enum { MEM_BY_CLASS, MEM_BY_LAYER, MEM_BY_TENSOR, MEM_GROUPING_COUNT } MemGrouping;
+
+typedef struct {
+    int depth;
+    int32_t parent; /* row, or -1 */
+    bool leaf, open;
+    const char *label; /* "activation", "transformer.h[0..11]", "mlp.c_fc.weight" */
+    const char *path;  /* labels from the root, to know it again by */
+    int64_t bytes;
+    int n;           /* live values it stands for */
+    LiveValue value; /* the first of them, largest first */
+} MemRow;
+
+typedef struct {
+    int at;    /* the selected group of devices */
+    int place; /* in the program; -1: where the selected devices need most */
+    MemGrouping grouping;
+    Arena *kept;     /* of `toggled` */
+    Intern *toggled; /* paths of rows that were opened or closed by hand, an odd number of times */
+    Vec(bool) is_toggled;
+    /* of the plan; NULL: to be made */
+    Arena *arena;
+    MemoryAccount *account;
+    int n_places;
+    RankMemories ranks;
+    /* of the place; NULL: to be made */
+    Arena *live_arena;
+    LiveSet live;
+    int n_rows;
+    const MemRow *row; /* those that closed ones hide are left out */
+} Mem;
+
+void mem_open(Mem *mem, Arena *arena);
+void mem_forget(Mem *mem); /* before the plan goes */
+
+/* Fills what is of the plan, and of the place. */
+void mem_count(Mem *mem, const Session *session);
+void mem_list(Mem *mem, const Session *session);
+
+const RankMemory *mem_ranks(const Mem *mem); /* the selected devices */
+int mem_place(const Mem *mem);               /* the place that is shown; -1: there are no ops */
+
+/* The next change of what is shown. */
+void mem_select(Mem *mem, int at);
+void mem_move_time(Mem *mem, int by); /* by places; on the peak's place it stays the peak */
+void mem_set_grouping(Mem *mem, MemGrouping grouping);
+void mem_toggle(Mem *mem, int row);
+
+const char *mem_grouping_name(MemGrouping grouping); /* "class > layer > tensor" */
+char mem_class_letter(MemoryClass class);            /* in bars: 'P' */
+
+/* The op that makes a value, or reads it first; -1. */
+int32_t mem_op(const Session *session, int32_t tensor);
+
+/* Columns of a bar: how many each class gets of `columns` where `whole` bytes fill it; they add up
+ * to the columns of `bytes`, to the nearest. */
+void mem_split(const int64_t *by_class, int64_t whole, int columns, int *out);
+
+/* "d0..d7", "d0 d2 d4 .. d14": the devices of a group, at most about `most` columns. */
+void mem_format_devices(const Mem *mem, int at, int64_t n_devices, int most, Buf *out);
+
+/* What all devices of a group have in common, where they are a box of the mesh: "dp 1, tp 0..2";
+ * axes they are spread over in full are left out. Nothing when they are no box, or all. */
+void mem_format_box(const Mem *mem, int at, const Mesh *mesh, Buf *out);
+
+/* The most live bytes among the places that a column of `of` stands for. */
+int64_t mem_column(const MemoryUse *use, int n_places, int column, int of);
+
+/* ---- what the two panes share; view_mem.c ---- */
+
+typedef struct Ui Ui;
+
+bool mem_act(Ui *ui, ActId act); /* the time cursor, the grouping; false for other actions */
+void mem_note(Ui *ui, Buf *out); /* the place that is shown, and how much is alive there */
+
+#endif

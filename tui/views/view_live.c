@@ -1,0 +1,287 @@
+/* view_live.c - what is alive at the place that the Mem view shows: a tree of rows. */
+#include "core/plan/explain/reason.h"
+#include "tui/views/label.h"
+
+enum { HEAD_ROWS = 2, BYTES_W = 11, SHARE_W = 10 };
+
+/* Columns; 0: there is no room for it. The name takes what is left. */
+typedef struct {
+    int name, n, dtype, local, bar, sharding, born, dies, seeded;
+} Widths;
+
+static int take(int *left, int columns, int least)
+{
+    if (*left - columns < least)
+        return 0;
+    *left -= columns;
+    return columns;
+}
+
+static Widths widths_for(int w)
+{
+    enum { NAME_LEAST = 22 };
+    int left = w - 1 - BYTES_W;
+    Widths widths = {0};
+    widths.n = take(&left, 6, NAME_LEAST);
+    widths.dies = take(&left, 17, NAME_LEAST);
+    widths.local = take(&left, 15, NAME_LEAST);
+    widths.bar = take(&left, SHARE_W + 6, NAME_LEAST + 4);
+    widths.sharding = take(&left, 20, NAME_LEAST + 4);
+    widths.seeded = take(&left, 18, NAME_LEAST + 4);
+    widths.born = take(&left, 17, NAME_LEAST + 4);
+    widths.dtype = take(&left, 6, NAME_LEAST + 4);
+    widths.name = left > NAME_LEAST ? left : w - 1 - BYTES_W;
+    return widths;
+}
+
+static void draw_headings(const Widths *widths, Pen *pen)
+{
+    pen_fit(pen, ROLE_HEAD, STR("   VALUE"), widths->name + 1);
+    pen_right(pen, ROLE_HEAD, STR("×"), widths->n);
+    pen_right(pen, ROLE_HEAD, STR("BYTES"), BYTES_W);
+    pen_right(pen, ROLE_HEAD, STR("SHARE"), widths->bar ? 6 : 0);
+    pen_fit(pen, ROLE_HEAD, STR(""), widths->bar ? widths->bar - 6 : 0);
+    pen_fit(pen, ROLE_HEAD, STR("  DTYPE"), widths->dtype + (widths->dtype ? 1 : 0));
+    pen_fit(pen, ROLE_HEAD, STR("  LOCAL"), widths->local);
+    pen_fit(pen, ROLE_HEAD, STR("  SHARDING"), widths->sharding);
+    pen_fit(pen, ROLE_HEAD, STR("  BORN"), widths->born);
+    pen_fit(pen, ROLE_HEAD, STR("  UNTIL"), widths->dies);
+    pen_fit(pen, ROLE_HEAD, STR("  SEEDED BY"), widths->seeded);
+    pen_line(pen);
+}
+
+/* The nearest pin that a dim of the tensor goes back to. */
+static Str seed_of(const Ui *ui, int32_t tensor)
+{
+    const Shape *shape = inferred_shape(ui->session->inferred, tensor);
+    for (int d = 0; shape && d < shape->n_dims; d++) {
+        const Decision *pin = plan_pin_of(ui_plan(ui), PIN_TENSOR_DIM, tensor, d);
+        if (pin)
+            return label_pin(ui, pin);
+    }
+    for (int d = 0; shape && d < shape->n_dims; d++) {
+        ReasonChain *chains;
+        int n = why_tensor_dim(ui->frame, ui_plan(ui), tensor, d, &chains);
+        for (int i = 0; i < n; i++)
+            if (chains[i].n_steps > 0 && chains[i].step[0].pin)
+                return label_pin(ui, chains[i].step[0].pin);
+    }
+    return STR("-");
+}
+
+/* An op by the end of its name: "mlp.act/Mul". */
+static Str op_text(const Ui *ui, int place, const char *before, const char *after)
+{
+    const Session *session = ui->session;
+    if (place < 0)
+        return str_from(before);
+    if (place >= session->inferred->n_program)
+        return str_from(after);
+    return label_op(session, ui->frame, session->inferred->program[place]);
+}
+
+static void draw_leaf(const Ui *ui, const MemRow *row, const Widths *widths, Pen *pen)
+{
+    const LiveValue *value = &row->value;
+    Shape local;
+    Buf text = buf_new(ui->frame);
+    sharding_local_shape(shardings_at(ui_plan(ui)->shardings, value->sharding), ui->session->mesh,
+                         mem_ranks(&ui->mem)->rank, &local);
+    shape_format(&local, &text);
+    const char *dtype = dtype_name((Dtype)ui->session->inferred->dtype[value->tensor]);
+    if (widths->dtype)
+        pen_printf(pen, ROLE_TEXT, "  %-5s", dtype);
+    if (widths->local) {
+        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_fit(pen, ROLE_TEXT, buf_str(&text), widths->local - 2);
+    }
+    if (widths->sharding) {
+        pen_puts(pen, ROLE_TEXT, "  ");
+        draw_sharding(ui, pen, label_sharding(ui, value->sharding), -1, widths->sharding - 2);
+    }
+    if (widths->born) {
+        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_fit_tail(pen, ROLE_DIM, op_text(ui, value->from, "given", ""), widths->born - 2);
+    }
+    if (widths->dies) {
+        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_fit_tail(pen, ROLE_DIM, op_text(ui, value->to, "", "the end"), widths->dies - 2);
+    }
+    if (widths->seeded) {
+        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_fit(pen, ROLE_TEXT, seed_of(ui, value->tensor), widths->seeded - 2);
+    }
+}
+
+static void draw_row(const Ui *ui, int at, const Widths *widths, Pen *pen)
+{
+    const MemRow *row = &ui->mem.row[at];
+    const LiveSet *live = &ui->mem.live;
+    Style style = row->leaf ? ROLE_TEXT : ROLE_HEAD;
+    double share = live->bytes > 0 ? (double)row->bytes / (double)live->bytes : 0;
+    pen_rune(pen, ROLE_TEXT, ' ');
+    for (int i = 0; i < row->depth; i++)
+        pen_puts(pen, ROLE_TEXT, "  ");
+    pen_puts(pen, ROLE_TEXT, row->leaf ? "  " : row->open ? "▾ " : "▸ ");
+    if (widths->name + 1 > pen->x)
+        pen_fit_tail(pen, style, str_from(row->label), widths->name + 1 - pen->x);
+    if (widths->n)
+        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%d", row->n)), widths->n);
+    pen_right(pen, ROLE_TEXT, label_bytes(ui, row->bytes), BYTES_W);
+    if (widths->bar) {
+        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%.1f%%", 100 * share)), 6);
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_bar(pen, ROLE_RAIL, share, 1, widths->bar - 7);
+    }
+    if (row->leaf)
+        draw_leaf(ui, row, widths, pen);
+}
+
+/* What is shown: where, how much, in what order. */
+static void draw_top(const Ui *ui, Pen *pen)
+{
+    const Mem *mem = &ui->mem;
+    int place = mem_place(mem);
+    Buf text = buf_new(ui->frame);
+    buf_puts(&text, place == mem_ranks(mem)->use.peak_place ? " at the peak of " : " on ");
+    mem_format_devices(mem, mem->at, ui->session->mesh->n_devices, 16, &text);
+    buf_printf(&text, ": %.*s in %d values", STR_ARG(label_bytes(ui, mem->live.bytes)),
+               mem->live.n);
+    if (place >= 0)
+        buf_printf(&text, ", while %.*s runs", STR_ARG(op_text(ui, place, "", "")));
+    if (mem->live.padding_bytes > 0)
+        buf_printf(&text, ", %.*s of it padding on the last device",
+                   STR_ARG(label_bytes(ui, mem->live.padding_bytes)));
+    buf_printf(&text, "   grouped: %s", mem_grouping_name(mem->grouping));
+    pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w);
+    pen_line(pen);
+}
+
+static int row_at(Ui *ui)
+{
+    int64_t *at = &ui->line[SHOW_LIVE];
+    mem_list(&ui->mem, ui->session);
+    *at = *at >= ui->mem.n_rows ? ui->mem.n_rows - 1 : *at;
+    *at = *at < 0 ? 0 : *at;
+    return (int)*at;
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    int cursor = row_at(ui), h = pen->area.h - HEAD_ROWS;
+    Widths widths = widths_for(pen->area.w);
+    draw_top(ui, pen);
+    draw_headings(&widths, pen);
+    ui->height[SHOW_LIVE] = h;
+    ui->rows[SHOW_LIVE] = ui->mem.n_rows;
+    ui->top[SHOW_LIVE] = ui_scroll(ui->top[SHOW_LIVE], cursor, ui->mem.n_rows, h);
+    for (int i = (int)ui->top[SHOW_LIVE]; i < ui->mem.n_rows && !pen_full(pen); i++) {
+        draw_row(ui, i, &widths, pen);
+        if (i == cursor)
+            ui_mark_row(ui, SHOW_LIVE, pen, pen->y);
+        pen_line(pen);
+    }
+}
+
+/* The other panes follow. */
+static void select_row(Ui *ui, int64_t at)
+{
+    ui->line[SHOW_LIVE] = at;
+    const MemRow *row = &ui->mem.row[row_at(ui)];
+    int32_t op = mem_op(ui->session, row->value.tensor);
+    if (!row->leaf)
+        return;
+    if (op >= 0)
+        ui_select_op(ui, op);
+    ui_select_tensor(ui, row->value.tensor);
+}
+
+static bool open_row(Ui *ui, const MemRow *row, bool open)
+{
+    if (row->leaf || row->open == open)
+        return false;
+    mem_toggle(&ui->mem, row_at(ui));
+    return true;
+}
+
+static bool go_to_tensor(Ui *ui, const MemRow *row)
+{
+    int32_t op = mem_op(ui->session, row->value.tensor), tensor = row->value.tensor;
+    ui_remember(ui);
+    if (op >= 0)
+        ui_go_op(ui, op);
+    ui_select_tensor(ui, tensor);
+    ui->at.show = SHOW_TENSOR;
+    return true;
+}
+
+static bool act(Ui *ui, ActId act, Key last)
+{
+    (void)last;
+    int64_t at = row_at(ui);
+    if (mem_act(ui, act))
+        return true;
+    if (ui->mem.n_rows == 0)
+        return false;
+    const MemRow *row = &ui->mem.row[at];
+    if (ui_move(&at, ui->mem.n_rows, ui->height[SHOW_LIVE], act))
+        select_row(ui, at);
+    else if (act == ACT_OPEN && row->leaf)
+        return go_to_tensor(ui, row);
+    else if (act == ACT_OPEN || act == ACT_FOLD)
+        return open_row(ui, row, !row->open);
+    else if (act == ACT_RIGHT)
+        open_row(ui, row, true);
+    else if (act == ACT_LEFT && !open_row(ui, row, false) && row->parent >= 0)
+        select_row(ui, row->parent);
+    else if (act != ACT_LEFT)
+        return false;
+    return true;
+}
+
+static void go(Ui *ui, int64_t row)
+{
+    select_row(ui, row);
+}
+
+static void table(Ui *ui, Sheet *out)
+{
+    mem_list(&ui->mem, ui->session);
+    const LiveSet *live = &ui->mem.live;
+    static const char *const texts[] = {"tensor", "class", "dtype",    "sharding",
+                                        "from",   "until", "seeded_by"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        sheet_column(out, texts[i], false);
+    sheet_column(out, "bytes", true);
+    sheet_column(out, "padding_bytes", true);
+    for (int i = 0; i < live->n; i++) {
+        const LiveValue *value = &live->at[i];
+        sheet_put(out, label_tensor(ui->session, out->arena, value->tensor));
+        sheet_put(out, str_from(memory_class_name(value->class)));
+        sheet_put(out, str_from(dtype_name((Dtype)ui->session->inferred->dtype[value->tensor])));
+        sheet_put(out, label_sharding(ui, value->sharding));
+        sheet_put(out, op_text(ui, value->from, "given", ""));
+        sheet_put(out, op_text(ui, value->to, "", "the end"));
+        sheet_put(out, seed_of(ui, value->tensor));
+        sheet_number(out, (double)value->bytes);
+        sheet_number(out, (double)value->padding_bytes);
+    }
+}
+
+static const Hint hints[] = {
+    {ACT_DOWN, "move"},       {ACT_RIGHT, "open"},     {ACT_OPEN, "tensor"},
+    {ACT_WHAT_IF, "what-if"}, {ACT_GROUPING, "group"}, {ACT_DIM_PREVIOUS, "time"},
+    {ACT_DIM_NEXT, "time"},   {ACT_WHY, "why"},        {ACT_BACK, "back"},
+    {ACT_HELP, "help"},       {ACT_CLOSE, "close"},    {0},
+};
+
+const View view_live = {
+    .name = "Live set",
+    .draw = draw,
+    .act = act,
+    .note = mem_note,
+    .go = go,
+    .list_at = HEAD_ROWS,
+    .hints = hints,
+    .table = table,
+};
