@@ -70,16 +70,12 @@ struct Ui {
     Outline *outline;
     Rail *rail;
     Comm *comm;              /* of the session's plan */
+    Mem mem;                 /* of the session's plan, once it is shown */
     Control control;         /* of its groups; as long as comm */
     Job *job;                /* what works beside the screen; NULL */
     struct Console *console; /* lines of Lua typed so far */
     const Prompt *prompt;    /* of the explorer, for what is typed inside a view; NULL: none */
     bool waits_for_jobs;     /* there is no screen to go on with */
-    Comm *comm;          /* of the session's plan */
-    Mem mem;             /* of the session's plan, once it is shown */
-    Control control;     /* of its groups; as long as comm */
-    Job *job;            /* what works beside the screen; NULL */
-    bool waits_for_jobs; /* there is no screen to go on with */
     Settings settings;
     const KeyMap *keymap;
     bool ascii;
