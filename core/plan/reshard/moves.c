@@ -411,8 +411,10 @@ static AtomSet may_fill(const Permuting *p, int s, int64_t parts)
 static void fill(Permuting *p, int s, int64_t parts)
 {
     const Space *space = p->l->space;
-    if (p->n_offered >= PERMUTES_MAX || p->n_looked++ >= PERMUTE_LOOKS_MAX) {
-        p->l->moves->left_out = true;
+    LayoutMoves *moves = p->l->moves;
+    if (p->n_offered >= PERMUTES_MAX || p->n_looked++ >= PERMUTE_LOOKS_MAX ||
+        moves->n_looked++ >= LOOKS_MAX) {
+        moves->left_out = true;
         return;
     }
     if (s == space->n_slots) {

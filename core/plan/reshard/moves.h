@@ -9,7 +9,7 @@
 
 #include "core/plan/reshard/space.h"
 
-enum { ARRANGED_MAX = 6, PERMUTES_MAX = 6000, PERMUTE_LOOKS_MAX = 1 << 18 };
+enum { ARRANGED_MAX = 6, PERMUTES_MAX = 6000, PERMUTE_LOOKS_MAX = 1 << 18, LOOKS_MAX = 1 << 19 };
 #define PERMUTE_ANY (~(AtomSet)0)
 
 typedef struct {
@@ -17,6 +17,7 @@ typedef struct {
     void *context;
     void (*offer)(void *context, StepKind kind, AtomSet atoms, const Layout *to);
     bool left_out; /* set: not all arrangements were offered */
+    int n_looked;  /* places looked at for permutes; after LOOKS_MAX there are no more permutes */
 } LayoutMoves;
 
 /* All but permutes, which are many. Where atoms find new places, a layout that holds them is
