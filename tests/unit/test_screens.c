@@ -219,6 +219,23 @@ static ScreenRow rows[] = {
     {"a setting that is none", 80, 24, ":set dear=none<Enter>", -1, {"dear is 1 to 100"}},
     {"settings as a menu", 80, 24, "o4", 2, {"options", "numbers    on", "1  glyphs     auto"}},
     {"help begins with the view", 80, 24, "5?", 2, {"in Comm"}},
+    {"a sharding in another notation",
+     80,
+     24,
+     "/h.3.mlp.c_fc.weight<Enter>Y5",
+     5,
+     {"to copy: P(None,'tp')"}},
+    {"the notations to choose from", 80, 24, "3Y", 2, {"dims_mapping   [0,-1,-1]", "[S(0), R]"}},
+    {"a name copied", 80, 24, "y", 1, {"to copy: transformer.h.0/Add_1"}},
+    {"a form that is none", 80, 24, ":copy-as dtensors<Enter>", -1, {"no form 'dtensors'"}},
+    {"a view as a file: the kinds",
+     80,
+     24,
+     "5E",
+     2,
+     {"export to gpt2-comm.*", "s  svg", "h  html", "m  md"}},
+    {"a file of no kind", 80, 24, ":export plan.pdf<Enter>", -1, {"export as what?"}},
+    {"a picture has no rows", 80, 24, "2:export /tmp/x.csv<Enter>", -1, {"Op is a picture"}},
     {"a command of a view", 80, 24, "?<C-d>:open<Enter>j", -1, {"q quit"}},
     {"errors so far, with their places",
      80,
@@ -385,6 +402,41 @@ static void pins_are_written_as_a_policy(void **state)
     arena_free(arena);
 }
 
+/* What the view shows is in each file; the files are whole, and nothing else changed. */
+static void a_view_is_exported_in_every_format(void **state)
+{
+    static const struct {
+        const char *keys, *ending, *has;
+    } files[] = {
+        {"", "svg", "input_ids"},     {"", "html", "input_ids"}, {"", "txt", "lm_head"},
+        {"", "ansi", "lm_head"},      {"?", "txt", ":quit"},     {"w", "csv", "\ntext"},
+        {"w", "json", "\"rows\":[{"}, {"w", "md", "| --- |\n"},  {"zR", "txt", "c_proj"},
+        {"4", "svg", "<svg"},         {"2", "html", "INDEX"},    {"w", "csv", "cut by dp"},
+    };
+    (void)state;
+    Arena *arena = arena_new();
+    Session *session = open_gpt2();
+    char folder[] = "/tmp/dimscope-export-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        const char *path = arena_printf(arena, "%s/view.%s", folder, files[i].ending);
+        const char *keys = arena_printf(arena, "%s:export %s<Enter>", files[i].keys, path);
+        const char *before = screen_after(arena, session, 100, 24, files[i].keys);
+        const char *after = screen_after(arena, session, 100, 24, keys);
+        Source source;
+        assert_non_null(strstr(after, "written"));
+        assert_true(file_read(arena, path, 1 << 22, &source, NULL));
+        const char *text = arena_printf(arena, "\n%s", source.text.s);
+        if (!strstr(text, files[i].has))
+            fail_msg("'%s' is not in %s:\n%s", files[i].has, files[i].ending, text);
+        assert_memory_equal(before, after, strlen(before) / 2);
+        unlink(path);
+    }
+    rmdir(folder);
+    session_close(session);
+    arena_free(arena);
+}
+
 static void the_cursor_stays_on_its_op_through_a_new_plan(void **state)
 {
     (void)state;
@@ -533,6 +585,7 @@ int main(void)
         cmocka_unit_test(every_screen_fits_its_size),
         cmocka_unit_test(the_cursor_is_on_the_selected_row),
         cmocka_unit_test(pins_are_written_as_a_policy),
+        cmocka_unit_test(a_view_is_exported_in_every_format),
         cmocka_unit_test(the_cursor_stays_on_its_op_through_a_new_plan),
         cmocka_unit_test(a_failing_policy_leaves_the_last_plan),
         cmocka_unit_test(a_script_without_a_terminal_writes_its_screen),

@@ -4,6 +4,8 @@
 #include "core/plan/explain/reason.h"
 #include "tui/app/console.h"
 #include "tui/views/label.h"
+#include "tui/app/copy.h"
+#include "tui/app/export_view.h"
 #include "tui/app/go.h"
 #include "tui/app/menu.h"
 #include "tui/views/page.h"
@@ -311,6 +313,14 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         *ok = edit(app, err);
     else if (act == ACT_LUA)
         type_lua(app, args);
+    else if (act == ACT_EXPORT && args.n > 0)
+        *ok = export_view(app, args, err);
+    else if (act == ACT_EXPORT)
+        export_menu(app);
+    else if (act == ACT_COPY)
+        copy_field(ui);
+    else if (act == ACT_COPY_AS)
+        *ok = copy_as(ui, args, err);
     else if (act == ACT_SCREEN)
         *ok = write_screen(app, args, err);
     else

@@ -60,6 +60,7 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
         app->tables[app->n_tables++] = options->commands[i].actions;
     app->ui.extra = app->tables + 1;
     app->ui.n_extra = app->n_tables - 1;
+    app->ui.drawings = options->drawings;
     app->ui.keymap = config_keys(app->config, app->tables, app->n_tables);
     app->ui.settings = app->config->settings;
     app_resize(app, w, h);
@@ -207,6 +208,45 @@ static void sequence_took(App *app, Key key)
     app->n_keys = 0;
 }
 
+/* Who took the text: a program, or the terminal. NULL with *err: nobody. */
+static const char *put_on_clipboard(App *app, Str text, Error *err)
+{
+    ClipboardWay way = (ClipboardWay)app->ui.settings.clipboard;
+    Buf sequence = buf_new(app->ui.frame);
+    const char *program = NULL;
+
+    if (way == CLIPBOARD_OFF || !app->term)
+        return "";
+    if (way == CLIPBOARD_AUTO && clipboard_prefers_terminal())
+        way = CLIPBOARD_TERMINAL;
+    if (way != CLIPBOARD_TERMINAL)
+        program = clipboard_program(text, err);
+    if (program || way == CLIPBOARD_PROGRAM)
+        return program;
+    *err = (Error){0};
+    if (!clipboard_sequence(text, &sequence, err))
+        return NULL;
+    term_send(app->term, buf_str(&sequence));
+    return "the terminal (OSC 52)";
+}
+
+static void copy(App *app)
+{
+    Str text = str_from(app->ui.copy_next), rest = text, line = str_take(&rest, '\n');
+    Error err = {0};
+
+    app->ui.copy_next = NULL;
+    if (text.n == 0)
+        return;
+    const char *by = put_on_clipboard(app, text, &err);
+    if (!by)
+        ui_error(&app->ui, &err);
+    else if (*by)
+        ui_say(&app->ui, "copied by %s: %.*s%s", by, STR_ARG(line), rest.n > 0 ? " .." : "");
+    else
+        ui_say(&app->ui, "to copy: %.*s%s", STR_ARG(line), rest.n > 0 ? " .." : "");
+}
+
 /* A command that lacks its argument goes to the prompt. */
 static void ask(App *app)
 {
@@ -245,6 +285,7 @@ void app_key(App *app, Key key)
     else
         sequence_took(app, key);
     app_run_asked(app);
+    copy(app);
     ask(app);
     if (memcmp(&app->applied, &app->ui.settings, sizeof app->applied) != 0)
         app_apply_settings(app);

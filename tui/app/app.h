@@ -32,6 +32,7 @@ typedef struct {
                            terminal is used */
     bool tour;          /* the session is what tour.h names */
     bool watch_policy;  /* run the policy again when its file changes */
+    const char *const *drawings; /* kinds that the commands' `draw FILE KIND` knows */
     const AppCommands *commands;
     int n_commands;
 } AppOptions;
@@ -71,6 +72,9 @@ void app_resize(App *app, int w, int h);
 void app_key(App *app, Key key);
 void app_type(App *app, Str script); /* keys as in a script */
 const Grid *app_draw(App *app);
+
+/* The focused view on a screen of its own, between the first lines and the marks explained. */
+void app_draw_alone(App *app, Grid *grid);
 
 int app_tab(const App *app, int x); /* the tab in that column of its line; -1: none */
 

@@ -16,12 +16,12 @@
 #define TUI_APP_CONFIG_H
 
 #include "tui/app/keymap.h"
+#include "tui/screen/clipboard.h"
 #include "tui/screen/theme.h"
 
 enum { SETTINGS_MAX = 40 };
 
 typedef enum { GLYPHS_AUTO, GLYPHS_LINES, GLYPHS_ASCII } Glyphs;
-typedef enum { CLIPBOARD_AUTO, CLIPBOARD_TERMINAL, CLIPBOARD_PROGRAM, CLIPBOARD_OFF } ClipboardWay;
 
 /* All int, so that one table reaches them: a switch is 0 or 1, a choice the place of its word. */
 typedef struct {

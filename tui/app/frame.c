@@ -2,6 +2,7 @@
 
 #include "tui/views/label.h"
 #include "tui/app/menu.h"
+#include "tui/views/page.h"
 
 #include <stdio.h>
 
@@ -318,6 +319,30 @@ static void draw_pane(App *app, const LayoutPane *pane)
     views[pane->show]->draw(ui, &pen);
     if (gutter > 0)
         draw_numbers(app, pane, gutter);
+}
+
+void app_draw_alone(App *app, Grid *grid)
+{
+    Ui *ui = &app->ui;
+    int n_marks = 0;
+    for (const char *c = help_marks; *c; c++)
+        n_marks += *c == '\n';
+    Rect body = {0, 3, grid->w, grid->h - 4 - n_marks};
+
+    grid_clear(grid);
+    Pen pen = pen_new(grid, (Rect){0, 0, grid->w, 1});
+    draw_status(app, &pen);
+    pen = pen_new(grid, (Rect){0, 1, grid->w, 1});
+    draw_path(app, &pen);
+    pen = pen_new(grid, (Rect){0, 2, grid->w, 1});
+    grid_rule(grid, pen.area, true, views[ui->at.show]->name);
+    pen = pen_new(grid, body);
+    views[ui->at.show]->draw(ui, &pen);
+    int y = body.y + body.h + 1;
+    for (Str rest = str_from(help_marks); rest.n > 0; y++) {
+        pen = pen_new(grid, (Rect){1, y, grid->w - 1, 1});
+        draw_sharding(ui, &pen, str_take(&rest, '\n'), -1, grid->w - 1);
+    }
 }
 
 const Grid *app_draw(App *app)

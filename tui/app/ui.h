@@ -106,6 +106,8 @@ struct Ui {
     const char *ask_next;      /* one to be completed by the user: the prompt opens with it */
     const Action *const *extra; /* tables of further `:` commands, for help and completion */
     int n_extra;
+    const char *const *drawings; /* what `draw` knows, ended by NULL; NULL: nothing */
+    const char *copy_next;       /* for the clipboard, taken after the key; frame's */
 };
 
 void ui_open(Ui *ui, Session *session, bool ascii);

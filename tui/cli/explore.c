@@ -9,11 +9,11 @@ enum { SCREEN_MAX = 1000 };
 
 /* ---- `:` commands of the faces beside the explorer ---- */
 
-enum { COMMAND_EXPORT };
+enum { COMMAND_DRAW };
 
 static const Action command_actions[] = {
-    {"export", "", "FILE.svg|FILE.dot [KIND]", "draw the plan: overview or block", "plan",
-     ACTION_EXPLORER, COMMAND_EXPORT},
+    {"draw", "", "FILE.svg|FILE.dot [KIND]", "draw the plan: overview or block", "keep",
+     ACTION_EXPLORER, COMMAND_DRAW},
     {0},
 };
 
@@ -33,7 +33,7 @@ static bool run_command(void *context, Session *session, int id, Str args, Buf *
                           STR_ARG(kind_name));
     bool svg = str_ends(file, STR(".svg"));
     if (!svg && !str_ends(file, STR(".dot")))
-        return error_kind(err, ERROR_USAGE, "export needs a file that ends in .svg or .dot");
+        return error_kind(err, ERROR_USAGE, "draw needs a file that ends in .svg or .dot");
     const char *path = arena_str(answer->arena, file);
     if (!export_file(session, kind, svg ? EXPORT_SVG : EXPORT_DOT, path, err))
         return false;
@@ -90,6 +90,10 @@ static int explore(Cli *cli, bool tour)
     if (given->config || !(given->script || given->screen))
         options.config = config_read(cli->arena, given->config);
     options.watch_policy = !options.config || options.config->settings.watch;
+    const char *drawings[DIAGRAM_KIND_COUNT + 1] = {0};
+    for (int kind = 0; kind < DIAGRAM_KIND_COUNT; kind++)
+        drawings[kind] = diagram_kind_name((DiagramKind)kind);
+    options.drawings = drawings;
     options.commands = commands;
     options.n_commands = sizeof commands / sizeof *commands;
     Session *session =

@@ -6,6 +6,7 @@
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <term.h>
@@ -134,10 +135,10 @@ static void start_colors(Term *term, ColorMode mode)
 {
     const char *no_color = getenv("NO_COLOR");
 
-    term->color = (mode == COLOR_MODE_ALWAYS ||
-                   (mode == COLOR_MODE_AUTO && !(no_color && *no_color))) &&
-                  has_colors() &&
-                  start_color() == OK && use_default_colors() == OK && COLOR_PAIRS > ROLE_COUNT;
+    term->color =
+        (mode == COLOR_MODE_ALWAYS || (mode == COLOR_MODE_AUTO && !(no_color && *no_color))) &&
+        has_colors() && start_color() == OK && use_default_colors() == OK &&
+        COLOR_PAIRS > ROLE_COUNT;
     theme_find(STR("default"), &term->theme);
 }
 
@@ -396,6 +397,13 @@ void term_suspend(Term *term)
 {
     term->anew = true;
     kill(0, SIGTSTP);
+}
+
+void term_send(Term *term, Str bytes)
+{
+    (void)term;
+    fwrite(bytes.s, 1, bytes.n, stdout);
+    fflush(stdout);
 }
 
 static bool wait_for(pid_t child, const char *name, Error *err)

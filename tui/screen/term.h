@@ -44,6 +44,9 @@ void term_show(Term *term, const Grid *grid); /* one update of the screen; sizes
 void term_redraw(Term *term);                 /* everything anew at the next term_show() */
 void term_suspend(Term *term);                /* as if C-z were typed in a shell's own program */
 
+/* Sends a sequence that draws nothing, past the screen. */
+void term_send(Term *term, Str bytes);
+
 /* Runs a program on the whole terminal and comes back. argv[0] is looked up in PATH. False with
  * *err when it could not be started or failed. */
 bool term_run(Term *term, const char *const *argv, Error *err);

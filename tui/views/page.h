@@ -21,6 +21,9 @@ void why_text(Ui *ui, const Place *place, Buf *out);
 /* What an op's index dim owes its cuts to, a line each; nothing when it is whole. */
 void why_index_text(const Ui *ui, int32_t op, int index, Buf *out);
 
+/* What the marks on the screen mean, a line each. */
+extern const char help_marks[];
+
 /* FILE:LINE in a line of text: the place an editor is opened at. Files are those of the policy's
  * decisions. False: none. */
 bool page_find_place(const Ui *ui, Str line, Str *file, int *number);

@@ -79,7 +79,7 @@ static void draw_row(const Ui *ui, int row, const Widths *widths, Pen *pen)
     const CommRow *line = &ui->comm->row[row];
     const Reshard *reshard = reshard_at(ui, row);
     Buf steps = buf_new(ui->frame);
-    bool dear = line->us > ui_plan(ui)->totals.step_us * 0.05;
+    bool dear = line->us > ui_plan(ui)->totals.step_us * ui->settings.dear / 100;
 
     comm_format_steps(ui->session, reshard->path, &steps);
     pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%.10g", line->times)), 6);

@@ -158,7 +158,7 @@ static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *fa
                          Pen *pen)
 {
     const Totals *totals = &ui_plan(ui)->totals;
-    bool dear = facts->comm_us > totals->step_us * 0.05;
+    bool dear = facts->comm_us > totals->step_us * ui->settings.dear / 100;
 
     if (facts->reshard < 0) {
         pen_fit(pen, ROLE_TEXT, STR(""), width);

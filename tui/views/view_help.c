@@ -2,7 +2,7 @@
 
 #include "tui/views/label.h"
 
-static const char marks[] =
+const char help_marks[] =
     "marks on the screen\n"
     "  8/dp,4096/tp  a shape; after a dim the mesh axes that cut it, major first\n"
     "  Σtp (+tp)  partial: each rank along tp holds an addend, the sum is due\n"
@@ -65,7 +65,7 @@ static Str help_text(const Ui *ui)
     add_rows(ui, explorer_actions, &text);
     for (int i = 0; i < ui->n_extra; i++)
         add_rows(ui, ui->extra[i], &text);
-    buf_puts(&text, marks);
+    buf_puts(&text, help_marks);
     return buf_str(&text);
 }
 

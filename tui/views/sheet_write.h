@@ -1,0 +1,19 @@
+/* sheet_write.h - a sheet as csv, json or md.
+ *
+ * csv is RFC 4180: texts with commas, quotes or line ends are quoted, bytes stay as they are. json
+ * is one object, {"schema":"dimscope.sheet","version":1,"view":..,"columns":[..],"rows":[{..}]};
+ * broken UTF-8 becomes printable there, what is no finite number null. md is a table: a line end
+ * becomes <br>, control bytes \xNN, and nothing in a cell is read as markup.
+ */
+#ifndef TUI_VIEWS_SHEET_WRITE_H
+#define TUI_VIEWS_SHEET_WRITE_H
+
+#include "tui/views/sheet.h"
+
+enum { SHEET_VERSION = 1 };
+
+void sheet_write_csv(const Sheet *sheet, Buf *out);
+void sheet_write_json(const Sheet *sheet, const char *view, Buf *out);
+void sheet_write_md(const Sheet *sheet, Buf *out);
+
+#endif
