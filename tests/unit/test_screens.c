@@ -96,7 +96,7 @@ static ScreenRow rows[] = {
      "54",
      2,
      {"[4 Mesh]", "A Σ1/4", "B Σ4/4", "all_reduce {d0 d1 d2 d3} {d4 d5 d6 d7}", "inside nodes"}},
-    {"a pin's price before it is set", 80, 24, "x", 1, {"size 8", "as now", "(+", "peak"}},
+    {"a pin's price before it is set", 80, 24, "x", 1, {"size 8", "as now", "STEP", "PEAK", "+1.31 ms", "graph:shard("}},
     {"a pin, and its effect", 80, 24, "pt", 2, {"pinned to tp: step", "8/tp,1024,768"}},
     {"taken back in one key", 80, 24, "ptu", 3, {"undone: step", "8/dp,1024,768", "24 AR tp"}},
     {"done again", 80, 24, "ptu<C-r>", 4, {"redone: step", "8/tp,1024,768"}},

@@ -218,7 +218,7 @@ static void close_view(App *app)
 
 static void cancel(App *app)
 {
-    if (job_runs(&app->ui))
+    if (job_is_told(&app->ui))
         job_stop(&app->ui);
     else if (app->ui.zoomed || app->ui.at.show != SHOW_GRAPH)
         close_view(app);
@@ -297,6 +297,8 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         *ok = pins_undo(ui, err);
     else if (act == ACT_REDO)
         *ok = pins_redo(ui, err);
+    else if (act == ACT_WHAT_IF && views[ui->at.show]->act(ui, act, 0))
+        return true; /* what the view shows has options of its own */
     else if (act == ACT_PIN || act == ACT_WHAT_IF)
         pins_menu(ui, act == ACT_WHAT_IF);
     else if (act == ACT_POLICY)

@@ -111,11 +111,11 @@ static bool console_took(App *app, Key key)
 {
     Ui *ui = &app->ui;
 
-    if (key == key_ctrl('c') && job_runs(ui))
+    if (key == key_ctrl('c') && job_is_told(ui))
         job_stop(ui);
     else if (key == K_TAB)
         console_complete(ui, &app->prompt);
-    else if (key == K_ENTER && app->prompt.n > 0 && job_runs(ui))
+    else if (key == K_ENTER && app->prompt.n > 0 && job_is_told(ui))
         ui_fail(ui, "wait for the line before, or stop it with C-c");
     else
         return false;

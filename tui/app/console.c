@@ -115,7 +115,7 @@ void console_type(Ui *ui, Str line)
     job->change = (Change){.kind = CHANGE_CONSOLE, .n = ui->edits + 1, .answer = &job->answer};
     job->change.text = arena_str(arena, line);
     add_lines(ui, CONSOLE_TYPED, line);
-    if (!job_start(ui, &(JobWork){"Lua", work, done, job, true}))
+    if (!job_start(ui, &(JobWork){"Lua", work, done, job, true, false}))
         arena_free(arena);
 }
 

@@ -3,6 +3,7 @@
 #include "tui/views/label.h"
 #include "tui/app/menu.h"
 #include "tui/views/page.h"
+#include "tui/app/whatif.h"
 
 #include <stdio.h>
 
@@ -225,7 +226,7 @@ static void draw_note(App *app, Pen *pen)
     Buf text = buf_new(ui->frame);
 
     pen_rune(pen, ROLE_TEXT, ' ');
-    if (job_runs(ui)) {
+    if (job_is_told(ui)) {
         job_format(ui, &text);
         pen_fit(pen, ROLE_NOTE, buf_str(&text), pen->area.w - 1);
         return;
@@ -363,6 +364,8 @@ const Grid *app_draw(App *app)
                    LAYOUT_MIN_W, LAYOUT_MIN_H);
         return grid;
     }
+    if (is_shown(&app->layout, SHOW_COMM_DETAIL))
+        whatif_follow(ui);
     for (int i = 0; i < app->layout.n_panes; i++)
         draw_pane(app, &app->layout.pane[i]);
     Pen pen = pen_new(grid, app->layout.status);

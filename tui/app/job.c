@@ -65,6 +65,8 @@ static void finish(Ui *ui)
 
 bool job_start(Ui *ui, const JobWork *work)
 {
+    if (ui->job && ui->job->work.yields)
+        job_end(ui);
     if (ui->job) {
         ui_fail(ui, "wait for the %s, or stop it with C-c", ui->job->work.title);
         return false;
@@ -86,7 +88,8 @@ bool job_start(Ui *ui, const JobWork *work)
         return false;
     }
     ui->job = job;
-    if (wait_for(job, ui->waits_for_jobs ? -1 : JOB_QUIET_MS))
+    int quiet_ms = work->yields ? 0 : JOB_QUIET_MS;
+    if (wait_for(job, ui->waits_for_jobs ? -1 : quiet_ms))
         finish(ui);
     return true;
 }
@@ -117,6 +120,11 @@ void job_end(Ui *ui)
 bool job_runs(const Ui *ui)
 {
     return ui->job != NULL;
+}
+
+bool job_is_told(const Ui *ui)
+{
+    return ui->job && !ui->job->work.yields;
 }
 
 bool job_changes_plan(const Ui *ui)
@@ -199,6 +207,10 @@ void job_change(Ui *ui, const Change *change,
     if (change->text)
         job->change.text = arena_str(arena, str_from(change->text));
     job->what = what ? arena_str(arena, str_from(what)) : NULL;
-    if (!job_start(ui, &(JobWork){"plan", change_work, change_done, job, true}))
+    if (!job_start(ui, &(JobWork){.title = "plan",
+                                  .work = change_work,
+                                  .done = change_done,
+                                  .context = job,
+                                  .changes_plan = true}))
         arena_free(arena);
 }

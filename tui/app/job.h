@@ -28,9 +28,11 @@ typedef struct {
     void (*done)(Ui *ui, void *context, bool ok, const Error *err);
     void *context;
     bool changes_plan;
+    bool yields; /* nobody asked for it: it is not told of, and another job ends it */
 } JobWork;
 
-/* False when one is running, which is said on the message line; done() is not called then. */
+/* False when one is running that does not yield, which is said on the message line; done() is not
+ * called then. */
 bool job_start(Ui *ui, const JobWork *work);
 
 /* Whether it is over now: then done() was called. To be asked at every turn of the loop. */
@@ -39,6 +41,7 @@ void job_stop(Ui *ui); /* asks for it; the end comes with a later job_poll() */
 void job_end(Ui *ui);  /* asks for it and waits: before the explorer closes */
 
 bool job_runs(const Ui *ui);
+bool job_is_told(const Ui *ui); /* one runs that somebody waits for */
 bool job_changes_plan(const Ui *ui);
 
 /* "planning 43%, 0:12 left, C-c stops"; nothing without a job. */

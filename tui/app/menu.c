@@ -10,6 +10,19 @@ void menu_open(Ui *ui, const char *title, void (*chosen)(Ui *ui, int value))
     snprintf(ui->menu.title, sizeof ui->menu.title, "%s", title);
 }
 
+void menu_head(Ui *ui, const char *head)
+{
+    snprintf(ui->menu.head, sizeof ui->menu.head, "%s", head);
+}
+
+/* j and k move, q leaves. */
+static char key_of_place(int place)
+{
+    static const char keys[] = "123456789abcdefghilmnoprstuvwxyz";
+
+    return place < (int)sizeof keys - 1 ? keys[place] : ' ';
+}
+
 void menu_add(Ui *ui, char key, Str text, int value)
 {
     Menu *menu = &ui->menu;
@@ -17,9 +30,15 @@ void menu_add(Ui *ui, char key, Str text, int value)
     if (menu->n == MENU_MAX)
         return;
     MenuItem *item = &menu->item[menu->n++];
-    item->key = key ? key : (char)(menu->n < 10 ? '0' + menu->n : 'a' + menu->n - 10);
-    item->value = value;
+    *item = (MenuItem){.key = key ? key : key_of_place(menu->n - 1), .value = value};
     snprintf(item->text, sizeof item->text, "%.*s", STR_ARG(text));
+}
+
+void menu_note(Ui *ui, Str note)
+{
+    MenuItem *item = &ui->menu.item[ui->menu.n - 1];
+
+    snprintf(item->note, sizeof item->note, "%.*s", STR_ARG(note));
 }
 
 static void choose(Ui *ui, int i)
@@ -31,12 +50,21 @@ static void choose(Ui *ui, int i)
     chosen(ui, value);
 }
 
+static void turn_page(Menu *menu, int by)
+{
+    menu->at += by * (menu->height > 1 ? menu->height - 1 : 1);
+    if (menu->at >= menu->n)
+        menu->at = menu->n - 1;
+    if (menu->at < 0)
+        menu->at = 0;
+}
+
 void menu_key(Ui *ui, Key key)
 {
     Menu *menu = &ui->menu;
 
     for (int i = 0; i < menu->n; i++) {
-        if (menu->item[i].key == key) {
+        if (menu->item[i].key == key && key != ' ') {
             choose(ui, i);
             return;
         }
@@ -45,6 +73,8 @@ void menu_key(Ui *ui, Key key)
         menu->at = (menu->at + 1) % menu->n;
     else if ((key == 'k' || key == K_UP) && menu->n > 0)
         menu->at = (menu->at + menu->n - 1) % menu->n;
+    else if (key == K_PGDN || key == K_PGUP)
+        turn_page(menu, key == K_PGDN ? 1 : -1);
     else if (key == K_ENTER && menu->n > 0)
         choose(ui, menu->at);
     else if ((key == '<' || key == '>') && menu->moved)
@@ -53,34 +83,148 @@ void menu_key(Ui *ui, Key key)
         menu->open = false;
 }
 
-void menu_draw(const Ui *ui, Grid *grid, Rect body)
+/* ---- drawing ---- */
+
+enum { COLUMNS_MAX = 8, GAP = 2, BEFORE = 4 }; /* before: the key of an item */
+
+typedef struct {
+    int n, width[COLUMNS_MAX];
+    bool right[COLUMNS_MAX];
+} MenuColumns;
+
+static void measure(const char *text, bool head, MenuColumns *columns)
+{
+    Str rest = str_from(text);
+
+    for (int c = 0; c < COLUMNS_MAX && rest.n > 0; c++) {
+        Str cell = str_take(&rest, '\t');
+        if (head && cell.n > 0 && cell.s[0] == ' ')
+            columns->right[c] = true;
+        int w = text_columns(str_trim(cell));
+        if (w > columns->width[c])
+            columns->width[c] = w;
+        if (w > 0 && c >= columns->n)
+            columns->n = c + 1;
+    }
+}
+
+static int columns_width(const MenuColumns *columns)
+{
+    int w = columns->n > 1 ? GAP * (columns->n - 1) : 0;
+
+    for (int c = 0; c < columns->n; c++)
+        w += columns->width[c];
+    return w;
+}
+
+/* Leaves out last columns until the rest fits; the first one is cut then. */
+static MenuColumns fit_columns(const Menu *menu, int room)
+{
+    MenuColumns columns = {0};
+
+    measure(menu->head, true, &columns);
+    for (int i = 0; i < menu->n; i++)
+        measure(menu->item[i].text, false, &columns);
+    while (columns.n > 1 && columns_width(&columns) > room &&
+           columns_width(&columns) - columns.width[0] + room * 2 / 5 > room)
+        columns.n--;
+    int over = columns_width(&columns) - room;
+    columns.width[0] -= over > 0 ? over : 0;
+    return columns;
+}
+
+static void draw_cells(const Ui *ui, const MenuColumns *columns, const char *text, bool head,
+                       Pen *pen)
+{
+    Str rest = str_from(text);
+
+    for (int c = 0; c < columns->n; c++) {
+        Str cell = str_trim(rest.n > 0 ? str_take(&rest, '\t') : STR(""));
+        int w = columns->width[c];
+        if (c > 0)
+            pen_tab(pen, pen->x + GAP);
+        if (columns->right[c])
+            pen_right(pen, head ? ROLE_HEAD : ROLE_TEXT, cell, w);
+        else if (head)
+            pen_fit(pen, ROLE_HEAD, cell, w);
+        else
+            draw_sharding(ui, pen, cell, -1, w);
+    }
+}
+
+static void draw_items(const Ui *ui, const MenuColumns *columns, Grid *grid, Rect area)
 {
     const Menu *menu = &ui->menu;
-    int w = text_columns(str_from(menu->title)) + 4;
+    Pen pen = pen_new(grid, area);
+
+    for (int y = 0; y < menu->height && menu->top + y < menu->n; y++) {
+        const MenuItem *item = &menu->item[menu->top + y];
+        pen_to(&pen, 1, y);
+        pen_rune(&pen, ROLE_FOCUS, (unsigned char)item->key);
+        pen_puts(&pen, ROLE_TEXT, "  ");
+        draw_cells(ui, columns, item->text, false, &pen);
+        if (menu->top + y != menu->at)
+            continue;
+        pen_to(&pen, 0, y);
+        pen_cursor(&pen);
+        grid_mark(grid, (Rect){area.x, area.y + y, area.w, 1}, STYLE_SELECTED);
+    }
+}
+
+static int widest_note(const Menu *menu)
+{
+    int w = 0;
 
     for (int i = 0; i < menu->n; i++) {
-        int need = text_columns(str_from(menu->item[i].text)) + 8;
+        int need = text_columns(str_from(menu->item[i].note));
         w = need > w ? need : w;
     }
-    w = w < 30 ? 30 : w > body.w - 2 ? body.w - 2 : w;
-    int h = menu->n + 2 < body.h ? menu->n + 2 : body.h;
+    return w;
+}
+
+/* The title, with how far down the list is shown where it does not fit. */
+static const char *box_title(const Ui *ui)
+{
+    const Menu *menu = &ui->menu;
+
+    if (menu->n <= menu->height)
+        return menu->title;
+    return arena_printf(ui->frame, "%s   %d/%d", menu->title, menu->at + 1, menu->n);
+}
+
+void menu_draw(Ui *ui, Grid *grid, Rect body)
+{
+    Menu *menu = &ui->menu;
+    MenuColumns columns = fit_columns(menu, body.w - 2 - 2 - BEFORE - 1);
+    int note = widest_note(menu) + 2, w = columns_width(&columns) + BEFORE + 3;
+    int title = text_columns(str_from(menu->title)) + 4;
+    int extra = 2 + (menu->head[0] != 0) + (note > 2);
+
+    w = title > w ? title : w;
+    w = note + 2 > w ? note + 2 : w;
+    w = w < 30 ? 30 : w;
+    w = w > body.w - 2 ? body.w - 2 : w;
+    int h = menu->n + extra < body.h ? menu->n + extra : body.h;
+    menu->height = h > extra ? h - extra : 1;
+    menu->top = (int)ui_scroll(menu->top, menu->at, menu->n, menu->height);
     Rect box = {body.x + 1, body.y + body.h - h, w, h};
     Pen pen = pen_new(grid, box);
     for (int y = 0; y < h; y++) {
         pen_to(&pen, 0, y);
         pen_tab(&pen, w);
     }
-    grid_box(grid, box, true, menu->title);
-    pen = pen_new(grid, (Rect){box.x + 1, box.y + 1, w - 2, h - 2});
-    for (int i = 0; i < menu->n; i++) {
-        pen_to(&pen, 1, i);
-        pen_rune(&pen, ROLE_FOCUS, (unsigned char)menu->item[i].key);
-        pen_puts(&pen, ROLE_TEXT, "  ");
-        draw_sharding(ui, &pen, str_from(menu->item[i].text), -1, w - 7);
-        if (i != menu->at)
-            continue;
-        pen_to(&pen, 0, i);
-        pen_cursor(&pen);
-        grid_mark(grid, (Rect){box.x + 1, box.y + 1 + i, w - 2, 1}, STYLE_SELECTED);
+    grid_box(grid, box, true, box_title(ui));
+    Rect inner = {box.x + 1, box.y + 1, w - 2, h - 2};
+    pen = pen_new(grid, inner);
+    if (note > 2 && menu->n > 0) {
+        pen_to(&pen, 1, inner.h - 1);
+        pen_fit(&pen, ROLE_NOTE, str_from(menu->item[menu->at].note), inner.w - 2);
     }
+    if (menu->head[0]) {
+        pen_to(&pen, BEFORE, 0);
+        draw_cells(ui, &columns, menu->head, true, &pen);
+        inner.y++;
+    }
+    inner.h = menu->height;
+    draw_items(ui, &columns, grid, inner);
 }

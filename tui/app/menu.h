@@ -1,4 +1,8 @@
-/* menu.h - a choice among a few things, drawn as a box over the lower part of the screen. */
+/* menu.h - a choice among things, drawn as a box over the lower part of the screen.
+ *
+ * Items have columns, which are aligned; where there is no room the last ones are left out. More
+ * items than lines scroll. Every item with a key is chosen by it, the others by moving and Enter.
+ */
 #ifndef TUI_APP_MENU_H
 #define TUI_APP_MENU_H
 
@@ -7,11 +11,15 @@
 /* Empties the menu and opens it. */
 void menu_open(Ui *ui, const char *title, void (*chosen)(Ui *ui, int value));
 
-/* key 0: the place's digit, from 1. */
+/* The headings of the columns of texts: "TO\t STEP\t COMM". */
+void menu_head(Ui *ui, const char *head);
+
+/* key 0: the place's digit, from 1, then letters as long as there are any. */
 void menu_add(Ui *ui, char key, Str text, int value);
+void menu_note(Ui *ui, Str note); /* of the item that was added last */
 
 /* Takes a key while the menu is open: an item's, moves, Enter; all else closes it. */
 void menu_key(Ui *ui, Key key);
-void menu_draw(const Ui *ui, Grid *grid, Rect body);
+void menu_draw(Ui *ui, Grid *grid, Rect body);
 
 #endif

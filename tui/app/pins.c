@@ -1,13 +1,13 @@
 #include "tui/app/pins.h"
 
 #include "core/base/file.h"
+#include "core/plan/decision_lua.h"
+#include "tui/app/whatif.h"
 #include "tui/views/label.h"
-#include "tui/app/menu.h"
 
 #include <assert.h>
 #include <inttypes.h>
-
-enum { QUICK_OPS_MAX = 5000 }; /* up to here each choice is planned to show its price */
+#include <stdio.h>
 
 static const char edits_head[] = "-- Pins made in the dimscope explorer.";
 
@@ -83,14 +83,6 @@ static bool target_of(Ui *ui, Target *target, Error *err)
     return true;
 }
 
-static const IndexDim *index_dim(const Session *session, int32_t op, int index)
-{
-    const OpSpace *space = inferred_space(session->inferred, op);
-
-    assert(space && index < space->n_index);
-    return &space->index[index];
-}
-
 /* "lm_head.weight dim 1", "c_fc index dim n", with xN. */
 static Str target_name(const Ui *ui, const Target *target)
 {
@@ -99,64 +91,13 @@ static Str target_name(const Ui *ui, const Target *target)
     if (target->index)
         buf_printf(&text, "%.*s index dim %s",
                    STR_ARG(label_op(ui->session, ui->frame, target->place[0])),
-                   index_dim(ui->session, target->place[0], target->dim)->name);
+                   program_space(ui->session->inferred, target->place[0])->index[target->dim].name);
     else
         buf_printf(&text, "%.*s dim %d",
                    STR_ARG(label_tensor(ui->session, ui->frame, target->place[0])), target->dim);
     if (target->n > 1)
         buf_printf(&text, " ×%d", target->n);
     return buf_str(&text);
-}
-
-/* An input of the op by which a policy can name the index dim; -1: none. */
-static int32_t tensor_with_index(const Session *session, int32_t op, int index)
-{
-    const OpSpace *space = inferred_space(session->inferred, op);
-
-    for (int i = 0; space && i < space->n_inputs; i++)
-        for (int d = 0; d < space->operand[i].shape.n_dims; d++)
-            if (space->operand[i].factors[d].n == 1 &&
-                space->operand[i].factors[d].index[0] == index)
-                return op_inputs(session->graph, op)[i];
-    return -1;
-}
-
-/* The pin as a line of a policy. */
-static const char *lua_line(const Session *session, Arena *arena, const Decision *decision,
-                            const char *axes)
-{
-    bool unpin = decision->kind == UNPIN_TENSOR_DIM || decision->kind == UNPIN_INDEX_DIM;
-    bool index = decision->kind == PIN_INDEX_DIM || decision->kind == UNPIN_INDEX_DIM;
-    int32_t tensor =
-        index ? tensor_with_index(session, decision->place, decision->dim) : decision->place;
-    Buf line = buf_new(arena);
-
-    if (tensor < 0) {
-        buf_printf(&line, "-- %s: index dim %d to %s has no tensor to name it by",
-                   op_name(session->graph, decision->place), decision->dim, axes);
-        return line.s;
-    }
-    if (decision->kind == UNPIN_TENSOR) {
-        buf_printf(&line, "graph:unpin(\"%s\")", naming_label(session->naming, tensor));
-        return line.s;
-    }
-    buf_printf(&line, "graph:%s(\"%s\", ", unpin ? "unpin" : "shard",
-               naming_label(session->naming, tensor));
-    if (index)
-        buf_printf(&line, unpin ? "\"%s\")" : "{%s = ",
-                   index_dim(session, decision->place, decision->dim)->name);
-    else
-        buf_printf(&line, unpin ? "%d)" : "{[%d] = ", decision->dim);
-    if (unpin)
-        return line.s;
-    buf_putc(&line, '{');
-    for (const char *s = axes; *s;) {
-        size_t n = strcspn(s, ".");
-        buf_printf(&line, "%s\"%.*s\"", s == axes ? "" : ", ", (int)n, s);
-        s += n + (s[n] == '.');
-    }
-    buf_puts(&line, "}})");
-    return line.s;
 }
 
 static bool read_axes(const Ui *ui, Str axes, int64_t size, Cut *cut, Error *err)
@@ -181,11 +122,9 @@ static bool read_axes(const Ui *ui, Str axes, int64_t size, Cut *cut, Error *err
     return true;
 }
 
-/* The decisions of one key. */
-static Decision *decisions_for(Ui *ui, const Target *target, const Cut *cut, const char *axes)
+static Decision *decisions_for(const Ui *ui, const Target *target, const Cut *cut)
 {
     Decision *all = arena_array(ui->frame, Decision, target->n);
-    Arena *kept = ui->session->journal_arena;
 
     for (int i = 0; i < target->n; i++) {
         all[i] = (Decision){.place = target->place[i], .dim = target->dim};
@@ -195,8 +134,6 @@ static Decision *decisions_for(Ui *ui, const Target *target, const Cut *cut, con
             all[i].kind = cut ? PIN_INDEX_DIM : UNPIN_INDEX_DIM;
         else
             all[i].kind = cut ? PIN_TENSOR_DIM : UNPIN_TENSOR_DIM;
-        all[i].origin = (Origin){.kind = ORIGIN_USER, .file = ""};
-        all[i].origin.text = lua_line(ui->session, kept, &all[i], axes);
     }
     return all;
 }
@@ -235,21 +172,23 @@ static void applied(Ui *ui, const Totals *before, const char *what)
     say_change(ui, before, what);
 }
 
-void pins_apply(Ui *ui, Decision *decisions, int n, const char *what)
+/* The decisions of one key have its number as their line, which is what undo goes by. */
+void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what)
 {
-    for (int i = 0; i < n; i++) {
-        Origin *origin = &decisions[i].origin;
-        *origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = origin->text};
-        origin->line = ui->edits + 1;
-        if (!origin->text)
-            origin->text = lua_line(ui->session, ui->session->journal_arena, &decisions[i], "");
-    }
-    job_change(ui, &(Change){.kind = CHANGE_APPLY, .decisions = decisions, .n = n}, applied, what);
-}
+    Decision *own = arena_array(ui->frame, Decision, n);
 
-static void apply(Ui *ui, const Target *target, const Cut *cut, const char *axes, const char *what)
-{
-    pins_apply(ui, decisions_for(ui, target, cut, axes), target->n, what);
+    if (job_is_told(ui)) { /* nothing may come into the journal's arena now */
+        ui_fail(ui, "wait for the job, or stop it with C-c");
+        return;
+    }
+    job_end(ui);
+    for (int i = 0; i < n; i++) {
+        Buf line = buf_new(ui->session->journal_arena);
+        own[i] = decisions[i];
+        decision_lua(ui->session, &own[i], &line);
+        own[i].origin = (Origin){ORIGIN_USER, "", ui->edits + 1, line.s};
+    }
+    job_change(ui, &(Change){.kind = CHANGE_APPLY, .decisions = own, .n = n}, applied, what);
 }
 
 bool pins_set(Ui *ui, Str axes, Error *err)
@@ -260,8 +199,8 @@ bool pins_set(Ui *ui, Str axes, Error *err)
 
     if (!target_of(ui, &target, err) || !read_axes(ui, axes, target.size, &cut, err))
         return false;
-    apply(ui, &target, &cut, cut_is_whole(&cut) ? "" : text,
-          arena_printf(ui->frame, "pinned to %s", text));
+    pins_apply(ui, decisions_for(ui, &target, &cut), target.n,
+               arena_printf(ui->frame, "pinned to %s", text));
     return true;
 }
 
@@ -274,78 +213,14 @@ bool pins_drop(Ui *ui, Error *err)
     DecisionKind kind = target.index ? PIN_INDEX_DIM : PIN_TENSOR_DIM;
     if (!plan_pin_of(ui_plan(ui), kind, target.place[0], target.dim))
         return error_set(err, "%.*s is not pinned", STR_ARG(target_name(ui, &target)));
-    apply(ui, &target, NULL, "", "unpinned");
+    pins_apply(ui, decisions_for(ui, &target, NULL), target.n, "unpinned");
     return true;
-}
-
-/* What the plan would cost with the pin; nothing is changed. False when it cannot be planned. */
-static bool try_pin(Ui *ui, const Target *target, const Cut *cut, Totals *totals)
-{
-    const Session *session = ui->session;
-    Decision *decisions = decisions_for(ui, target, cut, "");
-    Journal journal = {0};
-    Error err = {0};
-
-    for (int i = 0; i < session->journal.n_done; i++)
-        journal_add(&journal, ui->frame, &session->journal.decisions.at[i]);
-    for (int i = 0; i < target->n; i++)
-        journal_add(&journal, ui->frame, &decisions[i]);
-    PlanRequest request = session_request(session, &journal);
-    Plan *plan = plan_make(&request, &err);
-    if (plan)
-        *totals = plan->totals;
-    plan_free(plan);
-    return plan != NULL;
-}
-
-static void add_choice(Ui *ui, const Target *target, char key, const char *axes, bool priced)
-{
-    Buf text = buf_new(ui->frame);
-    Totals now = ui_plan(ui)->totals, then;
-    Cut cut;
-    Error err = {0};
-
-    if (!read_axes(ui, str_from(axes), target->size, &cut, &err))
-        return;
-    buf_printf(&text, "%-8s", axes);
-    if (cut_equal(&cut, target->cut))
-        buf_puts(&text, " as now");
-    else if (priced && try_pin(ui, target, &cut, &then))
-        buf_printf(&text, " step %.*s (%+.1f%%)  comm %.*s  peak %.*s",
-                   STR_ARG(label_us(ui, then.step_us)),
-                   now.step_us > 0 ? 100 * (then.step_us - now.step_us) / now.step_us : 0.0,
-                   STR_ARG(label_us(ui, then.comm_us)), STR_ARG(label_bytes(ui, then.peak_bytes)));
-    menu_add(ui, key, buf_str(&text), ui->menu.n);
-}
-
-/* Choices are told apart by their first word. */
-static void pin_chosen(Ui *ui, int value)
-{
-    Str text = str_from(ui->menu.item[value].text);
-    Error err = {0};
-    int64_t end = str_find(text, STR(" "));
-
-    if (!pins_set(ui, (Str){text.s, end < 0 ? text.n : (size_t)end}, &err))
-        ui_error(ui, &err);
 }
 
 static void next_dim(Ui *ui, int by);
 
-/* The axis's first letter where only it has it, else the digit of its place. */
-static char axis_key(const Mesh *mesh, int axis)
-{
-    char letter = mesh->axes[axis].name[0];
-
-    for (int a = 0; a < mesh->n_axes; a++)
-        if (a != axis && mesh->axes[a].name[0] == letter)
-            return 0;
-    return letter == 'j' || letter == 'k' || letter == 'w' ? 0 : letter;
-}
-
 void pins_menu(Ui *ui, bool what_if)
 {
-    const Mesh *mesh = ui->session->mesh;
-    bool priced = what_if || ui->session->inferred->n_program <= QUICK_OPS_MAX;
     Target target = {0};
     Error err = {0};
 
@@ -353,26 +228,15 @@ void pins_menu(Ui *ui, bool what_if)
         ui_error(ui, &err);
         return;
     }
-    menu_open(ui,
-              arena_printf(ui->frame, "pin %.*s, size %" PRId64 "%s",
-                           STR_ARG(target_name(ui, &target)), target.size,
-                           target.index ? "" : "   < > dim"),
-              pin_chosen);
-    ui->menu.moved = target.index ? NULL : next_dim;
-    AtomSet here = cut_atoms(target.cut);
-    Buf now = buf_new(ui->frame);
-    for (int a = 0; a < mesh->n_axes; a++) {
-        if (mesh->axes[a].size == 1)
-            continue;
-        add_choice(ui, &target, axis_key(mesh, a), mesh->axes[a].name, priced);
-        if (here & mesh_axis_atoms(mesh, a))
-            buf_printf(&now, "%s.", mesh->axes[a].name);
-    }
-    for (int a = 0; a < mesh->n_axes && now.n > 0; a++)
-        if (mesh->axes[a].size > 1 && !(here & mesh_axis_atoms(mesh, a)))
-            add_choice(ui, &target, 0, arena_printf(ui->frame, "%s%s", now.s, mesh->axes[a].name),
-                       priced);
-    add_choice(ui, &target, 'w', "whole", priced);
+    WhatIfAsk ask = {.arena = arena_new(), .verb = "pinned to "};
+    ask.moved = target.index ? NULL : next_dim;
+    ask.priced = what_if || ui->session->inferred->n_program <= QUICK_OPS_MAX;
+    ask.options =
+        options_for_dim(ask.arena, ui->session, target.index ? PIN_INDEX_DIM : PIN_TENSOR_DIM,
+                        target.place, target.n, target.dim);
+    snprintf(ask.title, sizeof ask.title, "pin %.*s, size %" PRId64 "%s",
+             STR_ARG(target_name(ui, &target)), target.size, target.index ? "" : "   < > dim");
+    whatif_ask(ui, &ask);
 }
 
 static void next_dim(Ui *ui, int by)

@@ -17,9 +17,8 @@ void pins_menu(Ui *ui, bool what_if);
 bool pins_set(Ui *ui, Str axes, Error *err);
 bool pins_drop(Ui *ui, Error *err);
 
-/* Decisions made on a screen, as one step of the user's; a text that is NULL is written here, for
- * what takes pins away. */
-void pins_apply(Ui *ui, Decision *decisions, int n, const char *what);
+/* Applies decisions as one step of undo, and says what has changed. They are copied. */
+void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what);
 
 /* ": step 12.8→14.2 ms, comm .., peak ..": the totals of before and of now. */
 void pins_format_change(const Ui *ui, const Totals *before, Buf *out);

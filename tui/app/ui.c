@@ -3,6 +3,8 @@
 #include "core/base/file.h"
 #include "tui/app/console.h"
 
+#include "tui/app/whatif.h"
+
 #include <stdio.h>
 
 enum { FIRST_ROWS = 28 }; /* groups are opened at the start while the outline is no longer */
@@ -80,6 +82,7 @@ void ui_open(Ui *ui, Session *session, bool ascii)
 
 void ui_close(Ui *ui)
 {
+    whatif_free(ui);
     search_free(ui->search);
     mem_forget(&ui->mem);
     comm_free(ui->comm);

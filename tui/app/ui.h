@@ -24,7 +24,7 @@
 #include "tui/app/search.h"
 #include "tui/views/view.h"
 
-enum { JUMPS_MAX = 100, MESSAGE_MAX = 256, MENU_MAX = 16, ERRORS_MAX = 100 };
+enum { JUMPS_MAX = 100, MESSAGE_MAX = 256, MENU_MAX = 64, ERRORS_MAX = 100 };
 
 typedef enum { WHY_TENSOR, WHY_INDEX, WHY_NOT } WhyKind;
 
@@ -41,8 +41,9 @@ typedef struct {
 } Place;
 
 typedef struct {
-    char key;
-    char text[100];
+    char key;       /* ' ': none, it is reached by moving */
+    char text[160]; /* columns, with tabs between */
+    char note[200]; /* said below the list while the item is the chosen one; "" */
     int value;
 } MenuItem;
 
@@ -56,12 +57,15 @@ typedef struct {
 /* A choice on the screen. `chosen` may open another one. */
 typedef struct {
     bool open;
-    char title[100];
-    int n, at;
+    char title[100], head[100]; /* head: of the columns; one that begins with a blank is aligned
+                                   at the right; "" */
+    int n, at, top, height;     /* top: the first shown; height: how many, as last drawn */
     MenuItem item[MENU_MAX];
     void (*chosen)(Ui *ui, int value);
     void (*moved)(Ui *ui, int by); /* < and >; NULL: nothing */
 } Menu;
+
+typedef struct WhatIf WhatIf; /* whatif.h */
 
 struct Ui {
     Session *session;
@@ -75,6 +79,7 @@ struct Ui {
     Job *job;                /* what works beside the screen; NULL */
     struct Console *console; /* lines of Lua typed so far */
     const Prompt *prompt;    /* of the explorer, for what is typed inside a view; NULL: none */
+    WhatIf *whatif;          /* options that were asked for; NULL */
     bool waits_for_jobs;     /* there is no screen to go on with */
     Settings settings;
     const KeyMap *keymap;

@@ -1,6 +1,7 @@
 #include "tui/views/label.h"
 
 #include "core/plan/cost.h"
+#include "tui/app/whatif.h"
 #include "tui/views/page.h"
 
 enum { TENSOR_LEAST = 12, AT_BEST_LEAST = 92 };
@@ -242,6 +243,10 @@ static bool act(Ui *ui, ActId act, Key last)
     }
     if (ui_move(&at, ui->comm->n_rows, ui->height[SHOW_COMM], act)) {
         select_row(ui, (int)at);
+        return true;
+    }
+    if (act == ACT_WHAT_IF) {
+        whatif_reshard(ui);
         return true;
     }
     if (act == ACT_OPEN) {
