@@ -228,6 +228,8 @@ static void cancel(App *app)
 
 static void show(Ui *ui, ShowId show_id)
 {
+    if (show_id == SHOW_MESH)
+        ui->mesh_groups = ui->at.show == SHOW_COMM || ui->at.show == SHOW_COMM_DETAIL;
     ui_show(ui, show_id);
     if (show_id == SHOW_GRAPH)
         ui_select_row(ui, ui->row_at);
@@ -363,6 +365,8 @@ static bool act_on_place(App *app, ActId act)
         go_reshard(ui);
     else if (act == ACT_NEXT_TENSOR || act == ACT_PREVIOUS_TENSOR)
         go_next_tensor(ui, act == ACT_NEXT_TENSOR ? 1 : -1);
+    else if (act == ACT_PICK_TENSOR)
+        go_pick_tensor(ui);
     else if (act == ACT_DIM_NEXT || act == ACT_DIM_PREVIOUS)
         go_next_dim(ui, act == ACT_DIM_NEXT ? 1 : -1);
     else if (act == ACT_SEARCH_NEXT || act == ACT_SEARCH_PREVIOUS)

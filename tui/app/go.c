@@ -132,6 +132,13 @@ void go_reshard(Ui *ui)
     ui->at.reshard = ui->comm->row_of[found];
 }
 
+/* Inputs, then outputs; -1: an optional one that is absent. */
+static int32_t operand_of(const Graph *graph, int32_t op, int i)
+{
+    int n_inputs = graph->ops[op].n_inputs;
+    return i < n_inputs ? op_inputs(graph, op)[i] : op_outputs(graph, op)[i - n_inputs];
+}
+
 void go_next_tensor(Ui *ui, int by)
 {
     const Graph *graph = ui_graph(ui);
@@ -139,21 +146,51 @@ void go_next_tensor(Ui *ui, int by)
 
     if (op < 0)
         return;
-    int n_inputs = graph->ops[op].n_inputs, n = n_inputs + graph->ops[op].n_outputs, at = 0;
+    int n = graph->ops[op].n_inputs + graph->ops[op].n_outputs, at = 0;
     for (int i = 0; i < n; i++)
-        if ((i < n_inputs ? op_inputs(graph, op)[i] : op_outputs(graph, op)[i - n_inputs]) ==
-            ui->at.tensor)
+        if (operand_of(graph, op, i) == ui->at.tensor)
             at = i;
     for (int i = 0; i < n; i++) {
         at = (at + by + n) % n;
-        int32_t tensor =
-            at < n_inputs ? op_inputs(graph, op)[at] : op_outputs(graph, op)[at - n_inputs];
+        int32_t tensor = operand_of(graph, op, at);
         if (tensor >= 0) {
             const OpSpace *space = inferred_space(ui->session->inferred, op);
             ui_select_tensor(ui, tensor);
             ui->at.item = (space ? space->n_index : 0) + at;
             return;
         }
+    }
+}
+
+static void tensor_chosen(Ui *ui, int operand)
+{
+    const OpSpace *space = inferred_space(ui->session->inferred, ui->at.op);
+
+    ui_select_tensor(ui, operand_of(ui_graph(ui), ui->at.op, operand));
+    ui->at.item = (space ? space->n_index : 0) + operand;
+}
+
+void go_pick_tensor(Ui *ui)
+{
+    const Graph *graph = ui_graph(ui);
+    int n = ui->at.op < 0 ? 0 : graph->ops[ui->at.op].n_inputs + graph->ops[ui->at.op].n_outputs;
+
+    menu_open(ui, "show", tensor_chosen);
+    for (int i = 0; i < n; i++) {
+        int32_t tensor = operand_of(graph, ui->at.op, i);
+        if (tensor < 0)
+            continue;
+        Str name = label_tensor(ui->session, ui->frame, tensor),
+            value = label_value(ui, tensor, ui_plan(ui)->made[tensor]);
+        menu_add(ui, 0,
+                 str_from(arena_printf(ui->frame, "%s %.*s  %.*s",
+                                       i < graph->ops[ui->at.op].n_inputs ? "in " : "out",
+                                       STR_ARG(name), STR_ARG(value))),
+                 i);
+    }
+    if (ui->menu.n == 0) {
+        ui->menu.open = false;
+        ui_say(ui, "it has no tensors");
     }
 }
 

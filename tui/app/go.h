@@ -11,6 +11,7 @@ void go_consumer(Ui *ui); /* of the selected tensor */
 void go_producer(Ui *ui);
 void go_reshard(Ui *ui);             /* the Comm row of the selected tensor, or of the op */
 void go_next_tensor(Ui *ui, int by); /* among the operands of the op */
+void go_pick_tensor(Ui *ui);         /* the same by a menu */
 void go_next_dim(Ui *ui, int by);    /* of the tensor */
 void go_next_change(Ui *ui, int by); /* the next row that the last change of the plan changed */
 bool go_tensor(Ui *ui, Str name, int *dim, Error *err); /* dim: -2 when none was named */

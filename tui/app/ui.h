@@ -92,6 +92,9 @@ struct Ui {
     int64_t rows[SHOW_COUNT]; /* how many there are, as last drawn */
     int height[SHOW_COUNT];   /* of the list part, as last drawn */
     int64_t rank;             /* place in the mesh that local shapes and slices are shown for */
+    int mesh_turn;            /* which axes go down and across in the Mesh view */
+    int64_t mesh_columns;     /* of its grid, as last drawn */
+    bool mesh_groups;         /* it shows groups of a collective instead of slices */
     Place jump[JUMPS_MAX];
     int n_jumps, jump_at;
     Menu menu;

@@ -1,257 +1,467 @@
 #include "tui/views/label.h"
+#include "tui/views/mesh_grid.h"
 #include "tui/views/slices.h"
 
-/* ORDER CELL: how much of a device is drawn, by the room there is. */
-typedef enum { CELL_FULL, CELL_SHORT, CELL_NUMBER, CELL_MARK, CELL_LETTER } CellForm;
+#include <inttypes.h>
+#include <stdio.h>
 
-typedef struct {
-    int width, lines; /* without frames */
-    bool framed;
-} CellSize;
+enum { LABEL_MOST = 10, FIELD = 9, CELL_LINES = 3 };
 
-static const CellSize cell_sizes[] = {
-    {12, 3, true}, {8, 1, true}, {5, 1, false}, {3, 1, false}, {1, 1, false}};
-
-enum { FULL_MOST = 18, LEGEND_LINES = 7, LABEL_MOST = 14 };
-
-static const char sum_mark[] = "Σ";
-
-/* The last axis goes across, the others down. */
+/* What is drawn: devices, what they hold of a tensor, who talks with whom about it next. */
 typedef struct {
     const Ui *ui;
     const Slices *slices; /* NULL: no tensor, only devices */
-    int64_t n_columns, n_rows;
-    int label;
-    CellForm form;
-    int cell; /* columns of one */
+    const Step *talk;     /* the tensor's next collective; NULL: none */
+    bool groups;          /* cells say groups instead of slices */
+    MeshGrid grid;
+    MeshPanels panels;
+    int64_t panel; /* that is being drawn */
+    int *marks;    /* SliceMark bits of what was drawn */
+    bool *several; /* a block of devices that hold different slices was drawn */
 } Picture;
 
-static int row_lines(const Picture *picture)
+static const Tiles *tiles_of(const Picture *picture)
 {
-    const CellSize *size = &cell_sizes[picture->form];
-    return size->lines + (picture->form == CELL_FULL ? 1 : 0);
+    return &picture->panels.tiles;
 }
 
-static void format_row_label(const Mesh *mesh, int64_t position, Buf *out)
+static int64_t position_of(const Picture *picture, int64_t row, int64_t column)
 {
-    for (int a = 0; a + 1 < mesh->n_axes; a++)
-        buf_printf(out, "%s%s %lld", a ? " " : "", mesh->axes[a].name,
-                   (long long)mesh_coord(mesh, a, position));
+    const Tiles *tiles = tiles_of(picture);
+    return mesh_grid_position(&picture->grid, picture->panel, row * tiles->block_h,
+                              column * tiles->block_w);
 }
 
-static Picture picture_of(const Ui *ui, const Slices *slices, int w, int h)
-{
-    const Mesh *mesh = ui->session->mesh;
-    Picture picture = {.ui = ui, .slices = slices, .n_columns = 1};
-    Buf label = buf_new(ui->frame);
-
-    if (mesh->n_axes > 0)
-        picture.n_columns = mesh->axes[mesh->n_axes - 1].size;
-    picture.n_rows = mesh->n_devices / picture.n_columns;
-    format_row_label(mesh, mesh->n_devices - 1, &label);
-    picture.label = (int)label.n < LABEL_MOST ? (int)label.n : LABEL_MOST;
-    for (int form = CELL_FULL; form <= CELL_LETTER; form++) {
-        const CellSize *size = &cell_sizes[form];
-        int64_t columns = picture.n_columns * (size->width + size->framed);
-        picture.form = (CellForm)form;
-        if (picture.label + 3 + columns <= w &&
-            (form > CELL_SHORT || picture.n_rows * row_lines(&picture) + 2 <= h))
-            break;
-    }
-    picture.cell = cell_sizes[picture.form].width;
-    int64_t spare = (w - picture.label - 3) / picture.n_columns - 1;
-    if (picture.form == CELL_FULL)
-        picture.cell = (int)(spare < FULL_MOST ? spare : FULL_MOST);
-    return picture;
-}
-
-/* The slice's letter and its mark: "A", "A=", "A~"; addends as "A Σ2/4", "AΣ2" where it is brief.
- */
-static void format_slice(const Picture *picture, int64_t position, Buf *out)
-{
-    const Slices *slices = picture->slices;
-    bool brief = picture->form > CELL_SHORT;
-
-    if (!slices)
-        return;
-    slice_letter(slice_number(slices, position), out);
-    if (slices->uneven && !brief)
-        buf_putc(out, '~');
-    if (slices->n_addends > 1) {
-        buf_printf(out, "%s%s", brief ? "" : " ", picture->ui->ascii ? "+" : sum_mark);
-        if (picture->form <= CELL_NUMBER)
-            buf_printf(out, "%lld", (long long)slice_addend(slices, position) + 1);
-        if (picture->form == CELL_FULL)
-            buf_printf(out, "/%lld", (long long)slices->n_addends);
-    } else if (slices->n_copies > 1) {
-        buf_putc(out, '=');
-    }
-}
-
-static void format_ranges(const Picture *picture, int64_t position, Buf *out)
-{
-    for (int d = 0; d < picture->slices->sharding->n_dims; d++) {
-        buf_puts(out, d ? "," : "");
-        if (slice_parts(picture->slices, d) > 1)
-            slice_range(picture->ui->frame, picture->slices, d, position, out);
-        else
-            buf_putc(out, ':');
-    }
-}
-
-/* One line of a device's cell. */
-static void draw_cell(const Picture *picture, int64_t position, int line, Pen *pen)
-{
-    const Ui *ui = picture->ui;
-    bool here = position == ui->rank;
-    Style style = here ? ROLE_FOCUS : ROLE_TEXT;
-    Buf text = buf_new(ui->frame);
-
-    if (picture->form > CELL_SHORT) {
-        int room = cell_sizes[picture->form].width > 1 ? cell_sizes[picture->form].width - 1 : 1;
-        format_slice(picture, position, &text);
-        Str slice = picture->form == CELL_LETTER ? (Str){text.s, text.n > 0} : buf_str(&text);
-        pen_fit(pen, here ? ROLE_FOCUS | STYLE_SELECTED : ROLE_TEXT, slice, room);
-        return;
-    }
-    if (line == 0) {
-        buf_printf(&text, "%sd%lld%s", here ? ">" : "",
-                   (long long)mesh_device(ui->session->mesh, position), here ? "<" : "");
-        int n = (int)text.n;
-        Buf slice = buf_new(ui->frame);
-        format_slice(picture, position, &slice);
-        pen_put(pen, style, buf_str(&text));
-        pen_right(pen, style, buf_str(&slice), picture->cell - n);
-    } else if (line == 1) {
-        if (picture->slices)
-            format_ranges(picture, position, &text);
-        pen_rune(pen, style, ' ');
-        pen_fit(pen, style, buf_str(&text), picture->cell - 1);
-    } else if (picture->slices) {
-        int64_t elements =
-            sharding_local_elements(picture->slices->sharding, picture->slices->mesh, position);
-        Dtype dtype = (Dtype)ui->session->inferred->dtype[ui->at.tensor];
-        pen_rune(pen, style, ' ');
-        pen_fit(pen, ROLE_DIM, label_bytes(ui, dtype_bytes(dtype, elements)), picture->cell - 1);
-    }
-}
-
-static void draw_rule(const Picture *picture, const uint32_t *joint, Pen *pen)
-{
-    pen_to(pen, picture->label + 2, pen->y);
-    for (int64_t c = 0; c < picture->n_columns; c++) {
-        pen_rune(pen, ROLE_FRAME, joint[c ? 1 : 0]);
-        for (int i = 0; i < picture->cell; i++)
-            pen_rune(pen, ROLE_FRAME, 0x2500);
-    }
-    pen_rune(pen, ROLE_FRAME, joint[2]);
-    pen_line(pen);
-}
-
-static void draw_row(const Picture *picture, int64_t row, Pen *pen)
-{
-    const CellSize *size = &cell_sizes[picture->form];
-    Buf label = buf_new(picture->ui->frame);
-
-    format_row_label(picture->ui->session->mesh, row * picture->n_columns, &label);
-    for (int line = 0; line < size->lines; line++) {
-        if (line == size->lines / 2)
-            pen_fit(pen, ROLE_HEAD, buf_str(&label), picture->label);
-        pen_to(pen, picture->label + 2, pen->y);
-        for (int64_t c = 0; c < picture->n_columns && pen->x < pen->area.w; c++) {
-            int64_t position = row * picture->n_columns + c;
-            if (size->framed)
-                pen_rune(pen, ROLE_FRAME, 0x2502);
-            int end = pen->x + picture->cell;
-            if (position == picture->ui->rank && line == 0 && picture->ui->at.show == SHOW_MESH)
-                pen_cursor(pen);
-            draw_cell(picture, position, line, pen);
-            pen_tab(pen, end);
-        }
-        if (size->framed)
-            pen_rune(pen, ROLE_FRAME, 0x2502);
-        pen_line(pen);
-    }
-}
-
-static void draw_column_labels(const Picture *picture, Pen *pen)
-{
-    const Mesh *mesh = picture->ui->session->mesh;
-    const char *name = mesh->n_axes ? mesh->axes[mesh->n_axes - 1].name : "";
-    int step = picture->cell + (cell_sizes[picture->form].framed ? 1 : 0);
-
-    pen_to(pen, picture->label + 3, pen->y);
-    if (picture->form > CELL_SHORT) {
-        pen_printf(pen, ROLE_HEAD, "%s 0..%lld", name, (long long)picture->n_columns - 1);
-        pen_line(pen);
-        return;
-    }
-    for (int64_t c = 0; c < picture->n_columns && pen->x < pen->area.w; c++)
-        pen_fit(pen, ROLE_HEAD,
-                str_from(arena_printf(picture->ui->frame, "%s %lld", name, (long long)c)), step);
-    pen_line(pen);
-}
-
-static void draw_devices(const Picture *picture, int h, Pen *pen)
-{
-    static const uint32_t top[] = {0x250c, 0x252c, 0x2510}, middle[] = {0x251c, 0x253c, 0x2524},
-                          bottom[] = {0x2514, 0x2534, 0x2518};
-    bool rules = picture->form == CELL_FULL;
-    int64_t fit = (h - 1 - (rules ? 1 : 0)) / row_lines(picture);
-    int64_t here = picture->ui->rank / picture->n_columns;
-    int64_t first = ui_scroll(here - fit / 2, here, picture->n_rows, (int)fit);
-
-    draw_column_labels(picture, pen);
-    for (int64_t row = first; row < picture->n_rows && row < first + fit; row++) {
-        if (rules)
-            draw_rule(picture, row == first ? top : middle, pen);
-        draw_row(picture, row, pen);
-    }
-    if (rules)
-        draw_rule(picture, bottom, pen);
-    if (picture->n_rows <= fit)
-        return;
-    pen_printf(pen, ROLE_DIM, " rows %lld to %lld of %lld", (long long)first,
-               (long long)(first + fit - 1), (long long)picture->n_rows);
-    pen_line(pen);
-}
-
-/* What happens to this value next: its reshard's groups, and what they run over. */
-static void draw_reshards(const Ui *ui, Pen *pen)
+/* The selected tensor's reshard: the one under the Comm cursor, else the first. NULL: none. */
+static const Reshard *reshard_of(const Ui *ui)
 {
     const Plan *plan = ui_plan(ui);
-    const Session *session = ui->session;
+    const Graph *graph = ui_graph(ui);
+    int32_t tensor = ui->at.tensor;
 
-    for (int r = 0; r < plan->n_reshards; r++) {
-        if (plan->reshards[r].tensor != ui->at.tensor)
-            continue;
-        const ReshardPath *path = plan->reshards[r].path;
-        const char *field = " NEXT";
-        for (int s = 0; s < path->n_steps && !pen_full(pen); s++) {
-            const Step *step = &path->step[s];
-            Buf text = buf_new(ui->frame);
-            if (step->kind == STEP_SLICE)
-                continue;
-            const Link *link = machine_link(&session->machine, session->mesh, step->atoms);
-            buf_printf(&text, "%s ", step_kind_name(step->kind));
-            comm_format_groups(session->mesh, step->atoms, &text);
-            draw_field(pen, field, 9);
-            field = "";
-            draw_sharding(ui, pen, buf_str(&text), -1, -1);
-            pen_line(pen);
-            pen_tab(pen, 9);
-            pen_put(pen, ROLE_TEXT, label_us(ui, step->us));
-            pen_puts(pen, ROLE_TEXT, " for ");
-            pen_put(pen, ROLE_TEXT, label_bytes(ui, step->bytes));
-            pen_printf(
-                pen, ROLE_TEXT, " over %s, %s, %s", link->name,
-                link == &session->machine.inside ? "inside nodes" : "between nodes",
-                price_step(&session->machine, session->mesh, step->kind, step->atoms, step->bytes)
-                    .algorithm);
-            pen_line(pen);
-        }
+    if (tensor < 0)
+        return NULL;
+    if (ui->comm->n_rows > 0 && ui->at.reshard < ui->comm->n_rows) {
+        const Reshard *chosen = &plan->reshards[ui->comm->row[ui->at.reshard].first];
+        if (chosen->tensor == tensor)
+            return chosen;
+    }
+    const GraphTensor *node = &graph->tensors[tensor];
+    int32_t op = node->maker >= 0                   ? node->maker
+                 : tensor_n_uses(graph, tensor) > 0 ? graph->uses[node->use]
+                                                    : -1;
+    for (int32_t r = op < 0 ? -1 : ui->comm->of_op[op]; r >= 0; r = ui->comm->next[r])
+        if (plan->reshards[r].tensor == tensor)
+            return &plan->reshards[r];
+    return NULL;
+}
+
+static const Step *talk_of(const Ui *ui)
+{
+    const Reshard *reshard = reshard_of(ui);
+
+    for (int s = 0; reshard && s < reshard->path->n_steps; s++)
+        if (reshard->path->step[s].kind != STEP_SLICE)
+            return &reshard->path->step[s];
+    return NULL;
+}
+
+/* ---- cells ---- */
+
+/* Equal numbers talk with each other. */
+static void format_group(const Picture *picture, int64_t position, TileForm form, Buf *out)
+{
+    int64_t group = mesh_group_number(picture->ui->session->mesh, picture->talk->atoms, position);
+
+    if (form >= TILE_MARK)
+        slice_letter(group, out);
+    else
+        buf_printf(out, "{%" PRId64 "}", group);
+}
+
+static void format_cell(const Picture *picture, int64_t position, TileForm form, Buf *out)
+{
+    if (picture->groups)
+        format_group(picture, position, form, out);
+    else if (picture->slices) {
+        slice_mark(picture->slices, position, form, out);
+        *picture->marks |= slice_marks(picture->slices, position);
+    }
+}
+
+static int64_t what_at(const Picture *picture, int64_t position)
+{
+    return picture->groups
+               ? mesh_group_number(picture->ui->session->mesh, picture->talk->atoms, position)
+               : slice_number(picture->slices, position);
+}
+
+/* All devices of a block hold the same slice, or are of one group. */
+static bool is_uniform(const Picture *picture, int64_t row, int64_t column)
+{
+    const Tiles *tiles = tiles_of(picture);
+    const MeshGrid *grid = &picture->grid;
+
+    if (!picture->slices || (!picture->groups && picture->slices->cuts == 0))
+        return true;
+    int64_t first = what_at(picture, position_of(picture, row, column));
+    for (int64_t r = row * tiles->block_h; r < (row + 1) * tiles->block_h && r < grid->n_rows; r++)
+        for (int64_t c = column * tiles->block_w;
+             c < (column + 1) * tiles->block_w && c < grid->n_columns; c++)
+            if (what_at(picture, mesh_grid_position(grid, picture->panel, r, c)) != first)
+                return false;
+    return true;
+}
+
+/* One column, or a few: the letter with its mark. */
+static void draw_small(const Picture *picture, int64_t row, int64_t column, bool here, Pen *pen)
+{
+    const Tiles *tiles = tiles_of(picture);
+    int room = tiles->width > 1 ? tiles->width - 1 : 1;
+    int64_t position = here ? picture->ui->rank : position_of(picture, row, column);
+    Buf text = buf_new(picture->ui->frame);
+    Style style = here ? ROLE_FOCUS | STYLE_SELECTED : ROLE_TEXT;
+
+    if (tiles->block_h * tiles->block_w > 1 && !is_uniform(picture, row, column)) {
+        *picture->several = true;
+        pen_fit(pen, here ? style : ROLE_DIM, STR("*"), room);
         return;
     }
+    format_cell(picture, position, tiles->form, &text);
+    if (text.n == 0)
+        buf_puts(&text, "o");
+    Str shown = buf_str(&text);
+    if (room == 1 && shown.n > 1 && (unsigned char)shown.s[0] < 0x80)
+        shown.n = 1;
+    pen_fit(pen, style, shown, room);
+}
+
+/* Over which axis the sum is due: its colour is that of the hatching. */
+static Style partial_style(const Slices *slices)
+{
+    for (int atom = 0; atom < slices->mesh->n_atoms; atom++)
+        if (slices->partials >> atom & 1)
+            return style_axis(slices->mesh->atoms[atom].axis);
+    return ROLE_TEXT;
+}
+
+static void draw_device(const Picture *picture, int64_t position, bool here, Pen *pen)
+{
+    const Ui *ui = picture->ui;
+    Style style = here ? ROLE_FOCUS | STYLE_BOLD : ROLE_TEXT;
+    Buf mark = buf_new(ui->frame);
+
+    pen_puts(pen, style, here ? ">" : "");
+    pen_printf(pen, style, "d%" PRId64 "%s", mesh_device(ui->session->mesh, position),
+               here ? "<" : "");
+    int room = pen->area.w - pen->x;
+    format_cell(picture, position, TILE_FULL, &mark);
+    if (text_columns(buf_str(&mark)) >= room) {
+        mark.n = 0;
+        format_cell(picture, position, TILE_NUMBER, &mark);
+    }
+    pen_right(pen, style, buf_str(&mark), room);
+}
+
+static void draw_ranges(const Picture *picture, int64_t position, Style style, Pen *pen)
+{
+    Buf text = buf_new(picture->ui->frame);
+    int hatch = picture->slices->n_addends > 1 && pen->area.w - pen->x >= 14 ? 4 : 0;
+
+    slice_ranges(picture->ui->frame, picture->slices, position, &text);
+    pen_rune(pen, style, ' ');
+    pen_fit(pen, style, buf_str(&text), pen->area.w - pen->x - hatch);
+    pen_puts(pen, partial_style(picture->slices), hatch ? " ▒▒▒" : "");
+}
+
+/* What it takes, and the group that talks about it. */
+static void draw_bytes(const Picture *picture, int64_t position, Pen *pen)
+{
+    const Ui *ui = picture->ui;
+    const Slices *slices = picture->slices;
+    Dtype dtype = (Dtype)ui->session->inferred->dtype[ui->at.tensor];
+    int64_t elements = sharding_local_elements(slices->sharding, slices->mesh, position);
+    Buf group = buf_new(ui->frame);
+
+    if (picture->talk) {
+        buf_printf(&group, "%s ", step_kind_mark(picture->talk->kind));
+        format_group(picture, position, TILE_FULL, &group);
+    }
+    int room = pen->area.w - pen->x - 1 - (int)group.n;
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit(pen, ROLE_DIM, label_bytes(ui, dtype_bytes(dtype, elements)), room > 0 ? room : 0);
+    pen_put(pen, ROLE_TEXT, buf_str(&group));
+}
+
+static void draw_cell(const void *context, int64_t row, int64_t column, int line, Pen *pen)
+{
+    const Picture *picture = context;
+    const Tiles *tiles = tiles_of(picture);
+    int64_t panel, here_row, here_column;
+
+    mesh_grid_find(&picture->grid, picture->ui->rank, &panel, &here_row, &here_column);
+    bool here = panel == picture->panel && here_row / tiles->block_h == row &&
+                here_column / tiles->block_w == column;
+    int64_t position = position_of(picture, row, column);
+    if (here && line == 0 && picture->ui->at.show == SHOW_MESH)
+        pen_cursor(pen);
+    if (tiles->form > TILE_SHORT)
+        draw_small(picture, row, column, here, pen);
+    else if (line == 0)
+        draw_device(picture, position, here, pen);
+    else if (line == 1 && picture->slices)
+        draw_ranges(picture, position, here ? ROLE_FOCUS : ROLE_TEXT, pen);
+    else if (picture->slices)
+        draw_bytes(picture, position, pen);
+}
+
+/* Nodes end where the next row, or column, is on another one. */
+static bool is_border(const void *context, bool row, int64_t at)
+{
+    const Picture *picture = context;
+    const Mesh *mesh = picture->ui->session->mesh;
+    int64_t per_node = picture->ui->session->machine.devices_per_node;
+
+    if (per_node <= 0 || tiles_of(picture)->block_h * tiles_of(picture)->block_w > 1)
+        return false;
+    int64_t a = mesh_device(mesh, position_of(picture, row ? at : 0, row ? 0 : at));
+    int64_t b = mesh_device(mesh, position_of(picture, row ? at - 1 : 0, row ? 0 : at - 1));
+    return a / per_node != b / per_node;
+}
+
+static Str axis_label(const Picture *picture, int axis, int64_t value)
+{
+    const Mesh *mesh = picture->ui->session->mesh;
+    return axis < 0 ? STR("")
+                    : str_from(arena_printf(picture->ui->frame, "%s %" PRId64,
+                                            mesh->axes[axis].name, value));
+}
+
+static Str row_label(const void *context, int64_t row)
+{
+    const Picture *picture = context;
+    int64_t at = row * tiles_of(picture)->block_h;
+
+    if (picture->grid.row_axis >= 0)
+        return axis_label(picture, picture->grid.row_axis, at);
+    if (picture->grid.n_rows == 1)
+        return STR("");
+    return axis_label(picture, picture->grid.column_axis, at * picture->grid.n_columns);
+}
+
+static Str column_label(const void *context, int64_t column)
+{
+    const Picture *picture = context;
+
+    int64_t at = column * tiles_of(picture)->block_w;
+    Str label = axis_label(picture, picture->grid.column_axis, at);
+    if ((int)label.n <= tiles_of(picture)->width - (tiles_of(picture)->framed ? 0 : 1))
+        return label;
+    return str_from(arena_printf(picture->ui->frame, "%" PRId64, at));
+}
+
+/* ---- the grid ---- */
+
+static void draw_panel(Picture *picture, int64_t panel, Rect area, Pen *pen)
+{
+    const TilesFill fill = {picture, draw_cell, row_label, column_label, is_border};
+    const Tiles *tiles = tiles_of(picture);
+    const Mesh *mesh = picture->ui->session->mesh;
+    Buf name = buf_new(picture->ui->frame);
+    Pen inner = pen_new(pen->grid, rect_clip(area, pen->area));
+    int64_t here_panel, here, column;
+
+    picture->panel = panel;
+    mesh_grid_find(&picture->grid, picture->ui->rank, &here_panel, &here, &column);
+    here /= tiles->block_h;
+    mesh_grid_panel(&picture->grid, panel, &name);
+    if (name.n > 0) {
+        pen_to(&inner, picture->panels.label, 0);
+        draw_sharding(picture->ui, &inner, buf_str(&name), -1, -1);
+        pen_line(&inner);
+    }
+    if (tiles->width < 5 && picture->grid.column_axis >= 0) {
+        pen_to(&inner, picture->panels.label, inner.y);
+        pen_printf(&inner, ROLE_DIM, "%s 0..%" PRId64, mesh->axes[picture->grid.column_axis].name,
+                   picture->grid.n_columns - 1);
+        pen_line(&inner);
+    }
+    tiles_draw(tiles, &fill, picture->panels.label,
+               ui_scroll(here - tiles->shown / 2, here, tiles->rows, tiles->shown), &inner);
+}
+
+/* Panels beside and below each other, those around the cursor's. */
+static void draw_panels(Picture *picture, Pen *pen)
+{
+    enum { GAP = 2 };
+    const MeshPanels *panels = &picture->panels;
+    int64_t here, row, column, shown = (int64_t)panels->across * panels->down;
+
+    mesh_grid_find(&picture->grid, picture->ui->rank, &here, &row, &column);
+    int64_t first = here / shown * shown;
+    for (int64_t i = 0; i < shown && first + i < picture->grid.n_panels; i++) {
+        int x = (int)(i % panels->across) * (panels->w + GAP);
+        int y = (int)(i / panels->across) * panels->h;
+        Rect area = {pen->area.x + x, pen->area.y + pen->y + y, panels->w, panels->h};
+        draw_panel(picture, first + i, area, pen);
+    }
+    int64_t rows = picture->grid.n_panels - first < shown ? picture->grid.n_panels - first : shown;
+    int64_t down = (rows + panels->across - 1) / panels->across;
+    pen_to(pen, 0, pen->y + (int)down * panels->h);
+}
+
+/* What is left out, and what a cell stands for. */
+static void draw_rest(const Picture *picture, Pen *pen)
+{
+    const Tiles *tiles = tiles_of(picture);
+    const MeshPanels *panels = &picture->panels;
+    Buf text = buf_new(picture->ui->frame);
+
+    if (tiles->block_h * tiles->block_w > 1)
+        buf_printf(&text, "a cell is %" PRId64 " x %" PRId64 " devices%s   ", tiles->block_h,
+                   tiles->block_w, *picture->several ? ", * holds several slices" : "");
+    if (tiles->shown < tiles->rows)
+        buf_printf(&text, "%d of %" PRId64 " rows   ", tiles->shown, tiles->rows);
+    if ((int64_t)panels->across * panels->down < picture->grid.n_panels)
+        buf_printf(&text, "%d of %" PRId64 " blocks", panels->across * panels->down,
+                   picture->grid.n_panels);
+    if (text.n == 0)
+        return;
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit(pen, ROLE_DIM, buf_str(&text), pen->area.w - pen->x);
+    pen_line(pen);
+}
+
+/* ---- above and below it ---- */
+
+/* "dp.tp nvlink, in a node, 450 GB/s 1.9 us": axes that go over one kind of link together. */
+static void draw_links(const Ui *ui, Pen *pen)
+{
+    const Machine *machine = &ui->session->machine;
+    const Mesh *mesh = ui->session->mesh;
+    const Link *const links[] = {&machine->inside, &machine->between};
+
+    draw_field(pen, " LINKS", FIELD);
+    for (int i = 0; i < 2; i++) {
+        Buf text = buf_new(ui->frame);
+        for (int a = 0; a < mesh->n_axes; a++)
+            if (mesh->axes[a].size > 1 &&
+                machine_link(machine, mesh, mesh_axis_atoms(mesh, a)) == links[i])
+                buf_printf(&text, "%s%s", text.n ? "." : "", mesh->axes[a].name);
+        if (text.n == 0)
+            continue;
+        buf_printf(&text, " %s %s, %.4g GB/s %.3g us", links[i]->name,
+                   i ? "between nodes" : "in a node", links[i]->bytes_per_s / 1e9,
+                   links[i]->latency_us);
+        pen_puts(pen, ROLE_TEXT, pen->x > FIELD ? "   " : "");
+        int room = pen->area.w - pen->x, n = text_columns(buf_str(&text));
+        draw_sharding(ui, pen, buf_str(&text), -1, n < room ? n : room);
+    }
+    if (mesh->n_devices == 1)
+        pen_puts(pen, ROLE_DIM, "none: one device");
+    pen_line(pen);
+}
+
+static void draw_mesh(const Ui *ui, Pen *pen)
+{
+    const Session *session = ui->session;
+    Buf text = buf_new(ui->frame);
+
+    mesh_format(session->mesh, &text);
+    buf_printf(&text, "  %" PRId64 " x %s, %" PRId64 " a node", session->mesh->n_devices,
+               session->machine.name, session->machine.devices_per_node);
+    pen_rune(pen, ROLE_TEXT, ' ');
+    draw_sharding(ui, pen, buf_str(&text), -1, -1);
+    int64_t peak = ui_plan(ui)->totals.peak_bytes, whole = session->machine.memory_bytes;
+    if (pen->area.w - pen->x > 34 && whole > 0) {
+        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_bar(pen, ROLE_TEXT, (double)peak, (double)whole, 8);
+        pen_printf(pen, ROLE_TEXT, " peak %.*s, d%" PRId64 " has most",
+                   STR_ARG(label_bytes(ui, peak)), mesh_device(session->mesh, 0));
+    }
+    pen_line(pen);
+}
+
+static void draw_shown(const Ui *ui, const Picture *picture, int32_t id, Pen *pen)
+{
+    int32_t tensor = ui->at.tensor;
+
+    draw_field(pen, " SHOW", FIELD);
+    if (picture->groups) {
+        Buf text = buf_new(ui->frame);
+        buf_printf(&text, "groups of %s over ", step_kind_name(picture->talk->kind));
+        mesh_format_set(ui->session->mesh, picture->talk->atoms, ".", &text);
+        buf_puts(&text, "  ");
+        draw_sharding(ui, pen, buf_str(&text), -1, -1);
+    }
+    if (tensor < 0) {
+        pen_puts(pen, ROLE_DIM, "no tensor is selected");
+    } else {
+        if (id < 0)
+            pen_puts(pen, ROLE_DIM, "whole on each, its size is not known: ");
+        draw_sharding(ui, pen, id < 0 ? label_value(ui, tensor, id) : label_sharding(ui, id), -1,
+                      -1);
+        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_fit_tail(pen, ROLE_HEAD, label_tensor(ui->session, ui->frame, tensor),
+                     pen->area.w - pen->x);
+    }
+    pen_line(pen);
+}
+
+typedef struct {
+    int mark; /* SliceMark */
+    const char *sign, *means;
+} LegendRow;
+
+static const LegendRow legend[] = {
+    {MARK_ADDEND, NULL, "addends of slice A: a sum is due"}, {MARK_COPY, "A=", "replicas of A"},
+    {MARK_ALONE, "A", "the only holder of slice A"},         {MARK_STRIDED, "A'", "in pieces"},
+    {MARK_SHORT, "A~", "smaller than the largest"},          {MARK_EMPTY, "·", "holds nothing"},
+};
+
+/* Of the marks that are on the screen, on one line and a second. */
+static void draw_legend(const Picture *picture, Pen *pen)
+{
+    for (size_t i = 0; i < sizeof legend / sizeof legend[0]; i++) {
+        Buf text = buf_new(picture->ui->frame);
+        if (!(*picture->marks & legend[i].mark))
+            continue;
+        if (legend[i].mark == MARK_ADDEND)
+            buf_printf(&text, "A Σ1/%" PRId64 "..%" PRId64 "/%" PRId64 " ▒",
+                       picture->slices->n_addends, picture->slices->n_addends,
+                       picture->slices->n_addends);
+        else
+            buf_puts(&text, legend[i].sign);
+        buf_printf(&text, " %s", legend[i].means);
+        if (pen->x > 0 && pen->x + 3 + text_columns(buf_str(&text)) > pen->area.w)
+            pen_line(pen);
+        pen_puts(pen, ROLE_DIM, pen->x ? "   " : " ");
+        pen_put(pen, ROLE_DIM, buf_str(&text));
+    }
+    if (tiles_of(picture)->form >= TILE_MARK && picture->slices->n_slices > 52)
+        pen_puts(pen, ROLE_DIM, "   letters repeat");
+    if (pen->x > 0)
+        pen_line(pen);
+}
+
+/* The device under the cursor: what it holds, who holds the same. */
+static void draw_here(const Ui *ui, const Slices *slices, Pen *pen)
+{
+    Buf text = buf_new(ui->frame), peers = buf_new(ui->frame);
+
+    slice_peers(slices, ui->rank, pen->area.w / 7, &peers);
+    slice_letter(slice_number(slices, ui->rank), &text);
+    buf_puts(&text, " [");
+    slice_ranges(ui->frame, slices, ui->rank, &text);
+    buf_puts(&text, "]");
+    draw_field(pen, " SAME AS", FIELD);
+    pen_printf(pen, ROLE_TEXT, "d%" PRId64 ": ", mesh_device(slices->mesh, ui->rank));
+    pen_fit(pen, ROLE_TEXT,
+            str_from(arena_printf(ui->frame, "%s   %s", peers.s,
+                                  slice_marks(slices, ui->rank) & MARK_EMPTY ? "holds nothing"
+                                                                             : text.s)),
+            pen->area.w - pen->x);
+    pen_line(pen);
 }
 
 /* The groups of each axis: on one line where they fit. */
@@ -259,104 +469,173 @@ static void draw_groups(const Ui *ui, Pen *pen)
 {
     const Mesh *mesh = ui->session->mesh;
 
-    draw_field(pen, " GROUPS", 9);
-    for (int a = 0; a < mesh->n_axes; a++) {
+    draw_field(pen, " GROUPS", FIELD);
+    for (int a = 0; a < mesh->n_axes && !pen_full(pen); a++) {
         Buf text = buf_new(ui->frame);
+        if (mesh->axes[a].size < 2)
+            continue;
         buf_printf(&text, "%s ", mesh->axes[a].name);
         comm_format_groups(mesh, mesh_axis_atoms(mesh, a), &text);
-        if (a > 0 && pen->x + 3 + (int)text.n > pen->area.w)
+        if (pen->x > FIELD && pen->x + 3 + (int)text.n > pen->area.w)
             pen_line(pen);
-        pen_tab(pen, pen->x < 9 ? 9 : pen->x + (a ? 3 : 0));
-        draw_sharding(ui, pen, buf_str(&text), -1, -1);
+        pen_tab(pen, pen->x <= FIELD ? FIELD : pen->x + 3);
+        int room = pen->area.w - pen->x;
+        draw_sharding(ui, pen, buf_str(&text), -1, room > (int)text.n ? -1 : room);
     }
     pen_line(pen);
 }
 
-static void draw_legend(const Ui *ui, const Slices *slices, Pen *pen)
+/* What happens to this value next: its reshard's groups, and what they run over. */
+static void draw_next(const Ui *ui, Pen *pen)
 {
-    Buf peers = buf_new(ui->frame);
+    const Session *session = ui->session;
+    const Reshard *reshard = reshard_of(ui);
+    const char *field = " NEXT";
 
-    if (slices->n_addends > 1)
-        pen_printf(pen, ROLE_DIM, " A %s2/%lld one of %lld addends of slice A, a sum still due",
-                   sum_mark, (long long)slices->n_addends, (long long)slices->n_addends);
-    else if (slices->n_copies > 1)
-        pen_puts(pen, ROLE_DIM, " A= a replica of A: the same bytes elsewhere");
-    else
-        pen_puts(pen, ROLE_DIM, " A the only holder of slice A");
-    if (slices->uneven)
-        pen_puts(pen, ROLE_DIM, "   A~ slices are of unequal size");
-    pen_line(pen);
-    slice_peers(slices, ui->rank, 12, &peers);
-    draw_field(pen, " SAME AS", 9);
-    pen_printf(pen, ROLE_TEXT, "d%lld: %s", (long long)mesh_device(slices->mesh, ui->rank),
-               peers.s);
-    pen_line(pen);
+    for (int s = 0; reshard && s < reshard->path->n_steps && !pen_full(pen); s++) {
+        const Step *step = &reshard->path->step[s];
+        Buf text = buf_new(ui->frame);
+        if (step->kind == STEP_SLICE)
+            continue;
+        const Link *link = machine_link(&session->machine, session->mesh, step->atoms);
+        buf_printf(&text, "%s ", step_kind_name(step->kind));
+        comm_format_groups(session->mesh, step->atoms, &text);
+        draw_field(pen, field, FIELD);
+        field = "";
+        draw_sharding(ui, pen, buf_str(&text), -1, -1);
+        pen_line(pen);
+        pen_tab(pen, FIELD);
+        pen_put(pen, ROLE_TEXT, label_us(ui, step->us));
+        pen_puts(pen, ROLE_TEXT, " for ");
+        pen_put(pen, ROLE_TEXT, label_bytes(ui, step->bytes));
+        pen_printf(
+            pen, ROLE_TEXT, " over %s, %s, %s", link->name,
+            link == &session->machine.inside ? "inside nodes" : "between nodes",
+            price_step(&session->machine, session->mesh, step->kind, step->atoms, step->bytes)
+                .algorithm);
+        pen_line(pen);
+    }
+}
+
+static int label_columns(const MeshGrid *grid)
+{
+    int axis = grid->row_axis >= 0 ? grid->row_axis : grid->n_rows > 1 ? grid->column_axis : -1;
+    char last[32];
+
+    if (axis < 0)
+        return 1;
+    int n = snprintf(last, sizeof last, " %" PRId64 " ", grid->mesh->axes[axis].size - 1);
+    n += 1 + (int)strlen(grid->mesh->axes[axis].name);
+    return n < LABEL_MOST ? n : LABEL_MOST;
+}
+
+/* A mesh of one axis is broken into rows that fit in as large cells as they can. */
+static MeshGrid grid_of(const Ui *ui, int w, int h)
+{
+    static const int cells[] = {9, 5, 3, 1};
+    MeshGrid grid = {0};
+
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        int room = w > LABEL_MOST ? w - LABEL_MOST : 1;
+        grid = mesh_grid(ui->session->mesh, ui->mesh_turn, room / cells[i]);
+        if (grid.row_axis >= 0 || grid.n_rows <= h)
+            break;
+    }
+    return grid;
+}
+
+/* Lines above and below the grid, by the lines there are. */
+static void share(const Picture *picture, int h, int *above, int *below)
+{
+    int least = picture->talk ? 5 : 3;
+
+    *above = h >= 12 ? 3 : h >= 5 ? 1 : 0;
+    *below = h >= 26 ? least + 2 : h >= 16 ? least : h >= 12 ? 3 : h >= 8 ? 1 : 0;
 }
 
 static void draw(Ui *ui, Pen *pen)
 {
-    const Session *session = ui->session;
-    int32_t tensor = ui->at.tensor, id = tensor < 0 ? -1 : ui_plan(ui)->made[tensor];
+    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
+    int above, below, marks = 0;
+    bool several = false;
     Slices slices;
-    Buf text = buf_new(ui->frame);
+    Picture picture = {.ui = ui,
+                       .slices = id >= 0 ? &slices : NULL,
+                       .talk = id >= 0 ? talk_of(ui) : NULL,
+                       .marks = &marks,
+                       .several = &several};
 
-    pen_rune(pen, ROLE_TEXT, ' ');
-    mesh_format(session->mesh, &text);
-    buf_printf(&text, "  %lld x %s, %lld a node", (long long)session->mesh->n_devices,
-               session->machine.name, (long long)session->machine.devices_per_node);
-    draw_sharding(ui, pen, buf_str(&text), -1, -1);
-    pen_line(pen);
-    draw_field(pen, " SHOW", 9);
-    if (id >= 0) {
-        slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), session->mesh);
-        draw_sharding(ui, pen, label_sharding(ui, id), -1, -1);
-        pen_puts(pen, ROLE_TEXT, "  ");
-        pen_fit_tail(pen, ROLE_HEAD, label_tensor(session, ui->frame, tensor),
-                     pen->area.w - pen->x);
-    } else {
-        pen_puts(pen, ROLE_DIM,
-                 tensor < 0 ? "no tensor is selected" : "whole on each, its size is not known: ");
-        if (tensor >= 0) {
-            pen_put(pen, ROLE_TEXT, label_value(ui, tensor, id));
-            pen_puts(pen, ROLE_TEXT, "  ");
-            pen_put(pen, ROLE_HEAD, label_tensor(session, ui->frame, tensor));
-        }
-    }
-    pen_line(pen);
-    int h = pen->area.h - pen->y - LEGEND_LINES;
-    Picture picture = picture_of(ui, id >= 0 ? &slices : NULL, pen->area.w, h);
-    draw_devices(&picture, h, pen);
     if (id >= 0)
-        draw_legend(ui, &slices, pen);
+        slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), ui->session->mesh);
+    share(&picture, pen->area.h, &above, &below);
+    int h = pen->area.h - above - below > 1 ? pen->area.h - above - below : 1;
+    picture.grid = grid_of(ui, pen->area.w, h - 1);
+    picture.panels =
+        mesh_panels_fit(&picture.grid, label_columns(&picture.grid), CELL_LINES, pen->area.w, h);
+    picture.groups = ui->mesh_groups && picture.talk && picture.panels.tiles.form != TILE_FULL;
+    ui->mesh_columns = picture.grid.n_columns;
+    if (above == 3) {
+        draw_mesh(ui, pen);
+        draw_links(ui, pen);
+    }
+    if (above)
+        draw_shown(ui, &picture, id, pen);
+    draw_panels(&picture, pen);
+    draw_rest(&picture, pen);
+    if (id >= 0) {
+        draw_legend(&picture, pen);
+        draw_here(ui, &slices, pen);
+        draw_next(ui, pen);
+    }
     draw_groups(ui, pen);
-    draw_reshards(ui, pen);
+}
+
+/* ---- keys ---- */
+
+/* Across and down the grid, and on into the next block. */
+static bool move(Ui *ui, ActId act)
+{
+    MeshGrid grid = mesh_grid(ui->session->mesh, ui->mesh_turn, ui->mesh_columns);
+    int64_t panel, row, column, by = 1;
+
+    mesh_grid_find(&grid, ui->rank, &panel, &row, &column);
+    if (act == ACT_PAGE_DOWN || act == ACT_PAGE_UP || act == ACT_HALF_DOWN || act == ACT_HALF_UP)
+        by = grid.n_rows > 16 ? grid.n_rows / 8 : 4;
+    if (act == ACT_RIGHT || act == ACT_LEFT) {
+        column += act == ACT_RIGHT ? 1 : -1;
+        row += column < 0 ? -1 : column >= grid.n_columns;
+    } else if (act == ACT_DOWN || act == ACT_PAGE_DOWN || act == ACT_HALF_DOWN) {
+        row += by;
+    } else if (act == ACT_UP || act == ACT_PAGE_UP || act == ACT_HALF_UP) {
+        row -= by;
+    } else {
+        return false;
+    }
+    column = (column + grid.n_columns) % grid.n_columns;
+    panel += row < 0 ? -1 : row >= grid.n_rows;
+    if (panel >= 0 && panel < grid.n_panels)
+        ui->rank = mesh_grid_position(&grid, panel, (row + grid.n_rows * by) % grid.n_rows, column);
+    return true;
 }
 
 static bool act(Ui *ui, ActId act, Key last)
 {
     const Mesh *mesh = ui->session->mesh;
-    int64_t n_columns = mesh->n_axes ? mesh->axes[mesh->n_axes - 1].size : 1;
-    int64_t to = ui->rank;
+    int n = mesh_grid_turns(mesh);
 
     (void)last;
-    if (act == ACT_RIGHT)
-        to++;
-    else if (act == ACT_LEFT)
-        to--;
-    else if (act == ACT_DOWN || act == ACT_PAGE_DOWN || act == ACT_HALF_DOWN)
-        to += act == ACT_DOWN ? n_columns : 4 * n_columns;
-    else if (act == ACT_UP || act == ACT_PAGE_UP || act == ACT_HALF_UP)
-        to -= act == ACT_UP ? n_columns : 4 * n_columns;
-    else if (act == ACT_TOP)
-        to = 0;
-    else if (act == ACT_BOTTOM)
-        to = mesh->n_devices - 1;
+    if (move(ui, act))
+        return true;
+    if (act == ACT_TOP || act == ACT_BOTTOM)
+        ui->rank = act == ACT_TOP ? 0 : mesh->n_devices - 1;
+    else if (act == ACT_DIM_NEXT || act == ACT_DIM_PREVIOUS)
+        ui->mesh_turn = (ui->mesh_turn % n + (act == ACT_DIM_NEXT ? 1 : n - 1)) % n;
+    else if (act == ACT_SHOW_MESH)
+        ui->mesh_groups = !ui->mesh_groups;
     else if (act == ACT_OPEN && ui->at.tensor >= 0)
         ui_show(ui, SHOW_TENSOR);
     else
         return false;
-    if (to >= 0 && to < mesh->n_devices)
-        ui->rank = to;
     return true;
 }
 
@@ -364,18 +643,56 @@ static void note(Ui *ui, Buf *out)
 {
     const Mesh *mesh = ui->session->mesh;
 
-    buf_printf(out, "d%lld = (", (long long)mesh_device(mesh, ui->rank));
+    buf_printf(out, "d%" PRId64 " = (", mesh_device(mesh, ui->rank));
     for (int a = 0; a < mesh->n_axes; a++)
-        buf_printf(out, "%s%s %lld", a ? ", " : "", mesh->axes[a].name,
-                   (long long)mesh_coord(mesh, a, ui->rank));
-    buf_printf(out, ")  node %lld",
-               (long long)(mesh_device(mesh, ui->rank) / ui->session->machine.devices_per_node));
+        buf_printf(out, "%s%s %" PRId64, a ? ", " : "", mesh->axes[a].name,
+                   mesh_coord(mesh, a, ui->rank));
+    buf_printf(out, ")  node %" PRId64,
+               mesh_device(mesh, ui->rank) / ui->session->machine.devices_per_node);
+    if (talk_of(ui))
+        buf_printf(out, "   4 again: %s", ui->mesh_groups ? "slices" : "groups of its collective");
+}
+
+/* A row per device: where it stands, what it holds. */
+static void table(Ui *ui, Sheet *out)
+{
+    const Mesh *mesh = ui->session->mesh;
+    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
+    Slices slices = {0};
+
+    if (id >= 0)
+        slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), mesh);
+    sheet_column(out, "device", true);
+    sheet_column(out, "node", true);
+    mesh_each_axis (axis, mesh)
+        sheet_column(out, axis->name, true);
+    sheet_column(out, "slice", false);
+    sheet_column(out, "addend", true);
+    sheet_column(out, "same_on", false);
+    for (int64_t at = 0; at < mesh->n_devices; at++) {
+        Buf letter = buf_new(out->arena), peers = buf_new(out->arena);
+        sheet_number(out, (double)mesh_device(mesh, at));
+        sheet_number(out, (double)(mesh_device(mesh, at) / ui->session->machine.devices_per_node));
+        for (int a = 0; a < mesh->n_axes; a++)
+            sheet_number(out, (double)mesh_coord(mesh, a, at));
+        if (id >= 0) {
+            slice_letter(slice_number(&slices, at), &letter);
+            slice_peers(&slices, at, 64, &peers);
+        }
+        sheet_put(out, buf_str(&letter));
+        sheet_number(out,
+                     id >= 0 && slices.n_addends > 1 ? (double)slice_addend(&slices, at) + 1 : 0);
+        sheet_put(out, buf_str(&peers));
+    }
 }
 
 static const Hint hints[] = {
     {ACT_RIGHT, "device"},
     {ACT_DOWN, "row"},
+    {ACT_DIM_NEXT, "axes"},
+    {ACT_SHOW_MESH, "groups"},
     {ACT_NEXT_TENSOR, "next tensor"},
+    {ACT_PICK_TENSOR, "tensors"},
     {ACT_RESHARD, "reshard"},
     {ACT_OPEN, "tensor"},
     {ACT_WHY, "why"},
@@ -392,4 +709,5 @@ const View view_mesh = {
     .note = note,
     .list_at = -1,
     .hints = hints,
+    .table = table,
 };

@@ -1,213 +1,14 @@
+#include "core/plan/explain/reason.h"
 #include "tui/views/label.h"
-#include "tui/views/slices.h"
+#include "tui/views/notations.h"
+#include "tui/views/tensor_picture.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
-enum { CELL_LEAST = 6, CELL_MOST = 19, RANGE_COLUMNS = 11, AFTER_PICTURE = 4, NARROW = 76 };
+enum { NARROW = 76, LABEL = 15, USERS_MOST = 6 };
 
-static const char sum_mark[] = "Σ", cut_note[] = "…";
-
-/* Two dims of a tensor as rows and columns of slices; -1: one row, or one column. */
-typedef struct {
-    const Ui *ui;
-    const Slices *slices;
-    int row_dim, column_dim;
-    int64_t n_rows, n_columns; /* in all */
-    int shown_rows, shown_columns, cell;
-    bool rules; /* lines between rows */
-} Picture;
-
-static Str range_text(const Picture *picture, int d, int64_t part)
-{
-    Buf text = buf_new(picture->ui->frame);
-    int64_t holder = slice_holder(picture->slices, d, part, -1, 0, picture->ui->rank);
-
-    slice_range(picture->ui->frame, picture->slices, d, holder, &text);
-    return buf_str(&text);
-}
-
-/* The dim under the cursor and the first other one, of those that are cut. */
-static void choose_dims(const Ui *ui, const Slices *slices, int *row, int *column)
-{
-    int cut[DIMS_MAX], n = 0;
-
-    for (int d = 0; d < slices->sharding->n_dims; d++)
-        if (slice_parts(slices, d) > 1)
-            cut[n++] = d;
-    *row = n > 1 ? cut[0] : -1;
-    *column = n > 1 ? cut[1] : n > 0 ? cut[0] : -1;
-    for (int i = 2; i < n; i++)
-        if (cut[i] == ui->at.dim)
-            *column = cut[i];
-}
-
-static Picture picture_of(const Ui *ui, const Slices *slices, int w, int h)
-{
-    Picture picture = {.ui = ui, .slices = slices, .n_rows = 1, .n_columns = 1};
-    int room = w - RANGE_COLUMNS - 2;
-
-    choose_dims(ui, slices, &picture.row_dim, &picture.column_dim);
-    if (picture.row_dim >= 0)
-        picture.n_rows = slice_parts(slices, picture.row_dim);
-    if (picture.column_dim >= 0)
-        picture.n_columns = slice_parts(slices, picture.column_dim);
-    int64_t fit = room / (CELL_LEAST + 1);
-    picture.shown_columns = (int)(picture.n_columns < fit ? picture.n_columns : fit);
-    if (picture.shown_columns < 1)
-        picture.shown_columns = 1;
-    int cell = room / picture.shown_columns - 1;
-    picture.cell = cell > CELL_MOST ? CELL_MOST : cell;
-    if (picture.n_columns == 1)
-        picture.cell = room - 1 < 40 ? room - 1 : 40;
-    picture.rules = 2 * picture.n_rows + 2 <= h;
-    int lines = picture.rules ? h / 2 - 1 : h - 3;
-    picture.shown_rows = (int)(picture.n_rows < lines ? picture.n_rows : lines);
-    return picture;
-}
-
-static void draw_rule(const Picture *picture, const uint32_t *joint, Pen *pen)
-{
-    pen_tab(pen, RANGE_COLUMNS);
-    for (int c = 0; c < picture->shown_columns; c++) {
-        pen_rune(pen, ROLE_FRAME, joint[c ? 1 : 0]);
-        for (int i = 0; i < picture->cell; i++)
-            pen_rune(pen, ROLE_FRAME, 0x2500);
-    }
-    pen_rune(pen, ROLE_FRAME, joint[2]);
-    pen_line(pen);
-}
-
-/* "A", "A=" for replicas, with the sum mark for addends; then the devices that hold it. */
-static void draw_cell(const Picture *picture, int64_t row, int64_t column, Pen *pen)
-{
-    const Slices *slices = picture->slices;
-    const Ui *ui = picture->ui;
-    int64_t holder =
-        slice_holder(slices, picture->row_dim, row, picture->column_dim, column, ui->rank);
-    bool here = slice_number(slices, holder) == slice_number(slices, ui->rank);
-    Buf text = buf_new(ui->frame), peers = buf_new(ui->frame);
-
-    slice_letter(slice_number(slices, holder), &text);
-    if (slices->n_addends > 1)
-        buf_puts(&text, ui->ascii ? "+" : sum_mark);
-    else if (slices->n_copies > 1)
-        buf_putc(&text, '=');
-    slice_peers(slices, here ? ui->rank : holder, picture->cell / 3, &peers);
-    buf_printf(&text, " %sd%lld%s", here ? ">" : "",
-               (long long)mesh_device(slices->mesh, here ? ui->rank : holder), here ? "<" : "");
-    if (slices->n_addends * slices->n_copies > 1)
-        buf_printf(&text, " %s", peers.s);
-    pen_rune(pen, ROLE_FRAME, 0x2502);
-    pen_fit(pen, here ? ROLE_HEAD : ROLE_TEXT, buf_str(&text), picture->cell);
-}
-
-static void draw_ranges(const Picture *picture, Pen *pen)
-{
-    pen_tab(pen, RANGE_COLUMNS);
-    for (int c = 0; c < picture->shown_columns; c++) {
-        pen_rune(pen, ROLE_TEXT, ' ');
-        pen_fit(pen, ROLE_DIM,
-                picture->column_dim < 0 ? STR("") : range_text(picture, picture->column_dim, c),
-                picture->cell);
-    }
-    if (picture->shown_columns < picture->n_columns)
-        pen_printf(pen, ROLE_DIM, "%s%lld in all", cut_note, (long long)picture->n_columns);
-    pen_line(pen);
-}
-
-static void draw_picture(const Picture *picture, Pen *pen)
-{
-    static const uint32_t top[] = {0x250c, 0x252c, 0x2510}, middle[] = {0x251c, 0x253c, 0x2524},
-                          bottom[] = {0x2514, 0x2534, 0x2518};
-
-    draw_ranges(picture, pen);
-    draw_rule(picture, top, pen);
-    for (int r = 0; r < picture->shown_rows; r++) {
-        if (r > 0 && picture->rules)
-            draw_rule(picture, middle, pen);
-        Str range = picture->row_dim < 0 ? STR("") : range_text(picture, picture->row_dim, r);
-        pen_right(pen, ROLE_DIM, range, RANGE_COLUMNS - 1);
-        pen_tab(pen, RANGE_COLUMNS);
-        for (int c = 0; c < picture->shown_columns; c++)
-            draw_cell(picture, r, c, pen);
-        pen_rune(pen, ROLE_FRAME, 0x2502);
-        if (r + 1 == picture->shown_rows && picture->n_rows > picture->shown_rows)
-            pen_printf(pen, ROLE_DIM, " %s%lld rows", cut_note, (long long)picture->n_rows);
-        pen_line(pen);
-    }
-    draw_rule(picture, bottom, pen);
-}
-
-/* "A 0:4,0:28 >d0<  B 0:4,28:56 d1": what a picture shows, in a line. */
-static void draw_list(const Picture *picture, Pen *pen)
-{
-    const Slices *slices = picture->slices;
-    int64_t rank = picture->ui->rank;
-    Buf text = buf_new(picture->ui->frame);
-
-    for (int64_t i = 0; i < picture->n_rows * picture->n_columns; i++) {
-        int64_t row = i / picture->n_columns, column = i % picture->n_columns;
-        int64_t holder =
-            slice_holder(slices, picture->row_dim, row, picture->column_dim, column, rank);
-        bool here = slice_number(slices, holder) == slice_number(slices, rank);
-        buf_puts(&text, i > 0 ? "  " : "");
-        slice_letter(slice_number(slices, holder), &text);
-        buf_putc(&text, ' ');
-        if (picture->row_dim >= 0)
-            buf_printf(&text, "%.*s,", STR_ARG(range_text(picture, picture->row_dim, row)));
-        buf_add(&text, range_text(picture, picture->column_dim, column));
-        buf_printf(&text, here ? " >d%lld<" : " d%lld",
-                   (long long)mesh_device(slices->mesh, here ? rank : holder));
-        if ((int)text.n > pen->area.w * 2)
-            break;
-    }
-    pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w - pen->x);
-    pen_line(pen);
-}
-
-static void draw_slices(const Ui *ui, const Slices *slices, int h, Pen *pen)
-{
-    Picture picture = picture_of(ui, slices, pen->area.w, h - 1);
-
-    draw_field(pen, " SLICES", 9);
-    if (picture.column_dim < 0) {
-        pen_printf(pen, ROLE_TEXT, "one, whole: %s",
-                   slices->n_addends > 1 ? "every device holds an addend of it"
-                                         : "every device holds all of it");
-        pen_line(pen);
-        return;
-    }
-    if (picture.shown_rows <= 0) {
-        draw_list(&picture, pen);
-        return;
-    }
-    if (picture.row_dim >= 0)
-        pen_printf(pen, ROLE_TEXT, "rows = dim %d   ", picture.row_dim);
-    pen_printf(pen, ROLE_TEXT, "columns = dim %d   ", picture.column_dim);
-    pen_puts(pen, ROLE_DIM, "the rest as on the chosen rank");
-    pen_line(pen);
-    draw_picture(&picture, pen);
-}
-
-static void draw_views(const Ui *ui, const Sharding *sharding, Pen *pen)
-{
-    static const ShardingView shown[] = {VIEW_OURS, VIEW_DIMS_MAPPING, VIEW_PLACEMENTS,
-                                         VIEW_PARTITION_SPEC, VIEW_SHARDY};
-
-    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
-        ShardingView view = i == 0 && ui->ascii ? VIEW_OURS_ASCII : shown[i];
-        Buf text = buf_new(ui->frame);
-        Error err = {0};
-        pen_rune(pen, ROLE_TEXT, ' ');
-        draw_field(pen, i == 0 ? "shape/axis" : sharding_view_name(view), 15);
-        if (sharding_format(sharding, ui->session->mesh, view, &text, &err)) {
-            draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - pen->x);
-        } else {
-            pen_fit(pen, ROLE_DIM, str_from(err.text), pen->area.w - pen->x);
-        }
-        pen_line(pen);
-    }
-}
+/* ---- what it is ---- */
 
 static void draw_name(const Ui *ui, Pen *pen)
 {
@@ -222,32 +23,62 @@ static void draw_name(const Ui *ui, Pen *pen)
     pen_line(pen);
 }
 
-static void draw_head(const Ui *ui, const Slices *slices, int32_t id, Pen *pen)
+static void draw_shape(const Ui *ui, const char *label, const Shape *shape, int64_t bytes, Pen *pen)
+{
+    Buf text = buf_new(ui->frame);
+
+    shape_format(shape, &text);
+    pen_puts(pen, ROLE_HEAD, label);
+    pen_printf(pen, ROLE_TEXT, " %s %.*s", text.n ? text.s : "scalar",
+               STR_ARG(label_bytes(ui, bytes)));
+}
+
+/* Global and local shape with their bytes, how many hold the same, even or not. */
+static void draw_sizes(const Ui *ui, const Slices *slices, int32_t id, Pen *pen)
 {
     int32_t tensor = ui->at.tensor;
-    Shape local;
-    Buf shapes = buf_new(ui->frame);
     Dtype dtype = (Dtype)ui->session->inferred->dtype[tensor];
     int64_t elements = sharding_local_elements(slices->sharding, slices->mesh, ui->rank);
+    Shape local;
 
-    draw_name(ui, pen);
     sharding_local_shape(slices->sharding, slices->mesh, ui->rank, &local);
-    shape_format(inferred_shape(ui->session->inferred, tensor), &shapes);
-    pen_printf(pen, ROLE_TEXT, " global %s %.*s", shapes.s,
-               STR_ARG(label_bytes(ui, inferred_bytes(ui->session->inferred, tensor))));
+    draw_shape(ui, " GLOBAL", inferred_shape(ui->session->inferred, tensor),
+               inferred_bytes(ui->session->inferred, tensor), pen);
     if (pen->area.w < NARROW)
         pen_line(pen);
-    shapes = buf_new(ui->frame);
-    shape_format(&local, &shapes);
-    pen_printf(pen, ROLE_TEXT, "%slocal %s %.*s", pen->x ? "   " : " ", shapes.s,
-               STR_ARG(label_bytes(ui, dtype_bytes(dtype, elements))));
+    draw_shape(ui, pen->x ? "   LOCAL" : " LOCAL", &local, dtype_bytes(dtype, elements), pen);
+    if (slices->n_addends > 1)
+        pen_printf(pen, ROLE_TEXT, "  addends %" PRId64, slices->n_addends);
     if (slices->n_copies > 1)
-        pen_printf(pen, ROLE_TEXT, "  copies %lld", (long long)slices->n_copies);
+        pen_printf(pen, ROLE_TEXT, "  copies %" PRId64, slices->n_copies);
     if (slices->uneven)
         pen_puts(pen, ROLE_NOTE, "  uneven ~");
+    else if (slices->cuts)
+        pen_puts(pen, ROLE_TEXT, "  even");
+    if (slices->strided)
+        pen_puts(pen, ROLE_TEXT, "  strided '");
     if (id != ui_plan(ui)->sharding[tensor]) {
         pen_puts(pen, ROLE_NOTE, "  then ");
         draw_sharding(ui, pen, label_sharding(ui, ui_plan(ui)->sharding[tensor]), -1, -1);
+    }
+    pen_line(pen);
+}
+
+/* The first one has the cursor's dim underlined. */
+static void draw_notation(const Ui *ui, const TensorNotation *notation, int dim, Pen *pen)
+{
+    pen_rune(pen, ROLE_TEXT, ' ');
+    draw_field(pen, notation->name, LABEL);
+    if (!notation->held) {
+        pen_fit(pen, ROLE_DIM, notation->text, pen->area.w - pen->x);
+        pen_line(pen);
+        return;
+    }
+    int n = text_columns(notation->text), room = pen->area.w - pen->x;
+    draw_sharding(ui, pen, notation->text, dim, n < room ? n : room);
+    if (notation->about.n > 0 && pen->x + 2 + text_columns(notation->about) < pen->area.w) {
+        pen_puts(pen, ROLE_DIM, "  ");
+        pen_put(pen, ROLE_DIM, notation->about);
     }
     pen_line(pen);
 }
@@ -258,75 +89,188 @@ static void draw_dims(Ui *ui, const Slices *slices, Pen *pen)
 
     assert(shape);
     draw_field(pen, " DIM        size  cut                 local  holds", 51);
-    pen_printf(pen, ROLE_HEAD, "on d%lld", (long long)mesh_device(slices->mesh, ui->rank));
+    pen_printf(pen, ROLE_HEAD, "on d%" PRId64, mesh_device(slices->mesh, ui->rank));
     pen_line(pen);
     for (int d = 0; d < slices->sharding->n_dims; d++) {
         const Cut *cut = &slices->sharding->dim[d];
         Buf text = buf_new(ui->frame), range = buf_new(ui->frame);
         pen_printf(pen, ROLE_TEXT, "  %d", d);
-        pen_right(pen, ROLE_TEXT,
-                  str_from(arena_printf(ui->frame, "%lld", (long long)shape->dim[d])), 13);
+        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%" PRId64, shape->dim[d])), 13);
         pen_tab(pen, 18);
         cut_format(cut, slices->mesh, &text);
         draw_sharding(ui, pen, cut_is_whole(cut) ? STR("-") : buf_str(&text), -1, 16);
         pen_right(pen, ROLE_TEXT,
-                  str_from(arena_printf(ui->frame, "%lld",
-                                        (long long)cut_local_size(cut, slices->mesh, ui->rank))),
+                  str_from(arena_printf(ui->frame, "%" PRId64,
+                                        cut_local_size(cut, slices->mesh, ui->rank))),
                   9);
-        slice_range(ui->frame, slices, d, ui->rank, &range);
+        slice_range(ui->frame, slices, d, ui->rank, 2, &range);
         pen_printf(pen, ROLE_TEXT, "  %s", range.s);
-        const Decision *pin = plan_pin_of(ui_plan(ui), PIN_TENSOR_DIM, ui->at.tensor, d);
-        if (pin) {
-            pen_puts(pen, ROLE_NOTE, "  pinned ");
-            pen_put(pen, ROLE_NOTE, label_pin(ui, pin));
-        }
         if (d == ui->at.dim)
             ui_mark_row(ui, SHOW_TENSOR, pen, pen->y);
         pen_line(pen);
     }
 }
 
-static void draw_rank(const Ui *ui, const Slices *slices, Pen *pen)
+/* ---- who holds it ---- */
+
+/* "d5 (dp 1, tp 1) holds B [0:4,:,768:1536] 12.0 MiB", and below it who else does. */
+static void draw_rank(const Ui *ui, const Slices *slices, bool two_lines, Pen *pen)
 {
+    Dtype dtype = (Dtype)ui->session->inferred->dtype[ui->at.tensor];
+    int64_t elements = sharding_local_elements(slices->sharding, slices->mesh, ui->rank);
     Buf text = buf_new(ui->frame), peers = buf_new(ui->frame);
 
-    buf_printf(&text, " d%lld", (long long)mesh_device(slices->mesh, ui->rank));
+    buf_printf(&text, " d%" PRId64, mesh_device(slices->mesh, ui->rank));
     for (int a = 0; a < slices->mesh->n_axes; a++)
-        buf_printf(&text, "%s%s %lld", a ? ", " : " (", slices->mesh->axes[a].name,
-                   (long long)mesh_coord(slices->mesh, a, ui->rank));
-    buf_puts(&text, ") holds slice ");
-    slice_letter(slice_number(slices, ui->rank), &text);
-    if (slices->n_addends > 1)
-        buf_printf(&text, ", addend %lld of %lld", (long long)slice_addend(slices, ui->rank) + 1,
-                   (long long)slices->n_addends);
+        buf_printf(&text, "%s%s %" PRId64, a ? ", " : " (", slices->mesh->axes[a].name,
+                   mesh_coord(slices->mesh, a, ui->rank));
+    buf_puts(&text, ") holds ");
+    if (elements == 0) {
+        buf_puts(&text, "nothing: its part is empty");
+    } else {
+        slice_letter(slice_number(slices, ui->rank), &text);
+        buf_puts(&text, " [");
+        slice_ranges(ui->frame, slices, ui->rank, &text);
+        buf_puts(&text, "] ");
+        buf_add(&text, label_bytes(ui, dtype_bytes(dtype, elements)));
+    }
+    Buf others = buf_new(ui->frame);
     slice_peers(slices, ui->rank, 8, &peers);
-    buf_printf(&text, slices->n_addends > 1 ? "; other addends on " : "; the same on ");
-    buf_puts(&text, peers.s);
-    draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - pen->x);
+    if (slices->n_addends > 1)
+        buf_printf(&others, "addend %" PRId64 " of %" PRId64 "; the others on %s",
+                   slice_addend(slices, ui->rank) + 1, slices->n_addends, peers.s);
+    else if (slices->n_copies > 1)
+        buf_printf(&others, "the same on %s", peers.s);
+    else
+        buf_puts(&others, "alone");
+    draw_sharding(ui, pen, buf_str(&text), -1, text.n < (size_t)pen->area.w ? -1 : pen->area.w);
+    if (two_lines && pen->x + (int)others.n + 2 > pen->area.w) {
+        pen_line(pen);
+        pen_puts(pen, ROLE_TEXT, "   ");
+    } else {
+        pen_puts(pen, ROLE_TEXT, "; ");
+    }
+    pen_fit(pen, ROLE_TEXT, buf_str(&others), pen->area.w - pen->x);
+    pen_line(pen);
+}
+
+/* ---- where it comes from, where it goes ---- */
+
+/* "in 1, as it is", "in 0, after AR tp 0.515 ms". */
+static void format_reading(const Ui *ui, int32_t op, Buf *out)
+{
+    const Graph *graph = ui_graph(ui);
+    const Plan *plan = ui_plan(ui);
+    const GraphOp *node = &graph->ops[op];
+    int32_t tensor = ui->at.tensor;
+    int i = 0;
+
+    while (i < node->n_inputs && op_inputs(graph, op)[i] != tensor)
+        i++;
+    buf_printf(out, " in %d", i);
+    int32_t need = i < node->n_inputs ? plan->need[node->input + i] : -1;
+    if (need < 0 || need == plan->sharding[tensor]) {
+        buf_puts(out, " as it is");
+        return;
+    }
+    int32_t maker = graph->tensors[tensor].maker;
+    int32_t at = maker >= 0 ? maker : graph->uses[graph->tensors[tensor].use];
+    for (int32_t r = ui->comm->of_op[at]; r >= 0; r = ui->comm->next[r]) {
+        const Reshard *reshard = &plan->reshards[r];
+        if (reshard->tensor != tensor || reshard->to != need)
+            continue;
+        buf_puts(out, " after ");
+        comm_format_steps(ui->session, reshard->path, out);
+        buf_putc(out, ' ');
+        buf_add(out, label_us(ui, reshard->path->us));
+        return;
+    }
+    buf_puts(out, " as ");
+    buf_add(out, label_sharding(ui, need));
+}
+
+/* A line each as far as there are lines; the last one says how many more. */
+static void draw_users(const Ui *ui, int lines, Pen *pen)
+{
+    const Graph *graph = ui_graph(ui);
+    int n = tensor_n_uses(graph, ui->at.tensor);
+    const char *label = " USED BY";
+
+    if (n == 0) {
+        draw_field(pen, label, 10);
+        pen_puts(pen, ROLE_DIM, "nobody: it is an output");
+        pen_line(pen);
+    }
+    for (int u = 0; u < n && u < lines; u++) {
+        int32_t op = graph->uses[graph->tensors[ui->at.tensor].use + u];
+        Str name = label_op(ui->session, ui->frame, op);
+        Buf reading = buf_new(ui->frame);
+        if (!inferred_is_host(ui->session->inferred, op))
+            format_reading(ui, op, &reading);
+        if (u + 1 == lines && n > lines)
+            buf_printf(&reading, ", +%d more", n - lines);
+        draw_field(pen, label, 10);
+        int room = pen->area.w - pen->x - text_columns(buf_str(&reading));
+        pen_fit_tail(pen, ROLE_TEXT, name, text_columns(name) < room ? text_columns(name) : room);
+        draw_sharding(ui, pen, buf_str(&reading), -1, pen->area.w - pen->x);
+        pen_line(pen);
+        label = "";
+    }
+}
+
+static void draw_maker(const Ui *ui, Pen *pen)
+{
+    int32_t maker = ui_graph(ui)->tensors[ui->at.tensor].maker;
+
+    draw_field(pen, " MADE BY", 10);
+    if (maker >= 0)
+        pen_fit_tail(pen, ROLE_TEXT, label_op(ui->session, ui->frame, maker), pen->area.w - pen->x);
+    else
+        pen_puts(pen, ROLE_DIM, "nobody: it is given");
+    pen_line(pen);
+}
+
+/* The pin that a dim's axes go back to; NULL: none. */
+static const Decision *root_of(const Ui *ui, int d)
+{
+    ReasonChain *chains;
+    int n = why_tensor_dim(ui->frame, ui_plan(ui), ui->at.tensor, d, &chains);
+
+    return n > 0 && chains[0].n_steps > 0 ? chains[0].step[0].pin : NULL;
+}
+
+/* The pins on it; where there are none, those that its axes come from. */
+static void draw_decided(const Ui *ui, const Slices *slices, Pen *pen)
+{
+    Buf text = buf_new(ui->frame);
+    const Decision *said = NULL;
+    int n = 0;
+
+    for (int d = 0; d < slices->sharding->n_dims; d++) {
+        const Decision *pin = plan_pin_of(ui_plan(ui), PIN_TENSOR_DIM, ui->at.tensor, d);
+        if (pin)
+            buf_printf(&text, "%sdim %d %.*s", n++ ? ", " : "", d, STR_ARG(label_pin(ui, pin)));
+    }
+    for (int d = -1; n == 0 && d < slices->sharding->n_dims; d++) {
+        AtomSet atoms = d < 0 ? slices->partials : cut_atoms(&slices->sharding->dim[d]);
+        const Decision *root = atoms ? root_of(ui, d) : NULL;
+        if (!root || root == said)
+            continue;
+        buf_printf(&text, "%s%.*s", said ? ", " : "nothing names it: it comes from ",
+                   STR_ARG(label_pin(ui, root)));
+        said = root;
+    }
+    if (text.n == 0)
+        buf_puts(&text, slices->cuts | slices->partials ? "by no pin" : "no axis comes to it");
+    draw_field(pen, " DECIDED", 10);
+    pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w - pen->x);
     pen_line(pen);
 }
 
 static void draw_ends(const Ui *ui, Pen *pen)
 {
-    const Graph *graph = ui_graph(ui);
-    const GraphTensor *tensor = &graph->tensors[ui->at.tensor];
-    int n = tensor_n_uses(graph, ui->at.tensor);
-
-    draw_field(pen, " MADE BY", 10);
-    if (tensor->maker >= 0)
-        pen_put(pen, ROLE_TEXT, label_op(ui->session, ui->frame, tensor->maker));
-    else
-        pen_puts(pen, ROLE_DIM, "nobody: it is given");
-    pen_line(pen);
-    draw_field(pen, " USED BY", 10);
-    Buf users = buf_new(ui->frame);
-    for (int u = 0; u < n && (int)users.n < 2 * pen->area.w; u++) {
-        buf_puts(&users, u ? ", " : "");
-        buf_add(&users, label_op(ui->session, ui->frame, graph->uses[tensor->use + u]));
-    }
-    pen_fit(pen, n ? ROLE_TEXT : ROLE_DIM, n ? buf_str(&users) : STR("nobody: it is an output"),
-            pen->area.w - pen->x);
-    pen_line(pen);
+    draw_maker(ui, pen);
+    draw_users(ui, USERS_MOST, pen);
 }
 
 /* A size that nobody knows before the run, and how to give it one. */
@@ -381,9 +325,48 @@ static void draw_unknown(const Ui *ui, Pen *pen)
     draw_ends(ui, pen);
 }
 
+/* ---- the whole ---- */
+
+/* Lines of each part: what is wanted least has none first. */
+typedef struct {
+    int notations, rank, picture, ends, decided, dims;
+} Parts;
+
+/* Takes up to `want` of the lines left, but not less than `least`. */
+static int take(int *left, int want, int least)
+{
+    int n = want < *left ? want : *left;
+
+    if (n < least)
+        return 0;
+    *left -= n;
+    return n;
+}
+
+static Parts share(const Ui *ui, const TensorPicture *picture, int n_notations, int w, int h)
+{
+    int users = tensor_n_uses(ui_graph(ui), ui->at.tensor),
+        whole = tensor_picture_lines(picture, w);
+    int left = h - (w < NARROW ? 3 : 2);
+    Parts parts = {.notations = take(&left, 1, 1)};
+
+    parts.rank = take(&left, h < 12 ? 1 : 2, 1);
+    parts.picture = take(&left, whole < 5 ? whole : left < 12 ? 3 : 5, 1);
+    parts.notations += take(&left, n_notations - 1, 1);
+    parts.ends = take(&left, 2, 2);
+    parts.decided = take(&left, 1, 1);
+    parts.picture += take(&left, whole - parts.picture > 0 ? whole - parts.picture : 0, 1);
+    parts.dims = take(&left, (int)picture->slices->sharding->n_dims + 1,
+                      (int)picture->slices->sharding->n_dims + 1);
+    if (parts.ends && users > 1)
+        parts.ends += take(&left, users - 1 < USERS_MOST ? users - 1 : USERS_MOST, 1);
+    return parts;
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
+    TensorNotation notation[TENSOR_NOTATIONS_MAX];
 
     if (ui->at.tensor < 0) {
         pen_puts(pen, ROLE_DIM, " no tensor is selected");
@@ -393,35 +376,82 @@ static void draw(Ui *ui, Pen *pen)
         draw_unknown(ui, pen);
         return;
     }
-    const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, id);
-    Slices slices = slices_of(sharding, ui->session->mesh);
-    draw_head(ui, &slices, id, pen);
-    draw_views(ui, sharding, pen);
-    draw_dims(ui, &slices, pen);
-    draw_slices(ui, &slices, pen->area.h - pen->y - AFTER_PICTURE + 1, pen);
-    draw_rank(ui, &slices, pen);
-    draw_ends(ui, pen);
+    Slices slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), ui->session->mesh);
+    TensorPicture picture = tensor_picture(ui, &slices);
+    Parts parts = share(ui, &picture, tensor_notations(ui, notation), pen->area.w, pen->area.h);
+    draw_name(ui, pen);
+    draw_sizes(ui, &slices, id, pen);
+    for (int i = 0; i < parts.notations; i++) {
+        draw_notation(ui, &notation[i], i == 0 ? ui->at.dim : -1, pen);
+        if (i == 0 && !parts.dims)
+            ui_mark_row(ui, SHOW_TENSOR, pen, pen->y - 1);
+    }
+    if (parts.dims)
+        draw_dims(ui, &slices, pen);
+    if (parts.picture)
+        tensor_picture_draw(&picture, parts.picture, pen);
+    if (parts.rank)
+        draw_rank(ui, &slices, parts.rank > 1, pen);
+    if (parts.ends) {
+        draw_maker(ui, pen);
+        draw_users(ui, parts.ends - 1, pen);
+    }
+    if (parts.decided)
+        draw_decided(ui, &slices, pen);
+}
+
+/* ---- keys ---- */
+
+/* The next rank that holds the same slice; where nobody does, the next of all. */
+static int64_t next_holder(const Slices *slices, int64_t rank, int by)
+{
+    AtomSet all = (AtomSet)((1u << slices->mesh->n_atoms) - 1), same = all & ~slices->cuts;
+    int64_t n = mesh_atoms_size(slices->mesh, same), n_devices = slices->mesh->n_devices;
+
+    if (n == 1)
+        return (rank + by + n_devices) % n_devices;
+    int64_t i = 0;
+    while (mesh_group_member(slices->mesh, same, rank, i) != rank)
+        i++;
+    return mesh_group_member(slices->mesh, same, rank, (i + by + n) % n);
+}
+
+/* Across and down the picture; where it has no rows (no columns), through who holds the same. */
+static bool move(Ui *ui, ActId act)
+{
+    int32_t id = ui_plan(ui)->made[ui->at.tensor];
+    int by = act == ACT_DOWN || act == ACT_RIGHT ? 1 : -1;
+    bool down = act == ACT_DOWN || act == ACT_UP;
+
+    if (!down && act != ACT_RIGHT && act != ACT_LEFT)
+        return false;
+    if (id < 0)
+        return true;
+    Slices slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), ui->session->mesh);
+    TensorPicture picture = tensor_picture(ui, &slices);
+    int64_t to = -1;
+    if (down ? picture.row_dim >= 0 : picture.column_dim >= 0)
+        to = tensor_picture_step(&picture, down ? by : 0, down ? 0 : by);
+    else
+        to = next_holder(&slices, ui->rank, by);
+    if (to >= 0)
+        ui->rank = to;
+    return true;
 }
 
 static bool act(Ui *ui, ActId act, Key last)
 {
     const Shape *shape =
         ui->at.tensor < 0 ? NULL : inferred_sizes(ui->session->inferred, ui->at.tensor);
-    int64_t dim = ui->at.dim, n_devices = ui->session->mesh->n_devices;
 
     (void)last;
     if (!shape)
         return false;
-    if (ui_move(&dim, shape->n_dims, (int)shape->n_dims, act)) {
-        ui->at.dim = (int)dim;
+    if (move(ui, act))
         return true;
-    }
-    if (act == ACT_RIGHT)
-        ui->rank = (ui->rank + 1) % n_devices;
-    else if (act == ACT_LEFT)
-        ui->rank = (ui->rank + n_devices - 1) % n_devices;
-    else if (act == ACT_OPEN && ui->at.tensor >= 0 &&
-             ui_graph(ui)->tensors[ui->at.tensor].maker >= 0)
+    if (act == ACT_TOP || act == ACT_BOTTOM)
+        ui->rank = act == ACT_TOP ? 0 : ui->session->mesh->n_devices - 1;
+    else if (act == ACT_OPEN && ui_graph(ui)->tensors[ui->at.tensor].maker >= 0)
         ui_show(ui, SHOW_OP);
     else
         return false;
@@ -437,11 +467,41 @@ static void note(Ui *ui, Buf *out)
         buf_printf(out, "  dim %d is the one that p pins", ui->at.dim);
 }
 
+/* A row per device. */
+static void table(Ui *ui, Sheet *out)
+{
+    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
+
+    sheet_column(out, "device", true);
+    sheet_column(out, "slice", false);
+    sheet_column(out, "ranges", false);
+    sheet_column(out, "addend", true);
+    sheet_column(out, "local_bytes", true);
+    if (id < 0)
+        return;
+    Slices slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), ui->session->mesh);
+    Dtype dtype = (Dtype)ui->session->inferred->dtype[ui->at.tensor];
+    for (int64_t at = 0; at < slices.mesh->n_devices; at++) {
+        Buf letter = buf_new(out->arena), ranges = buf_new(out->arena);
+        slice_letter(slice_number(&slices, at), &letter);
+        slice_ranges(out->arena, &slices, at, &ranges);
+        sheet_number(out, (double)mesh_device(slices.mesh, at));
+        sheet_put(out, buf_str(&letter));
+        sheet_put(out, buf_str(&ranges));
+        sheet_number(out, slices.n_addends > 1 ? (double)slice_addend(&slices, at) + 1 : 0);
+        sheet_number(out, (double)dtype_bytes(
+                              dtype, sharding_local_elements(slices.sharding, slices.mesh, at)));
+    }
+}
+
 static const Hint hints[] = {
-    {ACT_DOWN, "dim"},        {ACT_RIGHT, "next rank"}, {ACT_CONSUMER, "user"},
-    {ACT_PRODUCER, "maker"},  {ACT_RESHARD, "reshard"}, {ACT_WHY, "why"},
-    {ACT_WHY_NOT, "why not"}, {ACT_PIN, "pin"},         {ACT_BACK, "back"},
-    {ACT_HELP, "help"},       {ACT_CLOSE, "close"},     {0},
+    {ACT_RIGHT, "slice"},     {ACT_DOWN, "row"},
+    {ACT_DIM_NEXT, "dim"},    {ACT_SHOW_MESH, "mesh"},
+    {ACT_CONSUMER, "user"},   {ACT_WHY, "why"},
+    {ACT_WHY_NOT, "why not"}, {ACT_PIN, "pin"},
+    {ACT_PRODUCER, "maker"},  {ACT_RESHARD, "reshard"},
+    {ACT_BACK, "back"},       {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},     {0},
 };
 
 const View view_tensor = {
@@ -451,4 +511,5 @@ const View view_tensor = {
     .note = note,
     .list_at = -1,
     .hints = hints,
+    .table = table,
 };

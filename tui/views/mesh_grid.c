@@ -1,0 +1,171 @@
+#include "tui/views/mesh_grid.h"
+
+#include <inttypes.h>
+
+static int list_axes(const Mesh *mesh, int axis[MESH_AXES_MAX])
+{
+    int n = 0;
+
+    for (int a = 0; a < mesh->n_axes; a++)
+        if (mesh->axes[a].size > 1)
+            axis[n++] = a;
+    return n;
+}
+
+int mesh_grid_turns(const Mesh *mesh)
+{
+    int axis[MESH_AXES_MAX], n = list_axes(mesh, axis);
+    return n < 2 ? 1 : n * (n - 1);
+}
+
+static int64_t axis_stride(const Mesh *mesh, int axis)
+{
+    int64_t stride = 1;
+
+    for (int a = axis + 1; a < mesh->n_axes; a++)
+        stride *= mesh->axes[a].size;
+    return stride;
+}
+
+/* One axis: rows of the largest number of columns that divides it. */
+static void break_row(MeshGrid *grid, int64_t most)
+{
+    int64_t columns = grid->n_columns <= most ? grid->n_columns : most > 1 ? most : 1;
+
+    while (grid->n_columns % columns != 0)
+        columns--;
+    grid->n_rows = grid->n_columns / columns;
+    grid->n_columns = columns;
+    grid->row_stride = columns;
+}
+
+MeshGrid mesh_grid(const Mesh *mesh, int turn, int64_t most)
+{
+    int axis[MESH_AXES_MAX], n = list_axes(mesh, axis);
+    MeshGrid grid = {.mesh = mesh,
+                     .row_axis = -1,
+                     .column_axis = -1,
+                     .n_rows = 1,
+                     .n_columns = 1,
+                     .n_panels = 1,
+                     .column_stride = 1};
+
+    if (n == 0)
+        return grid;
+    int pair = turn % mesh_grid_turns(mesh), across = n - 1, down = n - 2;
+    if (n > 1) {
+        across = n - 1 - pair / (n - 1);
+        down = n - 1 - pair % (n - 1);
+        down -= down <= across;
+        grid.row_axis = axis[down];
+        grid.n_rows = mesh->axes[axis[down]].size;
+        grid.row_stride = axis_stride(mesh, axis[down]);
+    }
+    grid.column_axis = axis[across];
+    grid.n_columns = mesh->axes[axis[across]].size;
+    grid.column_stride = axis_stride(mesh, axis[across]);
+    for (int i = 0; i < n; i++) {
+        if (i == across || i == down)
+            continue;
+        grid.outer[grid.n_outer++] = axis[i];
+        grid.n_panels *= mesh->axes[axis[i]].size;
+    }
+    if (n == 1)
+        break_row(&grid, most);
+    return grid;
+}
+
+int64_t mesh_grid_position(const MeshGrid *grid, int64_t panel, int64_t row, int64_t column)
+{
+    int64_t position = row * grid->row_stride + column * grid->column_stride;
+
+    for (int i = grid->n_outer; i-- > 0;) {
+        int64_t size = grid->mesh->axes[grid->outer[i]].size;
+        position += panel % size * axis_stride(grid->mesh, grid->outer[i]);
+        panel /= size;
+    }
+    return position;
+}
+
+void mesh_grid_find(const MeshGrid *grid, int64_t position, int64_t *panel, int64_t *row,
+                    int64_t *column)
+{
+    *panel = 0;
+    for (int i = 0; i < grid->n_outer; i++)
+        *panel = *panel * grid->mesh->axes[grid->outer[i]].size +
+                 mesh_coord(grid->mesh, grid->outer[i], position);
+    *column = position / grid->column_stride % grid->n_columns;
+    *row = grid->n_rows > 1 ? position / grid->row_stride % grid->n_rows : 0;
+}
+
+void mesh_grid_panel(const MeshGrid *grid, int64_t panel, Buf *out)
+{
+    int64_t position = mesh_grid_position(grid, panel, 0, 0);
+
+    for (int i = 0; i < grid->n_outer; i++)
+        buf_printf(out, "%s%s %" PRId64, i ? " " : "", grid->mesh->axes[grid->outer[i]].name,
+                   mesh_coord(grid->mesh, grid->outer[i], position));
+}
+
+/* Its size with its labels and, where there are several, its name. */
+static void size_panel(MeshPanels *panels, const MeshGrid *grid)
+{
+    const Tiles *tiles = &panels->tiles;
+    int64_t w = panels->label + tiles_width(tiles),
+            h = tiles_height(tiles, tiles->shown) + 1 + (grid->n_panels > 1);
+
+    panels->w = w < INT16_MAX ? (int)w : INT16_MAX;
+    panels->h = h < INT16_MAX ? (int)h : INT16_MAX;
+}
+
+/* Full cells take the room there is. */
+static void widen(MeshPanels *panels, const MeshGrid *grid, int w)
+{
+    enum { MOST = 18 };
+    int64_t width = (w - panels->label - 1) / grid->n_columns - 1;
+
+    if (width > panels->tiles.width)
+        panels->tiles.width = width < MOST ? (int)width : MOST;
+    size_panel(panels, grid);
+}
+
+MeshPanels mesh_panels_fit(const MeshGrid *grid, int label, int lines, int w, int h)
+{
+    enum { GAP = 2 };
+    MeshPanels panels = {.label = label};
+
+    for (int pass = 0; pass < 2; pass++) { /* all panels; then at least one, in small cells */
+        for (TileForm form = pass ? TILE_NUMBER : TILE_FULL; form <= TILE_LETTER; form++) {
+            panels.tiles = tiles_in_form(form, grid->n_rows, grid->n_columns, lines);
+            panels.tiles.shown = grid->n_rows < INT16_MAX ? (int)grid->n_rows : INT16_MAX;
+            size_panel(&panels, grid);
+            panels.across = (w + GAP) / (panels.w + GAP);
+            panels.across = panels.across < grid->n_panels ? panels.across : (int)grid->n_panels;
+            panels.down = h / panels.h;
+            if (panels.across == 0 || panels.down == 0)
+                continue;
+            int64_t down = (grid->n_panels + panels.across - 1) / panels.across;
+            if (pass == 0 && down > panels.down)
+                continue;
+            panels.down = down < panels.down ? (int)down : panels.down;
+            if (form == TILE_FULL)
+                widen(&panels, grid, (w + GAP) / panels.across - GAP);
+            return panels;
+        }
+    }
+    int above = 1 + (grid->n_panels > 1);
+    panels.tiles = tiles_fit(grid->n_rows, grid->n_columns, lines, w - label, h - above);
+    size_panel(&panels, grid);
+    panels.across = panels.down = 1;
+    return panels;
+}
+
+int64_t mesh_group_number(const Mesh *mesh, AtomSet atoms, int64_t position)
+{
+    int64_t number = 0;
+
+    for (int atom = 0; atom < mesh->n_atoms; atom++)
+        if (!(atoms >> atom & 1))
+            number = number * mesh->atoms[atom].size + mesh_atom_coord(mesh, atom, position);
+    return number;
+}

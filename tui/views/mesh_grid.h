@@ -1,0 +1,47 @@
+/* mesh_grid.h - a mesh as a grid of devices: one axis down, one across, the others as panels.
+ *
+ * Axes of size 1 take no part. By default the last axis goes across and the one before it down;
+ * `turn` counts through the other choices. A mesh of one axis is a row, or several where a row is
+ * too long. Pure: positions from panels, rows and columns, and back.
+ */
+#ifndef TUI_VIEWS_MESH_GRID_H
+#define TUI_VIEWS_MESH_GRID_H
+
+#include "core/plan/mesh.h"
+#include "tui/views/tiles.h"
+
+typedef struct {
+    const Mesh *mesh;
+    int row_axis, column_axis;           /* -1: none */
+    int64_t n_rows, n_columns, n_panels; /* in devices */
+    int64_t row_stride, column_stride;   /* positions between neighbours */
+    int n_outer, outer[MESH_AXES_MAX];   /* axes of the panels, major first */
+} MeshGrid;
+
+int mesh_grid_turns(const Mesh *mesh); /* how many choices there are */
+/* most: columns that a mesh of one axis may have before it is broken into rows. */
+MeshGrid mesh_grid(const Mesh *mesh, int turn, int64_t most);
+
+int64_t mesh_grid_position(const MeshGrid *grid, int64_t panel, int64_t row, int64_t column);
+void mesh_grid_find(const MeshGrid *grid, int64_t position, int64_t *panel, int64_t *row,
+                    int64_t *column);
+
+/* "pp 1 dp 0": a panel's place on the outer axes. */
+void mesh_grid_panel(const MeshGrid *grid, int64_t panel, Buf *out);
+
+/* Panels of one size beside and below each other. */
+typedef struct {
+    Tiles tiles;
+    int label;        /* columns of row labels */
+    int w, h;         /* of a panel */
+    int across, down; /* that are shown */
+} MeshPanels;
+
+/* In w columns and h lines; `lines` of a full cell. Where not all fit those around the cursor's are
+ * shown. */
+MeshPanels mesh_panels_fit(const MeshGrid *grid, int label, int lines, int w, int h);
+
+/* Which group of a collective over these atoms a device is in, from 0. */
+int64_t mesh_group_number(const Mesh *mesh, AtomSet atoms, int64_t position);
+
+#endif

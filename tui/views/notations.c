@@ -1,0 +1,60 @@
+#include "tui/views/notations.h"
+
+#include "core/plan/gspmd.h"
+
+#include <inttypes.h>
+
+typedef struct {
+    const char *name;
+    bool (*format)(const Sharding *sharding, const Mesh *mesh, Buf *out, Error *err);
+    ShardingView view; /* where format is NULL */
+} NotationRow;
+
+static const NotationRow rows[] = {
+    {"shape/axis", NULL, VIEW_OURS},       {"dims_mapping", NULL, VIEW_DIMS_MAPPING},
+    {"placements", NULL, VIEW_PLACEMENTS}, {"partition_spec", NULL, VIEW_PARTITION_SPEC},
+    {"shardy", NULL, VIEW_SHARDY},         {"gspmd", gspmd_format, VIEW_COUNT},
+};
+_Static_assert(sizeof rows / sizeof rows[0] <= TENSOR_NOTATIONS_MAX, "all fit");
+
+/* Numbers of axes mean nothing without their sizes, placements nothing without their names. */
+static Str about(const Ui *ui, ShardingView view)
+{
+    const Mesh *mesh = ui->session->mesh;
+    Buf text = buf_new(ui->frame);
+
+    if (view != VIEW_DIMS_MAPPING && view != VIEW_PLACEMENTS)
+        return STR("");
+    buf_puts(&text, view == VIEW_DIMS_MAPPING ? "on mesh [" : "for (");
+    for (int a = 0; a < mesh->n_axes; a++) {
+        buf_puts(&text, a ? "," : "");
+        if (view == VIEW_DIMS_MAPPING)
+            buf_printf(&text, "%" PRId64, mesh->axes[a].size);
+        else
+            buf_puts(&text, mesh->axes[a].name);
+    }
+    buf_putc(&text, view == VIEW_DIMS_MAPPING ? ']' : ')');
+    return buf_str(&text);
+}
+
+int tensor_notations(const Ui *ui, TensorNotation out[TENSOR_NOTATIONS_MAX])
+{
+    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
+    int n = 0;
+
+    for (size_t i = 0; id >= 0 && i < sizeof rows / sizeof rows[0]; i++) {
+        const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, id);
+        ShardingView view = i == 0 && ui->ascii ? VIEW_OURS_ASCII : rows[i].view;
+        Buf text = buf_new(ui->frame);
+        Error err = {0};
+        bool held = rows[i].format
+                        ? rows[i].format(sharding, ui->session->mesh, &text, &err)
+                        : sharding_format(sharding, ui->session->mesh, view, &text, &err);
+        Str name = str_from(rows[i].name), why = str_from(err.text);
+        if (!held)
+            buf_add(&text,
+                    str_starts(why, name) ? str_trim((Str){why.s + name.n, why.n - name.n}) : why);
+        out[n++] = (TensorNotation){rows[i].name, buf_str(&text), held, about(ui, rows[i].view)};
+    }
+    return n;
+}
