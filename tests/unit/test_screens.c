@@ -5,6 +5,7 @@
 
 #include "scripts/hooks.h"
 #include "tui/app/app.h"
+#include "tui/views/view_policy.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -221,13 +222,45 @@ static ScreenRow rows[] = {
      "5",
      1,
      {"═ Comm ═", "─ Selected ─", "─ On the mesh ─"}},
+    {"which lines of the policy did nothing",
+     80,
+     24,
+     "8",
+     1,
+     {"megatron.lua  74 decisions of 5 lines hold, 11 decided nothing", "33    12  ",
+      "    53     0  ", "LINE 25 decided     1 × input_ids  8/dp,1024"}},
+    {"what a line decided, and what follows",
+     80,
+     24,
+     "8jj",
+     3,
+     {"LINE 33 decided    12 × transformer.h.*.attn.c_proj.weight  768/tp,768",
+      "causes   0.975 ms of reshards"}},
+    {"and the way there", 80, 24, "8jj<Enter>", 4, {"[3 Tensor]", "h.0.attn.c_proj.weight"}},
+    {"the plan without a line", 80, 24, "8jjx", 4, {"drop it: step 15.8→"}},
+    {"dropped, and taken back",
+     80,
+     24,
+     "8jjxxu",
+     6,
+     {"undone: step", "74 decisions of 5 lines hold"}},
+    {"a dropped line did nothing, and who took it back",
+     80,
+     24,
+     "8jxx",
+     -1,
+     {"1 did nothing !", ">!   32     0", "LINE 32: all 24 decisions of it were taken back",
+      "line 32 dropped: step"}},
+    {"all of its source", 80, 24, "8zagg", 5, {"Megatron-LM's plan", "line 1 decides nothing"}},
+    {"another policy", 80, 24, ":policy fsdp<Enter>", -1, {"fsdp.lua  ", "policy run: step"}},
+    {"no such policy", 80, 24, ":policy nope<Enter>", -1, {"nope"}},
     {"a line of Lua asks the plan",
      80,
      24,
      "i'lm_head.weight.1' .. 1<Enter>g:op('transformer.h.0.mlp.c_fc').out[1]<Enter>",
      -1,
-     {"[8 Policy]", "> 'lm_head.weight.1' .. 1", "  lm_head.weight.11", "Gemm_output_0  f32 8192/dp,3072/tp",
-      "Enter run  Tab complete"}},
+     {"[8 Policy]", "> 'lm_head.weight.1' .. 1", "  lm_head.weight.11",
+      "Gemm_output_0  f32 8192/dp,3072/tp", "Enter run  Tab complete"}},
     {"one that changes it is taken back",
      80,
      24,
@@ -494,6 +527,72 @@ static void the_cursor_stays_on_its_op_through_a_new_plan(void **state)
     session_close(session);
 }
 
+static void write_policy(const char *path, const char *body)
+{
+    Arena *arena = arena_new();
+    Buf text = buf_new(arena);
+    buf_printf(&text, "function PAS(graph, resource)\n%s\nreturn graph\nend\n", body);
+    assert_true(file_write(path, buf_str(&text), NULL));
+    arena_free(arena);
+}
+
+static void screen_says(App *app, const char *const *facts)
+{
+    Arena *arena = arena_new();
+    Buf text = buf_new(arena);
+    grid_format(app_draw(app), &text);
+    for (; *facts; facts++)
+        if (!strstr(text.s, *facts))
+            fail_msg("'%s' is not on the screen:\n%s", *facts, text.s);
+    arena_free(arena);
+}
+
+/* Edited in another window, run again: the same place, what a line did, where one fails. */
+static void a_policy_is_edited_and_run_again(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/dimscope-policy-XXXXXX.lua";
+    int file = mkstemps(path, 4);
+    assert_true(file >= 0);
+    close(file);
+    write_policy(path, "  graph:shard('lm_head.weight', {[1] = 'tp'})");
+    SessionOptions session_options = {
+        .model = "samples/models/tiny-gpt.onnx", .mesh = "tp=2", .policy = path};
+    Error err = {0};
+    Session *session = session_open(&session_options, &hooks, &err);
+    assert_non_null(session);
+    AppOptions options = {0};
+    App *app = app_new(session, &options, NULL, 80, 24);
+    app_type(app, STR("8"));
+    screen_says(app, (const char *const[]){"1 decision of 1 line hold", ">     2     1", NULL});
+
+    /* A pattern that matches nothing is marked, with the nearest name. */
+    write_policy(path, "  graph:shard('lm_hed.weight', {[1] = 'tp'})");
+    app_type(app, STR("r"));
+    screen_says(app, (const char *const[]){"1 did nothing !", ">!    2     0",
+                                           "matches no tensor; nearest: 'lm_head.weight'", NULL});
+
+    /* A call that is refused: its place, what was legal, and the plan before it. */
+    write_policy(path, "  graph:pin('lm_head.weight', {[2] = 'tp'})");
+    app_type(app, STR("r"));
+    screen_says(app, (const char *const[]){":2:3: 'lm_head.weight' has 2 dims, no dim 2",
+                                           "dims count from 0", "e edits, r runs it again",
+                                           ">!    2", NULL});
+    Str place;
+    int line = 0;
+    assert_true(policy_place(&app->ui, &place, &line));
+    assert_int_equal(line, 2);
+    assert_true(str_eq(place, str_from(path)));
+
+    write_policy(path, "  graph:pin('lm_head.weight', {[1] = 'tp'})");
+    app_type(app, STR("r"));
+    screen_says(app, (const char *const[]){"1 decision of 1 line hold", "policy run: step", NULL});
+    assert_false(error_is_set(&app->ui.policy_failed));
+    app_free(app);
+    session_close(session);
+    unlink(path);
+}
+
 static void a_failing_policy_leaves_the_last_plan(void **state)
 {
     (void)state;
@@ -628,6 +727,7 @@ int main(void)
         cmocka_unit_test(pins_are_written_as_a_policy),
         cmocka_unit_test(a_view_is_exported_in_every_format),
         cmocka_unit_test(the_cursor_stays_on_its_op_through_a_new_plan),
+        cmocka_unit_test(a_policy_is_edited_and_run_again),
         cmocka_unit_test(a_failing_policy_leaves_the_last_plan),
         cmocka_unit_test(a_script_without_a_terminal_writes_its_screen),
         cmocka_unit_test(random_keys_do_no_harm),

@@ -9,6 +9,7 @@
 #include "tui/app/go.h"
 #include "tui/app/menu.h"
 #include "tui/views/page.h"
+#include "tui/views/view_policy.h"
 #include "tui/app/pins.h"
 #include "tui/app/settings.h"
 
@@ -131,6 +132,8 @@ static bool edit_place(Ui *ui, Str *file, int *line)
 {
     ShowId show = ui->at.show;
 
+    if (show == SHOW_POLICY && policy_place(ui, file, line))
+        return true;
     if (show >= SHOW_PAGES && show != SHOW_ERRORS &&
         page_find_place(ui, page_line(ui->page_text[show], ui->line[show]), file, line))
         return true;
@@ -235,6 +238,8 @@ static void show(Ui *ui, ShowId show_id)
         ui_select_row(ui, ui->row_at);
     if (show_id == SHOW_COMM)
         view_comm.act(ui, ACT_SHOW_COMM, 0);
+    if (show_id == SHOW_POLICY)
+        view_policy.act(ui, ACT_SHOW_POLICY, 0);
     if (show_id == SHOW_EVENTS)
         view_events.act(ui, ACT_EVENTS, 0);
     if (show_id == SHOW_ERRORS)
@@ -250,6 +255,15 @@ static void next_error(Ui *ui, int by)
         view_errors.act(ui, by > 0 ? ACT_DOWN : ACT_UP, 0);
 }
 
+/* Another policy takes the place of the one before; what was changed here stays. */
+static void load_policy(App *app, Str name)
+{
+    Change change = {.kind = CHANGE_POLICY, .text = arena_str(app->ui.frame, name)};
+
+    show(&app->ui, SHOW_POLICY);
+    job_change(&app->ui, &change, policy_ran, NULL);
+}
+
 /* Actions with an argument typed after their name. True when it was one of them. */
 static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *err)
 {
@@ -262,6 +276,8 @@ static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *er
         *ok = go_tensor(ui, args, &dim, err) && (show(ui, SHOW_TENSOR), true);
     else if (act == ACT_SHOW_OP)
         *ok = go_op(ui, args, err);
+    else if (act == ACT_SHOW_POLICY)
+        load_policy(app, args);
     else if (act == ACT_SEARCH)
         go_search(ui, args);
     else if (act == ACT_SET)

@@ -182,6 +182,10 @@ static void change_done(Ui *ui, void *context, bool ok, const Error *err)
 {
     ChangeJob *job = context;
 
+    if (job->change.kind == CHANGE_POLICY) {
+        ui->n_policy_runs++;
+        ui->policy_failed = *err;
+    }
     if (ok) {
         ui_change_to(ui, job->next);
         if (job->said)

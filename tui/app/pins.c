@@ -148,14 +148,17 @@ static void add_change(const Ui *ui, const char *what, Str old, Str new, Buf *ou
     buf_printf(out, "%s %.*s%s%.*s", what, STR_ARG(old), ui->ascii ? ">" : "→", STR_ARG(new));
 }
 
+void pins_format_totals(const Ui *ui, const Totals *before, const Totals *after, Buf *out)
+{
+    add_change(ui, ": step", label_us(ui, before->step_us), label_us(ui, after->step_us), out);
+    add_change(ui, ", comm", label_us(ui, before->comm_us), label_us(ui, after->comm_us), out);
+    add_change(ui, ", peak", label_bytes(ui, before->peak_bytes),
+               label_bytes(ui, after->peak_bytes), out);
+}
+
 void pins_format_change(const Ui *ui, const Totals *before, Buf *out)
 {
-    const Totals *now = &ui_plan(ui)->totals;
-
-    add_change(ui, ": step", label_us(ui, before->step_us), label_us(ui, now->step_us), out);
-    add_change(ui, ", comm", label_us(ui, before->comm_us), label_us(ui, now->comm_us), out);
-    add_change(ui, ", peak", label_bytes(ui, before->peak_bytes), label_bytes(ui, now->peak_bytes),
-               out);
+    pins_format_totals(ui, before, &ui_plan(ui)->totals, out);
 }
 
 static void say_change(Ui *ui, const Totals *old, const char *what)

@@ -22,6 +22,7 @@ void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what);
 
 /* ": step 12.8→14.2 ms, comm .., peak ..": the totals of before and of now. */
 void pins_format_change(const Ui *ui, const Totals *before, Buf *out);
+void pins_format_totals(const Ui *ui, const Totals *before, const Totals *after, Buf *out);
 
 bool pins_undo(Ui *ui, Error *err);
 bool pins_redo(Ui *ui, Error *err);

@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 #include "tui/app/console.h"
+#include "tui/views/policy_lines.h"
 
 #include "tui/app/whatif.h"
 
@@ -87,6 +88,7 @@ void ui_close(Ui *ui)
     mem_forget(&ui->mem);
     comm_free(ui->comm);
     console_free(ui->console);
+    policy_lines_free(ui->policy_lines);
     outline_free(ui->outline);
     arena_free(ui->frame);
     arena_free(ui->arena);

@@ -112,6 +112,12 @@ struct Ui {
     Str page_text[SHOW_COUNT]; /* of text pages, as last drawn; frame's */
     const char *run_next;      /* a `:` command that a view asks for, done after its key; frame's */
     const char *ask_next;      /* one to be completed by the user: the prompt opens with it */
+
+    struct PolicyLines *policy_lines; /* of the plan, once they are asked for; NULL */
+    bool policy_all;                  /* all of its lines, not only those that tell something */
+    int n_policy_runs;                /* and of failed ones */
+    Error policy_failed;              /* of the last run of the policy; not set: it succeeded */
+
     const Action *const *extra; /* tables of further `:` commands, for help and completion */
     int n_extra;
     const char *const *drawings; /* what `draw` knows, ended by NULL; NULL: nothing */

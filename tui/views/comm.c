@@ -77,22 +77,6 @@ void comm_free(Comm *comm)
         arena_free(comm->arena);
 }
 
-/* Runs of digits as one '*', so that what is alike in each layer reads the same. */
-static void wildcard(Str text, Buf *out)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        bool digit = text.s[i] >= '0' && text.s[i] <= '9';
-        bool inside = i > 0 && ((text.s[i - 1] | 0x20) >= 'a' && (text.s[i - 1] | 0x20) <= 'z');
-        if (!digit || inside) {
-            buf_putc(out, text.s[i]);
-            continue;
-        }
-        while (i + 1 < text.n && text.s[i + 1] >= '0' && text.s[i + 1] <= '9')
-            i++;
-        buf_putc(out, '*');
-    }
-}
-
 /* What makes reshards alike, as bytes: path (one object for equal ones), shardings, how often,
  * label.
  */
@@ -106,7 +90,7 @@ static Str alike_key(const Comm *comm, Arena *scratch, const Reshard *reshard, s
     buf_add(&key, (Str){(const char *)&reshard->from, sizeof reshard->from});
     buf_add(&key, (Str){(const char *)&reshard->to, sizeof reshard->to});
     *label_at = key.n;
-    wildcard(label_tensor(comm->session, scratch, reshard->tensor), &key);
+    text_wildcard(label_tensor(comm->session, scratch, reshard->tensor), &key);
     return buf_str(&key);
 }
 

@@ -248,3 +248,18 @@ void draw_field(Pen *pen, const char *label, int columns)
 {
     pen_fit(pen, ROLE_HEAD, str_from(label), columns);
 }
+
+void text_wildcard(Str text, Buf *out)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        bool digit = text.s[i] >= '0' && text.s[i] <= '9';
+        bool inside = i > 0 && ((text.s[i - 1] | 0x20) >= 'a' && (text.s[i - 1] | 0x20) <= 'z');
+        if (!digit || inside) {
+            buf_putc(out, text.s[i]);
+            continue;
+        }
+        while (i + 1 < text.n && text.s[i + 1] >= '0' && text.s[i + 1] <= '9')
+            i++;
+        buf_putc(out, '*');
+    }
+}

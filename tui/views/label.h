@@ -31,6 +31,9 @@ Str label_us(const Ui *ui, double us);
  * in their colours; dim `dim` underlined (-1: none). columns < 0: as many as it takes. */
 void draw_sharding(const Ui *ui, Pen *pen, Str text, int dim, int columns);
 
+/* Runs of digits as one '*', so that what is alike in each layer reads the same. */
+void text_wildcard(Str text, Buf *out);
+
 /* A heading: "LABEL  text". */
 void draw_field(Pen *pen, const char *label, int columns);
 

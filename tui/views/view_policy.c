@@ -1,23 +1,625 @@
-#include "tui/views/page.h"
+/* view_policy.c - the policy's source with what each line did, and what of it the cursor is on. */
+#include "tui/app/job.h"
+#include "tui/app/menu.h"
+#include "tui/app/pins.h"
+#include "tui/views/label.h"
+#include "tui/views/policy_lines.h"
+#include "tui/views/view_policy.h"
 
-static const Hint hints[] = {{ACT_BACK, "back"}, {ACT_HELP, "help"}, {ACT_CLOSE, "close"}, {0}};
+#include <inttypes.h>
+
+enum { DETAIL_LEAST_H = 9, DETAIL_MOST = 7, PRICE_LEAST_W = 56, BAR_LEAST_W = 76, BAR = 6 };
+
+/* ---- rows: the source, then what was changed here ---- */
+
+static int n_rows(const PolicyLines *lines)
+{
+    return lines->n_lines + lines->n_edits;
+}
+
+/* The line of the file under the cursor, from 1; 0: it is on something else. */
+static int line_at(Ui *ui)
+{
+    const PolicyLines *lines = policy_lines(ui);
+    int64_t at = ui->line[SHOW_POLICY];
+
+    return at >= 0 && at < lines->n_lines ? (int)at + 1 : 0;
+}
+
+/* Whether a row is listed where there is no room for all: what a person asks a policy about. */
+static bool is_telling(const Ui *ui, const PolicyLines *lines, int row)
+{
+    const PolicyLine *line = row < lines->n_lines ? &lines->line[row] : NULL;
+
+    return !line || line->hits > 0 || line->finding || line->calls ||
+           (error_is_set(&ui->policy_failed) && ui->policy_failed.line == row + 1);
+}
+
+/* The rows that are listed; `za` lists all or the telling ones. */
+static int listed_rows(Ui *ui, int h, int **out)
+{
+    const PolicyLines *lines = policy_lines(ui);
+    bool all = ui->policy_all || n_rows(lines) <= h;
+    Vec(int) rows = {0};
+
+    for (int row = 0; row < n_rows(lines); row++)
+        if (all || is_telling(ui, lines, row))
+            vec_push(ui->frame, &rows, row);
+    *out = rows.at;
+    return rows.n;
+}
+
+/* Where the cursor's row is listed, or the next one that is. */
+static int64_t place_in(const int *rows, int n, int64_t row)
+{
+    int at = 0;
+
+    while (at < n - 1 && rows[at] < row)
+        at++;
+    return at;
+}
+
+/* ---- what a line decided, folded ---- */
+
+typedef struct {
+    const Decision *first;
+    Str name, sharding;
+    int n;
+} Fold;
+
+static Str fold_name(const Ui *ui, const Decision *decision)
+{
+    Buf name = buf_new(ui->frame);
+    Str whole = decision_is_on_tensor(decision->kind)
+                    ? str_from(naming_label(ui->session->naming, decision->place))
+                    : label_op(ui->session, ui->frame, decision->place);
+
+    text_wildcard(whole, &name);
+    return buf_str(&name);
+}
+
+static Str fold_sharding(const Ui *ui, const Decision *decision)
+{
+    const Plan *plan = ui_plan(ui);
+    const OpSpace *space;
+    Buf text = buf_new(ui->frame);
+
+    if (decision_is_on_tensor(decision->kind))
+        return label_value(ui, decision->place, plan->sharding[decision->place]);
+    space = inferred_space(ui->session->inferred, decision->place);
+    buf_printf(&text, "%s = ", space ? space->index[decision->dim].name : "?");
+    cut_format(&decision->cut, plan->mesh, &text);
+    return buf_str(&text);
+}
+
+/* Decisions on places that are named alike but for numbers, and lie alike, are one. */
+static int fold_decisions(Ui *ui, int line, Fold **out)
+{
+    const Decision **all;
+    Vec(Fold) folds = {0};
+    int n = policy_line_decisions(ui, line, &all);
+
+    for (int i = 0; i < n; i++) {
+        Fold fold = {all[i], fold_name(ui, all[i]), fold_sharding(ui, all[i]), 1};
+        int at = 0;
+        while (at < folds.n && !(str_eq(folds.at[at].name, fold.name) &&
+                                 str_eq(folds.at[at].sharding, fold.sharding)))
+            at++;
+        if (at == folds.n)
+            vec_push(ui->frame, &folds, fold);
+        else
+            folds.at[at].n++;
+    }
+    *out = folds.at;
+    return folds.n;
+}
+
+/* ---- drawing ---- */
+
+typedef struct {
+    int us, bar;
+    bool trimmed; /* lines between are left out, and so their indents say nothing */
+} Columns;
+
+static void draw_head(Ui *ui, const PolicyLines *lines, Pen *pen)
+{
+    pen_printf(pen, ROLE_HEAD, " %s", path_base(lines->file));
+    pen_printf(pen, ROLE_TEXT, "  %d decision%s of %d line%s hold", lines->n_hits,
+               lines->n_hits == 1 ? "" : "s", lines->n_deciding, lines->n_deciding == 1 ? "" : "s");
+    if (lines->n_idle > 0)
+        pen_printf(pen, ROLE_ERROR, ", %d did nothing !", lines->n_idle);
+    if (lines->n_unused > 0)
+        pen_printf(pen, ROLE_DIM, ", %d decided nothing", lines->n_unused);
+    pen_line(pen);
+    const Error *failed = &ui->policy_failed;
+    if (!error_is_set(failed))
+        return;
+    Buf text = buf_new(ui->frame);
+    buf_printf(&text, "! %s:%d:%d: %s", path_base(failed->file), failed->line, failed->column,
+               failed->text);
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit(pen, ROLE_ERROR, buf_str(&text), pen->area.w - 1);
+    pen_line(pen);
+    if (failed->hint[0]) {
+        pen_puts(pen, ROLE_NOTE, "   ");
+        pen_fit(pen, ROLE_NOTE, str_from(failed->hint), pen->area.w - 3);
+        pen_line(pen);
+    }
+    pen_puts(pen, ROLE_NOTE, "   the plan is that of the last good run; e edits, r runs it again");
+    pen_line(pen);
+}
+
+static void draw_column_names(const Columns *columns, Pen *pen)
+{
+    pen_puts(pen, ROLE_HEAD, "   LINE  HITS");
+    if (columns->us)
+        pen_right(pen, ROLE_HEAD, STR("RESHARDS"), columns->us);
+    pen_tab(pen, pen->x + columns->bar + 2);
+    pen_puts(pen, ROLE_HEAD, "SOURCE");
+    pen_line(pen);
+}
+
+static char mark_of(const Ui *ui, const PolicyLine *line, int number)
+{
+    bool failed = error_is_set(&ui->policy_failed) && ui->policy_failed.line == number;
+
+    if (failed || policy_line_is_idle(line))
+        return '!';
+    return line->finding ? 'i' : ' ';
+}
+
+/* Comments are dim; what stands before them is drawn with axis names in their colours. */
+static void draw_source(const Ui *ui, Str text, Pen *pen)
+{
+    Buf shown = buf_new(ui->frame);
+
+    for (size_t i = 0; i < text.n; i++)
+        buf_puts(&shown, text.s[i] == '\t'   ? "    "
+                         : text.s[i] == '\r' ? ""
+                                             : (char[]){text.s[i], '\0'});
+    Str whole = shown.n > 0 ? buf_str(&shown) : STR("");
+    int64_t comment = str_find(whole, STR("--"));
+    size_t code = comment < 0 ? whole.n : (size_t)comment;
+    int columns = pen->area.w - pen->x, wide = text_columns((Str){whole.s, code});
+    if (code > 0)
+        draw_sharding(ui, pen, (Str){whole.s, code}, -1, wide < columns ? wide : columns);
+    if (code < whole.n && wide < columns)
+        pen_fit(pen, ROLE_DIM, (Str){whole.s + code, whole.n - code}, columns - wide);
+}
+
+static void draw_line(const Ui *ui, const PolicyLines *lines, int number, const Columns *columns,
+                      Pen *pen)
+{
+    const PolicyLine *line = &lines->line[number - 1];
+    char mark = mark_of(ui, line, number);
+    bool counts = line->hits > 0 || line->calls || policy_line_is_idle(line);
+
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_rune(pen, mark == '!' ? ROLE_ERROR : ROLE_NOTE, (uint32_t)mark);
+    pen_printf(pen, ROLE_DIM, "%5d", number);
+    if (counts)
+        pen_printf(pen,
+                   mark == '!'  ? ROLE_ERROR
+                   : line->hits ? ROLE_TEXT
+                                : ROLE_DIM,
+                   "%6d", line->hits);
+    pen_tab(pen, 13);
+    if (columns->us && line->us > 0) {
+        bool dear = line->us > ui_plan(ui)->totals.step_us * 0.05;
+        pen_right(pen, dear ? ROLE_DEAR : ROLE_TEXT, label_us(ui, line->us), columns->us);
+        pen_rune(pen, ROLE_TEXT, ' ');
+        if (columns->bar)
+            pen_bar(pen, ROLE_TEXT, line->us, lines->most_us, columns->bar);
+    }
+    pen_tab(pen, 13 + columns->us + columns->bar + 2);
+    draw_source(ui, columns->trimmed ? str_trim(line->text) : line->text, pen);
+}
+
+static void draw_edit(const PolicyEdit *edit, const Columns *columns, Pen *pen)
+{
+    pen_puts(pen, ROLE_NOTE, "    you");
+    pen_printf(pen, ROLE_TEXT, "%6d", edit->hits);
+    pen_tab(pen, 13 + columns->us + columns->bar + 2);
+    pen_fit(pen, ROLE_TEXT, str_from(edit->text), pen->area.w - pen->x);
+}
+
+static void draw_rows(Ui *ui, const PolicyLines *lines, int h, Pen *pen)
+{
+    int64_t *at = &ui->line[SHOW_POLICY], *top = &ui->top[SHOW_POLICY];
+    Columns columns = {lines->priced && pen->area.w >= PRICE_LEAST_W ? 10 : 0,
+                       lines->priced && pen->area.w >= BAR_LEAST_W ? BAR : 0, false};
+
+    draw_column_names(&columns, pen);
+    h -= pen->y;
+    int *rows, n = listed_rows(ui, h, &rows);
+    int64_t place = place_in(rows, n, *at);
+    *at = rows[place];
+    columns.trimmed = n < n_rows(lines);
+    ui->rows[SHOW_POLICY] = n;
+    ui->height[SHOW_POLICY] = h;
+    *top = ui_scroll(*top, place, n, h);
+    for (int i = 0; i < h && *top + i < n; i++) {
+        int row = rows[*top + i];
+        if (row < lines->n_lines)
+            draw_line(ui, lines, row + 1, &columns, pen);
+        else
+            draw_edit(&lines->edit[row - lines->n_lines], &columns, pen);
+        if (row == *at)
+            ui_mark_row(ui, SHOW_POLICY, pen, pen->y);
+        pen_line(pen);
+    }
+}
+
+static void draw_finding(const PolicyLine *line, Pen *pen)
+{
+    const Finding *finding = line->finding;
+
+    draw_field(pen, finding->level == LEVEL_NOTE ? "  NOTE" : "! NOTE", 10);
+    pen_printf(pen, finding->level == LEVEL_NOTE ? ROLE_NOTE : ROLE_ERROR, "%s%s%s", finding->text,
+               *finding->hint ? "; " : "", finding->hint);
+    pen_line(pen);
+}
+
+static void draw_decided(Ui *ui, int number, int h, Pen *pen)
+{
+    const PolicyLine *line = &policy_lines(ui)->line[number - 1];
+    Fold *folds;
+    int n = fold_decisions(ui, number, &folds);
+
+    pen_printf(pen, ROLE_HEAD, " LINE %d decided", number);
+    for (int i = 0; i < n; i++) {
+        if (pen->y == h - (line->us > 0) - 1 && i < n - 1) {
+            pen_tab(pen, 18);
+            pen_printf(pen, ROLE_DIM, "and %d more kinds: Enter lists them", n - i);
+            pen_line(pen);
+            break;
+        }
+        pen_tab(pen, 18);
+        pen_printf(pen, ROLE_TEXT, "%4d × ", folds[i].n);
+        pen_put(pen, ROLE_TEXT, folds[i].name);
+        pen_puts(pen, ROLE_TEXT, "  ");
+        draw_sharding(ui, pen, folds[i].sharding, -1, -1);
+        pen_line(pen);
+    }
+    if (line->us <= 0)
+        return;
+    pen_puts(pen, ROLE_HEAD, "         causes");
+    pen_tab(pen, 18);
+    pen_put(pen, ROLE_TEXT, label_us(ui, line->us));
+    pen_printf(pen, ROLE_TEXT, " of reshards, %.1f%% of the step",
+               100 * line->us / ui_plan(ui)->totals.step_us);
+    pen_line(pen);
+}
+
+/* What the line under the cursor did, or why it did nothing. */
+static void draw_detail(Ui *ui, int number, Pen *pen)
+{
+    const PolicyLine *line = &policy_lines(ui)->line[number - 1];
+
+    if (error_is_set(&ui->policy_failed)) {
+        pen_puts(pen, ROLE_DIM, " hits are of the last good run, the source is as it is now");
+        return;
+    }
+    if (line->finding)
+        draw_finding(line, pen);
+    if (line->hits > 0)
+        draw_decided(ui, number, pen->area.h, pen);
+    else if (line->made > 0)
+        pen_printf(pen, ROLE_NOTE, " LINE %d: all %d decisions of it were taken back or replaced",
+                   number, line->made);
+    else if (policy_line_is_unused(line))
+        pen_printf(pen, ROLE_NOTE,
+                   " LINE %d was not reached, or what it says was decided before it", number);
+    else if (!line->finding)
+        pen_printf(pen, ROLE_DIM, " line %d decides nothing by itself", number);
+}
+
+static void draw_none(Ui *ui, Pen *pen)
+{
+    const SessionHooks *hooks = &ui->session->hooks;
+
+    pen_puts(pen, ROLE_TEXT, " no policy: every tensor is as the pins made here say");
+    pen_line(pen);
+    pen_puts(pen, ROLE_TEXT, " :policy FILE runs one");
+    if (hooks->shipped)
+        pen_printf(pen, ROLE_TEXT, "; shipped: %s",
+                   hooks->shipped(hooks->context, ui->frame, "policies"));
+    pen_line(pen);
+    pen_line(pen);
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    const PolicyLines *lines = policy_lines(ui);
+    int h = pen->area.h;
+    int detail = h < DETAIL_LEAST_H ? 0 : h / 3 < DETAIL_MOST ? h / 3 : DETAIL_MOST;
+
+    if (!lines->file)
+        draw_none(ui, pen);
+    else
+        draw_head(ui, lines, pen);
+    if (lines->error) {
+        pen_printf(pen, ROLE_ERROR, " %s", lines->error);
+        pen_line(pen);
+    }
+    if (n_rows(lines) == 0)
+        return;
+    draw_rows(ui, lines, h - detail, pen);
+    int number = line_at(ui);
+    if (number == 0 || detail == 0)
+        return;
+    Pen below = pen_new(pen->grid,
+                        (Rect){pen->area.x, pen->area.y + h - detail + 1, pen->area.w, detail - 1});
+    draw_detail(ui, number, &below);
+}
+
+/* ---- the plan without a line ---- */
+
+typedef struct {
+    Arena *arena; /* it lives there */
+    PlanRequest request;
+    Journal journal;
+    Totals before, after;
+    int line;
+} TryJob;
+
+static Decision unpin_of(const Decision *decision)
+{
+    Decision out = {.place = decision->place, .dim = decision->dim};
+
+    out.kind = decision->kind == PIN_TENSOR_DIM  ? UNPIN_TENSOR_DIM
+               : decision->kind == PIN_INDEX_DIM ? UNPIN_INDEX_DIM
+                                                 : UNPIN_TENSOR;
+    if (out.kind == UNPIN_TENSOR)
+        out.dim = -1;
+    return out;
+}
+
+static int unpins_of(Ui *ui, int line, Decision **out)
+{
+    const Decision **held;
+    int n = policy_line_decisions(ui, line, &held);
+
+    *out = arena_array(ui->frame, Decision, n);
+    for (int i = 0; i < n; i++)
+        (*out)[i] = unpin_of(held[i]);
+    return n;
+}
+
+static bool try_work(void *context, Progress *progress, Error *err)
+{
+    TryJob *job = context;
+
+    progress_stage(progress, "planning", 0);
+    Plan *plan = plan_make(&job->request, err);
+    if (plan)
+        job->after = plan->totals;
+    plan_free(plan);
+    return plan != NULL;
+}
+
+static void drop_chosen(Ui *ui, int line)
+{
+    Decision *unpins;
+    int n = line > 0 ? unpins_of(ui, line, &unpins) : 0;
+
+    if (n > 0)
+        pins_apply(ui, unpins, n, arena_printf(ui->frame, "line %d dropped", line));
+}
+
+static void try_done(Ui *ui, void *context, bool ok, const Error *err)
+{
+    TryJob *job = context;
+    Buf text = buf_new(ui->frame);
+
+    if (ok) {
+        menu_open(ui, arena_printf(ui->frame, "the plan without line %d", job->line), drop_chosen);
+        buf_puts(&text, "drop it");
+        pins_format_totals(ui, &job->before, &job->after, &text);
+        menu_add(ui, 'x', buf_str(&text), job->line);
+        menu_add(ui, 'k', STR("keep it"), 0);
+    } else {
+        ui_error(ui, err);
+    }
+    arena_free(job->arena);
+}
+
+/* Plans without the cursor's line, shows what that changes and asks whether to drop it. */
+static void try_without(Ui *ui)
+{
+    int line = line_at(ui), n;
+    Decision *unpins;
+
+    if (line == 0 || (n = unpins_of(ui, line, &unpins)) == 0) {
+        ui_say(ui, "no decision of this line holds: there is nothing to drop");
+        return;
+    }
+    Arena *arena = arena_new();
+    TryJob *job = arena_make(arena, TryJob);
+    *job = (TryJob){.arena = arena, .before = ui_plan(ui)->totals, .line = line};
+    const Journal *journal = &ui->session->journal;
+    for (int i = 0; i < journal->n_done; i++)
+        journal_add(&job->journal, arena, &journal->decisions.at[i]);
+    for (int i = 0; i < n; i++) {
+        unpins[i].origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+        journal_add(&job->journal, arena, &unpins[i]);
+    }
+    job->request = session_request(ui->session, &job->journal);
+    if (!job_start(ui, &(JobWork){"plan", try_work, try_done, job, true}))
+        arena_free(arena);
+}
+
+/* ---- acting ---- */
+
+static void show_place(Ui *ui, const Decision *decision)
+{
+    ui_remember(ui);
+    if (decision_is_on_tensor(decision->kind)) {
+        int32_t maker = ui_graph(ui)->tensors[decision->place].maker;
+        if (maker >= 0 && ui->session->groups->group_of[maker] >= 0)
+            ui_go_op(ui, maker);
+        ui_select_tensor(ui, decision->place);
+        if (decision->dim >= 0)
+            ui->at.dim = decision->dim;
+        ui->at.show = SHOW_TENSOR;
+    } else {
+        ui_go_op(ui, decision->place);
+        ui->at.show = SHOW_OP;
+    }
+}
+
+static void chosen(Ui *ui, int value)
+{
+    Fold *folds;
+
+    if (line_at(ui) > 0 && value < fold_decisions(ui, line_at(ui), &folds))
+        show_place(ui, folds[value].first);
+}
+
+static void open_line(Ui *ui)
+{
+    int number = line_at(ui);
+    Fold *folds = NULL;
+    int n = number > 0 ? fold_decisions(ui, number, &folds) : 0;
+
+    if (n == 0)
+        ui_say(ui,
+               number > 0 ? "line %d holds no decision" : "made here: u takes the last one back",
+               number);
+    else if (n == 1)
+        show_place(ui, folds[0].first);
+    else
+        menu_open(ui, arena_printf(ui->frame, "line %d decided", number), chosen);
+    for (int i = 0; n > 1 && i < n && i < MENU_MAX; i++)
+        menu_add(ui, 0,
+                 str_from(arena_printf(ui->frame, "%4d x %.*s  %.*s", folds[i].n,
+                                       STR_ARG(folds[i].name), STR_ARG(folds[i].sharding))),
+                 i);
+}
+
+/* Where the cursor tells nothing it goes to what went wrong, else to the first line that decided.
+ */
+static void enter(Ui *ui)
+{
+    const PolicyLines *lines = policy_lines(ui);
+    int64_t *at = &ui->line[SHOW_POLICY];
+    int first = -1;
+
+    if (*at < n_rows(lines) && is_telling(ui, lines, (int)*at))
+        return;
+    for (int i = lines->n_lines - 1; i >= 0; i--)
+        if (lines->line[i].hits > 0)
+            first = i;
+    for (int i = lines->n_lines - 1; i >= 0; i--)
+        if (policy_line_is_idle(&lines->line[i]))
+            first = i;
+    if (error_is_set(&ui->policy_failed) && ui->policy_failed.line > 0)
+        first = ui->policy_failed.line - 1;
+    if (first >= 0)
+        *at = first;
+}
 
 static bool act(Ui *ui, ActId act, Key last)
 {
     (void)last;
-    return page_act(ui, ui->at.show, act);
+    if (act == ACT_OPEN) {
+        open_line(ui);
+        return true;
+    }
+    if (act == ACT_WHAT_IF) {
+        try_without(ui);
+        return true;
+    }
+    if (act == ACT_SHOW_POLICY) {
+        enter(ui);
+        return true;
+    }
+    if (act == ACT_FOLD) {
+        ui->policy_all = !ui->policy_all;
+        return true;
+    }
+    int *rows, n = listed_rows(ui, ui->height[SHOW_POLICY], &rows);
+    int64_t place = n > 0 ? place_in(rows, n, ui->line[SHOW_POLICY]) : 0;
+    if (n == 0 || !ui_move(&place, n, ui->height[SHOW_POLICY], act))
+        return false;
+    ui->line[SHOW_POLICY] = rows[place];
+    return true;
 }
 
-static void draw_policy(Ui *ui, Pen *pen)
+static void go(Ui *ui, int64_t row)
 {
-    page_draw(ui, SHOW_POLICY, STR(""), pen);
+    int *rows, n = listed_rows(ui, ui->height[SHOW_POLICY], &rows);
+
+    if (row >= 0 && row < n)
+        ui->line[SHOW_POLICY] = rows[row];
 }
+
+bool policy_place(Ui *ui, Str *file, int *line)
+{
+    const PolicyLines *lines = policy_lines(ui);
+
+    if (!lines->file)
+        return false;
+    bool failed = error_is_set(&ui->policy_failed) && ui->policy_failed.line > 0;
+    *file = str_from(failed ? ui->policy_failed.file : lines->file);
+    *line = failed ? ui->policy_failed.line : line_at(ui) > 0 ? line_at(ui) : 1;
+    return true;
+}
+
+/* ---- notes and tables ---- */
+
+static void note(Ui *ui, Buf *out)
+{
+    int number = line_at(ui);
+
+    if (number > 0 && policy_lines(ui)->line[number - 1].finding)
+        buf_printf(out, "%s", policy_lines(ui)->line[number - 1].finding->text);
+    else
+        buf_puts(out, "hits: decisions of the line that hold; reshards: what goes back to them");
+}
+
+static void table(Ui *ui, Sheet *out)
+{
+    const PolicyLines *lines = policy_lines(ui);
+
+    sheet_column(out, "line", true);
+    sheet_column(out, "hits", true);
+    sheet_column(out, "made", true);
+    sheet_column(out, "reshard_us", true);
+    sheet_column(out, "finding", false);
+    sheet_column(out, "text", false);
+    for (int i = 0; i < lines->n_lines; i++) {
+        const PolicyLine *line = &lines->line[i];
+        sheet_number(out, i + 1);
+        sheet_number(out, line->hits);
+        sheet_number(out, line->made);
+        sheet_number(out, line->us);
+        sheet_put(out, line->finding ? str_from(line->finding->text) : STR(""));
+        sheet_put(out, line->text);
+    }
+}
+
+static const Hint hints[] = {
+    {ACT_OPEN, "what it decided"},
+    {ACT_WHAT_IF, "without it"},
+    {ACT_EDIT, "edit"},
+    {ACT_POLICY, "run"},
+    {ACT_UNDO, "undo"},
+    {ACT_FOLD, "all lines"},
+    {ACT_LUA, "console"},
+    {ACT_NEXT_PANE, "pane"},
+    {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},
+    {0},
+};
 
 const View view_policy = {
     .name = "Policy",
-    .draw = draw_policy,
+    .draw = draw,
     .act = act,
-    .go = page_go,
-    .list_at = 0,
+    .note = note,
+    .go = go,
+    .list_at = 2,
     .hints = hints,
+    .table = table,
 };

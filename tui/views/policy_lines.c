@@ -1,0 +1,201 @@
+#include "tui/views/policy_lines.h"
+
+#include "core/base/file.h"
+
+enum { SOURCE_BYTES_MAX = 4 << 20 };
+
+void policy_lines_free(PolicyLines *lines)
+{
+    if (lines)
+        arena_free(lines->arena);
+}
+
+/* Whether the line calls a function of the graph that decides; what follows "--" does not count. */
+static bool calls_deciding(Str text)
+{
+    static const char *const calls[] = {":shard(",     ":pin(",        ":unpin(", ":partition(",
+                                        ":replicate(", ":assign(",     ":tie(",   ":barrier(",
+                                        ":unreduced(", ":replicated(", ":shard "};
+    int64_t comment = str_find(text, STR("--"));
+
+    if (comment >= 0)
+        text.n = (size_t)comment;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (str_find(text, str_from(calls[i])) >= 0)
+            return true;
+    return false;
+}
+
+static void read_source(PolicyLines *lines)
+{
+    Source source;
+    Error err = {0};
+    Vec(PolicyLine) all = {0};
+
+    if (!file_read(lines->arena, lines->file, SOURCE_BYTES_MAX, &source, &err)) {
+        lines->error = arena_str(lines->arena, str_from(err.text));
+        return;
+    }
+    for (Str rest = source.text; rest.n > 0;) {
+        PolicyLine line = {.text = str_take(&rest, '\n')};
+        line.calls = calls_deciding(line.text);
+        vec_push(lines->arena, &all, line);
+    }
+    lines->line = all.at;
+    lines->n_lines = all.n;
+}
+
+/* The line that an origin names; NULL: another file, or past the end. */
+static PolicyLine *line_of(const PolicyLines *lines, const char *file, int line)
+{
+    if (!file || !lines->file || line < 1 || line > lines->n_lines ||
+        strcmp(path_base(file), path_base(lines->file)) != 0)
+        return NULL;
+    return &lines->line[line - 1];
+}
+
+static PolicyLine *line_of_origin(const PolicyLines *lines, const Origin *origin)
+{
+    return origin->kind == ORIGIN_POLICY ? line_of(lines, origin->file, origin->line) : NULL;
+}
+
+static void count_decisions(PolicyLines *lines, const Ui *ui)
+{
+    const Plan *plan = ui_plan(ui);
+    const Journal *journal = &ui->session->journal;
+    PolicyLine *line;
+
+    for (int i = 0; i < journal->n_done; i++)
+        if ((line = line_of_origin(lines, &journal->decisions.at[i].origin)))
+            line->made++;
+    for (int i = 0; i < plan->n_pins + plan->n_marks; i++) {
+        const Decision *held = i < plan->n_pins ? plan->pins[i] : plan->marks[i - plan->n_pins];
+        if ((line = line_of_origin(lines, &held->origin)))
+            line->hits++;
+    }
+}
+
+static void find_findings(PolicyLines *lines, const Ui *ui)
+{
+    const Findings *notes = &ui->session->notes;
+    PolicyLine *line;
+
+    for (int i = 0; i < notes->n; i++) {
+        const Finding *note = &notes->at[i];
+        if ((line = line_of(lines, note->file, note->line)) &&
+            (!line->finding || note->level > line->finding->level))
+            line->finding = note;
+    }
+}
+
+bool policy_line_is_idle(const PolicyLine *line)
+{
+    bool said = line->finding && strcmp(line->finding->code, "printed") != 0;
+
+    return line->hits == 0 && (line->made > 0 || said);
+}
+
+static void price_lines(PolicyLines *lines, Ui *ui)
+{
+    const Session *session = ui->session;
+    Comm *comm = ui->comm;
+
+    lines->priced = session->inferred->n_program <= PRICED_OPS_MAX;
+    if (!lines->priced)
+        return;
+    comm_table(comm);
+    for (int i = 0; i < comm->n_rows; i++) {
+        Arena *scratch = arena_new();
+        const Reshard *first = &ui_plan(ui)->reshards[comm->row[i].first];
+        const Decision *cause = comm_cause(scratch, session, first);
+        PolicyLine *line = cause ? line_of_origin(lines, &cause->origin) : NULL;
+        if (line)
+            line->us += comm->row[i].us;
+        arena_free(scratch);
+    }
+}
+
+static void sum_lines(PolicyLines *lines)
+{
+    for (int i = 0; i < lines->n_lines; i++) {
+        const PolicyLine *line = &lines->line[i];
+        lines->n_hits += line->hits;
+        lines->n_deciding += line->hits > 0;
+        lines->n_idle += policy_line_is_idle(line);
+        lines->n_unused += policy_line_is_unused(line);
+        if (line->us > lines->most_us)
+            lines->most_us = line->us;
+    }
+}
+
+static void list_edits(PolicyLines *lines, const Ui *ui)
+{
+    const Journal *journal = &ui->session->journal;
+    Vec(PolicyEdit) edits = {0};
+    const Origin *last = NULL;
+
+    for (int i = 0; i < journal->n_done; i++) {
+        const Origin *origin = &journal->decisions.at[i].origin;
+        if (origin->kind == ORIGIN_POLICY)
+            continue;
+        if (!last || last->line != origin->line || strcmp(last->text, origin->text) != 0)
+            vec_push(lines->arena, &edits, ((PolicyEdit){origin->text, 0}));
+        edits.at[edits.n - 1].hits++;
+        last = origin;
+    }
+    lines->edit = edits.at;
+    lines->n_edits = edits.n;
+}
+
+/* A shipped policy is given by its name, which its decisions may not tell. NULL: no policy. */
+static const char *find_file(Arena *arena, const Session *session)
+{
+    const SessionHooks *hooks = &session->hooks;
+    const char *file = ui_policy_file(session), *shipped = NULL;
+
+    if (!file)
+        return NULL;
+    if (!file_exists(file) && !strchr(file, '/') && hooks->data_file)
+        shipped = hooks->data_file(hooks->context, arena,
+                                   arena_printf(arena, "scripts/policies/%s.lua", file));
+    return arena_str(arena, str_from(shipped ? shipped : file));
+}
+
+const PolicyLines *policy_lines(Ui *ui)
+{
+    PolicyLines *old = ui->policy_lines;
+
+    if (old && old->n_changes == ui->n_changes && old->n_policy_runs == ui->n_policy_runs)
+        return old;
+    policy_lines_free(old);
+    Arena *arena = arena_new();
+    PolicyLines *lines = arena_make(arena, PolicyLines);
+    *lines = (PolicyLines){.arena = arena, .n_changes = ui->n_changes};
+    lines->n_policy_runs = ui->n_policy_runs;
+    lines->file = find_file(arena, ui->session);
+    if (lines->file)
+        read_source(lines);
+    count_decisions(lines, ui);
+    find_findings(lines, ui);
+    price_lines(lines, ui);
+    sum_lines(lines);
+    list_edits(lines, ui);
+    ui->policy_lines = lines;
+    return lines;
+}
+
+int policy_line_decisions(const Ui *ui, int line, const Decision ***out)
+{
+    const Plan *plan = ui_plan(ui);
+    const PolicyLines *lines = ui->policy_lines;
+    Vec(const Decision *) found = {0};
+
+    for (int i = 0; i < plan->n_pins + plan->n_marks; i++) {
+        const Decision *held = i < plan->n_pins ? plan->pins[i] : plan->marks[i - plan->n_pins];
+        const PolicyLine *of = line_of_origin(lines, &held->origin);
+        if (of && of == &lines->line[line - 1])
+            vec_push(ui->frame, &found, held);
+    }
+    *out = found.at;
+    return found.n;
+}

@@ -1,0 +1,67 @@
+/* policy_lines.h - a policy line by line: what each decided, what follows of it, and which did
+ * nothing.
+ *
+ *     hits     decisions of the line that hold in the plan; a later decision, or one of the user,
+ *              may have taken the place of others that it made
+ *     idle     it ran and no decision of it holds: a finding names it (its pattern matched
+ *              nothing), or others took the place of all that it made
+ *     unused   it calls what decides, and made no decision: it was not reached, or what it says
+ *              had been decided before it
+ *     us       time of a step in reshards whose cause is a decision of the line (comm_cause: the
+ *              pin that the chain of what the reshard undoes goes back to). Reshards that the Comm
+ *              view folds into one row count to the line that the first of them goes back to.
+ *
+ * Times are found for plans of PRICED_OPS_MAX ops at most, for chains cost a walk over the plan.
+ * The text is the file's as it is now, which may be newer than the plan.
+ */
+#ifndef TUI_VIEWS_POLICY_LINES_H
+#define TUI_VIEWS_POLICY_LINES_H
+
+#include "tui/app/ui.h"
+
+enum { PRICED_OPS_MAX = 50000 };
+
+typedef struct {
+    Str text;
+    int hits, made;
+    bool calls;             /* something that decides, as far as the text says */
+    const Finding *finding; /* of the policy, the gravest of the line; NULL */
+    double us;
+} PolicyLine;
+
+/* A change that was made here, not by the policy: one per line of its journal. */
+typedef struct {
+    const char *text;
+    int hits;
+} PolicyEdit;
+
+typedef struct PolicyLines {
+    Arena *arena;
+    const char *file;  /* NULL: there is no policy */
+    const char *error; /* the file cannot be read: why; NULL */
+    int n_lines, n_edits;
+    PolicyLine *line; /* line[0] is line 1 */
+    PolicyEdit *edit;
+    int n_hits, n_deciding; /* decisions that hold; lines with some */
+    int n_idle, n_unused;   /* lines */
+    double most_us;
+    bool priced;
+    /* ---- what it was made for ---- */
+    int n_changes, n_policy_runs;
+} PolicyLines;
+
+/* Of the session's plan; kept until the plan or the file's run is another. */
+const PolicyLines *policy_lines(Ui *ui);
+void policy_lines_free(PolicyLines *lines); /* NULL is allowed */
+
+/* The decisions of a line that hold, in journal order; how many there are. */
+int policy_line_decisions(const Ui *ui, int line, const Decision ***out);
+
+bool policy_line_is_idle(const PolicyLine *line);
+
+static inline bool policy_line_is_unused(const PolicyLine *line)
+{
+    return line->calls && line->made == 0 && !line->finding;
+}
+
+#endif
