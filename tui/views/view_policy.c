@@ -445,7 +445,9 @@ static void try_without(Ui *ui)
         journal_add(&job->journal, arena, &unpins[i]);
     }
     job->request = session_request(ui->session, &job->journal);
-    if (!job_start(ui, &(JobWork){"plan", try_work, try_done, job, true}))
+    JobWork work = {.title = "plan", .work = try_work, .done = try_done, .context = job};
+    work.changes_plan = true;
+    if (!job_start(ui, &work))
         arena_free(arena);
 }
 
