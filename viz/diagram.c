@@ -302,7 +302,7 @@ static const char *legend_text(const Draw *draw)
     Buf text = buf_new(draw->arena);
     buf_printf(&text, "%s\nmesh ", path_base(session->options.model));
     mesh_format(session->mesh, &text);
-    buf_printf(&text, ", %s", session->machine.name);
+    buf_printf(&text, ", %s", session->machine->name);
     if (session->options.policy)
         buf_printf(&text, "\npolicy %s", path_base(session->options.policy));
     buf_puts(

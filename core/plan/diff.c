@@ -468,7 +468,7 @@ static void compare_requests(Differ *d)
         const char *texts[DIFF_REQUESTS_MAX] = {model_text(d->arena, session->graph),
                                                 dims_text(d->arena, &session->options.dims),
                                                 mesh_text(d->arena, session->mesh),
-                                                session->machine.name,
+                                                session->machine->name,
                                                 method_propagator(session->plan->method),
                                                 method_profile(session->plan->method),
                                                 session->options.no_redistribute ? "yes" : "no"};

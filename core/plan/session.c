@@ -165,7 +165,7 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .before = same ? session->plan : NULL,
                          .inferred = session->inferred,
                          .mesh = session->mesh,
-                         .machine = &session->machine,
+                         .machine = session->machine,
                          .journal = journal,
                          .method = session->options.method,
                          .spmd = session->rules.spmd,
@@ -279,9 +279,11 @@ static bool open_plan(Session *session, const PlanFile *file, Error *err)
         options->machine = default_machine;
     bool has_mesh = session->mesh_file ? read_saved_mesh(session, err)
                                        : read_mesh(session, options->mesh, &session->mesh, err);
+    Machine *machine = arena_make(session->journal_arena, Machine);
+    session->machine = machine;
     return has_mesh &&
            session->hooks.machine(session->hooks.context, session->journal_arena, options->machine,
-                                  &session->machine, err) &&
+                                  machine, err) &&
            make_first_plan(session, file, err);
 }
 

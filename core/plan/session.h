@@ -79,7 +79,7 @@ struct Session {
     Inferred *inferred;
     Naming *naming;
     Mesh *mesh;
-    Machine machine;
+    const Machine *machine; /* in the journal's arena: plans refer to it */
     Journal journal;
     Plan *plan;
     Propagation *propagation; /* for this model and mesh, kept from plan to plan */

@@ -29,9 +29,9 @@ static Str without_extension(const char *path)
 static Str peak_text(const Ui *ui)
 {
     Str used = label_bytes(ui, ui_plan(ui)->totals.peak_bytes);
-    Str limit = label_bytes(ui, ui->session->machine.memory_bytes);
+    Str limit = label_bytes(ui, ui->session->machine->memory_bytes);
     int64_t unit = str_find(used, STR(" "));
-    bool over = ui_plan(ui)->totals.peak_bytes > ui->session->machine.memory_bytes;
+    bool over = ui_plan(ui)->totals.peak_bytes > ui->session->machine->memory_bytes;
 
     if (unit >= 0 && str_ends(limit, (Str){used.s + unit, used.n - (size_t)unit}))
         used.n = (size_t)unit;
@@ -64,7 +64,7 @@ static int status_parts(const Ui *ui, StatusPart *part)
     Str model = without_extension(session->options.model), peak = peak_text(ui);
     Str step = label_us(ui, totals->step_us);
     double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;
-    bool over = totals->peak_bytes > session->machine.memory_bytes;
+    bool over = totals->peak_bytes > session->machine->memory_bytes;
     Buf mesh = buf_new(ui->frame);
     Style style;
     Str findings = findings_text(ui, &style);
@@ -78,7 +78,7 @@ static int status_parts(const Ui *ui, StatusPart *part)
                                       ROLE_STATUS, 4}
                        : (StatusPart){STR("no policy"), STR("no policy"), ROLE_STATUS, 4};
     part[n++] = (StatusPart){buf_str(&mesh), buf_str(&mesh), ROLE_STATUS, 7};
-    part[n++] = (StatusPart){str_from(session->machine.name), str_from(session->machine.name),
+    part[n++] = (StatusPart){str_from(session->machine->name), str_from(session->machine->name),
                              ROLE_STATUS, 2};
     part[n++] = (StatusPart){peak, {peak.s + 5, peak.n - 5}, over ? ROLE_ERROR : ROLE_STATUS, 8};
     part[n++] = (StatusPart){str_from(full), str_from(brief), ROLE_STATUS, 8};

@@ -334,7 +334,7 @@ static void format_prices(const Page *page, const CollectiveRow *rows, int n, Bu
         buf_printf(&line, "  %s ", step_kind_name(row->kind));
         mesh_format_set(session->mesh, row->atoms, ".", &line);
         buf_printf(&line, ", %s: ", row->algorithm);
-        price_terms(&session->machine, session->mesh, row->kind, row->atoms, row->bytes, &line);
+        price_terms(session->machine, session->mesh, row->kind, row->atoms, row->bytes, &line);
         int n_said = intern_count(said);
         if (intern_put(said, line.s, line.n) == n_said)
             buf_printf(out, "%s\n", line.s);
@@ -493,14 +493,14 @@ void plan_text_totals(const Session *session, Buf *out)
     buf_puts(out, " sent by a device\npeak     ");
     units_format_bytes(totals->peak_bytes, out);
     buf_puts(out, " of ");
-    units_format_bytes(session->machine.memory_bytes, out);
+    units_format_bytes(session->machine->memory_bytes, out);
     buf_puts(out, " on a device\n");
     format_init(session->plan, out);
     buf_puts(out, "flops    ");
     units_format_flops(totals->flops, out);
     buf_puts(out, " on a device\n");
     buf_puts(out, "op time  ");
-    cost_explain(&session->machine, out);
+    cost_explain(session->machine, out);
     buf_puts(out, "; see help machine\n");
 }
 

@@ -175,7 +175,7 @@ static void report_text(const Session *session, const RunReport *report, Buf *ou
     units_format_us(report->median_us, out);
     buf_puts(out, "  peak ");
     units_format_bytes(report->peak_bytes, out);
-    buf_printf(out, "; predicted for %s: ", session->machine.name);
+    buf_printf(out, "; predicted for %s: ", session->machine->name);
     units_format_us(report->predicted_us, out);
     buf_puts(out, ", ");
     units_format_bytes(report->predicted_peak_bytes, out);

@@ -109,14 +109,14 @@ static void draw_step(const Ui *ui, const Step *step, Pen *pen)
         pen_line(pen);
         return;
     }
-    const Link *link = machine_link(&session->machine, session->mesh, step->atoms);
+    const Link *link = machine_link(session->machine, session->mesh, step->atoms);
     comm_format_groups(session->mesh, step->atoms, &text);
     buf_printf(&text, "  %s, %s", link->name,
-               link == &session->machine.inside ? "inside nodes" : "between nodes");
+               link == &session->machine->inside ? "inside nodes" : "between nodes");
     draw_sharding(ui, pen, buf_str(&text), -1, -1);
     pen_line(pen);
     text = buf_new(ui->frame);
-    price_explain(&session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
+    price_explain(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
     int64_t end = str_find(buf_str(&text), STR("\n"));
     size_t n = end < 0 ? text.n : (size_t)end;
     draw_field(pen, "  time", 10);

@@ -5,7 +5,7 @@ enum { USED_W = 12, FREE_W = 7, HEAD_ROWS = 2, GRAPH_LEAST = 3, NOTE_LEAST = 17 
 
 static int64_t limit_of(const Ui *ui)
 {
-    return ui->session->machine.memory_bytes;
+    return ui->session->machine->memory_bytes;
 }
 
 /* What a full bar stands for: the limit, or the largest use where that is over it, or so little

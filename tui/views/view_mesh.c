@@ -220,7 +220,7 @@ static bool is_border(const void *context, bool row, int64_t at)
 {
     const Picture *picture = context;
     const Mesh *mesh = picture->ui->session->mesh;
-    int64_t per_node = picture->ui->session->machine.devices_per_node;
+    int64_t per_node = picture->ui->session->machine->devices_per_node;
 
     if (per_node <= 0 || tiles_of(picture)->block_h * tiles_of(picture)->block_w > 1)
         return false;
@@ -337,7 +337,7 @@ static void draw_rest(const Picture *picture, Pen *pen)
 /* "dp.tp nvlink, in a node, 450 GB/s 1.9 us": axes that go over one kind of link together. */
 static void draw_links(const Ui *ui, Pen *pen)
 {
-    const Machine *machine = &ui->session->machine;
+    const Machine *machine = ui->session->machine;
     const Mesh *mesh = ui->session->mesh;
     const Link *const links[] = {&machine->inside, &machine->between};
 
@@ -369,10 +369,10 @@ static void draw_mesh(const Ui *ui, Pen *pen)
 
     mesh_format(session->mesh, &text);
     buf_printf(&text, "  %" PRId64 " x %s, %" PRId64 " a node", session->mesh->n_devices,
-               session->machine.name, session->machine.devices_per_node);
+               session->machine->name, session->machine->devices_per_node);
     pen_rune(pen, ROLE_TEXT, ' ');
     draw_sharding(ui, pen, buf_str(&text), -1, -1);
-    int64_t peak = ui_plan(ui)->totals.peak_bytes, whole = session->machine.memory_bytes;
+    int64_t peak = ui_plan(ui)->totals.peak_bytes, whole = session->machine->memory_bytes;
     if (pen->area.w - pen->x > 34 && whole > 0) {
         pen_puts(pen, ROLE_TEXT, "  ");
         pen_bar(pen, ROLE_TEXT, (double)peak, (double)whole, 8);
@@ -497,7 +497,7 @@ static void draw_next(const Ui *ui, Pen *pen)
         Buf text = buf_new(ui->frame);
         if (step->kind == STEP_SLICE)
             continue;
-        const Link *link = machine_link(&session->machine, session->mesh, step->atoms);
+        const Link *link = machine_link(session->machine, session->mesh, step->atoms);
         buf_printf(&text, "%s ", step_kind_name(step->kind));
         comm_format_groups(session->mesh, step->atoms, &text);
         draw_field(pen, field, FIELD);
@@ -510,8 +510,8 @@ static void draw_next(const Ui *ui, Pen *pen)
         pen_put(pen, ROLE_TEXT, label_bytes(ui, step->bytes));
         pen_printf(
             pen, ROLE_TEXT, " over %s, %s, %s", link->name,
-            link == &session->machine.inside ? "inside nodes" : "between nodes",
-            price_step(&session->machine, session->mesh, step->kind, step->atoms, step->bytes)
+            link == &session->machine->inside ? "inside nodes" : "between nodes",
+            price_step(session->machine, session->mesh, step->kind, step->atoms, step->bytes)
                 .algorithm);
         pen_line(pen);
     }
@@ -648,7 +648,7 @@ static void note(Ui *ui, Buf *out)
         buf_printf(out, "%s%s %" PRId64, a ? ", " : "", mesh->axes[a].name,
                    mesh_coord(mesh, a, ui->rank));
     buf_printf(out, ")  node %" PRId64,
-               mesh_device(mesh, ui->rank) / ui->session->machine.devices_per_node);
+               mesh_device(mesh, ui->rank) / ui->session->machine->devices_per_node);
     if (talk_of(ui))
         buf_printf(out, "   4 again: %s", ui->mesh_groups ? "slices" : "groups of its collective");
 }
@@ -672,7 +672,7 @@ static void table(Ui *ui, Sheet *out)
     for (int64_t at = 0; at < mesh->n_devices; at++) {
         Buf letter = buf_new(out->arena), peers = buf_new(out->arena);
         sheet_number(out, (double)mesh_device(mesh, at));
-        sheet_number(out, (double)(mesh_device(mesh, at) / ui->session->machine.devices_per_node));
+        sheet_number(out, (double)(mesh_device(mesh, at) / ui->session->machine->devices_per_node));
         for (int a = 0; a < mesh->n_axes; a++)
             sheet_number(out, (double)mesh_coord(mesh, a, at));
         if (id >= 0) {
