@@ -132,6 +132,8 @@ static int32_t add_group(Arena *arena, Groups *groups, const Outline *outline, c
                                  .next = -1,
                                  .fold = id,
                                  .fold_n = 1,
+                                 .alike = id,
+                                 .alike_n = 1,
                                  .depth = (int16_t)node->depth,
                                  .name = path + node->name,
                                  .path = path};
@@ -166,7 +168,7 @@ static int32_t place_piece(Arena *arena, Groups *groups, const Outline *outline,
 
 typedef struct {
     const Graph *graph;
-    const int32_t *signature;
+    const int32_t *signature, *structure;
     Groups *groups;
     int32_t *place; /* per op: its place in groups->order, or -1 */
     uint16_t *slot; /* per tensor: which output of its maker it is */
@@ -191,15 +193,16 @@ static Origin origin_of(const Folding *folding, const Group *group, int32_t tens
     return (Origin){from, folding->slot[tensor]};
 }
 
-static bool ops_match(const Folding *folding, const Group *a, const Group *b, int32_t i)
+/* Equal by `key`, and wired alike. */
+static bool ops_match(const Folding *folding, const int32_t *key, const Group *a, const Group *b,
+                      int32_t i)
 {
     const Graph *graph = folding->graph;
     int32_t op_a = folding->groups->order[a->first + i],
             op_b = folding->groups->order[b->first + i];
     const GraphOp *row_a = &graph->ops[op_a], *row_b = &graph->ops[op_b];
-    if (folding->signature[op_a] != folding->signature[op_b] ||
-        row_a->operator!= row_b->operator|| row_a->n_inputs != row_b->n_inputs ||
-        row_a->n_outputs != row_b->n_outputs)
+    if (key[op_a] != key[op_b] || row_a->operator!= row_b->operator|| row_a->n_inputs !=
+                                  row_b->n_inputs || row_a->n_outputs != row_b->n_outputs)
         return false;
     for (int operand = 0; operand < row_a->n_inputs; operand++) {
         Origin from_a = origin_of(folding, a, op_inputs(graph, op_a)[operand]);
@@ -228,18 +231,19 @@ static bool insides_match(const Folding *folding, int32_t a, int32_t b)
     }
 }
 
-static bool groups_match(const Folding *folding, int32_t a, int32_t b)
+static bool groups_match(const Folding *folding, const int32_t *key, int32_t a, int32_t b)
 {
     const Group *group_a = &folding->groups->groups[a], *group_b = &folding->groups->groups[b];
     if (group_a->n != group_b->n || !group_names_alike(group_a->name, group_b->name) ||
         !insides_match(folding, a, b))
         return false;
     for (int32_t i = 0; i < group_a->n; i++)
-        if (!ops_match(folding, group_a, group_b, i))
+        if (!ops_match(folding, key, group_a, group_b, i))
             return false;
     return true;
 }
 
+/* Members of a fold are alike, so only what begins another fold is looked at for that. */
 static void fold_children(const Folding *folding, int32_t parent)
 {
     Group *at = folding->groups->groups;
@@ -249,7 +253,14 @@ static void fold_children(const Folding *folding, int32_t parent)
     for (int32_t before = head, child = at[head].next; child >= 0;
          before = child, child = at[child].next) {
         bool is_neighbour = at[before].first + at[before].n == at[child].first;
-        if (is_neighbour && groups_match(folding, head, child)) {
+        bool is_equal = is_neighbour && groups_match(folding, folding->signature, head, child);
+        bool is_alike = is_equal || (is_neighbour && folding->structure != folding->signature &&
+                                     groups_match(folding, folding->structure, head, child));
+        if (is_alike) {
+            at[child].alike = at[before].alike;
+            at[at[child].alike].alike_n++;
+        }
+        if (is_equal) {
             at[child].fold = head;
             at[head].fold_n++;
         } else {
@@ -261,7 +272,10 @@ static void fold_children(const Folding *folding, int32_t parent)
 static void find_folds(Outline *outline, Groups *groups)
 {
     const Graph *graph = outline->tree->graph;
-    Folding folding = {.graph = graph, .signature = outline->tree->signature, .groups = groups};
+    Folding folding = {.graph = graph,
+                       .signature = groups->signature,
+                       .structure = outline->tree->structure,
+                       .groups = groups};
     folding.place = outline->tree->place;
     for (int32_t i = 0; i < groups->n_order; i++)
         folding.place[groups->order[i]] = i;
@@ -277,10 +291,10 @@ static void find_folds(Outline *outline, Groups *groups)
 /* ---- all of it ---- */
 
 Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int n_shown,
-                     const int32_t *signature)
+                     const int32_t *signature, const int32_t *structure)
 {
     Arena *scratch = arena_new();
-    const GroupTree *tree = group_tree_new(scratch, graph, shown, n_shown, signature);
+    const GroupTree *tree = group_tree_new(scratch, graph, shown, n_shown, structure);
     Outline outline = {.scratch = scratch,
                        .tree = tree,
                        .inner = arena_array(scratch, int32_t, n_shown),
@@ -291,6 +305,7 @@ Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int
     Groups *groups = arena_make(arena, Groups);
     groups->groups = arena_array(arena, Group, outline.pieces.n);
     groups->order = arena_array(arena, int32_t, n_shown);
+    groups->signature = signature;
     groups->group_of = arena_array(arena, int32_t, graph->n_ops);
     memset(groups->group_of, -1, (size_t)graph->n_ops * sizeof *groups->group_of);
     place_piece(arena, groups, &outline, 0, -1);
@@ -316,4 +331,14 @@ int32_t *groups_first_members(Arena *arena, const Groups *groups, int n_ops)
         first[op] = groups->order[i + shift[groups->group_of[op]]];
     }
     return first;
+}
+
+int32_t groups_difference(const Groups *groups, int32_t a, int32_t b)
+{
+    const int32_t *op_a = groups->order + groups->groups[a].first,
+                  *op_b = groups->order + groups->groups[b].first;
+    for (int32_t i = 0; i < groups->groups[a].n; i++)
+        if (groups->signature[op_a[i]] != groups->signature[op_b[i]])
+            return i;
+    return -1;
 }

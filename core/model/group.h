@@ -6,6 +6,8 @@
  * alike but for digits, whose members have the same groups inside, equal signatures in the same
  * order and the same wiring, is one fold of N members. Operands are wired alike when the same op of
  * the member makes them, or when an op (or none) outside of it does. Equality is verified exactly.
+ * Neighbours that are such in structure, whatever their shardings, are a stretch of alike groups:
+ * one fold, or several beside each other.
  *
  * A row is an op or a group. Rows stand in program order: a group stands where its first op does
  * and its ops are contiguous in `order`. Where an op of a group reads what is made behind the
@@ -24,6 +26,8 @@ typedef struct {
     int32_t child, next; /* first child group, next sibling; -1 */
     int32_t fold;        /* first group of its fold; itself when it is that or stands alone */
     int32_t fold_n;      /* members of the fold, on its first group; 1 alone */
+    int32_t alike;       /* first group of its stretch */
+    int32_t alike_n;     /* members of the stretch, on its first group: fold_n or more */
     int16_t depth;       /* 0 for the root */
     const char *name;    /* last part of the path: "mlp", "0" */
     const char *path;
@@ -33,15 +37,20 @@ enum { GROUP_DEPTH_MAX = 32 }; /* the rest of a deeper path is one name */
 
 typedef struct {
     int n_groups, n_order;
-    Group *groups;     /* those inside a group follow it */
-    int32_t *order;    /* the shown ops, in outline order */
-    int32_t *group_of; /* per op of the graph: its innermost group; -1 when not shown */
+    Group *groups;            /* those inside a group follow it */
+    int32_t *order;           /* the shown ops, in outline order */
+    int32_t *group_of;        /* per op of the graph: its innermost group; -1 when not shown */
+    const int32_t *signature; /* the caller's */
 } Groups;
 
 /* shown: n_shown ops in program order (host ops left out); signature: one int per op of the graph;
- * ops with equal signatures are alike (callers join op space and shardings into it). */
+ * ops with equal signatures are equal (callers join op space and shardings into it); structure: the
+ * same without shardings, equal where signatures are. The signatures must outlive the groups. */
 Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int n_shown,
-                     const int32_t *signature);
+                     const int32_t *signature, const int32_t *structure);
+
+/* Of two members of a stretch: how many ops from their start on have equal signatures; -1: all. */
+int32_t groups_difference(const Groups *groups, int32_t a, int32_t b);
 
 /* Per op of the graph its counterpart in the first member of every fold it is in; itself when in
  * none. */

@@ -287,7 +287,7 @@ static void find_blocks(GroupTree *tree)
 {
     int32_t *symbols = arena_array(tree->arena, int32_t, tree->n_shown);
     for (int32_t k = 0; k < tree->n_shown; k++)
-        symbols[k] = tree->signature[tree->shown[k]];
+        symbols[k] = tree->structure[tree->shown[k]];
     Period period = period_find(tree->arena, symbols, tree->n_shown);
     if (period.count * period.size < BLOCK_OPS_MIN)
         return;
@@ -303,12 +303,12 @@ static void find_blocks(GroupTree *tree)
 /* ---- all of it ---- */
 
 GroupTree *group_tree_new(Arena *arena, const Graph *graph, const int32_t *shown, int32_t n_shown,
-                          const int32_t *signature)
+                          const int32_t *structure)
 {
     GroupTree *tree = arena_make(arena, GroupTree);
     *tree = (GroupTree){.arena = arena,
                         .graph = graph,
-                        .signature = signature,
+                        .structure = structure,
                         .n_shown = n_shown,
                         .shown = arena_array(arena, int32_t, n_shown),
                         .place = arena_array(arena, int32_t, graph->n_ops),

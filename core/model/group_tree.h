@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
     Arena *arena;
     const Graph *graph;
-    const int32_t *signature;
+    const int32_t *structure; /* per op: repeated stretches are found by it */
     int32_t n_shown;
     int32_t *shown; /* ops, in the order they are placed; k below is a place in it */
     int32_t *place; /* per op: its k, or -1 */
@@ -31,7 +31,7 @@ typedef struct {
 
 /* Everything is made in arena, which may be freed with the tree. */
 GroupTree *group_tree_new(Arena *arena, const Graph *graph, const int32_t *shown, int32_t n_shown,
-                          const int32_t *signature);
+                          const int32_t *structure);
 
 /* Equal but for digits: "layer_9" and "layer_10", not "k_proj" and "v_proj". */
 bool group_names_alike(const char *a, const char *b);

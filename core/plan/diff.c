@@ -74,7 +74,8 @@ static const Groups *structure_of(Differ *d, const Side *side)
         int32_t key[3] = {node->operator, node->attrs, inferred->space[op]};
         signature[op] = intern_put(alike, key, sizeof key);
     }
-    return groups_build(d->scratch, side->graph, inferred->program, inferred->n_program, signature);
+    return groups_build(d->scratch, side->graph, inferred->program, inferred->n_program, signature,
+                        signature);
 }
 
 static void find_slots(Differ *d, Side *side)

@@ -133,11 +133,11 @@ static int32_t made_key(const Plan *plan, int32_t tensor)
 }
 
 /* Ops are alike when their rule, cuts, operand shardings and kinds are, and they run as often. */
-static int32_t *op_signatures(Arena *scratch, const Session *session)
+static int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *session)
 {
     const Graph *graph = session->graph;
     const Plan *plan = session->plan;
-    int32_t *signature = arena_array(scratch, int32_t, graph->n_ops);
+    int32_t *signature = arena_array(arena, int32_t, graph->n_ops);
     Intern *alike = intern_new(scratch);
     for (int i = 0; i < session->inferred->n_program; i++) {
         int32_t op = session->inferred->program[i];
@@ -204,8 +204,9 @@ static bool remake(Session *session, const Journal *journal, const Findings *not
     session->notes = *notes;
     progress_stage(session->progress, "folding", 0);
     Arena *scratch = arena_new();
-    session->groups = groups_build(plan->arena, session->graph, session->inferred->program,
-                                   session->inferred->n_program, op_signatures(scratch, session));
+    session->groups = groups_build(
+        plan->arena, session->graph, session->inferred->program, session->inferred->n_program,
+        op_signatures(plan->arena, scratch, session), session->inferred->space);
     arena_free(scratch);
     return true;
 }

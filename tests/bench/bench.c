@@ -238,8 +238,8 @@ static void bench_million(void)
     bench_sweeps(arena, inferred, plan, &journal);
 
     start = now_ns();
-    Groups *groups =
-        groups_build(plan->arena, graph, inferred->program, inferred->n_program, plan->cut);
+    Groups *groups = groups_build(plan->arena, graph, inferred->program, inferred->n_program,
+                                  plan->cut, inferred->space);
     figure("groups", (now_ns() - start) / inferred->n_program, "ns/op");
     figure("groups.count", groups->n_groups, "groups");
     plan_free(plan);

@@ -43,7 +43,7 @@ static void check_groups(Arena *arena, const Graph *graph)
         shown[op] = op;
         signature[op] = graph->ops[op].operator;
     }
-    const Groups *groups = groups_build(arena, graph, shown, graph->n_ops, signature);
+    const Groups *groups = groups_build(arena, graph, shown, graph->n_ops, signature, signature);
     assert(groups->n_order == graph->n_ops);
 }
 

@@ -80,7 +80,7 @@ static Groups *group_all(Arena *arena, const Graph *graph)
         shown[op] = op;
         signature[op] = graph->ops[op].operator;
     }
-    Groups *groups = groups_build(arena, graph, shown, graph->n_ops, signature);
+    Groups *groups = groups_build(arena, graph, shown, graph->n_ops, signature, signature);
     check_groups(graph, groups, graph->n_ops);
     return groups;
 }
@@ -342,7 +342,7 @@ static void layers_of_samples_fold(void **state)
     int n_shown = find_shown(graph, arena, shown);
     assert_int_equal(n_shown, row->n_shown);
     find_signatures(graph, arena, signature);
-    const Groups *groups = groups_build(arena, graph, shown, n_shown, signature);
+    const Groups *groups = groups_build(arena, graph, shown, n_shown, signature, signature);
     check_groups(graph, groups, n_shown);
 
     int n_found = 0;

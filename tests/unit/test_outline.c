@@ -37,7 +37,7 @@ static Groups *group_ops(Arena *arena, const Graph *graph, const char *odd)
         if (odd && strcmp(op_name(graph, op), odd) == 0)
             signature[op] = -1;
     }
-    return groups_build(arena, graph, shown, graph->n_ops, signature);
+    return groups_build(arena, graph, shown, graph->n_ops, signature, signature);
 }
 
 static Case case_open(const char *lines)

@@ -1,19 +1,4 @@
-#include "tui/views/outline.h"
-
-enum { FOLD_LEVELS = 16 }; /* nested folds that are looked at */
-enum { MARK_OPEN = 1, MARK_SPREAD = 2, MARK_LIST_KNOWN = 4, MARK_LIST = 8, MARK_KEPT = 3 };
-
-struct Outline {
-    Arena *arena; /* of what follows from the groups */
-    Arena *kept_arena;
-    Intern *kept;        /* paths of marked groups, while there are no groups */
-    uint8_t *kept_marks; /* by id */
-    const Graph *graph;
-    const Groups *groups;
-    uint8_t *marks;   /* per group */
-    int32_t *content; /* per group: rows listed in it when open; -1: not counted yet */
-    int32_t *place;   /* per op: in groups->order, -1 */
-};
+#include "tui/views/outline_state.h"
 
 /* Where a walk is in one open group. */
 typedef struct {
@@ -38,11 +23,6 @@ void outline_free(Outline *outline)
 {
     arena_free(outline->arena);
     arena_free(outline->kept_arena);
-}
-
-static void forget_counts(Outline *outline)
-{
-    memset(outline->content, 0xff, sizeof(int32_t) * (size_t)outline->groups->n_groups);
 }
 
 void outline_detach(Outline *outline)
@@ -71,6 +51,9 @@ void outline_set(Outline *outline, const Graph *graph, const Groups *groups)
     outline->arena = arena_new();
     outline->graph = graph;
     outline->groups = groups;
+    outline->pass = NULL;
+    outline->inputs = graph->inputs;
+    outline->n_inputs = graph->n_inputs;
     outline->marks = arena_array(outline->arena, uint8_t, groups->n_groups);
     outline->content = arena_array(outline->arena, int32_t, groups->n_groups);
     outline->place = arena_array(outline->arena, int32_t, graph->n_ops);
@@ -129,18 +112,49 @@ static int32_t inner(Outline *outline, int32_t group)
     return group;
 }
 
-/* Members that one row at this group shows. */
-static int fold_of(const Outline *outline, int32_t group)
+/* ---- what passes the filter ---- */
+
+/* The first place from `from` on with n that pass between; `end` where there are not so many. */
+static int32_t after_passing(const Outline *outline, int32_t from, int32_t end, int32_t n)
 {
-    const Group *g = &outline->groups->groups[group];
-    return g->fold == group && !(outline->marks[group] & MARK_SPREAD) ? (int)g->fold_n : 1;
+    int32_t low = from, high = end;
+
+    if (!outline->pass)
+        return n < end - from ? from + n : end;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (passing(outline, from, middle) < n)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-static int32_t skip_fold(const Outline *outline, int32_t group, int fold_n)
+/* The next op that passes, or `end`. */
+static int32_t next_passing(const Outline *outline, int32_t from, int32_t end)
 {
-    for (int i = 0; i < fold_n && group >= 0; i++)
-        group = outline->groups->groups[group].next;
-    return group;
+    if (!outline->pass || from == end)
+        return from;
+    return passing(outline, from, end) > 0 ? after_passing(outline, from, end, 1) - 1 : end;
+}
+
+/* ---- folds ---- */
+
+static bool is_mixed(Outline *outline, int32_t group)
+{
+    const Group *g = &outline->groups->groups[group];
+    return g->alike == group && g->alike_n > g->fold_n &&
+           !is_listed(outline, group, MARK_CLASSES) && !is_list(outline, group);
+}
+
+/* Members that one row at this group shows. */
+static int fold_of(Outline *outline, int32_t group)
+{
+    const Group *g = &outline->groups->groups[group];
+    if (is_mixed(outline, group))
+        return g->alike_n;
+    return g->fold == group && !is_listed(outline, group, MARK_SPREAD) ? (int)g->fold_n : 1;
 }
 
 static bool is_open(const Outline *outline, int32_t group)
@@ -151,13 +165,23 @@ static bool is_open(const Outline *outline, int32_t group)
 
 static int32_t content_rows(Outline *outline, int32_t group);
 
-/* Rows that stand for a child: its own and what it shows. */
+/* Ops of a child that pass, with all members that its row shows. */
+static int32_t child_passing(Outline *outline, int32_t child)
+{
+    const Group *g = &outline->groups->groups[child];
+    return passing(outline, g->first, g->first + g->n * fold_of(outline, child));
+}
+
+/* Rows that stand for a child: its own and what it shows; none where nothing of it passes. */
 static int32_t child_rows(Outline *outline, int32_t child)
 {
+    if (child_passing(outline, child) == 0)
+        return 0;
     if (is_list(outline, child))
         return content_rows(outline, child);
     int32_t in = inner(outline, child);
-    bool shows = outline->groups->groups[in].n > 1 && is_open(outline, in);
+    bool shows =
+        outline->groups->groups[in].n > 1 && is_open(outline, in) && !is_mixed(outline, child);
     return 1 + (shows ? content_rows(outline, in) : 0);
 }
 
@@ -167,11 +191,10 @@ static int32_t content_rows(Outline *outline, int32_t group)
 
     if (outline->content[group] >= 0)
         return outline->content[group];
-    int32_t rows = all[group].n;
+    int32_t rows = passing(outline, all[group].first, all[group].first + all[group].n);
     for (int32_t c = all[group].child; c >= 0;) {
-        int fold_n = fold_of(outline, c);
-        rows += child_rows(outline, c) - all[c].n * fold_n;
-        c = skip_fold(outline, c, fold_n);
+        rows += child_rows(outline, c) - child_passing(outline, c);
+        c = skip_fold(outline, c, fold_of(outline, c));
     }
     outline->content[group] = rows;
     return rows;
@@ -179,7 +202,7 @@ static int32_t content_rows(Outline *outline, int32_t group)
 
 int64_t outline_n_rows(Outline *outline)
 {
-    return outline->graph->n_inputs + (int64_t)content_rows(outline, 0);
+    return outline->n_inputs + (int64_t)content_rows(outline, 0);
 }
 
 static Frame frame_of(const Outline *outline, int32_t group, int32_t base, int depth, int64_t times)
@@ -220,10 +243,11 @@ static bool child_row(Outline *outline, Frame *frame, OutlineRow *row, int32_t *
 
     *in = list ? head : inner(outline, head);
     *row = op_row(outline, frame, head, fold_n);
-    if (all[*in].n > 1) {
+    row->mixed = is_mixed(outline, head);
+    if (all[*in].n > 1 || row->mixed) {
         row->kind = ROW_GROUP;
         row->id = *in;
-        row->open = list || is_open(outline, *in);
+        row->open = list || (is_open(outline, *in) && !row->mixed);
     }
     row->n = all[head].n * fold_n;
     frame->at += row->n;
@@ -231,14 +255,20 @@ static bool child_row(Outline *outline, Frame *frame, OutlineRow *row, int32_t *
     return !list;
 }
 
+/* Where the ops right in the group end for now: at its next child. */
+static int32_t run_end_of(const Outline *outline, const Frame *frame)
+{
+    return frame->child < 0 ? frame->end : outline->groups->groups[frame->child].first;
+}
+
 /* The next row; opens groups on the way. False at the end. */
 static bool walk_next(Walk *walk, OutlineRow *row)
 {
-    const Graph *graph = walk->outline->graph;
+    Outline *outline = walk->outline;
 
-    if (walk->input < graph->n_inputs) {
+    if (walk->input < outline->n_inputs) {
         *row = (OutlineRow){.kind = ROW_INPUT,
-                            .id = graph->inputs[walk->input++],
+                            .id = outline->inputs[walk->input++],
                             .op = -1,
                             .head = -1,
                             .fold_n = 1,
@@ -251,17 +281,22 @@ static bool walk_next(Walk *walk, OutlineRow *row)
             walk->n--;
             continue;
         }
-        if (frame->child < 0 || frame->at < walk->outline->groups->groups[frame->child].first) {
-            *row = op_row(walk->outline, frame, -1, 1);
+        int32_t run_end = run_end_of(outline, frame);
+        if (frame->at < run_end) {
+            frame->at = next_passing(outline, frame->at, run_end);
+            if (frame->at == run_end)
+                continue;
+            *row = op_row(outline, frame, -1, 1);
             frame->at++;
             return true;
         }
         int32_t in;
-        bool has_row = child_row(walk->outline, frame, row, &in);
-        if (row->kind == ROW_GROUP && row->open)
-            walk->frame[walk->n++] = frame_of(walk->outline, in, has_row ? in : frame->base,
+        bool passes = child_passing(outline, frame->child) > 0;
+        bool has_row = child_row(outline, frame, row, &in);
+        if (passes && row->kind == ROW_GROUP && row->open)
+            walk->frame[walk->n++] = frame_of(outline, in, has_row ? in : frame->base,
                                               frame->depth + (has_row ? 1 : 0), row->times);
-        if (has_row)
+        if (passes && has_row)
             return true;
     }
     return false;
@@ -272,12 +307,12 @@ static bool walk_next(Walk *walk, OutlineRow *row)
 static int64_t frame_skip(Outline *outline, Frame *frame, int64_t skip)
 {
     while (skip > 0 && frame->at < frame->end) {
-        int32_t run_end =
-            frame->child < 0 ? frame->end : outline->groups->groups[frame->child].first;
+        int32_t run_end = run_end_of(outline, frame);
         if (frame->at < run_end) {
-            int64_t run = run_end - frame->at < skip ? run_end - frame->at : skip;
-            frame->at += (int32_t)run;
-            skip -= run;
+            int64_t run = passing(outline, frame->at, run_end);
+            frame->at =
+                run <= skip ? run_end : after_passing(outline, frame->at, run_end, (int32_t)skip);
+            skip -= run <= skip ? run : skip;
             continue;
         }
         int32_t rows = child_rows(outline, frame->child), in;
@@ -293,7 +328,7 @@ static int64_t frame_skip(Outline *outline, Frame *frame, int64_t skip)
 static Walk walk_from(Outline *outline, int64_t i)
 {
     Walk walk = walk_start(outline);
-    int64_t n_inputs = outline->graph->n_inputs;
+    int64_t n_inputs = outline->n_inputs;
 
     walk.input = i < n_inputs ? i : n_inputs;
     for (int64_t skip = i - walk.input; skip > 0 && walk.n > 0;) {
@@ -345,20 +380,20 @@ static Level descend(Outline *outline, Frame *frame, int32_t *place)
     const Group *all = outline->groups->groups;
 
     for (;;) {
-        int32_t run_end = frame->child < 0 ? frame->end : all[frame->child].first;
+        int32_t run_end = run_end_of(outline, frame);
         if (*place < run_end) {
-            level.before += *place - frame->at;
+            level.before += passing(outline, frame->at, *place);
             frame->at = *place;
             level.row = op_row(outline, frame, -1, 1);
             return level;
         }
-        level.before += run_end - frame->at;
+        level.before += passing(outline, frame->at, run_end);
         frame->at = run_end;
         int32_t head = frame->child, rows = child_rows(outline, head);
         level.has_row = child_row(outline, frame, &level.row, &level.in);
         if (*place < frame->at) {
             *place = all[head].first + (*place - all[head].first) % all[head].n;
-            level.in_child = true;
+            level.in_child = rows > 0;
             return level;
         }
         level.before += rows;
@@ -368,7 +403,7 @@ static Level descend(Outline *outline, Frame *frame, int32_t *place)
 int64_t outline_find(Outline *outline, int32_t op, bool *exact)
 {
     int32_t place = outline->place[op];
-    int64_t at = outline->graph->n_inputs;
+    int64_t at = outline->n_inputs;
     Frame frame = frame_of(outline, 0, 0, 0, 1);
 
     if (exact)
@@ -378,8 +413,11 @@ int64_t outline_find(Outline *outline, int32_t op, bool *exact)
     for (;;) {
         Level level = descend(outline, &frame, &place);
         at += level.before;
-        if (!level.in_child || level.row.kind == ROW_OP)
+        if (!level.in_child || level.row.kind == ROW_OP) {
+            if (exact)
+                *exact = passing(outline, place, place + 1) > 0;
             return at;
+        }
         if (!level.row.open) {
             if (exact)
                 *exact = false;
@@ -393,8 +431,8 @@ int64_t outline_find(Outline *outline, int32_t op, bool *exact)
 int64_t outline_find_row(Outline *outline, const OutlineRow *row)
 {
     if (row->kind == ROW_INPUT) {
-        for (int64_t i = 0; i < outline->graph->n_inputs; i++)
-            if (outline->graph->inputs[i] == row->id)
+        for (int64_t i = 0; i < outline->n_inputs; i++)
+            if (outline->inputs[i] == row->id)
                 return i;
         return 0;
     }
@@ -431,6 +469,12 @@ static void reveal(Outline *outline, int32_t op, int32_t group)
         Level level = descend(outline, &frame, &place);
         if (!level.in_child)
             break;
+        if (level.row.mixed) {
+            outline->marks[level.row.head] |= MARK_CLASSES;
+            frame = before;
+            place = want;
+            continue;
+        }
         if (place != want) {
             spread(outline, level.row.head);
             frame = before;
@@ -460,7 +504,9 @@ void outline_open(Outline *outline, const OutlineRow *row, bool open)
 {
     if (row->kind != ROW_GROUP)
         return;
-    if (open)
+    if (row->mixed)
+        outline->marks[row->head] |= open ? MARK_CLASSES : 0;
+    else if (open)
         outline->marks[row->id] |= MARK_OPEN;
     else
         outline->marks[row->id] &= (uint8_t)~MARK_OPEN;
@@ -471,17 +517,24 @@ void outline_spread(Outline *outline, const OutlineRow *row, bool listed)
 {
     if (row->head < 0)
         return;
-    int32_t first = outline->groups->groups[row->head].fold;
-    if (listed)
-        spread(outline, first);
+    const Group *head = &outline->groups->groups[row->head];
+    if (listed && row->mixed)
+        outline->marks[row->head] |= MARK_CLASSES;
+    else if (listed)
+        spread(outline, head->fold);
+    else if (outline->marks[head->fold] & MARK_SPREAD)
+        outline->marks[head->fold] &= (uint8_t)~MARK_SPREAD;
     else
-        outline->marks[first] &= (uint8_t)~MARK_SPREAD;
+        outline->marks[head->alike] &= (uint8_t)~MARK_CLASSES;
     forget_counts(outline);
 }
 
 bool outline_is_spread(const Outline *outline, const OutlineRow *row)
 {
-    return row->head >= 0 && outline->marks[outline->groups->groups[row->head].fold] & MARK_SPREAD;
+    if (row->head < 0)
+        return false;
+    const Group *head = &outline->groups->groups[row->head];
+    return outline->marks[head->fold] & MARK_SPREAD || outline->marks[head->alike] & MARK_CLASSES;
 }
 
 void outline_depth(Outline *outline, int depth)
@@ -489,9 +542,11 @@ void outline_depth(Outline *outline, int depth)
     const Groups *groups = outline->groups;
 
     for (int g = 1; g < groups->n_groups; g++) {
-        outline->marks[g] &= (uint8_t) ~(MARK_OPEN | MARK_SPREAD);
+        outline->marks[g] &= (uint8_t)~MARKS;
         if (groups->groups[g].depth < depth)
             outline->marks[g] |= MARK_OPEN;
+        if (groups->groups[g].depth < depth && groups->groups[g].alike_n > groups->groups[g].fold_n)
+            outline->marks[g] |= MARK_CLASSES;
     }
     forget_counts(outline);
 }
@@ -515,7 +570,7 @@ int64_t outline_parent(Outline *outline, int64_t i)
     if (!outline_at(outline, i, &row) || row.kind == ROW_INPUT || row.base == 0)
         return -1;
     int32_t place = outline->groups->groups[row.base].first;
-    int64_t at = outline->graph->n_inputs;
+    int64_t at = outline->n_inputs;
     Frame frame = frame_of(outline, 0, 0, 0, 1);
     for (;;) {
         Level level = descend(outline, &frame, &place);
@@ -537,101 +592,4 @@ const Groups *outline_groups(const Outline *outline)
 int32_t outline_position(const Outline *outline, int32_t op)
 {
     return outline->place[op];
-}
-
-/* The outermost group around an op that is hidden behind the first member of its fold; -1: none. */
-static int32_t hidden_member(const Outline *outline, int32_t op)
-{
-    const Group *all = outline->groups->groups;
-    int32_t found = -1;
-
-    for (int32_t g = outline->groups->group_of[op]; g >= 0; g = all[g].parent)
-        if (all[g].fold != g && !(outline->marks[all[g].fold] & MARK_SPREAD))
-            found = g;
-    return found;
-}
-
-int32_t outline_shown_op(const Outline *outline, int32_t op)
-{
-    const Groups *groups = outline->groups;
-
-    if (outline->place[op] < 0)
-        return op;
-    for (int32_t g = hidden_member(outline, op); g >= 0; g = hidden_member(outline, op)) {
-        const Group *member = &groups->groups[g];
-        int32_t back = member->first - groups->groups[member->fold].first;
-        op = groups->order[outline->place[op] - back];
-    }
-    return op;
-}
-
-/* The folds that a shown op stands for the first member of: how far their members are apart. */
-typedef struct {
-    int32_t step;
-    int n;
-} FoldLevel;
-
-static int fold_levels(const Outline *outline, int32_t op, FoldLevel *level)
-{
-    const Group *all = outline->groups->groups;
-    int n = 0;
-
-    for (int32_t g = outline->groups->group_of[op]; g >= 0 && n < FOLD_LEVELS; g = all[g].parent)
-        if (all[g].fold == g && all[g].fold_n > 1 && !(outline->marks[g] & MARK_SPREAD))
-            level[n++] = (FoldLevel){all[g].n, (int)all[g].fold_n};
-    return n;
-}
-
-int32_t outline_last_op(const Outline *outline, int32_t op)
-{
-    FoldLevel level[FOLD_LEVELS];
-    int32_t shown = outline_shown_op(outline, op), place = outline->place[shown];
-
-    if (place < 0)
-        return op;
-    for (int i = fold_levels(outline, shown, level); i-- > 0;)
-        place += level[i].step * (level[i].n - 1);
-    return outline->groups->order[place];
-}
-
-int outline_equals(const Outline *outline, Arena *arena, int32_t op, int32_t **ops)
-{
-    FoldLevel level[FOLD_LEVELS];
-    int32_t shown = outline_shown_op(outline, op), place = outline->place[shown];
-    int n_levels = place < 0 ? 0 : fold_levels(outline, shown, level), n = 1;
-
-    for (int i = 0; i < n_levels; i++)
-        n *= level[i].n;
-    *ops = arena_array(arena, int32_t, n);
-    for (int i = 0; i < n; i++) {
-        int32_t at = place;
-        for (int f = 0, rest = i; f < n_levels; rest /= level[f++].n)
-            at += level[f].step * (rest % level[f].n);
-        (*ops)[i] = place < 0 ? op : outline->groups->order[at];
-    }
-    return n;
-}
-
-void outline_label(const Outline *outline, const OutlineRow *row, Buf *out)
-{
-    const Group *all = outline->groups->groups;
-    const Graph *graph = outline->graph;
-
-    if (row->kind == ROW_INPUT) {
-        buf_puts(out, tensor_name(graph, row->id));
-        return;
-    }
-    if (row->head < 0) {
-        const char *name = path_base(op_name(graph, row->id));
-        buf_puts(out, *name ? name : op_operator(graph, row->id));
-        return;
-    }
-    group_format_fold(outline->groups, row->head, row->fold_n, row->base, out);
-    int32_t in = row->kind == ROW_GROUP ? row->id : row->head;
-    while (row->kind == ROW_OP && all[in].child >= 0)
-        in = all[in].child;
-    if (in != row->head) {
-        buf_putc(out, '.');
-        buf_add(out, group_relative(all[in].path, all[row->head].path));
-    }
 }

@@ -8,7 +8,10 @@
  *   - a group whose only member is a group is one row with it ("mlp.act"); a group of one op is an
  * op;
  *   - a fold of N equal groups is one row xN. Opened it shows its first member, which stands for
- * all; spread it lists its members. What is open is kept by path when the groups are made anew.
+ * all; spread it lists its members. What is open is kept by path when the groups are made anew;
+ *   - folds beside each other that are alike but for their shardings are one row too, `x12 (11+1)`;
+ *     opened it lists the folds, so that what differs stands by itself.
+ * With a filter (outline_filter()) only the ops that pass are listed, in the groups around them.
  */
 #ifndef TUI_VIEWS_OUTLINE_H
 #define TUI_VIEWS_OUTLINE_H
@@ -32,6 +35,7 @@ typedef struct {
     int fold_n;    /* members of its own fold: the xN it shows */
     int64_t times; /* ops or groups that this row stands for */
     bool open;
+    bool mixed; /* its members are alike in structure, and differ in shardings */
 } OutlineRow;
 
 typedef struct Outline Outline;
@@ -43,6 +47,15 @@ void outline_free(Outline *outline); /* what it holds beside that arena */
  * calls nothing else may be asked. */
 void outline_set(Outline *outline, const Graph *graph, const Groups *groups);
 void outline_detach(Outline *outline);
+
+/* Lists only what passes. pass: how many ops of groups->order pass before each place, n_order + 1
+ * of them; inputs: the graph inputs that pass. Opens what holds such ops, and lists members of
+ * folds that differ in them. pass NULL: lists all again, open as it was. Kept until the groups
+ * change. */
+void outline_filter(Outline *outline, const int32_t *pass, const int32_t *inputs, int n_inputs);
+
+/* Whether folds are one row at all. */
+void outline_set_folds(Outline *outline, bool folds);
 
 int64_t outline_n_rows(Outline *outline);
 bool outline_at(Outline *outline, int64_t i, OutlineRow *row); /* false past the end */
@@ -66,6 +79,10 @@ bool outline_is_spread(const Outline *outline,
 void outline_depth(Outline *outline, int depth); /* opens groups above that depth, closes others */
 
 /* What is open, to come back to; for these groups only. */
+/* Of a mixed row: members of each class of equal ones, the largest first; returns how many classes,
+ * at most n of them in `members`. *main: the first member of the largest class. */
+int outline_classes(const Outline *outline, int32_t head, int *members, int n, int32_t *main);
+
 uint8_t *outline_marks(const Outline *outline, Arena *arena);
 void outline_set_marks(Outline *outline, const uint8_t *marks);
 

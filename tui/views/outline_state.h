@@ -1,0 +1,61 @@
+/* outline_state.h - what outline.c, which lists the rows, and outline_fold.c, which folds and
+ * filters them, both look at. Only these two include it.
+ */
+#ifndef TUI_VIEWS_OUTLINE_STATE_H
+#define TUI_VIEWS_OUTLINE_STATE_H
+
+#include "tui/views/outline.h"
+
+enum {
+    MARK_OPEN = 1,
+    MARK_SPREAD = 2,  /* on the first of a fold: its members are listed */
+    MARK_CLASSES = 4, /* on the first of a stretch of alike groups: its folds are listed */
+    MARKS = 7,
+    MARK_KEPT = 63, /* those, and the same as they were before a filter */
+    BEFORE_FILTER = 3,
+    MARK_LIST_KNOWN = 64,
+    MARK_LIST = 128
+};
+
+struct Outline {
+    Arena *arena; /* of what follows from the groups */
+    Arena *kept_arena;
+    Intern *kept;        /* paths of marked groups, while there are no groups */
+    uint8_t *kept_marks; /* by id */
+    const Graph *graph;
+    const Groups *groups;
+    const int32_t *pass;   /* outline_filter(); NULL: all */
+    const int32_t *inputs; /* that are listed */
+    int n_inputs;
+    bool filtered;    /* there was a filter before the groups changed */
+    bool unfolded;    /* no row stands for several groups */
+    uint8_t *marks;   /* per group */
+    int32_t *content; /* per group: rows listed in it when open; -1: not counted yet */
+    int32_t *place;   /* per op: in groups->order, -1 */
+};
+
+/* Ops in a stretch of the order that pass the filter. */
+static inline int32_t passing(const Outline *outline, int32_t from, int32_t to)
+{
+    return outline->pass ? outline->pass[to] - outline->pass[from] : to - from;
+}
+
+/* Whether what a group stands for is listed, by MARK_SPREAD or MARK_CLASSES. */
+static inline bool is_listed(const Outline *outline, int32_t group, int mark)
+{
+    return outline->unfolded || outline->marks[group] & mark;
+}
+
+static inline int32_t skip_fold(const Outline *outline, int32_t group, int fold_n)
+{
+    for (int i = 0; i < fold_n && group >= 0; i++)
+        group = outline->groups->groups[group].next;
+    return group;
+}
+
+static inline void forget_counts(Outline *outline)
+{
+    memset(outline->content, 0xff, sizeof(int32_t) * (size_t)outline->groups->n_groups);
+}
+
+#endif
