@@ -147,7 +147,69 @@ static ScreenRow rows[] = {
      24,
      ":tensor transformer.h.3.mlp.c_fc.weight.1<Enter>pw1z3/h.3<Enter>",
      -1,
-     {"h[0..2] ×3", "h.3", "h[4..11] ×8"}},
+     {"h[0..2] ×3", "≠ h.3", "h[4..11] ×8",
+      "unlike h[0..2]: mlp.c_fc/Gemm given input 1 is 768,3072, there 768,3072/tp"}},
+    {"alike in structure only: one row",
+     80,
+     24,
+     ":tensor transformer.h.3.mlp.c_fc.weight.1<Enter>pw1z3/h.3<Enter>h",
+     -1,
+     {">▸         h[0..11] ×12  (11+1)", "alike in structure, sharded differently"}},
+    {"and opened to its classes",
+     80,
+     24,
+     ":tensor transformer.h.3.mlp.c_fc.weight.1<Enter>pw1z3/h.3<Enter>h<Enter>",
+     -1,
+     {">▸         h[0..2] ×3", "≠ h.3", "h[4..11] ×8"}},
+    {"all matmuls whose output is partial",
+     80,
+     24,
+     "fMatMul partial:tp<Enter>",
+     3,
+     {"24 of 486 ops  filter: MatMul partial:tp", "h[0..11] ×12", "attn         21 ops",
+      ">●            Gemm       Gemm     8192/dp,768 Σtp", "mlp          14 ops"}},
+    {"a filter is dropped",
+     80,
+     24,
+     "fnorm<Enter>F",
+     4,
+     {"486 ops, 46 distinct", "├─●        ln_2"}},
+    {"a filter stays through a change",
+     80,
+     24,
+     "fnorm<Enter>:mesh dp=4<Enter>",
+     -1,
+     {"ops  filter: norm", "ln_f"}},
+    {"a filter with a word that is none",
+     80,
+     24,
+     "fopp:x<Enter>",
+     -1,
+     {"no key 'opp'", "did you mean 'op'"}},
+    {"a filter of an axis that is none", 80, 24, "faxis:pp<Enter>", -1, {"no axis 'pp'", "dp"}},
+    {"a filter that passes nothing",
+     80,
+     24,
+     "fnorm partial:dp<Enter>",
+     -1,
+     {"no op is 'norm partial:dp'", "486 ops"}},
+    {"Tab completes a filter", 80, 24, "fpart<Tab>t<Tab>", -1, {"filter partial:tp"}},
+    {"a filter's choices", 80, 24, "fis:<Tab>", -1, {"reshard pinned uneven replicated changed"}},
+    {"tag a row, step down",
+     80,
+     24,
+     "<Space>",
+     1,
+     {"468 ops tagged", "486 ops, 468 tagged", "+ h["}},
+    {"tag what is listed", 80, 24, "fpartial:tp<Enter>T", 4, {"ops tagged, T again"}},
+    {"what is tagged is listed", 80, 24, "jj<Space>fis:tagged<Enter>", 6, {"filter: is:tagged"}},
+    {"a mark, and back to it", 80, 24, "jjmaG'a", 7, {">│ ▸        attn"}},
+    {"the last place", 80, 24, "gg/lm_head<Enter>''", -1, {">◇        input_ids"}},
+    {"places to go back to", 80, 24, "2q5:jumps<Enter>", -1, {"places you came from", "Graph"}},
+    {"the reader of a reshard", 80, 24, "/h.0.mlp.c_proj/Gemm<Enter>j%", -1, {"Add_1"}},
+    {"columns are chosen", 80, 24, "S", 1, {"columns of the graph", "* output", "flops"}},
+    {"a column more", 80, 24, ":columns params<Enter>", 2, {"PARAMS", "85.1M"}},
+    {"a column that is none", 80, 24, ":columns flop<Enter>", -1, {"did you mean 'flops'"}},
     {"unpin says when there is none", 80, 24, "P", 1, {"is not pinned"}},
     {"fold all", 80, 24, "zM", 2, {"transformer", "485 ops"}},
     {"members of a fold", 80, 24, "<Enter>", 1, {"▸         h.0", "▸         h.9"}},
@@ -324,7 +386,7 @@ static ScreenRow rows[] = {
      24,
      "/h.3.mlp.c_fc/Gemm<Enter>:pin dp.tp<Enter>gg]c",
      -1,
-     {">│ ●          Gemm "}},
+     {">│ ●     ~    Gemm "}},
     {"nothing has changed", 80, 24, "]c", 2, {"no op has changed"}},
     {"too small", 39, 9, "", 0, {"too small: 39x9"}},
     {"smallest", 40, 10, "", 0, {"h[0..11] ×12", "q quit"}},
@@ -355,14 +417,14 @@ static int count_keys(const char *keys)
     Str script = str_from(keys);
     bool typing = false;
     int n = 0;
-    for (Key key; key_script_next(&script, &key);) {
+    for (Key key, last = 0; key_script_next(&script, &key); last = key) {
         if (!typing && key != ':')
             n++;
         if (typing && key == K_ENTER)
             n += 2;
         if (key == K_ENTER || key == K_ESC)
             typing = false;
-        else if (key == '/' || key == ':')
+        else if (key == '/' || key == ':' || (key == 'f' && last != 'g'))
             typing = true;
     }
     return n;
@@ -396,8 +458,8 @@ static void screen_has(void **state)
 
 /* ---- every screen, at every size, in ASCII and not ---- */
 
-static const char *const walks[] = {"",  "2", "3", "4",  "5", "w", "Wt",
-                                    "F", "?", "x", "zR", ":", "/"};
+static const char *const walks[] = {"",   "2", "3", "4",  "5", "w", "Wt",
+                                    "gf", "?", "x", "zR", ":", "/", "fnorm<Enter>"};
 static const int sizes[][2] = {{40, 10}, {60, 20}, {80, 24}, {131, 31}, {160, 50}, {300, 90}};
 
 /* Screens stay in their lines, and ASCII ones are ASCII of the same columns. */
@@ -431,7 +493,7 @@ static void the_cursor_is_on_the_selected_row(void **state)
     Session *session = open_gpt2();
     AppOptions options = {0};
     App *app = app_new(session, &options, NULL, 80, 24);
-    static const char *const views_with_rows[] = {"1jj", "2j", "3j", "5j", "w", "Fj", "?jj"};
+    static const char *const views_with_rows[] = {"1jj", "2j", "3j", "5j", "w", "gfj", "?jj"};
     for (size_t i = 0; i < COUNT_OF(views_with_rows); i++) {
         app_type(app, str_from(views_with_rows[i]));
         const Grid *grid = app_draw(app);
@@ -648,13 +710,13 @@ static void a_script_without_a_terminal_writes_its_screen(void **state)
 static void type_at_random(Session *session, int n_words)
 {
     static const char *const words[] = {
-        "j",   "k",      "l",      "h",    "<Enter>", "gg",        "G",     "zR",
-        "zM",  "z2",     "za",     "gd",   "gu",      "gr",        "1",     "2",
-        "3",   "4",      "5",      "w",    "W",       "t",         "d",     "p",
-        "P",   "x",      "u",      "F",    "?",       "q",         "<Esc>", "H",
-        "L",   "/",      "c_fc",   "n",    "N",       "<Tab>",     "zz",    ":",
-        "why", "rank 3", "]t",     "[t",   "]r",      "<Lt>",      ">",     "<Backspace>",
-        "~",   "120",    "pin tp", "undo", "<C-d>",   "mesh tp=2", "open",
+        "j",     "k",           "l",     "h",   "<Enter>", "gg",   "G",     "zR",        "zM",
+        "z2",    "za",          "gd",    "gu",  "gr",      "1",    "2",     "3",         "4",
+        "5",     "w",           "W",     "t",   "d",       "p",    "P",     "x",         "u",
+        "f",     "is:reshard",  "F",     " ",   "T",       "S",    "m",     "'",         "%",
+        "?",     "q",           "<Esc>", "H",   "L",       "/",    "c_fc",  "n",         "N",
+        "<Tab>", "zz",          ":",     "why", "rank 3",  "]t",   "[t",    "]r",        "<Lt>",
+        ">",     "<Backspace>", "~",     "120", "pin tp",  "undo", "<C-d>", "mesh tp=2", "open",
     };
     uint32_t random = 1;
     AppOptions options = {0};

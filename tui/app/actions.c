@@ -7,7 +7,10 @@
 #include "tui/app/copy.h"
 #include "tui/app/export_view.h"
 #include "tui/app/go.h"
+#include "tui/app/listing.h"
 #include "tui/app/menu.h"
+#include "tui/app/places.h"
+#include "tui/views/graph_row.h"
 #include "tui/views/page.h"
 #include "tui/views/view_policy.h"
 #include "tui/app/pins.h"
@@ -304,6 +307,36 @@ static void type_lua(App *app, Str line)
         prompt_open(&app->prompt, '>');
 }
 
+/* Actions about which rows are listed, and marks. True when it was one of them. */
+static bool act_on_list(Ui *ui, ActId act, Str args, bool *ok, Error *err)
+{
+    char letter = args.n == 1 ? args.s[0] : 0;
+
+    if (act == ACT_FILTER && args.n > 0)
+        *ok = listing_filter(ui, args, err);
+    else if (act == ACT_FILTER_DROP)
+        listing_drop(ui);
+    else if (act == ACT_TAG)
+        listing_tag_row(ui);
+    else if (act == ACT_TAG_ALL)
+        listing_tag_all(ui);
+    else if (act == ACT_JUMPS)
+        places_menu(ui);
+    else if (act == ACT_SET_MARK && letter)
+        *ok = places_set(ui, letter, err);
+    else if (act == ACT_GO_MARK && letter)
+        *ok = places_go(ui, letter, err);
+    else if (act == ACT_SET_MARK || act == ACT_GO_MARK)
+        ui->wants_letter = act;
+    else if (act == ACT_COLUMNS && args.n > 0)
+        *ok = graph_columns_toggle(ui, args, err);
+    else if (act == ACT_COLUMNS)
+        graph_columns_menu(ui);
+    else
+        return false;
+    return true;
+}
+
 /* Actions that change or write something. True when it was one of them. */
 static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
 {
@@ -379,6 +412,8 @@ static bool act_on_place(App *app, ActId act)
         go_producer(ui);
     else if (act == ACT_RESHARD)
         go_reshard(ui);
+    else if (act == ACT_OTHER_END)
+        go_other_end(ui);
     else if (act == ACT_NEXT_TENSOR || act == ACT_PREVIOUS_TENSOR)
         go_next_tensor(ui, act == ACT_NEXT_TENSOR ? 1 : -1);
     else if (act == ACT_PICK_TENSOR)
@@ -400,7 +435,9 @@ static void act_on_program(App *app, ActId act)
 {
     Ui *ui = &app->ui;
 
-    if (act == ACT_COMMAND || act == ACT_PALETTE || act == ACT_SEARCH) {
+    if (act == ACT_FILTER) {
+        prompt_open(&app->prompt, 'f');
+    } else if (act == ACT_COMMAND || act == ACT_PALETTE || act == ACT_SEARCH) {
         app->searched_from = ui->at;
         arena_free(app->search_arena);
         app->search_arena = arena_new();
@@ -448,7 +485,7 @@ static void perform(App *app, const Action *action, Str args, Key last)
             ui_error(ui, &err);
         return;
     }
-    if (act_on_plan(app, act, args, &ok, &err)) {
+    if (act_on_list(ui, act, args, &ok, &err) || act_on_plan(app, act, args, &ok, &err)) {
         if (!ok)
             ui_error(ui, &err);
         return;

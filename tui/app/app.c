@@ -122,12 +122,29 @@ static bool console_took(App *app, Key key)
     return true;
 }
 
+static void complete_filter(App *app)
+{
+    Ui *ui = &app->ui;
+    Buf text = buf_new(ui->frame), choices = buf_new(ui->frame);
+
+    filter_complete(&ui->filter_source, (Str){app->prompt.text, (size_t)app->prompt.n}, &text,
+                    &choices);
+    prompt_set(&app->prompt, text.s);
+    if (choices.n > 0)
+        ui_say(ui, "%.*s", STR_ARG(buf_str(&choices)));
+}
+
 static void prompt_took(App *app, Key key)
 {
     char kind = app->prompt.kind;
     if (kind == '>' && console_took(app, key))
         return;
     Str typed = {app->prompt.text, 0};
+
+    if (kind == 'f' && key == K_TAB) {
+        complete_filter(app);
+        return;
+    }
     PromptState state = prompt_key(&app->prompt, key, app->tables, app->n_tables);
 
     typed.n = (size_t)app->prompt.n;
@@ -137,6 +154,8 @@ static void prompt_took(App *app, Key key)
         if (typed.n > 0)
             console_type(&app->ui, typed);
         prompt_open(&app->prompt, '>');
+    } else if (kind == 'f' && state == PROMPT_DONE && str_trim(typed).n > 0) {
+        app_command(app, str_from(arena_printf(app->ui.frame, "filter %s", typed.s)));
     } else if (kind == '/' && state == PROMPT_OPEN) {
         search_as_typed(app);
     } else if (kind == '/') {
@@ -169,6 +188,9 @@ static void click(App *app, int x, int y)
         if (views[pane->show]->list_at >= 0 && y - pane->area.y >= views[pane->show]->list_at)
             views[pane->show]->go(ui, row);
     }
+    for (int i = 0; rect_has(layout->path, x, y) && i < app->n_crumbs; i++)
+        if (x >= app->crumb[i].x && x < app->crumb[i].end)
+            go_group(ui, app->crumb[i].group);
     if (!rect_has(layout->tabs, x, y))
         return;
     int tab = app_tab(app, x);
@@ -187,9 +209,24 @@ static void mouse(App *app)
         click(app, x, y);
 }
 
+/* The letter of a mark. */
+static void letter_took(App *app, Key key)
+{
+    const Action *action = action_by_id(app->ui.wants_letter);
+
+    app->ui.wants_letter = ACT_NONE;
+    if (key > ' ' && key < K_BACKSPACE)
+        app_command(app, str_from(arena_printf(app->ui.frame, "%s %c", action->name, (char)key)));
+}
+
 static void sequence_took(App *app, Key key)
 {
     const Action *action = NULL;
+
+    if (app->ui.wants_letter != ACT_NONE) {
+        letter_took(app, key);
+        return;
+    }
 
     app->keys[app->n_keys++] = key;
     KeysMatch match = keymap_match(app->ui.keymap, app->keys, app->n_keys, &action);

@@ -43,6 +43,12 @@ bool app_run(Session *session, const AppOptions *options, Error *err);
 /* ---- the parts ---- */
 enum { APP_TABLES_MAX = 8 };
 
+/* A group in the path line, in columns [x, end) of it. */
+typedef struct {
+    int x, end;
+    int32_t group;
+} Crumb;
+
 typedef struct {
     Ui ui;
     Arena *arena, *grid_arena;
@@ -51,6 +57,8 @@ typedef struct {
     Grid *grid;
     Layout layout;
     Prompt prompt;
+    Crumb crumb[OUTLINE_DEPTH_MAX];
+    int n_crumbs;
     Place searched_from; /* where `/` was typed, and what was open then */
     Arena *search_arena;
     uint8_t *open_then;

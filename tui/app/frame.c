@@ -185,38 +185,83 @@ static void draw_tabs(const App *app, Pen *pen)
     pen_puts(pen, ROLE_TEXT, " ? help ");
 }
 
-/* model > transformer > h[0..11] x12 */
-static void draw_path(const App *app, Pen *pen)
+/* The groups around what is selected, the innermost first. */
+static int path_groups(const Ui *ui, int32_t *chain)
+{
+    const Group *all = ui->session->groups->groups;
+    const OutlineRow *row = &ui->at.row;
+    int n = 0;
+
+    if (row->kind == ROW_INPUT || row->op < 0)
+        return 0;
+    for (int32_t g = row->kind == ROW_GROUP ? row->id : ui->session->groups->group_of[row->op];
+         g > 0 && n < OUTLINE_DEPTH_MAX; g = all[g].parent)
+        chain[n++] = g;
+    return n;
+}
+
+static Str crumb_text(const Ui *ui, int32_t group)
+{
+    const Group *g = &ui->session->groups->groups[group];
+    bool fold = g->fold == group && g->fold_n > 1;
+
+    return str_from(fold ? arena_printf(ui->frame, "%s ×%d", g->name, g->fold_n) : g->name);
+}
+
+/* What is listed, or which hit of a search this is. */
+static Str path_summary(const Ui *ui)
+{
+    const Session *session = ui->session;
+    int n_tagged = ui->n_tagged;
+    Buf text = buf_new(ui->frame);
+
+    if (ui->found[0]) {
+        buf_printf(&text, "%s", ui->found);
+        return buf_str(&text);
+    }
+    if (ui->filter)
+        buf_printf(&text, "%d of ", ui->filter_pass[session->groups->n_order]);
+    buf_printf(&text, "%d ops", session->inferred->n_program);
+    if (n_tagged > 0)
+        buf_printf(&text, ", %d tagged", n_tagged);
+    else if (!ui->filter)
+        buf_printf(&text, ", %d distinct", session->inferred->n_spaces);
+    if (ui->filter)
+        buf_printf(&text, "  filter: %s", filter_text(ui->filter));
+    return buf_str(&text);
+}
+
+/* model > transformer > h[0..11] x12; where it does not all fit, its end. */
+static void draw_path(App *app, Pen *pen)
 {
     const Ui *ui = &app->ui;
-    const Group *all = ui->session->groups->groups;
     int32_t chain[OUTLINE_DEPTH_MAX];
-    int n = 0;
-    Buf right = buf_new(ui->frame);
+    Str right = path_summary(ui);
+    int n = path_groups(ui, chain), n_right = text_columns(right), used = 6;
+    int room = pen->area.w - n_right - 4, first = n;
 
-    if (ui->at.row.kind != ROW_INPUT && ui->at.row.op >= 0)
-        for (int32_t g = ui->at.row.kind == ROW_GROUP
-                             ? ui->at.row.id
-                             : ui->session->groups->group_of[ui->at.row.op];
-             g > 0 && n < OUTLINE_DEPTH_MAX; g = all[g].parent)
-            chain[n++] = g;
-    pen_puts(pen, ROLE_TEXT, " model");
-    while (n-- > 0) {
-        const Group *group = &all[chain[n]];
+    if (room < pen->area.w / 3)
+        room = pen->area.w / 3;
+    for (first = 0; first < n; first++) {
+        int columns = text_columns(crumb_text(ui, chain[first])) + 3;
+        if (used + columns > room)
+            break;
+        used += columns;
+    }
+    app->n_crumbs = 0;
+    pen_puts(pen, ROLE_TEXT, first < n ? " …" : " model");
+    for (int i = first; i-- > 0;) {
         pen_puts(pen, ROLE_DIM, " ▸ ");
-        pen_puts(pen, ROLE_TEXT, group->name);
-        if (group->fold == chain[n] && group->fold_n > 1)
-            pen_printf(pen, ROLE_HEAD, " ×%d", group->fold_n);
+        int x = pen->x;
+        pen_put(pen, ROLE_TEXT, crumb_text(ui, chain[i]));
+        app->crumb[app->n_crumbs++] = (Crumb){x, pen->x, chain[i]};
     }
-    if (ui->found[0])
-        buf_printf(&right, "  %s ", ui->found);
-    else
-        buf_printf(&right, "  %d ops, %d distinct ", ui->session->inferred->n_program,
-                   ui->session->inferred->n_spaces);
-    if (pen->x + (int)right.n < pen->area.w) {
-        pen_to(pen, pen->area.w - (int)right.n, 0);
-        pen_put(pen, ui->found[0] ? ROLE_HEAD : ROLE_DIM, buf_str(&right));
-    }
+    int left = pen->area.w - pen->x - 3;
+    if (n_right > left && left < n_right / 2 && !ui->filter)
+        return;
+    pen_to(pen, pen->area.w - 1 - (n_right < left ? n_right : left), 0);
+    pen_fit(pen, ui->found[0] || ui->filter ? ROLE_HEAD : ROLE_DIM, right,
+            n_right < left ? n_right : left);
 }
 
 static void draw_note(App *app, Pen *pen)

@@ -139,6 +139,36 @@ static int32_t operand_of(const Graph *graph, int32_t op, int i)
     return i < n_inputs ? op_inputs(graph, op)[i] : op_outputs(graph, op)[i - n_inputs];
 }
 
+/* The reshard that an op reads a value through; -1: none. */
+static int32_t reshard_into(const Plan *plan, int32_t op)
+{
+    for (int32_t r = 0; r < plan->n_reshards; r++)
+        for (int32_t u = 0; u < plan->reshards[r].n_uses; u++)
+            if (plan->reshard_uses[plan->reshards[r].use + u] == op)
+                return r;
+    return -1;
+}
+
+void go_other_end(Ui *ui)
+{
+    const Plan *plan = ui_plan(ui);
+    int32_t op = ui->at.op, out = op < 0 ? -1 : ui->comm->of_op[op];
+    int32_t in = op < 0 ? -1 : reshard_into(plan, op), ops[MENU_MAX];
+    int32_t maker = in < 0 ? -1 : ui_graph(ui)->tensors[plan->reshards[in].tensor].maker;
+    int n = 0;
+
+    for (int32_t r = out; r >= 0; r = ui->comm->next[r])
+        for (int32_t u = 0; u < plan->reshards[r].n_uses; u++)
+            if (plan->reshard_uses[plan->reshards[r].use + u] != op)
+                n = add_once(ops, n, MENU_MAX, plan->reshard_uses[plan->reshards[r].use + u]);
+    if (n > 0)
+        go_one_of(ui, "reshard read by", ops, n);
+    else if (maker >= 0 && !inferred_is_host(ui->session->inferred, maker))
+        go_chosen(ui, maker);
+    else
+        ui_say(ui, in < 0 ? "no reshard here" : "its other end is a parameter or an input");
+}
+
 void go_next_tensor(Ui *ui, int by)
 {
     const Graph *graph = ui_graph(ui);
@@ -260,6 +290,26 @@ bool go_op(Ui *ui, Str name, Error *err)
 
 /* ---- searching ---- */
 
+static void select_group(Ui *ui, int32_t id)
+{
+    const Groups *groups = ui->session->groups;
+    OutlineRow row = {.kind = ROW_GROUP,
+                      .id = id,
+                      .op = groups->order[groups->groups[id].first],
+                      .depth = groups->groups[id].depth};
+
+    outline_reveal_group(ui->outline, id);
+    rail_reset(ui->rail, ui->session->inferred, ui->outline);
+    ui_select_row(ui, outline_find_row(ui->outline, &row));
+}
+
+void go_group(Ui *ui, int32_t group)
+{
+    ui_remember(ui);
+    ui->at.show = SHOW_GRAPH;
+    select_group(ui, group);
+}
+
 static void go_hit(Ui *ui, const Hit *hit)
 {
     if (hit->kind == HIT_INPUT) {
@@ -268,11 +318,7 @@ static void go_hit(Ui *ui, const Hit *hit)
         return;
     }
     if (hit->kind == HIT_GROUP && ui->session->groups->groups[hit->id].n > 1) {
-        const Group *group = &ui->session->groups->groups[hit->id];
-        OutlineRow row = {.kind = ROW_GROUP, .id = hit->id, .op = hit->op, .depth = group->depth};
-        outline_reveal_group(ui->outline, hit->id);
-        rail_reset(ui->rail, ui->session->inferred, ui->outline);
-        ui_select_row(ui, outline_find_row(ui->outline, &row));
+        select_group(ui, hit->id);
         return;
     }
     ui_go_op(ui, hit->op);

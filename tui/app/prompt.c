@@ -157,9 +157,10 @@ PromptState prompt_key(Prompt *prompt, Key key, const Action *const *tables, int
 void prompt_draw(const Prompt *prompt, Pen *pen)
 {
     Str text = {prompt->text, (size_t)prompt->n};
-    int room = pen->area.w - 2, columns = text_columns(text);
+    const char kind[] = {prompt->kind, '\0'}, *head = prompt->kind == 'f' ? "filter " : kind;
+    int room = pen->area.w - 1 - (int)strlen(head), columns = text_columns(text);
 
-    pen_rune(pen, ROLE_HEAD, (unsigned char)prompt->kind);
+    pen_puts(pen, ROLE_HEAD, head);
     pen_fit_tail(pen, ROLE_TEXT, text, columns < room ? columns : room);
     pen_cursor(pen);
 }

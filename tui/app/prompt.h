@@ -8,7 +8,7 @@
 enum { PROMPT_MAX = 240, PROMPT_HISTORY = 16 };
 
 typedef struct {
-    char kind; /* ':', '/', '>' for Lua; 0: closed */
+    char kind; /* ':', '/', '>' for Lua, 'f' of a filter; 0: closed */
     char text[PROMPT_MAX];
     int n;
     int recall; /* history steps back; 0: what is typed now */

@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "tui/app/console.h"
 #include "tui/views/policy_lines.h"
+#include "tui/app/listing.h"
 
 #include "tui/app/whatif.h"
 
@@ -19,6 +20,13 @@ static void rebuild(Ui *ui)
     ui->comm = comm_new(session);
     ui->control = control_new(ui->comm->arena, session);
     ui->events = NULL;
+    ui->params_before = ui->flops_before = NULL;
+    if (ui->n_taggable != session->graph->n_ops) {
+        ui->n_taggable = session->graph->n_ops;
+        ui->tagged = arena_array(ui->arena, uint8_t, ui->n_taggable);
+        ui->n_tagged = 0;
+    }
+    listing_renew(ui);
 }
 
 /* Opens as many levels as fit, so that the first screen shows the inside of a layer. */
@@ -72,6 +80,7 @@ void ui_open(Ui *ui, Session *session, bool ascii)
                .console = console_new(),
                .ascii = ascii,
                .settings = settings_standard(),
+               .sorted_by = -1,
                .at = {.op = -1, .tensor = -1}};
     mem_open(&ui->mem, arena);
     rebuild(ui);
@@ -86,6 +95,7 @@ void ui_close(Ui *ui)
     whatif_free(ui);
     search_free(ui->search);
     mem_forget(&ui->mem);
+    listing_detach(ui);
     comm_free(ui->comm);
     console_free(ui->console);
     policy_lines_free(ui->policy_lines);
@@ -96,6 +106,7 @@ void ui_close(Ui *ui)
 
 void ui_change_begin(Ui *ui)
 {
+    listing_detach(ui);
     comm_free(ui->comm);
     ui->comm = NULL;
     mem_forget(&ui->mem);
@@ -114,6 +125,8 @@ void ui_change_end(Ui *ui)
 
     ui->n_changes++;
     rebuild(ui);
+    if (ui->at.row.kind == ROW_OP) /* its layer may be unlike the others now */
+        outline_reveal(ui->outline, ui->at.row.op);
     ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
     ui->top[SHOW_GRAPH] = ui->row_at - screen_row;
     ui->at.op = op;
@@ -140,8 +153,8 @@ void ui_change_to(Ui *ui, Session *next)
 
     ui_change_begin(ui);
     session_commit(ui->session, next);
-    ui_change_end(ui);
     ui->changed = changed;
+    ui_change_end(ui);
     ui->n_changed = changed.n > 0 ? count_changed(ui) : NULL;
 }
 

@@ -21,10 +21,11 @@
 #include "tui/views/mem.h"
 #include "tui/views/outline.h"
 #include "tui/views/rail.h"
+#include "tui/app/filter.h"
 #include "tui/app/search.h"
 #include "tui/views/view.h"
 
-enum { JUMPS_MAX = 100, MESSAGE_MAX = 256, MENU_MAX = 64, ERRORS_MAX = 100 };
+enum { JUMPS_MAX = 100, MESSAGE_MAX = 256, MENU_MAX = 64, MARKS_MAX = 26, ERRORS_MAX = 100 };
 
 typedef enum { WHY_TENSOR, WHY_INDEX, WHY_NOT } WhyKind;
 
@@ -97,17 +98,30 @@ struct Ui {
     bool mesh_groups;         /* it shows groups of a collective instead of slices */
     Place jump[JUMPS_MAX];
     int n_jumps, jump_at;
+    Place mark[MARKS_MAX]; /* by letter */
+    bool is_marked[MARKS_MAX];
+    ActId wants_letter; /* the next key is the argument of this action; ACT_NONE */
+    uint32_t columns;   /* of the graph, by bit: shown though by itself not, or the other way */
+    const double *params_before, *flops_before; /* sums over groups->order; comm's, or NULL */
+    int sorted_by;                              /* GraphColumn; -1: program order */
     Menu menu;
     char message[MESSAGE_MAX];
     bool message_is_error;
     ErrorNote error[ERRORS_MAX]; /* oldest first */
     int n_errors;
-    ChangedOps changed;        /* by the last change of the plan; its bits are the plan's */
-    const int32_t *n_changed;  /* per place in groups->order: how many before it; comm's, or NULL */
-    int n_changes;             /* of the plan so far, whoever made them */
-    int edits;                 /* user changes of the plan so far: one number per undo step */
-    char found[40];            /* "/c_fc 3/12" while the cursor is on a hit */
-    Search *search;            /* the last one; NULL */
+    ChangedOps changed;       /* by the last change of the plan; its bits are the plan's */
+    const int32_t *n_changed; /* per place in groups->order: how many before it; comm's, or NULL */
+    int n_changes;            /* of the plan so far, whoever made them */
+    int edits;                /* user changes of the plan so far: one number per undo step */
+    char found[40];           /* "/c_fc 3/12" while the cursor is on a hit */
+    Search *search;           /* the last one; NULL */
+    FilterSource filter_source;
+    Filter *filter;             /* what the outline lists; NULL: all */
+    Arena *filter_arena;        /* of filter_pass */
+    const int32_t *filter_pass; /* per place in groups->order: how many before it pass */
+    const char *filter_again;   /* the filter's text while there are no groups; frame's */
+    uint8_t *tagged;            /* per op */
+    int n_taggable, n_tagged;
     const PlanEvent *events;   /* of the session's plan, once they are asked for; comm's */
     Str page_text[SHOW_COUNT]; /* of text pages, as last drawn; frame's */
     const char *run_next;      /* a `:` command that a view asks for, done after its key; frame's */

@@ -153,9 +153,8 @@ void comm_format_steps(const Session *session, const ReshardPath *path, Buf *out
     reshard_format_steps(path, session->mesh, out);
 }
 
-/* Where an axis is in a sharding: "S1", the partial mark, "R". */
-static void format_state(const Mesh *mesh, const Sharding *sharding, int axis, const char *partial,
-                         Buf *out)
+void comm_format_state(const Mesh *mesh, const Sharding *sharding, int axis, const char *partial,
+                       Buf *out)
 {
     AtomSet atoms = mesh_axis_atoms(mesh, axis);
     const char *comma = "";
@@ -183,8 +182,8 @@ void comm_format_change(const Session *session, const Reshard *reshard, const ch
 
     for (int axis = 0; axis < mesh->n_axes; axis++) {
         Buf from = buf_new(out->arena), to = buf_new(out->arena);
-        format_state(mesh, shardings_at(all, reshard->from), axis, partial, &from);
-        format_state(mesh, shardings_at(all, reshard->to), axis, partial, &to);
+        comm_format_state(mesh, shardings_at(all, reshard->from), axis, partial, &from);
+        comm_format_state(mesh, shardings_at(all, reshard->to), axis, partial, &to);
         if (str_eq(buf_str(&from), buf_str(&to)))
             continue;
         buf_printf(out, "%s%s%s%s", between, from.s, arrow, to.s);

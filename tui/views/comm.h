@@ -41,6 +41,9 @@ int32_t comm_op(const Session *session, const Reshard *reshard);
 
 /* "AR tp", "AG tp+AR dp": the steps of a path. */
 void comm_format_steps(const Session *session, const ReshardPath *path, Buf *out);
+/* Where an axis is in a sharding: "S1", the partial mark, "R". */
+void comm_format_state(const Mesh *mesh, const Sharding *sharding, int axis, const char *partial,
+                       Buf *out);
 /* What changes, axis by axis: "+ -> R", "S0 -> S1"; `partial` is the mark of a partial axis. */
 void comm_format_change(const Session *session, const Reshard *reshard, const char *partial,
                         const char *arrow, Buf *out);

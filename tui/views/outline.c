@@ -145,7 +145,7 @@ static bool is_mixed(Outline *outline, int32_t group)
 {
     const Group *g = &outline->groups->groups[group];
     return g->alike == group && g->alike_n > g->fold_n &&
-           !is_listed(outline, group, MARK_CLASSES) && !is_list(outline, group);
+           !is_listed(outline, group, MARK_CLASSES | MARK_SPREAD) && !is_list(outline, group);
 }
 
 /* Members that one row at this group shows. */

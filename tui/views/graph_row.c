@@ -1,0 +1,586 @@
+#include "tui/views/graph_row.h"
+
+#include "core/base/units.h"
+#include "core/plan/cost.h"
+#include "tui/app/listing.h"
+#include "tui/app/menu.h"
+#include "tui/views/alike.h"
+#include "tui/views/label.h"
+
+#include <math.h>
+
+enum { LOOK_MAX = 4096, NARROW = 60, VIEWS_MAX = 4 };
+
+typedef struct {
+    const char *name, *heading;
+    int least, grows; /* columns it must have; share of what is left over */
+    int wanted;       /* the least wanted goes first where there is no room */
+    bool by_itself;   /* shown without being asked for */
+    bool right;
+} Column;
+
+static const Column columns[COL_COUNT] = {
+    [COL_RAIL] = {"rail", "RAIL", 8, 1, 70, true, false},
+    [COL_NAME] = {"name", "NAME", 13, 3, 100, true, false},
+    [COL_OPERATOR] = {"op", "OP", 8, 1, 50, true, false},
+    [COL_OUTPUT] = {"output", "OUTPUT shape/axis", 20, 4, 100, true, false},
+    [COL_MAPPING] = {"mapping", "", 5, 0, 20, true, false},
+    [COL_LOCAL] = {"local", "LOCAL", 14, 1, 80, false, false},
+    [COL_DTYPE] = {"dtype", "DTYPE", 5, 0, 80, false, false},
+    [COL_CUT] = {"cut", "CUT", 12, 1, 80, false, false},
+    [COL_BYTES] = {"mib", "", 8, 0, 30, true, true},
+    [COL_PARAMS] = {"params", "PARAMS", 8, 0, 80, false, true},
+    [COL_FLOPS] = {"flops", "FLOPS", 10, 0, 80, false, true},
+    [COL_TIME] = {"time", "", 7, 0, 40, true, true},
+    [COL_BAR] = {"cost", "COST", 6, 0, 10, true, false},
+    [COL_TIMES] = {"times", "TIMES", 6, 0, 80, false, true},
+    [COL_RESHARD] = {"reshard", "RESHARD", 14, 1, 60, true, false},
+    [COL_WHY] = {"why", "WHY", 16, 0, 80, false, false},
+    [COL_CHANGED] = {"changed", "CHANGED", 7, 0, 80, false, false},
+};
+
+/* ---- facts ---- */
+
+static int32_t first_output(const Graph *graph, int32_t op)
+{
+    for (int o = 0; o < graph->ops[op].n_outputs; o++)
+        if (op_outputs(graph, op)[o] >= 0)
+            return op_outputs(graph, op)[o];
+    return -1;
+}
+
+static double reshard_us(const Ui *ui, int32_t reshard)
+{
+    return ui_plan(ui)->reshards[reshard].path->us;
+}
+
+/* How often what lies in the row's first..first+n is done: other folds around it. */
+static double row_folds(const OutlineRow *row)
+{
+    return (double)row->times / row->fold_n;
+}
+
+RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row)
+{
+    const Groups *groups = ui->session->groups;
+    const Comm *comm = ui->comm;
+    RowFacts facts = {.tensor = row->id, .reshard = -1};
+
+    if (row->kind == ROW_INPUT)
+        return facts;
+    int32_t end = row->first + row->n, member = row->n / row->fold_n;
+    double folds = row_folds(row);
+    facts.n_ops = row->n;
+    facts.us = (comm->us[end] - comm->us[row->first]) * folds;
+    facts.comm_us = (comm->comm_us[end] - comm->comm_us[row->first]) * folds;
+    facts.n_reshards = (comm->count[end] - comm->count[row->first]) * folds;
+    facts.tensor = first_output(ui_graph(ui), groups->order[row->first + member - 1]);
+    if (row->mixed)
+        member = row->n;
+    for (int32_t at = row->first; at < row->first + member && at < row->first + LOOK_MAX; at++)
+        for (int32_t r = comm->of_op[groups->order[at]]; r >= 0; r = comm->next[r])
+            if (facts.reshard < 0 || reshard_us(ui, r) > reshard_us(ui, facts.reshard))
+                facts.reshard = r;
+    return facts;
+}
+
+static double op_params(const Session *session, int32_t op)
+{
+    const Graph *graph = session->graph;
+    double n = 0;
+
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, op)[i];
+        if (tensor < 0 || !tensor_is_parameter(session->inferred, tensor) ||
+            graph->uses[graph->tensors[tensor].use] != op)
+            continue;
+        const Shape *shape = inferred_shape(session->inferred, tensor);
+        n += shape ? (double)shape_elements(shape) : 0;
+    }
+    return n;
+}
+
+/* Sums of all places before each in the order, made when they are first asked for. */
+static const double *sums(Ui *ui, bool params)
+{
+    const Groups *groups = ui->session->groups;
+    const double **known = params ? &ui->params_before : &ui->flops_before;
+
+    if (*known)
+        return *known;
+    double *sum = arena_array(ui->comm->arena, double, groups->n_order + 1);
+    for (int32_t i = 0; i < groups->n_order; i++) {
+        int32_t op = groups->order[i];
+        sum[i + 1] = sum[i] + (params ? op_params(ui->session, op)
+                                      : inferred_repeat(ui->session->inferred, op) *
+                                            op_flops_local(ui_plan(ui), op));
+    }
+    return *known = sum;
+}
+
+/* Parameters are counted once where they are first read, so those of all members count. */
+static double row_sum(const Ui *ui, const OutlineRow *row, bool params)
+{
+    const double *sum = params ? ui->params_before : ui->flops_before;
+
+    if (row->kind == ROW_INPUT || !sum)
+        return 0;
+    return (sum[row->first + row->n] - sum[row->first]) * row_folds(row);
+}
+
+/* The decision on a tensor's dim, on it or on the parameter it is a view of. */
+static const Decision *pin_of(const Ui *ui, int32_t tensor)
+{
+    const Graph *graph = ui_graph(ui);
+    const Plan *plan = ui_plan(ui);
+
+    for (int i = 0; tensor >= 0 && plan->pinned[tensor] && i < VIEWS_MAX; i++) {
+        for (int d = 0; d < DIMS_MAX; d++) {
+            const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
+            if (pin)
+                return pin;
+        }
+        int32_t maker = graph->tensors[tensor].maker;
+        tensor = maker < 0 || graph->ops[maker].n_inputs == 0 ? -1 : op_inputs(graph, maker)[0];
+    }
+    return NULL;
+}
+
+static const Decision *row_pin(const Ui *ui, const OutlineRow *row)
+{
+    const Graph *graph = ui_graph(ui);
+    const Decision *pin = NULL;
+
+    if (row->kind == ROW_INPUT)
+        return pin_of(ui, row->id);
+    if (row->kind == ROW_GROUP)
+        return NULL;
+    for (int i = 0; !pin && i < graph->ops[row->id].n_inputs; i++)
+        pin = pin_of(ui, op_inputs(graph, row->id)[i]);
+    for (int o = 0; !pin && o < graph->ops[row->id].n_outputs; o++)
+        pin = pin_of(ui, op_outputs(graph, row->id)[o]);
+    return pin;
+}
+
+static int32_t made_of(const Ui *ui, const RowFacts *facts)
+{
+    return facts->tensor < 0 ? -1 : ui_plan(ui)->made[facts->tensor];
+}
+
+/* ---- units: one for all rows, by what the plan needs ---- */
+
+static bool in_ms(const Ui *ui)
+{
+    return ui_plan(ui)->totals.step_us >= 20000;
+}
+
+static bool in_mib(const Ui *ui)
+{
+    return ui_plan(ui)->totals.peak_bytes >= 64 << 20;
+}
+
+/* ---- which columns ---- */
+
+static bool is_wanted(const Ui *ui, int column)
+{
+    return columns[column].by_itself != (ui->columns >> column & 1);
+}
+
+static const char *heading(const Ui *ui, int column)
+{
+    Buf text = buf_new(ui->frame);
+
+    if (column == COL_BYTES)
+        return in_mib(ui) ? "MiB/dev" : "KiB/dev";
+    if (column == COL_TIME)
+        return in_ms(ui) ? "ms" : "us";
+    if (column != COL_MAPPING)
+        return columns[column].heading;
+    for (int a = 0; a < ui->session->mesh->n_axes; a++)
+        buf_printf(&text, "%s%s", a ? "," : "", ui->session->mesh->axes[a].name);
+    return text.n > 0 ? text.s : "";
+}
+
+static int least(const Ui *ui, int column, int w)
+{
+    enum { MAPPING_MAX = 14 };
+    int n_heading = text_columns(str_from(heading(ui, column)));
+    int n_axes = ui->session->mesh->n_axes;
+
+    if (column == COL_OUTPUT && w < NARROW)
+        return 14;
+    if (column != COL_MAPPING)
+        return columns[column].least;
+    n_heading = n_heading > 3 * n_axes - 1 ? n_heading : 3 * n_axes - 1;
+    return n_heading > MAPPING_MAX ? MAPPING_MAX : n_heading;
+}
+
+/* The least wanted of those shown, of equals the last; names and shardings always stay. */
+static int least_wanted(const int *width)
+{
+    int found = -1;
+
+    for (int c = 0; c < COL_COUNT; c++)
+        if (width[c] && c != COL_NAME && c != COL_OUTPUT &&
+            (found < 0 || columns[c].wanted <= columns[found].wanted))
+            found = c;
+    return found;
+}
+
+void graph_column_widths(const Ui *ui, int w, int *width)
+{
+    int used = 1, grows = 0;
+
+    for (int c = 0; c < COL_COUNT; c++) {
+        width[c] = is_wanted(ui, c) || c == COL_NAME || c == COL_OUTPUT ? least(ui, c, w) : 0;
+        used += width[c] ? width[c] + 1 : 0;
+    }
+    for (int c = least_wanted(width); used > w && c >= 0; c = least_wanted(width)) {
+        used -= width[c] + 1;
+        width[c] = 0;
+    }
+    for (int c = 0; c < COL_COUNT; c++)
+        grows += width[c] ? columns[c].grows : 0;
+    for (int c = 0, rest = w > used ? w - used : 0; c < COL_COUNT; c++) {
+        int more = width[c] && grows > 0 ? rest * columns[c].grows / grows : 0;
+        if (c == COL_RAIL && more > 2 * RAIL_LANES - width[c])
+            more = 2 * RAIL_LANES - width[c];
+        rest -= more;
+        grows -= width[c] ? columns[c].grows : 0;
+        width[c] += more;
+    }
+}
+
+bool graph_columns_toggle(Ui *ui, Str name, Error *err)
+{
+    const char *nearest = columns[0].name;
+
+    for (int c = 0; c < COL_COUNT; c++) {
+        if (str_eq(str_from(columns[c].name), name)) {
+            ui->columns ^= 1u << c;
+            return true;
+        }
+        if (str_distance(str_from(columns[c].name), name) < str_distance(str_from(nearest), name))
+            nearest = columns[c].name;
+    }
+    error_set(err, "no column '%.*s'", STR_ARG(name));
+    error_hint(err, "did you mean '%s'?", nearest);
+    return false;
+}
+
+static void toggle_column(Ui *ui, int column)
+{
+    ui->columns ^= 1u << column;
+    graph_columns_menu(ui);
+    for (int i = 0; i < ui->menu.n; i++)
+        if (ui->menu.item[i].value == column)
+            ui->menu.at = i;
+}
+
+void graph_columns_menu(Ui *ui)
+{
+    menu_open(ui, "columns of the graph, Esc: done", toggle_column);
+    for (int c = 0; c < COL_COUNT; c++)
+        if (c != COL_NAME)
+            menu_add(ui, 0,
+                     str_from(arena_printf(ui->frame, "%c %s", is_wanted(ui, c) ? '*' : ' ',
+                                           columns[c].name)),
+                     c);
+}
+
+/* ---- drawing ---- */
+
+static uint32_t row_glyph(const Ui *ui, const OutlineRow *row)
+{
+    if (row->kind == ROW_INPUT)
+        return 0x25c7;
+    if (row->kind == ROW_GROUP)
+        return row->open ? 0x25be : 0x25b8;
+    return ui->session->inferred->on_parameters[row->id] ? 0x25c6 : 0x25cf;
+}
+
+static void draw_name(const Ui *ui, const OutlineRow *row, int width, Pen *pen)
+{
+    Buf name = buf_new(ui->frame), times = buf_new(ui->frame);
+    int indent = row->depth < 6 ? row->depth : 6;
+
+    outline_label(ui->outline, row, &name);
+    if (row->fold_n > 1)
+        buf_printf(&times, " ×%d", row->fold_n);
+    control_format_times(&ui->control, row, &times);
+    int n_times = text_columns(buf_str(&times));
+    int room = width - indent - n_times;
+    int n_name = text_columns(buf_str(&name));
+    pen_tab(pen, pen->x + indent);
+    int end = pen->x + width - indent;
+    Style style = row->kind == ROW_GROUP ? ROLE_HEAD : ROLE_TEXT;
+    pen_fit_tail(pen, style, buf_str(&name), n_name < room ? n_name : room > 0 ? room : 0);
+    pen_put(pen, ROLE_HEAD, buf_str(&times));
+    pen_tab(pen, end);
+}
+
+static void draw_operator(const Ui *ui, const OutlineRow *row, const RowFacts *facts, int width,
+                          Pen *pen)
+{
+    if (row->kind == ROW_OP)
+        pen_fit(pen, ROLE_TEXT, str_from(label_operator(ui_graph(ui), row->id)), width);
+    else if (row->kind == ROW_INPUT)
+        pen_fit(pen, ROLE_DIM, STR("input"), width);
+    else if (row->mixed) {
+        Buf classes = buf_new(ui->frame);
+        alike_format_classes(ui, row, &classes);
+        pen_fit(pen, ROLE_NOTE, buf_str(&classes), width);
+    } else
+        pen_fit(pen, ROLE_DIM,
+                str_from(arena_printf(ui->frame, "%lld ops", (long long)facts->n_ops)), width);
+}
+
+/* "AR tp 12.0 MiB" of one reshard, "24 AR tp" of several. */
+static Str reshard_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts)
+{
+    const Reshard *reshard = &ui_plan(ui)->reshards[facts->reshard];
+    double n = row->kind == ROW_OP ? row->fold_n : facts->n_reshards;
+    Buf text = buf_new(ui->frame);
+
+    if (row->kind == ROW_GROUP && n > 1)
+        buf_printf(&text, "%.10g ", n);
+    comm_format_steps(ui->session, reshard->path, &text);
+    if (row->kind == ROW_OP || n <= 1) {
+        int64_t bytes = 0;
+        for (int s = 0; s < reshard->path->n_steps; s++)
+            if (reshard->path->step[s].bytes > bytes)
+                bytes = reshard->path->step[s].bytes;
+        if (bytes > 0)
+            buf_printf(&text, " %.*s", STR_ARG(label_bytes(ui, bytes)));
+    }
+    return buf_str(&text);
+}
+
+static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *facts, int width,
+                         Pen *pen)
+{
+    const Totals *totals = &ui_plan(ui)->totals;
+    bool dear = facts->comm_us > totals->step_us * ui->settings.dear / 100;
+
+    if (facts->reshard < 0) {
+        pen_fit(pen, ROLE_TEXT, STR(""), width);
+        return;
+    }
+    draw_sharding(ui, pen, reshard_text(ui, row, facts), -1, width);
+    Rect drawn = {pen->area.x + pen->x - width, pen->area.y + pen->y, width, 1};
+    if (dear) {
+        grid_paint(pen->grid, drawn, ROLE_DEAR);
+        grid_mark(pen->grid, drawn, STYLE_BOLD);
+    }
+}
+
+/* "S0,R" */
+static Str mapping_text(const Ui *ui, const Sharding *sharding)
+{
+    const Mesh *mesh = ui->session->mesh;
+    Buf text = buf_new(ui->frame);
+
+    for (int a = 0; a < mesh->n_axes; a++) {
+        buf_puts(&text, a ? "," : "");
+        comm_format_state(mesh, sharding, a, "P", &text);
+    }
+    return buf_str(&text);
+}
+
+/* "m/dp k/tp" */
+static Str cut_text(const Ui *ui, const OutlineRow *row)
+{
+    const OpSpace *space =
+        row->kind == ROW_OP ? inferred_space(ui->session->inferred, row->id) : NULL;
+    const OpCut *cut = space ? plan_cut(ui_plan(ui), row->id) : NULL;
+    Buf text = buf_new(ui->frame);
+
+    for (int x = 0; cut && x < space->n_index; x++) {
+        if (!cut_atoms(&cut->index[x]))
+            continue;
+        buf_printf(&text, "%s%s/", text.n > 0 ? " " : "", space->index[x].name);
+        mesh_format_set(ui->session->mesh, cut_atoms(&cut->index[x]), ".", &text);
+    }
+    return buf_str(&text);
+}
+
+static Str fixed(const Ui *ui, double value, int digits)
+{
+    return str_from(value > 0 ? arena_printf(ui->frame, "%.*f", digits, value) : "");
+}
+
+/* A number with its letter: 1.2M, 85.1G. */
+static Str counted(const Ui *ui, double value)
+{
+    static const char letters[] = " kMGTP";
+    int letter = 0;
+
+    while (value >= 1000 && letters[letter + 1]) {
+        value /= 1000;
+        letter++;
+    }
+    return str_from(
+        value > 0 ? arena_printf(ui->frame, letter ? "%.1f%c" : "%.0f", value, letters[letter])
+                  : "");
+}
+
+/* The columns that are texts. */
+static Str column_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts,
+                       GraphColumn column)
+{
+    int32_t made = made_of(ui, facts);
+    Buf text = buf_new(ui->frame);
+
+    if (column == COL_BYTES && made >= 0) {
+        double bytes = (double)plan_local_bytes(ui_plan(ui), facts->tensor, made);
+        return fixed(ui, bytes / (in_mib(ui) ? 1 << 20 : 1 << 10), in_mib(ui) ? 2 : 1);
+    }
+    if (column == COL_TIME)
+        return fixed(ui, in_ms(ui) ? facts->us / 1000 : facts->us, in_ms(ui) ? 2 : 1);
+    if (column == COL_PARAMS || column == COL_FLOPS)
+        return counted(ui, row_sum(ui, row, column == COL_PARAMS));
+    if (column == COL_MAPPING && made >= 0)
+        return mapping_text(ui, shardings_at(ui_plan(ui)->shardings, made));
+    if (column == COL_CUT)
+        return cut_text(ui, row);
+    if (column == COL_DTYPE && facts->tensor >= 0)
+        buf_puts(&text, dtype_name((Dtype)ui->session->inferred->dtype[facts->tensor]));
+    if (column == COL_LOCAL && made >= 0) {
+        Shape local;
+        sharding_local_shape(shardings_at(ui_plan(ui)->shardings, made), ui->session->mesh,
+                             ui->rank, &local);
+        shape_format(&local, &text);
+    }
+    if (column == COL_TIMES && row->kind != ROW_INPUT)
+        buf_printf(&text, "%.10g",
+                   (double)row->times * inferred_repeat(ui->session->inferred, row->op));
+    if (column == COL_WHY && row_pin(ui, row))
+        return label_pin(ui, row_pin(ui, row));
+    if (column == COL_CHANGED && ui_row_changed(ui, row))
+        buf_puts(&text, "~");
+    return buf_str(&text);
+}
+
+static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *facts,
+                        GraphColumn column, int width, Pen *pen)
+{
+    int dim = facts->tensor == ui->at.tensor && row->kind != ROW_GROUP ? ui->at.dim : -1;
+
+    if (column == COL_NAME)
+        draw_name(ui, row, width, pen);
+    else if (column == COL_OPERATOR)
+        draw_operator(ui, row, facts, width, pen);
+    else if (column == COL_OUTPUT)
+        draw_sharding(ui, pen, label_value(ui, facts->tensor, made_of(ui, facts)), dim, width);
+    else if (column == COL_BAR)
+        pen_bar(pen, ROLE_TEXT, facts->us, ui_plan(ui)->totals.step_us, width);
+    else if (column == COL_RESHARD)
+        draw_reshard(ui, row, facts, width, pen);
+    else if (columns[column].right)
+        pen_right(pen, ROLE_TEXT, column_text(ui, row, facts, column), width);
+    else
+        draw_sharding(ui, pen, column_text(ui, row, facts, column), -1, width);
+}
+
+/* Before the name: tagged, changed by the last change, unlike most layers. */
+static void draw_mark(const Ui *ui, const OutlineRow *row, Pen *pen)
+{
+    if (listing_row_tagged(ui, row))
+        pen_rune(pen, ROLE_FOCUS, '+');
+    else if (ui_row_changed(ui, row))
+        pen_rune(pen, ROLE_NOTE, '~');
+    else if (alike_is_exception(ui, row))
+        pen_rune(pen, ROLE_NOTE, 0x2260);
+    else
+        pen_rune(pen, ROLE_TEXT, ' ');
+}
+
+void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, const int *width,
+                    Pen *pen)
+{
+    RowFacts facts = graph_row_facts(ui, row);
+
+    pen_tab(pen, 1);
+    if (width[COL_RAIL])
+        rail_draw(rail, row_glyph(ui, row), width[COL_RAIL], pen);
+    for (int c = COL_NAME; c < COL_COUNT; c++) {
+        if (width[c] == 0)
+            continue;
+        if (c == COL_NAME)
+            draw_mark(ui, row, pen);
+        else
+            pen_rune(pen, ROLE_TEXT, ' ');
+        draw_column(ui, row, &facts, (GraphColumn)c, width[c], pen);
+    }
+}
+
+void graph_row_headings(Ui *ui, const int *width, Pen *pen)
+{
+    if (width[COL_PARAMS])
+        sums(ui, true);
+    if (width[COL_FLOPS])
+        sums(ui, false);
+    pen_rune(pen, ROLE_HEAD, ' ');
+    for (int c = 0; c < COL_COUNT; c++) {
+        if (width[c] == 0)
+            continue;
+        Str text = str_from(heading(ui, c));
+        if (columns[c].right)
+            pen_right(pen, ROLE_HEAD, text, width[c]);
+        else
+            pen_fit(pen, ROLE_HEAD, text, width[c]);
+        pen_rune(pen, ROLE_HEAD, ' ');
+    }
+}
+
+/* ---- as data ---- */
+
+void graph_table(Ui *ui, Sheet *out)
+{
+    enum { BATCH = 256 };
+    static const char *const names[] = {"depth",      "kind",     "name",         "operator",
+                                        "output",     "sharding", "dims_mapping", "local_bytes",
+                                        "compute_us", "comm_us",  "reshards",     "times"};
+    OutlineRow rows[BATCH];
+    int n;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        sheet_column(out, names[i], i == 0 || i > 6);
+    for (int64_t at = 0; (n = outline_rows(ui->outline, at, BATCH, rows)) > 0; at += n)
+        for (int i = 0; i < n; i++) {
+            RowFacts facts = graph_row_facts(ui, &rows[i]);
+            int32_t made = made_of(ui, &facts);
+            Buf name = buf_new(out->arena), ours = buf_new(out->arena),
+                mapping = buf_new(out->arena), shape = buf_new(out->arena);
+            outline_label(ui->outline, &rows[i], &name);
+            if (rows[i].fold_n > 1)
+                buf_printf(&name, " x%d", rows[i].fold_n);
+            if (rows[i].mixed)
+                buf_putc(&name, ' ');
+            if (rows[i].mixed)
+                alike_format_classes(ui, &rows[i], &name);
+            if (facts.tensor >= 0)
+                inferred_put_shape(ui->session->inferred, facts.tensor, &shape);
+            if (made >= 0) {
+                const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, made);
+                sharding_format(sharding, ui->session->mesh, VIEW_OURS, &ours, NULL);
+                sharding_format(sharding, ui->session->mesh, VIEW_DIMS_MAPPING, &mapping, NULL);
+            }
+            sheet_number(out, rows[i].depth);
+            sheet_put(out, rows[i].kind == ROW_OP      ? STR("op")
+                           : rows[i].kind == ROW_GROUP ? STR("group")
+                                                       : STR("input"));
+            sheet_put(out, buf_str(&name));
+            sheet_put(
+                out, str_from(rows[i].kind == ROW_OP ? op_operator(ui_graph(ui), rows[i].id) : ""));
+            sheet_put(out, buf_str(&shape));
+            sheet_put(out, buf_str(&ours));
+            sheet_put(out, buf_str(&mapping));
+            sheet_number(out,
+                         made < 0 ? 0 : (double)plan_local_bytes(ui_plan(ui), facts.tensor, made));
+            sheet_number(out, facts.us);
+            sheet_number(out, facts.comm_us);
+            sheet_number(out, facts.n_reshards);
+            sheet_number(out, (double)rows[i].times);
+        }
+}
