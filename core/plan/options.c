@@ -16,6 +16,7 @@ typedef struct {
     Intern *findings;
     Propagation *propagation; /* ours: the session's may be read meanwhile */
     Plan *before;             /* the last one tried */
+    Arena *before_arena;      /* its journal */
 } Trials;
 
 static int32_t finding_key(Intern *intern, const Finding *finding, bool put)
@@ -44,6 +45,7 @@ static Trials trials_begin(const Session *session)
 static void trials_end(Trials *trials)
 {
     plan_free(trials->before);
+    arena_free(trials->before_arena);
     arena_free(trials->scratch);
 }
 
@@ -93,10 +95,12 @@ static bool try_one(Trials *trials, Arena *arena, const Decision *decisions, int
         look_at_findings(trials, arena, plan, out);
         out->same = out->same && out->n_new == 0;
         plan_free(trials->before);
+        arena_free(trials->before_arena);
         trials->before = plan;
-        plan->findings.n = 0; /* their origins lie in the journal's arena */
+        trials->before_arena = scratch; /* the plan's pins lie there */
+    } else {
+        arena_free(scratch);
     }
-    arena_free(scratch);
     return plan != NULL;
 }
 
