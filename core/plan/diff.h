@@ -95,6 +95,9 @@ void diff_format_tensor(const Session *session, int32_t tensor, Buf *out);
 /* "8/dp,768 +tp -> 8/dp,768: AR tp" */
 void diff_format_reshard(const Session *session, int32_t reshard, Buf *out);
 
+/* "h[0..11].mlp" of "h.0.mlp" and "h.11.mlp"; the first alone where more than numbers differs. */
+void diff_format_range(const char *first, const char *last, Buf *out);
+
 /* What a row is about: "h[0..11].mlp.c_fc" of 12 alike. Findings have no name. */
 void diff_format_row(const PlanDiff *diff, DiffListKind kind, int row, Buf *out);
 

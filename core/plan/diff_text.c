@@ -159,8 +159,7 @@ static Str take_number(const char **text)
     return (Str){from, (size_t)(*text - from)};
 }
 
-/* "h[0..11].mlp" of "h.0.mlp" and "h.11.mlp"; the first alone where more than numbers differs. */
-static void put_range(const char *first, const char *last, Buf *out)
+void diff_format_range(const char *first, const char *last, Buf *out)
 {
     Buf text = buf_new(out->arena);
     const char *a = first, *b = last;
@@ -192,7 +191,7 @@ void diff_format_row(const PlanDiff *diff, DiffListKind kind, int row, Buf *out)
 {
     const DiffList *list = &diff->list[kind];
     const DiffEntry *first = &list->entries[list->rows[row].first];
-    put_range(name_of(diff, kind, first), name_of(diff, kind, first + list->rows[row].n - 1), out);
+    diff_format_range(name_of(diff, kind, first), name_of(diff, kind, first + list->rows[row].n - 1), out);
 }
 
 /* ---- why ---- */

@@ -477,6 +477,27 @@ static bool make_change(Session *session, const Change *change, Error *err)
     return false;
 }
 
+Session *session_fork(const Session *session, const Change *change, Error *err)
+{
+    Session *fork = session_new(&session->options, &session->hooks);
+    Session own = *fork;
+    *fork = *session;
+    fork->model_arena = own.model_arena;
+    fork->journal_arena = own.journal_arena;
+    fork->propagation_arena = fork->change_arena = NULL;
+    fork->propagation = NULL;
+    fork->model_map = own.model_map;
+    fork->plan = NULL;
+    fork->journal = journal_copy(fork);
+    fork->progress = change->progress;
+    bool ok = make_change(fork, change, err) && progress_goes_on(change->progress, err);
+    fork->progress = NULL;
+    if (ok)
+        return fork;
+    session_close(fork);
+    return NULL;
+}
+
 Session *session_prepare(const Session *session, const Change *change, Error *err)
 {
     Arena *arena = arena_new();

@@ -126,6 +126,10 @@ Session *session_prepare(const Session *session, const Change *change, Error *er
 void session_commit(Session *session, Session *next);
 void session_discard(const Session *session, Session *next); /* NULL is allowed */
 
+/* The session after a change, beside the one that is: it shares the model, and must be closed before
+ * it. NULL with *err. */
+Session *session_fork(const Session *session, const Change *change, Error *err);
+
 /* Both halves. The others are short for it. */
 bool session_change(Session *session, const Change *change, Error *err);
 bool session_apply(Session *session, const Decision *decisions, int n, Error *err);

@@ -2,6 +2,7 @@
 
 #include "core/plan/planfile.h"
 #include "core/plan/explain/reason.h"
+#include "tui/app/compare.h"
 #include "tui/app/console.h"
 #include "tui/views/label.h"
 #include "tui/app/copy.h"
@@ -283,6 +284,8 @@ static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *er
         load_policy(app, args);
     else if (act == ACT_SEARCH)
         go_search(ui, args);
+    else if (act == ACT_SHOW_DIFF || act == ACT_COMPARE)
+        *ok = compare_open(ui, args, err);
     else if (act == ACT_SET)
         *ok = settings_set(ui, args, err);
     else if (act == ACT_PIN)
@@ -388,6 +391,8 @@ static bool act_on_place(App *app, ActId act)
 
     if (act >= ACT_SHOW_GRAPH && act <= ACT_SHOW_RUN)
         show(ui, (ShowId)(SHOW_GRAPH + (act - ACT_SHOW_GRAPH)));
+    else if (act == ACT_COMPARE)
+        compare_menu(ui);
     else if (act == ACT_FINDINGS)
         show(ui, SHOW_FINDINGS);
     else if (act == ACT_EVENTS)

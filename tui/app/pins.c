@@ -252,8 +252,7 @@ static void next_dim(Ui *ui, int by)
     pins_menu(ui, false);
 }
 
-/* Decisions of one key, back (-1) or forward: all that carry its number. 0: there are none. */
-static int decisions_of_step(const Journal *journal, int by)
+int pins_of_step(const Journal *journal, int by)
 {
     int first = by < 0 ? journal->n_done - 1 : journal->n_done, n = 0;
 
@@ -268,7 +267,7 @@ static int decisions_of_step(const Journal *journal, int by)
 
 bool pins_undo(Ui *ui, Error *err)
 {
-    int n = decisions_of_step(&ui->session->journal, -1);
+    int n = pins_of_step(&ui->session->journal, -1);
 
     if (n == 0)
         return error_kind(err, ERROR_USAGE, "nothing to undo: the rest is the policy's");
@@ -278,7 +277,7 @@ bool pins_undo(Ui *ui, Error *err)
 
 bool pins_redo(Ui *ui, Error *err)
 {
-    int n = decisions_of_step(&ui->session->journal, 1);
+    int n = pins_of_step(&ui->session->journal, 1);
 
     if (n == 0)
         return error_kind(err, ERROR_USAGE, "nothing to redo");

@@ -24,6 +24,9 @@ void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what);
 void pins_format_change(const Ui *ui, const Totals *before, Buf *out);
 void pins_format_totals(const Ui *ui, const Totals *before, const Totals *after, Buf *out);
 
+/* Decisions of one key, back (-1) or forward: all that carry its number. 0: there are none. */
+int pins_of_step(const Journal *journal, int by);
+
 bool pins_undo(Ui *ui, Error *err);
 bool pins_redo(Ui *ui, Error *err);
 

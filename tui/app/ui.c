@@ -1,6 +1,7 @@
 #include "tui/app/ui.h"
 
 #include "core/base/file.h"
+#include "tui/app/compare.h"
 #include "tui/app/console.h"
 #include "tui/views/policy_lines.h"
 #include "tui/app/listing.h"
@@ -94,6 +95,7 @@ void ui_close(Ui *ui)
 {
     whatif_free(ui);
     search_free(ui->search);
+    compare_close(ui);
     mem_forget(&ui->mem);
     listing_detach(ui);
     comm_free(ui->comm);
@@ -110,6 +112,7 @@ void ui_change_begin(Ui *ui)
     comm_free(ui->comm);
     ui->comm = NULL;
     mem_forget(&ui->mem);
+    compare_forget(ui);
     ui->changed = (ChangedOps){0};
     ui->n_changed = NULL;
     if (ui->search)
@@ -135,6 +138,7 @@ void ui_change_end(Ui *ui)
     if (ui->rank >= ui->session->mesh->n_devices)
         ui->rank = 0;
     ui->at.reshard = 0;
+    compare_again(ui);
 }
 
 static const int32_t *count_changed(Ui *ui)

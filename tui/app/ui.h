@@ -75,6 +75,7 @@ struct Ui {
     Outline *outline;
     Rail *rail;
     Comm *comm;              /* of the session's plan */
+    struct Compare *compare; /* another plan beside it; NULL: none */
     Mem mem;                 /* of the session's plan, once it is shown */
     Control control;         /* of its groups; as long as comm */
     Job *job;                /* what works beside the screen; NULL */

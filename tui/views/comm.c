@@ -1,6 +1,7 @@
 #include "tui/views/comm.h"
 
 #include "core/plan/cost.h"
+#include "core/plan/diff_outline.h"
 #include "core/plan/explain/reason.h"
 #include "tui/views/label.h"
 
@@ -10,12 +11,7 @@ enum { MEMBERS_MAX = 4, DEVICES_LISTED = 16 };
 
 int32_t comm_op(const Session *session, const Reshard *reshard)
 {
-    int32_t maker = session->graph->tensors[reshard->tensor].maker;
-
-    if (maker >= 0 && !inferred_is_host(session->inferred, maker) &&
-        !session->inferred->on_parameters[maker])
-        return maker;
-    return reshard->n_uses > 0 ? session->plan->reshard_uses[reshard->use] : maker;
+    return reshard_op(session->plan, reshard);
 }
 
 static void index_ops(Comm *comm)

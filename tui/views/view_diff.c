@@ -1,49 +1,383 @@
-#include "tui/views/page.h"
+/* view_diff.c - two plans line by line, in the order of the program. */
+#include "tui/views/diff_cells.h"
+#include "tui/views/label.h"
 
-static const Hint hints[] = {{ACT_BACK, "back"}, {ACT_HELP, "help"}, {ACT_CLOSE, "close"}, {0}};
+enum { ALL_LEAST = 36 }; /* columns in which readers' layouts have room */
+
+/* ---- texts ---- */
+
+static Str side_sharding(const Ui *ui, const Session *session, int32_t id)
+{
+    Buf text = buf_new(ui->frame);
+    if (id >= 0)
+        sharding_format(shardings_at(session->plan->shardings, id), session->mesh,
+                        ui->ascii ? VIEW_OURS_ASCII : VIEW_OURS, &text, NULL);
+    return text.n > 0 ? buf_str(&text) : STR("");
+}
+
+static Str name_of(const Ui *ui, const Session *session, DiffLineKind kind, int32_t id)
+{
+    switch (kind) {
+    case DIFF_LINE_GIVEN:
+        return label_tensor(session, ui->frame, id);
+    case DIFF_LINE_OP:
+        return label_op(session, ui->frame, id);
+    case DIFF_LINE_RESHARD:
+        return label_tensor(session, ui->frame, session->plan->reshards[id].tensor);
+    case DIFF_LINE_FINDING:
+        return str_from(session->plan->findings.at[id].code);
+    }
+    return STR("");
+}
+
+Str diff_line_label(const Ui *ui, const Compare *compare, const DiffLine *line)
+{
+    int s = line->id[0] < 0 ? 1 : 0;
+    const Session *session = compare->diff->side[s];
+    Buf text = buf_new(ui->frame);
+    const char *first = arena_str(ui->frame, name_of(ui, session, line->kind, line->id[s]));
+    const char *last = arena_str(ui->frame, name_of(ui, session, line->kind, line->last[s]));
+    diff_format_range(first, last, &text);
+    return text.n > 0 ? buf_str(&text) : STR("");
+}
+
+static int32_t first_output(const Graph *graph, int32_t op)
+{
+    for (int i = 0; i < graph->ops[op].n_outputs; i++)
+        if (op_outputs(graph, op)[i] >= 0)
+            return op_outputs(graph, op)[i];
+    return -1;
+}
+
+static void put_reshard(const Ui *ui, const Session *session, int32_t id, Buf *out)
+{
+    const ReshardPath *path = session->plan->reshards[id].path;
+    int64_t bytes = 0;
+    for (int s = 0; s < path->n_steps; s++)
+        bytes = path->step[s].bytes > bytes ? path->step[s].bytes : bytes;
+    comm_format_steps(session, path, out);
+    buf_printf(out, " %.*s", STR_ARG(label_bytes(ui, bytes)));
+}
+
+/* Of an op or tensor: 0 its sharding, 1 its cuts, 2 all there is to say. */
+static Str text_of(const Ui *ui, const Compare *compare, const DiffLine *line, int side, int depth)
+{
+    const Session *session = compare->diff->side[side];
+    int32_t id = line->id[side];
+    bool is_op = line->kind == DIFF_LINE_OP;
+    int32_t tensor = id < 0 ? -1 : is_op ? first_output(session->graph, id) : id;
+    Buf text = buf_new(ui->frame);
+    if (id < 0)
+        return STR("");
+    if (depth == 0)
+        return tensor < 0 ? STR("") : side_sharding(ui, session, session->plan->made[tensor]);
+    if (depth == 1 && is_op)
+        diff_format_op(session, id, &text);
+    else if (tensor >= 0)
+        diff_format_tensor(session, tensor, &text);
+    return text.n > 0 ? buf_str(&text) : STR("");
+}
+
+/* The shortest text that tells the sides apart and has room. */
+static int depth_of(const Ui *ui, const Compare *compare, const DiffLine *line, int columns)
+{
+    int most = columns < ALL_LEAST ? 1 : 2;
+    for (int depth = 0; line->mark == '~' && depth <= most; depth++)
+        if (!str_eq(text_of(ui, compare, line, 0, depth), text_of(ui, compare, line, 1, depth)))
+            return depth;
+    return 0;
+}
+
+Str diff_line_cell(const Ui *ui, const Compare *compare, const DiffLine *line, int side,
+                   int columns)
+{
+    const Session *session = compare->diff->side[side];
+    int32_t id = line->id[side];
+    Buf text = buf_new(ui->frame);
+    if (id < 0)
+        return STR("");
+    if (line->kind == DIFF_LINE_RESHARD) {
+        put_reshard(ui, session, id, &text);
+        return buf_str(&text);
+    }
+    if (line->kind == DIFF_LINE_FINDING)
+        return str_from(session->plan->findings.at[id].text);
+    return text_of(ui, compare, line, side, depth_of(ui, compare, line, columns));
+}
+
+double diff_line_us(const Compare *compare, const DiffLine *line, int side)
+{
+    const Plan *plan = compare->diff->side[side]->plan;
+    int32_t id = line->id[side];
+    if (id < 0 || (line->kind != DIFF_LINE_OP && line->kind != DIFF_LINE_RESHARD))
+        return -1;
+    return line->kind == DIFF_LINE_OP ? plan->op_us[id] : plan->reshards[id].path->us;
+}
+
+/* ---- the list ---- */
+
+const DiffLine *diff_line_at(Ui *ui, const Compare *compare)
+{
+    int64_t *at = &ui->line[SHOW_DIFF];
+    *at = *at >= compare->n_shown ? compare->n_shown - 1 : *at;
+    *at = *at < 0 ? 0 : *at;
+    return compare->n_shown > 0 ? &compare->outline.line[compare->shown[*at]] : NULL;
+}
+
+typedef struct {
+    int name, n, cell, us;
+} Widths;
+
+static Widths widths_for(int w)
+{
+    Widths widths = {.n = w < 60 ? 0 : 5, .us = w < 120 ? 0 : 10};
+    widths.name = w < 60 ? w / 3 : w < 100 ? 24 : w / 4;
+    widths.cell = (w - 3 - widths.name - widths.n - 2 * (widths.us + 3)) / 2;
+    return widths;
+}
+
+static void draw_heading(const Ui *ui, const Widths *widths, Pen *pen)
+{
+    pen_fit(pen, ROLE_HEAD, STR("   OP"), widths->name + 3);
+    pen_right(pen, ROLE_HEAD, STR("×"), widths->n);
+    for (int s = 0; s < 2; s++) {
+        pen_puts(pen, ROLE_FRAME, " │ ");
+        const char *name = arena_printf(ui->frame, "%c %s", 'A' + s, compare_name(ui, s));
+        pen_fit(pen, ROLE_HEAD, str_from(name), widths->cell);
+        pen_right(pen, ROLE_HEAD, STR("TIME"), widths->us);
+    }
+    pen_line(pen);
+}
+
+static void draw_line(const Ui *ui, const Compare *compare, const DiffLine *line,
+                      const Widths *widths, Pen *pen)
+{
+    bool moved = line->kind == DIFF_LINE_RESHARD, finding = line->kind == DIFF_LINE_FINDING;
+    Style style = line->mark == '=' ? ROLE_DIM : moved ? ROLE_NOTE : ROLE_TEXT;
+    pen_printf(pen, line->mark == '=' ? ROLE_DIM : ROLE_HEAD, " %c ", line->mark);
+    if (moved)
+        pen_puts(pen, ROLE_RAIL, "└ ");
+    pen_puts(pen, ROLE_ERROR, finding ? "! " : "");
+    pen_fit_tail(pen, style, diff_line_label(ui, compare, line), widths->name + 3 - pen->x);
+    if (widths->n)
+        pen_right(pen, style,
+                  line->n > 1 ? str_from(arena_printf(ui->frame, "×%d", line->n)) : STR(""),
+                  widths->n);
+    for (int s = 0; s < 2; s++) {
+        double us = diff_line_us(compare, line, s);
+        pen_puts(pen, ROLE_FRAME, " │ ");
+        draw_sharding(ui, pen, diff_line_cell(ui, compare, line, s, widths->cell), -1,
+                      widths->cell);
+        pen_right(pen, ROLE_TEXT, us > 0 ? label_us(ui, us) : STR(""), widths->us);
+    }
+}
+
+void diff_draw_none(const Ui *ui, Pen *pen)
+{
+    if (ui->compare) {
+        pen_puts(pen, ROLE_NOTE, " comparing ..");
+        return;
+    }
+    pen_puts(pen, ROLE_TEXT, " No second plan yet.");
+    pen_line(pen);
+    pen_puts(pen, ROLE_DIM, " d        asks for one: a policy, plan.json, a mesh, a propagator");
+    pen_line(pen);
+    pen_puts(pen, ROLE_DIM, " :diff before   the plan before your last change");
+    pen_line(pen);
+}
+
+static void draw_same(const Compare *compare, Pen *pen)
+{
+    const PlanDiff *diff = compare->diff;
+    pen_printf(pen, ROLE_TEXT, " %s: %d ops, %d tensors and %d reshards alike; = lists them",
+               diff->same ? "The plans are the same" : "What comes of it is the same",
+               diff->list[DIFF_OPS].n_compared, diff->list[DIFF_TENSORS].n_compared,
+               diff->list[DIFF_RESHARDS].n_compared);
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    const Compare *compare = compare_now(ui);
+    Widths widths = widths_for(pen->area.w);
+    if (!compare) {
+        diff_draw_none(ui, pen);
+        return;
+    }
+    diff_line_at(ui, compare);
+    draw_heading(ui, &widths, pen);
+    int h = pen->area.h - 1;
+    int64_t at = ui->line[SHOW_DIFF];
+    ui->height[SHOW_DIFF] = h;
+    ui->rows[SHOW_DIFF] = compare->n_shown;
+    ui->top[SHOW_DIFF] = ui_scroll(ui->top[SHOW_DIFF], at, compare->n_shown, h);
+    if (compare->n_shown == 0)
+        draw_same(compare, pen);
+    for (int64_t i = ui->top[SHOW_DIFF]; i < compare->n_shown && !pen_full(pen); i++) {
+        draw_line(ui, compare, &compare->outline.line[compare->shown[i]], &widths, pen);
+        if (i == at)
+            ui_mark_row(ui, SHOW_DIFF, pen, pen->y);
+        pen_line(pen);
+    }
+}
+
+/* ---- keys ---- */
+
+/* What the line is of the plan on the screen: the other views follow. */
+static void select_line(Ui *ui, const Compare *compare, int64_t at)
+{
+    ui->line[SHOW_DIFF] = at;
+    const DiffLine *line = diff_line_at(ui, compare);
+    int32_t id = line ? line->id[compare->swapped ? 1 : 0] : -1;
+    if (id < 0)
+        return;
+    if (line->kind == DIFF_LINE_OP) {
+        ui_select_op(ui, id);
+    } else if (line->kind == DIFF_LINE_RESHARD) {
+        int32_t op = reshard_op(ui_plan(ui), &ui_plan(ui)->reshards[id]);
+        if (op >= 0)
+            ui_select_op(ui, op);
+        ui_select_tensor(ui, ui_plan(ui)->reshards[id].tensor);
+    } else if (line->kind == DIFF_LINE_GIVEN) {
+        ui_select_tensor(ui, id);
+    }
+}
+
+static bool next_change(Ui *ui, const Compare *compare, int by)
+{
+    for (int64_t i = ui->line[SHOW_DIFF] + by; i >= 0 && i < compare->n_shown; i += by)
+        if (compare->outline.line[compare->shown[i]].mark != '=') {
+            select_line(ui, compare, i);
+            return true;
+        }
+    ui_say(ui, by > 0 ? "no change further on" : "no change before this");
+    return true;
+}
+
+/* Where the line is in the plan on the screen. */
+static bool open_line(Ui *ui, const Compare *compare)
+{
+    const DiffLine *line = diff_line_at(ui, compare);
+    int32_t id = line ? line->id[compare->swapped ? 1 : 0] : -1;
+    if (!line)
+        return false;
+    if (id < 0 || line->kind == DIFF_LINE_FINDING) {
+        ui_say(ui, "the plan on the screen has no such thing");
+        return true;
+    }
+    select_line(ui, compare, ui->line[SHOW_DIFF]);
+    ui_remember(ui);
+    int32_t tensor = ui->at.tensor;
+    if (line->kind != DIFF_LINE_GIVEN && ui->at.op >= 0)
+        ui_go_op(ui, ui->at.op);
+    ui_select_tensor(ui, tensor);
+    ui->at.show = line->kind == DIFF_LINE_OP ? SHOW_OP : SHOW_TENSOR;
+    return true;
+}
+
+static bool diff_act_on_plans(Ui *ui, ActId act)
+{
+    if (act == ACT_SWAP)
+        compare_swap(ui);
+    else if (act == ACT_EQUAL)
+        compare_show_equal(ui, !ui->compare->shows_equal);
+    else
+        return false;
+    ui->line[SHOW_DIFF] = ui->top[SHOW_DIFF] = 0;
+    return true;
+}
+
+bool diff_act(Ui *ui, ActId act)
+{
+    const Compare *compare = compare_now(ui);
+    if (!compare)
+        return false;
+    if (act == ACT_NEXT_CHANGE || act == ACT_PREVIOUS_CHANGE)
+        return next_change(ui, compare, act == ACT_NEXT_CHANGE ? 1 : -1);
+    if (act == ACT_OPEN)
+        return open_line(ui, compare);
+    return diff_act_on_plans(ui, act);
+}
 
 static bool act(Ui *ui, ActId act, Key last)
 {
+    const Compare *compare = compare_now(ui);
+    int64_t at = ui->line[SHOW_DIFF];
     (void)last;
-    return page_act(ui, ui->at.show, act);
+    if (!compare)
+        return false;
+    if (!ui_move(&at, compare->n_shown, ui->height[SHOW_DIFF], act))
+        return diff_act(ui, act);
+    select_line(ui, compare, at);
+    return true;
 }
 
-static void draw_diff(Ui *ui, Pen *pen)
+void diff_note(Ui *ui, Buf *out)
 {
-    page_draw(ui, SHOW_DIFF, STR(""), pen);
+    const Compare *compare = compare_now(ui);
+    if (!compare)
+        return;
+    const DiffOutline *outline = &compare->outline;
+    int change = 0;
+    for (int64_t i = 0; i <= ui->line[SHOW_DIFF] && i < compare->n_shown; i++)
+        change += outline->line[compare->shown[i]].mark != '=';
+    buf_printf(out, "change %d of %d  ~ changed  + only in B  - only in A  = same (%s: %d)", change,
+               outline->n_changes, compare->shows_equal ? "shown" : "hidden",
+               outline->n_lines - outline->n_changes);
 }
 
-static void draw_diff_totals(Ui *ui, Pen *pen)
+static void go(Ui *ui, int64_t row)
 {
-    page_draw(ui, SHOW_DIFF_TOTALS, STR(""), pen);
+    const Compare *compare = compare_now(ui);
+    if (compare)
+        select_line(ui, compare, row);
 }
 
-static void draw_fork(Ui *ui, Pen *pen)
+static void table(Ui *ui, Sheet *out)
 {
-    page_draw(ui, SHOW_FORK, STR(""), pen);
+    static const char *const kinds[] = {"given", "op", "reshard", "finding"};
+    const Compare *compare = compare_now(ui);
+    static const char *const texts[] = {"mark", "kind", "name", "a", "b"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        sheet_column(out, texts[i], false);
+    sheet_column(out, "n", true);
+    sheet_column(out, "a_us", true);
+    sheet_column(out, "b_us", true);
+    for (int i = 0; compare && i < compare->n_shown; i++) {
+        const DiffLine *line = &compare->outline.line[compare->shown[i]];
+        sheet_put(out, str_from(arena_printf(out->arena, "%c", line->mark)));
+        sheet_put(out, str_from(kinds[line->kind]));
+        sheet_put(out, diff_line_label(ui, compare, line));
+        for (int s = 0; s < 2; s++)
+            sheet_put(out, diff_line_cell(ui, compare, line, s, ALL_LEAST));
+        sheet_number(out, line->n);
+        for (int s = 0; s < 2; s++) {
+            double us = diff_line_us(compare, line, s);
+            sheet_number(out, us > 0 ? us : 0);
+        }
+    }
 }
+
+const Hint diff_hints[] = {
+    {ACT_NEXT_CHANGE, "next change"},
+    {ACT_EQUAL, "same too"},
+    {ACT_OPEN, "go there"},
+    {ACT_WHY, "why"},
+    {ACT_COMPARE, "other"},
+    {ACT_SWAP, "swap"},
+    {ACT_NEXT_PANE, "pane"},
+    {ACT_BACK, "back"},
+    {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},
+    {0},
+};
 
 const View view_diff = {
     .name = "Diff",
-    .draw = draw_diff,
+    .draw = draw,
     .act = act,
-    .go = page_go,
-    .list_at = 0,
-    .hints = hints,
-};
-const View view_diff_totals = {
-    .name = "Totals",
-    .draw = draw_diff_totals,
-    .act = act,
-    .go = page_go,
-    .list_at = 0,
-    .hints = hints,
-};
-const View view_fork = {
-    .name = "First fork",
-    .draw = draw_fork,
-    .act = act,
-    .go = page_go,
-    .list_at = 0,
-    .hints = hints,
+    .note = diff_note,
+    .go = go,
+    .list_at = 1,
+    .hints = diff_hints,
+    .table = table,
 };

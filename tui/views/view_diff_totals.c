@@ -1,0 +1,270 @@
+/* view_diff_totals.c - what two plans cost, and what they were asked, in a few lines. */
+#include "tui/views/diff_cells.h"
+#include "tui/views/label.h"
+
+#include <math.h>
+
+/* The least wanted rows are left out first. */
+typedef struct {
+    const char *name;
+    Str a, b, delta;
+    double bar[2]; /* both 0: none */
+    int wanted;
+} TotalRow;
+
+enum { ROWS_MAX = 24, NAME_W = 14 };
+
+typedef struct {
+    const Ui *ui;
+    const Compare *compare;
+    int n;
+    TotalRow row[ROWS_MAX];
+} Rows;
+
+static const Totals *totals_of(const Rows *rows, int side)
+{
+    return &rows->compare->diff->side[side]->plan->totals;
+}
+
+static TotalRow *add_row(Rows *rows, const char *name, int wanted)
+{
+    TotalRow *row = &rows->row[rows->n < ROWS_MAX ? rows->n++ : ROWS_MAX - 1];
+    *row = (TotalRow){.name = name, .a = STR(""), .b = STR(""), .delta = STR("")};
+    row->wanted = wanted;
+    return row;
+}
+
+/* "+1.2 GiB", "−3.4 ms", "0". */
+static Str signed_text(const Ui *ui, double delta, Str text)
+{
+    const char *sign = delta > 0 ? "+" : delta < 0 ? "−" : "";
+    return str_from(arena_printf(ui->frame, "%s%.*s", sign, STR_ARG(text)));
+}
+
+static void add_us(Rows *rows, const char *name, int wanted, double a, double b)
+{
+    TotalRow *row = add_row(rows, name, wanted);
+    row->a = label_us(rows->ui, a);
+    row->b = label_us(rows->ui, b);
+    row->delta = signed_text(rows->ui, b - a, label_us(rows->ui, fabs(b - a)));
+    row->bar[0] = a;
+    row->bar[1] = b;
+}
+
+static void add_bytes(Rows *rows, const char *name, int wanted, int64_t a, int64_t b)
+{
+    TotalRow *row = add_row(rows, name, wanted);
+    int64_t delta = b > a ? b - a : a - b;
+    row->a = label_bytes(rows->ui, a);
+    row->b = label_bytes(rows->ui, b);
+    row->delta = signed_text(rows->ui, (double)b - (double)a, label_bytes(rows->ui, delta));
+    row->bar[0] = (double)a;
+    row->bar[1] = (double)b;
+}
+
+/* "24 AR, 2 AG": steps as often as they are done. */
+static Str steps_text(const Ui *ui, const double *n_steps)
+{
+    Buf text = buf_new(ui->frame);
+    for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++)
+        if (n_steps[kind] > 0)
+            buf_printf(&text, "%s%.10g %s", text.n ? ", " : "", n_steps[kind],
+                       step_kind_mark(kind));
+    return text.n > 0 ? buf_str(&text) : STR("none");
+}
+
+static int count_level(const Findings *findings, bool legal)
+{
+    int n = 0;
+    for (int i = 0; i < findings->n; i++)
+        n += legal ? findings->at[i].level != LEVEL_ERROR : findings->at[i].level == LEVEL_ERROR;
+    return n;
+}
+
+static void add_counts(Rows *rows)
+{
+    const PlanDiff *diff = rows->compare->diff;
+    Arena *frame = rows->ui->frame;
+    TotalRow *row = add_row(rows, "reshards", 7);
+    row->a = steps_text(rows->ui, diff->n_steps[0]);
+    row->b = steps_text(rows->ui, diff->n_steps[1]);
+    Str *cell[2];
+    row = add_row(rows, "decisions", 3);
+    cell[0] = &row->a;
+    cell[1] = &row->b;
+    for (int s = 0; s < 2; s++)
+        *cell[s] = str_from(arena_printf(frame, "%d", diff->side[s]->journal.n_done));
+    row = add_row(rows, "findings", 2);
+    cell[0] = &row->a;
+    cell[1] = &row->b;
+    for (int s = 0; s < 2; s++) {
+        const Findings *findings = &diff->side[s]->plan->findings;
+        int errors = count_level(findings, false);
+        *cell[s] = str_from(arena_printf(frame, "%s, %d other", errors ? "ILLEGAL" : "legal",
+                                         count_level(findings, true)));
+    }
+}
+
+/* What was asked that is not alike: plans of other models are compared by name, those of other
+ * meshes by how axes of one name cut. */
+static void add_requests(Rows *rows)
+{
+    const PlanDiff *diff = rows->compare->diff;
+    for (int r = 0; r < diff->n_requests; r++) {
+        TotalRow *row = add_row(rows, diff->request[r].what, 8);
+        row->a = str_from(diff->request[r].text[0]);
+        row->b = str_from(diff->request[r].text[1]);
+    }
+}
+
+static void add_differing(Rows *rows)
+{
+    static const char *const what[] = {"ops", "tensors", "reshards"};
+    const PlanDiff *diff = rows->compare->diff;
+    Buf text = buf_new(rows->ui->frame);
+    for (int kind = 0; kind < DIFF_FINDINGS; kind++)
+        buf_printf(&text, "%s%d of %d %s", text.n ? ", " : "", diff->list[kind].n_entries,
+                   diff->list[kind].n_compared, what[kind]);
+    add_row(rows, "differ", 5)->a = buf_str(&text);
+}
+
+/* From the two numbers that decide: the step and the peak. */
+static Str verdict(const Rows *rows)
+{
+    const Totals *a = totals_of(rows, 0), *b = totals_of(rows, 1);
+    double us = b->step_us - a->step_us;
+    int64_t bytes = b->peak_bytes - a->peak_bytes;
+    Str time = label_us(rows->ui, fabs(us));
+    Str size = label_bytes(rows->ui, bytes < 0 ? -bytes : bytes);
+    const char *text = "B costs what A costs";
+    const Session *other = rows->compare->diff->side[1];
+    if (!plan_is_legal(other->plan))
+        return STR("B is illegal: F lists why");
+    if (b->peak_bytes > other->machine.memory_bytes && a->peak_bytes <= other->machine.memory_bytes)
+        text = arena_printf(rows->ui->frame, "B does not fit: it needs %.*s more than A",
+                            STR_ARG(size));
+    else if (bytes < 0 && us > 0)
+        text = arena_printf(rows->ui->frame, "B saves %.*s a device for %.*s more a step",
+                            STR_ARG(size), STR_ARG(time));
+    else if (bytes > 0 && us < 0)
+        text = arena_printf(rows->ui->frame, "B saves %.*s a step for %.*s more a device",
+                            STR_ARG(time), STR_ARG(size));
+    else if (bytes != 0 || us != 0)
+        text = arena_printf(rows->ui->frame, "B is %s: %.*s a step, %.*s a device",
+                            bytes <= 0 && us <= 0 ? "better" : "worse",
+                            STR_ARG(signed_text(rows->ui, us, time)),
+                            STR_ARG(signed_text(rows->ui, (double)bytes, size)));
+    return str_from(text);
+}
+
+static void fill(Rows *rows)
+{
+    const Totals *a = totals_of(rows, 0), *b = totals_of(rows, 1);
+    add_requests(rows);
+    add_bytes(rows, "peak a device", 10, a->peak_bytes, b->peak_bytes);
+    add_us(rows, "step", 10, a->step_us, b->step_us);
+    add_us(rows, "compute", 6, a->compute_us, b->compute_us);
+    add_us(rows, "collectives", 9, a->comm_us, b->comm_us);
+    add_bytes(rows, "on the wire", 4, a->comm_bytes, b->comm_bytes);
+    add_counts(rows);
+    add_differing(rows);
+    add_row(rows, "verdict", 9)->a = verdict(rows);
+}
+
+/* Leaves out the least wanted until there are h rows. */
+static void fit(Rows *rows, int h)
+{
+    while (rows->n > h && rows->n > 0) {
+        int least = 0;
+        for (int i = 1; i < rows->n; i++)
+            if (rows->row[i].wanted <= rows->row[least].wanted)
+                least = i;
+        memmove(rows->row + least, rows->row + least + 1,
+                sizeof rows->row[0] * (size_t)(rows->n - 1 - least));
+        rows->n--;
+    }
+}
+
+static void draw_row(const Rows *rows, const TotalRow *row, int cell_w, int delta_w, int bar_w,
+                     Pen *pen)
+{
+    bool alone = row->b.n == 0;
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit(pen, ROLE_HEAD, str_from(row->name), NAME_W);
+    if (alone) {
+        pen_fit(pen, ROLE_TEXT, row->a, pen->area.w - pen->x);
+        pen_line(pen);
+        return;
+    }
+    draw_sharding(rows->ui, pen, row->a, -1, cell_w);
+    pen_rune(pen, ROLE_TEXT, ' ');
+    draw_sharding(rows->ui, pen, row->b, -1, cell_w);
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_right(pen, ROLE_TEXT, row->delta, delta_w);
+    double whole = row->bar[0] > row->bar[1] ? row->bar[0] : row->bar[1];
+    for (int s = 0; s < 2 && bar_w > 3 && whole > 0; s++) {
+        pen_printf(pen, ROLE_DIM, "  %c ", 'A' + s);
+        pen_bar(pen, ROLE_RAIL, row->bar[s], whole, bar_w);
+    }
+    pen_line(pen);
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    const Compare *compare = compare_now(ui);
+    if (!compare) {
+        pen_puts(pen, ROLE_DIM,
+                 ui->compare ? " comparing .." : " two plans: d asks for the second");
+        return;
+    }
+    Rows rows = {.ui = ui, .compare = compare};
+    int w = pen->area.w, delta_w = w < 50 ? 0 : 12;
+    int cell_w = w < 60 ? (w - NAME_W - 3 - delta_w) / 2 : w < 100 ? 18 : 26;
+    int bar_w = (w - NAME_W - 3 - 2 * cell_w - delta_w - 8) / 2;
+    fill(&rows);
+    fit(&rows, pen->area.h - 1);
+    pen_fit(pen, ROLE_HEAD, STR(""), NAME_W + 1);
+    for (int s = 0; s < 2; s++) {
+        const char *name = arena_printf(ui->frame, "%c %s", 'A' + s, compare_name(ui, s));
+        pen_fit(pen, ROLE_HEAD, str_from(name), cell_w);
+        pen_rune(pen, ROLE_HEAD, ' ');
+    }
+    pen_right(pen, ROLE_HEAD, STR("B - A"), delta_w);
+    pen_line(pen);
+    for (int i = 0; i < rows.n; i++)
+        draw_row(&rows, &rows.row[i], cell_w, delta_w, bar_w < 24 ? bar_w : 24, pen);
+}
+
+static bool act(Ui *ui, ActId act, Key last)
+{
+    (void)last;
+    return diff_act(ui, act);
+}
+
+static void table(Ui *ui, Sheet *out)
+{
+    const Compare *compare = compare_now(ui);
+    static const char *const texts[] = {"total", "a", "b", "delta"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        sheet_column(out, texts[i], false);
+    if (!compare)
+        return;
+    Rows rows = {.ui = ui, .compare = compare};
+    fill(&rows);
+    for (int i = 0; i < rows.n; i++) {
+        sheet_put(out, str_from(rows.row[i].name));
+        sheet_put(out, rows.row[i].a);
+        sheet_put(out, rows.row[i].b);
+        sheet_put(out, rows.row[i].delta);
+    }
+}
+
+const View view_diff_totals = {
+    .name = "Totals",
+    .draw = draw,
+    .act = act,
+    .note = diff_note,
+    .list_at = -1,
+    .hints = diff_hints,
+    .table = table,
+};
