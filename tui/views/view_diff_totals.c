@@ -140,7 +140,8 @@ static Str verdict(const Rows *rows)
     const Session *other = rows->compare->diff->side[1];
     if (!plan_is_legal(other->plan))
         return STR("B is illegal: F lists why");
-    if (b->peak_bytes > other->machine.memory_bytes && a->peak_bytes <= other->machine.memory_bytes)
+    if (b->peak_bytes > other->machine->memory_bytes &&
+        a->peak_bytes <= other->machine->memory_bytes)
         text = arena_printf(rows->ui->frame, "B does not fit: it needs %.*s more than A",
                             STR_ARG(size));
     else if (bytes < 0 && us > 0)
