@@ -24,6 +24,23 @@ static int32_t number_of(const int32_t *numbers, int32_t id)
     return id < 0 ? -1 : numbers[id];
 }
 
+static bool lies_alike(const Side *a, const Side *b, int32_t tensor)
+{
+    return number_of(a->sharding, a->plan->sharding[tensor]) ==
+           number_of(b->sharding, b->plan->sharding[tensor]);
+}
+
+/* A tensor that no op makes is a part of those that read it. */
+static bool read_alike(const Side *a, const Side *b, int32_t place)
+{
+    const Graph *graph = a->plan->inferred->graph;
+    int32_t tensor = graph->operands[place];
+    bool given = tensor >= 0 && graph->tensors[tensor].maker < 0;
+    return number_of(a->sharding, a->plan->need[place]) ==
+               number_of(b->sharding, b->plan->need[place]) &&
+           (!given || lies_alike(a, b, tensor));
+}
+
 static bool alike(const Side *a, const Side *b, int32_t op)
 {
     const Graph *graph = a->plan->inferred->graph;
@@ -31,15 +48,13 @@ static bool alike(const Side *a, const Side *b, int32_t op)
     if (number_of(a->cut, a->plan->cut[op]) != number_of(b->cut, b->plan->cut[op]))
         return false;
     for (int i = 0; i < node->n_inputs; i++)
-        if (number_of(a->sharding, a->plan->need[node->input + i]) !=
-            number_of(b->sharding, b->plan->need[node->input + i]))
+        if (!read_alike(a, b, node->input + i))
             return false;
     for (int i = 0; i < node->n_outputs; i++) {
         int32_t tensor = op_outputs(graph, op)[i];
         if (tensor >= 0 && (number_of(a->sharding, a->plan->made[tensor]) !=
                                 number_of(b->sharding, b->plan->made[tensor]) ||
-                            number_of(a->sharding, a->plan->sharding[tensor]) !=
-                                number_of(b->sharding, b->plan->sharding[tensor])))
+                            !lies_alike(a, b, tensor)))
             return false;
     }
     return true;

@@ -1,8 +1,8 @@
 /* changed.h - which ops a change of the plan touched: one bit an op.
  *
- * An op has changed when the cut of an index dim has, or how an output is made or lies, or how an
- * input is read. Both plans are of one graph and one mesh; layouts are compared once per distinct
- * one, so that an op costs a few look-ups.
+ * An op has changed when the cut of an index dim has, or how an output is made or lies, how an
+ * input is read, or how one that no op makes lies. Both plans are of one graph and one mesh;
+ * layouts are compared once per distinct one, so that an op costs a few look-ups.
  */
 #ifndef CORE_PLAN_CHANGED_H
 #define CORE_PLAN_CHANGED_H

@@ -749,24 +749,29 @@ static void a_failing_policy_leaves_the_last_plan(void **state)
     arena_free(arena);
 }
 
+static Session *open_for_app(void *context, Progress *progress, Error *err)
+{
+    (void)context, (void)progress, (void)err;
+    return open_gpt2();
+}
+
 static void a_script_without_a_terminal_writes_its_screen(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Session *session = open_gpt2();
     char path[] = "/tmp/dimscope-screen-XXXXXX";
     close(mkstemp(path));
     AppOptions options = {.width = 80, .height = 24, .script = "5", .screen = path};
+    AppOpener opener = {.open = open_for_app, .model = "gpt2.onnx"};
     Error err = {0};
     Source source;
-    assert_true(app_run(session, &options, &err));
+    assert_true(app_run(&opener, &options, &err));
     assert_true(file_read(arena, path, 1 << 16, &source, &err));
     assert_true(str_find(source.text, STR("[5 Comm]")) > 0);
     options.screen = "/nowhere/at/all";
-    assert_false(app_run(session, &options, &err));
+    assert_false(app_run(&opener, &options, &err));
     assert_true(error_is_set(&err));
     unlink(path);
-    session_close(session);
     arena_free(arena);
 }
 

@@ -58,25 +58,29 @@ static void send_output(const char *bytes, size_t n, void *user)
     (void)unused;
 }
 
+static Session *open_tiny_gpt(void *context, Progress *progress, Error *err)
+{
+    const char *policy = getenv("POLICY");
+    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx",
+                              .mesh = "dp=2,tp=4",
+                              .policy = policy ? policy : "scripts/policies/megatron.lua",
+                              .progress = progress};
+    const SessionHooks *hooks = context;
+    return session_open(&options, hooks, err);
+}
+
 /* In the child: the explorer on tiny-gpt; its exit code says what happened. */
 static int explore(void)
 {
     AppOptions options = {.watch_policy = true};
-    const char *policy = getenv("POLICY");
     Arena *arena = arena_new();
     Scripts *scripts = scripts_new(arena, ".");
     SessionHooks hooks = scripts_hooks(scripts);
-    SessionOptions session_options = {.model = "samples/models/tiny-gpt.onnx",
-                                      .mesh = "dp=2,tp=4",
-                                      .policy = policy ? policy : "scripts/policies/megatron.lua"};
     Error err = {0};
-    Session *session = session_open(&session_options, &hooks, &err);
-    if (!session)
-        return 3;
-    bool ok = app_run(session, &options, &err);
+    AppOpener opener = {open_tiny_gpt, &hooks, "tiny-gpt.onnx", "megatron.lua", "dp=2,tp=4"};
+    bool ok = app_run(&opener, &options, &err);
     if (!ok)
         fprintf(stderr, "%s (%s)\n", err.text, err.hint);
-    session_close(session);
     scripts_free(scripts);
     arena_free(arena);
     return ok ? 0 : 2;

@@ -430,21 +430,39 @@ static bool run_headless(Session *session, const AppOptions *options, Error *err
     return ok;
 }
 
-bool app_run(Session *session, const AppOptions *options, Error *err)
+static void run_on(Term *term, Session *session, const AppOptions *options)
+{
+    int w, h;
+
+    term_size(term, &w, &h);
+    App *app = app_new(session, options, term, w, h);
+    loop(app);
+    app_free(app);
+}
+
+static bool run_headless_opened(const AppOpener *opener, const AppOptions *options, Error *err)
+{
+    Session *session = opener->open(opener->context, NULL, err);
+    bool ok = session && run_headless(session, options, err);
+
+    session_close(session);
+    return ok;
+}
+
+bool app_run(const AppOpener *opener, const AppOptions *options, Error *err)
 {
     AppOptions own = *options;
 
     if (options->script || options->screen)
-        return run_headless(session, options, err);
+        return run_headless_opened(opener, options, err);
     own.ascii = own.ascii || !term_is_utf8();
     Term *term = term_open(own.color, err);
     if (!term)
         return false;
-    int w, h;
-    term_size(term, &w, &h);
-    App *app = app_new(session, &own, term, w, h);
-    loop(app);
-    app_free(app);
+    Session *session = open_on_screen(opener, term, own.ascii, err);
+    if (session)
+        run_on(term, session, &own);
     term_close(term);
-    return true;
+    session_close(session);
+    return session != NULL;
 }

@@ -9,6 +9,7 @@
 
 #include "tui/app/config.h"
 #include "tui/app/layout.h"
+#include "tui/app/open.h"
 #include "tui/app/prompt.h"
 #include "tui/app/tour.h"
 #include "tui/screen/term.h"
@@ -37,8 +38,9 @@ typedef struct {
     int n_commands;
 } AppOptions;
 
-/* Until the user leaves. False with *err: no terminal, or the screen cannot be written. */
-bool app_run(Session *session, const AppOptions *options, Error *err);
+/* Opens the session, shows it until the user leaves, closes it. False with *err: what opening says;
+ * no terminal; the screen cannot be written. */
+bool app_run(const AppOpener *opener, const AppOptions *options, Error *err);
 
 /* ---- the parts ---- */
 enum { APP_TABLES_MAX = 8 };

@@ -43,6 +43,11 @@ void job_end(Ui *ui);  /* asks for it and waits: before the explorer closes */
 bool job_runs(const Ui *ui);
 bool job_is_told(const Ui *ui); /* one runs that somebody waits for */
 bool job_changes_plan(const Ui *ui);
+extern const char job_waiting[]; /* what views show that wait for it */
+
+/* Before anything is put into the journal's arena, or a plan is made here: false while somebody
+ * waits for a job, which is said on the message line. One that yields is ended. */
+bool job_may_change(Ui *ui);
 
 /* "planning 43%, 0:12 left, C-c stops"; nothing without a job. */
 void job_format(const Ui *ui, Buf *out);

@@ -180,11 +180,8 @@ void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what)
 {
     Decision *own = arena_array(ui->frame, Decision, n);
 
-    if (job_is_told(ui)) { /* nothing may come into the journal's arena now */
-        ui_fail(ui, "wait for the job, or stop it with C-c");
+    if (!job_may_change(ui))
         return;
-    }
-    job_end(ui);
     for (int i = 0; i < n; i++) {
         Buf line = buf_new(ui->session->journal_arena);
         own[i] = decisions[i];
@@ -200,6 +197,8 @@ bool pins_set(Ui *ui, Str axes, Error *err)
     Cut cut;
     const char *text = arena_str(ui->frame, axes);
 
+    if (!job_may_change(ui))
+        return true;
     if (!target_of(ui, &target, err) || !read_axes(ui, axes, target.size, &cut, err))
         return false;
     pins_apply(ui, decisions_for(ui, &target, &cut), target.n,
@@ -211,6 +210,8 @@ bool pins_drop(Ui *ui, Error *err)
 {
     Target target = {0};
 
+    if (!job_may_change(ui))
+        return true;
     if (!target_of(ui, &target, err))
         return false;
     DecisionKind kind = target.index ? PIN_INDEX_DIM : PIN_TENSOR_DIM;
@@ -227,6 +228,8 @@ void pins_menu(Ui *ui, bool what_if)
     Target target = {0};
     Error err = {0};
 
+    if (!job_may_change(ui))
+        return;
     if (!target_of(ui, &target, &err)) {
         ui_error(ui, &err);
         return;

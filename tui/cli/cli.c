@@ -148,9 +148,17 @@ static bool session_options(Cli *cli, SessionOptions *out)
 
 Session *cli_open(Cli *cli)
 {
+    return cli_open_watched(cli, NULL);
+}
+
+Session *cli_open_watched(Cli *cli, Progress *progress)
+{
     SessionOptions options;
-    Session *session =
-        session_options(cli, &options) ? session_open(&options, cli->hooks, &cli->err) : NULL;
+    Session *session = NULL;
+    if (session_options(cli, &options)) {
+        options.progress = progress;
+        session = session_open(&options, cli->hooks, &cli->err);
+    }
     if (!session || !cli->options.no_redistribute ||
         str_eq(str_from(method_propagator(session->options.method)), STR("strategy")))
         return session;

@@ -94,6 +94,7 @@ void cli_write_json(Cli *cli, Json *root); /* one line into cli->out; frees root
 
 /* A session of operand 0 under the options; NULL with cli->err. */
 Session *cli_open(Cli *cli);
+Session *cli_open_watched(Cli *cli, Progress *progress);
 Session *cli_open_model(Cli *cli); /* without a plan: free dims may stay free */
 
 bool cli_read_dims(Cli *cli, DimBindings *dims); /* of every --dim */

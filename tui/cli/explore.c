@@ -80,6 +80,15 @@ static bool has_screen(const CliOptions *given)
     return given->script || given->screen || (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO));
 }
 
+static Session *open_session(void *context, Progress *progress, Error *err)
+{
+    Cli *cli = context;
+    Session *session = cli_open_watched(cli, progress);
+    if (!session)
+        *err = cli->err;
+    return session;
+}
+
 static int explore(Cli *cli, bool tour)
 {
     const CliOptions *given = &cli->options;
@@ -96,14 +105,13 @@ static int explore(Cli *cli, bool tour)
     options.drawings = drawings;
     options.commands = commands;
     options.n_commands = sizeof commands / sizeof *commands;
-    Session *session =
-        read_size(cli, &options) && read_color(cli, &options.color) ? cli_open(cli) : NULL;
-    if (!session)
+    if (!read_size(cli, &options) || !read_color(cli, &options.color))
         return cli_fail(cli);
+    AppOpener opener = {open_session, cli, cli->operand[0], given->policy, given->mesh};
     signal(SIGINT, SIG_DFL); /* here it is a key, and the terminal is put right first */
-    bool ok = app_run(session, &options, &cli->err);
-    session_close(session);
-    return ok ? CLI_FINE : cli_fail(cli);
+    if (app_run(&opener, &options, &cli->err))
+        return CLI_FINE;
+    return cli->err.kind == ERROR_CANCELLED ? CLI_INTERRUPTED : cli_fail(cli);
 }
 
 int cli_explore(Cli *cli)

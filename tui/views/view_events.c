@@ -116,6 +116,10 @@ static void draw(Ui *ui, Pen *pen)
     int n = plan_n_events(ui_plan(ui));
     int64_t *at = &ui->line[SHOW_EVENTS], *top = &ui->top[SHOW_EVENTS];
     ui->rows[SHOW_EVENTS] = n;
+    if (job_changes_plan(ui)) {
+        pen_printf(pen, ROLE_TEXT, " %s", job_waiting);
+        return;
+    }
     if (n == 0) {
         pen_printf(pen, ROLE_TEXT, " no events: %s keeps none, or nothing is pinned",
                    method_profile(ui_plan(ui)->method));
@@ -169,7 +173,7 @@ static bool act(Ui *ui, ActId act, Key last)
 {
     (void)last;
     int n = plan_n_events(ui_plan(ui));
-    if (n == 0)
+    if (n == 0 || job_changes_plan(ui))
         return false;
     if (act == ACT_EVENTS) {
         find_selected(ui);

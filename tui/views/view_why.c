@@ -9,7 +9,7 @@ void why_index_text(const Ui *ui, int32_t op, int index, Buf *out)
     const OpCut *cuts = plan_cut(ui_plan(ui), op);
     ReasonChain *chains;
 
-    if (!cuts || cut_is_whole(&cuts->index[index]))
+    if (job_changes_plan(ui) || !cuts || cut_is_whole(&cuts->index[index]))
         return;
     int n = why_index_dim(ui->frame, ui_plan(ui), op, index, &chains);
     for (int i = 0; i < n; i++)
@@ -33,7 +33,9 @@ void why_text(Ui *ui, const Place *place, Buf *out)
 {
     const OpSpace *space = place->op < 0 ? NULL : inferred_space(ui->session->inferred, place->op);
 
-    if (place->why == WHY_INDEX && space && place->why_dim < space->n_index)
+    if (job_changes_plan(ui))
+        buf_puts(out, job_waiting);
+    else if (place->why == WHY_INDEX && space && place->why_dim < space->n_index)
         index_page(ui, place, out);
     else if (place->why == WHY_NOT && place->why_axis >= ui->session->mesh->n_axes)
         buf_puts(out, "the mesh has no such axis any more\n");

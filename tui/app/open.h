@@ -1,0 +1,39 @@
+/* open.h - the session is opened on a thread of its own, while a screen shows how far that is.
+ *
+ * What opens within OPEN_QUIET_MS shows nothing of it. After that: the stages with their times, a
+ * bar and the time left where the total is known, findings so far, and the first ops of the file as
+ * they are read. q and C-c stop it.
+ */
+#ifndef TUI_APP_OPEN_H
+#define TUI_APP_OPEN_H
+
+#include "core/plan/session.h"
+#include "tui/screen/grid.h"
+#include "tui/screen/term.h"
+
+/* How the explorer comes by its session; open() is called once, on that thread or on this. */
+typedef struct {
+    Session *(*open)(void *context, Progress *progress, Error *err);
+    void *context;
+    const char *model, *policy, *mesh; /* as given, for the screen; NULL: not given */
+} AppOpener;
+
+enum { OPEN_STAGES_MAX = 16 };
+
+/* What is shown of an opening: stages in the order in which they were seen. */
+typedef struct {
+    const char *stage[OPEN_STAGES_MAX];
+    double began_s[OPEN_STAGES_MAX]; /* since the opening began */
+    int n_stages;
+    bool stopping;
+} Opening;
+
+/* Notes which stage is going on, seconds after the beginning. */
+void opening_see(Opening *opening, const Progress *progress, double now_s);
+void opening_draw(const Opening *opening, const AppOpener *opener, const Progress *progress,
+                  double now_s, Grid *grid);
+
+/* NULL with *err; ERROR_CANCELLED when the user stopped it, or the terminal is gone. */
+Session *open_on_screen(const AppOpener *opener, Term *term, bool ascii, Error *err);
+
+#endif
