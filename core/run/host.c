@@ -127,6 +127,7 @@ static void report_checks(Arena *arena, const Team *team, RunReport *out)
         if (team->ranks[r].first_bad >= 0 && team->ranks[r].first_bad < first_bad) {
             first_bad = team->ranks[r].first_bad;
             out->first_bad = team->ranks[r].bad_tensor;
+            out->wrong = team->ranks[r].wrong;
         }
     out->n_values_checked = team->ranks[0].n_checked;
     out->ok = out->first_bad < 0;
@@ -189,6 +190,26 @@ static bool open_feeds(Arena *arena, Team *team, const char *folder, Vectors *in
                       &team->feeds, err);
 }
 
+/* Of a run that was stopped: the passes that all ranks have done count. False: there is none. */
+static bool keep_finished(Team *team)
+{
+    for (int r = 0; r < team->n_ranks; r++)
+        if (team->ranks[r].n_done < team->n_passes)
+            team->n_passes = team->ranks[r].n_done;
+    return team->n_passes > 0;
+}
+
+static void report_trace(Arena *arena, Arena *scratch, const Team *team, RunReport *out)
+{
+    TraceSpan **spans = arena_array(scratch, TraceSpan *, team->n_ranks);
+    for (int r = 0; r < team->n_ranks; r++) {
+        if (team->ranks[r].n_done != team->n_passes)
+            return; /* stopped between passes: not all kept the same one */
+        spans[r] = team->ranks[r].last_span;
+    }
+    out->trace = trace_make(arena, team->program, spans, team->n_ranks);
+}
+
 static bool run_team(Arena *arena, Arena *scratch, Team *team, RunReport *out, Error *err)
 {
     team->stays = loaded_once(scratch, team->program);
@@ -199,10 +220,18 @@ static bool run_team(Arena *arena, Arena *scratch, Team *team, RunReport *out, E
     team->blas = team->options->deterministic ? NULL : &team->lock;
     reference_open(scratch, team->plan->inferred, team->program, &team->feeds, team->blas,
                    &team->reference);
-    bool ok = run_ranks(scratch, team, err);
+    Error inner = {0};
+    bool ok = run_ranks(scratch, team, &inner);
+    if (!ok && team->cancelled && keep_finished(team))
+        ok = true;
+    else if (!ok && err)
+        *err = inner;
     if (ok) {
         *out = (RunReport){.n_ranks = team->n_ranks, .backend = "host"};
+        out->n_passes = team->n_passes;
         report_times(arena, team, out);
+        if (team->options->trace)
+            report_trace(arena, scratch, team, out);
         report_checks(arena, team, out);
     }
     reference_close(&team->reference);

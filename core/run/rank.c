@@ -37,6 +37,10 @@ void rank_open(Rank *rank, Team *team, int64_t position)
     rank->op_us = arena_array(arena, double, (int64_t)team->n_passes * graph->n_ops);
     rank->reshard_us = arena_array(arena, double, (int64_t)team->n_passes * plan->n_reshards);
     rank->pass_us = arena_array(arena, double, team->n_passes);
+    if (team->options->trace) {
+        rank->span = arena_array(arena, TraceSpan, team->program->n_instrs);
+        rank->last_span = arena_array(arena, TraceSpan, team->program->n_instrs);
+    }
     rank->output = arena_array(arena, Difference, graph->n_outputs);
     for (int i = 0; i < graph->n_outputs; i++)
         rank->output[i].ok = true;
@@ -117,13 +121,21 @@ static bool run_kernel(Rank *rank, int32_t op, Arena *scratch)
     return false;
 }
 
-static bool run_op(Rank *rank, int32_t op, int pass)
+static void note_span(Rank *rank, const Instr *instr, TraceSpan span)
 {
+    if (rank->span)
+        rank->span[instr - rank->team->program->instrs] = span;
+}
+
+static bool run_op(Rank *rank, const Instr *instr, int pass)
+{
+    int32_t op = instr->op;
     double start = now_us();
     Arena *scratch = arena_new();
     bool ok = run_kernel(rank, op, scratch);
     arena_free(scratch);
-    double us = now_us() - start;
+    double end = now_us(), us = end - start;
+    note_span(rank, instr, (TraceSpan){start, end, 0});
     rank->op_us[(int64_t)pass * rank->team->plan->inferred->graph->n_ops + op] = us;
     rank->pass_us[pass] += us;
     return ok;
@@ -159,12 +171,14 @@ static bool run_step(Rank *rank, const Instr *instr, int pass)
     double start = now_us();
     if (!alone && !meet(rank->team))
         return false;
+    double wait = alone ? 0 : now_us() - start;
     Arena *scratch = arena_new();
     bool ok = fill_from_group(rank, instr, scratch);
     arena_free(scratch);
     if (!ok || (!alone && !meet(rank->team)))
         return false;
-    double us = now_us() - start;
+    double end = now_us(), us = end - start;
+    note_span(rank, instr, (TraceSpan){start, end, wait});
     rank->reshard_us[(int64_t)pass * rank->team->plan->n_reshards + instr->reshard] += us;
     rank->pass_us[pass] += us;
     return true;
@@ -177,6 +191,16 @@ Tolerance team_tolerance(const Team *team, Tolerance of_value)
     const RunOptions *options = team->options;
     return options->rtol > 0 || options->atol > 0 ? (Tolerance){options->rtol, options->atol}
                                                   : of_value;
+}
+
+/* The first element of a part that differs from the whole, with both values. */
+static void note_wrong(Rank *rank, const Local *part, const Local *whole)
+{
+    const Team *team = rank->team;
+    RunWrong *wrong = &rank->wrong;
+    Tolerance tolerance = team_tolerance(team, team->reference.tolerance[rank->bad_tensor]);
+    *wrong = (RunWrong){.rank = rank->position, .range = local_range(whole)};
+    local_first_wrong(part, whole, tolerance, &wrong->at, &wrong->got, &wrong->want);
 }
 
 /* Compares what a slot holds with the reference. Addends have nothing to be compared with. */
@@ -195,6 +219,7 @@ static void check_slot(Rank *rank, int at, int32_t slot)
     if (!difference.ok && rank->first_bad < 0) {
         rank->first_bad = at;
         rank->bad_tensor = held->tensor;
+        note_wrong(rank, rank->slot[slot], team->reference.value[held->tensor]);
     }
 }
 
@@ -241,8 +266,10 @@ static bool progress(Rank *rank, int at, int pass)
         return true;
     int n_each = team->program->n_instrs - team->program->n_once;
     int total = team->program->n_once + team->n_passes * n_each;
-    return options->progress(options->context, at + pass * n_each, total) ||
-           error_kind(&rank->err, ERROR_RUN, "cancelled");
+    if (options->progress(options->context, at + pass * n_each, total))
+        return true;
+    rank->team->cancelled = true;
+    return error_kind(&rank->err, ERROR_CANCELLED, "cancelled");
 }
 
 /* The reference's part of an instruction, before the ranks' own. */
@@ -269,7 +296,7 @@ static bool run_instr(Rank *rank, int at, int pass)
         load(rank, instr->slot);
     if (instr->kind == INSTR_FREE)
         free_slot(rank, instr->slot);
-    if ((instr->kind == INSTR_OP && !run_op(rank, instr->op, pass)) ||
+    if ((instr->kind == INSTR_OP && !run_op(rank, instr, pass)) ||
         (instr->kind == INSTR_STEP && !run_step(rank, instr, pass)))
         return false;
     if (verify)
@@ -296,6 +323,9 @@ static bool run_all(Rank *rank)
         for (int i = 0; i < team->plan->inferred->graph->n_outputs; i++)
             if (!team->stays[program->output[i]])
                 free_slot(rank, program->output[i]);
+        rank->n_done = pass + 1;
+        if (rank->span)
+            memcpy(rank->last_span, rank->span, sizeof *rank->span * (size_t)program->n_instrs);
     }
     return true;
 }

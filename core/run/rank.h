@@ -23,10 +23,13 @@ typedef struct {
     int64_t live_bytes, peak_bytes;
     double *op_us, *reshard_us; /* per pass, then per op of the graph and per reshard of the plan */
     double *pass_us;            /* per pass: ops and steps, waiting for others included */
-    Difference *output;         /* per graph output */
-    int first_bad;              /* the first instruction that makes a value which differs, or -1 */
-    int32_t bad_tensor;         /* that value */
-    int n_checked;              /* values compared */
+    TraceSpan *span, *last_span; /* by instruction, of this pass and the last; NULL: not traced */
+    int n_done;                  /* passes */
+    Difference *output;          /* per graph output */
+    int first_bad;               /* the first instruction that makes a value which differs, or -1 */
+    int32_t bad_tensor;          /* that value */
+    RunWrong wrong;              /* an element of it */
+    int n_checked;               /* values compared */
     Error err;
 } Rank;
 
@@ -44,6 +47,7 @@ struct Team {
     atomic_int waiting;
     atomic_uint round;
     atomic_bool failed;
+    bool cancelled; /* by rank 0 */
 };
 
 /* Makes the rank's arrays; ends with rank_close(). */

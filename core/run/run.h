@@ -11,7 +11,7 @@
 #ifndef CORE_RUN_RUN_H
 #define CORE_RUN_RUN_H
 
-#include "core/plan/plan.h"
+#include "core/run/trace.h"
 
 typedef struct {
     bool verify;
@@ -21,6 +21,7 @@ typedef struct {
     int repeat;                                           /* at least 1; median over them */
     double rtol, atol;                                    /* 0: by element type */
     const char *inputs;                                   /* folder with input_*.pb, or NULL */
+    bool trace;                                           /* fill RunReport.trace */
     bool (*progress)(void *context, int done, int total); /* false cancels; may be NULL */
     void *context;
 } RunOptions;
@@ -32,22 +33,33 @@ typedef struct {
     bool ok;
 } RunOutput;
 
+/* One element of the first value that differs. */
+typedef struct {
+    int64_t rank;
+    Shape at;                /* its place in the whole */
+    double got, want, range; /* range: the largest element of the whole */
+} RunWrong;
+
 typedef struct {
     int n_ranks;
+    int n_passes;        /* that were finished: fewer than were asked for where it was stopped */
     const char *backend; /* "host" */
     int n_outputs;       /* 0 when there was nothing to compare with */
     RunOutput *outputs;  /* graph outputs against the given vectors, else one device (verify) */
     int32_t first_bad;   /* tensor: the first value in program order that differs; -1 none */
+    RunWrong wrong;      /* where first_bad >= 0 */
     double median_us, predicted_us;
     int64_t peak_bytes, predicted_peak_bytes; /* of the rank that needs most */
     double *op_us;        /* per op of the graph: median over ranks and repeats */
     double *reshard_us;   /* per reshard of the plan, waiting for the other ranks included */
     int n_values_checked; /* values as laid out, each on every rank; addends are not compared */
+    const Trace *trace;   /* NULL: not asked for, or stopped between two passes */
     bool ok;
 } RunReport;
 
 /* ERROR_USAGE: the plan asks for more ranks than RUN_RANKS_MAX, or a kernel is missing (names the
- * op); ERROR_RUN: a rank failed; the rest is stopped. */
+ * op); ERROR_RUN: a rank failed; the rest is stopped. ERROR_CANCELLED: progress said so before one
+ * pass was finished; after that the finished passes are reported. */
 enum { RUN_RANKS_MAX = 256 };
 bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunReport *out,
               Error *err);

@@ -429,7 +429,7 @@ static bool compare(const Trial *trial, int o, Buf *wrong)
     for (int64_t r = 0; r < trial->layout->mesh->n_devices; r++) {
         const Local *part = trial->part[r * ranks->at->n_outputs + o];
         Shape at;
-        if (local_first_wrong(part, want, tolerance, &at)) {
+        if (local_first_wrong(part, want, tolerance, &at, NULL, NULL)) {
             say_wrong(want, o, part, &at, r, wrong);
             return false;
         }

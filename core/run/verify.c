@@ -117,7 +117,16 @@ void local_compare(const Local *part, const Local *whole, Tolerance tolerance, D
     arena_free(scratch);
 }
 
-bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at)
+static void read_number(const Local *local, int64_t i, double *out)
+{
+    if (out)
+        *out = 0;
+    if (out && dtype_is_computed(local->dtype))
+        elements_load(local->dtype, local_at(local, i), 1, 1, NUMBER_F64, out);
+}
+
+bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at,
+                       double *got, double *want)
 {
     Arena *scratch = arena_new();
     Picks picks = picks_in_whole(part, whole, scratch);
@@ -125,8 +134,11 @@ bool local_first_wrong(const Local *part, const Local *whole, Tolerance toleranc
     Stretch s;
     for (PickScan scan = picks_scan(&picks); found < 0 && picks_next(&scan, &s);)
         for (int64_t i = 0; found < 0 && i < s.n; i++)
-            if (!element_difference(part, s.to + i, whole, s.from + i * s.step, tolerance).ok)
+            if (!element_difference(part, s.to + i, whole, s.from + i * s.step, tolerance).ok) {
                 found = s.from + i * s.step;
+                read_number(part, s.to + i, got);
+                read_number(whole, found, want);
+            }
     arena_free(scratch);
     *at = whole->shape;
     for (int64_t d = whole->shape.n_dims - 1, rest = found; found >= 0 && d >= 0; d--) {

@@ -29,9 +29,10 @@ double local_range(const Local *whole); /* largest finite size of an element */
 
 /* Compares a part with the whole and joins the result into *out. */
 void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out);
-/* The global coordinates of the first element of a part that is not that of the whole. False: all
- * are. */
-bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at);
+/* The global coordinates of the first element of a part that is not that of the whole, and both as
+ * numbers, 0 for what is no number (got and want may be NULL). False: all are. */
+bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at,
+                       double *got, double *want);
 void difference_join(Difference *into, const Difference *other);
 
 typedef struct {

@@ -8,6 +8,7 @@
 #include "core/run/program.h"
 #include "core/run/run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -446,6 +447,9 @@ static void dropped_sum_is_found(void **state)
     assert_true(run_plan(p->arena, p->plan, &verified, &report, &err));
     assert_false(report.ok);
     assert_int_equal(report.first_bad, y);
+    const RunWrong *wrong = &report.wrong;
+    assert_int_equal(wrong->at.n_dims, 2);
+    assert_true(wrong->got != wrong->want && fabs(wrong->want) <= wrong->range);
     assert_false(report.outputs[0].ok);
     planning_close(p);
 }
@@ -483,9 +487,67 @@ static void run_can_be_cancelled(void **state)
     RunReport report;
     Error err = {0};
     assert_false(run_plan(p->arena, p->plan, &options, &report, &err));
-    assert_int_equal(err.kind, ERROR_RUN);
+    assert_int_equal(err.kind, ERROR_CANCELLED);
     assert_non_null(strstr(err.text, "cancelled"));
     assert_int_equal(n, 3);
+    planning_close(p);
+}
+
+static bool until_the_third_pass(void *context, int done, int total)
+{
+    (void)context, (void)total;
+    enum { ONCE = 2, EACH = 5 }; /* of summed_product() */
+    return done < ONCE + 2 * EACH + 2;
+}
+
+static void finished_passes_of_a_stopped_run_count(void **state)
+{
+    (void)state;
+    Planning *p = summed_product();
+    RunOptions options = {.verify = true, .repeat = 5, .progress = until_the_third_pass};
+    options.trace = true;
+    RunReport report;
+    Error err = {0};
+    if (!run_plan(p->arena, p->plan, &options, &report, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(report.n_passes, 2);
+    assert_true(report.ok && report.median_us > 0);
+    planning_close(p);
+}
+
+static void a_trace_has_every_rank_and_instruction(void **state)
+{
+    (void)state;
+    Planning *p = summed_product();
+    RunOptions options = {.repeat = 2, .trace = true};
+    RunReport report;
+    Error err = {0};
+    assert_true(run_plan(p->arena, p->plan, &options, &report, &err));
+    const Trace *trace = report.trace;
+    assert_non_null(trace);
+    assert_int_equal(trace->n_ranks, 3);
+    assert_int_equal(trace->n, 3); /* MatMul, the sum, Tanh */
+    assert_int_equal(trace->work[0].op, 0);
+    assert_int_equal(trace->work[1].reshard, 0);
+    assert_int_equal(trace->work[1].op, -1);
+    assert_int_equal(trace->work[2].op, 1);
+    double first = INFINITY;
+    for (int r = 0; r < 3; r++) {
+        double last = 0;
+        for (int i = 0; i < trace->n; i++) {
+            const TraceSpan *span = trace_span(trace, r, i);
+            assert_true(span->start_us >= last && span->end_us >= span->start_us);
+            assert_true(span->wait_us <= span->end_us - span->start_us);
+            first = fmin(first, span->start_us);
+            last = span->end_us;
+        }
+        TraceTotals totals = trace_totals(trace, r);
+        assert_true(totals.compute_us > 0 && totals.comm_us > 0 && totals.end_us == last);
+    }
+    assert_true(first == 0);
+    options.trace = false;
+    assert_true(run_plan(p->arena, p->plan, &options, &report, &err));
+    assert_null(report.trace);
     planning_close(p);
 }
 
@@ -558,6 +620,8 @@ int main(void)
         cmocka_unit_test(dropped_sum_is_found),
         cmocka_unit_test(step_of_too_small_a_group_is_named),
         cmocka_unit_test(run_can_be_cancelled),
+        cmocka_unit_test(finished_passes_of_a_stopped_run_count),
+        cmocka_unit_test(a_trace_has_every_rank_and_instruction),
         cmocka_unit_test(program_frees_after_the_last_reader),
     };
     return run_rows("cut", cut_rows, every_cut_is_right) +
