@@ -290,6 +290,10 @@ typedef struct {
     double *made_us;               /* per tensor: its value is there, as its pin wants it */
     double *ready_us;              /* per op: the last of the collectives it reads from has ended */
     double ops_us, collectives_us; /* when each queue is free */
+    int32_t *waits_for;            /* per op: the reshard that ready_us is of; -1 */
+    int32_t *made_by;              /* per tensor: the reshard that made_us is of; -1: its maker */
+    int32_t last;                  /* the last collective; -1 */
+    double *exposed_us;            /* per reshard; NULL: nobody asks */
 } Queues;
 
 /* A reshard is issued before its first reader; one that only a pin asks for, after its maker. */
@@ -304,16 +308,24 @@ static void issue(Queues *queues, int32_t id)
     const Plan *plan = queues->plan;
     const Reshard *reshard = &plan->reshards[id];
     double made_us = queues->made_us[reshard->tensor], us = reshard->path->us;
+    int32_t cause = us > 0 ? id : queues->made_by[reshard->tensor];
     if (us > 0) { /* slices wait for nobody */
+        queues->last = id;
         double start_us = made_us > queues->collectives_us ? made_us : queues->collectives_us;
         made_us = start_us + reshard_repeat(plan, reshard) * us;
         queues->collectives_us = made_us;
     }
-    if (reshard->n_uses == 0)
+    if (reshard->n_uses == 0) {
         queues->made_us[reshard->tensor] = made_us;
-    for (int32_t u = reshard->use; u < reshard->use + reshard->n_uses; u++)
-        if (queues->ready_us[plan->reshard_uses[u]] < made_us)
-            queues->ready_us[plan->reshard_uses[u]] = made_us;
+        queues->made_by[reshard->tensor] = cause;
+    }
+    for (int32_t u = reshard->use; u < reshard->use + reshard->n_uses; u++) {
+        int32_t op = plan->reshard_uses[u];
+        if (queues->ready_us[op] < made_us) {
+            queues->ready_us[op] = made_us;
+            queues->waits_for[op] = cause;
+        }
+    }
 }
 
 static void issue_all(Queues *queues, int32_t op, bool before)
@@ -329,12 +341,19 @@ static void run_op(Queues *queues, int32_t op)
     const Graph *graph = plan->inferred->graph;
     const GraphOp *at = &graph->ops[op];
     double start_us = queues->ops_us;
+    int32_t cause = -1;
     issue_all(queues, op, true);
-    if (queues->ready_us[op] > start_us)
+    if (queues->ready_us[op] > start_us) {
         start_us = queues->ready_us[op];
+        cause = queues->waits_for[op];
+    }
     for (int32_t i = at->input; i < at->input + at->n_inputs; i++)
-        if (graph->operands[i] >= 0 && queues->made_us[graph->operands[i]] > start_us)
+        if (graph->operands[i] >= 0 && queues->made_us[graph->operands[i]] > start_us) {
             start_us = queues->made_us[graph->operands[i]];
+            cause = queues->made_by[graph->operands[i]];
+        }
+    if (queues->exposed_us && cause >= 0)
+        queues->exposed_us[cause] += start_us - queues->ops_us;
     queues->ops_us = start_us + plan->op_us[op];
     for (int32_t i = at->output; i < at->output + at->n_outputs; i++)
         if (graph->operands[i] >= 0)
@@ -342,17 +361,21 @@ static void run_op(Queues *queues, int32_t op)
     issue_all(queues, op, false);
 }
 
-static double best_case_us(const Plan *plan)
+static double best_case_us(const Plan *plan, double *exposed_us)
 {
     const Graph *graph = plan->inferred->graph;
     Arena *scratch = arena_new();
-    Queues queues = {.plan = plan};
+    Queues queues = {.plan = plan, .last = -1, .exposed_us = exposed_us};
     queues.first = arena_array(scratch, int32_t, graph->n_ops);
     queues.next = arena_array(scratch, int32_t, plan->n_reshards);
     queues.made_us = arena_array(scratch, double, graph->n_tensors);
     queues.ready_us = arena_array(scratch, double, graph->n_ops);
+    queues.waits_for = arena_array(scratch, int32_t, graph->n_ops);
+    queues.made_by = arena_array(scratch, int32_t, graph->n_tensors);
     for (int op = 0; op < graph->n_ops; op++)
-        queues.first[op] = -1;
+        queues.first[op] = queues.waits_for[op] = -1;
+    for (int t = 0; t < graph->n_tensors; t++)
+        queues.made_by[t] = -1;
     for (int r = plan->n_reshards - 1; r >= 0; r--) {
         int32_t op = issued_at(plan, &plan->reshards[r]);
         if (op < 0)
@@ -365,8 +388,16 @@ static double best_case_us(const Plan *plan)
     for (int i = 0; i < plan->inferred->n_program; i++)
         run_op(&queues, plan->inferred->program[i]);
     double us = queues.ops_us > queues.collectives_us ? queues.ops_us : queues.collectives_us;
+    if (exposed_us && queues.last >= 0)
+        exposed_us[queues.last] += us - queues.ops_us;
     arena_free(scratch);
     return us;
+}
+
+void cost_exposed(const Plan *plan, double *us)
+{
+    memset(us, 0, sizeof *us * (size_t)plan->n_reshards);
+    best_case_us(plan, us);
 }
 
 /* ---- sums ---- */
@@ -400,6 +431,6 @@ void cost_fill(Plan *plan)
     }
     totals.comm_bytes = wire_bytes < 0x1p62 ? (int64_t)wire_bytes : INT64_MAX;
     totals.step_us = totals.compute_us + totals.comm_us;
-    totals.overlap_us = best_case_us(plan);
+    totals.overlap_us = best_case_us(plan, NULL);
     plan->totals = totals;
 }

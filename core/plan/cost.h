@@ -57,6 +57,10 @@ void op_cost_explain(const Plan *plan, int32_t op, Buf *out);
 /* Of any op: "2 us + max(flops / peak, bytes / (0.9 * 3350 GB/s))". */
 void cost_explain(const Machine *machine, Buf *out);
 
+/* Of each reshard, how long ops wait for it in the best case: in a step, us[n_reshards]. Together
+ * it is overlap_us - compute_us: a wait is for the collective that ends last. */
+void cost_exposed(const Plan *plan, double *us);
+
 double op_flops_local(const Plan *plan, int32_t op); /* flops on rank 0, once */
 
 /* How often a step moves the value: as often as it is made. */

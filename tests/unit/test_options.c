@@ -2,11 +2,13 @@
  * they stand for decide the same when a policy says them. */
 #include "tests/unit/unit.h"
 
+#include "core/plan/cost.h"
 #include "core/plan/decision_lua.h"
 #include "core/plan/diff.h"
 #include "core/plan/options.h"
 #include "scripts/hooks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -151,6 +153,27 @@ static void totals_are_those_of_the_session(void **state)
     arena_free(arena);
 }
 
+/* What ops wait for each reshard is together what stays exposed of communication. */
+static void waits_add_up(void **state)
+{
+    const TruthRow *row = *state;
+    Arena *arena = arena_new();
+    Session *session = open_session(arena, row->model, row->mesh, row->policy, row->method);
+    const Plan *plan = session->plan;
+    double *us = arena_array(arena, double, plan->n_reshards + 1), sum = 0;
+    cost_exposed(plan, us);
+    for (int r = 0; r < plan->n_reshards; r++) {
+        assert_true(us[r] >= 0);
+        assert_true(us[r] == 0 || plan->reshards[r].path->us > 0);
+        sum += us[r];
+    }
+    double want = plan->totals.overlap_us - plan->totals.compute_us;
+    if (fabs(sum - want) > 1e-6 * plan->totals.overlap_us)
+        fail_msg("%g, not %g", sum, want);
+    session_close(session);
+    arena_free(arena);
+}
+
 /* ---- what is offered ---- */
 
 static const PlanOption *option_called(const PlanOptions *options, const char *text)
@@ -274,8 +297,7 @@ static LineRow line_rows[] = {
     {"an index dim", "graph:pin(graph:op(\"/transformer/h.0/mlp/c_fc/Gemm\"), {k = {\"tp\"}})"},
     {"an index dim, whole", "graph:pin(graph:op(\"/transformer/h.0/mlp/c_fc/Gemm\"), {k = {}})"},
     {"no pin", "graph:unpin(\"" FC "\", 1)"},
-    {"no pin of an index dim",
-     "graph:unpin(graph:op(\"/transformer/h.0/mlp/c_fc/Gemm\"), \"k\")"},
+    {"no pin of an index dim", "graph:unpin(graph:op(\"/transformer/h.0/mlp/c_fc/Gemm\"), \"k\")"},
     {"replicated", "graph:replicated(\"" FC "\", {\"dp\", \"tp:(1)2\"})"},
     {"unreduced", "graph:unreduced(\"" FC "\", {\"tp\"})"},
     {"tie", "graph:tie(\"all of \\\"them\\\"\", \"" FC "\")"},
@@ -384,6 +406,7 @@ int main(void)
     };
     open_scripts(NULL);
     int failed = run_rows("options", truth_rows, totals_are_those_of_the_session) +
+                 run_rows("waits", truth_rows, waits_add_up) +
                  run_rows("lines", line_rows, a_decision_is_the_line_that_made_it);
     close_scripts(NULL);
     return failed + cmocka_run_group_tests_name("options", tests, open_scripts, close_scripts);
