@@ -145,7 +145,8 @@ bool compare_open(Ui *ui, Str words, Error *err)
             error_kind(err, ERROR_USAGE, "no change was made here yet: there is no plan before it");
     if (off)
         compare_close(ui);
-    if (!ok || off || !job_start(ui, &(JobWork){"comparison", open_work, open_done, job, false})) {
+    if (!ok || off ||
+        !job_start(ui, &(JobWork){"comparison", open_work, open_done, job, false, false})) {
         arena_free(arena);
         return ok;
     }
@@ -228,7 +229,7 @@ void compare_again(Ui *ui)
     AgainJob *job = arena_make(arena, AgainJob);
     *job = (AgainJob){.arena = arena};
     order_sides(ui, &job->a, &job->b);
-    if (!job_start(ui, &(JobWork){"comparison", again_work, again_done, job, true}))
+    if (!job_start(ui, &(JobWork){"comparison", again_work, again_done, job, true, false}))
         arena_free(arena);
 }
 
