@@ -177,6 +177,61 @@ static bool edit(App *app, Error *err)
     return term_run(app->term, argv, err);
 }
 
+static void add_quoted(Str text, Buf *out)
+{
+    buf_putc(out, '\'');
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.s[i] == '\'')
+            buf_puts(out, "'\\'");
+        buf_putc(out, text.s[i]);
+    }
+    buf_putc(out, '\'');
+}
+
+/* %op %tensor %file are what is selected, quoted for the shell; %% is a percent sign. */
+static const char *shell_command(Ui *ui, Str typed)
+{
+    const char *file = ui_policy_file(ui->session);
+    Str op = ui->at.op < 0 ? STR("") : label_op(ui->session, ui->frame, ui->at.op);
+    const char *tensor = ui->at.tensor < 0 ? "" : tensor_name(ui_graph(ui), ui->at.tensor);
+    const struct {
+        Str word, value;
+    } words[] = {
+        {STR("%op"), op}, {STR("%tensor"), str_from(tensor)}, {STR("%file"), str_from(file)}};
+    Buf out = buf_new(ui->frame);
+
+    while (typed.n > 0) {
+        size_t n = typed.s[0] == '%' && typed.n > 1 && typed.s[1] == '%' ? 2 : 1;
+        size_t w = 0;
+        while (w < 3 && !str_starts(typed, words[w].word))
+            w++;
+        if (w < 3) {
+            n = words[w].word.n;
+            add_quoted(words[w].value, &out);
+        } else {
+            buf_putc(&out, typed.s[0]);
+        }
+        typed = (Str){typed.s + n, typed.n - n};
+    }
+    return out.s;
+}
+
+static bool shell(App *app, Str args, Error *err)
+{
+    static const char script[] =
+        "eval \"$1\"; s=$?; printf '\\n-- ended with %d; Enter goes back ' $s; read -r _; exit 0";
+
+    if (args.n == 0) {
+        app->ui.ask_next = "shell ";
+        return true;
+    }
+    const char *command = shell_command(&app->ui, args);
+    if (!app->term)
+        return error_set(err, "no terminal to run on: %s", command);
+    const char *const argv[] = {"sh", "-c", script, "sh", command, NULL};
+    return term_run(app->term, argv, err);
+}
+
 static bool write_screen(App *app, Str args, Error *err)
 {
     Buf text = buf_new(app->ui.frame);
@@ -373,6 +428,8 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         *ok = export_view(app, args, err);
     else if (act == ACT_EXPORT)
         export_menu(app);
+    else if (act == ACT_SHELL)
+        *ok = shell(app, args, err);
     else if (act == ACT_COPY)
         copy_field(ui);
     else if (act == ACT_COPY_AS)
@@ -442,7 +499,9 @@ static void act_on_program(App *app, ActId act)
 
     if (act == ACT_FILTER) {
         prompt_open(&app->prompt, 'f');
-    } else if (act == ACT_COMMAND || act == ACT_PALETTE || act == ACT_SEARCH) {
+    } else if (act == ACT_PALETTE) {
+        palette_open(&app->palette);
+    } else if (act == ACT_COMMAND || act == ACT_SEARCH) {
         app->searched_from = ui->at;
         arena_free(app->search_arena);
         app->search_arena = arena_new();

@@ -2,6 +2,7 @@
 
 #include "tui/app/compare.h"
 #include "tui/app/console.h"
+#include "tui/app/complete.h"
 #include "tui/app/go.h"
 #include "tui/app/job.h"
 #include "tui/app/menu.h"
@@ -155,13 +156,17 @@ static void prompt_took(App *app, Key key)
         return;
     if (kind == ':' && key == K_TAB && completed_plan(app))
         return;
+    if (kind == ':' && (key == K_TAB || key == K_BTAB)) {
+        complete_step(&app->ui, &app->prompt, key == K_TAB ? 1 : -1);
+        return;
+    }
     Str typed = {app->prompt.text, 0};
 
     if (kind == 'f' && key == K_TAB) {
         complete_filter(app);
         return;
     }
-    PromptState state = prompt_key(&app->prompt, key, app->tables, app->n_tables);
+    PromptState state = prompt_key(&app->prompt, key);
 
     typed.n = (size_t)app->prompt.n;
     if (kind == ':' && state == PROMPT_DONE) {
@@ -331,6 +336,8 @@ void app_key(App *app, Key key)
     tour_key(&app->tour, key);
     if (app->prompt.kind)
         prompt_took(app, key);
+    else if (app->palette.open)
+        palette_key(&app->ui, &app->palette, key);
     else if (app->ui.menu.open)
         menu_key(&app->ui, key);
     else if (key == K_MOUSE)

@@ -10,6 +10,7 @@
 #include "tui/app/config.h"
 #include "tui/app/layout.h"
 #include "tui/app/open.h"
+#include "tui/app/palette.h"
 #include "tui/app/prompt.h"
 #include "tui/app/tour.h"
 #include "tui/screen/term.h"
@@ -28,6 +29,7 @@ typedef struct {
     bool no_mouse;
     int width, height;  /* of a screen without a terminal; 0: 80x24 */
     Config *config;     /* NULL: as it is without one */
+    bool one_pane;      /* never panes beside each other */
     const char *script; /* keys, as "j/c_fc<Enter>w"; NULL: none */
     const char *screen; /* file for the last screen, "-" for stdout; with script or alone: no
                            terminal is used */
@@ -61,6 +63,7 @@ typedef struct {
     Prompt prompt;
     Crumb crumb[OUTLINE_DEPTH_MAX];
     int n_crumbs;
+    Palette palette;
     Place searched_from; /* where `/` was typed, and what was open then */
     Arena *search_arena;
     uint8_t *open_then;

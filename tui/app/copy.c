@@ -106,21 +106,27 @@ static void open_menu(Ui *ui)
     ui_say(ui, "there is nothing to copy here");
 }
 
-bool copy_as(Ui *ui, Str form, Error *err)
+const char *copy_forms(const Ui *ui)
 {
     Buf names = buf_new(ui->frame);
 
+    for (int i = 0; i < FORM_END; i++)
+        buf_printf(&names, "%s%s", i > 0 ? " " : "", form_name(i));
+    return names.s;
+}
+
+bool copy_as(Ui *ui, Str form, Error *err)
+{
     if (form.n == 0) {
         open_menu(ui);
         return true;
     }
     for (int i = 0; i < FORM_END; i++) {
-        buf_printf(&names, " %s", form_name(i));
         if (!str_eq(form, str_from(form_name(i))))
             continue;
         return copy_form(ui, i) || error_set(err, "%s cannot say what is selected", form_name(i));
     }
     error_set(err, "no form '%.*s'", STR_ARG(form));
-    error_hint(err, "forms:%s", names.s);
+    error_hint(err, "forms: %s", copy_forms(ui));
     return false;
 }

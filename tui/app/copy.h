@@ -15,4 +15,6 @@ void copy_field(Ui *ui);
 /* The form of that name, as the menu has them; "": the menu. */
 bool copy_as(Ui *ui, Str form, Error *err);
 
+const char *copy_forms(const Ui *ui); /* names, blanks between; frame's */
+
 #endif

@@ -126,6 +126,17 @@ static Str ending(Str file)
     return (Str){"", 0};
 }
 
+const char *export_kinds(const Ui *ui)
+{
+    Buf names = buf_new(ui->frame);
+
+    for (int i = 0; i < AS_COUNT; i++)
+        buf_printf(&names, "%s%s", i > 0 ? " " : "", formats[i].name);
+    for (int i = 0; ui->drawings && ui->drawings[i]; i++)
+        buf_printf(&names, " %s", ui->drawings[i]);
+    return names.s;
+}
+
 static const char *model_name(const Ui *ui)
 {
     Str name = str_from(path_base(ui->session->options.model ? ui->session->options.model : ""));

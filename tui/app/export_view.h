@@ -16,4 +16,6 @@
 bool export_view(App *app, Str args, Error *err);
 void export_menu(App *app); /* into MODEL-VIEW.KIND in the current folder */
 
+const char *export_kinds(const Ui *ui); /* names, blanks between; frame's */
+
 #endif

@@ -1,6 +1,7 @@
 #include "tui/app/app.h"
 
 #include "tui/views/label.h"
+#include "tui/app/complete.h"
 #include "tui/app/menu.h"
 #include "tui/views/page.h"
 #include "tui/app/whatif.h"
@@ -402,7 +403,8 @@ const Grid *app_draw(App *app)
     grid->ascii = ui->ascii;
     grid_clear(grid);
     int tour = tour_lines(&app->tour, grid->w, grid->h);
-    app->layout = layout_make(grid->w, grid->h - tour, ui->at.show, ui->zoomed);
+    app->layout =
+        layout_make(grid->w, grid->h - tour, ui->at.show, ui->zoomed || app->options.one_pane);
     if (app->layout.too_small) {
         Pen pen = pen_new(grid, (Rect){0, 0, grid->w, grid->h});
         pen_printf(&pen, ROLE_TEXT, "too small: %dx%d, needs %dx%d (q quits)", grid->w, grid->h,
@@ -423,6 +425,9 @@ const Grid *app_draw(App *app)
     draw_note(app, &pen);
     pen = pen_new(grid, app->layout.keys);
     draw_keys(app, &pen);
+    complete_draw(ui, &app->prompt, grid, (Rect){0, 3, grid->w, grid->h - 5});
+    if (app->palette.open)
+        palette_draw(ui, &app->palette, grid, (Rect){0, 3, grid->w, grid->h - 4});
     if (ui->menu.open)
         menu_draw(ui, grid, (Rect){0, 3, grid->w, grid->h - 4 - tour});
     if (tour > 0) {

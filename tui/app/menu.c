@@ -208,14 +208,10 @@ void menu_draw(Ui *ui, Grid *grid, Rect body)
     menu->height = h > extra ? h - extra : 1;
     menu->top = (int)ui_scroll(menu->top, menu->at, menu->n, menu->height);
     Rect box = {body.x + 1, body.y + body.h - h, w, h};
-    Pen pen = pen_new(grid, box);
-    for (int y = 0; y < h; y++) {
-        pen_to(&pen, 0, y);
-        pen_tab(&pen, w);
-    }
+    grid_blank(grid, box);
     grid_box(grid, box, true, box_title(ui));
     Rect inner = {box.x + 1, box.y + 1, w - 2, h - 2};
-    pen = pen_new(grid, inner);
+    Pen pen = pen_new(grid, inner);
     if (note > 2 && menu->n > 0) {
         pen_to(&pen, 1, inner.h - 1);
         pen_fit(&pen, ROLE_NOTE, str_from(menu->item[menu->at].note), inner.w - 2);

@@ -7,6 +7,7 @@ void prompt_open(Prompt *prompt, char kind)
     prompt->kind = kind;
     prompt->n = 0;
     prompt->recall = 0;
+    prompt->tab_at = -1;
     prompt->text[0] = '\0';
 }
 
@@ -53,32 +54,9 @@ static void recall(Prompt *prompt, int by)
     }
 }
 
-/* Lengthens the command to what all actions that start with it share. */
-static void complete(Prompt *prompt, const Action *const *tables, int n_tables)
+void prompt_keep_stem(Prompt *prompt)
 {
-    const char *common = NULL;
-    size_t n_common = 0;
-    int n_found = 0;
-    Str typed = {prompt->text, (size_t)prompt->n};
-
-    if (prompt->kind != ':' || strchr(prompt->text, ' '))
-        return;
-    for (int t = 0; t < n_tables; t++) {
-        for (const Action *row = tables[t]; row->name; row++) {
-            if (!str_starts(str_from(row->name), typed))
-                continue;
-            if (!common)
-                n_common = strlen(row->name);
-            for (size_t i = 0; common && i < n_common; i++)
-                if (common[i] != row->name[i])
-                    n_common = i;
-            common = row->name;
-            n_found++;
-        }
-    }
-    if (common && (int)n_common >= prompt->n)
-        prompt->n = snprintf(prompt->text, sizeof prompt->text, "%.*s%s", (int)n_common, common,
-                             n_found == 1 ? " " : "");
+    snprintf(prompt->stem, sizeof prompt->stem, "%.*s", prompt->n, prompt->text);
 }
 
 static void erase(Prompt *prompt, bool word)
@@ -128,8 +106,9 @@ void prompt_append(Prompt *prompt, Str text)
     prompt->text[prompt->n] = '\0';
 }
 
-PromptState prompt_key(Prompt *prompt, Key key, const Action *const *tables, int n_tables)
+PromptState prompt_key(Prompt *prompt, Key key)
 {
+    prompt->tab_at = -1;
     if (key == K_ENTER) {
         remember(prompt);
         prompt->kind = 0;
@@ -143,8 +122,6 @@ PromptState prompt_key(Prompt *prompt, Key key, const Action *const *tables, int
         erase(prompt, key != K_BACKSPACE);
     else if (key == key_ctrl('u'))
         prompt_set(prompt, "");
-    else if (key == K_TAB)
-        complete(prompt, tables, n_tables);
     else if (key == K_UP || key == key_ctrl('p'))
         recall(prompt, 1);
     else if (key == K_DOWN || key == key_ctrl('n'))

@@ -14,6 +14,8 @@ typedef struct {
     int recall; /* history steps back; 0: what is typed now */
     char history[PROMPT_HISTORY][PROMPT_MAX];
     int n_history;
+    char stem[PROMPT_MAX]; /* what was typed when Tab began to go through candidates */
+    int tab_at;            /* the one shown; -1: Tab does not */
 } Prompt;
 
 typedef enum { PROMPT_OPEN, PROMPT_CANCELLED, PROMPT_DONE } PromptState;
@@ -22,8 +24,9 @@ void prompt_open(Prompt *prompt, char kind);
 void prompt_set(Prompt *prompt, const char *text); /* cut where it is too long */
 
 /* Takes a key; closes the prompt when it says so. What was typed stays in text until it is opened
- * again. Tables of actions complete a command. */
-PromptState prompt_key(Prompt *prompt, Key key, const Action *const *tables, int n_tables);
+ * again. Tab is not its own: complete.h. */
+PromptState prompt_key(Prompt *prompt, Key key);
+void prompt_keep_stem(Prompt *prompt); /* what is typed is what the next candidates complete */
 void prompt_append(Prompt *prompt, Str text); /* as far as there is room */
 void prompt_draw(const Prompt *prompt, Pen *pen);
 

@@ -1,8 +1,10 @@
 #include "tui/app/app.h"
+#include "tui/app/plain.h"
 #include "tui/cli/cli.h"
 #include "viz/export.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { SCREEN_MAX = 1000 };
@@ -77,7 +79,16 @@ static bool read_color(Cli *cli, ColorMode *out)
 /* Whether the explorer has somewhere to show itself. */
 static bool has_screen(const CliOptions *given)
 {
-    return given->script || given->screen || (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO));
+    return given->plain || given->script || given->screen ||
+           (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO));
+}
+
+static bool line_by_line(const CliOptions *given)
+{
+    const char *term = getenv("TERM");
+    bool headless = given->script || given->screen;
+
+    return given->plain || (!headless && (!term || !*term || strcmp(term, "dumb") == 0));
 }
 
 static Session *open_session(void *context, Progress *progress, Error *err)
@@ -87,6 +98,16 @@ static Session *open_session(void *context, Progress *progress, Error *err)
     if (!session)
         *err = cli->err;
     return session;
+}
+
+static int explore_lines(Cli *cli, const AppOptions *options)
+{
+    Session *session = cli_open(cli);
+    if (!session)
+        return cli_fail(cli);
+    plain_run(session, options, stdin, stdout);
+    session_close(session);
+    return CLI_FINE;
 }
 
 static int explore(Cli *cli, bool tour)
@@ -109,6 +130,8 @@ static int explore(Cli *cli, bool tour)
         return cli_fail(cli);
     AppOpener opener = {open_session, cli, cli->operand[0], given->policy, given->mesh};
     signal(SIGINT, SIG_DFL); /* here it is a key, and the terminal is put right first */
+    if (line_by_line(given))
+        return explore_lines(cli, &options);
     if (app_run(&opener, &options, &cli->err))
         return CLI_FINE;
     return cli->err.kind == ERROR_CANCELLED ? CLI_INTERRUPTED : cli_fail(cli);

@@ -121,13 +121,42 @@ static void add_utf8(Buf *out, uint32_t rune)
     }
 }
 
+void grid_blank(Grid *grid, Rect area)
+{
+    Pen pen = pen_new(grid, area);
+
+    for (int y = 0; y < pen.area.h; y++) {
+        pen_to(&pen, 0, y);
+        pen_tab(&pen, pen.area.w);
+    }
+}
+
+/* Columns down to the last one that is not blank. */
+static int used_columns(const Grid *grid, int y)
+{
+    const Cell *row = grid->cells + (ptrdiff_t)y * grid->w;
+    int n = grid->w;
+
+    while (n > 0 && row[n - 1].rune == ' ')
+        n--;
+    return n;
+}
+
+bool grid_row_is_blank(const Grid *grid, int y)
+{
+    return used_columns(grid, y) == 0;
+}
+
 void grid_format(const Grid *grid, Buf *out)
 {
-    for (int y = 0; y < grid->h; y++) {
+    grid_format_rows(grid, 0, grid->h, out);
+}
+
+void grid_format_rows(const Grid *grid, int first, int n_rows, Buf *out)
+{
+    for (int y = first; y < first + n_rows && y < grid->h; y++) {
         const Cell *row = grid->cells + (ptrdiff_t)y * grid->w;
-        int n = grid->w;
-        while (n > 0 && row[n - 1].rune == ' ')
-            n--;
+        int n = used_columns(grid, y);
         for (int x = 0; x < n; x++)
             if (row[x].width > 0)
                 add_utf8(out, row[x].rune);

@@ -39,12 +39,15 @@ typedef struct {
 
 Grid *grid_new(Arena *arena, int w, int h, bool ascii);
 void grid_clear(Grid *grid);
+void grid_blank(Grid *grid, Rect area);
 void grid_mark(Grid *grid, Rect area, Style marks); /* adds marks to what is drawn there */
 /* What is drawn there as plain text gets another role; axes keep their colours. */
 void grid_paint(Grid *grid, Rect area, Role role);
 void grid_box(Grid *grid, Rect area, bool focused, const char *title);
 void grid_rule(Grid *grid, Rect line, bool focused, const char *title); /* "── TITLE ────" */
 void grid_format(const Grid *grid, Buf *out); /* lines without blanks at their end */
+void grid_format_rows(const Grid *grid, int first, int n, Buf *out);
+bool grid_row_is_blank(const Grid *grid, int y);
 
 Rect rect_clip(Rect a, Rect b);
 static inline bool rect_has(Rect area, int x, int y)

@@ -1,0 +1,148 @@
+#include "tui/app/palette.h"
+
+#include <ctype.h>
+
+enum { ACTIONS_MAX = 400, NAME_SCORE = 1000, BEGINS = 30, TOGETHER = 15, LETTER = 2 };
+
+typedef struct {
+    const Action *action;
+    int score;
+} Match;
+
+typedef struct {
+    int n;
+    Match at[ACTIONS_MAX];
+} Matches;
+
+void palette_open(Palette *palette)
+{
+    *palette = (Palette){.open = true};
+}
+
+static bool begins_word(Str text, size_t i)
+{
+    return i == 0 || !isalnum((unsigned char)text.s[i - 1]);
+}
+
+int palette_score(Str typed, Str text)
+{
+    int score = 1;
+    size_t at = 0, last = 0;
+
+    for (size_t i = 0; i < typed.n; i++) {
+        int letter = tolower((unsigned char)typed.s[i]);
+        while (at < text.n && tolower((unsigned char)text.s[at]) != letter)
+            at++;
+        if (at == text.n)
+            return 0;
+        score += begins_word(text, at) ? BEGINS : i > 0 && at == last + 1 ? TOGETHER : LETTER;
+        last = at++;
+    }
+    return score;
+}
+
+static int score_of(Str typed, const Action *action)
+{
+    Str name = str_from(action->name), help = str_from(action->help);
+    int score = palette_score(typed, name);
+
+    if (score > 0)
+        return NAME_SCORE + score + (str_starts(name, typed) ? NAME_SCORE : 0) - (int)name.n;
+    return str_find(help, typed) >= 0 ? 2 : palette_score(typed, help) > (int)typed.n * LETTER * 3;
+}
+
+/* Best first; equals stay in the order of the tables. */
+static void insert(Matches *all, Match match)
+{
+    int i = all->n;
+
+    if (match.score <= 0 || all->n == ACTIONS_MAX)
+        return;
+    for (; i > 0 && all->at[i - 1].score < match.score; i--)
+        all->at[i] = all->at[i - 1];
+    all->at[i] = match;
+    all->n++;
+}
+
+static Matches *find(Ui *ui, const Palette *palette)
+{
+    Matches *all = arena_make(ui->frame, Matches);
+    Str typed = {palette->text, (size_t)palette->n};
+
+    for (int t = -1; t < ui->n_extra; t++)
+        for (const Action *row = t < 0 ? explorer_actions : ui->extra[t]; row->name; row++)
+            insert(all, (Match){row, typed.n == 0 ? 1 : score_of(typed, row)});
+    return all;
+}
+
+static void choose(Ui *ui, Palette *palette, const Matches *all)
+{
+    palette->open = false;
+    if (palette->at >= all->n) {
+        ui_say(ui, "no action is called so");
+        return;
+    }
+    const Action *action = all->at[palette->at].action;
+    bool needs_more = *action->args && action->args[0] != '[';
+    if (needs_more)
+        ui->ask_next = arena_printf(ui->frame, "%s ", action->name);
+    else
+        ui->run_next = action->name;
+}
+
+void palette_key(Ui *ui, Palette *palette, Key key)
+{
+    Matches *all = find(ui, palette);
+    int n = all->n > 0 ? all->n : 1;
+
+    if (key == K_ESC || key == key_ctrl('c') || (key == K_BACKSPACE && palette->n == 0)) {
+        palette->open = false;
+    } else if (key == K_ENTER) {
+        choose(ui, palette, all);
+    } else if (key == K_DOWN || key == K_TAB || key == key_ctrl('n')) {
+        palette->at = (palette->at + 1) % n;
+    } else if (key == K_UP || key == K_BTAB || key == key_ctrl('p')) {
+        palette->at = (palette->at + n - 1) % n;
+    } else if (key == K_BACKSPACE || key == key_ctrl('u')) {
+        palette->n = key == K_BACKSPACE ? palette->n - 1 : 0;
+        palette->at = 0;
+    } else if (key >= ' ' && key < 0x7f && palette->n + 1 < PALETTE_TEXT_MAX) {
+        palette->text[palette->n++] = (char)key;
+        palette->at = 0;
+    }
+}
+
+enum { BOX_W = 100, BOX_H = 16, NAME_W = 24, KEYS_W = 12 };
+
+static void draw_match(Ui *ui, const Action *action, Pen *pen)
+{
+    Str name = str_from(
+        arena_printf(ui->frame, ":%s%s%s", action->name, *action->args ? " " : "", action->args));
+
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit(pen, ROLE_HEAD, name, NAME_W);
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit(pen, ROLE_FOCUS, keymap_keys(ui->keymap, ui->frame, action), KEYS_W);
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit(pen, ROLE_TEXT, str_from(action->help), pen->area.w - pen->x);
+}
+
+void palette_draw(Ui *ui, const Palette *palette, Grid *grid, Rect area)
+{
+    const Matches *all = find(ui, palette);
+    int h = area.h < BOX_H ? area.h : BOX_H, w = area.w - 2 < BOX_W ? area.w - 2 : BOX_W;
+    Rect box = {area.x + 1, area.y, w, h};
+    int first = (int)ui_scroll(0, palette->at, all->n, h - 3);
+
+    grid_blank(grid, box);
+    grid_box(grid, box, true, arena_printf(ui->frame, "actions %d", all->n));
+    for (int i = 0; i < h - 3 && first + i < all->n; i++) {
+        Pen pen = pen_new(grid, (Rect){box.x + 1, box.y + 2 + i, w - 2, 1});
+        draw_match(ui, all->at[first + i].action, &pen);
+        if (first + i == palette->at)
+            grid_mark(grid, pen.area, STYLE_SELECTED);
+    }
+    Pen pen = pen_new(grid, (Rect){box.x + 1, box.y + 1, w - 2, 1});
+    pen_printf(&pen, ROLE_HEAD, " > %.*s", palette->n, palette->text);
+    pen_cursor(&pen);
+}
