@@ -26,18 +26,20 @@ typedef struct {
     Inferred inferred;
 } Case;
 
-/* odd: an op whose signature is its own, so that its layer is no member of the fold. */
+/* odd: an op of the same structure whose signature is its own: its layer is no member of the fold.
+ */
 static Groups *group_ops(Arena *arena, const Graph *graph, const char *odd)
 {
     int32_t *shown = arena_array(arena, int32_t, graph->n_ops);
     int32_t *signature = arena_array(arena, int32_t, graph->n_ops);
+    int32_t *structure = arena_array(arena, int32_t, graph->n_ops);
     for (int32_t op = 0; op < graph->n_ops; op++) {
         shown[op] = op;
-        signature[op] = graph->ops[op].operator;
+        structure[op] = signature[op] = graph->ops[op].operator;
         if (odd && strcmp(op_name(graph, op), odd) == 0)
             signature[op] = -1;
     }
-    return groups_build(arena, graph, shown, graph->n_ops, signature, signature);
+    return groups_build(arena, graph, shown, graph->n_ops, signature, odd ? structure : signature);
 }
 
 static Case case_open(const char *lines)
@@ -92,7 +94,7 @@ static const char *listed(Case *c)
         buf_printf(&out, "%*s", row.depth, "");
         outline_label(c->outline, &row, &out);
         if (row.fold_n > 1)
-            buf_printf(&out, " x%d", row.fold_n);
+            buf_printf(&out, " x%d%s", row.fold_n, row.mixed ? "?" : "");
         if (row.kind == ROW_GROUP)
             buf_puts(&out, row.open ? " -" : " +");
         buf_putc(&out, '\n');
@@ -137,6 +139,110 @@ static void rows_are(void **state)
         assert_true(exact);
         assert_int_equal(found.id, op);
     }
+    case_close(&c);
+}
+
+/* ---- layers that are alike but for a sharding; filters ---- */
+
+typedef struct {
+    const char *name;
+    const char *odd;    /* an op whose structure is as the others', and whose sharding is not */
+    int depth;          /* groups opened at first */
+    const char *reveal; /* then this op; NULL: none */
+    const char *filter; /* then only ops with this letter in their name; NULL: all */
+    const char *want;
+} ClassRow;
+
+static ClassRow class_rows[] = {
+    {"one row", "f1", 0, NULL, NULL, "x\nwte\nh[0..2] x3? +\nhead\n"},
+    {"opened to its classes", "f1", 3, NULL, NULL,
+     "x\nwte\nh.0 -\n ln\n mlp +\n s0\nh.1 -\n ln\n mlp +\n s1\nh.2 -\n ln\n mlp +\n s2\nhead\n"},
+    {"classes with members", "f2", 3, NULL, NULL,
+     "x\nwte\nh[0..1] x2 -\n ln\n mlp +\n s0\nh.2 -\n ln\n mlp +\n s2\nhead\n"},
+    {"an op in one opens the row", "f2", 0, "f2", NULL,
+     "x\nwte\nh[0..1] x2 +\nh.2 -\n ln\n mlp -\n  fc\n  act\n s2\nhead\n"},
+    {"an op in the first of a class", "f2", 0, "f0", NULL,
+     "x\nwte\nh[0..1] x2 -\n ln\n mlp -\n  fc\n  act\n s0\nh.2 +\nhead\n"},
+    {"a filter opens what passes", NULL, 0, NULL, "f", "h[0..2] x3 -\n mlp -\n  fc\n"},
+    {"groups without such an op are gone", NULL, 9, NULL, "out", "head\n"},
+    {"members that differ are listed", NULL, 0, NULL, "1",
+     "h.1 -\n ln\n mlp -\n  fc\n  act\n s1\n"},
+    {"classes are listed", "f1", 0, NULL, "f",
+     "h.0 -\n mlp -\n  fc\nh.1 -\n mlp -\n  fc\nh.2 -\n mlp -\n  fc\n"},
+};
+
+static void filter_by(Case *c, const char *letter)
+{
+    const Groups *groups = outline_groups(c->outline);
+    int32_t *pass = arena_array(c->arena, int32_t, groups->n_order + 1);
+    for (int32_t i = 0; i < groups->n_order; i++)
+        pass[i + 1] = pass[i] + (strstr(op_name(c->graph, groups->order[i]), letter) != NULL);
+    outline_filter(c->outline, pass, NULL, 0);
+}
+
+/* Every row is found at its place, from any start, by its op as well. */
+static void check_rows(Case *c)
+{
+    OutlineRow row, again;
+    for (int64_t i = 0; outline_at(c->outline, i, &row); i++) {
+        assert_int_equal(outline_find_row(c->outline, &row), i);
+        if (row.kind == ROW_OP)
+            assert_int_equal(outline_find(c->outline, row.op, NULL), i);
+        int64_t parent = outline_parent(c->outline, i);
+        if (parent >= 0) {
+            assert_true(outline_at(c->outline, parent, &again));
+            assert_int_equal(again.depth, row.depth - 1);
+        }
+    }
+}
+
+static void classes_are(void **state)
+{
+    const ClassRow *row = *state;
+    Case c = case_open(layers);
+    outline_set(c.outline, c.graph, group_ops(c.arena, c.graph, row->odd));
+    outline_depth(c.outline, row->depth);
+    if (row->reveal)
+        outline_reveal(c.outline, find_op(&c, row->reveal));
+    const char *before = listed(&c);
+    if (row->filter)
+        filter_by(&c, row->filter);
+    assert_string_equal(listed(&c), row->want);
+    check_rows(&c);
+    outline_filter(c.outline, NULL, NULL, 0);
+    assert_string_equal(listed(&c), before);
+    case_close(&c);
+}
+
+static void folds_can_be_off(void **state)
+{
+    (void)state;
+    Case c = case_open(layers);
+    outline_depth(c.outline, 0);
+    outline_set_folds(c.outline, false);
+    assert_string_equal(listed(&c), "x\nwte\nh.0 +\nh.1 +\nh.2 +\nhead\n");
+    outline_set_folds(c.outline, true);
+    assert_string_equal(listed(&c), "x\nwte\nh[0..2] x3 +\nhead\n");
+    case_close(&c);
+}
+
+static void the_largest_class_is_the_rule(void **state)
+{
+    (void)state;
+    Case c = case_open(layers);
+    OutlineRow row;
+    int members[4];
+    int32_t main;
+    outline_set(c.outline, c.graph, group_ops(c.arena, c.graph, "f0"));
+    outline_depth(c.outline, 0);
+    assert_true(outline_at(c.outline, 2, &row));
+    assert_true(row.mixed);
+    assert_int_equal(outline_classes(c.outline, row.head, members, 4, &main), 2);
+    assert_int_equal(members[0], 2);
+    assert_int_equal(members[1], 1);
+    const Groups *groups = outline_groups(c.outline);
+    assert_string_equal(groups->groups[main].path, "h.1");
+    assert_int_equal(groups_difference(groups, main, row.head), 1);
     case_close(&c);
 }
 
@@ -345,10 +451,12 @@ int main(void)
         cmocka_unit_test(open_groups_survive_new_groups),
         cmocka_unit_test(a_folded_row_stands_for_all_its_members),
         cmocka_unit_test(parents_lead_up),
+        cmocka_unit_test(folds_can_be_off),
+        cmocka_unit_test(the_largest_class_is_the_rule),
         cmocka_unit_test(every_row_is_found_where_it_is),
         cmocka_unit_test(a_jump_draws_what_a_walk_draws),
     };
-    return run_rows("rows", rows, rows_are) + run_rows("names", name_rows, folds_are_named) +
-           run_rows("rail", rail_rows_of, rail_is) +
+    return run_rows("rows", rows, rows_are) + run_rows("classes", class_rows, classes_are) +
+           run_rows("names", name_rows, folds_are_named) + run_rows("rail", rail_rows_of, rail_is) +
            cmocka_run_group_tests_name("outline", tests, NULL, NULL);
 }

@@ -66,6 +66,9 @@ void outline_set(Outline *outline, const Graph *graph, const Groups *groups)
         int32_t id = intern_find(outline->kept, path, strlen(path));
         if (id >= 0)
             outline->marks[g] = outline->kept_marks[id];
+        /* What was open as one stands open as several. */
+        if (outline->marks[g] & MARK_OPEN && groups->groups[g].alike_n > groups->groups[g].fold_n)
+            outline->marks[g] |= MARK_CLASSES;
     }
     outline->marks[0] |= MARK_OPEN;
 }
@@ -525,7 +528,7 @@ void outline_spread(Outline *outline, const OutlineRow *row, bool listed)
     else if (outline->marks[head->fold] & MARK_SPREAD)
         outline->marks[head->fold] &= (uint8_t)~MARK_SPREAD;
     else
-        outline->marks[head->alike] &= (uint8_t)~MARK_CLASSES;
+        outline->marks[head->alike] &= (uint8_t) ~(MARK_CLASSES | MARK_OPEN);
     forget_counts(outline);
 }
 

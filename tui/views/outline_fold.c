@@ -24,6 +24,8 @@ void outline_filter(Outline *outline, const int32_t *pass, const int32_t *inputs
     const Groups *groups = outline->groups;
     bool first = !outline->filtered && pass;
 
+    if (!pass && !outline->filtered)
+        return;
     outline->pass = pass;
     outline->filtered = pass != NULL;
     outline->inputs = pass ? inputs : outline->graph->inputs;
