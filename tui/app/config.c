@@ -17,6 +17,7 @@ const Setting settings_table[] = {
     {"background", "auto dark light", 0, 0, AT(background), 0,
      "of the terminal; auto: as COLORFGBG tells"},
     {"numbers", SWITCH, 0, 0, AT(numbers), 0, "row numbers"},
+    {"fold", SWITCH, 0, 0, AT(fold), 1, "equal layers are one row xN"},
     {"dear", NULL, 1, 100, AT(dear), 5, "percent of the step from which a reshard is red"},
     {"mouse", SWITCH, 0, 0, AT(mouse), 1, "rows, tabs, wheel and borders answer to the mouse"},
     {"clipboard", "auto terminal program off", 0, 0, AT(clipboard), 0,

@@ -26,7 +26,7 @@ typedef enum { GLYPHS_AUTO, GLYPHS_LINES, GLYPHS_ASCII } Glyphs;
 /* All int, so that one table reaches them: a switch is 0 or 1, a choice the place of its word. */
 typedef struct {
     int glyphs, theme, background, clipboard;
-    int numbers, mouse, watch, restore;
+    int numbers, fold, mouse, watch, restore;
     int dear; /* percent of the step */
 } Settings;
 

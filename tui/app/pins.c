@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/plan/decision_lua.h"
+#include "tui/app/listing.h"
 #include "tui/app/whatif.h"
 #include "tui/views/label.h"
 
@@ -54,14 +55,53 @@ static int equal_tensors(const Ui *ui, const int32_t *ops, int n_ops, int32_t te
     return n;
 }
 
+/* Whether a tagged op has the dim that the cursor is on: an index dim of that name, or an operand
+ * in that place with as many dims. */
+static bool has_dim(const Ui *ui, int32_t op, int32_t tensor, int index)
+{
+    const Inferred *inferred = ui->session->inferred;
+    const Graph *graph = ui_graph(ui);
+    const OpSpace *here = inferred_space(inferred, ui->at.op),
+                  *there = inferred_space(inferred, op);
+    bool output;
+
+    if (index >= 0)
+        return here && there && index < there->n_index &&
+               strcmp(here->index[index].name, there->index[index].name) == 0;
+    int at = operand_of(graph, ui->at.op, tensor, &output);
+    if (at < 0 || at >= (output ? graph->ops[op].n_outputs : graph->ops[op].n_inputs))
+        return false;
+    int32_t other = output ? op_outputs(graph, op)[at] : op_inputs(graph, op)[at];
+    const Shape *a = inferred_shape(inferred, tensor);
+    const Shape *b = other < 0 ? NULL : inferred_shape(inferred, other);
+    return a && b && a->n_dims == b->n_dims;
+}
+
+/* The ops that a change is for: those tagged that have the dim, else all that the row stands for.
+ */
+static int target_ops(const Ui *ui, int index, int32_t **ops)
+{
+    int n = 0, n_tagged = ui->at.op < 0 ? 0 : listing_tagged(ui, ops);
+
+    for (int i = 0; i < n_tagged; i++)
+        if (has_dim(ui, (*ops)[i], ui->at.tensor, index))
+            (*ops)[n++] = (*ops)[i];
+    if (n_tagged > 0 || ui->at.op < 0)
+        return n;
+    return outline_equals(ui->outline, ui->frame, ui->at.op, ops);
+}
+
 static bool target_of(Ui *ui, Target *target, Error *err)
 {
     const Session *session = ui->session;
     int32_t op = ui->at.op, tensor = ui->at.tensor, *ops = NULL;
     const OpSpace *space = op < 0 ? NULL : inferred_space(session->inferred, op);
-    int n_ops = op < 0 ? 0 : outline_equals(ui->outline, ui->frame, op, &ops);
+    bool index = ui->at.show == SHOW_OP && space && ui->at.item < space->n_index;
+    int n_ops = target_ops(ui, index ? ui->at.item : -1, &ops);
 
-    if (ui->at.show == SHOW_OP && space && ui->at.item < space->n_index) {
+    if (n_ops == 0 && ui->n_tagged > 0 && op >= 0)
+        return error_set(err, "no tagged op has this dim (T T takes all tags away)");
+    if (index) {
         *target = (Target){true,
                            ui->at.item,
                            n_ops,
@@ -95,8 +135,8 @@ static Str target_name(const Ui *ui, const Target *target)
     else
         buf_printf(&text, "%.*s dim %d",
                    STR_ARG(label_tensor(ui->session, ui->frame, target->place[0])), target->dim);
-    if (target->n > 1)
-        buf_printf(&text, " ×%d", target->n);
+    if (target->n > 1 || ui->n_tagged > 0)
+        buf_printf(&text, " ×%d%s", target->n, ui->n_tagged > 0 ? " tagged" : "");
     return buf_str(&text);
 }
 

@@ -307,6 +307,8 @@ static void draw_name(const Ui *ui, const OutlineRow *row, int width, Pen *pen)
     outline_label(ui->outline, row, &name);
     if (row->fold_n > 1)
         buf_printf(&times, " ×%d", row->fold_n);
+    if (alike_is_exception(ui, row))
+        buf_puts(&times, " ≠");
     control_format_times(&ui->control, row, &times);
     int n_times = text_columns(buf_str(&times));
     int room = width - indent - n_times;
@@ -482,15 +484,13 @@ static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *fac
         draw_sharding(ui, pen, column_text(ui, row, facts, column), -1, width);
 }
 
-/* Before the name: tagged, changed by the last change, unlike most layers. */
+/* Before the name: tagged, changed by the last change of the plan. */
 static void draw_mark(const Ui *ui, const OutlineRow *row, Pen *pen)
 {
     if (listing_row_tagged(ui, row))
         pen_rune(pen, ROLE_FOCUS, '+');
     else if (ui_row_changed(ui, row))
         pen_rune(pen, ROLE_NOTE, '~');
-    else if (alike_is_exception(ui, row))
-        pen_rune(pen, ROLE_NOTE, 0x2260);
     else
         pen_rune(pen, ROLE_TEXT, ' ');
 }

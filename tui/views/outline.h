@@ -54,8 +54,8 @@ void outline_detach(Outline *outline);
  * change. */
 void outline_filter(Outline *outline, const int32_t *pass, const int32_t *inputs, int n_inputs);
 
-/* Whether folds are one row at all. */
-void outline_set_folds(Outline *outline, bool folds);
+/* Whether folds are one row at all. True when they were not so before. */
+bool outline_set_folds(Outline *outline, bool folds);
 
 int64_t outline_n_rows(Outline *outline);
 bool outline_at(Outline *outline, int64_t i, OutlineRow *row); /* false past the end */

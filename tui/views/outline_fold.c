@@ -2,10 +2,13 @@
 
 enum { FOLD_LEVELS = 16, CLASSES_MAX = 16 }; /* nested folds, and classes, that are looked at */
 
-void outline_set_folds(Outline *outline, bool folds)
+bool outline_set_folds(Outline *outline, bool folds)
 {
+    if (outline->unfolded == !folds)
+        return false;
     outline->unfolded = !folds;
     forget_counts(outline);
+    return true;
 }
 
 /* Whether the members of a fold pass in different places. */

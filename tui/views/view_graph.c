@@ -4,11 +4,20 @@
 
 enum { ROWS_SHOWN_MAX = 400 };
 
+static void changed(Ui *ui)
+{
+    rail_reset(ui->rail, ui->session->inferred, ui->outline);
+    ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     OutlineRow rows[ROWS_SHOWN_MAX];
     RailRow rail[ROWS_SHOWN_MAX];
     int width[COL_COUNT], h = pen->area.h - 1;
+
+    if (outline_set_folds(ui->outline, ui->settings.fold))
+        changed(ui);
     int64_t n = outline_n_rows(ui->outline);
 
     if (h > ROWS_SHOWN_MAX)
@@ -30,12 +39,6 @@ static void draw(Ui *ui, Pen *pen)
     }
     if (n == 0)
         pen_puts(pen, ROLE_DIM, "this model has no op that computes");
-}
-
-static void changed(Ui *ui)
-{
-    rail_reset(ui->rail, ui->session->inferred, ui->outline);
-    ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
 }
 
 static bool close_or_leave(Ui *ui)
