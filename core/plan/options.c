@@ -139,25 +139,38 @@ static int rank_of(const Trial *trial)
     return !trial->done ? 3 : !trial->legal ? 2 : trial->same ? 1 : 0;
 }
 
-static bool comes_before(const PlanOption *a, const PlanOption *b)
+static bool comes_before(const PlanOption *a, const PlanOption *b, bool by_peak)
 {
     int x = rank_of(&a->trial), y = rank_of(&b->trial);
+    const Totals *first = &a->trial.totals, *second = &b->trial.totals;
     if (x != y || x != 0)
         return x < y;
-    if (a->trial.totals.step_us != b->trial.totals.step_us)
-        return a->trial.totals.step_us < b->trial.totals.step_us;
-    return a->trial.totals.peak_bytes < b->trial.totals.peak_bytes;
+    if (by_peak && first->peak_bytes != second->peak_bytes)
+        return first->peak_bytes < second->peak_bytes;
+    if (first->step_us != second->step_us)
+        return first->step_us < second->step_us;
+    return first->peak_bytes < second->peak_bytes;
 }
 
-void options_sort(PlanOptions *options)
+static void sort_options(PlanOptions *options, bool by_peak)
 {
     for (int i = 1; i < options->list.n; i++) {
         PlanOption option = options->list.at[i];
         int at = i;
-        for (; at > 0 && comes_before(&option, &options->list.at[at - 1]); at--)
+        for (; at > 0 && comes_before(&option, &options->list.at[at - 1], by_peak); at--)
             options->list.at[at] = options->list.at[at - 1];
         options->list.at[at] = option;
     }
+}
+
+void options_sort(PlanOptions *options)
+{
+    sort_options(options, false);
+}
+
+void options_sort_by_peak(PlanOptions *options)
+{
+    sort_options(options, true);
 }
 
 /* ---- listing them ---- */

@@ -66,5 +66,7 @@ bool options_try(Arena *arena, const Session *session, PlanOptions *options, Pro
 /* Legal ones first, by the time of a step, then by peak; then what changes nothing, what is
  * illegal, and what has not been tried. */
 void options_sort(PlanOptions *options);
+/* The same, by peak and then by the time of a step. */
+void options_sort_by_peak(PlanOptions *options);
 
 #endif

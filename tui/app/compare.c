@@ -8,6 +8,16 @@
 
 enum { QUICK_OPS_MAX = 20000, VALUE_BEFORE = 1000, VALUE_ASK }; /* quick: compared in a frame */
 
+static bool start(Ui *ui, bool (*work)(void *, Progress *, Error *),
+                  void (*done)(Ui *, void *, bool, const Error *), void *context, bool keeps_plan)
+{
+    return job_start(ui, &(JobWork){.title = "comparison",
+                                    .work = work,
+                                    .done = done,
+                                    .context = context,
+                                    .changes_plan = keeps_plan});
+}
+
 /* ---- what was asked for ---- */
 
 typedef struct {
@@ -145,8 +155,7 @@ bool compare_open(Ui *ui, Str words, Error *err)
             error_kind(err, ERROR_USAGE, "no change was made here yet: there is no plan before it");
     if (off)
         compare_close(ui);
-    if (!ok || off ||
-        !job_start(ui, &(JobWork){"comparison", open_work, open_done, job, false, false})) {
+    if (!ok || off || !start(ui, open_work, open_done, job, false)) {
         arena_free(arena);
         return ok;
     }
@@ -229,7 +238,7 @@ void compare_again(Ui *ui)
     AgainJob *job = arena_make(arena, AgainJob);
     *job = (AgainJob){.arena = arena};
     order_sides(ui, &job->a, &job->b);
-    if (!job_start(ui, &(JobWork){"comparison", again_work, again_done, job, true, false}))
+    if (!start(ui, again_work, again_done, job, true))
         arena_free(arena);
 }
 

@@ -96,7 +96,6 @@ const Action explorer_actions[] = {
     {"grouping", "c", "", "in Mem: group by class, layer and tensor, or less", "view", E,
      ACT_GROUPING},
     {"equal", "=", "", "in Diff: show what is the same too", "view", E, ACT_EQUAL},
-    {"swap", "", "", "in Diff: B as A", "view", E, ACT_SWAP},
     {"compare", "d", "[PLAN]", "compare with another plan: policy, plan.json, mesh, method", "view", E,
      ACT_COMPARE},
     {"next-pane", "Tab C-wl C-wj", "", "next pane", "view", E, ACT_NEXT_PANE},

@@ -114,7 +114,6 @@ typedef enum {
     ACT_TOUR,
     ACT_GROUPING,
     ACT_EQUAL,
-    ACT_SWAP,
     ACT_COMPARE,
     ACT_NEXT_PANE,
     ACT_PREVIOUS_PANE,

@@ -130,6 +130,20 @@ static void add_item(Ui *ui, const PlanOption *option, int place)
     add_note(ui, option);
 }
 
+/* What was tried and helps, the least first; and what was not tried. */
+static void keep_lower_peaks(PlanOptions *options)
+{
+    int n = 0;
+
+    options_sort_by_peak(options);
+    for (int i = 0; i < options->list.n; i++) {
+        const Trial *trial = &options->list.at[i].trial;
+        if (!trial->done || trial->totals.peak_bytes < options->now.peak_bytes)
+            options->list.at[n++] = options->list.at[i];
+    }
+    options->list.n = n;
+}
+
 static void open_menu(Ui *ui)
 {
     WhatIf *state = ui->whatif;
@@ -137,9 +151,12 @@ static void open_menu(Ui *ui)
 
     if (state->ask.by_gain)
         options_sort(options);
+    if (state->ask.by_peak)
+        keep_lower_peaks(options);
     state->n_changes = ui->n_changes;
     if (options->list.n == 0) {
-        ui_say(ui, "nothing else can be decided here");
+        ui_say(ui, state->ask.by_peak ? "no other cut of these values lowers the peak"
+                                      : "nothing else can be decided here");
         return;
     }
     menu_open(ui, state->ask.title, chosen);

@@ -20,6 +20,7 @@ typedef struct {
     char title[100];
     const char *verb;              /* static, before the chosen text: "pinned to "; or "" */
     bool by_gain;                  /* the best first; else as they are listed */
+    bool by_peak;                  /* what lowers the peak, most first; else it is left out */
     bool priced;                   /* try them first */
     void (*moved)(Ui *ui, int by); /* of the menu; NULL */
 } WhatIfAsk;

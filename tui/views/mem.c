@@ -140,21 +140,86 @@ static int32_t add_to_node(Tree *tree, int32_t parent, TreeLevel level, const in
     return id;
 }
 
-static void add_value(Tree *tree, int i)
+enum { KEY_NUMBERS = 4 };
+
+/* What a live value is told apart by on each level. */
+typedef struct {
+    int64_t level[LEVELS][KEY_NUMBERS];
+} ValueKey;
+
+static ValueKey key_of(const Session *session, const int32_t *first_member, const LiveValue *value)
 {
-    const LiveValue *value = &tree->mem->live.at[i];
-    const Session *session = tree->session;
-    int32_t op = mem_op(session, value->tensor), node = -1;
-    int32_t member = layer_member(session, op);
+    int32_t op = mem_op(session, value->tensor), member = layer_member(session, op);
     int32_t layer = member < 0 ? -1 : session->groups->groups[member].fold;
     int slot = op < 0 ? value->tensor : operand_slot(session->graph, op, value->tensor);
-    int32_t place = op < 0 ? -1 : tree->first_member[op];
-    const int64_t key[LEVELS][4] = {
-        {value->class},
-        {layer},
-        {((int64_t)place << 32) + slot, value->sharding, value->bytes, value->class}};
+    int64_t place = op < 0 ? -1 : first_member[op];
+    return (ValueKey){{{value->class},
+                       {layer},
+                       {place * INT32_MAX + slot, value->sharding, value->bytes, value->class}}};
+}
+
+static void add_value(Tree *tree, int i)
+{
+    ValueKey key = key_of(tree->session, tree->first_member, &tree->mem->live.at[i]);
+    int32_t node = -1;
     for (int level = (int)tree->mem->grouping; level < LEVELS; level++)
-        node = add_to_node(tree, node, (TreeLevel)level, key[level], i);
+        node = add_to_node(tree, node, (TreeLevel)level, key.level[level], i);
+}
+
+static bool is_within(const Mem *mem, const MemRow *row, const ValueKey *key, const ValueKey *value)
+{
+    bool same = true;
+    for (int level = (int)mem->grouping; row && level <= row->level; level++)
+        same &= memcmp(key->level[level], value->level[level], sizeof key->level[level]) == 0;
+    return same;
+}
+
+/* Places of values by what they are alike in, and their number in `out`. */
+static int group_alike(Arena *arena, const Mem *mem, const Session *session, const MemRow *within,
+                       int32_t *group)
+{
+    const int32_t *first = groups_first_members(arena, session->groups, session->graph->n_ops);
+    ValueKey wanted = {0};
+    Intern *keys = intern_new(arena);
+    if (within)
+        wanted = key_of(session, first, &within->value);
+    for (int i = 0; i < mem->live.n; i++) {
+        ValueKey key = key_of(session, first, &mem->live.at[i]);
+        bool left_out = mem->live.at[i].class == MEMORY_BUFFER;
+        group[i] = left_out || !is_within(mem, within, &wanted, &key)
+                       ? -1
+                       : intern_put(keys, key.level[LEVEL_LEAF], sizeof key.level[LEVEL_LEAF]);
+    }
+    return intern_count(keys);
+}
+
+static int more_bytes_first(const void *left, const void *right)
+{
+    const MemAlike *a = left, *b = right;
+    return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+int mem_alike(Arena *arena, Mem *mem, const Session *session, const MemRow *within, int most,
+              MemAlike *out)
+{
+    mem_list(mem, session);
+    int32_t *group = arena_array(arena, int32_t, mem->live.n);
+    int n = group_alike(arena, mem, session, within, group);
+    MemAlike *all = arena_array(arena, MemAlike, n);
+    for (int i = 0; i < mem->live.n; i++) {
+        if (group[i] < 0)
+            continue;
+        MemAlike *alike = &all[group[i]];
+        if (alike->n++ == 0)
+            alike->tensor = arena_array(arena, int32_t, mem->live.n - i);
+        alike->tensor[alike->n - 1] = mem->live.at[i].tensor;
+        alike->bytes += mem->live.at[i].bytes;
+    }
+    if (n > 0)
+        qsort(all, (size_t)n, sizeof *all, more_bytes_first);
+    n = n < most ? n : most;
+    memcpy(out, all, (size_t)n * sizeof *out);
+    return n;
 }
 
 /* A node's place among its siblings. */
@@ -274,6 +339,7 @@ static void put_rows(Tree *tree, int32_t parent, int depth, int32_t row, const c
         const Node *only = only_child(tree, id), *node = only ? only : &tree->nodes.at[id];
         bool inside = row >= 0 && depth > 0 && tree->nodes.at[parent].level == LEVEL_LAYER;
         MemRow out = {.depth = depth, .parent = row, .bytes = node->bytes, .n = node->n};
+        out.level = (int)node->level;
         out.leaf = node->level == LEVEL_LEAF;
         out.label = node_label(tree, node, inside);
         out.path = arena_printf(arena, "%s\n%s", path, out.label);

@@ -20,6 +20,7 @@ typedef enum { MEM_BY_CLASS, MEM_BY_LAYER, MEM_BY_TENSOR, MEM_GROUPING_COUNT } M
 
 typedef struct {
     int depth;
+    int level;      /* 0 class, 1 layer, 2 leaf: values alike */
     int32_t parent; /* row, or -1 */
     bool leaf, open;
     const char *label; /* "activation", "transformer.h[0..11]", "mlp.c_fc.weight" */
@@ -64,6 +65,18 @@ void mem_move_time(Mem *mem, int by); /* by places; on the peak's place it stays
 void mem_set_grouping(Mem *mem, MemGrouping grouping);
 void mem_toggle(Mem *mem, int row);
 
+/* Live values that are alike in repeated layers. */
+typedef struct {
+    int n;
+    int32_t *tensor;
+    int64_t bytes; /* of all of them */
+} MemAlike;
+
+/* The `most` groups of values alike with the most bytes, within a row (NULL: anywhere); how many.
+ * Copies that steps of a reshard are filling are left out. */
+int mem_alike(Arena *arena, Mem *mem, const Session *session, const MemRow *within, int most,
+              MemAlike *out);
+
 const char *mem_grouping_name(MemGrouping grouping); /* "class > layer > tensor" */
 char mem_class_letter(MemoryClass class);            /* in bars: 'P' */
 
@@ -89,6 +102,8 @@ int64_t mem_column(const MemoryUse *use, int n_places, int column, int of);
 typedef struct Ui Ui;
 
 bool mem_act(Ui *ui, ActId act); /* the time cursor, the grouping; false for other actions */
+/* A menu of what would lower the peak: of the row's values, or of the largest (NULL). */
+void mem_what_if(Ui *ui, const MemRow *within);
 void mem_note(Ui *ui, Buf *out); /* the place that is shown, and how much is alive there */
 
 #endif

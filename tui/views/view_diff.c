@@ -153,7 +153,7 @@ static void draw_line(const Ui *ui, const Compare *compare, const DiffLine *line
                       const Widths *widths, Pen *pen)
 {
     bool moved = line->kind == DIFF_LINE_RESHARD, finding = line->kind == DIFF_LINE_FINDING;
-    Style style = line->mark == '=' ? ROLE_DIM : moved ? ROLE_NOTE : ROLE_TEXT;
+    Style style = line->mark == '=' ? ROLE_DIM : ROLE_TEXT;
     pen_printf(pen, line->mark == '=' ? ROLE_DIM : ROLE_HEAD, " %c ", line->mark);
     if (moved)
         pen_puts(pen, ROLE_RAIL, "└ ");
@@ -276,7 +276,7 @@ static bool open_line(Ui *ui, const Compare *compare)
 
 static bool diff_act_on_plans(Ui *ui, ActId act)
 {
-    if (act == ACT_SWAP)
+    if (act == ACT_SORT)
         compare_swap(ui);
     else if (act == ACT_EQUAL)
         compare_show_equal(ui, !ui->compare->shows_equal);
@@ -363,7 +363,7 @@ const Hint diff_hints[] = {
     {ACT_OPEN, "go there"},
     {ACT_WHY, "why"},
     {ACT_COMPARE, "other"},
-    {ACT_SWAP, "swap"},
+    {ACT_SORT, "swap"},
     {ACT_NEXT_PANE, "pane"},
     {ACT_BACK, "back"},
     {ACT_HELP, "help"},

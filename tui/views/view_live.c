@@ -226,6 +226,8 @@ static bool act(Ui *ui, ActId act, Key last)
     const MemRow *row = &ui->mem.row[at];
     if (ui_move(&at, ui->mem.n_rows, ui->height[SHOW_LIVE], act))
         select_row(ui, at);
+    else if (act == ACT_WHAT_IF)
+        mem_what_if(ui, row);
     else if (act == ACT_OPEN && row->leaf)
         return go_to_tensor(ui, row);
     else if (act == ACT_OPEN || act == ACT_FOLD)
@@ -269,10 +271,17 @@ static void table(Ui *ui, Sheet *out)
 }
 
 static const Hint hints[] = {
-    {ACT_DOWN, "move"},       {ACT_RIGHT, "open"},     {ACT_OPEN, "tensor"},
-    {ACT_WHAT_IF, "what-if"}, {ACT_GROUPING, "group"}, {ACT_DIM_PREVIOUS, "time"},
-    {ACT_DIM_NEXT, "time"},   {ACT_WHY, "why"},        {ACT_BACK, "back"},
-    {ACT_HELP, "help"},       {ACT_CLOSE, "close"},    {0},
+    {ACT_DOWN, "move"},
+    {ACT_RIGHT, "open"},
+    {ACT_OPEN, "tensor"},
+    {ACT_WHAT_IF, "what-if"},
+    {ACT_DIM_NEXT, "later"},
+    {ACT_GROUPING, "grouping"},
+    {ACT_WHY, "why"},
+    {ACT_BACK, "back"},
+    {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},
+    {0},
 };
 
 const View view_live = {

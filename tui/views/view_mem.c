@@ -1,5 +1,8 @@
 /* view_mem.c - what each device needs at its peak, and live bytes over the step. */
+#include "tui/app/whatif.h"
 #include "tui/views/label.h"
+
+#include <stdio.h>
 
 enum { USED_W = 12, FREE_W = 7, HEAD_ROWS = 2, GRAPH_LEAST = 3, NOTE_LEAST = 17 };
 
@@ -55,7 +58,7 @@ static void draw_device_row(const Ui *ui, int at, int name_w, int bar_w, Pen *pe
     mem_format_devices(&ui->mem, at, ui->session->mesh->n_devices, name_w - (int)box.n - 2, &name);
     if (box.n > 0 && text_columns(buf_str(&name)) + (int)box.n + 2 <= name_w)
         buf_printf(&name, "  %s", box.s);
-    pen_puts(pen, ROLE_ERROR, over ? " !" : "  ");
+    pen_puts(pen, over ? ROLE_ERROR : ROLE_TEXT, over ? " !" : "  ");
     draw_sharding(ui, pen, buf_str(&name), -1, name_w);
     pen_right(pen, over ? ROLE_ERROR : ROLE_TEXT, label_bytes(ui, ranks->use.peak_bytes),
               USED_W - 2);
@@ -269,6 +272,45 @@ static int time_step(const Ui *ui)
     return n > 0 ? n : 1;
 }
 
+/* "…h.0.mlp.c_fc.weight ×12": the end of the name says most. */
+static const char *brief_name(const Ui *ui, Arena *arena, const MemAlike *alike)
+{
+    enum { MOST = 12 };
+    Str name = label_tensor(ui->session, arena, alike->tensor[0]);
+    size_t cut = name.n > MOST ? name.n - MOST : 0;
+    while (cut > 0 && cut < name.n && ((unsigned char)name.s[cut] & 0xc0) == 0x80)
+        cut++;
+    const char *text =
+        arena_printf(arena, "%s%.*s", cut ? "…" : "", (int)(name.n - cut), name.s + cut);
+    return alike->n > 1 ? arena_printf(arena, "%s ×%d", text, alike->n) : text;
+}
+
+/* Options of one group of values, each with what it is about. */
+static void add_options(Ui *ui, WhatIfAsk *ask, const MemAlike *alike)
+{
+    PlanOptions options = options_for_value(ask->arena, ui->session, alike->tensor, alike->n);
+    const char *name = brief_name(ui, ask->arena, alike);
+    ask->options.now = options.now;
+    for (int i = 0; i < options.list.n; i++) {
+        PlanOption option = options.list.at[i];
+        option.text = arena_printf(ask->arena, "%s %s", name, option.text);
+        vec_push(ask->arena, &ask->options.list, option);
+    }
+}
+
+void mem_what_if(Ui *ui, const MemRow *within)
+{
+    enum { MOST = 6 };
+    WhatIfAsk ask = {.arena = arena_new(), .by_peak = true, .priced = true, .verb = ""};
+    MemAlike alike[MOST];
+    int n = mem_alike(ask.arena, &ui->mem, ui->session, within, MOST, alike);
+    for (int i = 0; i < n; i++)
+        add_options(ui, &ask, &alike[i]);
+    snprintf(ask.title, sizeof ask.title, "to lower the peak of %.*s",
+             STR_ARG(label_bytes(ui, ui_plan(ui)->totals.peak_bytes)));
+    whatif_ask(ui, &ask);
+}
+
 bool mem_act(Ui *ui, ActId act)
 {
     Mem *mem = &ui->mem;
@@ -309,6 +351,10 @@ static bool act(Ui *ui, ActId act, Key last)
         return mem_act(ui, act == ACT_LEFT ? ACT_DIM_PREVIOUS : ACT_DIM_NEXT);
     if (mem_act(ui, act))
         return true;
+    if (act == ACT_WHAT_IF) {
+        mem_what_if(ui, NULL);
+        return true;
+    }
     if (act == ACT_OPEN) {
         ui_show(ui, SHOW_LIVE);
         return true;
@@ -352,11 +398,17 @@ static void table(Ui *ui, Sheet *out)
 }
 
 static const Hint hints[] = {
-    {ACT_DOWN, "device"},       {ACT_OPEN, "live set"},
-    {ACT_DIM_PREVIOUS, "time"}, {ACT_DIM_NEXT, "time"},
-    {ACT_GROUPING, "group"},    {ACT_WHAT_IF, "what-if"},
-    {ACT_BACK, "back"},         {ACT_HELP, "help"},
-    {ACT_CLOSE, "close"},       {0},
+    {ACT_DOWN, "device"},
+    {ACT_OPEN, "live set"},
+    {ACT_LEFT, "earlier"},
+    {ACT_RIGHT, "later"},
+    {ACT_WHAT_IF, "what-if"},
+    {ACT_GROUPING, "grouping"},
+    {ACT_NEXT_PANE, "pane"},
+    {ACT_BACK, "back"},
+    {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},
+    {0},
 };
 
 const View view_mem = {
