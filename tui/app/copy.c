@@ -1,18 +1,19 @@
 #include "tui/app/copy.h"
 
+#include "core/plan/gspmd.h"
 #include "tui/app/menu.h"
 #include "tui/views/label.h"
 #include "tui/views/page.h"
 
 /* What can be copied of a selected tensor, beside the forms of its sharding. */
-typedef enum { FORM_NAME = VIEW_COUNT, FORM_OP, FORM_LOCAL, FORM_WHY, FORM_END } Form;
+typedef enum { FORM_GSPMD = VIEW_COUNT, FORM_NAME, FORM_OP, FORM_LOCAL, FORM_WHY, FORM_END } Form;
 
-static const char *const form_names[] = {"name", "op", "local", "why"}; /* ORDER Form */
+static const char *const form_names[] = {"gspmd", "name", "op", "local", "why"}; /* ORDER Form */
 
 static const char *form_name(int form)
 {
     return form < VIEW_COUNT ? sharding_view_name((ShardingView)form)
-                             : form_names[form - FORM_NAME];
+                             : form_names[form - FORM_GSPMD];
 }
 
 static const Sharding *selected_sharding(const Ui *ui)
@@ -38,7 +39,9 @@ static void put_form(Ui *ui, int form, Buf *out)
     Error err = {0};
     Place place = ui->at;
 
-    if (form == FORM_OP && ui->at.op >= 0) {
+    if (form == FORM_GSPMD && sharding) {
+        gspmd_format(sharding, ui->session->mesh, out, &err);
+    } else if (form == FORM_OP && ui->at.op >= 0) {
         buf_add(out, label_op(ui->session, ui->frame, ui->at.op));
     } else if (form == FORM_NAME && ui->at.tensor >= 0) {
         buf_puts(out, tensor_name(ui_graph(ui), ui->at.tensor));

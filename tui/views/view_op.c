@@ -4,114 +4,12 @@
 #include "core/plan/cost.h"
 #include "core/rules/notation.h"
 #include "core/run/kernel.h"
+#include "core/plan/explain/reason.h"
+#include "tui/views/op_lists.h"
 #include "tui/views/page.h"
 
-/* Operand `i` of the op, inputs then outputs: its tensor and the sharding the op sees; -1: absent.
- */
-typedef struct {
-    bool input;
-    int32_t tensor, sharding;
-} OperandAt;
-
-static OperandAt operand_at(const Ui *ui, int32_t op, int i)
-{
-    const Graph *graph = ui_graph(ui);
-    const GraphOp *node = &graph->ops[op];
-
-    if (i < node->n_inputs)
-        return (OperandAt){true, op_inputs(graph, op)[i], ui_plan(ui)->need[node->input + i]};
-    int32_t tensor = op_outputs(graph, op)[i - node->n_inputs];
-    return (OperandAt){false, tensor, tensor < 0 ? -1 : ui_plan(ui)->made[tensor]};
-}
-
-static int n_operands(const Ui *ui, int32_t op)
-{
-    return ui_graph(ui)->ops[op].n_inputs + ui_graph(ui)->ops[op].n_outputs;
-}
-
-static void format_cut(const Ui *ui, const Cut *cut, Buf *out)
-{
-    uint8_t atom[ATOMS_MAX];
-    int n = cut_list_atoms(cut, atom);
-
-    if (n == 0) {
-        buf_putc(out, '-');
-        return;
-    }
-    mesh_format_atoms(ui->session->mesh, atom, n, ".", out);
-    if (cut->n > 1) {
-        buf_puts(out, "  ");
-        cut_format(cut, ui->session->mesh, out);
-    }
-}
-
-static void draw_index_dim(const Ui *ui, const OpSpace *space, const OpCut *cuts, int i, Pen *pen)
-{
-    const IndexDim *index = &space->index[i];
-    const Cut *cut = &cuts->index[i];
-    Buf text = buf_new(ui->frame), local = buf_new(ui->frame);
-
-    pen_tab(pen, 2);
-    pen_fit(pen, ROLE_TEXT, str_from(index->name), 7);
-    pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%lld", (long long)index->size)), 8);
-    pen_tab(pen, pen->x + 2);
-    pen_fit(pen, index->role == ROLE_MAP ? ROLE_TEXT : ROLE_HEAD, str_from(role_name(index->role)),
-            8);
-    format_cut(ui, cut, &text);
-    draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w > 70 ? 22 : 14);
-    buf_printf(&local, "%lld", (long long)cut_local_size(cut, ui->session->mesh, ui->rank));
-    pen_right(pen, ROLE_TEXT, buf_str(&local), 8);
-    if (index->role == ROLE_REDUCE && !cut_is_whole(cut))
-        pen_puts(pen, ROLE_TEXT, "  → output partial");
-}
-
-static void format_other_end(const Ui *ui, const OperandAt *operand, Buf *out)
-{
-    const Graph *graph = ui_graph(ui);
-    int32_t maker = graph->tensors[operand->tensor].maker;
-
-    if (operand->input) {
-        buf_puts(out, "◂ ");
-        if (maker >= 0 && !inferred_is_host(ui->session->inferred, maker))
-            buf_add(out, label_op(ui->session, ui->frame, maker));
-        else
-            buf_puts(out, label_tensor_kind(ui, operand->tensor));
-        return;
-    }
-    int n = tensor_n_uses(graph, operand->tensor);
-    buf_puts(out, "▸ ");
-    if (n == 0) {
-        buf_puts(out, "output");
-        return;
-    }
-    buf_add(out,
-            label_op(ui->session, ui->frame, graph->uses[graph->tensors[operand->tensor].use]));
-    if (n > 1)
-        buf_printf(out, " +%d", n - 1);
-}
-
-static void draw_operand(const Ui *ui, const OperandAt *operand, Pen *pen)
-{
-    int w = pen->area.w, shape = w > 70 ? 20 : 16, name = (w - 4 - shape - 12) * 55 / 100;
-    Buf other = buf_new(ui->frame);
-    Str label = str_from(naming_label(ui->session->naming, operand->tensor));
-    bool moved = operand->input && operand->sharding >= 0 &&
-                 operand->sharding != ui_plan(ui)->sharding[operand->tensor];
-    int dim = operand->tensor == ui->at.tensor ? ui->at.dim : -1;
-
-    pen_puts(pen, ROLE_HEAD, operand->input ? " in  " : " out ");
-    pen_fit_tail(pen, ROLE_TEXT, label, name);
-    pen_rune(pen, ROLE_TEXT, ' ');
-    draw_sharding(ui, pen, label_value(ui, operand->tensor, operand->sharding), dim, shape);
-    pen_right(pen, ROLE_TEXT,
-              operand->sharding < 0 ? STR("")
-                                    : label_bytes(ui, plan_local_bytes(ui_plan(ui), operand->tensor,
-                                                                       operand->sharding)),
-              10);
-    pen_puts(pen, moved ? ROLE_NOTE : ROLE_TEXT, moved ? "* " : "  ");
-    format_other_end(ui, operand, &other);
-    pen_fit_tail(pen, ROLE_DIM, buf_str(&other), w - pen->x);
-}
+#include <math.h>
+#include <string.h>
 
 /* On two lines where it does not fit: what is computed, what is moved. */
 static void draw_cost_formula(const Ui *ui, int32_t op, Pen *pen)
@@ -159,9 +57,8 @@ static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
     draw_cost_formula(ui, op, pen);
 }
 
-static void draw_head(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
+static void draw_name(const Ui *ui, int32_t op, Pen *pen)
 {
-    Buf annotation = buf_new(ui->frame);
     Str name = label_op(ui->session, ui->frame, op);
     const char *operator= op_operator(ui_graph(ui), op);
     int room = pen->area.w - 2 - (int)strlen(operator);
@@ -172,13 +69,30 @@ static void draw_head(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
     if (ui->at.row.times > 1)
         pen_printf(pen, ROLE_HEAD, " ×%lld", (long long)ui->at.row.times);
     pen_line(pen);
+}
+
+/* The annotation, and where the rule is from. */
+static void draw_rule(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
+{
+    const Registry *registry = ui->session->inferred->registry;
+    const Operator *row = registry_find(registry, str_from(op_operator(ui_graph(ui), op)));
+    Buf annotation = buf_new(ui->frame), source = buf_new(ui->frame);
+
     draw_field(pen, " RULE", 7);
     if (space->no_rule) {
         pen_puts(pen, ROLE_NOTE, label_no_rule(ui->session, op));
-    } else {
-        opspace_format(space, &annotation);
-        pen_fit(pen, ROLE_TEXT, buf_str(&annotation), pen->area.w - pen->x);
+        pen_line(pen);
+        return;
     }
+    opspace_format(space, &annotation);
+    if (row && row->anno && row->anno->file)
+        buf_printf(&source, "  %s:%d", path_base(row->anno->file), row->anno->line);
+    else if (row && row->family)
+        buf_printf(&source, "  built in, %s", row->family);
+    int n = text_columns(buf_str(&annotation)), room = pen->area.w - pen->x;
+    pen_fit(pen, ROLE_TEXT, buf_str(&annotation), n < room ? n : room);
+    if (n + text_columns(buf_str(&source)) <= room)
+        pen_put(pen, ROLE_DIM, buf_str(&source));
     pen_line(pen);
 }
 
@@ -204,16 +118,6 @@ static void draw_names(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
     pen_line(pen);
 }
 
-/* ---- sections: lists under a heading, of items that the cursor walks through ---- */
-
-/* ORDER SECTION: as they stand. */
-typedef enum { SECTION_INDEX, SECTION_OPERANDS, SECTION_NOTATIONS, SECTION_COUNT } SectionId;
-
-typedef struct {
-    int n, first; /* items, and the number of the first */
-    bool open;    /* else it is its heading alone */
-} Section;
-
 /* Five notations say an index space: an op that is replicated, or ties values, has nothing to say
  * in them. */
 static int n_notations(const Ui *ui, int32_t op, const OpSpace *space)
@@ -221,39 +125,6 @@ static int n_notations(const Ui *ui, int32_t op, const OpSpace *space)
     ControlTie tie[TIES_MAX + 1];
     int n;
     return space->no_rule || control_ties(ui->session, op, tie, &n) ? 0 : NOTATION_COUNT;
-}
-
-/* Where there is no room for all, the cursor's section is open, then the others in order; below
- * them the cursor's item in detail, of which operands leave but a line. */
-static void make_sections(const Ui *ui, int32_t op, const OpSpace *space, int h,
-                          Section section[SECTION_COUNT])
-{
-    enum { HEADS = 5 + SECTION_COUNT + 1, DETAIL = 4, DETAIL_OF_NOTATION = 14 };
-    const int n[SECTION_COUNT] = {space->n_index, n_operands(ui, op), n_notations(ui, op, space)};
-    int first = 0, at = 0;
-
-    for (int s = 0; s < SECTION_COUNT; s++) {
-        section[s] = (Section){n[s], first, false};
-        if (ui->at.item >= first)
-            at = s;
-        first += n[s];
-    }
-    int room = h - HEADS - n[at];
-    section[at].open = true;
-    for (int s = 0; s < SECTION_COUNT; s++) {
-        int detail = at == SECTION_NOTATIONS ? DETAIL_OF_NOTATION : DETAIL;
-        if (s == SECTION_OPERANDS && at == SECTION_INDEX)
-            detail = 1;
-        if (s != at && n[s] + detail <= room) {
-            section[s].open = true;
-            room -= n[s];
-        }
-    }
-}
-
-static bool is_selected(const Ui *ui, const Section *section)
-{
-    return ui->at.item >= section->first && ui->at.item < section->first + section->n;
 }
 
 /* ---- notations ---- */
@@ -367,123 +238,182 @@ static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
     pen_line(pen);
 }
 
-/* ---- the whole ---- */
-
-/* The chain behind the selected item, as far as there are lines for it. */
-static void draw_why(Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
-{
-    Buf text = buf_new(ui->frame);
-
-    if (ui->at.item < space->n_index)
-        why_index_text(ui, op, ui->at.item, &text);
-    for (int64_t line = 0; pen->y < pen->area.h && page_line(buf_str(&text), line).n > 0; line++) {
-        if (line == 0)
-            draw_field(pen, " WHY", 5);
-        pen_tab(pen, 5);
-        draw_sharding(ui, pen, page_line(buf_str(&text), line), -1, pen->area.w - pen->x);
-        pen_line(pen);
-    }
-}
-
-static void draw_indexes(const Ui *ui, const OpSpace *space, const OpCut *cuts,
-                         const Section *section, Pen *pen)
-{
-    draw_field(pen, " INDEX       size  role    cut by", pen->area.w > 70 ? 52 : 44);
-    pen_puts(pen, ROLE_HEAD, "local");
-    pen_line(pen);
-    for (int i = 0; i < section->n; i++) {
-        draw_index_dim(ui, space, cuts, i, pen);
-        if (ui->at.item == i)
-            ui_mark_row(ui, SHOW_OP, pen, pen->y);
-        pen_line(pen);
-    }
-}
-
-/* As many as leave `below` lines, scrolled to the cursor. */
-static void draw_operands(const Ui *ui, int32_t op, const Section *section, int below, Pen *pen)
-{
-    draw_field(pen, " OPERANDS", 70);
-    pen_line(pen);
-    int room = pen->area.h - pen->y - below, at = ui->at.item - section->first;
-    int first = is_selected(ui, section) && at >= room ? at - room + 1 : 0;
-    for (int i = first; i < section->n && (i - first < room || i == at); i++) {
-        OperandAt operand = operand_at(ui, op, i);
-        if (operand.tensor < 0)
-            continue;
-        draw_operand(ui, &operand, pen);
-        if (at == i)
-            ui_mark_row(ui, SHOW_OP, pen, pen->y);
-        pen_line(pen);
-    }
-}
-
-static void draw_notations(const Ui *ui, int32_t op, const OpSpace *space, const Section *section,
-                           Pen *pen)
+/* One line of their names; where the cursor is among them, a line each and the one in full. first:
+ * the number of the first item. */
+static void draw_notations(const Ui *ui, int32_t op, const OpSpace *space, int first, Pen *pen,
+                           int *selected)
 {
     ControlTie tie[TIES_MAX + 1];
-    int n_ties;
+    int n_ties, n = n_notations(ui, op, space);
     if (control_ties(ui->session, op, tie, &n_ties)) {
         draw_ties(ui, op, pen);
         return;
     }
     draw_field(pen, " NOTATIONS", 11);
-    if (section->n == 0) {
+    if (n == 0) {
         pen_puts(pen, ROLE_DIM, "  none: it has no index space");
         pen_line(pen);
         return;
     }
-    if (!section->open) {
+    if (ui->at.item < first) {
         draw_notations_folded(ui, space, pen);
         return;
     }
     pen_printf(pen, ROLE_DIM, "  all of it: dimscope rule %s", op_operator(ui_graph(ui), op));
     pen_line(pen);
-    for (int n = 0; n < section->n; n++) {
-        draw_notation(ui, space, n, pen);
-        if (ui->at.item == section->first + n)
-            ui_mark_row(ui, SHOW_OP, pen, pen->y);
+    for (int i = 0; i < n; i++) {
+        *selected = ui->at.item == first + i ? pen->y : *selected;
+        draw_notation(ui, space, i, pen);
+        pen_line(pen);
+    }
+    draw_notation_detail(ui, space, ui->at.item - first, pen);
+}
+
+/* ---- why, and what else ---- */
+
+enum { WHY_LINES = 7 };
+
+static void draw_chain(const Ui *ui, Str text, Pen *pen)
+{
+    for (int64_t line = 0; page_line(text, line).n > 0; line++) {
+        if (line == WHY_LINES) {
+            pen_puts(pen, ROLE_DIM, "   … w has all of it");
+            pen_line(pen);
+            return;
+        }
+        draw_sharding(ui, pen, page_line(text, line), -1, pen->area.w - pen->x);
         pen_line(pen);
     }
 }
 
-static void draw_folded(const char *label, const Section *section, Pen *pen)
+/* The chain behind the selected item: why an index dim is cut, why an operand is partial or cut in
+ * the dim under the cursor. */
+static void draw_why(Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
 {
-    draw_field(pen, label, 11);
-    pen_printf(pen, ROLE_DIM, "%d", section->n);
+    const Plan *plan = ui_plan(ui);
+    Buf text = buf_new(ui->frame), title = buf_new(ui->frame);
+
+    if (ui->at.item < space->n_index) {
+        why_index_text(ui, op, ui->at.item, &text);
+        buf_printf(&title, "is %s cut so?", space->index[ui->at.item].name);
+    } else if (ui->at.item < space->n_index + op_n_operands(ui, op)) {
+        OperandAt operand = op_operand_at(ui, op, ui->at.item - space->n_index);
+        const Sharding *sharding =
+            operand.sharding < 0 ? NULL : shardings_at(plan->shardings, operand.sharding);
+        int dim = sharding && sharding_partials(sharding) ? -1 : ui->at.dim;
+        ReasonChain *chains;
+        int n = sharding && dim < sharding->n_dims
+                    ? why_tensor_dim(ui->frame, plan, operand.tensor, dim, &chains)
+                    : 0;
+        for (int i = 0; i < n; i++)
+            reason_format_chain(plan, &chains[i], "", &text);
+        if (dim < 0)
+            buf_puts(&title, "is it partial?");
+        else
+            buf_printf(&title, "is its dim %d cut so?", dim);
+    }
+    if (text.n == 0)
+        return;
+    draw_field(pen, " WHY", 5);
+    pen_put(pen, ROLE_TEXT, buf_str(&title));
+    pen_line(pen);
+    draw_chain(ui, buf_str(&text), pen);
+}
+
+/* The next best way of its reshard, and the next best row that it could have chosen. */
+static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
+{
+    const Plan *plan = ui_plan(ui);
+    const char *label = " TRIED";
+    int32_t r = ui->comm->of_op[op];
+
+    if (r >= 0 && plan->reshards[r].path->us > 0) {
+        const Reshard *reshard = &plan->reshards[r];
+        Dtype dtype = (Dtype)ui->session->inferred->dtype[reshard->tensor];
+        const ReshardPath *next =
+            reshard_runner_up(plan->resharder, dtype, reshard->from, reshard->to);
+        Buf text = buf_new(ui->frame);
+        if (next) {
+            comm_format_steps(ui->session, next, &text);
+            buf_puts(&text, " instead of ");
+        }
+        comm_format_steps(ui->session, reshard->path, &text);
+        if (next)
+            buf_printf(&text, ": %.*s, not %.*s", STR_ARG(label_us(ui, next->us)),
+                       STR_ARG(label_us(ui, reshard->path->us)));
+        else
+            buf_puts(&text, ": there is no other way");
+        draw_field(pen, label, 7);
+        draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - pen->x);
+        pen_line(pen);
+        label = "";
+    }
+    if (!plan->choice || plan->choice[op].us < 0)
+        return;
+    draw_field(pen, label, 7);
+    pen_printf(pen, ROLE_TEXT, "its row moves inputs for %.*s, ",
+               STR_ARG(label_us(ui, plan->choice[op].us)));
+    if (isinf(plan->choice[op].next_us))
+        pen_puts(pen, ROLE_TEXT, "there is no other");
+    else
+        pen_printf(pen, ROLE_TEXT, "the next best one for %.*s",
+                   STR_ARG(label_us(ui, plan->choice[op].next_us)));
     pen_line(pen);
 }
 
+/* ---- the whole ---- */
+
+/* All of it on a page of its own; *selected: the line of the cursor's item. */
+static void draw_page(Ui *ui, int32_t op, const OpSpace *space, Pen *pen, int *selected)
+{
+    draw_rule(ui, op, space, pen);
+    op_draw_indexes(ui, op, pen, selected);
+    op_draw_operands(ui, op, (int)space->n_index, pen, selected);
+    draw_cost(ui, op, pen);
+    pen_line(pen);
+    draw_why(ui, op, space, pen);
+    draw_tried(ui, op, pen);
+    draw_names(ui, op, space, pen);
+    draw_notations(ui, op, space, (int)space->n_index + op_n_operands(ui, op), pen, selected);
+}
+
+static void copy_lines(const Grid *from, int top, Pen *pen)
+{
+    Grid *to = pen->grid;
+
+    for (int y = 0; pen->y + y < pen->area.h && top + y < from->h; y++)
+        memcpy(&to->cells[(pen->area.y + pen->y + y) * to->w + pen->area.x],
+               &from->cells[(top + y) * from->w], (size_t)pen->area.w * sizeof(Cell));
+}
+
+/* The name stays, the rest scrolls under it to the cursor. */
 static void draw(Ui *ui, Pen *pen)
 {
+    enum { BESIDE_ITEMS = 64, PAGE_MOST = 4096 };
     int32_t op = ui->at.op;
     const OpSpace *space = op < 0 ? NULL : inferred_space(ui->session->inferred, op);
     const OpCut *cuts = space ? plan_cut(ui_plan(ui), op) : NULL;
-    Section section[SECTION_COUNT];
+    int selected = -1;
 
     if (!cuts) {
         pen_puts(pen, ROLE_DIM,
                  op < 0 ? " no op is selected" : " known before the run: not sharded");
         return;
     }
-    make_sections(ui, op, space, pen->area.h, section);
-    const Section *notation = &section[SECTION_NOTATIONS];
-    draw_head(ui, op, space, pen);
-    draw_names(ui, op, space, pen);
-    if (section[SECTION_INDEX].open)
-        draw_indexes(ui, space, cuts, &section[SECTION_INDEX], pen);
-    else
-        draw_folded(" INDEX", &section[SECTION_INDEX], pen);
-    if (section[SECTION_OPERANDS].open)
-        draw_operands(ui, op, &section[SECTION_OPERANDS], notation->open ? 7 : 2, pen);
-    else
-        draw_folded(" OPERANDS", &section[SECTION_OPERANDS], pen);
-    draw_cost(ui, op, pen);
-    pen_line(pen);
-    draw_notations(ui, op, space, notation, pen);
-    if (is_selected(ui, notation))
-        draw_notation_detail(ui, space, ui->at.item - notation->first, pen);
-    else
-        draw_why(ui, op, space, pen);
+    draw_name(ui, op, pen);
+    int lines = (int)space->n_index + op_n_operands(ui, op) + BESIDE_ITEMS,
+        h = pen->area.h - pen->y;
+    if (h <= 0 || pen->area.w <= 0)
+        return;
+    Grid *page =
+        grid_new(ui->frame, pen->area.w, lines < PAGE_MOST ? lines : PAGE_MOST, pen->grid->ascii);
+    Pen inner = pen_new(page, (Rect){0, 0, page->w, page->h});
+    draw_page(ui, op, space, &inner, &selected);
+    int n = inner.y < page->h ? inner.y : page->h;
+    int top = (int)ui_scroll(selected - 2 * h / 3, selected, n, h);
+    copy_lines(page, top, pen);
+    if (selected >= 0)
+        ui_mark_row(ui, SHOW_OP, pen, pen->y + selected - top);
 }
 
 /* Operand under the cursor, or {-1}. */
@@ -492,22 +422,22 @@ static OperandAt selected_operand(const Ui *ui)
     const OpSpace *space = inferred_space(ui->session->inferred, ui->at.op);
     int i = ui->at.item - (space ? space->n_index : 0);
 
-    if (i < 0 || i >= n_operands(ui, ui->at.op))
+    if (i < 0 || i >= op_n_operands(ui, ui->at.op))
         return (OperandAt){false, -1, -1};
-    return operand_at(ui, ui->at.op, i);
+    return op_operand_at(ui, ui->at.op, i);
 }
 
 /* Notation under the cursor, or -1. */
 static int selected_notation(const Ui *ui, const OpSpace *space)
 {
-    int at = space ? ui->at.item - space->n_index - n_operands(ui, ui->at.op) : -1;
+    int at = space ? ui->at.item - space->n_index - op_n_operands(ui, ui->at.op) : -1;
     return at < 0 ? -1 : at;
 }
 
 static bool move(Ui *ui, ActId act)
 {
     const OpSpace *space = inferred_space(ui->session->inferred, ui->at.op);
-    int last_operand = (space ? space->n_index : 0) + n_operands(ui, ui->at.op);
+    int last_operand = (space ? space->n_index : 0) + op_n_operands(ui, ui->at.op);
     int n = last_operand + (space ? n_notations(ui, ui->at.op, space) : 0);
     int64_t at = ui->at.item, by = act == ACT_UP || act == ACT_PAGE_UP || act == ACT_HALF_UP;
 
@@ -578,6 +508,35 @@ static void note(Ui *ui, Buf *out)
     }
 }
 
+/* A row per operand. */
+static void table(Ui *ui, Sheet *out)
+{
+    int32_t op = ui->at.op;
+
+    sheet_column(out, "operand", false);
+    sheet_column(out, "tensor", false);
+    sheet_column(out, "dtype", false);
+    sheet_column(out, "sharding", false);
+    sheet_column(out, "local_bytes", true);
+    sheet_column(out, "other_end", false);
+    for (int i = 0; op >= 0 && i < op_n_operands(ui, op); i++) {
+        OperandAt operand = op_operand_at(ui, op, i);
+        Buf other = buf_new(out->arena);
+        if (operand.tensor < 0)
+            continue;
+        op_format_other_end(ui, &operand, &other);
+        sheet_put(out, operand.input ? STR("in") : STR("out"));
+        sheet_put(out, str_from(tensor_name(ui_graph(ui), operand.tensor)));
+        sheet_put(out, str_from(dtype_name((Dtype)ui->session->inferred->dtype[operand.tensor])));
+        sheet_put(out, label_value(ui, operand.tensor, operand.sharding));
+        sheet_number(out,
+                     operand.sharding < 0
+                         ? 0
+                         : (double)plan_local_bytes(ui_plan(ui), operand.tensor, operand.sharding));
+        sheet_put(out, buf_str(&other));
+    }
+}
+
 static const Hint hints[] = {
     {ACT_DOWN, "move"},
     {ACT_OPEN, "open"},
@@ -599,4 +558,5 @@ const View view_op = {
     .note = note,
     .list_at = -1,
     .hints = hints,
+    .table = table,
 };

@@ -1,0 +1,236 @@
+#include "tui/views/op_lists.h"
+
+#include "tui/views/label.h"
+
+OperandAt op_operand_at(const Ui *ui, int32_t op, int i)
+{
+    const Graph *graph = ui_graph(ui);
+    const GraphOp *node = &graph->ops[op];
+
+    if (i < node->n_inputs)
+        return (OperandAt){true, op_inputs(graph, op)[i], ui_plan(ui)->need[node->input + i]};
+    int32_t tensor = op_outputs(graph, op)[i - node->n_inputs];
+    return (OperandAt){false, tensor, tensor < 0 ? -1 : ui_plan(ui)->made[tensor]};
+}
+
+int op_n_operands(const Ui *ui, int32_t op)
+{
+    return ui_graph(ui)->ops[op].n_inputs + ui_graph(ui)->ops[op].n_outputs;
+}
+
+static void format_cut(const Ui *ui, const Cut *cut, Buf *out)
+{
+    uint8_t atom[ATOMS_MAX];
+    int n = cut_list_atoms(cut, atom);
+
+    if (n == 0) {
+        buf_putc(out, '-');
+        return;
+    }
+    mesh_format_atoms(ui->session->mesh, atom, n, ".", out);
+    if (cut->n > 1) {
+        buf_puts(out, "  ");
+        cut_format(cut, ui->session->mesh, out);
+    }
+}
+
+/* Columns of the list of index dims: the narrow form fits into 40. */
+typedef struct {
+    int name, size, role, cut, local;
+} IndexColumns;
+
+static IndexColumns index_columns(int w)
+{
+    return w < 52   ? (IndexColumns){5, 6, 7, 9, 7}
+           : w < 71 ? (IndexColumns){7, 8, 8, 14, 8}
+                    : (IndexColumns){7, 8, 8, 22, 8};
+}
+
+static void draw_index_head(const IndexColumns *at, Pen *pen)
+{
+    draw_field(pen, " INDEX", 2 + at->name);
+    pen_right(pen, ROLE_HEAD, STR("size"), at->size);
+    pen_puts(pen, ROLE_HEAD, "  ");
+    draw_field(pen, "role", at->role);
+    draw_field(pen, "cut by", at->cut);
+    pen_right(pen, ROLE_HEAD, STR("local"), at->local);
+    pen_line(pen);
+}
+
+static void draw_index_dim(const Ui *ui, const OpSpace *space, const OpCut *cuts, int i,
+                           const IndexColumns *at, Pen *pen)
+{
+    const IndexDim *index = &space->index[i];
+    const Cut *cut = &cuts->index[i];
+    Buf text = buf_new(ui->frame), local = buf_new(ui->frame);
+
+    pen_tab(pen, 2);
+    pen_fit(pen, ROLE_TEXT, str_from(index->name), at->name);
+    pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%lld", (long long)index->size)),
+              at->size);
+    pen_tab(pen, pen->x + 2);
+    pen_fit(pen, index->role == ROLE_MAP ? ROLE_TEXT : ROLE_HEAD, str_from(role_name(index->role)),
+            at->role);
+    format_cut(ui, cut, &text);
+    draw_sharding(ui, pen, buf_str(&text), -1, at->cut);
+    buf_printf(&local, "%lld", (long long)cut_local_size(cut, ui->session->mesh, ui->rank));
+    pen_right(pen, ROLE_TEXT, buf_str(&local), at->local);
+    if (index->role == ROLE_REDUCE && !cut_is_whole(cut)) {
+        pen_puts(pen, ROLE_TEXT, "  → output partial");
+        if (pen->area.w - pen->x > 12) {
+            Buf over = buf_new(ui->frame);
+            buf_puts(&over, " over ");
+            mesh_format_set(ui->session->mesh, cut_atoms(cut), ".", &over);
+            draw_sharding(ui, pen, buf_str(&over), -1, -1);
+        }
+    }
+}
+
+/* ---- operands ---- */
+
+static bool is_separator(char c)
+{
+    return c == '.' || c == '/';
+}
+
+/* What a name adds to where the op is: "weight" beside "h.0.mlp.c_proj/Gemm". */
+static Str beside(Str name, Str op)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < name.n && i < op.n; i++) {
+        bool ends = is_separator(name.s[i]) && is_separator(op.s[i]);
+        if (!ends && name.s[i] != op.s[i])
+            break;
+        n = ends ? i + 1 : n;
+    }
+    return (Str){name.s + n, name.n - n};
+}
+
+void op_format_other_end(const Ui *ui, const OperandAt *operand, Buf *out)
+{
+    const Graph *graph = ui_graph(ui);
+    int32_t maker = graph->tensors[operand->tensor].maker;
+    Str here = label_op(ui->session, ui->frame, ui->at.op);
+
+    if (operand->input) {
+        buf_puts(out, "◂ ");
+        if (maker >= 0 && !inferred_is_host(ui->session->inferred, maker))
+            buf_add(out, beside(label_op(ui->session, ui->frame, maker), here));
+        else
+            buf_puts(out, label_tensor_kind(ui, operand->tensor));
+        return;
+    }
+    int n = tensor_n_uses(graph, operand->tensor);
+    buf_puts(out, "▸ ");
+    if (n == 0) {
+        buf_puts(out, "output");
+        return;
+    }
+    int32_t user = graph->uses[graph->tensors[operand->tensor].use];
+    buf_add(out, beside(label_op(ui->session, ui->frame, user), here));
+    if (n > 1)
+        buf_printf(out, " +%d", n - 1);
+}
+
+/* Columns of the list of operands; 0: left out. */
+typedef struct {
+    int name, shape, dtype, local, bytes, other;
+} OperandColumns;
+
+static OperandColumns operand_columns(int w)
+{
+    OperandColumns at = {.shape = w < 52 ? w / 2 : w < 76 ? 17 : 21, .bytes = w < 52 ? 0 : 10};
+    int left = w - 6 - at.shape - at.bytes;
+
+    if (w >= 76) {
+        at.dtype = 6;
+        at.local = w < 100 ? 13 : 20;
+        left -= at.dtype + at.local;
+    }
+    at.name = w < 52 ? left : left / 2;
+    at.other = w < 52 ? 0 : left - at.name;
+    return at;
+}
+
+static void draw_operand_head(const OperandColumns *at, Pen *pen)
+{
+    draw_field(pen, " OPERANDS", 6 + at->name);
+    draw_field(pen, "shape/axis", at->shape);
+    draw_field(pen, "dtype", at->dtype);
+    draw_field(pen, "local", at->local);
+    pen_right(pen, ROLE_HEAD, at->bytes ? STR("/device") : STR(""), at->bytes);
+    draw_field(pen, "  other end", at->other);
+    pen_line(pen);
+}
+
+static Str format_local(const Ui *ui, const OperandAt *operand)
+{
+    Buf text = buf_new(ui->frame);
+    Shape local;
+
+    if (operand->sharding >= 0) {
+        sharding_local_shape(shardings_at(ui_plan(ui)->shardings, operand->sharding),
+                             ui->session->mesh, ui->rank, &local);
+        shape_format(&local, &text);
+    }
+    return buf_str(&text);
+}
+
+static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandColumns *at, Pen *pen)
+{
+    Buf other = buf_new(ui->frame);
+    Str label = beside(label_tensor(ui->session, ui->frame, operand->tensor),
+                       label_op(ui->session, ui->frame, ui->at.op));
+    bool moved = operand->input && operand->sharding >= 0 &&
+                 operand->sharding != ui_plan(ui)->sharding[operand->tensor];
+    int dim = operand->tensor == ui->at.tensor ? ui->at.dim : -1;
+    Dtype dtype = (Dtype)ui->session->inferred->dtype[operand->tensor];
+
+    pen_puts(pen, ROLE_HEAD, operand->input ? " in  " : " out ");
+    pen_fit_tail(pen, ROLE_TEXT, label, at->name);
+    pen_rune(pen, ROLE_TEXT, ' ');
+    draw_sharding(ui, pen, label_value(ui, operand->tensor, operand->sharding), dim, at->shape - 1);
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit(pen, ROLE_DIM, str_from(dtype_name(dtype)), at->dtype);
+    pen_fit(pen, ROLE_TEXT, format_local(ui, operand), at->local);
+    if (at->other == 0)
+        return;
+    pen_right(pen, ROLE_TEXT,
+              operand->sharding < 0 ? STR("")
+                                    : label_bytes(ui, plan_local_bytes(ui_plan(ui), operand->tensor,
+                                                                       operand->sharding)),
+              at->bytes);
+    pen_puts(pen, moved ? ROLE_NOTE : ROLE_TEXT, moved ? "* " : "  ");
+    op_format_other_end(ui, operand, &other);
+    pen_fit_tail(pen, ROLE_DIM, buf_str(&other), pen->area.w - pen->x);
+}
+
+void op_draw_indexes(const Ui *ui, int32_t op, Pen *pen, int *selected)
+{
+    const OpSpace *space = inferred_space(ui->session->inferred, op);
+    IndexColumns at = index_columns(pen->area.w);
+
+    if (space->n_index > 0)
+        draw_index_head(&at, pen);
+    for (int i = 0; i < space->n_index; i++) {
+        *selected = i == ui->at.item ? pen->y : *selected;
+        draw_index_dim(ui, space, plan_cut(ui_plan(ui), op), i, &at, pen);
+        pen_line(pen);
+    }
+}
+
+void op_draw_operands(const Ui *ui, int32_t op, int first, Pen *pen, int *selected)
+{
+    OperandColumns at = operand_columns(pen->area.w);
+
+    draw_operand_head(&at, pen);
+    for (int i = 0; i < op_n_operands(ui, op); i++) {
+        OperandAt operand = op_operand_at(ui, op, i);
+        if (operand.tensor < 0)
+            continue;
+        *selected = first + i == ui->at.item ? pen->y : *selected;
+        draw_operand(ui, &operand, &at, pen);
+        pen_line(pen);
+    }
+}

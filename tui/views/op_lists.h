@@ -1,0 +1,25 @@
+/* op_lists.h - what an op works on: its index dims and its operands, as lists with a cursor. */
+#ifndef TUI_VIEWS_OP_LISTS_H
+#define TUI_VIEWS_OP_LISTS_H
+
+#include "tui/app/ui.h"
+
+/* Operand `i` of the op, inputs then outputs: its tensor and the sharding the op sees; -1: absent.
+ */
+typedef struct {
+    bool input;
+    int32_t tensor, sharding;
+} OperandAt;
+
+int op_n_operands(const Ui *ui, int32_t op);
+OperandAt op_operand_at(const Ui *ui, int32_t op, int i);
+
+/* "◂ attn.core", "▸ attn.add +2": the op there, by what its name adds to this one's. */
+void op_format_other_end(const Ui *ui, const OperandAt *operand, Buf *out);
+
+/* The columns are chosen by the pen's width. *selected becomes the line of the cursor's item, which
+ * are counted from 0 for index dims and from `first` for operands. */
+void op_draw_indexes(const Ui *ui, int32_t op, Pen *pen, int *selected);
+void op_draw_operands(const Ui *ui, int32_t op, int first, Pen *pen, int *selected);
+
+#endif
