@@ -21,7 +21,6 @@ static PlainRow rows[] = {
     {"by command", ":comm\n", "Comm: model", NULL},
     {"by the start of a name", "find\n", "Findings: model", NULL},
     {"several keys", "gg5\n", "Comm: model", NULL},
-    {"short words are keys", "op\n", "options", NULL},
     {"a search", "/lm_head\n", ">", NULL},
     {"a move prints a row", "gg\nj\n", "dimscope> >", NULL},
     {"an error", ":wyh\n", "no command ':wyh'", NULL},

@@ -6,6 +6,7 @@
 #include "tui/app/go.h"
 #include "tui/app/job.h"
 #include "tui/app/menu.h"
+#include "tui/app/state.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -443,7 +444,12 @@ static void run_on(Term *term, Session *session, const AppOptions *options)
 
     term_size(term, &w, &h);
     App *app = app_new(session, options, term, w, h);
+    bool restore = options->restore && !options->tour;
+    if (restore && !options->fresh)
+        state_load(app);
     loop(app);
+    if (restore)
+        state_save(app);
     app_free(app);
 }
 

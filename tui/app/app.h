@@ -29,6 +29,8 @@ typedef struct {
     bool no_mouse;
     int width, height;  /* of a screen without a terminal; 0: 80x24 */
     Config *config;     /* NULL: as it is without one */
+    bool restore;       /* begin where the last session ended, and keep where this one does */
+    bool fresh;         /* .. but begin anew */
     bool one_pane;      /* never panes beside each other */
     const char *script; /* keys, as "j/c_fc<Enter>w"; NULL: none */
     const char *screen; /* file for the last screen, "-" for stdout; with script or alone: no

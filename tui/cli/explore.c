@@ -120,6 +120,8 @@ static int explore(Cli *cli, bool tour)
     if (given->config || !(given->script || given->screen))
         options.config = config_read(cli->arena, given->config);
     options.watch_policy = !options.config || options.config->settings.watch;
+    options.restore = options.config && options.config->settings.restore;
+    options.fresh = given->fresh;
     const char *drawings[DIAGRAM_KIND_COUNT + 1] = {0};
     for (int kind = 0; kind < DIAGRAM_KIND_COUNT; kind++)
         drawings[kind] = diagram_kind_name((DiagramKind)kind);
