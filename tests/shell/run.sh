@@ -139,7 +139,9 @@ if command -v tmux >/dev/null; then
             ;;
         *) pkill -"$how" -P "$(t display -p '#{pane_pid}')" ;;
         esac
-        t send-keys "" "echo and" "ed" Enter
+        # what is typed while the explorer still ends would be its own
+        for ((i = 0; i < 200; i++)); do pgrep -P "$(t display -p '#{pane_pid}')" >/dev/null || break; sleep 0.05; done
+        t send-keys "echo and" "ed" Enter
         until_screen anded
         for ((i = 0; i < 100; i++)); do [ "$(flags)" = "0 0 1 0" ] && break; sleep 0.05; done
         same "$how: the terminal after it" "$(flags)" "0 0 1 0"

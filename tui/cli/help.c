@@ -1,6 +1,8 @@
 #include "tui/cli/help.h"
 
 #include "tui/cli/options.h"
+#include "tui/views/about.h"
+#include "tui/views/page.h"
 #include "tui/screen/grid.h"
 #include "tui/app/config.h"
 
@@ -104,8 +106,6 @@ void help_overview(Buf *out)
         add_pair(term, 27, topic->title, out);
     }
     add_pair(STR("  dimscope help explore"), 27, "the options of the explorer", out);
-    add_pair(STR("  dimscope help keys"), 27, "the keys of the explorer", out);
-    add_pair(STR("  dimscope help config"), 27, "its settings, theme and keys in a file", out);
 }
 
 /* "      --dim K=V,..." */
@@ -134,7 +134,7 @@ void help_verb(const Verb *verb, Buf *out)
             add_pair(option_term(option, out->arena), at, option->help, out);
 }
 
-static void help_keys(Buf *out)
+void help_keys(Buf *out)
 {
     enum { NAME_AT = 20, HELP_AT = 44 };
     const char *group = "";
@@ -209,16 +209,36 @@ void help_config(Buf *out)
     add_indented(config_keys_text, "  ", out);
 }
 
+/* The views, by the number of their tab; parts stand beside them. */
+void help_views(Buf *out)
+{
+    for (int i = 0; i < SHOW_COUNT; i++) {
+        buf_printf(out, i == 0 ? "" : "\n");
+        if (i < SHOW_TABS)
+            buf_printf(out, "%d  ", i + 1);
+        buf_printf(out, "%s\n", views[i]->name);
+        add_indented(view_about[i], "  ", out);
+    }
+    buf_putc(out, '\n');
+    buf_puts(out, help_marks);
+}
+
+void topic_write(const Topic *topic, Buf *out)
+{
+    if (topic->write)
+        topic->write(out);
+    else
+        buf_puts(out, topic->text);
+}
+
 bool help_topic(Str name, Buf *out)
 {
-    if (str_eq(name, STR("keys")) || str_eq(name, STR("config"))) {
-        (str_eq(name, STR("keys")) ? help_keys : help_config)(out);
-        return true;
-    }
     for (const Topic *topic = cli_topics; topic->name; topic++)
         if (str_eq(name, str_from(topic->name))) {
+            Buf text = buf_new(out->arena);
+            topic_write(topic, &text);
             buf_printf(out, "%s\n\n", topic->title);
-            add_indented(topic->text, "  ", out);
+            add_indented(text.s, "  ", out);
             return true;
         }
     return false;

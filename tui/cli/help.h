@@ -10,16 +10,20 @@
 typedef struct {
     const char *name, *title;
     bool is_format;   /* of a file: it goes into section 5 of the manual */
-    const char *text; /* lines of at most 84 columns, shown as they are */
+    const char *text; /* lines of at most 84 columns, shown as they are; or */
+    void (*write)(Buf *out);
 } Topic;
 
 extern const Topic cli_topics[]; /* ended by one without a name */
 
-void help_usage(Buf *out);                        /* what `dimscope` alone says */
-void help_overview(Buf *out);                     /* verbs and topics */
-void help_verb(const Verb *verb, Buf *out);       /* what it does, its options */
-bool help_topic(Str name, Buf *out);              /* false: there is none */
-void help_config(Buf *out);                       /* the explorer's file */
+void help_usage(Buf *out);                  /* what `dimscope` alone says */
+void help_overview(Buf *out);               /* verbs and topics */
+void help_verb(const Verb *verb, Buf *out); /* what it does, its options */
+bool help_topic(Str name, Buf *out);        /* false: there is none */
+void topic_write(const Topic *topic, Buf *out);
+void help_keys(Buf *out); /* topics made from tables */
+void help_views(Buf *out);
+void help_config(Buf *out);
 void help_synopsis(const Verb *verb, Buf *out);   /* "dimscope plan MODEL .." */
 void help_option(const Option *option, Buf *out); /* "-m, --mesh MESH" */
 

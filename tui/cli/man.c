@@ -2,7 +2,6 @@
 #include "tui/cli/help.h"
 
 #include "tui/cli/options.h"
-#include "tui/app/keys.h"
 
 /* Text that roff shows as it is. */
 static void add_roff(Str text, Buf *out)
@@ -74,19 +73,10 @@ static void man_topics(bool formats, Buf *out)
         for (const char *c = topic->title; *c; c++)
             buf_putc(out, *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c);
         buf_puts(out, "\n.nf\n");
-        add_roff(str_from(topic->text), out);
+        Buf text = buf_new(out->arena);
+        topic_write(topic, &text);
+        add_roff(buf_str(&text), out);
         buf_puts(out, ".fi\n");
-    }
-}
-
-static void man_keys(Buf *out)
-{
-    buf_puts(out, ".SH KEYS\n");
-    for (const Action *action = explorer_actions; action->name; action++) {
-        Buf tag = buf_new(out->arena);
-        buf_printf(&tag, "%s%s:%s%s%s", action->keys, *action->keys ? "  " : "", action->name,
-                   *action->args ? " " : "", action->args);
-        add_tagged(buf_str(&tag), action->help, out);
     }
 }
 
@@ -108,7 +98,6 @@ bool help_man(Str section, Buf *out)
         man_verbs(out);
         man_options(out);
         man_topics(false, out);
-        man_keys(out);
         see_also("dimscope (5)", out);
         return true;
     }
@@ -120,11 +109,6 @@ bool help_man(Str section, Buf *out)
                  "here. Scripts in Lua see no file, no process and no network."),
              out);
     man_topics(true, out);
-    Buf config = buf_new(out->arena);
-    help_config(&config);
-    buf_puts(out, ".SH SETTINGS, THEME AND KEYS\n.nf\n");
-    add_roff(buf_str(&config), out);
-    buf_puts(out, ".fi\n");
     see_also("dimscope (1)", out);
     return true;
 }

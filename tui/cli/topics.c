@@ -9,7 +9,8 @@ const Topic cli_topics[] = {
      "\n"
      "Devices 0 to 7 are a node when the machine has 8 to a node. --machine takes\n"
      "the name of a shipped machine, or a Lua file with its numbers: see\n"
-     "dimscope help machine."},
+     "dimscope help machine.",
+     NULL},
     {"machine", "what a device can do, and how times follow", true,
      "--machine takes a shipped name, a100x8, b200x8, cpu, h100x8, h200x8 or pcie,\n"
      "or a Lua file that returns a table. Numbers are of one device, in bytes,\n"
@@ -56,7 +57,8 @@ const Topic cli_topics[] = {
      "          parameters and inputs always, a value from its maker to its last\n"
      "          reader, a step's result beside its source; no scratch in an op\n"
      "init      while parameters are made, before the run: as parts at once, each\n"
-     "          whole and then cut, or all whole before any is cut"},
+     "          whole and then cut, or all whole before any is cut",
+     NULL},
     {"dims", "sizes that the model leaves free", true,
      "--dim batch=8,seq=1024 binds them; it may be given several times. A file\n"
      "MODEL.dims beside MODEL.onnx gives defaults. 'dimscope info MODEL' lists the\n"
@@ -64,7 +66,8 @@ const Topic cli_topics[] = {
      "\n"
      "A size that only the run tells, as how many places are not 0, goes by its\n"
      "op: NonZero_12.1. What depends on it is replicated, or planned for the size\n"
-     "that --dim NonZero_12.1=100 gives: an assumption, which a note says."},
+     "that --dim NonZero_12.1=100 gives: an assumption, which a note says.",
+     NULL},
     {"notation", "how a sharding is written", false,
      "8/dp,1024,768/tp    dim 0 is cut by axis dp, dim 2 by tp, dim 1 is whole\n"
      "4096/dp.tp          one dim cut by two axes, the major one first\n"
@@ -75,7 +78,8 @@ const Topic cli_topics[] = {
      "NonZero.1,64        sizes that are not known go by their names; ? has none\n"
      "\n"
      "h[0..11] ×12        a row that stands for 12 alike; in ASCII x12\n"
-     "refine ↻8           a loop, which runs 8 times; ↻? only the run tells, or @8"},
+     "refine ↻8           a loop, which runs 8 times; ↻? only the run tells, or @8",
+     NULL},
     {"plan.json", "what a saved plan holds", true,
      "dimscope_plan  2, the version of the form; 1 is read too\n"
      "model          path of the model, from this file's folder; not needed for --pins\n"
@@ -105,7 +109,8 @@ const Topic cli_topics[] = {
      "\n"
      "What the model or the mesh has no longer is left out with a warning, and the\n"
      "rest is kept. A cut in one piece follows a dim of another size. Other fields\n"
-     "are not read, which a note says, and not saved again."},
+     "are not read, which a note says, and not saved again.",
+     NULL},
     {"operators", "what an operator is called, how it is written", false,
      "Softmax             ours: ONNX's names, domain::Name for other domains\n"
      "torch::softmax      torch's and veScale's; aten::, and a dot, do too\n"
@@ -122,7 +127,8 @@ const Topic cli_topics[] = {
      "transforms   [Flatten(InputDim(0), InputDim(1))]  output by input dims\n"
      "shardy       ([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}\n"
      "template     a metakernel template in Lua, for these sizes\n"
-     "What a notation has no word for stands below it, behind 'not said'."},
+     "What a notation has no word for stands below it, behind 'not said'.",
+     NULL},
     {"policies", "what decides", true,
      "A policy is a Lua file with a function PAS(graph, resource) that pins dims:\n"
      "\n"
@@ -142,7 +148,8 @@ const Topic cli_topics[] = {
      "graph:unmark(what)             takes these four back\n"
      "graph:partition, graph:replicate, graph:assign are nnScaler's\n"
      "\n"
-     "Shipped: dp, tp, megatron, fsdp; -p megatron is short for the file's path."},
+     "Shipped: dp, tp, megatron, fsdp; -p megatron is short for the file's path.",
+     NULL},
     {"propagators", "how axes spread from the pins", false,
      "--propagate factor     axes flow both ways between the dims of tensors and the\n"
      "                       index dims of ops until nothing changes\n"
@@ -157,7 +164,8 @@ const Topic cli_topics[] = {
      "\n"
      "diff --propagate factor,factor:shardy,spmd,strategy,strategy:vescale MODEL ..\n"
      "shows them side by side; why and why-not answer under each; 'dimscope rule OP'\n"
-     "has an operator's rule under each: --trace for spmd, --profile for strategy."},
+     "has an operator's rule under each: --trace for spmd, --profile for strategy.",
+     NULL},
     {"json", "what --json answers", false,
      "One line; sizes are elements, times microseconds. A sharding is an object:\n"
      "{\"dims\": [[\"dp\"],[]], \"unreduced\": [\"tp\"], \"text\": \"8/dp,4 Σtp\"}. What a form\n"
@@ -187,7 +195,8 @@ const Topic cli_topics[] = {
      "run      ranks backend outputs median_us peak_bytes predicted_us ok ops\n"
      "info     ops host_ops nodes tensors params opset inputs outputs [values]\n"
      "\n"
-     "What is in a loop has \"times\". Fields stay as they are; more may come."},
+     "What is in a loop has \"times\". Fields stay as they are; more may come.",
+     NULL},
     {"exit", "exit codes", false,
      "0    fine\n"
      "1    an illegal plan, a failed check, a mismatch of --verify, a layout that\n"
@@ -196,6 +205,10 @@ const Topic cli_topics[] = {
      "3    input that cannot be read\n"
      "4    a policy that fails\n"
      "5    a run that failed\n"
-     "130  interrupted"},
+     "130  interrupted",
+     NULL},
+    {"keys", "the keys of the explorer", false, NULL, help_keys},
+    {"views", "what the views of the explorer show", false, NULL, help_views},
+    {"config", "settings, looks and keys of the explorer", true, NULL, help_config},
     {0},
 };

@@ -1,5 +1,6 @@
 #include "tui/views/page.h"
 
+#include "tui/views/about.h"
 #include "tui/views/label.h"
 
 const char help_marks[] =
@@ -51,7 +52,14 @@ static void add_here(const Ui *ui, Buf *out)
     if (i < 0)
         return;
     ShowId from = ui->jump[i].show;
-    buf_printf(out, "in %s\n", views[from]->name);
+    buf_printf(out, "%s\n", views[from]->name);
+    for (Str rest = str_from(view_about[from]); rest.n > 0;) {
+        int64_t end = str_find(rest, STR("\n"));
+        size_t n = end < 0 ? rest.n : (size_t)end;
+        buf_printf(out, "  %.*s\n", (int)n, rest.s);
+        n += end >= 0;
+        rest = (Str){rest.s + n, rest.n - n};
+    }
     for (const Hint *hint = views[from]->hints; hint->act != ACT_NONE; hint++)
         add_row(ui, action_by_id(hint->act), hint->label, out);
 }
