@@ -5,7 +5,7 @@
 
 #include "tui/views/view.h"
 
-/* ORDER SHOW: lines of at most 78 columns. Shorter words of what a column means than its heading
+/* ORDER SHOW: lines of at most 74 columns. Shorter words of what a column means than its heading
  * would be guessed by; formulas are where the numbers are. */
 extern const char *const view_about[SHOW_COUNT];
 

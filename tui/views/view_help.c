@@ -52,7 +52,7 @@ static void add_here(const Ui *ui, Buf *out)
     if (i < 0)
         return;
     ShowId from = ui->jump[i].show;
-    buf_printf(out, "%s\n", views[from]->name);
+    buf_printf(out, "in %s\n", views[from]->name);
     for (Str rest = str_from(view_about[from]); rest.n > 0;) {
         int64_t end = str_find(rest, STR("\n"));
         size_t n = end < 0 ? rest.n : (size_t)end;
