@@ -211,6 +211,20 @@ static ScreenRow rows[] = {
     {"a pin on what is tagged", 80, 24, "fop:LayerNorm<Enter>TFp", -1, {"×25 tagged"}},
     {"no tagged op has the dim", 80, 24, "jjj<Space>gg/lm_head<Enter>p", -1, {"×1 tagged"}},
     {"layers one by one", 80, 24, ":set fold=off<Enter>", 2, {"h.0", "fold = off"}},
+    {"boxes around an op",
+     80,
+     24,
+     "/h.0.attn.c_proj/Gemm<Enter>Z",
+     4,
+     {"[Near]", "╔transformer.h.0.attn.c_proj/Gemm═", "╚ 8192/dp,768 Σtp ═", "AR tp", "2 hops"}},
+    {"from box to box", 80, 24, "Zj", 2, {"╔transformer.h.1/Add═", "┌transformer.h.0/Add_1─"}},
+    {"the boxes around that one", 80, 24, "Zj<Enter>", 3, {"╔transformer.h.1/Add═", "AR tp"}},
+    {"one box where there is no room",
+     40,
+     10,
+     "Z",
+     1,
+     {"╔transformer.h.0/Add_1═", "▸ transformer.h.1.ln_1"}},
     {"a mark, and back to it", 80, 24, "jjmaG'a", 7, {">│ ▸        attn"}},
     {"the last place", 80, 24, "gg/lm_head<Enter>''", -1, {">◇        input_ids"}},
     {"places to go back to", 80, 24, "2q5:jumps<Enter>", -1, {"places you came from", "Graph"}},
@@ -589,8 +603,9 @@ static void screen_has(void **state)
 
 /* ---- every screen, at every size, in ASCII and not ---- */
 
-static const char *const walks[] = {
-    "", "2", "3", "4", "5", "w", "Wt", "gf", "?", "x", "zR", ":", "/", "fnorm<Enter>", "6", "df"};
+static const char *const walks[] = {"",   "2", "3", "4",  "5", "w", "Wt",
+                                    "gf", "?", "x", "zR", ":", "/", "fnorm<Enter>",
+                                    "Z",  "6", "df"};
 static const int sizes[][2] = {{40, 10}, {60, 20}, {80, 24}, {131, 31}, {160, 50}, {300, 90}};
 
 /* Screens stay in their lines, and ASCII ones are ASCII of the same columns. */

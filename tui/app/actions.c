@@ -455,7 +455,7 @@ static bool act_on_place(App *app, ActId act)
     else if (act == ACT_EVENTS)
         show(ui, SHOW_EVENTS);
     else if (act == ACT_NEAR)
-        show(ui, SHOW_NEAR);
+        ui->near = ui->at.op, show(ui, SHOW_NEAR);
     else if (act == ACT_ERRORS)
         show(ui, SHOW_ERRORS);
     else if (act == ACT_NEXT_ERROR || act == ACT_PREVIOUS_ERROR)

@@ -82,6 +82,7 @@ void ui_open(Ui *ui, Session *session, bool ascii)
                .ascii = ascii,
                .settings = settings_standard(),
                .sorted_by = -1,
+               .near = -1,
                .at = {.op = -1, .tensor = -1}};
     mem_open(&ui->mem, arena);
     rebuild(ui);

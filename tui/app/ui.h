@@ -104,7 +104,8 @@ struct Ui {
     ActId wants_letter; /* the next key is the argument of this action; ACT_NONE */
     uint32_t columns;   /* of the graph, by bit: shown though by itself not, or the other way */
     const double *params_before, *flops_before; /* sums over groups->order; comm's, or NULL */
-    int sorted_by;                              /* GraphColumn; -1: program order */
+    int32_t near;  /* the op that boxes are drawn around; -1: the selected one */
+    int sorted_by; /* GraphColumn; -1: program order */
     Menu menu;
     char message[MESSAGE_MAX];
     bool message_is_error;

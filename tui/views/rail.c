@@ -362,6 +362,11 @@ static const uint16_t pieces[16] = {
     0x2500, 0x2570, 0x256d, 0x251c, 0x2500, 0x2534, 0x252c, 0x253c,
 };
 
+uint32_t rail_piece(unsigned joins)
+{
+    return pieces[joins & 15];
+}
+
 /* The glyph of one lane. A lane that is only crossed keeps its upright beside the line. */
 static uint32_t lane_glyph(const RailRow *row, int lane, int left, int right)
 {

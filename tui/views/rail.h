@@ -35,6 +35,9 @@ void rail_reset(Rail *rail, const Inferred *inferred, Outline *outline);
 /* Lanes of n rows from i on; there must be that many. */
 void rail_rows(Rail *rail, int64_t i, int n, RailRow *out);
 
+/* A piece of a line by what it joins: 1 up, 2 down, 4 left, 8 right. */
+uint32_t rail_piece(unsigned joins);
+
 /* Draws one row in exactly `columns` columns: two a lane, an ellipsis where lanes do not fit. */
 void rail_draw(const RailRow *row, uint32_t node_glyph, int columns, Pen *pen);
 
