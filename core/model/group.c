@@ -125,7 +125,10 @@ static int32_t add_group(Arena *arena, Groups *groups, const Outline *outline, c
 {
     int32_t id = groups->n_groups++;
     const Node *node = &outline->tree->nodes.at[piece->node];
-    const char *path = arena_str(arena, names_str(outline->tree->paths, piece->node));
+    Str text = names_str(outline->tree->paths, piece->node);
+    const Names *names = outline->tree->graph->names;
+    int32_t known = names_find(names, text); /* most paths are those of ops */
+    const char *path = known >= 0 ? names_text(names, known) : arena_str(arena, text);
     groups->groups[id] = (Group){.parent = parent,
                                  .first = groups->n_order,
                                  .child = -1,

@@ -1,7 +1,5 @@
 #include "core/plan/naming.h"
 
-#include "core/base/intern.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -14,7 +12,6 @@ typedef struct {
 } Place;
 
 typedef struct {
-    const char *text;
     int32_t above; /* the path that holds it; -1 */
     Place part[PART_COUNT];
 } Path;
@@ -22,10 +19,11 @@ typedef struct {
 struct Naming {
     Arena *arena;
     const Inferred *inferred;
-    Intern *texts;      /* of paths: ids are places in path */
-    Vec(Path) path;     /* in program order of first op, what holds it before it */
-    int32_t *path_of;   /* per Names id: 1 + place in path; 0: no op of the program */
-    const char **label; /* per tensor, or NULL */
+    Names *texts;   /* of paths: ids are places in path */
+    Vec(Path) path; /* the empty one; in program order of first op, what holds it before it */
+    int hidden;     /* 1: no op has the empty path, so it is not counted */
+    Names *labels;  /* those that are not the tensor's name */
+    int32_t *label; /* per tensor: id in labels, 0: its name; NULL: all have theirs */
 };
 
 const char *part_name(Part part)
@@ -92,21 +90,39 @@ static void note_flow(const Inferred *inferred, Place *part, int32_t op)
         part[PART_OUT] = (Place){op_outputs(graph, op)[0], op};
 }
 
-static void note_labels(Naming *naming)
+static void note_label(Naming *naming, int32_t tensor, Str label)
 {
+    const Graph *graph = naming->inferred->graph;
+    if (str_eq(label, names_str(graph->names, graph->tensors[tensor].name)))
+        return;
+    if (!naming->label) {
+        naming->label = arena_array(naming->arena, int32_t, graph->n_tensors);
+        naming->labels = names_new(naming->arena);
+    }
+    naming->label[tensor] = names_intern(naming->labels, label);
+}
+
+/* The first path that a parameter is part of names it. */
+static void note_labels(Naming *naming, Arena *scratch)
+{
+    Buf text = buf_new(scratch);
+    bool *named = arena_array(scratch, bool, naming->inferred->graph->n_tensors);
     for (int i = 0; i < naming->path.n; i++)
         for (int p = PART_WEIGHT; p <= PART_BIAS; p++) {
-            const Path *path = &naming->path.at[i];
-            int32_t tensor = path->part[p].tensor;
-            if (tensor >= 0 && !naming->label[tensor])
-                naming->label[tensor] =
-                    arena_printf(naming->arena, "%s%s", path->text, part_tails[p]);
+            int32_t tensor = naming->path.at[i].part[p].tensor;
+            if (tensor < 0 || named[tensor])
+                continue;
+            named[tensor] = true;
+            text.n = 0;
+            buf_add(&text, names_str(naming->texts, i));
+            buf_puts(&text, part_tails[p]);
+            note_label(naming, tensor, buf_str(&text));
         }
 }
 
-static void note_op(Naming *naming, int32_t op)
+/* at: the place of its path. */
+static void note_op(Naming *naming, int32_t op, int32_t at)
 {
-    int32_t at = naming->path_of[naming->inferred->graph->ops[op].path] - 1;
     assert(naming->path.at && at >= 0);
     note_parameters(naming->inferred, naming->path.at[at].part, op);
     for (; at >= 0; at = naming->path.at[at].above)
@@ -115,10 +131,19 @@ static void note_op(Naming *naming, int32_t op)
 
 enum { ABOVE_MOST = 32 }; /* modules around a path that are named: it comes from a file */
 
+static int32_t push_path(Naming *naming, Str text, int32_t above)
+{
+    Path path = {.above = above};
+    for (int p = 0; p < PART_COUNT; p++)
+        path.part[p] = (Place){-1, -1};
+    vec_push_own(naming->arena, &naming->path, path);
+    return names_intern(naming->texts, text);
+}
+
 /* The place of a path; new ones with what holds them, "h" and "h.0" before "h.0.attn". */
 static int32_t add_path(Naming *naming, Str text, int depth)
 {
-    int32_t known = intern_find(naming->texts, text.s, text.n), above = -1;
+    int32_t known = names_find(naming->texts, text), above = -1;
     if (known >= 0)
         return known;
     Str rest = text;
@@ -126,41 +151,46 @@ static int32_t add_path(Naming *naming, Str text, int depth)
         rest.n--;
     if (rest.n > 1 && depth < ABOVE_MOST)
         above = add_path(naming, (Str){rest.s, rest.n - 1}, depth + 1);
-    Path path = {.text = arena_str(naming->arena, text), .above = above};
-    for (int p = 0; p < PART_COUNT; p++)
-        path.part[p] = (Place){-1, -1};
-    vec_push(naming->arena, &naming->path, path);
-    return intern_put(naming->texts, text.s, text.n);
+    return push_path(naming, text, above);
+}
+
+/* Per Names id: 1 + the place of the path; 0: no op of the program is on it. */
+static int32_t *add_paths(Naming *naming, Arena *scratch)
+{
+    const Graph *graph = naming->inferred->graph;
+    int32_t *path_of = arena_array(scratch, int32_t, names_count(graph->names));
+    for (int i = 0; i < naming->inferred->n_program; i++) {
+        int32_t path = graph->ops[naming->inferred->program[i]].path;
+        if (!path_of[path])
+            path_of[path] = 1 + add_path(naming, names_str(graph->names, path), 0);
+    }
+    naming->hidden = path_of[0] == 0;
+    return path_of;
 }
 
 Naming *naming_new(Arena *arena, const Inferred *inferred)
 {
     const Graph *graph = inferred->graph;
+    Arena *scratch = arena_new();
     Naming *naming = arena_make(arena, Naming);
-    *naming = (Naming){.arena = arena, .inferred = inferred};
-    naming->texts = intern_new(arena);
-    naming->path_of = arena_array(arena, int32_t, names_count(graph->names));
-    naming->label = arena_array(arena, const char *, graph->n_tensors);
-    for (int i = 0; i < inferred->n_program; i++) {
-        int32_t path = graph->ops[inferred->program[i]].path;
-        if (!naming->path_of[path])
-            naming->path_of[path] =
-                1 + add_path(naming, str_from(names_text(graph->names, path)), 0);
-    }
+    *naming = (Naming){.arena = arena, .inferred = inferred, .texts = names_new(arena)};
+    push_path(naming, STR(""), -1);
+    const int32_t *path_of = add_paths(naming, scratch);
     /* Ops that compute first: a Transpose of a weight is a view, the MatMul behind it reads it. */
     for (int views = 0; views <= 1; views++)
         for (int i = 0; i < inferred->n_program; i++) {
-            int32_t op = inferred->program[i];
-            if (graph->ops[op].path != 0 && inferred->on_parameters[op] == (views == 1))
-                note_op(naming, op);
+            int32_t op = inferred->program[i], path = graph->ops[op].path;
+            if (path != 0 && inferred->on_parameters[op] == (views == 1))
+                note_op(naming, op, path_of[path] - 1);
         }
-    note_labels(naming);
+    note_labels(naming, scratch);
+    arena_free(scratch);
     return naming;
 }
 
 int32_t naming_part(const Naming *naming, Str path, Part part, int32_t *op)
 {
-    int32_t at = intern_find(naming->texts, path.s, path.n);
+    int32_t at = names_find(naming->texts, path);
     static const Place none = {-1, -1};
     const Place *place = at < 0 ? &none : &naming->path.at[at].part[part];
     if (op)
@@ -170,12 +200,12 @@ int32_t naming_part(const Naming *naming, Str path, Part part, int32_t *op)
 
 int naming_n_paths(const Naming *naming)
 {
-    return naming->path.n;
+    return naming->path.n - naming->hidden;
 }
 
 const char *naming_path(const Naming *naming, int i)
 {
-    return naming->path.at[i].text;
+    return names_text(naming->texts, i + naming->hidden);
 }
 
 static int32_t find_exactly(const Naming *naming, Str name)
@@ -215,8 +245,8 @@ int32_t naming_find(const Naming *naming, Str name, Error *err)
     const char *nearest = NULL;
     const Graph *graph = naming->inferred->graph;
     for (int t = 0; t < graph->n_tensors && t < NEAREST_LOOK_AT; t++) {
-        if (naming->label[t])
-            consider(name, naming->label[t], &best, &nearest);
+        if (naming->label && naming->label[t] != 0)
+            consider(name, names_text(naming->labels, naming->label[t]), &best, &nearest);
         consider(name, tensor_name(graph, t), &best, &nearest);
     }
     if (nearest)
@@ -246,6 +276,7 @@ int32_t naming_find_dim(const Naming *naming, Str name, int *dim, Error *err)
 
 const char *naming_label(const Naming *naming, int32_t tensor)
 {
-    return naming->label[tensor] ? naming->label[tensor]
-                                 : tensor_name(naming->inferred->graph, tensor);
+    return naming->label && naming->label[tensor] != 0
+               ? names_text(naming->labels, naming->label[tensor])
+               : tensor_name(naming->inferred->graph, tensor);
 }

@@ -61,7 +61,8 @@ static void memory_of(const char *what, Session *session, double graph_bytes)
     decision.cut = cut_whole(cut_size(&decision.cut));
     Error err = {0};
     double start = now_ns();
-    Session *next = session_prepare(session, &(Change){CHANGE_APPLY, &decision, 1, NULL}, &err);
+    Session *next = session_prepare(
+        session, &(Change){.kind = CHANGE_APPLY, .decisions = &decision, .n = 1}, &err);
     must(next != NULL, &err);
     ui_change_begin(&app->ui);
     session_commit(session, next);
