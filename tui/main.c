@@ -5,6 +5,7 @@
 
 #include <langinfo.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -22,6 +23,13 @@ static void set_signals(void)
     sigaction(SIGINT, &action, NULL);
     action.sa_handler = SIG_IGN; /* a reader that goes away is an error of the write */
     sigaction(SIGPIPE, &action, NULL);
+}
+
+/* Large pieces that are freed go back to the system, however large those before them were: a model
+ * of a million ops leaves a seventh of its memory behind otherwise. */
+static void give_memory_back(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
 }
 
 static bool usage_error(Cli *cli)
@@ -71,6 +79,7 @@ int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
     set_signals();
+    give_memory_back();
     Arena *arena = arena_new();
     Scripts *scripts = scripts_new(arena, NULL);
     SessionHooks hooks = scripts_hooks(scripts);

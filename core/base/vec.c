@@ -32,3 +32,14 @@ void *vec_move(Arena *arena, void *at, int *room, size_t item_bytes)
         arena_release(arena, at);
     return moved;
 }
+
+void *vec_cut(Arena *arena, void *at, int n, int *room, size_t item_bytes)
+{
+    if (!at || n == *room)
+        return at;
+    void *cut = arena_alloc(arena, (size_t)n * item_bytes);
+    memcpy(cut, at, (size_t)n * item_bytes);
+    arena_release(arena, at);
+    *room = n;
+    return cut;
+}

@@ -31,8 +31,15 @@
         (vec)->at[(vec)->n++] = __VA_ARGS__;                                                       \
     } while (0)
 
+/* Such an array at its end: as large as it is. */
+#define vec_trim(arena, vec)                                                                       \
+    do {                                                                                           \
+        (vec)->at = vec_cut((arena), (vec)->at, (vec)->n, &(vec)->room, sizeof *(vec)->at);        \
+    } while (0)
+
 /* Doubles *room (at least 16) and returns the moved block. */
 void *vec_grow(Arena *arena, void *at, int *room, size_t item_bytes);
 void *vec_move(Arena *arena, void *at, int *room, size_t item_bytes); /* gives the old one back */
+void *vec_cut(Arena *arena, void *at, int n, int *room, size_t item_bytes);
 
 #endif

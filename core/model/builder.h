@@ -24,6 +24,7 @@ struct GraphBuilder {
     bool has_new;             /* tensors of inner graphs, which are not in tensor_of_name yet */
     Intern *list_keys;        /* of lists without tensors and graphs */
     Vec(int32_t) list_of_key; /* key id -> list id */
+    int32_t nowhere;          /* 1 + place in data of what has no bytes and no file; 0: none */
     Intern *dims_keys;
     Vec(int32_t) dims_of_key; /* key id -> place in declared */
     Buf key;                  /* scratch */

@@ -183,6 +183,18 @@ void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const D
     declare(builder, tensor, dtype, dims, n_dims);
 }
 
+/* All that are nowhere share a place. */
+static int32_t place_of_data(GraphBuilder *builder, const TensorData *data)
+{
+    bool nowhere = data->form == DATA_ABSENT && data->bytes.n == 0 && !data->location;
+    if (nowhere && builder->nowhere > 0)
+        return builder->nowhere - 1;
+    vec_push_own(builder->graph->arena, &builder->data, *data);
+    if (nowhere)
+        builder->nowhere = builder->data.n;
+    return builder->data.n - 1;
+}
+
 void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
                            TensorData data)
 {
@@ -194,8 +206,7 @@ void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, c
         return;
     }
     initializer->kind = TENSOR_INITIALIZER;
-    initializer->data = builder->data.n;
-    vec_push_own(builder->graph->arena, &builder->data, data);
+    initializer->data = place_of_data(builder, &data);
 
     DeclaredDim dims[DIMS_MAX];
     for (int64_t d = 0; d < shape->n_dims; d++)

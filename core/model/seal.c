@@ -235,11 +235,25 @@ static void name_new_tensors(GraphBuilder *builder)
     }
 }
 
+/* Ops without a name, or with that of an op before them. */
+static int32_t count_nameless(const Graph *graph)
+{
+    Arena *scratch = arena_new();
+    bool *taken = arena_array(scratch, bool, names_count(graph->names));
+    int32_t n = 0;
+    taken[0] = true;
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        n += taken[graph->ops[op].name];
+        taken[graph->ops[op].name] = true;
+    }
+    arena_free(scratch);
+    return n;
+}
+
 /* Names of the file come first, in program order; then those that had none or a taken one. */
 static void name_ops(Graph *graph)
 {
-    int32_t n_given = names_count(graph->names);
-    int32_t n_room = n_given + graph->n_ops;
+    int32_t n_room = names_count(graph->names) + count_nameless(graph);
     int n_nameless = graph->n_ops;
     graph->op_of_name = arena_array(graph->arena, int32_t, n_room);
     memset(graph->op_of_name, -1, (size_t)n_room * sizeof *graph->op_of_name);
@@ -286,6 +300,8 @@ static void move_columns(GraphBuilder *builder)
 {
     Graph *graph = builder->graph;
     keep_true_inputs(builder);
+    vec_trim(graph->arena, &builder->data);
+    vec_trim(graph->arena, &builder->declared);
     graph->n_ops = graph->n_nodes = builder->ops.n;
     graph->n_tensors = builder->tensors.n;
     graph->n_inputs = builder->inputs.n;
@@ -313,6 +329,7 @@ static void keep_tensor_names(GraphBuilder *builder)
     Graph *graph = builder->graph;
     while (builder->tensor_of_name.n < graph->n_names)
         vec_push_own(graph->arena, &builder->tensor_of_name, -1);
+    vec_trim(graph->arena, &builder->tensor_of_name);
     graph->tensor_of_name = builder->tensor_of_name.at;
 }
 

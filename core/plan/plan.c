@@ -16,7 +16,7 @@
 void journal_add(Journal *journal, Arena *arena, const Decision *decision)
 {
     journal->decisions.n = journal->n_done;
-    vec_push(arena, &journal->decisions, *decision);
+    vec_push_own(arena, &journal->decisions, *decision);
     journal->n_done = journal->decisions.n;
 }
 
@@ -112,6 +112,18 @@ static const AtomSet *barred_axes(Arena *arena, const Plan *plan)
     return axes;
 }
 
+/* Where the pin of a dim stands in pin_of, or the free place where it belongs. */
+static int32_t *find_pin(const Plan *plan, DecisionKind kind, int32_t place, int dim)
+{
+    const int32_t key[3] = {(int32_t)kind, place, dim};
+    uint32_t mask = plan->n_pin_of - 1;
+    for (uint32_t i = (uint32_t)hash_bytes(key, sizeof key) & mask;; i = (i + 1) & mask) {
+        const Decision *pin = plan->pin_of[i] == 0 ? NULL : plan->pins[plan->pin_of[i] - 1];
+        if (!pin || (pin->kind == kind && pin->place == place && pin->dim == dim))
+            return &plan->pin_of[i];
+    }
+}
+
 /* Keeps the pins that hold (NULL: none does), but for one whose axis another dim of the same place
  * has already, or that the tensor as a whole is to be without. */
 static void keep_pins(Plan *plan, Arena *scratch, const Decision *const *holds, int n)
@@ -120,7 +132,10 @@ static void keep_pins(Plan *plan, Arena *scratch, const Decision *const *holds, 
     AtomSet *used = arena_array(scratch, AtomSet, n);
     const AtomSet *barred = barred_axes(scratch, plan);
     plan->pins = arena_array(plan->arena, const Decision *, n);
-    plan->pin_ids = intern_new(plan->arena);
+    plan->n_pin_of = 4;
+    while (plan->n_pin_of < 2 * (uint32_t)n)
+        plan->n_pin_of *= 2;
+    plan->pin_of = arena_array(plan->arena, int32_t, plan->n_pin_of);
     for (int i = 0; i < n; i++) {
         const Decision *pin = holds[i];
         if (!pin || !can_hold(plan, pin))
@@ -141,9 +156,8 @@ static void keep_pins(Plan *plan, Arena *scratch, const Decision *const *holds, 
             continue;
         }
         used[at] |= cut_atoms(&pin->cut);
-        int32_t key[3] = {(int32_t)pin->kind, pin->place, pin->dim};
-        intern_put(plan->pin_ids, key, sizeof key);
         plan->pins[plan->n_pins++] = pin;
+        *find_pin(plan, pin->kind, pin->place, pin->dim) = plan->n_pins;
     }
 }
 
@@ -359,9 +373,8 @@ void plan_free(Plan *plan)
 
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim)
 {
-    int32_t key[3] = {(int32_t)kind, place, dim};
-    int32_t id = intern_find(plan->pin_ids, key, sizeof key);
-    return id < 0 ? NULL : plan->pins[id];
+    int32_t at = *find_pin(plan, kind, place, dim);
+    return at == 0 ? NULL : plan->pins[at - 1];
 }
 
 bool plan_is_legal(const Plan *plan)

@@ -69,8 +69,8 @@ typedef struct {
     int n_done; /* decisions[0..n_done) count; the rest can be redone */
 } Journal;
 
-void journal_add(Journal *journal, Arena *arena,
-                 const Decision *decision); /* forgets what could be redone */
+/* Forgets what could be redone. Nobody else may point into the journal's decisions. */
+void journal_add(Journal *journal, Arena *arena, const Decision *decision);
 
 /* The cuts of an op's index dims, interned. */
 typedef struct {
@@ -126,7 +126,8 @@ typedef struct Plan {
     int n_pins;
     const Decision **marks; /* the same of decisions about a tensor as a whole */
     int n_marks;
-    Intern *pin_ids;   /* (kind, place, dim) -> place in pins */
+    int32_t *pin_of;   /* places in pins, plus 1, by the hash of (kind, place, dim); 0: free */
+    uint32_t n_pin_of; /* a power of two */
     int32_t *sharding; /* per tensor: as it is made, stored or given (after a pin's reshard) */
     int32_t *made; /* per tensor: as its maker leaves it; differs from sharding only where pinned */
     int32_t

@@ -237,6 +237,7 @@ static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
     bool ok = run_policy(session, &journal, err);
     if (ok && kept)
         keep_decisions(session, kept, true, &journal);
+    vec_trim(session->journal_arena, &journal.decisions);
     Findings notes = session->notes;
     ok = ok && remake(session, &journal, &notes, err);
     if (!ok)
@@ -267,6 +268,7 @@ static bool make_first_plan(Session *session, const PlanFile *file, Error *err)
     keep_decisions(session, &kept, rerun, &journal);
     if (session->options.pins && !read_pins(session, &journal, err))
         return false;
+    vec_trim(session->journal_arena, &journal.decisions);
     Findings notes = session->notes;
     return remake(session, &journal, &notes, err);
 }
@@ -391,9 +393,13 @@ void session_close(Session *session)
 /* A copy whose pushes leave the original's decisions alone until the new plan stands. */
 static Journal journal_copy(const Session *session)
 {
-    Journal copy = {.n_done = session->journal.n_done};
-    for (int i = 0; i < session->journal.decisions.n; i++)
-        vec_push(session->journal_arena, &copy.decisions, session->journal.decisions.at[i]);
+    enum { ROOM_FOR_MORE = 8 };
+    Journal copy = session->journal;
+    copy.decisions.room = copy.decisions.n + ROOM_FOR_MORE;
+    copy.decisions.at = arena_array(session->journal_arena, Decision, copy.decisions.room);
+    if (copy.decisions.n > 0)
+        memcpy(copy.decisions.at, session->journal.decisions.at,
+               sizeof(Decision) * (size_t)copy.decisions.n);
     return copy;
 }
 
@@ -513,6 +519,13 @@ Session *session_prepare(const Session *session, const Change *change, Error *er
     return NULL;
 }
 
+/* Plans point into the decisions they were made from: these go when no plan does. */
+static void drop_journal(const Session *old, const Session *kept)
+{
+    if (old->journal.decisions.at != kept->journal.decisions.at)
+        arena_release(kept->journal_arena, old->journal.decisions.at);
+}
+
 void session_discard(const Session *session, Session *next)
 {
     if (!next)
@@ -521,6 +534,7 @@ void session_discard(const Session *session, Session *next)
         plan_free(next->plan);
     if (next->propagation_arena != session->propagation_arena)
         arena_free(next->propagation_arena);
+    drop_journal(next, session);
     arena_free(next->change_arena); /* it lives there */
 }
 
@@ -535,6 +549,7 @@ void session_commit(Session *session, Session *next)
         plan_free(old.plan);
     if (session->propagation_arena != old.propagation_arena)
         arena_free(old.propagation_arena);
+    drop_journal(&old, session);
     arena_free(arena);
 }
 

@@ -10,6 +10,7 @@
 #include "tui/app/app.h"
 #include "tui/app/go.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -241,6 +242,7 @@ static void edits(void)
 
 void bench_scale_part(const char *part, const char *file)
 {
+    mallopt(M_MMAP_THRESHOLD, 1 << 20); /* as the program does */
     bool told = getenv("BENCH_TELL") != NULL;
     if (strcmp(part, "memory") == 0)
         memory_made();

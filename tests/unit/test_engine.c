@@ -61,6 +61,7 @@ static void the_stack_goes_from_the_change_to_readers_before_the_maker(void **st
     assert_string_equal(trace.text, "0 1 0 2 ");
     for (int t = 0; t < 4; t++)
         assert_int_equal(engine_tensor(engine, t), 5);
+    engine_end(engine);
     arena_free(arena);
 }
 
@@ -75,6 +76,7 @@ static void a_group_has_one_state(void **state)
     assert_int_equal(engine_tensor(engine, 0), 7);
     engine_sweep(engine, &(FlowPass){.pass = 1, .once = true});
     assert_int_equal(engine_tensor(engine, 2), 7);
+    engine_end(engine);
     arena_free(arena);
 }
 

@@ -2,9 +2,13 @@
 
 #include "core/plan/explain/sites.h"
 
+/* Where one axis got to. Few sites have it, so those that were reached are marked by a bit, and
+ * their columns stand in the order of sites. */
 typedef struct {
-    int32_t *parent; /* per site: the site it has the axis from; itself at a pin; -1 not reached */
-    int32_t *hops, *root; /* how far from its pin, and which site that is */
+    uint64_t *reached; /* bit per site; NULL: not walked yet */
+    int32_t *before;   /* per word of reached: how many are in those before it */
+    int32_t *parent;   /* the site it has the axis from; itself at a pin */
+    int32_t *hops;     /* how far from its pin */
 } Walk;
 
 struct Reasons {
@@ -20,13 +24,41 @@ Reasons *reasons_new(Arena *arena)
     return reasons;
 }
 
+static bool was_reached(const Walk *walk, int32_t site)
+{
+    return walk->reached[site >> 6] >> (site & 63) & 1;
+}
+
+static int32_t place_of(const Walk *walk, int32_t site)
+{
+    uint64_t below = walk->reached[site >> 6] & (((uint64_t)1 << (site & 63)) - 1);
+    return walk->before[site >> 6] + __builtin_popcountll(below);
+}
+
+static int32_t parent_of(const Walk *walk, int32_t site)
+{
+    return walk->parent[place_of(walk, site)];
+}
+
+static int32_t hops_of(const Walk *walk, int32_t site)
+{
+    return walk->hops[place_of(walk, site)];
+}
+
+static int32_t root_of(const Walk *walk, int32_t site)
+{
+    for (int32_t up; (up = parent_of(walk, site)) != site;)
+        site = up;
+    return site;
+}
+
 /* ---- the links that propagation uses ---- */
 
 typedef struct {
     const Plan *plan;
     const Sites *sites;
-    Walk *walk;
-    AtomSet atoms; /* of the axis */
+    int32_t *parent; /* per site; -1: not reached */
+    AtomSet atoms;   /* of the axis */
     int32_t *queue;
     int32_t n_queued, at; /* at: the site being left */
     bool through; /* an op whose index dim has not the axis, by a rule of the method's own */
@@ -44,11 +76,9 @@ static bool hands_on(const Plan *plan, int32_t tensor, int dim)
 
 static void reach(Search *s, int32_t site, int32_t parent)
 {
-    if (s->walk->parent[site] >= 0)
+    if (s->parent[site] >= 0)
         return;
-    s->walk->parent[site] = parent;
-    s->walk->hops[site] = parent == site ? 0 : s->walk->hops[parent] + 1;
-    s->walk->root[site] = parent == site ? site : s->walk->root[parent];
+    s->parent[site] = parent;
     s->queue[s->n_queued++] = site;
 }
 
@@ -57,7 +87,7 @@ static void reach(Search *s, int32_t site, int32_t parent)
 static bool is_backward(const Search *s, int32_t site, int32_t op)
 {
     const Inferred *inferred = s->plan->inferred;
-    int32_t from = s->sites->owner[s->at], to = s->sites->owner[site];
+    int32_t from = site_owner(s->sites, s->at), to = site_owner(s->sites, site);
     if (op < 0 || inferred->on_parameters[op])
         return false;
     return from >= 0 ? inferred->graph->tensors[from].maker == op
@@ -68,11 +98,11 @@ static bool is_backward(const Search *s, int32_t site, int32_t op)
 static void leave(void *context, int32_t site, int32_t op)
 {
     Search *s = context;
-    int32_t owner = s->sites->owner[s->at];
+    int32_t owner = site_owner(s->sites, s->at);
     bool to_reader = owner >= 0 && op != s->plan->inferred->graph->tensors[owner].maker;
     if (method_goes_by_op(s->plan->method) && is_backward(s, site, op))
         return;
-    bool passes = s->through && s->sites->owner[site] < 0;
+    bool passes = s->through && site_owner(s->sites, site) < 0;
     if ((passes || site_has(s->plan, s->sites, site, s->atoms)) &&
         (!to_reader || hands_on(s->plan, owner, site_dim(s->sites, s->at))))
         reach(s, site, s->at);
@@ -94,7 +124,7 @@ static void walk_from_choices(Search *s)
         int32_t op = inferred->program[i];
         for (int32_t site = s->sites->op[op]; site < s->sites->op[op + 1]; site++) {
             int32_t from = s->n_queued;
-            if (s->walk->parent[site] < 0 && site_has(s->plan, s->sites, site, s->atoms))
+            if (s->parent[site] < 0 && site_has(s->plan, s->sites, site, s->atoms))
                 reach(s, site, site);
             walk_on(s, from);
         }
@@ -109,22 +139,37 @@ const Sites *plan_sites(const Plan *plan)
     return r->sites;
 }
 
+/* Sites were queued after those they have the axis from. */
+static void keep_walk(Arena *arena, const Search *s, Walk *walk)
+{
+    int32_t n_words = s->sites->n / 64 + 1;
+    walk->reached = arena_array(arena, uint64_t, n_words);
+    walk->before = arena_array(arena, int32_t, n_words);
+    walk->parent = arena_array(arena, int32_t, s->n_queued);
+    walk->hops = arena_array(arena, int32_t, s->n_queued);
+    for (int32_t i = 0; i < s->n_queued; i++)
+        walk->reached[s->queue[i] >> 6] |= (uint64_t)1 << (s->queue[i] & 63);
+    for (int32_t w = 1; w < n_words; w++)
+        walk->before[w] = walk->before[w - 1] + __builtin_popcountll(walk->reached[w - 1]);
+    for (int32_t i = 0; i < s->n_queued; i++) {
+        int32_t site = s->queue[i], parent = s->parent[site], at = place_of(walk, site);
+        walk->parent[at] = parent;
+        walk->hops[at] = parent == site ? 0 : hops_of(walk, parent) + 1;
+    }
+}
+
 static const Walk *walk_axis(const Plan *plan, int axis)
 {
     Reasons *r = plan->reasons;
     plan_sites(plan);
     Walk *walk = &r->walk[axis];
-    if (walk->parent)
+    if (walk->reached)
         return walk;
     int32_t n = r->sites->n;
-    walk->parent = arena_array(r->arena, int32_t, n);
-    walk->hops = arena_array(r->arena, int32_t, n);
-    walk->root = arena_array(r->arena, int32_t, n);
-    for (int32_t i = 0; i < n; i++)
-        walk->parent[i] = -1;
-
     Arena *scratch = arena_new();
-    Search s = {.plan = plan, .sites = r->sites, .walk = walk};
+    Search s = {.plan = plan, .sites = r->sites};
+    s.parent = arena_array(scratch, int32_t, n);
+    memset(s.parent, -1, (size_t)n * sizeof *s.parent);
     s.atoms = mesh_axis_atoms(plan->mesh, axis);
     s.queue = arena_array(scratch, int32_t, n);
     for (int i = 0; i < plan->n_pins; i++) {
@@ -140,6 +185,7 @@ static const Walk *walk_axis(const Plan *plan, int axis)
         walk_on(&s, 0);
     if (method_goes_by_op(plan->method))
         walk_from_choices(&s);
+    keep_walk(r->arena, &s, walk);
     arena_free(scratch);
     return walk;
 }
@@ -150,7 +196,7 @@ static const Walk *walk_axis(const Plan *plan, int axis)
 static ReasonStep step_to(const Plan *plan, const Walk *walk, int32_t site)
 {
     const Sites *sites = plan->reasons->sites;
-    int32_t owner = sites->owner[site], from = sites->owner[walk->parent[site]];
+    int32_t owner = site_owner(sites, site), from = site_owner(sites, parent_of(walk, site));
     int dim = site_dim(sites, site);
     if (owner < 0)
         return (ReasonStep){.kind = REASON_USE, .tensor = -1, .op = ~owner, .dim = dim};
@@ -168,7 +214,7 @@ static ReasonStep step_to(const Plan *plan, const Walk *walk, int32_t site)
 static ReasonStep pin_at(const Plan *plan, int32_t site)
 {
     const Sites *sites = plan->reasons->sites;
-    int32_t owner = sites->owner[site];
+    int32_t owner = site_owner(sites, site);
     bool tensor = owner >= 0;
     ReasonStep step = {
         .kind = REASON_PIN, .tensor = tensor ? owner : -1, .op = tensor ? -1 : ~owner};
@@ -189,12 +235,12 @@ static ReasonChain chain_to(Arena *arena, const Plan *plan, int axis, int32_t si
     ReasonStep *steps = arena_array(arena, ReasonStep, REASON_STEPS_MAX);
     int at = REASON_STEPS_MAX;
     int32_t s = site;
-    for (; walk->parent[s] != s && at > 1; s = walk->parent[s])
-        if (plan->reasons->sites->owner[s] >= 0 || s == site)
+    for (; parent_of(walk, s) != s && at > 1; s = parent_of(walk, s))
+        if (site_owner(plan->reasons->sites, s) >= 0 || s == site)
             steps[--at] = step_to(plan, walk, s);
-    if (walk->parent[s] != s) /* tensors and ops take turns on the way */
-        chain.n_left_out = (walk->hops[s] + (plan->reasons->sites->owner[s] >= 0)) / 2;
-    steps[--at] = pin_at(plan, walk->root[site]);
+    if (parent_of(walk, s) != s) /* tensors and ops take turns on the way */
+        chain.n_left_out = (hops_of(walk, s) + (site_owner(plan->reasons->sites, s) >= 0)) / 2;
+    steps[--at] = pin_at(plan, root_of(walk, site));
     chain.step = steps + at;
     chain.n_steps = REASON_STEPS_MAX - at;
     return chain;
@@ -227,7 +273,8 @@ static int32_t nearest_index(const Plan *plan, const Walk *walk, AtomSet atoms, 
             for (int f = 0; f < factors->n; f++) {
                 int32_t site = site_of_op(sites, op, factors->index[f]);
                 if ((cut_atoms(&program_cut(plan, op)->index[factors->index[f]]) & atoms) &&
-                    walk->parent[site] >= 0 && (best < 0 || walk->hops[site] < walk->hops[best]))
+                    was_reached(walk, site) &&
+                    (best < 0 || hops_of(walk, site) < hops_of(walk, best)))
                     best = site;
             }
         }
@@ -255,7 +302,7 @@ static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tenso
                      .kind = REASON_PIN, .tensor = tensor, .op = -1, .dim = dim, .pin = stored});
         return true;
     }
-    if (walk->parent[site] >= 0) {
+    if (was_reached(walk, site)) {
         *out = chain_to(arena, plan, axis, site);
         return true;
     }
@@ -263,7 +310,7 @@ static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tenso
     if (index < 0)
         return false;
     *out = chain_to(arena, plan, axis, index);
-    int32_t op = ~plan->reasons->sites->owner[index];
+    int32_t op = ~site_owner(plan->reasons->sites, index);
     bool made = plan->inferred->graph->tensors[tensor].maker == op;
     add_step(arena, out,
              (ReasonStep){.kind = made ? REASON_FORWARD : REASON_BACKWARD,
@@ -290,7 +337,7 @@ static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t t
             continue;
         const Walk *walk = walk_axis(plan, axis);
         int32_t site = site_of_op(plan->reasons->sites, op, i);
-        if (walk->parent[site] < 0)
+        if (!was_reached(walk, site))
             return false;
         *out = chain_to(arena, plan, axis, site);
         add_step(arena, out,
@@ -339,7 +386,7 @@ int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonC
             continue;
         const Walk *walk = walk_axis(plan, axis);
         int32_t site = site_of_op(plan->reasons->sites, op, index);
-        if (walk->parent[site] >= 0)
+        if (was_reached(walk, site))
             (*out)[n++] = chain_to(arena, plan, axis, site);
     }
     return n;
@@ -351,7 +398,7 @@ bool why_axis(Arena *arena, const Plan *plan, int axis, int32_t tensor, int32_t 
     const Walk *walk = walk_axis(plan, axis);
     const Sites *sites = plan->reasons->sites;
     int32_t site = op >= 0 ? site_of_op(sites, op, dim) : site_of_tensor(sites, tensor, dim);
-    if (walk->parent[site] < 0)
+    if (!was_reached(walk, site))
         return false;
     *out = chain_to(arena, plan, axis, site);
     return true;

@@ -1,5 +1,11 @@
 #include "core/plan/explain/sites.h"
 
+static void note_owner(Sites *sites, int32_t first, int32_t end, int32_t owner)
+{
+    for (int32_t s = (first + SITES_STEP - 1) / SITES_STEP * SITES_STEP; s < end; s += SITES_STEP)
+        sites->owner[s / SITES_STEP] = owner;
+}
+
 Sites *sites_new(Arena *arena, const Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
@@ -20,19 +26,18 @@ Sites *sites_new(Arena *arena, const Plan *plan)
             n += program_space(inferred, op)->n_index;
     }
     sites->op[graph->n_ops] = sites->n = n;
-    sites->owner = arena_array(arena, int32_t, n);
+    sites->n_tensors = graph->n_tensors;
+    sites->owner = arena_array(arena, int32_t, n / SITES_STEP + 1);
     for (int t = 0; t < graph->n_tensors; t++)
-        for (int32_t s = sites->tensor[t]; s < sites->tensor[t + 1]; s++)
-            sites->owner[s] = t;
+        note_owner(sites, sites->tensor[t], sites->tensor[t + 1], t);
     for (int op = 0; op < graph->n_ops; op++)
-        for (int32_t s = sites->op[op]; s < sites->op[op + 1]; s++)
-            sites->owner[s] = ~op;
+        note_owner(sites, sites->op[op], sites->op[op + 1], ~op);
     return sites;
 }
 
 bool site_has(const Plan *plan, const Sites *sites, int32_t site, AtomSet atoms)
 {
-    int32_t owner = sites->owner[site];
+    int32_t owner = site_owner(sites, site);
     int dim = site_dim(sites, site);
     const Cut *cut = owner >= 0 ? &shardings_at(plan->shardings, plan->flow[owner])->dim[dim]
                                 : &program_cut(plan, ~owner)->index[dim];
@@ -101,7 +106,7 @@ void sites_joined(const Plan *plan, const Sites *sites, int32_t site, SiteFound 
                   void *context)
 {
     Joints joints = {plan, sites, found, context};
-    int32_t owner = sites->owner[site];
+    int32_t owner = site_owner(sites, site);
     if (owner >= 0)
         joined_with_tensor(&joints, owner, site_dim(sites, site));
     else

@@ -13,8 +13,11 @@
 typedef struct {
     int32_t n;
     int32_t *tensor, *op; /* first site, by tensor and by op; one more: the end */
-    int32_t *owner;       /* per site: its tensor, or ~op */
+    int32_t n_tensors;
+    int32_t *owner; /* of every SITES_STEP-th site: its tensor, or ~op */
 } Sites;
+
+enum { SITES_STEP = 16 };
 
 Sites *sites_new(Arena *arena, const Plan *plan);
 
@@ -28,9 +31,26 @@ static inline int32_t site_of_op(const Sites *sites, int32_t op, int index)
     return sites->op[op] + index;
 }
 
+/* The tensor that a site is a dim of; below 0: ~op. */
+static inline int32_t site_owner(const Sites *sites, int32_t site)
+{
+    int32_t owner = sites->owner[site / SITES_STEP];
+    if (owner >= 0) {
+        while (owner < sites->n_tensors && sites->tensor[owner + 1] <= site)
+            owner++;
+        if (owner < sites->n_tensors)
+            return owner;
+        owner = ~0;
+    }
+    int32_t op = ~owner;
+    while (sites->op[op + 1] <= site)
+        op++;
+    return ~op;
+}
+
 static inline int site_dim(const Sites *sites, int32_t site)
 {
-    int32_t owner = sites->owner[site];
+    int32_t owner = site_owner(sites, site);
     return site - (owner >= 0 ? sites->tensor[owner] : sites->op[~owner]);
 }
 

@@ -75,8 +75,8 @@ static WhyNotStop stop_between(const Walk *walk, int32_t has, int32_t not )
 {
     const Plan *plan = walk->plan;
     const Sites *sites = walk->sites;
-    bool leaving = sites->owner[has] >= 0; /* a tensor has it, an index dim does not */
-    int32_t tensor = sites->owner[leaving ? has : not ], op = walk->by[has];
+    bool leaving = site_owner(sites, has) >= 0; /* a tensor has it, an index dim does not */
+    int32_t tensor = site_owner(sites, leaving ? has : not ), op = walk->by[has];
     int dim = site_dim(sites, leaving ? has : not ), index = site_dim(sites, leaving ? not : has);
     WhyNotStop stop = {.tensor = tensor};
     stop.at = (StopRecord){.op = op, .dim = dim, .leaving = leaving, .atoms = walk->atoms};
@@ -128,7 +128,7 @@ static int ops_between(const Walk *walk, int32_t site)
 {
     int n = 0;
     for (int32_t s = walk->parent[site]; s != walk->parent[s]; s = walk->parent[s])
-        n += walk->sites->owner[s] < 0;
+        n += site_owner(walk->sites, s) < 0;
     return n;
 }
 
@@ -153,7 +153,7 @@ static void find_stops(Arena *arena, Walk *walk, WhyNotDim *out)
     while (!(mesh_axis_atoms(plan->mesh, axis) & walk->atoms))
         axis++;
     for (int32_t i = 0; i < walk->n_queued && out->n_stops < WHY_NOT_STOPS; i++) {
-        int32_t site = walk->queue[i], owner = walk->sites->owner[site];
+        int32_t site = walk->queue[i], owner = site_owner(walk->sites, site);
         if (!site_has(plan, walk->sites, site, walk->atoms)) {
             walk->at = site;
             sites_joined(plan, walk->sites, site, found_site, walk);

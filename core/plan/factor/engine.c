@@ -21,6 +21,7 @@ struct Engine {
     const int32_t *group;           /* of this run: per tensor, or NULL */
     int32_t *member_first, *member; /* per group: its tensors */
     VisitMemo memo;
+    Arena *run_arena;   /* of what only a run needs; NULL between runs */
     int32_t (*last)[2]; /* per op and direction: 1 + place in the memo of what it met last */
     int32_t *now, *own; /* states: of tensors, of ops */
     OpSet due[2];       /* by direction: beside a change since it was last looked at so */
@@ -151,7 +152,6 @@ Engine *engine_new(Arena *arena, const FlowGraph *graph, const int32_t *own, Flo
     *e = (Engine){.arena = arena, .graph = graph, .visit = visit, .context = context};
     e->own_start = own;
     e->n_words = (graph->n_ops + 63) / 64;
-    e->last = arena_alloc(arena, arena_array_bytes((size_t)graph->n_ops, sizeof *e->last));
     e->now = arena_array(arena, int32_t, graph->n_tensors);
     e->own = arena_array(arena, int32_t, graph->n_ops);
     e->due[0] = set_new(arena, e->n_words);
@@ -203,20 +203,36 @@ static void mark_difference(Engine *e, int32_t tensor)
 static void begin_past(Engine *e)
 {
     const FlowGraph *graph = e->graph;
-    if (!e->was) {
-        e->was = arena_array(e->arena, int32_t, graph->n_tensors);
-        e->was_own = arena_array(e->arena, int32_t, graph->n_ops);
-        e->differs = set_new(e->arena, e->n_words);
-    }
-    set_clear(&e->differs, e->n_words);
+    e->was = arena_array(e->run_arena, int32_t, graph->n_tensors);
+    e->was_own = arena_array(e->run_arena, int32_t, graph->n_ops);
+    e->differs = set_new(e->run_arena, e->n_words);
     memcpy(e->was, e->past->start, (size_t)graph->n_tensors * sizeof *e->was);
     memcpy(e->was_own, e->own_start, (size_t)graph->n_ops * sizeof *e->was_own);
     for (int32_t t = 0; t < graph->n_tensors; t++)
         mark_difference(e, t);
 }
 
+static void begin_run(Engine *e)
+{
+    arena_free(e->run_arena);
+    e->run_arena = arena_new();
+    e->last =
+        arena_alloc(e->run_arena, arena_array_bytes((size_t)e->graph->n_ops, sizeof *e->last));
+}
+
+void engine_end(Engine *e)
+{
+    arena_free(e->run_arena);
+    e->run_arena = NULL;
+    e->last = NULL;
+    e->was = e->was_own = NULL;
+    if (e->log)
+        vec_trim(e->log_arena, &e->log->events);
+}
+
 void engine_begin(Engine *e, const FlowRun *run)
 {
+    begin_run(e);
     const FlowGraph *graph = e->graph;
     memcpy(e->now, run->start, (size_t)graph->n_tensors * sizeof *e->now);
     memcpy(e->own, e->own_start, (size_t)graph->n_ops * sizeof *e->own);
@@ -572,6 +588,8 @@ void engine_sweep(Engine *e, const FlowPass *pass)
 bool engine_sweep_all(Engine *e, int pass)
 {
     int32_t first = e->log->events.n;
+    if (!e->run_arena)
+        begin_run(e);
     begin_turn(e, pass, FLOW_FORWARD);
     for (int32_t op = 0; op < e->graph->n_ops; op++)
         visit_op(e, op, pass, FLOW_FORWARD);

@@ -87,6 +87,9 @@ typedef struct {
 
 void engine_begin(Engine *engine, const FlowRun *run);
 
+/* After the last sweep: gives back what only a run needs. States and log stay. */
+void engine_end(Engine *engine);
+
 /* A decision, felt from here on. op -1: of a tensor (of all of its group); tensor -1: of an op. */
 void engine_set(Engine *engine, int32_t op, int32_t tensor, int32_t state);
 /* Of this tensor, not of its group: what all of them get next they have in common again. */

@@ -23,9 +23,8 @@ struct Propagation {
     Vec(const FlowState *) states;
     FlowGraph graph;
     Engine *engine;
-    int32_t *op;    /* per op of the engine: of the graph; -1: what a loop carries */
-    int32_t *place; /* per op of the graph: of the engine; -1: a host op */
-    int32_t *start; /* per tensor: its state when nothing is pinned; -1: it has no shape */
+    const int32_t *op; /* per op of the engine: of the graph; -1: what a loop carries */
+    int32_t *start;    /* per tensor: its state when nothing is pinned; -1: it has no shape */
     bool *takes_part[MODE_COUNT], *again[MODE_COUNT]; /* per rule */
 };
 
@@ -51,6 +50,21 @@ static int32_t put_state(Propagation *p, const FlowState *state)
         vec_push(p->arena, &p->states, kept);
     }
     return id;
+}
+
+/* An op of the program in the engine: both in program order. */
+static int32_t place_of(const Propagation *p, int32_t op)
+{
+    int32_t first = 0, last = p->inferred->n_program - 1;
+    while (first < last) {
+        int32_t middle = first + (last - first) / 2;
+        if (p->inferred->program[middle] < op)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    assert(last >= 0 && p->inferred->program[first] == op);
+    return first;
 }
 
 static int32_t loop_rule(const Propagation *p)
@@ -236,6 +250,17 @@ static bool carry_has_shapes(const Inferred *inferred, const GraphCarry *carry)
            inferred_shape(inferred, carry->next);
 }
 
+static const int32_t *ops_of_engine(const Propagation *p, int n_ops)
+{
+    const Inferred *inferred = p->inferred;
+    if (n_ops == inferred->n_program)
+        return inferred->program;
+    int32_t *op = arena_array(p->arena, int32_t, n_ops);
+    for (int i = 0; i < n_ops; i++)
+        op[i] = i < inferred->n_program ? inferred->program[i] : -1;
+    return op;
+}
+
 /* The program's ops, then a tie for each value that a loop carries. */
 static void build_graph(Propagation *p, int32_t *own)
 {
@@ -250,6 +275,7 @@ static void build_graph(Propagation *p, int32_t *own)
     FlowOp *ops = arena_array(p->arena, FlowOp, n_ops);
     int32_t *tensor = arena_array(p->arena, int32_t, n_operands), n = 0, at = 0;
     int32_t *known = arena_array(p->arena, int32_t, inferred->n_spaces);
+    p->op = ops_of_engine(p, n_ops);
     for (; at < inferred->n_program; at++) {
         int32_t op = inferred->program[at];
         const GraphOp *node = &graph->ops[op];
@@ -257,8 +283,6 @@ static void build_graph(Propagation *p, int32_t *own)
         ops[at] = (FlowOp){.rule = 2 * space->id + inferred->on_parameters[op], .operand = n};
         ops[at].n_inputs = node->n_inputs;
         ops[at].n_outputs = node->n_outputs;
-        p->op[at] = op;
-        p->place[op] = at;
         own[at] = whole_state(p, space, known);
         for (int o = 0; o < node->n_inputs + node->n_outputs; o++) {
             int32_t t = o < node->n_inputs ? op_inputs(graph, op)[o]
@@ -272,7 +296,7 @@ static void build_graph(Propagation *p, int32_t *own)
         if (!carry_has_shapes(inferred, carry))
             continue;
         ops[at] = (FlowOp){loop_rule(p), n, 1, 1};
-        p->op[at] = own[at] = -1;
+        own[at] = -1;
         tensor[n++] = carry->next;
         tensor[n++] = carry->in;
         at++;
@@ -287,10 +311,6 @@ Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh 
     int n_ops = inferred->n_program + inferred->graph->n_carries;
     p->flow_ids = intern_new(arena);
     p->state_ids = intern_new(arena);
-    p->op = arena_array(arena, int32_t, n_ops);
-    p->place = arena_array(arena, int32_t, inferred->graph->n_ops);
-    for (int i = 0; i < inferred->graph->n_ops; i++)
-        p->place[i] = -1;
     p->start = arena_array(arena, int32_t, inferred->graph->n_tensors);
     int32_t *own = arena_array(arena, int32_t, n_ops);
     build_graph(p, own);
@@ -418,6 +438,9 @@ static void start_run(Run *run)
 {
     Plan *plan = run->plan;
     Propagation *p = run->p;
+    run->start = p->start;
+    if (plan->n_marks == 0)
+        return;
     run->start = arena_array(plan->arena, int32_t, p->graph.n_tensors);
     memcpy(run->start, p->start, (size_t)p->graph.n_tensors * sizeof *run->start);
     for (int i = 0; i < plan->n_marks; i++) {
@@ -456,7 +479,7 @@ static void set_tensor_pin(Run *run, const Decision *pin, bool later)
 static void set_index_pin(Run *run, const Decision *pin, bool later)
 {
     Propagation *p = run->p;
-    int32_t at = p->place[pin->place];
+    int32_t at = place_of(p, pin->place);
     FlowState state = *p->states.at[engine_op(p->engine, at)];
     uint32_t dim = 1u << pin->dim;
     if (later) {
@@ -588,6 +611,7 @@ void propagate_factor(Plan *plan, Propagation *propagation, const Plan *before)
                                                  .past = usable_past(&run, before)});
     run_passes(&run);
     publish(&run);
+    engine_end(propagation->engine);
 }
 
 /* ---- asking ---- */
@@ -602,7 +626,7 @@ int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out
     if (plan->method != METHOD_FACTOR || plan->cut[op] < 0)
         return 0;
     const OpSpace *space = program_space(plan->inferred, op);
-    const FlowOp *at = &p->graph.op[p->place[op]];
+    const FlowOp *at = &p->graph.op[place_of(p, op)];
     int n = space->n_inputs + space->n_outputs;
     int32_t *state = arena_array(arena, int32_t, n + 1);
     const Flow **flow = arena_array(arena, const Flow *, n);
@@ -628,7 +652,9 @@ int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out
 
 bool propagation_sweep_all(Propagation *propagation)
 {
-    return engine_sweep_all(propagation->engine, MODE_REDUCE);
+    bool moved = engine_sweep_all(propagation->engine, MODE_REDUCE);
+    engine_end(propagation->engine);
+    return moved;
 }
 
 int64_t propagation_n_visits(const Propagation *propagation)

@@ -564,5 +564,6 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
     for (int t = 0; t < program->n_tensors; t++)
         program->state[t] = engine_tensor(run.engine, t);
     program->log = program->log_arena ? engine_log(run.engine) : NULL;
+    engine_end(run.engine);
     arena_free(arena);
 }
