@@ -45,7 +45,7 @@ static void why(Ui *ui)
 
     if (ui->at.show == SHOW_OP && space && ui->at.item < space->n_index)
         show_why(ui, WHY_INDEX, ui->at.item, 0);
-    else if (ui->at.show == SHOW_COMM && ui->comm->n_rows > 0)
+    else if (ui->at.show == SHOW_COMM && ui_comm(ui)->n_rows > 0)
         show_why(ui, WHY_TENSOR, comm_moved_dim(ui->session, comm_first(ui)), 0);
     else
         show_why(ui, WHY_TENSOR, -2, 0);
@@ -149,7 +149,7 @@ static bool edit_place(Ui *ui, Str *file, int *line)
         return true;
     }
     const Decision *pin = NULL;
-    if (show == SHOW_COMM && ui->comm->n_rows > 0)
+    if (show == SHOW_COMM && ui_comm(ui)->n_rows > 0)
         pin = comm_cause(ui->frame, ui->session, comm_first(ui));
     else if (ui->at.tensor >= 0)
         pin = plan_pin_of(ui_plan(ui), PIN_TENSOR_DIM, ui->at.tensor, ui->at.dim);
@@ -388,6 +388,8 @@ static bool act_on_list(Ui *ui, ActId act, Str args, bool *ok, Error *err)
         ui->wants_letter = act;
     else if (act == ACT_COLUMNS && args.n > 0)
         *ok = graph_columns_toggle(ui, args, err);
+    else if (act == ACT_COLUMNS && views[ui->at.show]->act(ui, act, 0))
+        return true;
     else if (act == ACT_COLUMNS)
         graph_columns_menu(ui);
     else

@@ -127,7 +127,11 @@ void go_reshard(Ui *ui)
         ui_say(ui, "no reshard: every reader takes it as it is");
         return;
     }
-    comm_table(ui->comm);
+    ui_comm(ui);
+    if (ui->comm->row_of[found] >= ui->comm->n_rows) {
+        ui_say(ui, "the filter leaves its reshard out: F lists all again");
+        return;
+    }
     ui_show(ui, SHOW_COMM);
     ui->at.reshard = ui->comm->row_of[found];
 }

@@ -423,3 +423,22 @@ void ui_mark_row(const Ui *ui, ShowId show, const Pen *pen, int y)
     }
     pen_rune(&at, (Style)(ROLE_TEXT | (ui->at.show == show ? STYLE_SELECTED : 0)), '>');
 }
+
+static bool passes(const void *filter, int32_t reshard)
+{
+    return filter_reshard(filter, reshard);
+}
+
+Comm *ui_comm(Ui *ui)
+{
+    Comm *comm = ui->comm;
+    const char *text = ui->filter ? filter_text(ui->filter) : NULL;
+
+    comm_table(comm);
+    bool same = text && comm->kept_by ? strcmp(text, comm->kept_by) == 0 : text == comm->kept_by;
+    if (comm->sort != ui->comm_sort || !same)
+        comm_arrange(comm, ui->comm_sort, text, passes, ui->filter);
+    if (ui->at.reshard >= comm->n_rows)
+        ui->at.reshard = comm->n_rows > 0 ? comm->n_rows - 1 : 0;
+    return comm;
+}

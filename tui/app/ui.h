@@ -81,6 +81,8 @@ struct Ui {
     Job *job;                /* what works beside the screen; NULL */
     struct Console *console; /* lines of Lua typed so far */
     const Prompt *prompt;    /* of the explorer, for what is typed inside a view; NULL: none */
+    CommSort comm_sort;      /* of the table of reshards */
+    uint32_t comm_hidden;    /* its columns that are left out, by bit */
     WhatIf *whatif;          /* options that were asked for; NULL */
     bool waits_for_jobs;     /* there is no screen to go on with */
     Settings settings;
@@ -164,6 +166,9 @@ void ui_select_op(Ui *ui, int32_t op); /* and its first output; not the outline'
 void ui_select_tensor(Ui *ui, int32_t tensor);
 void ui_go_op(Ui *ui, int32_t op); /* reveals it in the outline and selects it there */
 void ui_show(Ui *ui, ShowId show); /* keeps the place */
+
+/* The table of reshards, as it is sorted and filtered; the cursor is on one of its rows. */
+Comm *ui_comm(Ui *ui);
 
 /* How an action's first key is written, "" when it has none; frame's. */
 Str ui_key(const Ui *ui, ActId act);

@@ -286,7 +286,7 @@ const PlanOptions *whatif_known(const Ui *ui)
 
 void whatif_reshard(Ui *ui)
 {
-    comm_table(ui->comm);
+    ui_comm(ui);
     WhatIfAsk ask = ask_of_selected(ui);
     if (is_followed(ui) && ui->whatif->follow.tried)
         for (int i = 0; i < ask.options.list.n; i++)
@@ -305,7 +305,7 @@ void whatif_follow(Ui *ui)
 {
     WhatIf *state = state_of(ui);
 
-    comm_table(ui->comm);
+    ui_comm(ui);
     if (is_followed(ui) || job_is_told(ui) || ui->menu.open || ui->comm->n_rows <= 0 ||
         ui->at.reshard >= ui->comm->n_rows)
         return;

@@ -90,22 +90,15 @@ static Str alike_key(const Comm *comm, Arena *scratch, const Reshard *reshard, s
     return buf_str(&key);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const CommRow *x = a, *y = b;
-
-    if (x->us != y->us)
-        return x->us < y->us ? 1 : -1;
-    return x->first < y->first ? -1 : x->first > y->first;
-}
-
 static void fold_rows(Comm *comm)
 {
     const Plan *plan = comm->session->plan;
     Arena *scratch = arena_new();
     Intern *keys = intern_new(scratch);
     int32_t *last = arena_array(scratch, int32_t, plan->n_reshards);
+    double *exposed_us = arena_array(scratch, double, plan->n_reshards);
 
+    cost_exposed(plan, exposed_us);
     for (int32_t r = 0; r < plan->n_reshards; r++) {
         size_t label_at;
         Str key = alike_key(comm, scratch, &plan->reshards[r], &label_at);
@@ -123,6 +116,7 @@ static void fold_rows(Comm *comm)
         double times = reshard_repeat(plan, &plan->reshards[r]);
         comm->row[row].times += times;
         comm->row[row].us += times * plan->reshards[r].path->us;
+        comm->row[row].exposed_us += exposed_us[r];
     }
     arena_free(scratch);
 }
@@ -138,10 +132,90 @@ void comm_table(Comm *comm)
     comm->row_of = arena_array(comm->arena, int32_t, n);
     comm->next_alike = arena_array(comm->arena, int32_t, n);
     fold_rows(comm);
-    qsort(comm->row, (size_t)comm->n_rows, sizeof comm->row[0], by_time);
-    for (int row = 0; row < comm->n_rows; row++)
-        for (int32_t r = comm->row[row].first; r >= 0; r = comm->next_alike[r])
-            comm->row_of[r] = row;
+    comm->n_all = comm->n_rows;
+    comm->sort = COMM_SORT_COUNT;
+    comm_arrange(comm, COMM_BY_TOTAL, NULL, NULL, NULL);
+}
+
+/* ---- order ---- */
+
+typedef struct {
+    CommRow row;
+    bool kept;
+    CommSort sort;
+    const Reshard *first;
+} Sorted;
+
+int64_t comm_payload(const Reshard *reshard)
+{
+    int64_t most = 0;
+
+    for (int s = 0; s < reshard->path->n_steps; s++)
+        if (reshard->path->step[s].bytes > most)
+            most = reshard->path->step[s].bytes;
+    return most;
+}
+
+/* What is larger comes first. */
+static double weight_of(const Sorted *it)
+{
+    if (it->sort == COMM_BY_TOTAL)
+        return it->row.us;
+    if (it->sort == COMM_BY_EACH)
+        return it->first->path->us;
+    return it->sort == COMM_BY_BYTES ? it->row.times * (double)it->first->path->wire_bytes : 0;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const Sorted *x = a, *y = b;
+    double p = weight_of(x), q = weight_of(y);
+
+    if (x->kept != y->kept)
+        return x->kept ? -1 : 1;
+    if (p != q)
+        return p < q ? 1 : -1;
+    int names = x->sort == COMM_BY_NAME ? strcmp(x->row.label, y->row.label) : 0;
+    if (names != 0)
+        return names;
+    return x->row.first < y->row.first ? -1 : x->row.first > y->row.first;
+}
+
+void comm_arrange(Comm *comm, CommSort sort, const char *text, CommKeep *keep, const void *context)
+{
+    Arena *scratch = arena_new();
+    Sorted *rows = arena_array(scratch, Sorted, comm->n_all);
+
+    comm->n_rows = 0;
+    comm->sort = sort;
+    comm->kept_by = text ? arena_str(comm->arena, str_from(text)) : NULL;
+    for (int i = 0; i < comm->n_all; i++) {
+        bool kept = !text || keep(context, comm->row[i].first);
+        const Reshard *first = &comm->session->plan->reshards[comm->row[i].first];
+        rows[i] = (Sorted){comm->row[i], kept, sort, first};
+        comm->n_rows += kept;
+    }
+    if (comm->n_all > 0)
+        qsort(rows, (size_t)comm->n_all, sizeof *rows, by_order);
+    for (int i = 0; i < comm->n_all; i++) {
+        comm->row[i] = rows[i].row;
+        for (int32_t r = comm->row[i].first; r >= 0; r = comm->next_alike[r])
+            comm->row_of[r] = i;
+    }
+    arena_free(scratch);
+}
+
+bool comm_is_asked(const Plan *plan, const Reshard *reshard)
+{
+    if (reshard->n_uses == 0 && plan->pinned[reshard->tensor])
+        return true;
+    const Sharding *sharding = plan_sharding(plan, reshard->tensor);
+    for (int d = 0; d < sharding->n_dims; d++) {
+        const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, reshard->tensor, d);
+        if (pin && pin->store)
+            return true;
+    }
+    return false;
 }
 
 void comm_format_steps(const Session *session, const ReshardPath *path, Buf *out)

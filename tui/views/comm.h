@@ -13,8 +13,19 @@ typedef struct {
     int32_t first; /* reshard: the first of them; the others follow in Comm.next_alike */
     int n;
     double times, us;  /* of all of them: how often a step does them, what that takes */
+    double exposed_us; /* what of it ops wait for in the best case (cost.h) */
     const char *label; /* "h.*.attn.c_proj out" */
 } CommRow;
+
+/* ORDER COMM_SORT: the dearest, the longest, the most bytes first; names; the first use. */
+typedef enum {
+    COMM_BY_TOTAL,
+    COMM_BY_EACH,
+    COMM_BY_BYTES,
+    COMM_BY_NAME,
+    COMM_BY_PROGRAM,
+    COMM_SORT_COUNT
+} CommSort;
 
 typedef struct {
     Arena *arena;
@@ -26,6 +37,9 @@ typedef struct {
      * data; in a loop as often as it runs */
     double *us, *comm_us, *count;
     int n_rows; /* -1: the table is not made yet */
+    int n_all;  /* with those behind the n_rows, which a filter leaves out */
+    CommSort sort;
+    const char *kept_by; /* the filter's text; NULL: all are listed */
     CommRow *row;
     int32_t *row_of;     /* per reshard */
     int32_t *next_alike; /* per reshard */
@@ -34,6 +48,18 @@ typedef struct {
 Comm *comm_new(const Session *session);
 void comm_free(Comm *comm);  /* NULL is allowed */
 void comm_table(Comm *comm); /* makes the rows, once */
+
+typedef bool CommKeep(const void *context, int32_t reshard);
+
+/* Puts the rows in that order, those that `keep` says no to behind n_rows. text: of what keeps, to
+ * know it again by; NULL: all are listed. */
+void comm_arrange(Comm *comm, CommSort sort, const char *text, CommKeep *keep, const void *context);
+
+/* Payload of the largest step. */
+int64_t comm_payload(const Reshard *reshard);
+
+/* Whether somebody asked for it: a pin of the value, or of where a parameter is stored. */
+bool comm_is_asked(const Plan *plan, const Reshard *reshard);
 
 /* Reshards are shown at the op that makes the value; those of parameters and inputs at their first
  * reader. -1: at none. */

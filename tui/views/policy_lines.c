@@ -104,7 +104,7 @@ static void price_lines(PolicyLines *lines, Ui *ui)
     if (!lines->priced)
         return;
     comm_table(comm);
-    for (int i = 0; i < comm->n_rows; i++) {
+    for (int i = 0; i < comm->n_all; i++) {
         Arena *scratch = arena_new();
         const Reshard *first = &ui_plan(ui)->reshards[comm->row[i].first];
         const Decision *cause = comm_cause(scratch, session, first);

@@ -1,33 +1,88 @@
 #include "tui/views/label.h"
 
 #include "core/plan/cost.h"
+#include "tui/app/menu.h"
 #include "tui/app/whatif.h"
-#include "tui/views/page.h"
 
-enum { TENSOR_LEAST = 12, AT_BEST_LEAST = 92 };
+#include <stdio.h>
+
+/* ---- columns ---- */
+
+/* ORDER COMM_COLUMN: as they stand on the screen. */
+typedef enum {
+    COL_TIMES,
+    COL_KIND,
+    COL_TENSOR,
+    COL_CHANGE,
+    COL_FROM,
+    COL_TO,
+    COL_IN,
+    COL_WIRE,
+    COL_EACH,
+    COL_TOTAL,
+    COL_SHARE,
+    COL_EXPOSED,
+    COL_CAUSE,
+    COL_COUNT
+} CommColumn;
+
+/* Where there is no room the highest `drop` goes first; 0: stays. least: columns. */
+static const struct {
+    const char *name, *head;
+    bool right;
+    int drop, least, most;
+} columns[COL_COUNT] = {
+    {"times", "×", true, 0, 5, 8},
+    {"kind", "KIND", false, 0, 4, 32},
+    {"tensor", "TENSOR", false, 0, 18, 60},
+    {"change", "CHANGE", false, 2, 6, 24},
+    {"from", "FROM", false, 9, 4, 40},
+    {"to", "TO", false, 9, 4, 40},
+    {"in", "IN", true, 4, 9, 9},
+    {"wire", "WIRE", true, 7, 9, 9},
+    {"each", "EACH", true, 5, 9, 9},
+    {"total", "TOTAL", true, 0, 9, 9},
+    {"share", "SHARE", false, 8, 10, 10},
+    {"exposed", "EXPOSED", true, 6, 9, 9},
+    {"cause", "CAUSE", false, 3, 8, 24},
+};
+
+enum { EDGE = 1, SHARE_COLUMNS = 10 };
 
 static const char arrow[] = "→", sum_mark[] = "Σ";
+
+typedef struct {
+    int width[COL_COUNT]; /* 0: not shown */
+} CommWidths;
 
 static const Reshard *reshard_at(const Ui *ui, int row)
 {
     return &ui_plan(ui)->reshards[ui->comm->row[row].first];
 }
 
-static int64_t payload(const Reshard *reshard)
-{
-    int64_t most = 0;
+/* ---- cells ---- */
 
-    for (int s = 0; s < reshard->path->n_steps; s++)
-        if (reshard->path->step[s].bytes > most)
-            most = reshard->path->step[s].bytes;
-    return most;
-}
-
+/* "megatron.lua:33": the line behind it; `*` where it asks for the reshard. */
 static Str cause_text(const Ui *ui, const Reshard *reshard)
 {
     const Decision *pin = comm_cause(ui->frame, ui->session, reshard);
+    const char *asked = comm_is_asked(ui_plan(ui), reshard) ? "*" : "";
 
-    return pin ? label_pin(ui, pin) : STR("-");
+    if (!pin)
+        return STR("-");
+    return str_from(arena_printf(ui->frame, "%.*s%s", STR_ARG(label_pin(ui, pin)), asked));
+}
+
+/* The line, and where there is room who needs it so. */
+static Str long_cause(const Ui *ui, const Reshard *reshard, int width)
+{
+    Str line = cause_text(ui, reshard);
+    int32_t op = reshard->n_uses > 0 ? ui_plan(ui)->reshard_uses[reshard->use] : -1;
+    const char *text = op < 0 ? ""
+                              : arena_printf(ui->frame, "%.*s for %s", STR_ARG(line),
+                                             label_operator(ui_graph(ui), op));
+
+    return op >= 0 && text_columns(str_from(text)) <= width ? str_from(text) : line;
 }
 
 static Str change_text(const Ui *ui, const Reshard *reshard)
@@ -38,179 +93,291 @@ static Str change_text(const Ui *ui, const Reshard *reshard)
     return buf_str(&text);
 }
 
-/* Columns of a row, from its width: the tensor takes what is left. */
-typedef struct {
-    int steps, tensor, change, bytes, each, total, cause;
-} Widths;
-
-static Widths widths_for(int w)
+static Str kind_text(const Ui *ui, const Reshard *reshard)
 {
-    Widths widths = {.steps = 8, .change = 7, .bytes = 9, .each = 9, .total = 9, .cause = 16};
+    Buf text = buf_new(ui->frame);
 
-    if (w >= 92)
-        widths.steps = 12;
-    if (w < 86)
-        widths.each = 0;
-    if (w < 62)
-        widths.bytes = 0;
-    if (w < 52)
-        widths.cause = 0;
-    widths.tensor = w - 7 - widths.steps - widths.change - widths.bytes - widths.each -
-                    widths.total - widths.cause - 4;
-    if (widths.tensor < TENSOR_LEAST)
-        widths.tensor = TENSOR_LEAST;
+    comm_format_steps(ui->session, reshard->path, &text);
+    return buf_str(&text);
+}
+
+static Str cell_text(const Ui *ui, int at, CommColumn column)
+{
+    const CommRow *row = &ui->comm->row[at];
+    const Reshard *reshard = reshard_at(ui, at);
+
+    switch (column) {
+    case COL_TIMES:
+        return str_from(arena_printf(ui->frame, "%.10g", row->times));
+    case COL_KIND:
+        return kind_text(ui, reshard);
+    case COL_TENSOR:
+        return str_from(row->label);
+    case COL_CHANGE:
+        return change_text(ui, reshard);
+    case COL_FROM:
+        return label_sharding(ui, reshard->from);
+    case COL_TO:
+        return label_sharding(ui, reshard->to);
+    case COL_IN:
+        return label_bytes(ui, comm_payload(reshard));
+    case COL_WIRE:
+        return label_bytes(ui, reshard->path->wire_bytes);
+    case COL_EACH:
+        return label_us(ui, reshard->path->us);
+    case COL_TOTAL:
+        return label_us(ui, row->us);
+    case COL_EXPOSED:
+        return label_us(ui, row->exposed_us);
+    case COL_CAUSE:
+        return cause_text(ui, reshard);
+    case COL_SHARE:
+    case COL_COUNT:
+        break;
+    }
+    return STR("");
+}
+
+/* ---- fitting ---- */
+
+static int all_columns(const CommWidths *widths)
+{
+    int sum = EDGE;
+
+    for (int c = 0; c < COL_COUNT; c++)
+        sum += widths->width[c] + (widths->width[c] > 0 && c > 0);
+    return sum;
+}
+
+static void measure(const Ui *ui, int first, int n, CommWidths *widths)
+{
+    for (int c = 0; c < COL_COUNT; c++) {
+        if (ui->comm_hidden >> c & 1)
+            continue;
+        int w = columns[c].least;
+        int head = text_columns(str_from(columns[c].head));
+        w = head > w ? head : w;
+        for (int i = 0; i < n && c != COL_SHARE && columns[c].most > columns[c].least; i++) {
+            int need = text_columns(cell_text(ui, first + i, (CommColumn)c));
+            w = need > w ? need : w;
+        }
+        widths->width[c] = w < columns[c].most ? w : columns[c].most;
+    }
+}
+
+/* Tensors give way first, down to their least; then columns go, the least wanted first. Both ends
+ * in full are instead of the change. */
+static CommWidths widths_for(const Ui *ui, int first, int n, int w)
+{
+    CommWidths widths = {0};
+
+    measure(ui, first, n, &widths);
+    int tensor = widths.width[COL_TENSOR];
+    for (int drop = 9; drop > 0; drop--) {
+        widths.width[COL_TENSOR] = columns[COL_TENSOR].least;
+        if (all_columns(&widths) <= w)
+            break;
+        for (int c = 0; c < COL_COUNT; c++)
+            if (columns[c].drop == drop)
+                widths.width[c] = 0;
+    }
+    if (widths.width[COL_FROM] && widths.width[COL_TO])
+        widths.width[COL_CHANGE] = 0;
+    widths.width[COL_TENSOR] = columns[COL_TENSOR].least;
+    int left = w - all_columns(&widths);
+    widths.width[COL_TENSOR] += left;
+    if (widths.width[COL_CAUSE] > 0 && widths.width[COL_TENSOR] > tensor) {
+        widths.width[COL_CAUSE] += widths.width[COL_TENSOR] - tensor;
+        widths.width[COL_TENSOR] = tensor;
+    }
+    if (widths.width[COL_TENSOR] < 4)
+        widths.width[COL_TENSOR] = 4;
     return widths;
 }
 
-static void draw_headings(const Widths *widths, Pen *pen)
+/* ---- drawing ---- */
+
+static void draw_headings(const Ui *ui, const CommWidths *widths, Pen *pen)
 {
-    pen_puts(pen, ROLE_HEAD, "     × ");
-    pen_fit(pen, ROLE_HEAD, STR("KIND"), widths->steps + 1);
-    pen_fit(pen, ROLE_HEAD, STR("TENSOR"), widths->tensor + 1);
-    pen_fit(pen, ROLE_HEAD, STR("CHANGE"), widths->change);
-    pen_right(pen, ROLE_HEAD, STR("BYTES"), widths->bytes);
-    pen_right(pen, ROLE_HEAD, STR("EACH"), widths->each);
-    pen_right(pen, ROLE_HEAD, STR("TOTAL"), widths->total);
-    pen_puts(pen, ROLE_HEAD, "  CAUSE");
+    /* ORDER COMM_SORT */
+    static const CommColumn by[COMM_SORT_COUNT] = {COL_TOTAL, COL_EACH, COL_WIRE, COL_TENSOR,
+                                                   COL_COUNT};
+
+    pen_tab(pen, EDGE);
+    for (int c = 0; c < COL_COUNT; c++) {
+        if (widths->width[c] == 0)
+            continue;
+        if (c > 0)
+            pen_rune(pen, ROLE_HEAD, ' ');
+        const char *mark = by[ui->comm_sort] == (CommColumn)c ? "▾" : "";
+        Str head = str_from(arena_printf(ui->frame, "%s%s", columns[c].head, mark));
+        if (columns[c].right)
+            pen_right(pen, ROLE_HEAD, head, widths->width[c]);
+        else
+            pen_fit(pen, ROLE_HEAD, head, widths->width[c]);
+    }
     pen_line(pen);
 }
 
-static void draw_row(const Ui *ui, int row, const Widths *widths, Pen *pen)
+static void draw_cell(const Ui *ui, int row, CommColumn column, int width, Pen *pen)
 {
     const CommRow *line = &ui->comm->row[row];
-    const Reshard *reshard = reshard_at(ui, row);
-    Buf steps = buf_new(ui->frame);
-    bool dear = line->us > ui_plan(ui)->totals.step_us * ui->settings.dear / 100;
+    bool dear = line->us > ui_plan(ui)->totals.step_us * 0.05;
+    Style style = column == COL_TOTAL && dear ? ROLE_DEAR : ROLE_TEXT;
 
-    comm_format_steps(ui->session, reshard->path, &steps);
-    pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%.10g", line->times)), 6);
-    pen_rune(pen, ROLE_TEXT, ' ');
-    draw_sharding(ui, pen, buf_str(&steps), -1, widths->steps);
-    pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit_tail(pen, ROLE_TEXT, str_from(line->label), widths->tensor);
-    pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit(pen, ROLE_TEXT, change_text(ui, reshard), widths->change);
-    pen_right(pen, ROLE_TEXT, label_bytes(ui, payload(reshard)), widths->bytes);
-    pen_right(pen, ROLE_TEXT, label_us(ui, reshard->path->us), widths->each);
-    pen_right(pen, dear ? ROLE_DEAR : ROLE_TEXT, label_us(ui, line->us), widths->total);
-    pen_puts(pen, ROLE_TEXT, "  ");
-    pen_fit(pen, ROLE_TEXT, cause_text(ui, reshard), widths->cause);
+    if (column == COL_SHARE)
+        pen_bar(pen, dear ? ROLE_DEAR : ROLE_TEXT, line->us, ui_plan(ui)->totals.comm_us, width);
+    else if (columns[column].right)
+        pen_right(pen, style, cell_text(ui, row, column), width);
+    else if (column == COL_TENSOR)
+        pen_fit_tail(pen, style, cell_text(ui, row, column), width);
+    else if (column == COL_CAUSE)
+        pen_fit(pen, style, long_cause(ui, reshard_at(ui, row), width), width);
+    else
+        draw_sharding(ui, pen, cell_text(ui, row, column), -1, width);
 }
 
-/* The time of one collective: the formula of its algorithm, and the same with numbers. */
-static void draw_step(const Ui *ui, const Step *step, Pen *pen)
+static void draw_row(const Ui *ui, int row, const CommWidths *widths, Pen *pen)
 {
-    const Session *session = ui->session;
+    pen_tab(pen, EDGE);
+    for (int c = 0; c < COL_COUNT; c++) {
+        if (widths->width[c] == 0)
+            continue;
+        if (c > 0)
+            pen_rune(pen, ROLE_TEXT, ' ');
+        draw_cell(ui, row, (CommColumn)c, widths->width[c], pen);
+    }
+}
+
+/* "26 reshards  1.95 ms  each rank sends 216.0 MiB  exposed at best 1.61 ms"; the last parts where
+ * there is room. */
+static void draw_headline(const Ui *ui, Pen *pen)
+{
+    const Totals *totals = &ui_plan(ui)->totals;
+    const Comm *comm = ui->comm;
     Buf text = buf_new(ui->frame);
+    const char *parts[4];
+    int n = 0, n_asked = 0, n_shown = 0;
 
-    draw_field(pen, "  groups", 10);
-    if (step->kind == STEP_SLICE) {
-        pen_puts(pen, ROLE_TEXT, "none: each rank keeps a part of what it holds");
-        pen_line(pen);
-        return;
+    for (int i = 0; i < comm->n_rows; i++) {
+        n_shown += comm->row[i].n;
+        n_asked += comm_is_asked(ui_plan(ui), reshard_at(ui, i)) ? comm->row[i].n : 0;
     }
-    const Link *link = machine_link(session->machine, session->mesh, step->atoms);
-    comm_format_groups(session->mesh, step->atoms, &text);
-    buf_printf(&text, "  %s, %s", link->name,
-               link == &session->machine->inside ? "inside nodes" : "between nodes");
-    draw_sharding(ui, pen, buf_str(&text), -1, -1);
-    pen_line(pen);
-    text = buf_new(ui->frame);
-    price_explain(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
-    int64_t end = str_find(buf_str(&text), STR("\n"));
-    size_t n = end < 0 ? text.n : (size_t)end;
-    draw_field(pen, "  time", 10);
-    pen_fit(pen, ROLE_TEXT, str_from(end < 0 ? "" : text.s + n + 1), pen->area.w - pen->x);
-    pen_line(pen);
-    draw_field(pen, "  formula", 10);
-    pen_fit(pen, ROLE_DIM, (Str){text.s, n}, pen->area.w - pen->x);
+    if (comm->n_rows < comm->n_all)
+        buf_printf(&text, " %d of %d reshards, filter: %s", n_shown, ui_plan(ui)->n_reshards,
+                   comm->kept_by);
+    else
+        buf_printf(&text, " %d reshard%s", n_shown, n_shown == 1 ? "" : "s");
+    parts[n++] = arena_printf(ui->frame, ": %.*s a step", STR_ARG(label_us(ui, totals->comm_us)));
+    parts[n++] = arena_printf(ui->frame, ", each rank sends %.*s",
+                              STR_ARG(label_bytes(ui, totals->comm_bytes)));
+    parts[n++] = arena_printf(ui->frame, ", exposed at best %.*s",
+                              STR_ARG(label_us(ui, totals->overlap_us - totals->compute_us)));
+    parts[n++] = arena_printf(ui->frame, "; asked for by a pin (*): %d of %d", n_asked, n_shown);
+    for (int i = 0; i < n; i++)
+        if (text_columns(buf_str(&text)) + text_columns(str_from(parts[i])) < pen->area.w)
+            buf_puts(&text, parts[i]);
+    pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w);
     pen_line(pen);
 }
 
-static void draw_readers(const Ui *ui, const Reshard *reshard, Pen *pen)
+/* ---- sums ---- */
+
+enum { SUMS_MAX = 12 };
+
+typedef struct {
+    const char *name;
+    AtomSet atoms;
+    double us;
+} CommSum;
+
+static void add_sum(CommSum *sums, int *n, const char *name, AtomSet atoms, double us)
 {
-    draw_field(pen, "  read by", 10);
-    Buf readers = buf_new(ui->frame);
-    for (int u = 0; u < reshard->n_uses && (int)readers.n < 2 * pen->area.w; u++) {
-        int32_t op = ui_plan(ui)->reshard_uses[reshard->use + u];
-        buf_puts(&readers, u ? ", " : "");
-        buf_add(&readers, label_op(ui->session, ui->frame, op));
-    }
-    if (reshard->n_uses == 0)
-        buf_puts(&readers, "nobody yet: its pin asks for it");
-    pen_fit(pen, ROLE_TEXT, buf_str(&readers), pen->area.w - pen->x);
-    pen_line(pen);
+    for (int i = 0; i < *n; i++)
+        if (sums[i].atoms == atoms && (atoms || sums[i].name == name)) {
+            sums[i].us += us;
+            return;
+        }
+    if (*n < SUMS_MAX && us > 0)
+        sums[(*n)++] = (CommSum){name, atoms, us};
 }
 
-static void draw_detail(Ui *ui, Pen *pen)
+static void draw_sums(const Ui *ui, CommSum *sums, int n, const char *title, Pen *pen)
 {
-    comm_table(ui->comm);
-    if (ui->comm->n_rows == 0)
-        return;
-    if (ui->at.reshard >= ui->comm->n_rows)
-        ui->at.reshard = ui->comm->n_rows - 1;
-    const Reshard *reshard = reshard_at(ui, ui->at.reshard);
-    const Decision *pin = comm_cause(ui->frame, ui->session, reshard);
-    Buf origin = buf_new(ui->frame);
+    double whole = ui_plan(ui)->totals.comm_us;
 
-    draw_field(pen, " SELECTED", 10);
-    pen_put(pen, ROLE_HEAD, label_tensor(ui->session, ui->frame, reshard->tensor));
-    if (ui->comm->row[ui->at.reshard].n > 1)
-        pen_printf(pen, ROLE_HEAD, "  ×%d, the first", ui->comm->row[ui->at.reshard].n);
-    if (reshard_repeat(ui_plan(ui), reshard) != 1)
-        pen_printf(pen, ROLE_HEAD, "  ↻%.10g", reshard_repeat(ui_plan(ui), reshard));
+    pen_printf(pen, ROLE_HEAD, " %s", title);
+    for (int i = 0; i < n; i++) {
+        Buf name = buf_new(ui->frame);
+        if (sums[i].atoms)
+            mesh_format_set(ui->session->mesh, sums[i].atoms, ".", &name);
+        else
+            buf_puts(&name, sums[i].name);
+        pen_rune(pen, ROLE_TEXT, ' ');
+        draw_sharding(ui, pen, buf_str(&name), -1, -1);
+        pen_rune(pen, ROLE_TEXT, ' ');
+        if (pen->area.w >= 120)
+            pen_bar(pen, ROLE_TEXT, sums[i].us, whole,
+                    1 + (int)(SHARE_COLUMNS * sums[i].us / (whole > 0 ? whole : 1)));
+        pen_printf(pen, ROLE_TEXT, " %.*s ", STR_ARG(label_us(ui, sums[i].us)));
+    }
+}
+
+/* Time by the axes of groups, and by kind of collective: of all steps of all reshards. */
+static void draw_sum_line(const Ui *ui, Pen *pen)
+{
+    const Comm *comm = ui->comm;
+    CommSum axes[SUMS_MAX], kinds[SUMS_MAX];
+    int n_axes = 0, n_kinds = 0;
+
+    for (int i = 0; i < comm->n_all; i++) {
+        const ReshardPath *path = reshard_at(ui, i)->path;
+        for (int s = 0; s < path->n_steps; s++) {
+            double us = comm->row[i].times * path->step[s].us;
+            add_sum(axes, &n_axes, "", path->step[s].atoms, us);
+            add_sum(kinds, &n_kinds, step_kind_mark(path->step[s].kind), 0, us);
+        }
+    }
+    draw_sums(ui, axes, n_axes, "by axis", pen);
+    draw_sums(ui, kinds, n_kinds, " by kind", pen);
+    if (pen->area.w >= 150)
+        pen_puts(pen, ROLE_DIM,
+                 "  IN payload of the largest step  WIRE what a rank sends  EXPOSED ops wait so "
+                 "long at best");
     pen_line(pen);
-    draw_field(pen, "  change", 10);
-    draw_sharding(ui, pen, label_sharding(ui, reshard->from), -1, -1);
-    pen_printf(pen, ROLE_TEXT, "  %s  ", arrow);
-    draw_sharding(ui, pen, label_sharding(ui, reshard->to), -1, -1);
-    pen_line(pen);
-    for (int s = 0; s < reshard->path->n_steps; s++)
-        draw_step(ui, &reshard->path->step[s], pen);
-    draw_field(pen, "  cause", 10);
-    if (pin)
-        label_origin(&pin->origin, &origin);
-    pen_fit(pen, ROLE_TEXT, pin ? buf_str(&origin) : STR("no pin: see w"), pen->area.w - pen->x);
-    pen_line(pen);
-    draw_readers(ui, reshard, pen);
 }
 
 static void draw(Ui *ui, Pen *pen)
 {
-    Comm *comm = ui->comm;
-    Widths widths = widths_for(pen->area.w);
+    Comm *comm = ui_comm(ui);
+    bool sums = pen->area.h >= 7;
 
-    comm_table(comm);
-    if (ui->at.reshard >= comm->n_rows)
-        ui->at.reshard = comm->n_rows > 0 ? comm->n_rows - 1 : 0;
-    if (comm->n_rows == 0) {
+    ui->rows[SHOW_COMM] = comm->n_rows;
+    if (comm->n_all == 0) {
         pen_puts(pen, ROLE_DIM, " no reshards: nothing moves between devices");
         return;
     }
-    pen_printf(pen, ROLE_TEXT, " %d reshard%s, the dearest first: ", ui_plan(ui)->n_reshards,
-               ui_plan(ui)->n_reshards == 1 ? "" : "s");
-    pen_put(pen, ROLE_TEXT, label_us(ui, ui_plan(ui)->totals.comm_us));
-    pen_puts(pen, ROLE_TEXT, ", each rank sends ");
-    pen_put(pen, ROLE_TEXT, label_bytes(ui, ui_plan(ui)->totals.comm_bytes));
-    if (pen->area.w >= AT_BEST_LEAST) {
-        pen_puts(pen, ROLE_TEXT, "; exposed at best ");
-        pen_put(pen, ROLE_TEXT,
-                label_us(ui, ui_plan(ui)->totals.overlap_us - ui_plan(ui)->totals.compute_us));
-    }
-    pen_line(pen);
-    draw_headings(&widths, pen);
-    int h = pen->area.h - pen->y;
+    draw_headline(ui, pen);
+    int h = pen->area.h - pen->y - 1 - sums;
+    h = h < 1 ? 1 : h;
     ui->height[SHOW_COMM] = h;
-    ui->rows[SHOW_COMM] = ui->comm->n_rows;
     ui->top[SHOW_COMM] = ui_scroll(ui->top[SHOW_COMM], ui->at.reshard, comm->n_rows, h);
-    for (int i = 0; i < h && ui->top[SHOW_COMM] + i < comm->n_rows; i++) {
-        int row = (int)ui->top[SHOW_COMM] + i;
-        draw_row(ui, row, &widths, pen);
-        if (row == ui->at.reshard)
+    int first = (int)ui->top[SHOW_COMM], n = comm->n_rows - first < h ? comm->n_rows - first : h;
+    CommWidths widths = widths_for(ui, first, n, pen->area.w);
+    draw_headings(ui, &widths, pen);
+    for (int i = 0; i < n; i++) {
+        draw_row(ui, first + i, &widths, pen);
+        if (first + i == ui->at.reshard)
             ui_mark_row(ui, SHOW_COMM, pen, pen->y);
         pen_line(pen);
     }
+    if (!sums)
+        return;
+    pen_to(pen, 0, pen->area.h - 1);
+    draw_sum_line(ui, pen);
 }
+
+/* ---- acting ---- */
 
 /* The other panes follow: the tensor that is moved, and the op it is shown at. */
 static void select_row(Ui *ui, int row)
@@ -225,63 +392,139 @@ static void select_row(Ui *ui, int row)
 
 static void go(Ui *ui, int64_t row)
 {
-    if (row >= 0 && row < ui->comm->n_rows)
+    if (row >= 0 && row < ui_comm(ui)->n_rows)
         select_row(ui, (int)row);
+}
+
+static void sort_chosen(Ui *ui, int sort)
+{
+    int32_t reshard = ui_comm(ui)->row[ui->at.reshard].first;
+
+    ui->comm_sort = (CommSort)sort;
+    select_row(ui, ui_comm(ui)->row_of[reshard]);
+}
+
+static void sort_menu(Ui *ui)
+{
+    /* ORDER COMM_SORT */
+    static const char *const names[] = {"total", "each", "bytes on the wire", "name",
+                                        "program order"};
+
+    menu_open(ui, "sort reshards by", sort_chosen);
+    for (int i = 0; i < COMM_SORT_COUNT; i++)
+        menu_add(ui, names[i][0], str_from(names[i]), i);
+    ui->menu.at = (int)ui->comm_sort;
+}
+
+static void columns_menu(Ui *ui);
+
+static void column_chosen(Ui *ui, int column)
+{
+    ui->comm_hidden ^= 1u << column;
+    columns_menu(ui);
+    ui->menu.at = column - COL_CHANGE;
+}
+
+static void columns_menu(Ui *ui)
+{
+    menu_open(ui, "columns, where there is room", column_chosen);
+    for (int c = COL_CHANGE; c < COL_COUNT; c++)
+        menu_add(ui, 0,
+                 str_from(arena_printf(ui->frame, "%s\t%s", columns[c].name,
+                                       ui->comm_hidden >> c & 1 ? "-" : "shown")),
+                 c);
+}
+
+static bool open_op(Ui *ui)
+{
+    const Reshard *reshard = reshard_at(ui, ui->at.reshard);
+    int32_t op = comm_op(ui->session, reshard), tensor = reshard->tensor;
+
+    if (op < 0)
+        return false;
+    ui_remember(ui);
+    ui_go_op(ui, op);
+    ui_select_tensor(ui, tensor);
+    ui->at.show = SHOW_OP;
+    return true;
 }
 
 static bool act(Ui *ui, ActId act, Key last)
 {
     int64_t at = ui->at.reshard;
+    int n = ui_comm(ui)->n_rows;
 
     (void)last;
-    comm_table(ui->comm);
-    if (ui->comm->n_rows == 0)
+    if (n == 0)
         return false;
-    if (act == ACT_SHOW_COMM) {
-        select_row(ui, ui->at.reshard < ui->comm->n_rows ? ui->at.reshard : 0);
-        return true;
-    }
-    if (ui_move(&at, ui->comm->n_rows, ui->height[SHOW_COMM], act)) {
+    if (act == ACT_SHOW_COMM)
+        select_row(ui, ui->at.reshard < n ? ui->at.reshard : 0);
+    else if (ui_move(&at, n, ui->height[SHOW_COMM], act))
         select_row(ui, (int)at);
-        return true;
-    }
-    if (act == ACT_WHAT_IF) {
+    else if (act == ACT_WHAT_IF)
         whatif_reshard(ui);
-        return true;
-    }
-    if (act == ACT_OPEN) {
-        int32_t op = comm_op(ui->session, reshard_at(ui, ui->at.reshard));
-        if (op < 0)
-            return false;
-        int32_t tensor = reshard_at(ui, ui->at.reshard)->tensor;
-        ui_remember(ui);
-        ui_go_op(ui, op);
-        ui_select_tensor(ui, tensor);
-        ui->at.show = SHOW_OP;
-        return true;
-    }
-    return false;
+    else if (act == ACT_SORT)
+        sort_menu(ui);
+    else if (act == ACT_COLUMNS)
+        columns_menu(ui);
+    else
+        return act == ACT_OPEN && open_op(ui);
+    return true;
 }
 
 static void note(Ui *ui, Buf *out)
 {
-    comm_table(ui->comm);
-    if (ui->comm->n_rows > 0)
-        buf_printf(out,
-                   "%d/%d  AR all-reduce, AG gather, RS reduce-scatter, A2A all-to-all, SL slice",
-                   ui->at.reshard + 1, ui->comm->n_rows);
+    if (ui_comm(ui)->n_rows > 0)
+        buf_printf(
+            out,
+            "%d/%d  AR all-reduce, AG gather, RS reduce-scatter, A2A all-to-all, PP permute, "
+            "SL slice",
+            ui->at.reshard + 1, ui->comm->n_rows);
+}
+
+static void table(Ui *ui, Sheet *out)
+{
+    static const struct {
+        const char *name;
+        bool number;
+    } names[] = {{"times", true}, {"kinds", false},   {"axes", false},      {"tensor", false},
+                 {"from", false}, {"to", false},      {"bytes", true},      {"wire_bytes", true},
+                 {"us", true},    {"total_us", true}, {"exposed_us", true}, {"asked", false},
+                 {"cause", false}};
+    const Comm *comm = ui_comm(ui);
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        sheet_column(out, names[i].name, names[i].number);
+    for (int row = 0; row < comm->n_rows; row++) {
+        const Reshard *reshard = reshard_at(ui, row);
+        Buf kinds = buf_new(out->arena), axes = buf_new(out->arena);
+        for (int s = 0; s < reshard->path->n_steps; s++) {
+            buf_printf(&kinds, "%s%s", s ? " " : "", step_kind_name(reshard->path->step[s].kind));
+            buf_puts(&axes, s ? " " : "");
+            mesh_format_set(ui->session->mesh, reshard->path->step[s].atoms, ".", &axes);
+        }
+        const Decision *pin = comm_cause(ui->frame, ui->session, reshard);
+        sheet_number(out, comm->row[row].times);
+        sheet_put(out, buf_str(&kinds));
+        sheet_put(out, buf_str(&axes));
+        sheet_put(out, str_from(comm->row[row].label));
+        sheet_put(out, label_sharding(ui, reshard->from));
+        sheet_put(out, label_sharding(ui, reshard->to));
+        sheet_number(out, (double)comm_payload(reshard));
+        sheet_number(out, (double)reshard->path->wire_bytes);
+        sheet_number(out, reshard->path->us);
+        sheet_number(out, comm->row[row].us);
+        sheet_number(out, comm->row[row].exposed_us);
+        sheet_put(out, comm_is_asked(ui_plan(ui), reshard) ? STR("yes") : STR("no"));
+        sheet_put(out, pin ? label_pin(ui, pin) : STR(""));
+    }
 }
 
 static const Hint hints[] = {
-    {ACT_DOWN, "move"},
-    {ACT_OPEN, "op"},
-    {ACT_WHY, "why"},
-    {ACT_SHOW_MESH, "groups"},
-    {ACT_SHOW_TENSOR, "tensor"},
-    {ACT_BACK, "back"},
-    {ACT_HELP, "help"},
-    {ACT_CLOSE, "close"},
-    {0},
+    {ACT_DOWN, "move"},       {ACT_WHAT_IF, "options"},  {ACT_OPEN, "op"},
+    {ACT_WHY, "why"},         {ACT_SHOW_MESH, "groups"}, {ACT_SORT, "sort"},
+    {ACT_COLUMNS, "columns"}, {ACT_FILTER, "filter"},    {ACT_UNDO, "undo"},
+    {ACT_HELP, "help"},       {ACT_CLOSE, "close"},      {0},
 };
 
 const View view_comm = {
@@ -292,13 +535,5 @@ const View view_comm = {
     .go = go,
     .list_at = 2,
     .hints = hints,
-};
-const View view_comm_detail = {
-    .name = "Selected",
-    .draw = draw_detail,
-    .act = act,
-    .note = note,
-    .go = go,
-    .list_at = -1,
-    .hints = hints,
+    .table = table,
 };

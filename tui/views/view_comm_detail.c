@@ -1,0 +1,417 @@
+#include "tui/views/label.h"
+
+#include "core/plan/cost.h"
+#include "core/plan/explain/why_reshard.h"
+#include "tui/app/job.h"
+#include "tui/app/whatif.h"
+
+enum { LABEL = 10, LINES_MAX = 80, WIDE = 88, TALL = 18, NUMBER = 11 };
+
+static const char arrow[] = "→";
+
+/* A line, and how much it is wanted: where there are too many the highest `drop` goes first. */
+typedef struct {
+    const char *label;
+    Str text;
+    Style style;
+    int drop;
+} DetailLine;
+
+typedef struct {
+    Ui *ui;
+    const Reshard *reshard;
+    const CommRow *row;
+    int w, h, n;
+    DetailLine line[LINES_MAX];
+} Detail;
+
+static void add(Detail *detail, int drop, const char *label, Style style, Str text)
+{
+    if (detail->n < LINES_MAX)
+        detail->line[detail->n++] = (DetailLine){label, text, style, drop};
+}
+
+static void add_text(Detail *detail, int drop, const char *label, const Buf *text)
+{
+    add(detail, drop, label, ROLE_TEXT, buf_str(text));
+}
+
+static Buf begin(const Detail *detail)
+{
+    return buf_new(detail->ui->frame);
+}
+
+/* ---- what is moved ---- */
+
+static void put_end(const Detail *detail, int32_t sharding, Buf *out)
+{
+    const Ui *ui = detail->ui;
+    const Plan *plan = ui_plan(ui);
+    Buf placements = begin(detail);
+
+    buf_add(out, label_sharding(ui, sharding));
+    if (detail->w < WIDE)
+        return;
+    if (sharding_format(shardings_at(plan->shardings, sharding), plan->mesh, VIEW_PLACEMENTS_LONG,
+                        &placements, NULL))
+        buf_printf(out, "   placements %s", placements.s);
+    buf_printf(out, "   %.*s a device",
+               STR_ARG(label_bytes(ui, plan_local_bytes(plan, detail->reshard->tensor, sharding))));
+}
+
+static void add_ends(Detail *detail)
+{
+    Buf from = begin(detail), to = begin(detail);
+
+    put_end(detail, detail->reshard->from, &from);
+    put_end(detail, detail->reshard->to, &to);
+    if (detail->w >= WIDE && detail->h >= TALL) {
+        add_text(detail, 1, "from", &from);
+        add_text(detail, 1, "to", &to);
+        return;
+    }
+    buf_printf(&from, "  %s  %s", arrow, to.s);
+    add_text(detail, 1, "change", &from);
+}
+
+/* ---- steps ---- */
+
+static void add_price(Detail *detail, const Step *step)
+{
+    const Session *session = detail->ui->session;
+    Buf text = begin(detail);
+
+    price_explain(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
+    Str sum = buf_str(&text), formula = str_take(&sum, '\n');
+    add(detail, 1, "time", ROLE_TEXT, sum);
+    add(detail, 5, "formula", ROLE_DIM, formula);
+}
+
+static void add_step(Detail *detail, int i)
+{
+    const Ui *ui = detail->ui;
+    const Session *session = ui->session;
+    const Step *step = &detail->reshard->path->step[i];
+    Buf groups = begin(detail), bytes = begin(detail);
+
+    if (detail->reshard->path->n_steps > 1)
+        buf_printf(&groups, "%d. ", i + 1);
+    buf_printf(&groups, "%s ", step_kind_name(step->kind));
+    if (step->kind == STEP_SLICE) {
+        buf_puts(&groups, "of what each rank holds: nothing moves");
+        add_text(detail, 1, "step", &groups);
+        return;
+    }
+    const Link *link = machine_link(session->machine, session->mesh, step->atoms);
+    mesh_format_set(session->mesh, step->atoms, ".", &groups);
+    buf_putc(&groups, ' ');
+    comm_format_groups(session->mesh, step->atoms, &groups);
+    buf_printf(&groups, "  %s %s", link->name,
+               link == &session->machine->inside ? "inside nodes" : "between nodes");
+    add_text(detail, 1, "step", &groups);
+    buf_printf(&bytes, "%.*s in, %.*s out of each device", STR_ARG(label_bytes(ui, step->bytes)),
+               STR_ARG(label_bytes(ui, step->wire_bytes)));
+    if (step->padding_bytes > 0)
+        buf_printf(&bytes, ", %.*s of it padding", STR_ARG(label_bytes(ui, step->padding_bytes)));
+    add_text(detail, 3, "bytes", &bytes);
+    add_price(detail, step);
+}
+
+/* "optimal: no path is cheaper; at least ..; next best AG tp + AR tp 102 us" */
+static void add_margins(Detail *detail, const WhyReshard *why)
+{
+    const ReshardPath *path = detail->reshard->path;
+    const Ui *ui = detail->ui;
+    Buf text = begin(detail);
+
+    if (path->us <= 0)
+        return;
+    buf_printf(&text, "%s; at least %.*s", path->proven ? "no path is cheaper" : "not proven",
+               STR_ARG(label_us(ui, path->bound_us)));
+    if (why->runner_up) {
+        buf_puts(&text, "; next best ");
+        comm_format_steps(ui->session, why->runner_up, &text);
+        buf_printf(&text, ": %.*s", STR_ARG(label_us(ui, why->runner_up->us)));
+    }
+    if (detail->w >= WIDE + 20)
+        buf_printf(&text, "; a rank holds %.*s", STR_ARG(label_bytes(ui, path->peak_bytes)));
+    add_text(detail, 4, "optimal", &text);
+}
+
+static void add_overlap(Detail *detail)
+{
+    const Ui *ui = detail->ui;
+    const CommRow *row = detail->row;
+    Buf text = begin(detail);
+
+    if (row->us <= 0)
+        return;
+    buf_printf(&text, "ops wait %.*s of %.*s at best: two queues in program order",
+               STR_ARG(label_us(ui, row->exposed_us)), STR_ARG(label_us(ui, row->us)));
+    add_text(detail, 5, "overlap", &text);
+}
+
+/* ---- why ---- */
+
+/* "attn.c_proj/Gemm": an op by the end of its path; the title has the rest. */
+static Str short_op(const Detail *detail, int32_t op)
+{
+    Str label = label_op(detail->ui->session, detail->ui->frame, op);
+    int dots = 0;
+
+    for (size_t i = label.n; i > 0; i--)
+        if (label.s[i - 1] == '.' && ++dots == 2)
+            return (Str){label.s + i, label.n - i};
+    return label;
+}
+
+static void add_sum_cause(Detail *detail, const WhyReshard *why)
+{
+    const Session *session = detail->ui->session;
+    int index = 0;
+    int32_t op = why_summed_by(session->plan, detail->reshard->tensor, why->summed, &index);
+    Buf text = begin(detail);
+
+    if (op < 0)
+        return;
+    buf_printf(&text, "%.*s sums %s, cut by ", STR_ARG(short_op(detail, op)),
+               program_space(session->inferred, op)->index[index].name);
+    mesh_format_set(session->mesh, why->summed, ".", &text);
+    if (why->op >= 0)
+        buf_printf(&text, "; %.*s needs the sum", STR_ARG(short_op(detail, why->op)));
+    else if (session->graph->tensors[detail->reshard->tensor].output)
+        buf_puts(&text, "; an output of the graph is handed out as the sum");
+    add_text(detail, 1, "cause", &text);
+}
+
+static void add_reader_causes(Detail *detail, const WhyReshard *why)
+{
+    const Session *session = detail->ui->session;
+    Str reader = why->op < 0 ? STR("it") : short_op(detail, why->op);
+
+    for (int i = 0; i < why->n_dropped; i++) {
+        Buf text = begin(detail);
+        buf_printf(&text, "%.*s does not take ", STR_ARG(reader));
+        mesh_format_set(session->mesh, why->dropped[i].atoms, ".", &text);
+        buf_printf(&text, " from dim %d", why->dropped[i].dim);
+        if (why->dropped[i].told) {
+            buf_puts(&text, ": ");
+            why_not_format_stop(session->plan, &why->dropped[i].stop, &text);
+        }
+        add_text(detail, i == 0 ? 1 : 4, "cause", &text);
+    }
+    for (int i = 0; i < why->n_wanted; i++) {
+        Buf text = begin(detail);
+        buf_printf(&text, "%.*s cuts dim %d by %s", STR_ARG(reader), why->wanted[i].dim,
+                   session->mesh->axes[why->wanted[i].chain.axis].name);
+        add_text(detail, i == 0 ? 1 : 4, "cause", &text);
+    }
+}
+
+static void add_decision(Detail *detail)
+{
+    Ui *ui = detail->ui;
+    const Decision *pin = comm_cause(ui->frame, ui->session, detail->reshard);
+    Buf text = begin(detail);
+
+    if (pin)
+        label_origin(&pin->origin, &text);
+    else
+        buf_puts(&text, "no pin leads here: w says how it came");
+    add_text(detail, 1, "line", &text);
+    bool asked = comm_is_asked(ui_plan(ui), detail->reshard);
+    add(detail, 4, "implicit", ROLE_TEXT,
+        asked ? STR("no: a pin of the value asks for it")
+              : STR("yes: no line asks for it, the planner added it"));
+}
+
+static void add_readers(Detail *detail)
+{
+    const Ui *ui = detail->ui;
+    const Reshard *reshard = detail->reshard;
+    Buf text = begin(detail);
+
+    for (int u = 0; u < reshard->n_uses && (int)text.n < 2 * detail->w; u++) {
+        buf_puts(&text, u ? ", " : "");
+        buf_add(&text,
+                label_op(ui->session, ui->frame, ui_plan(ui)->reshard_uses[reshard->use + u]));
+    }
+    if (reshard->n_uses == 0)
+        buf_puts(&text, "nobody yet: its pin asks for it");
+    add_text(detail, 3, "read by", &text);
+}
+
+static void add_why(Detail *detail)
+{
+    Ui *ui = detail->ui;
+
+    if (job_changes_plan(ui)) {
+        add(detail, 1, "cause", ROLE_DIM, STR("another plan is being made"));
+        return;
+    }
+    WhyReshard why = why_reshard(ui->frame, ui_plan(ui), detail->reshard);
+    if (why.summed)
+        add_sum_cause(detail, &why);
+    add_reader_causes(detail, &why);
+    add_decision(detail);
+    add_margins(detail, &why);
+}
+
+/* ---- options ---- */
+
+static Str aligned(const Detail *detail, Str text)
+{
+    Buf out = begin(detail);
+
+    for (int i = text_columns(text); i < NUMBER; i++)
+        buf_putc(&out, ' ');
+    buf_add(&out, text);
+    return buf_str(&out);
+}
+
+static void put_numbers(const Detail *detail, const Totals *now, const Totals *then, Buf *out)
+{
+    const Ui *ui = detail->ui;
+
+    buf_add(out, aligned(detail, whatif_us(ui, now->step_us, then->step_us)));
+    buf_add(out, aligned(detail, whatif_us(ui, now->comm_us, then->comm_us)));
+    buf_add(out, aligned(detail, whatif_bytes(ui, now->peak_bytes, then->peak_bytes)));
+    if (detail->w >= WIDE)
+        buf_add(out, aligned(detail, whatif_bytes(ui, now->comm_bytes, then->comm_bytes)));
+}
+
+static int name_columns(const Detail *detail)
+{
+    int columns = detail->w - LABEL - (detail->w >= WIDE ? 4 : 3) * NUMBER - 9;
+
+    return columns < 8 ? 8 : columns;
+}
+
+static void put_name(const Detail *detail, Str name, Buf *out)
+{
+    int columns = name_columns(detail);
+
+    if (text_columns(name) >= columns)
+        name.n = (size_t)columns - 1; /* names of options are ASCII */
+    buf_add(out, name);
+    for (int i = text_columns(name); i < columns; i++)
+        buf_putc(out, ' ');
+}
+
+static void add_options(Detail *detail)
+{
+    const PlanOptions *options = whatif_known(detail->ui);
+    Buf head = begin(detail);
+
+    if (!options) {
+        add(detail, 4, "options", ROLE_DIM, STR("x lists and tries them"));
+        return;
+    }
+    put_name(detail, STR("x tries, u takes back"), &head);
+    const char *numbers[] = {"STEP", "COMM", "PEAK", "WIRE"};
+    for (int i = 0; i < (detail->w >= WIDE ? 4 : 3); i++)
+        buf_add(&head, aligned(detail, str_from(numbers[i])));
+    add(detail, 2, "OPTIONS", ROLE_HEAD, buf_str(&head));
+    for (int i = 0; i < options->list.n; i++) {
+        const PlanOption *option = &options->list.at[i];
+        Buf text = begin(detail);
+        put_name(detail, str_from(option->text), &text);
+        if (option->trial.done && option->trial.legal && !option->trial.same)
+            put_numbers(detail, &options->now, &option->trial.totals, &text);
+        buf_printf(&text, "  %s", whatif_check(&option->trial));
+        if (option->trial.done && !option->trial.legal)
+            buf_printf(&text, ": %s", option->trial.reason);
+        add(detail, i < 2 ? 2 : 3, arena_printf(detail->ui->frame, "  %d", i + 1), ROLE_TEXT,
+            buf_str(&text));
+    }
+}
+
+/* ---- drawing ---- */
+
+/* Leaves out what is least wanted, from the end. */
+static void fit(Detail *detail)
+{
+    for (int drop = 9; drop > 0 && detail->n > detail->h; drop--)
+        for (int i = detail->n - 1; i >= 0 && detail->n > detail->h; i--)
+            if (detail->line[i].drop == drop) {
+                memmove(&detail->line[i], &detail->line[i + 1],
+                        sizeof detail->line[0] * (size_t)(detail->n - i - 1));
+                detail->n--;
+            }
+}
+
+static void add_title(Detail *detail)
+{
+    const Ui *ui = detail->ui;
+    double times = reshard_repeat(ui_plan(ui), detail->reshard);
+    Buf text = begin(detail);
+
+    buf_add(&text, label_tensor(ui->session, ui->frame, detail->reshard->tensor));
+    if (detail->row->n > 1)
+        buf_printf(&text, "  ×%d, the first", detail->row->n);
+    if (times != 1)
+        buf_printf(&text, "  ↻%.10g", times);
+    add(detail, 0, "SELECTED", ROLE_HEAD, buf_str(&text));
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    const Comm *comm = ui_comm(ui);
+    Detail *detail = arena_make(ui->frame, Detail);
+
+    if (comm->n_rows == 0)
+        return;
+    *detail = (Detail){.ui = ui, .w = pen->area.w, .h = pen->area.h};
+    detail->row = &comm->row[ui->at.reshard];
+    detail->reshard = &ui_plan(ui)->reshards[detail->row->first];
+    add_title(detail);
+    add_ends(detail);
+    for (int s = 0; s < detail->reshard->path->n_steps; s++)
+        add_step(detail, s);
+    add_why(detail);
+    add_overlap(detail);
+    add_readers(detail);
+    add_options(detail);
+    fit(detail);
+    for (int i = 0; i < detail->n && !pen_full(pen); i++) {
+        const DetailLine *line = &detail->line[i];
+        pen_rune(pen, ROLE_TEXT, ' ');
+        draw_field(pen, line->label, LABEL - 1);
+        if (line->style == ROLE_TEXT)
+            draw_sharding(ui, pen, line->text, -1, pen->area.w - pen->x);
+        else
+            pen_fit(pen, line->style, line->text, pen->area.w - pen->x);
+        pen_line(pen);
+    }
+}
+
+static bool act(Ui *ui, ActId act, Key last)
+{
+    return view_comm.act(ui, act, last);
+}
+
+static void note(Ui *ui, Buf *out)
+{
+    view_comm.note(ui, out);
+}
+
+static void go(Ui *ui, int64_t row)
+{
+    view_comm.go(ui, row);
+}
+
+static const Hint hints[] = {
+    {ACT_DOWN, "move"}, {ACT_WHAT_IF, "options"},  {ACT_OPEN, "op"},
+    {ACT_WHY, "why"},   {ACT_SHOW_MESH, "groups"}, {ACT_UNDO, "undo"},
+    {ACT_HELP, "help"}, {ACT_CLOSE, "close"},      {0},
+};
+
+const View view_comm_detail = {
+    .name = "Selected",
+    .draw = draw,
+    .act = act,
+    .note = note,
+    .go = go,
+    .list_at = -1,
+    .hints = hints,
+};
