@@ -210,6 +210,14 @@ static void report_trace(Arena *arena, Arena *scratch, const Team *team, RunRepo
     out->trace = trace_make(arena, team->program, spans, team->n_ranks);
 }
 
+static int count_drawn(const Feeds *feeds)
+{
+    int n = 0;
+    for (int t = 0; t < feeds->inferred->graph->n_tensors; t++)
+        n += feeds->at[t].kind == FEED_DRAWN && tensor_is_parameter(feeds->inferred, t);
+    return n;
+}
+
 static bool run_team(Arena *arena, Arena *scratch, Team *team, RunReport *out, Error *err)
 {
     team->stays = loaded_once(scratch, team->program);
@@ -229,6 +237,7 @@ static bool run_team(Arena *arena, Arena *scratch, Team *team, RunReport *out, E
     if (ok) {
         *out = (RunReport){.n_ranks = team->n_ranks, .backend = "host"};
         out->n_passes = team->n_passes;
+        out->n_drawn = count_drawn(&team->feeds);
         report_times(arena, team, out);
         if (team->options->trace)
             report_trace(arena, scratch, team, out);

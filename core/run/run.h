@@ -52,6 +52,7 @@ typedef struct {
     int64_t peak_bytes, predicted_peak_bytes; /* of the rank that needs most */
     double *op_us;        /* per op of the graph: median over ranks and repeats */
     double *reshard_us;   /* per reshard of the plan, waiting for the other ranks included */
+    int n_drawn;          /* weights that are not in the model */
     int n_values_checked; /* values as laid out, each on every rank; addends are not compared */
     const Trace *trace;   /* NULL: not asked for, or stopped between two passes */
     bool ok;

@@ -439,6 +439,22 @@ static ScreenRow rows[] = {
      "5",
      1,
      {"═ Comm ═", "─ Selected ─", "─ On the mesh ─"}},
+    {"the plan along time, before any run",
+     80,
+     24,
+     "9",
+     1,
+     {"predicted 15.8 ms for h100x8, reshards 12.4%", "one column = ", "▒ reshard",
+      "OP, the dearest first", "not run yet"}},
+    {"the next reshard of it", 80, 24, "9]r", 3, {"AR tp transformer.h.*.attn.c_proj.out"}},
+    {"all of it, and one op alone", 80, 24, "9--------", -1, {" d0-7 ", "0 us  one column = 0.2"}},
+    {"an op of it", 80, 24, "9k<Enter>", -1, {"[2 Op]"}},
+    {"more devices than run here",
+     80,
+     24,
+     ":mesh dp=64,tp=8<Enter>9",
+     -1,
+     {"cannot be run here: the mesh has 512 devices, a host runs 256"}},
     {"which lines of the policy did nothing",
      80,
      24,
@@ -837,6 +853,64 @@ static void a_policy_is_edited_and_run_again(void **state)
     unlink(path);
 }
 
+static Session *open_tiny(void)
+{
+    SessionOptions options = {
+        .model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=2", .policy = "megatron"};
+    Error err = {0};
+    Session *session = session_open(&options, &hooks, &err);
+    if (!session)
+        fail_msg("%s", err.text);
+    return session;
+}
+
+static void a_run_says_whether_it_computes_the_same(void **state)
+{
+    (void)state;
+    Session *session = open_tiny();
+    AppOptions options = {0};
+    App *app = app_new(session, &options, NULL, 80, 24);
+    assert_in_range(count_keys("9:run<Enter>"), 0, 3);
+    app_type(app, STR("9:run<Enter>"));
+    screen_says(app, (const char *const[]){"PASS: 96 values on every rank against one device",
+                                           "3 passes timed, seed 0", "; measured ",
+                                           "OP, the farthest off first", "CHANGE", " d0 ",
+                                           "the same ops from", NULL});
+    app_type(app, STR("19"));
+    screen_says(app, (const char *const[]){"PASS", "OP, the farthest off first", NULL});
+    app_resize(app, 160, 50);
+    screen_says(app, (const char *const[]){"DEVICE    COMPUTE", "KIND", NULL});
+    app_type(app, STR(":run fast repeat 1 seed 7<Enter>"));
+    screen_says(app, (const char *const[]){"not checked", "1 pass timed, seed 7", NULL});
+    app_type(app, STR(":run slowly<Enter>"));
+    screen_says(app, (const char *const[]){":run does not know 'slowly'", NULL});
+    app_type(app, STR("1pt9"));
+    screen_says(app, (const char *const[]){"not run since the plan changed", NULL});
+    app_free(app);
+    session_close(session);
+}
+
+static void a_run_names_the_first_value_that_differs(void **state)
+{
+    (void)state;
+    Session *session = open_tiny();
+    Plan *plan = session->plan;
+    int32_t summed = -1;
+    for (int r = 0; r < plan->n_reshards && summed < 0; r++)
+        if (sharding_partials(shardings_at(plan->shardings, plan->reshards[r].from)))
+            summed = plan->reshards[r].tensor;
+    assert_true(summed >= 0);
+    Sharding whole = sharding_without_partial(plan_sharding(plan, summed));
+    plan->made[summed] = plan->sharding[summed] = shardings_put(plan->shardings, &whole);
+    AppOptions options = {0};
+    App *app = app_new(session, &options, NULL, 120, 30);
+    app_type(app, STR("9:run<Enter>"));
+    screen_says(app, (const char *const[]){"FAIL: the first value that differs is ", "made by ",
+                                           "element [", " on one device; the largest is ", NULL});
+    app_free(app);
+    session_close(session);
+}
+
 static void a_failing_policy_leaves_the_last_plan(void **state)
 {
     (void)state;
@@ -977,6 +1051,8 @@ int main(void)
         cmocka_unit_test(a_view_is_exported_in_every_format),
         cmocka_unit_test(the_cursor_stays_on_its_op_through_a_new_plan),
         cmocka_unit_test(a_policy_is_edited_and_run_again),
+        cmocka_unit_test(a_run_says_whether_it_computes_the_same),
+        cmocka_unit_test(a_run_names_the_first_value_that_differs),
         cmocka_unit_test(a_failing_policy_leaves_the_last_plan),
         cmocka_unit_test(a_script_without_a_terminal_writes_its_screen),
         cmocka_unit_test(random_keys_do_no_harm),

@@ -13,6 +13,7 @@
 #include "tui/app/places.h"
 #include "tui/views/graph_row.h"
 #include "tui/views/page.h"
+#include "tui/views/run_state.h"
 #include "tui/views/view_policy.h"
 #include "tui/app/pins.h"
 #include "tui/app/settings.h"
@@ -297,6 +298,8 @@ static void show(Ui *ui, ShowId show_id)
         ui_select_row(ui, ui->row_at);
     if (show_id == SHOW_COMM)
         view_comm.act(ui, ACT_SHOW_COMM, 0);
+    if (show_id == SHOW_RUN)
+        view_run.act(ui, ACT_SHOW_RUN, 0);
     if (show_id == SHOW_POLICY)
         view_policy.act(ui, ACT_SHOW_POLICY, 0);
     if (show_id == SHOW_EVENTS)
@@ -426,6 +429,10 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         *ok = edit(app, err);
     else if (act == ACT_LUA)
         type_lua(app, args);
+    else if (act == ACT_RUN)
+        *ok = run_begin(ui, args, err);
+    else if (act == ACT_TRACE)
+        *ok = run_write_trace(ui, args, err);
     else if (act == ACT_EXPORT && args.n > 0)
         *ok = export_view(app, args, err);
     else if (act == ACT_EXPORT)

@@ -4,6 +4,7 @@
 #include "tui/app/compare.h"
 #include "tui/app/console.h"
 #include "tui/views/policy_lines.h"
+#include "tui/views/run_state.h"
 #include "tui/app/listing.h"
 
 #include "tui/app/whatif.h"
@@ -79,6 +80,7 @@ void ui_open(Ui *ui, Session *session, bool ascii)
                .outline = outline_new(arena),
                .rail = rail_new(arena),
                .console = console_new(),
+               .run = arena_make(arena, RunState),
                .ascii = ascii,
                .settings = settings_standard(),
                .sorted_by = -1,
@@ -102,6 +104,7 @@ void ui_close(Ui *ui)
     comm_free(ui->comm);
     console_free(ui->console);
     policy_lines_free(ui->policy_lines);
+    run_state_free(ui->run);
     outline_free(ui->outline);
     arena_free(ui->frame);
     arena_free(ui->arena);

@@ -1,36 +1,546 @@
-#include "tui/views/page.h"
+/* view_run.c - the plan along time: one letter a kind of operator, the ranks of a run below it, and
+ * predicted against measured times by op. */
+#include "tui/views/label.h"
+#include "tui/views/run_state.h"
 
-static const Hint hints[] = {{ACT_BACK, "back"}, {ACT_HELP, "help"}, {ACT_CLOSE, "close"}, {0}};
+#include <inttypes.h>
+#include <math.h>
+
+enum { LABEL = 8, RANKS_SHOWN = 8, TABLE_LEAST = 3, STRIP_LEAST_H = 9 };
+
+/* ---- the window ---- */
+
+/* One member of the fold that the selected op is in; the whole step where it is short or in none.
+ */
+static void choose_window(Ui *ui, RunState *run, int w)
+{
+    const Timeline *line = run->timeline;
+    const Groups *groups = ui->session->groups;
+    int32_t op = line->n > 0 ? line->span[run->span].op : -1;
+    int32_t group = op >= 0 ? groups->group_of[op] : -1, fold = -1;
+
+    for (; group > 0; group = groups->groups[group].parent)
+        if (groups->groups[groups->groups[group].fold].fold_n > 1)
+            fold = group;
+    run->from_us = 0;
+    run->len_us = line->us > 0 ? line->us : 1;
+    if (fold < 0 || line->n < 2 * w)
+        return;
+    int first = run->span, last = run->span;
+    const Group *of = &groups->groups[fold];
+    for (int32_t i = of->first; i < of->first + of->n; i++) {
+        int at = timeline_of_op(line, groups->order[i]);
+        first = at < first ? at : first;
+        last = at > last ? at : last;
+    }
+    run->from_us = line->span[first].start_us;
+    run->len_us = line->span[last].start_us + line->span[last].us - run->from_us;
+}
+
+/* Holds the window inside the step, and the cursor inside the window. */
+static void hold_window(RunState *run)
+{
+    const Timeline *line = run->timeline;
+    double at = line->n > 0 ? line->span[run->span].start_us : 0;
+
+    if (at < run->from_us || at >= run->from_us + run->len_us)
+        run->from_us = at - run->len_us / 2;
+    if (run->from_us + run->len_us > line->us)
+        run->from_us = line->us - run->len_us;
+    if (run->from_us < 0)
+        run->from_us = 0;
+}
+
+static void zoom(RunState *run, double factor)
+{
+    const TimeSpan *span = &run->timeline->span[run->span];
+    double middle = span->start_us + span->us / 2, len = run->len_us * factor;
+
+    if (len > run->timeline->us)
+        len = run->timeline->us;
+    if (len < 1e-3 || run->timeline->us <= 0)
+        return;
+    run->from_us = middle - len / 2;
+    run->len_us = len;
+}
+
+/* ---- strips ---- */
+
+/* Adds a span to the shares that kinds have of w columns. */
+static void share(double *shares, int n_kinds, int w, double from, double len, double start,
+                  double us, int kind)
+{
+    double a = (start - from) / len * w, b = (start + us - from) / len * w;
+
+    for (int x = a > 0 ? (int)a : 0; x < w && x < b; x++) {
+        double left = a > x ? a : x, right = b < x + 1 ? b : x + 1;
+        if (right > left)
+            shares[x * n_kinds + kind] += right - left;
+    }
+}
+
+/* In each column the kind that has most of it; the last kind is waiting. */
+static void put_shares(const Timeline *line, const double *shares, int w, Pen *pen)
+{
+    int n = line->n_kinds + 1;
+
+    for (int x = 0; x < w; x++) {
+        int most = -1;
+        for (int k = 0; k < n; k++)
+            if (shares[x * n + k] > 0 && (most < 0 || shares[x * n + k] > shares[x * n + most]))
+                most = k;
+        if (most < 0)
+            pen_rune(pen, ROLE_TEXT, ' ');
+        else if (most == KIND_RESHARD)
+            pen_rune(pen, ROLE_DEAR, 0x2592); /* ▒ */
+        else if (most == line->n_kinds)
+            pen_rune(pen, ROLE_DIM, '.');
+        else
+            pen_rune(pen, ROLE_TEXT, (uint32_t)line->kind[most].letter);
+    }
+}
+
+static void draw_strip(const Ui *ui, const Timeline *line, double from, double len, int w, Pen *pen)
+{
+    int n = line->n_kinds + 1;
+    double *shares = arena_array(ui->frame, double, (int64_t)w *n);
+
+    for (int i = timeline_at(line, from); i < line->n && line->span[i].start_us < from + len; i++)
+        share(shares, n, w, from, len, line->span[i].start_us, line->span[i].us,
+              line->span[i].kind);
+    put_shares(line, shares, w, pen);
+}
+
+/* ---- a run's ranks ---- */
+
+/* The span of the timeline that a piece of the trace is of. */
+static int32_t *spans_of_trace(const Ui *ui, const Timeline *line, const Trace *trace)
+{
+    int32_t *of_op = arena_array(ui->frame, int32_t, ui_graph(ui)->n_ops);
+    int32_t *of_reshard = arena_array(ui->frame, int32_t, ui_plan(ui)->n_reshards);
+    int32_t *out = arena_array(ui->frame, int32_t, trace->n);
+
+    for (int i = 0; i < line->n; i++)
+        *(line->span[i].op >= 0 ? &of_op[line->span[i].op] : &of_reshard[line->span[i].reshard]) =
+            i;
+    for (int i = 0; i < trace->n; i++)
+        out[i] =
+            trace->work[i].op >= 0 ? of_op[trace->work[i].op] : of_reshard[trace->work[i].reshard];
+    return out;
+}
+
+typedef struct {
+    int first, last; /* of the trace: what is in the window */
+    double from_us, to_us;
+    const int32_t *span;
+} TraceWindow;
+
+static TraceWindow window_of_trace(const Ui *ui, const RunState *run, const Trace *trace)
+{
+    const Timeline *line = run->timeline;
+    TraceWindow out = {-1, -1, INFINITY, 0, spans_of_trace(ui, line, trace)};
+
+    for (int i = 0; i < trace->n; i++) {
+        const TimeSpan *span = &line->span[out.span[i]];
+        if (span->start_us + span->us < run->from_us ||
+            span->start_us >= run->from_us + run->len_us)
+            continue;
+        out.first = out.first < 0 ? i : out.first;
+        out.last = i;
+    }
+    for (int r = 0; out.first >= 0 && r < trace->n_ranks; r++) {
+        out.from_us = fmin(out.from_us, trace_span(trace, r, out.first)->start_us);
+        out.to_us = fmax(out.to_us, trace_span(trace, r, out.last)->end_us);
+    }
+    return out;
+}
+
+static void draw_rank(const Ui *ui, const Timeline *line, const Trace *trace,
+                      const TraceWindow *window, int rank, int w, Pen *pen)
+{
+    int n = line->n_kinds + 1;
+    double *shares = arena_array(ui->frame, double, (int64_t)w *n);
+    double len = window->to_us - window->from_us;
+
+    for (int i = window->first; i <= window->last; i++) {
+        const TraceSpan *span = trace_span(trace, rank, i);
+        double us = span->end_us - span->start_us - span->wait_us;
+        share(shares, n, w, window->from_us, len, span->start_us, span->wait_us, line->n_kinds);
+        share(shares, n, w, window->from_us, len, span->start_us + span->wait_us, us,
+              line->span[window->span[i]].kind);
+    }
+    put_shares(line, shares, w, pen);
+}
+
+static int shown_ranks(const RunState *run, int room)
+{
+    int n = run->arena && run->report.trace ? run->report.trace->n_ranks : 0;
+
+    n = n < RANKS_SHOWN ? n : RANKS_SHOWN;
+    return n < room ? n : room;
+}
+
+static void draw_ranks(const Ui *ui, const RunState *run, int n, Pen *pen)
+{
+    const Trace *trace = run->report.trace;
+    int w = pen->area.w - LABEL - 1;
+    TraceWindow window = window_of_trace(ui, run, trace);
+
+    if (window.first < 0 || window.to_us <= window.from_us)
+        return;
+    for (int r = 0; r < n; r++) {
+        pen_printf(pen, ROLE_HEAD, " d%-*" PRId64, LABEL - 2, mesh_device(ui->session->mesh, r));
+        draw_rank(ui, run->timeline, trace, &window, r, w, pen);
+        pen_line(pen);
+    }
+    if (n < trace->n_ranks) {
+        pen_printf(pen, ROLE_DIM, " and %d ranks more; ", trace->n_ranks - n);
+    } else {
+        pen_puts(pen, ROLE_DIM, " ");
+    }
+    pen_printf(pen, ROLE_DIM, "measured: the same ops from %.*s to %.*s of the last pass",
+               STR_ARG(label_us(ui, window.from_us)), STR_ARG(label_us(ui, window.to_us)));
+    pen_line(pen);
+}
+
+/* ---- the whole ---- */
+
+static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
+{
+    const Totals *totals = &ui_plan(ui)->totals;
+
+    pen_puts(pen, ROLE_TEXT, " predicted ");
+    pen_put(pen, ROLE_HEAD, label_us(ui, totals->step_us));
+    pen_printf(pen, ROLE_TEXT, " for %s, reshards %.1f%%", ui->session->machine->name,
+               totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0);
+    if (run->arena) {
+        pen_puts(pen, ROLE_TEXT, "; measured ");
+        pen_put(pen, ROLE_HEAD, label_us(ui, run->report.median_us));
+        pen_printf(pen, ROLE_TEXT, " here, %d rank%s", run->report.n_ranks,
+                   run->report.n_ranks == 1 ? "" : "s");
+    } else if (pen->area.w > 60) {
+        pen_puts(pen, ROLE_DIM,
+                 run->dropped ? "; the plan has changed since it was run"
+                              : "; not run yet, :run runs and checks it");
+    }
+    pen_line(pen);
+}
+
+/* The step as a whole with the window marked, then the window's scale. */
+static void draw_scale(const Ui *ui, const RunState *run, bool strip, Pen *pen)
+{
+    const Timeline *line = run->timeline;
+    int w = pen->area.w - LABEL - 1;
+
+    if (strip && run->len_us < line->us) {
+        int a = (int)(run->from_us / line->us * w);
+        int b = (int)((run->from_us + run->len_us) / line->us * w);
+        pen_puts(pen, ROLE_HEAD, " step");
+        pen_tab(pen, LABEL);
+        draw_strip(ui, line, 0, line->us, w, pen);
+        pen_line(pen);
+        pen_tab(pen, LABEL + a);
+        for (int x = a; x <= b && x < w; x++)
+            pen_rune(pen, ROLE_FOCUS, x == a || x == b ? '^' : '-');
+        pen_line(pen);
+    }
+    Str from = label_us(ui, run->from_us), to = label_us(ui, run->from_us + run->len_us);
+    Str each = label_us(ui, run->len_us / w);
+    pen_tab(pen, LABEL);
+    pen_put(pen, ROLE_DIM, from);
+    pen_printf(pen, ROLE_DIM, "  one column = %.*s", STR_ARG(each));
+    if (pen->x + (int)to.n + 1 < LABEL + w)
+        pen_tab(pen, LABEL + w - (int)to.n);
+    pen_put(pen, ROLE_DIM, to);
+    pen_line(pen);
+}
+
+static void draw_cursor(const Ui *ui, const RunState *run, Pen *pen)
+{
+    const Timeline *line = run->timeline;
+    const TimeSpan *span = &line->span[run->span];
+    const TimeRow *row = &line->row[span->row];
+    int w = pen->area.w - LABEL - 1;
+    int x = (int)((span->start_us + span->us / 2 - run->from_us) / run->len_us * w);
+    Buf text = buf_new(ui->frame);
+
+    buf_printf(&text, "%s ", ui->ascii ? "^" : "▲");
+    if (span->op >= 0)
+        buf_printf(&text, "%.*s %s", STR_ARG(label_op(ui->session, ui->frame, span->op)),
+                   label_operator(ui_graph(ui), span->op));
+    else
+        buf_puts(&text, row->label);
+    buf_printf(&text, ", %.*s at %.*s", STR_ARG(label_us(ui, span->us)),
+               STR_ARG(label_us(ui, span->start_us)));
+    int need = text_columns(buf_str(&text)), at = LABEL + (x < 0 ? 0 : x < w ? x : w - 1);
+    if (at + need >= pen->area.w) { /* its text to the left */
+        int room = at < need ? at : need;
+        Str words = {text.s + strcspn(text.s, " ") + 1, text.n - strcspn(text.s, " ") - 1};
+        pen_tab(pen, at > room ? at - room : 0);
+        pen_fit(pen, ROLE_NOTE, words, at - pen->x);
+        pen_put(pen, ROLE_FOCUS, (Str){text.s, strcspn(text.s, " ")});
+    } else {
+        pen_tab(pen, at);
+        draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - at - 1);
+    }
+    pen_line(pen);
+}
+
+static void draw_legend(const Timeline *line, Pen *pen)
+{
+    pen_puts(pen, ROLE_TEXT, " ");
+    for (int k = 1; k < line->n_kinds && line->kind[k].us > 0; k++) {
+        int need = (int)strlen(line->kind[k].name) + 4;
+        if (pen->x + need + 22 > pen->area.w)
+            break;
+        pen_rune(pen, ROLE_HEAD, (uint32_t)line->kind[k].letter);
+        pen_printf(pen, ROLE_DIM, " %s  ", line->kind[k].name);
+    }
+    pen_rune(pen, ROLE_DEAR, 0x2592);
+    pen_puts(pen, ROLE_DIM, " reshard  . wait");
+    pen_line(pen);
+}
+
+/* "+8%", "×12" */
+static Str ratio_text(const Ui *ui, double predicted, double measured)
+{
+    if (predicted <= 0 || measured <= 0)
+        return STR("-");
+    if (measured > 2 * predicted)
+        return str_from(
+            arena_printf(ui->frame, "%s%.3g", ui->ascii ? "x" : "×", measured / predicted));
+    return str_from(arena_printf(ui->frame, "%+.0f%%", 100 * (measured / predicted - 1)));
+}
+
+static void draw_table_head(const RunState *run, int label, bool shares, Pen *pen)
+{
+    pen_puts(pen, ROLE_HEAD, "    ×    ");
+    pen_fit(pen, ROLE_HEAD,
+            run->arena ? STR("OP, the farthest off first") : STR("OP, the dearest first"), label);
+    pen_right(pen, ROLE_HEAD, STR("PREDICTED"), 11);
+    if (shares)
+        pen_right(pen, ROLE_HEAD, STR("SHARE"), 7);
+    if (run->arena) {
+        pen_right(pen, ROLE_HEAD, STR("MEASURED"), 11);
+        if (shares)
+            pen_right(pen, ROLE_HEAD, STR("SHARE"), 7);
+        pen_right(pen, ROLE_HEAD, STR("CHANGE"), 8);
+    }
+    pen_line(pen);
+}
+
+static void draw_table_row(const Ui *ui, const RunState *run, int at, int label, bool shares,
+                           Pen *pen)
+{
+    const Timeline *line = run->timeline;
+    const TimeRow *row = &line->row[at];
+    double step = ui_plan(ui)->totals.step_us, took = run->arena ? run->report.median_us : 0;
+
+    pen_printf(pen, ROLE_TEXT, "%6d ", row->n);
+    if (row->kind == KIND_RESHARD)
+        pen_rune(pen, ROLE_DEAR, 0x2592);
+    else
+        pen_rune(pen, ROLE_HEAD, (uint32_t)(row->us > 0 ? line->kind[row->kind].letter : ' '));
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit_tail(pen, ROLE_TEXT, str_from(row->label), label);
+    pen_right(pen, ROLE_TEXT, label_us(ui, row->us), 11);
+    if (shares)
+        pen_right(pen, ROLE_DIM,
+                  str_from(arena_printf(ui->frame, "%.1f%%", step > 0 ? 100 * row->us / step : 0)),
+                  7);
+    if (!run->arena)
+        return;
+    pen_right(pen, ROLE_TEXT, label_us(ui, row->measured_us), 11);
+    if (shares)
+        pen_right(pen, ROLE_DIM,
+                  str_from(arena_printf(ui->frame, "%.1f%%",
+                                        took > 0 ? 100 * row->measured_us / took : 0)),
+                  7);
+    pen_right(pen, ROLE_TEXT, ratio_text(ui, row->us, row->measured_us), 8);
+}
+
+static void draw_table(Ui *ui, const RunState *run, Pen *pen)
+{
+    const Timeline *line = run->timeline;
+    bool shares = pen->area.w >= 70;
+    int label =
+        pen->area.w - 9 - 11 - (run->arena ? 19 : 0) - (shares ? run->arena ? 14 : 7 : 0) - 1;
+    int64_t at = line->span[run->span].row, *top = &ui->top[SHOW_RUN];
+
+    draw_table_head(run, label > 8 ? label : 8, shares, pen);
+    int h = pen->area.h - pen->y;
+    ui->rows[SHOW_RUN] = line->n_rows;
+    ui->height[SHOW_RUN] = h;
+    *top = ui_scroll(*top, at, line->n_rows, h);
+    for (int i = 0; i < h && *top + i < line->n_rows; i++) {
+        draw_table_row(ui, run, (int)*top + i, label > 8 ? label : 8, shares, pen);
+        if (*top + i == at)
+            ui_mark_row(ui, SHOW_RUN, pen, pen->y);
+        pen_line(pen);
+    }
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    RunState *run = run_state(ui);
+    const Timeline *line = run->timeline;
+    int h = pen->area.h, w = pen->area.w - LABEL - 1;
+    int64_t n = ui->session->mesh->n_devices;
+
+    draw_head(ui, run, pen);
+    if (line->n == 0 || line->us <= 0) {
+        pen_puts(pen, ROLE_DIM, " no op of the plan takes time");
+        return;
+    }
+    if (run->len_us <= 0)
+        choose_window(ui, run, w);
+    hold_window(run);
+    draw_scale(ui, run, h >= STRIP_LEAST_H + 3, pen);
+    pen_fit(pen, ROLE_HEAD,
+            str_from(arena_printf(ui->frame, n > 1 ? " d0-%" PRId64 : " d%" PRId64, n - 1)), LABEL);
+    draw_strip(ui, line, run->from_us, run->len_us, w, pen);
+    pen_line(pen);
+    draw_cursor(ui, run, pen);
+    int ranks = shown_ranks(run, h - pen->y - 2 - TABLE_LEAST - 2);
+    if (ranks > 0)
+        draw_ranks(ui, run, ranks, pen);
+    if (h - pen->y > TABLE_LEAST)
+        draw_legend(line, pen);
+    if (h - pen->y > 1)
+        draw_table(ui, run, pen);
+}
+
+/* ---- acting ---- */
+
+/* The other panes follow: the op, or what is moved. */
+static void select_span(Ui *ui, RunState *run, int at)
+{
+    const TimeSpan *span = &run->timeline->span[at];
+
+    run->span = at;
+    if (span->op >= 0) {
+        ui_select_op(ui, span->op);
+        return;
+    }
+    const Reshard *reshard = &ui_plan(ui)->reshards[span->reshard];
+    int32_t op = comm_op(ui->session, reshard);
+    if (op >= 0)
+        ui_select_op(ui, op);
+    ui_select_tensor(ui, reshard->tensor);
+}
+
+static bool next_reshard(Ui *ui, RunState *run, int by)
+{
+    for (int i = run->span + by; i >= 0 && i < run->timeline->n; i += by) {
+        if (run->timeline->span[i].op >= 0)
+            continue;
+        select_span(ui, run, i);
+        return true;
+    }
+    ui_say(ui, "no reshard %s this", by > 0 ? "after" : "before");
+    return true;
+}
+
+static bool open_op(Ui *ui, const RunState *run)
+{
+    const TimeSpan *span = &run->timeline->span[run->span];
+    int32_t op =
+        span->op >= 0 ? span->op : comm_op(ui->session, &ui_plan(ui)->reshards[span->reshard]);
+
+    if (op < 0)
+        return false;
+    ui_remember(ui);
+    ui_go_op(ui, op);
+    ui->at.show = SHOW_OP;
+    return true;
+}
 
 static bool act(Ui *ui, ActId act, Key last)
 {
+    RunState *run = run_state(ui);
+    int64_t row;
+
     (void)last;
-    return page_act(ui, ui->at.show, act);
+    if (run->timeline->n == 0)
+        return false;
+    row = run->timeline->span[run->span].row;
+    if (act == ACT_SHOW_RUN) {
+        if (!run->arena && ui->at.op >= 0)
+            run->span = timeline_of_op(run->timeline, ui->at.op);
+    } else if (act == ACT_LEFT || act == ACT_RIGHT) {
+        int to = run->span + (act == ACT_RIGHT ? 1 : -1);
+        if (to >= 0 && to < run->timeline->n)
+            select_span(ui, run, to);
+    } else if (act == ACT_TIME_IN || act == ACT_TIME_OUT) {
+        zoom(run, act == ACT_TIME_IN ? 0.5 : 2);
+    } else if (act == ACT_NEXT_RESHARD || act == ACT_PREVIOUS_RESHARD) {
+        return next_reshard(ui, run, act == ACT_NEXT_RESHARD ? 1 : -1);
+    } else if (act == ACT_OPEN) {
+        return open_op(ui, run);
+    } else if (ui_move(&row, run->timeline->n_rows, ui->height[SHOW_RUN], act)) {
+        select_span(ui, run, run->timeline->row[row].first);
+    } else {
+        return false;
+    }
+    return true;
 }
 
-static void draw_run(Ui *ui, Pen *pen)
+static void go(Ui *ui, int64_t row)
 {
-    page_draw(ui, SHOW_RUN, STR(""), pen);
+    RunState *run = run_state(ui);
+
+    if (row >= 0 && row < run->timeline->n_rows)
+        select_span(ui, run, run->timeline->row[row].first);
 }
 
-static void draw_check(Ui *ui, Pen *pen)
+static void note(Ui *ui, Buf *out)
 {
-    page_draw(ui, SHOW_CHECK, STR(""), pen);
+    (void)ui;
+    buf_puts(out, "predicted: rank 0, which holds the largest parts; nothing overlaps");
 }
+
+static void table(Ui *ui, Sheet *out)
+{
+    const RunState *run = run_state(ui);
+
+    sheet_column(out, "operator", false);
+    sheet_column(out, "name", false);
+    sheet_column(out, "times", true);
+    sheet_column(out, "predicted_us", true);
+    if (run->arena)
+        sheet_column(out, "measured_us", true);
+    for (int i = 0; i < run->timeline->n_rows; i++) {
+        const TimeRow *row = &run->timeline->row[i];
+        sheet_put(out, str_from(run->timeline->kind[row->kind].name));
+        sheet_put(out, str_from(row->label));
+        sheet_number(out, row->n);
+        sheet_number(out, row->us);
+        if (run->arena)
+            sheet_number(out, row->measured_us);
+    }
+}
+
+static const Hint hints[] = {
+    {ACT_RUN, "run"},
+    {ACT_RIGHT, "time"},
+    {ACT_TIME_IN, "zoom"},
+    {ACT_TIME_OUT, "out"},
+    {ACT_NEXT_RESHARD, "reshard"},
+    {ACT_OPEN, "op"},
+    {ACT_CANCEL, "stop"},
+    {ACT_NEXT_PANE, "pane"},
+    {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},
+    {0},
+};
 
 const View view_run = {
     .name = "Run",
-    .draw = draw_run,
+    .draw = draw,
     .act = act,
-    .go = page_go,
-    .list_at = 0,
+    .note = note,
+    .go = go,
+    .list_at = -1,
     .hints = hints,
-};
-const View view_check = {
-    .name = "Check",
-    .draw = draw_check,
-    .act = act,
-    .go = page_go,
-    .list_at = 0,
-    .hints = hints,
+    .table = table,
 };

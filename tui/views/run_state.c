@@ -1,0 +1,134 @@
+#include "tui/views/run_state.h"
+
+enum { REPEAT_DEFAULT = 3, REPEAT_MAX = 10000 };
+
+void run_state_free(RunState *run)
+{
+    timeline_free(run->timeline);
+    arena_free(run->arena);
+}
+
+RunState *run_state(Ui *ui)
+{
+    RunState *run = ui->run;
+
+    if (run->timeline && run->n_changes == ui->n_changes)
+        return run;
+    timeline_free(run->timeline);
+    run->timeline = timeline_new(ui->session);
+    run->n_changes = ui->n_changes;
+    run->dropped |= run->arena != NULL;
+    arena_free(run->arena);
+    run->arena = NULL;
+    run->failed = (Error){0};
+    run->span = ui->at.op >= 0 ? timeline_of_op(run->timeline, ui->at.op) : 0;
+    run->len_us = 0;
+    return run;
+}
+
+/* ---- a run as a job ---- */
+
+typedef struct {
+    Arena *arena; /* of the report; it lives there */
+    const Plan *plan;
+    RunOptions options;
+    RunReport report;
+    Progress *progress;
+} RunJob;
+
+static bool told(void *context, int done, int total)
+{
+    RunJob *job = context;
+
+    atomic_store(&job->progress->total, total);
+    atomic_store(&job->progress->done, done);
+    return !atomic_load(&job->progress->stop);
+}
+
+static bool work(void *context, Progress *progress, Error *err)
+{
+    RunJob *job = context;
+
+    job->progress = progress;
+    job->options.progress = told;
+    job->options.context = job;
+    progress_stage(progress, "running", 0);
+    return run_plan(job->arena, job->plan, &job->options, &job->report, err);
+}
+
+static void done(Ui *ui, void *context, bool ok, const Error *err)
+{
+    RunJob *job = context;
+    RunState *run = run_state(ui);
+
+    run->failed = ok ? (Error){0} : *err;
+    run->dropped = false;
+    if (!ok) {
+        arena_free(job->arena);
+        ui_error(ui, err);
+        return;
+    }
+    arena_free(run->arena);
+    run->arena = job->arena;
+    run->report = job->report;
+    run->verified = job->options.verify;
+    run->seed = job->options.seed;
+    run->repeat = job->options.repeat;
+    timeline_measure(run->timeline, &run->report);
+    run->span = run->timeline->n_rows > 0 ? run->timeline->row[0].first : 0;
+    if (run->report.n_passes < job->options.repeat)
+        ui_say(ui, "stopped: %d of %d passes were finished and count", run->report.n_passes,
+               job->options.repeat);
+}
+
+static bool read_number(Str *rest, const char *name, int64_t most, int64_t *out, Error *err)
+{
+    Str word = str_take(rest, ' ');
+
+    if (str_to_int(word, out) && *out >= 0 && *out <= most)
+        return true;
+    return error_set(err, "%s needs a number: :run %s 3", name, name);
+}
+
+static bool read_options(Str args, RunOptions *out, Error *err)
+{
+    int64_t repeat = REPEAT_DEFAULT, seed = 0;
+
+    *out = (RunOptions){.verify = true, .trace = true};
+    while (args.n > 0) {
+        Str word = str_take(&args, ' ');
+        if (str_eq(word, STR("verify")) || str_eq(word, STR("fast")))
+            out->verify = str_eq(word, STR("verify"));
+        else if (str_eq(word, STR("repeat"))) {
+            if (!read_number(&args, "repeat", REPEAT_MAX, &repeat, err))
+                return false;
+        } else if (str_eq(word, STR("seed"))) {
+            if (!read_number(&args, "seed", INT64_MAX, &seed, err))
+                return false;
+        } else if (word.n > 0) {
+            error_set(err, ":run does not know '%.*s'", STR_ARG(word));
+            error_hint(err, ":run [verify|fast] [repeat N] [seed N]");
+            return false;
+        }
+    }
+    /* The pass that checks is not timed. */
+    out->repeat = (int)repeat + out->verify;
+    out->seed = (uint64_t)seed;
+    return true;
+}
+
+bool run_begin(Ui *ui, Str args, Error *err)
+{
+    RunOptions options;
+
+    if (!read_options(args, &options, err))
+        return false;
+    ui_show(ui, SHOW_RUN);
+    Arena *arena = arena_new();
+    RunJob *job = arena_make(arena, RunJob);
+    *job = (RunJob){.arena = arena, .plan = ui_plan(ui), .options = options};
+    JobWork all = {.title = "run", .work = work, .done = done, .context = job};
+    if (!job_start(ui, &all))
+        arena_free(arena);
+    return true;
+}

@@ -1,0 +1,36 @@
+/* run_state.h - the Run view's state: the plan along time, where one looks, and the last run.
+ *
+ * A run is of one plan: once the plan is another its report is dropped, and the view says so.
+ */
+#ifndef TUI_VIEWS_RUN_STATE_H
+#define TUI_VIEWS_RUN_STATE_H
+
+#include "tui/app/ui.h"
+#include "tui/views/timeline.h"
+
+typedef struct RunState {
+    Timeline *timeline;     /* NULL: to be made */
+    int n_changes;          /* of the plan it is of */
+    int span;               /* the cursor */
+    double from_us, len_us; /* what is drawn; len_us 0: to be chosen */
+    Arena *arena;           /* of the report; NULL: there is no run of this plan */
+    RunReport report;
+    uint64_t seed;
+    int repeat; /* asked for */
+    bool verified, dropped;
+    Error failed; /* why the last run is none */
+} RunState;
+
+void run_state_free(RunState *run); /* what it owns; it begins as zeros */
+
+/* Of the session's plan. */
+RunState *run_state(Ui *ui);
+
+/* ":run [verify|fast] [repeat N] [seed N]": as a job. */
+bool run_begin(Ui *ui, Str args, Error *err);
+
+/* ":trace FILE": the plan along time, and the run, as Chrome's JSON for Perfetto. */
+bool run_write_trace(Ui *ui, Str path, Error *err);
+void run_put_trace(Ui *ui, Buf *out);
+
+#endif

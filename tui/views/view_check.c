@@ -1,0 +1,227 @@
+/* view_check.c - what a run came to: against one device, by rank, by kind of operator. */
+#include "tui/views/label.h"
+#include "tui/views/run_state.h"
+
+#include <inttypes.h>
+
+enum { SLOW_PERCENT = 5 };
+
+/* ---- the verdict ---- */
+
+static void put_wrong(const Ui *ui, const RunReport *report, Buf *out)
+{
+    const Graph *graph = ui_graph(ui);
+    const RunWrong *wrong = &report->wrong;
+    int32_t maker = graph->tensors[report->first_bad].maker;
+
+    buf_printf(out, "FAIL: the first value that differs is %.*s",
+               STR_ARG(label_tensor(ui->session, ui->frame, report->first_bad)));
+    if (maker >= 0)
+        buf_printf(out, ", made by %s", op_operator(graph, maker));
+    buf_printf(out, "\nelement [");
+    for (int d = 0; d < wrong->at.n_dims; d++)
+        buf_printf(out, "%s%" PRId64, d ? "," : "", wrong->at.dim[d]);
+    buf_printf(out, "] is %.6g on d%" PRId64 " and %.6g on one device; the largest is %.6g",
+               wrong->got, mesh_device(ui->session->mesh, wrong->rank), wrong->want, wrong->range);
+}
+
+static void put_verdict(const Ui *ui, const RunState *run, Buf *out)
+{
+    const RunReport *report = &run->report;
+    int n_timed = report->n_passes - (run->verified && report->n_passes > 1);
+    double largest = 0;
+
+    for (int i = 0; i < report->n_outputs; i++)
+        if (report->outputs[i].max_abs > largest)
+            largest = report->outputs[i].max_abs;
+    if (!run->verified)
+        buf_puts(out, "not checked: :run verify compares every value with one device");
+    else if (report->first_bad >= 0)
+        put_wrong(ui, report, out);
+    else
+        buf_printf(out,
+                   "%s: %d values on every rank against one device; largest error of an output "
+                   "%.3g",
+                   report->ok ? "PASS" : "FAIL", report->n_values_checked, largest);
+    buf_printf(out, "\n%d pass%s timed, seed %" PRIu64, n_timed, n_timed == 1 ? "" : "es",
+               run->seed);
+    if (report->n_drawn > 0)
+        buf_printf(out, "; %d weights are not in the model: their numbers are drawn",
+                   report->n_drawn);
+}
+
+static void draw_lines(Style style, Str text, Pen *pen)
+{
+    while (text.n > 0) {
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_fit(pen, style, str_take(&text, '\n'), pen->area.w - 2);
+        pen_line(pen);
+        style = ROLE_TEXT;
+    }
+}
+
+static void draw_no_run(const Ui *ui, const RunState *run, Pen *pen)
+{
+    const Error *failed = &run->failed;
+    int64_t n = ui->session->mesh->n_devices;
+    Buf text = buf_new(ui->frame);
+
+    if (error_is_set(failed)) {
+        buf_printf(&text, "%s%s\n%s",
+                   failed->kind == ERROR_CANCELLED ? "" : "cannot be run: ", failed->text,
+                   failed->hint);
+        draw_lines(ROLE_ERROR, buf_str(&text), pen);
+        return;
+    }
+    if (n > RUN_RANKS_MAX)
+        buf_printf(&text, "cannot be run here: the mesh has %" PRId64 " devices, a host runs %d\n",
+                   n, RUN_RANKS_MAX);
+    else
+        buf_printf(&text,
+                   "%s\n:run executes the plan on %" PRId64
+                   " thread%s and compares every value with one device\n",
+                   run->dropped ? "not run since the plan changed" : "not run yet", n,
+                   n == 1 ? "" : "s");
+    buf_puts(&text, ":run fast repeat 10   times it only; :trace FILE writes it for Perfetto");
+    draw_lines(ROLE_NOTE, buf_str(&text), pen);
+}
+
+/* ---- ranks ---- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median_compute(const Ui *ui, const Trace *trace)
+{
+    double *all = arena_array(ui->frame, double, trace->n_ranks);
+
+    for (int r = 0; r < trace->n_ranks; r++)
+        all[r] = trace_totals(trace, r).compute_us;
+    qsort(all, (size_t)trace->n_ranks, sizeof *all, compare_doubles);
+    return all[trace->n_ranks / 2];
+}
+
+static void draw_ranks(const Ui *ui, const Trace *trace, int h, Pen *pen)
+{
+    double median = median_compute(ui, trace);
+
+    pen_printf(pen, ROLE_HEAD, " DEVICE %10s%10s%10s%10s", "COMPUTE", "COMM", "WAIT", "END");
+    if (pen->area.w >= 78)
+        pen_printf(pen, ROLE_DIM, "   ! computes over %d%% more than the median", SLOW_PERCENT);
+    pen_line(pen);
+    for (int r = 0; r < trace->n_ranks && pen->y < h; r++) {
+        TraceTotals totals = trace_totals(trace, r);
+        bool slow = totals.compute_us > median * (1 + SLOW_PERCENT / 100.0);
+        pen_printf(pen, slow ? ROLE_ERROR : ROLE_TEXT, "%sd%-6" PRId64, slow ? "!" : " ",
+                   mesh_device(ui->session->mesh, r));
+        pen_right(pen, ROLE_TEXT, label_us(ui, totals.compute_us), 10);
+        pen_right(pen, ROLE_TEXT, label_us(ui, totals.comm_us), 10);
+        pen_right(pen, ROLE_TEXT, label_us(ui, totals.wait_us), 10);
+        pen_right(pen, ROLE_TEXT, label_us(ui, totals.end_us), 10);
+        pen_line(pen);
+    }
+}
+
+/* ---- kinds ---- */
+
+static void draw_kinds(const Ui *ui, const RunState *run, Pen *pen)
+{
+    const Timeline *line = run->timeline;
+    double step = line->us, took = run->report.median_us;
+
+    pen_printf(pen, ROLE_HEAD, " %-18s%8s%11s%7s", "KIND", "OPS", "PREDICTED", "SHARE");
+    if (run->arena)
+        pen_printf(pen, ROLE_HEAD, "%11s%7s", "MEASURED", "SHARE");
+    pen_line(pen);
+    for (int k = 0; k < line->n_kinds && pen->y < pen->area.h; k++) {
+        const TimeKind *kind = &line->kind[k];
+        if (kind->us <= 0 && kind->measured_us <= 0)
+            continue;
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_fit(pen, ROLE_TEXT, str_from(kind->name), 18);
+        pen_printf(pen, ROLE_TEXT, "%8d", kind->n);
+        pen_right(pen, ROLE_TEXT, label_us(ui, kind->us), 11);
+        pen_printf(pen, ROLE_DIM, "%6.1f%%", step > 0 ? 100 * kind->us / step : 0);
+        if (run->arena) {
+            pen_right(pen, ROLE_TEXT, label_us(ui, kind->measured_us), 11);
+            pen_printf(pen, ROLE_DIM, "%6.1f%%", took > 0 ? 100 * kind->measured_us / took : 0);
+        }
+        pen_line(pen);
+    }
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    const RunState *run = run_state(ui);
+    Buf text = buf_new(ui->frame);
+
+    if (!run->arena) {
+        draw_no_run(ui, run, pen);
+    } else {
+        put_verdict(ui, run, &text);
+        draw_lines(run->verified && !run->report.ok ? ROLE_ERROR : ROLE_HEAD, buf_str(&text), pen);
+        if (run->report.trace && pen->area.h - pen->y > 3)
+            draw_ranks(ui, run->report.trace, pen->y + (pen->area.h - pen->y) / 2, pen);
+    }
+    if (pen->area.h - pen->y > 1)
+        draw_kinds(ui, run, pen);
+}
+
+static bool act(Ui *ui, ActId act, Key last)
+{
+    return view_run.act(ui, act, last);
+}
+
+static void note(Ui *ui, Buf *out)
+{
+    view_run.note(ui, out);
+}
+
+static void table(Ui *ui, Sheet *out)
+{
+    const RunState *run = run_state(ui);
+
+    sheet_column(out, "kind", false);
+    sheet_column(out, "ops", true);
+    sheet_column(out, "predicted_us", true);
+    if (run->arena)
+        sheet_column(out, "measured_us", true);
+    for (int k = 0; k < run->timeline->n_kinds; k++) {
+        const TimeKind *kind = &run->timeline->kind[k];
+        sheet_put(out, str_from(kind->name));
+        sheet_number(out, kind->n);
+        sheet_number(out, kind->us);
+        if (run->arena)
+            sheet_number(out, kind->measured_us);
+    }
+}
+
+static void go(Ui *ui, int64_t row)
+{
+    view_run.go(ui, row);
+}
+
+static const Hint hints[] = {
+    {ACT_RUN, "run"},
+    {ACT_TRACE, "Perfetto"},
+    {ACT_CANCEL, "stop"},
+    {ACT_NEXT_PANE, "pane"},
+    {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},
+    {0},
+};
+
+const View view_check = {
+    .name = "Check",
+    .draw = draw,
+    .act = act,
+    .note = note,
+    .go = go,
+    .list_at = -1,
+    .hints = hints,
+    .table = table,
+};
