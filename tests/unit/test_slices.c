@@ -325,12 +325,39 @@ static void groups_have_numbers(void **state)
     arena_free(arena);
 }
 
+/* Against every device of the block. */
+static void blocks_are_one_where_all_are_alike(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const Mesh *mesh = mesh_of(arena, "dp=6,pp=2,tp=8");
+    AtomSet all = (AtomSet)((1u << mesh->n_atoms) - 1);
+    for (int turn = 0; turn < mesh_grid_turns(mesh); turn++) {
+        MeshGrid grid = mesh_grid(mesh, turn, 80);
+        for (AtomSet atoms = 0; atoms <= all; atoms++)
+            for (int64_t step = 1; step <= 4; step++) {
+                MeshBlock block = {step - 1, 2 * step, step, 3 * step};
+                if (block.row >= grid.n_rows || block.column >= grid.n_columns)
+                    continue;
+                int64_t first = mesh_group_number(
+                    mesh, all & ~atoms, mesh_grid_position(&grid, 0, block.row, block.column));
+                bool one = true;
+                for (int64_t r = block.row; r < block.row_end && r < grid.n_rows; r++)
+                    for (int64_t c = block.column; c < block.column_end && c < grid.n_columns; c++)
+                        one &= mesh_group_number(mesh, all & ~atoms,
+                                                 mesh_grid_position(&grid, 0, r, c)) == first;
+                assert_true(mesh_block_is_one(&grid, &block, atoms) == one);
+            }
+    }
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_in_order), cmocka_unit_test(slices_are_found_by_their_parts),
-        cmocka_unit_test(peers_are_cut_short), cmocka_unit_test(cells_of_any_size_stay_inside),
-        cmocka_unit_test(groups_have_numbers),
+        cmocka_unit_test(blocks_are_one_where_all_are_alike), cmocka_unit_test(pieces_are_in_order),
+        cmocka_unit_test(slices_are_found_by_their_parts),    cmocka_unit_test(peers_are_cut_short),
+        cmocka_unit_test(cells_of_any_size_stay_inside),      cmocka_unit_test(groups_have_numbers),
     };
     int failed = run_rows("marks", mark_rows, marks_say);
     failed += run_rows("cells", fit_rows, cells_fit);

@@ -98,6 +98,34 @@ void mesh_grid_find(const MeshGrid *grid, int64_t position, int64_t *panel, int6
     *row = grid->n_rows > 1 ? position / grid->row_stride % grid->n_rows : 0;
 }
 
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Along its axis an atom's coordinate changes every so many steps. */
+bool mesh_block_is_one(const MeshGrid *grid, const MeshBlock *block, AtomSet atoms)
+{
+    const Mesh *mesh = grid->mesh;
+    int64_t last_row = lesser(block->row_end, grid->n_rows) - 1,
+            last_column = lesser(block->column_end, grid->n_columns) - 1;
+
+    if (grid->row_axis < 0 && grid->n_rows > 1)
+        return false;
+    for (int a = 0; a < mesh->n_atoms; a++) {
+        const MeshAtom *atom = &mesh->atoms[a];
+        if (!(atoms >> a & 1))
+            continue;
+        int64_t row_unit = atom->axis == grid->row_axis ? atom->stride / grid->row_stride : 0,
+                unit = atom->axis == grid->column_axis ? atom->stride / grid->column_stride : 0;
+        if (row_unit > 0 && block->row / row_unit != last_row / row_unit)
+            return false;
+        if (unit > 0 && block->column / unit != last_column / unit)
+            return false;
+    }
+    return true;
+}
+
 void mesh_grid_panel(const MeshGrid *grid, int64_t panel, Buf *out)
 {
     int64_t position = mesh_grid_position(grid, panel, 0, 0);

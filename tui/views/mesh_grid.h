@@ -26,6 +26,15 @@ int64_t mesh_grid_position(const MeshGrid *grid, int64_t panel, int64_t row, int
 void mesh_grid_find(const MeshGrid *grid, int64_t position, int64_t *panel, int64_t *row,
                     int64_t *column);
 
+/* Rows and columns of one panel, up to but not with their ends, which may lie outside it. */
+typedef struct {
+    int64_t row, row_end, column, column_end;
+} MeshBlock;
+
+/* Devices of the block are all alike on these atoms; of a mesh of one axis true says so, false
+ * nothing. */
+bool mesh_block_is_one(const MeshGrid *grid, const MeshBlock *block, AtomSet atoms);
+
 /* "pp 1 dp 0": a panel's place on the outer axes. */
 void mesh_grid_panel(const MeshGrid *grid, int64_t panel, Buf *out);
 

@@ -1,4 +1,5 @@
 #include "tui/views/label.h"
+#include "tui/views/mesh_facts.h"
 #include "tui/views/mesh_grid.h"
 #include "tui/views/slices.h"
 
@@ -30,40 +31,6 @@ static int64_t position_of(const Picture *picture, int64_t row, int64_t column)
     const Tiles *tiles = tiles_of(picture);
     return mesh_grid_position(&picture->grid, picture->panel, row * tiles->block_h,
                               column * tiles->block_w);
-}
-
-/* The selected tensor's reshard: the one under the Comm cursor, else the first. NULL: none. */
-static const Reshard *reshard_of(const Ui *ui)
-{
-    const Plan *plan = ui_plan(ui);
-    const Graph *graph = ui_graph(ui);
-    int32_t tensor = ui->at.tensor;
-
-    if (tensor < 0)
-        return NULL;
-    if (ui->comm->n_rows > 0 && ui->at.reshard < ui->comm->n_rows) {
-        const Reshard *chosen = &plan->reshards[ui->comm->row[ui->at.reshard].first];
-        if (chosen->tensor == tensor)
-            return chosen;
-    }
-    const GraphTensor *node = &graph->tensors[tensor];
-    int32_t op = node->maker >= 0                   ? node->maker
-                 : tensor_n_uses(graph, tensor) > 0 ? graph->uses[node->use]
-                                                    : -1;
-    for (int32_t r = op < 0 ? -1 : ui->comm->of_op[op]; r >= 0; r = ui->comm->next[r])
-        if (plan->reshards[r].tensor == tensor)
-            return &plan->reshards[r];
-    return NULL;
-}
-
-static const Step *talk_of(const Ui *ui)
-{
-    const Reshard *reshard = reshard_of(ui);
-
-    for (int s = 0; reshard && s < reshard->path->n_steps; s++)
-        if (reshard->path->step[s].kind != STEP_SLICE)
-            return &reshard->path->step[s];
-    return NULL;
 }
 
 /* ---- cells ---- */
@@ -101,13 +68,20 @@ static bool is_uniform(const Picture *picture, int64_t row, int64_t column)
 {
     const Tiles *tiles = tiles_of(picture);
     const MeshGrid *grid = &picture->grid;
+    AtomSet all = (AtomSet)((1u << grid->mesh->n_atoms) - 1);
+    MeshBlock block = {row * tiles->block_h, (row + 1) * tiles->block_h, column * tiles->block_w,
+                       (column + 1) * tiles->block_w};
 
-    if (!picture->slices || (!picture->groups && picture->slices->cuts == 0))
+    if (!picture->slices)
         return true;
+    AtomSet atoms = picture->groups ? all & ~picture->talk->atoms : picture->slices->cuts;
+    if (atoms == 0 || mesh_block_is_one(grid, &block, atoms))
+        return true;
+    if (grid->row_axis >= 0)
+        return false;
     int64_t first = what_at(picture, position_of(picture, row, column));
-    for (int64_t r = row * tiles->block_h; r < (row + 1) * tiles->block_h && r < grid->n_rows; r++)
-        for (int64_t c = column * tiles->block_w;
-             c < (column + 1) * tiles->block_w && c < grid->n_columns; c++)
+    for (int64_t r = block.row; r < block.row_end && r < grid->n_rows; r++)
+        for (int64_t c = block.column; c < block.column_end && c < grid->n_columns; c++)
             if (what_at(picture, mesh_grid_position(grid, picture->panel, r, c)) != first)
                 return false;
     return true;
@@ -334,34 +308,6 @@ static void draw_rest(const Picture *picture, Pen *pen)
 
 /* ---- above and below it ---- */
 
-/* "dp.tp nvlink, in a node, 450 GB/s 1.9 us": axes that go over one kind of link together. */
-static void draw_links(const Ui *ui, Pen *pen)
-{
-    const Machine *machine = ui->session->machine;
-    const Mesh *mesh = ui->session->mesh;
-    const Link *const links[] = {&machine->inside, &machine->between};
-
-    draw_field(pen, " LINKS", FIELD);
-    for (int i = 0; i < 2; i++) {
-        Buf text = buf_new(ui->frame);
-        for (int a = 0; a < mesh->n_axes; a++)
-            if (mesh->axes[a].size > 1 &&
-                machine_link(machine, mesh, mesh_axis_atoms(mesh, a)) == links[i])
-                buf_printf(&text, "%s%s", text.n ? "." : "", mesh->axes[a].name);
-        if (text.n == 0)
-            continue;
-        buf_printf(&text, " %s %s, %.4g GB/s %.3g us", links[i]->name,
-                   i ? "between nodes" : "in a node", links[i]->bytes_per_s / 1e9,
-                   links[i]->latency_us);
-        pen_puts(pen, ROLE_TEXT, pen->x > FIELD ? "   " : "");
-        int room = pen->area.w - pen->x, n = text_columns(buf_str(&text));
-        draw_sharding(ui, pen, buf_str(&text), -1, n < room ? n : room);
-    }
-    if (mesh->n_devices == 1)
-        pen_puts(pen, ROLE_DIM, "none: one device");
-    pen_line(pen);
-}
-
 static void draw_mesh(const Ui *ui, Pen *pen)
 {
     const Session *session = ui->session;
@@ -464,59 +410,6 @@ static void draw_here(const Ui *ui, const Slices *slices, Pen *pen)
     pen_line(pen);
 }
 
-/* The groups of each axis: on one line where they fit. */
-static void draw_groups(const Ui *ui, Pen *pen)
-{
-    const Mesh *mesh = ui->session->mesh;
-
-    draw_field(pen, " GROUPS", FIELD);
-    for (int a = 0; a < mesh->n_axes && !pen_full(pen); a++) {
-        Buf text = buf_new(ui->frame);
-        if (mesh->axes[a].size < 2)
-            continue;
-        buf_printf(&text, "%s ", mesh->axes[a].name);
-        comm_format_groups(mesh, mesh_axis_atoms(mesh, a), &text);
-        if (pen->x > FIELD && pen->x + 3 + (int)text.n > pen->area.w)
-            pen_line(pen);
-        pen_tab(pen, pen->x <= FIELD ? FIELD : pen->x + 3);
-        int room = pen->area.w - pen->x;
-        draw_sharding(ui, pen, buf_str(&text), -1, room > (int)text.n ? -1 : room);
-    }
-    pen_line(pen);
-}
-
-/* What happens to this value next: its reshard's groups, and what they run over. */
-static void draw_next(const Ui *ui, Pen *pen)
-{
-    const Session *session = ui->session;
-    const Reshard *reshard = reshard_of(ui);
-    const char *field = " NEXT";
-
-    for (int s = 0; reshard && s < reshard->path->n_steps && !pen_full(pen); s++) {
-        const Step *step = &reshard->path->step[s];
-        Buf text = buf_new(ui->frame);
-        if (step->kind == STEP_SLICE)
-            continue;
-        const Link *link = machine_link(session->machine, session->mesh, step->atoms);
-        buf_printf(&text, "%s ", step_kind_name(step->kind));
-        comm_format_groups(session->mesh, step->atoms, &text);
-        draw_field(pen, field, FIELD);
-        field = "";
-        draw_sharding(ui, pen, buf_str(&text), -1, -1);
-        pen_line(pen);
-        pen_tab(pen, FIELD);
-        pen_put(pen, ROLE_TEXT, label_us(ui, step->us));
-        pen_puts(pen, ROLE_TEXT, " for ");
-        pen_put(pen, ROLE_TEXT, label_bytes(ui, step->bytes));
-        pen_printf(
-            pen, ROLE_TEXT, " over %s, %s, %s", link->name,
-            link == &session->machine->inside ? "inside nodes" : "between nodes",
-            price_step(session->machine, session->mesh, step->kind, step->atoms, step->bytes)
-                .algorithm);
-        pen_line(pen);
-    }
-}
-
 static int label_columns(const MeshGrid *grid)
 {
     int axis = grid->row_axis >= 0 ? grid->row_axis : grid->n_rows > 1 ? grid->column_axis : -1;
@@ -561,7 +454,7 @@ static void draw(Ui *ui, Pen *pen)
     Slices slices;
     Picture picture = {.ui = ui,
                        .slices = id >= 0 ? &slices : NULL,
-                       .talk = id >= 0 ? talk_of(ui) : NULL,
+                       .talk = id >= 0 ? mesh_next_step(ui) : NULL,
                        .marks = &marks,
                        .several = &several};
 
@@ -576,7 +469,7 @@ static void draw(Ui *ui, Pen *pen)
     ui->mesh_columns = picture.grid.n_columns;
     if (above == 3) {
         draw_mesh(ui, pen);
-        draw_links(ui, pen);
+        mesh_draw_links(ui, pen);
     }
     if (above)
         draw_shown(ui, &picture, id, pen);
@@ -585,9 +478,9 @@ static void draw(Ui *ui, Pen *pen)
     if (id >= 0) {
         draw_legend(&picture, pen);
         draw_here(ui, &slices, pen);
-        draw_next(ui, pen);
+        mesh_draw_next(ui, pen);
     }
-    draw_groups(ui, pen);
+    mesh_draw_groups(ui, pen);
 }
 
 /* ---- keys ---- */
@@ -649,7 +542,7 @@ static void note(Ui *ui, Buf *out)
                    mesh_coord(mesh, a, ui->rank));
     buf_printf(out, ")  node %" PRId64,
                mesh_device(mesh, ui->rank) / ui->session->machine->devices_per_node);
-    if (talk_of(ui))
+    if (mesh_next_step(ui))
         buf_printf(out, "   4 again: %s", ui->mesh_groups ? "slices" : "groups of its collective");
 }
 

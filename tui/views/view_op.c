@@ -271,7 +271,8 @@ static void draw_notations(const Ui *ui, int32_t op, const OpSpace *space, int f
 
 /* ---- why, and what else ---- */
 
-enum { WHY_LINES = 7 };
+/* A search for the next best way takes more than a frame on meshes of more prime parts. */
+enum { WHY_LINES = 7, ATOMS_QUICK = 6 };
 
 static void draw_chain(const Ui *ui, Str text, Pen *pen)
 {
@@ -327,7 +328,7 @@ static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
     const char *label = " TRIED";
     int32_t r = ui->comm->of_op[op];
 
-    if (r >= 0 && plan->reshards[r].path->us > 0) {
+    if (r >= 0 && plan->reshards[r].path->us > 0 && plan->mesh->n_atoms <= ATOMS_QUICK) {
         const Reshard *reshard = &plan->reshards[r];
         Dtype dtype = (Dtype)ui->session->inferred->dtype[reshard->tensor];
         const ReshardPath *next =

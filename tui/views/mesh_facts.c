@@ -1,0 +1,121 @@
+#include "tui/views/mesh_facts.h"
+
+#include "tui/views/label.h"
+
+#include <inttypes.h>
+
+enum { FIELD = 9 };
+
+/* The selected tensor's reshard: the one under the Comm cursor, else the first. NULL: none. */
+const Reshard *mesh_next_reshard(const Ui *ui)
+{
+    const Plan *plan = ui_plan(ui);
+    const Graph *graph = ui_graph(ui);
+    int32_t tensor = ui->at.tensor;
+
+    if (tensor < 0)
+        return NULL;
+    if (ui->comm->n_rows > 0 && ui->at.reshard < ui->comm->n_rows) {
+        const Reshard *chosen = &plan->reshards[ui->comm->row[ui->at.reshard].first];
+        if (chosen->tensor == tensor)
+            return chosen;
+    }
+    const GraphTensor *node = &graph->tensors[tensor];
+    int32_t op = node->maker >= 0                   ? node->maker
+                 : tensor_n_uses(graph, tensor) > 0 ? graph->uses[node->use]
+                                                    : -1;
+    for (int32_t r = op < 0 ? -1 : ui->comm->of_op[op]; r >= 0; r = ui->comm->next[r])
+        if (plan->reshards[r].tensor == tensor)
+            return &plan->reshards[r];
+    return NULL;
+}
+
+const Step *mesh_next_step(const Ui *ui)
+{
+    const Reshard *reshard = mesh_next_reshard(ui);
+
+    for (int s = 0; reshard && s < reshard->path->n_steps; s++)
+        if (reshard->path->step[s].kind != STEP_SLICE)
+            return &reshard->path->step[s];
+    return NULL;
+}
+
+/* "dp.tp nvlink, in a node, 450 GB/s 1.9 us": axes that go over one kind of link together. */
+void mesh_draw_links(const Ui *ui, Pen *pen)
+{
+    const Machine *machine = ui->session->machine;
+    const Mesh *mesh = ui->session->mesh;
+    const Link *const links[] = {&machine->inside, &machine->between};
+
+    draw_field(pen, " LINKS", FIELD);
+    for (int i = 0; i < 2; i++) {
+        Buf text = buf_new(ui->frame);
+        for (int a = 0; a < mesh->n_axes; a++)
+            if (mesh->axes[a].size > 1 &&
+                machine_link(machine, mesh, mesh_axis_atoms(mesh, a)) == links[i])
+                buf_printf(&text, "%s%s", text.n ? "." : "", mesh->axes[a].name);
+        if (text.n == 0)
+            continue;
+        buf_printf(&text, " %s %s, %.4g GB/s %.3g us", links[i]->name,
+                   i ? "between nodes" : "in a node", links[i]->bytes_per_s / 1e9,
+                   links[i]->latency_us);
+        pen_puts(pen, ROLE_TEXT, pen->x > FIELD ? "   " : "");
+        int room = pen->area.w - pen->x, n = text_columns(buf_str(&text));
+        draw_sharding(ui, pen, buf_str(&text), -1, n < room ? n : room);
+    }
+    if (mesh->n_devices == 1)
+        pen_puts(pen, ROLE_DIM, "none: one device");
+    pen_line(pen);
+}
+
+/* The groups of each axis: on one line where they fit. */
+void mesh_draw_groups(const Ui *ui, Pen *pen)
+{
+    const Mesh *mesh = ui->session->mesh;
+
+    draw_field(pen, " GROUPS", FIELD);
+    for (int a = 0; a < mesh->n_axes && !pen_full(pen); a++) {
+        Buf text = buf_new(ui->frame);
+        if (mesh->axes[a].size < 2)
+            continue;
+        buf_printf(&text, "%s ", mesh->axes[a].name);
+        comm_format_groups(mesh, mesh_axis_atoms(mesh, a), &text);
+        if (pen->x > FIELD && pen->x + 3 + (int)text.n > pen->area.w)
+            pen_line(pen);
+        pen_tab(pen, pen->x <= FIELD ? FIELD : pen->x + 3);
+        int room = pen->area.w - pen->x;
+        draw_sharding(ui, pen, buf_str(&text), -1, room > (int)text.n ? -1 : room);
+    }
+    pen_line(pen);
+}
+
+/* What happens to this value next: its reshard's groups, and what they run over. */
+void mesh_draw_next(const Ui *ui, Pen *pen)
+{
+    const Session *session = ui->session;
+    const Reshard *reshard = mesh_next_reshard(ui);
+    const char *field = " NEXT";
+
+    for (int s = 0; reshard && s < reshard->path->n_steps && !pen_full(pen); s++) {
+        const Step *step = &reshard->path->step[s];
+        Buf text = buf_new(ui->frame);
+        if (step->kind == STEP_SLICE)
+            continue;
+        const Link *link = machine_link(session->machine, session->mesh, step->atoms);
+        buf_printf(&text, "%s ", step_kind_name(step->kind));
+        comm_format_groups(session->mesh, step->atoms, &text);
+        draw_field(pen, field, FIELD);
+        field = "";
+        draw_sharding(ui, pen, buf_str(&text), -1, -1);
+        pen_line(pen);
+        pen_tab(pen, FIELD);
+        pen_put(pen, ROLE_TEXT, label_us(ui, step->us));
+        pen_puts(pen, ROLE_TEXT, " for ");
+        pen_put(pen, ROLE_TEXT, label_bytes(ui, step->bytes));
+        pen_printf(pen, ROLE_TEXT, " over %s, %s, %s", link->name,
+                   link == &session->machine->inside ? "inside nodes" : "between nodes",
+                   price_step(session->machine, session->mesh, step->kind, step->atoms, step->bytes)
+                       .algorithm);
+        pen_line(pen);
+    }
+}
