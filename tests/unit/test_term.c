@@ -347,10 +347,51 @@ static void keys_move_and_open(void **state)
     press("\033");
     wait_for("[1 Graph]");
     press(":rank 5\r3");
-    wait_for("holds on d5");
+    wait_for("d5 (dp 1, tp 1) holds");
     press("Q");
     assert_int_equal(WEXITSTATUS(end_of_child()), 0);
     assert_restored();
+    stop();
+}
+
+/* Open, fold, search, why, pin, take back, compare, export, quit. */
+static void a_day_of_a_user(void **state)
+{
+    char folder[] = "/tmp/dimscope-day-XXXXXX", line[80], path[64];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/plan.svg", folder);
+    snprintf(line, sizeof line, ":export %s\r", path);
+    start("xterm-256color", "");
+    wait_for("h[0..1] ×2");
+    press("zM");
+    wait_for("95 ops");
+    press("zR");
+    wait_for("Cast_1");
+    press("/mlp.c_proj\r");
+    wait_for("1/");
+    press("w");
+    wait_for("megatron.lua:");
+    press("q");
+    wait_for("[1 Graph]");
+    press("p");
+    wait_for("═ pin ");
+    press("w");
+    wait_for("pinned to whole: step");
+    press("u");
+    wait_for("undone: step");
+    press("df");
+    wait_for("[7 Diff]");
+    wait_for("fsdp");
+    resize(160, 50);
+    wait_for("═ Diff ═");
+    press(line);
+    wait_for("plan.svg");
+    press("Q");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    assert_restored();
+    assert_int_equal(unlink(path), 0);
+    rmdir(folder);
     stop();
 }
 
@@ -495,7 +536,7 @@ static void the_mouse_selects_rows_and_views(void **state)
     (void)state;
     start("xterm-256color", "");
     wait_for("q quit");
-    press("\033[<0;37;2M\033[<0;37;2m"); /* the tab of Comm: SGR reports, from 1 */
+    press("\033[<0;33;2M\033[<0;33;2m"); /* the tab of Comm: SGR reports, from 1 */
     wait_for("[5 Comm]");
     press("\033[<0;10;7M\033[<0;10;7m");
     wait_for(">    2 AR tp    ….h.*.mlp.c_proj.out");
@@ -525,6 +566,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_move_and_open),
+        cmocka_unit_test(a_day_of_a_user),
         cmocka_unit_test(a_resize_is_followed),
         cmocka_unit_test(a_stopped_explorer_gives_the_terminal_back),
         cmocka_unit_test(a_closed_terminal_ends_it),
