@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include <stdlib.h>
+
 enum { SLOW_PERCENT = 5 };
 
 /* ---- the verdict ---- */
