@@ -444,7 +444,7 @@ static ScreenRow rows[] = {
      24,
      "9",
      1,
-     {"predicted 15.8 ms for h100x8, reshards 12.4%", "one column = ", "▒ reshard",
+     {"predicted 15.8 ms, not run yet; h100x8, reshards 12.4%", "one column = ", "▒ reshard",
       "OP, the dearest first", "not run yet"}},
     {"the next reshard of it", 80, 24, "9]r", 3, {"AR tp transformer.h.*.attn.c_proj.out"}},
     {"all of it, and one op alone", 80, 24, "9--------", -1, {" d0-7 ", "0 us  one column = 0.2"}},
@@ -872,10 +872,10 @@ static void a_run_says_whether_it_computes_the_same(void **state)
     App *app = app_new(session, &options, NULL, 80, 24);
     assert_in_range(count_keys("9:run<Enter>"), 0, 3);
     app_type(app, STR("9:run<Enter>"));
-    screen_says(app, (const char *const[]){"PASS: 96 values on every rank against one device",
-                                           "3 passes timed, seed 0", "; measured ",
-                                           "OP, the farthest off first", "CHANGE", " d0 ",
-                                           "the same ops from", NULL});
+    screen_says(app, (const char *const[]){
+                         "PASS: largest error of an output ", "; 96 values equal on every rank",
+                         "3 passes timed, seed 0", ", measured ", "OP, the farthest off first",
+                         "CHANGE", " d0 ", "the same ops from", NULL});
     app_type(app, STR("19"));
     screen_says(app, (const char *const[]){"PASS", "OP, the farthest off first", NULL});
     app_resize(app, 160, 50);

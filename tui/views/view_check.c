@@ -41,10 +41,8 @@ static void put_verdict(const Ui *ui, const RunState *run, Buf *out)
     else if (report->first_bad >= 0)
         put_wrong(ui, report, out);
     else
-        buf_printf(out,
-                   "%s: %d values on every rank against one device; largest error of an output "
-                   "%.3g",
-                   report->ok ? "PASS" : "FAIL", report->n_values_checked, largest);
+        buf_printf(out, "%s: largest error of an output %.3g; %d values equal on every rank",
+                   report->ok ? "PASS" : "FAIL", largest, report->n_values_checked);
     buf_printf(out, "\n%d pass%s timed, seed %" PRIu64, n_timed, n_timed == 1 ? "" : "es",
                run->seed);
     if (report->n_drawn > 0)

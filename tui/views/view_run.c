@@ -211,18 +211,17 @@ static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
 
     pen_puts(pen, ROLE_TEXT, " predicted ");
     pen_put(pen, ROLE_HEAD, label_us(ui, totals->step_us));
-    pen_printf(pen, ROLE_TEXT, " for %s, reshards %.1f%%", ui->session->machine->name,
-               totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0);
     if (run->arena) {
-        pen_puts(pen, ROLE_TEXT, "; measured ");
+        pen_puts(pen, ROLE_TEXT, ", measured ");
         pen_put(pen, ROLE_HEAD, label_us(ui, run->report.median_us));
-        pen_printf(pen, ROLE_TEXT, " here, %d rank%s", run->report.n_ranks,
+        pen_printf(pen, ROLE_TEXT, " on %d thread%s here", run->report.n_ranks,
                    run->report.n_ranks == 1 ? "" : "s");
-    } else if (pen->area.w > 60) {
+    } else {
         pen_puts(pen, ROLE_DIM,
-                 run->dropped ? "; the plan has changed since it was run"
-                              : "; not run yet, :run runs and checks it");
+                 run->dropped ? ", not run since the plan changed" : ", not run yet");
     }
+    pen_printf(pen, ROLE_TEXT, "; %s, reshards %.1f%%", ui->session->machine->name,
+               totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0);
     pen_line(pen);
 }
 
@@ -249,9 +248,10 @@ static void draw_scale(const Ui *ui, const RunState *run, bool strip, Pen *pen)
     pen_tab(pen, LABEL);
     pen_put(pen, ROLE_DIM, from);
     pen_printf(pen, ROLE_DIM, "  one column = %.*s", STR_ARG(each));
-    if (pen->x + (int)to.n + 1 < LABEL + w)
+    if (pen->x + (int)to.n + 1 < LABEL + w) {
         pen_tab(pen, LABEL + w - (int)to.n);
-    pen_put(pen, ROLE_DIM, to);
+        pen_put(pen, ROLE_DIM, to);
+    }
     pen_line(pen);
 }
 
