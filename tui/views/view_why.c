@@ -55,10 +55,110 @@ static void draw_why(Ui *ui, Pen *pen)
     page_draw(ui, SHOW_WHY, buf_str(&text), pen);
 }
 
+/* ---- its steps ---- */
+
+/* "  2 fwd  Gemm ..": a number, then the kind. */
+static bool is_step(Str line)
+{
+    line = str_trim(line);
+    size_t n = 0;
+    while (n < line.n && line.s[n] >= '0' && line.s[n] <= '9')
+        n++;
+    return n > 0 && n + 1 < line.n && line.s[n] == ' ' && line.s[n + 1] >= 'a' &&
+           line.s[n + 1] <= 'z';
+}
+
+/* Which step the cursor is on, from 0 over the whole page; -1: before the first. */
+static int64_t step_at(const Ui *ui)
+{
+    int64_t at = -1;
+
+    for (int64_t i = 0; i <= ui->line[SHOW_WHY]; i++)
+        at += is_step(page_line(ui->page_text[SHOW_WHY], i));
+    return at;
+}
+
+/* Where a step goes through: its op; of a pin of a tensor, who makes or first reads that. */
+static int32_t op_of(const Ui *ui, const ReasonStep *step)
+{
+    const Graph *graph = ui_graph(ui);
+
+    if (step->op >= 0 || step->tensor < 0)
+        return step->op;
+    const GraphTensor *tensor = &graph->tensors[step->tensor];
+    return tensor->maker >= 0                       ? tensor->maker
+           : tensor_n_uses(graph, step->tensor) > 0 ? graph->uses[tensor->use]
+                                                    : -1;
+}
+
+/* Step `*at` of these chains, in the order of the page; what they have is taken off *at. */
+static const ReasonStep *step_of(const ReasonChain *chains, int n, int64_t *at)
+{
+    for (int i = 0; i < n; *at -= chains[i++].n_steps)
+        if (*at < chains[i].n_steps)
+            return &chains[i].step[chains[i].n_steps - 1 - *at];
+    return NULL;
+}
+
+static const ReasonStep *selected_step(const Ui *ui)
+{
+    const Plan *plan = ui_plan(ui);
+    const Place *place = &ui->at;
+    int64_t at = step_at(ui);
+    const ReasonStep *step = NULL;
+    ReasonChain *chains;
+
+    if (at < 0 || place->why == WHY_NOT)
+        return NULL;
+    if (place->why == WHY_INDEX) {
+        int n = why_index_dim(ui->frame, plan, place->op, place->why_dim, &chains);
+        return step_of(chains, n, &at);
+    }
+    int n_dims = place->tensor < 0 || plan->sharding[place->tensor] < 0
+                     ? 0
+                     : (int)plan_sharding(plan, place->tensor)->n_dims;
+    for (int i = 0; i <= n_dims && !step; i++) {
+        int dim = i < n_dims ? i : -1; /* partial axes come last */
+        if (place->why_dim != -2 && place->why_dim != dim)
+            continue;
+        int n = why_tensor_dim(ui->frame, plan, place->tensor, dim, &chains);
+        step = step_of(chains, n, &at);
+    }
+    return step;
+}
+
+/* w again: the next step, after the last the first. */
+static void next_step(Ui *ui)
+{
+    int64_t n = ui->rows[SHOW_WHY], at = ui->line[SHOW_WHY];
+
+    for (int64_t i = 1; i <= n; i++) {
+        if (!is_step(page_line(ui->page_text[SHOW_WHY], (at + i) % n)))
+            continue;
+        ui->line[SHOW_WHY] = (at + i) % n;
+        return;
+    }
+}
+
 static bool act_why(Ui *ui, ActId act, Key last)
 {
     (void)last;
-    return page_act(ui, SHOW_WHY, act);
+    if (page_act(ui, SHOW_WHY, act))
+        return true;
+    if (act == ACT_WHY) {
+        next_step(ui);
+        return true;
+    }
+    const ReasonStep *step = act == ACT_OPEN ? selected_step(ui) : NULL;
+    int32_t op = step ? op_of(ui, step) : -1;
+    if (op < 0)
+        return false;
+    ui_remember(ui);
+    ui_go_op(ui, op);
+    if (step->tensor >= 0)
+        ui_select_tensor(ui, step->tensor);
+    ui->at.show = SHOW_OP;
+    return true;
 }
 
 static void note_why(Ui *ui, Buf *out)
@@ -71,7 +171,8 @@ static void note_why(Ui *ui, Buf *out)
 }
 
 static const Hint why_hints[] = {
-    {ACT_DOWN, "move"},       {ACT_EDIT, "edit the line"},
+    {ACT_WHY, "next step"},   {ACT_OPEN, "its op"},
+    {ACT_EDIT, "edit"},       {ACT_DOWN, "move"},
     {ACT_WHY_NOT, "why not"}, {ACT_RESHARD, "reshard"},
     {ACT_BACK, "back"},       {ACT_HELP, "help"},
     {ACT_CLOSE, "close"},     {0},
