@@ -1,6 +1,5 @@
 #include "tui/app/app.h"
 
-#include "tui/app/compare.h"
 #include "tui/app/console.h"
 #include "tui/app/complete.h"
 #include "tui/app/go.h"
@@ -137,25 +136,10 @@ static void complete_filter(App *app)
         ui_say(ui, "%.*s", STR_ARG(buf_str(&choices)));
 }
 
-/* The plan that `compare` or `diff` is to open. True when one of them is typed. */
-static bool completed_plan(App *app)
-{
-    Str typed = {app->prompt.text, (size_t)app->prompt.n};
-    Buf text = buf_new(app->ui.frame);
-
-    if (!str_starts(typed, STR("compare ")) && !str_starts(typed, STR("diff ")))
-        return false;
-    compare_complete(&app->ui, typed, &text);
-    prompt_set(&app->prompt, text.s);
-    return true;
-}
-
 static void prompt_took(App *app, Key key)
 {
     char kind = app->prompt.kind;
     if (kind == '>' && console_took(app, key))
-        return;
-    if (kind == ':' && key == K_TAB && completed_plan(app))
         return;
     if (kind == ':' && (key == K_TAB || key == K_BTAB)) {
         complete_step(&app->ui, &app->prompt, key == K_TAB ? 1 : -1);

@@ -4,8 +4,6 @@
 #include "tui/app/menu.h"
 #include "tui/app/pins.h"
 
-#include <dirent.h>
-
 enum { QUICK_OPS_MAX = 20000, VALUE_BEFORE = 1000, VALUE_ASK }; /* quick: compared in a frame */
 
 static bool start(Ui *ui, bool (*work)(void *, Progress *, Error *),
@@ -330,54 +328,4 @@ void compare_menu(Ui *ui)
     menu_add(ui, ':', STR("another policy, plan.json, mesh or propagator: type it"), ui->menu.n);
     if (ui->compare)
         menu_add(ui, 'o', STR("off: no second plan"), ui->menu.n);
-}
-
-/* What all names that begin so share; how many there are. */
-typedef struct {
-    Str common;
-    int n;
-} Shared;
-
-static void share(Shared *shared, Arena *arena, Str typed, Str name)
-{
-    if (!str_starts(name, typed))
-        return;
-    size_t n = 0;
-    while (shared->n > 0 && n < name.n && n < shared->common.n && name.s[n] == shared->common.s[n])
-        n++;
-    shared->common =
-        shared->n++ == 0 ? str_from(arena_str(arena, name)) : (Str){shared->common.s, n};
-}
-
-static void share_files(Shared *shared, Arena *arena, Str typed)
-{
-    const char *text = arena_str(arena, typed), *slash = strrchr(text, '/');
-    const char *folder = slash ? path_dir(arena, text) : ".";
-    Str before = slash ? (Str){text, (size_t)(slash + 1 - text)} : STR("");
-    DIR *dir = opendir(folder);
-    for (struct dirent *it; dir && (it = readdir(dir));) {
-        Str name = str_from(it->d_name);
-        bool wanted = str_ends(name, STR(".lua")) || str_ends(name, STR(".json"));
-        if (!wanted && (name.s[0] == '.' || strchr(name.s, '.')))
-            continue;
-        share(shared, arena, typed,
-              str_from(arena_printf(arena, "%.*s%s", STR_ARG(before), it->d_name)));
-    }
-    if (dir)
-        closedir(dir);
-}
-
-void compare_complete(Ui *ui, Str typed, Buf *out)
-{
-    size_t at = typed.n;
-    while (at > 0 && typed.s[at - 1] != ' ')
-        at--;
-    Str word = {typed.s + at, typed.n - at};
-    Shared shared = {0};
-    for (Str rest = str_from(shipped_policies(ui)); rest.n > 0;)
-        share(&shared, ui->frame, word, str_take(&rest, ' '));
-    if (shared.n == 0)
-        share_files(&shared, ui->frame, word);
-    buf_add(out, (Str){typed.s, at});
-    buf_add(out, shared.common.n > word.n ? shared.common : word);
 }

@@ -46,7 +46,4 @@ void compare_show_equal(Ui *ui, bool shown);
 
 const char *compare_name(const Ui *ui, int side); /* "megatron.lua", "fsdp" */
 
-/* Lengthens the last word of a command line that is typed: shipped policies, files. */
-void compare_complete(Ui *ui, Str typed, Buf *out);
-
 #endif

@@ -109,6 +109,18 @@ static void offer_files(Ui *ui, Completions *all, Str stem)
         closedir(dir);
 }
 
+/* What compare.h opens: policies, propagators, words of its own, files. */
+static void offer_plans(Ui *ui, Completions *all, Str stem)
+{
+    offer_policies(ui, all, stem);
+    for (Method method = 0; method < METHOD_COUNT; method++)
+        offer(ui, all, stem,
+              str_from(arena_printf(ui->frame, "%s:%s", method_propagator(method),
+                                    method_profile(method))));
+    offer_words(ui, all, stem, "before off");
+    offer_files(ui, all, stem);
+}
+
 /* A word of an action's arguments, as help writes it, and what completes it. */
 static const struct {
     const char *word;
@@ -116,7 +128,7 @@ static const struct {
 } arguments[] = {
     {"POLICY", offer_policies}, {"FILE", offer_files},    {"KIND", offer_kinds},
     {"FORM", offer_forms},      {"NAME", offer_settings}, {"AXIS", offer_axes},
-    {"TENSOR", offer_tensors},  {"OP", offer_ops},
+    {"TENSOR", offer_tensors},  {"OP", offer_ops},        {"PLAN", offer_plans},
 };
 
 /* The n-th argument's word, or the last one. */

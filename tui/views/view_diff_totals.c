@@ -220,7 +220,7 @@ static void draw(Ui *ui, Pen *pen)
     }
     Rows rows = {.ui = ui, .compare = compare};
     int w = pen->area.w, delta_w = w < 50 ? 0 : 12;
-    int cell_w = w < 60 ? (w - NAME_W - 3 - delta_w) / 2 : w < 100 ? 18 : 26;
+    int cell_w = w < 68 ? (w - NAME_W - 3 - delta_w) / 2 : w < 100 ? 18 : 26;
     int bar_w = (w - NAME_W - 3 - 2 * cell_w - delta_w - 8) / 2;
     fill(&rows);
     fit(&rows, pen->area.h - 1);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { USED_W = 12, FREE_W = 7, HEAD_ROWS = 2, GRAPH_LEAST = 3, NOTE_LEAST = 17 };
+enum { BAR_LEAST = 10, USED_W = 12, FREE_W = 7, GRAPH_LEAST = 3, NOTE_LEAST = 17 };
 
 static int64_t limit_of(const Ui *ui)
 {
@@ -27,8 +27,8 @@ static void draw_headings(const Ui *ui, int name_w, int bar_w, Pen *pen)
     Str scale = label_bytes(ui, bar_bytes(ui));
     pen_fit(pen, ROLE_HEAD, STR("  DEVICES"), name_w + 2);
     pen_right(pen, ROLE_HEAD, STR("NEEDS"), USED_W - 2);
-    pen_puts(pen, ROLE_HEAD, "  0");
-    pen_right(pen, ROLE_HEAD, scale, bar_w - 1);
+    pen_puts(pen, ROLE_HEAD, bar_w > 0 ? "  0" : "  ");
+    pen_right(pen, ROLE_HEAD, scale, bar_w > 0 ? bar_w - 1 : 0);
     pen_right(pen, ROLE_HEAD, STR("FREE"), FREE_W);
     pen_line(pen);
 }
@@ -238,6 +238,10 @@ static void draw(Ui *ui, Pen *pen)
     mem_count(mem, ui->session);
     int w = pen->area.w, h = pen->area.h;
     int name_w = w < 60 ? 14 : w < 100 ? 22 : 30, bar_w = w - 2 - name_w - USED_W - FREE_W - 1;
+    if (bar_w < BAR_LEAST) {
+        name_w += bar_w;
+        bar_w = 0;
+    }
     int list_h = h / 3 > 1 ? h / 3 : 1;
     list_h = mem->ranks.n < list_h ? mem->ranks.n : list_h;
     draw_top(ui, pen);
