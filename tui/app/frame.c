@@ -413,6 +413,8 @@ const Grid *app_draw(App *app)
     }
     if (is_shown(&app->layout, SHOW_COMM_DETAIL))
         whatif_follow(ui);
+    if (is_shown(&app->layout, SHOW_MEM) || is_shown(&app->layout, SHOW_LIVE))
+        mem_follow(ui);
     for (int i = 0; i < app->layout.n_panes; i++)
         draw_pane(app, &app->layout.pane[i]);
     Pen pen = pen_new(grid, app->layout.status);

@@ -31,6 +31,7 @@ static void forget_place(Mem *mem)
 {
     arena_free(mem->live_arena);
     mem->live_arena = NULL;
+    mem->n_rows = 0;
 }
 
 void mem_forget(Mem *mem)

@@ -101,6 +101,13 @@ int64_t mem_column(const MemoryUse *use, int n_places, int column, int of);
 
 typedef struct Ui Ui;
 
+/* Counts and lists before a frame that shows it, large models on a thread beside the screen. */
+void mem_follow(Ui *ui);
+
+/* Whether there is anything to show yet: what is of the plan, and of the place. */
+bool mem_is_counted(Ui *ui);
+bool mem_is_listed(Ui *ui);
+
 bool mem_act(Ui *ui, ActId act); /* the time cursor, the grouping; false for other actions */
 /* A menu of what would lower the peak: of the row's values, or of the largest (NULL). */
 void mem_what_if(Ui *ui, const MemRow *within);

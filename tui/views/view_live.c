@@ -160,7 +160,7 @@ static void draw_top(const Ui *ui, Pen *pen)
 static int row_at(Ui *ui)
 {
     int64_t *at = &ui->line[SHOW_LIVE];
-    mem_list(&ui->mem, ui->session);
+    mem_is_listed(ui);
     *at = *at >= ui->mem.n_rows ? ui->mem.n_rows - 1 : *at;
     *at = *at < 0 ? 0 : *at;
     return (int)*at;
@@ -168,6 +168,10 @@ static int row_at(Ui *ui)
 
 static void draw(Ui *ui, Pen *pen)
 {
+    if (!mem_is_listed(ui)) {
+        pen_puts(pen, ROLE_NOTE, " counting what is alive ..");
+        return;
+    }
     int cursor = row_at(ui), h = pen->area.h - HEAD_ROWS;
     Widths widths = widths_for(pen->area.w);
     draw_top(ui, pen);
@@ -187,6 +191,8 @@ static void draw(Ui *ui, Pen *pen)
 static void select_row(Ui *ui, int64_t at)
 {
     ui->line[SHOW_LIVE] = at;
+    if (!mem_is_listed(ui) || ui->mem.n_rows == 0)
+        return;
     const MemRow *row = &ui->mem.row[row_at(ui)];
     int32_t op = mem_op(ui->session, row->value.tensor);
     if (!row->leaf)

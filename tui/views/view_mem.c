@@ -6,6 +6,79 @@
 
 enum { BAR_LEAST = 10, USED_W = 12, FREE_W = 7, GRAPH_LEAST = 3, NOTE_LEAST = 17 };
 
+/* ---- counting ---- */
+
+enum { COUNTED_AT_ONCE = 20000 }; /* ops of a model that is counted within a frame */
+
+/* Works on a copy, whose cursors may be elsewhere by the end. */
+typedef struct {
+    Arena *arena; /* it lives there */
+    const Session *session;
+    Mem mem;
+} CountJob;
+
+static bool count_work(void *context, Progress *progress, Error *err)
+{
+    CountJob *job = context;
+    (void)progress, (void)err;
+    mem_list(&job->mem, job->session);
+    return true;
+}
+
+static void count_done(Ui *ui, void *context, bool ok, const Error *err)
+{
+    CountJob *job = context;
+    Mem *mem = &ui->mem, *made = &job->mem;
+    (void)ok, (void)err;
+    mem->arena = made->arena;
+    mem->account = made->account;
+    mem->n_places = made->n_places;
+    mem->ranks = made->ranks;
+    if (mem->at == made->at && mem->place == made->place && mem->grouping == made->grouping) {
+        mem->live_arena = made->live_arena;
+        mem->live = made->live;
+        mem->n_rows = made->n_rows;
+        mem->row = made->row;
+    } else {
+        arena_free(made->live_arena);
+    }
+    arena_free(job->arena);
+}
+
+static bool is_small(const Ui *ui)
+{
+    return ui->session->inferred->n_program <= COUNTED_AT_ONCE;
+}
+
+void mem_follow(Ui *ui)
+{
+    if (is_small(ui) || ui->mem.live_arena || job_runs(ui))
+        return;
+    Arena *arena = arena_new();
+    CountJob *job = arena_make(arena, CountJob);
+    *job = (CountJob){arena, ui->session, ui->mem};
+    if (!job_start(ui, &(JobWork){.title = "count",
+                                  .work = count_work,
+                                  .done = count_done,
+                                  .context = job,
+                                  .yields = true}))
+        arena_free(arena);
+}
+
+bool mem_is_counted(Ui *ui)
+{
+    if (is_small(ui))
+        mem_count(&ui->mem, ui->session);
+    return ui->mem.arena != NULL;
+}
+
+bool mem_is_listed(Ui *ui)
+{
+    if (is_small(ui))
+        mem_list(&ui->mem, ui->session);
+    return ui->mem.live_arena != NULL;
+}
+
 static int64_t limit_of(const Ui *ui)
 {
     return ui->session->machine->memory_bytes;
@@ -235,7 +308,10 @@ static void draw_top(const Ui *ui, Pen *pen)
 static void draw(Ui *ui, Pen *pen)
 {
     Mem *mem = &ui->mem;
-    mem_count(mem, ui->session);
+    if (!mem_is_counted(ui)) {
+        pen_puts(pen, ROLE_NOTE, " counting what is alive when ..");
+        return;
+    }
     int w = pen->area.w, h = pen->area.h;
     int name_w = w < 60 ? 14 : w < 100 ? 22 : 30, bar_w = w - 2 - name_w - USED_W - FREE_W - 1;
     if (bar_w < BAR_LEAST) {
@@ -304,6 +380,8 @@ static void add_options(Ui *ui, WhatIfAsk *ask, const MemAlike *alike)
 
 void mem_what_if(Ui *ui, const MemRow *within)
 {
+    if (!job_may_change(ui))
+        return;
     enum { MOST = 6 };
     WhatIfAsk ask = {.arena = arena_new(), .by_peak = true, .priced = true, .verb = ""};
     MemAlike alike[MOST];
@@ -318,7 +396,8 @@ void mem_what_if(Ui *ui, const MemRow *within)
 bool mem_act(Ui *ui, ActId act)
 {
     Mem *mem = &ui->mem;
-    mem_count(mem, ui->session);
+    if (!mem_is_counted(ui))
+        return false;
     if (act == ACT_DIM_NEXT || act == ACT_DIM_PREVIOUS) {
         mem_move_time(mem, act == ACT_DIM_NEXT ? time_step(ui) : -time_step(ui));
         return true;
@@ -334,11 +413,10 @@ bool mem_act(Ui *ui, ActId act)
 void mem_note(Ui *ui, Buf *out)
 {
     Mem *mem = &ui->mem;
-    mem_count(mem, ui->session);
-    int place = mem_place(mem);
-    const MemoryUse *use = &mem_ranks(mem)->use;
+    int place = mem_is_counted(ui) ? mem_place(mem) : -1;
     if (place < 0)
         return;
+    const MemoryUse *use = &mem_ranks(mem)->use;
     mem_format_devices(mem, mem->at, ui->session->mesh->n_devices, 16, out);
     buf_printf(out, " at op %d of %d, %.*s: %.*s of %.*s%s", place + 1, mem->n_places,
                STR_ARG(op_at(ui, place)), STR_ARG(label_bytes(ui, use->live_bytes[place])),
@@ -355,7 +433,7 @@ static bool act(Ui *ui, ActId act, Key last)
         return mem_act(ui, act == ACT_LEFT ? ACT_DIM_PREVIOUS : ACT_DIM_NEXT);
     if (mem_act(ui, act))
         return true;
-    if (act == ACT_WHAT_IF) {
+    if (act == ACT_WHAT_IF && mem_is_counted(ui)) {
         mem_what_if(ui, NULL);
         return true;
     }
@@ -363,7 +441,7 @@ static bool act(Ui *ui, ActId act, Key last)
         ui_show(ui, SHOW_LIVE);
         return true;
     }
-    if (!ui_move(&at, mem->ranks.n, ui->height[SHOW_MEM], act))
+    if (!mem_is_counted(ui) || !ui_move(&at, mem->ranks.n, ui->height[SHOW_MEM], act))
         return false;
     mem_select(mem, (int)at);
     return true;
@@ -371,7 +449,7 @@ static bool act(Ui *ui, ActId act, Key last)
 
 static void go(Ui *ui, int64_t row)
 {
-    if (row >= 0 && row < ui->mem.ranks.n)
+    if (mem_is_counted(ui) && row >= 0 && row < ui->mem.ranks.n)
         mem_select(&ui->mem, (int)row);
 }
 
