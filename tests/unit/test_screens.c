@@ -167,7 +167,7 @@ static ScreenRow rows[] = {
      24,
      ":mesh pp=2,dp=2,tp=2<Enter>4",
      -1,
-     {"pp 0", "pp 1", "dp 1", "A=", "LINKS   pp.dp.tp nvlink in a node"}},
+     {"pp 0", "pp 1", "dp 1", "A=", "LINKS   pp.dp.tp nvlink inside"}},
     {"a thousand devices, groups between nodes",
      80,
      24,

@@ -40,7 +40,7 @@ const Step *mesh_next_step(const Ui *ui)
     return NULL;
 }
 
-/* "dp.tp nvlink, in a node, 450 GB/s 1.9 us": axes that go over one kind of link together. */
+/* "dp.tp nvlink inside, 450 GB/s 1.9 us": axes that go over one kind of link together. */
 void mesh_draw_links(const Ui *ui, Pen *pen)
 {
     const Machine *machine = ui->session->machine;
@@ -57,7 +57,7 @@ void mesh_draw_links(const Ui *ui, Pen *pen)
         if (text.n == 0)
             continue;
         buf_printf(&text, " %s %s, %.4g GB/s %.3g us", links[i]->name,
-                   i ? "between nodes" : "in a node", links[i]->bytes_per_s / 1e9,
+                   i ? "across" : "inside", links[i]->bytes_per_s / 1e9,
                    links[i]->latency_us);
         pen_puts(pen, ROLE_TEXT, pen->x > FIELD ? "   " : "");
         int room = pen->area.w - pen->x, n = text_columns(buf_str(&text));

@@ -160,7 +160,7 @@ static void draw_operand_head(const OperandColumns *at, Pen *pen)
     draw_field(pen, "dtype", at->dtype);
     draw_field(pen, "local", at->local);
     pen_right(pen, ROLE_HEAD, at->bytes ? STR("/device") : STR(""), at->bytes);
-    draw_field(pen, "  other end", at->other);
+    draw_field(pen, "   other end", at->other);
     pen_line(pen);
 }
 
@@ -201,7 +201,7 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandCo
                                     : label_bytes(ui, plan_local_bytes(ui_plan(ui), operand->tensor,
                                                                        operand->sharding)),
               at->bytes);
-    pen_puts(pen, moved ? ROLE_NOTE : ROLE_TEXT, moved ? "* " : "  ");
+    pen_puts(pen, moved ? ROLE_NOTE : ROLE_TEXT, moved ? " * " : "   ");
     op_format_other_end(ui, operand, &other);
     pen_fit_tail(pen, ROLE_DIM, buf_str(&other), pen->area.w - pen->x);
 }

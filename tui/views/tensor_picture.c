@@ -129,13 +129,17 @@ static void format_holders(const TensorPicture *picture, int64_t at, bool here, 
     buf_printf(out, here ? " >d%" PRId64 "<" : " d%" PRId64, device);
     if (slices->n_addends * slices->n_copies == 1)
         return;
-    for (int most = 6; most > 0; most -= most > 2 ? 2 : 1) {
+    for (int most = 6; most >= 0; most -= 2) {
         peers.n = 0;
         slice_peers(slices, at, most, &peers);
         if ((int)(out->n + peers.n) < room)
             break;
     }
-    buf_printf(out, " %.*s", (int)peers.n, peers.s);
+    Str others = str_trim(buf_str(&peers));
+    if (text_columns(buf_str(out)) + 1 + text_columns(others) > room)
+        return;
+    buf_putc(out, ' ');
+    buf_add(out, others);
 }
 
 /* Over which axis the sum is due: its colour is that of the hatching. */

@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { LABEL_MOST = 10, FIELD = 9, CELL_LINES = 3 };
+/* FULL_MOST: devices that mostly have cells which say slice and group both. */
+enum { LABEL_MOST = 10, FIELD = 9, CELL_LINES = 3, FULL_MOST = 8 };
 
 /* What is drawn: devices, what they hold of a tensor, who talks with whom about it next. */
 typedef struct {
@@ -542,7 +543,7 @@ static void note(Ui *ui, Buf *out)
                    mesh_coord(mesh, a, ui->rank));
     buf_printf(out, ")  node %" PRId64,
                mesh_device(mesh, ui->rank) / ui->session->machine->devices_per_node);
-    if (mesh_next_step(ui))
+    if (mesh_next_step(ui) && mesh->n_devices > FULL_MOST)
         buf_printf(out, "   4 again: %s", ui->mesh_groups ? "slices" : "groups of its collective");
 }
 
