@@ -226,6 +226,38 @@ static void folds_can_be_off(void **state)
     case_close(&c);
 }
 
+/* By the last letter of what a row hands on: s before h, f before a. */
+static double name_key(const void *context, const OutlineRow *row)
+{
+    const Case *c = context;
+    int32_t place = row->first + row->n / row->fold_n - 1;
+    return op_name(c->graph, outline_groups(c->outline)->order[place])[0];
+}
+
+static void rows_are_sorted_in_their_groups(void **state)
+{
+    (void)state;
+    Case c = case_open(layers);
+    outline_sort(c.outline, name_key, &c);
+    outline_depth(c.outline, 9);
+    assert_string_equal(listed(&c), "x\nh[0..2] x3 -\n s0\n ln\n mlp -\n  act\n  fc\nhead\nwte\n");
+    check_rows(&c);
+    filter_by(&c, "1");
+    assert_string_equal(listed(&c), "h.1 -\n s1\n ln\n mlp -\n  act\n  fc\n");
+    check_rows(&c);
+    outline_filter(c.outline, NULL, NULL, 0);
+    outline_depth(c.outline, 0);
+    assert_string_equal(listed(&c), "x\nh[0..2] x3 +\nhead\nwte\n");
+    outline_reveal(c.outline, find_op(&c, "g2"));
+    assert_string_equal(listed(&c),
+                        "x\nh.0 +\nh.1 +\nh.2 -\n s2\n ln\n mlp -\n  act\n  fc\nhead\nwte\n");
+    check_rows(&c);
+    outline_sort(c.outline, NULL, NULL);
+    assert_string_equal(listed(&c),
+                        "x\nwte\nh.0 +\nh.1 +\nh.2 -\n ln\n mlp -\n  fc\n  act\n s2\nhead\n");
+    case_close(&c);
+}
+
 static void the_largest_class_is_the_rule(void **state)
 {
     (void)state;
@@ -452,6 +484,7 @@ int main(void)
         cmocka_unit_test(a_folded_row_stands_for_all_its_members),
         cmocka_unit_test(parents_lead_up),
         cmocka_unit_test(folds_can_be_off),
+        cmocka_unit_test(rows_are_sorted_in_their_groups),
         cmocka_unit_test(the_largest_class_is_the_rule),
         cmocka_unit_test(every_row_is_found_where_it_is),
         cmocka_unit_test(a_jump_draws_what_a_walk_draws),

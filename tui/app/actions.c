@@ -389,6 +389,10 @@ static bool act_on_list(Ui *ui, ActId act, Str args, bool *ok, Error *err)
         *ok = places_go(ui, letter, err);
     else if (act == ACT_SET_MARK || act == ACT_GO_MARK)
         ui->wants_letter = act;
+    else if (act == ACT_SORT && args.n > 0)
+        *ok = graph_sort(ui, args, err);
+    else if (act == ACT_SORT && !views[ui->at.show]->act(ui, act, 0)) /* a view may have its own */
+        graph_sort_menu(ui);
     else if (act == ACT_COLUMNS && args.n > 0)
         *ok = graph_columns_toggle(ui, args, err);
     else if (act == ACT_COLUMNS && views[ui->at.show]->act(ui, act, 0))
@@ -396,7 +400,7 @@ static bool act_on_list(Ui *ui, ActId act, Str args, bool *ok, Error *err)
     else if (act == ACT_COLUMNS)
         graph_columns_menu(ui);
     else
-        return false;
+        return act == ACT_SORT;
     return true;
 }
 

@@ -197,7 +197,7 @@ void menu_draw(Ui *ui, Grid *grid, Rect body)
     Menu *menu = &ui->menu;
     MenuColumns columns = fit_columns(menu, body.w - 2 - 2 - BEFORE - 1);
     int note = widest_note(menu) + 2, w = columns_width(&columns) + BEFORE + 3;
-    int title = text_columns(str_from(menu->title)) + 4;
+    int title = text_columns(str_from(menu->title)) + 6;
     int extra = 2 + (menu->head[0] != 0) + (note > 2);
 
     w = title > w ? title : w;

@@ -190,6 +190,8 @@ static const char *heading(const Ui *ui, int column)
 {
     Buf text = buf_new(ui->frame);
 
+    if (column == COL_RAIL && graph_sorted_by(ui))
+        return arena_printf(ui->frame, "by %s", graph_sorted_by(ui));
     if (column == COL_BYTES)
         return in_mib(ui) ? "MiB/dev" : "KiB/dev";
     if (column == COL_TIME)
@@ -286,6 +288,76 @@ void graph_columns_menu(Ui *ui)
                      str_from(arena_printf(ui->frame, "%c %s", is_wanted(ui, c) ? '*' : ' ',
                                            columns[c].name)),
                      c);
+}
+
+/* ---- sorting ---- */
+
+static const GraphColumn sortable[] = {COL_TIME,   COL_RESHARD, COL_BYTES,
+                                       COL_PARAMS, COL_FLOPS,   COL_TIMES};
+enum { N_SORTABLE = sizeof sortable / sizeof sortable[0] };
+
+/* What the column shows, as a number. */
+static double row_key(const void *context, const OutlineRow *row)
+{
+    const Ui *ui = context;
+    RowFacts facts = graph_row_facts(ui, row);
+    int32_t made = made_of(ui, &facts);
+
+    if (ui->sorted_by == COL_RESHARD)
+        return facts.comm_us;
+    if (ui->sorted_by == COL_BYTES)
+        return made < 0 ? 0 : (double)plan_local_bytes(ui_plan(ui), facts.tensor, made);
+    if (ui->sorted_by == COL_PARAMS || ui->sorted_by == COL_FLOPS)
+        return row_sum(ui, row, ui->sorted_by == COL_PARAMS);
+    return ui->sorted_by == COL_TIMES ? (double)row->times : facts.us;
+}
+
+static void sort_by(Ui *ui, int column)
+{
+    ui->sorted_by = column;
+    if (column == COL_PARAMS || column == COL_FLOPS) {
+        sums(ui, column == COL_PARAMS);
+        if (!is_wanted(ui, column))
+            ui->columns ^= 1u << column;
+    }
+    outline_sort(ui->outline, column < 0 ? NULL : row_key, ui);
+    rail_reset(ui->rail, ui->session->inferred, ui->outline);
+    ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
+    if (column < 0)
+        ui_say(ui, "rows in program order");
+    else
+        ui_say(ui, "rows of each group by %s; the rail needs program order (:sort order)",
+               columns[column].name);
+}
+
+void graph_sort_menu(Ui *ui)
+{
+    menu_open(ui, "sort the rows of each group by", sort_by);
+    menu_add(ui, 'o', STR("program order"), -1);
+    for (int i = 0; i < N_SORTABLE; i++)
+        menu_add(ui, "trmpfx"[i], str_from(columns[sortable[i]].name), (int)sortable[i]);
+}
+
+bool graph_sort(Ui *ui, Str column, Error *err)
+{
+    if (str_eq(column, STR("order"))) {
+        sort_by(ui, -1);
+        return true;
+    }
+    for (int i = 0; i < N_SORTABLE; i++) {
+        if (!str_eq(str_from(columns[sortable[i]].name), column))
+            continue;
+        sort_by(ui, (int)sortable[i]);
+        return true;
+    }
+    error_set(err, "no column '%.*s' to sort by", STR_ARG(column));
+    error_hint(err, "time, reshard, mib, params, flops, times, order");
+    return false;
+}
+
+const char *graph_sorted_by(const Ui *ui)
+{
+    return ui->sorted_by < 0 ? NULL : columns[ui->sorted_by].name;
 }
 
 /* ---- drawing ---- */
@@ -516,6 +588,12 @@ void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, co
 
 void graph_row_headings(Ui *ui, const int *width, Pen *pen)
 {
+    bool params = ui->sorted_by == COL_PARAMS, flops = ui->sorted_by == COL_FLOPS;
+
+    if ((params && !ui->params_before) || (flops && !ui->flops_before)) { /* of another plan */
+        sums(ui, params);
+        outline_sort(ui->outline, row_key, ui);
+    }
     if (width[COL_PARAMS])
         sums(ui, true);
     if (width[COL_FLOPS])

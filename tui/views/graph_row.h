@@ -51,6 +51,10 @@ void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, co
 void graph_columns_menu(Ui *ui);
 bool graph_columns_toggle(Ui *ui, Str name, Error *err);
 
+bool graph_sort(Ui *ui, Str column, Error *err); /* "order": program order */
+void graph_sort_menu(Ui *ui);
+const char *graph_sorted_by(const Ui *ui); /* NULL: program order */
+
 /* All rows at every depth. */
 void graph_table(Ui *ui, Sheet *out);
 

@@ -5,6 +5,8 @@ typedef struct {
     int32_t base, child, at, end; /* child: the next to come, -1 when none is left */
     int depth;
     int64_t times;
+    const int32_t *item; /* of a sorted group, from the next to come on; NULL: program order */
+    int32_t n_items;
 } Frame;
 
 typedef struct {
@@ -21,6 +23,7 @@ Outline *outline_new(Arena *arena)
 
 void outline_free(Outline *outline)
 {
+    arena_free(outline->sort_arena);
     arena_free(outline->arena);
     arena_free(outline->kept_arena);
 }
@@ -105,7 +108,7 @@ static bool is_list(Outline *outline, int32_t group)
 }
 
 /* Through groups whose only member is a group: the one whose content the row shows. */
-static int32_t inner(Outline *outline, int32_t group)
+int32_t outline_inner(Outline *outline, int32_t group)
 {
     const Group *all = outline->groups->groups;
 
@@ -182,7 +185,7 @@ static int32_t child_rows(Outline *outline, int32_t child)
         return 0;
     if (is_list(outline, child))
         return content_rows(outline, child);
-    int32_t in = inner(outline, child);
+    int32_t in = outline_inner(outline, child);
     bool shows =
         outline->groups->groups[in].n > 1 && is_open(outline, in) && !is_mixed(outline, child);
     return 1 + (shows ? content_rows(outline, in) : 0);
@@ -208,10 +211,21 @@ int64_t outline_n_rows(Outline *outline)
     return outline->n_inputs + (int64_t)content_rows(outline, 0);
 }
 
-static Frame frame_of(const Outline *outline, int32_t group, int32_t base, int depth, int64_t times)
+static const int32_t *sorted_items(Outline *outline, int32_t group, int32_t *n);
+
+static Frame frame_of(Outline *outline, int32_t group, int32_t base, int depth, int64_t times)
 {
     const Group *g = &outline->groups->groups[group];
-    return (Frame){base, g->child, g->first, g->first + g->n, depth, times};
+    Frame frame = {base, g->child, g->first, g->first + g->n, depth, times, NULL, 0};
+
+    if (outline->key)
+        frame.item = sorted_items(outline, group, &frame.n_items);
+    return frame;
+}
+
+static bool frame_ended(const Frame *frame)
+{
+    return frame->item ? frame->n_items == 0 : frame->at == frame->end;
 }
 
 static Walk walk_start(Outline *outline)
@@ -244,7 +258,7 @@ static bool child_row(Outline *outline, Frame *frame, OutlineRow *row, int32_t *
     int fold_n = fold_of(outline, head);
     bool list = is_list(outline, head);
 
-    *in = list ? head : inner(outline, head);
+    *in = list ? head : outline_inner(outline, head);
     *row = op_row(outline, frame, head, fold_n);
     row->mixed = is_mixed(outline, head);
     if (all[*in].n > 1 || row->mixed) {
@@ -264,6 +278,108 @@ static int32_t run_end_of(const Outline *outline, const Frame *frame)
     return frame->child < 0 ? frame->end : outline->groups->groups[frame->child].first;
 }
 
+/* ---- sorted groups ---- */
+
+/* Stands a sorted frame at its next item. True when that is a child. */
+static bool frame_take(const Outline *outline, Frame *frame)
+{
+    int32_t item = *frame->item++;
+
+    frame->n_items--;
+    frame->child = item < 0 ? item - SORTED_CHILD : -1;
+    frame->at = item < 0 ? outline->groups->groups[frame->child].first : item;
+    return item < 0;
+}
+
+typedef struct {
+    int32_t item;
+    double key;
+} SortItem;
+
+static int by_key(const void *a, const void *b)
+{
+    const SortItem *x = a, *y = b;
+
+    if (x->key < y->key || x->key > y->key)
+        return x->key < y->key ? 1 : -1;
+    return 0;
+}
+
+/* By merging, so that equal ones keep their order. */
+static void sort_items(Arena *arena, SortItem *item, int32_t n)
+{
+    SortItem *from = item, *to = arena_array(arena, SortItem, n);
+
+    for (int32_t run = 1; run < n; run *= 2) {
+        for (int32_t start = 0, out = 0; start < n; start += 2 * run) {
+            int32_t a = start, end_a = start + run < n ? start + run : n;
+            int32_t b = end_a, end_b = start + 2 * run < n ? start + 2 * run : n;
+            while (a < end_a || b < end_b)
+                to[out++] = b == end_b || (a < end_a && by_key(&from[a], &from[b]) <= 0)
+                                ? from[a++]
+                                : from[b++];
+        }
+        SortItem *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != item)
+        memcpy(item, from, sizeof *item * (size_t)n);
+}
+
+/* The rows right in a group, in the order they are listed. NULL: program order. */
+static const int32_t *sorted_items(Outline *outline, int32_t group, int32_t *n)
+{
+    const Group *all = outline->groups->groups;
+    Frame frame = {
+        group, all[group].child, all[group].first, all[group].first + all[group].n, 0, 1, NULL, 0};
+
+    if (!outline->sorted) {
+        outline->sort_arena = arena_new();
+        outline->sorted = arena_array(outline->sort_arena, int32_t *, outline->groups->n_groups);
+    }
+    if (outline->sorted[group]) {
+        *n = outline->sorted[group][0];
+        return outline->sorted[group] + 1;
+    }
+    if (passing(outline, frame.at, frame.end) > SORT_MAX)
+        return NULL;
+    Vec(SortItem) items = {0};
+    while (frame.at < frame.end) {
+        int32_t child = frame.child, in;
+        OutlineRow row;
+        if (frame.at < run_end_of(outline, &frame)) {
+            row = op_row(outline, &frame, -1, 1);
+            if (passing(outline, frame.at, frame.at + 1))
+                vec_push(outline->sort_arena, &items,
+                         (SortItem){frame.at, outline->key(outline->key_context, &row)});
+            frame.at++;
+            continue;
+        }
+        bool passes = child_passing(outline, child) > 0;
+        child_row(outline, &frame, &row, &in);
+        if (passes)
+            vec_push(outline->sort_arena, &items,
+                     (SortItem){SORTED_CHILD + child, outline->key(outline->key_context, &row)});
+    }
+    sort_items(outline->sort_arena, items.at, items.n);
+    int32_t *list = arena_array(outline->sort_arena, int32_t, items.n + 1);
+    list[0] = items.n;
+    for (int i = 0; i < items.n; i++)
+        list[i + 1] = items.at[i].item;
+    outline->sorted[group] = list;
+    *n = items.n;
+    return list + 1;
+}
+
+void outline_sort(Outline *outline, double (*key)(const void *context, const OutlineRow *row),
+                  const void *context)
+{
+    outline->key = key;
+    outline->key_context = context;
+    forget_counts(outline);
+}
+
 /* The next row; opens groups on the way. False at the end. */
 static bool walk_next(Walk *walk, OutlineRow *row)
 {
@@ -280,11 +396,12 @@ static bool walk_next(Walk *walk, OutlineRow *row)
     }
     while (walk->n > 0) {
         Frame *frame = &walk->frame[walk->n - 1];
-        if (frame->at == frame->end) {
+        if (frame_ended(frame)) {
             walk->n--;
             continue;
         }
-        int32_t run_end = run_end_of(outline, frame);
+        bool at_child = frame->item && frame_take(outline, frame);
+        int32_t run_end = frame->item ? frame->at + !at_child : run_end_of(outline, frame);
         if (frame->at < run_end) {
             frame->at = next_passing(outline, frame->at, run_end);
             if (frame->at == run_end)
@@ -309,7 +426,14 @@ static bool walk_next(Walk *walk, OutlineRow *row)
  * to be walked. */
 static int64_t frame_skip(Outline *outline, Frame *frame, int64_t skip)
 {
-    while (skip > 0 && frame->at < frame->end) {
+    while (frame->item && skip > 0 && frame->n_items > 0) {
+        int32_t rows = *frame->item < 0 ? child_rows(outline, *frame->item - SORTED_CHILD) : 1;
+        if (rows > skip)
+            return skip;
+        skip -= rows;
+        frame_take(outline, frame);
+    }
+    while (!frame->item && skip > 0 && frame->at < frame->end) {
         int32_t run_end = run_end_of(outline, frame);
         if (frame->at < run_end) {
             int64_t run = passing(outline, frame->at, run_end);
@@ -341,10 +465,12 @@ static Walk walk_from(Outline *outline, int64_t i)
         skip = frame_skip(outline, frame, skip);
         if (skip == 0)
             break;
-        if (frame->at == frame->end) {
+        if (frame_ended(frame)) {
             walk.n--;
             continue;
         }
+        if (frame->item)
+            frame_take(outline, frame);
         bool has_row = child_row(outline, frame, &row, &in);
         walk.frame[walk.n++] = frame_of(outline, in, has_row ? in : frame->base,
                                         frame->depth + (has_row ? 1 : 0), row.times);
@@ -377,10 +503,39 @@ typedef struct {
     bool in_child, has_row;
 } Level;
 
+static Level descend_sorted(Outline *outline, Frame *frame, int32_t *place)
+{
+    Level level = {0};
+    const Group *all = outline->groups->groups;
+
+    while (frame->n_items > 0) {
+        bool at_child = frame_take(outline, frame);
+        int32_t rows = at_child ? child_rows(outline, frame->child) : 1;
+        if (!at_child && frame->at == *place) {
+            level.row = op_row(outline, frame, -1, 1);
+            return level;
+        }
+        if (at_child) {
+            const Group *head = &all[frame->child];
+            level.has_row = child_row(outline, frame, &level.row, &level.in);
+            if (*place >= head->first && *place < frame->at) {
+                *place = head->first + (*place - head->first) % head->n;
+                level.in_child = rows > 0;
+                return level;
+            }
+        }
+        level.before += rows;
+    }
+    return level;
+}
+
 static Level descend(Outline *outline, Frame *frame, int32_t *place)
 {
     Level level = {0};
     const Group *all = outline->groups->groups;
+
+    if (frame->item)
+        return descend_sorted(outline, frame, place);
 
     for (;;) {
         int32_t run_end = run_end_of(outline, frame);
@@ -449,17 +604,6 @@ int64_t outline_find_row(Outline *outline, const OutlineRow *row)
     return at;
 }
 
-/* Lists the members of a fold, all closed: what was open stood for all of them. */
-static void spread(Outline *outline, int32_t head)
-{
-    const Group *all = outline->groups->groups;
-    int32_t member = head;
-
-    outline->marks[head] |= MARK_SPREAD;
-    for (int32_t i = 0; i < all[head].fold_n && member >= 0; i++, member = all[member].next)
-        outline->marks[inner(outline, member)] &= (uint8_t)~MARK_OPEN;
-}
-
 /* Opens the way to an op, or to the row of a group around it (-1: to the op itself). */
 static void reveal(Outline *outline, int32_t op, int32_t group)
 {
@@ -468,20 +612,17 @@ static void reveal(Outline *outline, int32_t op, int32_t group)
 
     while (place >= 0) {
         int32_t want = place;
-        Frame before = frame;
         Level level = descend(outline, &frame, &place);
         if (!level.in_child)
             break;
-        if (level.row.mixed) {
-            outline->marks[level.row.head] |= MARK_CLASSES;
-            frame = before;
-            place = want;
-            continue;
-        }
-        if (place != want) {
-            spread(outline, level.row.head);
-            frame = before;
-            place = want;
+        if (level.row.mixed || place != want) { /* the rows are others then: from the top again */
+            if (level.row.mixed)
+                outline->marks[level.row.head] |= MARK_CLASSES;
+            else
+                outline_list_members(outline, level.row.head);
+            forget_counts(outline);
+            frame = frame_of(outline, 0, 0, 0, 1);
+            place = outline->place[op];
             continue;
         }
         if (level.row.kind == ROW_OP || level.in == group || level.row.head == group ||
@@ -501,69 +642,6 @@ void outline_reveal(Outline *outline, int32_t op)
 void outline_reveal_group(Outline *outline, int32_t group)
 {
     reveal(outline, outline->groups->order[outline->groups->groups[group].first], group);
-}
-
-void outline_open(Outline *outline, const OutlineRow *row, bool open)
-{
-    if (row->kind != ROW_GROUP)
-        return;
-    if (row->mixed)
-        outline->marks[row->head] |= open ? MARK_CLASSES : 0;
-    else if (open)
-        outline->marks[row->id] |= MARK_OPEN;
-    else
-        outline->marks[row->id] &= (uint8_t)~MARK_OPEN;
-    forget_counts(outline);
-}
-
-void outline_spread(Outline *outline, const OutlineRow *row, bool listed)
-{
-    if (row->head < 0)
-        return;
-    const Group *head = &outline->groups->groups[row->head];
-    if (listed && row->mixed)
-        outline->marks[row->head] |= MARK_CLASSES;
-    else if (listed)
-        spread(outline, head->fold);
-    else if (outline->marks[head->fold] & MARK_SPREAD)
-        outline->marks[head->fold] &= (uint8_t)~MARK_SPREAD;
-    else
-        outline->marks[head->alike] &= (uint8_t) ~(MARK_CLASSES | MARK_OPEN);
-    forget_counts(outline);
-}
-
-bool outline_is_spread(const Outline *outline, const OutlineRow *row)
-{
-    if (row->head < 0)
-        return false;
-    const Group *head = &outline->groups->groups[row->head];
-    return outline->marks[head->fold] & MARK_SPREAD || outline->marks[head->alike] & MARK_CLASSES;
-}
-
-void outline_depth(Outline *outline, int depth)
-{
-    const Groups *groups = outline->groups;
-
-    for (int g = 1; g < groups->n_groups; g++) {
-        outline->marks[g] &= (uint8_t)~MARKS;
-        if (groups->groups[g].depth < depth)
-            outline->marks[g] |= MARK_OPEN;
-        if (groups->groups[g].depth < depth && groups->groups[g].alike_n > groups->groups[g].fold_n)
-            outline->marks[g] |= MARK_CLASSES;
-    }
-    forget_counts(outline);
-}
-
-uint8_t *outline_marks(const Outline *outline, Arena *arena)
-{
-    size_t n = (size_t)outline->groups->n_groups;
-    return memcpy(arena_alloc(arena, n), outline->marks, n);
-}
-
-void outline_set_marks(Outline *outline, const uint8_t *marks)
-{
-    memcpy(outline->marks, marks, (size_t)outline->groups->n_groups);
-    forget_counts(outline);
 }
 
 int64_t outline_parent(Outline *outline, int64_t i)

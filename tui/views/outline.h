@@ -57,6 +57,11 @@ void outline_filter(Outline *outline, const int32_t *pass, const int32_t *inputs
 /* Whether folds are one row at all. True when they were not so before. */
 bool outline_set_folds(Outline *outline, bool folds);
 
+/* Rows of a group by falling key; those with equal ones stay in program order, which NULL gives
+ * back. Groups of very many rows stay in it too. */
+void outline_sort(Outline *outline, double (*key)(const void *context, const OutlineRow *row),
+                  const void *context);
+
 int64_t outline_n_rows(Outline *outline);
 bool outline_at(Outline *outline, int64_t i, OutlineRow *row); /* false past the end */
 

@@ -2,6 +2,80 @@
 
 enum { FOLD_LEVELS = 16, CLASSES_MAX = 16 }; /* nested folds, and classes, that are looked at */
 
+/* Lists the members of a fold, all closed: what was open stood for all of them. */
+void outline_list_members(Outline *outline, int32_t head)
+{
+    const Group *all = outline->groups->groups;
+    int32_t member = head;
+
+    outline->marks[head] |= MARK_SPREAD;
+    for (int32_t i = 0; i < all[head].fold_n && member >= 0; i++, member = all[member].next)
+        outline->marks[outline_inner(outline, member)] &= (uint8_t)~MARK_OPEN;
+}
+
+void outline_open(Outline *outline, const OutlineRow *row, bool open)
+{
+    if (row->kind != ROW_GROUP)
+        return;
+    if (row->mixed)
+        outline->marks[row->head] |= open ? MARK_CLASSES : 0;
+    else if (open)
+        outline->marks[row->id] |= MARK_OPEN;
+    else
+        outline->marks[row->id] &= (uint8_t)~MARK_OPEN;
+    forget_counts(outline);
+}
+
+void outline_spread(Outline *outline, const OutlineRow *row, bool listed)
+{
+    if (row->head < 0)
+        return;
+    const Group *head = &outline->groups->groups[row->head];
+    if (listed && row->mixed)
+        outline->marks[row->head] |= MARK_CLASSES;
+    else if (listed)
+        outline_list_members(outline, head->fold);
+    else if (outline->marks[head->fold] & MARK_SPREAD)
+        outline->marks[head->fold] &= (uint8_t)~MARK_SPREAD;
+    else
+        outline->marks[head->alike] &= (uint8_t) ~(MARK_CLASSES | MARK_OPEN);
+    forget_counts(outline);
+}
+
+bool outline_is_spread(const Outline *outline, const OutlineRow *row)
+{
+    if (row->head < 0)
+        return false;
+    const Group *head = &outline->groups->groups[row->head];
+    return outline->marks[head->fold] & MARK_SPREAD || outline->marks[head->alike] & MARK_CLASSES;
+}
+
+void outline_depth(Outline *outline, int depth)
+{
+    const Groups *groups = outline->groups;
+
+    for (int g = 1; g < groups->n_groups; g++) {
+        outline->marks[g] &= (uint8_t)~MARKS;
+        if (groups->groups[g].depth < depth)
+            outline->marks[g] |= MARK_OPEN;
+        if (groups->groups[g].depth < depth && groups->groups[g].alike_n > groups->groups[g].fold_n)
+            outline->marks[g] |= MARK_CLASSES;
+    }
+    forget_counts(outline);
+}
+
+uint8_t *outline_marks(const Outline *outline, Arena *arena)
+{
+    size_t n = (size_t)outline->groups->n_groups;
+    return memcpy(arena_alloc(arena, n), outline->marks, n);
+}
+
+void outline_set_marks(Outline *outline, const uint8_t *marks)
+{
+    memcpy(outline->marks, marks, (size_t)outline->groups->n_groups);
+    forget_counts(outline);
+}
+
 bool outline_set_folds(Outline *outline, bool folds)
 {
     if (outline->unfolded == !folds)

@@ -17,6 +17,8 @@ enum {
     MARK_LIST = 128
 };
 
+enum { SORTED_CHILD = INT32_MIN, SORT_MAX = 20000 };
+
 struct Outline {
     Arena *arena; /* of what follows from the groups */
     Arena *kept_arena;
@@ -27,6 +29,11 @@ struct Outline {
     const int32_t *pass;   /* outline_filter(); NULL: all */
     const int32_t *inputs; /* that are listed */
     int n_inputs;
+    double (*key)(const void *context, const OutlineRow *row); /* NULL: program order */
+    const void *key_context;
+    Arena *sort_arena;
+    int32_t **sorted; /* per group: its rows as they are listed, SORTED_CHILD + a group or a place
+                         in the order; NULL: not sorted yet */
     bool filtered;    /* there was a filter before the groups changed */
     bool unfolded;    /* no row stands for several groups */
     uint8_t *marks;   /* per group */
@@ -56,6 +63,13 @@ static inline int32_t skip_fold(const Outline *outline, int32_t group, int fold_
 static inline void forget_counts(Outline *outline)
 {
     memset(outline->content, 0xff, sizeof(int32_t) * (size_t)outline->groups->n_groups);
+    arena_free(outline->sort_arena);
+    outline->sort_arena = NULL;
+    outline->sorted = NULL;
 }
+
+/* The group whose content a row at this one shows: through those whose only member is a group. */
+int32_t outline_inner(Outline *outline, int32_t group);
+void outline_list_members(Outline *outline, int32_t head); /* of a fold, all closed */
 
 #endif

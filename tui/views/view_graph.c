@@ -30,7 +30,10 @@ static void draw(Ui *ui, Pen *pen)
     ui->height[SHOW_GRAPH] = h;
     ui->top[SHOW_GRAPH] = ui_scroll(ui->top[SHOW_GRAPH], ui->row_at, n, h);
     int shown = outline_rows(ui->outline, ui->top[SHOW_GRAPH], h, rows);
-    rail_rows(ui->rail, ui->top[SHOW_GRAPH], shown, rail);
+    if (!graph_sorted_by(ui))
+        rail_rows(ui->rail, ui->top[SHOW_GRAPH], shown, rail);
+    for (int i = 0; graph_sorted_by(ui) && i < shown; i++)
+        rail[i] = (RailRow){0};
     for (int i = 0; i < shown; i++) {
         pen_line(pen);
         graph_row_draw(ui, &rows[i], &rail[i], width, pen);
