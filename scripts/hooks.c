@@ -24,7 +24,7 @@ static const char *const places[] = {"", "../share/dimscope", "../.."};
 enum { N_PLACES = sizeof places / sizeof *places, DATA_DIRS_MAX = N_PLACES + 2 };
 
 struct Scripts {
-    Arena *arena;
+    Arena *arena;                        /* its own: hooks are called on the threads of jobs */
     const char *data_dir[DATA_DIRS_MAX]; /* ended by NULL */
     Vec(Loaded) loaded;
 };
@@ -43,15 +43,16 @@ static const char *executable_dir(Arena *arena)
 Scripts *scripts_new(Arena *arena, const char *data_dir)
 {
     Scripts *scripts = arena_make(arena, Scripts);
-    *scripts = (Scripts){.arena = arena};
+    Arena *own = arena_new();
+    *scripts = (Scripts){.arena = own};
     int n = 0;
     if (data_dir) {
-        scripts->data_dir[n++] = arena_str(arena, str_from(data_dir));
+        scripts->data_dir[n++] = arena_str(own, str_from(data_dir));
         return scripts;
     }
     const char *beside = executable_dir(arena);
     for (size_t i = 0; beside && i < N_PLACES; i++)
-        scripts->data_dir[n++] = path_join(arena, beside, places[i]);
+        scripts->data_dir[n++] = path_join(own, beside, places[i]);
 #ifdef DIMSCOPE_DATADIR
     scripts->data_dir[n++] = DIMSCOPE_DATADIR;
 #endif
@@ -351,6 +352,9 @@ SessionHooks scripts_hooks(Scripts *scripts)
 
 void scripts_free(Scripts *scripts)
 {
-    while (scripts && scripts->loaded.n > 0)
+    if (!scripts)
+        return;
+    while (scripts->loaded.n > 0)
         drop(scripts, scripts->loaded.n - 1);
+    arena_free(scripts->arena);
 }

@@ -115,6 +115,11 @@ static Json *write_decision(Arena *scratch, const Session *session, const char *
     return out;
 }
 
+Json *planfile_decision(Arena *scratch, const Session *session, const Decision *decision)
+{
+    return write_decision(scratch, session, "", decision);
+}
+
 static Json *write_plan(Arena *scratch, const Session *session, const char *dir)
 {
     const SessionOptions *options = &session->options;

@@ -61,6 +61,11 @@ void planfile_close(PlanFile *file);
  * sizes are notes. */
 void planfile_decisions(Session *session, const PlanFile *file, Journal *journal);
 
+/* The user's decisions in `from` onto the journal of `to`, another session, by names as a file
+ * would have them. What does not fit is a warning there. */
+void planfile_carry(const Session *from, Session *to, Journal *journal);
+Json *planfile_decision(Arena *scratch, const Session *session, const Decision *decision);
+
 bool planfile_save(const Session *session, const char *path, bool full, Error *err);
 
 const char *decision_kind_name(DecisionKind kind); /* "pin": as in the file */

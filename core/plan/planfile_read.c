@@ -581,3 +581,37 @@ void planfile_decisions(Session *session, const PlanFile *file, Journal *journal
     note_counts(&r);
     arena_free(scratch);
 }
+
+/* Made in the explorer: those of a file of pins or of a plan file are read again with it. */
+static bool was_made_here(const Origin *origin)
+{
+    return origin->kind == ORIGIN_USER && (!origin->file || !*origin->file);
+}
+
+void planfile_carry(const Session *from, Session *to, Journal *journal)
+{
+    Arena *scratch = arena_new();
+    PlanFile file = {.path = "", .line = arena_array(scratch, int, from->journal.n_done)};
+    Reading r = {.session = to, .file = &file, .unknown = intern_new(scratch)};
+    for (int i = 0; i < from->journal.n_done; i++) {
+        const Decision *decision = &from->journal.decisions.at[i];
+        if (!was_made_here(&decision->origin))
+            continue;
+        Json *json = planfile_decision(scratch, from, decision);
+        const char *text = decision->origin.text ? decision->origin.text : "";
+        Error why = {0};
+        r.number = i;
+        r.json = json;
+        r.decision = (Decision){0};
+        r.decision.origin = (Origin){ORIGIN_USER, "", decision->origin.line,
+                                     arena_str(to->journal_arena, str_from(text))};
+        if (read_decision(&r, &why))
+            journal_add(journal, to->journal_arena, &r.decision);
+        else
+            note_dropped(&r, &why);
+        r.json = NULL;
+        json_free(json);
+    }
+    note_counts(&r);
+    arena_free(scratch);
+}

@@ -268,6 +268,8 @@ static bool make_first_plan(Session *session, const PlanFile *file, Error *err)
     keep_decisions(session, &kept, rerun, &journal);
     if (session->options.pins && !read_pins(session, &journal, err))
         return false;
+    if (session->carried)
+        planfile_carry(session->carried, session, &journal);
     vec_trim(session->journal_arena, &journal.decisions);
     Findings notes = session->notes;
     return remake(session, &journal, &notes, err);
@@ -298,6 +300,7 @@ static Session *session_new(const SessionOptions *options, const SessionHooks *h
     session->journal_arena = arena_new();
     session->options = *options;
     session->options.progress = NULL;
+    session->given = session->options;
     session->progress = options->progress;
     session->hooks = *hooks;
     return session;
@@ -377,6 +380,40 @@ Session *session_open_graph(Graph *graph, const SessionOptions *options, const S
     return open_or_close(session, true, err);
 }
 
+static const char *own_text(Session *session, const char *text)
+{
+    return text ? arena_str(session->model_arena, str_from(text)) : NULL;
+}
+
+Session *session_reopen(const Session *old, Progress *progress, Error *err)
+{
+    SessionOptions options = old->given;
+    bool from_plan = str_ends(str_from(options.model), STR(".json"));
+    options.progress = progress;
+    options.mesh = old->mesh_file ? NULL : old->options.mesh;
+    options.machine = from_plan ? options.machine : old->options.machine;
+    options.policy = from_plan && !old->policy_given ? NULL : old->options.policy;
+    Session *session = session_new(&options, &old->hooks);
+    SessionOptions *own = &session->options;
+    own->model = own_text(session, options.model);
+    own->mesh = own_text(session, options.mesh);
+    own->policy = own_text(session, options.policy);
+    own->machine = own_text(session, options.machine);
+    own->pins = own_text(session, options.pins);
+    own->dims = (DimBindings){0};
+    for (int i = 0; i < options.dims.n; i++) {
+        DimBinding dim = options.dims.at[i];
+        dim.name.s = arena_str(session->model_arena, dim.name);
+        vec_push(session->model_arena, &own->dims, dim);
+    }
+    session->given = *own;
+    session->carried = old;
+    session = open_or_close(session, true, err);
+    if (session)
+        session->carried = NULL;
+    return session;
+}
+
 void session_close(Session *session)
 {
     if (!session)
@@ -432,6 +469,21 @@ static bool rerun_policy(Session *session, Error *err)
     return policy_and_remake(session, &kept, err);
 }
 
+/* Another one, or (NULL) the same read again. */
+static bool set_machine(Session *session, const char *text, Error *err)
+{
+    const char *name = text ? text : session->options.machine;
+    Machine *machine = arena_make(session->journal_arena, Machine);
+    Journal journal = session->journal;
+    Findings notes = session->notes;
+    name = arena_str(session->journal_arena, str_from(name));
+    if (!session->hooks.machine(session->hooks.context, session->journal_arena, name, machine, err))
+        return false;
+    session->options.machine = name;
+    session->machine = machine;
+    return remake(session, &journal, &notes, err);
+}
+
 static bool set_mesh(Session *session, const char *text, Error *err)
 {
     session->options.mesh = arena_str(session->journal_arena, str_from(text));
@@ -477,6 +529,8 @@ static bool make_change(Session *session, const Change *change, Error *err)
         return change_policy(session, change->text, err);
     case CHANGE_MESH:
         return set_mesh(session, change->text, err);
+    case CHANGE_MACHINE:
+        return set_machine(session, change->text, err);
     case CHANGE_CONSOLE:
         return run_console(session, change, err);
     }

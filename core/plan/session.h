@@ -69,8 +69,9 @@ typedef struct {
 
 struct Session {
     Arena *model_arena, *journal_arena, *propagation_arena;
-    SessionOptions options;
-    const char *mesh_file; /* the plan file that names the mesh; NULL: somebody gave it */
+    SessionOptions options, given; /* in use now; as it was opened */
+    const Session *carried; /* while it is opened: the user's decisions in that one are kept */
+    const char *mesh_file;  /* the plan file that names the mesh; NULL: somebody gave it */
     bool policy_given; /* beside a plan file: run it instead of what the file says of policies */
     SessionHooks hooks;
     FileMap model_map;
@@ -95,6 +96,10 @@ Session *session_open(const SessionOptions *options, const SessionHooks *hooks, 
 /* The same on a graph made elsewhere, which must outlive the session. */
 Session *session_open_graph(Graph *graph, const SessionOptions *options, const SessionHooks *hooks,
                             Error *err);
+/* The files of a session read again: its model, plan file, policy, machine; mesh and policy are
+ * those in use. The user's decisions are applied by name, and what cannot be kept is a warning
+ * among the notes. `old` stays as it is. NULL with *err. */
+Session *session_reopen(const Session *old, Progress *progress, Error *err);
 void session_close(Session *session);
 
 /* Only graph and inference, free dims allowed: what `info` needs. */
@@ -105,14 +110,22 @@ PlanRequest session_request(const Session *session, const Journal *journal);
 
 /* ---- changes ---- */
 
-typedef enum { CHANGE_APPLY, CHANGE_STEP, CHANGE_POLICY, CHANGE_MESH, CHANGE_CONSOLE } ChangeKind;
+typedef enum {
+    CHANGE_APPLY,
+    CHANGE_STEP,
+    CHANGE_POLICY,
+    CHANGE_MESH,
+    CHANGE_MACHINE,
+    CHANGE_CONSOLE
+} ChangeKind;
 
 typedef struct {
     ChangeKind kind;
     const Decision *decisions; /* CHANGE_APPLY: added to the journal, in one step */
     int n;            /* how many; CHANGE_STEP: decisions to redo, or below 0 to undo, in one step;
                          CHANGE_CONSOLE: the number that its decisions have as their line */
-    const char *text; /* CHANGE_MESH: the mesh; CHANGE_CONSOLE: the line of Lua; CHANGE_POLICY:
+    const char *text; /* CHANGE_MESH: the mesh; CHANGE_CONSOLE: the line of Lua; CHANGE_MACHINE,
+                         CHANGE_POLICY:
                          another policy, or NULL */
     Buf *answer;      /* CHANGE_CONSOLE: what the line says, also where it fails */
     Progress *progress; /* NULL: nobody waits */
@@ -126,8 +139,8 @@ Session *session_prepare(const Session *session, const Change *change, Error *er
 void session_commit(Session *session, Session *next);
 void session_discard(const Session *session, Session *next); /* NULL is allowed */
 
-/* The session after a change, beside the one that is: it shares the model, and must be closed before
- * it. NULL with *err. */
+/* The session after a change, beside the one that is: it shares the model, and must be closed
+ * before it. NULL with *err. */
 Session *session_fork(const Session *session, const Change *change, Error *err);
 
 /* Both halves. The others are short for it. */

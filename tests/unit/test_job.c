@@ -37,7 +37,7 @@ static int setup(void **state)
     f->session = open_tiny(&f->hooks, NULL, &err);
     assert_non_null(f->session);
     f->app = app_new(f->session, &options, NULL, 80, 24);
-    f->app->ui.waits_for_jobs = false; /* as on a terminal */
+    f->app->ui.quiet_ms = JOB_QUIET_MS; /* as on a terminal */
     *state = f;
     return 0;
 }
@@ -87,13 +87,15 @@ static void piece_done(Ui *ui, void *context, bool ok, const Error *err)
     if (piece->starts_next) {
         piece->starts_next = false;
         atomic_store(&piece->go_on, false);
-        assert_true(job_start(ui, &(JobWork){"next", work_until_told, piece_done, piece, false, false}));
+        assert_true(
+            job_start(ui, &(JobWork){"next", work_until_told, piece_done, piece, false, false}));
     }
 }
 
 static bool start(Fixture *f, Piece *piece)
 {
-    return job_start(&f->app->ui, &(JobWork){"piece", work_until_told, piece_done, piece, false, false});
+    return job_start(&f->app->ui,
+                     &(JobWork){"piece", work_until_told, piece_done, piece, false, false});
 }
 
 static void wait_for_job(Fixture *f)
@@ -197,6 +199,7 @@ static void every_screen_is_drawn_while_a_plan_is_made(void **state)
         "zR1",  "/c_fc<Enter>n", "p",  "q", "x",   "u",  "P", "?",  "Z", "gg"};
     Fixture *f = *state;
     Ui *ui = &f->app->ui;
+    ui->quiet_ms = 0; /* the screen goes on at once */
     static const char *const meshes[] = {"tp=4", "dp=4", "dp=2,tp=2", "dp=4,tp=2"};
     for (size_t i = 0; i < 40; i++) {
         Change mesh = {.kind = CHANGE_MESH, .text = meshes[i % COUNT_OF(meshes)]};
@@ -242,7 +245,7 @@ static void changed_ops_are_those_of_the_last_change(void **state)
 {
     Fixture *f = *state;
     Ui *ui = &f->app->ui;
-    ui->waits_for_jobs = true;
+    ui->quiet_ms = -1;
     assert_int_equal(ui->changed.n, 0);
     int32_t op = graph_find_op(f->session->graph, STR("/transformer/h.0/mlp/c_fc/Gemm"));
     assert_true(op >= 0);

@@ -72,7 +72,7 @@ static Session *open_tiny_gpt(void *context, Progress *progress, Error *err)
 /* In the child: the explorer on tiny-gpt; its exit code says what happened. */
 static int explore(void)
 {
-    AppOptions options = {.watch_policy = true};
+    AppOptions options = {.watch = true};
     Arena *arena = arena_new();
     Scripts *scripts = scripts_new(arena, ".");
     SessionHooks hooks = scripts_hooks(scripts);

@@ -1,4 +1,5 @@
 #include "tui/app/app.h"
+#include "tui/app/reload.h"
 
 #include "core/plan/planfile.h"
 #include "core/plan/explain/reason.h"
@@ -419,6 +420,8 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         return true; /* what the view shows has options of its own */
     else if (act == ACT_PIN || act == ACT_WHAT_IF)
         pins_menu(ui, act == ACT_WHAT_IF);
+    else if (act == ACT_RELOAD)
+        reload_all(app);
     else if (act == ACT_POLICY)
         app_rerun_policy(app);
     else if (act == ACT_MESH)

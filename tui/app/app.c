@@ -5,19 +5,13 @@
 #include "tui/app/go.h"
 #include "tui/app/job.h"
 #include "tui/app/menu.h"
+#include "tui/app/reload.h"
 #include "tui/app/state.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 #include <time.h>
 
-enum {
-    WATCH_MS = 300,
-    JOB_MS = 50,
-    SETTLED_MS = 100,
-    KEYS_A_FRAME = 64,
-    INCREMENTAL_OPS_MAX = 50000
-};
+enum { WATCH_MS = 300, JOB_MS = 50, KEYS_A_FRAME = 64, INCREMENTAL_OPS_MAX = 50000 };
 
 void app_apply_settings(App *app)
 {
@@ -42,6 +36,14 @@ static void say_warnings(App *app)
         ui_error(&app->ui, app->config->warnings.at[n]);
 }
 
+void app_take_config(App *app)
+{
+    app->ui.keymap = config_keys(app->config, app->tables, app->n_tables);
+    app->ui.settings = app->config->settings;
+    app_apply_settings(app);
+    say_warnings(app);
+}
+
 App *app_new(Session *session, const AppOptions *options, Term *term, int w, int h)
 {
     Arena *arena = arena_new();
@@ -52,7 +54,7 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
     app->tour.on = options->tour;
     app->term = term;
     ui_open(&app->ui, session, options->ascii);
-    app->ui.waits_for_jobs = !term;
+    app->ui.quiet_ms = term ? JOB_QUIET_MS : -1;
     app->ui.prompt = &app->prompt;
     app->config = options->config;
     if (!app->config)
@@ -63,11 +65,8 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
     app->ui.extra = app->tables + 1;
     app->ui.n_extra = app->n_tables - 1;
     app->ui.drawings = options->drawings;
-    app->ui.keymap = config_keys(app->config, app->tables, app->n_tables);
-    app->ui.settings = app->config->settings;
     app_resize(app, w, h);
-    app_apply_settings(app);
-    say_warnings(app);
+    app_take_config(app);
     return app;
 }
 
@@ -76,6 +75,8 @@ void app_free(App *app)
     if (!app)
         return;
     job_end(&app->ui);
+    if (app->ui.reopened && app->ui.reopened != app->ui.session)
+        session_close(app->ui.reopened);
     ui_close(&app->ui);
     arena_free(app->grid_arena);
     arena_free(app->search_arena);
@@ -344,25 +345,6 @@ void app_type(App *app, Str script)
     }
 }
 
-/* What tells one state of the policy's file from another; 0: there is none. Not settled: it was
- * written a moment ago and may not be whole yet. */
-static uint64_t policy_stamp(const Session *session, bool *settled)
-{
-    struct stat status;
-    struct timespec now;
-    const char *policy = ui_policy_file(session);
-
-    if (!policy || stat(policy, &status) != 0)
-        return 0;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t age_ms = (int64_t)(now.tv_sec - status.st_mtim.tv_sec) * 1000 +
-                     (now.tv_nsec - status.st_mtim.tv_nsec) / 1000000;
-    *settled = age_ms < 0 || age_ms >= SETTLED_MS;
-    int64_t parts[] = {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size,
-                       (int64_t)status.st_ino};
-    return hash_bytes(parts, sizeof parts) | 1;
-}
-
 static void take_size(App *app)
 {
     int w, h;
@@ -372,56 +354,71 @@ static void take_size(App *app)
         app_resize(app, w, h);
 }
 
-static void loop(App *app)
+/* Waits for a key, or for something that changes the screen without one. */
+static Key next_key(App *app, Watch *watch)
 {
-    bool settled = false;
-    uint64_t seen = policy_stamp(app->ui.session, &settled);
+    Ui *ui = &app->ui;
+
+    for (;;) {
+        bool busy = job_runs(ui), watches = app->options.watch && ui->settings.watch;
+        Key key = term_key(app->term, busy ? JOB_MS : watches ? WATCH_MS : -1);
+        if (busy)
+            job_poll(ui);
+        bool written = watches && !job_is_told(ui) && watch_poll(watch);
+        if (key != K_NONE || busy || written)
+            return key;
+    }
+}
+
+/* The explorer as it is in the end: a model that is read again gets a new one. */
+static App *loop(App *app)
+{
+    Watch *watch = reload_watch(app);
 
     while (!app->quit) {
         take_size(app);
         term_show(app->term, app_draw(app));
-        Key key;
-        do {
-            key = term_key(app->term, job_runs(&app->ui)          ? JOB_MS
-                                      : app->options.watch_policy ? WATCH_MS
-                                                                  : -1);
-            if (job_runs(&app->ui)) {
-                job_poll(&app->ui);
-                break;
-            }
-            uint64_t now = app->options.watch_policy ? policy_stamp(app->ui.session, &settled) : 0;
-            if (now != 0 && now != seen && settled) {
-                seen = now;
-                app_rerun_policy(app);
-                break;
-            }
-        } while (key == K_NONE);
+        Key key = next_key(app, watch);
         for (int i = 0; key != K_NONE && i < KEYS_A_FRAME && !app->quit; i++) {
             if (i > 0)
                 app_draw(app); /* keys read what is drawn, shown or not */
             app_key(app, key);
             key = key == K_RESIZE ? K_NONE : term_key(app->term, 0);
         }
+        if (!app->quit && app->ui.reopened) {
+            app = app_reopened(app);
+            watch = reload_watch(app);
+        }
     }
+    return app;
 }
 
+/* Closes the session. */
 static bool run_headless(Session *session, const AppOptions *options, Error *err)
 {
     App *app = app_new(session, options, NULL, options->width > 0 ? options->width : 80,
                        options->height > 0 ? options->height : 24);
-    Buf text = buf_new(app->arena);
+    Str script = str_from(options->script ? options->script : "");
     bool ok = true;
 
-    app_type(app, str_from(options->script ? options->script : ""));
+    for (Key key; !app->quit && key_script_next(&script, &key);) {
+        app_draw(app);
+        app_key(app, key);
+        app = app_reopened(app);
+    }
+    Buf text = buf_new(app->arena);
     grid_format(app_draw(app), &text);
     if (options->screen && strcmp(options->screen, "-") != 0)
         ok = file_write(options->screen, buf_str(&text), err);
     else if (fwrite(text.s, 1, text.n, stdout) != text.n || fflush(stdout) != 0)
         ok = error_set(err, "the screen cannot be written to stdout");
+    session = app->ui.session;
     app_free(app);
+    session_close(session);
     return ok;
 }
 
+/* Closes the session. */
 static void run_on(Term *term, Session *session, const AppOptions *options)
 {
     int w, h;
@@ -431,27 +428,22 @@ static void run_on(Term *term, Session *session, const AppOptions *options)
     bool restore = options->restore && !options->tour;
     if (restore && !options->fresh)
         state_load(app);
-    loop(app);
+    app = loop(app);
     if (restore)
         state_save(app);
+    session = app->ui.session;
     app_free(app);
-}
-
-static bool run_headless_opened(const AppOpener *opener, const AppOptions *options, Error *err)
-{
-    Session *session = opener->open(opener->context, NULL, err);
-    bool ok = session && run_headless(session, options, err);
-
     session_close(session);
-    return ok;
 }
 
 bool app_run(const AppOpener *opener, const AppOptions *options, Error *err)
 {
     AppOptions own = *options;
 
-    if (options->script || options->screen)
-        return run_headless_opened(opener, options, err);
+    if (options->script || options->screen) {
+        Session *session = opener->open(opener->context, NULL, err);
+        return session && run_headless(session, options, err);
+    }
     own.ascii = own.ascii || !term_is_utf8();
     Term *term = term_open(own.color, err);
     if (!term)
@@ -460,6 +452,5 @@ bool app_run(const AppOpener *opener, const AppOptions *options, Error *err)
     if (session)
         run_on(term, session, &own);
     term_close(term);
-    session_close(session);
     return session != NULL;
 }

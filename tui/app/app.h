@@ -36,7 +36,7 @@ typedef struct {
     const char *screen; /* file for the last screen, "-" for stdout; with script or alone: no
                            terminal is used */
     bool tour;          /* the session is what tour.h names */
-    bool watch_policy;  /* run the policy again when its file changes */
+    bool watch;         /* read files again when they are written, unless the settings say no */
     const char *const *drawings; /* kinds that the commands' `draw FILE KIND` knows */
     const AppCommands *commands;
     int n_commands;
@@ -95,6 +95,11 @@ int app_tab(const App *app, int x); /* the tab in that column of its line; -1: n
 
 /* The settings as they are now: glyphs, theme and mouse follow. */
 void app_apply_settings(App *app);
+void app_take_config(App *app); /* settings, theme and keys of app->config */
+
+/* The explorer on the session that was opened again, where there is one: `app` and its session are
+ * freed then. */
+App *app_reopened(App *app);
 
 /* ---- actions.c ---- */
 void app_act(App *app, const Action *action, Key last);

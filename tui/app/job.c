@@ -43,8 +43,7 @@ bool job_start(Ui *ui, const JobWork *work)
         return false;
     }
     ui->job = job;
-    int quiet_ms = work->yields ? 0 : JOB_QUIET_MS;
-    if (worker_wait(job->worker, ui->waits_for_jobs ? -1 : quiet_ms))
+    if (worker_wait(job->worker, work->yields && ui->quiet_ms > 0 ? 0 : ui->quiet_ms))
         finish(ui);
     return true;
 }

@@ -110,6 +110,7 @@ const Action explorer_actions[] = {
     {"undo", "u", "", "take the last change of the plan back", "plan", E, ACT_UNDO},
     {"redo", "C-r", "", "do it again", "plan", E, ACT_REDO},
     {"rerun", "r", "", "run the policy again", "plan", E, ACT_POLICY},
+    {"reload", "R", "", "read model, policy, machine and settings again", "plan", E, ACT_RELOAD},
     {"mesh", "", "dp=4,tp=2", "plan for another mesh", "plan", E, ACT_MESH},
     {"rank", "", "N", "show what rank N holds", "plan", E, ACT_RANK},
     {"write", "", "[FILE]", "write your pins as lines of a Lua policy", "plan", E, ACT_WRITE},

@@ -124,6 +124,7 @@ typedef enum {
     ACT_UNDO,
     ACT_REDO,
     ACT_POLICY,
+    ACT_RELOAD,
     ACT_MESH,
     ACT_RANK,
     ACT_WRITE,

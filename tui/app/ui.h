@@ -78,13 +78,15 @@ struct Ui {
     struct Compare *compare; /* another plan beside it; NULL: none */
     Mem mem;                 /* of the session's plan, once it is shown */
     Control control;         /* of its groups; as long as comm */
+    Session *reopened;       /* the same files read again; the explorer goes on with it; NULL */
     Job *job;                /* what works beside the screen; NULL */
     struct Console *console; /* lines of Lua typed so far */
     const Prompt *prompt;    /* of the explorer, for what is typed inside a view; NULL: none */
     CommSort comm_sort;      /* of the table of reshards */
     uint32_t comm_hidden;    /* its columns that are left out, by bit */
     WhatIf *whatif;          /* options that were asked for; NULL */
-    bool waits_for_jobs;     /* there is no screen to go on with */
+    int quiet_ms; /* a job may take so long before the screen goes on: JOB_QUIET_MS; below 0: there
+                     is no screen to go on with */
     Settings settings;
     const KeyMap *keymap;
     bool ascii;

@@ -119,7 +119,7 @@ static int explore(Cli *cli, bool tour)
     options.screen = given->screen;
     if (given->config || !(given->script || given->screen))
         options.config = config_read(cli->arena, given->config);
-    options.watch_policy = !options.config || options.config->settings.watch;
+    options.watch = true;
     options.restore = options.config && options.config->settings.restore;
     options.fresh = given->fresh;
     const char *drawings[DIAGRAM_KIND_COUNT + 1] = {0};

@@ -1,0 +1,248 @@
+#include "tui/app/reload.h"
+
+#include "core/base/file.h"
+#include "tui/views/label.h"
+
+#include <stdlib.h>
+
+/* ---- the model ---- */
+
+typedef struct {
+    const Session *old;
+    Session *next;
+} Reopening;
+
+static bool reopen_work(void *context, Progress *progress, Error *err)
+{
+    Reopening *reopening = context;
+
+    reopening->next = session_reopen(reopening->old, progress, err);
+    return reopening->next != NULL;
+}
+
+static void reopen_done(Ui *ui, void *context, bool ok, const Error *err)
+{
+    Reopening *reopening = context;
+
+    if (ok)
+        ui->reopened = reopening->next;
+    else if (err->kind == ERROR_CANCELLED)
+        ui_say(ui, "stopped: the model is as before");
+    else
+        ui_error(ui, err);
+    free(reopening);
+}
+
+void reload_model(App *app)
+{
+    Reopening *reopening = calloc(1, sizeof *reopening);
+
+    if (!reopening)
+        return;
+    reopening->old = app->ui.session;
+    if (!job_start(&app->ui, &(JobWork){.title = "model",
+                                        .work = reopen_work,
+                                        .done = reopen_done,
+                                        .context = reopening,
+                                        .changes_plan = true}))
+        free(reopening);
+}
+
+static int count_edits(const Session *session)
+{
+    int n = 0;
+
+    for (int i = 0; i < session->journal.n_done; i++) {
+        const Origin *origin = &session->journal.decisions.at[i].origin;
+        n += origin->kind == ORIGIN_USER && (!origin->file || !*origin->file);
+    }
+    return n;
+}
+
+/* The op of that name, or else the first on its path; -1: neither. */
+static int32_t same_op(const Session *from, const Session *to, int32_t op)
+{
+    if (op < 0)
+        return -1;
+    int32_t found = graph_find_op(to->graph, str_from(op_name(from->graph, op)));
+    Str path = str_from(op_path(from->graph, op));
+    for (int i = 0; found < 0 && path.n > 0 && i < to->inferred->n_program; i++)
+        if (str_eq(str_from(op_path(to->graph, to->inferred->program[i])), path))
+            found = to->inferred->program[i];
+    return found >= 0 && !inferred_is_host(to->inferred, found) ? found : -1;
+}
+
+static void keep_place(const Ui *from, Ui *to)
+{
+    const Graph *graph = ui_graph(from);
+    int32_t op = same_op(from->session, to->session, from->at.op), tensor = -1;
+
+    if (op >= 0)
+        ui_go_op(to, op);
+    if (from->at.tensor >= 0)
+        tensor = graph_find_tensor(ui_graph(to), str_from(tensor_name(graph, from->at.tensor)));
+    if (tensor >= 0)
+        ui_select_tensor(to, tensor);
+    const Shape *shape =
+        to->at.tensor < 0 ? NULL : inferred_sizes(to->session->inferred, to->at.tensor);
+    if (tensor >= 0 && shape && from->at.dim < shape->n_dims)
+        to->at.dim = from->at.dim;
+    to->at.show = from->at.show;
+    to->zoomed = from->zoomed;
+    to->top[SHOW_GRAPH] = to->row_at - (from->row_at - from->top[SHOW_GRAPH]);
+}
+
+/* What the user set and saw goes on. */
+static void keep_state(App *from, App *to)
+{
+    to->ui.settings = from->ui.settings;
+    to->ui.edits = from->ui.edits;
+    to->ui.quiet_ms = from->ui.quiet_ms;
+    to->ui.ascii = from->ui.ascii;
+    memcpy(to->ui.error, from->ui.error, sizeof to->ui.error);
+    to->ui.n_errors = from->ui.n_errors;
+    to->tour = from->tour;
+    if (from->ui.rank < to->ui.session->mesh->n_devices)
+        to->ui.rank = from->ui.rank;
+}
+
+static void say_reopened(Ui *ui, int n_edits)
+{
+    int n_lost = n_edits - count_edits(ui->session), n_dropped = 0;
+    Buf text = buf_new(ui->frame);
+
+    for (int i = 0; i < ui->session->notes.n; i++)
+        n_dropped += ui->session->notes.at[i].level == LEVEL_WARNING;
+    buf_printf(&text, "read again: %d ops, step %.*s", ui->session->inferred->n_program,
+               STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)));
+    if (n_edits > 0)
+        buf_printf(&text, "; %d of %d pins kept", n_edits - n_lost, n_edits);
+    if (n_dropped > 0)
+        buf_printf(&text, "; %d warnings: F", n_dropped);
+    ui_say(ui, "%s", text.s);
+}
+
+App *app_reopened(App *app)
+{
+    Session *old = app->ui.session, *next = app->ui.reopened;
+
+    if (!next)
+        return app;
+    app->ui.reopened = NULL;
+    App *to = app_new(next, &app->options, app->term, app->grid->w, app->grid->h);
+    keep_state(app, to);
+    keep_place(&app->ui, &to->ui);
+    say_reopened(&to->ui, count_edits(old));
+    app_apply_settings(to);
+    app_free(app);
+    session_close(old);
+    return to;
+}
+
+/* ---- settings ---- */
+
+void reload_settings(App *app)
+{
+    const char *path = app->config->source.name;
+
+    if (!path || !file_exists(path))
+        return;
+    app->config = app->options.config = config_read(app->config->arena, path);
+    app_take_config(app);
+    if (app->config->warnings.n == 0)
+        ui_say(&app->ui, "%s read again", path);
+}
+
+void reload_all(App *app)
+{
+    reload_settings(app);
+    reload_model(app);
+}
+
+/* ---- watching ---- */
+
+static const char *policy_path(void *app)
+{
+    return ui_policy_file(((App *)app)->ui.session);
+}
+
+static const char *model_path(void *app)
+{
+    return ((App *)app)->ui.session->options.model;
+}
+
+static const char *plan_path(void *app)
+{
+    const char *given = ((App *)app)->ui.session->given.model;
+
+    return given && str_ends(str_from(given), STR(".json")) ? given : NULL;
+}
+
+static const char *sizes_path(void *app)
+{
+    Ui *ui = &((App *)app)->ui;
+    Str model = str_from(ui->session->options.model);
+    Str stem = str_ends(model, STR(".onnx")) ? (Str){model.s, model.n - 5} : model;
+
+    return arena_printf(ui->frame, "%.*s.dims", STR_ARG(stem));
+}
+
+static const char *pins_path(void *app)
+{
+    return ((App *)app)->ui.session->options.pins;
+}
+
+/* Of a shipped one only the name is known, and nobody edits it. */
+static const char *machine_path(void *app)
+{
+    const char *machine = ((App *)app)->ui.session->options.machine;
+    bool is_path = strchr(machine, '/') || str_ends(str_from(machine), STR(".lua"));
+
+    return is_path ? machine : NULL;
+}
+
+static const char *settings_path(void *app)
+{
+    return ((App *)app)->config->source.name;
+}
+
+static void policy_written(void *app)
+{
+    app_rerun_policy(app);
+}
+
+static void model_written(void *app)
+{
+    reload_model(app);
+}
+
+static void machine_read(Ui *ui, const Totals *before, const char *what)
+{
+    (void)before, (void)what;
+    ui_say(ui, "machine %s read again: step %.*s", path_base(ui->session->options.machine),
+           STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)));
+}
+
+static void machine_written(void *app)
+{
+    job_change(&((App *)app)->ui, &(Change){.kind = CHANGE_MACHINE}, machine_read, NULL);
+}
+
+static void settings_written(void *app)
+{
+    reload_settings(app);
+}
+
+Watch *reload_watch(App *app)
+{
+    Watch *watch = watch_new(app->arena);
+
+    watch_add(watch, model_path, model_written, app);
+    watch_add(watch, sizes_path, model_written, app);
+    watch_add(watch, plan_path, model_written, app);
+    watch_add(watch, pins_path, model_written, app);
+    watch_add(watch, policy_path, policy_written, app);
+    watch_add(watch, machine_path, machine_written, app);
+    watch_add(watch, settings_path, settings_written, app);
+    return watch;
+}

@@ -1,0 +1,21 @@
+/* reload.h - files read again: when they are written, and by R.
+ *
+ * The policy is run again under the plan; a machine prices it anew. Where the model is another one
+ * the session is opened again beside the one that is shown, with the user's pins by name, and then
+ * a new explorer takes the place of the old: app_reopened(). What was selected stays selected by
+ * name. When anything fails, what was shown stays, and the error is told with its place.
+ */
+#ifndef TUI_APP_RELOAD_H
+#define TUI_APP_RELOAD_H
+
+#include "tui/app/app.h"
+#include "tui/app/watch.h"
+
+/* Watches model, sizes, plan file, pins, policy, machine and the user's settings. */
+Watch *reload_watch(App *app);
+
+void reload_model(App *app);
+void reload_settings(App *app); /* and theme and keys */
+void reload_all(App *app);
+
+#endif

@@ -1,0 +1,26 @@
+/* watch.h - files that are read again when somebody has written them.
+ *
+ *     watch_add(watch, policy_file, app, rerun);       once
+ *     watch_poll(watch);                               now and then
+ *
+ * What is watched is asked for anew each time, so that it may become another file or none. A file
+ * counts as written when it is another one, has another size or time than when it was last read,
+ * and that is at least SETTLED_MS ago: an editor may still be writing. One that is gone is left
+ * alone until it is there again.
+ */
+#ifndef TUI_APP_WATCH_H
+#define TUI_APP_WATCH_H
+
+#include "core/base/arena.h"
+
+typedef struct Watch Watch;
+
+Watch *watch_new(Arena *arena);
+
+/* path() names the file (NULL: none now); changed() reads it again. */
+void watch_add(Watch *watch, const char *(*path)(void *context), void (*changed)(void *context),
+               void *context);
+
+bool watch_poll(Watch *watch); /* true: something was read again */
+
+#endif
