@@ -110,7 +110,8 @@ static void a_line_is_one_step_of_the_journal(void **state)
     Arena *arena = arena_new();
     Session *session = open_tiny("megatron");
     Buf out = buf_new(arena);
-    const char *line = "g:shard('transformer.h.*.mlp.c_fc.weight', {[1] = {}}) g:shard('lm_head.weight', {[1] = 'tp'})";
+    const char *line = "g:shard('transformer.h.*.mlp.c_fc.weight', {[1] = {}}) "
+                       "g:shard('lm_head.weight', {[1] = 'tp'})";
     type_line(session, line, 4, &out);
     assert_string_equal(out.n ? out.s : "", "");
     int n = n_of_user(session);

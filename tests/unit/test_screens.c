@@ -499,6 +499,7 @@ static ScreenRow rows[] = {
      {"1 did nothing !", ">!   32     0", "LINE 32: all 24 decisions of it were taken back",
       "line 32 dropped: step"}},
     {"all of its source", 80, 24, "8zagg", 5, {"Megatron-LM's plan", "line 1 decides nothing"}},
+    {"its name is completed", 80, 24, ":policy fs<Tab><Enter>", -1, {"fsdp.lua  "}},
     {"another policy", 80, 24, ":policy fsdp<Enter>", -1, {"fsdp.lua  ", "policy run: step"}},
     {"no such policy", 80, 24, ":policy nope<Enter>", -1, {"nope"}},
     {"a line of Lua asks the plan",

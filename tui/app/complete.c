@@ -109,6 +109,13 @@ static void offer_files(Ui *ui, Completions *all, Str stem)
         closedir(dir);
 }
 
+/* Shipped policies by their names, others by their files. */
+static void offer_policy(Ui *ui, Completions *all, Str stem)
+{
+    offer_policies(ui, all, stem);
+    offer_files(ui, all, stem);
+}
+
 /* What compare.h opens: policies, propagators, words of its own, files. */
 static void offer_plans(Ui *ui, Completions *all, Str stem)
 {
@@ -126,9 +133,9 @@ static const struct {
     const char *word;
     void (*offer)(Ui *ui, Completions *all, Str stem);
 } arguments[] = {
-    {"POLICY", offer_policies}, {"FILE", offer_files},    {"KIND", offer_kinds},
-    {"FORM", offer_forms},      {"NAME", offer_settings}, {"AXIS", offer_axes},
-    {"TENSOR", offer_tensors},  {"OP", offer_ops},        {"PLAN", offer_plans},
+    {"POLICY", offer_policy},  {"FILE", offer_files},    {"KIND", offer_kinds},
+    {"FORM", offer_forms},     {"NAME", offer_settings}, {"AXIS", offer_axes},
+    {"TENSOR", offer_tensors}, {"OP", offer_ops},        {"PLAN", offer_plans},
 };
 
 /* The n-th argument's word, or the last one. */

@@ -80,7 +80,7 @@ const Action explorer_actions[] = {
     {"comm", "5", "", "all reshards, the dearest first", "view", E, ACT_SHOW_COMM},
     {"mem", "6", "", "memory of a device, and what is alive at its peak", "view", E, ACT_SHOW_MEM},
     {"diff", "7", "[PLAN]", "two plans side by side", "view", E, ACT_SHOW_DIFF},
-    {"policy", "8", "[FILE]", "the policy line by line, and a console; another policy", "view", E,
+    {"policy", "8", "[POLICY]", "the policy line by line, and a console; another policy", "view", E,
      ACT_SHOW_POLICY},
     {"timeline", "9", "", "the plan executed: timeline, check, measured times", "view", E,
      ACT_SHOW_RUN},
