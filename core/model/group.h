@@ -52,6 +52,13 @@ Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int
 /* Of two members of a stretch: how many ops from their start on have equal signatures; -1: all. */
 int32_t groups_difference(const Groups *groups, int32_t a, int32_t b);
 
+/* Member i of the fold or stretch that begins at `head`: as many groups lie inside each, so their
+ * numbers rise evenly. */
+static inline int32_t groups_member(const Groups *groups, int32_t head, int i)
+{
+    return i == 0 ? head : head + i * (groups->groups[head].next - head);
+}
+
 /* Per op of the graph its counterpart in the first member of every fold it is in; itself when in
  * none. */
 int32_t *groups_first_members(Arena *arena, const Groups *groups, int n_ops);

@@ -29,11 +29,10 @@ static size_t differing_number(Str a, Str b, Str *first, Str *last)
 
 void group_format_fold(const Groups *groups, int32_t head, int fold_n, int32_t base, Buf *out)
 {
-    const Group *all = groups->groups, *last = &all[head];
+    const Group *all = groups->groups;
+    const Group *last = &all[groups_member(groups, head, fold_n > 1 ? fold_n - 1 : 0)];
     Str name = group_relative(all[head].path, all[base].path), from, to;
 
-    for (int i = 1; i < fold_n; i++)
-        last = &all[last->next];
     size_t at = differing_number(name, group_relative(last->path, all[base].path), &from, &to);
     if (fold_n < 2 || from.n == 0 || to.n == 0) {
         buf_add(out, name);

@@ -12,9 +12,13 @@ struct Search {
     Str pattern;
     bool plain, blind; /* no special characters; no capitals */
     regex_t regex;     /* where not plain */
+    Str literal;       /* what every text that matches holds; "": nothing is known */
     Arena *hits_arena; /* NULL: not looked for yet */
+    uint8_t *of_name;  /* per Names id of the graph: what is known, as Known */
     Vec(Hit) hits;
 };
+
+enum Known { UNKNOWN, MATCHES, DIFFERS };
 
 static bool has_special(Str pattern)
 {
@@ -32,6 +36,54 @@ static bool has_capital(Str pattern)
     return false;
 }
 
+/* The place behind a bracket expression or a group that begins at i. */
+static size_t skip_brackets(Str pattern, size_t i)
+{
+    char open = pattern.s[i], close = open == '[' ? ']' : ')';
+    int depth = 0;
+    for (size_t first = i; i < pattern.n; i++) {
+        if (pattern.s[i] == '\\' && open == '(')
+            i++;
+        else if (pattern.s[i] == close && (open == '(' || i > first + 1))
+            depth--;
+        else if (pattern.s[i] == open && (open == '(' || i == first))
+            depth++;
+        if (depth == 0)
+            break;
+    }
+    return i + 1;
+}
+
+/* The longest run of plain characters that a regular expression asks for wherever it matches: most
+ * texts do not hold it, and need not be asked further. "" where there are alternatives. */
+static Str longest_literal(Arena *arena, Str pattern)
+{
+    Buf best = buf_new(arena), run = buf_new(arena);
+    for (size_t i = 0; i <= pattern.n;) {
+        char c = i < pattern.n ? pattern.s[i] : '\0';
+        bool escaped = c == '\\' && i + 1 < pattern.n && ispunct((unsigned char)pattern.s[i + 1]);
+        if (c == '|')
+            return STR("");
+        if (escaped || (c && !strchr("\\^$*+?()[]{}.", c))) {
+            buf_putc(&run, escaped ? pattern.s[i + 1] : c);
+            i += escaped ? 2 : 1;
+            continue;
+        }
+        if (c && strchr("*?{", c) && run.n > 0)
+            run.n--;
+        if (run.n > best.n) {
+            best.n = 0;
+            buf_add(&best, buf_str(&run));
+        }
+        run.n = 0;
+        if (c == '{')
+            while (i < pattern.n && pattern.s[i] != '}')
+                i++;
+        i = c == '[' || c == '(' ? skip_brackets(pattern, i) : c == '\\' ? i + 2 : i + 1;
+    }
+    return buf_str(&best);
+}
+
 Search *search_new(Str pattern, Error *err)
 {
     Arena *arena = arena_new();
@@ -44,8 +96,10 @@ Search *search_new(Str pattern, Error *err)
         return search;
     int flags = REG_EXTENDED | REG_NOSUB | (search->blind ? REG_ICASE : 0);
     int code = regcomp(&search->regex, search->pattern.s, flags);
-    if (code == 0)
+    if (code == 0) {
+        search->literal = longest_literal(arena, search->pattern);
         return search;
+    }
     char text[100];
     regerror(code, &search->regex, text, sizeof text);
     error_set(err, "/%.*s: %s", STR_ARG(pattern), text);
@@ -74,31 +128,47 @@ Str search_pattern(const Search *search)
     return search->pattern;
 }
 
-/* Plain text in text, whatever the case; the pattern has no capitals. */
-static bool has_blind(const char *text, const char *pattern)
+static inline unsigned char lower(char c)
 {
-    for (; *text; text++) {
-        size_t i = 0;
-        while (pattern[i] && tolower((unsigned char)text[i]) == (unsigned char)pattern[i])
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c);
+}
+
+/* Plain text in text, whatever the case; the pattern has no capitals. */
+static bool has_blind(Str text, Str pattern)
+{
+    if (pattern.n == 0)
+        return true;
+    unsigned char first = (unsigned char)pattern.s[0];
+    for (size_t at = 0; at + pattern.n <= text.n; at++) {
+        size_t i = 1;
+        if (lower(text.s[at]) != first)
+            continue;
+        while (i < pattern.n && lower(text.s[at + i]) == (unsigned char)pattern.s[i])
             i++;
-        if (!pattern[i])
+        if (i == pattern.n)
             return true;
     }
     return false;
 }
 
-static bool matches(const Search *search, const char *text)
+static bool holds(const Search *search, Str text, Str plain)
 {
-    if (!search->plain)
-        return regexec(&search->regex, text, 0, NULL, 0) == 0;
-    return search->blind ? has_blind(text, search->pattern.s)
-                         : strstr(text, search->pattern.s) != NULL;
+    return search->blind ? has_blind(text, plain)
+                         : memmem(text.s, text.n, plain.s, plain.n) != NULL;
+}
+
+/* The text ends in a NUL. */
+static bool matches(const Search *search, Str text)
+{
+    if (search->plain)
+        return holds(search, text, search->pattern);
+    return holds(search, text, search->literal) && regexec(&search->regex, text.s, 0, NULL, 0) == 0;
 }
 
 bool search_matches(const Search *search, Str text)
 {
     Arena *scratch = arena_new();
-    bool found = matches(search, arena_str(scratch, text));
+    bool found = matches(search, (Str){arena_str(scratch, text), text.n});
 
     arena_free(scratch);
     return found;
@@ -106,7 +176,23 @@ bool search_matches(const Search *search, Str text)
 
 static void add_hit(Search *search, HitKind kind, int32_t id, int32_t op, int32_t place)
 {
-    vec_push(search->hits_arena, &search->hits, (Hit){kind, id, op, place});
+    vec_push_own(search->hits_arena, &search->hits, (Hit){kind, id, op, place});
+}
+
+/* Names of the graph are asked once: a path is that of many ops, a tensor is called as its op. */
+static bool name_matches(Search *search, const Graph *graph, int32_t name)
+{
+    uint8_t *known = &search->of_name[name];
+    if (*known == UNKNOWN)
+        *known = matches(search, names_str(graph->names, name)) ? MATCHES : DIFFERS;
+    return *known == MATCHES;
+}
+
+static bool tensor_matches(Search *search, const Session *session, int32_t tensor)
+{
+    const char *label = naming_label(session->naming, tensor);
+    return name_matches(search, session->graph, session->graph->tensors[tensor].name) ||
+           (label != tensor_name(session->graph, tensor) && matches(search, str_from(label)));
 }
 
 /* Parameters that the op is the first to read, by the names people know them by. */
@@ -121,8 +207,7 @@ static void find_parameters(Search *search, const Session *session, int32_t op, 
         int32_t maker = graph->tensors[tensor].maker;
         bool parameter = tensor_is_parameter(session->inferred, tensor) ||
                          (maker >= 0 && session->inferred->on_parameters[maker]);
-        if (parameter && (matches(search, naming_label(session->naming, tensor)) ||
-                          matches(search, tensor_name(graph, tensor))))
+        if (parameter && tensor_matches(search, session, tensor))
             add_hit(search, HIT_TENSOR, tensor, op, place);
     }
 }
@@ -134,7 +219,7 @@ static int32_t matching_group(const Search *search, const Groups *groups, int32_
 
     for (int32_t g = groups->group_of[groups->order[place]];
          g > 0 && groups->groups[g].first == place; g = groups->groups[g].parent)
-        if (matches(search, groups->groups[g].path))
+        if (matches(search, str_from(groups->groups[g].path)))
             found = g;
     return found;
 }
@@ -144,19 +229,24 @@ static bool matches_label(const Search *search, const Graph *graph, int32_t op)
 {
     char label[LABEL_MAX];
 
+    /* Without a slash that is looked for, one of the two alone holds it. */
     if (search->plain && !strchr(search->pattern.s, '/'))
         return false;
+    if (!search->plain && !strpbrk(search->pattern.s, "/.[(|"))
+        return false;
     snprintf(label, sizeof label, "%s/%s", op_path(graph, op), path_base(op_name(graph, op)));
-    return matches(search, label);
+    return matches(search, str_from(label));
 }
 
 static void find_hits(Search *search, const Session *session)
 {
     const Graph *graph = session->graph;
     const Groups *groups = session->groups;
+    Arena *scratch = arena_new();
 
+    search->of_name = arena_array(scratch, uint8_t, names_count(graph->names));
     for (int i = 0; i < graph->n_inputs; i++)
-        if (matches(search, tensor_name(graph, graph->inputs[i])))
+        if (name_matches(search, graph, graph->tensors[graph->inputs[i]].name))
             add_hit(search, HIT_INPUT, graph->inputs[i], -1, i - graph->n_inputs);
     for (int32_t place = 0; place < groups->n_order;) {
         int32_t op = groups->order[place], group = matching_group(search, groups, place);
@@ -166,13 +256,15 @@ static void find_hits(Search *search, const Session *session)
             continue;
         }
         int before = search->hits.n;
-        if (matches(search, op_operator(graph, op)) || matches(search, op_name(graph, op)) ||
-            matches_label(search, graph, op))
+        if (name_matches(search, graph, graph->ops[op].operator) ||
+            name_matches(search, graph, graph->ops[op].name) || matches_label(search, graph, op))
             add_hit(search, HIT_OP, op, op, place);
         if (search->hits.n == before)
             find_parameters(search, session, op, place);
         place++;
     }
+    search->of_name = NULL;
+    arena_free(scratch);
 }
 
 int search_hits(Search *search, const Session *session, const Hit **hits)

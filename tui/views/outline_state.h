@@ -55,9 +55,8 @@ static inline bool is_listed(const Outline *outline, int32_t group, int mark)
 
 static inline int32_t skip_fold(const Outline *outline, int32_t group, int fold_n)
 {
-    for (int i = 0; i < fold_n && group >= 0; i++)
-        group = outline->groups->groups[group].next;
-    return group;
+    const Groups *groups = outline->groups;
+    return groups->groups[groups_member(groups, group, fold_n - 1)].next;
 }
 
 static inline void forget_counts(Outline *outline)
