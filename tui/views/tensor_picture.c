@@ -100,7 +100,11 @@ static Str column_label(const void *context, int64_t column)
 {
     const Drawn *drawn = context;
     int64_t at = holder(&drawn->picture, 0, column * drawn->tiles.block_w);
-    return range_of(&drawn->picture, drawn->picture.column_dim, at);
+    Str range = range_of(&drawn->picture, drawn->picture.column_dim, at);
+    int64_t colon = str_find(range, STR(":"));
+    /* where it begins, if that is all there is room for */
+    return (int)range.n > drawn->tiles.width && colon > 0 ? (Str){range.s, (size_t)colon + 1}
+                                                          : range;
 }
 
 /* Letter and marks of a slice whoever holds it: the sum mark without a number. */

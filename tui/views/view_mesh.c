@@ -190,18 +190,23 @@ static void draw_cell(const void *context, int64_t row, int64_t column, int line
         draw_bytes(picture, position, pen);
 }
 
-/* Nodes end where the next row, or column, is on another one. */
+/* A node ends where all of the next row, or column, are on another one. */
 static bool is_border(const void *context, bool row, int64_t at)
 {
     const Picture *picture = context;
     const Mesh *mesh = picture->ui->session->mesh;
-    int64_t per_node = picture->ui->session->machine->devices_per_node;
+    int64_t per_node = picture->ui->session->machine->devices_per_node,
+            n = row ? picture->grid.n_columns : picture->grid.n_rows;
 
     if (per_node <= 0 || tiles_of(picture)->block_h * tiles_of(picture)->block_w > 1)
         return false;
-    int64_t a = mesh_device(mesh, position_of(picture, row ? at : 0, row ? 0 : at));
-    int64_t b = mesh_device(mesh, position_of(picture, row ? at - 1 : 0, row ? 0 : at - 1));
-    return a / per_node != b / per_node;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t here = position_of(picture, row ? at : i, row ? i : at),
+                before = position_of(picture, row ? at - 1 : i, row ? i : at - 1);
+        if (mesh_device(mesh, here) / per_node == mesh_device(mesh, before) / per_node)
+            return false;
+    }
+    return true;
 }
 
 static Str axis_label(const Picture *picture, int axis, int64_t value)
