@@ -51,7 +51,7 @@ static DevicesRow devices_rows[] = {
     {"two", "dp=4", "0011", 1, 40, "d2 d3 ×2", "dp 2..3"},
     {"a column of the mesh", "dp=2,tp=4", "00010001", 1, 40, "d3 d7 ×2", "tp 3"},
     {"the others", "dp=2,tp=4", "00010001", 0, 40, "d0..d2 d4..d6 ×6", "tp 0..2"},
-    {"with little room", "dp=2,tp=4", "00010001", 0, 18, "d0..d2 .. ×6", "tp 0..2"},
+    {"with little room", "dp=2,tp=4", "00010001", 0, 16, "d0..d2 .. ×6", "tp 0..2"},
     {"no box", "dp=2,tp=2", "0110", 1, 40, "d1 d2 ×2", ""},
     {"a gap in an axis", "dp=3", "010", 0, 40, "d0 d2 ×2", ""},
 };

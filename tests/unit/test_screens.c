@@ -986,13 +986,15 @@ static void a_script_without_a_terminal_writes_its_screen(void **state)
 static void type_at_random(Session *session, int n_words)
 {
     static const char *const words[] = {
-        "j",     "k",           "l",     "h",   "<Enter>", "gg",   "G",     "zR",        "zM",
-        "z2",    "za",          "gd",    "gu",  "gr",      "1",    "2",     "3",         "4",
-        "5",     "w",           "W",     "t",   "d",       "p",    "P",     "x",         "u",
-        "f",     "is:reshard",  "F",     " ",   "T",       "S",    "m",     "'",         "%",
-        "?",     "q",           "<Esc>", "H",   "L",       "/",    "c_fc",  "n",         "N",
-        "<Tab>", "zz",          ":",     "why", "rank 3",  "]t",   "[t",    "]r",        "<Lt>",
-        ">",     "<Backspace>", "~",     "120", "pin tp",  "undo", "<C-d>", "mesh tp=2", "open",
+        "j",   "k",      "l",      "h",           "<Enter>",    "gg",        "G",     "zR",
+        "zM",  "z2",     "za",     "gd",          "gu",         "gr",        "1",     "2",
+        "3",   "4",      "5",      "w",           "W",          "t",         "d",     "p",
+        "P",   "x",      "u",      "f",           "is:reshard", "F",         " ",     "T",
+        "S",   "m",      "'",      "%",           "?",          "q",         "<Esc>", "H",
+        "L",   "/",      "c_fc",   "n",           "N",          "<Tab>",     "zz",    ":",
+        "why", "rank 3", "]t",     "[t",          "]r",         "<Lt>",      ">",     "<Backspace>",
+        "~",   "120",    "pin tp", "undo",        "<C-d>",      "mesh tp=2", "open",  "6",
+        "7",   "c",      "=",      "diff before", "diff tp",
     };
     uint32_t random = 1;
     AppOptions options = {0};
