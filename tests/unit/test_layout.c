@@ -41,7 +41,7 @@ static const char *const names[SHOW_COUNT] = {
 static void panes_of_a_size(void **state)
 {
     const Row *row = *state;
-    Layout layout = layout_make(row->w, row->h, row->show, row->zoomed);
+    Layout layout = layout_make(row->w, row->h, row->show, row->zoomed, NULL);
     char text[200] = "too small";
     int n = 0;
     for (int i = 0; i < layout.n_panes; i++) {
@@ -63,7 +63,7 @@ static void nothing_overlaps_at_any_size(void **state)
     for (int w = 1; w <= 300; w++) {
         for (int h = 1; h <= 100; h++) {
             for (int show = 0; show < SHOW_COUNT; show++) {
-                Layout layout = layout_make(w, h, (ShowId)show, false);
+                Layout layout = layout_make(w, h, (ShowId)show, false, NULL);
                 bool shown = layout.too_small;
                 for (int i = 0; i < layout.n_panes; i++) {
                     const LayoutPane *pane = &layout.pane[i];
@@ -80,6 +80,32 @@ static void nothing_overlaps_at_any_size(void **state)
             }
         }
     }
+}
+
+/* A border is dragged as far as panes stay readable; no size or drag makes panes overlap. */
+static void borders_move(void **state)
+{
+    (void)state;
+    Splits splits = {0};
+    Border border;
+    Layout layout = layout_make(160, 50, SHOW_GRAPH, false, &splits);
+    int x = layout.pane[1].frame.x;
+    assert_true(layout_border(&layout, x, 10, &border));
+    assert_true(layout_border(&layout, x - 1, 10, &border));
+    assert_false(layout_border(&layout, x - 5, 10, &border));
+    layout_drag(&layout, &splits, &border, 80, 10);
+    layout = layout_make(160, 50, SHOW_GRAPH, false, &splits);
+    assert_int_equal(layout.pane[1].frame.x, 80);
+    assert_int_equal(layout.pane[2].frame.x, 80);
+    layout_drag(&layout, &splits, &border, -100, 10);
+    layout_drag(&layout, &splits, &border, 2, 10);
+    layout = layout_make(160, 50, SHOW_GRAPH, false, &splits);
+    assert_in_range(layout.pane[1].frame.x, 15, 25);
+    assert_int_equal(splits.n, 1);
+    layout = layout_make(160, 50, SHOW_COMM, false, &splits);
+    assert_int_equal(layout.pane[0].frame.w, 160);
+    layout = layout_make(80, 24, SHOW_GRAPH, false, &splits);
+    assert_false(layout_border(&layout, 40, 10, &border));
 }
 
 int main(void)

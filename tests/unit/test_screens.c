@@ -4,7 +4,7 @@
 #include "tests/unit/graph_text.h"
 
 #include "scripts/hooks.h"
-#include "tui/app/app.h"
+#include "tui/app/mouse.h"
 #include "tui/views/view_policy.h"
 
 #include <stdlib.h>
@@ -786,6 +786,54 @@ static void a_view_is_exported_in_every_format(void **state)
     arena_free(arena);
 }
 
+/* What the mouse points to, at 160x50 unless it says otherwise; times in milliseconds. */
+static void the_mouse_does_what_it_points_to(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Session *session = open_gpt2();
+    App *app = app_new(session, &(AppOptions){0}, NULL, 160, 50);
+    app_draw(app);
+    mouse_event(app, MOUSE_PRESS, 5, 8, 1000); /* a row of the graph */
+    int64_t row = app->ui.row_at;
+    assert_int_equal(row, app->ui.top[SHOW_GRAPH] + 8 - app->layout.pane[0].area.y - 1);
+    app_draw(app);
+    mouse_event(app, MOUSE_WHEEL_DOWN, 5, 8, 2000);
+    assert_int_equal(app->ui.row_at, row + 3);
+    app_draw(app);
+    mouse_event(app, MOUSE_PRESS, 120, 10, 3000); /* the pane of the op gets the focus */
+    assert_int_equal(app->ui.at.show, SHOW_OP);
+    app_draw(app);
+    mouse_event(app, MOUSE_WHEEL_UP, 5, 8, 4000); /* the wheel is the pane's under it */
+    assert_int_equal(app->ui.row_at, row);
+    int w = app->layout.pane[0].frame.w;
+    mouse_event(app, MOUSE_PRESS, w, 20, 5000); /* the border between them */
+    mouse_event(app, MOUSE_DRAG, w - 20, 20, 5100);
+    mouse_event(app, MOUSE_RELEASE, w - 20, 20, 5200);
+    mouse_event(app, MOUSE_DRAG, w, 20, 5300); /* let go: nothing moves */
+    app_draw(app);
+    assert_in_range(app->layout.pane[0].frame.w, w - 22, w - 18);
+    app_type(app, STR("Y"));
+    app_draw(app);
+    mouse_event(app, MOUSE_PRESS, app->ui.menu.items.x + 3, app->ui.menu.items.y + 1, 6000);
+    assert_false(app->ui.menu.open);
+    assert_non_null(app->ui.copy_next);
+    app->ui.copy_next = NULL;
+    app_type(app, STR("Y"));
+    app_draw(app);
+    mouse_event(app, MOUSE_PRESS, 159, 0, 7000); /* beside the menu: it closes */
+    assert_false(app->ui.menu.open);
+    app_type(app, STR("1"));
+    app_draw(app);
+    mouse_event(app, MOUSE_PRESS, 5, 8, 8000);
+    app_draw(app);
+    mouse_event(app, MOUSE_PRESS, 5, 8, 8100); /* twice: Enter */
+    assert_int_equal(app->ui.at.show, SHOW_OP);
+    app_free(app);
+    session_close(session);
+    arena_free(arena);
+}
+
 static void the_cursor_stays_on_its_op_through_a_new_plan(void **state)
 {
     (void)state;
@@ -1066,6 +1114,7 @@ int main(void)
         cmocka_unit_test(the_cursor_is_on_the_selected_row),
         cmocka_unit_test(pins_are_written_as_a_policy),
         cmocka_unit_test(a_view_is_exported_in_every_format),
+        cmocka_unit_test(the_mouse_does_what_it_points_to),
         cmocka_unit_test(the_cursor_stays_on_its_op_through_a_new_plan),
         cmocka_unit_test(a_policy_is_edited_and_run_again),
         cmocka_unit_test(a_run_says_whether_it_computes_the_same),

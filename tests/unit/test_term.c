@@ -534,14 +534,17 @@ static void an_edited_policy_is_run_again(void **state)
 static void the_mouse_selects_rows_and_views(void **state)
 {
     (void)state;
-    start("xterm-256color", "");
+    start("tmux-256color", ""); /* its terminfo knows the old reports only */
     wait_for("q quit");
-    press("\033[<0;33;2M\033[<0;33;2m"); /* the tab of Comm: SGR reports, from 1 */
+    press("\033[<0;34;2M\033[<0;34;2m"); /* the tab of Comm: SGR reports, from 1 */
     wait_for("[5 Comm]");
     press("\033[<0;10;7M\033[<0;10;7m");
     wait_for(">    2 AR tp    ….h.*.mlp.c_proj.out");
     press("\033[<65;10;7M");
     wait_for(">    1 SL");
+    press("\033[<0;99999999999999999999;1M\033[<x\033[<66;1;1M\033[<2;1;1M"); /* no harm */
+    press("1");
+    wait_for("[1 Graph]");
     press("Q");
     assert_int_equal(WEXITSTATUS(end_of_child()), 0);
     assert_restored();

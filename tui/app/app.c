@@ -5,6 +5,7 @@
 #include "tui/app/go.h"
 #include "tui/app/job.h"
 #include "tui/app/menu.h"
+#include "tui/app/mouse.h"
 #include "tui/app/reload.h"
 #include "tui/app/state.h"
 
@@ -175,45 +176,14 @@ static void prompt_took(App *app, Key key)
     }
 }
 
-static void wheel(App *app, ActId act)
-{
-    for (int i = 0; i < 3; i++)
-        views[app->ui.at.show]->act(&app->ui, act, 0);
-}
-
-static void click(App *app, int x, int y)
-{
-    const Layout *layout = &app->layout;
-    Ui *ui = &app->ui;
-
-    for (int i = 0; i < layout->n_panes; i++) {
-        const LayoutPane *pane = &layout->pane[i];
-        if (!rect_has(pane->area, x, y))
-            continue;
-        ui->at.show = pane->show;
-        int64_t row = ui->top[pane->show] + (y - pane->area.y) - views[pane->show]->list_at;
-        if (views[pane->show]->list_at >= 0 && y - pane->area.y >= views[pane->show]->list_at)
-            views[pane->show]->go(ui, row);
-    }
-    for (int i = 0; rect_has(layout->path, x, y) && i < app->n_crumbs; i++)
-        if (x >= app->crumb[i].x && x < app->crumb[i].end)
-            go_group(ui, app->crumb[i].group);
-    if (!rect_has(layout->tabs, x, y))
-        return;
-    int tab = app_tab(app, x);
-    if (tab >= 0)
-        app_act(app, action_by_id((ActId)(ACT_SHOW_GRAPH + tab)), 0);
-}
-
 static void mouse(App *app)
 {
     int x, y;
     MouseKind kind = term_mouse(app->term, &x, &y);
+    struct timespec now;
 
-    if (kind == MOUSE_WHEEL_UP || kind == MOUSE_WHEEL_DOWN)
-        wheel(app, kind == MOUSE_WHEEL_UP ? ACT_UP : ACT_DOWN);
-    else if (kind == MOUSE_CLICK)
-        click(app, x, y);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    mouse_event(app, kind, x, y, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
 }
 
 /* The letter of a mark. */
@@ -320,14 +290,14 @@ void app_key(App *app, Key key)
     app->ui.message[0] = '\0';
     app->ui.found[0] = '\0';
     tour_key(&app->tour, key);
-    if (app->prompt.kind)
+    if (key == K_MOUSE)
+        mouse(app);
+    else if (app->prompt.kind)
         prompt_took(app, key);
     else if (app->palette.open)
         palette_key(&app->ui, &app->palette, key);
     else if (app->ui.menu.open)
         menu_key(&app->ui, key);
-    else if (key == K_MOUSE)
-        mouse(app);
     else
         sequence_took(app, key);
     app_run_asked(app);

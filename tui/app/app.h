@@ -47,6 +47,15 @@ typedef struct {
 bool app_run(const AppOpener *opener, const AppOptions *options, Error *err);
 
 /* ---- the parts ---- */
+
+/* Where and when it was pressed last; the border it moves while it is held. */
+typedef struct {
+    int x, y;
+    int64_t pressed_ms;
+    bool drags;
+    Border border;
+} Mouse;
+
 enum { APP_TABLES_MAX = 8 };
 
 /* A group in the path line, in columns [x, end) of it. */
@@ -66,6 +75,8 @@ typedef struct {
     Crumb crumb[OUTLINE_DEPTH_MAX];
     int n_crumbs;
     Palette palette;
+    Mouse mouse;
+    Splits splits;
     Place searched_from; /* where `/` was typed, and what was open then */
     Arena *search_arena;
     uint8_t *open_then;

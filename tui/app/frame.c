@@ -403,8 +403,8 @@ const Grid *app_draw(App *app)
     grid->ascii = ui->ascii;
     grid_clear(grid);
     int tour = tour_lines(&app->tour, grid->w, grid->h);
-    app->layout =
-        layout_make(grid->w, grid->h - tour, ui->at.show, ui->zoomed || app->options.one_pane);
+    app->layout = layout_make(grid->w, grid->h - tour, ui->at.show,
+                              ui->zoomed || app->options.one_pane, &app->splits);
     if (app->layout.too_small) {
         Pen pen = pen_new(grid, (Rect){0, 0, grid->w, grid->h});
         pen_printf(&pen, ROLE_TEXT, "too small: %dx%d, needs %dx%d (q quits)", grid->w, grid->h,

@@ -63,13 +63,31 @@ static const Stack *stack_of(ShowId show)
     return NULL;
 }
 
+/* Where a border stands, in columns or rows of the body. */
+static int border_at(const Layout *layout, bool upright, int percent)
+{
+    const Splits *splits = &layout->splits;
+    int of = upright ? layout->body.w : layout->body.h;
+
+    for (int i = 0; i < splits->n; i++) {
+        const Border *border = &splits->moved[i].border;
+        if (border->workspace == layout->workspace && border->upright == upright &&
+            border->percent == percent)
+            return of * splits->moved[i].percent / 100;
+    }
+    return of * percent / 100;
+}
+
 /* Borders at equal percents meet, whatever the size. */
 static void spread(Layout *layout, const Workspace *workspace, Rect body)
 {
+    layout->workspace = (int)(workspace - workspaces);
     for (int p = 0; p < workspace->n; p++) {
         const WidePane *pane = &workspace->pane[p];
-        int left = body.w * pane->x / 100, right = body.w * (pane->x + pane->w) / 100;
-        int top = body.h * pane->y / 100, bottom = body.h * (pane->y + pane->h) / 100;
+        int left = border_at(layout, true, pane->x);
+        int right = border_at(layout, true, pane->x + pane->w);
+        int top = border_at(layout, false, pane->y);
+        int bottom = border_at(layout, false, pane->y + pane->h);
         Rect frame = {body.x + left, body.y + top, right - left, bottom - top};
         layout->pane[layout->n_panes++] =
             (LayoutPane){pane->show, frame, {frame.x + 1, frame.y + 1, frame.w - 2, frame.h - 2}};
@@ -101,17 +119,21 @@ static void pile(Layout *layout, const Stack *stack, Rect body)
     }
 }
 
-Layout layout_make(int w, int h, ShowId show, bool zoomed)
+Layout layout_make(int w, int h, ShowId show, bool zoomed, const Splits *splits)
 {
     Layout layout = {.status = {0, 0, w, 1},
                      .tabs = {0, 1, w, 1},
                      .path = {0, 2, w, 1},
                      .note = {0, h - 2, w, 1},
-                     .keys = {0, h - 1, w, 1}};
-    Rect body = {0, 3, w, h - 5};
+                     .keys = {0, h - 1, w, 1},
+                     .body = {0, 3, w, h - 5},
+                     .workspace = -1};
+    Rect body = layout.body;
     const Workspace *workspace = workspace_of(show);
     const Stack *stack = stack_of(show);
 
+    if (splits)
+        layout.splits = *splits;
     layout.too_small = w < LAYOUT_MIN_W || h < LAYOUT_MIN_H;
     if (layout.too_small)
         return layout;
@@ -122,4 +144,68 @@ Layout layout_make(int w, int h, ShowId show, bool zoomed)
     else
         layout.pane[layout.n_panes++] = (LayoutPane){show, {0}, body};
     return layout;
+}
+
+bool layout_border(const Layout *layout, int x, int y, Border *out)
+{
+    if (layout->workspace < 0)
+        return false;
+    const Workspace *workspace = &workspaces[layout->workspace];
+    for (int p = 0; p < workspace->n; p++) {
+        const WidePane *pane = &workspace->pane[p];
+        Rect frame = layout->pane[p].frame;
+        bool across = x >= frame.x && x < frame.x + frame.w;
+        bool down = y >= frame.y && y < frame.y + frame.h;
+        *out = (Border){layout->workspace, true, pane->x};
+        if (pane->x > 0 && down && (x == frame.x || x == frame.x - 1))
+            return true;
+        *out = (Border){layout->workspace, false, pane->y};
+        if (pane->y > 0 && across && (y == frame.y || y == frame.y - 1))
+            return true;
+    }
+    return false;
+}
+
+enum { PERCENT_MIN = 12, PERCENT_MAX = 88 };
+
+/* The nearest borders of the workspace around one, as they stand: a pane between keeps a part. */
+static void bounds(const Layout *layout, const Border *border, int *least, int *most)
+{
+    const Workspace *workspace = &workspaces[border->workspace];
+    int of = border->upright ? layout->body.w : layout->body.h;
+    int at = border_at(layout, border->upright, border->percent);
+
+    *least = PERCENT_MIN;
+    *most = PERCENT_MAX;
+    for (int p = 0; p < workspace->n; p++) {
+        int percent = border->upright ? workspace->pane[p].x : workspace->pane[p].y;
+        int other = border_at(layout, border->upright, percent), in = other * 100 / of;
+        if (percent == 0 || percent == border->percent)
+            continue;
+        if (other < at && in + PERCENT_MIN > *least)
+            *least = in + PERCENT_MIN;
+        if (other > at && in - PERCENT_MIN < *most)
+            *most = in - PERCENT_MIN;
+    }
+}
+
+void layout_drag(const Layout *layout, Splits *splits, const Border *border, int x, int y)
+{
+    int of = border->upright ? layout->body.w : layout->body.h;
+    int to = (border->upright ? x - layout->body.x : y - layout->body.y) * 100 / of;
+    int least, most, i = 0;
+
+    if (border->workspace != layout->workspace)
+        return;
+    bounds(layout, border, &least, &most);
+    to = to < least ? least : to > most ? most : to;
+    while (i < splits->n && (splits->moved[i].border.workspace != border->workspace ||
+                             splits->moved[i].border.upright != border->upright ||
+                             splits->moved[i].border.percent != border->percent))
+        i++;
+    if (i == LAYOUT_BORDERS)
+        return;
+    splits->n = i == splits->n ? i + 1 : splits->n;
+    splits->moved[i].border = *border;
+    splits->moved[i].percent = to;
 }

@@ -24,7 +24,8 @@ enum {
     LAYOUT_WIDE = 130,
     LAYOUT_TALL = 30,
     LAYOUT_STACK_H = 14, /* of the body: where views stand above each other */
-    LAYOUT_PANES = 4
+    LAYOUT_PANES = 4,
+    LAYOUT_BORDERS = 12 /* of all workspaces */
 };
 
 typedef struct {
@@ -33,14 +34,40 @@ typedef struct {
     Rect area;
 } LayoutPane;
 
+/* A border between panes of a workspace: all their edges at that percent. */
+typedef struct {
+    int workspace;
+    bool upright; /* moves left and right */
+    int percent;  /* where it is by itself */
+} Border;
+
+/* Borders that were moved. */
+typedef struct {
+    int n;
+    struct {
+        Border border;
+        int percent;
+    } moved[LAYOUT_BORDERS];
+} Splits;
+
 typedef struct {
     bool too_small;
     Rect status, tabs, path, note, keys;
+    Rect body;
+    int workspace; /* -1: no panes beside each other */
+    Splits splits;
     int n_panes;
     LayoutPane pane[LAYOUT_PANES];
 } Layout;
 
-/* show: the view that has the focus; it is always in a pane. zoomed: it alone. */
-Layout layout_make(int w, int h, ShowId show, bool zoomed);
+/* splits: NULL: as the table has them.
+ * show: the view that has the focus; it is always in a pane. zoomed: it alone. */
+Layout layout_make(int w, int h, ShowId show, bool zoomed, const Splits *splits);
+
+/* The border between frames that is drawn there. */
+bool layout_border(const Layout *layout, int x, int y, Border *out);
+
+/* Moves a border to there, as far as panes stay large enough to read. */
+void layout_drag(const Layout *layout, Splits *splits, const Border *border, int x, int y);
 
 #endif

@@ -222,5 +222,6 @@ void menu_draw(Ui *ui, Grid *grid, Rect body)
         inner.y++;
     }
     inner.h = menu->height;
+    menu->items = inner;
     draw_items(ui, &columns, grid, inner);
 }

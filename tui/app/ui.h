@@ -61,6 +61,7 @@ typedef struct {
     char title[100], head[100]; /* head: of the columns; one that begins with a blank is aligned
                                    at the right; "" */
     int n, at, top, height;     /* top: the first shown; height: how many, as last drawn */
+    Rect items;                 /* where they stand, as last drawn */
     MenuItem item[MENU_MAX];
     void (*chosen)(Ui *ui, int value);
     void (*moved)(Ui *ui, int by); /* < and >; NULL: nothing */

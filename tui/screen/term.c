@@ -14,14 +14,24 @@
 #include <unistd.h>
 #include <wchar.h>
 
-enum { RESET_MAX = 256, FATAL_STACK_BYTES = 64 * 1024, ESC_DELAY_MS = 25, ARGV_MAX = 15 };
+enum {
+    RESET_MAX = 256,
+    FATAL_STACK_BYTES = 64 * 1024,
+    ESC_DELAY_MS = 25,
+    MOUSE_BYTES_MAX = 20,
+    ARGV_MAX = 15
+};
+
+enum { CODE_SGR = KEY_MAX - 1 }; /* the start of a report of the mouse */
 
 struct Term {
     SCREEN *screen;
     bool color;
     Theme theme;
     bool anew; /* the next term_show() draws everything */
-    MEVENT mouse;
+    bool mouse_on;
+    int button, x, y; /* of the last report of the mouse */
+    bool released;
 };
 
 /* What a signal handler may touch: prepared before any handler is set, then only read. */
@@ -155,8 +165,9 @@ void term_theme(Term *term, const Theme *theme, Background background)
 
 void term_mouse_on(Term *term, bool on)
 {
-    (void)term;
-    mousemask(on ? BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+    term->mouse_on = on && tigetstr("kmous") && tigetstr("kmous") != (char *)-1;
+    mousemask(on ? BUTTON1_PRESSED : 0, NULL); /* ncurses takes it back when it stops */
+    term->anew = true;
 }
 
 /* Terminals that are not in application mode send these forms too. */
@@ -174,6 +185,8 @@ static void define_arrows(void)
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (key_defined(forms[i].bytes) == 0)
             define_key(forms[i].bytes, forms[i].key);
+    define_key(NULL, KEY_MOUSE); /* ncurses puts it back on else, with its own reader */
+    define_key("\033[<", CODE_SGR);
 }
 
 Term *term_open(ColorMode color, Error *err)
@@ -209,10 +222,18 @@ Term *term_open(ColorMode color, Error *err)
     return term;
 }
 
+void term_drag(Term *term, bool on)
+{
+    if (term->mouse_on)
+        term_send(term, on ? STR("\033[?1002h") : STR("\033[?1002l\033[?1000h"));
+}
+
 void term_close(Term *term)
 {
     if (!term || !term->screen)
         return;
+    if (term->mouse_on)
+        term_send(term, STR("\033[?1002l\033[?1006l"));
     endwin();
     delscreen(term->screen);
     term->screen = NULL;
@@ -244,7 +265,6 @@ static const KeyPair pairs[] = {
     {KEY_BACKSPACE, K_BACKSPACE},
     {KEY_DC, K_BACKSPACE},
     {KEY_RESIZE, K_RESIZE},
-    {KEY_MOUSE, K_MOUSE},
 };
 
 static Key from_curses(int code)
@@ -278,6 +298,29 @@ static Key read_utf8(int first)
     return rune;
 }
 
+/* "0;37;2M", from 1; m: released. What is no report is dropped. */
+static Key read_mouse(Term *term)
+{
+    int number[3] = {0}, n = 0, code = ERR;
+
+    for (int i = 0; i < MOUSE_BYTES_MAX && n < 3; i++) {
+        code = getch();
+        if (code >= '0' && code <= '9' && number[n] < 10000)
+            number[n] = number[n] * 10 + (code - '0');
+        else if (code == ';' || code == 'M' || code == 'm')
+            n++;
+        else
+            return K_NONE;
+    }
+    if (n < 3 || code == ';' || number[1] < 1 || number[2] < 1)
+        return K_NONE;
+    term->button = number[0];
+    term->x = number[1] - 1;
+    term->y = number[2] - 1;
+    term->released = code == 'm';
+    return K_MOUSE;
+}
+
 static Key read_key(Term *term)
 {
     int code = getch();
@@ -293,9 +336,7 @@ static Key read_key(Term *term)
     if (code <= 0xff)
         return read_utf8(code);
     Key key = from_curses(code);
-    if (key == K_MOUSE && getmouse(&term->mouse) != OK)
-        return K_NONE;
-    return key;
+    return code == CODE_SGR ? read_mouse(term) : key;
 }
 
 Key term_key(Term *term, int timeout_ms)
@@ -318,15 +359,17 @@ Key term_key(Term *term, int timeout_ms)
 
 MouseKind term_mouse(Term *term, int *x, int *y)
 {
-    *x = term->mouse.x;
-    *y = term->mouse.y;
-    if (term->mouse.bstate & BUTTON4_PRESSED)
-        return MOUSE_WHEEL_UP;
-    if (term->mouse.bstate & BUTTON5_PRESSED)
-        return MOUSE_WHEEL_DOWN;
-    if (term->mouse.bstate & (BUTTON1_CLICKED | BUTTON1_PRESSED))
-        return MOUSE_CLICK;
-    return MOUSE_OTHER;
+    enum { MOVED = 32, WHEEL = 64 };
+
+    *x = term->x;
+    *y = term->y;
+    if (term->button == WHEEL || term->button == WHEEL + 1)
+        return term->button == WHEEL ? MOUSE_WHEEL_UP : MOUSE_WHEEL_DOWN;
+    if (term->button == MOVED)
+        return MOUSE_DRAG;
+    if (term->button != 0)
+        return MOUSE_OTHER;
+    return term->released ? MOUSE_RELEASE : MOUSE_PRESS;
 }
 
 static attr_t attributes(const Theme *theme, Style style)
@@ -381,6 +424,8 @@ void term_show(Term *term, const Grid *grid)
         }
     }
     move(grid->cursor_y < h ? grid->cursor_y : h - 1, grid->cursor_x < w ? grid->cursor_x : w - 1);
+    if (term->anew && term->mouse_on)
+        term_send(term, STR("\033[?1006h"));
     if (term->anew)
         clearok(curscr, TRUE);
     term->anew = false;

@@ -33,12 +33,22 @@ void term_size(const Term *term, int *w, int *h);
 /* The next key; K_NONE after timeout_ms (-1: wait), K_RESIZE, K_MOUSE, K_EOF when it is gone. */
 Key term_key(Term *term, int timeout_ms);
 
-typedef enum { MOUSE_CLICK, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN, MOUSE_OTHER } MouseKind;
+typedef enum {
+    MOUSE_PRESS,
+    MOUSE_DRAG, /* moved while the button is held */
+    MOUSE_RELEASE,
+    MOUSE_WHEEL_UP,
+    MOUSE_WHEEL_DOWN,
+    MOUSE_OTHER /* other buttons, wheels to the side */
+} MouseKind;
 MouseKind term_mouse(Term *term, int *x, int *y); /* what K_MOUSE was */
 
-/* What the screen looks like and whether the mouse is asked for, from the next term_show() on. */
+/* What the screen looks like and whether the mouse is asked for, from the next term_show() on.
+ * Reports are asked for in SGR form (1006), whatever terminfo says, and read here: the old form
+ * ends at column 223. */
 void term_theme(Term *term, const Theme *theme, Background background);
 void term_mouse_on(Term *term, bool on);
+void term_drag(Term *term, bool on); /* moves are told too, while a button is held */
 
 void term_show(Term *term, const Grid *grid); /* one update of the screen; sizes may differ */
 void term_redraw(Term *term);                 /* everything anew at the next term_show() */

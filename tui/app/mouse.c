@@ -1,0 +1,108 @@
+#include "tui/app/mouse.h"
+
+#include "tui/app/go.h"
+#include "tui/app/menu.h"
+
+static const LayoutPane *pane_at(const App *app, int x, int y)
+{
+    for (int i = 0; i < app->layout.n_panes; i++) {
+        const LayoutPane *pane = &app->layout.pane[i];
+        if (rect_has(pane->area, x, y) || (pane->frame.w > 0 && rect_has(pane->frame, x, y)))
+            return pane;
+    }
+    return NULL;
+}
+
+static void wheel(App *app, bool up, int x, int y)
+{
+    const LayoutPane *pane = pane_at(app, x, y);
+
+    if (app->palette.open)
+        palette_key(&app->ui, &app->palette, up ? K_UP : K_DOWN);
+    else if (app->ui.menu.open)
+        menu_key(&app->ui, up ? K_UP : K_DOWN);
+    else if (pane)
+        for (int i = 0; i < 3; i++)
+            views[pane->show]->act(&app->ui, up ? ACT_UP : ACT_DOWN, 0);
+}
+
+static void click_menu(Ui *ui, int x, int y)
+{
+    Menu *menu = &ui->menu;
+    int item = menu->top + (y - menu->items.y);
+
+    if (!rect_has(menu->items, x, y) || item >= menu->n) {
+        menu_key(ui, K_ESC);
+        return;
+    }
+    menu->at = item;
+    menu_key(ui, K_ENTER);
+}
+
+static void click_pane(App *app, const LayoutPane *pane, int y)
+{
+    const View *view = views[pane->show];
+    int row = y - pane->area.y - view->list_at;
+
+    app->ui.at.show = pane->show;
+    if (view->list_at >= 0 && row >= 0 && row < pane->area.h)
+        view->go(&app->ui, app->ui.top[pane->show] + row);
+}
+
+static void click(App *app, int x, int y, bool twice)
+{
+    const Layout *layout = &app->layout;
+    const LayoutPane *pane = pane_at(app, x, y);
+    int tab = rect_has(layout->tabs, x, y) ? app_tab(app, x) : -1;
+
+    if (tab >= 0)
+        app_act(app, action_by_id((ActId)(ACT_SHOW_GRAPH + tab)), 0);
+    else if (twice && pane)
+        app_act(app, action_by_id(ACT_OPEN), K_ENTER);
+    else if (pane && rect_has(pane->area, x, y))
+        click_pane(app, pane, y);
+    for (int i = 0; rect_has(layout->path, x, y) && i < app->n_crumbs; i++)
+        if (x >= app->crumb[i].x && x < app->crumb[i].end)
+            go_group(&app->ui, app->crumb[i].group);
+}
+
+static void press(App *app, int x, int y, int64_t now_ms)
+{
+    Mouse *mouse = &app->mouse;
+    bool twice = x == mouse->x && y == mouse->y && now_ms - mouse->pressed_ms < DOUBLE_MS;
+
+    mouse->x = x;
+    mouse->y = y;
+    mouse->pressed_ms = twice ? now_ms - DOUBLE_MS : now_ms;
+    mouse->drags = false;
+    if (app->prompt.kind || app->palette.open)
+        return;
+    if (app->ui.menu.open) {
+        click_menu(&app->ui, x, y);
+        return;
+    }
+    mouse->drags = layout_border(&app->layout, x, y, &mouse->border);
+    if (!mouse->drags)
+        click(app, x, y, twice);
+    else if (app->term)
+        term_drag(app->term, true);
+}
+
+static void drop(App *app)
+{
+    app->mouse.drags = false;
+    if (app->term)
+        term_drag(app->term, false);
+}
+
+void mouse_event(App *app, MouseKind kind, int x, int y, int64_t now_ms)
+{
+    if (kind == MOUSE_WHEEL_UP || kind == MOUSE_WHEEL_DOWN)
+        wheel(app, kind == MOUSE_WHEEL_UP, x, y);
+    else if (kind == MOUSE_PRESS)
+        press(app, x, y, now_ms);
+    else if (kind == MOUSE_DRAG && app->mouse.drags)
+        layout_drag(&app->layout, &app->splits, &app->mouse.border, x, y);
+    else if (kind == MOUSE_RELEASE && app->mouse.drags)
+        drop(app);
+}
