@@ -396,6 +396,26 @@ static void rail_is(void **state)
     case_close(&c);
 }
 
+static void a_selected_value_is_followed(void **state)
+{
+    enum { ROWS = 9 };
+    (void)state;
+    Case c = case_open(layers);
+    RailRow lanes[ROWS];
+    Rail *rail = rail_new(c.arena);
+    outline_depth(c.outline, 9);
+    rail_reset(rail, &c.inferred, c.outline);
+    rail_select(rail, graph_find_tensor(c.graph, STR("r0")));
+    rail_rows(rail, 0, ROWS, lanes);
+    for (int i = 0; i < ROWS; i++) /* from its maker in row 1 to its last reader in row 7 */
+        assert_int_equal(lanes[i].selected, i >= 1 && i <= 7 ? 1 : 0);
+    rail_select(rail, -1);
+    rail_rows(rail, 0, ROWS, lanes);
+    for (int i = 0; i < ROWS; i++)
+        assert_int_equal(lanes[i].selected, 0);
+    case_close(&c);
+}
+
 /* ---- the rest ---- */
 
 static void open_groups_survive_new_groups(void **state)
@@ -483,6 +503,7 @@ int main(void)
         cmocka_unit_test(open_groups_survive_new_groups),
         cmocka_unit_test(a_folded_row_stands_for_all_its_members),
         cmocka_unit_test(parents_lead_up),
+        cmocka_unit_test(a_selected_value_is_followed),
         cmocka_unit_test(folds_can_be_off),
         cmocka_unit_test(rows_are_sorted_in_their_groups),
         cmocka_unit_test(the_largest_class_is_the_rule),

@@ -263,6 +263,7 @@ static ScreenRow rows[] = {
      {"╔transformer.h.0/Add_1═", "▸ transformer.h.1.ln_1"}},
     {"rows by their time", 80, 24, "stG", 3, {"by time", "●        lm_head", "Reshape_5"}},
     {"a column that cannot be sorted by", 80, 24, ":sort name<Enter>", -1, {"time, reshard"}},
+    {"the whole graph in a line", 160, 50, "gg/lm_head<Enter>", -1, {" TIME ", "op 486 of 486"}},
     {"a mark, and back to it", 80, 24, "jjmaG'a", 7, {">│ ▸        attn"}},
     {"the last place", 80, 24, "gg/lm_head<Enter>''", -1, {">◇        input_ids"}},
     {"places to go back to", 80, 24, "2q5:jumps<Enter>", -1, {"places you came from", "Graph"}},

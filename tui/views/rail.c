@@ -11,6 +11,7 @@ typedef struct {
 struct Rail {
     const Inferred *inferred;
     Outline *outline;
+    int32_t selected;
     int64_t page; /* whose checkpoints these are; -1: none */
     int n_known;  /* checkpoints made, in order */
     Lanes checkpoint[CHECKPOINTS];
@@ -28,6 +29,7 @@ Rail *rail_new(Arena *arena)
     Rail *rail = arena_make(arena, Rail);
 
     rail->page = -1;
+    rail->selected = -1;
     return rail;
 }
 
@@ -37,6 +39,11 @@ void rail_reset(Rail *rail, const Inferred *inferred, Outline *outline)
     rail->outline = outline;
     rail->page = -1;
     rail->n_known = 0;
+}
+
+void rail_select(Rail *rail, int32_t tensor)
+{
+    rail->selected = tensor;
 }
 
 /* Whether a value can have a lane at all. */
@@ -251,13 +258,21 @@ static int lane_of_head(const Rail *rail, const Lanes *lanes, const OutlineRow *
     return free_lane < RAIL_LANES ? free_lane : -1;
 }
 
+/* The lane of the selected value, as a bit. */
+static uint8_t selected_lane(const Rail *rail, const Lanes *lanes)
+{
+    int lane = rail->selected < 0 ? -1 : lane_of(lanes, rail->selected);
+    return lane >= 0 && lane < RAIL_LANES ? (uint8_t)(1u << lane) : 0;
+}
+
 static void lanes_step(const Rail *rail, Lanes *lanes, const OutlineRow *row, RailRow *out)
 {
-    *out = (RailRow){.above = alive(lanes), .node = -1};
+    *out = (RailRow){.above = alive(lanes), .selected = selected_lane(rail, lanes), .node = -1};
     if (row->kind == ROW_GROUP && row->open)
         out->node = lane_of_head(rail, lanes, row);
     else
         lanes_move(rail, lanes, row, out);
+    out->selected |= selected_lane(rail, lanes);
     out->below = alive(lanes);
     out->hidden = n_hidden(lanes);
 }
@@ -395,7 +410,8 @@ void rail_draw(const RailRow *row, uint32_t node_glyph, int columns, Pen *pen)
     n_lanes -= lost;
     for (int lane = 0; lane < n_lanes; lane++) {
         bool node = lane == row->node;
-        pen_rune(pen, node ? ROLE_TEXT : ROLE_RAIL,
+        Style style = row->selected >> lane & 1 ? ROLE_FOCUS | STYLE_BOLD : ROLE_RAIL;
+        pen_rune(pen, node ? ROLE_TEXT : style,
                  node ? node_glyph : lane_glyph(row, lane, left, right));
         pen_rune(pen, ROLE_RAIL, lane >= left && lane < right ? 0x2500 : ' ');
     }

@@ -21,6 +21,7 @@ enum { RAIL_LANES = 8, RAIL_USES_MAX = 8, RAIL_PAGE = 4096, RAIL_STEP = 256, RAI
 /* One row as lanes: which are alive above it and below it, which it reads, which it makes. */
 typedef struct {
     uint8_t above, below, reads, makes; /* bit i: lane i */
+    uint8_t selected;                   /* the lane of the selected value, as a bit */
     int node;                           /* lane of the row itself; -1: it has no place */
     int hidden;                         /* values alive below it that found no lane */
 } RailRow;
@@ -31,6 +32,9 @@ Rail *rail_new(Arena *arena);
 
 /* Whenever groups, or what is open in the outline, have changed. */
 void rail_reset(Rail *rail, const Inferred *inferred, Outline *outline);
+
+/* The value whose lane stands out; -1: none. */
+void rail_select(Rail *rail, int32_t tensor);
 
 /* Lanes of n rows from i on; there must be that many. */
 void rail_rows(Rail *rail, int64_t i, int n, RailRow *out);

@@ -1,8 +1,9 @@
 #include "tui/views/alike.h"
 #include "tui/views/graph_row.h"
 #include "tui/views/label.h"
+#include "tui/views/minimap.h"
 
-enum { ROWS_SHOWN_MAX = 400 };
+enum { ROWS_SHOWN_MAX = 400, MINIMAP_FROM = 28 }; /* rows */
 
 static void changed(Ui *ui)
 {
@@ -20,6 +21,11 @@ static void draw(Ui *ui, Pen *pen)
         changed(ui);
     int64_t n = outline_n_rows(ui->outline);
 
+    if (pen->area.h >= MINIMAP_FROM && n != h) { /* not where all rows just fit */
+        Pen line = *pen;
+        pen_to(&line, 0, h--);
+        minimap_draw(ui, &line);
+    }
     if (h > ROWS_SHOWN_MAX)
         h = ROWS_SHOWN_MAX;
     if (h < 1)
@@ -30,6 +36,7 @@ static void draw(Ui *ui, Pen *pen)
     ui->height[SHOW_GRAPH] = h;
     ui->top[SHOW_GRAPH] = ui_scroll(ui->top[SHOW_GRAPH], ui->row_at, n, h);
     int shown = outline_rows(ui->outline, ui->top[SHOW_GRAPH], h, rows);
+    rail_select(ui->rail, ui->at.tensor);
     if (!graph_sorted_by(ui))
         rail_rows(ui->rail, ui->top[SHOW_GRAPH], shown, rail);
     for (int i = 0; graph_sorted_by(ui) && i < shown; i++)
