@@ -1,5 +1,7 @@
 #include "tui/screen/term.h"
 
+#include "core/base/intern.h"
+
 #include <curses.h>
 #include <errno.h>
 #include <langinfo.h>
@@ -28,7 +30,9 @@ struct Term {
     SCREEN *screen;
     bool color;
     Theme theme;
-    bool anew; /* the next term_show() draws everything */
+    bool anew;      /* the next term_show() draws everything */
+    bool sync;      /* it shows nothing between DEC 2026's two sequences */
+    uint64_t shown; /* a hash of the last frame */
     bool mouse_on;
     int button, x, y; /* of the last report of the mouse */
     bool released;
@@ -82,15 +86,43 @@ static void add_reset(const char *capability)
     }
 }
 
+static const char sync_begin[] = "\033[?2026h", sync_end[] = "\033[?2026l";
+
+/* Terminals that show a frame at once, as terminfo's Sync says, or their name. */
+static bool can_sync(void)
+{
+    static const char *const names[] = {"kitty",   "foot",    "alacritty", "wezterm",
+                                        "contour", "ghostty", "mintty",    "iterm2"};
+    const char *capability = tigetstr("Sync"), *name = getenv("TERM");
+
+    if (capability && capability != (const char *)-1)
+        return true;
+    for (size_t i = 0; name && i < sizeof names / sizeof names[0]; i++)
+        if (strstr(name, names[i]))
+            return true;
+    return false;
+}
+
+/* Between updates nothing of curses waits to be written. */
+static void send_sync(const Term *term, const char *sequence)
+{
+    ssize_t unused = term->sync ? write(STDOUT_FILENO, sequence, sizeof sync_begin - 1) : 0;
+    (void)unused;
+}
+
 static void prepare_restore(void)
 {
     static const char mouse_off[] = "\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l";
 
     restore.has_modes = tcgetattr(STDIN_FILENO, &restore.modes) == 0;
     restore.n_reset = 0;
+    if (can_sync()) {
+        memcpy(restore.reset, sync_end, sizeof sync_end - 1);
+        restore.n_reset = sizeof sync_end - 1;
+    }
     if (tigetstr("kmous") && tigetstr("kmous") != (char *)-1) {
-        memcpy(restore.reset, mouse_off, sizeof mouse_off - 1);
-        restore.n_reset = sizeof mouse_off - 1;
+        memcpy(restore.reset + restore.n_reset, mouse_off, sizeof mouse_off - 1);
+        restore.n_reset += sizeof mouse_off - 1;
     }
     add_reset("sgr0");
     add_reset("rmkx");
@@ -197,7 +229,7 @@ Term *term_open(ColorMode color, Error *err)
         return NULL;
     prepare_restore();
     set_handlers(true);
-    *term = (Term){.anew = true};
+    *term = (Term){.anew = true, .sync = can_sync()};
     /* Only ASCII is drawn then; but in other locales ncurses asks the terminal to repeat
      * characters, which many that call themselves xterm cannot. */
     if (!term_is_utf8())
@@ -336,6 +368,8 @@ static Key read_key(Term *term)
     if (code <= 0xff)
         return read_utf8(code);
     Key key = from_curses(code);
+    if (key == K_RESIZE)
+        term->shown = 0; /* curses may have blanked what the frame has */
     return code == CODE_SGR ? read_mouse(term) : key;
 }
 
@@ -408,11 +442,25 @@ static void show_cell(const Term *term, const Cell *cell)
         add_wch(&out);
 }
 
+static uint64_t frame_hash(const Grid *grid)
+{
+    int place[] = {grid->w, grid->h, grid->cursor_x, grid->cursor_y};
+    uint64_t parts[] = {
+        hash_bytes(place, sizeof place),
+        hash_bytes(grid->cells, sizeof *grid->cells * (size_t)grid->w * (size_t)grid->h)};
+
+    return hash_bytes(parts, sizeof parts);
+}
+
 void term_show(Term *term, const Grid *grid)
 {
     int w, h;
     term_size(term, &w, &h);
+    uint64_t frame = frame_hash(grid);
 
+    if (frame == term->shown && !term->anew)
+        return;
+    term->shown = frame;
     erase();
     for (int y = 0; y < grid->h && y < h; y++) {
         for (int x = 0; x < grid->w && x < w; x++) {
@@ -430,7 +478,9 @@ void term_show(Term *term, const Grid *grid)
         clearok(curscr, TRUE);
     term->anew = false;
     wnoutrefresh(stdscr);
+    send_sync(term, sync_begin);
     doupdate();
+    send_sync(term, sync_end);
 }
 
 void term_redraw(Term *term)
