@@ -71,15 +71,18 @@ static void flow_tree(const GroupFlow *at)
     flow_between_nodes(at);
 }
 
+double traffic_switch_bytes(const Step *step, int64_t n)
+{
+    double bytes = (double)step->bytes;
+    if (step->kind == STEP_ALL_GATHER)
+        return bytes / (double)n;
+    return step->kind == STEP_REDUCE_SCATTER ? bytes * (double)(n - 1) / (double)n : bytes;
+}
+
 static void flow_switch(const GroupFlow *at)
 {
-    double bytes = (double)at->step->bytes, n = (double)at->n;
-    StepKind kind = at->step->kind;
-    double each = kind == STEP_ALL_GATHER       ? bytes / n
-                  : kind == STEP_REDUCE_SCATTER ? bytes * (n - 1) / n
-                                                : bytes;
     for (int64_t i = 0; i < at->n; i++)
-        send(at, i, TRAFFIC_SWITCH, each);
+        send(at, i, TRAFFIC_SWITCH, traffic_switch_bytes(at->step, at->n));
 }
 
 static void flow_pat(const GroupFlow *at)
@@ -219,7 +222,9 @@ void traffic_flows(const Plan *plan, const Step *step, TrafficVisit *visit, void
 
 typedef struct {
     const Plan *plan;
-    LinkBytes sum;
+    LinkBytes sum; /* of one run */
+    double times;
+    Traffic *traffic;
 } LinkSum;
 
 static void add_to_links(void *context, int64_t from, int64_t to, double bytes)
@@ -231,6 +236,10 @@ static void add_to_links(void *context, int64_t from, int64_t to, double bytes)
         sum->sum.inside += bytes;
     else
         sum->sum.between += bytes;
+    if (to == TRAFFIC_SWITCH)
+        return;
+    int64_t n = sum->traffic->n_buckets, n_devices = sum->plan->mesh->n_devices;
+    sum->traffic->pair[from * n / n_devices * n + to * n / n_devices] += sum->times * bytes;
 }
 
 typedef struct {
@@ -276,16 +285,17 @@ static int by_bytes(const void *a, const void *b)
     return x->atoms < y->atoms ? -1 : x->atoms > y->atoms;
 }
 
-Traffic traffic_of_plan(Arena *arena, const Plan *plan)
+Traffic traffic_of_plan(Arena *arena, const Plan *plan, int n_buckets)
 {
     Arena *scratch = arena_new();
     PathCounts counts = count_paths(scratch, plan);
-    Traffic traffic = {0};
+    Traffic traffic = {.n_buckets = n_buckets};
+    traffic.pair = arena_array(arena, double, n_buckets *n_buckets);
     Vec(AxisTraffic) axes = {0};
     for (int p = 0; p < counts.path.n; p++) {
         for (int s = 0; s < counts.path.at[p]->n_steps; s++) {
             const Step *step = &counts.path.at[p]->step[s];
-            LinkSum sum = {.plan = plan};
+            LinkSum sum = {.plan = plan, .times = counts.times.at[p], .traffic = &traffic};
             if (step->kind == STEP_SLICE || step->wire_bytes == 0)
                 continue;
             int32_t id = intern_put(counts.atoms, &step->atoms, sizeof step->atoms);
@@ -304,26 +314,4 @@ Traffic traffic_of_plan(Arena *arena, const Plan *plan)
     traffic.n_axes = axes.n;
     arena_free(scratch);
     return traffic;
-}
-
-typedef struct {
-    int64_t n_devices;
-    int n;
-    double times, *bytes;
-} MatrixSum;
-
-static void add_to_matrix(void *context, int64_t from, int64_t to, double bytes)
-{
-    const MatrixSum *sum = context;
-    if (to == TRAFFIC_SWITCH)
-        return;
-    int64_t row = from * sum->n / sum->n_devices, column = to * sum->n / sum->n_devices;
-    sum->bytes[row * sum->n + column] += sum->times * bytes;
-}
-
-void traffic_add(const Plan *plan, const ReshardPath *path, double times, int n, double *bytes)
-{
-    MatrixSum sum = {plan->mesh->n_devices, n, times, bytes};
-    for (int s = 0; s < path->n_steps; s++)
-        traffic_flows(plan, &path->step[s], add_to_matrix, &sum);
 }

@@ -25,6 +25,9 @@ enum { TRAFFIC_SWITCH = -1 }; /* instead of a place */
 
 typedef void TrafficVisit(void *context, int64_t from, int64_t to, double bytes);
 
+/* What one of n ranks sends to a switch that adds and copies. */
+double traffic_switch_bytes(const Step *step, int64_t n);
+
 /* Every flow of one run of a step, over all of its groups. Slices have none. */
 void traffic_flows(const Plan *plan, const Step *step, TrafficVisit *visit, void *context);
 
@@ -44,13 +47,11 @@ typedef struct {
     LinkBytes sent; /* of all */
     int n_axes;
     AxisTraffic *axis; /* the most bytes first */
+    int n_buckets;     /* of places that are neighbours: n_devices, or fewer */
+    double *pair;      /* [n_buckets][n_buckets], row: who sends; not what goes to the switch */
 } Traffic;
 
 /* Of all reshards, as often as each moves its value. In the arena. */
-Traffic traffic_of_plan(Arena *arena, const Plan *plan);
-
-/* Adds what devices send each other for a reshard, `times` over, to bytes[n][n], row: who sends;
- * n == n_devices, or fewer buckets of places. What goes to the switch is not in it. */
-void traffic_add(const Plan *plan, const ReshardPath *path, double times, int n, double *bytes);
+Traffic traffic_of_plan(Arena *arena, const Plan *plan, int n_buckets);
 
 #endif

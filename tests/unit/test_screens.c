@@ -89,6 +89,44 @@ static ScreenRow rows[] = {
      4,
      {"undone: step", "25 reshards: 1.95 ms"}},
     {"an option taken", 80, 24, "5x1", 3, {"sum into dim 1 by tp: step 15.8"}},
+    {"rings of a collective, links, who sends to whom",
+     80,
+     24,
+     "5:links<Enter>",
+     -1,
+     {"d0 ─▸ d1 ─▸ d2 ─▸ d3 ─▸ d0", "18.0 MiB out of each device", "tp                  3.4 GiB",
+      "WHO SENDS TO WHOM", "d3  432.0"}},
+    {"an index dim assigned to ranks",
+     80,
+     24,
+     "/h.0.mlp.c_fc/Gemm<Enter>:assign m=tp<Enter>",
+     -1,
+     {"m to tp: step"}},
+    {"an index dim that is not there",
+     80,
+     24,
+     "/h.0.mlp.c_fc/Gemm<Enter>:assign q=tp<Enter>",
+     -1,
+     {"no index dim 'q'"}},
+    {"a tensor kept whole over an axis",
+     80,
+     24,
+     ":tensor transformer.h.3.mlp.c_fc.weight<Enter>:decide replicated tp<Enter>:journal<Enter>",
+     -1,
+     {"[Journal]", "graph:replicated(\"transformer.h.3.mlp.c_fc.weight\", {\"tp\"})"}},
+    {"that taken back by a decision",
+     80,
+     24,
+     ":tensor lm_head.weight<Enter>:decide barrier none<Enter>:undecide<Enter>:journal<Enter>",
+     -1,
+     {"graph:barrier(\"lm_head.weight\", \"none\")", "graph:unmark(\"lm_head.weight\")"}},
+    {"what can be decided of a tensor",
+     200,
+     24,
+     ":decide sharded<Enter>",
+     -1,
+     {"replicated AXES, unreduced AXES, barrier forward|backward|none, tie NAME"}},
+    {"where undo stands", 80, 24, "ptu:journal<Enter>", -1, {"12 undone", "u and C-r stand here"}},
     {"reshards in program order", 80, 24, "5sp", 3, {"SL    ", "KIND"}},
     {"the columns of reshards",
      80,
@@ -671,9 +709,26 @@ static void screen_has(void **state)
 
 /* ---- every screen, at every size, in ASCII and not ---- */
 
-static const char *const walks[] = {"",   "2", "3", "4",  "5", "w", "Wt",
-                                    "gf", "?", "x", "zR", ":", "/", "fnorm<Enter>",
-                                    "Z",  "6", "df"};
+static const char *const walks[] = {"",
+                                    "2",
+                                    "3",
+                                    "4",
+                                    "5",
+                                    "w",
+                                    "Wt",
+                                    "gf",
+                                    "?",
+                                    "x",
+                                    "zR",
+                                    ":",
+                                    "/",
+                                    "fnorm<Enter>",
+                                    "Z",
+                                    "6",
+                                    "df",
+                                    "5x",
+                                    "5:links<Enter>",
+                                    "pt:journal<Enter>"};
 static const int sizes[][2] = {{40, 10}, {60, 20}, {80, 24}, {131, 31}, {160, 50}, {300, 90}};
 
 /* Screens stay in their lines, and ASCII ones are ASCII of the same columns. */
@@ -832,6 +887,90 @@ static void the_mouse_does_what_it_points_to(void **state)
     assert_int_equal(app->ui.at.show, SHOW_OP);
     app_free(app);
     session_close(session);
+    arena_free(arena);
+}
+
+/* Decisions of every kind, written and run as a policy: the plan is the same. */
+static void what_is_written_decides_the_same(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    char folder[] = "/tmp/dimscope-screens-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    const char *path = arena_printf(arena, "%s/kept.lua", folder);
+    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=2"};
+    Session *made = session_open(&options, &hooks, &(Error){0});
+    assert_non_null(made);
+    const char *keys = arena_printf(
+        arena,
+        ":tensor input_ids.0<Enter>:pin dp<Enter>:tensor lm_head.weight.1<Enter>:pin dp.tp<Enter>"
+        ":pin tp<Enter>/h.0.mlp.c_fc/Gemm<Enter>:assign n=tp<Enter>:assign k=whole<Enter>"
+        ":op<Enter>P"
+        ":tensor transformer.h.0.mlp.c_proj.weight.0<Enter>:pin tp<Enter>:unpin<Enter>"
+        ":tensor transformer.h.1.mlp.c_fc.weight<Enter>:decide replicated tp<Enter>"
+        ":decide barrier forward<Enter>:tensor transformer.h.1.mlp.c_fc.bias<Enter>"
+        ":decide tie both<Enter>:decide unreduced dp<Enter>:undecide<Enter>5x1"
+        ":write %s<Enter>",
+        path);
+    screen_after(arena, made, 120, 40, keys);
+    assert_true(made->journal.n_done > 8);
+    options.policy = path;
+    Error err = {0};
+    Session *run = session_open(&options, &hooks, &err);
+    if (!run)
+        fail_msg("%s:%d: %s", err.file, err.line, err.text);
+    assert_memory_equal(&run->plan->totals, &made->plan->totals, sizeof run->plan->totals);
+    assert_int_equal(run->plan->n_pins, made->plan->n_pins);
+    assert_int_equal(run->plan->n_marks, made->plan->n_marks);
+    session_close(run);
+    session_close(made);
+    unlink(path);
+    rmdir(folder);
+    arena_free(arena);
+}
+
+/* A line of the policy that the user has changed: at the end of its PAS the new one holds. */
+static void an_edit_of_a_policy_goes_behind_it(void **state)
+{
+    (void)state;
+    static const char shard[] =
+        "graph:shard('*.mlp.c_fc.weight', {n = 'tp'}) graph:shard('input_ids', {[0] = 'dp'})";
+    Arena *arena = arena_new();
+    char folder[] = "/tmp/dimscope-screens-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    const char *path = arena_printf(arena, "%s/kept.lua", folder);
+    const char *policy = arena_printf(arena, "%s/mine.lua", folder);
+    const char *text = arena_printf(arena, "function PAS(graph)\n%s\nreturn graph\nend\n", shard);
+    assert_true(file_write(policy, str_from(text), NULL));
+    SessionOptions options = {
+        .model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=2", .policy = policy};
+    Session *made = session_open(&options, &hooks, &(Error){0});
+    assert_non_null(made);
+    const char *keys = arena_printf(arena,
+                                    ":tensor transformer.h.0.mlp.c_fc.weight.1<Enter>:pin whole"
+                                    "<Enter>:pin dp<Enter>:write %s<Enter>",
+                                    path);
+    screen_after(arena, made, 120, 40, keys);
+    Source source;
+    assert_true(file_read(arena, path, 1 << 16, &source, NULL));
+    int64_t from = str_find(source.text, STR("local g"));
+    int64_t to = str_find(source.text, STR("    return graph"));
+    assert_true(from > 0 && to > from);
+    assert_true(str_find(source.text, STR("unpin(")) > 0);
+    assert_true(str_find(source.text, STR("= {}")) < 0); /* it was replaced */
+    text = arena_printf(arena, "function PAS(graph)\n%s\n%.*s\nreturn graph\nend\n", shard,
+                        (int)(to - from), source.text.s + from);
+    assert_true(file_write(policy, str_from(text), NULL));
+    Error err = {0};
+    Session *run = session_open(&options, &hooks, &err);
+    if (!run)
+        fail_msg("%s:%d: %s", err.file, err.line, err.text);
+    assert_memory_equal(&run->plan->totals, &made->plan->totals, sizeof run->plan->totals);
+    session_close(run);
+    session_close(made);
+    unlink(path);
+    unlink(policy);
+    rmdir(folder);
     arena_free(arena);
 }
 
@@ -1044,6 +1183,8 @@ static void type_at_random(Session *session, int n_words)
         "why", "rank 3", "]t",     "[t",          "]r",         "<Lt>",      ">",     "<Backspace>",
         "~",   "120",    "pin tp", "undo",        "<C-d>",      "mesh tp=2", "open",  "6",
         "7",   "c",      "=",      "diff before", "diff tp",
+        "s", "assign n=tp", "decide replicated dp",
+        "undecide", "journal", "links",
     };
     uint32_t random = 1;
     AppOptions options = {0};
@@ -1114,6 +1255,8 @@ int main(void)
         cmocka_unit_test(every_screen_fits_its_size),
         cmocka_unit_test(the_cursor_is_on_the_selected_row),
         cmocka_unit_test(pins_are_written_as_a_policy),
+        cmocka_unit_test(what_is_written_decides_the_same),
+        cmocka_unit_test(an_edit_of_a_policy_goes_behind_it),
         cmocka_unit_test(a_view_is_exported_in_every_format),
         cmocka_unit_test(the_mouse_does_what_it_points_to),
         cmocka_unit_test(the_cursor_stays_on_its_op_through_a_new_plan),

@@ -412,6 +412,12 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
 
     if (act == ACT_UNPIN)
         *ok = pins_drop(ui, err);
+    else if (act == ACT_ASSIGN)
+        *ok = pins_assign(ui, args, err);
+    else if (act == ACT_DECIDE)
+        *ok = pins_decide(ui, args, err);
+    else if (act == ACT_UNDECIDE)
+        *ok = pins_undecide(ui, err);
     else if (act == ACT_UNDO)
         *ok = pins_undo(ui, err);
     else if (act == ACT_REDO)
@@ -470,6 +476,10 @@ static bool act_on_place(App *app, ActId act)
         show(ui, SHOW_FINDINGS);
     else if (act == ACT_EVENTS)
         show(ui, SHOW_EVENTS);
+    else if (act == ACT_LINKS)
+        show(ui, SHOW_LINKS);
+    else if (act == ACT_JOURNAL)
+        show(ui, SHOW_JOURNAL);
     else if (act == ACT_NEAR)
         ui->near = ui->at.op, show(ui, SHOW_NEAR);
     else if (act == ACT_ERRORS)

@@ -261,6 +261,132 @@ bool pins_drop(Ui *ui, Error *err)
     return true;
 }
 
+/* ---- an op's parts to ranks ---- */
+
+bool pins_assign(Ui *ui, Str text, Error *err)
+{
+    const Session *session = ui->session;
+    int32_t op = ui->at.op, *ops = NULL;
+    const OpSpace *space = op < 0 ? NULL : inferred_space(session->inferred, op);
+    Str axes = text, name = str_trim(str_take(&axes, '='));
+    Cut cut;
+
+    axes = str_trim(axes);
+    if (!space)
+        return error_set(err, "select an op first");
+    if (name.n == 0 || axes.n == 0)
+        return error_set(err, "assign which index dim to which axes? :assign k=tp");
+    int index = opspace_find_index(space, name);
+    if (index < 0)
+        return error_set(err, "the op has no index dim '%.*s': 2 lists them", STR_ARG(name));
+    if (!read_axes(ui, axes, space->index[index].size, &cut, err))
+        return false;
+    Target target = {.index = true, .dim = index};
+    target.n = outline_equals(ui->outline, ui->frame, op, &ops);
+    target.place = ops;
+    pins_apply(ui, decisions_for(ui, &target, &cut), target.n,
+               arena_printf(ui->frame, "%.*s to %.*s", STR_ARG(name), STR_ARG(axes)));
+    return true;
+}
+
+/* ---- tensors as a whole ---- */
+
+/* The selected tensor and those that are alike. */
+static bool whole_target(Ui *ui, Target *target, Error *err)
+{
+    int32_t op = ui->at.op, *ops = NULL;
+    int n_ops = op < 0 ? 0 : outline_equals(ui->outline, ui->frame, op, &ops);
+
+    if (ui->at.tensor < 0)
+        return error_set(err, "select a tensor first");
+    *target = (Target){.dim = -1, .place = arena_array(ui->frame, int32_t, n_ops + 1)};
+    target->n = equal_tensors(ui, ops, n_ops, ui->at.tensor, target->place);
+    return true;
+}
+
+static bool read_mark_axes(const Ui *ui, Str axes, AtomSet *out, Error *err)
+{
+    Cut cut;
+
+    if (axes.n == 0)
+        return error_set(err, "over which axes? :decide replicated tp");
+    if (!read_axes(ui, axes, ui->session->mesh->n_devices, &cut, err))
+        return false;
+    *out = cut_atoms(&cut);
+    return *out || error_set(err, "'%.*s' is no axis that cuts", STR_ARG(axes));
+}
+
+/* One decision, but for its place. */
+static bool read_mark(const Ui *ui, Str text, Decision *mark, Error *err)
+{
+    /* ORDER PASS */
+    static const char *const passes[] = {"none", "forward", "backward"};
+    Str rest = text, what = str_take(&rest, ' ');
+
+    rest = str_trim(rest);
+    *mark = (Decision){.dim = -1};
+    if (str_eq(what, STR("replicated")) || str_eq(what, STR("unreduced"))) {
+        mark->kind = what.s[0] == 'r' ? PIN_REPLICATED : PIN_UNREDUCED;
+        return read_mark_axes(ui, rest, &mark->axes, err);
+    }
+    if (str_eq(what, STR("tie")) && rest.n > 0) {
+        mark->kind = PIN_GROUP;
+        mark->group = arena_str(ui->session->journal_arena, rest);
+        return true;
+    }
+    mark->kind = PIN_BARRIER;
+    for (int pass = 0; pass < PASS_BOTH; pass++)
+        if (str_eq(what, STR("barrier")) && str_eq(rest, str_from(passes[pass]))) {
+            mark->pass = (Pass)pass;
+            return true;
+        }
+    error_set(err, "what is decided of a tensor as a whole?");
+    error_hint(err, "replicated AXES, unreduced AXES, barrier forward|backward|none, tie NAME");
+    return false;
+}
+
+static void apply_whole(Ui *ui, const Target *target, const Decision *mark, const char *what)
+{
+    Decision *all = arena_array(ui->frame, Decision, target->n);
+
+    for (int i = 0; i < target->n; i++) {
+        all[i] = *mark;
+        all[i].place = target->place[i];
+    }
+    pins_apply(ui, all, target->n, what);
+}
+
+bool pins_decide(Ui *ui, Str text, Error *err)
+{
+    Target target = {0};
+    Decision mark;
+
+    if (job_is_told(ui))
+        return error_set(err, "wait for the job, or stop it with C-c");
+    if (!whole_target(ui, &target, err) || !read_mark(ui, str_trim(text), &mark, err))
+        return false;
+    apply_whole(ui, &target, &mark, arena_str(ui->frame, text));
+    return true;
+}
+
+bool pins_undecide(Ui *ui, Error *err)
+{
+    Target target = {0};
+    Decision mark = {.kind = UNPIN_TENSOR, .dim = -1};
+
+    if (!whole_target(ui, &target, err))
+        return false;
+    for (int i = 0; i < ui_plan(ui)->n_marks; i++)
+        if (ui_plan(ui)->marks[i]->place == target.place[0]) {
+            apply_whole(ui, &target, &mark, "undecided");
+            return true;
+        }
+    return error_set(err, "nothing is decided of %.*s as a whole",
+                     STR_ARG(label_tensor(ui->session, ui->frame, target.place[0])));
+}
+
+/* ---- the menu ---- */
+
 static void next_dim(Ui *ui, int by);
 
 void pins_menu(Ui *ui, bool what_if)
@@ -344,25 +470,120 @@ static bool may_write(const Ui *ui, const char *path, Error *err)
     return false;
 }
 
+/* ---- keeping decisions as lines ---- */
+
 /* A line of the console may have made many decisions; it is written once. */
 static bool same_line(const Origin *a, const Origin *b)
 {
     return a->kind == b->kind && a->line == b->line && strcmp(a->text, b->text) == 0;
 }
 
-/* The user's lines; how many there are. Typed ones call the graph `g`. */
-static int put_edits(const Session *session, Buf *out)
-{
-    int n = 0;
+/* What a decision is about: the last one that is about the same holds. */
+typedef struct {
+    int32_t kind, place, dim;
+} About;
 
-    for (int i = 0; i < session->journal.n_done; i++) {
-        const Origin *origin = &session->journal.decisions.at[i].origin;
-        if (origin->kind != ORIGIN_USER ||
-            (i > 0 && same_line(origin, &session->journal.decisions.at[i - 1].origin)))
+static About about(const Decision *decision)
+{
+    bool mark = decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR;
+    int32_t kind = mark ? (int32_t)decision->kind : !decision_is_on_tensor(decision->kind);
+
+    return (About){kind, decision->place, mark ? -1 : decision->dim};
+}
+
+typedef struct {
+    const Session *session;
+    Intern *keys;
+    Vec(int32_t) last;   /* per key: the last decision about it */
+    Vec(bool) of_policy; /* per key: the policy pins it */
+} Edits;
+
+static Edits edits_of(Arena *arena, const Session *session)
+{
+    const Journal *journal = &session->journal;
+    Edits edits = {.session = session, .keys = intern_new(arena)};
+
+    for (int i = 0; i < journal->n_done; i++) {
+        const Decision *decision = &journal->decisions.at[i];
+        About key = about(decision);
+        int32_t id = intern_put(edits.keys, &key, sizeof key);
+        if (id == edits.last.n) {
+            vec_push(arena, &edits.last, i);
+            vec_push(arena, &edits.of_policy, false);
+        }
+        edits.last.at[id] = i;
+        if (decision->origin.kind == ORIGIN_POLICY)
+            edits.of_policy.at[id] = decision_pins_dim(decision->kind);
+    }
+    return edits;
+}
+
+static bool still_holds(const Edits *edits, int i)
+{
+    const Decision *decision = &edits->session->journal.decisions.at[i];
+    About key = about(decision);
+    About unmark = {UNPIN_TENSOR, decision->place, -1};
+    int32_t gone = intern_find(edits->keys, &unmark, sizeof unmark);
+
+    if (decision_marks_tensor(decision->kind) && gone >= 0 && edits->last.at[gone] > i)
+        return false;
+    return edits->last.at[intern_find(edits->keys, &key, sizeof key)] == i;
+}
+
+/* A policy may not pin a dim twice: what it pins itself is taken away first. */
+static void put_unpin(const Edits *edits, int i, Buf *out)
+{
+    Decision decision = edits->session->journal.decisions.at[i];
+    About key = about(&decision);
+
+    if (!decision_pins_dim(decision.kind) ||
+        !edits->of_policy.at[intern_find(edits->keys, &key, sizeof key)])
+        return;
+    decision.kind = decision.kind == PIN_TENSOR_DIM ? UNPIN_TENSOR_DIM : UNPIN_INDEX_DIM;
+    buf_puts(out, "    ");
+    decision_lua(edits->session, &decision, out);
+    buf_putc(out, '\n');
+}
+
+/* Decisions i to end are of one line. */
+static void put_line(const Edits *edits, int i, int end, Buf *out)
+{
+    const Decision *decisions = edits->session->journal.decisions.at;
+    bool whole = true;
+
+    for (int d = i; d < end; d++) {
+        whole = whole && still_holds(edits, d);
+        if (still_holds(edits, d))
+            put_unpin(edits, d, out);
+    }
+    for (int d = i; d < end && !whole; d++) {
+        if (!still_holds(edits, d))
+            continue;
+        buf_puts(out, "    ");
+        decision_lua(edits->session, &decisions[d], out);
+        buf_putc(out, '\n');
+    }
+    if (whole)
+        buf_printf(out, "    %s\n", decisions[i].origin.text);
+}
+
+/* The user's lines that hold; how many there are. Typed ones call the graph `g`. */
+static int put_edits(Arena *arena, const Session *session, Buf *out)
+{
+    const Journal *journal = &session->journal;
+    Edits edits = edits_of(arena, session);
+    int n = 0, end;
+
+    for (int i = 0; i < journal->n_done; i = end) {
+        const Origin *origin = &journal->decisions.at[i].origin;
+        for (end = i + 1; end < journal->n_done; end++)
+            if (!same_line(origin, &journal->decisions.at[end].origin))
+                break;
+        if (origin->kind != ORIGIN_USER)
             continue;
         if (n++ == 0)
             buf_puts(out, "    local g = graph\n");
-        buf_printf(out, "    %s\n", origin->text);
+        put_line(&edits, i, end, out);
     }
     return n;
 }
@@ -382,7 +603,7 @@ bool pins_write(Ui *ui, Str path, Error *err)
     buf_printf(&text, "%s\n-- They come after %s: put them at the end of its PAS.\n\n", edits_head,
                policy_file ? policy : "the policy");
     buf_puts(&text, "function PAS(graph, resource)\n");
-    int n = put_edits(session, &text);
+    int n = put_edits(ui->frame, session, &text);
     buf_puts(&text, "    return graph\nend\n");
     if (n == 0)
         return error_set(err, "no pin was made here: there is nothing to write");

@@ -17,6 +17,14 @@ void pins_menu(Ui *ui, bool what_if);
 bool pins_set(Ui *ui, Str axes, Error *err);
 bool pins_drop(Ui *ui, Error *err);
 
+/* "k=tp", "k=whole": the index dim of the selected op, and of those its row stands for. */
+bool pins_assign(Ui *ui, Str text, Error *err);
+
+/* Of the selected tensor as a whole, and of those alike: "replicated tp", "unreduced dp.tp",
+ * "barrier forward" (or backward, none), "tie NAME". */
+bool pins_decide(Ui *ui, Str text, Error *err);
+bool pins_undecide(Ui *ui, Error *err);
+
 /* Applies decisions as one step of undo, and says what has changed. They are copied. */
 void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what);
 

@@ -8,6 +8,7 @@
 #define TUI_VIEWS_COMM_H
 
 #include "core/plan/session.h"
+#include "core/plan/traffic.h"
 
 typedef struct {
     int32_t first; /* reshard: the first of them; the others follow in Comm.next_alike */
@@ -41,8 +42,9 @@ typedef struct {
     CommSort sort;
     const char *kept_by; /* the filter's text; NULL: all are listed */
     CommRow *row;
-    int32_t *row_of;     /* per reshard */
-    int32_t *next_alike; /* per reshard */
+    const Traffic *traffic; /* NULL: not asked for */
+    int32_t *row_of;        /* per reshard */
+    int32_t *next_alike;    /* per reshard */
 } Comm;
 
 Comm *comm_new(const Session *session);

@@ -37,6 +37,7 @@ typedef enum {
     SHOW_FINDINGS,
     SHOW_EVENTS,
     SHOW_ERRORS,
+    SHOW_JOURNAL,
     SHOW_HELP,
     SHOW_COUNT,
     SHOW_TABS = SHOW_RUN + 1,
@@ -63,7 +64,7 @@ typedef struct {
 extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_mem, view_diff,
     view_policy, view_run, view_comm_detail, view_links, view_live, view_diff_totals, view_fork,
     view_console, view_check, view_near, view_why, view_findings, view_events, view_errors,
-    view_help;
+    view_journal, view_help;
 extern const View *const views[SHOW_COUNT];
 
 #endif

@@ -1,23 +1,317 @@
-#include "tui/views/page.h"
+#include "tui/views/label.h"
 
-static const Hint hints[] = {{ACT_BACK, "back"}, {ACT_HELP, "help"}, {ACT_CLOSE, "close"}, {0}};
+#include "core/plan/traffic.h"
 
-static bool act(Ui *ui, ActId act, Key last)
+#include <inttypes.h>
+
+enum { NUMBERS_MAX = 8, BUCKETS_MAX = 16, RING_MAX = 8, DEVICES_MAX = 1 << 14, BAR = 16 };
+
+static const char right_arrow[] = "─▸", both_arrows[] = "◂─▸";
+
+/* ---- groups ---- */
+
+static void put_device(const Ui *ui, int64_t position, Buf *out)
 {
-    (void)last;
-    return page_act(ui, ui->at.show, act);
+    buf_printf(out, "d%" PRId64, mesh_device(ui->session->mesh, position));
+}
+
+static int64_t member_of(const Mesh *mesh, AtomSet atoms, int64_t base, int64_t i)
+{
+    return mesh_group_member(mesh, atoms, base, i);
+}
+
+/* "d0 ─▸ d1 ─▸ d2 ─▸ d3 ─▸ d0" */
+static void put_group(const Ui *ui, AtomSet atoms, int64_t base, const char *between, bool closed,
+                      Buf *out)
+{
+    const Mesh *mesh = ui->session->mesh;
+    int64_t n = mesh_atoms_size(mesh, atoms);
+
+    for (int64_t i = 0; i < n; i++) {
+        buf_puts(out, i ? " " : "");
+        buf_puts(out, i ? between : "");
+        buf_puts(out, i && *between ? " " : "");
+        if (n > RING_MAX && i == RING_MAX - 1) {
+            buf_printf(out, ".. %s ", between);
+            i = n - 1;
+        }
+        put_device(ui, member_of(mesh, atoms, base, i), out);
+    }
+    if (closed) {
+        buf_printf(out, " %s ", between);
+        put_device(ui, member_of(mesh, atoms, base, 0), out);
+    }
+}
+
+/* How an algorithm's groups are drawn. */
+typedef struct {
+    const char *head, *between, *words;
+    bool closed;
+} Drawing;
+
+static Drawing drawing_of(const Price *price, StepKind kind)
+{
+    Str algorithm = str_from(price->algorithm);
+
+    if (kind == STEP_ALL_TO_ALL)
+        return (Drawing){"", both_arrows, "a part to each other one", false};
+    if (kind == STEP_PERMUTE)
+        return (Drawing){"", "", "each to the one that wants what it has", false};
+    if (str_starts(algorithm, STR("tree")))
+        return (Drawing){"", both_arrows, "up the tree and down", false};
+    if (str_starts(algorithm, STR("NVLS tree")))
+        return (Drawing){"", "", "to the switch of each node, a tree between them", false};
+    if (str_starts(algorithm, STR("NVLS")))
+        return (Drawing){"", "", "each to the switch, which adds and copies", false};
+    if (str_starts(algorithm, STR("PAT")))
+        return (Drawing){"", "", "to the ranks 1, 2, 4 .. further on", false};
+    return (Drawing){"", right_arrow, "out of each device", true};
+}
+
+/* The coordinates that the group shares: "dp 0". */
+static void put_place(const Ui *ui, AtomSet atoms, int64_t base, Buf *out)
+{
+    const Mesh *mesh = ui->session->mesh;
+
+    for (int a = 0; a < mesh->n_axes; a++)
+        if (!(mesh_axis_atoms(mesh, a) & atoms) && mesh->axes[a].size > 1)
+            buf_printf(out, "%s%s %" PRId64, out->n ? " " : "", mesh->axes[a].name,
+                       mesh_coord(mesh, a, base));
+}
+
+static void draw_step(const Ui *ui, const Step *step, int most, Pen *pen)
+{
+    const Mesh *mesh = ui->session->mesh;
+    Price price = price_step(ui_plan(ui)->machine, mesh, step->kind, step->atoms, step->bytes);
+    Drawing drawing = drawing_of(&price, step->kind);
+    AtomSet others = (AtomSet)(((uint64_t)1 << mesh->n_atoms) - 1) & ~step->atoms;
+    int64_t n = mesh_atoms_size(mesh, others);
+    int64_t sent = step->wire_bytes;
+    Buf head = buf_new(ui->frame);
+
+    if (str_starts(str_from(price.algorithm), STR("NVLS")))
+        sent = (int64_t)traffic_switch_bytes(step, mesh_atoms_size(mesh, step->atoms));
+    buf_printf(&head, " %s ", step_kind_name(step->kind));
+    mesh_format_set(mesh, step->atoms, ".", &head);
+    buf_printf(&head, ", %s: %.*s %s", price.algorithm, STR_ARG(label_bytes(ui, sent)),
+               drawing.words);
+    draw_sharding(ui, pen, buf_str(&head), -1, pen->area.w);
+    pen_line(pen);
+    for (int64_t g = 0; g < n && g < most; g++) {
+        int64_t base = mesh_group_member(mesh, others, 0, g);
+        Buf place = buf_new(ui->frame), group = buf_new(ui->frame);
+        if (n > most && g == most - 1) {
+            pen_printf(pen, ROLE_DIM, "   and %" PRId64 " groups more", n - g);
+            pen_line(pen);
+            break;
+        }
+        put_place(ui, step->atoms, base, &place);
+        put_group(ui, step->atoms, base, drawing.between, drawing.closed, &group);
+        pen_rune(pen, ROLE_TEXT, ' ');
+        draw_sharding(ui, pen, buf_str(&place), -1, place.n > 0 ? 12 : 2);
+        pen_fit(pen, ROLE_TEXT, buf_str(&group), pen->area.w - pen->x);
+        pen_line(pen);
+    }
+}
+
+static void draw_groups(Ui *ui, Pen *pen)
+{
+    const Comm *comm = ui_comm(ui);
+
+    if (comm->n_rows == 0)
+        return;
+    const ReshardPath *path = ui_plan(ui)->reshards[comm->row[ui->at.reshard].first].path;
+    int n = 0, lines = pen->area.h / 4 > 2 ? pen->area.h / 4 : 2;
+    for (int s = 0; s < path->n_steps; s++)
+        n += path->step[s].kind != STEP_SLICE;
+    for (int s = 0; s < path->n_steps; s++)
+        if (path->step[s].kind != STEP_SLICE)
+            draw_step(ui, &path->step[s], n > 1 && lines > 2 ? 2 : lines, pen);
+    if (n == 0) {
+        pen_puts(pen, ROLE_DIM, " the selected reshard moves nothing between devices");
+        pen_line(pen);
+    }
+}
+
+/* ---- load of links ---- */
+
+static void draw_load(const Ui *ui, const Traffic *traffic, Pen *pen)
+{
+    double most = traffic->n_axes > 0
+                      ? traffic->axis[0].sent.inside + traffic->axis[0].sent.between +
+                            traffic->axis[0].sent.to_switch
+                      : 0;
+
+    pen_puts(pen, ROLE_HEAD, " LINKS, a step      in nodes   between  to switch");
+    pen_line(pen);
+    for (int a = 0; a < traffic->n_axes && !pen_full(pen); a++) {
+        const AxisTraffic *axis = &traffic->axis[a];
+        const double bytes[] = {axis->sent.inside, axis->sent.between, axis->sent.to_switch};
+        Buf name = buf_new(ui->frame);
+        mesh_format_set(ui->session->mesh, axis->atoms, ".", &name);
+        pen_rune(pen, ROLE_TEXT, ' ');
+        draw_sharding(ui, pen, buf_str(&name), -1, 16);
+        for (int i = 0; i < 3; i++)
+            pen_right(pen, ROLE_TEXT, bytes[i] > 0 ? label_bytes(ui, (int64_t)bytes[i]) : STR("0"),
+                      11);
+        pen_rune(pen, ROLE_TEXT, ' ');
+        if (pen->area.w - pen->x >= 4)
+            pen_bar(pen, ROLE_TEXT, bytes[0] + bytes[1] + bytes[2], most,
+                    pen->area.w - pen->x < BAR ? pen->area.w - pen->x : BAR);
+        pen_line(pen);
+    }
+    pen_fit(pen, ROLE_DIM, STR(" of all devices: what they send x how often, of all reshards"),
+            pen->area.w);
+    pen_line(pen);
+}
+
+/* ---- who sends to whom ---- */
+
+static double largest(const Traffic *traffic)
+{
+    double most = 0;
+
+    for (int i = 0; i < traffic->n_buckets * traffic->n_buckets; i++)
+        most = traffic->pair[i] > most ? traffic->pair[i] : most;
+    return most;
+}
+
+/* "d3"; "3 d192+" of several; as a heading "3". */
+static Str bucket_name(const Ui *ui, const Traffic *traffic, int i, bool head)
+{
+    int64_t n = ui->session->mesh->n_devices;
+    int64_t first = (i * n + traffic->n_buckets - 1) / traffic->n_buckets;
+    Buf name = buf_new(ui->frame);
+
+    if (n > traffic->n_buckets)
+        buf_printf(&name, "%d", i);
+    if (n > traffic->n_buckets && head)
+        return buf_str(&name);
+    buf_puts(&name, name.n > 0 ? " " : "");
+    put_device(ui, first, &name);
+    buf_puts(&name, n > traffic->n_buckets ? "+" : "");
+    return buf_str(&name);
+}
+
+static void draw_cell(const Ui *ui, double bytes, double most, bool numbers, int width, Pen *pen)
+{
+    if (bytes <= 0)
+        pen_right(pen, ROLE_DIM, STR("·"), width);
+    else if (numbers)
+        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%.1f", bytes / (1 << 20))),
+                  width);
+    else {
+        pen_tab(pen, pen->x + width - 1);
+        pen_rune(pen, ROLE_TEXT, 0x2580 + (uint32_t)(1 + 7 * bytes / most));
+    }
+}
+
+static void draw_pairs(const Ui *ui, const Traffic *traffic, Pen *pen)
+{
+    int n = traffic->n_buckets;
+    bool numbers = n <= NUMBERS_MAX && pen->area.w >= 9 + 7 * n;
+    int width = numbers ? 7 : 4;
+    double most = largest(traffic);
+    Buf head = buf_new(ui->frame);
+
+    if (most <= 0) {
+        pen_puts(pen, ROLE_DIM, " nobody sends to another device by itself");
+        return;
+    }
+    buf_puts(&head, " WHO SENDS TO WHOM, a step");
+    if (numbers)
+        buf_puts(&head, ", MiB; a row sends");
+    else
+        buf_printf(&head, "; a row sends; full is %.*s", STR_ARG(label_bytes(ui, (int64_t)most)));
+    pen_fit(pen, ROLE_HEAD, buf_str(&head), pen->area.w);
+    pen_line(pen);
+    for (int i = -1; i < n && !pen_full(pen); i++) {
+        pen_right(pen, ROLE_HEAD, i < 0 ? STR("") : bucket_name(ui, traffic, i, false), 9);
+        for (int j = 0; j < n && pen->x + width <= pen->area.w; j++) {
+            if (i < 0)
+                pen_right(pen, ROLE_HEAD, bucket_name(ui, traffic, j, true), width);
+            else
+                draw_cell(ui, traffic->pair[i * n + j], most, numbers, width, pen);
+        }
+        pen_line(pen);
+    }
+}
+
+/* ---- the view ---- */
+
+/* Of the plan, made once. */
+static const Traffic *traffic_of(Ui *ui)
+{
+    Comm *comm = ui_comm(ui);
+    int64_t n = ui->session->mesh->n_devices;
+
+    if (!comm->traffic && n <= DEVICES_MAX) {
+        Traffic *traffic = arena_make(comm->arena, Traffic);
+        *traffic =
+            traffic_of_plan(comm->arena, ui_plan(ui), n < BUCKETS_MAX ? (int)n : BUCKETS_MAX);
+        comm->traffic = traffic;
+    }
+    return comm->traffic;
 }
 
 static void draw_links(Ui *ui, Pen *pen)
 {
-    page_draw(ui, SHOW_LINKS, STR(""), pen);
+    const Traffic *traffic = traffic_of(ui);
+
+    draw_groups(ui, pen);
+    if (!traffic) {
+        pen_printf(pen, ROLE_DIM, " links are summed up to %d devices", DEVICES_MAX);
+        return;
+    }
+    if (pen->area.h - pen->y > traffic->n_axes + traffic->n_buckets + 5)
+        pen_line(pen);
+    draw_load(ui, traffic, pen);
+    if (pen->area.h - pen->y > traffic->n_buckets + 2)
+        pen_line(pen);
+    draw_pairs(ui, traffic, pen);
 }
+
+static void table(Ui *ui, Sheet *out)
+{
+    const Traffic *traffic = traffic_of(ui);
+
+    sheet_column(out, "from", false);
+    sheet_column(out, "to", false);
+    sheet_column(out, "bytes", true);
+    for (int i = 0; traffic && i < traffic->n_buckets; i++)
+        for (int j = 0; j < traffic->n_buckets; j++) {
+            sheet_put(out, bucket_name(ui, traffic, i, false));
+            sheet_put(out, bucket_name(ui, traffic, j, false));
+            sheet_number(out, traffic->pair[i * traffic->n_buckets + j]);
+        }
+}
+
+static bool act(Ui *ui, ActId act, Key last)
+{
+    return view_comm.act(ui, act, last);
+}
+
+static void note(Ui *ui, Buf *out)
+{
+    view_comm.note(ui, out);
+}
+
+static const Hint hints[] = {
+    {ACT_DOWN, "move"},
+    {ACT_SHOW_MESH, "groups"},
+    {ACT_SHOW_COMM, "reshards"},
+    {ACT_BACK, "back"},
+    {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},
+    {0},
+};
 
 const View view_links = {
     .name = "On the mesh",
     .draw = draw_links,
     .act = act,
-    .go = page_go,
-    .list_at = 0,
+    .note = note,
+    .list_at = -1,
     .hints = hints,
+    .table = table,
 };
