@@ -234,8 +234,13 @@ static bool matches_label(const Search *search, const Graph *graph, int32_t op)
         return false;
     if (!search->plain && !strpbrk(search->pattern.s, "/.[(|"))
         return false;
-    snprintf(label, sizeof label, "%s/%s", op_path(graph, op), path_base(op_name(graph, op)));
-    return matches(search, str_from(label));
+    Str path = str_from(op_path(graph, op)), name = str_from(path_base(op_name(graph, op)));
+    if (path.n + name.n + 2 > sizeof label)
+        return false;
+    memcpy(label, path.s, path.n);
+    label[path.n] = '/';
+    memcpy(label + path.n + 1, name.s, name.n + 1);
+    return matches(search, (Str){label, path.n + 1 + name.n});
 }
 
 static void find_hits(Search *search, const Session *session)

@@ -9,6 +9,7 @@ typedef struct {
     int32_t *before;   /* per word of reached: how many are in those before it */
     int32_t *parent;   /* the site it has the axis from; itself at a pin */
     int32_t *hops;     /* how far from its pin */
+    int32_t *root;     /* and which site that is */
 } Walk;
 
 struct Reasons {
@@ -47,9 +48,7 @@ static int32_t hops_of(const Walk *walk, int32_t site)
 
 static int32_t root_of(const Walk *walk, int32_t site)
 {
-    for (int32_t up; (up = parent_of(walk, site)) != site;)
-        site = up;
-    return site;
+    return walk->root[place_of(walk, site)];
 }
 
 /* ---- the links that propagation uses ---- */
@@ -147,6 +146,7 @@ static void keep_walk(Arena *arena, const Search *s, Walk *walk)
     walk->before = arena_array(arena, int32_t, n_words);
     walk->parent = arena_array(arena, int32_t, s->n_queued);
     walk->hops = arena_array(arena, int32_t, s->n_queued);
+    walk->root = arena_array(arena, int32_t, s->n_queued);
     for (int32_t i = 0; i < s->n_queued; i++)
         walk->reached[s->queue[i] >> 6] |= (uint64_t)1 << (s->queue[i] & 63);
     for (int32_t w = 1; w < n_words; w++)
@@ -155,6 +155,7 @@ static void keep_walk(Arena *arena, const Search *s, Walk *walk)
         int32_t site = s->queue[i], parent = s->parent[site], at = place_of(walk, site);
         walk->parent[at] = parent;
         walk->hops[at] = parent == site ? 0 : hops_of(walk, parent) + 1;
+        walk->root[at] = parent == site ? site : root_of(walk, parent);
     }
 }
 
