@@ -117,10 +117,11 @@ if command -v tmux >/dev/null; then
     # dash does not mend a terminal, as bash does: a fault would show
     t new-session -d -x 80 -y 24 "cd '$PWD' && exec dash -i"
     tty=$(t display -p '#{pane_tty}')
-    modes=$(stty -F "$tty" -a)
+    modes=
     for how in q Q C-z TERM HUP QUIT; do
         t send-keys "clear; echo began" Enter
         until_screen began
+        [ -n "$modes" ] || modes=$(stty -F "$tty" -a) # once the shell is at its prompt
         t send-keys "$explore" Enter
         until_screen "? help"
         same "$how: in the alternate screen" "$(flags | cut -c1)" 1
@@ -143,7 +144,10 @@ if command -v tmux >/dev/null; then
         for ((i = 0; i < 200; i++)); do pgrep -P "$(t display -p '#{pane_pid}')" >/dev/null || break; sleep 0.05; done
         t send-keys "echo and" "ed" Enter
         until_screen anded
-        for ((i = 0; i < 100; i++)); do [ "$(flags)" = "0 0 1 0" ] && break; sleep 0.05; done
+        for ((i = 0; i < 100; i++)); do
+            [ "$(flags)" = "0 0 1 0" ] && [ "$(stty -F "$tty" -a)" = "$modes" ] && break
+            sleep 0.05
+        done
         same "$how: the terminal after it" "$(flags)" "0 0 1 0"
         same "$how: its modes" "$(stty -F "$tty" -a)" "$modes"
     done
