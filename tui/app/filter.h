@@ -4,15 +4,18 @@
  *     kind:AR|AG !norm ms>1      either kind, no "norm" in the name, over a millisecond
  *
  * Blanks between terms mean and, `!` before one means not, `|` inside one means or. A word is
- * looked for in names, paths and operators, case-blind while it has no capital. Keys: name: op:
- * dtype: shape:        of the op and its outputs; shape:4096 one dim, shape:8,4096 all; op:matmul
- * also finds Gemm, Einsum and Linear axis: partial:                 a mesh axis, or any: cuts the
- * op or its outputs, is due on them kind:                          AR AG RS A2A PP SL: a reshard
- * shown at the op has such a step is:                            reshard pinned uneven replicated
- * changed tagged ms us comm mib                 with > >= < <= =: compute, compute, reshards in ms,
- * output on a device Answers are kept by name, cut and sharding, so that a graph of 1e6 ops is
- * looked through in a tenth of a second. A filter is of one plan: parse the text again when the
- * plan changes.
+ * looked for in names, paths and operators, case-blind while it has no capital. Keys:
+ *
+ *     name: op: dtype: shape:   of the op and its outputs; shape:4096 one dim, shape:8,4096 all;
+ *                               op:matmul also finds Gemm, Einsum and Linear
+ *     axis: partial:            a mesh axis, or any: cuts the op or its outputs, is due on them
+ *     kind:                     AR AG RS A2A PP SL: a reshard shown at the op has such a step
+ *     is:                       reshard pinned uneven replicated changed tagged
+ *     ms us comm mib            with > >= < <= =: compute, compute, reshards in ms, output on a
+ *                               device
+ *
+ * Answers are kept by name, cut and sharding, so that a graph of 1e6 ops is looked through in a
+ * tenth of a second. A filter is of one plan: parse the text again when the plan changes.
  */
 #ifndef TUI_APP_FILTER_H
 #define TUI_APP_FILTER_H

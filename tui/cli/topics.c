@@ -207,6 +207,48 @@ const Topic cli_topics[] = {
      "5    a run that failed\n"
      "130  interrupted",
      NULL},
+    {"explorer", "what to do in the explorer", false,
+     "move       j k, C-d C-u, gg G; l h open and close; Enter goes into the row\n"
+     "find       / and a regular expression; n N; f lists only some: help filter\n"
+     "ask        w why, W why not, gd who reads it, gu who makes it, gr its reshard\n"
+     "decide     p pins the dim under the cursor, x shows what each choice would\n"
+     "           change, u takes it back; :write keeps it as lines of a policy\n"
+     "compare    d and a policy, a plan.json, a mesh, a propagator, or 'before'\n"
+     "tag        Space tags rows: pins, y and E are then about those\n"
+     "mark       ma remembers the place as a, 'a goes there, '' goes back\n"
+     "copy       y what is under the cursor, Y in which form. Over SSH and in tmux\n"
+     "           by the terminal (OSC 52), else wl-copy, xclip, xsel or pbcopy\n"
+     "export     E, or :export FILE: svg html txt ansi as it looks; csv json md its\n"
+     "           rows as data; :draw FILE a drawing of the plan\n"
+     "run        9 the plan along time; :run executes it and compares with one device\n"
+     "Lua        i, or :lua LINE, in the state of the policy\n"
+     "mouse      rows, tabs, panes, menus, their borders, the wheel; Shift and drag\n"
+     "           selects text as ever; --no-mouse leaves all of it to the terminal\n"
+     "jobs       what takes longer than a moment says how far it is; C-c stops it\n"
+     "files      model, policy, machine and settings are read again when written; a\n"
+     "           policy that fails leaves the last good plan; R reads all anew\n"
+     "the last session is where the next one begins; --fresh begins anew\n"
+     "--plain    line by line, for screen readers: names of actions or their keys, an\n"
+     "           empty line prints the view again; TERM=dumb goes there by itself\n"
+     "--script KEYS --screen FILE    without a terminal: keys in, the last screen out",
+     NULL},
+    {"filter", "the terms that f takes", false,
+     "MatMul partial:tp       both hold; blanks mean and\n"
+     "kind:AR|AG !norm ms>1   | means or, ! means not\n"
+     "\n"
+     "WORD                in names, paths and operators; case counts with a capital\n"
+     "name: op: dtype:    of the op and its outputs; op:matmul finds Gemm too\n"
+     "shape:4096          a dim of an output; shape:8,4096 all of them\n"
+     "axis:tp             cuts the op or an output; axis:any\n"
+     "partial:tp          an output is due to be summed over it; partial:any\n"
+     "kind:AR             a reshard at the op has such a step: AR AG RS A2A PP SL\n"
+     "is:STATE            reshard pinned uneven replicated changed tagged\n"
+     "ms us               compute, with > >= < <= =\n"
+     "comm                reshards, in ms\n"
+     "mib                 the output on a device\n"
+     "\n"
+     "Groups that hold a match stay. F lists all again.",
+     NULL},
     {"keys", "the keys of the explorer", false, NULL, help_keys},
     {"views", "what the views of the explorer show", false, NULL, help_views},
     {"config", "settings, looks and keys of the explorer", true, NULL, help_config},
