@@ -169,14 +169,31 @@ static int32_t made_of(const Ui *ui, const RowFacts *facts)
 
 /* ---- units: one for all rows, by what the plan needs ---- */
 
-static bool in_ms(const Ui *ui)
+typedef struct {
+    double from; /* the least sum that is said in it */
+    const char *name;
+    double scale;
+    int decimals;
+} Unit;
+
+static const Unit time_units[] = {{20e6, "s", 1e6, 3}, {20e3, "ms", 1e3, 2}, {0, "us", 1, 1}};
+static const Unit byte_units[] = {{64 << 20, "MiB/dev", 1 << 20, 2}, {0, "KiB/dev", 1 << 10, 1}};
+
+static const Unit *unit_for(const Unit *unit, double sum)
 {
-    return ui_plan(ui)->totals.step_us >= 20000;
+    while (sum < unit->from)
+        unit++;
+    return unit;
 }
 
-static bool in_mib(const Ui *ui)
+static const Unit *time_unit(const Ui *ui)
 {
-    return ui_plan(ui)->totals.peak_bytes >= 64 << 20;
+    return unit_for(time_units, ui_plan(ui)->totals.step_us);
+}
+
+static const Unit *byte_unit(const Ui *ui)
+{
+    return unit_for(byte_units, (double)ui_plan(ui)->totals.peak_bytes);
 }
 
 /* ---- which columns ---- */
@@ -193,9 +210,9 @@ static const char *heading(const Ui *ui, int column)
     if (column == COL_RAIL && graph_sorted_by(ui))
         return arena_printf(ui->frame, "by %s", graph_sorted_by(ui));
     if (column == COL_BYTES)
-        return in_mib(ui) ? "MiB/dev" : "KiB/dev";
+        return byte_unit(ui)->name;
     if (column == COL_TIME)
-        return in_ms(ui) ? "ms" : "us";
+        return time_unit(ui)->name;
     if (column != COL_MAPPING)
         return columns[column].heading;
     for (int a = 0; a < ui->session->mesh->n_axes; a++)
@@ -406,7 +423,10 @@ static void draw_operator(const Ui *ui, const OutlineRow *row, const RowFacts *f
         pen_fit(pen, ROLE_NOTE, buf_str(&classes), width);
     } else
         pen_fit(pen, ROLE_DIM,
-                str_from(arena_printf(ui->frame, "%lld ops", (long long)facts->n_ops)), width);
+                str_from(facts->n_ops < 100000
+                             ? arena_printf(ui->frame, "%lld ops", (long long)facts->n_ops)
+                             : arena_printf(ui->frame, "%.1fM ops", (double)facts->n_ops / 1e6)),
+                width);
 }
 
 /* "AR tp 12.0 MiB" of one reshard, "24 AR tp" of several. */
@@ -507,10 +527,10 @@ static Str column_text(const Ui *ui, const OutlineRow *row, const RowFacts *fact
 
     if (column == COL_BYTES && made >= 0) {
         double bytes = (double)plan_local_bytes(ui_plan(ui), facts->tensor, made);
-        return fixed(ui, bytes / (in_mib(ui) ? 1 << 20 : 1 << 10), in_mib(ui) ? 2 : 1);
+        return fixed(ui, bytes / byte_unit(ui)->scale, byte_unit(ui)->decimals);
     }
     if (column == COL_TIME)
-        return fixed(ui, in_ms(ui) ? facts->us / 1000 : facts->us, in_ms(ui) ? 2 : 1);
+        return fixed(ui, facts->us / time_unit(ui)->scale, time_unit(ui)->decimals);
     if (column == COL_PARAMS || column == COL_FLOPS)
         return counted(ui, row_sum(ui, row, column == COL_PARAMS));
     if (column == COL_MAPPING && made >= 0)
