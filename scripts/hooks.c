@@ -208,7 +208,7 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
     }
     sandbox->progress = NULL;
     vec_push(scripts->arena, &scripts->loaded,
-             (Loaded){.sandbox = sandbox, .model = session->model_arena});
+             (Loaded){.sandbox = sandbox, .model = session ? session->model_arena : NULL});
     return &scripts->loaded.at[scripts->loaded.n - 1];
 }
 
@@ -320,8 +320,9 @@ static Sandbox *console_state(Scripts *scripts, const Session *session, Error *e
         error_set(err, "no memory for Lua");
         return NULL;
     }
-    vec_push(scripts->arena, &scripts->loaded,
-             (Loaded){.sandbox = sandbox, .model = session->model_arena, .used = true});
+    vec_push(
+        scripts->arena, &scripts->loaded,
+        (Loaded){.sandbox = sandbox, .model = session ? session->model_arena : NULL, .used = true});
     return sandbox;
 }
 
