@@ -201,7 +201,7 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
         return NULL;
     sandbox->listener = session;
     sandbox->print = print_hook;
-    sandbox->progress = session->progress;
+    sandbox->progress = session ? session->progress : NULL;
     if (!sandbox_read(sandbox, err) || !register_run(sandbox, rules, err)) {
         sandbox_free(sandbox);
         return NULL;
