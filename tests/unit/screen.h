@@ -12,6 +12,10 @@
 #include "scripts/hooks.h"
 #include "tui/app/app.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 enum { FACTS_MAX = 8 };
 
 typedef struct {
@@ -29,8 +33,10 @@ static Arena *shared;
 static inline int open_scripts(void **state)
 {
     (void)state;
+    char *top = getcwd(NULL, 0);
     shared = arena_new();
-    scripts = scripts_new(shared, ".");
+    scripts = scripts_new(shared, arena_str(shared, str_from(top)));
+    free(top);
     hooks = scripts_hooks(scripts);
     return 0;
 }
@@ -78,6 +84,13 @@ static inline const char *screen_after(Arena *arena, Session *session, int w, in
     return text.s;
 }
 
+/* Said whole: a message of cmocka's ends after a part of a screen. */
+static inline void screen_lacks(const char *screen, const char *fact)
+{
+    fputs(screen, stderr);
+    fail_msg("'%s' is not on the screen", fact);
+}
+
 static inline void screen_says(App *app, const char *const *facts)
 {
     Arena *arena = arena_new();
@@ -85,7 +98,7 @@ static inline void screen_says(App *app, const char *const *facts)
     grid_format(app_draw(app), &text);
     for (; *facts; facts++)
         if (!strstr(text.s, *facts))
-            fail_msg("'%s' is not on the screen:\n%s", *facts, text.s);
+            screen_lacks(text.s, *facts);
     arena_free(arena);
 }
 
@@ -97,7 +110,7 @@ static inline void screen_has(void **state)
     const char *text = screen_after(arena, session, row->w, row->h, row->keys);
     for (int i = 0; i < FACTS_MAX && row->facts[i]; i++)
         if (!strstr(text, row->facts[i]))
-            fail_msg("'%s' is not on the screen:\n%s", row->facts[i], text);
+            screen_lacks(text, row->facts[i]);
     if (row->n_keys >= 0)
         assert_in_range(count_keys(row->keys), 0, row->n_keys);
     session_close(session);

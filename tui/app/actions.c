@@ -82,10 +82,10 @@ static void why_not_menu(Ui *ui)
 
 static void policy_ran(Ui *ui, const Totals *before, const char *what)
 {
-    (void)before, (void)what;
-    ui_say(ui, "policy run: step %.*s, comm %.*s, %d findings",
-           STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
-           STR_ARG(label_us(ui, ui_plan(ui)->totals.comm_us)), ui_plan(ui)->findings.n);
+    Buf text = buf_new(ui->frame);
+    (void)what;
+    pins_format_change(ui, before, &text);
+    ui_say(ui, "policy run%s", text.s);
 }
 
 void app_rerun_policy(App *app)
