@@ -15,9 +15,8 @@ const TourStep tour_steps[] = {
      "addend, "
      "which is summed over tp: AR tp, an all-reduce. Look at all of them.",
      "5", "AR tp"},
-    {"The dearest is first, with its formula and the numbers in it: 12 layers, 81 us each. Which "
-     "line "
-     "of the policy asked for it?",
+    {"The dearest is first, with its formula and the numbers in it; × says how often it "
+     "happens. Which line of the policy asked for it?",
      "w", "megatron.lua:"},
     {"From the bottom: the pin in megatron.lua, then every op on the way. Nothing is sharded "
      "without "
@@ -34,7 +33,11 @@ const TourStep tour_steps[] = {
      "is "
      "planned before you decide. Look, and leave with Esc.",
      "1x<Esc>", "[1 Graph]"},
-    {"What is alive when most memory is needed, and what could be done about it.", "6", "[6 Mem]"},
+    {"Another plan beside this one: d asks which, f is fsdp, shipped with the program.", "df",
+     "[7 Diff]"},
+    {"What both take in sums, every difference in program order, and where the two histories part. "
+     "What is alive when most memory is needed, and what could be done about it.",
+     "6", "[6 Mem]"},
     {"The policy, line by line: what each decided, and what that costs. In the console below you "
      "can "
      "decide more; :write keeps it.",

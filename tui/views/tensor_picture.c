@@ -102,9 +102,11 @@ static Str column_label(const void *context, int64_t column)
     int64_t at = holder(&drawn->picture, 0, column * drawn->tiles.block_w);
     Str range = range_of(&drawn->picture, drawn->picture.column_dim, at);
     int64_t colon = str_find(range, STR(":"));
-    /* where it begins, if that is all there is room for */
-    return (int)range.n > drawn->tiles.width && colon > 0 ? (Str){range.s, (size_t)colon + 1}
-                                                          : range;
+
+    /* Labels beside each other have a blank between: the start alone where there is less room. */
+    if ((int)range.n < drawn->tiles.width || colon < 0)
+        return range;
+    return (Str){range.s, (size_t)colon + ((int)colon + 1 < drawn->tiles.width)};
 }
 
 /* Letter and marks of a slice whoever holds it: the sum mark without a number. */
@@ -146,7 +148,8 @@ static void format_holders(const TensorPicture *picture, int64_t at, bool here, 
     buf_add(out, others);
 }
 
-/* Over which axis the sum is due: its colour is that of the hatching. */
+/* Over which axis the sum is due: its
+ * colour is that of the hatching. */
 static Style partial_style(const Slices *slices)
 {
     for (int atom = 0; atom < slices->mesh->n_atoms; atom++)
@@ -189,7 +192,8 @@ static void draw_cell(const void *context, int64_t row, int64_t column, int line
 
 /* ---- the whole ---- */
 
-/* Which dims stand for what: "rows = dim 0   columns = dim 2   dim 1 whole". */
+/* Which dims stand for what: "rows = dim
+ * 0   columns = dim 2   dim 1 whole". */
 static void draw_title(const TensorPicture *picture, const Tiles *tiles, Pen *pen)
 {
     const Slices *slices = picture->slices;
@@ -215,7 +219,9 @@ static void draw_title(const TensorPicture *picture, const Tiles *tiles, Pen *pe
     pen_line(pen);
 }
 
-/* "A 0:4,0:28 >d0<  B 0:4,28:56 d1": what a picture shows, in a line, from the chosen slice on. */
+/* "A 0:4,0:28 >d0<  B 0:4,28:56 d1": what
+ * a picture shows, in a line, from the
+ * chosen slice on. */
 static void draw_list(const TensorPicture *picture, Pen *pen)
 {
     int64_t n = picture->n_rows * picture->n_columns;
@@ -239,7 +245,9 @@ static void draw_list(const TensorPicture *picture, Pen *pen)
     pen_line(pen);
 }
 
-/* "PIECES  dim 1  ABCDABCDABCD  (3)(768/tp)": where a slice is in pieces. */
+/* "PIECES  dim 1  ABCDABCDABCD
+ * (3)(768/tp)": where a slice is in
+ * pieces. */
 static void draw_pieces(const TensorPicture *picture, Pen *pen)
 {
     const Slices *slices = picture->slices;
@@ -287,9 +295,14 @@ void tensor_picture_draw(const TensorPicture *picture, int h, Pen *pen)
     if (picture->column_dim < 0) {
         draw_field(pen, " SLICES", 9);
         pen_fit(pen, ROLE_TEXT,
-                slices->most == 0       ? STR("one, of no elements")
-                : slices->n_addends > 1 ? STR("one, whole: every device holds an addend of it")
-                                        : STR("one, whole: every device holds all of it"),
+                slices->most == 0       ? STR("one, of no "
+                                                    "elements")
+                : slices->n_addends > 1 ? STR("one, whole: every "
+                                              "device holds an "
+                                              "addend of it")
+                                        : STR("one, whole: every "
+                                              "device holds all "
+                                              "of it"),
                 pen->area.w - pen->x);
         pen_line(pen);
         return;
