@@ -148,8 +148,7 @@ static void format_holders(const TensorPicture *picture, int64_t at, bool here, 
     buf_add(out, others);
 }
 
-/* Over which axis the sum is due: its
- * colour is that of the hatching. */
+/* Over which axis the sum is due: its colour is that of the hatching. */
 static Style partial_style(const Slices *slices)
 {
     for (int atom = 0; atom < slices->mesh->n_atoms; atom++)
@@ -192,8 +191,7 @@ static void draw_cell(const void *context, int64_t row, int64_t column, int line
 
 /* ---- the whole ---- */
 
-/* Which dims stand for what: "rows = dim
- * 0   columns = dim 2   dim 1 whole". */
+/* Which dims stand for what: "rows = dim 0   columns = dim 2   dim 1 whole". */
 static void draw_title(const TensorPicture *picture, const Tiles *tiles, Pen *pen)
 {
     const Slices *slices = picture->slices;
@@ -219,9 +217,7 @@ static void draw_title(const TensorPicture *picture, const Tiles *tiles, Pen *pe
     pen_line(pen);
 }
 
-/* "A 0:4,0:28 >d0<  B 0:4,28:56 d1": what
- * a picture shows, in a line, from the
- * chosen slice on. */
+/* "A 0:4,0:28 >d0<  B 0:4,28:56 d1": what a picture shows, in a line, from the chosen slice on. */
 static void draw_list(const TensorPicture *picture, Pen *pen)
 {
     int64_t n = picture->n_rows * picture->n_columns;
@@ -245,9 +241,7 @@ static void draw_list(const TensorPicture *picture, Pen *pen)
     pen_line(pen);
 }
 
-/* "PIECES  dim 1  ABCDABCDABCD
- * (3)(768/tp)": where a slice is in
- * pieces. */
+/* "PIECES  dim 1  ABCDABCDABCD  (3)(768/tp)": where a slice is in pieces. */
 static void draw_pieces(const TensorPicture *picture, Pen *pen)
 {
     const Slices *slices = picture->slices;
@@ -295,14 +289,9 @@ void tensor_picture_draw(const TensorPicture *picture, int h, Pen *pen)
     if (picture->column_dim < 0) {
         draw_field(pen, " SLICES", 9);
         pen_fit(pen, ROLE_TEXT,
-                slices->most == 0       ? STR("one, of no "
-                                                    "elements")
-                : slices->n_addends > 1 ? STR("one, whole: every "
-                                              "device holds an "
-                                              "addend of it")
-                                        : STR("one, whole: every "
-                                              "device holds all "
-                                              "of it"),
+                slices->most == 0       ? STR("one, of no elements")
+                : slices->n_addends > 1 ? STR("one, whole: every device holds an addend of it")
+                                        : STR("one, whole: every device holds all of it"),
                 pen->area.w - pen->x);
         pen_line(pen);
         return;
