@@ -51,6 +51,12 @@ static ConfigRow rows[] = {
      "mouse=off\nconfig:2: no setting 'number' (did you mean numbers?)\n"},
     {"bad value", "[explorer]\nmouse = yes\n", "config:2: mouse is one of: off on; not 'yes'\n"},
     {"out of range", "[explorer]\ndear = 0\n", "config:2: dear is 1 to 100, not '0'\n"},
+    {"a list", "[explorer]\ncolumns = rail, name output time,reshard\n",
+     "columns=rail name output time reshard\n"},
+    {"an empty list", "[explorer]\ncolumns =\n", "columns=\n"},
+    {"not in the list", "[explorer]\ncolumns = rail, names\n",
+     "config:2: columns are some of: rail name op output mapping local dtype cut mib params flops "
+     "time cost times reshard why changed; not 'names'\n"},
     {"no section", "mouse = off\n",
      "config:1: this stands in no section: [explorer] comes first\n"},
     {"unknown section", "[colors]\nx = 1\n",

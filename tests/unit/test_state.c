@@ -122,7 +122,7 @@ static void a_spoilt_line_is_left_out(void **state)
     static const char *const lines[] = {"open 0 zz",      "open",         "rank -1",
                                         "rank 99999",     "at Nowhere x", "mark 1 Comm",
                                         "mark",           "tag no-such",  "typed ",
-                                        "filter bad:bad", "columns -4",   "columns 99999999999",
+                                        "filter bad:bad", "columns -4",   "columns 4294967295",
                                         "unknown line",   "at Graph op ", "\x1b[2J"};
     (void)state;
     arena = arena_new();

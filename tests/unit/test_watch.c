@@ -4,6 +4,7 @@
 
 #include "scripts/hooks.h"
 #include "tui/app/reload.h"
+#include "tui/views/graph_row.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ typedef struct {
     Scripts *scripts;
     SessionHooks hooks;
     char folder[40];
-    const char *model, *sizes, *policy, *machine;
+    const char *model, *sizes, *policy, *machine, *settings;
     App *app;
     Watch *watch;
 } Fixture;
@@ -62,7 +63,11 @@ static int setup(void **state)
     f->sizes = path_join(arena, f->folder, "model.dims");
     f->policy = path_join(arena, f->folder, "policy.lua");
     f->machine = path_join(arena, f->folder, "machine.lua");
+    f->settings = path_join(arena, f->folder, "config");
     copy_model(f, "samples/models/tiny-gpt.onnx");
+    write_file(f->settings, "[explorer]\n");
+    age(f->settings, 60);
+    options.config = config_read(arena, f->settings);
     write_file(f->sizes, "batch=2,seq=16\n");
     write_file(f->policy, pinned);
     Source machine;
@@ -95,6 +100,7 @@ static int teardown(void **state)
     unlink(f->sizes);
     unlink(f->policy);
     unlink(f->machine);
+    unlink(f->settings);
     rmdir(f->folder);
     arena_free(f->arena);
     return 0;
@@ -238,6 +244,50 @@ static void a_broken_model_leaves_the_last_one(void **state)
     assert_int_equal(f->app->ui.n_errors, 1);
 }
 
+static bool on_screen(const Fixture *f, const char *text)
+{
+    Buf screen = buf_new(f->app->ui.frame);
+    grid_format(app_draw(f->app), &screen);
+    return strstr(screen.s, text) != NULL;
+}
+
+static void settings_are_taken_at_once(void **state)
+{
+    Fixture *f = *state;
+    assert_true(on_screen(f, "h[0..1] ×2"));
+    assert_true(on_screen(f, "KiB/dev"));
+    write_file(f->settings, "[explorer]\nfold = off\ncolumns = op flops\nmouse = maybe\n"
+                            "[keys]\nundo = U\n");
+    age(f->settings, 5);
+    assert_true(turn(f));
+    assert_false(on_screen(f, "×2"));
+    assert_true(on_screen(f, "FLOPS"));
+    assert_false(on_screen(f, "KiB/dev"));
+    assert_int_equal(f->app->ui.n_errors, 1);
+    assert_int_equal(f->app->ui.error[0].line, 4);
+    assert_string_equal(f->app->ui.error[0].file, f->settings);
+    assert_int_equal(ui_key(&f->app->ui, ACT_UNDO).s[0], 'U');
+    app_type(f->app, STR("]e")); /* where it is wrong */
+    assert_true(on_screen(f, "mouse is one of"));
+}
+
+/* The words of the setting are those of the view, in its order. */
+static void columns_are_named_once(void **state)
+{
+    Fixture *f = *state;
+    Ui *ui = &f->app->ui;
+    Str words = str_from(setting_find(STR("columns"))->values);
+    Error err = {0};
+    int n = 0;
+    for (; words.n > 0; n++) {
+        int before = ui->settings.columns;
+        assert_true(graph_columns_toggle(ui, str_take(&words, ' '), &err));
+        assert_int_equal(before ^ ui->settings.columns, 1 << n);
+    }
+    assert_int_equal(n, COL_COUNT);
+    assert_int_equal(n, setting_find(STR("columns"))->max);
+}
+
 static void a_key_reads_all_of_it(void **state)
 {
     Fixture *f = *state;
@@ -263,6 +313,8 @@ int main(void)
         WITH_FILES(other_sizes_open_it_again),
         WITH_FILES(another_model_keeps_what_it_can),
         WITH_FILES(a_broken_model_leaves_the_last_one),
+        WITH_FILES(settings_are_taken_at_once),
+        WITH_FILES(columns_are_named_once),
         WITH_FILES(a_key_reads_all_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

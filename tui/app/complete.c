@@ -56,6 +56,10 @@ static void offer_settings(Ui *ui, Completions *all, Str stem)
 {
     Str value = stem, name = str_take(&value, '=');
     const Setting *setting = name.n < stem.n ? setting_find(name) : NULL;
+    size_t n = stem.n;
+
+    while (setting && n > name.n + 1 && (!setting_is_list(setting) || stem.s[n - 1] != ','))
+        n--; /* of a list the words before stay */
 
     for (int i = 0; !setting && settings_table[i].name; i++)
         offer(ui, all, stem, str_from(arena_printf(ui->frame, "%s=", settings_table[i].name)));
@@ -64,7 +68,7 @@ static void offer_settings(Ui *ui, Completions *all, Str stem)
     for (Str rest = str_from(setting->values); rest.n > 0;) {
         Str word = str_take(&rest, ' ');
         offer(ui, all, stem,
-              str_from(arena_printf(ui->frame, "%s=%.*s", setting->name, STR_ARG(word))));
+              str_from(arena_printf(ui->frame, "%.*s%.*s", (int)n, stem.s, STR_ARG(word))));
     }
 }
 

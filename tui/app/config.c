@@ -10,6 +10,12 @@ enum { CONFIG_BYTES_MAX = 1 << 20 };
 #define AT(field) offsetof(Settings, field)
 #define SWITCH "off on"
 
+/* ORDER COLUMN: graph_row.h; and those that are shown unless the file says otherwise. */
+#define COLUMNS                                                                                    \
+    "rail name op output mapping local dtype cut mib params flops time cost times reshard why "    \
+    "changed"
+enum { COLUMNS_STANDARD = 0x591f };
+
 const Setting settings_table[] = {
     {"glyphs", "auto lines ascii", 0, 0, AT(glyphs), 0,
      "line drawing, or ASCII; auto: what the locale and the terminal can"},
@@ -19,6 +25,8 @@ const Setting settings_table[] = {
     {"numbers", SWITCH, 0, 0, AT(numbers), 0, "row numbers"},
     {"fold", SWITCH, 0, 0, AT(fold), 1, "equal layers are one row xN"},
     {"dear", NULL, 1, 100, AT(dear), 5, "percent of the step from which a reshard is red"},
+    {"columns", COLUMNS, 0, 17, AT(columns), COLUMNS_STANDARD,
+     "of the graph, name and output always"},
     {"mouse", SWITCH, 0, 0, AT(mouse), 1, "rows, tabs, wheel and borders answer to the mouse"},
     {"clipboard", "auto terminal program off", 0, 0, AT(clipboard), 0,
      "who takes what is copied: OSC 52, or wl-copy, xclip, xsel, pbcopy"},
@@ -63,10 +71,39 @@ static int n_values(const Setting *setting)
     return n;
 }
 
+/* Place of a word among the values; -1: it is none of them. */
+static int word_at(const Setting *setting, Str word)
+{
+    Str rest = str_from(setting->values);
+
+    for (int i = 0; rest.n > 0; i++)
+        if (str_eq(str_take(&rest, ' '), word))
+            return i;
+    return -1;
+}
+
+static bool put_list(Settings *settings, const Setting *setting, Str value, Error *err)
+{
+    unsigned bits = 0;
+
+    while (value.n > 0) {
+        Str words = str_take(&value, ',');
+        while (words.n > 0) {
+            Str word = str_take(&words, ' ');
+            int at = word_at(setting, word);
+            if (at < 0 && word.n > 0)
+                return error_set(err, "%s are some of: %s; not '%.*s'", setting->name,
+                                 setting->values, STR_ARG(word));
+            bits |= word.n > 0 ? 1u << at : 0;
+        }
+    }
+    *field(settings, setting) = (int)bits;
+    return true;
+}
+
 bool setting_put(Settings *settings, const Setting *setting, Str value, Error *err)
 {
     int64_t number;
-    Str rest = str_from(setting->values);
 
     if (!setting->values) {
         if (!str_to_int(value, &number) || number < setting->min || number > setting->max)
@@ -75,34 +112,38 @@ bool setting_put(Settings *settings, const Setting *setting, Str value, Error *e
         *field(settings, setting) = (int)number;
         return true;
     }
-    for (int i = 0; rest.n > 0; i++) {
-        if (!str_eq(str_take(&rest, ' '), value))
-            continue;
-        *field(settings, setting) = i;
-        return true;
-    }
-    return error_set(err, "%s is one of: %s; not '%.*s'", setting->name, setting->values,
-                     STR_ARG(value));
+    if (setting_is_list(setting))
+        return put_list(settings, setting, value, err);
+    int at = word_at(setting, value);
+    if (at < 0)
+        return error_set(err, "%s is one of: %s; not '%.*s'", setting->name, setting->values,
+                         STR_ARG(value));
+    *field(settings, setting) = at;
+    return true;
 }
 
 void setting_next(Settings *settings, const Setting *setting)
 {
-    if (setting->values)
+    if (setting->values && !setting_is_list(setting))
         *field(settings, setting) = (setting_get(settings, setting) + 1) % n_values(setting);
 }
 
 void setting_format(const Settings *settings, const Setting *setting, Buf *out)
 {
     int value = setting_get(settings, setting);
-    Str rest = str_from(setting->values), word = {0};
+    Str rest = str_from(setting->values), word;
 
     if (!setting->values) {
         buf_printf(out, "%d", value);
         return;
     }
-    for (int i = 0; i <= value; i++)
+    for (int i = 0; rest.n > 0; i++) {
         word = str_take(&rest, ' ');
-    buf_add(out, word);
+        if (setting_is_list(setting) && value >> i & 1)
+            buf_printf(out, "%s%.*s", value & ((1 << i) - 1) ? " " : "", STR_ARG(word));
+        else if (!setting_is_list(setting) && i == value)
+            buf_add(out, word);
+    }
 }
 
 static Error *warn(Config *config, size_t at)

@@ -23,29 +23,38 @@ enum { SETTINGS_MAX = 40 };
 
 typedef enum { GLYPHS_AUTO, GLYPHS_LINES, GLYPHS_ASCII } Glyphs;
 
-/* All int, so that one table reaches them: a switch is 0 or 1, a choice the place of its word. */
+/* All int, so that one table reaches them: a switch is 0 or 1, a choice the place of its word, a
+ * list the bits of its words. */
 typedef struct {
     int glyphs, theme, background, clipboard;
     int numbers, fold, mouse, watch, restore;
-    int dear; /* percent of the step */
+    int dear;    /* percent of the step */
+    int columns; /* of the graph: bits of GraphColumn */
 } Settings;
 
 typedef struct {
     const char *name;
     const char *values; /* words, blanks between; NULL: a number of min to max */
-    int min, max;
-    size_t at; /* offset in Settings */
+    int min, max;       /* max of words: how many of them may be chosen, 0: one */
+    size_t at;          /* offset in Settings */
     int standard;
     const char *help;
 } Setting;
 
 extern const Setting settings_table[]; /* ended by a row without a name */
 
+/* Any of its words, with blanks or commas between. */
+static inline bool setting_is_list(const Setting *setting)
+{
+    return setting->values && setting->max > 0;
+}
+
 const Setting *setting_find(Str name); /* NULL */
 Settings settings_standard(void);
 int setting_get(const Settings *settings, const Setting *setting);
 bool setting_put(Settings *settings, const Setting *setting, Str value, Error *err);
-void setting_next(Settings *settings, const Setting *setting); /* the next word; a number: itself */
+/* The next word, where it is one of them. */
+void setting_next(Settings *settings, const Setting *setting);
 void setting_format(const Settings *settings, const Setting *setting, Buf *out); /* its value */
 
 /* A line of [keys] or [theme], kept until there are tables to ask. */

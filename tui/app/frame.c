@@ -204,9 +204,9 @@ static int path_groups(const Ui *ui, int32_t *chain)
 static Str crumb_text(const Ui *ui, int32_t group)
 {
     const Group *g = &ui->session->groups->groups[group];
-    bool fold = g->fold == group && g->fold_n > 1;
+    int n = outline_fold_n(ui->outline, group);
 
-    return str_from(fold ? arena_printf(ui->frame, "%s ×%d", g->name, g->fold_n) : g->name);
+    return str_from(n > 1 ? arena_printf(ui->frame, "%s ×%d", g->name, n) : g->name);
 }
 
 /* What is listed, or which hit of a search this is. */

@@ -26,13 +26,17 @@ bool settings_set(Ui *ui, Str args, Error *err)
     return true;
 }
 
-/* A choice goes to its next word and the menu stays; a number is typed. */
+/* A choice goes to its next word and the menu stays; a number or a list is typed. */
 static void chosen(Ui *ui, int value)
 {
     const Setting *setting = &settings_table[value];
 
-    if (!setting->values) {
-        ui->ask_next = arena_printf(ui->frame, "set %s=", setting->name);
+    if (!setting->values || setting_is_list(setting)) {
+        Buf text = buf_new(ui->frame);
+        buf_printf(&text, "set %s=", setting->name);
+        if (setting_is_list(setting))
+            setting_format(&ui->settings, setting, &text);
+        ui->ask_next = text.s;
         return;
     }
     setting_next(&ui->settings, setting);

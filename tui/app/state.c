@@ -97,6 +97,18 @@ static void put_tags(const Ui *ui, Buf *out)
     }
 }
 
+/* Where they are not those of the user's file. */
+static void put_columns(const App *app, Buf *out)
+{
+    const Setting *columns = setting_find(STR("columns"));
+    Buf text = buf_new(app->ui.frame);
+
+    if (app->ui.settings.columns == app->config->settings.columns)
+        return;
+    setting_format(&app->ui.settings, columns, &text);
+    put("columns", buf_str(&text), out);
+}
+
 void state_format(App *app, Buf *out)
 {
     const Ui *ui = &app->ui;
@@ -106,7 +118,8 @@ void state_format(App *app, Buf *out)
     if (ui->filter)
         put("filter", str_from(filter_text(ui->filter)), out);
     put_place(ui, "at", &ui->at, out);
-    buf_printf(out, "rank %" PRId64 "\ncolumns %" PRIu32 "\n", ui->rank, ui->columns);
+    buf_printf(out, "rank %" PRId64 "\n", ui->rank);
+    put_columns(app, out);
     for (int i = 0; i < MARKS_MAX; i++)
         if (ui->is_marked[i])
             put_place(ui, arena_printf(ui->frame, "mark %c", 'a' + i), &ui->mark[i], out);
@@ -167,10 +180,9 @@ static void read_rank(App *app, Str value)
 
 static void read_columns(App *app, Str value)
 {
-    int64_t columns;
+    Error none = {0};
 
-    if (str_to_int(value, &columns) && columns >= 0 && columns <= UINT32_MAX)
-        app->ui.columns = (uint32_t)columns;
+    setting_put(&app->ui.settings, setting_find(STR("columns")), value, &none);
 }
 
 static void read_mark(App *app, Str value)

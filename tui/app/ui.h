@@ -107,7 +107,6 @@ struct Ui {
     Place mark[MARKS_MAX]; /* by letter */
     bool is_marked[MARKS_MAX];
     ActId wants_letter; /* the next key is the argument of this action; ACT_NONE */
-    uint32_t columns;   /* of the graph, by bit: shown though by itself not, or the other way */
     const double *params_before, *flops_before; /* sums over groups->order; comm's, or NULL */
     int32_t near;  /* the op that boxes are drawn around; -1: the selected one */
     int sorted_by; /* GraphColumn; -1: program order */

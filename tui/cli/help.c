@@ -175,13 +175,29 @@ static const char *setting_values(const Setting *setting, Arena *arena)
 {
     const Settings standard = settings_standard();
     Buf out = buf_new(arena);
-    if (setting->values)
+    if (setting_is_list(setting))
+        buf_printf(&out, "%d words", setting->max);
+    else if (setting->values)
         buf_puts(&out, setting->values);
     else
         buf_printf(&out, "%d to %d", setting->min, setting->max);
+    if (setting_is_list(setting))
+        return out.s;
     buf_puts(&out, "; ");
     setting_format(&standard, setting, &out);
     return out.s;
+}
+
+/* Of a list, the words too. */
+static const char *setting_help(const Setting *setting, Arena *arena)
+{
+    const Settings standard = settings_standard();
+    Buf shipped = buf_new(arena);
+
+    if (!setting_is_list(setting))
+        return setting->help;
+    setting_format(&standard, setting, &shipped);
+    return arena_printf(arena, "%s: some of %s; %s", setting->help, setting->values, shipped.s);
 }
 
 static void add_roles(Buf *out)
@@ -200,7 +216,7 @@ void help_config(Buf *out)
     for (const Setting *setting = settings_table; setting->name; setting++) {
         const char *values = setting_values(setting, out->arena);
         Str term = str_from(arena_printf(out->arena, "  %-12s %s", setting->name, values));
-        add_pair(term, LEFT_MOST, setting->help, out);
+        add_pair(term, LEFT_MOST, setting_help(setting, out->arena), out);
     }
     buf_puts(out, "\n[theme]: looks of the roles, over the theme that is set\n  ");
     add_roles(out);

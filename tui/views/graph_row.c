@@ -15,28 +15,27 @@ typedef struct {
     const char *name, *heading;
     int least, grows; /* columns it must have; share of what is left over */
     int wanted;       /* the least wanted goes first where there is no room */
-    bool by_itself;   /* shown without being asked for */
     bool right;
 } Column;
 
 static const Column columns[COL_COUNT] = {
-    [COL_RAIL] = {"rail", "RAIL", 8, 1, 70, true, false},
-    [COL_NAME] = {"name", "NAME", 13, 3, 100, true, false},
-    [COL_OPERATOR] = {"op", "OP", 8, 1, 50, true, false},
-    [COL_OUTPUT] = {"output", "OUTPUT shape/axis", 20, 4, 100, true, false},
-    [COL_MAPPING] = {"mapping", "", 5, 0, 20, true, false},
-    [COL_LOCAL] = {"local", "LOCAL", 14, 1, 80, false, false},
-    [COL_DTYPE] = {"dtype", "DTYPE", 5, 0, 80, false, false},
-    [COL_CUT] = {"cut", "CUT", 12, 1, 80, false, false},
-    [COL_BYTES] = {"mib", "", 8, 0, 30, true, true},
-    [COL_PARAMS] = {"params", "PARAMS", 8, 0, 80, false, true},
-    [COL_FLOPS] = {"flops", "FLOPS", 10, 0, 80, false, true},
-    [COL_TIME] = {"time", "", 7, 0, 40, true, true},
-    [COL_BAR] = {"cost", "COST", 6, 0, 10, true, false},
-    [COL_TIMES] = {"times", "TIMES", 6, 0, 80, false, true},
-    [COL_RESHARD] = {"reshard", "RESHARD", 14, 1, 60, true, false},
-    [COL_WHY] = {"why", "WHY", 16, 0, 80, false, false},
-    [COL_CHANGED] = {"changed", "CHANGED", 7, 0, 80, false, false},
+    [COL_RAIL] = {"rail", "RAIL", 8, 1, 70, false},
+    [COL_NAME] = {"name", "NAME", 13, 3, 100, false},
+    [COL_OPERATOR] = {"op", "OP", 8, 1, 50, false},
+    [COL_OUTPUT] = {"output", "OUTPUT shape/axis", 20, 4, 100, false},
+    [COL_MAPPING] = {"mapping", "", 5, 0, 20, false},
+    [COL_LOCAL] = {"local", "LOCAL", 14, 1, 80, false},
+    [COL_DTYPE] = {"dtype", "DTYPE", 5, 0, 80, false},
+    [COL_CUT] = {"cut", "CUT", 12, 1, 80, false},
+    [COL_BYTES] = {"mib", "", 8, 0, 30, true},
+    [COL_PARAMS] = {"params", "PARAMS", 8, 0, 80, true},
+    [COL_FLOPS] = {"flops", "FLOPS", 10, 0, 80, true},
+    [COL_TIME] = {"time", "", 7, 0, 40, true},
+    [COL_BAR] = {"cost", "COST", 6, 0, 10, false},
+    [COL_TIMES] = {"times", "TIMES", 6, 0, 80, true},
+    [COL_RESHARD] = {"reshard", "RESHARD", 14, 1, 60, false},
+    [COL_WHY] = {"why", "WHY", 16, 0, 80, false},
+    [COL_CHANGED] = {"changed", "CHANGED", 7, 0, 80, false},
 };
 
 /* ---- facts ---- */
@@ -200,7 +199,7 @@ static const Unit *byte_unit(const Ui *ui)
 
 static bool is_wanted(const Ui *ui, int column)
 {
-    return columns[column].by_itself != (ui->columns >> column & 1);
+    return ui->settings.columns >> column & 1;
 }
 
 static const char *heading(const Ui *ui, int column)
@@ -276,7 +275,7 @@ bool graph_columns_toggle(Ui *ui, Str name, Error *err)
 
     for (int c = 0; c < COL_COUNT; c++) {
         if (str_eq(str_from(columns[c].name), name)) {
-            ui->columns ^= 1u << c;
+            ui->settings.columns ^= 1 << c;
             return true;
         }
         if (str_distance(str_from(columns[c].name), name) < str_distance(str_from(nearest), name))
@@ -289,7 +288,7 @@ bool graph_columns_toggle(Ui *ui, Str name, Error *err)
 
 static void toggle_column(Ui *ui, int column)
 {
-    ui->columns ^= 1u << column;
+    ui->settings.columns ^= 1 << column;
     graph_columns_menu(ui);
     for (int i = 0; i < ui->menu.n; i++)
         if (ui->menu.item[i].value == column)
@@ -335,7 +334,7 @@ static void sort_by(Ui *ui, int column)
     if (column == COL_PARAMS || column == COL_FLOPS) {
         sums(ui, column == COL_PARAMS);
         if (!is_wanted(ui, column))
-            ui->columns ^= 1u << column;
+            ui->settings.columns ^= 1 << column;
     }
     outline_sort(ui->outline, column < 0 ? NULL : row_key, ui);
     rail_reset(ui->rail, ui->session->inferred, ui->outline);

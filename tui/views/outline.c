@@ -154,8 +154,7 @@ static bool is_mixed(Outline *outline, int32_t group)
            !is_listed(outline, group, MARK_CLASSES | MARK_SPREAD) && !is_list(outline, group);
 }
 
-/* Members that one row at this group shows. */
-static int fold_of(Outline *outline, int32_t group)
+int outline_fold_n(Outline *outline, int32_t group)
 {
     const Group *g = &outline->groups->groups[group];
     if (is_mixed(outline, group))
@@ -175,7 +174,7 @@ static int32_t content_rows(Outline *outline, int32_t group);
 static int32_t child_passing(Outline *outline, int32_t child)
 {
     const Group *g = &outline->groups->groups[child];
-    return passing(outline, g->first, g->first + g->n * fold_of(outline, child));
+    return passing(outline, g->first, g->first + g->n * outline_fold_n(outline, child));
 }
 
 /* Rows that stand for a child: its own and what it shows; none where nothing of it passes. */
@@ -200,7 +199,7 @@ static int32_t content_rows(Outline *outline, int32_t group)
     int32_t rows = passing(outline, all[group].first, all[group].first + all[group].n);
     for (int32_t c = all[group].child; c >= 0;) {
         rows += child_rows(outline, c) - child_passing(outline, c);
-        c = skip_fold(outline, c, fold_of(outline, c));
+        c = skip_fold(outline, c, outline_fold_n(outline, c));
     }
     outline->content[group] = rows;
     return rows;
@@ -255,7 +254,7 @@ static bool child_row(Outline *outline, Frame *frame, OutlineRow *row, int32_t *
 {
     const Group *all = outline->groups->groups;
     int32_t head = frame->child;
-    int fold_n = fold_of(outline, head);
+    int fold_n = outline_fold_n(outline, head);
     bool list = is_list(outline, head);
 
     *in = list ? head : outline_inner(outline, head);

@@ -102,6 +102,9 @@ int32_t outline_shown_op(const Outline *outline, int32_t op);
 /* The same op of the last member of every such fold it is in; itself when in none. */
 int32_t outline_last_op(const Outline *outline, int32_t op);
 
+/* Members that one row at this group stands for. */
+int outline_fold_n(Outline *outline, int32_t group);
+
 /* All ops that the row of this op stands for, the op among them: its equals in the members of the
  * folds it is shown for. */
 int outline_equals(const Outline *outline, Arena *arena, int32_t op, int32_t **ops);
