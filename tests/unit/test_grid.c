@@ -115,6 +115,23 @@ static void area_outside_the_grid_is_cut(void **state)
     assert_true(grid->cells[7].style & STYLE_SELECTED);
 }
 
+/* A coloured bar stays what it is, the blanks after it are of the row. */
+static void bars_of_a_selected_row_read_as_bars(void **state)
+{
+    (void)state;
+    Grid *grid = grid_new(arena, 8, 1, false);
+    Pen pen = pen_new(grid, (Rect){0, 0, 8, 1});
+    pen_puts(&pen, ROLE_DEAR, "1 s█ ");
+    pen_bar(&pen, ROLE_TEXT, 1, 2, 2);
+    grid_mark(grid, (Rect){0, 0, 8, 1}, STYLE_SELECTED);
+    const Style want[] = {ROLE_DEAR | STYLE_SELECTED, ROLE_DEAR | STYLE_SELECTED,
+                          ROLE_DEAR | STYLE_SELECTED, ROLE_DEAR,
+                          ROLE_TEXT | STYLE_SELECTED, ROLE_TEXT | STYLE_SELECTED,
+                          ROLE_TEXT | STYLE_SELECTED, ROLE_TEXT | STYLE_SELECTED};
+    for (int x = 0; x < 8; x++)
+        assert_int_equal(grid->cells[x].style, want[x]);
+}
+
 static void half_of_a_wide_character_is_never_left(void **state)
 {
     (void)state;
@@ -187,6 +204,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(pen_stays_in_its_area, open_arena, close_arena),
         cmocka_unit_test_setup_teardown(area_outside_the_grid_is_cut, open_arena, close_arena),
+        cmocka_unit_test_setup_teardown(bars_of_a_selected_row_read_as_bars, open_arena,
+                                        close_arena),
         cmocka_unit_test_setup_teardown(half_of_a_wide_character_is_never_left, open_arena,
                                         close_arena),
         cmocka_unit_test_setup_teardown(bar_fills_in_eighths, open_arena, close_arena),

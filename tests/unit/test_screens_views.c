@@ -2,6 +2,13 @@
 #include "tests/unit/screen.h"
 
 static ScreenRow rows[] = {
+    {"where a cut comes from is there however long the way is",
+     80,
+     24,
+     "2",
+     1,
+     {"2 lines, w has them", "6 pin  input_ids dim 0  megatron.lua:25", "▸ …n_1 +1"}},
+    {"what kinds of collectives a table has", 80, 24, "5", 1, {"3   AR all_reduce, SL slice"}},
     {"the same from the module's name",
      80,
      24,

@@ -287,12 +287,63 @@ static void draw_note(App *app, Pen *pen)
     draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - 1);
 }
 
+/* Whether it has something to do: a key that has not is no help. */
+static bool is_of_use(const App *app, ActId act)
+{
+    const Ui *ui = &app->ui;
+    const Journal *journal = &ui->session->journal;
+    bool of_diff =
+        ui->at.show == SHOW_DIFF || ui->at.show == SHOW_DIFF_TOTALS || ui->at.show == SHOW_FORK;
+
+    if (of_diff && !ui->compare &&
+        (act == ACT_NEXT_CHANGE || act == ACT_EQUAL || act == ACT_OPEN || act == ACT_WHY ||
+         act == ACT_SORT))
+        return false;
+    if (act == ACT_CANCEL)
+        return ui->job != NULL;
+    if (act == ACT_UNDO)
+        return journal->n_done > 0 &&
+               journal->decisions.at[journal->n_done - 1].origin.kind != ORIGIN_POLICY;
+    if (act == ACT_BACK)
+        return ui->jump_at > 0;
+    return act != ACT_NEXT_PANE || app->layout.n_panes > 1;
+}
+
+/* Its key, or what to type. */
+static Str hint_key(const Ui *ui, ActId act)
+{
+    Str key = ui_key(ui, act);
+
+    return key.n > 0 ? key : str_from(arena_printf(ui->frame, ":%s", action_by_id(act)->name));
+}
+
+static int hint_columns(const Ui *ui, const Hint *hint)
+{
+    return (int)(hint_key(ui, hint->act).n + strlen(hint->label)) + 3;
+}
+
 /* The view's hints, as many as there is room for; help and the way out are never left out. */
+static void draw_hints(const App *app, Pen *pen)
+{
+    const Ui *ui = &app->ui;
+    const Hint *hints = views[ui->at.show]->hints;
+    int last = 0;
+
+    while (hints[last].act != ACT_NONE)
+        last++;
+    int reserved = hint_columns(ui, &hints[last - 2]) + hint_columns(ui, &hints[last - 1]);
+    for (int i = 0; i < last; i++) {
+        bool fits = pen->x + hint_columns(ui, &hints[i]) + reserved <= pen->area.w;
+        if (i < last - 2 && (!fits || !is_of_use(app, hints[i].act)))
+            continue;
+        pen_rune(pen, ROLE_TEXT, ' ');
+        pen_put(pen, ROLE_FOCUS, hint_key(ui, hints[i].act));
+        pen_printf(pen, ROLE_DIM, " %s ", hints[i].label);
+    }
+}
+
 static void draw_keys(const App *app, Pen *pen)
 {
-    const View *view = views[app->ui.at.show];
-    int last = 0, reserved = 0;
-
     if (app->prompt.kind == '>') {
         pen_puts(pen, ROLE_DIM, " Enter run  Tab complete  Up line before  C-c stop  Esc leave");
         return;
@@ -301,21 +352,12 @@ static void draw_keys(const App *app, Pen *pen)
         prompt_draw(&app->prompt, pen);
         return;
     }
-    while (view->hints[last].act != ACT_NONE)
-        last++;
-    for (int i = last - 2; i < last; i++)
-        reserved +=
-            (int)(ui_key(&app->ui, view->hints[i].act).n + strlen(view->hints[i].label)) + 3;
-    for (int i = 0; i < last; i++) {
-        const Hint *hint = &view->hints[i];
-        Str key = ui_key(&app->ui, hint->act);
-        int need = (int)(key.n + strlen(hint->label)) + 3;
-        if (i < last - 2 && pen->x + need + reserved > pen->area.w)
-            continue;
-        pen_rune(pen, ROLE_TEXT, ' ');
-        pen_put(pen, ROLE_FOCUS, key);
-        pen_printf(pen, ROLE_DIM, " %s ", hint->label);
+    if (app->ui.menu.open) {
+        pen_puts(pen, ROLE_DIM, " j k move  Enter choose, or its key");
+        pen_puts(pen, ROLE_DIM, app->ui.menu.moved ? "  < > other dim  Esc leave" : "  Esc leave");
+        return;
     }
+    draw_hints(app, pen);
     Buf pressed = buf_new(app->ui.frame);
     for (int i = 0; i < app->n_keys; i++)
         key_format(app->keys[i], &pressed);

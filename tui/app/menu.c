@@ -147,6 +147,8 @@ static void draw_cells(const Ui *ui, const MenuColumns *columns, const char *tex
             pen_right(pen, head ? ROLE_HEAD : ROLE_TEXT, cell, w);
         else if (head)
             pen_fit(pen, ROLE_HEAD, cell, w);
+        else if (ui->menu.plain)
+            pen_fit(pen, ROLE_TEXT, cell, w);
         else
             draw_sharding(ui, pen, cell, -1, w);
     }

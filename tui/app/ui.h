@@ -58,6 +58,7 @@ typedef struct {
 /* A choice on the screen. `chosen` may open another one. */
 typedef struct {
     bool open;
+    bool plain;                 /* what is named in it are no axes, though it may be named so */
     char title[100], head[100]; /* head: of the columns; one that begins with a blank is aligned
                                    at the right; "" */
     int n, at, top, height;     /* top: the first shown; height: how many, as last drawn */

@@ -29,13 +29,29 @@ Rect rect_clip(Rect a, Rect b)
     return both;
 }
 
+/* In reverse a coloured blank after its text would be a block, and a block of a bar a blank. */
+static Style marked(const Cell *cell, const Cell *next, Style marks)
+{
+    bool coloured = style_role(cell->style) != ROLE_TEXT;
+
+    if (!(marks & STYLE_SELECTED) || !coloured)
+        return cell->style | marks;
+    if (cell->rune == ' ' && (!next || next->rune == ' ' || next->style != cell->style))
+        return (Style)((cell->style & STYLE_MARKS) | ROLE_TEXT | marks);
+    bool block = cell->rune >= 0x2580 && cell->rune <= 0x2593;
+    return block ? cell->style : (Style)(cell->style | marks);
+}
+
 void grid_mark(Grid *grid, Rect area, Style marks)
 {
     Rect clip = rect_clip(area, (Rect){0, 0, grid->w, grid->h});
 
-    for (int y = clip.y; y < clip.y + clip.h; y++)
-        for (int x = clip.x; x < clip.x + clip.w; x++)
-            grid->cells[y * grid->w + x].style |= marks;
+    for (int y = clip.y; y < clip.y + clip.h; y++) {
+        for (int x = clip.x; x < clip.x + clip.w; x++) {
+            Cell *cell = &grid->cells[y * grid->w + x];
+            cell->style = marked(cell, x + 1 < clip.x + clip.w ? cell + 1 : NULL, marks);
+        }
+    }
 }
 
 void grid_paint(Grid *grid, Rect area, Role role)

@@ -203,7 +203,10 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandCo
               at->bytes);
     pen_puts(pen, moved ? ROLE_NOTE : ROLE_TEXT, moved ? " * " : "   ");
     op_format_other_end(ui, operand, &other);
-    pen_fit_tail(pen, ROLE_DIM, buf_str(&other), pen->area.w - pen->x);
+    Str end = buf_str(&other), arrow = str_take(&end, ' ');
+    pen_put(pen, ROLE_DIM, arrow);
+    pen_rune(pen, ROLE_DIM, ' ');
+    pen_fit_tail(pen, ROLE_DIM, end, pen->area.w - pen->x);
 }
 
 void op_draw_indexes(const Ui *ui, int32_t op, Pen *pen, int *selected)

@@ -472,14 +472,25 @@ static bool act(Ui *ui, ActId act, Key last)
     return true;
 }
 
+/* What the marks in the table stand for. */
 static void note(Ui *ui, Buf *out)
 {
-    if (ui_comm(ui)->n_rows > 0)
-        buf_printf(
-            out,
-            "%d/%d  AR all-reduce, AG gather, RS reduce-scatter, A2A all-to-all, PP permute, "
-            "SL slice",
-            ui->at.reshard + 1, ui->comm->n_rows);
+    const Comm *comm = ui_comm(ui);
+    unsigned said = 0;
+
+    if (comm->n_rows == 0)
+        return;
+    buf_printf(out, "row %d of %d", ui->at.reshard + 1, comm->n_rows);
+    for (int i = 0; i < comm->n_rows && said + 1 < 1u << STEP_KIND_COUNT; i++) {
+        const ReshardPath *path = reshard_at(ui, i)->path;
+        for (int s = 0; s < path->n_steps; s++) {
+            StepKind kind = path->step[s].kind;
+            if (!(said & 1u << kind))
+                buf_printf(out, "%s%s %s", said ? ", " : "   ", step_kind_mark(kind),
+                           step_kind_name(kind));
+            said |= 1u << kind;
+        }
+    }
 }
 
 static void table(Ui *ui, Sheet *out)

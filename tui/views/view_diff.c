@@ -362,7 +362,7 @@ const Hint diff_hints[] = {
     {ACT_EQUAL, "same too"},
     {ACT_OPEN, "go there"},
     {ACT_WHY, "why"},
-    {ACT_COMPARE, "other"},
+    {ACT_COMPARE, "compare"},
     {ACT_SORT, "swap"},
     {ACT_NEXT_PANE, "pane"},
     {ACT_BACK, "back"},

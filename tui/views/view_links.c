@@ -160,7 +160,7 @@ static void draw_load(const Ui *ui, const Traffic *traffic, Pen *pen)
                     pen->area.w - pen->x < BAR ? pen->area.w - pen->x : BAR);
         pen_line(pen);
     }
-    pen_fit(pen, ROLE_DIM, STR(" of all devices: what they send x how often, of all reshards"),
+    pen_fit(pen, ROLE_DIM, STR(" what all devices send in a step, for all reshards"),
             pen->area.w);
     pen_line(pen);
 }

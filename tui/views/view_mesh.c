@@ -320,16 +320,15 @@ static void draw_mesh(const Ui *ui, Pen *pen)
     Buf text = buf_new(ui->frame);
 
     mesh_format(session->mesh, &text);
-    buf_printf(&text, "  %" PRId64 " x %s, %" PRId64 " a node", session->mesh->n_devices,
-               session->machine->name, session->machine->devices_per_node);
+    buf_printf(&text, "  %" PRId64 " devices, %" PRId64 " a node, %s", session->mesh->n_devices,
+               session->machine->devices_per_node, session->machine->name);
     pen_rune(pen, ROLE_TEXT, ' ');
     draw_sharding(ui, pen, buf_str(&text), -1, -1);
     int64_t peak = ui_plan(ui)->totals.peak_bytes, whole = session->machine->memory_bytes;
     if (pen->area.w - pen->x > 34 && whole > 0) {
-        pen_puts(pen, ROLE_TEXT, "  ");
+        pen_printf(pen, ROLE_TEXT, "  peak %.*s of %.*s ", STR_ARG(label_bytes(ui, peak)),
+                   STR_ARG(label_bytes(ui, whole)));
         pen_bar(pen, ROLE_TEXT, (double)peak, (double)whole, 8);
-        pen_printf(pen, ROLE_TEXT, " peak %.*s, d%" PRId64 " has most",
-                   STR_ARG(label_bytes(ui, peak)), mesh_device(session->mesh, 0));
     }
     pen_line(pen);
 }

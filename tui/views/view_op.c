@@ -8,6 +8,7 @@
 #include "tui/views/op_lists.h"
 #include "tui/views/page.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -272,15 +273,29 @@ static void draw_notations(const Ui *ui, int32_t op, const OpSpace *space, int f
 /* ---- why, and what else ---- */
 
 /* A search for the next best way takes more than a frame on meshes of more prime parts. */
-enum { WHY_LINES = 7, ATOMS_QUICK = 6 };
+enum { WHY_LINES = 7, WHY_LEAST = 3, ATOMS_QUICK = 6 };
 
-static void draw_chain(const Ui *ui, Str text, Pen *pen)
+static bool is_step(Str line)
 {
-    for (int64_t line = 0; page_line(text, line).n > 0; line++) {
-        if (line == WHY_LINES) {
-            pen_puts(pen, ROLE_DIM, "   … w has all of it");
-            pen_line(pen);
-            return;
+    line = str_trim(line);
+    return line.n > 0 && line.s[0] >= '0' && line.s[0] <= '9';
+}
+
+/* At most so many lines of it; the last step, whose decision it comes from, is always there. */
+static void draw_chain(const Ui *ui, Str text, int most, Pen *pen)
+{
+    int64_t n = 0, pin = 0;
+
+    for (; page_line(text, n).n > 0; n++)
+        pin = is_step(page_line(text, n)) ? n : pin;
+    int64_t left_out = n > most ? most - 2 : n;
+    for (int64_t line = 0; line < n; line++) {
+        if (line == left_out) {
+            line = pin > line ? pin : line;
+            if (line > left_out) {
+                pen_printf(pen, ROLE_DIM, "   … %" PRId64 " lines, w has them", line - left_out);
+                pen_line(pen);
+            }
         }
         draw_sharding(ui, pen, page_line(text, line), -1, pen->area.w - pen->x);
         pen_line(pen);
@@ -288,8 +303,8 @@ static void draw_chain(const Ui *ui, Str text, Pen *pen)
 }
 
 /* The chain behind the selected item: why an index dim is cut, why an operand is partial or cut in
- * the dim under the cursor. */
-static void draw_why(Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
+ * the dim under the cursor. h: the lines that are seen, which it fits into if it can. */
+static void draw_why(Ui *ui, int32_t op, const OpSpace *space, int h, Pen *pen)
 {
     const Plan *plan = ui_plan(ui);
     Buf text = buf_new(ui->frame), title = buf_new(ui->frame);
@@ -318,7 +333,12 @@ static void draw_why(Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
     draw_field(pen, " WHY", 5);
     pen_put(pen, ROLE_TEXT, buf_str(&title));
     pen_line(pen);
-    draw_chain(ui, buf_str(&text), pen);
+    int room = h - pen->y;
+    draw_chain(ui, buf_str(&text),
+               room < WHY_LEAST   ? WHY_LEAST
+               : room < WHY_LINES ? room
+                                  : WHY_LINES,
+               pen);
 }
 
 /* The next best way of its reshard, and the next best row that it could have chosen. */
@@ -364,15 +384,16 @@ static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
 
 /* ---- the whole ---- */
 
-/* All of it on a page of its own; *selected: the line of the cursor's item. */
-static void draw_page(Ui *ui, int32_t op, const OpSpace *space, Pen *pen, int *selected)
+/* All of it on a page of its own, of which h lines are seen; *selected: the line of the cursor's
+ * item. */
+static void draw_page(Ui *ui, int32_t op, const OpSpace *space, int h, Pen *pen, int *selected)
 {
     draw_rule(ui, op, space, pen);
     op_draw_indexes(ui, op, pen, selected);
     op_draw_operands(ui, op, (int)space->n_index, pen, selected);
     draw_cost(ui, op, pen);
     pen_line(pen);
-    draw_why(ui, op, space, pen);
+    draw_why(ui, op, space, h, pen);
     draw_tried(ui, op, pen);
     draw_names(ui, op, space, pen);
     draw_notations(ui, op, space, (int)space->n_index + op_n_operands(ui, op), pen, selected);
@@ -409,7 +430,7 @@ static void draw(Ui *ui, Pen *pen)
     Grid *page =
         grid_new(ui->frame, pen->area.w, lines < PAGE_MOST ? lines : PAGE_MOST, pen->grid->ascii);
     Pen inner = pen_new(page, (Rect){0, 0, page->w, page->h});
-    draw_page(ui, op, space, &inner, &selected);
+    draw_page(ui, op, space, h, &inner, &selected);
     int n = inner.y < page->h ? inner.y : page->h;
     int top = (int)ui_scroll(selected - 2 * h / 3, selected, n, h);
     copy_lines(page, top, pen);

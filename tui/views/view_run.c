@@ -521,7 +521,7 @@ static void table(Ui *ui, Sheet *out)
 }
 
 static const Hint hints[] = {
-    {ACT_RUN, "run"},
+    {ACT_RUN, "measure"},
     {ACT_RIGHT, "time"},
     {ACT_TIME_IN, "zoom"},
     {ACT_TIME_OUT, "out"},
