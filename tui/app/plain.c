@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { PLAIN_W = 100, PLAIN_H = 40 };
+enum { PLAIN_W = 100, PLAIN_H = 60 };
 
 typedef struct {
     App *app;
@@ -25,23 +25,30 @@ static void print_menu(const Plain *plain)
     const Menu *menu = &plain->app->ui.menu;
 
     fprintf(plain->out, "%s\n", menu->title);
+    for (const char *s = menu->head; *s; s++) { /* a blank behind a tab says how to align */
+        if (s == menu->head)
+            fputs("     ", plain->out);
+        if (*s != ' ' || s[-1] != '\t')
+            fputc(*s, plain->out);
+    }
+    if (menu->head[0])
+        fputc('\n', plain->out);
     for (int i = 0; i < menu->n; i++)
         fprintf(plain->out, "  %c  %s\n", menu->item[i].key, menu->item[i].text);
 }
 
-/* Lines of the view down to its last one that is not blank. */
+/* The view and the parts that explain it, each under its title, without blank lines. */
 static void print_view(Plain *plain)
 {
     App *app = plain->app;
-    const LayoutPane *pane = &app->layout.pane[0];
-    int n = pane->area.h;
+    const Rect *body = &app->layout.body;
 
-    while (n > 0 && grid_row_is_blank(app->grid, pane->area.y + n - 1))
-        n--;
     print_rows(plain, app->layout.status.y, 1);
     fprintf(plain->out, " %s:", views[app->ui.at.show]->name);
     print_rows(plain, app->layout.path.y, 1);
-    print_rows(plain, pane->area.y, n);
+    for (int y = body->y; y < body->y + body->h; y++)
+        if (!grid_row_is_blank(app->grid, y))
+            print_rows(plain, y, 1);
     plain->show = app->ui.at.show;
     plain->top = app->ui.top[app->ui.at.show];
     plain->changes = app->ui.n_changes;
@@ -126,7 +133,6 @@ void plain_run(Session *session, const AppOptions *options, FILE *in, FILE *out)
     char *line = NULL;
     size_t room = 0;
 
-    own.one_pane = true;
     own.ascii = own.ascii || !term_is_utf8();
     App *app = app_new(session, &own, NULL, options->width > 0 ? options->width : PLAIN_W,
                        options->height > 0 ? options->height : PLAIN_H);

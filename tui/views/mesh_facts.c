@@ -73,6 +73,8 @@ void mesh_draw_groups(const Ui *ui, Pen *pen)
 {
     const Mesh *mesh = ui->session->mesh;
 
+    if (mesh->n_devices == 1)
+        return;
     draw_field(pen, " GROUPS", FIELD);
     for (int a = 0; a < mesh->n_axes && !pen_full(pen); a++) {
         Buf text = buf_new(ui->frame);

@@ -463,7 +463,11 @@ static void note(Ui *ui, Buf *out)
     if (ui->at.tensor < 0)
         return;
     buf_puts(out, tensor_name(ui_graph(ui), ui->at.tensor));
-    if (ui_plan(ui)->made[ui->at.tensor] >= 0)
+    if (ui_plan(ui)->made[ui->at.tensor] < 0)
+        return;
+    if (plan_sharding(ui_plan(ui), ui->at.tensor)->n_dims == 0)
+        buf_puts(out, "  a scalar: no dim to pin");
+    else
         buf_printf(out, "  dim %d is the one that p pins", ui->at.dim);
 }
 
