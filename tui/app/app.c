@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { WATCH_MS = 300, JOB_MS = 50, KEYS_A_FRAME = 64, INCREMENTAL_OPS_MAX = 50000 };
+enum { WATCH_MS = 300, JOB_MS = 50, KEYS_A_FRAME = 64 };
 
 void app_apply_settings(App *app)
 {
@@ -103,8 +103,7 @@ static void search_as_typed(App *app)
 {
     Ui *ui = &app->ui;
 
-    if (app->prompt.n < 2 || ui->session->groups->n_order > INCREMENTAL_OPS_MAX ||
-        ui->at.show >= SHOW_PAGES)
+    if (app->prompt.n < 2 || ui->at.show >= SHOW_PAGES)
         return;
     search_restart(app);
     go_search(ui, (Str){app->prompt.text, (size_t)app->prompt.n});
@@ -289,6 +288,7 @@ void app_key(App *app, Key key)
         return;
     app->ui.message[0] = '\0';
     app->ui.found[0] = '\0';
+    app->ui.search_waits = 0;
     tour_key(&app->tour, key);
     if (key == K_MOUSE)
         mouse(app);

@@ -292,9 +292,9 @@ bool go_op(Ui *ui, Str name, Error *err)
     return true;
 }
 
-/* ---- searching ---- */
+/* ---- groups ---- */
 
-static void select_group(Ui *ui, int32_t id)
+void go_select_group(Ui *ui, int32_t id)
 {
     const Groups *groups = ui->session->groups;
     OutlineRow row = {.kind = ROW_GROUP,
@@ -311,80 +311,5 @@ void go_group(Ui *ui, int32_t group)
 {
     ui_remember(ui);
     ui->at.show = SHOW_GRAPH;
-    select_group(ui, group);
-}
-
-static void go_hit(Ui *ui, const Hit *hit)
-{
-    if (hit->kind == HIT_INPUT) {
-        OutlineRow row = {.kind = ROW_INPUT, .id = hit->id, .op = -1};
-        ui_select_row(ui, outline_find_row(ui->outline, &row));
-        return;
-    }
-    if (hit->kind == HIT_GROUP && ui->session->groups->groups[hit->id].n > 1) {
-        select_group(ui, hit->id);
-        return;
-    }
-    ui_go_op(ui, hit->op);
-    if (hit->kind == HIT_TENSOR)
-        ui_select_tensor(ui, hit->id);
-}
-
-static void search_page(Ui *ui, int by)
-{
-    Str text = ui->page_text[ui->at.show];
-    int64_t n = ui->rows[ui->at.show], at = ui->line[ui->at.show];
-
-    for (int64_t i = 0; i < n; i++) {
-        at = (at + by + n) % n;
-        if (search_matches(ui->search, page_line(text, at))) {
-            ui->line[ui->at.show] = at;
-            return;
-        }
-    }
-    ui_fail(ui, "/%.*s: not on this page", STR_ARG(search_pattern(ui->search)));
-}
-
-void go_search_again(Ui *ui, int by)
-{
-    const Hit *hits;
-
-    if (!ui->search) {
-        ui_say(ui, "search with / first");
-        return;
-    }
-    if (ui->at.show >= SHOW_PAGES) {
-        search_page(ui, by);
-        return;
-    }
-    int32_t place = ui->at.row.kind == ROW_INPUT ? (int32_t)(ui->row_at - ui_graph(ui)->n_inputs)
-                                                 : outline_position(ui->outline, ui->at.row.op);
-    int at = search_from(ui->search, ui->session, place, by);
-    int n = search_hits(ui->search, ui->session, &hits);
-    if (at < 0) {
-        ui_fail(ui, "/%.*s: no op, group or tensor of that name",
-                STR_ARG(search_pattern(ui->search)));
-        return;
-    }
-    go_hit(ui, &hits[at]);
-    if (hits[at].kind == HIT_TENSOR || hits[at].kind == HIT_INPUT)
-        ui->at.show = ui->at.show == SHOW_GRAPH ? SHOW_TENSOR : ui->at.show;
-    else if (ui->at.show != SHOW_OP)
-        ui->at.show = SHOW_GRAPH;
-    snprintf(ui->found, sizeof ui->found, "/%.*s %d/%d", STR_ARG(search_pattern(ui->search)),
-             at + 1, n);
-}
-
-void go_search(Ui *ui, Str pattern)
-{
-    Error err = {0};
-    Search *search = search_new(pattern, &err);
-
-    if (!search) {
-        ui_error(ui, &err);
-        return;
-    }
-    search_free(ui->search);
-    ui->search = search;
-    go_search_again(ui, 1);
+    go_select_group(ui, group);
 }

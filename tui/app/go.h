@@ -17,6 +17,7 @@ void go_next_dim(Ui *ui, int by);    /* of the tensor */
 void go_next_change(Ui *ui, int by); /* the next row that the last change of the plan changed */
 bool go_tensor(Ui *ui, Str name, int *dim, Error *err); /* dim: -2 when none was named */
 void go_group(Ui *ui, int32_t group);                   /* its row */
+void go_select_group(Ui *ui, int32_t group);            /* the same, and it is no jump */
 bool go_op(Ui *ui, Str name, Error *err);               /* by name or path */
 
 void go_search(Ui *ui, Str pattern);

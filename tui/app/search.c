@@ -5,7 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LABEL_MAX = 512 };
+enum { LABEL_MAX = 512, LOOK_EVERY = 1024 };
+
+enum Known { UNKNOWN, MATCHES, DIFFERS };
+
+/* Hits so far, and what is known of names: those of a thread of its own, or of the screen's. */
+typedef struct {
+    Arena *arena;      /* NULL: nothing was looked for */
+    uint8_t *of_name;  /* per Names id of the graph, as Known */
+    uint8_t *of_group; /* per group, as Known */
+    Vec(Hit) hits;
+} Found;
 
 struct Search {
     Arena *arena;
@@ -13,12 +23,9 @@ struct Search {
     bool plain, blind; /* no special characters; no capitals */
     regex_t regex;     /* where not plain */
     Str literal;       /* what every text that matches holds; "": nothing is known */
-    Arena *hits_arena; /* NULL: not looked for yet */
-    uint8_t *of_name;  /* per Names id of the graph: what is known, as Known */
-    Vec(Hit) hits;
+    Found all;         /* every hit, once they are counted */
+    Found near;        /* the last nearest one */
 };
-
-enum Known { UNKNOWN, MATCHES, DIFFERS };
 
 static bool has_special(Str pattern)
 {
@@ -113,14 +120,20 @@ void search_free(Search *search)
         return;
     if (!search->plain)
         regfree(&search->regex);
-    arena_free(search->hits_arena);
+    search_forget(search);
     arena_free(search->arena);
+}
+
+static void forget(Found *found)
+{
+    arena_free(found->arena);
+    *found = (Found){0};
 }
 
 void search_forget(Search *search)
 {
-    arena_free(search->hits_arena);
-    search->hits_arena = NULL;
+    forget(&search->all);
+    forget(&search->near);
 }
 
 Str search_pattern(const Search *search)
@@ -174,30 +187,55 @@ bool search_matches(const Search *search, Str text)
     return found;
 }
 
-static void add_hit(Search *search, HitKind kind, int32_t id, int32_t op, int32_t place)
+/* ---- looking for hits ---- */
+
+typedef struct {
+    const Search *search;
+    const Session *session;
+    Found *found;
+} Look;
+
+static Look look_new(const Search *search, const Session *session, Found *found)
 {
-    vec_push_own(search->hits_arena, &search->hits, (Hit){kind, id, op, place});
+    if (!found->arena) {
+        found->arena = arena_new();
+        found->of_name = arena_array(found->arena, uint8_t, names_count(session->graph->names));
+        found->of_group = arena_array(found->arena, uint8_t, session->groups->n_groups);
+    }
+    return (Look){search, session, found};
 }
 
-/* Names of the graph are asked once: a path is that of many ops, a tensor is called as its op. */
-static bool name_matches(Search *search, const Graph *graph, int32_t name)
+static void add_hit(const Look *look, HitKind kind, int32_t id, int32_t op, int32_t place)
 {
-    uint8_t *known = &search->of_name[name];
+    vec_push_own(look->found->arena, &look->found->hits, (Hit){kind, id, op, place});
+}
+
+/* Each is asked once: a path is that of many ops, a tensor is called as its op. */
+static bool is_known_to_match(const Look *look, uint8_t *known, Str text)
+{
     if (*known == UNKNOWN)
-        *known = matches(search, names_str(graph->names, name)) ? MATCHES : DIFFERS;
+        *known = matches(look->search, text) ? MATCHES : DIFFERS;
     return *known == MATCHES;
 }
 
-static bool tensor_matches(Search *search, const Session *session, int32_t tensor)
+static bool name_matches(const Look *look, int32_t name)
 {
+    return is_known_to_match(look, &look->found->of_name[name],
+                             names_str(look->session->graph->names, name));
+}
+
+static bool tensor_matches(const Look *look, int32_t tensor)
+{
+    const Session *session = look->session;
     const char *label = naming_label(session->naming, tensor);
-    return name_matches(search, session->graph, session->graph->tensors[tensor].name) ||
-           (label != tensor_name(session->graph, tensor) && matches(search, str_from(label)));
+    return name_matches(look, session->graph->tensors[tensor].name) ||
+           (label != tensor_name(session->graph, tensor) && matches(look->search, str_from(label)));
 }
 
 /* Parameters that the op is the first to read, by the names people know them by. */
-static void find_parameters(Search *search, const Session *session, int32_t op, int32_t place)
+static void find_parameters(const Look *look, int32_t op, int32_t place)
 {
+    const Session *session = look->session;
     const Graph *graph = session->graph;
 
     for (int i = 0; i < graph->ops[op].n_inputs; i++) {
@@ -207,19 +245,19 @@ static void find_parameters(Search *search, const Session *session, int32_t op, 
         int32_t maker = graph->tensors[tensor].maker;
         bool parameter = tensor_is_parameter(session->inferred, tensor) ||
                          (maker >= 0 && session->inferred->on_parameters[maker]);
-        if (parameter && tensor_matches(search, session, tensor))
-            add_hit(search, HIT_TENSOR, tensor, op, place);
+        if (parameter && tensor_matches(look, tensor))
+            add_hit(look, HIT_TENSOR, tensor, op, place);
     }
 }
 
-/* The outermost group that begins at this place and whose path matches; -1: none. */
-static int32_t matching_group(const Search *search, const Groups *groups, int32_t place)
+/* The outermost group around this place whose path matches; -1: none. */
+static int32_t group_around(const Look *look, int32_t place)
 {
+    const Groups *groups = look->session->groups;
     int32_t found = -1;
 
-    for (int32_t g = groups->group_of[groups->order[place]];
-         g > 0 && groups->groups[g].first == place; g = groups->groups[g].parent)
-        if (matches(search, str_from(groups->groups[g].path)))
+    for (int32_t g = groups->group_of[groups->order[place]]; g > 0; g = groups->groups[g].parent)
+        if (is_known_to_match(look, &look->found->of_group[g], str_from(groups->groups[g].path)))
             found = g;
     return found;
 }
@@ -243,44 +281,121 @@ static bool matches_label(const Search *search, const Graph *graph, int32_t op)
     return matches(search, (Str){label, path.n + 1 + name.n});
 }
 
-static void find_hits(Search *search, const Session *session)
+static void look_at_op(const Look *look, int32_t place)
 {
-    const Graph *graph = session->graph;
-    const Groups *groups = session->groups;
-    Arena *scratch = arena_new();
+    const Graph *graph = look->session->graph;
+    int32_t op = look->session->groups->order[place];
+    int before = look->found->hits.n;
 
-    search->of_name = arena_array(scratch, uint8_t, names_count(graph->names));
-    for (int i = 0; i < graph->n_inputs; i++)
-        if (name_matches(search, graph, graph->tensors[graph->inputs[i]].name))
-            add_hit(search, HIT_INPUT, graph->inputs[i], -1, i - graph->n_inputs);
-    for (int32_t place = 0; place < groups->n_order;) {
-        int32_t op = groups->order[place], group = matching_group(search, groups, place);
-        if (group >= 0) {
-            add_hit(search, HIT_GROUP, group, op, place);
-            place += groups->groups[group].n;
-            continue;
-        }
-        int before = search->hits.n;
-        if (name_matches(search, graph, graph->ops[op].operator) ||
-            name_matches(search, graph, graph->ops[op].name) || matches_label(search, graph, op))
-            add_hit(search, HIT_OP, op, op, place);
-        if (search->hits.n == before)
-            find_parameters(search, session, op, place);
-        place++;
+    if (name_matches(look, graph->ops[op].operator) || name_matches(look, graph->ops[op].name) ||
+        matches_label(look->search, graph, op))
+        add_hit(look, HIT_OP, op, op, place);
+    if (look->found->hits.n == before)
+        find_parameters(look, op, place);
+}
+
+/* What is hit at this place, or by the group around it, which it is the first place of unless one
+ * comes from behind. The place that follows what was looked at. */
+static int32_t look_at(const Look *look, int32_t place)
+{
+    const Session *session = look->session;
+    const Groups *groups = session->groups;
+    const Graph *graph = session->graph;
+
+    if (place < 0) {
+        int32_t input = graph->inputs[place + graph->n_inputs];
+        if (name_matches(look, graph->tensors[input].name))
+            add_hit(look, HIT_INPUT, input, -1, place);
+        return place + 1;
     }
-    search->of_name = NULL;
-    arena_free(scratch);
+    int32_t group = group_around(look, place);
+    if (group < 0) {
+        look_at_op(look, place);
+        return place + 1;
+    }
+    int32_t first = groups->groups[group].first;
+    add_hit(look, HIT_GROUP, group, groups->order[first], first);
+    return first + groups->groups[group].n;
+}
+
+bool search_count(Search *search, const Session *session, Progress *progress, Error *err)
+{
+    Look look = look_new(search, session, &search->all);
+    int n_looked = 0;
+
+    progress_stage(progress, "searching", session->groups->n_order);
+    for (int32_t place = -session->graph->n_inputs; place < session->groups->n_order;) {
+        place = look_at(&look, place);
+        if (++n_looked % LOOK_EVERY != 0)
+            continue;
+        progress_add(progress, LOOK_EVERY);
+        if (progress_stopped(progress)) {
+            forget(&search->all);
+            return progress_goes_on(progress, err);
+        }
+    }
+    return true;
+}
+
+bool search_is_counted(const Search *search)
+{
+    return search->all.arena != NULL;
+}
+
+void search_take(Search *search, Search *counted)
+{
+    forget(&search->all);
+    search->all = counted->all;
+    counted->all = (Found){0};
 }
 
 int search_hits(Search *search, const Session *session, const Hit **hits)
 {
-    if (!search->hits_arena) {
-        search->hits_arena = arena_new();
-        memset(&search->hits, 0, sizeof search->hits);
-        find_hits(search, session);
+    if (!search_is_counted(search))
+        search_count(search, session, NULL, NULL);
+    *hits = search->all.hits.at;
+    return search->all.hits.n;
+}
+
+/* Where to begin behind a place: a group around it that matches has its hit at its first place. */
+static int32_t place_behind(const Look *look, int32_t place)
+{
+    const Groups *groups = look->session->groups;
+
+    if (place + 1 <= 0 || place + 1 >= groups->n_order)
+        return place + 1;
+    int32_t group = group_around(look, place + 1);
+    return group >= 0 && groups->groups[group].first <= place
+               ? groups->groups[group].first + groups->groups[group].n
+               : place + 1;
+}
+
+SearchNear search_near(Search *search, const Session *session, int32_t place, int by, Hit *out)
+{
+    Look look = look_new(search, session, &search->near);
+    int32_t begin = -session->graph->n_inputs, end = session->groups->n_order;
+    int32_t at = by > 0 ? place_behind(&look, place) : place - 1;
+    bool around = false;
+
+    look.found->hits.n = 0;
+    for (int n_looked = 0; n_looked < SEARCH_NEAR_PLACES; n_looked++) {
+        if (at < begin || at >= end) {
+            if (around || begin == end)
+                return NEAR_NONE;
+            around = true;
+            at = by > 0 ? begin : end - 1;
+        }
+        if (around && (by > 0 ? at > place : at < place))
+            return NEAR_NONE;
+        int32_t behind = look_at(&look, at);
+        int n = look.found->hits.n;
+        if (n > 0) {
+            *out = look.found->hits.at[by > 0 ? 0 : n - 1];
+            return NEAR_FOUND;
+        }
+        at = by > 0 ? behind : at - 1;
     }
-    *hits = search->hits.at;
-    return search->hits.n;
+    return NEAR_FARTHER;
 }
 
 int search_from(Search *search, const Session *session, int32_t place, int by)

@@ -8,6 +8,7 @@
 #ifndef TUI_APP_SEARCH_H
 #define TUI_APP_SEARCH_H
 
+#include "core/base/progress.h"
 #include "core/plan/session.h"
 
 typedef enum { HIT_INPUT, HIT_GROUP, HIT_OP, HIT_TENSOR } HitKind;
@@ -31,6 +32,20 @@ bool search_matches(const Search *search, Str text);
 
 /* All hits of the session, made once. */
 int search_hits(Search *search, const Session *session, const Hit **hits);
+
+/* Looks for all of them, on any thread that has the search for itself. False: it was stopped, and
+ * none are known. */
+bool search_count(Search *search, const Session *session, Progress *progress, Error *err);
+bool search_is_counted(const Search *search);
+void search_take(Search *search, Search *counted); /* the hits of another one of that pattern */
+
+enum { SEARCH_NEAR_PLACES = 1 << 15 };
+
+typedef enum { NEAR_FOUND, NEAR_NONE, NEAR_FARTHER } SearchNear;
+
+/* What search_from() finds, without the others: *out; or there is none; or none within
+ * SEARCH_NEAR_PLACES places, which are looked at within a frame. */
+SearchNear search_near(Search *search, const Session *session, int32_t place, int by, Hit *out);
 
 /* The nearest hit after `place` (by 1) or before it (by -1), around the end; -1: there is none. */
 int search_from(Search *search, const Session *session, int32_t place, int by);

@@ -122,6 +122,8 @@ struct Ui {
     int edits;                /* user changes of the plan so far: one number per undo step */
     char found[40];           /* "/c_fc 3/12" while the cursor is on a hit */
     Search *search;           /* the last one; NULL */
+    Hit search_hit;           /* the last hit of it that was gone to */
+    int search_waits;         /* by: go there once the hits are counted; 0 */
     FilterSource filter_source;
     Filter *filter;             /* what the outline lists; NULL: all */
     Arena *filter_arena;        /* of filter_pass */
