@@ -367,8 +367,10 @@ Plan *plan_make(const PlanRequest *request, Error *err)
 
 void plan_free(Plan *plan)
 {
-    if (plan)
-        arena_free(plan->arena);
+    if (!plan)
+        return;
+    reasons_forget(plan->reasons);
+    arena_free(plan->arena);
 }
 
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim)

@@ -9,6 +9,7 @@
 #include "tests/bench/synthetic.h"
 #include "tui/app/app.h"
 #include "tui/app/go.h"
+#include "tui/app/job.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -121,6 +122,8 @@ static void type_keys(App *app, const char *script, Times *times)
         double start = now_ns();
         app_key(app, key);
         app_draw(app);
+        if (job_poll(&app->ui))
+            app_draw(app);
         double ms = (now_ns() - start) / 1e6;
         if (times->n < KEYS_MAX)
             times->ms[times->n++] = ms;
@@ -136,13 +139,15 @@ static const char *const walks[] = {
     "/c_fc<Enter>nnnNjj/38000.mlp<Enter>jjkk<Enter>jj<Esc>/nothing_at_all<Esc>gg",
     "2jjj3jjj4jjj<PgDn>G5jjj<PgDn>6jjj7jjj8jjj9jj1jjwjjjwjj1",
     "zRG]r]r[r[rgugdjjjjzMggGkkkz1zRjj<C-d>",
-    "zR/h.20000.attn.scores<Enter>jjkk4jjkk1jj2jj1jj<C-d><C-u>"};
+    "zR/h.20000.attn.scores<Enter>jjkk4jjkk1jj2jj1jj<C-d><C-u>",
+    "f operator=Gemm<Enter>jjF1jjsjSjsS1jj]c]r%j%ggjdukZjj9jj1jjw<Esc>jw<Esc>1x<Esc>"};
 
 static void keys_of(const char *what, Session *session, bool told)
 {
     static Times times;
     AppOptions options = {.width = 160, .height = 50};
     App *app = app_new(session, &options, NULL, options.width, options.height);
+    app->ui.quiet_ms = JOB_QUIET_MS; /* as on a terminal */
     app_draw(app);
     times = (Times){.told = told};
     for (size_t i = 0; i < sizeof walks / sizeof *walks; i++)

@@ -3,6 +3,7 @@
 
 #include "core/plan/planfile.h"
 #include "core/plan/explain/reason.h"
+#include "tui/app/reasons_job.h"
 #include "tui/app/compare.h"
 #include "tui/app/console.h"
 #include "tui/views/label.h"
@@ -151,7 +152,7 @@ static bool edit_place(Ui *ui, Str *file, int *line)
         return true;
     }
     const Decision *pin = NULL;
-    if (show == SHOW_COMM && ui_comm(ui)->n_rows > 0)
+    if (show == SHOW_COMM && reasons_ready(ui, ui_plan(ui)) && ui_comm(ui)->n_rows > 0)
         pin = comm_cause(ui->frame, ui->session, comm_first(ui));
     else if (ui->at.tensor >= 0)
         pin = plan_pin_of(ui_plan(ui), PIN_TENSOR_DIM, ui->at.tensor, ui->at.dim);

@@ -163,9 +163,11 @@ bool compare_open(Ui *ui, Str words, Error *err)
 void compare_close(Ui *ui)
 {
     Compare *compare = ui->compare;
-    ui->compare = NULL;
     if (!compare)
         return;
+    if (!job_is_told(ui)) /* one that nobody waits for may read the other plan */
+        job_end(ui);
+    ui->compare = NULL;
     arena_free(compare->diff_arena);
     session_close(compare->other);
     arena_free(compare->arena);

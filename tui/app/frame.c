@@ -4,6 +4,7 @@
 #include "tui/app/complete.h"
 #include "tui/app/menu.h"
 #include "tui/views/page.h"
+#include "tui/app/reasons_job.h"
 #include "tui/app/whatif.h"
 
 #include <stdio.h>
@@ -142,6 +143,18 @@ static bool is_shown(const Layout *layout, ShowId show)
 {
     for (int i = 0; i < layout->n_panes; i++)
         if (layout->pane[i].show == show)
+            return true;
+    return false;
+}
+
+/* Whether a view is shown that says where axes come from. */
+static bool asks_why(const Layout *layout)
+{
+    static const ShowId asking[] = {SHOW_OP,   SHOW_TENSOR, SHOW_COMM, SHOW_COMM_DETAIL,
+                                    SHOW_LIVE, SHOW_WHY,    SHOW_FORK};
+
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
+        if (is_shown(layout, asking[i]))
             return true;
     return false;
 }
@@ -457,6 +470,8 @@ const Grid *app_draw(App *app)
         whatif_follow(ui);
     if (is_shown(&app->layout, SHOW_MEM) || is_shown(&app->layout, SHOW_LIVE))
         mem_follow(ui);
+    if (asks_why(&app->layout))
+        reasons_follow(ui);
     for (int i = 0; i < app->layout.n_panes; i++)
         draw_pane(app, &app->layout.pane[i]);
     Pen pen = pen_new(grid, app->layout.status);

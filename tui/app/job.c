@@ -72,6 +72,11 @@ void job_end(Ui *ui)
     }
 }
 
+bool job_at_once(const Ui *ui)
+{
+    return ui->quiet_ms != 0 && ui->session->inferred->n_program <= JOB_AT_ONCE_OPS;
+}
+
 bool job_runs(const Ui *ui)
 {
     return ui->job != NULL;

@@ -15,7 +15,8 @@
 #include "core/base/progress.h"
 #include "core/plan/session.h"
 
-enum { JOB_QUIET_MS = 80 };
+/* Ops of a model that one may go over within a frame. */
+enum { JOB_QUIET_MS = 80, JOB_AT_ONCE_OPS = 20000 };
 
 typedef struct Ui Ui;
 typedef struct Job Job;
@@ -39,6 +40,10 @@ bool job_start(Ui *ui, const JobWork *work);
 bool job_poll(Ui *ui);
 void job_stop(Ui *ui); /* asks for it; the end comes with a later job_poll() */
 void job_end(Ui *ui);  /* asks for it and waits: before the explorer closes */
+
+/* Whether work over all ops of the session fits into a frame, so that no job is begun for it. Where
+ * quiet_ms is 0 no work does. */
+bool job_at_once(const Ui *ui);
 
 bool job_runs(const Ui *ui);
 bool job_is_told(const Ui *ui); /* one runs that somebody waits for */

@@ -307,14 +307,12 @@ void whatif_follow(Ui *ui)
 
     ui_comm(ui);
     if (is_followed(ui) || job_is_told(ui) || ui->menu.open || ui->comm->n_rows <= 0 ||
-        ui->at.reshard >= ui->comm->n_rows)
+        ui->at.reshard >= ui->comm->n_rows || ui->session->inferred->n_program > QUICK_OPS_MAX)
         return;
     job_end(ui);
     arena_free(state->follow.arena);
     state->follow = (Followed){.n_changes = ui->n_changes};
     state->follow.reshard = ui->comm->row[ui->at.reshard].first;
-    if (ui->session->inferred->n_program > QUICK_OPS_MAX)
-        return;
     WhatIfAsk ask = ask_of_selected(ui);
     state->follow.arena = ask.arena;
     PlanOption *shown = arena_array(ask.arena, PlanOption, ask.options.list.n);

@@ -2,6 +2,7 @@
 
 #include "core/plan/cost.h"
 #include "tui/app/menu.h"
+#include "tui/app/reasons_job.h"
 #include "tui/app/whatif.h"
 
 #include <stdio.h>
@@ -65,6 +66,8 @@ static const Reshard *reshard_at(const Ui *ui, int row)
 /* "megatron.lua:33": the line behind it; `*` where it asks for the reshard. */
 static Str cause_text(const Ui *ui, const Reshard *reshard)
 {
+    if (!reasons_ready(ui, ui_plan(ui)))
+        return STR("..");
     const Decision *pin = comm_cause(ui->frame, ui->session, reshard);
     const char *asked = comm_is_asked(ui_plan(ui), reshard) ? "*" : "";
 

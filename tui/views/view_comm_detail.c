@@ -3,6 +3,7 @@
 #include "core/plan/cost.h"
 #include "core/plan/explain/why_reshard.h"
 #include "tui/app/job.h"
+#include "tui/app/reasons_job.h"
 #include "tui/app/whatif.h"
 
 enum { LABEL = 10, LINES_MAX = 80, WIDE = 88, TALL = 18, NUMBER = 11 };
@@ -247,6 +248,10 @@ static void add_why(Detail *detail)
 
     if (job_changes_plan(ui)) {
         add(detail, 1, "cause", ROLE_DIM, STR("another plan is being made"));
+        return;
+    }
+    if (!reasons_ready(ui, ui_plan(ui))) {
+        add(detail, 1, "cause", ROLE_DIM, str_from(reasons_waiting));
         return;
     }
     WhyReshard why = why_reshard(ui->frame, ui_plan(ui), detail->reshard);

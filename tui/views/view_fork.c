@@ -2,6 +2,7 @@
 #include "tui/views/diff_cells.h"
 
 #include "core/plan/explain/reason.h"
+#include "tui/app/reasons_job.h"
 #include "tui/views/label.h"
 
 /* ---- the first decision that is not alike ---- */
@@ -61,10 +62,12 @@ static Str why_text(const Ui *ui, const Session *session, const DiffLine *line, 
     Buf out = buf_new(ui->frame);
     if (id < 0)
         buf_puts(&out, "has none such");
-    else if (line->kind == DIFF_LINE_OP)
+    else if (line->kind == DIFF_LINE_OP && reasons_ready(ui, session->plan))
         put_why_op(session, id, &out);
     else if (line->kind == DIFF_LINE_FINDING)
         buf_puts(&out, session->plan->findings.at[id].text);
+    else if (!reasons_ready(ui, session->plan))
+        buf_puts(&out, reasons_waiting);
     else
         why_format(session->plan,
                    line->kind == DIFF_LINE_RESHARD ? session->plan->reshards[id].tensor : id, -2,

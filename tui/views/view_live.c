@@ -1,5 +1,6 @@
 /* view_live.c - what is alive at the place that the Mem view shows: a tree of rows. */
 #include "core/plan/explain/reason.h"
+#include "tui/app/reasons_job.h"
 #include "tui/views/label.h"
 
 enum { HEAD_ROWS = 2, BYTES_W = 11, SHARE_W = 10 };
@@ -59,6 +60,8 @@ static Str seed_of(const Ui *ui, int32_t tensor)
         if (pin)
             return label_pin(ui, pin);
     }
+    if (!reasons_ready(ui, ui_plan(ui)))
+        return STR("..");
     for (int d = 0; shape && d < shape->n_dims; d++) {
         ReasonChain *chains;
         int n = why_tensor_dim(ui->frame, ui_plan(ui), tensor, d, &chains);

@@ -1,4 +1,5 @@
 /* view_mem.c - what each device needs at its peak, and live bytes over the step. */
+#include "tui/app/job.h"
 #include "tui/app/whatif.h"
 #include "tui/views/label.h"
 
@@ -7,8 +8,6 @@
 enum { BAR_LEAST = 10, USED_W = 12, FREE_W = 7, GRAPH_LEAST = 3, NOTE_LEAST = 17 };
 
 /* ---- counting ---- */
-
-enum { COUNTED_AT_ONCE = 20000 }; /* ops of a model that is counted within a frame */
 
 /* Works on a copy, whose cursors may be elsewhere by the end. */
 typedef struct {
@@ -45,14 +44,9 @@ static void count_done(Ui *ui, void *context, bool ok, const Error *err)
     arena_free(job->arena);
 }
 
-static bool is_small(const Ui *ui)
-{
-    return ui->session->inferred->n_program <= COUNTED_AT_ONCE;
-}
-
 void mem_follow(Ui *ui)
 {
-    if (is_small(ui) || ui->mem.live_arena || job_runs(ui))
+    if (job_at_once(ui) || ui->mem.live_arena || job_runs(ui))
         return;
     Arena *arena = arena_new();
     CountJob *job = arena_make(arena, CountJob);
@@ -67,14 +61,14 @@ void mem_follow(Ui *ui)
 
 bool mem_is_counted(Ui *ui)
 {
-    if (is_small(ui))
+    if (job_at_once(ui))
         mem_count(&ui->mem, ui->session);
     return ui->mem.arena != NULL;
 }
 
 bool mem_is_listed(Ui *ui)
 {
-    if (is_small(ui))
+    if (job_at_once(ui))
         mem_list(&ui->mem, ui->session);
     return ui->mem.live_arena != NULL;
 }

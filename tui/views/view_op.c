@@ -5,6 +5,7 @@
 #include "core/rules/notation.h"
 #include "core/run/kernel.h"
 #include "core/plan/explain/reason.h"
+#include "tui/app/reasons_job.h"
 #include "tui/views/op_lists.h"
 #include "tui/views/page.h"
 
@@ -318,9 +319,12 @@ static void draw_why(Ui *ui, int32_t op, const OpSpace *space, int h, Pen *pen)
             operand.sharding < 0 ? NULL : shardings_at(plan->shardings, operand.sharding);
         int dim = sharding && sharding_partials(sharding) ? -1 : ui->at.dim;
         ReasonChain *chains;
-        int n = sharding && dim < sharding->n_dims
+        bool ready = reasons_ready(ui, plan);
+        int n = ready && sharding && dim < sharding->n_dims
                     ? why_tensor_dim(ui->frame, plan, operand.tensor, dim, &chains)
                     : 0;
+        if (!ready)
+            buf_printf(&text, "%s\n", reasons_waiting);
         for (int i = 0; i < n; i++)
             reason_format_chain(plan, &chains[i], "", &text);
         if (dim < 0)

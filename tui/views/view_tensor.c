@@ -1,4 +1,5 @@
 #include "core/plan/explain/reason.h"
+#include "tui/app/reasons_job.h"
 #include "tui/views/label.h"
 #include "tui/views/notations.h"
 #include "tui/views/tensor_picture.h"
@@ -251,7 +252,10 @@ static void draw_decided(const Ui *ui, const Slices *slices, Pen *pen)
         if (pin)
             buf_printf(&text, "%sdim %d %.*s", n++ ? ", " : "", d, STR_ARG(label_pin(ui, pin)));
     }
-    for (int d = -1; n == 0 && d < slices->sharding->n_dims; d++) {
+    bool ready = reasons_ready(ui, ui_plan(ui));
+    if (n == 0 && !ready)
+        buf_puts(&text, reasons_waiting);
+    for (int d = -1; n == 0 && ready && d < slices->sharding->n_dims; d++) {
         AtomSet atoms = d < 0 ? slices->partials : cut_atoms(&slices->sharding->dim[d]);
         const Decision *root = atoms ? root_of(ui, d) : NULL;
         if (!root || root == said)

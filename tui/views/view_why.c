@@ -2,6 +2,7 @@
 
 #include "core/plan/explain/reason.h"
 #include "core/plan/explain/why_not.h"
+#include "tui/app/reasons_job.h"
 #include "tui/views/label.h"
 
 void why_index_text(const Ui *ui, int32_t op, int index, Buf *out)
@@ -9,8 +10,12 @@ void why_index_text(const Ui *ui, int32_t op, int index, Buf *out)
     const OpCut *cuts = plan_cut(ui_plan(ui), op);
     ReasonChain *chains;
 
-    if (job_changes_plan(ui) || !cuts || cut_is_whole(&cuts->index[index]))
+    if (!cuts || cut_is_whole(&cuts->index[index]))
         return;
+    if (!reasons_ready(ui, ui_plan(ui))) {
+        buf_printf(out, "%s\n", reasons_waiting);
+        return;
+    }
     int n = why_index_dim(ui->frame, ui_plan(ui), op, index, &chains);
     for (int i = 0; i < n; i++)
         reason_format_chain(ui_plan(ui), &chains[i], "", out);
@@ -35,6 +40,8 @@ void why_text(Ui *ui, const Place *place, Buf *out)
 
     if (job_changes_plan(ui))
         buf_puts(out, job_waiting);
+    else if (!reasons_ready(ui, ui_plan(ui)))
+        buf_printf(out, "%s\n", reasons_waiting);
     else if (place->why == WHY_INDEX && space && place->why_dim < space->n_index)
         index_page(ui, place, out);
     else if (place->why == WHY_NOT && place->why_axis >= ui->session->mesh->n_axes)
@@ -108,7 +115,7 @@ static const ReasonStep *selected_step(const Ui *ui)
     const ReasonStep *step = NULL;
     ReasonChain *chains;
 
-    if (at < 0 || place->why == WHY_NOT)
+    if (at < 0 || place->why == WHY_NOT || !reasons_ready(ui, plan))
         return NULL;
     if (place->why == WHY_INDEX) {
         int n = why_index_dim(ui->frame, plan, place->op, place->why_dim, &chains);

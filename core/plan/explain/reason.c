@@ -2,6 +2,8 @@
 
 #include "core/plan/explain/sites.h"
 
+enum { LOOK_EVERY = 4096 }; /* sites between two looks at whether somebody wants a stop */
+
 /* Where one axis got to. Few sites have it, so those that were reached are marked by a bit, and
  * their columns stand in the order of sites. */
 typedef struct {
@@ -13,16 +15,20 @@ typedef struct {
 } Walk;
 
 struct Reasons {
-    Arena *arena;
+    Arena *arena; /* of what is below; NULL: nothing was asked */
     Sites *sites;
     Walk walk[MESH_AXES_MAX];
 };
 
 Reasons *reasons_new(Arena *arena)
 {
-    Reasons *reasons = arena_make(arena, Reasons);
-    reasons->arena = arena;
-    return reasons;
+    return arena_make(arena, Reasons);
+}
+
+void reasons_forget(Reasons *reasons)
+{
+    arena_free(reasons->arena);
+    *reasons = (Reasons){0};
 }
 
 static bool was_reached(const Walk *walk, int32_t site)
@@ -107,9 +113,14 @@ static void leave(void *context, int32_t site, int32_t op)
         reach(s, site, s->at);
 }
 
+static bool is_stopped(const Search *s, int32_t i)
+{
+    return (i & (LOOK_EVERY - 1)) == 0 && progress_stopped(s->plan->progress);
+}
+
 static void walk_on(Search *s, int32_t from)
 {
-    for (int32_t i = from; i < s->n_queued; i++) {
+    for (int32_t i = from; i < s->n_queued && !is_stopped(s, i); i++) {
         s->at = s->queue[i];
         sites_joined(s->plan, s->sites, s->at, leave, s);
     }
@@ -119,7 +130,7 @@ static void walk_on(Search *s, int32_t from)
 static void walk_from_choices(Search *s)
 {
     const Inferred *inferred = s->plan->inferred;
-    for (int i = 0; i < inferred->n_program; i++) {
+    for (int i = 0; i < inferred->n_program && !is_stopped(s, i); i++) {
         int32_t op = inferred->program[i];
         for (int32_t site = s->sites->op[op]; site < s->sites->op[op + 1]; site++) {
             int32_t from = s->n_queued;
@@ -133,30 +144,36 @@ static void walk_from_choices(Search *s)
 const Sites *plan_sites(const Plan *plan)
 {
     Reasons *r = plan->reasons;
+    if (!r->arena)
+        r->arena = arena_new();
     if (!r->sites)
         r->sites = sites_new(r->arena, plan);
     return r->sites;
 }
 
-/* Sites were queued after those they have the axis from. */
-static void keep_walk(Arena *arena, const Search *s, Walk *walk)
+/* Sites were queued after those they have the axis from. Nothing is kept of a walk that was
+ * stopped. */
+static void keep_walk(Arena *arena, const Search *s, Walk *out)
 {
     int32_t n_words = s->sites->n / 64 + 1;
-    walk->reached = arena_array(arena, uint64_t, n_words);
-    walk->before = arena_array(arena, int32_t, n_words);
-    walk->parent = arena_array(arena, int32_t, s->n_queued);
-    walk->hops = arena_array(arena, int32_t, s->n_queued);
-    walk->root = arena_array(arena, int32_t, s->n_queued);
+    Walk walk;
+    walk.reached = arena_array(arena, uint64_t, n_words);
+    walk.before = arena_array(arena, int32_t, n_words);
+    walk.parent = arena_array(arena, int32_t, s->n_queued);
+    walk.hops = arena_array(arena, int32_t, s->n_queued);
+    walk.root = arena_array(arena, int32_t, s->n_queued);
     for (int32_t i = 0; i < s->n_queued; i++)
-        walk->reached[s->queue[i] >> 6] |= (uint64_t)1 << (s->queue[i] & 63);
+        walk.reached[s->queue[i] >> 6] |= (uint64_t)1 << (s->queue[i] & 63);
     for (int32_t w = 1; w < n_words; w++)
-        walk->before[w] = walk->before[w - 1] + __builtin_popcountll(walk->reached[w - 1]);
-    for (int32_t i = 0; i < s->n_queued; i++) {
-        int32_t site = s->queue[i], parent = s->parent[site], at = place_of(walk, site);
-        walk->parent[at] = parent;
-        walk->hops[at] = parent == site ? 0 : hops_of(walk, parent) + 1;
-        walk->root[at] = parent == site ? site : root_of(walk, parent);
+        walk.before[w] = walk.before[w - 1] + __builtin_popcountll(walk.reached[w - 1]);
+    for (int32_t i = 0; i < s->n_queued && !is_stopped(s, i); i++) {
+        int32_t site = s->queue[i], parent = s->parent[site], at = place_of(&walk, site);
+        walk.parent[at] = parent;
+        walk.hops[at] = parent == site ? 0 : hops_of(&walk, parent) + 1;
+        walk.root[at] = parent == site ? site : root_of(&walk, parent);
     }
+    if (!progress_stopped(s->plan->progress))
+        *out = walk;
 }
 
 static const Walk *walk_axis(const Plan *plan, int axis)
@@ -189,6 +206,34 @@ static const Walk *walk_axis(const Plan *plan, int axis)
     keep_walk(r->arena, &s, walk);
     arena_free(scratch);
     return walk;
+}
+
+bool reasons_known(const Plan *plan)
+{
+    for (int axis = 0; axis < plan->mesh->n_axes; axis++)
+        if (!plan->reasons->walk[axis].reached)
+            return false;
+    return true;
+}
+
+bool reasons_find(const Plan *plan, Reasons *out, Progress *progress, Error *err)
+{
+    Plan apart = *plan;
+    apart.reasons = out;
+    apart.progress = progress;
+    progress_stage(progress, "finding reasons", plan->mesh->n_axes);
+    for (int axis = 0; axis < plan->mesh->n_axes && progress_goes_on(progress, err); axis++) {
+        walk_axis(&apart, axis);
+        progress_add(progress, 1);
+    }
+    return progress_goes_on(progress, err);
+}
+
+void reasons_take(const Plan *plan, Reasons *found)
+{
+    reasons_forget(plan->reasons);
+    *plan->reasons = *found;
+    *found = (Reasons){0};
 }
 
 /* ---- chains ---- */

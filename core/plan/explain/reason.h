@@ -15,8 +15,20 @@
 /* The sites of the plan, numbered on the first question. */
 const Sites *plan_sites(const Plan *plan);
 
-/* Empty; filled by the first question. Lives in the plan's arena. */
+/* Empty; filled by the first question about each axis, which takes a walk over the plan. What it
+ * then holds is its own, to be forgotten before the arena goes. */
 Reasons *reasons_new(Arena *arena);
+void reasons_forget(Reasons *reasons);
+
+/* ---- on another thread ---- */
+
+/* Whether any question is answered without a walk. */
+bool reasons_known(const Plan *plan);
+
+/* Walks every axis; the plan's own reasons stay as they are. False when it was stopped: what is
+ * found then is good for reasons_forget() only. */
+bool reasons_find(const Plan *plan, Reasons *out, Progress *progress, Error *err);
+void reasons_take(const Plan *plan, Reasons *found); /* what was found; it is empty then */
 
 /* ORDER REASON_KIND */
 typedef enum {
