@@ -418,6 +418,8 @@ static void draw_pane(App *app, const LayoutPane *pane)
         grid_box(app->grid, pane->frame, pane->show == ui->at.show, views[pane->show]->name);
     else if (pane->frame.h == 1)
         grid_rule(app->grid, pane->frame, pane->show == ui->at.show, views[pane->show]->name);
+    if (pane->show == ui->at.show)
+        pen_cursor(&pen); /* where the view begins, unless it has a selected row */
     views[pane->show]->draw(ui, &pen);
     if (gutter > 0)
         draw_numbers(app, pane, gutter);
