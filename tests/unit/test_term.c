@@ -411,6 +411,78 @@ static void a_resize_is_followed(void **state)
     stop();
 }
 
+/* Every view without colour: what is selected is reversed, and all is said by words and marks. */
+static void views_without_colour_say_the_same(void **state)
+{
+    static const char *const walk[][2] = {
+        {"2", "[2 Op]"},      {"3", "shape/axis"},  {"4", "d0"},       {"5", "AR tp"},
+        {"6", "P parameter"}, {"7", "plan"},        {"8", "megatron"}, {"9", "predicted"},
+        {"w", "[Why]"},       {"gf", "[Findings]"}, {"?", ":down"},    {"1x", "as now"}};
+    (void)state;
+    start("xterm-256color", "NO_COLOR=1");
+    wait_for("q quit");
+    for (size_t i = 0; i < COUNT_OF(walk); i++) {
+        press(walk[i][0]);
+        wait_for(walk[i][1]);
+        assert_false(has_color());
+    }
+    VTermPos at;
+    VTermScreenCell cell;
+    vterm_state_get_cursorpos(vterm_obtain_state(t.vterm), &at);
+    vterm_screen_get_cell(t.screen, at, &cell);
+    assert_true(cell.attrs.reverse); /* the menu's first row */
+    press("\033\033Q");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    assert_restored();
+    stop();
+}
+
+static void start_a_job(void)
+{
+    start("xterm-256color", "");
+    wait_for("q quit");
+    press("9:run fast repeat 10000\r");
+    wait_for("C-c stops");
+}
+
+/* While the plan runs the screen goes on: other views, other sizes, and the way to stop it. */
+static void a_job_leaves_the_screen_alive(void **state)
+{
+    (void)state;
+    start_a_job();
+    resize(160, 50);
+    wait_for("─ Console ─");
+    wait_for("C-c stops");
+    resize(5, 3);
+    wait_for("too s");
+    press("j/x\r?w5zz"); /* nothing to act on is seen */
+    resize(80, 24);
+    wait_for("C-c stops");
+    press("1");
+    wait_for("[1 Graph]");
+    wait_for("C-c stops");
+    press("5");
+    wait_for("[5 Comm]");
+    press("\003");
+    wait_for("stopped: ");
+    press("1");
+    wait_for("[1 Graph]");
+    press("Q");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    assert_restored();
+    stop();
+}
+
+static void leaving_ends_a_job(void **state)
+{
+    (void)state;
+    start_a_job();
+    press("Q");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    assert_restored();
+    stop();
+}
+
 /* As a shell does: the explorer is a job of its own; when it stops the terminal is ours, and a key
  * brings it back. */
 static int explore_as_job(void)
@@ -456,11 +528,9 @@ static void a_stopped_explorer_gives_the_terminal_back(void **state)
     stop();
 }
 
-static void a_closed_terminal_ends_it(void **state)
+/* The other side goes away: the explorer ends, and does not ask the closed one for ever. */
+static void close_terminal(void)
 {
-    (void)state;
-    start("xterm-256color", "");
-    wait_for("q quit");
     close(t.fd);
     t.fd = -1;
     int64_t end = now_ms() + LIMIT_MS;
@@ -472,6 +542,21 @@ static void a_closed_terminal_ends_it(void **state)
     }
     assert_int_equal(done, t.child);
     vterm_free(t.vterm);
+}
+
+static void a_closed_terminal_ends_it(void **state)
+{
+    (void)state;
+    start("xterm-256color", "");
+    wait_for("q quit");
+    close_terminal();
+}
+
+static void a_closed_terminal_ends_it_and_its_job(void **state)
+{
+    (void)state;
+    start_a_job();
+    close_terminal();
 }
 
 static void an_editor_gets_the_terminal_and_gives_it_back(void **state)
@@ -573,6 +658,10 @@ int main(void)
         cmocka_unit_test(a_resize_is_followed),
         cmocka_unit_test(a_stopped_explorer_gives_the_terminal_back),
         cmocka_unit_test(a_closed_terminal_ends_it),
+        cmocka_unit_test(a_closed_terminal_ends_it_and_its_job),
+        cmocka_unit_test(a_job_leaves_the_screen_alive),
+        cmocka_unit_test(leaving_ends_a_job),
+        cmocka_unit_test(views_without_colour_say_the_same),
         cmocka_unit_test(an_editor_gets_the_terminal_and_gives_it_back),
         cmocka_unit_test(an_edited_policy_is_run_again),
         cmocka_unit_test(the_mouse_selects_rows_and_views),
