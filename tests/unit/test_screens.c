@@ -27,7 +27,7 @@ static ScreenRow rows[] = {
     {"one pane alone", 160, 50, "zz", 2, {"COST"}},
     {"ascii", 80, 24, "~", 1, {"+-*        ln_1", "*-'        Add", "h[0..11] x12", "+tp"}},
     {"ascii devices", 80, 24, "~54", 3, {"A +1/4", "+------", "|>d0<"}},
-    {"row numbers", 80, 24, "#", 1, {" 11  │ ●       Flatten", " 19 >▾         h[0..11] ×12"}},
+    {"row numbers", 80, 24, "#", 1, {" 12  │ ●       Gather_6", " 19 >▾         h[0..11] ×12"}},
     {"a setting by name", 80, 24, ":set glyphs=ascii<Enter>", -1, {"glyphs = ascii", "+-*"}},
     {"a setting that is none", 80, 24, ":set dear=none<Enter>", -1, {"dear is 1 to 100"}},
     {"settings as a menu", 80, 24, "o4", 2, {"options", "numbers    on", "1  glyphs     auto"}},

@@ -206,7 +206,7 @@ static int path_groups(const Ui *ui, int32_t *chain)
     const OutlineRow *row = &ui->at.row;
     int n = 0;
 
-    if (row->kind == ROW_INPUT || row->op < 0)
+    if (!row_has_ops(row) || row->op < 0)
         return 0;
     for (int32_t g = row->kind == ROW_GROUP ? row->id : ui->session->groups->group_of[row->op];
          g > 0 && n < OUTLINE_DEPTH_MAX; g = all[g].parent)
@@ -223,7 +223,7 @@ static Str crumb_text(const Ui *ui, int32_t group)
 }
 
 /* What is listed, or which hit of a search this is. */
-static Str path_summary(const Ui *ui)
+static Str path_summary(const Ui *ui, bool wide)
 {
     const Session *session = ui->session;
     int n_tagged = ui->n_tagged;
@@ -240,6 +240,8 @@ static Str path_summary(const Ui *ui)
         buf_printf(&text, ", %d tagged", n_tagged);
     else if (!ui->filter)
         buf_printf(&text, ", %d distinct", session->inferred->n_spaces);
+    if (n_tagged == 0 && !ui->filter && wide)
+        buf_printf(&text, ", %d parameters", ui->n_parameters);
     if (ui->filter)
         buf_printf(&text, "  filter: %s", filter_text(ui->filter));
     return buf_str(&text);
@@ -250,7 +252,7 @@ static void draw_path(App *app, Pen *pen)
 {
     const Ui *ui = &app->ui;
     int32_t chain[OUTLINE_DEPTH_MAX];
-    Str right = path_summary(ui);
+    Str right = path_summary(ui, pen->area.w >= TABS_WIDE);
     int n = path_groups(ui, chain), n_right = text_columns(right), used = 6;
     int room = pen->area.w - n_right - 4, first = n;
 

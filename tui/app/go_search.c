@@ -163,7 +163,8 @@ void go_search_again(Ui *ui, int by)
         return;
     }
     int32_t place = ui->at.row.kind == ROW_INPUT ? (int32_t)(ui->row_at - ui_graph(ui)->n_inputs)
-                                                 : outline_position(ui->outline, ui->at.row.op);
+                    : row_has_ops(&ui->at.row)   ? outline_position(ui->outline, ui->at.row.op)
+                                                 : ui->session->groups->n_order;
     if (search_is_counted(ui->search) || job_at_once(ui))
         go_counted(ui, place, by);
     else

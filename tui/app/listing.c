@@ -130,15 +130,16 @@ bool listing_row_tagged(const Ui *ui, const OutlineRow *row)
 {
     enum { LOOK = 4096 };
     int32_t n = row->n < LOOK ? row->n : LOOK;
-    return ui->n_tagged > 0 && row->kind != ROW_INPUT && all_tagged(ui, row->first, n);
+    return ui->n_tagged > 0 && row_has_ops(row) && all_tagged(ui, row->first, n);
 }
 
 void listing_tag_row(Ui *ui)
 {
     const OutlineRow row = ui->at.row;
 
-    if (row.kind == ROW_INPUT) {
-        ui_say(ui, "an input is no op: it cannot be tagged");
+    if (!row_has_ops(&row)) {
+        ui_say(ui, "%s no op: only those are tagged",
+               row.kind == ROW_INPUT ? "an input is" : "a parameter is");
         return;
     }
     set_tags(ui, row.first, row.n, !all_tagged(ui, row.first, row.n));

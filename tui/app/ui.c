@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "tui/app/compare.h"
 #include "tui/app/console.h"
+#include "tui/views/parameters.h"
 #include "tui/views/policy_lines.h"
 #include "tui/views/run_state.h"
 #include "tui/app/listing.h"
@@ -21,6 +22,9 @@ static void rebuild(Ui *ui)
     rail_reset(ui->rail, session->inferred, ui->outline);
     ui->comm = comm_new(session);
     ui->control = control_new(ui->comm->arena, session);
+    ui->parameter_rows = NULL;
+    ui->n_parameters = parameters_count(session->inferred);
+    parameters_list(ui);
     ui->events = NULL;
     ui->params_before = ui->flops_before = NULL;
     if (ui->n_taggable != session->graph->n_ops) {
@@ -173,7 +177,7 @@ bool ui_changed(const Ui *ui, int32_t op)
 
 bool ui_row_changed(const Ui *ui, const OutlineRow *row)
 {
-    return ui->n_changed && row->kind != ROW_INPUT &&
+    return ui->n_changed && row_has_ops(row) &&
            ui->n_changed[row->first + row->n] > ui->n_changed[row->first];
 }
 
@@ -244,7 +248,7 @@ void ui_select_row(Ui *ui, int64_t i)
         ui->row_at = 0;
     if (!outline_at(ui->outline, ui->row_at, &ui->at.row))
         return;
-    if (ui->at.row.kind == ROW_INPUT) {
+    if (!row_has_ops(&ui->at.row)) {
         ui->at.op = -1;
         ui_select_tensor(ui, ui->at.row.id);
         return;

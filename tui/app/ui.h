@@ -131,6 +131,10 @@ struct Ui {
     const char *filter_again;   /* the filter's text while there are no groups; frame's */
     uint8_t *tagged;            /* per op */
     int n_taggable, n_tagged;
+    int32_t n_parameters;
+    bool parameters_open;
+    ParameterRow *parameter_rows; /* by pattern, once they are opened; comm's, or NULL */
+    int n_parameter_rows;
     const PlanEvent *events;   /* of the session's plan, once they are asked for; comm's */
     Str page_text[SHOW_COUNT]; /* of text pages, as last drawn; frame's */
     const char *run_next;      /* a `:` command that a view asks for, done after its key; frame's */

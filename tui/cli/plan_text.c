@@ -6,6 +6,7 @@
 #include "core/plan/memory.h"
 #include "tui/views/comm.h"
 #include "tui/views/control.h"
+#include "tui/views/parameters.h"
 #include "tui/views/label.h"
 #include "tui/cli/table.h"
 
@@ -204,67 +205,12 @@ static void format_outline(const Page *page, Buf *out)
 
 /* ---- parameters ---- */
 
-/* A name with the numbers that are whole parts of it as wildcards: "h.*.mlp.c_fc.weight". */
-static Str pattern_of(Arena *arena, Str name)
-{
-    Buf out = buf_new(arena);
-    for (size_t i = 0; i < name.n;) {
-        size_t end = i;
-        while (end < name.n && name.s[end] != '.' && name.s[end] != '_')
-            end++;
-        int64_t number;
-        if (str_to_int((Str){name.s + i, end - i}, &number))
-            buf_putc(&out, '*');
-        else
-            buf_add(&out, (Str){name.s + i, end - i});
-        if (end < name.n)
-            buf_putc(&out, name.s[end++]);
-        i = end;
-    }
-    return buf_str(&out);
-}
-
-typedef struct {
-    Str name;       /* of one; the pattern of several */
-    int32_t tensor; /* the first */
-    int count;
-    int64_t bytes; /* of all, on a device */
-} ParameterRow;
-
-/* Parameters that the program reads; those alike in pattern, type and sharding are one row. */
-static int fold_parameters(const Page *page, ParameterRow **out)
-{
-    const Session *session = page->session;
-    Intern *alike = intern_new(page->scratch);
-    ParameterRow *rows = arena_array(page->scratch, ParameterRow, session->graph->n_tensors);
-    for (int32_t t = 0; t < session->graph->n_tensors; t++) {
-        if (!tensor_is_parameter(session->inferred, t) || tensor_n_uses(session->graph, t) == 0)
-            continue;
-        int32_t sharding = page->plan->sharding[t];
-        Str name = str_from(naming_label(session->naming, t));
-        Buf key = buf_new(page->scratch);
-        buf_printf(&key, "%d %d ", sharding, session->inferred->dtype[t]);
-        size_t head = key.n;
-        buf_add(&key, pattern_of(page->scratch, name));
-        ParameterRow *row = &rows[intern_put(alike, key.s, key.n)];
-        if (row->count++ == 0) {
-            row->tensor = t;
-            row->name = name;
-        } else {
-            row->name = (Str){key.s + head, key.n - head};
-        }
-        row->bytes += plan_local_bytes(page->plan, t, sharding);
-    }
-    *out = rows;
-    return intern_count(alike);
-}
-
 static void format_parameters(const Page *page, Buf *out)
 {
     static const TableColumn columns[] = {
         {"PARAMETERS", 0}, {"TYPE", 8}, {"STORED", OUTPUT_MOST}, {"LOCAL", -10}};
     ParameterRow *rows;
-    int n = fold_parameters(page, &rows);
+    int n = parameters_fold(page->scratch, page->session, &rows);
     if (n == 0)
         return;
     Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
@@ -272,12 +218,13 @@ static void format_parameters(const Page *page, Buf *out)
         const ParameterRow *row = &rows[i];
         Buf name = buf_new(page->scratch);
         buf_add(&name, row->name);
-        if (row->count > 1)
-            buf_printf(&name, " ×%d", row->count);
+        if (row->n > 1)
+            buf_printf(&name, " ×%d", row->n);
         table_path(table, 0, buf_str(&name), PARAMETER_MOST);
-        table_cell(table, str_from(dtype_name((Dtype)page->session->inferred->dtype[row->tensor])));
-        sharding_cell(page, table, row->tensor, page->plan->sharding[row->tensor]);
-        bytes_cell(table, page->scratch, row->bytes);
+        table_cell(table, str_from(dtype_name((Dtype)page->session->inferred->dtype[row->first])));
+        int32_t stored = page->plan->sharding[row->first];
+        sharding_cell(page, table, row->first, stored);
+        bytes_cell(table, page->scratch, row->n * plan_local_bytes(page->plan, row->first, stored));
     }
     buf_putc(out, '\n');
     table_format(table, "", out);

@@ -21,7 +21,7 @@ static int32_t main_class(const Ui *ui, const OutlineRow *row)
     const Groups *groups = ui->session->groups;
     int32_t main;
 
-    if (row->kind == ROW_INPUT || row->head < 0 || row->mixed)
+    if (!row_has_ops(row) || row->head < 0 || row->mixed)
         return -1;
     int32_t first = groups->groups[row->head].alike;
     int32_t fold = groups->groups[row->head].fold;

@@ -54,7 +54,7 @@ Control control_new(Arena *arena, const Session *session)
 static int32_t body_of(const Control *control, const OutlineRow *row, int32_t *outer)
 {
     *outer = -1;
-    if (!control->of_op || row->kind == ROW_INPUT)
+    if (!control->of_op || !row_has_ops(row))
         return -1;
     *outer = control->of_group[row->base];
     return row->kind == ROW_OP ? control->of_op[row->id] : control->of_group[row->id];

@@ -65,7 +65,7 @@ RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row)
     const Comm *comm = ui->comm;
     RowFacts facts = {.tensor = row->id, .reshard = -1};
 
-    if (row->kind == ROW_INPUT)
+    if (!row_has_ops(row))
         return facts;
     int32_t end = row->first + row->n, member = row->n / row->fold_n;
     double folds = row_folds(row);
@@ -117,12 +117,23 @@ static const double *sums(Ui *ui, bool params)
     return *known = sum;
 }
 
+/* Elements of the parameters that a row lists; of all, those that ops are counted with. */
+static double row_parameters(const Ui *ui, const OutlineRow *row)
+{
+    const Shape *shape =
+        row->kind == ROW_PARAMETER ? inferred_shape(ui->session->inferred, row->id) : NULL;
+
+    return shape ? (double)shape_elements(shape) * row->fold_n : 0;
+}
+
 /* Parameters are counted once where they are first read, so those of all members count. */
 static double row_sum(const Ui *ui, const OutlineRow *row, bool params)
 {
     const double *sum = params ? ui->params_before : ui->flops_before;
 
-    if (row->kind == ROW_INPUT || !sum)
+    if (!row_has_ops(row))
+        return params ? row_parameters(ui, row) : 0;
+    if (!sum)
         return 0;
     return (sum[row->first + row->n] - sum[row->first]) * row_folds(row);
 }
@@ -150,9 +161,9 @@ static const Decision *row_pin(const Ui *ui, const OutlineRow *row)
     const Graph *graph = ui_graph(ui);
     const Decision *pin = NULL;
 
-    if (row->kind == ROW_INPUT)
+    if (row->kind == ROW_INPUT || row->kind == ROW_PARAMETER)
         return pin_of(ui, row->id);
-    if (row->kind == ROW_GROUP)
+    if (row->kind != ROW_OP)
         return NULL;
     for (int i = 0; !pin && i < graph->ops[row->id].n_inputs; i++)
         pin = pin_of(ui, op_inputs(graph, row->id)[i]);
@@ -161,9 +172,14 @@ static const Decision *row_pin(const Ui *ui, const OutlineRow *row)
     return pin;
 }
 
+/* Of a parameter as it is stored. */
 static int32_t made_of(const Ui *ui, const RowFacts *facts)
 {
-    return facts->tensor < 0 ? -1 : ui_plan(ui)->made[facts->tensor];
+    if (facts->tensor < 0)
+        return -1;
+    if (tensor_is_parameter(ui->session->inferred, facts->tensor))
+        return ui_plan(ui)->sharding[facts->tensor];
+    return ui_plan(ui)->made[facts->tensor];
 }
 
 /* ---- units: one for all rows, by what the plan needs ---- */
@@ -382,7 +398,9 @@ static uint32_t row_glyph(const Ui *ui, const OutlineRow *row)
 {
     if (row->kind == ROW_INPUT)
         return 0x25c7;
-    if (row->kind == ROW_GROUP)
+    if (row->kind == ROW_PARAMETER)
+        return 0x25c6;
+    if (row->kind == ROW_GROUP || row->kind == ROW_PARAMETERS)
         return row->open ? 0x25be : 0x25b8;
     return ui->session->inferred->on_parameters[row->id] ? 0x25c6 : 0x25cf;
 }
@@ -403,7 +421,7 @@ static void draw_name(const Ui *ui, const OutlineRow *row, int width, Pen *pen)
     int n_name = text_columns(buf_str(&name));
     pen_tab(pen, pen->x + indent);
     int end = pen->x + width - indent;
-    Style style = row->kind == ROW_GROUP ? ROLE_HEAD : ROLE_TEXT;
+    Style style = row->kind == ROW_GROUP || row->kind == ROW_PARAMETERS ? ROLE_HEAD : ROLE_TEXT;
     pen_fit_tail(pen, style, buf_str(&name), n_name < room ? n_name : room > 0 ? room : 0);
     pen_put(pen, ROLE_HEAD, buf_str(&times));
     pen_tab(pen, end);
@@ -416,6 +434,9 @@ static void draw_operator(const Ui *ui, const OutlineRow *row, const RowFacts *f
         pen_fit(pen, ROLE_TEXT, str_from(label_operator(ui_graph(ui), row->id)), width);
     else if (row->kind == ROW_INPUT)
         pen_fit(pen, ROLE_DIM, STR("input"), width);
+    else if (row->kind == ROW_PARAMETERS)
+        pen_fit(pen, ROLE_DIM, str_from(arena_printf(ui->frame, "%lld", (long long)row->times)),
+                width);
     else if (row->mixed) {
         Buf classes = buf_new(ui->frame);
         alike_format_classes(ui, row, &classes);
@@ -449,6 +470,15 @@ static Str reshard_text(const Ui *ui, const OutlineRow *row, const RowFacts *fac
     return buf_str(&text);
 }
 
+/* Parameters are moved by nobody here: what stands there is who decided how they are stored. */
+static Str row_decided_by(const Ui *ui, const OutlineRow *row)
+{
+    if (row->kind == ROW_PARAMETERS && row->open)
+        return STR("decided by");
+    const Decision *pin = row->kind == ROW_PARAMETER ? row_pin(ui, row) : NULL;
+    return pin ? label_pin(ui, pin) : STR("");
+}
+
 static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *facts, int width,
                          Pen *pen)
 {
@@ -456,7 +486,7 @@ static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *fa
     bool dear = facts->comm_us > totals->step_us * ui->settings.dear / 100;
 
     if (facts->reshard < 0) {
-        pen_fit(pen, ROLE_TEXT, STR(""), width);
+        pen_fit(pen, ROLE_DIM, row_decided_by(ui, row), width);
         return;
     }
     draw_sharding(ui, pen, reshard_text(ui, row, facts), -1, width);
@@ -544,7 +574,7 @@ static Str column_text(const Ui *ui, const OutlineRow *row, const RowFacts *fact
                              ui->rank, &local);
         shape_format(&local, &text);
     }
-    if (column == COL_TIMES && row->kind != ROW_INPUT)
+    if (column == COL_TIMES && row_has_ops(row))
         buf_printf(&text, "%.10g",
                    (double)row->times * inferred_repeat(ui->session->inferred, row->op));
     if (column == COL_WHY && row_pin(ui, row))
@@ -586,15 +616,32 @@ static void draw_mark(const Ui *ui, const OutlineRow *row, Pen *pen)
         pen_rune(pen, ROLE_TEXT, ' ');
 }
 
+/* Names of parameters are long, and they have neither a lane nor an operator. */
+static void draw_parameter_name(const Ui *ui, const OutlineRow *row, const int *width, Pen *pen)
+{
+    enum { GLYPH = 2 };
+    int spare = (width[COL_RAIL] ? width[COL_RAIL] - GLYPH : 0) +
+                (width[COL_OPERATOR] ? width[COL_OPERATOR] + 1 : 0);
+
+    if (width[COL_RAIL]) {
+        pen_rune(pen, ROLE_TEXT, row_glyph(ui, row));
+        pen_rune(pen, ROLE_TEXT, ' ');
+    }
+    pen_rune(pen, ROLE_TEXT, ' ');
+    draw_name(ui, row, width[COL_NAME] + spare, pen);
+}
+
 void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, const int *width,
                     Pen *pen)
 {
     RowFacts facts = graph_row_facts(ui, row);
 
     pen_tab(pen, 1);
-    if (width[COL_RAIL])
+    if (row->kind == ROW_PARAMETER)
+        draw_parameter_name(ui, row, width, pen);
+    else if (width[COL_RAIL])
         rail_draw(rail, row_glyph(ui, row), width[COL_RAIL], pen);
-    for (int c = COL_NAME; c < COL_COUNT; c++) {
+    for (int c = row->kind == ROW_PARAMETER ? COL_OUTPUT : COL_NAME; c < COL_COUNT; c++) {
         if (width[c] == 0)
             continue;
         if (c == COL_NAME)
@@ -632,6 +679,11 @@ void graph_row_headings(Ui *ui, const int *width, Pen *pen)
 
 /* ---- as data ---- */
 
+static const char *const row_kinds[] = {
+    [ROW_INPUT] = "input",           [ROW_GROUP] = "group",         [ROW_OP] = "op",
+    [ROW_PARAMETERS] = "parameters", [ROW_PARAMETER] = "parameter",
+};
+
 void graph_table(Ui *ui, Sheet *out)
 {
     enum { BATCH = 256 };
@@ -664,9 +716,7 @@ void graph_table(Ui *ui, Sheet *out)
                 sharding_format(sharding, ui->session->mesh, VIEW_DIMS_MAPPING, &mapping, NULL);
             }
             sheet_number(out, rows[i].depth);
-            sheet_put(out, rows[i].kind == ROW_OP      ? STR("op")
-                           : rows[i].kind == ROW_GROUP ? STR("group")
-                                                       : STR("input"));
+            sheet_put(out, str_from(row_kinds[rows[i].kind]));
             sheet_put(out, buf_str(&name));
             sheet_put(
                 out, str_from(rows[i].kind == ROW_OP ? op_operator(ui_graph(ui), rows[i].id) : ""));

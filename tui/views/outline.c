@@ -13,7 +13,8 @@ typedef struct {
     Outline *outline;
     int n;
     Frame frame[OUTLINE_DEPTH_MAX + 2];
-    int64_t input; /* the next graph input to list */
+    int64_t input;     /* the next graph input to list */
+    int64_t parameter; /* the next row of the parameters */
 } Walk;
 
 Outline *outline_new(Arena *arena)
@@ -55,6 +56,7 @@ void outline_set(Outline *outline, const Graph *graph, const Groups *groups)
     outline->graph = graph;
     outline->groups = groups;
     outline->pass = NULL;
+    outline_set_parameters(outline, 0, NULL, 0);
     outline->inputs = graph->inputs;
     outline->n_inputs = graph->n_inputs;
     outline->marks = arena_array(outline->arena, uint8_t, groups->n_groups);
@@ -207,7 +209,7 @@ static int32_t content_rows(Outline *outline, int32_t group)
 
 int64_t outline_n_rows(Outline *outline)
 {
-    return outline->n_inputs + (int64_t)content_rows(outline, 0);
+    return outline->n_inputs + (int64_t)content_rows(outline, 0) + parameter_rows(outline);
 }
 
 static const int32_t *sorted_items(Outline *outline, int32_t group, int32_t *n);
@@ -418,7 +420,10 @@ static bool walk_next(Walk *walk, OutlineRow *row)
         if (passes && has_row)
             return true;
     }
-    return false;
+    if (walk->parameter >= parameter_rows(outline))
+        return false;
+    *row = outline_parameter_row(outline, walk->parameter++);
+    return true;
 }
 
 /* Moves over whole runs of ops and whole closed children; leaves `skip` rows less than one of them
@@ -457,7 +462,8 @@ static Walk walk_from(Outline *outline, int64_t i)
     int64_t n_inputs = outline->n_inputs;
 
     walk.input = i < n_inputs ? i : n_inputs;
-    for (int64_t skip = i - walk.input; skip > 0 && walk.n > 0;) {
+    int64_t skip = i - walk.input;
+    while (skip > 0 && walk.n > 0) {
         Frame *frame = &walk.frame[walk.n - 1];
         OutlineRow row;
         int32_t in;
@@ -475,6 +481,7 @@ static Walk walk_from(Outline *outline, int64_t i)
                                         frame->depth + (has_row ? 1 : 0), row.times);
         skip -= has_row ? 1 : 0;
     }
+    walk.parameter = skip;
     return walk;
 }
 
@@ -593,6 +600,8 @@ int64_t outline_find_row(Outline *outline, const OutlineRow *row)
                 return i;
         return 0;
     }
+    if (!row_has_ops(row))
+        return outline_find_parameter(outline, row);
     int64_t at = outline_find(outline, row->op, NULL);
     OutlineRow here;
     if (at < 0)
@@ -645,9 +654,11 @@ void outline_reveal_group(Outline *outline, int32_t group)
 
 int64_t outline_parent(Outline *outline, int64_t i)
 {
-    OutlineRow row;
+    OutlineRow row = {.kind = ROW_INPUT};
 
-    if (!outline_at(outline, i, &row) || row.kind == ROW_INPUT || row.base == 0)
+    if (outline_at(outline, i, &row) && row.kind == ROW_PARAMETER)
+        return outline_find_parameter(outline, &(OutlineRow){.kind = ROW_PARAMETERS});
+    if (!row_has_ops(&row) || row.base == 0)
         return -1;
     int32_t place = outline->groups->groups[row.base].first;
     int64_t at = outline->n_inputs;

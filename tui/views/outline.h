@@ -2,7 +2,8 @@
  *
  * Rows are never stored: they are counted per open group and walked to, so that opening a graph of
  * 1e6 ops costs what is on the screen. Listing rules:
- *   - graph inputs first, then the ops in outline order;
+ *   - graph inputs first, then the ops in outline order, then one row for all parameters, which
+ *     opens to a row for each pattern of them;
  *   - a group that holds nothing but numbered groups (a list of layers) has no row of its own, its
  *     members stand in its place: "h[0..11]";
  *   - a group whose only member is a group is one row with it ("mlp.act"); a group of one op is an
@@ -20,12 +21,12 @@
 
 enum { OUTLINE_DEPTH_MAX = 100 }; /* groups below that cannot be opened */
 
-typedef enum { ROW_INPUT, ROW_GROUP, ROW_OP } RowKind;
+typedef enum { ROW_INPUT, ROW_GROUP, ROW_OP, ROW_PARAMETERS, ROW_PARAMETER } RowKind;
 
 typedef struct {
     RowKind kind;
-    int32_t id;    /* tensor, group or op */
-    int32_t op;    /* its first op; -1 for an input */
+    int32_t id;    /* tensor, group or op; of all parameters -1 */
+    int32_t op;    /* its first op; -1 for inputs and parameters */
     int32_t head;  /* the group a row begins with: the fold's first member; -1 for inputs and ops
                       that stand in their group directly */
     int32_t base;  /* the open group the row is listed in; names are relative to it */
@@ -37,6 +38,18 @@ typedef struct {
     bool open;
     bool mixed; /* its members are alike in structure, and differ in shardings */
 } OutlineRow;
+
+static inline bool row_has_ops(const OutlineRow *row)
+{
+    return row->kind == ROW_GROUP || row->kind == ROW_OP;
+}
+
+/* Parameters that are alike. */
+typedef struct {
+    Str name;      /* of one; the pattern of several */
+    int32_t first; /* tensor; rows are in the order of these */
+    int32_t n;
+} ParameterRow;
 
 typedef struct Outline Outline;
 
@@ -53,6 +66,10 @@ void outline_detach(Outline *outline);
  * folds that differ in them. pass NULL: lists all again, open as it was. Kept until the groups
  * change. */
 void outline_filter(Outline *outline, const int32_t *pass, const int32_t *inputs, int n_inputs);
+
+/* How many parameters there are (0: they have no row), and the rows that they open to (NULL: they
+ * are closed), which are kept as a view. Forgotten with the groups. */
+void outline_set_parameters(Outline *outline, int32_t n, const ParameterRow *rows, int n_rows);
 
 /* Whether folds are one row at all. True when they were not so before. */
 bool outline_set_folds(Outline *outline, bool folds);

@@ -85,6 +85,62 @@ bool outline_set_folds(Outline *outline, bool folds)
     return true;
 }
 
+/* ---- parameters ---- */
+
+void outline_set_parameters(Outline *outline, int32_t n, const ParameterRow *rows, int n_rows)
+{
+    outline->n_parameters = n;
+    outline->parameter = rows;
+    outline->n_parameter_rows = n_rows;
+}
+
+/* The row whose first tensor it is, or the last before it; -1: there is none. */
+static int64_t parameter_of(const Outline *outline, int32_t tensor)
+{
+    int64_t low = 0, high = outline->n_parameter_rows;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (outline->parameter[middle].first <= tensor)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1;
+}
+
+OutlineRow outline_parameter_row(const Outline *outline, int64_t i)
+{
+    OutlineRow row = {.kind = ROW_PARAMETERS,
+                      .id = -1,
+                      .op = -1,
+                      .head = -1,
+                      .first = outline->groups->n_order,
+                      .fold_n = 1,
+                      .times = outline->n_parameters,
+                      .open = outline->parameter != NULL};
+
+    if (i == 0)
+        return row;
+    row.kind = ROW_PARAMETER;
+    row.id = outline->parameter[i - 1].first;
+    row.depth = 1;
+    row.times = row.fold_n = outline->parameter[i - 1].n;
+    row.open = false;
+    return row;
+}
+
+int64_t outline_find_parameter(Outline *outline, const OutlineRow *row)
+{
+    int64_t n = parameter_rows(outline), at = outline_n_rows(outline) - n;
+
+    if (n > 1 && row->kind == ROW_PARAMETER)
+        return at + 1 + parameter_of(outline, row->id);
+    return n > 0 ? at : at - (at > 0);
+}
+
+/* ---- filtering ---- */
+
 /* Whether the members of a fold pass in different places. */
 static bool passes_unevenly(const Outline *outline, int32_t head)
 {
@@ -238,6 +294,14 @@ void outline_label(const Outline *outline, const OutlineRow *row, Buf *out)
     const Group *all = outline->groups->groups;
     const Graph *graph = outline->graph;
 
+    if (row->kind == ROW_PARAMETERS) {
+        buf_puts(out, "parameters");
+        return;
+    }
+    if (row->kind == ROW_PARAMETER) {
+        buf_add(out, outline->parameter[parameter_of(outline, row->id)].name);
+        return;
+    }
     if (row->kind == ROW_INPUT) {
         buf_puts(out, tensor_name(graph, row->id));
         return;

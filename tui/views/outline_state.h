@@ -34,6 +34,9 @@ struct Outline {
     Arena *sort_arena;
     int32_t **sorted; /* per group: its rows as they are listed, SORTED_CHILD + a group or a place
                          in the order; NULL: not sorted yet */
+    int32_t n_parameters;
+    const ParameterRow *parameter; /* their rows; NULL: they are closed */
+    int n_parameter_rows;
     bool filtered;    /* there was a filter before the groups changed */
     bool unfolded;    /* no row stands for several groups */
     uint8_t *marks;   /* per group */
@@ -66,6 +69,16 @@ static inline void forget_counts(Outline *outline)
     outline->sort_arena = NULL;
     outline->sorted = NULL;
 }
+
+/* Rows below the ops: none where a filter lists ops alone. */
+static inline int64_t parameter_rows(const Outline *outline)
+{
+    return outline->n_parameters == 0 || outline->pass ? 0 : 1 + outline->n_parameter_rows;
+}
+
+/* The i-th of them. */
+OutlineRow outline_parameter_row(const Outline *outline, int64_t i);
+int64_t outline_find_parameter(Outline *outline, const OutlineRow *row); /* or the nearest */
 
 /* The group whose content a row at this one shows: through those whose only member is a group. */
 int32_t outline_inner(Outline *outline, int32_t group);

@@ -2,6 +2,7 @@
 #include "tui/views/graph_row.h"
 #include "tui/views/label.h"
 #include "tui/views/minimap.h"
+#include "tui/views/parameters.h"
 
 enum { ROWS_SHOWN_MAX = 400, MINIMAP_FROM = 28 }; /* rows */
 
@@ -51,10 +52,19 @@ static void draw(Ui *ui, Pen *pen)
         pen_puts(pen, ROLE_DIM, "this model has no op that computes");
 }
 
+static bool open_parameters(Ui *ui, bool open)
+{
+    parameters_open(ui, open);
+    changed(ui);
+    return true;
+}
+
 static bool close_or_leave(Ui *ui)
 {
     OutlineRow *row = &ui->at.row;
 
+    if (row->kind == ROW_PARAMETERS && row->open)
+        return open_parameters(ui, false);
     if (row->kind == ROW_GROUP && row->open) {
         outline_open(ui->outline, row, false);
         changed(ui);
@@ -73,6 +83,8 @@ static bool close_or_leave(Ui *ui)
 
 static bool open_group(Ui *ui)
 {
+    if (ui->at.row.kind == ROW_PARAMETERS)
+        return open_parameters(ui, true);
     if (ui->at.row.kind != ROW_GROUP)
         return false;
     outline_open(ui->outline, &ui->at.row, true);
@@ -90,18 +102,21 @@ static bool open_row(Ui *ui)
         changed(ui);
         return true;
     }
+    if (row->kind == ROW_PARAMETERS)
+        return open_parameters(ui, !row->open);
     if (row->kind == ROW_GROUP) {
         outline_open(ui->outline, row, !row->open);
         changed(ui);
         return true;
     }
-    ui_show(ui, row->kind == ROW_INPUT ? SHOW_TENSOR : SHOW_OP);
+    ui_show(ui, row->kind == ROW_OP ? SHOW_OP : SHOW_TENSOR);
     return true;
 }
 
 static bool fold_to(Ui *ui, int depth)
 {
     outline_depth(ui->outline, depth);
+    parameters_open(ui, depth > OUTLINE_DEPTH_MAX);
     changed(ui);
     return true;
 }
@@ -138,7 +153,7 @@ static bool act(Ui *ui, ActId act, Key last)
         return open_group(ui);
     if (act == ACT_OPEN)
         return open_row(ui);
-    if (act == ACT_FOLD && ui->at.row.kind == ROW_GROUP)
+    if (act == ACT_FOLD && (ui->at.row.kind == ROW_GROUP || ui->at.row.kind == ROW_PARAMETERS))
         return ui->at.row.open ? close_or_leave(ui) : open_group(ui);
     if (act == ACT_FOLD)
         return close_or_leave(ui);
@@ -190,6 +205,11 @@ static void note_tensor(const Ui *ui, const char *what, int32_t tensor, Buf *out
     sharding_format(sharding, ui->session->mesh, VIEW_PLACEMENTS, out, NULL);
 }
 
+static const char *note_kind(const OutlineRow *row)
+{
+    return row->kind == ROW_INPUT ? "input" : row->kind == ROW_PARAMETER ? "stored" : "out";
+}
+
 /* A module's weight, else what a row does in all. */
 static void note_group(Ui *ui, const OutlineRow *row, Buf *out)
 {
@@ -226,11 +246,16 @@ static void note(Ui *ui, Buf *out)
         note_group(ui, row, out);
         return;
     }
+    if (row->kind == ROW_PARAMETERS) {
+        buf_printf(out, "%lld parameters; those alike in name, shape and sharding are one row",
+                   (long long)row->times);
+        return;
+    }
     int32_t weight = row->kind == ROW_OP ? weight_of(ui, row->id) : -1;
     if (weight >= 0)
         note_tensor(ui, "weight", weight, out);
     else if (ui->at.tensor >= 0)
-        note_tensor(ui, row->kind == ROW_INPUT ? "input" : "out", ui->at.tensor, out);
+        note_tensor(ui, note_kind(row), ui->at.tensor, out);
     Buf times = buf_new(ui->frame);
     control_format_note(&ui->control, row, &times);
     if (times.n > 0)
