@@ -441,7 +441,7 @@ static void cut_makers(Listing *listing, const Moved *at, int j, int i)
         add_option(listing, arena_printf(listing->arena, "%s: %s not cut by %s", operator,
                                          space->index[j].name, axes));
     else
-        add_option(listing, arena_printf(listing->arena, "%s: %s cut by %s instead of %s", operator,
+        add_option(listing, arena_printf(listing->arena, "%s: %s cut by %s, not %s", operator,
                                          space->index[i].name, axes, space->index[j].name));
 }
 

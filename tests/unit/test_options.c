@@ -204,7 +204,7 @@ static void a_sum_has_the_options_people_know(void **state)
     assert_non_null(option_called(&options, "sum into dim 1 by tp"));
     assert_non_null(option_called(&options, "weight not cut by tp"));
     assert_non_null(option_called(&options, "Gemm: k not cut by tp"));
-    const PlanOption *other = option_called(&options, "Gemm: n cut by tp instead of k");
+    const PlanOption *other = option_called(&options, "Gemm: n cut by tp, not k");
     assert_non_null(other);
     assert_int_equal(other->n, 2);
     assert_non_null(strstr(other->decisions[1].origin.text, "{n = {\"tp\"}}"));

@@ -314,6 +314,10 @@ static bool is_of_use(const App *app, ActId act)
         (act == ACT_NEXT_CHANGE || act == ACT_EQUAL || act == ACT_OPEN || act == ACT_WHY ||
          act == ACT_SORT))
         return false;
+    bool of_reshard = act == ACT_DOWN || act == ACT_WHAT_IF || act == ACT_OPEN || act == ACT_WHY ||
+                      act == ACT_SHOW_MESH || act == ACT_SORT || act == ACT_COLUMNS;
+    if (ui->at.show == SHOW_COMM && ui->comm->n_rows == 0 && of_reshard)
+        return false;
     if (act == ACT_CANCEL)
         return ui->job != NULL;
     if (act == ACT_UNDO)

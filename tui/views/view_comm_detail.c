@@ -296,10 +296,12 @@ static void put_name(const Detail *detail, Str name, Buf *out)
 {
     int columns = name_columns(detail);
 
-    if (text_columns(name) >= columns)
-        name.n = (size_t)columns - 1; /* names of options are ASCII */
+    bool cut = text_columns(name) >= columns;
+    if (cut)
+        name.n = (size_t)columns - 2; /* names of options are ASCII */
     buf_add(out, name);
-    for (int i = text_columns(name); i < columns; i++)
+    buf_puts(out, cut ? "…" : "");
+    for (int i = text_columns(name) + cut; i < columns; i++)
         buf_putc(out, ' ');
 }
 

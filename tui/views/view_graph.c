@@ -227,12 +227,18 @@ static void note_group(Ui *ui, const OutlineRow *row, Buf *out)
         note_tensor(ui, "weight", weight, out);
         return;
     }
-    buf_printf(out, "%lld ops, ", (long long)facts.n_ops);
+    if (row->fold_n > 1 && !row->mixed)
+        buf_printf(out, "%d alike in structure and sharding, Enter lists: ", row->fold_n);
+    else
+        buf_printf(out, "%lld ops, ", (long long)facts.n_ops);
     buf_add(out, label_us(ui, facts.us));
-    buf_printf(out, " compute, %.10g reshards ", facts.n_reshards);
-    buf_add(out, label_us(ui, facts.comm_us));
-    if (row->fold_n > 1)
-        buf_printf(out, "; %d alike in structure and sharding, Enter lists them", row->fold_n);
+    buf_puts(out, ", ");
+    if (facts.n_reshards > 0) {
+        buf_printf(out, "%.10g reshard%s ", facts.n_reshards, facts.n_reshards == 1 ? "" : "s");
+        buf_add(out, label_us(ui, facts.comm_us));
+    } else {
+        buf_puts(out, "no reshard");
+    }
 }
 
 static void note(Ui *ui, Buf *out)

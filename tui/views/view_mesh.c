@@ -320,8 +320,9 @@ static void draw_mesh(const Ui *ui, Pen *pen)
     Buf text = buf_new(ui->frame);
 
     mesh_format(session->mesh, &text);
-    buf_printf(&text, "  %" PRId64 " devices, %" PRId64 " a node, %s", session->mesh->n_devices,
-               session->machine->devices_per_node, session->machine->name);
+    buf_printf(&text, "  %" PRId64 " device%s, %" PRId64 " a node, %s", session->mesh->n_devices,
+               session->mesh->n_devices == 1 ? "" : "s", session->machine->devices_per_node,
+               session->machine->name);
     pen_rune(pen, ROLE_TEXT, ' ');
     draw_sharding(ui, pen, buf_str(&text), -1, -1);
     int64_t peak = ui_plan(ui)->totals.peak_bytes, whole = session->machine->memory_bytes;

@@ -273,10 +273,10 @@ static void draw_cursor(const Ui *ui, const RunState *run, Pen *pen)
     buf_printf(&text, ", %.*s at %.*s", STR_ARG(label_us(ui, span->us)),
                STR_ARG(label_us(ui, span->start_us)));
     int need = text_columns(buf_str(&text)), at = LABEL + (x < 0 ? 0 : x < w ? x : w - 1);
-    if (at + need >= pen->area.w) { /* its text to the left */
-        int room = at < need ? at : need;
+    if (at + need >= pen->area.w && at > pen->area.w / 2) { /* its text to the left */
+        int room = at - 1 < need ? at - 1 : need;
         Str words = {text.s + strcspn(text.s, " ") + 1, text.n - strcspn(text.s, " ") - 1};
-        pen_tab(pen, at > room ? at - room : 0);
+        pen_tab(pen, at - room);
         pen_fit(pen, ROLE_NOTE, words, at - pen->x);
         pen_put(pen, ROLE_FOCUS, (Str){text.s, strcspn(text.s, " ")});
     } else {
@@ -466,7 +466,8 @@ static bool act(Ui *ui, ActId act, Key last)
     row = run->timeline->span[run->span].row;
     if (act == ACT_SHOW_RUN) {
         if (!run->arena && ui->at.op >= 0)
-            run->span = timeline_of_op(run->timeline, ui->at.op);
+            run->span = ui->at.row.kind == ROW_GROUP ? run->timeline->row[0].first
+                                                     : timeline_of_op(run->timeline, ui->at.op);
     } else if (act == ACT_LEFT || act == ACT_RIGHT) {
         int to = run->span + (act == ACT_RIGHT ? 1 : -1);
         if (to >= 0 && to < run->timeline->n)
