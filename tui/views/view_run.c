@@ -429,15 +429,18 @@ static void select_span(Ui *ui, RunState *run, int at)
     ui_select_tensor(ui, reshard->tensor);
 }
 
+/* Past the last one comes the first. */
 static bool next_reshard(Ui *ui, RunState *run, int by)
 {
-    for (int i = run->span + by; i >= 0 && i < run->timeline->n; i += by) {
-        if (run->timeline->span[i].op >= 0)
-            continue;
+    int n = run->timeline->n, i = run->span;
+
+    do {
+        i = (i + by + n) % n;
+    } while (run->timeline->span[i].op >= 0 && i != run->span);
+    if (run->timeline->span[i].op >= 0)
+        ui_say(ui, "no reshard takes time");
+    else
         select_span(ui, run, i);
-        return true;
-    }
-    ui_say(ui, "no reshard %s this", by > 0 ? "after" : "before");
     return true;
 }
 
