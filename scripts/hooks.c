@@ -188,6 +188,15 @@ static void drop_used(Scripts *scripts, const Session *session)
     }
 }
 
+/* A session that is being opened has no state yet: those of its address were of one that is gone.
+ */
+static void drop_stale(Scripts *scripts, const Session *session)
+{
+    for (int i = scripts->loaded.n - 1; session && i >= 0; i--)
+        if (scripts->loaded.at[i].model == session->model_arena)
+            drop(scripts, i);
+}
+
 /* Reads the file and runs its top level in a fresh state, the last of scripts->loaded. NULL when
  * that fails. */
 static Loaded *load(Scripts *scripts, Session *session, const char *policy, const RuleBook *rules,
@@ -242,8 +251,10 @@ static bool load_shipped_operators(Scripts *scripts, const RuleBook *rules, Erro
 static bool prepare_hook(void *context, Session *session, const char *policy, const RuleBook *rules,
                          Error *err)
 {
-    if (!policy)
+    if (!policy) {
+        drop_stale(context, session);
         return load_shipped_operators(context, rules, err);
+    }
     Loaded *loaded = load(context, session, policy, rules, err);
     if (!loaded)
         return false;
