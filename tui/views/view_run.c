@@ -429,15 +429,16 @@ static void select_span(Ui *ui, RunState *run, int at)
     ui_select_tensor(ui, reshard->tensor);
 }
 
-/* Past the last one comes the first. */
+/* The next that takes time; past the last one comes the first. */
 static bool next_reshard(Ui *ui, RunState *run, int by)
 {
+    const TimeSpan *span = run->timeline->span;
     int n = run->timeline->n, i = run->span;
 
     do {
         i = (i + by + n) % n;
-    } while (run->timeline->span[i].op >= 0 && i != run->span);
-    if (run->timeline->span[i].op >= 0)
+    } while ((span[i].op >= 0 || span[i].us <= 0) && i != run->span);
+    if (span[i].op >= 0 || span[i].us <= 0)
         ui_say(ui, "no reshard takes time");
     else
         select_span(ui, run, i);
