@@ -454,7 +454,7 @@ static void a_job_leaves_the_screen_alive(void **state)
     wait_for("─ Console ─");
     wait_for("C-c stops");
     resize(5, 3);
-    wait_for("too s");
+    wait_for("too …");
     press("j/x\r?w5zz"); /* nothing to act on is seen */
     resize(80, 24);
     wait_for("C-c stops");

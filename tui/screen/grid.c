@@ -218,6 +218,17 @@ void pen_cursor(const Pen *pen)
     pen->grid->cursor_y = pen->area.y + pen->y;
 }
 
+/* The last cell of the line says that there was more. */
+static void mark_cut(const Pen *pen)
+{
+    int x = pen->area.x + pen->area.w - 1, y = pen->area.y + pen->y;
+    uint32_t mark = 0x2026; /* … */
+
+    if (pen->area.w > 0)
+        put_cell(pen->grid, x, y, pen->grid->cells[y * pen->grid->w + x].style,
+                 pen->grid->ascii ? (unsigned char)style_ascii(mark) : mark, 1);
+}
+
 void pen_rune(Pen *pen, Style style, uint32_t rune)
 {
     int width = rune_width(rune);
@@ -235,11 +246,12 @@ void pen_rune(Pen *pen, Style style, uint32_t rune)
     }
     int x = pen->x;
     pen->x += width;
-    if (pen->y < 0 || pen->y >= pen->area.h || x < 0 || x >= pen->area.w)
+    if (pen->y < 0 || pen->y >= pen->area.h || x < 0)
         return;
     if (x + width > pen->area.w) {
-        rune = ' ';
-        width = 1;
+        if (rune != ' ')
+            mark_cut(pen);
+        return;
     }
     put_cell(pen->grid, pen->area.x + x, pen->area.y + pen->y, style, rune, width);
 }

@@ -5,8 +5,8 @@
  * terminal: control bytes and broken UTF-8 show as \xNN, what takes no column shows as '?'. With
  * `ascii` each glyph is replaced by one of one column (style.h), so no layout moves.
  *
- * A pen draws in columns, inside its area only; a wide character that would cross the edge becomes
- * a blank. Coordinates of a pen are relative to its area.
+ * A pen draws in columns, inside its area only; where it would cross the right edge the last column
+ * is an ellipsis, so that nothing looks whole that is not. Coordinates of a pen are relative to its area.
  */
 #ifndef TUI_SCREEN_GRID_H
 #define TUI_SCREEN_GRID_H

@@ -76,7 +76,9 @@ static void draw_index_dim(const Ui *ui, const OpSpace *space, const OpCut *cuts
     buf_printf(&local, "%lld", (long long)cut_local_size(cut, ui->session->mesh, ui->rank));
     pen_right(pen, ROLE_TEXT, buf_str(&local), at->local);
     if (index->role == ROLE_REDUCE && !cut_is_whole(cut)) {
-        pen_puts(pen, ROLE_TEXT, "  → output partial");
+        int room = pen->area.w - pen->x;
+        if (room >= 11)
+            pen_puts(pen, ROLE_TEXT, room < 18 ? "  → partial" : "  → output partial");
         if (pen->area.w - pen->x > 12) {
             Buf over = buf_new(ui->frame);
             buf_puts(&over, " over ");

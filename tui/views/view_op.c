@@ -13,7 +13,25 @@
 #include <math.h>
 #include <string.h>
 
-/* On two lines where it does not fit: what is computed, what is moved. */
+/* Lines that fit, broken at blanks; later ones begin at a column. */
+static void put_folded(Pen *pen, Str text, int column)
+{
+    for (int room = pen->area.w - pen->x; room > 0 && text_columns(text) > room;
+         room = pen->area.w - column) {
+        size_t n = (size_t)room; /* there are as many bytes as columns */
+        while (n > 0 && text.s[n] != ' ')
+            n--;
+        if (n == 0)
+            break;
+        pen_put(pen, ROLE_DIM, (Str){text.s, n});
+        pen_line(pen);
+        pen_tab(pen, column);
+        text = (Str){text.s + n + 1, text.n - n - 1};
+    }
+    pen_fit(pen, ROLE_DIM, text, pen->area.w - pen->x);
+}
+
+/* On two lines or more where it does not fit: what is computed, what is moved. */
 static void draw_cost_formula(const Ui *ui, int32_t op, Pen *pen)
 {
     Buf formula = buf_new(ui->frame);
@@ -22,14 +40,15 @@ static void draw_cost_formula(const Ui *ui, int32_t op, Pen *pen)
     int64_t border = str_find(text, STR("s), "));
     border = border < 0 ? str_find(text, STR("s, ")) : border + 1;
     pen_tab(pen, 7);
-    if (border > 0 && text_columns(text) > pen->area.w - pen->x) {
-        size_t n = (size_t)border + 2;
+    size_t n = (size_t)(border + 2);
+    int room = pen->area.w - pen->x;
+    if (border > 0 && text_columns(text) > room && (int)n <= room) {
         pen_put(pen, ROLE_DIM, (Str){text.s, n});
         pen_line(pen);
         pen_tab(pen, 9);
         text = (Str){text.s + n + 1, text.n - n - 1};
     }
-    pen_fit(pen, ROLE_DIM, text, pen->area.w - pen->x);
+    put_folded(pen, text, 9);
 }
 
 /* Of all iterations, for an op of a loop; the formula is of one. */
