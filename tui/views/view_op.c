@@ -48,7 +48,7 @@ static void draw_cost_formula(const Ui *ui, int32_t op, Pen *pen)
         pen_tab(pen, 9);
         text = (Str){text.s + n + 1, text.n - n - 1};
     }
-    put_folded(pen, text, 9);
+    put_folded(pen, text, 7);
 }
 
 /* Of all iterations, for an op of a loop; the formula is of one. */
