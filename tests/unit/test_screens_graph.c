@@ -87,6 +87,7 @@ static ScreenRow rows[] = {
     {"the last place", 80, 24, "gg/lm_head<Enter>''", -1, {">◇        input_ids"}},
     {"places to go back to", 80, 24, "2q5:jumps<Enter>", -1, {"places you came from", "Graph"}},
     {"the reader of a reshard", 80, 24, "/h.0.mlp.c_proj/Gemm<Enter>j%", -1, {"Add_1"}},
+    {"a value of many readers is named where it is read", 80, 24, "", 0, {"attn @Where"}},
     {"parameters by pattern",
      160,
      50,

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { LOOK_MAX = 4096, NARROW = 60, VIEWS_MAX = 4 };
+enum { LOOK_MAX = 4096, NARROW = 60, VIEWS_MAX = 4, READS_LEAST = 5 };
 
 typedef struct {
     const char *name, *heading;
@@ -405,7 +405,19 @@ static uint32_t row_glyph(const Ui *ui, const OutlineRow *row)
     return ui->session->inferred->on_parameters[row->id] ? 0x25c6 : 0x25cf;
 }
 
-static void draw_name(const Ui *ui, const OutlineRow *row, int width, Pen *pen)
+/* Of an input its own name, else the last part of its op's. */
+static Str named_value(const Ui *ui, int32_t tensor)
+{
+    const Graph *graph = ui_graph(ui);
+
+    if (tensor < 0)
+        return STR("");
+    int32_t maker = graph->tensors[tensor].maker;
+    return str_from(maker < 0 ? tensor_name(graph, tensor) : path_base(op_name(graph, maker)));
+}
+
+/* And what it reads that has no lane, where there is room for that. */
+static void draw_name(const Ui *ui, const OutlineRow *row, int32_t reads, int width, Pen *pen)
 {
     Buf name = buf_new(ui->frame), times = buf_new(ui->frame);
     int indent = row->depth < 6 ? row->depth : 6;
@@ -424,6 +436,12 @@ static void draw_name(const Ui *ui, const OutlineRow *row, int width, Pen *pen)
     Style style = row->kind == ROW_GROUP || row->kind == ROW_PARAMETERS ? ROLE_HEAD : ROLE_TEXT;
     pen_fit_tail(pen, style, buf_str(&name), n_name < room ? n_name : room > 0 ? room : 0);
     pen_put(pen, ROLE_HEAD, buf_str(&times));
+    Str from = named_value(ui, reads);
+    int left = end - pen->x - 2, n_from = text_columns(from);
+    if (from.n > 0 && (left >= n_from || left >= READS_LEAST)) {
+        pen_puts(pen, ROLE_DIM, " @");
+        pen_fit(pen, ROLE_DIM, from, left < n_from ? left : n_from);
+    }
     pen_tab(pen, end);
 }
 
@@ -589,9 +607,7 @@ static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *fac
 {
     int dim = facts->tensor == ui->at.tensor && row->kind != ROW_GROUP ? ui->at.dim : -1;
 
-    if (column == COL_NAME)
-        draw_name(ui, row, width, pen);
-    else if (column == COL_OPERATOR)
+    if (column == COL_OPERATOR)
         draw_operator(ui, row, facts, width, pen);
     else if (column == COL_OUTPUT)
         draw_sharding(ui, pen, label_value(ui, facts->tensor, made_of(ui, facts)), dim, width);
@@ -628,7 +644,7 @@ static void draw_parameter_name(const Ui *ui, const OutlineRow *row, const int *
         pen_rune(pen, ROLE_TEXT, ' ');
     }
     pen_rune(pen, ROLE_TEXT, ' ');
-    draw_name(ui, row, width[COL_NAME] + spare, pen);
+    draw_name(ui, row, -1, width[COL_NAME] + spare, pen);
 }
 
 void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, const int *width,
@@ -648,7 +664,10 @@ void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, co
             draw_mark(ui, row, pen);
         else
             pen_rune(pen, ROLE_TEXT, ' ');
-        draw_column(ui, row, &facts, (GraphColumn)c, width[c], pen);
+        if (c == COL_NAME)
+            draw_name(ui, row, rail->named, width[c], pen);
+        else
+            draw_column(ui, row, &facts, (GraphColumn)c, width[c], pen);
     }
 }
 

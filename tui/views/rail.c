@@ -46,18 +46,24 @@ void rail_select(Rail *rail, int32_t tensor)
     rail->selected = tensor;
 }
 
-/* Whether a value can have a lane at all. */
-static bool has_lane(const Rail *rail, int32_t tensor)
+/* Whether a value is one that flows: no parameter, no constant, nor what follows from them. */
+static bool flows(const Rail *rail, int32_t tensor)
 {
     const Inferred *inferred = rail->inferred;
     const GraphTensor *t = &inferred->graph->tensors[tensor];
-    int n_uses = tensor_n_uses(inferred->graph, tensor);
 
-    if (n_uses == 0 || n_uses > RAIL_USES_MAX || inferred->value[tensor])
+    if (inferred->value[tensor])
         return false;
     if (t->maker < 0)
         return t->kind == TENSOR_INPUT;
     return !inferred_is_host(inferred, t->maker) && !inferred->on_parameters[t->maker];
+}
+
+static bool has_lane(const Rail *rail, int32_t tensor)
+{
+    int n_uses = tensor_n_uses(rail->inferred->graph, tensor);
+
+    return n_uses > 0 && n_uses <= RAIL_USES_MAX && flows(rail, tensor);
 }
 
 static int64_t last_use(const Rail *rail, int32_t tensor, int64_t made)
@@ -145,6 +151,28 @@ static void row_reads(const Rail *rail, const OutlineRow *row, RowValues *reads)
             add_value(reads, shown_tensor(rail, tensor), -1);
         }
     }
+}
+
+/* The first value with too many readers for a lane that comes from above the row; -1: none. */
+static int32_t named_read(const Rail *rail, const OutlineRow *row)
+{
+    const Graph *graph = rail->inferred->graph;
+    int32_t n = row->kind == ROW_OP ? 1 : row->n < RAIL_LOOK ? row->n : RAIL_LOOK;
+
+    if (!row_has_ops(row) || row->open)
+        return -1;
+    for (int32_t at = row->first; at < row->first + n; at++) {
+        int32_t op = outline_groups(rail->outline)->order[at];
+        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+            int32_t tensor = op_inputs(graph, op)[i];
+            if (tensor < 0 || tensor_n_uses(graph, tensor) <= RAIL_USES_MAX || !flows(rail, tensor))
+                continue;
+            int32_t maker = graph->tensors[tensor].maker;
+            if (maker < 0 || outline_position(rail->outline, maker) < row->first)
+                return tensor;
+        }
+    }
+    return -1;
 }
 
 /* What the row makes and a row below reads. */
@@ -333,6 +361,8 @@ static void lanes_walk(const Rail *rail, Lanes *lanes, int64_t i, int n, RailRow
         int have = outline_rows(rail->outline, i + done, batch, rows);
         for (int r = 0; r < have; r++)
             lanes_step(rail, lanes, &rows[r], out ? &out[done + r] : &unused);
+        for (int r = 0; out && r < have; r++)
+            out[done + r].named = named_read(rail, &rows[r]);
         if (have < batch)
             return;
         done += batch;

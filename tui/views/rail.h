@@ -2,8 +2,9 @@
  *
  * A value is born in the row that makes it, on the leftmost free lane, and keeps the lane to the
  * last row that reads it. Parameters, constants and what follows from them alone, and values with
- * more than RAIL_USES_MAX readers have none. A fold shown by its first member is drawn as that:
- * what its last member hands on leaves from the first.
+ * more than RAIL_USES_MAX readers have none; of these last, a row that reads one can say its name.
+ * A fold shown by its first member is drawn as that: what its last member hands on leaves from the
+ * first.
  *
  * Rows are laid out in pages of RAIL_PAGE rows, so that a jump costs at most one page, and from
  * checkpoints inside a page. A value that crosses a whole page unread has no lane there. A closed
@@ -24,6 +25,7 @@ typedef struct {
     uint8_t selected;                   /* the lane of the selected value, as a bit */
     int node;                           /* lane of the row itself; -1: it has no place */
     int hidden;                         /* values alive below it that found no lane */
+    int32_t named;                      /* a value with too many readers that it reads; -1 */
 } RailRow;
 
 typedef struct Rail Rail;

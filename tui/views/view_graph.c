@@ -41,7 +41,7 @@ static void draw(Ui *ui, Pen *pen)
     if (!graph_sorted_by(ui))
         rail_rows(ui->rail, ui->top[SHOW_GRAPH], shown, rail);
     for (int i = 0; graph_sorted_by(ui) && i < shown; i++)
-        rail[i] = (RailRow){0};
+        rail[i] = (RailRow){.named = -1};
     for (int i = 0; i < shown; i++) {
         pen_line(pen);
         graph_row_draw(ui, &rows[i], &rail[i], width, pen);
