@@ -363,6 +363,26 @@ static void a_policy_is_edited_and_run_again(void **state)
     unlink(path);
 }
 
+/* Another policy that fails: its line is no line of the policy that is shown. */
+static void a_line_of_another_policy_is_not_marked_here(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/dimscope-policy-XXXXXX.lua";
+    close(mkstemps(path, 4));
+    write_policy(path, "  graph:pin('lm_head.weight', {[2] = 'tp'})");
+    Arena *arena = arena_new();
+    Session *session = open_gpt2();
+    App *app = app_new(session, &(AppOptions){0}, NULL, 80, 24);
+    app_type(app, str_from(arena_printf(arena, ":policy %s<Enter>8", path)));
+    screen_says(app, (const char *const[]){":2:3: 'lm_head.weight' has 2 dims, no dim 2",
+                                           ">    25     2", "LINE  HITS  RESHARDS        SOURCE\n>",
+                                           NULL});
+    app_free(app);
+    session_close(session);
+    arena_free(arena);
+    unlink(path);
+}
+
 static void a_run_says_whether_it_computes_the_same(void **state)
 {
     (void)state;
@@ -448,6 +468,7 @@ int main(void)
         cmocka_unit_test(an_edit_of_a_policy_goes_behind_it),
         cmocka_unit_test(the_cursor_stays_on_its_op_through_a_new_plan),
         cmocka_unit_test(a_policy_is_edited_and_run_again),
+        cmocka_unit_test(a_line_of_another_policy_is_not_marked_here),
         cmocka_unit_test(a_run_says_whether_it_computes_the_same),
         cmocka_unit_test(a_run_names_the_first_value_that_differs),
         cmocka_unit_test(a_failing_policy_leaves_the_last_plan),

@@ -26,13 +26,23 @@ static int line_at(Ui *ui)
     return at >= 0 && at < lines->n_lines ? (int)at + 1 : 0;
 }
 
+/* The line of the shown file that the last run failed at; 0: none, or it is of another file. */
+static int failed_line(const Ui *ui, const PolicyLines *lines)
+{
+    const Error *failed = &ui->policy_failed;
+
+    if (!error_is_set(failed) || !lines->file || strcmp(failed->file, lines->file) != 0)
+        return 0;
+    return failed->line;
+}
+
 /* Whether a row is listed where there is no room for all: what a person asks a policy about. */
 static bool is_telling(const Ui *ui, const PolicyLines *lines, int row)
 {
     const PolicyLine *line = row < lines->n_lines ? &lines->line[row] : NULL;
 
     return !line || line->hits > 0 || line->finding || line->calls ||
-           (error_is_set(&ui->policy_failed) && ui->policy_failed.line == row + 1);
+           failed_line(ui, lines) == row + 1;
 }
 
 /* The rows that are listed; `za` lists all or the telling ones. */
@@ -159,11 +169,11 @@ static void draw_column_names(const Columns *columns, Pen *pen)
     pen_line(pen);
 }
 
-static char mark_of(const Ui *ui, const PolicyLine *line, int number)
+static char mark_of(const Ui *ui, const PolicyLines *lines, int number)
 {
-    bool failed = error_is_set(&ui->policy_failed) && ui->policy_failed.line == number;
+    const PolicyLine *line = &lines->line[number - 1];
 
-    if (failed || policy_line_is_idle(line))
+    if (failed_line(ui, lines) == number || policy_line_is_idle(line))
         return '!';
     return line->finding ? 'i' : ' ';
 }
@@ -191,7 +201,7 @@ static void draw_line(const Ui *ui, const PolicyLines *lines, int number, const 
                       Pen *pen)
 {
     const PolicyLine *line = &lines->line[number - 1];
-    char mark = mark_of(ui, line, number);
+    char mark = mark_of(ui, lines, number);
     bool counts = line->hits > 0 || line->calls || policy_line_is_idle(line);
 
     pen_rune(pen, ROLE_TEXT, ' ');
@@ -515,8 +525,8 @@ static void enter(Ui *ui)
     for (int i = lines->n_lines - 1; i >= 0; i--)
         if (policy_line_is_idle(&lines->line[i]))
             first = i;
-    if (error_is_set(&ui->policy_failed) && ui->policy_failed.line > 0)
-        first = ui->policy_failed.line - 1;
+    if (failed_line(ui, lines) > 0)
+        first = failed_line(ui, lines) - 1;
     if (first >= 0)
         *at = first;
 }
