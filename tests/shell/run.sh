@@ -138,10 +138,17 @@ if command -v tmux >/dev/null; then
             until_screen "? help"
             t send-keys q
             ;;
-        *) pkill -"$how" -P "$(t display -p '#{pane_pid}')" ;;
+        *)
+            rm -f "$dir"/dimscope/*
+            pkill -"$how" -P "$(t display -p '#{pane_pid}')"
+            ;;
         esac
         # what is typed while the explorer still ends would be its own
         for ((i = 0; i < 200; i++)); do pgrep -P "$(t display -p '#{pane_pid}')" >/dev/null || break; sleep 0.05; done
+        case $how in
+        TERM | HUP) same "$how: where it ended is kept" "$(head -qn 1 "$dir"/dimscope/* 2>&1)" "dimscope state 1" ;;
+        QUIT) same "$how: nothing is kept" "$(ls "$dir"/dimscope)" "" ;;
+        esac
         t send-keys "echo and" "ed" Enter
         until_screen anded
         for ((i = 0; i < 100; i++)); do

@@ -422,5 +422,6 @@ bool app_run(const AppOpener *opener, const AppOptions *options, Error *err)
     if (session)
         run_on(term, session, &own);
     term_close(term);
+    term_raise();
     return session != NULL;
 }

@@ -4,6 +4,7 @@
 
 #include <curses.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -45,6 +46,10 @@ static struct {
     struct termios modes;
     bool has_modes;
 } restore;
+/* A signal that asks to end, and a pipe that wakes who waits for a key. */
+static volatile sig_atomic_t ending;
+static int end_pipe[2] = {-1, -1};
+
 static Term the_term;
 static unsigned char fatal_stack[FATAL_STACK_BYTES];
 
@@ -65,6 +70,34 @@ static void die_restored(int number)
     if (restore.has_modes)
         tcsetattr(STDIN_FILENO, TCSANOW, &restore.modes);
     raise(number);
+}
+
+/* The first time only a note and a byte; whoever asks twice does not wait for us. */
+static void ask_to_end(int number)
+{
+    int error = errno;
+
+    if (ending) {
+        signal(number, SIG_DFL);
+        die_restored(number);
+    }
+    ending = number;
+    ssize_t unused = write(end_pipe[1], "", 1);
+    (void)unused;
+    errno = error;
+}
+
+static bool open_end_pipe(void)
+{
+    if (end_pipe[0] >= 0)
+        return true;
+    if (pipe(end_pipe) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        fcntl(end_pipe[i], F_SETFD, FD_CLOEXEC);
+        fcntl(end_pipe[i], F_SETFL, O_NONBLOCK);
+    }
+    return true;
 }
 
 /* Appends a terminfo string, without its padding, which needs more than write(). */
@@ -141,6 +174,12 @@ static void set_handlers(bool ours)
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < N_FATAL; i++)
         sigaction(fatal_signals[i], &action, NULL);
+    if (!ours || !open_end_pipe())
+        return;
+    action.sa_handler = ask_to_end;
+    action.sa_flags = SA_ONSTACK | SA_RESTART;
+    sigaction(SIGHUP, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
 }
 
 static bool check_terminal(Error *err)
@@ -272,6 +311,12 @@ void term_close(Term *term)
     set_handlers(false);
 }
 
+void term_raise(void)
+{
+    if (ending)
+        raise(ending);
+}
+
 void term_size(const Term *term, int *w, int *h)
 {
     (void)term;
@@ -375,20 +420,24 @@ static Key read_key(Term *term)
 
 Key term_key(Term *term, int timeout_ms)
 {
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    Key key = read_key(term);
+    struct pollfd wait[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                             {.fd = end_pipe[0], .events = POLLIN}};
+    struct pollfd *input = &wait[0];
 
+    if (ending)
+        return K_EOF;
+    Key key = read_key(term);
     if (key != K_NONE)
         return key;
-    int ready = poll(&input, 1, timeout_ms);
-    if (ready > 0 && !(input.revents & POLLIN))
+    int ready = poll(wait, 2, timeout_ms);
+    if (ending || (input->revents && !(input->revents & POLLIN)))
         return K_EOF;
     key = read_key(term); /* after a signal too: a resize is told here */
     if (key != K_NONE || ready <= 0)
         return key;
     /* Readable, and yet no key: half of a sequence, or the other side is gone. */
-    ready = poll(&input, 1, 0);
-    return ready > 0 && input.revents & (POLLHUP | POLLERR | POLLNVAL) ? K_EOF : K_NONE;
+    ready = poll(input, 1, 0);
+    return ready > 0 && input->revents & (POLLHUP | POLLERR | POLLNVAL) ? K_EOF : K_NONE;
 }
 
 MouseKind term_mouse(Term *term, int *x, int *y)

@@ -4,7 +4,9 @@
  * not an exit; colours are the nearest of what the terminal has, its palette is never changed. From
  * term_open() to term_close() every fatal signal restores the terminal before it does its work: a
  * handler on its own stack writes the prepared reset sequence and the saved modes, then the signal
- * is raised again. Stop and continue (C-z, SIGTSTP) are ncurses' own.
+ * is raised again. HUP and TERM are told once as K_EOF, so that what is to be kept can be written,
+ * and term_raise() then does their work; a second one is fatal. Stop and continue (C-z, SIGTSTP)
+ * are ncurses' own.
  *
  * One terminal at a time, as the process has only one.
  */
@@ -27,6 +29,7 @@ typedef struct Term Term;
 /* NULL with ERROR_USAGE and a hint: no terminal on stdin and stdout, TERM unknown or unable. */
 Term *term_open(ColorMode color, Error *err);
 void term_close(Term *term); /* NULL is allowed */
+void term_raise(void);       /* after it: dies of the signal that ended the session, if one did */
 
 void term_size(const Term *term, int *w, int *h);
 
