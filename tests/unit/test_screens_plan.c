@@ -7,6 +7,18 @@
 #include <unistd.h>
 
 static ScreenRow rows[] = {
+    {"a note that only one of two plans has is no error",
+     80,
+     24,
+     "8ig:shard(\"*.c_fc.weight\", {n = \"dp\"})<Enter><Esc>7dbG",
+     -1,
+     {"- i conflict"}},
+    {"long lines of the console break between words",
+     80,
+     24,
+     "8ig:shard(\"*.c_fc.weight\", {n = \"dp\"})<Enter><Esc>",
+     -1,
+     {"ms, peak\n>  1.1→1.2 GiB"}},
     {"an index dim assigned to ranks",
      80,
      24,
@@ -393,10 +405,10 @@ static void a_run_says_whether_it_computes_the_same(void **state)
     app_type(app, STR("9:run<Enter>"));
     screen_says(app, (const char *const[]){
                          "PASS: largest error of an output ", "; 96 values equal on every rank",
-                         "3 passes timed, seed 0", ", measured ", "OP, the farthest off first",
+                         "3 passes timed, seed 0", ", measured ", "OP, farthest off first",
                          "CHANGE", " d0 ", "the same ops from", NULL});
     app_type(app, STR("19"));
-    screen_says(app, (const char *const[]){"PASS", "OP, the farthest off first", NULL});
+    screen_says(app, (const char *const[]){"PASS", "OP, farthest off first", NULL});
     app_resize(app, 160, 50);
     screen_says(app, (const char *const[]){"DEVICE    COMPUTE", "KIND", NULL});
     app_type(app, STR(":run fast repeat 1 seed 7<Enter>"));

@@ -98,7 +98,7 @@ static TaskRow rows[] = {
      .facts = {"PASS: largest error of an output ", "; 96 values equal on every rank"},
      .tiny = true},
     {"predicted against measured time per op and collective", "9:run<Enter>1", "9", 1,
-     .facts = {"OP, the farthest off fi", "PREDICTED", "MEASURED", "CHANGE", "KIND", "reshard"},
+     .facts = {"OP, farthest off first", "PREDICTED", "MEASURED", "CHANGE", "KIND", "reshard"},
      .tiny = true},
 };
 

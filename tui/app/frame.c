@@ -323,6 +323,8 @@ static bool is_of_use(const App *app, ActId act)
     if (act == ACT_UNDO)
         return journal->n_done > 0 &&
                journal->decisions.at[journal->n_done - 1].origin.kind != ORIGIN_POLICY;
+    if (act == ACT_REDO)
+        return journal->n_done < journal->decisions.n;
     if (act == ACT_BACK)
         return ui->jump_at > 0;
     return act != ACT_NEXT_PANE || app->layout.n_panes > 1;

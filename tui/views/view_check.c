@@ -111,7 +111,7 @@ static void draw_ranks(const Ui *ui, const Trace *trace, int h, Pen *pen)
 
     pen_printf(pen, ROLE_HEAD, " DEVICE %10s%10s%10s%10s", "COMPUTE", "COMM", "WAIT", "END");
     if (pen->area.w >= 78)
-        pen_printf(pen, ROLE_DIM, "   ! computes over %d%% more than the median", SLOW_PERCENT);
+        pen_printf(pen, ROLE_DIM, "  ! over the median by %d%%", SLOW_PERCENT);
     pen_line(pen);
     for (int r = 0; r < trace->n_ranks && pen->y < h; r++) {
         TraceTotals totals = trace_totals(trace, r);

@@ -149,6 +149,12 @@ static void draw_heading(const Ui *ui, const Widths *widths, Pen *pen)
     pen_line(pen);
 }
 
+static const Finding *finding_of(const Compare *compare, const DiffLine *line)
+{
+    int side = line->id[0] < 0;
+    return &compare->diff->side[side]->plan->findings.at[line->id[side]];
+}
+
 static void draw_line(const Ui *ui, const Compare *compare, const DiffLine *line,
                       const Widths *widths, Pen *pen)
 {
@@ -157,7 +163,10 @@ static void draw_line(const Ui *ui, const Compare *compare, const DiffLine *line
     pen_printf(pen, line->mark == '=' ? ROLE_DIM : ROLE_HEAD, " %c ", line->mark);
     if (moved)
         pen_puts(pen, ROLE_RAIL, "└ ");
-    pen_puts(pen, ROLE_ERROR, finding ? "! " : "");
+    if (finding) {
+        bool note = finding_of(compare, line)->level == LEVEL_NOTE;
+        pen_puts(pen, note ? ROLE_NOTE : ROLE_ERROR, note ? "i " : "! ");
+    }
     pen_fit_tail(pen, style, diff_line_label(ui, compare, line), widths->name + 3 - pen->x);
     if (widths->n)
         pen_right(pen, style,
@@ -165,10 +174,10 @@ static void draw_line(const Ui *ui, const Compare *compare, const DiffLine *line
                   widths->n);
     for (int s = 0; s < 2; s++) {
         double us = diff_line_us(compare, line, s);
+        int time = finding ? 0 : widths->us, cell = widths->cell + widths->us - time;
         pen_puts(pen, ROLE_FRAME, " │ ");
-        draw_sharding(ui, pen, diff_line_cell(ui, compare, line, s, widths->cell), -1,
-                      widths->cell);
-        pen_right(pen, ROLE_TEXT, us > 0 ? label_us(ui, us) : STR(""), widths->us);
+        draw_sharding(ui, pen, diff_line_cell(ui, compare, line, s, cell), -1, cell);
+        pen_right(pen, ROLE_TEXT, us > 0 ? label_us(ui, us) : STR(""), time);
     }
 }
 

@@ -214,7 +214,7 @@ static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
     if (run->arena) {
         pen_puts(pen, ROLE_TEXT, ", measured ");
         pen_put(pen, ROLE_HEAD, label_us(ui, run->report.median_us));
-        pen_printf(pen, ROLE_TEXT, " on %d thread%s here", run->report.n_ranks,
+        pen_printf(pen, ROLE_TEXT, " on %d thread%s", run->report.n_ranks,
                    run->report.n_ranks == 1 ? "" : "s");
     } else {
         pen_puts(pen, ROLE_DIM,
@@ -316,7 +316,7 @@ static void draw_table_head(const RunState *run, int label, bool shares, Pen *pe
 {
     pen_puts(pen, ROLE_HEAD, "    ×    ");
     pen_fit(pen, ROLE_HEAD,
-            run->arena ? STR("OP, the farthest off first") : STR("OP, the dearest first"), label);
+            run->arena ? STR("OP, farthest off first") : STR("OP, the dearest first"), label);
     pen_right(pen, ROLE_HEAD, STR("PREDICTED"), 11);
     if (shares)
         pen_right(pen, ROLE_HEAD, STR("SHARE"), 7);
