@@ -135,7 +135,7 @@ static ScreenRow rows[] = {
      "/h.0.mlp.c_proj/Gemm<Enter>2",
      4,
      {"m k+, k+ n, n -> m n", "  k          3072  reduce  tp", "768  → output partial",
-      "GFLOP a device"}},
+      "GFLOP a device", "2.2 MiB   parameter\n"}},
     {"an op whole: rule, operands with local shapes, cost, why, what else",
      80,
      24,

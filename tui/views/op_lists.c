@@ -206,8 +206,11 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandCo
     pen_puts(pen, moved ? ROLE_NOTE : ROLE_TEXT, moved ? " * " : "   ");
     op_format_other_end(ui, operand, &other);
     Str end = buf_str(&other), arrow = str_take(&end, ' ');
-    pen_put(pen, ROLE_DIM, arrow);
-    pen_rune(pen, ROLE_DIM, ' ');
+    bool given = operand->input && ui_graph(ui)->tensors[operand->tensor].maker < 0;
+    if (!given || text_columns(end) + 2 <= pen->area.w - pen->x) { /* a kind, not cut like a name */
+        pen_put(pen, ROLE_DIM, arrow);
+        pen_rune(pen, ROLE_DIM, ' ');
+    }
     pen_fit_tail(pen, ROLE_DIM, end, pen->area.w - pen->x);
 }
 
