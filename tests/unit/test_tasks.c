@@ -221,8 +221,9 @@ static void edit_the_policy_in_another_window_see_the_effect(void **state)
     write_policy(path, "  graph:shard('input_ids', {[0] = 'dp'})\n"
                        "  graph:shard('*.mlp.c_fc.weight', {n = 'tp'})");
     assert_true(watch_poll(watch));
-    screen_says(app, (const char *const[]){">| *     ~    Gemm       Gemm     8192/dp,3072/tp",
-                                           "policy run: step 33.8>25.6 ms, comm 0 us>0.975 ms", NULL});
+    screen_says(app,
+                (const char *const[]){">| *     ~    Gemm       Gemm     8192/dp,3072/tp",
+                                      "policy run: step 33.8>25.6 ms, comm 0 us>0.975 ms", NULL});
 
     /* Where it fails and why; the plan and the place stay. */
     write_policy(path, "  graph:pin('lm_head.weight', {[2] = 'tp'})");
