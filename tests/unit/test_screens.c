@@ -32,6 +32,8 @@ static ScreenRow rows[] = {
     {"a setting that is none", 80, 24, ":set dear=none<Enter>", -1, {"dear is 1 to 100"}},
     {"settings as a menu", 80, 24, "o4", 2, {"options", "numbers    on", "1  glyphs     auto"}},
     {"help begins with the view", 80, 24, "5?", 2, {"in Comm"}},
+    {"tabs where only the shown one has a name", 60, 20, "9", 1, {" 1 2 3 4 5 6 7 8[9 Run]"}},
+    {"and those of a page", 40, 10, "w", 1, {" 1 2 3 4 5 6 7 8 9  [Why]"}},
     {"the keys of a menu", 80, 24, "o", 1, {"Enter choose, or its key  Esc leave"}},
     {"keys that have something to do", 80, 24, "7", 1, {" d compare  Tab pane  Backspace back"}},
     {"and what has no key", 80, 24, "9", 1, {" :run measure  l time"}},

@@ -159,23 +159,34 @@ static bool asks_why(const Layout *layout)
     return false;
 }
 
-enum { TABS_WIDE = 100 }; /* from there on tabs have blanks around them */
+/* From wide on tabs have blanks around them; below narrow only the shown ones have names. */
+enum { TABS_WIDE = 100, TABS_NARROW = 66, TABS_AND_PAGE = 78 };
+
+/* "1 Graph", or "1". */
+static Str tab_text(const App *app, int tab)
+{
+    int narrow = app->ui.at.show >= SHOW_PAGES ? TABS_AND_PAGE : TABS_NARROW;
+    bool named = app->grid->w >= narrow || is_shown(&app->layout, (ShowId)tab);
+
+    return str_from(named ? arena_printf(app->ui.frame, "%d %s", tab + 1, views[tab]->name)
+                          : arena_printf(app->ui.frame, "%d", tab + 1));
+}
 
 /* Where a tab begins: its bracket or the blank in its place. */
-static int tab_at(int columns, int tab)
+static int tab_at(const App *app, int tab)
 {
-    int at = columns < TABS_WIDE ? 0 : 1;
+    bool wide = app->grid->w >= TABS_WIDE;
+    int at = wide;
 
     for (int i = 0; i < tab; i++)
-        at += (int)strlen(views[i]->name) + (columns < TABS_WIDE ? 3 : 4);
+        at += (int)tab_text(app, i).n + 1 + wide;
     return at;
 }
 
 int app_tab(const App *app, int x)
 {
     for (int i = 0; i < SHOW_TABS; i++)
-        if (x > tab_at(app->grid->w, i) &&
-            x <= tab_at(app->grid->w, i) + 2 + (int)strlen(views[i]->name))
+        if (x > tab_at(app, i) && x <= tab_at(app, i) + (int)tab_text(app, i).n)
             return i;
     return -1;
 }
@@ -187,9 +198,9 @@ static void draw_tabs(const App *app, Pen *pen)
 
     for (int i = 0; i < SHOW_TABS; i++) {
         bool here = is_shown(&app->layout, (ShowId)i);
-        pen_to(pen, tab_at(pen->area.w, i) + !here, 0);
-        pen_printf(pen, here ? ROLE_FOCUS : ROLE_TEXT, here ? "[%d %s]" : "%d %s", i + 1,
-                   views[i]->name);
+        pen_to(pen, tab_at(app, i) + !here, 0);
+        pen_printf(pen, here ? ROLE_FOCUS : ROLE_TEXT, here ? "[%.*s]" : "%.*s",
+                   STR_ARG(tab_text(app, i)));
     }
     if (page && pen->area.w - pen->x > (int)strlen(page) + 4)
         pen_printf(pen, ROLE_FOCUS, "  [%s]", page);

@@ -293,7 +293,7 @@ static void draw_notations(const Ui *ui, int32_t op, const OpSpace *space, int f
 /* ---- why, and what else ---- */
 
 /* A search for the next best way takes more than a frame on meshes of more prime parts. */
-enum { WHY_LINES = 7, WHY_LEAST = 3, ATOMS_QUICK = 6 };
+enum { WHY_LINES = 7, ATOMS_QUICK = 6 };
 
 static bool is_step(Str line)
 {
@@ -308,11 +308,11 @@ static void draw_chain(const Ui *ui, Str text, int most, Pen *pen)
 
     for (; page_line(text, n).n > 0; n++)
         pin = is_step(page_line(text, n)) ? n : pin;
-    int64_t left_out = n > most ? most - 2 : n;
+    int64_t left_out = n <= most ? n : most > 2 ? most - 2 : 0;
     for (int64_t line = 0; line < n; line++) {
         if (line == left_out) {
             line = pin > line ? pin : line;
-            if (line > left_out) {
+            if (line > left_out && most > 1) {
                 pen_printf(pen, ROLE_DIM, "   … %" PRId64 " lines, w has them", line - left_out);
                 pen_line(pen);
             }
@@ -357,11 +357,7 @@ static void draw_why(Ui *ui, int32_t op, const OpSpace *space, int h, Pen *pen)
     pen_put(pen, ROLE_TEXT, buf_str(&title));
     pen_line(pen);
     int room = h - pen->y;
-    draw_chain(ui, buf_str(&text),
-               room < WHY_LEAST   ? WHY_LEAST
-               : room < WHY_LINES ? room
-                                  : WHY_LINES,
-               pen);
+    draw_chain(ui, buf_str(&text), room < 1 || room > WHY_LINES ? WHY_LINES : room, pen);
 }
 
 /* The next best way of its reshard, and the next best row that it could have chosen. */
