@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum { LOOK_EVERY = 4096 }; /* ops between two looks at whether somebody wants a stop */
+
 /* A value on a rank, alive from one moment to another, both included. A moment is one loading, op
  * or step. */
 typedef struct {
@@ -142,7 +144,7 @@ static void keep_to_end(Account *a)
     }
 }
 
-Account *memory_account_new(const Plan *plan)
+Account *memory_account_make(const Plan *plan, Progress *progress)
 {
     const Inferred *inferred = plan->inferred;
     Arena *arena = arena_new();
@@ -154,6 +156,10 @@ Account *memory_account_new(const Plan *plan)
     a->end = arena_array(arena, int, inferred->n_program);
     add_sources(a);
     for (int i = 0; i < inferred->n_program; i++) {
+        if (i % LOOK_EVERY == 0 && progress_stopped(progress)) {
+            arena_free(arena);
+            return NULL;
+        }
         add_op(a, inferred->program[i]);
         a->end[i] = a->now;
     }
@@ -161,6 +167,11 @@ Account *memory_account_new(const Plan *plan)
     if (inferred->n_program > 0)
         a->end[inferred->n_program - 1] = a->now;
     return a;
+}
+
+Account *memory_account_new(const Plan *plan)
+{
+    return memory_account_make(plan, NULL);
 }
 
 void memory_account_free(Account *account)
@@ -243,7 +254,9 @@ MemoryUse memory_use_of(Arena *arena, const Account *a, int64_t rank)
 
 MemoryUse memory_use(Arena *arena, const Plan *plan)
 {
-    Account *account = memory_account_new(plan);
+    Account *account = memory_account_make(plan, plan->progress);
+    if (!account)
+        return (MemoryUse){.peak_place = -1};
     MemoryUse use = memory_use_of(arena, account, 0);
     memory_account_free(account);
     return use;
@@ -326,6 +339,29 @@ LiveSet memory_live_at(Arena *arena, const Plan *plan, int place)
     return set;
 }
 
+/* ---- before the run ---- */
+
+void memory_init(const Plan *plan, int64_t rank, InitMemory *out)
+{
+    const Inferred *inferred = plan->inferred;
+    *out = (InitMemory){.largest = -1};
+    for (int32_t t = 0; t < inferred->graph->n_tensors; t++) {
+        if (!tensor_is_parameter(inferred, t) || plan->sharding[t] < 0)
+            continue;
+        int64_t whole = inferred_bytes(inferred, t);
+        int64_t part =
+            dtype_bytes((Dtype)inferred->dtype[t],
+                        sharding_local_elements(plan_sharding(plan, t), plan->mesh, rank));
+        int64_t now = out->parts_bytes + whole + (part < whole ? part : 0);
+        if (out->largest < 0 || now > out->cut_bytes) {
+            out->cut_bytes = now;
+            out->largest = t;
+        }
+        out->parts_bytes += part;
+        out->whole_bytes += whole;
+    }
+}
+
 /* ---- rank by rank ---- */
 
 /* The shardings of all spans whose parts are not all of one size. */
@@ -372,7 +408,7 @@ static int split_ranks(const Account *a, const int32_t *uneven, int n_uneven, in
     return n_groups;
 }
 
-RankMemories memory_ranks(Arena *arena, const Account *a)
+RankMemories memory_ranks(Arena *arena, const Account *a, Progress *progress)
 {
     int64_t n_ranks = a->plan->mesh->n_devices;
     Arena *scratch = arena_new();
@@ -386,11 +422,14 @@ RankMemories memory_ranks(Arena *arena, const Account *a)
         at[group[rank]].n_ranks++;
     }
     int32_t *before = arena_array(scratch, int32_t, n_ranks), *now = NULL;
-    for (int i = 0; i < ranks.n; i++) {
+    progress_stage(progress, "counting memory", ranks.n);
+    for (int i = 0; i < ranks.n && !progress_stopped(progress); i++) {
         before[at[i].rank] = i;
         at[i].use = memory_use_of(arena, a, at[i].rank);
         LiveSet set = memory_live_of(scratch, a, at[i].rank, at[i].use.peak_place);
         memcpy(at[i].by_class, set.by_class, sizeof set.by_class);
+        memory_init(a->plan, at[i].rank, &at[i].init);
+        progress_add(progress, 1);
     }
     qsort(at, (size_t)ranks.n, sizeof *at, more_first);
     now = arena_array(scratch, int32_t, ranks.n);
@@ -401,27 +440,4 @@ RankMemories memory_ranks(Arena *arena, const Account *a)
     ranks.at = at;
     arena_free(scratch);
     return ranks;
-}
-
-/* ---- before the run ---- */
-
-void memory_init(const Plan *plan, int64_t rank, InitMemory *out)
-{
-    const Inferred *inferred = plan->inferred;
-    *out = (InitMemory){.largest = -1};
-    for (int32_t t = 0; t < inferred->graph->n_tensors; t++) {
-        if (!tensor_is_parameter(inferred, t) || plan->sharding[t] < 0)
-            continue;
-        int64_t whole = inferred_bytes(inferred, t);
-        int64_t part =
-            dtype_bytes((Dtype)inferred->dtype[t],
-                        sharding_local_elements(plan_sharding(plan, t), plan->mesh, rank));
-        int64_t now = out->parts_bytes + whole + (part < whole ? part : 0);
-        if (out->largest < 0 || now > out->cut_bytes) {
-            out->cut_bytes = now;
-            out->largest = t;
-        }
-        out->parts_bytes += part;
-        out->whole_bytes += whole;
-    }
 }

@@ -34,7 +34,8 @@ typedef struct {
         *live_bytes; /* per place in the program: the most while that op, or a step for it, runs */
 } MemoryUse;
 
-/* Of rank 0. Needs sharding, made and need. live_bytes lies in the arena. */
+/* Of rank 0. Needs sharding, made and need. live_bytes lies in the arena. Nothing when a plan that
+ * is being made was stopped. */
 MemoryUse memory_use(Arena *arena, const Plan *plan);
 
 typedef struct {
@@ -60,25 +61,12 @@ LiveSet memory_live_at(Arena *arena, const Plan *plan, int place);
 typedef struct MemoryAccount MemoryAccount;
 
 MemoryAccount *memory_account_new(const Plan *plan);
+/* NULL when it was stopped. */
+MemoryAccount *memory_account_make(const Plan *plan, Progress *progress);
 void memory_account_free(MemoryAccount *account); /* NULL is allowed */
 
 MemoryUse memory_use_of(Arena *arena, const MemoryAccount *account, int64_t rank);
 LiveSet memory_live_of(Arena *arena, const MemoryAccount *account, int64_t rank, int place);
-
-/* Ranks whose parts of every value are of one size: they need the same at every place. */
-typedef struct {
-    int64_t rank, n_ranks;                /* the first of them; how many */
-    MemoryUse use;                        /* of each of them */
-    int64_t by_class[MEMORY_CLASS_COUNT]; /* at its peak */
-} RankMemory;
-
-typedef struct {
-    int n;
-    const RankMemory *at;   /* what needs most first */
-    const int32_t *of_rank; /* per rank: its place in `at` */
-} RankMemories;
-
-RankMemories memory_ranks(Arena *arena, const MemoryAccount *account);
 
 /* Bytes of a rank while parameters are initialised, as each is stored, in the order of the graph:
  *
@@ -91,7 +79,23 @@ typedef struct {
     int64_t parts_bytes, cut_bytes, whole_bytes;
     int32_t largest; /* the parameter at which cut_bytes is reached; -1: there are none */
 } InitMemory;
-
 void memory_init(const Plan *plan, int64_t rank, InitMemory *out);
+
+/* Ranks whose parts of every value are of one size: they need the same at every place. */
+typedef struct {
+    int64_t rank, n_ranks;                /* the first of them; how many */
+    MemoryUse use;                        /* of each of them */
+    int64_t by_class[MEMORY_CLASS_COUNT]; /* at its peak */
+    InitMemory init;
+} RankMemory;
+
+typedef struct {
+    int n;
+    const RankMemory *at;   /* what needs most first */
+    const int32_t *of_rank; /* per rank: its place in `at` */
+} RankMemories;
+
+/* Good for nothing when it was stopped. */
+RankMemories memory_ranks(Arena *arena, const MemoryAccount *account, Progress *progress);
 
 #endif

@@ -195,8 +195,9 @@ static void decide(Listing *listing, Decision decision)
     if (known || (decision_pins_dim(decision.kind) && !cut_has_lua(&decision.cut)))
         return;
     Buf line = buf_new(listing->arena);
-    decision_lua(listing->session, &decision, &line);
-    decision.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = line.s};
+    if (listing->decisions.n < OPTION_LINES_MAX)
+        decision_lua(listing->session, &decision, &line);
+    decision.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = line.n > 0 ? line.s : ""};
     vec_push(listing->arena, &listing->decisions, decision);
 }
 

@@ -33,10 +33,12 @@ typedef struct {
     const char *reason; /* the first error, or warning, that the plan now has not; "" */
 } Trial;
 
+enum { OPTION_LINES_MAX = 64 };
+
 typedef struct {
     const char *text; /* "sum into dim 1 (RS)", "tp", "whole" */
     int n;
-    const Decision *decisions; /* origin.text: the Lua line of each */
+    const Decision *decisions; /* origin.text: the Lua line, of the first OPTION_LINES_MAX */
     Trial trial;
 } PlanOption;
 

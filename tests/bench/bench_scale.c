@@ -169,10 +169,13 @@ static void search_of(const char *what, Session *session)
                 {"search_first.none", "not_there"}};
     AppOptions options = {.width = 160, .height = 50};
     App *app = app_new(session, &options, NULL, options.width, options.height);
+    app->ui.quiet_ms = JOB_QUIET_MS;
     app_draw(app);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double start = now_ns();
         go_search(&app->ui, str_from(rows[i].pattern));
+        while (app->ui.search_waits != 0)
+            job_poll(&app->ui);
         app_draw(app);
         figure_of(what, rows[i].name, (now_ns() - start) / 1e6, "ms");
     }

@@ -142,15 +142,15 @@ static void rows_add_up(void **state)
     Mem mem;
     mem_open(&mem, arena);
     for (int grouping = 0; grouping < MEM_GROUPING_COUNT; grouping++) {
-        mem_count(&mem, session);
+        mem_count(&mem, session, NULL);
         mem_set_grouping(&mem, (MemGrouping)grouping);
-        mem_list(&mem, session);
+        mem_list(&mem, session, NULL);
         check_sums(&mem);
         for (int i = 0; i < mem.n_rows; i++) {
             if (mem.row[i].leaf || mem.row[i].open)
                 continue;
             mem_toggle(&mem, i);
-            mem_list(&mem, session);
+            mem_list(&mem, session, NULL);
             check_sums(&mem);
         }
     }
@@ -200,11 +200,11 @@ static void time_moves_within_the_step(void **state)
     Session *session = open_tiny(scripts);
     Mem mem;
     mem_open(&mem, arena);
-    mem_list(&mem, session);
+    mem_list(&mem, session, NULL);
     int peak = mem_place(&mem);
     mem_move_time(&mem, -100000);
     assert_int_equal(mem_place(&mem), 0);
-    mem_list(&mem, session);
+    mem_list(&mem, session, NULL);
     assert_int_equal(mem.live.bytes, mem_ranks(&mem)->use.live_bytes[0]);
     mem_move_time(&mem, 100000);
     assert_int_equal(mem_place(&mem), session->inferred->n_program - 1);

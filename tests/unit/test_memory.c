@@ -313,7 +313,7 @@ static void ranks_hold_what_their_parts_say(void **state)
     planning_pin(p, tensor_name(p->graph, p->graph->inputs[0]), 1, "tp", 1, false);
     planning_make(p);
     MemoryAccount *account = memory_account_new(p->plan);
-    RankMemories ranks = memory_ranks(p->arena, account);
+    RankMemories ranks = memory_ranks(p->arena, account, NULL);
     int64_t n_ranks = 0;
     assert_true(ranks.n > 1);
     for (int i = 0; i < ranks.n; i++) {
@@ -349,7 +349,7 @@ static void even_ranks_are_one_group(void **state)
     planning_pin(p, tensor_name(p->graph, p->graph->inputs[0]), 0, "dp", 1, false);
     planning_make(p);
     MemoryAccount *account = memory_account_new(p->plan);
-    RankMemories ranks = memory_ranks(p->arena, account);
+    RankMemories ranks = memory_ranks(p->arena, account, NULL);
     int64_t sum = 0;
     for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
         sum += ranks.at[0].by_class[c];

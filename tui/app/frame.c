@@ -491,6 +491,8 @@ const Grid *app_draw(App *app)
         whatif_follow(ui);
     if (is_shown(&app->layout, SHOW_MEM) || is_shown(&app->layout, SHOW_LIVE))
         mem_follow(ui);
+    if (is_shown(&app->layout, SHOW_COMM))
+        comm_follow(ui);
     if (asks_why(&app->layout))
         reasons_follow(ui);
     for (int i = 0; i < app->layout.n_panes; i++)

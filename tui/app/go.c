@@ -127,7 +127,11 @@ void go_reshard(Ui *ui)
         ui_say(ui, "no reshard: every reader takes it as it is");
         return;
     }
-    ui_comm(ui);
+    if (ui_comm(ui)->n_rows < 0) {
+        comm_follow(ui);
+        ui_say(ui, "%s", comm_waiting);
+        return;
+    }
     if (ui->comm->row_of[found] >= ui->comm->n_rows) {
         ui_say(ui, "the filter leaves its reshard out: F lists all again");
         return;

@@ -193,6 +193,7 @@ typedef struct {
     const Search *search;
     const Session *session;
     Found *found;
+    int32_t inner, outer; /* a group, and the outermost around it that matches; -1 */
 } Look;
 
 static Look look_new(const Search *search, const Session *session, Found *found)
@@ -202,7 +203,7 @@ static Look look_new(const Search *search, const Session *session, Found *found)
         found->of_name = arena_array(found->arena, uint8_t, names_count(session->graph->names));
         found->of_group = arena_array(found->arena, uint8_t, session->groups->n_groups);
     }
-    return (Look){search, session, found};
+    return (Look){search, session, found, -1, -1};
 }
 
 static void add_hit(const Look *look, HitKind kind, int32_t id, int32_t op, int32_t place)
@@ -250,15 +251,20 @@ static void find_parameters(const Look *look, int32_t op, int32_t place)
     }
 }
 
-/* The outermost group around this place whose path matches; -1: none. */
-static int32_t group_around(const Look *look, int32_t place)
+/* The outermost group around this place whose path matches; -1: none. Neighbours are in one group.
+ */
+static int32_t group_around(Look *look, int32_t place)
 {
     const Groups *groups = look->session->groups;
-    int32_t found = -1;
+    int32_t inner = groups->group_of[groups->order[place]], found = -1;
 
-    for (int32_t g = groups->group_of[groups->order[place]]; g > 0; g = groups->groups[g].parent)
+    if (inner == look->inner)
+        return look->outer;
+    for (int32_t g = inner; g > 0; g = groups->groups[g].parent)
         if (is_known_to_match(look, &look->found->of_group[g], str_from(groups->groups[g].path)))
             found = g;
+    look->inner = inner;
+    look->outer = found;
     return found;
 }
 
@@ -296,7 +302,7 @@ static void look_at_op(const Look *look, int32_t place)
 
 /* What is hit at this place, or by the group around it, which it is the first place of unless one
  * comes from behind. The place that follows what was looked at. */
-static int32_t look_at(const Look *look, int32_t place)
+static int32_t look_at(Look *look, int32_t place)
 {
     const Session *session = look->session;
     const Groups *groups = session->groups;
@@ -358,7 +364,7 @@ int search_hits(Search *search, const Session *session, const Hit **hits)
 }
 
 /* Where to begin behind a place: a group around it that matches has its hit at its first place. */
-static int32_t place_behind(const Look *look, int32_t place)
+static int32_t place_behind(Look *look, int32_t place)
 {
     const Groups *groups = look->session->groups;
 

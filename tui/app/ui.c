@@ -441,7 +441,9 @@ Comm *ui_comm(Ui *ui)
     Comm *comm = ui->comm;
     const char *text = ui->filter ? filter_text(ui->filter) : NULL;
 
-    comm_table(comm);
+    if (comm->n_rows < 0 && !job_at_once(ui))
+        return comm;
+    comm_table(comm, NULL);
     bool same = text && comm->kept_by ? strcmp(text, comm->kept_by) == 0 : text == comm->kept_by;
     if (comm->sort != ui->comm_sort || !same)
         comm_arrange(comm, ui->comm_sort, text, passes, ui->filter);

@@ -177,7 +177,8 @@ void ui_select_tensor(Ui *ui, int32_t tensor);
 void ui_go_op(Ui *ui, int32_t op); /* reveals it in the outline and selects it there */
 void ui_show(Ui *ui, ShowId show); /* keeps the place */
 
-/* The table of reshards, as it is sorted and filtered; the cursor is on one of its rows. */
+/* The table of reshards, as it is sorted and filtered; the cursor is on one of its rows. n_rows is
+ * below 0 while it is made, beside the screen. */
 Comm *ui_comm(Ui *ui);
 
 /* How an action's first key is written, "" when it has none; frame's. */

@@ -69,8 +69,10 @@ Comm *comm_new(const Session *session)
 
 void comm_free(Comm *comm)
 {
-    if (comm)
-        arena_free(comm->arena);
+    if (!comm)
+        return;
+    arena_free(comm->table_arena);
+    arena_free(comm->arena);
 }
 
 /* What makes reshards alike, as bytes: path (one object for equal ones), shardings, how often,
@@ -90,7 +92,9 @@ static Str alike_key(const Comm *comm, Arena *scratch, const Reshard *reshard, s
     return buf_str(&key);
 }
 
-static void fold_rows(Comm *comm)
+enum { LOOK_EVERY = 1024 }; /* reshards between two looks at whether somebody wants a stop */
+
+static bool fold_rows(Comm *comm, Progress *progress)
 {
     const Plan *plan = comm->session->plan;
     Arena *scratch = arena_new();
@@ -100,6 +104,8 @@ static void fold_rows(Comm *comm)
 
     cost_exposed(plan, exposed_us);
     for (int32_t r = 0; r < plan->n_reshards; r++) {
+        if (r % LOOK_EVERY == 0 && progress_stopped(progress))
+            break;
         size_t label_at;
         Str key = alike_key(comm, scratch, &plan->reshards[r], &label_at);
         int32_t row = intern_put(keys, key.s, key.n);
@@ -119,22 +125,36 @@ static void fold_rows(Comm *comm)
         comm->row[row].exposed_us += exposed_us[r];
     }
     arena_free(scratch);
+    return !progress_stopped(progress);
 }
 
-void comm_table(Comm *comm)
+bool comm_table(Comm *comm, Progress *progress)
 {
     int n = comm->session->plan->n_reshards;
 
     if (comm->n_rows >= 0)
-        return;
+        return true;
     comm->n_rows = 0;
     comm->row = arena_array(comm->arena, CommRow, n);
     comm->row_of = arena_array(comm->arena, int32_t, n);
     comm->next_alike = arena_array(comm->arena, int32_t, n);
-    fold_rows(comm);
+    if (!fold_rows(comm, progress))
+        return false;
     comm->n_all = comm->n_rows;
     comm->sort = COMM_SORT_COUNT;
     comm_arrange(comm, COMM_BY_TOTAL, NULL, NULL, NULL);
+    return true;
+}
+
+void comm_take_table(Comm *comm, const Comm *made)
+{
+    comm->table_arena = made->arena;
+    comm->row = made->row;
+    comm->row_of = made->row_of;
+    comm->next_alike = made->next_alike;
+    comm->n_rows = made->n_rows;
+    comm->n_all = made->n_all;
+    comm->sort = made->sort;
 }
 
 /* ---- order ---- */

@@ -37,8 +37,9 @@ typedef struct {
     /* before place i of groups->order: sums of compute, of reshards, and how many of these move
      * data; in a loop as often as it runs */
     double *us, *comm_us, *count;
-    int n_rows; /* -1: the table is not made yet */
-    int n_all;  /* with those behind the n_rows, which a filter leaves out */
+    Arena *table_arena; /* of a table that was made beside the screen; NULL */
+    int n_rows;         /* -1: the table is not made yet */
+    int n_all;          /* with those behind the n_rows, which a filter leaves out */
     CommSort sort;
     const char *kept_by; /* the filter's text; NULL: all are listed */
     CommRow *row;
@@ -48,8 +49,12 @@ typedef struct {
 } Comm;
 
 Comm *comm_new(const Session *session);
-void comm_free(Comm *comm);  /* NULL is allowed */
-void comm_table(Comm *comm); /* makes the rows, once */
+void comm_free(Comm *comm); /* NULL is allowed */
+
+/* Makes the rows, once. False: it was stopped, and the table is good for nothing. */
+bool comm_table(Comm *comm, Progress *progress);
+/* The rows of a copy, which has an arena of its own for them; it goes over. */
+void comm_take_table(Comm *comm, const Comm *made);
 
 typedef bool CommKeep(const void *context, int32_t reshard);
 
@@ -79,6 +84,13 @@ void comm_format_change(const Session *session, const Reshard *reshard, const ch
 /* "{d0 d1 d2 d3} {d4 d5 d6 d7}": the groups of a collective over these atoms; of a large mesh the
  * first one, and how many more: "{d0 d1 d2 .. d15} and 63 more". */
 void comm_format_groups(const Mesh *mesh, AtomSet atoms, Buf *out);
+
+/* ---- the table of a large plan is made beside the screen; view_comm.c ---- */
+
+typedef struct Ui Ui;
+
+extern const char comm_waiting[]; /* what views show that wait for it */
+void comm_follow(Ui *ui);         /* before a frame: begins it */
 
 /* The dim whose cut a reshard undoes or makes; -1 when it is a sum that is due. */
 int comm_moved_dim(const Session *session, const Reshard *reshard);

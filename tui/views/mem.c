@@ -43,17 +43,25 @@ void mem_forget(Mem *mem)
     mem->arena = NULL;
 }
 
-void mem_count(Mem *mem, const Session *session)
+bool mem_count(Mem *mem, const Session *session, Progress *progress)
 {
     if (mem->arena)
-        return;
+        return true;
+    progress_stage(progress, "following the run", 0);
+    mem->account = memory_account_make(session->plan, progress);
+    if (!mem->account)
+        return false;
     mem->arena = arena_new();
-    mem->account = memory_account_new(session->plan);
     mem->n_places = session->inferred->n_program;
-    mem->ranks = memory_ranks(mem->arena, mem->account);
+    mem->ranks = memory_ranks(mem->arena, mem->account, progress);
+    if (progress_stopped(progress)) {
+        mem_forget(mem);
+        return false;
+    }
     mem->at = mem->at < mem->ranks.n ? mem->at : 0;
     if (mem->place >= mem->n_places)
         mem->place = -1;
+    return true;
 }
 
 const RankMemory *mem_ranks(const Mem *mem)
@@ -203,7 +211,7 @@ static int more_bytes_first(const void *left, const void *right)
 int mem_alike(Arena *arena, Mem *mem, const Session *session, const MemRow *within, int most,
               MemAlike *out)
 {
-    mem_list(mem, session);
+    mem_list(mem, session, NULL);
     int32_t *group = arena_array(arena, int32_t, mem->live.n);
     int n = group_alike(arena, mem, session, within, group);
     MemAlike *all = arena_array(arena, MemAlike, n);
@@ -352,24 +360,31 @@ static void put_rows(Tree *tree, int32_t parent, int depth, int32_t row, const c
     }
 }
 
-void mem_list(Mem *mem, const Session *session)
+bool mem_list(Mem *mem, const Session *session, Progress *progress)
 {
-    mem_count(mem, session);
+    if (!mem_count(mem, session, progress))
+        return false;
     if (mem->live_arena)
-        return;
+        return true;
     mem->live_arena = arena_new();
     mem->live = memory_live_of(mem->live_arena, mem->account, mem_ranks(mem)->rank, mem_place(mem));
     Arena *scratch = arena_new();
     Tree tree = {.scratch = scratch, .session = session, .mem = mem};
     tree.keys = intern_new(scratch);
     tree.first_member = groups_first_members(scratch, session->groups, session->graph->n_ops);
-    for (int i = 0; i < mem->live.n; i++)
+    for (int i = 0; i < mem->live.n && !progress_stopped(progress); i++)
         add_value(&tree, i);
+    if (progress_stopped(progress)) {
+        arena_free(scratch);
+        forget_place(mem);
+        return false;
+    }
     sort_nodes(&tree);
     put_rows(&tree, -1, 0, -1, "");
     mem->n_rows = tree.rows.n;
     mem->row = tree.rows.at;
     arena_free(scratch);
+    return true;
 }
 
 /* ---- changing what is shown ---- */

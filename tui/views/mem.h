@@ -52,9 +52,10 @@ typedef struct {
 void mem_open(Mem *mem, Arena *arena);
 void mem_forget(Mem *mem); /* before the plan goes */
 
-/* Fills what is of the plan, and of the place. */
-void mem_count(Mem *mem, const Session *session);
-void mem_list(Mem *mem, const Session *session);
+/* Fills what is of the plan, and of the place. False: it was stopped, and what is not filled is to
+ * be made still. */
+bool mem_count(Mem *mem, const Session *session, Progress *progress);
+bool mem_list(Mem *mem, const Session *session, Progress *progress);
 
 const RankMemory *mem_ranks(const Mem *mem); /* the selected devices */
 int mem_place(const Mem *mem);               /* the place that is shown; -1: there are no ops */

@@ -103,7 +103,7 @@ static void price_lines(PolicyLines *lines, Ui *ui)
     lines->priced = session->inferred->n_program <= PRICED_OPS_MAX;
     if (!lines->priced)
         return;
-    comm_table(comm);
+    comm_table(comm, NULL);
     for (int i = 0; i < comm->n_all; i++) {
         Arena *scratch = arena_new();
         const Reshard *first = &ui_plan(ui)->reshards[comm->row[i].first];

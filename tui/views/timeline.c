@@ -118,17 +118,22 @@ static void name_kinds(Timeline *timeline, const Session *session)
     const Graph *graph = session->graph;
     Arena *arena = timeline->arena, *scratch = arena_new();
     Intern *names = intern_new(scratch);
-    TimeKind *kinds = arena_array(arena, TimeKind, names_count(graph->names) + 1);
-    int n = 0;
+    int n_names = names_count(graph->names), n = 0;
+    TimeKind *kinds = arena_array(scratch, TimeKind, n_names + 1);
+    int32_t *kind_of = arena_array(scratch, int32_t, n_names + 1); /* by operator; reshards: last */
 
+    memset(kind_of, 0xff, sizeof *kind_of * (size_t)(n_names + 1));
     for (int i = 0; i < timeline->n; i++) {
         const TimeSpan *span = &timeline->span[i];
-        const char *name = span->op < 0 ? "reshard" : label_operator(graph, span->op);
-        int id = intern_put(names, name, strlen(name));
-        if (id == n)
-            kinds[n++] = (TimeKind){.name = name, .letter = '?'};
-        kinds[id].us += span->us;
-        kinds[id].n++;
+        int32_t *id = &kind_of[span->op < 0 ? n_names : graph->ops[span->op].operator];
+        if (*id < 0) {
+            const char *name = span->op < 0 ? "reshard" : label_operator(graph, span->op);
+            *id = intern_put(names, name, strlen(name));
+            if (*id == n)
+                kinds[n++] = (TimeKind){.name = name, .letter = '?'};
+        }
+        kinds[*id].us += span->us;
+        kinds[*id].n++;
     }
     for (int i = 0; i < n; i++) /* reshards stand before all */
         if (strcmp(kinds[i].name, "reshard") == 0)
@@ -142,15 +147,16 @@ static void name_kinds(Timeline *timeline, const Session *session)
     for (int k = 1; k < timeline->n_kinds; k++)
         if (timeline->kind[k].us > 0 && k < TIME_KINDS_MAX)
             timeline->kind[k].letter = free_letter(timeline->kind[k].name, taken);
-    Intern *sorted = intern_new(scratch);
-    for (int k = 0; k < timeline->n_kinds; k++)
-        intern_put(sorted, timeline->kind[k].name, strlen(timeline->kind[k].name));
+    int16_t *place = arena_array(scratch, int16_t, n + 1);
+    for (int k = 0; k < timeline->n_kinds; k++) {
+        int32_t id = intern_find(names, timeline->kind[k].name, strlen(timeline->kind[k].name));
+        place[id < 0 ? n : id] = (int16_t)k;
+    }
     timeline->kind[0].n = 0;
     timeline->kind[0].us = 0;
     for (int i = 0; i < timeline->n; i++) {
         TimeSpan *span = &timeline->span[i];
-        const char *name = span->op < 0 ? "reshard" : label_operator(graph, span->op);
-        span->kind = (int16_t)intern_put(sorted, name, strlen(name));
+        span->kind = place[kind_of[span->op < 0 ? n_names : graph->ops[span->op].operator]];
         timeline->kind[0].n += span->op < 0;
         timeline->kind[0].us += span->op < 0 ? span->us : 0;
     }
@@ -163,10 +169,6 @@ static void put_label(const Session *session, const TimeSpan *span, Arena *scrat
 {
     const Plan *plan = session->plan;
 
-    if (session->inferred->n_program > FOLDED_OPS_MAX) {
-        buf_puts(out, span->op < 0 ? "reshard" : label_operator(session->graph, span->op));
-        return;
-    }
     if (span->op >= 0) {
         text_wildcard(label_op(session, scratch, span->op), out);
         return;
@@ -175,6 +177,29 @@ static void put_label(const Session *session, const TimeSpan *span, Arena *scrat
     reshard_format_steps(reshard->path, plan->mesh, out);
     buf_putc(out, ' ');
     text_wildcard(label_tensor(session, scratch, reshard->tensor), out);
+}
+
+/* A row a kind, in the order of the first of each. */
+static void fold_kinds(Timeline *timeline)
+{
+    Arena *scratch = arena_new();
+    int32_t *row_of = arena_array(scratch, int32_t, timeline->n_kinds);
+
+    memset(row_of, 0xff, sizeof *row_of * (size_t)timeline->n_kinds);
+    timeline->row = arena_array(timeline->arena, TimeRow, timeline->n_kinds);
+    for (int i = 0; i < timeline->n; i++) {
+        TimeSpan *span = &timeline->span[i];
+        int32_t *row = &row_of[span->kind];
+        if (*row < 0) {
+            *row = timeline->n_rows++;
+            timeline->row[*row] =
+                (TimeRow){.label = timeline->kind[span->kind].name, .first = i, .kind = span->kind};
+        }
+        span->row = *row;
+        timeline->row[*row].n++;
+        timeline->row[*row].us += span->us;
+    }
+    arena_free(scratch);
 }
 
 static void fold_rows(Timeline *timeline, const Session *session)
@@ -244,7 +269,10 @@ Timeline *timeline_new(const Session *session)
     *timeline = (Timeline){.arena = arena};
     list_spans(timeline, session);
     name_kinds(timeline, session);
-    fold_rows(timeline, session);
+    if (session->inferred->n_program > FOLDED_OPS_MAX)
+        fold_kinds(timeline);
+    else
+        fold_rows(timeline, session);
     sort_rows(timeline);
     return timeline;
 }

@@ -350,10 +350,57 @@ static void draw_sum_line(const Ui *ui, Pen *pen)
     pen_line(pen);
 }
 
+/* ---- the table of a large plan ---- */
+
+const char comm_waiting[] = "the reshards are being counted ..";
+
+static bool table_work(void *context, Progress *progress, Error *err)
+{
+    Comm *made = context;
+
+    return comm_table(made, progress) || progress_goes_on(progress, err);
+}
+
+static void table_done(Ui *ui, void *context, bool ok, const Error *err)
+{
+    Comm *made = context;
+    Arena *arena = made->arena; /* it lives there */
+
+    (void)err;
+    if (!ok || ui->comm->n_rows >= 0) {
+        arena_free(arena);
+        return;
+    }
+    comm_take_table(ui->comm, made);
+    if (ui->at.show == SHOW_COMM)
+        view_comm.act(ui, ACT_SHOW_COMM, K_NONE);
+}
+
+void comm_follow(Ui *ui)
+{
+    if (ui->comm->n_rows >= 0 || job_at_once(ui) || job_runs(ui))
+        return;
+    Arena *arena = arena_new();
+    Comm *made = arena_make(arena, Comm);
+    *made = *ui->comm;
+    made->arena = arena;
+    if (!job_start(ui, &(JobWork){.title = "reshards",
+                                  .work = table_work,
+                                  .done = table_done,
+                                  .context = made,
+                                  .yields = true}))
+        arena_free(arena);
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     Comm *comm = ui_comm(ui);
     bool sums = pen->area.h >= 7;
+
+    if (comm->n_rows < 0) {
+        pen_printf(pen, ROLE_NOTE, " %s", comm_waiting);
+        return;
+    }
 
     ui->rows[SHOW_COMM] = comm->n_rows;
     if (comm->n_all == 0) {
@@ -401,7 +448,9 @@ static void go(Ui *ui, int64_t row)
 
 static void sort_chosen(Ui *ui, int sort)
 {
-    int32_t reshard = ui_comm(ui)->row[ui->at.reshard].first;
+    if (ui_comm(ui)->n_rows <= 0)
+        return;
+    int32_t reshard = ui->comm->row[ui->at.reshard].first;
 
     ui->comm_sort = (CommSort)sort;
     select_row(ui, ui_comm(ui)->row_of[reshard]);
@@ -458,8 +507,8 @@ static bool act(Ui *ui, ActId act, Key last)
     int n = ui_comm(ui)->n_rows;
 
     (void)last;
-    if (n == 0)
-        return false;
+    if (n <= 0)
+        return n < 0 && act == ACT_SHOW_COMM;
     if (act == ACT_SHOW_COMM)
         select_row(ui, ui->at.reshard < n ? ui->at.reshard : 0);
     else if (ui_move(&at, n, ui->height[SHOW_COMM], act))
@@ -481,7 +530,7 @@ static void note(Ui *ui, Buf *out)
     const Comm *comm = ui_comm(ui);
     unsigned said = 0;
 
-    if (comm->n_rows == 0)
+    if (comm->n_rows <= 0)
         return;
     buf_printf(out, "row %d of %d", ui->at.reshard + 1, comm->n_rows);
     for (int i = 0; i < comm->n_rows && said + 1 < 1u << STEP_KIND_COUNT; i++) {
@@ -505,6 +554,7 @@ static void table(Ui *ui, Sheet *out)
                  {"from", false}, {"to", false},      {"bytes", true},      {"wire_bytes", true},
                  {"us", true},    {"total_us", true}, {"exposed_us", true}, {"asked", false},
                  {"cause", false}};
+    comm_table(ui->comm, NULL);
     const Comm *comm = ui_comm(ui);
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -366,7 +366,9 @@ static void draw(Ui *ui, Pen *pen)
     const Comm *comm = ui_comm(ui);
     Detail *detail = arena_make(ui->frame, Detail);
 
-    if (comm->n_rows == 0)
+    if (comm->n_rows < 0)
+        pen_printf(pen, ROLE_NOTE, " %s", comm_waiting);
+    if (comm->n_rows <= 0)
         return;
     *detail = (Detail){.ui = ui, .w = pen->area.w, .h = pen->area.h};
     detail->row = &comm->row[ui->at.reshard];

@@ -118,7 +118,7 @@ static void draw_groups(Ui *ui, Pen *pen)
 {
     const Comm *comm = ui_comm(ui);
 
-    if (comm->n_rows == 0)
+    if (comm->n_rows <= 0)
         return;
     const ReshardPath *path = ui_plan(ui)->reshards[comm->row[ui->at.reshard].first].path;
     int n = 0, lines = pen->area.h / 4 > 2 ? pen->area.h / 4 : 2;
@@ -160,8 +160,7 @@ static void draw_load(const Ui *ui, const Traffic *traffic, Pen *pen)
                     pen->area.w - pen->x < BAR ? pen->area.w - pen->x : BAR);
         pen_line(pen);
     }
-    pen_fit(pen, ROLE_DIM, STR(" what all devices send in a step, for all reshards"),
-            pen->area.w);
+    pen_fit(pen, ROLE_DIM, STR(" what all devices send in a step, for all reshards"), pen->area.w);
     pen_line(pen);
 }
 

@@ -257,7 +257,7 @@ static void go(Ui *ui, int64_t row)
 
 static void table(Ui *ui, Sheet *out)
 {
-    mem_list(&ui->mem, ui->session);
+    mem_list(&ui->mem, ui->session, NULL);
     const LiveSet *live = &ui->mem.live;
     static const char *const texts[] = {"tensor", "class", "dtype",    "sharding",
                                         "from",   "until", "seeded_by"};

@@ -19,9 +19,8 @@ typedef struct {
 static bool count_work(void *context, Progress *progress, Error *err)
 {
     CountJob *job = context;
-    (void)progress, (void)err;
-    mem_list(&job->mem, job->session);
-    return true;
+
+    return mem_list(&job->mem, job->session, progress) || progress_goes_on(progress, err);
 }
 
 static void count_done(Ui *ui, void *context, bool ok, const Error *err)
@@ -29,6 +28,11 @@ static void count_done(Ui *ui, void *context, bool ok, const Error *err)
     CountJob *job = context;
     Mem *mem = &ui->mem, *made = &job->mem;
     (void)ok, (void)err;
+    if (mem->arena && mem->arena != made->arena) { /* an export did not wait for it */
+        mem_forget(made);
+        arena_free(job->arena);
+        return;
+    }
     mem->arena = made->arena;
     mem->account = made->account;
     mem->n_places = made->n_places;
@@ -62,14 +66,14 @@ void mem_follow(Ui *ui)
 bool mem_is_counted(Ui *ui)
 {
     if (job_at_once(ui))
-        mem_count(&ui->mem, ui->session);
+        mem_count(&ui->mem, ui->session, NULL);
     return ui->mem.arena != NULL;
 }
 
 bool mem_is_listed(Ui *ui)
 {
     if (job_at_once(ui))
-        mem_list(&ui->mem, ui->session);
+        mem_list(&ui->mem, ui->session, NULL);
     return ui->mem.live_arena != NULL;
 }
 
@@ -187,7 +191,7 @@ enum { SCALE_W = 11 };
 
 typedef struct {
     int columns, rows, peak, cursor; /* columns of the peak and of the time cursor */
-    int64_t most;
+    int64_t most, *bytes;            /* bytes: per column */
 } Graphed;
 
 static int column_of(int place, int n_places, int columns)
@@ -195,13 +199,11 @@ static int column_of(int place, int n_places, int columns)
     return n_places > 0 ? (int)((int64_t)place * columns / n_places) : 0;
 }
 
-static void draw_graph_row(const Ui *ui, const Graphed *graph, int row, Pen *pen)
+static void draw_graph_row(const Graphed *graph, int row, Pen *pen)
 {
     static const uint32_t eighth[] = {' ', 0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587};
-    const MemoryUse *use = &mem_ranks(&ui->mem)->use;
     for (int c = 0; c < graph->columns; c++) {
-        int64_t bytes = mem_column(use, ui->mem.n_places, c, graph->columns);
-        double height = (double)bytes / (double)graph->most * graph->rows * 8;
+        double height = (double)graph->bytes[c] / (double)graph->most * graph->rows * 8;
         int eighths = (int)(height + 0.5) - 8 * (graph->rows - 1 - row);
         Style style = c == graph->cursor ? ROLE_FOCUS : ROLE_RAIL;
         pen_rune(pen, style, eighths >= 8 ? 0x2588 : eighth[eighths < 0 ? 0 : eighths]);
@@ -234,6 +236,9 @@ static void draw_graph(const Ui *ui, int rows, Pen *pen)
     Graphed graph = {.columns = n < room ? n : room, .rows = rows - 2, .most = use->peak_bytes};
     if (n == 0 || graph.columns < 4 || graph.most <= 0)
         return;
+    graph.bytes = arena_array(ui->frame, int64_t, graph.columns);
+    for (int c = 0; c < graph.columns; c++)
+        graph.bytes[c] = mem_column(use, n, c, graph.columns);
     graph.peak = column_of(use->peak_place, n, graph.columns);
     graph.cursor = column_of(mem_place(&ui->mem), n, graph.columns);
     pen_printf(pen, ROLE_HEAD, " OVER THE STEP  ");
@@ -245,7 +250,7 @@ static void draw_graph(const Ui *ui, int rows, Pen *pen)
         Str scale = row == 0 ? label_bytes(ui, graph.most) : STR("");
         pen_right(pen, ROLE_DIM, scale, SCALE_W - 2);
         pen_puts(pen, ROLE_DIM, row == 0 ? " ┤" : " │");
-        draw_graph_row(ui, &graph, row, pen);
+        draw_graph_row(&graph, row, pen);
         pen_line(pen);
     }
     draw_graph_foot(&graph, pen);
@@ -255,10 +260,9 @@ static void draw_graph(const Ui *ui, int rows, Pen *pen)
 
 static void draw_init(const Ui *ui, Pen *pen)
 {
-    InitMemory init;
-    memory_init(ui_plan(ui), mem_ranks(&ui->mem)->rank, &init);
-    Str parts = label_bytes(ui, init.parts_bytes), cut = label_bytes(ui, init.cut_bytes);
-    Str whole = label_bytes(ui, init.whole_bytes);
+    const InitMemory *init = &mem_ranks(&ui->mem)->init;
+    Str parts = label_bytes(ui, init->parts_bytes), cut = label_bytes(ui, init->cut_bytes);
+    Str whole = label_bytes(ui, init->whole_bytes);
     draw_field(pen, " INIT", 7);
     put_folded(pen, ROLE_TEXT,
                str_from(arena_printf(ui->frame,
@@ -450,7 +454,7 @@ static void go(Ui *ui, int64_t row)
 static void table(Ui *ui, Sheet *out)
 {
     Mem *mem = &ui->mem;
-    mem_count(mem, ui->session);
+    mem_count(mem, ui->session, NULL);
     sheet_column(out, "devices", false);
     sheet_column(out, "n_devices", true);
     sheet_column(out, "peak_bytes", true);
