@@ -1,6 +1,7 @@
 #include "tui/app/copy.h"
 
 #include "core/plan/gspmd.h"
+#include "tui/app/listing.h"
 #include "tui/app/menu.h"
 #include "tui/views/label.h"
 #include "tui/views/page.h"
@@ -66,12 +67,24 @@ static bool copy_form(Ui *ui, int form)
     return text.n > 0;
 }
 
+static void put_tagged(const Ui *ui, Buf *out)
+{
+    int32_t *ops;
+    int n = listing_tagged(ui, &ops);
+
+    for (int i = 0; i < n; i++)
+        buf_printf(out, "%s%.*s", i > 0 ? "\n" : "",
+                   STR_ARG(label_op(ui->session, ui->frame, ops[i])));
+}
+
 void copy_field(Ui *ui)
 {
     ShowId show = ui->at.show;
     Buf text = buf_new(ui->frame);
 
-    if (ui->page_text[show].n > 0)
+    if (show == SHOW_GRAPH && ui->n_tagged > 0)
+        put_tagged(ui, &text);
+    else if (ui->page_text[show].n > 0)
         buf_add(&text, str_trim(page_line(ui->page_text[show], ui->line[show])));
     else if (show == SHOW_TENSOR || show == SHOW_COMM || show == SHOW_COMM_DETAIL)
         put_form(ui, show == SHOW_TENSOR ? VIEW_OURS : FORM_NAME, &text);

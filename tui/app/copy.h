@@ -8,8 +8,8 @@
 
 #include "tui/app/ui.h"
 
-/* The sharding in the Tensor view, the line of a page, the moved tensor of a reshard; elsewhere the
- * name of the op or input. */
+/* The sharding in the Tensor view, the line of a page, the moved tensor of a reshard; the names of
+ * tagged ops, one a line; elsewhere the name of the op or input. */
 void copy_field(Ui *ui);
 
 /* The form of that name, as the menu has them; "": the menu. */

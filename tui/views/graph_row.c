@@ -716,6 +716,8 @@ void graph_table(Ui *ui, Sheet *out)
         sheet_column(out, names[i], i == 0 || i > 6);
     for (int64_t at = 0; (n = outline_rows(ui->outline, at, BATCH, rows)) > 0; at += n)
         for (int i = 0; i < n; i++) {
+            if (ui->n_tagged > 0 && !listing_row_tagged(ui, &rows[i]))
+                continue;
             RowFacts facts = graph_row_facts(ui, &rows[i]);
             int32_t made = made_of(ui, &facts);
             Buf name = buf_new(out->arena), ours = buf_new(out->arena),

@@ -55,7 +55,7 @@ bool graph_sort(Ui *ui, Str column, Error *err); /* "order": program order */
 void graph_sort_menu(Ui *ui);
 const char *graph_sorted_by(const Ui *ui); /* NULL: program order */
 
-/* All rows at every depth. */
+/* All rows at every depth; where some are tagged, those. */
 void graph_table(Ui *ui, Sheet *out);
 
 #endif

@@ -58,7 +58,8 @@ typedef struct {
     void (*go)(Ui *ui, int64_t row);          /* puts the cursor of its list there, held inside */
     int list_at;                              /* the line its list begins on; -1: it has none */
     const Hint *hints;                        /* ended by ACT_NONE; most wanted first */
-    void (*table)(Ui *ui, Sheet *out);        /* for exports as data; NULL: it is a picture */
+    void (*table)(Ui *ui, Sheet *out);        /* for exports as data; NULL: a picture, or a page
+                                                 whose lines are its table */
 } View;
 
 extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_mem, view_diff,

@@ -202,6 +202,26 @@ static const Hint hints[] = {
     {ACT_HELP, "help"}, {ACT_CLOSE, "close"},   {0},
 };
 
+static void table(Ui *ui, Sheet *out)
+{
+    const PlanEvent *events = events_of(ui);
+
+    sheet_column(out, "event", true);
+    sheet_column(out, "step", false);
+    sheet_column(out, "op", false);
+    sheet_column(out, "change", false);
+    for (int i = 0; i < plan_n_events(ui_plan(ui)); i++) {
+        Buf turn = buf_new(out->arena), change = buf_new(out->arena);
+        plan_turn_format(ui_plan(ui), events[i].turn, &turn);
+        buf_add(&change, change_text(ui, &events[i]));
+        sheet_number(out, i + 1);
+        sheet_put(out, buf_str(&turn));
+        sheet_put(out,
+                  events[i].op < 0 ? STR("") : label_op(ui->session, out->arena, events[i].op));
+        sheet_put(out, buf_str(&change));
+    }
+}
+
 const View view_events = {
     .name = "Events",
     .draw = draw,
@@ -210,4 +230,5 @@ const View view_events = {
     .go = go,
     .list_at = 1,
     .hints = hints,
+    .table = table,
 };
