@@ -3,9 +3,11 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/random.h"
 
+#include "core/base/file.h"
 #include "scripts/hooks.h"
 #include "tui/app/app.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +42,50 @@ static const char *const texts[] = {
     "<Esc>",
     "<Esc><Esc>",
     "ijk<Enter><Esc>",
+    ":run fast<Enter>",
+    ":run verify<Enter>",
+    ":policy fsdp<Enter>",
+    ":policy tp<Enter>",
+    ":lua print(#graph:ops())<Enter>",
+    ":lua error(mesh)<Enter>",
+    ":diff fsdp<Enter>",
+    ":diff mesh=tp=2<Enter>",
+    "df",
+    "8<Down>",
+    "Z<Down>",
+    "s<Down><Enter>",
+    ":sort ms<Enter>",
+    "S<Down><Enter>",
+    "T",
+    "<Space><Space>",
+    "ma",
+    "'a",
+    "''",
+    "Y<Down><Enter>",
+    "oj<Enter><Esc>",
+    "<C-p>comm<Enter>",
+    "<C-p><Down><Down><Enter>",
+    ":export view.csv<Enter>",
+    ":export view.svg<Enter>",
+    ":export view.html<Enter>",
+    ":save plan.json<Enter>",
+    ":diff plan.json<Enter>",
+    ":write pins.lua<Enter>",
+    ":trace trace.json<Enter>",
+    ":screen screen.txt<Enter>",
+    ":links<Enter>",
+    ":journal<Enter>",
+    ":errors<Enter>",
+    ":decide unreduced tp<Enter>",
+    ":decide barrier none<Enter>",
+    ":undecide<Enter>",
+    ":assign d0=tp<Enter>",
+    ":shell exit 1<Enter>",
 };
+
+/* The files that the texts name; no others are written. */
+static const char *const written[] = {"view.csv", "view.svg",   "view.html", "plan.json",
+                                      "pins.lua", "trace.json", "screen.txt"};
 
 /* What ends the explorer, or leaves it for another program. */
 static bool is_out(const Action *action)
@@ -102,14 +147,21 @@ typedef struct {
     Scripts *scripts;
     Session *session;
     App *app;
+    char folder[40];
 } Fixture;
 
+static char root[PATH_MAX]; /* where the tests were started */
+
+/* In an empty folder, since keys write files. */
 static Fixture open_walk(const Walk *walk)
 {
-    Fixture f = {.arena = arena_new()};
-    f.scripts = scripts_new(f.arena, ".");
+    Fixture f = {.arena = arena_new(), .folder = "/tmp/dimscope-keys-XXXXXX"};
+    f.scripts = scripts_new(f.arena, root);
     SessionHooks hooks = scripts_hooks(f.scripts);
-    SessionOptions options = {.model = walk->model, .mesh = walk->mesh, .policy = walk->policy};
+    SessionOptions options = {
+        .model = path_join(f.arena, root, walk->model), .mesh = walk->mesh, .policy = walk->policy};
+    assert_non_null(mkdtemp(f.folder));
+    assert_int_equal(chdir(f.folder), 0);
     Source dims = {.name = "dims", .text = str_from(walk->dims ? walk->dims : "")};
     Error err = {0};
     assert_true(dims.text.n == 0 || dims_parse(f.arena, &dims, &options.dims, &err));
@@ -126,6 +178,11 @@ static void close_walk(Fixture *f)
     app_free(f->app);
     session_close(f->session);
     scripts_free(f->scripts);
+    for (size_t i = 0; i < COUNT_OF(written); i++)
+        unlink(written[i]);
+    assert_int_equal(chdir(root), 0);
+    if (rmdir(f->folder) != 0)
+        fail_msg("%s is not empty", f->folder);
     arena_free(f->arena);
 }
 
@@ -143,6 +200,8 @@ static void any_keys(void **state)
             fprintf(stderr, "%s at %dx%d\n", key, app->grid->w, app->grid->h);
         app_type(app, str_from(key));
         check_screen(app, app_draw(app));
+        f.app = app = app_reopened(app);
+        f.session = app->ui.session;
     }
     close_walk(&f);
 }
@@ -170,6 +229,7 @@ static void taking_back_leaves_the_plan_as_it_was(void **state)
 
 int main(void)
 {
+    assert_non_null(getcwd(root, sizeof root));
     return run_rows("any keys", rows, any_keys) +
            run_rows("taken back", rows, taking_back_leaves_the_plan_as_it_was);
 }

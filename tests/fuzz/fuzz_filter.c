@@ -1,0 +1,92 @@
+/* fuzz_filter.c - any text as a filter, as a pattern to search for, and as something to complete:
+ * an error, or the same answer twice. */
+#include "scripts/hooks.h"
+#include "tui/app/filter.h"
+#include "tui/app/search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static Session *session;
+static Comm *comm;
+static uint8_t *tagged;
+
+static void wrong(const char *what)
+{
+    fprintf(stderr, "WRONG: %s\n", what);
+    abort();
+}
+
+static void open_once(void)
+{
+    Arena *arena = arena_new();
+    SessionHooks hooks = scripts_hooks(scripts_new(arena, "."));
+    SessionOptions options = {
+        .model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=4", .policy = "megatron"};
+    Error err = {0};
+    session = session_open(&options, &hooks, &err);
+    if (!session)
+        wrong(err.text);
+    comm = comm_new(session);
+    tagged = arena_array(arena, uint8_t, session->graph->n_ops);
+    tagged[session->inferred->program[3]] = 1;
+}
+
+static int count(Filter *filter)
+{
+    int n = 0;
+    for (int i = 0; i < session->inferred->n_program; i++)
+        n += filter_op(filter, session->inferred->program[i]);
+    for (int32_t r = 0; r < session->plan->n_reshards; r++)
+        n += filter_reshard(filter, r);
+    for (int i = 0; i < session->graph->n_inputs; i++)
+        n += filter_input(filter, session->graph->inputs[i]);
+    return n;
+}
+
+static void try_filter(const FilterSource *source, Str text)
+{
+    Error err = {0};
+    Filter *filter = filter_new(source, text, &err);
+    if ((filter == NULL) != error_is_set(&err))
+        wrong("a filter that is neither there nor refused");
+    if (filter && count(filter) != count(filter))
+        wrong("a filter that answers in two ways");
+    filter_free(filter);
+}
+
+static void try_search(Str text)
+{
+    Error err = {0};
+    Search *search = search_new(text, &err);
+    const Hit *hits;
+    if ((search == NULL) != error_is_set(&err))
+        wrong("a search that is neither there nor refused");
+    if (!search)
+        return;
+    int n = search_hits(search, session, &hits);
+    for (int i = 1; i < n; i++)
+        if (hits[i].place < hits[i - 1].place)
+            wrong("hits that are not in order");
+    if ((search_from(search, session, 0, 1) < 0) != (n == 0))
+        wrong("a hit that is not found");
+    search_free(search);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const ChangedOps unchanged;
+    if (!session)
+        open_once();
+    FilterSource source = {session, comm, tagged, &unchanged};
+    Arena *arena = arena_new();
+    Str text = {arena_str(arena, (Str){(const char *)data, size}), size};
+    Buf completed = buf_new(arena), choices = buf_new(arena);
+    try_filter(&source, text);
+    filter_complete(&source, text, &completed, &choices);
+    try_search(text);
+    arena_free(arena);
+    return 0;
+}

@@ -1,0 +1,93 @@
+/* sandbox.h - where a fuzzed explorer may write: an empty folder, and nowhere else. It is the
+ * working directory from LLVMFuzzerInitialize() on; `root` is where the fuzzer was started.
+ *
+ * open() and fork() stand here for those of libc: a file outside is as if it could not be written,
+ * a program that is started is a finding.
+ */
+#ifndef TESTS_FUZZ_SANDBOX_H
+#define TESTS_FUZZ_SANDBOX_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define fail_msg(...) (fprintf(stderr, __VA_ARGS__), abort())
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+static char root[PATH_MAX], folder[] = "/tmp/dimscope-fuzz-XXXXXX";
+
+pid_t fork(void)
+{
+    fprintf(stderr, "WRONG: a program is started\n");
+    abort();
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    unsigned mode = flags & O_CREAT ? va_arg(more, unsigned) : 0;
+    va_end(more);
+    bool outside = path[0] == '/' || strstr(path, "..");
+    if ((flags & O_ACCMODE) != O_RDONLY && outside && strcmp(path, "/dev/null") != 0) {
+        errno = EACCES;
+        return -1;
+    }
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static const char *absolute(const char *path)
+{
+    char whole[PATH_MAX];
+    if (!realpath(path, whole))
+        fail_msg("%s: %s\n", path, strerror(errno));
+    return strdup(whole);
+}
+
+static void remove_folder(void)
+{
+    if (chdir(root) == 0)
+        rmdir(folder);
+}
+
+/* The folder is where it works; what the fuzzer was told to use stays where it is. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    static const char prefix[] = "-artifact_prefix=";
+    static char artifacts[PATH_MAX + sizeof prefix + 1];
+    if (!getcwd(root, sizeof root) || !mkdtemp(folder))
+        fail_msg("no folder: %s\n", strerror(errno));
+    for (int i = 1; i < *argc; i++) {
+        char *arg = (*argv)[i];
+        if (strncmp(arg, prefix, sizeof prefix - 1) == 0) {
+            snprintf(artifacts, sizeof artifacts, "%s%s/", prefix,
+                     absolute(arg + sizeof prefix - 1));
+            (*argv)[i] = artifacts;
+        } else if (arg[0] != '-') {
+            (*argv)[i] = (char *)(uintptr_t)absolute(arg);
+        }
+    }
+    if (chdir(folder) != 0)
+        fail_msg("%s: %s\n", folder, strerror(errno));
+    return atexit(remove_folder);
+}
+
+static inline void empty_folder(void)
+{
+    DIR *dir = opendir(".");
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+        if (entry->d_name[0] != '.' || strlen(entry->d_name) > 2)
+            unlink(entry->d_name);
+    if (dir)
+        closedir(dir);
+}
+
+#endif
