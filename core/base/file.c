@@ -48,7 +48,12 @@ bool file_map(const char *path, FileMap *out, Error *err)
             close(fd);
             return false;
         }
-        *out = (FileMap){.text = {map, (size_t)info.st_size}, .map = map};
+        *out = (FileMap){.text = {map, (size_t)info.st_size},
+                         .map = map,
+                         .fd = fd,
+                         .written_s = info.st_mtim.tv_sec,
+                         .written_ns = info.st_mtim.tv_nsec};
+        return true;
     }
     close(fd);
     return true;
@@ -56,9 +61,19 @@ bool file_map(const char *path, FileMap *out, Error *err)
 
 void file_unmap(FileMap *map)
 {
-    if (map->map)
+    if (map->map) {
         munmap(map->map, map->text.n);
+        close(map->fd);
+    }
     *map = (FileMap){.text = STR("")};
+}
+
+bool file_map_is_stale(const FileMap *map)
+{
+    struct stat now;
+    return map->map && fstat(map->fd, &now) == 0 &&
+           ((size_t)now.st_size != map->text.n || now.st_mtim.tv_sec != map->written_s ||
+            now.st_mtim.tv_nsec != map->written_ns);
 }
 
 static ssize_t read_some(int fd, char *into, size_t n)

@@ -7,10 +7,16 @@
 typedef struct {
     Str text;  /* mapped read-only; s is "" for an empty file */
     void *map; /* what file_unmap() needs */
+    int fd;    /* of what is mapped; the next two: as it was then */
+    int64_t written_s, written_ns;
 } FileMap;
 
 bool file_map(const char *path, FileMap *out, Error *err); /* directories and devices are errors */
 void file_unmap(FileMap *map);
+/* Whether somebody has written into the file since: the text is another one then, and where the
+ * file is shorter, reading it ends the program. A file put in its place with rename() is no harm.
+ */
+bool file_map_is_stale(const FileMap *map);
 
 /* Reads a small file of text (at most limit_bytes) into the arena, NUL-terminated, without the byte
  * order mark that some editors put before it. */

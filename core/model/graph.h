@@ -31,7 +31,7 @@ typedef enum {
 
 typedef struct {
     DataForm form;
-    Str bytes;            /* into the mapped file; {NULL,0} when absent */
+    Str bytes;            /* of weights in the mapped file; {NULL,0} when absent */
     const char *location; /* external data: path as in the file, NULL when inline */
     int64_t offset, length;
 } TensorData;

@@ -257,6 +257,18 @@ static bool finish_inline(Reader *reader, Wire *wire, int64_t n_elements, int64_
     return true;
 }
 
+enum { SMALL_BYTES_MAX = 1 << 19 };
+
+/* Sizes, indices and the like are looked at each time shapes are inferred: they outlive a file that
+ * is written over. Weights stay in it. */
+static void keep_small(Arena *arena, OnnxTensor *tensor)
+{
+    Str *bytes = &tensor->data.bytes;
+    bool is_weight = dtype_is_float(tensor->dtype) && tensor->shape.n_dims > 0;
+    if (!is_weight && bytes->n > 0 && bytes->n <= SMALL_BYTES_MAX)
+        bytes->s = arena_str(arena, *bytes);
+}
+
 bool tensor_read(Arena *arena, Wire wire, OnnxTensor *out)
 {
     *out = (OnnxTensor){.name = STR("")};
@@ -277,8 +289,12 @@ bool tensor_read(Arena *arena, Wire wire, OnnxTensor *out)
     }
     int64_t n_elements = shape_elements(&out->shape);
     int64_t n_bytes = dtype_bytes(out->dtype, n_elements);
-    return reader.external ? finish_external(&reader, &wire, n_bytes)
-                           : finish_inline(&reader, &wire, n_elements, n_bytes);
+    if (reader.external)
+        return finish_external(&reader, &wire, n_bytes);
+    if (!finish_inline(&reader, &wire, n_elements, n_bytes))
+        return false;
+    keep_small(arena, out);
+    return true;
 }
 
 /* ---- sparse tensors ---- */

@@ -66,12 +66,17 @@ static void try_search(Str text)
         wrong("a search that is neither there nor refused");
     if (!search)
         return;
+    Hit near;
+    SearchNear how = search_near(search, session, 0, 1, &near);
     int n = search_hits(search, session, &hits);
     for (int i = 1; i < n; i++)
         if (hits[i].place < hits[i - 1].place)
             wrong("hits that are not in order");
-    if ((search_from(search, session, 0, 1) < 0) != (n == 0))
+    int from = search_from(search, session, 0, 1);
+    if ((from < 0) != (n == 0))
         wrong("a hit that is not found");
+    if (how == NEAR_FOUND ? from < 0 || hits[from].place != near.place : n > 0)
+        wrong("the nearest hit is another one");
     search_free(search);
 }
 

@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_text(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (((unsigned char)text[i] < 0x20 && text[i] != '\n') || text[i] == 0x7f)
+        if (((unsigned char)text[i] < 0x20 && text[i] != '\n' && text[i] != '\t') ||
+            text[i] == 0x7f)
             fail_msg("WRONG byte %02x of %zu\n", (unsigned char)text[i], i);
 }
 

@@ -207,6 +207,25 @@ static void a_replaced_file_keeps_mode_and_links(void **state)
     assert_int_equal(count_files(fixture, false), 2);
 }
 
+static void a_file_written_over_is_told(void **state)
+{
+    Fixture *fixture = *state;
+    const char *path = in_dir(fixture, "a");
+    FileMap map;
+    assert_true(file_write(path, STR("one"), &fixture->err));
+    assert_true(file_map(path, &map, &fixture->err));
+    assert_false(file_map_is_stale(&map));
+    assert_true(file_write(path, STR("two"), &fixture->err)); /* by rename */
+    assert_false(file_map_is_stale(&map));
+    assert_true(str_eq(map.text, STR("one")));
+    file_unmap(&map);
+    assert_true(file_map(path, &map, &fixture->err));
+    assert_int_equal(truncate(path, 0), 0);
+    assert_true(file_map_is_stale(&map));
+    file_unmap(&map);
+    assert_false(file_map_is_stale(&map));
+}
+
 static void paths_are_taken_apart(void **state)
 {
     Fixture *fixture = *state;
@@ -232,7 +251,7 @@ int main(void)
         IN_FOLDER(an_empty_file_is_an_empty_text), IN_FOLDER(only_regular_files_are_read),
         IN_FOLDER(files_of_unknown_size_are_read), IN_FOLDER(a_failed_write_leaves_nothing),
         IN_FOLDER(devices_are_written_in_place),   IN_FOLDER(a_replaced_file_keeps_mode_and_links),
-        IN_FOLDER(paths_are_taken_apart),
+        IN_FOLDER(paths_are_taken_apart),          IN_FOLDER(a_file_written_over_is_told),
     };
     return cmocka_run_group_tests_name("file", tests, NULL, NULL);
 }

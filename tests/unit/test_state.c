@@ -78,6 +78,29 @@ static void it_comes_back(void **state)
     arena_free(arena);
 }
 
+/* What a filter opens is not what the user opened. */
+static void groups_are_as_before_the_filter(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    Session *session = open_model("samples/models/gpt2.onnx");
+    App *first = start(session), *second = start(session);
+    app_type(first, STR("zM"));
+    const char *closed = screen(first);
+    app_type(first, STR("fop:Gemm<Enter>"));
+    Source source = state_of(first);
+    assert_true(state_apply(second, &source, &(Error){0}));
+    app_type(second, STR("Fgg"));
+    app_type(first, STR("Fgg"));
+    assert_string_equal(screen(second), screen(first));
+    assert_null(strstr(screen(second), "c_proj"));
+    assert_null(strstr(closed, "c_proj"));
+    app_free(first);
+    app_free(second);
+    session_close(session);
+    arena_free(arena);
+}
+
 static void what_was_typed_is_recalled(void **state)
 {
     (void)state;
@@ -186,6 +209,7 @@ static int open_scripts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_are_as_before_the_filter),
         cmocka_unit_test(what_was_typed_is_recalled),
         cmocka_unit_test(what_is_not_ours_is_left_out),
         cmocka_unit_test(a_spoilt_line_is_left_out),

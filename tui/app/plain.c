@@ -20,11 +20,26 @@ static void print_rows(Plain *plain, int first, int n)
     fwrite(text.s, 1, text.n, plain->out);
 }
 
-static void print_menu(const Plain *plain)
+/* Names of a model are anything; tabs stand between columns. */
+static void print_text(Plain *plain, const char *text)
+{
+    Buf out = buf_new(plain->app->ui.frame);
+    Str rest = str_from(text);
+
+    while (rest.n > 0) {
+        text_printable(str_take(&rest, '\t'), &out);
+        if (rest.n > 0)
+            buf_putc(&out, '\t');
+    }
+    fwrite(out.s, 1, out.n, plain->out);
+}
+
+static void print_menu(Plain *plain)
 {
     const Menu *menu = &plain->app->ui.menu;
 
-    fprintf(plain->out, "%s\n", menu->title);
+    print_text(plain, menu->title);
+    fputc('\n', plain->out);
     for (const char *s = menu->head; *s; s++) { /* a blank behind a tab says how to align */
         if (s == menu->head)
             fputs("     ", plain->out);
@@ -33,8 +48,11 @@ static void print_menu(const Plain *plain)
     }
     if (menu->head[0])
         fputc('\n', plain->out);
-    for (int i = 0; i < menu->n; i++)
-        fprintf(plain->out, "  %c  %s\n", menu->item[i].key, menu->item[i].text);
+    for (int i = 0; i < menu->n; i++) {
+        fprintf(plain->out, "  %c  ", menu->item[i].key);
+        print_text(plain, menu->item[i].text);
+        fputc('\n', plain->out);
+    }
 }
 
 /* The view and the parts that explain it, each under its title, without blank lines. */
@@ -139,7 +157,7 @@ void plain_run(Session *session, const AppOptions *options, FILE *in, FILE *out)
     Plain plain = {.app = app, .out = out};
     print_change(&plain, true);
     while (!app->quit) {
-        fprintf(out, "%s", app->prompt.kind ? app->prompt.text : "dimscope> ");
+        print_text(&plain, app->prompt.kind ? app->prompt.text : "dimscope> ");
         fflush(out);
         ssize_t n = getline(&line, &room, in);
         if (n < 0)

@@ -1,11 +1,12 @@
 #include "tui/app/search.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LABEL_MAX = 512, LOOK_EVERY = 1024 };
+enum { LABEL_MAX = 512, NODES_MAX = 2000, LOOK_EVERY = 1024 };
 
 enum Known { UNKNOWN, MATCHES, DIFFERS };
 
@@ -91,8 +92,64 @@ static Str longest_literal(Arena *arena, Str pattern)
     return buf_str(&best);
 }
 
+/* How many nodes the expression has once its repetitions are written out, as regcomp() does: x+ is
+ * xx*, x{2,5} is x five times, and groups multiply. */
+static double written_out(Str pattern)
+{
+    enum { DEPTH_MAX = 50 };
+    double sum[DEPTH_MAX] = {0}, last = 0;
+    int depth = 0;
+    for (size_t i = 0; i < pattern.n;) {
+        char c = pattern.s[i];
+        size_t next = c == '[' ? skip_brackets(pattern, i) : c == '\\' ? i + 2 : i + 1;
+        double times = c == '+' ? 2 : 1;
+        for (; c == '{' && next < pattern.n && pattern.s[next] != '}'; next++) {
+            double number = strtod(pattern.s + next, NULL);
+            times = number > times ? number : times;
+        }
+        next += c == '{';
+        if (c == '(' && ++depth == DEPTH_MAX)
+            return INFINITY;
+        if (c == '(')
+            sum[depth] = last = 0;
+        else if (c == ')' && depth > 0)
+            last = 1 + sum[depth--];
+        else if (strchr("*+?{", c))
+            sum[depth] -= last, last *= times;
+        else
+            last = 1;
+        sum[depth] += c == '(' ? 0 : last;
+        i = next;
+    }
+    while (depth > 0)
+        sum[depth - 1] += sum[depth], depth--;
+    return sum[0];
+}
+
+static bool has_reference(Str pattern)
+{
+    for (size_t i = 0; i + 1 < pattern.n; i++)
+        if (pattern.s[i] == '\\' && is_digit(pattern.s[++i]))
+            return true;
+    return false;
+}
+
+/* What regcomp() and regexec() would take all memory or all time for. */
+static bool can_be_run(Str pattern, Error *err)
+{
+    if (has_reference(pattern)) {
+        error_set(err, "/%.*s: \\1 and such are not looked for", STR_ARG(pattern));
+        error_hint(err, "a \\ itself is written \\\\");
+        return false;
+    }
+    return written_out(pattern) <= NODES_MAX ||
+           error_set(err, "/%.*s: too much is repeated", STR_ARG(pattern));
+}
+
 Search *search_new(Str pattern, Error *err)
 {
+    if (!can_be_run(pattern, err))
+        return NULL;
     Arena *arena = arena_new();
     Search *search = arena_make(arena, Search);
 

@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct Search Search;
 
-/* NULL with *err when the pattern is no regular expression. */
+/* NULL with *err when the pattern is no regular expression, or one that takes too much to run. */
 Search *search_new(Str pattern, Error *err);
 void search_free(Search *search);   /* NULL is allowed */
 void search_forget(Search *search); /* groups are about to change: hits are looked for anew */

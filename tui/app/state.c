@@ -77,7 +77,7 @@ static void put_place(const Ui *ui, const char *key, const Place *place, Buf *ou
 static void put_open(const Ui *ui, Buf *out)
 {
     const Groups *groups = ui->session->groups;
-    const uint8_t *marks = outline_marks(ui->outline, ui->frame);
+    const uint8_t *marks = outline_own_marks(ui->outline, ui->frame);
 
     buf_printf(out, "open %016" PRIx64 " ", groups_hash(groups));
     for (int g = 0; g < groups->n_groups; g++)

@@ -9,6 +9,7 @@
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -62,13 +63,23 @@ bool term_is_utf8(void)
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-/* Only async-signal-safe calls. The handler is one-shot, so raising again does the default. */
+/* Only async-signal-safe calls. Threads may fail together, as the ranks of a run do: one restores,
+ * the others wait for the end. A fault in here goes straight to it. */
 static void die_restored(int number)
 {
-    ssize_t unused = write(STDOUT_FILENO, restore.reset, restore.n_reset);
-    (void)unused;
-    if (restore.has_modes)
-        tcsetattr(STDIN_FILENO, TCSANOW, &restore.modes);
+    static atomic_int owner;
+    int me = (int)gettid(), before = 0;
+
+    if (!atomic_compare_exchange_strong(&owner, &before, me) && before != me)
+        for (;;)
+            pause();
+    if (before == 0) {
+        ssize_t unused = write(STDOUT_FILENO, restore.reset, restore.n_reset);
+        (void)unused;
+        if (restore.has_modes)
+            tcsetattr(STDIN_FILENO, TCSANOW, &restore.modes);
+    }
+    signal(number, SIG_DFL);
     raise(number);
 }
 
@@ -167,8 +178,7 @@ static void set_handlers(bool ours)
 {
     stack_t stack = {.ss_sp = fatal_stack, .ss_size = sizeof fatal_stack};
     struct sigaction action = {.sa_handler = ours ? die_restored : SIG_DFL,
-                               .sa_flags =
-                                   ours ? (int)(SA_ONSTACK | SA_RESETHAND | SA_NODEFER) : 0};
+                               .sa_flags = ours ? SA_ONSTACK | SA_NODEFER : 0};
 
     sigaltstack(&stack, NULL);
     sigemptyset(&action.sa_mask);

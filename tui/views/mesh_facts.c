@@ -56,9 +56,8 @@ void mesh_draw_links(const Ui *ui, Pen *pen)
                 buf_printf(&text, "%s%s", text.n ? "." : "", mesh->axes[a].name);
         if (text.n == 0)
             continue;
-        buf_printf(&text, " %s %s, %.4g GB/s %.3g us", links[i]->name,
-                   i ? "across" : "inside", links[i]->bytes_per_s / 1e9,
-                   links[i]->latency_us);
+        buf_printf(&text, " %s %s, %.4g GB/s %.3g us", links[i]->name, i ? "across" : "inside",
+                   links[i]->bytes_per_s / 1e9, links[i]->latency_us);
         pen_puts(pen, ROLE_TEXT, pen->x > FIELD ? "   " : "");
         int room = pen->area.w - pen->x, n = text_columns(buf_str(&text));
         draw_sharding(ui, pen, buf_str(&text), -1, n < room ? n : room);

@@ -100,12 +100,13 @@ bool outline_is_spread(const Outline *outline,
                        const OutlineRow *row);   /* or lies in a spread fold */
 void outline_depth(Outline *outline, int depth); /* opens groups above that depth, closes others */
 
-/* What is open, to come back to; for these groups only. */
 /* Of a mixed row: members of each class of equal ones, the largest first; returns how many classes,
  * at most n of them in `members`. *main: the first member of the largest class. */
 int outline_classes(const Outline *outline, int32_t head, int *members, int n, int32_t *main);
 
+/* What is open, to come back to; for these groups only. Own: as it is without the filter. */
 uint8_t *outline_marks(const Outline *outline, Arena *arena);
+uint8_t *outline_own_marks(const Outline *outline, Arena *arena);
 void outline_set_marks(Outline *outline, const uint8_t *marks);
 
 /* Row of the group that row i is listed in, or -1. */

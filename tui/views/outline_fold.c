@@ -70,9 +70,18 @@ uint8_t *outline_marks(const Outline *outline, Arena *arena)
     return memcpy(arena_alloc(arena, n), outline->marks, n);
 }
 
+uint8_t *outline_own_marks(const Outline *outline, Arena *arena)
+{
+    uint8_t *marks = outline_marks(outline, arena);
+    for (int g = 0; g < outline->groups->n_groups; g++)
+        marks[g] = (uint8_t)(outline->pass ? marks[g] >> BEFORE_FILTER : marks[g]) & MARKS;
+    return marks;
+}
+
 void outline_set_marks(Outline *outline, const uint8_t *marks)
 {
-    memcpy(outline->marks, marks, (size_t)outline->groups->n_groups);
+    for (int g = 0; g < outline->groups->n_groups; g++)
+        outline->marks[g] = marks[g] & MARK_KEPT;
     forget_counts(outline);
 }
 

@@ -14,6 +14,8 @@ Str page_line(Str text, int64_t line)
         at += at < text.n;
     }
     size_t end = at;
+    if (text.n == 0)
+        return text;
     while (end < text.n && text.s[end] != '\n')
         end++;
     return (Str){text.s + at, end - at};
