@@ -24,6 +24,15 @@ static void finish(Ui *ui)
     free(job);
 }
 
+/* Work on a large plan takes longer than that: the next frame does not wait for it. */
+static int quiet_ms(const Ui *ui, const JobWork *work)
+{
+    if (work->yields && ui->quiet_ms > 0)
+        return 0;
+    return ui->quiet_ms > JOB_LARGE_QUIET_MS && !job_at_once(ui) ? JOB_LARGE_QUIET_MS
+                                                                 : ui->quiet_ms;
+}
+
 bool job_start(Ui *ui, const JobWork *work)
 {
     if (ui->job && ui->job->work.yields)
@@ -43,7 +52,7 @@ bool job_start(Ui *ui, const JobWork *work)
         return false;
     }
     ui->job = job;
-    if (worker_wait(job->worker, work->yields && ui->quiet_ms > 0 ? 0 : ui->quiet_ms))
+    if (worker_wait(job->worker, quiet_ms(ui, work)))
         finish(ui);
     return true;
 }

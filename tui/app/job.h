@@ -1,9 +1,10 @@
 /* job.h - work that may take longer than a frame, on a thread beside the screen.
  *
- * One job at a time. What is done within JOB_QUIET_MS has happened when job_start() returns, so
- * that short work looks as if there were no threads; after that the screen goes on, the note line
- * shows the stage, how much of it, and how long still, and C-c asks the job to stop. Without a
- * terminal job_start() waits to the end, so that scripts and tests see what they caused.
+ * One job at a time. What is done within JOB_QUIET_MS (JOB_LARGE_QUIET_MS where a model has more
+ * than JOB_AT_ONCE_OPS) has happened when job_start() returns, so that short work looks as if there
+ * were no threads; after that the screen goes on, the note line shows the stage, how much of it,
+ * and how long still, and C-c asks the job to stop. Without a terminal job_start() waits to the
+ * end, so that scripts and tests see what they caused.
  *
  * work() sees its context and what nobody changes meanwhile: the graph, what was inferred, the
  * plan. While a job changes the plan (job_changes_plan()) no other change begins, and views that
@@ -16,7 +17,7 @@
 #include "core/plan/session.h"
 
 /* Ops of a model that one may go over within a frame. */
-enum { JOB_QUIET_MS = 80, JOB_AT_ONCE_OPS = 20000 };
+enum { JOB_QUIET_MS = 80, JOB_LARGE_QUIET_MS = 10, JOB_AT_ONCE_OPS = 20000 };
 
 typedef struct Ui Ui;
 typedef struct Job Job;

@@ -39,7 +39,7 @@ bool search_count(Search *search, const Session *session, Progress *progress, Er
 bool search_is_counted(const Search *search);
 void search_take(Search *search, Search *counted); /* the hits of another one of that pattern */
 
-enum { SEARCH_NEAR_PLACES = 1 << 15 };
+enum { SEARCH_NEAR_PLACES = 1 << 13 };
 
 typedef enum { NEAR_FOUND, NEAR_NONE, NEAR_FARTHER } SearchNear;
 
