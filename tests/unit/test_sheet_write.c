@@ -151,10 +151,26 @@ static void markup_that_is_broken_is_seen(void **state)
     assert_false(is_well_formed("<a>", none));
 }
 
+static void numbers_have_the_digits_that_tell(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    Sheet sheet = {.arena = arena};
+    sheet_column(&sheet, "us", true);
+    sheet_number(&sheet, 974.74559999999985);
+    sheet_number(&sheet, 9007199254740991.0);
+    sheet_number(&sheet, -0.5);
+    Buf csv = buf_new(arena);
+    sheet_write_csv(&sheet, &csv);
+    assert_string_equal(csv.s, "us\n974.7456\n9007199254740991\n-0.5\n");
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(looks_are_escaped_and_coloured),
+        cmocka_unit_test(numbers_have_the_digits_that_tell),
         cmocka_unit_test(markup_that_is_broken_is_seen),
     };
     return run_rows("cells", cells, cell_is_written) +

@@ -1,5 +1,7 @@
 #include "tui/views/sheet.h"
 
+#include <math.h>
+
 void sheet_column(Sheet *sheet, const char *name, bool number)
 {
     vec_push(sheet->arena, &sheet->columns, ((SheetColumn){name, number}));
@@ -10,9 +12,13 @@ void sheet_put(Sheet *sheet, Str text)
     vec_push(sheet->arena, &sheet->cells, text);
 }
 
+/* Whole numbers exactly; of others no digits that only a sum's order decides. */
 void sheet_number(Sheet *sheet, double value)
 {
-    sheet_put(sheet, str_from(arena_printf(sheet->arena, "%.17g", value)));
+    bool whole = value == floor(value) && fabs(value) < 0x1p63;
+
+    sheet_put(sheet, str_from(whole ? arena_printf(sheet->arena, "%.0f", value)
+                                    : arena_printf(sheet->arena, "%.12g", value)));
 }
 
 int sheet_rows(const Sheet *sheet)
