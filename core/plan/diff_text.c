@@ -191,7 +191,8 @@ void diff_format_row(const PlanDiff *diff, DiffListKind kind, int row, Buf *out)
 {
     const DiffList *list = &diff->list[kind];
     const DiffEntry *first = &list->entries[list->rows[row].first];
-    diff_format_range(name_of(diff, kind, first), name_of(diff, kind, first + list->rows[row].n - 1), out);
+    diff_format_range(name_of(diff, kind, first),
+                      name_of(diff, kind, first + list->rows[row].n - 1), out);
 }
 
 /* ---- why ---- */
