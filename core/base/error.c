@@ -42,22 +42,10 @@ static bool is_continuation(char c)
 /* Bytes of the well-formed and printable character that text opens with; 0 when it is none. */
 static size_t printable_bytes(Str text)
 {
-    unsigned lead = (unsigned char)text.s[0];
-    if (lead < 0x80)
-        return lead >= 0x20 && lead != 0x7F ? 1 : 0;
-
-    size_t n = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    if (lead < 0xC2 || lead > 0xF4 || text.n < n)
-        return 0;
-    uint32_t code = lead & (0x7Fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if (!is_continuation(text.s[i]))
-            return 0;
-        code = code << 6 | ((unsigned char)text.s[i] & 0x3F);
-    }
-    static const uint32_t first[] = {[2] = 0xA0, [3] = 0x800, [4] = 0x10000}; /* after C1 */
-    bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-    return code >= first[n] && code <= 0x10FFFF && !surrogate ? n : 0;
+    uint32_t rune = 0;
+    size_t n = str_rune(text, &rune);
+    bool control = rune < 0x20 || (rune >= 0x7f && rune < 0xa0);
+    return control ? 0 : n;
 }
 
 enum { PIECE_ROOM = 5 };

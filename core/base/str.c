@@ -218,6 +218,52 @@ int str_distance(Str a, Str b)
 
 enum { BUF_ROOM_FIRST = 64 };
 
+size_t str_rune(Str text, uint32_t *rune)
+{
+    unsigned lead = text.n > 0 ? (unsigned char)text.s[0] : 0x80;
+    if (lead < 0x80) {
+        *rune = lead;
+        return 1;
+    }
+    static const uint32_t first[] = {[2] = 0x80, [3] = 0x800, [4] = 0x10000};
+    size_t n = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    if (lead < 0xc2 || lead > 0xf4 || text.n < n)
+        return 0;
+    uint32_t code = lead & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if (((unsigned char)text.s[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | ((unsigned char)text.s[i] & 0x3f);
+    }
+    *rune = code;
+    bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    return code >= first[n] && code <= 0x10ffff && !surrogate ? n : 0;
+}
+
+uint32_t str_take_rune(Str *text)
+{
+    uint32_t rune = 0;
+    size_t n = str_rune(*text, &rune);
+
+    if (n == 0) {
+        rune = (unsigned char)text->s[0];
+        n = 1;
+    }
+    *text = (Str){text->s + n, text->n - n};
+    return rune;
+}
+
+size_t rune_format(uint32_t rune, char bytes[4])
+{
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    unsigned further = rune < 0x80 ? 0 : rune < 0x800 ? 1 : rune < 0x10000 ? 2 : 3;
+
+    bytes[0] = (char)(lead[further] | rune >> (6 * further));
+    for (unsigned i = 1; i <= further; i++)
+        bytes[i] = (char)(0x80 | (rune >> (6 * (further - i)) & 0x3f));
+    return further + 1;
+}
+
 Buf buf_new(Arena *arena)
 {
     return (Buf){.arena = arena, .s = arena_alloc(arena, BUF_ROOM_FIRST), .room = BUF_ROOM_FIRST};
@@ -255,6 +301,19 @@ void buf_puts(Buf *buf, const char *text)
 void buf_putc(Buf *buf, char c)
 {
     buf_add(buf, (Str){&c, 1});
+}
+
+void buf_put_rune(Buf *buf, uint32_t rune)
+{
+    char bytes[4];
+    size_t n = rune_format(rune, bytes);
+
+    buf_add(buf, (Str){bytes, n});
+}
+
+void buf_blanks(Buf *buf, int n)
+{
+    buf_printf(buf, "%*s", n > 0 ? n : 0, "");
 }
 
 void buf_vprintf(Buf *buf, const char *format, va_list args)

@@ -42,6 +42,14 @@ bool str_to_int(Str text, int64_t *out); /* decimal, optional sign, whole text, 
  * itself. */
 bool str_glob(Str pattern, Str text);
 
+/* The code point that text opens with, and its bytes; 0: it opens with none, or is empty. */
+size_t str_rune(Str text, uint32_t *rune);
+/* Takes one off the front of a text that is not empty; a byte that begins none is itself. */
+uint32_t str_take_rune(Str *text);
+
+/* Writes one as UTF-8; the bytes written. */
+size_t rune_format(uint32_t rune, char bytes[4]);
+
 /* Small edit distance, for "did you mean". */
 int str_distance(Str a, Str b);
 
@@ -55,6 +63,8 @@ Buf buf_new(Arena *arena);
 void buf_add(Buf *buf, Str text);
 void buf_puts(Buf *buf, const char *text);
 void buf_putc(Buf *buf, char c);
+void buf_put_rune(Buf *buf, uint32_t rune);
+void buf_blanks(Buf *buf, int n); /* that many, below 0 none */
 void buf_printf(Buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(Buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static inline Str buf_str(const Buf *buf)

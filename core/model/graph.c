@@ -128,10 +128,10 @@ static bool is_open(GraphBuilder *builder, int32_t tensor, const char *what)
 static int32_t place_of_dims(GraphBuilder *builder, const DeclaredDim *dims, int n_dims)
 {
     Arena *arena = builder->graph->arena;
-    int64_t key[2 * DIMS_MAX];
+    int64_t key[2 * DIMS_MAX], *end = key;
     for (int d = 0; d < n_dims; d++) {
-        key[2 * d] = dims[d].size;
-        key[2 * d + 1] = dims[d].name;
+        *end++ = dims[d].size;
+        *end++ = dims[d].name;
     }
     int32_t id = intern_put(builder->dims_keys, key, 2 * (size_t)n_dims * sizeof *key);
     if (id == builder->dims_of_key.n) {

@@ -151,6 +151,40 @@ static void parts_are_found(void **state)
     assert_int_equal(str_trim(STR("  \n")).n, 0);
 }
 
+static void code_points_are_written_and_read(void **state)
+{
+    (void)state;
+    const uint32_t runes[] = {'a',    0x7f,   0x80,   0x7ff,   0x800,   0xd7ff,
+                              0xe000, 0xfffd, 0xffff, 0x10000, 0x10ffff};
+    for (size_t i = 0; i < sizeof runes / sizeof *runes; i++) {
+        char bytes[4];
+        uint32_t rune = 0;
+        size_t n = rune_format(runes[i], bytes);
+        assert_int_equal(str_rune((Str){bytes, n}, &rune), n);
+        assert_int_equal(rune, runes[i]);
+        for (size_t part = n > 1 ? 1 : n; part < n; part++)
+            assert_int_equal(str_rune((Str){bytes, part}, &rune), 0);
+    }
+}
+
+static void bytes_that_are_no_text_are_taken_one_by_one(void **state)
+{
+    (void)state;
+    const char *none[] = {"\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                          "\xff",     "\x80",         "\xe2\x82"};
+    uint32_t rune;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        Str text = str_from(none[i]);
+        assert_int_equal(str_rune(text, &rune), 0);
+        assert_int_equal(str_take_rune(&text), (unsigned char)none[i][0]);
+        assert_ptr_equal(text.s, none[i] + 1);
+    }
+    assert_int_equal(str_rune(STR(""), &rune), 0);
+    Str text = STR("é!");
+    assert_int_equal(str_take_rune(&text), 0xe9);
+    assert_int_equal(str_take_rune(&text), '!');
+}
+
 static void a_buf_is_always_ended(void **state)
 {
     (void)state;
@@ -189,6 +223,8 @@ int main(void)
         cmocka_unit_test(a_word_is_whole),
         cmocka_unit_test(long_texts_are_far_apart),
         cmocka_unit_test(parts_are_found),
+        cmocka_unit_test(code_points_are_written_and_read),
+        cmocka_unit_test(bytes_that_are_no_text_are_taken_one_by_one),
         cmocka_unit_test(a_buf_is_always_ended),
         cmocka_unit_test(a_buf_grows_while_printing),
     };

@@ -20,6 +20,7 @@ static Case cases[] = {
      "Gemm  8/dp  AG\n    dp 3.0 KiB\n    of tp"},
     {"no blank", 8, "0123456789abcdef", "01234567\n    89ab\n    cdef"},
     {"wide characters", 8, "漢字漢字漢字", "漢字漢字\n    漢字"},
+    {"bytes that are no text", 4, "\xff\xff", "\xff\n  \xff\n  "},
     {"no room", 3, "abcdef", "abcdef"},
 };
 

@@ -281,19 +281,6 @@ bool key_script_next(Str *script, Key *key)
     return true;
 }
 
-Key key_take(Str *text)
-{
-    unsigned lead = (unsigned char)text->s[0];
-    size_t n = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    Key key = n == 1 ? (Key)lead : (Key)(lead & (0xffu >> (n + 1)));
-
-    for (size_t i = 1; i < n && i < text->n; i++)
-        key = key << 6 | (text->s[i] & 0x3f);
-    n = n < text->n ? n : text->n;
-    *text = (Str){text->s + n, text->n - n};
-    return key;
-}
-
 void key_format(Key key, Buf *out)
 {
     for (int i = 0; i < N_KEY_NAMES; i++) {

@@ -174,8 +174,6 @@ Key key_read(Str *written);
 /* One key off the front of a script; false at its end. "<Lt>" is a '<'. */
 bool key_script_next(Str *script, Key *key);
 
-Key key_take(Str *text); /* one character off the front of a text, which is not empty */
-
 void key_format(Key key, Buf *out); /* "C-d", "Enter", "j" */
 
 #endif

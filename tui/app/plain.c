@@ -94,7 +94,7 @@ static void print_change(Plain *plain, bool again)
 static void type_line(App *app, Str line)
 {
     while (line.n > 0 && !app->quit)
-        app_key(app, key_take(&line));
+        app_key(app, (Key)str_take_rune(&line));
     app_key(app, K_ENTER);
 }
 

@@ -71,32 +71,6 @@ static void erase(Prompt *prompt, bool word)
     prompt->text[prompt->n] = '\0';
 }
 
-static void insert(Prompt *prompt, Key key)
-{
-    char bytes[4];
-    int n = 1;
-
-    if (key < 0x80) {
-        bytes[0] = (char)key;
-    } else if (key < 0x800) {
-        bytes[0] = (char)(0xc0 | key >> 6);
-        bytes[1] = (char)(0x80 | (key & 0x3f));
-        n = 2;
-    } else if (key < 0x10000) {
-        bytes[0] = (char)(0xe0 | key >> 12);
-        bytes[1] = (char)(0x80 | (key >> 6 & 0x3f));
-        bytes[2] = (char)(0x80 | (key & 0x3f));
-        n = 3;
-    } else {
-        return;
-    }
-    if (prompt->n + n >= PROMPT_MAX)
-        return;
-    memcpy(prompt->text + prompt->n, bytes, (size_t)n);
-    prompt->n += n;
-    prompt->text[prompt->n] = '\0';
-}
-
 void prompt_append(Prompt *prompt, Str text)
 {
     size_t room = (size_t)(PROMPT_MAX - 1 - prompt->n), n = text.n < room ? text.n : room;
@@ -104,6 +78,15 @@ void prompt_append(Prompt *prompt, Str text)
     memcpy(prompt->text + prompt->n, text.s, n);
     prompt->n += (int)n;
     prompt->text[prompt->n] = '\0';
+}
+
+static void insert(Prompt *prompt, Key key)
+{
+    char bytes[4];
+    size_t n = rune_format((uint32_t)key, bytes);
+
+    if (prompt->n + (int)n < PROMPT_MAX)
+        prompt_append(prompt, (Str){bytes, n});
 }
 
 PromptState prompt_key(Prompt *prompt, Key key)

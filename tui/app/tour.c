@@ -88,32 +88,13 @@ void tour_key(Tour *tour, Key pressed)
 
 /* ---- text ---- */
 
-/* The words of a text that go into a line. */
-static Str take_line(Str *text, int columns)
-{
-    size_t n = 0, end = 0;
-
-    for (int width = 0; n <= text->n; n++) {
-        if (n == text->n || text->s[n] == ' ')
-            end = n;
-        if (n == text->n || (width >= columns && end > 0))
-            break;
-        width += ((unsigned char)text->s[n] & 0xc0) != 0x80;
-    }
-    Str line = {text->s, end};
-    while (end < text->n && text->s[end] == ' ')
-        end++;
-    *text = (Str){text->s + end, text->n - end};
-    return line;
-}
-
 static int count_lines(const TourStep *step, int columns)
 {
     Str rest = str_from(step->text);
     int n = 0;
 
     for (; rest.n > 0; n++)
-        take_line(&rest, columns);
+        text_take_line(&rest, columns);
     return n;
 }
 
@@ -154,7 +135,7 @@ void tour_draw(const Tour *tour, Arena *scratch, Pen *pen)
     while (rest.n > 0) {
         pen_line(pen);
         pen_rune(pen, ROLE_TEXT, ' ');
-        pen_put(pen, ROLE_TEXT, take_line(&rest, pen->area.w - 2));
+        pen_put(pen, ROLE_TEXT, text_take_line(&rest, pen->area.w - 2));
     }
 }
 
@@ -167,7 +148,7 @@ void tour_format(Buf *out)
         Str rest = str_from(step->text);
         buf_printf(out, "\n%2d ", (int)(step - tour_steps) + 1);
         for (const char *indent = " "; rest.n > 0; indent = "    ") {
-            Str line = take_line(&rest, COLUMNS);
+            Str line = text_take_line(&rest, COLUMNS);
             buf_printf(out, "%s%.*s\n", indent, STR_ARG(line));
         }
         if (*step->keys)

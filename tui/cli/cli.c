@@ -31,21 +31,10 @@ int cli_exit_code(ErrorKind kind)
 
 /* ---- output ---- */
 
-uint32_t cli_take_rune(Str *text)
-{
-    unsigned lead = (unsigned char)text->s[0];
-    size_t n = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    uint32_t rune = n == 1 ? lead : lead & (0xFFu >> (n + 1));
-    for (size_t i = 1; i < n; i++)
-        rune = rune << 6 | ((unsigned char)text->s[i] & 0x3F);
-    *text = (Str){text->s + n, text->n - n};
-    return rune;
-}
-
 static void add_ascii(Str text, Buf *out)
 {
     while (text.n > 0) {
-        uint32_t rune = cli_take_rune(&text);
+        uint32_t rune = str_take_rune(&text);
         buf_putc(out, rune < 0x80 ? (char)rune : style_ascii(rune));
     }
 }

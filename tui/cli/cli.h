@@ -88,8 +88,7 @@ const char *verb_nearest(Str name); /* for hints; NULL when none is near */
 
 int cli_fail(Cli *cli); /* prints cli->err; its exit code */
 int cli_exit_code(ErrorKind kind);
-bool cli_write(Cli *cli);          /* cli->out onto stdout, and empties it; false: nobody reads */
-uint32_t cli_take_rune(Str *text); /* one code point off the front of printable text */
+bool cli_write(Cli *cli); /* cli->out onto stdout, and empties it; false: nobody reads */
 void cli_write_json(Cli *cli, Json *root); /* one line into cli->out; frees root */
 
 /* A session of operand 0 under the options; NULL with cli->err. */

@@ -3,7 +3,7 @@
 #include "tui/cli/options.h"
 #include "tui/views/about.h"
 #include "tui/views/page.h"
-#include "tui/screen/grid.h"
+#include "tui/screen/text.h"
 #include "tui/app/config.h"
 
 /* ---- text ---- */
@@ -24,29 +24,6 @@ static void add_indented(const char *text, const char *indent, Buf *out)
 
 enum { COLUMNS = 78, LEFT_MOST = 44 };
 
-static void add_blanks(int n, Buf *out)
-{
-    while (n-- > 0)
-        buf_putc(out, ' ');
-}
-
-/* The words that go into `columns`: at least one. */
-static Str take_words(Str *text, int columns)
-{
-    size_t most = (size_t)columns, n = text->n;
-    if (n > most)
-        for (n = most; n > 0 && text->s[n] != ' '; n--)
-            continue;
-    while (n == 0 && most < text->n && text->s[most] != ' ')
-        most++;
-    Str line = {text->s, n > 0 ? n : most};
-    n = line.n;
-    while (n < text->n && text->s[n] == ' ')
-        n++;
-    *text = (Str){text->s + n, text->n - n};
-    return line;
-}
-
 /* A term, and what it means from column `at` on: lines below it where it does not fit. */
 static void add_pair(Str term, int at, const char *meaning, Buf *out)
 {
@@ -58,8 +35,8 @@ static void add_pair(Str term, int at, const char *meaning, Buf *out)
         used = 0;
     }
     while (rest.n > 0) {
-        add_blanks(at - used, out);
-        buf_add(out, take_words(&rest, COLUMNS - at));
+        buf_blanks(out, at - used);
+        buf_add(out, text_take_line(&rest, COLUMNS - at));
         buf_puts(out, rest.n > 0 ? "\n" : "");
         used = 0;
     }
@@ -144,7 +121,7 @@ void help_keys(Buf *out)
             buf_printf(out, "%s\n", action->group);
         group = action->group;
         buf_printf(&term, "  %s", action->keys);
-        add_blanks(NAME_AT - (int)term.n, &term);
+        buf_blanks(&term, NAME_AT - (int)term.n);
         buf_printf(&term, "%s:%s%s%s", term.n > NAME_AT ? " " : "", action->name,
                    *action->args ? " " : "", action->args);
         add_pair(buf_str(&term), HELP_AT, action->help, out);

@@ -8,7 +8,7 @@ static void add_roff(Str text, Buf *out)
 {
     bool begins = true;
     while (text.n > 0) {
-        uint32_t rune = cli_take_rune(&text);
+        uint32_t rune = str_take_rune(&text);
         if (begins && (rune == '.' || rune == '\''))
             buf_puts(out, "\\&");
         if (rune >= 0x80)

@@ -2,7 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/vec.h"
-#include "tui/screen/grid.h"
+#include "tui/screen/text.h"
 
 #include <stdlib.h>
 
@@ -48,47 +48,14 @@ void table_printf(Table *table, const char *format, ...)
     table_cell(table, buf_str(&text));
 }
 
-/* The end of text in that many columns, behind an ellipsis; a character has at most 4 bytes. */
-static void add_tail(Str text, int columns, Buf *out)
-{
-    size_t most = (size_t)columns * 4;
-    if (text.n > most)
-        text = (Str){text.s + text.n - most, most};
-    while (text.n > 0 && text_columns(text) >= columns)
-        text = (Str){text.s + 1, text.n - 1};
-    while (text.n > 0 && ((unsigned char)text.s[0] & 0xC0) == 0x80)
-        text = (Str){text.s + 1, text.n - 1};
-    buf_puts(out, "…");
-    buf_add(out, text);
-}
-
-/* Its beginning, before one. */
-static void add_head(Str text, int columns, Buf *out)
-{
-    size_t most = (size_t)columns * 4;
-    text.n = text.n > most ? most : text.n;
-    while (text.n > 0 && text_columns(text) >= columns)
-        text.n--;
-    while (text.n > 0 && ((unsigned char)text.s[text.n] & 0xC0) == 0x80)
-        text.n--;
-    buf_add(out, text);
-    buf_puts(out, "…");
-}
-
-static void add_blanks(int n, Buf *out)
-{
-    for (int i = 0; i < n; i++)
-        buf_putc(out, ' ');
-}
-
 void table_path(Table *table, int indent, Str path, int most)
 {
     Buf text = buf_new(table->arena);
-    add_blanks(indent, &text);
+    buf_blanks(&text, indent);
     if (indent + text_columns(path) <= most)
         buf_add(&text, path);
     else
-        add_tail(path, indent < most ? most - indent : 1, &text);
+        buf_printf(&text, "…%.*s", STR_ARG(text_tail(path, most - indent - 1)));
     table_cell(table, buf_str(&text));
 }
 
@@ -106,13 +73,13 @@ static void add_cell(Str text, int width, bool right, Buf *out)
 {
     Buf shown = buf_new(out->arena);
     if (text_columns(text) > width)
-        add_head(text, width, &shown);
+        buf_printf(&shown, "%.*s…", STR_ARG(text_head(text, width - 1)));
     else
         buf_add(&shown, text);
     int blanks = width - text_columns(buf_str(&shown));
-    add_blanks(right ? blanks : 0, out);
+    buf_blanks(out, right ? blanks : 0);
     buf_add(out, buf_str(&shown));
-    add_blanks(right ? 0 : blanks, out);
+    buf_blanks(out, right ? 0 : blanks);
 }
 
 void table_format(const Table *table, const char *indent, Buf *out)

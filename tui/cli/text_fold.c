@@ -1,6 +1,6 @@
 #include "tui/cli/text_fold.h"
 
-#include "tui/screen/grid.h"
+#include "tui/screen/text.h"
 
 enum { FURTHER_INDENT = 4 };
 
@@ -22,12 +22,6 @@ static int indent_of(Str line)
     return (int)n;
 }
 
-static void add_blanks(int n, Buf *out)
-{
-    for (int i = 0; i < n; i++)
-        buf_putc(out, ' ');
-}
-
 /* Bytes before the last run of so many blanks that starts within the columns; 0: there is none. */
 static size_t last_gap(Str line, int columns, size_t blanks)
 {
@@ -41,15 +35,6 @@ static size_t last_gap(Str line, int columns, size_t blanks)
         found = i + 1 - blanks;
     }
     return found;
-}
-
-/* The bytes that fit, whole characters. */
-static size_t cut_at(Str line, int columns)
-{
-    size_t n = line.n;
-    while (n > 1 && (text_columns(head(line, n)) > columns || (line.s[n] & 0xC0) == 0x80))
-        n--;
-    return n;
 }
 
 static Str without_blanks(Str text)
@@ -67,7 +52,7 @@ static bool fold_row(Str line, int columns, Buf *out)
         return false;
     buf_add(out, head(line, gap));
     buf_putc(out, '\n');
-    add_blanks(columns - width, out);
+    buf_blanks(out, columns - width);
     buf_add(out, rest);
     return true;
 }
@@ -86,10 +71,11 @@ void text_fold(Str line, int columns, Buf *out)
     for (int before = 0; text_columns(line) > columns - before; before = further) {
         size_t n = last_gap(line, columns - before, 1);
         if (n == 0)
-            n = cut_at(line, columns - before);
+            n = text_head(line, columns - before).n;
+        n = n > 0 ? n : 1; /* a byte shown as \xNN is wider than the line */
         buf_add(out, head(line, n));
         buf_putc(out, '\n');
-        add_blanks(further, out);
+        buf_blanks(out, further);
         line = without_blanks(tail(line, n));
     }
     buf_add(out, line);

@@ -118,25 +118,6 @@ void grid_rule(Grid *grid, Rect line, bool focused, const char *title)
         pen_rune(&pen, style, focused ? 0x2550 : 0x2500);
 }
 
-static void add_utf8(Buf *out, uint32_t rune)
-{
-    if (rune < 0x80) {
-        buf_putc(out, (char)rune);
-    } else if (rune < 0x800) {
-        buf_putc(out, (char)(0xc0 | rune >> 6));
-        buf_putc(out, (char)(0x80 | (rune & 0x3f)));
-    } else if (rune < 0x10000) {
-        buf_putc(out, (char)(0xe0 | rune >> 12));
-        buf_putc(out, (char)(0x80 | (rune >> 6 & 0x3f)));
-        buf_putc(out, (char)(0x80 | (rune & 0x3f)));
-    } else {
-        buf_putc(out, (char)(0xf0 | rune >> 18));
-        buf_putc(out, (char)(0x80 | (rune >> 12 & 0x3f)));
-        buf_putc(out, (char)(0x80 | (rune >> 6 & 0x3f)));
-        buf_putc(out, (char)(0x80 | (rune & 0x3f)));
-    }
-}
-
 void grid_blank(Grid *grid, Rect area)
 {
     Pen pen = pen_new(grid, area);
@@ -175,7 +156,7 @@ void grid_format_rows(const Grid *grid, int first, int n_rows, Buf *out)
         int n = used_columns(grid, y);
         for (int x = 0; x < n; x++)
             if (row[x].width > 0)
-                add_utf8(out, row[x].rune);
+                buf_put_rune(out, row[x].rune);
         buf_putc(out, '\n');
     }
 }
@@ -256,40 +237,12 @@ void pen_rune(Pen *pen, Style style, uint32_t rune)
     put_cell(pen->grid, pen->area.x + x, pen->area.y + pen->y, style, rune, width);
 }
 
-/* The code point at the start of text and its bytes; -1 for a byte that is not one, or a control
- * character. C1 controls count: terminals act on them. */
-static int32_t next_rune(Str text, size_t *n)
-{
-    const unsigned char *s = (const unsigned char *)text.s;
-    uint32_t rune = s[0];
-    size_t more = rune >= 0xf0 ? 3 : rune >= 0xe0 ? 2 : rune >= 0xc0 ? 1 : 0;
-    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-
-    *n = 1;
-    if (rune < 0x20 || rune == 0x7f || (rune >= 0x80 && rune < 0xc0) || rune > 0xf4)
-        return -1;
-    if (more == 0)
-        return (int32_t)rune;
-    if (more >= text.n)
-        return -1;
-    rune &= 0x3fu >> more;
-    for (size_t i = 1; i <= more; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return -1;
-        rune = rune << 6 | (s[i] & 0x3f);
-    }
-    if (rune < least[more] || rune > 0x10ffff || (rune >= 0x80 && rune < 0xa0))
-        return -1;
-    *n = more + 1;
-    return (int32_t)rune;
-}
-
 void pen_put(Pen *pen, Style style, Str text)
 {
     for (size_t at = 0, n; at < text.n; at += n) {
-        int32_t rune = next_rune((Str){text.s + at, text.n - at}, &n);
-        if (rune >= 0) {
-            pen_rune(pen, style, (uint32_t)rune);
+        uint32_t rune;
+        if (text_rune((Str){text.s + at, text.n - at}, &rune, &n)) {
+            pen_rune(pen, style, rune);
             continue;
         }
         char code[8];
@@ -314,36 +267,6 @@ void pen_printf(Pen *pen, Style style, const char *format, ...)
     pen_puts(pen, style, text);
 }
 
-/* Columns of one step of pen_put(). */
-static int step_columns(Str text, size_t *n)
-{
-    int32_t rune = next_rune(text, n);
-    if (rune < 0)
-        return 4;
-    int width = rune_width((uint32_t)rune);
-    return width == 0 ? 1 : width;
-}
-
-int text_columns(Str text)
-{
-    int columns = 0;
-    for (size_t at = 0, n; at < text.n; at += n)
-        columns += step_columns((Str){text.s + at, text.n - at}, &n);
-    return columns;
-}
-
-/* The longest head of text that takes at most that many columns. */
-static Str head_of(Str text, int columns)
-{
-    size_t at = 0;
-    for (size_t n; at < text.n; at += n) {
-        columns -= step_columns((Str){text.s + at, text.n - at}, &n);
-        if (columns < 0)
-            break;
-    }
-    return (Str){text.s, at};
-}
-
 void pen_fit(Pen *pen, Style style, Str text, int columns)
 {
     int end = pen->x + columns;
@@ -353,7 +276,7 @@ void pen_fit(Pen *pen, Style style, Str text, int columns)
     if (text_columns(text) <= columns) {
         pen_put(pen, style, text);
     } else {
-        pen_put(pen, style, head_of(text, columns - 1));
+        pen_put(pen, style, text_head(text, columns - 1));
         pen_rune(pen, style, 0x2026);
     }
     pen_tab(pen, end);
@@ -361,16 +284,13 @@ void pen_fit(Pen *pen, Style style, Str text, int columns)
 
 void pen_fit_tail(Pen *pen, Style style, Str text, int columns)
 {
-    int end = pen->x + columns, over = text_columns(text) - columns;
+    int end = pen->x + columns;
 
     if (columns <= 0)
         return;
-    if (over > 0) {
-        Str cut = text;
-        for (size_t n; over + 1 > 0 && cut.n > 0; cut = (Str){cut.s + n, cut.n - n})
-            over -= step_columns(cut, &n);
+    if (text_columns(text) > columns) {
         pen_rune(pen, style, 0x2026);
-        text = cut;
+        text = text_tail(text, columns - 1);
     }
     pen_put(pen, style, text);
     pen_tab(pen, end);

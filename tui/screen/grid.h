@@ -13,6 +13,7 @@
 
 #include "core/base/str.h"
 #include "tui/screen/style.h"
+#include "tui/screen/text.h"
 
 typedef struct {
     int x, y, w, h;
@@ -76,7 +77,5 @@ void pen_right(Pen *pen, Style style, Str text, int columns);
 
 /* A bar of `of` columns filled to part/whole in eighths. */
 void pen_bar(Pen *pen, Style style, double part, double whole, int columns);
-
-int text_columns(Str text); /* as pen_put() draws it */
 
 #endif

@@ -35,19 +35,8 @@ static bool next_run(const Grid *grid, Run *run)
     return true;
 }
 
-static void add_rune(uint32_t rune, Buf *out)
-{
-    if (rune >= 0x10000)
-        buf_putc(out, (char)(0xf0 | rune >> 18));
-    if (rune >= 0x800)
-        buf_putc(out, (char)(rune >= 0x10000 ? 0x80 | (rune >> 12 & 0x3f) : 0xe0 | rune >> 12));
-    if (rune >= 0x80)
-        buf_putc(out, (char)(rune >= 0x800 ? 0x80 | (rune >> 6 & 0x3f) : 0xc0 | rune >> 6));
-    buf_putc(out, (char)(rune >= 0x80 ? 0x80 | (rune & 0x3f) : rune));
-}
-
-/* The same for a file of markup. */
-static void add_escaped(uint32_t rune, Buf *out)
+/* A character in a file of markup. */
+static void add_escaped(Buf *out, uint32_t rune)
 {
     if (rune == '<')
         buf_puts(out, "&lt;");
@@ -58,14 +47,14 @@ static void add_escaped(uint32_t rune, Buf *out)
     else if (rune == '"')
         buf_puts(out, "&quot;");
     else
-        add_rune(rune, out);
+        buf_put_rune(out, rune);
 }
 
-static void add_run(const Run *run, void (*add)(uint32_t rune, Buf *out), Buf *out)
+static void add_run(const Run *run, void (*add)(Buf *out, uint32_t rune), Buf *out)
 {
     for (int x = run->x; x < run->end; x++)
         if (run->cells[x].width > 0)
-            add(run->cells[x].rune, out);
+            add(out, run->cells[x].rune);
 }
 
 static void add_text(Str text, Buf *out)
@@ -75,7 +64,7 @@ static void add_text(Str text, Buf *out)
     text_printable(text, &safe);
     for (size_t i = 0; i < safe.n; i++) {
         if (strchr("<>&\"", safe.s[i]))
-            add_escaped((unsigned char)safe.s[i], out);
+            add_escaped(out, (unsigned char)safe.s[i]);
         else
             buf_putc(out, safe.s[i]);
     }
@@ -101,7 +90,7 @@ void grid_write_ansi(const Grid *grid, const Theme *theme, Buf *out)
             if (rgb >= 0)
                 buf_printf(out, ";38;2;%d;%d;%d", rgb >> 16, rgb >> 8 & 0xff, rgb & 0xff);
             buf_puts(out, styled ? "m" : "");
-            add_run(&run, add_rune, out);
+            add_run(&run, buf_put_rune, out);
             buf_puts(out, styled ? "\033[0m" : "");
         }
         buf_putc(out, '\n');

@@ -210,9 +210,9 @@ static void draw_words(const Ui *ui, Pen *pen, Str text, int dim)
             continue;
         }
         Str word = word_at(ui, rest, false, &style);
-        while ((unsigned char)rest.s[0] >= 0x80 && word.n < rest.n &&
-               ((unsigned char)rest.s[word.n] & 0xc0) == 0x80)
-            word.n++;
+        uint32_t rune;
+        size_t n = str_rune(rest, &rune);
+        word.n = n > word.n ? n : word.n;
         depth += rest.s[0] == '(' || rest.s[0] == '[' ? 1 : 0;
         depth -= rest.s[0] == ')' || rest.s[0] == ']' ? 1 : 0;
         if (depth == 0 && (rest.s[0] == ',' || rest.s[0] == ' '))

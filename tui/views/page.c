@@ -36,22 +36,16 @@ static Str wrapped(const Ui *ui, Str text, int columns)
     Buf out = buf_new(ui->frame);
 
     for (int64_t i = 0, n = n_lines(text); i < n; i++) {
-        Str line = page_line(text, i);
+        Str rest = page_line(text, i);
         int indent = 0;
-        while (text_columns(line) > columns - indent && columns > 2 * WRAP_INDENT) {
-            size_t end = 0, width = 0;
-            for (size_t at = 0; at < line.n && (int)width < columns - indent; at++) {
-                width += ((unsigned char)line.s[at] & 0xc0) != 0x80;
-                if (line.s[at] == ' ' && at > WRAP_INDENT)
-                    end = at;
-            }
-            if (end == 0)
-                break;
-            buf_printf(&out, "%*s%.*s\n", indent, "", (int)end, line.s);
-            line = str_trim((Str){line.s + end, line.n - end});
+        do {
+            Str line = columns > 2 * WRAP_INDENT ? text_take_line(&rest, columns - indent)
+                                                 : str_take(&rest, '\n');
+            buf_blanks(&out, indent);
+            buf_add(&out, line);
+            buf_putc(&out, '\n');
             indent = WRAP_INDENT;
-        }
-        buf_printf(&out, "%*s%.*s\n", indent, "", STR_ARG(line));
+        } while (rest.n > 0);
     }
     return buf_str(&out);
 }

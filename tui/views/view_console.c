@@ -14,19 +14,6 @@ typedef struct {
     Str part;
 } ShownLine;
 
-/* How much of a text a line takes: up to its last blank, where it has one. */
-static size_t line_length(Str text, int columns)
-{
-    size_t n = 0, blank = 0;
-
-    for (int wide = 0; n < text.n && wide < columns; wide++) {
-        blank = text.s[n] == ' ' ? n + 1 : blank;
-        for (n++; n < text.n && ((unsigned char)text.s[n] & 0xc0) == 0x80;)
-            n++;
-    }
-    return n < text.n && blank > 0 ? blank : n;
-}
-
 static ShownLine *wrap_lines(const Ui *ui, int columns, int *n_rows)
 {
     Vec(ShownLine) rows = {0};
@@ -36,9 +23,12 @@ static ShownLine *wrap_lines(const Ui *ui, int columns, int *n_rows)
         const ConsoleLine *line = &ui->console->lines.at[i];
         Str rest = line->text;
         do {
-            size_t n = line_length(rest, columns);
-            vec_push(ui->frame, &rows, ((ShownLine){line, {rest.s, n}}));
-            rest = (Str){rest.s + n, rest.n - n};
+            Str text = rest, part = text_take_line(&rest, columns);
+            if (text_columns(part) > columns) { /* a word wider than the line */
+                part = text_head(text, columns);
+                rest = (Str){text.s + part.n, text.n - part.n};
+            }
+            vec_push(ui->frame, &rows, ((ShownLine){line, part}));
         } while (rest.n > 0);
     }
     *n_rows = rows.n;

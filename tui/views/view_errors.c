@@ -33,18 +33,8 @@ static void draw_whole(const Ui *ui, Pen *pen, const ErrorNote *error)
     pen_printf(pen, ROLE_HEAD, " %.*s", STR_ARG(place_text(ui, error, true)));
     pen_line(pen);
     for (Str rest = str_from(error->text); rest.n > 0 && !pen_full(pen); pen_line(pen)) {
-        Str line = rest; /* a word too long for a line is cut by the pen */
-        while (text_columns(line) > pen->area.w - 2) {
-            size_t n = line.n - 1;
-            while (n > 0 && line.s[n] != ' ')
-                n--;
-            if (n == 0)
-                break;
-            line.n = n;
-        }
         pen_puts(pen, ROLE_TEXT, " ");
-        pen_put(pen, ROLE_TEXT, line);
-        rest = str_trim((Str){rest.s + line.n, rest.n - line.n});
+        pen_put(pen, ROLE_TEXT, text_take_line(&rest, pen->area.w - 2));
     }
 }
 

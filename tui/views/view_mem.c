@@ -141,32 +141,13 @@ static void draw_device_row(const Ui *ui, int at, int name_w, int bar_w, Pen *pe
 
 /* ---- text in as many lines as it takes ---- */
 
-static Str next_word(Str *text)
-{
-    size_t n = 0;
-    while (n < text->n && text->s[n] == ' ')
-        n++;
-    *text = (Str){text->s + n, text->n - n};
-    for (n = 0; n < text->n && text->s[n] != ' ';)
-        n++;
-    Str word = {text->s, n};
-    *text = (Str){text->s + n, text->n - n};
-    return word;
-}
-
 /* Broken at blanks, further lines below `indent`. */
 static void put_folded(Pen *pen, Style style, Str text, int indent)
 {
-    for (Str word = next_word(&text); word.n > 0 && !pen_full(pen); word = next_word(&text)) {
-        if (pen->x > indent && pen->x + 1 + text_columns(word) > pen->area.w) {
-            pen_line(pen);
-            pen_tab(pen, indent);
-        } else if (pen->x > indent) {
-            pen_rune(pen, style, ' ');
-        }
-        pen_put(pen, style, word);
+    for (; text.n > 0 && !pen_full(pen); pen_line(pen)) {
+        pen_tab(pen, indent);
+        pen_put(pen, style, text_take_line(&text, pen->area.w - pen->x));
     }
-    pen_line(pen);
 }
 
 static void draw_legend(const Ui *ui, Pen *pen)
@@ -355,11 +336,8 @@ static const char *brief_name(const Ui *ui, Arena *arena, const MemAlike *alike)
 {
     enum { MOST = 12 };
     Str name = label_tensor(ui->session, arena, alike->tensor[0]);
-    size_t cut = name.n > MOST ? name.n - MOST : 0;
-    while (cut > 0 && cut < name.n && ((unsigned char)name.s[cut] & 0xc0) == 0x80)
-        cut++;
-    const char *text =
-        arena_printf(arena, "%s%.*s", cut ? "…" : "", (int)(name.n - cut), name.s + cut);
+    Str end = text_tail(name, MOST);
+    const char *text = arena_printf(arena, "%s%.*s", end.n < name.n ? "…" : "", STR_ARG(end));
     return alike->n > 1 ? arena_printf(arena, "%s ×%d", text, alike->n) : text;
 }
 

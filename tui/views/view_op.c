@@ -182,22 +182,6 @@ static void draw_notation(const Ui *ui, const OpSpace *space, int n, Pen *pen)
                 pen->area.w - pen->x);
 }
 
-/* The part of text that goes into `columns`, cut at a blank where there is one. */
-static Str take_line(Str *text, int columns)
-{
-    size_t most = columns > 1 ? (size_t)columns : 1, n = text->n;
-    if (n > most)
-        for (n = most; n > most / 2 && text->s[n] != ' '; n--)
-            continue;
-    if (n <= most / 2 && n < text->n)
-        n = most;
-    Str line = {text->s, n};
-    while (n < text->n && text->s[n] == ' ')
-        n++;
-    *text = (Str){text->s + n, text->n - n};
-    return line;
-}
-
 static void draw_lines(Str text, const char *label, Style role, Pen *pen)
 {
     int indent = 4 + (int)strlen(label);
@@ -208,7 +192,7 @@ static void draw_lines(Str text, const char *label, Style role, Pen *pen)
             pen_tab(pen, 4);
             pen_puts(pen, role, label);
             pen_tab(pen, indent);
-            pen_put(pen, role, take_line(&left, pen->area.w - pen->x - 1));
+            pen_put(pen, role, text_take_line(&left, pen->area.w - pen->x - 1));
             pen_line(pen);
             label = "";
         }

@@ -1,0 +1,26 @@
+/* text.h - text in columns of a screen: how many it takes, its ends, its lines.
+ *
+ * Columns are those that pen_put() draws: a wide character takes two, one without a width one, a
+ * byte that is no character of a text four (\xNN). Parts are views into the text they are of, and
+ * never cut a character.
+ */
+#ifndef TUI_SCREEN_TEXT_H
+#define TUI_SCREEN_TEXT_H
+
+#include "core/base/str.h"
+
+/* The character that text, which is not empty, opens with, and its bytes; false with *n 1: a
+ * control character (those of C1 too: terminals act on them) or no UTF-8. */
+bool text_rune(Str text, uint32_t *rune, size_t *n);
+
+int text_columns(Str text);
+
+/* The longest beginning, and end, that takes no more than that many columns. */
+Str text_head(Str text, int columns);
+Str text_tail(Str text, int columns);
+
+/* Takes the words off that go into a line, and the blanks behind it: at least one word, whole, be
+ * it wider than the line. Blanks in front of the first stay. *text is not empty. */
+Str text_take_line(Str *text, int columns);
+
+#endif
