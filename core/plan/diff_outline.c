@@ -133,7 +133,8 @@ static void match_sides(Outliner *o)
     for (int i = 0; i < inferred->n_program; i++) {
         const char *name = op_name(a->graph, inferred->program[i]);
         int32_t id = intern_find(names, name, strlen(name));
-        match(a->other_op, b->other_op, inferred->program[i], id < 0 ? -1 : of_name.at[id]);
+        match(a->other_op, b->other_op, inferred->program[i],
+              id < 0 || id >= of_name.n ? -1 : of_name.at[id]);
     }
     names = intern_new(o->scratch);
     of_name.n = 0;
@@ -145,7 +146,7 @@ static void match_sides(Outliner *o)
     for (int32_t t = 0; t < a->graph->n_tensors; t++) {
         const char *name = tensor_name(a->graph, t);
         int32_t id = is_given(a, t) ? intern_find(names, name, strlen(name)) : -1;
-        match(a->other_tensor, b->other_tensor, t, id < 0 ? -1 : of_name.at[id]);
+        match(a->other_tensor, b->other_tensor, t, id < 0 || id >= of_name.n ? -1 : of_name.at[id]);
     }
 }
 
@@ -158,7 +159,7 @@ static void add_line(Outliner *o, const DiffLine *line, const int32_t at[SIDES],
     int32_t key[4 + 2 * SIDES] = {(int32_t)line->kind * 128 + line->mark, slot};
     for (int s = 0; s < SIDES; s++)
         key[2 + s] = at[s] < 0 ? -1 : o->side[s].first_member[at[s]];
-    memcpy(key + 4, layout, 2 * SIDES * sizeof *layout);
+    memcpy(key + 4, layout, sizeof key - 4 * sizeof *key);
     int32_t id = intern_put(o->keys, key, sizeof key);
     if (id == o->lines.n)
         vec_push(o->arena, &o->lines, *line);
@@ -216,13 +217,13 @@ static void add_reshard(Outliner *o, const int32_t op[SIDES], int32_t a, int32_t
                         int slot)
 {
     DiffLine line = {.kind = DIFF_LINE_RESHARD, .id = {a, b}};
-    int32_t layout[2 * SIDES] = {-1, -1, -1, -1};
+    int32_t layout[2 * SIDES] = {-1, -1, -1, -1}, *end = layout;
     line.mark = mark_of(line.id, differs);
-    for (int s = 0; s < SIDES; s++) {
+    for (int s = 0; s < SIDES; s++, end += 2) {
         if (line.id[s] < 0)
             continue;
-        layout[2 * s] = o->side[s].plan->reshards[line.id[s]].from;
-        layout[2 * s + 1] = o->side[s].plan->reshards[line.id[s]].to;
+        end[0] = o->side[s].plan->reshards[line.id[s]].from;
+        end[1] = o->side[s].plan->reshards[line.id[s]].to;
     }
     add_line(o, &line, op, slot, layout);
 }

@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/plan/cost.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ---- flows of one group ---- */
@@ -259,6 +260,7 @@ static PathCounts count_paths(Arena *scratch, const Plan *plan)
             vec_push(scratch, &counts.path, path);
             vec_push(scratch, &counts.times, 0);
         }
+        assert(counts.times.at);
         counts.times.at[id] += reshard_repeat(plan, &plan->reshards[r]);
     }
     return counts;
@@ -302,6 +304,7 @@ Traffic traffic_of_plan(Arena *arena, const Plan *plan, int n_buckets)
             if (id == axes.n)
                 vec_push(arena, &axes, (AxisTraffic){.atoms = step->atoms});
             traffic_flows(plan, step, add_to_links, &sum);
+            assert(axes.at);
             add_links(&axes.at[id].sent, &sum.sum, counts.times.at[p]);
             axes.at[id].us += counts.times.at[p] * step->us;
             axes.at[id].n += counts.times.at[p];

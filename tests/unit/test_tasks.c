@@ -109,7 +109,7 @@ static const char *in_ascii(Arena *arena, const char *fact)
 {
     Buf out = buf_new(arena);
     for (Str rest = str_from(fact); rest.n > 0;) {
-        Key rune = key_take(&rest);
+        Key rune = (Key)str_take_rune(&rest);
         buf_putc(&out, rune < 0x80 ? (char)rune : style_ascii((uint32_t)rune));
     }
     return buf_str(&out).s;

@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -284,6 +285,7 @@ Theme config_theme(Config *config, const Settings *settings)
     Buf name = buf_new(config->arena);
     Theme theme = {0};
 
+    assert(setting);
     setting_format(settings, setting, &name);
     theme_find(buf_str(&name), &theme);
     for (int i = 0; i < config->theme.n; i++) {

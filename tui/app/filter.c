@@ -99,7 +99,7 @@ static bool read_value(const Filter *filter, FilterKey key, Str text, Choice *va
     if (key == KEY_SHAPE)
         return read_shape(text, value, err);
     if (key == KEY_DTYPE) {
-        value->number = dtype_from_name(text);
+        value->number = (int)dtype_from_name(text);
         return value->number != DT_NONE || error_set(err, "filter: no dtype '%.*s'", STR_ARG(text));
     }
     if (key != KEY_IS)

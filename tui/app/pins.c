@@ -102,6 +102,7 @@ static bool target_of(Ui *ui, Target *target, Error *err)
     if (n_ops == 0 && ui->n_tagged > 0 && op >= 0)
         return error_set(err, "no tagged op has this dim (T T takes all tags away)");
     if (index) {
+        assert(ops);
         *target = (Target){true,
                            ui->at.item,
                            n_ops,

@@ -216,7 +216,7 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandCo
 
 void op_draw_indexes(const Ui *ui, int32_t op, Pen *pen, int *selected)
 {
-    const OpSpace *space = inferred_space(ui->session->inferred, op);
+    const OpSpace *space = program_space(ui->session->inferred, op);
     IndexColumns at = index_columns(pen->area.w);
 
     if (space->n_index > 0)

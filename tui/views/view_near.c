@@ -285,12 +285,12 @@ static const OpBox *box_towards(const Ui *ui, const Near *near, int dx, int dy)
 
     if (here < 0 || w < 1)
         return &near->box[0];
-    const OpBox *box = &near->box[here], *best = NULL;
+    const OpBox *box = &near->box[here], *best = NULL, *other;
     if (dx)
         return box_at(near, box->level, box->at + dx);
     Rect from = box_rect(near, box, w);
-    for (int at = 0; box_at(near, box->level + dy, at); at++) {
-        const OpBox *other = box_at(near, box->level + dy, at);
+    int level = box->level + dy;
+    for (int at = 0; (other = box_at(near, level, at)) != NULL; at++) {
         Rect to = box_rect(near, other, w), found = best ? box_rect(near, best, w) : to;
         if (!best || abs(to.x + to.w / 2 - from.x - from.w / 2) <
                          abs(found.x + found.w / 2 - from.x - from.w / 2))

@@ -21,9 +21,8 @@ void why_index_text(const Ui *ui, int32_t op, int index, Buf *out)
         reason_format_chain(ui_plan(ui), &chains[i], "", out);
 }
 
-static void index_page(const Ui *ui, const Place *place, Buf *out)
+static void index_page(const Ui *ui, const Place *place, const OpSpace *space, Buf *out)
 {
-    const OpSpace *space = inferred_space(ui->session->inferred, place->op);
     Str label = label_op(ui->session, ui->frame, place->op);
     size_t before;
 
@@ -43,7 +42,7 @@ void why_text(Ui *ui, const Place *place, Buf *out)
     else if (!reasons_ready(ui, ui_plan(ui)))
         buf_printf(out, "%s\n", reasons_waiting);
     else if (place->why == WHY_INDEX && space && place->why_dim < space->n_index)
-        index_page(ui, place, out);
+        index_page(ui, place, space, out);
     else if (place->why == WHY_NOT && place->why_axis >= ui->session->mesh->n_axes)
         buf_puts(out, "the mesh has no such axis any more\n");
     else if (place->why == WHY_NOT && place->tensor >= 0)
