@@ -126,7 +126,7 @@ struct Graph {
     Arena *arena; /* everything below lives here */
     Names *names;
     Shapes *shapes;
-    int n_ops, n_tensors, n_inputs, n_outputs;
+    int n_ops, n_tensors, n_operands, n_inputs, n_outputs;
     GraphOp *ops;
     GraphTensor *tensors;
     int32_t *operands; /* tensor ids; -1 is an absent optional operand */

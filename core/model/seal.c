@@ -304,6 +304,7 @@ static void move_columns(GraphBuilder *builder)
     vec_trim(graph->arena, &builder->declared);
     graph->n_ops = graph->n_nodes = builder->ops.n;
     graph->n_tensors = builder->tensors.n;
+    graph->n_operands = builder->operands.n;
     graph->n_inputs = builder->inputs.n;
     graph->n_outputs = builder->outputs.n;
     vec_push_own(graph->arena, &builder->tensors,

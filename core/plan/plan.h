@@ -106,7 +106,8 @@ typedef struct Propagation Propagation; /* propagate.h */
 typedef struct {
     const FlowLog *flow; /* NULL: the method keeps none */
     const int32_t *end;  /* per tensor: its last state; -1: none */
-    const int32_t *op;   /* per op of the engine: of the graph; -1: a tie of a loop */
+    const int32_t *op;   /* per op of the engine: of the graph; -1: a tie of a loop. NULL: they are
+                            the graph's, then ties */
     const char *const *pass_name;
     const void *context;
     /* What a state of a tensor, or of an op, is: an id of plan->shardings; a cut. */

@@ -37,14 +37,16 @@ static void take_largest(void *context, int32_t rule, int pass, FlowDirection di
 static Engine *chain_of(Arena *arena, int n, Trace *trace)
 {
     FlowGraph *graph = arena_make(arena, FlowGraph);
-    FlowOp *ops = arena_array(arena, FlowOp, n);
+    GraphOp *ops = arena_array(arena, GraphOp, n);
     int32_t *tensor = arena_array(arena, int32_t, 2 * n), *own = arena_array(arena, int32_t, n);
+    int32_t *rule = arena_array(arena, int32_t, n);
     for (int i = 0; i < n; i++) {
-        ops[i] = (FlowOp){i, 2 * i, 1, 1};
+        rule[i] = i;
+        ops[i] = (GraphOp){.input = 2 * i, .n_inputs = 1, .n_outputs = 1};
         tensor[2 * i] = i;
         tensor[2 * i + 1] = i + 1;
     }
-    *graph = (FlowGraph){n, n + 1, 2 * n, ops, tensor};
+    *graph = (FlowGraph){n, n + 1, 2 * n, ops, rule, tensor, NULL, NULL};
     return engine_new(arena, graph, own, take_largest, trace);
 }
 
@@ -54,8 +56,8 @@ static void the_stack_goes_from_the_change_to_readers_before_the_maker(void **st
     Arena *arena = arena_new();
     Trace trace = {0};
     Engine *engine = chain_of(arena, 3, &trace);
-    int32_t start[4] = {0, 0, 5, 0};
-    engine_begin(engine, &(FlowRun){.log_arena = arena, .start = start});
+    int32_t start[4] = {0, 0, 5, 0}, now[4], own[3];
+    engine_begin(engine, &(FlowRun){.log_arena = arena, .start = start, .tensor = now, .op = own});
     engine_stack(engine, 0);
     /* 0 first; 1 takes t2 back to t1, whose maker is 0; its reader, 1 itself, is not due; 2. */
     assert_string_equal(trace.text, "0 1 0 2 ");
@@ -70,8 +72,13 @@ static void a_group_has_one_state(void **state)
     (void)state;
     Arena *arena = arena_new();
     Engine *engine = chain_of(arena, 3, NULL);
-    int32_t start[4] = {0}, group[4] = {0, -1, -1, 0};
-    engine_begin(engine, &(FlowRun){arena, start, group, 1, NULL});
+    int32_t start[4] = {0}, group[4] = {0, -1, -1, 0}, now[4], own[3];
+    engine_begin(engine, &(FlowRun){.log_arena = arena,
+                                    .tensor = now,
+                                    .op = own,
+                                    .start = start,
+                                    .group = group,
+                                    .n_groups = 1});
     engine_set(engine, -1, 3, 7);
     assert_int_equal(engine_tensor(engine, 0), 7);
     engine_sweep(engine, &(FlowPass){.pass = 1, .once = true});

@@ -16,12 +16,19 @@ typedef struct {
     int32_t *tensor, *op; /* op: 1 + state, 0 before its first event */
 } Moment;
 
+static int32_t op_of_log(const Plan *plan, int32_t op)
+{
+    if (plan->log.op)
+        return op < 0 ? -1 : plan->log.op[op];
+    return op < plan->inferred->graph->n_ops ? op : -1;
+}
+
 static PlanEvent step(Moment *moment, const FlowEvent *at, int turn)
 {
     const Plan *plan = moment->plan;
     const PlanLog *log = &plan->log;
     bool set = log->flow->turns.at[turn].pass == PASS_SET;
-    PlanEvent event = {.op = at->op < 0 ? -1 : log->op[at->op], .tensor = at->tensor};
+    PlanEvent event = {.op = op_of_log(plan, at->op), .tensor = at->tensor};
     event.turn = turn;
     if (at->tensor >= 0) {
         int32_t *state = &moment->tensor[at->tensor];

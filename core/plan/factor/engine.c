@@ -15,15 +15,16 @@ struct Engine {
     const FlowGraph *graph;
     FlowVisit *visit;
     void *context;
-    const int32_t *own_start;
+    const int32_t *own_start; /* per rule */
     int n_words;
-    int32_t *near_first, *near;     /* per tensor: its maker and readers, in program order */
+    int32_t *near_first, *near;     /* per tensor: its makers and readers, in program order; NULL:
+                                       the graph has them */
     const int32_t *group;           /* of this run: per tensor, or NULL */
     int32_t *member_first, *member; /* per group: its tensors */
     VisitMemo memo;
     Arena *run_arena;   /* of what only a run needs; NULL between runs */
     int32_t (*last)[2]; /* per op and direction: 1 + place in the memo of what it met last */
-    int32_t *now, *own; /* states: of tensors, of ops */
+    int32_t *now, *own; /* states: of tensors, of ops; of this run */
     OpSet due[2];       /* by direction: beside a change since it was last looked at so */
     OpSet touched;      /* beside any change of this run */
     OpSet twice;        /* a tensor is two of their operands */
@@ -101,7 +102,7 @@ static int32_t set_along(const OpSet *set, FlowDirection direction, int32_t from
 
 /* ---- making ---- */
 
-static int n_operands(const FlowOp *op)
+static int n_operands(const GraphOp *op)
 {
     return op->n_inputs + op->n_outputs;
 }
@@ -121,7 +122,7 @@ static void find_neighbours(Engine *e)
     memcpy(next, e->near_first, (size_t)graph->n_tensors * sizeof *next);
     for (int32_t i = 0; i < graph->n_ops; i++)
         for (int o = 0; o < n_operands(&graph->op[i]); o++) {
-            int32_t t = graph->tensor[graph->op[i].operand + o];
+            int32_t t = graph->tensor[graph->op[i].input + o];
             if (t >= 0)
                 e->near[next[t]++] = i;
         }
@@ -140,7 +141,7 @@ static bool has_tensor_twice(const int32_t *tensor, int n)
 static void find_twice(Engine *e)
 {
     for (int32_t op = 0; op < e->graph->n_ops; op++)
-        if (has_tensor_twice(e->graph->tensor + e->graph->op[op].operand,
+        if (has_tensor_twice(e->graph->tensor + e->graph->op[op].input,
                              n_operands(&e->graph->op[op])))
             set_add(&e->twice, op);
 }
@@ -152,13 +153,12 @@ Engine *engine_new(Arena *arena, const FlowGraph *graph, const int32_t *own, Flo
     *e = (Engine){.arena = arena, .graph = graph, .visit = visit, .context = context};
     e->own_start = own;
     e->n_words = (graph->n_ops + 63) / 64;
-    e->now = arena_array(arena, int32_t, graph->n_tensors);
-    e->own = arena_array(arena, int32_t, graph->n_ops);
     e->due[0] = set_new(arena, e->n_words);
     e->due[1] = set_new(arena, e->n_words);
     e->touched = set_new(arena, e->n_words);
     e->twice = set_new(arena, e->n_words);
-    find_neighbours(e);
+    if (!graph->tensors)
+        find_neighbours(e);
     find_twice(e);
     return e;
 }
@@ -189,14 +189,45 @@ static void make_due(Engine *e, int32_t op)
     set_add(&e->touched, op);
 }
 
+/* The makers and readers of a tensor: as a list, and one more before it, or -1. */
+typedef struct {
+    const int32_t *op;
+    int n;
+    int32_t maker;
+} Near;
+
+static inline Near near_of(const Engine *e, int32_t tensor)
+{
+    if (e->near) {
+        int32_t first = e->near_first[tensor];
+        return (Near){e->near + first, e->near_first[tensor + 1] - first, -1};
+    }
+    const GraphTensor *at = &e->graph->tensors[tensor];
+    return (Near){e->graph->uses + at->use, at[1].use - at->use, at->maker};
+}
+
+static inline void mark_different(Engine *e, int32_t op)
+{
+    set_add(&e->differs, op);
+    make_due(e, op);
+}
+
 /* In a replay: ops beside a tensor that is not as it was. */
 static void mark_difference(Engine *e, int32_t tensor)
 {
-    if (e->now[tensor] != e->was[tensor])
-        for (int32_t i = e->near_first[tensor]; i < e->near_first[tensor + 1]; i++) {
-            set_add(&e->differs, e->near[i]);
-            make_due(e, e->near[i]);
-        }
+    if (e->now[tensor] == e->was[tensor])
+        return;
+    Near near = near_of(e, tensor);
+    if (near.maker >= 0)
+        mark_different(e, near.maker);
+    for (int i = 0; i < near.n; i++)
+        mark_different(e, near.op[i]);
+}
+
+static void start_own(const Engine *e, int32_t *own)
+{
+    for (int i = 0; i < e->graph->n_ops; i++)
+        own[i] = e->own_start[e->graph->rule[i]];
 }
 
 /* The past at its beginning. */
@@ -207,7 +238,7 @@ static void begin_past(Engine *e)
     e->was_own = arena_array(e->run_arena, int32_t, graph->n_ops);
     e->differs = set_new(e->run_arena, e->n_words);
     memcpy(e->was, e->past->start, (size_t)graph->n_tensors * sizeof *e->was);
-    memcpy(e->was_own, e->own_start, (size_t)graph->n_ops * sizeof *e->was_own);
+    start_own(e, e->was_own);
     for (int32_t t = 0; t < graph->n_tensors; t++)
         mark_difference(e, t);
 }
@@ -234,8 +265,10 @@ void engine_begin(Engine *e, const FlowRun *run)
 {
     begin_run(e);
     const FlowGraph *graph = e->graph;
+    e->now = run->tensor;
+    e->own = run->op;
     memcpy(e->now, run->start, (size_t)graph->n_tensors * sizeof *e->now);
-    memcpy(e->own, e->own_start, (size_t)graph->n_ops * sizeof *e->own);
+    start_own(e, e->own);
     set_clear(&e->due[0], e->n_words);
     set_clear(&e->due[1], e->n_words);
     set_clear(&e->touched, e->n_words);
@@ -266,9 +299,12 @@ static void begin_turn(Engine *e, int pass, FlowDirection direction)
 /* Ops beside a change are looked at again; in a replay those that differ already. */
 static void mark_near(Engine *e, int32_t tensor)
 {
-    for (int32_t i = e->near_first[tensor]; i < e->near_first[tensor + 1]; i++)
-        if (!e->past || set_has(&e->differs, e->near[i]))
-            make_due(e, e->near[i]);
+    Near near = near_of(e, tensor);
+    if (near.maker >= 0 && (!e->past || set_has(&e->differs, near.maker)))
+        make_due(e, near.maker);
+    for (int i = 0; i < near.n; i++)
+        if (!e->past || set_has(&e->differs, near.op[i]))
+            make_due(e, near.op[i]);
 }
 
 static inline void log_event(Engine *e, int32_t op, int32_t tensor, int32_t state)
@@ -339,9 +375,9 @@ static const int32_t *looked_up(Engine *e, int32_t op, FlowDirection direction, 
     if (found < 0 || !visit_memo_is(&e->memo, found, hash, key, n))
         found = visit_memo_find(&e->memo, hash, key, n);
     if (found < 0) {
-        const FlowOp *at = &e->graph->op[op];
+        const GraphOp *at = &e->graph->op[op];
         memcpy(room, key + 1, (size_t)(n - 1) * sizeof *room);
-        e->visit(e->context, at->rule, key[0] >> 2 & 15, direction, room, at->n_inputs,
+        e->visit(e->context, e->graph->rule[op], key[0] >> 2 & 15, direction, room, at->n_inputs,
                  at->n_outputs);
         found = visit_memo_put(&e->memo, e->arena, hash, key, n, room);
     }
@@ -355,7 +391,7 @@ static const int32_t *looked_up(Engine *e, int32_t op, FlowDirection direction, 
 static void take_over(Engine *e, int32_t op, FlowDirection direction, const int32_t *key, int n,
                       const int32_t *value)
 {
-    const int32_t *tensor = e->graph->tensor + e->graph->op[op].operand;
+    const int32_t *tensor = e->graph->tensor + e->graph->op[op].input;
     for (int o = 0; o < n; o++)
         if (value[1 + o] != key[2 + o] &&
             (direction == FLOW_BOTH ? e->now[tensor[o]] != value[1 + o]
@@ -370,8 +406,8 @@ static void take_over(Engine *e, int32_t op, FlowDirection direction, const int3
 /* An op of very many operands. */
 static void visit_long(Engine *e, int32_t op, int pass, FlowDirection direction)
 {
-    const FlowOp *at = &e->graph->op[op];
-    const int32_t *tensor = e->graph->tensor + at->operand;
+    const GraphOp *at = &e->graph->op[op];
+    const int32_t *tensor = e->graph->tensor + at->input;
     int n = n_operands(at);
     Arena *scratch = arena_new();
     int32_t *key = arena_array(scratch, int32_t, n + 2), *value = key + 1;
@@ -379,7 +415,7 @@ static void visit_long(Engine *e, int32_t op, int pass, FlowDirection direction)
     for (int o = 0; o < n; o++)
         key[2 + o] = tensor[o] < 0 ? -1 : e->now[tensor[o]];
     value = memcpy(arena_array(scratch, int32_t, n + 1), value, (size_t)(n + 1) * sizeof *value);
-    e->visit(e->context, at->rule, pass, direction, value, at->n_inputs, at->n_outputs);
+    e->visit(e->context, e->graph->rule[op], pass, direction, value, at->n_inputs, at->n_outputs);
     take_over(e, op, direction, key, n, value);
     arena_free(scratch);
 }
@@ -396,8 +432,8 @@ static void count_visit(Engine *e)
 
 static void visit_op(Engine *e, int32_t op, int pass, FlowDirection direction)
 {
-    const FlowOp *at = &e->graph->op[op];
-    const int32_t *tensor = e->graph->tensor + at->operand;
+    const GraphOp *at = &e->graph->op[op];
+    const int32_t *tensor = e->graph->tensor + at->input;
     int n = n_operands(at);
     count_visit(e);
     if (direction != FLOW_BOTH)
@@ -407,7 +443,7 @@ static void visit_op(Engine *e, int32_t op, int pass, FlowDirection direction)
         return;
     }
     int32_t key[STATES_SHORT], room[STATES_SHORT];
-    key[0] = (at->rule * 16 + pass) * 4 + (int32_t)direction;
+    key[0] = (e->graph->rule[op] * 16 + pass) * 4 + (int32_t)direction;
     key[1] = e->own[op];
     uint64_t hash = visit_memo_hash(visit_memo_hash((uint64_t)n, key[0]), key[1]);
     for (int o = 0; o < n; o++) {
@@ -459,8 +495,8 @@ static void pass_settings(Engine *e)
 
 static bool op_differs(const Engine *e, int32_t op)
 {
-    const FlowOp *at = &e->graph->op[op];
-    const int32_t *tensor = e->graph->tensor + at->operand;
+    const GraphOp *at = &e->graph->op[op];
+    const int32_t *tensor = e->graph->tensor + at->input;
     if (e->own[op] != e->was_own[op])
         return true;
     for (int o = 0; o < n_operands(at); o++)
@@ -488,7 +524,7 @@ static int32_t repeat_past(Engine *e, int32_t at, int32_t end)
 
 static bool takes_part(const Engine *e, const FlowPass *pass, int32_t op)
 {
-    return !pass->takes_part || pass->takes_part[e->graph->op[op].rule];
+    return !pass->takes_part || pass->takes_part[e->graph->rule[op]];
 }
 
 /* Half a sweep beside a past one (events from at to end; none when that pass had ended): ops that
@@ -560,7 +596,7 @@ static void due_again(Engine *e, const FlowPass *pass)
     for (int w = 0; w < e->n_words; w++)
         for (Word word = e->touched.word[w]; word; word &= word - 1) {
             int32_t op = w * 64 + __builtin_ctzll(word);
-            if (!pass->again || pass->again[e->graph->op[op].rule])
+            if (!pass->again || pass->again[e->graph->rule[op]])
                 make_due(e, op);
         }
 }
@@ -585,17 +621,19 @@ void engine_sweep(Engine *e, const FlowPass *pass)
     e->log->turns.n = fixed;
 }
 
-bool engine_sweep_all(Engine *e, int pass)
+bool engine_sweep_all(Engine *e, const FlowPass *pass)
 {
     int32_t first = e->log->events.n;
     if (!e->run_arena)
         begin_run(e);
-    begin_turn(e, pass, FLOW_FORWARD);
+    begin_turn(e, pass->pass, FLOW_FORWARD);
     for (int32_t op = 0; op < e->graph->n_ops; op++)
-        visit_op(e, op, pass, FLOW_FORWARD);
-    begin_turn(e, pass, FLOW_BACKWARD);
+        if (takes_part(e, pass, op))
+            visit_op(e, op, pass->pass, FLOW_FORWARD);
+    begin_turn(e, pass->pass, FLOW_BACKWARD);
     for (int32_t op = e->graph->n_ops - 1; op >= 0; op--)
-        visit_op(e, op, pass, FLOW_BACKWARD);
+        if (takes_part(e, pass, op))
+            visit_op(e, op, pass->pass, FLOW_BACKWARD);
     return e->log->events.n > first;
 }
 
@@ -617,9 +655,9 @@ static void push(Stack *stack, int32_t op)
 
 static bool makes(const FlowGraph *graph, int32_t op, int32_t tensor)
 {
-    const FlowOp *at = &graph->op[op];
+    const GraphOp *at = &graph->op[op];
     for (int o = at->n_inputs; o < n_operands(at); o++)
-        if (graph->tensor[at->operand + o] == tensor)
+        if (graph->tensor[at->input + o] == tensor)
             return true;
     return false;
 }
@@ -628,13 +666,15 @@ static bool makes(const FlowGraph *graph, int32_t op, int32_t tensor)
  * op itself is not due. */
 static void push_near(const Engine *e, Stack *stack, int32_t visited, int32_t tensor)
 {
-    int32_t first = e->near_first[tensor], end = e->near_first[tensor + 1];
-    for (int32_t i = first; i < end; i++)
-        if (e->near[i] != visited && makes(e->graph, e->near[i], tensor))
-            push(stack, e->near[i]);
-    for (int32_t i = end - 1; i >= first; i--)
-        if (e->near[i] != visited && !makes(e->graph, e->near[i], tensor))
-            push(stack, e->near[i]);
+    Near near = near_of(e, tensor);
+    if (near.maker >= 0 && near.maker != visited)
+        push(stack, near.maker);
+    for (int i = 0; i < near.n; i++)
+        if (near.op[i] != visited && makes(e->graph, near.op[i], tensor))
+            push(stack, near.op[i]);
+    for (int i = near.n - 1; i >= 0; i--)
+        if (near.op[i] != visited && !makes(e->graph, near.op[i], tensor))
+            push(stack, near.op[i]);
 }
 
 void engine_stack(Engine *e, int pass)

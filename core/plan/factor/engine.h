@@ -24,17 +24,17 @@
 
 #include "core/base/progress.h"
 #include "core/base/vec.h"
+#include "core/model/graph.h"
 
-typedef struct {
-    int32_t rule;    /* ops of one rule are visited alike */
-    int32_t operand; /* first place in FlowGraph.tensor */
-    uint16_t n_inputs, n_outputs;
-} FlowOp;
-
+/* The columns of a Graph as they are, or others made like them. */
 typedef struct {
     int n_ops, n_tensors, n_operands;
-    const FlowOp *op;
-    const int32_t *tensor; /* operands: inputs, then outputs; -1: none */
+    const GraphOp *op;          /* operands and how many */
+    const int32_t *rule;        /* per op: ops of one rule are visited alike */
+    const int32_t *tensor;      /* operands: inputs, then outputs; -1: none */
+    const GraphTensor *tensors; /* maker and uses; NULL: the engine finds them, and a tensor may
+                                   have several makers */
+    const int32_t *uses;
 } FlowGraph;
 
 typedef enum { FLOW_BACKWARD, FLOW_FORWARD, FLOW_BOTH } FlowDirection;
@@ -69,13 +69,14 @@ typedef struct {
 
 typedef struct Engine Engine;
 
-/* Lives in the arena, which grows with the distinct cases met. own: per op, the state it starts
- * with in every run. The graph must outlive the engine. */
+/* Lives in the arena, which grows with the distinct cases met. own: per rule, the state its ops
+ * start with in every run. The graph must outlive the engine. */
 Engine *engine_new(Arena *arena, const FlowGraph *graph, const int32_t *own, FlowVisit *visit,
                    void *context);
 
 typedef struct {
     Arena *log_arena;     /* the log lives there */
+    int32_t *tensor, *op; /* per tensor, per op: where its state is kept, from now on */
     const int32_t *start; /* per tensor: its state; kept by the log, so in that arena too */
     const int32_t *group; /* per tensor: its group's number, or -1; NULL: there are no groups */
     int n_groups;
@@ -106,8 +107,9 @@ typedef struct {
 void engine_sweep(Engine *engine, const FlowPass *pass);
 void engine_stack(Engine *engine, int pass);
 
-/* One double sweep over every op. True when it changed something. For tests and the bench. */
-bool engine_sweep_all(Engine *engine, int pass);
+/* One double sweep over every op that takes part. True when it changed something. For tests and
+ * the bench. */
+bool engine_sweep_all(Engine *engine, const FlowPass *pass);
 
 int32_t engine_tensor(const Engine *engine, int32_t tensor);
 int32_t engine_op(const Engine *engine, int32_t op);

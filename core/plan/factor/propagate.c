@@ -12,8 +12,9 @@ static const char *const pass_names[MODE_COUNT] = {
     "ops on parameters", "ops beside pins", "early ops", "map dims", "reduce dims",
 };
 
-/* Rules of the engine: twice the op space, and one more for ops on parameters alone; the last is
- * that of what a loop carries. */
+/* Rules of the engine: twice the op space, and one more for ops on parameters alone; then that of
+ * what a loop carries, and of host ops. Its ops are the graph's, then a tie for each value that a
+ * loop carries. */
 struct Propagation {
     Arena *arena;
     const Inferred *inferred;
@@ -23,8 +24,7 @@ struct Propagation {
     Vec(const FlowState *) states;
     FlowGraph graph;
     Engine *engine;
-    const int32_t *op; /* per op of the engine: of the graph; -1: what a loop carries */
-    int32_t *start;    /* per tensor: its state when nothing is pinned; -1: it has no shape */
+    int32_t *start; /* per tensor: its state when nothing is pinned; -1: it has no shape */
     bool *takes_part[MODE_COUNT], *again[MODE_COUNT]; /* per rule */
 };
 
@@ -52,24 +52,14 @@ static int32_t put_state(Propagation *p, const FlowState *state)
     return id;
 }
 
-/* An op of the program in the engine: both in program order. */
-static int32_t place_of(const Propagation *p, int32_t op)
-{
-    int32_t first = 0, last = p->inferred->n_program - 1;
-    while (first < last) {
-        int32_t middle = first + (last - first) / 2;
-        if (p->inferred->program[middle] < op)
-            first = middle + 1;
-        else
-            last = middle;
-    }
-    assert(last >= 0 && p->inferred->program[first] == op);
-    return first;
-}
-
 static int32_t loop_rule(const Propagation *p)
 {
     return 2 * p->inferred->n_spaces;
+}
+
+static int32_t host_rule(const Propagation *p)
+{
+    return loop_rule(p) + 1;
 }
 
 /* ---- visits: what the engine asks ---- */
@@ -179,13 +169,15 @@ static bool has_reduce_dim(const OpSpace *space)
 
 static void find_passes(Propagation *p)
 {
-    int n = loop_rule(p) + 1;
+    int n = host_rule(p) + 1;
     for (int mode = 0; mode < MODE_COUNT; mode++) {
         p->takes_part[mode] = arena_array(p->arena, bool, n);
         p->again[mode] = arena_array(p->arena, bool, n);
     }
-    for (int rule = 0; rule < n; rule++) {
-        const OpSpace *space = rule < n - 1 ? p->inferred->spaces[rule / 2] : NULL;
+    for (int rule = 0; rule <= loop_rule(p); rule++) {
+        const OpSpace *space = rule < loop_rule(p) ? p->inferred->spaces[rule / 2] : NULL;
+        if (space && space->no_rule)
+            continue; /* never visited */
         bool early = !space || space->early, on_parameters = space && rule % 2;
         p->takes_part[MODE_PARAMETERS][rule] = p->again[MODE_PARAMETERS][rule] = on_parameters;
         p->takes_part[MODE_PINNED][rule] = p->again[MODE_PINNED][rule] = space != NULL;
@@ -196,16 +188,23 @@ static void find_passes(Propagation *p)
     }
 }
 
-/* Nothing cut: the state all ops of an op space start with. */
-static int32_t whole_state(Propagation *p, const OpSpace *space, int32_t *known)
+/* Per rule: the state its ops start with, nothing cut. Ids are given in program order. */
+static const int32_t *start_states(Propagation *p)
 {
-    if (known[space->id] == 0) {
-        FlowState state = {.cut.n = space->n_index};
-        for (int i = 0; i < space->n_index; i++)
-            state.cut.index[i] = cut_whole(space->index[i].size);
-        known[space->id] = put_state(p, &state) + 1;
+    const Inferred *inferred = p->inferred;
+    int32_t *own = arena_array(p->arena, int32_t, host_rule(p) + 1);
+    memset(own, -1, (size_t)(host_rule(p) + 1) * sizeof *own);
+    for (int i = 0; i < inferred->n_program; i++) {
+        const OpSpace *space = program_space(inferred, inferred->program[i]);
+        int32_t *state = &own[2 * space->id];
+        if (*state >= 0)
+            continue;
+        FlowState whole = {.cut.n = space->n_index};
+        for (int d = 0; d < space->n_index; d++)
+            whole.cut.index[d] = cut_whole(space->index[d].size);
+        state[0] = state[1] = put_state(p, &whole);
     }
-    return known[space->id] - 1;
+    return own;
 }
 
 static FlowRole role_of(const Inferred *inferred, int32_t tensor)
@@ -250,73 +249,72 @@ static bool carry_has_shapes(const Inferred *inferred, const GraphCarry *carry)
            inferred_shape(inferred, carry->next);
 }
 
-static const int32_t *ops_of_engine(const Propagation *p, int n_ops)
+static int32_t *rules_of_ops(const Propagation *p)
 {
     const Inferred *inferred = p->inferred;
-    if (n_ops == inferred->n_program)
-        return inferred->program;
-    int32_t *op = arena_array(p->arena, int32_t, n_ops);
-    for (int i = 0; i < n_ops; i++)
-        op[i] = i < inferred->n_program ? inferred->program[i] : -1;
-    return op;
+    int n_ops = inferred->graph->n_ops;
+    int32_t *rule = arena_array(p->arena, int32_t, n_ops + inferred->graph->n_carries);
+    for (int op = 0; op < n_ops; op++)
+        rule[op] = inferred_is_host(inferred, op)
+                       ? host_rule(p)
+                       : 2 * inferred->space[op] + inferred->on_parameters[op];
+    return rule;
 }
 
-/* The program's ops, then a tie for each value that a loop carries. */
-static void build_graph(Propagation *p, int32_t *own)
+/* Copies of the columns with the ties behind them: the value that `in` has is made twice, by its
+ * op and by the tie. */
+static void add_ties(Propagation *p, int32_t *rule)
 {
-    const Inferred *inferred = p->inferred;
-    const Graph *graph = inferred->graph;
-    int n_ops = inferred->n_program + graph->n_carries;
-    int64_t n_operands = 2 * (int64_t)graph->n_carries;
-    for (int i = 0; i < inferred->n_program; i++) {
-        const GraphOp *op = &graph->ops[inferred->program[i]];
-        n_operands += op->n_inputs + op->n_outputs;
-    }
-    FlowOp *ops = arena_array(p->arena, FlowOp, n_ops);
-    int32_t *tensor = arena_array(p->arena, int32_t, n_operands), n = 0, at = 0;
-    int32_t *known = arena_array(p->arena, int32_t, inferred->n_spaces);
-    p->op = ops_of_engine(p, n_ops);
-    for (; at < inferred->n_program; at++) {
-        int32_t op = inferred->program[at];
-        const GraphOp *node = &graph->ops[op];
-        const OpSpace *space = program_space(inferred, op);
-        ops[at] = (FlowOp){.rule = 2 * space->id + inferred->on_parameters[op], .operand = n};
-        ops[at].n_inputs = node->n_inputs;
-        ops[at].n_outputs = node->n_outputs;
-        own[at] = whole_state(p, space, known);
-        for (int o = 0; o < node->n_inputs + node->n_outputs; o++) {
-            int32_t t = o < node->n_inputs ? op_inputs(graph, op)[o]
-                                           : op_outputs(graph, op)[o - node->n_inputs];
-            bool shaped = t >= 0 && inferred->shape[t] >= 0;
-            tensor[n++] = shaped && !space->no_rule ? t : -1;
-        }
-    }
+    const Graph *graph = p->inferred->graph;
+    int n_ops = graph->n_ops, n = p->graph.n_operands;
+    GraphOp *op = arena_array(p->arena, GraphOp, n_ops + graph->n_carries);
+    int32_t *tensor = arena_array(p->arena, int32_t, n + 2 * graph->n_carries);
+    memcpy(op, graph->ops, (size_t)n_ops * sizeof *op);
+    memcpy(tensor, graph->operands, (size_t)n * sizeof *tensor);
     for (int i = 0; i < graph->n_carries; i++) {
         const GraphCarry *carry = &graph->carries[i];
-        if (!carry_has_shapes(inferred, carry))
+        if (!carry_has_shapes(p->inferred, carry))
             continue;
-        ops[at] = (FlowOp){loop_rule(p), n, 1, 1};
-        own[at] = -1;
+        rule[n_ops] = loop_rule(p);
+        op[n_ops++] = (GraphOp){.input = n, .n_inputs = 1, .n_outputs = 1};
         tensor[n++] = carry->next;
         tensor[n++] = carry->in;
-        at++;
     }
-    p->graph = (FlowGraph){at, graph->n_tensors, n, ops, tensor};
+    p->graph = (FlowGraph){.n_ops = n_ops,
+                           .n_tensors = graph->n_tensors,
+                           .n_operands = n,
+                           .op = op,
+                           .rule = rule,
+                           .tensor = tensor};
+}
+
+static void build_graph(Propagation *p)
+{
+    const Graph *graph = p->inferred->graph;
+    int32_t *rule = rules_of_ops(p);
+    p->graph = (FlowGraph){.n_ops = graph->n_ops,
+                           .n_tensors = graph->n_tensors,
+                           .n_operands = graph->n_operands,
+                           .op = graph->ops,
+                           .rule = rule,
+                           .tensor = graph->operands,
+                           .tensors = graph->tensors,
+                           .uses = graph->uses};
+    if (graph->n_carries > 0)
+        add_ties(p, rule);
 }
 
 Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh *mesh)
 {
     Propagation *p = arena_make(arena, Propagation);
     *p = (Propagation){.arena = arena, .inferred = inferred, .mesh = mesh};
-    int n_ops = inferred->n_program + inferred->graph->n_carries;
     p->flow_ids = intern_new(arena);
     p->state_ids = intern_new(arena);
     p->start = arena_array(arena, int32_t, inferred->graph->n_tensors);
-    int32_t *own = arena_array(arena, int32_t, n_ops);
-    build_graph(p, own);
+    build_graph(p);
     start_flows(p);
     find_passes(p);
-    p->engine = engine_new(arena, &p->graph, own, visit_op, p);
+    p->engine = engine_new(arena, &p->graph, start_states(p), visit_op, p);
     return p;
 }
 
@@ -329,6 +327,8 @@ typedef struct {
     int32_t *start; /* per tensor: with what is said of it as a whole, before any pin */
     int32_t *group;
     int n_groups;
+    int32_t *end; /* per tensor: its state */
+    int32_t *op;  /* per op of the engine: its state */
 } Run;
 
 static int last_priority(const Plan *plan)
@@ -479,8 +479,7 @@ static void set_tensor_pin(Run *run, const Decision *pin, bool later)
 static void set_index_pin(Run *run, const Decision *pin, bool later)
 {
     Propagation *p = run->p;
-    int32_t at = place_of(p, pin->place);
-    FlowState state = *p->states.at[engine_op(p->engine, at)];
+    FlowState state = *p->states.at[engine_op(p->engine, pin->place)];
     uint32_t dim = 1u << pin->dim;
     if (later) {
         state.closed |= dim;
@@ -491,7 +490,7 @@ static void set_index_pin(Run *run, const Decision *pin, bool later)
         if (pin->priority > 0)
             state.barred &= ~cut_atoms(&pin->cut);
     }
-    engine_set(p->engine, at, -1, put_state(p, &state));
+    engine_set(p->engine, pin->place, -1, put_state(p, &state));
 }
 
 static void set_pins(Run *run, int priority)
@@ -579,19 +578,18 @@ static void publish(Run *run)
     plan->cuts = arena_array(plan->arena, const OpCut *, p->states.n);
     for (int i = 0; i < p->states.n; i++)
         plan->cuts[i] = &p->states.at[i]->cut;
-    for (int i = 0; i < plan->inferred->n_program; i++)
-        plan->cut[p->op[i]] = engine_op(p->engine, i);
+    if (run->op != plan->cut)
+        memcpy(plan->cut, run->op, (size_t)plan->inferred->graph->n_ops * sizeof *plan->cut);
 
     int32_t *known = arena_array(plan->arena, int32_t, p->flows.n); /* 1 + sharding, by state */
-    int32_t *end = arena_array(plan->arena, int32_t, n_tensors);
     for (int t = 0; t < n_tensors; t++) {
-        int32_t state = end[t] = engine_tensor(p->engine, t);
+        int32_t state = run->end[t];
         if (state >= 0 && known[state] == 0)
             known[state] = sharding_of(p, plan->shardings, state) + 1;
         plan->flow[t] = plan->sharding[t] = state < 0 ? -1 : known[state] - 1;
         plan->pinned[t] = state < 0 ? 0 : (uint16_t)p->flows.at[state]->pinned;
     }
-    plan->log = (PlanLog){.flow = engine_log(p->engine), .end = end, .op = p->op};
+    plan->log = (PlanLog){.flow = engine_log(p->engine), .end = run->end};
     plan->log.pass_name = pass_names;
     plan->log.context = p;
     plan->log.sharding_of = sharding_of;
@@ -601,9 +599,15 @@ static void publish(Run *run)
 
 void propagate_factor(Plan *plan, Propagation *propagation, const Plan *before)
 {
-    Run run = {.plan = plan, .p = propagation};
+    const FlowGraph *graph = &propagation->graph;
+    Run run = {.plan = plan, .p = propagation, .op = plan->cut};
+    run.end = arena_array(plan->arena, int32_t, graph->n_tensors);
+    if (graph->n_ops > plan->inferred->graph->n_ops)
+        run.op = arena_array(plan->arena, int32_t, graph->n_ops);
     start_run(&run);
     engine_begin(propagation->engine, &(FlowRun){.log_arena = plan->arena,
+                                                 .tensor = run.end,
+                                                 .op = run.op,
                                                  .start = run.start,
                                                  .group = run.group,
                                                  .n_groups = run.n_groups,
@@ -626,13 +630,13 @@ int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out
     if (plan->method != METHOD_FACTOR || plan->cut[op] < 0)
         return 0;
     const OpSpace *space = program_space(plan->inferred, op);
-    const FlowOp *at = &p->graph.op[place_of(p, op)];
+    const GraphOp *at = &p->graph.op[op];
     int n = space->n_inputs + space->n_outputs;
     int32_t *state = arena_array(arena, int32_t, n + 1);
     const Flow **flow = arena_array(arena, const Flow *, n);
     state[0] = plan->cut[op];
     for (int o = 0; o < n; o++) {
-        int32_t tensor = p->graph.tensor[at->operand + o];
+        int32_t tensor = space->no_rule ? -1 : p->graph.tensor[at->input + o];
         state[1 + o] = tensor < 0 ? -1 : plan->log.end[tensor];
     }
     FlowVisitCase visit = begin_case(p, space, MODE_REDUCE, state, flow);
@@ -652,7 +656,9 @@ int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out
 
 bool propagation_sweep_all(Propagation *propagation)
 {
-    bool moved = engine_sweep_all(propagation->engine, MODE_REDUCE);
+    bool moved = engine_sweep_all(
+        propagation->engine,
+        &(FlowPass){.pass = MODE_REDUCE, .takes_part = propagation->takes_part[MODE_REDUCE]});
     engine_end(propagation->engine);
     return moved;
 }

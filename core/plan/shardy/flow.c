@@ -283,16 +283,17 @@ static const FlowGraph *engine_graph(Run *run)
 {
     const ShardyProgram *program = run->program;
     FlowGraph *graph = arena_make(run->arena, FlowGraph);
-    FlowOp *op = arena_array(run->arena, FlowOp, program->n_ops);
+    GraphOp *op = arena_array(run->arena, GraphOp, program->n_ops);
+    int32_t *rule = arena_array(run->arena, int32_t, program->n_ops);
     Vec(int32_t) operands = {0};
     for (int i = 0; i < program->n_ops; i++) {
         const ShardyOp *from = &program->op[i];
         RuleKey key;
         key_of(from, &key);
-        op[i] = (FlowOp){.rule = intern_put(run->flow->rules, &key, sizeof key),
-                         .operand = operands.n,
-                         .n_inputs = (uint16_t)from->n_inputs,
-                         .n_outputs = (uint16_t)from->n_outputs};
+        rule[i] = intern_put(run->flow->rules, &key, sizeof key);
+        op[i] = (GraphOp){.input = operands.n,
+                          .n_inputs = (uint16_t)from->n_inputs,
+                          .n_outputs = (uint16_t)from->n_outputs};
         for (int t = 0; t < from->n_inputs + from->n_outputs; t++)
             vec_push(run->arena, &operands, from->tensor[t]);
     }
@@ -300,6 +301,7 @@ static const FlowGraph *engine_graph(Run *run)
                          .n_tensors = program->n_tensors,
                          .n_operands = operands.n,
                          .op = op,
+                         .rule = rule,
                          .tensor = operands.at};
     return graph;
 }
@@ -543,14 +545,17 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
     Given given = {0};
     if (method.user_priorities)
         given = feel_first(&run);
-    const int32_t *own = arena_array(arena, int32_t, program->n_ops);
     run.told = arena_array(arena, int32_t, program->n_tensors);
     Arena *log_arena = program->log_arena ? program->log_arena : arena;
     int32_t *start = arena_array(log_arena, int32_t, program->n_tensors);
     for (int t = 0; t < program->n_tensors; t++)
         start[t] = run.told[t] = program->state[t];
-    run.engine = engine_new(arena, engine_graph(&run), own, visit_op, flow);
+    const FlowGraph *graph = engine_graph(&run);
+    const int32_t *own = arena_array(arena, int32_t, intern_count(flow->rules));
+    run.engine = engine_new(arena, graph, own, visit_op, flow);
     engine_begin(run.engine, &(FlowRun){.log_arena = log_arena,
+                                        .tensor = arena_array(arena, int32_t, program->n_tensors),
+                                        .op = arena_array(arena, int32_t, program->n_ops),
                                         .start = start,
                                         .progress = program->progress,
                                         .group = program->group,
