@@ -5,7 +5,7 @@
 bool tensor_can_be_sharded(const Inferred *inferred, int32_t tensor)
 {
     const GraphTensor *it = &inferred->graph->tensors[tensor];
-    if (inferred->value[tensor])
+    if (inferred_value(inferred, tensor))
         return false;
     return it->kind != TENSOR_MADE || (it->maker >= 0 && !inferred_is_host(inferred, it->maker));
 }

@@ -281,7 +281,8 @@ static void draw_edges(Draw *draw, bool with_outside)
             continue;
         for (int o = 0; o < graph->ops[op].n_inputs; o++) {
             int32_t t = op_inputs(graph, op)[o];
-            if (t < 0 || inferred->value[t] || graph->tensors[t].kind == TENSOR_INITIALIZER)
+            if (t < 0 || inferred_value(inferred, t) ||
+                graph->tensors[t].kind == TENSOR_INITIALIZER)
                 continue;
             int32_t maker = graph->tensors[t].maker;
             int from = maker >= 0 ? draw->node_of[maker] : -1;

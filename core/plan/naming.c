@@ -39,7 +39,7 @@ static bool from_parameters(const Inferred *inferred, int32_t tensor)
 
 static bool is_constant(const Inferred *inferred, int32_t tensor)
 {
-    return inferred->value[tensor] != NULL ||
+    return inferred_value(inferred, tensor) != NULL ||
            inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER;
 }
 

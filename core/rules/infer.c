@@ -35,8 +35,8 @@ static bool can_evaluate(const InferState *state, int32_t op, const InferKind *k
     for (int i = 0; i < state->graph->ops[op].n_inputs; i++) {
         int32_t t = inputs[i];
         if (t >= 0 && (state->result->shape[t] == -1 ||
-                       (kind->needs_values &&
-                        (!state->result->value[t] || state->result->value[t]->sequence))))
+                       (kind->needs_values && (!inferred_value(state->result, t) ||
+                                               inferred_value(state->result, t)->sequence))))
             return false;
     }
     return true;
@@ -68,7 +68,7 @@ static void set_outputs(InferState *state, int32_t op, const InferAnswer *answer
                                       : output_code(state, op, o, answer->shape);
         state->result->dtype[t] =
             answer->dtype != DT_NONE ? (uint8_t)answer->dtype : state->graph->tensors[t].dtype;
-        state->result->value[t] = value;
+        inferred_set_value(state->result, t, value);
         state->known[t] = host || (value && !sequence && !value->partly);
         state->fixed[t] = fixed;
     }
@@ -150,7 +150,8 @@ static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind, 
 static void hand_on(InferState *state, int32_t op, int32_t tensor)
 {
     const Inferred *result = state->result;
-    InferAnswer same = {result->shape[tensor], (Dtype)result->dtype[tensor], result->value[tensor]};
+    InferAnswer same = {result->shape[tensor], (Dtype)result->dtype[tensor],
+                        inferred_value(result, tensor)};
     state->result->space[op] = SPACE_HOST;
     set_outputs(state, op, &same, true, true);
 }
@@ -160,7 +161,7 @@ static int32_t taken_operand(const InferState *state, int32_t op)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
     bool whole = state->graph->ops[op].n_inputs == 3 && inputs[0] >= 0;
-    const Value *condition = whole ? state->result->value[inputs[0]] : NULL;
+    const Value *condition = whole ? inferred_value(state->result, inputs[0]) : NULL;
     int64_t taken;
     if (state->graph->ops[op].n_outputs != 1 || !value_one_int(condition, &taken))
         return -1;
@@ -210,12 +211,12 @@ static void infer_carry(InferState *state, int32_t op, const InferKind *kind)
         return;
     }
     int32_t shape = state->result->shape[t];
-    const Value *value = state->result->value[t];
+    const Value *value = inferred_value(state->result, t);
     state->result->shape[t] = carry->shape;
-    state->result->value[t] = carry->value;
+    inferred_set_value(state->result, t, carry->value);
     infer_rule_op(state, op, kind, -1);
     state->result->shape[t] = shape;
-    state->result->value[t] = value;
+    inferred_set_value(state->result, t, value);
 }
 
 /* Dims that one iteration changes are not known; those found so before stay what they are. */
@@ -239,7 +240,7 @@ static bool carry_changes(InferState *state, const GraphCarry *from, InferCarry 
     if (from->in < 0 || from->next < 0)
         return false;
     const Inferred *result = state->result;
-    const Value *in = result->value[from->in], *next = result->value[from->next];
+    const Value *in = inferred_value(result, from->in), *next = inferred_value(result, from->next);
     int32_t code = result->shape[from->in];
     InferCarry old = *carry;
     if (in && in->sequence) {
@@ -268,7 +269,7 @@ static bool carries_change(InferState *state, const GraphBody *body)
 static double count_trips(const InferState *state, const GraphBody *body)
 {
     const Inferred *result = state->result;
-    const Value *over = body->of < 0 ? NULL : result->value[body->of];
+    const Value *over = body->of < 0 ? NULL : inferred_value(result, body->of);
     if (over && over->sequence)
         return infer_sequence_length(over);
     if (body->kind == BODY_SCAN) {
@@ -278,8 +279,8 @@ static double count_trips(const InferState *state, const GraphBody *body)
     }
     const GraphCarry *condition = &state->graph->carries[body->carry];
     int32_t begins = op_inputs(state->graph, state->graph->tensors[condition->in].maker)[0];
-    return (double)loop_trips(over, begins < 0 ? NULL : result->value[begins],
-                              condition->next < 0 ? NULL : result->value[condition->next]);
+    return (double)loop_trips(over, begins < 0 ? NULL : inferred_value(result, begins),
+                              condition->next < 0 ? NULL : inferred_value(result, condition->next));
 }
 
 static void set_repeats(InferState *state, int b)
@@ -325,7 +326,7 @@ static void infer_loop(InferState *state, int b)
 /* A branch that is not taken, as is known before the run: its ops are not in the program. */
 static bool is_not_taken(const InferState *state, const GraphBody *body)
 {
-    const Value *condition = body->of < 0 ? NULL : state->result->value[body->of];
+    const Value *condition = body->of < 0 ? NULL : inferred_value(state->result, body->of);
     int64_t taken;
     return (body->kind == BODY_THEN || body->kind == BODY_ELSE) &&
            value_one_int(condition, &taken) && (taken != 0) != (body->kind == BODY_THEN);
@@ -341,7 +342,7 @@ static void leave_out(InferState *state, const GraphBody *body)
                 continue;
             state->result->shape[t] = -1;
             state->result->dtype[t] = state->graph->tensors[t].dtype;
-            state->result->value[t] = NULL;
+            inferred_set_value(state->result, t, NULL);
             state->known[t] = state->fixed[t] = false;
         }
     }
@@ -386,15 +387,15 @@ static void infer_range(InferState *state, int32_t first, int32_t end, int b)
 static void drop_inner_values(InferState *state)
 {
     Inferred *result = state->result;
-    const Value **value = result->value;
     for (int32_t t = 0; t < state->graph->n_tensors && state->has_inner; t++) {
-        if (!value[t] || !(value[t]->partly || value[t]->sequence))
+        const Value *value = inferred_value(result, t);
+        if (!value || !(value->partly || value->sequence))
             continue;
-        if (value[t]->sequence && !result->listed)
+        if (value->sequence && !result->listed)
             result->listed = arena_array(state->arena, const char *, state->graph->n_tensors);
-        if (value[t]->sequence)
-            result->listed[t] = infer_sequence_text(state, value[t]);
-        value[t] = NULL;
+        if (value->sequence)
+            result->listed[t] = infer_sequence_text(state, value);
+        inferred_set_value(result, t, NULL);
     }
 }
 
@@ -421,7 +422,7 @@ static void make_columns(InferState *state, int n_most)
     Arena *arena = state->arena, *scratch = state->scratch;
     result->shape = arena_array(arena, int32_t, graph->n_tensors);
     result->dtype = arena_array(arena, uint8_t, graph->n_tensors);
-    result->value = arena_array(arena, const Value *, graph->n_tensors);
+    result->values = arena_array(arena, const Value **, graph->n_tensors / VALUE_PAGE + 1);
     result->space = arena_array(arena, int32_t, graph->n_ops);
     result->program = arena_array(arena, int32_t, graph->n_ops);
     result->on_parameters = arena_array(arena, bool, graph->n_ops);
@@ -515,6 +516,15 @@ void infer_put_code(const Inferred *result, int32_t code, Buf *out)
         else
             text_printable(str_from(sizes_at(result->sizes, shape->dim[d])->name), out);
     }
+}
+
+void inferred_set_value(Inferred *inferred, int32_t tensor, const Value *value)
+{
+    const Value ***page = &inferred->values[tensor / VALUE_PAGE];
+    if (!*page && value)
+        *page = arena_array(inferred->arena, const Value *, VALUE_PAGE);
+    if (*page)
+        (*page)[tensor % VALUE_PAGE] = value;
 }
 
 void inferred_put_shape(const Inferred *inferred, int32_t tensor, Buf *out)

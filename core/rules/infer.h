@@ -33,7 +33,7 @@ typedef struct {
     const Sizes *sizes;     /* those not known */
     int32_t *shape;         /* per tensor: Shapes id; -1; or -2 - id: sizes in it are not known */
     uint8_t *dtype;         /* per tensor: Dtype */
-    const Value **value;    /* per tensor: known before the run, or NULL */
+    const Value ***values;  /* by VALUE_PAGE tensors: see inferred_value() */
     int32_t *space;         /* per op: OpSpace id; -1 for a host op */
     const OpSpace **spaces; /* by id */
     int n_spaces;
@@ -62,6 +62,20 @@ static inline const Shape *inferred_shape(const Inferred *inferred, int32_t tens
     return inferred->shape[tensor] < 0 ? NULL
                                        : shapes_at(inferred->shapes, inferred->shape[tensor]);
 }
+
+/* Few tensors are known before the run: those of a page of tensors stand together, and a page
+ * without any is not there. */
+enum { VALUE_PAGE = 64 };
+
+/* What is known of the tensor before the run, or NULL. */
+static inline const Value *inferred_value(const Inferred *inferred, int32_t tensor)
+{
+    const Value *const *page = inferred->values[tensor / VALUE_PAGE];
+    return page ? page[tensor % VALUE_PAGE] : NULL;
+}
+
+/* While it is made. */
+void inferred_set_value(Inferred *inferred, int32_t tensor, const Value *value);
 
 /* The shape as far as it is known: a dim below 0 is a size of inferred->sizes. NULL: nothing is. */
 static inline const Shape *inferred_sizes(const Inferred *inferred, int32_t tensor)
@@ -100,13 +114,14 @@ static inline bool inferred_is_host(const Inferred *inferred, int32_t op)
 static inline bool tensor_is_known(const Inferred *inferred, int32_t tensor)
 {
     int32_t maker = inferred->graph->tensors[tensor].maker;
-    return inferred->value[tensor] || (maker >= 0 && inferred_is_host(inferred, maker));
+    return inferred_value(inferred, tensor) || (maker >= 0 && inferred_is_host(inferred, maker));
 }
 
 /* A float initializer, or a tensor computed from such alone: "params" counts the former. */
 static inline bool tensor_is_parameter(const Inferred *inferred, int32_t tensor)
 {
-    return inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER && !inferred->value[tensor];
+    return inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER &&
+           !inferred_value(inferred, tensor);
 }
 
 int64_t inferred_bytes(const Inferred *inferred,

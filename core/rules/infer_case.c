@@ -25,7 +25,7 @@ static void find_reads(InferKind *kind)
 /* What the rule of an op may know of an input, tensor t. */
 static const Value *value_read(const InferState *state, bool reads, int32_t t)
 {
-    const Value *value = state->result->value[t];
+    const Value *value = inferred_value(state->result, t);
     return value || !reads ? value : host_list(state->values, state->graph, t);
 }
 
@@ -252,8 +252,8 @@ static bool is_about_sequences(const InferState *state, int32_t op, const InferK
     const int32_t *tensors = op_inputs(state->graph, op);
     bool sequence = kind->sequence;
     for (int i = 0; i < state->graph->ops[op].n_inputs; i++)
-        sequence |= tensors[i] >= 0 && state->result->value[tensors[i]] &&
-                    state->result->value[tensors[i]]->sequence;
+        sequence |= tensors[i] >= 0 && inferred_value(state->result, tensors[i]) &&
+                    inferred_value(state->result, tensors[i])->sequence;
     return sequence;
 }
 

@@ -120,10 +120,10 @@ bool infer_start_tensors(InferState *state, Error *err)
         if (error_is_set(&why))
             return error_kind(err, why.kind, "tensor '%s': %s", tensor_name(state->graph, t),
                               why.text);
-        result->value[t] = initializer_value(state, t);
-        state->known[t] = result->value[t] != NULL;
+        inferred_set_value(result, t, initializer_value(state, t));
+        state->known[t] = inferred_value(result, t) != NULL;
         if (tensor->sequence || tensor->optional) {
-            result->value[t] = infer_declared_sequence(state, t, result->shape[t]);
+            inferred_set_value(result, t, infer_declared_sequence(state, t, result->shape[t]));
             result->shape[t] = -1;
         }
         state->fixed[t] = tensor->kind == TENSOR_INITIALIZER;

@@ -184,7 +184,7 @@ static bool feed_given(Feeds *feeds, int32_t tensor, uint64_t seed, const Vector
 {
     const Graph *graph = feeds->inferred->graph;
     const GraphTensor *at = &graph->tensors[tensor];
-    const Value *value = feeds->inferred->value[tensor];
+    const Value *value = inferred_value(feeds->inferred, tensor);
     if (value && !value_is_deferred(value)) {
         feeds->at[tensor] = (Feed){.kind = FEED_VALUE, .value = value};
         return true;
@@ -209,7 +209,7 @@ static void want_inputs(const Inferred *inferred, bool *wanted)
             continue;
         for (int i = 0; i < graph->ops[op].n_outputs; i++) {
             int32_t tensor = op_outputs(graph, op)[i];
-            const Value *value = tensor < 0 ? NULL : inferred->value[tensor];
+            const Value *value = tensor < 0 ? NULL : inferred_value(inferred, tensor);
             runs |= tensor >= 0 && wanted[tensor] && (!value || value_is_deferred(value));
         }
         for (int i = 0; runs && i < graph->ops[op].n_inputs; i++)

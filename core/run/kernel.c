@@ -88,7 +88,7 @@ const Value *kernel_value(const KernelCall *call, int input)
     if (input >= call->n_inputs)
         return NULL;
     int32_t tensor = op_inputs(kernel_graph(call), call->op)[input];
-    return tensor < 0 ? NULL : call->inferred->value[tensor];
+    return tensor < 0 ? NULL : inferred_value(call->inferred, tensor);
 }
 
 bool kernel_ints(const KernelCall *call, int input, const int64_t **out, int64_t *n, Error *err)

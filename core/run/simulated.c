@@ -50,7 +50,7 @@ static bool give_inputs(Simulated *ranks, uint64_t seed, Error *err)
             continue;
         if (!inferred_shape(inferred, t))
             return error_kind(err, ERROR_RUN, "the shape of input %d is not known", i);
-        known[t] = inferred->value[t] && !value_is_deferred(inferred->value[t]);
+        known[t] = inferred_value(inferred, t) && !value_is_deferred(inferred_value(inferred, t));
         ranks->value[t] = local_new_whole((Dtype)inferred->dtype[t], inferred_shape(inferred, t));
         if (!known[t])
             draw_whole(ranks->value[t], draw_key(seed, str_from(tensor_name(inferred->graph, t))));

@@ -44,7 +44,7 @@ static inline bool apply_rule(Arena *arena, const char *text, int64_t opset, Rul
             continue;
         shape[i] = inferred_shape(inferred, t);
         dtype[i] = (Dtype)inferred->dtype[t];
-        value[i] = i < 16 && row->reads >> i & 1 ? inferred->value[t] : NULL;
+        value[i] = i < 16 && row->reads >> i & 1 ? inferred_value(inferred, t) : NULL;
     }
     *call = (RuleCall){.arena = arena,
                        .graph = graph,

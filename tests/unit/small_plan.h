@@ -142,7 +142,7 @@ static inline void small_infer(SmallPlan *small)
     *inferred = (Inferred){.graph = small->graph, .arena = arena, .shapes = small->graph->shapes};
     inferred->shape = arena_array(arena, int32_t, n_tensors);
     inferred->dtype = arena_array(arena, uint8_t, n_tensors);
-    inferred->value = arena_array(arena, const Value *, n_tensors);
+    inferred->values = arena_array(arena, const Value **, n_tensors / VALUE_PAGE + 1);
     inferred->spaces = arena_array(arena, const OpSpace *, SMALL_OPS);
     inferred->space = arena_array(arena, int32_t, SMALL_OPS);
     inferred->program = arena_array(arena, int32_t, SMALL_OPS);
@@ -152,7 +152,7 @@ static inline void small_infer(SmallPlan *small)
         inferred->shape[tensor] = shapes_put(inferred->shapes, &shape);
         inferred->dtype[tensor] = DT_F32;
     }
-    inferred->value[small_tensor(small, "c")] = arena_make(arena, Value);
+    inferred_set_value(inferred, small_tensor(small, "c"), arena_make(arena, Value));
     for (int i = 0; i < SMALL_OPS; i++) {
         int32_t op = small_op(small, small_ops[i].name);
         inferred->spaces[i] = small_space(arena, i);

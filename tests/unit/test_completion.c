@@ -500,7 +500,7 @@ static int run_example(const char *name, const Example *example)
         int32_t t = op_inputs(p->graph, 0)[i];
         const Shape *shape = t < 0 ? NULL : inferred_shape(p->inferred, t);
         for (int d = 0; shape && d < shape->n_dims && !inferred_is_host(p->inferred, 0); d++)
-            if (!p->inferred->value[t])
+            if (!inferred_value(p->inferred, t))
                 n += run_pinned(p, t, d);
     }
     planning_close(p);

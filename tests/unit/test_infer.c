@@ -144,7 +144,8 @@ static void long_masks_cost_nothing(void **state)
     Model model = open_model(sample->name, "batch=8,seq=32768", false);
     int n_deferred = 0, n_projections = 0;
     for (int32_t t = 0; t < model.graph->n_tensors; t++)
-        n_deferred += model.inferred->value[t] && value_is_deferred(model.inferred->value[t]);
+        n_deferred += inferred_value(model.inferred, t) &&
+                      value_is_deferred(inferred_value(model.inferred, t));
     for (int i = 0; i < model.inferred->n_spaces; i++) {
         const char *kernel = model.inferred->spaces[i]->kernel;
         n_projections += kernel && strcmp(kernel, "project") == 0;
@@ -460,7 +461,7 @@ static void what_depends_on_parameters_alone(void **state)
     assert_true(inferred_is_host(inferred, 3));
     assert_false(inferred_is_host(inferred, 4));
     int32_t constant = op_outputs(inferred->graph, 3)[0];
-    assert_null(inferred->value[constant]);
+    assert_null(inferred_value(inferred, constant));
     assert_int_equal(inferred_bytes(inferred, constant), 8);
     assert_true(tensor_is_parameter(inferred, op_inputs(inferred->graph, 0)[0]));
     assert_false(tensor_is_parameter(inferred, op_inputs(inferred->graph, 1)[1]));

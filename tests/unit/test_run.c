@@ -308,7 +308,7 @@ static void large_constants_are_computed(void **state)
     (void)state;
     Planning *p = planning_text(text, "dp=2,tp=2");
     int32_t op = p->graph->n_ops - 1;
-    assert_true(value_is_deferred(p->inferred->value[op_inputs(p->graph, op)[1]]));
+    assert_true(value_is_deferred(inferred_value(p->inferred, op_inputs(p->graph, op)[1])));
     pin_index(p, op, 0, "dp");
     pin_index(p, op, 1, "tp");
     run_verified(p);

@@ -104,7 +104,7 @@ static void pin_tensor_dim(Planning *p)
     int32_t tensor = pick(p->graph->n_tensors);
     const Shape *shape = inferred_shape(p->inferred, tensor);
     int32_t maker = p->graph->tensors[tensor].maker;
-    if (!shape || shape->n_dims == 0 || p->inferred->value[tensor] ||
+    if (!shape || shape->n_dims == 0 || inferred_value(p->inferred, tensor) ||
         (maker >= 0 && inferred_is_host(p->inferred, maker)))
         return;
     int dim = pick((int)shape->n_dims);

@@ -134,19 +134,17 @@ static void op_reshards_cell(const Page *page, Table *table, int32_t op, double 
 
 static void group_cells(const Page *page, Table *table, const OutlineRow *row)
 {
-    const Comm *comm = page->comm;
-    int32_t end = row->first + row->n;
+    CommSum sum = comm_sum(page->comm, row->first, row->first + row->n);
     table_printf(table, "%d ops", (int)row->n);
     table_cell(table, STR(""));
     table_cell(table, STR(""));
     int64_t whole_folds = row->times / row->fold_n;
     double folds = (double)whole_folds;
-    double moves = comm->count[end] - comm->count[row->first];
-    us_cell(table, page->scratch, (comm->us[end] - comm->us[row->first]) * folds);
+    us_cell(table, page->scratch, sum.us * folds);
     Buf text = buf_new(page->scratch);
-    if (moves > 0) {
-        buf_printf(&text, "%.10g: ", moves * folds);
-        units_format_us((comm->comm_us[end] - comm->comm_us[row->first]) * folds, &text);
+    if (sum.count > 0) {
+        buf_printf(&text, "%.10g: ", sum.count * folds);
+        units_format_us(sum.comm_us * folds, &text);
     }
     table_cell(table, buf_str(&text));
 }

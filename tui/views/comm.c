@@ -29,38 +29,64 @@ static void index_ops(Comm *comm)
     }
 }
 
-static void sum_ops(Comm *comm)
+/* Sums are kept for a place of so many. */
+enum { SUM_EVERY = 16 };
+
+static void add_place(const Comm *comm, int32_t place, CommSum *sum)
 {
     const Plan *plan = comm->session->plan;
-    const Groups *groups = comm->session->groups;
+    int32_t op = comm->session->groups->order[place];
 
-    for (int32_t i = 0; i < groups->n_order; i++) {
-        int32_t op = groups->order[i];
-        comm->us[i + 1] = comm->us[i] + plan->op_us[op];
-        comm->comm_us[i + 1] = comm->comm_us[i];
-        comm->count[i + 1] = comm->count[i];
-        for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r]) {
-            double times = reshard_repeat(plan, &plan->reshards[r]);
-            comm->comm_us[i + 1] += times * plan->reshards[r].path->us;
-            comm->count[i + 1] += plan->reshards[r].path->us > 0 ? times : 0;
-        }
+    sum->us += plan->op_us[op];
+    for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r]) {
+        double times = reshard_repeat(plan, &plan->reshards[r]);
+        sum->comm_us += times * plan->reshards[r].path->us;
+        sum->count += plan->reshards[r].path->us > 0 ? times : 0;
     }
+}
+
+static void sum_ops(Comm *comm)
+{
+    int32_t n = comm->session->groups->n_order;
+    CommSum sum = {0};
+
+    comm->before = arena_array(comm->arena, CommSum, n / SUM_EVERY + 1);
+    for (int32_t i = 0; i < n; i++) {
+        if (i % SUM_EVERY == 0)
+            comm->before[i / SUM_EVERY] = sum;
+        add_place(comm, i, &sum);
+    }
+    if (n % SUM_EVERY == 0)
+        comm->before[n / SUM_EVERY] = sum;
+}
+
+static CommSum sum_before(const Comm *comm, int32_t place)
+{
+    CommSum sum = comm->before[place / SUM_EVERY];
+
+    for (int32_t i = place - place % SUM_EVERY; i < place; i++)
+        add_place(comm, i, &sum);
+    return sum;
+}
+
+CommSum comm_sum(const Comm *comm, int32_t first, int32_t end)
+{
+    CommSum from = sum_before(comm, first), to = sum_before(comm, end);
+
+    return (CommSum){to.us - from.us, to.comm_us - from.comm_us, to.count - from.count};
 }
 
 Comm *comm_new(const Session *session)
 {
     Arena *arena = arena_new();
     Comm *comm = arena_make(arena, Comm);
-    int n_reshards = session->plan->n_reshards, n_order = session->groups->n_order;
+    int n_reshards = session->plan->n_reshards;
 
     *comm = (Comm){.arena = arena,
                    .session = session,
                    .of_op = arena_array(arena, int32_t, session->graph->n_ops),
                    .next = arena_array(arena, int32_t, n_reshards),
                    .at_op = arena_array(arena, int32_t, n_reshards),
-                   .us = arena_array(arena, double, n_order + 1),
-                   .comm_us = arena_array(arena, double, n_order + 1),
-                   .count = arena_array(arena, double, n_order + 1),
                    .n_rows = -1};
     index_ops(comm);
     sum_ops(comm);

@@ -112,7 +112,7 @@ void control_format_note(const Control *control, const OutlineRow *row, Buf *out
         buf_puts(out, "only the run tells how often it runs: its cost is of once");
     else if (loops)
         buf_printf(out, "runs %.10g time%s, as its cost counts", n, n == 1 ? "" : "s");
-    if (!is_loop(body) && !control->session->inferred->value[body->of])
+    if (!is_loop(body) && !inferred_value(control->session->inferred, body->of))
         buf_printf(out, "%sruns when %s is %s; the cost counts both branches", loops ? "; " : "",
                    name_of(control, body->of), body->kind == BODY_THEN ? "true" : "false");
 }

@@ -70,9 +70,10 @@ RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row)
     int32_t end = row->first + row->n, member = row->n / row->fold_n;
     double folds = row_folds(row);
     facts.n_ops = row->n;
-    facts.us = (comm->us[end] - comm->us[row->first]) * folds;
-    facts.comm_us = (comm->comm_us[end] - comm->comm_us[row->first]) * folds;
-    facts.n_reshards = (comm->count[end] - comm->count[row->first]) * folds;
+    CommSum sum = comm_sum(comm, row->first, end);
+    facts.us = sum.us * folds;
+    facts.comm_us = sum.comm_us * folds;
+    facts.n_reshards = sum.count * folds;
     facts.tensor = first_output(ui_graph(ui), groups->order[row->first + member - 1]);
     if (row->mixed)
         member = row->n;

@@ -149,7 +149,7 @@ const char *label_tensor_kind(const Ui *ui, int32_t tensor)
 
     if (tensor_is_parameter(session->inferred, tensor))
         return "parameter";
-    if (session->inferred->value[tensor])
+    if (inferred_value(session->inferred, tensor))
         return "constant";
     if (session->graph->tensors[tensor].maker < 0)
         return "input";

@@ -4,17 +4,11 @@
 
 enum { COLUMNS_MAX = 200, HEIGHTS = 8 };
 
-typedef struct {
-    double us, comm_us;
-} Stretch;
-
-static Stretch stretch(const Ui *ui, int i, int n)
+static CommSum stretch(const Ui *ui, int i, int n)
 {
-    const Comm *comm = ui->comm;
     int64_t n_order = ui->session->groups->n_order;
-    int64_t from = n_order * i / n, to = n_order * (i + 1) / n;
 
-    return (Stretch){comm->us[to] - comm->us[from], comm->comm_us[to] - comm->comm_us[from]};
+    return comm_sum(ui->comm, (int32_t)(n_order * i / n), (int32_t)(n_order * (i + 1) / n));
 }
 
 static int height_of(double us, double most)
@@ -41,12 +35,12 @@ void minimap_draw(const Ui *ui, Pen *pen)
     if (n < 1 || place < 0)
         return;
     for (int i = 0; i < n; i++) {
-        Stretch s = stretch(ui, i, n);
+        CommSum s = stretch(ui, i, n);
         most = s.us + s.comm_us > most ? s.us + s.comm_us : most;
     }
     pen_puts(pen, ROLE_HEAD, " TIME ");
     for (int i = 0; i < n; i++) {
-        Stretch s = stretch(ui, i, n);
+        CommSum s = stretch(ui, i, n);
         bool here = place >= (int64_t)n_order * i / n && place < (int64_t)n_order * (i + 1) / n;
         Style style = s.comm_us > s.us ? ROLE_DEAR | STYLE_BOLD : ROLE_TEXT;
         pen_rune(pen, (Style)(style | (here ? STYLE_SELECTED : 0)),

@@ -52,7 +52,7 @@ static bool flows(const Rail *rail, int32_t tensor)
     const Inferred *inferred = rail->inferred;
     const GraphTensor *t = &inferred->graph->tensors[tensor];
 
-    if (inferred->value[tensor])
+    if (inferred_value(inferred, tensor))
         return false;
     if (t->maker < 0)
         return t->kind == TENSOR_INPUT;

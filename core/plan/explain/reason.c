@@ -74,7 +74,8 @@ static bool hands_on(const Plan *plan, int32_t tensor, int dim)
     const Inferred *inferred = plan->inferred;
     int32_t maker = inferred->graph->tensors[tensor].maker;
     bool given =
-        inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER || inferred->value[tensor] ||
+        inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER ||
+        inferred_value(inferred, tensor) ||
         (maker >= 0 && (inferred_is_host(inferred, maker) || inferred->on_parameters[maker]));
     return !given || (plan->pinned[tensor] >> dim & 1);
 }

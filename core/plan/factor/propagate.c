@@ -210,8 +210,8 @@ static const int32_t *start_states(Propagation *p)
 static FlowRole role_of(const Inferred *inferred, int32_t tensor)
 {
     int32_t maker = inferred->graph->tensors[tensor].maker;
-    if (inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER || inferred->value[tensor] ||
-        (maker >= 0 && inferred_is_host(inferred, maker)))
+    if (inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER ||
+        inferred_value(inferred, tensor) || (maker >= 0 && inferred_is_host(inferred, maker)))
         return FLOW_LEAF;
     return maker >= 0 && inferred->on_parameters[maker] ? FLOW_SINK : FLOW_OPEN;
 }

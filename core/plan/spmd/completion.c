@@ -95,8 +95,9 @@ static int32_t put_call(Completion *c, int32_t op)
     for (int i = 0; i < node->n_inputs; i++) {
         int32_t t = op_inputs(graph, op)[i];
         c->key[n++] = spmd_first_twin(op_inputs(graph, op), i);
-        c->key[n++] = t < 0                                 ? 0
-                      : tensor_is_known(c->inferred, t)     ? 1 + (c->inferred->value[t] != NULL)
+        c->key[n++] = t < 0 ? 0
+                      : tensor_is_known(c->inferred, t)
+                          ? 1 + (inferred_value(c->inferred, t) != NULL)
                       : tensor_is_parameter(c->inferred, t) ? 3
                                                             : 4;
     }

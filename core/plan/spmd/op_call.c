@@ -618,7 +618,7 @@ static void see_ours(Draft *draft)
         draft->place[i] = at < node->n_inputs ? at : -1;
         shape[i] = t < 0 ? NULL : inferred_shape(inferred, t);
         dtype[i] = t < 0 ? DT_NONE : (Dtype)inferred->dtype[t];
-        value[i] = t < 0 ? NULL : inferred->value[t];
+        value[i] = t < 0 ? NULL : inferred_value(inferred, t);
     }
     int64_t opset = op_opset(graph, draft->op);
     draft->ours = (RuleCall){.arena = draft->arena,

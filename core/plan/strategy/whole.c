@@ -537,7 +537,7 @@ static const WholeRow *find_row(const char *operator)
 OperandKind whole_operand(const Inferred *inferred, int32_t tensor)
 {
     const Shape *shape = inferred_shape(inferred, tensor);
-    if (inferred->value[tensor] && shape && shape_elements(shape) == 1)
+    if (inferred_value(inferred, tensor) && shape && shape_elements(shape) == 1)
         return OPERAND_NUMBER;
     return inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER ? OPERAND_PARAMETER
                                                                        : OPERAND_TENSOR;
@@ -553,7 +553,7 @@ static void read_operands(Writer *writer, const Inferred *inferred, int32_t op)
         int32_t t = op_inputs(rule->graph, op)[i];
         shape[i] = t < 0 ? NULL : inferred_shape(inferred, t);
         dtype[i] = t < 0 ? DT_NONE : (Dtype)inferred->dtype[t];
-        value[i] = t < 0 ? NULL : inferred->value[t];
+        value[i] = t < 0 ? NULL : inferred_value(inferred, t);
     }
     rule->shape = shape;
     rule->dtype = dtype;
