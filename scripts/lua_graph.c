@@ -168,7 +168,7 @@ static void note_no_match(lua_State *L, Policy *policy, Str pattern)
 static void pin_tensor_dim(lua_State *L, Policy *policy, int32_t tensor, int dim,
                            const CutSpec *spec, const Cut *cut)
 {
-    Decision decision = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .cut = *cut};
+    Decision decision = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .cut = cut};
     decision.open = spec->open;
     decision.store = spec->store;
     decision.priority = spec->priority;
@@ -273,8 +273,10 @@ static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, 
     }
     Decision decision = {.kind = PIN_INDEX_DIM, .place = op, .dim = i, .open = spec->open};
     decision.priority = spec->priority;
-    if (!cut_spec_cut(spec, space->index[i].size, policy->session->mesh, &decision.cut, err))
+    Cut cut;
+    if (!cut_spec_cut(spec, space->index[i].size, policy->session->mesh, &cut, err))
         return false;
+    decision.cut = &cut;
     policy_decide(L, policy, &decision);
     return true;
 }

@@ -281,7 +281,8 @@ static void pin_index(lua_State *L, Policy *policy, int32_t op, int index)
         for (int i = 0; parts->level[l].index == index && i < parts->level[l].n; i++)
             atom[n++] = parts->level[l].atom[i];
     Decision decision = {.kind = PIN_INDEX_DIM, .place = op, .dim = index};
-    decision.cut = cut_by(space ? space->index[index].size : 0, atom, n, policy->session->mesh);
+    Cut cut = cut_by(space ? space->index[index].size : 0, atom, n, policy->session->mesh);
+    decision.cut = &cut;
     policy_decide_part(L, policy, &decision);
 }
 

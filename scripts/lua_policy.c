@@ -52,7 +52,7 @@ static const char *place_text(const Policy *policy, const Decision *decision)
 static const char *cut_text(const Policy *policy, const Decision *decision)
 {
     Buf text = buf_new(policy->arena);
-    cut_format(&decision->cut, policy->session->mesh, &text);
+    cut_format(decision_cut(decision), policy->session->mesh, &text);
     buf_puts(&text, decision->store ? ", stored" : decision->open ? ", open" : "");
     if (decision->priority > 0)
         buf_printf(&text, ", priority %d", decision->priority);
@@ -62,7 +62,7 @@ static const char *cut_text(const Policy *policy, const Decision *decision)
 static bool is_equal(const Decision *a, const Decision *b)
 {
     return a->kind == b->kind && a->open == b->open && a->store == b->store &&
-           a->priority == b->priority && cut_equal(&a->cut, &b->cut);
+           a->priority == b->priority && cut_equal(decision_cut(a), decision_cut(b));
 }
 
 static void refuse_other_cut(lua_State *L, const Policy *policy, const Decision *old,
@@ -156,7 +156,8 @@ static void check_barred(lua_State *L, const Policy *policy, const Decision *old
 {
     const Decision *pin = decision_pins_dim(old->kind) ? old : decision;
     const Decision *mark = pin == old ? decision : old;
-    if (decision_pins_dim(pin->kind) && !pin->store && barred_by(mark) & cut_atoms(&pin->cut))
+    if (decision_pins_dim(pin->kind) && !pin->store &&
+        barred_by(mark) & cut_atoms(decision_cut(pin)))
         refuse_barred(L, policy, mark, pin, old);
 }
 
@@ -185,7 +186,7 @@ static Pending *find_same_mark(lua_State *L, const Policy *policy, const Decisio
  * hide what was decided before them. */
 static Pending *find_same_dim(lua_State *L, const Policy *policy, const Decision *decision)
 {
-    AtomSet atoms = decision_pins_dim(decision->kind) ? cut_atoms(&decision->cut) : 0;
+    AtomSet atoms = decision_pins_dim(decision->kind) ? cut_atoms(decision_cut(decision)) : 0;
     uint64_t hidden = 0; /* dims */
     bool unmarked = false;
     Pending *same = NULL;
@@ -201,17 +202,26 @@ static Pending *find_same_dim(lua_State *L, const Policy *policy, const Decision
         if (it->decision.dim == decision->dim)
             same = same ? same : it;
         else if (decision_pins_dim(it->decision.kind) && !(hidden & bit) &&
-                 atoms & cut_atoms(&it->decision.cut) && it->decision.store == decision->store)
+                 atoms & cut_atoms(decision_cut(&it->decision)) &&
+                 it->decision.store == decision->store)
             refuse_axis_twice(L, policy, &it->decision, decision);
         hidden |= bit;
     }
     return same;
 }
 
+static const Cut *keep_cut(Policy *policy, const Decision *decision)
+{
+    if (!policy->cuts)
+        policy->cuts = intern_new(policy->arena);
+    return decision->cut ? cut_keep(policy->cuts, decision->cut) : NULL;
+}
+
 static void add(lua_State *L, Policy *policy, const Decision *decision, bool from_partition)
 {
     int32_t *last = last_of(policy, decision);
     Pending pending = {*decision, *last, from_partition};
+    pending.decision.cut = keep_cut(policy, decision);
     pending.decision.origin = origin_here(L, policy);
     *last = policy->pending.n;
     vec_push(policy->arena, &policy->pending, pending);
@@ -264,7 +274,7 @@ void policy_decide_part(lua_State *L, Policy *policy, const Decision *decision)
         add(L, policy, decision, true);
         return;
     }
-    same->decision.cut = decision->cut;
+    same->decision.cut = keep_cut(policy, decision);
     same->decision.origin = origin_here(L, policy);
 }
 

@@ -27,6 +27,7 @@ typedef struct {
     Arena *arena;       /* of the run */
     TensorNames *names; /* made when the first pattern asks */
     Vec(Pending) pending;
+    Intern *cuts;                         /* of those */
     int32_t *last_of_tensor, *last_of_op; /* places in pending, or -1 */
     OpParts **parts;                      /* per op, or NULL */
     const char *file;                     /* of origins; in the journal's arena, as the next */

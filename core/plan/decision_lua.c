@@ -91,13 +91,13 @@ static void put_blocks(const Cut *cut, Buf *out)
 
 static void put_cut(const Mesh *mesh, const Decision *pin, const LuaCut *read, Buf *out)
 {
-    bool blocks = cut_is_blocks(&pin->cut), cut = read->digit != NULL;
+    bool blocks = cut_is_blocks(decision_cut(pin)), cut = read->digit != NULL;
     bool parts = cut && !blocks && read->interleave > 1, units = cut && !blocks && read->unit > 1;
     bool table = blocks || parts || units || pin->open || pin->store || pin->priority;
     buf_puts(out, table ? "{axis = " : "");
     put_axes(mesh, cut ? read->digit->atom : NULL, cut ? read->digit->n : 0, out);
     if (blocks)
-        put_blocks(&pin->cut, out);
+        put_blocks(decision_cut(pin), out);
     if (parts)
         buf_printf(out, ", interleave = %" PRId64, read->interleave);
     if (units)
@@ -161,7 +161,7 @@ static void put_place(const Session *session, const Decision *decision, const ch
 static void put_pin(const Session *session, const Decision *pin, Buf *out)
 {
     LuaCut read;
-    if (!read_cut(&pin->cut, &read)) {
+    if (!read_cut(decision_cut(pin), &read)) {
         buf_puts(out, "-- no policy can say this cut: ");
         decision_format(session, pin, out);
         return;

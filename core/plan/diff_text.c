@@ -34,7 +34,7 @@ void decision_format(const Session *session, const Decision *decision, Buf *out)
     put_place(session, decision, out);
     if (decision_pins_dim(decision->kind)) {
         buf_putc(out, ' ');
-        cut_format(&decision->cut, session->mesh, out);
+        cut_format(decision_cut(decision), session->mesh, out);
         buf_puts(out, decision->store ? ", stored" : "");
         buf_puts(out, decision->open ? ", open" : "");
         if (decision->priority > 0)

@@ -140,7 +140,7 @@ static void apply_store_pins(const Edges *e)
     AtomSet *stored = arena_array(e->scratch, AtomSet, plan->inferred->graph->n_tensors);
     for (int i = 0; i < plan->n_pins; i++)
         if (plan->pins[i]->store)
-            stored[plan->pins[i]->place] |= cut_atoms(&plan->pins[i]->cut);
+            stored[plan->pins[i]->place] |= cut_atoms(decision_cut(plan->pins[i]));
     for (int i = 0; i < plan->n_pins; i++) {
         const Decision *pin = plan->pins[i];
         int32_t t = pin->place;
@@ -150,7 +150,7 @@ static void apply_store_pins(const Edges *e)
         for (int d = 0; d < sharding.n_dims; d++) {
             const Decision *own = plan_pin_of(plan, PIN_TENSOR_DIM, t, d);
             if (own && own->store)
-                sharding.dim[d] = own->cut;
+                sharding.dim[d] = *decision_cut(own);
             else if (plan->pinned[t] >> d & 1)
                 sharding.dim[d] = cut_without(&sharding.dim[d], stored[t], plan->mesh);
             else

@@ -192,8 +192,11 @@ static void decide(Listing *listing, Decision decision)
 {
     bool known = decision.kind == PIN_TENSOR_DIM &&
                  tensor_is_known(listing->session->inferred, decision.place);
-    if (known || (decision_pins_dim(decision.kind) && !cut_has_lua(&decision.cut)))
+    if (known || (decision_pins_dim(decision.kind) && !cut_has_lua(decision_cut(&decision))))
         return;
+    Cut *own = arena_make(listing->arena, Cut);
+    *own = *decision_cut(&decision);
+    decision.cut = own;
     Buf line = buf_new(listing->arena);
     if (listing->decisions.n < OPTION_LINES_MAX)
         decision_lua(listing->session, &decision, &line);
@@ -203,7 +206,7 @@ static void decide(Listing *listing, Decision decision)
 
 static void decide_cut(Listing *listing, DecisionKind kind, int32_t place, int dim, const Cut *cut)
 {
-    decide(listing, (Decision){.kind = kind, .place = place, .dim = dim, .cut = *cut});
+    decide(listing, (Decision){.kind = kind, .place = place, .dim = dim, .cut = cut});
 }
 
 /* An option that decides nothing is none. */
@@ -335,10 +338,11 @@ static void add_value_cut(Listing *listing, const int32_t *tensors, int n, int d
     bool store = tensor_is_parameter(session->inferred, tensors[0]);
     for (int i = 0; i < n; i++) {
         const Sharding *sharding = plan_sharding(session->plan, tensors[i]);
+        Cut cut;
         Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensors[i], .dim = dim, .store = store};
+        pin.cut = &cut;
         if (dim < sharding->n_dims && (!store || may_store(session, tensors[i], dim)) &&
-            cut_further(session, &sharding->dim[dim], mesh_axis_atoms(session->mesh, axis),
-                        &pin.cut))
+            cut_further(session, &sharding->dim[dim], mesh_axis_atoms(session->mesh, axis), &cut))
             decide(listing, pin);
     }
     add_option(listing, arena_printf(listing->arena, "dim %d %s %s", dim,

@@ -13,10 +13,28 @@
 
 #include <inttypes.h>
 
+const Cut *decision_cut(const Decision *decision)
+{
+    static const Cut none;
+    return decision->cut ? decision->cut : &none;
+}
+
+const Cut *cut_keep(Intern *cuts, const Cut *cut)
+{
+    Cut own = {.n = cut->n};
+    memcpy(own.digit, cut->digit, (size_t)cut->n * sizeof *own.digit);
+    return intern_key(cuts, intern_put(cuts, &own, sizeof own), NULL);
+}
+
 void journal_add(Journal *journal, Arena *arena, const Decision *decision)
 {
+    Decision own = *decision;
+    if (!journal->cuts)
+        journal->cuts = intern_new(arena);
+    if (own.cut)
+        own.cut = cut_keep(journal->cuts, own.cut);
     journal->decisions.n = journal->n_done;
-    vec_push_own(arena, &journal->decisions, *decision);
+    vec_push_own(arena, &journal->decisions, own);
     journal->n_done = journal->decisions.n;
 }
 
@@ -59,11 +77,11 @@ static bool check_decision(const Inferred *inferred, const Mesh *mesh, const Dec
         size = -1;
     if (size < 0)
         return error_kind(err, ERROR_OUT_OF_RANGE, "a decision is about a dim that is not there");
-    if (decision_pins_dim(decision->kind) && cut_size(&decision->cut) != size)
+    if (decision_pins_dim(decision->kind) && cut_size(decision_cut(decision)) != size)
         return error_kind(err, ERROR_OUT_OF_RANGE,
                           "a pin cuts %" PRId64 " elements, but the dim has %" PRId64,
-                          cut_size(&decision->cut), size);
-    AtomSet axes = whole ? decision->axes : cut_atoms(&decision->cut);
+                          cut_size(decision_cut(decision)), size);
+    AtomSet axes = whole ? decision->axes : cut_atoms(decision_cut(decision));
     if (mesh->n_atoms < ATOMS_MAX && axes >> mesh->n_atoms)
         return error_kind(err, ERROR_OUT_OF_RANGE, "a pin names an axis the mesh does not have");
     return true;
@@ -86,7 +104,7 @@ static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char 
 static bool can_hold(Plan *plan, const Decision *pin)
 {
     const Inferred *inferred = plan->inferred;
-    if (pin->kind == PIN_INDEX_DIM && !cut_is_whole(&pin->cut) &&
+    if (pin->kind == PIN_INDEX_DIM && !cut_is_whole(decision_cut(pin)) &&
         program_space(inferred, pin->place)->index[pin->dim].role == ROLE_FROZEN) {
         refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin", "is frozen: the op cannot be cut there",
                    "cut another dim of the op");
@@ -141,7 +159,7 @@ static void keep_pins(Plan *plan, Arena *scratch, const Decision *const *holds, 
         if (!pin || !can_hold(plan, pin))
             continue;
         if (barred && pin->kind == PIN_TENSOR_DIM && !pin->store &&
-            (cut_atoms(&pin->cut) & barred[pin->place])) {
+            (cut_atoms(decision_cut(pin)) & barred[pin->place])) {
             refuse_pin(plan, pin, LEVEL_ERROR, "axis-barred",
                        "cannot be cut by an axis that the tensor is replicated or unreduced over",
                        "cut it by another axis, or leave the axis out of replicated or unreduced");
@@ -149,13 +167,13 @@ static void keep_pins(Plan *plan, Arena *scratch, const Decision *const *holds, 
         }
         int32_t place[3] = {(int32_t)pin->kind, pin->place, pin->store};
         int32_t at = intern_put(places, place, sizeof place);
-        if (cut_atoms(&pin->cut) & used[at]) {
+        if (cut_atoms(decision_cut(pin)) & used[at]) {
             refuse_pin(plan, pin, LEVEL_ERROR, "axis-twice",
                        "cannot be cut by an axis that cuts another of its dims",
                        "an axis cuts one dim of a tensor; unpin the other dim first");
             continue;
         }
-        used[at] |= cut_atoms(&pin->cut);
+        used[at] |= cut_atoms(decision_cut(pin));
         plan->pins[plan->n_pins++] = pin;
         *find_pin(plan, pin->kind, pin->place, pin->dim) = plan->n_pins;
     }
@@ -185,8 +203,8 @@ static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
 /* What a pin asks for, whoever asks. */
 static bool pins_alike(const Decision *a, const Decision *b)
 {
-    return cut_equal(&a->cut, &b->cut) && a->open == b->open && a->store == b->store &&
-           a->priority == b->priority;
+    return cut_equal(decision_cut(a), decision_cut(b)) && a->open == b->open &&
+           a->store == b->store && a->priority == b->priority;
 }
 
 static bool marks_alike(const Decision *a, const Decision *b)

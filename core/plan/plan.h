@@ -53,9 +53,9 @@ typedef enum { PASS_NONE, PASS_FORWARD, PASS_BACKWARD, PASS_BOTH } Pass;
 
 typedef struct {
     DecisionKind kind;
-    int32_t place; /* tensor, or op */
-    int dim;       /* of the tensor; or index dim of the op's space; -1: the tensor as a whole */
-    Cut cut;       /* of pins of a dim; whole: pinned replicated */
+    int32_t place;  /* tensor, or op */
+    int dim;        /* of the tensor; or index dim of the op's space; -1: the tensor as a whole */
+    const Cut *cut; /* of pins of a dim; whole: pinned replicated; NULL: none */
     bool open, store;
     int priority;      /* of pins of a dim; 0 is the first */
     AtomSet axes;      /* of PIN_REPLICATED and PIN_UNREDUCED */
@@ -66,10 +66,15 @@ typedef struct {
 
 typedef struct {
     Vec(Decision) decisions;
-    int n_done; /* decisions[0..n_done) count; the rest can be redone */
+    int n_done;   /* decisions[0..n_done) count; the rest can be redone */
+    Intern *cuts; /* of decisions that were added: equal ones stand there once */
 } Journal;
 
-/* Forgets what could be redone. Nobody else may point into the journal's decisions. */
+const Cut *decision_cut(const Decision *decision); /* that of no digits where it has none */
+const Cut *cut_keep(Intern *cuts, const Cut *cut); /* a copy, shared with equal ones */
+
+/* Forgets what could be redone. Nobody else may point into the journal's decisions. The cut is
+ * copied, other texts are not. */
 void journal_add(Journal *journal, Arena *arena, const Decision *decision);
 
 /* The cuts of an op's index dims, interned. */

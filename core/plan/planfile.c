@@ -90,7 +90,7 @@ static void write_place(const Session *session, const Decision *decision, Json *
 static void write_pin(Arena *scratch, const Mesh *mesh, const Decision *pin, Json *out)
 {
     Buf cut = buf_new(scratch);
-    cut_format(&pin->cut, mesh, &cut);
+    cut_format(decision_cut(pin), mesh, &cut);
     json_set(out, "cut", json_from_str(buf_str(&cut)));
     json_set_bool(out, "store", pin->store);
     json_set_bool(out, "open", pin->open);

@@ -197,6 +197,7 @@ typedef struct {
     int number;       /* of the decision, from 0 */
     const Json *json; /* it */
     Decision decision;
+    Cut cut;            /* its */
     int64_t n_compared; /* names, to find the nearest of one that is not there */
     Intern *unknown;    /* fields that are not known, over all decisions */
     int n_dropped;
@@ -402,7 +403,8 @@ static bool read_cut(Reading *r, int64_t size, Error *err)
         return error_set(err, "'%.*s' is no cut of a dim", STR_ARG(text));
     if (resized)
         count_resized(r, was, size);
-    r->decision.cut = sharding.dim[0];
+    r->cut = sharding.dim[0];
+    r->decision.cut = &r->cut;
     return true;
 }
 

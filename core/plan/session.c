@@ -432,6 +432,7 @@ static Journal journal_copy(const Session *session)
 {
     enum { ROOM_FOR_MORE = 8 };
     Journal copy = session->journal;
+    copy.cuts = NULL; /* the original's may be in use */
     copy.decisions.room = copy.decisions.n + ROOM_FOR_MORE;
     copy.decisions.at = arena_array(session->journal_arena, Decision, copy.decisions.room);
     if (copy.decisions.n > 0)

@@ -117,7 +117,9 @@ void pin(const Inferred *inferred, const Mesh *mesh, Arena *arena, Journal *jour
     Cut parts = cut_whole(interleave), cut = cut_by(size / interleave, atom, a->n_atoms, mesh);
     const Cut *both[2] = {&parts, &cut};
     Decision decision = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim};
-    cut_concat(both, 2, mesh, &decision.cut);
+    Cut joined;
+    cut_concat(both, 2, mesh, &joined);
+    decision.cut = &joined;
     decision.origin = (Origin){.file = "bench", .text = ""};
     journal_add(journal, arena, &decision);
 }

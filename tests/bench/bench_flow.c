@@ -96,7 +96,8 @@ static double edit_us(Case *c, int at, int64_t *visits)
     Propagation *propagation = propagation_new(arena, c->inferred, c->mesh);
     Plan *before = plan_of(c, propagation, NULL);
     Decision *edited = &c->journal.decisions.at[at], kept = *edited;
-    edited->cut = cut_whole(cut_size(&kept.cut));
+    Cut whole = cut_whole(cut_size(decision_cut(&kept)));
+    edited->cut = &whole;
     Plan *plan = plan_of(c, propagation, before);
     double us = 0;
     for (int i = 0; i < REPEATS; i++) {

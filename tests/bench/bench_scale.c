@@ -61,7 +61,8 @@ static void memory_of(const char *what, Session *session, double graph_bytes)
     }
     app_type(app, STR("j"));
     Decision decision = session->journal.decisions.at[session->journal.n_done / 2];
-    decision.cut = cut_whole(cut_size(&decision.cut));
+    Cut whole = cut_whole(cut_size(decision_cut(&decision)));
+    decision.cut = &whole;
     Error err = {0};
     double start = now_ns();
     Session *next = session_prepare(
@@ -224,7 +225,8 @@ static void edit_of(const char *name, App *app, const Decision *decision)
     for (int i = 0; i < REPEATS; i++) {
         Decision edited = *decision;
         Error err = {0};
-        edited.cut = cut_whole(cut_size(&decision->cut));
+        Cut whole = cut_whole(cut_size(decision_cut(decision)));
+        edited.cut = &whole;
         double start = now_ns();
         ui_change_begin(&app->ui);
         must(session_apply(session, &edited, 1, &err), &err);

@@ -210,7 +210,8 @@ static Decision some_decision(Bytes *from, const Session *session)
         decision.open = flags & 1;
         decision.store = (flags & 6) == 6;
         decision.priority = (flags & 24) == 24 ? flags >> 5 : 0;
-        decision.cut = some_cut(from, session->mesh, size < 0 ? 1 : size);
+        Cut cut = some_cut(from, session->mesh, size < 0 ? 1 : size);
+        decision.cut = cut_keep(intern_new(session->journal_arena), &cut);
     }
     if (decision.kind == PIN_REPLICATED || decision.kind == PIN_UNREDUCED)
         decision.axes = (AtomSet)pick(from, 256) & ((1u << session->mesh->n_atoms) - 1);

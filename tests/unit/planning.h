@@ -99,7 +99,8 @@ static inline void planning_pin(Planning *p, const char *name, int dim, const ch
         fail_msg("no tensor %s", name);
     Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .store = store};
     const Shape *shape = inferred_shape(p->inferred, tensor);
-    pin.cut = planning_cut(p, shape ? shape->dim[dim] : 0, axes, interleave);
+    Cut cut = planning_cut(p, shape ? shape->dim[dim] : 0, axes, interleave);
+    pin.cut = &cut;
     pin.origin = (Origin){
         .kind = ORIGIN_POLICY, .file = "test.lua", .line = p->journal.n_done + 1, .text = name};
     journal_add(&p->journal, p->arena, &pin);

@@ -471,7 +471,8 @@ static int run_pinned(Planning *p, int32_t tensor, int dim)
     Error err = {0};
     uint8_t atom[] = {0};
     Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim};
-    pin.cut = cut_by(inferred_shape(p->inferred, tensor)->dim[dim], atom, 1, p->mesh);
+    Cut cut = cut_by(inferred_shape(p->inferred, tensor)->dim[dim], atom, 1, p->mesh);
+    pin.cut = &cut;
     pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
     p->journal.n_done = 0;
     journal_add(&p->journal, p->arena, &pin);

@@ -183,7 +183,7 @@ static void axes_go_round_a_loop(void **state)
     }
     const uint8_t atoms[] = {0, 1};
     Decision pin = {.kind = PIN_TENSOR_DIM, .place = next, .dim = 1};
-    pin.cut = cut_by(8, atoms, 2, mesh);
+    pin.cut = (Cut[]){cut_by(8, atoms, 2, mesh)};
     pin.origin = (Origin){.file = "", .text = ""};
     journal_add(&journal, arena, &pin);
     PlanRequest request = {.inferred = inferred, .mesh = mesh};

@@ -434,9 +434,9 @@ static void no_decision_at_all(void **state)
     const Plan *plan = session->plan;
     int32_t tensor = naming_find(session->naming, STR(FC), NULL);
     Decision wrong[] = {
-        {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = 2, .cut = cut_whole(64)},
-        {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = 0, .cut = cut_whole(65)},
-        {.kind = PIN_TENSOR_DIM, .place = session->graph->n_tensors, .cut = cut_whole(64)},
+        {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = 2, .cut = (Cut[]){cut_whole(64)}},
+        {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = 0, .cut = (Cut[]){cut_whole(65)}},
+        {.kind = PIN_TENSOR_DIM, .place = session->graph->n_tensors, .cut = (Cut[]){cut_whole(64)}},
         {.kind = PIN_REPLICATED, .place = -1, .dim = -1, .axes = 1},
         {.kind = PIN_REPLICATED, .place = tensor, .dim = -1, .axes = 1 << 10},
         {.kind = UNPIN_TENSOR, .place = session->graph->n_tensors, .dim = -1},

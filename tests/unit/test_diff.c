@@ -41,7 +41,7 @@ static void add_pin(Session *session, Journal *journal, int32_t tensor, int dim,
     Error err = {0};
     if (!sharding_parse(&source, &shape, session->mesh, VIEW_OURS, &sharding, &err))
         fail_msg("%s: %s", cut, err.text);
-    Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .cut = sharding.dim[0]};
+    Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .cut = &sharding.dim[0]};
     pin.priority = later ? 1 : 0;
     pin.origin = (Origin){ORIGIN_POLICY, "policy.lua", journal->n_done + 1, "graph:shard(..)"};
     journal_add(journal, arena, &pin);

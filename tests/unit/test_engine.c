@@ -135,7 +135,8 @@ static Decision random_of_op(Planning *p, uint64_t *seed)
             continue;
         Decision pin = {.kind = random_of(seed, 4) ? PIN_INDEX_DIM : UNPIN_INDEX_DIM, .place = op};
         pin.dim = index;
-        pin.cut = planning_cut(p, space->index[index].size, random_axis(seed), 1);
+        Cut cut = planning_cut(p, space->index[index].size, random_axis(seed), 1);
+        pin.cut = cut_keep(intern_new(p->arena), &cut);
         return pin;
     }
 }
@@ -153,7 +154,8 @@ static Decision random_of_tensor(Planning *p, uint64_t *seed)
         Decision pin = {.kind = random_of(seed, 5) ? PIN_TENSOR_DIM : UNPIN_TENSOR_DIM};
         pin.place = tensor;
         pin.dim = (int)random_of(seed, (uint32_t)shape->n_dims);
-        pin.cut = planning_cut(p, shape->dim[pin.dim], random_axis(seed), 1);
+        Cut cut = planning_cut(p, shape->dim[pin.dim], random_axis(seed), 1);
+        pin.cut = cut_keep(intern_new(p->arena), &cut);
         if (random_of(seed, 12) > 0)
             return pin;
         pin = (Decision){.kind = marks[random_of(seed, 4)], .place = tensor, .dim = -1};

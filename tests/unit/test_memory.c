@@ -294,7 +294,7 @@ static void padding_of_uneven_parts(void **state)
     p->graph = graph_from_text(arena, "y <- Neg f32[5,4]", 13);
     planning_infer(p, "", "x=2");
     Decision pin = {.kind = PIN_TENSOR_DIM, .place = p->graph->inputs[0]};
-    pin.cut = planning_cut(p, 5, "x", 1);
+    pin.cut = (Cut[]){planning_cut(p, 5, "x", 1)};
     journal_add(&p->journal, p->arena, &pin);
     planning_make(p);
     LiveSet set = memory_live_at(p->arena, p->plan, 0);

@@ -262,7 +262,7 @@ static void an_option_with_no_such_dim_is_no_plan(void **state)
     (void)state;
     Arena *arena = arena_new();
     Session *session = open_session(arena, "tiny-gpt", "dp=2", "dp", METHOD_FACTOR);
-    Decision wrong = {.kind = PIN_TENSOR_DIM, .place = 0, .dim = 40, .cut = cut_whole(1)};
+    Decision wrong = {.kind = PIN_TENSOR_DIM, .place = 0, .dim = 40, .cut = (Cut[]){cut_whole(1)}};
     Trial trial;
     Error err = {0};
     assert_false(plan_try(arena, session, &wrong, 1, &trial, &err));

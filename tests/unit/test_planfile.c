@@ -39,7 +39,7 @@ static Decision pin(Session *session, const char *tensor, int dim, const char *c
     Source source = {"cut", str_from(cut)};
     Sharding sharding;
     assert_true(sharding_parse(&source, &shape, session->mesh, VIEW_OURS, &sharding, &err));
-    decision.cut = sharding.dim[0];
+    decision.cut = cut_keep(intern_new(session->journal_arena), &sharding.dim[0]);
     decision.origin = (Origin){ORIGIN_POLICY, "policy.lua", 7, "graph:shard(..)"};
     return decision;
 }

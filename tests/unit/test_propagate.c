@@ -340,7 +340,8 @@ static void pins_are_kept(void **state)
     Planning *p = stressed(*state);
     for (int i = 0; i < p->plan->n_pins; i++) {
         const Decision *pin = p->plan->pins[i];
-        assert_true(cut_equal(&plan_sharding(p->plan, pin->place)->dim[pin->dim], &pin->cut));
+        assert_true(
+            cut_equal(&plan_sharding(p->plan, pin->place)->dim[pin->dim], decision_cut(pin)));
     }
     planning_close(p);
 }
@@ -390,7 +391,7 @@ static void no_pin_cuts_a_frozen_dim(void **state)
         dim++;
     assert_int_equal(space->index[dim].role, ROLE_FROZEN);
     Decision pin = {.kind = PIN_INDEX_DIM, .dim = dim};
-    pin.cut = planning_cut(p, space->index[dim].size, "tp", 1);
+    pin.cut = (Cut[]){planning_cut(p, space->index[dim].size, "tp", 1)};
     pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
     journal_add(&p->journal, p->arena, &pin);
     planning_make(p);

@@ -27,7 +27,7 @@ static void pin_index(Planning *p, int32_t op, int index, const char *axes)
 {
     const OpSpace *space = inferred_space(p->inferred, op);
     Decision pin = {.kind = PIN_INDEX_DIM, .place = op, .dim = index};
-    pin.cut = planning_cut(p, space->index[index].size, axes, 1);
+    pin.cut = (Cut[]){planning_cut(p, space->index[index].size, axes, 1)};
     pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
     journal_add(&p->journal, p->arena, &pin);
 }

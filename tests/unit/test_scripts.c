@@ -284,7 +284,7 @@ static void format_decision(const Session *session, const Decision *decision, Bu
         buf_printf(out, "%s %s ", op_name(session->graph, decision->place),
                    inferred_space(session->inferred, decision->place)->index[decision->dim].name);
     if (pin)
-        cut_format(&decision->cut, session->mesh, out);
+        cut_format(decision_cut(decision), session->mesh, out);
     else
         buf_puts(out, "unpin");
     buf_printf(out, "%s%s @%d\n", decision->store ? " store" : "", decision->open ? " open" : "",

@@ -630,10 +630,13 @@ static void pin(Planning *p, const PlanRow *row, int i)
                          .group = row->pin[i].group,
                          .pass = row->pin[i].pass,
                          .origin = {.kind = ORIGIN_USER, .file = "", .text = ""}};
-    if (decision.dim >= 0)
-        decision.cut = planning_cut(p, inferred_shape(p->inferred, tensor)->dim[decision.dim],
-                                    row->pin[i].axes, row->pin[i].interleave);
-    else if (row->pin[i].axes[0])
+    Cut cut;
+    if (decision.dim >= 0) {
+        cut = planning_cut(p, inferred_shape(p->inferred, tensor)->dim[decision.dim],
+                           row->pin[i].axes, row->pin[i].interleave);
+        decision.cut = &cut;
+    }
+    if (decision.dim < 0 && row->pin[i].axes[0])
         decision.axes =
             mesh_axis_atoms(p->mesh, mesh_find_axis(p->mesh, str_from(row->pin[i].axes)));
     journal_add(&p->journal, p->arena, &decision);

@@ -33,9 +33,9 @@ static void pin_placements(Planning *p, const char *pins)
             planning_fail(&err);
         for (int d = 0; d < sharding.n_dims; d++) {
             Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = d};
-            pin.cut = sharding.dim[d];
+            pin.cut = &sharding.dim[d];
             pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
-            if (!cut_is_whole(&pin.cut))
+            if (!cut_is_whole(pin.cut))
                 journal_add(&p->journal, p->arena, &pin);
         }
     }
@@ -353,7 +353,7 @@ static void pins_are_redistributes(void **state)
         const OpSpace *space = program_space(p->inferred, op);
         Decision pin = {.kind = PIN_INDEX_DIM, .place = op};
         pin.dim = opspace_find_index(space, str_from(row->index));
-        pin.cut = planning_cut(p, space->index[pin.dim].size, row->axes, 1);
+        pin.cut = (Cut[]){planning_cut(p, space->index[pin.dim].size, row->axes, 1)};
         pin.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
         journal_add(&p->journal, p->arena, &pin);
     }

@@ -95,7 +95,7 @@ static void pin_index_dim(Planning *p)
         return;
     int dim = pick(space->n_index);
     Decision pin = {.kind = PIN_INDEX_DIM, .place = op, .dim = dim};
-    pin.cut = some_cut(p, space->index[dim].size);
+    pin.cut = (Cut[]){some_cut(p, space->index[dim].size)};
     decide(p, pin);
 }
 
@@ -109,7 +109,7 @@ static void pin_tensor_dim(Planning *p)
         return;
     int dim = pick((int)shape->n_dims);
     Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim};
-    pin.cut = some_cut(p, shape->dim[dim]);
+    pin.cut = (Cut[]){some_cut(p, shape->dim[dim])};
     pin.store = p->graph->tensors[tensor].kind == TENSOR_INITIALIZER && pick(3) == 0;
     decide(p, pin);
 }

@@ -174,6 +174,9 @@ void job_change(Ui *ui, const Change *change,
     if (change->decisions) {
         Decision *copy = arena_array(arena, Decision, change->n);
         memcpy(copy, change->decisions, sizeof *copy * (size_t)change->n);
+        Intern *cuts = intern_new(arena);
+        for (int i = 0; i < change->n; i++)
+            copy[i].cut = copy[i].cut ? cut_keep(cuts, copy[i].cut) : NULL;
         job->change.decisions = copy;
     }
     if (change->text)

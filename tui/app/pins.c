@@ -166,11 +166,12 @@ static bool read_axes(const Ui *ui, Str axes, int64_t size, Cut *cut, Error *err
 static Decision *decisions_for(const Ui *ui, const Target *target, const Cut *cut)
 {
     Decision *all = arena_array(ui->frame, Decision, target->n);
+    Cut *own = cut ? arena_make(ui->frame, Cut) : NULL;
 
+    if (cut)
+        *own = *cut;
     for (int i = 0; i < target->n; i++) {
-        all[i] = (Decision){.place = target->place[i], .dim = target->dim};
-        if (cut)
-            all[i].cut = *cut;
+        all[i] = (Decision){.place = target->place[i], .dim = target->dim, .cut = own};
         if (target->index)
             all[i].kind = cut ? PIN_INDEX_DIM : UNPIN_INDEX_DIM;
         else

@@ -98,7 +98,7 @@ static Str fold_sharding(const Ui *ui, const Decision *decision)
         return label_value(ui, decision->place, plan->sharding[decision->place]);
     space = inferred_space(ui->session->inferred, decision->place);
     buf_printf(&text, "%s = ", space ? space->index[decision->dim].name : "?");
-    cut_format(&decision->cut, plan->mesh, &text);
+    cut_format(decision_cut(decision), plan->mesh, &text);
     return buf_str(&text);
 }
 

@@ -195,7 +195,7 @@ static const Walk *walk_axis(const Plan *plan, int axis)
         const Decision *pin = plan->pins[i];
         int32_t site = pin->kind == PIN_TENSOR_DIM ? site_of_tensor(s.sites, pin->place, pin->dim)
                                                    : site_of_op(s.sites, pin->place, pin->dim);
-        if (!pin->store && (cut_atoms(&pin->cut) & s.atoms))
+        if (!pin->store && (cut_atoms(decision_cut(pin)) & s.atoms))
             reach(&s, site, site);
     }
     walk_on(&s, 0);

@@ -377,12 +377,13 @@ static bool join_pins(const Plan *plan, Group *group, const Flow *more, int32_t 
         const Decision *pin = plan->pins[i];
         if (pin->kind != PIN_TENSOR_DIM || pin->store || pin->place != tensor)
             continue;
-        AtomSet axes = cut_atoms(&pin->cut);
+        AtomSet axes = cut_atoms(decision_cut(pin));
         bool again = joined.pinned >> pin->dim & 1;
-        if (again ? !cut_equal(&pin->cut, &joined.cut[pin->dim]) : (axes & joined.axes) != 0)
+        if (again ? !cut_equal(decision_cut(pin), &joined.cut[pin->dim])
+                  : (axes & joined.axes) != 0)
             return false;
         joined.pinned |= 1u << pin->dim;
-        joined.cut[pin->dim] = pin->cut;
+        joined.cut[pin->dim] = *decision_cut(pin);
         joined.axes |= axes;
     }
     if (joined.axes & joined.flow.barred)
@@ -465,13 +466,13 @@ static void set_tensor_pin(Run *run, const Decision *pin, bool later)
     uint32_t dim = 1u << pin->dim;
     if (later) {
         flow.closed |= dim;
-        flow.barred |= cut_atoms(&pin->cut);
+        flow.barred |= cut_atoms(decision_cut(pin));
     } else {
-        flow.dim[pin->dim] = pin->cut;
+        flow.dim[pin->dim] = *decision_cut(pin);
         flow.pinned |= dim;
         flow.closed = pin->open ? flow.closed & ~dim : flow.closed | dim;
         if (pin->priority > 0)
-            flow.barred &= ~cut_atoms(&pin->cut);
+            flow.barred &= ~cut_atoms(decision_cut(pin));
     }
     engine_set(p->engine, -1, pin->place, put_flow(p, &flow));
 }
@@ -483,12 +484,12 @@ static void set_index_pin(Run *run, const Decision *pin, bool later)
     uint32_t dim = 1u << pin->dim;
     if (later) {
         state.closed |= dim;
-        state.barred |= cut_atoms(&pin->cut);
+        state.barred |= cut_atoms(decision_cut(pin));
     } else {
-        state.cut.index[pin->dim] = pin->cut;
+        state.cut.index[pin->dim] = *decision_cut(pin);
         state.closed = pin->open ? state.closed & ~dim : state.closed | dim;
         if (pin->priority > 0)
-            state.barred &= ~cut_atoms(&pin->cut);
+            state.barred &= ~cut_atoms(decision_cut(pin));
     }
     engine_set(p->engine, pin->place, -1, put_state(p, &state));
 }

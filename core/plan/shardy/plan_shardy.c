@@ -235,12 +235,13 @@ static bool apply_pins(const ShardyPlan *sp, int32_t op, OpCut *cut)
     bool any = false;
     for (int i = 0; i < cut->n; i++) {
         const Decision *pin = plan_pin_of(sp->plan, PIN_INDEX_DIM, op, i);
-        if (!pin || (pin->open && cut_refines(&cut->index[i], &pin->cut, sp->plan->mesh)))
+        if (!pin || (pin->open && cut_refines(&cut->index[i], decision_cut(pin), sp->plan->mesh)))
             continue;
         for (int j = 0; j < cut->n; j++)
             if (j != i)
-                cut->index[j] = cut_without(&cut->index[j], cut_atoms(&pin->cut), sp->plan->mesh);
-        cut->index[i] = pin->cut;
+                cut->index[j] =
+                    cut_without(&cut->index[j], cut_atoms(decision_cut(pin)), sp->plan->mesh);
+        cut->index[i] = *decision_cut(pin);
         any = true;
     }
     return any;

@@ -111,7 +111,7 @@ static bool pin_dim(ShardyPlan *sp, const Decision *pin, int32_t tensor, int dim
 
 static void pin_tensor(ShardyPlan *sp, const Decision *pin)
 {
-    if (pin_dim(sp, pin, pin->place, pin->dim, &pin->cut))
+    if (pin_dim(sp, pin, pin->place, pin->dim, decision_cut(pin)))
         sp->plan->pinned[pin->place] |= (uint16_t)(1u << pin->dim);
 }
 
@@ -125,7 +125,7 @@ static bool cut_of_dim(const ShardyPlan *sp, const OpSpace *space, const Decisio
         along |= factors->index[k] == pin->dim;
     OpCut cut = {.n = space->n_index};
     for (int i = 0; i < space->n_index; i++)
-        cut.index[i] = i == pin->dim ? pin->cut : cut_whole(space->index[i].size);
+        cut.index[i] = i == pin->dim ? *decision_cut(pin) : cut_whole(space->index[i].size);
     return along && cut_project(space, &cut, operand, dim, sp->plan->mesh, out);
 }
 

@@ -138,8 +138,8 @@ static void say_left(Marking *m, const LeftOut *out)
 
 static bool axes_of_pin(Marking *m, const Decision *pin, SpmdAxes *out)
 {
-    bool said = axes_of(m->plan->mesh, &pin->cut, out);
-    if (!said || cut_is_uneven(&pin->cut, m->plan->mesh))
+    bool said = axes_of(m->plan->mesh, decision_cut(pin), out);
+    if (!said || cut_is_uneven(decision_cut(pin), m->plan->mesh))
         leave_out(m, pin, said ? LEFT_UNEVEN : LEFT_MARK);
     return said;
 }

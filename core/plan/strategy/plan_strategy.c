@@ -101,7 +101,7 @@ static void read_pin(Walk *walk, const Decision *pin)
     if (pin->store)
         return;
     if (pin->kind == PIN_TENSOR_DIM) {
-        pin_dim(pin_of(walk, pin->place), pin->dim, &pin->cut, walk->plan->mesh);
+        pin_dim(pin_of(walk, pin->place), pin->dim, decision_cut(pin), walk->plan->mesh);
         walk->plan->pinned[pin->place] |= (uint16_t)(1u << pin->dim);
         return;
     }
@@ -113,7 +113,7 @@ static void read_pin(Walk *walk, const Decision *pin)
         for (int i = 0; i < space->n_index; i++)
             (*cut)->index[i] = cut_whole(space->index[i].size);
     }
-    (*cut)->index[pin->dim] = pin->cut;
+    (*cut)->index[pin->dim] = *decision_cut(pin);
 }
 
 /* Index dims pinned at an op lie so in its parameters from the start, if those are not pinned. */
