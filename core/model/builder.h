@@ -18,6 +18,7 @@ struct GraphBuilder {
     Vec(TensorData) data;
     Vec(int32_t) inputs, outputs;
     Vec(int32_t) tensor_of_name;
+    int32_t *op_of_name; /* while it is sealed */
     Vec(AttrList) lists;
     Vec(GraphBody) bodies;
     Vec(GraphCarry) carries;

@@ -277,12 +277,10 @@ int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, co
                   names_intern(names, operator),
                   attrs,
                   0,
-                  0,
                   (uint16_t)n_inputs,
                   (uint16_t)n_outputs};
     op.input = builder->operands.n;
     add_operands(builder, inputs, n_inputs);
-    op.output = builder->operands.n;
     add_operands(builder, outputs, n_outputs);
 
     int32_t id = builder->ops.n;
@@ -443,13 +441,34 @@ const char *tensor_name(const Graph *graph, int32_t tensor)
 int32_t graph_find_tensor(const Graph *graph, Str name)
 {
     int32_t id = names_find(graph->names, name);
-    return id < 0 || id >= graph->n_names ? -1 : graph->tensor_of_name[id];
+    return id < 0 || id >= graph->n_names || graph->owner_of_name[id] < 0
+               ? -1
+               : graph->owner_of_name[id];
+}
+
+static int32_t find_named_as(const Graph *graph, int32_t name)
+{
+    int first = 0, end = graph->n_named_as;
+    while (first < end) {
+        int middle = first + (end - first) / 2;
+        if (graph->ops[graph->named_as[middle]].name < name)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    bool found = first < graph->n_named_as && graph->ops[graph->named_as[first]].name == name;
+    return found ? graph->named_as[first] : -1;
 }
 
 int32_t graph_find_op(const Graph *graph, Str name)
 {
     int32_t id = names_find(graph->names, name);
-    return id < 0 || id >= graph->n_names ? -1 : graph->op_of_name[id];
+    if (id < 0 || id >= graph->n_names)
+        return -1;
+    int32_t owner = graph->owner_of_name[id], maker = owner < 0 ? -1 : graph->tensors[owner].maker;
+    if (owner < 0)
+        return -2 - owner;
+    return maker >= 0 && graph->ops[maker].name == id ? maker : find_named_as(graph, id);
 }
 
 const Attr *op_attr(const Graph *graph, int32_t op, const char *name)

@@ -99,7 +99,7 @@ typedef struct {
 typedef struct {
     int32_t name, path, operator; /* Names ids */
     int32_t attrs;                /* AttrList id */
-    int32_t input, output;        /* first place in graph->operands */
+    int32_t input;                /* first place in graph->operands; outputs follow inputs */
     uint16_t n_inputs, n_outputs;
 } GraphOp;
 
@@ -142,8 +142,10 @@ struct Graph {
     int n_nodes;               /* of the file, before anything is folded */
     const char *file;          /* as given, or a made name */
     uint64_t hash;             /* of the file's size and its first 64 MiB; 0 for a made graph */
-    int32_t n_names;           /* names at sealing: the length of the next two */
-    int32_t *tensor_of_name, *op_of_name; /* -1: none */
+    int32_t n_names;           /* names at sealing: the length of the next */
+    int32_t *owner_of_name;    /* the tensor; -2 - op where no tensor has the name; -1: none */
+    int32_t *named_as;         /* ops whose name a tensor has that they do not make, by name */
+    int n_named_as;
 };
 
 /* ---- making (readers, Lua builders, benches) ---- */
@@ -190,7 +192,12 @@ static inline const int32_t *op_inputs(const Graph *graph, int32_t op)
 
 static inline const int32_t *op_outputs(const Graph *graph, int32_t op)
 {
-    return graph->operands + graph->ops[op].output;
+    return graph->operands + graph->ops[op].input + graph->ops[op].n_inputs;
+}
+
+static inline int32_t op_output_place(const GraphOp *op)
+{
+    return op->input + op->n_inputs;
 }
 
 static inline int tensor_n_uses(const Graph *graph, int32_t tensor)

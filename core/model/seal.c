@@ -191,22 +191,24 @@ static bool put_in_order(Graph *graph, Error *err)
 
 /* ---- names ---- */
 
-static bool has_own_name(const Graph *graph, int32_t op)
+static bool has_own_name(const GraphBuilder *builder, int32_t op)
 {
-    return graph->ops[op].name != 0 && graph->op_of_name[graph->ops[op].name] == op;
+    int32_t name = builder->graph->ops[op].name;
+    return name != 0 && builder->op_of_name[name] == op;
 }
 
 /* "NAME_N" for the op N, where NAME is its operator or the name that an earlier op has too. */
-static void make_name(Graph *graph, int32_t op, Buf *text)
+static void make_name(GraphBuilder *builder, int32_t op, Buf *text)
 {
+    Graph *graph = builder->graph;
     text->n = 0;
     buf_printf(text, "%s_%d", op_label(graph, op), op);
     int32_t id;
-    while ((id = names_find(graph->names, buf_str(text))) >= 0 && graph->op_of_name[id] >= 0)
+    while ((id = names_find(graph->names, buf_str(text))) >= 0 && builder->op_of_name[id] >= 0)
         buf_putc(text, '_');
     id = names_intern(graph->names, buf_str(text));
     graph->ops[op].name = id;
-    graph->op_of_name[id] = op;
+    builder->op_of_name[id] = op;
 }
 
 static int32_t *owner_of_name(GraphBuilder *builder, int32_t name)
@@ -251,24 +253,25 @@ static int32_t count_nameless(const Graph *graph)
 }
 
 /* Names of the file come first, in program order; then those that had none or a taken one. */
-static void name_ops(Graph *graph)
+static void name_ops(GraphBuilder *builder, Arena *scratch)
 {
+    Graph *graph = builder->graph;
     int32_t n_room = names_count(graph->names) + count_nameless(graph);
     int n_nameless = graph->n_ops;
-    graph->op_of_name = arena_array(graph->arena, int32_t, n_room);
-    memset(graph->op_of_name, -1, (size_t)n_room * sizeof *graph->op_of_name);
+    builder->op_of_name = arena_array(scratch, int32_t, n_room);
+    memset(builder->op_of_name, -1, (size_t)n_room * sizeof *builder->op_of_name);
     for (int32_t op = 0; op < graph->n_ops; op++) {
         int32_t name = graph->ops[op].name;
-        if (name == 0 || graph->op_of_name[name] >= 0)
+        if (name == 0 || builder->op_of_name[name] >= 0)
             continue;
-        graph->op_of_name[name] = op;
+        builder->op_of_name[name] = op;
         n_nameless--;
     }
     Buf text = buf_new(graph->arena);
     for (int32_t op = 0; op < graph->n_ops && n_nameless > 0; op++) {
-        if (has_own_name(graph, op))
+        if (has_own_name(builder, op))
             continue;
-        make_name(graph, op, &text);
+        make_name(builder, op, &text);
         n_nameless--;
     }
     graph->n_names = names_count(graph->names);
@@ -325,13 +328,25 @@ static void move_columns(GraphBuilder *builder)
     graph->outputs = builder->outputs.at;
 }
 
-static void keep_tensor_names(GraphBuilder *builder)
+/* Most ops are found by what they make: exporters name both alike. */
+static void keep_names(GraphBuilder *builder)
 {
     Graph *graph = builder->graph;
+    Vec(int32_t) named_as = {0};
     while (builder->tensor_of_name.n < graph->n_names)
         vec_push_own(graph->arena, &builder->tensor_of_name, -1);
     vec_trim(graph->arena, &builder->tensor_of_name);
-    graph->tensor_of_name = builder->tensor_of_name.at;
+    graph->owner_of_name = builder->tensor_of_name.at;
+    for (int32_t name = 0; name < graph->n_names; name++) {
+        int32_t op = builder->op_of_name[name], *owner = &graph->owner_of_name[name];
+        if (op >= 0 && *owner < 0)
+            *owner = -2 - op;
+        else if (op >= 0 && graph->tensors[*owner].maker != op)
+            vec_push_own(graph->arena, &named_as, op);
+    }
+    vec_trim(graph->arena, &named_as);
+    graph->named_as = named_as.at;
+    graph->n_named_as = named_as.n;
 }
 
 Graph *graph_seal(GraphBuilder *builder, Error *err)
@@ -347,7 +362,9 @@ Graph *graph_seal(GraphBuilder *builder, Error *err)
         return NULL;
     number_uses(graph);
     name_new_tensors(builder);
-    name_ops(graph);
-    keep_tensor_names(builder);
+    Arena *scratch = arena_new();
+    name_ops(builder, scratch);
+    keep_names(builder);
+    arena_free(scratch);
     return graph;
 }

@@ -173,7 +173,7 @@ static int64_t op_bytes_local(const Known *known, int32_t op, Work work)
         read += bytes;
         first = i == at->input ? bytes : first;
     }
-    for (int32_t i = at->output; i < at->output + at->n_outputs; i++)
+    for (int32_t i = op_output_place(at); i < op_output_place(at) + at->n_outputs; i++)
         if (graph->operands[i] >= 0)
             written += known_bytes(known, graph->operands[i], plan->made[graph->operands[i]]);
     if (work == WORK_GATHER && first > written)
@@ -355,7 +355,7 @@ static void run_op(Queues *queues, int32_t op)
     if (queues->exposed_us && cause >= 0)
         queues->exposed_us[cause] += start_us - queues->ops_us;
     queues->ops_us = start_us + plan->op_us[op];
-    for (int32_t i = at->output; i < at->output + at->n_outputs; i++)
+    for (int32_t i = op_output_place(at); i < op_output_place(at) + at->n_outputs; i++)
         if (graph->operands[i] >= 0)
             queues->made_us[graph->operands[i]] = queues->ops_us;
     issue_all(queues, op, false);

@@ -86,8 +86,8 @@ static bool *tensors_of_program(const Writer *w)
             if (w->graph->operands[op->input + o] >= 0)
                 in[w->graph->operands[op->input + o]] = true;
         for (int o = 0; o < op->n_outputs; o++)
-            if (w->graph->operands[op->output + o] >= 0)
-                in[w->graph->operands[op->output + o]] = true;
+            if (w->graph->operands[op_output_place(op) + o] >= 0)
+                in[w->graph->operands[op_output_place(op) + o]] = true;
     }
     for (int i = 0; i < w->graph->n_inputs; i++)
         in[w->graph->inputs[i]] = true;

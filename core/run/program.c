@@ -158,7 +158,7 @@ static bool lower_outputs(Lowering *l, int32_t op, Error *err)
             continue;
         if (!check_tensor(l, tensor, plan->made[tensor], err))
             return false;
-        l->out->operand[at->output + i] = named_slot(l, tensor, plan->made[tensor]);
+        l->out->operand[op_output_place(at) + i] = named_slot(l, tensor, plan->made[tensor]);
     }
     vec_push(l->arena, &l->instrs,
              (Instr){.kind = INSTR_OP, .slot = -1, .from = -1, .op = op, .reshard = -1});
@@ -237,8 +237,8 @@ static int *last_uses(const Lowering *l)
             if (out->operand[op->input + k] >= 0)
                 last[out->operand[op->input + k]] = i;
         for (int k = 0; k < op->n_outputs; k++)
-            if (out->operand[op->output + k] >= 0)
-                last[out->operand[op->output + k]] = i;
+            if (out->operand[op_output_place(op) + k] >= 0)
+                last[out->operand[op_output_place(op) + k]] = i;
     }
     for (int i = 0; i < l->graph->n_outputs; i++)
         last[out->output[i]] = l->instrs.n; /* kept */
@@ -270,23 +270,12 @@ static void add_frees(Lowering *l)
     l->out->n_instrs = list.n;
 }
 
-static int32_t n_operands(const Graph *graph)
-{
-    int32_t n = 0;
-    for (int op = 0; op < graph->n_ops; op++) {
-        const GraphOp *at = &graph->ops[op];
-        n = at->input + at->n_inputs > n ? at->input + at->n_inputs : n;
-        n = at->output + at->n_outputs > n ? at->output + at->n_outputs : n;
-    }
-    return n;
-}
-
 bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err)
 {
     const Graph *graph = plan->inferred->graph;
     Lowering l = {.arena = arena, .plan = plan, .graph = graph, .out = out};
     *out = (Program){.n_once = 0};
-    int32_t n = n_operands(graph);
+    int32_t n = graph->n_operands;
     out->operand = arena_array(arena, int32_t, n);
     out->output = arena_array(arena, int32_t, graph->n_outputs);
     out->kernel = arena_array(arena, const Kernel *, graph->n_ops);

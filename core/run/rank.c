@@ -101,7 +101,7 @@ static bool run_kernel(Rank *rank, int32_t op, Arena *scratch)
         input[i] = slot < 0 ? NULL : rank->slot[slot];
     }
     for (int i = 0; i < at->n_outputs; i++) {
-        int32_t slot = program->operand[at->output + i];
+        int32_t slot = program->operand[op_output_place(at) + i];
         output[i] = slot < 0 ? NULL : fill_slot(rank, slot);
     }
     AtomSet reduced = op_cut_reduced(program_space(plan->inferred, op), program_cut(plan, op));
@@ -233,7 +233,7 @@ static void check_instr(Rank *rank, int at)
         return;
     const GraphOp *op = &rank->team->plan->inferred->graph->ops[instr->op];
     for (int i = 0; i < op->n_outputs; i++)
-        check_slot(rank, at, program->operand[op->output + i]);
+        check_slot(rank, at, program->operand[op_output_place(op) + i]);
 }
 
 /* Outputs against given ones, else against the reference. */

@@ -173,7 +173,7 @@ static void find_last_uses(Reference *reference)
         for (int k = 0; k < op->n_inputs; k++)
             note_use(reference, program->operand[op->input + k], i);
         for (int k = 0; k < op->n_outputs; k++)
-            note_use(reference, program->operand[op->output + k], i);
+            note_use(reference, program->operand[op_output_place(op) + k], i);
     }
     for (int i = 0; i < graph->n_outputs; i++)
         note_use(reference, program->output[i], program->n_instrs);

@@ -197,8 +197,9 @@ static void outputs_and_orphans(void **state)
     assert_int_equal(use.live_bytes[small_op(small, "add")], live[4].live_bytes + 128);
 
     int32_t add = small_op(small, "add");
-    int32_t *operands = arena_array(arena, int32_t, graph.ops[add].output + 1);
-    memcpy(operands, graph.operands, sizeof(int32_t) * (size_t)(graph.ops[add].output + 1));
+    int32_t *operands = arena_array(arena, int32_t, op_output_place(&graph.ops[add]) + 1);
+    memcpy(operands, graph.operands,
+           sizeof(int32_t) * (size_t)(op_output_place(&graph.ops[add]) + 1));
     operands[graph.ops[add].input + 1] = -1; /* add does not read v */
     graph.operands = operands;
     use = memory_use(arena, &small->plan);

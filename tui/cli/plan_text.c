@@ -134,7 +134,7 @@ static void op_reshards_cell(const Page *page, Table *table, int32_t op, double 
 
 static void group_cells(const Page *page, Table *table, const OutlineRow *row)
 {
-    CommSum sum = comm_sum(page->comm, row->first, row->first + row->n);
+    CommSums sum = comm_sum(page->comm, row->first, row->first + row->n);
     table_printf(table, "%d ops", (int)row->n);
     table_cell(table, STR(""));
     table_cell(table, STR(""));

@@ -32,7 +32,7 @@ static void index_ops(Comm *comm)
 /* Sums are kept for a place of so many. */
 enum { SUM_EVERY = 16 };
 
-static void add_place(const Comm *comm, int32_t place, CommSum *sum)
+static void add_place(const Comm *comm, int32_t place, CommSums *sum)
 {
     const Plan *plan = comm->session->plan;
     int32_t op = comm->session->groups->order[place];
@@ -48,9 +48,9 @@ static void add_place(const Comm *comm, int32_t place, CommSum *sum)
 static void sum_ops(Comm *comm)
 {
     int32_t n = comm->session->groups->n_order;
-    CommSum sum = {0};
+    CommSums sum = {0};
 
-    comm->before = arena_array(comm->arena, CommSum, n / SUM_EVERY + 1);
+    comm->before = arena_array(comm->arena, CommSums, n / SUM_EVERY + 1);
     for (int32_t i = 0; i < n; i++) {
         if (i % SUM_EVERY == 0)
             comm->before[i / SUM_EVERY] = sum;
@@ -60,20 +60,20 @@ static void sum_ops(Comm *comm)
         comm->before[n / SUM_EVERY] = sum;
 }
 
-static CommSum sum_before(const Comm *comm, int32_t place)
+static CommSums sum_before(const Comm *comm, int32_t place)
 {
-    CommSum sum = comm->before[place / SUM_EVERY];
+    CommSums sum = comm->before[place / SUM_EVERY];
 
     for (int32_t i = place - place % SUM_EVERY; i < place; i++)
         add_place(comm, i, &sum);
     return sum;
 }
 
-CommSum comm_sum(const Comm *comm, int32_t first, int32_t end)
+CommSums comm_sum(const Comm *comm, int32_t first, int32_t end)
 {
-    CommSum from = sum_before(comm, first), to = sum_before(comm, end);
+    CommSums from = sum_before(comm, first), to = sum_before(comm, end);
 
-    return (CommSum){to.us - from.us, to.comm_us - from.comm_us, to.count - from.count};
+    return (CommSums){to.us - from.us, to.comm_us - from.comm_us, to.count - from.count};
 }
 
 Comm *comm_new(const Session *session)

@@ -32,15 +32,15 @@ typedef enum {
  * a loop as often as it runs. */
 typedef struct {
     double us, comm_us, count;
-} CommSum;
+} CommSums;
 
 typedef struct {
     Arena *arena;
     const Session *session;
-    int32_t *of_op;  /* per op: first reshard shown at it, -1 */
-    int32_t *next;   /* per reshard: the next at the same op */
-    int32_t *at_op;  /* per reshard: the op it is shown at, -1 */
-    CommSum *before; /* each so many places of groups->order: the sums of all before; comm_sum() */
+    int32_t *of_op;   /* per op: first reshard shown at it, -1 */
+    int32_t *next;    /* per reshard: the next at the same op */
+    int32_t *at_op;   /* per reshard: the op it is shown at, -1 */
+    CommSums *before; /* each so many places of groups->order: the sums of all before; comm_sum() */
     Arena *table_arena; /* of a table that was made beside the screen; NULL */
     int n_rows;         /* -1: the table is not made yet */
     int n_all;          /* with those behind the n_rows, which a filter leaves out */
@@ -54,7 +54,7 @@ typedef struct {
 
 Comm *comm_new(const Session *session);
 /* Of places first..end of groups->order. */
-CommSum comm_sum(const Comm *comm, int32_t first, int32_t end);
+CommSums comm_sum(const Comm *comm, int32_t first, int32_t end);
 void comm_free(Comm *comm); /* NULL is allowed */
 
 /* Makes the rows, once. False: it was stopped, and the table is good for nothing. */

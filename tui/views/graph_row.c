@@ -70,7 +70,7 @@ RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row)
     int32_t end = row->first + row->n, member = row->n / row->fold_n;
     double folds = row_folds(row);
     facts.n_ops = row->n;
-    CommSum sum = comm_sum(comm, row->first, end);
+    CommSums sum = comm_sum(comm, row->first, end);
     facts.us = sum.us * folds;
     facts.comm_us = sum.comm_us * folds;
     facts.n_reshards = sum.count * folds;

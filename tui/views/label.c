@@ -114,8 +114,7 @@ const char *label_no_rule(const Session *session, int32_t op)
     bool shaped = true, listed = false;
 
     for (int32_t i = 0; i < node->n_inputs + node->n_outputs; i++) {
-        int32_t t =
-            operands[i < node->n_inputs ? node->input + i : node->output + i - node->n_inputs];
+        int32_t t = operands[node->input + i];
         shaped &= is_shaped(inferred, t);
         listed |= t >= 0 && inferred->listed && inferred->listed[t];
     }

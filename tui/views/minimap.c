@@ -4,7 +4,7 @@
 
 enum { COLUMNS_MAX = 200, HEIGHTS = 8 };
 
-static CommSum stretch(const Ui *ui, int i, int n)
+static CommSums stretch(const Ui *ui, int i, int n)
 {
     int64_t n_order = ui->session->groups->n_order;
 
@@ -35,12 +35,12 @@ void minimap_draw(const Ui *ui, Pen *pen)
     if (n < 1 || place < 0)
         return;
     for (int i = 0; i < n; i++) {
-        CommSum s = stretch(ui, i, n);
+        CommSums s = stretch(ui, i, n);
         most = s.us + s.comm_us > most ? s.us + s.comm_us : most;
     }
     pen_puts(pen, ROLE_HEAD, " TIME ");
     for (int i = 0; i < n; i++) {
-        CommSum s = stretch(ui, i, n);
+        CommSums s = stretch(ui, i, n);
         bool here = place >= (int64_t)n_order * i / n && place < (int64_t)n_order * (i + 1) / n;
         Style style = s.comm_us > s.us ? ROLE_DEAR | STYLE_BOLD : ROLE_TEXT;
         pen_rune(pen, (Style)(style | (here ? STYLE_SELECTED : 0)),
