@@ -151,7 +151,7 @@ static void apply_store_pins(const Edges *e)
             const Decision *own = plan_pin_of(plan, PIN_TENSOR_DIM, t, d);
             if (own && own->store)
                 sharding.dim[d] = *decision_cut(own);
-            else if (plan->pinned[t] >> d & 1)
+            else if (plan_pinned(plan, t) >> d & 1)
                 sharding.dim[d] = cut_without(&sharding.dim[d], stored[t], plan->mesh);
             else
                 sharding.dim[d] = cut_whole(cut_size(&sharding.dim[d]));
@@ -173,7 +173,7 @@ static void store_parameters(Edges *e)
             continue;
         if (tensor_is_known(plan->inferred, t))
             plan->sharding[t] = whole(e, t);
-        else if (is_stored(plan, t) && !plan->pinned[t] && !plan->passed && agreed[t] >= 0)
+        else if (is_stored(plan, t) && !plan_pinned(plan, t) && !plan->passed && agreed[t] >= 0)
             plan->sharding[t] = agreed[t];
         plan->made[t] = plan->sharding[t];
     }
@@ -344,7 +344,7 @@ static void make_outputs(Edges *e, int32_t op, const Taken *taken)
         int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
         plan->made[t] = with_partial(plan, made, ~(AtomSet)0, taken);
         made = plan->made[t];
-        if (!plan->pinned[t])
+        if (!plan_pinned(plan, t))
             plan->sharding[t] = graph->tensors[t].output ? reduced_output(e, t, made) : made;
         if (plan->sharding[t] != made)
             reshard_to(e, t, made, plan->sharding[t]);

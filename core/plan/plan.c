@@ -291,8 +291,10 @@ static Plan *plan_new(const PlanRequest *request)
     plan->resharder = resharder_new(arena, plan->mesh, plan->machine, plan->shardings);
     plan->sharding = arena_array(arena, int32_t, graph->n_tensors);
     plan->made = arena_array(arena, int32_t, graph->n_tensors);
-    plan->flow = arena_array(arena, int32_t, graph->n_tensors);
-    plan->pinned = arena_array(arena, uint16_t, graph->n_tensors);
+    if (plan->method != METHOD_FACTOR) {
+        plan->flow = arena_array(arena, int32_t, graph->n_tensors);
+        plan->pinned = arena_array(arena, uint16_t, graph->n_tensors);
+    }
     plan->cut = arena_array(arena, int32_t, graph->n_ops);
     plan->reasons = reasons_new(arena);
     plan->op_us = arena_array(arena, double, graph->n_ops);

@@ -120,6 +120,12 @@ typedef struct {
     const OpCut *(*cut_of)(const void *context, int32_t state);
 } PlanLog;
 
+/* What the state that axes left a tensor in says of it. */
+typedef struct {
+    int32_t sharding; /* Shardings id; -1: not asked for */
+    uint32_t pinned;
+} FlowEnd;
+
 typedef struct Plan {
     Arena *arena;
     const Inferred *inferred;
@@ -136,13 +142,13 @@ typedef struct Plan {
     uint32_t n_pin_of; /* a power of two */
     int32_t *sharding; /* per tensor: as it is made, stored or given (after a pin's reshard) */
     int32_t *made; /* per tensor: as its maker leaves it; differs from sharding only where pinned */
-    int32_t
-        *flow; /* per tensor: the cuts the propagator settled on, which its maker may not give */
-    uint16_t *pinned; /* per tensor: dims fixed by a pin of use, on it or on a view of it */
-    int32_t *cut;     /* per op: OpCut id; -1 for host ops */
-    AtomSet *passed;  /* per place in graph->operands that is an input: partial axes that stay
-                         partial through the op that reads it so, as the strategy chosen says; NULL:
-                         what edges.h says of linear ops holds */
+    int32_t *flow; /* per tensor: see plan_flow(); NULL: its last state tells, in `ends` */
+    uint16_t *pinned;    /* per tensor: see plan_pinned(); the same */
+    const FlowEnd *ends; /* per state of a tensor */
+    int32_t *cut;        /* per op: OpCut id; -1 for host ops */
+    AtomSet *passed;     /* per place in graph->operands that is an input: partial axes that stay
+                            partial through the op that reads it so, as the strategy chosen says; NULL:
+                            what edges.h says of linear ops holds */
     int32_t *need; /* per place in graph->operands that is an input: the sharding it is read with */
     const OpCut **cuts; /* by id */
     int n_cuts;
@@ -162,6 +168,24 @@ typedef struct Plan {
 static inline const Sharding *plan_sharding(const Plan *plan, int32_t tensor)
 {
     return shardings_at(plan->shardings, plan->sharding[tensor]);
+}
+
+/* The cuts the propagator settled on, which its maker may not give: a Shardings id, or -1. */
+static inline int32_t plan_flow(const Plan *plan, int32_t tensor)
+{
+    if (plan->flow)
+        return plan->flow[tensor];
+    int32_t state = plan->log.end[tensor];
+    return state < 0 ? -1 : plan->ends[state].sharding;
+}
+
+/* Dims fixed by a pin of use, on it or on a view of it. */
+static inline uint32_t plan_pinned(const Plan *plan, int32_t tensor)
+{
+    if (plan->pinned)
+        return plan->pinned[tensor];
+    int32_t state = plan->log.end[tensor];
+    return state < 0 ? 0 : plan->ends[state].pinned;
 }
 
 static inline const OpCut *plan_cut(const Plan *plan, int32_t op)

@@ -253,7 +253,7 @@ void comm_arrange(Comm *comm, CommSort sort, const char *text, CommKeep *keep, c
 
 bool comm_is_asked(const Plan *plan, const Reshard *reshard)
 {
-    if (reshard->n_uses == 0 && plan->pinned[reshard->tensor])
+    if (reshard->n_uses == 0 && plan_pinned(plan, reshard->tensor))
         return true;
     const Sharding *sharding = plan_sharding(plan, reshard->tensor);
     for (int d = 0; d < sharding->n_dims; d++) {

@@ -145,7 +145,7 @@ static const Decision *pin_of(const Ui *ui, int32_t tensor)
     const Graph *graph = ui_graph(ui);
     const Plan *plan = ui_plan(ui);
 
-    for (int i = 0; tensor >= 0 && plan->pinned[tensor] && i < VIEWS_MAX; i++) {
+    for (int i = 0; tensor >= 0 && plan_pinned(plan, tensor) && i < VIEWS_MAX; i++) {
         for (int d = 0; d < DIMS_MAX; d++) {
             const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
             if (pin)

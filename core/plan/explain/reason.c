@@ -77,7 +77,7 @@ static bool hands_on(const Plan *plan, int32_t tensor, int dim)
         inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER ||
         inferred_value(inferred, tensor) ||
         (maker >= 0 && (inferred_is_host(inferred, maker) || inferred->on_parameters[maker]));
-    return !given || (plan->pinned[tensor] >> dim & 1);
+    return !given || (plan_pinned(plan, tensor) >> dim & 1);
 }
 
 static void reach(Search *s, int32_t site, int32_t parent)

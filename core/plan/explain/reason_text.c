@@ -82,11 +82,11 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
     buf_puts(out, "-> ");
     if (step->kind == REASON_BACKWARD || graph->ops[step->op].n_outputs > 1)
         buf_printf(out, "%s ", tensor_name(graph, step->tensor)); /* else the op's only output */
-    bool flows = step->dim >= 0 && plan->flow[step->tensor] >= 0 &&
-                 plan->sharding[step->tensor] != plan->flow[step->tensor];
+    bool flows = step->dim >= 0 && plan_flow(plan, step->tensor) >= 0 &&
+                 plan->sharding[step->tensor] != plan_flow(plan, step->tensor);
     if (flows && !(cut_atoms(&plan_sharding(plan, step->tensor)->dim[step->dim]) &
                    mesh_axis_atoms(plan->mesh, axis)))
-        format_sharding(plan, plan->flow[step->tensor], out);
+        format_sharding(plan, plan_flow(plan, step->tensor), out);
     else
         format_sharding(
             plan, step->dim < 0 ? plan->made[step->tensor] : plan->sharding[step->tensor], out);
@@ -110,7 +110,7 @@ void reason_format_chain(const Plan *plan, const ReasonChain *chain, const char 
 static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
 {
     const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
-    int32_t flow = plan->flow[tensor];
+    int32_t flow = plan_flow(plan, tensor);
     buf_printf(out, "dim %d  %" PRId64 "  whole", dim,
                cut_size(&plan_sharding(plan, tensor)->dim[dim]));
     if (pin)

@@ -47,9 +47,9 @@ static Stop stop_of_index(const Plan *plan, int32_t op, int index, AtomSet atoms
 /* Why dim d of a tensor takes no cut by these atoms. */
 static Stop stop_of_dim(const Plan *plan, int32_t tensor, int dim, AtomSet atoms, int *other)
 {
-    const Sharding *flow = shardings_at(plan->shardings, plan->flow[tensor]);
+    const Sharding *flow = shardings_at(plan->shardings, plan_flow(plan, tensor));
     *other = -1;
-    if (plan->pinned[tensor] >> dim & 1)
+    if (plan_pinned(plan, tensor) >> dim & 1)
         return STOP_CLOSED;
     for (int d = 0; d < flow->n_dims; d++)
         if (d != dim && (cut_atoms(&flow->dim[d]) & atoms))
@@ -273,7 +273,7 @@ WhyNot why_not(Arena *arena, const Plan *plan, int32_t tensor, int dim, int axis
 {
     WhyNot answer = {.tensor = tensor, .axis = axis};
     AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
-    if (plan->made[tensor] < 0 || plan->flow[tensor] < 0)
+    if (plan->made[tensor] < 0 || plan_flow(plan, tensor) < 0)
         return answer;
     const Sharding *made = shardings_at(plan->shardings, plan->made[tensor]);
     answer.partial = (sharding_partials(made) & atoms) != 0;

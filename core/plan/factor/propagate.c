@@ -582,14 +582,16 @@ static void publish(Run *run)
     if (run->op != plan->cut)
         memcpy(plan->cut, run->op, (size_t)plan->inferred->graph->n_ops * sizeof *plan->cut);
 
-    int32_t *known = arena_array(plan->arena, int32_t, p->flows.n); /* 1 + sharding, by state */
+    FlowEnd *ends = arena_array(plan->arena, FlowEnd, p->flows.n);
+    for (int i = 0; i < p->flows.n; i++)
+        ends[i] = (FlowEnd){-1, p->flows.at[i]->pinned};
     for (int t = 0; t < n_tensors; t++) {
         int32_t state = run->end[t];
-        if (state >= 0 && known[state] == 0)
-            known[state] = sharding_of(p, plan->shardings, state) + 1;
-        plan->flow[t] = plan->sharding[t] = state < 0 ? -1 : known[state] - 1;
-        plan->pinned[t] = state < 0 ? 0 : (uint16_t)p->flows.at[state]->pinned;
+        if (state >= 0 && ends[state].sharding < 0)
+            ends[state].sharding = sharding_of(p, plan->shardings, state);
+        plan->sharding[t] = state < 0 ? -1 : ends[state].sharding;
     }
+    plan->ends = ends;
     plan->log = (PlanLog){.flow = engine_log(p->engine), .end = run->end};
     plan->log.pass_name = pass_names;
     plan->log.context = p;

@@ -26,7 +26,7 @@
 /* Lives in the arena. Op spaces and mesh are those of every plan it is used for. */
 Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh *mesh);
 
-/* Fills plan->flow, sharding, pinned, cut, cuts, log and sweeps from plan->pins and plan->marks;
+/* Fills plan->sharding, ends, cut, cuts, log and sweeps from plan->pins and plan->marks;
  * from scratch, or from `before`, another plan of the same propagation. Conflicts become findings.
  */
 void propagate_factor(Plan *plan, Propagation *propagation, const Plan *before);
