@@ -33,13 +33,13 @@ Graph *graph_builder_graph(GraphBuilder *builder)
         (vec)->room = (n_items);                                                                   \
     } while (0)
 
-void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands)
+void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands, int n_names)
 {
     Arena *arena = builder->graph->arena;
     vec_reserve(arena, &builder->ops, n_ops);
     vec_reserve(arena, &builder->tensors, n_tensors + 1);
     vec_reserve(arena, &builder->operands, n_operands);
-    names_reserve(builder->graph->names, n_ops + n_tensors);
+    names_reserve(builder->graph->names, n_names);
 }
 
 static const char *text_of(const GraphBuilder *builder, int32_t name)

@@ -154,7 +154,7 @@ typedef struct GraphBuilder GraphBuilder;
 GraphBuilder *graph_builder_new(Arena *arena, const char *file);
 Graph *graph_builder_graph(GraphBuilder *builder); /* for names, shapes, arena */
 /* Room for so many, where they are known: saves the memory that growing leaves behind. */
-void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands);
+void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands, int n_names);
 /* The tensor of that name, made (as TENSOR_MADE without a maker) on first mention; -1, an absent
  * operand, for the empty name. */
 int32_t graph_tensor(GraphBuilder *builder, Str name);

@@ -31,7 +31,8 @@ static void reserve(Reader *reader, Wire wire)
             n_nodes += n_nodes < COUNT_MAX;
         else
             n_others += n_others < COUNT_MAX;
-    graph_reserve(reader->builder, n_nodes, n_nodes + n_nodes / 8 + n_others, 3 * n_nodes);
+    int n_tensors = n_nodes + n_nodes / 8 + n_others, n_paths = n_nodes / 2;
+    graph_reserve(reader->builder, n_nodes, n_tensors, 3 * n_nodes, n_nodes + n_tensors + n_paths);
 }
 
 enum { TELL_BYTES = 1 << 18 };

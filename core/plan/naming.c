@@ -11,16 +11,24 @@ typedef struct {
     int32_t tensor, op; /* -1: none */
 } Place;
 
+/* While the index is made. */
 typedef struct {
     int32_t above; /* the path that holds it; -1 */
     Place part[PART_COUNT];
 } Path;
 
+/* Whose op it is by that part is found again when somebody asks: half of the index's bytes. */
+typedef struct {
+    int32_t tensor[PART_COUNT]; /* -1: none */
+} Parts;
+
 struct Naming {
-    Arena *arena;
+    Arena *arena, *scratch; /* scratch: while it is made */
     const Inferred *inferred;
-    Names *texts;   /* of paths: ids are places in path */
-    Vec(Path) path; /* the empty one; in program order of first op, what holds it before it */
+    Names *texts;   /* of paths: ids are places in path, and in parts */
+    Vec(Path) path; /* while it is made: the empty one; in program order of first op, what holds it
+                       before it */
+    const Parts *parts;
     int hidden;     /* 1: no op has the empty path, so it is not counted */
     Names *labels;  /* those that are not the tensor's name */
     int32_t *label; /* per tensor: id in labels, 0: its name; NULL: all have theirs */
@@ -136,7 +144,7 @@ static int32_t push_path(Naming *naming, Str text, int32_t above)
     Path path = {.above = above};
     for (int p = 0; p < PART_COUNT; p++)
         path.part[p] = (Place){-1, -1};
-    vec_push_own(naming->arena, &naming->path, path);
+    vec_push_own(naming->scratch, &naming->path, path);
     return names_intern(naming->texts, text);
 }
 
@@ -168,12 +176,24 @@ static int32_t *add_paths(Naming *naming, Arena *scratch)
     return path_of;
 }
 
+static void keep_parts(Naming *naming)
+{
+    Parts *parts = arena_array(naming->arena, Parts, naming->path.n);
+    for (int i = 0; i < naming->path.n; i++)
+        for (int p = 0; p < PART_COUNT; p++)
+            parts[i].tensor[p] = naming->path.at[i].part[p].tensor;
+    naming->parts = parts;
+    naming->path.at = NULL;
+    naming->scratch = NULL;
+}
+
 Naming *naming_new(Arena *arena, const Inferred *inferred)
 {
     const Graph *graph = inferred->graph;
     Arena *scratch = arena_new();
     Naming *naming = arena_make(arena, Naming);
-    *naming = (Naming){.arena = arena, .inferred = inferred, .texts = names_new(arena)};
+    *naming = (Naming){.arena = arena, .scratch = scratch, .inferred = inferred};
+    naming->texts = names_new(arena);
     push_path(naming, STR(""), -1);
     const int32_t *path_of = add_paths(naming, scratch);
     /* Ops that compute first: a Transpose of a weight is a view, the MatMul behind it reads it. */
@@ -184,23 +204,50 @@ Naming *naming_new(Arena *arena, const Inferred *inferred)
                 note_op(naming, op, path_of[path] - 1);
         }
     note_labels(naming, scratch);
+    keep_parts(naming);
     arena_free(scratch);
     return naming;
+}
+
+/* Whether the op is on the path, or (beneath) on one inside it. */
+static bool is_on(const Graph *graph, int32_t op, Str path, bool beneath)
+{
+    Str own = names_str(graph->names, graph->ops[op].path);
+    if (own.n == 0 || !str_starts(own, path))
+        return false;
+    return own.n == path.n || (beneath && (path.n == 0 || own.s[path.n] == '.'));
+}
+
+/* The op by which the tensor is that part of the path: ops that compute come first, as they do when
+ * parts are looked for. */
+static int32_t op_of_part(const Naming *naming, Str path, Part part, int32_t tensor)
+{
+    const Inferred *inferred = naming->inferred;
+    const Graph *graph = inferred->graph;
+    if (tensor < 0 || part == PART_OUT)
+        return tensor < 0 ? -1 : graph->tensors[tensor].maker;
+    for (int views = 0; views <= 1; views++)
+        for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++) {
+            int32_t op = graph->uses[u];
+            if (!inferred_is_host(inferred, op) && inferred->on_parameters[op] == (views == 1) &&
+                is_on(graph, op, path, part == PART_IN))
+                return op;
+        }
+    return -1;
 }
 
 int32_t naming_part(const Naming *naming, Str path, Part part, int32_t *op)
 {
     int32_t at = names_find(naming->texts, path);
-    static const Place none = {-1, -1};
-    const Place *place = at < 0 ? &none : &naming->path.at[at].part[part];
+    int32_t tensor = at < 0 ? -1 : naming->parts[at].tensor[part];
     if (op)
-        *op = place->op;
-    return place->tensor;
+        *op = op_of_part(naming, path, part, tensor);
+    return tensor;
 }
 
 int naming_n_paths(const Naming *naming)
 {
-    return naming->path.n - naming->hidden;
+    return names_count(naming->texts) - naming->hidden;
 }
 
 const char *naming_path(const Naming *naming, int i)

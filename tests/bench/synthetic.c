@@ -287,7 +287,7 @@ Graph *synthetic_transformer(Arena *arena, int n_layers, int64_t batch, int64_t 
                  .seq = seq};
     const DeclaredDim dims[] = {{batch, 0}, {seq, 0}};
     graph_reserve(made.builder, SYNTHETIC_LAYER_OPS * n_layers + 3, 40 * n_layers + 16,
-                  75 * n_layers + 16);
+                  75 * n_layers + 16, 52 * n_layers + 16);
     graph_builder_graph(made.builder)->opset = 20;
     make_shared(&made);
     int32_t ids = graph_tensor(made.builder, STR("input_ids"));
@@ -349,7 +349,7 @@ Graph *synthetic_chain(Arena *arena, int n_ops)
     GraphBuilder *builder = graph_builder_new(arena, "chain");
     DeclaredDim dims[2] = {{.size = 64}, {.size = 64}};
     Error err = {0};
-    graph_reserve(builder, n_ops, n_ops + 1, 2 * n_ops);
+    graph_reserve(builder, n_ops, n_ops + 1, 2 * n_ops, 2 * n_ops);
     int32_t tensor = graph_tensor(builder, STR("x"));
     graph_add_input(builder, tensor, DT_F32, dims, 2);
     for (int i = 0; i < n_ops; i++) {

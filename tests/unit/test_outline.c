@@ -64,7 +64,7 @@ static Case case_open(const char *lines)
     c.outline = outline_new(c.arena);
     outline_set(c.outline, c.graph, c.groups);
     c.inferred = (Inferred){.graph = c.graph, .arena = c.arena};
-    c.inferred.value = arena_array(c.arena, const Value *, c.graph->n_tensors);
+    c.inferred.values = arena_array(c.arena, const Value **, c.graph->n_tensors / VALUE_PAGE + 1);
     c.inferred.space = arena_array(c.arena, int32_t, c.graph->n_ops);
     c.inferred.on_parameters = arena_array(c.arena, bool, c.graph->n_ops);
     return c;
