@@ -31,7 +31,7 @@ static TextRow text_rows[] = {
     {"broken utf-8", "a\xffz", "a\\xffz", "a\\xffz"},
     {"cut utf-8", "a\xe2\x94", "a\\xe2\\x…", "a\\xe2\\x~"},
     {"overlong utf-8", "\xc0\xaf", "\\xc0\\xaf", "\\xc0\\xaf"},
-    {"surrogate", "\xed\xa0\x80.", "\\xed\\xa0", "\\xed\\xa0"},
+    {"surrogate", "\xed\xa0\x80.", "\\xed\\xa…", "\\xed\\xa~"},
     {"glyphs", "├─●▸×Σ…▒", "├─●▸×Σ…▒", "+-*>x+~%"},
     {"arrows and blocks", "→█▌▏µ÷Δ·", "→█▌▏µ÷Δ·", ">##-u/d."},
     {"unknown glyph", "aЖb", "aЖb", "a?b"},

@@ -468,7 +468,7 @@ void app_draw_alone(App *app, Grid *grid)
     }
 }
 
-const Grid *app_draw(App *app)
+static void draw_once(App *app)
 {
     Ui *ui = &app->ui;
     Grid *grid = app->grid;
@@ -485,7 +485,7 @@ const Grid *app_draw(App *app)
         Pen pen = pen_new(grid, (Rect){0, 0, grid->w, grid->h});
         pen_printf(&pen, ROLE_TEXT, "too small: %dx%d, needs %dx%d (q quits)", grid->w, grid->h,
                    LAYOUT_MIN_W, LAYOUT_MIN_H);
-        return grid;
+        return;
     }
     if (is_shown(&app->layout, SHOW_COMM_DETAIL))
         whatif_follow(ui);
@@ -516,5 +516,17 @@ const Grid *app_draw(App *app)
         pen = pen_new(grid, (Rect){0, grid->h - tour, grid->w, tour});
         tour_draw(&app->tour, ui->frame, &pen);
     }
-    return grid;
+}
+
+/* Work that a view asked for while it was drawn may be done at once: it is shown in this frame. */
+const Grid *app_draw(App *app)
+{
+    enum { AGAIN_MOST = 4 };
+    int done = -1;
+
+    for (int i = 0; i < AGAIN_MOST && done != app->ui.n_jobs_done; i++) {
+        done = app->ui.n_jobs_done;
+        draw_once(app);
+    }
+    return app->grid;
 }

@@ -20,6 +20,7 @@ static void finish(Ui *ui)
     bool ok = worker_end(job->worker, &err);
 
     ui->job = NULL;
+    ui->n_jobs_done++;
     job->work.done(ui, job->work.context, ok, &err);
     free(job);
 }

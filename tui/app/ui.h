@@ -118,6 +118,7 @@ struct Ui {
     int n_errors;
     ChangedOps changed;       /* by the last change of the plan; its bits are the plan's */
     const int32_t *n_changed; /* per place in groups->order: how many before it; comm's, or NULL */
+    int n_jobs_done;          /* a frame in which one was done is drawn again */
     int n_changes;            /* of the plan so far, whoever made them */
     int edits;                /* user changes of the plan so far: one number per undo step */
     char found[40];           /* "/c_fc 3/12" while the cursor is on a hit */

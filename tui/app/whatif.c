@@ -200,6 +200,8 @@ static void try_done(Ui *ui, void *context, bool ok, const Error *err)
         options_sort(&job->ask.options);
         state->follow.options = job->ask.options;
         state->follow.tried = ok;
+        if (!ok) /* another job ended it: they are tried again when that is done */
+            state->follow.n_changes = -1;
         return;
     }
     take_ask(ui, &job->ask);
@@ -306,10 +308,9 @@ void whatif_follow(Ui *ui)
     WhatIf *state = state_of(ui);
 
     ui_comm(ui);
-    if (is_followed(ui) || job_is_told(ui) || ui->menu.open || ui->comm->n_rows <= 0 ||
+    if (is_followed(ui) || job_runs(ui) || ui->menu.open || ui->comm->n_rows <= 0 ||
         ui->at.reshard >= ui->comm->n_rows || ui->session->inferred->n_program > QUICK_OPS_MAX)
         return;
-    job_end(ui);
     arena_free(state->follow.arena);
     state->follow = (Followed){.n_changes = ui->n_changes};
     state->follow.reshard = ui->comm->row[ui->at.reshard].first;
