@@ -6,7 +6,8 @@
  * `ascii` each glyph is replaced by one of one column (style.h), so no layout moves.
  *
  * A pen draws in columns, inside its area only; where it would cross the right edge the last column
- * is an ellipsis, so that nothing looks whole that is not. Coordinates of a pen are relative to its area.
+ * is an ellipsis, so that nothing looks whole that is not. Coordinates of a pen are relative to its
+ * area.
  */
 #ifndef TUI_SCREEN_GRID_H
 #define TUI_SCREEN_GRID_H

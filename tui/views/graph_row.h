@@ -41,6 +41,14 @@ typedef struct {
 
 RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row);
 
+/* The decision that a row's sharding goes back to, or NULL. */
+const Decision *graph_row_pin(const Ui *ui, const OutlineRow *row);
+
+/* Makes the sums of all places before each in the order, of parameters or of flops, which
+ * graph_row_sum() asks: 0 until then. */
+void graph_sums(Ui *ui, bool params);
+double graph_row_sum(const Ui *ui, const OutlineRow *row, bool params);
+
 /* Columns of each in a view of that width; 0: it is not shown. Each is followed by a blank. */
 void graph_column_widths(const Ui *ui, int w, int *width);
 void graph_row_headings(Ui *ui, const int *width, Pen *pen);
