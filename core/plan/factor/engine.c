@@ -1,13 +1,9 @@
 #include "core/plan/factor/engine.h"
 
+#include "core/plan/factor/op_set.h"
 #include "core/plan/factor/visit_memo.h"
 
 #include <assert.h>
-
-typedef uint64_t Word;
-typedef struct {
-    Word *word; /* bit per op */
-} OpSet;
 
 /* What both runs of a replay have: the states, now and at the same time of the past. */
 struct Engine {
@@ -41,59 +37,6 @@ struct Engine {
 };
 
 enum { STATES_SHORT = 16 }; /* visits of so many states are looked up */
-
-/* ---- sets of ops ---- */
-
-static OpSet set_new(Arena *arena, int n_words)
-{
-    return (OpSet){arena_array(arena, Word, n_words)};
-}
-
-static void set_clear(OpSet *set, int n_words)
-{
-    memset(set->word, 0, (size_t)n_words * sizeof *set->word);
-}
-
-static inline void set_add(OpSet *set, int32_t op)
-{
-    set->word[op >> 6] |= (Word)1 << (op & 63);
-}
-
-static inline void set_drop(OpSet *set, int32_t op)
-{
-    set->word[op >> 6] &= ~((Word)1 << (op & 63));
-}
-
-static inline bool set_has(const OpSet *set, int32_t op)
-{
-    return set->word[op >> 6] >> (op & 63) & 1;
-}
-
-/* The first member from `from` up to `to`, and not `to`; else `to`. */
-static int32_t set_next(const OpSet *set, int32_t from, int32_t to)
-{
-    if (from >= to)
-        return to;
-    int w = from >> 6, last = (to - 1) >> 6;
-    Word word = set->word[w] >> (from & 63) << (from & 63);
-    while (!word && ++w <= last)
-        word = set->word[w];
-    int32_t found = word ? w * 64 + __builtin_ctzll(word) : to;
-    return found < to ? found : to;
-}
-
-/* The last member from `from` down to `to`, and not `to`; else `to`. */
-static int32_t set_before(const OpSet *set, int32_t from, int32_t to)
-{
-    if (from <= to)
-        return to;
-    int w = from >> 6, last = (to + 1) >> 6;
-    Word word = set->word[w] << (63 - (from & 63)) >> (63 - (from & 63));
-    while (!word && --w >= last)
-        word = set->word[w];
-    int32_t found = word ? w * 64 + 63 - __builtin_clzll(word) : to;
-    return found > to ? found : to;
-}
 
 static int32_t set_along(const OpSet *set, FlowDirection direction, int32_t from, int32_t to)
 {
