@@ -246,8 +246,9 @@ static void a_broken_model_leaves_the_last_one(void **state)
 
 static bool on_screen(const Fixture *f, const char *text)
 {
+    const Grid *grid = app_draw(f->app); /* what the frame before had is gone then */
     Buf screen = buf_new(f->app->ui.frame);
-    grid_format(app_draw(f->app), &screen);
+    grid_format(grid, &screen);
     return strstr(screen.s, text) != NULL;
 }
 
