@@ -21,7 +21,8 @@ static void wrong(const char *what)
 
 static void open_once(void)
 {
-    Arena *arena = arena_new();
+    static Arena *arena; /* as long as the program */
+    arena = arena_new();
     SessionHooks hooks = scripts_hooks(scripts_new(arena, "."));
     SessionOptions options = {
         .model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=4", .policy = "megatron"};

@@ -110,7 +110,8 @@ static void borders_move(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_overlaps_at_any_size)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_overlaps_at_any_size),
+                                       cmocka_unit_test(borders_move)};
     return run_rows("panes", rows, panes_of_a_size) +
            cmocka_run_group_tests_name("layout", tests, NULL, NULL);
 }
