@@ -75,6 +75,8 @@ static bool open_model(Session *session, bool allow_free, Error *err)
     if (!prepare_rules(session, err))
         return false;
     OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
+    if (!session->graph && !options->model)
+        return error_kind(err, ERROR_UNREADABLE, "the plan file names no model");
     if (!session->graph)
         session->graph = onnx_open_keeping(arena, options->model, keep, &session->model_map, err);
     if (!session->graph)

@@ -103,7 +103,7 @@ static void a_function_with_a_rule_stays_one_op(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    expect(arena, nested(arena), (OnnxKeep){.has_rule = is_scale},
+    expect(arena, nested(arena), (OnnxKeep){.has = is_scale},
            "MatMul /h.0/Block/mm(x,w)->/h.0/Block/a at h.0.Block\n"
            "local::Scale /h.0/Block/sc(/h.0/Block/a,/h.0/Block/a)->a at h.0.Block\n"
            "local::Scale local::Scale_2(a,a)->y dim=0\n");

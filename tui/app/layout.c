@@ -156,12 +156,12 @@ bool layout_border(const Layout *layout, int x, int y, Border *out)
         Rect frame = layout->pane[p].frame;
         bool across = x >= frame.x && x < frame.x + frame.w;
         bool down = y >= frame.y && y < frame.y + frame.h;
-        *out = (Border){layout->workspace, true, pane->x};
-        if (pane->x > 0 && down && (x == frame.x || x == frame.x - 1))
-            return true;
-        *out = (Border){layout->workspace, false, pane->y};
-        if (pane->y > 0 && across && (y == frame.y || y == frame.y - 1))
-            return true;
+        bool upright = pane->x > 0 && down && (x == frame.x || x == frame.x - 1);
+        bool level = pane->y > 0 && across && (y == frame.y || y == frame.y - 1);
+        if (!upright && !level)
+            continue;
+        *out = (Border){layout->workspace, upright, upright ? pane->x : pane->y};
+        return true;
     }
     return false;
 }
