@@ -211,7 +211,7 @@ static void read_typed(App *app, Str value)
 {
     Prompt *prompt = &app->prompt;
 
-    if (value.n > 1 && prompt->n_history < PROMPT_HISTORY)
+    if (value.n > 1 && !memchr(value.s, '\0', value.n) && prompt->n_history < PROMPT_HISTORY)
         snprintf(prompt->history[prompt->n_history++], PROMPT_MAX, "%.*s", STR_ARG(value));
 }
 
