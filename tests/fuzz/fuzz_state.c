@@ -21,7 +21,9 @@ static void wrong(const char *what)
 
 static void open_once(void)
 {
-    SessionHooks hooks = scripts_hooks(scripts_new(arena_new(), "."));
+    static Arena *arena; /* as long as the program */
+    arena = arena_new();
+    SessionHooks hooks = scripts_hooks(scripts_new(arena, "."));
     SessionOptions options = {
         .model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=4", .policy = "megatron"};
     Error err = {0};
