@@ -331,9 +331,8 @@ static Sandbox *console_state(Scripts *scripts, const Session *session, Error *e
         error_set(err, "no memory for Lua");
         return NULL;
     }
-    vec_push(
-        scripts->arena, &scripts->loaded,
-        (Loaded){.sandbox = sandbox, .model = session ? session->model_arena : NULL, .used = true});
+    vec_push(scripts->arena, &scripts->loaded,
+             (Loaded){.sandbox = sandbox, .model = session->model_arena, .used = true});
     return sandbox;
 }
 

@@ -330,6 +330,17 @@ void buf_vprintf(Buf *buf, const char *format, va_list args)
     va_end(again);
 }
 
+void buf_put_quoted(Buf *buf, Str text)
+{
+    buf_putc(buf, '\'');
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.s[i] == '\'')
+            buf_puts(buf, "'\\'");
+        buf_putc(buf, text.s[i]);
+    }
+    buf_putc(buf, '\'');
+}
+
 void buf_printf(Buf *buf, const char *format, ...)
 {
     va_list args;

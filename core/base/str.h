@@ -64,7 +64,8 @@ void buf_add(Buf *buf, Str text);
 void buf_puts(Buf *buf, const char *text);
 void buf_putc(Buf *buf, char c);
 void buf_put_rune(Buf *buf, uint32_t rune);
-void buf_blanks(Buf *buf, int n); /* that many, below 0 none */
+void buf_blanks(Buf *buf, int n);        /* that many, below 0 none */
+void buf_put_quoted(Buf *buf, Str text); /* in single quotes, one word of a shell */
 void buf_printf(Buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(Buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static inline Str buf_str(const Buf *buf)

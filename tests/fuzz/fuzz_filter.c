@@ -1,11 +1,9 @@
 /* fuzz_filter.c - any text as a filter, as a pattern to search for, and as something to complete:
  * an error, or the same answer twice. */
-#include "scripts/hooks.h"
+#include "tests/fuzz/tiny_gpt.h"
+
 #include "tui/app/filter.h"
 #include "tui/app/search.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,25 +11,11 @@ static Session *session;
 static Comm *comm;
 static uint8_t *tagged;
 
-static void wrong(const char *what)
-{
-    fprintf(stderr, "WRONG: %s\n", what);
-    abort();
-}
-
 static void open_once(void)
 {
-    static Arena *arena; /* as long as the program */
-    arena = arena_new();
-    SessionHooks hooks = scripts_hooks(scripts_new(arena, "."));
-    SessionOptions options = {
-        .model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=4", .policy = "megatron"};
-    Error err = {0};
-    session = session_open(&options, &hooks, &err);
-    if (!session)
-        wrong(err.text);
+    session = open_tiny_gpt();
     comm = comm_new(session);
-    tagged = arena_array(arena, uint8_t, session->graph->n_ops);
+    tagged = arena_array(session->model_arena, uint8_t, session->graph->n_ops);
     tagged[session->inferred->program[3]] = 1;
 }
 

@@ -3,34 +3,13 @@
  *
  * `HASH` in the input stands for the hash that is in its place in the session's own state.
  */
-#include "scripts/hooks.h"
-#include "tui/app/state.h"
+#include "tests/fuzz/tiny_gpt.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "tui/app/state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static Session *session;
-
-static void wrong(const char *what)
-{
-    fprintf(stderr, "WRONG: %s\n", what);
-    abort();
-}
-
-static void open_once(void)
-{
-    static Arena *arena; /* as long as the program */
-    arena = arena_new();
-    SessionHooks hooks = scripts_hooks(scripts_new(arena, "."));
-    SessionOptions options = {
-        .model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=4", .policy = "megatron"};
-    Error err = {0};
-    session = session_open(&options, &hooks, &err);
-    if (!session)
-        wrong(err.text);
-}
 
 static Str state_of(App *app)
 {
@@ -62,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Error err = {0};
     if (!session)
-        open_once();
+        session = open_tiny_gpt();
     App *first = app_new(session, &(AppOptions){0}, NULL, 100, 30);
     App *second = app_new(session, &(AppOptions){0}, NULL, 100, 30);
     Source source = source_of(first, data, size);

@@ -232,6 +232,14 @@ static void stop(void)
     close(t.fd);
 }
 
+static void leave(void)
+{
+    press("Q");
+    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
+    assert_restored();
+    stop();
+}
+
 /* ---- terminals ---- */
 
 typedef struct {
@@ -348,10 +356,7 @@ static void keys_move_and_open(void **state)
     wait_for("[1 Graph]");
     press(":rank 5\r3");
     wait_for("d5 (dp 1, tp 1) holds");
-    press("Q");
-    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
-    assert_restored();
-    stop();
+    leave();
 }
 
 /* Open, fold, search, why, pin, take back, compare, export, quit. */
@@ -469,20 +474,14 @@ static void a_job_leaves_the_screen_alive(void **state)
     wait_for("stopped: ");
     press("1");
     wait_for("[1 Graph]");
-    press("Q");
-    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
-    assert_restored();
-    stop();
+    leave();
 }
 
 static void leaving_ends_a_job(void **state)
 {
     (void)state;
     start_a_job();
-    press("Q");
-    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
-    assert_restored();
-    stop();
+    leave();
 }
 
 /* As a shell does: the explorer is a job of its own; when it stops the terminal is ours, and a key
@@ -632,10 +631,7 @@ static void the_mouse_selects_rows_and_views(void **state)
     press("\033[<0;99999999999999999999;1M\033[<x\033[<66;1;1M\033[<2;1;1M"); /* no harm */
     press("1");
     wait_for("[1 Graph]");
-    press("Q");
-    assert_int_equal(WEXITSTATUS(end_of_child()), 0);
-    assert_restored();
-    stop();
+    leave();
 }
 
 static void names_cannot_write_on_the_terminal(void **state)

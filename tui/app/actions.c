@@ -69,14 +69,7 @@ static void why_not_menu(Ui *ui)
     }
     menu_open(ui, "why not cut by", why_not_chosen);
     for (int a = 0; a < mesh->n_axes; a++)
-        menu_add(ui, 0, str_from(mesh->axes[a].name), a);
-    for (int a = 0; a < ui->menu.n; a++) {
-        bool alone = true;
-        for (int b = 0; b < ui->menu.n; b++)
-            alone = alone && (a == b || mesh->axes[a].name[0] != mesh->axes[b].name[0]);
-        if (alone && mesh->axes[a].name[0] != 'j' && mesh->axes[a].name[0] != 'k')
-            ui->menu.item[a].key = mesh->axes[a].name[0];
-    }
+        menu_add(ui, menu_axis_key(mesh, a, "jk"), str_from(mesh->axes[a].name), a);
 }
 
 /* ---- the plan ---- */
@@ -180,17 +173,6 @@ static bool edit(App *app, Error *err)
     return term_run(app->term, argv, err);
 }
 
-static void add_quoted(Str text, Buf *out)
-{
-    buf_putc(out, '\'');
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.s[i] == '\'')
-            buf_puts(out, "'\\'");
-        buf_putc(out, text.s[i]);
-    }
-    buf_putc(out, '\'');
-}
-
 /* %op %tensor %file are what is selected, quoted for the shell; %% is a percent sign. */
 static const char *shell_command(Ui *ui, Str typed)
 {
@@ -210,7 +192,7 @@ static const char *shell_command(Ui *ui, Str typed)
             w++;
         if (w < 3) {
             n = words[w].word.n;
-            add_quoted(words[w].value, &out);
+            buf_put_quoted(&out, words[w].value);
         } else {
             buf_putc(&out, typed.s[0]);
         }
@@ -635,7 +617,7 @@ static bool is_ours(const Action *action)
 
 void app_command(App *app, Str line)
 {
-    Str text = str_trim(line), name = text;
+    Str text = str_trim(line);
     Error err = {0};
     int64_t row;
 
@@ -647,9 +629,8 @@ void app_command(App *app, Str line)
         ui_select_row(&app->ui, row > 0 ? row - 1 : 0);
         return;
     }
-    while (name.n > 0 && memchr(name.s, ' ', name.n))
-        name.n = (size_t)((const char *)memchr(name.s, ' ', name.n) - name.s);
-    Str args = str_trim((Str){text.s + name.n, text.n - name.n});
+    Str args = text, name = str_take(&args, ' ');
+    args = str_trim(args);
     const Action *action = action_by_name(name, app->tables, app->n_tables, &err);
     if (!action)
         ui_error(&app->ui, &err);

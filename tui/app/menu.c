@@ -23,6 +23,16 @@ static char key_of_place(int place)
     return place < (int)sizeof keys - 1 ? keys[place] : ' ';
 }
 
+char menu_axis_key(const Mesh *mesh, int axis, const char *taken)
+{
+    char letter = mesh->axes[axis].name[0];
+
+    for (int a = 0; a < mesh->n_axes; a++)
+        if (a != axis && mesh->axes[a].name[0] == letter)
+            return 0;
+    return strchr(taken, letter) ? 0 : letter;
+}
+
 void menu_add(Ui *ui, char key, Str text, int value)
 {
     Menu *menu = &ui->menu;

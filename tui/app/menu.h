@@ -14,6 +14,9 @@ void menu_open(Ui *ui, const char *title, void (*chosen)(Ui *ui, int value));
 /* The headings of the columns of texts: "TO\t STEP\t COMM". */
 void menu_head(Ui *ui, const char *head);
 
+/* The first letter of an axis where only it has it and it is not among `taken`; else 0. */
+char menu_axis_key(const Mesh *mesh, int axis, const char *taken);
+
 /* key 0: the place's digit, from 1, then letters as long as there are any. */
 void menu_add(Ui *ui, char key, Str text, int value);
 void menu_note(Ui *ui, Str note); /* of the item that was added last */

@@ -86,12 +86,7 @@ static char key_of(const Mesh *mesh, const char *text)
 
     if (strcmp(text, "whole") == 0)
         return 'w';
-    if (axis < 0)
-        return 0;
-    for (int a = 0; a < mesh->n_axes; a++)
-        if (a != axis && mesh->axes[a].name[0] == text[0])
-            return 0;
-    return strchr("jkqw", text[0]) ? 0 : text[0];
+    return axis < 0 ? 0 : menu_axis_key(mesh, axis, "jkqw");
 }
 
 static void add_note(Ui *ui, const PlanOption *option)

@@ -61,15 +61,6 @@ static const char *help_words(Cli *cli)
     return words.s;
 }
 
-/* In single quotes for a shell; none of the texts has a control byte. */
-static void add_quoted(const char *text, Buf *out)
-{
-    buf_putc(out, '\'');
-    for (; *text; text++)
-        buf_puts(out, *text == '\'' ? "'\\''" : (char[]){*text, '\0'});
-    buf_putc(out, '\'');
-}
-
 /* ---- bash ---- */
 
 static void bash_option(Cli *cli, const Option *option, Buf *out)
@@ -148,7 +139,7 @@ static void zsh_option(Cli *cli, const Option *option, const char *dashes, Buf *
     else if (value)
         buf_printf(&spec, "(%s)", words_of(cli, value));
     buf_puts(out, " \\\n            ");
-    add_quoted(spec.s, out);
+    buf_put_quoted(out, str_from(spec.s));
 }
 
 static void zsh_verb(Cli *cli, const Verb *verb, Buf *out)
@@ -177,7 +168,7 @@ static void zsh(Cli *cli, Buf *out)
         Buf row = buf_new(cli->arena);
         buf_printf(&row, "%s:%s", verb->action.name, verb->action.help);
         buf_puts(out, "        ");
-        add_quoted(row.s, out);
+        buf_put_quoted(out, str_from(row.s));
         buf_putc(out, '\n');
     }
     buf_puts(out, "    )\n    _describe verb verbs\n    _files\n    return\nfi\n"
@@ -201,7 +192,7 @@ static void fish_option(Cli *cli, const Option *option, const char *of, Buf *out
     if (value && *words_of(cli, value))
         buf_printf(out, " -a '%s'", words_of(cli, value));
     buf_puts(out, " -d ");
-    add_quoted(option->help, out);
+    buf_put_quoted(out, str_from(option->help));
     buf_putc(out, '\n');
 }
 
@@ -215,7 +206,7 @@ static void fish(Cli *cli, Buf *out)
         buf_printf(out,
                    "complete -c dimscope -n \"not __fish_seen_subcommand_from $verbs\" -a %s -d ",
                    verb->action.name);
-        add_quoted(verb->action.help, out);
+        buf_put_quoted(out, str_from(verb->action.help));
         buf_putc(out, '\n');
     }
     for (const Verb *verb = verbs; verb->run; verb++) {
