@@ -177,7 +177,7 @@ bool console_run(Sandbox *sandbox, Session *session, const char *text, Journal *
 
 /* ---- words ---- */
 
-static void put_names(const char *before, const luaL_Reg *rows, Buf *out)
+static void put_names(const char *before, const LuaEntry *rows, Buf *out)
 {
     for (; rows->name; rows++)
         buf_printf(out, "%s%s%s", out->n ? " " : "", before, rows->name);
@@ -185,13 +185,13 @@ static void put_names(const char *before, const luaL_Reg *rows, Buf *out)
 
 void console_put_words(Buf *out)
 {
-    put_names("g:", graph_methods, out);
-    put_names("g:", partition_methods, out);
-    put_names("graph:", graph_methods, out);
-    put_names("graph:", partition_methods, out);
-    put_names(":", node_methods, out);
-    put_names(":", tensor_methods, out);
-    put_names(".", node_fields, out);
-    put_names(".", tensor_fields, out);
+    for (const LuaTable *table = lua_tables; table->entries; table++) {
+        if (strcmp(table->of, "graph") == 0) {
+            put_names("g:", table->entries, out);
+            put_names("graph:", table->entries, out);
+        } else if (table->kind != LUA_GLOBALS) {
+            put_names(table->kind == LUA_FIELDS ? "." : ":", table->entries, out);
+        }
+    }
     buf_puts(out, " resource.ngpus resource.mesh");
 }

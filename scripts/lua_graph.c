@@ -604,21 +604,21 @@ static int graph_unmark(lua_State *L)
     return 0;
 }
 
-const luaL_Reg graph_methods[] = {
-    {"nodes", graph_nodes},
-    {"inputs", graph_inputs},
-    {"outputs", graph_outputs},
-    {"params", graph_params},
-    {"tensors", graph_tensors},
-    {"shard", graph_shard},
-    {"pin", graph_pin},
-    {"unpin", graph_unpin},
-    {"replicated", graph_replicated},
-    {"unreduced", graph_unreduced},
-    {"tie", graph_tie},
-    {"barrier", graph_barrier},
-    {"unmark", graph_unmark},
-    {"op", graph_op},
-    {"reshards", graph_reshards},
-    {NULL, NULL},
+const LuaEntry graph_methods[] = {
+    {"nodes", graph_nodes, "", ""},
+    {"inputs", graph_inputs, "", ""},
+    {"outputs", graph_outputs, "", ""},
+    {"params", graph_params, "", ""},
+    {"tensors", graph_tensors, "", ""},
+    {"shard", graph_shard, "", ""},
+    {"pin", graph_pin, "", ""},
+    {"unpin", graph_unpin, "", ""},
+    {"replicated", graph_replicated, "", ""},
+    {"unreduced", graph_unreduced, "", ""},
+    {"tie", graph_tie, "", ""},
+    {"barrier", graph_barrier, "", ""},
+    {"unmark", graph_unmark, "", ""},
+    {"op", graph_op, "", ""},
+    {"reshards", graph_reshards, "", ""},
+    {NULL, NULL, NULL, NULL},
 };

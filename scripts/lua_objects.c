@@ -257,19 +257,23 @@ static int tensor_equal(lua_State *L)
 
 /* ---- types ---- */
 
-const luaL_Reg node_fields[] = {{"name", node_name},   {"path", node_path}, {"op", node_op},
-                                {"out", node_outputs}, {"us", node_us},     {NULL, NULL}};
-const luaL_Reg node_methods[] = {{"inputs", node_inputs},       {"outputs", node_outputs},
-                                 {"input", node_input},         {"output", node_output},
-                                 {"algorithm", node_algorithm}, {NULL, NULL}};
-const luaL_Reg tensor_fields[] = {{"name", tensor_own_name},     {"label", tensor_label},
-                                  {"shape", tensor_shape},       {"dtype", tensor_dtype},
-                                  {"is_param", tensor_is_param}, {"dim_names", tensor_dim_names},
-                                  {"sharding", tensor_sharding}, {NULL, NULL}};
-const luaL_Reg tensor_methods[] = {
-    {"consumers", tensor_consumers}, {"producer", tensor_producer}, {NULL, NULL}};
-static const luaL_Reg algorithm_methods[] = {{"satisfy", algorithm_satisfy}, {NULL, NULL}};
-static const luaL_Reg nothing[] = {{NULL, NULL}};
+const LuaEntry node_fields[] = {{"name", node_name, "", ""}, {"path", node_path, "", ""},
+                                {"op", node_op, "", ""},     {"out", node_outputs, "", ""},
+                                {"us", node_us, "", ""},     {NULL, NULL, NULL, NULL}};
+const LuaEntry node_methods[] = {
+    {"inputs", node_inputs, "", ""},       {"outputs", node_outputs, "", ""},
+    {"input", node_input, "", ""},         {"output", node_output, "", ""},
+    {"algorithm", node_algorithm, "", ""}, {NULL, NULL, NULL, NULL}};
+const LuaEntry tensor_fields[] = {
+    {"name", tensor_own_name, "", ""},     {"label", tensor_label, "", ""},
+    {"shape", tensor_shape, "", ""},       {"dtype", tensor_dtype, "", ""},
+    {"is_param", tensor_is_param, "", ""}, {"dim_names", tensor_dim_names, "", ""},
+    {"sharding", tensor_sharding, "", ""}, {NULL, NULL, NULL, NULL}};
+const LuaEntry tensor_methods[] = {{"consumers", tensor_consumers, "", ""},
+                                   {"producer", tensor_producer, "", ""},
+                                   {NULL, NULL, NULL, NULL}};
+const LuaEntry algorithm_methods[] = {{"satisfy", algorithm_satisfy, "", ""},
+                                      {NULL, NULL, NULL, NULL}};
 
 static void find_nearest(lua_State *L, int table, Str key, int *best, const char **nearest)
 {
@@ -330,15 +334,13 @@ static int look_up(lua_State *L)
 }
 
 /* The metatable, with its __index, is on the stack when this returns. */
-static void open_type(lua_State *L, const char *type, const luaL_Reg *fields,
-                      const luaL_Reg *methods, const luaL_Reg *more_methods)
+static void open_type(lua_State *L, const char *type)
 {
     luaL_newmetatable(L, type);
     lua_newtable(L);
-    luaL_setfuncs(L, fields, 0);
+    lua_api_set(L, type, LUA_FIELDS);
     lua_newtable(L);
-    luaL_setfuncs(L, methods, 0);
-    luaL_setfuncs(L, more_methods, 0);
+    lua_api_set(L, type, LUA_METHODS);
     lua_pushstring(L, type);
     lua_pushcclosure(L, look_up, 3);
     lua_setfield(L, -2, "__index");
@@ -354,16 +356,16 @@ static void set_function(lua_State *L, const char *name, lua_CFunction function)
 
 void objects_open(lua_State *L)
 {
-    open_type(L, graph_type, nothing, graph_methods, partition_methods);
+    open_type(L, graph_type);
     lua_pop(L, 1);
-    open_type(L, node_type, node_fields, node_methods, nothing);
+    open_type(L, node_type);
     set_function(L, "__eq", node_equal);
     set_function(L, "__tostring", node_text);
     lua_pop(L, 1);
-    open_type(L, tensor_type, tensor_fields, tensor_methods, nothing);
+    open_type(L, tensor_type);
     set_function(L, "__eq", tensor_equal);
     set_function(L, "__tostring", tensor_label);
     lua_pop(L, 1);
-    open_type(L, algorithm_type, nothing, algorithm_methods, nothing);
+    open_type(L, algorithm_type);
     lua_pop(L, 1);
 }

@@ -13,9 +13,8 @@
 #ifndef SCRIPTS_LUA_OBJECTS_H
 #define SCRIPTS_LUA_OBJECTS_H
 
+#include "scripts/lua_api.h"
 #include "scripts/lua_policy.h"
-
-#include <lauxlib.h>
 
 /* An op, or one part of it: part[level] is which of the sub-nodes that partition gave. */
 enum { PART_LEVELS_MAX = 8 };
@@ -35,10 +34,11 @@ void push_node(lua_State *L, const NodeRef *node);
 void push_op(lua_State *L, int32_t op); /* the whole op as a node */
 void push_tensor(lua_State *L, const NamedTensor *named);
 
-/* Tables of methods, each ended by a row without name. */
-extern const luaL_Reg graph_methods[];     /* lua_graph.c */
-extern const luaL_Reg partition_methods[]; /* lua_partition.c: of the graph too */
-extern const luaL_Reg node_fields[], node_methods[], tensor_fields[], tensor_methods[];
+/* What can be called of them (lua_api.h). */
+extern const LuaEntry graph_methods[];     /* lua_graph.c */
+extern const LuaEntry partition_methods[]; /* lua_partition.c: of the graph too */
+extern const LuaEntry node_fields[], node_methods[], tensor_fields[], tensor_methods[],
+    algorithm_methods[];
 int algorithm_satisfy(lua_State *L); /* lua_partition.c */
 
 /* ---- lua_query.c: of the plan that stands ---- */

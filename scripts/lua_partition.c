@@ -403,9 +403,9 @@ static int graph_assign(lua_State *L)
     return 1;
 }
 
-const luaL_Reg partition_methods[] = {
-    {"partition", graph_partition},
-    {"replicate", graph_replicate},
-    {"assign", graph_assign},
-    {NULL, NULL},
+const LuaEntry partition_methods[] = {
+    {"partition", graph_partition, "", ""},
+    {"replicate", graph_replicate, "", ""},
+    {"assign", graph_assign, "", ""},
+    {NULL, NULL, NULL, NULL},
 };

@@ -1,0 +1,35 @@
+/* lua_api.h - what a script can call, in tables: help, completion and annotations come from them.
+ *
+ * Each file that gives scripts something has a table of it, ended by a row without a name;
+ * lua_api.c joins them. `use` is in the words of Lua language servers, names as people meet them:
+ *
+ *     a function or method   "(node: node, config: table): node[]"
+ *     a field                "integer[]"
+ *
+ * `help` is one or more whole sentences: what it does, units, what is refused. No row is without.
+ */
+#ifndef SCRIPTS_LUA_API_H
+#define SCRIPTS_LUA_API_H
+
+#include <lauxlib.h>
+
+typedef struct {
+    const char *name;
+    lua_CFunction function; /* of a field: called with the object; NULL: it is set elsewhere */
+    const char *use, *help;
+} LuaEntry;
+
+typedef enum { LUA_GLOBALS, LUA_METHODS, LUA_FIELDS } LuaTableKind;
+
+typedef struct {
+    const char *of; /* "graph"; "": the globals; "spmd": a global table of functions */
+    LuaTableKind kind;
+    const LuaEntry *entries;
+} LuaTable;
+
+extern const LuaTable lua_tables[]; /* ended by one without entries */
+
+/* The functions of all tables of that type and kind, into the table at the top of the stack. */
+void lua_api_set(lua_State *L, const char *of, LuaTableKind kind);
+
+#endif
