@@ -1,6 +1,9 @@
 #include "scripts/lua_api.h"
 
+#include "scripts/lua_kernel.h"
 #include "scripts/lua_objects.h"
+#include "scripts/lua_spmd.h"
+#include "scripts/lua_strategy.h"
 
 #include <string.h>
 
@@ -12,6 +15,24 @@ const LuaTable lua_tables[] = {
     {"tensor", LUA_FIELDS, tensor_fields},
     {"tensor", LUA_METHODS, tensor_methods},
     {"algorithm", LUA_METHODS, algorithm_methods},
+    {"resource", LUA_FIELDS, resource_fields},
+    {"mesh", LUA_FIELDS, mesh_fields},
+    {"mesh_axis", LUA_FIELDS, mesh_axis_fields},
+    {"cut_table", LUA_FIELDS, cut_fields},
+    {"partition", LUA_FIELDS, partition_fields},
+    {"reshard", LUA_FIELDS, reshard_fields},
+    {"part", LUA_FIELDS, part_fields},
+    {"part", LUA_METHODS, part_methods},
+    {"", LUA_GLOBALS, rule_globals},
+    {"spmd", LUA_GLOBALS, spmd_functions},
+    {"spmd_tensor", LUA_FIELDS, spmd_tensor_fields},
+    {"spmd_transform", LUA_FIELDS, spmd_transform_fields},
+    {"spmd_rule", LUA_FIELDS, spmd_rule_fields},
+    {"", LUA_GLOBALS, strategy_globals},
+    {"strategy_input", LUA_FIELDS, strategy_input_fields},
+    {"strategy_ruling", LUA_FIELDS, strategy_ruling_fields},
+    {"", LUA_TYPES, type_rows},
+    {"", LUA_STANDARD, standard_rows},
     {NULL, LUA_GLOBALS, NULL},
 };
 
@@ -21,6 +42,8 @@ void lua_api_set(lua_State *L, const char *of, LuaTableKind kind)
         if (table->kind != kind || strcmp(table->of, of) != 0)
             continue;
         for (const LuaEntry *it = table->entries; it->name; it++) {
+            if (!it->function)
+                continue;
             lua_pushcfunction(L, it->function);
             lua_setfield(L, -2, it->name);
         }

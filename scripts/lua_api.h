@@ -4,9 +4,18 @@
  * lua_api.c joins them. `use` is in the words of Lua language servers, names as people meet them:
  *
  *     a function or method   "(node: node, config: table): node[]"
- *     a field                "integer[]"
+ *     a field, a type        "integer[]"
  *
- * `help` is one or more whole sentences: what it does, units, what is refused. No row is without.
+ *     use    = type | ( PARAM, .. ) [: TYPE, ..]
+ *     PARAM  = name[?]: TYPE | ...: TYPE
+ *     TYPE   = PART | PART | ..
+ *     PART   = name | "text" | fun(PARAM, ..)[: TYPE, ..] | {name[?]: TYPE, ..}
+ *            | table<TYPE, TYPE> | (TYPE), each with [] and ? behind as wanted
+ *
+ * A name of a type is one of Lua's (any boolean function integer nil number string table true
+ * false) or a row of LUA_TYPES: "class" for what has rows of its own, else what the name stands
+ * for. `help` is one or more whole sentences: what it does, units, what is refused. No row is
+ * without.
  */
 #ifndef SCRIPTS_LUA_API_H
 #define SCRIPTS_LUA_API_H
@@ -19,7 +28,13 @@ typedef struct {
     const char *use, *help;
 } LuaEntry;
 
-typedef enum { LUA_GLOBALS, LUA_METHODS, LUA_FIELDS } LuaTableKind;
+typedef enum {
+    LUA_GLOBALS,
+    LUA_METHODS,
+    LUA_FIELDS,
+    LUA_TYPES,
+    LUA_STANDARD /* Lua's own, where dimscope changes it, and names that only the console has */
+} LuaTableKind;
 
 typedef struct {
     const char *of; /* "graph"; "": the globals; "spmd": a global table of functions */
@@ -31,5 +46,10 @@ extern const LuaTable lua_tables[]; /* ended by one without entries */
 
 /* The functions of all tables of that type and kind, into the table at the top of the stack. */
 void lua_api_set(lua_State *L, const char *of, LuaTableKind kind);
+
+/* ---- lua_types.c: types by name, tables with fields, Lua's own ---- */
+extern const LuaEntry type_rows[], standard_rows[];
+extern const LuaEntry resource_fields[], mesh_fields[], mesh_axis_fields[], cut_fields[],
+    partition_fields[], reshard_fields[];
 
 #endif

@@ -605,20 +605,53 @@ static int graph_unmark(lua_State *L)
 }
 
 const LuaEntry graph_methods[] = {
-    {"nodes", graph_nodes, "", ""},
-    {"inputs", graph_inputs, "", ""},
-    {"outputs", graph_outputs, "", ""},
-    {"params", graph_params, "", ""},
-    {"tensors", graph_tensors, "", ""},
-    {"shard", graph_shard, "", ""},
-    {"pin", graph_pin, "", ""},
-    {"unpin", graph_unpin, "", ""},
-    {"replicated", graph_replicated, "", ""},
-    {"unreduced", graph_unreduced, "", ""},
-    {"tie", graph_tie, "", ""},
-    {"barrier", graph_barrier, "", ""},
-    {"unmark", graph_unmark, "", ""},
-    {"op", graph_op, "", ""},
-    {"reshards", graph_reshards, "", ""},
+    {"nodes", graph_nodes, "(): node[]",
+     "The nodes of the program, in program order. Ops that only compute shapes are constants of "
+     "the graph and not among them."},
+    {"inputs", graph_inputs, "(): tensor[]",
+     "The inputs of the graph, in the order of the model file."},
+    {"outputs", graph_outputs, "(): tensor[]",
+     "The outputs of the graph, in the order of the model file."},
+    {"params", graph_params, "(): tensor[]",
+     "The parameters that some node reads, by their own names."},
+    {"tensors", graph_tensors, "(pattern?: string): tensor[]",
+     "The tensors whose name matches: * is any text, ? one character, {q,k} either word; without a "
+     "pattern all. A tensor that has several names comes once for each that matches. No match is "
+     "an empty list, and no note."},
+    {"shard", graph_shard, "(what: what|what[], cuts: cuts)",
+     "Pins dims of all that is meant: {[0] = \"dp\"} cuts dim 0, counted from 0 or from the end as "
+     "-1, {n = \"tp\"} what the op that uses the tensor calls n. A node takes names of its own "
+     "index dims. A pattern that matches nothing is a warning with the nearest name. Refused: a "
+     "dim or axis that is not there, a frozen dim, a second cut of a dim, an axis on two dims of a "
+     "tensor."},
+    {"pin", graph_pin, "(what: what|what[], cuts: cuts)",
+     "As graph:shard, but a text is one whole name: when there is no such tensor, it is an error "
+     "with the nearest name."},
+    {"unpin", graph_unpin, "(what: what, dims?: dim|dim[])",
+     "Takes pins away: of these dims, or of all with what was decided of the tensor as a whole. "
+     "What was not pinned stays so."},
+    {"replicated", graph_replicated, "(what: tensors, axes: axes)",
+     "The axes cut no dim of the tensors, wherever they come from. A pattern that matches nothing "
+     "is a warning. Refused where a pin cuts the tensor by one of them."},
+    {"unreduced", graph_unreduced, "(what: tensors, axes: axes)",
+     "The tensors stay partial over the axes: ranks along these hold addends that are not summed "
+     "here. A pattern that matches nothing is a warning. Refused where a pin cuts the tensor by "
+     "one of them."},
+    {"tie", graph_tie, "(name: string, what: tensors)",
+     "All tensors of the group of that name have one sharding: an axis that comes to one comes to "
+     "all. A pattern that matches nothing is a warning."},
+    {"barrier", graph_barrier, "(what: tensors, direction: \"none\"|\"forward\"|\"backward\")",
+     "Axes pass the tensors only in that direction, from makers to readers or from readers to "
+     "makers, or not at all. A pattern that matches nothing is a warning."},
+    {"unmark", graph_unmark, "(what: string|tensor)",
+     "Takes back what graph:replicated, unreduced, tie and barrier decided of the tensor, or of "
+     "those that match the pattern. Pins of dims stay."},
+    {"op", graph_op, "(name: string): node",
+     "The op of that name, or of that module: the one that reads its weight, else the last one on "
+     "its path. When there is none, it is an error with the nearest path."},
+    {"reshards", graph_reshards, "(wanted?: {axis?: string, kind?: string}): fun(): reshard?",
+     "Goes through the reshards of the plan that stands, for use in a for loop: those along the "
+     "axis, and of the kind (\"AR\" or \"all_reduce\"). It is an error before there is a plan, as "
+     "while PAS first runs."},
     {NULL, NULL, NULL, NULL},
 };

@@ -1,12 +1,11 @@
 #include "scripts/lua_kernel.h"
 
 #include "scripts/lua_attrs.h"
-
-#include <lauxlib.h>
+#include "scripts/lua_objects.h"
 
 #include <inttypes.h>
 
-static const char tensor_type[] = "dimscope tensor";
+static const char part_type[] = "part";
 
 typedef struct {
     Kernel kernel;
@@ -14,22 +13,22 @@ typedef struct {
     int function; /* reference in Lua's registry */
 } KernelFunction;
 
-/* ---- tensors: an input of one call, of no use after it ---- */
+/* ---- parts: an input of one call, of no use after it ---- */
 
 typedef struct {
     int64_t serial; /* of the call, among those of the sandbox */
     int input;
-} Tensor;
+} PartRef;
 
-static const Local *check_tensor(lua_State *L)
+static const Local *check_part(lua_State *L)
 {
-    const Tensor *tensor = luaL_checkudata(L, 1, tensor_type);
+    const PartRef *part = luaL_checkudata(L, 1, part_type);
     const Sandbox *sandbox = sandbox_of(L);
     const KernelCall *call = sandbox->kernel_call;
-    luaL_argcheck(L, call && tensor->serial == sandbox->n_kernel_calls, 1,
+    luaL_argcheck(L, call && part->serial == sandbox->n_kernel_calls, 1,
                   "the kernel it was given to has returned");
     /* cppcheck-suppress nullPointerRedundantCheck ; a failed check does not come back */
-    return call->input[tensor->input];
+    return call->input[part->input];
 }
 
 static int64_t check_place(lua_State *L, int arg, int64_t size)
@@ -54,9 +53,9 @@ static void push_element(lua_State *L, const Local *local, int64_t element)
     }
 }
 
-static int tensor_get(lua_State *L)
+static int part_get(lua_State *L)
 {
-    const Local *local = check_tensor(L);
+    const Local *local = check_part(L);
     int64_t n = local->shape.n_dims, place = 0;
     if (lua_gettop(L) != n + 1)
         return luaL_error(L, "get takes %d places, one for each dim", (int)n);
@@ -66,9 +65,9 @@ static int tensor_get(lua_State *L)
     return 1;
 }
 
-static int tensor_global(lua_State *L)
+static int part_global(lua_State *L)
 {
-    const Local *local = check_tensor(L);
+    const Local *local = check_part(L);
     int64_t d = check_place(L, 2, local->shape.n_dims);
     int64_t at = check_place(L, 3, local->shape.dim[d]);
     const Runs *runs = &local->runs[d];
@@ -80,38 +79,48 @@ static int tensor_global(lua_State *L)
     return luaL_error(L, "place %d is not held", (int)at);
 }
 
-static int tensor_index(lua_State *L)
+static int part_shape(lua_State *L)
 {
-    const Local *local = check_tensor(L);
-    const char *field = luaL_checkstring(L, 2);
-    if (strcmp(field, "shape") == 0)
-        sizes_push(L, &local->shape);
-    else if (strcmp(field, "whole") == 0)
-        sizes_push(L, &local->whole);
-    else if (strcmp(field, "dtype") == 0)
-        lua_pushstring(L, dtype_name(local->dtype));
-    else if (strcmp(field, "get") == 0)
-        lua_pushcfunction(L, tensor_get);
-    else if (strcmp(field, "global") == 0)
-        lua_pushcfunction(L, tensor_global);
-    else
-        return luaL_error(L, "a tensor has shape, whole, dtype, get and global, no '%s'", field);
+    sizes_push(L, &check_part(L)->shape);
     return 1;
 }
 
-static void push_tensor(lua_State *L, const KernelCall *call, int input)
+static int part_whole(lua_State *L)
+{
+    sizes_push(L, &check_part(L)->whole);
+    return 1;
+}
+
+static int part_dtype(lua_State *L)
+{
+    lua_pushstring(L, dtype_name(check_part(L)->dtype));
+    return 1;
+}
+
+const LuaEntry part_fields[] = {
+    {"shape", part_shape, "integer[]", "The sizes of this rank's part; shape[1] is dim 0."},
+    {"whole", part_whole, "integer[]", "The sizes of the whole tensor."},
+    {"dtype", part_dtype, "string", "The element type: \"f32\"."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry part_methods[] = {
+    {"get", part_get, "(...: integer): number",
+     "The element at these places, one for each dim, from 0, in this rank's part. Bool is 0 or 1. "
+     "A place outside is an error."},
+    {"global", part_global, "(dim: integer, at: integer): integer",
+     "Where place `at` of that dim of the part stands in the whole tensor; all count from 0."},
+    {NULL, NULL, NULL, NULL},
+};
+
+static void push_part(lua_State *L, const KernelCall *call, int input)
 {
     const Local *local = call->input[input];
     if (!dtype_is_computed(local->dtype))
         luaL_error(L, "elements of type %s are not computed on", dtype_name(local->dtype));
-    Tensor *tensor = lua_newuserdatauv(L, sizeof *tensor, 0);
-    *tensor = (Tensor){sandbox_of(L)->n_kernel_calls, input};
-    if (luaL_newmetatable(L, tensor_type)) {
-        lua_pushcfunction(L, tensor_index);
-        lua_setfield(L, -2, "__index");
-        lua_pushliteral(L, "tensor");
-        lua_setfield(L, -2, "__metatable");
-    }
+    PartRef *part = lua_newuserdatauv(L, sizeof *part, 0);
+    *part = (PartRef){sandbox_of(L)->n_kernel_calls, input};
+    open_type(L, part_type);
     lua_setmetatable(L, -2);
 }
 
@@ -167,7 +176,7 @@ static int run_function(lua_State *L)
     for (int i = 0; i < call->n_inputs; i++) {
         if (!call->input[i])
             continue;
-        push_tensor(L, call, i);
+        push_part(L, call, i);
         lua_rawseti(L, -2, i + 1);
     }
     attrs_push(L, kernel_graph(call), call->op);

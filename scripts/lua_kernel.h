@@ -20,10 +20,14 @@
 #define SCRIPTS_LUA_KERNEL_H
 
 #include "core/run/kernel.h"
+#include "scripts/lua_api.h"
 #include "scripts/lua_state.h"
 
 /* A kernel that calls the function at the top of the stack, which is popped. It lives as long as
  * the sandbox. In sandbox_protect(). */
 const Kernel *kernel_of_function(lua_State *L, const char *name);
+
+/* What its inputs have, as the type "part". */
+extern const LuaEntry part_fields[], part_methods[];
 
 #endif

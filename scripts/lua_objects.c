@@ -257,23 +257,59 @@ static int tensor_equal(lua_State *L)
 
 /* ---- types ---- */
 
-const LuaEntry node_fields[] = {{"name", node_name, "", ""}, {"path", node_path, "", ""},
-                                {"op", node_op, "", ""},     {"out", node_outputs, "", ""},
-                                {"us", node_us, "", ""},     {NULL, NULL, NULL, NULL}};
+const LuaEntry node_fields[] = {
+    {"name", node_name, "string", "The operator's name, as in nnScaler: \"MatMul\"."},
+    {"path", node_path, "string",
+     "The module that the node is of: \"transformer.h.0.mlp.c_fc\"; \"\" when the model names "
+     "none."},
+    {"op", node_op, "string", "The op's own name, which is unique in the model."},
+    {"out", node_outputs, "(tensor|false)[]", "The outputs, as of node:outputs()."},
+    {"us", node_us, "number?",
+     "Microseconds of compute on the slowest rank in the plan that stands; nil before there is "
+     "one."},
+    {NULL, NULL, NULL, NULL}};
 const LuaEntry node_methods[] = {
-    {"inputs", node_inputs, "", ""},       {"outputs", node_outputs, "", ""},
-    {"input", node_input, "", ""},         {"output", node_output, "", ""},
-    {"algorithm", node_algorithm, "", ""}, {NULL, NULL, NULL, NULL}};
+    {"inputs", node_inputs, "(): (tensor|false)[]",
+     "The inputs in the order of the operator, false for one that is left out, so that places keep "
+     "their meaning."},
+    {"outputs", node_outputs, "(): (tensor|false)[]",
+     "The outputs in the order of the operator, false for one that is left out."},
+    {"input", node_input, "(idx: integer): tensor|false",
+     "The input of that number, from 0; false when it is left out. A number that the node does not "
+     "have is an error."},
+    {"output", node_output, "(idx: integer): tensor|false",
+     "The output of that number, from 0; false when it is left out. A number that the node does "
+     "not have is an error."},
+    {"algorithm", node_algorithm, "(tag: \"dim\"): algorithm",
+     "The way to partition that graph:partition takes; nnScaler's tag \"dim\" is the one there "
+     "is."},
+    {NULL, NULL, NULL, NULL}};
 const LuaEntry tensor_fields[] = {
-    {"name", tensor_own_name, "", ""},     {"label", tensor_label, "", ""},
-    {"shape", tensor_shape, "", ""},       {"dtype", tensor_dtype, "", ""},
-    {"is_param", tensor_is_param, "", ""}, {"dim_names", tensor_dim_names, "", ""},
-    {"sharding", tensor_sharding, "", ""}, {NULL, NULL, NULL, NULL}};
-const LuaEntry tensor_methods[] = {{"consumers", tensor_consumers, "", ""},
-                                   {"producer", tensor_producer, "", ""},
-                                   {NULL, NULL, NULL, NULL}};
-const LuaEntry algorithm_methods[] = {{"satisfy", algorithm_satisfy, "", ""},
-                                      {NULL, NULL, NULL, NULL}};
+    {"name", tensor_own_name, "string", "The name in the model file."},
+    {"label", tensor_label, "string",
+     "The name for people, by which the tensor was found: \"transformer.h.0.mlp.c_fc.out\"."},
+    {"shape", tensor_shape, "integer[]?",
+     "The sizes of the dims, in elements; shape[1] is dim 0. Nil when the shape is not known."},
+    {"dtype", tensor_dtype, "string",
+     "The element type: f32 f64 f16 bf16 i8 .. i64 u8 .. u64 bool str c64, and others."},
+    {"is_param", tensor_is_param, "boolean",
+     "True of a parameter, and of what is made of parameters alone."},
+    {"dim_names", tensor_dim_names, "string[]",
+     "The names that the model file gives free dims, \"\" for other dims; empty where the file "
+     "declares no shape."},
+    {"sharding", tensor_sharding, "string?",
+     "The sharding in the plan that stands: \"8/dp,1024,768\"; nil before there is one."},
+    {NULL, NULL, NULL, NULL}};
+const LuaEntry tensor_methods[] = {
+    {"consumers", tensor_consumers, "(): node[]",
+     "The nodes that read it, each once, in program order."},
+    {"producer", tensor_producer, "(): node?",
+     "The node that makes it; nil for inputs, parameters and constants."},
+    {NULL, NULL, NULL, NULL}};
+const LuaEntry algorithm_methods[] = {
+    {"satisfy", algorithm_satisfy, "(config: partition): boolean, string?, string?",
+     "Whether graph:partition would take the config; when not, also why, and the kind of error."},
+    {NULL, NULL, NULL, NULL}};
 
 static void find_nearest(lua_State *L, int table, Str key, int *best, const char **nearest)
 {
@@ -333,10 +369,10 @@ static int look_up(lua_State *L)
     return sandbox_raise(L, &err);
 }
 
-/* The metatable, with its __index, is on the stack when this returns. */
-static void open_type(lua_State *L, const char *type)
+void open_type(lua_State *L, const char *type)
 {
-    luaL_newmetatable(L, type);
+    if (!luaL_newmetatable(L, type))
+        return;
     lua_newtable(L);
     lua_api_set(L, type, LUA_FIELDS);
     lua_newtable(L);

@@ -29,6 +29,9 @@ extern const char *const graph_type, *const node_type, *const tensor_type, *cons
 
 void objects_open(lua_State *L); /* makes the types */
 
+/* Makes a type of what its tables have, when there is none; leaves its metatable on the stack. */
+void open_type(lua_State *L, const char *type);
+
 void push_graph(lua_State *L);
 void push_node(lua_State *L, const NodeRef *node);
 void push_op(lua_State *L, int32_t op); /* the whole op as a node */

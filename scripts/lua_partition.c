@@ -404,8 +404,16 @@ static int graph_assign(lua_State *L)
 }
 
 const LuaEntry partition_methods[] = {
-    {"partition", graph_partition, "", ""},
-    {"replicate", graph_replicate, "", ""},
-    {"assign", graph_assign, "", ""},
+    {"partition", graph_partition, "(node: node, algorithm: algorithm, config: partition): node[]",
+     "Partitions the node along one dim of an operand, as nnScaler does, and returns the sub-nodes "
+     "in mesh order. A sub-node may be partitioned again, by an axis that is left; all sub-nodes "
+     "of a node alike. Refused: an operand or dim that is not there, a frozen dim, sizes that do "
+     "not divide, a num that is no axis or several."},
+    {"replicate", graph_replicate, "(node: node, num?: integer): node[]",
+     "Every device computes the whole node: over the axes that are left, or the one axis, or run "
+     "of neighbouring ones, of num devices. Returns the sub-nodes in mesh order."},
+    {"assign", graph_assign, "(node: node, device: integer): true",
+     "Says which device, counted from 0, a sub-node runs on. Sub-nodes follow the mesh, so this "
+     "only checks; another device is refused."},
     {NULL, NULL, NULL, NULL},
 };

@@ -237,8 +237,11 @@ static int open_register(lua_State *L)
     lua_pushcfunction(L, register_op);
     lua_setglobal(L, "register_op");
     template_open(L);
-    spmd_open(L);
-    strategy_open(L);
+    lua_pushglobaltable(L);
+    lua_api_set(L, "", LUA_GLOBALS);
+    lua_newtable(L);
+    lua_api_set(L, "spmd", LUA_GLOBALS);
+    lua_setfield(L, -2, "spmd");
     return 0;
 }
 

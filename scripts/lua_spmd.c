@@ -5,6 +5,7 @@
 #include "core/plan/spmd/letters.h"
 #include "core/plan/spmd/merge.h"
 #include "scripts/lua_attrs.h"
+#include "scripts/lua_state.h"
 
 #include <lauxlib.h>
 
@@ -598,20 +599,69 @@ static int register_rule(lua_State *L)
     return register_one(L, sandbox_of(L), &err) ? 0 : sandbox_raise(L, &err);
 }
 
-void spmd_open(lua_State *L)
-{
-    static const luaL_Reg functions[] = {
-        {"letters", spmd_letters_of},
-        {"binary_letters", spmd_binary_letters},
-        {"merge", spmd_merge_list},
-        {"mapping", spmd_mapping},
-        {"partial", spmd_partial},
-        {"reshape_trans", spmd_reshape_trans},
-        {"infer_from_trans", spmd_infer_from_trans},
-        {NULL, NULL},
-    };
-    luaL_newlib(L, functions);
-    lua_setglobal(L, "spmd");
-    lua_pushcfunction(L, register_rule);
-    lua_setglobal(L, "register_rule");
-}
+/* ---- what scripts have of it ---- */
+
+const LuaEntry rule_globals[] = {
+    {"register_rule", register_rule, "(name: string, rule: spmd_rule)",
+     "Adds a rule of dims_mappings, as Paddle's propagator has them, for operators of that name. "
+     "It stands at the top level of the file. Refused: a name with blanks, an option that is not "
+     "there."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry spmd_functions[] = {
+    {"letters", spmd_letters_of, "(n: integer): string",
+     "The first n letters, as \"abc\"; 26 at most."},
+    {"binary_letters", spmd_binary_letters,
+     "(x: spmd_tensor, y: spmd_tensor): string, string, string",
+     "Letters of x, of y and of the output of an operator that broadcasts both, aligned at the "
+     "right; 1 for a dim that is stretched."},
+    {"merge", spmd_merge_list, "(operands: {[1]: string, [2]: spmd_tensor}[]): spmd_letters",
+     "For each letter the axes that its dims agree on. Letters "
+     "that do not name each dim are refused."},
+    {"mapping", spmd_mapping, "(letters: string, map: spmd_letters): spmd_mapping",
+     "The dims_mapping that the letters come to."},
+    {"partial", spmd_partial,
+     "(letters: string, map: spmd_letters, reduce?: string): table<integer, string>",
+     "The axes of the map that no letter here has, each with the reduction that is due, \"sum\" "
+     "when none is named."},
+    {"reshape_trans", spmd_reshape_trans, "(from: integer[], to: integer[]): spmd_transform[]",
+     "How each dim of a reshape comes from dims of its input; sizes of one element count must be "
+     "given."},
+    {"infer_from_trans", spmd_infer_from_trans,
+     "(x: spmd_tensor, transforms: spmd_transform[]): spmd_mapping, spmd_mapping",
+     "The dims_mapping that x must have for the transforms, and that of the result."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry spmd_tensor_fields[] = {
+    {"shape", NULL, "integer[]?", "The sizes of the dims. In an answer it may be left out."},
+    {"dims_mapping", NULL, "spmd_mapping", "Which axis splits which dim."},
+    {"partial", NULL, "table<integer, string>?",
+     "Of axes, from 0, the reduction that is due over them: sum, avg, max, min, prod, any or all."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry spmd_transform_fields[] = {
+    {"from", NULL, "integer[]",
+     "The dims of the input that are flattened first, from 0; none makes a dim of one element."},
+    {"sizes", NULL, "integer[]?", "The pieces that the flattened dim is split into."},
+    {"piece", NULL, "integer?", "Which of the pieces it is, from 0."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry spmd_rule_fields[] = {
+    {"letters", NULL, "string?",
+     "The rule as letters of dims, \"mk,kn->mn\": it needs no functions then."},
+    {"reduce", NULL, "string?",
+     "With letters: what is due over dims that the outputs lack, \"sum\" by default."},
+    {"forward", NULL,
+     "(fun(inputs: spmd_tensor[], attrs: attrs): (spmd_mapping|spmd_tensor)[], "
+     "(spmd_mapping|spmd_tensor)[])?",
+     "Answers what each input must have, and what each output gets."},
+    {"backward", NULL,
+     "(fun(inputs: spmd_tensor[], outputs: spmd_tensor[], attrs: attrs): "
+     "(spmd_mapping|spmd_tensor)[], (spmd_mapping|spmd_tensor)[])?",
+     "The same from the outputs; without it nothing is handed back."},
+    {NULL, NULL, NULL, NULL},
+};

@@ -30,9 +30,9 @@
 #define SCRIPTS_LUA_SPMD_H
 
 #include "core/plan/spmd/spmd.h"
-#include "scripts/lua_state.h"
+#include "scripts/lua_api.h"
 
-/* Makes register_rule and spmd known in the sandbox. In sandbox_protect(). */
-void spmd_open(lua_State *L);
+extern const LuaEntry rule_globals[], spmd_functions[]; /* register_rule; of the global spmd */
+extern const LuaEntry spmd_tensor_fields[], spmd_transform_fields[], spmd_rule_fields[];
 
 #endif

@@ -3,6 +3,7 @@
 #include "core/plan/session.h"
 #include "core/plan/strategy/strategy.h"
 #include "scripts/lua_attrs.h"
+#include "scripts/lua_state.h"
 
 #include <lauxlib.h>
 
@@ -227,8 +228,29 @@ static int register_strategy(lua_State *L)
     return register_one(L, sandbox_of(L), &err) ? 0 : sandbox_raise(L, &err);
 }
 
-void strategy_open(lua_State *L)
-{
-    lua_pushcfunction(L, register_strategy);
-    lua_setglobal(L, "register_strategy");
-}
+const LuaEntry strategy_globals[] = {
+    {"register_strategy", register_strategy,
+     "(name: string, strategy: (fun(inputs: strategy_input[], attrs: attrs): string[])|{rule: "
+     "fun(inputs: strategy_input[], attrs: attrs): strategy_ruling})",
+     "Adds what an operator may do with its tensors, as DTensor and veScale have it: a function "
+     "that lists rows \"s(0), R -> s(0)\" for one mesh axis, or a rule that answers placements. It "
+     "stands at the top level of the file. Refused: a row that does not read, placements that are "
+     "not one for each axis."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry strategy_input_fields[] = {
+    {"shape", NULL, "integer[]", "The sizes of the dims."},
+    {"dtype", NULL, "string", "The element type: \"f32\"."},
+    {"placements", NULL, "string[]", "One for each mesh axis: \"S(0)\", \"R\", \"P(sum)\"."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry strategy_ruling_fields[] = {
+    {"outputs", NULL, "string[][]?",
+     "Placements of each output: the inputs are taken as they are."},
+    {"suggest", NULL, "string[][]?",
+     "Placements that each input should have instead; nil in the list for an absent input."},
+    {"why", NULL, "string?", "With suggest: the reason, for people."},
+    {NULL, NULL, NULL, NULL},
+};

@@ -29,9 +29,9 @@
 #ifndef SCRIPTS_LUA_STRATEGY_H
 #define SCRIPTS_LUA_STRATEGY_H
 
-#include "scripts/lua_state.h"
+#include "scripts/lua_api.h"
 
-/* Makes register_strategy known in the sandbox. In sandbox_protect(). */
-void strategy_open(lua_State *L);
+extern const LuaEntry strategy_globals[]; /* register_strategy */
+extern const LuaEntry strategy_input_fields[], strategy_ruling_fields[];
 
 #endif

@@ -1,0 +1,147 @@
+/* lua_types.c - the types that scripts meet, by name, and the fields of plain tables.
+ *
+ * Nothing here is set: push_resource() and the readers of options make and take these tables. A
+ * test compares.
+ */
+#include "scripts/lua_api.h"
+
+const LuaEntry type_rows[] = {
+    {"graph", NULL, "class",
+     "The model, as PAS gets it first; in the console g and graph. It is there only while PAS or a "
+     "typed line runs."},
+    {"node", NULL, "class",
+     "An op of the program, or a part of one that graph:partition gave. Equal ones compare equal."},
+    {"tensor", NULL, "class",
+     "A value of the graph, under the name by which it was found. Equal ones compare equal; as a "
+     "text it is its label."},
+    {"algorithm", NULL, "class", "A way to partition a node, as node:algorithm(\"dim\") gives it."},
+    {"resource", NULL, "class", "The devices, as PAS gets them second; in the console resource."},
+    {"mesh", NULL, "class",
+     "The axes in order, major first, as a list; and each axis's size by its name: mesh.tp is 4, "
+     "or nil where there is no axis tp."},
+    {"mesh_axis", NULL, "class", "One axis of the mesh."},
+    {"axes", NULL, "string|string[]",
+     "An axis of the mesh, a part of one as \"tp:(1)2\", or a list of them, major first."},
+    {"cut", NULL, "axes|cut_table", "How one dim is cut: {} pins it whole."},
+    {"cut_table", NULL, "class",
+     "A cut with more to say: {axis = \"tp\", interleave = 3}. Axes may also stand in it as a "
+     "list: {\"dp\", \"tp\", open = true}."},
+    {"dim", NULL, "integer|string",
+     "A dim of a tensor, from 0, or from the end as -1; or the name of an index dim of the op that "
+     "uses it, which is the same whatever the exporter did to the weight."},
+    {"cuts", NULL, "table<dim, cut>",
+     "Cuts by dim: {[0] = \"dp\", n = {axis = \"tp\", interleave = 3}}."},
+    {"what", NULL, "string|tensor|node",
+     "A name or a pattern of names (* ? {a,b}), a tensor, or a node."},
+    {"tensors", NULL, "string|tensor|(string|tensor)[]",
+     "Names or patterns of names, tensors, or a list of these."},
+    {"partition", NULL, "class", "Which dim of a node graph:partition cuts, and by what."},
+    {"reshard", NULL, "class", "A value that the plan moves from one sharding to another."},
+    {"part", NULL, "class",
+     "What a kernel in Lua gets for an input: the part of it that this rank holds. It is of use "
+     "until the kernel returns."},
+    {"spmd_tensor", NULL, "class",
+     "A tensor as rules of dims_mappings see it; an absent one is nil."},
+    {"spmd_mapping", NULL, "(integer|integer[])[]",
+     "For each dim the number of the axis that splits it, from 0; -1: none; a list: several."},
+    {"spmd_letters", NULL, "table<string, integer|integer[]>",
+     "Of each letter the axes that spmd.merge found for it, as in a dims_mapping."},
+    {"spmd_transform", NULL, "class", "Where a dim of a reshaped tensor comes from."},
+    {"spmd_rule", NULL, "class",
+     "What register_rule takes: letters, or a function for each direction."},
+    {"strategy_input", NULL, "class",
+     "A tensor as strategies of operators see it; an absent one is nil."},
+    {"strategy_ruling", NULL, "class",
+     "What the rule of a rule-based strategy answers: outputs, or suggest and why."},
+    {"attrs", NULL, "table<string, any>",
+     "Attributes of a node by name: numbers, texts, lists of these. Those that are tensors or "
+     "graphs are left out."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry resource_fields[] = {
+    {"ngpus", NULL, "integer", "How many devices there are, as in nnScaler."},
+    {"mesh", NULL, "mesh", "The mesh that was given with -m."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry mesh_axis_fields[] = {
+    {"name", NULL, "string", "The name of the axis: \"tp\"."},
+    {"size", NULL, "integer", "How many devices stand along it."},
+    {NULL, NULL, NULL, NULL},
+};
+
+/* What else a mesh has are its axes. */
+const LuaEntry mesh_fields[] = {
+    {"dp", NULL, "integer?", "The size of the axis dp (data parallel), nil where there is none."},
+    {"tp", NULL, "integer?", "The size of the axis tp (tensor parallel), nil where there is none."},
+    {"pp", NULL, "integer?",
+     "The size of the axis pp (pipeline parallel), nil where there is none."},
+    {"cp", NULL, "integer?",
+     "The size of the axis cp (context parallel), nil where there is none."},
+    {"ep", NULL, "integer?", "The size of the axis ep (expert parallel), nil where there is none."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry cut_fields[] = {
+    {"axis", NULL, "axes?", "The axes that cut, major first."},
+    {"interleave", NULL, "integer?",
+     "The dim is that many equal parts, each of which is cut: q, k and v in one weight are 3. It "
+     "must divide the dim."},
+    {"unit", NULL, "integer?",
+     "That many neighbours are never separated, as the elements of a head. It must divide the "
+     "dim."},
+    {"blocks", NULL, "integer[]?",
+     "The dim is parts of these sizes, in elements, each of which is cut; they add up to it, and "
+     "stand without interleave and unit."},
+    {"store", NULL, "boolean?",
+     "True: of a parameter, where it lies, without saying how it is used."},
+    {"open", NULL, "boolean?", "True: further axes may cut the dim too."},
+    {"priority", NULL, "integer?",
+     "Pins of priority 0, the default, go as far as they go before those of 1 are felt, and so on; "
+     "1000 at most."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry partition_fields[] = {
+    {"idx", NULL, "integer", "Which operand, from 0; outputs follow the inputs."},
+    {"dim", NULL, "integer", "Which dim of it, from 0, or from the end as -1."},
+    {"num", NULL, "integer?",
+     "Into how many parts: the size of one axis that is left, or of one run of neighbouring axes. "
+     "May be left out where axis is given."},
+    {"axis", NULL, "axes?", "The axis, needed where num could be several."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry reshard_fields[] = {
+    {"tensor", NULL, "tensor", "The value that is moved."},
+    {"kind", NULL, "string", "Its steps, as the screens have them: \"AR tp\"."},
+    {"ms", NULL, "number", "Milliseconds of all its steps, times included."},
+    {"bytes", NULL, "integer", "What one rank puts into its steps, once."},
+    {"times", NULL, "number", "How often it is done: 1, or the turns of the loop that it is in."},
+    {NULL, NULL, NULL, NULL},
+};
+
+/* A library's own functions are not listed: they are Lua 5.4's. */
+const LuaEntry standard_rows[] = {
+    {"print", NULL, "(...: any)",
+     "What is printed becomes a note of the plan, with its line; in the console it is shown. "
+     "Values are separated by tabs, 2000 bytes at most."},
+    {"pairs", NULL, "(t: table): function, table, nil",
+     "As in Lua, but keys come in order: numbers, then texts. A script gives the same in every "
+     "run."},
+    {"setmetatable", NULL, "(t: table, metatable?: table): table", "As in Lua; __gc is refused."},
+    {"xpcall", NULL, "(f: function, handler: function, ...: any): boolean, any",
+     "As in Lua, but the handler runs after the error, not in it: it sees no traceback."},
+    {"string", NULL, "table",
+     "Lua's library without dump. Patterns that could take too long are refused, as those of more "
+     "than 128 characters."},
+    {"table", NULL, "table", "Lua's library. Lists that count themselves are refused."},
+    {"math", NULL, "table", "Lua's library. random gives the same numbers in every run."},
+    {"utf8", NULL, "table", "Lua's library."},
+    {"coroutine", NULL, "table",
+     "Lua's library without close. There is no io, os, debug, package, load, require and "
+     "collectgarbage."},
+    {"g", NULL, "graph", "In the console: the graph."},
+    {NULL, NULL, NULL, NULL},
+};
