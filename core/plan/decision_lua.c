@@ -134,11 +134,14 @@ static const char *index_name(const Session *session, const Decision *decision)
 }
 
 /* Whether a policy can name the op. */
+static bool is_named(const Graph *graph, int32_t op)
+{
+    return graph_find_op(graph, str_from(op_name(graph, op))) == op;
+}
+
 static bool has_name(const Session *session, const Decision *decision)
 {
-    return decision_is_on_tensor(decision->kind) ||
-           graph_find_op(session->graph, str_from(op_name(session->graph, decision->place))) ==
-               decision->place;
+    return decision_is_on_tensor(decision->kind) || is_named(session->graph, decision->place);
 }
 
 /* `shard("NAME", `, `pin(graph:op("NAME"), `; the key of the dim follows. */
@@ -219,8 +222,71 @@ static void put_mark(const Session *session, const Decision *mark, Buf *out)
     buf_putc(out, ')');
 }
 
+static void put_op(const Graph *graph, int32_t op, Buf *out)
+{
+    buf_puts(out, "graph:op(");
+    put_string(op_name(graph, op), out);
+    buf_putc(out, ')');
+}
+
+/* {pp = 0, ["dp:(1)2"] = 1} */
+static void put_submesh(const Mesh *mesh, SubMesh sub, Buf *out)
+{
+    Buf text = buf_new(out->arena);
+    submesh_format(mesh, sub, &text);
+    buf_putc(out, '{');
+    for (Str rest = buf_str(&text); rest.n > 0;) {
+        Str part = str_take(&rest, ','), axis = str_take(&part, '=');
+        const char *name = arena_str(out->arena, axis);
+        if (is_identifier(name))
+            buf_puts(out, name);
+        else {
+            buf_putc(out, '[');
+            put_string(name, out);
+            buf_putc(out, ']');
+        }
+        buf_printf(out, " = %.*s%s", STR_ARG(part), rest.n > 0 ? ", " : "");
+    }
+    buf_putc(out, '}');
+}
+
+static void put_on_ops(const Session *session, const Decision *decision, Buf *out)
+{
+    const Graph *graph = session->graph;
+    if (decision->kind == PIN_SCHEDULE) {
+        buf_puts(out, "graph:schedule(");
+        put_string(decision->schedule, out);
+        buf_printf(out, ", {micro_batches = %d})", decision->number);
+        return;
+    }
+    if (decision->kind == PIN_STAGE) {
+        buf_puts(out, decision->relay ? "graph:staging{" : "graph:blocking{");
+        put_op(graph, decision->place, out);
+        buf_putc(out, '}');
+        return;
+    }
+    buf_puts(out, decision->kind == PIN_DEVICES ? "graph:assign(" : "graph:recompute(");
+    buf_puts(out, "graph:between(");
+    put_op(graph, decision->place, out);
+    buf_puts(out, ", ");
+    put_op(graph, decision->last, out);
+    buf_putc(out, ')');
+    if (decision->kind == PIN_DEVICES) {
+        buf_puts(out, ", ");
+        put_submesh(session->mesh, decision->devices, out);
+    }
+    buf_putc(out, ')');
+}
+
 void decision_lua(const Session *session, const Decision *decision, Buf *out)
 {
+    if (decision_is_on_ops(decision->kind)) {
+        if (decision->kind != PIN_SCHEDULE && (!is_named(session->graph, decision->place) ||
+                                               !is_named(session->graph, decision->last)))
+            buf_puts(out, "-- another op has the same name: ");
+        put_on_ops(session, decision, out);
+        return;
+    }
     if (!has_name(session, decision)) {
         buf_puts(out, "-- another op has the same name: ");
         decision_format(session, decision, out);

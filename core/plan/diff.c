@@ -491,6 +491,10 @@ static void put_decision(const Session *session, const Decision *decision, Buf *
 {
     const Graph *graph = session->graph;
     bool tensor = decision_is_on_tensor(decision->kind);
+    if (decision_is_on_ops(decision->kind)) {
+        decision_format(session, decision, out);
+        return;
+    }
     buf_printf(out, "%d %s ", (int)decision->kind,
                tensor ? tensor_name(graph, decision->place) : op_name(graph, decision->place));
     if (tensor)

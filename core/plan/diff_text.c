@@ -28,8 +28,37 @@ static void put_place(const Session *session, const Decision *decision, Buf *out
     buf_printf(out, "%s %s", op_name(graph, decision->place), space->index[decision->dim].name);
 }
 
+/* "devices pp=0 for a .. b" */
+static void put_on_ops(const Session *session, const Decision *decision, Buf *out)
+{
+    const Graph *graph = session->graph;
+    if (decision->kind == PIN_SCHEDULE) {
+        buf_printf(out, "schedule %s, %d micro-batches", decision->schedule, decision->number);
+        return;
+    }
+    if (decision->kind == PIN_STAGE) {
+        buf_printf(out, "stage at %s%s", op_name(graph, decision->place),
+                   decision->relay ? ", relays" : "");
+        return;
+    }
+    buf_printf(out, "%s ", decision_kind_name(decision->kind));
+    if (decision->kind == PIN_RECOMPUTE)
+        buf_printf(out, "%d", decision->number);
+    else if (decision->devices.fixed == 0)
+        buf_puts(out, "all");
+    else
+        submesh_format(session->mesh, decision->devices, out);
+    buf_printf(out, " for %s", op_name(graph, decision->place));
+    if (decision->last != decision->place)
+        buf_printf(out, " .. %s", op_name(graph, decision->last));
+}
+
 void decision_format(const Session *session, const Decision *decision, Buf *out)
 {
+    if (decision_is_on_ops(decision->kind)) {
+        put_on_ops(session, decision, out);
+        return;
+    }
     buf_printf(out, "%s ", decision_kind_name(decision->kind));
     put_place(session, decision, out);
     if (decision_pins_dim(decision->kind)) {

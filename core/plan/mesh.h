@@ -41,6 +41,13 @@ typedef struct {
     const int32_t *devices; /* by position, or NULL */
 } Mesh;
 
+/* A part of the mesh: the positions that have given coordinates on some atoms. The whole mesh fixes
+ * none. */
+typedef struct {
+    AtomSet fixed;
+    int32_t first; /* position: of them the one whose other coordinates are 0 */
+} SubMesh;
+
 Mesh *mesh_new(Arena *arena);
 bool mesh_add_axis(Mesh *mesh, Arena *arena, Str name, int64_t size, Error *err);
 
@@ -75,6 +82,31 @@ int64_t mesh_atoms_size(const Mesh *mesh, AtomSet atoms); /* product of sizes */
 /* The position of a group's first member, and how many: groups of `atoms` are the positions that
  * differ in those atoms only, ordered by them, major first. */
 int64_t mesh_group_member(const Mesh *mesh, AtomSet atoms, int64_t position, int64_t i);
+
+/* ---- sub-meshes ---- */
+
+static inline bool submesh_equal(SubMesh a, SubMesh b)
+{
+    return a.fixed == b.fixed && a.first == b.first;
+}
+
+int64_t submesh_size(const Mesh *mesh, SubMesh sub); /* devices */
+/* The position in the sub-mesh with the coordinates that `position` has on the atoms left free. */
+int64_t submesh_twin(const Mesh *mesh, SubMesh sub, int64_t position);
+bool submesh_has(const Mesh *mesh, SubMesh sub, int64_t position);
+int64_t submesh_position(const Mesh *mesh, SubMesh sub, int64_t i); /* the i-th, in mesh order */
+bool submesh_overlaps(const Mesh *mesh, SubMesh a, SubMesh b);
+
+/* The sub-mesh that is these n positions, in any order, each once; false: they are none, since a
+ * sub-mesh takes whole parts of the mesh. */
+bool submesh_of_positions(const Mesh *mesh, const int64_t *position, int64_t n, SubMesh *out);
+
+/* "pp=0", "pp=1,dp:(1)2=0", "" for the whole mesh: neighbours of one axis as one reference, its
+ * coordinate major first. submesh_parse() reads it back. */
+void submesh_format(const Mesh *mesh, SubMesh sub, Buf *out);
+bool submesh_parse(const Mesh *mesh, const Source *source, SubMesh *out, Error *err);
+/* Adds that the axis, or the part of one that `name` refers to, has that coordinate. */
+bool submesh_fix(const Mesh *mesh, Str name, int64_t coordinate, SubMesh *sub, Error *err);
 
 /* How many atoms from atom[0] on are one part of one axis, and the size of that part. n >= 1. */
 int mesh_atoms_run(const Mesh *mesh, const uint8_t *atom, int n, int64_t *size);

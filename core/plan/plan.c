@@ -8,6 +8,7 @@
 #include "core/plan/factor/propagate.h"
 #include "core/plan/explain/reason.h"
 #include "core/plan/shardy/plan_shardy.h"
+#include "core/plan/stage.h"
 #include "core/plan/spmd/plan_spmd.h"
 #include "core/plan/strategy/plan_strategy.h"
 
@@ -45,7 +46,12 @@ bool decision_pins_dim(DecisionKind kind)
 
 bool decision_is_on_tensor(DecisionKind kind)
 {
-    return kind != PIN_INDEX_DIM && kind != UNPIN_INDEX_DIM;
+    return kind != PIN_INDEX_DIM && kind != UNPIN_INDEX_DIM && !decision_is_on_ops(kind);
+}
+
+bool decision_is_on_ops(DecisionKind kind)
+{
+    return kind >= PIN_STAGE && kind <= PIN_SCHEDULE;
 }
 
 bool decision_marks_tensor(DecisionKind kind)
@@ -68,9 +74,32 @@ static int64_t decided_size(const Inferred *inferred, const Decision *decision)
     return space && decision->dim < space->n_index ? space->index[decision->dim].size : -1;
 }
 
+static bool is_in_program(const Inferred *inferred, int32_t op)
+{
+    return op >= 0 && op < inferred->graph->n_ops && !inferred_is_host(inferred, op);
+}
+
+static bool check_on_ops(const Inferred *inferred, const Mesh *mesh, const Decision *decision,
+                         Error *err)
+{
+    bool range = decision->kind == PIN_DEVICES || decision->kind == PIN_RECOMPUTE;
+    SubMesh devices = decision->devices;
+    if (decision->kind == PIN_SCHEDULE)
+        return decision->schedule || error_kind(err, ERROR_OUT_OF_RANGE, "a schedule has no name");
+    if (!is_in_program(inferred, decision->place) ||
+        (range && (!is_in_program(inferred, decision->last) || decision->last < decision->place)))
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a decision is about ops that are not there");
+    if ((mesh->n_atoms < ATOMS_MAX && devices.fixed >> mesh->n_atoms) || devices.first < 0 ||
+        devices.first >= mesh->n_devices)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a decision names devices the mesh has not");
+    return true;
+}
+
 static bool check_decision(const Inferred *inferred, const Mesh *mesh, const Decision *decision,
                            Error *err)
 {
+    if (decision_is_on_ops(decision->kind))
+        return check_on_ops(inferred, mesh, decision, err);
     bool whole = decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR;
     int64_t size = whole ? 0 : decided_size(inferred, decision);
     if (whole && (decision->place < 0 || decision->place >= inferred->graph->n_tensors))
@@ -261,7 +290,8 @@ static void resolve_pins(Plan *plan, const Journal *journal)
     int *last = arena_array(scratch, int, journal->n_done); /* per dim: place of its last */
     for (int i = 0; i < journal->n_done; i++) {
         const Decision *decision = &journal->decisions.at[i];
-        if (decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR)
+        if (decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR ||
+            decision_is_on_ops(decision->kind))
             continue;
         int32_t key[3] = {decision_is_on_tensor(decision->kind), decision->place, decision->dim};
         int n_dims = intern_count(dims), id = intern_put(dims, key, sizeof key);
@@ -377,6 +407,7 @@ Plan *plan_make(const PlanRequest *request, Error *err)
         if (!check_decision(request->inferred, request->mesh, &journal->decisions.at[i], err))
             return NULL;
     Plan *plan = plan_new(request);
+    stages_place(plan, journal);
     resolve_marks(plan, journal);
     resolve_pins(plan, journal);
     if (fill_plan(plan, request, err))

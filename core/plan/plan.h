@@ -13,6 +13,10 @@
  * it (`replicated`), axes it stays partial over (`unreduced`), a group of tensors that have one
  * sharding, and a barrier that axes pass in one direction or not at all. A pin has a priority: pins
  * of a later one are felt only when those of the earlier have gone as far as they go.
+ *
+ * Four are about ops in a row, first to last in program order, or about all of them: where a stage
+ * begins, the part of the mesh that ops run on, ops computed again in the backward pass, and the
+ * schedule (stage.h).
  */
 #ifndef CORE_PLAN_PLAN_H
 #define CORE_PLAN_PLAN_H
@@ -45,6 +49,10 @@ typedef enum {
     PIN_GROUP,      /* tensors with one `group` have one sharding */
     PIN_BARRIER,    /* axes pass the tensor only in direction `pass` */
     UNPIN_TENSOR,   /* takes all four of a tensor away */
+    PIN_STAGE,      /* at op `place` a stage begins */
+    PIN_DEVICES,    /* ops `place` to `last` run on `devices` */
+    PIN_RECOMPUTE,  /* ops `place` to `last` are group `number` of what is computed again */
+    PIN_SCHEDULE,   /* the graph is run `number` times, in the order `schedule` says */
     DECISION_KIND_COUNT
 } DecisionKind;
 
@@ -53,14 +61,19 @@ typedef enum { PASS_NONE, PASS_FORWARD, PASS_BACKWARD, PASS_BOTH } Pass;
 
 typedef struct {
     DecisionKind kind;
-    int32_t place;  /* tensor, or op */
+    int32_t place;  /* tensor, or op; of PIN_SCHEDULE 0 */
     int dim;        /* of the tensor; or index dim of the op's space; -1: the tensor as a whole */
     const Cut *cut; /* of pins of a dim; whole: pinned replicated; NULL: none */
     bool open, store;
-    int priority;      /* of pins of a dim; 0 is the first */
-    AtomSet axes;      /* of PIN_REPLICATED and PIN_UNREDUCED */
-    const char *group; /* of PIN_GROUP */
-    Pass pass;         /* of PIN_BARRIER */
+    int priority;         /* of pins of a dim; 0 is the first */
+    AtomSet axes;         /* of PIN_REPLICATED and PIN_UNREDUCED */
+    const char *group;    /* of PIN_GROUP */
+    Pass pass;            /* of PIN_BARRIER */
+    int32_t last;         /* of PIN_DEVICES, PIN_RECOMPUTE: an op, not before `place` */
+    SubMesh devices;      /* of PIN_DEVICES */
+    bool relay;           /* of PIN_STAGE: values for later stages pass through it */
+    int number;           /* of PIN_RECOMPUTE: its group, from 0; of PIN_SCHEDULE: micro-batches */
+    const char *schedule; /* of PIN_SCHEDULE: a name, or steps (schedule.h) */
     Origin origin;
 } Decision;
 
@@ -83,10 +96,13 @@ typedef struct {
     Cut index[X_MAX];
 } OpCut;
 
-/* One value moved once: shared by all who read it so. */
+/* One value moved once: shared by all who read it so. Where `from_devices` and `to_devices` differ,
+ * one of its steps sends it from the one to the other; steps before are done by the first, steps
+ * after it by the second. */
 typedef struct {
-    int32_t tensor, from, to; /* Shardings ids */
-    int32_t use, n_uses;      /* run in plan->reshard_uses: ops; none when a pin asks for it */
+    int32_t tensor, from, to;         /* Shardings ids */
+    int16_t from_devices, to_devices; /* places in plan->submeshes */
+    int32_t use, n_uses; /* run in plan->reshard_uses: ops; none when a pin asks for it */
     const ReshardPath *path;
 } Reshard;
 
@@ -105,6 +121,7 @@ typedef struct {
 } OpChoice;
 
 typedef struct Reasons Reasons;
+typedef struct Stages Stages;           /* stage.h */
 typedef struct Propagation Propagation; /* propagate.h */
 
 /* What happened while axes flowed, for events.h: the engine's log, and what its states are. */
@@ -160,6 +177,10 @@ typedef struct Plan {
     double *op_us;          /* per op: compute on the slowest rank; 0 for host ops */
     const OpChoice *choice; /* per op; NULL: ops choose no rows under this method */
     PlanLog log;
+    const SubMesh *submeshes; /* the parts of the mesh that ops run on; the first is the whole */
+    int n_submeshes;
+    int16_t *devices;   /* per op: place in submeshes; NULL: all run on the whole mesh */
+    Stages *stages;     /* stage.h; NULL: nobody made any */
     int sweeps;         /* double sweeps until the fixed point */
     Progress *progress; /* of making it; NULL once it is made */
     Reasons *reasons;   /* made on first `why`; reason.h */
@@ -198,6 +219,12 @@ static inline const OpCut *program_cut(const Plan *plan, int32_t op)
 {
     assert(plan->cut[op] >= 0);
     return plan->cuts[plan->cut[op]];
+}
+
+/* The part of the mesh that an op runs on: place in plan->submeshes. */
+static inline int plan_devices(const Plan *plan, int32_t op)
+{
+    return plan->devices ? plan->devices[op] : 0;
 }
 
 /* Rules in the manner of other systems, for the methods that ask them. */
@@ -243,6 +270,7 @@ static inline bool plan_making_goes_on(const Plan *plan, int i)
 bool decision_pins_dim(DecisionKind kind);     /* PIN_TENSOR_DIM, PIN_INDEX_DIM */
 bool decision_is_on_tensor(DecisionKind kind); /* place is a tensor, else an op */
 bool decision_marks_tensor(DecisionKind kind); /* the four about a tensor as a whole */
+bool decision_is_on_ops(DecisionKind kind);    /* the four about ops in a row, or all */
 
 bool plan_is_legal(const Plan *plan); /* no finding of level error */
 int64_t plan_local_bytes(const Plan *plan, int32_t tensor,

@@ -10,7 +10,8 @@ const char *decision_kind_name(DecisionKind kind)
 {
     /* ORDER DECISION_KIND */
     static const char *const names[DECISION_KIND_COUNT] = {
-        "pin", "pin", "unpin", "unpin", "replicated", "unreduced", "tie", "barrier", "unmark"};
+        "pin",     "pin",    "unpin", "unpin",   "replicated", "unreduced", "tie",
+        "barrier", "unmark", "stage", "devices", "recompute",  "schedule"};
     return names[kind];
 }
 
@@ -87,6 +88,30 @@ static void write_place(const Session *session, const Decision *decision, Json *
     json_set_str(out, "index", space->index[decision->dim].name);
 }
 
+static void write_on_ops(Arena *scratch, const Session *session, const Decision *decision,
+                         Json *out)
+{
+    const Graph *graph = session->graph;
+    Buf devices = buf_new(scratch);
+    if (decision->kind == PIN_SCHEDULE) {
+        json_set_str(out, "schedule", decision->schedule);
+        json_set_int(out, "micro_batches", decision->number);
+        return;
+    }
+    json_set_str(out, "op", op_name(graph, decision->place));
+    if (decision->kind == PIN_STAGE) {
+        json_set_bool(out, "relay", decision->relay);
+        return;
+    }
+    json_set_str(out, "last", op_name(graph, decision->last));
+    if (decision->kind == PIN_RECOMPUTE) {
+        json_set_int(out, "number", decision->number);
+        return;
+    }
+    submesh_format(session->mesh, decision->devices, &devices);
+    json_set(out, "devices", json_from_str(buf_str(&devices)));
+}
+
 static void write_pin(Arena *scratch, const Mesh *mesh, const Decision *pin, Json *out)
 {
     Buf cut = buf_new(scratch);
@@ -102,7 +127,10 @@ static Json *write_decision(Arena *scratch, const Session *session, const char *
 {
     Json *out = json_object();
     json_set_str(out, "kind", decision_kind_name(decision->kind));
-    write_place(session, decision, out);
+    if (decision_is_on_ops(decision->kind))
+        write_on_ops(scratch, session, decision, out);
+    else
+        write_place(session, decision, out);
     if (decision_pins_dim(decision->kind))
         write_pin(scratch, session->mesh, decision, out);
     if (decision->kind == PIN_REPLICATED || decision->kind == PIN_UNREDUCED)

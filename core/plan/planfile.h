@@ -25,6 +25,11 @@
  *     tie         "tensor", "group":"blocks"   tensors of one group have one sharding
  *     barrier     "tensor", "pass":"forward"   or "backward" or "none": where axes pass it to
  *     unmark      "tensor": takes the four above away
+ *     stage       "op": the first of a stage ["relay":false]
+ *     devices     "op", "last", "devices":"pp=0"   ops from the one to the other run there; "": on
+ *                 all devices
+ *     recompute   "op", "last" ["number":0]    a group of ops computed again in the backward pass
+ *     schedule    "schedule":"1f1b", "micro_batches":4
  *     [origin]    {"kind":"policy", "file":PATH, "line":14, "text":"graph:shard(..)"}; "user" and
  *                 "search" have no file. Absent: the user, in the plan file itself.
  *

@@ -220,9 +220,10 @@ static void note(const Reading *r, Level level, const char *code, const char *te
 static const char *const root_fields[] = {
     "dimscope_plan", "model",   "model_hash",      "dims",      "mesh",    "machine", "policy",
     "propagate",     "profile", "no_redistribute", "decisions", "derived", NULL};
-static const char *const decision_fields[] = {"kind", "tensor", "dim",    "op",   "index",
-                                              "cut",  "axes",   "group",  "pass", "priority",
-                                              "open", "store",  "origin", NULL};
+static const char *const decision_fields[] = {
+    "kind",  "tensor",  "dim",      "op",       "index",         "cut",    "axes",
+    "group", "pass",    "priority", "open",     "store",         "origin", "last",
+    "relay", "devices", "number",   "schedule", "micro_batches", NULL};
 static const char *const origin_fields[] = {"kind", "file", "line", "text", NULL};
 
 static bool is_listed(const char *const *fields, const char *name)
@@ -262,13 +263,13 @@ static bool get_flag(const Reading *r, const char *key, bool *out, Error *err)
     return !value || json_is_bool(value) || error_set(err, "\"%s\" must be true or false", key);
 }
 
-static bool get_priority(const Reading *r, int *out, Error *err)
+static bool get_number(const Reading *r, const char *key, int *out, Error *err)
 {
-    const Json *value = json_get(r->json, "priority");
-    int64_t priority = value ? json_int(value, -1) : 0;
-    if (priority < 0 || priority > INT_MAX)
-        return error_set(err, "\"priority\" must be a whole number, 0 or more");
-    *out = (int)priority;
+    const Json *value = json_get(r->json, key);
+    int64_t number = value ? json_int(value, -1) : 0;
+    if (number < 0 || number > INT_MAX)
+        return error_set(err, "\"%s\" must be a whole number, 0 or more", key);
+    *out = (int)number;
     return true;
 }
 
@@ -345,21 +346,30 @@ static void hint_index(Arena *arena, const OpSpace *space, Error *err)
     error_hint(err, "its index dims are %s", space->n_index > 0 ? names.s : "none");
 }
 
+/* The op of the program that a member names; -1, with what is wrong, when there is none. */
+static int32_t find_op(Reading *r, const char *key, Error *err)
+{
+    Str name = json_str(json_get(r->json, key), "");
+    int32_t op = graph_find_op(r->session->graph, name);
+    if (op >= 0 && inferred_space(r->session->inferred, op))
+        return op;
+    error_set(err, "the program has no op '%.*s'", STR_ARG(name));
+    hint_op(r, name, err);
+    return -1;
+}
+
 static int64_t find_index_dim(Reading *r, Error *err)
 {
-    Str name = json_str(json_get(r->json, "op"), ""),
-        index = json_str(json_get(r->json, "index"), "");
-    int32_t op = graph_find_op(r->session->graph, name);
-    const OpSpace *space = op < 0 ? NULL : inferred_space(r->session->inferred, op);
-    if (!space) {
-        error_set(err, "the program has no op '%.*s'", STR_ARG(name));
-        hint_op(r, name, err);
+    Str index = json_str(json_get(r->json, "index"), "");
+    int32_t op = find_op(r, "op", err);
+    if (op < 0)
         return -1;
-    }
+    const OpSpace *space = program_space(r->session->inferred, op);
     r->decision.place = op;
     r->decision.dim = opspace_find_index(space, index);
     if (r->decision.dim < 0) {
-        error_set(err, "op '%.*s' has no index dim '%.*s'", STR_ARG(name), STR_ARG(index));
+        error_set(err, "op '%s' has no index dim '%.*s'", op_name(r->session->graph, op),
+                  STR_ARG(index));
         hint_index(r->session->journal_arena, space, err);
         return -1;
     }
@@ -471,7 +481,7 @@ static bool read_pin(Reading *r, Error *err)
     int64_t size = on_tensor ? find_tensor_dim(r, err) : find_index_dim(r, err);
     return size >= 0 && read_cut(r, size, err) && get_flag(r, "store", &r->decision.store, err) &&
            get_flag(r, "open", &r->decision.open, err) &&
-           get_priority(r, &r->decision.priority, err);
+           get_number(r, "priority", &r->decision.priority, err);
 }
 
 static bool read_unpin(Reading *r, Error *err)
@@ -479,6 +489,44 @@ static bool read_unpin(Reading *r, Error *err)
     bool on_tensor = json_get(r->json, "tensor") != NULL;
     r->decision.kind = on_tensor ? UNPIN_TENSOR_DIM : UNPIN_INDEX_DIM;
     return (on_tensor ? find_tensor_dim(r, err) : find_index_dim(r, err)) >= 0;
+}
+
+static bool read_devices(Reading *r, Error *err)
+{
+    Source source = {"devices", json_str(json_get(r->json, "devices"), "")};
+    if (!json_is_string(json_get(r->json, "devices")))
+        return error_set(err, "\"devices\" must be a text such as \"pp=0\"");
+    return submesh_parse(r->session->mesh, &source, &r->decision.devices, err);
+}
+
+/* A decision about ops from one to another. */
+static bool read_range(Reading *r, Error *err)
+{
+    r->decision.place = find_op(r, "op", err);
+    r->decision.last = r->decision.place < 0 ? -1 : find_op(r, "last", err);
+    if (r->decision.last < 0)
+        return false;
+    if (r->decision.last < r->decision.place)
+        return error_set(err, "op '%s' is before op '%s'",
+                         op_name(r->session->graph, r->decision.last),
+                         op_name(r->session->graph, r->decision.place));
+    return r->decision.kind == PIN_DEVICES ? read_devices(r, err)
+                                           : get_number(r, "number", &r->decision.number, err);
+}
+
+static bool read_stage(Reading *r, Error *err)
+{
+    r->decision.place = find_op(r, "op", err);
+    return r->decision.place >= 0 && get_flag(r, "relay", &r->decision.relay, err);
+}
+
+static bool read_schedule(Reading *r, Error *err)
+{
+    Str schedule = json_str(json_get(r->json, "schedule"), "");
+    r->decision.schedule = arena_str(r->session->journal_arena, schedule);
+    if (schedule.n == 0)
+        return error_set(err, "\"schedule\" must be the name of a schedule, or its steps");
+    return get_number(r, "micro_batches", &r->decision.number, err);
 }
 
 static bool read_decision(Reading *r, Error *err)
@@ -504,11 +552,19 @@ static bool read_decision(Reading *r, Error *err)
         return find_tensor(r, err) && read_pass(r, err);
     case UNPIN_TENSOR:
         return find_tensor(r, err);
+    case PIN_STAGE:
+        return read_stage(r, err);
+    case PIN_DEVICES:
+    case PIN_RECOMPUTE:
+        return read_range(r, err);
+    case PIN_SCHEDULE:
+        return read_schedule(r, err);
     case DECISION_KIND_COUNT:
         break;
     }
     error_set(err, "'%.*s' is no kind of decision", STR_ARG(name));
-    error_hint(err, "pin, unpin, replicated, unreduced, tie, barrier or unmark");
+    error_hint(err, "pin, unpin, replicated, unreduced, tie, barrier, unmark, stage, devices, "
+                    "recompute or schedule");
     return false;
 }
 

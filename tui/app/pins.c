@@ -487,10 +487,10 @@ typedef struct {
 
 static About about(const Decision *decision)
 {
-    bool mark = decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR;
-    int32_t kind = mark ? (int32_t)decision->kind : !decision_is_on_tensor(decision->kind);
+    bool dims = decision->dim >= 0 && !decision_is_on_ops(decision->kind);
+    int32_t kind = dims ? !decision_is_on_tensor(decision->kind) : (int32_t)decision->kind;
 
-    return (About){kind, decision->place, mark ? -1 : decision->dim};
+    return (About){kind, decision->place, dims ? decision->dim : -1};
 }
 
 typedef struct {

@@ -1,4 +1,5 @@
 /* view_policy.c - the policy's source with what each line did, and what of it the cursor is on. */
+#include "core/plan/diff.h"
 #include "tui/app/job.h"
 #include "tui/app/menu.h"
 #include "tui/app/pins.h"
@@ -80,6 +81,10 @@ typedef struct {
 static Str fold_name(const Ui *ui, const Decision *decision)
 {
     Buf name = buf_new(ui->frame);
+    if (decision_is_on_ops(decision->kind)) {
+        decision_format(ui->session, decision, &name);
+        return buf_str(&name);
+    }
     Str whole = decision_is_on_tensor(decision->kind)
                     ? str_from(naming_label(ui->session->naming, decision->place))
                     : label_op(ui->session, ui->frame, decision->place);
@@ -94,6 +99,8 @@ static Str fold_sharding(const Ui *ui, const Decision *decision)
     const OpSpace *space;
     Buf text = buf_new(ui->frame);
 
+    if (decision_is_on_ops(decision->kind))
+        return (Str){0};
     if (decision_is_on_tensor(decision->kind))
         return label_value(ui, decision->place, plan->sharding[decision->place]);
     space = inferred_space(ui->session->inferred, decision->place);
@@ -388,11 +395,12 @@ static Decision unpin_of(const Decision *decision)
 static int unpins_of(Ui *ui, int line, Decision **out)
 {
     const Decision **held;
-    int n = policy_line_decisions(ui, line, &held);
+    int n_held = policy_line_decisions(ui, line, &held), n = 0;
 
-    *out = arena_array(ui->frame, Decision, n);
-    for (int i = 0; i < n; i++)
-        (*out)[i] = unpin_of(held[i]);
+    *out = arena_array(ui->frame, Decision, n_held);
+    for (int i = 0; i < n_held; i++)
+        if (!decision_is_on_ops(held[i]->kind)) /* stages and schedules are undone, not dropped */
+            (*out)[n++] = unpin_of(held[i]);
     return n;
 }
 

@@ -1,0 +1,211 @@
+#include "core/plan/stage.h"
+
+#include "core/base/intern.h"
+#include "core/plan/plan_findings.h"
+
+enum { SUBMESHES_MAX = INT16_MAX };
+
+typedef struct {
+    Plan *plan;
+    Arena *scratch;
+    const Decision **begins; /* per op: the decision that a stage begins there, or NULL */
+    const Decision *scheduled;
+    int32_t *recompute; /* per op: group, -1; NULL */
+    Intern *keys;       /* of submeshes */
+    Vec(SubMesh) submeshes;
+    int n_begins;
+} Placing;
+
+/* ---- devices ---- */
+
+static int16_t submesh_id(Placing *p, SubMesh sub)
+{
+    int32_t id = intern_find(p->keys, &sub, sizeof sub);
+    if (id >= 0)
+        return (int16_t)id;
+    if (p->submeshes.n == SUBMESHES_MAX)
+        return 0;
+    intern_put(p->keys, &sub, sizeof sub);
+    vec_push(p->plan->arena, &p->submeshes, sub);
+    return (int16_t)(p->submeshes.n - 1);
+}
+
+static void place_ops(Placing *p, const Decision *decision)
+{
+    Plan *plan = p->plan;
+    int16_t id = submesh_id(p, decision->devices);
+    if (!plan->devices)
+        plan->devices = arena_array(plan->arena, int16_t, plan->inferred->graph->n_ops);
+    for (int32_t op = decision->place; op <= decision->last; op++)
+        plan->devices[op] = id;
+}
+
+static void group_ops(Placing *p, const Decision *decision)
+{
+    int n_ops = p->plan->inferred->graph->n_ops;
+    if (!p->recompute) {
+        p->recompute = arena_array(p->plan->arena, int32_t, n_ops);
+        memset(p->recompute, -1, (size_t)n_ops * sizeof *p->recompute);
+    }
+    for (int32_t op = decision->place; op <= decision->last; op++)
+        p->recompute[op] = decision->number;
+}
+
+static void read_journal(Placing *p, const Journal *journal)
+{
+    for (int i = 0; i < journal->n_done; i++) {
+        const Decision *decision = &journal->decisions.at[i];
+        if (decision->kind == PIN_STAGE) {
+            if (!p->begins)
+                p->begins =
+                    arena_array(p->scratch, const Decision *, p->plan->inferred->graph->n_ops);
+            p->n_begins += p->begins[decision->place] == NULL;
+            p->begins[decision->place] = decision;
+        } else if (decision->kind == PIN_DEVICES) {
+            place_ops(p, decision);
+        } else if (decision->kind == PIN_RECOMPUTE) {
+            group_ops(p, decision);
+        } else if (decision->kind == PIN_SCHEDULE) {
+            p->scheduled = decision;
+        }
+    }
+}
+
+/* ---- stages ---- */
+
+/* Whether a stage begins at the i-th op of the program. */
+static bool begins_at(const Placing *p, int i)
+{
+    const int32_t *program = p->plan->inferred->program;
+    if (i == 0)
+        return true;
+    if (p->begins)
+        return p->begins[program[i]] != NULL;
+    return plan_devices(p->plan, program[i]) != plan_devices(p->plan, program[i - 1]);
+}
+
+static int count_stages(const Placing *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->plan->inferred->n_program; i++)
+        n += begins_at(p, i);
+    return n;
+}
+
+/* The devices that most of the stage's ops run on; of equals the first. */
+static int16_t devices_of_run(const Placing *p, int first, int last)
+{
+    const Plan *plan = p->plan;
+    int16_t most = 0;
+    int *n = arena_array(p->scratch, int, p->submeshes.n), best = 0;
+    for (int i = first; i <= last; i++) {
+        int16_t id = (int16_t)plan_devices(plan, plan->inferred->program[i]);
+        if (++n[id] > best) {
+            best = n[id];
+            most = id;
+        }
+    }
+    return most;
+}
+
+static void make_stages(Placing *p)
+{
+    Plan *plan = p->plan;
+    const Inferred *inferred = plan->inferred;
+    Stages *stages = arena_make(plan->arena, Stages);
+    *stages = (Stages){.scheduled = p->scheduled, .schedule = "infer_pipe", .n_micro_batches = 1};
+    stages->recompute = p->recompute;
+    stages->at = arena_array(plan->arena, Stage, count_stages(p));
+    stages->of_op = arena_array(plan->arena, int16_t, inferred->graph->n_ops);
+    memset(stages->of_op, -1, (size_t)inferred->graph->n_ops * sizeof *stages->of_op);
+    for (int i = 0; i < inferred->n_program; i++) {
+        if (begins_at(p, i)) {
+            const Decision *begin = p->begins ? p->begins[inferred->program[i]] : NULL;
+            stages->at[stages->n++] =
+                (Stage){.first = i, .relay = begin && begin->relay, .decision = begin};
+        }
+        stages->at[stages->n - 1].last = i;
+        stages->of_op[inferred->program[i]] = (int16_t)(stages->n - 1);
+    }
+    for (int s = 0; s < stages->n; s++)
+        stages->at[s].devices = devices_of_run(p, stages->at[s].first, stages->at[s].last);
+    if (p->scheduled) {
+        stages->schedule = p->scheduled->schedule;
+        stages->n_micro_batches = p->scheduled->number;
+    }
+    plan->stages = stages;
+}
+
+/* Ops on parameters alone go with the first op that reads what they make. */
+static void follow_readers(Plan *plan)
+{
+    const Inferred *inferred = plan->inferred;
+    const Graph *graph = inferred->graph;
+    for (int i = inferred->n_program - 1; i >= 0; i--) {
+        int32_t op = inferred->program[i], reader = INT32_MAX;
+        if (!inferred->on_parameters[op])
+            continue;
+        for (int o = 0; o < graph->ops[op].n_outputs; o++) {
+            int32_t t = op_outputs(graph, op)[o];
+            if (t >= 0 && tensor_n_uses(graph, t) > 0 &&
+                graph->uses[graph->tensors[t].use] < reader)
+                reader = graph->uses[graph->tensors[t].use];
+        }
+        if (reader == INT32_MAX || inferred_is_host(inferred, reader))
+            continue;
+        plan->stages->of_op[op] = plan->stages->of_op[reader];
+        if (plan->devices)
+            plan->devices[op] = plan->devices[reader];
+    }
+}
+
+static bool too_many(const Placing *p)
+{
+    int n = count_stages(p);
+    if (n <= STAGES_MAX)
+        return false;
+    plan_find(p->plan, LEVEL_WARNING, "too-many-stages", -1, -1,
+              "assign ops that follow each other to the same devices, or say where stages begin",
+              "%d stages, more than %d: they are not looked at as a pipeline", n, STAGES_MAX);
+    return true;
+}
+
+void stages_place(Plan *plan, const Journal *journal)
+{
+    Arena *scratch = arena_new();
+    Placing p = {.plan = plan, .scratch = scratch, .keys = intern_new(scratch)};
+    submesh_id(&p, (SubMesh){0});
+    read_journal(&p, journal);
+    if ((p.begins || plan->devices || p.scheduled || p.recompute) &&
+        plan->inferred->n_program > 0 && !too_many(&p)) {
+        make_stages(&p);
+        follow_readers(plan);
+    }
+    plan->submeshes = p.submeshes.at;
+    plan->n_submeshes = p.submeshes.n;
+    arena_free(scratch);
+}
+
+/* ---- axes that tell devices apart ---- */
+
+static AtomSet fixed_at(const Plan *plan, int32_t op)
+{
+    return plan->submeshes[plan_devices(plan, op)].fixed;
+}
+
+const AtomSet *stages_barred(Arena *arena, const Plan *plan)
+{
+    const Inferred *inferred = plan->inferred;
+    const Graph *graph = inferred->graph;
+    if (!plan->devices)
+        return NULL;
+    AtomSet *barred = arena_array(arena, AtomSet, graph->n_tensors);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        const GraphOp *at = &graph->ops[op];
+        for (int32_t o = at->input; o < at->input + at->n_inputs + at->n_outputs; o++)
+            if (graph->operands[o] >= 0)
+                barred[graph->operands[o]] |= fixed_at(plan, op);
+    }
+    return barred;
+}
