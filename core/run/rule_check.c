@@ -186,16 +186,17 @@ static bool try_addends(Check *check, Case *tried)
 static bool try_partials(Check *check)
 {
     Case together = whole_case(check, check->both);
-    bool any = false;
+    bool any = false, all = true;
     for (int i = 0; i < check->space->n_inputs; i++) {
         Case alone = whole_case(check, check->both);
         alone.summed[i] = lets_pass(check, i, LINEAR_ALONE);
         together.summed[i] = lets_pass(check, i, LINEAR_TOGETHER);
         any |= together.summed[i];
+        all &= together.summed[i] || check->space->operand[i].linear != LINEAR_TOGETHER;
         if (alone.summed[i] && !try_addends(check, &alone))
             return false;
     }
-    return !any || try_addends(check, &together);
+    return !any || !all || try_addends(check, &together);
 }
 
 /* ---- all of it ---- */

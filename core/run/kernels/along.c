@@ -1,6 +1,9 @@
-/* along.c - operators that walk along one dim, which is never cut: ArgMax, ArgMin, CumSum, CumProd.
+/* along.c - operators that walk along one dim, which is never cut: ArgMax, ArgMin, CumSum, CumProd,
+ * TopK.
  */
 #include "core/run/kernel.h"
+
+#include <stdlib.h>
 
 /* Rows along a dim: n elements, `step` apart; `n_rows` of them. */
 typedef struct {
@@ -112,10 +115,80 @@ static bool cumulate(const KernelCall *call, Error *err)
     return true;
 }
 
+/* One element of a row that is sorted: its number in the class of its type, and its place. */
+typedef struct {
+    double real;
+    int64_t integer, place;
+} Ranked;
+
+/* The larger first, NaN before all, then the one that came first. */
+static int rank_down(const void *left, const void *right)
+{
+    const Ranked *a = left, *b = right;
+    bool a_nan = a->real != a->real, b_nan = b->real != b->real;
+    if (a_nan != b_nan)
+        return a_nan ? -1 : 1;
+    if (!a_nan && a->real != b->real)
+        return a->real > b->real ? -1 : 1;
+    if (a->integer != b->integer)
+        return a->integer > b->integer ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+static int rank_up(const void *left, const void *right)
+{
+    const Ranked *a = left, *b = right;
+    Ranked x = *a, y = *b;
+    x.place = b->place;
+    y.place = a->place;
+    return rank_down(&y, &x);
+}
+
+static void rank_row(const Local *in, const Along *rows, int64_t start, bool largest, Ranked *out)
+{
+    bool is_float = dtype_is_float(in->dtype);
+    for (int64_t i = 0; i < rows->n; i++) {
+        const void *at = local_at(in, start + i * rows->step);
+        out[i] = (Ranked){.place = i};
+        elements_load(in->dtype, at, 1, 1, is_float ? NUMBER_F64 : NUMBER_I64,
+                      is_float ? (void *)&out[i].real : (void *)&out[i].integer);
+    }
+    qsort(out, (size_t)rows->n, sizeof *out, largest ? rank_down : rank_up);
+}
+
+/* Sorted, whether or not that is asked for; equal elements in the order they stand in. */
+static bool top_k(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    const Local *in = call->input[0];
+    const Local *shaped = call->output[0] ? call->output[0] : call->output[1];
+    int64_t axis;
+    Along rows = {0};
+    if (!kernel_needs(call, 1, err) || !kernel_computes(in, err) ||
+        !kernel_axis(call, -1, in->shape.n_dims, &axis, err) || !along(in, axis, &rows, err))
+        return false;
+    Along kept = rows;
+    kept.n = shaped->shape.dim[axis];
+    if (kept.n > rows.n || shape_elements(&shaped->shape) != rows.n_rows * kept.n)
+        return error_kind(err, ERROR_RUN, "the output does not fit the input");
+    bool largest = op_attr_int(graph, call->op, "largest", 1) != 0;
+    Ranked *ranked = arena_array(call->scratch, Ranked, rows.n);
+    for (int64_t row = 0; row < rows.n_rows; row++) {
+        int64_t from = row_start(&rows, row), to = row_start(&kept, row);
+        rank_row(in, &rows, from, largest, ranked);
+        for (int64_t i = 0; i < kept.n; i++, to += kept.step) {
+            if (call->output[0])
+                elements_copy(in->dtype, local_at(call->output[0], to),
+                              local_at(in, from + ranked[i].place * rows.step), 1, 1);
+            if (call->n_outputs > 1 && call->output[1])
+                ((int64_t *)call->output[1]->data)[to] = ranked[i].place;
+        }
+    }
+    return true;
+}
+
 const Kernel kernels_along[] = {
-    {"ArgMax", arg_most, NULL, 0},
-    {"ArgMin", arg_most, "least", 0},
-    {"CumSum", cumulate, NULL, 0},
-    {"CumProd", cumulate, "product", 0},
-    {0},
+    {"ArgMax", arg_most, NULL, 0}, {"ArgMin", arg_most, "least", 0},
+    {"CumSum", cumulate, NULL, 0}, {"CumProd", cumulate, "product", 0},
+    {"TopK", top_k, NULL, 1},      {0},
 };
