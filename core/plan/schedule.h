@@ -1,31 +1,48 @@
 /* schedule.h - in which order stages work through micro-batches, and when.
  *
  * A block is one stage's forward or backward of one micro-batch. A table of blocks has steps, as
- * nnScaler's SchedulePlan has: a block takes `span` steps from `step` on, and devices do one block
- * at a time. schedule_time() then gives times: blocks begin in the order of their steps on their
- * devices, each as soon as its devices are free and what it depends on is done and sent.
+ * nnScaler's SchedulePlan has: a block takes `span` steps from `step` on. Devices that always do
+ * the same are a *lane*; a stage runs on one lane or more, and a lane does one block at a time.
+ * A forward needs that of the stage before; a backward needs the stage's own forward and the
+ * backward of the stage behind.
  *
- * Names, with m micro-batches and n stages, all spans 1 (nnScaler's schedules; Megatron's order for
- * the interleaved one):
+ * schedule_time() gives times: on their lanes blocks begin in the order of their steps, each as
+ * soon as its lanes are free and what it needs is done and sent. Sending keeps no lane busy.
  *
- *     1f1b              forward k of s at step s + 2k, its backward at s + 2(k + n-1-s) + 1
- *     1f1b_interleaved  stages that share devices are chunks of these; Narayanan et al. 2021
- *     gpipe             all forwards, k of s at s + k, then all backwards
- *     infer_pipe        forwards alone
- *     "0f0 1f0 0f1 .."  steps: by blanks, each a list of blocks by '+': STAGE, f or b, MICRO-BATCH,
- *                       and *SPAN for more than one step
+ * Names, with m micro-batches and n stages from 0, all spans 1 unless said. The interleaved order
+ * is Megatron's (Narayanan et al. 2021), the others are nnScaler's:
+ *
+ *     1f1b              forward k of stage s at step s + 2k, its backward at s + 2(k+n-1-s) + 1
+ *     1f1b_interleaved  stages take turns on g lanes, stage s on lane s % g; v = n/g chunks each.
+ *                       Lane i does min(g(v-1) + 2(g-1-i), mv) forwards, then a forward and a
+ *                       backward in turn, then the backwards that are left; g micro-batches of a
+ *                       chunk, then of the next. g divides m
+ *     1f1b_plus         1f1b of the stages with lanes of their own; those on all lanes have steps
+ *                       between, before the stage behind them and after its backward
+ *     gpipe             forward k of s at s + k; backward at m+n-1 + n-1-s + k
+ *     chimera_direct    four stages, two micro-batches in 16 steps; a backward spans 2
+ *     infer_pipe        forwards alone, k of s at s + k
+ *
+ * or steps written out: a step is blocks joined by '+', steps have blanks between, '-' is one where
+ * nothing begins. A block is STAGE, f or b, MICRO-BATCH, and *SPAN: "0f0 0f1+1f0 1b0*2 - 0b0*2".
  */
 #ifndef CORE_PLAN_SCHEDULE_H
 #define CORE_PLAN_SCHEDULE_H
 
-#include "core/base/arena.h"
 #include "core/base/error.h"
-#include "core/base/str.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MICRO_BATCHES_MAX = 4096, STAGES_MAX = 1024 };
+enum { MICRO_BATCHES_MAX = 4096, STAGES_MAX = 1024, BLOCKS_MAX = 1 << 21, SPAN_MAX = 1 << 16 };
+
+/* Which lanes stages run on: stage s on lane[first[s]] up to before lane[first[s + 1]]. */
+typedef struct {
+    int n;
+    const int32_t *n_devices; /* per lane */
+    const int32_t *first;     /* per stage, and one more */
+    const int32_t *lane;
+} Lanes;
 
 typedef struct {
     int16_t stage;
@@ -33,14 +50,17 @@ typedef struct {
     int micro_batch;
     int step, span;
     double start_us, end_us; /* of schedule_time() */
+    int32_t after;           /* the same: the block that it begins after, -1: it begins at once */
 } Block;
 
 typedef struct {
-    const char *name;
+    const char *name; /* "steps" where they are written out */
+    const Lanes *lanes;
     int n_stages, n_micro_batches, n_steps;
     bool trains; /* has backward blocks */
     int n_blocks;
-    Block *block; /* by step, then stage */
+    Block *block;      /* by step, then stage */
+    const int32_t *of; /* see schedule_block() */
     /* ---- of schedule_time() ---- */
     double us;      /* from the first start to the last end */
     double idle;    /* of the devices' time, the part they wait: the bubble; 0 to 1 */
@@ -48,23 +68,42 @@ typedef struct {
                        backward (of an inference schedule: forward) */
 } Schedule;
 
-/* devices: per stage, which group of devices it runs on; equal numbers share. Errors name what does
- * not fit and, as hint, what would: ERROR_OUT_OF_RANGE (micro-batches below 1, counts the schedule
- * cannot have), ERROR_CONFLICT (two blocks on one device in one step, a block before one it depends
- * on), ERROR_SYNTAX (steps). */
-Schedule *schedule_make(Arena *arena, Str name, int n_stages, const int16_t *devices,
+/* name: one of schedule_kinds(), or steps. `lanes` must live as long as the schedule. NULL with
+ * an error that names what does not fit and, as hint, what would: ERROR_OUT_OF_RANGE (counts that
+ * the schedule cannot have, an unknown name, a block that is missing or of no stage or
+ * micro-batch), ERROR_CONFLICT (two blocks on one lane in one step, a block before one it needs),
+ * ERROR_DUPLICATE (a block twice), ERROR_SYNTAX (steps). */
+Schedule *schedule_make(Arena *arena, Str name, int n_stages, const Lanes *lanes,
                         int n_micro_batches, Error *err);
 
-/* What a stage takes, in microseconds: sent to it before its forward and, the other way, before the
- * backward of the stage before. */
+/* What a stage takes, in microseconds; receive_us: of what is sent to it before its forward and,
+ * the other way, before the backward of the stage before. */
 typedef struct {
     double forward_us, backward_us, receive_us;
 } StageTime;
 
-void schedule_time(Arena *arena, Schedule *schedule, const StageTime *stage,
-                   const int16_t *devices);
+void schedule_time(Arena *arena, Schedule *schedule, const StageTime *stage);
 
-/* Names, with blanks between. */
-const char *schedule_names(void);
+/* Place of the block, -1: of an inference schedule's backward. */
+static inline int32_t schedule_block(const Schedule *schedule, int stage, bool backward,
+                                     int micro_batch)
+{
+    return schedule
+        ->of[((int64_t)backward * schedule->n_stages + stage) * schedule->n_micro_batches +
+             micro_batch];
+}
+
+/* Steps written out, as schedule_make() reads them. */
+void schedule_format(const Schedule *schedule, Buf *out);
+
+typedef struct {
+    const char *name;
+    const char *says;   /* in half a line */
+    const char *bubble; /* the devices' share of waiting where stages take equally long; "": none */
+} ScheduleKind;
+
+const ScheduleKind *schedule_kinds(int *n);
+const ScheduleKind *schedule_kind(Str name); /* NULL: there is none */
+const char *schedule_names(void);            /* with blanks between */
 
 #endif

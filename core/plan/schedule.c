@@ -1,0 +1,366 @@
+#include "core/plan/schedule_orders.h"
+
+#include <limits.h>
+
+/* ---- the table ---- */
+
+/* ORDER SCHEDULE: with schedule_names(). */
+static const ScheduleKind kinds[] = {
+    {"1f1b", "a forward and a backward in turn: few micro-batches are held", "(n-1)/(m+n-1)"},
+    {"1f1b_interleaved", "the same where stages take turns on devices, v on each of g",
+     "(g-1)/(mv+g-1)"},
+    {"1f1b_plus", "1f1b with stages on all devices between", ""},
+    {"gpipe", "all forwards, then all backwards", "(n-1)/(m+n-1)"},
+    {"chimera_direct", "two micro-batches at a time through 4 stages", ""},
+    {"infer_pipe", "forwards alone", "(n-1)/(m+n-1)"},
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+static bool (*const orders[N_KINDS])(ScheduleMaking *making) = {
+    order_1f1b,  order_1f1b_interleaved, order_1f1b_plus,
+    order_gpipe, order_chimera_direct,   order_infer_pipe,
+};
+
+const ScheduleKind *schedule_kinds(int *n)
+{
+    *n = N_KINDS;
+    return kinds;
+}
+
+const ScheduleKind *schedule_kind(Str name)
+{
+    for (int i = 0; i < N_KINDS; i++)
+        if (str_eq(str_from(kinds[i].name), name))
+            return &kinds[i];
+    return NULL;
+}
+
+const char *schedule_names(void)
+{
+    return "1f1b 1f1b_interleaved 1f1b_plus gpipe chimera_direct infer_pipe";
+}
+
+static bool refuse_name(const ScheduleMaking *making, Str name)
+{
+    int best = INT_MAX;
+    const char *nearest = "";
+    for (int i = 0; i < N_KINDS; i++) {
+        int distance = str_distance(name, str_from(kinds[i].name));
+        if (distance < best) {
+            best = distance;
+            nearest = kinds[i].name;
+        }
+    }
+    error_kind(making->err, ERROR_OUT_OF_RANGE, "there is no schedule '%.*s'", STR_ARG(name));
+    if (best <= 3)
+        error_hint(making->err, "did you mean %s?", nearest);
+    else
+        error_hint(making->err, "%s, or steps: 0f0 0f1+1f0 ..", schedule_names());
+    return false;
+}
+
+static bool looks_like_steps(Str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (!is_digit(text.s[i]) && !memchr("fb+*- \t\n", text.s[i], 9))
+            return false;
+    return text.n > 0;
+}
+
+static int sort_key(const Block *block, bool by_stage)
+{
+    return by_stage ? block->stage : block->step;
+}
+
+/* Stable; by stage or by step. */
+static void sort_blocks(Arena *scratch, int n, bool by_stage, const Block *from, Block *to)
+{
+    int n_keys = 1;
+    for (int i = 0; i < n; i++)
+        if (sort_key(&from[i], by_stage) >= n_keys)
+            n_keys = sort_key(&from[i], by_stage) + 1;
+    int *at = arena_array(scratch, int, n_keys + 1);
+    for (int i = 0; i < n; i++)
+        at[sort_key(&from[i], by_stage) + 1]++;
+    for (int key = 0; key < n_keys; key++)
+        at[key + 1] += at[key];
+    for (int i = 0; i < n; i++)
+        to[at[sort_key(&from[i], by_stage)]++] = from[i];
+}
+
+static bool stages_ascend(const Schedule *schedule)
+{
+    for (int i = 1; i < schedule->n_blocks; i++)
+        if (schedule->block[i].stage < schedule->block[i - 1].stage)
+            return false;
+    return true;
+}
+
+static const char *pass_name(bool backward)
+{
+    return backward ? "backward" : "forward";
+}
+
+/* Fills schedule->of: every block is there once. */
+static bool index_blocks(ScheduleMaking *making, Arena *arena)
+{
+    Schedule *schedule = making->schedule;
+    int64_t n_slots = (int64_t)making->n * making->m * 2;
+    int32_t *of = arena_array(arena, int32_t, n_slots);
+    memset(of, -1, (size_t)n_slots * sizeof *of);
+    for (int i = 0; i < schedule->n_blocks; i++) {
+        const Block *block = &schedule->block[i];
+        int32_t *place = of + ((int64_t)block->backward * making->n + block->stage) * making->m +
+                         block->micro_batch;
+        if (*place >= 0)
+            return error_kind(making->err, ERROR_DUPLICATE,
+                              "stage %d's %s of micro-batch %d is there twice, at steps %d and %d",
+                              block->stage, pass_name(block->backward), block->micro_batch,
+                              schedule->block[*place].step, block->step);
+        *place = i;
+        if (block->step + block->span > schedule->n_steps)
+            schedule->n_steps = block->step + block->span;
+    }
+    schedule->of = of;
+    for (int64_t slot = 0; slot < (schedule->trains ? n_slots : n_slots / 2); slot++)
+        if (of[slot] < 0)
+            return error_kind(making->err, ERROR_OUT_OF_RANGE,
+                              "stage %d has no %s of micro-batch %d",
+                              (int)(slot / making->m % making->n), pass_name(slot >= n_slots / 2),
+                              (int)(slot % making->m));
+    return true;
+}
+
+/* The blocks that a block needs, at most two: the one of the same stage last. */
+static int needs_of(const Schedule *schedule, const Block *block, int32_t need[2])
+{
+    int n = 0;
+    if (block->backward && block->stage + 1 < schedule->n_stages)
+        need[n++] = schedule_block(schedule, block->stage + 1, true, block->micro_batch);
+    if (!block->backward && block->stage > 0)
+        need[n++] = schedule_block(schedule, block->stage - 1, false, block->micro_batch);
+    if (block->backward)
+        need[n++] = schedule_block(schedule, block->stage, false, block->micro_batch);
+    return n;
+}
+
+static bool check_needs(ScheduleMaking *making)
+{
+    const Schedule *schedule = making->schedule;
+    for (int i = 0; i < schedule->n_blocks; i++) {
+        const Block *block = &schedule->block[i];
+        int32_t need[2];
+        for (int k = needs_of(schedule, block, need) - 1; k >= 0; k--) {
+            const Block *before = &schedule->block[need[k]];
+            if (before->step + before->span <= block->step)
+                continue;
+            error_kind(making->err, ERROR_CONFLICT,
+                       "stage %d's %s of micro-batch %d begins in step %d, and needs stage %d's "
+                       "%s, which ends with step %d",
+                       block->stage, pass_name(block->backward), block->micro_batch, block->step,
+                       before->stage, pass_name(before->backward), before->step + before->span - 1);
+            error_hint(making->err, "step %d or later", before->step + before->span);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* No lane does two blocks in one step. */
+static bool check_lanes(ScheduleMaking *making)
+{
+    const Schedule *schedule = making->schedule;
+    const Lanes *lanes = making->lanes;
+    int32_t *last = arena_array(making->arena, int32_t, lanes->n); /* block of it, plus 1 */
+    for (int i = 0; i < schedule->n_blocks; i++) {
+        const Block *block = &schedule->block[i];
+        for (int32_t l = lanes->first[block->stage]; l < lanes->first[block->stage + 1]; l++) {
+            int32_t *before = &last[lanes->lane[l]];
+            const Block *other = *before ? &schedule->block[*before - 1] : NULL;
+            if (other && other->step + other->span > block->step) {
+                error_kind(making->err, ERROR_CONFLICT,
+                           "in step %d stage %d's %s of micro-batch %d and stage %d's %s of "
+                           "micro-batch %d are on the same devices",
+                           block->step, other->stage, pass_name(other->backward),
+                           other->micro_batch, block->stage, pass_name(block->backward),
+                           block->micro_batch);
+                error_hint(making->err, "step %d is the first in which they are free",
+                           other->step + other->span);
+                return false;
+            }
+            *before = i + 1;
+        }
+    }
+    return true;
+}
+
+static bool check_counts(const ScheduleMaking *making)
+{
+    int64_t n_blocks = (int64_t)2 * making->n * making->m;
+    if (making->m >= 1 && making->m <= MICRO_BATCHES_MAX && making->n >= 1 &&
+        making->n <= STAGES_MAX && n_blocks <= BLOCKS_MAX)
+        return true;
+    error_kind(making->err, ERROR_OUT_OF_RANGE, "a schedule of %d stages and %d micro-batches",
+               making->n, making->m);
+    error_hint(making->err,
+               "1 to %d stages and 1 to %d micro-batches, with at most %d blocks forward and "
+               "backward",
+               STAGES_MAX, MICRO_BATCHES_MAX, BLOCKS_MAX);
+    return false;
+}
+
+static bool make_blocks(ScheduleMaking *making, Str name)
+{
+    for (int i = 0; i < N_KINDS; i++)
+        if (str_eq(str_from(kinds[i].name), name))
+            return orders[i](making);
+    Source source = {"steps", name};
+    return looks_like_steps(name) ? order_steps(making, &source) : refuse_name(making, name);
+}
+
+static bool make_table(ScheduleMaking *making, Arena *arena, Str name)
+{
+    Schedule *schedule = making->schedule;
+    Arena *scratch = making->arena;
+    if (!check_counts(making))
+        return false;
+    schedule->block = arena_array(scratch, Block, 2 * (int64_t)making->n * making->m);
+    if (!make_blocks(making, name))
+        return false;
+    Block *by_stage = schedule->block;
+    if (!stages_ascend(schedule)) {
+        by_stage = arena_array(scratch, Block, schedule->n_blocks);
+        sort_blocks(scratch, schedule->n_blocks, true, schedule->block, by_stage);
+    }
+    schedule->block = arena_array(arena, Block, schedule->n_blocks);
+    sort_blocks(scratch, schedule->n_blocks, false, by_stage, schedule->block);
+    return index_blocks(making, arena) && check_needs(making) && check_lanes(making);
+}
+
+Schedule *schedule_make(Arena *arena, Str name, int n_stages, const Lanes *lanes,
+                        int n_micro_batches, Error *err)
+{
+    const ScheduleKind *kind = schedule_kind(name);
+    Schedule *schedule = arena_make(arena, Schedule);
+    *schedule = (Schedule){.name = kind ? kind->name : "steps",
+                           .lanes = lanes,
+                           .n_stages = n_stages,
+                           .n_micro_batches = n_micro_batches};
+    ScheduleMaking making = {.arena = arena_new(),
+                             .schedule = schedule,
+                             .lanes = lanes,
+                             .n = n_stages,
+                             .m = n_micro_batches,
+                             .name = schedule->name,
+                             .err = err};
+    bool made = make_table(&making, arena, name);
+    arena_free(making.arena);
+    return made ? schedule : NULL;
+}
+
+/* ---- times ---- */
+
+/* When what it needs is done and sent; *after is the block that is the last of it. */
+static double needs_us(const Schedule *schedule, const Block *block, const StageTime *stage,
+                       int32_t *after)
+{
+    int32_t need[2];
+    double us = 0;
+    for (int k = needs_of(schedule, block, need) - 1; k >= 0; k--) {
+        const Block *before = &schedule->block[need[k]];
+        double sent = before->end_us;
+        if (before->stage != block->stage)
+            sent += stage[before->stage > block->stage ? before->stage : block->stage].receive_us;
+        if (*after < 0 || sent > us) {
+            us = sent;
+            *after = need[k];
+        }
+    }
+    return us;
+}
+
+static void time_blocks(Arena *scratch, Schedule *schedule, const StageTime *stage)
+{
+    const Lanes *lanes = schedule->lanes;
+    int32_t *last = arena_array(scratch, int32_t, lanes->n); /* block of the lane, plus 1 */
+    for (int i = 0; i < schedule->n_blocks; i++) {
+        Block *block = &schedule->block[i];
+        block->after = -1;
+        block->start_us = needs_us(schedule, block, stage, &block->after);
+        for (int32_t l = lanes->first[block->stage]; l < lanes->first[block->stage + 1]; l++) {
+            int32_t before = last[lanes->lane[l]] - 1;
+            last[lanes->lane[l]] = i + 1;
+            if (before < 0)
+                continue;
+            double free_us = schedule->block[before].end_us;
+            if (block->after >= 0 && free_us <= block->start_us)
+                continue;
+            block->start_us = free_us;
+            block->after = before;
+        }
+        const StageTime *takes = &stage[block->stage];
+        block->end_us =
+            block->start_us + (block->backward ? takes->backward_us : takes->forward_us);
+        if (block->end_us > schedule->us)
+            schedule->us = block->end_us;
+    }
+}
+
+static void share_idle(Schedule *schedule, const StageTime *stage)
+{
+    const Lanes *lanes = schedule->lanes;
+    double busy = 0, devices = 0;
+    for (int l = 0; l < lanes->n; l++)
+        devices += lanes->n_devices[l];
+    for (int s = 0; s < schedule->n_stages; s++) {
+        double us = stage[s].forward_us + (schedule->trains ? stage[s].backward_us : 0);
+        for (int32_t l = lanes->first[s]; l < lanes->first[s + 1]; l++)
+            busy += us * schedule->n_micro_batches * lanes->n_devices[lanes->lane[l]];
+    }
+    double all = devices * schedule->us;
+    schedule->idle = all > 0 && busy < all ? 1 - busy / all : 0;
+}
+
+static void count_in_flight(Arena *scratch, Schedule *schedule)
+{
+    int *now = arena_array(scratch, int, schedule->n_stages);
+    for (int i = 0; i < schedule->n_blocks; i++) {
+        const Block *block = &schedule->block[i];
+        int *flying = &now[block->stage];
+        *flying += block->backward ? -1 : 1;
+        if (*flying > schedule->in_flight[block->stage])
+            schedule->in_flight[block->stage] = *flying;
+        if (!schedule->trains)
+            *flying = 0;
+    }
+}
+
+void schedule_time(Arena *arena, Schedule *schedule, const StageTime *stage)
+{
+    Arena *scratch = arena_new();
+    schedule->us = 0;
+    schedule->in_flight = arena_array(arena, int, schedule->n_stages);
+    time_blocks(scratch, schedule, stage);
+    share_idle(schedule, stage);
+    count_in_flight(scratch, schedule);
+    arena_free(scratch);
+}
+
+/* ---- text ---- */
+
+void schedule_format(const Schedule *schedule, Buf *out)
+{
+    int step = -1;
+    for (int i = 0; i < schedule->n_blocks; i++) {
+        const Block *block = &schedule->block[i];
+        if (block->step == step)
+            buf_putc(out, '+');
+        else if (step >= 0)
+            buf_putc(out, ' ');
+        for (; step < block->step; step++)
+            if (step + 1 < block->step)
+                buf_puts(out, "- ");
+        buf_printf(out, "%d%c%d", block->stage, block->backward ? 'b' : 'f', block->micro_batch);
+        if (block->span > 1)
+            buf_printf(out, "*%d", block->span);
+    }
+}

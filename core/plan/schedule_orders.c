@@ -1,0 +1,414 @@
+#include "core/plan/schedule_orders.h"
+
+#include "core/base/scan.h"
+
+#include <inttypes.h>
+
+static void add(ScheduleMaking *making, int stage, bool backward, int micro_batch, int step,
+                int span)
+{
+    Schedule *schedule = making->schedule;
+    schedule->trains |= backward;
+    schedule->block[schedule->n_blocks++] = (Block){.stage = (int16_t)stage,
+                                                    .backward = backward,
+                                                    .micro_batch = micro_batch,
+                                                    .step = step,
+                                                    .span = span,
+                                                    .after = -1};
+}
+
+/* ---- lanes ---- */
+
+static int n_lanes(const Lanes *lanes, int stage)
+{
+    return lanes->first[stage + 1] - lanes->first[stage];
+}
+
+static bool same_lanes(const Lanes *lanes, int a, int b)
+{
+    return n_lanes(lanes, a) == n_lanes(lanes, b) &&
+           memcmp(lanes->lane + lanes->first[a], lanes->lane + lanes->first[b],
+                  (size_t)n_lanes(lanes, a) * sizeof *lanes->lane) == 0;
+}
+
+static bool on_all_lanes(const ScheduleMaking *making, int stage)
+{
+    return n_lanes(making->lanes, stage) == making->lanes->n;
+}
+
+/* Whether two of the first n stages meet on a lane; those on all lanes are passed over if told. */
+static bool meet(const ScheduleMaking *making, int n, bool pass_full, int pair[2])
+{
+    const Lanes *lanes = making->lanes;
+    int *owner = arena_array(making->arena, int, lanes->n); /* plus 1 */
+    for (int s = 0; s < n; s++) {
+        if (pass_full && on_all_lanes(making, s))
+            continue;
+        for (int32_t i = lanes->first[s]; i < lanes->first[s + 1]; i++) {
+            if (owner[lanes->lane[i]]) {
+                pair[0] = owner[lanes->lane[i]] - 1;
+                pair[1] = s;
+                return true;
+            }
+            owner[lanes->lane[i]] = s + 1;
+        }
+    }
+    return false;
+}
+
+/* How many stages follow each other until the lanes of the first come again. */
+static int turn(const ScheduleMaking *making)
+{
+    int g = 1;
+    while (g < making->n && !same_lanes(making->lanes, 0, g))
+        g++;
+    return g;
+}
+
+/* The first stage that breaks the turns of g, or n. */
+static int breaks_turn(const ScheduleMaking *making, int g)
+{
+    for (int s = g; s < making->n; s++)
+        if (!same_lanes(making->lanes, s, s % g))
+            return s;
+    return making->n;
+}
+
+static bool takes_turns(const ScheduleMaking *making)
+{
+    int g = turn(making), pair[2];
+    return making->n % g == 0 && breaks_turn(making, g) == making->n &&
+           !meet(making, g, false, pair);
+}
+
+static bool has_full_between(const ScheduleMaking *making)
+{
+    int n_full = 0, pair[2];
+    for (int s = 0; s < making->n; s++)
+        n_full += on_all_lanes(making, s);
+    return n_full > 0 && n_full < making->n && !meet(making, making->n, true, pair);
+}
+
+/* What these stages can have, as the hint of an error. */
+static bool refuse(const ScheduleMaking *making)
+{
+    int pair[2];
+    if (!meet(making, making->n, false, pair))
+        error_hint(making->err, "these stages have devices of their own: 1f1b, gpipe, infer_pipe");
+    else if (has_full_between(making))
+        error_hint(making->err, "stages on all devices go between the others in 1f1b_plus");
+    else if (takes_turns(making))
+        error_hint(making->err, "these stages take turns: 1f1b_interleaved");
+    else
+        error_hint(making->err, "give each stage devices of its own, or stages the same ones in "
+                                "turns (1f1b_interleaved), or write the steps out");
+    return false;
+}
+
+static bool refuse_pair(const ScheduleMaking *making, const int pair[2])
+{
+    error_kind(making->err, ERROR_CONFLICT, "%s: stages %d and %d share devices", making->name,
+               pair[0], pair[1]);
+    return refuse(making);
+}
+
+/* ---- the schedules with names ---- */
+
+static bool need_own(ScheduleMaking *making)
+{
+    int pair[2];
+    return !meet(making, making->n, false, pair) || refuse_pair(making, pair);
+}
+
+static int step_1f1b(int n, int s, int k, bool backward)
+{
+    return backward ? s + 2 * (k + n - 1 - s) + 1 : s + 2 * k;
+}
+
+bool order_1f1b(ScheduleMaking *making)
+{
+    if (!need_own(making))
+        return false;
+    for (int s = 0; s < making->n; s++)
+        for (int k = 0; k < making->m; k++) {
+            add(making, s, false, k, step_1f1b(making->n, s, k, false), 1);
+            add(making, s, true, k, step_1f1b(making->n, s, k, true), 1);
+        }
+    return true;
+}
+
+bool order_gpipe(ScheduleMaking *making)
+{
+    if (!need_own(making))
+        return false;
+    int n = making->n, m = making->m;
+    for (int s = 0; s < n; s++)
+        for (int k = 0; k < m; k++) {
+            add(making, s, false, k, s + k, 1);
+            add(making, s, true, k, m + n - 1 + n - 1 - s + k, 1);
+        }
+    return true;
+}
+
+bool order_infer_pipe(ScheduleMaking *making)
+{
+    if (!need_own(making))
+        return false;
+    for (int s = 0; s < making->n; s++)
+        for (int k = 0; k < making->m; k++)
+            add(making, s, false, k, s + k, 1);
+    return true;
+}
+
+/* Steps of a pair of micro-batches, after 16 for each pair before; the forwards of the first move
+ * up into the gap that the pair before leaves. */
+bool order_chimera_direct(ScheduleMaking *making)
+{
+    static const int forward[2][4] = {{-3, -2, 2, 3}, {2, 3, 4, 6}};
+    static const int backward[2][4] = {{10, 8, 6, 4}, {14, 12, 10, 8}};
+    if (making->n != 4 || making->m % 2 != 0) {
+        error_kind(making->err, ERROR_OUT_OF_RANGE,
+                   "chimera_direct is of 4 stages and an even number of micro-batches, not of %d "
+                   "and %d",
+                   making->n, making->m);
+        return refuse(making);
+    }
+    if (!need_own(making))
+        return false;
+    for (int s = 0; s < 4; s++)
+        for (int k = 0; k < making->m; k++) {
+            int at = k / 2 * 16, step = at + forward[k % 2][s];
+            add(making, s, false, k, step < s ? s : step, 1);
+            add(making, s, true, k, at + backward[k % 2][s], 2);
+        }
+    return true;
+}
+
+/* ---- 1f1b_interleaved ---- */
+
+typedef struct {
+    int stage, micro_batch;
+    bool backward;
+} Slot;
+
+/* The j-th block of lane i: g lanes, v chunks on each. */
+static Slot megatron_slot(int i, int j, int g, int v, int m)
+{
+    int total = m * v, warm_up = g * (v - 1) + 2 * (g - 1 - i);
+    if (warm_up > total)
+        warm_up = total;
+    int in_pairs = j - warm_up;
+    Slot slot = {.backward =
+                     in_pairs >= 0 && (in_pairs % 2 == 1 || in_pairs >= 2 * (total - warm_up))};
+    int q = j; /* which forward, or which backward of the lane */
+    if (slot.backward)
+        q = in_pairs < 2 * (total - warm_up) ? in_pairs / 2 : j - total;
+    else if (in_pairs >= 0)
+        q = warm_up + in_pairs / 2;
+    int chunk = q / g % v;
+    slot.stage = (slot.backward ? v - 1 - chunk : chunk) * g + i;
+    slot.micro_batch = q / (g * v) * g + q % g;
+    return slot;
+}
+
+/* Steps at which blocks end, by (backward, stage, micro-batch); 0: not there yet. */
+static int *end_of(const ScheduleMaking *making, int *ends, bool backward, int stage,
+                   int micro_batch)
+{
+    return ends + ((int64_t)backward * making->n + stage) * making->m + micro_batch;
+}
+
+static bool can_begin(const ScheduleMaking *making, int *ends, Slot slot, int step)
+{
+    const int *needs[2] = {NULL, NULL};
+    if (slot.backward) {
+        needs[0] = end_of(making, ends, false, slot.stage, slot.micro_batch);
+        if (slot.stage + 1 < making->n)
+            needs[1] = end_of(making, ends, true, slot.stage + 1, slot.micro_batch);
+    } else if (slot.stage > 0) {
+        needs[0] = end_of(making, ends, false, slot.stage - 1, slot.micro_batch);
+    }
+    for (int i = 0; i < 2; i++)
+        if (needs[i] && (*needs[i] == 0 || *needs[i] > step))
+            return false;
+    return true;
+}
+
+/* Every lane does its blocks in its order, each in the first step in which it can begin. */
+static void run_lanes(ScheduleMaking *making, int g)
+{
+    int v = making->n / g, m = making->m;
+    int *ends = arena_array(making->arena, int, 2 * (int64_t)making->n * m);
+    int *next = arena_array(making->arena, int, g);
+    int left = 2 * making->n * m;
+    for (int step = 0; left > 0; step++)
+        for (int i = 0; i < g; i++) {
+            if (next[i] == 2 * m * v)
+                continue;
+            Slot slot = megatron_slot(i, next[i], g, v, m);
+            if (!can_begin(making, ends, slot, step))
+                continue;
+            add(making, slot.stage, slot.backward, slot.micro_batch, step, 1);
+            *end_of(making, ends, slot.backward, slot.stage, slot.micro_batch) = step + 1;
+            next[i]++;
+            left--;
+        }
+}
+
+bool order_1f1b_interleaved(ScheduleMaking *making)
+{
+    int g = turn(making), out = breaks_turn(making, g), pair[2];
+    if (meet(making, g, false, pair))
+        return refuse_pair(making, pair);
+    if (out < making->n) {
+        error_kind(making->err, ERROR_CONFLICT,
+                   "%s: stages take turns of %d, but stage %d has other devices than stage %d",
+                   making->name, g, out, out % g);
+        return refuse(making);
+    }
+    if (making->n % g != 0) {
+        error_kind(making->err, ERROR_OUT_OF_RANGE,
+                   "%s: %d stages take turns of %d, which does not divide", making->name, making->n,
+                   g);
+        error_hint(making->err, "%d stages or %d", making->n / g * g, (making->n / g + 1) * g);
+        return false;
+    }
+    if (making->m % g != 0) {
+        error_kind(making->err, ERROR_OUT_OF_RANGE,
+                   "%s: stages take turns of %d, which does not divide %d micro-batches",
+                   making->name, g, making->m);
+        error_hint(making->err, "micro_batches = %d", (making->m / g + 1) * g);
+        return false;
+    }
+    run_lanes(making, g);
+    return true;
+}
+
+/* ---- 1f1b_plus ---- */
+
+typedef struct {
+    int n_own;
+    const int *own; /* the stages with lanes of their own */
+    int *begin;     /* per step of their 1f1b: its step among all; one more at the end */
+    int *before;    /* per step: the next free one of those put before it; see put_between() */
+    int *behind;
+} Between;
+
+static int own_step(const Between *between, int i, int k, bool backward)
+{
+    return step_1f1b(between->n_own, i, k, backward);
+}
+
+/* Counts, or with `place` adds, the blocks of stages on all lanes: those before the i-th own stage
+ * go before its forward and behind its backward; those behind the last own stage the other way. */
+static void put_between(ScheduleMaking *making, Between *between, bool place)
+{
+    for (int i = 0; i <= between->n_own; i++) {
+        bool last = i == between->n_own;
+        int from = i > 0 ? between->own[i - 1] + 1 : 0, to = last ? making->n : between->own[i];
+        int beside = last ? i - 1 : i;
+        for (int k = 0; k < making->m; k++) {
+            int forward = own_step(between, beside, k, false);
+            int backward = own_step(between, beside, k, true);
+            int *at_forward = (last ? between->behind : between->before) + forward;
+            int *at_backward = (last ? between->before : between->behind) + backward;
+            for (int s = from; s < to; s++) {
+                if (place)
+                    add(making, s, false, k, *at_forward, 1);
+                ++*at_forward;
+            }
+            for (int s = to - 1; s >= from; s--) {
+                if (place)
+                    add(making, s, true, k, *at_backward, 1);
+                ++*at_backward;
+            }
+        }
+    }
+}
+
+bool order_1f1b_plus(ScheduleMaking *making)
+{
+    int pair[2], n = 0, *own = arena_array(making->arena, int, making->n);
+    for (int s = 0; s < making->n; s++)
+        if (!on_all_lanes(making, s))
+            own[n++] = s;
+    if (meet(making, making->n, true, pair))
+        return refuse_pair(making, pair);
+    if (n == 0) {
+        error_kind(making->err, ERROR_OUT_OF_RANGE, "%s: every stage runs on all devices",
+                   making->name);
+        return refuse(making);
+    }
+    int n_steps = 2 * (making->m + n - 1);
+    Between between = {.n_own = n, .own = own};
+    between.before = arena_array(making->arena, int, n_steps);
+    between.behind = arena_array(making->arena, int, n_steps);
+    between.begin = arena_array(making->arena, int, n_steps);
+    put_between(making, &between, false);
+    for (int t = 0, at = 0; t < n_steps; t++) {
+        int before = between.before[t], behind = between.behind[t];
+        between.before[t] = at;
+        between.begin[t] = at + before;
+        between.behind[t] = at + before + 1;
+        at += before + 1 + behind;
+    }
+    put_between(making, &between, true);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < making->m; k++)
+            for (int backward = 0; backward < 2; backward++)
+                add(making, own[i], backward, k, between.begin[own_step(&between, i, k, backward)],
+                    1);
+    return true;
+}
+
+/* ---- steps written out ---- */
+
+/* ERROR_OUT_OF_RANGE at the number's place where it is not of `low` to `high`. */
+static bool scan_within(Scan *scan, const char *what, int low, int high, int *out)
+{
+    scan_peek(scan);
+    size_t at = scan->at;
+    int64_t number;
+    if (!scan_int(scan, &number))
+        return false;
+    *out = (int)number;
+    if (number >= low && number <= high)
+        return true;
+    error_kind(scan->err, ERROR_OUT_OF_RANGE, "there is no %s %" PRId64 ": they are %d to %d", what,
+               number, low, high);
+    error_at(scan->err, scan->source, at);
+    return false;
+}
+
+static bool read_block(ScheduleMaking *making, Scan *scan, int step)
+{
+    int stage, micro_batch, span = 1;
+    if (!scan_within(scan, "stage", 0, making->n - 1, &stage))
+        return false;
+    bool backward = scan_accept(scan, 'b');
+    if (!backward && !scan_accept(scan, 'f'))
+        return scan_fail(scan, "after the stage stands f or b, forward or backward");
+    if (!scan_within(scan, "micro-batch", 0, making->m - 1, &micro_batch) ||
+        (scan_accept(scan, '*') && !scan_within(scan, "span", 1, SPAN_MAX, &span)))
+        return false;
+    if (making->schedule->n_blocks == 2 * making->n * making->m)
+        return error_kind(scan->err, ERROR_DUPLICATE,
+                          "more blocks than %d stages have with %d micro-batches", making->n,
+                          making->m);
+    add(making, stage, backward, micro_batch, step, span);
+    return true;
+}
+
+bool order_steps(ScheduleMaking *making, const Source *source)
+{
+    Scan scan = scan_begin(source, making->err);
+    for (int step = 0; scan_peek(&scan) != '\0'; step++) {
+        if (scan_accept(&scan, '-'))
+            continue;
+        do {
+            if (!read_block(making, &scan, step))
+                return false;
+        } while (scan_accept(&scan, '+'));
+    }
+    return true;
+}
