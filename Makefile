@@ -263,8 +263,8 @@ SHARE := $(DESTDIR)$(PREFIX)/share
 DATA := $(SHARE)/dimscope
 install: all
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DATA)" "$(SHARE)/man/man1" "$(SHARE)/man/man5" \
-	    "$(SHARE)/bash-completion/completions" "$(SHARE)/zsh/site-functions" \
-	    "$(SHARE)/fish/vendor_completions.d"
+	    "$(SHARE)/man/man7" "$(SHARE)/bash-completion/completions" \
+	    "$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 dimscope "$(DESTDIR)$(PREFIX)/bin/dimscope"
 	find scripts samples -type f ! -name '*.[ch]' -exec install -D -m 644 {} "$(DATA)/{}" \;
 	for page in README.md ARCHITECTURE.md LICENSE; do \
@@ -272,6 +272,8 @@ install: all
 	done
 	./dimscope help --man 1 >"$(SHARE)/man/man1/dimscope.1"
 	./dimscope help --man 5 >"$(SHARE)/man/man5/dimscope.5"
+	./dimscope help --man 7 >"$(SHARE)/man/man7/dimscope-lua.7"
+	./dimscope help lua --annotations >"$(DATA)/dimscope.lua"
 	./dimscope help --completion bash >"$(SHARE)/bash-completion/completions/dimscope"
 	./dimscope help --completion zsh >"$(SHARE)/zsh/site-functions/_dimscope"
 	./dimscope help --completion fish >"$(SHARE)/fish/vendor_completions.d/dimscope.fish"

@@ -1,6 +1,7 @@
 #include "scripts/hooks.h"
 
 #include "core/base/file.h"
+#include "scripts/lua_api.h"
 #include "scripts/lua_console.h"
 #include "scripts/lua_machine.h"
 #include "scripts/lua_policy.h"
@@ -349,6 +350,12 @@ static void console_words_hook(void *context, Buf *out)
     console_put_words(out);
 }
 
+static const ScriptEntry *rows_hook(void *context, Arena *arena)
+{
+    (void)context;
+    return lua_api_rows(arena);
+}
+
 SessionHooks scripts_hooks(Scripts *scripts)
 {
     return (SessionHooks){.context = scripts,
@@ -357,6 +364,7 @@ SessionHooks scripts_hooks(Scripts *scripts)
                           .policy = policy_hook,
                           .console = console_hook,
                           .console_words = console_words_hook,
+                          .rows = rows_hook,
                           .shipped = shipped_hook,
                           .data_file = data_file_hook};
 }

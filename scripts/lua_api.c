@@ -1,5 +1,6 @@
 #include "scripts/lua_api.h"
 
+#include "core/base/vec.h"
 #include "scripts/lua_kernel.h"
 #include "scripts/lua_objects.h"
 #include "scripts/lua_spmd.h"
@@ -7,7 +8,9 @@
 
 #include <string.h>
 
+/* In the order of help. */
 const LuaTable lua_tables[] = {
+    {"", LUA_DEFINED, defined_rows},
     {"graph", LUA_METHODS, graph_methods},
     {"graph", LUA_METHODS, partition_methods},
     {"node", LUA_FIELDS, node_fields},
@@ -19,10 +22,13 @@ const LuaTable lua_tables[] = {
     {"mesh", LUA_FIELDS, mesh_fields},
     {"mesh_axis", LUA_FIELDS, mesh_axis_fields},
     {"cut_table", LUA_FIELDS, cut_fields},
-    {"partition", LUA_FIELDS, partition_fields},
+    {"partition_table", LUA_FIELDS, partition_fields},
     {"reshard", LUA_FIELDS, reshard_fields},
     {"part", LUA_FIELDS, part_fields},
     {"part", LUA_METHODS, part_methods},
+    {"", LUA_GLOBALS, register_globals},
+    {"register_options", LUA_FIELDS, register_fields},
+    {"rule_input", LUA_FIELDS, rule_input_fields},
     {"", LUA_GLOBALS, rule_globals},
     {"spmd", LUA_GLOBALS, spmd_functions},
     {"spmd_tensor", LUA_FIELDS, spmd_tensor_fields},
@@ -48,4 +54,16 @@ void lua_api_set(lua_State *L, const char *of, LuaTableKind kind)
             lua_setfield(L, -2, it->name);
         }
     }
+}
+
+const ScriptEntry *lua_api_rows(Arena *arena)
+{
+    Vec(ScriptEntry) rows = {0};
+    for (const LuaTable *table = lua_tables; table->entries; table++)
+        for (const LuaEntry *it = table->entries; it->name; it++) {
+            ScriptEntry row = {(ScriptKind)table->kind, table->of, it->name, it->use, it->help};
+            vec_push(arena, &rows, row);
+        }
+    vec_push(arena, &rows, ((ScriptEntry){0}));
+    return rows.at;
 }

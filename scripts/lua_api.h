@@ -6,11 +6,12 @@
  *     a function or method   "(node: node, config: table): node[]"
  *     a field, a type        "integer[]"
  *
- *     use    = type | ( PARAM, .. ) [: TYPE, ..]
+ *     use    = TYPE | ( PARAM, .. ) [: TYPE, .. [, ...]]
  *     PARAM  = name[?]: TYPE | ...: TYPE
  *     TYPE   = PART | PART | ..
- *     PART   = name | "text" | fun(PARAM, ..)[: TYPE, ..] | {name[?]: TYPE, ..}
- *            | table<TYPE, TYPE> | (TYPE), each with [] and ? behind as wanted
+ *     PART   = name | "text" | fun(PARAM, ..)[: TYPE, ..] | {name[?]: TYPE, [1]: TYPE, ..}
+ *            | table<TYPE, TYPE> | (TYPE), each with [] and ? behind as wanted; a fun with several
+ *              results stands in brackets
  *
  * A name of a type is one of Lua's (any boolean function integer nil number string table true
  * false) or a row of LUA_TYPES: "class" for what has rows of its own, else what the name stands
@@ -20,6 +21,9 @@
 #ifndef SCRIPTS_LUA_API_H
 #define SCRIPTS_LUA_API_H
 
+#include "core/base/arena.h"
+#include "core/plan/script_entry.h"
+
 #include <lauxlib.h>
 
 typedef struct {
@@ -28,12 +32,14 @@ typedef struct {
     const char *use, *help;
 } LuaEntry;
 
+/* ORDER SCRIPT KIND */
 typedef enum {
     LUA_GLOBALS,
     LUA_METHODS,
     LUA_FIELDS,
     LUA_TYPES,
-    LUA_STANDARD /* Lua's own, where dimscope changes it, and names that only the console has */
+    LUA_STANDARD, /* Lua's own, where dimscope changes it, and names that only the console has */
+    LUA_DEFINED   /* what a file defines and dimscope calls */
 } LuaTableKind;
 
 typedef struct {
@@ -47,8 +53,12 @@ extern const LuaTable lua_tables[]; /* ended by one without entries */
 /* The functions of all tables of that type and kind, into the table at the top of the stack. */
 void lua_api_set(lua_State *L, const char *of, LuaTableKind kind);
 
-/* ---- lua_types.c: types by name, tables with fields, Lua's own ---- */
-extern const LuaEntry type_rows[], standard_rows[];
+/* All rows of all tables, ended by one without a name, in the arena. */
+const ScriptEntry *lua_api_rows(Arena *arena);
+
+/* ---- lua_types.c: types by name, tables with fields, Lua's own, what files define ---- */
+extern const LuaEntry type_rows[], standard_rows[], defined_rows[];
+extern const LuaEntry register_globals[], register_fields[], rule_input_fields[];
 extern const LuaEntry resource_fields[], mesh_fields[], mesh_axis_fields[], cut_fields[],
     partition_fields[], reshard_fields[];
 

@@ -630,20 +630,21 @@ const LuaEntry graph_methods[] = {
     {"unpin", graph_unpin, "(what: what, dims?: dim|dim[])",
      "Takes pins away: of these dims, or of all with what was decided of the tensor as a whole. "
      "What was not pinned stays so."},
-    {"replicated", graph_replicated, "(what: tensors, axes: axes)",
+    {"replicated", graph_replicated, "(what: target|target[], axes: axes)",
      "The axes cut no dim of the tensors, wherever they come from. A pattern that matches nothing "
      "is a warning. Refused where a pin cuts the tensor by one of them."},
-    {"unreduced", graph_unreduced, "(what: tensors, axes: axes)",
+    {"unreduced", graph_unreduced, "(what: target|target[], axes: axes)",
      "The tensors stay partial over the axes: ranks along these hold addends that are not summed "
      "here. A pattern that matches nothing is a warning. Refused where a pin cuts the tensor by "
      "one of them."},
-    {"tie", graph_tie, "(name: string, what: tensors)",
+    {"tie", graph_tie, "(name: string, what: target|target[])",
      "All tensors of the group of that name have one sharding: an axis that comes to one comes to "
      "all. A pattern that matches nothing is a warning."},
-    {"barrier", graph_barrier, "(what: tensors, direction: \"none\"|\"forward\"|\"backward\")",
+    {"barrier", graph_barrier,
+     "(what: target|target[], direction: \"none\"|\"forward\"|\"backward\")",
      "Axes pass the tensors only in that direction, from makers to readers or from readers to "
      "makers, or not at all. A pattern that matches nothing is a warning."},
-    {"unmark", graph_unmark, "(what: string|tensor)",
+    {"unmark", graph_unmark, "(what: target)",
      "Takes back what graph:replicated, unreduced, tie and barrier decided of the tensor, or of "
      "those that match the pattern. Pins of dims stay."},
     {"op", graph_op, "(name: string): node",

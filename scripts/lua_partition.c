@@ -404,7 +404,8 @@ static int graph_assign(lua_State *L)
 }
 
 const LuaEntry partition_methods[] = {
-    {"partition", graph_partition, "(node: node, algorithm: algorithm, config: partition): node[]",
+    {"partition", graph_partition,
+     "(node: node, algorithm: algorithm, config: partition_table): node[]",
      "Partitions the node along one dim of an operand, as nnScaler does, and returns the sub-nodes "
      "in mesh order. A sub-node may be partitioned again, by an axis that is left; all sub-nodes "
      "of a node alike. Refused: an operand or dim that is not there, a frozen dim, sizes that do "

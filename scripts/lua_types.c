@@ -33,9 +33,8 @@ const LuaEntry type_rows[] = {
      "Cuts by dim: {[0] = \"dp\", n = {axis = \"tp\", interleave = 3}}."},
     {"what", NULL, "string|tensor|node",
      "A name or a pattern of names (* ? {a,b}), a tensor, or a node."},
-    {"tensors", NULL, "string|tensor|(string|tensor)[]",
-     "Names or patterns of names, tensors, or a list of these."},
-    {"partition", NULL, "class", "Which dim of a node graph:partition cuts, and by what."},
+    {"target", NULL, "string|tensor", "A name or a pattern of names (* ? {a,b}), or a tensor."},
+    {"partition_table", NULL, "class", "Which dim of a node graph:partition cuts, and by what."},
     {"reshard", NULL, "class", "A value that the plan moves from one sharding to another."},
     {"part", NULL, "class",
      "What a kernel in Lua gets for an input: the part of it that this rank holds. It is of use "
@@ -53,6 +52,8 @@ const LuaEntry type_rows[] = {
      "A tensor as strategies of operators see it; an absent one is nil."},
     {"strategy_ruling", NULL, "class",
      "What the rule of a rule-based strategy answers: outputs, or suggest and why."},
+    {"register_options", NULL, "class", "What register_op takes beside the annotation."},
+    {"rule_input", NULL, "class", "An operand as the annotation function of register_op sees it."},
     {"attrs", NULL, "table<string, any>",
      "Attributes of a node by name: numbers, texts, lists of these. Those that are tensors or "
      "graphs are left out."},
@@ -71,8 +72,9 @@ const LuaEntry mesh_axis_fields[] = {
     {NULL, NULL, NULL, NULL},
 };
 
-/* What else a mesh has are its axes. */
+/* Any axis has its name here; these are those that shipped policies use. */
 const LuaEntry mesh_fields[] = {
+    {"[integer]", NULL, "mesh_axis", "The axes by their places, from 1, major first."},
     {"dp", NULL, "integer?", "The size of the axis dp (data parallel), nil where there is none."},
     {"tp", NULL, "integer?", "The size of the axis tp (tensor parallel), nil where there is none."},
     {"pp", NULL, "integer?",
@@ -143,5 +145,51 @@ const LuaEntry standard_rows[] = {
      "Lua's library without close. There is no io, os, debug, package, load, require and "
      "collectgarbage."},
     {"g", NULL, "graph", "In the console: the graph."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry defined_rows[] = {
+    {"PAS", NULL, "(graph: graph, resource: resource): graph",
+     "The policy: it decides and returns the graph. It is called when the model is opened and each "
+     "time the file is written; what it decided before is forgotten then. When it fails nothing is "
+     "changed."},
+    {NULL, NULL, NULL, NULL},
+};
+
+/* Set in lua_register.c and lua_template.c. */
+const LuaEntry register_globals[] = {
+    {"register_op", NULL,
+     "(annotation: string|string[]|(fun(inputs: rule_input[], kwargs: attrs): string), options: "
+     "register_options)",
+     "Adds an operator by its annotation, nnScaler's dimop, as built-in ones are: one text, "
+     "candidates, or a function that answers one for each combination of shapes and attributes. It "
+     "stands at the top level of the file. Refused, with the character: an annotation that does "
+     "not read; a name that the file has registered already."},
+    {"template", NULL, "(name: string): fun(template: table)",
+     "Adds an operator by a metakernel template: template \"my.conv\" {inputs = .., index = .., "
+     "outputs = ..}, whose fields are texts. It stands at the top level of the file, and takes the "
+     "table as second argument in curled brackets."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry register_fields[] = {
+    {"name", NULL, "string",
+     "What the node's operator is called; \"domain::Name\" outside of ai.onnx."},
+    {"flops_per_point", NULL, "number?",
+     "Operations for each point of the index space, 0 or more; where it is not given 2 if "
+     "something is summed, else 1."},
+    {"kernel", NULL, "(string|fun(inputs: part[], kwargs: attrs): table)?",
+     "What runs it: the built-in operator of that name, or a function that returns the elements of "
+     "this rank's part of the output, row-major, as a flat list; with several outputs a list of "
+     "such."},
+    {"example", NULL, "string?", "Operands on which rule --check proves it: \"4x6,6x5\"."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry rule_input_fields[] = {
+    {"is_tensor", NULL, "boolean",
+     "False for an operand that is left out, which has no more fields."},
+    {"shape", NULL, "integer[]?", "The sizes of the dims; nil where they are not known."},
+    {"dtype", NULL, "string?", "The element type: \"f32\"."},
     {NULL, NULL, NULL, NULL},
 };

@@ -14,6 +14,7 @@
 #include "core/plan/memory.h"
 #include "core/plan/naming.h"
 #include "core/plan/plan.h"
+#include "core/plan/script_entry.h"
 #include "core/plan/spmd/spmd.h"
 #include "core/plan/strategy/strategy.h"
 
@@ -48,6 +49,8 @@ typedef struct {
                     Buf *answer, Error *err);
     /* Words that mean something in such a line: names of what can be called. May be NULL. */
     void (*console_words)(void *context, Buf *out);
+    /* All that scripts can call or meet, in the order of help. May be NULL. */
+    const ScriptEntry *(*rows)(void *context, Arena *arena);
     /* Names of what is shipped, with blanks between: kind is "policies" or "machines". */
     const char *(*shipped)(void *context, Arena *arena, const char *kind);
     /* Path of a file that is shipped, as "samples/models/gpt2.onnx"; NULL: it is not there. */

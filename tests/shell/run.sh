@@ -30,6 +30,7 @@ dimscope plan --propagate s = spmd strategy
 dimscope plan model -p meg = megatron
 dimscope plan --machine h = h100x8 h200x8
 dimscope help pol = policies
+dimscope help lua.graph.part = lua.graph.partition
 dimscope reshard --to = --to-mesh
 END
 
@@ -86,13 +87,14 @@ same "another shell" "$("$DIMSCOPE" help --completion tcsh 2>&1 | head -n 1)" \
 
 # ---- manual pages
 
-for section in 1 5; do
+for section in 1 5 7; do
     "$DIMSCOPE" help --man $section >"$dir/page.$section"
-    same "title of section $section" "$(grep -c "^\.TH DIMSCOPE $section " "$dir/page.$section")" 1
+    same "title of section $section" "$(grep -cE "^\.TH DIMSCOPE(-LUA)? $section " "$dir/page.$section")" 1
     if command -v groff >/dev/null; then
         same "groff on section $section" "$(groff -man -Tutf8 -ww -z "$dir/page.$section" 2>&1)" ""
     fi
 done
+same "methods are in section 7" "$(grep -c '^\.B graph:partition(node: node' "$dir/page.7")" 1
 same "plan.json is in section 5" "$(grep -c '^\.SH WHAT A SAVED PLAN HOLDS' "$dir/page.5")" 1
 
 # ---- tmux: what the terminal is left as

@@ -33,8 +33,8 @@ typedef struct {
     const char *kind, *backend, *seed, *repeat, *shapes, *size, *script, *screen, *config;
     const char *in, *profile, *dtype, *to_mesh, *completion;
     Texts dims, attrs;
-    bool json, full, values, list, man, ascii, no_mouse, fresh, plain, dot, svg, verify,
-        deterministic;
+    bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, dot, svg,
+        verify, deterministic;
     bool onnx_test, trace, backward, exact, no_redistribute, check;
     bool help, version;
 } CliOptions;

@@ -6,6 +6,8 @@
  */
 #include "tui/cli/help.h"
 
+#include "tui/app/lua_help.h"
+
 /* What an option's argument, or a verb's operand, may be. */
 typedef struct {
     const char *option;  /* its name */
@@ -57,7 +59,8 @@ static const char *help_words(Cli *cli)
         buf_printf(&words, "%s ", verb->action.name);
     for (const Topic *topic = cli_topics; topic->name; topic++)
         buf_printf(&words, "%s ", topic->name);
-    buf_puts(&words, "explore keys");
+    buf_puts(&words, "explore ");
+    lua_help_words(cli->hooks->rows(cli->hooks->context, cli->arena), &words);
     return words.s;
 }
 

@@ -5,6 +5,7 @@
 #include "tui/views/page.h"
 #include "tui/screen/text.h"
 #include "tui/app/config.h"
+#include "tui/app/lua_help.h"
 
 /* ---- text ---- */
 
@@ -22,26 +23,7 @@ static void add_indented(const char *text, const char *indent, Buf *out)
     }
 }
 
-enum { COLUMNS = 78, LEFT_MOST = 44 };
-
-/* A term, and what it means from column `at` on: lines below it where it does not fit. */
-static void add_pair(Str term, int at, const char *meaning, Buf *out)
-{
-    Str rest = str_from(meaning);
-    int used = text_columns(term);
-    buf_add(out, term);
-    if (rest.n > 0 && used + 2 > at) {
-        buf_putc(out, '\n');
-        used = 0;
-    }
-    while (rest.n > 0) {
-        buf_blanks(out, at - used);
-        buf_add(out, text_take_line(&rest, COLUMNS - at));
-        buf_puts(out, rest.n > 0 ? "\n" : "");
-        used = 0;
-    }
-    buf_putc(out, '\n');
-}
+enum { LEFT_MOST = 44 };
 
 /* "dimscope plan MODEL .." */
 void help_synopsis(const Verb *verb, Buf *out)
@@ -75,14 +57,15 @@ void help_overview(Buf *out)
         Buf synopsis = buf_new(out->arena);
         buf_puts(&synopsis, "  ");
         help_synopsis(verb, &synopsis);
-        add_pair(buf_str(&synopsis), LEFT_MOST, verb->action.help, out);
+        text_put_pair(buf_str(&synopsis), LEFT_MOST, verb->action.help, out);
     }
     buf_puts(out, "\ndimscope help VERB has the options of a verb. Topics:\n\n");
     for (const Topic *topic = cli_topics; topic->name; topic++) {
         Str term = str_from(arena_printf(out->arena, "  dimscope help %s", topic->name));
-        add_pair(term, 27, topic->title, out);
+        text_put_pair(term, 27, topic->title, out);
     }
-    add_pair(STR("  dimscope help explore"), 27, "the options of the explorer", out);
+    text_put_pair(STR("  dimscope help explore"), 27, "the options of the explorer", out);
+    text_put_pair(STR("  dimscope help lua"), 27, "what scripts can call; lua.NAME one of it", out);
 }
 
 /* "      --dim K=V,..." */
@@ -108,7 +91,7 @@ void help_verb(const Verb *verb, Buf *out)
     buf_puts(out, "\noptions\n");
     for (const Option *option = cli_options; option->name; option++)
         if (option->verbs & verb->bit)
-            add_pair(option_term(option, out->arena), at, option->help, out);
+            text_put_pair(option_term(option, out->arena), at, option->help, out);
 }
 
 void help_keys(Buf *out)
@@ -124,7 +107,7 @@ void help_keys(Buf *out)
         buf_blanks(&term, NAME_AT - (int)term.n);
         buf_printf(&term, "%s:%s%s%s", term.n > NAME_AT ? " " : "", action->name,
                    *action->args ? " " : "", action->args);
-        add_pair(buf_str(&term), HELP_AT, action->help, out);
+        text_put_pair(buf_str(&term), HELP_AT, action->help, out);
     }
 }
 
@@ -193,7 +176,7 @@ void help_config(Buf *out)
     for (const Setting *setting = settings_table; setting->name; setting++) {
         const char *values = setting_values(setting, out->arena);
         Str term = str_from(arena_printf(out->arena, "  %-12s %s", setting->name, values));
-        add_pair(term, LEFT_MOST, setting_help(setting, out->arena), out);
+        text_put_pair(term, LEFT_MOST, setting_help(setting, out->arena), out);
     }
     buf_puts(out, "\n[theme]: looks of the roles, over the theme that is set\n  ");
     add_roles(out);
@@ -245,14 +228,14 @@ static int for_programs(Cli *cli, Str section)
     const char *shell = cli->options.completion;
     cli->raw = true;
     bool ok = shell ? help_completion(cli, str_from(shell), &cli->out)
-                    : help_man(section.n > 0 ? section : STR("1"), &cli->out);
+                    : help_man(cli, section.n > 0 ? section : STR("1"), &cli->out);
     if (ok)
         return CLI_FINE;
     if (shell)
         error_kind(&cli->err, ERROR_USAGE, "--completion is for bash, zsh or fish, not '%s'",
                    shell);
     else
-        error_kind(&cli->err, ERROR_USAGE, "the manual has pages in sections 1 and 5");
+        error_kind(&cli->err, ERROR_USAGE, "the manual has pages in sections 1, 5 and 7");
     return cli_fail(cli);
 }
 
@@ -261,6 +244,12 @@ int cli_help(Cli *cli)
     Str name = str_from(cli->n_operands > 0 ? cli->operand[0] : "");
     if (cli->options.man || cli->options.completion)
         return for_programs(cli, name);
+    if (lua_help_is_meant(name))
+        return help_lua(cli, name);
+    if (cli->options.json || cli->options.annotations) {
+        error_kind(&cli->err, ERROR_USAGE, "--json and --annotations are of 'help lua'");
+        return cli_fail(cli);
+    }
     if (cli->n_operands == 0) {
         help_overview(&cli->out);
         return CLI_FINE;

@@ -27,10 +27,18 @@ void help_config(Buf *out);
 void help_synopsis(const Verb *verb, Buf *out);   /* "dimscope plan MODEL .." */
 void help_option(const Option *option, Buf *out); /* "-m, --mesh MESH" */
 
-/* The manual page of a section, "1" or "5", in roff. False: there is none. */
-bool help_man(Str section, Buf *out);
+/* The manual page of a section, "1", "5" or, of what scripts can call, "7", in roff. False: there
+ * is none. */
+bool help_man(Cli *cli, Str section, Buf *out);
 
 /* Completion of the command line in a shell: bash, zsh or fish. False: for no other. */
 bool help_completion(Cli *cli, Str shell, Buf *out);
+
+/* What scripts can call: `help lua`, `help lua.NAME`, in text or JSON, or annotations for language
+ * servers. The exit code. */
+int help_lua(Cli *cli, Str name);
+
+/* All rows as a file of annotations: valid Lua that nobody runs. */
+void lua_annotate(const ScriptEntry *rows, Buf *out);
 
 #endif

@@ -1,7 +1,10 @@
 /* man.c - the manual pages, in roff, from the tables that help is made from. */
 #include "tui/cli/help.h"
 
+#include "tui/app/lua_help.h"
 #include "tui/cli/options.h"
+
+#include <ctype.h>
 
 /* Text that roff shows as it is. */
 static void add_roff(Str text, Buf *out)
@@ -85,25 +88,67 @@ static void see_also(const char *page, Buf *out)
     buf_printf(out, ".SH SEE ALSO\n.BR %s ,\n.BR dot (1)\n", page);
 }
 
-static void add_title(const char *section, const char *name, const char *of, Buf *out)
+/* page: "" or what follows the name of the program: "-lua". */
+static void add_title(const char *page, const char *section, const char *name, const char *of,
+                      Buf *out)
 {
-    buf_printf(out, ".TH DIMSCOPE %s \"\" \"dimscope " CLI_VERSION "\" \"%s\"\n", section, of);
-    buf_printf(out, ".SH NAME\ndimscope \\- %s\n", name);
+    buf_puts(out, ".TH DIMSCOPE");
+    for (const char *c = page; *c; c++)
+        buf_putc(out, (char)toupper((unsigned char)*c));
+    buf_printf(out, " %s \"\" \"dimscope " CLI_VERSION "\" \"%s\"\n", section, of);
+    buf_printf(out, ".SH NAME\ndimscope%s \\- %s\n", page, name);
 }
 
-bool help_man(Str section, Buf *out)
+static void man_row(const ScriptEntry *row, Buf *out)
 {
+    Buf use = buf_new(out->arena);
+    lua_row_use(row, &use);
+    add_tagged(buf_str(&use), row->help, out);
+}
+
+/* Functions first, then each type with what it has. */
+static void man_lua(const ScriptEntry *rows, Buf *out)
+{
+    buf_puts(out, ".SH DESCRIPTION\n");
+    add_roff(STR("Policies, operators and machines are files in Lua 5.4, which see no file, no\n"
+                 "process and no network. Types are written as language servers for Lua have\n"
+                 "them. Operands, dims, axes and devices count from 0, places in lists from 1."),
+             out);
+    buf_puts(out, ".SH FUNCTIONS\n");
+    for (const ScriptEntry *row = rows; row->name; row++)
+        if (row->kind != SCRIPT_METHOD && row->kind != SCRIPT_FIELD && row->kind != SCRIPT_TYPE)
+            man_row(row, out);
+    buf_puts(out, ".SH TYPES\n");
+    for (const ScriptEntry *type = rows; type->name; type++) {
+        if (type->kind != SCRIPT_TYPE)
+            continue;
+        buf_printf(out, ".SS %s\n", type->name);
+        add_roff(str_from(type->help), out);
+        for (const ScriptEntry *row = rows; row->name; row++)
+            if (row->kind != SCRIPT_GLOBAL && strcmp(row->of, type->name) == 0)
+                man_row(row, out);
+    }
+}
+
+bool help_man(Cli *cli, Str section, Buf *out)
+{
+    if (str_eq(section, STR("7"))) {
+        add_title("-lua", "7", "what scripts can call", "Miscellaneous", out);
+        man_lua(cli->hooks->rows(cli->hooks->context, cli->arena), out);
+        see_also("dimscope (1)", out);
+        return true;
+    }
     if (str_eq(section, STR("1"))) {
-        add_title("1", "explore how a model is sharded", "User Commands", out);
+        add_title("", "1", "explore how a model is sharded", "User Commands", out);
         man_verbs(out);
         man_options(out);
         man_topics(false, out);
-        see_also("dimscope (5)", out);
+        see_also("dimscope (5) ,\n.BR dimscope-lua (7)", out);
         return true;
     }
     if (!str_eq(section, STR("5")))
         return false;
-    add_title("5", "files that dimscope reads and writes", "File Formats", out);
+    add_title("", "5", "files that dimscope reads and writes", "File Formats", out);
     buf_puts(out, ".SH DESCRIPTION\n");
     add_roff(STR("A model is an ONNX file; what is not of dimscope's own making is not described\n"
                  "here. Scripts in Lua see no file, no process and no network."),

@@ -72,7 +72,8 @@ static const char tour_text[] =
     "Opens the explorer on a sample, GPT-2 cut as Megatron does, with a box that\n"
     "says what to look for and what to press next; C-n presses it for you. Without\n"
     "a terminal it prints the steps.";
-static const char help_text[] = "Shows this, a verb, or a topic.";
+static const char help_text[] =
+    "Shows this, a verb, a topic, or what scripts can call: lua, lua.NAME.";
 
 const Verb verbs[] = {
     {BATCH("", "MODEL [-m MESH] [-p POLICY]", "open the explorer", "explore"), VERB_EXPLORE, 1, 1,
@@ -102,8 +103,8 @@ const Verb verbs[] = {
      tour_text},
     {BATCH("eval", "", "answer JSON requests, a line each", "program"), VERB_EVAL, 0, 0, cli_eval,
      eval_text},
-    {BATCH("help", "[VERB|TOPIC] | --man [5] | --completion SHELL", "explain a verb or a topic",
-           "program"),
+    {BATCH("help", "[VERB|TOPIC|lua.NAME] | --man [5|7] | --completion SHELL",
+           "explain a verb or a topic", "program"),
      VERB_HELP, 0, 1, cli_help, help_text},
     {.run = NULL},
 };

@@ -76,3 +76,21 @@ Str text_take_line(Str *text, int columns)
     *text = (Str){text->s + end, text->n - end};
     return line;
 }
+
+void text_put_pair(Str term, int at, const char *meaning, Buf *out)
+{
+    Str rest = str_from(meaning);
+    int used = text_columns(term);
+    buf_add(out, term);
+    if (rest.n > 0 && used + 2 > at) {
+        buf_putc(out, '\n');
+        used = 0;
+    }
+    while (rest.n > 0) {
+        buf_blanks(out, at - used);
+        buf_add(out, text_take_line(&rest, TEXT_COLUMNS - at));
+        buf_puts(out, rest.n > 0 ? "\n" : "");
+        used = 0;
+    }
+    buf_putc(out, '\n');
+}

@@ -23,4 +23,9 @@ Str text_tail(Str text, int columns);
  * it wider than the line. Blanks in front of the first stay. *text is not empty. */
 Str text_take_line(Str *text, int columns);
 
+enum { TEXT_COLUMNS = 78 }; /* of help, whatever the terminal has */
+
+/* Lines of help: a term, and what it means from column `at` on; below it where it does not fit. */
+void text_put_pair(Str term, int at, const char *meaning, Buf *out);
+
 #endif
