@@ -4,6 +4,7 @@
 #include "scripts/lua_api.h"
 #include "scripts/lua_console.h"
 #include "scripts/lua_machine.h"
+#include "scripts/lua_model.h"
 #include "scripts/lua_policy.h"
 #include "scripts/lua_register.h"
 
@@ -222,6 +223,80 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
     return &scripts->loaded.at[scripts->loaded.n - 1];
 }
 
+/* ---- models ---- */
+
+enum { CONFIG_BYTES_MAX = 4 << 20 };
+
+/* include "lib/layers" */
+static const char *find_included(void *context, const char *name, Error *err)
+{
+    return find_shipped(context, "models", name, err);
+}
+
+/* The file that builds the models of a config. */
+static const char *find_builder(Scripts *scripts, const Source *config, const Json *values,
+                                Error *err)
+{
+    Str type = json_str(json_get(values, "model_type"), "");
+    bool is_name = type.n > 0 && type.n < 64;
+    for (size_t i = 0; i < type.n; i++)
+        is_name &= strchr("abcdefghijklmnopqrstuvwxyz0123456789_-", type.s[i]) != NULL;
+    Error why = {0};
+    const char *path = is_name
+                           ? find_shipped(scripts, "models",
+                                          arena_printf(scripts->arena, "%.*s", STR_ARG(type)), &why)
+                           : NULL;
+    if (path)
+        return path;
+    error_kind(err, ERROR_UNREADABLE, "there is no builder of models of the type '%.*s'",
+               STR_ARG(type));
+    error_hint(err, "%s", why.hint);
+    int64_t at = str_find(config->text, STR("\"model_type\""));
+    error_at(err, config, at < 0 ? 0 : (size_t)at);
+    return NULL;
+}
+
+/* Reads and runs a model file; request->config is set where a config asks for it. */
+static Graph *run_model(Session *session, const char *script, ModelRequest *request,
+                        DimBindings *defaults, Error *err)
+{
+    Sandbox *sandbox = sandbox_new(script);
+    if (!sandbox) {
+        error_set(err, "no memory for Lua");
+        return NULL;
+    }
+    sandbox->listener = session;
+    sandbox->print = print_hook;
+    sandbox->progress = session->progress;
+    progress_stage(session->progress, "building the model", 0);
+    request->registry = session->rules.registry;
+    request->find = find_included;
+    Graph *graph = sandbox_read(sandbox, err)
+                       ? model_build(session->model_arena, sandbox, request, defaults, err)
+                       : NULL;
+    sandbox_free(sandbox);
+    return graph;
+}
+
+static Graph *model_hook(void *context, Session *session, const char *path, const DimBindings *dims,
+                         DimBindings *defaults, Error *err)
+{
+    ModelRequest request = {.file = path, .dims = dims, .context = context};
+    if (!str_ends(str_from(path), STR(".json")))
+        return run_model(session, path, &request, defaults, err);
+    Arena *scratch = arena_new();
+    Source config;
+    Json *values =
+        file_read(scratch, path, CONFIG_BYTES_MAX, &config, err) ? json_parse(&config, err) : NULL;
+    const char *script = values ? find_builder(context, &config, values, err) : NULL;
+    request.config = &config;
+    request.values = values;
+    Graph *graph = script ? run_model(session, script, &request, defaults, err) : NULL;
+    json_free(values);
+    arena_free(scratch);
+    return graph;
+}
+
 /* ---- shipped operators ---- */
 
 static bool load_operators(const char *path, const RuleBook *rules, Error *err)
@@ -360,6 +435,7 @@ SessionHooks scripts_hooks(Scripts *scripts)
 {
     return (SessionHooks){.context = scripts,
                           .machine = machine_hook,
+                          .model = model_hook,
                           .prepare = prepare_hook,
                           .policy = policy_hook,
                           .console = console_hook,

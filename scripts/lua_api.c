@@ -2,6 +2,7 @@
 
 #include "core/base/vec.h"
 #include "scripts/lua_kernel.h"
+#include "scripts/lua_model.h"
 #include "scripts/lua_objects.h"
 #include "scripts/lua_spmd.h"
 #include "scripts/lua_strategy.h"
@@ -39,6 +40,10 @@ const LuaTable lua_tables[] = {
     {"strategy_ruling", LUA_FIELDS, strategy_ruling_fields},
     {"", LUA_TYPES, type_rows},
     {"", LUA_STANDARD, standard_rows},
+    {"", LUA_GLOBALS, model_globals},
+    {"model", LUA_FIELDS, model_fields},
+    {"model", LUA_METHODS, model_methods},
+    {"value", LUA_FIELDS, value_fields},
     {NULL, LUA_GLOBALS, NULL},
 };
 

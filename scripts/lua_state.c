@@ -21,11 +21,16 @@ enum {
 
 /* ---- memory ---- */
 
+static bool is_included(const lua_Debug *at)
+{
+    return str_starts(str_from(at->source), STR("=" SANDBOX_INCLUDED));
+}
+
 static int line_from_level(lua_State *L, int level)
 {
     lua_Debug at;
     for (; lua_getstack(L, level, &at); level++)
-        if (lua_getinfo(L, "l", &at) && at.currentline > 0)
+        if (lua_getinfo(L, "Sl", &at) && at.currentline > 0 && !is_included(&at))
             return at.currentline;
     return 0;
 }
@@ -206,9 +211,11 @@ static void trace(lua_State *L, char *out, size_t room)
     out[0] = '\0';
     for (int level = 0; n <= TRACE_LEVELS_MAX && lua_getstack(L, level, &at); level++) {
         lua_getinfo(L, "nSl", &at);
-        if (at.currentline <= 0 || n++ == 0)
+        if (at.currentline <= 0 || is_included(&at) || n++ == 0)
             continue;
-        const char *name = at.name ? at.name : strcmp(at.what, "main") == 0 ? "the file" : "PAS";
+        const char *name = at.name                        ? at.name
+                           : strcmp(at.what, "main") == 0 ? "the file"
+                                                          : sandbox_of(L)->entry;
         int written = snprintf(out + used, room - used, "%s line %d in %s",
                                used == 0 ? "; called from" : ",", at.currentline, name);
         if (written < 0 || (size_t)written >= room - used)
@@ -312,6 +319,7 @@ Sandbox *sandbox_new(const char *name)
     sandbox->arena = arena;
     sandbox->source.name = name;
     sandbox->source.text = (Str){"", 0};
+    sandbox->entry = "PAS";
     sandbox->budget = SANDBOX_INSTRUCTIONS_MAX;
     pthread_mutex_init(&sandbox->turn, NULL);
     Str base = str_from(path_base(name));

@@ -30,6 +30,7 @@ typedef struct {
     lua_State *lua;
     Arena *arena; /* as long as the sandbox */
     Source source;
+    const char *entry; /* the function that is called from here: "PAS" */
     const char *chunk; /* how Lua's messages name the source: its last part */
     void *host;        /* of whoever calls in: lua_policy.c's Policy while PAS runs, else NULL */
     const void *rules; /* RuleBook: where register_op and the like add, while the file's top level
@@ -77,7 +78,9 @@ Sandbox *sandbox_of(lua_State *L);
 int sandbox_raise(lua_State *L, const Error *err); /* does not return */
 void sandbox_spend(lua_State *L, int64_t n_instructions);
 
-/* The line of the script that is being executed; 0 when there is none. */
+/* The line of the script that is being executed; 0 when there is none. Chunks whose name begins so
+ * are of what it includes, and their lines are not the script's. */
+#define SANDBOX_INCLUDED "[lib "
 int sandbox_line(lua_State *L);
 Str sandbox_line_text(const Sandbox *sandbox, int line); /* trimmed, cut; empty for line 0 */
 

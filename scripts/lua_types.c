@@ -36,6 +36,10 @@ const LuaEntry type_rows[] = {
     {"target", NULL, "string|tensor", "A name or a pattern of names (* ? {a,b}), or a tensor."},
     {"partition_table", NULL, "class", "Which dim of a node graph:partition cuts, and by what."},
     {"reshard", NULL, "class", "A value that the plan moves from one sharding to another."},
+    {"model", NULL, "class", "The graph that is being built, as MODEL gets it first."},
+    {"value", NULL, "class",
+     "A tensor of a model that is being built: an input of ops. Equal ones compare equal; as a "
+     "text it is its name."},
     {"part", NULL, "class",
      "What a kernel in Lua gets for an input: the part of it that this rank holds. It is of use "
      "until the kernel returns."},

@@ -136,6 +136,16 @@ const char *json_key_at(const Json *object, int i)
     return json_object_iter_key(at);
 }
 
+const char *json_key_after(const Json *object, const char *key)
+{
+    if (!json_is_object(object))
+        return NULL;
+    Json *unread = (Json *)(uintptr_t)object;
+    void *at = key ? json_object_iter_next(unread, json_object_iter_at(unread, key))
+                   : json_object_iter(unread);
+    return at ? json_object_iter_key(at) : NULL;
+}
+
 Str json_str(const Json *value, const char *fallback)
 {
     if (!json_is_string(value))

@@ -222,6 +222,39 @@ void graph_add_output(GraphBuilder *builder, int32_t tensor)
     vec_push_own(builder->graph->arena, &builder->outputs, tensor);
 }
 
+const char *graph_builder_name(const GraphBuilder *builder, int32_t tensor)
+{
+    return text_of(builder, builder->tensors.at[tensor].name);
+}
+
+bool graph_builder_fails(const GraphBuilder *builder, Error *err)
+{
+    if (!error_is_set(&builder->problem))
+        return false;
+    *err = builder->problem;
+    return true;
+}
+
+bool graph_has_tensor(const GraphBuilder *builder, Str name)
+{
+    int32_t id = names_find(builder->graph->names, name);
+    return id >= 0 && id < builder->tensor_of_name.n && builder->tensor_of_name.at[id] >= 0;
+}
+
+bool graph_rename(GraphBuilder *builder, int32_t tensor, Str name)
+{
+    if (graph_has_tensor(builder, name))
+        return false;
+    int32_t id = names_intern(builder->graph->names, name);
+    int32_t *old = &builder->tensors.at[tensor].name;
+    while (builder->tensor_of_name.n <= id)
+        vec_push_own(builder->graph->arena, &builder->tensor_of_name, -1);
+    builder->tensor_of_name.at[*old] = -1;
+    builder->tensor_of_name.at[id] = tensor;
+    *old = id;
+    return true;
+}
+
 void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optional)
 {
     if (tensor < 0 || is_stopped(builder))

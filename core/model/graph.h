@@ -171,6 +171,13 @@ void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Dec
 void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
                            TensorData data);
 void graph_add_output(GraphBuilder *builder, int32_t tensor);
+/* Another name for a tensor that an op makes; the op keeps its own. False where it is taken. */
+bool graph_rename(GraphBuilder *builder, int32_t tensor, Str name);
+const char *graph_builder_name(const GraphBuilder *builder, int32_t tensor);
+/* True, with the first fault in *err, when something that was added is wrong. */
+bool graph_builder_fails(const GraphBuilder *builder, Error *err);
+/* Whether a tensor has that name; of those that graph_new_tensor() makes nothing is known yet. */
+bool graph_has_tensor(const GraphBuilder *builder, Str name);
 /* The tensor is declared as a sequence, or as an optional. */
 void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optional);
 /* AttrList id; 0 is the empty list. Lists and texts are copied, TensorData is not. */

@@ -6,25 +6,38 @@
 #include "core/plan/planfile.h"
 #include "core/plan/factor/propagate.h"
 
-enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
+enum { DIMS_FILE_BYTES_MAX = 1 << 16, CONFIG_BYTES_MAX = 4 << 20 };
 
 static const char *const default_mesh = "x=1", *const default_machine = "h100x8";
 
 /* ---- model: graph, dims, inference ---- */
 
+const char *session_dims_path(Arena *arena, const char *model)
+{
+    static const char *const endings[] = {".onnx", ".lua", ".json"};
+    Str stem = str_from(model);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (str_ends(str_from(model), str_from(endings[i])))
+            stem.n = strlen(model) - strlen(endings[i]);
+    return arena_printf(arena, "%.*s.dims", STR_ARG(stem));
+}
+
+static void add_dims(Arena *arena, DimBindings *dims, const DimBindings *more)
+{
+    for (int i = 0; i < more->n; i++)
+        vec_push(arena, dims, more->at[i]);
+}
+
 /* MODEL.dims beside the model gives defaults; what the user binds comes after and wins. */
-static bool read_default_dims(Session *session, DimBindings *dims, Error *err)
+static bool read_dims(Session *session, DimBindings *dims, Error *err)
 {
     Arena *arena = session->model_arena;
-    Str model = str_from(session->options.model);
-    Str stem = str_ends(model, STR(".onnx")) ? (Str){model.s, model.n - 5} : model;
-    const char *path = arena_printf(arena, "%.*s.dims", STR_ARG(stem));
+    const char *path = session_dims_path(arena, session->options.model);
     Source source;
     if (file_exists(path) && (!file_read(arena, path, DIMS_FILE_BYTES_MAX, &source, err) ||
                               !dims_parse(arena, &source, dims, err)))
         return false;
-    for (int i = 0; i < session->options.dims.n; i++)
-        vec_push(arena, dims, session->options.dims.at[i]);
+    add_dims(arena, dims, &session->options.dims);
     return true;
 }
 
@@ -67,22 +80,35 @@ static void lint_operators(Session *session)
     }
 }
 
+/* The graph of the model's file; sizes of free dims that the file has come before those given. */
+static bool open_graph(Session *session, DimBindings *dims, Error *err)
+{
+    const char *path = session->options.model;
+    const SessionHooks *hooks = &session->hooks;
+    Arena *arena = session->model_arena;
+    if (!path)
+        return error_kind(err, ERROR_UNREADABLE, "the plan file names no model");
+    if (hooks->model &&
+        (str_ends(str_from(path), STR(".lua")) || str_ends(str_from(path), STR(".json")))) {
+        DimBindings all = {0};
+        session->graph = hooks->model(hooks->context, session, path, dims, &all, err);
+        add_dims(arena, &all, dims);
+        *dims = all;
+        return session->graph != NULL;
+    }
+    OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
+    session->graph = onnx_open_keeping(arena, path, keep, &session->model_map, err);
+    return session->graph != NULL;
+}
+
 static bool open_model(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
-    const SessionOptions *options = &session->options;
     session->rules = rule_book_new(arena);
-    if (!prepare_rules(session, err))
-        return false;
-    OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
-    if (!session->graph && !options->model)
-        return error_kind(err, ERROR_UNREADABLE, "the plan file names no model");
-    if (!session->graph)
-        session->graph = onnx_open_keeping(arena, options->model, keep, &session->model_map, err);
-    if (!session->graph)
-        return false;
     DimBindings dims = {0};
-    if (!read_default_dims(session, &dims, err))
+    if (!prepare_rules(session, err) ||
+        (session->options.model && !read_dims(session, &dims, err)) ||
+        (!session->graph && !open_graph(session, &dims, err)))
         return false;
     session->options.dims = dims;
     session->inferred = infer_watched(arena, session->graph, session->rules.registry, &dims,
@@ -324,12 +350,31 @@ static void check_policy(Session *session, const char *plan)
     session->options.policy = NULL;
 }
 
+/* A .json that is no plan file is a model's config: it has a "model_type", and not a plan's
+ * version. What cannot be read is left to whoever reads plan files to refuse. */
+static bool is_plan_file(const Session *session)
+{
+    const char *path = session->options.model;
+    if (!path || !str_ends(str_from(path), STR(".json")))
+        return false;
+    Arena *scratch = arena_new();
+    Source source;
+    Json *root = file_read(scratch, path, CONFIG_BYTES_MAX, &source, NULL)
+                     ? json_parse(&source, NULL)
+                     : NULL;
+    bool config = json_get(root, "model_type") && !json_get(root, "dimscope_plan");
+    json_free(root);
+    arena_free(scratch);
+    return !config;
+}
+
 /* What the user gave on the command line wins over what the plan file says. */
 static bool read_plan_file(Session *session, PlanFile *file, Error *err)
 {
     SessionOptions given = session->options, *options = &session->options;
-    if (!str_ends(str_from(given.model), STR(".json")))
+    if (!is_plan_file(session))
         return true;
+    session->plan_file = given.model;
     if (!planfile_open(session->journal_arena, given.model, options, file, err))
         return false;
     options->mesh = given.mesh ? given.mesh : options->mesh;
@@ -390,7 +435,7 @@ static const char *own_text(Session *session, const char *text)
 Session *session_reopen(const Session *old, Progress *progress, Error *err)
 {
     SessionOptions options = old->given;
-    bool from_plan = str_ends(str_from(options.model), STR(".json"));
+    bool from_plan = old->plan_file != NULL;
     options.progress = progress;
     options.mesh = old->mesh_file ? NULL : old->options.mesh;
     options.machine = from_plan ? options.machine : old->options.machine;

@@ -34,6 +34,10 @@ typedef struct {
     void *context;
     /* Reads a machine by name (in the shipped folder) or by file. */
     bool (*machine)(void *context, Arena *arena, const char *name, Machine *out, Error *err);
+    /* Builds the graph of a model file that is a .lua, or an HF config.json. `dims`: sizes that free
+     * dims have been given; onto `defaults` go those that the file gives them. May be NULL. */
+    Graph *(*model)(void *context, Session *session, const char *path, const DimBindings *dims,
+                    DimBindings *defaults, Error *err);
     /* Runs the policy file's top level (register_op ..) before inference. NULL path: the
      * operators that are shipped.
      * session NULL: nobody hears what it prints. */
@@ -58,7 +62,7 @@ typedef struct {
 } SessionHooks;
 
 typedef struct {
-    const char *model;   /* path of an .onnx or a plan.json */
+    const char *model;   /* path of an .onnx, .lua, config.json or plan.json */
     const char *mesh;    /* NULL: from the plan file, else "x=1" */
     const char *policy;  /* NULL: none */
     const char *machine; /* NULL: "h100x8" */
@@ -74,6 +78,7 @@ struct Session {
     Arena *model_arena, *journal_arena, *propagation_arena;
     SessionOptions options, given; /* in use now; as it was opened */
     const Session *carried; /* while it is opened: the user's decisions in that one are kept */
+    const char *plan_file;  /* the plan file that was opened; NULL: the model itself */
     const char *mesh_file;  /* the plan file that names the mesh; NULL: somebody gave it */
     bool policy_given; /* beside a plan file: run it instead of what the file says of policies */
     SessionHooks hooks;
@@ -104,6 +109,9 @@ Session *session_open_graph(Graph *graph, const SessionOptions *options, const S
  * among the notes. `old` stays as it is. NULL with *err. */
 Session *session_reopen(const Session *old, Progress *progress, Error *err);
 void session_close(Session *session);
+
+/* MODEL.dims beside a model: default sizes of its free dims. */
+const char *session_dims_path(Arena *arena, const char *model);
 
 /* Only graph and inference, free dims allowed: what `info` needs. */
 Session *session_open_model(const SessionOptions *options, const SessionHooks *hooks, Error *err);

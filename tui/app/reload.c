@@ -173,18 +173,13 @@ static const char *model_path(void *app)
 
 static const char *plan_path(void *app)
 {
-    const char *given = ((App *)app)->ui.session->given.model;
-
-    return given && str_ends(str_from(given), STR(".json")) ? given : NULL;
+    return ((App *)app)->ui.session->plan_file;
 }
 
 static const char *sizes_path(void *app)
 {
     Ui *ui = &((App *)app)->ui;
-    Str model = str_from(ui->session->options.model);
-    Str stem = str_ends(model, STR(".onnx")) ? (Str){model.s, model.n - 5} : model;
-
-    return arena_printf(ui->frame, "%.*s.dims", STR_ARG(stem));
+    return session_dims_path(ui->frame, ui->session->options.model);
 }
 
 static const char *pins_path(void *app)

@@ -1,0 +1,90 @@
+/* lua_model.h - model files: Lua whose MODEL(model, config) builds a graph.
+ *
+ *     function MODEL(model, config)
+ *         local x = model:input("x", "f32", {"batch", 768})
+ *         local w = model:param("w", {3072, 768})
+ *         model:output(model:op("Gemm", {x, w}, {transB = 1}), "y")
+ *     end
+ *
+ * The file of a model of Hugging Face is a config.json; its "model_type" names the builder,
+ * scripts/models/MODEL_TYPE.lua, which gets the JSON object as config. Any other model file gets
+ * the sizes that free dims have been given, {batch = 8}.
+ *
+ * Parameters are shapes: their elements are drawn when the model is run. include "lib/layers" gives
+ * what scripts/models/lib/layers.lua returns: no other file can be read. Errors are placed in the
+ * model file where it calls what fails, in config.json where a size of it is missing or none.
+ */
+#ifndef SCRIPTS_LUA_MODEL_H
+#define SCRIPTS_LUA_MODEL_H
+
+#include "core/base/json.h"
+#include "core/rules/registry.h"
+#include "scripts/lua_api.h"
+#include "scripts/lua_state.h"
+
+typedef struct {
+    const char *file;         /* what was opened: Graph.file */
+    const Source *config;     /* text of a config.json, or NULL: */
+    const Json *values;       /* its object */
+    const DimBindings *dims;  /* sizes that free dims have been given */
+    const Registry *registry; /* the operators there are */
+    const char *(*find)(void *context, const char *name, Error *err); /* a file for include */
+    void *context;
+} ModelRequest;
+
+/* Runs the file that the sandbox has read, and its MODEL. Sizes that the file gives free dims by
+ * default go onto `dims`. NULL with *err: ERROR_SCRIPT; ERROR_UNREADABLE: the config does not do.
+ */
+Graph *model_build(Arena *arena, Sandbox *sandbox, const ModelRequest *request, DimBindings *dims,
+                   Error *err);
+
+/* ---- inside MODEL ---- */
+
+typedef struct {
+    const ModelRequest *request;
+    Arena *arena, *scratch; /* of the model; of the run */
+    GraphBuilder *builder;
+    Graph *graph;
+    DimBindings *dims; /* defaults */
+    Dtype dtype;       /* of parameters, where none is given */
+    Buf path;          /* of the module that is being built */
+    Intern *constants; /* by type and elements */
+    Vec(int32_t) tensor_of_constant;
+    Intern *bases; /* names before they are numbered */
+    Vec(int32_t) n_of_base;
+    int n_outputs;
+    Error misfit; /* what is wrong with the config, placed there */
+} ModelBuild;
+
+ModelBuild *model_of(lua_State *L); /* raises where no model is being built */
+void model_open(lua_State *L);      /* makes the types */
+void push_model(lua_State *L);
+
+/* Raises an error; the hint is "" for none. */
+int model_refuse(lua_State *L, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Raises what the builder found wrong with the last call. */
+void model_check(lua_State *L, const ModelBuild *build);
+
+/* The text at that place as the name of `what`, in the Lua stack. */
+Str model_check_name(lua_State *L, int at, const char *what);
+/* "PATH/Operator", numbered from the second one on: a name that no tensor has. */
+Str model_new_name(ModelBuild *build, Str operator);
+/* A tensor of that name, which none may have. */
+int32_t model_new_tensor(lua_State *L, const ModelBuild *build, Str name);
+
+int value_push(lua_State *L, int32_t tensor); /* 1: one result */
+bool value_is(lua_State *L, int at);
+int32_t value_check(lua_State *L, int at, const char *what);
+
+/* {0, 0, 8, 64} or 0.5 in place of a value: the constant of those elements, made once. */
+int32_t constant_of_list(lua_State *L, int at, ModelBuild *build, Str operator);
+
+int model_op(lua_State *L);   /* lua_model_op.c */
+int model_size(lua_State *L); /* lua_model_file.c */
+
+/* What can be called (lua_api.h). */
+extern const LuaEntry model_globals[], model_fields[], model_methods[], value_fields[];
+
+#endif

@@ -1,0 +1,82 @@
+-- layers.lua: what most models are made of. Each function builds a module below the one that is
+-- being built; parameters have the names and shapes of torch's modules.
+--
+--     local layers = include "lib/layers"
+--     y = layers.linear(model, "q_proj", x, 4096, 4096, {bias = true})
+--
+-- x: [batch, seq, n_in], or any shape whose last dim is n_in.
+
+local layers = {}
+
+-- torch.nn.Linear: x W^T + b, with W [n_out, n_in]. options: bias; weight, a value that is W.
+function layers.linear(model, name, x, n_in, n_out, options)
+    options = options or {}
+    return model:module(name, function()
+        local weight = options.weight or model:param("weight", {n_out, n_in})
+        local y = model:op("MatMul", {x, model:op("Transpose", {weight}, {perm = {1, 0}})})
+        if options.bias then y = model:op("Add", {y, model:param("bias", {n_out})}) end
+        return y
+    end)
+end
+
+-- GPT-2's Conv1D: x W + b, with W [n_in, n_out].
+function layers.conv1d(model, name, x, n_in, n_out)
+    return model:module(name, function()
+        local y = model:op("MatMul", {x, model:param("weight", {n_in, n_out})})
+        return model:op("Add", {y, model:param("bias", {n_out})})
+    end)
+end
+
+-- torch.nn.Embedding: rows of a table; gives [.., width] and the table, for heads that share it.
+function layers.embedding(model, name, ids, n_rows, width)
+    return model:module(name, function()
+        local weight = model:param("weight", {n_rows, width})
+        return model:op("Gather", {weight, ids}, {axis = 0}), weight
+    end)
+end
+
+function layers.layer_norm(model, name, x, width, epsilon)
+    return model:module(name, function()
+        local weight, bias = model:param("weight", {width}), model:param("bias", {width})
+        return model:op("LayerNormalization", {x, weight, bias},
+            {axis = -1, epsilon = (epsilon or 1e-5) + 0.0})
+    end)
+end
+
+-- x / sqrt(mean(x^2) + epsilon) * weight, over the last dim (Zhang and Sennrich 2019).
+function layers.rms_norm(model, name, x, width, epsilon)
+    return model:module(name, function()
+        return model:op("RMSNormalization", {x, model:param("weight", {width})},
+            {axis = -1, epsilon = (epsilon or 1e-6) + 0.0})
+    end)
+end
+
+local activations = {
+    silu = {"Swish"}, swish = {"Swish"}, relu = {"Relu"}, tanh = {"Tanh"}, gelu = {"Gelu"},
+    gelu_new = {"Gelu", {approximate = "tanh"}},
+    gelu_pytorch_tanh = {"Gelu", {approximate = "tanh"}},
+    gelu_fast = {"Gelu", {approximate = "tanh"}},
+}
+
+-- By the name that configs use: "silu", "gelu_new".
+function layers.activation(model, name, x)
+    local found = activations[name]
+    if not found then error("no activation is called '" .. tostring(name) .. "'", 0) end
+    return model:op(found[1], {x}, found[2])
+end
+
+-- The gated MLP of Llama: down(act(gate(x)) * up(x)) (Shazeer 2020). options: act, bias.
+function layers.gated_mlp(model, name, x, width, hidden, options)
+    options = options or {}
+    local bias = {bias = options.bias}
+    return model:module(name, function()
+        local gate = layers.linear(model, "gate_proj", x, width, hidden, bias)
+        gate = model:module("act_fn", function()
+            return layers.activation(model, options.act or "silu", gate)
+        end)
+        local up = layers.linear(model, "up_proj", x, width, hidden, bias)
+        return layers.linear(model, "down_proj", model:op("Mul", {gate, up}), hidden, width, bias)
+    end)
+end
+
+return layers

@@ -1,0 +1,10 @@
+-- llama.lua: Llama 1, 2 and 3 (Touvron et al. 2023, Dubey et al. 2024) from a config.json of
+-- "model_type": "llama". Parameters are those of LlamaForCausalLM: 8,030,261,248 in Llama-3-8B.
+
+local decoder = include "lib/decoder"
+
+function MODEL(model, config)
+    decoder.build(model, config, {
+        bias = config.attention_bias, out_bias = config.attention_bias,
+        mlp_bias = config.mlp_bias})
+end

@@ -1,0 +1,227 @@
+/* Model files: graphs made by Lua, and what is said of files that make none. */
+#include "tests/unit/unit.h"
+
+#include "core/plan/session.h"
+#include "scripts/hooks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct {
+    Arena *arena;
+    Scripts *scripts;
+    Session *session;
+    const char *path;
+    Error err;
+} Opened;
+
+/* A file of that text, opened as `info` opens it. ending: ".lua", ".json" */
+static Opened open_text(const char *text, const char *ending, const char *dims)
+{
+    Opened o = {.arena = arena_new()};
+    char name[] = "/tmp/dimscope_model_XXXXXX";
+    int fd = mkstemp(name);
+    assert_true(fd >= 0 && close(fd) == 0 && unlink(name) == 0);
+    o.path = arena_printf(o.arena, "%s%s", name, ending);
+    Error err = {0};
+    assert_true(file_write(o.path, str_from(text), &err));
+    o.scripts = scripts_new(o.arena, ".");
+    SessionHooks hooks = scripts_hooks(o.scripts);
+    SessionOptions options = {.model = o.path};
+    Source source = {"--dim", str_from(dims)};
+    assert_true(dims[0] == '\0' || dims_parse(o.arena, &source, &options.dims, NULL));
+    o.session = session_open_model(&options, &hooks, &o.err);
+    return o;
+}
+
+static void close_text(Opened *o)
+{
+    unlink(o->path);
+    session_close(o->session);
+    scripts_free(o->scripts);
+    arena_free(o->arena);
+}
+
+/* "MatMul x w -> y [4,16]" for each op, in program order; or the error. */
+static const char *text_of(const Opened *o)
+{
+    Buf out = buf_new(o->arena);
+    if (!o->session) {
+        buf_printf(&out, "%d:%d: %s: %s", o->err.line, o->err.column, error_kind_name(o->err.kind),
+                   o->err.text);
+        if (o->err.hint[0] != '\0')
+            buf_printf(&out, " [%s]", o->err.hint);
+        return out.s;
+    }
+    const Graph *graph = o->session->graph;
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        if (strcmp(op_operator(graph, op), "Constant") == 0)
+            continue;
+        buf_puts(&out, op_operator(graph, op));
+        for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(graph, op)[i];
+            buf_printf(&out, " %s", t < 0 ? "-" : tensor_name(graph, t));
+        }
+        buf_puts(&out, " ->");
+        for (int i = 0; i < graph->ops[op].n_outputs; i++) {
+            int32_t t = op_outputs(graph, op)[i];
+            const Shape *shape = inferred_shape(o->session->inferred, t);
+            buf_printf(&out, " %s [", tensor_name(graph, t));
+            if (shape)
+                shape_format(shape, &out);
+            buf_puts(&out, "]");
+        }
+        buf_puts(&out, "\n");
+    }
+    return out.s;
+}
+
+typedef struct {
+    const char *name, *text, *want;
+} ModelRow;
+
+static void builds(void **state)
+{
+    const ModelRow *row = *state;
+    Opened o = open_text(row->text, row->text[0] == '{' ? ".json" : ".lua", "");
+    const char *text = text_of(&o);
+    if (strncmp(text, row->want, strlen(row->want)) != 0)
+        fail_msg("%s\nwanted\n%s", text, row->want);
+    close_text(&o);
+}
+
+#define IN_MODEL(body) "function MODEL(model, config)\n" body "\nend\n"
+#define X "local x = model:input('x', 'f32', {'batch', 8})\nmodel:dims{batch = 4}\n"
+
+static ModelRow graphs[] = {
+    {"an op, its attributes, free dims by default",
+     IN_MODEL(X "model:output(model:op('Softmax', {x}, {axis = 0}), 'y')"),
+     "Softmax x -> y [4,8]\n"},
+    {"one value is a list of one", IN_MODEL(X "model:output(model:op('Relu', x))"),
+     "Relu x -> Relu [4,8]\n"},
+    {"modules nest, and name ops and parameters",
+     IN_MODEL(X "local y = model:module('h', function()\n"
+                "  return model:module('0', function()\n"
+                "    return model:op('MatMul', {x, model:param('weight', {8, 2})})\n"
+                "  end)\nend)\nmodel:output(model:op('Add', {y, model:param('b', {2})}))"),
+     "MatMul x h.0.weight -> h.0/MatMul [4,2]\nAdd h.0/MatMul b -> Add [4,2]\n"},
+    {"equal names are numbered",
+     IN_MODEL(X "model:output(model:op('Relu', {model:op('Relu', {model:op('Relu', {x})})}))"),
+     "Relu x -> Relu [4,8]\nRelu Relu -> Relu_1 [4,8]\nRelu Relu_1 -> Relu_2 [4,8]\n"},
+    {"several outputs",
+     IN_MODEL(X "local a, b = model:op('Split', {x}, {axis = 1, num_outputs = 2}, 2)\n"
+                "model:output(model:op('Sub', {a, b}))"),
+     "Split x -> Split#0 [4,4] Split#1 [4,4]\nSub Split#0 Split#1 -> Sub [4,4]\n"},
+    {"lists and numbers are constants, equal ones one",
+     IN_MODEL(X "x = model:op('Reshape', {x, {0, 2, 4}})\nx = model:op('Mul', {x, 0.5})\n"
+                "x = model:op('Mul', {x, 0.5})\nmodel:output(x, 'y')"),
+     "Reshape x i64:0,2,4 -> Reshape [4,2,4]\nMul Reshape f32:0.5 -> Mul [4,2,4]\n"
+     "Mul Mul f32:0.5 -> y [4,2,4]\n"},
+    {"an absent operand in the middle",
+     IN_MODEL(X "model:output(model:op('Clip', {x, nil, model:constant('c', 'f32', {}, {6})}))"),
+     "Clip x - c -> Clip [4,8]\n"},
+    {"a module that fails leaves its path",
+     IN_MODEL(X "pcall(model.module, model, 'bad', function() error('no') end)\n"
+                "model:output(model:op('Relu', {x}))"),
+     "Relu x -> Relu [4,8]\n"},
+    {"a module gives what its function gives",
+     IN_MODEL(X "local a, b = model:module('m', function() return 1, 2 end)\n"
+                "model:output(model:op('Reshape', {x, {0, a, b, 4}}))"),
+     "Reshape x i64:0,1,2,4 -> Reshape [4,1,2,4]\n"},
+    {"any domain", IN_MODEL(X "model:output(model:op('com.microsoft::Gelu', {x}))"),
+     "com.microsoft::Gelu x -> com.microsoft::Gelu [4,8]\n"},
+    {"layers that are shipped",
+     IN_MODEL(X "local layers = include 'lib/layers'\n"
+                "model:output(layers.linear(model, 'fc', x, 8, 3, {bias = true}))"),
+     "Transpose fc.weight -> fc/Transpose [8,3]\nMatMul x fc/Transpose -> fc/MatMul [4,3]\n"
+     "Add fc/MatMul fc.bias -> fc/Add [4,3]\n"},
+};
+
+static ModelRow refusals[] = {
+    {"no MODEL", "local x = 1", "0:0: script: a model file defines a function MODEL"},
+    {"syntax", "function MODEL(model\nend", "2:1: script: ')' expected near 'end'"},
+    {"no output", IN_MODEL(X), "0:0: script: the model has no output [model:output(value"},
+    {"no such operator", IN_MODEL(X "model:op('Reul', {x})"),
+     "4:1: script: there is no operator 'Reul'"},
+    {"an input that is none",
+     IN_MODEL(X "model:module('a.b', function()\n  return model:op('Add', {x, true})\nend)"),
+     "5:3: script: Add in 'a.b': its input 1 is boolean; called from line 4 in MODEL [an input is "
+     "a value, a list of whole numbers, a number, or false where there is none]"},
+    {"too many inputs", IN_MODEL(X "model:op('Add', {x, x, x})"),
+     "4:1: script: Add has 3 inputs, and takes 2"},
+    {"too few inputs", IN_MODEL(X "model:op('Add', {x})"),
+     "4:1: script: Add has 1 input, and takes 2"},
+    {"an input that may not be absent", IN_MODEL(X "model:op('Add', {false, x})"),
+     "4:1: script: Add: its input 0 is absent, and may not be"},
+    {"no list of inputs", IN_MODEL(X "model:op('Relu')"),
+     "4:1: script: Relu: its inputs are a list of values, not nil"},
+    {"an attribute that is none", IN_MODEL(X "model:op('Softmax', {x}, {axis = print})"),
+     "4:1: script: Softmax: its attribute 'axis' is function"},
+    {"a mixed list", IN_MODEL(X "model:op('Transpose', {x}, {perm = {1, 'a'}})"),
+     "4:1: script: Transpose: its attribute 'perm' is table"},
+    {"too many outputs", IN_MODEL(X "model:op('Relu', {x}, nil, 2)"),
+     "4:1: script: Relu makes at most 1 value, and '2' are asked for"},
+    {"a name twice", IN_MODEL(X "model:param('w', {2})\nmodel:param('w', {2})"),
+     "5:1: script: there is a value 'w' already"},
+    {"an output's name that is taken", IN_MODEL(X "model:output(model:op('Relu', {x}), 'x')"),
+     "4:1: script: the value 'Relu' cannot become the output 'x'"},
+    {"a type that is none", IN_MODEL("model:input('x', 'f33', {2})"),
+     "2:1: script: input 'x': its type is the name of one, not 'f33'"},
+    {"a size that is none", IN_MODEL("model:param('w', {2, 1.5})"),
+     "2:1: script: parameter 'w': dim 1 is '1.5'"},
+    {"a free dim of a parameter", IN_MODEL("model:param('w', {'batch'})"),
+     "2:1: script: parameter 'w': dim 0 is 'batch'"},
+    {"too large", IN_MODEL("model:param('w', {1 << 40, 1 << 40})"), "2:1: script: parameter 'w': "},
+    {"elements that do not fit", IN_MODEL("model:constant('c', 'i64', {2, 2}, {1, 2, 3})"),
+     "2:1: script: constant 'c' has 4 elements, and its list has 3"},
+    {"an element that is none", IN_MODEL("model:constant('c', 'i64', {2}, {1, 0.5})"),
+     "2:1: script: constant 'c': its element 1 is '0.5', no i64"},
+    {"a method that is none", IN_MODEL("model:parm('w', {2})"),
+     "2:1: script: a model has no 'parm' [did you mean 'param'?]"},
+    {"a file that is not shipped", IN_MODEL("include '../../etc/passwd'"),
+     "2:1: script: include needs the name of a shipped file, not '../../etc/passwd'"},
+    {"a file that is not there", IN_MODEL("include 'lib/none'"),
+     "2:1: script: there is no 'lib/none' among the models"},
+    {"a model kept for later", "local kept\n" IN_MODEL("kept = model\nerror('over')"),
+     "4:1: script: over"},
+    {"endless", IN_MODEL(X "while true do x = model:op('Relu', {x}) end"),
+     "4:1: script: stopped after 50 million instructions"},
+    {"endless nesting", IN_MODEL("local function f() model:module('m', f) end\nf()"),
+     "2:1: script: C stack overflow"},
+    {"a type of model that nobody builds", "{\"model_type\": \"gpt5\"}",
+     "1:2: unreadable: there is no builder of models of the type 'gpt5' [shipped: "},
+    {"a type of model that is a path", "{\"model_type\": \"../policies/dp\"}",
+     "1:2: unreadable: there is no builder of models of the type '../policies/dp'"},
+    {"a size that the config lacks", "{\n\"model_type\": \"llama\"}",
+     "0:0: unreadable: \"num_attention_heads\" is not in the config, and the model needs it"},
+    {"a size of the config that is none",
+     "{\"model_type\": \"llama\",\n \"num_attention_heads\": \"many\"}",
+     "2:2: unreadable: \"num_attention_heads\" is no size"},
+    {"heads that do not share evenly",
+     "{\"model_type\": \"llama\", \"num_attention_heads\": 4, \"num_key_value_heads\": 3,\n"
+     "\"hidden_size\": 8, \"intermediate_size\": 8, \"num_hidden_layers\": 1, \"vocab_size\": 8}",
+     "7:5: script: 4 heads cannot share 3 key and value heads"},
+};
+
+static void sizes_come_from_all_places(void **state)
+{
+    (void)state;
+    static const char text[] =
+        IN_MODEL("model:dims{a = 2, b = 3}\n"
+                 "local x = model:input('x', 'f32', {'a', 'b', config.a or 1, model:dim('b')})\n"
+                 "model:output(model:op('Relu', {x}), 'y')");
+    Opened o = open_text(text, ".lua", "");
+    assert_string_equal(text_of(&o), "Relu x -> y [2,3,1,3]\n");
+    close_text(&o);
+    o = open_text(text, ".lua", "a=5");
+    assert_string_equal(text_of(&o), "Relu x -> y [5,3,5,3]\n");
+    close_text(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_come_from_all_places)};
+    return run_rows("graphs", graphs, builds) + run_rows("refusals", refusals, builds) +
+           cmocka_run_group_tests_name("sizes", tests, NULL, NULL);
+}
