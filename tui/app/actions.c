@@ -11,6 +11,7 @@
 #include "tui/app/export_view.h"
 #include "tui/app/go.h"
 #include "tui/app/listing.h"
+#include "tui/app/lua_help.h"
 #include "tui/app/menu.h"
 #include "tui/app/places.h"
 #include "tui/views/graph_row.h"
@@ -275,6 +276,8 @@ static void cancel(App *app)
 
 static void show(Ui *ui, ShowId show_id)
 {
+    if (show_id == SHOW_HELP)
+        ui->help_about[0] = '\0';
     if (show_id == SHOW_MESH)
         ui->mesh_groups = ui->at.show == SHOW_COMM || ui->at.show == SHOW_COMM_DETAIL;
     ui_show(ui, show_id);
@@ -310,6 +313,21 @@ static void load_policy(App *app, Str name)
     job_change(&app->ui, &change, policy_ran, NULL);
 }
 
+static bool show_lua_help(Ui *ui, Str name, Error *err)
+{
+    const SessionHooks *hooks = &ui->session->hooks;
+    Buf text = buf_new(ui->frame);
+
+    if (!hooks->rows || !lua_help_is_meant(name) || name.n >= sizeof ui->help_about)
+        return error_set(err, "help is on lua and lua.NAME; without a name on the explorer");
+    if (!lua_help(hooks->rows(hooks->context, ui->frame), name, &text, err))
+        return false;
+    show(ui, SHOW_HELP);
+    snprintf(ui->help_about, sizeof ui->help_about, "%.*s", STR_ARG(name));
+    ui->line[SHOW_HELP] = ui->top[SHOW_HELP] = 0;
+    return true;
+}
+
 /* Actions with an argument typed after their name. True when it was one of them. */
 static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *err)
 {
@@ -330,6 +348,8 @@ static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *er
         *ok = compare_open(ui, args, err);
     else if (act == ACT_SET)
         *ok = settings_set(ui, args, err);
+    else if (act == ACT_HELP)
+        *ok = show_lua_help(ui, args, err);
     else if (act == ACT_PIN)
         *ok = pins_set(ui, args, err);
     else if (act == ACT_FOLD_DEPTH)

@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "tui/app/copy.h"
 #include "tui/app/export_view.h"
+#include "tui/app/lua_help.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -132,14 +133,26 @@ static void offer_plans(Ui *ui, Completions *all, Str stem)
     offer_files(ui, all, stem);
 }
 
+static void offer_lua(Ui *ui, Completions *all, Str stem)
+{
+    const SessionHooks *hooks = &ui->session->hooks;
+    Buf words = buf_new(ui->frame);
+
+    if (!hooks->rows)
+        return;
+    lua_help_words(hooks->rows(hooks->context, ui->frame), &words);
+    offer_words(ui, all, stem, words.s);
+}
+
 /* A word of an action's arguments, as help writes it, and what completes it. */
 static const struct {
     const char *word;
     void (*offer)(Ui *ui, Completions *all, Str stem);
 } arguments[] = {
-    {"POLICY", offer_policy},  {"FILE", offer_files},    {"KIND", offer_kinds},
-    {"FORM", offer_forms},     {"NAME", offer_settings}, {"AXIS", offer_axes},
-    {"TENSOR", offer_tensors}, {"OP", offer_ops},        {"PLAN", offer_plans},
+    {"lua.NAME", offer_lua}, {"POLICY", offer_policy},  {"FILE", offer_files},
+    {"KIND", offer_kinds},   {"FORM", offer_forms},     {"NAME", offer_settings},
+    {"AXIS", offer_axes},    {"TENSOR", offer_tensors}, {"OP", offer_ops},
+    {"PLAN", offer_plans},
 };
 
 /* The n-th argument's word, or the last one. */

@@ -95,7 +95,7 @@ const Action explorer_actions[] = {
      ACT_WHY_NOT},
     {"findings", "gf", "", "all findings: notes, warnings, errors", "view", E, ACT_FINDINGS},
     {"events", "ge", "", "how the plan came, event by event", "view", E, ACT_EVENTS},
-    {"help", "? F1", "", "this page", "view", E, ACT_HELP},
+    {"help", "? F1", "[lua.NAME]", "this page, or what scripts can call", "view", E, ACT_HELP},
     {"tour", "C-n", "", "in the tour: do what it says", "view", E, ACT_TOUR},
     {"grouping", "c", "", "in Mem: group by class, layer and tensor, or less", "view", E,
      ACT_GROUPING},

@@ -137,6 +137,7 @@ struct Ui {
     ParameterRow *parameter_rows; /* by pattern, once they are opened; comm's, or NULL */
     int n_parameter_rows;
     const PlanEvent *events;   /* of the session's plan, once they are asked for; comm's */
+    char help_about[80];       /* "lua.graph.shard": what Help is about; "": the explorer */
     Str page_text[SHOW_COUNT]; /* of text pages, as last drawn; frame's */
     const char *run_next;      /* a `:` command that a view asks for, done after its key; frame's */
     const char *ask_next;      /* one to be completed by the user: the prompt opens with it */

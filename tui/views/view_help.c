@@ -1,5 +1,7 @@
 #include "tui/views/page.h"
 
+#include "tui/app/lua_help.h"
+
 #include "tui/views/about.h"
 #include "tui/views/label.h"
 
@@ -66,8 +68,13 @@ static void add_here(const Ui *ui, Buf *out)
 
 static Str help_text(const Ui *ui)
 {
+    const SessionHooks *hooks = &ui->session->hooks;
     Buf text = buf_new(ui->frame);
 
+    if (*ui->help_about) {
+        lua_help(hooks->rows(hooks->context, ui->frame), str_from(ui->help_about), &text, NULL);
+        return buf_str(&text);
+    }
     buf_puts(&text,
              "every action has a key, a name for the : line, or both; Enter on a row does it\n");
     add_here(ui, &text);
@@ -88,7 +95,7 @@ static bool act(Ui *ui, ActId act, Key last)
     (void)last;
     if (page_act(ui, SHOW_HELP, act))
         return true;
-    if (act != ACT_OPEN)
+    if (act != ACT_OPEN || *ui->help_about)
         return false;
     Str line = page_line(ui->page_text[SHOW_HELP], ui->line[SHOW_HELP]);
     int64_t colon = str_find(line, STR(" :"));
