@@ -2,6 +2,8 @@
 
 #include "core/base/intern.h"
 #include "core/plan/factor/propagate.h"
+#include "core/plan/reshard/sending.h"
+#include "core/plan/stage.h"
 
 #include <assert.h>
 
@@ -18,6 +20,7 @@ typedef struct {
     Vec(int32_t) next_reshard; /* per reshard: 1 + place of the same tensor's next */
     Vec(Reshard) reshards;
     Vec(int32_t) use_of, use_op; /* per use: reshard, op */
+    Sender *sender;              /* NULL until something is sent */
     AtomSet *unreduced; /* per tensor: axes a mark leaves it partial over; NULL: no marks */
 } Edges;
 
@@ -283,18 +286,74 @@ static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms, c
 
 /* ---- reshards ---- */
 
-static Reshard *reshard_to(Edges *e, int32_t tensor, int32_t from, int32_t to)
+/* Where a value lies: how, and on which part of the mesh. */
+typedef struct {
+    int32_t sharding;
+    int devices; /* place in plan->submeshes */
+} Lies;
+
+static const ReshardPath *path_of(Edges *e, int32_t tensor, Lies from, Lies to)
 {
-    for (int32_t at = e->first_reshard[tensor]; at > 0; at = e->next_reshard.at[at - 1])
-        if (e->reshards.at[at - 1].to == to && e->reshards.at[at - 1].from == from)
-            return &e->reshards.at[at - 1];
     Plan *plan = e->plan;
-    Reshard new = {.tensor = tensor, .from = from, .to = to};
-    new.path = reshard(plan->resharder, (Dtype)plan->inferred->dtype[tensor], from, to);
+    Dtype dtype = (Dtype)plan->inferred->dtype[tensor];
+    if (from.devices == to.devices)
+        return reshard(plan->resharder, dtype, from.sharding, to.sharding);
+    if (!e->sender)
+        e->sender =
+            sender_new(plan->arena, plan->resharder, plan->mesh, plan->machine, plan->shardings);
+    return sender_path(e->sender, dtype, from.sharding, to.sharding, plan->submeshes[from.devices],
+                       plan->submeshes[to.devices]);
+}
+
+static Reshard *reshard_to(Edges *e, int32_t tensor, Lies from, Lies to)
+{
+    for (int32_t at = e->first_reshard[tensor]; at > 0; at = e->next_reshard.at[at - 1]) {
+        Reshard *old = &e->reshards.at[at - 1];
+        if (old->to == to.sharding && old->from == from.sharding && old->to_devices == to.devices &&
+            old->from_devices == from.devices)
+            return old;
+    }
+    Reshard new = {.tensor = tensor, .from = from.sharding, .to = to.sharding};
+    new.from_devices = (int16_t)from.devices;
+    new.to_devices = (int16_t)to.devices;
+    new.path = path_of(e, tensor, from, to);
     vec_push_own(e->scratch, &e->reshards, new);
     vec_push_own(e->scratch, &e->next_reshard, e->first_reshard[tensor]);
     e->first_reshard[tensor] = e->reshards.n;
     return &e->reshards.at[e->reshards.n - 1];
+}
+
+/* A stage that only hands a value on has it as it was made, less what its devices cannot cut by. */
+static Lies relayed(const Edges *e, Lies from, int devices)
+{
+    const Plan *plan = e->plan;
+    AtomSet fixed = plan->submeshes[devices].fixed;
+    Sharding sharding = *shardings_at(plan->shardings, from.sharding);
+    for (int64_t d = 0; d < sharding.n_dims; d++)
+        if (cut_atoms(&sharding.dim[d]) & fixed)
+            sharding.dim[d] = cut_without(&sharding.dim[d], fixed, plan->mesh);
+    return (Lies){shardings_put(plan->shardings, &sharding), devices};
+}
+
+/* Where an op finds a value: at its maker's devices, or at the last stage in between that handed it
+ * on. What is given or known is there wherever it is read. */
+static Lies source_of(Edges *e, int32_t tensor, int32_t op)
+{
+    const Plan *plan = e->plan;
+    int32_t maker = plan->inferred->graph->tensors[tensor].maker;
+    Lies at = {plan->sharding[tensor], plan_devices(plan, op)};
+    if (!plan->devices || maker < 0 || tensor_is_known(plan->inferred, tensor))
+        return at;
+    at.devices = plan_devices(plan, maker);
+    for (int s = stage_of(plan, maker) + 1; s > 0 && s < stage_of(plan, op); s++) {
+        const Stage *stage = &plan->stages->at[s];
+        if (!stage->relay || stage->devices == at.devices)
+            continue;
+        Lies next = relayed(e, at, stage->devices);
+        reshard_to(e, tensor, at, next);
+        at = next;
+    }
+    return at;
 }
 
 static void read_inputs(Edges *e, int32_t op, AtomSet passed, const Taken *taken)
@@ -308,9 +367,12 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const Taken *taken
         if (need >= 0)
             need = with_partial(plan, need, read_partial(e, op, o, passed), taken);
         plan->need[graph->ops[op].input + o] = need;
-        if (need < 0 || plan->sharding[t] < 0 || need == plan->sharding[t])
+        if (need < 0 || plan->sharding[t] < 0)
             continue;
-        int32_t at = (int32_t)(reshard_to(e, t, plan->sharding[t], need) - e->reshards.at);
+        Lies from = source_of(e, t, op), to = {need, plan_devices(plan, op)};
+        if (from.sharding == need && from.devices == to.devices)
+            continue;
+        int32_t at = (int32_t)(reshard_to(e, t, from, to) - e->reshards.at);
         if (e->use_op.n > 0 && e->use_op.at[e->use_op.n - 1] == op &&
             e->use_of.at[e->use_of.n - 1] == at)
             continue; /* one op reads it so twice */
@@ -346,8 +408,9 @@ static void make_outputs(Edges *e, int32_t op, const Taken *taken)
         made = plan->made[t];
         if (!plan_pinned(plan, t))
             plan->sharding[t] = graph->tensors[t].output ? reduced_output(e, t, made) : made;
+        int devices = plan_devices(plan, op);
         if (plan->sharding[t] != made)
-            reshard_to(e, t, made, plan->sharding[t]);
+            reshard_to(e, t, (Lies){made, devices}, (Lies){plan->sharding[t], devices});
     }
 }
 
@@ -406,4 +469,36 @@ void edges_fill(Plan *plan)
     }
     publish(&e);
     arena_free(scratch);
+}
+
+/* ---- asking ---- */
+
+ReshardIndex reshard_index(Arena *arena, const Plan *plan)
+{
+    int n_tensors = plan->inferred->graph->n_tensors;
+    int32_t *first = arena_array(arena, int32_t, n_tensors);
+    int32_t *next = arena_array(arena, int32_t, plan->n_reshards);
+    memset(first, -1, (size_t)n_tensors * sizeof *first);
+    for (int r = plan->n_reshards - 1; r >= 0; r--) {
+        next[r] = first[plan->reshards[r].tensor];
+        first[plan->reshards[r].tensor] = r;
+    }
+    return (ReshardIndex){plan, first, next};
+}
+
+int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, int devices)
+{
+    int32_t r = index->first[tensor];
+    while (r >= 0 &&
+           (index->plan->reshards[r].to != to || index->plan->reshards[r].to_devices != devices))
+        r = index->next[r];
+    return r;
+}
+
+int reshard_step_devices(const Reshard *reshard, int i)
+{
+    for (int s = 0; s <= i; s++)
+        if (reshard->path->step[s].kind == STEP_SEND)
+            return reshard->to_devices;
+    return reshard->from_devices;
 }

@@ -25,4 +25,17 @@ AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut);
 /* Fills made, sharding, need, reshards and reshard_uses of a plan whose cuts are known. */
 void edges_fill(Plan *plan);
 
+/* The reshards of each tensor, for what follows values through a plan. */
+typedef struct {
+    const Plan *plan;
+    const int32_t *first, *next; /* per tensor, per reshard: of the same tensor; -1 */
+} ReshardIndex;
+
+ReshardIndex reshard_index(Arena *arena, const Plan *plan);
+/* That which fills the tensor in a sharding on devices; -1: none does. */
+int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, int devices);
+
+/* The part of the mesh that has the result of a step of the reshard: the i-th of its path. */
+int reshard_step_devices(const Reshard *reshard, int i);
+
 #endif

@@ -1,6 +1,8 @@
 #include "core/plan/memory.h"
 
 #include "core/base/intern.h"
+#include "core/plan/edges.h"
+#include "core/plan/stage.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -12,10 +14,11 @@ enum { LOOK_EVERY = 4096 }; /* ops between two looks at whether somebody wants a
 typedef struct {
     int32_t tensor, sharding;
     int first, last;
-    int32_t next;    /* another span of the tensor, or -1 */
-    bool filled;     /* by a step of a reshard, at moment `first` */
-    bool in_between; /* two steps of a reshard: nobody reads it later */
-    bool kept;       /* to the end */
+    int32_t next;        /* another span of the tensor, or -1 */
+    int16_t devices;     /* the part of the mesh that has it: place in plan->submeshes */
+    bool filled : 1;     /* by a step of a reshard, at moment `first` */
+    bool in_between : 1; /* two steps of a reshard: nobody reads it later */
+    bool kept : 1;       /* to the end */
 } Span;
 
 typedef struct MemoryAccount {
@@ -26,7 +29,14 @@ typedef struct MemoryAccount {
     int32_t *of_tensor; /* its first span, or -1 */
     int now;
     int *end; /* per place: its last moment */
+    ReshardIndex reshards;
 } Account;
+
+/* A value as it lies somewhere. */
+typedef struct {
+    int32_t tensor, sharding;
+    int devices;
+} Held;
 
 static Span *span_at(const Account *a, int32_t at)
 {
@@ -34,37 +44,46 @@ static Span *span_at(const Account *a, int32_t at)
     return &a->spans.at[at];
 }
 
-static int32_t begin_span(Account *a, int32_t tensor, int32_t sharding)
+static int32_t begin_span(Account *a, Held value)
 {
-    Span span = {.tensor = tensor,
-                 .sharding = sharding,
+    Span span = {.tensor = value.tensor,
+                 .sharding = value.sharding,
+                 .devices = (int16_t)value.devices,
                  .first = a->now,
                  .last = a->now,
-                 .next = a->of_tensor[tensor]};
+                 .next = a->of_tensor[value.tensor]};
     vec_push_own(a->arena, &a->spans, span);
-    a->of_tensor[tensor] = a->spans.n - 1;
+    a->of_tensor[value.tensor] = a->spans.n - 1;
     return a->spans.n - 1;
 }
 
-static int32_t find_span(const Account *a, int32_t tensor, int32_t sharding)
+static int32_t find_span(const Account *a, Held value)
 {
-    int32_t at = a->of_tensor[tensor];
-    while (at >= 0 && (span_at(a, at)->sharding != sharding || span_at(a, at)->in_between))
+    int32_t at = a->of_tensor[value.tensor];
+    while (at >= 0 && (span_at(a, at)->sharding != value.sharding ||
+                       span_at(a, at)->devices != value.devices || span_at(a, at)->in_between))
         at = span_at(a, at)->next;
     return at;
 }
 
-/* Steps of a reshard: each fills one copy from the one before. */
-static int32_t move_span(Account *a, int32_t at, int32_t to)
+/* Steps of the reshard that gives the value: each fills one copy from the one before. -1: what it
+ * begins with is not there. */
+static int32_t move_span(Account *a, Held value)
 {
-    const Plan *plan = a->plan;
-    int32_t tensor = span_at(a, at)->tensor;
-    const ReshardPath *path = reshard(plan->resharder, (Dtype)plan->inferred->dtype[tensor],
-                                      span_at(a, at)->sharding, to);
-    for (int i = 0; i < path->n_steps; i++) {
+    int32_t r = reshard_filling(&a->reshards, value.tensor, value.sharding, value.devices);
+    if (r < 0)
+        return -1;
+    const Reshard *reshard = &a->plan->reshards[r];
+    const ReshardPath *path = reshard->path;
+    Held from = {value.tensor, reshard->from, reshard->from_devices};
+    int32_t at = find_span(a, from);
+    if (at < 0 && reshard->from_devices != value.devices)
+        at = move_span(a, from);
+    for (int i = 0; at >= 0 && i < path->n_steps; i++) {
         a->now++;
         span_at(a, at)->last = a->now;
-        at = begin_span(a, tensor, path->step[i].to);
+        at =
+            begin_span(a, (Held){value.tensor, path->step[i].to, reshard_step_devices(reshard, i)});
         span_at(a, at)->filled = true;
         span_at(a, at)->in_between = i + 1 < path->n_steps;
     }
@@ -72,19 +91,18 @@ static int32_t move_span(Account *a, int32_t at, int32_t to)
 }
 
 /* The span that an operand is read from; -1 for what has no sharding. */
-static int32_t read_span(Account *a, int32_t tensor, int32_t need)
+static int32_t read_span(Account *a, Held value)
 {
-    if (tensor < 0 || need < 0)
+    if (value.tensor < 0 || value.sharding < 0)
         return -1;
-    int32_t at = find_span(a, tensor, need);
+    int32_t at = find_span(a, value);
     if (at >= 0)
         return at;
-    if (tensor_is_known(a->plan->inferred, tensor)) {
+    if (tensor_is_known(a->plan->inferred, value.tensor)) {
         a->now++;
-        return begin_span(a, tensor, need);
+        return begin_span(a, value);
     }
-    at = find_span(a, tensor, a->plan->sharding[tensor]);
-    return at < 0 ? -1 : move_span(a, at, need);
+    return move_span(a, value);
 }
 
 static bool is_read(const Account *a, int32_t tensor)
@@ -96,21 +114,41 @@ static bool is_read(const Account *a, int32_t tensor)
     return at->output;
 }
 
-/* Parameters and graph inputs: there before the first op. */
+/* A parameter or graph input, on every part of the mesh where an op reads it. */
+static void add_source(Account *a, int32_t tensor)
+{
+    const GraphTensor *at = &a->graph->tensors[tensor];
+    Held value = {tensor, a->plan->sharding[tensor], 0};
+    if (at->output || !a->plan->devices) {
+        begin_span(a, value);
+        return;
+    }
+    for (int32_t u = at->use; u < at[1].use; u++) {
+        if (inferred_is_host(a->plan->inferred, a->graph->uses[u]))
+            continue;
+        value.devices = plan_devices(a->plan, a->graph->uses[u]);
+        if (find_span(a, value) < 0)
+            begin_span(a, value);
+    }
+}
+
+/* What is there before the first op. */
 static void add_sources(Account *a)
 {
     for (int t = 0; t < a->graph->n_tensors; t++)
         if (a->graph->tensors[t].maker < 0 && !tensor_is_known(a->plan->inferred, t) &&
             a->plan->sharding[t] >= 0 && is_read(a, t))
-            begin_span(a, t, a->plan->sharding[t]);
+            add_source(a, t);
 }
 
 static void add_op(Account *a, int32_t op)
 {
     const GraphOp *at = &a->graph->ops[op];
     int32_t *read = arena_array(a->arena, int32_t, at->n_inputs);
+    int devices = plan_devices(a->plan, op);
     for (int i = 0; i < at->n_inputs; i++)
-        read[i] = read_span(a, op_inputs(a->graph, op)[i], a->plan->need[at->input + i]);
+        read[i] =
+            read_span(a, (Held){op_inputs(a->graph, op)[i], a->plan->need[at->input + i], devices});
     a->now++;
     for (int i = 0; i < at->n_inputs; i++)
         if (read[i] >= 0)
@@ -118,12 +156,12 @@ static void add_op(Account *a, int32_t op)
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
         if (tensor >= 0 && a->plan->made[tensor] >= 0)
-            begin_span(a, tensor, a->plan->made[tensor]);
+            begin_span(a, (Held){tensor, a->plan->made[tensor], devices});
     }
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
         if (tensor >= 0 && a->plan->made[tensor] != a->plan->sharding[tensor])
-            move_span(a, find_span(a, tensor, a->plan->made[tensor]), a->plan->sharding[tensor]);
+            move_span(a, (Held){tensor, a->plan->sharding[tensor], devices});
     }
 }
 
@@ -131,8 +169,10 @@ static void add_op(Account *a, int32_t op)
 static void keep_to_end(Account *a)
 {
     for (int i = 0; i < a->graph->n_outputs; i++) {
-        int32_t tensor = a->graph->outputs[i];
-        int32_t at = read_span(a, tensor, a->plan->sharding[tensor]);
+        int32_t tensor = a->graph->outputs[i], maker = a->graph->tensors[tensor].maker;
+        bool made = maker >= 0 && !tensor_is_known(a->plan->inferred, tensor);
+        int devices = made ? plan_devices(a->plan, maker) : 0;
+        int32_t at = read_span(a, (Held){tensor, a->plan->sharding[tensor], devices});
         if (at >= 0)
             span_at(a, at)->kept = true;
     }
@@ -154,6 +194,7 @@ Account *memory_account_make(const Plan *plan, Progress *progress)
     for (int t = 0; t < a->graph->n_tensors; t++)
         a->of_tensor[t] = -1;
     a->end = arena_array(arena, int, inferred->n_program);
+    a->reshards = reshard_index(arena, plan);
     add_sources(a);
     for (int i = 0; i < inferred->n_program; i++) {
         if (i % LOOK_EVERY == 0 && progress_stopped(progress)) {
@@ -198,6 +239,7 @@ static Parts parts_new(Arena *arena, const Plan *plan, int64_t rank)
     return parts;
 }
 
+/* Of a rank where the value is. */
 static int64_t part_bytes(const Parts *parts, const Span *span)
 {
     const Plan *plan = parts->plan;
@@ -208,6 +250,12 @@ static int64_t part_bytes(const Parts *parts, const Span *span)
     return dtype_bytes((Dtype)plan->inferred->dtype[span->tensor], *elements);
 }
 
+static bool has_span(const Parts *parts, const Span *span)
+{
+    const Plan *plan = parts->plan;
+    return submesh_has(plan->mesh, plan->submeshes[span->devices], parts->rank);
+}
+
 /* Live bytes at each moment. */
 static int64_t *sum_spans(Arena *scratch, const Account *a, int64_t rank)
 {
@@ -215,7 +263,7 @@ static int64_t *sum_spans(Arena *scratch, const Account *a, int64_t rank)
     int64_t *live = arena_array(scratch, int64_t, (int64_t)a->now + 2);
     for (int i = 0; i < a->spans.n; i++) {
         const Span *span = span_at(a, i);
-        int64_t bytes = part_bytes(&parts, span);
+        int64_t bytes = has_span(&parts, span) ? part_bytes(&parts, span) : 0;
         live[span->first] += bytes;
         live[span->last + 1] -= bytes;
     }
@@ -239,7 +287,7 @@ MemoryUse memory_use_of(Arena *arena, const Account *a, int64_t rank)
     Arena *scratch = arena_new();
     const int64_t *live = sum_spans(scratch, a, rank);
     int n = a->plan->inferred->n_program;
-    MemoryUse use = {.peak_bytes = live[0], .peak_place = n > 0 ? 0 : -1};
+    MemoryUse use = {.rank = rank, .peak_bytes = live[0], .peak_place = n > 0 ? 0 : -1};
     use.live_bytes = arena_array(arena, int64_t, n);
     for (int i = 0; i < n; i++) {
         use.live_bytes[i] = live[fullest_moment(a, live, i)];
@@ -252,14 +300,19 @@ MemoryUse memory_use_of(Arena *arena, const Account *a, int64_t rank)
     return use;
 }
 
+/* Of the first ranks of all parts of the mesh, which hold the largest parts, the one that needs
+ * most. */
 MemoryUse memory_use(Arena *arena, const Plan *plan)
 {
     Account *account = memory_account_make(plan, plan->progress);
-    if (!account)
-        return (MemoryUse){.peak_place = -1};
-    MemoryUse use = memory_use_of(arena, account, 0);
+    MemoryUse most = {.peak_place = -1};
+    for (int s = 0; account && s < plan->n_submeshes; s++) {
+        MemoryUse use = memory_use_of(arena, account, plan->submeshes[s].first);
+        if (s == 0 || use.peak_bytes > most.peak_bytes)
+            most = use;
+    }
     memory_account_free(account);
-    return use;
+    return most;
 }
 
 /* ---- what is alive ---- */
@@ -310,12 +363,12 @@ LiveSet memory_live_of(Arena *arena, const Account *a, int64_t rank, int place)
                             parts_new(scratch, a->plan, a->plan->mesh->n_devices - 1)};
     LiveSet set = {0};
     int n_alive = 0;
-    for (int i = 0; i < a->spans.n; i++)
+    for (int i = 0; i < a->spans.n; i++) /* on some rank */
         n_alive += span_at(a, i)->first <= moment && moment <= span_at(a, i)->last;
     LiveValue *at = arena_array(arena, LiveValue, n_alive);
     for (int i = 0; i < a->spans.n; i++) {
         const Span *span = span_at(a, i);
-        if (moment < span->first || span->last < moment)
+        if (moment < span->first || span->last < moment || !has_span(&parts[0], span))
             continue;
         LiveValue value = live_value(a, parts, span, class[span->tensor], moment);
         set.bytes += value.bytes;
@@ -331,22 +384,38 @@ LiveSet memory_live_of(Arena *arena, const Account *a, int64_t rank, int place)
     return set;
 }
 
-LiveSet memory_live_at(Arena *arena, const Plan *plan, int place)
+LiveSet memory_live_at(Arena *arena, const Plan *plan, int64_t rank, int place)
 {
     Account *account = memory_account_new(plan);
-    LiveSet set = memory_live_of(arena, account, 0, place);
+    LiveSet set = memory_live_of(arena, account, rank, place);
     memory_account_free(account);
     return set;
 }
 
 /* ---- before the run ---- */
 
+/* Whether the rank is where an op reads the parameter. */
+static bool has_parameter(const Plan *plan, int32_t tensor, int64_t rank)
+{
+    const GraphTensor *at = &plan->inferred->graph->tensors[tensor];
+    if (!plan->devices || at->output)
+        return true;
+    for (int32_t u = at->use; u < at[1].use; u++) {
+        int32_t op = plan->inferred->graph->uses[u];
+        if (!inferred_is_host(plan->inferred, op) &&
+            submesh_has(plan->mesh, plan->submeshes[plan->devices[op]], rank))
+            return true;
+    }
+    return false;
+}
+
 void memory_init(const Plan *plan, int64_t rank, InitMemory *out)
 {
     const Inferred *inferred = plan->inferred;
     *out = (InitMemory){.largest = -1};
     for (int32_t t = 0; t < inferred->graph->n_tensors; t++) {
-        if (!tensor_is_parameter(inferred, t) || plan->sharding[t] < 0)
+        if (!tensor_is_parameter(inferred, t) || plan->sharding[t] < 0 ||
+            !has_parameter(plan, t, rank))
             continue;
         int64_t whole = inferred_bytes(inferred, t);
         int64_t part =
@@ -389,22 +458,41 @@ static int more_first(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Splits the ranks by the size of their part under each of the shardings; how many groups. */
+/* Splits groups of ranks by a number of each; how many there are then. */
+static int split_by(const Mesh *mesh, int32_t *group, const int64_t *number)
+{
+    Arena *scratch = arena_new();
+    Intern *keys = intern_new(scratch);
+    for (int64_t rank = 0; rank < mesh->n_devices; rank++) {
+        int64_t key[2] = {group[rank], number[rank]};
+        group[rank] = intern_put(keys, key, sizeof key);
+    }
+    int n = intern_count(keys);
+    arena_free(scratch);
+    return n;
+}
+
+/* Splits the ranks by the size of their part under each of the shardings, and by the parts of the
+ * mesh they are on; how many groups. */
 static int split_ranks(const Account *a, const int32_t *uneven, int n_uneven, int32_t *group)
 {
-    const Mesh *mesh = a->plan->mesh;
+    const Plan *plan = a->plan;
+    const Mesh *mesh = plan->mesh;
     int n_groups = 1;
+    Arena *scratch = arena_new();
+    int64_t *number = arena_array(scratch, int64_t, mesh->n_devices);
     for (int i = 0; i < n_uneven; i++) {
-        Arena *scratch = arena_new();
-        Intern *keys = intern_new(scratch);
-        const Sharding *sharding = shardings_at(a->plan->shardings, uneven[i]);
-        for (int64_t rank = 0; rank < mesh->n_devices; rank++) {
-            int64_t key[2] = {group[rank], sharding_local_elements(sharding, mesh, rank)};
-            group[rank] = intern_put(keys, key, sizeof key);
-        }
-        n_groups = intern_count(keys);
-        arena_free(scratch);
+        const Sharding *sharding = shardings_at(plan->shardings, uneven[i]);
+        for (int64_t rank = 0; rank < mesh->n_devices; rank++)
+            number[rank] = sharding_local_elements(sharding, mesh, rank);
+        n_groups = split_by(mesh, group, number);
     }
+    for (int s = 1; s < plan->n_submeshes; s++) {
+        for (int64_t rank = 0; rank < mesh->n_devices; rank++)
+            number[rank] = submesh_has(mesh, plan->submeshes[s], rank);
+        n_groups = split_by(mesh, group, number);
+    }
+    arena_free(scratch);
     return n_groups;
 }
 

@@ -1,12 +1,14 @@
 /* memory.h - live bytes per device while a plan runs.
  *
  * The account follows the run (core/run/program.h) step by step, the same steps on every rank; rank
- * 0 has the largest parts. Parameters, as stored, and graph inputs live always, graph outputs from
- * when they are made. A value lives from its maker to its last reader, or to the step that moves it
- * when nobody reads it later; a moved copy from its step to its last reader, what lies between two
- * steps of a reshard while they run. Views are copies, as in the run. A constant lives from its
- * first reader to its last; the run holds a little less, since kernels take axes and sizes as
- * numbers. Scratch memory inside an op is not counted.
+ * 0 has the largest parts, in a stage the first of its devices. A rank has what lies on its stages.
+ * It is one micro-batch: what a schedule keeps of others for the backward pass is not counted.
+ * Parameters, as stored, and graph inputs live always, graph outputs from when they are made. A
+ * value lives from its maker to its last reader, or to the step that moves it when nobody reads it
+ * later; a moved copy from its step to its last reader, what lies between two steps of a reshard
+ * while they run. Views are copies, as in the run. A constant lives from its first reader to its
+ * last; the run holds a little less, since kernels take axes and sizes as numbers. Scratch memory
+ * inside an op is not counted.
  *
  * Every step of a reshard fills a buffer of its own beside its source. Its bytes on a rank, where
  * the source has s and n ranks are in a group:
@@ -28,14 +30,15 @@
 #include "core/plan/plan.h"
 
 typedef struct {
+    int64_t rank;
     int64_t peak_bytes;
     int peak_place; /* the first with so much; -1: there are no ops */
     int64_t
         *live_bytes; /* per place in the program: the most while that op, or a step for it, runs */
 } MemoryUse;
 
-/* Of rank 0. Needs sharding, made and need. live_bytes lies in the arena. Nothing when a plan that
- * is being made was stopped. */
+/* Of the rank that needs most: rank 0, but where there are stages. Needs sharding, made and need.
+ * live_bytes lies in the arena. Nothing when a plan that is being made was stopped. */
 MemoryUse memory_use(Arena *arena, const Plan *plan);
 
 typedef struct {
@@ -52,8 +55,8 @@ typedef struct {
     const LiveValue *at; /* the largest first */
 } LiveSet;
 
-/* What is alive on rank 0 when most is, while the op at that place, or a step for it, runs. */
-LiveSet memory_live_at(Arena *arena, const Plan *plan, int place);
+/* What is alive on a rank when most is, while the op at that place, or a step for it, runs. */
+LiveSet memory_live_at(Arena *arena, const Plan *plan, int64_t rank, int place);
 
 /* ---- any rank, any place: one account, asked often ---- */
 

@@ -128,11 +128,26 @@ static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char 
     plan_found_at(plan, &pin->origin);
 }
 
+/* The axes that tell the devices of its stage apart: they cut nothing there. */
+static AtomSet fixed_there(const Plan *plan, const AtomSet *apart, const Decision *pin)
+{
+    if (!apart)
+        return 0;
+    return pin->kind == PIN_TENSOR_DIM ? apart[pin->place]
+                                       : plan->submeshes[plan_devices(plan, pin->place)].fixed;
+}
+
 /* An op sums wrong over a frozen dim that is cut; only parameters lie somewhere before they are
  * used. */
-static bool can_hold(Plan *plan, const Decision *pin)
+static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
 {
     const Inferred *inferred = plan->inferred;
+    if (cut_atoms(decision_cut(pin)) & fixed_there(plan, apart, pin)) {
+        refuse_pin(plan, pin, LEVEL_ERROR, "axis-of-stages",
+                   "cannot be cut by an axis that tells the devices of stages apart",
+                   "cut it by an axis that the stage has all of");
+        return false;
+    }
     if (pin->kind == PIN_INDEX_DIM && !cut_is_whole(decision_cut(pin)) &&
         program_space(inferred, pin->place)->index[pin->dim].role == ROLE_FROZEN) {
         refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin", "is frozen: the op cannot be cut there",
@@ -177,7 +192,7 @@ static void keep_pins(Plan *plan, Arena *scratch, const Decision *const *holds, 
 {
     Intern *places = intern_new(scratch);
     AtomSet *used = arena_array(scratch, AtomSet, n);
-    const AtomSet *barred = barred_axes(scratch, plan);
+    const AtomSet *barred = barred_axes(scratch, plan), *apart = stages_barred(scratch, plan);
     plan->pins = arena_array(plan->arena, const Decision *, n);
     plan->n_pin_of = 4;
     while (plan->n_pin_of < 2 * (uint32_t)n)
@@ -185,7 +200,7 @@ static void keep_pins(Plan *plan, Arena *scratch, const Decision *const *holds, 
     plan->pin_of = arena_array(plan->arena, int32_t, plan->n_pin_of);
     for (int i = 0; i < n; i++) {
         const Decision *pin = holds[i];
-        if (!pin || !can_hold(plan, pin))
+        if (!pin || !can_hold(plan, apart, pin))
             continue;
         if (barred && pin->kind == PIN_TENSOR_DIM && !pin->store &&
             (cut_atoms(decision_cut(pin)) & barred[pin->place])) {

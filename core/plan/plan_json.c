@@ -206,10 +206,10 @@ static Json *write_live(Writer *w, const LiveSet *set)
     return out;
 }
 
-static Json *write_init(const Writer *w)
+static Json *write_init(const Writer *w, int64_t rank)
 {
     InitMemory init;
-    memory_init(w->plan, 0, &init);
+    memory_init(w->plan, rank, &init);
     Json *out = json_object();
     json_set_int(out, "parts_bytes", init.parts_bytes);
     json_set_int(out, "cut_bytes", init.cut_bytes);
@@ -223,7 +223,7 @@ static Json *write_init(const Writer *w)
 static Json *write_memory(Writer *w)
 {
     MemoryUse use = memory_use(w->scratch, w->plan);
-    LiveSet set = memory_live_at(w->scratch, w->plan, use.peak_place);
+    LiveSet set = memory_live_at(w->scratch, w->plan, use.rank, use.peak_place);
     Json *out = json_object(), *classes = json_object();
     for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
         json_set_int(classes, memory_class_name((MemoryClass)c), set.by_class[c]);
@@ -232,7 +232,7 @@ static Json *write_memory(Writer *w)
     set_place(w, out, "at", use.peak_place);
     json_set(out, "classes", classes);
     json_set(out, "live", write_live(w, &set));
-    json_set(out, "init", write_init(w));
+    json_set(out, "init", write_init(w, use.rank));
     return out;
 }
 

@@ -79,7 +79,7 @@ static double *times_of_reshards(const Rank *rank)
     return rank->reshard_us;
 }
 
-/* Median over ranks and passes, for each of n things. */
+/* Median over passes and the ranks that did it, for each of n things. */
 static double *median_times(Arena *arena, const Team *team, RankTimes *times, int n)
 {
     double *out = arena_array(arena, double, n);
@@ -88,8 +88,11 @@ static double *median_times(Arena *arena, const Team *team, RankTimes *times, in
     for (int i = 0; i < n; i++) {
         int n_all = 0;
         for (int r = 0; r < team->n_ranks; r++)
-            for (int pass = first_timed(team); pass < team->n_passes; pass++)
-                all[n_all++] = times(&team->ranks[r])[(int64_t)pass * n + i];
+            for (int pass = first_timed(team); pass < team->n_passes; pass++) {
+                double us = times(&team->ranks[r])[(int64_t)pass * n + i];
+                if (us > 0)
+                    all[n_all++] = us;
+            }
         out[i] = median(all, n_all);
     }
     arena_free(scratch);
@@ -129,7 +132,8 @@ static void report_checks(Arena *arena, const Team *team, RunReport *out)
             out->first_bad = team->ranks[r].bad_tensor;
             out->wrong = team->ranks[r].wrong;
         }
-    out->n_values_checked = team->ranks[0].n_checked;
+    for (int r = 0; r < team->n_ranks; r++)
+        out->n_values_checked += team->ranks[r].n_checked;
     out->ok = out->first_bad < 0;
     if (!team->options->verify && !team->expected)
         return;

@@ -1,5 +1,7 @@
 #include "core/run/program.h"
 
+#include "core/plan/edges.h"
+
 #include <assert.h>
 
 typedef struct {
@@ -11,8 +13,7 @@ typedef struct {
     Vec(Instr) instrs;
     Vec(int32_t) next;   /* per slot: another slot of its tensor, or -1 */
     int32_t *first_slot; /* per tensor */
-    int32_t *first_reshard;
-    int32_t *next_reshard; /* per reshard: another of its tensor, or -1 */
+    ReshardIndex reshards;
 } Lowering;
 
 const char *instr_kind_name(InstrKind kind)
@@ -23,70 +24,63 @@ const char *instr_kind_name(InstrKind kind)
 
 /* ---- slots ---- */
 
-static int32_t add_slot(Lowering *l, int32_t tensor, int32_t sharding, int32_t next)
+static int32_t add_slot(Lowering *l, Slot slot, int32_t next)
 {
-    vec_push(l->arena, &l->slots, (Slot){tensor, sharding});
+    vec_push(l->arena, &l->slots, slot);
     vec_push(l->arena, &l->next, next);
     return l->slots.n - 1;
 }
 
-static int32_t find_slot(const Lowering *l, int32_t tensor, int32_t sharding)
+static int32_t find_slot(const Lowering *l, Slot wanted)
 {
-    int32_t slot = l->first_slot[tensor];
+    int32_t slot = l->first_slot[wanted.tensor];
     assert(slot < 0 || (l->slots.at && l->next.at));
-    while (slot >= 0 && l->slots.at[slot].sharding != sharding)
+    while (slot >= 0 && (l->slots.at[slot].sharding != wanted.sharding ||
+                         l->slots.at[slot].devices != wanted.devices))
         slot = l->next.at[slot];
     return slot;
 }
 
-static int32_t named_slot(Lowering *l, int32_t tensor, int32_t sharding)
+static int32_t named_slot(Lowering *l, Slot slot)
 {
-    l->first_slot[tensor] = add_slot(l, tensor, sharding, l->first_slot[tensor]);
-    return l->first_slot[tensor];
+    l->first_slot[slot.tensor] = add_slot(l, slot, l->first_slot[slot.tensor]);
+    return l->first_slot[slot.tensor];
 }
 
-static int32_t load(Lowering *l, int32_t tensor, int32_t sharding)
+static int32_t load(Lowering *l, Slot slot)
 {
     Instr instr = {.kind = INSTR_LOAD, .from = -1, .op = -1, .reshard = -1};
-    instr.slot = named_slot(l, tensor, sharding);
+    instr.slot = named_slot(l, slot);
     vec_push(l->arena, &l->instrs, instr);
     return instr.slot;
 }
 
 /* ---- reshards ---- */
 
-static void index_reshards(Lowering *l)
+/* The steps that fill a slot, after those that fill what they begin with; the slots between are
+ * nobody else's. */
+static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
 {
-    const Plan *plan = l->plan;
-    l->first_reshard = arena_array(l->arena, int32_t, l->graph->n_tensors);
-    l->next_reshard = arena_array(l->arena, int32_t, plan->n_reshards);
-    for (int t = 0; t < l->graph->n_tensors; t++)
-        l->first_reshard[t] = -1;
-    for (int r = plan->n_reshards - 1; r >= 0; r--) {
-        l->next_reshard[r] = l->first_reshard[plan->reshards[r].tensor];
-        l->first_reshard[plan->reshards[r].tensor] = r;
+    int32_t r = reshard_filling(&l->reshards, wanted.tensor, wanted.sharding, wanted.devices);
+    const Reshard *reshard = r < 0 ? NULL : &l->plan->reshards[r];
+    int32_t slot = -1;
+    if (reshard) {
+        Slot from = {wanted.tensor, reshard->from, reshard->from_devices};
+        slot = find_slot(l, from);
+        if (slot < 0 && reshard->from_devices != wanted.devices)
+            slot = reshard_slot(l, from, err);
     }
-}
-
-/* The steps that fill (tensor, to) from (tensor, from); the slots between are nobody else's. */
-static int32_t reshard_slot(Lowering *l, int32_t tensor, int32_t from, int32_t to, Error *err)
-{
-    const Plan *plan = l->plan;
-    int32_t r = l->first_reshard[tensor];
-    while (r >= 0 && (plan->reshards[r].from != from || plan->reshards[r].to != to))
-        r = l->next_reshard[r];
-    int32_t slot = find_slot(l, tensor, from);
-    if (r < 0 || slot < 0) {
-        error_kind(err, ERROR_RUN, "the plan has no reshard of '%s' to what is read",
-                   tensor_name(l->graph, tensor));
+    if (slot < 0) {
+        if (!error_is_set(err))
+            error_kind(err, ERROR_RUN, "the plan has no reshard of '%s' to what is read",
+                       tensor_name(l->graph, wanted.tensor));
         return -1;
     }
-    const ReshardPath *path = plan->reshards[r].path;
-    for (int i = 0; i < path->n_steps; i++) {
+    for (int i = 0; i < reshard->path->n_steps; i++) {
         Instr instr = {.kind = INSTR_STEP, .from = slot, .op = -1, .reshard = r};
-        instr.step = &path->step[i];
-        slot = i + 1 == path->n_steps ? named_slot(l, tensor, to)
-                                      : add_slot(l, tensor, instr.step->to, -1);
+        instr.step = &reshard->path->step[i];
+        Slot filled = {wanted.tensor, instr.step->to, reshard_step_devices(reshard, i)};
+        slot = i + 1 == reshard->path->n_steps ? named_slot(l, wanted) : add_slot(l, filled, -1);
         instr.slot = slot;
         vec_push(l->arena, &l->instrs, instr);
     }
@@ -94,14 +88,14 @@ static int32_t reshard_slot(Lowering *l, int32_t tensor, int32_t from, int32_t t
 }
 
 /* The slot an operand is read from, made ready when it is not. -1 with *err. */
-static int32_t read_slot(Lowering *l, int32_t tensor, int32_t need, Error *err)
+static int32_t read_slot(Lowering *l, Slot wanted, Error *err)
 {
-    int32_t slot = find_slot(l, tensor, need);
+    int32_t slot = find_slot(l, wanted);
     if (slot >= 0)
         return slot;
-    if (tensor_is_known(l->plan->inferred, tensor))
-        return load(l, tensor, need);
-    return reshard_slot(l, tensor, l->plan->sharding[tensor], need, err);
+    if (tensor_is_known(l->plan->inferred, wanted.tensor))
+        return load(l, wanted);
+    return reshard_slot(l, wanted, err);
 }
 
 /* ---- ops ---- */
@@ -139,7 +133,7 @@ static bool lower_inputs(Lowering *l, int32_t op, Error *err)
             continue;
         if (!check_tensor(l, tensor, need, err))
             return false;
-        int32_t slot = read_slot(l, tensor, need, err);
+        int32_t slot = read_slot(l, (Slot){tensor, need, plan_devices(l->plan, op)}, err);
         if (slot < 0)
             return false;
         l->out->operand[at->input + i] = slot;
@@ -152,13 +146,15 @@ static bool lower_outputs(Lowering *l, int32_t op, Error *err)
 {
     const GraphOp *at = &l->graph->ops[op];
     const Plan *plan = l->plan;
+    int devices = plan_devices(plan, op);
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(l->graph, op)[i];
         if (tensor < 0)
             continue;
         if (!check_tensor(l, tensor, plan->made[tensor], err))
             return false;
-        l->out->operand[op_output_place(at) + i] = named_slot(l, tensor, plan->made[tensor]);
+        l->out->operand[op_output_place(at) + i] =
+            named_slot(l, (Slot){tensor, plan->made[tensor], devices});
     }
     vec_push(l->arena, &l->instrs,
              (Instr){.kind = INSTR_OP, .slot = -1, .from = -1, .op = op, .reshard = -1});
@@ -166,13 +162,29 @@ static bool lower_outputs(Lowering *l, int32_t op, Error *err)
         int32_t tensor = op_outputs(l->graph, op)[i];
         if (tensor < 0 || plan->made[tensor] == plan->sharding[tensor])
             continue;
-        if (reshard_slot(l, tensor, plan->made[tensor], plan->sharding[tensor], err) < 0)
+        if (reshard_slot(l, (Slot){tensor, plan->sharding[tensor], devices}, err) < 0)
             return false;
     }
     return true;
 }
 
 /* ---- the list ---- */
+
+/* Loads a parameter or an input of the graph on every part of the mesh where an op reads it; on all
+ * of it when it is handed out as it is. */
+static void load_source(Lowering *l, int32_t tensor)
+{
+    const GraphTensor *at = &l->graph->tensors[tensor];
+    Slot slot = {tensor, l->plan->sharding[tensor], 0};
+    if (at->output)
+        load(l, slot);
+    for (int32_t u = at->use; u < at[1].use; u++) {
+        int32_t op = l->graph->uses[u];
+        slot.devices = inferred_is_host(l->plan->inferred, op) ? 0 : plan_devices(l->plan, op);
+        if (!inferred_is_host(l->plan->inferred, op) && find_slot(l, slot) < 0)
+            load(l, slot);
+    }
+}
 
 static bool is_read_by_program(const Lowering *l, int32_t tensor)
 {
@@ -194,7 +206,7 @@ static bool load_sources(Lowering *l, Error *err)
             continue;
         if (!check_tensor(l, t, l->plan->sharding[t], err))
             return false;
-        load(l, t, l->plan->sharding[t]);
+        load_source(l, t);
     }
     l->out->n_once = l->instrs.n;
     return true;
@@ -204,6 +216,7 @@ static bool find_outputs(Lowering *l, Error *err)
 {
     for (int i = 0; i < l->graph->n_outputs; i++) {
         int32_t tensor = l->graph->outputs[i], sharding = l->plan->sharding[tensor];
+        int32_t maker = l->graph->tensors[tensor].maker;
         if (!check_tensor(l, tensor, sharding, err))
             return false;
         if (sharding_partials(shardings_at(l->plan->shardings, sharding))) {
@@ -212,7 +225,10 @@ static bool find_outputs(Lowering *l, Error *err)
             error_hint(err, "a mark `unreduced` asks for that: take it away to run the plan");
             return false;
         }
-        l->out->output[i] = read_slot(l, tensor, sharding, err);
+        int devices = maker < 0 || tensor_is_known(l->plan->inferred, tensor)
+                          ? 0
+                          : plan_devices(l->plan, maker);
+        l->out->output[i] = read_slot(l, (Slot){tensor, sharding, devices}, err);
         if (l->out->output[i] < 0)
             return false;
     }
@@ -284,7 +300,7 @@ bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err)
         out->operand[i] = -1;
     for (int t = 0; t < graph->n_tensors; t++)
         l.first_slot[t] = -1;
-    index_reshards(&l);
+    l.reshards = reshard_index(arena, plan);
 
     if (!load_sources(&l, err))
         return false;

@@ -11,9 +11,11 @@
  *     STEP all_reduce tp  y 4,64 partial -> y 4,64
  *     FREE h
  *
- * Ranks differ in what they hold, not in what they do: the list is the same for all runners.
- * Constants that are known at load are loaded where an op first reads them. Ids are places in
- * Program.slots; -1 is none.
+ * Ranks differ in what they hold, not in what they do: the list is the same for all runners. Where
+ * the plan has stages, an instruction is done by the devices of the slot it fills or frees, an op
+ * by its own; a step of kind STEP_SEND takes from the devices of the slot it reads. Constants that
+ * are known at load are loaded where an op first reads them. Ids are places in Program.slots; -1 is
+ * none.
  */
 #ifndef CORE_RUN_PROGRAM_H
 #define CORE_RUN_PROGRAM_H
@@ -24,6 +26,7 @@
 typedef struct {
     int32_t tensor;
     int32_t sharding; /* Shardings id */
+    int devices;      /* the part of the mesh that has it: place in plan->submeshes */
 } Slot;
 
 /* ORDER INSTR_KIND */

@@ -78,8 +78,22 @@ static void free_slot(Rank *rank, int32_t slot)
     rank->slot[slot] = NULL;
 }
 
+/* Whether the rank is on a part of the mesh. */
+static bool stands_on(const Rank *rank, int devices)
+{
+    const Plan *plan = rank->team->plan;
+    return submesh_has(plan->mesh, plan->submeshes[devices], rank->position);
+}
+
+static bool has_slot(const Rank *rank, int32_t slot)
+{
+    return stands_on(rank, rank->team->program->slots[slot].devices);
+}
+
 static void load(Rank *rank, int32_t slot)
 {
+    if (!has_slot(rank, slot))
+        return;
     Arena *scratch = arena_new();
     feed_fill(&rank->team->feeds, rank->team->program->slots[slot].tensor, fill_slot(rank, slot),
               scratch);
@@ -130,6 +144,8 @@ static void note_span(Rank *rank, const Instr *instr, TraceSpan span)
 static bool run_op(Rank *rank, const Instr *instr, int pass)
 {
     int32_t op = instr->op;
+    if (!stands_on(rank, plan_devices(rank->team->plan, op)))
+        return true;
     double start = now_us();
     Arena *scratch = arena_new();
     bool ok = run_kernel(rank, op, scratch);
@@ -151,8 +167,10 @@ static bool fill_from_group(Rank *rank, const Instr *instr, Arena *scratch)
     collective.to = shardings_at(plan->shardings, instr->step->to);
     int64_t n = mesh_atoms_size(plan->mesh, collective.atoms);
     const Local **held = arena_array(scratch, const Local *, n);
+    SubMesh source = plan->submeshes[rank->team->program->slots[instr->from].devices];
     for (int64_t i = 0; i < n; i++) {
         int64_t member = mesh_group_member(plan->mesh, collective.atoms, rank->position, i);
+        member = submesh_twin(plan->mesh, source, member);
         held[i] = rank->team->ranks[member].slot[instr->from];
     }
     Error inner = {.kind = ERROR_RUN};
@@ -167,20 +185,22 @@ static bool fill_from_group(Rank *rank, const Instr *instr, Arena *scratch)
 
 static bool run_step(Rank *rank, const Instr *instr, int pass)
 {
-    bool alone = instr->step->atoms == 0;
+    bool alone = instr->step->atoms == 0, takes_part = has_slot(rank, instr->slot);
     double start = now_us();
     if (!alone && !meet(rank->team))
         return false;
     double wait = alone ? 0 : now_us() - start;
     Arena *scratch = arena_new();
-    bool ok = fill_from_group(rank, instr, scratch);
+    bool ok = !takes_part || fill_from_group(rank, instr, scratch);
     arena_free(scratch);
     if (!ok || (!alone && !meet(rank->team)))
         return false;
     double end = now_us(), us = end - start;
+    rank->pass_us[pass] += us;
+    if (!takes_part)
+        return true;
     note_span(rank, instr, (TraceSpan){start, end, wait});
     rank->reshard_us[(int64_t)pass * rank->team->plan->n_reshards + instr->reshard] += us;
-    rank->pass_us[pass] += us;
     return true;
 }
 
@@ -207,7 +227,7 @@ static void note_wrong(Rank *rank, const Local *part, const Local *whole)
 static void check_slot(Rank *rank, int at, int32_t slot)
 {
     const Team *team = rank->team;
-    if (slot < 0)
+    if (slot < 0 || !has_slot(rank, slot))
         return;
     const Slot *held = &team->program->slots[slot];
     if (sharding_partials(shardings_at(team->plan->shardings, held->sharding)))
@@ -215,7 +235,7 @@ static void check_slot(Rank *rank, int at, int32_t slot)
     Difference difference = {.ok = true};
     local_compare(rank->slot[slot], team->reference.value[held->tensor],
                   team_tolerance(team, team->reference.tolerance[held->tensor]), &difference);
-    rank->n_checked++;
+    rank->n_checked += rank->position == team->plan->submeshes[held->devices].first;
     if (!difference.ok && rank->first_bad < 0) {
         rank->first_bad = at;
         rank->bad_tensor = held->tensor;
@@ -246,7 +266,7 @@ static void check_outputs(Rank *rank)
         const Local *want = team->expected ? team->expected[tensor] : NULL;
         if (!want && team->options->verify)
             want = team->reference.value[tensor];
-        if (!want)
+        if (!want || !has_slot(rank, team->program->output[i]))
             continue;
         Tolerance tolerance = tolerance_for(want->dtype, local_range(want));
         if (team->expected && team->expected[tensor])

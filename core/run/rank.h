@@ -29,7 +29,7 @@ typedef struct {
     int first_bad;               /* the first instruction that makes a value which differs, or -1 */
     int32_t bad_tensor;          /* that value */
     RunWrong wrong;              /* an element of it */
-    int n_checked;               /* values compared */
+    int n_checked;               /* values compared, by the first rank that has them */
     Error err;
 } Rank;
 

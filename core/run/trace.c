@@ -1,16 +1,24 @@
 #include "core/run/trace.h"
 
+#include <math.h>
+
 static bool takes_time(const Instr *instr)
 {
     return instr->kind == INSTR_OP || instr->kind == INSTR_STEP;
 }
 
+/* What the rank has no part in has no time. */
+static bool was_done(const TraceSpan *span)
+{
+    return span->end_us > 0;
+}
+
 static double first_start(const Trace *trace)
 {
     int64_t n = (int64_t)trace->n * trace->n_ranks;
-    double first = n > 0 ? trace->span[0].start_us : 0;
-    for (int64_t i = 1; i < n; i++)
-        if (trace->span[i].start_us < first)
+    double first = INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        if (was_done(&trace->span[i]) && trace->span[i].start_us < first)
             first = trace->span[i].start_us;
     return first;
 }
@@ -35,6 +43,8 @@ Trace *trace_make(Arena *arena, const Program *program, TraceSpan *const *spans,
     }
     double first = first_start(trace);
     for (int64_t i = 0; i < (int64_t)trace->n * n_ranks; i++) {
+        if (!was_done(&trace->span[i]))
+            continue;
         trace->span[i].start_us -= first;
         trace->span[i].end_us -= first;
     }

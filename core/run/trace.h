@@ -1,7 +1,8 @@
 /* trace.h - when each rank did what: the ops and steps of one pass, for timelines.
  *
  * The pass is the last that all ranks finished. Times are from its first start, on one clock for
- * all ranks; a step's wait is what its rank stood at the door until all had come.
+ * all ranks; a step's wait is what its rank stood at the door until all had come. What a rank has
+ * no part in, since it is of another stage, is 0 to 0.
  */
 #ifndef CORE_RUN_TRACE_H
 #define CORE_RUN_TRACE_H

@@ -19,7 +19,7 @@
 #include "core/plan/memory.h"
 #include "tests/unit/unit.h"
 
-enum { SMALL_OPS = 5, SMALL_TENSORS = 9 };
+enum { SMALL_OPS = 5, SMALL_TENSORS = 9, SMALL_RESHARDS = 4 };
 
 static const struct {
     const char *name;
@@ -208,9 +208,26 @@ static inline void small_fill(SmallPlan *small)
     plan->reshard_uses = arena_array(arena, int32_t, 1);
     plan->reshard_uses[0] = add;
     ReshardPath *path = arena_make(arena, ReshardPath);
-    *path = (ReshardPath){.wire_bytes = 384, .us = 3.5};
-    plan->reshards = arena_array(arena, Reshard, 2);
-    plan->reshards[plan->n_reshards++] = (Reshard){y, plan->sharding[y], reduced, 0, 1, path};
+    Step *step = arena_make(arena, Step);
+    *step = (Step){.kind = STEP_ALL_REDUCE, .from = plan->sharding[y], .to = reduced};
+    *path = (ReshardPath){.n_steps = 1, .step = step, .wire_bytes = 384, .us = 3.5};
+    plan->reshards = arena_array(arena, Reshard, SMALL_RESHARDS);
+    Reshard *reshard = &plan->reshards[plan->n_reshards++];
+    *reshard = (Reshard){.tensor = y, .from = plan->sharding[y], .to = reduced, .path = path};
+    reshard->n_uses = 1;
+    static const SubMesh whole[] = {{0}};
+    plan->submeshes = whole;
+    plan->n_submeshes = 1;
+}
+
+/* One more, by the resharder. */
+static inline void small_reshard(SmallPlan *small, int32_t tensor, int32_t from, int32_t to)
+{
+    Plan *plan = &small->plan;
+    assert_true(plan->n_reshards < SMALL_RESHARDS);
+    Reshard *new = &plan->reshards[plan->n_reshards++];
+    *new = (Reshard){.tensor = tensor, .from = from, .to = to};
+    new->path = reshard(plan->resharder, DT_F32, from, to);
 }
 
 static inline SmallPlan *small_plan(Arena *arena)

@@ -81,7 +81,7 @@ static void lists_what_is_alive(void **state)
     Arena *arena = arena_new();
     SmallPlan *small = small_plan(arena);
     int place = small_op(small, row->name);
-    LiveSet set = memory_live_at(arena, &small->plan, place);
+    LiveSet set = memory_live_at(arena, &small->plan, 0, place);
     assert_string_equal(live_text(arena, small, &set), row->live);
     check_sums(&set, memory_use(arena, &small->plan).live_bytes[place]);
     assert_int_equal(set.padding_bytes, 0);
@@ -99,7 +99,7 @@ static void empty_program(void **state)
     MemoryUse use = memory_use(arena, &small->plan);
     assert_int_equal(use.peak_bytes, SOURCES);
     assert_int_equal(use.peak_place, -1);
-    LiveSet set = memory_live_at(arena, &small->plan, -1);
+    LiveSet set = memory_live_at(arena, &small->plan, 0, -1);
     check_sums(&set, SOURCES);
     arena_free(arena);
 }
@@ -113,12 +113,14 @@ static void stored_parameter(void **state)
     Plan *plan = &small->plan;
     int32_t w1 = small_tensor(small, "w1");
     Shape shape = {.n_dims = 2, .dim = {16, 32}};
+    int32_t need = plan->sharding[w1];
     plan->sharding[w1] = plan->made[w1] = small_sharding(small, "16/dp,32/tp", &shape);
+    small_reshard(small, w1, plan->sharding[w1], need);
 
     MemoryUse use = memory_use(arena, plan);
     assert_int_equal(use.live_bytes[small_op(small, "matmul1")], live[0].live_bytes + 256);
     assert_int_equal(use.live_bytes[small_op(small, "relu")], live[1].live_bytes - 256);
-    LiveSet set = memory_live_at(arena, plan, small_op(small, "matmul1"));
+    LiveSet set = memory_live_at(arena, plan, 0, small_op(small, "matmul1"));
     assert_int_equal(set.by_class[MEMORY_PARAMETER], 256 + 512 + 512); /* it is gathered by then */
     assert_int_equal(set.by_class[MEMORY_BUFFER], 0);
     arena_free(arena);
@@ -135,6 +137,7 @@ static void pinned_value(void **state)
     Shape shape = {.n_dims = 2, .dim = {8, 32}};
     plan->sharding[r] = small_sharding(small, "8/dp,32", &shape);
     plan->need[small->graph->ops[small_op(small, "matmul2")].input] = plan->sharding[r];
+    small_reshard(small, r, plan->made[r], plan->sharding[r]);
 
     MemoryUse use = memory_use(arena, plan);
     assert_int_equal(use.live_bytes[small_op(small, "relu")], SOURCES + 128 + 512);
@@ -153,7 +156,8 @@ static void copies_between_steps(void **state)
     Shape shape = {.n_dims = 2, .dim = {8, 32}};
     int32_t to = small_sharding(small, "8,32/dp.tp", &shape);
     plan->need[small->graph->ops[small_op(small, "relu")].input] = to;
-    const ReshardPath *path = reshard(plan->resharder, DT_F32, plan->made[h], to);
+    small_reshard(small, h, plan->made[h], to);
+    const ReshardPath *path = plan->reshards[plan->n_reshards - 1].path;
     int64_t most = 0, buffers = 0;
     for (int i = 0; i < path->n_steps; i++) {
         const Step *step = &path->step[i];
@@ -172,7 +176,7 @@ static void copies_between_steps(void **state)
     assert_true(path->n_steps > 1);
     int relu = small_op(small, "relu");
     assert_int_equal(memory_use(arena, plan).live_bytes[relu], SOURCES + most);
-    LiveSet set = memory_live_at(arena, plan, relu);
+    LiveSet set = memory_live_at(arena, plan, 0, relu);
     check_sums(&set, SOURCES + most);
     assert_int_equal(set.by_class[MEMORY_BUFFER], buffers);
     arena_free(arena);
@@ -222,7 +226,7 @@ static void values_add_up_everywhere(void **state)
     assert_int_equal(p->plan->totals.peak_bytes, use.peak_bytes);
     int n_spans = 0;
     for (int i = 0; i < p->inferred->n_program; i++) {
-        LiveSet set = memory_live_at(p->arena, p->plan, i);
+        LiveSet set = memory_live_at(p->arena, p->plan, 0, i);
         check_sums(&set, use.live_bytes[i]);
         for (int v = 0; v < set.n; v++) {
             assert_true(set.at[v].from <= i && i <= set.at[v].to);
@@ -298,7 +302,7 @@ static void padding_of_uneven_parts(void **state)
     pin.cut = (Cut[]){planning_cut(p, 5, "x", 1)};
     journal_add(&p->journal, p->arena, &pin);
     planning_make(p);
-    LiveSet set = memory_live_at(p->arena, p->plan, 0);
+    LiveSet set = memory_live_at(p->arena, p->plan, 0, 0);
     assert_int_equal(set.bytes, 2 * 3 * 4 * 4);
     assert_int_equal(set.padding_bytes, 2 * 4 * 4);
     planning_close(p);

@@ -370,7 +370,7 @@ static void format_live(const Page *page, const LiveSet *set, Buf *out)
 static void format_memory(const Page *page, Buf *out)
 {
     MemoryUse use = memory_use(page->scratch, page->plan);
-    LiveSet set = memory_live_at(page->scratch, page->plan, use.peak_place);
+    LiveSet set = memory_live_at(page->scratch, page->plan, use.rank, use.peak_place);
     if (set.n == 0)
         return;
     format_classes(page, &set, out);

@@ -4,6 +4,7 @@
 #include "core/plan/factor/flow_visit.h"
 #include "core/plan/plan_findings.h"
 #include "core/plan/shardy/plan_shardy.h"
+#include "core/plan/stage.h"
 
 #include <assert.h>
 
@@ -434,13 +435,29 @@ static void make_groups(Run *run)
     run->n_groups = groups.n;
 }
 
+/* Axes that tell the devices of stages apart cut no tensor there. */
+static void bar_axes_of_stages(Run *run)
+{
+    Propagation *p = run->p;
+    Arena *scratch = arena_new();
+    const AtomSet *barred = stages_barred(scratch, run->plan);
+    for (int t = 0; barred && t < p->graph.n_tensors; t++) {
+        if (barred[t] == 0 || run->start[t] < 0)
+            continue;
+        Flow flow = *p->flows.at[run->start[t]];
+        flow.barred |= barred[t];
+        run->start[t] = put_flow(p, &flow);
+    }
+    arena_free(scratch);
+}
+
 /* What is said of tensors as a whole holds from the start, whatever the priorities of pins. */
 static void start_run(Run *run)
 {
     Plan *plan = run->plan;
     Propagation *p = run->p;
     run->start = p->start;
-    if (plan->n_marks == 0)
+    if (plan->n_marks == 0 && !plan->devices)
         return;
     run->start = arena_array(plan->arena, int32_t, p->graph.n_tensors);
     memcpy(run->start, p->start, (size_t)p->graph.n_tensors * sizeof *run->start);
@@ -455,6 +472,7 @@ static void start_run(Run *run)
             flow.pass = (int32_t)mark->pass;
         run->start[mark->place] = put_flow(p, &flow);
     }
+    bar_axes_of_stages(run);
     make_groups(run);
 }
 

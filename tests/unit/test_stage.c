@@ -1,0 +1,250 @@
+/* Stages: ops in a row on parts of the mesh. What crosses is sent, what lies there is counted
+ * there, and the run on ranks equals one device, wherever stages are cut. */
+#include "tests/unit/unit.h"
+
+#include "core/plan/memory.h"
+#include "core/plan/session.h"
+#include "core/plan/stage.h"
+#include "core/run/run.h"
+#include "scripts/hooks.h"
+
+typedef struct {
+    Arena *arena;
+    Scripts *scripts;
+    Session *session;
+} Fixture;
+
+static void show(const Error *err)
+{
+    Arena *arena = arena_new();
+    Buf text = buf_new(arena);
+    error_format(err, &text);
+    print_error("%s", text.s);
+    arena_free(arena);
+}
+
+static Fixture open_model(const char *model, const char *mesh, const char *policy)
+{
+    Fixture f = {.arena = arena_new()};
+    f.scripts = scripts_new(f.arena, ".");
+    SessionOptions options = {.mesh = mesh, .policy = policy};
+    options.model = arena_printf(f.arena, "samples/models/%s.onnx", model);
+    SessionHooks hooks = scripts_hooks(f.scripts);
+    Error err = {0};
+    f.session = session_open(&options, &hooks, &err);
+    if (!f.session)
+        show(&err);
+    assert_non_null(f.session);
+    return f;
+}
+
+static void close_model(Fixture *f)
+{
+    session_close(f->session);
+    scripts_free(f->scripts);
+    arena_free(f->arena);
+}
+
+static SubMesh part_of(const Fixture *f, const char *text)
+{
+    Source source = {"test", str_from(text)};
+    SubMesh sub;
+    assert_true(submesh_parse(f->session->mesh, &source, &sub, NULL));
+    return sub;
+}
+
+/* Cuts the program at these shares of its ops into stages on these parts. */
+static void cut_stages(Fixture *f, const double *at, const char *const *parts, int n, bool relay)
+{
+    const Inferred *inferred = f->session->inferred;
+    Decision decisions[32];
+    int n_decisions = 0;
+    for (int s = 0; s < n; s++) {
+        int first = s == 0 ? 0 : (int)(at[s - 1] * inferred->n_program);
+        int last = s == n - 1 ? inferred->n_program - 1 : (int)(at[s] * inferred->n_program) - 1;
+        if (last < first)
+            continue; /* a program of few ops */
+        Origin user = {.kind = ORIGIN_USER, .file = "", .text = ""};
+        decisions[n_decisions++] = (Decision){
+            .kind = PIN_STAGE, .place = inferred->program[first], .relay = relay, .origin = user};
+        decisions[n_decisions++] = (Decision){.kind = PIN_DEVICES,
+                                              .place = inferred->program[first],
+                                              .last = inferred->program[last],
+                                              .devices = part_of(f, parts[s]),
+                                              .origin = user};
+    }
+    Error err = {0};
+    bool ok = session_apply(f->session, decisions, n_decisions, &err);
+    if (!ok)
+        show(&err);
+    assert_true(ok);
+}
+
+static void verify(const Fixture *f)
+{
+    RunOptions options = {.verify = true, .seed = 3, .repeat = 1};
+    RunReport report;
+    Error err = {0};
+    bool ran = run_plan(f->arena, f->session->plan, &options, &report, &err);
+    if (!ran)
+        show(&err);
+    assert_true(ran);
+    if (report.first_bad >= 0)
+        print_error("%s differs\n", tensor_name(f->session->graph, report.first_bad));
+    assert_true(report.ok);
+    assert_true(report.n_values_checked > 0);
+}
+
+static int count_sends(const Plan *plan)
+{
+    int n = 0;
+    for (int r = 0; r < plan->n_reshards; r++)
+        for (int s = 0; s < plan->reshards[r].path->n_steps; s++)
+            n += plan->reshards[r].path->step[s].kind == STEP_SEND;
+    return n;
+}
+
+/* No op and no tensor is cut by an axis that tells the devices of its stage apart. */
+static void check_axes(const Plan *plan)
+{
+    for (int i = 0; i < plan->inferred->n_program; i++) {
+        int32_t op = plan->inferred->program[i];
+        const OpCut *cut = program_cut(plan, op);
+        assert_int_equal(cuts_used(cut->index, (int)cut->n, -1) &
+                             plan->submeshes[plan_devices(plan, op)].fixed,
+                         0);
+    }
+}
+
+/* ---- run ---- */
+
+typedef struct {
+    const char *name, *model, *mesh, *policy;
+    int n;
+    double at[4];
+    const char *parts[4];
+    bool relay;
+} Staged;
+
+static Staged rows[] = {
+    {"two stages", "tiny-gpt", "pp=2", NULL, 2, {.5}, {"pp=0", "pp=1"}, false},
+    {"with tp", "tiny-gpt", "pp=2,tp=2", "megatron", 2, {.5}, {"pp=0", "pp=1"}, false},
+    {"with dp and tp", "tiny-gpt", "pp=2,dp=2,tp=2", "megatron", 2, {.4}, {"pp=0", "pp=1"}, false},
+    {"pp is minor", "tiny-gpt", "dp=2,pp=2", "dp", 2, {.7}, {"pp=0", "pp=1"}, false},
+    {"fsdp", "tiny-gpt", "pp=2,dp=2", "fsdp", 2, {.5}, {"pp=0", "pp=1"}, false},
+    {"four stages",
+     "tiny-gpt",
+     "pp=4,tp=2",
+     "megatron",
+     4,
+     {.2, .5, .8},
+     {"pp=0", "pp=1", "pp=2", "pp=3"},
+     false},
+    {"relayed",
+     "tiny-gpt",
+     "pp=4,tp=2",
+     "megatron",
+     4,
+     {.2, .5, .8},
+     {"pp=0", "pp=1", "pp=2", "pp=3"},
+     true},
+    {"interleaved",
+     "tiny-gpt",
+     "pp=2,tp=2",
+     "megatron",
+     4,
+     {.2, .5, .8},
+     {"pp=0", "pp=1", "pp=0", "pp=1"},
+     true},
+    {"backwards", "tiny-gpt", "pp=2,tp=2", "megatron", 2, {.5}, {"pp=1", "pp=0"}, false},
+    {"unlike parts", "tiny-gpt", "pp=4", NULL, 3, {.3, .6}, {"pp:(1)2=0", "pp=2", "pp=3"}, true},
+    {"whole in between",
+     "tiny-gpt",
+     "pp=2,tp=2",
+     "megatron",
+     3,
+     {.3, .6},
+     {"pp=0", "", "pp=1"},
+     false},
+    {"one device each", "tiny-gpt", "dp=2,tp=2", NULL, 2, {.5}, {"dp=0,tp=1", "dp=1,tp=0"}, false},
+    {"llama", "llama-tiny", "pp=2,tp=2", "megatron", 2, {.5}, {"pp=0", "pp=1"}, false},
+    {"convolutions", "tiny-conv", "pp=2,dp=2", "dp", 2, {.5}, {"pp=0", "pp=1"}, false},
+};
+
+static void equals_one_device(void **state)
+{
+    const Staged *row = *state;
+    Fixture f = open_model(row->model, row->mesh, row->policy);
+    cut_stages(&f, row->at, row->parts, row->n, row->relay);
+    const Plan *plan = f.session->plan;
+    assert_true(plan_is_legal(plan));
+    assert_int_equal(plan->stages->n, row->n);
+    assert_true(count_sends(plan) >= row->n - 1);
+    check_axes(plan);
+    verify(&f);
+    close_model(&f);
+}
+
+/* ---- anywhere ---- */
+
+static uint64_t draw(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 33;
+}
+
+static void stages_anywhere(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"tiny-gpt", "llama-tiny", "tiny-conv"};
+    static const char *const policies[] = {"megatron", "dp", "fsdp", "tp"};
+    static const char *const parts[] = {"pp=0", "pp=1", "", "pp=1,dp=0", "pp=0,tp=1", "dp=1"};
+    uint64_t seed = 7;
+    for (int i = 0; i < 12; i++) {
+        Fixture f = open_model(models[i % 3], "pp=2,dp=2,tp=2", policies[draw(&seed) % 4]);
+        const char *chosen[4];
+        double at[3] = {.1 + .2 * (double)(draw(&seed) % 100) / 100, 0, 0};
+        for (int s = 0; s < 4; s++)
+            chosen[s] = parts[draw(&seed) % 6];
+        at[1] = at[0] + .2 * (double)(1 + draw(&seed) % 100) / 100;
+        at[2] = at[1] + .2 * (double)(1 + draw(&seed) % 100) / 100;
+        cut_stages(&f, at, chosen, 4, draw(&seed) % 2);
+        if (plan_is_legal(f.session->plan)) /* a policy may pin by an axis of stages */
+            verify(&f);
+        close_model(&f);
+    }
+}
+
+/* ---- memory ---- */
+
+/* Each parameter lies in one stage, or in several that read it: in all they hold what one device
+ * would, and a rank holds its stage's alone. */
+static void parameters_lie_in_stages(void **state)
+{
+    (void)state;
+    Fixture f = open_model("tiny-gpt", "pp=2", NULL);
+    InitMemory whole, part[2];
+    memory_init(f.session->plan, 0, &whole);
+    const char *const parts[] = {"pp=0", "pp=1"};
+    cut_stages(&f, (double[]){.5}, parts, 2, false);
+    const Plan *plan = f.session->plan;
+    memory_init(plan, 0, &part[0]);
+    memory_init(plan, 1, &part[1]);
+    int32_t tied = naming_find(f.session->naming, STR("transformer.wte.weight"), NULL);
+    assert_true(tied >= 0);
+    int64_t twice = inferred_bytes(f.session->inferred, tied);
+    assert_true(part[0].parts_bytes < whole.parts_bytes && part[1].parts_bytes < whole.parts_bytes);
+    assert_true(part[0].parts_bytes + part[1].parts_bytes == whole.parts_bytes ||
+                part[0].parts_bytes + part[1].parts_bytes == whole.parts_bytes + twice);
+    close_model(&f);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(stages_anywhere),
+    cmocka_unit_test(parameters_lie_in_stages),
+};
+
+int main(void)
+{
+    return run_rows("stages", rows, equals_one_device) + cmocka_run_group_tests(tests, NULL, NULL);
+}
