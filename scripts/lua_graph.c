@@ -39,10 +39,9 @@ static int graph_nodes(lua_State *L)
     return 1;
 }
 
-static void append_own(lua_State *L, const Policy *policy, int32_t tensor)
+static void append_own(lua_State *L, int32_t tensor)
 {
-    NamedTensor named = {naming_label(policy->session->naming, tensor), tensor, -1};
-    push_tensor(L, &named);
+    push_own_tensor(L, tensor);
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
 }
 
@@ -51,7 +50,7 @@ static int push_ends(lua_State *L, const Policy *policy, const int32_t *tensors,
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++)
         if (tensor_can_be_sharded(policy->session->inferred, tensors[i]))
-            append_own(L, policy, tensors[i]);
+            append_own(L, tensors[i]);
     return 1;
 }
 
@@ -75,19 +74,11 @@ static int graph_params(lua_State *L)
     lua_newtable(L);
     for (int t = 0; t < inferred->graph->n_tensors; t++)
         if (tensor_is_parameter(inferred, t) && tensor_n_uses(inferred->graph, t) > 0)
-            append_own(L, policy, t);
+            append_own(L, t);
     return 1;
 }
 
 /* ---- patterns ---- */
-
-static const TensorNames *names_of(Policy *policy)
-{
-    if (!policy->names)
-        policy->names =
-            tensor_names_new(policy->arena, policy->session->inferred, policy->session->naming);
-    return policy->names;
-}
 
 /* What follows the last special character of a glob: names that end otherwise are passed by. */
 static Str literal_tail(Str pattern)
@@ -104,18 +95,17 @@ typedef void Visit(lua_State *L, Policy *policy, const NamedTensor *named, void 
 static int each_match(lua_State *L, Policy *policy, Str pattern, Visit *visit, void *context)
 {
     enum { NAMES_PER_INSTRUCTION = 2, GLOB_INSTRUCTIONS = 50 };
-    const TensorNames *names = names_of(policy);
+    const Session *session = policy->session;
     Str tail = literal_tail(pattern);
+    NameWalk walk = names_walk(policy->arena, session->inferred, session->naming);
     int n = 0;
-    sandbox_spend(L, names->n / NAMES_PER_INSTRUCTION);
-    for (int i = 0; i < names->n; i++) {
-        Str name = str_from(names->at[i].name);
-        if (!str_ends(name, tail))
-            continue;
+    sandbox_spend(L, names_count_all(session->inferred, session->naming) / NAMES_PER_INSTRUCTION);
+    while (names_next(&walk, tail)) {
+        NamedTensor named;
         sandbox_spend(L, GLOB_INSTRUCTIONS);
-        if (!str_glob(pattern, name))
+        if (!str_glob(pattern, walk.name) || !names_take(&walk, policy->sandbox->names, &named))
             continue;
-        visit(L, policy, &names->at[i], context);
+        visit(L, policy, &named, context);
         n++;
     }
     return n;
@@ -153,7 +143,8 @@ static int graph_tensors(lua_State *L)
 static void note_no_match(lua_State *L, Policy *policy, Str pattern)
 {
     enum { SHOWN_BYTES_MAX = 200 };
-    const char *nearest = tensor_names_nearest(names_of(policy), pattern);
+    const Session *session = policy->session;
+    const char *nearest = names_nearest(policy->arena, session->inferred, session->naming, pattern);
     Buf text = buf_new(policy->arena);
     buf_puts(&text, "pattern '");
     text_printable((Str){pattern.s, pattern.n < SHOWN_BYTES_MAX ? pattern.n : SHOWN_BYTES_MAX},
@@ -334,10 +325,11 @@ static void pin_named(lua_State *L, Policy *policy, const NamedTensor *named, vo
 /* True when the value at that place is a tensor or a node. */
 static bool get_object(lua_State *L, int at, Target *target)
 {
-    const NodeRef *node = luaL_testudata(L, at, node_type);
+    NodeRef node;
+    bool is_node = node_read(L, at, &node);
     target->named = luaL_testudata(L, at, tensor_type);
-    target->op = node ? node->op : -1;
-    return node || target->named;
+    target->op = is_node ? node.op : -1;
+    return is_node || target->named;
 }
 
 /* Names by pattern; when not `exact` none is only noted. */

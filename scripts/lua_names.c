@@ -18,60 +18,96 @@ bool tensor_is_weight(const Inferred *inferred, int32_t tensor)
 
 /* ---- all names ---- */
 
-static void add(TensorNames *names, const char *name, int32_t tensor, int32_t op)
+NameWalk names_walk(Arena *arena, const Inferred *inferred, const Naming *naming)
 {
-    names->at[names->n++] = (NamedTensor){name, tensor, op};
+    return (NameWalk){.inferred = inferred, .naming = naming, .text = buf_new(arena)};
 }
 
-static void add_path(TensorNames *names, Arena *arena, const Graph *graph, const Naming *naming,
-                     const char *path)
+int names_count_all(const Inferred *inferred, const Naming *naming)
 {
-    for (int p = 0; p < PART_COUNT; p++) {
-        int32_t op, tensor = naming_part(naming, str_from(path), (Part)p, &op);
-        if (tensor < 0)
-            continue;
-        const char *name = arena_printf(arena, "%s.%s", path, part_name((Part)p));
-        if (graph_find_tensor(graph, str_from(name)) < 0)
-            add(names, name, tensor, op);
+    return inferred->graph->n_tensors + naming_n_paths(naming) * PART_COUNT;
+}
+
+/* PATH.part for the next path and part there are, or false when all have been looked at. */
+static bool next_part(NameWalk *walk, Str tail)
+{
+    for (; walk->path < naming_n_paths(walk->naming); walk->path++, walk->part = 0) {
+        Str path = str_from(naming_path(walk->naming, walk->path));
+        while (path.n > 0 && walk->part < PART_COUNT) {
+            Part part = (Part)walk->part++;
+            walk->tensor = naming_part_at(walk->naming, walk->path, part);
+            if (walk->tensor < 0)
+                continue;
+            walk->text.n = 0;
+            buf_add(&walk->text, path);
+            buf_putc(&walk->text, '.');
+            buf_puts(&walk->text, part_name(part));
+            walk->name = buf_str(&walk->text);
+            if (str_ends(walk->name, tail))
+                return true;
+        }
     }
+    return false;
 }
 
-TensorNames *tensor_names_new(Arena *arena, const Inferred *inferred, const Naming *naming)
+bool names_next(NameWalk *walk, Str tail)
 {
-    const Graph *graph = inferred->graph;
-    int n_paths = naming_n_paths(naming);
-    TensorNames *names = arena_make(arena, TensorNames);
-    names->at = arena_array(arena, NamedTensor, graph->n_tensors + n_paths * PART_COUNT);
-    for (int i = 0; i < n_paths; i++)
-        if (naming_path(naming, i)[0] != '\0')
-            add_path(names, arena, graph, naming, naming_path(naming, i));
-    for (int t = 0; t < graph->n_tensors; t++)
-        if (tensor_can_be_sharded(inferred, t))
-            add(names, tensor_name(graph, t), t, -1);
-    return names;
+    const Graph *graph = walk->inferred->graph;
+    if (next_part(walk, tail))
+        return true;
+    while (walk->next < graph->n_tensors) {
+        walk->tensor = walk->next++;
+        walk->name = names_str(graph->names, graph->tensors[walk->tensor].name);
+        if (str_ends(walk->name, tail) && tensor_can_be_sharded(walk->inferred, walk->tensor))
+            return true;
+    }
+    return false;
+}
+
+/* It is the own name of another tensor, which comes later. */
+static bool is_taken(const NameWalk *walk)
+{
+    return walk->next == 0 && graph_find_tensor(walk->inferred->graph, walk->name) >= 0;
+}
+
+bool names_take(const NameWalk *walk, Names *kept, NamedTensor *out)
+{
+    *out = (NamedTensor){NULL, walk->tensor, -1};
+    if (is_taken(walk))
+        return false;
+    if (walk->next > 0) {
+        out->name = tensor_name(walk->inferred->graph, walk->tensor);
+        return true;
+    }
+    Str path = str_from(naming_path(walk->naming, walk->path));
+    naming_part(walk->naming, path, (Part)(walk->part - 1), &out->op);
+    out->name = names_text(kept, names_intern(kept, walk->name));
+    return true;
 }
 
 enum { NEAREST_LOOK_AT = 20000 };
 
-const char *tensor_names_nearest(const TensorNames *names, Str pattern)
+const char *names_nearest(Arena *arena, const Inferred *inferred, const Naming *naming, Str pattern)
 {
     size_t tail = pattern.n;
     while (tail > 0 && pattern.s[tail - 1] != '*')
         tail--;
     Str wanted = {pattern.s + tail, pattern.n - tail};
     int best = INT_MAX;
-    const char *nearest = NULL;
-    for (int i = 0; i < names->n && i < NEAREST_LOOK_AT; i++) {
-        Str name = str_from(names->at[i].name);
+    Buf nearest = buf_new(arena);
+    NameWalk walk = names_walk(arena, inferred, naming);
+    for (int i = 0; i < NEAREST_LOOK_AT && names_next(&walk, STR("")); i++) {
+        Str name = walk.name;
         if (tail > 0 && name.n > wanted.n)
             name = (Str){name.s + (name.n - wanted.n), wanted.n};
         int distance = str_distance(wanted, name);
-        if (distance < best) {
-            best = distance;
-            nearest = names->at[i].name;
-        }
+        if (distance >= best || is_taken(&walk))
+            continue;
+        best = distance;
+        nearest.n = 0;
+        buf_add(&nearest, walk.name);
     }
-    return nearest;
+    return best < INT_MAX ? nearest.s : NULL;
 }
 
 /* ---- one name ---- */

@@ -15,16 +15,29 @@ typedef struct {
     int32_t op; /* that reads it (makes it, for .out) by that name; -1 for its own name */
 } NamedTensor;
 
+/* All names: PATH.part first, in program order of the paths, then own names in the graph's order.
+ * They are made while they are walked through: a million ops have millions. */
 typedef struct {
-    int n;
-    NamedTensor *at;
-} TensorNames;
+    const Inferred *inferred;
+    const Naming *naming;
+    int path, part; /* the next to be looked at */
+    int32_t next;   /* and then */
+    int32_t tensor; /* of the name that was found */
+    Str name;       /* of it, until the next is looked for */
+    Buf text;
+} NameWalk;
 
-/* PATH.part first, in program order of the paths, then own names in the graph's order. */
-TensorNames *tensor_names_new(Arena *arena, const Inferred *inferred, const Naming *naming);
+NameWalk names_walk(Arena *arena, const Inferred *inferred, const Naming *naming);
+/* The next name that ends so; false: there is none. */
+bool names_next(NameWalk *walk, Str tail);
+/* What the walk stands at. `kept` holds its text. False when it is the own name of a tensor: that
+ * comes later. */
+bool names_take(const NameWalk *walk, Names *kept, NamedTensor *out);
+int names_count_all(const Inferred *inferred, const Naming *naming); /* at most */
 
 /* The name nearest to a pattern's text after its last '*'; NULL when there are no names. */
-const char *tensor_names_nearest(const TensorNames *names, Str pattern);
+const char *names_nearest(Arena *arena, const Inferred *inferred, const Naming *naming,
+                          Str pattern);
 
 /* One tensor by its exact name. False with the nearest name as a hint. */
 bool tensor_by_name(Arena *arena, const Inferred *inferred, const Naming *naming, Str name,

@@ -2,7 +2,8 @@
 
 #include <limits.h>
 
-const char *const graph_type = "graph", *const node_type = "node", *const tensor_type = "tensor",
+static const char *const node_type = "node";
+const char *const graph_type = "graph", *const tensor_type = "tensor",
                   *const algorithm_type = "algorithm";
 
 /* ---- making ---- */
@@ -15,15 +16,44 @@ void push_graph(lua_State *L)
 
 void push_node(lua_State *L, const NodeRef *node)
 {
+    if (node->n_levels == 0) {
+        push_op(L, node->op);
+        return;
+    }
     NodeRef *copy = lua_newuserdatauv(L, sizeof *copy, 0);
     *copy = *node;
     luaL_setmetatable(L, node_type);
 }
 
+/* Odd, as no address of ours is. */
 void push_op(lua_State *L, int32_t op)
 {
-    NodeRef node = {.op = op};
-    push_node(L, &node);
+    lua_pushlightuserdata(L, (void *)((uintptr_t)op << 1 | 1));
+}
+
+static int32_t light_op(lua_State *L, int at)
+{
+    return (int32_t)((uintptr_t)lua_touserdata(L, at) >> 1);
+}
+
+bool node_read(lua_State *L, int at, NodeRef *out)
+{
+    if (lua_islightuserdata(L, at)) {
+        *out = (NodeRef){.op = light_op(L, at)};
+        return true;
+    }
+    const NodeRef *part = luaL_testudata(L, at, node_type);
+    if (part)
+        *out = *part;
+    return part != NULL;
+}
+
+NodeRef node_check(lua_State *L, int at)
+{
+    NodeRef node = {0};
+    if (!node_read(L, at, &node))
+        luaL_typeerror(L, at, node_type);
+    return node;
 }
 
 void push_tensor(lua_State *L, const NamedTensor *named)
@@ -33,51 +63,61 @@ void push_tensor(lua_State *L, const NamedTensor *named)
     luaL_setmetatable(L, tensor_type);
 }
 
-static void push_own_tensor(lua_State *L, const Policy *policy, int32_t tensor)
+/* Made once for each tensor: a list of them by id is in the registry. */
+static const char own_tensors;
+
+void push_own_tensor(lua_State *L, int32_t tensor)
 {
-    NamedTensor named = {naming_label(policy->session->naming, tensor), tensor, -1};
-    push_tensor(L, &named);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &own_tensors);
+    if (lua_rawgeti(L, -1, tensor + 1) == LUA_TNIL) {
+        lua_pop(L, 1);
+        NamedTensor named = {naming_label(policy_of(L)->session->naming, tensor), tensor, -1};
+        push_tensor(L, &named);
+        lua_pushvalue(L, -1);
+        lua_rawseti(L, -3, tensor + 1);
+    }
+    lua_remove(L, -2);
 }
 
 /* ---- nodes ---- */
 
-static const NodeRef *check_node(lua_State *L)
+static int32_t check_op(lua_State *L)
 {
-    return luaL_checkudata(L, 1, node_type);
+    return lua_islightuserdata(L, 1) ? light_op(L, 1) : node_check(L, 1).op;
 }
 
 static int node_name(lua_State *L)
 {
-    lua_pushstring(L, op_operator(policy_of(L)->session->graph, check_node(L)->op));
+    lua_pushstring(L, op_operator(policy_of(L)->session->graph, check_op(L)));
     return 1;
 }
 
 static int node_path(lua_State *L)
 {
-    lua_pushstring(L, op_path(policy_of(L)->session->graph, check_node(L)->op));
+    lua_pushstring(L, op_path(policy_of(L)->session->graph, check_op(L)));
     return 1;
 }
 
 static int node_op(lua_State *L)
 {
-    lua_pushstring(L, op_name(policy_of(L)->session->graph, check_node(L)->op));
+    lua_pushstring(L, op_name(policy_of(L)->session->graph, check_op(L)));
     return 1;
 }
 
 /* A tensor, or false for an operand that is not there: so lists keep their places. */
-static void push_operand(lua_State *L, const Policy *policy, int32_t tensor)
+static void push_operand(lua_State *L, int32_t tensor)
 {
     if (tensor < 0)
         lua_pushboolean(L, false);
     else
-        push_own_tensor(L, policy, tensor);
+        push_own_tensor(L, tensor);
 }
 
-static int push_operands(lua_State *L, const Policy *policy, const int32_t *tensors, int n)
+static int push_operands(lua_State *L, const int32_t *tensors, int n)
 {
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) {
-        push_operand(L, policy, tensors[i]);
+        push_operand(L, tensors[i]);
         lua_rawseti(L, -2, i + 1);
     }
     return 1;
@@ -85,73 +125,70 @@ static int push_operands(lua_State *L, const Policy *policy, const int32_t *tens
 
 static int node_inputs(lua_State *L)
 {
-    const Policy *policy = policy_of(L);
-    const Graph *graph = policy->session->graph;
-    int32_t op = check_node(L)->op;
-    return push_operands(L, policy, op_inputs(graph, op), graph->ops[op].n_inputs);
+    const Graph *graph = policy_of(L)->session->graph;
+    int32_t op = check_op(L);
+    return push_operands(L, op_inputs(graph, op), graph->ops[op].n_inputs);
 }
 
 static int node_outputs(lua_State *L)
 {
-    const Policy *policy = policy_of(L);
-    const Graph *graph = policy->session->graph;
-    int32_t op = check_node(L)->op;
-    return push_operands(L, policy, op_outputs(graph, op), graph->ops[op].n_outputs);
+    const Graph *graph = policy_of(L)->session->graph;
+    int32_t op = check_op(L);
+    return push_operands(L, op_outputs(graph, op), graph->ops[op].n_outputs);
 }
 
-static int push_one_operand(lua_State *L, const Policy *policy, const int32_t *tensors, int n)
+static int push_one_operand(lua_State *L, const int32_t *tensors, int n)
 {
     lua_Integer i = luaL_checkinteger(L, 2);
     luaL_argcheck(L, i >= 0 && i < n, 2, "the node has no such operand; they count from 0");
-    push_operand(L, policy, tensors[i]);
+    push_operand(L, tensors[i]);
     return 1;
 }
 
 static int node_input(lua_State *L)
 {
-    const Policy *policy = policy_of(L);
-    const Graph *graph = policy->session->graph;
-    int32_t op = check_node(L)->op;
-    return push_one_operand(L, policy, op_inputs(graph, op), graph->ops[op].n_inputs);
+    const Graph *graph = policy_of(L)->session->graph;
+    int32_t op = check_op(L);
+    return push_one_operand(L, op_inputs(graph, op), graph->ops[op].n_inputs);
 }
 
 static int node_output(lua_State *L)
 {
-    const Policy *policy = policy_of(L);
-    const Graph *graph = policy->session->graph;
-    int32_t op = check_node(L)->op;
-    return push_one_operand(L, policy, op_outputs(graph, op), graph->ops[op].n_outputs);
+    const Graph *graph = policy_of(L)->session->graph;
+    int32_t op = check_op(L);
+    return push_one_operand(L, op_outputs(graph, op), graph->ops[op].n_outputs);
 }
 
 static int node_algorithm(lua_State *L)
 {
-    const NodeRef *node = check_node(L);
+    NodeRef node = node_check(L, 1);
     const char *tag = luaL_checkstring(L, 2);
     if (strcmp(tag, "dim") != 0)
         return luaL_error(L, "there is no algorithm '%s', only 'dim'", tag);
     NodeRef *algorithm = lua_newuserdatauv(L, sizeof *algorithm, 0);
-    *algorithm = *node;
+    *algorithm = node;
     luaL_setmetatable(L, algorithm_type);
     return 1;
 }
 
 static int node_equal(lua_State *L)
 {
-    const NodeRef *a = luaL_testudata(L, 1, node_type), *b = luaL_testudata(L, 2, node_type);
-    bool equal = a && b && a->op == b->op && a->n_levels == b->n_levels;
-    for (int i = 0; equal && i < a->n_levels; i++)
-        equal = a->part[i] == b->part[i];
+    NodeRef a, b;
+    bool equal =
+        node_read(L, 1, &a) && node_read(L, 2, &b) && a.op == b.op && a.n_levels == b.n_levels;
+    for (int i = 0; equal && i < a.n_levels; i++)
+        equal = a.part[i] == b.part[i];
     lua_pushboolean(L, equal);
     return 1;
 }
 
 static int node_text(lua_State *L)
 {
-    const NodeRef *node = check_node(L);
+    NodeRef node = node_check(L, 1);
     const Graph *graph = policy_of(L)->session->graph;
-    lua_pushfstring(L, "%s '%s'", op_operator(graph, node->op), op_name(graph, node->op));
-    for (int i = 0; i < node->n_levels; i++) {
-        lua_pushfstring(L, "[%I]", (LUAI_UACINT)node->part[i]);
+    lua_pushfstring(L, "%s '%s'", op_operator(graph, node.op), op_name(graph, node.op));
+    for (int i = 0; i < node.n_levels; i++) {
+        lua_pushfstring(L, "[%I]", (LUAI_UACINT)node.part[i]);
         lua_concat(L, 2);
     }
     return 1;
@@ -311,16 +348,17 @@ const LuaEntry algorithm_methods[] = {
      "Whether graph:partition would take the config; when not, also why, and the kind of error."},
     {NULL, NULL, NULL, NULL}};
 
-static void find_nearest(lua_State *L, int table, Str key, int *best, const char **nearest)
+static void find_nearest(const char *type, Str key, const char **nearest)
 {
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-        const char *name = lua_tostring(L, -2);
-        int distance = str_distance(str_from(name), key);
-        if (distance < *best) {
-            *best = distance;
-            *nearest = name;
+    int best = INT_MAX;
+    for (const LuaTable *table = lua_tables; table->entries; table++)
+        for (const LuaEntry *it = table->entries; strcmp(table->of, type) == 0 && it->name; it++) {
+            int distance = str_distance(str_from(it->name), key);
+            if (distance >= best)
+                continue;
+            best = distance;
+            *nearest = it->name;
         }
-    }
 }
 
 /* nnScaler's methods that come with later work. */
@@ -334,54 +372,60 @@ static bool comes_later(const char *key)
     return false;
 }
 
-/* Says what is wrong with a name that the type at upvalue 3 does not have. */
-static void refuse_name(lua_State *L, const char *key, Error *err)
+static void refuse_name(const char *type, const char *key, Error *err)
 {
-    const char *type = lua_tostring(L, lua_upvalueindex(3)), *nearest = "";
+    const char *nearest = "";
     if (strcmp(type, graph_type) == 0 && comes_later(key)) {
         error_kind(err, ERROR_UNSUPPORTED, "graph:%s is not supported yet", key);
         return;
     }
-    int best = INT_MAX;
-    find_nearest(L, lua_upvalueindex(1), str_from(key), &best, &nearest);
-    find_nearest(L, lua_upvalueindex(2), str_from(key), &best, &nearest);
+    find_nearest(type, str_from(key), &nearest);
     error_set(err, "a %s has no '%s'", type, key);
     error_hint(err, "did you mean '%s'?", nearest);
 }
 
-/* __index. Upvalues: fields (functions of the object), methods, the type's name. */
+/* __index. Upvalues: what the type has by name, a field as the address of its row, a method as its
+ * function; the type's name. */
 static int look_up(lua_State *L)
 {
-    const int fields = lua_upvalueindex(1), methods = lua_upvalueindex(2);
-    lua_settop(L, 2);
     lua_pushvalue(L, 2);
-    if (lua_rawget(L, fields) != LUA_TNIL) {
-        lua_pushvalue(L, 1);
-        lua_call(L, 1, 1);
+    int found = lua_rawget(L, lua_upvalueindex(1));
+    if (found == LUA_TLIGHTUSERDATA)
+        return ((const LuaEntry *)lua_touserdata(L, -1))->function(L);
+    if (found != LUA_TNIL)
         return 1;
-    }
-    lua_pushvalue(L, 2);
-    if (lua_rawget(L, methods) != LUA_TNIL)
-        return 1;
-
     Error err = {0};
-    refuse_name(L, luaL_tolstring(L, 2, NULL), &err);
+    refuse_name(lua_tostring(L, lua_upvalueindex(2)), luaL_tolstring(L, 2, NULL), &err);
     return sandbox_raise(L, &err);
+}
+
+static void set_fields(lua_State *L, const char *type)
+{
+    for (const LuaTable *table = lua_tables; table->entries; table++)
+        for (const LuaEntry *it = table->entries;
+             table->kind == LUA_FIELDS && strcmp(table->of, type) == 0 && it->name; it++) {
+            lua_pushlightuserdata(L, (void *)(uintptr_t)it);
+            lua_setfield(L, -2, it->name);
+        }
+}
+
+/* Fills the metatable at the top of the stack. */
+static void fill_type(lua_State *L, const char *type)
+{
+    lua_newtable(L);
+    lua_api_set(L, type, LUA_METHODS);
+    set_fields(L, type);
+    lua_pushstring(L, type);
+    lua_pushcclosure(L, look_up, 2);
+    lua_setfield(L, -2, "__index");
+    lua_pushboolean(L, false);
+    lua_setfield(L, -2, "__metatable");
 }
 
 void open_type(lua_State *L, const char *type)
 {
-    if (!luaL_newmetatable(L, type))
-        return;
-    lua_newtable(L);
-    lua_api_set(L, type, LUA_FIELDS);
-    lua_newtable(L);
-    lua_api_set(L, type, LUA_METHODS);
-    lua_pushstring(L, type);
-    lua_pushcclosure(L, look_up, 3);
-    lua_setfield(L, -2, "__index");
-    lua_pushboolean(L, false);
-    lua_setfield(L, -2, "__metatable");
+    if (luaL_newmetatable(L, type))
+        fill_type(L, type);
 }
 
 static void set_function(lua_State *L, const char *name, lua_CFunction function)
@@ -390,18 +434,37 @@ static void set_function(lua_State *L, const char *name, lua_CFunction function)
     lua_setfield(L, -2, name);
 }
 
+/* All light userdata have one metatable: none but nodes are seen by scripts. */
+static void open_nodes(lua_State *L)
+{
+    open_type(L, node_type);
+    push_op(L, 0);
+    lua_newtable(L);
+    fill_type(L, node_type);
+    for (int it = 1; it <= 2; it++) {
+        lua_pushvalue(L, it == 1 ? -1 : -3);
+        set_function(L, "__eq", node_equal);
+        set_function(L, "__tostring", node_text);
+        lua_pop(L, 1);
+    }
+    lua_setmetatable(L, -2);
+    lua_pop(L, 2);
+}
+
 void objects_open(lua_State *L)
 {
+    int top = lua_gettop(L);
+    bool opened = lua_rawgetp(L, LUA_REGISTRYINDEX, &own_tensors) != LUA_TNIL;
+    lua_settop(L, top);
+    if (opened)
+        return;
+    lua_createtable(L, policy_of(L)->session->graph->n_tensors, 0);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &own_tensors);
     open_type(L, graph_type);
-    lua_pop(L, 1);
-    open_type(L, node_type);
-    set_function(L, "__eq", node_equal);
-    set_function(L, "__tostring", node_text);
-    lua_pop(L, 1);
+    open_nodes(L);
     open_type(L, tensor_type);
     set_function(L, "__eq", tensor_equal);
     set_function(L, "__tostring", tensor_label);
-    lua_pop(L, 1);
     open_type(L, algorithm_type);
-    lua_pop(L, 1);
+    lua_settop(L, top);
 }

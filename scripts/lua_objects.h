@@ -7,8 +7,9 @@
  *     tensor  .name .label .shape .dtype .is_param .dim_names .sharding consumers() producer()
  *     algorithm  satisfy{idx=, dim=, num= | axis=}
  *
- * All are small values without memory of their own; equal ones compare equal. A name that a type
- * does not have is an error that says the nearest.
+ * All are small values without memory of their own; equal ones compare equal, and are the same key
+ * of a table while they have the same name. A name that a type does not have is an error that says
+ * the nearest.
  */
 #ifndef SCRIPTS_LUA_OBJECTS_H
 #define SCRIPTS_LUA_OBJECTS_H
@@ -25,7 +26,7 @@ typedef struct {
     int64_t part[PART_LEVELS_MAX];
 } NodeRef;
 
-extern const char *const graph_type, *const node_type, *const tensor_type, *const algorithm_type;
+extern const char *const graph_type, *const tensor_type, *const algorithm_type;
 
 void objects_open(lua_State *L); /* makes the types */
 
@@ -36,6 +37,12 @@ void push_graph(lua_State *L);
 void push_node(lua_State *L, const NodeRef *node);
 void push_op(lua_State *L, int32_t op); /* the whole op as a node */
 void push_tensor(lua_State *L, const NamedTensor *named);
+void push_own_tensor(lua_State *L, int32_t tensor); /* by its label */
+
+/* The node at that place of the stack. A whole op is a number in disguise (light userdata), so that
+ * a walk over a million makes nothing: luaL_checkudata() does not know it. */
+bool node_read(lua_State *L, int at, NodeRef *out); /* false: it is something else */
+NodeRef node_check(lua_State *L, int at);           /* raises */
 
 /* What can be called of them (lua_api.h). */
 extern const LuaEntry graph_methods[];     /* lua_graph.c */

@@ -298,15 +298,15 @@ static int push_sub_nodes(lua_State *L, const NodeRef *node, int64_t num)
     return 1;
 }
 
-static const NodeRef *check_node(lua_State *L)
+static NodeRef check_graph_and_node(lua_State *L)
 {
     luaL_checkudata(L, 1, graph_type);
-    return luaL_checkudata(L, 2, node_type);
+    return node_check(L, 2);
 }
 
 static int graph_partition(lua_State *L)
 {
-    const NodeRef *node = check_node(L);
+    const NodeRef of = check_graph_and_node(L), *node = &of;
     const NodeRef *algorithm = luaL_checkudata(L, 3, algorithm_type);
     Policy *policy = policy_of(L);
     Config config;
@@ -325,7 +325,7 @@ static int graph_partition(lua_State *L)
 /* graph:replicate(node [, num]): over all axes that are left, or those that num devices can be. */
 static int graph_replicate(lua_State *L)
 {
-    const NodeRef *node = check_node(L);
+    const NodeRef of = check_graph_and_node(L), *node = &of;
     Policy *policy = policy_of(L);
     const Mesh *mesh = policy->session->mesh;
     const OpSpace *space = inferred_space(policy->session->inferred, node->op);
@@ -393,7 +393,7 @@ static bool check_device(const Policy *policy, const NodeRef *node, int64_t devi
 
 static int graph_assign(lua_State *L)
 {
-    const NodeRef *node = check_node(L);
+    const NodeRef of = check_graph_and_node(L), *node = &of;
     Error err = {0};
     if (!check_device(policy_of(L), node, luaL_checkinteger(L, 3), &err)) {
         error_hint(&err, "partition and assign in mesh order: sub-node i on the i-th device");

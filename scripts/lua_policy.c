@@ -353,6 +353,8 @@ bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void
     policy.parts = arena_array(arena, OpParts *, graph->n_ops);
     policy.file = arena_str(session->journal_arena, str_from(sandbox->source.name));
 
+    if (!sandbox->names)
+        sandbox->names = names_new(sandbox->arena);
     sandbox->host = &policy;
     sandbox->progress = session->progress;
     bool ok = sandbox_protect(sandbox, body, context, err);

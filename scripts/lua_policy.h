@@ -24,8 +24,7 @@ typedef struct OpParts OpParts; /* lua_partition.c: how an op is partitioned */
 typedef struct {
     Sandbox *sandbox;
     Session *session;
-    Arena *arena;       /* of the run */
-    TensorNames *names; /* made when the first pattern asks */
+    Arena *arena; /* of the run */
     Vec(Pending) pending;
     Intern *cuts;                         /* of those */
     int32_t *last_of_tensor, *last_of_op; /* places in pending, or -1 */

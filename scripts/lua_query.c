@@ -72,10 +72,10 @@ int graph_op(lua_State *L)
 int node_us(lua_State *L)
 {
     const Plan *plan = plan_of(L);
-    const NodeRef *node = luaL_checkudata(L, 1, node_type);
+    int32_t op = node_check(L, 1).op;
     if (!plan)
         return 0;
-    lua_pushnumber(L, plan->op_us[node->op]);
+    lua_pushnumber(L, plan->op_us[op]);
     return 1;
 }
 
@@ -134,15 +134,13 @@ static void push_reshard(lua_State *L, const Policy *policy, const Reshard *resh
 {
     const Plan *plan = policy->session->plan;
     double times = reshard_repeat(plan, reshard);
-    NamedTensor named = {naming_label(policy->session->naming, reshard->tensor), reshard->tensor,
-                         -1};
     Buf kind = buf_new(policy->arena);
     int64_t bytes = 0;
     reshard_format_steps(reshard->path, plan->mesh, &kind);
     for (int s = 0; s < reshard->path->n_steps; s++)
         bytes += reshard->path->step[s].bytes;
     lua_createtable(L, 0, 5);
-    push_tensor(L, &named);
+    push_own_tensor(L, reshard->tensor);
     lua_setfield(L, -2, "tensor");
     lua_pushlstring(L, kind.s, kind.n);
     lua_setfield(L, -2, "kind");

@@ -308,6 +308,7 @@ bool sandbox_protect(Sandbox *sandbox, lua_CFunction body, void *context, Error 
 
 static int open_libraries(lua_State *L)
 {
+    lua_gc(L, LUA_GCINC, 400, 400, 0);
     sandbox_open_libraries(L);
     return 0;
 }

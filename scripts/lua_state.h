@@ -15,6 +15,7 @@
 #ifndef SCRIPTS_LUA_STATE_H
 #define SCRIPTS_LUA_STATE_H
 
+#include "core/base/names.h"
 #include "core/base/progress.h"
 
 #include <lua.h>
@@ -33,6 +34,7 @@ typedef struct {
     const char *entry; /* the function that is called from here: "PAS" */
     const char *chunk; /* how Lua's messages name the source: its last part */
     void *host;        /* of whoever calls in: lua_policy.c's Policy while PAS runs, else NULL */
+    Names *names;      /* of tensors, that values of the script refer to */
     const void *rules; /* RuleBook: where register_op and the like add, while the file's top level
                           runs; else NULL */
     int n_registered;  /* calls of these */

@@ -255,6 +255,11 @@ const char *naming_path(const Naming *naming, int i)
     return names_text(naming->texts, i + naming->hidden);
 }
 
+int32_t naming_part_at(const Naming *naming, int i, Part part)
+{
+    return naming->parts[i + naming->hidden].tensor[part];
+}
+
 static int32_t find_exactly(const Naming *naming, Str name)
 {
     int32_t tensor = graph_find_tensor(naming->inferred->graph, name);

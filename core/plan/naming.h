@@ -29,6 +29,7 @@ int32_t naming_part(const Naming *naming, Str path, Part part, int32_t *op);
 /* Paths with at least one op of the program on them or beneath, in program order. */
 int naming_n_paths(const Naming *naming);
 const char *naming_path(const Naming *naming, int i);
+int32_t naming_part_at(const Naming *naming, int i, Part part); /* of that path; the tensor or -1 */
 
 /* A tensor by its name or as PATH.part. -1 with the nearest name as a hint. */
 int32_t naming_find(const Naming *naming, Str name, Error *err);

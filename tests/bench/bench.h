@@ -20,7 +20,8 @@ void pin(const Inferred *inferred, const Mesh *mesh, Arena *arena, Journal *jour
 void bench_flow(const char *program);
 void bench_flow_counted(int n_layers);
 
-void bench_reshard(void); /* bench_reshard.c */
+void bench_reshard(void);  /* bench_reshard.c */
+void bench_policies(void); /* bench_policy.c */
 
 /* bench_scale.c: what the explorer takes at a million ops, in processes of its own; one of them. */
 void bench_scale(const char *program);

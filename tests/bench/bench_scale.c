@@ -274,13 +274,16 @@ void bench_scale_part(const char *part, const char *file)
         keys_grouped(told);
     else if (strcmp(part, "flat") == 0)
         keys_flat(told);
+    else if (strcmp(part, "policy") == 0)
+        bench_policies();
     else
         edits();
 }
 
 void bench_scale(const char *program)
 {
-    static const char *const parts[] = {"memory", "write", "file", "keys", "flat", "edits"};
+    static const char *const parts[] = {"memory", "write", "file",  "keys",
+                                        "flat",   "edits", "policy"};
     const char *file = "build/million.onnx";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         char command[512];
