@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh - the documents speak of what is there: each file or folder that README.md and
-# ARCHITECTURE.md name in backticks exists, and ARCHITECTURE.md names each header of core.
+# ARCHITECTURE.md name in backticks exists, ARCHITECTURE.md names each header of core, and what the
+# tutorial shows is what happens.
 cd "$(dirname "$0")/../.." || exit 1
 passed=0
 failed=0
@@ -15,7 +16,7 @@ check()
     fi
 }
 
-for page in README.md ARCHITECTURE.md samples/README.md; do
+for page in README.md ARCHITECTURE.md samples/README.md samples/tutorial/*.md; do
     for path in $(grep -oE '`(core|tui|viz|scripts|samples|tests)/[A-Za-z0-9_./-]+`' "$page" | tr -d '`' | sort -u); do
         there=no
         [ -e "$path" ] && there=yes
@@ -31,6 +32,12 @@ lines=$(wc -l <ARCHITECTURE.md)
 short=no
 [ "$lines" -le 250 ] && short=yes
 check $short "ARCHITECTURE.md has $lines lines, more than 250"
+
+tutorial=$(python3 tests/docs/tutorial.py samples/tutorial/*.md)
+echo "$tutorial" | sed '$d'
+set -- $(echo "$tutorial" | tail -n 1 | tr -d ,)
+passed=$((passed + ${1:-0}))
+failed=$((failed + ${3:-1}))
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
