@@ -50,7 +50,8 @@ function decoder.sizes(model, config)
 end
 
 -- options: bias, out_bias, norm as in attention.grouped; window, of keys that are seen, or nil;
--- mlp(x), which builds what stands in place of the gated MLP; mlp_bias.
+-- mlp(x, i), which builds what stands in place of the gated MLP of layer i; mlp_bias; attention(x,
+-- rope, mask), in place of grouped attention; rope(positions), in place of its tables.
 function decoder.build(model, config, options)
     local n = decoder.sizes(model, config)
     model:dims{batch = 1, seq = math.min(4096, config.max_position_embeddings or 4096)}
@@ -58,10 +59,14 @@ function decoder.build(model, config, options)
     local x, table
     local function block(i, rope, mask)
         local y = layers.rms_norm(model, "input_layernorm", x, n.width, n.epsilon)
-        y = attention.grouped(model, "self_attn", y, {
-            width = n.width, heads = n.heads, kv_heads = n.kv_heads, head_dim = n.head_dim,
-            rope = rope, mask = mask, bias = options.bias, out_bias = options.out_bias,
-            norm = options.norm and n.epsilon})
+        if options.attention then
+            y = options.attention(y, rope, mask)
+        else
+            y = attention.grouped(model, "self_attn", y, {
+                width = n.width, heads = n.heads, kv_heads = n.kv_heads, head_dim = n.head_dim,
+                rope = rope, mask = mask, bias = options.bias, out_bias = options.out_bias,
+                norm = options.norm and n.epsilon})
+        end
         x = model:op("Add", {x, y})
         y = layers.rms_norm(model, "post_attention_layernorm", x, n.width, n.epsilon)
         if options.mlp then
@@ -76,8 +81,9 @@ function decoder.build(model, config, options)
         x, table = layers.embedding(model, "embed_tokens", ids, n.vocabulary, n.width)
         local rope, mask = model:module("rotary_emb", function()
             local positions = attention.positions(model, ids, 1)
-            return rope_tables(model, config, positions, n.head_dim),
-                attention.causal_mask(model, positions, options.window)
+            local rope = options.rope and options.rope(positions)
+                or rope_tables(model, config, positions, n.head_dim)
+            return rope, attention.causal_mask(model, positions, options.window)
         end)
         for i = 0, n.n_layers - 1 do
             model:module("layers." .. i, function() block(i, rope, mask) end)

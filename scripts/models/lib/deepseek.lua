@@ -1,0 +1,217 @@
+-- deepseek.lua: DeepSeek-V2 and V3 (DeepSeek-AI 2024): latent attention, shared and routed experts.
+
+local layers = include "lib/layers"
+local attention = include "lib/attention"
+local decoder = include "lib/decoder"
+local moe = include "lib/moe"
+
+local deepseek = {}
+
+-- ---- rotary positions: YaRN (Peng et al. 2023) ----
+
+local function mscale(factor, by)
+    return factor > 1 and 0.1 * by * math.log(factor) + 1 or 1.0
+end
+
+-- Where a frequency turns `turns` times over the old length, of d / 2 frequencies.
+local function turning_at(turns, d, theta, length)
+    return d * math.log(length / (turns * 2 * math.pi)) / (2 * math.log(theta))
+end
+
+-- Low frequencies are divided by the factor, high ones kept, those between are blended.
+local function yarn_frequencies(d, theta, yarn)
+    local length = yarn.original_max_position_embeddings
+    local low = math.floor(turning_at(yarn.beta_fast or 32, d, theta, length))
+    local high = math.ceil(turning_at(yarn.beta_slow or 1, d, theta, length))
+    low, high = math.max(low, 0), math.min(high, d - 1)
+    local frequencies = {}
+    for i = 0, d // 2 - 1 do
+        local slow = math.max(0, math.min(1, (i - low) / math.max(high - low, 0.001)))
+        local f = theta ^ (-2 * i / d)
+        frequencies[i + 1] = f / yarn.factor * slow + f * (1 - slow)
+    end
+    return frequencies
+end
+
+-- Tables for rope_head_dim numbers, and the scale of scores.
+local function rope_of(model, config, positions, sizes)
+    local theta, scale = config.rope_theta or 10000.0, (sizes.nope + sizes.rope) ^ -0.5
+    local yarn = config.rope_scaling
+    if not yarn or (yarn.type or yarn.rope_type) ~= "yarn" then
+        return attention.rope_tables(model, positions, sizes.rope, theta), scale
+    end
+    local all = mscale(yarn.factor, yarn.mscale_all_dim or 0)
+    local tables = attention.rope_tables(model, positions, sizes.rope, theta,
+        yarn_frequencies(sizes.rope, theta, yarn))
+    local ratio = mscale(yarn.factor, yarn.mscale or 1) / all
+    if ratio ~= 1 then
+        tables = {cos = model:op("Mul", {tables.cos, ratio}),
+                  sin = model:op("Mul", {tables.sin, ratio})}
+    end
+    return tables, scale * all * all
+end
+
+-- ---- latent attention (MLA) ----
+
+-- Neighbours are turned together here, halves in attention.rope: x0 x1 x2 x3 -> x0 x2 x1 x3.
+local function rope(model, x, n_heads, d, tables)
+    x = model:op("Reshape", {x, {0, n_heads, -1, d // 2, 2}})
+    x = model:op("Transpose", {x}, {perm = {0, 1, 2, 4, 3}})
+    return attention.rope(model, model:op("Reshape", {x, {0, n_heads, -1, d}}), tables)
+end
+
+local function split_last(model, x, first, second)
+    return model:op("Split", {x, {first, second}}, {axis = -1}, 2)
+end
+
+local function queries(model, x, n)
+    if not n.q_rank then return layers.linear(model, "q_proj", x, n.width, n.heads * n.head) end
+    local q = layers.linear(model, "q_a_proj", x, n.width, n.q_rank, {bias = n.bias})
+    q = layers.rms_norm(model, "q_a_layernorm", q, n.q_rank, n.epsilon)
+    return layers.linear(model, "q_b_proj", q, n.q_rank, n.heads * n.head)
+end
+
+-- Keys and values of all heads from one vector of kv_rank numbers a token, which is what a cache
+-- would hold, and one rotary key that the heads share.
+function deepseek.attention(model, x, n, tables, scale, mask)
+    return model:module("self_attn", function()
+        local q = attention.split_heads(model, queries(model, x, n), n.heads, n.head)
+        local q_plain, q_turned = split_last(model, q, n.nope, n.rope)
+        q_turned = rope(model, q_turned, n.heads, n.rope, tables)
+
+        local latent = layers.linear(model, "kv_a_proj_with_mqa", x, n.width, n.kv_rank + n.rope,
+            {bias = n.bias})
+        local kv, key = split_last(model, latent, n.kv_rank, n.rope)
+        key = rope(model, model:op("Unsqueeze", {key, {1}}), 1, n.rope, tables)
+        kv = layers.rms_norm(model, "kv_a_layernorm", kv, n.kv_rank, n.epsilon)
+        kv = layers.linear(model, "kv_b_proj", kv, n.kv_rank, n.heads * (n.nope + n.v))
+        kv = attention.split_heads(model, kv, n.heads, n.nope + n.v)
+        local k_plain, v = split_last(model, kv, n.nope, n.v)
+        key = model:op("Expand", {key, {1, n.heads, 1, 1}})
+
+        q = model:op("Concat", {q_plain, q_turned}, {axis = -1})
+        local k = model:op("Concat", {k_plain, key}, {axis = -1})
+        local y = attention.attend(model, q, k, v, {scale = scale, mask = mask})
+        y = attention.merge_heads(model, y, n.heads, n.v)
+        return layers.linear(model, "o_proj", y, n.heads * n.v, n.width, {bias = n.bias})
+    end)
+end
+
+-- ---- experts ----
+
+-- Experts outside of the best groups are never chosen. of_group(scores): [b, s, groups, e / groups]
+-- -> [b, s, groups].
+local function limit_groups(model, scores, options, of_group)
+    local groups, kept = options.groups, options.top_groups
+    if groups == kept then return scores end
+    local each = options.experts // groups
+    if options.top_k > kept * each then
+        error(kept .. " groups of " .. each .. " experts have no " .. options.top_k, 0)
+    end
+    local parts = model:op("Reshape", {scores, {0, 0, groups, each}})
+    local best = of_group(parts)
+    local _, chosen = model:op("TopK", {best, {kept}}, {axis = -1}, 2)
+    local zero = model:op("Expand",
+        {model:constant("out", "f32", {1}, {0}), model:op("Shape", {best})})
+    local one = model:op("Expand",
+        {model:constant("in", "f32", {1}, {1}), model:op("Shape", {chosen})})
+    local mask = model:op("ScatterElements", {zero, chosen, one}, {axis = -1})
+    local in_group = model:op("Greater",
+        {model:op("Unsqueeze", {mask, {3}}), model:constant("half", "f32", {}, {0.5})})
+    parts = model:op("Where", {in_group, parts, model:constant("none", "f32", {}, {-1e30})})
+    return model:op("Reshape", {parts, {0, 0, options.experts}})
+end
+
+-- V2: softmax; a group is as good as its best expert.
+local function choose_by_softmax(model, x, options)
+    local scores = model:op("Softmax", {moe.scores(model, x, options)}, {axis = -1})
+    local limited = limit_groups(model, scores, options, function(parts)
+        return model:op("ReduceMax", {parts, {3}}, {keepdims = 0})
+    end)
+    return model:op("TopK", {limited, {options.top_k}}, {axis = -1}, 2)
+end
+
+-- V3: sigmoid; a bias that evens the load out takes part in the choice, not in the weights; a group
+-- is as good as its best two experts.
+local function choose_by_sigmoid(model, x, options)
+    local scores = model:op("Sigmoid", {moe.scores(model, x, options)})
+    local bias = model:module("gate", function()
+        return model:param("e_score_correction_bias", {options.experts}, "f32")
+    end)
+    local limited = limit_groups(model, model:op("Add", {scores, bias}), options, function(parts)
+        local best = model:op("TopK", {parts, {2}}, {axis = -1}, 2)
+        return model:op("ReduceSum", {best, {3}}, {keepdims = 0})
+    end)
+    local _, chosen = model:op("TopK", {limited, {options.top_k}}, {axis = -1}, 2)
+    return model:op("GatherElements", {scores, chosen}, {axis = -1}), chosen
+end
+
+local function weigh(model, weights, options)
+    if options.normed then
+        local sum = model:op("ReduceSum", {weights, {2}}, {keepdims = 1})
+        weights = model:op("Div", {weights, sum})
+    end
+    if options.scale ~= 1 then
+        weights = model:op("Mul",
+            {weights, model:constant("scale", "f32", {}, {options.scale})})
+    end
+    return model.dtype == "f32" and weights or attention.cast(model, weights, model.dtype)
+end
+
+local function mixture(model, x, options)
+    return model:module("mlp", function()
+        local weights, chosen = options.choose(model, x, options)
+        weights = weigh(model, weights, options)
+        local y = moe.exchange(model, x, weights, chosen, options, function(sent)
+            return moe.gated_experts(model, "experts", sent,
+                {"gate_proj", "up_proj", "down_proj"}, options)
+        end)
+        if options.shared == 0 then return y end
+        local shared = layers.gated_mlp(model, "shared_experts", x, options.width,
+            options.shared * options.hidden, {act = options.act})
+        return model:op("Add", {y, shared})
+    end)
+end
+
+local function moe_options(model, config)
+    local sigmoid = config.scoring_func == "sigmoid"
+    local grouped = sigmoid or config.topk_method ~= "greedy"
+    local groups = grouped and config.n_group or 1
+    return {
+        width = model:size("hidden_size"), hidden = model:size("moe_intermediate_size"),
+        experts = model:size("n_routed_experts"), top_k = model:size("num_experts_per_tok"),
+        shared = config.n_shared_experts or 0, act = config.hidden_act,
+        groups = groups, top_groups = grouped and config.topk_group or groups,
+        normed = config.norm_topk_prob, scale = config.routed_scaling_factor or 1,
+        capacity_factor = config.capacity_factor,
+        choose = sigmoid and choose_by_sigmoid or choose_by_softmax}
+end
+
+function deepseek.build(model, config)
+    local options = moe_options(model, config)
+    local n_dense, every = config.first_k_dense_replace or 0, config.moe_layer_freq or 1
+    local n = {
+        width = options.width, heads = model:size("num_attention_heads"),
+        q_rank = config.q_lora_rank, kv_rank = model:size("kv_lora_rank"),
+        nope = model:size("qk_nope_head_dim"), rope = model:size("qk_rope_head_dim"),
+        v = model:size("v_head_dim"), bias = config.attention_bias,
+        epsilon = config.rms_norm_eps or 1e-6}
+    n.head = n.nope + n.rope
+    local scale
+    decoder.build(model, config, {
+        rope = function(positions)
+            local tables
+            tables, scale = rope_of(model, config, positions, n)
+            return tables
+        end,
+        attention = function(x, tables, mask)
+            return deepseek.attention(model, x, n, tables, scale, mask)
+        end,
+        mlp = function(x, i)
+            if i >= n_dense and i % every == 0 then return mixture(model, x, options) end
+            return layers.gated_mlp(model, "mlp", x, n.width, model:size("intermediate_size"),
+                {act = config.hidden_act})
+        end})
+end
+
+return deepseek

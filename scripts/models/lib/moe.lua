@@ -1,0 +1,115 @@
+-- moe.lua: mixtures of experts, in the form that expert parallelism cuts (GShard, Lepikhin et al.
+-- 2020).
+--
+-- A group is one sequence of the batch. In it each expert has a queue of c places,
+--
+--     c = min(s, ceil(capacity_factor * k * s / e))
+--
+-- s tokens, each to k of e experts. Tokens join queues in their order; one that finds no place is
+-- not computed by that expert, as if its weight were 0. So experts compute e c places a group:
+-- capacity_factor times the flops of k experts a token, not those of all e. 1 is the default: no
+-- place is empty and none is missing where experts are chosen equally often.
+--
+-- Whatever is done for a token or a group is cut by batch; what experts do, [b, e, c, width], by e
+-- too: between the two stand the all-to-alls, one to the experts and one back. Rows are fetched by
+-- Gather, which has no flops; the one-hot products of the paper are not made.
+--
+-- Shapes: b batch, s tokens, e experts, k chosen, c places, n and k of a matmul.
+
+local layers = include "lib/layers"
+local attention = include "lib/attention"
+
+local moe = {}
+
+-- That number everywhere, in the sizes that an i64 list says.
+local function filled(model, number, sizes)
+    return model:op("Expand", {{number}, sizes})
+end
+
+-- c, as above, of s tokens: known as soon as s is.
+local function capacity(model, n_tokens, options)
+    local share = math.tointeger(math.ceil(1000 * (options.capacity_factor or 1)))
+    local whole = 1000 * options.experts
+    local places = model:op("Mul", {n_tokens, {share * options.top_k}})
+    places = model:op("Add", {places, {whole - 1}})
+    return model:op("Min", {model:op("Div", {places, {whole}}), n_tokens})
+end
+
+-- The queues of all experts. chosen: i64 [b, s, k], experts of each token; no token names one
+-- twice. Gives
+--     source    i64 [b, e c]     the token in each place; 0 where there is none
+--     place     i64 [b, s, k]    where each token stands, of e c; 0 where it found none
+--     kept      bool [b, s, k]   whether it stands anywhere
+local function queues(model, x, chosen, options)
+    local batch = model:op("Slice", {model:op("Shape", {x}), {0}, {1}})
+    local n_tokens = model:op("Slice", {model:op("Shape", {x}), {1}, {2}})
+    local by_expert = model:op("Concat", {batch, n_tokens, {options.experts}}, {axis = 0})
+    local by_choice = model:op("Shape", {chosen})
+    local c = capacity(model, n_tokens, options)
+
+    local joins = model:op("ScatterElements",
+        {filled(model, 0, by_expert), chosen, filled(model, 1, by_choice)}, {axis = 2})
+    local before = model:op("CumSum", {joins, {1}}, {exclusive = 1})
+    before = model:op("GatherElements", {before, chosen}, {axis = 2})
+    local kept = model:op("Less", {before, c})
+    local place = model:op("Add", {model:op("Mul", {chosen, c}), before})
+
+    -- Who found no place is written into one behind the last, which is cut off.
+    local n_places = model:op("Mul", {c, {options.experts}})
+    local and_one = model:op("Concat", {batch, model:op("Add", {n_places, {1}})}, {axis = 0})
+    local to = model:op("Reshape", {model:op("Where", {kept, place, n_places}), {0, -1}})
+    local token = model:op("Unsqueeze", {attention.positions(model, x, 1), {1}})
+    token = model:op("Reshape", {model:op("Expand", {token, by_choice}), {0, -1}})
+    local source = model:op("ScatterElements", {filled(model, 0, and_one), to, token}, {axis = 1})
+    source = model:op("Slice", {source, {0}, n_places, {1}})
+    return source, model:op("Where", {kept, place, {0}}), kept
+end
+
+-- Linear layers of e experts, their weights stacked: weight [e, n_out, n_in].
+function moe.linear(model, name, x, n_experts, n_in, n_out)
+    return model:module(name, function()
+        local weight = model:param("weight", {n_experts, n_out, n_in})
+        return model:op("Einsum", {x, weight}, {equation = "beck,enk->becn"})
+    end)
+end
+
+-- x: [b, s, width]; weights: [b, s, k], how much of each expert; chosen: i64 [b, s, k].
+-- expert(x): [b, e, c, width] -> the same, what experts compute. Gives [b, s, width].
+-- options: experts, top_k, width, capacity_factor.
+function moe.exchange(model, x, weights, chosen, options, expert)
+    local source, place, kept
+    local sent = model:module("dispatch", function()
+        source, place, kept = queues(model, x, chosen, options)
+        local y = model:op("GatherND", {x, model:op("Unsqueeze", {source, {2}})}, {batch_dims = 1})
+        return model:op("Reshape", {y, {0, options.experts, -1, options.width}})
+    end)
+    local made = expert(sent)
+    return model:module("combine", function()
+        local y = model:op("Reshape", {made, {0, -1, options.width}})
+        y = model:op("GatherND", {y, model:op("Unsqueeze", {place, {3}})}, {batch_dims = 1})
+        local w = model:op("Unsqueeze", {model:op("Where", {kept, weights, 0.0}), {2}})
+        return model:op("Squeeze", {model:op("MatMul", {w, y}), {2}})
+    end)
+end
+
+-- Gated MLPs as experts: down(act(gate(x)) * up(x)). names: of gate, up and down. options: as
+-- above; hidden, act.
+function moe.gated_experts(model, name, x, names, options)
+    local e, width, hidden = options.experts, options.width, options.hidden
+    return model:module(name, function()
+        local gate = moe.linear(model, names[1], x, e, width, hidden)
+        gate = model:module("act_fn", function()
+            return layers.activation(model, options.act or "silu", gate)
+        end)
+        local up = moe.linear(model, names[2], x, e, width, hidden)
+        return moe.linear(model, names[3], model:op("Mul", {gate, up}), e, hidden, width)
+    end)
+end
+
+-- Scores of all experts in f32, [b, s, e]: x W^T, with W [e, width].
+function moe.scores(model, x, options)
+    local y = layers.linear(model, "gate", x, options.width, options.experts)
+    return model.dtype == "f32" and y or attention.cast(model, y, "f32")
+end
+
+return moe
