@@ -354,6 +354,7 @@ static Loaded *load_again(Scripts *scripts, Session *session, const char *policy
     drop_used(scripts, session);
     Arena *arena = arena_new();
     RuleBook dropped = rule_book_new(arena);
+    dropped.allow_native = session->rules.allow_native;
     Loaded *loaded = load(scripts, session, policy, &dropped, err);
     arena_free(arena);
     if (!loaded)

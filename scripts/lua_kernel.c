@@ -167,9 +167,15 @@ static void read_outputs(lua_State *L, const KernelCall *call)
     }
 }
 
+typedef struct {
+    const KernelCall *call;
+    Kwargs kwargs;
+} KernelRun;
+
 static int run_function(lua_State *L)
 {
-    const KernelCall *call = lua_touserdata(L, 1);
+    const KernelRun *run = lua_touserdata(L, 1);
+    const KernelCall *call = run->call;
     const KernelFunction *function = call->kernel->row;
     lua_rawgeti(L, LUA_REGISTRYINDEX, function->function);
     lua_createtable(L, call->n_inputs, 0);
@@ -179,7 +185,7 @@ static int run_function(lua_State *L)
         push_part(L, call, i);
         lua_rawseti(L, -2, i + 1);
     }
-    attrs_push(L, kernel_graph(call), call->op);
+    kwargs_push(L, &run->kwargs);
     lua_call(L, 2, 1);
     read_outputs(L, call);
     return 0;
@@ -191,12 +197,14 @@ static bool run_kernel(const KernelCall *call, Error *err)
     const KernelFunction *function = call->kernel->row;
     Sandbox *sandbox = function->sandbox;
     Error inner = {0};
-    KernelCall own = *call;
+    KernelRun run = {.call = call};
+    if (!kernel_kwargs(call, &run.kwargs, err))
+        return false;
     pthread_mutex_lock(&sandbox->turn);
     sandbox_refill(sandbox);
     sandbox->n_kernel_calls++;
     sandbox->kernel_call = call;
-    bool ok = sandbox_protect(sandbox, run_function, &own, &inner);
+    bool ok = sandbox_protect(sandbox, run_function, &run, &inner);
     sandbox->kernel_call = NULL;
     pthread_mutex_unlock(&sandbox->turn);
     if (!ok)

@@ -3,7 +3,7 @@
 #include "core/rules/anno.h"
 #include "scripts/lua_attrs.h"
 #include "scripts/lua_template.h"
-#include "scripts/lua_kernel.h"
+#include "scripts/lua_operator.h"
 #include "scripts/lua_spmd.h"
 #include "scripts/lua_strategy.h"
 
@@ -22,14 +22,12 @@ typedef struct {
     const char *text; /* the answer */
 } MakeCall;
 
-/* {is_tensor = true, shape = {2, 3}, dtype = "f32"}; {is_tensor = false} for an absent operand. */
+/* {is_tensor = true, shape = {2, 3}, dtype = "f32"} */
 static void push_input(lua_State *L, const Shape *shape, Dtype dtype)
 {
     lua_newtable(L);
-    lua_pushboolean(L, shape != NULL);
+    lua_pushboolean(L, true);
     lua_setfield(L, -2, "is_tensor");
-    if (!shape)
-        return;
     lua_pushstring(L, dtype_name(dtype));
     lua_setfield(L, -2, "dtype");
     if (shape->n_dims < 0)
@@ -45,6 +43,8 @@ static int call_function(lua_State *L)
     lua_rawgeti(L, LUA_REGISTRYINDEX, make->function->function);
     lua_newtable(L);
     for (int i = 0; i < call->n_inputs; i++) {
+        if (!call->shape[i])
+            continue;
         push_input(L, call->shape[i], call->dtype[i]);
         lua_rawseti(L, -2, i + 1);
     }
@@ -69,70 +69,34 @@ static const char *make_annotation(void *context, const RuleCall *call, Error *e
 
 enum { ANNOS_MAX = 64, ANNO_BYTES_MAX = 4096, ANNO_INSTRUCTIONS = 1000 };
 
-typedef struct {
-    const char *name;
-    double flops_per_point; /* -1: not given */
-    const char *kernel, *example;
-    const Kernel *own;
-} Options;
-
-/* The name of a built-in operator, whose kernel then runs this one, or a function. */
-static bool read_kernel(lua_State *L, Options *out, Error *err)
+static bool is_option(const char *key)
 {
-    if (lua_isfunction(L, -1)) {
-        lua_pushvalue(L, -1);
-        out->own = kernel_of_function(L, "registered");
-        return true;
-    }
-    out->kernel = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-    if (out->kernel && kernel_find(NULL, out->kernel))
-        return true;
-    error_set(err, "'kernel' is a function, or the name of an operator that has a kernel");
-    return false;
+    for (int i = 0; operator_option_names[i]; i++)
+        if (strcmp(operator_option_names[i], key) == 0)
+            return true;
+    return strcmp(key, "name") == 0;
 }
 
-/* Reads the option whose value is at the top of the stack. */
-static bool read_option(lua_State *L, const char *key, Options *out, Error *err)
+/* The name; keys that are no options are refused. */
+static bool read_name(lua_State *L, const char **name, Error *err)
 {
-    static const char *const later[] = {"rules", "cost", "comm", "input_gen"};
-    if (strcmp(key, "name") == 0) {
-        out->name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-        if (out->name && strlen(out->name) > ANNO_BYTES_MAX)
-            out->name = NULL;
-        return out->name ||
-               error_set(err, "'name' is a text of at most %d characters", ANNO_BYTES_MAX);
-    }
-    if (strcmp(key, "flops_per_point") == 0) {
-        out->flops_per_point = lua_tonumber(L, -1);
-        return (lua_type(L, -1) == LUA_TNUMBER && out->flops_per_point >= 0) ||
-               error_set(err, "'flops_per_point' is a number, 0 or more");
-    }
-    if (strcmp(key, "kernel") == 0)
-        return read_kernel(L, out, err);
-    if (strcmp(key, "example") == 0) {
-        out->example = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-        return out->example || error_set(err, "'example' is a text of operands: \"4x6,6x5\"");
-    }
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (strcmp(key, later[i]) == 0)
-            return error_kind(err, ERROR_UNSUPPORTED, "register_op: '%s' is not supported yet",
-                              key);
-    error_set(err, "register_op has no option '%s'", key);
-    error_hint(err, "options: name, kernel, example, flops_per_point");
-    return false;
-}
-
-static bool read_options(lua_State *L, Options *out, Error *err)
-{
-    *out = (Options){.flops_per_point = -1};
     if (!lua_istable(L, 2))
         return error_set(err, "register_op needs a name: register_op(ANNOTATION, {name = \"..\"})");
     for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "1";
-        if (!read_option(L, key, out, err))
-            return false;
+        if (is_option(key))
+            continue;
+        error_set(err, "register_op has no option '%s'", key);
+        error_hint(err, "options: name, kernel, example, flops_per_point, rules, cost, comm, "
+                        "input_gen, inplace");
+        return false;
     }
-    return out->name || error_set(err, "register_op needs a name: {name = \"..\"}");
+    int type = lua_getfield(L, 2, "name");
+    if (type == LUA_TNIL)
+        return error_set(err, "register_op needs a name: {name = \"..\"}");
+    *name = type == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    return (*name && **name && strlen(*name) <= ANNO_BYTES_MAX) ||
+           error_set(err, "'name' is a text of at most %d characters", ANNO_BYTES_MAX);
 }
 
 static bool add_annotation(lua_State *L, Arena *arena, const char **out, Error *err)
@@ -194,16 +158,19 @@ static double default_flops(const AnnoSource *source)
 static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
 {
     const RuleBook *rules = sandbox->rules;
-    Options options;
+    OperatorOptions options;
+    const char *name = NULL;
     if (!rules)
         return error_set(err, "register_op stands at the top level of the file, not in a function "
                               "that runs later");
-    if (!read_options(L, &options, err))
+    if (!read_name(L, &name, err))
         return false;
-    const Operator *old = registry_find(rules->registry, str_from(options.name));
+    const Operator *old = registry_find(rules->registry, str_from(name));
     if (old && old->anno && old->anno->file)
         return error_kind(err, ERROR_DUPLICATE, "operator '%s' is registered in line %d already",
-                          options.name, old->anno->line);
+                          name, old->anno->line);
+    if (!operator_options_read(L, 2, name, rules, &options, err))
+        return false;
 
     AnnoSource source = {.file = sandbox->source.name, .line = sandbox_line(L)};
     if (lua_isfunction(L, 1)) {
@@ -214,12 +181,9 @@ static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
         if (!source.annos)
             return false;
     }
-    Operator row = {.name = options.name, .anno = &source, .family = "registered"};
-    row.kernel = options.kernel;
-    row.own = options.own;
-    row.example = options.example;
-    row.flops_per_point =
-        options.flops_per_point < 0 ? default_flops(&source) : options.flops_per_point;
+    Operator row = {.name = name, .anno = &source, .family = "registered"};
+    row.flops_per_point = default_flops(&source);
+    operator_options_set(&options, registry_arena(rules->registry), &row);
     registry_add(rules->registry, &row);
     sandbox->n_registered++;
     return true;

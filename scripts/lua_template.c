@@ -2,6 +2,7 @@
 
 #include "core/plan/session.h"
 #include "core/rules/template/eval_template.h"
+#include "scripts/lua_operator.h"
 
 #include <lauxlib.h>
 
@@ -306,17 +307,41 @@ static bool read_reduce(const Reading *reading, int table, TemplateText *text)
     return true;
 }
 
+/* Beside the language's own fields stand the options of register_op. */
+static bool check_fields(const Reading *reading, int table, const char *const *fields)
+{
+    lua_State *L = reading->L;
+    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "a number";
+        if (is_known(fields, key) || is_known(operator_option_names, key))
+            continue;
+        const char *text = arena_printf(reading->arena, "there is no field '%s'", key);
+        lua_pop(L, 2);
+        return fail(reading, "E_EXTRA", text, "template");
+    }
+    return true;
+}
+
+/* A kernel that is a text is part of the template; others are options. */
+static bool read_kernel_name(const Reading *reading, int table, const char **out)
+{
+    lua_State *L = reading->L;
+    lua_getfield(L, table, "kernel");
+    *out = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    lua_pop(L, 1);
+    return true;
+}
+
 /* The table at that place. */
 static bool read_template(const Reading *reading, int table, TemplateText *text)
 {
-    static const char *const fields[] = {"params", "constraints", "let",    "require",
-                                         "inputs", "index",       "reduce", "outputs",
-                                         "kernel", "example",     NULL};
+    static const char *const fields[] = {"params", "constraints", "let",     "require", "inputs",
+                                         "index",  "reduce",      "outputs", NULL};
     *text = (TemplateText){.name = reading->name};
-    return check_keys(reading, table, "template", fields, 0) &&
+    return check_fields(reading, table, fields) &&
            read_text(reading, table, "index", &text->index) &&
-           read_text(reading, table, "kernel", &text->kernel) &&
            read_text(reading, table, "example", &text->example) &&
+           read_kernel_name(reading, table, &text->kernel) &&
            read_text_list(reading, table, "let", &text->let, &text->n_let) &&
            read_text_list(reading, table, "require", &text->require, &text->n_require) &&
            read_params(reading, table, text) && read_constraints(reading, table, text) &&
@@ -340,7 +365,11 @@ static bool add_operator(lua_State *L, const TemplateText *text, Error *err)
     const Template *template = template_load(registry_arena(rules->registry), text, err);
     if (!template)
         return false;
+    OperatorOptions options;
+    if (!operator_options_read(L, 1, text->name, rules, &options, err))
+        return false;
     Operator row = template_operator(template);
+    operator_options_set(&options, registry_arena(rules->registry), &row);
     registry_add(rules->registry, &row);
     sandbox->n_registered++;
     return true;

@@ -105,6 +105,7 @@ static bool open_model(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
     session->rules = rule_book_new(arena);
+    session->rules.allow_native = session->options.allow_native;
     DimBindings dims = {0};
     if (!prepare_rules(session, err) ||
         (session->options.model && !read_dims(session, &dims, err)) ||

@@ -26,6 +26,7 @@ typedef struct {
     Registry *registry;
     SpmdRules *spmd;
     Strategies *strategies;
+    bool allow_native; /* kernels of shared libraries may be loaded */
 } RuleBook;
 
 RuleBook rule_book_new(Arena *arena);
@@ -70,6 +71,7 @@ typedef struct {
     Method method;
     bool no_redistribute; /* PlanRequest */
     bool method_given;    /* a plan file's is not asked then */
+    bool allow_native;    /* RuleBook */
     DimBindings dims;     /* on top of MODEL.dims */
     Progress *progress;   /* of opening; NULL: nobody watches */
 } SessionOptions;

@@ -55,6 +55,7 @@ typedef struct {
     bool permutes; /* a cut is followed by an exchange with neighbours: slice, pad, reverse, windows
                       (Shardy's permutation factor) */
     bool blocked;  /* a cut along it is not handed on to other ops (Shardy's blocked propagation) */
+    const struct CutRule *rule; /* of a user (core/rules/user_op.h) that cuts it; NULL: none */
 } IndexDim;
 
 /* Whether a partial operand may stay partial through the op (a rule of planning). */
@@ -82,8 +83,10 @@ typedef struct {
     Linear linear; /* inputs */
     bool once; /* inputs: an addend beside a cut reduce dim, added where the coordinates of all axes
                   that cut reduce dims are 0 (Gemm's C) */
-    bool absent;  /* an optional operand that is not there */
-    bool ignored; /* `?`: not analysed, always replicated */
+    bool absent;             /* an optional operand that is not there */
+    bool ignored;            /* `?`: not analysed, always replicated */
+    uint16_t no_grad_reduce; /* inputs: index dims whose cut leaves its gradient whole (`: /m`) */
+    uint16_t updates;        /* outputs: 1 + the input that it is the new value of; 0: none */
 } Operand;
 
 typedef struct {

@@ -2,6 +2,7 @@
 
 #include "core/rules/anno.h"
 #include "core/rules/template/template.h"
+#include "core/rules/user_op.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -416,6 +417,13 @@ static bool run_alias(const Operator *operator, RuleCall * call, Error *err)
     return true;
 }
 
+/* What a user says beside the annotation or the template. */
+static bool apply_user(const UserOp *user, RuleCall *call, Error *err)
+{
+    return cut_rules_apply(call->arena, user->rules, user->n_rules, call->space, err) &&
+           user_op_updates(user, call->space, err);
+}
+
 bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
 {
     if (!(call->alias ? run_alias : run_rule)(operator, call, err))
@@ -434,7 +442,7 @@ bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
         space->kernel = operator->kernel;
     space->own = operator->own;
     space->flops += operator->flops_per_point * index_points(space);
-    return opspace_finish(space, err);
+    return opspace_finish(space, err) && (!operator->user || apply_user(operator->user, call, err));
 }
 
 OpSpace *registry_replicated(RuleCall *call)

@@ -77,6 +77,7 @@ struct Operator {
     double flops_per_point;   /* per point of the index space; 2 for matmuls */
     const char *kernel;       /* a user's operator: the built-in one whose kernel runs it */
     const struct Kernel *own; /* its own kernel; NULL: none */
+    const struct UserOp *user; /* what else a user said (core/rules/user_op.h); NULL: nothing */
     const char *example;      /* operands to prove its rule on, as one_op_operands() reads them */
     const char *family;       /* "elementwise": the file its row is in, shown by `rule` */
     uint16_t inputs_min, inputs_max; /* how many inputs; 0, 0: `anno` says; the first inputs_min

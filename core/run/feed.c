@@ -91,12 +91,26 @@ static void fill_drawn(const Feed *feed, Local *part, Arena *scratch)
         }
 }
 
+static void fill_generated(const Feed *feed, Local *part, Arena *scratch)
+{
+    Picks picks = picks_of_whole(part, scratch);
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
+        for (int64_t i = 0; i < s.n; i++) {
+            double number =
+                generated_number(feed->generated, part->dtype, feed->key, s.from + i * s.step);
+            elements_store(part->dtype, local_at(part, s.to + i), 1, NUMBER_F64, &number);
+        }
+}
+
 void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch)
 {
     const Feed *feed = &feeds->at[tensor];
     assert(feed->kind != FEED_NONE);
     if (feed->kind == FEED_BYTES)
         fill_bytes(feed->bytes, part, scratch);
+    else if (feed->kind == FEED_DRAWN && feed->generated && dtype_is_computed(part->dtype))
+        fill_generated(feed, part, scratch);
     else if (feed->kind == FEED_DRAWN)
         fill_drawn(feed, part, scratch);
     else if (feed->value->ints || feed->value->floats)
@@ -112,6 +126,8 @@ static Feed drawn(const Feeds *feeds, int32_t tensor, uint64_t seed)
     const Graph *graph = feeds->inferred->graph;
     Feed feed = {.kind = FEED_DRAWN, .scale = 1};
     feed.key = draw_key(seed, names_str(graph->names, graph->tensors[tensor].name));
+    if (feeds->generated[tensor].kind != GENERATED_NOTHING)
+        feed.generated = &feeds->generated[tensor];
     if (graph->tensors[tensor].kind == TENSOR_INITIALIZER)
         feed.scale = draw_weight_scale(inferred_shape(feeds->inferred, tensor));
     return feed;
@@ -276,6 +292,9 @@ bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, uint
     bool *all = arena_array(arena, bool, n);
     for (int t = 0; t < n; t++)
         all[t] = wanted[t];
+    out->generated = generate_of_all(arena, inferred, err);
+    if (!out->generated)
+        return false;
     want_inputs(inferred, all);
     for (int t = 0; t < n; t++)
         if (all[t] && !feed_given(out, t, seed, inputs, err))

@@ -8,6 +8,7 @@
 #ifndef CORE_RUN_FEED_H
 #define CORE_RUN_FEED_H
 
+#include "core/run/generate.h"
 #include "core/run/kernel.h"
 #include "core/run/vectors.h"
 
@@ -19,13 +20,15 @@ typedef struct {
     const Value *value; /* not deferred */
     uint64_t key;       /* of draws; integers and bools are drawn as 0 */
     double scale;
+    const Generated *generated; /* of draws: what an operator says of them; NULL: nothing */
 } Feed;
 
 typedef struct {
     Arena *arena;
     const Inferred *inferred;
-    Feed *at;         /* per tensor; FEED_NONE where none was wanted */
-    Local **computed; /* per tensor: the whole of a constant computed here, or NULL */
+    const Generated *generated; /* per tensor */
+    Feed *at;                   /* per tensor; FEED_NONE where none was wanted */
+    Local **computed;           /* per tensor: the whole of a constant computed here, or NULL */
     Vec(FileMap) maps;
 } Feeds;
 

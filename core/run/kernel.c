@@ -84,6 +84,15 @@ bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel
     return ok;
 }
 
+bool kernel_kwargs(const KernelCall *call, Kwargs *out, Error *err)
+{
+    const OpSpace *space = program_space(call->inferred, call->op);
+    IndexPiece piece[X_MAX];
+    *out = kwargs_of_op(call->scratch, kernel_graph(call), call->op);
+    return op_pieces(space, call->cut, call->mesh, out, call->position, piece, err) &&
+           kwargs_of_piece(call->scratch, space, piece, out, err);
+}
+
 const Value *kernel_value(const KernelCall *call, int input)
 {
     if (input >= call->n_inputs)

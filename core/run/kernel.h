@@ -11,7 +11,7 @@
 #ifndef CORE_RUN_KERNEL_H
 #define CORE_RUN_KERNEL_H
 
-#include "core/rules/infer.h"
+#include "core/plan/op_part.h"
 #include "core/run/local.h"
 
 #include <pthread.h>
@@ -28,8 +28,11 @@ typedef struct {
     bool first;                /* this rank stands at 0 on all axes that cut reduce dims: it adds
                                   operands that are added once (Gemm's C) */
     bool reduce_cut;           /* some reduce dim is cut: the outputs are addends */
-    pthread_mutex_t *blas;     /* held around a call into BLAS, which is not safe from several
-                                  threads; NULL: plain loops instead */
+    const OpCut *cut;          /* of the op, on `mesh`, for the rank at `position`; NULL: whole */
+    const Mesh *mesh;
+    int64_t position;
+    pthread_mutex_t *blas; /* held around a call into BLAS, which is not safe from several
+                              threads; NULL: plain loops instead */
     Arena *scratch;
 } KernelCall;
 
@@ -64,6 +67,11 @@ bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel
 void kernel_blame(const Graph *graph, int32_t op, const Error *inner, Error *err);
 
 /* ---- for kernels ---- */
+
+/* The keyword arguments of this rank's part, for kernels of a user: those that are built in see
+ * `whole` and read the op's own attributes. */
+bool kernel_kwargs(const KernelCall *call, Kwargs *out, Error *err);
+
 static inline const Graph *kernel_graph(const KernelCall *call)
 {
     return call->inferred->graph;

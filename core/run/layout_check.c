@@ -102,7 +102,7 @@ bool layout_check_try(LayoutCheck *check)
     Buf wrong = buf_new(check->arena);
     check->proof->n_cuts++;
     check->proof->ok =
-        simulated_holds(&check->ranks, &(OpLayout){check->mesh, check->operand}, &wrong);
+        simulated_holds(&check->ranks, &(OpLayout){check->mesh, check->operand, NULL}, &wrong);
     check->proof->text = wrong.s;
     return check->proof->ok;
 }

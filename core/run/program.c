@@ -1,6 +1,7 @@
 #include "core/run/program.h"
 
 #include "core/plan/edges.h"
+#include "core/run/native.h"
 
 #include <assert.h>
 
@@ -116,8 +117,14 @@ static bool find_kernel(Lowering *l, int32_t op, Error *err)
 {
     const char *operator= op_operator(l->graph, op);
     l->out->kernel[op] = kernel_find(inferred_space(l->plan->inferred, op), operator);
-    if (l->out->kernel[op])
+    Error inner = {0};
+    if (l->out->kernel[op] && native_allowed(l->out->kernel[op], &inner))
         return true;
+    if (l->out->kernel[op]) {
+        kernel_blame(l->graph, op, &inner, err);
+        error_hint(err, "%s", inner.hint);
+        return false;
+    }
     error_kind(err, ERROR_USAGE, "op '%s' cannot be run: there is no kernel of %s",
                op_name(l->graph, op), operator);
     error_hint(err, "the plan can be looked at without running it");

@@ -126,6 +126,9 @@ static bool run_kernel(Rank *rank, int32_t op, Arena *scratch)
     call.output = output;
     call.first = mesh_stands_first(plan->mesh, reduced, rank->position);
     call.reduce_cut = reduced != 0;
+    call.cut = program_cut(plan, op);
+    call.mesh = plan->mesh;
+    call.position = rank->position;
     call.blas = team->blas;
     call.scratch = scratch;
     Error inner = {.kind = ERROR_RUN};

@@ -62,16 +62,34 @@ static void say_case(const Check *check, const Case *tried, Buf *text)
     mesh_format(tried->mesh, text);
 }
 
+/* Keyword arguments follow even parts only, and may not divide by the number of parts. */
+static bool has_arguments(const Check *check, const Case *tried)
+{
+    const Graph *graph = check->ranks.inferred->graph;
+    IndexPiece piece[X_MAX];
+    Kwargs kwargs = kwargs_of_op(check->arena, graph, check->ranks.op);
+    Error err = {0};
+    if (!check->space->own)
+        return true;
+    if (!op_pieces(check->space, &tried->cut, tried->mesh, &kwargs, 0, piece, NULL))
+        return false;
+    return kwargs_of_piece(check->arena, check->space, piece, &kwargs, &err) ||
+           err.kind != ERROR_NOT_DIVISIBLE;
+}
+
 /* False: the rule is wrong, and the proof says where. */
 static bool try_case(Check *check, const Case *tried)
 {
     int n = check->space->n_inputs + check->space->n_outputs;
+    if (!has_arguments(check, tried))
+        return true;
     Buf wrong = buf_new(check->arena);
     Sharding *operand = arena_array(check->arena, Sharding, n);
     for (int i = 0; i < n; i++)
         operand[i] = laid_out(check, tried, i);
     check->proof->n_cuts++;
-    check->proof->ok = simulated_holds(&check->ranks, &(OpLayout){tried->mesh, operand}, &wrong);
+    check->proof->ok =
+        simulated_holds(&check->ranks, &(OpLayout){tried->mesh, operand, &tried->cut}, &wrong);
     if (check->proof->ok)
         return true;
     buf_puts(&wrong, ", with ");

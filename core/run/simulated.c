@@ -3,6 +3,7 @@
 #include "core/run/collective.h"
 #include "core/run/draw.h"
 #include "core/run/feed.h"
+#include "core/run/native.h"
 #include "core/run/verify.h"
 
 #include <assert.h>
@@ -31,11 +32,13 @@ static double drawn_number(Dtype dtype, uint64_t key, int64_t i)
     return dtype_is_float(dtype) ? 2 * u : (double)(int64_t)((u + 1) * 1.5);
 }
 
-static void draw_whole(Local *local, uint64_t key)
+static void draw_whole(Local *local, const Generated *generated, uint64_t key)
 {
     int64_t n = shape_elements(&local->shape);
     for (int64_t i = 0; dtype_is_computed(local->dtype) && i < n; i++) {
-        double number = drawn_number(local->dtype, key, i);
+        double number = generated->kind == GENERATED_NOTHING
+                            ? drawn_number(local->dtype, key, i)
+                            : generated_number(generated, local->dtype, key, i);
         elements_store(local->dtype, local_at(local, i), 1, NUMBER_F64, &number);
     }
 }
@@ -44,6 +47,9 @@ static bool give_inputs(Simulated *ranks, uint64_t seed, Error *err)
 {
     const Inferred *inferred = ranks->inferred;
     bool *known = arena_array(ranks->arena, bool, inferred->graph->n_tensors);
+    Generated *generated = arena_array(ranks->arena, Generated, inferred->graph->n_tensors);
+    if (!generate_of_op(ranks->arena, inferred, ranks->op, generated, err))
+        return false;
     for (int i = 0; i < ranks->at->n_inputs; i++) {
         int32_t t = simulated_tensor(ranks, i);
         if (t < 0 || ranks->value[t])
@@ -53,7 +59,8 @@ static bool give_inputs(Simulated *ranks, uint64_t seed, Error *err)
         known[t] = inferred_value(inferred, t) && !value_is_deferred(inferred_value(inferred, t));
         ranks->value[t] = local_new_whole((Dtype)inferred->dtype[t], inferred_shape(inferred, t));
         if (!known[t])
-            draw_whole(ranks->value[t], draw_key(seed, str_from(tensor_name(inferred->graph, t))));
+            draw_whole(ranks->value[t], &generated[t],
+                       draw_key(seed, str_from(tensor_name(inferred->graph, t))));
     }
     Feeds feeds;
     bool ok = feeds_open(ranks->arena, inferred, known, seed, NULL, &feeds, err);
@@ -75,6 +82,8 @@ bool simulated_open(Arena *arena, const Inferred *inferred, int32_t op, const Op
     if (!out->kernel)
         return error_kind(err, ERROR_UNSUPPORTED, "%s has no kernel to prove its rule with",
                           op_operator(graph, op));
+    if (!native_allowed(out->kernel, err))
+        return false;
     return give_inputs(out, seed, err) &&
            kernel_run_whole(inferred, op, out->kernel, &out->blas, out->value, err);
 }
@@ -325,6 +334,9 @@ static bool run_rank(Trial *trial, int64_t position, Local **out)
     call.output = written;
     call.first = mesh_stands_first(mesh, trial->made, position);
     call.reduce_cut = trial->made != 0;
+    call.cut = trial->layout->cut;
+    call.mesh = mesh;
+    call.position = position;
     call.blas = &ranks->blas;
     call.scratch = trial->scratch;
     bool ok = ranks->kernel->run(&call, &trial->err);

@@ -20,6 +20,7 @@ enum { SIMULATED_RANKS_MAX = 16 };
 typedef struct {
     const Mesh *mesh; /* of at most SIMULATED_RANKS_MAX devices */
     const Sharding *operand;
+    const OpCut *cut; /* that it comes from, which keyword arguments follow; NULL: none */
 } OpLayout;
 
 /* What was proven of a rule. */

@@ -129,6 +129,7 @@ static bool session_options(Cli *cli, SessionOptions *out)
     out->pins = options->pins;
     out->method_given = options->propagate || options->profile;
     out->no_redistribute = options->no_redistribute;
+    out->allow_native = options->allow_native;
     Str propagator = str_from(options->propagate ? options->propagate : "factor");
     Str profile = str_from(options->profile ? options->profile : "");
     return method_find(propagator, profile, &out->method, &cli->err) &&

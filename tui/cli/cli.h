@@ -35,7 +35,7 @@ typedef struct {
     Texts dims, attrs;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, dot, svg,
         verify, deterministic;
-    bool onnx_test, trace, backward, exact, no_redistribute, check;
+    bool onnx_test, trace, backward, exact, no_redistribute, check, allow_native;
     bool help, version;
 } CliOptions;
 

@@ -162,6 +162,7 @@ static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rul
 int cli_rule(Cli *cli)
 {
     RuleBook rules = rule_book_new(cli->arena);
+    rules.allow_native = cli->options.allow_native;
     Registry *registry = rules.registry;
     const char *policy = cli->options.policy;
     void *context = cli->hooks->context;

@@ -194,6 +194,7 @@ static bool prove_file(Proofs *proofs, const char *path)
     Cli *cli = proofs->cli;
     RuleBook *rules = arena_make(cli->arena, RuleBook);
     *rules = rule_book_new(cli->arena);
+    rules->allow_native = cli->options.allow_native;
     proofs->rules = rules;
     if (!cli->hooks->prepare(cli->hooks->context, NULL, path, rules, &cli->err))
         return false;

@@ -1,0 +1,332 @@
+#include "scripts/lua_operator.h"
+
+#include "core/run/native.h"
+#include "scripts/lua_asked.h"
+#include "scripts/lua_attrs.h"
+#include "scripts/lua_kernel.h"
+
+#include <lauxlib.h>
+
+#include <math.h>
+
+enum { RULES_MAX = 64, SPLITS_MAX = 256, INPLACE_MAX = 64 };
+
+const char *const operator_option_names[] = {
+    "kernel", "example", "flops_per_point", "rules", "cost", "comm", "input_gen", "inplace", NULL};
+
+typedef struct {
+    lua_State *L;
+    Sandbox *sandbox;
+    const char *name; /* of the operator */
+    const RuleBook *rules;
+    AskedFunctions *asked;
+    OperatorOptions *out;
+    Error *err;
+} Reading;
+
+/* ---- rules ---- */
+
+/* "R", "V", "D0", "D(0)", "D(0,2)" */
+static bool read_split_text(const char *text, AnnoSplit *out)
+{
+    *out = (AnnoSplit){.kind = SPLIT_REPLICATE};
+    if (strcmp(text, "R") == 0)
+        return true;
+    out->kind = *text == 'V' ? SPLIT_VALUE : SPLIT_DIMS;
+    if (*text == 'V')
+        return text[1] == '\0';
+    if (*text != 'D')
+        return false;
+    bool bracket = text[1] == '(';
+    for (text += bracket ? 2 : 1; *text >= '0' && *text <= '9'; text++) {
+        if (text[1] >= '0' && text[1] <= '9')
+            return false; /* dims are below 10 */
+        if (out->n == DIMS_MAX)
+            return false;
+        out->dim[out->n++] = (uint8_t)(*text - '0');
+        if (text[1] == ',')
+            text++;
+    }
+    return out->n > 0 && strcmp(text, bracket ? ")" : "") == 0;
+}
+
+/* {0, 2} at the top of the stack. */
+static bool read_split_list(lua_State *L, AnnoSplit *out)
+{
+    lua_Unsigned n = lua_rawlen(L, -1);
+    *out = (AnnoSplit){.kind = SPLIT_DIMS};
+    if (n == 0 || n > DIMS_MAX)
+        return false;
+    for (lua_Unsigned i = 0; i < n; i++) {
+        lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        lua_Integer dim = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : -1;
+        lua_pop(L, 1);
+        if (dim < 0 || dim >= DIMS_MAX)
+            return false;
+        out->dim[out->n++] = (uint8_t)dim;
+    }
+    return true;
+}
+
+static int compare_dims(const AnnoSplit *split)
+{
+    for (int i = 1; i < split->n; i++)
+        if (split->dim[i] <= split->dim[i - 1])
+            return -1;
+    return 0;
+}
+
+/* The list `field` of the rule at the top of the stack, appended to `split`. */
+static bool read_splits(const Reading *r, int rule, const char *field, AnnoSplit *split, int *n)
+{
+    lua_State *L = r->L;
+    if (lua_getfield(L, -1, field) != LUA_TTABLE)
+        return error_set(r->err, "rule %d needs '%s', a list of splits: {\"D(0)\", \"R\"}", rule,
+                         field);
+    lua_Unsigned length = lua_rawlen(L, -1);
+    if (length > SPLITS_MAX)
+        return error_set(r->err, "rule %d has more than %d splits", rule, SPLITS_MAX);
+    for (lua_Unsigned i = 0; i < length; i++) {
+        int type = lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        bool ok = type == LUA_TSTRING  ? read_split_text(lua_tostring(L, -1), &split[i])
+                  : type == LUA_TTABLE ? read_split_list(L, &split[i])
+                                       : false;
+        if (!ok || compare_dims(&split[i]) != 0) {
+            error_set(r->err, "rule %d, '%s', place %d: no split%s%s%s", rule, field, (int)i + 1,
+                      type == LUA_TSTRING ? ": '" : "",
+                      type == LUA_TSTRING ? lua_tostring(L, -1) : "",
+                      type == LUA_TSTRING ? "'" : "");
+            error_hint(r->err, "a split is \"R\", \"V\", \"D(0)\" or \"D(0,2)\", dims rising");
+            return false;
+        }
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    *n = (int)length;
+    return true;
+}
+
+static bool check_keys(const Reading *r, const char *what, const char *const *known, bool numbers)
+{
+    lua_State *L = r->L;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        bool found = numbers && lua_isinteger(L, -2);
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "a number";
+        for (int i = 0; lua_type(L, -2) == LUA_TSTRING && known[i]; i++)
+            found |= strcmp(known[i], key) == 0;
+        if (!found)
+            return error_set(r->err, "%s has no field '%s'", what, key);
+    }
+    return true;
+}
+
+/* The rule at the top of the stack. */
+static bool read_rule(const Reading *r, int nth, CutRule *out)
+{
+    static const char *const known[] = {"ins", "outs", "kwargs", NULL};
+    lua_State *L = r->L;
+    Arena *arena = r->sandbox->arena;
+    AnnoSplit *split = arena_array(arena, AnnoSplit, 2 * SPLITS_MAX);
+    Error wrong = {0};
+    *out = (CutRule){.split = split};
+    if (!lua_istable(L, -1))
+        return error_set(r->err, "rule %d is a %s, not a table {ins = .., outs = ..}", nth,
+                         luaL_typename(L, -1));
+    if (!check_keys(r, "a rule", known, false) ||
+        !read_splits(r, nth, "ins", split, &out->n_inputs) ||
+        !read_splits(r, nth, "outs", split + out->n_inputs, &out->n_outputs))
+        return false;
+    int type = lua_getfield(L, -1, "kwargs");
+    if (type != LUA_TNIL && type != LUA_TFUNCTION)
+        return error_set(r->err, "rule %d, 'kwargs' is a function, not a %s", nth,
+                         lua_typename(L, type));
+    if (type == LUA_TFUNCTION) {
+        lua_pushvalue(L, -1);
+        asked_kwargs(L, r->name, out);
+    }
+    lua_pop(L, 1);
+    return cut_rule_check(out, &wrong) ||
+           error_kind(r->err, wrong.kind, "rule %d: %s", nth, wrong.text);
+}
+
+/* The list at the top of the stack. */
+static bool read_rules(const Reading *r)
+{
+    lua_State *L = r->L;
+    lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
+    if (n == 0 || n > RULES_MAX)
+        return error_set(r->err, "'rules' is a list of 1 to %d rules {ins = .., outs = ..}",
+                         RULES_MAX);
+    CutRule *rules = arena_array(r->sandbox->arena, CutRule, n);
+    for (lua_Unsigned i = 0; i < n; i++) {
+        lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        if (!read_rule(r, (int)i + 1, &rules[i]))
+            return false;
+        lua_pop(L, 1);
+    }
+    r->out->user.rules = rules;
+    r->out->user.n_rules = (int)n;
+    return true;
+}
+
+/* ---- in place ---- */
+
+/* {[output] = input} at the top of the stack, in the order of outputs. */
+static bool read_inplace(const Reading *r)
+{
+    lua_State *L = r->L;
+    int table = lua_gettop(L), n = 0;
+    if (!lua_istable(L, table))
+        return error_set(r->err, "'inplace' is a table {[output] = input}, not a %s",
+                         luaL_typename(L, -1));
+    sandbox_push_keys(L, table);
+    lua_Unsigned length = lua_rawlen(L, -1);
+    int(*pairs)[2] = arena_alloc(r->sandbox->arena, sizeof *pairs * (size_t)(length + 1));
+    for (lua_Unsigned i = 0; i < length && i < INPLACE_MAX; i++, n++) {
+        lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        lua_pushvalue(L, -1);
+        lua_rawget(L, table);
+        bool ok = lua_isinteger(L, -1) && lua_isinteger(L, -2);
+        lua_Integer input = lua_tointeger(L, -1), output = lua_tointeger(L, -2);
+        lua_pop(L, 2);
+        if (!ok || input < 0 || output < 0 || input >= OPERANDS_MAX || output >= OPERANDS_MAX)
+            return error_set(r->err, "'inplace' is a table {[output] = input} of numbers from 0");
+        pairs[n][0] = (int)output;
+        pairs[n][1] = (int)input;
+        for (int k = 0; k < n; k++)
+            if (pairs[k][1] == pairs[n][1])
+                return error_kind(r->err, ERROR_DUPLICATE,
+                                  "'inplace' makes input %d the outputs %d and %d", pairs[n][1],
+                                  pairs[k][0], pairs[n][0]);
+    }
+    lua_settop(L, table);
+    r->out->user.inplace = (const int(*)[2])pairs;
+    r->out->user.n_inplace = n;
+    return true;
+}
+
+/* ---- kernels ---- */
+
+static bool text_field(lua_State *L, const char *field, const char **out)
+{
+    *out = lua_getfield(L, -1, field) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    lua_pop(L, 1);
+    return *out != NULL;
+}
+
+/* {plugin = "./libmy.so", symbol = "my_kernel"} at the top of the stack; the path is seen from the
+ * file that says it. */
+static bool read_plugin(const Reading *r)
+{
+    static const char *const known[] = {"plugin", "symbol", NULL};
+    const char *plugin, *symbol;
+    Arena *arena = r->sandbox->arena;
+    if (!check_keys(r, "'kernel'", known, false))
+        return false;
+    if (!text_field(r->L, "plugin", &plugin) || !text_field(r->L, "symbol", &symbol))
+        return error_set(r->err, "a native kernel is {plugin = \"./libmy.so\", symbol = \"name\"}");
+    const char *folder = path_dir(arena, r->sandbox->source.name);
+    const char *path = *plugin == '/' ? plugin : path_join(arena, folder, plugin);
+    r->out->user.kernel = arena_printf(arena, "%s of %s", symbol, plugin);
+    r->out->own = r->rules->allow_native
+                      ? native_kernel(arena, path, symbol, r->err)
+                      : native_refused(arena, arena_str(arena, str_from(plugin)));
+    return r->out->own != NULL;
+}
+
+static bool read_kernel(const Reading *r)
+{
+    lua_State *L = r->L;
+    if (lua_isfunction(L, -1)) {
+        lua_pushvalue(L, -1);
+        r->out->own = kernel_of_function(L, "registered");
+        r->out->user.kernel = "a Lua function";
+        return true;
+    }
+    if (lua_istable(L, -1))
+        return read_plugin(r);
+    r->out->kernel = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    if (r->out->kernel && kernel_find(NULL, r->out->kernel))
+        return true;
+    error_set(r->err,
+              "'kernel' is a function, the name of an operator that has a kernel, or "
+              "{plugin = .., symbol = ..}%s%s%s",
+              r->out->kernel ? ": there is no kernel of '" : "",
+              r->out->kernel ? r->out->kernel : "", r->out->kernel ? "'" : "");
+    return false;
+}
+
+/* ---- the rest ---- */
+
+static bool read_number(const Reading *r)
+{
+    double number = lua_tonumber(r->L, -1);
+    r->out->flops_per_point = number;
+    return (lua_type(r->L, -1) == LUA_TNUMBER && number >= 0 && isfinite(number)) ||
+           error_set(r->err, "'flops_per_point' is a number, 0 or more");
+}
+
+static bool read_example(const Reading *r)
+{
+    r->out->example = lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : NULL;
+    return r->out->example || error_set(r->err, "'example' is a text of operands: \"4x6,6x5\"");
+}
+
+static bool read_cost(const Reading *r)
+{
+    r->out->user.cost = asked_cost;
+    return asked_keep(r->L, r->asked, ASKED_COST, r->err);
+}
+
+static bool read_comm(const Reading *r)
+{
+    r->out->user.comm = asked_comm;
+    return asked_keep(r->L, r->asked, ASKED_COMM, r->err);
+}
+
+static bool read_input_gen(const Reading *r)
+{
+    r->out->user.input_gen = asked_input_gen;
+    return asked_keep(r->L, r->asked, ASKED_INPUT_GEN, r->err);
+}
+
+/* ORDER OPERATOR_OPTION */
+typedef bool OptionFn(const Reading *reading);
+static OptionFn *const option_readers[] = {read_kernel, read_example, read_number,    read_rules,
+                                           read_cost,   read_comm,    read_input_gen, read_inplace};
+
+bool operator_options_read(lua_State *L, int table, const char *name, const RuleBook *rules,
+                           OperatorOptions *out, Error *err)
+{
+    Sandbox *sandbox = sandbox_of(L);
+    Reading reading = {L,   sandbox, arena_str(sandbox->arena, str_from(name)), rules, NULL,
+                       out, err};
+    *out = (OperatorOptions){.flops_per_point = -1};
+    reading.asked = asked_new(sandbox, reading.name);
+    out->user.context = reading.asked;
+    luaL_checkstack(L, 20, "options");
+    for (int i = 0; operator_option_names[i]; i++) {
+        int top = lua_gettop(L);
+        bool given = lua_getfield(L, table, operator_option_names[i]) != LUA_TNIL;
+        if (given && !option_readers[i](&reading))
+            return false;
+        out->says |= given && i >= 3;
+        lua_settop(L, top);
+    }
+    out->says |= out->own != NULL;
+    return true;
+}
+
+void operator_options_set(const OperatorOptions *options, Arena *arena, Operator *row)
+{
+    row->kernel = options->kernel;
+    row->own = options->own;
+    row->example = options->example ? options->example : row->example;
+    if (options->flops_per_point >= 0)
+        row->flops_per_point = options->flops_per_point;
+    if (!options->says)
+        return;
+    UserOp *user = arena_make(arena, UserOp);
+    *user = options->user;
+    row->user = user;
+}

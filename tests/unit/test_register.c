@@ -1,0 +1,237 @@
+/* register_op and template whole: what a file says of an operator reaches plan, run and proof. */
+#include "tests/unit/unit.h"
+
+#include "core/rules/one_op.h"
+#include "core/run/run.h"
+#include "scripts/hooks.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* A session on one op 'my::op' with these operands and attributes, and a file of that text. */
+typedef struct {
+    Arena *arena;
+    Graph *graph;
+    Scripts *scripts;
+    Session *session;
+    char path[80];
+    Error err;
+} Opened;
+
+static Graph *graph_of(Arena *arena, const char *operands, const char *attrs)
+{
+    Error err = {0};
+    OneOp op = {.operator= STR("my::op"), .n_outputs = 1};
+    if (!one_op_operands(arena, str_from(operands), &op, &err))
+        fail_msg("%s", err.text);
+    OneOpBuilder *builder = one_op_new(arena, &op);
+    for (Str rest = str_from(attrs ? attrs : ""); rest.n > 0;)
+        assert_true(one_op_attr_text(builder, arena_str(arena, str_take(&rest, ' ')), &err));
+    Graph *graph = one_op_graph(builder, &err);
+    if (!graph)
+        fail_msg("%s", err.text);
+    return graph;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    Error err = {0};
+    assert_true(file_write(path, str_from(text), &err));
+}
+
+static Opened open_op(const char *operands, const char *attrs, const char *mesh, const char *script)
+{
+    static int n_opened;
+    Opened opened = {.arena = arena_new()};
+    snprintf(opened.path, sizeof opened.path, "/tmp/test_register_%d_%d.lua", (int)getpid(),
+             n_opened++);
+    write_file(opened.path, script);
+    opened.graph = graph_of(opened.arena, operands, attrs);
+    opened.scripts = scripts_new(opened.arena, ".");
+    SessionHooks hooks = scripts_hooks(opened.scripts);
+    SessionOptions options = {.mesh = mesh, .policy = opened.path, .machine = "h100x8"};
+    opened.session = session_open_graph(opened.graph, &options, &hooks, &opened.err);
+    return opened;
+}
+
+static void close_op(Opened *opened)
+{
+    if (opened->session)
+        session_close(opened->session);
+    scripts_free(opened->scripts);
+    unlink(opened->path);
+    arena_free(opened->arena);
+}
+
+static void must_open(const Opened *opened)
+{
+    if (!opened->session)
+        fail_msg("%s:%d: %s (%s)", opened->err.file ? opened->err.file : "", opened->err.line,
+                 opened->err.text, opened->err.hint);
+}
+
+static const char *space_text(const Opened *opened)
+{
+    Buf text = buf_new(opened->arena);
+    const OpSpace *space = program_space(opened->session->inferred, 0);
+    if (space->no_rule)
+        fail_msg("no rule: %s", opened->session->inferred->findings.at[0].text);
+    opspace_format(space, &text);
+    return text.s;
+}
+
+/* ---- rules: the space they make, and ranks against one device ---- */
+
+#define PINS(pins) "function PAS(graph) " pins " return graph end\n"
+#define CUT(config)                                                                                \
+    "function PAS(graph)\n"                                                                        \
+    "  for _, node in ipairs(graph:nodes()) do\n"                                                  \
+    "    graph:partition(node, node:algorithm('dim'), " config ")\n"                               \
+    "  end\n"                                                                                      \
+    "  return graph\n"                                                                             \
+    "end\n"
+
+/* Rows of a table by numbers; of a part of the vocabulary, start <= id < stop, zeros elsewhere. */
+#define EMBEDDING                                                                                  \
+    "register_op('b s, n^ e -> b s e', {name = 'my::op',\n"                                        \
+    "  rules = {{ins = {'R', 'D(0)'}, outs = {'V'}, kwargs = function(kwargs, idx, dim, num, i)\n" \
+    "    assert(idx == 1 and dim == 0)\n"                                                          \
+    "    local size = (kwargs.stop - kwargs.start) // num\n"                                       \
+    "    return {start = kwargs.start + i * size, stop = kwargs.start + (i + 1) * size}\n"         \
+    "  end}},\n"                                                                                   \
+    "  input_gen = function(node) return {{lo = 0, hi = node.size.n}} end,\n"                      \
+    "  kernel = function(inputs, kwargs)\n"                                                        \
+    "    local ids, table, out = inputs[1], inputs[2], {}\n"                                       \
+    "    for b = 0, ids.shape[1] - 1 do for s = 0, ids.shape[2] - 1 do\n"                          \
+    "      local id = ids:get(b, s)\n"                                                             \
+    "      for e = 0, table.shape[2] - 1 do\n"                                                     \
+    "        local here = id >= kwargs.start and id < kwargs.stop\n"                               \
+    "        out[#out + 1] = here and table:get(id - kwargs.start, e) or 0.0\n"                    \
+    "      end\n"                                                                                  \
+    "    end end\n"                                                                                \
+    "    return out\n"                                                                             \
+    "  end})\n"
+
+/* Experts each add what they make of all rows; a rank has those of [first, last). */
+#define EXPERTS                                                                                    \
+    "register_op('n h^, E^ h^ -> n h^', {name = 'my::op',\n"                                       \
+    "  rules = {{ins = {'R', 'D0'}, outs = {'V'}, kwargs = function(kwargs, idx, dim, num, i)\n"   \
+    "    local each = (kwargs.last - kwargs.first) // num\n"                                       \
+    "    kwargs.first, kwargs.last = kwargs.first + i * each, kwargs.first + (i + 1) * each\n"     \
+    "    return kwargs\n"                                                                          \
+    "  end}},\n"                                                                                   \
+    "  kernel = function(inputs, kwargs)\n"                                                        \
+    "    local x, w, out = inputs[1], inputs[2], {}\n"                                             \
+    "    assert(w.shape[1] == kwargs.last - kwargs.first)\n"                                       \
+    "    for n = 0, x.shape[1] - 1 do for h = 0, x.shape[2] - 1 do\n"                              \
+    "      local sum = 0.0\n"                                                                      \
+    "      for e = 0, w.shape[1] - 1 do\n"                                                         \
+    "        sum = sum + (kwargs.first + e) * w:get(e, h) * x:get(n, h)\n"                         \
+    "      end\n"                                                                                  \
+    "      out[#out + 1] = sum\n"                                                                  \
+    "    end end\n"                                                                                \
+    "    return out\n"                                                                             \
+    "  end})\n"
+
+/* A convolution of one place per channel, in groups: numbers are frozen but for the rule. */
+#define GROUPED                                                                                    \
+    "register_op(function(inputs, kwargs)\n"                                                       \
+    "  return ('n %d l, %d %d -> n %d l'):format(inputs[1].shape[2], inputs[2].shape[1],\n"        \
+    "    inputs[2].shape[2], inputs[2].shape[1])\n"                                                \
+    "end, {name = 'my::op',\n"                                                                     \
+    "  rules = {{ins = {'D(1)', 'D(0)'}, outs = {'D(1)'},\n"                                       \
+    "    kwargs = function(kwargs, idx, dim, num, i)\n"                                            \
+    "      kwargs.groups = kwargs.groups // num\n"                                                 \
+    "      return kwargs\n"                                                                        \
+    "    end}},\n"                                                                                 \
+    "  kernel = function(inputs, kwargs)\n"                                                        \
+    "    local x, w, out, groups = inputs[1], inputs[2], {}, kwargs.groups\n"                      \
+    "    local ins, outs = x.shape[2] // groups, w.shape[1] // groups\n"                           \
+    "    assert(ins == w.shape[2])\n"                                                              \
+    "    for n = 0, x.shape[1] - 1 do for o = 0, w.shape[1] - 1 do\n"                              \
+    "      for l = 0, x.shape[3] - 1 do\n"                                                         \
+    "        local sum = 0.0\n"                                                                    \
+    "        for c = 0, ins - 1 do\n"                                                              \
+    "          sum = sum + w:get(o, c) * x:get(n, o // outs * ins + c, l)\n"                       \
+    "        end\n"                                                                                \
+    "        out[#out + 1] = sum\n"                                                                \
+    "      end\n"                                                                                  \
+    "    end end\n"                                                                                \
+    "    return out\n"                                                                             \
+    "  end})\n"
+
+/* Splits a dim into rows of h; the argument is the number of rows of the part. */
+#define UNFLATTEN                                                                                  \
+    "register_op('(h m) -> h m', {name = 'my::op', kernel = function(inputs, kwargs)\n"            \
+    "  local x, out = inputs[1], {}\n"                                                             \
+    "  assert(x.shape[1] % kwargs.h == 0 and x.shape[1] // kwargs.h == 3)\n"                       \
+    "  for i = 0, x.shape[1] - 1 do out[#out + 1] = x:get(i) * kwargs.h / kwargs.h end\n"          \
+    "  return out\n"                                                                               \
+    "end})\n"
+
+typedef struct {
+    const char *name, *operands, *attrs, *mesh, *script;
+    const char *space; /* the op space */
+    const char *cut;   /* index dims that are cut: "n 16/tp" */
+} RuleRow;
+
+/* clang-format off */
+static RuleRow rule_rows[] = {
+    {"an embedding by vocabulary", "4x6:i64,16x5", "start=0 stop=16", "tp=4",
+     EMBEDDING CUT("{idx = 1, dim = 0, num = 4}"), "b s, n+ e -> b s e", "n 16/tp"},
+    {"an embedding by vocabulary and batch", "4x6:i64,16x5", "start=0 stop=16", "dp=2,tp=4",
+     EMBEDDING PINS("graph:pin('input 0', {[0] = 'dp'}) graph:pin('input 1', {[0] = 'tp'})"),
+     "b s, n+ e -> b s e", "b 4/dp n 16/tp"},
+    {"experts", "6x3,8x3", "first=0 last=8", "ep=4", EXPERTS CUT("{idx = 1, dim = 0, num = 4}"),
+     "n h^, E+ h^ -> n h^", "E 8/ep"},
+    {"grouped convolution", "2x8x5,12x2", "groups=4", "tp=4",
+     GROUPED CUT("{idx = 1, dim = 0, num = 4}"), "n (block 2) l, (block 3) 2 -> n (block 3) l",
+     "block 4/tp"},
+    {"grouped convolution by its output", "2x8x5,12x2", "groups=4", "tp=2",
+     GROUPED PINS("graph:pin('output 0', {[1] = 'tp'})"), "n (block 2) l, (block 3) 2 -> n (block 3) l", "block 4/tp"},
+    {"an argument named as the index dim", "12", "h=4", "tp=2",
+     UNFLATTEN CUT("{idx = 0, dim = 0, num = 2}"), "(h m) -> h m", "h 4/tp"},
+};
+/* clang-format on */
+
+static void check_cut(const Opened *opened, const char *want)
+{
+    const Plan *plan = opened->session->plan;
+    const OpSpace *space = program_space(plan->inferred, 0);
+    Buf text = buf_new(opened->arena);
+    for (int j = 0; j < space->n_index; j++)
+        if (!cut_is_whole(&program_cut(plan, 0)->index[j])) {
+            buf_printf(&text, "%s%s ", text.n > 0 ? " " : "", space->index[j].name);
+            cut_format(&program_cut(plan, 0)->index[j], plan->mesh, &text);
+        }
+    assert_string_equal(text.n > 0 ? text.s : "", want);
+}
+
+static void must_verify(const Opened *opened)
+{
+    RunReport report;
+    RunOptions options = {.verify = true, .seed = 3, .repeat = 1};
+    Error err = {0};
+    if (!run_plan(opened->arena, opened->session->plan, &options, &report, &err))
+        fail_msg("%s", err.text);
+    assert_true(report.ok);
+    assert_true(report.n_values_checked > 0);
+}
+
+static void a_rule_is_obeyed(void **state)
+{
+    const RuleRow *row = *state;
+    Opened opened = open_op(row->operands, row->attrs, row->mesh, row->script);
+    must_open(&opened);
+    assert_string_equal(space_text(&opened), row->space);
+    check_cut(&opened, row->cut);
+    assert_true(plan_is_legal(opened.session->plan));
+    must_verify(&opened);
+    close_op(&opened);
+}
+
+int main(void)
+{
+    int failed = run_rows("rule", rule_rows, a_rule_is_obeyed);
+    return failed;
+}
