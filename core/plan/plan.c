@@ -405,6 +405,7 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
         return false;
     progress_stage(progress, "pricing", 0);
     cost_fill(plan);
+    stages_time(plan);
     if (!progress_goes_on(progress, err))
         return false;
     progress_stage(progress, "counting memory", 0);

@@ -1,6 +1,7 @@
 #include "core/plan/cost.h"
 #include "core/plan/json_forms.h"
 #include "core/plan/planfile.h"
+#include "core/plan/stage.h"
 
 /* The columns that depend on a sharding alone are written once per sharding, then copied. */
 typedef struct {
@@ -58,6 +59,14 @@ static void write_times(Json *row, double times)
         json_set_int(row, "times", times < 0x1p62 ? (int64_t)times : INT64_MAX);
 }
 
+/* "devices": "pp=0", "" for all. */
+static void write_devices(Writer *w, int devices, Json *row)
+{
+    Buf text = buf_new(w->scratch);
+    submesh_format(w->mesh, w->plan->submeshes[devices], &text);
+    json_set(row, "devices", json_from_str(buf_str(&text)));
+}
+
 static Json *write_ops(Writer *w)
 {
     const Inferred *inferred = w->plan->inferred;
@@ -69,6 +78,10 @@ static Json *write_ops(Writer *w)
         json_set_str(row, "path", op_path(w->graph, op));
         json_set_str(row, "operator", op_operator(w->graph, op));
         write_times(row, inferred_repeat(inferred, op));
+        if (w->plan->stages) {
+            json_set_int(row, "stage", stage_of(w->plan, op));
+            write_devices(w, plan_devices(w->plan, op), row);
+        }
         write_cuts(w, op, row);
         json_add(out, row);
     }
@@ -236,6 +249,71 @@ static Json *write_memory(Writer *w)
     return out;
 }
 
+/* ---- stages ---- */
+
+enum { BLOCKS_WRITTEN_MAX = 10000 };
+
+static Json *write_stages(Writer *w)
+{
+    const Stages *stages = w->plan->stages;
+    Json *out = json_array();
+    for (int s = 0; s < stages->n; s++) {
+        const Stage *stage = &stages->at[s];
+        Json *row = json_object();
+        set_place(w, row, "first", stage->first);
+        set_place(w, row, "last", stage->last);
+        write_devices(w, stage->devices, row);
+        json_set_bool(row, "relay", stage->relay);
+        json_set_real(row, "compute_us", stage->compute_us);
+        json_set_real(row, "comm_us", stage->comm_us);
+        json_set_real(row, "forward_us", stage_forward_us(stage));
+        json_set_real(row, "again_us", stage->again_us);
+        json_set_real(row, "backward_us", stage_backward_us(stage));
+        json_set_real(row, "receive_us", stage->receive_us);
+        json_set_int(row, "receive_bytes", stage->receive_bytes);
+        if (stages->table)
+            json_set_int(row, "in_flight", stages->table->in_flight[s]);
+        json_add(out, row);
+    }
+    return out;
+}
+
+static Json *write_blocks(const Schedule *table)
+{
+    Json *out = json_array();
+    for (int i = 0; i < table->n_blocks; i++) {
+        const Block *block = &table->block[i];
+        Json *row = json_object();
+        json_set_int(row, "stage", block->stage);
+        json_set_str(row, "pass", block->backward ? "backward" : "forward");
+        json_set_int(row, "micro_batch", block->micro_batch);
+        json_set_int(row, "step", block->step);
+        json_set_int(row, "span", block->span);
+        json_set_real(row, "start_us", block->start_us);
+        json_set_real(row, "end_us", block->end_us);
+        json_add(out, row);
+    }
+    return out;
+}
+
+static Json *write_schedule(const Stages *stages)
+{
+    const Schedule *table = stages->table;
+    if (!table)
+        return json_null();
+    Json *out = json_object();
+    json_set_str(out, "name", stages->schedule);
+    json_set_int(out, "micro_batches", stages->n_micro_batches);
+    json_set_bool(out, "trains", table->trains);
+    json_set_int(out, "steps", table->n_steps);
+    json_set_real(out, "us", table->us);
+    json_set_real(out, "bubble", table->idle);
+    json_set_real(out, "even_bubble", stages->even_idle);
+    if (table->n_blocks <= BLOCKS_WRITTEN_MAX)
+        json_set(out, "blocks", write_blocks(table));
+    return out;
+}
+
 static Json *write_findings(const Findings *findings)
 {
     Json *out = json_array();
@@ -259,6 +337,10 @@ Json *plan_json(const Session *session)
     json_set(out, "ops", write_ops(&w));
     json_set(out, "tensors", write_tensors(&w));
     json_set(out, "reshards", write_reshards(&w));
+    if (w.plan->stages) {
+        json_set(out, "stages", write_stages(&w));
+        json_set(out, "schedule", write_schedule(w.plan->stages));
+    }
     json_set(out, "totals", plan_totals_json(&w.plan->totals));
     json_set(out, "memory", write_memory(&w));
     json_set(out, "findings", write_findings(&w.plan->findings));

@@ -83,7 +83,14 @@ const char *pass_name(Pass pass);                  /* "forward" */
  * 0's, while the op "at" runs: "peak_bytes"; of them "padding_bytes", and by "classes"; what is
  * "live", the largest first, "from" the op that makes it (null: there before) "to" the last one
  * that reads it (null: to the end); "init": "parts_bytes", "cut_bytes" (reached at the parameter
- * "largest"), "whole_bytes", all as memory.h says. The caller frees it. */
+ * "largest"), "whole_bytes", all as memory.h says.
+ *
+ * A plan with stages says of each op its "stage" and its "devices" ("pp=0", "" for all), and has
+ * "stages", from the op "first" to "last", with times as stage.h says, and the "schedule": its
+ * "name" or its steps written out, "us", the share of waiting as "bubble" and as it would be of
+ * equal stages, "even_bubble", and its "blocks" where there are no more than 10000; null: it does
+ * not fit the stages. A "backward_us" follows from the forward: there is no backward graph. The
+ * caller frees it. */
 Json *plan_json(const Session *session);
 Json *plan_totals_json(const Totals *totals); /* its "totals" */
 

@@ -150,9 +150,10 @@ bool order_gpipe(ScheduleMaking *making)
     return true;
 }
 
+/* One micro-batch goes from stage to stage, whatever devices they share. */
 bool order_infer_pipe(ScheduleMaking *making)
 {
-    if (!need_own(making))
+    if (making->m > 1 && !need_own(making))
         return false;
     for (int s = 0; s < making->n; s++)
         for (int k = 0; k < making->m; k++)

@@ -14,6 +14,14 @@
  * The graph is one micro-batch. A step does it n_micro_batches times, in the order of the schedule.
  * There is no backward graph: a backward slot takes twice its stage's forward, three times where
  * all of it is computed again, and between for a part; nothing else of it is known.
+ *
+ *     forward_us  = compute_us + comm_us
+ *     backward_us = 2 forward_us + again_us
+ *
+ * Stages meet on a lane of devices (schedule.h) where the parts of the mesh that they run on
+ * overlap. A stage's devices are those of most of its ops. Code of the findings: "schedule", an
+ * error, when the schedule does not fit; "unbalanced", a note, when the slowest stage takes
+ * 1.2 times the mean or more.
  */
 #ifndef CORE_PLAN_STAGE_H
 #define CORE_PLAN_STAGE_H
@@ -25,9 +33,9 @@ typedef struct {
     int first, last; /* places in the program of its first and last op; last < first: it is empty */
     int16_t devices; /* place in plan->submeshes: of most of its ops */
     bool relay;
-    double compute_us; /* of its ops, forward, one micro-batch */
+    double compute_us; /* of its ops, forward, one micro-batch; of loops all turns */
     double comm_us;    /* of the collectives on its devices */
-    double again_us;   /* of the ops that are computed again */
+    double again_us;   /* of the ops that are computed again, and of the collectives they need */
     double receive_us; /* of what is sent to it */
     int64_t receive_bytes;
     const Decision *decision; /* that it begins there; NULL: devices change */
@@ -41,14 +49,36 @@ struct Stages {
     const Decision *scheduled; /* NULL: nobody said; then there is one micro-batch, forward only */
     const char *schedule;      /* its name, "infer_pipe" where nobody said */
     int n_micro_batches;
+    const Lanes *lanes;
     const Schedule *table; /* timed; NULL: it does not fit the stages, as a finding says */
+    double even_idle;      /* its bubble if all stages took equally long, and sending no time */
 };
 
 /* Fills plan->submeshes, devices and stages from the journal: before anything is propagated. */
 void stages_place(Plan *plan, const Journal *journal);
 
-/* Fills the times of stages and the schedule: needs op_us and reshards. */
+/* Fills the times of stages, lanes and the schedule: needs op_us and reshards. */
 void stages_time(Plan *plan);
+
+static inline double stage_forward_us(const Stage *stage)
+{
+    return stage->compute_us + stage->comm_us;
+}
+
+static inline double stage_backward_us(const Stage *stage)
+{
+    return 2 * stage_forward_us(stage) + stage->again_us;
+}
+
+/* What a step takes: the schedule's time; without stages, totals.step_us. */
+double plan_step_us(const Plan *plan);
+
+/* "1f1b, 8 micro-batches on 4 stages: 1.2 ms, bubble 31.0%; stages that took equally long would
+ * have 27.3% = (n-1)/(m+n-1)"; of a plan whose schedule does not fit, that. */
+void stages_explain(const Plan *plan, Buf *out);
+
+/* That a backward slot counts by its forward, for whoever shows one. */
+const char *stages_backward_note(void);
 
 /* Axes that a tensor must not be cut by: those that tell its devices apart. Per tensor; NULL: there
  * are none. */

@@ -3,6 +3,7 @@
 #include "core/base/units.h"
 #include "core/plan/json_forms.h"
 #include "core/plan/planfile.h"
+#include "core/plan/stage.h"
 #include "tui/cli/plan_text.h"
 #include "tui/cli/table.h"
 
@@ -44,6 +45,7 @@ typedef struct {
     const char *name, *given;
     double value, limit;
     void (*format)(double value, Buf *out);
+    const Schedule *schedule; /* that the value is of; NULL */
 } Limit;
 
 static void format_bytes(double value, Buf *out)
@@ -92,15 +94,17 @@ static bool add_limit(Cli *cli, Limit *limits, int *n, const Limit *limit,
 
 enum { LIMITS_MAX = 3 };
 
-static bool read_limits(Cli *cli, const Totals *totals, Limit *limits, int *n)
+static bool read_limits(Cli *cli, const Plan *plan, Limit *limits, int *n)
 {
+    const Totals *totals = &plan->totals;
     double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;
     Limit peak = {.name = "peak", .given = cli->options.max_peak, .format = format_bytes};
     Limit comm = {.name = "comm", .given = cli->options.max_comm, .format = format_percent};
     Limit step = {.name = "step", .given = cli->options.max_step, .format = units_format_us};
     peak.value = (double)totals->peak_bytes;
     comm.value = share;
-    step.value = totals->step_us;
+    step.value = plan_step_us(plan);
+    step.schedule = plan->stages ? plan->stages->table : NULL;
     *n = 0;
     return add_limit(cli, limits, n, &peak, parse_bytes, "74GiB") &&
            add_limit(cli, limits, n, &comm, parse_percent, "20%") &&
@@ -142,6 +146,9 @@ static void check_text(Cli *cli, const Session *session, const Limit *limits, in
         limits[i].format(limits[i].value, &cli->out);
         buf_puts(&cli->out, " of ");
         limits[i].format(limits[i].limit, &cli->out);
+        if (limits[i].schedule)
+            buf_printf(&cli->out, ": %s of %d micro-batches", limits[i].schedule->name,
+                       limits[i].schedule->n_micro_batches);
         buf_putc(&cli->out, '\n');
     }
     if (!plan_is_legal(session->plan))
@@ -157,7 +164,7 @@ int cli_check(Cli *cli)
     int n;
     if (!session)
         return cli_fail(cli);
-    if (!read_limits(cli, &session->plan->totals, limits, &n)) {
+    if (!read_limits(cli, session->plan, limits, &n)) {
         session_close(session);
         return cli_fail(cli);
     }

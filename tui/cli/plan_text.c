@@ -4,6 +4,7 @@
 #include "core/base/units.h"
 #include "core/plan/cost.h"
 #include "core/plan/memory.h"
+#include "core/plan/stage.h"
 #include "tui/views/comm.h"
 #include "tui/views/control.h"
 #include "tui/views/parameters.h"
@@ -381,6 +382,51 @@ static void format_memory(const Page *page, Buf *out)
     format_live(page, &set, out);
 }
 
+/* ---- stages ---- */
+
+static void stage_cells(const Page *page, Table *table, int s)
+{
+    const Stages *stages = page->plan->stages;
+    const Stage *stage = &stages->at[s];
+    const Inferred *inferred = page->plan->inferred;
+    Buf devices = buf_new(page->scratch);
+    submesh_format(page->session->mesh, page->plan->submeshes[stage->devices], &devices);
+    table_printf(table, "%d", s);
+    table_cell(table, devices.n > 0 ? buf_str(&devices) : STR("all"));
+    table_path(table, 0, label_op(page->session, page->scratch, inferred->program[stage->first]),
+               OUTPUT_MOST);
+    table_printf(table, "%d", stage->last - stage->first + 1);
+    us_cell(table, page->scratch, stage_forward_us(stage));
+    if (stages->table && stages->table->trains)
+        us_cell(table, page->scratch, stage_backward_us(stage));
+    else
+        table_cell(table, STR(""));
+    us_cell(table, page->scratch, stage->receive_us);
+    if (stage->receive_bytes > 0)
+        bytes_cell(table, page->scratch, stage->receive_bytes);
+    else
+        table_cell(table, STR(""));
+    if (stages->table)
+        table_printf(table, "%d", stages->table->in_flight[s]);
+    else
+        table_cell(table, STR(""));
+}
+
+static void format_stages(const Page *page, Buf *out)
+{
+    static const TableColumn columns[] = {{"STAGE", 0},      {"DEVICES", 0},   {"FROM", 0},
+                                          {"OPS", -99},      {"FORWARD", -99}, {"BACKWARD", -99},
+                                          {"RECEIVES", -99}, {"", -99},        {"IN FLIGHT", -99}};
+    const Stages *stages = page->plan->stages;
+    if (!stages)
+        return;
+    Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
+    for (int s = 0; s < stages->n; s++)
+        stage_cells(page, table, s);
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
 /* How much a device needs before the run, by how its parameters are made; nothing when none is cut.
  */
 static void format_init(const Plan *plan, Buf *out)
@@ -415,6 +461,17 @@ void plan_text_findings(const Findings *findings, Buf *out)
     }
 }
 
+static void format_schedule(const Plan *plan, Buf *out)
+{
+    if (!plan->stages)
+        return;
+    buf_puts(out, "schedule ");
+    stages_explain(plan, out);
+    if (plan->stages->table && plan->stages->table->trains)
+        buf_printf(out, "\n         %s", stages_backward_note());
+    buf_putc(out, '\n');
+}
+
 void plan_text_totals(const Session *session, Buf *out)
 {
     const Totals *totals = &session->plan->totals;
@@ -425,7 +482,9 @@ void plan_text_totals(const Session *session, Buf *out)
     units_format_us(totals->compute_us, out);
     buf_puts(out, " + collectives ");
     units_format_us(totals->comm_us, out);
-    buf_printf(out, " (%.1f%%)\n", share);
+    buf_printf(out, " (%.1f%%)%s\n", share,
+               session->plan->stages ? ", one micro-batch through all stages" : "");
+    format_schedule(session->plan, out);
     if (totals->comm_us > 0) {
         buf_puts(out, "overlap  ");
         units_format_us(totals->overlap_us, out);
@@ -464,6 +523,7 @@ void plan_text_format(const Session *session, Buf *out)
     format_parameters(&page, out);
     format_collectives(&page, out);
     format_memory(&page, out);
+    format_stages(&page, out);
     buf_putc(out, '\n');
     plan_text_findings(&session->plan->findings, out);
     if (session->plan->findings.n == 0)
