@@ -24,6 +24,9 @@
  * so be fetched long before it is used, whatever memory that takes. overlap_us - compute_us is the
  * communication that stays exposed.
  *
+ * Where the plan has stages these are of one micro-batch on its way through all of them; stage.h has
+ * what a schedule makes of it.
+ *
  * What is in a loop counts as often as it runs, once where only the run tells; both branches of an
  * If count.
  */

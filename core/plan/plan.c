@@ -394,6 +394,7 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     propagate(plan, request);
     if (!progress_goes_on(progress, err))
         return false;
+    stages_check(plan);
     progress_stage(progress, "finding reshards", n);
     edges_fill(plan);
     if (!progress_goes_on(progress, err))

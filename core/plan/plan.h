@@ -111,7 +111,7 @@ typedef struct {
     double overlap_us;  /* the best case: collectives beside ops that do not need them */
     int64_t comm_bytes; /* sum of wire bytes, one rank */
     int64_t peak_bytes; /* of the device that needs most */
-    double flops;       /* of one rank */
+    double flops;       /* of one rank; where there are stages, of one of each */
 } Totals;
 
 /* The row that an operator chose, in the prices of the method's own system. */

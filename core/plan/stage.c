@@ -13,6 +13,7 @@ typedef struct {
     int32_t *recompute; /* per op: group, -1; NULL */
     Intern *keys;       /* of submeshes */
     Vec(SubMesh) submeshes;
+    Vec(const Decision *) placed; /* decisions about devices, in their order */
     int n_begins;
 } Placing;
 
@@ -38,6 +39,7 @@ static void place_ops(Placing *p, const Decision *decision)
         plan->devices = arena_array(plan->arena, int16_t, plan->inferred->graph->n_ops);
     for (int32_t op = decision->place; op <= decision->last; op++)
         plan->devices[op] = id;
+    vec_push(p->scratch, &p->placed, decision);
 }
 
 static void group_ops(Placing *p, const Decision *decision)
@@ -108,6 +110,15 @@ static int16_t devices_of_run(const Placing *p, int first, int last)
     return most;
 }
 
+/* The decision that says where an op runs: the last about it. */
+static const Decision *placed_by(const Placing *p, int32_t op)
+{
+    for (int i = p->placed.n - 1; i >= 0; i--)
+        if (p->placed.at[i]->place <= op && op <= p->placed.at[i]->last)
+            return p->placed.at[i];
+    return NULL;
+}
+
 static void make_stages(Placing *p)
 {
     Plan *plan = p->plan;
@@ -127,8 +138,11 @@ static void make_stages(Placing *p)
         stages->at[stages->n - 1].last = i;
         stages->of_op[inferred->program[i]] = (int16_t)(stages->n - 1);
     }
-    for (int s = 0; s < stages->n; s++)
-        stages->at[s].devices = devices_of_run(p, stages->at[s].first, stages->at[s].last);
+    for (int s = 0; s < stages->n; s++) {
+        Stage *stage = &stages->at[s];
+        stage->devices = devices_of_run(p, stage->first, stage->last);
+        stage->placed = placed_by(p, inferred->program[stage->first]);
+    }
     if (p->scheduled) {
         stages->schedule = p->scheduled->schedule;
         stages->n_micro_batches = p->scheduled->number;
@@ -208,4 +222,45 @@ const AtomSet *stages_barred(Arena *arena, const Plan *plan)
                 barred[graph->operands[o]] |= fixed_at(plan, op);
     }
     return barred;
+}
+
+void stages_check(Plan *plan)
+{
+    const Inferred *inferred = plan->inferred;
+    int n = 0;
+    int32_t first = -1;
+    for (int i = 0; plan->devices && i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        const OpCut *cut = program_cut(plan, op);
+        if (!(cuts_used(cut->index, (int)cut->n, -1) & fixed_at(plan, op)))
+            continue;
+        first = n++ == 0 ? op : first;
+    }
+    if (n == 0)
+        return;
+    plan_find(plan, LEVEL_ERROR, "axis-of-stages", first, -1,
+              "the factor propagator keeps axes of stages out of their ops; or pin the op whole",
+              "%s%s is cut by an axis that tells the devices of stages apart",
+              op_name(inferred->graph, first),
+              n > 1 ? arena_printf(plan->arena, " (and %d ops more)", n - 1) : "");
+}
+
+/* ---- in words ---- */
+
+void stage_format(const Plan *plan, int32_t op, Buf *out)
+{
+    SubMesh sub = plan->submeshes[plan_devices(plan, op)];
+    int s = stage_of(plan, op);
+    if (sub.fixed == 0)
+        buf_puts(out, "all devices");
+    submesh_format(plan->mesh, sub, out);
+    if (s < 0)
+        return;
+    const Stage *stage = &plan->stages->at[s];
+    const Decision *why = stage->placed ? stage->placed : stage->decision;
+    buf_printf(out, ", stage %d", s);
+    if (why && why->origin.kind == ORIGIN_POLICY)
+        buf_printf(out, ", %s:%d", path_base(why->origin.file), why->origin.line);
+    else if (why)
+        buf_puts(out, why->origin.kind == ORIGIN_USER ? ", decided here" : ", of the search");
 }

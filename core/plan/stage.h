@@ -39,6 +39,7 @@ typedef struct {
     double receive_us; /* of what is sent to it */
     int64_t receive_bytes;
     const Decision *decision; /* that it begins there; NULL: devices change */
+    const Decision *placed;   /* that its first op runs there; NULL: on the whole mesh */
 } Stage;
 
 struct Stages {
@@ -83,6 +84,13 @@ const char *stages_backward_note(void);
 /* Axes that a tensor must not be cut by: those that tell its devices apart. Per tensor; NULL: there
  * are none. */
 const AtomSet *stages_barred(Arena *arena, const Plan *plan);
+
+/* What propagators must keep to: an op that an axis cuts which tells the devices of its stage apart
+ * is a finding. */
+void stages_check(Plan *plan);
+
+/* "pp=1, stage 1, megatron.lua:12": where an op runs, and who says so. */
+void stage_format(const Plan *plan, int32_t op, Buf *out);
 
 /* The stage of an op, -1: there are none, or it is a host op. */
 static inline int stage_of(const Plan *plan, int32_t op)

@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 #include "core/plan/cost.h"
+#include "core/plan/edges.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -198,22 +199,44 @@ static void list_members(GroupFlow *at, Member *members, int64_t base)
         at->position[i] = members[i].position;
 }
 
-void traffic_flows(const Plan *plan, const Step *step, TrafficVisit *visit, void *context)
+/* Each device of the readers gets its part from its twin of the makers, or equal shares of it from
+ * those that hold them. */
+static void flow_send(const GroupFlow *at, SubMesh makers, SubMesh readers)
+{
+    const Mesh *mesh = at->plan->mesh;
+    const Sharding *from = shardings_at(at->plan->shardings, at->step->from);
+    AtomSet parts = at->step->atoms & ~makers.fixed & sharding_atoms(from);
+    int64_t n_parts = mesh_atoms_size(mesh, parts), n = submesh_size(mesh, readers);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t reader = submesh_position(mesh, readers, i);
+        int64_t twin = submesh_twin(mesh, makers, reader);
+        for (int64_t k = 0; k < n_parts; k++)
+            at->visit(at->context, mesh_group_member(mesh, parts, twin, k), reader,
+                      (double)at->step->bytes / (double)n_parts);
+    }
+}
+
+void traffic_flows(const Plan *plan, const Reshard *reshard, int s, TrafficVisit *visit,
+                   void *context)
 {
     const Mesh *mesh = plan->mesh;
+    const Step *step = &reshard->path->step[s];
+    SubMesh devices = plan->submeshes[reshard_step_devices(reshard, s)];
     GroupFlow at = {.plan = plan, .step = step, .visit = visit, .context = context};
     at.n = mesh_atoms_size(mesh, step->atoms);
-    if (step->kind == STEP_SLICE || at.n < 2)
+    if (step->kind == STEP_SEND)
+        flow_send(&at, plan->submeshes[reshard->from_devices], devices);
+    if (step->kind == STEP_SEND || step->kind == STEP_SLICE || at.n < 2)
         return;
     Arena *scratch = arena_new();
     at.position = arena_array(scratch, int64_t, at.n);
     Member *members = arena_array(scratch, Member, at.n);
-    AtomSet others = (AtomSet)(((uint64_t)1 << mesh->n_atoms) - 1) & ~step->atoms;
+    AtomSet others = (AtomSet)(((uint64_t)1 << mesh->n_atoms) - 1) & ~step->atoms & ~devices.fixed;
     int64_t n_groups = mesh_atoms_size(mesh, others);
     const char *algorithm =
         price_step(plan->machine, mesh, step->kind, step->atoms, step->bytes).algorithm;
     for (int64_t g = 0; g < n_groups; g++) {
-        list_members(&at, members, mesh_group_member(mesh, others, 0, g));
+        list_members(&at, members, mesh_group_member(mesh, others, devices.first, g));
         flow_group(&at, algorithm);
     }
     arena_free(scratch);
@@ -243,10 +266,16 @@ static void add_to_links(void *context, int64_t from, int64_t to, double bytes)
     sum->traffic->pair[from * n / n_devices * n + to * n / n_devices] += sum->times * bytes;
 }
 
+/* A path, and the parts of the mesh it goes between. */
+typedef struct {
+    const ReshardPath *path;
+    int64_t from_devices, to_devices;
+} PathKey;
+
 typedef struct {
     Intern *paths, *atoms;
-    Vec(double) times; /* per path: how often it runs */
-    Vec(const ReshardPath *) path;
+    Vec(double) times;          /* per path: how often it runs */
+    Vec(const Reshard *) first; /* the first reshard that goes it */
 } PathCounts;
 
 /* Equal reshards share a path: it is looked at once. */
@@ -254,14 +283,15 @@ static PathCounts count_paths(Arena *scratch, const Plan *plan)
 {
     PathCounts counts = {.paths = intern_new(scratch), .atoms = intern_new(scratch)};
     for (int r = 0; r < plan->n_reshards; r++) {
-        const ReshardPath *path = plan->reshards[r].path;
-        int32_t id = intern_put(counts.paths, &path, sizeof path);
-        if (id == counts.path.n) {
-            vec_push(scratch, &counts.path, path);
+        const Reshard *reshard = &plan->reshards[r];
+        PathKey key = {reshard->path, reshard->from_devices, reshard->to_devices};
+        int32_t id = intern_put(counts.paths, &key, sizeof key);
+        if (id == counts.first.n) {
+            vec_push(scratch, &counts.first, reshard);
             vec_push(scratch, &counts.times, 0);
         }
         assert(counts.times.at);
-        counts.times.at[id] += reshard_repeat(plan, &plan->reshards[r]);
+        counts.times.at[id] += reshard_repeat(plan, reshard);
     }
     return counts;
 }
@@ -294,16 +324,17 @@ Traffic traffic_of_plan(Arena *arena, const Plan *plan, int n_buckets)
     Traffic traffic = {.n_buckets = n_buckets};
     traffic.pair = arena_array(arena, double, n_buckets *n_buckets);
     Vec(AxisTraffic) axes = {0};
-    for (int p = 0; p < counts.path.n; p++) {
-        for (int s = 0; s < counts.path.at[p]->n_steps; s++) {
-            const Step *step = &counts.path.at[p]->step[s];
+    for (int p = 0; p < counts.first.n; p++) {
+        const Reshard *reshard = counts.first.at[p];
+        for (int s = 0; s < reshard->path->n_steps; s++) {
+            const Step *step = &reshard->path->step[s];
             LinkSum sum = {.plan = plan, .times = counts.times.at[p], .traffic = &traffic};
             if (step->kind == STEP_SLICE || step->wire_bytes == 0)
                 continue;
             int32_t id = intern_put(counts.atoms, &step->atoms, sizeof step->atoms);
             if (id == axes.n)
                 vec_push(arena, &axes, (AxisTraffic){.atoms = step->atoms});
-            traffic_flows(plan, step, add_to_links, &sum);
+            traffic_flows(plan, reshard, s, add_to_links, &sum);
             assert(axes.at);
             add_links(&axes.at[id].sent, &sum.sum, counts.times.at[p]);
             axes.at[id].us += counts.times.at[p] * step->us;

@@ -12,6 +12,7 @@
  *     PAT        in round k rank i sends to i + 2^k what of it that one lacks: bytes / n a part
  *     pairwise   bytes / n to each other one (all-to-all)
  *     direct     bytes to the one that wants exactly what it has (permute)
+ *     send       from the device of another stage that stands at the same other coordinates
  *
  * NCCL's own trees have another shape; the sums over links are the same. A link is inside where
  * both devices are on a node of the machine, else between.
@@ -28,8 +29,9 @@ typedef void TrafficVisit(void *context, int64_t from, int64_t to, double bytes)
 /* What one of n ranks sends to a switch that adds and copies. */
 double traffic_switch_bytes(const Step *step, int64_t n);
 
-/* Every flow of one run of a step, over all of its groups. Slices have none. */
-void traffic_flows(const Plan *plan, const Step *step, TrafficVisit *visit, void *context);
+/* Every flow of one run of the s-th step of a reshard, over all of its groups. Slices have none. */
+void traffic_flows(const Plan *plan, const Reshard *reshard, int s, TrafficVisit *visit,
+                   void *context);
 
 /* Bytes of all devices together. */
 typedef struct {

@@ -2,11 +2,17 @@
  * there, and the run on ranks equals one device, wherever stages are cut. */
 #include "tests/unit/unit.h"
 
+#include "core/plan/diff.h"
 #include "core/plan/memory.h"
+#include "core/plan/planfile.h"
 #include "core/plan/session.h"
 #include "core/plan/stage.h"
+#include "core/plan/traffic.h"
 #include "core/run/run.h"
 #include "scripts/hooks.h"
+
+#include <stdlib.h>
+#include <unistd.h>
 
 typedef struct {
     Arena *arena;
@@ -23,18 +29,27 @@ static void show(const Error *err)
     arena_free(arena);
 }
 
-static Fixture open_model(const char *model, const char *mesh, const char *policy)
+static Fixture open_with(SessionOptions options)
 {
     Fixture f = {.arena = arena_new()};
     f.scripts = scripts_new(f.arena, ".");
-    SessionOptions options = {.mesh = mesh, .policy = policy};
-    options.model = arena_printf(f.arena, "samples/models/%s.onnx", model);
     SessionHooks hooks = scripts_hooks(f.scripts);
     Error err = {0};
     f.session = session_open(&options, &hooks, &err);
     if (!f.session)
         show(&err);
     assert_non_null(f.session);
+    return f;
+}
+
+static Fixture open_model(const char *model, const char *mesh, const char *policy)
+{
+    Arena *arena = arena_new();
+    Fixture f =
+        open_with((SessionOptions){.mesh = mesh,
+                                   .policy = policy,
+                                   .model = arena_printf(arena, "samples/models/%s.onnx", model)});
+    arena_free(arena);
     return f;
 }
 
@@ -239,7 +254,124 @@ static void parameters_lie_in_stages(void **state)
     close_model(&f);
 }
 
+/* ---- kept ---- */
+
+static void decide(Fixture *f, Decision decision)
+{
+    decision.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+    assert_true(session_apply(f->session, &decision, 1, NULL));
+}
+
+/* A plan file opened again has the same stages, sends and schedule. */
+static void plan_files_keep_stages(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/dimscope_stage_XXXXXX.json";
+    assert_true(mkstemps(path, 5) >= 0);
+    Fixture f = open_model("tiny-gpt", "pp=4,tp=2", "megatron");
+    cut_stages(&f, rows[6].at, rows[6].parts, 4, true);
+    const Inferred *inferred = f.session->inferred;
+    decide(&f, (Decision){.kind = PIN_RECOMPUTE,
+                          .place = inferred->program[3],
+                          .last = inferred->program[9],
+                          .number = 2});
+    decide(&f, (Decision){.kind = PIN_SCHEDULE, .schedule = "1f1b", .number = 8});
+    assert_true(planfile_save(f.session, path, false, NULL));
+    Fixture again = open_with((SessionOptions){.model = path});
+    const Plan *a = f.session->plan, *b = again.session->plan;
+    assert_int_equal(b->stages->n, 4);
+    assert_int_equal(count_sends(b), count_sends(a));
+    assert_true(b->stages->at[1].relay);
+    assert_string_equal(b->stages->schedule, "1f1b");
+    assert_int_equal(b->stages->n_micro_batches, 8);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        assert_int_equal(b->stages->recompute[op], i >= 3 && i <= 9 ? 2 : -1);
+        assert_int_equal(stage_of(b, op), stage_of(a, op));
+    }
+    assert_true(a->totals.step_us == b->totals.step_us);
+    Arena *arena = arena_new();
+    assert_true(plan_diff(arena, f.session, again.session)->same_result);
+    arena_free(arena);
+    close_model(&again);
+    close_model(&f);
+    unlink(path);
+}
+
+/* Those of other systems run in stages too, as long as they leave the axis of stages alone. */
+static void other_propagators(void **state)
+{
+    (void)state;
+    static const Method methods[] = {METHOD_SPMD, METHOD_SHARDY, METHOD_TORCH, METHOD_VESCALE};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        Fixture f = open_with((SessionOptions){.model = "samples/models/tiny-gpt.onnx",
+                                               .mesh = "pp=2,dp=2",
+                                               .policy = "dp",
+                                               .method = methods[i],
+                                               .method_given = true});
+        cut_stages(&f, rows[0].at, rows[0].parts, 2, false);
+        const Plan *plan = f.session->plan;
+        assert_true(count_sends(plan) >= 1);
+        if (plan_is_legal(plan)) {
+            check_axes(plan);
+            verify(&f);
+        }
+        close_model(&f);
+    }
+}
+
+/* An axis that tells the stages apart cuts nothing: the pin is refused by name, and does nothing.
+ */
+static void axes_of_stages_cut_nothing(void **state)
+{
+    (void)state;
+    Fixture f = open_model("tiny-gpt", "pp=2,tp=2", NULL);
+    cut_stages(&f, rows[0].at, rows[0].parts, 2, false);
+    int32_t tensor = naming_find(f.session->naming, STR("input_ids"), NULL);
+    uint8_t pp = 0;
+    const Shape *shape = inferred_shape(f.session->inferred, tensor);
+    Cut cut = cut_by(shape->dim[0], &pp, 1, f.session->mesh);
+    decide(&f, (Decision){.kind = PIN_TENSOR_DIM, .place = tensor, .dim = 0, .cut = &cut});
+    const Plan *plan = f.session->plan;
+    const Finding *last = NULL;
+    for (int i = 0; i < plan->findings.n; i++)
+        if (strcmp(plan->findings.at[i].code, "axis-of-stages") == 0)
+            last = &plan->findings.at[i];
+    assert_non_null(last);
+    assert_int_equal(last->level, LEVEL_ERROR);
+    assert_non_null(strstr(last->text, "input_ids"));
+    check_axes(plan);
+    close_model(&f);
+}
+
+/* What goes from stage to stage is what the sends say. */
+static void sends_are_traffic(void **state)
+{
+    (void)state;
+    Fixture f = open_model("tiny-gpt", "pp=2,dp=2,tp=2", "megatron");
+    cut_stages(&f, rows[2].at, rows[2].parts, 2, false);
+    const Plan *plan = f.session->plan;
+    Traffic traffic = traffic_of_plan(f.arena, plan, 8);
+    double sent = 0, said = 0;
+    for (int from = 0; from < 4; from++)
+        for (int to = 4; to < 8; to++) {
+            sent += traffic.pair[from * 8 + to];
+            assert_true(traffic.pair[to * 8 + from] == 0);
+            assert_true(to - from == 4 || traffic.pair[from * 8 + to] == 0);
+        }
+    for (int r = 0; r < plan->n_reshards; r++)
+        for (int s = 0; s < plan->reshards[r].path->n_steps; s++)
+            if (plan->reshards[r].path->step[s].kind == STEP_SEND)
+                said += 4 * (double)plan->reshards[r].path->step[s].bytes;
+    assert_true(said > 0 && sent == said);
+    close_model(&f);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(plan_files_keep_stages),
+    cmocka_unit_test(other_propagators),
+    cmocka_unit_test(axes_of_stages_cut_nothing),
+    cmocka_unit_test(sends_are_traffic),
     cmocka_unit_test(stages_anywhere),
     cmocka_unit_test(parameters_lie_in_stages),
 };

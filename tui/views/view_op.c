@@ -5,6 +5,7 @@
 #include "core/rules/notation.h"
 #include "core/run/kernel.h"
 #include "core/plan/explain/reason.h"
+#include "core/plan/explain/why_reshard.h"
 #include "tui/app/reasons_job.h"
 #include "tui/views/op_lists.h"
 #include "tui/views/page.h"
@@ -353,9 +354,7 @@ static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
 
     if (r >= 0 && plan->reshards[r].path->us > 0 && plan->mesh->n_atoms <= ATOMS_QUICK) {
         const Reshard *reshard = &plan->reshards[r];
-        Dtype dtype = (Dtype)ui->session->inferred->dtype[reshard->tensor];
-        const ReshardPath *next =
-            reshard_runner_up(plan->resharder, dtype, reshard->from, reshard->to);
+        const ReshardPath *next = why_reshard_other(plan, reshard);
         Buf text = buf_new(ui->frame);
         if (next) {
             comm_format_steps(ui->session, next, &text);

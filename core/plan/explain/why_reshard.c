@@ -1,5 +1,7 @@
 #include "core/plan/explain/why_reshard.h"
 
+#include "core/plan/stage.h"
+
 #include "core/base/units.h"
 #include "core/plan/factor/propagate.h"
 #include "core/plan/explain/sites.h"
@@ -52,13 +54,20 @@ static void find_dropped(const Plan *plan, int operand, int dim, AtomSet gone,
     }
 }
 
+const ReshardPath *why_reshard_other(const Plan *plan, const Reshard *reshard)
+{
+    Dtype dtype = (Dtype)plan->inferred->dtype[reshard->tensor];
+    if (reshard->from_devices != reshard->to_devices)
+        return NULL;
+    return reshard_runner_up(plan->resharder, dtype, reshard->from, reshard->to);
+}
+
 WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard)
 {
     WhyReshard out = {.reshard = reshard, .op = -1};
     const Sharding *from = shardings_at(plan->shardings, reshard->from);
     const Sharding *to = shardings_at(plan->shardings, reshard->to);
-    Dtype dtype = (Dtype)plan->inferred->dtype[reshard->tensor];
-    out.runner_up = reshard_runner_up(plan->resharder, dtype, reshard->from, reshard->to);
+    out.runner_up = why_reshard_other(plan, reshard);
     out.summed = sharding_partials(from) & ~sharding_partials(to);
     if (reshard->n_uses == 0)
         return out;
@@ -155,6 +164,22 @@ static void format_margins(const Plan *plan, const WhyReshard *why, Buf *out)
     buf_putc(out, '\n');
 }
 
+static void format_devices(const Plan *plan, const WhyReshard *why, Buf *out)
+{
+    int32_t maker = plan->inferred->graph->tensors[why->reshard->tensor].maker;
+    if (why->reshard->from_devices == why->reshard->to_devices || maker < 0)
+        return;
+    buf_puts(out, "  it is made on ");
+    stage_format(plan, maker, out);
+    if (why->op < 0) {
+        buf_puts(out, "; a stage hands it on");
+    } else {
+        buf_puts(out, "; read on ");
+        stage_format(plan, why->op, out);
+    }
+    buf_putc(out, '\n');
+}
+
 static void format_reader(const Plan *plan, const WhyReshard *why, Buf *out)
 {
     for (int i = 0; i < why->n_dropped; i++) {
@@ -189,6 +214,7 @@ void why_reshard_format(const Plan *plan, const Reshard *reshard, Buf *out)
     if (reshard->n_uses > 1)
         buf_printf(out, " and %d more", reshard->n_uses - 1);
     buf_putc(out, '\n');
+    format_devices(plan, &why, out);
     format_margins(plan, &why, out);
     format_reader(plan, &why, out);
     arena_free(scratch);

@@ -31,6 +31,9 @@ typedef struct {
     AtomSet summed; /* the value is partial over these, and the reader needs the sum */
 } WhyReshard;
 
+/* The next best path; NULL: there is none, or the value is sent to another stage. */
+const ReshardPath *why_reshard_other(const Plan *plan, const Reshard *reshard);
+
 /* In the arena. */
 WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard);
 
