@@ -54,7 +54,7 @@ end
 -- rope, mask), in place of grouped attention; rope(positions), in place of its tables.
 function decoder.build(model, config, options)
     local n = decoder.sizes(model, config)
-    model:dims{batch = 1, seq = math.min(4096, config.max_position_embeddings or 4096)}
+    model:dims{batch = 8, seq = math.min(4096, config.max_position_embeddings or 4096)}
     local ids = model:input("input_ids", "i64", {"batch", "seq"})
     local x, table
     local function block(i, rope, mask)

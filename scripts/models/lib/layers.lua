@@ -19,11 +19,22 @@ function layers.linear(model, name, x, n_in, n_out, options)
     end)
 end
 
--- GPT-2's Conv1D: x W + b, with W [n_in, n_out].
+-- x [.., n_in] as a matrix [rows, n_in], and what makes rows [rows, n] again [.., n].
+local function as_matrix(model, x, n_in)
+    local shape = model:op("Shape", {x})
+    local function back(y, n)
+        local rows = model:op("Slice", {shape, {0}, {-1}})
+        return model:op("Reshape", {y, model:op("Concat", {rows, {n}}, {axis = 0})})
+    end
+    return model:op("Reshape", {x, {-1, n_in}}), back
+end
+
+-- GPT-2's Conv1D: x W + b, with W [n_in, n_out], as one op: torch.addmm.
 function layers.conv1d(model, name, x, n_in, n_out)
     return model:module(name, function()
-        local y = model:op("MatMul", {x, model:param("weight", {n_in, n_out})})
-        return model:op("Add", {y, model:param("bias", {n_out})})
+        local rows, back = as_matrix(model, x, n_in)
+        local weight, bias = model:param("weight", {n_in, n_out}), model:param("bias", {n_out})
+        return back(model:op("Gemm", {rows, weight, bias}), n_out)
     end)
 end
 

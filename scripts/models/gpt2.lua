@@ -1,0 +1,54 @@
+-- gpt2.lua: GPT-2 (Radford et al. 2019) from a config.json of "model_type": "gpt2". Parameters are
+-- those of GPT2LMHeadModel, the head being the embedding: 124,439,808 in the smallest.
+
+local layers = include "lib/layers"
+local attention = include "lib/attention"
+
+-- q, k and v are one weight of three parts, each of all heads.
+local function self_attention(model, x, width, heads, mask)
+    return model:module("attn", function()
+        local qkv = layers.conv1d(model, "c_attn", x, width, 3 * width)
+        local q, k, v = model:op("Split", {qkv}, {axis = -1, num_outputs = 3}, 3)
+        local d = width // heads
+        local function split(part) return attention.split_heads(model, part, heads, d) end
+        local y = attention.attend(model, split(q), split(k), split(v),
+            {scale = d ^ -0.5, mask = mask})
+        return layers.conv1d(model, "c_proj", attention.merge_heads(model, y, heads, d),
+            width, width)
+    end)
+end
+
+local function mlp(model, x, width, hidden, act)
+    return model:module("mlp", function()
+        local y = layers.conv1d(model, "c_fc", x, width, hidden)
+        y = model:module("act", function() return layers.activation(model, act, y) end)
+        return layers.conv1d(model, "c_proj", y, hidden, width)
+    end)
+end
+
+function MODEL(model, config)
+    local width, heads = model:size("n_embd"), model:size("n_head")
+    local vocabulary, n_positions = model:size("vocab_size"), model:size("n_positions", 1024)
+    local hidden = model:size("n_inner", 4 * width)
+    local epsilon, act = config.layer_norm_epsilon, config.activation_function or "gelu_new"
+    model:dims{batch = 8, seq = n_positions}
+    local ids = model:input("input_ids", "i64", {"batch", "seq"})
+    local x, table
+    model:module("transformer", function()
+        x, table = layers.embedding(model, "wte", ids, vocabulary, width)
+        local positions = attention.positions(model, ids, 1)
+        local at = layers.embedding(model, "wpe", positions, n_positions, width)
+        x = model:op("Add", {x, at})
+        local mask = attention.causal_mask(model, positions)
+        for i = 0, model:size("n_layer") - 1 do
+            model:module("h." .. i, function()
+                local y = layers.layer_norm(model, "ln_1", x, width, epsilon)
+                x = model:op("Add", {x, self_attention(model, y, width, heads, mask)})
+                y = layers.layer_norm(model, "ln_2", x, width, epsilon)
+                x = model:op("Add", {x, mlp(model, y, width, hidden, act)})
+            end)
+        end
+        x = layers.layer_norm(model, "ln_f", x, width, epsilon)
+    end)
+    model:output(layers.linear(model, "lm_head", x, width, vocabulary, {weight = table}), "logits")
+end

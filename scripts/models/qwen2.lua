@@ -1,0 +1,9 @@
+-- qwen2.lua: Qwen 2 and 2.5 (Yang et al. 2024) from a config.json of "model_type": "qwen2": a Llama
+-- whose q, k and v have biases. Qwen2-7B has 7,615,616,512 parameters.
+
+local decoder = include "lib/decoder"
+
+function MODEL(model, config)
+    local window = config.use_sliding_window and config.sliding_window or nil
+    decoder.build(model, config, {bias = true, window = window})
+end
