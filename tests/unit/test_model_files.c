@@ -1,50 +1,8 @@
 /* Model files: graphs made by Lua, and what is said of files that make none. */
-#include "tests/unit/unit.h"
-
-#include "core/plan/session.h"
-#include "scripts/hooks.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-typedef struct {
-    Arena *arena;
-    Scripts *scripts;
-    Session *session;
-    const char *path;
-    Error err;
-} Opened;
-
-/* A file of that text, opened as `info` opens it. ending: ".lua", ".json" */
-static Opened open_text(const char *text, const char *ending, const char *dims)
-{
-    Opened o = {.arena = arena_new()};
-    char name[] = "/tmp/dimscope_model_XXXXXX";
-    int fd = mkstemp(name);
-    assert_true(fd >= 0 && close(fd) == 0 && unlink(name) == 0);
-    o.path = arena_printf(o.arena, "%s%s", name, ending);
-    Error err = {0};
-    assert_true(file_write(o.path, str_from(text), &err));
-    o.scripts = scripts_new(o.arena, ".");
-    SessionHooks hooks = scripts_hooks(o.scripts);
-    SessionOptions options = {.model = o.path};
-    Source source = {"--dim", str_from(dims)};
-    assert_true(dims[0] == '\0' || dims_parse(o.arena, &source, &options.dims, NULL));
-    o.session = session_open_model(&options, &hooks, &o.err);
-    return o;
-}
-
-static void close_text(Opened *o)
-{
-    unlink(o->path);
-    session_close(o->session);
-    scripts_free(o->scripts);
-    arena_free(o->arena);
-}
+#include "tests/unit/model_text.h"
 
 /* "MatMul x w -> y [4,16]" for each op, in program order; or the error. */
-static const char *text_of(const Opened *o)
+static const char *text_of(const OpenedText *o)
 {
     Buf out = buf_new(o->arena);
     if (!o->session) {
@@ -84,11 +42,11 @@ typedef struct {
 static void builds(void **state)
 {
     const ModelRow *row = *state;
-    Opened o = open_text(row->text, row->text[0] == '{' ? ".json" : ".lua", "");
+    OpenedText o = model_text_open(row->text, "", NULL, NULL);
     const char *text = text_of(&o);
     if (strncmp(text, row->want, strlen(row->want)) != 0)
         fail_msg("%s\nwanted\n%s", text, row->want);
-    close_text(&o);
+    model_text_close(&o);
 }
 
 #define IN_MODEL(body) "function MODEL(model, config)\n" body "\nend\n"
@@ -211,12 +169,12 @@ static void sizes_come_from_all_places(void **state)
         IN_MODEL("model:dims{a = 2, b = 3}\n"
                  "local x = model:input('x', 'f32', {'a', 'b', config.a or 1, model:dim('b')})\n"
                  "model:output(model:op('Relu', {x}), 'y')");
-    Opened o = open_text(text, ".lua", "");
+    OpenedText o = model_text_open(text, "", NULL, NULL);
     assert_string_equal(text_of(&o), "Relu x -> y [2,3,1,3]\n");
-    close_text(&o);
-    o = open_text(text, ".lua", "a=5");
+    model_text_close(&o);
+    o = model_text_open(text, "a=5", NULL, NULL);
     assert_string_equal(text_of(&o), "Relu x -> y [5,3,5,3]\n");
-    close_text(&o);
+    model_text_close(&o);
 }
 
 int main(void)
