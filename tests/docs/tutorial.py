@@ -30,7 +30,7 @@ def same_lines(want, got):
 def run(command, folder):
     done = subprocess.run(["bash", "-c", command], cwd=folder, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=120,
-                          env={**os.environ, "LC_ALL": "C.UTF-8", "PATH": folder + ":" + os.environ["PATH"]})
+                          env={**os.environ, "LC_ALL": "C.UTF-8"})
     return done.stdout.decode().rstrip("\n").split("\n") if done.stdout else []
 
 
