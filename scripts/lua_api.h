@@ -58,7 +58,8 @@ const ScriptEntry *lua_api_rows(Arena *arena);
 
 /* ---- lua_types.c: types by name, tables with fields, Lua's own, what files define ---- */
 extern const LuaEntry type_rows[], standard_rows[], defined_rows[];
-extern const LuaEntry register_globals[], register_fields[], rule_input_fields[];
+extern const LuaEntry register_globals[], register_fields[], rule_input_fields[], cut_rule_fields[],
+    op_part_fields[], op_tensor_fields[], op_collective_fields[];
 extern const LuaEntry resource_fields[], mesh_fields[], mesh_axis_fields[], cut_fields[],
     partition_fields[], reshard_fields[];
 

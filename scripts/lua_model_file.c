@@ -181,9 +181,6 @@ const LuaEntry model_globals[] = {
     {"include", NULL, "(name: string): any",
      "In a model file: what a shipped file of scripts/models returns, include \"lib/layers\". No "
      "other file can be read."},
-    {"MODEL", NULL, "(model: model, config: table)",
-     "A model file defines it: it builds the graph. config is the object of a config.json, else "
-     "the sizes that free dims have been given."},
     {NULL, NULL, NULL, NULL}};
 
 static int open_api(lua_State *L)

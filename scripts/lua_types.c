@@ -57,6 +57,14 @@ const LuaEntry type_rows[] = {
     {"strategy_ruling", NULL, "class",
      "What the rule of a rule-based strategy answers: outputs, or suggest and why."},
     {"register_options", NULL, "class", "What register_op takes beside the annotation."},
+    {"cut_rule", NULL, "class", "One way to cut an operator, in register_op's rules."},
+    {"op_part", NULL, "class",
+     "An op as cost and comm of register_op see it: what rank 0 has of it. input_gen sees the "
+     "whole."},
+    {"op_tensor", NULL, "class", "A tensor of an op_part."},
+    {"op_collective", NULL, "class", "A collective that an op has inside."},
+    {"input_values", NULL, "number|number[]|{lo: number, hi: number}",
+     "One number for all elements, one for each, or numbers of [lo, hi), drawn."},
     {"rule_input", NULL, "class", "An operand as the annotation function of register_op sees it."},
     {"attrs", NULL, "table<string, any>",
      "Attributes of a node by name: numbers, texts, lists of these. Those that are tensors or "
@@ -157,6 +165,9 @@ const LuaEntry defined_rows[] = {
      "The policy: it decides and returns the graph. It is called when the model is opened and each "
      "time the file is written; what it decided before is forgotten then. When it fails nothing is "
      "changed."},
+    {"MODEL", NULL, "(model: model, config: table)",
+     "A model file: it builds the graph. config is the object of a config.json, else "
+     "the sizes that free dims have been given."},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -178,15 +189,77 @@ const LuaEntry register_globals[] = {
 
 const LuaEntry register_fields[] = {
     {"name", NULL, "string",
-     "What the node's operator is called; \"domain::Name\" outside of ai.onnx."},
+     "What the node's operator is called; \"domain::Name\" outside of ai.onnx. Of register_op "
+     "alone: a template has its name in front."},
+    {"kernel", NULL,
+     "(string|{plugin: string, symbol: string}|fun(inputs: part[], kwargs: attrs): table)?",
+     "What runs it: the built-in operator of that name, a function of a shared library, which is "
+     "loaded under --allow-native only, its path seen from this file, or a function in Lua. That "
+     "returns the elements of this rank's part of the output, row-major, as a flat list; with "
+     "several outputs a list of such. Where a summed dim is cut it returns this rank's addend."},
+    {"example", NULL, "string?",
+     "Operands on which rule --check proves it: \"4x6,6x5\", attributes behind them."},
     {"flops_per_point", NULL, "number?",
      "Operations for each point of the index space, 0 or more; where it is not given 2 if "
      "something is summed, else 1."},
-    {"kernel", NULL, "(string|fun(inputs: part[], kwargs: attrs): table)?",
-     "What runs it: the built-in operator of that name, or a function that returns the elements of "
-     "this rank's part of the output, row-major, as a flat list; with several outputs a list of "
-     "such."},
-    {"example", NULL, "string?", "Operands on which rule --check proves it: \"4x6,6x5\"."},
+    {"rules", NULL, "cut_rule[]?",
+     "Cuts that are legal beside those of the annotation, as nnScaler's transform rules; what an "
+     "earlier one cuts is not cut by a later one."},
+    {"cost", NULL, "(fun(node: op_part): {flops?: number, bytes?: number, us?: number})?",
+     "What rank 0's part costs: operations and bytes of memory that it moves, from which a time "
+     "follows, or microseconds."},
+    {"comm", NULL, "(op_collective[]|fun(node: op_part): op_collective[]?)?",
+     "Collectives inside the op: their time is added to the op's, and they are counted among the "
+     "plan's."},
+    {"input_gen", NULL, "(fun(node: op_part): table<integer, input_values>)?",
+     "By input, from 1, what a run gives it when nobody gives anything; what is left out is drawn "
+     "as ever."},
+    {"inplace", NULL, "table<integer, integer>?",
+     "{[output] = input}, both from 0: the output is the new value of the input. Refused where "
+     "shapes differ, or they are laid out otherwise."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry cut_rule_fields[] = {
+    {"ins", NULL, "(string|integer[])[]",
+     "What becomes of each input: \"R\" whole, \"D(0)\" or {0} cut along dim 0, \"D(0,2)\" along "
+     "both, \"V\" a value of which each shard has an addend."},
+    {"outs", NULL, "(string|integer[])[]", "The same of the outputs; all cut, or all addends."},
+    {"kwargs", NULL,
+     "(fun(kwargs: attrs, idx: integer, dim: integer, num: integer, i: integer): attrs)?",
+     "The arguments of part i of num, from 0, when dim `dim` of operand `idx` is cut. Without it "
+     "they stay as they are."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry op_part_fields[] = {
+    {"name", NULL, "string", "The operator's name."},
+    {"path", NULL, "string", "The module that it is of."},
+    {"inputs", NULL, "op_tensor[]", "The inputs; nil for one that is left out."},
+    {"outputs", NULL, "op_tensor[]", "The outputs; nil for one that is left out."},
+    {"kwargs", NULL, "attrs", "The arguments of the part."},
+    {"size", NULL, "table<string, integer>",
+     "Of each index dim, by its name, the elements of the whole."},
+    {"cut", NULL, "table<string, integer>",
+     "Of each index dim how many parts it has, 1 where it is whole."},
+    {"axes", NULL, "table<string, string>",
+     "Of each index dim the axes that cut it, \"dp.tp\"; \"\" where it is whole."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry op_tensor_fields[] = {
+    {"shape", NULL, "integer[]", "The sizes of the part."},
+    {"whole", NULL, "integer[]", "The sizes of the tensor."},
+    {"dtype", NULL, "string", "The element type: \"f32\"."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry op_collective_fields[] = {
+    {"kind", NULL, "string",
+     "all_gather, all_reduce, reduce_scatter, all_to_all, permute or send."},
+    {"dim", NULL, "string?", "Over the axes that cut this index dim; it is none where none does."},
+    {"axis", NULL, "string?", "Over this axis of the mesh. Either dim or axis is given."},
+    {"bytes", NULL, "integer", "The payload of one rank."},
     {NULL, NULL, NULL, NULL},
 };
 

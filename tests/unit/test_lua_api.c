@@ -4,6 +4,7 @@
 
 #include "scripts/hooks.h"
 #include "scripts/lua_api.h"
+#include "scripts/lua_operator.h"
 #include "scripts/lua_policy.h"
 #include "scripts/lua_register.h"
 #include "tui/app/lua_help.h"
@@ -208,6 +209,23 @@ static void every_global_row_is_a_function(void **state)
     arena_free(arena);
 }
 
+/* What register_op reads has rows, and nothing else has. */
+static void options_have_rows(void **state)
+{
+    (void)state;
+    int n = 0, n_rows = 0;
+    for (const char *const *name = operator_option_names; *name; name++, n++) {
+        const LuaEntry *row = register_fields;
+        while (row->name && strcmp(row->name, *name) != 0)
+            row++;
+        if (!row->name)
+            fail_msg("the option %s has no row", *name);
+    }
+    for (const LuaEntry *row = register_fields; row->name; row++)
+        n_rows++;
+    assert_int_equal(n_rows, n + 1); /* name, which register_op reads itself */
+}
+
 /* ---- annotations ---- */
 
 /* They are a file of Lua; every row is in it. */
@@ -323,6 +341,7 @@ int main(void)
         cmocka_unit_test(names_are_told_apart),
         cmocka_unit_test(nothing_is_without_a_row),
         cmocka_unit_test(every_global_row_is_a_function),
+        cmocka_unit_test(options_have_rows),
         cmocka_unit_test(annotations_are_lua),
     };
     return cmocka_run_group_tests_name("rows", tests, NULL, NULL) +
