@@ -14,6 +14,7 @@ static const char *const asked_names[] = {"cost", "comm", "input_gen"}; /* ORDER
 struct AskedFunctions {
     Sandbox *sandbox;
     const char *name;
+    int line;               /* where it is registered */
     int value[ASKED_COUNT]; /* references in Lua's registry */
 };
 
@@ -29,7 +30,7 @@ typedef struct {
 AskedFunctions *asked_new(Sandbox *sandbox, const char *name)
 {
     AskedFunctions *asked = arena_make(sandbox->arena, AskedFunctions);
-    *asked = (AskedFunctions){.sandbox = sandbox, .name = name};
+    *asked = (AskedFunctions){.sandbox = sandbox, .name = name, .line = sandbox_line(sandbox->lua)};
     return asked;
 }
 
@@ -44,8 +45,8 @@ bool asked_keep(lua_State *L, AskedFunctions *asked, AskedKind kind, Error *err)
     return true;
 }
 
-/* Calls into the sandbox, whose turn it is. */
-static bool ask(Sandbox *sandbox, const char *name, const char *what, lua_CFunction body,
+/* Calls into the sandbox, whose turn it is. line: where what is asked is registered. */
+static bool ask(Sandbox *sandbox, const char *name, int line, const char *what, lua_CFunction body,
                 void *context, Error *err)
 {
     Error inner = {0};
@@ -55,9 +56,10 @@ static bool ask(Sandbox *sandbox, const char *name, const char *what, lua_CFunct
     pthread_mutex_unlock(&sandbox->turn);
     if (ok)
         return true;
-    return inner.line > 0 ? error_kind(err, inner.kind, "%s:%d: '%s' of %s: %s", inner.file,
-                                       inner.line, what, name, inner.text)
-                          : error_kind(err, inner.kind, "'%s' of %s: %s", what, name, inner.text);
+    error_kind(err, inner.kind, "%s:%d: '%s' of %s: %s", sandbox->source.name,
+               inner.line > 0 ? inner.line : line, what, name, inner.text);
+    error_hint(err, "%s", inner.hint);
+    return false;
 }
 
 /* ---- the node ---- */
@@ -183,7 +185,7 @@ bool asked_cost(void *context, const OpPart *part, SaidCost *out, Error *err)
 {
     const AskedFunctions *functions = context;
     Question q = {functions, ASKED_COST, part, out, NULL};
-    return ask(functions->sandbox, functions->name, "cost", ask_cost, &q, err);
+    return ask(functions->sandbox, functions->name, functions->line, "cost", ask_cost, &q, err);
 }
 
 /* ---- collectives ---- */
@@ -260,7 +262,7 @@ bool asked_comm(void *context, const OpPart *part, const SaidComm **out, int *n,
 {
     const AskedFunctions *functions = context;
     Question q = {functions, ASKED_COMM, part, (void *)out, n};
-    return ask(functions->sandbox, functions->name, "comm", ask_comm, &q, err);
+    return ask(functions->sandbox, functions->name, functions->line, "comm", ask_comm, &q, err);
 }
 
 /* ---- inputs ---- */
@@ -329,7 +331,8 @@ bool asked_input_gen(void *context, const OpPart *part, Generated *out, Error *e
 {
     const AskedFunctions *functions = context;
     Question q = {functions, ASKED_INPUT_GEN, part, out, NULL};
-    return ask(functions->sandbox, functions->name, "input_gen", ask_input_gen, &q, err);
+    return ask(functions->sandbox, functions->name, functions->line, "input_gen", ask_input_gen, &q,
+               err);
 }
 
 /* ---- a rule's keyword arguments ---- */
@@ -337,7 +340,7 @@ bool asked_input_gen(void *context, const OpPart *part, Generated *out, Error *e
 typedef struct {
     Sandbox *sandbox;
     const char *name;
-    int function;
+    int line, function;
 } KwargsFunction;
 
 typedef struct {
@@ -370,14 +373,14 @@ static bool kwargs_of(void *context, Arena *arena, const RulePiece *piece, Kwarg
 {
     const KwargsFunction *function = context;
     KwargsQuestion q = {function, arena, piece, kwargs};
-    return ask(function->sandbox, function->name, "kwargs", ask_kwargs, &q, err);
+    return ask(function->sandbox, function->name, function->line, "kwargs", ask_kwargs, &q, err);
 }
 
 void asked_kwargs(lua_State *L, const char *name, CutRule *rule)
 {
     Sandbox *sandbox = sandbox_of(L);
     KwargsFunction *function = arena_make(sandbox->arena, KwargsFunction);
-    *function = (KwargsFunction){sandbox, name, luaL_ref(L, LUA_REGISTRYINDEX)};
+    *function = (KwargsFunction){sandbox, name, sandbox_line(L), luaL_ref(L, LUA_REGISTRYINDEX)};
     rule->kwargs = kwargs_of;
     rule->context = function;
 }

@@ -1,6 +1,7 @@
 #include "core/plan/cost.h"
 
 #include "core/base/units.h"
+#include "core/plan/op_said.h"
 
 /* ---- what an op does ---- */
 
@@ -206,6 +207,11 @@ static double peak_flops_per_s(const Machine *machine, Work work, Dtype dtype)
     return work == WORK_MATMUL ? first_above_0(rates + 2, 2) : first_above_0(rates, 4);
 }
 
+static int64_t said_bytes(const OpSaid *said)
+{
+    return said->cost.bytes < 0x1p62 ? (int64_t)said->cost.bytes : INT64_MAX;
+}
+
 static OpCost cost_of(const Known *known, int32_t op)
 {
     const Plan *plan = known->plan;
@@ -214,17 +220,22 @@ static OpCost cost_of(const Known *known, int32_t op)
     if (cost.work == WORK_VIEW)
         return cost;
     double memory_share = cost.work == WORK_GATHER ? machine->gather_share : machine->memory_share;
-    cost.flops = known_flops(known, op);
+    const OpSaid *said = op_said(plan, op);
+    cost.said = said && (said->cost.flops >= 0 || said->cost.bytes >= 0 || said->cost.us >= 0);
+    cost.flops = said && said->cost.flops >= 0 ? said->cost.flops : known_flops(known, op);
     cost.flops_per_s = peak_flops_per_s(machine, cost.work, op_dtype(plan, op));
     cost.flops_share =
         cost.work == WORK_MATMUL && machine->matmul_share > 0 ? machine->matmul_share : 1;
-    cost.bytes = op_bytes_local(known, op, cost.work);
+    cost.bytes =
+        said && said->cost.bytes >= 0 ? said_bytes(said) : op_bytes_local(known, op, cost.work);
     cost.bytes_per_s = machine->memory_bytes_per_s;
     cost.bytes_share = memory_share > 0 ? memory_share : 1;
     cost.launch_us = machine->launch_us;
     double compute_s = cost.flops / (cost.flops_share * cost.flops_per_s);
     double memory_s = (double)cost.bytes / (cost.bytes_share * cost.bytes_per_s);
     cost.us = (compute_s > memory_s ? compute_s : memory_s) * 1e6 + cost.launch_us;
+    if (said && said->cost.us >= 0)
+        cost.us = said->cost.us;
     return cost;
 }
 
@@ -262,7 +273,14 @@ void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
         buf_puts(out, "view: moves nothing, takes no time");
         return;
     }
-    buf_printf(out, "%s: %.4g us + max(", work_name(cost.work), cost.launch_us);
+    const OpSaid *said = op_said(plan, op);
+    if (said && said->cost.us >= 0) {
+        buf_puts(out, "as its operator says: ");
+        units_format_us(cost.us, out);
+        return;
+    }
+    buf_printf(out, "%s%s: %.4g us + max(", work_name(cost.work),
+               cost.said ? ", as its operator says" : "", cost.launch_us);
     units_format_count((int64_t)cost.flops, out);
     buf_puts(out, " flops / ");
     say_rate(cost.flops_share, cost.flops_per_s / 1e12, "TFLOP/s", out);
@@ -354,7 +372,7 @@ static void run_op(Queues *queues, int32_t op)
         }
     if (queues->exposed_us && cause >= 0)
         queues->exposed_us[cause] += start_us - queues->ops_us;
-    queues->ops_us = start_us + plan->op_us[op];
+    queues->ops_us = start_us + plan->op_us[op] + op_comm_us(plan, op);
     for (int32_t i = op_output_place(at); i < op_output_place(at) + at->n_outputs; i++)
         if (graph->operands[i] >= 0)
             queues->made_us[graph->operands[i]] = queues->ops_us;
@@ -402,7 +420,14 @@ void cost_exposed(const Plan *plan, double *us)
 
 /* ---- sums ---- */
 
-static void price_ops(Plan *plan, Totals *totals)
+/* What the collectives inside an op send, as often as it runs. */
+static double said_wire_bytes(const Plan *plan, int32_t op)
+{
+    const OpSaid *said = op_said(plan, op);
+    return said ? (double)said->wire_bytes * inferred_repeat(plan->inferred, op) : 0;
+}
+
+static void price_ops(Plan *plan, Totals *totals, double *wire_bytes)
 {
     const Inferred *inferred = plan->inferred;
     Arena *scratch = arena_new();
@@ -414,6 +439,8 @@ static void price_ops(Plan *plan, Totals *totals)
         plan->op_us[op] = n * cost.us;
         totals->compute_us += plan->op_us[op];
         totals->flops += n * cost.flops;
+        totals->comm_us += op_comm_us(plan, op);
+        *wire_bytes += said_wire_bytes(plan, op);
     }
     arena_free(scratch);
 }
@@ -422,7 +449,8 @@ void cost_fill(Plan *plan)
 {
     Totals totals = {.peak_bytes = plan->totals.peak_bytes};
     double wire_bytes = 0;
-    price_ops(plan, &totals);
+    op_said_fill(plan);
+    price_ops(plan, &totals, &wire_bytes);
     for (int i = 0; i < plan->n_reshards; i++) {
         const ReshardPath *path = plan->reshards[i].path;
         double n = reshard_repeat(plan, &plan->reshards[i]);

@@ -27,6 +27,9 @@
  * Where the plan has stages these are of one micro-batch on its way through all of them; stage.h has
  * what a schedule makes of it.
  *
+ * Collectives that an operator says are inside it (op_said.h) count as communication, and lengthen
+ * their op in both.
+ *
  * What is in a loop counts as often as it runs, once where only the run tells; both branches of an
  * If count.
  */
@@ -51,6 +54,7 @@ typedef struct {
     int64_t bytes;
     double bytes_per_s, bytes_share;
     double launch_us, us;
+    bool said; /* its operator says some of it (op_said.h) */
 } OpCost;
 
 OpCost op_cost(const Plan *plan, int32_t op);

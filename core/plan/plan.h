@@ -123,6 +123,7 @@ typedef struct {
 typedef struct Reasons Reasons;
 typedef struct Stages Stages;           /* stage.h */
 typedef struct Propagation Propagation; /* propagate.h */
+typedef struct OpSaid OpSaid;           /* op_said.h */
 
 /* What happened while axes flowed, for events.h: the engine's log, and what its states are. */
 typedef struct {
@@ -174,8 +175,9 @@ typedef struct Plan {
     int32_t *reshard_uses;
     Findings findings; /* of inference and of planning */
     Totals totals;
-    double *op_us;          /* per op: compute on the slowest rank; 0 for host ops */
-    const OpChoice *choice; /* per op; NULL: ops choose no rows under this method */
+    double *op_us;                    /* per op: compute on the slowest rank; 0 for host ops */
+    const struct OpSaid *const *said; /* per op: op_said.h; NULL: no operator says anything */
+    const OpChoice *choice;           /* per op; NULL: ops choose no rows under this method */
     PlanLog log;
     const SubMesh *submeshes; /* the parts of the mesh that ops run on; the first is the whole */
     int n_submeshes;

@@ -1,5 +1,6 @@
 #include "core/plan/cost.h"
 #include "core/plan/json_forms.h"
+#include "core/plan/op_said.h"
 #include "core/plan/planfile.h"
 #include "core/plan/stage.h"
 
@@ -67,6 +68,30 @@ static void write_devices(Writer *w, int devices, Json *row)
     json_set(row, "devices", json_from_str(buf_str(&text)));
 }
 
+/* "comm": the collectives inside the op, where its operator says some. */
+static void write_comm(const Writer *w, int32_t op, Json *row)
+{
+    const OpSaid *said = op_said(w->plan, op);
+    if (!said || said->n_comms == 0)
+        return;
+    Json *out = json_array();
+    for (int i = 0; i < said->n_comms; i++) {
+        const OpComm *comm = &said->comm[i];
+        uint8_t atom[ATOMS_MAX];
+        Json *at = json_object();
+        json_set_str(at, "kind", step_kind_name(comm->kind));
+        json_set(at, "axes",
+                 json_of_atoms(atom, mesh_list_set(w->mesh, comm->atoms, atom), w->mesh));
+        if (comm->dim)
+            json_set_str(at, "dim", comm->dim);
+        json_set_int(at, "bytes", comm->bytes);
+        json_set_int(at, "wire_bytes", comm->price.wire_bytes);
+        json_set_real(at, "us", comm->price.us);
+        json_add(out, at);
+    }
+    json_set(row, "comm", out);
+}
+
 static Json *write_ops(Writer *w)
 {
     const Inferred *inferred = w->plan->inferred;
@@ -83,6 +108,7 @@ static Json *write_ops(Writer *w)
             write_devices(w, plan_devices(w->plan, op), row);
         }
         write_cuts(w, op, row);
+        write_comm(w, op, row);
         json_add(out, row);
     }
     return out;

@@ -1,6 +1,7 @@
 #include "core/run/program.h"
 
 #include "core/plan/edges.h"
+#include "core/plan/op_said.h"
 #include "core/run/native.h"
 
 #include <assert.h>
@@ -118,6 +119,13 @@ static bool find_kernel(Lowering *l, int32_t op, Error *err)
     const char *operator= op_operator(l->graph, op);
     l->out->kernel[op] = kernel_find(inferred_space(l->plan->inferred, op), operator);
     Error inner = {0};
+    const OpSaid *said = op_said(l->plan, op);
+    if (said && said->n_comms > 0) {
+        error_kind(err, ERROR_USAGE, "op '%s' cannot be run: what %s sends inside is not run here",
+                   op_name(l->graph, op), operator);
+        error_hint(err, "the plan can be looked at; it runs on a mesh that does not cut it so");
+        return false;
+    }
     if (l->out->kernel[op] && native_allowed(l->out->kernel[op], &inner))
         return true;
     if (l->out->kernel[op]) {

@@ -1,10 +1,13 @@
 /* register_op and template whole: what a file says of an operator reaches plan, run and proof. */
 #include "tests/unit/unit.h"
 
+#include "core/plan/cost.h"
+#include "core/plan/op_said.h"
 #include "core/rules/one_op.h"
 #include "core/run/run.h"
 #include "scripts/hooks.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -230,8 +233,131 @@ static void a_rule_is_obeyed(void **state)
     close_op(&opened);
 }
 
+/* ---- cost and comm ---- */
+
+typedef struct {
+    const char *name, *options; /* of register_op('b s^ h^, b s^ h^ -> b s^ h^') */
+    const char *want; /* compute_us, flops and bytes of the op; its comm; findings of functions */
+} SaidRow;
+
+#define RING "comm = {{kind = 'all_gather', dim = 'b', bytes = 4096}}"
+
+/* clang-format off */
+static SaidRow said_rows[] = {
+    {"nothing said", "flops_per_point = 2", "2.00 us, 256 flops, 1536 B"},
+    {"flops and bytes", "cost = function(node) return {flops = 8e6, bytes = 4000} end",
+     "2.12 us, 8e+06 flops, 4000 B"},
+    {"flops alone", "cost = function(node) return {flops = 0} end", "2.00 us, 0 flops, 1536 B"},
+    {"a time", "cost = function(node) return {us = 7.5} end", "7.50 us, 128 flops, 1536 B"},
+    {"a part's shapes and arguments",
+     "cost = function(node)\n"
+     "  assert(node.name == 'my::op' and node.inputs[1].shape[1] == 2 and node.inputs[1].whole[1] == 8)\n"
+     "  assert(node.cut.b == 4 and node.cut.h == 1 and node.axes.b == 'tp' and node.size.h == 16)\n"
+     "  assert(node.outputs[1].dtype == 'f32' and node.kwargs.k == 3 and node.inputs[3] == nil)\n"
+     "  return {us = 1}\n"
+     "end", "1.00 us, 128 flops, 1536 B"},
+    {"a failing cost", "cost = function(node) return node.x.y end",
+     "2.00 us, 128 flops, 1536 B | cost-function warning: op 'op' (my::op): "
+     "FILE:1: 'cost' of my::op: attempt to index a nil value (field 'x')"},
+    {"a cost that is none", "cost = function(node) return {flop = 1} end",
+     "2.00 us, 128 flops, 1536 B | cost-function warning: op 'op' (my::op): "
+     "FILE:1: 'cost' of my::op: a cost has no field 'flop'"},
+    {"a cost below 0", "cost = function(node) return {us = -1} end",
+     "2.00 us, 128 flops, 1536 B | cost-function warning: op 'op' (my::op): "
+     "FILE:1: 'cost' of my::op: 'us' is a number, 0 or more"},
+    {"a cost without an end", "cost = function(node) while true do end end",
+     "2.00 us, 128 flops, 1536 B | cost-function warning: op 'op' (my::op): "
+     "FILE:1: 'cost' of my::op: stopped after 50 million instructions"},
+    {"a collective by index dim", RING, "2.00 us, 128 flops, 1536 B | all_gather b over tp: 4,096 B"},
+    {"a collective by axis", "comm = function(node) return {{kind = 'all_reduce', axis = 'tp', bytes = node.inputs[1].shape[1]}} end",
+     "2.00 us, 128 flops, 1536 B | all_reduce over tp: 2 B"},
+    {"over a dim that is whole", "comm = {{kind = 'all_reduce', dim = 'h', bytes = 8}}",
+     "2.00 us, 128 flops, 1536 B"},
+    {"over an axis that cuts nothing", "comm = {{kind = 'all_reduce', axis = 'dp', bytes = 8}}",
+     "2.00 us, 128 flops, 1536 B"},
+    {"a collective of no kind", "comm = {{kind = 'gather', dim = 'b', bytes = 8}}",
+     "2.00 us, 128 flops, 1536 B | comm-function warning: op 'op' (my::op): FILE:1: 'comm' of my::op: "
+     "'kind' is all_gather, all_reduce, reduce_scatter, all_to_all, permute or send, not 'gather'"},
+    {"a collective over nothing", "comm = {{kind = 'all_gather', bytes = 8}}",
+     "2.00 us, 128 flops, 1536 B | comm-function warning: op 'op' (my::op): FILE:1: 'comm' of my::op: "
+     "a collective names an index dim, 'dim', or a mesh axis, 'axis'"},
+    {"a collective of no such dim", "comm = {{kind = 'all_gather', dim = 'z', bytes = 8}}",
+     "2.00 us, 128 flops, 1536 B | comm-function warning: op 'op' (my::op): FILE:1: 'comm' of my::op: "
+     "the op has no index dim 'z'"},
+    {"a collective without bytes", "comm = {{kind = 'all_gather', dim = 'b'}}",
+     "2.00 us, 128 flops, 1536 B | comm-function warning: op 'op' (my::op): FILE:1: 'comm' of my::op: "
+     "a collective says 'bytes', the payload of one rank"},
+};
+/* clang-format on */
+
+static void put_said(const Opened *opened, Buf *text)
+{
+    const Plan *plan = opened->session->plan;
+    OpCost cost = op_cost(plan, 0);
+    const OpSaid *said = op_said(plan, 0);
+    buf_printf(text, "%.2f us, %.3g flops, %lld B", cost.us, cost.flops, (long long)cost.bytes);
+    for (int i = 0; said && i < said->n_comms; i++) {
+        Buf comm = buf_new(opened->arena);
+        op_comm_format(plan, &said->comm[i], &comm);
+        buf_printf(text, " | %.*s", (int)(strrchr(comm.s, ',') - comm.s), comm.s);
+        assert_true(said->comm[i].price.us > 0);
+    }
+    assert_true(fabs(plan->totals.comm_us - (said ? said->comm_us : 0)) < 1e-9);
+    assert_true(fabs(plan->totals.overlap_us - plan->totals.step_us) < 1e-9);
+    for (int i = 0; i < plan->findings.n; i++) {
+        const Finding *finding = &plan->findings.at[i];
+        if (!strstr(finding->code, "-function"))
+            continue;
+        const char *at = strstr(finding->text, opened->path);
+        buf_printf(text, " | %s %s: ", finding->code, level_name(finding->level));
+        if (at)
+            buf_printf(text, "%.*sFILE%s", (int)(at - finding->text), finding->text,
+                       at + strlen(opened->path));
+        else
+            buf_puts(text, finding->text);
+    }
+}
+
+static void an_operator_says_its_cost(void **state)
+{
+    const SaidRow *row = *state;
+    Arena *arena = arena_new();
+    const char *script =
+        arena_printf(arena,
+                     "register_op('b s^ h^, b s^ h^ -> b s^ h^', {name = 'my::op', %s})\n" PINS(
+                         "graph:pin('input 0', {[0] = 'tp'})"),
+                     row->options);
+    Opened opened = open_op("8x4x16,8x4x16", "k=3", "dp=1,tp=4", script);
+    Buf text = buf_new(opened.arena);
+    must_open(&opened);
+    put_said(&opened, &text);
+    assert_string_equal(text.s, row->want);
+    close_op(&opened);
+    arena_free(arena);
+}
+
+static void an_op_that_sends_inside_is_not_run(void **state)
+{
+    (void)state;
+    Opened opened = open_op("8x4x16,8x4x16", NULL, "tp=4",
+                            "register_op('b s^ h^, b s^ h^ -> b s^ h^', {name = 'my::op', " RING
+                            ", kernel = 'Add'})\n" PINS("graph:pin('input 0', {[0] = 'tp'})"));
+    RunReport report;
+    RunOptions options = {.repeat = 1};
+    must_open(&opened);
+    assert_false(run_plan(opened.arena, opened.session->plan, &options, &report, &opened.err));
+    assert_string_equal(opened.err.text,
+                        "op 'op' cannot be run: what my::op sends inside is not run here");
+    close_op(&opened);
+}
+
 int main(void)
 {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_op_that_sends_inside_is_not_run),
+    };
     int failed = run_rows("rule", rule_rows, a_rule_is_obeyed);
+    failed += run_rows("said", said_rows, an_operator_says_its_cost);
+    failed += cmocka_run_group_tests(tests, NULL, NULL);
     return failed;
 }

@@ -1,5 +1,6 @@
 #include "tui/views/label.h"
 
+#include "core/plan/op_said.h"
 #include "core/base/units.h"
 #include "core/plan/cost.h"
 #include "core/rules/notation.h"
@@ -52,6 +53,18 @@ static void draw_cost_formula(const Ui *ui, int32_t op, Pen *pen)
     put_folded(pen, text, 7);
 }
 
+/* The collectives that its operator says are inside it. */
+static void draw_inside(const Ui *ui, int32_t op, Pen *pen)
+{
+    const OpSaid *said = op_said(ui_plan(ui), op);
+    for (int i = 0; said && i < said->n_comms; i++) {
+        Buf text = buf_new(ui->frame);
+        op_comm_format(ui_plan(ui), &said->comm[i], &text);
+        pen_puts(pen, ROLE_TEXT, "; inside ");
+        pen_put(pen, ROLE_TEXT, buf_str(&text));
+    }
+}
+
 /* Of all iterations, for an op of a loop; the formula is of one. */
 static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
 {
@@ -75,6 +88,7 @@ static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
         pen_put(pen, ROLE_TEXT,
                 label_us(ui, path->us * reshard_repeat(ui_plan(ui), &ui_plan(ui)->reshards[r])));
     }
+    draw_inside(ui, op, pen);
     pen_line(pen);
     draw_cost_formula(ui, op, pen);
 }
