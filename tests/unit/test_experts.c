@@ -1,0 +1,123 @@
+/* Experts: what they compute, what it costs, and what expert parallelism moves. */
+#include "tests/unit/model_text.h"
+#include "tests/unit/planning.h"
+#include "tests/unit/vectors_made.h"
+
+#include "core/plan/cost.h"
+#include "core/run/draw.h"
+#include "core/run/run.h"
+
+/* ---- against every expert on every token ---- */
+
+/* Experts by queues, less the sum over all experts weighted by a table of mostly zeros; in units of
+ * 1e-4. FACTOR: capacity_factor. */
+#define AGAINST_ALL(factor)                                                                        \
+    "function MODEL(model, config)\n"                                                              \
+    "  local moe = include 'lib/moe'\n"                                                            \
+    "  model:dims{batch = 3, seq = 10}\n"                                                          \
+    "  local o = {experts = 4, top_k = 2, width = 8, capacity_factor = " factor "}\n"              \
+    "  local x = model:input('x', 'f32', {'batch', 'seq', 8})\n"                                   \
+    "  local weight = model:param('weight', {4, 8, 8})\n"                                          \
+    "  local scores, chosen = model:op('TopK', {moe.scores(model, x, o), {2}}, {axis = -1}, 2)\n"  \
+    "  local weights = model:op('Softmax', {scores}, {axis = -1})\n"                               \
+    "  local y = moe.exchange(model, x, weights, chosen, o, function(y)\n"                         \
+    "    return model:op('Einsum', {y, weight}, {equation = 'beck,enk->becn'})\n"                  \
+    "  end)\n"                                                                                     \
+    "  local all = model:op('Einsum', {x, weight}, {equation = 'bsk,enk->bsen'})\n"                \
+    "  local none = model:op('Mul', {model:op('ReduceMax', {all, {3}}, {keepdims = 0}), 0.0})\n"   \
+    "  local table = model:op('ScatterElements', {none, chosen, weights}, {axis = 2})\n"           \
+    "  all = model:op('Einsum', {table, all}, {equation = 'bse,bsen->bsn'})\n"                     \
+    "  local off = model:op('Mul', {model:op('Sub', {y, all}), 10000.0})\n"                        \
+    "  model:output(model:op('Round', {off}), 'off')\n"                                            \
+    "end\n"
+
+typedef struct {
+    const char *name, *model;
+    bool equal;
+} QueueRow;
+
+static QueueRow queues[] = {
+    {"queues as long as the sequence lose nothing", AGAINST_ALL("2"), true},
+    {"queues that are too short do", AGAINST_ALL("0.5"), false},
+};
+
+static void experts_are_those_of_all(void **state)
+{
+    const QueueRow *row = *state;
+    OpenedText o = model_text_open(row->model, "", "x=1", NULL);
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    const char *folder = vectors_folder(o.arena);
+    Shape shape = {.n_dims = 3, .dim = {3, 10, 8}};
+    float x[3 * 10 * 8], zeros[3 * 10 * 8] = {0};
+    for (size_t i = 0; i < COUNT_OF(x); i++)
+        x[i] = (float)draw_uniform(draw_key(1, STR("x")), (int64_t)i);
+    vectors_write(o.arena, folder, "input", 0, DT_F32, &shape, (Str){(const char *)x, sizeof x});
+    vectors_write(o.arena, folder, "output", 0, DT_F32, &shape,
+                  (Str){(const char *)zeros, sizeof zeros});
+    RunOptions options = {.repeat = 1, .seed = 5};
+    RunReport report;
+    bool ran = run_onnx_test(o.arena, o.session->plan, folder, &options, &report, &o.err);
+    vectors_remove(o.arena, folder);
+    if (!ran)
+        fail_msg("%s", o.err.text);
+    assert_int_equal(report.n_outputs, 1);
+    assert_int_equal(report.ok, row->equal);
+    model_text_close(&o);
+}
+
+/* ---- what it costs, and what is moved ---- */
+
+typedef struct {
+    const char *name, *model, *dims, *mesh;
+    double expert_flops; /* of the whole model */
+    const char *moved;
+    double share; /* of the expert flops, on one device */
+} ExpertRow;
+
+/* Places of a queue: ceil(k s / e). Flops: 3 matmuls of 2 e c width hidden a sequence and layer. */
+static ExpertRow experts[] = {
+    {"Mixtral-8x7B", "samples/models/mixtral-8x7b.json", "batch=8,seq=4096", "dp=2,ep=4",
+     3.0 * 2 * 8 * (8 * 1024.0) * 4096 * 14336 * 32, "all_to_all ep 64 x 67108864", 1.0 / 8},
+    {"tokens that experts do not divide", "samples/models/mixtral-8x7b.json", "batch=4,seq=10",
+     "ep=4", 3.0 * 2 * 4 * (8 * 3.0) * 4096 * 14336 * 32, "all_to_all ep 64 x 196608", 1.0 / 4},
+    {"DeepSeek-V3", "samples/models/deepseek-v3.json", "batch=64,seq=2048", "ep=64",
+     3.0 * 2 * 64 * (256 * 64.0) * 7168 * 2048 * 58, "all_to_all ep 116 x 234881024", 1.0 / 64},
+};
+
+static void experts_cost_what_they_move(void **state)
+{
+    const ExpertRow *row = *state;
+    Error err = {0};
+    Arena *arena = arena_new();
+    Scripts *scripts = scripts_new(arena, ".");
+    SessionHooks hooks = scripts_hooks(scripts);
+    SessionOptions options = {.model = row->model, .mesh = row->mesh, .policy = "expert"};
+    Source source = {"--dim", str_from(row->dims)};
+    assert_true(dims_parse(arena, &source, &options.dims, NULL));
+    Session *session = session_open(&options, &hooks, &err);
+    if (!session)
+        fail_msg("%s", err.text);
+
+    const Plan *plan = session->plan;
+    double whole = 0, local = 0;
+    for (int32_t op = 0; op < session->graph->n_ops; op++)
+        if (strcmp(op_operator(session->graph, op), "Einsum") == 0) {
+            whole += program_space(session->inferred, op)->flops;
+            local += op_flops_local(plan, op);
+        }
+    assert_true(whole == row->expert_flops);
+    assert_true(local == row->expert_flops * row->share);
+    Planning planning = {.arena = arena, .mesh = session->mesh, .plan = session->plan};
+    assert_string_equal(planning_collectives(&planning), row->moved);
+    assert_true(plan_is_legal(plan));
+    session_close(session);
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    return run_rows("queues", queues, experts_are_those_of_all) +
+           run_rows("experts", experts, experts_cost_what_they_move);
+}
