@@ -183,15 +183,21 @@ static void put_names(const char *before, const LuaEntry *rows, Buf *out)
         buf_printf(out, "%s%s%s", out->n ? " " : "", before, rows->name);
 }
 
+/* Of objects, not of tables that options and rules are read from. */
+static bool is_of_objects(const LuaTable *table)
+{
+    return (table->kind == LUA_METHODS || table->kind == LUA_FIELDS) && table->entries->function;
+}
+
 void console_put_words(Buf *out)
 {
     for (const LuaTable *table = lua_tables; table->entries; table++) {
         if (strcmp(table->of, "graph") == 0) {
             put_names("g:", table->entries, out);
             put_names("graph:", table->entries, out);
-        } else if (table->kind != LUA_GLOBALS) {
+        } else if (is_of_objects(table)) {
             put_names(table->kind == LUA_FIELDS ? "." : ":", table->entries, out);
         }
     }
-    buf_puts(out, " resource.ngpus resource.mesh");
+    put_names("resource.", resource_fields, out);
 }
