@@ -120,7 +120,8 @@ local function block(model, x, n, shift)
     return model:op("Add", {x, y})
 end
 
--- Four neighbours become one token of twice the width: [b, side side, c] -> [b, side side / 4, 2 c].
+-- Four neighbours become one token of twice the width:
+-- [b, side side, c] -> [b, side side / 4, 2 c].
 local function merge(model, x, n)
     local half, c = n.side // 2, n.width
     return model:module("downsample", function()
