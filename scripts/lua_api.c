@@ -1,7 +1,7 @@
 #include "scripts/lua_api.h"
 
-#include "core/base/vec.h"
 #include "scripts/lua_kernel.h"
+#include "scripts/lua_machine.h"
 #include "scripts/lua_model.h"
 #include "scripts/lua_objects.h"
 #include "scripts/lua_spmd.h"
@@ -67,12 +67,13 @@ void lua_api_set(lua_State *L, const char *of, LuaTableKind kind)
 
 const ScriptEntry *lua_api_rows(Arena *arena)
 {
-    Vec(ScriptEntry) rows = {0};
+    ScriptEntries rows = {0};
     for (const LuaTable *table = lua_tables; table->entries; table++)
         for (const LuaEntry *it = table->entries; it->name; it++) {
             ScriptEntry row = {(ScriptKind)table->kind, table->of, it->name, it->use, it->help};
             vec_push(arena, &rows, row);
         }
+    machine_entries(arena, &rows);
     vec_push(arena, &rows, ((ScriptEntry){0}));
     return rows.at;
 }

@@ -21,7 +21,7 @@
 #ifndef SCRIPTS_LUA_API_H
 #define SCRIPTS_LUA_API_H
 
-#include "core/base/arena.h"
+#include "core/base/vec.h"
 #include "core/plan/script_entry.h"
 
 #include <lauxlib.h>
@@ -53,7 +53,9 @@ extern const LuaTable lua_tables[]; /* ended by one without entries */
 /* The functions of all tables of that type and kind, into the table at the top of the stack. */
 void lua_api_set(lua_State *L, const char *of, LuaTableKind kind);
 
-/* All rows of all tables, ended by one without a name, in the arena. */
+typedef Vec(ScriptEntry) ScriptEntries;
+
+/* All rows of all tables, and those of machine files, ended by one without a name, in the arena. */
 const ScriptEntry *lua_api_rows(Arena *arena);
 
 /* ---- lua_types.c: types by name, tables with fields, Lua's own, what files define ---- */

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <math.h>
 
+/* ORDER FIELD TYPE */
 typedef enum {
     FIELD_TEXT,
     FIELD_COUNT,
@@ -55,9 +56,11 @@ static const Field link_fields[] = {
     {"name", FIELD_TEXT, NEEDED, offsetof(Link, name), "what people call it", 0, NULL},
     NUMBER(Link, latency_us, NEEDED, "microseconds of a hop"),
     NUMBER(Link, bytes_per_s, NEEDED, "what a device sends in a second, one way"),
-    NUMBER(Link, shared_bytes_per_s, OPTIONAL, ""),
-    {"channels", FIELD_COUNT, OPTIONAL, offsetof(Link, channels), "", 0, NULL},
-    NUMBER(Link, channel_bytes_per_s, OPTIONAL, ""),
+    NUMBER(Link, shared_bytes_per_s, OPTIONAL,
+           "what all devices of a node send together; without it nothing is shared"),
+    {"channels", FIELD_COUNT, OPTIONAL, offsetof(Link, channels),
+     "how many NCCL finds for a device; nccl needs it", 0, NULL},
+    NUMBER(Link, channel_bytes_per_s, OPTIONAL, "what each of them carries; nccl needs it"),
     {0},
 };
 
@@ -65,7 +68,8 @@ static const Field link_fields[] = {
 #define ROW(name_, algorithm)                                                                      \
     {                                                                                              \
         .name = name_, .type = FIELD_LIST, .need = OPTIONAL,                                       \
-        .at = (algorithm) * sizeof(double[PROTOCOL_COUNT]), .n = PROTOCOL_COUNT                    \
+        .at = (algorithm) * sizeof(double[PROTOCOL_COUNT]), .says = "of LL, LL128 and Simple",     \
+        .n = PROTOCOL_COUNT                                                                        \
     }
 static const Field latency_fields[] = {
     ROW("ring", ALGORITHM_RING),           ROW("tree", ALGORITHM_TREE), ROW("nvls", ALGORITHM_NVLS),
@@ -99,14 +103,15 @@ static const Field tuning_fields[] = {
     SHARE(Tuning, tree_ll_share, NEEDED, "what LL leaves of a tree; 1 / 3.8 in NCCL"),
     SHARE(Tuning, tree_ll128_share, NEEDED, "what LL128 leaves of a tree; 7 / 9 in NCCL"),
     SHARE(Tuning, tree_ll128_share_between, NEEDED, "the same over nodes; 120 / 128 in NCCL"),
-    SHARE(Tuning, nvls_share, OPTIONAL, ""),
+    SHARE(Tuning, nvls_share, OPTIONAL, "what the switch reaches; all of it where not given"),
     SHARE(Tuning, pat_share, NEEDED, "what PAT reaches; 0.75 in NCCL"),
-    NUMBER(Tuning, nvls_channel_bytes_per_s, OPTIONAL, ""),
+    NUMBER(Tuning, nvls_channel_bytes_per_s, OPTIONAL,
+           "the most that a channel of it carries; without it the switch cannot add"),
     LIST(Tuning, ll_bytes_per_s, NEEDED, SPREADS, spread),
     LIST(Tuning, ring_ll128_channel_bytes_per_s, NEEDED, SPREADS, spread),
     LIST(Tuning, tree_channel_bytes_per_s, NEEDED, SPREADS, spread),
     LIST(Tuning, tree_ll128_channel_bytes_per_s, NEEDED, SPREADS, spread),
-    LIST(Tuning, nvls_tree_channel_bytes_per_s, OPTIONAL, SPREADS, ""),
+    LIST(Tuning, nvls_tree_channel_bytes_per_s, OPTIONAL, SPREADS, spread),
     TABLE(Tuning, tree_size_share, NEEDED, size_fields, "{ll = .., ll128 = .., simple = ..}"),
     {0},
 };
@@ -117,21 +122,76 @@ static const Field machine_fields[] = {
      NULL},
     {"devices_per_node", FIELD_COUNT, NEEDED, offsetof(Machine, devices_per_node),
      "devices that the inner link joins", 0, NULL},
-    {"memory_bytes", FIELD_COUNT, NEEDED, offsetof(Machine, memory_bytes), "of a device", 0, NULL},
-    NUMBER(Machine, memory_bytes_per_s, NEEDED, "of a device's memory"),
+    {"memory_bytes", FIELD_COUNT, NEEDED, offsetof(Machine, memory_bytes), "what a device holds", 0,
+     NULL},
+    NUMBER(Machine, memory_bytes_per_s, NEEDED, "what the memory of a device moves in a second"),
     {"flops_per_s", FIELD_FLOPS, NEEDED, offsetof(Machine, flops_per_s),
      "{f32 = .., bf16 = ..}: peaks of matmuls", 0, NULL},
-    {"vector_flops_per_s", FIELD_FLOPS, OPTIONAL, offsetof(Machine, vector_flops_per_s), "", 0,
-     NULL},
-    SHARE(Machine, matmul_share, OPTIONAL, ""),
-    SHARE(Machine, memory_share, OPTIONAL, ""),
-    SHARE(Machine, gather_share, OPTIONAL, ""),
+    {"vector_flops_per_s", FIELD_FLOPS, OPTIONAL, offsetof(Machine, vector_flops_per_s),
+     "the same of what is no matmul; else flops_per_s of f32", 0, NULL},
+    SHARE(Machine, matmul_share, OPTIONAL, "what of the peaks matmuls reach; else all"),
+    SHARE(Machine, memory_share, OPTIONAL, "what of the memory's rate is reached; else all"),
+    SHARE(Machine, gather_share, OPTIONAL, "the same where rows are gathered; else all"),
     NUMBER(Machine, launch_us, NEEDED, "microseconds of an op beside its work"),
     TABLE(Machine, inside, NEEDED, link_fields, "the link in a node"),
     TABLE(Machine, between, NEEDED, link_fields, "the link between nodes"),
-    {"nccl", FIELD_TUNING, OPTIONAL, offsetof(Machine, tuning), "", 0, tuning_fields},
+    {"nccl", FIELD_TUNING, OPTIONAL, offsetof(Machine, tuning),
+     "NCCL's own tuning numbers; without them collectives are rings", 0, tuning_fields},
     {0},
 };
+
+/* ---- rows of help ---- */
+
+static const struct {
+    const Field *fields;
+    const char *type, *help;
+} described[] = {
+    {machine_fields, "machine",
+     "What a machine file returns: numbers of one device and its links."},
+    {link_fields, "machine_link", "A link between devices, one way."},
+    {tuning_fields, "machine_nccl", "NCCL's tuning numbers, as its source has them."},
+    {latency_fields, "machine_latencies",
+     "Microseconds by algorithm; 0, or an algorithm that is left out: there is no such way."},
+    {size_fields, "machine_sizes", "Shares of a tree's bandwidth by protocol and size."},
+};
+
+static const char *type_of(const Field *fields)
+{
+    size_t i = 0;
+    while (described[i].fields != fields)
+        i++;
+    return described[i].type;
+}
+
+static const char *use_of(const Field *field, Arena *arena)
+{
+    static const char *const uses[] = {
+        /* ORDER FIELD TYPE */
+        "string", "integer", "number", "number", "table<string, number>", "number[]"};
+    const char *use = field->fields ? type_of(field->fields) : uses[field->type];
+    return arena_printf(arena, "%s%s", use, field->need == OPTIONAL ? "?" : "");
+}
+
+/* "of a device" is "Of a device.": what a field says is said in errors too. */
+static const char *sentence(const char *says, Arena *arena)
+{
+    return arena_printf(arena, "%c%s.", toupper((unsigned char)says[0]), says + 1);
+}
+
+void machine_entries(Arena *arena, ScriptEntries *rows)
+{
+    for (size_t i = 0; i < sizeof described / sizeof *described; i++) {
+        ScriptEntry type = {SCRIPT_TYPE, "", described[i].type, "class", described[i].help};
+        vec_push(arena, rows, type);
+        for (const Field *field = described[i].fields; field->name; field++) {
+            ScriptEntry row = {SCRIPT_FIELD, described[i].type, field->name, use_of(field, arena),
+                               sentence(field->says, arena)};
+            vec_push(arena, rows, row);
+        }
+    }
+}
+
+/* ---- reading ---- */
 
 typedef struct {
     Arena *arena;
@@ -235,7 +295,7 @@ static bool read_list(lua_State *L, const Reading *reading, const Field *field, 
     lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
     if (n != (lua_Unsigned)field->n) {
         error_set(reading->err, "'%s' is a list of %d numbers", field->name, field->n);
-        error_hint(reading->err, "%s", field->says ? field->says : "of LL, LL128 and Simple");
+        error_hint(reading->err, "%s", field->says);
         return blame(reading, field->name);
     }
     for (int i = 0; i < field->n; i++) {

@@ -18,10 +18,14 @@
 #define SCRIPTS_LUA_MACHINE_H
 
 #include "core/plan/machine.h"
+#include "scripts/lua_api.h"
 
 /* Texts of *out live in the arena; an error keeps `path`. ERROR_UNREADABLE: no such file;
  * ERROR_SCRIPT: the file fails, or its table is not as above (placed at the field in its own
  * table, where the text names it). */
 bool machine_read(Arena *arena, const char *path, Machine *out, Error *err);
+
+/* The fields of a machine file, as rows of help. */
+void machine_entries(Arena *arena, ScriptEntries *rows);
 
 #endif

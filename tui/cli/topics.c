@@ -29,7 +29,7 @@ const Topic cli_topics[] = {
      "  name, latency_us, bytes_per_s     of a hop; one way\n"
      "  [shared_bytes_per_s]              what all devices of a node have together\n"
      "  [channels, channel_bytes_per_s]   as NCCL finds them; nccl needs them\n"
-     "[nccl]                NCCL's own tuning numbers; h100x8.lua shows all of them\n"
+     "[nccl]                NCCL's own tuning numbers: help lua.machine_nccl\n"
      "\n"
      "An op takes launch_us + max(flops / (share * flops_per_s),\n"
      "                            bytes / (share * memory_bytes_per_s))\n"
