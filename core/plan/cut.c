@@ -277,14 +277,6 @@ Cut cut_without(const Cut *cut, AtomSet drop, const Mesh *mesh)
     return out;
 }
 
-bool cut_refines(const Cut *fine, const Cut *coarse, const Mesh *mesh)
-{
-    if (cut_is_whole(coarse))
-        return true;
-    Cut kept = cut_without(fine, cut_atoms(fine) & ~cut_atoms(coarse), mesh);
-    return cut_equal(&kept, coarse);
-}
-
 /* Splits digit at a border: `need` of it is the major part. Atoms that fit neither part are left
  * away and returned. */
 static AtomSet digit_split(const Digit *digit, int64_t need, const Mesh *mesh, Digit *major,
@@ -307,6 +299,71 @@ static AtomSet digit_split(const Digit *digit, int64_t need, const Mesh *mesh, D
     return all & ~digit_atoms(major) & ~digit_atoms(minor);
 }
 
+/* Two cuts of one size, digit by digit from the major end: the larger digit is split at the
+ * smaller's border, so that both have the same size. */
+typedef struct {
+    Cut left, right;
+    int i, j; /* the next digits; both at their ends: all was seen */
+} Walk;
+
+/* False at the end, and where digits do not nest. */
+static bool walk_next(Walk *walk, const Mesh *mesh, Digit *x, Digit *y)
+{
+    if (walk->i == walk->left.n || walk->j == walk->right.n)
+        return false;
+    Digit *left = &walk->left.digit[walk->i], *right = &walk->right.digit[walk->j], rest;
+    *x = *left;
+    *y = *right;
+    if (left->size == right->size) {
+        walk->i++, walk->j++;
+        return true;
+    }
+    bool split_left = left->size > right->size;
+    Digit *big = split_left ? left : right;
+    int64_t border = split_left ? right->size : left->size;
+    if (border == 0 || big->size % border != 0 ||
+        digit_split(big, border, mesh, split_left ? x : y, &rest) != 0)
+        return false;
+    *big = rest;
+    if (split_left)
+        walk->j++;
+    else
+        walk->i++;
+    return true;
+}
+
+static bool walk_ended(const Walk *walk)
+{
+    return walk->i == walk->left.n && walk->j == walk->right.n;
+}
+
+/* True when dropping atoms of `fine` leaves `coarse`, which is of the same size. */
+static bool digit_refines(const Digit *fine, const Digit *coarse, const Mesh *mesh)
+{
+    return fine->n >= coarse->n && memcmp(fine->atom, coarse->atom, coarse->n) == 0 &&
+           prefix_length(fine, coarse->n, mesh) == coarse->n;
+}
+
+static bool digits_refine(const Cut *fine, const Cut *coarse, const Mesh *mesh)
+{
+    Walk walk = {.left = *fine, .right = *coarse};
+    Digit x, y;
+    while (walk_next(&walk, mesh, &x, &y))
+        if (!digit_refines(&x, &y, mesh))
+            return false;
+    return walk_ended(&walk);
+}
+
+bool cut_refines(const Cut *fine, const Cut *coarse, const Mesh *mesh)
+{
+    if (cut_is_whole(coarse))
+        return true;
+    if (!cut_is_blocks(fine) && !cut_is_blocks(coarse))
+        return digits_refine(fine, coarse, mesh);
+    Cut kept = cut_without(fine, cut_atoms(fine) & ~cut_atoms(coarse), mesh);
+    return cut_equal(&kept, coarse);
+}
+
 /* One list of atoms from two, one of which must be a prefix of the other. */
 static bool join_digit(const Digit *a, const Digit *b, Digit *out)
 {
@@ -318,32 +375,14 @@ static bool join_digit(const Digit *a, const Digit *b, Digit *out)
     return true;
 }
 
-/* Joins digit by digit from the major end, splitting the larger at the smaller's border. */
 static bool join_digits(const Cut *a, const Cut *b, const Mesh *mesh, Work *work)
 {
-    Cut left = *a, right = *b;
-    int i = 0, j = 0;
-    while (i < left.n && j < right.n) {
-        Digit *x = &left.digit[i], *y = &right.digit[j], major, rest;
-        if (x->size == y->size) {
-            if (!join_digit(x, y, &work->digit[work->n++]))
-                return false;
-            i++, j++;
-            continue;
-        }
-        Digit *big = x->size > y->size ? x : y;
-        const Digit *small = x->size > y->size ? y : x;
-        if (small->size == 0 || big->size % small->size != 0 ||
-            digit_split(big, small->size, mesh, &major, &rest) != 0 ||
-            !join_digit(&major, small, &work->digit[work->n++]))
+    Walk walk = {.left = *a, .right = *b};
+    Digit x, y;
+    while (walk_next(&walk, mesh, &x, &y))
+        if (!join_digit(&x, &y, &work->digit[work->n++]))
             return false;
-        *big = rest;
-        if (big == x)
-            j++;
-        else
-            i++;
-    }
-    return i == left.n && j == right.n;
+    return walk_ended(&walk);
 }
 
 bool cut_join(const Cut *a, const Cut *b, const Mesh *mesh, Cut *out)

@@ -147,6 +147,8 @@ static void check_join(Arena *arena, const Mesh *mesh, int64_t size)
     cut_canonical(&b, mesh);
     bool refines = cut_refines(&a, &b, mesh), joins = cut_join(&a, &b, mesh, &joined);
     assert_true(joins || !refines);
+    Cut kept = cut_without(&a, cut_atoms(&a) & ~cut_atoms(&b), mesh);
+    assert_true(refines || !cut_equal(&kept, &b));
     for (int64_t p = 0; p < mesh->n_devices; p++) {
         Set in_a = owned(&a, mesh, p), in_b = owned(&b, mesh, p);
         if (refines)
