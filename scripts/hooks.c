@@ -199,13 +199,36 @@ static void drop_stale(Scripts *scripts, const Session *session)
             drop(scripts, i);
 }
 
+/* include "lib/common", below the folder of the policies */
+static const char *find_policy(void *finder, const char *name, Error *err)
+{
+    return find_shipped(finder, "policies", name, err);
+}
+
+/* include "lib/layers" */
+static const char *find_model(void *finder, const char *name, Error *err)
+{
+    return find_shipped(finder, "models", name, err);
+}
+
+/* A state in which policies and typed lines run. NULL when there is no memory. */
+static Sandbox *new_state(Scripts *scripts, const char *name)
+{
+    Sandbox *sandbox = sandbox_new(name);
+    if (sandbox) {
+        sandbox->find = find_policy;
+        sandbox->finder = scripts;
+    }
+    return sandbox;
+}
+
 /* Reads the file and runs its top level in a fresh state, the last of scripts->loaded. NULL when
  * that fails. */
 static Loaded *load(Scripts *scripts, Session *session, const char *policy, const RuleBook *rules,
                     Error *err)
 {
     const char *path = scripts_find(scripts, "policies", policy, err);
-    Sandbox *sandbox = path ? sandbox_new(path) : NULL;
+    Sandbox *sandbox = path ? new_state(scripts, path) : NULL;
     if (path && !sandbox)
         error_set(err, "no memory for Lua");
     if (!sandbox)
@@ -226,12 +249,6 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
 /* ---- models ---- */
 
 enum { CONFIG_BYTES_MAX = 4 << 20 };
-
-/* include "lib/layers" */
-static const char *find_included(void *context, const char *name, Error *err)
-{
-    return find_shipped(context, "models", name, err);
-}
 
 /* The file that builds the models of a config. */
 static const char *find_builder(Scripts *scripts, const Source *config, const Json *values,
@@ -257,8 +274,8 @@ static const char *find_builder(Scripts *scripts, const Source *config, const Js
 }
 
 /* Reads and runs a model file; request->config is set where a config asks for it. */
-static Graph *run_model(Session *session, const char *script, ModelRequest *request,
-                        DimBindings *defaults, Error *err)
+static Graph *run_model(Scripts *scripts, Session *session, const char *script,
+                        ModelRequest *request, DimBindings *defaults, Error *err)
 {
     Sandbox *sandbox = sandbox_new(script);
     if (!sandbox) {
@@ -270,7 +287,8 @@ static Graph *run_model(Session *session, const char *script, ModelRequest *requ
     sandbox->progress = session->progress;
     progress_stage(session->progress, "building the model", 0);
     request->registry = session->rules.registry;
-    request->find = find_included;
+    sandbox->find = find_model;
+    sandbox->finder = scripts;
     Graph *graph = sandbox_read(sandbox, err)
                        ? model_build(session->model_arena, sandbox, request, defaults, err)
                        : NULL;
@@ -281,9 +299,9 @@ static Graph *run_model(Session *session, const char *script, ModelRequest *requ
 static Graph *model_hook(void *context, Session *session, const char *path, const DimBindings *dims,
                          DimBindings *defaults, Error *err)
 {
-    ModelRequest request = {.file = path, .dims = dims, .context = context};
+    ModelRequest request = {.file = path, .dims = dims};
     if (!str_ends(str_from(path), STR(".json")))
-        return run_model(session, path, &request, defaults, err);
+        return run_model(context, session, path, &request, defaults, err);
     Arena *scratch = arena_new();
     Source config;
     Json *values =
@@ -291,7 +309,7 @@ static Graph *model_hook(void *context, Session *session, const char *path, cons
     const char *script = values ? find_builder(context, &config, values, err) : NULL;
     request.config = &config;
     request.values = values;
-    Graph *graph = script ? run_model(session, script, &request, defaults, err) : NULL;
+    Graph *graph = script ? run_model(context, session, script, &request, defaults, err) : NULL;
     json_free(values);
     arena_free(scratch);
     return graph;
@@ -403,7 +421,7 @@ static Sandbox *console_state(Scripts *scripts, const Session *session, Error *e
     for (int i = scripts->loaded.n - 1; i >= 0; i--)
         if (scripts->loaded.at[i].model == session->model_arena)
             return scripts->loaded.at[i].sandbox;
-    Sandbox *sandbox = sandbox_new("console");
+    Sandbox *sandbox = new_state(scripts, "console");
     if (!sandbox) {
         error_set(err, "no memory for Lua");
         return NULL;

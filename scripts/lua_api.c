@@ -44,7 +44,7 @@ const LuaTable lua_tables[] = {
     {"strategy_ruling", LUA_FIELDS, strategy_ruling_fields},
     {"", LUA_TYPES, type_rows},
     {"", LUA_STANDARD, standard_rows},
-    {"", LUA_GLOBALS, model_globals},
+    {"", LUA_GLOBALS, include_globals},
     {"model", LUA_FIELDS, model_fields},
     {"model", LUA_METHODS, model_methods},
     {"value", LUA_FIELDS, value_fields},

@@ -62,6 +62,7 @@ const ScriptEntry *lua_api_rows(Arena *arena);
 extern const LuaEntry type_rows[], standard_rows[], defined_rows[];
 extern const LuaEntry register_globals[], register_fields[], rule_input_fields[], cut_rule_fields[],
     op_part_fields[], op_tensor_fields[], op_collective_fields[];
+extern const LuaEntry include_globals[]; /* lua_include.c */
 extern const LuaEntry resource_fields[], mesh_fields[], mesh_axis_fields[], cut_fields[],
     partition_fields[], reshard_fields[];
 

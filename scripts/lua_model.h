@@ -28,8 +28,6 @@ typedef struct {
     const Json *values;       /* its object */
     const DimBindings *dims;  /* sizes that free dims have been given */
     const Registry *registry; /* the operators there are */
-    const char *(*find)(void *context, const char *name, Error *err); /* a file for include */
-    void *context;
 } ModelRequest;
 
 /* Runs the file that the sandbox has read, and its MODEL. Sizes that the file gives free dims by
@@ -85,6 +83,6 @@ int model_op(lua_State *L);   /* lua_model_op.c */
 int model_size(lua_State *L); /* lua_model_file.c */
 
 /* What can be called (lua_api.h). */
-extern const LuaEntry model_globals[], model_fields[], model_methods[], value_fields[];
+extern const LuaEntry model_fields[], model_methods[], value_fields[];
 
 #endif

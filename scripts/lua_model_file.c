@@ -125,68 +125,12 @@ int model_size(lua_State *L)
     return 1;
 }
 
-/* ---- include ---- */
-
-/* Pushes what the file gives; its functions are, in errors, as ours: who calls them is named. */
-static void run_included(lua_State *L, const char *name)
-{
-    Sandbox *sandbox = sandbox_of(L);
-    const ModelRequest *request = model_of(L)->request;
-    Error err = {0};
-    Source source = {0};
-    const char *path = request->find(request->context, name, &err);
-    if (!path || !file_read(sandbox->arena, path, SCRIPT_BYTES_MAX, &source, &err))
-        sandbox_raise(L, &err);
-    const char *chunk = lua_pushfstring(L, "=" SANDBOX_INCLUDED "%s]", name);
-    if (luaL_loadbufferx(L, source.text.s, source.text.n, chunk, "t") != LUA_OK)
-        lua_error(L);
-    lua_call(L, 0, 1);
-    if (lua_isnil(L, -1))
-        model_refuse(L, "it ends with 'return TABLE'", "'%s' gives nothing", name);
-}
-
-/* The letters of names of shipped files: no way out of their folder. */
-static bool is_file_name(const char *name)
-{
-    size_t n = strlen(name);
-    return n > 0 && n <= 64 && name[0] != '/' &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_/-") == n;
-}
-
-static int include(lua_State *L)
-{
-    lua_settop(L, 1);
-    const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
-    if (!is_file_name(name))
-        return model_refuse(L, "include \"lib/layers\" is scripts/models/lib/layers.lua",
-                            "include needs the name of a shipped file, not '%s'",
-                            luaL_tolstring(L, 1, NULL));
-    model_of(L);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, "included");
-    if (lua_getfield(L, 2, name) == LUA_TBOOLEAN)
-        return model_refuse(L, "", "'%s' includes itself", name);
-    if (!lua_isnil(L, -1))
-        return 1;
-    lua_pushboolean(L, false);
-    lua_setfield(L, 2, name);
-    run_included(L, name);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, 2, name);
-    return 1;
-}
-
 /* ---- the run ---- */
-
-const LuaEntry model_globals[] = {
-    {"include", NULL, "(name: string): any",
-     "In a model file: what a shipped file of scripts/models returns, include \"lib/layers\". No "
-     "other file can be read."},
-    {NULL, NULL, NULL, NULL}};
 
 static int open_api(lua_State *L)
 {
     model_open(L);
-    lua_pushcfunction(L, include);
+    lua_pushcfunction(L, include_globals[0].function);
     lua_setglobal(L, "include");
     return 0;
 }

@@ -44,6 +44,9 @@ typedef struct {
     pthread_mutex_t turn;    /* held while a kernel of it runs: ranks are threads */
     const void *kernel_call; /* KernelCall of the kernel that runs, or NULL */
     int64_t n_kernel_calls;
+    /* Path of the shipped file that include() means. NULL: nothing can be included. */
+    const char *(*find)(void *finder, const char *name, Error *err);
+    void *finder;
     /* ---- bookkeeping of lua_state.c ---- */
     size_t n_bytes;
     int64_t budget;    /* instructions left */

@@ -1,31 +1,18 @@
--- dp.lua: data parallelism. Every device holds all weights and computes its part of the batch.
+-- dp.lua: data parallelism: each device has all weights and its part of the batch.
 --
--- The batch dim of each graph input is cut by the axis dp; everything else follows from that. The
--- forward pass moves nothing.
+-- When: the model fits on one device, and the batch has something for each.
+-- What: the batch dim of each input of the graph is cut by dp; all else follows, and the forward
+--     pass moves nothing. Training would sum the gradients, as many bytes as the parameters have,
+--     over dp: there is no backward graph here.
+-- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=8 -p dp
+--     nothing moves; step 9.02 ms, moved 0 B, peak 900.6 MiB
 -- Axes: dp. Others of the mesh are not used, with a note.
+-- Paper: Li et al. 2020, PyTorch Distributed, arXiv 2006.15704.
 
--- The dim that the model calls batch, else the first one; nil for a scalar.
-local function batch_dim(tensor)
-    for i, name in ipairs(tensor.dim_names) do
-        if name:find("batch", 1, true) then return i - 1 end
-    end
-    if #tensor.shape > 0 then return 0 end
-end
+local common = include "lib/common"
 
 function PAS(graph, resource)
-    if not resource.mesh.dp then
-        error("dp.lua cuts by an axis named dp, and the mesh has none")
-    end
-    for _, axis in ipairs(resource.mesh) do
-        if axis.name ~= "dp" then print("dp.lua does not use the axis " .. axis.name) end
-    end
-    for _, input in ipairs(graph:inputs()) do
-        local dim = batch_dim(input)
-        if dim and input.shape[dim + 1] > 1 then
-            graph:shard(input, {[dim] = "dp"})
-        elseif dim then
-            print(input.label .. " has a batch of 1: it stays whole")
-        end
-    end
+    common.use_axes("dp.lua", resource, {{"dp", "the batch stays whole"}})
+    common.cut_batch(graph, "dp")
     return graph
 end

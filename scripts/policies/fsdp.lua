@@ -1,34 +1,24 @@
--- fsdp.lua: fully sharded data parallelism (ZeRO-3). As dp.lua, and each parameter is stored in
--- parts: rows by dp, gathered where an op reads it.
+-- fsdp.lua: fully sharded data parallelism (ZeRO-3): dp, and weights lie in parts.
 --
--- `store = true` says where a parameter lies without saying how it is used, so that its rows do not
--- meet the batch in the matmul: the forward pass all-gathers each parameter once.
+-- When: the batch is large enough for dp, but parameters do not fit on one device.
+-- What: the batch dim of each input by dp, as dp.lua. Each parameter lies in rows by dp (by its next
+--     dim where dp is more than its rows) and is gathered once, where an op reads it. `store = true`
+--     says where it lies, not how it is used, so that its rows do not meet the batch in the matmul.
+--     What may be gathered while another op runs shows in the line 'overlap' of the plan.
+-- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=8 -p fsdp
+--     149 all_gather; step 13.0 ms, moved 544.2 MiB, peak 424.3 MiB
 -- Axes: dp. Others of the mesh are not used, with a note.
+-- Paper: Rajbhandari et al. 2020, ZeRO, arXiv 1910.02054; Zhao et al. 2023, arXiv 2304.11277.
 
--- The dim that the model calls batch, else the first one; nil for a scalar.
-local function batch_dim(tensor)
-    for i, name in ipairs(tensor.dim_names) do
-        if name:find("batch", 1, true) then return i - 1 end
-    end
-    if #tensor.shape > 0 then return 0 end
-end
+local common = include "lib/common"
 
 function PAS(graph, resource)
-    if not resource.mesh.dp then
-        error("fsdp.lua cuts by an axis named dp, and the mesh has none")
-    end
-    for _, axis in ipairs(resource.mesh) do
-        if axis.name ~= "dp" then print("fsdp.lua does not use the axis " .. axis.name) end
-    end
-    for _, input in ipairs(graph:inputs()) do
-        local dim = batch_dim(input)
-        if dim and input.shape[dim + 1] > 1 then
-            graph:shard(input, {[dim] = "dp"})
-        end
-    end
+    common.use_axes("fsdp.lua", resource, {{"dp", "batch and parameters stay whole"}})
+    common.cut_batch(graph, "dp")
     for _, parameter in ipairs(graph:params()) do
-        if #parameter.shape > 0 then
-            graph:shard(parameter, {[0] = {axis = "dp", store = true}})
+        local dim = common.first_dim_of(parameter, resource.mesh.dp)
+        if dim then
+            graph:shard(parameter, {[dim] = {axis = "dp", store = true}})
         end
     end
     return graph

@@ -27,7 +27,7 @@ cat >"$dir/cases" <<'END'
 dimscope pla = plan
 dimscope plan --prop = --propagate
 dimscope plan --propagate s = spmd strategy
-dimscope plan model -p meg = megatron
+dimscope plan model -p meg = megatron megatron_sp
 dimscope plan --machine h = h100x8 h200x8
 dimscope help pol = policies
 dimscope help lua.graph.part = lua.graph.partition

@@ -101,7 +101,7 @@ static ScreenRow rows[] = {
      "Gl",
      2,
      {"486 ops, 46 distinct, 149 parameters", ">▾        parameters", ".attn.c_attn.weight ×12",
-      "768,(3)(768/tp)", "megatron.lua:32", "transformer.wpe.weight"}},
+      "768,(3)(768/tp)", "megatron.lua:21", "transformer.wpe.weight"}},
     {"parameters are closed at first", 80, 24, "G", 1, {">▸        parameters", "149"}},
     {"a pattern's first parameter", 80, 24, "Gljj<Enter>", 5, {"[3 Tensor]", "wpe.weight"}},
     {"back at all parameters", 80, 24, "Glkjjh", 6, {">▾        parameters"}},

@@ -1,0 +1,76 @@
+/* lua_include.c - include("NAME"): what a shipped file of Lua gives.
+ *
+ * The names are those of shipped files, in the folder of policies or of models; no other file can
+ * be read, so that a script from anywhere may run. A file runs once in a state, and what it returns
+ * is the same table wherever it is included. To a person its functions are as ours: a decision, a
+ * note or an error has the line of the script that called them (SANDBOX_INCLUDED).
+ */
+#include "core/base/file.h"
+#include "scripts/lua_api.h"
+#include "scripts/lua_state.h"
+
+enum { NAME_BYTES_MAX = 64, BYTES_PER_INSTRUCTION = 8 };
+
+static int refuse(lua_State *L, const char *text)
+{
+    Error err = {0};
+    error_set(&err, "%s", text);
+    error_hint(&err, "include \"lib/x\" gives what the shipped file lib/x.lua returns");
+    return sandbox_raise(L, &err);
+}
+
+/* No way out of the folder, no hidden file. */
+static bool is_file_name(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 0 && n <= NAME_BYTES_MAX && name[0] != '/' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_/-") == n;
+}
+
+/* Pushes what the file of that name returns. */
+static void run_file(lua_State *L, const char *name)
+{
+    Sandbox *sandbox = sandbox_of(L);
+    Error err = {0};
+    Source source = {0};
+    if (!sandbox->find)
+        refuse(L, "there is nothing to include here");
+    const char *path = sandbox->find(sandbox->finder, name, &err);
+    if (!path || !file_read(sandbox->arena, path, SCRIPT_BYTES_MAX, &source, &err))
+        sandbox_raise(L, &err);
+    sandbox_spend(L, (int64_t)source.text.n / BYTES_PER_INSTRUCTION);
+    const char *chunk = lua_pushfstring(L, "=" SANDBOX_INCLUDED "%s]", name);
+    if (luaL_loadbufferx(L, source.text.s, source.text.n, chunk, "t") != LUA_OK)
+        lua_error(L);
+    lua_call(L, 0, 1);
+    if (lua_isnil(L, -1))
+        refuse(L, lua_pushfstring(L, "'%s' returns nothing", name));
+}
+
+/* The registry's "included" has what files gave by name, false while one runs. */
+static int include(lua_State *L)
+{
+    lua_settop(L, 1);
+    const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
+    if (!is_file_name(name))
+        return refuse(L, lua_pushfstring(L, "include needs the name of a shipped file, not '%s'",
+                                         luaL_tolstring(L, 1, NULL)));
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, "included");
+    int type = lua_getfield(L, 2, name);
+    if (type == LUA_TBOOLEAN)
+        return refuse(L, lua_pushfstring(L, "'%s' includes itself", name));
+    if (type != LUA_TNIL)
+        return 1;
+    lua_pushboolean(L, false);
+    lua_setfield(L, 2, name);
+    run_file(L, name);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, 2, name);
+    return 1;
+}
+
+const LuaEntry include_globals[] = {
+    {"include", include, "(name: string): any",
+     "What a shipped file returns: include \"lib/common\" is scripts/policies/lib/common.lua in a "
+     "policy, and below scripts/models in a model file. No other file can be read."},
+    {NULL, NULL, NULL, NULL}};

@@ -1,0 +1,60 @@
+-- lib/common.lua: what policies share. Axes of the mesh by name, and the batch.
+
+-- "dp, tp and pp"
+local function join(names)
+    local all_but_last = table.concat(names, ", ", 1, #names - 1)
+    return #names > 1 and all_but_last .. " and " .. names[#names] or names[1]
+end
+
+-- axes: a list of {name, what it means that the mesh has none}. A mesh without any of them is an
+-- error; one that it lacks, and one that nobody uses, a note. An axis of size 1 needs none.
+local function use_axes(policy, resource, axes)
+    local names, used, n = {}, {}, 0
+    for i, axis in ipairs(axes) do
+        names[i], used[axis[1]] = axis[1], true
+        if resource.mesh[axis[1]] then n = n + 1 end
+    end
+    if n == 0 then
+        error(("%s cuts by %s named %s, and the mesh has none%s"):format(policy,
+            #names > 1 and "axes" or "an axis", join(names), #names > 1 and " of them" or ""), 0)
+    end
+    for _, axis in ipairs(resource.mesh) do
+        if not used[axis.name] and axis.size > 1 then
+            print(policy .. " does not use the axis " .. axis.name)
+        end
+    end
+    for _, axis in ipairs(axes) do
+        if not resource.mesh[axis[1]] then print(("no axis %s: %s"):format(axis[1], axis[2])) end
+    end
+end
+
+-- The dim that the model calls batch, else the first one, from 0; nil for a scalar.
+local function batch_dim(tensor)
+    for i, name in ipairs(tensor.dim_names) do
+        if name:find("batch", 1, true) then return i - 1 end
+    end
+    if #tensor.shape > 0 then return 0 end
+end
+
+-- The batch dim of each input of the graph, by those axes.
+local function cut_batch(graph, axes)
+    for _, input in ipairs(graph:inputs()) do
+        local dim = batch_dim(input)
+        if dim and input.shape[dim + 1] > 1 then
+            graph:shard(input, {[dim] = axes})
+        elseif dim then
+            print(input.label .. " has a batch of 1: it stays whole")
+        end
+    end
+end
+
+-- The first dim of at least n, from 0; dim 0 where none is that large; nil for a scalar.
+local function first_dim_of(tensor, n)
+    for i, size in ipairs(tensor.shape) do
+        if size >= n then return i - 1 end
+    end
+    if #tensor.shape > 0 then return 0 end
+end
+
+return {use_axes = use_axes, batch_dim = batch_dim, cut_batch = cut_batch,
+    first_dim_of = first_dim_of}
