@@ -47,6 +47,12 @@ void model_check(lua_State *L, const ModelBuild *build)
     sandbox_raise(L, &err);
 }
 
+void model_op_added(lua_State *L, ModelBuild *build)
+{
+    model_check(L, build);
+    vec_push(build->scratch, &build->lines, sandbox_line(L));
+}
+
 /* ---- names ---- */
 
 Str model_check_name(lua_State *L, int at, const char *what)
@@ -276,7 +282,7 @@ static Str read_elements(lua_State *L, int at, const ModelBuild *build, Dtype dt
 }
 
 /* An op Constant: what it makes is no parameter. */
-static int32_t add_constant(lua_State *L, const ModelBuild *build, Str name, Str path, Dtype dtype,
+static int32_t add_constant(lua_State *L, ModelBuild *build, Str name, Str path, Dtype dtype,
                             const Shape *shape, Str bytes)
 {
     Arena *arena = build->arena;
@@ -288,7 +294,7 @@ static int32_t add_constant(lua_State *L, const ModelBuild *build, Str name, Str
     attr.shape = shapes_put(build->graph->shapes, shape);
     graph_add_op(build->builder, STR("Constant"), name, path, NULL, 0, &tensor, 1,
                  graph_add_attrs(build->builder, &attr, 1));
-    model_check(L, build);
+    model_op_added(L, build);
     return tensor;
 }
 

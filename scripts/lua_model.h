@@ -50,6 +50,7 @@ typedef struct {
     Vec(int32_t) tensor_of_constant;
     Intern *bases; /* names before they are numbered */
     Vec(int32_t) n_of_base;
+    Vec(int32_t) lines; /* of the ops */
     int n_outputs;
     Error misfit; /* what is wrong with the config, placed there */
 } ModelBuild;
@@ -64,6 +65,8 @@ int model_refuse(lua_State *L, const char *hint, const char *format, ...)
 
 /* Raises what the builder found wrong with the last call. */
 void model_check(lua_State *L, const ModelBuild *build);
+/* The same of an op, whose line in the script is kept. */
+void model_op_added(lua_State *L, ModelBuild *build);
 
 /* The text at that place as the name of `what`, in the Lua stack. */
 Str model_check_name(lua_State *L, int at, const char *what);

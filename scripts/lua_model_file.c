@@ -173,6 +173,11 @@ static Graph *seal(const ModelBuild *build, const Sandbox *sandbox, Error *err)
         error_in_file(err, sandbox->source.name);
         return NULL;
     }
+    int32_t *lines = arena_array(build->arena, int32_t, graph->n_ops);
+    if (graph->n_ops > 0)
+        memcpy(lines, build->lines.at, (size_t)graph->n_ops * sizeof *lines);
+    graph->lines = lines;
+    graph->script = arena_str(build->arena, str_from(sandbox->source.name));
     Str text = sandbox->source.text;
     const uint64_t parts[] = {hash_bytes(text.s, text.n),
                               config ? hash_bytes(config->text.s, config->text.n) : 0};

@@ -232,7 +232,7 @@ int model_op(lua_State *L)
                            : str_from(arena_printf(build->scratch, "%.*s#%d", STR_ARG(name), i)));
     graph_add_op(build->builder, operator, name, buf_str(&build->path), inputs, n_inputs, outputs,
                  n_outputs, attrs);
-    model_check(L, build);
+    model_op_added(L, build);
     for (int i = 0; i < n_outputs; i++)
         value_push(L, outputs[i]);
     return n_outputs;

@@ -16,7 +16,7 @@ typedef struct {
     const char *code; /* a fixed word: "uneven", "no-rule", "conflict", "pattern-matched-nothing" */
     const char *text; /* one line, names the op or tensor and the numbers */
     const char *hint; /* what to do; "" when there is nothing to say */
-    const char *file; /* of the policy; NULL when none */
+    const char *file; /* of the script that it is about; NULL when none */
     int line;
     int32_t op, tensor; /* ids in the graph, or -1 */
 } Finding;

@@ -7,10 +7,14 @@
 static void add_finding(InferState *state, Level level, const char *code, int32_t op,
                         const char *hint, Buf *text)
 {
-    vec_push(
-        state->arena, &state->result->findings,
-        (Finding){
-            .level = level, .code = code, .text = text->s, .hint = hint, .op = op, .tensor = -1});
+    Finding finding = {.level = level, .code = code, .text = text->s, .hint = hint};
+    finding.op = op;
+    finding.tensor = -1;
+    if (op >= 0 && state->graph->lines) {
+        finding.file = state->graph->script;
+        finding.line = state->graph->lines[op];
+    }
+    vec_push(state->arena, &state->result->findings, finding);
 }
 
 /* A size that only the run tells, and that somebody gave: said once a name. */

@@ -177,9 +177,23 @@ static void sizes_come_from_all_places(void **state)
     model_text_close(&o);
 }
 
+static void findings_have_the_line_of_their_op(void **state)
+{
+    (void)state;
+    OpenedText o = model_text_open(IN_MODEL(X "model:output(model:op('Reshape',\n{x, {0, 3}}))"),
+                                   "", NULL, NULL);
+    const Findings *findings = &o.session->inferred->findings;
+    assert_int_equal(findings->n, 1);
+    assert_string_equal(findings->at[0].code, "rule-refused");
+    assert_string_equal(findings->at[0].file, o.path);
+    assert_int_equal(findings->at[0].line, 4);
+    model_text_close(&o);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_come_from_all_places)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_come_from_all_places),
+                                       cmocka_unit_test(findings_have_the_line_of_their_op)};
     return run_rows("graphs", graphs, builds) + run_rows("refusals", refusals, builds) +
            cmocka_run_group_tests_name("sizes", tests, NULL, NULL);
 }

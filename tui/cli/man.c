@@ -44,9 +44,10 @@ static void man_verbs(Buf *out)
         add_roff(buf_str(&synopsis), out);
     }
     buf_puts(out, ".fi\n.SH DESCRIPTION\n");
-    add_roff(STR("dimscope explores how a model is sharded over a mesh of devices. It opens an\n"
-                 "ONNX model, a mesh and a policy in Lua, infers every shape and propagates every\n"
-                 "sharding, shows each collective with its cost and its cause, and runs the plan."),
+    add_roff(STR("dimscope explores how a model is sharded over a mesh of devices. It opens a\n"
+                 "model (ONNX, a config.json of Hugging Face, or built by Lua), a mesh and a policy\n"
+                 "in Lua, infers every shape and propagates every sharding, shows each collective\n"
+                 "with its cost and its cause, and runs the plan."),
              out);
     buf_puts(out, ".SH VERBS\n");
     for (const Verb *verb = verbs; verb->run; verb++) {
@@ -150,8 +151,8 @@ bool help_man(Cli *cli, Str section, Buf *out)
         return false;
     add_title("", "5", "files that dimscope reads and writes", "File Formats", out);
     buf_puts(out, ".SH DESCRIPTION\n");
-    add_roff(STR("A model is an ONNX file; what is not of dimscope's own making is not described\n"
-                 "here. Scripts in Lua see no file, no process and no network."),
+    add_roff(STR("What is not of dimscope's own making, as ONNX files and the fields of a\n"
+                 "config.json, is not described here. Scripts in Lua see no file, no process and no network."),
              out);
     man_topics(true, out);
     see_also("dimscope (1)", out);

@@ -60,10 +60,33 @@ const Topic cli_topics[] = {
      "init      while parameters are made, before the run: as parts at once, each\n"
      "          whole and then cut, or all whole before any is cut",
      NULL},
+    {"models", "what can be opened as a model", true,
+     "NAME.onnx     an ONNX file; a plan needs none of its weights\n"
+     "config.json   of Hugging Face: its \"model_type\" names the builder. bert,\n"
+     "              deepseek_v2, deepseek_v3, gpt2, llama, mistral, mixtral, qwen2,\n"
+     "              qwen3, swin, t5, vit. Names and sizes of parameters are those of\n"
+     "              the published checkpoints; numbers are drawn when it is run\n"
+     "NAME.lua      a function MODEL(model, config) that builds a graph:\n"
+     "\n"
+     "              local layers = include \"lib/layers\"\n"
+     "              function MODEL(model, config)\n"
+     "                  model:dims{batch = 8}\n"
+     "                  local x = model:input(\"x\", \"f32\", {\"batch\", 768})\n"
+     "                  local y = layers.linear(model, \"fc\", x, 768, 3072)\n"
+     "                  model:output(model:op(\"Relu\", {y}), \"y\")\n"
+     "              end\n"
+     "\n"
+     "              config has the sizes of free dims that were given. include gives\n"
+     "              a file of scripts/models: lib/layers, lib/attention, lib/decoder\n"
+     "plan.json     a saved plan, which names its model; see dimscope help plan.json\n"
+     "\n"
+     "'dimscope help lua.model' has what can be called. A model that is written to is\n"
+     "read again while it is explored; decisions are kept by name.",
+     NULL},
     {"dims", "sizes that the model leaves free", true,
      "--dim batch=8,seq=1024 binds them; it may be given several times. A file\n"
-     "MODEL.dims beside MODEL.onnx gives defaults. 'dimscope info MODEL' lists the\n"
-     "names.\n"
+     "MODEL.dims beside MODEL.onnx, .lua or .json gives defaults, before these come\n"
+     "those of the model file itself. 'dimscope info MODEL' lists the names.\n"
      "\n"
      "A size that only the run tells, as how many places are not 0, goes by its\n"
      "op: NonZero_12.1. What depends on it is replicated, or planned for the size\n"

@@ -9,7 +9,8 @@
 
 static const char explore_text[] =
     "Opens the explorer on a terminal; else, or when the output goes to a file,\n"
-    "prints the plan as 'plan' does. MODEL is an ONNX file or a plan.json.";
+    "prints the plan as 'plan' does. MODEL is an ONNX file, a config.json of Hugging\n"
+    "Face, a Lua file that builds one, or a plan.json: see help models.";
 static const char plan_text[] =
     "Makes the plan of a model on a mesh and prints it: every op with the sharding\n"
     "of its output, parameters, collectives, findings, totals. Equal layers are one\n"
