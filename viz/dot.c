@@ -148,11 +148,11 @@ static void mark_reshard(Agedge_t *line, const DiagramEdge *edge, Arena *arena)
         set(line, "color", arena_printf(arena, "%s:white:%s", colour, colour));
         break;
     case STEP_PERMUTE:
+    case STEP_SEND:
+    case STEP_BROADCAST:
         set(line, "arrowhead", "dot");
         set(line, "style", "dotted");
         break;
-    case STEP_SEND:
-    case STEP_BROADCAST:
     case STEP_SLICE:
     case STEP_KIND_COUNT:
         break;

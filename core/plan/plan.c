@@ -411,7 +411,9 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
         return false;
     progress_stage(progress, "counting memory", 0);
     Arena *scratch = arena_new();
-    plan->totals.peak_bytes = memory_use(scratch, plan).peak_bytes;
+    MemoryUse use = memory_use(scratch, plan);
+    plan->totals.peak_bytes = use.peak_bytes;
+    plan->peak_rank = use.rank;
     arena_free(scratch);
     plan->progress = NULL;
     return progress_goes_on(progress, err);

@@ -175,6 +175,7 @@ typedef struct Plan {
     int32_t *reshard_uses;
     Findings findings; /* of inference and of planning */
     Totals totals;
+    int64_t peak_rank;                /* the one that needs totals.peak_bytes */
     double *op_us;                    /* per op: compute on the slowest rank; 0 for host ops */
     const struct OpSaid *const *said; /* per op: op_said.h; NULL: no operator says anything */
     const OpChoice *choice;           /* per op; NULL: ops choose no rows under this method */

@@ -247,6 +247,15 @@ void stages_check(Plan *plan)
 
 /* ---- in words ---- */
 
+const Decision *stage_decision(const Plan *plan, int32_t op)
+{
+    int s = op < 0 ? -1 : stage_of(plan, op);
+    if (s < 0)
+        return NULL;
+    const Stage *stage = &plan->stages->at[s];
+    return stage->placed ? stage->placed : stage->decision;
+}
+
 void stage_format(const Plan *plan, int32_t op, Buf *out)
 {
     SubMesh sub = plan->submeshes[plan_devices(plan, op)];
@@ -256,8 +265,7 @@ void stage_format(const Plan *plan, int32_t op, Buf *out)
     submesh_format(plan->mesh, sub, out);
     if (s < 0)
         return;
-    const Stage *stage = &plan->stages->at[s];
-    const Decision *why = stage->placed ? stage->placed : stage->decision;
+    const Decision *why = stage_decision(plan, op);
     buf_printf(out, ", stage %d", s);
     if (why && why->origin.kind == ORIGIN_POLICY)
         buf_printf(out, ", %s:%d", path_base(why->origin.file), why->origin.line);

@@ -92,6 +92,9 @@ void stages_check(Plan *plan);
 /* "pp=1, stage 1, megatron.lua:12": where an op runs, and who says so. */
 void stage_format(const Plan *plan, int32_t op, Buf *out);
 
+/* What decided where an op runs; NULL: nothing did, or op is -1. */
+const Decision *stage_decision(const Plan *plan, int32_t op);
+
 /* The stage of an op, -1: there are none, or it is a host op. */
 static inline int stage_of(const Plan *plan, int32_t op)
 {

@@ -432,7 +432,7 @@ static void format_stages(const Page *page, Buf *out)
 static void format_init(const Plan *plan, Buf *out)
 {
     InitMemory init;
-    memory_init(plan, 0, &init);
+    memory_init(plan, plan->peak_rank, &init);
     if (init.parts_bytes == init.whole_bytes)
         return;
     buf_puts(out, "init     ");
@@ -494,7 +494,8 @@ void plan_text_totals(const Session *session, Buf *out)
     }
     buf_puts(out, "moved    ");
     units_format_bytes(totals->comm_bytes, out);
-    buf_puts(out, " sent by a device\npeak     ");
+    buf_printf(out, " sent by a device%s\npeak     ",
+               session->plan->stages ? " of each stage" : "");
     units_format_bytes(totals->peak_bytes, out);
     buf_puts(out, " of ");
     units_format_bytes(session->machine->memory_bytes, out);
@@ -502,7 +503,7 @@ void plan_text_totals(const Session *session, Buf *out)
     format_init(session->plan, out);
     buf_puts(out, "flops    ");
     units_format_flops(totals->flops, out);
-    buf_puts(out, " on a device\n");
+    buf_printf(out, " on a device%s\n", session->plan->stages ? " of each stage" : "");
     buf_puts(out, "op time  ");
     cost_explain(session->machine, out);
     buf_puts(out, "; see help machine\n");

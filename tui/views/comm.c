@@ -1,5 +1,7 @@
 #include "tui/views/comm.h"
 
+#include "core/plan/edges.h"
+#include "core/plan/stage.h"
 #include "core/plan/cost.h"
 #include "core/plan/diff_outline.h"
 #include "core/plan/explain/reason.h"
@@ -289,6 +291,15 @@ void comm_format_state(const Mesh *mesh, const Sharding *sharding, int axis, con
         buf_putc(out, 'R');
 }
 
+void comm_format_part(const Session *session, int devices, Buf *out)
+{
+    SubMesh sub = session->plan->submeshes[devices];
+
+    if (sub.fixed == 0)
+        buf_puts(out, "all");
+    submesh_format(session->mesh, sub, out);
+}
+
 void comm_format_change(const Session *session, const Reshard *reshard, const char *partial,
                         const char *arrow, Buf *out)
 {
@@ -296,6 +307,12 @@ void comm_format_change(const Session *session, const Reshard *reshard, const ch
     const Shardings *all = session->plan->shardings;
     const char *between = "";
 
+    if (reshard->from_devices != reshard->to_devices) {
+        comm_format_part(session, reshard->from_devices, out);
+        buf_puts(out, arrow);
+        comm_format_part(session, reshard->to_devices, out);
+        between = " ";
+    }
     for (int axis = 0; axis < mesh->n_axes; axis++) {
         Buf from = buf_new(out->arena), to = buf_new(out->arena);
         comm_format_state(mesh, shardings_at(all, reshard->from), axis, partial, &from);
@@ -326,19 +343,47 @@ static void format_group(const Mesh *mesh, AtomSet atoms, int64_t position, Buf 
     buf_putc(out, '}');
 }
 
-void comm_format_groups(const Mesh *mesh, AtomSet atoms, Buf *out)
+void comm_format_groups(const Mesh *mesh, SubMesh part, AtomSet atoms, Buf *out)
 {
-    AtomSet others = (AtomSet)((1u << mesh->n_atoms) - 1) & ~atoms;
+    AtomSet others = (AtomSet)((1u << mesh->n_atoms) - 1) & ~atoms & ~part.fixed;
     int64_t n = mesh_atoms_size(mesh, others);
     int64_t shown = mesh->n_devices <= DEVICES_LISTED ? n : 1;
 
     for (int64_t i = 0; i < shown; i++) {
         if (i > 0)
             buf_putc(out, ' ');
-        format_group(mesh, atoms, mesh_group_member(mesh, others, 0, i), out);
+        format_group(mesh, atoms, mesh_group_member(mesh, others, part.first, i), out);
     }
     if (n > shown)
         buf_printf(out, " and %lld more", (long long)(n - shown));
+}
+
+/* "{d0 d4} {d1 d5}": who sends to whom. */
+static void format_pairs(const Plan *plan, const Reshard *reshard, Buf *out)
+{
+    SubMesh makers = plan->submeshes[reshard->from_devices];
+    SubMesh readers = plan->submeshes[reshard->to_devices];
+    int64_t n = submesh_size(plan->mesh, readers), shown = n > MEMBERS_MAX ? MEMBERS_MAX : n;
+
+    for (int64_t i = 0; i < shown; i++) {
+        int64_t reader = submesh_position(plan->mesh, readers, i);
+        buf_printf(out, "%s{d%lld d%lld}", i > 0 ? " " : "",
+                   (long long)mesh_device(plan->mesh, submesh_twin(plan->mesh, makers, reader)),
+                   (long long)mesh_device(plan->mesh, reader));
+    }
+    if (n > shown)
+        buf_printf(out, " and %lld more", (long long)(n - shown));
+}
+
+void comm_format_step_groups(const Plan *plan, const Reshard *reshard, int s, Buf *out)
+{
+    const Step *step = &reshard->path->step[s];
+
+    if (step->kind == STEP_SEND)
+        format_pairs(plan, reshard, out);
+    else
+        comm_format_groups(plan->mesh, plan->submeshes[reshard_step_devices(reshard, s)],
+                           step->atoms, out);
 }
 
 int comm_moved_dim(const Session *session, const Reshard *reshard)
@@ -359,6 +404,8 @@ const Decision *comm_cause(Arena *arena, const Session *session, const Reshard *
     const Sharding *to = shardings_at(plan->shardings, reshard->to);
     int n_dims = (int)from->n_dims;
 
+    if (reshard->from_devices != reshard->to_devices)
+        return stage_decision(plan, reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : -1);
     for (int d = -1; d < n_dims; d++) {
         if (d >= 0 && cut_equal(&from->dim[d], &to->dim[d]))
             continue;

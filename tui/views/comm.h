@@ -87,9 +87,13 @@ void comm_format_state(const Mesh *mesh, const Sharding *sharding, int axis, con
 void comm_format_change(const Session *session, const Reshard *reshard, const char *partial,
                         const char *arrow, Buf *out);
 
-/* "{d0 d1 d2 d3} {d4 d5 d6 d7}": the groups of a collective over these atoms; of a large mesh the
- * first one, and how many more: "{d0 d1 d2 .. d15} and 63 more". */
-void comm_format_groups(const Mesh *mesh, AtomSet atoms, Buf *out);
+/* "{d0 d1 d2 d3} {d4 d5 d6 d7}": the groups of a collective over these atoms on a part of the mesh;
+ * of a large mesh the first one, and how many more: "{d0 d1 d2 .. d15} and 63 more". */
+void comm_format_groups(const Mesh *mesh, SubMesh part, AtomSet atoms, Buf *out);
+/* Those of the s-th step of a reshard; of a send the pairs, "{d0 d4} {d1 d5}". */
+void comm_format_step_groups(const Plan *plan, const Reshard *reshard, int s, Buf *out);
+/* "pp=0": a part of the mesh, by its place in plan->submeshes; "all". */
+void comm_format_part(const Session *session, int devices, Buf *out);
 
 /* ---- the table of a large plan is made beside the screen; view_comm.c ---- */
 

@@ -80,7 +80,7 @@ void mesh_draw_groups(const Ui *ui, Pen *pen)
         if (mesh->axes[a].size < 2)
             continue;
         buf_printf(&text, "%s ", mesh->axes[a].name);
-        comm_format_groups(mesh, mesh_axis_atoms(mesh, a), &text);
+        comm_format_groups(mesh, (SubMesh){0}, mesh_axis_atoms(mesh, a), &text);
         if (pen->x > FIELD && pen->x + 3 + (int)text.n > pen->area.w)
             pen_line(pen);
         pen_tab(pen, pen->x <= FIELD ? FIELD : pen->x + 3);
@@ -104,7 +104,7 @@ void mesh_draw_next(const Ui *ui, Pen *pen)
             continue;
         const Link *link = machine_link(session->machine, session->mesh, step->atoms);
         buf_printf(&text, "%s ", step_kind_name(step->kind));
-        comm_format_groups(session->mesh, step->atoms, &text);
+        comm_format_step_groups(session->plan, reshard, s, &text);
         draw_field(pen, field, FIELD);
         field = "";
         draw_sharding(ui, pen, buf_str(&text), -1, -1);

@@ -2,6 +2,7 @@
 
 #include "core/plan/cost.h"
 #include "core/plan/explain/why_reshard.h"
+#include "core/plan/stage.h"
 #include "tui/app/job.h"
 #include "tui/app/reasons_job.h"
 #include "tui/app/whatif.h"
@@ -106,7 +107,7 @@ static void add_step(Detail *detail, int i)
     const Link *link = machine_link(session->machine, session->mesh, step->atoms);
     mesh_format_set(session->mesh, step->atoms, ".", &groups);
     buf_putc(&groups, ' ');
-    comm_format_groups(session->mesh, step->atoms, &groups);
+    comm_format_step_groups(session->plan, detail->reshard, i, &groups);
     buf_printf(&groups, "  %s %s", link->name,
                link == &session->machine->inside ? "inside nodes" : "between nodes");
     add_text(detail, 1, "step", &groups);
@@ -185,6 +186,26 @@ static void add_sum_cause(Detail *detail, const WhyReshard *why)
     add_text(detail, 1, "cause", &text);
 }
 
+/* "made on pp=0, stage 0, pipeline.lua:12; read on pp=1, .." */
+static void add_devices(Detail *detail, const WhyReshard *why)
+{
+    const Plan *plan = detail->ui->session->plan;
+    int32_t maker = plan->inferred->graph->tensors[detail->reshard->tensor].maker;
+    Buf text = begin(detail);
+
+    if (detail->reshard->from_devices == detail->reshard->to_devices || maker < 0)
+        return;
+    buf_puts(&text, "made on ");
+    stage_format(plan, maker, &text);
+    if (why->op >= 0) {
+        buf_puts(&text, "; read on ");
+        stage_format(plan, why->op, &text);
+    } else {
+        buf_puts(&text, "; a stage in between hands it on");
+    }
+    add_text(detail, 1, "cause", &text);
+}
+
 static void add_reader_causes(Detail *detail, const WhyReshard *why)
 {
     const Session *session = detail->ui->session;
@@ -238,7 +259,9 @@ static void add_readers(Detail *detail)
                 label_op(ui->session, ui->frame, ui_plan(ui)->reshard_uses[reshard->use + u]));
     }
     if (reshard->n_uses == 0)
-        buf_puts(&text, "nobody yet: its pin asks for it");
+        buf_puts(&text, reshard->from_devices == reshard->to_devices
+                            ? "nobody yet: its pin asks for it"
+                            : "nobody there: it is handed on");
     add_text(detail, 3, "read by", &text);
 }
 
@@ -255,6 +278,7 @@ static void add_why(Detail *detail)
         return;
     }
     WhyReshard why = why_reshard(ui->frame, ui_plan(ui), detail->reshard);
+    add_devices(detail, &why);
     if (why.summed)
         add_sum_cause(detail, &why);
     add_reader_causes(detail, &why);

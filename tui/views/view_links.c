@@ -1,5 +1,6 @@
 #include "tui/views/label.h"
 
+#include "core/plan/edges.h"
 #include "core/plan/traffic.h"
 
 #include <inttypes.h>
@@ -43,6 +44,13 @@ static void put_group(const Ui *ui, AtomSet atoms, int64_t base, const char *bet
     }
 }
 
+static void put_pair(const Ui *ui, int64_t from, int64_t to, Buf *out)
+{
+    put_device(ui, from, out);
+    buf_printf(out, " %s ", right_arrow);
+    put_device(ui, to, out);
+}
+
 /* How an algorithm's groups are drawn. */
 typedef struct {
     const char *head, *between, *words;
@@ -55,6 +63,8 @@ static Drawing drawing_of(const Price *price, StepKind kind)
 
     if (kind == STEP_ALL_TO_ALL)
         return (Drawing){"", both_arrows, "a part to each other one", false};
+    if (kind == STEP_SEND)
+        return (Drawing){"", "", "each to the one of the other stage that stands like it", false};
     if (kind == STEP_PERMUTE)
         return (Drawing){"", "", "each to the one that wants what it has", false};
     if (str_starts(algorithm, STR("tree")))
@@ -79,12 +89,16 @@ static void put_place(const Ui *ui, AtomSet atoms, int64_t base, Buf *out)
                        mesh_coord(mesh, a, base));
 }
 
-static void draw_step(const Ui *ui, const Step *step, int most, Pen *pen)
+static void draw_step(const Ui *ui, const Reshard *reshard, int s, int most, Pen *pen)
 {
+    const Step *step = &reshard->path->step[s];
+    SubMesh part = ui_plan(ui)->submeshes[reshard_step_devices(reshard, s)];
+    SubMesh source = ui_plan(ui)->submeshes[reshard->from_devices];
     const Mesh *mesh = ui->session->mesh;
     Price price = price_step(ui_plan(ui)->machine, mesh, step->kind, step->atoms, step->bytes);
     Drawing drawing = drawing_of(&price, step->kind);
-    AtomSet others = (AtomSet)(((uint64_t)1 << mesh->n_atoms) - 1) & ~step->atoms;
+    AtomSet others = (AtomSet)(((uint64_t)1 << mesh->n_atoms) - 1) & ~part.fixed;
+    others &= step->kind == STEP_SEND ? ~(AtomSet)0 : ~step->atoms;
     int64_t n = mesh_atoms_size(mesh, others);
     int64_t sent = step->wire_bytes;
     Buf head = buf_new(ui->frame);
@@ -98,7 +112,7 @@ static void draw_step(const Ui *ui, const Step *step, int most, Pen *pen)
     draw_sharding(ui, pen, buf_str(&head), -1, pen->area.w);
     pen_line(pen);
     for (int64_t g = 0; g < n && g < most; g++) {
-        int64_t base = mesh_group_member(mesh, others, 0, g);
+        int64_t base = mesh_group_member(mesh, others, part.first, g);
         Buf place = buf_new(ui->frame), group = buf_new(ui->frame);
         if (n > most && g == most - 1) {
             pen_printf(pen, ROLE_DIM, "   and %" PRId64 " groups more", n - g);
@@ -106,7 +120,10 @@ static void draw_step(const Ui *ui, const Step *step, int most, Pen *pen)
             break;
         }
         put_place(ui, step->atoms, base, &place);
-        put_group(ui, step->atoms, base, drawing.between, drawing.closed, &group);
+        if (step->kind == STEP_SEND)
+            put_pair(ui, submesh_twin(mesh, source, base), base, &group);
+        else
+            put_group(ui, step->atoms, base, drawing.between, drawing.closed, &group);
         pen_rune(pen, ROLE_TEXT, ' ');
         draw_sharding(ui, pen, buf_str(&place), -1, place.n > 0 ? 12 : 2);
         pen_fit(pen, ROLE_TEXT, buf_str(&group), pen->area.w - pen->x);
@@ -120,13 +137,14 @@ static void draw_groups(Ui *ui, Pen *pen)
 
     if (comm->n_rows <= 0)
         return;
-    const ReshardPath *path = ui_plan(ui)->reshards[comm->row[ui->at.reshard].first].path;
+    const Reshard *reshard = &ui_plan(ui)->reshards[comm->row[ui->at.reshard].first];
+    const ReshardPath *path = reshard->path;
     int n = 0, lines = pen->area.h / 4 > 2 ? pen->area.h / 4 : 2;
     for (int s = 0; s < path->n_steps; s++)
         n += path->step[s].kind != STEP_SLICE;
     for (int s = 0; s < path->n_steps; s++)
         if (path->step[s].kind != STEP_SLICE)
-            draw_step(ui, &path->step[s], n > 1 && lines > 2 ? 2 : lines, pen);
+            draw_step(ui, reshard, s, n > 1 && lines > 2 ? 2 : lines, pen);
     if (n == 0) {
         pen_puts(pen, ROLE_DIM, " the selected reshard moves nothing between devices");
         pen_line(pen);
