@@ -153,24 +153,6 @@ const Topic cli_topics[] = {
      "template     a metakernel template in Lua, for these sizes\n"
      "What a notation has no word for stands below it, behind 'not said'.",
      NULL},
-    {"models", "what can be opened", true,
-     "X.onnx        an export, weights present or absent; see help dims, help operators\n"
-     "config.json   as Hugging Face publishes them: its model_type names the builder,\n"
-     "              a shipped file of scripts/models; parameters have the names and\n"
-     "              shapes of the published checkpoint\n"
-     "plan.json     a saved plan, which names its model; see help plan.json\n"
-     "X.lua         a graph that a function builds:\n"
-     "\n"
-     "local layers = include \"lib/layers\"\n"
-     "function MODEL(model, config)\n"
-     "    local x = model:input(\"x\", \"f32\", {\"batch\", 512})\n"
-     "    local y = layers.linear(model, \"up\", x, 512, 2048)\n"
-     "    model:output(model:op(\"Gelu\", {y}), \"y\")\n"
-     "end\n"
-     "\n"
-     "include reads a shipped file of scripts/models, no other. help lua.model has what\n"
-     "a model can be asked; operators may be registered by the policy's file.",
-     NULL},
     {"policies", "what decides", true,
      "A policy is a Lua file with a function PAS(graph, resource) that pins dims:\n"
      "\n"
