@@ -99,7 +99,41 @@ static bool read_name(lua_State *L, const char **name, Error *err)
            error_set(err, "'name' is a text of at most %d characters", ANNO_BYTES_MAX);
 }
 
-static bool add_annotation(lua_State *L, Arena *arena, const char **out, Error *err)
+/* Where the text of a candidate stands: a literal at or behind the line that registers it. */
+static TextPlace place_of(const Sandbox *sandbox, int line, Str text)
+{
+    int64_t at = sandbox_find_text(sandbox, line, text);
+    Error place = {.text = "here"};
+    if (at < 0)
+        return (TextPlace){line, 0};
+    error_at(&place, &sandbox->source, (size_t)at);
+    return (TextPlace){place.line, place.column};
+}
+
+/* The byte of a text at an error's line and character. */
+static size_t byte_of(const char *text, const Error *place)
+{
+    const char *at = text;
+    for (int line = 1; line < place->line && strchr(at, '\n'); line++)
+        at = strchr(at, '\n') + 1;
+    for (int column = 1; column < place->column && *at; at++)
+        column += ((unsigned char)at[1] & 0xC0) != 0x80;
+    return (size_t)(at - text);
+}
+
+/* What is wrong at a character of an annotation is wrong at that of the file. */
+static bool blame(const Sandbox *sandbox, TextPlace start, const char *text, const Error *wrong,
+                  Error *err)
+{
+    error_kind(err, wrong->kind, "%s, at character %d of '%s'", wrong->text, wrong->column, text);
+    int64_t at = sandbox_find_text(sandbox, start.line, str_from(text));
+    if (at >= 0)
+        error_at(err, &sandbox->source, (size_t)at + byte_of(text, wrong));
+    return false;
+}
+
+static bool add_annotation(lua_State *L, Arena *arena, const char **out, TextPlace *place,
+                           Error *err)
 {
     if (lua_type(L, -1) != LUA_TSTRING)
         return error_set(err, "an annotation is a text, a list of texts or a function, not a %s",
@@ -110,34 +144,34 @@ static bool add_annotation(lua_State *L, Arena *arena, const char **out, Error *
     *out = arena_str(arena, str_from(lua_tostring(L, -1)));
     Source source = {"annotation", str_from(*out)};
     Error wrong = {0};
-    if (anno_parse(arena, &source, &wrong))
-        return true;
-    return error_kind(err, wrong.kind, "%s, at character %d of '%s'", wrong.text, wrong.column,
-                      *out);
+    const Sandbox *sandbox = sandbox_of(L);
+    *place = place_of(sandbox, sandbox_line(L), source.text);
+    return anno_parse(arena, &source, &wrong) || blame(sandbox, *place, *out, &wrong, err);
 }
 
 /* The texts at 1, a text or a list of them, ended by NULL. */
-static const char *const *read_annotations(lua_State *L, Arena *arena, Error *err)
+static bool read_annotations(lua_State *L, Arena *arena, AnnoSource *out, Error *err)
 {
     bool list = lua_istable(L, 1);
     lua_Unsigned n_listed = list ? lua_rawlen(L, 1) : 1;
-    if (n_listed == 0 || n_listed > ANNOS_MAX) {
-        error_set(err, "a list of annotations has 1 to %d of them", ANNOS_MAX);
-        return NULL;
-    }
+    if (n_listed == 0 || n_listed > ANNOS_MAX)
+        return error_set(err, "a list of annotations has 1 to %d of them", ANNOS_MAX);
     int n = (int)n_listed;
     const char **annos = arena_array(arena, const char *, n + 1);
+    TextPlace *place = arena_array(arena, TextPlace, n);
     for (int i = 0; i < n; i++) {
         if (list)
             lua_rawgeti(L, 1, i + 1);
         else
             lua_pushvalue(L, 1);
-        bool ok = add_annotation(L, arena, &annos[i], err);
+        bool ok = add_annotation(L, arena, &annos[i], &place[i], err);
         lua_pop(L, 1);
         if (!ok)
-            return NULL;
+            return false;
     }
-    return annos;
+    out->annos = annos;
+    out->place = place;
+    return true;
 }
 
 static AnnoFunction *keep_function(lua_State *L, Sandbox *sandbox)
@@ -176,10 +210,8 @@ static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
     if (lua_isfunction(L, 1)) {
         source.make = make_annotation;
         source.context = keep_function(L, sandbox);
-    } else {
-        source.annos = read_annotations(L, sandbox->arena, err);
-        if (!source.annos)
-            return false;
+    } else if (!read_annotations(L, sandbox->arena, &source, err)) {
+        return false;
     }
     Operator row = {.name = name, .anno = &source, .family = "registered"};
     row.flops_per_point = default_flops(&source);

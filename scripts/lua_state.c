@@ -162,6 +162,26 @@ static size_t line_offset(Str text, int line)
     return at;
 }
 
+int64_t sandbox_find_text(const Sandbox *sandbox, int line, Str text)
+{
+    Str source = sandbox->source.text;
+    if (line < 1 || text.n == 0)
+        return -1;
+    for (size_t from = line_offset(source, line); from < source.n;) {
+        int64_t found = str_find((Str){source.s + from, source.n - from}, text);
+        if (found < 0)
+            return -1;
+        size_t at = from + (size_t)found, end = at + text.n;
+        char before = at > 0 ? source.s[at - 1] : ' ', after = end < source.n ? source.s[end] : ' ';
+        bool quoted = (before == '"' || before == '\'') && before == after;
+        bool bracketed = (before == '[' || before == '\n') && (after == ']' || after == '\n');
+        if (quoted || bracketed)
+            return (int64_t)at;
+        from = at + 1;
+    }
+    return -1;
+}
+
 Str sandbox_line_text(const Sandbox *sandbox, int line)
 {
     if (line < 1)
@@ -254,8 +274,12 @@ static int keep_failure(lua_State *L)
     trace(L, callers, sizeof callers);
     sandbox->failed = (Error){.line = line};
     error_kind(&sandbox->failed, ERROR_SCRIPT, "%s%s", message, callers);
-    if (strcmp(message, sandbox->raised.text) == 0)
+    if (strcmp(message, sandbox->raised.text) == 0) {
         error_hint(&sandbox->failed, "%s", sandbox->raised.hint);
+        if (sandbox->raised.column > 0 &&
+            strcmp(sandbox->raised.file, sandbox->source.name) == 0)
+            sandbox->failed = sandbox->raised;
+    }
     return 1;
 }
 
@@ -271,6 +295,11 @@ static bool fail(const Sandbox *sandbox, Error *err)
                error_is_set(failed) ? failed->text : "the script failed while it was failing");
     if (failed->hint[0] != '\0')
         error_hint(err, "%s", failed->hint);
+    if (failed->column > 0) {
+        *err = *failed;
+        err->kind = ERROR_SCRIPT;
+        return false;
+    }
     if (failed->line < 1) {
         error_in_file(err, sandbox->source.name);
         return false;

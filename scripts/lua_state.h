@@ -80,13 +80,18 @@ void sandbox_restart(Sandbox *sandbox);
 /* ---- inside sandbox_protect() ---- */
 
 Sandbox *sandbox_of(lua_State *L);
-int sandbox_raise(lua_State *L, const Error *err); /* does not return */
+/* Does not return. The error's place, when it has a line and a column, is where it is: else the
+ * line being executed. */
+int sandbox_raise(lua_State *L, const Error *err);
 void sandbox_spend(lua_State *L, int64_t n_instructions);
 
 /* The line of the script that is being executed; 0 when there is none. Chunks whose name begins so
  * are of what it includes, and their lines are not the script's. */
 #define SANDBOX_INCLUDED "[lib "
 int sandbox_line(lua_State *L);
+/* Where a literal text of that content first stands at or after that line: the offset of its first
+ * character in the source; -1: nowhere as it is (it has escapes, or is put together). */
+int64_t sandbox_find_text(const Sandbox *sandbox, int line, Str text);
 Str sandbox_line_text(const Sandbox *sandbox, int line); /* trimmed, cut; empty for line 0 */
 
 /* ---- lua_safe.c ---- */

@@ -17,7 +17,7 @@ typedef struct {
     const char *text; /* one line, names the op or tensor and the numbers */
     const char *hint; /* what to do; "" when there is nothing to say */
     const char *file; /* of the script that it is about; NULL when none */
-    int line;
+    int line, column; /* from 1; 0: not known */
     int32_t op, tensor; /* ids in the graph, or -1 */
 } Finding;
 

@@ -139,5 +139,7 @@ Json *json_of_finding(const Finding *finding)
     json_set_str(out, "hint", finding->hint ? finding->hint : "");
     json_set(out, "file", finding->file ? json_from_str(str_from(finding->file)) : json_null());
     json_set_int(out, "line", finding->line);
+    if (finding->column > 0)
+        json_set_int(out, "column", finding->column);
     return out;
 }

@@ -75,7 +75,12 @@ static bool parse_atom(Parse *parse, Str token, AnnoAtom *out)
         return fail(parse, token, "expected an identifier, a number, '*' or '?'");
     }
     int32_t id = names_intern(parse->names, name);
-    *out = (AnnoAtom){names_str(parse->names, id), id, number, kind, kind};
+    *out = (AnnoAtom){names_str(parse->names, id),
+                      id,
+                      number,
+                      kind,
+                      kind,
+                      (int32_t)(token.s - parse->source->text.s)};
     return true;
 }
 
@@ -222,9 +227,12 @@ static bool check_suffixes(const Parse *parse, const Anno *anno, AnnoDim *const 
             const AnnoAtom *atom = &dim[d]->atom[i];
             if (!first[atom->id])
                 first[atom->id] = atom;
-            else if (first[atom->id]->kind != atom->kind)
-                return error_kind(parse->err, ERROR_INCONSISTENT_REDUCE,
-                                  "'%.*s' has two suffixes in one annotation", STR_ARG(atom->name));
+            else if (first[atom->id]->kind != atom->kind) {
+                error_kind(parse->err, ERROR_INCONSISTENT_REDUCE,
+                           "'%.*s' has two suffixes in one annotation", STR_ARG(atom->name));
+                error_at(parse->err, parse->source, (size_t)atom->at);
+                return false;
+            }
         }
     return true;
 }

@@ -21,6 +21,7 @@ typedef struct {
     AtomKind kind;
     AtomKind written; /* what the text says; differs where the freezing was forced: the identifier
                          is minor in some bracket */
+    int32_t at;       /* byte of the text that was read */
 } AnnoAtom;
 
 typedef struct {

@@ -8,39 +8,34 @@ typedef struct {
     int n;
 } Linter;
 
-static bool in_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           (unsigned char)c >= 0x80;
-}
+static const char lossy[] = "lossy-annotation";
 
-/* The character, from 1, at which an identifier first stands behind `from`; of a mark like '?' the
- * same. */
-static int column_of(Str text, Str name, size_t from)
+/* Line and character of a byte of the text. */
+static TextPlace place_of(const Linter *l, size_t at)
 {
-    size_t at = from;
-    for (; at + name.n <= text.n; at++) {
-        bool starts = at == 0 || !in_name(text.s[at - 1]) || !in_name(name.s[0]);
-        bool ends = at + name.n == text.n || !in_name(text.s[at + name.n]) || !in_name(name.s[0]);
-        if (starts && ends && memcmp(text.s + at, name.s, name.n) == 0)
-            break;
+    TextPlace place = {1, 1};
+    for (size_t i = 0; i < at && i < l->text.n; i++) {
+        if (l->text.s[i] == '\n')
+            place = (TextPlace){place.line + 1, 1};
+        else
+            place.column += ((unsigned char)l->text.s[i] & 0xC0) != 0x80;
     }
-    int column = 1;
-    for (size_t i = 0; i < at && i < text.n; i++)
-        column += ((unsigned char)text.s[i] & 0xC0) != 0x80;
-    return column;
+    return place;
 }
 
-static size_t after_arrow(Str text)
+/* Where a mark stands behind `from`. */
+static size_t find_behind(const Linter *l, const char *mark, size_t from)
 {
-    int64_t arrow = str_find(text, STR("->"));
-    return arrow < 0 ? 0 : (size_t)arrow;
+    Str rest = {l->text.s + from, l->text.n - from};
+    int64_t at = str_find(rest, str_from(mark));
+    return at < 0 ? from : from + (size_t)at;
 }
 
-static void add(Linter *l, int column, const char *text, const char *hint)
+static void add(Linter *l, size_t at, Level level, const char *code, const char *text,
+                const char *hint)
 {
     if (l->n < ANNO_LINTS_MAX)
-        l->out[l->n] = (AnnoLint){column, text, hint};
+        l->out[l->n] = (AnnoLint){place_of(l, at), level, code, text, hint};
     l->n++;
 }
 
@@ -63,13 +58,38 @@ static const AnnoTensor *output_at(const Linter *l, int o)
     return &l->anno->tensor[l->anno->n_inputs + o];
 }
 
-/* A spatial identifier that an output lacks. */
-static void lint_spatial(Linter *l, int input, const AnnoAtom *atom)
+/* Calls body on the atoms of tensors [from, to) that are not '?'. */
+typedef void AtomFn(Linter *l, int tensor, int dim, const AnnoAtom *atom);
+static void each_atom(Linter *l, int from, int to, AtomFn *body)
 {
+    for (int t = from; t < to; t++) {
+        const AnnoTensor *tensor = &l->anno->tensor[t];
+        for (int d = 0; d < tensor->n_dims && !tensor->ignored; d++)
+            for (int a = 0; a < tensor->dim[d].n; a++)
+                if (is_identifier(&tensor->dim[d].atom[a]))
+                    body(l, t, d, &tensor->dim[d].atom[a]);
+    }
+}
+
+/* Whether the identifier stands in a tensor before this one. */
+static bool seen_before(const Linter *l, int tensor, int32_t id)
+{
+    for (int t = 0; t < tensor; t++)
+        if (find_atom(&l->anno->tensor[t], id))
+            return true;
+    return false;
+}
+
+/* A spatial identifier that an output lacks. */
+static void lint_spatial(Linter *l, int input, int dim, const AnnoAtom *atom)
+{
+    (void)dim;
+    if (atom->kind != ATOM_SPATIAL || seen_before(l, input, atom->id))
+        return;
     for (int o = 0; o < l->anno->n_outputs; o++) {
         if (output_at(l, o)->ignored || find_atom(output_at(l, o), atom->id))
             continue;
-        add(l, column_of(l->text, atom->name, 0),
+        add(l, (size_t)atom->at, LEVEL_WARNING, lossy,
             arena_printf(l->arena,
                          "output %d lacks '%.*s', which input %d has: a cut would lose data", o,
                          STR_ARG(atom->name), input),
@@ -79,47 +99,94 @@ static void lint_spatial(Linter *l, int input, const AnnoAtom *atom)
     }
 }
 
-/* Whether the identifier was seen in an earlier input. */
-static bool seen_before(const Linter *l, int input, int32_t id)
+static void lint_summed(Linter *l, int t, int dim, const AnnoAtom *atom)
 {
-    for (int i = 0; i < input; i++)
-        if (find_atom(&l->anno->tensor[i], id))
-            return true;
-    return false;
+    (void)dim;
+    if (atom->kind == ATOM_SUM)
+        add(l, (size_t)atom->at, LEVEL_WARNING, lossy,
+            arena_printf(l->arena, "'%.*s' is summed and stands in output %d", STR_ARG(atom->name),
+                         t - l->anno->n_inputs),
+            "an identifier with + is in inputs only");
 }
 
-static void lint_inputs(Linter *l)
+/* An output's identifier that no input has: only a keyword argument can tell its length. */
+static void lint_undefined(Linter *l, int t, int dim, const AnnoAtom *atom)
 {
-    for (int i = 0; i < l->anno->n_inputs; i++) {
-        const AnnoTensor *tensor = &l->anno->tensor[i];
-        for (int d = 0; d < tensor->n_dims && !tensor->ignored; d++)
-            for (int a = 0; a < tensor->dim[d].n; a++) {
-                const AnnoAtom *atom = &tensor->dim[d].atom[a];
-                if (is_identifier(atom) && atom->kind == ATOM_SPATIAL &&
-                    !seen_before(l, i, atom->id))
-                    lint_spatial(l, i, atom);
-            }
-    }
-}
-
-static void lint_output(Linter *l, int o)
-{
-    const AnnoTensor *tensor = output_at(l, o);
-    size_t arrow = after_arrow(l->text);
-    if (tensor->ignored)
-        add(l, column_of(l->text, STR("?"), arrow),
+    (void)dim;
+    if (!seen_before(l, t, atom->id) && find_atom(&l->anno->tensor[t], atom->id)->at == atom->at)
+        add(l, (size_t)atom->at, LEVEL_NOTE, "undefined-identifier",
             arena_printf(l->arena,
-                         "output %d is '?': what a cut of an input leaves of it is not said", o),
-            "name its dims, or freeze those of the inputs with ^");
-    for (int d = 0; d < tensor->n_dims && !tensor->ignored; d++)
-        for (int a = 0; a < tensor->dim[d].n; a++) {
-            const AnnoAtom *atom = &tensor->dim[d].atom[a];
-            if (is_identifier(atom) && atom->kind == ATOM_SUM)
-                add(l, column_of(l->text, atom->name, arrow),
-                    arena_printf(l->arena, "'%.*s' is summed and stands in output %d",
-                                 STR_ARG(atom->name), o),
-                    "an identifier with + is in inputs only");
-        }
+                         "'%.*s' of output %d is in no input: its length must be a "
+                         "keyword argument",
+                         STR_ARG(atom->name), t - l->anno->n_inputs),
+            arena_printf(l->arena, "ops without an argument '%.*s' are refused",
+                         STR_ARG(atom->name)));
+}
+
+/* The second dim of a tensor with one identifier. */
+static void lint_twice(Linter *l, int t, int dim, const AnnoAtom *atom)
+{
+    const AnnoTensor *tensor = &l->anno->tensor[t];
+    for (int d = 0; d < dim; d++)
+        for (int a = 0; a < tensor->dim[d].n; a++)
+            if (tensor->dim[d].atom[a].id == atom->id) {
+                bool output = t >= l->anno->n_inputs;
+                add(l, (size_t)atom->at, LEVEL_WARNING, "identifier-twice",
+                    arena_printf(l->arena,
+                                 "'%.*s' is on dims %d and %d of %s %d: a part would be its "
+                                 "diagonal, so it is never cut",
+                                 STR_ARG(atom->name), d, dim, output ? "output" : "input",
+                                 output ? t - l->anno->n_inputs : t),
+                    "give the dims identifiers of their own, or freeze this one with ^");
+                return;
+            }
+}
+
+static int leading_of(const AnnoDim *dim)
+{
+    int i = 0;
+    while (i < dim->n - 1 && dim->atom[i].number == 1)
+        i++;
+    return i;
+}
+
+static const char *bracket_text(const Linter *l, const AnnoDim *dim)
+{
+    Buf text = buf_new(l->arena);
+    for (int a = 0; a < dim->n; a++)
+        buf_printf(&text, "%s%.*s", a > 0 ? " " : "(", STR_ARG(dim->atom[a].name));
+    buf_putc(&text, ')');
+    return text.s;
+}
+
+/* Identifiers that only a bracket freezes, where it first does. */
+static void lint_forced(Linter *l, int t, int d, const AnnoAtom *atom, bool *told)
+{
+    const AnnoDim *dim = &l->anno->tensor[t].dim[d];
+    if (told[atom->id] || atom->kind != ATOM_FROZEN || atom->written == ATOM_FROZEN ||
+        atom <= &dim->atom[leading_of(dim)])
+        return;
+    bool output = t >= l->anno->n_inputs;
+    told[atom->id] = true;
+    add(l, (size_t)atom->at, LEVEL_NOTE, "forced-freeze",
+        arena_printf(l->arena,
+                     "'%.*s' is not the first of the bracket %s of %s %d: nnScaler freezes it "
+                     "everywhere, here it may be cut",
+                     STR_ARG(atom->name), bracket_text(l, dim), output ? "output" : "input",
+                     output ? t - l->anno->n_inputs : t),
+        arena_printf(l->arena, "write %.*s^ where it is never cut", STR_ARG(atom->name)));
+}
+
+static void lint_brackets(Linter *l)
+{
+    bool *told = arena_array(l->arena, bool, l->anno->n_names);
+    for (int t = 0; t < l->anno->n_inputs + l->anno->n_outputs; t++) {
+        const AnnoTensor *tensor = &l->anno->tensor[t];
+        for (int d = 0; d < tensor->n_dims && !tensor->ignored; d++)
+            for (int a = 0; a < tensor->dim[d].n; a++)
+                if (is_identifier(&tensor->dim[d].atom[a]))
+                    lint_forced(l, t, d, &tensor->dim[d].atom[a], told);
+    }
 }
 
 /* True when some input has a dim that may be cut. */
@@ -135,34 +202,63 @@ static bool some_input_is_cut(const Linter *l)
     return false;
 }
 
-/* Identifiers after a slash that the tensor does not have. */
+static void lint_ignored(Linter *l)
+{
+    for (int o = 0; o < l->anno->n_outputs; o++)
+        if (output_at(l, o)->ignored && some_input_is_cut(l))
+            add(l, find_behind(l, "?", find_behind(l, "->", 0)), LEVEL_WARNING, lossy,
+                arena_printf(l->arena,
+                             "output %d is '?': what a cut of an input leaves of it is not said",
+                             o),
+                "name its dims, or freeze those of the inputs with ^");
+}
+
+/* Identifiers after a slash that stand nowhere. */
 static void lint_meta(Linter *l, int t)
 {
     const AnnoTensor *tensor = &l->anno->tensor[t];
     for (int m = 0; m < tensor->n_no_grad; m++) {
+        Str name = tensor->no_grad[m];
         bool found = false;
-        for (int d = 0; d < tensor->n_dims; d++)
-            for (int a = 0; a < tensor->dim[d].n; a++)
-                found |= str_eq(tensor->dim[d].atom[a].name, tensor->no_grad[m]);
+        for (int i = 0; i < l->anno->n_names; i++)
+            found |= str_eq(l->anno->name[i], name);
         if (!found)
-            add(l, column_of(l->text, tensor->no_grad[m], 0),
-                arena_printf(l->arena, "'/%.*s' names no identifier of its tensor",
-                             STR_ARG(tensor->no_grad[m])),
-                "after a slash stand identifiers of the tensor whose gradient is not reduced");
+            add(l, find_behind(l, arena_printf(l->arena, "/%.*s", STR_ARG(name)), 0) + 1,
+                LEVEL_WARNING, "unknown-meta",
+                arena_printf(l->arena, "'/%.*s' names no identifier of the annotation",
+                             STR_ARG(name)),
+                "after a slash stands an identifier whose cut leaves this gradient whole");
     }
 }
 
 int anno_lint(Arena *arena, Str text, const Anno *anno, AnnoLint out[ANNO_LINTS_MAX])
 {
     Linter l = {.arena = arena, .text = text, .anno = anno, .out = out};
-    lint_inputs(&l);
-    bool cut = some_input_is_cut(&l);
-    for (int o = 0; o < anno->n_outputs; o++)
-        if (cut || !output_at(&l, o)->ignored)
-            lint_output(&l, o);
-    for (int t = 0; t < anno->n_inputs + anno->n_outputs; t++)
+    int n_inputs = anno->n_inputs, n = n_inputs + anno->n_outputs;
+    each_atom(&l, 0, n_inputs, lint_spatial);
+    lint_ignored(&l);
+    each_atom(&l, n_inputs, n, lint_summed);
+    each_atom(&l, n_inputs, n, lint_undefined);
+    each_atom(&l, 0, n, lint_twice);
+    lint_brackets(&l);
+    for (int t = 0; t < n; t++)
         lint_meta(&l, t);
     return l.n < ANNO_LINTS_MAX ? l.n : ANNO_LINTS_MAX;
+}
+
+static Finding finding_of(Arena *arena, const Operator *row, int candidate, const AnnoLint *lint)
+{
+    const AnnoSource *source = row->anno;
+    TextPlace start = source->place ? source->place[candidate] : (TextPlace){source->line, 0};
+    TextPlace place = text_place(start, lint->place.line, lint->place.column);
+    Finding finding = {.level = lint->level, .code = lint->code, .hint = lint->hint};
+    finding.text = arena_printf(arena, "%s, `%s` at character %d: %s", row->name,
+                                source->annos[candidate], lint->place.column, lint->text);
+    finding.file = source->file;
+    finding.line = place.line;
+    finding.column = place.column;
+    finding.op = finding.tensor = -1;
+    return finding;
 }
 
 void anno_lint_operator(Arena *arena, const Operator *row, Findings *out)
@@ -173,16 +269,6 @@ void anno_lint_operator(Arena *arena, const Operator *row, Findings *out)
         const Anno *anno = anno_parse(arena, &source, NULL);
         int n = anno ? anno_lint(arena, source.text, anno, lints) : 0;
         for (int k = 0; k < n; k++)
-            vec_push(arena, out,
-                     (Finding){.level = LEVEL_WARNING,
-                               .code = "lossy-annotation",
-                               .text = arena_printf(arena, "%s, `%.*s` at character %d: %s",
-                                                    row->name, STR_ARG(source.text),
-                                                    lints[k].column, lints[k].text),
-                               .hint = lints[k].hint,
-                               .file = row->anno->file,
-                               .line = row->anno->line,
-                               .op = -1,
-                               .tensor = -1});
+            vec_push(arena, out, finding_of(arena, row, i, &lints[k]));
     }
 }

@@ -3,7 +3,10 @@
  *     a b -> a            b is neither summed nor kept: what a cut of it leaves is a part
  *     a b+ -> a b+        a summed identifier stands in an output
  *     a b -> a, ?         nobody knows what a cut of a or b leaves of `?`
- *     a b : /c -> a b     c, whose gradient is not to be reduced, is not in the tensor
+ *     a b : /c -> a b     c, whose cut leaves the gradient whole, stands nowhere
+ *     a a -> a            a part of both dims at once is a part of the diagonal
+ *     a -> a n            notes: n must be a keyword argument;
+ *     (h t) -> h t        nnScaler freezes t, for the bracket's sake
  *
  * What is lost is never cut here (anno_opspace()), so a plan stays right; but the author of the
  * annotation wanted something else, and other systems would cut it.
@@ -15,7 +18,9 @@
 #include "core/rules/registry.h"
 
 typedef struct {
-    int column;       /* in the annotation, from 1, in characters */
+    TextPlace place; /* in the annotation, line and character from 1 */
+    Level level;
+    const char *code; /* "lossy-annotation" */
     const char *text; /* "output 0 lacks b, which input 0 has: ..." */
     const char *hint;
 } AnnoLint;
@@ -25,8 +30,8 @@ enum { ANNO_LINTS_MAX = 16 };
 /* How many; the first ANNO_LINTS_MAX are in out. text is what anno was read from. */
 int anno_lint(Arena *arena, Str text, const Anno *anno, AnnoLint out[ANNO_LINTS_MAX]);
 
-/* The same of the annotations a user registered for an operator, as warnings "lossy-annotation" at
- * the line of the file. Nothing for those a function makes. */
+/* The same of the annotations a user registered for an operator, as findings at the line and column
+ * of the file. Nothing for those a function makes. */
 void anno_lint_operator(Arena *arena, const Operator *row, Findings *out);
 
 #endif

@@ -61,6 +61,15 @@ Arena *registry_arena(const Registry *registry)
     return registry->arena;
 }
 
+TextPlace text_place(TextPlace start, int line, int column)
+{
+    bool first = line <= 1, known = start.column > 0;
+    return (TextPlace){start.line + (known && !first ? line - 1 : 0),
+                       !known  ? 0
+                       : first ? start.column + column - 1
+                               : column};
+}
+
 static const AnnoSource *copy_source(Arena *arena, const AnnoSource *source)
 {
     AnnoSource *copy = arena_make(arena, AnnoSource);
@@ -72,6 +81,10 @@ static const AnnoSource *copy_source(Arena *arena, const AnnoSource *source)
     for (int i = 0; i < n; i++)
         annos[i] = arena_str(arena, str_from(source->annos[i]));
     copy->annos = annos;
+    TextPlace *place = arena_array(arena, TextPlace, n);
+    for (int i = 0; source->place && i < n; i++)
+        place[i] = source->place[i];
+    copy->place = source->place ? place : NULL;
     if (source->file)
         copy->file = arena_str(arena, str_from(source->file));
     return copy;
@@ -260,6 +273,17 @@ static int anno_args(const RuleCall *call, AnnoArg **out)
     return attrs->n;
 }
 
+/* An annotation that a function made, and that does not read. */
+static int blame_annotation(const AnnoSource *source, const char *text, const Error *wrong,
+                            Error *err)
+{
+    error_kind(err, wrong->kind,
+               "the annotation '%s', made by the function of %s:%d, does not "
+               "read: %s, at character %d",
+               text, source->file ? source->file : "?", source->line, wrong->text, wrong->column);
+    return -1;
+}
+
 /* The candidates of a user's row: its texts, or the one its function makes. */
 static int anno_candidates(const AnnoSource *source, const RuleCall *call, const Anno ***out,
                            Error *err)
@@ -274,9 +298,10 @@ static int anno_candidates(const AnnoSource *source, const RuleCall *call, const
         if (!text)
             return -1;
         Source place = {"annotation", str_from(text)};
-        annos[i] = anno_parse(call->arena, &place, err);
+        Error wrong = {0};
+        annos[i] = anno_parse(call->arena, &place, &wrong);
         if (!annos[i])
-            return -1;
+            return blame_annotation(source, text, &wrong, err);
     }
     *out = annos;
     return n;

@@ -59,9 +59,19 @@ enum { OPERATOR_ANY = 0xFFFF }; /* inputs_max: any number; reads: every input */
 typedef struct Operator Operator;
 typedef struct Template Template; /* core/rules/template/template.h */
 
+/* Where a text begins in the file that has it; line 0: not known, column 0: somewhere in the line.
+ */
+typedef struct {
+    int line, column;
+} TextPlace;
+
+/* Line and character, from 1, inside of a text that begins there. */
+TextPlace text_place(TextPlace start, int line, int column);
+
 /* A user's annotation: a text, or a function of the op that makes one (Lua). */
 typedef struct {
     const char *const *annos; /* candidates, first match wins; NULL-terminated */
+    const TextPlace *place;   /* of each candidate; NULL: none is known */
     const char *(*make)(void *context, const RuleCall *call, Error *err); /* NULL: use annos */
     void *context;
     const char *file; /* where it was registered */
@@ -74,12 +84,12 @@ struct Operator {
     const AnnoSource *anno;
     const Template *template; /* instead of both */
     unsigned flags;
-    double flops_per_point;   /* per point of the index space; 2 for matmuls */
-    const char *kernel;       /* a user's operator: the built-in one whose kernel runs it */
-    const struct Kernel *own; /* its own kernel; NULL: none */
+    double flops_per_point;    /* per point of the index space; 2 for matmuls */
+    const char *kernel;        /* a user's operator: the built-in one whose kernel runs it */
+    const struct Kernel *own;  /* its own kernel; NULL: none */
     const struct UserOp *user; /* what else a user said (core/rules/user_op.h); NULL: nothing */
-    const char *example;      /* operands to prove its rule on, as one_op_operands() reads them */
-    const char *family;       /* "elementwise": the file its row is in, shown by `rule` */
+    const char *example;       /* operands to prove its rule on, as one_op_operands() reads them */
+    const char *family;        /* "elementwise": the file its row is in, shown by `rule` */
     uint16_t inputs_min, inputs_max; /* how many inputs; 0, 0: `anno` says; the first inputs_min
                                         must be present */
     uint16_t outputs_max;            /* 0: 1 */

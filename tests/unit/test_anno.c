@@ -59,9 +59,9 @@ static ParseRow parse_rows[] = {
     {"meta without slash", "a : m -> a", "x:1:5 syntax: expected '/' or '/identifier': 'm'"},
     {"second colon", "a : /m : /n -> a", "x:1:8 syntax: expected '/' or '/identifier': ':'"},
     {"suffixes differ", "a b+, b -> a",
-     "inconsistent_reduce: 'b' has two suffixes in one annotation"},
+     "x:1:7 inconsistent_reduce: 'b' has two suffixes in one annotation"},
     {"suffixes of an output differ", "a^ -> a",
-     "inconsistent_reduce: 'a' has two suffixes in one annotation"},
+     "x:1:7 inconsistent_reduce: 'a' has two suffixes in one annotation"},
 };
 
 static const char *error_text(Arena *arena, const Error *err)

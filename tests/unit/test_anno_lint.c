@@ -23,6 +23,14 @@ static LintRow rows[] = {
     {"known meta", "a b : /b -> a b", ""},
     {"characters, not bytes", "gr\xc3\xb6\xc3\x9f b -> gr\xc3\xb6\xc3\x9f", "6 output 0 lacks 'b'"},
     {"a part of another name", "ab b -> ab", "4 output 0 lacks 'b'"},
+    {"meta of another tensor", "b h^ : /m, b m^ : /h -> b h^, b m^", ""},
+    {"one on two dims", "a a b -> b a", "3 'a' is on dims 0 and 1 of input 0"},
+    {"a frozen one on two dims", "a^ a^ -> 1", "4 'a' is on dims 0 and 1 of input 0"},
+    {"an output that no input defines", "a -> a n n", "8 'n' of output 0 is in no input; 10 'n' is on dims 1 and 2"},
+    {"a bracket that freezes", "(h t) k -> t h k", "4 't' is not the first of the bracket (h t) of input 0"},
+    {"a bracket of an output", "h t -> (h t)", "11 't' is not the first of the bracket (h t) of output 0"},
+    {"one that is frozen anyway", "(h t^) -> h t^", ""},
+    {"after a literal one", "(1 h t) -> h t", "6 't' is not the first of the bracket (1 h t)"},
     {"two at once", "a b -> 1", "1 output 0 lacks 'a'; 3 output 0 lacks 'b'"},
 };
 
@@ -38,7 +46,7 @@ static void test_lint(void **state)
     const char *want = row->want;
     for (int i = 0; i < n; i++) {
         Buf got = buf_new(arena);
-        buf_printf(&got, "%d %s", lints[i].column, lints[i].text);
+        buf_printf(&got, "%d %s", lints[i].place.column, lints[i].text);
         size_t length = strcspn(want, ";");
         if (length == 0 || strncmp(got.s, want, length) != 0)
             fail_msg("%s: got '%s', want '%s'", row->text, got.s, want);

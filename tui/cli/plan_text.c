@@ -454,6 +454,8 @@ void plan_text_findings(const Findings *findings, Buf *out)
             buf_printf(out, "%s:", finding->file);
         if (finding->file && *finding->file && finding->line > 0)
             buf_printf(out, "%d:", finding->line);
+        if (finding->file && *finding->file && finding->column > 0)
+            buf_printf(out, "%d:", finding->column);
         buf_puts(out, finding->file && *finding->file ? " " : "");
         buf_printf(out, "%s: %s [%s]\n", level_name(finding->level), finding->text, finding->code);
         if (finding->hint && *finding->hint)

@@ -487,13 +487,20 @@ static void show_sample(Cli *cli, const Operator *row, const Example *example)
     buf_putc(&cli->out, '\n');
 }
 
+static void show_lint(Cli *cli, const Finding *lint)
+{
+    buf_printf(&cli->out, "\n%s:%d:", lint->file, lint->line);
+    if (lint->column > 0)
+        buf_printf(&cli->out, "%d:", lint->column);
+    buf_printf(&cli->out, " %s: %s\nhint: %s\n", level_name(lint->level), lint->text, lint->hint);
+}
+
 static void show_lints(Cli *cli, const Operator *row)
 {
     Findings lints = {0};
     anno_lint_operator(cli->arena, row, &lints);
     for (int i = 0; i < lints.n; i++)
-        buf_printf(&cli->out, "\n%s:%d: %s: %s\nhint: %s\n", lints.at[i].file, lints.at[i].line,
-                   level_name(lints.at[i].level), lints.at[i].text, lints.at[i].hint);
+        show_lint(cli, &lints.at[i]);
 }
 
 void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, const OpSpace *space)
