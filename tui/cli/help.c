@@ -199,20 +199,39 @@ void help_views(Buf *out)
     buf_puts(out, help_marks);
 }
 
-void topic_write(const Topic *topic, Buf *out)
+/* What is shipped of a kind, "a, b, c", below the topic that speaks of it. */
+static void write_shipped(Cli *cli, const char *topic, Buf *out)
+{
+    static const struct {
+        const char *topic, *kind;
+    } kinds[] = {{"policies", "policies"}, {"machine", "machines"}, {"models", "models"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].topic, topic) != 0)
+            continue;
+        Buf names = buf_new(out->arena);
+        Str rest = str_from(cli->hooks->shipped(cli->hooks->context, cli->arena, kinds[i].kind));
+        while (rest.n > 0)
+            buf_printf(&names, "%s%.*s", names.n > 0 ? ", " : "", STR_ARG(str_take(&rest, ' ')));
+        buf_puts(out, "\n\n");
+        text_put_pair(STR("Shipped:"), 9, names.n > 0 ? names.s : "none", out);
+    }
+}
+
+void topic_write(Cli *cli, const Topic *topic, Buf *out)
 {
     if (topic->write)
         topic->write(out);
     else
         buf_puts(out, topic->text);
+    write_shipped(cli, topic->name, out);
 }
 
-bool help_topic(Str name, Buf *out)
+bool help_topic(Cli *cli, Str name, Buf *out)
 {
     for (const Topic *topic = cli_topics; topic->name; topic++)
         if (str_eq(name, str_from(topic->name))) {
             Buf text = buf_new(out->arena);
-            topic_write(topic, &text);
+            topic_write(cli, topic, &text);
             buf_printf(out, "%s\n\n", topic->title);
             add_indented(text.s, "  ", out);
             return true;
@@ -257,7 +276,7 @@ int cli_help(Cli *cli)
     const Verb *verb = str_eq(name, STR("explore")) ? verbs : verb_find(name);
     if (verb)
         help_verb(verb, &cli->out);
-    else if (!help_topic(name, &cli->out)) {
+    else if (!help_topic(cli, name, &cli->out)) {
         error_kind(&cli->err, ERROR_USAGE, "there is no help on '%s'", cli->operand[0]);
         error_hint(&cli->err, "dimscope help lists verbs and topics");
         return cli_fail(cli);

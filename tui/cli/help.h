@@ -16,11 +16,11 @@ typedef struct {
 
 extern const Topic cli_topics[]; /* ended by one without a name */
 
-void help_usage(Buf *out);                  /* what `dimscope` alone says */
-void help_overview(Buf *out);               /* verbs and topics */
-void help_verb(const Verb *verb, Buf *out); /* what it does, its options */
-bool help_topic(Str name, Buf *out);        /* false: there is none */
-void topic_write(const Topic *topic, Buf *out);
+void help_usage(Buf *out);                     /* what `dimscope` alone says */
+void help_overview(Buf *out);                  /* verbs and topics */
+void help_verb(const Verb *verb, Buf *out);    /* what it does, its options */
+bool help_topic(Cli *cli, Str name, Buf *out); /* false: there is none */
+void topic_write(Cli *cli, const Topic *topic, Buf *out);
 void help_keys(Buf *out); /* topics made from tables */
 void help_views(Buf *out);
 void help_config(Buf *out);

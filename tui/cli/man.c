@@ -44,11 +44,12 @@ static void man_verbs(Buf *out)
         add_roff(buf_str(&synopsis), out);
     }
     buf_puts(out, ".fi\n.SH DESCRIPTION\n");
-    add_roff(STR("dimscope explores how a model is sharded over a mesh of devices. It opens a\n"
-                 "model (ONNX, a config.json of Hugging Face, or built by Lua), a mesh and a policy\n"
-                 "in Lua, infers every shape and propagates every sharding, shows each collective\n"
-                 "with its cost and its cause, and runs the plan."),
-             out);
+    add_roff(
+        STR("dimscope explores how a model is sharded over a mesh of devices. It opens a\n"
+            "model (ONNX, a config.json of Hugging Face, or built by Lua), a mesh and a policy\n"
+            "in Lua, infers every shape and propagates every sharding, shows each collective\n"
+            "with its cost and its cause, and runs the plan."),
+        out);
     buf_puts(out, ".SH VERBS\n");
     for (const Verb *verb = verbs; verb->run; verb++) {
         Buf synopsis = buf_new(out->arena);
@@ -68,7 +69,7 @@ static void man_options(Buf *out)
 }
 
 /* Topics as sections: file formats are of the page in section 5. */
-static void man_topics(bool formats, Buf *out)
+static void man_topics(Cli *cli, bool formats, Buf *out)
 {
     for (const Topic *topic = cli_topics; topic->name; topic++) {
         if (topic->is_format != formats)
@@ -78,7 +79,7 @@ static void man_topics(bool formats, Buf *out)
             buf_putc(out, *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c);
         buf_puts(out, "\n.nf\n");
         Buf text = buf_new(out->arena);
-        topic_write(topic, &text);
+        topic_write(cli, topic, &text);
         add_roff(buf_str(&text), out);
         buf_puts(out, ".fi\n");
     }
@@ -143,7 +144,7 @@ bool help_man(Cli *cli, Str section, Buf *out)
         add_title("", "1", "explore how a model is sharded", "User Commands", out);
         man_verbs(out);
         man_options(out);
-        man_topics(false, out);
+        man_topics(cli, false, out);
         see_also("dimscope (5) ,\n.BR dimscope-lua (7)", out);
         return true;
     }
@@ -152,9 +153,10 @@ bool help_man(Cli *cli, Str section, Buf *out)
     add_title("", "5", "files that dimscope reads and writes", "File Formats", out);
     buf_puts(out, ".SH DESCRIPTION\n");
     add_roff(STR("What is not of dimscope's own making, as ONNX files and the fields of a\n"
-                 "config.json, is not described here. Scripts in Lua see no file, no process and no network."),
+                 "config.json, is not described here. Scripts in Lua see no file, no process and "
+                 "no network."),
              out);
-    man_topics(true, out);
+    man_topics(cli, true, out);
     see_also("dimscope (1)", out);
     return true;
 }

@@ -12,10 +12,9 @@ const Topic cli_topics[] = {
      "dimscope help machine.",
      NULL},
     {"machine", "what a device can do, and how times follow", true,
-     "--machine takes a shipped name, a100x8, b200x8, cpu, h100x8, h200x8 or pcie,\n"
-     "or a Lua file that returns a table. Numbers are of one device, in bytes,\n"
-     "operations and seconds, or microseconds where the name ends in _us. Fields in\n"
-     "brackets may be left out.\n"
+     "--machine takes a shipped name, by default h100x8, or a Lua file that returns a\n"
+     "table. Numbers are of one device, in bytes, operations and seconds, or\n"
+     "microseconds where the name ends in _us. Fields in brackets may be left out.\n"
      "\n"
      "name, source          texts; source: where the numbers are from\n"
      "devices_per_node      devices that the inner link joins\n"
@@ -62,9 +61,8 @@ const Topic cli_topics[] = {
      NULL},
     {"models", "what can be opened as a model", true,
      "NAME.onnx     an ONNX file; a plan needs none of its weights\n"
-     "config.json   of Hugging Face: its \"model_type\" names the builder. bert,\n"
-     "              deepseek_v2, deepseek_v3, gpt2, llama, mistral, mixtral, qwen2,\n"
-     "              qwen3, swin, t5, vit. Names and sizes of parameters are those of\n"
+     "config.json   of Hugging Face: its \"model_type\" names the builder, of those\n"
+     "              that are shipped. Names and sizes of parameters are those of\n"
      "              the published checkpoints; numbers are drawn when it is run\n"
      "NAME.lua      a function MODEL(model, config) that builds a graph:\n"
      "\n"
@@ -173,7 +171,7 @@ const Topic cli_topics[] = {
      "graph:partition, graph:replicate, graph:assign are nnScaler's\n"
      "help lua.graph has all of the graph, help lua.graph.shard one of it\n"
      "\n"
-     "Shipped: dp, tp, megatron, fsdp; -p megatron is short for the file's path.",
+     "-p megatron is short for the path of a shipped file, which says what it does.",
      NULL},
     {"schedules", "in which order stages work through micro-batches", true,
      "A plan may run in stages: runs of ops, each on its part of the mesh. The graph\n"
