@@ -210,10 +210,12 @@ static void write_shipped(Cli *cli, const char *topic, Buf *out)
             continue;
         Buf names = buf_new(out->arena);
         Str rest = str_from(cli->hooks->shipped(cli->hooks->context, cli->arena, kinds[i].kind));
-        while (rest.n > 0)
-            buf_printf(&names, "%s%.*s", names.n > 0 ? ", " : "", STR_ARG(str_take(&rest, ' ')));
+        while (rest.n > 0) {
+            Str name = str_take(&rest, ' ');
+            buf_printf(&names, "%s%.*s", names.n > 0 ? ", " : "", STR_ARG(name));
+        }
         buf_puts(out, "\n\n");
-        text_put_pair(STR("Shipped:"), 9, names.n > 0 ? names.s : "none", out);
+        text_put_pair(STR("Shipped:"), 10, names.n > 0 ? names.s : "none", out);
     }
 }
 
