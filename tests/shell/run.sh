@@ -95,6 +95,7 @@ for section in 1 5 7; do
     fi
 done
 same "methods are in section 7" "$(grep -c '^\.B graph:partition(node: node' "$dir/page.7")" 1
+same "annotations for language servers" "$("$DIMSCOPE" help lua --annotations | head -n 1)" "---@meta"
 same "plan.json is in section 5" "$(grep -c '^\.SH WHAT A SAVED PLAN HOLDS' "$dir/page.5")" 1
 
 # ---- tmux: what the terminal is left as
