@@ -60,12 +60,12 @@ static void write_times(Json *row, double times)
         json_set_int(row, "times", times < 0x1p62 ? (int64_t)times : INT64_MAX);
 }
 
-/* "devices": "pp=0", "" for all. */
-static void write_devices(Writer *w, int devices, Json *row)
+/* "pp=0", "" for all. */
+static void write_devices(Writer *w, int devices, const char *key, Json *row)
 {
     Buf text = buf_new(w->scratch);
     submesh_format(w->mesh, w->plan->submeshes[devices], &text);
-    json_set(row, "devices", json_from_str(buf_str(&text)));
+    json_set(row, key, json_from_str(buf_str(&text)));
 }
 
 /* "comm": the collectives inside the op, where its operator says some. */
@@ -105,7 +105,7 @@ static Json *write_ops(Writer *w)
         write_times(row, inferred_repeat(inferred, op));
         if (w->plan->stages) {
             json_set_int(row, "stage", stage_of(w->plan, op));
-            write_devices(w, plan_devices(w->plan, op), row);
+            write_devices(w, plan_devices(w->plan, op), "devices", row);
         }
         write_cuts(w, op, row);
         write_comm(w, op, row);
@@ -189,6 +189,10 @@ static Json *write_reshards(Writer *w)
         json_set(row, "uses", uses);
         json_set(row, "from", write_sharding(w, reshard->from));
         json_set(row, "to", write_sharding(w, reshard->to));
+        if (reshard->from_devices != reshard->to_devices) {
+            write_devices(w, reshard->from_devices, "from_devices", row);
+            write_devices(w, reshard->to_devices, "to_devices", row);
+        }
         json_set(row, "steps", steps);
         json_set_real(row, "us", reshard->path->us);
         json_set_real(row, "bound_us", reshard->path->bound_us);
@@ -288,7 +292,7 @@ static Json *write_stages(Writer *w)
         Json *row = json_object();
         set_place(w, row, "first", stage->first);
         set_place(w, row, "last", stage->last);
-        write_devices(w, stage->devices, row);
+        write_devices(w, stage->devices, "devices", row);
         json_set_bool(row, "relay", stage->relay);
         json_set_real(row, "compute_us", stage->compute_us);
         json_set_real(row, "comm_us", stage->comm_us);

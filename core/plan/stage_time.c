@@ -16,29 +16,30 @@ double plan_step_us(const Plan *plan)
 
 /* ---- what stages take ---- */
 
-/* The first stage behind `after` on those devices. */
-static int stage_on(const Stages *stages, int after, int devices)
+/* The nearest stage on those devices: behind stage `s`, or before it. */
+static int stage_on(const Stages *stages, int s, int by, int devices)
 {
-    for (int s = after + 1; s < stages->n; s++)
-        if (stages->at[s].devices == devices)
-            return s;
-    return after;
+    for (int at = s + by; 0 <= at && at < stages->n; at += by)
+        if (stages->at[at].devices == devices)
+            return at;
+    return s;
 }
 
-/* Stages that a reshard leaves and comes to; the same where nothing is sent, -1: nobody's. */
+/* Stages that a reshard leaves and comes to, the same where nothing is sent; -1: nobody's. A value
+ * that is handed on comes from a stage between its maker's and its reader's, or goes to one. */
 static void ends_of(const Plan *plan, const Reshard *reshard, int *from, int *to)
 {
     const Stages *stages = plan->stages;
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
+    bool sent = reshard->from_devices != reshard->to_devices;
     *from = maker < 0 ? -1 : stages->of_op[maker];
-    *to = reshard->n_uses > 0 ? stages->of_op[plan->reshard_uses[reshard->use]]
-          : *from >= 0 && reshard->from_devices != reshard->to_devices
-              ? stage_on(stages, *from, reshard->to_devices)
-              : *from;
-    if (*to < 0)
-        *to = *from;
-    if (*from < 0 || reshard->from_devices == reshard->to_devices)
+    *to = reshard->n_uses > 0 ? stages->of_op[plan->reshard_uses[reshard->use]] : *from;
+    if (reshard->n_uses == 0 && sent && *from >= 0)
+        *to = stage_on(stages, *from, 1, reshard->to_devices);
+    if (*from < 0 || !sent)
         *from = *to;
+    else if (*to > 0 && plan_devices(plan, maker) != reshard->from_devices)
+        *from = stage_on(stages, *to, -1, reshard->from_devices);
 }
 
 /* Collectives before the sending are the sender's, those behind it the receiver's. */
