@@ -483,6 +483,8 @@ static bool act_on_place(App *app, ActId act)
         show(ui, SHOW_LINKS);
     else if (act == ACT_JOURNAL)
         show(ui, SHOW_JOURNAL);
+    else if (act == ACT_SCHEDULE)
+        show(ui, SHOW_SCHEDULE);
     else if (act == ACT_NEAR)
         ui->near = ui->at.op, show(ui, SHOW_NEAR);
     else if (act == ACT_ERRORS)

@@ -104,6 +104,7 @@ typedef enum {
     ACT_SHOW_DIFF,
     ACT_SHOW_POLICY,
     ACT_SHOW_RUN,
+    ACT_SCHEDULE,
     ACT_NEAR,
     ACT_LINKS,
     ACT_JOURNAL,

@@ -6,6 +6,7 @@
 #include "tui/views/parameters.h"
 #include "tui/views/policy_lines.h"
 #include "tui/views/run_state.h"
+#include "tui/views/schedule_state.h"
 #include "tui/app/listing.h"
 
 #include "tui/app/whatif.h"
@@ -85,6 +86,7 @@ void ui_open(Ui *ui, Session *session, bool ascii)
                .rail = rail_new(arena),
                .console = console_new(),
                .run = arena_make(arena, RunState),
+               .schedule = arena_make(arena, ScheduleState),
                .ascii = ascii,
                .settings = settings_standard(),
                .sorted_by = -1,
@@ -109,6 +111,7 @@ void ui_close(Ui *ui)
     console_free(ui->console);
     policy_lines_free(ui->policy_lines);
     run_state_free(ui->run);
+    schedule_state_free(ui->schedule);
     outline_free(ui->outline);
     arena_free(ui->frame);
     arena_free(ui->arena);

@@ -143,6 +143,7 @@ struct Ui {
     const char *ask_next;      /* one to be completed by the user: the prompt opens with it */
 
     struct RunState *run;             /* the plan along time, and its last run */
+    struct ScheduleState *schedule;   /* its pipeline */
     struct PolicyLines *policy_lines; /* of the plan, once they are asked for; NULL */
     bool policy_all;                  /* all of its lines, not only those that tell something */
     int n_policy_runs;                /* and of failed ones */

@@ -1,4 +1,4 @@
-/* style.h - what a cell looks like, by meaning: 16 roles, three marks, one glyph map.
+/* style.h - what a cell looks like, by meaning: 18 roles, three marks, one glyph map.
  *
  * A style is a role and marks. Every mesh axis has a role of its own, by its order in the mesh, and
  * is always named as well: no fact is carried by colour alone (TUI design, section 2.4). What
@@ -23,6 +23,8 @@ typedef enum {
     ROLE_NOTE,
     ROLE_ERROR,
     ROLE_DEAR, /* a reshard over the threshold */
+    ROLE_FORWARD,
+    ROLE_BACKWARD, /* blocks of a schedule */
     ROLE_AXIS, /* first of STYLE_AXES */
     ROLE_COUNT = ROLE_AXIS + STYLE_AXES
 } Role;

@@ -17,6 +17,8 @@ static const Theme shipped[] = {
         [ROLE_NOTE] = {3, 3, 178, 94, 0xe69f00, 0x8a5a00, 0},
         [ROLE_ERROR] = {1, 9, 203, 124, 0xff5f5f, 0xaf0000, STYLE_BOLD},
         [ROLE_DEAR] = {1, 9, 203, 124, 0xff5f5f, 0xaf0000, 0},
+        [ROLE_FORWARD] = {6, 14, 73, 23, 0x5fafaf, 0x00605f, 0},
+        [ROLE_BACKWARD] = {5, 13, 140, 54, 0xaf87d7, 0x5f2f87, 0},
         [ROLE_AXIS + 0] = {4, 12, 74, 25, 0x56b4e9, 0x0072b2, 0},
         [ROLE_AXIS + 1] = {3, 3, 178, 94, 0xe69f00, 0x8a5a00, 0},
         [ROLE_AXIS + 2] = {6, 6, 35, 23, 0x009e73, 0x00694d, 0},
@@ -36,6 +38,8 @@ static const Theme shipped[] = {
         [ROLE_NOTE] = {OWN, 0},
         [ROLE_ERROR] = {OWN, STYLE_BOLD},
         [ROLE_DEAR] = {OWN, STYLE_BOLD},
+        [ROLE_FORWARD] = {OWN, 0},
+        [ROLE_BACKWARD] = {OWN, STYLE_BOLD},
         [ROLE_AXIS + 0] = {OWN, STYLE_BOLD},
         [ROLE_AXIS + 1] = {OWN, STYLE_UNDERLINE},
         [ROLE_AXIS + 2] = {OWN, STYLE_BOLD | STYLE_UNDERLINE},
@@ -55,6 +59,8 @@ static const Theme shipped[] = {
         [ROLE_NOTE] = {3, 11, 226, 94, 0xffff00, 0x805000, STYLE_BOLD},
         [ROLE_ERROR] = {1, 9, 203, 88, 0xff5f5f, 0x870000, STYLE_BOLD},
         [ROLE_DEAR] = {1, 9, 203, 88, 0xff5f5f, 0x870000, STYLE_BOLD},
+        [ROLE_FORWARD] = {6, 14, 123, 23, 0x87ffff, 0x005f5f, STYLE_BOLD},
+        [ROLE_BACKWARD] = {5, 13, 183, 54, 0xd7afff, 0x5f0087, STYLE_BOLD},
         [ROLE_AXIS + 0] = {4, 12, 117, 19, 0x87d7ff, 0x0000af, STYLE_BOLD},
         [ROLE_AXIS + 1] = {3, 3, 214, 94, 0xffaf00, 0x805000, STYLE_BOLD},
         [ROLE_AXIS + 2] = {6, 6, 48, 23, 0x00ff87, 0x005f5f, STYLE_BOLD},
@@ -79,12 +85,12 @@ bool theme_find(Str name, Theme *out)
 }
 
 static const char *const role_names[ROLE_COUNT] = {
-    [ROLE_TEXT] = "text",      [ROLE_DIM] = "dim",        [ROLE_HEAD] = "head",
-    [ROLE_STATUS] = "status",  [ROLE_FRAME] = "frame",    [ROLE_FOCUS] = "focus",
-    [ROLE_RAIL] = "rail",      [ROLE_NOTE] = "note",      [ROLE_ERROR] = "error",
-    [ROLE_DEAR] = "dear",      [ROLE_AXIS + 0] = "axis1", [ROLE_AXIS + 1] = "axis2",
-    [ROLE_AXIS + 2] = "axis3", [ROLE_AXIS + 3] = "axis4", [ROLE_AXIS + 4] = "axis5",
-    [ROLE_AXIS + 5] = "axis6",
+    [ROLE_TEXT] = "text",      [ROLE_DIM] = "dim",         [ROLE_HEAD] = "head",
+    [ROLE_STATUS] = "status",  [ROLE_FRAME] = "frame",     [ROLE_FOCUS] = "focus",
+    [ROLE_RAIL] = "rail",      [ROLE_NOTE] = "note",       [ROLE_ERROR] = "error",
+    [ROLE_DEAR] = "dear",      [ROLE_FORWARD] = "forward", [ROLE_BACKWARD] = "backward",
+    [ROLE_AXIS + 0] = "axis1", [ROLE_AXIS + 1] = "axis2",  [ROLE_AXIS + 2] = "axis3",
+    [ROLE_AXIS + 3] = "axis4", [ROLE_AXIS + 4] = "axis5",  [ROLE_AXIS + 5] = "axis6",
 };
 
 const char *theme_role_name(Role role)

@@ -58,6 +58,14 @@ const char *const view_about[SHOW_COUNT] = {
                      "and :write keeps it as lines of a policy.",
     [SHOW_CHECK] = "Outputs against one device, and per kind of op what was predicted and\n"
                    "measured.",
+    [SHOW_SCHEDULE] =
+        "The pipeline: a row a stage, or with c a row for the devices that stages\n"
+        "share; a block is a stage's forward (-) or backward (=) of the micro-batch\n"
+        "whose number it begins with, a dot is waiting. The blocks of the cursor's\n"
+        "micro-batch are underlined. = gives steps one width. gu goes to what a block\n"
+        "begins after, gd to what needs it. A backward counts twice its forward, and\n"
+        "what is computed again once more: there is no backward graph. Below, what each\n"
+        "stage takes, and how many micro-batches it holds at most. See help schedules.",
     [SHOW_NEAR] = "The op between those two steps before and behind it, as boxes.",
     [SHOW_WHY] = "The chain from here back to the decision that it follows from, a step an\n"
                  "op; or what stopped an axis on its way, and what would let it through.",

@@ -32,7 +32,8 @@ typedef enum {
     SHOW_FORK, /* why two plans differ first */
     SHOW_CONSOLE,
     SHOW_CHECK, /* of a run: against one device, predicted against measured */
-    SHOW_NEAR,  /* boxes around one op */
+    SHOW_SCHEDULE, /* stages and micro-batches along time */
+    SHOW_NEAR,     /* boxes around one op */
     SHOW_WHY,
     SHOW_FINDINGS,
     SHOW_EVENTS,
@@ -41,7 +42,7 @@ typedef enum {
     SHOW_HELP,
     SHOW_COUNT,
     SHOW_TABS = SHOW_RUN + 1,
-    SHOW_PAGES = SHOW_NEAR
+    SHOW_PAGES = SHOW_SCHEDULE
 } ShowId;
 
 /* One of the bottom line's: an action, and what it does here in a word. */
@@ -64,7 +65,7 @@ typedef struct {
 
 extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_mem, view_diff,
     view_policy, view_run, view_comm_detail, view_links, view_live, view_diff_totals, view_fork,
-    view_console, view_check, view_near, view_why, view_findings, view_events, view_errors,
+    view_console, view_check, view_schedule, view_near, view_why, view_findings, view_events, view_errors,
     view_journal, view_help;
 extern const View *const views[SHOW_COUNT];
 

@@ -1,0 +1,49 @@
+/* schedule_state.h - the Schedule view's state: blocks in rows along time, and where one looks.
+ *
+ * A row is a stage, or a lane of devices (schedule.h). Places along it are microseconds, or steps
+ * of the table. The cursor is a block; the window follows it.
+ */
+#ifndef TUI_VIEWS_SCHEDULE_STATE_H
+#define TUI_VIEWS_SCHEDULE_STATE_H
+
+#include "core/plan/stage.h"
+#include "tui/app/ui.h"
+
+typedef struct ScheduleState {
+    const Schedule *table; /* of the session's plan; NULL: it has none */
+    int n_changes;         /* of the plan it is of */
+    bool by_lane, by_step;
+    Arena *arena; /* of the rows */
+    int n_rows;
+    int32_t *first, *block; /* per row, and one more: its part of `block`, in order of time */
+    int row;
+    int32_t at;       /* block under the cursor */
+    double from, len; /* the window; len 0: to be chosen */
+} ScheduleState;
+
+void schedule_state_free(ScheduleState *state); /* it begins as zeros */
+
+/* Of the session's plan. */
+ScheduleState *schedule_state(Ui *ui);
+
+void schedule_set_rows(ScheduleState *state, bool by_lane);
+
+/* The place in its row of the last block that begins at or before `where`; the first else. */
+int32_t schedule_find(const ScheduleState *state, int row, double where);
+
+static inline double schedule_from(const ScheduleState *state, const Block *block)
+{
+    return state->by_step ? block->step : block->start_us;
+}
+
+static inline double schedule_to(const ScheduleState *state, const Block *block)
+{
+    return state->by_step ? block->step + block->span : block->end_us;
+}
+
+static inline double schedule_whole(const ScheduleState *state)
+{
+    return state->by_step ? state->table->n_steps : state->table->us;
+}
+
+#endif

@@ -1,0 +1,408 @@
+/* view_schedule.c - the pipeline: who works on which micro-batch when, and what a stage takes. */
+#include "tui/views/label.h"
+#include "tui/views/schedule_chart.h"
+
+enum {
+    NOTE_LEAST_H = 10, /* lines from which on the head says how backwards count */
+    TABLE_LEAST = 4,   /* lines of the table of stages, with its head */
+    CURSOR_LINES = 2,
+    ONE_LINE_HEAD = 120
+};
+
+/* ---- around the rows ---- */
+
+static void draw_head(const Ui *ui, const ScheduleState *state, Pen *pen)
+{
+    const Schedule *table = state->table;
+    const ScheduleKind *kind = schedule_kind(str_from(table->name));
+    bool wide = pen->area.w >= ONE_LINE_HEAD;
+
+    pen_printf(pen, ROLE_TEXT, " %s, %d micro-batch%s on %d stage%s: ", table->name,
+               table->n_micro_batches, table->n_micro_batches == 1 ? "" : "es", table->n_stages,
+               table->n_stages == 1 ? "" : "s");
+    pen_put(pen, ROLE_HEAD, label_us(ui, table->us));
+    pen_puts(pen, ROLE_TEXT, ", bubble ");
+    pen_printf(pen, ROLE_HEAD, "%.1f%%", 100 * table->idle);
+    if (pen->area.h < NOTE_LEAST_H) {
+        pen_line(pen);
+        return;
+    }
+    if (wide)
+        pen_puts(pen, ROLE_TEXT, "; ");
+    else
+        pen_line(pen);
+    pen_printf(pen, ROLE_DIM, "%s%.1f%% if stages took equally long", wide ? "" : " ",
+               100 * ui_plan(ui)->stages->even_idle);
+    if (kind && *kind->bubble)
+        pen_printf(pen, ROLE_DIM, ": %s", kind->bubble);
+    pen_line(pen);
+    if (table->trains) {
+        pen_printf(pen, ROLE_NOTE, " %s", stages_backward_note());
+        pen_line(pen);
+    }
+}
+
+static void put_block(const Block *block, Buf *out)
+{
+    buf_printf(out, "stage %d's %s of micro-batch %d", block->stage,
+               block->backward ? "backward" : "forward", block->micro_batch);
+}
+
+/* What the block under the cursor begins after, and how long its row has waited for that. */
+static void put_reason(const Ui *ui, const ScheduleState *state, Buf *out)
+{
+    const Schedule *table = state->table;
+    const Block *block = &table->block[state->at];
+    const Stages *stages = ui_plan(ui)->stages;
+
+    if (block->after < 0) {
+        buf_puts(out, "begins at once");
+        return;
+    }
+    const Block *before = &table->block[block->after];
+    bool sent = before->micro_batch == block->micro_batch && before->stage != block->stage &&
+                before->backward == block->backward;
+    buf_puts(out, sent ? "waits for " : "begins after ");
+    put_block(before, out);
+    int later = before->stage > block->stage ? before->stage : block->stage;
+    if (sent && stages->at[later].receive_us > 0)
+        buf_printf(out, ", sent in %.*s", STR_ARG(label_us(ui, stages->at[later].receive_us)));
+    int32_t place = schedule_find(state, state->row, schedule_from(state, block));
+    double idle = block->start_us;
+    if (place > state->first[state->row])
+        idle -= table->block[state->block[place - 1]].end_us;
+    if (idle > 0)
+        buf_printf(out, "; idle %.*s", STR_ARG(label_us(ui, idle)));
+}
+
+static void draw_cursor(const Ui *ui, const ScheduleState *state, int lines, Pen *pen)
+{
+    const Block *block = &state->table->block[state->at];
+    Buf text = buf_new(ui->frame), reason = buf_new(ui->frame);
+
+    buf_printf(&text, " stage %d, %s of micro-batch %d: step %d", block->stage,
+               block->backward ? "backward" : "forward", block->micro_batch, block->step);
+    if (block->span > 1)
+        buf_printf(&text, " to %d", block->step + block->span - 1);
+    buf_printf(&text, ", %.*s to %.*s", STR_ARG(label_us(ui, block->start_us)),
+               STR_ARG(label_us(ui, block->end_us)));
+    buf_printf(&text, " (%.*s)", STR_ARG(label_us(ui, block->end_us - block->start_us)));
+    pen_fit(pen, ROLE_HEAD, buf_str(&text), pen->area.w);
+    pen_line(pen);
+    if (lines < 2)
+        return;
+    buf_putc(&reason, ' ');
+    put_reason(ui, state, &reason);
+    pen_fit(pen, ROLE_TEXT, buf_str(&reason), pen->area.w);
+    pen_line(pen);
+}
+
+/* ---- stages ---- */
+
+typedef struct {
+    const char *name;
+    int w, from_w; /* columns; of the pane from which on it is shown */
+} StageColumn;
+
+enum { COL_FROM, COL_FORWARD, COL_BACKWARD, COL_RECEIVES, COL_BYTES, COL_FLIGHT, COL_BUSY };
+static const StageColumn stage_columns[] = {
+    {"FROM", 24, 100},  {"FORWARD", 11, 0},    {"BACKWARD", 11, 0}, {"RECEIVES", 11, 60},
+    {"BYTES", 11, 100}, {"IN FLIGHT", 11, 48}, {"BUSY", 8, 72},
+};
+enum { N_STAGE_COLUMNS = sizeof stage_columns / sizeof *stage_columns };
+
+static Str stage_cell(const Ui *ui, const ScheduleState *state, int s, int column)
+{
+    const Stage *stage = &ui_plan(ui)->stages->at[s];
+    double forward = stage_forward_us(stage), backward = stage_backward_us(stage);
+    double busy = state->table->n_micro_batches * (forward + (state->table->trains ? backward : 0));
+
+    switch (column) {
+    case COL_FROM:
+        return label_op(ui->session, ui->frame, ui->session->inferred->program[stage->first]);
+    case COL_FORWARD:
+        return label_us(ui, forward);
+    case COL_BACKWARD:
+        return state->table->trains ? label_us(ui, backward) : STR("-");
+    case COL_RECEIVES:
+        return stage->receive_us > 0 ? label_us(ui, stage->receive_us) : STR("-");
+    case COL_BYTES:
+        return stage->receive_bytes > 0 ? label_bytes(ui, stage->receive_bytes) : STR("-");
+    case COL_FLIGHT:
+        return str_from(arena_printf(ui->frame, "%d", state->table->in_flight[s]));
+    default:
+        return str_from(arena_printf(ui->frame, "%.1f%%",
+                                     state->table->us > 0 ? 100 * busy / state->table->us : 0));
+    }
+}
+
+static void draw_stage_row(const Ui *ui, const ScheduleState *state, int s, bool head, Pen *pen)
+{
+    Buf devices = buf_new(ui->frame);
+
+    if (!head)
+        chart_put_devices(ui, s, &devices);
+    if (head)
+        pen_puts(pen, ROLE_HEAD, " STAGE ");
+    else
+        pen_printf(pen, ROLE_TEXT, " %5d ", s);
+    if (head)
+        pen_fit(pen, ROLE_HEAD, STR("DEVICES"), 10);
+    else
+        draw_sharding(ui, pen, buf_str(&devices), -1, 10);
+    for (int c = 0; c < N_STAGE_COLUMNS; c++) {
+        const StageColumn *column = &stage_columns[c];
+        if (pen->area.w < column->from_w)
+            continue;
+        Str text = head ? str_from(column->name) : stage_cell(ui, state, s, c);
+        if (c == COL_FROM)
+            pen_fit_tail(pen, head ? ROLE_HEAD : ROLE_TEXT, text, column->w);
+        else
+            pen_right(pen, head ? ROLE_HEAD : ROLE_TEXT, text, column->w);
+    }
+    pen_line(pen);
+}
+
+static void draw_stages(Ui *ui, const ScheduleState *state, Pen *pen)
+{
+    int n = state->table->n_stages, at = state->table->block[state->at].stage;
+
+    draw_stage_row(ui, state, 0, true, pen);
+    int h = pen->area.h - pen->y;
+    int64_t *top = &ui->top[SHOW_SCHEDULE];
+    ui->rows[SHOW_SCHEDULE] = n;
+    ui->height[SHOW_SCHEDULE] = h;
+    *top = ui_scroll(*top, at, n, h);
+    for (int i = 0; i < h && *top + i < n; i++) {
+        int y = pen->y;
+        draw_stage_row(ui, state, (int)*top + i, false, pen);
+        if (*top + i == at)
+            grid_mark(pen->grid, (Rect){pen->area.x, pen->area.y + y, pen->area.w, 1}, STYLE_BOLD);
+    }
+}
+
+/* ---- the whole ---- */
+
+static void draw_none(const Ui *ui, Pen *pen)
+{
+    const Plan *plan = ui_plan(ui);
+
+    if (!plan->stages) {
+        pen_puts(pen, ROLE_TEXT, " the plan has no stages: all devices do every op");
+        pen_line(pen);
+        pen_puts(pen, ROLE_DIM, " in a policy: graph:staging{..}, graph:assign(..),");
+        pen_line(pen);
+        pen_puts(pen, ROLE_DIM, " graph:schedule(\"1f1b\", {micro_batches = 8}); help schedules");
+        return;
+    }
+    for (int i = 0; i < plan->findings.n; i++) {
+        const Finding *finding = &plan->findings.at[i];
+        if (strcmp(finding->code, "schedule") != 0)
+            continue;
+        pen_printf(pen, ROLE_ERROR, " %s", finding->text);
+        pen_line(pen);
+        pen_printf(pen, ROLE_TEXT, " %s", finding->hint);
+        pen_line(pen);
+    }
+}
+
+/* Lines for the rows: all of them where the table of stages keeps its least; `below`: lines that
+ * stand below them anyway. */
+static int rows_height(const ScheduleState *state, int h, int below)
+{
+    int for_rows = h - below;
+
+    if (for_rows - TABLE_LEAST >= state->n_rows)
+        return state->n_rows;
+    if (for_rows > 3 * TABLE_LEAST)
+        for_rows = for_rows * 2 / 3;
+    return for_rows < state->n_rows ? for_rows : state->n_rows;
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    ScheduleState *state = schedule_state(ui);
+    bool tall = pen->area.h >= NOTE_LEAST_H;
+
+    ui->rows[SHOW_SCHEDULE] = ui->height[SHOW_SCHEDULE] = 0;
+    if (!state->table) {
+        draw_none(ui, pen);
+        return;
+    }
+    draw_head(ui, state, pen);
+    int label = chart_label_columns(ui, state, pen->area.w), w = pen->area.w - label - 1;
+    if (w < 2)
+        return;
+    w = chart_hold(state, w);
+    chart_draw_scale(ui, state, label, w, pen);
+    int below = tall ? CURSOR_LINES + 1 : 1;
+    chart_draw_rows(ui, state, rows_height(state, pen->area.h - pen->y, below), label, w, pen);
+    if (tall)
+        chart_draw_legend(state, pen);
+    draw_cursor(ui, state, tall ? CURSOR_LINES : 1, pen);
+    if (pen->area.h - pen->y >= TABLE_LEAST - 2)
+        draw_stages(ui, state, pen);
+}
+
+/* ---- acting ---- */
+
+/* The block in another row that runs then, or the last one before. */
+static void go_row(ScheduleState *state, int row)
+{
+    const Block *here = &state->table->block[state->at];
+    double middle = (schedule_from(state, here) + schedule_to(state, here)) / 2;
+
+    state->at = state->block[schedule_find(state, row, middle)];
+    state->row = row;
+}
+
+/* Moves to a block in the row that shows it. */
+static void go_block(ScheduleState *state, int32_t id)
+{
+    int stage = state->table->block[id].stage;
+
+    state->at = id;
+    state->row =
+        state->by_lane ? state->table->lanes->lane[state->table->lanes->first[stage]] : stage;
+}
+
+static void go_along(ScheduleState *state, int by)
+{
+    const Block *here = &state->table->block[state->at];
+    int32_t place = schedule_find(state, state->row, schedule_from(state, here)) + by;
+
+    if (place >= state->first[state->row] && place < state->first[state->row + 1])
+        state->at = state->block[place];
+}
+
+/* Along its micro-batch: to what it begins after, or to what needs it next. */
+static void go_needed(Ui *ui, ScheduleState *state, bool back)
+{
+    const Schedule *table = state->table;
+    const Block *here = &table->block[state->at];
+    int32_t to = here->after;
+
+    if (!back) {
+        bool last = here->stage + 1 == table->n_stages;
+        int stage = here->backward ? here->stage - 1 : last ? here->stage : here->stage + 1;
+        bool backward = here->backward || last;
+        to = stage < 0 || (backward && !table->trains)
+                 ? -1
+                 : schedule_block(table, stage, backward, here->micro_batch);
+    }
+    if (to >= 0)
+        go_block(state, to);
+    else
+        ui_say(ui, back ? "it waits for nothing" : "nothing needs it");
+}
+
+static void open_stage(Ui *ui, const ScheduleState *state)
+{
+    const Stage *stage = &ui_plan(ui)->stages->at[state->table->block[state->at].stage];
+
+    ui_remember(ui);
+    ui_go_op(ui, ui->session->inferred->program[stage->first]);
+    ui->at.show = SHOW_GRAPH;
+}
+
+static bool act(Ui *ui, ActId act, Key last)
+{
+    ScheduleState *state = schedule_state(ui);
+    int64_t row = state->row;
+
+    (void)last;
+    if (!state->table)
+        return false;
+    if (act == ACT_LEFT || act == ACT_RIGHT) {
+        go_along(state, act == ACT_RIGHT ? 1 : -1);
+    } else if (act == ACT_TIME_IN || act == ACT_TIME_OUT) {
+        chart_zoom(state, act == ACT_TIME_IN ? 0.5 : 2);
+    } else if (act == ACT_CONSUMER || act == ACT_PRODUCER) {
+        go_needed(ui, state, act == ACT_PRODUCER);
+    } else if (act == ACT_GROUPING) {
+        schedule_set_rows(state, !state->by_lane);
+    } else if (act == ACT_EQUAL) {
+        state->by_step = !state->by_step;
+        state->len = 0;
+    } else if (act == ACT_OPEN) {
+        open_stage(ui, state);
+    } else if (ui_move(&row, state->n_rows, ui->height[SHOW_SCHEDULE], act)) {
+        go_row(state, (int)row);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void go(Ui *ui, int64_t row)
+{
+    ScheduleState *state = schedule_state(ui);
+
+    if (state->table && row >= 0 && row < state->n_rows)
+        go_row(state, (int)row);
+}
+
+static void note(Ui *ui, Buf *out)
+{
+    const Schedule *table = schedule_state(ui)->table;
+
+    if (table)
+        buf_printf(out, "blocks begin in the order of their steps; sending keeps no device busy%s",
+                   table->trains ? "; a backward counts twice its forward" : "");
+}
+
+static void table(Ui *ui, Sheet *out)
+{
+    static const char *const numbers[] = {"micro_batch", "step", "span", "start_us", "end_us"};
+    const Schedule *schedule = schedule_state(ui)->table;
+
+    sheet_column(out, "stage", true);
+    sheet_column(out, "devices", false);
+    sheet_column(out, "pass", false);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sheet_column(out, numbers[i], true);
+    sheet_column(out, "after", false);
+    for (int i = 0; schedule && i < schedule->n_blocks; i++) {
+        const Block *block = &schedule->block[i];
+        Buf devices = buf_new(out->arena), after = buf_new(out->arena);
+        chart_put_devices(ui, block->stage, &devices);
+        if (block->after >= 0)
+            put_block(&schedule->block[block->after], &after);
+        sheet_number(out, block->stage);
+        sheet_put(out, buf_str(&devices));
+        sheet_put(out, block->backward ? STR("backward") : STR("forward"));
+        sheet_number(out, block->micro_batch);
+        sheet_number(out, block->step);
+        sheet_number(out, block->span);
+        sheet_number(out, block->start_us);
+        sheet_number(out, block->end_us);
+        sheet_put(out, buf_str(&after));
+    }
+}
+
+static const Hint hints[] = {
+    {ACT_RIGHT, "block"},
+    {ACT_DOWN, "row"},
+    {ACT_TIME_IN, "zoom"},
+    {ACT_TIME_OUT, "out"},
+    {ACT_PRODUCER, "cause"},
+    {ACT_CONSUMER, "next"},
+    {ACT_GROUPING, "devices"},
+    {ACT_EQUAL, "steps"},
+    {ACT_OPEN, "ops"},
+    {ACT_SHOW_RUN, "timeline"},
+    {ACT_HELP, "help"},
+    {ACT_CLOSE, "close"},
+    {0},
+};
+
+const View view_schedule = {
+    .name = "Schedule",
+    .draw = draw,
+    .act = act,
+    .note = note,
+    .go = go,
+    .list_at = -1,
+    .hints = hints,
+    .table = table,
+};
