@@ -7,7 +7,7 @@
 --     is split in equal parts (GPT-2's c_attn) is cut within each part. It knows nothing of heads:
 --     where tp does not divide them, the findings say so.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m tp=4 -p tp
---     24 all_reduce; step 15.8 ms, moved 432.0 MiB, peak 1.1 GiB
+--     24 all_reduce; step 21.3 ms, moved 864.0 MiB, peak 685.1 MiB
 -- Axes: tp. Others of the mesh are not used, with a note.
 -- Paper: Shoeybi et al. 2019, Megatron-LM, arXiv 1909.08053.
 
