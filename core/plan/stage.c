@@ -245,6 +245,29 @@ void stages_check(Plan *plan)
               n > 1 ? arena_printf(plan->arena, " (and %d ops more)", n - 1) : "");
 }
 
+SubMesh stage_part_of(const Plan *plan, int32_t tensor, int64_t rank)
+{
+    const GraphTensor *at = &plan->inferred->graph->tensors[tensor];
+    SubMesh part = plan->submeshes[0];
+    bool found = false;
+    if (!plan->devices || tensor_is_known(plan->inferred, tensor))
+        return part;
+    if (at->maker >= 0)
+        return plan->submeshes[plan->devices[at->maker]];
+    for (int32_t u = at->use; u < at[1].use; u++) {
+        int32_t op = plan->inferred->graph->uses[u];
+        if (inferred_is_host(plan->inferred, op))
+            continue;
+        SubMesh there = plan->submeshes[plan->devices[op]];
+        if (!found || submesh_has(plan->mesh, there, rank))
+            part = there;
+        found = true;
+        if (submesh_has(plan->mesh, part, rank))
+            break;
+    }
+    return part;
+}
+
 /* ---- in words ---- */
 
 const Decision *stage_decision(const Plan *plan, int32_t op)

@@ -95,6 +95,10 @@ void stage_format(const Plan *plan, int32_t op, Buf *out);
 /* What decided where an op runs; NULL: nothing did, or op is -1. */
 const Decision *stage_decision(const Plan *plan, int32_t op);
 
+/* A part of the mesh where a tensor lies: its maker's, of what is given that of a reader: the one
+ * that has the rank, where there are several. */
+SubMesh stage_part_of(const Plan *plan, int32_t tensor, int64_t rank);
+
 /* The stage of an op, -1: there are none, or it is a host op. */
 static inline int stage_of(const Plan *plan, int32_t op)
 {

@@ -197,8 +197,36 @@ static int64_t choose_place(Bytes *from, const Session *session, Decision *decis
     return space && space->n_index ? space->index[decision->dim].size : -1;
 }
 
+/* Of ops in a row: on any part of the mesh, anywhere. */
+static Decision some_stages(Bytes *from, const Session *session)
+{
+    static const DecisionKind kinds[] = {PIN_STAGE, PIN_DEVICES, PIN_DEVICES, PIN_RECOMPUTE,
+                                         PIN_SCHEDULE};
+    static const char *const schedules[] = {"1f1b",    "gpipe",    "infer_pipe", "1f1b_interleaved",
+                                            "0f0 1f0", "none such"};
+    const Inferred *inferred = session->inferred;
+    const Mesh *mesh = session->mesh;
+    Decision decision = {.kind = kinds[pick(from, 5)]};
+    int first = pick(from, inferred->n_program), n = pick(from, inferred->n_program);
+    int last = first + n < inferred->n_program ? first + n : inferred->n_program - 1;
+    decision.place = inferred->program[first];
+    decision.last = inferred->program[last];
+    decision.relay = pick(from, 2);
+    decision.number = 1 + pick(from, 6);
+    decision.schedule = schedules[pick(from, 6)];
+    decision.devices.fixed = (AtomSet)pick(from, 256) & ((1u << mesh->n_atoms) - 1);
+    for (int a = 0; a < mesh->n_atoms; a++)
+        if (decision.devices.fixed >> a & 1)
+            decision.devices.first +=
+                (int32_t)(pick(from, (int)mesh->atoms[a].size) * mesh->atoms[a].stride);
+    decision.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+    return decision;
+}
+
 static Decision some_decision(Bytes *from, const Session *session)
 {
+    if (session->inferred->n_program > 0 && pick(from, 5) == 0)
+        return some_stages(from, session);
     static const DecisionKind kinds[] = {
         PIN_TENSOR_DIM, PIN_TENSOR_DIM, PIN_TENSOR_DIM, PIN_TENSOR_DIM,   PIN_TENSOR_DIM,
         PIN_INDEX_DIM,  PIN_INDEX_DIM,  PIN_INDEX_DIM,  UNPIN_TENSOR_DIM, UNPIN_INDEX_DIM,

@@ -21,7 +21,7 @@ static Slices slices_from(Arena *arena, const Mesh *mesh, const Shape *shape, co
     Error err = {0};
     if (!sharding_parse(&source, shape, mesh, VIEW_OURS, sharding, &err))
         fail_msg("%s", err.text);
-    return slices_of(sharding, mesh);
+    return slices_of(sharding, mesh, (SubMesh){0});
 }
 
 /* ---- what each device's cell says, in the four forms ---- */
@@ -352,12 +352,36 @@ static void blocks_are_one_where_all_are_alike(void **state)
     arena_free(arena);
 }
 
+/* Devices of another stage hold nothing, and are nobody's peers. */
+static void a_part_of_the_mesh(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const Mesh *mesh = mesh_of(arena, "pp=2,dp=2,tp=2");
+    Shape shape = {2, {8, 4}};
+    Slices whole = slices_from(arena, mesh, &shape, "8/dp,4");
+    SubMesh part = {0};
+    assert_true(submesh_fix(mesh, STR("pp"), 1, &part, NULL));
+    Slices slices = slices_of(whole.sharding, mesh, part);
+    Buf marks = buf_new(arena), peers = buf_new(arena);
+    for (int64_t at = 0; at < mesh->n_devices; at++)
+        slice_mark(&slices, at, TILE_NUMBER, &marks);
+    assert_string_equal(marks.s, "····A=A=B=B=");
+    slice_peers(&slices, 2, 8, &peers); /* as for d6 */
+    assert_string_equal(peers.s, "d7");
+    assert_int_equal(whole.n_copies, 4);
+    assert_int_equal(slices.n_copies, 2);
+    assert_int_equal(slice_elements(&slices, 0), 0);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_one_where_all_are_alike), cmocka_unit_test(pieces_are_in_order),
-        cmocka_unit_test(slices_are_found_by_their_parts),    cmocka_unit_test(peers_are_cut_short),
-        cmocka_unit_test(cells_of_any_size_stay_inside),      cmocka_unit_test(groups_have_numbers),
+        cmocka_unit_test(a_part_of_the_mesh),  cmocka_unit_test(blocks_are_one_where_all_are_alike),
+        cmocka_unit_test(pieces_are_in_order), cmocka_unit_test(slices_are_found_by_their_parts),
+        cmocka_unit_test(peers_are_cut_short), cmocka_unit_test(cells_of_any_size_stay_inside),
+        cmocka_unit_test(groups_have_numbers),
     };
     int failed = run_rows("marks", mark_rows, marks_say);
     failed += run_rows("cells", fit_rows, cells_fit);

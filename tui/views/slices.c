@@ -1,5 +1,7 @@
 #include "tui/views/slices.h"
 
+#include "core/plan/stage.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -14,10 +16,11 @@ static bool is_strided(const Sharding *sharding, const Mesh *mesh)
     return false;
 }
 
-Slices slices_of(const Sharding *sharding, const Mesh *mesh)
+Slices slices_of(const Sharding *sharding, const Mesh *mesh, SubMesh part)
 {
     Slices slices = {.mesh = mesh,
                      .sharding = sharding,
+                     .part = part,
                      .cuts = sharding_atoms(sharding),
                      .partials = sharding_partials(sharding),
                      .most = sharding_local_elements(sharding, mesh, 0),
@@ -26,8 +29,27 @@ Slices slices_of(const Sharding *sharding, const Mesh *mesh)
 
     slices.n_slices = mesh_atoms_size(mesh, slices.cuts);
     slices.n_addends = mesh_atoms_size(mesh, slices.partials);
-    slices.n_copies = mesh->n_devices / (slices.n_slices * slices.n_addends);
+    slices.n_copies = submesh_size(mesh, part) / (slices.n_slices * slices.n_addends);
     return slices;
+}
+
+Slices slices_of_tensor(const Plan *plan, int32_t tensor, int64_t rank)
+{
+    return slices_of(shardings_at(plan->shardings, plan->made[tensor]), plan->mesh,
+                     stage_part_of(plan, tensor, rank));
+}
+
+int64_t slices_twin(const Slices *slices, int64_t rank)
+{
+    return submesh_twin(slices->mesh, slices->part, rank);
+}
+
+int64_t slice_elements(const Slices *slices, int64_t position)
+{
+    if (!submesh_has(slices->mesh, slices->part, position))
+        return 0;
+    return slices->uneven ? sharding_local_elements(slices->sharding, slices->mesh, position)
+                          : slices->most;
 }
 
 int64_t slice_parts(const Slices *slices, int d)
@@ -79,9 +101,7 @@ void slice_letter(int64_t number, Buf *out)
 
 int slice_marks(const Slices *slices, int64_t position)
 {
-    int64_t elements = slices->uneven
-                           ? sharding_local_elements(slices->sharding, slices->mesh, position)
-                           : slices->most;
+    int64_t elements = slice_elements(slices, position);
     int marks = 0;
 
     if (elements == 0)
@@ -218,11 +238,12 @@ void slice_pieces(Arena *arena, const Slices *slices, int d, int64_t position, i
 
 void slice_peers(const Slices *slices, int64_t position, int most, Buf *out)
 {
-    AtomSet all = (AtomSet)((1u << slices->mesh->n_atoms) - 1);
+    AtomSet all = (AtomSet)((1u << slices->mesh->n_atoms) - 1) & ~slices->part.fixed;
     int64_t n = slices->n_addends * slices->n_copies, shown = 0;
 
     for (int64_t i = 0; i < n && shown < most; i++) {
-        int64_t peer = mesh_group_member(slices->mesh, all & ~slices->cuts, position, i);
+        int64_t peer =
+            mesh_group_member(slices->mesh, all & ~slices->cuts, slices_twin(slices, position), i);
         if (peer != position)
             buf_printf(out, "%sd%" PRId64, shown++ ? " " : "", mesh_device(slices->mesh, peer));
     }

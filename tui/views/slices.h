@@ -9,18 +9,27 @@
 #define TUI_VIEWS_SLICES_H
 
 #include "core/plan/layout.h"
+#include "core/plan/plan.h"
 #include "tui/views/tiles.h"
 
 typedef struct {
     const Mesh *mesh;
     const Sharding *sharding;
+    SubMesh part; /* of the mesh: other devices hold nothing */
     AtomSet cuts, partials;
-    int64_t n_slices, n_addends, n_copies; /* their product is the number of devices */
+    int64_t n_slices, n_addends, n_copies; /* their product is the number of devices of the part */
     int64_t most;                          /* elements of the largest slice, which rank 0 has */
     bool uneven, strided;                  /* strided: slices lie in pieces */
 } Slices;
 
-Slices slices_of(const Sharding *sharding, const Mesh *mesh);
+Slices slices_of(const Sharding *sharding, const Mesh *mesh, SubMesh part);
+/* As its maker leaves it, on the part of the mesh where it lies; the rank chooses where there are
+ * several. It has a sharding. */
+Slices slices_of_tensor(const Plan *plan, int32_t tensor, int64_t rank);
+
+/* The rank, or the one that stands like it on the part. */
+int64_t slices_twin(const Slices *slices, int64_t rank);
+int64_t slice_elements(const Slices *slices, int64_t position); /* 0 outside of the part */
 
 int64_t slice_number(const Slices *slices, int64_t position);
 int64_t slice_addend(const Slices *slices, int64_t position); /* from 0 */

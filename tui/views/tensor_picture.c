@@ -51,13 +51,13 @@ int64_t tensor_picture_step(const TensorPicture *picture, int64_t rows, int64_t 
     if (row < 0 || row >= picture->n_rows || column < 0 || column >= picture->n_columns)
         return -1;
     return slice_at(picture->slices, picture->row_dim, row, picture->column_dim, column,
-                    picture->ui->rank);
+                    slices_twin(picture->slices, picture->ui->rank));
 }
 
 static int64_t holder(const TensorPicture *picture, int64_t row, int64_t column)
 {
     return slice_at(picture->slices, picture->row_dim, row, picture->column_dim, column,
-                    picture->ui->rank);
+                    slices_twin(picture->slices, picture->ui->rank));
 }
 
 static Str range_of(const TensorPicture *picture, int d, int64_t position)
@@ -164,8 +164,8 @@ static void draw_cell(const void *context, int64_t row, int64_t column, int line
     const Tiles *tiles = &drawn->tiles;
     bool here = row == picture->here_row / tiles->block_h &&
                 column == picture->here_column / tiles->block_w;
-    int64_t at =
-        here ? picture->ui->rank : holder(picture, row * tiles->block_h, column * tiles->block_w);
+    int64_t at = here ? slices_twin(picture->slices, picture->ui->rank)
+                      : holder(picture, row * tiles->block_h, column * tiles->block_w);
     Buf text = buf_new(picture->ui->frame);
     int room = pen->area.w - pen->x;
 
@@ -228,7 +228,7 @@ static void draw_list(const TensorPicture *picture, Pen *pen)
     for (int64_t i = 0; i < n && (int)text.n < pen->area.w * 2; i++) {
         int64_t cell = (here + i) % n;
         int64_t at = cell == here
-                         ? picture->ui->rank
+                         ? slices_twin(picture->slices, picture->ui->rank)
                          : holder(picture, cell / picture->n_columns, cell % picture->n_columns);
         buf_puts(&text, i ? "  " : "");
         format_slice(picture, at, TILE_FULL, &text);
@@ -249,12 +249,15 @@ static void draw_pieces(const TensorPicture *picture, Pen *pen)
     for (int d = 0; d < slices->sharding->n_dims; d++) {
         const Cut *cut = &slices->sharding->dim[d];
         Buf text = buf_new(picture->ui->frame), form = buf_new(picture->ui->frame);
-        if (cut->n < 2 || cut_n_runs(cut, slices->mesh, picture->ui->rank) < 2)
+        if (cut->n < 2 ||
+            cut_n_runs(cut, slices->mesh, slices_twin(picture->slices, picture->ui->rank)) < 2)
             continue;
-        slice_pieces(picture->ui->frame, slices, d, picture->ui->rank, PIECES_MOST, &text);
+        slice_pieces(picture->ui->frame, slices, d, slices_twin(picture->slices, picture->ui->rank),
+                     PIECES_MOST, &text);
         if (text.n == 0)
-            buf_printf(&text, "%" PRId64 " on each rank",
-                       cut_n_runs(cut, slices->mesh, picture->ui->rank));
+            buf_printf(
+                &text, "%" PRId64 " on each rank",
+                cut_n_runs(cut, slices->mesh, slices_twin(picture->slices, picture->ui->rank)));
         draw_field(pen, " PIECES", 9);
         pen_printf(pen, ROLE_TEXT, "along dim %d  ", d);
         cut_format(cut, slices->mesh, &form);

@@ -143,7 +143,8 @@ static void draw_ranges(const Picture *picture, int64_t position, Style style, P
     Buf text = buf_new(picture->ui->frame);
     int hatch = picture->slices->n_addends > 1 && pen->area.w - pen->x >= 14 ? 4 : 0;
 
-    slice_ranges(picture->ui->frame, picture->slices, position, &text);
+    if (submesh_has(picture->slices->mesh, picture->slices->part, position))
+        slice_ranges(picture->ui->frame, picture->slices, position, &text);
     pen_rune(pen, style, ' ');
     pen_fit(pen, style, buf_str(&text), pen->area.w - pen->x - hatch);
     pen_puts(pen, partial_style(picture->slices), hatch ? " ▒▒▒" : "");
@@ -155,7 +156,7 @@ static void draw_bytes(const Picture *picture, int64_t position, Pen *pen)
     const Ui *ui = picture->ui;
     const Slices *slices = picture->slices;
     Dtype dtype = (Dtype)ui->session->inferred->dtype[ui->at.tensor];
-    int64_t elements = sharding_local_elements(slices->sharding, slices->mesh, position);
+    int64_t elements = slice_elements(slices, position);
     Buf group = buf_new(ui->frame);
 
     if (picture->talk) {
@@ -465,7 +466,7 @@ static void draw(Ui *ui, Pen *pen)
                        .several = &several};
 
     if (id >= 0)
-        slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), ui->session->mesh);
+        slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);
     share(&picture, pen->area.h, &above, &below);
     int h = pen->area.h - above - below > 1 ? pen->area.h - above - below : 1;
     picture.grid = grid_of(ui, pen->area.w, h - 1);
@@ -560,7 +561,7 @@ static void table(Ui *ui, Sheet *out)
     Slices slices = {0};
 
     if (id >= 0)
-        slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), mesh);
+        slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);
     sheet_column(out, "device", true);
     sheet_column(out, "node", true);
     mesh_each_axis (axis, mesh)
@@ -574,7 +575,7 @@ static void table(Ui *ui, Sheet *out)
         sheet_number(out, (double)(mesh_device(mesh, at) / ui->session->machine->devices_per_node));
         for (int a = 0; a < mesh->n_axes; a++)
             sheet_number(out, (double)mesh_coord(mesh, a, at));
-        if (id >= 0) {
+        if (id >= 0 && slice_elements(&slices, at) > 0) {
             slice_letter(slice_number(&slices, at), &letter);
             slice_peers(&slices, at, 64, &peers);
         }

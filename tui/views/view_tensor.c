@@ -39,10 +39,11 @@ static void draw_sizes(const Ui *ui, const Slices *slices, int32_t id, Pen *pen)
 {
     int32_t tensor = ui->at.tensor;
     Dtype dtype = (Dtype)ui->session->inferred->dtype[tensor];
-    int64_t elements = sharding_local_elements(slices->sharding, slices->mesh, ui->rank);
+    int64_t elements =
+        sharding_local_elements(slices->sharding, slices->mesh, slices_twin(slices, ui->rank));
     Shape local;
 
-    sharding_local_shape(slices->sharding, slices->mesh, ui->rank, &local);
+    sharding_local_shape(slices->sharding, slices->mesh, slices_twin(slices, ui->rank), &local);
     draw_shape(ui, " GLOBAL", inferred_shape(ui->session->inferred, tensor),
                inferred_bytes(ui->session->inferred, tensor), pen);
     if (pen->area.w < NARROW)
@@ -90,7 +91,8 @@ static void draw_dims(Ui *ui, const Slices *slices, Pen *pen)
 
     assert(shape);
     draw_field(pen, " DIM        size  cut                 local  holds", 51);
-    pen_printf(pen, ROLE_HEAD, "on d%" PRId64, mesh_device(slices->mesh, ui->rank));
+    pen_printf(pen, ROLE_HEAD, "on d%" PRId64,
+               mesh_device(slices->mesh, slices_twin(slices, ui->rank)));
     pen_line(pen);
     for (int d = 0; d < slices->sharding->n_dims; d++) {
         const Cut *cut = &slices->sharding->dim[d];
@@ -101,10 +103,11 @@ static void draw_dims(Ui *ui, const Slices *slices, Pen *pen)
         cut_format(cut, slices->mesh, &text);
         draw_sharding(ui, pen, cut_is_whole(cut) ? STR("-") : buf_str(&text), -1, 16);
         pen_right(pen, ROLE_TEXT,
-                  str_from(arena_printf(ui->frame, "%" PRId64,
-                                        cut_local_size(cut, slices->mesh, ui->rank))),
+                  str_from(arena_printf(
+                      ui->frame, "%" PRId64,
+                      cut_local_size(cut, slices->mesh, slices_twin(slices, ui->rank)))),
                   9);
-        slice_range(ui->frame, slices, d, ui->rank, 2, &range);
+        slice_range(ui->frame, slices, d, slices_twin(slices, ui->rank), 2, &range);
         pen_printf(pen, ROLE_TEXT, "  %s", range.s);
         if (d == ui->at.dim)
             ui_mark_row(ui, SHOW_TENSOR, pen, pen->y);
@@ -118,28 +121,30 @@ static void draw_dims(Ui *ui, const Slices *slices, Pen *pen)
 static void draw_rank(const Ui *ui, const Slices *slices, bool two_lines, Pen *pen)
 {
     Dtype dtype = (Dtype)ui->session->inferred->dtype[ui->at.tensor];
-    int64_t elements = sharding_local_elements(slices->sharding, slices->mesh, ui->rank);
+    int64_t elements =
+        sharding_local_elements(slices->sharding, slices->mesh, slices_twin(slices, ui->rank));
     Buf text = buf_new(ui->frame), peers = buf_new(ui->frame);
 
-    buf_printf(&text, " d%" PRId64, mesh_device(slices->mesh, ui->rank));
+    buf_printf(&text, " d%" PRId64, mesh_device(slices->mesh, slices_twin(slices, ui->rank)));
     for (int a = 0; a < slices->mesh->n_axes; a++)
         buf_printf(&text, "%s%s %" PRId64, a ? ", " : " (", slices->mesh->axes[a].name,
-                   mesh_coord(slices->mesh, a, ui->rank));
+                   mesh_coord(slices->mesh, a, slices_twin(slices, ui->rank)));
     buf_puts(&text, ") holds ");
     if (elements == 0) {
         buf_puts(&text, "nothing: its part is empty");
     } else {
-        slice_letter(slice_number(slices, ui->rank), &text);
+        slice_letter(slice_number(slices, slices_twin(slices, ui->rank)), &text);
         buf_puts(&text, " [");
-        slice_ranges(ui->frame, slices, ui->rank, &text);
+        slice_ranges(ui->frame, slices, slices_twin(slices, ui->rank), &text);
         buf_puts(&text, "] ");
         buf_add(&text, label_bytes(ui, dtype_bytes(dtype, elements)));
     }
     Buf others = buf_new(ui->frame);
-    slice_peers(slices, ui->rank, 8, &peers);
+    slice_peers(slices, slices_twin(slices, ui->rank), 8, &peers);
     if (slices->n_addends > 1)
         buf_printf(&others, "addend %" PRId64 " of %" PRId64 "; the others on %s",
-                   slice_addend(slices, ui->rank) + 1, slices->n_addends, peers.s);
+                   slice_addend(slices, slices_twin(slices, ui->rank)) + 1, slices->n_addends,
+                   peers.s);
     else if (slices->n_copies > 1)
         buf_printf(&others, "the same on %s", peers.s);
     else
@@ -380,7 +385,7 @@ static void draw(Ui *ui, Pen *pen)
         draw_unknown(ui, pen);
         return;
     }
-    Slices slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), ui->session->mesh);
+    Slices slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);
     TensorPicture picture = tensor_picture(ui, &slices);
     Parts parts = share(ui, &picture, tensor_notations(ui, notation), pen->area.w, pen->area.h);
     draw_name(ui, pen);
@@ -409,7 +414,8 @@ static void draw(Ui *ui, Pen *pen)
 /* The next rank that holds the same slice; where nobody does, the next of all. */
 static int64_t next_holder(const Slices *slices, int64_t rank, int by)
 {
-    AtomSet all = (AtomSet)((1u << slices->mesh->n_atoms) - 1), same = all & ~slices->cuts;
+    AtomSet all = (AtomSet)((1u << slices->mesh->n_atoms) - 1);
+    AtomSet same = all & ~slices->cuts & ~slices->part.fixed;
     int64_t n = mesh_atoms_size(slices->mesh, same), n_devices = slices->mesh->n_devices;
 
     if (n == 1)
@@ -431,13 +437,13 @@ static bool move(Ui *ui, ActId act)
         return false;
     if (id < 0)
         return true;
-    Slices slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), ui->session->mesh);
+    Slices slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);
     TensorPicture picture = tensor_picture(ui, &slices);
     int64_t to = -1;
     if (down ? picture.row_dim >= 0 : picture.column_dim >= 0)
         to = tensor_picture_step(&picture, down ? by : 0, down ? 0 : by);
     else
-        to = next_holder(&slices, ui->rank, by);
+        to = next_holder(&slices, slices_twin(&slices, ui->rank), by);
     if (to >= 0)
         ui->rank = to;
     return true;
@@ -487,9 +493,11 @@ static void table(Ui *ui, Sheet *out)
     sheet_column(out, "local_bytes", true);
     if (id < 0)
         return;
-    Slices slices = slices_of(shardings_at(ui_plan(ui)->shardings, id), ui->session->mesh);
+    Slices slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);
     Dtype dtype = (Dtype)ui->session->inferred->dtype[ui->at.tensor];
     for (int64_t at = 0; at < slices.mesh->n_devices; at++) {
+        if (!submesh_has(slices.mesh, slices.part, at))
+            continue;
         Buf letter = buf_new(out->arena), ranges = buf_new(out->arena);
         slice_letter(slice_number(&slices, at), &letter);
         slice_ranges(out->arena, &slices, at, &ranges);
@@ -497,8 +505,7 @@ static void table(Ui *ui, Sheet *out)
         sheet_put(out, buf_str(&letter));
         sheet_put(out, buf_str(&ranges));
         sheet_number(out, slices.n_addends > 1 ? (double)slice_addend(&slices, at) + 1 : 0);
-        sheet_number(out, (double)dtype_bytes(
-                              dtype, sharding_local_elements(slices.sharding, slices.mesh, at)));
+        sheet_number(out, (double)dtype_bytes(dtype, slice_elements(&slices, at)));
     }
 }
 
