@@ -1,11 +1,14 @@
 #include "tui/cli/help.h"
 
+#include "core/base/file.h"
 #include "tui/cli/options.h"
 #include "tui/views/about.h"
 #include "tui/views/page.h"
 #include "tui/screen/text.h"
 #include "tui/app/config.h"
 #include "tui/app/lua_help.h"
+
+#include <ctype.h>
 
 /* ---- text ---- */
 
@@ -199,23 +202,52 @@ void help_views(Buf *out)
     buf_puts(out, help_marks);
 }
 
-/* What is shipped of a kind, "a, b, c", below the topic that speaks of it. */
+/* The end of the first sentence: a full stop and a capital, or the text's end. "et al. 2019" goes
+ * on. */
+static size_t sentence_end(Str text)
+{
+    for (size_t i = 0; i + 2 < text.n; i++)
+        if (text.s[i] == '.' && text.s[i + 1] == ' ' && isupper((unsigned char)text.s[i + 2]))
+            return i + 1;
+    return text.n;
+}
+
+/* The first sentence of a shipped file's first comment, behind its name: "-- dp.lua: ..". */
+static const char *about_shipped(const Cli *cli, const char *kind, Str name)
+{
+    enum { SCRIPT_BYTES_MAX = 4 << 20 };
+    const char *file = arena_printf(cli->arena, "scripts/%s/%.*s.lua", kind, STR_ARG(name));
+    const char *path = cli->hooks->data_file(cli->hooks->context, cli->arena, file);
+    Source source;
+    if (!path || !file_read(cli->arena, path, SCRIPT_BYTES_MAX, &source, NULL))
+        return "";
+    Buf text = buf_new(cli->arena);
+    for (Str rest = source.text; str_starts(rest, STR("-- "));) {
+        Str line = str_take(&rest, '\n');
+        buf_printf(&text, "%s%.*s", text.n > 0 ? " " : "", (int)line.n - 3, line.s + 3);
+    }
+    int64_t colon = str_find(buf_str(&text), STR(": "));
+    Str about = {text.s + colon + 2, text.n - (size_t)colon - 2};
+    return colon < 0 ? "" : arena_str(cli->arena, (Str){about.s, sentence_end(about)});
+}
+
+/* What is shipped of a kind, with what each file says of itself, below the topic that speaks of
+ * it. */
 static void write_shipped(Cli *cli, const char *topic, Buf *out)
 {
     static const struct {
         const char *topic, *kind;
     } kinds[] = {{"policies", "policies"}, {"machine", "machines"}, {"models", "models"}};
+    enum { ABOUT_AT = 13 };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].topic, topic) != 0)
             continue;
-        Buf names = buf_new(out->arena);
         Str rest = str_from(cli->hooks->shipped(cli->hooks->context, cli->arena, kinds[i].kind));
+        buf_puts(out, rest.n > 0 ? "\n\nShipped:\n" : "\n\nNone is shipped.\n");
         while (rest.n > 0) {
             Str name = str_take(&rest, ' ');
-            buf_printf(&names, "%s%.*s", names.n > 0 ? ", " : "", STR_ARG(name));
+            text_put_pair(name, ABOUT_AT, about_shipped(cli, kinds[i].kind, name), out);
         }
-        buf_puts(out, "\n\n");
-        text_put_pair(STR("Shipped:"), 10, names.n > 0 ? names.s : "none", out);
     }
 }
 
