@@ -33,7 +33,7 @@ static void put_tensor(const Session *session, const NamedTensor *named, Buf *ou
 static void put_plain(lua_State *L, int at, bool quoted, Buf *out)
 {
     size_t n;
-    const char *text = luaL_tolstring(L, at, &n);
+    const char *text = sandbox_push_text(L, at, &n);
     bool mark = quoted && lua_type(L, at) == LUA_TSTRING;
     buf_puts(out, mark ? "\"" : "");
     text_printable((Str){text, n < TEXT_BYTES_MAX ? n : TEXT_BYTES_MAX}, out);
@@ -165,6 +165,7 @@ bool console_run(Sandbox *sandbox, Session *session, const char *text, Journal *
     sandbox->chunk = "console";
     sandbox->listener = answer;
     sandbox->print = print_line;
+    sandbox_scale(sandbox, session->graph->n_ops);
     sandbox_restart(sandbox);
     bool ok = policy_protect(sandbox, session, run_line, &line, journal, err);
     sandbox->source = policy.source;

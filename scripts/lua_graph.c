@@ -94,7 +94,7 @@ typedef void Visit(lua_State *L, Policy *policy, const NamedTensor *named, void 
 /* Visits each tensor that matches once per name; how many there were. */
 static int each_match(lua_State *L, Policy *policy, Str pattern, Visit *visit, void *context)
 {
-    enum { NAMES_PER_INSTRUCTION = 2, GLOB_INSTRUCTIONS = 50 };
+    enum { NAMES_PER_INSTRUCTION = 2, GLOB_INSTRUCTIONS = 50, GLOB_STEPS = 32 };
     const Session *session = policy->session;
     Str tail = literal_tail(pattern);
     NameWalk walk = names_walk(policy->arena, session->inferred, session->naming);
@@ -102,7 +102,7 @@ static int each_match(lua_State *L, Policy *policy, Str pattern, Visit *visit, v
     sandbox_spend(L, names_count_all(session->inferred, session->naming) / NAMES_PER_INSTRUCTION);
     while (names_next(&walk, tail)) {
         NamedTensor named;
-        sandbox_spend(L, GLOB_INSTRUCTIONS);
+        sandbox_spend(L, GLOB_INSTRUCTIONS + (int64_t)(pattern.n * walk.name.n / GLOB_STEPS));
         if (!str_glob(pattern, walk.name) || !names_take(&walk, policy->sandbox->names, &named))
             continue;
         visit(L, policy, &named, context);

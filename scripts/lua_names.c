@@ -85,8 +85,6 @@ bool names_take(const NameWalk *walk, Names *kept, NamedTensor *out)
     return true;
 }
 
-enum { NEAREST_LOOK_AT = 20000 };
-
 const char *names_nearest(Arena *arena, const Inferred *inferred, const Naming *naming, Str pattern)
 {
     size_t tail = pattern.n;

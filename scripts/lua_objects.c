@@ -1,6 +1,7 @@
 #include "scripts/lua_objects.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 static const char *const node_type = "node";
 const char *const graph_type = "graph", *const tensor_type = "tensor",
@@ -182,6 +183,18 @@ static int node_equal(lua_State *L)
     return 1;
 }
 
+/* The text by which nodes as keys are ordered: as the program has them, then part by part. */
+static int node_order(lua_State *L)
+{
+    NodeRef node = node_check(L, 1);
+    char text[24 * (1 + PART_LEVELS_MAX)];
+    int n = snprintf(text, sizeof text, "%010d", (int)node.op);
+    for (int i = 0; i < node.n_levels; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, " %010lld", (long long)node.part[i]);
+    lua_pushlstring(L, text, (size_t)n);
+    return 1;
+}
+
 static int node_text(lua_State *L)
 {
     NodeRef node = node_check(L, 1);
@@ -292,6 +305,15 @@ static int tensor_equal(lua_State *L)
     return 1;
 }
 
+static int tensor_order(lua_State *L)
+{
+    const NamedTensor *named = check_tensor(L);
+    char number[24];
+    snprintf(number, sizeof number, "%010d ", (int)named->tensor);
+    lua_pushfstring(L, "%s%s", number, named->name);
+    return 1;
+}
+
 /* ---- types ---- */
 
 const LuaEntry node_fields[] = {
@@ -398,8 +420,15 @@ static int look_up(lua_State *L)
     if (found != LUA_TNIL)
         return 1;
     Error err = {0};
-    refuse_name(lua_tostring(L, lua_upvalueindex(2)), luaL_tolstring(L, 2, NULL), &err);
+    refuse_name(lua_tostring(L, lua_upvalueindex(2)), sandbox_push_text(L, 2, NULL), &err);
     return sandbox_raise(L, &err);
+}
+
+/* __newindex. Upvalue: the type's name. */
+static int refuse_write(lua_State *L)
+{
+    return luaL_error(L, "a %s is read, not written: '%s'", lua_tostring(L, lua_upvalueindex(1)),
+                      sandbox_push_text(L, 2, NULL));
 }
 
 static void set_fields(lua_State *L, const char *type)
@@ -421,6 +450,9 @@ static void fill_type(lua_State *L, const char *type)
     lua_pushstring(L, type);
     lua_pushcclosure(L, look_up, 2);
     lua_setfield(L, -2, "__index");
+    lua_pushstring(L, type);
+    lua_pushcclosure(L, refuse_write, 1);
+    lua_setfield(L, -2, "__newindex");
     lua_pushboolean(L, false);
     lua_setfield(L, -2, "__metatable");
 }
@@ -448,6 +480,7 @@ static void open_nodes(lua_State *L)
         lua_pushvalue(L, it == 1 ? -1 : -3);
         set_function(L, "__eq", node_equal);
         set_function(L, "__tostring", node_text);
+        set_function(L, "__order", node_order);
         lua_pop(L, 1);
     }
     lua_setmetatable(L, -2);
@@ -468,6 +501,7 @@ void objects_open(lua_State *L)
     open_type(L, tensor_type);
     set_function(L, "__eq", tensor_equal);
     set_function(L, "__tostring", tensor_label);
+    set_function(L, "__order", tensor_order);
     open_type(L, algorithm_type);
     lua_settop(L, top);
 }

@@ -168,6 +168,7 @@ static Pending *find_same_mark(lua_State *L, const Policy *policy, const Decisio
     bool unmarked = false;
     Pending *same = NULL;
     for (int32_t i = *last_of(policy, decision); i >= 0; i = policy->pending.at[i].before) {
+        sandbox_spend(L, 1);
         Pending *it = &policy->pending.at[i];
         uint64_t bit = it->decision.dim < 0 ? 0 : (uint64_t)1 << it->decision.dim;
         unmarked |= it->decision.kind == UNPIN_TENSOR;
@@ -191,6 +192,7 @@ static Pending *find_same_dim(lua_State *L, const Policy *policy, const Decision
     bool unmarked = false;
     Pending *same = NULL;
     for (int32_t i = *last_of(policy, decision); i >= 0; i = policy->pending.at[i].before) {
+        sandbox_spend(L, 1);
         Pending *it = &policy->pending.at[i];
         unmarked |= it->decision.kind == UNPIN_TENSOR;
         if (it->decision.dim < 0) {
@@ -322,11 +324,15 @@ static int call_pas(lua_State *L)
         return 0; /* a file of operators */
     if (type != LUA_TFUNCTION)
         return luaL_error(L, "the policy defines no function PAS(graph, resource)");
+    lua_Debug at;
+    lua_pushvalue(L, -1);
+    lua_getinfo(L, ">S", &at);
     push_graph(L);
     push_resource(L, policy->session->mesh);
     lua_call(L, 2, 1);
     if (!luaL_testudata(L, -1, graph_type))
-        return luaL_error(L, "PAS must return the graph, but returned a %s", luaL_typename(L, -1));
+        return luaL_error(L, "%s:%d: PAS must return the graph, but returned a %s",
+                          policy->sandbox->chunk, at.linedefined, luaL_typename(L, -1));
     return 0;
 }
 
@@ -353,7 +359,10 @@ bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void
         sandbox->names = names_new(sandbox->arena);
     sandbox->host = &policy;
     sandbox->progress = session->progress;
+    sandbox->grows[0] = arena;
+    sandbox->grows[1] = session->journal_arena;
     bool ok = sandbox_protect(sandbox, body, context, err);
+    sandbox->grows[0] = sandbox->grows[1] = NULL;
     sandbox->progress = NULL;
     sandbox->host = NULL;
     for (int i = 0; ok && i < policy.pending.n; i++)
@@ -364,6 +373,7 @@ bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void
 
 bool policy_run(Sandbox *sandbox, Session *session, Journal *journal, Error *err)
 {
+    sandbox_scale(sandbox, session->graph->n_ops);
     sandbox_refill(sandbox);
     return policy_protect(sandbox, session, call_pas, NULL, journal, err);
 }

@@ -38,7 +38,7 @@ static const char *nearest_path(const Naming *naming, Str name)
 {
     const char *nearest = NULL;
     int least = INT32_MAX;
-    for (int i = 0; i < naming_n_paths(naming); i++) {
+    for (int i = 0; i < naming_n_paths(naming) && i < NEAREST_LOOK_AT; i++) {
         int distance = str_distance(str_from(naming_path(naming, i)), name);
         if (distance < least) {
             least = distance;
@@ -60,6 +60,7 @@ int graph_op(lua_State *L)
         op = op_of_path(session, name);
     if (op < 0) {
         Error err = {0};
+        sandbox_spend(L, NEAREST_INSTRUCTIONS);
         const char *nearest = nearest_path(session->naming, name);
         error_kind(&err, ERROR_NO_MATCH, "there is no op '%.*s'", STR_ARG(name));
         if (nearest)

@@ -3,23 +3,25 @@
  * string, table, math, utf8 and coroutine are there. Functions of string, table and utf8 are called
  * through a clock, since one call may take as long as a loop; calls that could take hours are
  * refused: patterns that backtrack, tables that claim to be huge. Handlers of xpcall() and what a
- * dead coroutine would still close do not run where no hook counts. The originals stay in Lua's
- * table of loaded libraries, where its error messages find their names and scripts find nothing.
+ * dead coroutine would still close do not run where no hook counts. What differs from run to run is
+ * in lua_order.c. The originals stay in Lua's table of loaded libraries, where its error messages
+ * find their names and scripts find nothing.
  */
+#include "scripts/lua_order.h"
 #include "scripts/lua_state.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
 
+#include <ctype.h>
 #include <stdio.h>
 #include <time.h>
 
 enum {
-    NS_PER_INSTRUCTION = 32,
     PATTERN_BYTES_MAX = 128,
-    SORT_INSTRUCTIONS = 20,                /* for a key, of pairs() */
-    ELEMENTS_MAX = SANDBOX_BYTES_MAX / 16, /* more elements than a table has room for */
-    PRINTED_BYTES_MAX = 2000               /* of one print() */
+    CALL_STEPS = 64,         /* of a pattern: what calling a function for a match counts */
+    ELEMENTS_MAX = 1 << 22,  /* of a list, in one call */
+    PRINTED_BYTES_MAX = 2000 /* of one print() */
 };
 
 /* ---- a clock around a library function, which is upvalue 1 ---- */
@@ -37,7 +39,7 @@ static int timed(lua_State *L)
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-    sandbox_spend(L, (now_ns() - start) / NS_PER_INSTRUCTION);
+    sandbox_spend_time(L, now_ns() - start);
     return lua_gettop(L);
 }
 
@@ -57,39 +59,51 @@ static size_t skip_set(Str pattern, size_t at)
     return at + 1;
 }
 
-/* An upper bound on the steps of a match: each repetition may try every length at every place. */
-static double pattern_steps(Str pattern, size_t subject_bytes)
+/* An upper bound on the steps of a match: each repetition may try every length at every place, and
+ * so may %b() and %1; a set is looked through for each character. */
+static double pattern_steps(Str pattern, size_t subject_bytes, bool anchored)
 {
-    bool anchored = pattern.n > 0 && pattern.s[0] == '^';
     double places = (double)subject_bytes + 1, steps = anchored ? 1 : places;
+    size_t set = 0; /* the longest */
     for (size_t i = 0; i < pattern.n;) {
-        char c = pattern.s[i];
-        if (c == '*' || c == '+' || c == '-')
+        char c = pattern.s[i], escaped = c == '%' && i + 1 < pattern.n ? pattern.s[i + 1] : '\0';
+        size_t next = c == '[' ? skip_set(pattern, i) : i + (c == '%' ? 2 : 1);
+        if (c == '*' || c == '+' || c == '-' || escaped == 'b' || isdigit((unsigned char)escaped))
             steps *= places;
         else if (c == '?')
             steps *= 2;
-        i = c == '[' ? skip_set(pattern, i) : i + (c == '%' ? 2 : 1);
+        if (c == '[' && next - i > set)
+            set = next - i;
+        i = next;
     }
-    return steps;
+    return steps * (double)(1 + set / 8);
 }
 
 static const double PATTERN_STEPS_MAX = 1e8, PLAIN_STEPS_MAX = 1e10;
 
-static void check_pattern(lua_State *L)
+/* each: gmatch, for which '^' is a character; per_match: what a match costs beside. */
+static void check_pattern(lua_State *L, bool each, int per_match)
 {
     Str subject = {0}, pattern = {0};
     subject.s = luaL_checklstring(L, 1, &subject.n);
     pattern.s = luaL_checklstring(L, 2, &pattern.n);
+    bool anchored = !each && pattern.n > 0 && pattern.s[0] == '^';
     if (pattern.n > PATTERN_BYTES_MAX)
         luaL_error(L, "a pattern may have %d characters", PATTERN_BYTES_MAX);
-    if (pattern_steps(pattern, subject.n) > PATTERN_STEPS_MAX)
+    if (pattern_steps(pattern, subject.n, anchored) * per_match > PATTERN_STEPS_MAX)
         luaL_error(L, "this pattern could take too long on a text of %d characters",
                    (int)subject.n);
 }
 
 static int timed_match(lua_State *L)
 {
-    check_pattern(L);
+    check_pattern(L, false, 1);
+    return timed(L);
+}
+
+static int timed_gsub(lua_State *L)
+{
+    check_pattern(L, false, lua_type(L, 3) == LUA_TSTRING ? 1 : CALL_STEPS);
     return timed(L);
 }
 
@@ -108,14 +122,14 @@ static int timed_find(lua_State *L)
     if (lua_toboolean(L, 4))
         check_plain(L);
     else
-        check_pattern(L);
+        check_pattern(L, false, 1);
     return timed(L);
 }
 
 /* gmatch answers a function that does the work. */
 static int timed_gmatch(lua_State *L)
 {
-    check_pattern(L);
+    check_pattern(L, true, 1);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, 1);
@@ -138,12 +152,35 @@ static int timed_rep(lua_State *L)
     return timed(L);
 }
 
-/* insert, remove, sort: as many steps as the table says that it has elements. */
+/* Moving, joining and sorting take as many steps as the table says that it has elements. */
+static void check_list(lua_State *L)
+{
+    if (luaL_getmetafield(L, 1, "__len") != LUA_TNIL)
+        luaL_error(L, "a list that counts itself is not moved, joined or sorted");
+    if (lua_istable(L, 1) && lua_rawlen(L, 1) > ELEMENTS_MAX)
+        luaL_error(L, "a list of more than %d elements is not moved, joined or sorted",
+                   ELEMENTS_MAX);
+}
+
 static int timed_list(lua_State *L)
 {
-    if (luaL_getmetafield(L, 1, "__len") != LUA_TNIL ||
-        (lua_istable(L, 1) && lua_rawlen(L, 1) > ELEMENTS_MAX))
-        return luaL_error(L, "a list that counts itself, or has gaps, is not moved or sorted");
+    check_list(L);
+    return timed(L);
+}
+
+static int checked_sort(lua_State *L)
+{
+    check_list(L);
+    return order_sort(L);
+}
+
+static int timed_concat(lua_State *L)
+{
+    lua_Integer first = luaL_optinteger(L, 3, 1);
+    check_list(L);
+    lua_Integer last = luaL_optinteger(L, 4, lua_istable(L, 1) ? (lua_Integer)lua_rawlen(L, 1) : 0);
+    if (last > first && (lua_Unsigned)last - (lua_Unsigned)first >= ELEMENTS_MAX)
+        return luaL_error(L, "too many elements to join");
     return timed(L);
 }
 
@@ -158,11 +195,10 @@ static int timed_move(lua_State *L)
 static lua_CFunction wrapper_of(const char *name)
 {
     static const luaL_Reg special[] = {
-        {"find", timed_find},   {"match", timed_match},
-        {"gsub", timed_match},  {"gmatch", timed_gmatch},
-        {"rep", timed_rep},     {"insert", timed_list},
-        {"remove", timed_list}, {"sort", timed_list},
-        {"move", timed_move},   {NULL, NULL},
+        {"find", timed_find},     {"match", timed_match},   {"gsub", timed_gsub},
+        {"gmatch", timed_gmatch}, {"rep", timed_rep},       {"format", order_format},
+        {"insert", timed_list},   {"remove", timed_list},   {"sort", checked_sort},
+        {"move", timed_move},     {"concat", timed_concat}, {NULL, NULL},
     };
     for (const luaL_Reg *it = special; it->name; it++)
         if (strcmp(it->name, name) == 0)
@@ -188,88 +224,12 @@ static void open_wrapped(lua_State *L, const char *name, lua_CFunction open)
     lua_setglobal(L, name);
 }
 
-/* ---- pairs in sorted order: whole numbers, other numbers, texts, the rest as they come ---- */
-
-static int key_rank(lua_State *L, int at)
-{
-    return lua_type(L, at) == LUA_TNUMBER ? 0 : lua_type(L, at) == LUA_TSTRING ? 1 : 2;
-}
-
-static int key_less(lua_State *L)
-{
-    int a = key_rank(L, 1), b = key_rank(L, 2);
-    lua_pushboolean(L, a != b ? a < b : a < 2 && lua_compare(L, 1, 2, LUA_OPLT));
-    return 1;
-}
-
-/* Upvalues: the table, its keys in order, how many were given. */
-static int next_pair(lua_State *L)
-{
-    lua_Integer i = lua_tointeger(L, lua_upvalueindex(3));
-    for (;;) {
-        if (lua_rawgeti(L, lua_upvalueindex(2), ++i) == LUA_TNIL)
-            return 1;
-        lua_pushvalue(L, -1);
-        if (lua_gettable(L, lua_upvalueindex(1)) != LUA_TNIL)
-            break; /* not taken out meanwhile */
-        lua_pop(L, 2);
-    }
-    lua_pushinteger(L, i);
-    lua_replace(L, lua_upvalueindex(3));
-    return 2;
-}
-
-/* table.sort as Lua made it, whatever the script did to its own. */
-static void push_sort(lua_State *L)
-{
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-    lua_getfield(L, -1, LUA_TABLIBNAME);
-    lua_getfield(L, -1, "sort");
-    lua_insert(L, -3);
-    lua_pop(L, 2);
-}
-
-void sandbox_push_keys(lua_State *L, int table)
-{
-    bool ordered = true; /* so far 1, 2, 3 .., as the keys of a list come */
-    lua_Integer n = 0;
-    lua_newtable(L);
-    int keys = lua_gettop(L);
-    for (lua_pushnil(L); lua_next(L, table);) {
-        lua_pop(L, 1);
-        ordered = ordered && lua_isinteger(L, -1) && lua_tointeger(L, -1) == n + 1;
-        lua_pushvalue(L, -1);
-        lua_rawseti(L, keys, ++n);
-    }
-    sandbox_spend(L, ordered ? n : n * SORT_INSTRUCTIONS);
-    if (ordered)
-        return;
-    push_sort(L);
-    lua_pushvalue(L, keys);
-    lua_pushcfunction(L, key_less);
-    lua_call(L, 2, 0);
-}
-
-static int sorted_pairs(lua_State *L)
-{
-    if (luaL_getmetafield(L, 1, "__pairs") != LUA_TNIL) {
-        lua_pushvalue(L, 1);
-        lua_call(L, 1, 3);
-        return 3;
-    }
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_settop(L, 1);
-    sandbox_push_keys(L, 1);
-    lua_pushinteger(L, 0);
-    lua_pushcclosure(L, next_pair, 3);
-    return 1;
-}
-
 /* ---- globals ---- */
 
 /* Finalizers would run where no hook counts. */
 static int safe_setmetatable(lua_State *L)
 {
+    luaL_checktype(L, 1, LUA_TTABLE);
     if (lua_istable(L, 2)) {
         lua_pushliteral(L, "__gc");
         if (lua_rawget(L, 2) != LUA_TNIL)
@@ -318,7 +278,7 @@ static int print_note(lua_State *L)
     luaL_buffinit(L, &line);
     for (int i = 1; i <= n; i++) {
         luaL_addstring(&line, i > 1 ? "\t" : "");
-        luaL_tolstring(L, i, NULL);
+        sandbox_push_text(L, i, NULL);
         luaL_addvalue(&line);
     }
     luaL_pushresult(&line);
@@ -341,12 +301,11 @@ static void open_base(lua_State *L)
     lua_getfield(L, -1, "setmetatable");
     lua_pushcclosure(L, safe_setmetatable, 1);
     lua_setfield(L, -2, "setmetatable");
-    lua_pushcfunction(L, safe_xpcall);
-    lua_setfield(L, -2, "xpcall");
-    lua_pushcfunction(L, print_note);
-    lua_setfield(L, -2, "print");
-    lua_pushcfunction(L, sorted_pairs);
-    lua_setfield(L, -2, "pairs");
+    static const luaL_Reg own[] = {
+        {"xpcall", safe_xpcall}, {"print", print_note},        {"pairs", order_pairs},
+        {"next", order_next},    {"tostring", order_tostring}, {NULL, NULL},
+    };
+    luaL_setfuncs(L, own, 0);
     lua_pop(L, 1);
 }
 
@@ -395,13 +354,16 @@ static void open_coroutine(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* ("x"):rep(3) takes the wrapped functions too. The string library is on the stack. */
+/* ("x"):rep(3) takes the wrapped functions too, and a script those alone. The string library is on
+ * the stack. */
 static void set_string_methods(lua_State *L)
 {
     lua_pushliteral(L, "");
     lua_getmetatable(L, -1);
     lua_pushvalue(L, -3);
     lua_setfield(L, -2, "__index");
+    lua_pushboolean(L, false);
+    lua_setfield(L, -2, "__metatable");
     lua_pop(L, 2);
 }
 
@@ -409,8 +371,10 @@ static void set_string_methods(lua_State *L)
 static void seed_random(lua_State *L)
 {
     lua_getfield(L, -1, "randomseed");
-    lua_pushinteger(L, 1);
-    lua_call(L, 1, 0);
+    lua_pushcclosure(L, order_randomseed, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "randomseed");
+    lua_call(L, 0, 0);
 }
 
 void sandbox_open_libraries(lua_State *L)

@@ -16,7 +16,9 @@ enum {
     BROKE_BYTES_MAX = 4096,     /* the most one allocation gets when the budget is gone */
     CHUNK_NAME_MAX = LUA_IDSIZE - 1,
     TRACE_LEVELS_MAX = 6,
-    LINE_BYTES_MAX = 200 /* of a line that is shown */
+    LINE_BYTES_MAX = 200,        /* of a line that is shown */
+    WATCHED_BYTES = 256 << 10,   /* an allocation at which the clock is looked at */
+    UNHOOKED_NS_MAX = 1000000000 /* the most that may pass there since a hook looked at it */
 };
 
 /* ---- memory ---- */
@@ -43,6 +45,20 @@ static void *refuse(Sandbox *sandbox)
     return NULL;
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Lua may loop in itself, where no hook counts, while its stack grows: a __call that is its own. */
+static void watch_the_clock(Sandbox *sandbox)
+{
+    if (now_ns() - sandbox->hooked_ns > UNHOOKED_NS_MAX)
+        sandbox->budget = 0;
+}
+
 /* lua_Alloc. For a new block old_bytes is a type tag. */
 static void *allocate(void *context, void *block, size_t old_bytes, size_t new_bytes)
 {
@@ -55,7 +71,9 @@ static void *allocate(void *context, void *block, size_t old_bytes, size_t new_b
     }
     if (new_bytes > held) {
         size_t more = new_bytes - held;
-        if (more > SANDBOX_BYTES_MAX - sandbox->n_bytes ||
+        if (more >= WATCHED_BYTES && sandbox->running)
+            watch_the_clock(sandbox);
+        if (more > sandbox->bytes_max - sandbox->n_bytes ||
             (sandbox->budget <= 0 && more > BROKE_BYTES_MAX))
             return refuse(sandbox);
         sandbox->budget -= (int64_t)(more / BYTES_PER_INSTRUCTION);
@@ -74,15 +92,24 @@ static bool asked_to_stop(const Sandbox *sandbox)
     return sandbox->progress && atomic_load(&sandbox->progress->stop);
 }
 
+static void say_no_memory(const Sandbox *sandbox, Error *err)
+{
+    error_kind(err, ERROR_SCRIPT, "not enough memory: a script may use %d MiB",
+               (int)(sandbox->bytes_max >> 20));
+}
+
+/* Why the budget is gone. */
 static void say_stopped(const Sandbox *sandbox, Error *err)
 {
     if (asked_to_stop(sandbox)) {
         error_kind(err, ERROR_CANCELLED, "stopped");
-        return;
+    } else if (sandbox->out_of_memory) {
+        say_no_memory(sandbox, err);
+    } else {
+        error_kind(err, ERROR_SCRIPT, "stopped after %d million instructions",
+                   (int)(sandbox->instructions_max / 1000000));
+        error_hint(err, "a loop that does not end?");
     }
-    error_kind(err, ERROR_SCRIPT, "stopped after %d million instructions",
-               SANDBOX_INSTRUCTIONS_MAX / 1000000);
-    error_hint(err, "a loop that does not end?");
 }
 
 static void stop(lua_State *L)
@@ -92,11 +119,18 @@ static void stop(lua_State *L)
     sandbox_raise(L, &err);
 }
 
-static int64_t now_ns(void)
+static size_t bytes_outside(const Sandbox *sandbox)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    size_t n = 0;
+    for (int i = 0; i < SANDBOX_ARENAS_MAX; i++)
+        n += sandbox->grows[i] ? arena_bytes(sandbox->grows[i]) : 0;
+    return n;
+}
+
+static bool is_out_of_memory(const Sandbox *sandbox)
+{
+    size_t grown = bytes_outside(sandbox) - sandbox->n_bytes_before;
+    return grown > sandbox->bytes_max - sandbox->n_bytes;
 }
 
 /* One instruction may compare two texts of 100 MB: where they take long, time is what counts. */
@@ -109,7 +143,9 @@ static void count_hook(lua_State *L, lua_Debug *at)
     sandbox->hooked_ns = now;
     if (sandbox->budget > 0)
         sandbox->budget -= slow > count ? slow : count;
-    if (sandbox->budget > 0 && asked_to_stop(sandbox))
+    if (sandbox->budget > 0 && is_out_of_memory(sandbox))
+        sandbox->out_of_memory = true;
+    if (sandbox->out_of_memory || asked_to_stop(sandbox))
         sandbox->budget = 0;
     if (sandbox->budget > 0)
         return;
@@ -127,15 +163,29 @@ void sandbox_spend(lua_State *L, int64_t n_instructions)
     stop(L);
 }
 
+void sandbox_spend_time(lua_State *L, int64_t ns)
+{
+    enum { CALL_NS_PER_INSTRUCTION = 32, LONG_NS = 50000 };
+    int64_t own = ns < LONG_NS ? ns : now_ns() - sandbox_of(L)->hooked_ns;
+    sandbox_spend(L, (own < ns ? own : ns) / CALL_NS_PER_INSTRUCTION);
+}
+
 void sandbox_refill(Sandbox *sandbox)
 {
     if (sandbox->budget > 0)
-        sandbox->budget = SANDBOX_INSTRUCTIONS_MAX;
+        sandbox->budget = sandbox->instructions_max;
+}
+
+void sandbox_scale(Sandbox *sandbox, int64_t n_ops)
+{
+    sandbox->instructions_max = SANDBOX_INSTRUCTIONS + n_ops * SANDBOX_INSTRUCTIONS_PER_OP;
+    sandbox->bytes_max = SANDBOX_BYTES + (size_t)n_ops * SANDBOX_BYTES_PER_OP;
 }
 
 void sandbox_restart(Sandbox *sandbox)
 {
-    sandbox->budget = SANDBOX_INSTRUCTIONS_MAX;
+    sandbox->budget = sandbox->instructions_max;
+    sandbox->out_of_memory = false;
     lua_sethook(sandbox->lua, count_hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
 }
 
@@ -251,8 +301,7 @@ static void keep_refusal(Sandbox *sandbox, int line)
     if (sandbox->budget <= 0)
         say_stopped(sandbox, &sandbox->failed);
     else
-        error_kind(&sandbox->failed, ERROR_SCRIPT, "not enough memory: a script may use %d MiB",
-                   SANDBOX_BYTES_MAX >> 20);
+        say_no_memory(sandbox, &sandbox->failed);
 }
 
 /* The message handler: keeps text, line and callers in sandbox->failed, while the stack is there.
@@ -273,6 +322,8 @@ static int keep_failure(lua_State *L)
     char callers[200];
     trace(L, callers, sizeof callers);
     sandbox->failed = (Error){.line = line};
+    if (strcmp(message, "C stack overflow") == 0)
+        message = "calls or brackets nest too deep";
     error_kind(&sandbox->failed, ERROR_SCRIPT, "%s%s", message, callers);
     if (strcmp(message, sandbox->raised.text) == 0) {
         error_hint(&sandbox->failed, "%s", sandbox->raised.hint);
@@ -318,6 +369,8 @@ bool sandbox_protect(Sandbox *sandbox, lua_CFunction body, void *context, Error 
     int top = lua_gettop(L);
     bool outer = !sandbox->running;
     sandbox->running = true;
+    if (outer)
+        sandbox->n_bytes_before = bytes_outside(sandbox);
     sandbox->hooked_ns = now_ns();
     sandbox->failed = (Error){0};
     sandbox->raised = (Error){0};
@@ -350,7 +403,8 @@ Sandbox *sandbox_new(const char *name)
     sandbox->source.name = name;
     sandbox->source.text = (Str){"", 0};
     sandbox->entry = "PAS";
-    sandbox->budget = SANDBOX_INSTRUCTIONS_MAX;
+    sandbox_scale(sandbox, 0);
+    sandbox->budget = sandbox->instructions_max;
     pthread_mutex_init(&sandbox->turn, NULL);
     Str base = str_from(path_base(name));
     sandbox->chunk =
@@ -401,14 +455,40 @@ static Str script_of(Str text)
     return text;
 }
 
+typedef struct {
+    Str rest;
+    int line; /* that was read last */
+} LineReader;
+
+static const char *read_line(lua_State *L, void *context, size_t *n)
+{
+    (void)L;
+    LineReader *reader = context;
+    const char *line = reader->rest.s, *end = memchr(line, '\n', reader->rest.n);
+    *n = end ? (size_t)(end - line) + 1 : reader->rest.n;
+    reader->rest = (Str){line + *n, reader->rest.n - *n};
+    reader->line++;
+    return line;
+}
+
+/* What nests too deep to be read is an error that Lua gives no line. */
+static void load_text(lua_State *L, Str text, const char *chunk)
+{
+    LineReader reader = {text, 0};
+    if (lua_load(L, read_line, &reader, lua_pushfstring(L, "=%s", chunk), "t") == LUA_OK)
+        return;
+    const char *message = lua_tostring(L, -1);
+    size_t n = strlen(chunk);
+    if (message && (strncmp(message, chunk, n) != 0 || message[n] != ':'))
+        lua_pushfstring(L, "%s:%d: %s", chunk, reader.line, message);
+    lua_error(L);
+}
+
 static int run_body(lua_State *L)
 {
     const Run *run = lua_touserdata(L, 1);
     const Sandbox *sandbox = run->sandbox;
-    const char *chunk = lua_pushfstring(L, "=%s", sandbox->chunk);
-    Str text = script_of(sandbox->source.text);
-    if (luaL_loadbufferx(L, text.s, text.n, chunk, "t") != LUA_OK)
-        return lua_error(L);
+    load_text(L, script_of(sandbox->source.text), sandbox->chunk);
     lua_call(L, 0, 1);
     if (!run->body)
         return 0;

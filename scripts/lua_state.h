@@ -1,12 +1,15 @@
 /* lua_state.h - a Lua state in which a file from anywhere may run.
  *
- * What a script can use up is bounded, and running out is an ordinary error with file:line:
- *   - memory: SANDBOX_BYTES_MAX, refused by the allocator;
- *   - time: SANDBOX_INSTRUCTIONS_MAX steps of the Lua machine. Slow steps and work done in C for
- * the script count by their time, allocations by their bytes, work of ours by sandbox_spend(). Once
- * the budget is gone every further instruction fails, so that no pcall() lives on. There is no io,
- * os, debug, load, require and no finalizer; bytecode is refused; pairs() goes in sorted order, so
- * that a script gives the same in every run. lua_safe.c has what scripts can call.
+ * What a script can use up is bounded, by the size of the model (n ops) that it works on, and
+ * running out is an ordinary error with file:line:
+ *   - time: 50 million + 500 n steps of the Lua machine. Slow steps and work done in C for the
+ *     script count by their time, allocations by their bytes, work of ours by sandbox_spend(). Once
+ *     the budget is gone every further instruction fails, so that no pcall() lives on;
+ *   - memory: 256 MiB + 1 KiB n, what is made for it outside of Lua counted with it;
+ *   - patterns of texts, lists and depth: lua_safe.c refuses what could take too long in C; calls
+ *     nest about 200 deep through C, in coroutines too, and a million deep in Lua.
+ * There is no io, os, debug, load, require and no finalizer; bytecode is refused. A script gives
+ * the same in every run (lua_order.h). lua_safe.c has what scripts can call.
  *
  * All that may raise a Lua error runs in sandbox_protect(). An error of ours goes in through
  * sandbox_raise() and comes out as an Error with its hint. A sandbox is a foreign handle: whoever
@@ -22,8 +25,11 @@
 #include <pthread.h>
 
 enum {
-    SANDBOX_BYTES_MAX = 256 << 20,
-    SANDBOX_INSTRUCTIONS_MAX = 50000000,
+    SANDBOX_BYTES = 256 << 20,
+    SANDBOX_BYTES_PER_OP = 1024,
+    SANDBOX_INSTRUCTIONS = 50000000,
+    SANDBOX_INSTRUCTIONS_PER_OP = 500,
+    SANDBOX_ARENAS_MAX = 2,
     SCRIPT_BYTES_MAX = 4 << 20 /* of a file */
 };
 
@@ -31,13 +37,14 @@ typedef struct {
     lua_State *lua;
     Arena *arena; /* as long as the sandbox */
     Source source;
-    const char *entry; /* the function that is called from here: "PAS" */
-    const char *chunk; /* how Lua's messages name the source: its last part */
-    void *host;        /* of whoever calls in: lua_policy.c's Policy while PAS runs, else NULL */
-    Names *names;      /* of tensors, that values of the script refer to */
-    const void *rules; /* RuleBook: where register_op and the like add, while the file's top level
-                          runs; else NULL */
-    int n_registered;  /* calls of these */
+    const char *entry;  /* the function that is called from here: "PAS" */
+    const char *chunk;  /* how Lua's messages name the source: its last part */
+    void *host;         /* of whoever calls in: lua_policy.c's Policy while PAS runs, else NULL */
+    Names *names;       /* of tensors, that values of the script refer to */
+    const void *rules;  /* RuleBook: where register_op and the like add, while the file's top level
+                           runs; else NULL */
+    int n_registered;   /* calls of these */
+    int64_t n_ordinals; /* objects that were shown by a number (lua_order.c) */
     const Progress *progress; /* whoever waits may ask for a stop; NULL */
     void *listener;           /* of print */
     void (*print)(void *listener, const char *file, int line, const char *text); /* or NULL */
@@ -47,10 +54,14 @@ typedef struct {
     /* Path of the shipped file that include() means. NULL: nothing can be included. */
     const char *(*find)(void *finder, const char *name, Error *err);
     void *finder;
+    const Arena *grows[SANDBOX_ARENAS_MAX]; /* what is made in them counts as the script's; NULL */
     /* ---- bookkeeping of lua_state.c ---- */
-    size_t n_bytes;
-    int64_t budget;    /* instructions left */
-    int64_t hooked_ns; /* processor time when the budget was last looked at */
+    int64_t instructions_max;
+    size_t bytes_max;
+    size_t n_bytes, n_bytes_before; /* of Lua; of `grows` when the script began */
+    bool out_of_memory;             /* what `grows` hold is too much: the budget is gone */
+    int64_t budget;                 /* instructions left */
+    int64_t hooked_ns;              /* processor time when the budget was last looked at */
     bool running;
     Error raised;     /* the last of sandbox_raise() */
     Error failed;     /* what the message handler saw: text and line */
@@ -73,6 +84,9 @@ bool sandbox_run(Sandbox *sandbox, lua_CFunction body, void *context, Error *err
  * script and who called it, for every Lua error. The budget is not refilled. */
 bool sandbox_protect(Sandbox *sandbox, lua_CFunction body, void *context, Error *err);
 
+/* Sets the bounds for a model of so many ops; sandbox_new() does for none. */
+void sandbox_scale(Sandbox *sandbox, int64_t n_ops);
+
 void sandbox_refill(Sandbox *sandbox); /* the full budget again, unless it ran out */
 /* The same when it ran out: nothing of the script may be running. */
 void sandbox_restart(Sandbox *sandbox);
@@ -84,6 +98,9 @@ Sandbox *sandbox_of(lua_State *L);
  * line being executed. */
 int sandbox_raise(lua_State *L, const Error *err);
 void sandbox_spend(lua_State *L, int64_t n_instructions);
+/* What one call took by the wall's clock; while other programs run it counts what the thread took.
+ */
+void sandbox_spend_time(lua_State *L, int64_t ns);
 
 /* The line of the script that is being executed; 0 when there is none. Chunks whose name begins so
  * are of what it includes, and their lines are not the script's. */
@@ -98,8 +115,12 @@ Str sandbox_line_text(const Sandbox *sandbox, int line); /* trimmed, cut; empty 
 
 void sandbox_open_libraries(lua_State *L); /* what scripts have */
 
-/* Pushes the list of the keys of the table at that absolute place: numbers, then texts, in order.
- */
+/* ---- lua_order.c ---- */
+
+/* Pushes the list of the keys of the table at that absolute place, in order. */
 void sandbox_push_keys(lua_State *L, int table);
+
+/* Pushes what tostring() gives of the value at that place, without addresses. n may be NULL. */
+const char *sandbox_push_text(lua_State *L, int at, size_t *n);
 
 #endif

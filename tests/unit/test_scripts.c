@@ -90,7 +90,7 @@ static ScriptRow script_rows[] = {
      "local t = setmetatable({}, {__len = function() return 1 << 60 end})\n"
      "print(pcall(table.insert, t, 1, 0), pcall(table.remove, t, 1), pcall(table.sort, t, "
      "math.type))",
-     "2: false\tfalse\tfalse\ta list that counts itself, or has gaps, is not moved or sorted\n"},
+     "2: false\tfalse\tfalse\ta list that counts itself is not moved, joined or sorted\n"},
     {"long_plain_search", "(('a'):rep(1e7)):find(('a'):rep(1e6) .. 'b', 1, true)",
      "1: script: this search could take too long on a text of 10000000 characters\n"},
     {"first_line_for_a_shell", "#!/usr/bin/lua\nprint(2)", "2: 2\n"},
