@@ -146,7 +146,7 @@ static ModelRow refusals[] = {
     {"endless", IN_MODEL(X "while true do x = model:op('Relu', {x}) end"),
      "4:1: script: stopped after 50 million instructions"},
     {"endless nesting", IN_MODEL("local function f() model:module('m', f) end\nf()"),
-     "2:1: script: C stack overflow"},
+     "2:1: script: calls or brackets nest too deep"},
     {"a type of model that nobody builds", "{\"model_type\": \"gpt5\"}",
      "1:2: unreadable: there is no builder of models of the type 'gpt5' [shipped: "},
     {"a type of model that is a path", "{\"model_type\": \"../policies/dp\"}",

@@ -543,7 +543,7 @@ static PolicyRow refusal_rows[] = {
     {"no_pas", "tp=4", "local x = 1",
      "0: script: the policy defines no function PAS(graph, resource)\n"},
     {"pas_returns_nothing", "tp=4", "function PAS(graph) end",
-     "0: script: PAS must return the graph, but returned a nil\n"},
+     "1: script: PAS must return the graph, but returned a nil\n"},
     {"a_failing_policy_decides_nothing", "tp=4",
      PAS("graph:shard('x', {[0] = 'tp'})\nerror('later')"), "3: script: later\n"},
     {"a_helper_that_fails", "tp=4",
