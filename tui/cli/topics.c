@@ -78,8 +78,9 @@ const Topic cli_topics[] = {
      "              a file of scripts/models: lib/layers, lib/attention, lib/decoder\n"
      "plan.json     a saved plan, which names its model; see dimscope help plan.json\n"
      "\n"
-     "'dimscope help lua.model' has what can be called. A model that is written to is\n"
-     "read again while it is explored; decisions are kept by name.",
+     "'dimscope help lua.model' has what can be called; operators are registered by\n"
+     "the policy's file. A model that is written to is read again while it is\n"
+     "explored, and decisions are kept by name.",
      NULL},
     {"dims", "sizes that the model leaves free", true,
      "--dim batch=8,seq=1024 binds them; it may be given several times. A file\n"
