@@ -440,6 +440,7 @@ int main(int argc, char **argv)
     bench_million();
     bench_open_million();
     bench_open_gpt2();
+    bench_models();
     bench_scale(argv[0]);
     return 0;
 }
