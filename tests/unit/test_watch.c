@@ -49,7 +49,8 @@ static void copy_model(const Fixture *f, const char *from)
 static const char pinned[] =
     "function PAS(g)\n  g:shard('input_ids', {[0] = 'dp'})\n  return g\nend\n";
 
-static int setup(void **state)
+/* A session on a copy of that model, under that name in a folder of its own. */
+static int setup_with(void **state, const char *name, const char *model)
 {
     Arena *arena = arena_new();
     Fixture *f = arena_make(arena, Fixture);
@@ -59,12 +60,12 @@ static int setup(void **state)
         .arena = arena, .scripts = scripts_new(arena, "."), .folder = "/tmp/dimscope-watch-XXXXXX"};
     assert_non_null(mkdtemp(f->folder));
     f->hooks = scripts_hooks(f->scripts);
-    f->model = path_join(arena, f->folder, "model.onnx");
+    f->model = path_join(arena, f->folder, name);
     f->sizes = path_join(arena, f->folder, "model.dims");
     f->policy = path_join(arena, f->folder, "policy.lua");
     f->machine = path_join(arena, f->folder, "machine.lua");
     f->settings = path_join(arena, f->folder, "config");
-    copy_model(f, "samples/models/tiny-gpt.onnx");
+    copy_model(f, model);
     write_file(f->settings, "[explorer]\n");
     age(f->settings, 60);
     options.config = config_read(arena, f->settings);
@@ -87,6 +88,16 @@ static int setup(void **state)
     app_draw(f->app);
     *state = f;
     return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, "model.onnx", "samples/models/tiny-gpt.onnx");
+}
+
+static int setup_config(void **state)
+{
+    return setup_with(state, "model.json", "samples/models/llama-3-tiny.json");
 }
 
 static int teardown(void **state)
@@ -244,6 +255,27 @@ static void a_broken_model_leaves_the_last_one(void **state)
     assert_int_equal(f->app->ui.n_errors, 1);
 }
 
+static void a_config_builds_another_model_with_the_pins(void **state)
+{
+    Fixture *f = *state;
+    app_type(f->app, STR(":tensor model.layers.1.mlp.up_proj.weight.0<Enter>:pin tp<Enter>"));
+    int n_ops = f->app->ui.session->graph->n_ops;
+    write_file(f->model, "{\"model_type\": \"qwen3\", \"hidden_size\": 32, \"vocab_size\": 64,\n"
+                         " \"num_hidden_layers\": 3, \"intermediate_size\": 48,\n"
+                         " \"num_attention_heads\": 4}");
+    age(f->model, 5);
+    assert_true(turn(f));
+    assert_true(f->app->ui.session->graph->n_ops > n_ops);
+    assert_non_null(strstr(f->app->ui.message, "1 of 1 pins kept"));
+    Session *old = f->app->ui.session;
+    write_file(f->model, "{\"model_type\": \"llama\",\n \"num_attention_heads\": \"x\"}");
+    age(f->model, 4);
+    assert_true(turn(f));
+    assert_ptr_equal(f->app->ui.session, old);
+    assert_int_equal(f->app->ui.error[0].line, 2);
+    assert_string_equal(f->app->ui.error[0].file, f->model);
+}
+
 static bool on_screen(const Fixture *f, const char *text)
 {
     const Grid *grid = app_draw(f->app); /* what the frame before had is gone then */
@@ -314,6 +346,8 @@ int main(void)
         WITH_FILES(other_sizes_open_it_again),
         WITH_FILES(another_model_keeps_what_it_can),
         WITH_FILES(a_broken_model_leaves_the_last_one),
+        cmocka_unit_test_setup_teardown(a_config_builds_another_model_with_the_pins, setup_config,
+                                        teardown),
         WITH_FILES(settings_are_taken_at_once),
         WITH_FILES(columns_are_named_once),
         WITH_FILES(a_key_reads_all_of_it),
