@@ -250,24 +250,32 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
 
 enum { CONFIG_BYTES_MAX = 4 << 20 };
 
+static bool is_type_name(Str type)
+{
+    bool good = type.n > 0 && type.n < 64;
+    for (size_t i = 0; i < type.n; i++)
+        good &= strchr("abcdefghijklmnopqrstuvwxyz0123456789_-", type.s[i]) != NULL;
+    return good;
+}
+
 /* The file that builds the models of a config. */
 static const char *find_builder(Scripts *scripts, const Source *config, const Json *values,
                                 Error *err)
 {
-    Str type = json_str(json_get(values, "model_type"), "");
-    bool is_name = type.n > 0 && type.n < 64;
-    for (size_t i = 0; i < type.n; i++)
-        is_name &= strchr("abcdefghijklmnopqrstuvwxyz0123456789_-", type.s[i]) != NULL;
+    const Json *given = json_get(values, "model_type");
+    Str type = json_str(given, "");
     Error why = {0};
-    const char *path = is_name
-                           ? find_shipped(scripts, "models",
-                                          arena_printf(scripts->arena, "%.*s", STR_ARG(type)), &why)
-                           : NULL;
+    if (!json_is_string(given)) {
+        error_kind(err, ERROR_UNREADABLE, "is no config of a model: its \"model_type\" is no text");
+        error_in_file(err, config->name);
+        return NULL;
+    }
+    const char *name = arena_printf(scripts->arena, "%.*s", STR_ARG(type));
+    const char *path = is_type_name(type) ? find_shipped(scripts, "models", name, &why) : NULL;
     if (path)
         return path;
-    error_kind(err, ERROR_UNREADABLE, "there is no builder of models of the type '%.*s'",
-               STR_ARG(type));
-    error_hint(err, "%s", why.hint);
+    error_kind(err, ERROR_UNREADABLE, "there is no builder of models of the type '%s'", name);
+    error_hint(err, "'dimscope help models' lists them; a .lua with MODEL builds any other");
     int64_t at = str_find(config->text, STR("\"model_type\""));
     error_at(err, config, at < 0 ? 0 : (size_t)at);
     return NULL;

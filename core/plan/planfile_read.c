@@ -80,8 +80,11 @@ static bool get_text(Arena *arena, const Json *object, const char *key, const ch
 static bool check_version(const Json *root, Error *err)
 {
     const Json *version = json_get(root, "dimscope_plan");
-    if (!json_is_object(root) || !json_is_int(version))
-        return error_set(err, "is not a dimscope plan: it has no \"dimscope_plan\"");
+    if (!json_is_object(root) || !json_is_int(version)) {
+        error_set(err, "is not a dimscope plan: it has no \"dimscope_plan\"");
+        error_hint(err, "a model's config.json has a \"model_type\"");
+        return false;
+    }
     int64_t number = json_int(version, 0);
     if (number >= PLANFILE_OLDEST && number <= PLANFILE_VERSION)
         return true;
