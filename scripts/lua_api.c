@@ -47,6 +47,7 @@ const LuaTable lua_tables[] = {
     {"", LUA_GLOBALS, include_globals},
     {"model", LUA_FIELDS, model_fields},
     {"model", LUA_METHODS, model_methods},
+    {"model", LUA_METHODS, config_methods},
     {"value", LUA_FIELDS, value_fields},
     {NULL, LUA_GLOBALS, NULL},
 };

@@ -472,9 +472,6 @@ const LuaEntry model_methods[] = {
     {"dim", model_dim, "(name: string): integer?",
      "The size that a free dim has been given, on the command line, in MODEL.dims or by "
      "model:dims; nil when none was."},
-    {"size", model_size, "(name: string, default?: integer): integer",
-     "A size of the config: a whole number, 1 or more. What else is there is an error at its place "
-     "in config.json, as is none without a default."},
     {NULL, NULL, NULL, NULL}};
 
 const LuaEntry value_fields[] = {{"name", value_name, "string", "The name of the tensor."},

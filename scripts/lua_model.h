@@ -82,10 +82,16 @@ int32_t value_check(lua_State *L, int at, const char *what);
 /* {0, 0, 8, 64} or 0.5 in place of a value: the constant of those elements, made once. */
 int32_t constant_of_list(lua_State *L, int at, ModelBuild *build, Str operator);
 
-int model_op(lua_State *L);   /* lua_model_op.c */
-int model_size(lua_State *L); /* lua_model_file.c */
+int model_op(lua_State *L); /* lua_model_op.c */
+
+/* ---- lua_model_config.c ---- */
+
+/* The config as a table; the sizes of free dims, where there is none. */
+void config_push(lua_State *L, const ModelRequest *request);
+/* The type of parameters, in torch's word for it; f32 where it has none. config may be NULL. */
+Dtype config_dtype(const Json *config);
 
 /* What can be called (lua_api.h). */
-extern const LuaEntry model_fields[], model_methods[], value_fields[];
+extern const LuaEntry model_fields[], model_methods[], config_methods[], value_fields[];
 
 #endif

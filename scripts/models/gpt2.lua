@@ -30,7 +30,11 @@ function MODEL(model, config)
     local width, heads = model:size("n_embd"), model:size("n_head")
     local vocabulary, n_positions = model:size("vocab_size"), model:size("n_positions", 1024)
     local hidden = model:size("n_inner", 4 * width)
-    local epsilon, act = config.layer_norm_epsilon, config.activation_function or "gelu_new"
+    local epsilon = model:number("layer_norm_epsilon", 1e-5)
+    local act = model:text("activation_function", "gelu_new")
+    if width % heads ~= 0 then
+        model:refuse("n_head", "is " .. heads .. ", which does not divide " .. width)
+    end
     model:dims{batch = 8, seq = n_positions}
     local ids = model:input("input_ids", "i64", {"batch", "seq"})
     local x, table

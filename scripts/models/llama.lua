@@ -4,7 +4,7 @@
 local decoder = include "lib/decoder"
 
 function MODEL(model, config)
-    decoder.build(model, config, {
-        bias = config.attention_bias, out_bias = config.attention_bias,
-        mlp_bias = config.mlp_bias})
+    local bias = model:flag("attention_bias", false)
+    decoder.build(model, config,
+        {bias = bias, out_bias = bias, mlp_bias = model:flag("mlp_bias", false)})
 end

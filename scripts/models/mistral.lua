@@ -4,5 +4,5 @@
 local decoder = include "lib/decoder"
 
 function MODEL(model, config)
-    decoder.build(model, config, {window = config.sliding_window})
+    decoder.build(model, config, {window = model:size("sliding_window", false) or nil})
 end

@@ -20,9 +20,10 @@ function MODEL(model, config)
     local options = {
         width = model:size("hidden_size"), hidden = model:size("intermediate_size"),
         experts = model:size("num_local_experts"), top_k = model:size("num_experts_per_tok"),
-        capacity_factor = config.capacity_factor, act = config.hidden_act}
+        capacity_factor = model:number("capacity_factor", 1),
+        act = model:text("hidden_act", "silu")}
     decoder.build(model, config, {
-        window = config.sliding_window,
+        window = model:size("sliding_window", false) or nil,
         mlp = function(x)
             return model:module("block_sparse_moe", function()
                 local weights, chosen = choose(model, x, options)

@@ -4,6 +4,7 @@
 local decoder = include "lib/decoder"
 
 function MODEL(model, config)
-    local window = config.use_sliding_window and config.sliding_window or nil
+    local slides = model:flag("use_sliding_window", false)
+    local window = slides and model:size("sliding_window") or nil
     decoder.build(model, config, {bias = true, window = window})
 end

@@ -4,8 +4,8 @@
 local decoder = include "lib/decoder"
 
 function MODEL(model, config)
-    local window = config.use_sliding_window and config.sliding_window or nil
-    decoder.build(model, config, {
-        norm = true, bias = config.attention_bias, out_bias = config.attention_bias,
-        window = window})
+    local slides = model:flag("use_sliding_window", false)
+    local window = slides and model:size("sliding_window") or nil
+    local bias = model:flag("attention_bias", false)
+    decoder.build(model, config, {norm = true, bias = bias, out_bias = bias, window = window})
 end

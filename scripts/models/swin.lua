@@ -142,23 +142,30 @@ local function stage(model, x, n, depth)
     return x
 end
 
-local function sizes_of_stage(config, n, i)
+local function sizes_of_stage(model, n, i)
     local width, side = n.width << i, n.side >> i
     local window = math.min(n.window, side)
-    if side % window ~= 0 or width % config.num_heads[i + 1] ~= 0 then
-        error("stage " .. i .. ": windows of " .. window .. " do not fill " .. side
-            .. " tokens, or " .. config.num_heads[i + 1] .. " heads " .. width .. " numbers", 0)
+    local heads = n.heads[i + 1] or model:refuse("num_heads", "has fewer stages than depths")
+    if side % window ~= 0 then
+        model:refuse("window_size", "is " .. window .. ", which does not divide the " .. side
+            .. " tokens on a side of stage " .. i)
     end
-    return {width = width, side = side, window = window, heads = config.num_heads[i + 1],
-            hidden = math.floor(width * (config.mlp_ratio or 4)), act = config.hidden_act or "gelu",
-            bias = config.qkv_bias ~= false, epsilon = config.layer_norm_eps or 1e-5}
+    if width % heads ~= 0 then
+        model:refuse("num_heads", "has " .. heads .. ", which does not divide the " .. width
+            .. " numbers of stage " .. i)
+    end
+    return {width = width, side = side, window = window, heads = heads,
+            hidden = math.floor(width * model:number("mlp_ratio", 4)),
+            act = model:text("hidden_act", "gelu"), bias = model:flag("qkv_bias", true),
+            epsilon = model:number("layer_norm_eps", 1e-5)}
 end
 
 function MODEL(model, config)
     local size, patch = model:size("image_size", 224), model:size("patch_size", 4)
-    local channels, epsilon = model:size("num_channels", 3), config.layer_norm_eps or 1e-5
+    local channels, epsilon = model:size("num_channels", 3), model:number("layer_norm_eps", 1e-5)
     local n = {width = model:size("embed_dim"), window = model:size("window_size"),
-               side = size // patch}
+               side = size // patch, heads = model:sizes("num_heads")}
+    local depths = model:sizes("depths")
     local x = model:input("pixel_values", model.dtype, {"batch", channels, size, size})
     model:dims{batch = 1}
     model:module("swin", function()
@@ -166,11 +173,11 @@ function MODEL(model, config)
             local x = encoder.patches(model, "patch_embeddings", x, channels, patch, n.width)
             return layers.layer_norm(model, "norm", x, n.width, epsilon)
         end)
-        for i, depth in ipairs(config.depths) do
-            local at = sizes_of_stage(config, n, i - 1)
+        for i, depth in ipairs(depths) do
+            local at = sizes_of_stage(model, n, i - 1)
             model:module("encoder.layers." .. i - 1, function()
                 x = stage(model, x, at, depth)
-                if i < #config.depths then x = merge(model, x, at) end
+                if i < #depths then x = merge(model, x, at) end
             end)
             n.last = at.width
         end

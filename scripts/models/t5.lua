@@ -116,14 +116,14 @@ local function stack(model, name, n, n_blocks, table, ids, memory)
 end
 
 function MODEL(model, config)
-    local kind = config.feed_forward_proj or "relu"
+    local kind = model:text("feed_forward_proj", "relu")
     local n = {
         width = model:size("d_model"), heads = model:size("num_heads"), d = model:size("d_kv"),
         hidden = model:size("d_ff"), gated = kind:find("^gated%-") ~= nil,
         act = kind == "gated-gelu" and "gelu_new" or kind:gsub("^gated%-", ""),
         buckets = model:size("relative_attention_num_buckets", 32),
         max_distance = model:size("relative_attention_max_distance", 128),
-        epsilon = config.layer_norm_epsilon or 1e-6}
+        epsilon = model:number("layer_norm_epsilon", 1e-6)}
     local n_blocks, vocabulary = model:size("num_layers"), model:size("vocab_size")
     model:dims{batch = 1, seq = 512, target_seq = 512}
     local ids = model:input("input_ids", "i64", {"batch", "seq"})
@@ -134,7 +134,7 @@ function MODEL(model, config)
     local memory = stack(model, "encoder", n, n_blocks, table, ids)
     local x = stack(model, "decoder", n, model:size("num_decoder_layers", n_blocks), table, targets,
         memory)
-    local tied = config.tie_word_embeddings ~= false
+    local tied = model:flag("tie_word_embeddings", true)
     if tied then x = model:op("Mul", {x, n.width ^ -0.5}) end
     model:output(layers.linear(model, "lm_head", x, n.width, vocabulary,
         {weight = tied and table or nil}), "logits")

@@ -33,8 +33,8 @@ end
 function MODEL(model, config)
     local n = {
         width = model:size("hidden_size"), heads = model:size("num_attention_heads"),
-        hidden = model:size("intermediate_size"), act = config.hidden_act or "gelu",
-        channels = model:size("num_channels", 3), epsilon = config.layer_norm_eps or 1e-12}
+        hidden = model:size("intermediate_size"), act = model:text("hidden_act", "gelu"),
+        channels = model:size("num_channels", 3), epsilon = model:number("layer_norm_eps", 1e-12)}
     local size = model:size("image_size", 224)
     model:dims{batch = 1}
     local pixels = model:input("pixel_values", model.dtype, {"batch", n.channels, size, size})

@@ -96,6 +96,10 @@ static ModelRow graphs[] = {
      "Add fc/MatMul fc.bias -> fc/Add [4,3]\n"},
 };
 
+#define LLAMA_SIZES                                                                                \
+    "\"model_type\": \"llama\", \"num_attention_heads\": 4,\n\"hidden_size\": 8, "                 \
+    "\"intermediate_size\": 8,\n\"num_hidden_layers\": 1, \"vocab_size\": 8"
+
 static ModelRow refusals[] = {
     {"no MODEL", "local x = 1", "0:0: script: a model file defines a function MODEL"},
     {"syntax", "function MODEL(model\nend", "2:1: script: ')' expected near 'end'"},
@@ -160,11 +164,28 @@ static ModelRow refusals[] = {
      "0:0: unreadable: \"num_attention_heads\" is not in the config, and the model needs it"},
     {"a size of the config that is none",
      "{\"model_type\": \"llama\",\n \"num_attention_heads\": \"many\"}",
-     "2:2: unreadable: \"num_attention_heads\" is no size"},
+     "2:2: unreadable: \"num_attention_heads\" is 'many' [it is a whole number, 1 or more]"},
+    {"a number that is none", "{" LLAMA_SIZES ",\n\"rope_theta\": {}}",
+     "4:1: unreadable: \"rope_theta\" is a list or an object [it is a number]"},
+    {"a field of a field that is missing",
+     "{" LLAMA_SIZES ",\n\"rope_scaling\": {\"rope_type\": \"llama3\"}}",
+     "4:1: unreadable: \"rope_scaling.original_max_position_embeddings\" is not in the config, and "
+     "the model needs it [it is a number]"},
+    {"a flag that is none", "{" LLAMA_SIZES ",\n\"tie_word_embeddings\": 1}",
+     "4:1: unreadable: \"tie_word_embeddings\" is '1' [it is true or false]"},
+    {"an activation that is not known", "{" LLAMA_SIZES ",\n\"hidden_act\": \"silly\"}",
+     "4:15: unreadable: \"silly\" is no activation that is known [known: gelu "},
+    {"a list of sizes that is none",
+     "{\"model_type\": \"swin\", \"embed_dim\": 8, \"window_size\": 7,\n\"num_heads\": [2, 0.5]}",
+     "2:1: unreadable: \"num_heads\" is a list or an object [it is a list of whole numbers"},
+    {"heads that do not divide the width",
+     "{\"model_type\": \"gpt2\", \"n_embd\": 10, \"n_layer\": 1, \"vocab_size\": 8,\n\"n_head\": "
+     "3}",
+     "2:1: unreadable: \"n_head\" is 3, which does not divide 10"},
     {"heads that do not share evenly",
      "{\"model_type\": \"llama\", \"num_attention_heads\": 4, \"num_key_value_heads\": 3,\n"
      "\"hidden_size\": 8, \"intermediate_size\": 8, \"num_hidden_layers\": 1, \"vocab_size\": 8}",
-     "7:5: script: 4 heads cannot share 3 key and value heads"},
+     "1:51: unreadable: \"num_key_value_heads\" is 3, which 4 heads cannot share evenly"},
 };
 
 static void sizes_come_from_all_places(void **state)

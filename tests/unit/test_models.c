@@ -8,7 +8,6 @@
 #include "core/plan/naming.h"
 #include "core/run/run.h"
 #include "core/run/vectors.h"
-#include "tui/cli/help.h"
 
 /* ---- sizes ---- */
 
@@ -357,29 +356,9 @@ static void two_all_reduces_a_layer(void **state)
     arena_free(arena);
 }
 
-static void help_names_every_builder(void **state)
-{
-    (void)state;
-    Arena *arena = arena_new();
-    Scripts *scripts = scripts_new(arena, ".");
-    SessionHooks hooks = scripts_hooks(scripts);
-    Str names = str_from(hooks.shipped(hooks.context, arena, "models"));
-    Buf help = buf_new(arena);
-    assert_true(help_topic(STR("models"), &help));
-    assert_true(names.n > 0);
-    while (names.n > 0) {
-        Str name = str_take(&names, ' ');
-        if (str_find(buf_str(&help), name) < 0)
-            fail_msg("help models does not name '%.*s'", STR_ARG(name));
-    }
-    scripts_free(scripts);
-    arena_free(arena);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_all_reduces_a_layer),
-                                       cmocka_unit_test(help_names_every_builder)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_all_reduces_a_layer)};
     return run_rows("sizes", sizes, sizes_are_as_published) +
            run_rows("tiny", tiny, tiny_ones_run_as_on_one_device) +
            run_rows("same plans", same_plans, plans_move_what_those_of_exports_move) +

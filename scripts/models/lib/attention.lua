@@ -74,7 +74,8 @@ end
 function attention.repeat_heads(model, x, n_heads, n_kv_heads, d)
     if n_heads == n_kv_heads then return x end
     if n_heads % n_kv_heads ~= 0 then
-        error(n_heads .. " heads cannot share " .. n_kv_heads .. " key and value heads", 0)
+        model:refuse("num_key_value_heads",
+            "is " .. n_kv_heads .. ", which " .. n_heads .. " heads cannot share evenly")
     end
     x = model:op("Unsqueeze", {x, {2}})
     x = model:op("Expand", {x, {1, 1, n_heads // n_kv_heads, 1, 1}})

@@ -7,28 +7,26 @@ local decoder = {}
 
 -- Llama 3.1 and later stretch the low frequencies of rotary positions, smoothly between the two
 -- wavelengths (config.rope_scaling of type "llama3").
-local function stretched(d, theta, scaling)
+local function stretched(model, d, theta, field)
+    local function number(name) return model:number(field .. "." .. name) end
+    local old, factor = number("original_max_position_embeddings"), number("factor")
+    local low, high = number("low_freq_factor"), number("high_freq_factor")
     local frequencies = {}
-    local old = scaling.original_max_position_embeddings
     for i = 1, d // 2 do
         local f = theta ^ (-2 * (i - 1) / d)
-        local turns = old * f / (2 * math.pi)
-        local low, high = scaling.low_freq_factor, scaling.high_freq_factor
-        local share = (turns - low) / (high - low)
+        local share = (old * f / (2 * math.pi) - low) / (high - low)
         share = math.max(0.0, math.min(1.0, share))
-        frequencies[i] = f / scaling.factor * (1 - share) + f * share
+        frequencies[i] = f / factor * (1 - share) + f * share
     end
     return frequencies
 end
 
 local function rope_tables(model, config, positions, d)
-    local scaling = config.rope_scaling or config.rope_parameters
-    local theta = config.rope_theta or scaling and scaling.rope_theta or 10000.0
-    local kind = scaling and (scaling.rope_type or scaling.type)
-    local inverse
-    if kind == "llama3" then
-        inverse = stretched(d, theta, scaling)
-    elseif kind and kind ~= "default" then
+    local field = config.rope_scaling and "rope_scaling" or "rope_parameters"
+    local theta = model:number("rope_theta", model:number(field .. ".rope_theta", 10000.0))
+    local kind = model:text(field .. ".rope_type", model:text(field .. ".type", "default"))
+    local inverse = kind == "llama3" and stretched(model, d, theta, field) or nil
+    if kind ~= "llama3" and kind ~= "default" then
         print("rope_scaling of type " .. kind .. " is left out: it changes numbers, no shape")
     end
     return attention.rope_tables(model, positions, d, theta, inverse)
@@ -38,14 +36,18 @@ end
 function decoder.sizes(model, config)
     local heads = model:size("num_attention_heads")
     local width = model:size("hidden_size")
+    if width % heads ~= 0 and not config.head_dim then
+        model:refuse("num_attention_heads", "is " .. heads .. ", which does not divide "
+            .. width .. ", the hidden_size")
+    end
     return {
         width = width, heads = heads,
         hidden = model:size("intermediate_size"),
         n_layers = model:size("num_hidden_layers"),
         vocabulary = model:size("vocab_size"),
         kv_heads = model:size("num_key_value_heads", heads),
-        head_dim = model:size("head_dim", width // heads),
-        epsilon = config.rms_norm_eps or 1e-6,
+        head_dim = model:size("head_dim", math.max(width // heads, 1)),
+        epsilon = model:number("rms_norm_eps", 1e-6),
     }
 end
 
@@ -54,7 +56,7 @@ end
 -- rope, mask), in place of grouped attention; rope(positions), in place of its tables.
 function decoder.build(model, config, options)
     local n = decoder.sizes(model, config)
-    model:dims{batch = 8, seq = math.min(4096, config.max_position_embeddings or 4096)}
+    model:dims{batch = 8, seq = math.min(4096, model:size("max_position_embeddings", 4096))}
     local ids = model:input("input_ids", "i64", {"batch", "seq"})
     local x, table
     local function block(i, rope, mask)
@@ -73,7 +75,7 @@ function decoder.build(model, config, options)
             y = options.mlp(y, i)
         else
             y = layers.gated_mlp(model, "mlp", y, n.width, n.hidden,
-                {act = config.hidden_act, bias = options.mlp_bias})
+                {act = model:text("hidden_act", "silu"), bias = options.mlp_bias})
         end
         x = model:op("Add", {x, y})
     end
@@ -91,7 +93,7 @@ function decoder.build(model, config, options)
         x = layers.rms_norm(model, "norm", x, n.width, n.epsilon)
     end)
     local logits = layers.linear(model, "lm_head", x, n.width, n.vocabulary,
-        {weight = config.tie_word_embeddings and table or nil})
+        {weight = model:flag("tie_word_embeddings", false) and table or nil})
     model:output(logits, "logits")
 end
 

@@ -35,7 +35,7 @@ end
 
 -- Tables for rope_head_dim numbers, and the scale of scores.
 local function rope_of(model, config, positions, sizes)
-    local theta, scale = config.rope_theta or 10000.0, (sizes.nope + sizes.rope) ^ -0.5
+    local theta, scale = model:number("rope_theta", 10000.0), (sizes.nope + sizes.rope) ^ -0.5
     local yarn = config.rope_scaling
     if not yarn or (yarn.type or yarn.rope_type) ~= "yarn" then
         return attention.rope_tables(model, positions, sizes.rope, theta), scale
@@ -181,10 +181,10 @@ local function moe_options(model, config)
     return {
         width = model:size("hidden_size"), hidden = model:size("moe_intermediate_size"),
         experts = model:size("n_routed_experts"), top_k = model:size("num_experts_per_tok"),
-        shared = config.n_shared_experts or 0, act = config.hidden_act,
+        shared = config.n_shared_experts or 0, act = model:text("hidden_act", "silu"),
         groups = groups, top_groups = grouped and config.topk_group or groups,
-        normed = config.norm_topk_prob, scale = config.routed_scaling_factor or 1,
-        capacity_factor = config.capacity_factor,
+        normed = config.norm_topk_prob, scale = model:number("routed_scaling_factor", 1),
+        capacity_factor = model:number("capacity_factor", 1),
         choose = sigmoid and choose_by_sigmoid or choose_by_softmax}
 end
 
@@ -196,7 +196,7 @@ function deepseek.build(model, config)
         q_rank = config.q_lora_rank, kv_rank = model:size("kv_lora_rank"),
         nope = model:size("qk_nope_head_dim"), rope = model:size("qk_rope_head_dim"),
         v = model:size("v_head_dim"), bias = config.attention_bias,
-        epsilon = config.rms_norm_eps or 1e-6}
+        epsilon = model:number("rms_norm_eps", 1e-6)}
     n.head = n.nope + n.rope
     local scale
     decoder.build(model, config, {
@@ -211,7 +211,7 @@ function deepseek.build(model, config)
         mlp = function(x, i)
             if i >= n_dense and i % every == 0 then return mixture(model, x, options) end
             return layers.gated_mlp(model, "mlp", x, n.width, model:size("intermediate_size"),
-                {act = config.hidden_act})
+                {act = options.act})
         end})
 end
 

@@ -72,7 +72,12 @@ local activations = {
 -- By the name that configs use: "silu", "gelu_new".
 function layers.activation(model, name, x)
     local found = activations[name]
-    if not found then error("no activation is called '" .. tostring(name) .. "'", 0) end
+    if not found then
+        local known = {}
+        for known_name in pairs(activations) do known[#known + 1] = known_name end
+        model:refuse(tostring(name), "is no activation that is known",
+            "known: " .. table.concat(known, " "))
+    end
     return model:op(found[1], {x}, found[2])
 end
 
