@@ -323,9 +323,6 @@ const LuaEntry node_fields[] = {
      "none."},
     {"op", node_op, "string", "The op's own name, which is unique in the model."},
     {"out", node_outputs, "(tensor|false)[]", "The outputs, as of node:outputs()."},
-    {"flops", node_flops, "number",
-     "Floating point operations of the whole op, before anything is cut; 0 where they are not "
-     "known."},
     {"us", node_us, "number?",
      "Microseconds of compute on the slowest rank in the plan that stands; nil before there is "
      "one."},

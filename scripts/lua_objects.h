@@ -55,7 +55,6 @@ int algorithm_satisfy(lua_State *L); /* lua_partition.c */
 int graph_op(lua_State *L);
 int graph_reshards(lua_State *L);
 int node_us(lua_State *L);
-int node_flops(lua_State *L);
 int tensor_sharding(lua_State *L);
 
 #endif

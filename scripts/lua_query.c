@@ -5,7 +5,6 @@
  *                               weight, else the last one on its path
  *     graph:reshards{axis=, kind=}   for r in ..: r.tensor r.kind r.axes r.ms r.bytes r.times
  *     node.out  node.us         its outputs as a list; its time on the slowest rank
- *     node.flops                of the whole op, whatever the plan
  *     tensor.sharding           "8/dp,1024,768"
  *
  * A policy runs before there is a plan of its own: what is of the plan is nil then, or the plan
@@ -78,14 +77,6 @@ int node_us(lua_State *L)
     if (!plan)
         return 0;
     lua_pushnumber(L, plan->op_us[op]);
-    return 1;
-}
-
-int node_flops(lua_State *L)
-{
-    const Inferred *inferred = policy_of(L)->session->inferred;
-    const OpSpace *space = inferred_space(inferred, node_check(L, 1).op);
-    lua_pushnumber(L, space ? space->flops : 0);
     return 1;
 }
 
