@@ -241,9 +241,9 @@ void slice_peers(const Slices *slices, int64_t position, int most, Buf *out)
     AtomSet all = (AtomSet)((1u << slices->mesh->n_atoms) - 1) & ~slices->part.fixed;
     int64_t n = slices->n_addends * slices->n_copies, shown = 0;
 
+    position = slices_twin(slices, position);
     for (int64_t i = 0; i < n && shown < most; i++) {
-        int64_t peer =
-            mesh_group_member(slices->mesh, all & ~slices->cuts, slices_twin(slices, position), i);
+        int64_t peer = mesh_group_member(slices->mesh, all & ~slices->cuts, position, i);
         if (peer != position)
             buf_printf(out, "%sd%" PRId64, shown++ ? " " : "", mesh_device(slices->mesh, peer));
     }

@@ -402,7 +402,8 @@ static void draw_here(const Ui *ui, const Slices *slices, Pen *pen)
 {
     Buf text = buf_new(ui->frame), peers = buf_new(ui->frame);
 
-    slice_peers(slices, ui->rank, pen->area.w / 7, &peers);
+    if (submesh_has(slices->mesh, slices->part, ui->rank))
+        slice_peers(slices, ui->rank, pen->area.w / 7, &peers);
     slice_letter(slice_number(slices, ui->rank), &text);
     buf_puts(&text, " [");
     slice_ranges(ui->frame, slices, ui->rank, &text);
@@ -410,9 +411,9 @@ static void draw_here(const Ui *ui, const Slices *slices, Pen *pen)
     draw_field(pen, " SAME AS", FIELD);
     pen_printf(pen, ROLE_TEXT, "d%" PRId64 ": ", mesh_device(slices->mesh, ui->rank));
     pen_fit(pen, ROLE_TEXT,
-            str_from(arena_printf(ui->frame, "%s   %s", peers.s,
-                                  slice_marks(slices, ui->rank) & MARK_EMPTY ? "holds nothing"
-                                                                             : text.s)),
+            str_from(arena_printf(
+                ui->frame, "%s%s%s", peers.n > 0 ? peers.s : "", peers.n > 0 ? "   " : "",
+                slice_marks(slices, ui->rank) & MARK_EMPTY ? "holds nothing" : text.s)),
             pen->area.w - pen->x);
     pen_line(pen);
 }
