@@ -7,6 +7,7 @@
 #include "scripts/lua_model.h"
 #include "scripts/lua_policy.h"
 #include "scripts/lua_register.h"
+#include "scripts/lua_registered.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -360,7 +361,7 @@ static bool prepare_hook(void *context, Session *session, const char *policy, co
     Loaded *loaded = load(context, session, policy, rules, err);
     if (!loaded)
         return false;
-    loaded->needed = loaded->sandbox->n_registered > 0;
+    loaded->needed = loaded->sandbox->registered.n > 0;
     loaded->sandbox->listener = NULL;
     return true;
 }
@@ -387,11 +388,14 @@ static Loaded *load_again(Scripts *scripts, Session *session, const char *policy
         return NULL;
     const Sandbox *now = loaded->sandbox;
     const Loaded *first = find_needed(scripts, session);
-    bool changed =
-        first ? !str_eq(first->sandbox->source.text, now->source.text) : now->n_registered > 0;
-    if (changed)
+    Buf what = buf_new(session->journal_arena);
+    registered_differ(first ? first->sandbox : NULL, now, &what);
+    if (what.n > 0)
         add_note(session, now->source.name, 0, "register-op",
-                 "register_op counts when the model is opened: open it again to see a change");
+                 arena_printf(session->journal_arena,
+                              "what is registered counts when the model is opened: %s; open it "
+                              "again to see it",
+                              what.s));
     return loaded;
 }
 

@@ -320,7 +320,7 @@ static int call_pas(lua_State *L)
     const Policy *policy = policy_of(L);
     objects_open(L);
     int type = lua_getglobal(L, "PAS");
-    if (type == LUA_TNIL && policy->sandbox->n_registered > 0)
+    if (type == LUA_TNIL && policy->sandbox->registered.n > 0)
         return 0; /* a file of operators */
     if (type != LUA_TFUNCTION)
         return luaL_error(L, "the policy defines no function PAS(graph, resource)");

@@ -6,6 +6,7 @@
 #include "scripts/lua_operator.h"
 #include "scripts/lua_spmd.h"
 #include "scripts/lua_strategy.h"
+#include "scripts/lua_registered.h"
 
 #include <lauxlib.h>
 
@@ -217,7 +218,7 @@ static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
     row.flops_per_point = default_flops(&source);
     operator_options_set(&options, registry_arena(rules->registry), &row);
     registry_add(rules->registry, &row);
-    sandbox->n_registered++;
+    registered_note(L, name);
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "core/plan/spmd/merge.h"
 #include "scripts/lua_attrs.h"
 #include "scripts/lua_state.h"
+#include "scripts/lua_registered.h"
 
 #include <lauxlib.h>
 
@@ -588,7 +589,7 @@ static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
                                               : read_functions(L, sandbox, &row, err)))
         return false;
     spmd_rules_add(book->spmd, &row);
-    sandbox->n_registered++;
+    registered_note(L, row.names);
     return true;
 }
 

@@ -20,6 +20,7 @@
 
 #include "core/base/names.h"
 #include "core/base/progress.h"
+#include "core/base/vec.h"
 
 #include <lua.h>
 #include <pthread.h>
@@ -33,20 +34,26 @@ enum {
     SCRIPT_BYTES_MAX = 4 << 20 /* of a file */
 };
 
+/* A call that registered something, as a hash of what it said (lua_registered.h). */
+typedef struct {
+    const char *name;
+    uint64_t hash;
+} Registered;
+
 typedef struct {
     lua_State *lua;
     Arena *arena; /* as long as the sandbox */
     Source source;
-    const char *entry;  /* the function that is called from here: "PAS" */
-    const char *chunk;  /* how Lua's messages name the source: its last part */
-    void *host;         /* of whoever calls in: lua_policy.c's Policy while PAS runs, else NULL */
-    Names *names;       /* of tensors, that values of the script refer to */
-    const void *rules;  /* RuleBook: where register_op and the like add, while the file's top level
-                           runs; else NULL */
-    int n_registered;   /* calls of these */
-    int64_t n_ordinals; /* objects that were shown by a number (lua_order.c) */
-    const Progress *progress; /* whoever waits may ask for a stop; NULL */
-    void *listener;           /* of print */
+    const char *entry; /* the function that is called from here: "PAS" */
+    const char *chunk; /* how Lua's messages name the source: its last part */
+    void *host;        /* of whoever calls in: lua_policy.c's Policy while PAS runs, else NULL */
+    Names *names;      /* of tensors, that values of the script refer to */
+    const void *rules; /* RuleBook: where register_op and the like add, while the file's top level
+                          runs; else NULL */
+    Vec(Registered) registered; /* calls of these */
+    int64_t n_ordinals;         /* objects that were shown by a number (lua_order.c) */
+    const Progress *progress;   /* whoever waits may ask for a stop; NULL */
+    void *listener;             /* of print */
     void (*print)(void *listener, const char *file, int line, const char *text); /* or NULL */
     pthread_mutex_t turn;    /* held while a kernel of it runs: ranks are threads */
     const void *kernel_call; /* KernelCall of the kernel that runs, or NULL */

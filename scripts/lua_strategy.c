@@ -4,6 +4,7 @@
 #include "core/plan/strategy/strategy.h"
 #include "scripts/lua_attrs.h"
 #include "scripts/lua_state.h"
+#include "scripts/lua_registered.h"
 
 #include <lauxlib.h>
 
@@ -217,7 +218,7 @@ static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
                             function);
     else
         strategies_add(rules->strategies, str_from(function->name), strategy_rows_of, function);
-    sandbox->n_registered++;
+    registered_note(L, function->name);
     return true;
 }
 

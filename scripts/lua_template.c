@@ -3,6 +3,7 @@
 #include "core/plan/session.h"
 #include "core/rules/template/eval_template.h"
 #include "scripts/lua_operator.h"
+#include "scripts/lua_registered.h"
 
 #include <lauxlib.h>
 
@@ -371,7 +372,7 @@ static bool add_operator(lua_State *L, const TemplateText *text, Error *err)
     Operator row = template_operator(template);
     operator_options_set(&options, registry_arena(rules->registry), &row);
     registry_add(rules->registry, &row);
-    sandbox->n_registered++;
+    registered_note(L, text->name);
     return true;
 }
 

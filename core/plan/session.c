@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/model/onnx.h"
 #include "core/rules/anno_lint.h"
+#include "core/rules/user_op.h"
 #include "core/plan/planfile.h"
 #include "core/plan/factor/propagate.h"
 
@@ -78,6 +79,7 @@ static void lint_operators(Session *session)
         if (row)
             anno_lint_operator(session->model_arena, row, &session->inferred->findings);
     }
+    user_op_find_old_values(session->inferred, &session->inferred->findings);
 }
 
 /* The graph of the model's file; sizes of free dims that the file has come before those given. */

@@ -150,6 +150,17 @@ static bool add_operand(Build *build, int t)
     return true;
 }
 
+/* Index dims whose cut leaves the gradient of an input whole. */
+static uint16_t no_grad_of(const Build *build, const AnnoTensor *tensor)
+{
+    uint16_t set = tensor->no_grad_reduce_all ? UINT16_MAX : 0;
+    for (int i = 0; i < tensor->n_no_grad; i++)
+        for (int j = 0; j < build->space->n_index; j++)
+            if (str_eq(str_from(build->space->index[j].name), tensor->no_grad[i]))
+                set = (uint16_t)(set | 1u << j);
+    return set;
+}
+
 OpSpace *anno_opspace(Arena *arena, const AnnoMatch *match, Error *err)
 {
     const Anno *anno = match->anno;
@@ -169,8 +180,10 @@ OpSpace *anno_opspace(Arena *arena, const AnnoMatch *match, Error *err)
     for (int t = 0; t < n_tensors; t++)
         if (is_present(&build, t) && !add_indices(&build, t))
             return NULL;
-    for (int t = 0; t < n_tensors; t++)
+    for (int t = 0; t < n_tensors; t++) {
         if (!add_operand(&build, t))
             return NULL;
+        build.space->operand[t].no_grad_reduce = no_grad_of(&build, &anno->tensor[t]);
+    }
     return opspace_finish(build.space, err) ? build.space : NULL;
 }

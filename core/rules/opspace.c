@@ -587,6 +587,13 @@ static void format_operand(const OpSpace *space, const Operand *operand, Buf *ou
         buf_puts(out, d > 0 ? " " : "");
         opspace_format_dim(space, operand, d, out);
     }
+    if (operand->no_grad_reduce == UINT16_MAX)
+        buf_puts(out, " : /");
+    else if (operand->no_grad_reduce)
+        buf_puts(out, " :");
+    for (int j = 0; operand->no_grad_reduce != UINT16_MAX && j < space->n_index; j++)
+        if (operand->no_grad_reduce >> j & 1)
+            buf_printf(out, " /%s", space->index[j].name);
 }
 
 void opspace_format(const OpSpace *space, Buf *out)

@@ -85,7 +85,8 @@ typedef struct {
                   that cut reduce dims are 0 (Gemm's C) */
     bool absent;             /* an optional operand that is not there */
     bool ignored;            /* `?`: not analysed, always replicated */
-    uint16_t no_grad_reduce; /* inputs: index dims whose cut leaves its gradient whole (`: /m`) */
+    uint16_t no_grad_reduce; /* inputs: a set of index dims whose cut leaves its gradient whole,
+                                `: /m`; all bits: `: /` */
     uint16_t updates;        /* outputs: 1 + the input that it is the new value of; 0: none */
 } Operand;
 

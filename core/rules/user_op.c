@@ -256,12 +256,16 @@ static void drop_index(OpSpace *space, int index)
     space->n_index--;
     memmove(&space->index[index], &space->index[index + 1],
             (size_t)(space->n_index - index) * sizeof *space->index);
-    for (int t = 0; t < space->n_inputs + space->n_outputs; t++)
+    for (int t = 0; t < space->n_inputs + space->n_outputs; t++) {
+        unsigned set = space->operand[t].no_grad_reduce, below = set & ((1u << index) - 1);
+        if (set != UINT16_MAX)
+            space->operand[t].no_grad_reduce = (uint16_t)(below | (set >> 1 & ~0u << index));
         for (int d = 0; d < space->operand[t].projection.n_dims; d++) {
             int64_t *coef = space->operand[t].projection.row[d].coef;
             memmove(&coef[index], &coef[index + 1], (size_t)(X_MAX - 1 - index) * sizeof *coef);
             coef[X_MAX - 1] = 0;
         }
+    }
 }
 
 /* The index dim keeps its place and name; where it was of another length it is another. */
@@ -349,4 +353,53 @@ bool user_op_updates(const UserOp *user, OpSpace *space, Error *err)
         to->updates = (uint16_t)(t + 1);
     }
     return true;
+}
+
+/* The last op of the program that reads each tensor; -1: none does. */
+static int32_t *last_readers(Arena *arena, const Inferred *inferred)
+{
+    const Graph *graph = inferred->graph;
+    int32_t *last = arena_array(arena, int32_t, graph->n_tensors);
+    for (int t = 0; t < graph->n_tensors; t++)
+        last[t] = -1;
+    for (int i = 0; i < inferred->n_program; i++)
+        for (int k = 0; k < graph->ops[inferred->program[i]].n_inputs; k++) {
+            int32_t t = op_inputs(graph, inferred->program[i])[k];
+            if (t >= 0)
+                last[t] = i;
+        }
+    return last;
+}
+
+static Finding old_value(const Inferred *inferred, int32_t op, int32_t tensor, int32_t reader)
+{
+    const Graph *graph = inferred->graph;
+    Finding finding = {.level = LEVEL_WARNING, .code = "old-value", .op = reader, .tensor = tensor};
+    finding.text = arena_printf(inferred->arena,
+                                "op '%s' reads '%s' after op '%s' (%s) has made a new value of it",
+                                op_name(graph, reader), tensor_name(graph, tensor),
+                                op_name(graph, op), op_operator(graph, op));
+    finding.hint = "read the op's output, or let it read first: the old value is meant here";
+    return finding;
+}
+
+void user_op_find_old_values(const Inferred *inferred, Findings *out)
+{
+    const Graph *graph = inferred->graph;
+    int32_t *last = NULL;
+    Arena *scratch = arena_new();
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        const OpSpace *space = inferred_space(inferred, op);
+        for (int o = 0; space && o < space->n_outputs; o++) {
+            int input = opspace_output(space, o)->updates - 1;
+            int32_t tensor = input < 0 ? -1 : op_inputs(graph, op)[input];
+            if (tensor >= 0 && !last)
+                last = last_readers(scratch, inferred);
+            if (tensor >= 0 && last[tensor] > i)
+                vec_push(inferred->arena, out,
+                         old_value(inferred, op, tensor, inferred->program[last[tensor]]));
+        }
+    }
+    arena_free(scratch);
 }

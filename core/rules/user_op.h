@@ -128,4 +128,8 @@ typedef struct UserOp {
  * out alike. Of a finished space. */
 bool user_op_updates(const UserOp *user, OpSpace *space, Error *err);
 
+/* Warns, "old-value", of ops that read a value after an op before them has made a new value of it:
+ * they get the old one, which in the system that runs the plan may be gone. */
+void user_op_find_old_values(const Inferred *inferred, Findings *out);
+
 #endif

@@ -1,0 +1,260 @@
+/* What register_op and template refuse, with the place; what they find; the op spaces they make. */
+#include "tests/unit/opened_op.h"
+
+#include "core/run/generate.h"
+
+/* ---- what is refused, and where ---- */
+
+typedef struct {
+    const char *name, *script;
+    const char *want; /* "LINE:COLUMN text [hint]" */
+} RefusalRow;
+
+#define OP(options) "register_op('a b -> a b', {name = 'my::op', " options "})"
+
+/* clang-format off */
+static RefusalRow refusals[] = {
+    {"a bracket that does not end", "register_op('a (b -> a', {name = 'x'})",
+     "1:16 a bracket that is not closed: '(', at character 3 of 'a (b -> a'"},
+    {"in a later line", "register_op(\n  {'a -> a',\n   'a+ b -> a'}, {name = 'x'})",
+     "3:13 'a' has two suffixes in one annotation, at character 9 of 'a+ b -> a'"},
+    {"in a long text", "register_op([[\na b,\n  c-d -> a]], {name = 'x'})",
+     "3:3 expected an identifier, a number, '*' or '?': 'c-d', at character 3 of 'a b,\\x0A  c-d -> a'"},
+    {"put together", "register_op('a b' .. ' c', {name = 'x'})",
+     "1:1 an annotation has inputs '->' outputs: 'a b c', at character 1 of 'a b c'"},
+    {"an annotation of a number", "register_op(1, {name = 'x'})",
+     "1:1 an annotation is a text, a list of texts or a function, not a number"},
+    {"no candidates", "register_op({}, {name = 'x'})", "1:1 a list of annotations has 1 to 64 of them"},
+    {"a candidate of a table", "register_op({{}}, {name = 'x'})",
+     "1:1 an annotation is a text, a list of texts or a function, not a table"},
+    {"no options", "register_op('a -> a')", "1:1 register_op needs a name: register_op(ANNOTATION, {name = \"..\"})"},
+    {"an unknown option", OP("emit = 1"), "1:1 register_op has no option 'emit' [options: name, kernel, "
+     "example, flops_per_point, rules, cost, comm, input_gen, inplace]"},
+    {"a number as an option", "register_op('a -> a', {'x'})", "1:1 register_op has no option '1' [options: "
+     "name, kernel, example, flops_per_point, rules, cost, comm, input_gen, inplace]"},
+    {"an empty name", "register_op('a -> a', {name = ''})", "1:1 'name' is a text of at most 4096 characters"},
+    {"a name of a number", "register_op('a -> a', {name = 1})", "1:1 'name' is a text of at most 4096 characters"},
+    {"twice", OP("flops_per_point = 1") "\n" OP("flops_per_point = 1"), "2:1 operator 'my::op' is registered in line 1 already"},
+    {"rules of a function", OP("rules = print"), "1:1 'rules' is a list of 1 to 64 rules {ins = .., outs = ..}"},
+    {"no rules", OP("rules = {}"), "1:1 'rules' is a list of 1 to 64 rules {ins = .., outs = ..}"},
+    {"a rule of a text", OP("rules = {'D0 -> D0'}"), "1:1 rule 1 is a string, not a table {ins = .., outs = ..}"},
+    {"a rule without outs", OP("rules = {{ins = {'R'}}}"), "1:1 rule 1 needs 'outs', a list of splits: {\"D(0)\", \"R\"}"},
+    {"a rule with more", OP("rules = {{ins = {'D0'}, outs = {'V'}, kw = 1}}"), "1:1 a rule has no field 'kw'"},
+    {"no split", OP("rules = {{ins = {'D0'}, outs = {'W'}}}"),
+     "1:1 rule 1, 'outs', place 1: no split: 'W' [a split is \"R\", \"V\", \"D(0)\" or \"D(0,2)\", dims rising]"},
+    {"a dim that does not rise", OP("rules = {{ins = {'D(1,1)'}, outs = {'V'}}}"),
+     "1:1 rule 1, 'ins', place 1: no split: 'D(1,1)' [a split is \"R\", \"V\", \"D(0)\" or \"D(0,2)\", dims rising]"},
+    {"a dim below 0", OP("rules = {{ins = {{-1}}, outs = {'V'}}}"),
+     "1:1 rule 1, 'ins', place 1: no split [a split is \"R\", \"V\", \"D(0)\" or \"D(0,2)\", dims rising]"},
+    {"a rule that cuts nothing", OP("rules = {{ins = {'R'}, outs = {'V'}}}"),
+     "1:1 rule 1: a rule cuts some tensor: there is no D, and no input that is V"},
+    {"a rule without consequence", OP("rules = {{ins = {'D0'}, outs = {'R'}}}"),
+     "1:1 rule 1: a rule says what becomes of the outputs: none is D or V"},
+    {"V beside D", OP("rules = {{ins = {'D0'}, outs = {'D0', 'V'}}}"),
+     "1:1 rule 1: an output that is V stands beside one that is not: either all are"},
+    {"arguments of a number", OP("rules = {{ins = {'D0'}, outs = {'V'}, kwargs = 3}}"),
+     "1:1 rule 1, 'kwargs' is a function, not a number"},
+    {"a cost of a table", OP("cost = {us = 1}"), "1:1 'cost' is a function of a node, not a table"},
+    {"comm of a number", OP("comm = 1"), "1:1 'comm' is a function of a node, or a list, not a number"},
+    {"input_gen of a list", OP("input_gen = {1}"), "1:1 'input_gen' is a function of a node, not a table"},
+    {"flops below 0", OP("flops_per_point = -1"), "1:1 'flops_per_point' is a number, 0 or more"},
+    {"flops without end", OP("flops_per_point = 1/0"), "1:1 'flops_per_point' is a number, 0 or more"},
+    {"an example of a table", OP("example = {}"), "1:1 'example' is a text of operands: \"4x6,6x5\""},
+    {"a kernel nobody has", OP("kernel = 'Nope'"), "1:1 'kernel' is a function, the name of an operator "
+     "that has a kernel, or {plugin = .., symbol = ..}: there is no kernel of 'Nope'"},
+    {"a kernel of a number", OP("kernel = 3"), "1:1 'kernel' is a function, the name of an operator "
+     "that has a kernel, or {plugin = .., symbol = ..}"},
+    {"a plugin without symbol", OP("kernel = {plugin = './x.so'}"),
+     "1:1 a native kernel is {plugin = \"./libmy.so\", symbol = \"name\"}"},
+    {"a plugin with more", OP("kernel = {plugin = './x.so', symbol = 'f', args = 1}"), "1:1 'kernel' has no field 'args'"},
+    {"in place of a list of texts", OP("inplace = {'a'}"), "1:1 'inplace' is a table {[output] = input} of numbers from 0"},
+    {"in place below 0", OP("inplace = {[0] = -1}"), "1:1 'inplace' is a table {[output] = input} of numbers from 0"},
+    {"in place twice", OP("inplace = {[0] = 0, [1] = 0}"), "1:1 'inplace' makes input 0 the outputs 0 and 1"},
+    {"a template's rule", "template 't' {inputs = {{'X', shape = '[$a]', ipf = '[@a]'}}, index = '[$a]', "
+     "outputs = {{'y', shape = '[$a]', ipf = '[@a]'}}, rules = 1}",
+     "1:1 'rules' is a list of 1 to 64 rules {ins = .., outs = ..}"},
+    {"a template's cost", "template 't' {inputs = {{'X', shape = '[$a]', ipf = '[@a]'}}, index = '[$a]', "
+     "outputs = {{'y', shape = '[$a]', ipf = '[@a]'}}, cost = 1}",
+     "1:1 'cost' is a function of a node, not a number"},
+};
+/* clang-format on */
+
+static void is_refused(void **state)
+{
+    const RefusalRow *row = *state;
+    Opened opened = open_op("8x4", NULL, "tp=4", row->script);
+    if (opened.session)
+        fail_msg("'%s' is not refused", row->script);
+    Buf got = buf_new(opened.arena);
+    buf_printf(&got, "%d:%d %s", opened.err.line, opened.err.column, opened.err.text);
+    if (opened.err.hint[0])
+        buf_printf(&got, " [%s]", opened.err.hint);
+    assert_string_equal(opened.err.file, opened.path);
+    assert_int_equal(opened.err.kind, ERROR_SCRIPT);
+    assert_string_equal(got.s, row->want);
+    close_op(&opened);
+}
+
+/* ---- findings of annotations ---- */
+
+typedef struct {
+    const char *name, *script;
+    const char *want; /* "LINE:COLUMN code level", the finding of that code */
+} LintRow;
+
+static LintRow lints[] = {
+    {"a lost dim", "\nregister_op('a b -> a', {name = 'my::op'})", "2:16 lossy-annotation warning"},
+    {"in the second candidate", "register_op({'a -> a',\n 'a+ b -> a+ b'}, {name = 'my::op'})",
+     "2:11 lossy-annotation warning"},
+    {"an unknown meta", "register_op('a b : /z -> a b', {name = 'my::op'})",
+     "1:21 unknown-meta warning"},
+    {"one on two dims", "register_op('a a -> a^', {name = 'my::op'})", NULL},
+    {"two dims of one", "register_op('a^ a^ -> a^', {name = 'my::op'})",
+     "1:17 identifier-twice warning"},
+    {"not defined", "register_op('a b -> a b n', {name = 'my::op'})",
+     "1:25 undefined-identifier note"},
+    {"frozen by a bracket", "register_op([[a b ->\n  (a b)]], {name = 'my::op'})",
+     "2:6 forced-freeze note"},
+    {"put together", "register_op('a b' .. ' -> a', {name = 'my::op'})",
+     "1:0 lossy-annotation warning"},
+};
+
+static void is_found(void **state)
+{
+    const LintRow *row = *state;
+    Opened opened = open_op("8x8", NULL, "tp=4", row->script);
+    if (!row->want) {
+        assert_null(opened.session);
+        close_op(&opened);
+        return;
+    }
+    must_open(&opened);
+    Buf got = buf_new(opened.arena);
+    const Findings *findings = &opened.session->inferred->findings;
+    for (int i = 0; i < findings->n; i++) {
+        const Finding *it = &findings->at[i];
+        if (strstr(row->want, it->code) && it->file && strcmp(it->file, opened.path) == 0)
+            buf_printf(&got, "%s%d:%d %s %s", got.n > 0 ? "; " : "", it->line, it->column, it->code,
+                       level_name(it->level));
+    }
+    assert_string_equal(got.n > 0 ? got.s : "", row->want);
+    close_op(&opened);
+}
+
+/* ---- new values of inputs, tensors that are left out, gradients ---- */
+
+typedef struct {
+    const char *name, *operands, *script;
+    const char *want; /* the op space, or the refusal */
+} SpaceRow;
+
+/* clang-format off */
+static SpaceRow space_rows[] = {
+    {"in place", "8x4,8x4", "register_op('a b, a b -> a b', {name = 'my::op', inplace = {[0] = 0}})",
+     "a b, a b -> a b"},
+    {"in place of another shape", "8x4,4x8", "register_op('a b, b a -> b a', {name = 'my::op', inplace = {[0] = 0}})",
+     "output 0 is the new value of input 0, and of another shape"},
+    {"in place, turned", "8x8,8x8", "register_op('a b, b a -> b a', {name = 'my::op', inplace = {[0] = 0}})",
+     "output 0 is the new value of input 0, and its dim 0 is cut otherwise"},
+    {"in place of what is not there", "8x4", "register_op('a b -> a b', {name = 'my::op', inplace = {[0] = 3}})",
+     "'inplace' says output 0 and input 3: the op has 1 and 1"},
+    {"a gradient left whole", "8x4,2x4", "register_op('b h^ : /m, m h^ : /b -> b m h^', {name = 'my::op'})",
+     "b h^ : /m, m h^ : /b -> b m h^"},
+    {"all gradients", "8x4,8x4", "register_op('b h : /, b h -> b h', {name = 'my::op'})", "b h : /, b h -> b h"},
+    {"a rule keeps gradients in order", "6x8x4,6x4", "register_op('6 b h : /h, 6 h -> 6 b h', {name = 'my::op', "
+     "rules = {{ins = {'D0', 'D0'}, outs = {'D0'}}}})", "block b h : /h, block h -> block b h"},
+    {"a tensor that is left out", "8x4,-", "register_op('a b, ? -> a b', {name = 'my::op'})", "a b, ? -> a b"},
+    {"a function sees what is left out as nil", "8x4,-,8x4", "register_op(function(inputs, kwargs)\n"
+     "  assert(inputs[2] == nil and inputs[3].is_tensor and inputs[3].shape[2] == 4)\n"
+     "  return inputs[2] and 'a b, a b, a b -> a b' or 'a b, ?, a b -> a b'\n"
+     "end, {name = 'my::op'})", "a b, ?, a b -> a b"},
+    {"a function that does not read", "8x4", "register_op(function() return 'a b -> (a b' end, {name = 'my::op'})",
+     "the annotation 'a b -> (a b', made by the function of FILE:1, does not read: a bracket that is "
+     "not closed: '(', at character 8"},
+    {"linear in an input", "8x4,8x4", "register_op('a b, a b -> a b', {name = 'my::op', "
+     "rules = {{ins = {'V', 'R'}, outs = {'V'}}}})", "a b, a b -> a b"},
+    {"a rule for another number of inputs", "8x4", "register_op('a^ b -> a^ b', {name = 'my::op', "
+     "rules = {{ins = {'D0', 'R'}, outs = {'D0'}}}})",
+     "rule 1 is of 2 inputs and 1 outputs, the op has 1 and 1"},
+    {"a rule for a dim that is not there", "8x4", "register_op('a^ b -> a^ b', {name = 'my::op', "
+     "rules = {{ins = {'D5'}, outs = {'D0'}}}})", "a rule cuts dim 5 of input 0, which has 2"},
+    {"a rule for a tensor left out", "8x4,-", "register_op('a^ b, ? -> a^ b', {name = 'my::op', "
+     "rules = {{ins = {'D0', 'D0'}, outs = {'D0'}}}})", "a rule cuts input 1, which is absent"},
+    {"the first rule counts", "8x4", "register_op('a^ b -> a^ b', {name = 'my::op', "
+     "rules = {{ins = {'D0'}, outs = {'D0'}}, {ins = {'D0'}, outs = {'V'}}}})", "a b -> a b"},
+    {"sizes without a common divisor", "9x4", "register_op('9 b -> 4 b', {name = 'my::op', "
+     "rules = {{ins = {'D0'}, outs = {'D0'}}}})", "9 b -> 4 b"},
+    {"a template", "8x4,4x6", "template 'my::op' {\n"
+     "  index = '[$m, $n]', reduce = {sum = '[$k]'},\n"
+     "  inputs = {{'X', shape = '[$m, $k]', ipf = '[@m, @k]'}, {'W', shape = '[$k, $n]', ipf = '[@k, @n]'}},\n"
+     "  outputs = {{'Y', shape = '[$m, $n]', ipf = '[@m, @n]'}},\n"
+     "  rules = {{ins = {'D0', 'R'}, outs = {'D0'}, kwargs = function(k) return k end}},\n"
+     "  cost = function(node) return {us = 3} end, kernel = function() return {} end}", "m k+, k+ n -> m n"},
+};
+/* clang-format on */
+
+static void has_this_space(void **state)
+{
+    const SpaceRow *row = *state;
+    Opened opened = open_op(row->operands, NULL, "tp=2", row->script);
+    must_open(&opened);
+    const OpSpace *space = program_space(opened.session->inferred, 0);
+    if (!space->no_rule) {
+        assert_string_equal(space_text(&opened), row->want);
+        close_op(&opened);
+        return;
+    }
+    const char *text = opened.session->inferred->findings.at[0].text;
+    const char *at = strstr(text, opened.path);
+    Buf got = buf_new(opened.arena);
+    if (at)
+        buf_printf(&got, "%.*sFILE%s", (int)(at - text), text, at + strlen(opened.path));
+    else
+        buf_puts(&got, text);
+    if (!strstr(got.s, row->want))
+        fail_msg("'%s', want '%s'", got.s, row->want);
+    close_op(&opened);
+}
+
+/* ---- inputs ---- */
+
+typedef struct {
+    const char *name, *answer, *want;
+} GenRow;
+
+static GenRow gen_rows[] = {
+    {"no table", "3", "it returns a table by input, {[1] = {lo = 0, hi = 8}}, not a number"},
+    {"an input that is not there", "{[3] = 1}", "it returns a table by input, 1 to 1"},
+    {"a text", "{'x'}",
+     "input 0 gets a number, a list of them or {lo = .., hi = ..}, not a string"},
+    {"an empty range", "{{lo = 2, hi = 2}}",
+     "input 0: a range is {lo = .., hi = ..}, numbers of [lo, hi)"},
+    {"a range with more", "{{lo = 2, hi = 3, step = 1}}", "a range has no field 'step'"},
+    {"too few values", "{{1, 2, 3}}", "input 0 gets 3 values, and has 8 elements"},
+};
+
+static void wrong_inputs_are_refused(void **state)
+{
+    const GenRow *row = *state;
+    Arena *arena = arena_new();
+    Opened opened = open_op("8", NULL, "tp=2",
+                            arena_printf(arena,
+                                         "register_op('a -> a', {name = 'my::op', kernel = "
+                                         "'Identity', input_gen = function() return %s end})",
+                                         row->answer));
+    must_open(&opened);
+    assert_null(generate_of_all(opened.arena, opened.session->inferred, &opened.err));
+    if (!strstr(opened.err.text, row->want))
+        fail_msg("'%s', want '%s'", opened.err.text, row->want);
+    close_op(&opened);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    int failed = run_rows("refused", refusals, is_refused);
+    failed += run_rows("lint", lints, is_found);
+    failed += run_rows("space", space_rows, has_this_space);
+    failed += run_rows("input", gen_rows, wrong_inputs_are_refused);
+    return failed;
+}
