@@ -3,7 +3,7 @@
 #include "scripts/lua_kernel.h"
 #include "scripts/lua_machine.h"
 #include "scripts/lua_model.h"
-#include "scripts/lua_objects.h"
+#include "scripts/lua_place.h"
 #include "scripts/lua_spmd.h"
 #include "scripts/lua_strategy.h"
 
@@ -12,14 +12,29 @@
 /* In the order of help. */
 const LuaTable lua_tables[] = {
     {"", LUA_DEFINED, defined_rows},
+    {"graph", LUA_FIELDS, select_fields},
+    {"graph", LUA_METHODS, select_methods},
     {"graph", LUA_METHODS, graph_methods},
     {"graph", LUA_METHODS, partition_methods},
+    {"graph", LUA_METHODS, place_methods},
+    {"graph", LUA_METHODS, segment_graph_methods},
+    {"graph", LUA_METHODS, stage_methods},
     {"node", LUA_FIELDS, node_fields},
+    {"node", LUA_FIELDS, more_node_fields},
     {"node", LUA_METHODS, node_methods},
+    {"node", LUA_METHODS, more_node_methods},
+    {"node_filter", LUA_FIELDS, filter_fields},
+    {"segment", LUA_FIELDS, segment_fields},
+    {"segment", LUA_METHODS, segment_methods},
+    {"schedule_block", LUA_FIELDS, schedule_block_fields},
+    {"op_plan", LUA_FIELDS, op_plan_fields},
+    {"pas_settings", LUA_FIELDS, pas_config_fields},
     {"tensor", LUA_FIELDS, tensor_fields},
+    {"tensor", LUA_FIELDS, more_tensor_fields},
     {"tensor", LUA_METHODS, tensor_methods},
     {"algorithm", LUA_METHODS, algorithm_methods},
     {"resource", LUA_FIELDS, resource_fields},
+    {"resource", LUA_METHODS, resource_methods},
     {"mesh", LUA_FIELDS, mesh_fields},
     {"mesh_axis", LUA_FIELDS, mesh_axis_fields},
     {"cut_table", LUA_FIELDS, cut_fields},
@@ -27,6 +42,7 @@ const LuaTable lua_tables[] = {
     {"reshard", LUA_FIELDS, reshard_fields},
     {"part", LUA_FIELDS, part_fields},
     {"part", LUA_METHODS, part_methods},
+    {"", LUA_GLOBALS, policy_globals},
     {"", LUA_GLOBALS, register_globals},
     {"register_options", LUA_FIELDS, register_fields},
     {"rule_input", LUA_FIELDS, rule_input_fields},

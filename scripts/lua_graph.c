@@ -11,6 +11,7 @@
  *     graph:unmark(what)               takes these four back
  *
  * nnScaler's graph:group makes a segment of nodes, so that what ties tensors is called otherwise.
+ * Nodes are found in lua_select.c, partitioned in lua_partition.c, placed in lua_place.c.
  *
  * `cuts` maps a tensor's dim number, or the name of an index dim of the op that uses it, to a cut
  * (lua_cut.h). A node takes names of its own index dims only.
@@ -27,17 +28,6 @@ static Policy *check_graph(lua_State *L)
 }
 
 /* ---- lists ---- */
-
-static int graph_nodes(lua_State *L)
-{
-    const Inferred *inferred = check_graph(L)->session->inferred;
-    lua_createtable(L, inferred->n_program, 0);
-    for (int i = 0; i < inferred->n_program; i++) {
-        push_op(L, inferred->program[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    return 1;
-}
 
 static void append_own(lua_State *L, int32_t tensor)
 {
@@ -472,15 +462,29 @@ static void unpin_named(lua_State *L, Policy *policy, const NamedTensor *named, 
     unpin_target(L, policy, &target);
 }
 
+static void unpin_value(lua_State *L, Policy *policy, int at)
+{
+    Target target;
+    if (get_object(L, at, &target))
+        unpin_target(L, policy, &target);
+    else
+        each_named(L, policy, at, true, unpin_named, NULL);
+}
+
 static int graph_unpin(lua_State *L)
 {
     Policy *policy = check_graph(L);
-    Target target;
     lua_settop(L, 3);
-    if (get_object(L, 2, &target))
-        unpin_target(L, policy, &target);
-    else
-        each_named(L, policy, 2, true, unpin_named, NULL);
+    if (!lua_istable(L, 2)) {
+        unpin_value(L, policy, 2);
+        return 0;
+    }
+    lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_rawgeti(L, 2, i);
+        unpin_value(L, policy, 4);
+        lua_settop(L, 3);
+    }
     return 0;
 }
 
@@ -597,9 +601,6 @@ static int graph_unmark(lua_State *L)
 }
 
 const LuaEntry graph_methods[] = {
-    {"nodes", graph_nodes, "(): node[]",
-     "The nodes of the program, in program order. Ops that only compute shapes are constants of "
-     "the graph and not among them."},
     {"inputs", graph_inputs, "(): tensor[]",
      "The inputs of the graph, in the order of the model file."},
     {"outputs", graph_outputs, "(): tensor[]",
@@ -619,7 +620,7 @@ const LuaEntry graph_methods[] = {
     {"pin", graph_pin, "(what: what|what[], cuts: cuts)",
      "As graph:shard, but a text is one whole name: when there is no such tensor, it is an error "
      "with the nearest name."},
-    {"unpin", graph_unpin, "(what: what, dims?: dim|dim[])",
+    {"unpin", graph_unpin, "(what: what|what[], dims?: dim|dim[])",
      "Takes pins away: of these dims, or of all with what was decided of the tensor as a whole. "
      "What was not pinned stays so."},
     {"replicated", graph_replicated, "(what: target|target[], axes: axes)",

@@ -1,4 +1,4 @@
-#include "scripts/lua_objects.h"
+#include "scripts/lua_place.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -87,13 +87,13 @@ static int32_t check_op(lua_State *L)
     return lua_islightuserdata(L, 1) ? light_op(L, 1) : node_check(L, 1).op;
 }
 
-static int node_name(lua_State *L)
+int node_name(lua_State *L)
 {
     lua_pushstring(L, op_operator(policy_of(L)->session->graph, check_op(L)));
     return 1;
 }
 
-static int node_path(lua_State *L)
+int node_path(lua_State *L)
 {
     lua_pushstring(L, op_path(policy_of(L)->session->graph, check_op(L)));
     return 1;
@@ -269,7 +269,7 @@ static int tensor_dim_names(lua_State *L)
 }
 
 /* The nodes that read it, each once, in program order. */
-static int tensor_consumers(lua_State *L)
+int tensor_consumers(lua_State *L)
 {
     const Session *session = policy_of(L)->session;
     int32_t tensor = check_tensor(L)->tensor, last = -1;
@@ -383,22 +383,33 @@ static void find_nearest(const char *type, Str key, const char **nearest)
         }
 }
 
-/* nnScaler's methods that come with later work. */
-static bool comes_later(const char *key)
+/* nnScaler's methods that make another graph: here a plan leaves the graph as it is. */
+static const char *instead_of(const char *key)
 {
-    static const char *const later[] = {"blocking", "bind_schedule", "fuse",       "group",
-                                        "multiref", "recompute",     "sequential", "staging"};
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (strcmp(later[i], key) == 0)
-            return true;
-    return false;
+    static const struct {
+        const char *name, *hint;
+    } rows[] = {
+        {"fuse", "operators are fused by the one who exports the model"},
+        {"sequential", "ops run in program order on each device; see graph:schedule"},
+        {"bind_schedule", "graph:schedule(\"1f1b\", {micro_batches = 4})"},
+        {"insert", "the graph stays as it is"},
+        {"remove", "the graph stays as it is"},
+        {"replace", "the graph stays as it is"},
+        {"reorder", "ops run in program order on each device; see graph:schedule"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, key) == 0)
+            return rows[i].hint;
+    return NULL;
 }
 
 static void refuse_name(const char *type, const char *key, Error *err)
 {
-    const char *nearest = "";
-    if (strcmp(type, graph_type) == 0 && comes_later(key)) {
-        error_kind(err, ERROR_UNSUPPORTED, "graph:%s is not supported yet", key);
+    const char *nearest = "", *instead = strcmp(type, graph_type) == 0 ? instead_of(key) : NULL;
+    if (instead) {
+        error_kind(err, ERROR_UNSUPPORTED, "a plan does not change the graph: there is no graph:%s",
+                   key);
+        error_hint(err, "%s", instead);
         return;
     }
     find_nearest(type, str_from(key), &nearest);
@@ -500,5 +511,6 @@ void objects_open(lua_State *L)
     set_function(L, "__tostring", tensor_label);
     set_function(L, "__order", tensor_order);
     open_type(L, algorithm_type);
+    segments_open(L);
     lua_settop(L, top);
 }

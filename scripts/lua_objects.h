@@ -1,7 +1,8 @@
 /* lua_objects.h - what a policy holds: the graph, its nodes, its tensors, as Lua values.
  *
- *     graph   nodes() inputs() outputs() params() tensors(pattern) shard pin unpin
+ *     graph   nodes() select where inputs() outputs() params() tensors(pattern) shard pin unpin
  *             replicated unreduced tie barrier unmark partition replicate assign op reshards
+ *             staging blocking group segments() recompute schedule multiref ..
  *     node    .name (the operator's, as in nnScaler) .path .op (the op's own name) .out .us
  *             inputs() outputs() input(i) output(i) algorithm('dim')
  *     tensor  .name .label .shape .dtype .is_param .dim_names .sharding consumers() producer()
@@ -17,7 +18,8 @@
 #include "scripts/lua_api.h"
 #include "scripts/lua_policy.h"
 
-/* An op, or one part of it: part[level] is which of the sub-nodes that partition gave. */
+/* An op, or one part of it: part[level] is which of the sub-nodes that partition gave. As a Lua
+ * value it has the parts of its levels only, so that it is read through pointers. */
 enum { PART_LEVELS_MAX = 8 };
 
 typedef struct {
@@ -46,10 +48,22 @@ NodeRef node_check(lua_State *L, int at);           /* raises */
 
 /* What can be called of them (lua_api.h). */
 extern const LuaEntry graph_methods[];     /* lua_graph.c */
-extern const LuaEntry partition_methods[]; /* lua_partition.c: of the graph too */
+extern const LuaEntry select_fields[], select_methods[], partition_methods[]; /* of it too */
+extern const LuaEntry segment_graph_methods[];
+extern const LuaEntry filter_fields[], schedule_block_fields[];
+extern const LuaEntry op_plan_fields[], pas_config_fields[]; /* lua_op_plans.c */
+extern const LuaEntry more_node_fields[], more_node_methods[]; /* lua_node.c */
+extern const LuaEntry more_tensor_fields[], resource_methods[], policy_globals[];
 extern const LuaEntry node_fields[], node_methods[], tensor_fields[], tensor_methods[],
     algorithm_methods[];
 int algorithm_satisfy(lua_State *L); /* lua_partition.c */
+
+int node_name(lua_State *L);
+int node_path(lua_State *L);
+int tensor_consumers(lua_State *L);
+
+/* A float parameter has a gradient, and float values computed from what has one. */
+bool tensor_needs_gradient(Policy *policy, int32_t tensor);
 
 /* ---- lua_query.c: of the plan that stands ---- */
 int graph_op(lua_State *L);

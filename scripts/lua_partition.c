@@ -1,32 +1,21 @@
-/* lua_partition.c - nnScaler's way to say a plan: nodes are partitioned, replicated and assigned.
+/* lua_partition.c - nnScaler's way to say a plan: nodes are partitioned and replicated.
  *
  *     local subs = graph:partition(node, node:algorithm('dim'), {idx = 0, dim = 1, num = 4})
- *     for i, sub in ipairs(subs) do graph:assign(sub, i - 1) end
+ *     graph:partition(node, algorithm, {{idx = 0, dim = 0, num = 2}, {idx = 1, dim = 1, num = 4}})
  *
  * idx and dim count from 0, outputs follow inputs. A partition cuts one index dim by `axis`, or by
- * the axes that `num` devices can only be; a sub-node may be partitioned again by another axis.
- * Devices follow the mesh: sub-node i is where the coordinate along the axis is i, so all sub-nodes
- * of a node are cut alike and assign() only checks. What is refused follows nnScaler: an
- * operand or dim that is not there, a frozen or undividable index dim.
+ * the axes that `num` sub-nodes stand along; a sub-node may be partitioned again by another axis.
+ * What is refused follows nnScaler: an operand or dim that is not there, a frozen or undividable
+ * index dim.
  */
+#include "scripts/lua_partition.h"
+
 #include "scripts/lua_cut.h"
-#include "scripts/lua_objects.h"
+#include "scripts/lua_place.h"
 
 #include <inttypes.h>
 
-enum { REPLICATED = -1 };
-
-typedef struct {
-    int index; /* dim of the op's space, or REPLICATED */
-    int n;
-    uint8_t atom[ATOMS_MAX]; /* major first */
-    int64_t num;             /* product of their sizes */
-} PartLevel;
-
-struct OpParts {
-    int n;
-    PartLevel level[PART_LEVELS_MAX]; /* a sub-node's partition is the next level */
-};
+enum { SPLITS_MAX = PART_LEVELS_MAX };
 
 typedef struct {
     lua_Integer idx, dim, num;
@@ -77,6 +66,24 @@ static bool read_config(lua_State *L, int at, const Mesh *mesh, Config *out, Err
     return true;
 }
 
+/* Several configs are read after each other: a list of tables, or one table. */
+static int count_configs(lua_State *L, int at)
+{
+    if (!lua_istable(L, at) || lua_rawlen(L, at) == 0)
+        return 1;
+    return lua_rawlen(L, at) > SPLITS_MAX ? SPLITS_MAX + 1 : (int)lua_rawlen(L, at);
+}
+
+static bool read_nth_config(lua_State *L, int at, int i, const Mesh *mesh, Config *out, Error *err)
+{
+    if (!lua_istable(L, at) || lua_rawlen(L, at) == 0)
+        return read_config(L, at, mesh, out, err);
+    lua_rawgeti(L, at, i + 1);
+    bool ok = read_config(L, lua_gettop(L), mesh, out, err);
+    lua_pop(L, 1);
+    return ok;
+}
+
 /* ---- axes ---- */
 
 static int64_t product_of(const Mesh *mesh, const uint8_t *atom, int n)
@@ -87,12 +94,19 @@ static int64_t product_of(const Mesh *mesh, const uint8_t *atom, int n)
     return product;
 }
 
-static AtomSet used_by(const OpParts *parts, int n_levels)
+AtomSet level_atoms(const PartLevel *level)
+{
+    AtomSet atoms = 0;
+    for (int i = 0; i < level->n; i++)
+        atoms |= (AtomSet)1 << level->atom[i];
+    return atoms;
+}
+
+static AtomSet used_by(const PartLevel *level, int n_levels)
 {
     AtomSet used = 0;
-    for (int l = 0; parts && l < n_levels; l++)
-        for (int i = 0; i < parts->level[l].n; i++)
-            used |= (AtomSet)1 << parts->level[l].atom[i];
+    for (int l = 0; l < n_levels; l++)
+        used |= level_atoms(&level[l]);
     return used;
 }
 
@@ -104,12 +118,14 @@ static AtomSet atoms_of_axes(const Mesh *mesh, int first, int last)
     return atoms;
 }
 
+static AtomSet all_atoms(const Mesh *mesh)
+{
+    return mesh->n_axes > 0 ? atoms_of_axes(mesh, 0, mesh->n_axes - 1) : 0;
+}
+
 static void set_atoms(const Mesh *mesh, AtomSet atoms, PartLevel *level)
 {
-    level->n = 0;
-    for (int i = 0; i < mesh->n_atoms; i++)
-        if (atoms >> i & 1)
-            level->atom[level->n++] = (uint8_t)i;
+    level->n = mesh_list_set(mesh, atoms, level->atom);
     level->num = product_of(mesh, level->atom, level->n);
 }
 
@@ -117,21 +133,21 @@ static bool refuse_num(const Policy *policy, int64_t num, const char *why, Error
 {
     Buf mesh = buf_new(policy->arena);
     mesh_format(policy->session->mesh, &mesh);
-    error_set(err, "num = %" PRId64 " %s: say axis = \"NAME\"", num, why);
+    error_set(err, "num = %" PRId64 " %s: say axis = \"NAME\", or assign the sub-nodes", num, why);
     error_hint(err, "the mesh is %s", mesh.s);
     return false;
 }
 
-/* The axis, or run of neighbouring axes, of that many devices among those not used yet. */
-static bool axes_of_num(const Policy *policy, int64_t num, AtomSet used, PartLevel *level,
-                        Error *err)
+/* The axis, or run of neighbouring axes, of that many devices among those that are left. */
+bool partition_by_size(const Policy *policy, AtomSet left, PartLevel *level, Error *err)
 {
     const Mesh *mesh = policy->session->mesh;
+    int64_t num = level->num;
     AtomSet found = 0;
     for (int first = 0; num > 1 && first < mesh->n_axes; first++)
         for (int last = first; last < mesh->n_axes; last++) {
-            AtomSet atoms = atoms_of_axes(mesh, first, last);
-            if (atoms & used || mesh_atoms_size(mesh, atoms) != num)
+            AtomSet atoms = atoms_of_axes(mesh, first, last) & left;
+            if (mesh_atoms_size(mesh, atoms) != num)
                 continue;
             if (found && found != atoms)
                 return refuse_num(policy, num, "could be several axes", err);
@@ -140,10 +156,73 @@ static bool axes_of_num(const Policy *policy, int64_t num, AtomSet used, PartLev
     if (num > 1 && !found)
         return refuse_num(policy, num, "is the size of no axis that is left", err);
     set_atoms(mesh, found, level);
+    level->open = false;
     return true;
 }
 
+int64_t level_part_at(const Mesh *mesh, const PartLevel *level, int64_t position)
+{
+    int64_t part = 0;
+    for (int i = 0; i < level->n; i++)
+        part = part * mesh->atoms[level->atom[i]].size +
+               mesh_atom_coord(mesh, level->atom[i], position);
+    return part;
+}
+
+/* Devices may tell which axes these are, where their number can be that of a part of the mesh. */
+static bool can_stay_open(const Policy *policy, int64_t num)
+{
+    return policy->session->mesh->n_devices % num == 0;
+}
+
+static bool axes_of_num(const Policy *policy, AtomSet left, PartLevel *level, Error *err)
+{
+    level->by_num = true;
+    Error why = {0};
+    if (partition_by_size(policy, left, level, &why))
+        return true;
+    level->open = can_stay_open(policy, level->num);
+    if (!level->open && err)
+        *err = why;
+    return level->open;
+}
+
 /* ---- which index dim ---- */
+
+int splittable_dims(const OpSpace *space, Splittable *out)
+{
+    uint32_t seen = 0;
+    int n = 0;
+    for (int i = 0; i < space->n_inputs; i++) {
+        const Operand *operand = &space->operand[i];
+        for (int d = 0; !operand->absent && !operand->ignored && d < operand->projection.n_dims;
+             d++) {
+            const DimFactors *factors = &operand->factors[d];
+            int index = factors->n > 0 ? factors->index[0] : -1;
+            if (index < 0 || seen >> index & 1)
+                continue;
+            seen |= (uint32_t)1 << index;
+            if (space->index[index].role != ROLE_FROZEN)
+                out[n++] = (Splittable){i, d, index};
+        }
+    }
+    return n;
+}
+
+/* The hint of a refused place: all that may be cut. */
+static bool hint_splittable(const Policy *policy, int32_t op, const OpSpace *space, Error *err)
+{
+    Splittable at[X_MAX];
+    int n = space ? splittable_dims(space, at) : 0;
+    Buf text = buf_new(policy->arena);
+    for (int i = 0; i < n; i++)
+        buf_printf(&text, "%s(%d, %d) %s of %" PRId64, i ? ", " : "", at[i].idx, at[i].dim,
+                   space->index[at[i].index].name, space->index[at[i].index].size);
+    (void)op;
+    error_hint(err, n > 0 ? "(idx, dim) that can be cut: %s" : "graph:replicate it%s",
+               n > 0 ? text.s : "");
+    return false;
+}
 
 /* The index dim that dim `dim` of operand `idx` is cut by: its major factor. */
 static bool find_index(const Graph *graph, int32_t op, const OpSpace *space, const Config *config,
@@ -171,12 +250,12 @@ static bool find_index(const Graph *graph, int32_t op, const OpSpace *space, con
 }
 
 /* The elements of an index dim that a sub-node of these levels has. */
-static int64_t size_left(const OpSpace *space, const OpParts *parts, int n_levels, int index)
+static int64_t size_left(const OpSpace *space, const PartLevel *before, int n_before, int index)
 {
     int64_t size = space->index[index].size;
-    for (int l = 0; parts && l < n_levels; l++)
-        if (parts->level[l].index == index)
-            size /= parts->level[l].num;
+    for (int l = 0; l < n_before; l++)
+        if (before[l].index == index)
+            size /= before[l].num;
     return size;
 }
 
@@ -191,53 +270,77 @@ static bool check_divides(const Graph *graph, int32_t op, const OpSpace *space,
                       space->index[level->index].name, op_name(graph, op), size, level->num);
 }
 
-/* The level that the config asks for below a node. */
-static bool choose_level(const Policy *policy, const NodeRef *node, const Config *config,
-                         PartLevel *level, Error *err)
+/* The level that the config asks for below a sub-node of `before`. */
+static bool choose_level(const Policy *policy, int32_t op, const PartLevel *before, int n_before,
+                         const Config *config, PartLevel *level, Error *err)
 {
     const Graph *graph = policy->session->graph;
     const Mesh *mesh = policy->session->mesh;
-    const OpSpace *space = inferred_space(policy->session->inferred, node->op);
-    const OpParts *parts = policy->parts[node->op];
+    const OpSpace *space = inferred_space(policy->session->inferred, op);
+    *level = (PartLevel){.n = config->n, .num = config->num};
     if (!space || space->no_rule)
         return error_kind(err, ERROR_UNKNOWN_OP, "'%s' has no rule: it can only be replicated",
-                          op_operator(graph, node->op));
+                          op_operator(graph, op));
     if (!config->has_idx || !config->has_dim || (!config->has_num && !config->has_axis))
         return error_set(err, "a partition needs idx, dim, and num or axis");
-    if (!find_index(graph, node->op, space, config, &level->index, err))
-        return false;
+    if (!find_index(graph, op, space, config, &level->index, err))
+        return hint_splittable(policy, op, space, err);
 
-    level->n = config->n;
     memcpy(level->atom, config->atom, sizeof level->atom);
-    level->num = config->has_axis ? product_of(mesh, level->atom, level->n) : config->num;
+    if (config->has_axis)
+        level->num = product_of(mesh, level->atom, level->n);
     if (level->num < 1)
         return error_kind(err, ERROR_OUT_OF_RANGE, "num is 1 or more");
     if (config->has_num && config->num != level->num)
         return error_kind(err, ERROR_OUT_OF_RANGE, "num = %lld, but axis has %" PRId64 " devices",
                           (long long)config->num, level->num);
-    int64_t size = size_left(space, parts, node->n_levels, level->index);
-    if (!check_divides(graph, node->op, space, level, size, err))
-        return false;
-    AtomSet used = used_by(parts, node->n_levels);
+    int64_t size = size_left(space, before, n_before, level->index);
+    if (!check_divides(graph, op, space, level, size, err))
+        return hint_splittable(policy, op, space, err);
+    AtomSet used = used_by(before, n_before);
     if (!config->has_axis)
-        return axes_of_num(policy, config->num, used, level, err);
+        return axes_of_num(policy, all_atoms(mesh) & ~used, level, err);
     for (int i = 0; i < level->n; i++)
         if (used >> level->atom[i] & 1)
             return error_kind(err, ERROR_CONFLICT, "'%s' is partitioned by axis %s already",
-                              op_name(graph, node->op),
+                              op_name(graph, op),
                               mesh->axes[mesh->atoms[level->atom[i]].axis].name);
+    return true;
+}
+
+/* The levels of the node, and behind them those that the value at that place asks for. */
+typedef struct {
+    int n;
+    PartLevel level[PART_LEVELS_MAX];
+} Levels;
+
+static bool choose_levels(lua_State *L, const Policy *policy, const NodeRef *node, int at,
+                          Levels *out, Error *err)
+{
+    int n = count_configs(L, at);
+    const OpParts *parts = policy->parts[node->op];
+    out->n = node->n_levels;
+    for (int l = 0; l < out->n; l++)
+        out->level[l] = parts->level[l];
+    if (out->n + n > PART_LEVELS_MAX)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "'%s' is partitioned more than %d times",
+                          op_name(policy->session->graph, node->op), PART_LEVELS_MAX);
+    for (int i = 0; i < n; i++, out->n++) {
+        Config config;
+        if (!read_nth_config(L, at, i, policy->session->mesh, &config, err) ||
+            !choose_level(policy, node->op, out->level, out->n, &config, &out->level[out->n], err))
+            return false;
+        out->level[out->n].line = sandbox_line(L);
+    }
     return true;
 }
 
 int algorithm_satisfy(lua_State *L)
 {
     const NodeRef *node = luaL_checkudata(L, 1, algorithm_type);
-    const Policy *policy = policy_of(L);
-    Config config;
-    PartLevel level = {0};
+    Levels levels;
     Error err = {0};
-    bool ok = read_config(L, 2, policy->session->mesh, &config, &err) &&
-              choose_level(policy, node, &config, &level, &err);
+    bool ok = choose_levels(L, policy_of(L), node, 2, &levels, &err);
     lua_pushboolean(L, ok);
     if (ok)
         return 1;
@@ -248,23 +351,33 @@ int algorithm_satisfy(lua_State *L)
 
 /* ---- deciding ---- */
 
-/* Takes the level as the node's next one; false when its siblings are cut otherwise. */
-static bool add_level(Policy *policy, const NodeRef *node, const PartLevel *level, Error *err)
+static bool same_level(const PartLevel *a, const PartLevel *b)
 {
-    OpParts **parts = &policy->parts[node->op];
+    return a->index == b->index && a->num == b->num && a->n == b->n &&
+           memcmp(a->atom, b->atom, (size_t)a->n) == 0;
+}
+
+/* Takes the level as the node's next one; false when its siblings are cut otherwise. */
+static bool add_level(Policy *policy, int32_t op, int at, const PartLevel *level, Error *err)
+{
+    OpParts **parts = &policy->parts[op];
     if (!*parts)
         *parts = arena_make(policy->arena, OpParts);
-    const char *name = op_name(policy->session->graph, node->op);
-    if (node->n_levels == PART_LEVELS_MAX)
+    const char *name = op_name(policy->session->graph, op);
+    if (at == PART_LEVELS_MAX)
         return error_kind(err, ERROR_OUT_OF_RANGE, "'%s' is partitioned more than %d times", name,
                           PART_LEVELS_MAX);
-    if ((*parts)->n > node->n_levels) {
-        const PartLevel *old = &(*parts)->level[node->n_levels];
-        if (old->index == level->index && old->n == level->n &&
-            memcmp(old->atom, level->atom, (size_t)old->n) == 0)
+    if ((*parts)->n > at) {
+        if (same_level(&(*parts)->level[at], level))
             return true;
         error_kind(err, ERROR_CONFLICT, "'%s' is partitioned otherwise already", name);
         error_hint(err, "all sub-nodes of a node are cut alike; a sub-node by a further axis");
+        return false;
+    }
+    if (place_has_parts(policy, op)) {
+        error_kind(err, ERROR_CONFLICT, "'%s' is partitioned after its sub-nodes were assigned",
+                   name);
+        error_hint(err, "partition first, then graph:assign the sub-nodes that come of it");
         return false;
     }
     (*parts)->level[(*parts)->n++] = *level;
@@ -286,14 +399,80 @@ static void pin_index(lua_State *L, Policy *policy, int32_t op, int index)
     policy_decide_part(L, policy, &decision);
 }
 
-static int push_sub_nodes(lua_State *L, const NodeRef *node, int64_t num)
+static void pin_level(lua_State *L, Policy *policy, int32_t op, const PartLevel *level)
 {
-    NodeRef sub = *node;
-    sandbox_spend(L, num);
-    lua_newtable(L);
-    for (sub.n_levels++; sub.part[node->n_levels] < num; sub.part[node->n_levels]++) {
+    const OpSpace *space = inferred_space(policy->session->inferred, op);
+    if (level->index != REPLICATED) {
+        pin_index(L, policy, op, level->index);
+        return;
+    }
+    for (int i = 0; space && i < space->n_index; i++)
+        if (space->index[i].role != ROLE_FROZEN)
+            pin_index(L, policy, op, i);
+}
+
+void partition_pin(lua_State *L, Policy *policy, int32_t op)
+{
+    const OpParts *parts = policy->parts[op];
+    policy_forget_parts(policy, op);
+    for (int l = 0; l < parts->n; l++)
+        pin_level(L, policy, op, &parts->level[l]);
+}
+
+/* An op with an open level is pinned when devices have told what it is. */
+static bool has_open(const OpParts *parts)
+{
+    for (int l = 0; l < parts->n; l++)
+        if (parts->level[l].open)
+            return true;
+    return false;
+}
+
+static bool decide_level(lua_State *L, Policy *policy, int32_t op, int at, const PartLevel *level,
+                         Error *err)
+{
+    if (!add_level(policy, op, at, level, err))
+        return false;
+    if (!has_open(policy->parts[op]))
+        pin_level(L, policy, op, level);
+    return true;
+}
+
+int64_t parts_count(const OpParts *parts)
+{
+    int64_t n = 1;
+    for (int l = 0; parts && l < parts->n; l++)
+        n *= parts->level[l].num;
+    return n;
+}
+
+int64_t parts_leaf(const OpParts *parts, const NodeRef *node)
+{
+    int64_t leaf = 0;
+    for (int l = 0; l < node->n_levels; l++)
+        leaf = leaf * parts->level[l].num + node->part[l];
+    return leaf;
+}
+
+/* The sub-nodes of a node down to that level, the first level major. */
+static int push_sub_nodes(lua_State *L, const Policy *policy, const NodeRef *node, int n_levels)
+{
+    const OpParts *parts = policy->parts[node->op];
+    int64_t n = 1;
+    for (int l = node->n_levels; l < n_levels; l++)
+        n *= parts->level[l].num;
+    sandbox_spend(L, n);
+    lua_createtable(L, (int)n, 0);
+    for (int64_t i = 0; i < n; i++) {
+        NodeRef sub = {node->op, n_levels, {0}};
+        memcpy(sub.part, node->part, (size_t)node->n_levels * sizeof *sub.part);
+        int64_t rest = i;
+        for (int l = n_levels - 1; l >= node->n_levels; l--) {
+            sub.part[l] = rest % parts->level[l].num;
+            rest /= parts->level[l].num;
+        }
         push_node(L, &sub);
-        lua_rawseti(L, -2, sub.part[node->n_levels] + 1);
+        lua_rawseti(L, -2, i + 1);
     }
     return 1;
 }
@@ -309,17 +488,58 @@ static int graph_partition(lua_State *L)
     const NodeRef of = check_graph_and_node(L), *node = &of;
     const NodeRef *algorithm = luaL_checkudata(L, 3, algorithm_type);
     Policy *policy = policy_of(L);
-    Config config;
-    PartLevel level = {0};
+    Levels levels;
     Error err = {0};
     if (algorithm->op != node->op)
         return luaL_error(L, "the algorithm is that of another node");
-    if (!read_config(L, 4, policy->session->mesh, &config, &err) ||
-        !choose_level(policy, node, &config, &level, &err) ||
-        !add_level(policy, node, &level, &err))
+    if (!choose_levels(L, policy, node, 4, &levels, &err))
         return sandbox_raise(L, &err);
-    pin_index(L, policy, node->op, level.index);
-    return push_sub_nodes(L, node, level.num);
+    for (int l = node->n_levels; l < levels.n; l++)
+        if (!decide_level(L, policy, node->op, l, &levels.level[l], &err))
+            return sandbox_raise(L, &err);
+    return push_sub_nodes(L, policy, node, levels.n);
+}
+
+bool partition_allowed(const Policy *policy, const NodeRef *node, int64_t idx, int64_t dim,
+                       int64_t num, Error *err)
+{
+    Config config = {.idx = idx, .dim = dim, .num = num};
+    config.has_idx = config.has_dim = config.has_num = true;
+    const OpParts *parts = policy->parts[node->op];
+    PartLevel level;
+    return choose_level(policy, node->op, parts ? parts->level : NULL, node->n_levels, &config,
+                        &level, err);
+}
+
+bool partition_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t idx, int64_t dim,
+                    int64_t num, Error *err)
+{
+    Config config = {.idx = idx, .dim = dim, .num = num};
+    config.has_idx = config.has_dim = config.has_num = true;
+    const OpParts *parts = policy->parts[node->op];
+    PartLevel level;
+    if (!choose_level(policy, node->op, parts ? parts->level : NULL, node->n_levels, &config,
+                      &level, err))
+        return false;
+    level.line = sandbox_line(L);
+    return decide_level(L, policy, node->op, node->n_levels, &level, err);
+}
+
+bool replicate_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t num, Error *err)
+{
+    const Mesh *mesh = policy->session->mesh;
+    const OpParts *parts = policy->parts[node->op];
+    AtomSet left = all_atoms(mesh) & ~used_by(parts ? parts->level : NULL, node->n_levels);
+    PartLevel level = {.index = REPLICATED, .num = num, .line = sandbox_line(L)};
+    if (num < 1)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "num is 1 or more");
+    if (num == mesh_atoms_size(mesh, left)) {
+        level.by_num = level.rest = true;
+        set_atoms(mesh, left, &level);
+    } else if (!axes_of_num(policy, left, &level, err)) {
+        return false;
+    }
+    return decide_level(L, policy, node->op, node->n_levels, &level, err);
 }
 
 /* graph:replicate(node [, num]): over all axes that are left, or those that num devices can be. */
@@ -328,93 +548,27 @@ static int graph_replicate(lua_State *L)
     const NodeRef of = check_graph_and_node(L), *node = &of;
     Policy *policy = policy_of(L);
     const Mesh *mesh = policy->session->mesh;
-    const OpSpace *space = inferred_space(policy->session->inferred, node->op);
-    AtomSet used = used_by(policy->parts[node->op], node->n_levels);
-    AtomSet left = mesh->n_axes > 0 ? atoms_of_axes(mesh, 0, mesh->n_axes - 1) & ~used : 0;
-    int64_t num = luaL_optinteger(L, 3, mesh_atoms_size(mesh, left));
-    PartLevel level = {.index = REPLICATED};
-    Error err = {0};
-    bool ok = num >= 1 || error_kind(&err, ERROR_OUT_OF_RANGE, "num is 1 or more");
-    if (ok && num == mesh_atoms_size(mesh, left))
-        set_atoms(mesh, left, &level);
-    else
-        ok = ok && axes_of_num(policy, num, used, &level, &err);
-    if (!ok || !add_level(policy, node, &level, &err))
-        return sandbox_raise(L, &err);
-    for (int i = 0; space && i < space->n_index; i++)
-        if (space->index[i].role != ROLE_FROZEN)
-            pin_index(L, policy, node->op, i);
-    return push_sub_nodes(L, node, level.num);
-}
-
-/* ---- assign ---- */
-
-static int64_t position_of(const Mesh *mesh, int64_t device)
-{
-    for (int64_t i = 0; i < mesh->n_devices; i++)
-        if (mesh_device(mesh, mesh->devices ? i : device) == device)
-            return mesh->devices ? i : device;
-    return -1;
-}
-
-/* Which sub-node of a level the position belongs to. */
-static int64_t part_at(const Mesh *mesh, const PartLevel *level, int64_t position)
-{
-    int64_t part = 0;
-    for (int i = 0; i < level->n; i++)
-        part = part * mesh->atoms[level->atom[i]].size +
-               mesh_atom_coord(mesh, level->atom[i], position);
-    return part;
-}
-
-static bool check_device(const Policy *policy, const NodeRef *node, int64_t device, Error *err)
-{
-    const Mesh *mesh = policy->session->mesh;
     const OpParts *parts = policy->parts[node->op];
-    const char *name = op_name(policy->session->graph, node->op);
-    int64_t position = device < 0 || (!mesh->devices && device >= mesh->n_devices)
-                           ? -1
-                           : position_of(mesh, device);
-    if (position < 0)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "the mesh has no device %" PRId64, device);
-    if (node->n_levels == 0 && mesh->n_devices > 1)
-        return error_kind(err, ERROR_UNSUPPORTED,
-                          "'%s' would run on device %" PRId64
-                          " alone: sub-meshes are not supported yet",
-                          name, device);
-    for (int l = 0; l < node->n_levels; l++)
-        if (part_at(mesh, &parts->level[l], position) != node->part[l])
-            return error_kind(err, ERROR_UNSUPPORTED,
-                              "device %" PRId64 " is not where sub-node %" PRId64
-                              " of '%s' is in mesh order: sub-meshes are not supported yet",
-                              device, node->part[l], name);
-    return true;
-}
-
-static int graph_assign(lua_State *L)
-{
-    const NodeRef of = check_graph_and_node(L), *node = &of;
+    AtomSet left = all_atoms(mesh) & ~used_by(parts ? parts->level : NULL, node->n_levels);
+    int64_t num = luaL_optinteger(L, 3, mesh_atoms_size(mesh, left));
     Error err = {0};
-    if (!check_device(policy_of(L), node, luaL_checkinteger(L, 3), &err)) {
-        error_hint(&err, "partition and assign in mesh order: sub-node i on the i-th device");
+    if (!replicate_node(L, policy, node, num, &err))
         return sandbox_raise(L, &err);
-    }
-    lua_pushboolean(L, true);
-    return 1;
+    return push_sub_nodes(L, policy, node, node->n_levels + 1);
 }
 
 const LuaEntry partition_methods[] = {
     {"partition", graph_partition,
-     "(node: node, algorithm: algorithm, config: partition_table): node[]",
+     "(node: node, algorithm: algorithm, config: partition_table|partition_table[]): node[]",
      "Partitions the node along one dim of an operand, as nnScaler does, and returns the sub-nodes "
-     "in mesh order. A sub-node may be partitioned again, by an axis that is left; all sub-nodes "
-     "of a node alike. Refused: an operand or dim that is not there, a frozen dim, sizes that do "
-     "not divide, a num that is no axis or several."},
-    {"replicate", graph_replicate, "(node: node, num?: integer): node[]",
-     "Every device computes the whole node: over the axes that are left, or the one axis, or run "
-     "of neighbouring ones, of num devices. Returns the sub-nodes in mesh order."},
-    {"assign", graph_assign, "(node: node, device: integer): true",
-     "Says which device, counted from 0, a sub-node runs on. Sub-nodes follow the mesh, so this "
-     "only checks; another device is refused."},
+     "in mesh order; along several when config is a list, the first major. A sub-node may be "
+     "partitioned again, by an axis that is left; all sub-nodes of a node alike. A num that is no "
+     "axis or several is told by the devices that the sub-nodes are assigned to. Refused: an "
+     "operand or dim that is not there, a frozen dim, sizes that do not divide, a num that nothing "
+     "tells."},
+    {"replicate", graph_replicate, "(node: node, times?: integer): node[]",
+     "Every device computes the whole node: over the axes that are left, or over `times` devices. "
+     "Returns the sub-nodes in mesh order. Unlike in nnScaler `times` is not 1 when it is left "
+     "out, and a node without a rule has sub-nodes too."},
     {NULL, NULL, NULL, NULL},
 };

@@ -1,10 +1,19 @@
 #include "scripts/lua_policy.h"
 
 #include "scripts/lua_objects.h"
+#include "scripts/lua_place.h"
 
 #include <inttypes.h>
 
 /* ---- decisions ---- */
+
+static int32_t *none_of(Arena *arena, int n)
+{
+    int32_t *places = arena_array(arena, int32_t, n);
+    for (int i = 0; i < n; i++)
+        places[i] = -1;
+    return places;
+}
 
 Policy *policy_of(lua_State *L)
 {
@@ -280,6 +289,31 @@ void policy_decide_part(lua_State *L, Policy *policy, const Decision *decision)
     same->decision.origin = origin_here(L, policy);
 }
 
+void policy_forget_parts(Policy *policy, int32_t op)
+{
+    for (int32_t i = policy->last_of_op[op]; i >= 0; i = policy->pending.at[i].before)
+        if (policy->pending.at[i].from_partition)
+            policy->pending.at[i].decision.cut = NULL;
+}
+
+void policy_add(lua_State *L, Policy *policy, const Decision *decision)
+{
+    Pending pending = {*decision, -1, false};
+    pending.decision.origin = origin_here(L, policy);
+    vec_push(policy->arena, &policy->pending, pending);
+}
+
+int policy_program_place(Policy *policy, int32_t op)
+{
+    const Inferred *inferred = policy->session->inferred;
+    if (!policy->program_place) {
+        policy->program_place = none_of(policy->arena, inferred->graph->n_ops);
+        for (int i = 0; i < inferred->n_program; i++)
+            policy->program_place[inferred->program[i]] = i;
+    }
+    return policy->program_place[op];
+}
+
 void policy_note(lua_State *L, Policy *policy, Level level, const char *code, const char *text,
                  const char *hint)
 {
@@ -295,10 +329,11 @@ void policy_note(lua_State *L, Policy *policy, Level level, const char *code, co
 
 /* ---- the run ---- */
 
-/* resource.ngpus; resource.mesh: a list of {name=, size=} and mesh.tp = 4. */
+/* resource.ngpus; its methods; resource.mesh: a list of {name=, size=} and mesh.tp = 4. */
 void push_resource(lua_State *L, const Mesh *mesh)
 {
     lua_newtable(L);
+    lua_api_set(L, "resource", LUA_METHODS);
     lua_pushinteger(L, mesh->n_devices);
     lua_setfield(L, -2, "ngpus");
     lua_newtable(L);
@@ -317,9 +352,14 @@ void push_resource(lua_State *L, const Mesh *mesh)
 
 static int call_pas(lua_State *L)
 {
-    const Policy *policy = policy_of(L);
+    Policy *policy = policy_of(L);
     objects_open(L);
+    policy->whole = true;
     int type = lua_getglobal(L, "PAS");
+    if (type == LUA_TNIL && lua_getglobal(L, "POLICY") == LUA_TFUNCTION) {
+        op_plans_run(L, policy);
+        return 0;
+    }
     if (type == LUA_TNIL && policy->sandbox->registered.n > 0)
         return 0; /* a file of operators */
     if (type != LUA_TFUNCTION)
@@ -336,20 +376,13 @@ static int call_pas(lua_State *L)
     return 0;
 }
 
-static int32_t *none_of(Arena *arena, int n)
-{
-    int32_t *places = arena_array(arena, int32_t, n);
-    for (int i = 0; i < n; i++)
-        places[i] = -1;
-    return places;
-}
-
 bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void *context,
                     Journal *journal, Error *err)
 {
     Arena *arena = arena_new();
     const Graph *graph = session->graph;
-    Policy policy = {.sandbox = sandbox, .session = session, .arena = arena};
+    Policy policy = {
+        .sandbox = sandbox, .session = session, .arena = arena, .before = journal};
     policy.last_of_tensor = none_of(arena, graph->n_tensors);
     policy.last_of_op = none_of(arena, graph->n_ops);
     policy.parts = arena_array(arena, OpParts *, graph->n_ops);
@@ -361,8 +394,10 @@ bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void
     sandbox->progress = session->progress;
     sandbox->grows[0] = arena;
     sandbox->grows[1] = session->journal_arena;
-    bool ok = sandbox_protect(sandbox, body, context, err);
+    bool ok = sandbox_protect(sandbox, body, context, err) &&
+              sandbox_protect(sandbox, place_finish, NULL, err);
     sandbox->grows[0] = sandbox->grows[1] = NULL;
+    sandbox->acting_line = 0;
     sandbox->progress = NULL;
     sandbox->host = NULL;
     for (int i = 0; ok && i < policy.pending.n; i++)

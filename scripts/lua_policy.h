@@ -19,7 +19,8 @@ typedef struct {
     bool from_partition; /* may be refined by a partition of sub-nodes */
 } Pending;
 
-typedef struct OpParts OpParts; /* lua_partition.c: how an op is partitioned */
+typedef struct OpParts OpParts; /* lua_partition.h: how an op is partitioned */
+typedef struct Placing Placing; /* lua_place.h: where ops run, and in which stages */
 
 typedef struct {
     Sandbox *sandbox;
@@ -29,6 +30,11 @@ typedef struct {
     Intern *cuts;                         /* of those */
     int32_t *last_of_tensor, *last_of_op; /* places in pending, or -1 */
     OpParts **parts;                      /* per op, or NULL */
+    int32_t *program_place;               /* per op, -1 of host ops; made when it is asked for */
+    Placing *placing;                     /* the same */
+    bool *gradient;                       /* per tensor; the same */
+    const Journal *before; /* decisions that stand before those of this run */
+    bool whole;            /* a policy runs, not a typed line */
     const char *file;                     /* of origins; in the journal's arena, as the next */
     const char *text;                     /* of line text_line */
     int text_line;
@@ -62,6 +68,15 @@ void policy_unmark(lua_State *L, Policy *policy, int32_t tensor);
 
 /* The same for an index dim whose cut by a partition is cut further by one of its sub-nodes. */
 void policy_decide_part(lua_State *L, Policy *policy, const Decision *decision);
+
+/* Adds a decision about ops in a row, or the schedule, without comparing it. */
+void policy_add(lua_State *L, Policy *policy, const Decision *decision);
+
+/* Index dims that partitions cut are cut by nothing again, until they are decided anew. */
+void policy_forget_parts(Policy *policy, int32_t op);
+
+/* Its place in inferred->program; -1 of a host op. */
+int policy_program_place(Policy *policy, int32_t op);
 
 /* A finding about the line that is being executed; texts are copied. Past NOTES_MAX of a session
  * they are dropped: a loop makes many. */

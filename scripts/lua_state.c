@@ -198,7 +198,8 @@ Sandbox *sandbox_of(lua_State *L)
 
 int sandbox_line(lua_State *L)
 {
-    return line_from_level(L, 0);
+    int line = line_from_level(L, 0);
+    return line > 0 ? line : sandbox_of(L)->acting_line;
 }
 
 /* Where the line begins in the text; the text's end when it has fewer lines. */

@@ -62,6 +62,7 @@ typedef struct {
     const char *(*find)(void *finder, const char *name, Error *err);
     void *finder;
     const Arena *grows[SANDBOX_ARENAS_MAX]; /* what is made in them counts as the script's; NULL */
+    int acting_line; /* the line that stands for what is done when no line is executed; 0: none */
     /* ---- bookkeeping of lua_state.c ---- */
     int64_t instructions_max;
     size_t bytes_max;
@@ -109,8 +110,8 @@ void sandbox_spend(lua_State *L, int64_t n_instructions);
  */
 void sandbox_spend_time(lua_State *L, int64_t ns);
 
-/* The line of the script that is being executed; 0 when there is none. Chunks whose name begins so
- * are of what it includes, and their lines are not the script's. */
+/* The line of the script that is being executed, else the acting line; 0 when there is none. Chunks
+ * whose name begins so are of what it includes, and their lines are not the script's. */
 #define SANDBOX_INCLUDED "[lib "
 int sandbox_line(lua_State *L);
 /* Where a literal text of that content first stands at or after that line: the offset of its first

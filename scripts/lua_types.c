@@ -14,6 +14,13 @@ const LuaEntry type_rows[] = {
     {"tensor", NULL, "class",
      "A value of the graph, under the name by which it was found. Equal ones compare equal; as a "
      "text it is its label."},
+    {"segment", NULL, "class",
+     "A run of nodes in program order: a pipeline stage. Equal ones compare equal."},
+    {"ops", NULL, "node|segment|(node|segment)[]", "Nodes, segments, or a list of these."},
+    {"node_filter", NULL, "class", "Which nodes are meant: those that match all its fields."},
+    {"schedule_block", NULL, "class", "A stage's forward or backward of one micro-batch."},
+    {"op_plan", NULL, "class", "What POLICY says of one op."},
+    {"pas_settings", NULL, "class", "What nnScaler's pas_config says of a pipeline."},
     {"algorithm", NULL, "class", "A way to partition a node, as node:algorithm(\"dim\") gives it."},
     {"resource", NULL, "class", "The devices, as PAS gets them second; in the console resource."},
     {"mesh", NULL, "class",
@@ -168,6 +175,13 @@ const LuaEntry defined_rows[] = {
     {"MODEL", NULL, "(model: model, config: table)",
      "A model file: it builds the graph. config is the object of a config.json, else "
      "the sizes that free dims have been given."},
+    {"POLICY", NULL, "(graph: graph, resource: resource): (op_plan[]|(fun(): op_plan?)|graph)?",
+     "A policy as plans of ops, called where there is no PAS: it yields them by coroutine.yield, "
+     "returns a list of them, or a function that gives one after the other. An op without a plan "
+     "is replicated, in the stage of the op before it. Refused: stages that do not follow each "
+     "other, recompute groups that are not in a row or in two stages, a partition that the op "
+     "does not have."},
+    {"pas_config", NULL, "pas_settings", "The pipeline of POLICY, a table of the file."},
     {NULL, NULL, NULL, NULL},
 };
 

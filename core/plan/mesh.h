@@ -91,6 +91,7 @@ static inline bool submesh_equal(SubMesh a, SubMesh b)
 }
 
 int64_t submesh_size(const Mesh *mesh, SubMesh sub); /* devices */
+AtomSet submesh_free(const Mesh *mesh, SubMesh sub); /* atoms along which it has several */
 /* The position in the sub-mesh with the coordinates that `position` has on the atoms left free. */
 int64_t submesh_twin(const Mesh *mesh, SubMesh sub, int64_t position);
 bool submesh_has(const Mesh *mesh, SubMesh sub, int64_t position);

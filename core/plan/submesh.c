@@ -26,9 +26,14 @@ static AtomSet all_atoms(const Mesh *mesh)
     return mesh->n_atoms == 0 ? 0 : ~(AtomSet)0 >> (32 - mesh->n_atoms);
 }
 
+AtomSet submesh_free(const Mesh *mesh, SubMesh sub)
+{
+    return all_atoms(mesh) & ~sub.fixed;
+}
+
 int64_t submesh_position(const Mesh *mesh, SubMesh sub, int64_t i)
 {
-    return mesh_group_member(mesh, all_atoms(mesh) & ~sub.fixed, sub.first, i);
+    return mesh_group_member(mesh, submesh_free(mesh, sub), sub.first, i);
 }
 
 bool submesh_overlaps(const Mesh *mesh, SubMesh a, SubMesh b)

@@ -1,0 +1,420 @@
+/* lua_node.c - what else a policy reads of nodes, tensors and devices: nnScaler's attributes.
+ *
+ *     node     .fqn .signature .anno .kwargs .index .modules .layer .dims .n_inputs .device ..
+ *              transform_space() algorithms()
+ *     tensor   .ndims .is_attr .is_buffer .requires_grad .parent .bytes ..
+ *     resource coordinates(5) devices{pp = 0}
+ */
+#include "scripts/lua_attrs.h"
+#include "scripts/lua_place.h"
+
+#include <ctype.h>
+
+/* ---- gradients ---- */
+
+/* A float parameter has one, and float values computed from what has one. */
+static void find_gradients(Policy *policy)
+{
+    const Inferred *inferred = policy->session->inferred;
+    const Graph *graph = inferred->graph;
+    policy->gradient = arena_array(policy->arena, bool, graph->n_tensors);
+    for (int t = 0; t < graph->n_tensors; t++)
+        policy->gradient[t] =
+            tensor_is_parameter(inferred, t) && dtype_is_float((Dtype)inferred->dtype[t]);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        bool any = false;
+        for (int k = 0; k < graph->ops[op].n_inputs; k++)
+            any |= op_inputs(graph, op)[k] >= 0 && policy->gradient[op_inputs(graph, op)[k]];
+        for (int k = 0; k < graph->ops[op].n_outputs; k++) {
+            int32_t t = op_outputs(graph, op)[k];
+            if (t >= 0)
+                policy->gradient[t] = any && dtype_is_float((Dtype)inferred->dtype[t]);
+        }
+    }
+}
+
+bool tensor_needs_gradient(Policy *policy, int32_t tensor)
+{
+    if (!policy->gradient)
+        find_gradients(policy);
+    return policy->gradient[tensor];
+}
+
+/* ---- nodes ---- */
+
+static int32_t check_op(lua_State *L)
+{
+    return node_check(L, 1).op;
+}
+
+static const OpSpace *space_of(lua_State *L)
+{
+    return inferred_space(policy_of(L)->session->inferred, check_op(L));
+}
+
+static int node_attrs(lua_State *L)
+{
+    attrs_push(L, policy_of(L)->session->graph, check_op(L));
+    return 1;
+}
+
+static int node_anno(lua_State *L)
+{
+    const OpSpace *space = space_of(L);
+    if (!space || space->no_rule)
+        return 0;
+    Buf text = buf_new(policy_of(L)->arena);
+    opspace_format(space, &text);
+    lua_pushlstring(L, text.s, text.n);
+    return 1;
+}
+
+static int node_index(lua_State *L)
+{
+    lua_pushinteger(L, policy_program_place(policy_of(L), check_op(L)));
+    return 1;
+}
+
+static int node_cid(lua_State *L)
+{
+    lua_pushinteger(L, check_op(L));
+    return 1;
+}
+
+static int node_n_inputs(lua_State *L)
+{
+    lua_pushinteger(L, policy_of(L)->session->graph->ops[check_op(L)].n_inputs);
+    return 1;
+}
+
+static int node_n_outputs(lua_State *L)
+{
+    lua_pushinteger(L, policy_of(L)->session->graph->ops[check_op(L)].n_outputs);
+    return 1;
+}
+
+static int node_flops(lua_State *L)
+{
+    const OpSpace *space = space_of(L);
+    lua_pushnumber(L, space ? space->flops : 0);
+    return 1;
+}
+
+/* "a.b.c": {"a", "a.b", "a.b.c"}. */
+static int node_modules(lua_State *L)
+{
+    const char *path = op_path(policy_of(L)->session->graph, check_op(L));
+    lua_Integer n = 0;
+    lua_newtable(L);
+    for (const char *at = path; *path && at; at = *at ? at + 1 : NULL) {
+        at += strcspn(at, ".");
+        lua_pushlstring(L, path, (size_t)(at - path));
+        lua_rawseti(L, -2, ++n);
+    }
+    return 1;
+}
+
+/* The one part of a path that is a number: -1 none, -2 several. */
+static int64_t layer_of(const char *path)
+{
+    int64_t layer = -1;
+    for (Str rest = str_from(path); rest.n > 0;) {
+        Str part = str_take(&rest, '.');
+        int64_t number;
+        if (part.n == 0 || !isdigit((unsigned char)part.s[0]) || !str_to_int(part, &number))
+            continue;
+        if (layer != -1)
+            return -2;
+        layer = number;
+    }
+    return layer;
+}
+
+static int node_layer(lua_State *L)
+{
+    int64_t layer = layer_of(op_path(policy_of(L)->session->graph, check_op(L)));
+    if (layer < 0)
+        return 0;
+    lua_pushinteger(L, layer);
+    return 1;
+}
+
+static int node_dims(lua_State *L)
+{
+    const OpSpace *space = space_of(L);
+    lua_newtable(L);
+    for (int i = 0; space && i < space->n_index; i++) {
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, space->index[i].name);
+        lua_setfield(L, -2, "name");
+        lua_pushinteger(L, space->index[i].size);
+        lua_setfield(L, -2, "size");
+        lua_pushstring(L, role_name(space->index[i].role));
+        lua_setfield(L, -2, "role");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int node_recompute(lua_State *L)
+{
+    const Policy *policy = policy_of(L);
+    int32_t op = check_op(L);
+    if (!policy->placing || !policy->placing->recompute || policy->placing->recompute[op] < 0)
+        return 0;
+    lua_pushinteger(L, policy->placing->recompute[op]);
+    return 1;
+}
+
+static int node_transform_space(lua_State *L)
+{
+    const OpSpace *space = space_of(L);
+    Splittable at[X_MAX];
+    int n = space && !space->no_rule ? splittable_dims(space, at) : 0;
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        lua_createtable(L, 2, 2);
+        lua_pushinteger(L, at[i].idx);
+        lua_setfield(L, -2, "idx");
+        lua_pushinteger(L, at[i].dim);
+        lua_setfield(L, -2, "dim");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int node_algorithms(lua_State *L)
+{
+    const OpSpace *space = space_of(L);
+    lua_newtable(L);
+    if (!space || space->no_rule)
+        return 1;
+    lua_settop(L, 2);
+    lua_getfield(L, 1, "algorithm");
+    lua_pushvalue(L, 1);
+    lua_pushliteral(L, "dim");
+    lua_call(L, 2, 1);
+    lua_rawseti(L, 2, 1);
+    return 1;
+}
+
+/* ---- tensors ---- */
+
+static int32_t check_tensor(lua_State *L)
+{
+    return ((const NamedTensor *)luaL_checkudata(L, 1, tensor_type))->tensor;
+}
+
+static int tensor_ndims(lua_State *L)
+{
+    const Shape *shape = inferred_sizes(policy_of(L)->session->inferred, check_tensor(L));
+    if (!shape)
+        return 0;
+    lua_pushinteger(L, shape->n_dims);
+    return 1;
+}
+
+static bool is_buffer(const Inferred *inferred, int32_t tensor)
+{
+    return inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER &&
+           !(tensor_is_parameter(inferred, tensor) && dtype_is_float((Dtype)inferred->dtype[tensor]));
+}
+
+static int tensor_is_buffer(lua_State *L)
+{
+    lua_pushboolean(L, is_buffer(policy_of(L)->session->inferred, check_tensor(L)));
+    return 1;
+}
+
+static int tensor_is_attr(lua_State *L)
+{
+    const Inferred *inferred = policy_of(L)->session->inferred;
+    int32_t tensor = check_tensor(L);
+    lua_pushboolean(L, is_buffer(inferred, tensor) || tensor_is_weight(inferred, tensor));
+    return 1;
+}
+
+static int tensor_requires_grad(lua_State *L)
+{
+    lua_pushboolean(L, tensor_needs_gradient(policy_of(L), check_tensor(L)));
+    return 1;
+}
+
+/* Of what ops on parameters make of one parameter: that; else the tensor itself. */
+static int tensor_parent(lua_State *L)
+{
+    const Session *session = policy_of(L)->session;
+    const Inferred *inferred = session->inferred;
+    int32_t tensor = check_tensor(L), maker = session->graph->tensors[tensor].maker;
+    while (maker >= 0 && inferred->on_parameters[maker] && session->graph->ops[maker].n_inputs > 0 &&
+           op_inputs(session->graph, maker)[0] >= 0) {
+        tensor = op_inputs(session->graph, maker)[0];
+        maker = session->graph->tensors[tensor].maker;
+    }
+    push_own_tensor(L, tensor);
+    return 1;
+}
+
+static int tensor_is_output(lua_State *L)
+{
+    lua_pushboolean(L, policy_of(L)->session->graph->tensors[check_tensor(L)].output);
+    return 1;
+}
+
+static int tensor_is_input(lua_State *L)
+{
+    lua_pushboolean(L, policy_of(L)->session->graph->tensors[check_tensor(L)].kind ==
+                           TENSOR_INPUT);
+    return 1;
+}
+
+static int tensor_bytes(lua_State *L)
+{
+    lua_pushinteger(L, inferred_bytes(policy_of(L)->session->inferred, check_tensor(L)));
+    return 1;
+}
+
+/* ---- devices ---- */
+
+static int resource_coordinates(lua_State *L)
+{
+    const Mesh *mesh = policy_of(L)->session->mesh;
+    lua_Integer device = luaL_checkinteger(L, 2);
+    int64_t position = 0;
+    Error err = {0};
+    while (position < mesh->n_devices && mesh_device(mesh, position) != device)
+        position++;
+    if (position == mesh->n_devices) {
+        error_kind(&err, ERROR_OUT_OF_RANGE, "the mesh has no device %lld", (long long)device);
+        return sandbox_raise(L, &err);
+    }
+    lua_createtable(L, 0, mesh->n_axes);
+    for (int axis = 0; axis < mesh->n_axes; axis++) {
+        lua_pushinteger(L, mesh_coord(mesh, axis, position));
+        lua_setfield(L, -2, mesh->axes[axis].name);
+    }
+    return 1;
+}
+
+static int resource_devices(lua_State *L)
+{
+    const Mesh *mesh = policy_of(L)->session->mesh;
+    SubMesh sub = {0};
+    Error err = {0};
+    lua_settop(L, 2);
+    if (!lua_isnil(L, 2)) {
+        luaL_checktype(L, 2, LUA_TTABLE);
+        for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+            if (lua_type(L, -2) != LUA_TSTRING || !lua_isinteger(L, -1))
+                return luaL_error(L, "coordinates are a table {pp = 0}");
+            if (!submesh_fix(mesh, str_from(lua_tostring(L, -2)), lua_tointeger(L, -1), &sub, &err))
+                return sandbox_raise(L, &err);
+        }
+    }
+    int64_t n = submesh_size(mesh, sub);
+    sandbox_spend(L, n);
+    lua_createtable(L, (int)n, 0);
+    for (int64_t i = 0; i < n; i++) {
+        lua_pushinteger(L, mesh_device(mesh, submesh_position(mesh, sub, i)));
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* ---- nnScaler's helpers ---- */
+
+static int get_layer_index(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    int64_t layer = layer_of(path);
+    Error err = {0};
+    if (layer < 0) {
+        error_set(&err, layer == -1 ? "'%s' has no number" : "'%s' has several numbers", path);
+        error_hint(&err, "a layer's path has one part that is a number: \"h.3.mlp\"");
+        return sandbox_raise(L, &err);
+    }
+    lua_pushinteger(L, layer);
+    return 1;
+}
+
+static int get_pas_ops(lua_State *L)
+{
+    luaL_checkudata(L, 1, graph_type);
+    lua_settop(L, 1);
+    lua_getfield(L, 1, "nodes");
+    lua_insert(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+const LuaEntry policy_globals[] = {
+    {"get_layer_index", get_layer_index, "(path: string): integer",
+     "The number in a path, \"h.3.mlp\" is 3. Refused: a path with none, or with several."},
+    {"get_pas_ops", get_pas_ops, "(graph: graph): node[]",
+     "The nodes that a functional policy makes plans for: all of them."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry more_node_fields[] = {
+    {"fqn", node_path, "string", "The same as path, as nnScaler calls it."},
+    {"signature", node_name, "string",
+     "The operator with its domain: \"MatMul\", \"com.microsoft::FusedMatMul\"."},
+    {"kwargs", node_attrs, "attrs", "The attributes, as nnScaler calls them."},
+    {"attrs", node_attrs, "attrs", "The attributes."},
+    {"anno", node_anno, "string?",
+     "The rule as an annotation: \"m k+, k+ n -> m n\"; nil when the op has none."},
+    {"dims", node_dims, "{name: string, size: integer, role: string}[]",
+     "The index dims, with their sizes in elements; the role is map, reduce or frozen."},
+    {"index", node_index, "integer", "Its place in the program, from 0."},
+    {"cid", node_cid, "integer", "A number that no other node of the model has."},
+    {"modules", node_modules, "string[]",
+     "The modules it is in, outermost first: \"h\", \"h.3\", \"h.3.mlp\"."},
+    {"layer", node_layer, "integer?",
+     "The one number in its path; nil where there is none or several."},
+    {"n_inputs", node_n_inputs, "integer", "How many inputs it has, absent ones too."},
+    {"n_outputs", node_n_outputs, "integer", "How many outputs it has, absent ones too."},
+    {"flops", node_flops, "number", "Floating-point operations of the whole op, once."},
+    {"device", node_device, "integer?",
+     "The one device that the node, or the sub-node, was assigned to; nil where there is none or "
+     "several."},
+    {"devices", node_devices, "integer[]",
+     "The devices that the op was assigned to, else those of the plan that stands, else all."},
+    {"recompute", node_recompute, "integer?",
+     "The group that it is computed again with, as decided in this run; nil: none."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry more_node_methods[] = {
+    {"transform_space", node_transform_space, "(): {idx: integer, dim: integer}[]",
+     "Where the node can be cut: each index dim that is not frozen at its first place among the "
+     "inputs, whether or not a size divides it."},
+    {"algorithms", node_algorithms, "(): algorithm[]",
+     "The ways to partition it: \"dim\", or none when it has no rule."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry more_tensor_fields[] = {
+    {"ndims", tensor_ndims, "integer?", "How many dims it has; nil when that is not known."},
+    {"is_attr", tensor_is_attr, "boolean", "True of parameters and buffers."},
+    {"is_buffer", tensor_is_buffer, "boolean",
+     "True of what the model stores and is no parameter: constants, masks, tables of integers."},
+    {"is_input", tensor_is_input, "boolean", "True of an input of the graph."},
+    {"is_output", tensor_is_output, "boolean", "True of an output of the graph."},
+    {"requires_grad", tensor_requires_grad, "boolean",
+     "True of a float parameter, and of float values that are computed from some."},
+    {"parent", tensor_parent, "tensor",
+     "The parameter that it is made of by ops on parameters alone; else the tensor itself, which "
+     "is always the whole one."},
+    {"bytes", tensor_bytes, "integer", "Its size in bytes, whole; 0 when it is not known."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry resource_methods[] = {
+    {"coordinates", resource_coordinates, "(device: integer): table<string, integer>",
+     "Where the device stands in the mesh, from 0 along each axis: {dp = 0, tp = 3}."},
+    {"devices", resource_devices, "(coordinates?: table<string, integer>): integer[]",
+     "The devices that have these coordinates, in mesh order: resource:devices{pp = 0}; all "
+     "without any."},
+    {NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,704 @@
+#include "scripts/lua_place.h"
+
+#include <inttypes.h>
+
+/* ---- what is said ---- */
+
+static void read_before(Policy *policy, Placing *placing)
+{
+    const Journal *journal = policy->before;
+    for (int i = 0; journal && i < journal->n_done; i++) {
+        const Decision *it = &journal->decisions.at[i];
+        if (it->kind != PIN_STAGE)
+            continue;
+        int place = policy_program_place(policy, it->place);
+        placing->begin[place] = it->relay ? BEGINS_STAGING : BEGINS_BLOCKING;
+        placing->staged |= place > 0;
+    }
+}
+
+Placing *placing_of(Policy *policy)
+{
+    const Inferred *inferred = policy->session->inferred;
+    if (policy->placing)
+        return policy->placing;
+    Placing *placing = arena_make(policy->arena, Placing);
+    placing->op = arena_array(policy->arena, OpPlace *, inferred->graph->n_ops);
+    placing->begin = arena_array(policy->arena, uint8_t, inferred->n_program);
+    policy->placing = placing;
+    read_before(policy, placing);
+    return placing;
+}
+
+static OpPlace *place_of(const Policy *policy, int32_t op)
+{
+    return policy->placing ? policy->placing->op[op] : NULL;
+}
+
+bool place_has_parts(const Policy *policy, int32_t op)
+{
+    const OpPlace *place = place_of(policy, op);
+    return place && place->by_parts;
+}
+
+static OpPlace *need_place(Policy *policy, int32_t op)
+{
+    Placing *placing = placing_of(policy);
+    placing->any = true;
+    if (!placing->op[op])
+        placing->op[op] = arena_make(policy->arena, OpPlace);
+    return placing->op[op];
+}
+
+void place_op(Policy *policy, int32_t op, SubMesh sub, int line)
+{
+    *need_place(policy, op) = (OpPlace){.line = line, .sub = sub};
+}
+
+static void place_part(lua_State *L, Policy *policy, const NodeRef *node, int64_t position)
+{
+    const OpParts *parts = policy->parts[node->op];
+    OpPlace *place = need_place(policy, node->op);
+    if (!place->by_parts) {
+        *place = (OpPlace){.line = sandbox_line(L), .by_parts = true, .n = parts_count(parts)};
+        place->position = arena_array(policy->arena, int32_t, place->n);
+        for (int64_t i = 0; i < place->n; i++)
+            place->position[i] = -1;
+    }
+    place->position[parts_leaf(parts, node)] = (int32_t)position;
+}
+
+/* ---- devices and parts of the mesh ---- */
+
+static int64_t position_of(const Mesh *mesh, int64_t device)
+{
+    if (!mesh->devices)
+        return device >= 0 && device < mesh->n_devices ? device : -1;
+    for (int64_t i = 0; i < mesh->n_devices; i++)
+        if (mesh->devices[i] == device)
+            return i;
+    return -1;
+}
+
+static bool need_position(const Mesh *mesh, int64_t device, int64_t *out, Error *err)
+{
+    *out = position_of(mesh, device);
+    if (*out >= 0)
+        return true;
+    error_kind(err, ERROR_OUT_OF_RANGE, "the mesh has no device %" PRId64, device);
+    error_hint(err, "it has %" PRId64 " devices, from 0", mesh->n_devices);
+    return false;
+}
+
+static void put_devices(const Mesh *mesh, SubMesh sub, Buf *out)
+{
+    enum { DEVICES_SHOWN = 16 };
+    int64_t n = submesh_size(mesh, sub);
+    for (int64_t i = 0; i < n && i < DEVICES_SHOWN; i++)
+        buf_printf(out, "%s%" PRId64, i ? "," : "",
+                   mesh_device(mesh, submesh_position(mesh, sub, i)));
+    buf_puts(out, n > DEVICES_SHOWN ? ",.." : "");
+}
+
+/* "0,1 (pp=0); 0,2 (tp=0)": parts of n devices with that one in them. */
+static void put_parts_of_size(const Policy *policy, int64_t position, int64_t n, Buf *out)
+{
+    enum { SHOWN = 3, ATOMS_TRIED_MAX = 12 };
+    const Mesh *mesh = policy->session->mesh;
+    int shown = 0, tried = mesh->n_atoms < ATOMS_TRIED_MAX ? mesh->n_atoms : ATOMS_TRIED_MAX;
+    for (AtomSet fixed = 0; fixed < (AtomSet)1 << tried && shown < SHOWN; fixed++) {
+        SubMesh sub = {fixed, 0};
+        if (submesh_size(mesh, sub) != n)
+            continue;
+        for (int a = 0; a < tried; a++)
+            if (fixed >> a & 1)
+                sub.first += (int32_t)(mesh_atom_coord(mesh, a, position) * mesh->atoms[a].stride);
+        buf_puts(out, shown++ ? "; " : "");
+        put_devices(mesh, sub, out);
+        buf_puts(out, " (");
+        submesh_format(mesh, sub, out);
+        buf_puts(out, ")");
+    }
+}
+
+static void put_positions(const Mesh *mesh, const int64_t *position, int64_t n, Buf *out)
+{
+    enum { SHOWN = 16 };
+    for (int64_t i = 0; i < n && i < SHOWN; i++)
+        buf_printf(out, "%s%" PRId64, i ? "," : "", mesh_device(mesh, position[i]));
+    buf_puts(out, n > SHOWN ? ",.." : "");
+}
+
+/* The first that is there twice; -1: none. */
+static int64_t twice_at(Policy *policy, const int64_t *position, int64_t n)
+{
+    Placing *placing = placing_of(policy);
+    if (!placing->seen)
+        placing->seen =
+            arena_array(policy->arena, int32_t, policy->session->mesh->n_devices);
+    placing->n_seen++;
+    for (int64_t i = 0; i < n; i++) {
+        if (placing->seen[position[i]] == placing->n_seen)
+            return i;
+        placing->seen[position[i]] = placing->n_seen;
+    }
+    return -1;
+}
+
+static bool refuse_twice(const Policy *policy, const char *who, int64_t position, Error *err)
+{
+    error_kind(err, ERROR_CONFLICT, "'%s' has device %" PRId64 " twice", who,
+               mesh_device(policy->session->mesh, position));
+    error_hint(err, "a device runs one part of an op: partition it in as many as it has devices");
+    return false;
+}
+
+bool place_of_positions(Policy *policy, const char *who, const int64_t *position, int64_t n,
+                        SubMesh *out, Error *err)
+{
+    const Mesh *mesh = policy->session->mesh;
+    int64_t twice = twice_at(policy, position, n);
+    if (twice >= 0)
+        return refuse_twice(policy, who, position[twice], err);
+    if (submesh_of_positions(mesh, position, n, out))
+        return true;
+    Buf devices = buf_new(policy->arena), legal = buf_new(policy->arena);
+    put_positions(mesh, position, n, &devices);
+    put_parts_of_size(policy, position[0], n, &legal);
+    error_kind(err, ERROR_CONFLICT, "'%s' would run on devices %s, which are no part of the mesh",
+               who, devices.s);
+    if (legal.n > 0)
+        error_hint(err, "parts of %" PRId64 " devices: %s", n, legal.s);
+    else {
+        Buf text = buf_new(policy->arena);
+        mesh_format(mesh, &text);
+        error_hint(err, "the mesh %s has no part of %" PRId64 " devices", text.s, n);
+    }
+    return false;
+}
+
+/* ---- graph:assign ---- */
+
+/* What is assigned to: one device, a list of them, or coordinates. */
+typedef struct {
+    bool coordinates;
+    SubMesh sub; /* of coordinates */
+    int64_t n;
+    int64_t *position; /* of devices, in the order of the list */
+} Where;
+
+static bool read_coordinates(lua_State *L, int at, const Mesh *mesh, Where *out, Error *err)
+{
+    out->coordinates = true;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        int whole = 0;
+        lua_Integer coordinate = lua_tointegerx(L, -1, &whole);
+        if (lua_type(L, -2) != LUA_TSTRING || !whole)
+            return error_set(err, "devices are a number, a list of them, or coordinates {pp = 0}");
+        if (!submesh_fix(mesh, str_from(lua_tostring(L, -2)), coordinate, &out->sub, err))
+            return false;
+    }
+    return true;
+}
+
+static bool read_devices(lua_State *L, int at, const Policy *policy, Where *out, Error *err)
+{
+    const Mesh *mesh = policy->session->mesh;
+    out->n = (int64_t)lua_rawlen(L, at);
+    if (out->n > mesh->n_devices)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "%" PRId64 " devices of a mesh of %" PRId64,
+                          out->n, mesh->n_devices);
+    out->position = arena_array(policy->arena, int64_t, out->n);
+    for (int64_t i = 0; i < out->n; i++) {
+        int whole;
+        lua_rawgeti(L, at, i + 1);
+        lua_Integer device = lua_tointegerx(L, -1, &whole);
+        lua_pop(L, 1);
+        if (!whole)
+            return error_set(err, "a list of devices holds whole numbers");
+        if (!need_position(mesh, device, &out->position[i], err))
+            return false;
+    }
+    return true;
+}
+
+static bool read_where(lua_State *L, int at, const Policy *policy, Where *out, Error *err)
+{
+    *out = (Where){0};
+    if (lua_istable(L, at))
+        return lua_rawlen(L, at) > 0 ? read_devices(L, at, policy, out, err)
+                                     : read_coordinates(L, at, policy->session->mesh, out, err);
+    int whole;
+    lua_Integer device = lua_tointegerx(L, at, &whole);
+    if (!whole)
+        return error_set(err, "devices are a number, a list of them, or coordinates {pp = 0}");
+    out->n = 1;
+    out->position = arena_array(policy->arena, int64_t, 1);
+    return need_position(policy->session->mesh, device, &out->position[0], err);
+}
+
+static bool find_sub(Policy *policy, int32_t op, const Where *where, SubMesh *out, Error *err)
+{
+    *out = where->sub;
+    return where->coordinates ||
+           place_of_positions(policy, op_name(policy->session->graph, op), where->position,
+                              where->n, out, err);
+}
+
+static bool assign_part(lua_State *L, Policy *policy, const NodeRef *node, int64_t position,
+                        Error *err)
+{
+    const OpParts *parts = policy->parts[node->op];
+    const char *name = op_name(policy->session->graph, node->op);
+    if (node->n_levels < parts->n) {
+        error_kind(err, ERROR_CONFLICT, "a sub-node of '%s' is partitioned further", name);
+        error_hint(err, "assign the sub-nodes that came of it");
+        return false;
+    }
+    place_part(L, policy, node, position);
+    return true;
+}
+
+static bool assign_node(lua_State *L, Policy *policy, const NodeRef *node, const Where *where,
+                        Error *err)
+{
+    const OpParts *parts = policy->parts[node->op];
+    const char *name = op_name(policy->session->graph, node->op);
+    if (!where->coordinates && where->n == 1 && node->n_levels > 0)
+        return assign_part(L, policy, node, where->position[0], err);
+    if (!where->coordinates && node->n_levels > 0) {
+        error_kind(err, ERROR_CONFLICT, "a sub-node of '%s' runs on one device", name);
+        error_hint(err, "give one, or assign the list of sub-nodes to the list of devices");
+        return false;
+    }
+    if (!where->coordinates && where->n == 1 && parts_count(parts) > 1) {
+        error_kind(err, ERROR_CONFLICT, "'%s' is partitioned in %" PRId64 ": it has not one device",
+                   name, parts_count(parts));
+        error_hint(err, "assign its sub-nodes, or give it a part of the mesh: {pp = 0}");
+        return false;
+    }
+    SubMesh sub;
+    if (!find_sub(policy, node->op, where, &sub, err))
+        return false;
+    place_op(policy, node->op, sub, sandbox_line(L));
+    return true;
+}
+
+static bool assign_segment(lua_State *L, Policy *policy, Segment segment, const Where *where,
+                           Error *err)
+{
+    const int32_t *program = policy->session->inferred->program;
+    sandbox_spend(L, segment.last - segment.first);
+    for (int i = segment.first; i <= segment.last; i++) {
+        NodeRef node = {.op = program[i]};
+        if (!assign_node(L, policy, &node, where, err))
+            return false;
+    }
+    return true;
+}
+
+static bool assign_value(lua_State *L, Policy *policy, int at, const Where *where, Error *err)
+{
+    NodeRef node;
+    const Segment *segment = luaL_testudata(L, at, segment_type);
+    if (node_read(L, at, &node))
+        return assign_node(L, policy, &node, where, err);
+    if (segment)
+        return assign_segment(L, policy, *segment, where, err);
+    return error_set(err, "what is assigned is a node, a segment or a list of these, not a %s",
+                     luaL_typename(L, at));
+}
+
+/* Sub-nodes and as many devices: one by one. */
+static bool goes_in_pairs(lua_State *L, int at, const Where *where)
+{
+    lua_rawgeti(L, at, 1);
+    NodeRef first;
+    bool pairs = node_read(L, -1, &first) && first.n_levels > 0 && !where->coordinates &&
+                 where->n > 1;
+    lua_pop(L, 1);
+    return pairs;
+}
+
+static bool assign_list(lua_State *L, Policy *policy, int at, const Where *where, Error *err)
+{
+    lua_Integer n = (lua_Integer)lua_rawlen(L, at);
+    bool pairs = goes_in_pairs(L, at, where);
+    if (pairs && n != where->n)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "%lld sub-nodes are assigned to %" PRId64 " devices", (long long)n,
+                          where->n);
+    for (lua_Integer i = 1; i <= n; i++) {
+        Where one = {.n = 1, .position = pairs ? where->position + i - 1 : NULL};
+        lua_rawgeti(L, at, i);
+        if (!assign_value(L, policy, lua_gettop(L), pairs ? &one : where, err))
+            return false;
+        lua_pop(L, 1);
+    }
+    return true;
+}
+
+static int graph_assign(lua_State *L)
+{
+    luaL_checkudata(L, 1, graph_type);
+    Policy *policy = policy_of(L);
+    Where where;
+    Error err = {0};
+    lua_settop(L, 3);
+    bool ok = read_where(L, 3, policy, &where, &err);
+    ok = ok && (lua_istable(L, 2) ? assign_list(L, policy, 2, &where, &err)
+                                  : assign_value(L, policy, 2, &where, &err));
+    if (!ok)
+        return sandbox_raise(L, &err);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* ---- when the policy has returned ---- */
+
+static bool each_has_one(const Policy *policy, int32_t op, const OpPlace *place, Error *err)
+{
+    for (int64_t i = 0; i < place->n; i++) {
+        if (place->position[i] >= 0)
+            continue;
+        error_kind(err, ERROR_INVALID, "sub-node %" PRId64 " of '%s' has no device", i,
+                   op_name(policy->session->graph, op));
+        error_hint(err, "assign all %" PRId64 " of them, or none", place->n);
+        return false;
+    }
+    return true;
+}
+
+static bool refuse_order(const Policy *policy, int32_t op, const OpPlace *place, int64_t leaf,
+                         Error *err)
+{
+    const Mesh *mesh = policy->session->mesh;
+    Buf devices = buf_new(policy->arena);
+    put_devices(mesh, place->sub, &devices);
+    error_kind(err, ERROR_CONFLICT,
+               "sub-node %" PRId64 " of '%s' is on device %" PRId64 ", which is not its place there",
+               leaf, op_name(policy->session->graph, op),
+               mesh_device(mesh, place->position[leaf]));
+    error_hint(err, "sub-nodes stand in mesh order: %s", devices.s);
+    return false;
+}
+
+/* The axes along which the sub-nodes of one level stand where all others are the first. */
+static bool level_from_devices(Policy *policy, int32_t op, const OpPlace *place,
+                               int64_t stride, PartLevel *level, Error *err)
+{
+    const Mesh *mesh = policy->session->mesh;
+    const char *name = op_name(policy->session->graph, op);
+    int64_t *along = arena_array(policy->arena, int64_t, level->num);
+    SubMesh sub;
+    for (int64_t i = 0; i < level->num; i++)
+        along[i] = place->position[i * stride];
+    if (!place_of_positions(policy, name, along, level->num, &sub, err))
+        return false;
+    AtomSet atoms = submesh_free(mesh, sub);
+    if (level->by_num)
+        level->n = mesh_list_set(mesh, atoms, level->atom);
+    else if (level_atoms(level) != atoms)
+        return refuse_order(policy, op, place, level->num > 1 ? stride : 0, err);
+    level->open = false;
+    return true;
+}
+
+static bool parts_stand_in_order(const Policy *policy, int32_t op, const OpPlace *place,
+                                 const OpParts *parts, Error *err)
+{
+    const Mesh *mesh = policy->session->mesh;
+    for (int64_t leaf = 0; leaf < place->n; leaf++) {
+        int64_t rest = leaf;
+        for (int l = parts->n - 1; l >= 0; l--) {
+            const PartLevel *level = &parts->level[l];
+            if (level_part_at(mesh, level, place->position[leaf]) != rest % level->num)
+                return refuse_order(policy, op, place, leaf, err);
+            rest /= level->num;
+        }
+    }
+    return true;
+}
+
+/* The part of the mesh that an op's sub-nodes are on, and the axes that they tell. */
+static bool settle_parts(Policy *policy, int32_t op, OpPlace *place, Error *err)
+{
+    OpParts *parts = policy->parts[op];
+    const char *name = op_name(policy->session->graph, op);
+    int64_t *positions = arena_array(policy->arena, int64_t, place->n), stride = place->n;
+    if (!each_has_one(policy, op, place, err))
+        return false;
+    for (int64_t i = 0; i < place->n; i++)
+        positions[i] = place->position[i];
+    if (!place_of_positions(policy, name, positions, place->n, &place->sub, err))
+        return false;
+    for (int l = 0; l < parts->n; l++) {
+        stride /= parts->level[l].num;
+        if (!level_from_devices(policy, op, place, stride, &parts->level[l], err))
+            return false;
+    }
+    return parts_stand_in_order(policy, op, place, parts, err);
+}
+
+static bool refuse_fixed(const Policy *policy, int32_t op, SubMesh sub, Error *err)
+{
+    Buf text = buf_new(policy->arena), left = buf_new(policy->arena);
+    const Mesh *mesh = policy->session->mesh;
+    submesh_format(mesh, sub, &text);
+    mesh_format_sizes(mesh, submesh_free(mesh, sub), &left);
+    error_kind(err, ERROR_CONFLICT, "'%s' is partitioned by an axis that its devices (%s) lack",
+               op_name(policy->session->graph, op), text.s);
+    error_hint(err, "axes that are left there: %s", left.n > 0 ? left.s : "none");
+    return false;
+}
+
+/* Axes by size, of those that the op's devices have. */
+static bool settle_levels(const Policy *policy, int32_t op, SubMesh sub, OpParts *parts, int *line,
+                          Error *err)
+{
+    AtomSet left = submesh_free(policy->session->mesh, sub);
+    for (int l = 0; l < parts->n; l++) {
+        *line = parts->level[l].line;
+        if (parts->level[l].by_num)
+            continue;
+        if (level_atoms(&parts->level[l]) & sub.fixed)
+            return refuse_fixed(policy, op, sub, err);
+        left &= ~level_atoms(&parts->level[l]);
+    }
+    for (int l = 0; l < parts->n; l++) {
+        PartLevel *level = &parts->level[l];
+        *line = level->line;
+        if (level->by_num && level->rest)
+            level->num = mesh_atoms_size(policy->session->mesh, left);
+        if (level->by_num && !partition_by_size(policy, left, level, err))
+            return false;
+        left &= ~level_atoms(level);
+    }
+    return true;
+}
+
+static bool has_open(const OpParts *parts)
+{
+    for (int l = 0; l < parts->n; l++)
+        if (parts->level[l].open)
+            return true;
+    return false;
+}
+
+/* Levels and pins of one op. *line: of the script, for what is refused. */
+static bool settle_op(lua_State *L, Policy *policy, int32_t op, int *line, Error *err)
+{
+    OpParts *parts = policy->parts[op];
+    OpPlace *place = policy->placing ? policy->placing->op[op] : NULL;
+    *line = place ? place->line : 0;
+    if (place && place->by_parts && !settle_parts(policy, op, place, err))
+        return false;
+    if (!parts || (!place && !has_open(parts)))
+        return true;
+    SubMesh sub = place ? place->sub : (SubMesh){0};
+    if ((!place || !place->by_parts) && !settle_levels(policy, op, sub, parts, line, err))
+        return false;
+    sandbox_of(L)->acting_line = parts->level[parts->n - 1].line;
+    partition_pin(L, policy, op);
+    return true;
+}
+
+/* ---- ops that nobody assigned ---- */
+
+/* In a stage whose other ops are all on the same devices: there too. */
+static void join_stage(Policy *policy, Segment segment)
+{
+    Placing *placing = policy->placing;
+    const int32_t *program = policy->session->inferred->program;
+    const OpPlace *first = NULL;
+    for (int i = segment.first; i <= segment.last; i++) {
+        const OpPlace *place = placing->op[program[i]];
+        if (place && first && !submesh_equal(place->sub, first->sub))
+            return;
+        first = first ? first : place;
+    }
+    for (int i = segment.first; first && i <= segment.last; i++)
+        if (!placing->op[program[i]])
+            place_op(policy, program[i], first->sub, first->line);
+}
+
+static void join_stages(Policy *policy)
+{
+    int n = policy->session->inferred->n_program;
+    for (int i = 0; i < n;) {
+        Segment segment = segment_at(policy, i);
+        join_stage(policy, segment);
+        i = segment.last + 1;
+    }
+}
+
+static void note_left_out(lua_State *L, Policy *policy)
+{
+    const Inferred *inferred = policy->session->inferred;
+    int n = 0, first = -1;
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (policy->placing->op[op] || inferred->on_parameters[op])
+            continue;
+        first = n++ == 0 ? op : first;
+    }
+    if (n == 0)
+        return;
+    const char *text = arena_printf(policy->arena, "%d ops have no device, while others have: '%s'%s",
+                                    n, op_name(inferred->graph, first), n > 1 ? ", .." : "");
+    sandbox_of(L)->acting_line = 0;
+    policy_note(L, policy, LEVEL_WARNING, "op-without-device", text,
+                "they run on all devices; graph:assign them too");
+}
+
+/* ---- decisions ---- */
+
+static bool is_whole(const OpPlace *place)
+{
+    return place->sub.fixed == 0;
+}
+
+/* Whole meshes need no decision where nothing else was decided. */
+static bool needs_decisions(const Policy *policy)
+{
+    const Inferred *inferred = policy->session->inferred;
+    for (int i = 0; i < inferred->n_program; i++) {
+        const OpPlace *place = policy->placing->op[inferred->program[i]];
+        if (place && !is_whole(place))
+            return true;
+    }
+    for (int i = 0; policy->before && i < policy->before->n_done; i++)
+        if (policy->before->decisions.at[i].kind == PIN_DEVICES)
+            return true;
+    return false;
+}
+
+/* Ops in a row on the same devices are one decision. */
+static void decide_devices(lua_State *L, Policy *policy)
+{
+    const Inferred *inferred = policy->session->inferred;
+    OpPlace *const *at = policy->placing->op;
+    for (int i = 0, last; i < inferred->n_program; i = last + 1) {
+        const OpPlace *place = at[inferred->program[i]];
+        last = i;
+        if (!place)
+            continue;
+        while (last + 1 < inferred->n_program && at[inferred->program[last + 1]] &&
+               submesh_equal(at[inferred->program[last + 1]]->sub, place->sub))
+            last++;
+        Decision decision = {.kind = PIN_DEVICES, .place = inferred->program[i], .dim = -1};
+        decision.last = inferred->program[last];
+        decision.devices = place->sub;
+        sandbox_of(L)->acting_line = place->line;
+        policy_add(L, policy, &decision);
+    }
+}
+
+int place_finish(lua_State *L)
+{
+    Policy *policy = policy_of(L);
+    const Inferred *inferred = policy->session->inferred;
+    Error err = {0};
+    int line = 0;
+    bool ok = true, any = policy->placing && policy->placing->any;
+    if (any && policy->whole && policy->placing->staged) {
+        /* sub-nodes first: they tell what the stage's devices are */
+        for (int i = 0; ok && i < inferred->n_program; i++) {
+            OpPlace *place = policy->placing->op[inferred->program[i]];
+            line = place ? place->line : 0;
+            ok = !place || !place->by_parts ||
+                 settle_parts(policy, inferred->program[i], place, &err);
+        }
+        if (ok)
+            join_stages(policy);
+    }
+    for (int i = 0; ok && i < inferred->n_program; i++)
+        ok = settle_op(L, policy, inferred->program[i], &line, &err);
+    if (ok && any && policy->whole)
+        note_left_out(L, policy);
+    if (ok && any && needs_decisions(policy))
+        decide_devices(L, policy);
+    if (ok && policy->placing && policy->placing->schedule) {
+        line = policy->placing->schedule_line;
+        ok = schedule_check(L, policy, &err);
+    }
+    sandbox_of(L)->acting_line = line;
+    return ok ? 0 : sandbox_raise(L, &err);
+}
+
+/* ---- asked of nodes ---- */
+
+static int push_one_device(lua_State *L, const Policy *policy, const NodeRef *node)
+{
+    const OpPlace *place = place_of(policy, node->op);
+    const OpParts *parts = policy->parts[node->op];
+    if (!place || !place->by_parts || !parts || node->n_levels != parts->n)
+        return 0;
+    int64_t position = place->position[parts_leaf(parts, node)];
+    if (position < 0)
+        return 0;
+    lua_pushinteger(L, mesh_device(policy->session->mesh, position));
+    return 1;
+}
+
+int node_device(lua_State *L)
+{
+    const NodeRef of = node_check(L, 1), *node = &of;
+    const Policy *policy = policy_of(L);
+    const OpPlace *place = place_of(policy, node->op);
+    const Mesh *mesh = policy->session->mesh;
+    if (node->n_levels > 0)
+        return push_one_device(L, policy, node);
+    if (!place || place->by_parts || submesh_size(mesh, place->sub) != 1)
+        return 0;
+    lua_pushinteger(L, mesh_device(mesh, place->sub.first));
+    return 1;
+}
+
+/* Of the part of the mesh that the op runs on. */
+static SubMesh sub_of(const Policy *policy, int32_t op)
+{
+    const OpPlace *place = place_of(policy, op);
+    const Plan *plan = policy->session->plan;
+    if (place && !place->by_parts)
+        return place->sub;
+    return plan && plan->submeshes ? plan->submeshes[plan_devices(plan, op)] : (SubMesh){0};
+}
+
+int node_devices(lua_State *L)
+{
+    const NodeRef of = node_check(L, 1), *node = &of;
+    const Policy *policy = policy_of(L);
+    const Mesh *mesh = policy->session->mesh;
+    const OpPlace *place = place_of(policy, node->op);
+    lua_newtable(L);
+    if (place && place->by_parts) {
+        for (int64_t i = 0, n = 0; i < place->n; i++) {
+            if (place->position[i] < 0)
+                continue;
+            lua_pushinteger(L, mesh_device(mesh, place->position[i]));
+            lua_rawseti(L, -2, ++n);
+        }
+        return 1;
+    }
+    SubMesh sub = sub_of(policy, node->op);
+    int64_t n = submesh_size(mesh, sub);
+    sandbox_spend(L, n);
+    for (int64_t i = 0; i < n; i++) {
+        lua_pushinteger(L, mesh_device(mesh, submesh_position(mesh, sub, i)));
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+const LuaEntry place_methods[] = {
+    {"assign", graph_assign, "(what: ops, where: integer|integer[]|table<string, integer>): true",
+     "Says where ops run: a sub-node, or a node, on the device of that number; a list of sub-nodes "
+     "on as many devices, one by one; nodes, segments and lists of them on all devices of a list, "
+     "or on the part of the mesh that has the coordinates: {pp = 0}, {} is the whole. The last "
+     "call holds. When the policy has returned, the devices of an op must be a part of the mesh, "
+     "with its sub-nodes in mesh order; refused is also an op of which some sub-nodes have no "
+     "device, and two on one. Ops without a device join the others of their stage, else they run "
+     "on all."},
+    {NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,93 @@
+/* lua_place.h - where the ops of a policy run, and in which stages.
+ *
+ *     graph:assign(sub, 3)              a sub-node on a device
+ *     graph:assign(segment, {pp = 0})   all ops of a segment on a part of the mesh
+ *
+ * Devices of sub-nodes are collected while the policy runs and looked at when it has returned: all
+ * of an op's together must be a part of the mesh (SubMesh), and its sub-nodes must stand there in
+ * mesh order. That also tells which axes a partition by a number of parts cuts by. Ops in a row on
+ * equal devices are one decision.
+ */
+#ifndef SCRIPTS_LUA_PLACE_H
+#define SCRIPTS_LUA_PLACE_H
+
+#include "scripts/lua_partition.h"
+
+/* Where an op runs. */
+typedef struct {
+    int line;      /* of the script that said so */
+    bool by_parts; /* its sub-nodes were assigned, else the op as a whole */
+    SubMesh sub;   /* of by_parts once the policy has returned */
+    int64_t n;     /* sub-nodes */
+    int32_t *position; /* of each; -1: none is said */
+} OpPlace;
+
+typedef enum { BEGINS_NOT, BEGINS_BLOCKING, BEGINS_STAGING } Begin;
+
+struct Placing {
+    OpPlace **op;       /* per op; NULL: nothing is said */
+    bool any;           /* something is */
+    uint8_t *begin;     /* per place of the program: whether a stage begins there */
+    bool staged;        /* one does, beside the first */
+    int32_t *recompute; /* per op: its group; -1: none. NULL: there are none */
+    int n_groups;
+    int32_t *seen; /* per position: the last look for devices named twice that met it */
+    int32_t n_seen;
+    const char *schedule; /* NULL: none is said */
+    int n_micro_batches, schedule_line;
+};
+
+Placing *placing_of(Policy *policy); /* made on first use, from the decisions that stand before */
+
+bool place_has_parts(const Policy *policy, int32_t op); /* sub-nodes of it are assigned */
+void place_op(Policy *policy, int32_t op, SubMesh sub, int line);
+
+/* The part of the mesh that these positions are; the error lists those of that size. */
+bool place_of_positions(Policy *policy, const char *who, const int64_t *position, int64_t n,
+                        SubMesh *out, Error *err);
+
+/* A lua_CFunction: when the policy has returned, decides where its ops run. */
+int place_finish(lua_State *L);
+
+/* Pushes the devices of a node so far: numbers in mesh order; nil when nobody said any. */
+int node_devices(lua_State *L);
+int node_device(lua_State *L);
+
+/* ---- lua_segment.c: runs of ops ---- */
+
+typedef struct {
+    int first, last; /* places in the program */
+} Segment;
+
+extern const char *const segment_type;
+extern const LuaEntry segment_fields[], segment_methods[];
+
+void push_segment(lua_State *L, Segment segment);
+void segments_open(lua_State *L);
+int segments_count(Policy *policy);
+Segment segment_at(Policy *policy, int place); /* the one that the place is in */
+int segment_number(Policy *policy, Segment segment);
+
+/* The ops that the value at that place of the stack means: a node, a segment, a list of these.
+ * Raises for other values. */
+typedef Vec(int32_t) Ops;
+void check_ops(lua_State *L, Policy *policy, int at, Ops *out);
+
+/* ---- lua_stage.c: staging, blocking, group, recompute, schedule, multiref ---- */
+
+extern const LuaEntry stage_methods[], place_methods[];
+
+void stage_begin(lua_State *L, Policy *policy, int place, bool relay);
+/* Ops that are computed again together; some may be left out (see graph:recompute). */
+bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, Error *err);
+void schedule_set(lua_State *L, Policy *policy, const char *name, int n_micro_batches);
+void multiref_tensor(lua_State *L, Policy *policy, int32_t tensor);
+/* A schedule is checked against the stages that came out: per op the part of the mesh. */
+bool schedule_check(lua_State *L, Policy *policy, Error *err);
+
+/* ---- lua_op_plans.c: POLICY ---- */
+
+/* Runs the function on top of the stack as nnScaler's functional policy. */
+void op_plans_run(lua_State *L, Policy *policy);
+
+#endif

@@ -1,0 +1,493 @@
+/* lua_select.c - finding nodes: by place, by what they read and make, by what they are called.
+ *
+ *     graph:nodes()  graph:node(0)  graph:index(node)  graph:between(first, last)
+ *     graph:select{name = "MatMul", path = "h.*.mlp.*"}   graph:where{reads = "*.c_fc.weight"}
+ *     graph:where(function(node) return node.n_inputs > 2 end)
+ */
+#include "scripts/lua_place.h"
+
+static Policy *check_graph(lua_State *L)
+{
+    luaL_checkudata(L, 1, graph_type);
+    return policy_of(L);
+}
+
+/* ---- by place ---- */
+
+static int push_range(lua_State *L, const Policy *policy, int first, int last)
+{
+    const int32_t *program = policy->session->inferred->program;
+    int n = last - first + 1;
+    sandbox_spend(L, n);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        push_op(L, program[first + i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int graph_nodes(lua_State *L)
+{
+    Policy *policy = check_graph(L);
+    if (lua_isboolean(L, 2) && !lua_toboolean(L, 2) && segments_count(policy) > 1) {
+        lua_settop(L, 1);
+        lua_getfield(L, 1, "segments");
+        lua_insert(L, 1);
+        lua_call(L, 1, 1);
+        return 1;
+    }
+    return push_range(L, policy, 0, policy->session->inferred->n_program - 1);
+}
+
+static int graph_nnodes(lua_State *L)
+{
+    lua_pushinteger(L, check_graph(L)->session->inferred->n_program);
+    return 1;
+}
+
+static int graph_node(lua_State *L)
+{
+    const Inferred *inferred = check_graph(L)->session->inferred;
+    lua_Integer i = luaL_checkinteger(L, 2);
+    Error err = {0};
+    if (i < 0 || i >= inferred->n_program) {
+        error_kind(&err, ERROR_OUT_OF_RANGE, "the program has no node %lld", (long long)i);
+        error_hint(&err, "it has %d nodes, from 0", inferred->n_program);
+        return sandbox_raise(L, &err);
+    }
+    push_op(L, inferred->program[i]);
+    return 1;
+}
+
+static int check_place(lua_State *L, Policy *policy, int at)
+{
+    return policy_program_place(policy, node_check(L, at).op);
+}
+
+static int graph_index(lua_State *L)
+{
+    lua_pushinteger(L, check_place(L, check_graph(L), 2));
+    return 1;
+}
+
+static int graph_between(lua_State *L)
+{
+    Policy *policy = check_graph(L);
+    int first = check_place(L, policy, 2), last = check_place(L, policy, 3);
+    Error err = {0};
+    if (first <= last)
+        return push_range(L, policy, first, last);
+    const Graph *graph = policy->session->graph;
+    const int32_t *program = policy->session->inferred->program;
+    error_kind(&err, ERROR_OUT_OF_RANGE, "'%s' comes after '%s'", op_name(graph, program[first]),
+               op_name(graph, program[last]));
+    error_hint(&err, "say the first one first: %d, %d", last, first);
+    return sandbox_raise(L, &err);
+}
+
+/* ---- by what they read and make ---- */
+
+static int graph_producers(lua_State *L)
+{
+    const Session *session = check_graph(L)->session;
+    int32_t maker =
+        session->graph->tensors[((const NamedTensor *)luaL_checkudata(L, 2, tensor_type))->tensor]
+            .maker;
+    lua_newtable(L);
+    if (maker >= 0 && !inferred_is_host(session->inferred, maker)) {
+        push_op(L, maker);
+        lua_rawseti(L, -2, 1);
+    }
+    return 1;
+}
+
+static int graph_consumers(lua_State *L)
+{
+    check_graph(L);
+    luaL_checkudata(L, 2, tensor_type);
+    lua_settop(L, 2);
+    lua_remove(L, 1);
+    return tensor_consumers(L);
+}
+
+static int graph_depends(lua_State *L)
+{
+    const Graph *graph = check_graph(L)->session->graph;
+    int32_t before = node_check(L, 2).op;
+    int32_t after = node_check(L, 3).op;
+    bool depends = false;
+    for (int i = 0; i < graph->ops[after].n_inputs; i++) {
+        int32_t t = op_inputs(graph, after)[i];
+        depends |= t >= 0 && graph->tensors[t].maker == before;
+    }
+    lua_pushboolean(L, depends);
+    return 1;
+}
+
+/* ---- filters ---- */
+
+/* ORDER FILTER FIELD */
+typedef enum {
+    BY_NAME,
+    BY_OPERATOR,
+    BY_PATH,
+    BY_OP,
+    BY_READS,
+    BY_MAKES,
+    BY_INDEX,
+    BY_AXIS,
+    BY_IS_PARAM,
+    BY_STAGE,
+    BY_NTYPE,
+    FIELD_COUNT
+} FilterField;
+
+static const char *const field_names[FIELD_COUNT] = {
+    "name", "operator", "path", "op", "reads", "makes", "index", "axis", "is_param", "stage",
+    "ntype"};
+
+typedef enum { NTYPE_ALL, NTYPE_DIMOPS, NTYPE_PYFUNC, NTYPE_NONE, NTYPE_SEGMENT } Ntype;
+
+typedef struct {
+    uint32_t asked; /* bit: FilterField */
+    Str text[FIELD_COUNT];
+    AtomSet axis;
+    bool is_param;
+    lua_Integer stage;
+    Ntype ntype;
+} Filter;
+
+static bool read_ntype(Str text, Ntype *out, Error *err)
+{
+    static const struct {
+        const char *name;
+        Ntype ntype;
+    } rows[] = {{"IRFwOperation", NTYPE_ALL},   {"IRDimops", NTYPE_DIMOPS},
+                {"IRPyFunc", NTYPE_PYFUNC},     {"IRDataOperation", NTYPE_NONE},
+                {"IRGraphAnchor", NTYPE_NONE},  {"IRBpOperation", NTYPE_NONE},
+                {"IRSegment", NTYPE_SEGMENT}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (str_eq(text, str_from(rows[i].name))) {
+            *out = rows[i].ntype;
+            return true;
+        }
+    error_set(err, "there are no nodes of the type '%.*s'", STR_ARG(text));
+    error_hint(err, "IRFwOperation, IRDimops, IRPyFunc, IRDataOperation, IRSegment");
+    return false;
+}
+
+/* The value at the top of the stack. */
+static bool read_field(lua_State *L, const Policy *policy, FilterField field, Filter *out,
+                       Error *err)
+{
+    enum { FILTER_BYTES_MAX = 1 << 14 };
+    Str *text = &out->text[field];
+    out->asked |= 1u << field;
+    if (field == BY_IS_PARAM) {
+        out->is_param = lua_toboolean(L, -1);
+        return lua_isboolean(L, -1) || error_set(err, "'is_param' is true or false");
+    }
+    if (field == BY_STAGE) {
+        out->stage = lua_tointeger(L, -1);
+        return lua_isinteger(L, -1) || error_set(err, "'stage' is a whole number");
+    }
+    if (lua_type(L, -1) != LUA_TSTRING)
+        return error_set(err, "'%s' is a text", field_names[field]);
+    text->s = lua_tolstring(L, -1, &text->n);
+    if (text->n > FILTER_BYTES_MAX)
+        return error_set(err, "a pattern has %d characters at most", FILTER_BYTES_MAX);
+    text->s = arena_str(policy->arena, *text);
+    if (field == BY_NTYPE)
+        return read_ntype(*text, &out->ntype, err);
+    if (field != BY_AXIS)
+        return true;
+    int axis = mesh_need_axis(policy->session->mesh, *text, err);
+    out->axis = axis < 0 ? 0 : mesh_axis_atoms(policy->session->mesh, axis);
+    return axis >= 0;
+}
+
+static bool find_field(const char *key, FilterField *out, Error *err)
+{
+    for (int f = 0; f < FIELD_COUNT; f++)
+        if (strcmp(field_names[f], key) == 0) {
+            *out = (FilterField)f;
+            return true;
+        }
+    error_set(err, "nodes are not found by '%s'", key);
+    error_hint(err, "name, path, op, reads, makes, index, axis, is_param, stage, ntype");
+    return false;
+}
+
+static bool read_filter(lua_State *L, int at, const Policy *policy, Filter *out, Error *err)
+{
+    *out = (Filter){0};
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        FilterField field;
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "1";
+        if (!find_field(key, &field, err) || !read_field(L, policy, field, out, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- matching ---- */
+
+static bool names_match(const Policy *policy, Str pattern, const int32_t *tensors, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (tensors[i] >= 0 &&
+            (str_glob(pattern, str_from(naming_label(policy->session->naming, tensors[i]))) ||
+             str_glob(pattern, str_from(tensor_name(policy->session->graph, tensors[i])))))
+            return true;
+    return false;
+}
+
+static bool reads_param(const Policy *policy, int32_t op)
+{
+    const Graph *graph = policy->session->graph;
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t t = op_inputs(graph, op)[i];
+        if (t >= 0 && tensor_is_weight(policy->session->inferred, t))
+            return true;
+    }
+    return false;
+}
+
+/* A pin of this run, or the plan that stands, cuts it by one of the atoms. */
+static bool is_cut_by(const Policy *policy, int32_t op, AtomSet atoms)
+{
+    const Plan *plan = policy->session->plan;
+    for (int32_t i = policy->last_of_op[op]; i >= 0; i = policy->pending.at[i].before)
+        if (cut_atoms(decision_cut(&policy->pending.at[i].decision)) & atoms)
+            return true;
+    const OpCut *cut = plan ? plan_cut(plan, op) : NULL;
+    for (int64_t i = 0; cut && i < cut->n; i++)
+        if (cut_atoms(&cut->index[i]) & atoms)
+            return true;
+    return false;
+}
+
+static bool is_ntype(const Policy *policy, int32_t op, Ntype ntype)
+{
+    const OpSpace *space = inferred_space(policy->session->inferred, op);
+    bool ruled = space && !space->no_rule;
+    return ntype == NTYPE_ALL || (ntype == NTYPE_DIMOPS && ruled) ||
+           (ntype == NTYPE_PYFUNC && !ruled);
+}
+
+static bool field_matches(Policy *policy, int32_t op, const Filter *filter, FilterField field)
+{
+    const Graph *graph = policy->session->graph;
+    const GraphOp *at = &graph->ops[op];
+    const OpSpace *space = inferred_space(policy->session->inferred, op);
+    Str text = filter->text[field];
+    switch (field) {
+    case BY_NAME:
+    case BY_OPERATOR:
+        return str_glob(text, str_from(op_operator(graph, op)));
+    case BY_PATH:
+        return str_glob(text, str_from(op_path(graph, op)));
+    case BY_OP:
+        return str_glob(text, str_from(op_name(graph, op)));
+    case BY_READS:
+        return names_match(policy, text, op_inputs(graph, op), at->n_inputs);
+    case BY_MAKES:
+        return names_match(policy, text, op_outputs(graph, op), at->n_outputs);
+    case BY_INDEX:
+        return space && opspace_find_index(space, text) >= 0;
+    case BY_AXIS:
+        return is_cut_by(policy, op, filter->axis);
+    case BY_IS_PARAM:
+        return reads_param(policy, op) == filter->is_param;
+    case BY_STAGE:
+        return segment_number(policy, segment_at(policy, policy_program_place(policy, op))) ==
+               filter->stage;
+    case BY_NTYPE:
+        return is_ntype(policy, op, filter->ntype);
+    case FIELD_COUNT:
+        break;
+    }
+    return false;
+}
+
+static bool matches(Policy *policy, int32_t op, const Filter *filter)
+{
+    for (int f = 0; f < FIELD_COUNT; f++)
+        if (filter->asked >> f & 1 && !field_matches(policy, op, filter, (FilterField)f))
+            return false;
+    return true;
+}
+
+/* ---- notes ---- */
+
+static const char *text_of_op(const Policy *policy, int32_t op, FilterField field)
+{
+    const Graph *graph = policy->session->graph;
+    return field == BY_PATH ? op_path(graph, op)
+           : field == BY_OP ? op_name(graph, op)
+                            : op_operator(graph, op);
+}
+
+/* What the pattern may have meant; NULL: its field has no names. */
+static const char *nearest_text(lua_State *L, Policy *policy, const Filter *filter,
+                                FilterField field)
+{
+    enum { TRIED_MAX = 20000, NAME_INSTRUCTIONS = 20 };
+    const Inferred *inferred = policy->session->inferred;
+    const char *nearest = NULL;
+    int least = INT32_MAX;
+    if (field == BY_READS || field == BY_MAKES)
+        return names_nearest(policy->arena, inferred, policy->session->naming,
+                             filter->text[field]);
+    if (field > BY_OP)
+        return NULL;
+    for (int i = 0; i < inferred->n_program && i < TRIED_MAX; i++) {
+        const char *text = text_of_op(policy, inferred->program[i], field);
+        int distance = nearest == text ? least : str_distance(str_from(text), filter->text[field]);
+        sandbox_spend(L, NAME_INSTRUCTIONS);
+        if (distance < least && *text) {
+            least = distance;
+            nearest = text;
+        }
+    }
+    return nearest;
+}
+
+static bool any_matches(Policy *policy, const Filter *filter, FilterField field)
+{
+    const Inferred *inferred = policy->session->inferred;
+    for (int i = 0; i < inferred->n_program; i++)
+        if (field_matches(policy, inferred->program[i], filter, field))
+            return true;
+    return false;
+}
+
+static void note_no_node(lua_State *L, Policy *policy, const Filter *filter)
+{
+    for (int f = 0; f < FIELD_COUNT; f++) {
+        FilterField field = (FilterField)f;
+        if (!(filter->asked >> f & 1) || any_matches(policy, filter, field))
+            continue;
+        const char *nearest = nearest_text(L, policy, filter, field);
+        Buf text = buf_new(policy->arena);
+        buf_printf(&text, "no node matches %s = '", field_names[f]);
+        text_printable(filter->text[f], &text);
+        buf_putc(&text, '\'');
+        policy_note(L, policy, LEVEL_WARNING, "pattern-matched-nothing", text.s,
+                    nearest ? arena_printf(policy->arena, "nearest: '%s'", nearest) : "");
+        return;
+    }
+    policy_note(L, policy, LEVEL_WARNING, "pattern-matched-nothing",
+                "no node matches all of these at once", "each alone matches some");
+}
+
+/* ---- select, where ---- */
+
+static int push_matches(lua_State *L, Policy *policy, const Filter *filter)
+{
+    enum { MATCH_INSTRUCTIONS = 2 };
+    const Inferred *inferred = policy->session->inferred;
+    lua_Integer n = 0;
+    lua_newtable(L);
+    sandbox_spend(L, (int64_t)inferred->n_program * MATCH_INSTRUCTIONS);
+    for (int i = 0; i < inferred->n_program; i++)
+        if (matches(policy, inferred->program[i], filter)) {
+            push_op(L, inferred->program[i]);
+            lua_rawseti(L, -2, ++n);
+        }
+    if (n == 0 && filter->ntype != NTYPE_NONE)
+        note_no_node(L, policy, filter);
+    return 1;
+}
+
+/* Of the function at 2. */
+static int push_chosen(lua_State *L, const Policy *policy)
+{
+    const Inferred *inferred = policy->session->inferred;
+    lua_Integer n = 0;
+    lua_settop(L, 2);
+    lua_newtable(L);
+    for (int i = 0; i < inferred->n_program; i++) {
+        push_op(L, inferred->program[i]);
+        lua_pushvalue(L, 2);
+        lua_pushvalue(L, -2);
+        lua_call(L, 1, 1);
+        bool chosen = lua_toboolean(L, -1);
+        lua_pop(L, 1);
+        if (chosen)
+            lua_rawseti(L, 3, ++n);
+        else
+            lua_pop(L, 1);
+    }
+    return 1;
+}
+
+static int find_nodes(lua_State *L)
+{
+    Policy *policy = check_graph(L);
+    Filter filter;
+    Error err = {0};
+    if (lua_isfunction(L, 2))
+        return push_chosen(L, policy);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    if (!read_filter(L, 2, policy, &filter, &err))
+        return sandbox_raise(L, &err);
+    if (filter.ntype != NTYPE_SEGMENT)
+        return push_matches(L, policy, &filter);
+    lua_getfield(L, 1, "segments");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+const LuaEntry select_fields[] = {
+    {"nnodes", graph_nnodes, "integer", "How many nodes the program has."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry select_methods[] = {
+    {"nodes", graph_nodes, "(flatten?: boolean): node[]",
+     "The nodes of the program, in program order. Ops that only compute shapes are constants of "
+     "the graph and not among them. With false, once there are stages: the segments."},
+    {"node", graph_node, "(i: integer): node", "The node at that place of the program, from 0."},
+    {"index", graph_index, "(node: node): integer",
+     "The place of the node in the program, from 0."},
+    {"between", graph_between, "(first: node, last: node): node[]",
+     "The nodes from the first to the last, both with them, in program order. Refused: a last node "
+     "that comes before the first."},
+    {"producers", graph_producers, "(tensor: tensor): node[]",
+     "The node that makes the tensor, as a list; empty for inputs, parameters and constants."},
+    {"consumers", graph_consumers, "(tensor: tensor): node[]",
+     "The nodes that read the tensor, each once, in program order."},
+    {"depends", graph_depends, "(before: node, after: node): boolean",
+     "Whether the second node reads what the first makes, itself."},
+    {"select", find_nodes, "(filter: node_filter|fun(node: node): boolean): node[]",
+     "The nodes that match all fields of the filter, or for which the function says true, in "
+     "program order. A filter that matches nothing is a warning with the nearest name."},
+    {"where", find_nodes, "(filter: node_filter|fun(node: node): boolean): node[]",
+     "As graph:select. What comes of it may be pinned, assigned and computed again as a whole: "
+     "graph:pin(graph:where{path = \"*.mlp.c_fc\", index = \"n\"}, {n = \"tp\"})."},
+    {NULL, NULL, NULL, NULL},
+};
+
+/* What filters have. */
+const LuaEntry filter_fields[] = {
+    {"name", NULL, "string?", "A pattern (* ? {a,b}) of the operator's name: \"MatMul\"."},
+    {"operator", NULL, "string?", "The same as name."},
+    {"path", NULL, "string?", "A pattern of the module's path: \"transformer.h.*.mlp.c_fc\"."},
+    {"op", NULL, "string?", "A pattern of the op's own name."},
+    {"reads", NULL, "string?", "A pattern of the name of a tensor that the node reads."},
+    {"makes", NULL, "string?", "A pattern of the name of a tensor that the node makes."},
+    {"index", NULL, "string?", "The name of an index dim that the node has: \"k\"."},
+    {"axis", NULL, "string?",
+     "An axis of the mesh that cuts the node by a decision of this run, or in the plan that "
+     "stands."},
+    {"is_param", NULL, "boolean?", "Whether the node reads a parameter, or what is made of some."},
+    {"stage", NULL, "integer?", "The number of the node's stage, from 0."},
+    {"ntype", NULL,
+     "(\"IRFwOperation\"|\"IRDimops\"|\"IRPyFunc\"|\"IRDataOperation\"|\"IRSegment\")?",
+     "nnScaler's type: IRDimops have a rule, IRPyFunc have none; there are no data operations, "
+     "and IRSegment gives the segments."},
+    {NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,388 @@
+/* lua_stage.c - what is computed again, in which order stages run, and readers that are cut each
+ * for itself.
+ *
+ *     graph:recompute(segment)                        its values are not kept for the backward pass
+ *     graph:schedule("1f1b", {micro_batches = 4})     or steps: "0f0 0f1+1f0 ..", {"0f0", ..}
+ *     graph:multiref(tensor)   graph:auto_multiref()  nnScaler's aliases: here axes do not pass from
+ *                                                     reader to reader
+ */
+#include "scripts/lua_place.h"
+
+#include "core/plan/schedule.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static Policy *check_graph(lua_State *L)
+{
+    luaL_checkudata(L, 1, graph_type);
+    return policy_of(L);
+}
+
+/* ---- recompute ---- */
+
+/* Reads a value that has a gradient: no attributes alone. */
+static bool reads_gradient(Policy *policy, int32_t op)
+{
+    const Inferred *inferred = policy->session->inferred;
+    const Graph *graph = inferred->graph;
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t t = op_inputs(graph, op)[i];
+        if (t >= 0 && !tensor_is_weight(inferred, t) && tensor_needs_gradient(policy, t))
+            return true;
+    }
+    return false;
+}
+
+static bool check_recompute(Policy *policy, const int32_t *ops, int n, Error *err)
+{
+    const Graph *graph = policy->session->graph;
+    Placing *placing = placing_of(policy);
+    Segment segment = segment_at(policy, policy_program_place(policy, ops[0]));
+    for (int i = 0; i < n; i++) {
+        int place = policy_program_place(policy, ops[i]);
+        if (place < segment.first || place > segment.last) {
+            error_kind(err, ERROR_CONFLICT, "'%s' and '%s' are of two segments",
+                       op_name(graph, ops[0]), op_name(graph, ops[i]));
+            error_hint(err, "what is computed again together is of one stage");
+            return false;
+        }
+        if (placing->recompute && placing->recompute[ops[i]] >= 0) {
+            error_kind(err, ERROR_CONFLICT, "'%s' is in recompute group %d already",
+                       op_name(graph, ops[i]), placing->recompute[ops[i]]);
+            error_hint(err, "a node is in one group");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Groups of decisions that stand before count on. */
+static int next_group(Policy *policy)
+{
+    Placing *placing = placing_of(policy);
+    const Journal *before = policy->before;
+    for (int i = 0; placing->n_groups == 0 && before && i < before->n_done; i++)
+        if (before->decisions.at[i].kind == PIN_RECOMPUTE &&
+            before->decisions.at[i].number >= placing->n_groups)
+            placing->n_groups = before->decisions.at[i].number + 1;
+    return placing->n_groups++;
+}
+
+static void mark_group(Policy *policy, const int32_t *ops, int n, int group)
+{
+    Placing *placing = placing_of(policy);
+    int n_ops = policy->session->graph->n_ops;
+    if (!placing->recompute) {
+        placing->recompute = arena_array(policy->arena, int32_t, n_ops);
+        memset(placing->recompute, -1, (size_t)n_ops * sizeof *placing->recompute);
+    }
+    for (int i = 0; i < n; i++)
+        placing->recompute[ops[i]] = group;
+}
+
+/* Ops in a row are one decision. */
+static void decide_group(lua_State *L, Policy *policy, const int32_t *ops, int n, int group)
+{
+    for (int i = 0, last; i < n; i = last + 1) {
+        last = i;
+        while (last + 1 < n && policy_program_place(policy, ops[last + 1]) ==
+                                   policy_program_place(policy, ops[last]) + 1)
+            last++;
+        Decision decision = {.kind = PIN_RECOMPUTE, .place = ops[i], .dim = -1, .number = group};
+        decision.last = ops[last];
+        policy_add(L, policy, &decision);
+    }
+}
+
+static int compare_ops(const void *a, const void *b)
+{
+    return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, Error *err)
+{
+    int first = 0;
+    if (n == 0)
+        return true;
+    if (!check_recompute(policy, ops, n, err))
+        return false;
+    while (first < n && !reads_gradient(policy, ops[first]))
+        first++;
+    while (n > first && !reads_gradient(policy, ops[n - 1]))
+        n--;
+    int group = next_group(policy);
+    mark_group(policy, ops + first, n - first, group);
+    decide_group(L, policy, ops + first, n - first, group);
+    return true;
+}
+
+static int graph_recompute(lua_State *L)
+{
+    Policy *policy = check_graph(L);
+    Ops ops;
+    Error err = {0};
+    check_ops(L, policy, 2, &ops);
+    if (ops.n > 0)
+        qsort(ops.at, (size_t)ops.n, sizeof *ops.at, compare_ops);
+    if (!recompute_ops(L, policy, ops.at, ops.n, &err))
+        return sandbox_raise(L, &err);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* ---- schedule ---- */
+
+static void put_block(lua_State *L, int at, Buf *out)
+{
+    if (lua_type(L, at) == LUA_TSTRING) {
+        buf_puts(out, lua_tostring(L, at));
+        return;
+    }
+    luaL_checktype(L, at, LUA_TTABLE);
+    lua_getfield(L, at, "stage");
+    lua_getfield(L, at, "micro_batch");
+    lua_getfield(L, at, "backward");
+    lua_getfield(L, at, "span");
+    int top = lua_gettop(L);
+    if (!lua_isinteger(L, top - 3) || !lua_isinteger(L, top - 2))
+        luaL_error(L, "a block is \"0f0\", or {stage = 0, micro_batch = 0, backward = true, "
+                      "span = 1}");
+    buf_printf(out, "%lld%s%lld", (long long)lua_tointeger(L, top - 3),
+               lua_toboolean(L, top - 1) ? "b" : "f", (long long)lua_tointeger(L, top - 2));
+    if (!lua_isnil(L, top))
+        buf_printf(out, "*%lld", (long long)luaL_checkinteger(L, top));
+    lua_pop(L, 4);
+}
+
+/* A step: a text, or a list of blocks. */
+static void put_step(lua_State *L, int at, Buf *out)
+{
+    if (!lua_istable(L, at)) {
+        buf_puts(out, luaL_checkstring(L, at));
+        return;
+    }
+    lua_Integer n = (lua_Integer)lua_rawlen(L, at);
+    buf_puts(out, n == 0 ? "-" : "");
+    for (lua_Integer i = 1; i <= n; i++) {
+        buf_puts(out, i > 1 ? "+" : "");
+        lua_rawgeti(L, at, i);
+        put_block(L, lua_gettop(L), out);
+        lua_pop(L, 1);
+    }
+}
+
+/* The text of schedule.h: a name, or steps. */
+static const char *check_schedule(lua_State *L, Policy *policy, int at)
+{
+    Buf text = buf_new(policy->arena);
+    if (!lua_istable(L, at))
+        return luaL_checkstring(L, at);
+    lua_Integer n = (lua_Integer)lua_rawlen(L, at);
+    sandbox_spend(L, n);
+    for (lua_Integer i = 1; i <= n; i++) {
+        buf_puts(&text, i > 1 ? " " : "");
+        lua_rawgeti(L, at, i);
+        put_step(L, lua_gettop(L), &text);
+        lua_pop(L, 1);
+    }
+    return text.n > 0 ? text.s : "-";
+}
+
+/* Of steps: one more than the last they name. */
+static int64_t count_micro_batches(const char *steps)
+{
+    int64_t most = -1, number = 0;
+    for (const char *s = steps; *s; s++)
+        if (*s == 'f' || *s == 'b') {
+            for (number = 0, s++; *s >= '0' && *s <= '9' && number < MICRO_BATCHES_MAX; s++)
+                number = number * 10 + (*s - '0');
+            most = number > most ? number : most;
+            s--;
+        }
+    return most + 1;
+}
+
+static bool read_micro_batches(lua_State *L, const char *name, int64_t *out, Error *err)
+{
+    bool steps = !schedule_kind(str_from(name));
+    int whole = 0;
+    if (lua_istable(L, 3))
+        lua_getfield(L, 3, "micro_batches");
+    else
+        lua_pushnil(L);
+    *out = lua_tointegerx(L, -1, &whole);
+    if (!whole && steps && lua_isnil(L, -1)) {
+        *out = count_micro_batches(name);
+        whole = 1;
+    }
+    lua_pop(L, 1);
+    if (whole && *out >= 1 && *out <= MICRO_BATCHES_MAX)
+        return true;
+    error_kind(err, ERROR_OUT_OF_RANGE, "a schedule has 1 to %d micro-batches", MICRO_BATCHES_MAX);
+    error_hint(err, "graph:schedule(\"1f1b\", {micro_batches = 4}); there are %s",
+               schedule_names());
+    return false;
+}
+
+void schedule_set(lua_State *L, Policy *policy, const char *name, int n_micro_batches)
+{
+    Placing *placing = placing_of(policy);
+    placing->schedule = arena_str(policy->session->journal_arena, str_from(name));
+    placing->n_micro_batches = n_micro_batches;
+    placing->schedule_line = sandbox_line(L);
+    Decision decision = {.kind = PIN_SCHEDULE, .dim = -1, .number = n_micro_batches};
+    decision.schedule = placing->schedule;
+    policy_add(L, policy, &decision);
+}
+
+static int graph_schedule(lua_State *L)
+{
+    Policy *policy = check_graph(L);
+    int64_t n = 0;
+    Error err = {0};
+    lua_settop(L, 3);
+    const char *name = check_schedule(L, policy, 2);
+    if (!read_micro_batches(L, name, &n, &err))
+        return sandbox_raise(L, &err);
+    schedule_set(L, policy, name, (int)n);
+    return 0;
+}
+
+/* The devices of the stage's first op that has some; the whole mesh where none has. */
+static SubMesh sub_of_stage(Policy *policy, Segment segment)
+{
+    const int32_t *program = policy->session->inferred->program;
+    for (int i = segment.first; i <= segment.last; i++) {
+        const OpPlace *place = policy->placing->op[program[i]];
+        if (place)
+            return place->sub;
+    }
+    return (SubMesh){0};
+}
+
+/* A lane for each part of the mesh; false: parts overlap, and planning must tell. */
+static bool lanes_of(Policy *policy, Arena *arena, Lanes *lanes)
+{
+    const Mesh *mesh = policy->session->mesh;
+    int n_stages = segments_count(policy), n = 0;
+    SubMesh *sub = arena_array(arena, SubMesh, n_stages);
+    int32_t *n_devices = arena_array(arena, int32_t, n_stages);
+    int32_t *first = arena_array(arena, int32_t, n_stages + 1);
+    int32_t *lane = arena_array(arena, int32_t, n_stages);
+    for (int s = 0, place = 0; s < n_stages; s++) {
+        Segment segment = segment_at(policy, place);
+        SubMesh of = sub_of_stage(policy, segment);
+        int i = 0;
+        for (; i < n && !submesh_equal(sub[i], of); i++)
+            if (submesh_overlaps(mesh, sub[i], of))
+                return false;
+        n = i == n ? n + 1 : n;
+        sub[i] = of;
+        n_devices[i] = (int32_t)submesh_size(mesh, of);
+        first[s] = s;
+        lane[s] = i;
+        place = segment.last + 1;
+    }
+    first[n_stages] = n_stages;
+    *lanes = (Lanes){n, n_devices, first, lane};
+    return true;
+}
+
+bool schedule_check(lua_State *L, Policy *policy, Error *err)
+{
+    const Placing *placing = policy->placing;
+    Lanes lanes;
+    if (!policy->whole || !placing->staged)
+        return true; /* planning says what does not fit */
+    sandbox_spend(L, placing->n_micro_batches);
+    Arena *scratch = arena_new();
+    bool ok = !lanes_of(policy, scratch, &lanes) ||
+              schedule_make(scratch, str_from(placing->schedule), segments_count(policy), &lanes,
+                            placing->n_micro_batches, err);
+    arena_free(scratch);
+    return ok;
+}
+
+/* ---- multiref ---- */
+
+void multiref_tensor(lua_State *L, Policy *policy, int32_t tensor)
+{
+    Decision decision = {
+        .kind = PIN_BARRIER, .place = tensor, .dim = -1, .pass = PASS_FORWARD};
+    policy_decide(L, policy, &decision);
+}
+
+static int graph_multiref(lua_State *L)
+{
+    Policy *policy = check_graph(L);
+    const NamedTensor *named = luaL_checkudata(L, 2, tensor_type);
+    multiref_tensor(L, policy, named->tensor);
+    return 0;
+}
+
+/* Ops that read it, each once, and whether it is an output. */
+static int count_readers(const Session *session, int32_t tensor)
+{
+    const Graph *graph = session->graph;
+    const int32_t *use = graph->uses + graph->tensors[tensor].use;
+    int n_uses = tensor_n_uses(graph, tensor), n = 0;
+    for (int i = 0; i < n_uses; i++)
+        n += !inferred_is_host(session->inferred, use[i]) && (i == 0 || use[i] != use[i - 1]);
+    return n;
+}
+
+static void multiref_all(lua_State *L, Policy *policy, bool outputs, bool attributes)
+{
+    const Session *session = policy->session;
+    sandbox_spend(L, session->graph->n_tensors);
+    for (int32_t t = 0; t < session->graph->n_tensors; t++) {
+        int n = count_readers(session, t) + (outputs && session->graph->tensors[t].output);
+        if (n > 1 && tensor_can_be_sharded(session->inferred, t) &&
+            (attributes || !tensor_is_weight(session->inferred, t)))
+            multiref_tensor(L, policy, t);
+    }
+}
+
+static int graph_auto_multiref(lua_State *L)
+{
+    multiref_all(L, check_graph(L), true, true);
+    return 0;
+}
+
+static int graph_single_consume(lua_State *L)
+{
+    multiref_all(L, check_graph(L), false, false);
+    return 0;
+}
+
+const LuaEntry stage_methods[] = {
+    {"recompute", graph_recompute, "(nodes: ops): true",
+     "The values of these nodes are not kept: the backward pass computes them again, from what "
+     "comes in. Nodes at either end that read no value with a gradient are left out, as in "
+     "nnScaler. Refused: nodes of two segments, a node that is in another group."},
+    {"schedule", graph_schedule,
+     "(name: string|(string|(string|schedule_block)[])[], options?: {micro_batches: integer})",
+     "In which order stages work through micro-batches: 1f1b, 1f1b_interleaved, 1f1b_plus, gpipe, "
+     "chimera_direct, infer_pipe, or steps: \"0f0 0f1+1f0 1f1\" with stage, f or b, micro-batch; "
+     "as a list of texts, or of lists of blocks, too. Steps count their micro-batches themselves. "
+     "Refused, with what would be legal: counts the schedule cannot have, steps that do two things "
+     "at once on a device, or come before what they need."},
+    {"multiref", graph_multiref, "(tensor: tensor)",
+     "Each reader of the tensor is cut for itself, as by nnScaler's aliases: axes pass from the "
+     "maker to the readers, not from readers to the maker and to each other. It adds no node, and "
+     "may come after partitions."},
+    {"auto_multiref", graph_auto_multiref, "()",
+     "As graph:multiref for each tensor that several nodes read, or one and the caller."},
+    {"single_consume", graph_single_consume, "()",
+     "As graph:multiref for each value that several nodes read; parameters stay as they are."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry schedule_block_fields[] = {
+    {"stage", NULL, "integer", "The stage, from 0."},
+    {"micro_batch", NULL, "integer", "The micro-batch, from 0."},
+    {"backward", NULL, "boolean?", "True: its backward, else its forward."},
+    {"span", NULL, "integer?", "How many steps it takes; 1 where it is not given."},
+    {NULL, NULL, NULL, NULL},
+};
