@@ -218,7 +218,8 @@ static int tensor_ndims(lua_State *L)
 static bool is_buffer(const Inferred *inferred, int32_t tensor)
 {
     return inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER &&
-           !(tensor_is_parameter(inferred, tensor) && dtype_is_float((Dtype)inferred->dtype[tensor]));
+           !(tensor_is_parameter(inferred, tensor) &&
+             dtype_is_float((Dtype)inferred->dtype[tensor]));
 }
 
 static int tensor_is_buffer(lua_State *L)
@@ -247,8 +248,8 @@ static int tensor_parent(lua_State *L)
     const Session *session = policy_of(L)->session;
     const Inferred *inferred = session->inferred;
     int32_t tensor = check_tensor(L), maker = session->graph->tensors[tensor].maker;
-    while (maker >= 0 && inferred->on_parameters[maker] && session->graph->ops[maker].n_inputs > 0 &&
-           op_inputs(session->graph, maker)[0] >= 0) {
+    while (maker >= 0 && inferred->on_parameters[maker] &&
+           session->graph->ops[maker].n_inputs > 0 && op_inputs(session->graph, maker)[0] >= 0) {
         tensor = op_inputs(session->graph, maker)[0];
         maker = session->graph->tensors[tensor].maker;
     }
@@ -264,8 +265,7 @@ static int tensor_is_output(lua_State *L)
 
 static int tensor_is_input(lua_State *L)
 {
-    lua_pushboolean(L, policy_of(L)->session->graph->tensors[check_tensor(L)].kind ==
-                           TENSOR_INPUT);
+    lua_pushboolean(L, policy_of(L)->session->graph->tensors[check_tensor(L)].kind == TENSOR_INPUT);
     return 1;
 }
 

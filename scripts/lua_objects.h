@@ -47,11 +47,11 @@ bool node_read(lua_State *L, int at, NodeRef *out); /* false: it is something el
 NodeRef node_check(lua_State *L, int at);           /* raises */
 
 /* What can be called of them (lua_api.h). */
-extern const LuaEntry graph_methods[];     /* lua_graph.c */
+extern const LuaEntry graph_methods[];                                        /* lua_graph.c */
 extern const LuaEntry select_fields[], select_methods[], partition_methods[]; /* of it too */
 extern const LuaEntry segment_graph_methods[];
 extern const LuaEntry filter_fields[], schedule_block_fields[];
-extern const LuaEntry op_plan_fields[], pas_config_fields[]; /* lua_op_plans.c */
+extern const LuaEntry op_plan_fields[], pas_config_fields[];   /* lua_op_plans.c */
 extern const LuaEntry more_node_fields[], more_node_methods[]; /* lua_node.c */
 extern const LuaEntry more_tensor_fields[], resource_methods[], policy_globals[];
 extern const LuaEntry node_fields[], node_methods[], tensor_fields[], tensor_methods[],

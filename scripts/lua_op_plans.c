@@ -25,8 +25,8 @@ enum { WHOLE = -1, WHOLE_WITH_SUM = -2, PARTIAL = -3 };
 typedef struct {
     bool given;
     Split split;
-    lua_Integer idx, dim; /* of SPLIT_DIM */
-    lua_Integer stage;    /* -1: that of the op before */
+    lua_Integer idx, dim;  /* of SPLIT_DIM */
+    lua_Integer stage;     /* -1: that of the op before */
     lua_Integer recompute; /* -1: none */
     int line;
 } OpPlan;
@@ -38,10 +38,11 @@ typedef struct {
     int64_t pipeline_size, n_parts; /* stages beside each other; devices of one */
     int64_t n_micro_batches;        /* 0: not said */
     const char *schedule;
-    int32_t *left;  /* per tensor: how its maker leaves it */
-    int32_t *read;  /* per tensor: how it is read, in stage read_in */
+    int32_t *left; /* per tensor: how its maker leaves it */
+    int32_t *read; /* per tensor: how it is read, in stage read_in */
     int32_t *read_in;
     bool *several; /* per tensor: it is read in several ways */
+    int line;      /* of POLICY */
 } OpPlans;
 
 static const Inferred *inferred_of(const OpPlans *plans)
@@ -180,6 +181,7 @@ static bool collect(lua_State *L, OpPlans *plans)
     lua_Debug defined;
     lua_pushvalue(L, -1);
     lua_getinfo(L, ">S", &defined);
+    plans->line = defined.linedefined;
     lua_State *routine = lua_newthread(L);
     lua_insert(L, -2);
     lua_xmove(L, routine, 1);
@@ -203,7 +205,7 @@ static bool collect(lua_State *L, OpPlans *plans)
     if (n_results == 0)
         lua_pushnil(routine);
     lua_xmove(routine, L, 1);
-    return read_returned(L, plans, defined.linedefined);
+    return read_returned(L, plans, plans->line);
 }
 
 /* ---- pas_config ---- */
@@ -262,9 +264,9 @@ static bool fill_stages(OpPlans *plans, int *line, Error *err)
     lua_Integer stage = 0;
     for (int i = 0; i < plans->n; i++) {
         OpPlan *plan = &plans->plan[i];
-        *line = plan->given ? plan->line : *line;
         if (!plan->given)
-            *plan = (OpPlan){.stage = -1, .recompute = -1, .line = *line};
+            *plan = (OpPlan){.stage = -1, .recompute = -1, .line = plans->line};
+        *line = plan->line;
         if (plan->stage >= 0 && plan->stage != stage && plan->stage != stage + 1) {
             error_kind(err, ERROR_OUT_OF_RANGE, "stage %lld of '%s' follows stage %lld",
                        (long long)plan->stage, name_at(plans, i), (long long)stage);
@@ -320,8 +322,7 @@ static void note_read(OpPlans *plans, int32_t tensor, int32_t how, int32_t stage
     if (tensor < 0 || !tensor_can_be_sharded(inferred_of(plans), tensor))
         return;
     bool first = plans->read_in[tensor] < 0 ||
-                 (plans->read_in[tensor] != stage &&
-                  !tensor_is_weight(inferred_of(plans), tensor));
+                 (plans->read_in[tensor] != stage && !tensor_is_weight(inferred_of(plans), tensor));
     if (!first && plans->read[tensor] != how)
         plans->several[tensor] = true;
     plans->read[tensor] = how;
@@ -381,9 +382,9 @@ static void leave_outputs(OpPlans *plans, int32_t op, const OpSpace *space, int 
 
 static void note_disagree(lua_State *L, const OpPlans *plans, int place)
 {
-    const char *text = arena_printf(plans->policy->arena,
-                                    "'%s' cannot be cut as its inputs are: it is replicated",
-                                    name_at(plans, place));
+    const char *text =
+        arena_printf(plans->policy->arena, "'%s' cannot be cut as its inputs are: it is replicated",
+                     name_at(plans, place));
     policy_note(L, plans->policy, LEVEL_WARNING, "auto-partition", text,
                 "say a partition {idx, dim} for it");
 }
@@ -401,8 +402,8 @@ static bool work_out(lua_State *L, OpPlans *plans, int place, Error *err)
         plan->split = SPLIT_NOT;
     else if (automatic)
         follow_inputs(plans, op, plan);
-    if (plan->split != SPLIT_NOT && !partition_allowed(plans->policy, &node, plan->idx, plan->dim,
-                                                       plans->n_parts, err))
+    if (plan->split != SPLIT_NOT &&
+        !partition_allowed(plans->policy, &node, plan->idx, plan->dim, plans->n_parts, err))
         return false;
     int index = plan->split == SPLIT_NOT ? -1 : index_of_split(space, plan);
     if (automatic && index >= 0 && !inputs_agree(plans, op, space, index)) {
@@ -494,9 +495,10 @@ static bool decide_partitions(lua_State *L, const OpPlans *plans, int *line, Err
 
 static bool decide_all(lua_State *L, OpPlans *plans, int *line, Error *err)
 {
+    *line = plans->line;
     if (!fill_stages(plans, line, err) || !check_groups(plans, line, err))
         return false;
-    *line = 0;
+    *line = plans->line;
     read_config(L, plans);
     if (!check_config(plans, err))
         return false;

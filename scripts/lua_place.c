@@ -134,8 +134,7 @@ static int64_t twice_at(Policy *policy, const int64_t *position, int64_t n)
 {
     Placing *placing = placing_of(policy);
     if (!placing->seen)
-        placing->seen =
-            arena_array(policy->arena, int32_t, policy->session->mesh->n_devices);
+        placing->seen = arena_array(policy->arena, int32_t, policy->session->mesh->n_devices);
     placing->n_seen++;
     for (int64_t i = 0; i < n; i++) {
         if (placing->seen[position[i]] == placing->n_seen)
@@ -240,9 +239,8 @@ static bool read_where(lua_State *L, int at, const Policy *policy, Where *out, E
 static bool find_sub(Policy *policy, int32_t op, const Where *where, SubMesh *out, Error *err)
 {
     *out = where->sub;
-    return where->coordinates ||
-           place_of_positions(policy, op_name(policy->session->graph, op), where->position,
-                              where->n, out, err);
+    return where->coordinates || place_of_positions(policy, op_name(policy->session->graph, op),
+                                                    where->position, where->n, out, err);
 }
 
 static bool assign_part(lua_State *L, Policy *policy, const NodeRef *node, int64_t position,
@@ -314,8 +312,8 @@ static bool goes_in_pairs(lua_State *L, int at, const Where *where)
 {
     lua_rawgeti(L, at, 1);
     NodeRef first;
-    bool pairs = node_read(L, -1, &first) && first.n_levels > 0 && !where->coordinates &&
-                 where->n > 1;
+    bool pairs =
+        node_read(L, -1, &first) && first.n_levels > 0 && !where->coordinates && where->n > 1;
     lua_pop(L, 1);
     return pairs;
 }
@@ -376,16 +374,16 @@ static bool refuse_order(const Policy *policy, int32_t op, const OpPlace *place,
     Buf devices = buf_new(policy->arena);
     put_devices(mesh, place->sub, &devices);
     error_kind(err, ERROR_CONFLICT,
-               "sub-node %" PRId64 " of '%s' is on device %" PRId64 ", which is not its place there",
-               leaf, op_name(policy->session->graph, op),
-               mesh_device(mesh, place->position[leaf]));
+               "sub-node %" PRId64 " of '%s' is on device %" PRId64
+               ", which is not its place there",
+               leaf, op_name(policy->session->graph, op), mesh_device(mesh, place->position[leaf]));
     error_hint(err, "sub-nodes stand in mesh order: %s", devices.s);
     return false;
 }
 
 /* The axes along which the sub-nodes of one level stand where all others are the first. */
-static bool level_from_devices(Policy *policy, int32_t op, const OpPlace *place,
-                               int64_t stride, PartLevel *level, Error *err)
+static bool level_from_devices(Policy *policy, int32_t op, const OpPlace *place, int64_t stride,
+                               PartLevel *level, Error *err)
 {
     const Mesh *mesh = policy->session->mesh;
     const char *name = op_name(policy->session->graph, op);
@@ -544,8 +542,9 @@ static void note_left_out(lua_State *L, Policy *policy)
     }
     if (n == 0)
         return;
-    const char *text = arena_printf(policy->arena, "%d ops have no device, while others have: '%s'%s",
-                                    n, op_name(inferred->graph, first), n > 1 ? ", .." : "");
+    const char *text =
+        arena_printf(policy->arena, "%d ops have no device, while others have: '%s'%s", n,
+                     op_name(inferred->graph, first), n > 1 ? ", .." : "");
     sandbox_of(L)->acting_line = 0;
     policy_note(L, policy, LEVEL_WARNING, "op-without-device", text,
                 "they run on all devices; graph:assign them too");
@@ -614,10 +613,11 @@ int place_finish(lua_State *L)
     }
     for (int i = 0; ok && i < inferred->n_program; i++)
         ok = settle_op(L, policy, inferred->program[i], &line, &err);
-    if (ok && any && policy->whole)
-        note_left_out(L, policy);
-    if (ok && any && needs_decisions(policy))
+    if (ok && any && needs_decisions(policy)) {
+        if (policy->whole)
+            note_left_out(L, policy);
         decide_devices(L, policy);
+    }
     if (ok && policy->placing && policy->placing->schedule) {
         line = policy->placing->schedule_line;
         ok = schedule_check(L, policy, &err);

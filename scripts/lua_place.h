@@ -15,10 +15,10 @@
 
 /* Where an op runs. */
 typedef struct {
-    int line;      /* of the script that said so */
-    bool by_parts; /* its sub-nodes were assigned, else the op as a whole */
-    SubMesh sub;   /* of by_parts once the policy has returned */
-    int64_t n;     /* sub-nodes */
+    int line;          /* of the script that said so */
+    bool by_parts;     /* its sub-nodes were assigned, else the op as a whole */
+    SubMesh sub;       /* of by_parts once the policy has returned */
+    int64_t n;         /* sub-nodes */
     int32_t *position; /* of each; -1: none is said */
 } OpPlace;
 

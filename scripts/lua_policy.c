@@ -381,8 +381,7 @@ bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void
 {
     Arena *arena = arena_new();
     const Graph *graph = session->graph;
-    Policy policy = {
-        .sandbox = sandbox, .session = session, .arena = arena, .before = journal};
+    Policy policy = {.sandbox = sandbox, .session = session, .arena = arena, .before = journal};
     policy.last_of_tensor = none_of(arena, graph->n_tensors);
     policy.last_of_op = none_of(arena, graph->n_ops);
     policy.parts = arena_array(arena, OpParts *, graph->n_ops);

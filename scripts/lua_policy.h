@@ -33,8 +33,8 @@ typedef struct {
     int32_t *program_place;               /* per op, -1 of host ops; made when it is asked for */
     Placing *placing;                     /* the same */
     bool *gradient;                       /* per tensor; the same */
-    const Journal *before; /* decisions that stand before those of this run */
-    bool whole;            /* a policy runs, not a typed line */
+    const Journal *before;                /* decisions that stand before those of this run */
+    bool whole;                           /* a policy runs, not a typed line */
     const char *file;                     /* of origins; in the journal's arena, as the next */
     const char *text;                     /* of line text_line */
     int text_line;

@@ -1,7 +1,7 @@
 /* lua_segment.c - runs of ops as values, and where they begin.
  *
- *     graph:staging{node, ..}     a stage begins at each node; values for later stages are handed on
- *     graph:blocking{node, ..}    the same, and values go straight to who reads them
+ *     graph:staging{node, ..}     a stage begins at each node; values for later stages are handed
+ * on graph:blocking{node, ..}    the same, and values go straight to who reads them
  *     graph:group{node, ..}       these nodes in a row are a stage
  *     graph:segments()            the stages so far
  *
@@ -144,8 +144,8 @@ static void refuse_order(lua_State *L, const Policy *policy, const Ops *places, 
 
 static void note_empty(lua_State *L, Policy *policy, const Ops *places, int i)
 {
-    const char *text = arena_printf(policy->arena, "stage %d has no ops: '%s' begins the next", i - 1,
-                                    name_at(policy, places->at[i]));
+    const char *text = arena_printf(policy->arena, "stage %d has no ops: '%s' begins the next",
+                                    i - 1, name_at(policy, places->at[i]));
     policy_note(L, policy, LEVEL_WARNING, "empty-stage", text, "it is left out");
 }
 
@@ -313,8 +313,8 @@ static int push_crossing(lua_State *L, bool inputs)
     for (int i = segment->first; i <= segment->last; i++) {
         int32_t op = session->inferred->program[i];
         const GraphOp *at = &session->graph->ops[op];
-        const int32_t *tensor = inputs ? op_inputs(session->graph, op)
-                                       : op_outputs(session->graph, op);
+        const int32_t *tensor =
+            inputs ? op_inputs(session->graph, op) : op_outputs(session->graph, op);
         for (int k = 0; k < (inputs ? at->n_inputs : at->n_outputs); k++)
             if (crosses(policy, segment, tensor[k], inputs) && !seen[tensor[k]]) {
                 seen[tensor[k]] = true;

@@ -143,9 +143,9 @@ typedef enum {
     FIELD_COUNT
 } FilterField;
 
-static const char *const field_names[FIELD_COUNT] = {
-    "name", "operator", "path", "op", "reads", "makes", "index", "axis", "is_param", "stage",
-    "ntype"};
+static const char *const field_names[FIELD_COUNT] = {"name",     "operator", "path",  "op",
+                                                     "reads",    "makes",    "index", "axis",
+                                                     "is_param", "stage",    "ntype"};
 
 typedef enum { NTYPE_ALL, NTYPE_DIMOPS, NTYPE_PYFUNC, NTYPE_NONE, NTYPE_SEGMENT } Ntype;
 
@@ -154,7 +154,7 @@ typedef struct {
     Str text[FIELD_COUNT];
     AtomSet axis;
     bool is_param;
-    lua_Integer stage;
+    Segment stage;
     Ntype ntype;
 } Filter;
 
@@ -163,9 +163,9 @@ static bool read_ntype(Str text, Ntype *out, Error *err)
     static const struct {
         const char *name;
         Ntype ntype;
-    } rows[] = {{"IRFwOperation", NTYPE_ALL},   {"IRDimops", NTYPE_DIMOPS},
-                {"IRPyFunc", NTYPE_PYFUNC},     {"IRDataOperation", NTYPE_NONE},
-                {"IRGraphAnchor", NTYPE_NONE},  {"IRBpOperation", NTYPE_NONE},
+    } rows[] = {{"IRFwOperation", NTYPE_ALL},  {"IRDimops", NTYPE_DIMOPS},
+                {"IRPyFunc", NTYPE_PYFUNC},    {"IRDataOperation", NTYPE_NONE},
+                {"IRGraphAnchor", NTYPE_NONE}, {"IRBpOperation", NTYPE_NONE},
                 {"IRSegment", NTYPE_SEGMENT}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (str_eq(text, str_from(rows[i].name))) {
@@ -177,9 +177,21 @@ static bool read_ntype(Str text, Ntype *out, Error *err)
     return false;
 }
 
+/* No place where there is no such stage. */
+static Segment segment_of_number(Policy *policy, lua_Integer number)
+{
+    int n = policy->session->inferred->n_program;
+    for (int place = 0; place < n && number >= 0; number--) {
+        Segment segment = segment_at(policy, place);
+        if (number == 0)
+            return segment;
+        place = segment.last + 1;
+    }
+    return (Segment){0, -1};
+}
+
 /* The value at the top of the stack. */
-static bool read_field(lua_State *L, const Policy *policy, FilterField field, Filter *out,
-                       Error *err)
+static bool read_field(lua_State *L, Policy *policy, FilterField field, Filter *out, Error *err)
 {
     enum { FILTER_BYTES_MAX = 1 << 14 };
     Str *text = &out->text[field];
@@ -189,7 +201,7 @@ static bool read_field(lua_State *L, const Policy *policy, FilterField field, Fi
         return lua_isboolean(L, -1) || error_set(err, "'is_param' is true or false");
     }
     if (field == BY_STAGE) {
-        out->stage = lua_tointeger(L, -1);
+        out->stage = segment_of_number(policy, lua_tointeger(L, -1));
         return lua_isinteger(L, -1) || error_set(err, "'stage' is a whole number");
     }
     if (lua_type(L, -1) != LUA_TSTRING)
@@ -219,7 +231,7 @@ static bool find_field(const char *key, FilterField *out, Error *err)
     return false;
 }
 
-static bool read_filter(lua_State *L, int at, const Policy *policy, Filter *out, Error *err)
+static bool read_filter(lua_State *L, int at, Policy *policy, Filter *out, Error *err)
 {
     *out = (Filter){0};
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
@@ -276,6 +288,12 @@ static bool is_ntype(const Policy *policy, int32_t op, Ntype ntype)
            (ntype == NTYPE_PYFUNC && !ruled);
 }
 
+static bool is_between(Policy *policy, int32_t op, Segment stage)
+{
+    int place = policy_program_place(policy, op);
+    return place >= stage.first && place <= stage.last;
+}
+
 static bool field_matches(Policy *policy, int32_t op, const Filter *filter, FilterField field)
 {
     const Graph *graph = policy->session->graph;
@@ -301,8 +319,7 @@ static bool field_matches(Policy *policy, int32_t op, const Filter *filter, Filt
     case BY_IS_PARAM:
         return reads_param(policy, op) == filter->is_param;
     case BY_STAGE:
-        return segment_number(policy, segment_at(policy, policy_program_place(policy, op))) ==
-               filter->stage;
+        return is_between(policy, op, filter->stage);
     case BY_NTYPE:
         return is_ntype(policy, op, filter->ntype);
     case FIELD_COUNT:
@@ -338,8 +355,7 @@ static const char *nearest_text(lua_State *L, Policy *policy, const Filter *filt
     const char *nearest = NULL;
     int least = INT32_MAX;
     if (field == BY_READS || field == BY_MAKES)
-        return names_nearest(policy->arena, inferred, policy->session->naming,
-                             filter->text[field]);
+        return names_nearest(policy->arena, inferred, policy->session->naming, filter->text[field]);
     if (field > BY_OP)
         return NULL;
     for (int i = 0; i < inferred->n_program && i < TRIED_MAX; i++) {

@@ -3,8 +3,8 @@
  *
  *     graph:recompute(segment)                        its values are not kept for the backward pass
  *     graph:schedule("1f1b", {micro_batches = 4})     or steps: "0f0 0f1+1f0 ..", {"0f0", ..}
- *     graph:multiref(tensor)   graph:auto_multiref()  nnScaler's aliases: here axes do not pass from
- *                                                     reader to reader
+ *     graph:multiref(tensor)   graph:auto_multiref()  nnScaler's aliases: here axes do not pass
+ * from reader to reader
  */
 #include "scripts/lua_place.h"
 
@@ -308,8 +308,7 @@ bool schedule_check(lua_State *L, Policy *policy, Error *err)
 
 void multiref_tensor(lua_State *L, Policy *policy, int32_t tensor)
 {
-    Decision decision = {
-        .kind = PIN_BARRIER, .place = tensor, .dim = -1, .pass = PASS_FORWARD};
+    Decision decision = {.kind = PIN_BARRIER, .place = tensor, .dim = -1, .pass = PASS_FORWARD};
     policy_decide(L, policy, &decision);
 }
 

@@ -409,7 +409,9 @@ static PolicyRow policy_rows[] = {
                                                     "print(#subs, subs[4])\nfor i, sub in "
                                                     "ipairs(subs) do graph:assign(sub, i - 1) end\n"
                                                     "graph:assign(subs[2], 5)"),
-     "7: 4\tMatMul 'net.fc2_MatMul'[3]\nnet.fc2_MatMul k 48/tp @6\n"},
+     "7: 4\tMatMul 'net.fc2_MatMul'[3]\n8: script: 'net.fc2_MatMul' would run on devices "
+     "0,5,2,3, which are no part of the mesh [parts of 4 devices: 0,1,2,3 (dp=0); 0,1,4,5 "
+     "(tp:(1)2=0); 0,2,4,6 (tp:(2)2=0)]\n"},
     {"partition_of_sub_nodes_nests", "dp=2,tp=4",
      FIND PAS(
          CUT("Gemm", "idx = 1, dim = 1, axis = 'tp'") "\nfor _, sub in ipairs(subs) do\n"
@@ -479,32 +481,43 @@ static PolicyRow refusal_rows[] = {
      "2: script: bad argument #1 to 'shard' (graph expected, got string)\n"},
     {"unknown_method", "tp=4", PAS("graph:shards('x', {[0] = 'tp'})"),
      "2: script: a graph has no 'shards' [did you mean 'shard'?]\n"},
-    {"method_of_later", "tp=4", PAS("graph:staging({})"),
-     "2: script: graph:staging is not supported yet\n"},
+    {"method_that_changes_the_graph", "tp=4", PAS("graph:fuse({})"),
+     "2: script: a plan does not change the graph: there is no graph:fuse [operators are fused by "
+     "the one who exports the model]\n"},
     {"unknown_field", "tp=4", PAS("for _, node in ipairs(graph:nodes()) do print(node.nme) end"),
      "2: script: a node has no 'nme' [did you mean 'name'?]\n"},
     {"frozen_index_dim", "tp=4", FIND PAS("graph:pin(find(graph, 'Softmax'), {d = 'tp'})"),
      "5: script: index dim d of 'net.soft_Softmax' is frozen: it cannot be cut [cut another dim of "
      "the op]\n"},
     {"partition_frozen", "tp=4", FIND PAS(CUT("Softmax", "idx = 0, dim = 1, num = 4")),
-     "6: script: dim 1 of idx 0 of 'net.soft_Softmax' is frozen: it is never cut\n"},
+     "6: script: dim 1 of idx 0 of 'net.soft_Softmax' is frozen: it is never cut [(idx, dim) "
+     "that can be cut: (0, 0) d0 of 8]\n"},
     {"partition_idx_out_of_range", "tp=4", FIND PAS(CUT("MatMul", "idx = 3, dim = 0, num = 4")),
-     "6: script: node 'net.fc2_MatMul' has 3 operands, no idx 3\n"},
+     "6: script: node 'net.fc2_MatMul' has 3 operands, no idx 3 [(idx, dim) that can be cut: (0, "
+     "0) m of 8, (0, 1) "
+     "k of 48, (1, 1) n of 12]\n"},
     {"partition_dim_out_of_range", "tp=4", FIND PAS(CUT("MatMul", "idx = 1, dim = 2, num = 4")),
-     "6: script: idx 1 of 'net.fc2_MatMul' has 2 dims, no dim 2\n"},
+     "6: script: idx 1 of 'net.fc2_MatMul' has 2 dims, no dim 2 [(idx, dim) that can be cut: (0, "
+     "0) m of 8, (0, 1) "
+     "k of 48, (1, 1) n of 12]\n"},
     {"partition_does_not_divide", "tp=5", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 5")),
-     "6: script: index dim k of 'net.fc2_MatMul' has 48 elements, which 5 does not divide\n"},
+     "6: script: index dim k of 'net.fc2_MatMul' has 48 elements, which 5 does not divide [(idx, "
+     "dim) that can be cut: (0, 0) m of 8, (0, 1) "
+     "k of 48, (1, 1) n of 12]\n"},
     {"partition_of_a_part_does_not_divide", "dp=8,tp=4",
      FIND PAS(CUT("MatMul",
                   "idx = 0, dim = 1, num = 4") "\n"
                                                "graph:partition(subs[1], node:algorithm('dim'), "
                                                "{idx = 0, dim = 1, num = 8})"),
-     "7: script: index dim k of 'net.fc2_MatMul' has 12 elements, which 8 does not divide\n"},
+     "7: script: index dim k of 'net.fc2_MatMul' has 12 elements, which 8 does not divide [(idx, "
+     "dim) that can be cut: (0, 0) m of 8, (0, 1) "
+     "k of 48, (1, 1) n of 12]\n"},
     {"num_could_be_several", "dp=4,tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4")),
-     "6: script: num = 4 could be several axes: say axis = \"NAME\" [the mesh is dp=4,tp=4]\n"},
+     "6: script: num = 4 could be several axes: say axis = \"NAME\", or assign the sub-nodes "
+     "[the mesh is dp=4,tp=4]\n"},
     {"num_is_no_axis", "dp=2,tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 3")),
-     "6: script: num = 3 is the size of no axis that is left: say axis = \"NAME\" [the mesh is "
-     "dp=2,tp=4]\n"},
+     "6: script: num = 3 is the size of no axis that is left: say axis = \"NAME\", or assign "
+     "the sub-nodes [the mesh is dp=2,tp=4]\n"},
     {"num_against_axis", "dp=2,tp=4",
      FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 2, axis = 'tp'")),
      "6: script: num = 2, but axis has 4 devices\n"},
@@ -527,14 +540,9 @@ static PolicyRow refusal_rows[] = {
      "8: script: 'net.fc2_MatMul' is partitioned by axis tp already\n"},
     {"assign_elsewhere", "dp=2,tp=4",
      FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4") "\ngraph:assign(subs[1], 1)"),
-     "7: script: device 1 is not where sub-node 0 of 'net.fc2_MatMul' is in mesh order: sub-meshes "
-     "are not supported yet [partition and assign in mesh order: sub-node i on the i-th device]\n"},
-    {"assign_of_a_whole_node", "tp=4", FIND PAS("graph:assign(find(graph, 'Tanh'), 0)"),
-     "5: script: 'net.act_Tanh' would run on device 0 alone: sub-meshes are not supported yet "
-     "[partition and assign in mesh order: sub-node i on the i-th device]\n"},
+     "7: script: sub-node 1 of 'net.fc2_MatMul' has no device [assign all 4 of them, or none]\n"},
     {"assign_outside_of_the_mesh", "tp=4", FIND PAS("graph:assign(find(graph, 'Tanh'), 4)"),
-     "5: script: the mesh has no device 4 [partition and assign in mesh order: sub-node i on the "
-     "i-th device]\n"},
+     "5: script: the mesh has no device 4 [it has 4 devices, from 0]\n"},
     {"algorithm_of_another_node", "tp=4",
      FIND PAS("graph:partition(find(graph, 'Gemm'), find(graph, 'Tanh'):algorithm('dim'), {})"),
      "5: script: the algorithm is that of another node\n"},
