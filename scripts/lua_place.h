@@ -46,7 +46,10 @@ void place_op(Policy *policy, int32_t op, SubMesh sub, int line);
 bool place_of_positions(Policy *policy, const char *who, const int64_t *position, int64_t n,
                         SubMesh *out, Error *err);
 
-/* A lua_CFunction: when the policy has returned, decides where its ops run. */
+/* "0,1,2": the first of them. */
+void place_put_devices(const Mesh *mesh, SubMesh sub, Buf *out);
+
+/* A lua_CFunction, in lua_settle.c: when the policy has returned, decides where its ops run. */
 int place_finish(lua_State *L);
 
 /* Pushes the devices of a node so far: numbers in mesh order; nil when nobody said any. */

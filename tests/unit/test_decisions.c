@@ -260,7 +260,7 @@ static RefuseRow refuse_rows[] = {
      "did you mean"},
     {"a node is no tensor", "graph:replicated(graph:nodes()[1], 'tp')", 3, "not a node", ""},
     {"a group without a name", "graph:tie('', '" FC "')", 3, "a group has a name", ""},
-    {"nnScaler's group", "graph:group({})", 3, "graph:group is not supported yet", ""},
+    {"nnScaler's fuse", "graph:fuse({})", 3, "there is no graph:fuse", "by the one who exports"},
 };
 
 static void a_policy_that_contradicts_itself_is_an_error(void **state)
