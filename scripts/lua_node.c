@@ -94,13 +94,6 @@ static int node_n_outputs(lua_State *L)
     return 1;
 }
 
-static int node_flops(lua_State *L)
-{
-    const OpSpace *space = space_of(L);
-    lua_pushnumber(L, space ? space->flops : 0);
-    return 1;
-}
-
 /* "a.b.c": {"a", "a.b", "a.b.c"}. */
 static int node_modules(lua_State *L)
 {
@@ -374,7 +367,6 @@ const LuaEntry more_node_fields[] = {
      "The one number in its path; nil where there is none or several."},
     {"n_inputs", node_n_inputs, "integer", "How many inputs it has, absent ones too."},
     {"n_outputs", node_n_outputs, "integer", "How many outputs it has, absent ones too."},
-    {"flops", node_flops, "number", "Floating-point operations of the whole op, once."},
     {"device", node_device, "integer?",
      "The one device that the node, or the sub-node, was assigned to; nil where there is none or "
      "several."},

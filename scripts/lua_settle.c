@@ -279,4 +279,3 @@ int place_finish(lua_State *L)
     sandbox_of(L)->acting_line = line;
     return ok ? 0 : sandbox_raise(L, &err);
 }
-
