@@ -266,7 +266,9 @@ install: all
 	    "$(SHARE)/man/man7" "$(SHARE)/bash-completion/completions" \
 	    "$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 dimscope "$(DESTDIR)$(PREFIX)/bin/dimscope"
-	find scripts samples -type f ! -name '*.[ch]' -exec install -D -m 644 {} "$(DATA)/{}" \;
+	find scripts samples -type f ! -name '*.[ch]' ! -name '*.so' -exec install -D -m 644 {} "$(DATA)/{}" \;
+	install -D -m 644 core/run/dimscope_kernel.h "$(DESTDIR)$(PREFIX)/include/dimscope_kernel.h"
+	install -D -m 644 samples/native/embedding.c "$(DATA)/samples/native/embedding.c"
 	for page in README.md ARCHITECTURE.md LICENSE; do \
 	    [ ! -f $$page ] || install -D -m 644 $$page "$(SHARE)/doc/dimscope/$$page"; \
 	done

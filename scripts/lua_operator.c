@@ -11,8 +11,9 @@
 
 enum { RULES_MAX = 64, SPLITS_MAX = 256, INPLACE_MAX = 64 };
 
-const char *const operator_option_names[] = {
-    "kernel", "example", "flops_per_point", "rules", "cost", "comm", "input_gen", "inplace", NULL};
+const char *const operator_option_names[] = {"kernel", "example", "flops_per_point", "rules",
+                                             "cost",   "comm",    "input_gen",       "inplace",
+                                             "dtype",  NULL};
 
 typedef struct {
     lua_State *L;
@@ -205,6 +206,44 @@ static bool read_inplace(const Reading *r)
     return true;
 }
 
+/* ---- element types ---- */
+
+/* "f32", or the number of an input, at the top of the stack. */
+static bool read_dtype(const Reading *r, SaidDtype *out)
+{
+    lua_State *L = r->L;
+    *out = (SaidDtype){-1, DT_NONE};
+    if (lua_isinteger(L, -1) && lua_tointeger(L, -1) >= 0 && lua_tointeger(L, -1) < OPERANDS_MAX)
+        out->input = (int)lua_tointeger(L, -1);
+    else if (lua_type(L, -1) == LUA_TSTRING)
+        out->dtype = dtype_from_name(str_from(lua_tostring(L, -1)));
+    return out->input >= 0 || out->dtype != DT_NONE ||
+           error_set(r->err, "'dtype' is an element type, \"f32\", the number of an input, from 0, "
+                             "or a list of these by output");
+}
+
+static bool read_dtypes(const Reading *r)
+{
+    lua_State *L = r->L;
+    bool list = lua_istable(L, -1);
+    lua_Unsigned n = list ? lua_rawlen(L, -1) : 1;
+    if (n > INPLACE_MAX)
+        return error_set(r->err, "'dtype' has more than %d outputs", INPLACE_MAX);
+    SaidDtype *dtypes = arena_array(r->sandbox->arena, SaidDtype, n);
+    for (lua_Unsigned i = 0; i < n; i++) {
+        if (list)
+            lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        else
+            lua_pushvalue(L, -1);
+        if (!read_dtype(r, &dtypes[i]))
+            return false;
+        lua_pop(L, 1);
+    }
+    r->out->user.dtype = dtypes;
+    r->out->user.n_dtypes = (int)n;
+    return true;
+}
+
 /* ---- kernels ---- */
 
 static bool text_field(lua_State *L, const char *field, const char **out)
@@ -292,8 +331,9 @@ static bool read_input_gen(const Reading *r)
 
 /* ORDER OPERATOR_OPTION */
 typedef bool OptionFn(const Reading *reading);
-static OptionFn *const option_readers[] = {read_kernel, read_example, read_number,    read_rules,
-                                           read_cost,   read_comm,    read_input_gen, read_inplace};
+static OptionFn *const option_readers[] = {read_kernel,    read_example, read_number,
+                                           read_rules,     read_cost,    read_comm,
+                                           read_input_gen, read_inplace, read_dtypes};
 
 bool operator_options_read(lua_State *L, int table, const char *name, const RuleBook *rules,
                            OperatorOptions *out, Error *err)

@@ -1,10 +1,12 @@
 /* lua_operator.h - what register_op and template say of an operator beside its annotation.
  *
- *     rules     = {{ins = {"R", "D(0)"}, outs = {"V"}, kwargs = function(kwargs, idx, dim, num, i)
- * .. end}} cost      = function(node) return {flops = .., bytes = ..} end      or {us = ..} comm =
- * {{kind = "all_gather", dim = "s", bytes = 4096}}        or function(node) input_gen =
- * function(node) return {[2] = {lo = 0, hi = 50257}} end inplace   = {[0] = 0} kernel    =
- * "MatMul", a function, or {plugin = "./libmy.so", symbol = "my_kernel"} example, flops_per_point
+ *     rules     = {{ins = {"R", "D(0)"}, outs = {"V"}, kwargs = rows_of_part}}
+ *     cost      = function(node) return {flops = .., bytes = ..} end
+ *     comm      = {{kind = "all_gather", dim = "s", bytes = 4096}}
+ *     input_gen = function(node) return {[2] = {lo = 0, hi = 50257}} end
+ *     inplace   = {[0] = 0}
+ *     dtype     = "f32"
+ *     kernel    = {plugin = "./libmy.so", symbol = "my_kernel"}
  *
  * Splits are "R", "V" and "D(0)", "D(0,2)", also without brackets, or a list of dims. A function's
  * node is a table: name, path, inputs and outputs {shape, whole, dtype}, kwargs, and by index dim

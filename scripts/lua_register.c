@@ -89,7 +89,7 @@ static bool read_name(lua_State *L, const char **name, Error *err)
             continue;
         error_set(err, "register_op has no option '%s'", key);
         error_hint(err, "options: name, kernel, example, flops_per_point, rules, cost, comm, "
-                        "input_gen, inplace");
+                        "input_gen, inplace, dtype");
         return false;
     }
     int type = lua_getfield(L, 2, "name");

@@ -188,16 +188,18 @@ const LuaEntry defined_rows[] = {
 /* Set in lua_register.c and lua_template.c. */
 const LuaEntry register_globals[] = {
     {"register_op", NULL,
-     "(annotation: string|string[]|(fun(inputs: rule_input[], kwargs: attrs): string), options: "
+     "(annotation: string|string[]|(fun(inputs: rule_input?[], kwargs: attrs): string), options: "
      "register_options)",
      "Adds an operator by its annotation, nnScaler's dimop, as built-in ones are: one text, "
-     "candidates, or a function that answers one for each combination of shapes and attributes. It "
-     "stands at the top level of the file. Refused, with the character: an annotation that does "
-     "not read; a name that the file has registered already."},
+     "candidates of which the first that fits counts, or a function that answers one for each "
+     "combination of shapes and attributes. It stands at the top level of the file. Refused, with "
+     "line and column: an annotation that does not read; a name that the file has registered "
+     "already; an option that is none."},
     {"template", NULL, "(name: string): fun(template: table)",
      "Adds an operator by a metakernel template: template \"my.conv\" {inputs = .., index = .., "
-     "outputs = ..}, whose fields are texts. It stands at the top level of the file, and takes the "
-     "table as second argument in curled brackets."},
+     "outputs = ..}, whose fields are texts; beside them stand the options of register_op but for "
+     "the name. It stands at the top level of the file, and takes the table as second argument in "
+     "curled brackets."},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -224,13 +226,16 @@ const LuaEntry register_fields[] = {
      "follows, or microseconds."},
     {"comm", NULL, "(op_collective[]|fun(node: op_part): op_collective[]?)?",
      "Collectives inside the op: their time is added to the op's, and they are counted among the "
-     "plan's."},
+     "plan's. An op that has any under its cut is planned, and not run."},
     {"input_gen", NULL, "(fun(node: op_part): table<integer, input_values>)?",
      "By input, from 1, what a run gives it when nobody gives anything; what is left out is drawn "
      "as ever."},
     {"inplace", NULL, "table<integer, integer>?",
      "{[output] = input}, both from 0: the output is the new value of the input. Refused where "
      "shapes differ, or they are laid out otherwise."},
+    {"dtype", NULL, "(string|integer|(string|integer)[])?",
+     "The element type of the outputs where the model does not say it: \"f32\", the number of an "
+     "input, from 0, or a list of these; without it that of input 0."},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -278,8 +283,7 @@ const LuaEntry op_collective_fields[] = {
 };
 
 const LuaEntry rule_input_fields[] = {
-    {"is_tensor", NULL, "boolean",
-     "False for an operand that is left out, which has no more fields."},
+    {"is_tensor", NULL, "boolean", "True: an operand that is left out is nil."},
     {"shape", NULL, "integer[]?", "The sizes of the dims; nil where they are not known."},
     {"dtype", NULL, "string?", "The element type: \"f32\"."},
     {NULL, NULL, NULL, NULL},

@@ -445,6 +445,12 @@ static bool run_alias(const Operator *operator, RuleCall * call, Error *err)
 /* What a user says beside the annotation or the template. */
 static bool apply_user(const UserOp *user, RuleCall *call, Error *err)
 {
+    for (int o = 0; o < user->n_dtypes && o < call->n_outputs; o++) {
+        const SaidDtype *said = &user->dtype[o];
+        if (says_dtype(call, o) || said->input >= call->n_inputs)
+            continue;
+        call->out_dtype[o] = said->input >= 0 ? call->dtype[said->input] : said->dtype;
+    }
     return cut_rules_apply(call->arena, user->rules, user->n_rules, call->space, err) &&
            user_op_updates(user, call->space, err);
 }

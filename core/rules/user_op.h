@@ -112,10 +112,18 @@ typedef struct {
     const double *values; /* as many as the tensor has, or one for all of it */
 } Generated;
 
+/* An output's element type, where the file does not say it: that of an input, or this one. */
+typedef struct {
+    int input;   /* -1: `dtype` */
+    Dtype dtype; /* DT_NONE: not said */
+} SaidDtype;
+
 typedef struct UserOp {
     int n_rules;
     const CutRule *rules;
     int n_inplace;
+    int n_dtypes;
+    const SaidDtype *dtype;  /* of the first outputs */
     const int (*inplace)[2]; /* {output, input}: the output is the new value of the input */
     void *context;           /* of the functions; each may be NULL */
     bool (*cost)(void *context, const OpPart *part, SaidCost *out, Error *err);

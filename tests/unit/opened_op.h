@@ -41,8 +41,8 @@ static inline void write_file(const char *path, const char *text)
     assert_true(file_write(path, str_from(text), &err));
 }
 
-static inline Opened open_op(const char *operands, const char *attrs, const char *mesh,
-                             const char *script)
+static inline Opened open_allowing(const char *operands, const char *attrs, const char *mesh,
+                                   const char *script, bool native)
 {
     static int n_opened;
     Opened opened = {.arena = arena_new()};
@@ -53,8 +53,15 @@ static inline Opened open_op(const char *operands, const char *attrs, const char
     opened.scripts = scripts_new(opened.arena, ".");
     SessionHooks hooks = scripts_hooks(opened.scripts);
     SessionOptions options = {.mesh = mesh, .policy = opened.path, .machine = "h100x8"};
+    options.allow_native = native;
     opened.session = session_open_graph(opened.graph, &options, &hooks, &opened.err);
     return opened;
+}
+
+static inline Opened open_op(const char *operands, const char *attrs, const char *mesh,
+                             const char *script)
+{
+    return open_allowing(operands, attrs, mesh, script, false);
 }
 
 static inline void close_op(Opened *opened)

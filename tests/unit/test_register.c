@@ -7,6 +7,7 @@
 #include "core/run/run.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- rules: the space they make, and ranks against one device ---- */
 
@@ -372,10 +373,88 @@ static void inputs_are_drawn_as_an_operator_says(void **state)
     close_op(&opened);
 }
 
+/* ---- native kernels ---- */
+
+static const char *library_path(Arena *arena)
+{
+    const char *path = arena_printf(arena, "/tmp/test_register_%d.so", (int)getpid());
+    const char *command =
+        arena_printf(arena, "cc -shared -fPIC -I core/run -o %s samples/native/embedding.c", path);
+    assert_int_equal(system(command), 0);
+    return path;
+}
+
+/* The sample's policy with another name of the operator, and the library at that path. */
+static Opened open_native(const char *library, const char *symbol, bool allowed)
+{
+    Source file;
+    Error err = {0};
+    Arena *arena = arena_new();
+    assert_true(file_read(arena, "samples/native/embedding.lua", 1 << 16, &file, &err));
+    const char *text = arena_str(arena, file.text);
+    const char *from = strstr(text, "{plugin ="), *to = strchr(from, '}') + 1;
+    const char *script = arena_printf(arena, "%.*s{plugin = '%s', symbol = '%s'}%s",
+                                      (int)(from - text), text, library, symbol, to);
+    Buf renamed = buf_new(arena);
+    for (const char *at; (at = strstr(script, "my::embedding"));
+         script = at + strlen("my::embedding"))
+        buf_printf(&renamed, "%.*smy::op", (int)(at - script), script);
+    buf_puts(&renamed, script);
+    Opened opened = open_allowing("4x6:i64,16x5", "start=0 stop=16", "tp=4", renamed.s, allowed);
+    arena_free(arena);
+    return opened;
+}
+
+static void a_plugin_runs_where_it_is_allowed(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const char *library = library_path(arena);
+    Opened opened = open_native(library, "embedding", true);
+    must_open(&opened);
+    check_cut(&opened, "n 16/tp");
+    must_verify(&opened);
+    close_op(&opened);
+
+    opened = open_native(library, "embedding", false);
+    RunReport report;
+    RunOptions options = {.repeat = 1};
+    must_open(&opened);
+    assert_false(run_plan(opened.arena, opened.session->plan, &options, &report, &opened.err));
+    assert_int_equal(opened.err.kind, ERROR_USAGE);
+    assert_non_null(strstr(opened.err.text, "its kernel is native code in '"));
+    assert_string_equal(opened.err.hint, "--allow-native loads it: it runs with all your rights");
+    close_op(&opened);
+    unlink(library);
+    arena_free(arena);
+}
+
+static void a_plugin_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const char *library = library_path(arena);
+    const char *const refused[][3] = {
+        {library, "nothing", "has no function 'nothing'"},
+        {"/nowhere/lib.so", "embedding", "the plugin cannot be loaded: /nowhere/lib.so"},
+        {"libm.so.6", "cos", "the plugin cannot be loaded"},
+    };
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        Opened opened = open_native(refused[i][0], refused[i][1], true);
+        assert_null(opened.session);
+        assert_non_null(strstr(opened.err.text, refused[i][2]));
+        close_op(&opened);
+    }
+    unlink(library);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_op_that_sends_inside_is_not_run),
+        cmocka_unit_test(a_plugin_runs_where_it_is_allowed),
+        cmocka_unit_test(a_plugin_that_is_none_is_refused),
         cmocka_unit_test(an_old_value_is_found),
         cmocka_unit_test(a_written_file_says_what_changed),
         cmocka_unit_test(inputs_are_drawn_as_an_operator_says),

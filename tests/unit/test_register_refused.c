@@ -29,9 +29,9 @@ static RefusalRow refusals[] = {
      "1:1 an annotation is a text, a list of texts or a function, not a table"},
     {"no options", "register_op('a -> a')", "1:1 register_op needs a name: register_op(ANNOTATION, {name = \"..\"})"},
     {"an unknown option", OP("emit = 1"), "1:1 register_op has no option 'emit' [options: name, kernel, "
-     "example, flops_per_point, rules, cost, comm, input_gen, inplace]"},
+     "example, flops_per_point, rules, cost, comm, input_gen, inplace, dtype]"},
     {"a number as an option", "register_op('a -> a', {'x'})", "1:1 register_op has no option '1' [options: "
-     "name, kernel, example, flops_per_point, rules, cost, comm, input_gen, inplace]"},
+     "name, kernel, example, flops_per_point, rules, cost, comm, input_gen, inplace, dtype]"},
     {"an empty name", "register_op('a -> a', {name = ''})", "1:1 'name' is a text of at most 4096 characters"},
     {"a name of a number", "register_op('a -> a', {name = 1})", "1:1 'name' is a text of at most 4096 characters"},
     {"twice", OP("flops_per_point = 1") "\n" OP("flops_per_point = 1"), "2:1 operator 'my::op' is registered in line 1 already"},
@@ -70,6 +70,8 @@ static RefusalRow refusals[] = {
     {"in place of a list of texts", OP("inplace = {'a'}"), "1:1 'inplace' is a table {[output] = input} of numbers from 0"},
     {"in place below 0", OP("inplace = {[0] = -1}"), "1:1 'inplace' is a table {[output] = input} of numbers from 0"},
     {"in place twice", OP("inplace = {[0] = 0, [1] = 0}"), "1:1 'inplace' makes input 0 the outputs 0 and 1"},
+    {"a type nobody has", OP("dtype = 'f31'"), "1:1 'dtype' is an element type, \"f32\", the number of "
+     "an input, from 0, or a list of these by output"},
     {"a template's rule", "template 't' {inputs = {{'X', shape = '[$a]', ipf = '[@a]'}}, index = '[$a]', "
      "outputs = {{'y', shape = '[$a]', ipf = '[@a]'}}, rules = 1}",
      "1:1 'rules' is a list of 1 to 64 rules {ins = .., outs = ..}"},
