@@ -385,6 +385,20 @@ static bool join_digits(const Cut *a, const Cut *b, const Mesh *mesh, Work *work
     return walk_ended(&walk);
 }
 
+/* Some atom stands in it twice, in one digit or in two. */
+static bool cuts_twice(const Cut *cut)
+{
+    AtomSet seen = 0;
+    for (int d = 0; d < cut->n; d++)
+        for (int i = 0; i < cut->digit[d].n; i++) {
+            AtomSet atom = (AtomSet)1 << cut->digit[d].atom[i];
+            if (seen & atom)
+                return true;
+            seen |= atom;
+        }
+    return false;
+}
+
 bool cut_join(const Cut *a, const Cut *b, const Mesh *mesh, Cut *out)
 {
     if (cut_is_whole(a) || cut_is_whole(b) || cut_equal(a, b)) {
@@ -401,13 +415,7 @@ bool cut_join(const Cut *a, const Cut *b, const Mesh *mesh, Cut *out)
         return false;
     if (!join_digits(a, b, mesh, &work) || !canonical(&work, mesh, &joined))
         return false;
-    AtomSet seen = 0;
-    for (int i = 0; i < joined.n; i++) {
-        if (seen & digit_atoms(&joined.digit[i]))
-            return false;
-        seen |= digit_atoms(&joined.digit[i]);
-    }
-    if (!cut_refines(&joined, a, mesh) || !cut_refines(&joined, b, mesh))
+    if (cuts_twice(&joined) || !cut_refines(&joined, a, mesh) || !cut_refines(&joined, b, mesh))
         return false;
     *out = joined;
     return true;

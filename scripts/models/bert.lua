@@ -48,7 +48,7 @@ function MODEL(model, config)
         width = model:size("hidden_size"), heads = model:size("num_attention_heads"),
         hidden = model:size("intermediate_size"), act = model:text("hidden_act", "gelu"),
         epsilon = model:number("layer_norm_eps", 1e-12)}
-    model:dims{batch = 1, seq = math.min(512, model:size("max_position_embeddings"))}
+    model:dims{batch = 8, seq = math.min(512, model:size("max_position_embeddings"))}
     local ids = model:input("input_ids", "i64", {"batch", "seq"})
     local types = model:input("token_type_ids", "i64", {"batch", "seq"})
     local x, pooled

@@ -167,7 +167,7 @@ function MODEL(model, config)
                side = size // patch, heads = model:sizes("num_heads")}
     local depths = model:sizes("depths")
     local x = model:input("pixel_values", model.dtype, {"batch", channels, size, size})
-    model:dims{batch = 1}
+    model:dims{batch = 8}
     model:module("swin", function()
         x = model:module("embeddings", function()
             local x = encoder.patches(model, "patch_embeddings", x, channels, patch, n.width)

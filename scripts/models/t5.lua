@@ -125,7 +125,7 @@ function MODEL(model, config)
         max_distance = model:size("relative_attention_max_distance", 128),
         epsilon = model:number("layer_norm_epsilon", 1e-6)}
     local n_blocks, vocabulary = model:size("num_layers"), model:size("vocab_size")
-    model:dims{batch = 1, seq = 512, target_seq = 512}
+    model:dims{batch = 8, seq = 512, target_seq = 512}
     local ids = model:input("input_ids", "i64", {"batch", "seq"})
     local targets = model:input("decoder_input_ids", "i64", {"batch", "target_seq"})
     local table = model:module("shared", function()

@@ -36,7 +36,7 @@ function MODEL(model, config)
         hidden = model:size("intermediate_size"), act = model:text("hidden_act", "gelu"),
         channels = model:size("num_channels", 3), epsilon = model:number("layer_norm_eps", 1e-12)}
     local size = model:size("image_size", 224)
-    model:dims{batch = 1}
+    model:dims{batch = 8}
     local pixels = model:input("pixel_values", model.dtype, {"batch", n.channels, size, size})
     local x
     model:module("vit", function()

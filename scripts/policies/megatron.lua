@@ -4,7 +4,7 @@
 -- What: tp cuts pairs of matmuls, the first by columns (n), the second by rows (k): attention by
 --     heads, the MLP by its hidden dim. Forward that is two all-reduces a layer, nothing else. dp
 --     cuts the batch dim of each input. Modules are found by path: one file does for GPT-2, Llama
---     and ViT, whatever exporter wrote them.
+--     and its kin, DeepSeek, T5, BERT, ViT and Swin, whatever exporter wrote them.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron
 --     24 all_reduce; step 15.8 ms, moved 432.0 MiB, peak 1.1 GiB
 -- Axes: dp, tp. One may be missing, with a note; others of the mesh are not used, with a note.
@@ -46,8 +46,8 @@ local function cut_llama(graph, tp)
     graph:shard("*.q_proj.weight", {n = "tp"})
     cut_kv(graph, tp)
     graph:shard("*.o_proj.weight", {k = "tp"})
-    graph:shard("*.{gate_proj,up_proj}.weight", {n = "tp"})
-    graph:shard("*.down_proj.weight", {k = "tp"})
+    graph:shard("*.{gate_proj,up_proj,w1,w3}.weight", {n = "tp"})
+    graph:shard("*.{down_proj,w2}.weight", {k = "tp"})
 end
 
 -- torch's MultiheadAttention: q, k and v are one weight, which exporters rename, with a bias.
@@ -67,13 +67,13 @@ local function cut_weights(graph, tp)
     local function has(pattern) return #graph:tensors(pattern) > 0 end
     if has("*.attn.c_attn.weight") then
         cut_gpt2(graph)
-    elseif has("*.q_proj.weight") then
+    elseif has("*.k_proj.weight") then
         cut_llama(graph, tp)
     elseif has("*.self_attention.in_proj_bias") then
         cut_vit(graph)
-    else
-        print("no module of GPT-2 (attn.c_attn), Llama (q_proj) or ViT (in_proj_bias): "
-            .. "the weights stay whole")
+    elseif not include("lib/transformer").cut_pairs(graph, "tp") then
+        print("no module of GPT-2 (attn.c_attn), Llama (k_proj), torch's ViT (in_proj_bias), T5, "
+            .. "BERT or DeepSeek: the weights stay whole")
     end
     if CUT_VOCABULARY then cut_vocabulary(graph) end
 end

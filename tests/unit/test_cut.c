@@ -147,6 +147,9 @@ static void check_join(Arena *arena, const Mesh *mesh, int64_t size)
     cut_canonical(&b, mesh);
     bool refines = cut_refines(&a, &b, mesh), joins = cut_join(&a, &b, mesh, &joined);
     assert_true(joins || !refines);
+    uint8_t atoms[ATOMS_MAX];
+    if (joins) /* none stands in it twice */
+        assert_int_equal(cut_list_atoms(&joined, atoms), __builtin_popcount(cut_atoms(&joined)));
     Cut kept = cut_without(&a, cut_atoms(&a) & ~cut_atoms(&b), mesh);
     assert_true(refines || !cut_equal(&kept, &b));
     for (int64_t p = 0; p < mesh->n_devices; p++) {

@@ -10,6 +10,7 @@
 typedef struct {
     const char *name, *config;
     int64_t params;
+    int all_reduces; /* under megatron.lua, two a block, three where it has a third; 0: not asked */
     const char *shapes; /* "NAME 4096,4096; ..": tensors of the checkpoint */
 } PublishedRow;
 
@@ -39,7 +40,7 @@ static PublishedRow published[] = {
     {"Mixtral-8x7B",
      MIXTRAL("\"hidden_size\": 4096, \"num_hidden_layers\": 32, \"num_attention_heads\": 32, "
              "\"intermediate_size\": 14336"),
-     46702792704,
+     46702792704, 64,
      "model.layers.31.self_attn.k_proj.weight 1024,4096; "
      "model.layers.0.block_sparse_moe.gate.weight 8,4096; "
      "model.layers.0.block_sparse_moe.experts.w1.weight 8,14336,4096; "
@@ -47,7 +48,7 @@ static PublishedRow published[] = {
     {"Mixtral-8x22B",
      MIXTRAL("\"hidden_size\": 6144, \"num_hidden_layers\": 56, \"num_attention_heads\": 48, "
              "\"intermediate_size\": 16384"),
-     140620634112,
+     140620634112, 112,
      "model.layers.55.block_sparse_moe.experts.w3.weight 8,16384,6144; lm_head.weight 32000,6144"},
     {"DeepSeek-V2-Lite",
      DEEPSEEK("\"model_type\": \"deepseek_v2\", \"hidden_size\": 2048, \"num_hidden_layers\": 27, "
@@ -55,7 +56,7 @@ static PublishedRow published[] = {
               "\"moe_intermediate_size\": 1408, \"n_routed_experts\": 64, \"n_shared_experts\": 2, "
               "\"num_experts_per_tok\": 6, \"topk_method\": \"greedy\", \"q_lora_rank\": null, "
               "\"first_k_dense_replace\": 1, \"vocab_size\": 102400"),
-     15706484224,
+     15706484224, 80,
      "model.layers.0.self_attn.q_proj.weight 3072,2048; "
      "model.layers.0.mlp.up_proj.weight 10944,2048; "
      "model.layers.1.mlp.shared_experts.up_proj.weight 2816,2048"},
@@ -66,7 +67,7 @@ static PublishedRow published[] = {
               "\"n_shared_experts\": 2, \"num_experts_per_tok\": 6, \"n_group\": 8, "
               "\"topk_group\": 3, \"topk_method\": \"group_limited_greedy\", "
               "\"q_lora_rank\": 1536, \"first_k_dense_replace\": 1, \"vocab_size\": 102400"),
-     235741434880,
+     235741434880, 179,
      "model.layers.59.self_attn.q_a_proj.weight 1536,5120; "
      "model.layers.59.self_attn.q_b_proj.weight 24576,1536; "
      "model.layers.59.self_attn.kv_a_proj_with_mqa.weight 576,5120; "
@@ -78,51 +79,51 @@ static PublishedRow published[] = {
               "\"n_shared_experts\": 1, \"num_experts_per_tok\": 8, \"n_group\": 8, "
               "\"topk_group\": 4, \"scoring_func\": \"sigmoid\", \"q_lora_rank\": 1536, "
               "\"first_k_dense_replace\": 3, \"vocab_size\": 129280"),
-     671026419200,
+     671026419200, 180,
      "model.layers.60.self_attn.kv_b_proj.weight 32768,512; "
      "model.layers.60.self_attn.o_proj.weight 7168,16384; "
      "model.layers.2.mlp.gate_proj.weight 18432,7168; model.layers.3.mlp.gate.weight 256,7168; "
      "model.layers.3.mlp.gate.e_score_correction_bias 256; "
      "model.layers.3.mlp.experts.gate_proj.weight 256,2048,7168"},
     {"t5-small", T5("\"d_model\": 512, \"d_ff\": 2048, \"num_layers\": 6, \"num_heads\": 8"),
-     60506624,
+     60506624, 30,
      "shared.weight 32128,512; "
      "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight 32,8; "
      "decoder.block.5.layer.1.EncDecAttention.o.weight 512,512; "
      "decoder.block.5.layer.2.DenseReluDense.wi.weight 2048,512"},
     {"t5-base", T5("\"d_model\": 768, \"d_ff\": 3072, \"num_layers\": 12, \"num_heads\": 12"),
-     222903552, "decoder.final_layer_norm.weight 768"},
+     222903552, 60, "decoder.final_layer_norm.weight 768"},
     {"t5-v1_1-small",
      T5("\"d_model\": 512, \"d_ff\": 1024, \"num_layers\": 8, \"num_heads\": 6, "
         "\"feed_forward_proj\": \"gated-gelu\", \"tie_word_embeddings\": false"),
-     76961152,
+     76961152, 40,
      "encoder.block.7.layer.1.DenseReluDense.wi_1.weight 1024,512; lm_head.weight 32128,512"},
-    {"bert-base-uncased", BERT(BASE), 109482240,
+    {"bert-base-uncased", BERT(BASE), 109482240, 24,
      "bert.embeddings.word_embeddings.weight 30522,768; "
      "bert.embeddings.token_type_embeddings.weight 2,768; "
      "bert.encoder.layer.11.attention.self.query.weight 768,768; "
      "bert.encoder.layer.11.attention.output.LayerNorm.bias 768; "
      "bert.encoder.layer.11.intermediate.dense.weight 3072,768; bert.pooler.dense.weight 768,768"},
-    {"bert-large-uncased", BERT(LARGE), 335141888,
+    {"bert-large-uncased", BERT(LARGE), 335141888, 48,
      "bert.encoder.layer.23.output.dense.weight 1024,4096"},
-    {"ViT-B/16", "{\"model_type\": \"vit\", " BASE "}", 86567656,
+    {"ViT-B/16", "{\"model_type\": \"vit\", " BASE "}", 86567656, 24,
      "vit.embeddings.cls_token 1,1,768; vit.embeddings.position_embeddings 1,197,768; "
      "vit.embeddings.patch_embeddings.projection.weight 768,3,16,16; "
      "vit.encoder.layer.11.attention.attention.value.bias 768; "
      "vit.encoder.layer.11.attention.output.dense.weight 768,768; classifier.weight 1000,768"},
-    {"ViT-L/16", "{\"model_type\": \"vit\", " LARGE "}", 304326632,
+    {"ViT-L/16", "{\"model_type\": \"vit\", " LARGE "}", 304326632, 48,
      "vit.encoder.layer.23.layernorm_after.weight 1024"},
     {"Swin-T",
      "{\"model_type\": \"swin\", \"embed_dim\": 96, \"depths\": [2, 2, 6, 2], "
      "\"num_heads\": [3, 6, 12, 24], \"window_size\": 7}",
-     28288354,
+     28288354, 0,
      "swin.encoder.layers.0.blocks.1.attention.self.relative_position_bias_table 169,3; "
      "swin.encoder.layers.2.downsample.reduction.weight 768,1536; "
      "swin.encoder.layers.3.blocks.1.intermediate.dense.weight 3072,768; swin.layernorm.bias 768"},
     {"Swin-B",
      "{\"model_type\": \"swin\", \"embed_dim\": 128, \"depths\": [2, 2, 18, 2], "
      "\"num_heads\": [4, 8, 16, 32], \"window_size\": 7}",
-     87768224, "classifier.weight 1000,1024"},
+     87768224, 48, "classifier.weight 1000,1024"},
 };
 
 /* Fails at the first tensor that the list has otherwise. */
@@ -152,6 +153,25 @@ static void parameters_are_those_published(void **state)
     assert_int_equal(inferred_params(o.session->inferred), row->params);
     assert_int_equal(o.session->inferred->findings.n, 0);
     compare_shapes(&o, row->shapes);
+    model_text_close(&o);
+}
+
+static void megatron_sums_each_pair_once(void **state)
+{
+    const PublishedRow *row = *state;
+    if (row->all_reduces == 0)
+        return;
+    OpenedText o = model_text_open(row->config, "", "dp=1,tp=2", "megatron");
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    const Plan *plan = o.session->plan;
+    int n = 0;
+    for (int i = 0; i < plan->n_reshards; i++)
+        for (int s = 0; s < plan->reshards[i].path->n_steps; s++, n++)
+            assert_int_equal(plan->reshards[i].path->step[s].kind, STEP_ALL_REDUCE);
+    assert_int_equal(n, row->all_reduces);
+    if (plan->findings.n > 0)
+        fail_msg("%s", plan->findings.at[0].text);
     model_text_close(&o);
 }
 
@@ -239,5 +259,6 @@ static void runs_as_on_one_device(void **state)
 int main(void)
 {
     return run_rows("published", published, parameters_are_those_published) +
+           run_rows("megatron", published, megatron_sums_each_pair_once) +
            run_rows("ranks", on_ranks, runs_as_on_one_device);
 }

@@ -1,5 +1,6 @@
 /* The proof of the whole engine: random decisions on models with weights, planned, lowered, run on
  * ranks with local inputs only, and every value on every rank compared with one device. */
+#include "tests/unit/model_text.h"
 #include "tests/unit/planning.h"
 #include "tests/unit/random.h"
 
@@ -22,7 +23,21 @@ static const char reductions[] = "h <- MatMul f32[6,10,8] f32[8,12]!; m <- Reduc
                                  "i <- Cast u to=6; j <- ReduceMax i axes=[1] keepdims=0; "
                                  "k <- Neg i; l <- ReduceMin k axes=[0,1]";
 
+/* Routers, queues and experts, from a config. */
+static const char experts[] =
+    "{\"model_type\": \"deepseek_v3\", \"hidden_size\": 12, "
+    "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+    "\"intermediate_size\": 24, \"vocab_size\": 18, \"moe_intermediate_size\": 6, "
+    "\"first_k_dense_replace\": 1, \"n_routed_experts\": 6, "
+    "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"n_group\": 3, "
+    "\"topk_group\": 2, \"scoring_func\": \"sigmoid\", \"norm_topk_prob\": true, "
+    "\"kv_lora_rank\": 8, \"qk_nope_head_dim\": 6, \"qk_rope_head_dim\": 4, "
+    "\"v_head_dim\": 6}";
+
 static Case cases[] = {
+    {"experts, a few pins", experts, "batch=2,seq=6", "dp=2,ep=2", 31, 6, METHOD_FACTOR},
+    {"experts, many pins", experts, "batch=4,seq=6", "dp=2,ep=3", 32, 40, METHOD_FACTOR},
+    {"experts, uneven", experts, "batch=3,seq=7", "dp=2,ep=4", 33, 25, METHOD_FACTOR},
     {"reductions", reductions, "", "dp=2,tp=4", 9, 12, METHOD_FACTOR},
     {"reductions, uneven", reductions, "", "dp=3,tp=5", 10, 12, METHOD_FACTOR},
     {"reductions, empty ranks", reductions, "", "dp=8,tp=2", 11, 8, METHOD_FACTOR},
@@ -142,13 +157,30 @@ static Planning *planning_of_text(const char *text, const char *mesh)
     return p;
 }
 
+/* A model that `opened` holds. */
+static Planning *planning_of_config(const OpenedText *opened, const char *dims, const char *mesh)
+{
+    assert_non_null(opened->session);
+    Arena *arena = arena_new();
+    Planning *p = arena_make(arena, Planning);
+    p->arena = arena;
+    p->graph = opened->session->graph;
+    planning_infer(p, dims, mesh);
+    return p;
+}
+
 static void any_plan_computes_what_one_device_does(void **state)
 {
     const Case *c = *state;
     seed = c->seed * 7919;
+    bool config = c->model[0] == '{';
+    OpenedText opened = {0};
+    if (config)
+        opened = model_text_open(c->model, c->dims, NULL, NULL);
     for (int i = 0; i < PLANS; i++) {
-        Planning *p = strstr(c->model, "<-") ? planning_of_text(c->model, c->mesh)
-                                             : planning_open(c->model, c->dims, c->mesh);
+        Planning *p = config                   ? planning_of_config(&opened, c->dims, c->mesh)
+                      : strstr(c->model, "<-") ? planning_of_text(c->model, c->mesh)
+                                               : planning_open(c->model, c->dims, c->mesh);
         p->method = c->method;
         for (int n = 0; n < c->n_pins; n++)
             if (pick(3) == 0)
@@ -159,6 +191,8 @@ static void any_plan_computes_what_one_device_does(void **state)
         check_run(p);
         planning_close(p);
     }
+    if (config)
+        model_text_close(&opened);
 }
 
 int main(void)

@@ -45,4 +45,32 @@ local function heads_to_repeat(graph)
     return found
 end
 
-return {residuals = residuals, cut_sequence = cut_sequence, heads_to_repeat = heads_to_repeat}
+-- Matmuls in pairs, by family: a parameter that tells it, the weights of which each device takes
+-- columns, then those of which it takes rows.
+local PAIRS = {
+    -- DeepSeek: keys and values come by heads from one narrow vector, which stays whole.
+    {"*.kv_b_proj.weight", {"*.{q_proj,q_b_proj,kv_b_proj}.weight", "*.{gate_proj,up_proj}.weight"},
+     {"*.o_proj.weight", "*.down_proj.weight"}},
+    -- T5
+    {"*.SelfAttention.q.weight",
+     {"*Attention.{q,k,v}.weight", "*.DenseReluDense.{wi,wi_0,wi_1}.weight"},
+     {"*Attention.o.weight", "*.DenseReluDense.wo.weight"}},
+    -- BERT, and ViT and Swin of transformers: both second matmuls are called output.dense.
+    {"*.query.weight", {"*.{query,key,value}.weight", "*.intermediate.dense.weight"},
+     {"*.output.dense.weight"}},
+}
+
+-- Cuts the first family's that is there. False where none is.
+local function cut_pairs(graph, axis)
+    for _, family in ipairs(PAIRS) do
+        if #graph:tensors(family[1]) > 0 then
+            graph:shard(family[2], {n = axis})
+            graph:shard(family[3], {k = axis})
+            return true
+        end
+    end
+    return false
+end
+
+return {cut_pairs = cut_pairs, residuals = residuals, cut_sequence = cut_sequence,
+    heads_to_repeat = heads_to_repeat}
