@@ -57,12 +57,13 @@ void model_op_added(lua_State *L, ModelBuild *build)
 
 Str model_check_name(lua_State *L, int at, const char *what)
 {
-    size_t n = 0;
-    const char *name = lua_type(L, at) == LUA_TSTRING ? lua_tolstring(L, at, &n) : NULL;
-    if (!name || n == 0 || n > NAME_BYTES_MAX || strlen(name) != n)
+    Str name = STR("");
+    if (lua_type(L, at) == LUA_TSTRING)
+        name.s = lua_tolstring(L, at, &name.n);
+    if (name.n == 0 || name.n > NAME_BYTES_MAX || strlen(name.s) != name.n)
         model_refuse(L, "", "the name of %s is a text of 1 to %d characters, not %s", what,
-                     NAME_BYTES_MAX, name ? "one like this" : luaL_typename(L, at));
-    return (Str){name, n};
+                     NAME_BYTES_MAX, name.n > 0 ? "one like this" : luaL_typename(L, at));
+    return name;
 }
 
 /* The name below the module that is being built. */
@@ -126,10 +127,10 @@ bool value_is(lua_State *L, int at)
 int32_t value_check(lua_State *L, int at, const char *what)
 {
     const ModelValue *value = luaL_testudata(L, at, value_type);
-    if (!value)
-        model_refuse(L, "values come from model:input, param, constant and op",
-                     "%s is a value, not %s", what, luaL_typename(L, at));
-    return value->tensor;
+    if (value)
+        return value->tensor;
+    return model_refuse(L, "values come from model:input, param, constant and op",
+                        "%s is a value, not %s", what, luaL_typename(L, at));
 }
 
 static int value_name(lua_State *L)

@@ -218,6 +218,8 @@ int model_op(lua_State *L)
     lua_settop(L, 5);
     Str operator= model_check_name(L, 2, "an operator");
     const Operator *row = check_operator(L, build, operator);
+    if (!row)
+        return 0;
     int32_t *inputs, outputs[OUTPUTS_MAX];
     int n_inputs = read_inputs(L, build, row, operator, & inputs);
     int32_t attrs = read_attrs(L, build, operator);

@@ -38,6 +38,8 @@ void bench_models(void)
         double start = now_ns();
         Session *session = session_open(&options, &hooks, &err);
         must(session != NULL, &err);
+        if (!session)
+            break;
         ns = least(ns, now_ns() - start);
         if (i == 0) {
             figure("model.llama70b.ops", session->graph->n_ops, "ops");
