@@ -175,6 +175,42 @@ static void megatron_sums_each_pair_once(void **state)
     model_text_close(&o);
 }
 
+/* ---- configs that do not do ---- */
+
+typedef struct {
+    const char *name, *config, *want;
+} RefusedRow;
+
+#define ROUTED(fields)                                                                             \
+    "{\"model_type\": \"deepseek_v3\", \"hidden_size\": 8, \"num_hidden_layers\": 2, "             \
+    "\"num_attention_heads\": 2, \"intermediate_size\": 8, \"vocab_size\": 8, "                    \
+    "\"moe_intermediate_size\": 8, \"n_routed_experts\": 6, \"num_experts_per_tok\": 2, "          \
+    "\"scoring_func\": \"sigmoid\", \"kv_lora_rank\": 8, \"qk_nope_head_dim\": 8, "                \
+    "\"v_head_dim\": 8, " fields "}"
+
+static RefusedRow refused[] = {
+    {"groups that do not share evenly", ROUTED("\"qk_rope_head_dim\": 4, \"n_group\": 4"),
+     "\"n_group\" is 4, which does not divide 6 experts"},
+    {"groups with too few experts",
+     ROUTED("\"qk_rope_head_dim\": 4, \"n_group\": 6, \"topk_group\": 1"),
+     "\"topk_group\" is 1: so many of 6 groups of 1 experts have no 2 to choose"},
+    {"half a pair", ROUTED("\"qk_rope_head_dim\": 3"),
+     "\"qk_rope_head_dim\" is odd, and numbers are turned in pairs"},
+    {"layers counted by a word",
+     ROUTED("\"qk_rope_head_dim\": 4, \"first_k_dense_replace\": \"x\""),
+     "\"first_k_dense_replace\" is"},
+};
+
+static void is_refused(void **state)
+{
+    const RefusedRow *row = *state;
+    OpenedText o = model_text_open(row->config, "", NULL, NULL);
+    assert_null(o.session);
+    if (!strstr(o.err.text, row->want) || o.err.line != 1)
+        fail_msg("%d: %s", o.err.line, o.err.text);
+    model_text_close(&o);
+}
+
 /* ---- small ones, on ranks ---- */
 
 typedef struct {
@@ -260,5 +296,6 @@ int main(void)
 {
     return run_rows("published", published, parameters_are_those_published) +
            run_rows("megatron", published, megatron_sums_each_pair_once) +
+           run_rows("refused", refused, is_refused) +
            run_rows("ranks", on_ranks, runs_as_on_one_device);
 }

@@ -20,30 +20,31 @@ end
 
 -- Low frequencies are divided by the factor, high ones kept, those between are blended.
 local function yarn_frequencies(d, theta, yarn)
-    local length = yarn.original_max_position_embeddings
-    local low = math.floor(turning_at(yarn.beta_fast or 32, d, theta, length))
-    local high = math.ceil(turning_at(yarn.beta_slow or 1, d, theta, length))
+    local length = yarn("original_max_position_embeddings")
+    local low = math.floor(turning_at(yarn("beta_fast", 32), d, theta, length))
+    local high = math.ceil(turning_at(yarn("beta_slow", 1), d, theta, length))
     low, high = math.max(low, 0), math.min(high, d - 1)
     local frequencies = {}
     for i = 0, d // 2 - 1 do
         local slow = math.max(0, math.min(1, (i - low) / math.max(high - low, 0.001)))
         local f = theta ^ (-2 * i / d)
-        frequencies[i + 1] = f / yarn.factor * slow + f * (1 - slow)
+        frequencies[i + 1] = f / yarn("factor") * slow + f * (1 - slow)
     end
     return frequencies
 end
 
--- Tables for rope_head_dim numbers, and the scale of scores.
-local function rope_of(model, config, positions, sizes)
-    local theta, scale = model:number("rope_theta", 10000.0), (sizes.nope + sizes.rope) ^ -0.5
-    local yarn = config.rope_scaling
-    if not yarn or (yarn.type or yarn.rope_type) ~= "yarn" then
-        return attention.rope_tables(model, positions, sizes.rope, theta), scale
+-- Tables for the numbers of a head that are turned, and the scale of scores.
+local function rope_of(model, positions, n)
+    local theta, scale = model:number("rope_theta", 10000.0), n.head ^ -0.5
+    local kind = model:text("rope_scaling.type", model:text("rope_scaling.rope_type", "default"))
+    if kind ~= "yarn" then return attention.rope_tables(model, positions, n.rope, theta), scale end
+    local function yarn(name, default)
+        return model:number("rope_scaling." .. name, default)
     end
-    local all = mscale(yarn.factor, yarn.mscale_all_dim or 0)
-    local tables = attention.rope_tables(model, positions, sizes.rope, theta,
-        yarn_frequencies(sizes.rope, theta, yarn))
-    local ratio = mscale(yarn.factor, yarn.mscale or 1) / all
+    local all = mscale(yarn("factor"), yarn("mscale_all_dim", 0))
+    local tables = attention.rope_tables(model, positions, n.rope, theta,
+        yarn_frequencies(n.rope, theta, yarn))
+    local ratio = mscale(yarn("factor"), yarn("mscale", 1)) / all
     if ratio ~= 1 then
         tables = {cos = model:op("Mul", {tables.cos, ratio}),
                   sin = model:op("Mul", {tables.sin, ratio})}
@@ -105,9 +106,6 @@ local function limit_groups(model, scores, options, of_group)
     local groups, kept = options.groups, options.top_groups
     if groups == kept then return scores end
     local each = options.experts // groups
-    if options.top_k > kept * each then
-        error(kept .. " groups of " .. each .. " experts have no " .. options.top_k, 0)
-    end
     local parts = model:op("Reshape", {scores, {0, 0, groups, each}})
     local best = of_group(parts)
     local _, chosen = model:op("TopK", {best, {kept}}, {axis = -1}, 2)
@@ -174,35 +172,55 @@ local function mixture(model, x, options)
     end)
 end
 
+-- Groups of experts, and how many of them a token may choose from.
+local function groups_of(model, n_experts, top_k, sigmoid)
+    if not sigmoid and model:text("topk_method", "greedy") == "greedy" then return 1, 1 end
+    local groups = model:size("n_group", 1)
+    local kept = model:size("topk_group", groups)
+    if n_experts % groups ~= 0 then
+        model:refuse("n_group", "is " .. groups .. ", which does not divide " .. n_experts
+            .. " experts")
+    end
+    if kept > groups or kept * (n_experts // groups) < top_k then
+        model:refuse("topk_group", "is " .. kept .. ": so many of " .. groups .. " groups of "
+            .. n_experts // groups .. " experts have no " .. top_k .. " to choose")
+    end
+    return groups, kept
+end
+
 local function moe_options(model, config)
-    local sigmoid = config.scoring_func == "sigmoid"
-    local grouped = sigmoid or config.topk_method ~= "greedy"
-    local groups = grouped and config.n_group or 1
+    local sigmoid = model:text("scoring_func", "softmax") == "sigmoid"
+    local experts, top_k = model:size("n_routed_experts"), model:size("num_experts_per_tok")
+    local groups, kept = groups_of(model, experts, top_k, sigmoid)
     return {
         width = model:size("hidden_size"), hidden = model:size("moe_intermediate_size"),
-        experts = model:size("n_routed_experts"), top_k = model:size("num_experts_per_tok"),
-        shared = config.n_shared_experts or 0, act = model:text("hidden_act", "silu"),
-        groups = groups, top_groups = grouped and config.topk_group or groups,
-        normed = config.norm_topk_prob, scale = model:number("routed_scaling_factor", 1),
+        experts = experts, top_k = top_k, groups = groups, top_groups = kept,
+        shared = config.n_shared_experts == 0 and 0 or model:size("n_shared_experts", 0),
+        act = model:text("hidden_act", "silu"),
+        normed = model:flag("norm_topk_prob", false),
+        scale = model:number("routed_scaling_factor", 1),
         capacity_factor = model:number("capacity_factor", 1),
         choose = sigmoid and choose_by_sigmoid or choose_by_softmax}
 end
 
 function deepseek.build(model, config)
     local options = moe_options(model, config)
-    local n_dense, every = config.first_k_dense_replace or 0, config.moe_layer_freq or 1
+    local n_dense, every = model:number("first_k_dense_replace", 0), model:size("moe_layer_freq", 1)
     local n = {
         width = options.width, heads = model:size("num_attention_heads"),
-        q_rank = config.q_lora_rank, kv_rank = model:size("kv_lora_rank"),
-        nope = model:size("qk_nope_head_dim"), rope = model:size("qk_rope_head_dim"),
-        v = model:size("v_head_dim"), bias = config.attention_bias,
-        epsilon = model:number("rms_norm_eps", 1e-6)}
+        q_rank = config.q_lora_rank and model:size("q_lora_rank"),
+        kv_rank = model:size("kv_lora_rank"), nope = model:size("qk_nope_head_dim"),
+        rope = model:size("qk_rope_head_dim"), v = model:size("v_head_dim"),
+        bias = model:flag("attention_bias", false), epsilon = model:number("rms_norm_eps", 1e-6)}
+    if n.rope % 2 ~= 0 then
+        model:refuse("qk_rope_head_dim", "is odd, and numbers are turned in pairs")
+    end
     n.head = n.nope + n.rope
     local scale
     decoder.build(model, config, {
         rope = function(positions)
             local tables
-            tables, scale = rope_of(model, config, positions, n)
+            tables, scale = rope_of(model, positions, n)
             return tables
         end,
         attention = function(x, tables, mask)
