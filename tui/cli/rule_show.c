@@ -1,5 +1,6 @@
 #include "tui/cli/rule.h"
 
+#include "core/rules/user_op.h"
 #include "core/rules/anno_lint.h"
 #include "core/rules/schema.h"
 #include "core/rules/example.h"
@@ -287,6 +288,33 @@ void cli_rule_format_arity(const Operator *row, Buf *out)
         buf_printf(out, "%d to %d", row->inputs_min, row->inputs_max);
 }
 
+/* "cost, input_gen": the functions that a user's operator has. */
+static const char *user_functions(Arena *arena, const UserOp *user)
+{
+    Buf text = buf_new(arena);
+    buf_puts(&text, user->cost ? ", cost" : "");
+    buf_puts(&text, user->comm ? ", comm" : "");
+    buf_puts(&text, user->input_gen ? ", input_gen" : "");
+    return text.n > 0 ? text.s + 2 : "";
+}
+
+/* What a user said beside the annotation. */
+static void show_user(Cli *cli, const Operator *row)
+{
+    const UserOp *user = row->user;
+    for (int i = 0; user && i < user->n_rules; i++) {
+        Buf text = buf_new(cli->arena);
+        cut_rule_format(&user->rules[i], &text);
+        buf_printf(&cli->out, "  %-10s  %s%s\n", i == 0 ? "rules" : "", text.s,
+                   user->rules[i].kwargs ? "   arguments by part" : "");
+    }
+    for (int i = 0; user && i < user->n_inplace; i++)
+        buf_printf(&cli->out, "  %-10s  output %d is the new value of input %d\n",
+                   i == 0 ? "in place" : "", user->inplace[i][0], user->inplace[i][1]);
+    if (user && *user_functions(cli->arena, user))
+        buf_printf(&cli->out, "  %-10s  %s\n", "functions", user_functions(cli->arena, user));
+}
+
 static void show_row(Cli *cli, const Operator *row, const OpSpace *space)
 {
     Buf arity = buf_new(cli->arena);
@@ -298,11 +326,38 @@ static void show_row(Cli *cli, const Operator *row, const OpSpace *space)
     buf_printf(&cli->out, "  %-10s  %s\n", "inputs", arity.s);
     if (attrs && *attrs)
         buf_printf(&cli->out, "  %-10s  %s\n", "attributes", attrs);
-    buf_printf(&cli->out, "  %-10s  %s\n\n", "kernel",
-               cli_rule_has_kernel(space, row) ? "yes: it can be run" : "none: it is only planned");
+    show_user(cli, row);
+    if (row->user && row->user->kernel)
+        buf_printf(&cli->out, "  %-10s  %s\n\n", "kernel", row->user->kernel);
+    else
+        buf_printf(&cli->out, "  %-10s  %s\n\n", "kernel",
+                   cli_rule_has_kernel(space, row) ? "yes: it can be run"
+                                                   : "none: it is only planned");
 }
 
 /* ---- as JSON ---- */
+
+/* What a user said beside the annotation: rules as texts, {output: input}, names of functions. */
+static Json *user_json(Arena *arena, const UserOp *user)
+{
+    Json *out = json_object(), *rules = json_array(), *inplace = json_array();
+    for (int i = 0; i < user->n_rules; i++) {
+        Buf text = buf_new(arena);
+        cut_rule_format(&user->rules[i], &text);
+        json_add(rules, json_from_str(buf_str(&text)));
+    }
+    for (int i = 0; i < user->n_inplace; i++) {
+        Json *pair = json_object();
+        json_set_int(pair, "output", user->inplace[i][0]);
+        json_set_int(pair, "input", user->inplace[i][1]);
+        json_add(inplace, pair);
+    }
+    json_set(out, "rules", rules);
+    json_set(out, "inplace", inplace);
+    json_set_str(out, "functions", user_functions(arena, user));
+    json_set_str(out, "kernel", user->kernel ? user->kernel : "");
+    return out;
+}
 
 static Json *index_json(const OpSpace *space)
 {
@@ -444,6 +499,8 @@ Json *cli_rule_row_json(Arena *arena, const Operator *row, const OpSpace *space)
     for (int i = 0; row->anno && row->anno->annos && row->anno->annos[i]; i++)
         json_add(annos, json_from_str(str_from(row->anno->annos[i])));
     json_set(out, "annos", annos);
+    if (row->user)
+        json_set(out, "user", user_json(arena, row->user));
     json_set(out, "aliases", aliases_json(arena, row));
     json_set_bool(out, "kernel", cli_rule_has_kernel(space, row));
     return out;
