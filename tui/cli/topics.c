@@ -169,7 +169,11 @@ const Topic cli_topics[] = {
      "graph:tie(name, what)          tensors of that group have one sharding\n"
      "graph:barrier(what, way)       axes pass only \"forward\", \"backward\", or \"none\"\n"
      "graph:unmark(what)             takes these four back\n"
-     "graph:partition, graph:replicate, graph:assign are nnScaler's\n"
+     "graph:select(filter)           nodes by operator, path, what they read\n"
+     "graph:partition, graph:replicate  a node cut along a dim, or whole, as nnScaler\n"
+     "graph:staging, blocking, group stages: runs of nodes; graph:segments gives them\n"
+     "graph:assign(what, where)      devices: a number, a list, {pp = 0}\n"
+     "graph:schedule, graph:recompute  see help schedules\n"
      "help lua.graph has all of the graph, help lua.graph.shard one of it\n"
      "\n"
      "-p megatron is short for the path of a shipped file, which says what it does.",
