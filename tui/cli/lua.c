@@ -86,7 +86,7 @@ static void put_standard(const ScriptEntry *row, Buf *out)
 
 static void put_class(const ScriptEntry *rows, const ScriptEntry *type, Buf *out)
 {
-    LuaUse use;
+    LuaUse use = {0};
     put_comment(type->help, out);
     buf_printf(out, "---@class %s\n", type->name);
     for (const ScriptEntry *row = rows; row->name; row++)
@@ -128,7 +128,7 @@ void lua_annotate(const ScriptEntry *rows, Buf *out)
                   "-- What scripts of dimscope " CLI_VERSION " can call, for language servers.\n"
                   "-- Made by: dimscope help lua --annotations\n\n");
     for (const ScriptEntry *row = rows; row->name; row++) {
-        LuaUse use;
+        LuaUse use = {0};
         if (!lua_use_parse(out->arena, row->use, &use, NULL))
             continue;
         if (row->kind == SCRIPT_DEFINED)
