@@ -171,6 +171,10 @@ static void tiny_ones_run_as_on_one_device(void **state)
             fail_msg("%s %s: %s", plans[i].mesh, plans[i].policy, err.text);
         assert_true(report.ok);
         assert_true(report.n_values_checked > 50);
+        const char *moved = collectives_text(o.arena, o.session->plan);
+        if (strcmp(plans[i].policy, "megatron") == 0 &&
+            !str_starts(str_from(moved), STR("all_reduce tp 4 ")))
+            fail_msg("two layers have four all-reduces, not\n%s", moved);
         model_text_close(&o);
     }
 }
