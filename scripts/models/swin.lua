@@ -161,10 +161,10 @@ local function sizes_of_stage(model, n, i)
 end
 
 function MODEL(model, config)
-    local size, patch = model:size("image_size", 224), model:size("patch_size", 4)
+    local side, size, patch = encoder.sides(model, 4)
     local channels, epsilon = model:size("num_channels", 3), model:number("layer_norm_eps", 1e-5)
     local n = {width = model:size("embed_dim"), window = model:size("window_size"),
-               side = size // patch, heads = model:sizes("num_heads")}
+               side = side, heads = model:sizes("num_heads")}
     local depths = model:sizes("depths")
     local x = model:input("pixel_values", model.dtype, {"batch", channels, size, size})
     model:dims{batch = 8}

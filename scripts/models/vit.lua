@@ -5,15 +5,14 @@ local layers = include "lib/layers"
 local encoder = include "lib/encoder"
 
 -- Patches, a class token before them, and an embedding of each place.
-local function embeddings(model, config, n, pixels)
-    local size, patch = model:size("image_size", 224), model:size("patch_size", 16)
+local function embeddings(model, n, pixels)
     return model:module("embeddings", function()
-        local x = encoder.patches(model, "patch_embeddings", pixels, n.channels, patch, n.width)
+        local x = encoder.patches(model, "patch_embeddings", pixels, n.channels, n.patch, n.width)
         local batch = model:op("Slice", {model:op("Shape", {x}), {0}, {1}})
         local class = model:op("Expand", {model:param("cls_token", {1, 1, n.width}),
             model:op("Concat", {batch, {1, n.width}}, {axis = 0})})
         x = model:op("Concat", {class, x}, {axis = 1})
-        local n_places = (size // patch) * (size // patch) + 1
+        local n_places = n.side * n.side + 1
         return model:op("Add", {x, model:param("position_embeddings", {1, n_places, n.width})})
     end)
 end
@@ -35,12 +34,13 @@ function MODEL(model, config)
         width = model:size("hidden_size"), heads = model:size("num_attention_heads"),
         hidden = model:size("intermediate_size"), act = model:text("hidden_act", "gelu"),
         channels = model:size("num_channels", 3), epsilon = model:number("layer_norm_eps", 1e-12)}
-    local size = model:size("image_size", 224)
+    local size
+    n.side, size, n.patch = encoder.sides(model, 16)
     model:dims{batch = 8}
     local pixels = model:input("pixel_values", model.dtype, {"batch", n.channels, size, size})
     local x
     model:module("vit", function()
-        x = embeddings(model, config, n, pixels)
+        x = embeddings(model, n, pixels)
         for i = 0, model:size("num_hidden_layers") - 1 do
             model:module("encoder.layer." .. i, function() x = layer(model, x, n) end)
         end

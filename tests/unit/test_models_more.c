@@ -199,6 +199,10 @@ static RefusedRow refused[] = {
     {"layers counted by a word",
      ROUTED("\"qk_rope_head_dim\": 4, \"first_k_dense_replace\": \"x\""),
      "\"first_k_dense_replace\" is"},
+    {"a patch larger than the image",
+     "{\"model_type\": \"vit\", \"image_size\": 8, \"hidden_size\": 8, "
+     "\"num_attention_heads\": 2, \"intermediate_size\": 8, \"patch_size\": 16}",
+     "\"patch_size\" is 16, and the image 8 on a side"},
 };
 
 static void is_refused(void **state)

@@ -37,6 +37,15 @@ function encoder.intermediate(model, x, n)
     end)
 end
 
+-- Patches along a side of the image that the config tells of, and the sizes of both.
+function encoder.sides(model, default)
+    local size, patch = model:size("image_size", 224), model:size("patch_size", default)
+    if patch > size then
+        model:refuse("patch_size", "is " .. patch .. ", and the image " .. size .. " on a side")
+    end
+    return size // patch, size, patch
+end
+
 -- Patches of an image side by side, as a convolution whose windows do not overlap.
 -- pixels: [b, channels, size, size] -> [b, patches, width]
 function encoder.patches(model, name, pixels, channels, patch, width)
