@@ -380,7 +380,8 @@ const LuaEntry more_node_fields[] = {
 const LuaEntry more_node_methods[] = {
     {"transform_space", node_transform_space, "(): {idx: integer, dim: integer}[]",
      "Where the node can be cut: each index dim that is not frozen at its first place among the "
-     "inputs, whether or not a size divides it."},
+     "inputs, whether or not a size divides it. As in nnScaler without those that stand behind "
+     "another in some tensor dim, n of (b n); graph:partition takes these too."},
     {"algorithms", node_algorithms, "(): algorithm[]",
      "The ways to partition it: \"dim\", or none when it has no rule."},
     {NULL, NULL, NULL, NULL},

@@ -189,9 +189,23 @@ static bool axes_of_num(const Policy *policy, AtomSet left, PartLevel *level, Er
 
 /* ---- which index dim ---- */
 
+/* Index dims that are no major part of some tensor dim: `n` of (b n). */
+static uint32_t inner_dims(const OpSpace *space)
+{
+    uint32_t inner = 0;
+    for (int i = 0; i < space->n_inputs + space->n_outputs; i++) {
+        const Operand *operand = &space->operand[i];
+        for (int d = 0; !operand->absent && !operand->ignored && d < operand->projection.n_dims;
+             d++)
+            for (int f = 1; f < operand->factors[d].n; f++)
+                inner |= (uint32_t)1 << operand->factors[d].index[f];
+    }
+    return inner;
+}
+
 int splittable_dims(const OpSpace *space, Splittable *out)
 {
-    uint32_t seen = 0;
+    uint32_t seen = inner_dims(space);
     int n = 0;
     for (int i = 0; i < space->n_inputs; i++) {
         const Operand *operand = &space->operand[i];
