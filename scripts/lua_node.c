@@ -94,6 +94,13 @@ static int node_n_outputs(lua_State *L)
     return 1;
 }
 
+static int node_flops(lua_State *L)
+{
+    const OpSpace *space = inferred_space(policy_of(L)->session->inferred, check_op(L));
+    lua_pushnumber(L, space ? space->flops : 0);
+    return 1;
+}
+
 /* "a.b.c": {"a", "a.b", "a.b.c"}. */
 static int node_modules(lua_State *L)
 {
@@ -367,6 +374,9 @@ const LuaEntry more_node_fields[] = {
      "The one number in its path; nil where there is none or several."},
     {"n_inputs", node_n_inputs, "integer", "How many inputs it has, absent ones too."},
     {"n_outputs", node_n_outputs, "integer", "How many outputs it has, absent ones too."},
+    {"flops", node_flops, "number",
+     "Floating point operations of the whole op, before anything is cut; 0 where they are not "
+     "known."},
     {"device", node_device, "integer?",
      "The one device that the node, or the sub-node, was assigned to; nil where there is none or "
      "several."},

@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/units.h"
+#include "core/plan/stage.h"
 #include "core/run/run.h"
 #include "scripts/hooks.h"
 #include "tui/cli/plan_text.h"
@@ -64,7 +65,7 @@ static int by_kind(const void *a, const void *b)
 {
     const CollectiveRow *x = a, *y = b;
     int order = strcmp(step_kind_name(x->kind), step_kind_name(y->kind));
-    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    return order ? order : (x->atoms > y->atoms) - (x->atoms < y->atoms);
 }
 
 static int collectives_of(const Opened *opened, CollectiveRow **out)
@@ -99,57 +100,82 @@ typedef struct {
 
 #define NO_TP "no axis tp: the weights stay whole\n"
 #define NO_LAYERS_OF_TP                                                                            \
-    "no module of GPT-2 (attn.c_attn), Llama (q_proj) or ViT (in_proj_bias): the weights stay "    \
-    "whole\n"
+    "no module of GPT-2 (attn.c_attn), Llama (k_proj), torch's ViT (in_proj_bias), T5, BERT or DeepSeek: the weights stay whole
+"
 #define NO_NORMS "no norm of [batch, sequence, width] was found: the sequence stays whole\n"
 
-static MoveRow move_rows[] = {
-    {"dp, gpt2", "gpt2.onnx", "", "dp=8", "dp", "", ""},
-    {"dp, resnet", "resnet50.onnx", "", "dp=8", "dp", "", ""},
-    {"dp, vit", "vit_b_16.onnx", "", "dp=3", "dp", "", ""},
-    {"dp, llama-3", "llama-3-8b.json", "", "dp=8", "dp", "", ""},
-    {"dp, an axis of 1", "gpt2.onnx", "", "dp=1", "dp", "", ""},
-    {"dp, an axis that is not used", "tiny-gpt.onnx", "", "dp=2,pp=2", "dp", "",
-     "dp.lua does not use the axis pp\n"},
-    {"dp, an axis of 1 that is not used", "tiny-gpt.onnx", "", "dp=2,pp=1", "dp", "", ""},
-    {"fsdp, gpt2", "gpt2.onnx", "", "dp=8", "fsdp", "149 all_gather dp", ""},
-    {"fsdp, the tied head once", "gpt2-dynamo.onnx", "", "dp=8", "fsdp", "148 all_gather dp", ""},
-    {"fsdp, resnet", "resnet50.onnx", "", "dp=4", "fsdp", "108 all_gather dp", ""},
-    {"fsdp, llama-3", "llama-3-8b.json", "", "dp=8", "fsdp", "291 all_gather dp", ""},
-    {"tp, gpt2", "gpt2.onnx", "", "tp=4", "tp", "24 all_reduce tp", ""},
-    {"tp, llama-3", "llama-3-8b.json", "", "tp=8", "tp", "64 all_reduce tp", ""},
-    {"tp, resnet", "resnet50.onnx", "", "tp=2", "tp", "", ""},
-    {"megatron, gpt2", "gpt2.onnx", "", "dp=2,tp=4", "megatron", "24 all_reduce tp", ""},
-    {"megatron, vit", "vit_b_16.onnx", "", "dp=2,tp=4", "megatron", "24 all_reduce tp", ""},
-    {"megatron, llama-3", "llama-3-8b.json", "", "dp=2,tp=4", "megatron", "64 all_reduce tp", ""},
-    {"megatron, no tp", "gpt2.onnx", "", "dp=8", "megatron", "", NO_TP},
-    {"megatron, resnet", "resnet50.onnx", "", "dp=2,tp=2", "megatron", "", NO_LAYERS_OF_TP},
-    {"megatron_sp, gpt2", "gpt2.onnx", "", "dp=2,tp=4", "megatron_sp",
-     "24 all_gather tp, 24 reduce_scatter tp", ""},
-    {"megatron_sp, gpt2-dynamo", "gpt2-dynamo.onnx", "", "dp=2,tp=4", "megatron_sp",
-     "24 all_gather tp, 24 reduce_scatter tp", ""},
-    {"megatron_sp, one sample a rank", "gpt2.onnx", "batch=2", "dp=2,tp=4", "megatron_sp",
-     "24 all_gather tp, 24 reduce_scatter tp", ""},
-    {"megatron_sp, tiny-gpt", "tiny-gpt.onnx", "", "dp=2,tp=4", "megatron_sp",
-     "4 all_gather tp, 4 reduce_scatter tp", ""},
-    {"megatron_sp, llama", "llama-tiny.onnx", "", "dp=2,tp=4", "megatron_sp",
-     "4 all_gather tp, 4 reduce_scatter tp", ""},
-    {"megatron_sp, llama-3", "llama-3-8b.json", "", "dp=2,tp=4", "megatron_sp",
-     "64 all_gather tp, 64 reduce_scatter tp", ""},
-    {"megatron_sp, vit and its class token", "vit_b_16.onnx", "", "dp=2,tp=4", "megatron_sp",
-     "25 all_gather tp, 24 reduce_scatter tp", ""},
-    {"megatron_sp, a sequence of one", "gpt2.onnx", "seq=1", "dp=2,tp=4", "megatron_sp",
-     "24 all_reduce tp", "a sequence of 1 stays whole\n"},
-    {"megatron_sp, resnet", "resnet50.onnx", "", "tp=2", "megatron_sp", "",
-     "no axis dp: the batch stays whole\n" NO_LAYERS_OF_TP NO_NORMS},
-    {"context, gpt2", "gpt2.onnx", "", "dp=2,cp=4", "context", "24 all_gather cp", ""},
-    {"context, gpt2-dynamo", "gpt2-dynamo.onnx", "", "cp=8", "context", "24 all_gather cp",
-     "no axis dp: the batch stays whole\n"},
-    {"context, llama", "llama-tiny.onnx", "", "dp=2,cp=4", "context", "4 all_gather cp", ""},
-    {"context, llama-3", "llama-3-8b.json", "", "dp=2,cp=4", "context", "64 all_gather cp", ""},
-    {"context, vit and its class token", "vit_b_16.onnx", "", "dp=2,cp=4", "context",
-     "25 all_gather cp", ""},
-    {"context, resnet", "resnet50.onnx", "", "dp=2,cp=2", "context", "", NO_NORMS},
+    static MoveRow move_rows[] = {
+        {"dp, gpt2", "gpt2.onnx", "", "dp=8", "dp", "", ""},
+        {"dp, resnet", "resnet50.onnx", "", "dp=8", "dp", "", ""},
+        {"dp, vit", "vit_b_16.onnx", "", "dp=3", "dp", "", ""},
+        {"dp, llama-3", "llama-3-8b.json", "", "dp=8", "dp", "", ""},
+        {"dp, an axis of 1", "gpt2.onnx", "", "dp=1", "dp", "", ""},
+        {"dp, an axis that is not used", "tiny-gpt.onnx", "", "dp=2,pp=2", "dp", "",
+         "dp.lua does not use the axis pp\n"},
+        {"dp, an axis of 1 that is not used", "tiny-gpt.onnx", "", "dp=2,pp=1", "dp", "", ""},
+        {"fsdp, gpt2", "gpt2.onnx", "", "dp=8", "fsdp", "149 all_gather dp", ""},
+        {"fsdp, the tied head once", "gpt2-dynamo.onnx", "", "dp=8", "fsdp", "148 all_gather dp",
+         ""},
+        {"fsdp, resnet", "resnet50.onnx", "", "dp=4", "fsdp", "108 all_gather dp", ""},
+        {"fsdp, llama-3", "llama-3-8b.json", "", "dp=8", "fsdp", "291 all_gather dp", ""},
+        {"tp, gpt2", "gpt2.onnx", "", "tp=4", "tp", "24 all_reduce tp", ""},
+        {"tp, llama-3", "llama-3-8b.json", "", "tp=8", "tp", "64 all_reduce tp", ""},
+        {"tp, resnet", "resnet50.onnx", "", "tp=2", "tp", "", ""},
+        {"megatron, gpt2", "gpt2.onnx", "", "dp=2,tp=4", "megatron", "24 all_reduce tp", ""},
+        {"megatron, vit", "vit_b_16.onnx", "", "dp=2,tp=4", "megatron", "24 all_reduce tp", ""},
+        {"megatron, llama-3", "llama-3-8b.json", "", "dp=2,tp=4", "megatron", "64 all_reduce tp",
+         ""},
+        {"megatron, no tp", "gpt2.onnx", "", "dp=8", "megatron", "", NO_TP},
+        {"megatron, resnet", "resnet50.onnx", "", "dp=2,tp=2", "megatron", "", NO_LAYERS_OF_TP},
+        {"megatron_sp, gpt2", "gpt2.onnx", "", "dp=2,tp=4", "megatron_sp",
+         "24 all_gather tp, 24 reduce_scatter tp", ""},
+        {"megatron_sp, gpt2-dynamo", "gpt2-dynamo.onnx", "", "dp=2,tp=4", "megatron_sp",
+         "24 all_gather tp, 24 reduce_scatter tp", ""},
+        {"megatron_sp, one sample a rank", "gpt2.onnx", "batch=2", "dp=2,tp=4", "megatron_sp",
+         "24 all_gather tp, 24 reduce_scatter tp", ""},
+        {"megatron_sp, tiny-gpt", "tiny-gpt.onnx", "", "dp=2,tp=4", "megatron_sp",
+         "4 all_gather tp, 4 reduce_scatter tp", ""},
+        {"megatron_sp, llama", "llama-tiny.onnx", "", "dp=2,tp=4", "megatron_sp",
+         "4 all_gather tp, 4 reduce_scatter tp", ""},
+        {"megatron_sp, llama-3", "llama-3-8b.json", "", "dp=2,tp=4", "megatron_sp",
+         "64 all_gather tp, 64 reduce_scatter tp", ""},
+        {"megatron_sp, vit and its class token", "vit_b_16.onnx", "", "dp=2,tp=4", "megatron_sp",
+         "25 all_gather tp, 24 reduce_scatter tp", ""},
+        {"megatron_sp, a sequence of one", "gpt2.onnx", "seq=1", "dp=2,tp=4", "megatron_sp",
+         "24 all_reduce tp", "a sequence of 1 stays whole\n"},
+        {"megatron_sp, resnet", "resnet50.onnx", "", "tp=2", "megatron_sp", "",
+         "no axis dp: the batch stays whole\n" NO_LAYERS_OF_TP NO_NORMS},
+        {"context, gpt2", "gpt2.onnx", "", "dp=2,cp=4", "context", "24 all_gather cp", ""},
+        {"context, gpt2-dynamo", "gpt2-dynamo.onnx", "", "cp=8", "context", "24 all_gather cp",
+         "no axis dp: the batch stays whole\n"},
+        {"context, llama", "llama-tiny.onnx", "", "dp=2,cp=4", "context", "4 all_gather cp", ""},
+        {"context, llama-3", "llama-3-8b.json", "", "dp=2,cp=4", "context", "64 all_gather cp", ""},
+        {"context, vit and its class token", "vit_b_16.onnx", "", "dp=2,cp=4", "context",
+         "25 all_gather cp", ""},
+        {"context, resnet", "resnet50.onnx", "", "dp=2,cp=2", "context", "", NO_NORMS},
+        {"megatron_sp, axes of 1", "gpt2.onnx", "", "dp=1,tp=1", "megatron_sp", "", ""},
+        {"context, axes of 1", "llama-tiny.onnx", "", "dp=1,cp=1", "context", "", ""},
+        {"hybrid3d, axes of 1", "gpt2.onnx", "", "dp=1,tp=1,pp=1", "hybrid3d", "", ""},
+        {"fsdp, sizes that dp does not divide", "tiny-gpt.onnx", "batch=5", "dp=3", "fsdp",
+         "29 all_gather dp", ""},
+        {"pipeline, vit: a send a boundary", "vit_b_16.onnx", "", "dp=2,pp=3", "pipeline",
+         "2 send pp", ""},
+        {"pipeline, gpt2 and its mask", "gpt2.onnx", "", "dp=2,pp=2", "pipeline", "2 send pp", ""},
+        {"pipeline, resnet", "resnet50.onnx", "", "dp=2,pp=3", "pipeline", "2 send pp", ""},
+        {"pipeline, conv", "tiny-conv.onnx", "", "dp=2,pp=2", "pipeline", "1 send pp", ""},
+        {"pipeline, mixtral", "mixtral-8x7b.json", "", "dp=1,pp=2", "pipeline", "3 send pp", ""},
+        {"pipeline, one stage", "gpt2.onnx", "", "dp=2,pp=1", "pipeline", "", ""},
+        {"pipeline, no axis of stages", "gpt2.onnx", "", "dp=2", "pipeline", "",
+         "no axis pp: there is one stage\n"},
+        {"pipeline, more stages than layers", "tiny-gpt.onnx", "", "dp=1,pp=5", "pipeline",
+         "10 send pp", "5 stages, and 4 parts of the model: layers are parted\n"},
+        {"hybrid3d, gpt2", "gpt2.onnx", "", "pp=2,dp=2,tp=2", "hybrid3d",
+         "24 all_reduce tp, 2 send pp", ""},
+        {"hybrid3d, llama-3", "llama-3-8b.json", "", "dp=2,tp=2,pp=2", "hybrid3d",
+         "64 all_reduce tp, 3 send pp", ""},
+        {"hybrid3d, without tp", "vit_b_16.onnx", "", "dp=2,pp=2", "hybrid3d", "1 send pp", NO_TP},
+        {"hybrid3d, without pp", "gpt2.onnx", "", "dp=2,tp=4", "hybrid3d", "24 all_reduce tp",
+         "no axis pp: there is one stage\n"},
 };
 
 static void what_moves(void **state)
@@ -213,6 +239,51 @@ static void context_parallelism_moves_keys_and_values(void **state)
     assert_int_equal(sums.moved, 32 * 2 * (keys / 4 * 3));
 }
 
+/* Bytes of the parameters that ops of a stage read, on rank 0 of it. */
+static int64_t parameters_of_stage(const Plan *plan, int stage)
+{
+    const Graph *graph = plan->inferred->graph;
+    int64_t bytes = 0;
+    for (int t = 0; t < graph->n_tensors; t++) {
+        bool read = false;
+        for (int u = 0; u < tensor_n_uses(graph, t); u++)
+            read |= stage_of(plan, graph->uses[graph->tensors[t].use + u]) == stage;
+        if (read && tensor_is_parameter(plan->inferred, t))
+            bytes += plan_local_bytes(plan, t, plan->sharding[t]);
+    }
+    return bytes;
+}
+
+static void stages_share_the_parameters(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"gpt2.onnx", "resnet50.onnx", "llama-3-8b.json"};
+    for (size_t i = 0; i < COUNT_OF(models); i++) {
+        Sums whole = sums_of(models[i], "", "dp=2", "dp");
+        Opened opened = open_policy(models[i], "", "dp=2,pp=4", "pipeline");
+        const Plan *plan = plan_of(&opened);
+        int64_t bytes = 0;
+        assert_int_equal(plan->stages->n, 4);
+        for (int stage = 0; stage < plan->stages->n; stage++)
+            bytes += parameters_of_stage(plan, stage);
+        assert_int_equal(bytes, whole.parameters);
+        close_policy(&opened);
+    }
+}
+
+/* Twelve layers alike on three stages, and 1F1B of 16: nobody waits but for the ramps. */
+static void stages_take_alike(void **state)
+{
+    (void)state;
+    Opened opened = open_policy("vit_b_16.onnx", "", "dp=2,pp=3", "pipeline");
+    const Stages *stages = plan_of(&opened)->stages;
+    assert_non_null(stages->table);
+    assert_string_equal(stages->schedule, "1f1b");
+    assert_int_equal(stages->n_micro_batches, 16);
+    assert_true(stages->table->idle > 2.0 / 18 && stages->table->idle < 2.0 / 18 + 0.03);
+    close_policy(&opened);
+}
+
 /* ---- meshes that a policy cannot use ---- */
 
 typedef struct {
@@ -226,6 +297,8 @@ static RefusedRow refused_rows[] = {
     {"megatron", "megatron.lua cuts by axes named dp and tp, and the mesh has none of them"},
     {"megatron_sp", "megatron_sp.lua cuts by axes named dp and tp, and the mesh has none of them"},
     {"context", "context.lua cuts by axes named dp and cp, and the mesh has none of them"},
+    {"hybrid3d", "hybrid3d.lua cuts by axes named dp, tp and pp, and the mesh has none of them"},
+    {"pipeline", "pipeline.lua cuts by axes named dp and pp, and the mesh has none of them"},
     {"expert", "expert.lua cuts by axes named dp and ep, and the mesh has none of them"},
 };
 
@@ -261,6 +334,12 @@ static const char *cost_text(const Opened *opened)
     units_format_bytes(plan->totals.comm_bytes, &out);
     buf_puts(&out, ", peak ");
     units_format_bytes(plan->totals.peak_bytes, &out);
+    const Schedule *table = plan->stages ? plan->stages->table : NULL;
+    if (table) {
+        buf_printf(&out, "\n--     %s of %d: ", table->name, table->n_micro_batches);
+        units_format_us(table->us, &out);
+        buf_printf(&out, ", bubble %.1f%%", 100 * table->idle);
+    }
     return out.s;
 }
 
@@ -274,8 +353,9 @@ static const char *word_after(Arena *arena, Str text, const char *before)
     return arena_printf(arena, "%.*s", (int)strcspn(from, " \n"), from);
 }
 
-static RefusedRow files[] = {{"context", ""},  {"dp", ""},          {"fsdp", ""},
-                             {"megatron", ""}, {"megatron_sp", ""}, {"tp", ""}};
+static RefusedRow files[] = {{"context", ""},  {"dp", ""},       {"fsdp", ""},
+                             {"hybrid3d", ""}, {"megatron", ""}, {"megatron_sp", ""},
+                             {"pipeline", ""}, {"tp", ""}};
 
 /* The first comment names the file, says when, what, the cost on a sample, axes and a paper; the
  * cost is that of the command in it. */
@@ -334,6 +414,16 @@ static RunRow run_rows_of[] = {
     {"context, gpt, 2 x 2", "tiny-gpt.onnx", "", "dp=2,cp=2", "context"},
     {"context, llama, 2 x 3, uneven", "llama-tiny.onnx", "seq=10", "dp=2,cp=3", "context"},
     {"context, llama-3, 2 x 2", "llama-3-tiny.json", "batch=2,seq=16", "dp=2,cp=2", "context"},
+    {"pipeline, gpt, 2", "tiny-gpt.onnx", "", "pp=2", "pipeline"},
+    {"pipeline, gpt, 2 x 4", "tiny-gpt.onnx", "", "dp=2,pp=4", "pipeline"},
+    {"pipeline, gpt, five stages", "tiny-gpt.onnx", "", "pp=5", "pipeline"},
+    {"pipeline, conv, 2 x 2", "tiny-conv.onnx", "", "dp=2,pp=2", "pipeline"},
+    {"pipeline, llama, 3", "llama-tiny.onnx", "", "pp=3", "pipeline"},
+    {"hybrid3d, gpt, 2 x 2 x 2", "tiny-gpt.onnx", "", "dp=2,tp=2,pp=2", "hybrid3d"},
+    {"hybrid3d, llama, 2 x 2 x 2", "llama-tiny.onnx", "", "pp=2,dp=2,tp=2", "hybrid3d"},
+    {"hybrid3d, llama-3, 2 x 2 x 2", "llama-3-tiny.json", "batch=2,seq=16", "dp=2,tp=2,pp=2",
+     "hybrid3d"},
+    {"hybrid3d, conv, 2 x 2", "tiny-conv.onnx", "", "dp=2,pp=2", "hybrid3d"},
 };
 
 static void ranks_compute_what_one_device_does(void **state)
@@ -358,6 +448,8 @@ int main(void)
         cmocka_unit_test(fsdp_gathers_every_parameter_once),
         cmocka_unit_test(sequence_parallelism_moves_the_bytes_of_megatron),
         cmocka_unit_test(context_parallelism_moves_keys_and_values),
+        cmocka_unit_test(stages_share_the_parameters),
+        cmocka_unit_test(stages_take_alike),
     };
     return run_rows("what moves", move_rows, what_moves) +
            cmocka_run_group_tests_name("what defines them", tests, NULL, NULL) +

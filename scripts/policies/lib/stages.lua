@@ -1,0 +1,78 @@
+-- lib/stages.lua: the layers of a model, and stages made of them for a pipeline.
+
+-- The layer that a path is in: the path up to its first part that is a number, or ends with one
+-- behind a '_'; nil outside of all layers.
+local function layer_of(path)
+    local from, to, part = path:find("([^.]+)")
+    while part do
+        if part:find("^%d+$") or part:find("_%d+$") then return path:sub(1, to) end
+        from, to, part = path:find("([^.]+)", to + 1)
+    end
+end
+
+-- Nodes that stay together, as {first = node, flops = ..} in program order: each layer, with what
+-- follows it outside of layers, and what is before the first and after the last.
+local function layers(graph)
+    local nodes, last = graph:nodes(), 0
+    local layer = {}
+    for i, node in ipairs(nodes) do
+        layer[i] = layer_of(node.path)
+        if layer[i] then last = i end
+    end
+    local found, seen = {}, {}
+    for i, node in ipairs(nodes) do
+        local begins = layer[i] and not seen[layer[i]] or i == last + 1
+        if i == 1 or begins then found[#found + 1] = {first = node, flops = 0} end
+        if layer[i] then seen[layer[i]] = true end
+        found[#found].flops = found[#found].flops + node.flops
+    end
+    return found
+end
+
+local function single_nodes(graph)
+    local found = {}
+    for i, node in ipairs(graph:nodes()) do found[i] = {first = node, flops = node.flops} end
+    return found
+end
+
+-- Where runs of what is in the list begin, when none is to have more flops than `most`. There are
+-- n runs, or more where these do not do.
+local function runs_of(list, n, most)
+    local places, sum = {1}, 0
+    for i, it in ipairs(list) do
+        local needed = #list - i + 1 == n - #places -- one for each run that is left
+        if i > 1 and (sum + it.flops > most or needed) then
+            places[#places + 1], sum = i, 0
+        end
+        sum = sum + it.flops
+    end
+    return places
+end
+
+-- The n runs of which the largest is smallest.
+local function even_runs(list, n)
+    local low, high = 0, 0
+    for _, it in ipairs(list) do high = high + it.flops end
+    for _ = 1, 60 do
+        local middle = (low + high) / 2
+        if #runs_of(list, n, middle) > n then low = middle else high = middle end
+    end
+    return runs_of(list, n, high)
+end
+
+-- A stage for each coordinate of the axis, of layers in a row and nearly equal flops.
+local function place(graph, axis, n)
+    local list = layers(graph)
+    if #list < n then
+        print(("%d stages, and %d parts of the model: layers are parted"):format(n, #list))
+        list = single_nodes(graph)
+    end
+    local firsts = {}
+    for i, place in ipairs(even_runs(list, n)) do firsts[i] = list[place].first end
+    graph:staging(firsts)
+    for i, segment in ipairs(graph:segments()) do
+        graph:assign(segment, {[axis] = i - 1})
+    end
+end
+
+return {place = place}

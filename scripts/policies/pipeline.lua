@@ -1,0 +1,38 @@
+-- pipeline.lua: pipeline parallelism: layers in stages, each on its part of the devices.
+--
+-- When: layers do not fit on one device, and the links between devices are slow: what moves is one
+--     value of the residual stream a stage and micro-batch.
+-- What: runs of whole layers, what is before the first and after the last as one more each, become
+--     as many stages as pp has devices, so that the one with most operations has as few as can be.
+--     Where memory sets the pace and not operations, the finding 'unbalanced' says how far that is
+--     off. What stages share, as a mask, is handed on from stage to stage. The model is one
+--     micro-batch; a step does MICRO_BATCHES of them in the order of 1F1B, without training forward
+--     alone. A backward slot counts twice its forward.
+-- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,pp=4 -p pipeline
+--     5 send; step 34.0 ms, moved 68.0 MiB, peak 944.5 MiB
+--     1f1b of 16: 512.5 ms, bubble 20.9%
+-- Axes: dp, pp. One may be missing, with a note; others of the mesh are not used, with a note.
+-- Paper: Huang et al. 2019, GPipe, arXiv 1811.06965; Harlap et al. 2018, PipeDream, arXiv 1806.03377.
+
+local common = include "lib/common"
+local stages = include "lib/stages"
+
+-- false: inference, whose stages work forward alone.
+local TRAINING = true
+-- More leave less idle: of a step, (pp - 1) / (MICRO_BATCHES + pp - 1) where stages take alike.
+local MICRO_BATCHES = 16
+
+function PAS(graph, resource)
+    common.use_axes("pipeline.lua", resource, {
+        {"dp", "the batch stays whole"},
+        {"pp", "there is one stage"},
+    })
+    if resource.mesh.dp then
+        common.cut_batch(graph, "dp")
+    end
+    if resource.mesh.pp then
+        stages.place(graph, "pp", resource.mesh.pp)
+    end
+    graph:schedule(TRAINING and "1f1b" or "infer_pipe", {micro_batches = MICRO_BATCHES})
+    return graph
+end
