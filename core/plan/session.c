@@ -6,6 +6,7 @@
 #include "core/rules/user_op.h"
 #include "core/plan/planfile.h"
 #include "core/plan/factor/propagate.h"
+#include "core/plan/stage.h"
 
 enum { DIMS_FILE_BYTES_MAX = 1 << 16, CONFIG_BYTES_MAX = 4 << 20 };
 
@@ -163,7 +164,8 @@ static int32_t made_key(const Plan *plan, int32_t tensor)
                                      : plan->inferred->shape[tensor];
 }
 
-/* Ops are alike when their rule, cuts, operand shardings and kinds are, and they run as often. */
+/* Ops are alike when their rule, cuts, operand shardings and kinds are, and they run as often, in
+ * one stage and on the same devices. */
 static int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *session)
 {
     const Graph *graph = session->graph;
@@ -173,9 +175,10 @@ static int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *sessi
     for (int i = 0; i < session->inferred->n_program; i++) {
         int32_t op = session->inferred->program[i];
         const GraphOp *node = &graph->ops[op];
-        enum { HEAD = 5, OPERANDS = 27 };
-        int32_t key[HEAD + OPERANDS] = {node->operator, node->attrs, session->inferred->space[op],
-                                        plan->cut[op], times_key(session->inferred, op)};
+        enum { HEAD = 7, OPERANDS = 27 };
+        int32_t key[HEAD + OPERANDS] = {
+            node->operator, node->attrs,      session->inferred->space[op], plan->cut[op],
+            times_key(session->inferred, op), stage_of(plan, op),           plan_devices(plan, op)};
         int n = HEAD;
         for (int o = 0; o < node->n_inputs && n + 1 < HEAD + OPERANDS; o++) {
             int32_t tensor = op_inputs(graph, op)[o];

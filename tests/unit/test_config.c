@@ -55,7 +55,8 @@ static ConfigRow rows[] = {
      "columns=rail name output time reshard\n"},
     {"an empty list", "[explorer]\ncolumns =\n", "columns=\n"},
     {"not in the list", "[explorer]\ncolumns = rail, names\n",
-     "config:2: columns are some of: rail name op output mapping local dtype cut mib params flops "
+     "config:2: columns are some of: rail name op stage output mapping local dtype cut mib params "
+     "flops "
      "time cost times reshard why changed; not 'names'\n"},
     {"no section", "mouse = off\n",
      "config:1: this stands in no section: [explorer] comes first\n"},

@@ -4,10 +4,10 @@ const char *const view_about[SHOW_COUNT] = {
     [SHOW_GRAPH] = "The model in program order, a row an op or a group of ops by the names of\n"
                    "their modules. Equal layers are one row xN: equal in structure and\n"
                    "sharding; one that differs is a row of its own. RAIL: values alive between\n"
-                   "rows; what everybody reads, and parameters, have no lane. OUTPUT: its\n"
-                   "shape, after a dim the axes that cut it. us: compute of one rank; a\n"
-                   "group's is the sum of what is in it, all of xN. RESHARD: what moves the\n"
-                   "value, and how often.",
+                   "rows; what everybody reads, and parameters, have no lane. STG: its stage.\n"
+                   "OUTPUT: its shape, after a dim the axes that cut it. us: compute of one\n"
+                   "rank; a group's is the sum of what is in it, all of xN. RESHARD: what\n"
+                   "moves the value, and how often.",
     [SHOW_OP] = "One op as an index space: each index dim, its size, whether operands share\n"
                 "it (map) or it is summed (reduce), the axes that cut it, and what is left\n"
                 "to a rank. Cutting one cuts every operand that has it; cutting a reduce\n"

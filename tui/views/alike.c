@@ -1,5 +1,6 @@
 #include "tui/views/alike.h"
 
+#include "core/plan/stage.h"
 #include "tui/views/label.h"
 
 enum { CLASSES_SHOWN = 3 };
@@ -28,6 +29,9 @@ static int32_t main_class(const Ui *ui, const OutlineRow *row)
     if (groups->groups[first].alike_n == groups->groups[fold].fold_n)
         return -1;
     outline_classes(ui->outline, first, NULL, 0, &main);
+    if (stage_of(ui_plan(ui), groups->order[groups->groups[main].first]) !=
+        stage_of(ui_plan(ui), row->op))
+        return -1; /* it differs in that alone, or in that too: the column says so */
     return groups_difference(groups, main, row->head) < 0 ? -1 : main;
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/base/units.h"
 #include "core/plan/cost.h"
+#include "core/plan/stage.h"
 #include "tui/app/listing.h"
 #include "tui/app/menu.h"
 #include "tui/views/alike.h"
@@ -22,6 +23,7 @@ static const Column columns[COL_COUNT] = {
     [COL_RAIL] = {"rail", "RAIL", 8, 1, 70, false},
     [COL_NAME] = {"name", "NAME", 13, 3, 100, false},
     [COL_OPERATOR] = {"op", "OP", 8, 1, 50, false},
+    [COL_STAGE] = {"stage", "STG", 3, 0, 65, false},
     [COL_OUTPUT] = {"output", "OUTPUT shape/axis", 20, 4, 100, false},
     [COL_MAPPING] = {"mapping", "", 5, 0, 20, false},
     [COL_LOCAL] = {"local", "LOCAL", 14, 1, 80, false},
@@ -83,6 +85,11 @@ static bool is_wanted(const Ui *ui, int column)
     return ui->settings.columns >> column & 1;
 }
 
+static bool is_there(const Ui *ui, int column)
+{
+    return is_wanted(ui, column) && (column != COL_STAGE || ui_plan(ui)->stages);
+}
+
 static const char *heading(const Ui *ui, int column)
 {
     Buf text = buf_new(ui->frame);
@@ -108,6 +115,8 @@ static int least(const Ui *ui, int column, int w)
 
     if (column == COL_OUTPUT && w < NARROW)
         return 14;
+    if (column == COL_OUTPUT && is_there(ui, COL_STAGE))
+        return columns[column].least - 1; /* so that times stay in 80 columns */
     if (column != COL_MAPPING)
         return columns[column].least;
     n_heading = n_heading > 3 * n_axes - 1 ? n_heading : 3 * n_axes - 1;
@@ -131,7 +140,7 @@ void graph_column_widths(const Ui *ui, int w, int *width)
     int used = 1, grows = 0;
 
     for (int c = 0; c < COL_COUNT; c++) {
-        width[c] = is_wanted(ui, c) || c == COL_NAME || c == COL_OUTPUT ? least(ui, c, w) : 0;
+        width[c] = is_there(ui, c) || c == COL_NAME || c == COL_OUTPUT ? least(ui, c, w) : 0;
         used += width[c] ? width[c] + 1 : 0;
     }
     for (int c = least_wanted(width); used > w && c >= 0; c = least_wanted(width)) {
@@ -430,6 +439,29 @@ static Str counted(const Ui *ui, double value)
                   : "");
 }
 
+/* "1", "0-3": of its first and its last op that is in a stage; stages follow each other. */
+static Str stage_text(const Ui *ui, const OutlineRow *row)
+{
+    const int32_t *order = ui->session->groups->order;
+    int32_t first = row->first, last = row->first + row->n - 1;
+
+    if (!row_has_ops(row) || !ui_plan(ui)->stages)
+        return STR("");
+    if (row->kind == ROW_OP && row->fold_n <= 1)
+        return str_from(stage_of(ui_plan(ui), row->op) < 0
+                            ? ""
+                            : arena_printf(ui->frame, "%d", stage_of(ui_plan(ui), row->op)));
+    while (first < last && stage_of(ui_plan(ui), order[first]) < 0)
+        first++;
+    while (last > first && stage_of(ui_plan(ui), order[last]) < 0)
+        last--;
+    int from = stage_of(ui_plan(ui), order[first]), to = stage_of(ui_plan(ui), order[last]);
+    if (from < 0)
+        return STR("");
+    return str_from(from == to ? arena_printf(ui->frame, "%d", from)
+                               : arena_printf(ui->frame, "%d-%d", from, to));
+}
+
 /* The columns that are texts. */
 static Str column_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts,
                        GraphColumn column)
@@ -447,6 +479,8 @@ static Str column_text(const Ui *ui, const OutlineRow *row, const RowFacts *fact
         return counted(ui, graph_row_sum(ui, row, column == COL_PARAMS));
     if (column == COL_MAPPING && made >= 0)
         return mapping_text(ui, shardings_at(ui_plan(ui)->shardings, made));
+    if (column == COL_STAGE)
+        return stage_text(ui, row);
     if (column == COL_CUT)
         return cut_text(ui, row);
     if (column == COL_DTYPE && facts->tensor >= 0)
@@ -574,11 +608,14 @@ void graph_table(Ui *ui, Sheet *out)
     static const char *const names[] = {"depth",      "kind",     "name",         "operator",
                                         "output",     "sharding", "dims_mapping", "local_bytes",
                                         "compute_us", "comm_us",  "reshards",     "times"};
+    bool stages = ui_plan(ui)->stages != NULL;
     OutlineRow rows[BATCH];
     int n;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         sheet_column(out, names[i], i == 0 || i > 6);
+    if (stages)
+        sheet_column(out, "stage", false);
     for (int64_t at = 0; (n = outline_rows(ui->outline, at, BATCH, rows)) > 0; at += n)
         for (int i = 0; i < n; i++) {
             if (ui->n_tagged > 0 && !listing_row_tagged(ui, &rows[i]))
@@ -615,5 +652,7 @@ void graph_table(Ui *ui, Sheet *out)
             sheet_number(out, facts.comm_us);
             sheet_number(out, facts.n_reshards);
             sheet_number(out, (double)rows[i].times);
+            if (stages)
+                sheet_put(out, stage_text(ui, &rows[i]));
         }
 }

@@ -14,6 +14,7 @@ typedef enum {
     COL_RAIL,
     COL_NAME,
     COL_OPERATOR,
+    COL_STAGE, /* in a plan with stages */
     COL_OUTPUT,
     COL_MAPPING,
     COL_LOCAL,

@@ -293,6 +293,7 @@ void tensor_picture_draw(const TensorPicture *picture, int h, Pen *pen)
         draw_field(pen, " SLICES", 9);
         pen_fit(pen, ROLE_TEXT,
                 slices->most == 0       ? STR("one, of no elements")
+                : slices->part.fixed    ? STR("one, whole: on each device of the part it lies on")
                 : slices->n_addends > 1 ? STR("one, whole: every device holds an addend of it")
                                         : STR("one, whole: every device holds all of it"),
                 pen->area.w - pen->x);

@@ -1,11 +1,13 @@
 /* trace_json.c - the plan along time as Chrome's trace events, which Perfetto opens.
  *
  * Process 0 is the plan: thread 0 its ops, thread 1 its reshards. Process 1 is the run: of each
- * device thread 2n does ops and 2n+1 collectives. Times are microseconds. A flow leads from the op
+ * device thread 2n does ops and 2n+1 collectives. Process 2 is the schedule of a plan with stages,
+ * a thread a lane of devices that do the same. Times are microseconds. A flow leads from the op
  * that makes a value to its reshard. Names are those of the screens, so that two traces compare.
  */
 #include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/plan/stage.h"
 #include "tui/views/label.h"
 #include "tui/views/run_state.h"
 
@@ -133,6 +135,39 @@ static void add_run(const Ui *ui, const Trace *trace, Json *events)
     }
 }
 
+/* A block on each of its lanes. */
+static void add_block(const Ui *ui, const Block *block, Json *events)
+{
+    const Lanes *lanes = ui_plan(ui)->stages->lanes;
+
+    for (int32_t i = lanes->first[block->stage]; i < lanes->first[block->stage + 1]; i++) {
+        Json *out = event("X", 2, lanes->lane[i], block->start_us), *args = json_object();
+        const char *pass = block->backward ? "backward" : "forward";
+        json_set_real(out, "dur", block->end_us - block->start_us);
+        json_set_str(out, "name", arena_printf(ui->frame, "%s %d", pass, block->micro_batch));
+        json_set_str(out, "cat", pass);
+        json_set_int(args, "stage", block->stage);
+        json_set_int(args, "micro_batch", block->micro_batch);
+        json_set_int(args, "step", block->step);
+        json_set(out, "args", args);
+        json_add(events, out);
+    }
+}
+
+static void add_schedule(const Ui *ui, Json *events)
+{
+    const Stages *stages = ui_plan(ui)->stages;
+
+    if (!stages || !stages->table)
+        return;
+    add_name(events, "process_name", 2, 0,
+             arena_printf(ui->frame, "schedule %s, predicted", stages->table->name));
+    for (int lane = 0; lane < stages->lanes->n; lane++)
+        add_name(events, "thread_name", 2, lane, arena_printf(ui->frame, "lane %d", lane));
+    for (int i = 0; i < stages->table->n_blocks; i++)
+        add_block(ui, &stages->table->block[i], events);
+}
+
 void run_put_trace(Ui *ui, Buf *out)
 {
     const RunState *run = run_state(ui);
@@ -141,6 +176,7 @@ void run_put_trace(Ui *ui, Buf *out)
     add_plan(ui, run->timeline, events);
     if (run->arena && run->report.trace)
         add_run(ui, run->report.trace, events);
+    add_schedule(ui, events);
     json_set_str(root, "displayTimeUnit", "ms");
     json_set(root, "traceEvents", events);
     json_write(root, out);

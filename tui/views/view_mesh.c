@@ -1,3 +1,4 @@
+#include "core/plan/stage.h"
 #include "tui/views/label.h"
 #include "tui/views/mesh_facts.h"
 #include "tui/views/mesh_grid.h"
@@ -7,7 +8,7 @@
 #include <stdio.h>
 
 /* FULL_MOST: devices that mostly have cells which say slice and group both. */
-enum { LABEL_MOST = 10, FIELD = 9, CELL_LINES = 3, FULL_MOST = 8 };
+enum { LABEL_MOST = 10, FIELD = 9, CELL_LINES = 3, FULL_MOST = 8, STAGES_SHOWN = 8 };
 
 /* What is drawn: devices, what they hold of a tensor, who talks with whom about it next. */
 typedef struct {
@@ -540,6 +541,26 @@ static bool act(Ui *ui, ActId act, Key last)
     return true;
 }
 
+/* "  stage 0 4": those that the device works on. */
+static void put_stages(const Ui *ui, Buf *out)
+{
+    const Stages *stages = ui_plan(ui)->stages;
+    int n = 0;
+
+    for (int s = 0; stages && s < stages->n; s++) {
+        if (!submesh_has(ui->session->mesh, ui_plan(ui)->submeshes[stages->at[s].devices],
+                         ui->rank))
+            continue;
+        if (n < STAGES_SHOWN)
+            buf_printf(out, n == 0 ? "  stage %d" : " %d", s);
+        n++;
+    }
+    if (n > STAGES_SHOWN)
+        buf_printf(out, " +%d", n - STAGES_SHOWN);
+    else if (stages && n == 0)
+        buf_puts(out, "  no stage");
+}
+
 static void note(Ui *ui, Buf *out)
 {
     const Mesh *mesh = ui->session->mesh;
@@ -550,6 +571,7 @@ static void note(Ui *ui, Buf *out)
                    mesh_coord(mesh, a, ui->rank));
     buf_printf(out, ")  node %" PRId64,
                mesh_device(mesh, ui->rank) / ui->session->machine->devices_per_node);
+    put_stages(ui, out);
     if (mesh_next_step(ui) && mesh->n_devices > FULL_MOST)
         buf_printf(out, "   4 again: %s", ui->mesh_groups ? "slices" : "groups of its collective");
 }

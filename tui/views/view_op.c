@@ -3,6 +3,7 @@
 #include "core/plan/op_said.h"
 #include "core/base/units.h"
 #include "core/plan/cost.h"
+#include "core/plan/stage.h"
 #include "core/rules/notation.h"
 #include "core/run/kernel.h"
 #include "core/plan/explain/reason.h"
@@ -65,6 +66,22 @@ static void draw_inside(const Ui *ui, int32_t op, Pen *pen)
     }
 }
 
+/* The devices that do it, its stage, and who says so; nothing where all do everything. */
+static void draw_stage(const Ui *ui, int32_t op, Pen *pen)
+{
+    const Stages *stages = ui_plan(ui)->stages;
+    Buf text = buf_new(ui->frame);
+
+    if (!stages)
+        return;
+    draw_field(pen, " ON", 7);
+    stage_format(ui_plan(ui), op, &text);
+    if (stages->recompute && stages->recompute[op] >= 0)
+        buf_printf(&text, "; computed again, group %d", stages->recompute[op]);
+    draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - pen->x);
+    pen_line(pen);
+}
+
 /* Of all iterations, for an op of a loop; the formula is of one. */
 static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
 {
@@ -72,6 +89,7 @@ static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
     Buf flops = buf_new(ui->frame);
 
     units_format_flops(times * op_flops_local(ui_plan(ui), op), &flops);
+    draw_stage(ui, op, pen);
     draw_field(pen, " COST", 7);
     pen_printf(pen, ROLE_TEXT, "%s a device, ", flops.s);
     pen_put(pen, ROLE_TEXT, label_us(ui, ui_plan(ui)->op_us[op]));

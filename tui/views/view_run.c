@@ -1,5 +1,6 @@
 /* view_run.c - the plan along time: one letter a kind of operator, the ranks of a run below it, and
  * predicted against measured times by op. */
+#include "core/plan/stage.h"
 #include "tui/views/label.h"
 #include "tui/views/run_state.h"
 
@@ -222,6 +223,9 @@ static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
     }
     pen_printf(pen, ROLE_TEXT, "; %s, reshards %.1f%%", ui->session->machine->name,
                totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0);
+    if (totals->step_us > 0 && ui_plan(ui)->stages && ui_plan(ui)->stages->table)
+        pen_printf(pen, ROLE_NOTE, "; %.*s: %d micro-batches", STR_ARG(ui_key(ui, ACT_SCHEDULE)),
+                   ui_plan(ui)->stages->n_micro_batches);
     pen_line(pen);
 }
 
@@ -500,8 +504,9 @@ static void go(Ui *ui, int64_t row)
 
 static void note(Ui *ui, Buf *out)
 {
-    (void)ui;
-    buf_puts(out, "predicted: rank 0, which holds the largest parts; nothing overlaps");
+    buf_puts(out, ui_plan(ui)->stages
+                      ? "predicted: one micro-batch through all stages; nothing overlaps"
+                      : "predicted: rank 0, which holds the largest parts; nothing overlaps");
 }
 
 static void table(Ui *ui, Sheet *out)
@@ -526,17 +531,10 @@ static void table(Ui *ui, Sheet *out)
 }
 
 static const Hint hints[] = {
-    {ACT_RUN, "measure"},
-    {ACT_RIGHT, "time"},
-    {ACT_TIME_IN, "zoom"},
-    {ACT_TIME_OUT, "out"},
-    {ACT_NEXT_RESHARD, "reshard"},
-    {ACT_OPEN, "op"},
-    {ACT_CANCEL, "stop"},
-    {ACT_NEXT_PANE, "pane"},
-    {ACT_HELP, "help"},
-    {ACT_CLOSE, "close"},
-    {0},
+    {ACT_RUN, "measure"},       {ACT_RIGHT, "time"},           {ACT_TIME_IN, "zoom"},
+    {ACT_TIME_OUT, "out"},      {ACT_NEXT_RESHARD, "reshard"}, {ACT_OPEN, "op"},
+    {ACT_SCHEDULE, "pipeline"}, {ACT_CANCEL, "stop"},          {ACT_NEXT_PANE, "pane"},
+    {ACT_HELP, "help"},         {ACT_CLOSE, "close"},          {0},
 };
 
 const View view_run = {

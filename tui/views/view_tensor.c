@@ -1,4 +1,5 @@
 #include "core/plan/explain/reason.h"
+#include "core/plan/stage.h"
 #include "tui/app/reasons_job.h"
 #include "tui/views/label.h"
 #include "tui/views/notations.h"
@@ -7,7 +8,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-enum { NARROW = 76, LABEL = 15, USERS_MOST = 6 };
+enum { NARROW = 76, LABEL = 15, USERS_MOST = 6, NAME_LEAST = 8 };
 
 /* ---- what it is ---- */
 
@@ -228,11 +229,22 @@ static void draw_maker(const Ui *ui, Pen *pen)
 {
     int32_t maker = ui_graph(ui)->tensors[ui->at.tensor].maker;
 
+    Buf where = buf_new(ui->frame);
+
+    if (maker >= 0 && ui_plan(ui)->stages) {
+        buf_puts(&where, " on ");
+        stage_format(ui_plan(ui), maker, &where);
+    }
     draw_field(pen, " MADE BY", 10);
+    int room = pen->area.w - pen->x - text_columns(buf_str(&where));
+    Str name = maker >= 0 ? label_op(ui->session, ui->frame, maker) : (Str){"", 0};
+    int columns = text_columns(name) < room ? text_columns(name) : room;
     if (maker >= 0)
-        pen_fit_tail(pen, ROLE_TEXT, label_op(ui->session, ui->frame, maker), pen->area.w - pen->x);
+        pen_fit_tail(pen, ROLE_TEXT, name, columns > NAME_LEAST ? columns : NAME_LEAST);
     else
         pen_puts(pen, ROLE_DIM, "nobody: it is given");
+    if (where.n > 0)
+        draw_sharding(ui, pen, buf_str(&where), -1, pen->area.w - pen->x);
     pen_line(pen);
 }
 
