@@ -8,18 +8,24 @@
 
 local RECOMPUTE = {"^h%.%d+$", "%.h%.%d+$", "layers?%.%d+$", "encoder_layer_%d+$", "blocks%.%d+$"}
 
--- The innermost module of the node that is computed again; nil: none is.
+local found = {} -- by path
+
+-- The innermost module of the node that is computed again; false: none is.
 local function module_of(node)
-    for i = #node.modules, 1, -1 do
+    local path = node.path
+    if found[path] ~= nil then return found[path] end
+    found[path] = false
+    for _, module in ipairs(node.modules) do
         for _, pattern in ipairs(RECOMPUTE) do
-            if node.modules[i]:find(pattern) then return node.modules[i] end
+            if module:find(pattern) then found[path] = module end
         end
     end
+    return found[path]
 end
 
 function POLICY(graph, resource)
     if resource.ngpus ~= 1 then error("fsdp plans one scale unit of one device: -m dp=1") end
-    local id, module = -1, nil
+    local id, module = -1, false
     for _, node in ipairs(get_pas_ops(graph)) do
         local current = module_of(node)
         if current and current ~= module then id = id + 1 end

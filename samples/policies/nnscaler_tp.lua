@@ -58,12 +58,12 @@ end
 -- The longest dim first, equal ones in their order.
 local function by_size(node, space)
     for i, config in ipairs(space) do
-        config.size, config.place = node:input(config.idx).shape[config.dim + 1], i
+        config.size = node:input(config.idx).shape[config.dim + 1]
+        while i > 1 and space[i - 1].size < config.size do
+            space[i], i = space[i - 1], i - 1
+        end
+        space[i] = config
     end
-    table.sort(space, function(a, b)
-        if a.size ~= b.size then return a.size > b.size end
-        return a.place < b.place
-    end)
     return space
 end
 
@@ -80,12 +80,10 @@ local function cut(graph, node, n, draw)
 end
 
 function PAS(graph, resource)
-    local draw = twister(SEED)
+    local draw, devices = twister(SEED), resource:devices()
     graph:auto_multiref()
     for _, node in ipairs(graph:select{ntype = "IRFwOperation"}) do
-        for i, sub in ipairs(cut(graph, node, resource.ngpus, draw)) do
-            graph:assign(sub, i - 1)
-        end
+        graph:assign(cut(graph, node, resource.ngpus, draw), devices)
     end
     return graph
 end
