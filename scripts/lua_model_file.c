@@ -1,6 +1,5 @@
 #include "scripts/lua_model.h"
 
-
 /* ---- the run ---- */
 
 static int open_api(lua_State *L)
