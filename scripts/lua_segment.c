@@ -73,8 +73,8 @@ void stage_begin(lua_State *L, Policy *policy, int place, bool relay)
     Placing *placing = placing_of(policy);
     uint8_t begin = relay ? BEGINS_STAGING : BEGINS_BLOCKING;
     placing->staged |= place > 0;
-    if (placing->begin[place] == begin)
-        return;
+    if (placing->begin[place] == begin || (place == 0 && placing->begin[0] != BEGINS_NOT))
+        return; /* nothing comes into the first stage: both are the same there */
     if (placing->begin[place] != BEGINS_NOT && policy->whole)
         refuse_other_begin(L, policy, place);
     placing->begin[place] = begin;

@@ -260,7 +260,10 @@ static void put_on_ops(const Session *session, const Decision *decision, Buf *ou
         return;
     }
     if (decision->kind == PIN_STAGE) {
+        /* the first stage takes what comes before its node, so it is named too */
+        bool first = session->inferred->program[0] == decision->place;
         buf_puts(out, decision->relay ? "graph:staging{" : "graph:blocking{");
+        buf_puts(out, first ? "" : "graph:node(0), ");
         put_op(graph, decision->place, out);
         buf_putc(out, '}');
         return;

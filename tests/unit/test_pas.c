@@ -255,6 +255,9 @@ static PasRow stage_rows[] = {
                "print(graph:segment(op('add')) == s[2], names(graph:nodes(false)))"),
      "8: 2\t0\tstage 1\t4\tmm2 act2 add soft\n9: true\tstage 0 stage 1\n"
      "stage mm0 relay @6\nstage mm2 relay @6\n"},
+    {"stages_one_by_one", "pp=2",
+     PAS("graph:blocking{at(0), at(4)}\ngraph:staging{graph:node(0), at(6)}"),
+     "stage mm0 @5\nstage mm2 @5\nstage add relay @6\n"},
     {"blocking", "pp=2", PAS("graph:blocking{at(0), at(4)}"), "stage mm0 @5\nstage mm2 @5\n"},
     {"nothing_is_staged", "pp=2", PAS("print(#graph:segments(), graph:segments()[1].nnodes)"),
      "5: 1\t8\n"},
@@ -273,7 +276,7 @@ static PasRow stage_rows[] = {
      "stage mm0 relay @5\nstage mm2 relay @5\nnote stage 1 has no ops: 'mm2' begins the next [it "
      "is left out] @5\n"},
     {"staged_and_blocked", "pp=2", PAS("graph:staging{at(0), at(4)}\ngraph:blocking{at(0), at(4)}"),
-     "6: at 'mm0' a stage begins by graph:staging and by graph:blocking [begin it once: staging "
+     "6: at 'mm2' a stage begins by graph:staging and by graph:blocking [begin it once: staging "
      "hands values on from stage to stage, blocking does not]\n"},
     {"no_stages", "pp=2", PAS("graph:staging{}"),
      "5: no node is named: say for example {graph:node(0), graph:node(100)}\n"},
