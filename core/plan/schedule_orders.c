@@ -168,10 +168,10 @@ bool order_chimera_direct(ScheduleMaking *making)
     static const int forward[2][4] = {{-3, -2, 2, 3}, {2, 3, 4, 6}};
     static const int backward[2][4] = {{10, 8, 6, 4}, {14, 12, 10, 8}};
     if (making->n != 4 || making->m % 2 != 0) {
-        error_kind(making->err, ERROR_OUT_OF_RANGE,
-                   "chimera_direct is of 4 stages and an even number of micro-batches, not of %d "
-                   "and %d",
-                   making->n, making->m);
+        error_kind(
+            making->err, ERROR_OUT_OF_RANGE,
+            "chimera_direct takes 4 stages and an even number of micro-batches, not %d and %d",
+            making->n, making->m);
         return refuse(making);
     }
     if (!need_own(making))

@@ -444,7 +444,7 @@ static PasRow again_rows[] = {
      "ends with step 1 [step 2 or later]\n"},
     {"schedule_that_does_not_fit", "pp=2",
      PAS(TWO_STAGES "graph:schedule('chimera_direct', {micro_batches = 4})"),
-     "7: chimera_direct is of 4 stages and an even number of micro-batches, not of 2 and 4 [these "
+     "7: chimera_direct takes 4 stages and an even number of micro-batches, not 2 and 4 [these "
      "stages have devices of their own: 1f1b, gpipe, infer_pipe]\n"},
     {"schedule_without_micro_batches", "pp=2", PAS("graph:schedule('1f1b')"),
      "5: a schedule has 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = 4}); "

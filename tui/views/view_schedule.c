@@ -183,6 +183,27 @@ static void draw_stages(Ui *ui, const ScheduleState *state, Pen *pen)
 
 /* ---- the whole ---- */
 
+/* In lines that end at a blank. */
+static void draw_folded(Style style, Str text, Pen *pen)
+{
+    int room = pen->area.w - 2;
+
+    while (text_columns(text) > room && room > 0) {
+        size_t n = text.n;
+        while (n > 1 && (text.s[n - 1] != ' ' || text_columns((Str){text.s, n - 1}) > room))
+            n--;
+        if (n <= 1)
+            break;
+        pen_puts(pen, style, " ");
+        pen_put(pen, style, (Str){text.s, n - 1});
+        pen_line(pen);
+        text = (Str){text.s + n, text.n - n};
+    }
+    pen_puts(pen, style, " ");
+    pen_put(pen, style, text);
+    pen_line(pen);
+}
+
 static void draw_none(const Ui *ui, Pen *pen)
 {
     const Plan *plan = ui_plan(ui);
@@ -199,10 +220,8 @@ static void draw_none(const Ui *ui, Pen *pen)
         const Finding *finding = &plan->findings.at[i];
         if (strcmp(finding->code, "schedule") != 0)
             continue;
-        pen_printf(pen, ROLE_ERROR, " %s", finding->text);
-        pen_line(pen);
-        pen_printf(pen, ROLE_TEXT, " %s", finding->hint);
-        pen_line(pen);
+        draw_folded(ROLE_ERROR, str_from(finding->text), pen);
+        draw_folded(ROLE_TEXT, str_from(finding->hint), pen);
     }
 }
 
