@@ -106,8 +106,8 @@ typedef struct {
 
 enum { COL_FROM, COL_FORWARD, COL_BACKWARD, COL_RECEIVES, COL_BYTES, COL_FLIGHT, COL_BUSY };
 static const StageColumn stage_columns[] = {
-    {"FROM", 24, 100},  {"FORWARD", 11, 0},    {"BACKWARD", 11, 0}, {"RECEIVES", 11, 60},
-    {"BYTES", 11, 100}, {"IN FLIGHT", 11, 48}, {"BUSY", 8, 72},
+    {"FROM", 24, 106},  {"FORWARD", 11, 0},    {"BACKWARD", 11, 0}, {"RECEIVES", 11, 60},
+    {"BYTES", 11, 106}, {"IN FLIGHT", 11, 48}, {"BUSY", 8, 72},
 };
 enum { N_STAGE_COLUMNS = sizeof stage_columns / sizeof *stage_columns };
 
