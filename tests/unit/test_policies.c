@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef struct {
     Arena *arena;
@@ -311,6 +312,64 @@ static void a_mesh_without_its_axes_is_refused(void **state)
     close_policy(&opened);
 }
 
+/* ---- what is included ---- */
+
+typedef struct {
+    const char *name, *script;
+    const char *want; /* the error, or what it prints */
+} IncludeRow;
+
+#define PAS_THAT "\nfunction PAS(graph)\n"
+
+static IncludeRow include_rows[] = {
+    {"what a file returns, once",
+     "print(include 'lib/common' == include 'lib/common', type(include "
+     "'lib/common'.cut_batch))" PAS_THAT "return graph end",
+     "true\\x09function\n"},
+    {"another policy",
+     "local megatron = include 'megatron'" PAS_THAT
+     "megatron.cut_weights(graph, 2)\nprint('cut')\nreturn graph end",
+     "cut\n"},
+    {"no way out", "include '../policies/dp'",
+     "1: include needs the name of a shipped file, not '../policies/dp'"},
+    {"no path", "include '/etc/passwd'",
+     "1: include needs the name of a shipped file, not '/etc/passwd'"},
+    {"no name", "\ninclude(nil)", "2: include needs the name of a shipped file, not 'nil'"},
+    {"no such file", "include 'lib/none'", "1: there is no 'lib/none' among the policies"},
+    {"a file that returns nothing", "include 'dp'", "1: 'dp' returns nothing"},
+    {"an error in it has the line that called",
+     "local common = include 'lib/common'" PAS_THAT
+     "common.use_axes('mine.lua', {mesh = {}}, {{'zz', ''}})\nreturn graph end",
+     "3: mine.lua cuts by an axis named zz, and the mesh has none"},
+};
+
+static void what_is_included(void **state)
+{
+    const IncludeRow *row = *state;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/test_policies_%d.lua", (int)getpid());
+    assert_true(file_write(path, str_from(row->script), NULL));
+    Opened opened = open_policy("tiny-gpt.onnx", "", "dp=2,tp=2", path);
+    unlink(path);
+    const char *got = opened.session
+                          ? notes_text(&opened)
+                          : arena_printf(opened.arena, "%d: %s", opened.err.line, opened.err.text);
+    assert_true(str_starts(str_from(got), str_from(row->want)));
+    close_policy(&opened);
+}
+
+/* Decisions of an included function are of the policy's line. */
+static void a_decision_is_of_the_line_that_called(void **state)
+{
+    (void)state;
+    Opened opened = open_policy("tiny-gpt.onnx", "", "dp=2", "dp");
+    assert_non_null(plan_of(&opened));
+    const Origin *origin = &opened.session->journal.decisions.at[0].origin;
+    assert_string_equal(origin->text, "common.cut_batch(graph, \"dp\")");
+    assert_true(str_ends(str_from(origin->file), STR("scripts/policies/dp.lua")));
+    close_policy(&opened);
+}
+
 /* ---- what a file says of itself ---- */
 
 /* "24 all_reduce; step 15.8 ms, moved 432.0 MiB, peak 1.1 GiB" */
@@ -448,10 +507,12 @@ int main(void)
         cmocka_unit_test(context_parallelism_moves_keys_and_values),
         cmocka_unit_test(stages_share_the_parameters),
         cmocka_unit_test(stages_take_alike),
+        cmocka_unit_test(a_decision_is_of_the_line_that_called),
     };
     return run_rows("what moves", move_rows, what_moves) +
            cmocka_run_group_tests_name("what defines them", tests, NULL, NULL) +
            run_rows("refused", refused_rows, a_mesh_without_its_axes_is_refused) +
+           run_rows("included", include_rows, what_is_included) +
            run_rows("what it costs", files, a_file_says_what_it_costs) +
            run_rows("runs", run_rows_of, ranks_compute_what_one_device_does);
 }
