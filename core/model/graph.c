@@ -243,7 +243,9 @@ bool graph_has_tensor(const GraphBuilder *builder, Str name)
 
 bool graph_rename(GraphBuilder *builder, int32_t tensor, Str name)
 {
-    if (graph_has_tensor(builder, name))
+    if (str_eq(name, str_from(graph_builder_name(builder, tensor))))
+        return true;
+    if (builder->tensors.at[tensor].maker < 0 || graph_has_tensor(builder, name))
         return false;
     int32_t id = names_intern(builder->graph->names, name);
     int32_t *old = &builder->tensors.at[tensor].name;

@@ -173,7 +173,8 @@ void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Dec
 void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
                            TensorData data);
 void graph_add_output(GraphBuilder *builder, int32_t tensor);
-/* Another name for a tensor that an op makes; the op keeps its own. False where it is taken. */
+/* Another name for a tensor that an op makes; the op keeps its own. False where it is taken,
+ * or no op makes the tensor. */
 bool graph_rename(GraphBuilder *builder, int32_t tensor, Str name);
 const char *graph_builder_name(const GraphBuilder *builder, int32_t tensor);
 /* True, with the first fault in *err, when something that was added is wrong. */

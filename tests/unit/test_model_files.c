@@ -58,6 +58,9 @@ static ModelRow graphs[] = {
      "Softmax x -> y [4,8]\n"},
     {"one value is a list of one", IN_MODEL(X "model:output(model:op('Relu', x))"),
      "Relu x -> Relu [4,8]\n"},
+    {"an output under its own name, and another one",
+     IN_MODEL(X "local y = model:op('Relu', {x})\nmodel:output(y, 'Relu')\nmodel:output(y, 'y')"),
+     "Relu x -> y [4,8]\n"},
     {"modules nest, and name ops and parameters",
      IN_MODEL(X "local y = model:module('h', function()\n"
                 "  return model:module('0', function()\n"
@@ -128,6 +131,8 @@ static ModelRow refusals[] = {
      "5:1: script: there is a value 'w' already"},
     {"an output's name that is taken", IN_MODEL(X "model:output(model:op('Relu', {x}), 'x')"),
      "4:1: script: the value 'Relu' cannot become the output 'x'"},
+    {"an input under another name", IN_MODEL(X "model:output(x, 'y')"),
+     "4:1: script: the value 'x' cannot become the output 'y' [only what an op makes"},
     {"a type that is none", IN_MODEL("model:input('x', 'f33', {2})"),
      "2:1: script: input 'x': its type is the name of one, not 'f33'"},
     {"a size that is none", IN_MODEL("model:param('w', {2, 1.5})"),
