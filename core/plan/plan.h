@@ -156,6 +156,8 @@ typedef struct Plan {
     int n_pins;
     const Decision **marks; /* the same of decisions about a tensor as a whole */
     int n_marks;
+    const Decision **places; /* the same of decisions about ops in a row, or about all */
+    int n_places;
     int32_t *pin_of;   /* places in pins, plus 1, by the hash of (kind, place, dim); 0: free */
     uint32_t n_pin_of; /* a power of two */
     int32_t *sharding; /* per tensor: as it is made, stored or given (after a pin's reshard) */
@@ -256,6 +258,20 @@ typedef struct {
  * range), and with ERROR_CANCELLED when its progress is asked to stop. */
 Plan *plan_make(const PlanRequest *request, Error *err);
 void plan_free(Plan *plan); /* NULL is allowed */
+
+/* All decisions that hold: pins, marks, then those about ops in a row. */
+static inline int plan_n_held(const Plan *plan)
+{
+    return plan->n_pins + plan->n_marks + plan->n_places;
+}
+
+static inline const Decision *plan_held(const Plan *plan, int i)
+{
+    if (i < plan->n_pins)
+        return plan->pins[i];
+    i -= plan->n_pins;
+    return i < plan->n_marks ? plan->marks[i] : plan->places[i - plan->n_marks];
+}
 
 /* The pin that holds on a dim now, or NULL. */
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim);

@@ -13,8 +13,8 @@ typedef struct {
     int32_t *recompute; /* per op: group, -1; NULL */
     Intern *keys;       /* of submeshes */
     Vec(SubMesh) submeshes;
-    Vec(const Decision *) placed; /* decisions about devices, in their order */
-    int n_begins;
+    const Decision **placed; /* per op: the decision that says where it runs; NULL */
+    int *n_on;               /* per submesh, 0 between two uses */
 } Placing;
 
 /* ---- devices ---- */
@@ -35,11 +35,14 @@ static void place_ops(Placing *p, const Decision *decision)
 {
     Plan *plan = p->plan;
     int16_t id = submesh_id(p, decision->devices);
-    if (!plan->devices)
+    if (!plan->devices) {
         plan->devices = arena_array(plan->arena, int16_t, plan->inferred->graph->n_ops);
-    for (int32_t op = decision->place; op <= decision->last; op++)
+        p->placed = arena_array(p->scratch, const Decision *, plan->inferred->graph->n_ops);
+    }
+    for (int32_t op = decision->place; op <= decision->last; op++) {
         plan->devices[op] = id;
-    vec_push(p->scratch, &p->placed, decision);
+        p->placed[op] = decision;
+    }
 }
 
 static void group_ops(Placing *p, const Decision *decision)
@@ -61,7 +64,6 @@ static void read_journal(Placing *p, const Journal *journal)
             if (!p->begins)
                 p->begins =
                     arena_array(p->scratch, const Decision *, p->plan->inferred->graph->n_ops);
-            p->n_begins += p->begins[decision->place] == NULL;
             p->begins[decision->place] = decision;
         } else if (decision->kind == PIN_DEVICES) {
             place_ops(p, decision);
@@ -94,29 +96,20 @@ static int count_stages(const Placing *p)
     return n;
 }
 
-/* The devices that most of the stage's ops run on; of equals the first. */
+/* The devices that most of the stage's ops run on; of equals the first to have so many. */
 static int16_t devices_of_run(const Placing *p, int first, int last)
 {
     const Plan *plan = p->plan;
+    const int32_t *program = plan->inferred->program;
     int16_t most = 0;
-    int *n = arena_array(p->scratch, int, p->submeshes.n), best = 0;
     for (int i = first; i <= last; i++) {
-        int16_t id = (int16_t)plan_devices(plan, plan->inferred->program[i]);
-        if (++n[id] > best) {
-            best = n[id];
+        int16_t id = (int16_t)plan_devices(plan, program[i]);
+        if (++p->n_on[id] > p->n_on[most] || p->n_on[most] == 0)
             most = id;
-        }
     }
+    for (int i = first; i <= last; i++)
+        p->n_on[plan_devices(plan, program[i])] = 0;
     return most;
-}
-
-/* The decision that says where an op runs: the last about it. */
-static const Decision *placed_by(const Placing *p, int32_t op)
-{
-    for (int i = p->placed.n - 1; i >= 0; i--)
-        if (p->placed.at[i]->place <= op && op <= p->placed.at[i]->last)
-            return p->placed.at[i];
-    return NULL;
 }
 
 static void make_stages(Placing *p)
@@ -126,6 +119,7 @@ static void make_stages(Placing *p)
     Stages *stages = arena_make(plan->arena, Stages);
     *stages = (Stages){.scheduled = p->scheduled, .schedule = "infer_pipe", .n_micro_batches = 1};
     stages->recompute = p->recompute;
+    p->n_on = arena_array(p->scratch, int, p->submeshes.n);
     stages->at = arena_array(plan->arena, Stage, count_stages(p));
     stages->of_op = arena_array(plan->arena, int16_t, inferred->graph->n_ops);
     memset(stages->of_op, -1, (size_t)inferred->graph->n_ops * sizeof *stages->of_op);
@@ -141,7 +135,7 @@ static void make_stages(Placing *p)
     for (int s = 0; s < stages->n; s++) {
         Stage *stage = &stages->at[s];
         stage->devices = devices_of_run(p, stage->first, stage->last);
-        stage->placed = placed_by(p, inferred->program[stage->first]);
+        stage->placed = p->placed ? p->placed[inferred->program[stage->first]] : NULL;
     }
     if (p->scheduled) {
         stages->schedule = p->scheduled->schedule;
@@ -173,6 +167,31 @@ static void follow_readers(Plan *plan)
     }
 }
 
+static bool holds(const Placing *p, const Decision *decision)
+{
+    if (decision->kind == PIN_STAGE)
+        return p->begins[decision->place] == decision;
+    if (decision->kind != PIN_DEVICES)
+        return decision->kind == PIN_RECOMPUTE || decision == p->scheduled;
+    for (int32_t op = decision->place; op <= decision->last; op++)
+        if (p->placed[op] == decision)
+            return true;
+    return false;
+}
+
+/* What is left of the journal's decisions about ops. */
+static void keep_decisions(const Placing *p, const Journal *journal)
+{
+    Plan *plan = p->plan;
+    Vec(const Decision *) kept = {0};
+    for (int i = 0; i < journal->n_done; i++)
+        if (decision_is_on_ops(journal->decisions.at[i].kind) &&
+            holds(p, &journal->decisions.at[i]))
+            vec_push(plan->arena, &kept, &journal->decisions.at[i]);
+    plan->places = kept.at;
+    plan->n_places = kept.n;
+}
+
 static bool too_many(const Placing *p)
 {
     int n = count_stages(p);
@@ -190,6 +209,7 @@ void stages_place(Plan *plan, const Journal *journal)
     Placing p = {.plan = plan, .scratch = scratch, .keys = intern_new(scratch)};
     submesh_id(&p, (SubMesh){0});
     read_journal(&p, journal);
+    keep_decisions(&p, journal);
     if ((p.begins || plan->devices || p.scheduled || p.recompute) &&
         plan->inferred->n_program > 0 && !too_many(&p)) {
         make_stages(&p);

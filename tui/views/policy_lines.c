@@ -68,11 +68,9 @@ static void count_decisions(PolicyLines *lines, const Ui *ui)
     for (int i = 0; i < journal->n_done; i++)
         if ((line = line_of_origin(lines, &journal->decisions.at[i].origin)))
             line->made++;
-    for (int i = 0; i < plan->n_pins + plan->n_marks; i++) {
-        const Decision *held = i < plan->n_pins ? plan->pins[i] : plan->marks[i - plan->n_pins];
-        if ((line = line_of_origin(lines, &held->origin)))
+    for (int i = 0; i < plan_n_held(plan); i++)
+        if ((line = line_of_origin(lines, &plan_held(plan, i)->origin)))
             line->hits++;
-    }
 }
 
 static void find_findings(PolicyLines *lines, const Ui *ui)
@@ -190,8 +188,8 @@ int policy_line_decisions(const Ui *ui, int line, const Decision ***out)
     const PolicyLines *lines = ui->policy_lines;
     Vec(const Decision *) found = {0};
 
-    for (int i = 0; i < plan->n_pins + plan->n_marks; i++) {
-        const Decision *held = i < plan->n_pins ? plan->pins[i] : plan->marks[i - plan->n_pins];
+    for (int i = 0; i < plan_n_held(plan); i++) {
+        const Decision *held = plan_held(plan, i);
         const PolicyLine *of = line_of_origin(lines, &held->origin);
         if (of && of == &lines->line[line - 1])
             vec_push(ui->frame, &found, held);
