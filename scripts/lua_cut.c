@@ -1,5 +1,7 @@
 #include "scripts/lua_cut.h"
 
+#include "scripts/lua_legal.h"
+
 #include <lauxlib.h>
 
 #include <inttypes.h>
@@ -10,7 +12,7 @@ static bool read_axis(lua_State *L, int at, const Mesh *mesh, uint8_t *atom, int
         return error_set(err, "an axis is named by a text, not by a %s", luaL_typename(L, at));
     Source source = {"<axis>", str_from(lua_tostring(L, at))};
     Scan scan = scan_begin(&source, err);
-    return mesh_parse_atoms(mesh, &scan, atom, n) && scan_end(&scan);
+    return (mesh_parse_atoms(mesh, &scan, atom, n) && scan_end(&scan)) || legal_axes(mesh, err);
 }
 
 bool cut_axes_read(lua_State *L, int at, const Mesh *mesh, uint8_t *atom, int *n, Error *err)

@@ -17,6 +17,7 @@
  * (lua_cut.h). A node takes names of its own index dims only.
  */
 #include "scripts/lua_cut.h"
+#include "scripts/lua_legal.h"
 #include "scripts/lua_objects.h"
 
 #include <inttypes.h>
@@ -167,8 +168,7 @@ static bool resolve_dim(const Policy *policy, const NamedTensor *named, lua_Inte
     if (at < 0 || at >= shape->n_dims) {
         error_kind(err, ERROR_OUT_OF_RANGE, "'%s' has %d dims, no dim %lld", named->name,
                    (int)shape->n_dims, (long long)number);
-        error_hint(err, "dims count from 0; -1 is the last");
-        return false;
+        return legal_dims(policy, named->tensor, err);
     }
     *dim = (int)at;
     *size = shape->dim[at];
@@ -227,14 +227,9 @@ static bool pin_by_index(lua_State *L, Policy *policy, const NamedTensor *named,
 
 static bool no_index_dim(const Policy *policy, int32_t op, Str index, Error *err)
 {
-    const OpSpace *space = inferred_space(policy->session->inferred, op);
-    Buf names = buf_new(policy->arena);
-    for (int i = 0; space && i < space->n_index; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", space->index[i].name);
     error_kind(err, ERROR_OUT_OF_RANGE, "node '%s' has no index dim '%.*s'",
                op_name(policy->session->graph, op), STR_ARG(index));
-    error_hint(err, "its index dims: %s", names.n > 0 ? names.s : "none");
-    return false;
+    return legal_index_dims(policy, op, err);
 }
 
 static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, const CutSpec *spec,
@@ -249,8 +244,7 @@ static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, 
     if (space->index[i].role == ROLE_FROZEN && spec->n > 0) {
         error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' is frozen: it cannot be cut",
                    STR_ARG(index), op_name(policy->session->graph, op));
-        error_hint(err, "cut another dim of the op");
-        return false;
+        return legal_index_dims(policy, op, err);
     }
     Decision decision = {.kind = PIN_INDEX_DIM, .place = op, .dim = i, .open = spec->open};
     decision.priority = spec->priority;
@@ -286,6 +280,16 @@ static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *e
                          : pin_node_index(L, policy, target->op, index, &spec, err);
 }
 
+/* Says which cut of what is refused; the key is on the stack at `at`. */
+static void name_cut(lua_State *L, const Policy *policy, const Target *target, int at, Error *err)
+{
+    const char *name =
+        target->named ? target->named->name : op_name(policy->session->graph, target->op);
+    const char *dim = lua_type(L, at) == LUA_TNUMBER ? "dim " : "";
+    const char *key = sandbox_push_text(L, at, NULL);
+    legal_name(policy, name, arena_printf(policy->arena, "%s%s of '%s'", dim, key, name), err);
+}
+
 /* Pins what the table at 3 says, in the order of its keys. */
 static void pin_target(lua_State *L, Policy *policy, const Target *target)
 {
@@ -296,8 +300,10 @@ static void pin_target(lua_State *L, Policy *policy, const Target *target)
     for (lua_Integer i = 1; lua_rawgeti(L, keys, i) != LUA_TNIL; i++) {
         lua_pushvalue(L, -1);
         lua_gettable(L, 3);
-        if (!pin_key(L, policy, target, &err))
+        if (!pin_key(L, policy, target, &err)) {
+            name_cut(L, policy, target, keys + 1, &err);
             sandbox_raise(L, &err);
+        }
         lua_settop(L, keys);
     }
     lua_settop(L, top);

@@ -11,6 +11,7 @@
 #include "scripts/lua_partition.h"
 
 #include "scripts/lua_cut.h"
+#include "scripts/lua_legal.h"
 #include "scripts/lua_place.h"
 
 #include <inttypes.h>
@@ -224,17 +225,18 @@ int splittable_dims(const OpSpace *space, Splittable *out)
 }
 
 /* The hint of a refused place: all that may be cut. */
-static bool hint_splittable(const Policy *policy, int32_t op, const OpSpace *space, Error *err)
+static bool hint_splittable(const Policy *policy, int32_t op, AtomSet used, Error *err)
 {
+    const OpSpace *space = inferred_space(policy->session->inferred, op);
     Splittable at[X_MAX];
     int n = space ? splittable_dims(space, at) : 0;
     Buf text = buf_new(policy->arena);
     for (int i = 0; i < n; i++)
-        buf_printf(&text, "%s(%d, %d) %s of %" PRId64, i ? ", " : "", at[i].idx, at[i].dim,
+        buf_printf(&text, "%s(%d, %d) %s of %" PRId64,
+                   i ? ", " : "(idx, dim) that can be cut: ", at[i].idx, at[i].dim,
                    space->index[at[i].index].name, space->index[at[i].index].size);
-    (void)op;
-    error_hint(err, n > 0 ? "(idx, dim) that can be cut: %s" : "graph:replicate it%s",
-               n > 0 ? text.s : "");
+    legal_put_axes(policy->session->mesh, used, n > 0 ? "; free axes: " : "", &text);
+    error_hint(err, "%s", n > 0 ? text.s : "graph:replicate it");
     return false;
 }
 
@@ -284,9 +286,8 @@ static bool check_divides(const Graph *graph, int32_t op, const OpSpace *space,
                       space->index[level->index].name, op_name(graph, op), size, level->num);
 }
 
-/* The level that the config asks for below a sub-node of `before`. */
-static bool choose_level(const Policy *policy, int32_t op, const PartLevel *before, int n_before,
-                         const Config *config, PartLevel *level, Error *err)
+static bool find_level(const Policy *policy, int32_t op, const PartLevel *before, int n_before,
+                       const Config *config, PartLevel *level, Error *err)
 {
     const Graph *graph = policy->session->graph;
     const Mesh *mesh = policy->session->mesh;
@@ -298,7 +299,7 @@ static bool choose_level(const Policy *policy, int32_t op, const PartLevel *befo
     if (!config->has_idx || !config->has_dim || (!config->has_num && !config->has_axis))
         return error_set(err, "a partition needs idx, dim, and num or axis");
     if (!find_index(graph, op, space, config, &level->index, err))
-        return hint_splittable(policy, op, space, err);
+        return false;
 
     memcpy(level->atom, config->atom, sizeof level->atom);
     if (config->has_axis)
@@ -310,7 +311,7 @@ static bool choose_level(const Policy *policy, int32_t op, const PartLevel *befo
                           (long long)config->num, level->num);
     int64_t size = size_left(space, before, n_before, level->index);
     if (!check_divides(graph, op, space, level, size, err))
-        return hint_splittable(policy, op, space, err);
+        return false;
     AtomSet used = used_by(before, n_before);
     if (!config->has_axis)
         return axes_of_num(policy, all_atoms(mesh) & ~used, level, err);
@@ -320,6 +321,18 @@ static bool choose_level(const Policy *policy, int32_t op, const PartLevel *befo
                               op_name(graph, op),
                               mesh->axes[mesh->atoms[level->atom[i]].axis].name);
     return true;
+}
+
+/* The level that the config asks for below a sub-node of `before`. An error names the op, and what
+ * it could have asked for. */
+static bool choose_level(const Policy *policy, int32_t op, const PartLevel *before, int n_before,
+                         const Config *config, PartLevel *level, Error *err)
+{
+    if (find_level(policy, op, before, n_before, config, level, err))
+        return true;
+    const char *name = op_name(policy->session->graph, op);
+    legal_name(policy, name, arena_printf(policy->arena, "'%s'", name), err);
+    return hint_splittable(policy, op, used_by(before, n_before), err);
 }
 
 /* The levels of the node, and behind them those that the value at that place asks for. */

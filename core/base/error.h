@@ -48,7 +48,7 @@ typedef struct {
     char file[400];   /* its own copy, printable, since an error outlives what it is about; "": no
                          place known */
     int line, column; /* from 1, in characters; 0: none */
-    char text[400], hint[200];
+    char text[400], hint[400];
     char source_line[200]; /* what is around the place, printable, for the caret; "" unknown */
     int caret;             /* characters of source_line before the place */
 } Error;

@@ -179,7 +179,7 @@ static ScreenRow rows[] = {
      24,
      "iwhile true do end<Enter>1 + 1<Enter>",
      -1,
-     {"! console:1: stopped after 50 million instructions", "  2"}},
+     {"! console:1: stopped after 51 million instructions", "  2"}},
     {"names are completed",
      80,
      24,
@@ -358,7 +358,7 @@ static void a_policy_is_edited_and_run_again(void **state)
     write_policy(path, "  graph:pin('lm_head.weight', {[2] = 'tp'})");
     app_type(app, STR("r"));
     screen_says(app, (const char *const[]){":2:3: 'lm_head.weight' has 2 dims, no dim 2",
-                                           "dims count from 0", "e edits, r runs it again",
+                                           "its dims: 0 of 768", "e edits, r runs it again",
                                            ">!    2", NULL});
     Str place;
     int line = 0;

@@ -447,9 +447,11 @@ static PolicyRow policy_rows[] = {
 
 static PolicyRow refusal_rows[] = {
     {"unknown_axis", "dp=2,tp=4", PAS("graph:shard('x', {[0] = 'tpp'})"),
-     "2: script: this mesh has no axis 'tpp' [did you mean 'tp'?]\n"},
+     "2: script: dim 0 of 'x': this mesh has no axis 'tpp' [did you mean 'tp'? the mesh has dp=2, "
+     "tp=4]\n"},
     {"axis_twice_in_a_cut", "dp=2", PAS("graph:shard('x', {[0] = {'dp', 'dp'}})"),
-     "2: script: axis 'dp' is used twice [an axis cuts one dim, once; a part of it is tp:(1)2]\n"},
+     "2: script: dim 0 of 'x': axis 'dp' is used twice [an axis cuts one dim, once; a part of it "
+     "is tp:(1)2 the mesh has dp=2]\n"},
     {"axis_on_two_dims", "dp=2", PAS("graph:shard('x', {[0] = 'dp', [1] = 'dp'})"),
      "2: script: dim 1 of 'x' is pinned 16/dp, but an axis of it cuts dim 0 of 'x' in line 2 [an "
      "axis cuts one dim of a tensor; graph:unpin the other dim first]\n"},
@@ -458,21 +460,22 @@ static PolicyRow refusal_rows[] = {
      "3: script: dim 0 of 'x' is pinned 8/dp in line 2 and 8/tp here [say it once, or graph:unpin "
      "it in between]\n"},
     {"dim_out_of_range", "tp=4", PAS("graph:shard('x', {[2] = 'tp'})"),
-     "2: script: 'x' has 2 dims, no dim 2 [dims count from 0; -1 is the last]\n"},
+     "2: script: 'x' has 2 dims, no dim 2 [its dims: 0 of 8, 1 of 16; -1 is the last]\n"},
     {"no_such_index_dim", "tp=4", PAS("graph:shard('net.fc1.weight', {v = 'tp'})"),
      "2: script: no op that uses 'net.fc1.weight' has an index dim 'v' [index dims there: k, n]\n"},
     {"interleave_that_does_not_divide", "tp=4",
      PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', interleave = 5}})"),
-     "2: script: 48 elements are not whole parts of interleave=5 and unit=1\n"},
+     "2: script: n of 'net.fc1.weight': 48 elements are not whole parts of interleave=5 and "
+     "unit=1\n"},
     {"blocks_of_another_size", "tp=4",
      PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', blocks = {32, 8}}})"),
-     "2: script: blocks of 40 elements together, but the dim has 48\n"},
+     "2: script: n of 'net.fc1.weight': blocks of 40 elements together, but the dim has 48\n"},
     {"blocks_in_units", "tp=4",
      PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', unit = 2, blocks = {32, 16}}})"),
-     "2: script: blocks are given, so interleave and unit may not be\n"},
+     "2: script: n of 'net.fc1.weight': blocks are given, so interleave and unit may not be\n"},
     {"unknown_option", "tp=4", PAS("graph:shard('x', {[0] = {axes = 'tp'}})"),
-     "2: script: a cut has no option 'axes' [options: axis, interleave, unit, blocks, store, "
-     "open, priority]\n"},
+     "2: script: dim 0 of 'x': a cut has no option 'axes' [options: axis, interleave, unit, "
+     "blocks, store, open, priority]\n"},
     {"no_dims", "tp=4", PAS("graph:shard('x', {})"),
      "2: script: no dim is named: say for example {[0] = \"dp\"} or {n = \"tp\"}\n"},
     {"pin_of_nothing", "tp=4", PAS("graph:pin('net.fc3.weight', {n = 'tp'})"),
@@ -487,42 +490,40 @@ static PolicyRow refusal_rows[] = {
     {"unknown_field", "tp=4", PAS("for _, node in ipairs(graph:nodes()) do print(node.nme) end"),
      "2: script: a node has no 'nme' [did you mean 'name'?]\n"},
     {"frozen_index_dim", "tp=4", FIND PAS("graph:pin(find(graph, 'Softmax'), {d = 'tp'})"),
-     "5: script: index dim d of 'net.soft_Softmax' is frozen: it cannot be cut [cut another dim of "
-     "the op]\n"},
+     "5: script: index dim d of 'net.soft_Softmax' is frozen: it cannot be cut [index dims to cut: "
+     "d0 8]\n"},
     {"partition_frozen", "tp=4", FIND PAS(CUT("Softmax", "idx = 0, dim = 1, num = 4")),
-     "6: script: dim 1 of idx 0 of 'net.soft_Softmax' is frozen: it is never cut [(idx, dim) "
-     "that can be cut: (0, 0) d0 of 8]\n"},
+     "6: script: dim 1 of idx 0 of 'net.soft_Softmax' is frozen: it is never cut [(idx, dim) that "
+     "can be cut: (0, 0) d0 of 8; free axes: tp=4]\n"},
     {"partition_idx_out_of_range", "tp=4", FIND PAS(CUT("MatMul", "idx = 3, dim = 0, num = 4")),
      "6: script: node 'net.fc2_MatMul' has 3 operands, no idx 3 [(idx, dim) that can be cut: (0, "
-     "0) m of 8, (0, 1) "
-     "k of 48, (1, 1) n of 12]\n"},
+     "0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: tp=4]\n"},
     {"partition_dim_out_of_range", "tp=4", FIND PAS(CUT("MatMul", "idx = 1, dim = 2, num = 4")),
      "6: script: idx 1 of 'net.fc2_MatMul' has 2 dims, no dim 2 [(idx, dim) that can be cut: (0, "
-     "0) m of 8, (0, 1) "
-     "k of 48, (1, 1) n of 12]\n"},
+     "0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: tp=4]\n"},
     {"partition_does_not_divide", "tp=5", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 5")),
      "6: script: index dim k of 'net.fc2_MatMul' has 48 elements, which 5 does not divide [(idx, "
-     "dim) that can be cut: (0, 0) m of 8, (0, 1) "
-     "k of 48, (1, 1) n of 12]\n"},
+     "dim) that can be cut: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: tp=5]\n"},
     {"partition_of_a_part_does_not_divide", "dp=8,tp=4",
      FIND PAS(CUT("MatMul",
                   "idx = 0, dim = 1, num = 4") "\n"
                                                "graph:partition(subs[1], node:algorithm('dim'), "
                                                "{idx = 0, dim = 1, num = 8})"),
      "7: script: index dim k of 'net.fc2_MatMul' has 12 elements, which 8 does not divide [(idx, "
-     "dim) that can be cut: (0, 0) m of 8, (0, 1) "
-     "k of 48, (1, 1) n of 12]\n"},
+     "dim) that can be cut: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: dp=8]\n"},
     {"num_could_be_several", "dp=4,tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4")),
      "6: script: num = 4 could be several axes: say axis = \"NAME\", or assign the sub-nodes "
      "[the mesh is dp=4,tp=4]\n"},
     {"num_is_no_axis", "dp=2,tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 3")),
-     "6: script: num = 3 is the size of no axis that is left: say axis = \"NAME\", or assign "
-     "the sub-nodes [the mesh is dp=2,tp=4]\n"},
+     "6: script: 'net.fc2_MatMul': num = 3 is the size of no axis that is left: say axis = "
+     "\"NAME\", or assign the sub-nodes [the mesh is dp=2,tp=4]\n"},
     {"num_against_axis", "dp=2,tp=4",
      FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 2, axis = 'tp'")),
-     "6: script: num = 2, but axis has 4 devices\n"},
+     "6: script: 'net.fc2_MatMul': num = 2, but axis has 4 devices [(idx, dim) that can be cut: "
+     "(0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: dp=2, tp=4]\n"},
     {"partition_lacks_num", "tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1")),
-     "6: script: a partition needs idx, dim, and num or axis\n"},
+     "6: script: 'net.fc2_MatMul': a partition needs idx, dim, and num or axis [(idx, dim) that "
+     "can be cut: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: tp=4]\n"},
     {"sub_nodes_cut_differently", "dp=2,tp=4",
      FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4") "\nlocal algo = node:algorithm('dim')\n"
                                                          "graph:partition(subs[1], algo, {idx = 0, "
@@ -537,7 +538,8 @@ static PolicyRow refusal_rows[] = {
          CUT("MatMul", "idx = 0, dim = 1, axis = 'tp'") "\nlocal algo = node:algorithm('dim')\n"
                                                         "graph:partition(subs[1], algo, {idx = 0, "
                                                         "dim = 0, axis = 'tp'})"),
-     "8: script: 'net.fc2_MatMul' is partitioned by axis tp already\n"},
+     "8: script: 'net.fc2_MatMul' is partitioned by axis tp already [(idx, dim) that can be cut: "
+     "(0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: dp=2]\n"},
     {"assign_elsewhere", "dp=2,tp=4",
      FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4") "\ngraph:assign(subs[1], 1)"),
      "7: script: sub-node 1 of 'net.fc2_MatMul' has no device [assign all 4 of them, or none]\n"},
@@ -556,8 +558,8 @@ static PolicyRow refusal_rows[] = {
      PAS("graph:shard('x', {[0] = 'tp'})\nerror('later')"), "3: script: later\n"},
     {"a_helper_that_fails", "tp=4",
      "local function cut(graph)\n  graph:shard('x', {[9] = 'tp'})\nend\n" PAS("cut(graph)"),
-     "2: script: 'x' has 2 dims, no dim 9; called from line 5 in PAS [dims count from 0; -1 is the "
-     "last]\n"},
+     "2: script: 'x' has 2 dims, no dim 9; called from line 5 in PAS [its dims: 0 of 8, 1 of 16; "
+     "-1 is the last]\n"},
     {"register_op_in_pas", "tp=4", PAS("register_op('a -> a', {name = 'x'})"),
      "2: script: register_op stands at the top level of the file, not in a function that runs "
      "later\n"},

@@ -231,7 +231,7 @@ static void edit_the_policy_in_another_window_see_the_effect(void **state)
     screen_says(app, (const char *const[]){":2: 'lm_head.weight' has 2 dims, no dim 2", NULL});
     app_type(app, STR("8"));
     screen_says(app, (const char *const[]){":2:3: 'lm_head.weight' has 2 dims, no dim 2",
-                                           "dims count from 0; -1 is the last",
+                                           "its dims: 0 of 768, 1 of 50257; -1 is the last",
                                            "the plan is that of the last good run", NULL});
     Str place;
     int line = 0;

@@ -1,0 +1,25 @@
+/* lua_legal.h - what was legal where a call is refused, as the hint of its error.
+ *
+ * Each adds the hint when there is an error without one, and answers false.
+ */
+#ifndef SCRIPTS_LUA_LEGAL_H
+#define SCRIPTS_LUA_LEGAL_H
+
+#include "scripts/lua_policy.h"
+
+/* Appends "; free axes: dp=2, tp=4": those of which nothing is in `used`. */
+void legal_put_axes(const Mesh *mesh, AtomSet used, const char *before, Buf *out);
+
+/* Puts what the error is about in front of its text, where that does not name it. */
+void legal_name(const Policy *policy, const char *name, const char *what, Error *err);
+
+/* "index dims to cut: b 8, n 2304": those of an op that are not frozen. */
+bool legal_index_dims(const Policy *policy, int32_t op, Error *err);
+
+/* "its dims: 0 of 50257, 1 of 768": a tensor's. */
+bool legal_dims(const Policy *policy, int32_t tensor, Error *err);
+
+/* "did you mean 'tp'? the mesh has dp=2, tp=4": behind the hint there is. */
+bool legal_axes(const Mesh *mesh, Error *err);
+
+#endif
