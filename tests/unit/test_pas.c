@@ -536,7 +536,7 @@ static PasRow plan_rows[] = {
      "5: recompute group 0 is in two stages: 'mm2'\n"},
     {"a_frozen_partition", "tp=2", POLICY("", "yield {op = at(7), partition = {0, 1}}"),
      "5: dim 1 of idx 0 of 'soft' is frozen: it is never cut [(idx, dim) that can be cut: (0, 0) "
-     "d0 of 8]\n"},
+     "d0 of 8; free axes: tp=2]\n"},
     {"a_plan_without_an_op", "tp=2", POLICY("", "yield {partition = {0, 1}}"),
      "5: a plan of an op has a node as 'op'\n"},
     {"a_plan_with_another_field", "tp=2", POLICY("", "yield {op = at(0), hook_meta = 1}"),
