@@ -270,14 +270,17 @@ static bool add_row(Arena *arena, SystemId system, const CallRow *row, Str name,
     return true;
 }
 
-/* Whether the attributes that an alias fixes are given by the example all the same. */
+/* Whether the attributes that an alias fixes are given by the example all the same, texts with the
+ * same value. */
 static bool says_constants(const Alias *alias, const Example *example)
 {
     for (int i = 0; i < alias->n_constants; i++) {
         bool given = false;
         for (Str rest = str_from(example->attrs ? example->attrs : ""); rest.n > 0;) {
             Str attr = str_take(&rest, ' ');
-            given |= str_eq(str_take(&attr, '='), str_from(alias->constant[i].ours));
+            const Attr *value = &alias->constant[i].value;
+            if (str_eq(str_take(&attr, '='), str_from(alias->constant[i].ours)))
+                given = value->type != ATTR_STRING || str_eq(attr, value->s);
         }
         if (!given)
             return false;

@@ -26,6 +26,7 @@ static const Known wrong_exact[] = {
     {"instance_norm batch_norm", "scale and bias are whole where the channels are split"},
     {"multiply add_n", "the largest of parts passes as a sum does"},
     {"gather gather_nd", "an axis splits x and the indices"},
+    {"take_along_axis_grad", "parts of a sum count as all of it"},
     {"where", "y is not asked, dims of size 1 are split"},
     {"conv2d conv3d conv2d_transpose depthwise_conv2d", "positions of all are one dim"},
 };

@@ -369,7 +369,8 @@ static bool take_along_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, index, out_grad -> x_grad: all follow out_grad. */
+/* x, index, out_grad -> x_grad: all follow out_grad. What parts of the axis add up to is partial;
+ * upstream it is not: that is exact. */
 static bool take_along_gradient(SpmdCall *call, Error *err)
 {
     const SpmdTensor *x = &call->input[0], *index = &call->input[1], *out_grad = &call->input[2];
@@ -384,7 +385,9 @@ static bool take_along_gradient(SpmdCall *call, Error *err)
     need_letters(call, x, x_letters, &merged);
     need_letters(call, index, letters, &merged);
     need_letters(call, out_grad, letters, &merged);
-    out_letters(call, x_letters, &merged);
+    SpmdTensor *x_grad = out_letters(call, x_letters, &merged);
+    if (!call->exact)
+        spmd_partial_of_letters(x_grad, x_letters, &merged, REDUCE_SUM);
     return true;
 }
 
