@@ -22,12 +22,6 @@
 
 #include <inttypes.h>
 
-static Policy *check_graph(lua_State *L)
-{
-    luaL_checkudata(L, 1, graph_type);
-    return policy_of(L);
-}
-
 /* ---- lists ---- */
 
 static void append_own(lua_State *L, int32_t tensor)
@@ -47,20 +41,20 @@ static int push_ends(lua_State *L, const Policy *policy, const int32_t *tensors,
 
 static int graph_inputs(lua_State *L)
 {
-    const Policy *policy = check_graph(L);
+    const Policy *policy = graph_check(L);
     return push_ends(L, policy, policy->session->graph->inputs, policy->session->graph->n_inputs);
 }
 
 static int graph_outputs(lua_State *L)
 {
-    const Policy *policy = check_graph(L);
+    const Policy *policy = graph_check(L);
     return push_ends(L, policy, policy->session->graph->outputs, policy->session->graph->n_outputs);
 }
 
 /* The parameters, by their own names, that ops of the program read. */
 static int graph_params(lua_State *L)
 {
-    const Policy *policy = check_graph(L);
+    const Policy *policy = graph_check(L);
     const Inferred *inferred = policy->session->inferred;
     lua_newtable(L);
     for (int t = 0; t < inferred->graph->n_tensors; t++)
@@ -124,7 +118,7 @@ static Str check_pattern(lua_State *L, int at)
 /* graph:tensors(pattern): those that match, without a note when there are none. */
 static int graph_tensors(lua_State *L)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     Str pattern = lua_isnoneornil(L, 2) ? STR("*") : check_pattern(L, 2);
     lua_newtable(L);
     each_match(L, policy, pattern, append_match, NULL);
@@ -358,7 +352,7 @@ static void pin_value(lua_State *L, Policy *policy, int at, bool exact)
 
 static int pin_values(lua_State *L, bool exact)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     luaL_checktype(L, 3, LUA_TTABLE);
     lua_settop(L, 3);
     lua_pushnil(L);
@@ -479,7 +473,7 @@ static void unpin_value(lua_State *L, Policy *policy, int at)
 
 static int graph_unpin(lua_State *L)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     lua_settop(L, 3);
     if (!lua_istable(L, 2)) {
         unpin_value(L, policy, 2);
@@ -535,7 +529,7 @@ static int mark_values(lua_State *L, Policy *policy, int at, Decision *decision)
 
 static int mark_axes(lua_State *L, DecisionKind kind)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     lua_settop(L, 3);
     uint8_t atom[ATOMS_MAX];
     int n = 0;
@@ -561,7 +555,7 @@ static int graph_unreduced(lua_State *L)
 
 static int graph_tie(lua_State *L)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     Str name = check_pattern(L, 2);
     luaL_argcheck(L, name.n > 0 && strlen(name.s) == name.n, 2, "a group has a name");
     Decision decision = {.kind = PIN_GROUP};
@@ -574,7 +568,7 @@ static int graph_barrier(lua_State *L)
 {
     /* ORDER PASS; one that passes both ways is none */
     static const char *const directions[] = {"none", "forward", "backward"};
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     lua_settop(L, 3);
     const char *name = luaL_checkstring(L, 3);
     Decision decision = {.kind = PIN_BARRIER};
@@ -597,7 +591,7 @@ static void unmark_named(lua_State *L, Policy *policy, const NamedTensor *named,
 
 static int graph_unmark(lua_State *L)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     const NamedTensor *named = luaL_testudata(L, 2, tensor_type);
     if (named)
         unmark_named(L, policy, named, NULL);

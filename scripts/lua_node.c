@@ -340,12 +340,8 @@ static int get_layer_index(lua_State *L)
 
 static int get_pas_ops(lua_State *L)
 {
-    luaL_checkudata(L, 1, graph_type);
-    lua_settop(L, 1);
-    lua_getfield(L, 1, "nodes");
-    lua_insert(L, 1);
-    lua_call(L, 1, 1);
-    return 1;
+    const Policy *policy = graph_check(L);
+    return push_nodes(L, policy, (Segment){0, policy->session->inferred->n_program - 1});
 }
 
 const LuaEntry policy_globals[] = {

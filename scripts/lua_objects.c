@@ -26,6 +26,12 @@ void push_node(lua_State *L, const NodeRef *node)
     luaL_setmetatable(L, node_type);
 }
 
+Policy *graph_check(lua_State *L)
+{
+    luaL_checkudata(L, 1, graph_type);
+    return policy_of(L);
+}
+
 /* Odd, as no address of ours is. */
 void push_op(lua_State *L, int32_t op)
 {

@@ -30,6 +30,9 @@ typedef struct {
 
 extern const char *const graph_type, *const tensor_type, *const algorithm_type;
 
+/* The policy that runs, of a call whose first argument must be the graph. */
+Policy *graph_check(lua_State *L);
+
 void objects_open(lua_State *L); /* makes the types */
 
 /* Makes a type of what its tables have, when there is none; leaves its metatable on the stack. */

@@ -446,8 +446,7 @@ void partition_pin(lua_State *L, Policy *policy, int32_t op)
         pin_level(L, policy, op, &parts->level[l]);
 }
 
-/* An op with an open level is pinned when devices have told what it is. */
-static bool has_open(const OpParts *parts)
+bool parts_open(const OpParts *parts)
 {
     for (int l = 0; l < parts->n; l++)
         if (parts->level[l].open)
@@ -460,7 +459,7 @@ static bool decide_level(lua_State *L, Policy *policy, int32_t op, int at, const
 {
     if (!add_level(policy, op, at, level, err))
         return false;
-    if (!has_open(policy->parts[op]))
+    if (!parts_open(policy->parts[op]))
         pin_level(L, policy, op, level);
     return true;
 }
@@ -504,17 +503,11 @@ static int push_sub_nodes(lua_State *L, const Policy *policy, const NodeRef *nod
     return 1;
 }
 
-static NodeRef check_graph_and_node(lua_State *L)
-{
-    luaL_checkudata(L, 1, graph_type);
-    return node_check(L, 2);
-}
-
 static int graph_partition(lua_State *L)
 {
-    const NodeRef of = check_graph_and_node(L), *node = &of;
+    Policy *policy = graph_check(L);
+    const NodeRef of = node_check(L, 2), *node = &of;
     const NodeRef *algorithm = luaL_checkudata(L, 3, algorithm_type);
-    Policy *policy = policy_of(L);
     Levels levels;
     Error err = {0};
     if (algorithm->op != node->op)
@@ -527,36 +520,44 @@ static int graph_partition(lua_State *L)
     return push_sub_nodes(L, policy, node, levels.n);
 }
 
-bool partition_allowed(const Policy *policy, const NodeRef *node, int64_t idx, int64_t dim,
-                       int64_t num, Error *err)
+static bool choose_next_level(const Policy *policy, const NodeRef *node, int64_t idx, int64_t dim,
+                              int64_t num, PartLevel *level, Error *err)
 {
     Config config = {.idx = idx, .dim = dim, .num = num};
     config.has_idx = config.has_dim = config.has_num = true;
     const OpParts *parts = policy->parts[node->op];
-    PartLevel level;
     return choose_level(policy, node->op, parts ? parts->level : NULL, node->n_levels, &config,
-                        &level, err);
+                        level, err);
+}
+
+bool partition_allowed(const Policy *policy, const NodeRef *node, int64_t idx, int64_t dim,
+                       int64_t num, Error *err)
+{
+    PartLevel level;
+    return choose_next_level(policy, node, idx, dim, num, &level, err);
 }
 
 bool partition_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t idx, int64_t dim,
                     int64_t num, Error *err)
 {
-    Config config = {.idx = idx, .dim = dim, .num = num};
-    config.has_idx = config.has_dim = config.has_num = true;
-    const OpParts *parts = policy->parts[node->op];
     PartLevel level;
-    if (!choose_level(policy, node->op, parts ? parts->level : NULL, node->n_levels, &config,
-                      &level, err))
+    if (!choose_next_level(policy, node, idx, dim, num, &level, err))
         return false;
     level.line = sandbox_line(L);
     return decide_level(L, policy, node->op, node->n_levels, &level, err);
 }
 
+/* The axes by which the node is not partitioned. */
+static AtomSet atoms_left(const Policy *policy, const NodeRef *node)
+{
+    const OpParts *parts = policy->parts[node->op];
+    return all_atoms(policy->session->mesh) & ~used_by(parts ? parts->level : NULL, node->n_levels);
+}
+
 bool replicate_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t num, Error *err)
 {
     const Mesh *mesh = policy->session->mesh;
-    const OpParts *parts = policy->parts[node->op];
-    AtomSet left = all_atoms(mesh) & ~used_by(parts ? parts->level : NULL, node->n_levels);
+    AtomSet left = atoms_left(policy, node);
     PartLevel level = {.index = REPLICATED, .num = num, .line = sandbox_line(L)};
     if (num < 1)
         return error_kind(err, ERROR_OUT_OF_RANGE, "num is 1 or more");
@@ -572,12 +573,10 @@ bool replicate_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t n
 /* graph:replicate(node [, num]): over all axes that are left, or those that num devices can be. */
 static int graph_replicate(lua_State *L)
 {
-    const NodeRef of = check_graph_and_node(L), *node = &of;
-    Policy *policy = policy_of(L);
-    const Mesh *mesh = policy->session->mesh;
-    const OpParts *parts = policy->parts[node->op];
-    AtomSet left = all_atoms(mesh) & ~used_by(parts ? parts->level : NULL, node->n_levels);
-    int64_t num = luaL_optinteger(L, 3, mesh_atoms_size(mesh, left));
+    Policy *policy = graph_check(L);
+    const NodeRef of = node_check(L, 2), *node = &of;
+    AtomSet left = atoms_left(policy, node);
+    int64_t num = luaL_optinteger(L, 3, mesh_atoms_size(policy->session->mesh, left));
     Error err = {0};
     if (!replicate_node(L, policy, node, num, &err))
         return sandbox_raise(L, &err);

@@ -338,8 +338,7 @@ static bool assign_list(lua_State *L, Policy *policy, int at, const Where *where
 
 static int graph_assign(lua_State *L)
 {
-    luaL_checkudata(L, 1, graph_type);
-    Policy *policy = policy_of(L);
+    Policy *policy = graph_check(L);
     Where where;
     Error err = {0};
     lua_settop(L, 3);

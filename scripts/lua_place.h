@@ -66,6 +66,8 @@ extern const char *const segment_type;
 extern const LuaEntry segment_fields[], segment_methods[];
 
 void push_segment(lua_State *L, Segment segment);
+int push_nodes(lua_State *L, const Policy *policy, Segment segment); /* as a list; 1 */
+bool segment_has(Policy *policy, Segment segment, int32_t op);       /* op < 0: no */
 void segments_open(lua_State *L);
 int segments_count(Policy *policy);
 Segment segment_at(Policy *policy, int place); /* the one that the place is in */
@@ -75,6 +77,7 @@ int segment_number(Policy *policy, Segment segment);
  * Raises for other values. */
 typedef Vec(int32_t) Ops;
 void check_ops(lua_State *L, Policy *policy, int at, Ops *out);
+void ops_sort(Ops *ops); /* in rising order */
 
 /* ---- lua_stage.c: staging, blocking, group, recompute, schedule, multiref ---- */
 

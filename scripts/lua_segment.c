@@ -1,7 +1,7 @@
 /* lua_segment.c - runs of ops as values, and where they begin.
  *
- *     graph:staging{node, ..}     a stage begins at each node; values for later stages are handed
- * on graph:blocking{node, ..}    the same, and values go straight to who reads them
+ *     graph:staging{node, ..}     a stage begins at each node; values pass through all between
+ *     graph:blocking{node, ..}    the same, and values go straight to who reads them
  *     graph:group{node, ..}       these nodes in a row are a stage
  *     graph:segments()            the stages so far
  *
@@ -120,6 +120,17 @@ void check_ops(lua_State *L, Policy *policy, int at, Ops *out)
     sandbox_spend(L, out->n);
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+    return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+void ops_sort(Ops *ops)
+{
+    if (ops->n > 0)
+        qsort(ops->at, (size_t)ops->n, sizeof *ops->at, compare_numbers);
+}
+
 /* Their places in the program. */
 static void check_places(lua_State *L, Policy *policy, int at, Ops *out)
 {
@@ -152,8 +163,7 @@ static void note_empty(lua_State *L, Policy *policy, const Ops *places, int i)
 /* The first stage takes what comes before it too, as in nnScaler. */
 static int begin_stages(lua_State *L, bool relay)
 {
-    luaL_checkudata(L, 1, graph_type);
-    Policy *policy = policy_of(L);
+    Policy *policy = graph_check(L);
     Ops places;
     check_places(L, policy, 2, &places);
     places.at[0] = 0;
@@ -179,14 +189,9 @@ static int graph_blocking(lua_State *L)
 
 /* ---- group ---- */
 
-static int compare_places(const void *a, const void *b)
-{
-    return *(const int32_t *)a - *(const int32_t *)b;
-}
-
 static bool check_row(Policy *policy, Ops *places, Error *err)
 {
-    qsort(places->at, (size_t)places->n, sizeof *places->at, compare_places);
+    ops_sort(places);
     Segment whole = segment_at(policy, places->at[0]);
     for (int i = 1; i < places->n; i++) {
         if (places->at[i] > whole.last) {
@@ -208,8 +213,7 @@ static bool check_row(Policy *policy, Ops *places, Error *err)
 
 static int graph_group(lua_State *L)
 {
-    luaL_checkudata(L, 1, graph_type);
-    Policy *policy = policy_of(L);
+    Policy *policy = graph_check(L);
     Ops places;
     Error err = {0};
     check_places(L, policy, 2, &places);
@@ -226,6 +230,19 @@ static int graph_group(lua_State *L)
 
 /* ---- segments as values ---- */
 
+int push_nodes(lua_State *L, const Policy *policy, Segment segment)
+{
+    const int32_t *program = policy->session->inferred->program;
+    int n = segment.last - segment.first + 1;
+    sandbox_spend(L, n);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        push_op(L, program[segment.first + i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 void push_segment(lua_State *L, Segment segment)
 {
     Segment *copy = lua_newuserdatauv(L, sizeof *copy, 0);
@@ -240,8 +257,7 @@ static const Segment *check_segment(lua_State *L)
 
 static int graph_segments(lua_State *L)
 {
-    luaL_checkudata(L, 1, graph_type);
-    Policy *policy = policy_of(L);
+    Policy *policy = graph_check(L);
     lua_newtable(L);
     lua_Integer n = 0;
     for (int i = 0; i < n_program(policy);) {
@@ -255,30 +271,21 @@ static int graph_segments(lua_State *L)
 
 static int graph_segment(lua_State *L)
 {
-    luaL_checkudata(L, 1, graph_type);
+    Policy *policy = graph_check(L);
     NodeRef node = node_check(L, 2);
-    Policy *policy = policy_of(L);
     push_segment(L, segment_at(policy, policy_program_place(policy, node.op)));
     return 1;
 }
 
 static int segment_nodes(lua_State *L)
 {
-    const Segment *segment = check_segment(L);
-    const int32_t *program = policy_of(L)->session->inferred->program;
-    sandbox_spend(L, segment->last - segment->first);
-    lua_createtable(L, segment->last - segment->first + 1, 0);
-    for (int i = segment->first; i <= segment->last; i++) {
-        push_op(L, program[i]);
-        lua_rawseti(L, -2, i - segment->first + 1);
-    }
-    return 1;
+    return push_nodes(L, policy_of(L), *check_segment(L));
 }
 
-static bool is_inside(Policy *policy, const Segment *segment, int32_t op)
+bool segment_has(Policy *policy, Segment segment, int32_t op)
 {
     int place = op < 0 ? -1 : policy_program_place(policy, op);
-    return place >= segment->first && place <= segment->last;
+    return place >= segment.first && place <= segment.last;
 }
 
 static bool is_read_outside(Policy *policy, const Segment *segment, int32_t tensor)
@@ -286,7 +293,7 @@ static bool is_read_outside(Policy *policy, const Segment *segment, int32_t tens
     const Graph *graph = policy->session->graph;
     int n = tensor_n_uses(graph, tensor);
     for (int i = 0; i < n; i++)
-        if (!is_inside(policy, segment, graph->uses[graph->tensors[tensor].use + i]))
+        if (!segment_has(policy, *segment, graph->uses[graph->tensors[tensor].use + i]))
             return true;
     return graph->tensors[tensor].output;
 }
@@ -298,7 +305,7 @@ static bool crosses(Policy *policy, const Segment *segment, int32_t tensor, bool
     if (tensor < 0 || !tensor_can_be_sharded(inferred, tensor) ||
         tensor_is_weight(inferred, tensor))
         return false;
-    return input ? !is_inside(policy, segment, inferred->graph->tensors[tensor].maker)
+    return input ? !segment_has(policy, *segment, inferred->graph->tensors[tensor].maker)
                  : is_read_outside(policy, segment, tensor);
 }
 

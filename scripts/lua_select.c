@@ -6,30 +6,11 @@
  */
 #include "scripts/lua_place.h"
 
-static Policy *check_graph(lua_State *L)
-{
-    luaL_checkudata(L, 1, graph_type);
-    return policy_of(L);
-}
-
 /* ---- by place ---- */
-
-static int push_range(lua_State *L, const Policy *policy, int first, int last)
-{
-    const int32_t *program = policy->session->inferred->program;
-    int n = last - first + 1;
-    sandbox_spend(L, n);
-    lua_createtable(L, n, 0);
-    for (int i = 0; i < n; i++) {
-        push_op(L, program[first + i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    return 1;
-}
 
 static int graph_nodes(lua_State *L)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     if (lua_isboolean(L, 2) && !lua_toboolean(L, 2) && segments_count(policy) > 1) {
         lua_settop(L, 1);
         lua_getfield(L, 1, "segments");
@@ -37,18 +18,18 @@ static int graph_nodes(lua_State *L)
         lua_call(L, 1, 1);
         return 1;
     }
-    return push_range(L, policy, 0, policy->session->inferred->n_program - 1);
+    return push_nodes(L, policy, (Segment){0, policy->session->inferred->n_program - 1});
 }
 
 static int graph_nnodes(lua_State *L)
 {
-    lua_pushinteger(L, check_graph(L)->session->inferred->n_program);
+    lua_pushinteger(L, graph_check(L)->session->inferred->n_program);
     return 1;
 }
 
 static int graph_node(lua_State *L)
 {
-    const Inferred *inferred = check_graph(L)->session->inferred;
+    const Inferred *inferred = graph_check(L)->session->inferred;
     lua_Integer i = luaL_checkinteger(L, 2);
     Error err = {0};
     if (i < 0 || i >= inferred->n_program) {
@@ -67,17 +48,17 @@ static int check_place(lua_State *L, Policy *policy, int at)
 
 static int graph_index(lua_State *L)
 {
-    lua_pushinteger(L, check_place(L, check_graph(L), 2));
+    lua_pushinteger(L, check_place(L, graph_check(L), 2));
     return 1;
 }
 
 static int graph_between(lua_State *L)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     int first = check_place(L, policy, 2), last = check_place(L, policy, 3);
     Error err = {0};
     if (first <= last)
-        return push_range(L, policy, first, last);
+        return push_nodes(L, policy, (Segment){first, last});
     const Graph *graph = policy->session->graph;
     const int32_t *program = policy->session->inferred->program;
     error_kind(&err, ERROR_OUT_OF_RANGE, "'%s' comes after '%s'", op_name(graph, program[first]),
@@ -90,7 +71,7 @@ static int graph_between(lua_State *L)
 
 static int graph_producers(lua_State *L)
 {
-    const Session *session = check_graph(L)->session;
+    const Session *session = graph_check(L)->session;
     int32_t maker =
         session->graph->tensors[((const NamedTensor *)luaL_checkudata(L, 2, tensor_type))->tensor]
             .maker;
@@ -104,7 +85,7 @@ static int graph_producers(lua_State *L)
 
 static int graph_consumers(lua_State *L)
 {
-    check_graph(L);
+    graph_check(L);
     luaL_checkudata(L, 2, tensor_type);
     lua_settop(L, 2);
     lua_remove(L, 1);
@@ -113,7 +94,7 @@ static int graph_consumers(lua_State *L)
 
 static int graph_depends(lua_State *L)
 {
-    const Graph *graph = check_graph(L)->session->graph;
+    const Graph *graph = graph_check(L)->session->graph;
     int32_t before = node_check(L, 2).op;
     int32_t after = node_check(L, 3).op;
     bool depends = false;
@@ -288,12 +269,6 @@ static bool is_ntype(const Policy *policy, int32_t op, Ntype ntype)
            (ntype == NTYPE_PYFUNC && !ruled);
 }
 
-static bool is_between(Policy *policy, int32_t op, Segment stage)
-{
-    int place = policy_program_place(policy, op);
-    return place >= stage.first && place <= stage.last;
-}
-
 static bool field_matches(Policy *policy, int32_t op, const Filter *filter, FilterField field)
 {
     const Graph *graph = policy->session->graph;
@@ -319,7 +294,7 @@ static bool field_matches(Policy *policy, int32_t op, const Filter *filter, Filt
     case BY_IS_PARAM:
         return reads_param(policy, op) == filter->is_param;
     case BY_STAGE:
-        return is_between(policy, op, filter->stage);
+        return segment_has(policy, filter->stage, op);
     case BY_NTYPE:
         return is_ntype(policy, op, filter->ntype);
     case FIELD_COUNT:
@@ -441,7 +416,7 @@ static int push_chosen(lua_State *L, const Policy *policy)
 
 static int find_nodes(lua_State *L)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     Filter filter;
     Error err = {0};
     if (lua_isfunction(L, 2))

@@ -129,14 +129,6 @@ static bool settle_levels(const Policy *policy, int32_t op, SubMesh sub, OpParts
     return true;
 }
 
-static bool has_open(const OpParts *parts)
-{
-    for (int l = 0; l < parts->n; l++)
-        if (parts->level[l].open)
-            return true;
-    return false;
-}
-
 /* Levels and pins of one op. *line: of the script, for what is refused. */
 static bool settle_op(lua_State *L, Policy *policy, int32_t op, int *line, Error *err)
 {
@@ -145,7 +137,7 @@ static bool settle_op(lua_State *L, Policy *policy, int32_t op, int *line, Error
     *line = place ? place->line : 0;
     if (place && place->by_parts && !settle_parts(policy, op, place, err))
         return false;
-    if (!parts || (!place && !has_open(parts)))
+    if (!parts || (!place && !parts_open(parts)))
         return true;
     SubMesh sub = place ? place->sub : (SubMesh){0};
     if ((!place || !place->by_parts) && !settle_levels(policy, op, sub, parts, line, err))

@@ -1,23 +1,16 @@
 /* lua_stage.c - what is computed again, in which order stages run, and readers that are cut each
  * for itself.
  *
- *     graph:recompute(segment)                        its values are not kept for the backward pass
- *     graph:schedule("1f1b", {micro_batches = 4})     or steps: "0f0 0f1+1f0 ..", {"0f0", ..}
- *     graph:multiref(tensor)   graph:auto_multiref()  nnScaler's aliases: here axes do not pass
- * from reader to reader
+ *     graph:recompute(segment)                      its values are not kept for the backward pass
+ *     graph:schedule("1f1b", {micro_batches = 4})   or steps: "0f0 0f1+1f0 ..", {"0f0", ..}
+ *     graph:multiref(tensor)                        axes do not pass from reader to reader, as
+ *     graph:auto_multiref()                         where nnScaler has an alias for each
  */
 #include "scripts/lua_place.h"
 
 #include "core/plan/schedule.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-
-static Policy *check_graph(lua_State *L)
-{
-    luaL_checkudata(L, 1, graph_type);
-    return policy_of(L);
-}
 
 /* ---- recompute ---- */
 
@@ -95,11 +88,6 @@ static void decide_group(lua_State *L, Policy *policy, const int32_t *ops, int n
     }
 }
 
-static int compare_ops(const void *a, const void *b)
-{
-    return *(const int32_t *)a - *(const int32_t *)b;
-}
-
 bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, Error *err)
 {
     int first = 0;
@@ -119,12 +107,11 @@ bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, Erro
 
 static int graph_recompute(lua_State *L)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     Ops ops;
     Error err = {0};
     check_ops(L, policy, 2, &ops);
-    if (ops.n > 0)
-        qsort(ops.at, (size_t)ops.n, sizeof *ops.at, compare_ops);
+    ops_sort(&ops);
     if (!recompute_ops(L, policy, ops.at, ops.n, &err))
         return sandbox_raise(L, &err);
     lua_pushboolean(L, true);
@@ -238,7 +225,7 @@ void schedule_set(lua_State *L, Policy *policy, const char *name, int n_micro_ba
 
 static int graph_schedule(lua_State *L)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     int64_t n = 0;
     Error err = {0};
     lua_settop(L, 3);
@@ -314,7 +301,7 @@ void multiref_tensor(lua_State *L, Policy *policy, int32_t tensor)
 
 static int graph_multiref(lua_State *L)
 {
-    Policy *policy = check_graph(L);
+    Policy *policy = graph_check(L);
     const NamedTensor *named = luaL_checkudata(L, 2, tensor_type);
     multiref_tensor(L, policy, named->tensor);
     return 0;
@@ -345,13 +332,13 @@ static void multiref_all(lua_State *L, Policy *policy, bool outputs, bool attrib
 
 static int graph_auto_multiref(lua_State *L)
 {
-    multiref_all(L, check_graph(L), true, true);
+    multiref_all(L, graph_check(L), true, true);
     return 0;
 }
 
 static int graph_single_consume(lua_State *L)
 {
-    multiref_all(L, check_graph(L), false, false);
+    multiref_all(L, graph_check(L), false, false);
     return 0;
 }
 
