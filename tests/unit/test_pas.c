@@ -544,7 +544,8 @@ static PasRow plan_rows[] = {
     {"a_plan_that_is_none", "tp=2", POLICY("", "yield(7)"),
      "5: POLICY gives plans of ops, not a number\n"},
     {"a_policy_that_fails", "tp=2", POLICY("", "yield {op = at(0)}\nerror('no')"), "6: no\n"},
-    {"an_endless_policy", "tp=2", POLICY("", "while true do yield {op = at(0)} end"),
+    {"an_endless_policy", "tp=2",
+     POLICY("", "local node = at(0) while true do yield {op = node} end"),
      "5: stopped after 50 million instructions [a loop that does not end?]\n"},
 };
 
