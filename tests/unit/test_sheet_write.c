@@ -133,8 +133,8 @@ static void looks_are_escaped_and_coloured(void **state)
     assert_null(strchr(html.s, '\x1b'));
     assert_non_null(strstr(svg.s, "<title>a&lt;b&gt;\\x1B</title>"));
     assert_non_null(strstr(svg.s, "&lt;&amp;&gt;"));
-    assert_non_null(strstr(svg.s, ".r10{fill:#0072b2}"));
-    assert_non_null(strstr(html.s, "<span class=\"r10\">tp</span>&lt;&amp;&gt;\n"));
+    assert_non_null(strstr(svg.s, ".r12{fill:#0072b2}"));
+    assert_non_null(strstr(html.s, "<span class=\"r12\">tp</span>&lt;&amp;&gt;\n"));
     assert_non_null(strstr(html.s, "表\\x1b"));
     assert_string_equal(ansi.s, "\033[0;1mA \033[0m\033[0;38;2;86;180;233mtp\033[0m<&>\n"
                                 "\033[0;7m表\\x1b\"     \033[0m\n\n");
