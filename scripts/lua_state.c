@@ -328,8 +328,7 @@ static int keep_failure(lua_State *L)
     error_kind(&sandbox->failed, ERROR_SCRIPT, "%s%s", message, callers);
     if (strcmp(message, sandbox->raised.text) == 0) {
         error_hint(&sandbox->failed, "%s", sandbox->raised.hint);
-        if (sandbox->raised.column > 0 &&
-            strcmp(sandbox->raised.file, sandbox->source.name) == 0)
+        if (sandbox->raised.column > 0 && strcmp(sandbox->raised.file, sandbox->source.name) == 0)
             sandbox->failed = sandbox->raised;
     }
     return 1;

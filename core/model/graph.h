@@ -144,9 +144,9 @@ struct Graph {
     uint64_t hash;             /* of the file's size and its first 64 MiB; 0 for a made graph */
     const char *script;        /* the file whose lines made the ops, and the line of each; NULL */
     const int32_t *lines;
-    int32_t n_names;           /* names at sealing: the length of the next */
-    int32_t *owner_of_name;    /* the tensor; -2 - op where no tensor has the name; -1: none */
-    int32_t *named_as;         /* ops whose name a tensor has that they do not make, by name */
+    int32_t n_names;        /* names at sealing: the length of the next */
+    int32_t *owner_of_name; /* the tensor; -2 - op where no tensor has the name; -1: none */
+    int32_t *named_as;      /* ops whose name a tensor has that they do not make, by name */
     int n_named_as;
 };
 

@@ -16,16 +16,14 @@
  *
  * Not modelled: tiles and waves that do not fill the device, caches, clocks that fall under load.
  *
- * step_us = compute_us + comm_us: nothing overlaps, the bound that `check --max-step` holds
- * against; of a plan with stages it is one micro-batch through all of them, and the bound is that
- * of the schedule (plan_step_us() of stage.h). Beside it overlap_us is the best case: two queues, of ops and of collectives, each in
- * program order. A collective starts when the queue is free and its value is made; an op starts
- * when the queue is free and every collective it reads from has ended. What a parameter needs may
- * so be fetched long before it is used, whatever memory that takes. overlap_us - compute_us is the
- * communication that stays exposed.
+ * step_us = compute_us + comm_us: nothing overlaps. Beside it overlap_us is the best case: two
+ * queues, of ops and of collectives, each in program order. A collective starts when the queue is
+ * free and its value is made; an op starts when the queue is free and every collective it reads
+ * from has ended. What a parameter needs may so be fetched long before it is used, whatever memory
+ * that takes. overlap_us - compute_us is the communication that stays exposed.
  *
- * Where the plan has stages these are of one micro-batch on its way through all of them; stage.h has
- * what a schedule makes of it.
+ * Where the plan has stages these are of one micro-batch on its way through all of them; stage.h
+ * has what a schedule makes of it. `check --max-step` holds against plan_step_us() of stage.h.
  *
  * Collectives that an operator says are inside it (op_said.h) count as communication, and lengthen
  * their op in both.

@@ -35,8 +35,8 @@ typedef struct {
     void *context;
     /* Reads a machine by name (in the shipped folder) or by file. */
     bool (*machine)(void *context, Arena *arena, const char *name, Machine *out, Error *err);
-    /* Builds the graph of a model file that is a .lua, or an HF config.json. `dims`: sizes that free
-     * dims have been given; onto `defaults` go those that the file gives them. May be NULL. */
+    /* Builds the graph of a model file that is a .lua, or an HF config.json. `dims`: sizes that
+     * free dims have been given; onto `defaults` go those that the file gives them. May be NULL. */
     Graph *(*model)(void *context, Session *session, const char *path, const DimBindings *dims,
                     DimBindings *defaults, Error *err);
     /* Runs the policy file's top level (register_op ..) before inference. NULL path: the

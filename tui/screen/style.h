@@ -25,7 +25,7 @@ typedef enum {
     ROLE_DEAR, /* a reshard over the threshold */
     ROLE_FORWARD,
     ROLE_BACKWARD, /* blocks of a schedule */
-    ROLE_AXIS, /* first of STYLE_AXES */
+    ROLE_AXIS,     /* first of STYLE_AXES */
     ROLE_COUNT = ROLE_AXIS + STYLE_AXES
 } Role;
 
