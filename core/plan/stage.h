@@ -30,11 +30,11 @@
 #include "core/plan/schedule.h"
 
 typedef struct {
-    int first, last; /* places in the program of its first and last op; last < first: it is empty */
+    int first, last; /* places in the program of its first and last op */
     int16_t devices; /* place in plan->submeshes: of most of its ops */
     bool relay;
     double compute_us; /* of its ops, forward, one micro-batch; of loops all turns */
-    double comm_us;    /* of the collectives on its devices */
+    double comm_us;    /* of the collectives on its devices, and inside its ops */
     double again_us;   /* of the ops that are computed again, and of the collectives they need */
     double receive_us; /* of what is sent to it */
     int64_t receive_bytes;

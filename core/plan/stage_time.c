@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/base/units.h"
 #include "core/plan/cost.h"
+#include "core/plan/op_said.h"
 #include "core/plan/plan_findings.h"
 
 #include <inttypes.h>
@@ -68,14 +69,17 @@ static void add_reshard(Plan *plan, const Reshard *reshard)
     }
 }
 
-static void add_op(Stages *stages, int32_t op, double us)
+static void add_op(Plan *plan, int32_t op)
 {
+    const Stages *stages = plan->stages;
     int s = stages->of_op[op];
     if (s < 0)
         return;
-    stages->at[s].compute_us += us;
+    double inside_us = op_comm_us(plan, op);
+    stages->at[s].compute_us += plan->op_us[op];
+    stages->at[s].comm_us += inside_us;
     if (stages->recompute && stages->recompute[op] >= 0)
-        stages->at[s].again_us += us;
+        stages->at[s].again_us += plan->op_us[op] + inside_us;
 }
 
 /* ---- lanes ---- */
@@ -265,7 +269,7 @@ void stages_time(Plan *plan)
         return;
     Arena *scratch = arena_new();
     for (int i = 0; i < plan->inferred->n_program; i++)
-        add_op(stages, plan->inferred->program[i], plan->op_us[plan->inferred->program[i]]);
+        add_op(plan, plan->inferred->program[i]);
     for (int i = 0; i < plan->n_reshards; i++)
         add_reshard(plan, &plan->reshards[i]);
     stages->lanes = lanes_of(plan, scratch);

@@ -3,6 +3,7 @@
 
 #include "core/plan/cost.h"
 #include "core/plan/op_said.h"
+#include "core/plan/stage.h"
 #include "core/run/generate.h"
 #include "core/run/run.h"
 
@@ -243,6 +244,18 @@ static void put_said(const Opened *opened, Buf *text)
     }
 }
 
+/* One stage takes what the plan without stages does, collectives inside ops included. */
+static void check_stage(const Opened *opened)
+{
+    double step_us = opened->session->plan->totals.step_us;
+    Decision decision = {.kind = PIN_SCHEDULE, .schedule = "infer_pipe", .number = 1};
+    decision.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+    assert_true(session_apply(opened->session, &decision, 1, NULL));
+    const Plan *plan = opened->session->plan;
+    assert_int_equal(plan->stages->n, 1);
+    assert_true(fabs(stage_forward_us(&plan->stages->at[0]) - step_us) < 1e-9);
+}
+
 static void an_operator_says_its_cost(void **state)
 {
     const SaidRow *row = *state;
@@ -257,6 +270,7 @@ static void an_operator_says_its_cost(void **state)
     must_open(&opened);
     put_said(&opened, &text);
     assert_string_equal(text.s, row->want);
+    check_stage(&opened);
     close_op(&opened);
     arena_free(arena);
 }
