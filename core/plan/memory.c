@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum { RANKS_ASKED_MAX = 4096 };
 enum { LOOK_EVERY = 4096 }; /* ops between two looks at whether somebody wants a stop */
 
 /* A value on a rank, alive from one moment to another, both included. A moment is one loading, op
@@ -114,15 +115,14 @@ static bool is_read(const Account *a, int32_t tensor)
     return at->output;
 }
 
-/* A parameter or graph input, on every part of the mesh where an op reads it. */
+/* A parameter or graph input, on every part of the mesh where an op reads it, on all of it when it
+ * is handed out as it is: as the run loads it. */
 static void add_source(Account *a, int32_t tensor)
 {
     const GraphTensor *at = &a->graph->tensors[tensor];
     Held value = {tensor, a->plan->sharding[tensor], 0};
-    if (at->output || !a->plan->devices) {
+    if (at->output)
         begin_span(a, value);
-        return;
-    }
     for (int32_t u = at->use; u < at[1].use; u++) {
         if (inferred_is_host(a->plan->inferred, a->graph->uses[u]))
             continue;
@@ -300,19 +300,38 @@ MemoryUse memory_use_of(Arena *arena, const Account *a, int64_t rank)
     return use;
 }
 
-/* Of the first ranks of all parts of the mesh, which hold the largest parts, the one that needs
- * most. */
+/* Ranks that differ in an axis which tells devices apart stand on other parts of the mesh; of those
+ * that do not, the first has the largest parts. */
+static int64_t fullest_rank(const Account *a)
+{
+    const Plan *plan = a->plan;
+    int64_t fullest = 0, most = -1;
+    AtomSet fixed = 0;
+    for (int s = 0; s < plan->n_submeshes; s++)
+        fixed |= plan->submeshes[s].fixed;
+    int64_t n = mesh_atoms_size(plan->mesh, fixed);
+    bool each = n <= RANKS_ASKED_MAX;
+    for (int64_t i = 0; i < (each ? n : plan->n_submeshes); i++) {
+        Arena *scratch = arena_new();
+        int64_t rank = each ? mesh_group_member(plan->mesh, fixed, 0, i) : plan->submeshes[i].first;
+        int64_t bytes = n == 1 ? 0 : memory_use_of(scratch, a, rank).peak_bytes;
+        if (bytes > most) {
+            most = bytes;
+            fullest = rank;
+        }
+        arena_free(scratch);
+    }
+    return fullest;
+}
+
 MemoryUse memory_use(Arena *arena, const Plan *plan)
 {
     Account *account = memory_account_make(plan, plan->progress);
-    MemoryUse most = {.peak_place = -1};
-    for (int s = 0; account && s < plan->n_submeshes; s++) {
-        MemoryUse use = memory_use_of(arena, account, plan->submeshes[s].first);
-        if (s == 0 || use.peak_bytes > most.peak_bytes)
-            most = use;
-    }
+    if (!account)
+        return (MemoryUse){.peak_place = -1};
+    MemoryUse use = memory_use_of(arena, account, fullest_rank(account));
     memory_account_free(account);
-    return most;
+    return use;
 }
 
 /* ---- what is alive ---- */

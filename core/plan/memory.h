@@ -37,8 +37,9 @@ typedef struct {
         *live_bytes; /* per place in the program: the most while that op, or a step for it, runs */
 } MemoryUse;
 
-/* Of the rank that needs most: rank 0, but where there are stages. Needs sharding, made and need.
- * live_bytes lies in the arena. Nothing when a plan that is being made was stopped. */
+/* Of the rank that needs most: rank 0, but where ops run on parts of the mesh; where more than 4096
+ * ranks differ in the parts they stand on, of the first ranks of the parts. Needs sharding, made
+ * and need. live_bytes lies in the arena. Nothing when a plan that is being made was stopped. */
 MemoryUse memory_use(Arena *arena, const Plan *plan);
 
 typedef struct {

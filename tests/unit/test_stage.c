@@ -2,6 +2,7 @@
  * there, and the run on ranks equals one device, wherever stages are cut. */
 #include "tests/unit/unit.h"
 
+#include "core/base/file.h"
 #include "core/plan/diff.h"
 #include "core/plan/memory.h"
 #include "core/plan/planfile.h"
@@ -105,6 +106,7 @@ static void verify(const Fixture *f)
         print_error("%s differs\n", tensor_name(f->session->graph, report.first_bad));
     assert_true(report.ok);
     assert_true(report.n_values_checked > 0);
+    assert_true(report.predicted_peak_bytes >= report.peak_bytes);
 }
 
 static int count_sends(const Plan *plan)
@@ -251,6 +253,27 @@ static void parameters_lie_in_stages(void **state)
     close_model(&f);
 }
 
+/* What is given and handed out as it is lies everywhere, and once more where a stage reads it. */
+static void given_outputs_lie_twice(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/dimscope_given_XXXXXX.lua";
+    assert_true(mkstemps(path, 4) >= 0);
+    assert_true(file_write(path,
+                           STR("function MODEL(model)\n"
+                               "    local x = model:input('x', 'f32', {64, 64})\n"
+                               "    local y = model:op('Relu', {x})\n"
+                               "    model:output(model:op('ReduceSum', {y}))\n"
+                               "    model:output(x)\n"
+                               "end\n"),
+                           NULL));
+    Fixture f = open_with(arena_new(), (SessionOptions){.model = path, .mesh = "pp=2"});
+    cut_stages(&f, rows[0].at, rows[0].parts, 2, false);
+    verify(&f);
+    close_model(&f);
+    unlink(path);
+}
+
 /* ---- kept ---- */
 
 static void decide(Fixture *f, Decision decision)
@@ -373,6 +396,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sends_are_traffic),
     cmocka_unit_test(stages_anywhere),
     cmocka_unit_test(parameters_lie_in_stages),
+    cmocka_unit_test(given_outputs_lie_twice),
 };
 
 int main(void)
