@@ -270,6 +270,7 @@ static Json *write_memory(Writer *w)
     Json *out = json_object(), *classes = json_object();
     for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
         json_set_int(classes, memory_class_name((MemoryClass)c), set.by_class[c]);
+    json_set_int(out, "rank", use.rank);
     json_set_int(out, "peak_bytes", set.bytes);
     json_set_int(out, "padding_bytes", set.padding_bytes);
     set_place(w, out, "at", use.peak_place);

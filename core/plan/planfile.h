@@ -79,11 +79,11 @@ const char *pass_name(Pass pass);                  /* "forward" */
 
 /* The JSON of `dimscope plan --json`. In a tensor's "shape" a size that is not known is null; its
  * "sharding" and what follows from it are then null as a whole. An op and a reshard in a loop have
- * "times": how often a step does them; "totals" counts that, "steps" are one time. "memory" is rank
- * 0's, while the op "at" runs: "peak_bytes"; of them "padding_bytes", and by "classes"; what is
- * "live", the largest first, "from" the op that makes it (null: there before) "to" the last one
- * that reads it (null: to the end); "init": "parts_bytes", "cut_bytes" (reached at the parameter
- * "largest"), "whole_bytes", all as memory.h says.
+ * "times": how often a step does them; "totals" counts that, "steps" are one time. "memory" is
+ * that of the "rank" that needs most, while the op "at" runs: "peak_bytes"; of them
+ * "padding_bytes", and by "classes"; what is "live", the largest first, "from" the op that makes it
+ * (null: there before) "to" the last one that reads it (null: to the end); "init": "parts_bytes",
+ * "cut_bytes" (reached at the parameter "largest"), "whole_bytes", all as memory.h says.
  *
  * A plan with stages says of each op its "stage" and its "devices" ("pp=0", "" for all), and has
  * "stages", from the op "first" to "last", with times as stage.h says, and the "schedule": its
