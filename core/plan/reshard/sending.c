@@ -68,15 +68,15 @@ static int32_t scattered(const Sender *sender, const Question *asked, int32_t sh
     AtomSet used = sharding_atoms(&with) | sharding_partials(&with) | asked->makers.fixed |
                    asked->readers.fixed;
     uint8_t atom[ATOMS_MAX];
-    AtomSet all = sender->mesh->n_atoms ? ~(AtomSet)0 >> (32 - sender->mesh->n_atoms) : 0;
-    if (!(all & ~used))
+    AtomSet unused = submesh_free(sender->mesh, (SubMesh){.fixed = used});
+    if (!unused)
         return sharding;
     for (int64_t d = 0; d < with.n_dims; d++) {
         const Cut *cut = &with.dim[d];
         int n = cut_list_atoms(cut, atom);
         if (cut->n > 1 || cut_is_blocks(cut))
             continue;
-        n += mesh_list_set(sender->mesh, all & ~used, atom + n);
+        n += mesh_list_set(sender->mesh, unused, atom + n);
         int64_t parts = 1;
         for (int i = 0; i < n; i++)
             parts *= sender->mesh->atoms[atom[i]].size;
