@@ -7,6 +7,11 @@
  * a sum of values partial on the same axes passes too. Anything else reduces it. A parameter nobody
  * pinned is stored as all its uses agree, else whole.
  *
+ * Where maker and reader run on other parts of the mesh the reshard sends the value from the one to
+ * the other, by way of the stages between that relay (stage.h); such a stage has it as it was made,
+ * less the axes its devices cannot cut by, and nobody there need read it. What is given or known is
+ * on every part where it is read, and nothing of it is sent.
+ *
  * Where a propagator says by itself what stays partial (plan->passed), that holds instead, and
  * parameters lie as their flow says.
  */

@@ -1,8 +1,9 @@
 /* plan.h - decisions, and all that follows from them.
  *
- * A Journal holds decisions only: pins of tensor dims and of index dims, with who made them. All
- * else is recomputed by plan_make() from a PlanRequest (inferred, mesh, machine, journal, method):
- * so undo is one number, diff compares two lists, and a plan file holds exactly the journal.
+ * A Journal holds decisions only, with who made them. All else is recomputed by plan_make() from a
+ * PlanRequest (inferred, mesh, machine, journal, method): so undo is one number, diff compares two
+ * lists, and a plan file holds exactly the journal. Most decisions are pins, of a tensor dim or of
+ * an index dim.
  *
  * A pin fixes the digits of one dim (closed), or leaves it open to further axes (`open`). A pin of
  * `store` says where a parameter lies; it does not propagate and the value is gathered at use

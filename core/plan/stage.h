@@ -19,9 +19,14 @@
  *     backward_us = 2 forward_us + again_us
  *
  * Stages meet on a lane of devices (schedule.h) where the parts of the mesh that they run on
- * overlap. A stage's devices are those of most of its ops. Code of the findings: "schedule", an
- * error, when the schedule does not fit; "unbalanced", a note, when the slowest stage takes
- * 1.2 times the mean or more.
+ * overlap. A stage's devices are those of most of its ops.
+ *
+ * code              level     when
+ * axis-of-stages    error     a pin asks for an axis that tells devices of stages apart, or a
+ *                             propagator cut by it
+ * too-many-stages   warning   more than STAGES_MAX: then there are none
+ * schedule          error     the schedule does not fit the stages
+ * unbalanced        note      the slowest stage takes 1.2 times the mean or more
  */
 #ifndef CORE_PLAN_STAGE_H
 #define CORE_PLAN_STAGE_H

@@ -231,7 +231,7 @@ void traffic_flows(const Plan *plan, const Reshard *reshard, int s, TrafficVisit
     Arena *scratch = arena_new();
     at.position = arena_array(scratch, int64_t, at.n);
     Member *members = arena_array(scratch, Member, at.n);
-    AtomSet others = (AtomSet)(((uint64_t)1 << mesh->n_atoms) - 1) & ~step->atoms & ~devices.fixed;
+    AtomSet others = submesh_free(mesh, (SubMesh){.fixed = step->atoms | devices.fixed});
     int64_t n_groups = mesh_atoms_size(mesh, others);
     const char *algorithm =
         price_step(plan->machine, mesh, step->kind, step->atoms, step->bytes).algorithm;

@@ -12,7 +12,9 @@
  *     PAT        in round k rank i sends to i + 2^k what of it that one lacks: bytes / n a part
  *     pairwise   bytes / n to each other one (all-to-all)
  *     direct     bytes to the one that wants exactly what it has (permute)
- *     send       from the device of another stage that stands at the same other coordinates
+ *     send       from the device of the other part of the mesh that stands at the same other
+ *                coordinates; where an axis that it is cut by there is gathered, equal shares from
+ *                the devices along that axis
  *
  * NCCL's own trees have another shape; the sums over links are the same. A link is inside where
  * both devices are on a node of the machine, else between.
