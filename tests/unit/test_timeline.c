@@ -11,22 +11,28 @@
 static SessionHooks hooks;
 
 typedef struct {
-    const char *name, *model, *mesh, *policy;
+    const char *name, *model, *mesh, *policy, *dims;
 } PlanRow;
 
 static PlanRow plan_rows[] = {
-    {"gpt2", "samples/models/gpt2.onnx", "dp=2,tp=4", "megatron"},
-    {"gpt2_stored", "samples/models/gpt2.onnx", "dp=4", "fsdp"},
-    {"llama", "samples/models/llama-tiny.onnx", "dp=2,tp=2", "megatron"},
-    {"one_device", "samples/models/tiny-gpt.onnx", "x=1", NULL},
-    {"resnet", "samples/models/resnet50.onnx", "dp=3", "dp"},
+    {"gpt2", "samples/models/gpt2.onnx", "dp=2,tp=4", "megatron", NULL},
+    {"gpt2_stored", "samples/models/gpt2.onnx", "dp=4", "fsdp", NULL},
+    {"llama", "samples/models/llama-tiny.onnx", "dp=2,tp=2", "megatron", NULL},
+    {"one_device", "samples/models/tiny-gpt.onnx", "x=1", NULL, NULL},
+    {"resnet", "samples/models/resnet50.onnx", "dp=3", "dp", NULL},
+    {"loops", "tests/models/control.onnx", "x=2", NULL, "N=4,S=4"},
+    {"stages", "samples/models/llama-3-tiny.json", "pp=2,dp=2,tp=2", "hybrid3d", NULL},
 };
 
 static Session *open_row(const PlanRow *row)
 {
     SessionOptions options = {.model = row->model, .mesh = row->mesh, .policy = row->policy};
     Error err = {0};
+    Arena *arena = arena_new();
+    Source dims = {"dims", row->dims ? str_from(row->dims) : STR("")};
+    assert_true(!row->dims || dims_parse(arena, &dims, &options.dims, &err));
     Session *session = session_open(&options, &hooks, &err);
+    arena_free(arena);
     if (!session)
         fail_msg("%s", err.text);
     return session;
@@ -76,6 +82,34 @@ static void letters_are_told_apart(void **state)
     session_close(session);
 }
 
+/* Each op is on the devices that run it and no others; what is sent, on those that get it. */
+static void stages_have_rows_of_their_own(void **state)
+{
+    (void)state;
+    static const PlanRow tiny = {"tiny", "samples/models/llama-3-tiny.json", "pp=2,dp=2,tp=2",
+                                 "hybrid3d", NULL};
+    Session *session = open_row(&tiny);
+    const Plan *plan = session->plan;
+    Timeline *line = timeline_new(session);
+    int sent = 0;
+    assert_int_equal(line->n_parts, 2);
+    for (int i = 0; i < line->n; i++) {
+        const TimeSpan *span = &line->span[i];
+        int devices = line->part[span->part];
+        if (span->us <= 0)
+            continue;
+        if (span->op >= 0) {
+            assert_int_equal(devices, plan->devices[span->op]);
+            continue;
+        }
+        assert_int_equal(devices, plan->reshards[span->reshard].to_devices);
+        sent += devices != plan->reshards[span->reshard].from_devices;
+    }
+    assert_true(sent > 0);
+    timeline_free(line);
+    session_close(session);
+}
+
 /* ---- the trace ---- */
 
 static int count_events(const Json *events, const char *phase, int pid)
@@ -112,7 +146,8 @@ static void check_nesting(const Json *events, int64_t n_threads)
 static void a_trace_is_read_back(void **state)
 {
     (void)state;
-    static const PlanRow tiny = {"tiny", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron"};
+    static const PlanRow tiny = {"tiny", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron",
+                                 NULL};
     Session *session = open_row(&tiny);
     AppOptions options = {0};
     App *app = app_new(session, &options, NULL, 80, 24);
@@ -137,7 +172,8 @@ static void a_trace_is_read_back(void **state)
     session_close(session);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(a_trace_is_read_back)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(stages_have_rows_of_their_own),
+                                          cmocka_unit_test(a_trace_is_read_back)};
 
 int main(void)
 {

@@ -47,9 +47,17 @@ static Standing place_reshards(Arena *scratch, const Session *session)
     return out;
 }
 
-static void add_span(Timeline *timeline, int32_t op, int32_t reshard, double us)
+static void add_span(Timeline *timeline, const Plan *plan, int32_t op, int32_t reshard, double us)
 {
-    timeline->span[timeline->n++] = (TimeSpan){timeline->us, us, op, reshard, KIND_RESHARD, -1};
+    int devices = op >= 0 ? plan_devices(plan, op) : plan->reshards[reshard].to_devices;
+
+    timeline->span[timeline->n++] = (TimeSpan){.start_us = timeline->us,
+                                               .us = us,
+                                               .op = op,
+                                               .reshard = reshard,
+                                               .kind = KIND_RESHARD,
+                                               .part = (int16_t)devices,
+                                               .row = -1};
     timeline->us += us;
 }
 
@@ -58,7 +66,7 @@ static void add_reshards(Timeline *timeline, const Plan *plan, const Standing *s
 {
     for (int32_t r = standing->first[op]; r >= 0; r = standing->next[r])
         if (standing->after[r] == after)
-            add_span(timeline, -1, r,
+            add_span(timeline, plan, -1, r,
                      reshard_repeat(plan, &plan->reshards[r]) * plan->reshards[r].path->us);
 }
 
@@ -73,8 +81,30 @@ static void list_spans(Timeline *timeline, const Session *session)
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         add_reshards(timeline, plan, &standing, op, false);
-        add_span(timeline, op, -1, plan->op_us[op] * inferred_repeat(inferred, op));
+        add_span(timeline, plan, op, -1, plan->op_us[op]);
         add_reshards(timeline, plan, &standing, op, true);
+    }
+    arena_free(scratch);
+}
+
+/* Places in plan->submeshes become places among those that something takes time on. */
+static void list_parts(Timeline *timeline, const Plan *plan)
+{
+    Arena *scratch = arena_new();
+    int16_t *place = arena_array(scratch, int16_t, plan->n_submeshes + 1);
+
+    timeline->part = arena_array(timeline->arena, int16_t, plan->n_submeshes + 1);
+    memset(place, 0xff, sizeof *place * (size_t)(plan->n_submeshes + 1));
+    for (int i = 0; i < timeline->n; i++) {
+        const TimeSpan *span = &timeline->span[i];
+        if (span->us <= 0 || place[span->part] >= 0)
+            continue;
+        place[span->part] = (int16_t)timeline->n_parts;
+        timeline->part[timeline->n_parts++] = span->part;
+    }
+    for (int i = 0; i < timeline->n; i++) {
+        TimeSpan *span = &timeline->span[i];
+        span->part = place[span->part] > 0 ? place[span->part] : 0;
     }
     arena_free(scratch);
 }
@@ -268,6 +298,7 @@ Timeline *timeline_new(const Session *session)
 
     *timeline = (Timeline){.arena = arena};
     list_spans(timeline, session);
+    list_parts(timeline, session->plan);
     name_kinds(timeline, session);
     if (session->inferred->n_program > FOLDED_OPS_MAX)
         fold_kinds(timeline);

@@ -5,6 +5,9 @@
  * and so is the slowest; nothing overlaps, as in step_us (cost.h). What is in a loop takes as long
  * as all its turns.
  *
+ * Where ops run on parts of the mesh, it is one micro-batch on its way through all of them. Each
+ * span is on one part; what is sent from part to part stands with the part that gets it.
+ *
  * Spans that are alike but for numbers in their names are one row xN. In plans of more than
  * FOLDED_OPS_MAX ops a row is an operator.
  */
@@ -20,6 +23,7 @@ typedef struct {
     double start_us, us;
     int32_t op, reshard; /* one of them; -1 */
     int16_t kind;        /* letter and operator; KIND_RESHARD */
+    int16_t part;        /* whose devices do it */
     int32_t row;
 } TimeSpan;
 
@@ -41,8 +45,9 @@ typedef struct {
 
 typedef struct {
     Arena *arena;
-    int n, n_kinds, n_rows;
+    int n, n_kinds, n_rows, n_parts;
     TimeSpan *span;
+    int16_t *part;  /* places in plan->submeshes of those that something runs on, in its order */
     TimeKind *kind; /* after KIND_RESHARD by time, the dearest first */
     TimeRow *row;   /* the dearest first; by difference once there is a run */
     double us;      /* of all */

@@ -1,9 +1,10 @@
 /* trace_json.c - the plan along time as Chrome's trace events, which Perfetto opens.
  *
- * Process 0 is the plan: thread 0 its ops, thread 1 its reshards. Process 1 is the run: of each
- * device thread 2n does ops and 2n+1 collectives. Process 2 is the schedule of a plan with stages,
- * a thread a lane of devices that do the same. Times are microseconds. A flow leads from the op
- * that makes a value to its reshard. Names are those of the screens, so that two traces compare.
+ * Process 0 is the plan: thread 0 its ops, thread 1 its reshards; where ops run on parts of the
+ * mesh, thread 2n and 2n+1 those of the n-th part. Process 1 is the run: of each device thread 2n
+ * does ops and 2n+1 collectives. Process 2 is the schedule of a plan with stages, a thread a lane
+ * of devices that do the same. Times are microseconds. A flow leads from the op that makes a value
+ * to its reshard. Names are those of the screens, so that two traces compare.
  */
 #include "core/base/file.h"
 #include "core/base/json.h"
@@ -82,6 +83,19 @@ static void add_span(const Ui *ui, Json *events, int pid, int64_t tid, double st
     json_add(events, out);
 }
 
+/* The threads of the n-th part that ops run on. */
+static void name_part(const Ui *ui, Json *events, int n, int16_t devices)
+{
+    Buf part = buf_new(ui->frame);
+
+    submesh_format(ui->session->mesh, ui_plan(ui)->submeshes[devices], &part);
+    const char *space = part.n > 0 ? " " : "";
+    add_name(events, "thread_name", 0, 2 * n,
+             arena_printf(ui->frame, "%.*s%sops", STR_ARG(buf_str(&part)), space));
+    add_name(events, "thread_name", 0, 2 * n + 1,
+             arena_printf(ui->frame, "%.*s%sreshards", STR_ARG(buf_str(&part)), space));
+}
+
 static void add_flow(Json *events, const char *phase, int64_t tid, double us, int id)
 {
     Json *out = event(phase, 0, tid, us);
@@ -97,23 +111,26 @@ static void add_flow(Json *events, const char *phase, int64_t tid, double us, in
 static void add_plan(const Ui *ui, const Timeline *line, Json *events)
 {
     double *ends = arena_array(ui->frame, double, ui_graph(ui)->n_ops);
+    int *threads = arena_array(ui->frame, int, ui_graph(ui)->n_ops);
 
     add_name(events, "process_name", 0, 0, "plan, predicted");
-    add_name(events, "thread_name", 0, 0, "ops");
-    add_name(events, "thread_name", 0, 1, "reshards");
+    for (int n = 0; n < line->n_parts; n++)
+        name_part(ui, events, n, line->part[n]);
     for (int i = 0; i < line->n; i++) {
         const TimeSpan *span = &line->span[i];
-        add_span(ui, events, 0, span->op < 0, span->start_us, span->us, span->op, span->reshard);
+        int thread = 2 * span->part + (span->op < 0);
+        add_span(ui, events, 0, thread, span->start_us, span->us, span->op, span->reshard);
         if (span->op >= 0) {
             ends[span->op] = span->start_us + span->us;
+            threads[span->op] = thread;
             continue;
         }
         int32_t tensor = ui_plan(ui)->reshards[span->reshard].tensor;
         int32_t maker = ui_graph(ui)->tensors[tensor].maker;
         if (maker < 0 || ends[maker] <= 0)
             continue;
-        add_flow(events, "s", 0, ends[maker], span->reshard);
-        add_flow(events, "f", 1, span->start_us, span->reshard);
+        add_flow(events, "s", threads[maker], ends[maker], span->reshard);
+        add_flow(events, "f", thread, span->start_us, span->reshard);
     }
 }
 

@@ -101,14 +101,17 @@ static void put_shares(const Timeline *line, const double *shares, int w, Pen *p
     }
 }
 
-static void draw_strip(const Ui *ui, const Timeline *line, double from, double len, int w, Pen *pen)
+/* part: -1 for all of them */
+static void draw_strip(const Ui *ui, const Timeline *line, int part, double from, double len, int w,
+                       Pen *pen)
 {
     int n = line->n_kinds + 1;
     double *shares = arena_array(ui->frame, double, (int64_t)w *n);
 
     for (int i = timeline_at(line, from); i < line->n && line->span[i].start_us < from + len; i++)
-        share(shares, n, w, from, len, line->span[i].start_us, line->span[i].us,
-              line->span[i].kind);
+        if (part < 0 || line->span[i].part == part)
+            share(shares, n, w, from, len, line->span[i].start_us, line->span[i].us,
+                  line->span[i].kind);
     put_shares(line, shares, w, pen);
 }
 
@@ -240,7 +243,7 @@ static void draw_scale(const Ui *ui, const RunState *run, bool strip, Pen *pen)
         int b = (int)((run->from_us + run->len_us) / line->us * w);
         pen_puts(pen, ROLE_HEAD, " step");
         pen_tab(pen, LABEL);
-        draw_strip(ui, line, 0, line->us, w, pen);
+        draw_strip(ui, line, -1, 0, line->us, w, pen);
         pen_line(pen);
         pen_tab(pen, LABEL + a);
         for (int x = a; x <= b && x < w; x++)
@@ -384,12 +387,41 @@ static void draw_table(Ui *ui, const RunState *run, Pen *pen)
     }
 }
 
+/* "d0-7"; of a part of the mesh "pp=1", whose devices run what stands in its row alone. */
+static Str part_label(const Ui *ui, const Timeline *line, int part)
+{
+    const Plan *plan = ui_plan(ui);
+    int64_t n = plan->mesh->n_devices;
+    Buf text = buf_new(ui->frame);
+
+    buf_putc(&text, ' ');
+    if (line->n_parts > 0)
+        submesh_format(plan->mesh, plan->submeshes[line->part[part]], &text);
+    if (text.n == 1)
+        buf_printf(&text, n > 1 ? "d0-%" PRId64 : "d%" PRId64, n - 1);
+    return buf_str(&text);
+}
+
+/* As many parts as there is room for, that of the cursor among them. */
+static void draw_parts(const Ui *ui, const RunState *run, int room, Pen *pen)
+{
+    const Timeline *line = run->timeline;
+    int n = line->n_parts < room ? line->n_parts : room, at = line->span[run->span].part;
+
+    n = n > 1 ? n : 1;
+    int first = at < n ? 0 : at - n + 1;
+    for (int part = first; part < first + n; part++) {
+        pen_fit(pen, part == at ? ROLE_HEAD : ROLE_TEXT, part_label(ui, line, part), LABEL);
+        draw_strip(ui, line, part, run->from_us, run->len_us, pen->area.w - LABEL - 1, pen);
+        pen_line(pen);
+    }
+}
+
 static void draw(Ui *ui, Pen *pen)
 {
     RunState *run = run_state(ui);
     const Timeline *line = run->timeline;
     int h = pen->area.h, w = pen->area.w - LABEL - 1;
-    int64_t n = ui->session->mesh->n_devices;
 
     draw_head(ui, run, pen);
     if (line->n == 0 || line->us <= 0) {
@@ -400,10 +432,7 @@ static void draw(Ui *ui, Pen *pen)
         choose_window(ui, run, w);
     hold_window(run);
     draw_scale(ui, run, h >= STRIP_LEAST_H + 3, pen);
-    pen_fit(pen, ROLE_HEAD,
-            str_from(arena_printf(ui->frame, n > 1 ? " d0-%" PRId64 : " d%" PRId64, n - 1)), LABEL);
-    draw_strip(ui, line, run->from_us, run->len_us, w, pen);
-    pen_line(pen);
+    draw_parts(ui, run, h / 3, pen);
     draw_cursor(ui, run, pen);
     int ranks = shown_ranks(run, h - pen->y - 2 - TABLE_LEAST - 2);
     if (ranks > 0)
