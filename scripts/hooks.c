@@ -450,12 +450,6 @@ static bool console_hook(void *context, Session *session, const char *text, Jour
     return sandbox && console_run(sandbox, session, text, journal, answer, err);
 }
 
-static void console_words_hook(void *context, Buf *out)
-{
-    (void)context;
-    console_put_words(out);
-}
-
 static const ScriptEntry *rows_hook(void *context, Arena *arena)
 {
     (void)context;
@@ -470,7 +464,6 @@ SessionHooks scripts_hooks(Scripts *scripts)
                           .prepare = prepare_hook,
                           .policy = policy_hook,
                           .console = console_hook,
-                          .console_words = console_words_hook,
                           .rows = rows_hook,
                           .shipped = shipped_hook,
                           .data_file = data_file_hook};

@@ -175,30 +175,3 @@ bool console_run(Sandbox *sandbox, Session *session, const char *text, Journal *
     take_notes(session, n_notes, answer);
     return ok;
 }
-
-/* ---- words ---- */
-
-static void put_names(const char *before, const LuaEntry *rows, Buf *out)
-{
-    for (; rows->name; rows++)
-        buf_printf(out, "%s%s%s", out->n ? " " : "", before, rows->name);
-}
-
-/* Of objects, not of tables that options and rules are read from. */
-static bool is_of_objects(const LuaTable *table)
-{
-    return (table->kind == LUA_METHODS || table->kind == LUA_FIELDS) && table->entries->function;
-}
-
-void console_put_words(Buf *out)
-{
-    for (const LuaTable *table = lua_tables; table->entries; table++) {
-        if (strcmp(table->of, "graph") == 0) {
-            put_names("g:", table->entries, out);
-            put_names("graph:", table->entries, out);
-        } else if (is_of_objects(table)) {
-            put_names(table->kind == LUA_FIELDS ? "." : ":", table->entries, out);
-        }
-    }
-    put_names("resource.", resource_fields, out);
-}

@@ -16,7 +16,4 @@
 bool console_run(Sandbox *sandbox, Session *session, const char *text, Journal *journal,
                  Buf *answer, Error *err);
 
-/* What can be called, with blanks between: "graph:shard", ".shape", ":inputs". */
-void console_put_words(Buf *out);
-
 #endif

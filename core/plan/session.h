@@ -52,8 +52,6 @@ typedef struct {
      * what it prints and gives to answer. May be NULL. */
     bool (*console)(void *context, Session *session, const char *text, Journal *journal,
                     Buf *answer, Error *err);
-    /* Words that mean something in such a line: names of what can be called. May be NULL. */
-    void (*console_words)(void *context, Buf *out);
     /* All that scripts can call or meet, in the order of help. May be NULL. */
     const ScriptEntry *(*rows)(void *context, Arena *arena);
     /* Names of what is shipped, with blanks between: kind is "policies" or "machines". */

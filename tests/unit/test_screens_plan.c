@@ -185,7 +185,14 @@ static ScreenRow rows[] = {
      24,
      "ig:sh<Tab>('lm_h<Tab>.w<Tab>', {n = 't<Tab>",
      -1,
-     {"> g:shard('lm_head.weight', {n = 't", "tp  transformer"}},
+     {"> g:shard('lm_head.weight', {n = 'tp", "axis of 4"}},
+    {"the use of what Tab goes through stands beside it",
+     80,
+     24,
+     "ig:un<Tab>",
+     -1,
+     {"> g:unpin", "unreduced  graph:unreduced(what: target|target[], axes: axes)"}},
+    {"Tab goes on, and back", 80, 24, "ig:un<Tab><Tab><BTab><BTab>", -1, {"> g:unmark"}},
     {"a line of Lua is written", 80, 24, ":write /dev/null<Enter>", -1, {"no pin was made here"}},
 };
 

@@ -116,8 +116,8 @@ static bool console_took(App *app, Key key)
 
     if (key == key_ctrl('c') && job_is_told(ui))
         job_stop(ui);
-    else if (key == K_TAB)
-        console_complete(ui, &app->prompt);
+    else if (key == K_TAB || key == K_BTAB)
+        complete_step(ui, &app->prompt, key == K_TAB ? 1 : -1);
     else if (key == K_ENTER && app->prompt.n > 0 && job_is_told(ui))
         ui_fail(ui, "wait for the line before, or stop it with C-c");
     else

@@ -1,6 +1,7 @@
 #include "tui/app/complete.h"
 
 #include "core/base/file.h"
+#include "tui/app/console_complete.h"
 #include "tui/app/copy.h"
 #include "tui/app/export_view.h"
 #include "tui/app/lua_help.h"
@@ -8,10 +9,34 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+void complete_offer(Ui *ui, Completions *all, Str stem, Candidate word)
+{
+    if (!str_starts(word.text, stem))
+        return;
+    if (all->words.n == 0)
+        all->shared = word.text.n;
+    Str first = all->words.n > 0 ? all->words.at[0].text : word.text;
+    size_t same = 0;
+    while (same < all->shared && same < word.text.n && word.text.s[same] == first.s[same])
+        same++;
+    while (same < first.n && same > 0 && ((unsigned char)first.s[same] & 0xc0) == 0x80)
+        same--; /* whole characters */
+    all->shared = same;
+    if (all->words.n < CANDIDATES_MAX)
+        vec_push(ui->frame, &all->words, word);
+}
+
+/* A word that is whole: the next one follows. */
+static const char *after_word(Str word)
+{
+    char last = word.n > 0 ? word.s[word.n - 1] : ' ';
+
+    return last == '/' || last == '=' ? "" : " ";
+}
+
 static void offer(Ui *ui, Completions *all, Str stem, Str word)
 {
-    if (all->words.n < CANDIDATES_MAX && str_starts(word, stem))
-        vec_push(ui->frame, &all->words, word);
+    complete_offer(ui, all, stem, (Candidate){word, after_word(word), {0}});
 }
 
 static void offer_words(Ui *ui, Completions *all, Str stem, const char *words)
@@ -200,35 +225,15 @@ Completions complete_find(Ui *ui, Str typed)
     return all;
 }
 
-/* How much all of them begin with. */
-static size_t common_length(const Completions *all)
-{
-    Str first = all->words.at[0];
-    size_t n = first.n;
-
-    for (int i = 1; i < all->words.n; i++) {
-        size_t same = 0;
-        while (same < n && same < all->words.at[i].n && all->words.at[i].s[same] == first.s[same])
-            same++;
-        n = same;
-    }
-    while (n < first.n && n > 0 && ((unsigned char)first.s[n] & 0xc0) == 0x80)
-        n--;
-    return n;
-}
-
 static void put_word(Ui *ui, Prompt *prompt, Str typed, size_t from, Str word, const char *after)
 {
     prompt_set(prompt,
                arena_printf(ui->frame, "%.*s%.*s%s", (int)from, typed.s, STR_ARG(word), after));
 }
 
-/* A word that is whole: the next one follows. */
-static const char *after_word(Str word)
+static Completions find(Ui *ui, const Prompt *prompt, Str typed)
 {
-    char last = word.n > 0 ? word.s[word.n - 1] : ' ';
-
-    return last == '/' || last == '=' ? "" : " ";
+    return prompt->kind == '>' ? console_complete_find(ui, typed) : complete_find(ui, typed);
 }
 
 void complete_step(Ui *ui, Prompt *prompt, int by)
@@ -236,45 +241,78 @@ void complete_step(Ui *ui, Prompt *prompt, int by)
     Str typed = str_from(arena_str(ui->frame, prompt->tab_at >= 0
                                                   ? str_from(prompt->stem)
                                                   : (Str){prompt->text, (size_t)prompt->n}));
-    Completions all = complete_find(ui, typed);
+    Completions all = find(ui, prompt, typed);
 
     if (all.words.n == 0) {
-        ui_say(ui, "nothing begins so");
-    } else if (prompt->tab_at >= 0) {
+        ui_say(ui, "%s", all.none ? all.none : "nothing begins so");
+        return;
+    }
+    const Candidate *only = &all.words.at[0];
+    if (prompt->tab_at >= 0) {
         prompt->tab_at = (prompt->tab_at + by + all.words.n) % all.words.n;
-        put_word(ui, prompt, typed, all.from, all.words.at[prompt->tab_at], "");
+        put_word(ui, prompt, typed, all.from, all.words.at[prompt->tab_at].text, "");
     } else if (all.words.n == 1) {
-        put_word(ui, prompt, typed, all.from, all.words.at[0], after_word(all.words.at[0]));
-    } else if (common_length(&all) > typed.n - all.from) {
-        put_word(ui, prompt, typed, all.from, (Str){all.words.at[0].s, common_length(&all)}, "");
+        put_word(ui, prompt, typed, all.from, only->text, only->after);
+        if (only->note.n > 0)
+            ui_say(ui, "%.*s", STR_ARG(only->note));
+    } else if (all.shared > typed.n - all.from) {
+        put_word(ui, prompt, typed, all.from, (Str){only->text.s, all.shared}, "");
     } else {
         prompt_keep_stem(prompt);
         prompt->tab_at = by > 0 ? 0 : all.words.n - 1;
-        put_word(ui, prompt, typed, all.from, all.words.at[prompt->tab_at], "");
+        put_word(ui, prompt, typed, all.from, all.words.at[prompt->tab_at].text, "");
     }
 }
 
 enum { LIST_H = 10 };
 
+/* Above the line of commands; of Lua, which stands in a pane, below or above what is typed. */
+static Rect list_box(const Prompt *prompt, const Grid *grid, Rect area, int w, int h)
+{
+    int y = area.y + area.h - h, below = grid->cursor_y + 1;
+
+    w = w < area.w ? w : area.w;
+    if (prompt->kind != '>')
+        return (Rect){area.x, y, w, h};
+    if (below > y)
+        below = grid->cursor_y >= h ? grid->cursor_y - h : y;
+    int x = grid->cursor_x < area.w - w ? grid->cursor_x : area.w - w;
+    return (Rect){area.x + x, below, w, h};
+}
+
+static void draw_candidate(const Candidate *word, int columns, Pen *pen)
+{
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_fit(pen, ROLE_TEXT, word->text, pen->area.w - 1);
+    if (word->note.n == 0)
+        return;
+    pen_to(pen, columns + 3, 0);
+    pen_fit(pen, ROLE_DIM, word->note, pen->area.w - pen->x);
+}
+
 void complete_draw(Ui *ui, const Prompt *prompt, Grid *grid, Rect area)
 {
-    if (prompt->kind != ':' || prompt->tab_at < 0)
+    if ((prompt->kind != ':' && prompt->kind != '>') || prompt->tab_at < 0)
         return;
-    Completions all = complete_find(ui, str_from(prompt->stem));
-    int n = all.words.n < LIST_H ? all.words.n : LIST_H, w = 20;
+    Completions all = find(ui, prompt, str_from(prompt->stem));
+    int n = all.words.n < LIST_H ? all.words.n : LIST_H, w = 20, columns = 0;
     int first = (int)ui_scroll(0, prompt->tab_at, all.words.n, n);
 
     for (int i = 0; i < n; i++) {
-        int need = text_columns(all.words.at[first + i]) + 4;
+        int own = text_columns(all.words.at[first + i].text);
+        columns = own > columns ? own : columns;
+    }
+    for (int i = 0; i < n; i++) {
+        int note = text_columns(all.words.at[first + i].note);
+        int need = columns + 4 + (note > 0 ? note + 2 : 0);
         w = need > w ? need : w;
     }
-    Rect box = {area.x, area.y + area.h - n - 2, w < area.w ? w : area.w, n + 2};
+    Rect box = list_box(prompt, grid, area, w, n + 2);
     grid_blank(grid, box);
     grid_box(grid, box, true, arena_printf(ui->frame, "%d", all.words.n));
     for (int i = 0; i < n; i++) {
         Pen pen = pen_new(grid, (Rect){box.x + 1, box.y + 1 + i, box.w - 2, 1});
-        pen_rune(&pen, ROLE_TEXT, ' ');
-        pen_fit(&pen, ROLE_TEXT, all.words.at[first + i], box.w - 3);
+        draw_candidate(&all.words.at[first + i], columns, &pen);
         if (first + i == prompt->tab_at)
             grid_mark(grid, pen.area, STYLE_SELECTED);
     }

@@ -13,17 +13,29 @@
 enum { CANDIDATES_MAX = 200 };
 
 typedef struct {
+    Str text;
+    const char *after; /* what follows when it is the only one: " ", " = " */
+    Str note;          /* beside it: how it is used; may be empty */
+} Candidate;
+
+typedef struct {
     size_t from; /* of the typed text: where the word begins that they stand for */
-    Vec(Str) words;
+    Vec(Candidate) words;
+    size_t shared;    /* bytes of all that were offered, kept or not, that are the same */
+    const char *none; /* why there is none; NULL: nothing begins so */
 } Completions;
+
+/* Adds it when it begins so; past CANDIDATES_MAX it counts for `shared` only. */
+void complete_offer(Ui *ui, Completions *all, Str stem, Candidate word);
 
 /* In the frame's arena; at most CANDIDATES_MAX. */
 Completions complete_find(Ui *ui, Str typed);
 
-/* Tab, or Shift-Tab with by -1. */
+/* Tab, or Shift-Tab with by -1; in a line of Lua as in a command. */
 void complete_step(Ui *ui, Prompt *prompt, int by);
 
-/* The candidates while Tab goes through them, in a box at the lower end of the area. */
+/* The candidates while Tab goes through them, in a box by the cursor or, of a command, at the lower
+ * end of the area. */
 void complete_draw(Ui *ui, const Prompt *prompt, Grid *grid, Rect area);
 
 #endif

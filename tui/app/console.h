@@ -28,8 +28,4 @@ void console_free(Console *console); /* NULL is allowed */
 
 void console_type(Ui *ui, Str line);
 
-/* Lengthens what is typed to what all names that begin so share: what can be called, and between
- * quotes axes, modules and tensors. Says them where there are several. */
-void console_complete(Ui *ui, Prompt *prompt);
-
 #endif

@@ -1,0 +1,22 @@
+/* console_complete.h - what a half typed line of Lua can become: a Completions as of `:` commands.
+ *
+ *     g:sh           methods and fields of the type that stands before (lua_typed.h), or, where
+ *                    that is not known, of all types; each with its use
+ *     g:op("h.0.     modules, what they own (PATH.weight), inputs; once something is typed also
+ *                    the graph's own names of ops and tensors; a level of dots and slashes at a
+ *                    time. A pattern is left as it is
+ *     g:shard("h.0.mlp.weight", {      dims of that tensor, and index dims of the op that uses it
+ *     .. {n = "  axes: "tp:"           axes of the mesh; and their parts
+ *     g:assign(x, {  g:schedule("      axes; schedules: by the type of that parameter in its row
+ *
+ * A question costs one walk over the names, of which the first CANDIDATES_MAX are kept.
+ */
+#ifndef TUI_APP_CONSOLE_COMPLETE_H
+#define TUI_APP_CONSOLE_COMPLETE_H
+
+#include "tui/app/complete.h"
+
+/* In the frame's arena. */
+Completions console_complete_find(Ui *ui, Str typed);
+
+#endif
