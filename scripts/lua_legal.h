@@ -1,13 +1,13 @@
 /* lua_legal.h - what was legal where a call is refused, as the hint of its error.
  *
- * Each adds the hint when there is an error without one, and answers false.
+ * Those that answer false add the hint where there is an error without one.
  */
 #ifndef SCRIPTS_LUA_LEGAL_H
 #define SCRIPTS_LUA_LEGAL_H
 
 #include "scripts/lua_policy.h"
 
-/* Appends "; free axes: dp=2, tp=4": those of which nothing is in `used`. */
+/* Appends "dp=2, tp=4", or "none", behind the text `before`: axes of which nothing is in `used`. */
 void legal_put_axes(const Mesh *mesh, AtomSet used, const char *before, Buf *out);
 
 /* Puts what the error is about in front of its text, where that does not name it. */
@@ -19,7 +19,7 @@ bool legal_index_dims(const Policy *policy, int32_t op, Error *err);
 /* "its dims: 0 of 50257, 1 of 768": a tensor's. */
 bool legal_dims(const Policy *policy, int32_t tensor, Error *err);
 
-/* "did you mean 'tp'? the mesh has dp=2, tp=4": behind the hint there is. */
+/* "did you mean 'tp'? the mesh has dp=2, tp=4": the axes behind the hint that there may be. */
 bool legal_axes(const Mesh *mesh, Error *err);
 
 #endif

@@ -283,12 +283,8 @@ static int resource_coordinates(lua_State *L)
     lua_Integer device = luaL_checkinteger(L, 2);
     int64_t position = 0;
     Error err = {0};
-    while (position < mesh->n_devices && mesh_device(mesh, position) != device)
-        position++;
-    if (position == mesh->n_devices) {
-        error_kind(&err, ERROR_OUT_OF_RANGE, "the mesh has no device %lld", (long long)device);
+    if (!place_need_position(mesh, device, &position, &err))
         return sandbox_raise(L, &err);
-    }
     lua_createtable(L, 0, mesh->n_axes);
     for (int axis = 0; axis < mesh->n_axes; axis++) {
         lua_pushinteger(L, mesh_coord(mesh, axis, position));
@@ -305,21 +301,10 @@ static int resource_devices(lua_State *L)
     lua_settop(L, 2);
     if (!lua_isnil(L, 2)) {
         luaL_checktype(L, 2, LUA_TTABLE);
-        for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
-            if (lua_type(L, -2) != LUA_TSTRING || !lua_isinteger(L, -1))
-                return luaL_error(L, "coordinates are a table {pp = 0}");
-            if (!submesh_fix(mesh, str_from(lua_tostring(L, -2)), lua_tointeger(L, -1), &sub, &err))
-                return sandbox_raise(L, &err);
-        }
+        if (!place_read_coordinates(L, 2, mesh, &sub, &err))
+            return sandbox_raise(L, &err);
     }
-    int64_t n = submesh_size(mesh, sub);
-    sandbox_spend(L, n);
-    lua_createtable(L, (int)n, 0);
-    for (int64_t i = 0; i < n; i++) {
-        lua_pushinteger(L, mesh_device(mesh, submesh_position(mesh, sub, i)));
-        lua_rawseti(L, -2, i + 1);
-    }
-    return 1;
+    return push_devices(L, mesh, sub);
 }
 
 /* ---- nnScaler's helpers ---- */

@@ -372,7 +372,8 @@ const LuaEntry tensor_methods[] = {
      "The node that makes it; nil for inputs, parameters and constants."},
     {NULL, NULL, NULL, NULL}};
 const LuaEntry algorithm_methods[] = {
-    {"satisfy", algorithm_satisfy, "(config: partition_table): boolean, string?, string?",
+    {"satisfy", algorithm_satisfy,
+     "(config: partition_table|partition_table[]): boolean, string?, string?",
      "Whether graph:partition would take the config; when not, also why, and the kind of error."},
     {NULL, NULL, NULL, NULL}};
 

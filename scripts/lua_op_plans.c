@@ -543,7 +543,8 @@ void op_plans_run(lua_State *L, Policy *policy)
 
 const LuaEntry op_plan_fields[] = {
     {"op", NULL, "node", "The node that it is about."},
-    {"partition", NULL, "(\"auto\"|integer[]|{idx: integer, dim: integer})?",
+    {"partition", NULL,
+     "(\"auto\"|false|integer[]|{idx: integer, dim: integer}|{input: integer, dim: integer})?",
      "{idx, dim}: that dim is cut by all devices of the stage; \"auto\": as its inputs are, where "
      "they agree and none is partial; nothing: the op is replicated."},
     {"stage_id", NULL, "integer?",

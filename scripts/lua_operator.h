@@ -7,6 +7,7 @@
  *     inplace   = {[0] = 0}
  *     dtype     = "f32"
  *     kernel    = {plugin = "./libmy.so", symbol = "my_kernel"}
+ *     example, flops_per_point
  *
  * Splits are "R", "V" and "D(0)", "D(0,2)", also without brackets, or a list of dims. A function's
  * node is a table: name, path, inputs and outputs {shape, whole, dtype}, kwargs, and by index dim

@@ -80,7 +80,7 @@ static int64_t position_of(const Mesh *mesh, int64_t device)
     return -1;
 }
 
-static bool need_position(const Mesh *mesh, int64_t device, int64_t *out, Error *err)
+bool place_need_position(const Mesh *mesh, int64_t device, int64_t *out, Error *err)
 {
     *out = position_of(mesh, device);
     if (*out >= 0)
@@ -88,6 +88,31 @@ static bool need_position(const Mesh *mesh, int64_t device, int64_t *out, Error 
     error_kind(err, ERROR_OUT_OF_RANGE, "the mesh has no device %" PRId64, device);
     error_hint(err, "it has %" PRId64 " devices, from 0", mesh->n_devices);
     return false;
+}
+
+bool place_read_coordinates(lua_State *L, int at, const Mesh *mesh, SubMesh *out, Error *err)
+{
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        int whole = 0;
+        lua_Integer coordinate = lua_tointegerx(L, -1, &whole);
+        if (lua_type(L, -2) != LUA_TSTRING || !whole)
+            return error_set(err, "coordinates are whole numbers by axis: {pp = 0}");
+        if (!submesh_fix(mesh, str_from(lua_tostring(L, -2)), coordinate, out, err))
+            return false;
+    }
+    return true;
+}
+
+int push_devices(lua_State *L, const Mesh *mesh, SubMesh sub)
+{
+    int64_t n = submesh_size(mesh, sub);
+    sandbox_spend(L, n);
+    lua_createtable(L, (int)n, 0);
+    for (int64_t i = 0; i < n; i++) {
+        lua_pushinteger(L, mesh_device(mesh, submesh_position(mesh, sub, i)));
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
 }
 
 void place_put_devices(const Mesh *mesh, SubMesh sub, Buf *out)
@@ -186,20 +211,6 @@ typedef struct {
     int64_t *position; /* of devices, in the order of the list */
 } Where;
 
-static bool read_coordinates(lua_State *L, int at, const Mesh *mesh, Where *out, Error *err)
-{
-    out->coordinates = true;
-    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
-        int whole = 0;
-        lua_Integer coordinate = lua_tointegerx(L, -1, &whole);
-        if (lua_type(L, -2) != LUA_TSTRING || !whole)
-            return error_set(err, "devices are a number, a list of them, or coordinates {pp = 0}");
-        if (!submesh_fix(mesh, str_from(lua_tostring(L, -2)), coordinate, &out->sub, err))
-            return false;
-    }
-    return true;
-}
-
 static bool read_devices(lua_State *L, int at, const Policy *policy, Where *out, Error *err)
 {
     const Mesh *mesh = policy->session->mesh;
@@ -215,7 +226,7 @@ static bool read_devices(lua_State *L, int at, const Policy *policy, Where *out,
         lua_pop(L, 1);
         if (!whole)
             return error_set(err, "a list of devices holds whole numbers");
-        if (!need_position(mesh, device, &out->position[i], err))
+        if (!place_need_position(mesh, device, &out->position[i], err))
             return false;
     }
     return true;
@@ -223,17 +234,18 @@ static bool read_devices(lua_State *L, int at, const Policy *policy, Where *out,
 
 static bool read_where(lua_State *L, int at, const Policy *policy, Where *out, Error *err)
 {
-    *out = (Where){0};
-    if (lua_istable(L, at))
-        return lua_rawlen(L, at) > 0 ? read_devices(L, at, policy, out, err)
-                                     : read_coordinates(L, at, policy->session->mesh, out, err);
     int whole;
+    *out = (Where){.coordinates = lua_istable(L, at) && lua_rawlen(L, at) == 0};
+    if (out->coordinates)
+        return place_read_coordinates(L, at, policy->session->mesh, &out->sub, err);
+    if (lua_istable(L, at))
+        return read_devices(L, at, policy, out, err);
     lua_Integer device = lua_tointegerx(L, at, &whole);
     if (!whole)
         return error_set(err, "devices are a number, a list of them, or coordinates {pp = 0}");
     out->n = 1;
     out->position = arena_array(policy->arena, int64_t, 1);
-    return need_position(policy->session->mesh, device, &out->position[0], err);
+    return place_need_position(policy->session->mesh, device, &out->position[0], err);
 }
 
 static bool find_sub(Policy *policy, int32_t op, const Where *where, SubMesh *out, Error *err)
@@ -396,22 +408,14 @@ int node_devices(lua_State *L)
     const Policy *policy = policy_of(L);
     const Mesh *mesh = policy->session->mesh;
     const OpPlace *place = place_of(policy, node->op);
+    if (!place || !place->by_parts)
+        return push_devices(L, mesh, sub_of(policy, node->op));
     lua_newtable(L);
-    if (place && place->by_parts) {
-        for (int64_t i = 0, n = 0; i < place->n; i++) {
-            if (place->position[i] < 0)
-                continue;
-            lua_pushinteger(L, mesh_device(mesh, place->position[i]));
-            lua_rawseti(L, -2, ++n);
-        }
-        return 1;
-    }
-    SubMesh sub = sub_of(policy, node->op);
-    int64_t n = submesh_size(mesh, sub);
-    sandbox_spend(L, n);
-    for (int64_t i = 0; i < n; i++) {
-        lua_pushinteger(L, mesh_device(mesh, submesh_position(mesh, sub, i)));
-        lua_rawseti(L, -2, i + 1);
+    for (int64_t i = 0, n = 0; i < place->n; i++) {
+        if (place->position[i] < 0)
+            continue;
+        lua_pushinteger(L, mesh_device(mesh, place->position[i]));
+        lua_rawseti(L, -2, ++n);
     }
     return 1;
 }

@@ -46,6 +46,12 @@ void place_op(Policy *policy, int32_t op, SubMesh sub, int line);
 bool place_of_positions(Policy *policy, const char *who, const int64_t *position, int64_t n,
                         SubMesh *out, Error *err);
 
+/* The position of a device: ERROR_OUT_OF_RANGE says which there are. */
+bool place_need_position(const Mesh *mesh, int64_t device, int64_t *out, Error *err);
+/* {pp = 0}, the table at that absolute place: what it fixes is added to *out. */
+bool place_read_coordinates(lua_State *L, int at, const Mesh *mesh, SubMesh *out, Error *err);
+int push_devices(lua_State *L, const Mesh *mesh, SubMesh sub); /* a list in mesh order; 1 */
+
 /* "0,1,2": the first of them. */
 void place_put_devices(const Mesh *mesh, SubMesh sub, Buf *out);
 

@@ -1,7 +1,7 @@
 /* lua_policy.h - one run of a policy: its PAS(graph, resource) makes decisions.
  *
- * PAS is nnScaler's partition-and-schedule function, in Lua. What it may call is in lua_graph.c
- * (graph), lua_objects.c (nodes, tensors) and lua_partition.c (partition, replicate, assign). Every
+ * PAS is nnScaler's partition-and-schedule function, in Lua; POLICY, which gives plans of ops, is
+ * run in its place where a file has that (lua_op_plans.c). What they may call: lua_objects.h. Every
  * call that decides something leaves a Decision here, with the line of the script; all go onto the
  * journal when PAS has returned, none when it failed. Two decisions of one run that contradict are
  * an error at the second.

@@ -208,7 +208,7 @@ static bool find_field(const char *key, FilterField *out, Error *err)
             return true;
         }
     error_set(err, "nodes are not found by '%s'", key);
-    error_hint(err, "name, path, op, reads, makes, index, axis, is_param, stage, ntype");
+    error_hint(err, "name, operator, path, op, reads, makes, index, axis, is_param, stage, ntype");
     return false;
 }
 

@@ -211,7 +211,8 @@ static PasRow query_rows[] = {
     {"nothing_matches_all", "tp=2", PAS("graph:where{name = 'Relu', is_param = true}"),
      "note no node matches all of these at once [each alone matches some] @5\n"},
     {"unknown_field", "tp=2", PAS("graph:where{module = 'x'}"),
-     "5: nodes are not found by 'module' [name, path, op, reads, makes, index, axis, is_param, "
+     "5: nodes are not found by 'module' [name, operator, path, op, reads, makes, index, axis, "
+     "is_param, "
      "stage, ntype]\n"},
     {"unknown_axis_of_a_filter", "dp=2,tp=2", PAS("graph:where{axis = 'tq'}"),
      "5: this mesh has no axis 'tq' [did you mean 'tp'?]\n"},
@@ -234,6 +235,14 @@ static PasRow query_rows[] = {
      PAS("local c = resource:coordinates(6)\nprint(c.pp, c.tp)\n"
          "print(table.concat(resource:devices{pp = 1}, ' '), #resource:devices())"),
      "6: 1\t2\n7: 4 5 6 7\t8\n"},
+    {"coordinates_of_no_device", "pp=2,tp=4", PAS("resource:coordinates(8)"),
+     "5: the mesh has no device 8 [it has 8 devices, from 0]\n"},
+    {"coordinates_of_a_text", "pp=2,tp=4", PAS("resource:devices{pp = 'first'}"),
+     "5: coordinates are whole numbers by axis: {pp = 0}\n"},
+    {"satisfy_takes_a_list", "pp=2,tp=2",
+     PAS("print(op('mm0'):algorithm('dim'):satisfy{{idx = 0, dim = 0, num = 2}, "
+         "{idx = 1, dim = 1, num = 2}})"),
+     "5: true\n"},
     {"layers", "tp=2",
      PAS("print(get_layer_index('h.12.mlp'), #get_pas_ops(graph))\n"
          "get_layer_index('h.1.2')"),
