@@ -4,14 +4,13 @@
 --
 -- It takes all devices for one thing, whatever axes the mesh has.
 
+local nnscaler = include "lib/nnscaler"
+
 function PAS(graph, resource)
     local n = resource.ngpus
     graph:auto_multiref()
     for _, node in ipairs(graph:nodes()) do
-        local ok, subs = pcall(graph.partition, graph, node, node:algorithm("dim"),
-                               {idx = 0, dim = 0, num = n})
-        if not ok then subs = graph:replicate(node, n) end
-        for i, sub in ipairs(subs) do graph:assign(sub, i - 1) end
+        for i, sub in ipairs(nnscaler.cut_batch(graph, node, n)) do graph:assign(sub, i - 1) end
     end
     return graph
 end

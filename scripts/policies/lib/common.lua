@@ -56,5 +56,4 @@ local function first_dim_of(tensor, n)
     if #tensor.shape > 0 then return 0 end
 end
 
-return {use_axes = use_axes, batch_dim = batch_dim, cut_batch = cut_batch,
-    first_dim_of = first_dim_of}
+return {use_axes = use_axes, cut_batch = cut_batch, first_dim_of = first_dim_of}

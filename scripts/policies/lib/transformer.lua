@@ -72,5 +72,4 @@ local function cut_pairs(graph, axis)
     return false
 end
 
-return {cut_pairs = cut_pairs, residuals = residuals, cut_sequence = cut_sequence,
-    heads_to_repeat = heads_to_repeat}
+return {cut_pairs = cut_pairs, cut_sequence = cut_sequence, heads_to_repeat = heads_to_repeat}
