@@ -70,6 +70,11 @@ static ScheduleRow rows[] = {
       "these stages have devices of their own: 1f1b, gpipe, infer_pipe"}},
     {"its ops", "1f1b", "gpj<Enter>", {"[1 Graph]", " STG "}},
     {"told in the timeline", "1f1b", "9", {"; gp: 4 micro-batches", "\n pp=0 ", "\n pp=1 "}},
+    {"collectives are one micro-batch's",
+     "1f1b",
+     "5",
+     {" a micro-batch, ", " sent by a device of each stage"}},
+    {"memory is one micro-batch's", "1f1b", "6", {" peak of the micro-batch by device"}},
     {"a device's stage", "1f1b", "4j", {"node 0  stage 1"}},
 };
 

@@ -91,7 +91,8 @@ void app_rerun_policy(App *app)
 static void mesh_set(Ui *ui, const Totals *before, const char *what)
 {
     (void)before;
-    ui_say(ui, "mesh %s: step %.*s%s", what, STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
+    ui_say(ui, "mesh %s: %s %.*s%s", what, label_pass(ui_plan(ui)),
+           STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
            ui->edits > 0 ? "; pins made here are dropped" : "");
     ui->edits = 0;
 }

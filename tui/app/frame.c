@@ -70,7 +70,8 @@ static int status_parts(const Ui *ui, StatusPart *part)
     Buf mesh = buf_new(ui->frame);
     Style style;
     Str findings = findings_text(ui, &style);
-    const char *full = arena_printf(ui->frame, "step %.*s, comm %.1f%%", STR_ARG(step), share);
+    const char *full = arena_printf(ui->frame, "%s %.*s, comm %.1f%%", label_pass(ui_plan(ui)),
+                                    STR_ARG(step), share);
     const char *brief = arena_printf(ui->frame, "%.*s, comm %.1f%%", STR_ARG(step), share);
     int n = 0;
 

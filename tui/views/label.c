@@ -1,6 +1,7 @@
 #include "tui/views/label.h"
 
 #include "core/base/units.h"
+#include "core/plan/stage.h"
 
 #include <ctype.h>
 
@@ -140,6 +141,11 @@ Str label_us(const Ui *ui, double us)
     Buf text = buf_new(ui->frame);
     units_format_us(us, &text);
     return buf_str(&text);
+}
+
+const char *label_pass(const Plan *plan)
+{
+    return plan->stages && plan->stages->n_micro_batches > 1 ? "micro-batch" : "step";
 }
 
 const char *label_tensor_kind(const Ui *ui, int32_t tensor)

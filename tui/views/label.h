@@ -26,6 +26,8 @@ void label_put_shape(const Inferred *inferred, int32_t tensor, Buf *out);
 const char *label_no_rule(const Session *session, int32_t op);
 Str label_bytes(const Ui *ui, int64_t bytes);
 Str label_us(const Ui *ui, double us);
+/* What the plan's totals are of: a "step", or a "micro-batch" of the several that a step has. */
+const char *label_pass(const Plan *plan);
 
 /* Draws a sharding, or any text with axis names, in exactly that many columns: names of mesh axes
  * in their colours; dim `dim` underlined (-1: none). columns < 0: as many as it takes. */

@@ -271,8 +271,11 @@ static void draw_headline(const Ui *ui, Pen *pen)
                    comm->kept_by);
     else
         buf_printf(&text, " %d reshard%s", n_shown, n_shown == 1 ? "" : "s");
-    parts[n++] = arena_printf(ui->frame, ": %.*s a step", STR_ARG(label_us(ui, totals->comm_us)));
-    parts[n++] = arena_printf(ui->frame, ", each rank sends %.*s",
+    parts[n++] = arena_printf(ui->frame, ": %.*s a %s", STR_ARG(label_us(ui, totals->comm_us)),
+                              label_pass(ui_plan(ui)));
+    parts[n++] = arena_printf(ui->frame,
+                              ui_plan(ui)->stages ? ", %.*s sent by a device of each stage"
+                                                  : ", each rank sends %.*s",
                               STR_ARG(label_bytes(ui, totals->comm_bytes)));
     parts[n++] = arena_printf(ui->frame, ", exposed at best %.*s",
                               STR_ARG(label_us(ui, totals->overlap_us - totals->compute_us)));

@@ -277,7 +277,7 @@ static void draw_over(const Ui *ui, Pen *pen)
 
 static void draw_top(const Ui *ui, Pen *pen)
 {
-    pen_puts(pen, ROLE_TEXT, " peak of the step by device, limit ");
+    pen_printf(pen, ROLE_TEXT, " peak of the %s by device, limit ", label_pass(ui_plan(ui)));
     pen_put(pen, ROLE_TEXT, label_bytes(ui, limit_of(ui)));
     if (bar_bytes(ui) != limit_of(ui) && pen->area.w - pen->x > 26)
         pen_printf(pen, ROLE_DIM, "; a full bar is %.*s", STR_ARG(label_bytes(ui, bar_bytes(ui))));
