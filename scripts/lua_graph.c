@@ -347,7 +347,7 @@ static void pin_value(lua_State *L, Policy *policy, int at, bool exact)
     else if (lua_type(L, at) == LUA_TSTRING)
         each_named(L, policy, at, exact, pin_named, NULL);
     else
-        luaL_error(L, "what is cut is a name, a tensor or a node, not a %s", luaL_typename(L, at));
+        luaL_error(L, "what is cut is a name, a tensor or a node, not a %s", type_shown(L, at));
 }
 
 static int pin_values(lua_State *L, bool exact)
@@ -507,7 +507,7 @@ static void mark_value(lua_State *L, Policy *policy, int at, Decision *decision)
         mark_named(L, policy, target.named, decision);
     else
         luaL_error(L, "what is meant is a name or a tensor, not a %s",
-                   target.op >= 0 ? "node" : luaL_typename(L, at));
+                   target.op >= 0 ? "node" : type_shown(L, at));
 }
 
 /* Decides the same of all that the value at that place means. */

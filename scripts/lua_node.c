@@ -187,10 +187,10 @@ static int node_transform_space(lua_State *L)
 static int node_algorithms(lua_State *L)
 {
     const OpSpace *space = space_of(L);
+    lua_settop(L, 1);
     lua_newtable(L);
     if (!space || space->no_rule)
         return 1;
-    lua_settop(L, 2);
     lua_getfield(L, 1, "algorithm");
     lua_pushvalue(L, 1);
     lua_pushliteral(L, "dim");

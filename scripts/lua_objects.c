@@ -1,3 +1,4 @@
+#include "scripts/lua_partition.h"
 #include "scripts/lua_place.h"
 
 #include <limits.h>
@@ -6,6 +7,13 @@
 static const char *const node_type = "node";
 const char *const graph_type = "graph", *const tensor_type = "tensor",
                   *const algorithm_type = "algorithm";
+
+const char *type_shown(lua_State *L, int at)
+{
+    if (luaL_getmetafield(L, at, "__name") == LUA_TSTRING)
+        return lua_tostring(L, -1);
+    return luaL_typename(L, at);
+}
 
 /* ---- making ---- */
 
@@ -43,7 +51,8 @@ static int32_t light_op(lua_State *L, int at)
     return (int32_t)((uintptr_t)lua_touserdata(L, at) >> 1);
 }
 
-bool node_read(lua_State *L, int at, NodeRef *out)
+/* As it is: a sub-node may be one of an earlier run. */
+static bool read_any(lua_State *L, int at, NodeRef *out)
 {
     if (lua_islightuserdata(L, at)) {
         *out = (NodeRef){.op = light_op(L, at)};
@@ -53,6 +62,30 @@ bool node_read(lua_State *L, int at, NodeRef *out)
     if (part)
         *out = *part;
     return part != NULL;
+}
+
+void node_check_parts(lua_State *L, const NodeRef *node)
+{
+    const Policy *policy = policy_of(L);
+    const OpParts *parts = policy->parts[node->op];
+    bool there = node->n_levels == 0 || (parts && node->n_levels <= parts->n);
+    for (int l = 0; there && l < node->n_levels; l++)
+        there = node->part[l] < parts->level[l].num;
+    if (there)
+        return;
+    Error err = {0};
+    error_kind(&err, ERROR_INVALID, "a sub-node of '%s' is of an earlier run, which has ended",
+               op_name(policy->session->graph, node->op));
+    error_hint(&err, "partition the node again: sub-nodes are there while that run lasts");
+    sandbox_raise(L, &err);
+}
+
+bool node_read(lua_State *L, int at, NodeRef *out)
+{
+    bool is_node = read_any(L, at, out);
+    if (is_node)
+        node_check_parts(L, out);
+    return is_node;
 }
 
 NodeRef node_check(lua_State *L, int at)
@@ -182,17 +215,25 @@ static int node_equal(lua_State *L)
 {
     NodeRef a, b;
     bool equal =
-        node_read(L, 1, &a) && node_read(L, 2, &b) && a.op == b.op && a.n_levels == b.n_levels;
+        read_any(L, 1, &a) && read_any(L, 2, &b) && a.op == b.op && a.n_levels == b.n_levels;
     for (int i = 0; equal && i < a.n_levels; i++)
         equal = a.part[i] == b.part[i];
     lua_pushboolean(L, equal);
     return 1;
 }
 
+static NodeRef check_any(lua_State *L)
+{
+    NodeRef node = {0};
+    if (!read_any(L, 1, &node))
+        luaL_typeerror(L, 1, node_type);
+    return node;
+}
+
 /* The text by which nodes as keys are ordered: as the program has them, then part by part. */
 static int node_order(lua_State *L)
 {
-    NodeRef node = node_check(L, 1);
+    NodeRef node = check_any(L);
     char text[24 * (1 + PART_LEVELS_MAX)];
     int n = snprintf(text, sizeof text, "%010d", (int)node.op);
     for (int i = 0; i < node.n_levels; i++)
@@ -203,7 +244,7 @@ static int node_order(lua_State *L)
 
 static int node_text(lua_State *L)
 {
-    NodeRef node = node_check(L, 1);
+    NodeRef node = check_any(L);
     const Graph *graph = policy_of(L)->session->graph;
     lua_pushfstring(L, "%s '%s'", op_operator(graph, node.op), op_name(graph, node.op));
     for (int i = 0; i < node.n_levels; i++) {
@@ -410,6 +451,11 @@ static const char *instead_of(const char *key)
     return NULL;
 }
 
+static const char *article(const char *type)
+{
+    return type[0] == 'a' ? "an" : "a";
+}
+
 static void refuse_name(const char *type, const char *key, Error *err)
 {
     const char *nearest = "", *instead = strcmp(type, graph_type) == 0 ? instead_of(key) : NULL;
@@ -420,7 +466,7 @@ static void refuse_name(const char *type, const char *key, Error *err)
         return;
     }
     find_nearest(type, str_from(key), &nearest);
-    error_set(err, "a %s has no '%s'", type, key);
+    error_set(err, "%s %s has no '%s'", article(type), type, key);
     error_hint(err, "did you mean '%s'?", nearest);
 }
 
@@ -442,7 +488,8 @@ static int look_up(lua_State *L)
 /* __newindex. Upvalue: the type's name. */
 static int refuse_write(lua_State *L)
 {
-    return luaL_error(L, "a %s is read, not written: '%s'", lua_tostring(L, lua_upvalueindex(1)),
+    const char *type = lua_tostring(L, lua_upvalueindex(1));
+    return luaL_error(L, "%s %s is read, not written: '%s'", article(type), type,
                       sandbox_push_text(L, 2, NULL));
 }
 
@@ -459,6 +506,8 @@ static void set_fields(lua_State *L, const char *type)
 /* Fills the metatable at the top of the stack. */
 static void fill_type(lua_State *L, const char *type)
 {
+    lua_pushstring(L, type);
+    lua_setfield(L, -2, "__name");
     lua_newtable(L);
     lua_api_set(L, type, LUA_METHODS);
     set_fields(L, type);

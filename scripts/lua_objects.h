@@ -38,6 +38,9 @@ void objects_open(lua_State *L); /* makes the types */
 /* Makes a type of what its tables have, when there is none; leaves its metatable on the stack. */
 void open_type(lua_State *L, const char *type);
 
+/* "node", "table": what the value is, for messages. Leaves something on the stack. */
+const char *type_shown(lua_State *L, int at);
+
 void push_graph(lua_State *L);
 void push_node(lua_State *L, const NodeRef *node);
 void push_op(lua_State *L, int32_t op); /* the whole op as a node */
@@ -48,6 +51,9 @@ void push_own_tensor(lua_State *L, int32_t tensor); /* by its label */
  * a walk over a million makes nothing: luaL_checkudata() does not know it. */
 bool node_read(lua_State *L, int at, NodeRef *out); /* false: it is something else */
 NodeRef node_check(lua_State *L, int at);           /* raises */
+/* Raises for a sub-node that this run has not made: typed lines keep what earlier ones left. Both
+ * above do. */
+void node_check_parts(lua_State *L, const NodeRef *node);
 
 /* What can be called of them (lua_api.h). */
 extern const LuaEntry graph_methods[];                                        /* lua_graph.c */

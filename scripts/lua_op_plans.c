@@ -110,7 +110,7 @@ static bool read_plan(lua_State *L, OpPlans *plans, int line, Error *err)
     int at = lua_gettop(L);
     OpPlan plan = {.given = true, .stage = -1, .recompute = -1, .line = line};
     if (!lua_istable(L, at))
-        return error_set(err, "POLICY gives plans of ops, not a %s", luaL_typename(L, at));
+        return error_set(err, "POLICY gives plans of ops, not a %s", type_shown(L, at));
     lua_getfield(L, at, "op");
     NodeRef node;
     if (!node_read(L, -1, &node) || node.n_levels > 0)

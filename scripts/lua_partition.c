@@ -367,6 +367,7 @@ int algorithm_satisfy(lua_State *L)
     const NodeRef *node = luaL_checkudata(L, 1, algorithm_type);
     Levels levels;
     Error err = {0};
+    node_check_parts(L, node);
     bool ok = choose_levels(L, policy_of(L), node, 2, &levels, &err);
     lua_pushboolean(L, ok);
     if (ok)

@@ -288,6 +288,7 @@ static bool assign_node(lua_State *L, Policy *policy, const NodeRef *node, const
         return false;
     }
     SubMesh sub;
+    sandbox_spend(L, where->n);
     if (!find_sub(policy, node->op, where, &sub, err))
         return false;
     place_op(policy, node->op, sub, sandbox_line(L));
@@ -316,7 +317,7 @@ static bool assign_value(lua_State *L, Policy *policy, int at, const Where *wher
     if (segment)
         return assign_segment(L, policy, *segment, where, err);
     return error_set(err, "what is assigned is a node, a segment or a list of these, not a %s",
-                     luaL_typename(L, at));
+                     type_shown(L, at));
 }
 
 /* Sub-nodes and as many devices: one by one. */

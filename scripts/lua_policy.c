@@ -303,6 +303,12 @@ void policy_add(lua_State *L, Policy *policy, const Decision *decision)
     vec_push(policy->arena, &policy->pending, pending);
 }
 
+/* By policy_forget_parts, and an unpin stands between it and what was decided since. */
+static bool is_forgotten(const Pending *pending)
+{
+    return pending->from_partition && !pending->decision.cut;
+}
+
 int policy_program_place(Policy *policy, int32_t op)
 {
     const Inferred *inferred = policy->session->inferred;
@@ -372,7 +378,7 @@ static int call_pas(lua_State *L)
     lua_call(L, 2, 1);
     if (!luaL_testudata(L, -1, graph_type))
         return luaL_error(L, "%s:%d: PAS must return the graph, but returned a %s",
-                          policy->sandbox->chunk, at.linedefined, luaL_typename(L, -1));
+                          policy->sandbox->chunk, at.linedefined, type_shown(L, -1));
     return 0;
 }
 
@@ -400,7 +406,8 @@ bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void
     sandbox->progress = NULL;
     sandbox->host = NULL;
     for (int i = 0; ok && i < policy.pending.n; i++)
-        journal_add(journal, session->journal_arena, &policy.pending.at[i].decision);
+        if (!is_forgotten(&policy.pending.at[i]))
+            journal_add(journal, session->journal_arena, &policy.pending.at[i].decision);
     arena_free(arena);
     return ok;
 }

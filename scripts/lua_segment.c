@@ -85,8 +85,9 @@ void stage_begin(lua_State *L, Policy *policy, int place, bool relay)
 
 /* ---- lists of nodes ---- */
 
-static void append_range(Policy *policy, Segment segment, Ops *out)
+static void append_range(lua_State *L, Policy *policy, Segment segment, Ops *out)
 {
+    sandbox_spend(L, segment.last - segment.first);
     for (int i = segment.first; i <= segment.last; i++)
         vec_push(policy->arena, out, policy->session->inferred->program[i]);
 }
@@ -98,10 +99,10 @@ static void append_ops(lua_State *L, Policy *policy, int at, Ops *out)
     if (node_read(L, at, &node))
         vec_push(policy->arena, out, node.op);
     else if (segment)
-        append_range(policy, *segment, out);
+        append_range(L, policy, *segment, out);
     else
         luaL_error(L, "what is meant is a node, a segment or a list of these, not a %s",
-                   luaL_typename(L, at));
+                   type_shown(L, at));
 }
 
 void check_ops(lua_State *L, Policy *policy, int at, Ops *out)
@@ -258,6 +259,7 @@ static const Segment *check_segment(lua_State *L)
 static int graph_segments(lua_State *L)
 {
     Policy *policy = graph_check(L);
+    sandbox_spend(L, n_program(policy));
     lua_newtable(L);
     lua_Integer n = 0;
     for (int i = 0; i < n_program(policy);) {
@@ -273,7 +275,9 @@ static int graph_segment(lua_State *L)
 {
     Policy *policy = graph_check(L);
     NodeRef node = node_check(L, 2);
-    push_segment(L, segment_at(policy, policy_program_place(policy, node.op)));
+    Segment segment = segment_at(policy, policy_program_place(policy, node.op));
+    sandbox_spend(L, segment.last - segment.first);
+    push_segment(L, segment);
     return 1;
 }
 
@@ -314,6 +318,7 @@ static int push_crossing(lua_State *L, bool inputs)
     const Segment *segment = check_segment(L);
     Policy *policy = policy_of(L);
     const Session *session = policy->session;
+    sandbox_spend(L, session->graph->n_tensors / 8 + 4 * (segment->last - segment->first));
     Arena *scratch = arena_new();
     bool *seen = arena_array(scratch, bool, session->graph->n_tensors);
     Ops found = {0};
@@ -347,15 +352,22 @@ static int segment_outputs(lua_State *L)
     return push_crossing(L, false);
 }
 
+static int check_number(lua_State *L)
+{
+    const Segment *segment = check_segment(L);
+    sandbox_spend(L, segment->first);
+    return segment_number(policy_of(L), *segment);
+}
+
 static int segment_index(lua_State *L)
 {
-    lua_pushinteger(L, segment_number(policy_of(L), *check_segment(L)));
+    lua_pushinteger(L, check_number(L));
     return 1;
 }
 
 static int segment_name(lua_State *L)
 {
-    lua_pushfstring(L, "stage %d", segment_number(policy_of(L), *check_segment(L)));
+    lua_pushfstring(L, "stage %d", check_number(L));
     return 1;
 }
 

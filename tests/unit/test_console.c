@@ -68,6 +68,21 @@ static AnswerRow answer_rows[] = {
      "! console:1: a graph has no 'shrad' (did you mean 'shard'?)\n"},
     {"a_pattern_of_nothing", "g:shard('no.such.*', {[0] = 'tp'})\n",
      "pattern 'no.such.*' matches no tensor"},
+    {"a_node_and_a_segment_are_kept",
+     "node, segment = g:node(0), g:segments()[1]\nnode.index, segment.index, #segment:nodes() > "
+     "90\n",
+     "0\n0\ntrue\n"},
+    {"a_sub_node_ends_with_its_line",
+     "sub = g:replicate(g:op('transformer.h.0.mlp.c_fc'))[1] error('kept')\n"
+     "g:assign(sub, 0)\n",
+     "! console:1: kept ()\n! console:1: a sub-node of '/transformer/h.0/mlp/c_fc/Gemm' is of an "
+     "earlier run, which has "
+     "ended (partition the node again: sub-nodes are there while that run lasts)\n"},
+    {"so_does_its_algorithm",
+     "way = g:replicate(g:op('transformer.h.0.mlp.c_fc'))[1]:algorithm('dim') error('kept')\n"
+     "way:satisfy{idx = 0, dim = 0, num = 2}\n",
+     "! console:1: kept ()\n! console:1: a sub-node of '/transformer/h.0/mlp/c_fc/Gemm' is of an "
+     "earlier run"},
     {"no_files", "io\n", "nil\n"},
     {"memory_is_bounded", "local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1000) .. i end\n",
      "! console:1: "},

@@ -258,6 +258,14 @@ static HostileRow policy_rows[] = {
      "stopped after 50 million instructions"},
     {"names_flood", "while true do g:tie((\"x\"):rep(16000), \"lm_head.weight\") end",
      "stopped after 50 million instructions"},
+    {"segment_flood",
+     "local t, s = {}, g:segments()[1] for i = 1, 1e6 do t[i] = s end "
+     "while true do g:recompute(t) end",
+     "stopped after 50 million instructions"},
+    {"segment_number_flood",
+     "g:staging{g:node(0), g:node(90)} local s = g:segments()[2] "
+     "while true do local n = s.index + #s:inputs() + #g:segments() end",
+     "stopped after 50 million instructions"},
     {"nearest_flood", "while true do pcall(g.op, g, \"no.such.op\") end",
      "stopped after 50 million instructions"},
     {"node_index", "g:nodes()[1].name = \"x\"", "a node is read, not written: 'name'"},

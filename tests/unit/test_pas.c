@@ -414,7 +414,7 @@ static PasRow place_rows[] = {
     {"assign_to_a_text", "pp=2", PAS("graph:assign(at(0), 'gpu')"),
      "5: devices are a number, a list of them, or coordinates {pp = 0}\n"},
     {"assign_a_tensor", "pp=2", PAS("graph:assign(at(0):input(0), 0)"),
-     "5: what is assigned is a node, a segment or a list of these, not a userdata\n"},
+     "5: what is assigned is a node, a segment or a list of these, not a tensor\n"},
 };
 
 /* ---- recompute, schedule, multiref ---- */
@@ -426,6 +426,12 @@ static PasRow place_rows[] = {
 #define PLACED "mm0..act1 on pp=0 @6\nmm2..soft on pp=1 @6\n"
 
 static PasRow again_rows[] = {
+    {"a_partition_taken_back_and_assigned", "tp=2",
+     PAS("local subs = graph:partition(at(1), at(1):algorithm('dim'), {idx = 0, dim = 0, num = "
+         "2})\n"
+         "graph:unpin(at(1))\n"
+         "graph:assign(subs, {0, 1})"),
+     "kind 3 @6\nkind 3 @6\nact0 d0 8/tp @5\n"},
     {"recompute", "tp=2",
      PAS("graph:recompute{at(2), at(3)}\ngraph:recompute(graph:between(at(5), at(6)))\n"
          "print(at(3).recompute, at(6).recompute, at(4).recompute)"),
