@@ -175,10 +175,13 @@ static void print_hook(void *listener, const char *file, int line, const char *t
     add_note(session, file, line, "printed", shown.s);
 }
 
+/* The others keep their order: the last of a session is its newest. */
 static void drop(Scripts *scripts, int i)
 {
     sandbox_free(scripts->loaded.at[i].sandbox);
-    scripts->loaded.at[i] = scripts->loaded.at[--scripts->loaded.n];
+    scripts->loaded.n--;
+    memmove(&scripts->loaded.at[i], &scripts->loaded.at[i + 1],
+            (size_t)(scripts->loaded.n - i) * sizeof scripts->loaded.at[0]);
 }
 
 /* States of the session that nothing can call any more. */
@@ -374,11 +377,35 @@ static const Loaded *find_needed(const Scripts *scripts, const Session *session)
     return NULL;
 }
 
+static Loaded *find_state(const Scripts *scripts, const Arena *model)
+{
+    for (int i = scripts->loaded.n - 1; i >= 0; i--)
+        if (scripts->loaded.at[i].model == model)
+            return &scripts->loaded.at[i];
+    return NULL;
+}
+
+/* Says what lines of the console had set in a state that another takes the place of. */
+static void note_lost(Session *session, const Sandbox *lost, const Sandbox *now)
+{
+    enum { NAMES_SAID = 8 };
+    Arena *arena = session->journal_arena;
+    Buf text = buf_new(arena);
+    int n = lost->typed.n;
+    if (n == 0)
+        return;
+    buf_puts(&text, "the policy was read anew, so what was defined in the console is gone: ");
+    for (int i = 0; i < n && i < NAMES_SAID; i++)
+        buf_printf(&text, "%s%s", i > 0 ? ", " : "", lost->typed.at[i]);
+    if (n > NAMES_SAID)
+        buf_printf(&text, " and %d more", n - NAMES_SAID);
+    add_note(session, now->source.name, 0, "console-gone", text.s);
+}
+
 /* Shapes stand already, so what the file registers now is dropped; that is said when the file
  * differs from the one whose operators are in use. */
 static Loaded *load_again(Scripts *scripts, Session *session, const char *policy, Error *err)
 {
-    drop_used(scripts, session);
     Arena *arena = arena_new();
     RuleBook dropped = rule_book_new(arena);
     dropped.allow_native = session->rules.allow_native;
@@ -412,27 +439,52 @@ static Loaded *find_unused(Scripts *scripts, const Session *session, const char 
     return NULL;
 }
 
+/* The session that is being opened takes the place of one whose console defined something. */
+static const Sandbox *find_replaced(const Scripts *scripts, const Session *session)
+{
+    const Loaded *before =
+        session->carried ? find_state(scripts, session->carried->model_arena) : NULL;
+    return before ? before->sandbox : NULL;
+}
+
+/* When the file is read again the state before it stays until PAS has run in the new one: a policy
+ * that fails changes nothing. */
 static bool policy_hook(void *context, Session *session, const char *policy, Journal *journal,
                         Error *err)
 {
-    Loaded *loaded = find_unused(context, session, policy);
-    if (!loaded)
-        loaded = load_again(context, session, policy, err);
+    Scripts *scripts = context;
+    Loaded *loaded = find_unused(scripts, session, policy);
+    const Sandbox *lost = find_replaced(scripts, session);
+    bool again = !loaded;
+    if (again) {
+        const Loaded *before = find_state(scripts, session->model_arena);
+        lost = before ? before->sandbox : NULL;
+        loaded = load_again(scripts, session, policy, err);
+    }
     if (!loaded)
         return false;
-    loaded->used = true;
-    loaded->sandbox->listener = session;
-    bool ok = policy_run(loaded->sandbox, session, journal, err);
-    loaded->sandbox->listener = NULL; /* a session of a change goes away before its state */
+    Sandbox *sandbox = loaded->sandbox;
+    sandbox->listener = session;
+    bool ok = policy_run(sandbox, session, journal, err);
+    sandbox->listener = NULL; /* a session of a change goes away before its state */
+    if (again && !ok) {
+        drop(scripts, scripts->loaded.n - 1);
+        return false;
+    }
+    if (lost)
+        note_lost(session, lost, sandbox);
+    if (again)
+        drop_used(scripts, session);
+    find_state(scripts, session->model_arena)->used = true;
     return ok;
 }
 
 /* The state that the last run of the policy left; one of its own where there is no policy. */
 static Sandbox *console_state(Scripts *scripts, const Session *session, Error *err)
 {
-    for (int i = scripts->loaded.n - 1; i >= 0; i--)
-        if (scripts->loaded.at[i].model == session->model_arena)
-            return scripts->loaded.at[i].sandbox;
+    const Loaded *state = find_state(scripts, session->model_arena);
+    if (state)
+        return state->sandbox;
     Sandbox *sandbox = new_state(scripts, "console");
     if (!sandbox) {
         error_set(err, "no memory for Lua");

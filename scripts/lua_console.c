@@ -105,6 +105,59 @@ static bool compile(lua_State *L, Str text)
     return luaL_loadbufferx(L, text.s, text.n, "=console", "t") == LUA_OK;
 }
 
+/* ---- globals that lines set ---- */
+
+static const char globals_before[] = "globals before the line";
+
+static void keep_globals(lua_State *L)
+{
+    lua_newtable(L);
+    lua_pushglobaltable(L);
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, -6);
+    }
+    lua_pop(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, globals_before);
+}
+
+static void note_typed(Sandbox *sandbox, Str name)
+{
+    Buf shown = buf_new(sandbox->arena);
+    text_printable(name, &shown);
+    for (int i = 0; i < sandbox->typed.n; i++)
+        if (str_eq(str_from(sandbox->typed.at[i]), buf_str(&shown)))
+            return;
+    vec_push(sandbox->arena, &sandbox->typed, shown.s);
+}
+
+/* Those that are not what they were go to sandbox->typed. */
+static int find_typed(lua_State *L)
+{
+    enum { BEFORE = 2, GLOBALS, KEYS, TYPED_MAX = 1000 };
+    if (lua_getfield(L, LUA_REGISTRYINDEX, globals_before) != LUA_TTABLE)
+        return 0;
+    lua_pushglobaltable(L);
+    sandbox_push_keys(L, GLOBALS);
+    lua_Integer n = (lua_Integer)lua_rawlen(L, KEYS);
+    for (lua_Integer i = 1; i <= n && sandbox_of(L)->typed.n < TYPED_MAX; i++) {
+        lua_rawgeti(L, KEYS, i);
+        bool is_name = lua_type(L, -1) == LUA_TSTRING;
+        lua_pushvalue(L, -1);
+        lua_rawget(L, BEFORE);
+        lua_pushvalue(L, -2);
+        lua_rawget(L, GLOBALS);
+        size_t length;
+        if (is_name && !lua_rawequal(L, -1, -2)) {
+            const char *name = lua_tolstring(L, -3, &length);
+            note_typed(sandbox_of(L), (Str){name, length});
+        }
+        lua_settop(L, KEYS);
+    }
+    return 0;
+}
+
 static int run_line(lua_State *L)
 {
     const Line *line = lua_touserdata(L, 1);
@@ -116,6 +169,7 @@ static int run_line(lua_State *L)
     push_resource(L, policy_of(L)->session->mesh);
     lua_setglobal(L, "resource");
     lua_settop(L, 1);
+    keep_globals(L);
     if (!compile(L, line->text))
         return lua_error(L);
     int first = lua_gettop(L);
@@ -168,6 +222,9 @@ bool console_run(Sandbox *sandbox, Session *session, const char *text, Journal *
     sandbox_scale(sandbox, session->graph->n_ops);
     sandbox_restart(sandbox);
     bool ok = policy_protect(sandbox, session, run_line, &line, journal, err);
+    Error unheard = {0};
+    sandbox_restart(sandbox);
+    sandbox_protect(sandbox, find_typed, NULL, &unheard);
     sandbox->source = policy.source;
     sandbox->chunk = policy.chunk;
     sandbox->listener = policy.listener;

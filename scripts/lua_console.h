@@ -4,7 +4,8 @@
  * statements. It sees the globals of the policy's file and those that lines before it set, and the
  * graph as `g` and `graph`, the mesh as `resource`: what it asks of the graph is answered from the
  * plan as it is, and what it decides counts after all that was decided before. Every line has the
- * whole budget of a script.
+ * whole budget of a script. Globals that lines set are gone when the file is read again:
+ * sandbox->typed has their names.
  */
 #ifndef SCRIPTS_LUA_CONSOLE_H
 #define SCRIPTS_LUA_CONSOLE_H

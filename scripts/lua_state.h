@@ -51,6 +51,7 @@ typedef struct {
     const void *rules; /* RuleBook: where register_op and the like add, while the file's top level
                           runs; else NULL */
     Vec(Registered) registered; /* calls of these */
+    Vec(const char *) typed;    /* globals that lines of the console set, in their order */
     int64_t n_ordinals;         /* objects that were shown by a number (lua_order.c) */
     const Progress *progress;   /* whoever waits may ask for a stop; NULL */
     void *listener;             /* of print */

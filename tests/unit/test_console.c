@@ -4,6 +4,9 @@
 #include "scripts/hooks.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static SessionHooks hooks;
 
@@ -178,6 +181,73 @@ static void another_policy_takes_the_place_of_the_first(void **state)
     session_close(session);
 }
 
+/* ---- one state with the policy ---- */
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static bool run_policy_again(Session *session)
+{
+    Error err = {0};
+    return session_change(session, &(Change){.kind = CHANGE_POLICY}, &err);
+}
+
+static const char *note_of(const Session *session, const char *code)
+{
+    for (int i = 0; i < session->plan->findings.n; i++)
+        if (strcmp(session->plan->findings.at[i].code, code) == 0)
+            return session->plan->findings.at[i].text;
+    return "";
+}
+
+static void what_is_defined_stays_until_the_policy_is_read_again(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    char path[] = "/tmp/dimscope-console-XXXXXX.lua";
+    int made = mkstemps(path, 4);
+    assert_true(made >= 0);
+    close(made);
+    write_text(path, "size = 3\nfunction cut(g, name) g:shard(name, {[1] = 'tp'}) end\n"
+                     "function PAS(graph) return graph end\n");
+    Session *session = open_tiny(path);
+    Buf out = buf_new(arena);
+    type_line(session, "size, mine = 4, 5", 1, &out);
+    type_line(session, "cut(g, 'lm_head.weight') return size + mine", 2, &out);
+    assert_string_equal(out.s, "9\n");
+    assert_int_equal(n_of_user(session), 1);
+
+    /* A file that is wrong, or whose PAS is, leaves the state as it was. */
+    write_text(path, "function PAS(");
+    assert_false(run_policy_again(session));
+    write_text(path, "function PAS() error('no') end");
+    assert_false(run_policy_again(session));
+    out.n = 0;
+    type_line(session, "cut ~= nil, mine", 3, &out);
+    assert_string_equal(out.s, "true\n5\n");
+    assert_string_equal(note_of(session, "console-gone"), "");
+
+    write_text(path, "size = 30\nfunction PAS(graph) return graph end\n");
+    assert_true(run_policy_again(session));
+    assert_string_equal(note_of(session, "console-gone"),
+                        "the policy was read anew, so what was defined in the console is gone: "
+                        "mine, size");
+    out.n = 0;
+    type_line(session, "size, mine, cut", 4, &out);
+    assert_string_equal(out.s, "30\nnil\nnil\n");
+    assert_int_equal(n_of_user(session), 1); /* what was decided stays */
+    assert_true(run_policy_again(session));
+    assert_string_equal(note_of(session, "console-gone"), "");
+    session_close(session);
+    unlink(path);
+    arena_free(arena);
+}
+
 /* ---- stopping ---- */
 
 static void *stop_soon(void *progress)
@@ -216,6 +286,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_line_is_one_step_of_the_journal),
     cmocka_unit_test(there_is_a_console_without_a_policy),
     cmocka_unit_test(another_policy_takes_the_place_of_the_first),
+    cmocka_unit_test(what_is_defined_stays_until_the_policy_is_read_again),
     cmocka_unit_test(a_line_is_stopped_from_outside),
 };
 

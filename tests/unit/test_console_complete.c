@@ -37,6 +37,36 @@ static void types(void **state)
     arena_free(arena);
 }
 
+/* ---- lines that run elsewhere ---- */
+
+typedef struct {
+    const char *name, *line;
+    bool want;
+} AloneRow;
+
+static AloneRow alone_rows[] = {
+    {"a_call", "g:shard('lm_head.weight', {[1] = 'tp', n = {axis = 'dp', unit = 2}})", true},
+    {"two_calls", "g:pin('a', {}) graph:unpin(\"b\")", true},
+    {"a_loop", "for i, n in ipairs(g:select{name = 'MatMul'}) do g:replicate(n, 2 * i) end", true},
+    {"a_local", "local t = 'tp' g:pin('a', {[0] = t})", true},
+    {"a_function_of_its_own", "g:where(function(n) return n.us > 1e3 end)", false},
+    {"a_remark", "g:pin('a', {}) -- return x", true},
+    {"a_text_with_marks", "g:pin('a\\'b', {[0] = \"x, y\"})", true},
+    {"what_another_line_set", "g:pin('a', {[0] = t})", false},
+    {"a_function_of_another_line", "cut(g, 'a')", false},
+    {"it_sets_a_global", "t = 'tp' g:pin('a', {})", false},
+    {"an_answer", "=g:pin('a', {})", false},
+    {"an_answer_in_words", "return g:pin('a', {})", false},
+    {"two_answers", "g:pin('a', {}), 1", false},
+    {"nothing", " ", false},
+};
+
+static void stands_alone(void **state)
+{
+    const AloneRow *row = *state;
+    assert_int_equal(lua_typed_stands_alone(str_from(row->line)), row->want);
+}
+
 /* ---- what is offered ---- */
 
 typedef struct {
@@ -130,7 +160,8 @@ static void offers(void **state)
 int main(void)
 {
     open_scripts(NULL);
-    int failed = run_rows("types", type_rows, types) + run_rows("offers", rows, offers);
+    int failed = run_rows("types", type_rows, types) + run_rows("offers", rows, offers) +
+                 run_rows("alone", alone_rows, stands_alone);
     close_scripts(NULL);
     return failed;
 }

@@ -365,7 +365,7 @@ static void a_policy_is_edited_and_run_again(void **state)
     write_policy(path, "  graph:pin('lm_head.weight', {[2] = 'tp'})");
     app_type(app, STR("r"));
     screen_says(app, (const char *const[]){":2:3: 'lm_head.weight' has 2 dims, no dim 2",
-                                           "its dims: 0 of 768", "e edits, r runs it again",
+                                           "its dims: 0 of 64", "e edits, r runs it again",
                                            ">!    2", NULL});
     Str place;
     int line = 0;

@@ -276,3 +276,75 @@ Str lua_typed_first_text(Str typed, size_t at)
     size_t behind = skip_text(typed, at);
     return behind == 0 ? (Str){0} : (Str){typed.s + at + 1, behind - at - 2};
 }
+
+/* ---- lines that can stand elsewhere ---- */
+
+/* Names that are there for every function; what ends it or answers is not among them. */
+static const char common_names[] =
+    "and break do else elseif end false for function goto if in local nil not or repeat then true "
+    "until while assert error ipairs math next pairs pcall print select string table tonumber "
+    "tostring type utf8 g graph resource";
+
+/* The name is made in this line: "local x", "for x", "for k, x", or a parameter of a function. */
+static bool is_made(Str line, Str name)
+{
+    bool making = false;
+    for (size_t at = 0; at < line.n; at++) {
+        Str rest = {line.s + at, line.n - at};
+        Str word = {rest.s, lua_typed_head(rest)};
+        if (making && str_eq(word, name))
+            return true;
+        if (word.n > 0)
+            making = making ? !str_eq(word, STR("in"))
+                            : str_eq(word, STR("local")) || str_eq(word, STR("for")) ||
+                                  str_eq(word, STR("function"));
+        else if (is_mark(rest.s[0]))
+            at = skip_text(line, at) > 0 ? skip_text(line, at) - 1 : line.n;
+        else if (rest.s[0] == '=' || rest.s[0] == ')' || rest.s[0] == ';')
+            making = false;
+        at += word.n > 0 ? word.n - 1 : 0;
+    }
+    return false;
+}
+
+/* A field, a method, or a key of a table: no name that has to be there. */
+static bool is_member(Str line, size_t at, size_t n, int depth)
+{
+    char before = 0;
+    size_t behind = at + n;
+    for (size_t i = at; i > 0 && before == 0; i--)
+        before = line.s[i - 1] == ' ' ? 0 : line.s[i - 1];
+    while (behind < line.n && line.s[behind] == ' ')
+        behind++;
+    bool set = behind < line.n && line.s[behind] == '=' &&
+               (behind + 1 == line.n || line.s[behind + 1] != '=');
+    return before == '.' || before == ':' || (set && depth > 0 && (before == '{' || before == ','));
+}
+
+bool lua_typed_stands_alone(Str line)
+{
+    int depth = 0;
+    line = str_trim(line);
+    if (line.n == 0 || (!isalpha((unsigned char)line.s[0]) && line.s[0] != '_'))
+        return false;
+    bool local = str_starts(line, STR("local ")) || str_starts(line, STR("for "));
+    for (size_t at = 0; at < line.n; at++) {
+        char c = line.s[at];
+        Str word = {line.s + at, lua_typed_head((Str){line.s + at, line.n - at})};
+        depth += (c == '(' || c == '{' || c == '[') - (c == ')' || c == '}' || c == ']');
+        if (is_mark(c))
+            at = skip_text(line, at) > 0 ? skip_text(line, at) - 1 : line.n;
+        else if (c == '-' && at + 1 < line.n && line.s[at + 1] == '-')
+            return true;
+        else if (c == ',' && depth == 0 && !local)
+            return false; /* values, not a statement */
+        if (word.n == 0)
+            continue;
+        bool number = isdigit((unsigned char)c);
+        if (!number && !is_member(line, at, word.n, depth) &&
+            !str_has_word(str_from(common_names), word) && !is_made(line, word))
+            return false;
+        at += word.n - 1;
+    }
+    return true;
+}

@@ -47,6 +47,10 @@ bool lua_typed_is_called(const ScriptEntry *row); /* it is a function */
 /* Name and type of the n-th parameter, from 0; false: it has none. */
 bool lua_typed_parameter(const ScriptEntry *row, int n, Str *name, Str *type);
 
+/* Whether the line is a statement of a function in which `g` is the graph, and no more: it uses no
+ * name that it does not make itself. */
+bool lua_typed_stands_alone(Str line);
+
 /* The content of the first text behind a place: of `("a", ` it is a. Empty: it begins with none. */
 Str lua_typed_first_text(Str typed, size_t at);
 

@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "core/plan/decision_lua.h"
 #include "tui/app/listing.h"
+#include "tui/app/lua_typed.h"
 #include "tui/app/whatif.h"
 #include "tui/views/label.h"
 
@@ -547,11 +548,12 @@ static void put_unpin(const Edits *edits, int i, Buf *out)
     buf_putc(out, '\n');
 }
 
-/* Decisions i to end are of one line. */
+/* Decisions i to end are of one line: as it was typed, where that says them all and needs nothing
+ * that other lines have set. */
 static void put_line(const Edits *edits, int i, int end, Buf *out)
 {
     const Decision *decisions = edits->session->journal.decisions.at;
-    bool whole = true;
+    bool whole = lua_typed_stands_alone(str_from(decisions[i].origin.text));
 
     for (int d = i; d < end; d++) {
         whole = whole && still_holds(edits, d);

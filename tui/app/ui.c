@@ -75,6 +75,19 @@ static void start_at_layers(Ui *ui)
     }
 }
 
+/* The number of the last step that was made here, as a plan file has it: the next goes on. */
+static int last_edit(const Session *session)
+{
+    int last = 0;
+
+    for (int i = 0; i < session->journal.n_done; i++) {
+        const Origin *origin = &session->journal.decisions.at[i].origin;
+        bool here = origin->kind == ORIGIN_USER && (!origin->file || !*origin->file);
+        last = here && origin->line > last ? origin->line : last;
+    }
+    return last;
+}
+
 void ui_open(Ui *ui, Session *session, bool ascii)
 {
     Arena *arena = arena_new();
@@ -85,6 +98,7 @@ void ui_open(Ui *ui, Session *session, bool ascii)
                .outline = outline_new(arena),
                .rail = rail_new(arena),
                .console = console_new(),
+               .edits = last_edit(session),
                .run = arena_make(arena, RunState),
                .schedule = arena_make(arena, ScheduleState),
                .ascii = ascii,
