@@ -1,6 +1,8 @@
 /* Changes of the plan on the screen: pins, decisions, policies, two plans, a run of it. */
 #include "tests/unit/screen.h"
 
+#include "core/plan/planfile.h"
+
 #include "tui/views/view_policy.h"
 
 #include <stdlib.h>
@@ -479,6 +481,45 @@ static void a_failing_policy_leaves_the_last_plan(void **state)
     arena_free(arena);
 }
 
+/* A line of Lua is one step with its text: in the plan file, and of the session that opens it. */
+static void typed_lines_come_back_with_a_plan(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    char path[] = "/tmp/dimscope-plan-XXXXXX.json";
+    int file = mkstemps(path, 5);
+    assert_true(file >= 0);
+    close(file);
+    Session *session = open_tiny();
+    App *app = app_new(session, &(AppOptions){0}, NULL, 80, 24);
+    app_type(app, STR("i"));
+    app_type(app, STR("g:shard('transformer.h.*.mlp.c_fc.weight', {[1] = {}})<Enter><Esc>"));
+    Error err = {0};
+    assert_true(planfile_save(session, path, false, &err));
+    app_free(app);
+    session_close(session);
+
+    SessionOptions options = {.model = path};
+    session = session_open(&options, &hooks, &err);
+    if (!session)
+        fail_msg("%s", err.text);
+    app = app_new(session, &(AppOptions){0}, NULL, 80, 24);
+    int n = session->journal.n_done;
+    app_type(app, STR("8G"));
+    screen_says(app, (const char *const[]){
+                         "you     2                  g:shard('transformer.h.*.mlp", NULL});
+    app_type(app, STR(":lua g:pin('transformer.wpe.weight', {[0] = 'tp'})<Enter>"));
+    assert_int_equal(session->journal.n_done, n + 1);
+    app_type(app, STR("u"));
+    assert_int_equal(session->journal.n_done, n); /* the new line alone, and then the old one */
+    app_type(app, STR("u"));
+    assert_int_equal(session->journal.n_done, n - 2);
+    app_free(app);
+    session_close(session);
+    unlink(path);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,6 +532,7 @@ int main(void)
         cmocka_unit_test(a_run_says_whether_it_computes_the_same),
         cmocka_unit_test(a_run_names_the_first_value_that_differs),
         cmocka_unit_test(a_failing_policy_leaves_the_last_plan),
+        cmocka_unit_test(typed_lines_come_back_with_a_plan),
     };
     open_scripts(NULL);
     int failed = run_rows("plan", rows, screen_has);
