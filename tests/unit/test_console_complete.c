@@ -157,11 +157,29 @@ static void offers(void **state)
     arena_free(arena);
 }
 
+static void parts_of_an_axis(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=8"};
+    Session *session = session_open(&options, &hooks, &(Error){0});
+    assert_non_null(session);
+    App *app = app_new(session, &(AppOptions){0}, NULL, 80, 24);
+    Buf got = buf_new(arena);
+    put_offered(app, "g:shard('lm_head.weight', {n = 'tp:", &got);
+    assert_string_equal(got.s, "tp:(1)2 tp:(1)4 tp:(2)2 tp:(2)4 tp:(4)2");
+    app_free(app);
+    session_close(session);
+    arena_free(arena);
+}
+
 int main(void)
 {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_an_axis)};
     open_scripts(NULL);
     int failed = run_rows("types", type_rows, types) + run_rows("offers", rows, offers) +
-                 run_rows("alone", alone_rows, stands_alone);
+                 run_rows("alone", alone_rows, stands_alone) +
+                 cmocka_run_group_tests_name("axes", tests, NULL, NULL);
     close_scripts(NULL);
     return failed;
 }

@@ -249,6 +249,8 @@ static void what_is_written_decides_the_same(void **state)
         ":tensor transformer.h.1.mlp.c_fc.weight<Enter>:decide replicated tp<Enter>"
         ":decide barrier forward<Enter>:tensor transformer.h.1.mlp.c_fc.bias<Enter>"
         ":decide tie both<Enter>:decide unreduced dp<Enter>:undecide<Enter>5x1"
+        ":lua w = 'transformer.wpe.weight'<Enter>:lua g:pin(w, {[0] = 'tp'})<Enter>"
+        ":lua =g:pin('transformer.ln_f.weight', {[0] = 'dp'})<Enter>"
         ":write %s<Enter>",
         path);
     screen_after(arena, made, 120, 40, keys);
