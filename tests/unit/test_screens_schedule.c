@@ -75,6 +75,10 @@ static ScheduleRow rows[] = {
      "5",
      {" a micro-batch, ", " sent by a device of each stage"}},
     {"memory is one micro-batch's", "1f1b", "6", {" peak of the micro-batch by device"}},
+    {"another schedule",
+     "1f1b",
+     "ig:schedule('gpipe', {micro_batches = 8})<Enter>",
+     {"plan changed: 1 decision: micro-batch ", "step now "}},
     {"a device's stage", "1f1b", "4j", {"node 0  stage 1"}},
 };
 

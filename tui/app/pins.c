@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/plan/decision_lua.h"
+#include "core/plan/stage.h"
 #include "tui/app/listing.h"
 #include "tui/app/lua_typed.h"
 #include "tui/app/whatif.h"
@@ -193,7 +194,9 @@ static void add_change(const Ui *ui, const char *what, Str old, Str new, Buf *ou
 
 void pins_format_totals(const Ui *ui, const Totals *before, const Totals *after, Buf *out)
 {
-    add_change(ui, ": step", label_us(ui, before->step_us), label_us(ui, after->step_us), out);
+    const char *what = arena_printf(ui->frame, ": %s", label_pass(ui_plan(ui)));
+
+    add_change(ui, what, label_us(ui, before->step_us), label_us(ui, after->step_us), out);
     add_change(ui, ", comm", label_us(ui, before->comm_us), label_us(ui, after->comm_us), out);
     add_change(ui, ", peak", label_bytes(ui, before->peak_bytes),
                label_bytes(ui, after->peak_bytes), out);
@@ -201,7 +204,11 @@ void pins_format_totals(const Ui *ui, const Totals *before, const Totals *after,
 
 void pins_format_change(const Ui *ui, const Totals *before, Buf *out)
 {
-    pins_format_totals(ui, before, &ui_plan(ui)->totals, out);
+    const Plan *plan = ui_plan(ui);
+
+    pins_format_totals(ui, before, &plan->totals, out);
+    if (plan->stages && plan->stages->n_micro_batches > 1) /* a schedule may change, and no op */
+        buf_printf(out, ", step now %.*s", STR_ARG(label_us(ui, plan_step_us(plan))));
 }
 
 static void say_change(Ui *ui, const Totals *old, const char *what)
