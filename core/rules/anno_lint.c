@@ -113,7 +113,8 @@ static void lint_summed(Linter *l, int t, int dim, const AnnoAtom *atom)
 static void lint_undefined(Linter *l, int t, int dim, const AnnoAtom *atom)
 {
     (void)dim;
-    if (!seen_before(l, t, atom->id) && find_atom(&l->anno->tensor[t], atom->id)->at == atom->at)
+    const AnnoAtom *first = find_atom(&l->anno->tensor[t], atom->id);
+    if (first && first->at == atom->at && !seen_before(l, t, atom->id))
         add(l, (size_t)atom->at, LEVEL_NOTE, "undefined-identifier",
             arena_printf(l->arena,
                          "'%.*s' of output %d is in no input: its length must be a "

@@ -67,7 +67,7 @@ bool kwargs_of_piece(Arena *arena, const OpSpace *space, const IndexPiece *piece
         const CutRule *rule = space->index[j].rule;
         if (!rule) {
             const Kwarg *length = length_of(kwargs, &space->index[j]);
-            if (!divide(arena, kwargs, length, piece[j].num, err))
+            if (length && !divide(arena, kwargs, length, piece[j].num, err))
                 return false;
             continue;
         }
