@@ -390,9 +390,9 @@ static void stage_cells(const Page *page, Table *table, int s)
     const Stage *stage = &stages->at[s];
     const Inferred *inferred = page->plan->inferred;
     Buf devices = buf_new(page->scratch);
-    submesh_format(page->session->mesh, page->plan->submeshes[stage->devices], &devices);
+    comm_format_part(page->session, stage->devices, &devices);
     table_printf(table, "%d", s);
-    table_cell(table, devices.n > 0 ? buf_str(&devices) : STR("all"));
+    table_cell(table, buf_str(&devices));
     table_path(table, 0, label_op(page->session, page->scratch, inferred->program[stage->first]),
                OUTPUT_MOST);
     table_printf(table, "%d", stage->last - stage->first + 1);

@@ -345,7 +345,7 @@ static void format_group(const Mesh *mesh, AtomSet atoms, int64_t position, Buf 
 
 void comm_format_groups(const Mesh *mesh, SubMesh part, AtomSet atoms, Buf *out)
 {
-    AtomSet others = (AtomSet)((1u << mesh->n_atoms) - 1) & ~atoms & ~part.fixed;
+    AtomSet others = submesh_free(mesh, part) & ~atoms;
     int64_t n = mesh_atoms_size(mesh, others);
     int64_t shown = mesh->n_devices <= DEVICES_LISTED ? n : 1;
 

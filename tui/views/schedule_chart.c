@@ -1,5 +1,6 @@
 #include "tui/views/schedule_chart.h"
 
+#include "tui/views/comm.h"
 #include "tui/views/label.h"
 
 #include <math.h>
@@ -98,12 +99,7 @@ static Str place_text(const Ui *ui, const ScheduleState *state, double at)
 
 void chart_put_devices(const Ui *ui, int stage, Buf *out)
 {
-    const Plan *plan = ui_plan(ui);
-    size_t before = out->n;
-
-    submesh_format(plan->mesh, plan->submeshes[plan->stages->at[stage].devices], out);
-    if (out->n == before)
-        buf_puts(out, "all");
+    comm_format_part(ui->session, ui_plan(ui)->stages->at[stage].devices, out);
 }
 
 /* The devices of a lane: those of a stage that has no other lane, else its number. */

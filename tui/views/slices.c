@@ -238,12 +238,12 @@ void slice_pieces(Arena *arena, const Slices *slices, int d, int64_t position, i
 
 void slice_peers(const Slices *slices, int64_t position, int most, Buf *out)
 {
-    AtomSet all = (AtomSet)((1u << slices->mesh->n_atoms) - 1) & ~slices->part.fixed;
+    AtomSet same = submesh_free(slices->mesh, slices->part) & ~slices->cuts;
     int64_t n = slices->n_addends * slices->n_copies, shown = 0;
 
     position = slices_twin(slices, position);
     for (int64_t i = 0; i < n && shown < most; i++) {
-        int64_t peer = mesh_group_member(slices->mesh, all & ~slices->cuts, position, i);
+        int64_t peer = mesh_group_member(slices->mesh, same, position, i);
         if (peer != position)
             buf_printf(out, "%sd%" PRId64, shown++ ? " " : "", mesh_device(slices->mesh, peer));
     }

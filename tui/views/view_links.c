@@ -97,8 +97,7 @@ static void draw_step(const Ui *ui, const Reshard *reshard, int s, int most, Pen
     const Mesh *mesh = ui->session->mesh;
     Price price = price_step(ui_plan(ui)->machine, mesh, step->kind, step->atoms, step->bytes);
     Drawing drawing = drawing_of(&price, step->kind);
-    AtomSet others = (AtomSet)(((uint64_t)1 << mesh->n_atoms) - 1) & ~part.fixed;
-    others &= step->kind == STEP_SEND ? ~(AtomSet)0 : ~step->atoms;
+    AtomSet others = submesh_free(mesh, part) & (step->kind == STEP_SEND ? ~0u : ~step->atoms);
     int64_t n = mesh_atoms_size(mesh, others);
     int64_t sent = step->wire_bytes;
     Buf head = buf_new(ui->frame);

@@ -426,8 +426,7 @@ static void draw(Ui *ui, Pen *pen)
 /* The next rank that holds the same slice; where nobody does, the next of all. */
 static int64_t next_holder(const Slices *slices, int64_t rank, int by)
 {
-    AtomSet all = (AtomSet)((1u << slices->mesh->n_atoms) - 1);
-    AtomSet same = all & ~slices->cuts & ~slices->part.fixed;
+    AtomSet same = submesh_free(slices->mesh, slices->part) & ~slices->cuts;
     int64_t n = mesh_atoms_size(slices->mesh, same), n_devices = slices->mesh->n_devices;
 
     if (n == 1)
