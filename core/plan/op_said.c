@@ -2,6 +2,8 @@
 
 #include "core/base/units.h"
 
+#include <assert.h>
+
 typedef struct {
     Plan *plan;
     Arena *scratch;
@@ -148,6 +150,7 @@ void op_said_fill(Plan *plan)
             vec_push(scratch, &a.said, ask(&a, op, a.user[graph->ops[op].operator]));
         if (!said)
             said = arena_array(plan->arena, const OpSaid *, graph->n_ops);
+        assert(a.said.at);
         said[op] = a.said.at[id];
     }
     plan->said = said;

@@ -197,7 +197,7 @@ static const int32_t *start_states(Propagation *p)
     memset(own, -1, (size_t)(host_rule(p) + 1) * sizeof *own);
     for (int i = 0; i < inferred->n_program; i++) {
         const OpSpace *space = program_space(inferred, inferred->program[i]);
-        int32_t *state = &own[2 * space->id];
+        int32_t *state = &own[2 * (int64_t)space->id];
         if (*state >= 0)
             continue;
         FlowState whole = {.cut.n = space->n_index};

@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/base/vec.h"
 
+#include <assert.h>
 #include <math.h>
 
 struct Sender {
@@ -149,12 +150,13 @@ static void add_steps(ReshardPath *path, Step *steps, const Step *more, int n)
 
 static const ReshardPath *find_path(Sender *sender, const Question *asked)
 {
-    Way best = {.us = INFINITY};
+    Way best = way_by(sender, asked, asked->from);
     try_way(sender, asked, asked->from, &best);
     const ReshardPath *plain =
         reshard(sender->resharder, (Dtype)asked->dtype, asked->from, asked->to);
     for (int i = 0; i < plain->n_steps; i++)
         try_way(sender, asked, plain->step[i].to, &best);
+    assert(best.before);
 
     ReshardPath *path = arena_make(sender->arena, ReshardPath);
     Step *steps = arena_array(sender->arena, Step, best.before->n_steps + 1 + best.after->n_steps);
