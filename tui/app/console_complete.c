@@ -33,6 +33,10 @@ static void offer_level(Line *line, Str name, const char *note)
     while (n < name.n && name.s[n] != '.' && name.s[n] != '/')
         n++;
     n = n < name.n ? n : name.n;
+    if (line->out->words.n >= CANDIDATES_MAX) { /* counts for what all share */
+        complete_offer(line->ui, line->out, line->stem, (Candidate){name, "", {0}});
+        return;
+    }
     int before = names_count(line->seen);
     int32_t id = names_intern(line->seen, (Str){name.s, n});
     if (id == before)
@@ -86,7 +90,7 @@ static void offer_names(Line *line)
         if (str_starts(line->stem, path))
             offer_parts(line, i);
     }
-    if (line->stem.n > 0)
+    if (line->stem.n > 0 && line->out->words.n == 0)
         offer_own_names(line);
 }
 

@@ -2,14 +2,15 @@
  *
  *     g:sh           methods and fields of the type that stands before (lua_typed.h), or, where
  *                    that is not known, of all types; each with its use
- *     g:op("h.0.     modules, what they own (PATH.weight), inputs; once something is typed also
- *                    the graph's own names of ops and tensors; a level of dots and slashes at a
+ *     g:op("h.0.     modules, what they own (PATH.weight), inputs; where none begins so, the
+ *                    graph's own names of ops and tensors; a level of dots and slashes at a
  *                    time. A pattern is left as it is
  *     g:shard("h.0.mlp.weight", {      dims of that tensor, and index dims of the op that uses it
  *     .. {n = "  axes: "tp:"           axes of the mesh; and their parts
  *     g:assign(x, {  g:schedule("      axes; schedules: by the type of that parameter in its row
  *
- * A question costs one walk over the names, of which the first CANDIDATES_MAX are kept.
+ * A question costs one walk over the names, of which the first CANDIDATES_MAX are kept: in a model
+ * of 1e6 ops about 10 ms for modules, 30 ms where only the graph's own names begin so.
  */
 #ifndef TUI_APP_CONSOLE_COMPLETE_H
 #define TUI_APP_CONSOLE_COMPLETE_H
