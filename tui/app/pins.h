@@ -28,8 +28,8 @@ bool pins_undecide(Ui *ui, Error *err);
 /* Applies decisions as one step of undo, and says what has changed. They are copied. */
 void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what);
 
-/* ": step 12.8→14.2 ms, comm .., peak ..": the totals of before and of now; of a plan whose schedule
- * has several micro-batches ": micro-batch .., step now 1.87 s". */
+/* ": step 12.8→14.2 ms, comm .., peak ..": the totals of before and of now; of a plan whose
+ * schedule has several micro-batches ": micro-batch .., step now 1.87 s". */
 void pins_format_change(const Ui *ui, const Totals *before, Buf *out);
 void pins_format_totals(const Ui *ui, const Totals *before, const Totals *after, Buf *out);
 

@@ -40,10 +40,11 @@ const char *const view_about[SHOW_COUNT] = {
     [SHOW_POLICY] = "The policy's lines that decide. HITS: decisions of the line that hold; 0\n"
                     "decided nothing. RESHARDS: time of those whose chain goes back to the\n"
                     "line; one that goes back to two lines counts for the nearer.",
-    [SHOW_RUN] = "The plan as it runs, a line a device, a letter an operator's kind:\n"
-                 "predicted, and once it was run, as measured. Ranks are threads of this\n"
-                 "machine: the times are its own, the differences between ops are what is to\n"
-                 "be looked at.",
+    [SHOW_RUN] = "The plan along time, a letter an operator's kind: predicted, of a plan with\n"
+                 "stages a line for each part of the mesh and one micro-batch on its way\n"
+                 "through them; once it was run a line a device, as measured. Ranks are\n"
+                 "threads of this machine: the times are its own, the differences between\n"
+                 "ops are what is to be looked at.",
     [SHOW_COMM_DETAIL] =
         "The selected reshard: from what to what, its steps, the groups that\n"
         "exchange, bytes, the formula of its time with the numbers in it, its\n"
