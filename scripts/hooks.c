@@ -203,16 +203,33 @@ static void drop_stale(Scripts *scripts, const Session *session)
             drop(scripts, i);
 }
 
+/* An include that is not there: what could be, below the folder. */
+static const char *find_included(Scripts *scripts, const char *kind, const char *name, Error *err)
+{
+    const char *path = find_shipped(scripts, kind, name, NULL), *listed = "";
+    if (path)
+        return path;
+    for (const char **dir = scripts->data_dir; *dir && *listed == '\0'; dir++)
+        listed = list_names(
+            scripts->arena,
+            path_join(scripts->arena, *dir, arena_printf(scripts->arena, "scripts/%s/lib", kind)),
+            ", lib/");
+    error_kind(err, ERROR_UNREADABLE, "there is no '%s' among the %s", name, kind);
+    if (*listed)
+        error_hint(err, "there are: lib/%s", listed);
+    return NULL;
+}
+
 /* include "lib/common", below the folder of the policies */
 static const char *find_policy(void *finder, const char *name, Error *err)
 {
-    return find_shipped(finder, "policies", name, err);
+    return find_included(finder, "policies", name, err);
 }
 
 /* include "lib/layers" */
 static const char *find_model(void *finder, const char *name, Error *err)
 {
-    return find_shipped(finder, "models", name, err);
+    return find_included(finder, "models", name, err);
 }
 
 /* A state in which policies and typed lines run. NULL when there is no memory. */

@@ -227,11 +227,16 @@ static void read_config(lua_State *L, OpPlans *plans)
 {
     plans->pipeline_size = plans->n_stages;
     plans->schedule = "1f1b";
-    if (lua_getglobal(L, "pas_config") == LUA_TTABLE) {
+    int type = lua_getglobal(L, "pas_config");
+    if (type != LUA_TTABLE && type != LUA_TNIL)
+        luaL_error(L, "pas_config is a table {pipeline_nmicros = 4}, not a %s", type_shown(L, -1));
+    if (type == LUA_TTABLE) {
         plans->pipeline_size = config_number(L, "pipeline_size", plans->n_stages);
         plans->n_micro_batches = config_number(L, "pipeline_nmicros", 0);
         if (lua_getfield(L, -1, "pipeline_scheduler") == LUA_TSTRING)
             plans->schedule = lua_tostring(L, -1);
+        else if (!lua_isnil(L, -1))
+            luaL_error(L, "pas_config.pipeline_scheduler is a name, as \"1f1b\"");
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
