@@ -492,7 +492,9 @@ static bool policy_hook(void *context, Session *session, const char *policy, Jou
         note_lost(session, lost, sandbox);
     if (again)
         drop_used(scripts, session);
-    find_state(scripts, session->model_arena)->used = true;
+    loaded = find_state(scripts, session->model_arena); /* it may have moved */
+    if (loaded)
+        loaded->used = true;
     return ok;
 }
 
