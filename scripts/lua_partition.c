@@ -527,8 +527,8 @@ static bool choose_next_level(const Policy *policy, const NodeRef *node, int64_t
     Config config = {.idx = idx, .dim = dim, .num = num};
     config.has_idx = config.has_dim = config.has_num = true;
     const OpParts *parts = policy->parts[node->op];
-    return choose_level(policy, node->op, parts ? parts->level : NULL, node->n_levels, &config,
-                        level, err);
+    return choose_level(policy, node->op, parts ? parts->level : NULL, parts ? node->n_levels : 0,
+                        &config, level, err);
 }
 
 bool partition_allowed(const Policy *policy, const NodeRef *node, int64_t idx, int64_t dim,
@@ -552,7 +552,8 @@ bool partition_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t i
 static AtomSet atoms_left(const Policy *policy, const NodeRef *node)
 {
     const OpParts *parts = policy->parts[node->op];
-    return all_atoms(policy->session->mesh) & ~used_by(parts ? parts->level : NULL, node->n_levels);
+    AtomSet used = parts ? used_by(parts->level, node->n_levels) : 0;
+    return all_atoms(policy->session->mesh) & ~used;
 }
 
 bool replicate_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t num, Error *err)

@@ -83,13 +83,13 @@ int segment_number(Policy *policy, Segment segment);
  * Raises for other values. */
 typedef Vec(int32_t) Ops;
 void check_ops(lua_State *L, Policy *policy, int at, Ops *out);
-void ops_sort(Ops *ops); /* in rising order */
 
 /* ---- lua_stage.c: staging, blocking, group, recompute, schedule, multiref ---- */
 
 extern const LuaEntry stage_methods[], place_methods[];
 
 void stage_begin(lua_State *L, Policy *policy, int place, bool relay);
+void ops_sort(Ops *ops); /* in rising order; there is one at least */
 /* Ops that are computed again together; some may be left out (see graph:recompute). */
 bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, Error *err);
 void schedule_set(lua_State *L, Policy *policy, const char *name, int n_micro_batches);

@@ -10,8 +10,6 @@
  */
 #include "scripts/lua_place.h"
 
-#include <stdlib.h>
-
 const char *const segment_type = "segment";
 
 /* ---- where they begin ---- */
@@ -119,17 +117,6 @@ void check_ops(lua_State *L, Policy *policy, int at, Ops *out)
         lua_pop(L, 1);
     }
     sandbox_spend(L, out->n);
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-    return *(const int32_t *)a - *(const int32_t *)b;
-}
-
-void ops_sort(Ops *ops)
-{
-    if (ops->n > 0)
-        qsort(ops->at, (size_t)ops->n, sizeof *ops->at, compare_numbers);
 }
 
 /* Their places in the program. */

@@ -11,6 +11,7 @@
 #include "core/plan/schedule.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* ---- recompute ---- */
 
@@ -105,13 +106,24 @@ bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, Erro
     return true;
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+    return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+void ops_sort(Ops *ops)
+{
+    qsort(ops->at, (size_t)ops->n, sizeof *ops->at, compare_numbers);
+}
+
 static int graph_recompute(lua_State *L)
 {
     Policy *policy = graph_check(L);
     Ops ops;
     Error err = {0};
     check_ops(L, policy, 2, &ops);
-    ops_sort(&ops);
+    if (ops.n > 0)
+        ops_sort(&ops);
     if (!recompute_ops(L, policy, ops.at, ops.n, &err))
         return sandbox_raise(L, &err);
     lua_pushboolean(L, true);
