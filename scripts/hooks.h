@@ -7,7 +7,8 @@
  * A policy file gets a fresh Lua state each time it is run. Its top level runs before shapes are
  * inferred (register_op); PAS then runs in the same state. When PAS is asked for again, the file is
  * read again; its state takes the place of the one before when PAS has run, and a note names what
- * lines of the console had defined there. States that registered operators by function stay until scripts_free().
+ * lines of the console had defined there. States that registered operators by function stay until
+ * scripts_free().
  */
 #ifndef SCRIPTS_HOOKS_H
 #define SCRIPTS_HOOKS_H

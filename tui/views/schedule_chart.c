@@ -294,7 +294,7 @@ void chart_draw_scale(const Ui *ui, const ScheduleState *state, int label, int w
 void chart_draw_legend(const ScheduleState *state, Pen *pen)
 {
     pen_puts(pen, ROLE_DIM, " ");
-    for (int backward = 0; backward <= state->table->trains; backward++) {
+    for (int backward = 0; backward < (state->table->trains ? 2 : 1); backward++) {
         pen_puts(pen, pass_style(backward), "3");
         for (int i = 0; i < 2; i++)
             pen_rune(pen, pass_style(backward), pass_rune(backward));
