@@ -3,6 +3,8 @@
 #include "core/base/intern.h"
 #include "core/plan/plan_findings.h"
 
+#include <assert.h>
+
 enum { SUBMESHES_MAX = INT16_MAX };
 
 typedef struct {
@@ -39,6 +41,7 @@ static void place_ops(Placing *p, const Decision *decision)
         plan->devices = arena_array(plan->arena, int16_t, plan->inferred->graph->n_ops);
         p->placed = arena_array(p->scratch, const Decision *, plan->inferred->graph->n_ops);
     }
+    assert(p->placed);
     for (int32_t op = decision->place; op <= decision->last; op++) {
         plan->devices[op] = id;
         p->placed[op] = decision;

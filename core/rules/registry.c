@@ -316,7 +316,7 @@ static bool says_dtype(const RuleCall *call, int o)
 
 static bool apply_anno(const Operator *operator, RuleCall * call, Error *err)
 {
-    const Anno **annos;
+    const Anno **annos = NULL;
     AnnoArg *args;
     AnnoMatch match;
     int n = anno_candidates(operator->anno, call, &annos, err), n_args = anno_args(call, &args);

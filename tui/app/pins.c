@@ -521,6 +521,7 @@ static Edits edits_of(Arena *arena, const Session *session)
             vec_push(arena, &edits.last, i);
             vec_push(arena, &edits.of_policy, false);
         }
+        assert(edits.last.at && edits.of_policy.at);
         edits.last.at[id] = i;
         if (decision->origin.kind == ORIGIN_POLICY)
             edits.of_policy.at[id] = decision_pins_dim(decision->kind);
