@@ -126,8 +126,9 @@ bool setting_put(Settings *settings, const Setting *setting, Str value, Error *e
 
 void setting_next(Settings *settings, const Setting *setting)
 {
-    if (setting->values && !setting_is_list(setting))
-        *field(settings, setting) = (setting_get(settings, setting) + 1) % n_values(setting);
+    int n = setting->values && !setting_is_list(setting) ? n_values(setting) : 0;
+    if (n > 0)
+        *field(settings, setting) = (setting_get(settings, setting) + 1) % n;
 }
 
 void setting_format(const Settings *settings, const Setting *setting, Buf *out)
