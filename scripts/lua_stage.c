@@ -202,6 +202,16 @@ static int64_t count_micro_batches(const char *steps)
     return most + 1;
 }
 
+/* A name that is none; steps begin with the number of a stage. */
+static bool check_name(const char *name, Error *err)
+{
+    if (schedule_kind(str_from(name)) || (name[0] >= '0' && name[0] <= '9'))
+        return true;
+    error_set(err, "there is no schedule '%.*s'", 40, name);
+    error_hint(err, "there are %s; or steps such as \"0f0 0f1+1f0 1f1\"", schedule_names());
+    return false;
+}
+
 static bool read_micro_batches(lua_State *L, const char *name, int64_t *out, Error *err)
 {
     bool steps = !schedule_kind(str_from(name));
@@ -242,7 +252,7 @@ static int graph_schedule(lua_State *L)
     Error err = {0};
     lua_settop(L, 3);
     const char *name = check_schedule(L, policy, 2);
-    if (!read_micro_batches(L, name, &n, &err))
+    if (!check_name(name, &err) || !read_micro_batches(L, name, &n, &err))
         return sandbox_raise(L, &err);
     schedule_set(L, policy, name, (int)n);
     return 0;

@@ -461,6 +461,10 @@ static PasRow again_rows[] = {
      PAS(TWO_STAGES "graph:schedule('chimera_direct', {micro_batches = 4})"),
      "7: chimera_direct takes 4 stages and an even number of micro-batches, not 2 and 4 [these "
      "stages have devices of their own: 1f1b, gpipe, infer_pipe]\n"},
+    {"no_such_schedule", "pp=2", PAS("graph:schedule('gpip', {micro_batches = 4})"),
+     "5: there is no schedule 'gpip' [there are 1f1b 1f1b_interleaved 1f1b_plus gpipe "
+     "chimera_direct "
+     "infer_pipe; or steps such as \"0f0 0f1+1f0 1f1\"]\n"},
     {"schedule_without_micro_batches", "pp=2", PAS("graph:schedule('1f1b')"),
      "5: a schedule has 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = 4}); "
      "there are 1f1b 1f1b_interleaved 1f1b_plus gpipe chimera_direct infer_pipe]\n"},
