@@ -215,6 +215,61 @@ static bool find_in_readers(IndexSearch *search, int32_t tensor, int depth)
     return false;
 }
 
+/* The index dim alone that a dim of an operand is; -1: it is none, or several. */
+static int index_of_dim(const Operand *operand, int64_t d)
+{
+    if (operand->absent || operand->ignored || d < 0 || d >= operand->projection.n_dims)
+        return -1;
+    return operand->factors[d].n == 1 ? operand->factors[d].index[0] : -1;
+}
+
+/* Whether the value that `maker` makes has the index dim, as dim d. */
+static bool is_made_by_index(const IndexSearch *search, int32_t maker, int32_t value, int64_t d)
+{
+    const OpSpace *space = maker < 0 ? NULL : inferred_space(search->inferred, maker);
+    for (int o = 0; space && o < space->n_outputs; o++) {
+        int i = op_outputs(search->inferred->graph, maker)[o] == value
+                    ? index_of_dim(opspace_output(space, o), d)
+                    : -1;
+        if (i >= 0 && str_eq(search->index, str_from(space->index[i].name)))
+            return true;
+    }
+    return false;
+}
+
+/* A bias that is added by an op of its own: its dim is that of the matmul's output which it meets
+ * there, whether an exporter fused the two or not. */
+static bool find_beside(IndexSearch *search, int32_t tensor, int32_t op)
+{
+    const Graph *graph = search->inferred->graph;
+    const OpSpace *space = inferred_space(search->inferred, op);
+    const int32_t *input = op_inputs(graph, op);
+    int own = 0;
+    while (space && own < space->n_inputs && input[own] != tensor)
+        own++;
+    if (!space || own == space->n_inputs || space->operand[own].projection.n_dims != 1)
+        return false;
+    int index = index_of_dim(&space->operand[own], 0);
+    for (int i = 0; index >= 0 && i < space->n_inputs; i++)
+        for (int64_t d = 0; i != own && d < space->operand[i].projection.n_dims; d++)
+            if (index_of_dim(&space->operand[i], d) == index &&
+                is_made_by_index(search, graph->tensors[input[i]].maker, input[i], d)) {
+                *search->out = (IndexPlace){tensor, op, 0, 0, space->operand[own].factors[0]};
+                return true;
+            }
+    return false;
+}
+
+static bool find_beside_readers(IndexSearch *search, int32_t tensor)
+{
+    const Graph *graph = search->inferred->graph;
+    const int32_t *use = graph->uses + graph->tensors[tensor].use;
+    for (int u = 0; u < tensor_n_uses(graph, tensor); u++)
+        if (find_beside(search, tensor, use[u]))
+            return true;
+    return false;
+}
+
 bool tensor_find_index(Arena *arena, const Inferred *inferred, const NamedTensor *named, Str index,
                        IndexPlace *out, Error *err)
 {
@@ -222,7 +277,7 @@ bool tensor_find_index(Arena *arena, const Inferred *inferred, const NamedTensor
     int32_t maker = inferred->graph->tensors[named->tensor].maker;
     if ((named->op >= 0 && find_in_op(&search, named->op, named->tensor)) ||
         (maker >= 0 && find_in_op(&search, maker, named->tensor)) ||
-        find_in_readers(&search, named->tensor, 0))
+        find_in_readers(&search, named->tensor, 0) || find_beside_readers(&search, named->tensor))
         return true;
     error_kind(err, ERROR_OUT_OF_RANGE, "no op that uses '%s' has an index dim '%.*s'", named->name,
                STR_ARG(index));

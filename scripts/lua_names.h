@@ -58,7 +58,8 @@ typedef struct {
     DimFactors factors;
 } IndexPlace;
 
-/* Looks at the op of that name, else at the maker and the readers, through ops on parameters alone.
+/* Looks at the op of that name, else at the maker and the readers, through ops on parameters alone;
+ * for a bias that an op of its own adds, at the op that makes what it is added to.
  * ERROR_OUT_OF_RANGE lists the index dims that these ops have. */
 bool tensor_find_index(Arena *arena, const Inferred *inferred, const NamedTensor *named, Str index,
                        IndexPlace *out, Error *err);

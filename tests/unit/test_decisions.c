@@ -475,11 +475,36 @@ static void a_pattern_without_a_tensor_is_a_warning(void **state)
     }
 }
 
+/* Exporters fuse the bias or add it by an op of its own: by name of index dim it is one spelling.
+ */
+static void a_bias_has_the_index_dim_of_its_matmul(void **state)
+{
+    (void)state;
+    Fixture *f = fixture_new();
+    const char *path = write_text(f, "p.lua",
+                                  "function PAS(graph)\n"
+                                  "graph:shard('*layer_0.mlp.0.{weight,bias}', {n = 'tp'})\n"
+                                  "return graph end");
+    Session *session = open_with(
+        f,
+        (SessionOptions){.model = "samples/models/vit_b_16.onnx", .mesh = "tp=2", .policy = path});
+    assert_non_null(session);
+    const Str name = STR("encoder.layers.encoder_layer_0.mlp.0.bias");
+    int32_t bias = naming_find(session->naming, name, NULL);
+    const Decision *pin = plan_pin_of(session->plan, PIN_TENSOR_DIM, bias, 0);
+    assert_non_null(pin);
+    assert_int_equal(cut_local_size(decision_cut(pin), session->mesh, 0), 3072 / 2);
+    assert_int_equal(session->plan->n_pins, 2);
+    session_close(session);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_policy_that_fails_leaves_the_plan),
         cmocka_unit_test(no_decision_at_all),
+        cmocka_unit_test(a_bias_has_the_index_dim_of_its_matmul),
         cmocka_unit_test(a_pattern_without_a_tensor_is_a_warning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +

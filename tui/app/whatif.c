@@ -312,7 +312,8 @@ void whatif_follow(Ui *ui)
     WhatIfAsk ask = ask_of_selected(ui);
     state->follow.arena = ask.arena;
     PlanOption *shown = arena_array(ask.arena, PlanOption, ask.options.list.n);
-    memcpy(shown, ask.options.list.at, sizeof *shown * (size_t)ask.options.list.n);
+    for (int i = 0; i < ask.options.list.n; i++)
+        shown[i] = ask.options.list.at[i];
     state->follow.options = ask.options;
     state->follow.options.list.at = shown; /* the job writes into its own */
     start_trying(ui, &ask, true);
