@@ -202,10 +202,9 @@ static int64_t count_micro_batches(const char *steps)
     return most + 1;
 }
 
-/* A name that is none; steps begin with the number of a stage. */
 static bool check_name(const char *name, Error *err)
 {
-    if (schedule_kind(str_from(name)) || (name[0] >= '0' && name[0] <= '9'))
+    if (schedule_kind(str_from(name)) || schedule_is_steps(str_from(name)))
         return true;
     error_set(err, "there is no schedule '%.*s'", 40, name);
     error_hint(err, "there are %s; or steps such as \"0f0 0f1+1f0 1f1\"", schedule_names());

@@ -58,7 +58,7 @@ static bool refuse_name(const ScheduleMaking *making, Str name)
     return false;
 }
 
-static bool looks_like_steps(Str text)
+bool schedule_is_steps(Str text)
 {
     for (size_t i = 0; i < text.n; i++)
         if (!is_digit(text.s[i]) && !memchr("fb+*- \t\n", text.s[i], 9))
@@ -214,7 +214,7 @@ static bool make_blocks(ScheduleMaking *making, Str name)
         if (str_eq(str_from(kinds[i].name), name))
             return orders[i](making);
     Source source = {"steps", name};
-    return looks_like_steps(name) ? order_steps(making, &source) : refuse_name(making, name);
+    return schedule_is_steps(name) ? order_steps(making, &source) : refuse_name(making, name);
 }
 
 static bool make_table(ScheduleMaking *making, Arena *arena, Str name)

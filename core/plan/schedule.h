@@ -105,5 +105,6 @@ typedef struct {
 const ScheduleKind *schedule_kinds(int *n);
 const ScheduleKind *schedule_kind(Str name); /* NULL: there is none */
 const char *schedule_names(void);            /* with blanks between */
+bool schedule_is_steps(Str text); /* it is written as steps; schedule_make() tells if they fit */
 
 #endif

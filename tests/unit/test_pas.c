@@ -461,6 +461,11 @@ static PasRow again_rows[] = {
      PAS(TWO_STAGES "graph:schedule('chimera_direct', {micro_batches = 4})"),
      "7: chimera_direct takes 4 stages and an even number of micro-batches, not 2 and 4 [these "
      "stages have devices of their own: 1f1b, gpipe, infer_pipe]\n"},
+    {"steps_after_an_idle_one", "pp=2", PAS(TWO_STAGES "graph:schedule{{}, '0f0', '1f0'}"),
+     STAGED "- 0f0 1f0 x1 @7\n" PLACED},
+    {"no_step_at_all", "pp=2", PAS("graph:schedule{}"),
+     "5: a schedule has 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = 4}); "
+     "there are 1f1b 1f1b_interleaved 1f1b_plus gpipe chimera_direct infer_pipe]\n"},
     {"no_such_schedule", "pp=2", PAS("graph:schedule('gpip', {micro_batches = 4})"),
      "5: there is no schedule 'gpip' [there are 1f1b 1f1b_interleaved 1f1b_plus gpipe "
      "chimera_direct "
