@@ -153,14 +153,9 @@ static double number_field(lua_State *L, const char *field)
 
 static void known_fields(lua_State *L, const char *const *known, const char *what)
 {
-    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-        bool found = false;
-        for (int i = 0; lua_type(L, -2) == LUA_TSTRING && known[i]; i++)
-            found |= strcmp(known[i], lua_tostring(L, -2)) == 0;
-        if (!found)
-            luaL_error(L, "%s has no field '%s'", what,
-                       lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "a number");
-    }
+    const char *key = attrs_unknown_key(L, known);
+    if (key)
+        luaL_error(L, "%s has no field '%s'", what, key);
 }
 
 static int ask_cost(lua_State *L)

@@ -161,3 +161,18 @@ void sizes_push(lua_State *L, const Shape *shape)
         lua_rawseti(L, -2, d + 1);
     }
 }
+
+const char *attrs_unknown_key(lua_State *L, const char *const *known)
+{
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        bool text = lua_type(L, -2) == LUA_TSTRING, found = false;
+        const char *key = text ? lua_tostring(L, -2) : "a number";
+        for (int i = 0; text && known[i]; i++)
+            found |= strcmp(known[i], key) == 0;
+        if (found)
+            continue;
+        lua_pop(L, 2);
+        return key; /* the table holds it */
+    }
+    return NULL;
+}

@@ -19,4 +19,8 @@ bool kwargs_read(lua_State *L, Arena *arena, Kwargs *out, Error *err);
 
 void sizes_push(lua_State *L, const Shape *shape); /* a list */
 
+/* A key of the table at the top of the stack that is not among the known ones, which NULL ends;
+ * "a number" for one that is no text; NULL: there is none. */
+const char *attrs_unknown_key(lua_State *L, const char *const *known);
+
 #endif

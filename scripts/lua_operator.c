@@ -107,18 +107,10 @@ static bool read_splits(const Reading *r, int rule, const char *field, AnnoSplit
     return true;
 }
 
-static bool check_keys(const Reading *r, const char *what, const char *const *known, bool numbers)
+static bool check_keys(const Reading *r, const char *what, const char *const *known)
 {
-    lua_State *L = r->L;
-    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-        bool found = numbers && lua_isinteger(L, -2);
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "a number";
-        for (int i = 0; lua_type(L, -2) == LUA_TSTRING && known[i]; i++)
-            found |= strcmp(known[i], key) == 0;
-        if (!found)
-            return error_set(r->err, "%s has no field '%s'", what, key);
-    }
-    return true;
+    const char *key = attrs_unknown_key(r->L, known);
+    return !key || error_set(r->err, "%s has no field '%s'", what, key);
 }
 
 /* The rule at the top of the stack. */
@@ -133,8 +125,7 @@ static bool read_rule(const Reading *r, int nth, CutRule *out)
     if (!lua_istable(L, -1))
         return error_set(r->err, "rule %d is a %s, not a table {ins = .., outs = ..}", nth,
                          luaL_typename(L, -1));
-    if (!check_keys(r, "a rule", known, false) ||
-        !read_splits(r, nth, "ins", split, &out->n_inputs) ||
+    if (!check_keys(r, "a rule", known) || !read_splits(r, nth, "ins", split, &out->n_inputs) ||
         !read_splits(r, nth, "outs", split + out->n_inputs, &out->n_outputs))
         return false;
     int type = lua_getfield(L, -1, "kwargs");
@@ -260,7 +251,7 @@ static bool read_plugin(const Reading *r)
     static const char *const known[] = {"plugin", "symbol", NULL};
     const char *plugin, *symbol;
     Arena *arena = r->sandbox->arena;
-    if (!check_keys(r, "'kernel'", known, false))
+    if (!check_keys(r, "'kernel'", known))
         return false;
     if (!text_field(r->L, "plugin", &plugin) || !text_field(r->L, "symbol", &symbol))
         return error_set(r->err, "a native kernel is {plugin = \"./libmy.so\", symbol = \"name\"}");

@@ -119,11 +119,6 @@ static AtomSet atoms_of_axes(const Mesh *mesh, int first, int last)
     return atoms;
 }
 
-static AtomSet all_atoms(const Mesh *mesh)
-{
-    return mesh->n_axes > 0 ? atoms_of_axes(mesh, 0, mesh->n_axes - 1) : 0;
-}
-
 static void set_atoms(const Mesh *mesh, AtomSet atoms, PartLevel *level)
 {
     level->n = mesh_list_set(mesh, atoms, level->atom);
@@ -314,7 +309,7 @@ static bool find_level(const Policy *policy, int32_t op, const PartLevel *before
         return false;
     AtomSet used = used_by(before, n_before);
     if (!config->has_axis)
-        return axes_of_num(policy, all_atoms(mesh) & ~used, level, err);
+        return axes_of_num(policy, submesh_free(mesh, (SubMesh){.fixed = used}), level, err);
     for (int i = 0; i < level->n; i++)
         if (used >> level->atom[i] & 1)
             return error_kind(err, ERROR_CONFLICT, "'%s' is partitioned by axis %s already",
@@ -553,7 +548,7 @@ static AtomSet atoms_left(const Policy *policy, const NodeRef *node)
 {
     const OpParts *parts = policy->parts[node->op];
     AtomSet used = parts ? used_by(parts->level, node->n_levels) : 0;
-    return all_atoms(policy->session->mesh) & ~used;
+    return submesh_free(policy->session->mesh, (SubMesh){.fixed = used});
 }
 
 bool replicate_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t num, Error *err)

@@ -106,30 +106,13 @@ static int32_t read_span(Account *a, Held value)
     return move_span(a, value);
 }
 
-static bool is_read(const Account *a, int32_t tensor)
-{
-    const GraphTensor *at = &a->graph->tensors[tensor];
-    for (int32_t u = at->use; u < at[1].use; u++)
-        if (!inferred_is_host(a->plan->inferred, a->graph->uses[u]))
-            return true;
-    return at->output;
-}
-
-/* A parameter or graph input, on every part of the mesh where an op reads it, on all of it when it
- * is handed out as it is: as the run loads it. */
+/* A parameter or graph input, wherever it lies; nowhere when nobody reads it. */
 static void add_source(Account *a, int32_t tensor)
 {
-    const GraphTensor *at = &a->graph->tensors[tensor];
     Held value = {tensor, a->plan->sharding[tensor], 0};
-    if (at->output)
-        begin_span(a, value);
-    for (int32_t u = at->use; u < at[1].use; u++) {
-        if (inferred_is_host(a->plan->inferred, a->graph->uses[u]))
-            continue;
-        value.devices = plan_devices(a->plan, a->graph->uses[u]);
+    for (int at = 0; (value.devices = stage_given_on(a->plan, tensor, &at)) >= 0;)
         if (find_span(a, value) < 0)
             begin_span(a, value);
-    }
 }
 
 /* What is there before the first op. */
@@ -137,7 +120,7 @@ static void add_sources(Account *a)
 {
     for (int t = 0; t < a->graph->n_tensors; t++)
         if (a->graph->tensors[t].maker < 0 && !tensor_is_known(a->plan->inferred, t) &&
-            a->plan->sharding[t] >= 0 && is_read(a, t))
+            a->plan->sharding[t] >= 0)
             add_source(a, t);
 }
 
@@ -413,18 +396,14 @@ LiveSet memory_live_at(Arena *arena, const Plan *plan, int64_t rank, int place)
 
 /* ---- before the run ---- */
 
-/* Whether the rank is where an op reads the parameter. */
+/* Whether the parameter lies on the rank. */
 static bool has_parameter(const Plan *plan, int32_t tensor, int64_t rank)
 {
-    const GraphTensor *at = &plan->inferred->graph->tensors[tensor];
-    if (!plan->devices || at->output)
+    if (!plan->devices)
         return true;
-    for (int32_t u = at->use; u < at[1].use; u++) {
-        int32_t op = plan->inferred->graph->uses[u];
-        if (!inferred_is_host(plan->inferred, op) &&
-            submesh_has(plan->mesh, plan->submeshes[plan->devices[op]], rank))
+    for (int at = 0, devices; (devices = stage_given_on(plan, tensor, &at)) >= 0;)
+        if (submesh_has(plan->mesh, plan->submeshes[devices], rank))
             return true;
-    }
     return false;
 }
 

@@ -268,27 +268,36 @@ void stages_check(Plan *plan)
               n > 1 ? arena_printf(plan->arena, " (and %d ops more)", n - 1) : "");
 }
 
+int stage_given_on(const Plan *plan, int32_t tensor, int *at)
+{
+    const Graph *graph = plan->inferred->graph;
+    const GraphTensor *given = &graph->tensors[tensor];
+    while (*at <= tensor_n_uses(graph, tensor)) {
+        int i = (*at)++; /* 0: handed out; then its uses */
+        int32_t op = i == 0 ? -1 : graph->uses[given->use + i - 1];
+        if (i == 0 && given->output)
+            return 0;
+        if (i > 0 && !inferred_is_host(plan->inferred, op))
+            return plan_devices(plan, op);
+    }
+    return -1;
+}
+
 SubMesh stage_part_of(const Plan *plan, int32_t tensor, int64_t rank)
 {
-    const GraphTensor *at = &plan->inferred->graph->tensors[tensor];
-    SubMesh part = plan->submeshes[0];
-    bool found = false;
+    int32_t maker = plan->inferred->graph->tensors[tensor].maker;
     if (!plan->devices || tensor_is_known(plan->inferred, tensor))
-        return part;
-    if (at->maker >= 0)
-        return plan->submeshes[plan->devices[at->maker]];
-    for (int32_t u = at->use; u < at[1].use; u++) {
-        int32_t op = plan->inferred->graph->uses[u];
-        if (inferred_is_host(plan->inferred, op))
-            continue;
-        SubMesh there = plan->submeshes[plan->devices[op]];
-        if (!found || submesh_has(plan->mesh, there, rank))
-            part = there;
-        found = true;
+        return plan->submeshes[0];
+    if (maker >= 0)
+        return plan->submeshes[plan->devices[maker]];
+    SubMesh first = plan->submeshes[0];
+    for (int at = 0, n = 0, devices; (devices = stage_given_on(plan, tensor, &at)) >= 0; n++) {
+        SubMesh part = plan->submeshes[devices];
+        first = n == 0 ? part : first;
         if (submesh_has(plan->mesh, part, rank))
-            break;
+            return part;
     }
-    return part;
+    return first;
 }
 
 /* ---- in words ---- */

@@ -100,6 +100,11 @@ void stage_format(const Plan *plan, int32_t op, Buf *out);
 /* What decided where an op runs; NULL: nothing did, or op is -1. */
 const Decision *stage_decision(const Plan *plan, int32_t op);
 
+/* Where a parameter or an input of the graph lies: on the part of the mesh of each op that reads
+ * it, and on all of it when it is handed out as it is. Places in plan->submeshes, one a call, the
+ * same again too; -1: that was all, which comes first where nobody reads it. *at begins with 0. */
+int stage_given_on(const Plan *plan, int32_t tensor, int *at);
+
 /* A part of the mesh where a tensor lies: its maker's, of what is given that of a reader: the one
  * that has the rank, where there are several. */
 SubMesh stage_part_of(const Plan *plan, int32_t tensor, int64_t rank);

@@ -1,6 +1,7 @@
 #include "core/run/program.h"
 
 #include "core/plan/edges.h"
+#include "core/plan/stage.h"
 #include "core/plan/op_said.h"
 #include "core/run/native.h"
 
@@ -185,44 +186,27 @@ static bool lower_outputs(Lowering *l, int32_t op, Error *err)
 
 /* ---- the list ---- */
 
-/* Loads a parameter or an input of the graph on every part of the mesh where an op reads it; on all
- * of it when it is handed out as it is. */
-static void load_source(Lowering *l, int32_t tensor)
+/* Loads a parameter or an input of the graph wherever it lies; nowhere when nobody reads it. */
+static bool load_source(Lowering *l, int32_t tensor, Error *err)
 {
-    const GraphTensor *at = &l->graph->tensors[tensor];
     Slot slot = {tensor, l->plan->sharding[tensor], 0};
-    if (at->output)
+    for (int at = 0; (slot.devices = stage_given_on(l->plan, tensor, &at)) >= 0;) {
+        if (find_slot(l, slot) >= 0)
+            continue;
+        if (!check_tensor(l, tensor, slot.sharding, err))
+            return false;
         load(l, slot);
-    for (int32_t u = at->use; u < at[1].use; u++) {
-        int32_t op = l->graph->uses[u];
-        slot.devices = inferred_is_host(l->plan->inferred, op) ? 0 : plan_devices(l->plan, op);
-        if (!inferred_is_host(l->plan->inferred, op) && find_slot(l, slot) < 0)
-            load(l, slot);
     }
-}
-
-static bool is_read_by_program(const Lowering *l, int32_t tensor)
-{
-    const GraphTensor *at = &l->graph->tensors[tensor];
-    if (at->output)
-        return true;
-    for (int32_t u = at->use; u < at[1].use; u++)
-        if (!inferred_is_host(l->plan->inferred, l->graph->uses[u]))
-            return true;
-    return false;
+    return true;
 }
 
 /* Parameters and graph inputs, as they are stored and given. */
 static bool load_sources(Lowering *l, Error *err)
 {
-    for (int t = 0; t < l->graph->n_tensors; t++) {
-        if (l->graph->tensors[t].maker >= 0 || tensor_is_known(l->plan->inferred, t) ||
-            !is_read_by_program(l, t))
-            continue;
-        if (!check_tensor(l, t, l->plan->sharding[t], err))
+    for (int t = 0; t < l->graph->n_tensors; t++)
+        if (l->graph->tensors[t].maker < 0 && !tensor_is_known(l->plan->inferred, t) &&
+            !load_source(l, t, err))
             return false;
-        load_source(l, t);
-    }
     l->out->n_once = l->instrs.n;
     return true;
 }
