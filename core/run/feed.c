@@ -255,7 +255,7 @@ static bool compute_op(Feeds *feeds, int32_t op, Error *err)
         feed_fill(feeds, tensor, feeds->computed[tensor], scratch);
         arena_free(scratch);
     }
-    if (!kernel_run_whole(inferred, op, kernel, NULL, feeds->computed, err))
+    if (!kernel_run_whole(inferred, op, kernel, NULL, feeds->seed, feeds->computed, err))
         return false;
     for (int i = 0; i < graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(graph, op)[i];
@@ -286,7 +286,7 @@ bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, uint
                 const Vectors *inputs, Feeds *out, Error *err)
 {
     int n = inferred->graph->n_tensors;
-    *out = (Feeds){.arena = arena, .inferred = inferred};
+    *out = (Feeds){.arena = arena, .inferred = inferred, .seed = seed};
     out->at = arena_array(arena, Feed, n);
     out->computed = arena_array(arena, Local *, n);
     bool *all = arena_array(arena, bool, n);

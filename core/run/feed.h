@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
     Arena *arena;
     const Inferred *inferred;
+    uint64_t seed;
     const Generated *generated; /* per tensor */
     Feed *at;                   /* per tensor; FEED_NONE where none was wanted */
     Local **computed;           /* per tensor: the whole of a constant computed here, or NULL */

@@ -36,25 +36,28 @@ void kernel_blame(const Graph *graph, int32_t op, const Error *inner, Error *err
                inner->text);
 }
 
-static bool make_outputs(const Inferred *inferred, int32_t op, Local **value, Error *err)
+/* A kernel that decides sizes is left those that are not known. */
+static bool make_outputs(const Inferred *inferred, int32_t op, const Kernel *kernel, Local **value,
+                         Error *err)
 {
     for (int i = 0; i < inferred->graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(inferred->graph, op)[i];
         if (tensor < 0)
             continue;
         const Shape *shape = inferred_shape(inferred, tensor);
-        if (!shape)
+        if (shape && shape_is_known(shape))
+            value[tensor] = local_new_whole((Dtype)inferred->dtype[tensor], shape);
+        else if (kernel->first_value != KERNEL_DECIDES)
             return error_kind(err, ERROR_RUN, "the shape of '%s' is not known",
                               tensor_name(inferred->graph, tensor));
-        value[tensor] = local_new_whole((Dtype)inferred->dtype[tensor], shape);
     }
     return true;
 }
 
 bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel,
-                      pthread_mutex_t *blas, Local **value, Error *err)
+                      pthread_mutex_t *blas, uint64_t seed, Local **value, Error *err)
 {
-    if (!make_outputs(inferred, op, value, err))
+    if (!make_outputs(inferred, op, kernel, value, err))
         return false;
     const GraphOp *at = &inferred->graph->ops[op];
     KernelCall call = {.kernel = kernel, .inferred = inferred, .op = op};
@@ -62,6 +65,7 @@ bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel
     call.n_outputs = at->n_outputs;
     call.first = true;
     call.blas = blas;
+    call.seed = seed;
     call.scratch = arena_new();
     const Local **input = arena_array(call.scratch, const Local *, at->n_inputs);
     Local **output = arena_array(call.scratch, Local *, at->n_outputs);
@@ -75,8 +79,12 @@ bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel
     }
     call.input = input;
     call.output = output;
+    call.made = arena_array(call.scratch, Local *, at->n_outputs);
     Error inner = {.kind = ERROR_RUN};
     bool ok = kernel->run(&call, &inner);
+    for (int i = 0; i < at->n_outputs; i++)
+        if (call.made[i])
+            value[op_outputs(inferred->graph, op)[i]] = call.made[i];
     arena_free(call.scratch);
     if (!ok)
         kernel_blame(inferred->graph, op, &inner, err);
@@ -143,7 +151,7 @@ bool kernel_needs(const KernelCall *call, int n_inputs, Error *err)
     for (int i = 0; i < n_inputs; i++)
         if (i >= call->n_inputs || !call->input[i])
             return error_kind(err, ERROR_RUN, "input %d is absent", i);
-    if (call->n_outputs < 1 || !call->output[0])
+    if (call->n_outputs < 1 || (!call->output[0] && call->kernel->first_value != KERNEL_DECIDES))
         return error_kind(err, ERROR_RUN, "output 0 is absent");
     return true;
 }
@@ -181,6 +189,21 @@ bool kernel_scalar(const Local *local, int64_t *out, Error *err)
         return error_kind(err, ERROR_RUN, "an input is not one number");
     elements_load(local->dtype, local->data, 1, 1, NUMBER_I64, out);
     return true;
+}
+
+bool kernel_decide(const KernelCall *call, int output, const Shape *whole, Local **out, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    int32_t tensor = output < call->n_outputs ? op_outputs(graph, call->op)[output] : -1;
+    *out = NULL;
+    if (tensor < 0)
+        return true;
+    *out = call->output[output];
+    if (!*out && call->made)
+        *out = call->made[output] = local_new_whole((Dtype)call->inferred->dtype[tensor], whole);
+    return !*out || shape_equal(&(*out)->whole, whole) ||
+           error_kind(err, ERROR_RUN, "output %d comes out with another size than was bound for it",
+                      output);
 }
 
 /* ---- as the rule sees it ---- */

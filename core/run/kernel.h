@@ -25,12 +25,15 @@ typedef struct {
     int n_inputs, n_outputs;
     const Local *const *input; /* NULL: absent, or read as a value known at load */
     Local *const *output;      /* zeroed; NULL: an optional output that is not there */
+    Local **made;              /* of a kernel that decides a size: where it puts the outputs that
+                                  nobody bound (kernel_decide()); NULL: all were bound */
     bool first;                /* this rank stands at 0 on all axes that cut reduce dims: it adds
                                   operands that are added once (Gemm's C) */
     bool reduce_cut;           /* some reduce dim is cut: the outputs are addends */
     const OpCut *cut;          /* of the op, on `mesh`, for the rank at `position`; NULL: whole */
     const Mesh *mesh;
     int64_t position;
+    uint64_t seed;         /* of the run: what ops that draw numbers draw from */
     pthread_mutex_t *blas; /* held around a call into BLAS, which is not safe from several
                               threads; NULL: plain loops instead */
     Arena *scratch;
@@ -39,12 +42,15 @@ typedef struct {
 /* False with *err: a type or an operand that the kernel cannot do, an element not held here. */
 typedef bool KernelFn(const KernelCall *call, Error *err);
 
+enum { KERNEL_DECIDES = -1 };
+
 struct Kernel {
     const char
         *name; /* of the operator, as op_operator() answers it; OpSpace.kernel may name it too */
     KernelFn *run;
     const void *row; /* the family's own data */
-    int first_value; /* inputs from this one on are read as values known at load, 0: none are */
+    int first_value; /* inputs from this one on are read as values known at load, 0: none are;
+                        KERNEL_DECIDES: none, and it decides sizes, see kernel_decide() */
 };
 
 extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],
@@ -59,9 +65,10 @@ bool kernel_reads_value(const Kernel *kernel, int input);
 
 /* Runs an op on whole tensors: reads value[tensor] of its inputs (those the kernel reads as known
  * values may be NULL) and makes those of its outputs, which the caller frees, also after an error.
- * ERROR_RUN names the op. */
+ * Outputs whose shapes are not known are left to a kernel that decides sizes: value[tensor]->whole
+ * tells them then. ERROR_RUN names the op. */
 bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel,
-                      pthread_mutex_t *blas, Local **value, Error *err);
+                      pthread_mutex_t *blas, uint64_t seed, Local **value, Error *err);
 
 /* *err says what went wrong inside an op: puts the op's name before it. */
 void kernel_blame(const Graph *graph, int32_t op, const Error *inner, Error *err);
@@ -92,6 +99,12 @@ bool kernel_computes(const Local *local, Error *err);                /* its type
  * repeats. */
 bool kernel_broadcast(const Local *in, const Local *out, int64_t stride[DIMS_MAX], Error *err);
 bool kernel_scalar(const Local *local, int64_t *out, Error *err); /* its one element */
+
+/* A kernel that decides a size (NonZero, Compress, Unique: only the data tell how many) asks for
+ * each output here once it knows the shape of the whole: *out is what was bound beforehand, or a
+ * new whole Local in call->made; NULL when nobody reads that output. False when another size was
+ * bound. */
+bool kernel_decide(const KernelCall *call, int output, const Shape *whole, Local **out, Error *err);
 
 /* The op as its rule sees it: whole shapes, values known at load, and short lists of inputs that
  * are held whole. For what rules and kernels read alike: windows, pads, scales. */

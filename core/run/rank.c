@@ -130,6 +130,7 @@ static bool run_kernel(Rank *rank, int32_t op, Arena *scratch)
     call.mesh = plan->mesh;
     call.position = rank->position;
     call.blas = team->blas;
+    call.seed = team->feeds.seed;
     call.scratch = scratch;
     Error inner = {.kind = ERROR_RUN};
     if (call.kernel->run(&call, &inner))

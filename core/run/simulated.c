@@ -76,6 +76,7 @@ bool simulated_open(Arena *arena, const Inferred *inferred, int32_t op, const Op
 {
     const Graph *graph = inferred->graph;
     *out = (Simulated){.arena = arena, .inferred = inferred, .op = op, .at = &graph->ops[op]};
+    out->seed = seed;
     out->value = arena_array(arena, Local *, graph->n_tensors);
     out->kernel = kernel_find(space, op_operator(graph, op));
     pthread_mutex_init(&out->blas, NULL);
@@ -85,7 +86,7 @@ bool simulated_open(Arena *arena, const Inferred *inferred, int32_t op, const Op
     if (!native_allowed(out->kernel, err))
         return false;
     return give_inputs(out, seed, err) &&
-           kernel_run_whole(inferred, op, out->kernel, &out->blas, out->value, err);
+           kernel_run_whole(inferred, op, out->kernel, &out->blas, seed, out->value, err);
 }
 
 void simulated_close(Simulated *ranks)
@@ -338,6 +339,7 @@ static bool run_rank(Trial *trial, int64_t position, Local **out)
     call.mesh = mesh;
     call.position = position;
     call.blas = &ranks->blas;
+    call.seed = ranks->seed;
     call.scratch = trial->scratch;
     bool ok = ranks->kernel->run(&call, &trial->err);
     for (int i = 0; i < n_inputs; i++)

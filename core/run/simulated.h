@@ -36,6 +36,7 @@ typedef struct {
     int32_t op;
     const GraphOp *at;
     const Kernel *kernel;
+    uint64_t seed;
     pthread_mutex_t blas;
     Local **value; /* per tensor: the op's operands on one device */
 } Simulated;

@@ -246,7 +246,7 @@ bool reference_step(Reference *reference, int at, Error *err)
     const Graph *graph = reference->inferred->graph;
     bool ok =
         kernel_run_whole(reference->inferred, instr->op, reference->program->kernel[instr->op],
-                         reference->blas, reference->value, err);
+                         reference->blas, reference->feeds->seed, reference->value, err);
     for (int i = 0; i < graph->ops[instr->op].n_outputs; i++) {
         int32_t tensor = op_outputs(graph, instr->op)[i];
         if (tensor >= 0 && reference->value[tensor])

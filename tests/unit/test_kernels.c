@@ -298,7 +298,7 @@ static const char *compute(Arena *arena, const OpRow *row, pthread_mutex_t *blas
     if (!kernel)
         fail_msg("there is no kernel of %s", op_operator(graph, 0));
     Buf out = buf_new(arena);
-    bool ok = kernel_run_whole(inferred, 0, kernel, blas, value, &err);
+    bool ok = kernel_run_whole(inferred, 0, kernel, blas, 0, value, &err);
     for (int i = 0; ok && i < graph->ops[0].n_outputs; i++) {
         buf_puts(&out, i > 0 ? "; " : "");
         format_local(value[op_outputs(graph, 0)[i]], &out);
