@@ -1,0 +1,160 @@
+/* device_work.h - what ops are on a GPU: launches of kernels whose text is made here, and products.
+ *
+ * A run of ops that follow each other becomes a list of items: kernels to launch, matrix products
+ * for cuBLASLt, bytes to copy or to zero. It is made once per instruction and rank, from shapes,
+ * runs and attributes alone: Local.data are addresses on the device, and are not read.
+ *
+ *     Add, Mul, Tanh on f32[4,64]   one launch of a text that computes all three
+ *     MatMul, Add of a bias, Gelu   one product with an epilogue
+ *     Gather of cut rows            a launch, and a table "global row -> local row, or none"
+ *
+ * Texts are CUDA C in the part that C11 has too: device_text_head() defines what is named
+ * differently (tests/fakecuda/device_prelude.h does so for C, and is included by the head where the
+ * compiler is none of CUDA). Types and the number of dims are in the text, sizes are arguments, so
+ * that few texts are compiled; equal texts have equal ids.
+ *
+ * Every kernel has one parameter, a block of 8-byte words: DeviceLaunch.word, in order, each place
+ * replaced by its address. A launch is therefore
+ *
+ *     void *args[] = {words};   cudaLaunchKernel(kernel, grid, block, args, shared_bytes, stream)
+ *
+ * and in C the text has `void NAME_entry(void **args)` beside NAME, which does the same.
+ *
+ * Deterministic: no atomics on floats; sums over long rows are made in two launches of fixed shape.
+ * Tuned for: pointwise chains, row-wise norms and softmaxes, copies and transposes move 16 bytes a
+ * thread and stay near the memory's speed; products are cuBLASLt's. Not tuned: convolutions, pools,
+ * scatters, cumulative sums; attention multiplies in registers without tensor cores.
+ */
+#ifndef CORE_RUN_CUDA_DEVICE_WORK_H
+#define CORE_RUN_CUDA_DEVICE_WORK_H
+
+#include "core/run/kernel.h"
+
+/* ---- places ---- */
+
+typedef enum {
+    AT_INPUT,     /* input `index` of op `op` of the run */
+    AT_OUTPUT,    /* output `index` of op `op` */
+    AT_WORKSPACE, /* workspace `index`; what it holds at first is not known */
+    AT_TABLE,     /* table `index` */
+    AT_FAULT      /* one int32: 0, or set to a DeviceFault by a kernel */
+} PlaceKind;
+
+typedef struct {
+    PlaceKind kind;
+    int op, index;
+    int64_t offset_bytes;
+} DevicePlace;
+
+/* What a kernel finds in its data; the host runner refuses the same. */
+typedef enum {
+    FAULT_NONE,
+    FAULT_INDEX
+} DeviceFault; /* an index outside its dim, or held elsewhere */
+
+/* ---- items ---- */
+
+typedef enum { WORD_PLACE, WORD_I64, WORD_F64 } WordKind;
+
+typedef struct {
+    WordKind kind;
+    DevicePlace place;
+    int64_t i64;
+    double f64;
+} DeviceWord;
+
+enum { DEVICE_WORDS_MAX = 512 }; /* 4 KiB: what every CUDA takes as parameters */
+
+typedef struct {
+    int32_t text;     /* id in DeviceTexts */
+    const char *name; /* of the kernel in it */
+    int64_t grid[3];  /* each 1 or more, y and z at most 65535 */
+    int block[3];     /* threads; a multiple of 32 in all */
+    int64_t shared_bytes;
+    int n_words;
+    const DeviceWord *word;
+} DeviceLaunch;
+
+/* ORDER EPILOGUE */
+typedef enum { EPILOGUE_NONE, EPILOGUE_RELU, EPILOGUE_GELU } Epilogue; /* gelu: by tanh */
+
+/* out[m][n] = epilogue(alpha * sum over k of a(m,k) b(k,n) + beta * out[m][n] + bias[n]),
+ * row-major, for each of n_batch. a lies as [m][k], or [k][m] when turned; b as [k][n] or [n][k].
+ * Rows lie `row` elements apart, matrices of a batch `batch` elements (0: the same one).
+ *
+ * cuBLASLt counts columns first: there this is n by m, with b as its A (transposed when b_turned)
+ * and a as its B. All operands are of one type; it is summed in f32, in f64 for f64. */
+typedef struct {
+    Dtype dtype; /* DT_F32, DT_F64, DT_BF16, DT_F16 */
+    int64_t m, n, k;
+    bool a_turned, b_turned;
+    int64_t a_row, b_row, out_row;
+    int64_t n_batch, a_batch, b_batch, out_batch;
+    double alpha, beta;
+    Epilogue epilogue;
+    bool has_bias;
+    DevicePlace a, b, out, bias;
+} DeviceMatmul;
+
+typedef enum { ITEM_LAUNCH, ITEM_MATMUL, ITEM_COPY, ITEM_ZERO } ItemKind;
+
+typedef struct {
+    ItemKind kind;
+    DeviceLaunch launch;
+    DeviceMatmul matmul;
+    DevicePlace to, from; /* COPY, ZERO (to) */
+    int64_t n_bytes;
+} DeviceItem;
+
+typedef struct {
+    const void *bytes; /* on the host: to be uploaded once */
+    int64_t n_bytes;
+} DeviceTable;
+
+/* Items are done in order. An op whose part has no elements may have none. */
+typedef struct {
+    int n_ops; /* of the run: those that it does */
+    int n_items, n_tables, n_workspaces;
+    DeviceItem *item;
+    DeviceTable *table;
+    int64_t *workspace_bytes;
+} DeviceWork;
+
+/* ---- texts ---- */
+
+typedef struct DeviceTexts DeviceTexts; /* in an arena; not to be shared by threads */
+
+DeviceTexts *device_texts_new(Arena *arena);
+int32_t device_texts_count(const DeviceTexts *texts);
+/* The text of an id without its head, NUL-terminated. */
+Str device_text(const DeviceTexts *texts, int32_t id);
+/* What stands before every text; "" when it is compiled with a head of one's own. */
+Str device_text_head(void);
+
+/* ---- the work ---- */
+
+/* A run of ops: they follow each other in the program, and op i + 1 reads what op i makes by the
+ * same Local. kept[i]: what op i makes is read by another than the ops of the run, so it is to be
+ * written; what is not kept is written where the work ends before its readers.
+ *
+ * Makes the work of the first n_ops of them, as many as become one. False: the first op has none;
+ * its host kernel is to be run, which also says what is wrong with it. All lives in the arena. */
+bool device_work(Arena *arena, DeviceTexts *texts, const KernelCall *const *run, int n,
+                 const bool *kept, DeviceWork *out);
+
+/* ---- for collectives ---- */
+
+/* Elements of `to` (of picks' sizes, row-major) from `from`; where picks say none, `to` stays.
+ * REDUCE_NONE copies any type; else to = to (reduce) from, of a type that is computed on. Places
+ * are of op 0. A dim whose places are even needs no table. */
+bool device_move(Arena *arena, DeviceTexts *texts, Dtype dtype, const Picks *picks, ReduceOp reduce,
+                 DevicePlace to, DevicePlace from, DeviceWork *out);
+/* n elements times factor. */
+bool device_scale(Arena *arena, DeviceTexts *texts, Dtype dtype, int64_t n, double factor,
+                  DevicePlace at, DeviceWork *out);
+/* Fills a part with scale * draw_uniform(key, global index), rounded to its type (f32, f64, bf16,
+ * f16). `part` says which; its data is not read. */
+bool device_draw(Arena *arena, DeviceTexts *texts, const Local *part, uint64_t key, double scale,
+                 DevicePlace to, DeviceWork *out);
+
+#endif
