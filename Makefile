@@ -77,9 +77,10 @@ $(BUILD)/tui/%.o $(BUILD)/viz/%.o $(BUILD)/scripts/%.o: OWN_CFLAGS := $(DATADIR)
 
 # ---- what is built
 
-CORE_SOURCES := $(wildcard core/*/*.c core/*/*/*.c)
+PLUGIN_SOURCES := $(wildcard core/run/cuda/*.c)
+CORE_SOURCES := $(filter-out $(PLUGIN_SOURCES),$(wildcard core/*/*.c core/*/*/*.c))
 FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*/*.c viz/*.c scripts/*.c))
-SOURCES := $(CORE_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
+SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
 HEADERS := $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h viz/*.h scripts/*.h)
 TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c)
 TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h)

@@ -4,7 +4,8 @@
 # Prints what failed and closes with "N passed, N failed"; exit 1 when something failed.
 #   unit      each binary of tests/unit/test_*.c, one count per cmocka test; one that did not build
 #             is one failure
-#   the rest  tests/PART/run.sh, which prints what failed and closes with "N passed, N failed"
+#   the rest  tests/PART/run.sh, which prints what failed, and "skipped: why" for what cannot run
+#             here, and closes with "N passed, N failed"
 # The program under test is $DIMSCOPE (empty: not built). BUILT=no says that something did not
 # build, so that what was built before does not pass in its place.
 cd "$(dirname "$0")/.." || exit 1
@@ -51,11 +52,12 @@ for source in tests/unit/test_*"$only"*.c; do
     fi
 done
 
-for part in golden docs shell conformance; do
+for part in golden docs shell conformance cuda; do
     [ -x "tests/$part/run.sh" ] && [ -n "$DIMSCOPE" ] || continue
     timeout 600 "tests/$part/run.sh" $only >"$log" 2>&1
     status=$?
     summary=$(grep -aE '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1)
+    grep -a '^skipped: ' "$log"
     set -- ${summary:-0 passed, 1 failed}
     count "$1" "$3" $status "$part"
     [ "$bad" -eq 0 ] || head -n 200 "$log"

@@ -1,0 +1,76 @@
+#!/bin/sh
+# run.sh [NAME] - holds core/run/cuda/cuda_api.h against the headers of the CUDA toolkit and NCCL.
+#
+# One C file is made that includes theirs and then what ours says: a constant becomes an assertion
+# on its value, a struct one on its size and the places of its fields (one with an `opaque` field
+# is only at least as large), and each typedef and prototype is declared once more, which C allows
+# only where both are the same.
+# Prints "1 passed, 0 failed", or that there are no headers.
+cd "$(dirname "$0")/../.." || exit 1
+case cuda_api in
+*"$1"*) ;;
+*) echo "0 passed, 0 failed"; exit 0 ;;
+esac
+include=${CUDA_HOME:-/usr/local/cuda}/include
+for header in cuda_runtime_api.h cublasLt.h nvrtc.h nccl.h; do
+    [ -f "$include/$header" ] || {
+        echo "skipped: cuda_api.h is not held against the toolkit, there is no $include/$header"
+        echo "0 passed, 0 failed"
+        exit 0
+    }
+done
+
+checks()
+{
+    awk '
+    function assert(what) { print "_Static_assert(" what ", \"" NR ": " name "\");" }
+    { sub(/[ \t]*\/\*.*\*\/[ \t]*$/, "") }
+    /^\/\*/, /\*\// { next }
+    /^ \*/ || /^#/ { next }
+    /^enum { [A-Za-z]+ = [0-9]+ };$/ { name = $3; assert($3 " == " $5); next }
+    /^(typedef )?enum [A-Za-z_]* ?\{$/ { kind = "enum"; next }
+    /^(typedef )?struct [A-Za-z0-9_]* ?\{$/ {
+        kind = "struct"; name = $2 == "{" || $3 == "{" ? $(NF - 1) : $2
+        body = "{"; n = 0; opaque = 0; bare = $1 == "struct"
+        next
+    }
+    kind == "enum" && /^}/ { kind = ""; next }
+    kind == "enum" { sub(/,$/, ""); name = $1; assert($1 " == " $3); next }
+    kind == "struct" && /^}/ {
+        kind = ""
+        theirs = bare ? "struct " name : $2; sub(/;$/, "", theirs)
+        name = theirs; ours = theirs; sub(/^struct /, "", ours); ours = "struct our_" ours
+        print ours " " body " };"
+        assert("sizeof(" ours ")" (opaque ? " >= " : " == ") "sizeof(" theirs ")")
+        for (i = 1; i <= n; i++)
+            assert("offsetof(" ours ", " field[i] ") == offsetof(" theirs ", " field[i] ")")
+        next
+    }
+    kind == "struct" {
+        body = body " " $0
+        if (/opaque/) { opaque = 1; next }
+        line = $0; gsub(/\[[0-9]+\]|;/, "", line)
+        count = split(line, part, /, */)
+        for (i = 1; i <= count; i++) { m = split(part[i], word, " "); field[++n] = word[m] }
+        next
+    }
+    { print }' core/run/cuda/cuda_api.h
+}
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+{
+    for header in cuda_runtime_api.h cublasLt.h nvrtc.h nccl.h; do
+        echo "#include <$header>"
+    done
+    echo '#include <stddef.h>'
+    checks
+} >"$work/api.c"
+if "${CC:-gcc}" -std=c11 -Werror -isystem "$include" -c "$work/api.c" -o "$work/api.o" 2>"$work/log" &&
+    [ "$(grep -c '^_Static_assert' "$work/api.c")" -gt 180 ]; then
+    echo "1 passed, 0 failed"
+else
+    head -n 60 "$work/log"
+    echo "0 passed, 1 failed"
+    exit 1
+fi
