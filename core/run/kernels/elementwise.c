@@ -5,141 +5,12 @@
  * second. Comparisons answer 0 or 1. An input that is absent is p or q everywhere.
  */
 #include "core/run/kernel.h"
+#include "core/run/kernels/elementwise.h"
 
 #include <assert.h>
 #include <tgmath.h>
 
-/* Integers wrap; what C leaves undefined (a division by zero) gives 0. */
-#define WRAP(x, op, y) ((int64_t)((uint64_t)(x)op(uint64_t)(y)))
-
-static int64_t int_divide(int64_t x, int64_t y)
-{
-    if (y == 0)
-        return 0;
-    return y == -1 ? WRAP(0, -, x) : x / y;
-}
-
-static int64_t int_modulo(int64_t x, int64_t y, bool like_c)
-{
-    if (y == 0 || y == -1)
-        return 0;
-    int64_t rest = x % y;
-    return !like_c && rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
-}
-
-static int64_t int_power(int64_t x, int64_t y)
-{
-    if (y < 0)
-        return x == 1 || (x == -1 && y % 2 == 0) ? 1 : -(x == -1);
-    int64_t power = 1;
-    for (; y > 0; y >>= 1, x = WRAP(x, *, x))
-        if (y & 1)
-            power = WRAP(power, *, x);
-    return power;
-}
-
-#define CLIPPED (x < y ? (y > z ? z : y) : x > z ? z : x)
-
-static int64_t int_shift(int64_t x, int64_t y, bool right)
-{
-    if (y < 0 || y > 63)
-        return 0;
-    return right ? (int64_t)((uint64_t)x >> y) : WRAP(x, <<, y);
-}
-
-/* FF rows: floats only. II rows: integers and bool only. BB rows: an expression for each.
- *
- *     id, name, inputs (0: one or more, folded), expression of floats, of integers */
-#define ROWS(FF, II, BB)                                                                           \
-    BB(ADD, "Add", 2, x + y, WRAP(x, +, y))                                                        \
-    BB(SUB, "Sub", 2, x - y, WRAP(x, -, y))                                                        \
-    BB(MUL, "Mul", 2, (x * y), WRAP(x, *, y))                                                      \
-    BB(DIV, "Div", 2, x / y, int_divide(x, y))                                                     \
-    BB(POW, "Pow", 2, pow(x, y), int_power(x, y))                                                  \
-    BB(MOD, "Mod", 2, fmod(x, y), int_modulo(x, y, p != 0))                                        \
-    BB(SUM, "Sum", 0, x + y, WRAP(x, +, y))                                                        \
-    FF(MEAN, "Mean", 0, x + y)                                                                     \
-    BB(MAX, "Max", 0, (x > y || isnan(x)) ? x : y, x > y ? x : y)                                  \
-    BB(MIN, "Min", 0, (x < y || isnan(x)) ? x : y, x < y ? x : y)                                  \
-    BB(EQUAL, "Equal", 2, x == y, x == y)                                                          \
-    BB(LESS, "Less", 2, x < y, x < y)                                                              \
-    BB(LESS_OR_EQUAL, "LessOrEqual", 2, x <= y, x <= y)                                            \
-    BB(GREATER, "Greater", 2, x > y, x > y)                                                        \
-    BB(GREATER_OR_EQUAL, "GreaterOrEqual", 2, x >= y, x >= y)                                      \
-    II(AND, "And", 2, (x && y))                                                                    \
-    II(OR, "Or", 2, x || y)                                                                        \
-    II(XOR, "Xor", 2, !x != !y)                                                                    \
-    II(NOT, "Not", 1, !x)                                                                          \
-    II(BIT_AND, "BitwiseAnd", 2, (x & y))                                                          \
-    II(BIT_OR, "BitwiseOr", 2, (x | y))                                                            \
-    II(BIT_XOR, "BitwiseXor", 2, (x ^ y))                                                          \
-    II(BIT_NOT, "BitwiseNot", 1, ~x)                                                               \
-    II(BIT_SHIFT, "BitShift", 2, int_shift(x, y, p != 0))                                          \
-    BB(WHERE, "Where", 3, x != 0 ? y : z, x ? y : z)                                               \
-    BB(CLIP, "Clip", 3, CLIPPED, CLIPPED)                                                          \
-    BB(NEG, "Neg", 1, -x, WRAP(0, -, x))                                                           \
-    BB(ABS, "Abs", 1, fabs(x), x < 0 ? WRAP(0, -, x) : x)                                          \
-    BB(SIGN, "Sign", 1, isnan(x) ? x : (T)((x > 0) - (x < 0)), (x > 0) - (x < 0))                  \
-    BB(RELU, "Relu", 1, x < 0 ? 0 : x, x < 0 ? 0 : x)                                              \
-    FF(PRELU, "PRelu", 2, x < 0 ? (x * y) : x)                                                     \
-    FF(LEAKY_RELU, "LeakyRelu", 1, x < 0 ? (x * p) : x)                                            \
-    FF(ELU, "Elu", 1, x < 0 ? p * expm1(x) : x)                                                    \
-    FF(SELU, "Selu", 1, q *(x < 0 ? p * expm1(x) : x))                                             \
-    FF(CELU, "Celu", 1, x < 0 ? p * expm1(x / p) : x)                                              \
-    FF(THRESHOLDED_RELU, "ThresholdedRelu", 1, x > p ? x : 0)                                      \
-    FF(SHRINK, "Shrink", 1, x<-q ? x + p : x> q ? x - p : 0)                                       \
-    FF(SWISH, "Swish", 1, x / (1 + exp(-x * p)))                                                   \
-    FF(HARD_SIGMOID, "HardSigmoid", 1, fmax(0, fmin(1, x *p + q)))                                 \
-    FF(HARD_SWISH, "HardSwish", 1, x *fmax(0, fmin(1, x / 6 + (T)0.5)))                            \
-    FF(SIGMOID, "Sigmoid", 1, 1 / (1 + exp(-x)))                                                   \
-    FF(SOFTPLUS, "Softplus", 1, fmax(x, 0) + log1p(exp(-fabs(x))))                                 \
-    FF(SOFTSIGN, "Softsign", 1, x / (1 + fabs(x)))                                                 \
-    FF(MISH, "Mish", 1, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))                                \
-    FF(GELU, "Gelu", 1,                                                                            \
-       p != 0 ? x / 2 * (1 + tanh((T)0.7978845608028654 * (x + (T)0.044715 * x * x * x)))          \
-              : x / 2 * (1 + erf(x * (T)0.7071067811865476)))                                      \
-    FF(ERF, "Erf", 1, erf(x))                                                                      \
-    FF(TANH, "Tanh", 1, tanh(x))                                                                   \
-    FF(EXP, "Exp", 1, exp(x))                                                                      \
-    FF(LOG, "Log", 1, log(x))                                                                      \
-    FF(SQRT, "Sqrt", 1, sqrt(x))                                                                   \
-    FF(RECIPROCAL, "Reciprocal", 1, 1 / x)                                                         \
-    FF(FLOOR, "Floor", 1, floor(x))                                                                \
-    FF(CEIL, "Ceil", 1, ceil(x))                                                                   \
-    FF(ROUND, "Round", 1, rint(x))                                                                 \
-    FF(SIN, "Sin", 1, sin(x))                                                                      \
-    FF(COS, "Cos", 1, cos(x))                                                                      \
-    FF(TAN, "Tan", 1, tan(x))                                                                      \
-    FF(ASIN, "Asin", 1, asin(x))                                                                   \
-    FF(ACOS, "Acos", 1, acos(x))                                                                   \
-    FF(ATAN, "Atan", 1, atan(x))                                                                   \
-    FF(SINH, "Sinh", 1, sinh(x))                                                                   \
-    FF(COSH, "Cosh", 1, cosh(x))                                                                   \
-    FF(ASINH, "Asinh", 1, asinh(x))                                                                \
-    FF(ACOSH, "Acosh", 1, acosh(x))                                                                \
-    FF(ATANH, "Atanh", 1, atanh(x))                                                                \
-    FF(IS_NAN, "IsNaN", 1, isnan(x) != 0)                                                          \
-    FF(IS_INF, "IsInf", 1, isinf(x) != 0)
-
-/* What p and q are: an attribute and its default. A text counts as 1 unless it is
- * "none" or "LEFT". */
-static const struct {
-    const char *operator, * attr[2];
-    double fallback[2];
-} attributes[] = {
-    {"Mod", {"fmod"}, {0}},
-    {"Clip", {"min", "max"}, {-INFINITY, INFINITY}},
-    {"LeakyRelu", {"alpha"}, {0.01}},
-    {"Elu", {"alpha"}, {1}},
-    {"Selu", {"alpha", "gamma"}, {1.67326319217681884765625, 1.05070102214813232421875}},
-    {"HardSigmoid", {"alpha", "beta"}, {0.2, 0.5}},
-    {"Gelu", {"approximate"}, {0}},
-    {"Celu", {"alpha"}, {1}},
-    {"ThresholdedRelu", {"alpha"}, {1}},
-    {"Shrink", {"bias", "lambd"}, {0, 0.5}},
-    {"Swish", {"alpha"}, {1}},
-    {"BitShift", {"direction"}, {0}},
-};
+ELEMENT_FUNCTIONS(static inline)
 
 /* n elements; params are p and q. All of one class. */
 typedef void BlockFn(const void *const in[3], void *out, int64_t n, const void *params);
@@ -164,7 +35,7 @@ typedef void BlockFn(const void *const in[3], void *out, int64_t n, const void *
     BLOCK_FN(id, f64, double, expression)
 #define II(id, name, n, expression) BLOCK_FN(id, i64, int64_t, expression)
 #define BB(id, name, n, of_floats, of_ints) FF(id, name, n, of_floats) II(id, name, n, of_ints)
-ROWS(FF, II, BB)
+ELEMENT_ROWS(FF, II, BB)
 #undef FF
 #undef II
 #undef BB
@@ -179,7 +50,7 @@ typedef struct {
 #define II(id, name, n, expression) static const ElementRow row_##id = {n, {NULL, NULL, id##_i64}};
 #define BB(id, name, n, of_floats, of_ints)                                                        \
     static const ElementRow row_##id = {n, {id##_f32, id##_f64, id##_i64}};
-ROWS(FF, II, BB)
+ELEMENT_ROWS(FF, II, BB)
 #undef FF
 #undef II
 #undef BB
@@ -289,10 +160,11 @@ static double param_of(const KernelCall *call, const char *name, double fallback
 static void params_of(const KernelCall *call, double params[2])
 {
     params[0] = params[1] = 0;
-    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-        if (strcmp(attributes[i].operator, call->kernel->name) == 0)
+    for (size_t i = 0; i < sizeof element_attributes / sizeof *element_attributes; i++)
+        if (strcmp(element_attributes[i].operator, call->kernel->name) == 0)
             for (int k = 0; k < 2; k++)
-                params[k] = param_of(call, attributes[i].attr[k], attributes[i].fallback[k]);
+                params[k] = param_of(call, element_attributes[i].attr[k],
+                                     element_attributes[i].fallback[k]);
 }
 
 /* The class an op is computed in. Integers beside a float (Pow) are computed in double. */
@@ -365,7 +237,7 @@ const Kernel kernels_elementwise[] = {
 #define FF(id, name, n, expression) {name, elementwise, &row_##id, 0},
 #define II(id, name, n, expression) {name, elementwise, &row_##id, 0},
 #define BB(id, name, n, of_floats, of_ints) {name, elementwise, &row_##id, 0},
-    ROWS(FF, II, BB)
+    ELEMENT_ROWS(FF, II, BB)
 #undef FF
 #undef II
 #undef BB
