@@ -77,7 +77,8 @@ $(BUILD)/tui/%.o $(BUILD)/viz/%.o $(BUILD)/scripts/%.o: OWN_CFLAGS := $(DATADIR)
 
 # ---- what is built
 
-PLUGIN_SOURCES := $(wildcard core/run/cuda/*.c)
+# What sees MPI and CUDA is in libraries of their own, loaded when asked for.
+PLUGIN_SOURCES := $(wildcard core/run/mpi/*.c core/run/cuda/*.c)
 CORE_SOURCES := $(filter-out $(PLUGIN_SOURCES),$(wildcard core/*/*.c core/*/*/*.c))
 FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*/*.c viz/*.c scripts/*.c))
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
@@ -125,8 +126,10 @@ $(ARCHIVES): %.a: %.list
 	@rm -f $@
 	$(call quiet,ar $@)ar qcs $@ $(filter %.o,$^)
 
+# Runners that are loaded call the functions of core by name.
+EXPORT_CORE = -rdynamic -Wl,--whole-archive $(BUILD)/core.a -Wl,--no-whole-archive
 dimscope $(BUILD)/dimscope: $(MAIN_OBJECT) $(ARCHIVES)
-	$(call quiet,ld $@)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(call quiet,ld $@)$(CC) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJECT) $(BUILD)/faces.a $(EXPORT_CORE) $(LIBS) -o $@
 
 $(BUILD)/tests/%: tests/unit/%.c $(ARCHIVES) $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -3,6 +3,7 @@
 #include "core/base/vec.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 static Local *make(Dtype dtype, const Shape *whole)
 {
@@ -20,15 +21,30 @@ static Local *with_data(Local *local)
     return local;
 }
 
-Local *local_new(Dtype dtype, const Shape *whole, const Sharding *sharding, const Mesh *mesh,
-                 int64_t position)
+Local *local_new_empty(Dtype dtype, const Shape *whole, const Sharding *sharding, const Mesh *mesh,
+                       int64_t position)
 {
     Local *local = make(dtype, whole);
     for (int64_t d = 0; d < whole->n_dims; d++) {
         local->runs[d] = cut_runs(local->arena, &sharding->dim[d], mesh, position);
         local->shape.dim[d] = local->runs[d].local_size;
     }
-    return with_data(local);
+    return local;
+}
+
+/* calloc, since an arena that is out of memory ends the program. */
+bool local_alloc(Local *local)
+{
+    size_t n_bytes = (size_t)local_bytes(local);
+    local->own = calloc(1, n_bytes > 0 ? n_bytes : 1);
+    local->data = local->own;
+    return local->own != NULL;
+}
+
+Local *local_new(Dtype dtype, const Shape *whole, const Sharding *sharding, const Mesh *mesh,
+                 int64_t position)
+{
+    return with_data(local_new_empty(dtype, whole, sharding, mesh, position));
 }
 
 Local *local_new_whole(Dtype dtype, const Shape *shape)
@@ -45,8 +61,10 @@ Local *local_new_whole(Dtype dtype, const Shape *shape)
 
 void local_free(Local *local)
 {
-    if (local)
-        arena_free(local->arena);
+    if (!local)
+        return;
+    free(local->own);
+    arena_free(local->arena);
 }
 
 int64_t local_bytes(const Local *local)

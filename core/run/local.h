@@ -20,12 +20,17 @@ typedef struct {
     Shape shape; /* of the part */
     Shape whole; /* of the tensor */
     Runs runs[DIMS_MAX];
-    void *data; /* elements, zero at first */
+    void *data, *own; /* elements, zero at first; what local_alloc() took for them */
 } Local;
 
 /* The part of the rank at `position`; ends with local_free(). */
 Local *local_new(Dtype dtype, const Shape *whole, const Sharding *sharding, const Mesh *mesh,
                  int64_t position);
+/* The same without elements, `data` being NULL; local_alloc() gives it some, zero. False: out of
+ * memory. */
+Local *local_new_empty(Dtype dtype, const Shape *whole, const Sharding *sharding, const Mesh *mesh,
+                       int64_t position);
+bool local_alloc(Local *local);
 Local *local_new_whole(Dtype dtype, const Shape *shape);
 void local_free(Local *local); /* NULL is allowed */
 

@@ -55,6 +55,12 @@ typedef struct {
  * program lives in the arena and points into the plan. */
 bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err);
 
+/* Instructions that a rank does in so many passes. */
+static inline int program_length(const Program *program, int n_passes)
+{
+    return program->n_once + n_passes * (program->n_instrs - program->n_once);
+}
+
 const char *instr_kind_name(InstrKind kind); /* "load", "op", "step", "free" */
 
 #endif

@@ -1,24 +1,34 @@
 #include "core/run/rank.h"
 
 #include "core/plan/edges.h"
-#include "core/run/collective.h"
+#include "core/run/runner.h"
+#include "core/run/supervise.h"
 
 #include <math.h>
 #include <sched.h>
 #include <time.h>
 
-static double now_us(void)
+double run_now_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-/* Waits for all ranks. False when one of them has failed. */
-static bool meet(Team *team)
+bool rank_failed(Rank *rank, const Error *err)
+{
+    if (!error_is_set(&rank->result->head->err))
+        rank->result->head->err = *err;
+    return false;
+}
+
+/* ---- meetings ---- */
+
+/* Waits for the ranks of this process. */
+static bool meet_here(Team *team)
 {
     unsigned round = atomic_load(&team->round);
-    if (atomic_fetch_add(&team->waiting, 1) + 1 == team->n_ranks) {
+    if (atomic_fetch_add(&team->waiting, 1) + 1 == team->n_local) {
         atomic_store(&team->waiting, 0);
         atomic_fetch_add(&team->round, 1);
     }
@@ -27,82 +37,88 @@ static bool meet(Team *team)
     return !atomic_load(&team->failed);
 }
 
-void rank_open(Rank *rank, Team *team, int64_t position)
+/* The first rank of a process speaks for it. */
+static bool meet_elsewhere(Rank *rank)
 {
-    const Plan *plan = team->plan;
-    const Graph *graph = plan->inferred->graph;
-    Arena *arena = arena_new();
-    *rank = (Rank){.team = team, .position = position, .arena = arena, .first_bad = -1};
-    rank->slot = arena_array(arena, Local *, team->program->n_slots);
-    rank->op_us = arena_array(arena, double, (int64_t)team->n_passes * graph->n_ops);
-    rank->reshard_us = arena_array(arena, double, (int64_t)team->n_passes * plan->n_reshards);
-    rank->pass_us = arena_array(arena, double, team->n_passes);
-    if (team->options->trace) {
-        rank->span = arena_array(arena, TraceSpan, team->program->n_instrs);
-        rank->last_span = arena_array(arena, TraceSpan, team->program->n_instrs);
+    Team *team = rank->team;
+    Error err = {0};
+    if (rank->position == team->first_rank && !team->world->meet(team->world, false, &err)) {
+        rank_failed(rank, &err);
+        atomic_store(&team->failed, true);
     }
-    rank->output = arena_array(arena, Difference, graph->n_outputs);
-    for (int i = 0; i < graph->n_outputs; i++)
-        rank->output[i].ok = true;
+    return meet_here(team);
 }
 
-void rank_close(Rank *rank)
+bool rank_meet(Rank *rank)
 {
-    for (int s = 0; rank->slot && s < rank->team->program->n_slots; s++)
-        local_free(rank->slot[s]);
-    arena_free(rank->arena);
+    RankHead *head = rank->result->head;
+    int state = atomic_load(&head->state);
+    atomic_store(&head->state, RANK_WAITING);
+    bool ok = meet_here(rank->team) && (rank->team->world->n == 1 || meet_elsewhere(rank));
+    atomic_store(&head->state, state);
+    return ok;
+}
+
+/* Waits until no rank of this process does anything any more, failed or not: they read each other's
+ * slots. */
+static void leave(Team *team)
+{
+    atomic_fetch_add(&team->n_left, 1);
+    while (atomic_load(&team->n_left) < team->n_local)
+        sched_yield();
 }
 
 /* ---- slots ---- */
 
-static Local *fill_slot(Rank *rank, int32_t slot)
+void rank_open(Rank *rank, Team *team, int64_t position)
 {
-    const Plan *plan = rank->team->plan;
-    const Slot *at = &rank->team->program->slots[slot];
-    Local *local = local_new(
-        (Dtype)plan->inferred->dtype[at->tensor], inferred_shape(plan->inferred, at->tensor),
-        shardings_at(plan->shardings, at->sharding), plan->mesh, rank->position);
-    rank->slot[slot] = local;
-    rank->live_bytes += local_bytes(local);
-    if (rank->live_bytes > rank->peak_bytes)
-        rank->peak_bytes = rank->live_bytes;
-    return local;
+    Arena *arena = arena_new();
+    *rank = (Rank){.team = team, .position = position, .arena = arena};
+    rank->slot = arena_array(arena, Local *, team->program->n_slots);
+    rank->result = &team->results->rank[position];
 }
 
-static void free_slot(Rank *rank, int32_t slot)
+void rank_close(Rank *rank)
 {
-    if (!rank->slot[slot])
-        return;
-    rank->live_bytes -= local_bytes(rank->slot[slot]);
-    local_free(rank->slot[slot]);
-    rank->slot[slot] = NULL;
+    arena_free(rank->arena);
 }
 
-/* Whether the rank is on a part of the mesh. */
-static bool stands_on(const Rank *rank, int devices)
+bool rank_stands_on(const Rank *rank, int devices)
 {
     const Plan *plan = rank->team->plan;
     return submesh_has(plan->mesh, plan->submeshes[devices], rank->position);
 }
 
-static bool has_slot(const Rank *rank, int32_t slot)
+bool rank_has(const Rank *rank, int32_t slot)
 {
-    return stands_on(rank, rank->team->program->slots[slot].devices);
+    return rank_stands_on(rank, rank->team->program->slots[slot].devices);
 }
 
-static void load(Rank *rank, int32_t slot)
+Local *rank_make(Rank *rank, int32_t slot)
 {
-    if (!has_slot(rank, slot))
+    const Plan *plan = rank->team->plan;
+    const Slot *at = &rank->team->program->slots[slot];
+    RankHead *head = rank->result->head;
+    Local *local = local_new_empty(
+        (Dtype)plan->inferred->dtype[at->tensor], inferred_shape(plan->inferred, at->tensor),
+        shardings_at(plan->shardings, at->sharding), plan->mesh, rank->position);
+    rank->slot[slot] = local;
+    head->live_bytes += local_bytes(local);
+    if (head->live_bytes > head->peak_bytes)
+        head->peak_bytes = head->live_bytes;
+    return local;
+}
+
+void rank_unmake(Rank *rank, int32_t slot)
+{
+    if (!rank->slot[slot])
         return;
-    Arena *scratch = arena_new();
-    feed_fill(&rank->team->feeds, rank->team->program->slots[slot].tensor, fill_slot(rank, slot),
-              scratch);
-    arena_free(scratch);
+    rank->result->head->live_bytes -= local_bytes(rank->slot[slot]);
+    local_free(rank->slot[slot]);
+    rank->slot[slot] = NULL;
 }
 
-/* ---- ops ---- */
-
-static bool run_kernel(Rank *rank, int32_t op, Arena *scratch)
+bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, KernelCall *out)
 {
     Team *team = rank->team;
     const Plan *plan = team->plan;
@@ -116,96 +132,45 @@ static bool run_kernel(Rank *rank, int32_t op, Arena *scratch)
     }
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t slot = program->operand[op_output_place(at) + i];
-        output[i] = slot < 0 ? NULL : fill_slot(rank, slot);
+        output[i] = slot < 0 ? NULL : make(rank, slot);
+        if (slot >= 0 && !output[i])
+            return false;
     }
     AtomSet reduced = op_cut_reduced(program_space(plan->inferred, op), program_cut(plan, op));
-    KernelCall call = {.kernel = program->kernel[op], .inferred = plan->inferred, .op = op};
-    call.n_inputs = at->n_inputs;
-    call.n_outputs = at->n_outputs;
-    call.input = input;
-    call.output = output;
-    call.first = mesh_stands_first(plan->mesh, reduced, rank->position);
-    call.reduce_cut = reduced != 0;
-    call.cut = program_cut(plan, op);
-    call.mesh = plan->mesh;
-    call.position = rank->position;
-    call.blas = team->blas;
-    call.seed = team->feeds.seed;
-    call.scratch = scratch;
-    Error inner = {.kind = ERROR_RUN};
-    if (call.kernel->run(&call, &inner))
-        return true;
-    kernel_blame(plan->inferred->graph, op, &inner, &rank->err);
-    return false;
-}
-
-static void note_span(Rank *rank, const Instr *instr, TraceSpan span)
-{
-    if (rank->span)
-        rank->span[instr - rank->team->program->instrs] = span;
-}
-
-static bool run_op(Rank *rank, const Instr *instr, int pass)
-{
-    int32_t op = instr->op;
-    if (!stands_on(rank, plan_devices(rank->team->plan, op)))
-        return true;
-    double start = now_us();
-    Arena *scratch = arena_new();
-    bool ok = run_kernel(rank, op, scratch);
-    arena_free(scratch);
-    double end = now_us(), us = end - start;
-    note_span(rank, instr, (TraceSpan){start, end, 0});
-    rank->op_us[(int64_t)pass * rank->team->plan->inferred->graph->n_ops + op] = us;
-    rank->pass_us[pass] += us;
-    return ok;
-}
-
-/* ---- steps ---- */
-
-static bool fill_from_group(Rank *rank, const Instr *instr, Arena *scratch)
-{
-    const Plan *plan = rank->team->plan;
-    Collective collective = {.mesh = plan->mesh, .atoms = instr->step->atoms};
-    collective.from = shardings_at(plan->shardings, instr->step->from);
-    collective.to = shardings_at(plan->shardings, instr->step->to);
-    int64_t n = mesh_atoms_size(plan->mesh, collective.atoms);
-    const Local **held = arena_array(scratch, const Local *, n);
-    SubMesh source = plan->submeshes[rank->team->program->slots[instr->from].devices];
-    for (int64_t i = 0; i < n; i++) {
-        int64_t member = mesh_group_member(plan->mesh, collective.atoms, rank->position, i);
-        member = submesh_twin(plan->mesh, source, member);
-        held[i] = rank->team->ranks[member].slot[instr->from];
-    }
-    Error inner = {.kind = ERROR_RUN};
-    if (collective_run(&collective, rank->position, held, fill_slot(rank, instr->slot), scratch,
-                       &inner))
-        return true;
-    error_kind(&rank->err, ERROR_RUN, "%s of '%s': %s", step_kind_name(instr->step->kind),
-               tensor_name(plan->inferred->graph, rank->team->program->slots[instr->slot].tensor),
-               inner.text);
-    return false;
-}
-
-static bool run_step(Rank *rank, const Instr *instr, int pass)
-{
-    bool alone = instr->step->atoms == 0, takes_part = has_slot(rank, instr->slot);
-    double start = now_us();
-    if (!alone && !meet(rank->team))
-        return false;
-    double wait = alone ? 0 : now_us() - start;
-    Arena *scratch = arena_new();
-    bool ok = !takes_part || fill_from_group(rank, instr, scratch);
-    arena_free(scratch);
-    if (!ok || (!alone && !meet(rank->team)))
-        return false;
-    double end = now_us(), us = end - start;
-    rank->pass_us[pass] += us;
-    if (!takes_part)
-        return true;
-    note_span(rank, instr, (TraceSpan){start, end, wait});
-    rank->reshard_us[(int64_t)pass * rank->team->plan->n_reshards + instr->reshard] += us;
+    *out = (KernelCall){.kernel = program->kernel[op], .inferred = plan->inferred, .op = op};
+    out->n_inputs = at->n_inputs;
+    out->n_outputs = at->n_outputs;
+    out->input = input;
+    out->output = output;
+    out->first = mesh_stands_first(plan->mesh, reduced, rank->position);
+    out->reduce_cut = reduced != 0;
+    out->cut = program_cut(plan, op);
+    out->mesh = plan->mesh;
+    out->position = rank->position;
+    out->blas = team->blas;
+    out->seed = team->feeds.seed;
+    out->scratch = scratch;
     return true;
+}
+
+/* ---- times ---- */
+
+void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span)
+{
+    const Team *team = rank->team;
+    RankResult *result = rank->result;
+    double us = span.end_us - span.start_us;
+    if (result->span)
+        result->span[instr - team->program->instrs] = span;
+    if (instr->kind == INSTR_OP)
+        result->op_us[(int64_t)pass * team->plan->inferred->graph->n_ops + instr->op] += us;
+    else
+        result->reshard_us[(int64_t)pass * team->plan->n_reshards + instr->reshard] += us;
+}
+
+void rank_took_pass(Rank *rank, int pass, double us)
+{
+    rank->result->pass_us[pass] = us;
 }
 
 /* ---- comparing ---- */
@@ -221,79 +186,94 @@ Tolerance team_tolerance(const Team *team, Tolerance of_value)
 static void note_wrong(Rank *rank, const Local *part, const Local *whole)
 {
     const Team *team = rank->team;
-    RunWrong *wrong = &rank->wrong;
-    Tolerance tolerance = team_tolerance(team, team->reference.tolerance[rank->bad_tensor]);
-    *wrong = (RunWrong){.rank = rank->position, .range = local_range(whole)};
-    local_first_wrong(part, whole, tolerance, &wrong->at, &wrong->got, &wrong->want);
+    RankHead *head = rank->result->head;
+    Tolerance tolerance = team_tolerance(team, team->reference.tolerance[head->bad_tensor]);
+    head->wrong = (RunWrong){.rank = rank->position, .range = local_range(whole)};
+    local_first_wrong(part, whole, tolerance, &head->wrong.at, &head->wrong.got, &head->wrong.want);
 }
 
 /* Compares what a slot holds with the reference. Addends have nothing to be compared with. */
-static void check_slot(Rank *rank, int at, int32_t slot)
+static bool check_slot(Rank *rank, int at, int32_t slot)
 {
     const Team *team = rank->team;
-    if (slot < 0 || !has_slot(rank, slot))
-        return;
+    RankHead *head = rank->result->head;
+    if (slot < 0 || !rank_has(rank, slot))
+        return true;
     const Slot *held = &team->program->slots[slot];
     if (sharding_partials(shardings_at(team->plan->shardings, held->sharding)))
-        return;
+        return true;
+    const Local *part = team->runner->fetch(rank, slot);
+    if (!part)
+        return false;
     Difference difference = {.ok = true};
-    local_compare(rank->slot[slot], team->reference.value[held->tensor],
+    local_compare(part, team->reference.value[held->tensor],
                   team_tolerance(team, team->reference.tolerance[held->tensor]), &difference);
-    rank->n_checked += rank->position == team->plan->submeshes[held->devices].first;
-    if (!difference.ok && rank->first_bad < 0) {
-        rank->first_bad = at;
-        rank->bad_tensor = held->tensor;
-        note_wrong(rank, rank->slot[slot], team->reference.value[held->tensor]);
+    head->n_checked += rank->position == team->plan->submeshes[held->devices].first;
+    if (!difference.ok && head->first_bad < 0) {
+        head->first_bad = at;
+        head->bad_tensor = held->tensor;
+        note_wrong(rank, part, team->reference.value[held->tensor]);
     }
+    return true;
 }
 
-static void check_instr(Rank *rank, int at)
+static bool check_instr(Rank *rank, int at)
 {
     const Program *program = rank->team->program;
     const Instr *instr = &program->instrs[at];
     if (instr->kind == INSTR_STEP)
-        check_slot(rank, at, instr->slot);
+        return check_slot(rank, at, instr->slot);
     if (instr->kind != INSTR_OP)
-        return;
+        return true;
     const GraphOp *op = &rank->team->plan->inferred->graph->ops[instr->op];
     for (int i = 0; i < op->n_outputs; i++)
-        check_slot(rank, at, program->operand[op_output_place(op) + i]);
+        if (!check_slot(rank, at, program->operand[op_output_place(op) + i]))
+            return false;
+    return true;
 }
 
 /* Outputs against given ones, else against the reference. */
-static void check_outputs(Rank *rank)
+static bool check_outputs(Rank *rank)
 {
     const Team *team = rank->team;
     const Graph *graph = team->plan->inferred->graph;
     for (int i = 0; i < graph->n_outputs; i++) {
-        int32_t tensor = graph->outputs[i];
+        int32_t tensor = graph->outputs[i], slot = team->program->output[i];
         const Local *want = team->expected ? team->expected[tensor] : NULL;
         if (!want && team->options->verify)
             want = team->reference.value[tensor];
-        if (!want || !has_slot(rank, team->program->output[i]))
+        if (!want || !rank_has(rank, slot))
             continue;
         Tolerance tolerance = tolerance_for(want->dtype, local_range(want));
         if (team->expected && team->expected[tensor])
             tolerance.rtol = fmax(tolerance.rtol, 1e-3); /* ONNX's own, for its test sets */
-        local_compare(rank->slot[team->program->output[i]], want, team_tolerance(team, tolerance),
-                      &rank->output[i]);
+        const Local *part = team->runner->fetch(rank, slot);
+        if (!part)
+            return false;
+        local_compare(part, want, team_tolerance(team, tolerance), &rank->result->output[i]);
     }
+    return true;
 }
 
 /* ---- all of it ---- */
 
-static bool progress(Rank *rank, int at, int pass)
+static bool progress(Rank *rank, int at)
 {
     const Team *team = rank->team;
     const RunOptions *options = team->options;
-    if (rank->position != 0 || !options->progress)
+    RankHead *head = rank->result->head;
+    atomic_store(&head->at, at);
+    atomic_fetch_add(&head->n_begun, 1);
+    bool goes_on = !atomic_load(&team->results->outcome->stop);
+    if (rank->position == 0 && options->progress && goes_on)
+        goes_on = options->progress(options->context, atomic_load(&head->n_begun) - 1,
+                                    program_length(team->program, team->n_passes));
+    if (goes_on || rank->position != 0)
         return true;
-    int n_each = team->program->n_instrs - team->program->n_once;
-    int total = team->program->n_once + team->n_passes * n_each;
-    if (options->progress(options->context, at + pass * n_each, total))
-        return true;
-    rank->team->cancelled = true;
-    return error_kind(&rank->err, ERROR_CANCELLED, "cancelled");
+    Error err = {0};
+    team->results->outcome->cancelled = true;
+    error_kind(&err, ERROR_CANCELLED, "cancelled");
+    return rank_failed(rank, &err);
 }
 
 /* The reference's part of an instruction, before the ranks' own. */
@@ -301,63 +281,119 @@ static bool prepare(Rank *rank, int at)
 {
     Team *team = rank->team;
     InstrKind kind = team->program->instrs[at].kind;
+    Error err = {0};
     bool together = kind == INSTR_OP || kind == INSTR_STEP;
-    if (together && !meet(team))
+    if (together && !rank_meet(rank))
         return false;
-    if (rank->position == 0 && !reference_step(&team->reference, at, &rank->err))
-        return false;
-    return !together || meet(team);
+    if (rank->position == team->first_rank && !reference_step(&team->reference, at, &err))
+        return rank_failed(rank, &err);
+    return !together || rank_meet(rank);
 }
 
-static bool run_instr(Rank *rank, int at, int pass)
+/* Ops and steps, timed unless the runner does so itself. */
+static bool do_timed(Rank *rank, const Instr *instr)
 {
-    const Instr *instr = &rank->team->program->instrs[at];
-    bool verify = rank->team->options->verify && pass == 0;
-    if (atomic_load(&rank->team->failed) || !progress(rank, at, pass) ||
-        (verify && !prepare(rank, at)))
+    const Runner *runner = rank->team->runner;
+    bool op = instr->kind == INSTR_OP;
+    if (op && !rank_stands_on(rank, plan_devices(rank->team->plan, instr->op)))
+        return true;
+    double wait_us = 0, start = run_now_us();
+    if (!(op ? runner->op(rank, instr) : runner->step(rank, instr, &wait_us)))
         return false;
-    if (instr->kind == INSTR_LOAD)
-        load(rank, instr->slot);
-    if (instr->kind == INSTR_FREE)
-        free_slot(rank, instr->slot);
-    if ((instr->kind == INSTR_OP && !run_op(rank, instr, pass)) ||
-        (instr->kind == INSTR_STEP && !run_step(rank, instr, pass)))
-        return false;
-    if (verify)
-        check_instr(rank, at);
+    double end = run_now_us();
+    if (runner->timed)
+        return true;
+    rank->result->pass_us[rank->pass] += end - start;
+    if (op || rank_has(rank, instr->slot))
+        rank_took(rank, instr, rank->pass, (TraceSpan){start, end, wait_us});
     return true;
+}
+
+static bool do_instr(Rank *rank, int at)
+{
+    const Team *team = rank->team;
+    const Instr *instr = &team->program->instrs[at];
+    switch (instr->kind) {
+    case INSTR_LOAD:
+        return !rank_has(rank, instr->slot) || team->runner->load(rank, instr->slot);
+    case INSTR_FREE:
+        team->runner->drop(rank, instr->slot);
+        return true;
+    case INSTR_OP:
+    case INSTR_STEP:
+        break;
+    }
+    return do_timed(rank, instr);
+}
+
+static bool run_instr(Rank *rank, int at)
+{
+    bool verify = rank->team->options->verify && rank->pass == 0;
+    if (atomic_load(&rank->team->failed) || !progress(rank, at) || (verify && !prepare(rank, at)) ||
+        !do_instr(rank, at))
+        return false;
+    return !verify || check_instr(rank, at);
+}
+
+static bool run_pass(Rank *rank)
+{
+    const Team *team = rank->team;
+    const Program *program = team->program;
+    bool done = false;
+    if (team->runner->replay && !team->runner->replay(rank, rank->pass, &done))
+        return false;
+    for (int at = program->n_once; !done && at < program->n_instrs; at++)
+        if (!run_instr(rank, at))
+            return false;
+    return !team->runner->finish || team->runner->finish(rank, rank->pass);
+}
+
+static void drop_outputs(Rank *rank)
+{
+    const Team *team = rank->team;
+    for (int i = 0; i < team->plan->inferred->graph->n_outputs; i++)
+        if (!team->stays[team->program->output[i]])
+            team->runner->drop(rank, team->program->output[i]);
 }
 
 static bool run_all(Rank *rank)
 {
     const Team *team = rank->team;
     const Program *program = team->program;
+    RankResult *result = rank->result;
     for (int at = 0; at < program->n_once; at++)
-        if (!run_instr(rank, at, 0))
+        if (!run_instr(rank, at))
             return false;
-    for (int pass = 0; pass < team->n_passes; pass++) {
-        for (int at = program->n_once; at < program->n_instrs; at++)
-            if (!run_instr(rank, at, pass))
-                return false;
-        if (pass == 0) {
-            if (!meet(rank->team)) /* the reference may have loaded an output just now */
-                return false;
-            check_outputs(rank);
-        }
-        for (int i = 0; i < team->plan->inferred->graph->n_outputs; i++)
-            if (!team->stays[program->output[i]])
-                free_slot(rank, program->output[i]);
-        rank->n_done = pass + 1;
-        if (rank->span)
-            memcpy(rank->last_span, rank->span, sizeof *rank->span * (size_t)program->n_instrs);
+    for (; rank->pass < team->n_passes; rank->pass++) {
+        if (!run_pass(rank))
+            return false;
+        /* The reference may have loaded an output just now. */
+        if (rank->pass == 0 && (!rank_meet(rank) || !check_outputs(rank)))
+            return false;
+        drop_outputs(rank);
+        result->head->n_done = rank->pass + 1;
+        if (result->span)
+            memcpy(result->last_span, result->span,
+                   sizeof *result->span * (size_t)program->n_instrs);
     }
     return true;
 }
 
 bool rank_run(Rank *rank)
 {
-    bool ok = run_all(rank);
+    const Team *team = rank->team;
+    RankHead *head = rank->result->head;
+    supervise_thread(rank);
+    atomic_store(&head->state, RANK_WORKING);
+    bool opened = team->runner->rank_open(rank), ok = opened && run_all(rank);
     if (!ok)
         atomic_store(&rank->team->failed, true);
+    else
+        atomic_store(&head->state, RANK_DONE);
+    leave(rank->team);
+    for (int32_t s = 0; opened && s < team->program->n_slots; s++)
+        team->runner->drop(rank, s);
+    if (opened)
+        team->runner->rank_close(rank);
     return ok;
 }

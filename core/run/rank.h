@@ -1,17 +1,16 @@
-/* rank.h - one rank of the host runner: a thread that does the program on its own parts.
+/* rank.h - one rank of a run: a thread that does the program on its own parts.
  *
- * Ranks share a Team. A rank writes only its own Rank; others read its slots in a step, between two
- * meetings: after the first all sources are filled, before the second none is freed. A rank that
- * fails says why in its err and sets `failed`, and every meeting then ends with false, so that all
- * stop. Rank 0 runs on the thread of the caller, asks `progress`, and does the reference's ops.
+ * The ranks of a process share a Team. A rank writes only its own Rank and result. A rank that
+ * fails says why in its result and sets `failed`, and every meeting then ends with false, so that
+ * all stop. The first rank of process 0 asks `progress` and does the reference's ops; that of each
+ * process runs on the thread of the caller.
  */
 #ifndef CORE_RUN_RANK_H
 #define CORE_RUN_RANK_H
 
-#include "core/run/run.h"
-#include "core/run/verify.h"
-
-#include <stdatomic.h>
+#include "core/run/feed.h"
+#include "core/run/result.h"
+#include "core/run/world.h"
 
 typedef struct Team Team;
 
@@ -20,43 +19,67 @@ typedef struct {
     int64_t position;
     Arena *arena; /* of what is below */
     Local **slot; /* by slot of the program; NULL: empty */
-    int64_t live_bytes, peak_bytes;
-    double *op_us, *reshard_us; /* per pass, then per op of the graph and per reshard of the plan */
-    double *pass_us;            /* per pass: ops and steps, waiting for others included */
-    TraceSpan *span, *last_span; /* by instruction, of this pass and the last; NULL: not traced */
-    int n_done;                  /* passes */
-    Difference *output;          /* per graph output */
-    int first_bad;               /* the first instruction that makes a value which differs, or -1 */
-    int32_t bad_tensor;          /* that value */
-    RunWrong wrong;              /* an element of it */
-    int n_checked;               /* values compared, by the first rank that has them */
-    Error err;
+    RankResult *result;
+    void *own; /* of the runner */
+    int pass;
 } Rank;
 
 struct Team {
     const Plan *plan;
     const Program *program;
     const RunOptions *options;
-    int n_ranks, n_passes;
-    Rank *ranks; /* by position */
+    const struct Runner *runner;
+    World *world;
+    int n_ranks, n_passes;   /* ranks: of the run */
+    int first_rank, n_local; /* those of this process: neighbours */
+    Rank *ranks;             /* n_local, by position - first_rank */
+    Results *results;
+    void *own; /* of the runner */
     Feeds feeds;
     Reference reference; /* when options->verify; only in the first pass */
     Local **expected;    /* per tensor: what an output must be, or NULL; NULL: nothing is given */
     bool *stays;         /* per slot: loaded once */
     pthread_mutex_t lock, *blas; /* blas: the lock, or NULL for plain loops */
-    atomic_int waiting;
+    atomic_int waiting, n_left;
     atomic_uint round;
     atomic_bool failed;
-    bool cancelled; /* by rank 0 */
 };
 
 /* Makes the rank's arrays; ends with rank_close(). */
 void rank_open(Rank *rank, Team *team, int64_t position);
 void rank_close(Rank *rank);
 
-/* All of the program, n_passes times. False: failed here or elsewhere; rank->err is set where it
- * failed here. Every rank of the team must be in it at the same time. */
+/* All of the program, n_passes times. False: failed here or elsewhere. Every rank of the team must
+ * be in it at the same time. */
 bool rank_run(Rank *rank);
+
+/* Waits for all ranks of all processes. False when one of them has failed. */
+bool rank_meet(Rank *rank);
+
+/* ---- for runners ---- */
+
+/* False, so that a failing function can say `return rank_failed(rank, &inner)`; the first error of
+ * a rank is kept. */
+bool rank_failed(Rank *rank, const Error *err);
+
+/* Whether the rank is on the part of the mesh that has the slot; on a part of the mesh. */
+bool rank_has(const Rank *rank, int32_t slot);
+bool rank_stands_on(const Rank *rank, int devices);
+
+/* The rank's part of a slot, without elements: its type, shapes and runs. Puts it into the slot and
+ * counts its bytes; the runner gives it `data`. */
+Local *rank_make(Rank *rank, int32_t slot);
+/* Takes the slot's Local away, the runner having freed `data` where it is not in its arena. */
+void rank_unmake(Rank *rank, int32_t slot);
+
+/* What a kernel is told of an op: its slots, outputs being made by `make`. False when `make` is. */
+typedef Local *MakeSlot(Rank *rank, int32_t slot);
+bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, KernelCall *out);
+
+/* How long an instruction took, as wall clock or as a device's clock; one pass. */
+void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span);
+void rank_took_pass(Rank *rank, int pass, double us);
+double run_now_us(void);
 
 /* The tolerance options ask for, or that of the value. */
 Tolerance team_tolerance(const Team *team, Tolerance of_value);

@@ -1,12 +1,12 @@
 /* run.h - executes a plan and compares it with one device.
  *
- * lower (program.h) turns the plan into one instruction list for every rank; the host runner runs a
- * thread per rank over private local tensors. With verify the same inputs go through the unsharded
- * graph first, and every value on every rank is compared with its part of that, so that the first
- * op that differs can be named. Weights that are absent, and inputs nobody gave, are drawn: uniform
- * floats in [-1,1) scaled down for weights, zeros for integers and bool; the draw is a
- * counter-based function of (seed, tensor name, global element index), so any plan draws the same
- * numbers.
+ * lower (program.h) turns the plan into one instruction list for every rank, which a runner
+ * (runner.h) does: the host's threads, processes under mpirun, GPUs. With verify the same inputs go
+ * through the unsharded graph first, and every value on every rank is compared with its part of
+ * that, so that the first op that differs can be named. Weights that are absent, and inputs nobody
+ * gave, are drawn: uniform floats in [-1,1) scaled down for weights, zeros for integers and bool;
+ * the draw is a counter-based function of (seed, tensor name, global element index), so any plan
+ * draws the same numbers.
  */
 #ifndef CORE_RUN_RUN_H
 #define CORE_RUN_RUN_H
@@ -18,10 +18,14 @@ typedef struct {
     bool deterministic; /* reductions in rank order with the reference matmul, so runs are bitwise
                            equal */
     uint64_t seed;
-    int repeat;                                           /* at least 1; median over them */
-    double rtol, atol;                                    /* 0: by element type */
-    const char *inputs;                                   /* folder with input_*.pb, or NULL */
-    bool trace;                                           /* fill RunReport.trace */
+    int repeat;          /* at least 1; median over them */
+    double rtol, atol;   /* 0: by element type */
+    const char *inputs;  /* folder with input_*.pb, or NULL */
+    bool trace;          /* fill RunReport.trace */
+    const char *backend; /* "host", "mpi", "cuda", "auto"; NULL: host */
+    bool isolated;       /* in a child process: a crash, a hang ends the run alone (supervise.h) */
+    double stall_s;      /* isolated: how long nothing may happen; 0: 3 s */
+    struct World *world; /* the processes; NULL: this one */
     bool (*progress)(void *context, int done, int total); /* false cancels; may be NULL */
     void *context;
 } RunOptions;
@@ -43,13 +47,15 @@ typedef struct {
 typedef struct {
     int n_ranks;
     int n_passes;        /* that were finished: fewer than were asked for where it was stopped */
-    const char *backend; /* "host" */
+    const char *backend; /* the runner's name */
+    bool elsewhere;      /* process 0 has the report, this is another: all but `ok` is zero */
     int n_outputs;       /* 0 when there was nothing to compare with */
     RunOutput *outputs;  /* graph outputs against the given vectors, else one device (verify) */
     int32_t first_bad;   /* tensor: the first value in program order that differs; -1 none */
     RunWrong wrong;      /* where first_bad >= 0 */
     double median_us, predicted_us;
     int64_t peak_bytes, predicted_peak_bytes; /* of the rank that needs most */
+    int64_t *rank_peak_bytes;                 /* per rank: the most that lay in its slots at once */
     double *op_us;        /* per op of the graph: median over ranks and repeats */
     double *reshard_us;   /* per reshard of the plan, waiting for the other ranks included */
     int n_drawn;          /* weights that are not in the model */
@@ -61,7 +67,13 @@ typedef struct {
 /* ERROR_USAGE: the plan asks for more ranks than RUN_RANKS_MAX, or a kernel is missing (names the
  * op); ERROR_RUN: a rank failed; the rest is stopped. ERROR_CANCELLED: progress said so before one
  * pass was finished; after that the finished passes are reported. */
-enum { RUN_RANKS_MAX = 256 };
+enum { RUN_RANKS_MAX = 256, RUN_STALL_S = 3 };
+
+static inline int run_passes(const RunOptions *options)
+{
+    return options->repeat > 1 ? options->repeat : 1;
+}
+
 bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunReport *out,
               Error *err);
 

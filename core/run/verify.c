@@ -180,11 +180,12 @@ static void find_last_uses(Reference *reference)
 }
 
 void reference_open(Arena *arena, const Inferred *inferred, const Program *program,
-                    const Feeds *feeds, pthread_mutex_t *blas, Reference *out)
+                    const Feeds *feeds, pthread_mutex_t *blas, World *world, Reference *out)
 {
     int n = inferred->graph->n_tensors;
     *out = (Reference){.inferred = inferred, .program = program, .feeds = feeds};
     out->blas = blas;
+    out->world = world;
     out->arena = arena;
     out->value = arena_array(arena, Local *, n);
     out->tolerance = arena_array(arena, Tolerance, n);
@@ -234,6 +235,36 @@ static void load(Reference *reference, int32_t tensor)
     keep(reference, tensor);
 }
 
+/* What process 0 made comes to the others. */
+static bool share(Reference *reference, int32_t op, bool ok, Error *err)
+{
+    World *world = reference->world;
+    const Inferred *inferred = reference->inferred;
+    if (world->n == 1)
+        return ok;
+    if (!world->share(world, &ok, sizeof ok, 0, err))
+        return false;
+    for (int i = 0; ok && i < inferred->graph->ops[op].n_outputs; i++) {
+        int32_t tensor = op_outputs(inferred->graph, op)[i];
+        if (tensor < 0 || !inferred_shape(inferred, tensor))
+            continue;
+        if (!reference->value[tensor])
+            reference->value[tensor] =
+                local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor));
+        Local *value = reference->value[tensor];
+        ok = world->share(world, value->data, local_bytes(value), 0, err);
+    }
+    return ok || error_kind(err, ERROR_RUN, "the first process could not run the op");
+}
+
+static bool run_reference_op(Reference *reference, int32_t op, Error *err)
+{
+    bool ok = reference->world->me > 0 ||
+              kernel_run_whole(reference->inferred, op, reference->program->kernel[op],
+                               reference->blas, reference->feeds->seed, reference->value, err);
+    return share(reference, op, ok, err);
+}
+
 bool reference_step(Reference *reference, int at, Error *err)
 {
     const Instr *instr = &reference->program->instrs[at];
@@ -244,9 +275,7 @@ bool reference_step(Reference *reference, int at, Error *err)
     if (instr->kind != INSTR_OP)
         return true;
     const Graph *graph = reference->inferred->graph;
-    bool ok =
-        kernel_run_whole(reference->inferred, instr->op, reference->program->kernel[instr->op],
-                         reference->blas, reference->feeds->seed, reference->value, err);
+    bool ok = run_reference_op(reference, instr->op, err);
     for (int i = 0; i < graph->ops[instr->op].n_outputs; i++) {
         int32_t tensor = op_outputs(graph, instr->op)[i];
         if (tensor >= 0 && reference->value[tensor])

@@ -10,6 +10,7 @@
 
 #include "core/run/feed.h"
 #include "core/run/program.h"
+#include "core/run/world.h"
 
 typedef struct {
     double max_abs, max_rel; /* |got - want|, and that over |want| where it is not 0 */
@@ -41,6 +42,7 @@ typedef struct {
     const Program *program;
     const Feeds *feeds;
     pthread_mutex_t *blas; /* as KernelCall's */
+    World *world;          /* process 0 runs the ops, and shares what they make */
     Local **value;         /* per tensor: the whole, or NULL */
     Tolerance *tolerance;  /* per tensor */
     int *last;             /* per tensor: last instruction that has to do with it */
@@ -49,7 +51,7 @@ typedef struct {
 
 /* Nothing is run yet. Ends with reference_close(). */
 void reference_open(Arena *arena, const Inferred *inferred, const Program *program,
-                    const Feeds *feeds, pthread_mutex_t *blas, Reference *out);
+                    const Feeds *feeds, pthread_mutex_t *blas, World *world, Reference *out);
 void reference_close(Reference *reference);
 
 /* Does instruction `at` on whole tensors. An op or a step frees the values that nothing from `at`

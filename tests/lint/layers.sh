@@ -28,8 +28,10 @@ BEGIN {
     place["^json_"] = "^core/base/json[.]o$"
     place["^(cblas|openblas)_"] = "^core/run/"
     place["^(cuda[A-Z]|cublas|nccl|nvrtc)"] = "^core/run/cuda/"
-    place["^(MPI_|cu[A-Z])"] = "^$"
-    place["^(exit|_exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror|stdout|stderr)$"] = "^(tui|viz|scripts)/"
+    place["^MPI_"] = "^core/run/mpi/"
+    place["^cu[A-Z]"] = "^$"
+    place["^(exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror|stdout|stderr)$"] = "^(tui|viz|scripts)/"
+    place["^_exit$"] = "^((tui|viz|scripts)/|core/run/supervise[.]o$)"
     place["^__v?printf_chk$"] = "^(tui|viz|scripts)/"
     place["^abort$"] = "^core/base/"
 }

@@ -1,0 +1,126 @@
+/* host_runner.c - ranks as threads of this process, over Locals that all of them can read.
+ *
+ * A step reads the slots of the others between two meetings: after the first all sources are
+ * filled, before the second none is freed.
+ */
+#include "core/run/runner.h"
+
+#include "core/run/collective.h"
+
+static bool open_team(Team *team, Error *err)
+{
+    if (team->world->n == 1)
+        return true;
+    error_kind(err, ERROR_USAGE, "the host's ranks are threads of one process, these are %d",
+               team->world->n);
+    error_hint(err, "under mpirun: --backend mpi");
+    return false;
+}
+
+static void close_team(Team *team)
+{
+    (void)team;
+}
+
+static bool open_rank(Rank *rank)
+{
+    (void)rank;
+    return true;
+}
+
+static void close_rank(Rank *rank)
+{
+    (void)rank;
+}
+
+static Local *make_slot(Rank *rank, int32_t slot)
+{
+    Local *local = rank_make(rank, slot);
+    if (!local || local_alloc(local))
+        return local;
+    Error err = {0};
+    const Team *team = rank->team;
+    error_kind(&err, ERROR_RUN, "out of memory for '%s'",
+               tensor_name(team->plan->inferred->graph, team->program->slots[slot].tensor));
+    rank_failed(rank, &err);
+    return NULL;
+}
+
+static bool load(Rank *rank, int32_t slot)
+{
+    Local *local = make_slot(rank, slot);
+    if (!local)
+        return false;
+    Arena *scratch = arena_new();
+    feed_fill(&rank->team->feeds, rank->team->program->slots[slot].tensor, local, scratch);
+    arena_free(scratch);
+    return true;
+}
+
+static bool run_op(Rank *rank, const Instr *instr)
+{
+    KernelCall call;
+    Error inner = {.kind = ERROR_RUN}, err = {0};
+    Arena *scratch = arena_new();
+    bool ok = rank_kernel_call(rank, instr->op, make_slot, scratch, &call);
+    if (ok && !call.kernel->run(&call, &inner)) {
+        kernel_blame(rank->team->plan->inferred->graph, instr->op, &inner, &err);
+        ok = rank_failed(rank, &err);
+    }
+    arena_free(scratch);
+    return ok;
+}
+
+static bool fill_from_group(Rank *rank, const Instr *instr, Arena *scratch)
+{
+    const Team *team = rank->team;
+    const Plan *plan = team->plan;
+    Collective collective = {.mesh = plan->mesh, .atoms = instr->step->atoms};
+    collective.from = shardings_at(plan->shardings, instr->step->from);
+    collective.to = shardings_at(plan->shardings, instr->step->to);
+    int64_t n = mesh_atoms_size(plan->mesh, collective.atoms);
+    const Local **held = arena_array(scratch, const Local *, n);
+    SubMesh source = plan->submeshes[team->program->slots[instr->from].devices];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t member = mesh_group_member(plan->mesh, collective.atoms, rank->position, i);
+        member = submesh_twin(plan->mesh, source, member);
+        held[i] = team->ranks[member].slot[instr->from];
+    }
+    Error inner = {.kind = ERROR_RUN}, err = {0};
+    Local *target = make_slot(rank, instr->slot);
+    if (target && collective_run(&collective, rank->position, held, target, scratch, &inner))
+        return true;
+    error_kind(&err, ERROR_RUN, "%s of '%s': %s", step_kind_name(instr->step->kind),
+               tensor_name(plan->inferred->graph, team->program->slots[instr->slot].tensor),
+               inner.text);
+    return rank_failed(rank, &err);
+}
+
+static bool run_step(Rank *rank, const Instr *instr, double *wait_us)
+{
+    bool alone = instr->step->atoms == 0;
+    double start = run_now_us();
+    if (!alone && !rank_meet(rank))
+        return false;
+    *wait_us = alone ? 0 : run_now_us() - start;
+    Arena *scratch = arena_new();
+    bool ok = !rank_has(rank, instr->slot) || fill_from_group(rank, instr, scratch);
+    arena_free(scratch);
+    return ok && (alone || rank_meet(rank));
+}
+
+static const Local *fetch(Rank *rank, int32_t slot)
+{
+    return rank->slot[slot];
+}
+
+const Runner host_runner = {.name = "host",
+                            .open = open_team,
+                            .close = close_team,
+                            .rank_open = open_rank,
+                            .rank_close = close_rank,
+                            .load = load,
+                            .op = run_op,
+                            .step = run_step,
+                            .drop = rank_unmake,
+                            .fetch = fetch};

@@ -1,0 +1,102 @@
+#include "core/run/plugin.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4096 };
+
+/* The folder the program lies in; "." where the system does not say. */
+static const char *program_folder(Arena *arena)
+{
+    char path[PATH_ROOM];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return ".";
+    path[n] = '\0';
+    return path_dir(arena, path);
+}
+
+static const char *find_file(Arena *arena, const char *name)
+{
+    const char *said = getenv("DIMSCOPE_PLUGINS"), *beside = program_folder(arena);
+    const char *folders[] = {said && *said ? said : NULL, beside,
+                             path_join(arena, beside, "../lib/dimscope")};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        const char *path = folders[i] ? path_join(arena, folders[i], name) : NULL;
+        if (path && file_exists(path))
+            return path;
+    }
+    return NULL;
+}
+
+static bool load(const char *path, const Plugin **out, Error *err)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library)
+        return error_kind(err, ERROR_USAGE, "%s", dlerror());
+    *out = dlsym(library, "dimscope_plugin");
+    dlclose(library); /* it stays mapped */
+    if (!*out)
+        return error_kind(err, ERROR_USAGE, "'%s' is no runner", path);
+    return (*out)->version == PLUGIN_VERSION ||
+           error_kind(err, ERROR_USAGE, "'%s' is of another version of dimscope", path);
+}
+
+static const Plugin *plugin_find(const char *backend, Error *err)
+{
+    static const struct {
+        const char *name, *file, *needs;
+    } known[] = {{"mpi", "dimscope_mpi.so", "`make mpi` builds it where Open MPI is"},
+                 {"cuda", "dimscope_cuda.so", "`make cuda` builds it where the CUDA toolkit is"}};
+    const Plugin *plugin = NULL;
+    size_t n = sizeof known / sizeof *known, i = 0;
+    while (i < n && strcmp(known[i].name, backend) != 0)
+        i++;
+    if (i == n) {
+        error_kind(err, ERROR_USAGE, "there is no backend '%s'", backend);
+        error_hint(err, "host, mpi, cuda or auto");
+        return NULL;
+    }
+    Arena *arena = arena_new();
+    const char *path = find_file(arena, known[i].file);
+    if (path && !load(path, &plugin, err))
+        plugin = NULL;
+    if (!path) {
+        error_kind(err, ERROR_USAGE, "%s is not here", known[i].file);
+        error_hint(err, "%s", known[i].needs);
+    }
+    arena_free(arena);
+    return plugin;
+}
+
+const Runner *runner_find(const char *backend, Error *err)
+{
+    if (!backend || strcmp(backend, "host") == 0)
+        return &host_runner;
+    bool any = strcmp(backend, "auto") == 0;
+    const Plugin *plugin = plugin_find(any ? "cuda" : backend, any ? NULL : err);
+    if (plugin && (!plugin->usable || plugin->usable(any ? NULL : err)))
+        return plugin->runner;
+    return any ? &host_runner : NULL;
+}
+
+/* Open MPI's, MPICH's and Slurm's ways to say how many there are. */
+static bool is_one_of_many(void)
+{
+    static const char *const said[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (getenv(said[i]))
+            return true;
+    return false;
+}
+
+bool world_open(const char *backend, World *out, Error *err)
+{
+    *out = world_alone();
+    bool mpi = backend && strcmp(backend, "mpi") == 0;
+    if (!mpi && !is_one_of_many())
+        return true;
+    const Plugin *plugin = plugin_find("mpi", err);
+    return plugin && plugin->world_open(out, err);
+}

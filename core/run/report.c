@@ -1,0 +1,153 @@
+#include "core/run/report.h"
+
+#include "core/run/runner.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int n)
+{
+    if (n == 0)
+        return 0;
+    qsort(x, (size_t)n, sizeof *x, compare_doubles);
+    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+static const RankResult *result_at(const Team *team, int rank)
+{
+    return &team->results->rank[rank];
+}
+
+/* A verified pass is not timed when there is another. */
+static int first_timed(const Team *team, int n_passes)
+{
+    return team->options->verify && n_passes > 1;
+}
+
+static double *times_of_ops(const RankResult *result)
+{
+    return result->op_us;
+}
+
+static double *times_of_reshards(const RankResult *result)
+{
+    return result->reshard_us;
+}
+
+typedef double *ResultTimes(const RankResult *result);
+
+/* Median over passes and the ranks that did it, for each of n things. */
+static double *median_times(Arena *arena, const Team *team, int n_passes, ResultTimes *times, int n)
+{
+    double *out = arena_array(arena, double, n);
+    Arena *scratch = arena_new();
+    double *all = arena_array(scratch, double, (int64_t)team->n_ranks *n_passes);
+    for (int i = 0; i < n; i++) {
+        int n_all = 0;
+        for (int r = 0; r < team->n_ranks; r++)
+            for (int pass = first_timed(team, n_passes); pass < n_passes; pass++) {
+                double us = times(result_at(team, r))[(int64_t)pass * n + i];
+                if (us > 0)
+                    all[n_all++] = us;
+            }
+        out[i] = median(all, n_all);
+    }
+    arena_free(scratch);
+    return out;
+}
+
+static void add_times(Arena *arena, const Team *team, RunReport *out)
+{
+    const Plan *plan = team->plan;
+    int n_passes = out->n_passes;
+    out->op_us = median_times(arena, team, n_passes, times_of_ops, plan->inferred->graph->n_ops);
+    out->reshard_us = median_times(arena, team, n_passes, times_of_reshards, plan->n_reshards);
+    out->predicted_us = plan->totals.step_us;
+    out->predicted_peak_bytes = plan->totals.peak_bytes;
+
+    Arena *scratch = arena_new();
+    double *slowest = arena_array(scratch, double, n_passes);
+    int n = 0;
+    for (int pass = first_timed(team, n_passes); pass < n_passes; pass++, n++)
+        for (int r = 0; r < team->n_ranks; r++)
+            if (result_at(team, r)->pass_us[pass] > slowest[n])
+                slowest[n] = result_at(team, r)->pass_us[pass];
+    out->median_us = median(slowest, n);
+    arena_free(scratch);
+    out->rank_peak_bytes = arena_array(arena, int64_t, team->n_ranks);
+    for (int r = 0; r < team->n_ranks; r++) {
+        out->rank_peak_bytes[r] = result_at(team, r)->head->peak_bytes;
+        if (out->rank_peak_bytes[r] > out->peak_bytes)
+            out->peak_bytes = out->rank_peak_bytes[r];
+    }
+}
+
+static void add_outputs(Arena *arena, const Team *team, RunReport *out)
+{
+    const Graph *graph = team->plan->inferred->graph;
+    out->outputs = arena_array(arena, RunOutput, graph->n_outputs);
+    out->n_outputs = graph->n_outputs;
+    for (int i = 0; i < graph->n_outputs; i++) {
+        Difference all = {.ok = true};
+        for (int r = 0; r < team->n_ranks; r++)
+            difference_join(&all, &result_at(team, r)->output[i]);
+        out->outputs[i] =
+            (RunOutput){graph->outputs[i], all.max_abs, all.max_rel, all.max_ulp, all.ok};
+        out->ok = out->ok && all.ok;
+    }
+}
+
+static void add_checks(Arena *arena, const Team *team, RunReport *out)
+{
+    int first_bad = INT_MAX;
+    out->first_bad = -1;
+    for (int r = 0; r < team->n_ranks; r++) {
+        const RankHead *head = result_at(team, r)->head;
+        out->n_values_checked += head->n_checked;
+        if (head->first_bad < 0 || head->first_bad >= first_bad)
+            continue;
+        first_bad = head->first_bad;
+        out->first_bad = head->bad_tensor;
+        out->wrong = head->wrong;
+    }
+    out->ok = out->first_bad < 0;
+    if (team->options->verify || team->expected)
+        add_outputs(arena, team, out);
+}
+
+static void add_trace(Arena *arena, const Team *team, RunReport *out)
+{
+    Arena *scratch = arena_new();
+    TraceSpan **spans = arena_array(scratch, TraceSpan *, team->n_ranks);
+    bool alike = true; /* else it was stopped between passes: not all kept the same one */
+    for (int r = 0; r < team->n_ranks; r++) {
+        spans[r] = result_at(team, r)->last_span;
+        alike = alike && result_at(team, r)->head->n_done == out->n_passes;
+    }
+    if (alike)
+        out->trace = trace_make(arena, team->program, spans, team->n_ranks);
+    arena_free(scratch);
+}
+
+bool report_make(Arena *arena, const Team *team, RunReport *out)
+{
+    *out = (RunReport){.n_ranks = team->n_ranks, .backend = team->runner->name};
+    out->n_passes = team->n_passes;
+    for (int r = 0; r < team->n_ranks; r++)
+        if (result_at(team, r)->head->n_done < out->n_passes)
+            out->n_passes = result_at(team, r)->head->n_done;
+    if (out->n_passes == 0)
+        return false;
+    out->n_drawn = team->results->outcome->n_drawn;
+    add_times(arena, team, out);
+    if (team->options->trace)
+        add_trace(arena, team, out);
+    add_checks(arena, team, out);
+    return true;
+}

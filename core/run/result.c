@@ -1,0 +1,101 @@
+#include "core/run/result.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* ---- one mapping: the outcome, then a block a rank ---- */
+
+typedef struct {
+    int64_t at;
+    int64_t op_us, reshard_us, pass_us, span, last_span, output;
+} Layout;
+
+static int64_t place(Layout *layout, int64_t n, size_t each)
+{
+    int64_t at = layout->at, unit = (int64_t) _Alignof(max_align_t);
+    layout->at += (n * (int64_t)each + unit - 1) / unit * unit;
+    return at;
+}
+
+static Layout layout_of(const Plan *plan, const Program *program, const RunOptions *options)
+{
+    const Graph *graph = plan->inferred->graph;
+    int64_t n_passes = run_passes(options), n_spans = options->trace ? program->n_instrs : 0;
+    Layout layout = {.at = 0};
+    place(&layout, 1, sizeof(RankHead));
+    layout.op_us = place(&layout, n_passes * graph->n_ops, sizeof(double));
+    layout.reshard_us = place(&layout, n_passes * plan->n_reshards, sizeof(double));
+    layout.pass_us = place(&layout, n_passes, sizeof(double));
+    layout.span = place(&layout, n_spans, sizeof(TraceSpan));
+    layout.last_span = place(&layout, n_spans, sizeof(TraceSpan));
+    layout.output = place(&layout, graph->n_outputs, sizeof(Difference));
+    return layout;
+}
+
+static RankResult in_block(char *block, const Layout *layout, bool traced)
+{
+    return (RankResult){.head = (RankHead *)(void *)block,
+                        .op_us = (double *)(void *)(block + layout->op_us),
+                        .reshard_us = (double *)(void *)(block + layout->reshard_us),
+                        .pass_us = (double *)(void *)(block + layout->pass_us),
+                        .span = traced ? (TraceSpan *)(void *)(block + layout->span) : NULL,
+                        .last_span =
+                            traced ? (TraceSpan *)(void *)(block + layout->last_span) : NULL,
+                        .output = (Difference *)(void *)(block + layout->output)};
+}
+
+bool results_open(Arena *arena, const Plan *plan, const Program *program, int n_ranks,
+                  const RunOptions *options, Results *out, Error *err)
+{
+    Layout layout = layout_of(plan, program, options), front = {.at = 0};
+    place(&front, 1, sizeof(RunOutcome));
+    *out = (Results){.n_ranks = n_ranks, .rank_bytes = layout.at};
+    out->map_bytes = (size_t)(front.at + layout.at * n_ranks);
+    char *map =
+        mmap(NULL, out->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return error_kind(err, ERROR_RUN, "no memory for the times of %d passes on %d ranks",
+                          run_passes(options), n_ranks);
+    out->map = map;
+    out->outcome = (RunOutcome *)(void *)map;
+    out->rank = arena_array(arena, RankResult, n_ranks);
+    for (int r = 0; r < n_ranks; r++) {
+        out->rank[r] = in_block(map + front.at + layout.at * r, &layout, options->trace);
+        out->rank[r].head->first_bad = -1;
+        for (int i = 0; i < plan->inferred->graph->n_outputs; i++)
+            out->rank[r].output[i].ok = true;
+    }
+    return true;
+}
+
+void results_close(Results *results)
+{
+    if (results->map)
+        munmap(results->map, results->map_bytes);
+    results->map = NULL;
+}
+
+void rank_place(const Plan *plan, const Program *program, const RankHead *head, Buf *out)
+{
+    const Graph *graph = plan->inferred->graph;
+    int at = atomic_load(&head->at);
+    if (atomic_load(&head->state) == RANK_IDLE || at < 0 || at >= program->n_instrs) {
+        buf_puts(out, "before the first instruction");
+        return;
+    }
+    if (atomic_load(&head->state) == RANK_DONE) {
+        buf_puts(out, "at the end");
+        return;
+    }
+    const Instr *instr = &program->instrs[at];
+    if (instr->kind == INSTR_OP) {
+        buf_printf(out, "in %s '%s'", op_operator(graph, instr->op), op_name(graph, instr->op));
+        return;
+    }
+    const char *tensor = tensor_name(graph, program->slots[instr->slot].tensor);
+    if (instr->kind == INSTR_STEP)
+        buf_printf(out, "in %s of '%s'", step_kind_name(instr->step->kind), tensor);
+    else
+        buf_printf(out, "in %s of '%s'", instr_kind_name(instr->kind), tensor);
+}

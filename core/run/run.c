@@ -1,0 +1,272 @@
+#include "core/run/run.h"
+
+#include "core/run/plugin.h"
+#include "core/run/report.h"
+#include "core/run/supervise.h"
+#include "core/run/vectors.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+/* ---- threads ---- */
+
+static void *thread_main(void *rank)
+{
+    rank_run(rank);
+    return NULL;
+}
+
+/* The first rank of this process runs here, the others on threads of their own. False with the
+ * error of the lowest rank that has one. */
+static bool run_ranks(Team *team, Arena *arena, Error *err)
+{
+    pthread_t *threads = arena_array(arena, pthread_t, team->n_local);
+    int n_started = 1;
+    while (n_started < team->n_local &&
+           pthread_create(&threads[n_started], NULL, thread_main, &team->ranks[n_started]) == 0)
+        n_started++;
+    int n_missing = team->n_local - n_started;
+    if (n_missing > 0) {
+        atomic_store(&team->failed, true);
+        atomic_fetch_add(&team->n_left, n_missing);
+    }
+    bool ok = rank_run(&team->ranks[0]);
+    for (int r = 1; r < n_started; r++)
+        pthread_join(threads[r], NULL);
+
+    if (n_missing > 0)
+        return error_kind(err, ERROR_RUN, "only %d of %d ranks could be started", n_started,
+                          team->n_local);
+    for (int r = 0; r < team->n_local; r++) {
+        const Error *first = &team->ranks[r].result->head->err;
+        if (!error_is_set(first))
+            continue;
+        if (team->n_ranks == 1 || first->kind == ERROR_CANCELLED)
+            error_kind(err, first->kind, "%s", first->text);
+        else
+            error_kind(err, first->kind, "rank %d: %s", team->first_rank + r, first->text);
+        if (first->hint[0])
+            error_hint(err, "%s", first->hint);
+        return false;
+    }
+    return ok && !atomic_load(&team->failed);
+}
+
+/* ---- a run ---- */
+
+/* What the ranks and the reference will hold must fit this machine's memory. */
+static bool check_size(const Plan *plan, Error *err)
+{
+    int64_t n_ranks = plan->mesh->n_devices;
+    if (n_ranks > RUN_RANKS_MAX) {
+        error_kind(err, ERROR_USAGE,
+                   "a run on this host has at most %d ranks, the mesh has %" PRId64, RUN_RANKS_MAX,
+                   n_ranks);
+        error_hint(err, "run the plan on a smaller mesh: -m");
+        return false;
+    }
+    double has_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double needs_bytes = (double)plan->totals.peak_bytes * (double)n_ranks;
+    if (has_bytes <= 0 || needs_bytes < has_bytes)
+        return true;
+    error_kind(err, ERROR_USAGE, "the ranks need %.1f GiB, this machine has %.1f",
+               needs_bytes / 0x1p30, has_bytes / 0x1p30);
+    error_hint(err, "bind smaller dims: --dim batch=1,seq=16");
+    return false;
+}
+
+static bool *loaded_once(Arena *arena, const Program *program)
+{
+    bool *stays = arena_array(arena, bool, program->n_slots);
+    for (int i = 0; i < program->n_once; i++)
+        stays[program->instrs[i].slot] = true;
+    return stays;
+}
+
+static bool open_feeds(Arena *arena, Team *team, Vectors *inputs, Error *err)
+{
+    const Inferred *inferred = team->plan->inferred;
+    const Program *program = team->program;
+    const char *folder = team->options->inputs;
+    if (folder && !vectors_open(arena, folder, "input", inputs, err))
+        return false;
+    bool *wanted = arena_array(arena, bool, inferred->graph->n_tensors);
+    for (int i = 0; i < program->n_instrs; i++)
+        if (program->instrs[i].kind == INSTR_LOAD)
+            wanted[program->slots[program->instrs[i].slot].tensor] = true;
+    return feeds_open(arena, inferred, wanted, team->options->seed, folder ? inputs : NULL,
+                      &team->feeds, err);
+}
+
+static int count_drawn(const Feeds *feeds)
+{
+    int n = 0;
+    for (int t = 0; t < feeds->inferred->graph->n_tensors; t++)
+        n += feeds->at[t].kind == FEED_DRAWN && tensor_is_parameter(feeds->inferred, t);
+    return n;
+}
+
+/* The ranks of this process, from their making to their end. */
+static bool run_here(Team *team, Arena *arena, Error *err)
+{
+    team->stays = loaded_once(arena, team->program);
+    team->ranks = arena_array(arena, Rank, team->n_local);
+    for (int r = 0; r < team->n_local; r++)
+        rank_open(&team->ranks[r], team, team->first_rank + r);
+    pthread_mutex_init(&team->lock, NULL);
+    team->blas = team->options->deterministic ? NULL : &team->lock;
+    reference_open(arena, team->plan->inferred, team->program, &team->feeds, team->blas,
+                   team->world, &team->reference);
+    bool ok = team->runner->open(team, err) && run_ranks(team, arena, err);
+    team->runner->close(team);
+    reference_close(&team->reference);
+    pthread_mutex_destroy(&team->lock);
+    for (int r = 0; r < team->n_local; r++)
+        rank_close(&team->ranks[r]);
+    return ok;
+}
+
+/* SupervisedRun */
+static void run_team(Team *team)
+{
+    Arena *arena = arena_new();
+    RunOutcome *outcome = team->results->outcome;
+    Vectors inputs = {.maps = {.n = 0}};
+    outcome->ok = open_feeds(arena, team, &inputs, &outcome->err);
+    if (outcome->ok) {
+        outcome->n_drawn = count_drawn(&team->feeds);
+        outcome->ok = run_here(team, arena, &outcome->err);
+    }
+    if (team->feeds.inferred)
+        feeds_close(&team->feeds);
+    vectors_close(&inputs);
+    arena_free(arena);
+}
+
+/* Process 0 gets what the ranks of the others left. */
+static bool gather_results(Team *team, Error *err)
+{
+    const Results *results = team->results;
+    World *world = team->world;
+    if (world->n == 1)
+        return true;
+    char *all = (char *)results->rank[0].head;
+    return world->gather(world, results->rank[team->first_rank].head,
+                         results->rank_bytes * team->n_local, world->me == 0 ? all : NULL, err);
+}
+
+static bool report(Arena *arena, Team *team, RunReport *out, Error *err)
+{
+    World *world = team->world;
+    bool ok = gather_results(team, err), made = true;
+    if (ok && world->me == 0)
+        made = report_make(arena, team, out);
+    else
+        *out = (RunReport){.n_ranks = team->n_ranks, .elsewhere = true};
+    ok = ok && world->share(world, &out->ok, sizeof out->ok, 0, err);
+    return made && ok;
+}
+
+/* Each process has as many ranks as the others, neighbours. */
+static bool place_ranks(Team *team, Error *err)
+{
+    int n = team->world->n;
+    team->n_ranks = (int)team->plan->mesh->n_devices;
+    team->n_local = team->n_ranks / n;
+    team->first_rank = team->world->me * team->n_local;
+    if (team->n_ranks % n == 0)
+        return true;
+    error_kind(err, ERROR_USAGE, "%d processes cannot share %d ranks evenly", n, team->n_ranks);
+    error_hint(err, "mpirun -n %d ..", team->n_ranks);
+    return false;
+}
+
+static bool run_lowered(Arena *arena, Team *team, RunReport *out, Error *err)
+{
+    RunOutcome *outcome = team->results->outcome;
+    Error inner = {0};
+    if (team->options->isolated && team->world->n == 1) {
+        if (!supervise(team, run_team, &inner))
+            outcome->ok = false;
+    } else {
+        run_team(team);
+    }
+    if (!error_is_set(&inner))
+        inner = outcome->err;
+    if (outcome->ok)
+        return report(arena, team, out, err);
+    if (outcome->cancelled && report(arena, team, out, NULL))
+        return true;
+    team->world->stop(team->world, &inner);
+    if (err)
+        *err = inner;
+    return false;
+}
+
+/* expected: per tensor, or NULL. */
+static bool run(Arena *arena, const Plan *plan, const RunOptions *options, Local **expected,
+                RunReport *out, Error *err)
+{
+    Program program;
+    Results results = {.map = NULL};
+    World alone = world_alone();
+    Team team = {.plan = plan, .program = &program, .options = options, .expected = expected};
+    team.world = options->world ? options->world : &alone;
+    team.results = &results;
+    team.n_passes = run_passes(options);
+    Arena *scratch = arena_new();
+    bool ok = (team.runner = runner_find(options->backend, err)) && check_size(plan, err) &&
+              place_ranks(&team, err) && program_lower(scratch, plan, &program, err) &&
+              results_open(scratch, plan, &program, team.n_ranks, options, &results, err) &&
+              run_lowered(arena, &team, out, err);
+    results_close(&results);
+    arena_free(scratch);
+    return ok;
+}
+
+bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunReport *out, Error *err)
+{
+    return run(arena, plan, options, NULL, out, err);
+}
+
+/* The wholes that the outputs must be. */
+static bool read_expected(Arena *arena, const Inferred *inferred, const Vectors *outputs,
+                          Local **expected, Error *err)
+{
+    const Graph *graph = inferred->graph;
+    for (int i = 0; i < graph->n_outputs; i++) {
+        int32_t tensor = graph->outputs[i];
+        const OnnxTensor *vector =
+            vectors_find(outputs, names_str(graph->names, graph->tensors[tensor].name), i);
+        if (!vector || expected[tensor])
+            continue;
+        if (!vector_fits(inferred, tensor, vector, err))
+            return false;
+        int64_t n = shape_elements(&vector->shape);
+        const void *elements = data_elements(arena, &vector->data, vector->dtype, n, err);
+        if (!elements)
+            return false;
+        expected[tensor] = local_new_whole(vector->dtype, &vector->shape);
+        elements_copy(vector->dtype, expected[tensor]->data, elements, 1, n);
+    }
+    return true;
+}
+
+bool run_onnx_test(Arena *arena, const Plan *plan, const char *data_set, const RunOptions *options,
+                   RunReport *out, Error *err)
+{
+    RunOptions with_inputs = *options;
+    with_inputs.inputs = data_set;
+    const Graph *graph = plan->inferred->graph;
+    Arena *scratch = arena_new();
+    Vectors outputs;
+    Local **expected = arena_array(scratch, Local *, graph->n_tensors);
+    bool ok = vectors_open(scratch, data_set, "output", &outputs, err) &&
+              read_expected(scratch, plan->inferred, &outputs, expected, err) &&
+              run(arena, plan, &with_inputs, expected, out, err);
+    for (int t = 0; t < graph->n_tensors; t++)
+        local_free(expected[t]);
+    vectors_close(&outputs);
+    arena_free(scratch);
+    return ok;
+}
