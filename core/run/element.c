@@ -1,5 +1,7 @@
 #include "core/run/element.h"
 
+#include "core/run/small_float.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -56,27 +58,40 @@ static uint16_t bf16_of_float(float x)
 
 typedef uint8_t Bool;
 
-/* What one stored element is as a number, and back; the letter says what the stored type is. */
-#define FROM_F(number, x) FROM_F_##number(x)
+/* A wrapping integer of fewer bits than it is held in. */
+static int8_t low_bits(int64_t x, int bits, bool is_signed)
+{
+    int64_t low = x & ((1 << bits) - 1);
+    return (int8_t)(is_signed && low >> (bits - 1) ? low - (1 << bits) : low);
+}
+
+/* What one stored element is as a number, and back; the letter says what the stored type is: F
+ * float, I integer, N one of few bits, B bool, H f16, R bf16, E a float of few bits. */
+#define FROM_F(id, number, x) FROM_F_##number(x)
 #define FROM_F_f32(x) ((float)(x))
 #define FROM_F_f64(x) ((double)(x))
 #define FROM_F_i64(x) int_of_double((double)(x))
-#define FROM_I(number, x) FROM_I_##number(x)
+#define FROM_I(id, number, x) FROM_I_##number(x)
 #define FROM_I_f32(x) ((float)(x))
 #define FROM_I_f64(x) ((double)(x))
 #define FROM_I_i64(x) ((int64_t)(x))
-#define FROM_B(number, x) FROM_I_##number((x) != 0)
-#define FROM_H(number, x) FROM_F_##number(float_of_f16(x))
-#define FROM_R(number, x) FROM_F_##number(float_of_bf16(x))
+#define FROM_N(id, number, x) FROM_I_##number(x)
+#define FROM_B(id, number, x) FROM_I_##number((x) != 0)
+#define FROM_H(id, number, x) FROM_F_##number(float_of_f16(x))
+#define FROM_R(id, number, x) FROM_F_##number(float_of_bf16(x))
+#define FROM_E(id, number, x) FROM_F_##number(small_float_number(DT_##id, x))
 
-#define TO_F(number, type, x) ((type)(x))
-#define TO_I(number, type, x) ((type)TO_INT_##number(x))
+#define TO_F(id, number, type, x) ((type)(x))
+#define TO_I(id, number, type, x) ((type)TO_INT_##number(x))
 #define TO_INT_f32(x) int_of_double((double)(x))
 #define TO_INT_f64(x) int_of_double(x)
 #define TO_INT_i64(x) (x)
-#define TO_B(number, type, x) ((x) != 0)
-#define TO_H(number, type, x) f16_of_float((float)(x))
-#define TO_R(number, type, x) bf16_of_float((float)(x))
+#define TO_N(id, number, type, x)                                                                  \
+    ((type)low_bits(TO_INT_##number(x), dtype_bits(DT_##id), DT_##id == DT_I4 || DT_##id == DT_I2))
+#define TO_B(id, number, type, x) ((x) != 0)
+#define TO_H(id, number, type, x) f16_of_float((float)(x))
+#define TO_R(id, number, type, x) bf16_of_float((float)(x))
+#define TO_E(id, number, type, x) small_float_bits(DT_##id, (float)(x), true, POWER_UP)
 
 /*   id    held as   how */
 #define COMPUTED(C)                                                                                \
@@ -92,8 +107,18 @@ typedef uint8_t Bool;
     C(U16, uint16_t, I)                                                                            \
     C(U32, uint32_t, I)                                                                            \
     C(U64, uint64_t, I)                                                                            \
-    C(I4, int8_t, I)                                                                               \
-    C(U4, uint8_t, I)                                                                              \
+    C(I4, int8_t, N)                                                                               \
+    C(U4, uint8_t, N)                                                                              \
+    C(I2, int8_t, N)                                                                               \
+    C(U2, uint8_t, N)                                                                              \
+    C(F8E4M3FN, uint8_t, E)                                                                        \
+    C(F8E4M3FNUZ, uint8_t, E)                                                                      \
+    C(F8E5M2, uint8_t, E)                                                                          \
+    C(F8E5M2FNUZ, uint8_t, E)                                                                      \
+    C(F8E8M0, uint8_t, E)                                                                          \
+    C(F6E2M3, uint8_t, E)                                                                          \
+    C(F6E3M2, uint8_t, E)                                                                          \
+    C(F4E2M1, uint8_t, E)                                                                          \
     C(BOOL, Bool, B)
 
 #define LOAD_STORE(id, type, how, number, Real)                                                    \
@@ -102,14 +127,14 @@ typedef uint8_t Bool;
         const type *at = from;                                                                     \
         Real *to = out;                                                                            \
         for (int64_t i = 0; i < n; i++)                                                            \
-            to[i] = FROM_##how(number, at[i * step]);                                              \
+            to[i] = FROM_##how(id, number, at[i * step]);                                          \
     }                                                                                              \
     static void store_##id##_##number(void *to, int64_t n, const void *from)                       \
     {                                                                                              \
         const Real *at = from;                                                                     \
         type *out = to;                                                                            \
         for (int64_t i = 0; i < n; i++)                                                            \
-            out[i] = TO_##how(number, type, at[i]);                                                \
+            out[i] = TO_##how(id, number, type, at[i]);                                            \
     }
 
 #define C(id, type, how)                                                                           \
@@ -196,7 +221,9 @@ static int64_t float_order(Dtype dtype, const void *at)
 {
     int bits = dtype_bits(dtype);
     uint64_t raw = 0;
-    memcpy(&raw, at, (size_t)bits / 8); /* little-endian, as all that is read here */
+    memcpy(&raw, at, (size_t)element_bytes(dtype)); /* little-endian, as all that is read here */
+    if (dtype == DT_F8E8M0)                         /* has no sign */
+        return (int64_t)raw;
     uint64_t sign = UINT64_C(1) << (bits - 1);
     return raw & sign ? -(int64_t)(raw & ~sign) : (int64_t)raw;
 }

@@ -1,10 +1,10 @@
 /* element.h - elements of every type, computed on as one of three classes of numbers.
  *
  * Kernels are written for float, double and int64_t; other types are converted a block at a time:
- * f16 and bf16 are computed in float and rounded to nearest even, integers and bool in int64_t (a
- * stored integer wraps, bool is 0 or 1, u64 above 2^63 wraps too). 8-bit floats, complex numbers
- * and strings are moved but not computed on. A float becomes an integer towards zero, kept within
- * int64_t, NaN as 0.
+ * floats of 4 to 16 bits are computed in float and rounded to nearest even, those below 16 bits
+ * kept within their range (small_float.h); integers and bool in int64_t (a stored integer wraps,
+ * bool is 0 or 1, u64 above 2^63 wraps too). Complex numbers and strings are moved but not computed
+ * on. A float becomes an integer towards zero, kept within int64_t, NaN as 0.
  */
 #ifndef CORE_RUN_ELEMENT_H
 #define CORE_RUN_ELEMENT_H
@@ -25,7 +25,7 @@ typedef union {
 bool dtype_is_computed(Dtype dtype); /* has a class */
 Number dtype_number(Dtype dtype);    /* of a computed type */
 int64_t number_bytes(Number number); /* of one number */
-int64_t element_bytes(Dtype dtype);  /* as held here: 4-bit types take a byte each */
+int64_t element_bytes(Dtype dtype);  /* as held here: smaller types take a byte each */
 bool dtype_is_number(Dtype dtype);   /* its elements lie as its class's numbers do */
 
 /* n elements from `from` on, `step` elements apart, to n numbers; and n numbers to n elements. The

@@ -3,9 +3,10 @@
 #include <inttypes.h>
 
 static const Kernel *const families[] = {
-    kernels_elementwise, kernels_matmul, kernels_move,     kernels_gather,   kernels_reduce,
-    kernels_norm,        kernels_along,  kernels_make,     kernels_einsum,   kernels_conv,
-    kernels_pool,        kernels_image,  kernels_resample, kernels_quantize, kernels_scatter,
+    kernels_elementwise, kernels_matmul,   kernels_move,    kernels_gather,
+    kernels_reduce,      kernels_norm,     kernels_along,   kernels_make,
+    kernels_einsum,      kernels_conv,     kernels_pool,    kernels_image,
+    kernels_resample,    kernels_quantize, kernels_scatter, kernels_cast,
 };
 
 static const Kernel *find(const char *name)
@@ -278,4 +279,15 @@ const void *kernel_numbers(Arena *arena, const Local *local)
     void *to = arena_alloc(arena, arena_array_bytes((size_t)n, (size_t)number_bytes(number)));
     elements_load(local->dtype, local->data, 1, n, number, to);
     return to;
+}
+
+const double *kernel_doubles(const KernelCall *call, int input)
+{
+    const Local *local = input < call->n_inputs ? call->input[input] : NULL;
+    if (!local || local->dtype == DT_F64)
+        return local ? local->data : NULL;
+    int64_t n = shape_elements(&local->shape);
+    double *out = arena_array(call->scratch, double, n);
+    elements_load(local->dtype, local->data, 1, n, NUMBER_F64, out);
+    return out;
 }

@@ -56,7 +56,7 @@ struct Kernel {
 extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],
     kernels_reduce[], kernels_norm[], kernels_along[], kernels_make[], kernels_einsum[],
     kernels_conv[], kernels_pool[], kernels_image[], kernels_resample[], kernels_quantize[],
-    kernels_scatter[];
+    kernels_scatter[], kernels_cast[];
 
 /* The kernel of an op: the one its op space has, the one that is named there (space may be NULL),
  * then its operator's. NULL when there is none. */
@@ -112,6 +112,8 @@ RuleCall kernel_rule_call(const KernelCall *call);
 int64_t *kernel_globals(Arena *arena, const Runs *runs); /* the global index of each place */
 /* The elements as numbers of their class: converted where they do not lie as such. */
 const void *kernel_numbers(Arena *arena, const Local *local);
+/* The elements in double: of an input of a computed type; NULL: it is absent. */
+const double *kernel_doubles(const KernelCall *call, int input);
 
 /* out[m][n] = scale * sum over k of a(m,k) * b(k,n); elements of out must be zero. a lies as
  * [m][k], or [k][m] when turned; b as [k][n] or [n][k]. */

@@ -41,13 +41,13 @@ const void *data_elements(Arena *arena, const TensorData *data, Dtype dtype, int
 {
     bool as_they_lie = data->form == DATA_RAW && dtype_bits(dtype) >= 8;
     if (as_they_lie && data->bytes.n == (size_t)dtype_bytes(dtype, n))
-        return data->bytes.s;
+        return n > 0 ? data->bytes.s : "";
     if (dtype == DT_NONE || dtype == DT_STR) {
         error_kind(err, ERROR_DTYPE, "elements of type %s are not computed on", dtype_name(dtype));
         return NULL;
     }
     size_t n_bytes = arena_array_bytes((size_t)n, (size_t)element_bytes(dtype));
-    if (data->bytes.n < (size_t)n / 2 && n > 0) { /* before memory is taken for what is not there */
+    if (data->bytes.n < (size_t)n / 4 && n > 0) { /* before memory is taken for what is not there */
         error_kind(err, ERROR_UNREADABLE, "the data is shorter than its shape");
         return NULL;
     }

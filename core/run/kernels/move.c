@@ -49,30 +49,6 @@ static bool dropout(const KernelCall *call, Error *err)
     return true;
 }
 
-static bool cast(const KernelCall *call, Error *err)
-{
-    if (!kernel_needs(call, 1, err))
-        return false;
-    const Local *in = call->input[0];
-    Local *out = call->output[0];
-    if (in->dtype == out->dtype)
-        return copy(call, err);
-    if (!kernel_computes(in, err) || !kernel_computes(out, err))
-        return false;
-    int64_t n = shape_elements(&in->shape);
-    if (n != shape_elements(&out->shape))
-        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
-
-    Number number = dtype_number(in->dtype);
-    for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
-        NumberBlock block;
-        int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
-        elements_load(in->dtype, local_at(in, i), 1, n_block, number, &block);
-        elements_store(out->dtype, local_at(out, i), n_block, number, &block);
-    }
-    return true;
-}
-
 /* Picks of the output from an input with as many dims, every dim matched by its global index. */
 static bool aligned(const KernelCall *call, const Local *in, const Local *out, Picks *picks,
                     int64_t stride[DIMS_MAX], Error *err)
@@ -258,12 +234,9 @@ static bool trilu(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_move[] = {
-    {"Identity", copy, NULL, 0},  {"Reshape", copy, NULL, 1},
-    {"Flatten", copy, NULL, 1},   {"Squeeze", copy, NULL, 1},
-    {"Unsqueeze", copy, NULL, 1}, {"Dropout", dropout, NULL, 0},
-    {"Cast", cast, NULL, 0},      {"Transpose", transpose, NULL, 0},
-    {"Expand", expand, NULL, 1},  {"Slice", slice, NULL, 1},
-    {"Split", split, NULL, 1},    {"Concat", concat, NULL, 0},
-    {"Tile", tile, NULL, 1},      {"Trilu", trilu, NULL, 0},
-    {"view", copy, NULL, 1},      {0},
+    {"Identity", copy, NULL, 0},       {"Reshape", copy, NULL, 1},   {"Flatten", copy, NULL, 1},
+    {"Squeeze", copy, NULL, 1},        {"Unsqueeze", copy, NULL, 1}, {"Dropout", dropout, NULL, 0},
+    {"Transpose", transpose, NULL, 0}, {"Expand", expand, NULL, 1},  {"Slice", slice, NULL, 1},
+    {"Split", split, NULL, 1},         {"Concat", concat, NULL, 0},  {"Tile", tile, NULL, 1},
+    {"Trilu", trilu, NULL, 0},         {"view", copy, NULL, 1},      {0},
 };

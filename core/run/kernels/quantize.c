@@ -5,6 +5,7 @@
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
+#include "core/run/small_float.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,10 +29,12 @@ static bool open_scaling(const KernelCall *call, Scaling *out, Error *err)
     out->zero = call->n_inputs > 2 ? call->input[2] : NULL;
     if (out->zero && !kernel_computes(out->zero, err))
         return false;
-    if (!shape_equal(&out->x->shape, &call->output[0]->shape) ||
-        (out->zero && !shape_equal(&out->zero->shape, &out->scale->shape)))
+    bool single = shape_elements(&out->scale->whole) == 1 && out->scale->whole.n_dims <= 1;
+    bool fits = !out->zero || shape_equal(&out->zero->shape, &out->scale->shape) ||
+                (single && shape_elements(&out->zero->whole) == 1);
+    if (!shape_equal(&out->x->shape, &call->output[0]->shape) || !fits)
         return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
-    if (shape_elements(&out->scale->whole) == 1 && out->scale->whole.n_dims <= 1)
+    if (single)
         return true;
     if (!args_axis(args_int(&rule, "axis", 1), out->x->shape.n_dims, &out->axis, err))
         return false;
@@ -77,35 +80,52 @@ static double quotient(double x, double by)
 /* The range of an integer type. */
 static void range_of(Dtype dtype, double *least, double *most)
 {
-    bool is_signed = dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32 || dtype == DT_I4;
+    bool is_signed =
+        dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32 || dtype == DT_I4 || dtype == DT_I2;
     int bits = dtype_bits(dtype);
     *least = is_signed ? -ldexp(1, bits - 1) : 0;
     *most = ldexp(1, bits - is_signed) - 1;
+}
+
+/* x / by + zero as a number of few bits: an integer, or a float of at most 8 bits. */
+static void store_few(const KernelCall *call, int64_t i, double x, double by, double zero,
+                      bool saturate)
+{
+    Local *out = call->output[0];
+    double least = 0, most = 0;
+    if (dtype_is_float(out->dtype)) {
+        float y = (float)x / (float)by + (float)zero;
+        *(uint8_t *)local_at(out, i) = small_float_bits(out->dtype, y, saturate, POWER_UP);
+        return;
+    }
+    range_of(out->dtype, &least, &most);
+    double y = fmin(fmax(quotient(x, by) + zero, least), most);
+    elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
 }
 
 /* row NULL: from few bits; else to them. */
 static bool scale(const KernelCall *call, Error *err)
 {
     Scaling s;
-    double least = 0, most = 0;
     if (!open_scaling(call, &s, err))
         return false;
     Local *out = call->output[0];
     bool to_few = call->kernel->row != NULL;
-    if (to_few && !dtype_is_int(out->dtype))
+    if (to_few && !dtype_is_int(out->dtype) && dtype_bits(out->dtype) > 8)
         return error_kind(err, ERROR_RUN, "no kernel rounds to elements of type %s",
                           dtype_name(out->dtype));
-    range_of(out->dtype, &least, &most);
+    bool saturate = op_attr_int(kernel_graph(call), call->op, "saturate", 1) != 0;
     for (int64_t i = 0; i < shape_elements(&s.x->shape); i++) {
         int64_t place = scale_place(&s, i);
         if (place < 0)
             return error_kind(err, ERROR_RUN, "a scale is held by other ranks");
         double by = number_at(s.scale, place), zero = s.zero ? number_at(s.zero, place) : 0;
         double x = number_at(s.x, i);
-        if (to_few)
-            x = fmin(fmax(quotient(x, by) + zero, least), most);
-        else
-            x = (x - zero) * by;
+        if (to_few) {
+            store_few(call, i, x, by, zero, saturate);
+            continue;
+        }
+        x = (x - zero) * by;
         elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &x);
     }
     return true;
