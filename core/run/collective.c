@@ -4,19 +4,13 @@
 
 #include <inttypes.h>
 
-/* What the step does with each atom: sums it away, or keeps each rank on its own coordinate. */
-typedef struct {
-    AtomSet summed, own;
-    ReduceOp reduce; /* of the summed atoms */
-} Roles;
-
 /* Ranks' addends of a value they all hold: it and zeros, or it on every rank. */
 static bool can_make(ReduceOp reduce)
 {
     return reduce >= REDUCE_SUM && reduce <= REDUCE_MIN;
 }
 
-static bool roles_of(const Collective *collective, Roles *out, Error *err)
+bool collective_roles(const Collective *collective, Roles *out, Error *err)
 {
     const Sharding *from = collective->from, *to = collective->to;
     AtomSet partial = sharding_partials(from), kept = sharding_partials(to);
@@ -47,6 +41,15 @@ static bool stand_alike(const Mesh *mesh, AtomSet atoms, int64_t a, int64_t b)
         if (atoms >> i & 1 && mesh_atom_coord(mesh, i, a) != mesh_atom_coord(mesh, i, b))
             return false;
     return true;
+}
+
+PartUse collective_use(const Collective *collective, const Roles *roles, int64_t position,
+                       int64_t member)
+{
+    if (!stand_alike(collective->mesh, roles->own, member, position))
+        return PART_UNREAD;
+    bool first = mesh_stands_first(collective->mesh, roles->summed, member);
+    return first ? PART_COPIED : PART_ADDED;
 }
 
 static bool combine(Local *to, const Local *from, const Picks *picks, ReduceOp reduce)
@@ -80,35 +83,40 @@ static bool is_blank(const Collective *collective, int64_t position)
     return false;
 }
 
-bool collective_run(const Collective *collective, int64_t position, const Local *const *held,
-                    Local *target, Arena *scratch, Error *err)
+bool collective_finish(const Collective *collective, const Roles *roles, int64_t position,
+                       int64_t n_copied, Local *target, Error *err)
 {
-    const Mesh *mesh = collective->mesh;
-    Roles roles;
-    if (!roles_of(collective, &roles, err))
-        return false;
-
-    int64_t n_members = mesh_atoms_size(mesh, collective->atoms), n_found = 0;
-    for (int64_t i = 0; i < n_members; i++) {
-        int64_t member = mesh_group_member(mesh, collective->atoms, position, i);
-        if (!stand_alike(mesh, roles.own, member, position))
-            continue;
-        Picks picks = picks_between(scratch, target, held[i]);
-        bool first = stand_alike(mesh, roles.summed, member, 0);
-        if (first)
-            n_found += local_pick(target, held[i], &picks);
-        else if (!combine(target, held[i], &picks, roles.reduce))
-            return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
-                              dtype_name(target->dtype));
-    }
-
-    int64_t n_missing = shape_elements(&target->shape) - n_found;
+    int64_t n_missing = shape_elements(&target->shape) - n_copied;
     if (n_missing != 0)
         return error_kind(err, ERROR_RUN, "%" PRId64 " elements are not held in the group",
                           n_missing);
     if (is_blank(collective, position))
         memset(target->data, 0, (size_t)local_bytes(target));
-    if (roles.reduce == REDUCE_AVG)
-        return kernel_scale(target, 1.0 / (double)mesh_atoms_size(mesh, roles.summed), err);
-    return true;
+    if (roles->reduce != REDUCE_AVG)
+        return true;
+    return kernel_scale(target, 1.0 / (double)mesh_atoms_size(collective->mesh, roles->summed),
+                        err);
+}
+
+bool collective_run(const Collective *collective, int64_t position, const Local *const *held,
+                    Local *target, Arena *scratch, Error *err)
+{
+    Roles roles;
+    if (!collective_roles(collective, &roles, err))
+        return false;
+
+    int64_t n_members = mesh_atoms_size(collective->mesh, collective->atoms), n_copied = 0;
+    for (int64_t i = 0; i < n_members; i++) {
+        int64_t member = mesh_group_member(collective->mesh, collective->atoms, position, i);
+        PartUse use = collective_use(collective, &roles, position, member);
+        if (use == PART_UNREAD)
+            continue;
+        Picks picks = picks_between(scratch, target, held[i]);
+        if (use == PART_COPIED)
+            n_copied += local_pick(target, held[i], &picks);
+        else if (!combine(target, held[i], &picks, roles.reduce))
+            return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
+                              dtype_name(target->dtype));
+    }
+    return collective_finish(collective, &roles, position, n_copied, target, err);
 }

@@ -19,10 +19,30 @@ typedef struct {
     AtomSet atoms; /* the groups: Step.atoms */
 } Collective;
 
+/* What a step does with each atom: sums it away, or keeps each rank on its own coordinate. */
+typedef struct {
+    AtomSet summed, own;
+    ReduceOp reduce; /* of the summed atoms */
+} Roles;
+
+/* What the part of a member is to another's target. */
+typedef enum { PART_UNREAD, PART_COPIED, PART_ADDED } PartUse;
+
+/* ERROR_RUN: addends are outside the group, or the target would be partial by a reduction that a
+ * whole value is not made into. */
+bool collective_roles(const Collective *collective, Roles *out, Error *err);
+PartUse collective_use(const Collective *collective, const Roles *roles, int64_t position,
+                       int64_t member);
+
+/* After all parts: n_copied elements were copied, which must be all of the target's, in which the
+ * addends are combined. What is made a sum is made blank on all ranks but one, a mean divided. */
+bool collective_finish(const Collective *collective, const Roles *roles, int64_t position,
+                       int64_t n_copied, Local *target, Error *err);
+
 /* Fills target, the part that the rank at `position` has under `to`. held: the parts under `from`
  * of the members of its group, in group order (mesh_group_member). Safe to call from several
- * threads that share `held`. ERROR_RUN: elements or addends are outside the group, or the target
- * would be partial by a reduction that a whole value is not made into. */
+ * threads that share `held`. ERROR_RUN: elements or addends are outside the group, or roles that
+ * there are none for. */
 bool collective_run(const Collective *collective, int64_t position, const Local *const *held,
                     Local *target, Arena *scratch, Error *err);
 

@@ -1,0 +1,279 @@
+#include "core/run/exchange.h"
+
+#include "core/base/vec.h"
+#include "core/run/kernel.h"
+
+/* ---- pieces ---- */
+
+/* The length of the runs of places `step` apart that the table is made of, their common divisor
+ * where they are not of one length. */
+static int64_t run_length(const int64_t *place, int64_t n, int64_t step)
+{
+    int64_t length = 0, run = 1;
+    for (int64_t i = 1; i < n; i++, run++)
+        if (place[i] != place[i - 1] + step) {
+            length = common_divisor(length, run);
+            run = 0;
+        }
+    return common_divisor(length, run);
+}
+
+/* Rows grow as long as the last dim's places follow each other; dims of one place are in `first`.
+ */
+static void join_rows(Piece *piece)
+{
+    bool grows = true;
+    int n_kept = piece->n_dims;
+    for (int d = piece->n_dims - 1; grows && d >= 0; d--) {
+        int64_t length = run_length(piece->place[d], piece->size[d], piece->row);
+        grows = length == piece->size[d];
+        for (int64_t i = 0; i < piece->size[d]; i += length)
+            piece->place[d][i / length] = piece->place[d][i];
+        piece->size[d] /= length;
+        piece->row *= length;
+        n_kept -= grows;
+        piece->first += grows ? piece->place[d][0] : 0;
+    }
+    piece->n_dims = 0;
+    for (int d = 0; d < n_kept; d++) {
+        if (piece->size[d] == 1) {
+            piece->first += piece->place[d][0];
+            continue;
+        }
+        piece->size[piece->n_dims] = piece->size[d];
+        piece->place[piece->n_dims++] = piece->place[d];
+    }
+}
+
+/* A part of the tensor: what a rank has of each dim. */
+typedef struct {
+    Shape shape;
+    Runs runs[DIMS_MAX];
+} Part;
+
+static Part part_at(Arena *arena, const Sharding *sharding, const Mesh *mesh, int64_t position)
+{
+    Part part = {.shape = {.n_dims = sharding->n_dims}};
+    for (int64_t d = 0; d < sharding->n_dims; d++) {
+        part.runs[d] = cut_runs(arena, &sharding->dim[d], mesh, position);
+        part.shape.dim[d] = part.runs[d].local_size;
+    }
+    return part;
+}
+
+/* Dim d of what two parts have in common, in the order of the taker: places in the giver's dim, or
+ * in the taker's. */
+static int64_t common_places(Arena *arena, const Runs *taker, const Runs *giver, bool in_giver,
+                             int64_t **out)
+{
+    int64_t n = 0, at = 0;
+    *out = arena_array(arena, int64_t, taker->local_size);
+    for (int r = 0; r < taker->n; r++)
+        for (int64_t k = 0; k < taker->at[r].length; k++, at++) {
+            int64_t place = runs_find(giver, taker->at[r].start + k);
+            if (place >= 0)
+                (*out)[n++] = in_giver ? place : at;
+        }
+    return n;
+}
+
+/* What both have in common, as it lies in the giver's part or in the taker's. */
+static Piece common_piece(Arena *arena, const Part *taker, const Part *giver, bool in_giver)
+{
+    Piece piece = {.n_dims = (int)taker->shape.n_dims, .n_elements = 1, .row = 1};
+    int64_t stride[DIMS_MAX];
+    row_major_strides(in_giver ? &giver->shape : &taker->shape, stride);
+    for (int d = 0; d < piece.n_dims && piece.n_elements > 0; d++) {
+        piece.size[d] =
+            common_places(arena, &taker->runs[d], &giver->runs[d], in_giver, &piece.place[d]);
+        for (int64_t i = 0; i < piece.size[d]; i++)
+            piece.place[d][i] *= stride[d];
+        piece.n_elements *= piece.size[d];
+    }
+    if (piece.n_elements > 0)
+        join_rows(&piece);
+    return piece;
+}
+
+/* ---- rows of a piece ---- */
+
+typedef struct {
+    const Piece *piece;
+    int64_t at[DIMS_MAX];
+    int64_t place; /* of the row; only what the dims before the last add to it is kept */
+    bool end;
+} RowScan;
+
+static int64_t outer_place(const RowScan *scan)
+{
+    int64_t place = scan->piece->first;
+    for (int d = 0; d < scan->piece->n_dims - 1; d++)
+        place += scan->piece->place[d][scan->at[d]];
+    return place;
+}
+
+static RowScan rows_scan(const Piece *piece)
+{
+    RowScan scan = {.piece = piece, .end = piece->n_elements == 0};
+    if (!scan.end)
+        scan.place = outer_place(&scan);
+    return scan;
+}
+
+/* The place of the next row; false at the end. */
+static bool rows_next(RowScan *scan, int64_t *place)
+{
+    const Piece *piece = scan->piece;
+    if (scan->end)
+        return false;
+    int d = piece->n_dims - 1;
+    *place = scan->place + (d < 0 ? 0 : piece->place[d][scan->at[d]]);
+    if (d >= 0 && ++scan->at[d] < piece->size[d])
+        return true;
+    while (d >= 0 && scan->at[d] == piece->size[d]) {
+        scan->at[d--] = 0;
+        if (d >= 0)
+            scan->at[d]++;
+    }
+    scan->end = d < 0;
+    if (!scan->end)
+        scan->place = outer_place(scan);
+    return true;
+}
+
+void piece_pack(const Piece *piece, Dtype dtype, const void *part, void *message)
+{
+    int64_t place, n_bytes = element_bytes(dtype);
+    char *to = message;
+    for (RowScan scan = rows_scan(piece); rows_next(&scan, &place); to += piece->row * n_bytes)
+        elements_copy(dtype, to, (const char *)part + place * n_bytes, 1, piece->row);
+}
+
+void piece_unpack(const Piece *piece, Dtype dtype, const void *message, void *part)
+{
+    int64_t place, n_bytes = element_bytes(dtype);
+    const char *from = message;
+    for (RowScan scan = rows_scan(piece); rows_next(&scan, &place); from += piece->row * n_bytes)
+        elements_copy(dtype, (char *)part + place * n_bytes, from, 1, piece->row);
+}
+
+bool piece_combine(const Piece *piece, Dtype dtype, ReduceOp reduce, const void *message,
+                   void *part)
+{
+    int64_t place, n_bytes = element_bytes(dtype);
+    const char *from = message;
+    for (RowScan scan = rows_scan(piece); rows_next(&scan, &place); from += piece->row * n_bytes)
+        if (!kernel_combine(reduce, dtype, (char *)part + place * n_bytes, from, 1, piece->row))
+            return false;
+    return true;
+}
+
+/* ---- messages ---- */
+
+typedef Vec(Message) Messages;
+
+typedef struct {
+    Arena *arena, *scratch;
+    Exchange *exchange;
+    SubMesh makers, readers;
+    Part mine; /* of the target, then of the source */
+} Making;
+
+static void add_message(Making *m, Messages *messages, int64_t other, PartUse use, bool gives)
+{
+    const Collective *c = &m->exchange->collective;
+    Part part = part_at(m->scratch, gives ? c->to : c->from, c->mesh, other);
+    Piece piece = gives ? common_piece(m->arena, &part, &m->mine, true)
+                        : common_piece(m->arena, &m->mine, &part, false);
+    if (piece.n_elements > 0)
+        vec_push(m->arena, messages, (Message){.position = other, .use = use, .piece = piece});
+}
+
+static void list_takes(Making *m)
+{
+    Exchange *x = m->exchange;
+    const Collective *c = &x->collective;
+    Messages takes = {.n = 0};
+    int64_t n_members = mesh_atoms_size(c->mesh, c->atoms);
+    m->mine = part_at(m->scratch, c->to, c->mesh, x->position);
+    for (int64_t i = 0; i < n_members; i++) {
+        int64_t member = mesh_group_member(c->mesh, c->atoms, x->position, i);
+        PartUse use = collective_use(c, &x->roles, x->position, member);
+        if (use != PART_UNREAD)
+            add_message(m, &takes, submesh_twin(c->mesh, m->makers, member), use, false);
+    }
+    x->take = takes.at;
+    x->n_takes = takes.n;
+}
+
+/* What this rank's part is to a reader, by the member of the reader's group whose twin it is. */
+static PartUse use_by(const Making *m, int64_t reader)
+{
+    const Exchange *x = m->exchange;
+    const Collective *c = &x->collective;
+    int64_t n_members = mesh_atoms_size(c->mesh, c->atoms);
+    for (int64_t i = 0; i < n_members; i++) {
+        int64_t member = mesh_group_member(c->mesh, c->atoms, reader, i);
+        PartUse use = collective_use(c, &x->roles, reader, member);
+        if (use != PART_UNREAD && submesh_twin(c->mesh, m->makers, member) == x->position)
+            return use;
+    }
+    return PART_UNREAD;
+}
+
+static void list_gives(Making *m)
+{
+    Exchange *x = m->exchange;
+    const Collective *c = &x->collective;
+    bool sends = !submesh_equal(m->makers, m->readers);
+    int64_t n = sends ? submesh_size(c->mesh, m->readers) : mesh_atoms_size(c->mesh, c->atoms);
+    Messages gives = {.n = 0};
+    m->mine = part_at(m->scratch, c->from, c->mesh, x->position);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t reader = sends ? submesh_position(c->mesh, m->readers, i)
+                               : mesh_group_member(c->mesh, c->atoms, x->position, i);
+        PartUse use = sends ? use_by(m, reader) : collective_use(c, &x->roles, reader, x->position);
+        if (use != PART_UNREAD)
+            add_message(m, &gives, reader, use, true);
+    }
+    x->give = gives.at;
+    x->n_gives = gives.n;
+}
+
+bool exchange_make(Arena *arena, const Collective *collective, SubMesh makers, SubMesh readers,
+                   int64_t position, Exchange *out, Error *err)
+{
+    *out = (Exchange){.collective = *collective, .position = position};
+    if (!collective_roles(collective, &out->roles, err))
+        return false;
+    Making making = {.arena = arena, .exchange = out, .makers = makers, .readers = readers};
+    making.scratch = arena_new();
+    if (submesh_has(collective->mesh, readers, position))
+        list_takes(&making);
+    if (submesh_has(collective->mesh, makers, position))
+        list_gives(&making);
+    arena_free(making.scratch);
+    return true;
+}
+
+bool exchange_take(const Exchange *exchange, const Message *take, const void *message,
+                   Local *target, Error *err)
+{
+    if (take->use == PART_COPIED)
+        piece_unpack(&take->piece, target->dtype, message, target->data);
+    else if (!piece_combine(&take->piece, target->dtype, exchange->roles.reduce, message,
+                            target->data))
+        return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
+                          dtype_name(target->dtype));
+    return true;
+}
+
+bool exchange_finish(const Exchange *exchange, Local *target, Error *err)
+{
+    int64_t n_copied = 0;
+    for (int i = 0; i < exchange->n_takes; i++)
+        if (exchange->take[i].use == PART_COPIED)
+            n_copied += exchange->take[i].piece.n_elements;
+    return collective_finish(&exchange->collective, &exchange->roles, exchange->position, n_copied,
+                             target, err);
+}
