@@ -100,12 +100,14 @@ typedef struct {
 static Way way_by(const Sender *sender, const Question *asked, int32_t sent)
 {
     Way way = {.sent = sent, .us = INFINITY};
-    if (sent != asked->from &&
-        sharding_atoms(shardings_at(sender->shardings, sent)) & asked->makers.fixed)
+    const Sharding *crosses = shardings_at(sender->shardings, sent);
+    if ((sent != asked->from && sharding_atoms(crosses) & asked->makers.fixed) ||
+        sharding_partials(crosses) & asked->readers.fixed)
         return way;
     way.arrived = arrived(sender, asked, sent);
     way.step = (Step){.kind = STEP_SEND, .from = sent, .to = way.arrived};
-    way.step.atoms = differing(sender, asked);
+    const Sharding *comes = shardings_at(sender->shardings, way.arrived);
+    way.step.atoms = differing(sender, asked) | (sharding_atoms(crosses) & ~sharding_atoms(comes));
     way.step.bytes = local_bytes(sender, asked, way.arrived);
     Price price =
         price_step(sender->machine, sender->mesh, STEP_SEND, way.step.atoms, way.step.bytes);
@@ -138,6 +140,16 @@ static double least_us(const Sender *sender, const Question *asked)
     return price_step(sender->machine, sender->mesh, STEP_SEND, differing(sender, asked), share).us;
 }
 
+/* Without addends over axes that the readers' devices stand at one coordinate of. */
+static int32_t combined(const Sender *sender, const Question *asked)
+{
+    Sharding sharding = *shardings_at(sender->shardings, asked->from);
+    for (int a = 0; a < sender->mesh->n_atoms; a++)
+        if (asked->readers.fixed >> a & 1)
+            sharding.partial[a] = REDUCE_NONE;
+    return shardings_put(sender->shardings, &sharding);
+}
+
 static void add_steps(ReshardPath *path, Step *steps, const Step *more, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -150,8 +162,9 @@ static void add_steps(ReshardPath *path, Step *steps, const Step *more, int n)
 
 static const ReshardPath *find_path(Sender *sender, const Question *asked)
 {
-    Way best = way_by(sender, asked, asked->from);
-    try_way(sender, asked, asked->from, &best);
+    int32_t from = combined(sender, asked);
+    Way best = way_by(sender, asked, from);
+    try_way(sender, asked, from, &best);
     const ReshardPath *plain =
         reshard(sender->resharder, (Dtype)asked->dtype, asked->from, asked->to);
     for (int i = 0; i < plain->n_steps; i++)
