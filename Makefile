@@ -28,7 +28,8 @@ SUBMAKE = $(MAKE) --no-print-directory -j$(JOBS)
 
 DEPS_RUN := gcc make pkg-config libc6-dev libncurses-dev ncurses-base liblua5.4-dev \
     libgraphviz-dev graphviz libjansson-dev libopenblas-serial-dev
-DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term python3 tmux procps zsh fish groff-base
+DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term python3 tmux procps zsh fish groff-base \
+    libonnx-testdata
 DEPS_CHECK := $(DEPS_TEST) universal-ctags clang clang-format clang-tidy cppcheck libclang-rt-14-dev
 
 # ---- flags

@@ -259,9 +259,11 @@ bool run_onnx_test(Arena *arena, const Plan *plan, const char *data_set, const R
     with_inputs.inputs = data_set;
     const Graph *graph = plan->inferred->graph;
     Arena *scratch = arena_new();
-    Vectors outputs;
+    Vectors outputs = {0};
+    Program program; /* what cannot be run is said before what does not fit */
     Local **expected = arena_array(scratch, Local *, graph->n_tensors);
-    bool ok = vectors_open(scratch, data_set, "output", &outputs, err) &&
+    bool ok = program_lower(scratch, plan, &program, err) &&
+              vectors_open(scratch, data_set, "output", &outputs, err) &&
               read_expected(scratch, plan->inferred, &outputs, expected, err) &&
               run(arena, plan, &with_inputs, expected, out, err);
     for (int t = 0; t < graph->n_tensors; t++)

@@ -44,6 +44,8 @@ const Option cli_options[] = {
     {"repeat", 0, OPTION_TEXT, AT(repeat), "N", "runs to take the median of (1)", VERB_RUN},
     {"onnx-test", 0, OPTION_FLAG, AT(onnx_test), "",
      "operands are folders of ONNX test data, with the model in or beside them", VERB_RUN},
+    {"cuts", 0, OPTION_TEXT, AT(cuts), "all",
+     "with --onnx-test: on one device, then under each cut of each op by the axes of -m", VERB_RUN},
     {"shapes", 0, OPTION_TEXT, AT(shapes), "LIST",
      "of the inputs: 4x8,8x16:i64; 'scalar', - for none, =[2,3] for values", VERB_RULE},
     {"attr", 0, OPTION_LIST, AT(attrs), "K=V", "an attribute: axis=1, perm=[1,0]", VERB_RULE},

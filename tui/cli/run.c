@@ -190,6 +190,10 @@ int cli_run(Cli *cli)
 {
     if (cli->options.onnx_test)
         return cli_run_tests(cli);
+    if (cli->options.cuts) {
+        error_kind(&cli->err, ERROR_USAGE, "--cuts goes with --onnx-test");
+        return cli_fail(cli);
+    }
     RunOptions options;
     RunReport report;
     if (cli->n_operands != 1)

@@ -1,6 +1,9 @@
 #include "tui/cli/run.h"
 
+#include "core/run/cut_check.h"
 #include "core/run/vectors.h"
+
+#include <math.h>
 
 /* The model of a folder of vectors: model.onnx in it, or NAME.onnx beside NAME.io. */
 static const char *model_of(Arena *arena, const char *dir, Error *err)
@@ -40,10 +43,10 @@ static void bind_dims(Arena *arena, const Graph *graph, const Vectors *inputs, D
 }
 
 /* The session of a model whose free dims are as the vectors of a data set. */
-static Session *open_for(Cli *cli, Arena *arena, const char *model, const char *data_set,
-                         Error *err)
+static Session *open_for(Cli *cli, Arena *arena, const char *mesh, const char *model,
+                         const char *data_set, Error *err)
 {
-    SessionOptions options = {.model = model, .mesh = cli->options.mesh};
+    SessionOptions options = {.model = model, .mesh = mesh};
     options.policy = cli->options.policy;
     options.machine = cli->options.machine;
     Vectors inputs = {0};
@@ -59,60 +62,116 @@ static Session *open_for(Cli *cli, Arena *arena, const char *model, const char *
 
 typedef struct {
     Cli *cli;
+    RunOptions options;
     Json *list; /* with --json */
     int passed, failed, code;
 } Tests;
 
-static void count(Tests *tests, const char *data_set, const RunReport *report, const Error *err)
+/* Of one data set. */
+typedef struct {
+    const char *name;
+    bool ran, ok;
+    double max_abs;
+    RunReport report; /* of the plan as it is */
+    CutProof cuts;    /* with --cuts */
+    Error err;
+} Outcome;
+
+/* Refused: said before anything ran. */
+static const char *failure_name(const Error *err)
 {
-    Buf *out = &tests->cli->out;
-    bool ok = !error_is_set(err) && report->ok;
-    double worst = 0;
-    for (int i = 0; !error_is_set(err) && i < report->n_outputs; i++)
-        if (report->outputs[i].max_abs > worst)
-            worst = report->outputs[i].max_abs;
-    tests->passed += ok;
-    tests->failed += !ok;
-    if (error_is_set(err)) {
-        tests->code = tests->code ? tests->code : cli_exit_code(err->kind);
-        if (!tests->list)
-            buf_printf(out, "ERROR    %s: %s\n", data_set, err->text);
-        return;
-    }
-    tests->code = ok ? tests->code : CLI_ILLEGAL;
-    if (!tests->list)
-        buf_printf(out, "%s  %s  max error %.3g\n", ok ? "ok     " : "DIFFERS", data_set, worst);
+    if (!error_is_set(err))
+        return "DIFFERS";
+    return err->kind == ERROR_USAGE || err->kind == ERROR_UNSUPPORTED ? "REFUSED" : "ERROR  ";
 }
 
-static void add_json(Tests *tests, const char *data_set, const Session *session,
-                     const RunReport *report, const Error *err)
+static void put_failure(const Outcome *outcome, Buf *out)
 {
-    Json *row = error_is_set(err) ? json_object() : run_report_json(session, report);
-    json_set_str(row, "data_set", data_set);
-    json_set_bool(row, "ok", !error_is_set(err) && report->ok);
-    if (error_is_set(err))
-        json_set_str(row, "error", err->text);
+    bool error = error_is_set(&outcome->err);
+    buf_printf(out, "%s  %s", failure_name(&outcome->err), outcome->name);
+    if (outcome->cuts.line)
+        buf_printf(out, "  cut %d: %s", outcome->cuts.n_cuts, outcome->cuts.line);
+    if (error)
+        buf_printf(out, ": %s\n", outcome->err.text);
+    else
+        buf_printf(out, "  max error %.3g\n", outcome->max_abs);
+}
+
+static void put_outcome(const Tests *tests, const Outcome *outcome, Buf *out)
+{
+    if (!outcome->ok) {
+        put_failure(outcome, out);
+        return;
+    }
+    buf_printf(out, "ok       %s  ", outcome->name);
+    if (tests->cli->options.cuts)
+        buf_printf(out, "1 device + %d cut%s, ", outcome->cuts.n_cuts,
+                   outcome->cuts.n_cuts == 1 ? "" : "s");
+    buf_printf(out, "max error %.3g\n", outcome->max_abs);
+}
+
+static void add_json(Tests *tests, const Session *session, const Outcome *outcome)
+{
+    Json *row = outcome->ran ? run_report_json(session, &outcome->report) : json_object();
+    json_set_str(row, "data_set", outcome->name);
+    json_set_bool(row, "ok", outcome->ok);
+    json_set_real(row, "max_abs", outcome->max_abs);
+    if (tests->cli->options.cuts)
+        json_set_int(row, "cuts", outcome->cuts.n_cuts);
+    if (outcome->cuts.line)
+        json_set_str(row, "failing_cut", outcome->cuts.line);
+    if (error_is_set(&outcome->err))
+        json_set_str(row, "error", outcome->err.text);
     json_add(tests->list, row);
 }
 
-static void run_data_set(Tests *tests, const RunOptions *options, const char *model,
-                         const char *data_set)
+static void count(Tests *tests, const Outcome *outcome)
+{
+    tests->passed += outcome->ok;
+    tests->failed += !outcome->ok;
+    if (error_is_set(&outcome->err))
+        tests->code = tests->code ? tests->code : cli_exit_code(outcome->err.kind);
+    else if (!outcome->ok)
+        tests->code = CLI_ILLEGAL;
+}
+
+/* The cuts, after one device. */
+static void run_cuts(const Tests *tests, Arena *arena, Session *session, Outcome *outcome)
+{
+    if (!session_set_mesh(session, tests->cli->options.mesh, &outcome->err))
+        return;
+    outcome->cuts = cut_check(arena, session, outcome->name, &tests->options);
+    outcome->ok = !outcome->cuts.line;
+    outcome->max_abs = fmax(outcome->max_abs, outcome->cuts.max_abs);
+    outcome->err = outcome->cuts.err;
+}
+
+static void run_data_set(Tests *tests, const char *model, const char *data_set)
 {
     Arena *arena = arena_new();
-    Error err = {0};
-    RunReport report = {0};
-    Session *session = open_for(tests->cli, arena, model, data_set, &err);
-    if (session)
-        run_onnx_test(arena, session->plan, data_set, options, &report, &err);
-    count(tests, data_set, &report, &err);
+    const CliOptions *given = &tests->cli->options;
+    Outcome outcome = {.name = data_set};
+    Session *session = open_for(tests->cli, arena, given->cuts ? NULL : given->mesh, model,
+                                data_set, &outcome.err);
+    outcome.ran = session && run_onnx_test(arena, session->plan, data_set, &tests->options,
+                                           &outcome.report, &outcome.err);
+    if (outcome.ran) {
+        outcome.ok = outcome.report.ok;
+        outcome.max_abs = run_largest_error(&outcome.report);
+    }
+    if (outcome.ok && given->cuts)
+        run_cuts(tests, arena, session, &outcome);
+    count(tests, &outcome);
     if (tests->list)
-        add_json(tests, data_set, session, &report, &err);
+        add_json(tests, session, &outcome);
+    else
+        put_outcome(tests, &outcome, &tests->cli->out);
     session_close(session);
     arena_free(arena);
 }
 
 /* False with cli->err when the folder has no model or no vectors. */
-static bool run_folder(Tests *tests, const RunOptions *options, const char *dir)
+static bool run_folder(Tests *tests, const char *dir)
 {
     Arena *arena = tests->cli->arena;
     const char *model = model_of(arena, dir, &tests->cli->err);
@@ -121,22 +180,35 @@ static bool run_folder(Tests *tests, const RunOptions *options, const char *dir)
         const char *data_set = path_join(arena, dir, arena_printf(arena, "test_data_set_%d", n));
         if (!file_exists(data_set))
             break;
-        run_data_set(tests, options, model, data_set);
+        run_data_set(tests, model, data_set);
     }
     if (model && n == 0)
         error_kind(&tests->cli->err, ERROR_UNREADABLE, "there is no test_data_set_0 in '%s'", dir);
     return n > 0;
 }
 
+/* --cuts all, with the mesh whose axes cut. */
+static bool check_cuts(Cli *cli)
+{
+    const CliOptions *options = &cli->options;
+    if (!options->cuts)
+        return true;
+    if (strcmp(options->cuts, "all") != 0)
+        return error_kind(&cli->err, ERROR_USAGE, "--cuts cannot be '%s'", options->cuts);
+    if (options->policy)
+        return error_kind(&cli->err, ERROR_USAGE, "--cuts makes the decisions itself: no -p");
+    return options->mesh ||
+           error_kind(&cli->err, ERROR_USAGE, "--cuts needs a mesh to cut by: -m x=2");
+}
+
 int cli_run_tests(Cli *cli)
 {
-    RunOptions options;
     Tests tests = {.cli = cli};
-    if (!cli_run_options(cli, &options))
+    if (!cli_run_options(cli, &tests.options) || !check_cuts(cli))
         return cli_fail(cli);
     tests.list = cli->options.json ? json_array() : NULL;
     for (int i = 0; i < cli->n_operands; i++)
-        if (!run_folder(&tests, &options, cli->operand[i])) {
+        if (!run_folder(&tests, cli->operand[i])) {
             json_free(tests.list);
             return cli_fail(cli);
         }

@@ -39,7 +39,12 @@ static const char run_text[] =
     "Runs the plan on threads of this machine, a rank each, and reports times.\n"
     "--verify compares every value on every rank with one device, and names the\n"
     "first that differs. Weights that are not there are drawn from --seed.\n"
-    "--onnx-test runs the data sets of ONNX test folders and compares outputs.";
+    "--onnx-test runs the data sets of ONNX test folders and compares outputs;\n"
+    "with --cuts all on one device, then again under every cut: each op by itself,\n"
+    "each index dim of it that may be cut by each axis of -m and by each two, and\n"
+    "each two of its dims by an axis each. Of ops with equal operators, attributes\n"
+    "and shapes the first is cut. The first cut that fails is printed as the line\n"
+    "of a policy that makes it.";
 static const char info_text[] =
     "Says what a model is made of. Free dims may stay free: they go by their names,\n"
     "as do sizes that only the run tells.";
