@@ -44,6 +44,7 @@ typedef struct {
 typedef struct {
     atomic_bool stop;   /* asked for by whoever watches */
     atomic_int crashed; /* by a signal: the rank, plus 1; 0: none */
+    atomic_bool ended;  /* a child came to its end, well or not */
     bool ok, cancelled;
     int n_drawn; /* weights that are not in the model */
     Error err;   /* where not ok */

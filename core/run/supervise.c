@@ -49,9 +49,10 @@ static void watch_crashes(void)
 void supervise_thread(Rank *rank)
 {
     atomic_store(&rank->result->head->thread, thread_id());
-    if (!supervised)
+    stack_t stack = {.ss_size = (size_t)SIGSTKSZ}, old;
+    bool has_one = sigaltstack(NULL, &old) != 0 || !(old.ss_flags & SS_DISABLE);
+    if (!supervised || has_one)
         return;
-    stack_t stack = {.ss_size = (size_t)SIGSTKSZ};
     stack.ss_sp = arena_alloc(rank->arena, stack.ss_size);
     sigaltstack(&stack, NULL);
 }
@@ -70,6 +71,7 @@ static void run_child(Team *team, SupervisedRun *run, pid_t parent)
     options.progress = NULL;
     team->options = &options;
     run(team);
+    atomic_store(&team->results->outcome->ended, true);
     _exit(0);
 }
 
@@ -176,7 +178,7 @@ static bool say_died(const Watch *watch, int status, Error *err)
 {
     const Team *team = watch->team;
     const RunOutcome *outcome = team->results->outcome;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (atomic_load(&outcome->ended))
         return true;
     Arena *arena = arena_new();
     Buf who = buf_new(arena), how = buf_new(arena);

@@ -48,7 +48,8 @@ int cli_fail(Cli *cli)
     else
         buf_add(&safe, buf_str(&text));
     fflush(stdout);
-    fwrite(safe.s, 1, safe.n, stderr);
+    if (!cli->silent)
+        fwrite(safe.s, 1, safe.n, stderr);
     return cli_exit_code(cli->err.kind);
 }
 

@@ -30,7 +30,7 @@ typedef Vec(const char *) Texts;
 typedef struct {
     const char *mesh, *policy, *machine, *pins, *propagate, *output, *color;
     const char *max_peak, *max_comm, *max_step;
-    const char *kind, *backend, *seed, *repeat, *shapes, *size, *script, *screen, *config;
+    const char *kind, *backend, *seed, *repeat, *stall, *shapes, *size, *script, *screen, *config;
     const char *cuts, *in, *profile, *dtype, *to_mesh, *completion;
     Texts dims, attrs;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, dot, svg,
@@ -49,8 +49,9 @@ typedef struct {
     const char *const *operand; /* without the verb */
     const SessionHooks *hooks;
     bool ascii;
-    Buf out;  /* what goes to stdout */
-    bool raw; /* it is for programs: not to be touched */
+    Buf out;     /* what goes to stdout */
+    bool raw;    /* it is for programs: not to be touched */
+    bool silent; /* another process of the run speaks for all */
     Error err;
 } Cli;
 

@@ -26,7 +26,7 @@ static const ArgWords values[] = {
     {"profile",
      "explain shardy shardy-basic shardy-basic-then-aggressive paddle torch vescale rules", NULL},
     {"kind", "overview block", NULL},
-    {"backend", "host", NULL},
+    {"backend", "host mpi cuda auto", NULL},
     {"color", "auto never", NULL},
     {"completion", "bash zsh fish", NULL},
     {"dtype", "f32 f64 f16 bf16 i64 i32 i8 u8 bool", NULL},

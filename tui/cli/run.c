@@ -1,13 +1,15 @@
 #include "tui/cli/run.h"
 
 #include "core/base/units.h"
+#include "core/run/world.h"
+#include "core/run/plugin.h"
 #include "tui/views/label.h"
 #include "tui/cli/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { REPEAT_MAX = 1000000, SLOWEST_OPS = 10, NAME_MOST = 50 };
+enum { REPEAT_MAX = 1000000, STALL_MAX = 86400, SLOWEST_OPS = 10, NAME_MOST = 50 };
 
 /* ---- options ---- */
 
@@ -19,23 +21,16 @@ static bool read_number(Cli *cli, const char *name, const char *given, int64_t l
     return error_kind(&cli->err, ERROR_USAGE, "--%s cannot be '%s'", name, given);
 }
 
-static bool check_backend(Cli *cli)
-{
-    const char *backend = cli->options.backend;
-    if (!backend || strcmp(backend, "host") == 0 || strcmp(backend, "auto") == 0)
-        return true;
-    error_kind(&cli->err, ERROR_USAGE, "there is no backend '%s' here", backend);
-    error_hint(&cli->err, "this version runs on the host: --backend host");
-    return false;
-}
-
 bool cli_run_options(Cli *cli, RunOptions *out)
 {
-    int64_t seed = 0, repeat = 1;
-    if (!check_backend(cli) || !read_number(cli, "seed", cli->options.seed, 0, INT64_MAX, &seed) ||
-        !read_number(cli, "repeat", cli->options.repeat, 1, REPEAT_MAX, &repeat))
+    int64_t seed = 0, repeat = 1, stall = RUN_STALL_S;
+    if (!read_number(cli, "seed", cli->options.seed, 0, INT64_MAX, &seed) ||
+        !read_number(cli, "repeat", cli->options.repeat, 1, REPEAT_MAX, &repeat) ||
+        !read_number(cli, "stall", cli->options.stall, 1, STALL_MAX, &stall))
         return false;
-    *out = (RunOptions){.verify = cli->options.verify, .seed = (uint64_t)seed};
+    *out = (RunOptions){.verify = cli->options.verify, .seed = (uint64_t)seed, .isolated = true};
+    out->backend = cli->options.backend;
+    out->stall_s = (double)stall;
     out->deterministic = cli->options.deterministic;
     out->repeat = (int)repeat;
     return true;
@@ -186,6 +181,28 @@ static void report_text(const Session *session, const RunReport *report, Buf *ou
     slowest_text(session, report, out);
 }
 
+/* All processes have a plan, or none goes on. */
+static bool all_have(Cli *cli, World *world, const Session *session)
+{
+    if (world->n == 1 || world->meet(world, session == NULL, &cli->err))
+        return session != NULL;
+    if (!error_is_set(&cli->err))
+        error_kind(&cli->err, ERROR_RUN, "another process could not open the model");
+    return false;
+}
+
+static int run_session(Cli *cli, const Session *session, const RunOptions *options)
+{
+    RunReport report;
+    if (!run_plan(cli->arena, session->plan, options, &report, &cli->err))
+        return cli_fail(cli);
+    if (!report.elsewhere && cli->options.json)
+        cli_write_json(cli, run_report_json(session, &report));
+    else if (!report.elsewhere)
+        report_text(session, &report, &cli->out);
+    return report.ok ? CLI_FINE : CLI_ILLEGAL;
+}
+
 int cli_run(Cli *cli)
 {
     if (cli->options.onnx_test)
@@ -195,23 +212,16 @@ int cli_run(Cli *cli)
         return cli_fail(cli);
     }
     RunOptions options;
-    RunReport report;
+    World world;
+    if (!cli_run_options(cli, &options) || !world_open(options.backend, &world, &cli->err))
+        return cli_fail(cli);
+    options.world = &world;
+    cli->silent = world.me > 0;
     if (cli->n_operands != 1)
         error_kind(&cli->err, ERROR_USAGE, "run takes one model");
-    Session *session =
-        error_is_set(&cli->err) || !cli_run_options(cli, &options) ? NULL : cli_open(cli);
-    if (!session)
-        return cli_fail(cli);
-    int code = CLI_FINE;
-    if (!run_plan(cli->arena, session->plan, &options, &report, &cli->err)) {
-        code = cli_fail(cli);
-    } else {
-        if (cli->options.json)
-            cli_write_json(cli, run_report_json(session, &report));
-        else
-            report_text(session, &report, &cli->out);
-        code = report.ok ? CLI_FINE : CLI_ILLEGAL;
-    }
+    Session *session = error_is_set(&cli->err) ? NULL : cli_open(cli);
+    int code = all_have(cli, &world, session) ? run_session(cli, session, &options) : cli_fail(cli);
     session_close(session);
+    world.close(&world);
     return code;
 }

@@ -94,7 +94,7 @@ static bool read_options(Str args, RunOptions *out, Error *err)
 {
     int64_t repeat = REPEAT_DEFAULT, seed = 0;
 
-    *out = (RunOptions){.verify = true, .trace = true};
+    *out = (RunOptions){.verify = true, .trace = true, .isolated = true};
     while (args.n > 0) {
         Str word = str_take(&args, ' ');
         if (str_eq(word, STR("verify")) || str_eq(word, STR("fast")))

@@ -1,0 +1,70 @@
+/* faulty.c - kernels that fail in every way but by saying so, on the rank whose part begins at place
+ * 2 of the first dim; elsewhere they copy their input. */
+#include "dimscope_kernel.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+DIMSCOPE_PLUGIN
+
+static int copy(const DimscopeCall *call)
+{
+    const DimscopeTensor *in = call->input[0], *out = call->output[0];
+    size_t n = sizeof(float);
+    for (int d = 0; d < in->n_dims; d++)
+        n *= (size_t)in->shape[d];
+    memcpy(out->data, in->data, n);
+    return 0;
+}
+
+static int is_chosen(const DimscopeCall *call)
+{
+    const DimscopeTensor *in = call->input[0];
+    return in->n_dims > 0 && in->shape[0] > 0 && in->shape[0] < in->whole[0] &&
+           in->global[0][0] == 2;
+}
+
+int crash(const DimscopeCall *call)
+{
+    if (is_chosen(call))
+        abort();
+    return copy(call);
+}
+
+int hang(const DimscopeCall *call)
+{
+    while (is_chosen(call))
+        pause();
+    return copy(call);
+}
+
+int spin(const DimscopeCall *call)
+{
+    for (volatile long n = 0; is_chosen(call); n++)
+        continue;
+    return copy(call);
+}
+
+int leave(const DimscopeCall *call)
+{
+    if (is_chosen(call))
+        _exit(0);
+    return copy(call);
+}
+
+int killed(const DimscopeCall *call)
+{
+    if (is_chosen(call))
+        kill(getpid(), 9);
+    return copy(call);
+}
+
+int garbage(const DimscopeCall *call)
+{
+    copy(call);
+    if (is_chosen(call))
+        memset(call->output[0]->data, 0xff, sizeof(float));
+    return 0;
+}
