@@ -30,7 +30,7 @@ static const Fault faults[] = {
      "rank 1 in my::op 'op': nothing has happened for 1."},
     {"a rank that computes for ever", "spin", false, "rank 1 in my::op 'op': nothing has happened"},
     {"a kernel that ends the process", "leave", false, "rank 1 in my::op 'op': ended with code 0"},
-    {"a killed process", "killed", false, "rank 1 in my::op 'op': died of signal 9 (Killed)"},
+    {"a killed process", "killed", false, "died of signal 9 (Killed)"},
     {"garbage", "garbage", true, "op"},
 };
 
