@@ -1,0 +1,300 @@
+/* attention.c - Attention: a head's queries against all its keys, softmax, and the values.
+ *
+ *     scores[s][t] = scale * q[s][d] * k[t][d]', softcap, + bias, softmax over t
+ *     y[s][e]      = scores * v[t][e]
+ *
+ * Products are of the class of the operands' type, the softmax is in double. A rank has some
+ * batches, heads, queries and numbers of values, and all keys of the heads it has queries of. Keys
+ * and values of calls before stand in front of the new ones.
+ *
+ * Query i stands at position offset + i of the keys; offset: how many are kept, or how many are no
+ * padding less the queries. A query that may look at no key gets zeros.
+ * Source: the ONNX operator schemas of Attention, opset 23 to 25.
+ */
+#include "core/rules/args.h"
+#include "core/run/kernels/heads.h"
+
+#include <math.h>
+
+/* What the fourth output holds of the scores. ORDER: attribute qk_matmul_output_mode */
+typedef enum { SCORES_RAW, SCORES_CAPPED, SCORES_BIASED, SCORES_SOFTMAX } ScoresStage;
+
+typedef struct {
+    const KernelCall *call;
+    HeldHeads q, k, v, past_k, past_v, y;
+    Local *present[2], *told; /* NULL: not asked for */
+    ScoresStage stage;        /* of told */
+    int64_t group;            /* heads of queries that share one of keys */
+    double scale, cap;        /* cap 0: none */
+    bool causal;
+    int64_t left, right;     /* of the window; -1: unbounded */
+    const Local *mask;       /* NULL: none */
+    int64_t mask_stride[4];  /* b, head, query, key */
+    int64_t n_masked;        /* keys that the mask speaks of */
+    const double *lengths;   /* per batch: keys that are no padding; NULL: all */
+    const int64_t *position; /* global, of the queries held */
+    int64_t n_keys;          /* kept ones too */
+    Number number;
+    Dtype dtype; /* of numbers of that class */
+} Attention;
+
+/* ---- operands ---- */
+
+static Local *output_of(const KernelCall *call, int output)
+{
+    return output < call->n_outputs ? call->output[output] : NULL;
+}
+
+static const Local *input_of(const KernelCall *call, int input)
+{
+    return input < call->n_inputs ? call->input[input] : NULL;
+}
+
+/* The mask broadcasts to batch, heads, queries, keys, as this rank has them. */
+static bool open_mask(Attention *a, Error *err)
+{
+    const Local *mask = a->mask;
+    const int64_t held[4] = {a->q.b, a->q.h, a->q.s, 0};
+    if (!mask)
+        return true;
+    if (!kernel_computes(mask, err))
+        return false;
+    int64_t own[DIMS_MAX], n = mask->shape.n_dims;
+    row_major_strides(&mask->shape, own);
+    a->n_masked = n > 0 ? mask->shape.dim[n - 1] : 0;
+    bool fits = n >= 1 && n <= 4 && a->n_masked <= a->n_keys;
+    for (int64_t d = 0; fits && d < n; d++) {
+        int64_t to = 4 - n + d;
+        bool repeats = to < 3 && mask->whole.dim[d] == 1;
+        a->mask_stride[to] = repeats ? 0 : own[d];
+        fits = repeats || to == 3 || mask->shape.dim[d] == held[to];
+    }
+    return fits || error_kind(err, ERROR_RUN, "its mask is held in another size");
+}
+
+static bool check_sizes(const Attention *a, Error *err)
+{
+    const KernelCall *call = a->call;
+    const HeldHeads *kept[2] = {&a->past_k, &a->past_v}, *fresh[2] = {&a->k, &a->v};
+    bool fits = a->q.b == a->k.b && a->q.b == a->v.b && a->q.b == a->y.b && a->k.s == a->v.s &&
+                a->y.s == a->q.s && (a->v.d == 0 || a->k.h == a->v.h) &&
+                (a->y.d == 0 || (a->y.h == a->q.h && a->y.d == a->v.d)) &&
+                (a->q.d == 0 || a->k.d == 0 || a->q.d == a->k.d);
+    for (int i = 0; i < 2; i++) {
+        const Shape want = {.n_dims = 4, .dim = {a->q.b, a->k.h, a->n_keys, fresh[i]->d}};
+        Shape past = want;
+        past.dim[2] = a->past_k.s;
+        fits = fits && (!kept[i]->local || shape_equal(&kept[i]->local->shape, &past)) &&
+               (!a->present[i] || shape_equal(&a->present[i]->shape, &want));
+    }
+    const Shape told = {.n_dims = 4, .dim = {a->q.b, a->q.h, a->q.s, a->n_keys}};
+    fits = fits && (!a->told || shape_equal(&a->told->shape, &told)) &&
+           (!a->past_k.local == !a->past_v.local);
+    const Local *lengths = input_of(call, 6);
+    fits = fits && (!lengths || shape_elements(&lengths->shape) == a->q.b);
+    return fits || error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+}
+
+static bool open_heads(Attention *a, const RuleCall *rule, Error *err)
+{
+    const KernelCall *call = a->call;
+    const Local *q = call->input[0], *k = call->input[1];
+    int64_t q_heads = args_int(rule, "q_num_heads", 0), k_heads = args_int(rule, "kv_num_heads", 0);
+    if (q->whole.n_dims == 4)
+        q_heads = q->whole.dim[1];
+    if (k->whole.n_dims == 4)
+        k_heads = k->whole.dim[1];
+    if (k_heads < 1 || q_heads % k_heads != 0)
+        return error_kind(err, ERROR_RUN, "its heads of queries do not share those of keys");
+    a->group = q_heads / k_heads;
+    return held_heads(call, q, q_heads, &a->q, err) && held_heads(call, k, k_heads, &a->k, err) &&
+           held_heads(call, call->input[2], k_heads, &a->v, err) &&
+           held_heads(call, input_of(call, 4), k_heads, &a->past_k, err) &&
+           held_heads(call, input_of(call, 5), k_heads, &a->past_v, err) &&
+           held_heads(call, call->output[0], q_heads, &a->y, err);
+}
+
+static bool open_attention(const KernelCall *call, Attention *a, Error *err)
+{
+    static const Dtype dtypes[NUMBER_KINDS] = {DT_F32, DT_F64, DT_I64};
+    if (!kernel_needs(call, 3, err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    if (args_attr(&rule, "score_mod") || args_attr(&rule, "prob_mod"))
+        return error_kind(err, ERROR_RUN, "a graph that changes its scores is not run");
+    *a = (Attention){.call = call, .mask = input_of(call, 3)};
+    a->present[0] = output_of(call, 1);
+    a->present[1] = output_of(call, 2);
+    a->told = output_of(call, 3);
+    if (!open_heads(a, &rule, err))
+        return false;
+    a->number = dtype_number(call->input[0]->dtype);
+    a->dtype = dtypes[a->number];
+    if (a->number == NUMBER_I64)
+        return error_kind(err, ERROR_RUN, "attention of integers");
+    a->n_keys = a->past_k.s + a->k.s;
+    a->stage = (ScoresStage)args_int(&rule, "qk_matmul_output_mode", SCORES_RAW);
+    a->scale = args_float(&rule, "scale", a->q.d > 0 ? 1 / sqrt((double)a->q.d) : 1);
+    a->cap = args_float(&rule, "softcap", 0);
+    a->causal = args_int(&rule, "is_causal", 0) != 0;
+    a->left = args_int(&rule, "left_window_size", -1);
+    a->right = args_int(&rule, "right_window_size", -1);
+    a->lengths = kernel_doubles(call, 6);
+    a->position = kernel_globals(call->scratch, &call->input[0]->runs[a->q.packed ? 1 : 2]);
+    return open_mask(a, err) && check_sizes(a, err);
+}
+
+/* ---- a head ---- */
+
+/* What is added to the scores of a query; false: it may look at no key. */
+static bool fill_bias(const Attention *a, int64_t b, int64_t head, int64_t s, double *bias)
+{
+    int64_t whole_queries = a->call->input[0]->whole.dim[a->q.packed ? 1 : 2];
+    int64_t n_real = a->lengths ? (int64_t)a->lengths[b] : a->n_keys;
+    int64_t offset = a->past_k.local ? a->past_k.s : a->lengths ? n_real - whole_queries : 0;
+    int64_t at = offset + a->position[s];
+    bool any = false, yes_no = a->mask && a->mask->dtype == DT_BOOL;
+    if (a->mask)
+        elements_load(a->mask->dtype,
+                      local_at(a->mask, b * a->mask_stride[0] + head * a->mask_stride[1] +
+                                            s * a->mask_stride[2]),
+                      1, a->n_masked, NUMBER_F64, bias);
+    for (int64_t t = 0; t < a->n_keys; t++) {
+        bool hidden = (a->causal && t > at) || t >= n_real || (a->mask && t >= a->n_masked) ||
+                      (a->left >= 0 && at - t > a->left) || (a->right >= 0 && t - at > a->right);
+        if (!a->mask || hidden || yes_no)
+            bias[t] = hidden || (yes_no && bias[t] == 0) ? -INFINITY : 0;
+        any |= bias[t] != -INFINITY;
+    }
+    return any;
+}
+
+static void softmax_row(double *x, int64_t n)
+{
+    double most = -INFINITY, sum = 0;
+    for (int64_t t = 0; t < n; t++)
+        most = x[t] > most || isnan(x[t]) ? x[t] : most;
+    for (int64_t t = 0; t < n; t++)
+        sum += x[t] = most == -INFINITY ? 0 : exp(x[t] - most);
+    for (int64_t t = 0; t < n && sum > 0; t++)
+        x[t] /= sum;
+}
+
+static void tell(const Attention *a, ScoresStage stage, int64_t row, const double *scores)
+{
+    if (a->told && a->stage == stage)
+        elements_store(a->told->dtype, local_at(a->told, row * a->n_keys), a->n_keys, NUMBER_F64,
+                       scores);
+}
+
+/* The scores of a query, which are replaced by their softmax. */
+static void score_row(const Attention *a, int64_t b, int64_t head, int64_t s, double *bias,
+                      double *x)
+{
+    int64_t row = (b * a->q.h + head) * a->q.s + s;
+    tell(a, SCORES_RAW, row, x);
+    for (int64_t t = 0; t < a->n_keys && a->cap > 0; t++)
+        x[t] = a->cap * tanh(x[t] / a->cap);
+    tell(a, SCORES_CAPPED, row, x);
+    bool any = fill_bias(a, b, head, s, bias);
+    for (int64_t t = 0; t < a->n_keys; t++)
+        x[t] += bias[t];
+    tell(a, SCORES_BIASED, row, x);
+    if (any)
+        softmax_row(x, a->n_keys);
+    else
+        memset(x, 0, (size_t)a->n_keys * sizeof *x);
+    tell(a, SCORES_SOFTMAX, row, x);
+}
+
+/* Of the head at work. */
+typedef struct {
+    void *q, *k, *v, *scores, *y;
+    double *row, *bias; /* of a query */
+} Work;
+
+static void softmax_scores(const Attention *a, int64_t b, int64_t head, const Work *work)
+{
+    for (int64_t s = 0; s < a->q.s; s++) {
+        char *at = (char *)work->scores + s * a->n_keys * number_bytes(a->number);
+        elements_load(a->dtype, at, 1, a->n_keys, NUMBER_F64, work->row);
+        score_row(a, b, head, s, work->bias, work->row);
+        elements_store(a->dtype, at, a->n_keys, NUMBER_F64, work->row);
+    }
+}
+
+/* Kept ones, then the new ones: [n_keys][d] of key head `head`. */
+static void load_keys(const HeldHeads *past, const HeldHeads *fresh, Number number, int64_t b,
+                      int64_t head, void *out)
+{
+    if (past->local)
+        held_heads_load(past, b, head, number, out);
+    held_heads_load(fresh, b, head, number,
+                    (char *)out + past->s * fresh->d * number_bytes(number));
+}
+
+static void *numbers(const Attention *a, int64_t rows, int64_t columns)
+{
+    size_t n = arena_array_bytes((size_t)rows, (size_t)columns);
+    return arena_alloc(a->call->scratch, arena_array_bytes(n, (size_t)number_bytes(a->number)));
+}
+
+static void attend(const Attention *a, int64_t b, int64_t head, const Work *work)
+{
+    Product by_keys = {.m = a->q.s, .n = a->n_keys, .k = a->q.d, .b_turned = true};
+    Product by_values = {.m = a->q.s, .n = a->v.d, .k = a->n_keys, .scale = 1};
+    by_keys.scale = a->scale;
+    size_t bytes = (size_t)number_bytes(a->number);
+    held_heads_load(&a->q, b, head, a->number, work->q);
+    memset(work->scores, 0, (size_t)(a->q.s * a->n_keys) * bytes);
+    kernel_multiply(a->call, &by_keys, a->dtype, work->q, work->k, work->scores);
+    softmax_scores(a, b, head, work);
+    memset(work->y, 0, (size_t)(a->q.s * a->v.d) * bytes);
+    kernel_multiply(a->call, &by_values, a->dtype, work->scores, work->v, work->y);
+    held_heads_store(&a->y, b, head, a->number, work->y);
+}
+
+/* The kept and the new ones of every key head held, as outputs. */
+static void store_present(const Attention *a, int64_t b, int64_t head, const Work *work)
+{
+    const void *from[2] = {work->k, work->v};
+    const int64_t d[2] = {a->k.d, a->v.d};
+    for (int i = 0; i < 2; i++)
+        if (a->present[i])
+            elements_store(a->present[i]->dtype,
+                           local_at(a->present[i], (b * a->k.h + head) * a->n_keys * d[i]),
+                           a->n_keys * d[i], a->number, from[i]);
+}
+
+static bool attention(const KernelCall *call, Error *err)
+{
+    Attention a;
+    if (!open_attention(call, &a, err))
+        return false;
+    const Work work = {numbers(&a, a.q.s, a.q.d),
+                       numbers(&a, a.n_keys, a.k.d),
+                       numbers(&a, a.n_keys, a.v.d),
+                       numbers(&a, a.q.s, a.n_keys),
+                       numbers(&a, a.q.s, a.v.d),
+                       arena_array(call->scratch, double, a.n_keys),
+                       arena_array(call->scratch, double, a.n_keys)};
+    for (int64_t head = 0; head < a.q.h; head++)
+        if (held_heads_find(&a.k, a.q.head[head] / a.group) < 0)
+            return error_kind(err, ERROR_RUN, "the keys of a head are held by other ranks");
+    for (int64_t b = 0; b < a.q.b; b++)
+        for (int64_t at = 0; at < a.k.h; at++) {
+            load_keys(&a.past_k, &a.k, a.number, b, at, work.k);
+            load_keys(&a.past_v, &a.v, a.number, b, at, work.v);
+            store_present(&a, b, at, &work);
+            for (int64_t head = 0; head < a.q.h; head++)
+                if (a.q.head[head] / a.group == a.k.head[at])
+                    attend(&a, b, head, &work);
+        }
+    return true;
+}
+
+const Kernel kernels_attention[] = {
+    {"Attention", attention, NULL, 0},
+    {"ai.onnx.preview::FlexAttention", attention, NULL, 0},
+    {0},
+};

@@ -1,0 +1,30 @@
+/* heads.h - the heads of attention that one rank holds of an operand.
+ *
+ *     packed    b s (h d)      else     b h s d
+ *
+ * Heads and the numbers of each may be cut; which heads are here is told by their global numbers.
+ * A head is a matrix of positions by numbers, loaded as numbers of a class and stored from them.
+ */
+#ifndef CORE_RUN_KERNELS_HEADS_H
+#define CORE_RUN_KERNELS_HEADS_H
+
+#include "core/run/kernel.h"
+
+typedef struct {
+    const Local *local; /* NULL: an operand that is absent: no heads, no positions */
+    bool packed;
+    int64_t b, h, s, d;  /* as held; d: numbers of a head */
+    const int64_t *head; /* global numbers, ascending */
+} HeldHeads;
+
+/* n_heads: of the whole operand, asked for where it is packed. */
+bool held_heads(const KernelCall *call, const Local *local, int64_t n_heads, HeldHeads *out,
+                Error *err);
+int64_t held_heads_find(const HeldHeads *heads, int64_t global); /* -1: held by another rank */
+
+/* Head `head` of batch element `batch`, both as held: [s][d]. */
+void held_heads_load(const HeldHeads *heads, int64_t batch, int64_t head, Number number, void *out);
+void held_heads_store(const HeldHeads *heads, int64_t batch, int64_t head, Number number,
+                      const void *from);
+
+#endif
