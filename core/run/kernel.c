@@ -207,6 +207,14 @@ bool kernel_decide(const KernelCall *call, int output, const Shape *whole, Local
                       output);
 }
 
+int64_t kernel_pick(const KernelCall *call, Local *to, const Local *from, const Picks *picks)
+{
+    if (!call->sink)
+        return local_pick(to, from, picks);
+    call->sink->pick(call->sink, to, from, picks);
+    return picks_count(picks);
+}
+
 /* ---- as the rule sees it ---- */
 
 enum { LIST_MAX = 2 * DIMS_MAX, OPSET_LATEST = 28 };

@@ -17,6 +17,13 @@
 #include <pthread.h>
 
 typedef struct Kernel Kernel;
+typedef struct PickSink PickSink;
+
+/* Is given what a kernel that only moves elements would pick, where that is to be known and done by
+ * somebody else: then no data is read or written. */
+struct PickSink {
+    void (*pick)(PickSink *sink, const Local *to, const Local *from, const Picks *picks);
+};
 
 typedef struct {
     const Kernel *kernel;
@@ -36,6 +43,7 @@ typedef struct {
     uint64_t seed;         /* of the run: what ops that draw numbers draw from */
     pthread_mutex_t *blas; /* held around a call into BLAS, which is not safe from several
                               threads; NULL: plain loops instead */
+    PickSink *sink;        /* NULL: the kernel moves elements itself */
     Arena *scratch;
 } KernelCall;
 
@@ -105,6 +113,9 @@ bool kernel_scalar(const Local *local, int64_t *out, Error *err); /* its one ele
  * new whole Local in call->made; NULL when nobody reads that output. False when another size was
  * bound. */
 bool kernel_decide(const KernelCall *call, int output, const Shape *whole, Local **out, Error *err);
+
+/* local_pick(), or what the call's sink makes of it. */
+int64_t kernel_pick(const KernelCall *call, Local *to, const Local *from, const Picks *picks);
 
 /* The op as its rule sees it: whole shapes, values known at load, and short lists of inputs that
  * are held whole. For what rules and kernels read alike: windows, pads, scales. */

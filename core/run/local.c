@@ -112,6 +112,18 @@ void picks_global(Picks *picks, int d, const Runs *target, int64_t stride)
     assert(i == picks->size[d]);
 }
 
+int64_t picks_count(const Picks *picks)
+{
+    int64_t n = 1;
+    for (int d = 0; d < picks->n_dims; d++) {
+        int64_t n_here = 0;
+        for (int64_t i = 0; i < picks->size[d]; i++)
+            n_here += picks->from[d][i] != PICK_NONE;
+        n *= n_here;
+    }
+    return n;
+}
+
 /* The last dim's table as arithmetic rows; a tensor without dims is one element. */
 static int inner_stretches(const Picks *picks, const Stretch **out)
 {

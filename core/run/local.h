@@ -62,6 +62,8 @@ void picks_match(Picks *picks, int d, const Runs *target, int64_t start, int64_t
 /* Dim d of the target takes `stride` times its global index: from a tensor held whole. */
 void picks_global(Picks *picks, int d, const Runs *target, int64_t stride);
 
+int64_t picks_count(const Picks *picks); /* elements of the target that something comes to */
+
 /* Elements of the target that follow each other, and come from places `step` apart. */
 typedef struct {
     int64_t to, from, step, n;

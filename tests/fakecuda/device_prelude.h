@@ -7,9 +7,9 @@
 #ifndef TESTS_FAKECUDA_DEVICE_PRELUDE_H
 #define TESTS_FAKECUDA_DEVICE_PRELUDE_H
 
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
+#include <tgmath.h>
 
 typedef struct {
     unsigned x, y, z;
@@ -24,7 +24,8 @@ void __syncthreads(void);
 double device_shuffle_xor(double value, int mask);
 int64_t device_shuffle_xor_i64(int64_t value, int mask);
 
-#define KERNEL(threads, name, Args)                                                                \
+#define KERNEL(threads, name, Args) KERNEL_NAMED(name, Args)
+#define KERNEL_NAMED(name, Args)                                                                   \
     void name(Args a);                                                                             \
     void name##_entry(void **args);                                                                \
     void name##_entry(void **args)                                                                 \

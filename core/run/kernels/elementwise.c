@@ -4,13 +4,32 @@
  * in the type T of the class the op is computed in: that of its first input, for Where of its
  * second. Comparisons answer 0 or 1. An input that is absent is p or q everywhere.
  */
-#include "core/run/kernel.h"
 #include "core/run/kernels/elementwise.h"
 
 #include <assert.h>
 #include <tgmath.h>
 
 ELEMENT_FUNCTIONS(static inline)
+
+/* What p and q are: an attribute and its default. A text counts as 1 unless it is
+ * "none" or "LEFT". */
+static const struct {
+    const char *operator, * attr[2];
+    double fallback[2];
+} attributes[] = {
+    {"Mod", {"fmod"}, {0}},
+    {"Clip", {"min", "max"}, {-INFINITY, INFINITY}},
+    {"LeakyRelu", {"alpha"}, {0.01}},
+    {"Elu", {"alpha"}, {1}},
+    {"Selu", {"alpha", "gamma"}, {1.67326319217681884765625, 1.05070102214813232421875}},
+    {"HardSigmoid", {"alpha", "beta"}, {0.2, 0.5}},
+    {"Gelu", {"approximate"}, {0}},
+    {"Celu", {"alpha"}, {1}},
+    {"ThresholdedRelu", {"alpha"}, {1}},
+    {"Shrink", {"bias", "lambd"}, {0, 0.5}},
+    {"Swish", {"alpha"}, {1}},
+    {"BitShift", {"direction"}, {0}},
+};
 
 /* n elements; params are p and q. All of one class. */
 typedef void BlockFn(const void *const in[3], void *out, int64_t n, const void *params);
@@ -157,18 +176,17 @@ static double param_of(const KernelCall *call, const char *name, double fallback
     return attr->type == ATTR_INT ? (double)attr->i : attr->type == ATTR_FLOAT ? attr->f : fallback;
 }
 
-static void params_of(const KernelCall *call, double params[2])
+void element_params(const KernelCall *call, double params[2])
 {
     params[0] = params[1] = 0;
-    for (size_t i = 0; i < sizeof element_attributes / sizeof *element_attributes; i++)
-        if (strcmp(element_attributes[i].operator, call->kernel->name) == 0)
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+        if (strcmp(attributes[i].operator, call->kernel->name) == 0)
             for (int k = 0; k < 2; k++)
-                params[k] = param_of(call, element_attributes[i].attr[k],
-                                     element_attributes[i].fallback[k]);
+                params[k] = param_of(call, attributes[i].attr[k],
+                                     attributes[i].fallback[k]);
 }
 
-/* The class an op is computed in. Integers beside a float (Pow) are computed in double. */
-static Number class_of(const KernelCall *call)
+Number element_class(const KernelCall *call)
 {
     int like = call->kernel->row == &row_WHERE;
     Number number = dtype_number(call->input[like]->dtype);
@@ -185,7 +203,7 @@ static bool apply(const KernelCall *call, Number number, const Local *const in[3
     Walk walk;
     if (!walk_of(in, call->output[0], &walk, err))
         return false;
-    params_of(call, params);
+    element_params(call, params);
     compute(row->block[number], number, in, &walk, call->output[0], params);
     return true;
 }
@@ -221,7 +239,7 @@ static bool elementwise(const KernelCall *call, Error *err)
         if (call->input[i] && !kernel_computes(call->input[i], err))
             return false;
     assert(call->input[0]);
-    Number number = class_of(call);
+    Number number = element_class(call);
     if (!row->block[number])
         return error_kind(err, ERROR_RUN, "no kernel of %s for elements of type %s",
                           call->kernel->name, dtype_name(call->input[0]->dtype));

@@ -7,8 +7,9 @@
 #ifndef CORE_RUN_KERNELS_ELEMENTWISE_H
 #define CORE_RUN_KERNELS_ELEMENTWISE_H
 
+#include "core/run/kernel.h"
+
 #include <math.h>
-#include <stdint.h>
 
 /* Integers wrap; what C leaves undefined (a division by zero) gives 0. */
 #define WRAP(x, op, y) ((int64_t)((uint64_t)(x)op(uint64_t)(y)))
@@ -120,26 +121,8 @@
     FF(IS_NAN, "IsNaN", 1, isnan(x) != 0)                                                          \
     FF(IS_INF, "IsInf", 1, isinf(x) != 0)
 
-/* What p and q are: an attribute and its default. A text counts as 1 unless it is
- * "none" or "LEFT". */
-typedef struct {
-    const char *operator, * attr[2];
-    double fallback[2];
-} ElementAttributes;
-
-static const ElementAttributes element_attributes[] = {
-    {"Mod", {"fmod"}, {0}},
-    {"Clip", {"min", "max"}, {-INFINITY, INFINITY}},
-    {"LeakyRelu", {"alpha"}, {0.01}},
-    {"Elu", {"alpha"}, {1}},
-    {"Selu", {"alpha", "gamma"}, {1.67326319217681884765625, 1.05070102214813232421875}},
-    {"HardSigmoid", {"alpha", "beta"}, {0.2, 0.5}},
-    {"Gelu", {"approximate"}, {0}},
-    {"Celu", {"alpha"}, {1}},
-    {"ThresholdedRelu", {"alpha"}, {1}},
-    {"Shrink", {"bias", "lambd"}, {0, 0.5}},
-    {"Swish", {"alpha"}, {1}},
-    {"BitShift", {"direction"}, {0}},
-};
+/* p and q of a call, and the class it is computed in: integers beside a float (Pow) in double. */
+void element_params(const KernelCall *call, double params[2]);
+Number element_class(const KernelCall *call);
 
 #endif

@@ -8,9 +8,10 @@
 #include <inttypes.h>
 
 /* The picks must fill the output: what is not there is held by another rank. */
-static bool pick_all(Local *to, const Local *from, const Picks *picks, Error *err)
+static bool pick_all(const KernelCall *call, Local *to, const Local *from, const Picks *picks,
+                     Error *err)
 {
-    int64_t n_missing = shape_elements(&to->shape) - local_pick(to, from, picks);
+    int64_t n_missing = shape_elements(&to->shape) - kernel_pick(call, to, from, picks);
     return n_missing == 0 ||
            error_kind(err, ERROR_RUN, "%" PRId64 " elements are held by other ranks", n_missing);
 }
@@ -82,7 +83,7 @@ static bool transpose(const KernelCall *call, Error *err)
             return error_kind(err, ERROR_RUN, "the permutation does not fit the dims");
         picks_match(&picks, d, &out->runs[d], 0, 1, &in->runs[from], stride[from]);
     }
-    return pick_all(out, in, &picks, err);
+    return pick_all(call, out, in, &picks, err);
 }
 
 static bool expand(const KernelCall *call, Error *err)
@@ -101,7 +102,7 @@ static bool expand(const KernelCall *call, Error *err)
         if (e >= 0 && (in->whole.dim[e] != 1 || out->whole.dim[d] == 1))
             picks_match(&picks, d, &out->runs[d], 0, 1, &in->runs[e], stride[e]);
     }
-    return pick_all(out, in, &picks, err);
+    return pick_all(call, out, in, &picks, err);
 }
 
 /* Where slicing begins: counted from the end when negative, kept inside the dim. */
@@ -139,7 +140,7 @@ static bool slice(const KernelCall *call, Error *err)
         picks_match(&picks, (int)axis, &out->runs[axis], start, step, &in->runs[axis],
                     stride[axis]);
     }
-    return pick_all(out, in, &picks, err);
+    return pick_all(call, out, in, &picks, err);
 }
 
 static bool split(const KernelCall *call, Error *err)
@@ -157,7 +158,7 @@ static bool split(const KernelCall *call, Error *err)
         if (!aligned(call, in, out, &picks, stride, err))
             return false;
         picks_match(&picks, (int)axis, &out->runs[axis], start, 1, &in->runs[axis], stride[axis]);
-        if (!pick_all(out, in, &picks, err))
+        if (!pick_all(call, out, in, &picks, err))
             return false;
         start += out->whole.dim[axis];
     }
@@ -178,7 +179,7 @@ static bool concat(const KernelCall *call, Error *err)
         if (!aligned(call, in, out, &picks, stride, err))
             return false;
         picks_match(&picks, (int)axis, &out->runs[axis], -start, 1, &in->runs[axis], stride[axis]);
-        n_found += local_pick(out, in, &picks);
+        n_found += kernel_pick(call, out, in, &picks);
         start += in->whole.dim[axis];
     }
     int64_t n_missing = shape_elements(&out->shape) - n_found;
@@ -205,7 +206,7 @@ static bool tile(const KernelCall *call, Error *err)
             picks.from[d][i] = place < 0 ? PICK_NONE : place * stride[d];
         }
     }
-    return pick_all(out, in, &picks, err);
+    return pick_all(call, out, in, &picks, err);
 }
 
 /* Keeps the triangle above (or below) diagonal k of the last two dims. */

@@ -261,9 +261,9 @@ static bool pad(const KernelCall *call, Error *err)
     int64_t stride[DIMS_MAX], n = shape_elements(&out->shape);
     if (value && value->dtype != out->dtype)
         return error_kind(err, ERROR_RUN, "its value is of another type");
-    for (int64_t i = 0; i < n && value; i++)
-        elements_copy(out->dtype, local_at(out, i), value->data, 1, 1);
-    for (int64_t i = 0; i < n && !value && fill != 0; i++)
+    if (value && !call->sink)
+        elements_copy(out->dtype, out->data, value->data, 0, n);
+    for (int64_t i = 0; i < n && !value && !call->sink && fill != 0; i++)
         elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &fill);
 
     row_major_strides(&in->shape, stride);
@@ -280,7 +280,7 @@ static bool pad(const KernelCall *call, Error *err)
             picks.from[d][i] = held < 0 ? PICK_NONE : held * stride[d];
         }
     }
-    local_pick(out, in, &picks);
+    kernel_pick(call, out, in, &picks);
     return true;
 }
 
@@ -330,13 +330,14 @@ static bool blocks(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
     for (int d = 0; d < 4; d++)
         global[d] = kernel_globals(call->scratch, &b.wide->runs[d]);
+    Picks picks = picks_new(call->scratch, &(Shape){.n_dims = 1, .dim = {n}});
     for (int64_t i = 0; i < n; i++) {
         int64_t place = deep_place(&b, global, i);
         if (place < 0)
             return error_kind(err, ERROR_RUN, "an element is held by other ranks");
-        elements_copy(out->dtype, local_at(out, to_space ? i : place),
-                      local_at(in, to_space ? place : i), 1, 1);
+        picks.from[0][to_space ? i : place] = to_space ? place : i;
     }
+    kernel_pick(call, out, in, &picks);
     return true;
 }
 
