@@ -276,14 +276,16 @@ void bench_scale_part(const char *part, const char *file)
         keys_flat(told);
     else if (strcmp(part, "policy") == 0)
         bench_policies();
+    else if (strcmp(part, "run") == 0)
+        bench_run();
     else
         edits();
 }
 
 void bench_scale(const char *program)
 {
-    static const char *const parts[] = {"memory", "write", "file",  "keys",
-                                        "flat",   "edits", "policy"};
+    static const char *const parts[] = {"memory", "write", "file",   "keys",
+                                        "flat",   "edits", "policy", "run"};
     const char *file = "build/million.onnx";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         char command[512];

@@ -4,9 +4,9 @@
  * run asks for that must not depend on the machine (KernelCall.blas is NULL). A part without
  * elements along k leaves zeros, an addend like any other.
  *
- * Calls into BLAS take turns: a serial build of OpenBLAS hands out its work space without a lock
- * (0.3.21 gave 7 wrong products in 48,000 from 8 threads).
+ * Calls into BLAS take turns where its work space is not safe (blas_memory.h).
  */
+#include "core/run/blas_memory.h"
 #include "core/run/kernel.h"
 
 #include <cblas.h>
@@ -43,13 +43,17 @@ static void blas(const KernelCall *call, const Product *p, Dtype dtype, const vo
     CBLAS_TRANSPOSE turn_b = p->b_turned ? CblasTrans : CblasNoTrans;
     int a_row = p->a_turned ? m : k, b_row = p->b_turned ? k : n;
     pthread_mutex_lock(call->blas);
+    bool together = blas_memory_is_safe();
+    if (together)
+        pthread_mutex_unlock(call->blas);
     if (dtype == DT_F32)
         cblas_sgemm(CblasRowMajor, turn_a, turn_b, m, n, k, (float)p->scale, a, a_row, b, b_row, 0,
                     out, n);
     else
         cblas_dgemm(CblasRowMajor, turn_a, turn_b, m, n, k, p->scale, a, a_row, b, b_row, 0, out,
                     n);
-    pthread_mutex_unlock(call->blas);
+    if (!together)
+        pthread_mutex_unlock(call->blas);
 }
 
 static void *converted(Arena *scratch, Dtype dtype, Number number, const void *from, int64_t n)
