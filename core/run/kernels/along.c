@@ -1,8 +1,10 @@
 /* along.c - operators that walk along one dim, which is never cut: ArgMax, ArgMin, CumSum, CumProd,
- * TopK.
+ * TopK, ReverseSequence.
  */
+#include "core/rules/args.h"
 #include "core/run/kernel.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* Rows along a dim: n elements, `step` apart; `n_rows` of them. */
@@ -187,8 +189,51 @@ static bool top_k(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- ReverseSequence ---- */
+
+/* The first elements of each row along the time axis stand in reverse: as many as is said for the
+ * batch that the row is of. */
+static bool reverse_sequence(const KernelCall *call, Error *err)
+{
+    RuleCall rule = kernel_rule_call(call);
+    int time, batch;
+    Along rows = {0};
+    if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[1], err))
+        return false;
+    const Local *in = call->input[0], *lengths = call->input[1];
+    Local *out = call->output[0];
+    const Shape *shape = &in->shape;
+    if (!args_axis(args_int(&rule, "time_axis", 0), shape->n_dims, &time, err) ||
+        !args_axis(args_int(&rule, "batch_axis", 1), shape->n_dims, &batch, err) ||
+        !along(in, time, &rows, err))
+        return false;
+    if (!shape_equal(shape, &out->shape) || in->dtype != out->dtype ||
+        shape_elements(&lengths->shape) != shape->dim[batch])
+        return error_kind(err, ERROR_RUN, "the operands do not fit each other");
+    int64_t stride[DIMS_MAX], length;
+    row_major_strides(shape, stride);
+    for (int64_t row = 0; row < rows.n_rows; row++) {
+        int64_t start = row_start(&rows, row);
+        elements_load(lengths->dtype, local_at(lengths, start / stride[batch] % shape->dim[batch]),
+                      1, 1, NUMBER_I64, &length);
+        if (length < 0 || length > rows.n)
+            return error_kind(err, ERROR_RUN,
+                              "a sequence of %" PRId64 " is longer than the %" PRId64 " there are",
+                              length, rows.n);
+        for (int64_t i = 0; i < rows.n; i++)
+            elements_copy(in->dtype, local_at(out, start + i * rows.step),
+                          local_at(in, start + (i < length ? length - 1 - i : i) * rows.step), 1,
+                          1);
+    }
+    return true;
+}
+
 const Kernel kernels_along[] = {
-    {"ArgMax", arg_most, NULL, 0}, {"ArgMin", arg_most, "least", 0},
-    {"CumSum", cumulate, NULL, 0}, {"CumProd", cumulate, "product", 0},
-    {"TopK", top_k, NULL, 1},      {0},
+    {"ArgMax", arg_most, NULL, 0},
+    {"ArgMin", arg_most, "least", 0},
+    {"CumSum", cumulate, NULL, 0},
+    {"CumProd", cumulate, "product", 0},
+    {"TopK", top_k, NULL, 1},
+    {"ReverseSequence", reverse_sequence, NULL, 0},
+    {0},
 };

@@ -28,6 +28,8 @@ static const struct {
     {"ThresholdedRelu", {"alpha"}, {1}},
     {"Shrink", {"bias", "lambd"}, {0, 0.5}},
     {"Swish", {"alpha"}, {1}},
+    {"SwiGLU", {"alpha"}, {1}},
+    {"IsInf", {"detect_negative", "detect_positive"}, {1, 1}},
     {"BitShift", {"direction"}, {0}},
 };
 

@@ -89,6 +89,7 @@
     FF(THRESHOLDED_RELU, "ThresholdedRelu", 1, x > p ? x : 0)                                      \
     FF(SHRINK, "Shrink", 1, x<-q ? x + p : x> q ? x - p : 0)                                       \
     FF(SWISH, "Swish", 1, x / (1 + exp(-x * p)))                                                   \
+    FF(SWIGLU, "SwiGLU", 2, x / (1 + exp(-x * p)) * y)                                             \
     FF(HARD_SIGMOID, "HardSigmoid", 1, fmax(0, fmin(1, x *p + q)))                                 \
     FF(HARD_SWISH, "HardSwish", 1, x *fmax(0, fmin(1, x / 6 + (T)0.5)))                            \
     FF(SIGMOID, "Sigmoid", 1, 1 / (1 + exp(-x)))                                                   \
@@ -119,7 +120,7 @@
     FF(ACOSH, "Acosh", 1, acosh(x))                                                                \
     FF(ATANH, "Atanh", 1, atanh(x))                                                                \
     FF(IS_NAN, "IsNaN", 1, isnan(x) != 0)                                                          \
-    FF(IS_INF, "IsInf", 1, isinf(x) != 0)
+    FF(IS_INF, "IsInf", 1, isinf(x) && (x < 0 ? p : q) != 0)
 
 /* p and q of a call, and the class it is computed in: integers beside a float (Pow) in double. */
 void element_params(const KernelCall *call, double params[2]);

@@ -64,45 +64,14 @@ static void scale_row(const Rows *rows, int64_t row, double *x, double mean, dou
                    NUMBER_F64, x);
 }
 
-static bool batch_norm(const KernelCall *call, Error *err)
-{
-    Rows rows;
-    double *scale, *bias, *mean, *variance;
-    if (!open_rows(call, &rows, err))
-        return false;
-    RuleCall rule = kernel_rule_call(call);
-    bool training = args_int(&rule, "training_mode", 0) != 0 || call->n_outputs > 1 ||
-                    (rule.opset < 7 && args_int(&rule, "is_test", 0) == 0);
-    if (training)
-        return error_kind(err, ERROR_RUN, "training is not run");
-    if (rule.opset < 9 && args_int(&rule, "spatial", 1) == 0) {
-        rows.channels *= rows.pixels; /* numbers for each element of a sample */
-        rows.n_rows *= rows.pixels;
-        rows.pixels = 1;
-    }
-    if (!load_list(call, 1, rows.channels, &scale, err) ||
-        !load_list(call, 2, rows.channels, &bias, err) ||
-        !load_list(call, 3, rows.channels, &mean, err) ||
-        !load_list(call, 4, rows.channels, &variance, err))
-        return false;
-    double epsilon = args_float(&rule, "epsilon", 1e-5);
-    double *x = arena_array(call->scratch, double, rows.pixels);
-    for (int64_t row = 0; row < rows.n_rows; row++) {
-        int64_t c = row % rows.channels;
-        scale_row(&rows, row, x, mean[c], scale[c] / sqrt(variance[c] + epsilon), bias[c]);
-    }
-    return true;
-}
-
-/* ---- by their own mean ---- */
-
-/* Mean and 1 / sqrt(variance + epsilon) of n rows that follow each other. */
-static void moments(const Rows *rows, int64_t first, int64_t n, double epsilon, double *x,
-                    double *mean, double *inverse)
+/* Mean and variance of n rows, `step` rows apart. */
+static void moments(const Rows *rows, int64_t first, int64_t n, int64_t step, double *x,
+                    double *mean, double *variance)
 {
     double sum = 0, squares = 0, count = (double)(n * rows->pixels);
+    *mean = 0;
     for (int pass = 0; pass < 2; pass++) {
-        for (int64_t row = first; row < first + n; row++) {
+        for (int64_t row = first; row < first + n * step; row += step) {
             elements_load(rows->in->dtype, local_at(rows->in, row * rows->pixels), 1, rows->pixels,
                           NUMBER_F64, x);
             for (int64_t i = 0; i < rows->pixels; i++)
@@ -113,8 +82,83 @@ static void moments(const Rows *rows, int64_t first, int64_t n, double epsilon, 
         }
         *mean = sum / count;
     }
-    *inverse = 1 / sqrt(squares / count + epsilon);
+    *variance = squares / count;
 }
+
+/* Whether statistics are taken of the input, which each operator set says differently. */
+static bool is_training(const KernelCall *call, const RuleCall *rule)
+{
+    if (rule->opset >= 14)
+        return args_int(rule, "training_mode", 0) != 0;
+    if (rule->opset < 7)
+        return args_int(rule, "is_test", 0) == 0;
+    bool tells = false;
+    for (int o = 1; o < call->n_outputs; o++)
+        tells |= call->output[o] != NULL;
+    return tells;
+}
+
+/* What a training step leaves: the given mean and variance moved towards those of the input, and,
+ * before opset 14, these themselves. */
+static bool tell_statistics(const KernelCall *call, const RuleCall *rule, int64_t n,
+                            const double *const given[2], const double *const found[2], Error *err)
+{
+    double keep = args_float(rule, "momentum", 0.9);
+    for (int o = 1; o < call->n_outputs; o++) {
+        Local *out = call->output[o];
+        const double *of = found[(o - 1) % 2], *was = given[(o - 1) % 2];
+        if (!out)
+            continue;
+        if (!kernel_computes(out, err))
+            return false;
+        if (shape_elements(&out->shape) != n)
+            return error_kind(err, ERROR_RUN, "output %d is held in another size", o);
+        for (int64_t c = 0; c < n; c++) {
+            double number = o < 3 ? was[c] * keep + of[c] * (1 - keep) : of[c];
+            elements_store(out->dtype, local_at(out, c), 1, NUMBER_F64, &number);
+        }
+    }
+    return true;
+}
+
+static bool batch_norm(const KernelCall *call, Error *err)
+{
+    Rows rows;
+    double *scale, *bias, *given[2], *found[2];
+    if (!open_rows(call, &rows, err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    bool each = rule.opset < 9 && args_int(&rule, "spatial", 1) == 0;
+    if (each) { /* numbers for each element of a sample */
+        rows.channels *= rows.pixels;
+        rows.n_rows *= rows.pixels;
+        rows.pixels = 1;
+    }
+    if (!load_list(call, 1, rows.channels, &scale, err) ||
+        !load_list(call, 2, rows.channels, &bias, err) ||
+        !load_list(call, 3, rows.channels, &given[0], err) ||
+        !load_list(call, 4, rows.channels, &given[1], err))
+        return false;
+    double epsilon = args_float(&rule, "epsilon", 1e-5);
+    double *x = arena_array(call->scratch, double, rows.pixels);
+    bool training = is_training(call, &rule);
+    for (int k = 0; k < 2; k++)
+        found[k] = training ? arena_array(call->scratch, double, rows.channels) : given[k];
+    if (training && (call->input[0]->shape.dim[0] != call->input[0]->whole.dim[0] ||
+                     (!each && !is_whole(call->input[0], 2, err))))
+        return error_kind(err, ERROR_RUN, "what statistics are taken of is cut");
+    for (int64_t c = 0; training && c < rows.channels; c++)
+        moments(&rows, c, rows.n_rows / rows.channels, rows.channels, x, &found[0][c],
+                &found[1][c]);
+    for (int64_t row = 0; row < rows.n_rows; row++) {
+        int64_t c = row % rows.channels;
+        scale_row(&rows, row, x, found[0][c], scale[c] / sqrt(found[1][c] + epsilon), bias[c]);
+    }
+    return !training || tell_statistics(call, &rule, rows.channels, (const double *const *)given,
+                                        (const double *const *)found, err);
+}
+
+/* ---- by their own mean ---- */
 
 /* Scale and bias: a number for each `each` channels. */
 static bool own_norm(const KernelCall *call, int64_t n_group, int64_t each, Error *err)
@@ -130,8 +174,9 @@ static bool own_norm(const KernelCall *call, int64_t n_group, int64_t each, Erro
     double epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
     double *x = arena_array(call->scratch, double, rows.pixels);
     for (int64_t first = 0; first < rows.n_rows; first += n_group) {
-        double mean = 0, inverse = 0;
-        moments(&rows, first, n_group, epsilon, x, &mean, &inverse);
+        double mean, variance;
+        moments(&rows, first, n_group, 1, x, &mean, &variance);
+        double inverse = 1 / sqrt(variance + epsilon);
         for (int64_t row = first; row < first + n_group; row++) {
             int64_t c = row % rows.channels / each;
             scale_row(&rows, row, x, mean, scale[c] * inverse, bias[c]);

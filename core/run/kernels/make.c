@@ -99,9 +99,54 @@ static bool range(const KernelCall *call, Error *err)
     return true;
 }
 
+/* A diagonal of ones, the k-th above the main one. */
+static bool eye_like(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 0, err) || !kernel_computes(call->output[0], err))
+        return false;
+    Local *out = call->output[0];
+    int64_t k = op_attr_int(kernel_graph(call), call->op, "k", 0), one = 1;
+    if (out->shape.n_dims != 2)
+        return error_kind(err, ERROR_RUN, "its output is no matrix");
+    const int64_t *column = kernel_globals(call->scratch, &out->runs[1]);
+    const int64_t *row = kernel_globals(call->scratch, &out->runs[0]);
+    for (int64_t i = 0; i < out->shape.dim[0]; i++)
+        for (int64_t j = 0; j < out->shape.dim[1]; j++)
+            if (column[j] - row[i] == k)
+                elements_store(out->dtype, local_at(out, i * out->shape.dim[1] + j), 1, NUMBER_I64,
+                               &one);
+    return true;
+}
+
+/* values: what stands off and on. An index below 0 counts from the depth, which is whole; one
+ * outside of it is nowhere on. */
+static bool one_hot(const KernelCall *call, Error *err)
+{
+    int64_t axis, inner = 1;
+    if (!kernel_needs(call, 3, err) || !kernel_computes(call->input[0], err) ||
+        !kernel_axis(call, -1, call->output[0]->shape.n_dims, &axis, err))
+        return false;
+    const Local *indices = call->input[0], *values = call->input[2];
+    Local *out = call->output[0];
+    int64_t depth = out->shape.dim[axis], n = shape_elements(&indices->shape), at;
+    for (int64_t d = axis; d < indices->shape.n_dims; d++)
+        inner *= indices->shape.dim[d];
+    if (depth != out->whole.dim[axis] || shape_elements(&out->shape) != n * depth ||
+        values->dtype != out->dtype || shape_elements(&values->shape) != 2)
+        return error_kind(err, ERROR_RUN, "the operands do not fit each other");
+    elements_copy(out->dtype, out->data, values->data, 0, n * depth);
+    for (int64_t i = 0; i < n; i++) {
+        elements_load(indices->dtype, local_at(indices, i), 1, 1, NUMBER_I64, &at);
+        at += at < 0 ? depth : 0;
+        if (at >= 0 && at < depth)
+            elements_copy(out->dtype, local_at(out, (i / inner * depth + at) * inner + i % inner),
+                          local_at(values, 1), 1, 1);
+    }
+    return true;
+}
+
 const Kernel kernels_make[] = {
-    {"Constant", constant, NULL, 0},
-    {"ConstantOfShape", constant_of_shape, NULL, 0},
-    {"Range", range, NULL, 0},
-    {0},
+    {"Constant", constant, NULL, 0}, {"ConstantOfShape", constant_of_shape, NULL, 0},
+    {"Range", range, NULL, 0},       {"EyeLike", eye_like, NULL, 0},
+    {"OneHot", one_hot, NULL, 0},    {0},
 };

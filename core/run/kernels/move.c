@@ -35,21 +35,6 @@ static bool copy(const KernelCall *call, Error *err)
     return true;
 }
 
-/* Nothing is dropped: a run is no training. The mask is 1 everywhere. */
-static bool dropout(const KernelCall *call, Error *err)
-{
-    int64_t training = 0, one = 1;
-    if (!copy(call, err) ||
-        (call->n_inputs > 2 && call->input[2] && !kernel_scalar(call->input[2], &training, err)))
-        return false;
-    if (training)
-        return error_kind(err, ERROR_RUN, "training is not run");
-    Local *mask = call->n_outputs > 1 ? call->output[1] : NULL;
-    for (int64_t i = 0; mask && i < shape_elements(&mask->shape); i++)
-        elements_store(mask->dtype, local_at(mask, i), 1, NUMBER_I64, &one);
-    return true;
-}
-
 /* Picks of the output from an input with as many dims, every dim matched by its global index. */
 static bool aligned(const KernelCall *call, const Local *in, const Local *out, Picks *picks,
                     int64_t stride[DIMS_MAX], Error *err)
@@ -235,9 +220,11 @@ static bool trilu(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_move[] = {
-    {"Identity", copy, NULL, 0},       {"Reshape", copy, NULL, 1},   {"Flatten", copy, NULL, 1},
-    {"Squeeze", copy, NULL, 1},        {"Unsqueeze", copy, NULL, 1}, {"Dropout", dropout, NULL, 0},
-    {"Transpose", transpose, NULL, 0}, {"Expand", expand, NULL, 1},  {"Slice", slice, NULL, 1},
-    {"Split", split, NULL, 1},         {"Concat", concat, NULL, 0},  {"Tile", tile, NULL, 1},
-    {"Trilu", trilu, NULL, 0},         {"view", copy, NULL, 1},      {0},
+    {"Identity", copy, NULL, 0},  {"Reshape", copy, NULL, 1},
+    {"Flatten", copy, NULL, 1},   {"Squeeze", copy, NULL, 1},
+    {"Unsqueeze", copy, NULL, 1}, {"Transpose", transpose, NULL, 0},
+    {"Expand", expand, NULL, 1},  {"Slice", slice, NULL, 1},
+    {"Split", split, NULL, 1},    {"Concat", concat, NULL, 0},
+    {"Tile", tile, NULL, 1},      {"Trilu", trilu, NULL, 0},
+    {"view", copy, NULL, 1},      {0},
 };

@@ -1,4 +1,5 @@
-/* norm.c - operators that look at a row of elements: softmaxes, LayerNormalization and its kin.
+/* norm.c - operators that look at a row of elements: softmaxes, LayerNormalization and its kin,
+ * LpNormalization, MeanVarianceNormalization.
  *
  * The dims of a row are never cut. A row is computed in double and rounded once.
  */
@@ -23,7 +24,10 @@ static bool check(const KernelCall *call, Error *err)
             error_kind(err, ERROR_RUN, "input and output are held in two sizes"));
 }
 
-static void softmax_row(double *x, int64_t n, bool logarithm)
+/* What becomes of a row; `order` is that of a norm. */
+typedef void RowFn(double *x, int64_t n, int64_t order);
+
+static void exponents(double *x, int64_t n, bool logarithm)
 {
     double most = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -37,10 +41,50 @@ static void softmax_row(double *x, int64_t n, bool logarithm)
         x[i] = logarithm ? x[i] - log(sum) : x[i] / sum;
 }
 
-/* Since opset 13 a row is one dim, by default the last; before, all dims from axis 1 on. */
-static bool softmax(const KernelCall *call, Error *err)
+static void softmax(double *x, int64_t n, int64_t order)
 {
-    bool old = kernel_graph(call)->opset > 0 && kernel_graph(call)->opset < 13;
+    (void)order;
+    exponents(x, n, false);
+}
+
+static void log_softmax(double *x, int64_t n, int64_t order)
+{
+    (void)order;
+    exponents(x, n, true);
+}
+
+/* 1 where the largest is, the first of equal ones. */
+static void hardmax(double *x, int64_t n, int64_t order)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (x[i] > x[best] || (isnan(x[i]) && !isnan(x[best])))
+            best = i;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = i == best;
+    (void)order;
+}
+
+/* Divided by its norm of order 1 or 2; a row of zeros stays. */
+static void unit_length(double *x, int64_t n, int64_t order)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += order == 1 ? fabs(x[i]) : x[i] * x[i];
+    double norm = order == 1 ? sum : sqrt(sum);
+    for (int64_t i = 0; i < n && !(norm <= 0); i++)
+        x[i] /= norm;
+}
+
+typedef struct {
+    RowFn *of_row;
+    bool flattens; /* before opset 13 a row is all dims from axis 1 on; since, one dim */
+} RowRow;
+
+static bool each_row(const KernelCall *call, Error *err)
+{
+    const RowRow *kind = call->kernel->row;
+    bool old = kind->flattens && kernel_graph(call)->opset > 0 && kernel_graph(call)->opset < 13;
     int64_t axis, step = 1, n = 1;
     if (!check(call, err) ||
         !kernel_axis(call, old ? 1 : -1, call->input[0]->shape.n_dims, &axis, err))
@@ -53,12 +97,13 @@ static bool softmax(const KernelCall *call, Error *err)
     for (int64_t d = axis; d < in->shape.n_dims; d++)
         *(d < end ? &n : &step) *= in->shape.dim[d];
 
+    int64_t order = op_attr_int(kernel_graph(call), call->op, "p", 2);
     double *row = arena_array(call->scratch, double, n);
     int64_t n_elements = shape_elements(&in->shape);
     for (int64_t block = 0; block < n_elements; block += n * step)
         for (int64_t at = block; at < block + step; at++) {
             elements_load(in->dtype, local_at(in, at), step, n, NUMBER_F64, row);
-            softmax_row(row, n, call->kernel->row != NULL);
+            kind->of_row(row, n, order);
             if (step == 1)
                 elements_store(out->dtype, local_at(out, at), n, NUMBER_F64, row);
             for (int64_t i = 0; step > 1 && i < n; i++)
@@ -175,9 +220,71 @@ static bool layer_norm(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- MeanVarianceNormalization ---- */
+
+/* The dims that a mean is taken over: axes, which by default are those of an image but for its
+ * channels. */
+static bool mean_dims(const KernelCall *call, bool averaged[DIMS_MAX], Error *err)
+{
+    static const int64_t usual[] = {0, 2, 3};
+    const Shape *shape = &call->input[0]->shape;
+    const Attr *given = op_attr(kernel_graph(call), call->op, "axes");
+    bool is_list = given && given->type == ATTR_INTS;
+    for (int i = 0; i < (is_list ? given->n : 3); i++) {
+        int64_t axis = is_list ? given->ints[i] : usual[i];
+        axis += axis < 0 ? shape->n_dims : 0;
+        if (axis < 0 || axis >= shape->n_dims)
+            return error_kind(err, ERROR_RUN, "an axis is outside the dims");
+        if (!row_is_whole(call->input[0], axis, axis + 1, err))
+            return false;
+        averaged[axis] = true;
+    }
+    return true;
+}
+
+/* (x - mean) / (deviation + 1e-9) */
+static bool mean_variance(const KernelCall *call, Error *err)
+{
+    bool averaged[DIMS_MAX] = {false};
+    if (!check(call, err) || !mean_dims(call, averaged, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    int64_t n = shape_elements(&in->shape), n_groups = 1, each = 1, stride[DIMS_MAX] = {0};
+    for (int64_t d = in->shape.n_dims - 1; d >= 0; d--) {
+        stride[d] = averaged[d] ? 0 : n_groups;
+        *(averaged[d] ? &each : &n_groups) *= in->shape.dim[d];
+    }
+    int64_t *group = arena_array(call->scratch, int64_t, n);
+    double *x = arena_array(call->scratch, double, n);
+    double *mean = arena_array(call->scratch, double, n_groups);
+    double *deviation = arena_array(call->scratch, double, n_groups);
+    elements_load(in->dtype, in->data, 1, n, NUMBER_F64, x);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t rest = i;
+        for (int64_t d = in->shape.n_dims - 1; d >= 0; rest /= in->shape.dim[d--])
+            group[i] += rest % in->shape.dim[d] * stride[d];
+        mean[group[i]] += x[i] / (double)each;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        x[i] -= mean[group[i]];
+        deviation[group[i]] += x[i] * x[i] / (double)each;
+    }
+    for (int64_t i = 0; i < n; i++)
+        x[i] /= sqrt(deviation[group[i]]) + 1e-9;
+    elements_store(out->dtype, out->data, n, NUMBER_F64, x);
+    return true;
+}
+
+static const RowRow row_softmax = {softmax, true}, row_log_softmax = {log_softmax, true},
+                    row_hardmax = {hardmax, true}, row_unit_length = {unit_length, false};
+
 const Kernel kernels_norm[] = {
-    {"Softmax", softmax, NULL, 0},
-    {"LogSoftmax", softmax, "log", 0},
+    {"Softmax", each_row, &row_softmax, 0},
+    {"LogSoftmax", each_row, &row_log_softmax, 0},
+    {"Hardmax", each_row, &row_hardmax, 0},
+    {"LpNormalization", each_row, &row_unit_length, 0},
+    {"MeanVarianceNormalization", mean_variance, NULL, 0},
     {"SimplifiedLayerNormalization", layer_norm, "rms", 0},
     {"LayerNormalization", layer_norm, NULL, 0},
     {"RMSNormalization", layer_norm, "rms", 0},

@@ -246,34 +246,22 @@ static int64_t padded_from(Str mode, int64_t at, int64_t lo, int64_t hi)
     return lo + (wraps || k < n ? k : period - k);
 }
 
-static bool pad(const KernelCall *call, Error *err)
+/* out is the input with so many elements more before and after each dim, fewer where negative;
+ * what is not in the input stays as it is, or is another element of it (mode). */
+static bool pick_padded(const KernelCall *call, const int64_t *before, const int64_t *after,
+                        Str mode, Error *err)
 {
-    if (!kernel_needs(call, 1, err))
-        return false;
-    RuleCall rule = kernel_rule_call(call);
-    Padding padding;
-    if (!pad_read(&rule, &padding, err))
-        return false;
-    const Local *in = call->input[0], *value = call->n_inputs > 2 ? call->input[2] : NULL;
+    const Local *in = call->input[0];
     Local *out = call->output[0];
-    Str mode = args_text(&rule, "mode", "constant");
-    double fill = args_float(&rule, "value", 0);
-    int64_t stride[DIMS_MAX], n = shape_elements(&out->shape);
-    if (value && value->dtype != out->dtype)
-        return error_kind(err, ERROR_RUN, "its value is of another type");
-    if (value && !call->sink)
-        elements_copy(out->dtype, out->data, value->data, 0, n);
-    for (int64_t i = 0; i < n && !value && !call->sink && fill != 0; i++)
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &fill);
-
+    int64_t stride[DIMS_MAX];
     row_major_strides(&in->shape, stride);
     Picks picks = picks_new(call->scratch, &out->shape);
     for (int d = 0; d < picks.n_dims; d++) {
-        int64_t lo = padding.before[d] < 0 ? -padding.before[d] : 0;
-        int64_t hi = in->whole.dim[d] + (padding.after[d] < 0 ? padding.after[d] : 0);
+        int64_t lo = before[d] < 0 ? -before[d] : 0;
+        int64_t hi = in->whole.dim[d] + (after[d] < 0 ? after[d] : 0);
         picks_global(&picks, d, &out->runs[d], 1);
         for (int64_t i = 0; i < picks.size[d]; i++) {
-            int64_t at = padded_from(mode, picks.from[d][i] - padding.before[d], lo, hi);
+            int64_t at = padded_from(mode, picks.from[d][i] - before[d], lo, hi);
             int64_t held = at < 0 ? -1 : runs_find(&in->runs[d], at);
             if (at >= 0 && held < 0)
                 return error_kind(err, ERROR_RUN, "a part of its input is held by other ranks");
@@ -282,6 +270,45 @@ static bool pad(const KernelCall *call, Error *err)
     }
     kernel_pick(call, out, in, &picks);
     return true;
+}
+
+static bool pad(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    Padding padding;
+    if (!pad_read(&rule, &padding, err))
+        return false;
+    const Local *value = call->n_inputs > 2 ? call->input[2] : NULL;
+    Local *out = call->output[0];
+    double fill = args_float(&rule, "value", 0);
+    int64_t n = shape_elements(&out->shape);
+    if (value && value->dtype != out->dtype)
+        return error_kind(err, ERROR_RUN, "its value is of another type");
+    if (value && !call->sink)
+        elements_copy(out->dtype, out->data, value->data, 0, n);
+    for (int64_t i = 0; i < n && !value && !call->sink && fill != 0; i++)
+        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &fill);
+    return pick_padded(call, padding.before, padding.after, args_text(&rule, "mode", "constant"),
+                       err);
+}
+
+/* The middle is kept: of an odd rest the larger part is at the end. */
+static bool center_crop_pad(const KernelCall *call, Error *err)
+{
+    int64_t before[DIMS_MAX], after[DIMS_MAX];
+    if (!kernel_needs(call, 1, err))
+        return false;
+    const Local *in = call->input[0], *out = call->output[0];
+    if (in->dtype != out->dtype || in->shape.n_dims != out->shape.n_dims)
+        return error_kind(err, ERROR_RUN, "input and output do not fit each other");
+    for (int64_t d = 0; d < out->shape.n_dims; d++) {
+        int64_t more = out->whole.dim[d] - in->whole.dim[d];
+        before[d] = more / 2;
+        after[d] = more - more / 2;
+    }
+    return pick_padded(call, before, after, STR("constant"), err);
 }
 
 /* ---- DepthToSpace, SpaceToDepth ---- */
@@ -342,6 +369,11 @@ static bool blocks(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_resample[] = {
-    {"Resize", resize, NULL, 0},       {"Upsample", upsample, NULL, 0},     {"Pad", pad, NULL, 0},
-    {"DepthToSpace", blocks, NULL, 0}, {"SpaceToDepth", blocks, "deep", 0}, {0},
+    {"Resize", resize, NULL, 0},
+    {"Upsample", upsample, NULL, 0},
+    {"Pad", pad, NULL, 0},
+    {"DepthToSpace", blocks, NULL, 0},
+    {"SpaceToDepth", blocks, "deep", 0},
+    {"CenterCropPad", center_crop_pad, NULL, 0},
+    {0},
 };

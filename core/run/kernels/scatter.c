@@ -1,10 +1,13 @@
-/* scatter.c - ScatterElements: updates put into a copy of the data, at places that indices say.
+/* scatter.c - updates put into a copy of the data, at places that indices say: ScatterElements,
+ * ScatterND, TensorScatter.
  *
- * Indices are global numbers along the axis, which is held whole; along the other dims an update
- * lies where it stands, and goes to the rank that holds that place. Of updates for one place the
- * last in row-major order stays, or all meet there (reduction). Where ranks hold parts of the
- * updates (a reduce dim), each makes its addend, and the data is in the first one's alone.
+ * Indices are global numbers along the axis, or the first dims, which are held whole; along the
+ * other dims an update lies where it stands, and goes to the rank that holds that place. Of updates
+ * for one place the last in row-major order stays, or all meet there (reduction). Where ranks hold
+ * parts of the updates (a reduce dim), each makes its addend, and the data is in the first one's
+ * alone.
  */
+#include "core/rules/args.h"
 #include "core/run/kernel.h"
 
 #include <inttypes.h>
@@ -49,12 +52,9 @@ static bool check(const KernelCall *call, Scatter *s, Error *err)
         return error_kind(err, ERROR_RUN, "indices are of type %s", dtype_name(s->indices->dtype));
     if (s->data->dtype != s->out->dtype || s->updates->dtype != s->out->dtype)
         return error_kind(err, ERROR_RUN, "data, updates and output differ in type");
-    if (s->indices->shape.n_dims != s->out->shape.n_dims ||
-        !shape_equal(&s->indices->shape, &s->updates->shape) ||
-        !shape_equal(&s->data->shape, &s->out->shape))
+    if (!shape_equal(&s->data->shape, &s->out->shape))
         return error_kind(err, ERROR_RUN, "the operands do not fit each other");
-    if (!kernel_axis(call, 0, s->out->shape.n_dims, &s->axis, err) ||
-        !read_reduction(call, &s->reduce, err))
+    if (!read_reduction(call, &s->reduce, err))
         return false;
     return s->reduce == REDUCE_NONE || kernel_computes(s->out, err);
 }
@@ -82,14 +82,23 @@ static bool find_target(const Scatter *s, int64_t i, int64_t *target, Error *err
     return true;
 }
 
-static void put(const Scatter *s, int64_t target, int64_t i)
+/* n neighbouring updates. */
+static void put(const Scatter *s, int64_t target, int64_t i, int64_t n)
 {
     void *to = local_at(s->out, target);
     const void *from = local_at(s->updates, i);
     if (s->reduce == REDUCE_NONE)
-        elements_copy(s->out->dtype, to, from, 1, 1);
+        elements_copy(s->out->dtype, to, from, 1, n);
     else
-        kernel_combine(s->reduce, s->out->dtype, to, from, 1, 1);
+        kernel_combine(s->reduce, s->out->dtype, to, from, 1, n);
+}
+
+/* Where updates are summed over ranks, the data is added once. */
+static void copy_data(const KernelCall *call, const Scatter *s)
+{
+    if (s->reduce != REDUCE_SUM || !call->reduce_cut || call->first)
+        elements_copy(s->out->dtype, s->out->data, s->data->data, 1,
+                      shape_elements(&s->data->shape));
 }
 
 static bool scatter_elements(const KernelCall *call, Error *err)
@@ -97,17 +106,119 @@ static bool scatter_elements(const KernelCall *call, Error *err)
     Scatter s;
     if (!check(call, &s, err))
         return false;
+    if (s.indices->shape.n_dims != s.out->shape.n_dims ||
+        !shape_equal(&s.indices->shape, &s.updates->shape))
+        return error_kind(err, ERROR_RUN, "the operands do not fit each other");
+    if (!kernel_axis(call, 0, s.out->shape.n_dims, &s.axis, err))
+        return false;
     row_major_strides(&s.out->shape, s.stride);
     for (int64_t d = 0; d < s.indices->shape.n_dims; d++)
         s.global[d] = kernel_globals(call->scratch, &s.indices->runs[d]);
-    if (s.reduce != REDUCE_SUM || !call->reduce_cut || call->first)
-        elements_copy(s.out->dtype, s.out->data, s.data->data, 1, shape_elements(&s.data->shape));
+    copy_data(call, &s);
     int64_t n = shape_elements(&s.indices->shape), target = -1;
     for (int64_t i = 0; i < n; i++) {
         if (!find_target(&s, i, &target, err))
             return false;
         if (target >= 0)
-            put(&s, target, i);
+            put(&s, target, i, 1);
+    }
+    return true;
+}
+
+/* ---- ScatterND ---- */
+
+/* Where the row of indices that begins at place `at` points: *target is the first element. */
+static bool find_row(const Scatter *s, int64_t at, int64_t n_picked, int64_t *target, Error *err)
+{
+    *target = 0;
+    for (int64_t d = 0; d < n_picked; d++) {
+        int64_t index, size = s->out->whole.dim[d];
+        elements_load(s->indices->dtype, local_at(s->indices, at + d), 1, 1, NUMBER_I64, &index);
+        if (index < -size || index >= size)
+            return error_kind(err, ERROR_RUN, "index %" PRId64 " is outside a dim of size %" PRId64,
+                              index, size);
+        *target += (index < 0 ? index + size : index) * s->stride[d];
+    }
+    return true;
+}
+
+/* A row of indices leads through the first n_picked dims; what is left of them is an update. */
+static bool scatter_nd(const KernelCall *call, Error *err)
+{
+    Scatter s;
+    if (!check(call, &s, err))
+        return false;
+    const Shape *rows = &s.indices->shape, *out = &s.out->shape;
+    int64_t lead = rows->n_dims - 1, n_picked = lead < 0 ? 0 : rows->dim[lead], n_rows = 1;
+    int64_t n_each = 1, target = 0;
+    if (lead < 0 || n_picked > out->n_dims || n_picked != s.indices->whole.dim[lead])
+        return error_kind(err, ERROR_RUN, "the indices do not fit the data");
+    for (int64_t d = 0; d < lead; d++)
+        n_rows *= rows->dim[d];
+    for (int64_t d = 0; d < out->n_dims; d++) {
+        if (d < n_picked && out->dim[d] != s.out->whole.dim[d])
+            return error_kind(err, ERROR_RUN, "dim %d, which indices point into, is cut", (int)d);
+        n_each *= d < n_picked ? 1 : out->dim[d];
+    }
+    if (shape_elements(&s.updates->shape) != n_rows * n_each)
+        return error_kind(err, ERROR_RUN, "the updates do not fit the indices");
+    row_major_strides(out, s.stride);
+    copy_data(call, &s);
+    for (int64_t i = 0; i < n_rows; i++) {
+        if (!find_row(&s, i * n_picked, n_picked, &target, err))
+            return false;
+        put(&s, target, i * n_each, n_each);
+    }
+    return true;
+}
+
+/* ---- TensorScatter ---- */
+
+/* Row `at` of a batch's cache, counted from where its new rows begin; a ring starts over. */
+static bool cache_row(const Local *starts, int64_t batch, int64_t at, int64_t size, bool ring,
+                      int64_t *row, Error *err)
+{
+    int64_t start = 0;
+    if (starts)
+        elements_load(starts->dtype, local_at(starts, batch), 1, 1, NUMBER_I64, &start);
+    *row = ring && size > 0 ? (start % size + at) % size : start + at;
+    return (start >= 0 && *row < size) ||
+           error_kind(err, ERROR_RUN, "row %" PRId64 " is outside a cache of %" PRId64, start + at,
+                      size);
+}
+
+/* New rows of each batch go into its cache, along the axis. */
+static bool tensor_scatter(const KernelCall *call, Error *err)
+{
+    int64_t axis, row, n_each = 1, n_outer = 1;
+    if (!kernel_needs(call, 2, err) ||
+        !kernel_axis(call, -2, call->input[0]->shape.n_dims, &axis, err))
+        return false;
+    const Local *cache = call->input[0], *update = call->input[1];
+    const Local *starts = call->n_inputs > 2 ? call->input[2] : NULL;
+    Local *out = call->output[0];
+    RuleCall rule = kernel_rule_call(call);
+    bool ring = str_eq(args_text(&rule, "mode", "linear"), STR("circular"));
+    bool fits = axis > 0 && shape_equal(&cache->shape, &out->shape) &&
+                update->shape.n_dims == out->shape.n_dims && cache->dtype == out->dtype &&
+                update->dtype == out->dtype &&
+                (!starts || (starts->shape.n_dims == 1 && dtype_is_computed(starts->dtype) &&
+                             starts->shape.dim[0] == out->shape.dim[0]));
+    for (int64_t d = 0; fits && d < out->shape.n_dims; d++) {
+        fits = d == axis || update->shape.dim[d] == out->shape.dim[d];
+        *(d < axis ? &n_outer : &n_each) *= d == axis ? 1 : out->shape.dim[d];
+    }
+    if (!fits || out->shape.dim[axis] != out->whole.dim[axis] ||
+        update->shape.dim[axis] != update->whole.dim[axis])
+        return error_kind(err, ERROR_RUN, "the operands do not fit each other");
+    elements_copy(out->dtype, out->data, cache->data, 1, shape_elements(&out->shape));
+    int64_t n_rows = out->shape.dim[axis], n_new = update->shape.dim[axis];
+    for (int64_t i = 0; i < n_outer * n_new; i++) {
+        int64_t outer = i / n_new, batch = outer / (n_outer / out->shape.dim[0]);
+        if (!cache_row(starts, batch, i % n_new, n_rows, ring, &row, err))
+            return false;
+        elements_copy(out->dtype, local_at(out, (outer * n_rows + row) * n_each),
+                      local_at(update, i * n_each), 1, n_each);
     }
     return true;
 }
@@ -115,5 +226,7 @@ static bool scatter_elements(const KernelCall *call, Error *err)
 const Kernel kernels_scatter[] = {
     {"ScatterElements", scatter_elements, NULL, 0},
     {"Scatter", scatter_elements, NULL, 0},
+    {"ScatterND", scatter_nd, NULL, 0},
+    {"TensorScatter", tensor_scatter, NULL, 0},
     {0},
 };

@@ -1,0 +1,251 @@
+/* decide.c - operators whose data decide how much comes out: NonZero, Compress, Unique.
+ *
+ * What is counted over is held whole; along other dims Compress keeps what is held. See
+ * kernel_decide().
+ */
+#include "core/rules/args.h"
+#include "core/run/kernel.h"
+
+#include <stdlib.h>
+
+static bool is_whole(const Local *local, Error *err)
+{
+    return shape_equal(&local->shape, &local->whole) ||
+           error_kind(err, ERROR_RUN, "a tensor that is looked at whole is cut");
+}
+
+/* Whether element i is true: not 0 (NaN is true). */
+static bool is_true(const Local *local, int64_t i)
+{
+    double real = 0;
+    int64_t integer = 0;
+    if (dtype_is_float(local->dtype))
+        elements_load(local->dtype, local_at(local, i), 1, 1, NUMBER_F64, &real);
+    else
+        elements_load(local->dtype, local_at(local, i), 1, 1, NUMBER_I64, &integer);
+    return real < 0 || real > 0 || real != real || integer != 0;
+}
+
+/* ---- NonZero ---- */
+
+/* Column j of the output: the coordinates of the j-th element that is not 0. */
+static bool non_zero(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
+        !is_whole(call->input[0], err))
+        return false;
+    const Local *in = call->input[0];
+    int64_t n = shape_elements(&in->shape), n_found = 0, n_dims = in->shape.n_dims;
+    int64_t stride[DIMS_MAX], *found = arena_array(call->scratch, int64_t, n);
+    for (int64_t i = 0; i < n; i++)
+        if (is_true(in, i))
+            found[n_found++] = i;
+    Local *out;
+    if (!kernel_decide(call, 0, &(Shape){.n_dims = 2, .dim = {n_dims, n_found}}, &out, err))
+        return false;
+    row_major_strides(&in->shape, stride);
+    for (int64_t d = 0; out && d < n_dims; d++)
+        for (int64_t j = 0; j < n_found; j++)
+            ((int64_t *)out->data)[d * n_found + j] = found[j] / stride[d] % in->shape.dim[d];
+    return true;
+}
+
+/* ---- Compress ---- */
+
+/* A tensor as blocks [outer][n][inner], of which some of the n are taken. */
+typedef struct {
+    int64_t outer, n, inner;
+} Blocks;
+
+static Blocks blocks_along(const Shape *shape, int64_t axis) /* -1: each element is a block */
+{
+    Blocks blocks = {1, axis < 0 ? shape_elements(shape) : shape->dim[axis], 1};
+    for (int64_t d = 0; axis >= 0 && d < shape->n_dims; d++)
+        *(d < axis ? &blocks.outer : &blocks.inner) *= d == axis ? 1 : shape->dim[d];
+    return blocks;
+}
+
+/* out[o][j] = in[o][taken[j]], blocks of `inner` elements. */
+static void take_blocks(const Local *in, const Blocks *blocks, const int64_t *taken,
+                        int64_t n_taken, Local *out)
+{
+    for (int64_t o = 0; o < blocks->outer; o++)
+        for (int64_t j = 0; j < n_taken; j++)
+            elements_copy(out->dtype, local_at(out, (o * n_taken + j) * blocks->inner),
+                          local_at(in, (o * blocks->n + taken[j]) * blocks->inner), 1,
+                          blocks->inner);
+}
+
+/* The axis an op is told; -1: none, the tensor counts as flat. */
+static bool read_axis(const KernelCall *call, int64_t *axis, Error *err)
+{
+    RuleCall rule = kernel_rule_call(call);
+    int found = -1;
+    bool given = args_attr(&rule, "axis") != NULL;
+    if (given && !args_axis(args_int(&rule, "axis", 0), call->input[0]->shape.n_dims, &found, err))
+        return false;
+    *axis = found;
+    return true;
+}
+
+static bool compress(const KernelCall *call, Error *err)
+{
+    int64_t axis, n_taken = 0;
+    if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[1], err) ||
+        !is_whole(call->input[1], err) || !read_axis(call, &axis, err))
+        return false;
+    const Local *in = call->input[0], *condition = call->input[1];
+    Blocks blocks = blocks_along(&in->shape, axis);
+    if (axis < 0 ? !is_whole(in, err) : blocks.n != in->whole.dim[axis])
+        return error_kind(err, ERROR_RUN, "the dim that is chosen from is cut");
+    int64_t *taken = arena_array(call->scratch, int64_t, blocks.n);
+    for (int64_t i = 0; i < shape_elements(&condition->shape); i++) {
+        if (!is_true(condition, i))
+            continue;
+        if (i >= blocks.n)
+            return error_kind(err, ERROR_RUN, "the condition chooses more than there is");
+        taken[n_taken++] = i;
+    }
+    Shape whole = axis < 0 ? (Shape){.n_dims = 1} : in->whole;
+    whole.dim[axis < 0 ? 0 : axis] = n_taken;
+    Local *out;
+    if (!kernel_decide(call, 0, &whole, &out, err))
+        return false;
+    if (!out)
+        return true;
+    if (out->dtype != in->dtype ||
+        shape_elements(&out->shape) != blocks.outer * n_taken * blocks.inner)
+        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+    take_blocks(in, &blocks, taken, n_taken, out);
+    return true;
+}
+
+/* ---- Unique ---- */
+
+/* A block, as the numbers of its elements in order: [outer][inner]. */
+typedef struct {
+    const void *numbers;
+    int64_t n, place;
+    bool is_float;
+} Item;
+
+/* Elements in order, NaN last and equal to itself. */
+static int compare_items(const Item *a, const Item *b)
+{
+    for (int64_t i = 0; i < a->n; i++) {
+        if (!a->is_float) {
+            int64_t x = ((const int64_t *)a->numbers)[i], y = ((const int64_t *)b->numbers)[i];
+            if (x != y)
+                return x < y ? -1 : 1;
+            continue;
+        }
+        double x = ((const double *)a->numbers)[i], y = ((const double *)b->numbers)[i];
+        bool x_nan = x != x, y_nan = y != y;
+        if (x_nan != y_nan)
+            return x_nan ? 1 : -1;
+        if (!x_nan && (x < y || x > y))
+            return x < y ? -1 : 1;
+    }
+    return 0;
+}
+
+/* Equal ones in the order they stand in. */
+static int order_items(const void *left, const void *right)
+{
+    const Item *a = left, *b = right;
+    int order = compare_items(a, b);
+    return order != 0 ? order : (a->place > b->place) - (a->place < b->place);
+}
+
+static Item *read_items(Arena *arena, const Local *in, const Blocks *blocks)
+{
+    bool is_float = dtype_is_float(in->dtype);
+    int64_t each = blocks->outer * blocks->inner;
+    Item *items = arena_array(arena, Item, blocks->n);
+    for (int64_t i = 0; i < blocks->n; i++) {
+        double *numbers = arena_array(arena, double, each); /* or as many int64_t */
+        for (int64_t o = 0; o < blocks->outer; o++)
+            elements_load(in->dtype, local_at(in, (o * blocks->n + i) * blocks->inner), 1,
+                          blocks->inner, is_float ? NUMBER_F64 : NUMBER_I64,
+                          numbers + o * blocks->inner);
+        items[i] = (Item){numbers, each, i, is_float};
+    }
+    return items;
+}
+
+/* The different blocks: where each is first and how often it is there, and which one each block of
+ * the tensor is. */
+typedef struct {
+    int64_t n, *first, *count, *which;
+} Different;
+
+static int order_numbers(const void *left, const void *right)
+{
+    const int64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* In the order of what they are, or of where they are first. */
+static Different find_different(Arena *arena, Item *items, int64_t n, bool sorted)
+{
+    Different found = {0, arena_array(arena, int64_t, n), arena_array(arena, int64_t, n),
+                       arena_array(arena, int64_t, n)};
+    int64_t *first_of = arena_array(arena, int64_t, n); /* block -> the first that equals it */
+    qsort(items, (size_t)n, sizeof *items, order_items);
+    for (int64_t i = 0; i < n; i++) {
+        bool is_new = i == 0 || compare_items(&items[i - 1], &items[i]) != 0;
+        if (is_new)
+            found.first[found.n++] = items[i].place;
+        first_of[items[i].place] = found.first[found.n - 1];
+    }
+    if (!sorted)
+        qsort(found.first, (size_t)found.n, sizeof *found.first, order_numbers);
+    int64_t *rank = arena_array(arena, int64_t, n); /* of a first one */
+    for (int64_t k = 0; k < found.n; k++)
+        rank[found.first[k]] = k;
+    for (int64_t i = 0; i < n; i++) {
+        found.which[i] = rank[first_of[i]];
+        found.count[found.which[i]]++;
+    }
+    return found;
+}
+
+/* A list of numbers as an output. */
+static bool tell(const KernelCall *call, int output, const int64_t *list, int64_t n, Error *err)
+{
+    Local *out;
+    if (!kernel_decide(call, output, &(Shape){.n_dims = 1, .dim = {n}}, &out, err))
+        return false;
+    if (out)
+        elements_copy(DT_I64, out->data, list, 1, n);
+    return true;
+}
+
+static bool unique(const KernelCall *call, Error *err)
+{
+    int64_t axis;
+    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
+        !is_whole(call->input[0], err) || !read_axis(call, &axis, err))
+        return false;
+    const Local *in = call->input[0];
+    Blocks blocks = blocks_along(&in->shape, axis);
+    bool sorted = op_attr_int(kernel_graph(call), call->op, "sorted", 1) != 0;
+    Item *items = read_items(call->scratch, in, &blocks);
+    Different found = find_different(call->scratch, items, blocks.n, sorted);
+    Shape whole = axis < 0 ? (Shape){.n_dims = 1} : in->whole;
+    whole.dim[axis < 0 ? 0 : axis] = found.n;
+    Local *out;
+    if (!kernel_decide(call, 0, &whole, &out, err))
+        return false;
+    if (out)
+        take_blocks(in, &blocks, found.first, found.n, out);
+    return tell(call, 1, found.first, found.n, err) && tell(call, 2, found.which, blocks.n, err) &&
+           tell(call, 3, found.count, found.n, err);
+}
+
+const Kernel kernels_decide[] = {
+    {"NonZero", non_zero, NULL, KERNEL_DECIDES},
+    {"Compress", compress, NULL, KERNEL_DECIDES},
+    {"Unique", unique, NULL, KERNEL_DECIDES},
+    {0},
+};

@@ -1,0 +1,156 @@
+/* loss.c - losses over classes: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss.
+ *
+ *     loss of a label = - weight[label] * log probability of the label    0 where it is ignored
+ *
+ * The class dim, the second of the scores, is held whole. A mean divides by the weights of the
+ * labels that count, or by how many these are; where all count alike that is the global number of
+ * labels, so that ranks which hold some of them leave addends of the mean.
+ */
+#include "core/rules/args.h"
+#include "core/run/kernel.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+typedef struct {
+    const Local *scores, *labels;
+    double *weight;           /* of each class; NULL: 1 */
+    int64_t classes, step, n; /* elements between the scores of a label, labels held here */
+    bool takes_log, ignores, scalar, mean;
+    int64_t ignored;
+    double *row; /* the scores of one label */
+} Loss;
+
+static bool read_form(const KernelCall *call, Loss *loss, Error *err)
+{
+    RuleCall rule = kernel_rule_call(call);
+    Str reduction = args_text(&rule, "reduction", "mean");
+    loss->mean = str_eq(reduction, STR("mean"));
+    loss->scalar = !str_eq(reduction, STR("none"));
+    loss->ignores = args_attr(&rule, "ignore_index") != NULL;
+    loss->ignored = args_int(&rule, "ignore_index", 0);
+    return loss->mean || !loss->scalar || str_eq(reduction, STR("sum")) ||
+           error_kind(err, ERROR_RUN, "it knows no reduction '%.*s'", STR_ARG(reduction));
+}
+
+/* The scores are held for the labels that are. */
+static bool read_operands(const KernelCall *call, Loss *loss, Error *err)
+{
+    loss->scores = call->input[0];
+    loss->labels = call->input[1];
+    const Shape *shape = &loss->scores->shape;
+    if (!kernel_computes(loss->scores, err) || !kernel_computes(loss->labels, err) ||
+        !kernel_computes(call->output[0], err))
+        return false;
+    int64_t at = shape->n_dims > 1 ? 1 : 0;
+    if (shape->n_dims < 1 || loss->labels->shape.n_dims != shape->n_dims - 1)
+        return error_kind(err, ERROR_RUN, "the labels do not fit the scores");
+    if (shape->dim[at] != loss->scores->whole.dim[at])
+        return error_kind(err, ERROR_RUN, "the classes are cut");
+    loss->classes = shape->dim[at];
+    loss->step = 1;
+    for (int64_t d = 0; d < shape->n_dims; d++) {
+        if (d != at && loss->labels->shape.dim[d - (d > at)] != shape->dim[d])
+            return error_kind(err, ERROR_RUN, "scores and labels are held in sizes that differ");
+        loss->step *= d > at ? shape->dim[d] : 1;
+    }
+    loss->n = shape_elements(&loss->labels->shape);
+    loss->row = arena_array(call->scratch, double, loss->classes);
+    return true;
+}
+
+static bool read_weights(const KernelCall *call, Loss *loss, Error *err)
+{
+    const Local *weights = call->n_inputs > 2 ? call->input[2] : NULL;
+    if (!weights)
+        return true;
+    if (!kernel_computes(weights, err))
+        return false;
+    if (shape_elements(&weights->shape) != loss->classes)
+        return error_kind(err, ERROR_RUN, "the weights are not those of all classes");
+    loss->weight = arena_array(call->scratch, double, loss->classes);
+    elements_load(weights->dtype, weights->data, 1, loss->classes, NUMBER_F64, loss->weight);
+    return true;
+}
+
+/* The log probabilities of the label at place i, in loss->row; they are also an output, where
+ * `told` is. */
+static void read_row(const Loss *loss, int64_t i, Local *told)
+{
+    int64_t first = i / loss->step * loss->step * loss->classes + i % loss->step;
+    double most = -INFINITY, sum = 0, *row = loss->row;
+    elements_load(loss->scores->dtype, local_at(loss->scores, first), loss->step, loss->classes,
+                  NUMBER_F64, row);
+    for (int64_t c = 0; c < loss->classes; c++)
+        most = row[c] > most || isnan(row[c]) ? row[c] : most;
+    for (int64_t c = 0; loss->takes_log && c < loss->classes; c++)
+        sum += exp(row[c] - most);
+    for (int64_t c = 0; loss->takes_log && c < loss->classes; c++)
+        row[c] = row[c] - most - log(sum);
+    for (int64_t c = 0; told && c < loss->classes; c++)
+        elements_store(told->dtype, local_at(told, first + c * loss->step), 1, NUMBER_F64, &row[c]);
+}
+
+/* The weight of the label at place i, 0 where it is ignored; *at is its class. */
+static bool read_label(const Loss *loss, int64_t i, int64_t *at, double *weight, Error *err)
+{
+    elements_load(loss->labels->dtype, local_at(loss->labels, i), 1, 1, NUMBER_I64, at);
+    *weight = 0;
+    if (loss->ignores && *at == loss->ignored) {
+        *at = -1;
+        return true;
+    }
+    if (*at < 0 || *at >= loss->classes)
+        return error_kind(err, ERROR_RUN, "label %" PRId64 " is outside of %" PRId64 " classes",
+                          *at, loss->classes);
+    *weight = loss->weight ? loss->weight[*at] : 1;
+    return true;
+}
+
+static void finish(const KernelCall *call, const Loss *loss, double sum, double weights)
+{
+    double divisor = weights;
+    if (!loss->weight && !loss->ignores)
+        divisor = (double)shape_elements(&loss->labels->whole);
+    if (loss->mean)
+        sum /= divisor;
+    if (loss->scalar)
+        elements_store(call->output[0]->dtype, call->output[0]->data, 1, NUMBER_F64, &sum);
+    Local *total = !loss->takes_log && call->n_outputs > 1 ? call->output[1] : NULL;
+    if (total && loss->scalar) /* of the weights; nobody asks for it beside all losses */
+        elements_store(total->dtype, total->data, 1, NUMBER_F64, &weights);
+}
+
+static bool loss_of_classes(const KernelCall *call, Error *err)
+{
+    Loss loss = {.takes_log = call->kernel->row != NULL};
+    if (!kernel_needs(call, 2, err) || !read_form(call, &loss, err) ||
+        !read_operands(call, &loss, err) || !read_weights(call, &loss, err))
+        return false;
+    Local *out = call->output[0],
+          *told = loss.takes_log && call->n_outputs > 1 ? call->output[1] : NULL;
+    if (shape_elements(&out->shape) != (loss.scalar ? 1 : loss.n) ||
+        (told && !shape_equal(&told->shape, &loss.scores->shape)))
+        return error_kind(err, ERROR_RUN, "the outputs do not fit the inputs");
+    double sum = 0, weights = 0;
+    for (int64_t i = 0; i < loss.n; i++) {
+        double weight;
+        int64_t at;
+        if (!read_label(&loss, i, &at, &weight, err))
+            return false;
+        read_row(&loss, i, told);
+        double one = at < 0 ? 0 : -weight * loss.row[at];
+        if (!loss.scalar)
+            elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &one);
+        sum += one;
+        weights += weight;
+    }
+    finish(call, &loss, sum, weights);
+    return true;
+}
+
+const Kernel kernels_loss[] = {
+    {"NegativeLogLikelihoodLoss", loss_of_classes, NULL, 0},
+    {"SoftmaxCrossEntropyLoss", loss_of_classes, "log", 0},
+    {0},
+};

@@ -1,0 +1,130 @@
+/* optimizer.c - the optimizers of ai.onnx.preview.training: Adagrad, Adam, Momentum.
+ *
+ * Inputs: the rate, the step, then per role (weights x, gradients g, moments) one tensor of each
+ * parameter; outputs: the new weights and moments. All happens element by element, in double.
+ */
+#include "core/rules/args.h"
+#include "core/run/kernel.h"
+
+#include <math.h>
+
+enum { ROLES_MAX = 4 };
+
+typedef struct {
+    double rate, alpha, beta, epsilon, decay, norm, norm_after;
+    bool nesterov, first; /* first: step 0 */
+    double step;
+} Setting;
+
+/* value: x, g and the moments of one element, of which x and the moments become the new ones. */
+typedef void UpdateFn(const Setting *setting, double value[ROLES_MAX]);
+
+typedef struct {
+    UpdateFn *update;
+    int roles; /* inputs a parameter; one more than outputs */
+    double alpha, beta;
+} OptimizerRow;
+
+static void adagrad(const Setting *s, double value[ROLES_MAX])
+{
+    double gradient = s->norm * value[0] + value[1];
+    value[2] += gradient * gradient;
+    value[0] -= s->rate / (1 + s->step * s->decay) * gradient / (sqrt(value[2]) + s->epsilon);
+}
+
+static void adam(const Setting *s, double value[ROLES_MAX])
+{
+    double gradient = s->norm * value[0] + value[1], rate = s->rate;
+    value[2] = s->alpha * value[2] + (1 - s->alpha) * gradient;
+    value[3] = s->beta * value[3] + (1 - s->beta) * gradient * gradient;
+    if (!s->first)
+        rate *= sqrt(1 - pow(s->beta, s->step)) / (1 - pow(s->alpha, s->step));
+    value[0] -= rate * value[2] / (sqrt(value[3]) + s->epsilon);
+    value[0] *= 1 - s->norm_after;
+}
+
+static void momentum(const Setting *s, double value[ROLES_MAX])
+{
+    double gradient = s->norm * value[0] + value[1];
+    value[2] = s->alpha * value[2] + (s->first ? 1 : s->beta) * gradient;
+    value[0] -= s->rate * (s->nesterov ? gradient + s->alpha * value[2] : value[2]);
+}
+
+static bool read_setting(const KernelCall *call, Setting *out, Error *err)
+{
+    const OptimizerRow *row = call->kernel->row;
+    const Local *rate = call->input[0];
+    RuleCall rule = kernel_rule_call(call);
+    int64_t step;
+    if (!kernel_computes(rate, err) || !kernel_scalar(call->input[1], &step, err))
+        return false;
+    if (shape_elements(&rate->shape) != 1)
+        return error_kind(err, ERROR_RUN, "the rate is not one number");
+    elements_load(rate->dtype, rate->data, 1, 1, NUMBER_F64, &out->rate);
+    out->step = (double)step;
+    out->first = step <= 0;
+    out->alpha = args_float(&rule, "alpha", row->alpha);
+    out->beta = args_float(&rule, "beta", row->beta);
+    out->epsilon = args_float(&rule, "epsilon", 1e-6);
+    out->decay = args_float(&rule, "decay_factor", 0);
+    out->norm = args_float(&rule, "norm_coefficient", 0);
+    out->norm_after = args_float(&rule, "norm_coefficient_post", 0);
+    out->nesterov = str_eq(args_text(&rule, "mode", "standard"), STR("nesterov"));
+    return true;
+}
+
+/* Parameter p of n: its operands are held in one size, role by role n apart. */
+static bool update_parameter(const KernelCall *call, const Setting *setting, int p, int n,
+                             Error *err)
+{
+    const OptimizerRow *row = call->kernel->row;
+    const Local *in[ROLES_MAX] = {NULL};
+    Local *out[ROLES_MAX] = {NULL};
+    for (int r = 0; r < row->roles; r++) {
+        in[r] = call->input[2 + r * n + p];
+        int o = r == 0 ? p : (r - 1) * n + p; /* the gradient has no output */
+        out[r] = r == 1 || o >= call->n_outputs ? NULL : call->output[o];
+        if (!kernel_computes(in[r], err) || (out[r] && !kernel_computes(out[r], err)))
+            return false;
+        if (!shape_equal(&in[r]->shape, &in[0]->shape) ||
+            (out[r] && !shape_equal(&out[r]->shape, &in[0]->shape)))
+            return error_kind(err, ERROR_RUN, "parameter %d is held in several sizes", p);
+    }
+    for (int64_t i = 0; i < shape_elements(&in[0]->shape); i++) {
+        double value[ROLES_MAX];
+        for (int r = 0; r < row->roles; r++)
+            elements_load(in[r]->dtype, local_at(in[r], i), 1, 1, NUMBER_F64, &value[r]);
+        row->update(setting, value);
+        for (int r = 0; r < row->roles; r++)
+            if (out[r])
+                elements_store(out[r]->dtype, local_at(out[r], i), 1, NUMBER_F64, &value[r]);
+    }
+    return true;
+}
+
+static bool optimize(const KernelCall *call, Error *err)
+{
+    const OptimizerRow *row = call->kernel->row;
+    int n = (call->n_inputs - 2) / row->roles;
+    Setting setting;
+    if (!kernel_needs(call, call->n_inputs, err))
+        return false;
+    if (n < 1 || call->n_inputs != 2 + n * row->roles)
+        return error_kind(err, ERROR_RUN, "its inputs are not those of whole parameters");
+    if (!read_setting(call, &setting, err))
+        return false;
+    for (int p = 0; p < n; p++)
+        if (!update_parameter(call, &setting, p, n, err))
+            return false;
+    return true;
+}
+
+static const OptimizerRow row_adagrad = {adagrad, 3, 0, 0}, row_adam = {adam, 4, 0.9, 0.999},
+                          row_momentum = {momentum, 3, 0, 0};
+
+const Kernel kernels_optimizer[] = {
+    {"ai.onnx.preview.training::Adagrad", optimize, &row_adagrad, 0},
+    {"ai.onnx.preview.training::Adam", optimize, &row_adam, 0},
+    {"ai.onnx.preview.training::Momentum", optimize, &row_momentum, 0},
+    {0},
+};

@@ -1,0 +1,197 @@
+/* random.c - operators that draw numbers, and Dropout, which draws what it drops.
+ *
+ * A number is a function of (seed, name of the op's output, index of its element in the whole
+ * tensor): every plan draws the same, and another seed or another op draws others. The seed is the
+ * attribute's, else the run's. Normal numbers by Box and Muller (1958), two draws each; a sample of
+ * Multinomial is where the draw falls among the running sum of its row's probabilities.
+ */
+#include "core/rules/args.h"
+#include "core/run/draw.h"
+#include "core/run/kernel.h"
+
+#include <math.h>
+
+static uint64_t key_of(const KernelCall *call)
+{
+    const Graph *graph = kernel_graph(call);
+    RuleCall rule = kernel_rule_call(call);
+    const Attr *given = args_attr(&rule, "seed");
+    uint64_t seed = call->seed;
+    if (given && (given->type == ATTR_FLOAT || given->type == ATTR_INT)) {
+        double number = args_float(&rule, "seed", 0);
+        memcpy(&seed, &number, sizeof seed);
+    }
+    int32_t made = op_outputs(graph, call->op)[0];
+    return draw_key(seed, str_from(made < 0 ? op_name(graph, call->op) : tensor_name(graph, made)));
+}
+
+static double draw_unit(uint64_t key, int64_t index) /* in [0, 1) */
+{
+    return draw_uniform(key, index) / 2 + 0.5;
+}
+
+static double draw_normal(uint64_t key, int64_t index)
+{
+    double radius = sqrt(-2 * log(1 - draw_unit(key, 2 * index)));
+    return radius * cos(6.283185307179586 * draw_unit(key, 2 * index + 1));
+}
+
+/* index[i]: where the element at place i of the part stands in the whole tensor. */
+static int64_t *whole_indices(Arena *arena, const Local *local)
+{
+    int64_t stride[DIMS_MAX], *index = arena_array(arena, int64_t, shape_elements(&local->shape));
+    Picks picks = picks_new(arena, &local->shape);
+    row_major_strides(&local->whole, stride);
+    for (int d = 0; d < picks.n_dims; d++)
+        picks_global(&picks, d, &local->runs[d], stride[d]);
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
+        for (int64_t i = 0; i < s.n; i++)
+            index[s.to + i] = s.from + i * s.step;
+    return index;
+}
+
+/* RandomNormal: mean and scale; RandomUniform: low and high. */
+static bool draw(const KernelCall *call, Error *err)
+{
+    bool normal = call->kernel->row != NULL;
+    if (!kernel_needs(call, 0, err) || !kernel_computes(call->output[0], err))
+        return false;
+    Local *out = call->output[0];
+    RuleCall rule = kernel_rule_call(call);
+    double from = args_float(&rule, normal ? "mean" : "low", 0);
+    double to = args_float(&rule, normal ? "scale" : "high", 1);
+    double factor = normal ? to : to - from;
+    uint64_t key = key_of(call);
+    const int64_t *index = whole_indices(call->scratch, out);
+    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
+        double drawn = normal ? draw_normal(key, index[i]) : draw_unit(key, index[i]);
+        double number = from + factor * drawn;
+        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &number);
+    }
+    return true;
+}
+
+/* 1 with the probability that the input says. */
+static bool bernoulli(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
+        !kernel_computes(call->output[0], err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    if (!shape_equal(&in->shape, &out->shape))
+        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+    uint64_t key = key_of(call);
+    const int64_t *index = whole_indices(call->scratch, out);
+    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
+        double chance;
+        elements_load(in->dtype, local_at(in, i), 1, 1, NUMBER_F64, &chance);
+        int64_t one = draw_unit(key, index[i]) < chance;
+        elements_store(out->dtype, local_at(out, i), 1, NUMBER_I64, &one);
+    }
+    return true;
+}
+
+/* Log probabilities, up to a constant, become their running sum. */
+static void accumulate(double *row, int64_t n)
+{
+    double most = -INFINITY, sum = 0;
+    for (int64_t c = 0; c < n; c++)
+        most = fmax(most, row[c]);
+    for (int64_t c = 0; c < n; c++) {
+        sum += exp(row[c] - most);
+        row[c] = sum;
+    }
+}
+
+static bool multinomial(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
+        !kernel_computes(call->output[0], err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    if (in->shape.n_dims != 2 || out->shape.n_dims != 2 || out->shape.dim[0] != in->shape.dim[0] ||
+        in->shape.dim[1] != in->whole.dim[1])
+        return error_kind(err, ERROR_RUN, "input and output do not fit each other");
+    int64_t n = in->shape.dim[1], n_samples = out->shape.dim[1];
+    if (n == 0 && shape_elements(&out->shape) > 0)
+        return error_kind(err, ERROR_RUN, "there are no classes to choose from");
+    uint64_t key = key_of(call);
+    const int64_t *index = whole_indices(call->scratch, out);
+    double *row = arena_array(call->scratch, double, n);
+    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
+        if (i % n_samples == 0) {
+            elements_load(in->dtype, local_at(in, i / n_samples * n), 1, n, NUMBER_F64, row);
+            accumulate(row, n);
+        }
+        double at = draw_unit(key, index[i]) * row[n - 1];
+        int64_t c = 0;
+        while (c < n - 1 && !(at < row[c]))
+            c++;
+        elements_store(out->dtype, local_at(out, i), 1, NUMBER_I64, &c);
+    }
+    return true;
+}
+
+/* ---- Dropout ---- */
+
+/* What share of the elements is dropped: none when the op is not told that it trains. */
+static bool read_ratio(const KernelCall *call, double *ratio, Error *err)
+{
+    const Local *given = call->n_inputs > 1 ? call->input[1] : NULL;
+    int64_t training = 0;
+    *ratio = 0;
+    if (call->n_inputs > 2 && call->input[2] && !kernel_scalar(call->input[2], &training, err))
+        return false;
+    if (!training)
+        return true;
+    *ratio = 0.5;
+    if (!given)
+        return true;
+    if (!kernel_computes(given, err))
+        return false;
+    if (shape_elements(&given->shape) == 1)
+        elements_load(given->dtype, given->data, 1, 1, NUMBER_F64, ratio);
+    return (*ratio >= 0 && *ratio < 1) ||
+           error_kind(err, ERROR_RUN, "it cannot drop a share of %g", *ratio);
+}
+
+/* What is kept grows by what is dropped; the mask is 1 where an element is kept. */
+static bool dropout(const KernelCall *call, Error *err)
+{
+    double ratio;
+    if (!kernel_needs(call, 1, err) || !read_ratio(call, &ratio, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0], *mask = call->n_outputs > 1 ? call->output[1] : NULL;
+    int64_t n = shape_elements(&in->shape);
+    if (in->dtype != out->dtype || n != shape_elements(&out->shape) ||
+        (mask && n != shape_elements(&mask->shape)))
+        return error_kind(err, ERROR_RUN, "its outputs do not fit its input");
+    if (ratio > 0 && !kernel_computes(in, err))
+        return false;
+    elements_copy(out->dtype, out->data, in->data, 1, n);
+    uint64_t key = key_of(call);
+    const int64_t *index = ratio > 0 ? whole_indices(call->scratch, out) : NULL;
+    for (int64_t i = 0; i < n && (mask || index); i++) {
+        int64_t kept = !index || draw_unit(key, index[i]) >= ratio;
+        double x = 0;
+        if (index && kept)
+            elements_load(in->dtype, local_at(in, i), 1, 1, NUMBER_F64, &x);
+        x /= 1 - ratio;
+        if (index)
+            elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &x);
+        if (mask)
+            elements_store(mask->dtype, local_at(mask, i), 1, NUMBER_I64, &kept);
+    }
+    return true;
+}
+
+const Kernel kernels_random[] = {
+    {"RandomNormal", draw, "normal", 0},     {"RandomUniform", draw, NULL, 0},
+    {"RandomNormalLike", draw, "normal", 0}, {"RandomUniformLike", draw, NULL, 0},
+    {"Bernoulli", bernoulli, NULL, 0},       {"Multinomial", multinomial, NULL, 0},
+    {"Dropout", dropout, NULL, 0},           {0},
+};
