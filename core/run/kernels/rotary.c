@@ -1,0 +1,131 @@
+/* rotary.c - RotaryEmbedding: pairs of a head's numbers turned by the angle of their position.
+ *
+ *     x1, x2  ->  cos x1 - sin x2, sin x1 + cos x2
+ *
+ * A pair is two neighbours (interleaved) or a place of each half. Cosines and sines are a table
+ * that position ids pick rows from, or lie as the positions do; numbers beyond those that turn stay
+ * as they are. A rank has some batches, heads and positions, and whole heads.
+ * Source: the ONNX operator schema of RotaryEmbedding, opset 23, and onnxruntime's.
+ */
+#include "core/rules/args.h"
+#include "core/run/kernels/heads.h"
+
+typedef struct {
+    HeldHeads x, y;
+    const Local *cosine, *sine, *ids; /* ids NULL: angles lie as the positions do */
+    const int64_t *position;          /* global, of those held */
+    int64_t n_turned;                 /* numbers of a head */
+    bool interleaved;
+    double scale;
+} Rotary;
+
+static bool check_angles(const Rotary *r, Error *err)
+{
+    const Local *both[2] = {r->cosine, r->sine};
+    for (int i = 0; i < 2; i++) {
+        const Local *angles = both[i];
+        int64_t n = angles->shape.n_dims;
+        bool fits = kernel_computes(angles, err) && n == (r->ids ? 2 : 3) &&
+                    angles->shape.dim[n - 1] == r->n_turned / 2;
+        const int64_t held[2] = {r->x.b, r->x.s};
+        for (int d = 0; fits && !r->ids && d < 2; d++)
+            fits = angles->whole.dim[d] == 1 || angles->shape.dim[d] == held[d];
+        if (!fits)
+            return error_kind(err, ERROR_RUN, "its angles are held in another size");
+    }
+    return true;
+}
+
+/* The row of angles for a position; -1: the id is outside the table. */
+static int64_t angle_row(const Rotary *r, int64_t b, int64_t s)
+{
+    const Shape *shape = &r->cosine->shape, *whole = &r->cosine->whole;
+    if (!r->ids)
+        return (whole->dim[0] == 1 ? 0 : b) * shape->dim[1] + (whole->dim[1] == 1 ? 0 : s);
+    bool first_only = shape_elements(&r->ids->whole) == 1 && r->ids->whole.n_dims == 1;
+    int64_t id;
+    elements_load(r->ids->dtype, local_at(r->ids, first_only ? 0 : b * r->x.s + s), 1, 1,
+                  NUMBER_I64, &id);
+    id += first_only ? r->position[s] : 0;
+    return id >= 0 && id < shape->dim[0] ? id : -1;
+}
+
+static void turn(const Rotary *r, const double *cosine, const double *sine, double *x)
+{
+    int64_t half = r->n_turned / 2;
+    for (int64_t i = 0; i < half; i++) {
+        double *first = &x[r->interleaved ? 2 * i : i];
+        double *second = &x[r->interleaved ? 2 * i + 1 : half + i];
+        double real = cosine[i] * *first - sine[i] * *second;
+        *second = sine[i] * *first + cosine[i] * *second;
+        *first = real;
+    }
+}
+
+static bool turn_all(const KernelCall *call, const Rotary *r, Error *err)
+{
+    int64_t half = r->n_turned / 2;
+    double *x = arena_array(call->scratch, double, r->x.s * r->x.d);
+    double *cosine = arena_array(call->scratch, double, r->x.s *half);
+    double *sine = arena_array(call->scratch, double, r->x.s *half);
+    for (int64_t b = 0; b < r->x.b; b++) {
+        for (int64_t s = 0; s < r->x.s; s++) {
+            int64_t row = angle_row(r, b, s);
+            if (row < 0)
+                return error_kind(err, ERROR_RUN, "a position is outside its table of angles");
+            elements_load(r->cosine->dtype, local_at(r->cosine, row * half), 1, half, NUMBER_F64,
+                          cosine + s * half);
+            elements_load(r->sine->dtype, local_at(r->sine, row * half), 1, half, NUMBER_F64,
+                          sine + s * half);
+        }
+        for (int64_t h = 0; h < r->x.h; h++) {
+            held_heads_load(&r->x, b, h, NUMBER_F64, x);
+            for (int64_t i = 0; r->scale != 1 && i < r->x.s * r->x.d; i++)
+                x[i] *= r->scale;
+            for (int64_t s = 0; s < r->x.s; s++)
+                turn(r, cosine + s * half, sine + s * half, x + s * r->x.d);
+            held_heads_store(&r->y, b, h, NUMBER_F64, x);
+        }
+    }
+    return true;
+}
+
+/* row NULL: X, cosines, sines, ids; else onnxruntime's order: X, ids, cosines, sines. */
+static bool rotary(const KernelCall *call, Error *err)
+{
+    bool ids_first = call->kernel->row != NULL;
+    if (!kernel_needs(call, ids_first ? 4 : 3, err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    const Local *x = call->input[0];
+    Rotary r = {.interleaved = args_int(&rule, "interleaved", 0) != 0, .scale = 1};
+    r.cosine = call->input[ids_first ? 2 : 1];
+    r.sine = call->input[ids_first ? 3 : 2];
+    r.ids = ids_first ? call->input[1] : call->n_inputs > 3 ? call->input[3] : NULL;
+    r.scale = ids_first ? args_float(&rule, "scale", 1) : 1;
+    int64_t heads = args_int(&rule, "num_heads", 0), last = r.cosine->whole.n_dims - 1;
+    int64_t half = last >= 0 ? r.cosine->whole.dim[last] : 0;
+    if (heads == 0 && x->whole.n_dims == 3 && half > 0)
+        heads = x->whole.dim[2] / (2 * half);
+    if (!held_heads(call, x, heads, &r.x, err) ||
+        !held_heads(call, call->output[0], heads, &r.y, err))
+        return false;
+    if (!shape_equal(&x->shape, &call->output[0]->shape) ||
+        (r.ids && shape_elements(&r.ids->whole) > 1 &&
+         shape_elements(&r.ids->shape) != r.x.b * r.x.s))
+        return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+    if (r.x.h == 0)
+        return true;
+    int64_t given = args_int(&rule, "rotary_embedding_dim", 0);
+    r.n_turned = given > 0 ? given : r.x.d;
+    r.position = kernel_globals(call->scratch, &x->runs[r.x.packed ? 1 : 2]);
+    if (r.n_turned > r.x.d || r.n_turned % 2 != 0)
+        return error_kind(err, ERROR_RUN, "its numbers that turn are no pairs");
+    return check_angles(&r, err) && turn_all(call, &r, err);
+}
+
+const Kernel kernels_rotary[] = {
+    {"RotaryEmbedding", rotary, NULL, 0},
+    {"com.microsoft::RotaryEmbedding", rotary, "ids first", 0},
+    {0},
+};
