@@ -72,6 +72,8 @@ extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], ker
  * then its operator's. NULL when there is none. */
 const Kernel *kernel_find(const OpSpace *space, const char *operator);
 bool kernel_reads_value(const Kernel *kernel, int input);
+/* The op draws numbers: another generator than ours draws others. */
+bool kernel_draws(const Graph *graph, int32_t op, const Kernel *kernel);
 
 /* Runs an op on whole tensors: reads value[tensor] of its inputs (those the kernel reads as known
  * values may be NULL) and makes those of its outputs, which the caller frees, also after an error.

@@ -80,7 +80,9 @@ bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunRepo
 /* One ONNX test folder: DIR holds test_data_set_N/{input,output}_*.pb, and model.onnx is in it, or
  * NAME.onnx beside NAME.io. Fills report.outputs against output_*.pb (rtol 1e-3, atol 1e-7, as
  * ONNX's own runner, but an atol of at least 1e-5 of the largest element: f32 sums made in another
- * order differ so); the plan is that of the model (any mesh). */
+ * order differ so); the plan is that of the model (any mesh). Where an op draws numbers those of
+ * output_*.pb are another generator's: only their types and shapes are demanded, and the outputs
+ * are compared with one device. */
 bool run_onnx_test(Arena *arena, const Plan *plan, const char *data_set, const RunOptions *options,
                    RunReport *out, Error *err);
 

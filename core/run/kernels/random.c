@@ -189,6 +189,16 @@ static bool dropout(const KernelCall *call, Error *err)
     return true;
 }
 
+/* Dropout does where it is told whether it trains. */
+bool kernel_draws(const Graph *graph, int32_t op, const Kernel *kernel)
+{
+    bool is_random = false;
+    for (const Kernel *row = kernels_random; row->name; row++)
+        is_random |= row == kernel;
+    return is_random && (kernel->run != dropout ||
+                         (graph->ops[op].n_inputs > 2 && op_inputs(graph, op)[2] >= 0));
+}
+
 const Kernel kernels_random[] = {
     {"RandomNormal", draw, "normal", 0},     {"RandomUniform", draw, NULL, 0},
     {"RandomNormalLike", draw, "normal", 0}, {"RandomUniformLike", draw, NULL, 0},
