@@ -17,14 +17,31 @@ static Picks picks_of_whole(const Local *part, Arena *scratch)
     return picks;
 }
 
-static void fill_bytes(const void *bytes, Local *part, Arena *scratch)
+/* Elements of one float type as those of another. */
+static void convert_stretch(const Feed *feed, const Stretch *s, Local *part)
+{
+    Number number = dtype_number(part->dtype);
+    const char *from = (const char *)feed->bytes + s->from * element_bytes(feed->held);
+    for (int64_t i = 0; i < s->n; i += ELEMENT_BLOCK) {
+        NumberBlock block;
+        int64_t n = s->n - i < ELEMENT_BLOCK ? s->n - i : ELEMENT_BLOCK;
+        elements_load(feed->held, from + i * s->step * element_bytes(feed->held), s->step, n,
+                      number, &block);
+        elements_store(part->dtype, local_at(part, s->to + i), n, number, &block);
+    }
+}
+
+static void fill_bytes(const Feed *feed, Local *part, Arena *scratch)
 {
     Picks picks = picks_of_whole(part, scratch);
     int64_t size = element_bytes(part->dtype);
     Stretch s;
     for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
-        elements_copy(part->dtype, local_at(part, s.to), (const char *)bytes + s.from * size,
-                      s.step, s.n);
+        if (feed->held == part->dtype)
+            elements_copy(part->dtype, local_at(part, s.to),
+                          (const char *)feed->bytes + s.from * size, s.step, s.n);
+        else
+            convert_stretch(feed, &s, part);
 }
 
 static void fill_held(const Value *value, Local *part, Arena *scratch)
@@ -108,7 +125,7 @@ void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch)
     const Feed *feed = &feeds->at[tensor];
     assert(feed->kind != FEED_NONE);
     if (feed->kind == FEED_BYTES)
-        fill_bytes(feed->bytes, part, scratch);
+        fill_bytes(feed, part, scratch);
     else if (feed->kind == FEED_DRAWN && feed->generated && dtype_is_computed(part->dtype))
         fill_generated(feed, part, scratch);
     else if (feed->kind == FEED_DRAWN)
@@ -138,7 +155,8 @@ static bool feed_data(Feeds *feeds, int32_t tensor, const TensorData *data, Erro
     Feed *feed = &feeds->at[tensor];
     int64_t n = shape_elements(inferred_shape(feeds->inferred, tensor));
     feed->kind = FEED_BYTES;
-    feed->bytes = data_elements(feeds->arena, data, (Dtype)feeds->inferred->dtype[tensor], n, err);
+    feed->held = (Dtype)feeds->inferred->dtype[tensor];
+    feed->bytes = data_elements(feeds->arena, data, feed->held, n, err);
     return feed->bytes != NULL;
 }
 
@@ -158,6 +176,36 @@ static bool feed_external(Feeds *feeds, int32_t tensor, const TensorData *data, 
         return false;
     vec_push(feeds->arena, &feeds->maps, map);
     return feed_data(feeds, tensor, &found, err);
+}
+
+/* Float types are converted; all else must be as the model has it. */
+static bool weight_fits(const Inferred *inferred, int32_t tensor, const SafeTensor *weight,
+                        const char *path, Error *err)
+{
+    const Shape *shape = inferred_shape(inferred, tensor);
+    Dtype dtype = (Dtype)inferred->dtype[tensor];
+    bool converts = dtype_is_float(dtype) && dtype_is_float(weight->dtype) &&
+                    dtype_is_computed(dtype) && dtype_is_computed(weight->dtype);
+    if ((dtype == weight->dtype || converts) && shape_equal(shape, &weight->shape))
+        return true;
+    Arena *scratch = arena_new();
+    Buf want = buf_new(scratch), have = buf_new(scratch);
+    shape_format(shape, &want);
+    shape_format(&weight->shape, &have);
+    error_kind(err, ERROR_USAGE, "'%s' is %s %.*s in the model, %s %.*s in '%s'",
+               tensor_name(inferred->graph, tensor), dtype_name(dtype), STR_ARG(buf_str(&want)),
+               dtype_name(weight->dtype), STR_ARG(buf_str(&have)), path);
+    error_hint(err, "the weights are of another model");
+    arena_free(scratch);
+    return false;
+}
+
+static bool feed_weight(Feeds *feeds, int32_t tensor, const SafeTensor *weight, const char *path,
+                        Error *err)
+{
+    feeds->at[tensor] = (Feed){.kind = FEED_BYTES, .held = weight->dtype, .bytes = weight->bytes.s};
+    feeds->n_weights++;
+    return weight_fits(feeds->inferred, tensor, weight, path, err);
 }
 
 bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vector, Error *err)
@@ -195,8 +243,7 @@ static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vector
 }
 
 /* What is there before anything is computed; constants that are not held stay FEED_NONE. */
-static bool feed_given(Feeds *feeds, int32_t tensor, uint64_t seed, const Vectors *inputs,
-                       Error *err)
+static bool feed_given(Feeds *feeds, int32_t tensor, const Given *given, Error *err)
 {
     const Graph *graph = feeds->inferred->graph;
     const GraphTensor *at = &graph->tensors[tensor];
@@ -207,10 +254,14 @@ static bool feed_given(Feeds *feeds, int32_t tensor, uint64_t seed, const Vector
     }
     if (at->kind == TENSOR_INITIALIZER && at->data >= 0) {
         const TensorData *data = &graph->data[at->data];
-        return data->form == DATA_ABSENT ? feed_external(feeds, tensor, data, seed, err)
+        const SafeTensor *weight =
+            given->weights ? safetensors_find(given->weights, tensor_name(graph, tensor)) : NULL;
+        if (weight)
+            return feed_weight(feeds, tensor, weight, given->weights->path, err);
+        return data->form == DATA_ABSENT ? feed_external(feeds, tensor, data, given->seed, err)
                                          : feed_data(feeds, tensor, data, err);
     }
-    return at->maker >= 0 || feed_input(feeds, tensor, seed, inputs, err);
+    return at->maker >= 0 || feed_input(feeds, tensor, given->seed, given->inputs, err);
 }
 
 /* ---- computing constants ---- */
@@ -260,7 +311,9 @@ static bool compute_op(Feeds *feeds, int32_t op, Error *err)
     for (int i = 0; i < graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(graph, op)[i];
         if (tensor >= 0)
-            feeds->at[tensor] = (Feed){.kind = FEED_BYTES, .bytes = feeds->computed[tensor]->data};
+            feeds->at[tensor] = (Feed){.kind = FEED_BYTES,
+                                       .held = feeds->computed[tensor]->dtype,
+                                       .bytes = feeds->computed[tensor]->data};
     }
     return true;
 }
@@ -282,11 +335,23 @@ static bool compute_constants(Feeds *feeds, const bool *wanted, Error *err)
     return true;
 }
 
-bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, uint64_t seed,
-                const Vectors *inputs, Feeds *out, Error *err)
+/* A checkpoint of which nothing fits by name is of another model. */
+static bool check_weights(const Feeds *feeds, const Given *given, Error *err)
+{
+    if (!given->weights || feeds->n_weights > 0)
+        return true;
+    error_kind(err, ERROR_USAGE, "no weight of the model is in '%s'", given->weights->path);
+    if (given->weights->tensors.n > 0)
+        error_hint(err, "names must be the same; there is '%s'",
+                   given->weights->tensors.at[0].name);
+    return false;
+}
+
+bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, const Given *given,
+                Feeds *out, Error *err)
 {
     int n = inferred->graph->n_tensors;
-    *out = (Feeds){.arena = arena, .inferred = inferred, .seed = seed};
+    *out = (Feeds){.arena = arena, .inferred = inferred, .seed = given->seed};
     out->at = arena_array(arena, Feed, n);
     out->computed = arena_array(arena, Local *, n);
     bool *all = arena_array(arena, bool, n);
@@ -297,9 +362,9 @@ bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, uint
         return false;
     want_inputs(inferred, all);
     for (int t = 0; t < n; t++)
-        if (all[t] && !feed_given(out, t, seed, inputs, err))
+        if (all[t] && !feed_given(out, t, given, err))
             return false;
-    if (!compute_constants(out, all, err))
+    if (!check_weights(out, given, err) || !compute_constants(out, all, err))
         return false;
     for (int t = 0; t < n; t++) /* inputs on the way to what is wanted */
         if (!wanted[t]) {

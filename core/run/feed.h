@@ -1,6 +1,7 @@
 /* feed.h - where the elements of tensors come from that no op of the program makes.
  *
- * A parameter's bytes lie in the mapped model, or beside it, or are nowhere and drawn; inputs come
+ * A parameter's bytes lie in a checkpoint that was given, whose float types are converted, in the
+ * mapped model, or beside it, or are nowhere and drawn; inputs come
  * from files or are drawn; constants are values known since inference, or, where they were too
  * large to hold, are computed here, once, by the same kernels on whole shapes. Feeds are made
  * before the ranks start and only read by them: each fills its own part, whatever its sharding.
@@ -8,6 +9,7 @@
 #ifndef CORE_RUN_FEED_H
 #define CORE_RUN_FEED_H
 
+#include "core/model/safetensors.h"
 #include "core/run/generate.h"
 #include "core/run/kernel.h"
 #include "core/run/vectors.h"
@@ -17,6 +19,7 @@ typedef enum { FEED_NONE, FEED_BYTES, FEED_VALUE, FEED_DRAWN } FeedKind;
 typedef struct {
     FeedKind kind;
     const void *bytes;  /* elements of the whole tensor, in host order, maybe unaligned */
+    Dtype held;         /* of bytes: their type */
     const Value *value; /* not deferred */
     uint64_t key;       /* of draws; integers and bools are drawn as 0 */
     double scale;
@@ -31,13 +34,21 @@ typedef struct {
     Feed *at;                   /* per tensor; FEED_NONE where none was wanted */
     Local **computed;           /* per tensor: the whole of a constant computed here, or NULL */
     Vec(FileMap) maps;
+    int n_weights; /* of a checkpoint that was given */
 } Feeds;
 
-/* Makes the feeds of the tensors that are wanted. inputs: files of graph inputs, or NULL. Ends with
- * feeds_close(), also after an error. ERROR_USAGE: an input file does not fit its tensor;
- * ERROR_UNREADABLE: data that is there but short; ERROR_RUN: a constant cannot be computed. */
-bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, uint64_t seed,
-                const Vectors *inputs, Feeds *out, Error *err);
+/* What a run was given beside its model. */
+typedef struct {
+    uint64_t seed;
+    const Vectors *inputs;      /* files of graph inputs, or NULL */
+    const SafeTensors *weights; /* or NULL */
+} Given;
+
+/* Makes the feeds of the tensors that are wanted. Ends with feeds_close(), also after an error.
+ * ERROR_USAGE: an input file does not fit its tensor; ERROR_UNREADABLE: data that is there but
+ * short; ERROR_RUN: a constant cannot be computed. */
+bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, const Given *given,
+                Feeds *out, Error *err);
 void feeds_close(Feeds *feeds);
 
 /* Fills a part of the tensor. Safe to call from several threads. */

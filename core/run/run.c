@@ -83,19 +83,28 @@ static bool *loaded_once(Arena *arena, const Program *program)
     return stays;
 }
 
-static bool open_feeds(Arena *arena, Team *team, Vectors *inputs, Error *err)
+/* What the run was given, while its feeds need it. */
+typedef struct {
+    Vectors inputs;
+    SafeTensors weights;
+} GivenFiles;
+
+static bool open_feeds(Arena *arena, Team *team, GivenFiles *files, Error *err)
 {
     const Inferred *inferred = team->plan->inferred;
     const Program *program = team->program;
-    const char *folder = team->options->inputs;
-    if (folder && !vectors_open(arena, folder, "input", inputs, err))
+    const RunOptions *options = team->options;
+    Given given = {.seed = options->seed};
+    if ((options->inputs && !vectors_open(arena, options->inputs, "input", &files->inputs, err)) ||
+        (options->weights && !safetensors_open(arena, options->weights, &files->weights, err)))
         return false;
+    given.inputs = options->inputs ? &files->inputs : NULL;
+    given.weights = options->weights ? &files->weights : NULL;
     bool *wanted = arena_array(arena, bool, inferred->graph->n_tensors);
     for (int i = 0; i < program->n_instrs; i++)
         if (program->instrs[i].kind == INSTR_LOAD)
             wanted[program->slots[program->instrs[i].slot].tensor] = true;
-    return feeds_open(arena, inferred, wanted, team->options->seed, folder ? inputs : NULL,
-                      &team->feeds, err);
+    return feeds_open(arena, inferred, wanted, &given, &team->feeds, err);
 }
 
 static int count_drawn(const Feeds *feeds)
@@ -131,15 +140,16 @@ static void run_team(Team *team)
 {
     Arena *arena = arena_new();
     RunOutcome *outcome = team->results->outcome;
-    Vectors inputs = {.maps = {.n = 0}};
-    outcome->ok = open_feeds(arena, team, &inputs, &outcome->err);
+    GivenFiles files = {.inputs = {.maps = {.n = 0}}};
+    outcome->ok = open_feeds(arena, team, &files, &outcome->err);
     if (outcome->ok) {
         outcome->n_drawn = count_drawn(&team->feeds);
         outcome->ok = run_here(team, arena, &outcome->err);
     }
     if (team->feeds.inferred)
         feeds_close(&team->feeds);
-    vectors_close(&inputs);
+    vectors_close(&files.inputs);
+    safetensors_close(&files.weights);
     arena_free(arena);
 }
 

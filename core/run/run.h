@@ -21,6 +21,7 @@ typedef struct {
     int repeat;          /* at least 1; median over them */
     double rtol, atol;   /* 0: by element type */
     const char *inputs;  /* folder with input_*.pb, or NULL */
+    const char *weights; /* a checkpoint: safetensors.h; or NULL */
     bool trace;          /* fill RunReport.trace */
     const char *backend; /* "host", "mpi", "cuda", "auto"; NULL: host */
     bool isolated;       /* in a child process: a crash, a hang ends the run alone (supervise.h) */

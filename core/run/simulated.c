@@ -63,7 +63,7 @@ static bool give_inputs(Simulated *ranks, uint64_t seed, Error *err)
                        draw_key(seed, str_from(tensor_name(inferred->graph, t))));
     }
     Feeds feeds;
-    bool ok = feeds_open(ranks->arena, inferred, known, seed, NULL, &feeds, err);
+    bool ok = feeds_open(ranks->arena, inferred, known, &(Given){.seed = seed}, &feeds, err);
     for (int t = 0; ok && t < inferred->graph->n_tensors; t++)
         if (known[t])
             feed_fill(&feeds, t, ranks->value[t], ranks->arena);

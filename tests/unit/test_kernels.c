@@ -290,7 +290,7 @@ static const char *compute(Arena *arena, const OpRow *row, pthread_mutex_t *blas
     for (int i = 0; i < graph->ops[0].n_inputs; i++)
         if (op_inputs(graph, 0)[i] >= 0)
             wanted[op_inputs(graph, 0)[i]] = true;
-    assert_true(feeds_open(arena, inferred, wanted, 0, NULL, &feeds, &err));
+    assert_true(feeds_open(arena, inferred, wanted, &(Given){.seed = 0}, &feeds, &err));
     Local **value = arena_array(arena, Local *, graph->n_tensors);
     give_inputs(inferred, row->input, &feeds, value);
 
@@ -426,7 +426,7 @@ static void part_is_what_is_known(void **state)
     bool *wanted = arena_array(arena, bool, graph->n_tensors);
     wanted[tensor] = true;
     Feeds feeds;
-    assert_true(feeds_open(arena, inferred, wanted, 0, NULL, &feeds, &err));
+    assert_true(feeds_open(arena, inferred, wanted, &(Given){.seed = 0}, &feeds, &err));
     Local *part = local_new(DT_I64, shape, &sharding, mesh, 3);
     feed_fill(&feeds, tensor, part, arena);
     const int64_t *element = part->data;

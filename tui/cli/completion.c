@@ -20,6 +20,7 @@ static const ArgWords values[] = {
     {"machine", NULL, "machines"},
     {"pins", NULL, NULL},
     {"output", NULL, NULL},
+    {"weights", NULL, NULL},
     {"screen", NULL, NULL},
     {"config", NULL, NULL},
     {"propagate", "factor spmd strategy", NULL},

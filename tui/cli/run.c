@@ -30,6 +30,7 @@ bool cli_run_options(Cli *cli, RunOptions *out)
         return false;
     *out = (RunOptions){.verify = cli->options.verify, .seed = (uint64_t)seed, .isolated = true};
     out->backend = cli->options.backend;
+    out->weights = cli->options.weights;
     out->stall_s = (double)stall;
     out->deterministic = cli->options.deterministic;
     out->repeat = (int)repeat;
