@@ -180,6 +180,15 @@ int64_t element_bytes(Dtype dtype)
     return (dtype_bits(dtype) + 7) / 8;
 }
 
+void dtype_int_range(Dtype dtype, double *least, double *most)
+{
+    bool is_signed = dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32 || dtype == DT_I64 ||
+                     dtype == DT_I4 || dtype == DT_I2;
+    int bits = dtype_bits(dtype);
+    *least = is_signed ? -ldexp(1, bits - 1) : 0;
+    *most = ldexp(1, bits - is_signed) - 1;
+}
+
 bool dtype_is_number(Dtype dtype)
 {
     return dtype == DT_F32 || dtype == DT_F64 || dtype == DT_I64;

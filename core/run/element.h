@@ -26,7 +26,8 @@ bool dtype_is_computed(Dtype dtype); /* has a class */
 Number dtype_number(Dtype dtype);    /* of a computed type */
 int64_t number_bytes(Number number); /* of one number */
 int64_t element_bytes(Dtype dtype);  /* as held here: smaller types take a byte each */
-bool dtype_is_number(Dtype dtype);   /* its elements lie as its class's numbers do */
+void dtype_int_range(Dtype dtype, double *least, double *most); /* of an integer type */
+bool dtype_is_number(Dtype dtype); /* its elements lie as its class's numbers do */
 
 /* n elements from `from` on, `step` elements apart, to n numbers; and n numbers to n elements. The
  * type must be a computed one. */

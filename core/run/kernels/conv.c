@@ -5,12 +5,14 @@
  *     ConvTranspose   columns[co elements][places] = weight[ci][co elements]' * image[ci][places],
  *                     each column added to the output where it lands
  *
- * Channels are found by their global number, so that a rank may hold any of them. Where ci or the
- * kernel's elements are cut, what a rank holds is summed and is its addend.
+ * QLinearConv rounds the sums, which are whole, to the output's scale. Channels are found by their
+ * global number, so that a rank may hold any of them. Where ci or the kernel's elements are cut,
+ * what a rank holds is summed and is its addend.
  */
 #include "core/run/kernels/window.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* ---- windows of a part ---- */
 
@@ -98,8 +100,20 @@ int64_t local_window_elements(const LocalWindow *window)
 
 /* ---- the convolution of a part ---- */
 
+/* Where the operands stand; -1: none. Those of integers have zero points, those that are rounded
+ * scales beside them. */
+typedef struct {
+    int weight, bias, image_zero, weight_zero;
+    int image_scale, weight_scale, out_scale, out_zero;
+} ConvForm;
+
+static const ConvForm plain = {1, 2, -1, -1, -1, -1, -1, -1};
+static const ConvForm integer = {1, -1, 2, 3, -1, -1, -1, -1};
+static const ConvForm rounded = {3, 8, 2, 5, 1, 4, 6, 7};
+
 typedef struct {
     const KernelCall *call;
+    const ConvForm *form;
     Number number;
     Dtype dtype; /* of numbers of that class */
     int64_t bytes;
@@ -117,17 +131,18 @@ static bool open_conv(const KernelCall *call, bool transposed, Window *window, C
                       Error *err)
 {
     static const Dtype dtypes[NUMBER_KINDS] = {DT_F32, DT_F64, DT_I64};
-    if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[0], err))
+    const ConvForm *form = call->kernel->row;
+    if (!kernel_needs(call, form->weight + 1, err) || !kernel_computes(call->input[0], err))
         return false;
     RuleCall rule = kernel_rule_call(call);
-    *out = (Conv){.call = call, .image = call->input[0], .weight = call->input[1]};
+    *out = (Conv){.call = call, .form = form, .image = call->input[0]};
+    out->weight = call->input[form->weight];
     out->out = call->output[0];
-    bool integer = call->kernel->row != NULL;
-    if (!integer &&
+    if (form == &plain &&
         (out->image->dtype != out->weight->dtype || out->image->dtype != out->out->dtype))
         return error_kind(err, ERROR_RUN, "its operands differ in type");
-    if (transposed ? !window_read_transposed(&rule, 0, 1, window, err)
-                   : !window_read(&rule, 0, 1, window, err))
+    if (transposed ? !window_read_transposed(&rule, 0, form->weight, window, err)
+                   : !window_read(&rule, 0, form->weight, window, err))
         return false;
     out->number = dtype_number(out->image->dtype);
     out->dtype = dtypes[out->number];
@@ -135,7 +150,7 @@ static bool open_conv(const KernelCall *call, bool transposed, Window *window, C
     out->x = kernel_numbers(call->scratch, out->image);
     out->w = kernel_numbers(call->scratch, out->weight);
     out->y =
-        dtype_is_number(out->out->dtype)
+        dtype_is_number(out->out->dtype) && form->out_scale < 0
             ? out->out->data
             : arena_alloc(call->scratch, arena_array_bytes((size_t)shape_elements(&out->out->shape),
                                                            (size_t)out->bytes));
@@ -163,30 +178,81 @@ static int64_t group_end(const Conv *c, int64_t start, int64_t each)
     return end;
 }
 
-/* Adds the bias, on the one rank that does, and stores numbers as elements. */
-static bool finish(Conv *c, Error *err)
+/* Adds the bias, of one number a channel, to all the places of each. */
+static void add_bias(Conv *c, const void *b)
 {
-    bool has_bias = c->call->n_inputs > 2 && !c->call->kernel->row;
-    const Local *bias = has_bias ? c->call->input[2] : NULL;
     int64_t channels = c->out->shape.dim[1], n = shape_elements(&c->out->shape);
-    if (bias && c->call->first) {
-        if (shape_elements(&bias->shape) != channels || bias->dtype != c->out->dtype)
-            return error_kind(err, ERROR_RUN, "its bias is held in another size");
-        const void *b = kernel_numbers(c->call->scratch, bias);
-        int64_t each =
-            channels > 0 && c->out->shape.dim[0] > 0 ? n / channels / c->out->shape.dim[0] : 0;
-        for (int64_t i = 0; each > 0 && i < n; i++) {
-            int64_t at = i / each % channels;
-            if (c->number == NUMBER_F32)
-                ((float *)(void *)c->y)[i] += ((const float *)b)[at];
-            else if (c->number == NUMBER_F64)
-                ((double *)(void *)c->y)[i] += ((const double *)b)[at];
-            else
-                ((int64_t *)(void *)c->y)[i] += ((const int64_t *)b)[at];
+    int64_t n_images = channels * c->out->shape.dim[0], each = n_images > 0 ? n / n_images : 0;
+    for (int64_t i = 0; each > 0 && i < n; i++) {
+        int64_t at = i / each % channels;
+        if (c->number == NUMBER_F32)
+            ((float *)(void *)c->y)[i] += ((const float *)b)[at];
+        else if (c->number == NUMBER_F64)
+            ((double *)(void *)c->y)[i] += ((const double *)b)[at];
+        else
+            ((int64_t *)(void *)c->y)[i] += ((const int64_t *)b)[at];
+    }
+}
+
+static const Local *input_of(const Conv *c, int input)
+{
+    return input >= 0 && input < c->call->n_inputs ? c->call->input[input] : NULL;
+}
+
+/* One number for all, or one a channel, for channel `channel` of those held. */
+static bool channel_number(const Conv *c, int input, int64_t channel, double absent, double *out,
+                           Error *err)
+{
+    const Local *local = input_of(c, input);
+    *out = absent;
+    if (!local)
+        return true;
+    int64_t n = shape_elements(&local->shape);
+    if (!kernel_computes(local, err) || (n != 1 && n != c->out->shape.dim[1]))
+        return error_kind(err, ERROR_RUN, "input %d is held in another size", input);
+    elements_load(local->dtype, local_at(local, n == 1 ? 0 : channel), 1, 1, NUMBER_F64, out);
+    return true;
+}
+
+/* Sums of integers as numbers of few bits: scaled in single precision, rounded to even. */
+static bool store_rounded(Conv *c, Error *err)
+{
+    int64_t channels = c->out->shape.dim[1], n = shape_elements(&c->out->shape);
+    int64_t n_images = channels * c->out->shape.dim[0], each = n_images > 0 ? n / n_images : 0;
+    double least, most;
+    dtype_int_range(c->out->dtype, &least, &most);
+    for (int64_t image = 0; image < n_images; image++) {
+        double x, w, y, zero;
+        int64_t channel = image % channels;
+        if (!channel_number(c, c->form->image_scale, 0, 1, &x, err) ||
+            !channel_number(c, c->form->weight_scale, channel, 1, &w, err) ||
+            !channel_number(c, c->form->out_scale, channel, 1, &y, err) ||
+            !channel_number(c, c->form->out_zero, channel, 0, &zero, err))
+            return false;
+        for (int64_t i = image * each; i < (image + 1) * each; i++) {
+            float sum = (float)((const int64_t *)(const void *)c->y)[i];
+            double number = fmin(fmax((double)rintf(sum * (float)(x * w / y)) + zero, least), most);
+            elements_store(c->out->dtype, local_at(c->out, i), 1, NUMBER_F64, &number);
         }
     }
+    return true;
+}
+
+/* The bias is added on one rank alone; numbers are stored as elements. */
+static bool finish(Conv *c, Error *err)
+{
+    const Local *bias = input_of(c, c->form->bias);
+    if (bias && c->call->first) {
+        if (shape_elements(&bias->shape) != c->out->shape.dim[1] ||
+            dtype_number(bias->dtype) != c->number)
+            return error_kind(err, ERROR_RUN, "its bias is held in another size");
+        add_bias(c, kernel_numbers(c->call->scratch, bias));
+    }
+    if (c->form->out_scale >= 0)
+        return store_rounded(c, err);
     if (c->y != c->out->data)
-        elements_store(c->out->dtype, c->out->data, n, c->number, c->y);
+        elements_store(c->out->dtype, c->out->data, shape_elements(&c->out->shape), c->number,
+                       c->y);
     return true;
 }
 
@@ -239,12 +305,12 @@ static bool fill_columns(const Conv *c, int64_t batch, int64_t group, Error *err
     return true;
 }
 
-/* ConvInteger: the numbers of an operand less its zero point, one for all or one for each of its
+/* Of integers: the numbers of an operand less its zero point, one for all or one for each of its
  * rows. */
 static bool less_zero(const Conv *c, const Local *local, int input, const char **numbers,
                       Error *err)
 {
-    const Local *zero = input < c->call->n_inputs ? c->call->input[input] : NULL;
+    const Local *zero = input_of(c, input);
     int64_t n = shape_elements(&local->shape), n_rows = local->shape.dim[0], n_zero = 1;
     if (!zero)
         return true;
@@ -268,9 +334,10 @@ static bool conv(const KernelCall *call, Error *err)
     Conv c;
     if (!open_conv(call, false, &window, &c, err))
         return false;
-    if (call->kernel->row && (c.number != NUMBER_I64 || !less_zero(&c, c.image, 2, &c.x, err) ||
-                              !less_zero(&c, c.weight, 3, &c.w, err)))
-        return false;
+    if (c.form != &plain &&
+        (c.number != NUMBER_I64 || !less_zero(&c, c.image, c.form->image_zero, &c.x, err) ||
+         !less_zero(&c, c.weight, c.form->weight_zero, &c.w, err)))
+        return error_kind(err, ERROR_RUN, "its operands are no integers");
     if (c.out->shape.dim[1] != c.weight->shape.dim[0])
         return error_kind(err, ERROR_RUN, "its channels are held in two sizes");
     c.window = local_window(call->scratch, &window, c.image, &c.out->runs[2], &c.weight->runs[2]);
@@ -358,8 +425,9 @@ static bool conv_transpose(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_conv[] = {
-    {"Conv", conv, NULL, 0},
-    {"ConvTranspose", conv_transpose, NULL, 0},
-    {"ConvInteger", conv, "integer", 0},
+    {"Conv", conv, &plain, 0},
+    {"ConvTranspose", conv_transpose, &plain, 0},
+    {"ConvInteger", conv, &integer, 0},
+    {"QLinearConv", conv, &rounded, 0},
     {0},
 };

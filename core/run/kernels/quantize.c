@@ -77,16 +77,6 @@ static double quotient(double x, double by)
     return (double)rintf((float)x / (float)by);
 }
 
-/* The range of an integer type. */
-static void range_of(Dtype dtype, double *least, double *most)
-{
-    bool is_signed =
-        dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32 || dtype == DT_I4 || dtype == DT_I2;
-    int bits = dtype_bits(dtype);
-    *least = is_signed ? -ldexp(1, bits - 1) : 0;
-    *most = ldexp(1, bits - is_signed) - 1;
-}
-
 /* x / by + zero as a number of few bits: an integer, or a float of at most 8 bits. */
 static void store_few(const KernelCall *call, int64_t i, double x, double by, double zero,
                       bool saturate)
@@ -98,7 +88,7 @@ static void store_few(const KernelCall *call, int64_t i, double x, double by, do
         *(uint8_t *)local_at(out, i) = small_float_bits(out->dtype, y, saturate, POWER_UP);
         return;
     }
-    range_of(out->dtype, &least, &most);
+    dtype_int_range(out->dtype, &least, &most);
     double y = fmin(fmax(quotient(x, by) + zero, least), most);
     elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
 }
