@@ -78,8 +78,10 @@ $(BUILD)/tui/%.o $(BUILD)/viz/%.o $(BUILD)/scripts/%.o: OWN_CFLAGS := $(DATADIR)
 
 # ---- what is built
 
-# What sees MPI and CUDA is in libraries of their own, loaded when asked for.
-PLUGIN_SOURCES := $(wildcard core/run/mpi/*.c core/run/cuda/*.c)
+# What sees MPI and CUDA is in libraries of their own, loaded when asked for; what an op is on a
+# device sees neither.
+DEVICE_SOURCES := $(wildcard core/run/cuda/device_*.c core/run/cuda/gen_*.c)
+PLUGIN_SOURCES := $(filter-out $(DEVICE_SOURCES),$(wildcard core/run/mpi/*.c core/run/cuda/*.c))
 CORE_SOURCES := $(filter-out $(PLUGIN_SOURCES),$(wildcard core/*/*.c core/*/*/*.c))
 FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*/*.c viz/*.c scripts/*.c))
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)

@@ -8,7 +8,7 @@
  *     MatMul, Add of a bias, Gelu   one product with an epilogue
  *     Gather of cut rows            a launch, and a table "global row -> local row, or none"
  *
- * Texts are CUDA C in the part that C11 has too: device_text_head() defines what is named
+ * Texts are CUDA C in the part that C11 has too: its head defines what is named
  * differently (tests/fakecuda/device_prelude.h does so for C, and is included by the head where the
  * compiler is none of CUDA). Types and the number of dims are in the text, sizes are arguments, so
  * that few texts are compiled; equal texts have equal ids.
@@ -28,6 +28,7 @@
 #ifndef CORE_RUN_CUDA_DEVICE_WORK_H
 #define CORE_RUN_CUDA_DEVICE_WORK_H
 
+#include "core/run/exchange.h"
 #include "core/run/kernel.h"
 
 /* ---- places ---- */
@@ -126,10 +127,8 @@ typedef struct DeviceTexts DeviceTexts; /* in an arena; not to be shared by thre
 
 DeviceTexts *device_texts_new(Arena *arena);
 int32_t device_texts_count(const DeviceTexts *texts);
-/* The text of an id without its head, NUL-terminated. */
+/* The whole text of an id, NUL-terminated. */
 Str device_text(const DeviceTexts *texts, int32_t id);
-/* What stands before every text; "" when it is compiled with a head of one's own. */
-Str device_text_head(void);
 
 /* ---- the work ---- */
 
@@ -144,11 +143,12 @@ bool device_work(Arena *arena, DeviceTexts *texts, const KernelCall *const *run,
 
 /* ---- for collectives ---- */
 
-/* Elements of `to` (of picks' sizes, row-major) from `from`; where picks say none, `to` stays.
- * REDUCE_NONE copies any type; else to = to (reduce) from, of a type that is computed on. Places
- * are of op 0. A dim whose places are even needs no table. */
-bool device_move(Arena *arena, DeviceTexts *texts, Dtype dtype, const Picks *picks, ReduceOp reduce,
-                 DevicePlace to, DevicePlace from, DeviceWork *out);
+/* As piece_pack(), piece_unpack() (REDUCE_NONE) and piece_combine(); places are of op 0. A table of
+ * places that are even is not needed. False: elements of that type are not combined here. */
+bool device_pack(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *piece,
+                 DevicePlace part, DevicePlace message, DeviceWork *out);
+bool device_take(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *piece, ReduceOp reduce,
+                 DevicePlace message, DevicePlace part, DeviceWork *out);
 /* n elements times factor. */
 bool device_scale(Arena *arena, DeviceTexts *texts, Dtype dtype, int64_t n, double factor,
                   DevicePlace at, DeviceWork *out);

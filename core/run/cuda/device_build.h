@@ -1,0 +1,115 @@
+/* device_build.h - how work for a device is put together: for device_work.c and the gen_*.c.
+ *
+ * A generator is a fixed text with a few names left open; what it needs is defined before it, a
+ * line each: types, numbers of dims, widths. An operator is a row {name, function}; the function
+ * answers false when it cannot do this call, and may have added items by then, which are dropped.
+ *
+ * Of a type D the head has: t_D as it is stored, load_D_C() and store_D_C() to and from the classes
+ * of numbers C (element.h): c_f32, c_f64, c_i64.
+ */
+#ifndef CORE_RUN_CUDA_DEVICE_BUILD_H
+#define CORE_RUN_CUDA_DEVICE_BUILD_H
+
+#include "core/base/vec.h"
+#include "core/run/cuda/device_work.h"
+
+enum {
+    DEVICE_THREADS = 256,    /* of a block, where nothing asks for another number */
+    DEVICE_BLOCKS_MAX = 4096 /* of a loop over the grid: some for each multiprocessor */
+};
+
+typedef struct {
+    Arena *arena;
+    DeviceTexts *texts;
+    const KernelCall *const *run;
+    const bool *kept;
+    int n_run, n_done; /* ops given; those that the work is of, 1 at first */
+    Vec(DeviceItem) items;
+    Vec(DeviceTable) tables;
+    Vec(int64_t) workspaces;
+} DeviceBuild;
+
+typedef bool DeviceMaker(DeviceBuild *build, const KernelCall *call, const void *row);
+
+typedef struct {
+    const char *name; /* of the operator's host kernel */
+    DeviceMaker *make;
+    const void *row;
+} DeviceOp;
+
+/* By families, each ended by a row without a name. */
+extern const DeviceOp device_ops_copy[];
+
+/* ---- places ---- */
+
+DevicePlace place_input(int op, int index);
+DevicePlace place_output(int op, int index);
+DevicePlace place_fault(void);
+DevicePlace place_workspace(DeviceBuild *build, int64_t n_bytes);
+DevicePlace place_table(DeviceBuild *build, const void *bytes, int64_t n_bytes); /* copied */
+DevicePlace place_plus(DevicePlace place, int64_t n_bytes);
+
+/* ---- arguments ---- */
+
+typedef struct {
+    Arena *arena;
+    Vec(DeviceWord) list;
+} Words;
+
+void word_place(Words *words, DevicePlace place);
+void word_i64(Words *words, int64_t number);
+void word_f64(Words *words, double number);
+
+/* ---- items ---- */
+
+typedef struct {
+    int64_t grid[3];
+    int threads;
+    int64_t shared_bytes;
+} LaunchSize;
+
+/* Blocks of DEVICE_THREADS for a loop over n things. */
+LaunchSize launch_over(int64_t n);
+
+/* text: defines and a body that has KERNEL(.., name, ..). */
+void build_launch(DeviceBuild *build, const Buf *text, const char *name, LaunchSize size,
+                  const Words *words);
+void build_copy(DeviceBuild *build, DevicePlace to, DevicePlace from, int64_t n_bytes);
+void build_zero(DeviceBuild *build, DevicePlace to, int64_t n_bytes);
+void build_matmul(DeviceBuild *build, const DeviceMatmul *matmul);
+
+/* ---- words of texts ---- */
+
+void device_head(Buf *out); /* appends what every text begins with */
+
+const char *number_name(Number number); /* "f32" */
+/* Of places in a tensor of n elements: "u32" where they fit. */
+const char *index_type(int64_t n);
+/* Has t_, load_ and store_ in the head. */
+bool dtype_on_device(Dtype dtype);
+
+/* ---- what calls say ---- */
+
+/* As kernel_rule_call(), without a look at what lies on the device. */
+RuleCall device_rule_call(const KernelCall *call);
+/* One whole number known at load; `fallback` where the input is absent. False: not known. */
+bool device_known_int(const KernelCall *call, int input, int64_t fallback, int64_t *out);
+const Local *device_input(const KernelCall *call, int input); /* NULL: absent */
+/* The place of an input or output of this call in the run. */
+int device_op_at(const DeviceBuild *build, const KernelCall *call);
+
+/* ---- families that others use ---- */
+
+/* Elements of `to` (of picks' sizes, row-major) from `from`; where picks say none, `to` stays. */
+bool build_move(DeviceBuild *build, Dtype dtype, const Picks *picks, DevicePlace to,
+                DevicePlace from);
+bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack, ReduceOp reduce,
+                 DevicePlace to, DevicePlace from);
+/* n elements of that many bytes, each as the one at `from`. */
+void build_fill(DeviceBuild *build, int64_t bytes, int64_t n, DevicePlace to, DevicePlace from);
+/* A kernel of the ops from run[first] on that compute element by element; how many became one
+ * launch, 0: the first is none of those. */
+int build_pointwise(DeviceBuild *build, int first);
+bool is_pointwise(const KernelCall *call);
+
+#endif

@@ -1,0 +1,258 @@
+#include "core/run/cuda/device_build.h"
+
+/* ---- texts ---- */
+
+struct DeviceTexts {
+    Arena *arena;
+    Intern *ids;
+    Str head;
+};
+
+DeviceTexts *device_texts_new(Arena *arena)
+{
+    DeviceTexts *texts = arena_make(arena, DeviceTexts);
+    Buf head = buf_new(arena);
+    device_head(&head);
+    *texts = (DeviceTexts){arena, intern_new(arena), buf_str(&head)};
+    return texts;
+}
+
+int32_t device_texts_count(const DeviceTexts *texts)
+{
+    return intern_count(texts->ids);
+}
+
+Str device_text(const DeviceTexts *texts, int32_t id)
+{
+    Str text;
+    text.s = intern_key(texts->ids, id, &text.n);
+    return text;
+}
+
+static int32_t put_text(DeviceTexts *texts, Arena *scratch, Str body)
+{
+    Buf whole = buf_new(scratch);
+    buf_add(&whole, texts->head);
+    buf_add(&whole, body);
+    return intern_put(texts->ids, whole.s, whole.n);
+}
+
+const char *number_name(Number number)
+{
+    static const char *const names[NUMBER_KINDS] = {"f32", "f64", "i64"};
+    return names[number];
+}
+
+const char *index_type(int64_t n)
+{
+    return n < INT32_MAX ? "u32" : "i64";
+}
+
+bool dtype_on_device(Dtype dtype)
+{
+    static const bool held[DT_COUNT] = {
+        [DT_F32] = true, [DT_F64] = true, [DT_F16] = true,  [DT_BF16] = true, [DT_I8] = true,
+        [DT_U8] = true,  [DT_I16] = true, [DT_U16] = true,  [DT_I32] = true,  [DT_U32] = true,
+        [DT_I64] = true, [DT_U64] = true, [DT_BOOL] = true,
+    };
+    return held[dtype];
+}
+
+/* ---- places and arguments ---- */
+
+DevicePlace place_input(int op, int index)
+{
+    return (DevicePlace){.kind = AT_INPUT, .op = op, .index = index};
+}
+
+DevicePlace place_output(int op, int index)
+{
+    return (DevicePlace){.kind = AT_OUTPUT, .op = op, .index = index};
+}
+
+DevicePlace place_fault(void)
+{
+    return (DevicePlace){.kind = AT_FAULT};
+}
+
+DevicePlace place_workspace(DeviceBuild *build, int64_t n_bytes)
+{
+    vec_push(build->arena, &build->workspaces, n_bytes);
+    return (DevicePlace){.kind = AT_WORKSPACE, .index = build->workspaces.n - 1};
+}
+
+DevicePlace place_table(DeviceBuild *build, const void *bytes, int64_t n_bytes)
+{
+    void *copy = arena_alloc(build->arena, (size_t)n_bytes);
+    memcpy(copy, bytes, (size_t)n_bytes);
+    vec_push(build->arena, &build->tables, (DeviceTable){copy, n_bytes});
+    return (DevicePlace){.kind = AT_TABLE, .index = build->tables.n - 1};
+}
+
+DevicePlace place_plus(DevicePlace place, int64_t n_bytes)
+{
+    place.offset_bytes += n_bytes;
+    return place;
+}
+
+void word_place(Words *words, DevicePlace place)
+{
+    vec_push(words->arena, &words->list, (DeviceWord){.kind = WORD_PLACE, .place = place});
+}
+
+void word_i64(Words *words, int64_t number)
+{
+    vec_push(words->arena, &words->list, (DeviceWord){.kind = WORD_I64, .i64 = number});
+}
+
+void word_f64(Words *words, double number)
+{
+    vec_push(words->arena, &words->list, (DeviceWord){.kind = WORD_F64, .f64 = number});
+}
+
+/* ---- items ---- */
+
+LaunchSize launch_over(int64_t n)
+{
+    int64_t blocks = (n + DEVICE_THREADS - 1) / DEVICE_THREADS;
+    blocks = blocks < 1 ? 1 : blocks > DEVICE_BLOCKS_MAX ? DEVICE_BLOCKS_MAX : blocks;
+    return (LaunchSize){{blocks, 1, 1}, DEVICE_THREADS, 0};
+}
+
+void build_launch(DeviceBuild *build, const Buf *text, const char *name, LaunchSize size,
+                  const Words *words)
+{
+    DeviceItem item = {.kind = ITEM_LAUNCH};
+    item.launch.text = put_text(build->texts, build->arena, buf_str(text));
+    item.launch.name = name;
+    for (int d = 0; d < 3; d++) {
+        item.launch.grid[d] = size.grid[d];
+        item.launch.block[d] = d == 0 ? size.threads : 1;
+    }
+    item.launch.shared_bytes = size.shared_bytes;
+    item.launch.n_words = words->list.n;
+    item.launch.word = words->list.at;
+    vec_push(build->arena, &build->items, item);
+}
+
+void build_copy(DeviceBuild *build, DevicePlace to, DevicePlace from, int64_t n_bytes)
+{
+    DeviceItem item = {.kind = ITEM_COPY, .to = to, .from = from, .n_bytes = n_bytes};
+    vec_push(build->arena, &build->items, item);
+}
+
+void build_zero(DeviceBuild *build, DevicePlace to, int64_t n_bytes)
+{
+    DeviceItem item = {.kind = ITEM_ZERO, .to = to, .n_bytes = n_bytes};
+    vec_push(build->arena, &build->items, item);
+}
+
+void build_matmul(DeviceBuild *build, const DeviceMatmul *matmul)
+{
+    DeviceItem item = {.kind = ITEM_MATMUL, .matmul = *matmul};
+    vec_push(build->arena, &build->items, item);
+}
+
+/* ---- what calls say ---- */
+
+RuleCall device_rule_call(const KernelCall *call)
+{
+    KernelCall unread = *call;
+    unread.input = arena_array(call->scratch, const Local *, call->n_inputs);
+    return kernel_rule_call(&unread);
+}
+
+bool device_known_int(const KernelCall *call, int input, int64_t fallback, int64_t *out)
+{
+    *out = fallback;
+    if (input >= call->n_inputs || op_inputs(kernel_graph(call), call->op)[input] < 0)
+        return true;
+    const Value *value = kernel_value(call, input);
+    return value && !value_is_deferred(value) && shape_elements(&value->shape) == 1 &&
+           value_int_at(value, 0, out);
+}
+
+const Local *device_input(const KernelCall *call, int input)
+{
+    return input < call->n_inputs ? call->input[input] : NULL;
+}
+
+int device_op_at(const DeviceBuild *build, const KernelCall *call)
+{
+    int op = 0;
+    while (op < build->n_run && build->run[op] != call)
+        op++;
+    return op;
+}
+
+/* ---- the work ---- */
+
+static const DeviceOp *find_op(const KernelCall *call)
+{
+    static const DeviceOp *const families[] = {
+        device_ops_copy,
+    };
+    if (kernel_find(NULL, call->kernel->name) != call->kernel)
+        return NULL; /* a user's */
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const DeviceOp *op = families[f]; op->name; op++)
+            if (strcmp(op->name, call->kernel->name) == 0)
+                return op;
+    return NULL;
+}
+
+static bool has_elements(const KernelCall *call)
+{
+    for (int o = 0; o < call->n_outputs; o++)
+        if (call->output[o] && shape_elements(&call->output[o]->shape) > 0)
+            return true;
+    return false;
+}
+
+static DeviceWork finish(const DeviceBuild *build)
+{
+    return (DeviceWork){.n_ops = build->n_done,
+                        .n_items = build->items.n,
+                        .n_tables = build->tables.n,
+                        .n_workspaces = build->workspaces.n,
+                        .item = build->items.at,
+                        .table = build->tables.at,
+                        .workspace_bytes = build->workspaces.at};
+}
+
+bool device_work(Arena *arena, DeviceTexts *texts, const KernelCall *const *run, int n,
+                 const bool *kept, DeviceWork *out)
+{
+    DeviceBuild build = {.arena = arena, .texts = texts, .run = run, .kept = kept, .n_run = n};
+    build.n_done = 1;
+    *out = (DeviceWork){0};
+    if (is_pointwise(run[0])) {
+        build.n_done = has_elements(run[0]) ? build_pointwise(&build, 0) : 1;
+    } else {
+        const DeviceOp *op = find_op(run[0]);
+        if (!op || (has_elements(run[0]) && !op->make(&build, run[0], op->row)))
+            return false;
+    }
+    *out = finish(&build);
+    return out->n_ops > 0;
+}
+
+/* ---- for collectives ---- */
+
+bool device_pack(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *piece,
+                 DevicePlace part, DevicePlace message, DeviceWork *out)
+{
+    DeviceBuild build = {.arena = arena, .texts = texts, .n_done = 1};
+    bool ok = build_piece(&build, dtype, piece, true, REDUCE_NONE, message, part);
+    *out = finish(&build);
+    return ok;
+}
+
+bool device_take(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *piece, ReduceOp reduce,
+                 DevicePlace message, DevicePlace part, DeviceWork *out)
+{
+    DeviceBuild build = {.arena = arena, .texts = texts, .n_done = 1};
+    bool ok = build_piece(&build, dtype, piece, false, reduce, part, message);
+    *out = finish(&build);
+    return ok;
+}

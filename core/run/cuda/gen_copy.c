@@ -1,0 +1,542 @@
+/* gen_copy.c - kernels that move elements: transposes, slices, joins, gathers of a collective.
+ *
+ * A move is a box of elements: per dim a size and steps in target and source, or tables of places
+ * where those are not even. What picks or a piece say is brought to that: ends that nothing comes
+ * to are cut off, dims that both sides walk evenly are joined. Then it is
+ *
+ *     a copy of bytes            one dim, neighbours on both sides
+ *     a transpose in tiles       the source's neighbours lie along another dim than the target's
+ *     a loop over elements       the rest; as many at a time as lie together, up to 16 bytes
+ */
+#include "core/run/cuda/device_build.h"
+
+#include <assert.h>
+
+enum { TILE = 32, TILE_ROWS = 8, WIDEST = 16 };
+
+/* Where places are not even, tables of them count, and steps are 0. */
+typedef struct {
+    int64_t size, to, from; /* steps in elements */
+    const int64_t *to_table, *table;
+} MoveDim;
+
+typedef struct {
+    int n_dims;
+    MoveDim dim[DIMS_MAX];
+    int64_t to_start, from_start;
+    int64_t bytes; /* of what is moved as one element */
+} Move;
+
+static int64_t move_elements(const Move *move)
+{
+    int64_t n = 1;
+    for (int d = 0; d < move->n_dims; d++)
+        n *= move->dim[d].size;
+    return n;
+}
+
+static bool is_even(const int64_t *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (from[i] == PICK_NONE || (i > 1 && from[i] - from[i - 1] != from[1] - from[0]))
+            return false;
+    return true;
+}
+
+/* One dim of picks, without its ends to which nothing comes. */
+static MoveDim move_dim(Move *move, const int64_t *from, int64_t n, int64_t to)
+{
+    int64_t lo = 0, hi = n;
+    while (lo < hi && from[lo] == PICK_NONE)
+        lo++;
+    while (hi > lo && from[hi - 1] == PICK_NONE)
+        hi--;
+    MoveDim dim = {.size = hi - lo, .to = to};
+    move->to_start += lo * to;
+    if (!is_even(from + lo, hi - lo)) {
+        dim.table = from + lo;
+    } else if (hi > lo) {
+        move->from_start += from[lo];
+        dim.from = hi - lo > 1 ? from[lo + 1] - from[lo] : 0;
+    }
+    return dim;
+}
+
+static bool has_table(const MoveDim *dim)
+{
+    return dim->to_table || dim->table;
+}
+
+static void join(Move *move)
+{
+    int n = 0;
+    for (int d = 0; d < move->n_dims; d++) {
+        MoveDim dim = move->dim[d];
+        MoveDim *last = n > 0 ? &move->dim[n - 1] : NULL;
+        if (dim.size == 1 && !has_table(&dim))
+            continue;
+        if (last && !has_table(last) && !has_table(&dim) && last->to == dim.to * dim.size &&
+            last->from == dim.from * dim.size) {
+            last->size *= dim.size;
+            last->to = dim.to;
+            last->from = dim.from;
+        } else {
+            move->dim[n++] = dim;
+        }
+    }
+    move->n_dims = n;
+}
+
+static Move move_of(const Picks *picks, int64_t bytes)
+{
+    Move move = {.n_dims = picks->n_dims, .bytes = bytes};
+    int64_t to = 1;
+    for (int d = picks->n_dims - 1; d >= 0; d--) {
+        move.dim[d] = move_dim(&move, picks->from[d], picks->size[d], to);
+        to *= picks->size[d];
+    }
+    join(&move);
+    return move;
+}
+
+/* Between a message, whose elements lie one behind the other, and a piece of a part. */
+static Move move_of_piece(const Piece *piece, int64_t bytes, bool pack)
+{
+    Move move = {.n_dims = piece->n_dims + 1, .bytes = bytes};
+    int64_t in_message = 1;
+    *(pack ? &move.from_start : &move.to_start) = piece->first;
+    for (int d = piece->n_dims; d >= 0; d--) {
+        bool is_row = d == piece->n_dims;
+        MoveDim *dim = &move.dim[d];
+        dim->size = is_row ? piece->row : piece->size[d];
+        *(pack ? &dim->to : &dim->from) = in_message;
+        in_message *= dim->size;
+        const int64_t *place = is_row ? NULL : piece->place[d];
+        int64_t step = is_row ? 1 : 0;
+        if (place && is_even(place, dim->size)) {
+            *(pack ? &move.from_start : &move.to_start) += place[0];
+            step = dim->size > 1 ? place[1] - place[0] : 0;
+            place = NULL;
+        }
+        *(pack ? &dim->from : &dim->to) = step;
+        *(pack ? &dim->table : &dim->to_table) = place;
+    }
+    join(&move);
+    return move;
+}
+
+/* ---- elements that lie together are moved as one ---- */
+
+static bool table_divides(const int64_t *table, int64_t n, int64_t by)
+{
+    for (int64_t i = 0; table && i < n; i++)
+        if (table[i] != PICK_NONE && table[i] % by != 0)
+            return false;
+    return true;
+}
+
+static const int64_t *divided(Arena *arena, const int64_t *table, int64_t n, int64_t by)
+{
+    if (!table)
+        return NULL;
+    int64_t *out = arena_array(arena, int64_t, n);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = table[i] == PICK_NONE ? PICK_NONE : table[i] / by;
+    return out;
+}
+
+static bool divides(const Move *move, int64_t by)
+{
+    int last = move->n_dims - 1;
+    if (move->to_start % by != 0 || move->from_start % by != 0 || move->dim[last].size % by != 0)
+        return false;
+    for (int d = 0; d < last; d++) {
+        const MoveDim *dim = &move->dim[d];
+        if (dim->to % by != 0 || dim->from % by != 0 || !table_divides(dim->table, dim->size, by) ||
+            !table_divides(dim->to_table, dim->size, by))
+            return false;
+    }
+    return true;
+}
+
+static void widen(Arena *arena, Move *move)
+{
+    int last = move->n_dims - 1;
+    if (last < 0 || has_table(&move->dim[last]) || move->dim[last].to != 1 ||
+        move->dim[last].from != 1)
+        return;
+    int64_t by = WIDEST / move->bytes;
+    while (by > 1 && !divides(move, by))
+        by /= 2;
+    move->bytes *= by;
+    move->to_start /= by;
+    move->from_start /= by;
+    move->dim[last].size /= by;
+    for (int d = 0; d < last; d++) {
+        MoveDim *dim = &move->dim[d];
+        dim->to /= by;
+        dim->from /= by;
+        dim->table = divided(arena, dim->table, dim->size, by);
+        dim->to_table = divided(arena, dim->to_table, dim->size, by);
+    }
+}
+
+/* ---- the loop over elements ---- */
+
+static const char *unit_type(int64_t bytes)
+{
+    return bytes == 1   ? "unsigned char"
+           : bytes == 2 ? "unsigned short"
+           : bytes == 4 ? "u32"
+           : bytes == 8 ? "u64"
+                        : "struct ALIGNED(16) { u64 e[2]; }";
+}
+
+static void put_side(DeviceBuild *build, const MoveDim *dim, bool to, int d, Buf *text,
+                     Words *words)
+{
+    const int64_t *table = to ? dim->to_table : dim->table;
+    buf_printf(text, "    %s%s%d;\n", table ? "const i64 *" : "i64 ", to ? "to" : "from", d);
+    if (table)
+        word_place(words, place_table(build, table, dim->size * 8));
+    else
+        word_i64(words, to ? dim->to : dim->from);
+}
+
+/* Arguments to, from, n, then per dim: size, step in to, step in from or the table. */
+static void put_arguments(DeviceBuild *build, const Move *move, DevicePlace to, DevicePlace from,
+                          Buf *text, Words *words)
+{
+    buf_puts(text, "typedef struct {\n    Unit *to;\n    const Unit *from;\n    i64 n;\n");
+    word_place(words, place_plus(to, move->to_start * move->bytes));
+    word_place(words, place_plus(from, move->from_start * move->bytes));
+    word_i64(words, move_elements(move));
+    for (int d = 0; d < move->n_dims; d++) {
+        const MoveDim *dim = &move->dim[d];
+        buf_printf(text, "    i64 size%d;\n", d);
+        word_i64(words, dim->size);
+        put_side(build, dim, true, d, text, words);
+        put_side(build, dim, false, d, text, words);
+    }
+    buf_puts(text, "} Args;\n");
+}
+
+/* The places of element i: `to`, `from`; `here` is false where nothing comes from the source. */
+static void put_places(const Move *move, const char *index, Buf *text)
+{
+    buf_printf(text, "        %s rest = i;\n        i64 to = 0, from = 0;\n        int here = 1;\n",
+               index);
+    for (int d = move->n_dims - 1; d >= 0; d--) {
+        const char *at = "rest";
+        if (d > 0) {
+            buf_printf(text,
+                       "        %s i%d = rest %% (%s)a.size%d;\n"
+                       "        rest /= (%s)a.size%d;\n",
+                       index, d, index, d, index, d);
+            at = arena_printf(text->arena, "i%d", d);
+        }
+        if (move->dim[d].to_table)
+            buf_printf(text, "        to += a.to%d[%s];\n", d, at);
+        else
+            buf_printf(text, "        to += %s * a.to%d;\n", at, d);
+        if (move->dim[d].table)
+            buf_printf(text,
+                       "        i64 t%d = a.from%d[%s];\n"
+                       "        here &= t%d != NONE;\n"
+                       "        from += t%d;\n",
+                       d, d, at, d, d);
+        else
+            buf_printf(text, "        from += %s * a.from%d;\n", at, d);
+    }
+}
+
+static void put_loop(const Move *move, const char *name, const char *what, Buf *text)
+{
+    const char *index = index_type(move_elements(move));
+    buf_printf(text,
+               "#define NONE ((i64)((u64)1 << 63))\n"
+               "KERNEL(%d, %s, Args)\n{\n"
+               "    %s step = gridDim.x * (%s)%d;\n"
+               "    for (%s i = blockIdx.x * (%s)%d + threadIdx.x; i < (%s)a.n; i += step) {\n",
+               DEVICE_THREADS, name, index, index, DEVICE_THREADS, index, index, DEVICE_THREADS,
+               index);
+    put_places(move, index, text);
+    buf_printf(text, "        if (here)\n            %s\n    }\n}\n", what);
+}
+
+static void build_loop(DeviceBuild *build, const Move *move, DevicePlace to, DevicePlace from)
+{
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    const char *name = arena_printf(build->arena, "move_%d", (int)move->bytes * 8);
+    buf_printf(&text, "typedef %s Unit;\n", unit_type(move->bytes));
+    put_arguments(build, move, to, from, &text, &words);
+    put_loop(move, name, "a.to[to] = a.from[from];", &text);
+    build_launch(build, &text, name, launch_over(move_elements(move)), &words);
+}
+
+/* What a reduction does to two elements x, y of a class; NULL: it has none. */
+static const char *reduction_text(ReduceOp reduce)
+{
+    static const char *const texts[] = {
+        [REDUCE_SUM] = "x + y",         [REDUCE_AVG] = "x + y",  [REDUCE_MAX] = "MOST(x, >, y)",
+        [REDUCE_MIN] = "MOST(x, <, y)", [REDUCE_PROD] = "x * y", [REDUCE_ANY] = "MOST(x, >, y)",
+        [REDUCE_ALL] = "MOST(x, <, y)",
+    };
+    return texts[reduce];
+}
+
+static void build_combine(DeviceBuild *build, const Move *move, Dtype dtype, ReduceOp reduce,
+                          DevicePlace to, DevicePlace from)
+{
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    const char *type = dtype_name(dtype), *class = number_name(dtype_number(dtype));
+    const char *name = arena_printf(build->arena, "combine_%s", type);
+    buf_printf(&text,
+               "#define MOST(x, than, y) (x than y || !(x == x) ? x : y)\n"
+               "typedef t_%s Unit;\n"
+               "DEVICE Unit combine(Unit was, Unit with)\n{\n"
+               "    c_%s x = load_%s_%s(was), y = load_%s_%s(with);\n"
+               "    return store_%s_%s(%s);\n}\n",
+               type, class, type, class, type, class, type, class, reduction_text(reduce));
+    put_arguments(build, move, to, from, &text, &words);
+    put_loop(move, name, "a.to[to] = combine(a.to[to], a.from[from]);", &text);
+    build_launch(build, &text, name, launch_over(move_elements(move)), &words);
+}
+
+/* ---- transposes in tiles ---- */
+
+/* The dim along which the source's neighbours lie, where tiles are worth it; -1. */
+static int tiled_dim(const Move *move)
+{
+    int last = move->n_dims - 1;
+    if (last < 1 || move->bytes > 8 || has_table(&move->dim[last]) || move->dim[last].to != 1 ||
+        move->dim[last].from == 1 || move->dim[last].size < TILE / 2)
+        return -1;
+    for (int d = 0; d < last; d++)
+        if (!has_table(&move->dim[d]) && move->dim[d].from == 1 && move->dim[d].size >= TILE / 2)
+            return d;
+    return -1;
+}
+
+static const char tile_body[] =
+    "typedef struct {\n"
+    "    Unit *to;\n"
+    "    const Unit *from;\n"
+    "    i64 across, down, to_step, from_step, n_rest;\n"
+    "    i64 size[REST + 1], to_rest[REST + 1], from_rest[REST + 1];\n"
+    "} Args;\n"
+    "/* across: neighbours in the target; down: neighbours in the source. */\n"
+    "KERNEL(256, NAME, Args)\n"
+    "{\n"
+    "    SHARED Unit tile[32][33];\n"
+    "    i64 x = (i64)blockIdx.x * 32, y = (i64)blockIdx.y * 32;\n"
+    "    int column = threadIdx.x % 32, row = threadIdx.x / 32;\n"
+    "    for (i64 b = blockIdx.z; b < a.n_rest; b += gridDim.z) {\n"
+    "        i64 to = 0, from = 0, rest = b;\n"
+    "        UNROLL\n"
+    "        for (int d = REST - 1; d >= 0; d--) {\n"
+    "            i64 at = rest % a.size[d];\n"
+    "            rest /= a.size[d];\n"
+    "            to += at * a.to_rest[d];\n"
+    "            from += at * a.from_rest[d];\n"
+    "        }\n"
+    "        for (int k = row; k < 32; k += 8)\n"
+    "            if (x + k < a.across && y + column < a.down)\n"
+    "                tile[k][column] = a.from[from + (x + k) * a.from_step + y + column];\n"
+    "        __syncthreads();\n"
+    "        for (int k = row; k < 32; k += 8)\n"
+    "            if (x + column < a.across && y + k < a.down)\n"
+    "                a.to[to + (y + k) * a.to_step + x + column] = tile[column][k];\n"
+    "        __syncthreads();\n"
+    "    }\n"
+    "}\n";
+
+static bool build_tiles(DeviceBuild *build, const Move *move, int down, DevicePlace to,
+                        DevicePlace from)
+{
+    int last = move->n_dims - 1, n_rest = 0;
+    const MoveDim *rest[DIMS_MAX], *across = &move->dim[last], *row = &move->dim[down];
+    int64_t n = 1;
+    for (int d = 0; d < last; d++) {
+        if (d == down)
+            continue;
+        if (has_table(&move->dim[d]))
+            return false;
+        rest[n_rest++] = &move->dim[d];
+        n *= move->dim[d].size;
+    }
+    LaunchSize size = {
+        {(across->size + TILE - 1) / TILE, (row->size + TILE - 1) / TILE, n}, TILE * TILE_ROWS, 0};
+    if (size.grid[1] > 65535)
+        return false;
+    size.grid[2] = n < 65535 ? n : 65535;
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    const char *name = arena_printf(build->arena, "transpose_%d", (int)move->bytes * 8);
+    buf_printf(&text, "typedef %s Unit;\n#define NAME %s\nenum { REST = %d };\n",
+               unit_type(move->bytes), name, n_rest);
+    buf_puts(&text, tile_body);
+    word_place(&words, place_plus(to, move->to_start * move->bytes));
+    word_place(&words, place_plus(from, move->from_start * move->bytes));
+    const int64_t numbers[] = {across->size, row->size, row->to, across->from, n};
+    for (int i = 0; i < 5; i++)
+        word_i64(&words, numbers[i]);
+    for (int field = 0; field < 3; field++) {
+        for (int d = 0; d < n_rest; d++)
+            word_i64(&words, field == 0 ? rest[d]->size : field == 1 ? rest[d]->to : rest[d]->from);
+        word_i64(&words, 0);
+    }
+    build_launch(build, &text, name, size, &words);
+    return true;
+}
+
+/* ---- any move ---- */
+
+static bool do_move(DeviceBuild *build, Dtype dtype, Move move, ReduceOp reduce, DevicePlace to,
+                    DevicePlace from)
+{
+    int64_t n = move_elements(&move);
+    if (n == 0)
+        return true;
+    if (reduce != REDUCE_NONE) {
+        if (!dtype_on_device(dtype))
+            return false;
+        build_combine(build, &move, dtype, reduce, to, from);
+        return true;
+    }
+    bool together = move.n_dims == 0 || (move.n_dims == 1 && !has_table(&move.dim[0]) &&
+                                         move.dim[0].to == 1 && move.dim[0].from == 1);
+    if (together) {
+        build_copy(build, place_plus(to, move.to_start * move.bytes),
+                   place_plus(from, move.from_start * move.bytes), n * move.bytes);
+        return true;
+    }
+    int down = tiled_dim(&move);
+    if (down >= 0 && build_tiles(build, &move, down, to, from))
+        return true;
+    widen(build->arena, &move);
+    build_loop(build, &move, to, from);
+    return true;
+}
+
+bool build_move(DeviceBuild *build, Dtype dtype, const Picks *picks, DevicePlace to,
+                DevicePlace from)
+{
+    return do_move(build, dtype, move_of(picks, element_bytes(dtype)), REDUCE_NONE, to, from);
+}
+
+bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack, ReduceOp reduce,
+                 DevicePlace to, DevicePlace from)
+{
+    Move move = move_of_piece(piece, element_bytes(dtype), pack);
+    return do_move(build, dtype, move, reduce, to, from);
+}
+
+/* ---- operators ---- */
+
+/* The same elements in the same order. */
+static bool same(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    (void)row;
+    const Local *in = device_input(call, 0), *out = call->output[0];
+    if (!in || in->dtype != out->dtype || local_bytes(in) != local_bytes(out))
+        return false;
+    int op = device_op_at(build, call);
+    build_copy(build, place_output(op, 0), place_input(op, 0), local_bytes(out));
+    return true;
+}
+
+typedef struct {
+    PickSink sink;
+    DeviceBuild *build;
+    const KernelCall *call;
+    bool failed;
+} Recorder;
+
+static void record(PickSink *sink, const Local *to, const Local *from, const Picks *picks)
+{
+    Recorder *recorder = (Recorder *)sink; /* its first member */
+    const KernelCall *call = recorder->call;
+    int op = device_op_at(recorder->build, call), input = 0, output = 0;
+    while (input < call->n_inputs && call->input[input] != from)
+        input++;
+    while (output < call->n_outputs && call->output[output] != to)
+        output++;
+    recorder->failed |= input == call->n_inputs || output == call->n_outputs ||
+                        !build_move(recorder->build, to->dtype, picks, place_output(op, output),
+                                    place_input(op, input));
+}
+
+/* The host kernel says which element goes where. */
+static bool recorded(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    (void)row;
+    Recorder recorder = {.sink = {record}, .build = build, .call = call};
+    KernelCall asked = *call;
+    Error err = {0};
+    asked.sink = &recorder.sink;
+    return call->kernel->run(&asked, &err) && !recorder.failed;
+}
+
+static const char fill_body[] =
+    "typedef struct {\n    Unit *to;\n    const Unit *from;\n    i64 n;\n} Args;\n"
+    "KERNEL(256, NAME, Args)\n"
+    "{\n"
+    "    i64 step = (i64)gridDim.x * 256;\n"
+    "    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.n; i += step)\n"
+    "        a.to[i] = *a.from;\n"
+    "}\n";
+
+void build_fill(DeviceBuild *build, int64_t bytes, int64_t n, DevicePlace to, DevicePlace from)
+{
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    const char *name = arena_printf(build->arena, "fill_%d", (int)bytes * 8);
+    buf_printf(&text, "typedef %s Unit;\n#define NAME %s\n%s", unit_type(bytes), name, fill_body);
+    word_place(&words, to);
+    word_place(&words, from);
+    word_i64(&words, n);
+    build_launch(build, &text, name, launch_over(n), &words);
+}
+
+/* The output filled, then what of the input is in it. */
+static bool pad(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    const Local *value = device_input(call, 2), *out = call->output[0];
+    int op = device_op_at(build, call);
+    double fill = op_attr_float(kernel_graph(call), call->op, "value", 0);
+    int64_t bytes = element_bytes(out->dtype), n = shape_elements(&out->shape);
+    if (value && value->dtype != out->dtype)
+        return false;
+    if (value) {
+        build_fill(build, bytes, n, place_output(op, 0), place_input(op, 2));
+    } else if (fill == 0) {
+        build_zero(build, place_output(op, 0), n * bytes);
+    } else {
+        uint64_t element[2] = {0};
+        elements_store(out->dtype, element, 1, NUMBER_F64, &fill);
+        build_fill(build, bytes, n, place_output(op, 0), place_table(build, element, 16));
+    }
+    return recorded(build, call, row);
+}
+
+const DeviceOp device_ops_copy[] = {
+    {"Identity", same, NULL},
+    {"Reshape", same, NULL},
+    {"Flatten", same, NULL},
+    {"Squeeze", same, NULL},
+    {"Unsqueeze", same, NULL},
+    {"view", same, NULL},
+    {"Transpose", recorded, NULL},
+    {"Expand", recorded, NULL},
+    {"Slice", recorded, NULL},
+    {"Split", recorded, NULL},
+    {"Concat", recorded, NULL},
+    {"Tile", recorded, NULL},
+    {"DepthToSpace", recorded, NULL},
+    {"SpaceToDepth", recorded, NULL},
+    {"Pad", pad, NULL},
+    {0},
+};

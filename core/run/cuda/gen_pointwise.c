@@ -1,0 +1,544 @@
+/* gen_pointwise.c - kernels of ops that compute each element from one of each input, and of several
+ * such ops in a row.
+ *
+ * The expressions are those of the host kernels (kernels/elementwise.h). Ops become steps on values
+ * of a class; what one op makes and the next reads stays in a register, floats unrounded. All
+ * outputs have one local shape, the frame; inputs broadcast to it by strides. Dims that all inputs
+ * walk evenly are joined, so that most calls have one; a thread moves up to 16 bytes of each.
+ */
+#include "core/run/cuda/device_build.h"
+
+#include "core/rules/args.h"
+#include "core/run/kernels/elementwise.h"
+
+#include <ctype.h>
+
+enum { STEPS_MAX = 24, READS_MAX = 10, VECTOR_BYTES = 16 };
+
+/* ---- rows ---- */
+
+typedef struct {
+    const char *id, *name;
+    int n_inputs; /* 0: one or more, folded */
+    const char *of_floats, *of_ints;
+} PointRow;
+
+static const PointRow rows[] = {
+#define FF(id, name, n, expression) {#id, name, n, #expression, NULL},
+#define II(id, name, n, expression) {#id, name, n, NULL, #expression},
+#define BB(id, name, n, of_floats, of_ints) {#id, name, n, #of_floats, #of_ints},
+    ELEMENT_ROWS(FF, II, BB)
+#undef FF
+#undef II
+#undef BB
+        {"CAST", "Cast", 1, "x", "x"},
+    {"SCALE", "", 1, "x * p", "x"},
+    {"NORM_FACTOR", "", 2, "x / sqrt(y + p)", NULL}, /* of BatchNormalization: scale, variance */
+    {"SCALE_ADD", "", 3, "x * y + z", NULL},
+};
+
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+static const PointRow *find_row(const char *name)
+{
+    for (int i = 0; i < N_ROWS; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+static const PointRow *row_of_id(const char *id)
+{
+    for (int i = 0; i < N_ROWS; i++)
+        if (strcmp(rows[i].id, id) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+static bool is_batch_norm(const KernelCall *call)
+{
+    return strcmp(call->kernel->name, "BatchNormalization") == 0;
+}
+
+/* ---- steps ---- */
+
+/* What a step reads: an input, what a step made, or (NO_VALUE) a parameter. */
+typedef struct {
+    enum { NO_VALUE, OF_READ, OF_STEP } kind;
+    int at;
+} From;
+
+typedef struct {
+    const PointRow *row;
+    Number class;
+    Dtype dtype; /* that the op makes */
+    From from[3];
+    double param[2];
+} PointStep;
+
+typedef struct {
+    const Local *local;
+    DevicePlace place;
+    int64_t stride[DIMS_MAX]; /* in the frame, then in the joined dims */
+} Read;
+
+typedef struct {
+    const Local *local;
+    int step;
+    DevicePlace place;
+} Made;
+
+typedef struct {
+    DeviceBuild *build;
+    Shape frame;
+    int n_steps, n_reads, n_made, n_written;
+    PointStep step[STEPS_MAX];
+    Read read[READS_MAX];
+    Made made[STEPS_MAX];    /* outputs of ops */
+    bool written[STEPS_MAX]; /* of them */
+    int n_dims;              /* joined */
+    int64_t size[DIMS_MAX];
+    int vector; /* elements that a thread does at a time */
+} Chain;
+
+static bool add_read(Chain *chain, const KernelCall *call, int input, const int64_t *stride,
+                     From *out)
+{
+    const Local *local = call->input[input];
+    for (int m = 0; m < chain->n_made; m++)
+        if (chain->made[m].local == local) {
+            *out = (From){OF_STEP, chain->made[m].step};
+            return true;
+        }
+    Read read = {.local = local};
+    read.place = place_input(device_op_at(chain->build, call), input);
+    memcpy(read.stride, stride, sizeof read.stride);
+    for (int r = 0; r < chain->n_reads; r++)
+        if (chain->read[r].local == local &&
+            memcmp(chain->read[r].stride, stride, sizeof read.stride) == 0) {
+            *out = (From){OF_READ, r};
+            return true;
+        }
+    if (chain->n_reads == READS_MAX || !dtype_on_device(local->dtype))
+        return false;
+    *out = (From){OF_READ, chain->n_reads};
+    chain->read[chain->n_reads++] = read;
+    return true;
+}
+
+static bool add_broadcast(Chain *chain, const KernelCall *call, int input, From *out)
+{
+    int64_t stride[DIMS_MAX] = {0};
+    return kernel_broadcast(call->input[input], call->output[0], stride, NULL) &&
+           add_read(chain, call, input, stride, out);
+}
+
+static bool add_step(Chain *chain, const PointRow *row, Number class, Dtype dtype,
+                     const From from[3], const double param[2])
+{
+    if (chain->n_steps == STEPS_MAX || !(class == NUMBER_I64 ? row->of_ints : row->of_floats))
+        return false;
+    PointStep *step = &chain->step[chain->n_steps++];
+    *step = (PointStep){.row = row, .class = class, .dtype = dtype};
+    memcpy(step->from, from, sizeof step->from);
+    memcpy(step->param, param, sizeof step->param);
+    return true;
+}
+
+/* One input after the other is folded. */
+static bool add_folded(Chain *chain, const KernelCall *call, const PointRow *row, Number class)
+{
+    static const double none[2];
+    Dtype dtype = call->output[0]->dtype;
+    From from[3] = {{0}};
+    if (!add_broadcast(chain, call, 0, &from[0]))
+        return false;
+    if (call->n_inputs == 1)
+        return add_step(chain, row_of_id("CAST"), class, dtype, from, none);
+    for (int i = 1; i < call->n_inputs; i++) {
+        if (!call->input[i] || !add_broadcast(chain, call, i, &from[1]) ||
+            !add_step(chain, row, class, dtype, from, none))
+            return false;
+        from[0] = (From){OF_STEP, chain->n_steps - 1};
+    }
+    from[1] = (From){0};
+    const double share[2] = {1.0 / call->n_inputs};
+    return strcmp(row->id, "MEAN") != 0 ||
+           add_step(chain, row_of_id("SCALE"), class, dtype, from, share);
+}
+
+/* (x - mean) * (scale / sqrt(variance + epsilon)) + bias, the four by channel. */
+static bool add_batch_norm(Chain *chain, const KernelCall *call)
+{
+    RuleCall rule = device_rule_call(call);
+    bool training = args_int(&rule, "training_mode", 0) != 0 || call->n_outputs > 1 ||
+                    (rule.opset < 7 && args_int(&rule, "is_test", 0) == 0);
+    bool by_element = rule.opset < 9 && args_int(&rule, "spatial", 1) == 0;
+    const Local *in = call->input[0];
+    int64_t stride[DIMS_MAX] = {0};
+    From of[5];
+    if (training || by_element || call->n_inputs < 5 || in->shape.n_dims < 1)
+        return false;
+    int channels = in->shape.n_dims > 1 ? 1 : 0;
+    stride[channels] = in->shape.n_dims > 1;
+    for (int i = 1; i < 5; i++)
+        if (!call->input[i] ||
+            shape_elements(&call->input[i]->shape) != (stride[channels] ? in->shape.dim[1] : 1) ||
+            !add_read(chain, call, i, stride, &of[i]))
+            return false;
+    Number class = dtype_number(in->dtype);
+    Dtype wide = class == NUMBER_F64 ? DT_F64 : DT_F32;
+    const double param[2] = {args_float(&rule, "epsilon", 1e-5)};
+    if (!add_broadcast(chain, call, 0, &of[0]) ||
+        !add_step(chain, find_row("Sub"), class, wide, (From[3]){of[0], of[3]}, param) ||
+        !add_step(chain, row_of_id("NORM_FACTOR"), class, wide, (From[3]){of[1], of[4]}, param))
+        return false;
+    From from[3] = {{OF_STEP, chain->n_steps - 2}, {OF_STEP, chain->n_steps - 1}, of[2]};
+    return add_step(chain, row_of_id("SCALE_ADD"), class, call->output[0]->dtype, from, param);
+}
+
+static bool add_row(Chain *chain, const KernelCall *call)
+{
+    const PointRow *row = find_row(call->kernel->name);
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->input[i] && !dtype_on_device(call->input[i]->dtype))
+            return false;
+    int like = strcmp(row->id, "WHERE") == 0;
+    if (call->n_inputs <= like || !call->input[0] || !call->input[like])
+        return false;
+    Number class = element_class(call);
+    if (row->n_inputs == 0)
+        return add_folded(chain, call, row, class);
+    double param[2];
+    From from[3] = {{0}};
+    element_params(call, param);
+    for (int k = 0; k < row->n_inputs && k < call->n_inputs; k++)
+        if (call->input[k] && !add_broadcast(chain, call, k, &from[k]))
+            return false;
+    bool whole = strcmp(row->id, "CLIP") == 0;
+    for (int k = 1; !whole && k < row->n_inputs; k++)
+        if (from[k].kind == NO_VALUE)
+            return false;
+    return add_step(chain, row, class, call->output[0]->dtype, from, param);
+}
+
+bool is_pointwise(const KernelCall *call)
+{
+    const char *name = call->kernel->name;
+    return (name[0] && find_row(name) != NULL) || is_batch_norm(call);
+}
+
+static bool add_op(Chain *chain, const KernelCall *call)
+{
+    const Chain before = *chain;
+    int op = device_op_at(chain->build, call);
+    const Local *out = call->n_outputs > 0 ? call->output[0] : NULL;
+    bool ok = out && kernel_find(NULL, call->kernel->name) == call->kernel && is_pointwise(call) &&
+              dtype_on_device(out->dtype) && shape_equal(&out->shape, &chain->frame) &&
+              (is_batch_norm(call) ? add_batch_norm(chain, call) : add_row(chain, call));
+    if (ok)
+        chain->made[chain->n_made++] = (Made){out, chain->n_steps - 1, place_output(op, 0)};
+    else
+        *chain = before;
+    return ok;
+}
+
+/* ---- the walk ---- */
+
+static void join_dims(Chain *chain)
+{
+    int64_t stride[READS_MAX][DIMS_MAX];
+    int n = 0;
+    for (int64_t d = 0; d < chain->frame.n_dims; d++) {
+        int64_t size = chain->frame.dim[d];
+        if (size == 1)
+            continue;
+        bool joins = n > 0;
+        for (int r = 0; joins && r < chain->n_reads; r++)
+            joins = stride[r][n - 1] == chain->read[r].stride[d] * size;
+        if (joins)
+            chain->size[n - 1] *= size;
+        else
+            chain->size[n++] = size;
+        for (int r = 0; r < chain->n_reads; r++)
+            stride[r][n - 1] = chain->read[r].stride[d];
+    }
+    if (n == 0) {
+        chain->size[n++] = 1;
+        for (int r = 0; r < chain->n_reads; r++)
+            stride[r][0] = 0;
+    }
+    chain->n_dims = n;
+    for (int r = 0; r < chain->n_reads; r++)
+        memcpy(chain->read[r].stride, stride[r], (size_t)n * sizeof(int64_t));
+}
+
+static bool fits_vector(const Chain *chain, int vector)
+{
+    int last = chain->n_dims - 1;
+    if (chain->size[last] % vector != 0)
+        return false;
+    for (int r = 0; r < chain->n_reads; r++)
+        for (int d = 0; d < last; d++)
+            if (chain->read[r].stride[last] == 1 && chain->read[r].stride[d] % vector != 0)
+                return false;
+    return true;
+}
+
+static void choose_vector(Chain *chain)
+{
+    int64_t most = 1;
+    for (int r = 0; r < chain->n_reads; r++)
+        if (chain->read[r].stride[chain->n_dims - 1] == 1 &&
+            element_bytes(chain->read[r].local->dtype) > most)
+            most = element_bytes(chain->read[r].local->dtype);
+    for (int m = 0; m < chain->n_made; m++)
+        if (chain->written[m] && element_bytes(chain->made[m].local->dtype) > most)
+            most = element_bytes(chain->made[m].local->dtype);
+    chain->vector = (int)(VECTOR_BYTES / most);
+    while (chain->vector > 1 && !fits_vector(chain, chain->vector))
+        chain->vector /= 2;
+}
+
+/* ---- the text ---- */
+
+static const char *name_of(const Chain *chain)
+{
+    Buf name = buf_new(chain->build->arena);
+    for (int s = 0; s < chain->n_steps && s < 4; s++)
+        buf_printf(&name, "%s_", chain->step[s].row->id);
+    if (chain->n_steps > 4)
+        buf_printf(&name, "%d_", chain->n_steps);
+    buf_puts(&name, dtype_name(chain->made[chain->n_made - 1].local->dtype));
+    for (size_t i = 0; i < name.n; i++)
+        name.s[i] = (char)tolower((unsigned char)name.s[i]);
+    return name.s;
+}
+
+static void put_functions(const Chain *chain, Buf *text)
+{
+    for (int s = 0; s < chain->n_steps; s++) {
+        const PointStep *step = &chain->step[s];
+        const char *class = number_name(step->class);
+        bool seen = false;
+        for (int e = 0; e < s; e++)
+            seen |= chain->step[e].row == step->row && chain->step[e].class == step->class;
+        if (seen)
+            continue;
+        buf_printf(text,
+                   "DEVICE c_%s %s_%s(c_%s x, c_%s y, c_%s z, c_%s p, c_%s q)\n"
+                   "{\n    typedef c_%s T;\n    return (T)(%s);\n}\n",
+                   class, step->row->id, class, class, class, class, class, class, class,
+                   step->class == NUMBER_I64 ? step->row->of_ints : step->row->of_floats);
+    }
+}
+
+static void put_arguments(const Chain *chain, Buf *text, Words *words)
+{
+    buf_puts(text, "typedef struct {\n");
+    for (int r = 0; r < chain->n_reads; r++) {
+        buf_printf(text, "    const t_%s *x%d;\n", dtype_name(chain->read[r].local->dtype), r);
+        word_place(words, chain->read[r].place);
+    }
+    for (int m = 0; m < chain->n_made; m++)
+        if (chain->written[m]) {
+            buf_printf(text, "    t_%s *y%d;\n", dtype_name(chain->made[m].local->dtype), m);
+            word_place(words, chain->made[m].place);
+        }
+    buf_puts(text, "    i64 n;\n");
+    word_i64(words, shape_elements(&chain->frame) / chain->vector);
+    for (int d = 1; d < chain->n_dims; d++) {
+        buf_printf(text, "    i64 size%d;\n", d);
+        word_i64(words, d == chain->n_dims - 1 ? chain->size[d] / chain->vector : chain->size[d]);
+    }
+    for (int r = 0; r < chain->n_reads; r++)
+        for (int d = 0; d < chain->n_dims; d++) {
+            buf_printf(text, "    i64 s%d_%d;\n", r, d);
+            word_i64(words, chain->read[r].stride[d]);
+        }
+    for (int s = 0; s < chain->n_steps; s++)
+        for (int k = 0; k < 2; k++) {
+            buf_printf(text, "    double p%d_%d;\n", s, k);
+            word_f64(words, chain->step[s].param[k]);
+        }
+    buf_puts(text, "} Args;\n");
+}
+
+/* Loads of what the thread needs: vectors, or one element that all of them share. */
+static void put_loads(const Chain *chain, Buf *text, const char *index)
+{
+    int last = chain->n_dims - 1;
+    if (last > 0)
+        buf_printf(text, "        %s rest = i;\n", index);
+    for (int d = last; d > 0; d--)
+        buf_printf(text,
+                   "        %s i%d = rest %% (%s)a.size%d;\n"
+                   "        rest /= (%s)a.size%d;\n",
+                   index, d, index, d, index, d);
+    buf_printf(text, "        %s i0 = %s;\n", index, last > 0 ? "rest" : "i");
+    for (int r = 0; r < chain->n_reads; r++) {
+        const Read *read = &chain->read[r];
+        const char *type = dtype_name(read->local->dtype);
+        buf_printf(text, "        const t_%s *at%d = a.x%d", type, r, r);
+        for (int d = 0; d < chain->n_dims; d++)
+            if (read->stride[d] != 0)
+                buf_printf(text, " + i%d * (%s)(%sa.s%d_%d)", d, index, d == last ? "V * " : "", r,
+                           d);
+        buf_puts(text, ";\n");
+        if (read->stride[last] == 1)
+            buf_printf(text, "        V_%s x%d = *(const V_%s *)at%d;\n", type, r, type, r);
+    }
+}
+
+static void put_param(Buf *text, Number class, int step, int param)
+{
+    buf_printf(text, "(c_%s)%s(a.p%d_%d)", number_name(class),
+               class == NUMBER_I64 ? "int_of_double" : "", step, param);
+}
+
+static void put_element(const Chain *chain, Buf *text, From from, const PointStep *step, int param)
+{
+    const char *class = number_name(step->class);
+    int last = chain->n_dims - 1;
+    if (from.kind == NO_VALUE) {
+        put_param(text, step->class, (int)(step - chain->step), param);
+    } else if (from.kind == OF_READ) {
+        const Read *read = &chain->read[from.at];
+        const char *type = dtype_name(read->local->dtype);
+        if (read->stride[last] == 1)
+            buf_printf(text, "load_%s_%s(x%d.e[k])", type, class, from.at);
+        else if (read->stride[last] == 0)
+            buf_printf(text, "load_%s_%s(*at%d)", type, class, from.at);
+        else
+            buf_printf(text, "load_%s_%s(at%d[k * a.s%d_%d])", type, class, from.at, from.at, last);
+    } else {
+        const PointStep *made = &chain->step[from.at];
+        bool kept = made->class == step->class &&
+                    (dtype_is_float(made->dtype) || dtype_is_number(made->dtype));
+        if (kept && strcmp(made->row->id, "CAST") != 0)
+            buf_printf(text, "v%d", from.at);
+        else
+            buf_printf(text, "load_%s_%s(store_%s_%s(v%d))", dtype_name(made->dtype), class,
+                       dtype_name(made->dtype), number_name(made->class), from.at);
+    }
+}
+
+static void put_steps(const Chain *chain, Buf *text)
+{
+    for (int s = 0; s < chain->n_steps; s++) {
+        const PointStep *step = &chain->step[s];
+        const char *class = number_name(step->class);
+        buf_printf(text, "            c_%s v%d = %s_%s(", class, s, step->row->id, class);
+        for (int k = 0; k < 3; k++) {
+            if (k >= 1 && step->from[k].kind == NO_VALUE && step->row->n_inputs <= k)
+                buf_printf(text, "0");
+            else
+                put_element(chain, text, step->from[k], step, k - 1);
+            buf_puts(text, ", ");
+        }
+        put_param(text, step->class, s, 0);
+        buf_puts(text, ", ");
+        put_param(text, step->class, s, 1);
+        buf_puts(text, ");\n");
+    }
+    for (int m = 0; m < chain->n_made; m++)
+        if (chain->written[m])
+            buf_printf(text, "            y%d.e[k] = store_%s_%s(v%d);\n", m,
+                       dtype_name(chain->made[m].local->dtype),
+                       number_name(chain->step[chain->made[m].step].class), chain->made[m].step);
+}
+
+static void put_vector_types(const Chain *chain, Buf *text)
+{
+    uint64_t seen = 0;
+    for (int i = 0; i < chain->n_reads + chain->n_made; i++) {
+        Dtype dtype = i < chain->n_reads ? chain->read[i].local->dtype
+                                         : chain->made[i - chain->n_reads].local->dtype;
+        if (seen >> dtype & 1)
+            continue;
+        seen |= UINT64_C(1) << dtype;
+        buf_printf(text, "typedef struct ALIGNED(%d) {\n    t_%s e[V];\n} V_%s;\n",
+                   chain->vector * (int)element_bytes(dtype), dtype_name(dtype), dtype_name(dtype));
+    }
+}
+
+static void put_text(const Chain *chain, const char *name, Buf *text, Words *words)
+{
+    int64_t most = shape_elements(&chain->frame);
+    for (int r = 0; r < chain->n_reads; r++) {
+        int64_t n = shape_elements(&chain->read[r].local->shape);
+        most = n > most ? n : most;
+    }
+    const char *index = index_type(most);
+    buf_printf(text, "enum { V = %d };\n", chain->vector);
+    put_vector_types(chain, text);
+    put_functions(chain, text);
+    put_arguments(chain, text, words);
+    buf_printf(text,
+               "KERNEL(%d, %s, Args)\n{\n"
+               "    %s step = gridDim.x * (%s)%d;\n"
+               "    for (%s i = blockIdx.x * (%s)%d + threadIdx.x; i < (%s)a.n; i += step) {\n",
+               DEVICE_THREADS, name, index, index, DEVICE_THREADS, index, index, DEVICE_THREADS,
+               index);
+    put_loads(chain, text, index);
+    for (int m = 0; m < chain->n_made; m++)
+        if (chain->written[m])
+            buf_printf(text, "        V_%s y%d;\n", dtype_name(chain->made[m].local->dtype), m);
+    buf_puts(text, "        UNROLL\n        for (int k = 0; k < V; k++) {\n");
+    put_steps(chain, text);
+    buf_puts(text, "        }\n");
+    for (int m = 0; m < chain->n_made; m++)
+        if (chain->written[m])
+            buf_printf(text, "        *(V_%s *)(a.y%d + i * V) = y%d;\n",
+                       dtype_name(chain->made[m].local->dtype), m, m);
+    buf_puts(text, "    }\n}\n");
+}
+
+/* ---- ops in a row ---- */
+
+/* Some op after the first n reads it, or another than those of the run. */
+static bool is_written(const Chain *chain, int first, int n, int m)
+{
+    const DeviceBuild *build = chain->build;
+    if (m == n - 1 || build->kept[first + m])
+        return true;
+    for (int op = first + n; op < build->n_run; op++)
+        for (int i = 0; i < build->run[op]->n_inputs; i++)
+            if (build->run[op]->input[i] == chain->made[m].local)
+                return true;
+    return false;
+}
+
+/* The next op goes on with what was made: else a launch of its own reads no more than this one. */
+static bool goes_on(const Chain *chain, const KernelCall *call)
+{
+    for (int i = 0; i < call->n_inputs; i++)
+        for (int m = 0; m < chain->n_made; m++)
+            if (call->input[i] && call->input[i] == chain->made[m].local)
+                return true;
+    return false;
+}
+
+int build_pointwise(DeviceBuild *build, int first)
+{
+    const KernelCall *const *run = build->run + first;
+    int n = 0, n_run = build->n_run - first;
+    if (run[0]->n_outputs < 1 || !run[0]->output[0])
+        return 0;
+    Chain chain = {.build = build, .frame = run[0]->output[0]->shape};
+    while (n < n_run && (n == 0 || goes_on(&chain, run[n])) && add_op(&chain, run[n]))
+        n++;
+    if (n == 0)
+        return 0;
+    for (int m = 0; m < n; m++)
+        chain.written[m] = is_written(&chain, first, n, m);
+    join_dims(&chain);
+    choose_vector(&chain);
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    const char *name = name_of(&chain);
+    put_text(&chain, name, &text, &words);
+    build_launch(build, &text, name, launch_over(shape_elements(&chain.frame) / chain.vector),
+                 &words);
+    return n;
+}

@@ -1,0 +1,136 @@
+/* device_threads.c - the threads of a block, one stack each: linked to every kernel text that
+ * on_device.h compiles for the CPU. */
+#include "device_prelude.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+enum { THREADS_MAX = 1024, WARP = 32, STACK_BYTES = 64 << 10 };
+enum { RUNS, AT_BLOCK, AT_WARP, ENDED };
+
+_Thread_local DeviceIndex threadIdx, blockIdx, blockDim, gridDim;
+_Thread_local void *device_shared;
+
+static _Thread_local struct {
+    ucontext_t context[THREADS_MAX], scheduler;
+    char *stacks;
+    int state[THREADS_MAX], n, now;
+    double real[THREADS_MAX];
+    int64_t integer[THREADS_MAX];
+    void (*entry)(void **args);
+    void **args;
+} block;
+
+static void wait_at(int state)
+{
+    block.state[block.now] = state;
+    swapcontext(&block.context[block.now], &block.scheduler);
+}
+
+void __syncthreads(void)
+{
+    wait_at(AT_BLOCK);
+}
+
+double device_shuffle_xor(double value, int mask)
+{
+    block.real[block.now] = value;
+    wait_at(AT_WARP);
+    double other = block.real[block.now ^ mask];
+    wait_at(AT_WARP);
+    return other;
+}
+
+int64_t device_shuffle_xor_i64(int64_t value, int mask)
+{
+    block.integer[block.now] = value;
+    wait_at(AT_WARP);
+    int64_t other = block.integer[block.now ^ mask];
+    wait_at(AT_WARP);
+    return other;
+}
+
+static void run_thread(void)
+{
+    block.entry(block.args);
+    block.state[block.now] = ENDED;
+}
+
+/* Lets those go on of whom all have come; false: nobody can. */
+static int release(void)
+{
+    int any = 0, ended = 0, at_block = 0;
+    for (int t = 0; t < block.n; t++) {
+        ended += block.state[t] == ENDED;
+        at_block += block.state[t] == AT_BLOCK;
+    }
+    if (at_block > 0 && at_block + ended == block.n)
+        for (int t = 0; t < block.n; t++)
+            if (block.state[t] == AT_BLOCK) {
+                block.state[t] = RUNS;
+                any = 1;
+            }
+    for (int w = 0; w < block.n; w += WARP) {
+        int at_warp = 0;
+        for (int t = w; t < w + WARP; t++)
+            at_warp += block.state[t] == AT_WARP;
+        for (int t = w; at_warp == WARP && t < w + WARP; t++) {
+            block.state[t] = RUNS;
+            any = 1;
+        }
+    }
+    return any || ended == block.n;
+}
+
+static void run_block(void)
+{
+    for (int t = 0; t < block.n; t++) {
+        getcontext(&block.context[t]);
+        block.context[t].uc_stack.ss_sp = block.stacks + (size_t)t * STACK_BYTES;
+        block.context[t].uc_stack.ss_size = STACK_BYTES;
+        block.context[t].uc_link = &block.scheduler;
+        block.state[t] = RUNS;
+        makecontext(&block.context[t], run_thread, 0);
+    }
+    int live = 1;
+    while (live) {
+        live = 0;
+        for (int t = 0; t < block.n; t++) {
+            if (block.state[t] == RUNS) {
+                block.now = t;
+                threadIdx = (DeviceIndex){(unsigned)t, 0, 0};
+                swapcontext(&block.scheduler, &block.context[t]);
+            }
+            live |= block.state[t] != ENDED;
+        }
+        if (!release()) {
+            fprintf(stderr, "threads of a block wait in different places\n");
+            abort();
+        }
+    }
+}
+
+/* All blocks, one after the other. */
+void device_run(void (*entry)(void **args), void **args, const int64_t grid[3], int n_threads,
+                int64_t shared_bytes);
+void device_run(void (*entry)(void **args), void **args, const int64_t grid[3], int n_threads,
+                int64_t shared_bytes)
+{
+    if (!block.stacks)
+        block.stacks = malloc((size_t)THREADS_MAX * STACK_BYTES);
+    device_shared = aligned_alloc(16, (size_t)(shared_bytes + 31) / 16 * 16);
+    block.entry = entry;
+    block.args = args;
+    block.n = n_threads;
+    blockDim = (DeviceIndex){(unsigned)n_threads, 1, 1};
+    gridDim = (DeviceIndex){(unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2]};
+    for (unsigned z = 0; z < gridDim.z; z++)
+        for (unsigned y = 0; y < gridDim.y; y++)
+            for (unsigned x = 0; x < gridDim.x; x++) {
+                blockIdx = (DeviceIndex){x, y, z};
+                memset(device_shared, 0xff, (size_t)shared_bytes);
+                run_block();
+            }
+    free(device_shared);
+}
