@@ -30,7 +30,7 @@ static struct {
     char folder[64];
     EntryFn *entry[TEXTS_MAX];
     RunFn *run[TEXTS_MAX];
-    int n_done; /* calls that were done */
+    int n_done;  /* calls that were done */
     Buf without; /* operators without device work */
 } device;
 
@@ -55,7 +55,8 @@ static inline void device_open(void)
 
 static inline void device_close(void)
 {
-    must_run(arena_printf(device.arena, "rm -r %s", device.folder));
+    if (!getenv("KEEP_TEXTS"))
+        must_run(arena_printf(device.arena, "rm -r %s", device.folder));
     arena_free(device.arena);
 }
 
@@ -245,8 +246,7 @@ static inline KernelCall *unreadable(Arena *scratch, const KernelCall *call, con
     Local **output = arena_array(scratch, Local *, call->n_outputs);
     *out = *call;
     for (int i = 0; i < call->n_inputs + call->n_outputs; i++) {
-        const Local *local =
-            i < call->n_inputs ? call->input[i] : call->output[i - call->n_inputs];
+        const Local *local = i < call->n_inputs ? call->input[i] : call->output[i - call->n_inputs];
         int s = 0;
         while (s < *n_seen && seen[s] != local)
             s++;

@@ -35,8 +35,8 @@ static const char *with_dtype(Arena *arena, const char *operands, const char *dt
         Str text = {item, (size_t)(end - item)};
         bool typed = str_find(text, STR(":")) >= 0 || *item == '=' || *item == '-' ||
                      str_find(text, STR(">")) >= 0;
-        buf_printf(&out, "%s%.*s%s%s", item == operands ? "" : ",", STR_ARG(text),
-                   typed ? "" : ":", typed ? "" : dtype);
+        buf_printf(&out, "%s%.*s%s%s", item == operands ? "" : ",", STR_ARG(text), typed ? "" : ":",
+                   typed ? "" : dtype);
         item = end;
         if (!*item)
             break;
@@ -53,7 +53,7 @@ static void test_case(void **state)
     Example example = *row->example;
     if (row->dtype)
         example.operands = with_dtype(arena, example.operands, row->dtype);
-    Graph *graph = example_graph(arena, row->operator, &example, &err);
+    Graph *graph = example_graph(arena, row->operator, & example, &err);
     Inferred *inferred =
         graph ? infer(arena, graph, registry_new(arena), &none, false, &err) : NULL;
     const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
