@@ -80,6 +80,8 @@ void build_matmul(DeviceBuild *build, const DeviceMatmul *matmul);
 
 /* ---- words of texts ---- */
 
+/* Defines V_D, V elements of a type that are loaded at once: small ones as words. */
+void put_vector_type(Buf *text, Dtype dtype, int vector);
 void device_head(Buf *out); /* appends what every text begins with */
 
 const char *number_name(Number number); /* "f32" */

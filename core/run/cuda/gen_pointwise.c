@@ -448,6 +448,17 @@ static void put_steps(const Chain *chain, Buf *text)
                        number_name(chain->step[chain->made[m].step].class), chain->made[m].step);
 }
 
+void put_vector_type(Buf *text, Dtype dtype, int vector)
+{
+    int bytes = vector * (int)element_bytes(dtype);
+    const char *name = dtype_name(dtype);
+    if (element_bytes(dtype) < 4 && bytes >= 4)
+        buf_printf(text, "typedef union ALIGNED(%d) {\n    u32 w[%d];\n", bytes, bytes / 4);
+    else
+        buf_printf(text, "typedef struct ALIGNED(%d) {\n", bytes);
+    buf_printf(text, "    t_%s e[V];\n} V_%s;\n", name, name);
+}
+
 static void put_vector_types(const Chain *chain, Buf *text)
 {
     uint64_t seen = 0;
@@ -457,8 +468,7 @@ static void put_vector_types(const Chain *chain, Buf *text)
         if (seen >> dtype & 1)
             continue;
         seen |= UINT64_C(1) << dtype;
-        buf_printf(text, "typedef struct ALIGNED(%d) {\n    t_%s e[V];\n} V_%s;\n",
-                   chain->vector * (int)element_bytes(dtype), dtype_name(dtype), dtype_name(dtype));
+        put_vector_type(text, dtype, chain->vector);
     }
 }
 
