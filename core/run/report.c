@@ -24,10 +24,13 @@ static const RankResult *result_at(const Team *team, int rank)
     return &team->results->rank[rank];
 }
 
-/* A verified pass is not timed when there is another. */
+/* The last pass counts, also where it is one to warm up. */
 static int first_timed(const Team *team, int n_passes)
 {
-    return team->options->verify && n_passes > 1;
+    int warmup = team->options->warmup;
+    if (team->options->verify && warmup == 0)
+        warmup = 1;
+    return warmup < n_passes ? warmup : n_passes - 1;
 }
 
 static double *times_of_ops(const RankResult *result)
@@ -106,10 +109,14 @@ static void add_outputs(Arena *arena, const Team *team, RunReport *out)
 static void add_checks(Arena *arena, const Team *team, RunReport *out)
 {
     int first_bad = INT_MAX;
-    out->first_bad = -1;
+    out->first_bad = out->strange = -1;
     for (int r = 0; r < team->n_ranks; r++) {
         const RankHead *head = result_at(team, r)->head;
         out->n_values_checked += head->n_checked;
+        if (out->strange < 0 && head->strange >= 0) {
+            out->strange = head->strange;
+            out->n_strange = head->n_strange;
+        }
         if (head->first_bad < 0 || head->first_bad >= first_bad)
             continue;
         first_bad = head->first_bad;
@@ -144,6 +151,7 @@ bool report_make(Arena *arena, const Team *team, RunReport *out)
             out->n_passes = result_at(team, r)->head->n_done;
     if (out->n_passes == 0)
         return false;
+    out->n_timed = out->n_passes - first_timed(team, out->n_passes);
     out->n_drawn = team->results->outcome->n_drawn;
     add_times(arena, team, out);
     if (team->options->trace)

@@ -62,7 +62,7 @@ bool results_open(Arena *arena, const Plan *plan, const Program *program, int n_
     out->rank = arena_array(arena, RankResult, n_ranks);
     for (int r = 0; r < n_ranks; r++) {
         out->rank[r] = in_block(map + front.at + layout.at * r, &layout, options->trace);
-        out->rank[r].head->first_bad = -1;
+        out->rank[r].head->first_bad = out->rank[r].head->strange = -1;
         for (int i = 0; i < plan->inferred->graph->n_outputs; i++)
             out->rank[r].output[i].ok = true;
     }

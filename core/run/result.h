@@ -28,7 +28,9 @@ typedef struct {
     int first_bad;      /* the first instruction that makes a value which differs, or -1 */
     int32_t bad_tensor; /* that value */
     RunWrong wrong;     /* an element of it */
-    int n_checked;      /* values compared, by the first rank that has them */
+    int32_t strange;    /* an output with elements that are not finite, or -1 */
+    int64_t n_strange;
+    int n_checked; /* values compared, by the first rank that has them */
     Error err;
 } RankHead;
 

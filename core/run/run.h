@@ -18,8 +18,9 @@ typedef struct {
     bool deterministic; /* reductions in rank order with the reference matmul, so runs are bitwise
                            equal */
     uint64_t seed;
-    int repeat;          /* at least 1; median over them */
-    double rtol, atol;   /* 0: by element type */
+    int warmup;        /* passes before those that are timed; a pass that verifies is one of them */
+    int repeat;        /* at least 1; median over them */
+    double rtol, atol; /* 0: by element type */
     const char *inputs;  /* folder with input_*.pb, or NULL */
     const char *weights; /* a checkpoint: safetensors.h; or NULL */
     bool trace;          /* fill RunReport.trace */
@@ -48,6 +49,7 @@ typedef struct {
 typedef struct {
     int n_ranks;
     int n_passes;        /* that were finished: fewer than were asked for where it was stopped */
+    int n_timed;         /* of them; where no other was finished, one that warmed up */
     const char *backend; /* the runner's name */
     bool elsewhere;      /* process 0 has the report, this is another: all but `ok` is zero */
     int n_outputs;       /* 0 when there was nothing to compare with */
@@ -60,6 +62,8 @@ typedef struct {
     double *op_us;        /* per op of the graph: median over ranks and repeats */
     double *reshard_us;   /* per reshard of the plan, waiting for the other ranks included */
     int n_drawn;          /* weights that are not in the model */
+    int32_t strange;      /* an output with elements that are not finite; -1 none */
+    int64_t n_strange;    /* so many on one rank */
     int n_values_checked; /* values as laid out, each on every rank; addends are not compared */
     const Trace *trace;   /* NULL: not asked for, or stopped between two passes */
     bool ok;
@@ -72,7 +76,7 @@ enum { RUN_RANKS_MAX = 256, RUN_STALL_S = 3 };
 
 static inline int run_passes(const RunOptions *options)
 {
-    return options->repeat > 1 ? options->repeat : 1;
+    return options->warmup + (options->repeat > 1 ? options->repeat : 1);
 }
 
 bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunReport *out,

@@ -41,6 +41,21 @@ double local_range(const Local *whole)
     return range;
 }
 
+int64_t local_count_strange(const Local *part)
+{
+    int64_t n = shape_elements(&part->shape), n_strange = 0;
+    if (!dtype_is_float(part->dtype) || !dtype_is_computed(part->dtype))
+        return 0;
+    for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
+        NumberBlock block;
+        int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
+        elements_load(part->dtype, local_at(part, i), 1, n_block, NUMBER_F64, &block);
+        for (int64_t k = 0; k < n_block; k++)
+            n_strange += !isfinite(block.f64[k]);
+    }
+    return n_strange;
+}
+
 void difference_join(Difference *into, const Difference *other)
 {
     into->max_abs = fmax(into->max_abs, other->max_abs);

@@ -28,6 +28,8 @@ Tolerance tolerance_for(Dtype dtype, double range);
 
 double local_range(const Local *whole); /* largest finite size of an element */
 
+int64_t local_count_strange(const Local *part); /* elements that are NaN or infinite */
+
 /* Compares a part with the whole and joins the result into *out. */
 void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out);
 /* The global coordinates of the first element of a part that is not that of the whole, and both as

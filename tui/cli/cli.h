@@ -30,8 +30,8 @@ typedef Vec(const char *) Texts;
 typedef struct {
     const char *mesh, *policy, *machine, *pins, *propagate, *output, *color;
     const char *max_peak, *max_comm, *max_step;
-    const char *kind, *backend, *seed, *repeat, *stall, *weights, *shapes, *size, *script, *screen,
-        *config;
+    const char *kind, *backend, *seed, *repeat, *warmup, *trace_file, *stall, *weights, *shapes,
+        *size, *script, *screen, *config;
     const char *cuts, *in, *profile, *dtype, *to_mesh, *completion;
     Texts dims, attrs;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, dot, svg,

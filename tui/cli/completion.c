@@ -21,6 +21,7 @@ static const ArgWords values[] = {
     {"pins", NULL, NULL},
     {"output", NULL, NULL},
     {"weights", NULL, NULL},
+    {"trace", NULL, NULL},
     {"screen", NULL, NULL},
     {"config", NULL, NULL},
     {"propagate", "factor spmd strategy", NULL},

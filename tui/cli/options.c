@@ -48,6 +48,10 @@ const Option cli_options[] = {
      "a .safetensors file, or a folder of them: weights by name; others as the model has them",
      VERB_RUN},
     {"repeat", 0, OPTION_TEXT, AT(repeat), "N", "runs to take the median of (1)", VERB_RUN},
+    {"warmup", 0, OPTION_TEXT, AT(warmup), "N",
+     "runs before those that are timed (1 with --repeat, else 0)", VERB_RUN},
+    {"trace", 0, OPTION_TEXT, AT(trace_file), "FILE",
+     "write when each rank did what there, as Chrome's JSON for Perfetto", VERB_RUN},
     {"onnx-test", 0, OPTION_FLAG, AT(onnx_test), "",
      "operands are folders of ONNX test data, with the model in or beside them", VERB_RUN},
     {"cuts", 0, OPTION_TEXT, AT(cuts), "all",
@@ -107,14 +111,36 @@ const Option cli_options[] = {
 
 enum { OPTIONS_MAX = sizeof cli_options / sizeof *cli_options, FIRST_CODE = 256 };
 
+/* Of options that are called alike, `trace`, the verb's own. */
+static bool is_meant(const Option *option, unsigned verb)
+{
+    for (const Option *other = cli_options; other->name; other++)
+        if (other != option && strcmp(other->name, option->name) == 0 && other->verbs & verb)
+            return false;
+    return true;
+}
+
+/* The bit of the first word that is a verb; that of the explorer where there is none. */
+static unsigned verb_bit(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const Verb *verb = verb_find(str_from(argv[i]));
+        if (verb)
+            return verb->bit;
+    }
+    return VERB_EXPLORE;
+}
+
 /* getopt's two views of the table; a long option's code is FIRST_CODE + its row. */
-static void make_getopt(char *keys, struct option *longs)
+static void make_getopt(unsigned verb, char *keys, struct option *longs)
 {
     *keys++ = ':'; /* a missing argument is told from an unknown option */
     for (int i = 0; cli_options[i].name; i++) {
         const Option *option = &cli_options[i];
         bool has_arg = option->kind != OPTION_FLAG;
-        longs[i] = (struct option){option->name, has_arg ? required_argument : no_argument, NULL,
+        if (!is_meant(option, verb))
+            continue;
+        *longs++ = (struct option){option->name, has_arg ? required_argument : no_argument, NULL,
                                    FIRST_CODE + i};
         if (!option->key)
             continue;
@@ -206,7 +232,7 @@ bool cli_parse(Cli *cli, int argc, char **argv)
 {
     char keys[2 * OPTIONS_MAX + 2];
     struct option longs[OPTIONS_MAX] = {0};
-    make_getopt(keys, longs);
+    make_getopt(verb_bit(argc, argv), keys, longs);
     const Option **given = arena_array(cli->arena, const Option *, argc + 1);
     int n_given = 0, code;
     opterr = 0;

@@ -8,6 +8,7 @@
 bool cli_run_options(Cli *cli, RunOptions *out); /* ERROR_USAGE in cli->err */
 
 Json *run_report_json(const Session *session, const RunReport *report);
+void run_report_text(const Session *session, const RunReport *report, Buf *out);
 
 /* `run --onnx-test DIR...`: every data set of every folder against its outputs, a line each; exit
  * code 1 when one differs, else that of the first one that could not be run. */

@@ -276,7 +276,10 @@ const Topic cli_topics[] = {
      "         reshards, findings: n names sides\n"
      "reshard  shape dtype machine mesh from to us bound_us proven peak_bytes steps\n"
      "         runner_up planners; with --to-mesh to_mesh before crossing after ways\n"
-     "run      ranks backend outputs median_us peak_bytes predicted_us ok ops\n"
+     "run      ranks backend outputs median_us passes peak_bytes rank_peak_bytes\n"
+     "         predicted_us predicted_peak_bytes values_checked first_bad ok\n"
+     "         weights_drawn not_finite; wrong: tensor op rank at got want range;\n"
+     "         ops: name us predicted_us; reshards: tensor steps us predicted_us\n"
      "info     ops host_ops nodes tensors params opset inputs outputs [values]\n"
      "\n"
      "What is in a loop has \"times\". Fields stay as they are; more may come.",

@@ -1,5 +1,11 @@
 #include "tui/views/run_state.h"
 
+#include "core/base/file.h"
+#include "tui/views/label.h"
+#include "tui/views/trace_json.h"
+
+#include <inttypes.h>
+
 enum { REPEAT_DEFAULT = 3, REPEAT_MAX = 10000 };
 
 void run_state_free(RunState *run)
@@ -76,9 +82,10 @@ static void done(Ui *ui, void *context, bool ok, const Error *err)
     run->repeat = job->options.repeat;
     timeline_measure(run->timeline, &run->report);
     run->span = run->timeline->n_rows > 0 ? run->timeline->row[0].first : 0;
-    if (run->report.n_passes < job->options.repeat)
+    int n_asked = run_passes(&job->options);
+    if (run->report.n_passes < n_asked)
         ui_say(ui, "stopped: %d of %d passes were finished and count", run->report.n_passes,
-               job->options.repeat);
+               n_asked);
 }
 
 static bool read_number(Str *rest, const char *name, int64_t most, int64_t *out, Error *err)
@@ -111,8 +118,8 @@ static bool read_options(Str args, RunOptions *out, Error *err)
             return false;
         }
     }
-    /* The pass that checks is not timed. */
-    out->repeat = (int)repeat + out->verify;
+    out->repeat = (int)repeat;
+    out->warmup = 1; /* the pass that checks is not timed */
     out->seed = (uint64_t)seed;
     return true;
 }
@@ -135,5 +142,44 @@ bool run_begin(Ui *ui, Str args, Error *err)
     JobWork all = {.title = "run", .work = work, .done = done, .context = job};
     if (!job_start(ui, &all))
         arena_free(arena);
+    return true;
+}
+
+/* ---- in words, and as a trace ---- */
+
+void run_put_wrong(const Session *session, const RunReport *report, Buf *out)
+{
+    const RunWrong *wrong = &report->wrong;
+    int32_t maker = session->graph->tensors[report->first_bad].maker;
+
+    buf_add(out, label_tensor(session, out->arena, report->first_bad));
+    if (maker >= 0)
+        buf_printf(out, ", made by %s %s", op_operator(session->graph, maker),
+                   op_name(session->graph, maker));
+    buf_puts(out, "\nelement [");
+    for (int d = 0; d < wrong->at.n_dims; d++)
+        buf_printf(out, "%s%" PRId64, d ? "," : "", wrong->at.dim[d]);
+    buf_printf(out, "] is %.6g on d%" PRId64 " and %.6g on one device; the largest is %.6g",
+               wrong->got, mesh_device(session->mesh, wrong->rank), wrong->want, wrong->range);
+}
+
+void run_put_trace(Ui *ui, Buf *out)
+{
+    const RunState *run = run_state(ui);
+
+    trace_json_put(ui->session, run->timeline, run->arena ? run->report.trace : NULL, out);
+}
+
+bool run_write_trace(Ui *ui, Str path, Error *err)
+{
+    Buf text = buf_new(ui->frame);
+    const char *file = arena_str(ui->frame, path);
+
+    if (path.n == 0)
+        return error_set(err, "write the trace to which file? :trace FILE.json");
+    run_put_trace(ui, &text);
+    if (!file_write(file, buf_str(&text), err))
+        return false;
+    ui_say(ui, "wrote %s: open it in ui.perfetto.dev", file);
     return true;
 }

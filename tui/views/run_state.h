@@ -33,4 +33,7 @@ bool run_begin(Ui *ui, Str args, Error *err);
 bool run_write_trace(Ui *ui, Str path, Error *err);
 void run_put_trace(Ui *ui, Buf *out);
 
+/* "x, made by MatMul", a line on, "element [2,0] is 1 on d3 and 2 on one device; .." */
+void run_put_wrong(const Session *session, const RunReport *report, Buf *out);
+
 #endif

@@ -6,11 +6,19 @@
  * of devices that do the same. Times are microseconds. A flow leads from the op that makes a value
  * to its reshard. Names are those of the screens, so that two traces compare.
  */
-#include "core/base/file.h"
+#include "tui/views/trace_json.h"
+
 #include "core/base/json.h"
 #include "core/plan/stage.h"
+#include "tui/views/comm.h"
 #include "tui/views/label.h"
-#include "tui/views/run_state.h"
+
+typedef struct {
+    Arena *arena;
+    const Session *session;
+    const Plan *plan;
+    const Graph *graph;
+} Tracing;
 
 static Json *event(const char *phase, int pid, int64_t tid, double us)
 {
@@ -33,37 +41,37 @@ static void add_name(Json *events, const char *what, int pid, int64_t tid, const
     json_add(events, out);
 }
 
-static Str span_name(const Ui *ui, int32_t op, int32_t reshard)
+static Str span_name(const Tracing *t, int32_t op, int32_t reshard)
 {
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_new(t->arena);
 
     if (op >= 0)
-        return label_op(ui->session, ui->frame, op);
-    const Reshard *moved = &ui_plan(ui)->reshards[reshard];
-    reshard_format_steps(moved->path, ui->session->mesh, &text);
+        return label_op(t->session, t->arena, op);
+    const Reshard *moved = &t->plan->reshards[reshard];
+    reshard_format_steps(moved->path, t->session->mesh, &text);
     buf_putc(&text, ' ');
-    buf_add(&text, label_tensor(ui->session, ui->frame, moved->tensor));
+    buf_add(&text, label_tensor(t->session, t->arena, moved->tensor));
     return buf_str(&text);
 }
 
-static Json *span_args(const Ui *ui, int32_t op, int32_t reshard)
+static Json *span_args(const Tracing *t, int32_t op, int32_t reshard)
 {
     Json *args = json_object();
-    Buf cause = buf_new(ui->frame);
+    Buf cause = buf_new(t->arena);
 
     if (op >= 0) {
-        json_set_str(args, "op", op_name(ui_graph(ui), op));
-        json_set_str(args, "operator", op_operator(ui_graph(ui), op));
+        json_set_str(args, "op", op_name(t->graph, op));
+        json_set_str(args, "operator", op_operator(t->graph, op));
         return args;
     }
-    const Reshard *moved = &ui_plan(ui)->reshards[reshard];
+    const Reshard *moved = &t->plan->reshards[reshard];
     int64_t bytes = 0;
     for (int s = 0; s < moved->path->n_steps; s++)
         bytes += moved->path->step[s].bytes;
-    json_set_str(args, "tensor", tensor_name(ui_graph(ui), moved->tensor));
+    json_set_str(args, "tensor", tensor_name(t->graph, moved->tensor));
     json_set_int(args, "bytes", bytes);
-    const Decision *pin = ui->session->inferred->n_program <= FOLDED_OPS_MAX
-                              ? comm_cause(ui->frame, ui->session, moved)
+    const Decision *pin = t->session->inferred->n_program <= FOLDED_OPS_MAX
+                              ? comm_cause(t->arena, t->session, moved)
                               : NULL;
     if (pin)
         label_origin(&pin->origin, &cause);
@@ -71,29 +79,29 @@ static Json *span_args(const Ui *ui, int32_t op, int32_t reshard)
     return args;
 }
 
-static void add_span(const Ui *ui, Json *events, int pid, int64_t tid, double start, double us,
+static void add_span(const Tracing *t, Json *events, int pid, int64_t tid, double start, double us,
                      int32_t op, int32_t reshard)
 {
     Json *out = event("X", pid, tid, start);
 
     json_set_real(out, "dur", us);
-    json_set(out, "name", json_from_str(span_name(ui, op, reshard)));
+    json_set(out, "name", json_from_str(span_name(t, op, reshard)));
     json_set_str(out, "cat", op >= 0 ? "op" : "reshard");
-    json_set(out, "args", span_args(ui, op, reshard));
+    json_set(out, "args", span_args(t, op, reshard));
     json_add(events, out);
 }
 
 /* The threads of the n-th part that ops run on. */
-static void name_part(const Ui *ui, Json *events, int n, int16_t devices)
+static void name_part(const Tracing *t, Json *events, int n, int16_t devices)
 {
-    Buf part = buf_new(ui->frame);
+    Buf part = buf_new(t->arena);
 
-    submesh_format(ui->session->mesh, ui_plan(ui)->submeshes[devices], &part);
+    submesh_format(t->session->mesh, t->plan->submeshes[devices], &part);
     const char *space = part.n > 0 ? " " : "";
     add_name(events, "thread_name", 0, 2 * n,
-             arena_printf(ui->frame, "%.*s%sops", STR_ARG(buf_str(&part)), space));
+             arena_printf(t->arena, "%.*s%sops", STR_ARG(buf_str(&part)), space));
     add_name(events, "thread_name", 0, 2 * n + 1,
-             arena_printf(ui->frame, "%.*s%sreshards", STR_ARG(buf_str(&part)), space));
+             arena_printf(t->arena, "%.*s%sreshards", STR_ARG(buf_str(&part)), space));
 }
 
 static void add_flow(Json *events, const char *phase, int64_t tid, double us, int id)
@@ -108,25 +116,25 @@ static void add_flow(Json *events, const char *phase, int64_t tid, double us, in
     json_add(events, out);
 }
 
-static void add_plan(const Ui *ui, const Timeline *line, Json *events)
+static void add_plan(const Tracing *t, const Timeline *line, Json *events)
 {
-    double *ends = arena_array(ui->frame, double, ui_graph(ui)->n_ops);
-    int *threads = arena_array(ui->frame, int, ui_graph(ui)->n_ops);
+    double *ends = arena_array(t->arena, double, t->graph->n_ops);
+    int *threads = arena_array(t->arena, int, t->graph->n_ops);
 
     add_name(events, "process_name", 0, 0, "plan, predicted");
     for (int n = 0; n < line->n_parts; n++)
-        name_part(ui, events, n, line->part[n]);
+        name_part(t, events, n, line->part[n]);
     for (int i = 0; i < line->n; i++) {
         const TimeSpan *span = &line->span[i];
         int thread = 2 * span->part + (span->op < 0);
-        add_span(ui, events, 0, thread, span->start_us, span->us, span->op, span->reshard);
+        add_span(t, events, 0, thread, span->start_us, span->us, span->op, span->reshard);
         if (span->op >= 0) {
             ends[span->op] = span->start_us + span->us;
             threads[span->op] = thread;
             continue;
         }
-        int32_t tensor = ui_plan(ui)->reshards[span->reshard].tensor;
-        int32_t maker = ui_graph(ui)->tensors[tensor].maker;
+        int32_t tensor = t->plan->reshards[span->reshard].tensor;
+        int32_t maker = t->graph->tensors[tensor].maker;
         if (maker < 0 || ends[maker] <= 0)
             continue;
         add_flow(events, "s", threads[maker], ends[maker], span->reshard);
@@ -134,34 +142,34 @@ static void add_plan(const Ui *ui, const Timeline *line, Json *events)
     }
 }
 
-static void add_run(const Ui *ui, const Trace *trace, Json *events)
+static void add_run(const Tracing *t, const Trace *trace, Json *events)
 {
-    add_name(events, "process_name", 1, 0, "run, measured on this host");
+    add_name(events, "process_name", 1, 0, "run, measured");
     for (int r = 0; r < trace->n_ranks; r++) {
-        int64_t device = mesh_device(ui->session->mesh, r);
+        int64_t device = mesh_device(t->session->mesh, r);
         add_name(events, "thread_name", 1, 2 * device,
-                 arena_printf(ui->frame, "d%lld ops", (long long)device));
+                 arena_printf(t->arena, "d%lld ops", (long long)device));
         add_name(events, "thread_name", 1, 2 * device + 1,
-                 arena_printf(ui->frame, "d%lld collectives", (long long)device));
+                 arena_printf(t->arena, "d%lld collectives", (long long)device));
         for (int i = 0; i < trace->n; i++) {
             const TraceSpan *span = trace_span(trace, r, i);
             const TraceWork *work = &trace->work[i];
-            add_span(ui, events, 1, 2 * device + (work->op < 0), span->start_us,
+            add_span(t, events, 1, 2 * device + (work->op < 0), span->start_us,
                      span->end_us - span->start_us, work->op, work->reshard);
         }
     }
 }
 
 /* A block on each of its lanes. */
-static void add_block(const Ui *ui, const Block *block, Json *events)
+static void add_block(const Tracing *t, const Block *block, Json *events)
 {
-    const Lanes *lanes = ui_plan(ui)->stages->lanes;
+    const Lanes *lanes = t->plan->stages->lanes;
 
     for (int32_t i = lanes->first[block->stage]; i < lanes->first[block->stage + 1]; i++) {
         Json *out = event("X", 2, lanes->lane[i], block->start_us), *args = json_object();
         const char *pass = block->backward ? "backward" : "forward";
         json_set_real(out, "dur", block->end_us - block->start_us);
-        json_set_str(out, "name", arena_printf(ui->frame, "%s %d", pass, block->micro_batch));
+        json_set_str(out, "name", arena_printf(t->arena, "%s %d", pass, block->micro_batch));
         json_set_str(out, "cat", pass);
         json_set_int(args, "stage", block->stage);
         json_set_int(args, "micro_batch", block->micro_batch);
@@ -171,45 +179,31 @@ static void add_block(const Ui *ui, const Block *block, Json *events)
     }
 }
 
-static void add_schedule(const Ui *ui, Json *events)
+static void add_schedule(const Tracing *t, Json *events)
 {
-    const Stages *stages = ui_plan(ui)->stages;
+    const Stages *stages = t->plan->stages;
 
     if (!stages || !stages->table)
         return;
     add_name(events, "process_name", 2, 0,
-             arena_printf(ui->frame, "schedule %s, predicted", stages->table->name));
+             arena_printf(t->arena, "schedule %s, predicted", stages->table->name));
     for (int lane = 0; lane < stages->lanes->n; lane++)
-        add_name(events, "thread_name", 2, lane, arena_printf(ui->frame, "lane %d", lane));
+        add_name(events, "thread_name", 2, lane, arena_printf(t->arena, "lane %d", lane));
     for (int i = 0; i < stages->table->n_blocks; i++)
-        add_block(ui, &stages->table->block[i], events);
+        add_block(t, &stages->table->block[i], events);
 }
 
-void run_put_trace(Ui *ui, Buf *out)
+void trace_json_put(const Session *session, const Timeline *timeline, const Trace *trace, Buf *out)
 {
-    const RunState *run = run_state(ui);
+    Tracing t = {out->arena, session, session->plan, session->graph};
     Json *root = json_object(), *events = json_array();
 
-    add_plan(ui, run->timeline, events);
-    if (run->arena && run->report.trace)
-        add_run(ui, run->report.trace, events);
-    add_schedule(ui, events);
+    add_plan(&t, timeline, events);
+    if (trace)
+        add_run(&t, trace, events);
+    add_schedule(&t, events);
     json_set_str(root, "displayTimeUnit", "ms");
     json_set(root, "traceEvents", events);
     json_write(root, out);
     json_free(root);
-}
-
-bool run_write_trace(Ui *ui, Str path, Error *err)
-{
-    Buf text = buf_new(ui->frame);
-    const char *file = arena_str(ui->frame, path);
-
-    if (path.n == 0)
-        return error_set(err, "write the trace to which file? :trace FILE.json");
-    run_put_trace(ui, &text);
-    if (!file_write(file, buf_str(&text), err))
-        return false;
-    ui_say(ui, "wrote %s: open it in ui.perfetto.dev", file);
-    return true;
 }

@@ -10,27 +10,9 @@ enum { SLOW_PERCENT = 5 };
 
 /* ---- the verdict ---- */
 
-static void put_wrong(const Ui *ui, const RunReport *report, Buf *out)
-{
-    const Graph *graph = ui_graph(ui);
-    const RunWrong *wrong = &report->wrong;
-    int32_t maker = graph->tensors[report->first_bad].maker;
-
-    buf_printf(out, "FAIL: the first value that differs is %.*s",
-               STR_ARG(label_tensor(ui->session, ui->frame, report->first_bad)));
-    if (maker >= 0)
-        buf_printf(out, ", made by %s", op_operator(graph, maker));
-    buf_printf(out, "\nelement [");
-    for (int d = 0; d < wrong->at.n_dims; d++)
-        buf_printf(out, "%s%" PRId64, d ? "," : "", wrong->at.dim[d]);
-    buf_printf(out, "] is %.6g on d%" PRId64 " and %.6g on one device; the largest is %.6g",
-               wrong->got, mesh_device(ui->session->mesh, wrong->rank), wrong->want, wrong->range);
-}
-
 static void put_verdict(const Ui *ui, const RunState *run, Buf *out)
 {
     const RunReport *report = &run->report;
-    int n_timed = report->n_passes - (run->verified && report->n_passes > 1);
     double largest = 0;
 
     for (int i = 0; i < report->n_outputs; i++)
@@ -38,13 +20,14 @@ static void put_verdict(const Ui *ui, const RunState *run, Buf *out)
             largest = report->outputs[i].max_abs;
     if (!run->verified)
         buf_puts(out, "not checked: :run verify compares every value with one device");
-    else if (report->first_bad >= 0)
-        put_wrong(ui, report, out);
-    else
+    else if (report->first_bad >= 0) {
+        buf_puts(out, "FAIL: the first value that differs is ");
+        run_put_wrong(ui->session, report, out);
+    } else
         buf_printf(out, "%s: largest error of an output %.3g; %d values equal on every rank",
                    report->ok ? "PASS" : "FAIL", largest, report->n_values_checked);
-    buf_printf(out, "\n%d pass%s timed, seed %" PRIu64, n_timed, n_timed == 1 ? "" : "es",
-               run->seed);
+    buf_printf(out, "\n%d pass%s timed, seed %" PRIu64, report->n_timed,
+               report->n_timed == 1 ? "" : "es", run->seed);
     if (report->n_drawn > 0)
         buf_printf(out, "; %d weights are not in the model: their numbers are drawn",
                    report->n_drawn);

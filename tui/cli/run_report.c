@@ -1,0 +1,236 @@
+/* run_report.c - what a run came to, in JSON and in words. */
+#include "core/base/units.h"
+#include "core/plan/cost.h"
+#include "tui/cli/run.h"
+#include "tui/cli/table.h"
+#include "tui/views/label.h"
+#include "tui/views/run_state.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { SLOWEST = 10, NAME_MOST = 50 };
+
+static Json *outputs_json(const Session *session, const RunReport *report)
+{
+    Json *out = json_array();
+    for (int i = 0; i < report->n_outputs; i++) {
+        const RunOutput *output = &report->outputs[i];
+        Json *row = json_object();
+        json_set_str(row, "name", tensor_name(session->graph, output->tensor));
+        json_set_real(row, "max_abs", output->max_abs);
+        json_set_real(row, "max_rel", output->max_rel);
+        json_set_int(row, "max_ulp", output->max_ulp);
+        json_set_bool(row, "ok", output->ok);
+        json_add(out, row);
+    }
+    return out;
+}
+
+static Json *ops_json(const Session *session, const RunReport *report)
+{
+    Json *out = json_array();
+    for (int i = 0; i < session->inferred->n_program; i++) {
+        int32_t op = session->inferred->program[i];
+        Json *row = json_object();
+        json_set_str(row, "name", op_name(session->graph, op));
+        json_set_real(row, "us", report->op_us[op]);
+        json_set_real(row, "predicted_us", session->plan->op_us[op]);
+        json_add(out, row);
+    }
+    return out;
+}
+
+static Str steps_of(const Session *session, Arena *arena, const Reshard *reshard)
+{
+    Buf steps = buf_new(arena);
+    reshard_format_steps(reshard->path, session->mesh, &steps);
+    return buf_str(&steps);
+}
+
+static Json *reshards_json(const Session *session, const RunReport *report)
+{
+    Arena *arena = arena_new();
+    Json *out = json_array();
+    for (int i = 0; i < session->plan->n_reshards; i++) {
+        const Reshard *reshard = &session->plan->reshards[i];
+        Json *row = json_object();
+        json_set_str(row, "tensor", tensor_name(session->graph, reshard->tensor));
+        json_set(row, "steps", json_from_str(steps_of(session, arena, reshard)));
+        json_set_real(row, "us", report->reshard_us[i]);
+        json_set_real(row, "predicted_us",
+                      reshard->path->us * reshard_repeat(session->plan, reshard));
+        json_add(out, row);
+    }
+    arena_free(arena);
+    return out;
+}
+
+/* The element that differs: null where none does. */
+static Json *wrong_json(const Session *session, const RunReport *report)
+{
+    const RunWrong *wrong = &report->wrong;
+    if (report->first_bad < 0)
+        return json_null();
+    Json *out = json_object();
+    int32_t maker = session->graph->tensors[report->first_bad].maker;
+    json_set_str(out, "tensor", tensor_name(session->graph, report->first_bad));
+    json_set(out, "op",
+             maker < 0 ? json_null() : json_from_str(str_from(op_name(session->graph, maker))));
+    json_set_int(out, "rank", wrong->rank);
+    json_set(out, "at", json_ints(wrong->at.dim, (int)wrong->at.n_dims));
+    json_set_real(out, "got", wrong->got);
+    json_set_real(out, "want", wrong->want);
+    json_set_real(out, "range", wrong->range);
+    return out;
+}
+
+Json *run_report_json(const Session *session, const RunReport *report)
+{
+    Json *out = json_object();
+    json_set_int(out, "ranks", report->n_ranks);
+    json_set_str(out, "backend", report->backend);
+    json_set(out, "outputs", outputs_json(session, report));
+    json_set_real(out, "median_us", report->median_us);
+    json_set_int(out, "passes", report->n_timed);
+    json_set_int(out, "peak_bytes", report->peak_bytes);
+    json_set(out, "rank_peak_bytes", json_ints(report->rank_peak_bytes, report->n_ranks));
+    json_set_real(out, "predicted_us", report->predicted_us);
+    json_set_int(out, "predicted_peak_bytes", report->predicted_peak_bytes);
+    json_set_int(out, "values_checked", report->n_values_checked);
+    json_set(out, "first_bad",
+             report->first_bad < 0
+                 ? json_null()
+                 : json_from_str(str_from(tensor_name(session->graph, report->first_bad))));
+    json_set(out, "wrong", wrong_json(session, report));
+    json_set_int(out, "weights_drawn", report->n_drawn);
+    json_set_int(out, "not_finite", report->n_strange);
+    json_set_bool(out, "ok", report->ok);
+    json_set(out, "ops", ops_json(session, report));
+    json_set(out, "reshards", reshards_json(session, report));
+    return out;
+}
+
+static void outputs_text(const Session *session, const RunReport *report, Buf *out)
+{
+    static const TableColumn columns[] = {
+        {"OUTPUT", 0}, {"MAX ABS", -12}, {"MAX REL", -12}, {"MAX ULP", -20}, {"", 0}};
+    Table *table = table_new(out->arena, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < report->n_outputs; i++) {
+        const RunOutput *output = &report->outputs[i];
+        table_cell(table, str_from(tensor_name(session->graph, output->tensor)));
+        table_printf(table, "%.3g", output->max_abs);
+        table_printf(table, "%.3g", output->max_rel);
+        if (output->max_ulp == INT64_MAX)
+            table_cell(table, STR("not a number"));
+        else
+            table_printf(table, "%" PRId64, output->max_ulp);
+        table_cell(table, output->ok ? STR("ok") : STR("DIFFERS"));
+    }
+    if (report->n_outputs > 0)
+        table_format(table, "", out);
+}
+
+/* Something with a time, and what the plan says of it. */
+typedef struct {
+    Str name, kind;
+    double us, predicted_us;
+} Timed;
+
+static int by_time(const void *a, const void *b)
+{
+    const Timed *x = a, *y = b;
+    return (x->us < y->us) - (x->us > y->us);
+}
+
+static void slowest_text(const char *title, const char *kind, Timed *times, int n, Buf *out)
+{
+    const TableColumn columns[] = {{title, 0}, {kind, 0}, {"TIME", -10}, {"PREDICTED", -10}};
+    Table *table = table_new(out->arena, columns, sizeof columns / sizeof *columns);
+    if (n == 0)
+        return;
+    qsort(times, (size_t)n, sizeof *times, by_time);
+    for (int i = 0; i < n && i < SLOWEST && times[i].us > 0; i++) {
+        Buf us = buf_new(out->arena), predicted = buf_new(out->arena);
+        units_format_us(times[i].us, &us);
+        units_format_us(times[i].predicted_us, &predicted);
+        table_path(table, 0, times[i].name, NAME_MOST);
+        table_cell(table, times[i].kind);
+        table_cell(table, buf_str(&us));
+        table_cell(table, buf_str(&predicted));
+    }
+    buf_putc(out, '\n');
+    table_format(table, "", out);
+}
+
+static void slowest_ops(const Session *session, const RunReport *report, Buf *out)
+{
+    const Inferred *inferred = session->inferred;
+    Timed *times = arena_array(out->arena, Timed, inferred->n_program);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        times[i] =
+            (Timed){label_op(session, out->arena, op), str_from(label_operator(session->graph, op)),
+                    report->op_us[op], session->plan->op_us[op]};
+    }
+    slowest_text("SLOWEST OPS", "OP", times, inferred->n_program, out);
+}
+
+static void slowest_reshards(const Session *session, const RunReport *report, Buf *out)
+{
+    const Plan *plan = session->plan;
+    Timed *times = arena_array(out->arena, Timed, plan->n_reshards);
+    for (int i = 0; i < plan->n_reshards; i++) {
+        const Reshard *reshard = &plan->reshards[i];
+        times[i] = (Timed){label_tensor(session, out->arena, reshard->tensor),
+                           steps_of(session, out->arena, reshard), report->reshard_us[i],
+                           reshard->path->us * reshard_repeat(plan, reshard)};
+    }
+    slowest_text("SLOWEST RESHARDS", "STEPS", times, plan->n_reshards, out);
+}
+
+/* "PASS: the largest error of an output is 2.98e-07; 96 values compared on every rank" */
+static void verdict(const Session *session, const RunReport *report, Buf *out)
+{
+    double largest = 0;
+    for (int i = 0; i < report->n_outputs; i++)
+        largest = report->outputs[i].max_abs > largest ? report->outputs[i].max_abs : largest;
+    buf_printf(out,
+               "%s: the largest error of an output is %.3g; %d values compared on every rank\n",
+               report->ok ? "PASS" : "FAIL", largest, report->n_values_checked);
+    if (report->first_bad < 0)
+        return;
+    buf_puts(out, "first to differ: ");
+    run_put_wrong(session, report, out);
+    buf_putc(out, '\n');
+}
+
+static void notes_text(const Session *session, const RunReport *report, Buf *out)
+{
+    if (report->strange >= 0)
+        buf_printf(out, "note: %" PRId64 " elements of output '%s' are not finite on one rank\n",
+                   report->n_strange, tensor_name(session->graph, report->strange));
+    if (report->n_drawn > 0)
+        buf_printf(out, "note: %d weights are not in the model: their numbers are drawn\n",
+                   report->n_drawn);
+}
+
+void run_report_text(const Session *session, const RunReport *report, Buf *out)
+{
+    buf_printf(out, "%d rank%s on the %s  step ", report->n_ranks, report->n_ranks == 1 ? "" : "s",
+               report->backend);
+    units_format_us(report->median_us, out);
+    buf_puts(out, "  peak ");
+    units_format_bytes(report->peak_bytes, out);
+    buf_printf(out, "; predicted for %s: ", session->machine->name);
+    units_format_us(report->predicted_us, out);
+    buf_puts(out, ", ");
+    units_format_bytes(report->predicted_peak_bytes, out);
+    buf_putc(out, '\n');
+    if (report->n_values_checked > 0)
+        verdict(session, report, out);
+    notes_text(session, report, out);
+    outputs_text(session, report, out);
+    slowest_ops(session, report, out);
+    slowest_reshards(session, report, out);
+}
