@@ -1,0 +1,24 @@
+/* taps.h - a number between the places of an image: from the places around it, each weighted.
+ *
+ * A tap is a place along one dim; a number is the sum over the product of the dims' taps.
+ */
+#ifndef CORE_RUN_KERNELS_TAPS_H
+#define CORE_RUN_KERNELS_TAPS_H
+
+#include "core/run/kernel.h"
+
+enum { TAPS_MAX = 4 };
+
+typedef struct {
+    int n;
+    int64_t place[TAPS_MAX]; /* -1: outside, where the image is 0 */
+    double weight[TAPS_MAX];
+} Taps;
+
+/* The two places around x in 0 .. size-1, linearly. */
+Taps taps_linear(double x, int64_t size);
+
+/* stride: elements between neighbours along each dim. */
+double taps_sum(const double *image, const Taps *taps, const int64_t *stride, int n_dims);
+
+#endif
