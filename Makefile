@@ -86,8 +86,8 @@ CORE_SOURCES := $(filter-out $(PLUGIN_SOURCES),$(wildcard core/*/*.c core/*/*/*.
 FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*/*.c viz/*.c scripts/*.c))
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
 HEADERS := $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h viz/*.h scripts/*.h)
-TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c)
-TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h)
+TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c tests/fakecuda/*.c)
+TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h tests/fakecuda/*.h)
 
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 CORE_OBJECTS := $(call object,$(CORE_SOURCES))
@@ -136,7 +136,25 @@ dimscope $(BUILD)/dimscope: $(MAIN_OBJECT) $(ARCHIVES)
 
 $(BUILD)/tests/%: tests/unit/%.c $(ARCHIVES) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(LIBS) $(TEST_LIBS) -o $@
+	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(OWN_LIBS) $(LIBS) $(TEST_LIBS) -o $@
+
+# What is loaded, and the CUDA that is none, with the plugin that calls it in fake/.
+FAKE_SOURCES := $(wildcard tests/fakecuda/*.c)
+CUDA_SOURCES := $(filter core/run/cuda/%,$(PLUGIN_SOURCES))
+FAKES := $(BUILD)/libfakecuda.so $(if $(CUDA_SOURCES),$(BUILD)/fake/dimscope_cuda.so)
+loaded_object = $(patsubst %.c,$(BUILD)/loaded/%.o,$(1))
+$(BUILD)/loaded/tests/fakecuda/%.o: OWN_CFLAGS := -DFAKECUDA_ROOT='"$(CURDIR)"'
+$(BUILD)/loaded/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,cc $<)$(COMPILE) -fPIC -MMD -MP -c $< -o $@
+$(BUILD)/libfakecuda.so: $(call loaded_object,$(FAKE_SOURCES))
+	$(call quiet,ld $@)$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) $^ -lm -ldl -lpthread -o $@
+$(BUILD)/fake/dimscope_cuda.so: $(call loaded_object,$(CUDA_SOURCES)) $(BUILD)/libfakecuda.so
+	@mkdir -p $(@D)
+	$(call quiet,ld $@)$(CC) $(CFLAGS) -shared $^ -Wl,-rpath,'$$ORIGIN/..' -o $@
+$(BUILD)/tests/test_fakecuda: OWN_LIBS := $(BUILD)/libfakecuda.so -Wl,-rpath,'$$ORIGIN/..'
+$(BUILD)/tests/test_fakecuda: $(BUILD)/libfakecuda.so
+-include $(patsubst %.o,%.d,$(call loaded_object,$(FAKE_SOURCES) $(CUDA_SOURCES)))
 
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 $(BUILD)/bench: $(BENCH_SOURCES) $(ARCHIVES) $(BUILD)/flags
@@ -185,7 +203,7 @@ demo: deps
 test: deps-test
 	@built=yes; $(SUBMAKE) -k build-tests || built=no; $(SUBMAKE) -s run-tests BUILT=$$built
 
-build-tests: all $(UNIT_TESTS)
+build-tests: all $(FAKES) $(UNIT_TESTS)
 
 run-tests:
 	@BUILT=$(BUILT) DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/run.sh $(BUILD) $(T)

@@ -24,8 +24,11 @@ void __syncthreads(void);
 double device_shuffle_xor(double value, int mask);
 int64_t device_shuffle_xor_i64(int64_t value, int mask);
 
-#define KERNEL(threads, name, Args) KERNEL_NAMED(name, Args)
-#define KERNEL_NAMED(name, Args)                                                                   \
+/* With NAME go its entry, and as NAME_shape the threads a block may have and the bytes of Args. */
+#define KERNEL(threads, name, Args) KERNEL_NAMED(threads, name, Args)
+#define KERNEL_NAMED(threads, name, Args)                                                          \
+    extern const int64_t name##_shape[2];                                                          \
+    const int64_t name##_shape[2] = {threads, sizeof(Args)};                                       \
     void name(Args a);                                                                             \
     void name##_entry(void **args);                                                                \
     void name##_entry(void **args)                                                                 \
