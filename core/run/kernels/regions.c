@@ -50,12 +50,13 @@ static bool open_regions(const KernelCall *call, int64_t each, Regions *r, Error
     return true;
 }
 
-/* The image of a region in the first channel held; NULL: it names none. */
+/* The image of a region in the first channel held; NULL: it names none. A number of a box is taken
+ * towards 0. */
 static const double *image_of(const Regions *r, int64_t region)
 {
     double batch = r->batch ? r->batch[region] : r->boxes[region * 5];
     const Shape *shape = &r->image->shape;
-    if (!(batch >= 0 && batch < (double)shape->dim[0]))
+    if (!(batch > -1 && batch < (double)shape->dim[0]))
         return NULL;
     return r->x + (int64_t)batch * shape->dim[1] * shape->dim[2] * shape->dim[3];
 }
