@@ -25,7 +25,7 @@ const Example examples_image[] = {
     {"GlobalAveragePool GlobalMaxPool GlobalLpPool", "3x5x7x6", NULL, 0},
     {"LRN", "3x5x4x3", "size=3", 0},
     {"MaxUnpool", "3x5x4x6,3x5x4x6:i64", "kernel_shape=[2,2] strides=[2,2]", 0},
-    {"MaxRoiPool", "3x5x7x6,4x5:i32", "pooled_shape=[2,3]", 0},
+    {"MaxRoiPool", "3x5x7x6,4x5", "pooled_shape=[2,3]", 0},
     {"RoiAlign", "3x5x7x6,8x4,8:i64", "output_height=2 output_width=3", 0},
     /* layer */
     {"BatchNormalization", "3x5x4x3,5,5,5,5", NULL, 0},

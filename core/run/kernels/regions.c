@@ -50,8 +50,8 @@ static bool open_regions(const KernelCall *call, int64_t each, Regions *r, Error
     return true;
 }
 
-/* The image of a region in the first channel held; NULL: it names none. A number of a box is taken
- * towards 0. */
+/* The image of a region in the first channel held; NULL: it names none, an error where
+ * indices are given; a number of a box is taken towards 0, and a box of no image is empty. */
 static const double *image_of(const Regions *r, int64_t region)
 {
     double batch = r->batch ? r->batch[region] : r->boxes[region * 5];
@@ -73,10 +73,10 @@ static bool fill_bins(const Regions *r, BinFn *of, Error *err)
         int64_t channel = i / shape->dim[3] / shape->dim[2] % shape->dim[1];
         int64_t region = i / shape->dim[3] / shape->dim[2] / shape->dim[1];
         const double *image = image_of(r, region);
-        if (!image)
+        if (!image && r->batch)
             return error_kind(err, ERROR_RUN, "a region is of an image that there is not");
         const int64_t bin[2] = {r->bin[0][row], r->bin[1][column]};
-        double y = of(r, region, bin, image + channel * plane);
+        double y = image ? of(r, region, bin, image + channel * plane) : 0;
         elements_store(r->out->dtype, local_at(r->out, i), 1, NUMBER_F64, &y);
     }
     return true;
