@@ -27,7 +27,7 @@ SUBMAKE = $(MAKE) --no-print-directory -j$(JOBS)
 # ---- packages (Debian 12), what each target needs
 
 DEPS_RUN := gcc make pkg-config libc6-dev libncurses-dev ncurses-base liblua5.4-dev \
-    libgraphviz-dev graphviz libjansson-dev libopenblas-serial-dev
+    libgraphviz-dev graphviz libjansson-dev libopenblas-serial-dev libopenmpi-dev openmpi-bin
 DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term python3 tmux procps zsh fish groff-base \
     libonnx-testdata
 DEPS_CHECK := $(DEPS_TEST) universal-ctags clang clang-format clang-tidy cppcheck libclang-rt-14-dev
@@ -58,7 +58,9 @@ BLAS_CFLAGS := $(shell pkg-config --cflags-only-I openblas 2>/dev/null)
 BLAS_LIBS := $(shell pkg-config --libs openblas 2>/dev/null)
 endif
 PACKAGES := lua5.4 jansson ncursesw libcgraph
-PACKAGE_CFLAGS := $(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null) $(BLAS_CFLAGS)
+MPI_CFLAGS := $(shell pkg-config --cflags-only-I ompi-c 2>/dev/null)
+PACKAGE_CFLAGS := $(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null) $(BLAS_CFLAGS) \
+    $(MPI_CFLAGS)
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(BLAS_LIBS) -lpthread -lm -ldl
 TEST_LIBS := -lcmocka -lvterm
 
@@ -81,11 +83,13 @@ $(BUILD)/tui/%.o $(BUILD)/viz/%.o $(BUILD)/scripts/%.o: OWN_CFLAGS := $(DATADIR)
 # What sees MPI and CUDA is in libraries of their own, loaded when asked for; what an op is on a
 # device sees neither.
 DEVICE_SOURCES := $(wildcard core/run/cuda/device_*.c core/run/cuda/gen_*.c)
-PLUGIN_SOURCES := $(filter-out $(DEVICE_SOURCES),$(wildcard core/run/mpi/*.c core/run/cuda/*.c))
-CORE_SOURCES := $(filter-out $(PLUGIN_SOURCES),$(wildcard core/*/*.c core/*/*/*.c))
+MPI_SOURCES := $(if $(MPI_CFLAGS),$(wildcard core/run/mpi/*.c))
+PLUGIN_SOURCES := $(MPI_SOURCES) $(filter-out $(DEVICE_SOURCES),$(wildcard core/run/cuda/*.c))
+CORE_SOURCES := $(filter-out core/run/mpi/% $(PLUGIN_SOURCES),$(wildcard core/*/*.c core/*/*/*.c))
 FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*/*.c viz/*.c scripts/*.c))
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
-HEADERS := $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h viz/*.h scripts/*.h)
+HEADERS := $(filter-out $(if $(MPI_CFLAGS),,core/run/mpi/%),\
+    $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h viz/*.h scripts/*.h))
 TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c tests/fakecuda/*.c)
 TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h tests/fakecuda/*.h)
 
@@ -93,18 +97,20 @@ object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 CORE_OBJECTS := $(call object,$(CORE_SOURCES))
 FACE_OBJECTS := $(call object,$(FACE_SOURCES))
 MAIN_OBJECT := $(call object,$(wildcard tui/main.c))
+MPI_OBJECTS := $(call object,$(MPI_SOURCES))
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*$(T)*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 ARCHIVES := $(BUILD)/faces.a $(BUILD)/core.a
 PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter release,$(MODE)),dimscope,$(BUILD)/dimscope))
+MPI_PLUGIN := $(if $(MPI_SOURCES),$(dir $(PROGRAM))dimscope_mpi.so)
 
-.PHONY: all build-tests run-tests deps deps-test deps-check demo test check format format-check
+.PHONY: all mpi build-tests run-tests deps deps-test deps-check demo test check format format-check
 .PHONY: lint lint-files fuzz bench golden install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BUILD)/core.a $(PROGRAM)
+all: $(BUILD)/core.a $(PROGRAM) $(MPI_PLUGIN)
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -133,6 +139,12 @@ $(ARCHIVES): %.a: %.list
 EXPORT_CORE = -rdynamic -Wl,--whole-archive $(BUILD)/core.a -Wl,--no-whole-archive
 dimscope $(BUILD)/dimscope: $(MAIN_OBJECT) $(ARCHIVES)
 	$(call quiet,ld $@)$(CC) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJECT) $(BUILD)/faces.a $(EXPORT_CORE) $(LIBS) -o $@
+
+$(MPI_OBJECTS): OWN_CFLAGS := -fPIC
+dimscope_mpi.so $(BUILD)/dimscope_mpi.so: $(MPI_OBJECTS)
+	$(call quiet,ld $@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ $(shell pkg-config --libs ompi-c) -o $@
+mpi: all
+	@$(if $(MPI_PLUGIN),,echo "Open MPI is not here: make deps, or apt install libopenmpi-dev openmpi-bin")
 
 $(BUILD)/tests/%: tests/unit/%.c $(ARCHIVES) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -163,7 +175,7 @@ $(BUILD)/bench: $(BENCH_SOURCES) $(ARCHIVES) $(BUILD)/flags
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES) $(BUILD)/flags
 	$(call quiet,cc $<)$(COMPILE) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(LIBS) -o $@
 
--include $(patsubst %.o,%.d,$(CORE_OBJECTS) $(FACE_OBJECTS) $(MAIN_OBJECT))
+-include $(patsubst %.o,%.d,$(CORE_OBJECTS) $(FACE_OBJECTS) $(MAIN_OBJECT) $(MPI_OBJECTS))
 -include $(wildcard $(BUILD)/tests/*.d $(BUILD)/*.d)
 
 # ---- packages: installs what is missing, and is silent when nothing is
@@ -291,6 +303,9 @@ install: all
 	    "$(SHARE)/man/man7" "$(SHARE)/bash-completion/completions" \
 	    "$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 dimscope "$(DESTDIR)$(PREFIX)/bin/dimscope"
+	for plugin in dimscope_*.so; do \
+	    [ ! -f $$plugin ] || install -D -m 755 $$plugin "$(DESTDIR)$(PREFIX)/lib/dimscope/$$plugin"; \
+	done
 	find scripts samples -type f ! -name '*.[ch]' ! -name '*.so' -exec install -D -m 644 {} "$(DATA)/{}" \;
 	install -D -m 644 core/run/dimscope_kernel.h "$(DESTDIR)$(PREFIX)/include/dimscope_kernel.h"
 	install -D -m 644 samples/native/embedding.c "$(DATA)/samples/native/embedding.c"
@@ -306,4 +321,4 @@ install: all
 	./dimscope help --completion fish >"$(SHARE)/fish/vendor_completions.d/dimscope.fish"
 
 clean:
-	rm -rf build dimscope
+	rm -rf build dimscope dimscope_*.so

@@ -52,7 +52,7 @@ for source in tests/unit/test_*"$only"*.c; do
     fi
 done
 
-for part in golden docs shell conformance onnx cuda; do
+for part in golden docs shell mpi conformance onnx cuda; do
     [ -x "tests/$part/run.sh" ] && [ -n "$DIMSCOPE" ] || continue
     timeout 600 "tests/$part/run.sh" $only >"$log" 2>&1
     status=$?

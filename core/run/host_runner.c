@@ -33,7 +33,7 @@ static void close_rank(Rank *rank)
     (void)rank;
 }
 
-static Local *make_slot(Rank *rank, int32_t slot)
+Local *host_make_slot(Rank *rank, int32_t slot)
 {
     Local *local = rank_make(rank, slot);
     if (!local || local_alloc(local))
@@ -48,7 +48,7 @@ static Local *make_slot(Rank *rank, int32_t slot)
 
 static bool load(Rank *rank, int32_t slot)
 {
-    Local *local = make_slot(rank, slot);
+    Local *local = host_make_slot(rank, slot);
     if (!local)
         return false;
     Arena *scratch = arena_new();
@@ -62,7 +62,7 @@ static bool run_op(Rank *rank, const Instr *instr)
     KernelCall call;
     Error inner = {.kind = ERROR_RUN}, err = {0};
     Arena *scratch = arena_new();
-    bool ok = rank_kernel_call(rank, instr->op, make_slot, scratch, &call);
+    bool ok = rank_kernel_call(rank, instr->op, host_make_slot, scratch, &call);
     if (ok && !call.kernel->run(&call, &inner)) {
         kernel_blame(rank->team->plan->inferred->graph, instr->op, &inner, &err);
         ok = rank_failed(rank, &err);
@@ -86,14 +86,12 @@ static bool fill_from_group(Rank *rank, const Instr *instr, Arena *scratch)
         member = submesh_twin(plan->mesh, source, member);
         held[i] = team->ranks[member].slot[instr->from];
     }
-    Error inner = {.kind = ERROR_RUN}, err = {0};
-    Local *target = make_slot(rank, instr->slot);
-    if (target && collective_run(&collective, rank->position, held, target, scratch, &inner))
-        return true;
-    error_kind(&err, ERROR_RUN, "%s of '%s': %s", step_kind_name(instr->step->kind),
-               tensor_name(plan->inferred->graph, team->program->slots[instr->slot].tensor),
-               inner.text);
-    return rank_failed(rank, &err);
+    Error inner = {.kind = ERROR_RUN};
+    Local *target = host_make_slot(rank, instr->slot);
+    if (!target)
+        return false;
+    return collective_run(&collective, rank->position, held, target, scratch, &inner) ||
+           rank_step_failed(rank, instr, &inner);
 }
 
 static bool run_step(Rank *rank, const Instr *instr, double *wait_us)

@@ -1,5 +1,6 @@
 #include "core/run/rank.h"
 
+#include "core/base/intern.h"
 #include "core/plan/edges.h"
 #include "core/run/runner.h"
 #include "core/run/supervise.h"
@@ -20,6 +21,16 @@ bool rank_failed(Rank *rank, const Error *err)
     if (!error_is_set(&rank->result->head->err))
         rank->result->head->err = *err;
     return false;
+}
+
+bool rank_step_failed(Rank *rank, const Instr *instr, const Error *err)
+{
+    const Team *team = rank->team;
+    Error named = {0};
+    error_kind(&named, err->kind, "%s of '%s': %s", step_kind_name(instr->step->kind),
+               tensor_name(team->plan->inferred->graph, team->program->slots[instr->slot].tensor),
+               err->text);
+    return rank_failed(rank, &named);
 }
 
 /* ---- meetings ---- */
@@ -246,7 +257,10 @@ static void compare_output(Rank *rank, int i, const Local *part, const Local *wa
     Tolerance tolerance = tolerance_for(want->dtype, local_range(want));
     if (team->expected && team->expected[team->plan->inferred->graph->outputs[i]])
         tolerance.rtol = fmax(tolerance.rtol, 1e-3); /* ONNX's own, for its test sets */
-    local_compare(part, want, team_tolerance(team, tolerance), &rank->result->output[i]);
+    Difference *output = &rank->result->output[i];
+    output->bits =
+        hash_bytes(part->data, (size_t)local_bytes(part)) * (2 * (uint64_t)rank->position + 1);
+    local_compare(part, want, team_tolerance(team, tolerance), output);
 }
 
 static bool check_outputs(Rank *rank)

@@ -61,6 +61,7 @@ bool rank_meet(Rank *rank);
 /* False, so that a failing function can say `return rank_failed(rank, &inner)`; the first error of
  * a rank is kept. */
 bool rank_failed(Rank *rank, const Error *err);
+bool rank_step_failed(Rank *rank, const Instr *instr, const Error *err); /* names the step */
 
 /* Whether the rank is on the part of the mesh that has the slot; on a part of the mesh. */
 bool rank_has(const Rank *rank, int32_t slot);

@@ -101,7 +101,7 @@ static void add_outputs(Arena *arena, const Team *team, RunReport *out)
         for (int r = 0; r < team->n_ranks; r++)
             difference_join(&all, &result_at(team, r)->output[i]);
         out->outputs[i] =
-            (RunOutput){graph->outputs[i], all.max_abs, all.max_rel, all.max_ulp, all.ok};
+            (RunOutput){graph->outputs[i], all.max_abs, all.max_rel, all.max_ulp, all.bits, all.ok};
         out->ok = out->ok && all.ok;
     }
 }

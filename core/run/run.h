@@ -36,6 +36,7 @@ typedef struct {
     int32_t tensor;
     double max_abs, max_rel;
     int64_t max_ulp;
+    uint64_t bits; /* of its elements on all ranks: runs of one plan agree where their bits do */
     bool ok;
 } RunOutput;
 

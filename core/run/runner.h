@@ -39,5 +39,7 @@ typedef struct Runner {
 } Runner;
 
 extern const Runner host_runner;
+/* rank_make() with elements in this host's memory; NULL: there is none, which the rank says. */
+Local *host_make_slot(Rank *rank, int32_t slot);
 
 #endif

@@ -89,12 +89,10 @@ static double work_us(double flops, double bytes)
     return (flops / SLOWEST_FLOPS_PER_S + bytes / SLOWEST_BYTES_PER_S) * 1e6;
 }
 
-/* What the instruction a rank is in may take; with verify it waits for the whole op. */
-static double instr_us(const Team *team, const RankHead *head)
+double supervise_instr_us(const Team *team, int at)
 {
     const Program *program = team->program;
     const Plan *plan = team->plan;
-    int at = atomic_load(&head->at);
     if (at < 0 || at >= program->n_instrs)
         return 0;
     const Instr *instr = &program->instrs[at];
@@ -123,7 +121,7 @@ static void renew(Watch *watch)
     double stall_s = team->options->stall_s > 0 ? team->options->stall_s : RUN_STALL_S, longest = 0;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     for (int r = 0; r < team->n_ranks; r++) {
-        double us = instr_us(team, team->results->rank[r].head);
+        double us = supervise_instr_us(team, atomic_load(&team->results->rank[r].head->at));
         longest = us > longest ? us : longest;
     }
     double share = cores > 0 && team->n_ranks > cores ? (double)team->n_ranks / (double)cores : 1;

@@ -21,6 +21,10 @@ typedef void SupervisedRun(Team *team);
  * that names the rank and where it was, or ERROR_CANCELLED. */
 bool supervise(Team *team, SupervisedRun *run, Error *err);
 
+/* What an instruction may take beside the stall, on a core of its own; with verify the reference's
+ * part and that of all ranks. */
+double supervise_instr_us(const Team *team, int at);
+
 /* On a rank's thread, once: a crash of it will be said to be its own. */
 void supervise_thread(Rank *rank);
 

@@ -58,6 +58,7 @@ int64_t local_count_strange(const Local *part)
 
 void difference_join(Difference *into, const Difference *other)
 {
+    into->bits += other->bits;
     into->max_abs = fmax(into->max_abs, other->max_abs);
     into->max_rel = fmax(into->max_rel, other->max_rel);
     into->max_ulp = other->max_ulp > into->max_ulp ? other->max_ulp : into->max_ulp;

@@ -15,6 +15,7 @@
 typedef struct {
     double max_abs, max_rel; /* |got - want|, and that over |want| where it is not 0 */
     int64_t max_ulp;
+    uint64_t bits; /* of the elements; of several ranks the sum: equal where the bits are */
     bool ok;
 } Difference;
 

@@ -7,6 +7,7 @@
 #include "tui/views/run_state.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { SLOWEST = 10, NAME_MOST = 50 };
@@ -16,11 +17,14 @@ static Json *outputs_json(const Session *session, const RunReport *report)
     Json *out = json_array();
     for (int i = 0; i < report->n_outputs; i++) {
         const RunOutput *output = &report->outputs[i];
+        char bits[17];
         Json *row = json_object();
         json_set_str(row, "name", tensor_name(session->graph, output->tensor));
         json_set_real(row, "max_abs", output->max_abs);
         json_set_real(row, "max_rel", output->max_rel);
         json_set_int(row, "max_ulp", output->max_ulp);
+        snprintf(bits, sizeof bits, "%016" PRIx64, output->bits);
+        json_set_str(row, "bits", bits);
         json_set_bool(row, "ok", output->ok);
         json_add(out, row);
     }

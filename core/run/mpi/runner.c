@@ -1,0 +1,218 @@
+/* runner.c - ranks as processes under mpirun, one each: ops as on the host, steps by MPI. */
+#include "core/run/runner.h"
+
+#include "core/base/intern.h"
+#include "core/run/mpi/steps.h"
+#include "core/run/mpi/world.h"
+#include "core/run/plugin.h"
+
+typedef struct {
+    Arena *arena;
+    MpiWorld *world; /* NULL: the run has one rank, and nobody to talk to */
+    MpiSteps steps;
+    MpiStep **step; /* per instruction; NULL: not yet done */
+    Watch watch;
+} Own;
+
+/* ---- all do the same ---- */
+
+typedef enum { SAME_MODEL, SAME_PLAN, SAME_OPTIONS, SAME_COUNT } Same;
+
+static uint64_t hash_model(const Plan *plan, Arena *arena)
+{
+    const Inferred *inferred = plan->inferred;
+    Buf text = buf_new(arena);
+    for (int32_t t = 0; t < inferred->graph->n_tensors; t++) {
+        const Shape *shape = inferred_shape(inferred, t);
+        buf_printf(&text, "%s %d", tensor_name(inferred->graph, t), inferred->dtype[t]);
+        for (int64_t d = 0; shape && d < shape->n_dims; d++)
+            buf_printf(&text, " %lld", (long long)shape->dim[d]);
+        buf_putc(&text, '\n');
+    }
+    return hash_bytes(text.s, text.n);
+}
+
+static uint64_t hash_plan(const Plan *plan, const Program *program, Arena *arena)
+{
+    Buf text = buf_new(arena);
+    mesh_format(plan->mesh, &text);
+    for (int i = 0; i < program->n_slots; i++) {
+        const Slot *slot = &program->slots[i];
+        buf_printf(&text, "\n%d ", slot->tensor);
+        submesh_format(plan->mesh, plan->submeshes[slot->devices], &text);
+        sharding_format(shardings_at(plan->shardings, slot->sharding), plan->mesh, VIEW_OURS_ASCII,
+                        &text, NULL);
+    }
+    for (int i = 0; i < program->n_instrs; i++) {
+        const Instr *instr = &program->instrs[i];
+        buf_printf(&text, "\n%d %d %d %d", instr->kind, instr->slot, instr->from, instr->op);
+        if (instr->step)
+            buf_printf(&text, " %d %x", instr->step->kind, instr->step->atoms);
+    }
+    return hash_bytes(text.s, text.n);
+}
+
+static uint64_t hash_options(const RunOptions *options, Arena *arena)
+{
+    Buf text = buf_new(arena);
+    buf_printf(&text, "%d %d %d %d %llu", options->verify, options->deterministic, options->trace,
+               run_passes(options), (unsigned long long)options->seed);
+    return hash_bytes(text.s, text.n);
+}
+
+/* Processes that do different things would wait for each other. */
+static bool all_alike(const Team *team, MpiWorld *world, Arena *arena, Error *err)
+{
+    static const char *const other[] = {/* ORDER SAME */ "another model", "another plan",
+                                        "other options"};
+    uint64_t mine[SAME_COUNT] = {hash_model(team->plan, arena),
+                                 hash_plan(team->plan, team->program, arena),
+                                 hash_options(team->options, arena)};
+    uint64_t *all = arena_array(arena, uint64_t, (int64_t)SAME_COUNT * team->world->n);
+    if (!mpi_fine(MPI_Allgather(mine, SAME_COUNT, MPI_UINT64_T, all, SAME_COUNT, MPI_UINT64_T,
+                                world->comm),
+                  "MPI_Allgather", err))
+        return false;
+    for (int p = 1; p < team->world->n; p++)
+        for (int s = 0; s < SAME_COUNT; s++)
+            if (all[p * SAME_COUNT + s] != all[s])
+                return error_kind(err, ERROR_USAGE, "process %d has %s than process 0", p,
+                                  other[s]);
+    return true;
+}
+
+static bool open_team(Team *team, Error *err)
+{
+    Arena *arena = arena_new();
+    Own *own = arena_make(arena, Own);
+    *own = (Own){.arena = arena, .world = mpi_world_of(team->world)};
+    team->own = own;
+    if (team->n_ranks == 1)
+        own->world = NULL;
+    if (team->n_local != 1) {
+        error_kind(err, ERROR_USAGE, "%d ranks need as many processes, there %s %d", team->n_ranks,
+                   team->world->n == 1 ? "is" : "are", team->world->n);
+        error_hint(err, "mpirun -n %d dimscope run .. --backend mpi", team->n_ranks);
+        return false;
+    }
+    if (!own->world)
+        return true;
+    own->step = arena_array(arena, MpiStep *, team->program->n_instrs);
+    return all_alike(team, own->world, arena, err) &&
+           mpi_steps_open(arena, team->plan->mesh, own->world->comm, team->options->deterministic,
+                          &own->steps, err) &&
+           watch_open(arena, &own->world->host, team, &own->watch, err);
+}
+
+static void close_team(Team *team)
+{
+    Own *own = team->own;
+    if (own->watch.team) {
+        watch_close(&own->watch);
+        mpi_steps_close(&own->steps);
+    }
+    arena_free(own->arena);
+}
+
+/* ---- steps ---- */
+
+static MpiStep *prepare(Rank *rank, const Instr *instr, Error *err)
+{
+    const Team *team = rank->team;
+    const Plan *plan = team->plan;
+    const Slot *from = &team->program->slots[instr->from], *to = &team->program->slots[instr->slot];
+    MpiStepCall call = {.kind = instr->step->kind, .number = instr - team->program->instrs};
+    call.collective =
+        (Collective){plan->mesh, shardings_at(plan->shardings, instr->step->from),
+                     shardings_at(plan->shardings, instr->step->to), instr->step->atoms};
+    call.makers = plan->submeshes[from->devices];
+    call.readers = plan->submeshes[to->devices];
+    call.dtype = (Dtype)plan->inferred->dtype[to->tensor];
+    return mpi_step_prepare(&((Own *)team->own)->steps, &call, err);
+}
+
+/* When the run is traced: how long the others of the group were waited for. */
+static bool wait_for_group(const Team *team, const MpiStep *step, double *wait_us, Error *err)
+{
+    double start = run_now_us();
+    if (!team->options->trace || step->comm == MPI_COMM_NULL)
+        return true;
+    bool ok = mpi_fine(MPI_Barrier(step->comm), "MPI_Barrier", err);
+    *wait_us = run_now_us() - start;
+    return ok;
+}
+
+static bool do_step(Rank *rank, const Instr *instr, Local *target, double *wait_us, Error *err)
+{
+    Own *own = rank->team->own;
+    MpiStep **step = &own->step[instr - rank->team->program->instrs];
+    if (!*step)
+        *step = prepare(rank, instr, err);
+    return *step && wait_for_group(rank->team, *step, wait_us, err) &&
+           mpi_step_do(&own->steps, *step, rank->slot[instr->from], target, err);
+}
+
+static bool run_step(Rank *rank, const Instr *instr, double *wait_us)
+{
+    Own *own = rank->team->own;
+    atomic_int *state = &rank->result->head->state;
+    bool reads = rank_has(rank, instr->slot);
+    if (!own->world)
+        return host_runner.step(rank, instr, wait_us);
+    if (!reads && !rank_has(rank, instr->from))
+        return true;
+    Local *target = reads ? host_make_slot(rank, instr->slot) : NULL;
+    if (reads && !target)
+        return false;
+    Error inner = {0};
+    atomic_store(state, RANK_WAITING);
+    watch_note(&own->watch);
+    bool ok = do_step(rank, instr, target, wait_us, &inner);
+    atomic_store(state, RANK_WORKING);
+    return ok || rank_step_failed(rank, instr, &inner);
+}
+
+/* ---- the rest is the host's ---- */
+
+static bool run_op(Rank *rank, const Instr *instr)
+{
+    Own *own = rank->team->own;
+    if (own->world)
+        watch_note(&own->watch);
+    return host_runner.op(rank, instr);
+}
+
+static bool open_rank(Rank *rank)
+{
+    return host_runner.rank_open(rank);
+}
+
+static void close_rank(Rank *rank)
+{
+    host_runner.rank_close(rank);
+}
+
+static bool load(Rank *rank, int32_t slot)
+{
+    return host_runner.load(rank, slot);
+}
+
+static const Local *fetch(Rank *rank, int32_t slot)
+{
+    return host_runner.fetch(rank, slot);
+}
+
+static const Runner mpi_runner = {.name = "mpi",
+                                  .open = open_team,
+                                  .close = close_team,
+                                  .rank_open = open_rank,
+                                  .rank_close = close_rank,
+                                  .load = load,
+                                  .op = run_op,
+                                  .step = run_step,
+                                  .drop = rank_unmake,
+                                  .fetch = fetch};
+
+extern const Plugin dimscope_plugin;
+const Plugin dimscope_plugin = {
+    .version = PLUGIN_VERSION, .runner = &mpi_runner, .world_open = mpi_world_open};

@@ -1,0 +1,473 @@
+#include "core/run/mpi/steps.h"
+
+#include "core/run/kernel.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct {
+    MpiSteps *steps;
+    const MpiStep *step;
+    const Local *source;
+    Local *target;
+    Error *err;
+} Doing;
+
+/* ---- what steps share ---- */
+
+bool mpi_steps_open(Arena *arena, const Mesh *mesh, MPI_Comm world, bool in_order, MpiSteps *out,
+                    Error *err)
+{
+    int position = 0;
+    *out = (MpiSteps){.arena = arena, .mesh = mesh, .in_order = in_order, .n_most = INT32_MAX};
+    if (!mpi_types_open(&out->types, err) ||
+        !mpi_fine(MPI_Comm_dup(world, &out->world), "MPI_Comm_dup", err))
+        return false;
+    MPI_Comm_set_errhandler(out->world, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(out->world, &position);
+    out->position = position;
+    return true;
+}
+
+void mpi_steps_close(MpiSteps *steps)
+{
+    for (int g = 0; g < steps->groups.n; g++)
+        MPI_Comm_free(&steps->groups.at[g].comm);
+    MPI_Comm_free(&steps->world);
+    mpi_types_close(&steps->types);
+    free(steps->send.at);
+    free(steps->receive.at);
+}
+
+/* Room for so many elements, uninitialised; NULL with *err when there is no memory. */
+static void *room_for(Room *room, Dtype dtype, int64_t n, Error *err)
+{
+    int64_t n_bytes = n * element_bytes(dtype);
+    if (n_bytes >= room->n_bytes) {
+        free(room->at);
+        *room = (Room){.at = malloc((size_t)n_bytes + 1), .n_bytes = n_bytes + 1};
+    }
+    if (!room->at) {
+        error_kind(err, ERROR_RUN, "out of memory for messages of %" PRId64 " bytes", n_bytes);
+        room->n_bytes = 0;
+    }
+    return room->at;
+}
+
+static bool make_group(MpiSteps *steps, AtomSet atoms, MPI_Comm *out, Error *err)
+{
+    int64_t n = mesh_atoms_size(steps->mesh, atoms);
+    int *ranks = arena_array(steps->arena, int, n);
+    MPI_Group world, group;
+    for (int64_t i = 0; i < n; i++)
+        ranks[i] = (int)mesh_group_member(steps->mesh, atoms, steps->position, i);
+    MPI_Comm_group(steps->world, &world);
+    MPI_Group_incl(world, (int)n, ranks, &group);
+    bool ok =
+        mpi_fine(MPI_Comm_create_group(steps->world, group, 1, out), "MPI_Comm_create_group", err);
+    MPI_Group_free(&group);
+    MPI_Group_free(&world);
+    return ok;
+}
+
+static bool find_group(MpiSteps *steps, AtomSet atoms, MPI_Comm *out, Error *err)
+{
+    for (int g = 0; g < steps->groups.n; g++)
+        if (steps->groups.at[g].atoms == atoms) {
+            *out = steps->groups.at[g].comm;
+            return true;
+        }
+    if (!make_group(steps, atoms, out, err))
+        return false;
+    MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
+    vec_push(steps->arena, &steps->groups, (MpiGroup){atoms, *out});
+    return true;
+}
+
+/* ---- preparing ---- */
+
+static int member_at(const MpiSteps *steps, AtomSet atoms, int n_members, int64_t position)
+{
+    int i = 0;
+    while (i < n_members && mesh_group_member(steps->mesh, atoms, steps->position, i) != position)
+        i++;
+    return i;
+}
+
+/* Messages by member. They lie in the part where each is contiguous there, and, `in_row`, behind
+ * the one before. */
+static MpiBlocks blocks_of(MpiSteps *steps, const MpiStep *step, const Message *message,
+                           int n_messages, bool in_row)
+{
+    int n = step->n_members;
+    MpiBlocks blocks = {.direct = true};
+    blocks.message = arena_array(steps->arena, const Message *, n);
+    blocks.n = arena_array(steps->arena, int, 2 * (int64_t)n);
+    blocks.at = blocks.n + n;
+    for (int i = 0; i < n_messages; i++) {
+        const Piece *piece = &message[i].piece;
+        int m = member_at(steps, step->exchange.collective.atoms, n, message[i].position);
+        blocks.message[m] = &message[i];
+        blocks.n[m] = (int)piece->n_elements;
+        blocks.direct = blocks.direct && piece_is_contiguous(piece) &&
+                        (!in_row || piece->first == blocks.n_all);
+        blocks.n_all += piece->n_elements;
+    }
+    return blocks;
+}
+
+static void lay_out(MpiBlocks *blocks, int n_members)
+{
+    int64_t at = 0;
+    for (int m = 0; m < n_members; m++) {
+        const Message *message = blocks->message[m];
+        blocks->at[m] = (int)(blocks->direct && message ? message->piece.first : at);
+        at += blocks->n[m];
+    }
+}
+
+static bool has_addends(const Exchange *x)
+{
+    for (int i = 0; i < x->n_takes; i++)
+        if (x->take[i].use == PART_ADDED)
+            return true;
+    return false;
+}
+
+static void make_blocks(MpiSteps *steps, MpiStep *step)
+{
+    const Exchange *x = &step->exchange;
+    bool in_row = step->kind == STEP_REDUCE_SCATTER; /* MPI_Reduce_scatter knows no places */
+    step->give = blocks_of(steps, step, x->give, x->n_gives, in_row);
+    step->take = blocks_of(steps, step, x->take, x->n_takes, false);
+    step->take.direct = step->take.direct && !has_addends(x);
+    lay_out(&step->give, step->n_members);
+    lay_out(&step->take, step->n_members);
+}
+
+/* Whether all of the group are at this step, and not at another. */
+static bool meet_at(const MpiSteps *steps, const MpiStep *step, const MpiStepCall *call, Error *err)
+{
+    const int64_t mine[] = {
+        call->number, (int64_t)call->kind,
+        mesh_group_member(steps->mesh, call->collective.atoms, steps->position, 0)};
+    enum { N = sizeof mine / sizeof *mine };
+    int64_t *all = arena_array(steps->arena, int64_t, (int64_t)N * step->n_members);
+    if (!mpi_fine(MPI_Allgather(mine, N, MPI_INT64_T, all, N, MPI_INT64_T, step->comm),
+                  "MPI_Allgather", err))
+        return false;
+    for (int i = 0; i < step->n_members; i++)
+        if (memcmp(all + (int64_t)N * i, mine, sizeof mine) != 0)
+            return error_kind(
+                err, ERROR_RUN, "rank %" PRId64 " is at instruction %" PRId64 ", not at %" PRId64,
+                mesh_group_member(steps->mesh, call->collective.atoms, steps->position, i),
+                all[(int64_t)N * i], call->number);
+    return true;
+}
+
+static bool is_among(StepKind kind)
+{
+    return kind != STEP_SEND && kind != STEP_BROADCAST;
+}
+
+MpiStep *mpi_step_prepare(MpiSteps *steps, const MpiStepCall *call, Error *err)
+{
+    const Collective *c = &call->collective;
+    MpiStep *step = arena_make(steps->arena, MpiStep);
+    *step = (MpiStep){.kind = call->kind, .dtype = call->dtype, .comm = MPI_COMM_NULL};
+    step->n_members = (int)mesh_atoms_size(steps->mesh, c->atoms);
+    if (!exchange_make(steps->arena, c, call->makers, call->readers, steps->position,
+                       &step->exchange, err))
+        return NULL;
+    int64_t n_from = sharding_local_elements(c->from, steps->mesh, 0);
+    int64_t n_to = sharding_local_elements(c->to, steps->mesh, 0) *
+                   (call->kind == STEP_REDUCE_SCATTER ? step->n_members : 1);
+    step->large = n_from > steps->n_most || n_to > steps->n_most;
+    if (c->atoms == 0 || !is_among(call->kind))
+        return step;
+    for (int i = 0; i < step->n_members; i++) {
+        int64_t member = mesh_group_member(steps->mesh, c->atoms, steps->position, i);
+        if (submesh_has(steps->mesh, call->readers, member))
+            continue;
+        error_kind(err, ERROR_RUN, "rank %" PRId64 " is in the group, but not of the stage",
+                   member);
+        return NULL;
+    }
+    if (!find_group(steps, c->atoms, &step->comm, err) || !meet_at(steps, step, call, err))
+        return NULL;
+    if (!step->large)
+        make_blocks(steps, step);
+    return step;
+}
+
+/* ---- packing ---- */
+
+static void *pointer_at(const void *base, Dtype dtype, int64_t element)
+{
+    union {
+        const void *in;
+        char *out;
+    } at = {.in = base};
+    return at.out + element * element_bytes(dtype);
+}
+
+/* What is to be sent, a member a block; NULL: no memory. */
+static const void *packed(Doing *d)
+{
+    const MpiStep *step = d->step;
+    if (step->give.direct)
+        return d->source->data;
+    char *room = room_for(&d->steps->send, step->dtype, step->give.n_all, d->err);
+    for (int i = 0; room && i < step->n_members; i++)
+        if (step->give.message[i])
+            piece_pack(&step->give.message[i]->piece, step->dtype, d->source->data,
+                       pointer_at(room, step->dtype, step->give.at[i]));
+    return room;
+}
+
+/* Where what is received goes, a member a block; NULL: no memory. */
+static void *received(Doing *d)
+{
+    return d->step->take.direct
+               ? d->target->data
+               : room_for(&d->steps->receive, d->step->dtype, d->step->take.n_all, d->err);
+}
+
+static bool take_all(Doing *d, const void *blocks)
+{
+    const MpiStep *step = d->step;
+    for (int i = 0; !step->take.direct && i < step->n_members; i++)
+        if (step->take.message[i] &&
+            !exchange_take(&step->exchange, step->take.message[i],
+                           pointer_at(blocks, step->dtype, step->take.at[i]), d->target, d->err))
+            return false;
+    return true;
+}
+
+/* ---- ways ---- */
+
+static bool all_gather(Doing *d)
+{
+    const MpiStep *step = d->step;
+    MPI_Datatype type = d->steps->types.element[step->dtype];
+    int64_t n_mine = shape_elements(&d->source->shape);
+    void *to = received(d);
+    return to &&
+           mpi_fine(MPI_Allgatherv(d->source->data, (int)n_mine, type, to, step->take.n,
+                                   step->take.at, type, step->comm),
+                    "MPI_Allgatherv", d->err) &&
+           take_all(d, to);
+}
+
+static bool all_to_all(Doing *d)
+{
+    const MpiStep *step = d->step;
+    MPI_Datatype type = d->steps->types.element[step->dtype];
+    const void *from = packed(d);
+    void *to = from ? received(d) : NULL;
+    return to &&
+           mpi_fine(MPI_Alltoallv(from, step->give.n, step->give.at, type, to, step->take.n,
+                                  step->take.at, type, step->comm),
+                    "MPI_Alltoallv", d->err) &&
+           take_all(d, to);
+}
+
+/* The shares of n elements that each of the group combines. */
+static void share_out(const MpiStep *step, int64_t n, int *counts, int *at)
+{
+    int64_t share = (n + step->n_members - 1) / step->n_members;
+    for (int i = 0; i < step->n_members; i++) {
+        int64_t first = share * i < n ? share * i : n;
+        counts[i] = (int)(n - first < share ? n - first : share);
+        at[i] = (int)first;
+    }
+}
+
+/* n elements from `at` on: each gets the addends of its share, and all get the sums. */
+static bool reduce_in_order(Doing *d, int64_t at, int64_t n)
+{
+    const MpiStep *step = d->step;
+    MPI_Datatype type = d->steps->types.element[step->dtype];
+    int n_members = step->n_members, me = 0;
+    Arena *scratch = arena_new();
+    int *counts = arena_array(scratch, int, 4 * (int64_t)n_members), *from = counts + n_members;
+    int *n_mine = from + n_members, *mine_at = n_mine + n_members;
+    MPI_Comm_rank(step->comm, &me);
+    share_out(step, n, counts, from);
+    for (int i = 0; i < n_members; i++) {
+        n_mine[i] = counts[me];
+        mine_at[i] = counts[me] * i;
+    }
+    char *addends =
+        room_for(&d->steps->receive, step->dtype, (int64_t)counts[me] * n_members, d->err);
+    char *sums = local_at(d->target, at), *mine = pointer_at(sums, step->dtype, from[me]);
+    bool ok = addends && mpi_fine(MPI_Alltoallv(local_at(d->source, at), counts, from, type,
+                                                addends, n_mine, mine_at, type, step->comm),
+                                  "MPI_Alltoallv", d->err);
+    if (ok)
+        elements_copy(step->dtype, mine, addends, 1, counts[me]);
+    for (int i = 1; ok && i < n_members; i++)
+        kernel_combine(step->exchange.roles.reduce, step->dtype, mine,
+                       pointer_at(addends, step->dtype, mine_at[i]), 1, counts[me]);
+    ok = ok && mpi_fine(MPI_Allgatherv(MPI_IN_PLACE, 0, type, sums, counts, from, type, step->comm),
+                        "MPI_Allgatherv", d->err);
+    arena_free(scratch);
+    return ok;
+}
+
+static bool all_reduce(Doing *d)
+{
+    const MpiStep *step = d->step;
+    int64_t n_all = shape_elements(&d->target->shape), n_most = d->steps->n_most - step->n_members;
+    MPI_Datatype type;
+    MPI_Op op;
+    bool ok = true;
+    mpi_reduction(&d->steps->types, step->dtype, step->exchange.roles.reduce, &type, &op);
+    for (int64_t at = 0; ok && at < n_all; at += n_most) {
+        int64_t n = n_all - at < n_most ? n_all - at : n_most;
+        ok = d->steps->in_order
+                 ? reduce_in_order(d, at, n)
+                 : mpi_fine(MPI_Allreduce(local_at(d->source, at), local_at(d->target, at), (int)n,
+                                          type, op, step->comm),
+                            "MPI_Allreduce", d->err);
+    }
+    return ok;
+}
+
+static bool reduce_scatter(Doing *d)
+{
+    const MpiStep *step = d->step;
+    MPI_Datatype type;
+    MPI_Op op;
+    mpi_reduction(&d->steps->types, step->dtype, step->exchange.roles.reduce, &type, &op);
+    const void *from = packed(d);
+    return from &&
+           mpi_fine(MPI_Reduce_scatter(from, d->target->data, step->give.n, type, op, step->comm),
+                    "MPI_Reduce_scatter", d->err);
+}
+
+/* ---- from rank to rank ---- */
+
+typedef struct {
+    MPI_Request *at;
+    int n, room;
+} Requests;
+
+/* A message in pieces that MPI can count. */
+static bool post(Doing *d, bool sends, int64_t other, void *data, int64_t n, Requests *requests)
+{
+    MPI_Datatype type = d->steps->types.element[d->step->dtype];
+    MPI_Comm comm = d->steps->world;
+    bool ok = true;
+    for (int64_t at = 0; ok && at < n; at += d->steps->n_most) {
+        int n_now = (int)(n - at < d->steps->n_most ? n - at : d->steps->n_most);
+        void *piece = pointer_at(data, d->step->dtype, at);
+        MPI_Request request = MPI_REQUEST_NULL;
+        ok = sends ? mpi_fine(MPI_Isend(piece, n_now, type, (int)other, 0, comm, &request),
+                              "MPI_Isend", d->err)
+                   : mpi_fine(MPI_Irecv(piece, n_now, type, (int)other, 0, comm, &request),
+                              "MPI_Irecv", d->err);
+        if (ok)
+            vec_push(NULL, requests, request);
+    }
+    return ok;
+}
+
+static int64_t elements_of(const Message *message, int n)
+{
+    int64_t n_elements = 0;
+    for (int i = 0; i < n; i++)
+        n_elements += message[i].piece.n_elements;
+    return n_elements;
+}
+
+/* Where a message lies that is to be sent: in the part, or packed at *room, which moves on. */
+static void *outgoing(const Doing *d, const Message *give, char **room)
+{
+    Dtype dtype = d->step->dtype;
+    if (piece_is_contiguous(&give->piece))
+        return pointer_at(d->source->data, dtype, give->piece.first);
+    char *at = *room;
+    piece_pack(&give->piece, dtype, d->source->data, at);
+    *room += give->piece.n_elements * element_bytes(dtype);
+    return at;
+}
+
+/* The same of one that is received. */
+static void *incoming(const Doing *d, const Message *take, char **room)
+{
+    Dtype dtype = d->step->dtype;
+    if (take->use == PART_COPIED && piece_is_contiguous(&take->piece))
+        return pointer_at(d->target->data, dtype, take->piece.first);
+    char *at = *room;
+    *room += take->piece.n_elements * element_bytes(dtype);
+    return at;
+}
+
+static bool by_messages(Doing *d)
+{
+    const Exchange *x = &d->step->exchange;
+    Dtype dtype = d->step->dtype;
+    Requests requests = {.n = 0};
+    char *send = room_for(&d->steps->send, dtype, elements_of(x->give, x->n_gives), d->err);
+    char *receive =
+        send ? room_for(&d->steps->receive, dtype, elements_of(x->take, x->n_takes), d->err) : NULL;
+    Arena *scratch = arena_new();
+    void **from = arena_array(scratch, void *, x->n_takes), *own = NULL;
+    bool ok = receive != NULL;
+    for (int i = 0; ok && i < x->n_takes; i++) {
+        from[i] = incoming(d, &x->take[i], &receive);
+        if (x->take[i].position != x->position)
+            ok = post(d, false, x->take[i].position, from[i], x->take[i].piece.n_elements,
+                      &requests);
+    }
+    for (int i = 0; ok && i < x->n_gives; i++) {
+        void *data = outgoing(d, &x->give[i], &send);
+        if (x->give[i].position == x->position)
+            own = data;
+        else
+            ok = post(d, true, x->give[i].position, data, x->give[i].piece.n_elements, &requests);
+    }
+    ok = ok &&
+         mpi_fine(MPI_Waitall(requests.n, requests.at, MPI_STATUSES_IGNORE), "MPI_Waitall", d->err);
+    for (int i = 0; ok && i < x->n_takes; i++) {
+        bool mine = x->take[i].position == x->position;
+        bool there =
+            !mine && x->take[i].use == PART_COPIED && piece_is_contiguous(&x->take[i].piece);
+        ok = there || exchange_take(x, &x->take[i], mine ? own : from[i], d->target, d->err);
+    }
+    free(requests.at);
+    arena_free(scratch);
+    return ok;
+}
+
+typedef bool Way(Doing *d);
+
+/* All of a group choose alike: by the kind, the atoms and sizes of the whole. */
+static Way *way_of(const MpiSteps *steps, const MpiStep *step)
+{
+    const Exchange *x = &step->exchange;
+    bool reduces_all = x->roles.summed == x->collective.atoms;
+    if (step->comm == MPI_COMM_NULL)
+        return by_messages;
+    if (step->kind == STEP_ALL_REDUCE && reduces_all)
+        return all_reduce;
+    if (step->large || step->kind == STEP_PERMUTE)
+        return by_messages;
+    if (step->kind == STEP_ALL_GATHER && x->roles.own == 0)
+        return all_gather;
+    if (step->kind == STEP_REDUCE_SCATTER && reduces_all && !steps->in_order)
+        return reduce_scatter;
+    return all_to_all;
+}
+
+bool mpi_step_do(MpiSteps *steps, const MpiStep *step, const Local *source, Local *target,
+                 Error *err)
+{
+    Doing doing = {steps, step, source, target, err};
+    if (step->exchange.roles.summed && !dtype_is_computed(step->dtype))
+        return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
+                          dtype_name(step->dtype));
+    return way_of(steps, step)(&doing) &&
+           (!target || exchange_finish(&step->exchange, target, err));
+}

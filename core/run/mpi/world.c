@@ -1,0 +1,134 @@
+#include "core/run/mpi/world.h"
+
+#include "core/run/mpi/types.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 1 << 30, EXIT_USAGE = 2, EXIT_RUN = 5 };
+
+/* ---- in the world ---- */
+
+/* The lowest process that failed says why to all; its own error stays what it is. */
+static bool meet(World *world, bool failed, Error *err)
+{
+    MpiWorld *own = world->own;
+    int mine = failed ? world->me : world->n, first = world->n;
+    Error said = {0};
+    if (!mpi_fine(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, own->comm), "MPI_Allreduce",
+                  err))
+        return false;
+    if (first == world->n)
+        return true;
+    if (first == world->me && err)
+        said = *err;
+    if (mpi_fine(MPI_Bcast(&said, (int)sizeof said, MPI_BYTE, first, own->comm), "MPI_Bcast",
+                 err) &&
+        err && !error_is_set(err))
+        *err = said;
+    return false;
+}
+
+static bool share(World *world, void *data, int64_t n_bytes, int from, Error *err)
+{
+    MpiWorld *own = world->own;
+    for (int64_t at = 0; at < n_bytes; at += PIECE_BYTES) {
+        int n = (int)(n_bytes - at < PIECE_BYTES ? n_bytes - at : PIECE_BYTES);
+        if (!mpi_fine(MPI_Bcast((char *)data + at, n, MPI_BYTE, from, own->comm), "MPI_Bcast", err))
+            return false;
+    }
+    return true;
+}
+
+/* One message in pieces that MPI can count. */
+static bool move(MpiWorld *own, bool sends, int other, char *data, int64_t n_bytes, Error *err)
+{
+    for (int64_t at = 0; at < n_bytes; at += PIECE_BYTES) {
+        int n = (int)(n_bytes - at < PIECE_BYTES ? n_bytes - at : PIECE_BYTES);
+        bool ok =
+            sends
+                ? mpi_fine(MPI_Send(data + at, n, MPI_BYTE, other, 0, own->comm), "MPI_Send", err)
+                : mpi_fine(MPI_Recv(data + at, n, MPI_BYTE, other, 0, own->comm, MPI_STATUS_IGNORE),
+                           "MPI_Recv", err);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool gather(World *world, const void *mine, int64_t n_bytes, void *all, Error *err)
+{
+    union {
+        const void *in;
+        char *out;
+    } own_part = {.in = mine};
+    if (world->me > 0)
+        return move(world->own, true, 0, own_part.out, n_bytes, err);
+    if (all != mine)
+        memmove(all, mine, (size_t)n_bytes);
+    for (int p = 1; p < world->n; p++)
+        if (!move(world->own, false, p, (char *)all + n_bytes * p, n_bytes, err))
+            return false;
+    return true;
+}
+
+/* All may come here with the same error, which one says for its host. */
+static void stop(World *world, const Error *why)
+{
+    MpiWorld *own = world->own;
+    if (world->n == 1)
+        return;
+    Arena *arena = arena_new();
+    Buf text = buf_new(arena);
+    error_format(why, &text);
+    host_say(&own->host, buf_str(&text));
+    MPI_Abort(own->comm, why->kind == ERROR_USAGE ? EXIT_USAGE : EXIT_RUN);
+    _exit(EXIT_RUN);
+}
+
+static void close_world(World *world)
+{
+    MpiWorld *own = world->own;
+    host_close(&own->host);
+    MPI_Comm_free(&own->comm);
+    MPI_Finalize();
+    free(own);
+}
+
+/* ---- begin ---- */
+
+/* More processes than cores must give way to each other while they wait; Open MPI reads this when
+ * it starts. */
+static void take_turns(void)
+{
+    const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (here && atol(here) > sysconf(_SC_NPROCESSORS_ONLN))
+        setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+}
+
+bool mpi_world_open(World *out, Error *err)
+{
+    int is_open = 0, got = 0;
+    MPI_Initialized(&is_open);
+    if (is_open)
+        return error_kind(err, ERROR_RUN, "MPI is in use already");
+    take_turns();
+    if (!mpi_fine(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &got), "MPI_Init_thread", err))
+        return false;
+    MpiWorld *own = calloc(1, sizeof *own);
+    if (!own)
+        return error_kind(err, ERROR_RUN, "out of memory");
+    *out = (World){.own = own, .meet = meet, .share = share, .gather = gather};
+    out->stop = stop;
+    out->close = close_world;
+    MPI_Comm_dup(MPI_COMM_WORLD, &own->comm);
+    MPI_Comm_set_errhandler(own->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_size(own->comm, &out->n);
+    MPI_Comm_rank(own->comm, &out->me);
+    return host_open(own->comm, &own->host, err);
+}
+
+MpiWorld *mpi_world_of(const World *world)
+{
+    return world->stop == stop ? world->own : NULL;
+}

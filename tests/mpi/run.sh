@@ -1,0 +1,143 @@
+#!/bin/bash
+# run.sh - the program under mpirun: what ranks as processes compute is what the host's threads do,
+# bit for bit; and a process that dies, hangs, or does something else ends the run with its name.
+cd "$(dirname "$0")/../.." || exit 1
+DIMSCOPE=${DIMSCOPE:-./dimscope}
+models=samples/models
+passed=0
+failed=0
+
+finish()
+{
+    [ "$failed" -eq 0 ] || cat "$dir"/failures
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+    exit
+}
+if ! command -v mpirun >/dev/null || ! [ -e "$(dirname "$DIMSCOPE")/dimscope_mpi.so" ]; then
+    echo "skipped: mpi, since Open MPI is not here"
+    finish
+fi
+
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 # what Open MPI keeps
+
+# same WHAT GOT WANT
+same()
+{
+    if [ "$2" = "$3" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf '%s\n  got:  %s\n  want: %s\n' "$1" "$2" "$3" >>"$dir/failures"
+    fi
+}
+
+# over N ARGS: the run on N processes; answers are in $dir/out and $dir/err, its code in $code
+over()
+{
+    timeout 60 mpirun -quiet -n "$1" "$DIMSCOPE" run "${@:2}" --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
+    code=$?
+}
+
+# What does not depend on how long things took; bits are of all elements of an output on all ranks.
+facts()
+{
+    python3 -c '
+import json, sys
+report = json.load(sys.stdin)
+print(report["ok"], report["ranks"], report["values_checked"], report["peak_bytes"],
+      report["first_bad"], [(o["name"], o["bits"]) for o in report["outputs"]],
+      len(report["ops"]))' <"$1"
+}
+
+# ---- the same bits
+
+while read -r n model mesh policy; do
+    what="$model on $mesh by $policy"
+    set -- "$model" -m "$mesh" -p "$policy" --deterministic --verify --repeat 2 --json
+    "$DIMSCOPE" run "$@" >"$dir/host"
+    over "$n" "$@"
+    same "$what: ends well" "$code" 0
+    same "$what: one process prints" "$(wc -l <"$dir/out")" 1
+    same "$what: the bits of the host" "$(facts "$dir/out")" "$(facts "$dir/host")"
+done <<END
+4 $models/tiny-gpt.onnx tp=4 megatron
+8 $models/tiny-gpt.onnx dp=2,tp=4 megatron
+8 $models/tiny-gpt.onnx dp=2,tp=4 fsdp
+3 $models/tiny-gpt.onnx tp=3 tp
+8 $models/tiny-gpt.onnx pp=2,dp=2,tp=2 hybrid3d
+4 $models/tiny-gpt.onnx pp=4 pipeline
+4 $models/llama-tiny.onnx dp=2,tp=2 megatron
+4 $models/llama-tiny.onnx tp=4 megatron_sp
+4 $models/tiny-conv.onnx dp=4 dp
+4 $models/tiny-conv.onnx dp=2,tp=2 fsdp
+1 $models/tiny-conv.onnx dp=1 dp
+END
+
+over 4 $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron --verify
+same "the text says what ran it" "$code $(head -n 1 "$dir/out" | cut -d' ' -f1-5)" "0 4 ranks on the mpi"
+same "and that it is right" "$(grep -c '^PASS' "$dir/out")" 1
+
+# ---- processes that are too few, too many, or do other things
+
+# refused WHAT CODE TEXT
+refused()
+{
+    same "$1: exit code" "$code" "$2"
+    same "$1: says it once" "$(grep -cF "$3" "$dir/err")" 1
+    same "$1: prints nothing else" "$(cat "$dir/out")" ""
+}
+
+gpt="$models/tiny-gpt.onnx -p megatron"
+over 3 $gpt -m tp=4
+refused "three for four ranks" 2 "3 processes cannot share 4 ranks evenly"
+same "and how it is meant" "$(grep ^hint "$dir/err")" "hint: mpirun -n 4 .."
+over 2 $gpt -m tp=4
+refused "two for four ranks" 2 "4 ranks need as many processes, there are 2"
+"$DIMSCOPE" run $gpt -m tp=4 --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
+code=$?
+refused "without mpirun" 2 "4 ranks need as many processes, there is 1"
+same "and how it is meant" "$(grep ^hint "$dir/err")" "hint: mpirun -n 4 dimscope run .. --backend mpi"
+mkdir "$dir/bin" && cp "$DIMSCOPE" "$dir/bin/dimscope"
+"$dir/bin/dimscope" run $gpt -m tp=4 --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
+code=$?
+refused "without the plugin" 2 "dimscope_mpi.so is not here"
+
+# unlike A.. : B..  - process 0 does one thing, process 1 another
+unlike()
+{
+    timeout 60 mpirun -quiet -n 1 "$DIMSCOPE" run $1 --backend mpi : -n 1 "$DIMSCOPE" run $2 \
+        --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
+    code=$?
+}
+unlike "$gpt -m tp=2" "$models/tiny-gpt.onnx -p tp -m tp=2"
+refused "another policy" 2 "process 1 has another plan than process 0"
+unlike "$gpt -m tp=2" "$models/llama-tiny.onnx -m tp=2 -p megatron"
+refused "another model" 2 "process 1 has another model than process 0"
+unlike "$gpt -m tp=2" "$gpt -m tp=2 --seed 4"
+refused "another seed" 2 "process 1 has other options than process 0"
+unlike "$gpt -m tp=2" "missing.onnx -m tp=2"
+refused "a model that one has not" 3 "missing.onnx"
+
+# ---- a rank that fails, on one of four
+
+cc -shared -fPIC -I core/run -o "$dir/libfault.so" tests/mpi/fault.c || exit 1
+here="rank 2 in my::embedding 'my::embedding'"
+while IFS="|" read -r fault want text; do
+    sed "s|./libembedding.so|$dir/libfault.so|; s|symbol = \"embedding\"|symbol = \"$fault\"|" \
+        samples/native/embedding.lua >"$dir/fault.lua"
+    over 4 samples/native/model.lua -m tp=4 -p "$dir/fault.lua" --allow-native
+    refused "$fault" "$want" "$text"
+done <<END
+crash|5|$here: died of signal 11
+killed|137|$here: its process has ended
+ends|1|$here: its process has ended
+hang|5|$here: nothing has happened for 3.
+stopped|5|$here: its process has not run for 3.
+refuse|5|rank 2: op 'my::embedding' (my::embedding): refuse failed with 1: rows are missing
+END
+
+finish
