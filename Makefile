@@ -164,8 +164,8 @@ $(BUILD)/libfakecuda.so: $(call loaded_object,$(FAKE_SOURCES))
 $(BUILD)/fake/dimscope_cuda.so: $(call loaded_object,$(CUDA_SOURCES)) $(BUILD)/libfakecuda.so
 	@mkdir -p $(@D)
 	$(call quiet,ld $@)$(CC) $(CFLAGS) -shared $^ -Wl,-rpath,'$$ORIGIN/..' -o $@
-$(BUILD)/tests/test_fakecuda: OWN_LIBS := $(BUILD)/libfakecuda.so -Wl,-rpath,'$$ORIGIN/..'
-$(BUILD)/tests/test_fakecuda: $(BUILD)/libfakecuda.so
+$(BUILD)/tests/test_fake%: OWN_LIBS := $(BUILD)/libfakecuda.so -Wl,-rpath,'$$ORIGIN/..'
+$(filter $(BUILD)/tests/test_fake%,$(UNIT_TESTS)): $(BUILD)/libfakecuda.so
 -include $(patsubst %.o,%.d,$(call loaded_object,$(FAKE_SOURCES) $(CUDA_SOURCES)))
 
 BENCH_SOURCES := $(wildcard tests/bench/*.c)

@@ -237,11 +237,15 @@ bool blocks_run(int device, Launch *launch);
 
 void nccl_clear(void);
 
-/* ---- floats of 16 bits ---- */
+/* ---- numbers ---- */
 
 float half_value(uint16_t bits);
 uint16_t half_of(float x);
 float bf16_value(uint16_t bits);
 uint16_t bf16_of(float x);
+size_t nccl_type_bytes(ncclDataType_t type); /* 0: no such type */
+/* to = to (op) with, and to = to / by, for each of n. */
+void numbers_reduce(ncclDataType_t type, ncclRedOp_t op, char *to, const char *with, size_t n);
+void numbers_divide(ncclDataType_t type, char *to, size_t n, int by);
 
 #endif

@@ -82,103 +82,17 @@ static _Thread_local struct {
     ncclComm_t *joining[RANKS_MAX];
 } group;
 
-/* ---- numbers */
-
-static size_t type_bytes(ncclDataType_t type)
-{
-    static const size_t bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
-    return type < sizeof bytes / sizeof *bytes ? bytes[type] : 0;
-}
-
-static float narrow_value(ncclDataType_t type, uint16_t bits)
-{
-    return type == ncclFloat16 ? half_value(bits) : bf16_value(bits);
-}
-
-static uint16_t narrow_of(ncclDataType_t type, float x)
-{
-    return type == ncclFloat16 ? half_of(x) : bf16_of(x);
-}
-
-#define PICK(op, a, b)                                                                             \
-    ((op) == ncclProd  ? (a) * (b)                                                                 \
-     : (op) == ncclMax ? ((a) > (b) ? (a) : (b))                                                   \
-     : (op) == ncclMin ? ((a) < (b) ? (a) : (b))                                                   \
-                       : (a) + (b))
-
-#define CASE(name, T)                                                                              \
-    case name: {                                                                                   \
-        T *x = (T *)(void *)to;                                                                    \
-        const T *y = (const T *)(const void *)with;                                                \
-        for (size_t i = 0; i < n; i++)                                                             \
-            x[i] = (T)PICK(op, x[i], y[i]);                                                        \
-        break;                                                                                     \
-    }
-
-static void reduce_narrow(ncclDataType_t type, ncclRedOp_t op, char *to, const char *with, size_t n)
-{
-    uint16_t *x = (uint16_t *)(void *)to;
-    const uint16_t *y = (const uint16_t *)(const void *)with;
-    for (size_t i = 0; i < n; i++) {
-        float a = narrow_value(type, x[i]), b = narrow_value(type, y[i]);
-        x[i] = narrow_of(type, PICK(op, a, b));
-    }
-}
-
-static void reduce(ncclDataType_t type, ncclRedOp_t op, char *to, const char *with, size_t n)
-{
-    switch (type) {
-        CASE(ncclInt8, int8_t)
-        CASE(ncclUint8, uint8_t)
-        CASE(ncclInt32, int32_t)
-        CASE(ncclUint32, uint32_t)
-        CASE(ncclInt64, int64_t)
-        CASE(ncclUint64, uint64_t)
-        CASE(ncclFloat32, float)
-        CASE(ncclFloat64, double)
-    case ncclFloat16:
-    case ncclBfloat16:
-        reduce_narrow(type, op, to, with, n);
-    }
-}
-
-#undef CASE
-#define CASE(name, T)                                                                              \
-    case name:                                                                                     \
-        for (size_t i = 0; i < n; i++)                                                             \
-            ((T *)(void *)to)[i] = (T)(((T *)(void *)to)[i] / (T)by);                              \
-        break;
-
-static void divide(ncclDataType_t type, char *to, size_t n, int by)
-{
-    uint16_t *x = (uint16_t *)(void *)to;
-    switch (type) {
-        CASE(ncclInt8, int8_t)
-        CASE(ncclUint8, uint8_t)
-        CASE(ncclInt32, int32_t)
-        CASE(ncclUint32, uint32_t)
-        CASE(ncclInt64, int64_t)
-        CASE(ncclUint64, uint64_t)
-        CASE(ncclFloat32, float)
-        CASE(ncclFloat64, double)
-    case ncclFloat16:
-    case ncclBfloat16:
-        for (size_t i = 0; i < n; i++)
-            x[i] = narrow_of(type, narrow_value(type, x[i]) / (float)by);
-    }
-}
-
 /* ---- what a meeting does */
 
 static size_t sent_bytes(const Call *call, int n_ranks)
 {
-    size_t n = call->count * type_bytes(call->type);
+    size_t n = call->count * nccl_type_bytes(call->type);
     return call->what == REDUCE_SCATTER ? n * (size_t)n_ranks : n;
 }
 
 static size_t got_bytes(const Call *call, int n_ranks)
 {
-    size_t n = call->count * type_bytes(call->type);
+    size_t n = call->count * nccl_type_bytes(call->type);
     return call->what == ALL_GATHER ? n * (size_t)n_ranks : n;
 }
 
@@ -212,11 +126,11 @@ static void run_collective(const Meeting *m)
             memcpy(all + (size_t)i * n_sent, m->call[i].from, n_sent);
     }
     bool reduces = first->what == ALL_REDUCE || first->what == REDUCE_SCATTER;
-    size_t n = n_sent / type_bytes(first->type);
+    size_t n = n_sent / nccl_type_bytes(first->type);
     for (int i = 1; reduces && i < m->n_ranks; i++)
-        reduce(first->type, first->reduce, all, all + (size_t)i * n_sent, n);
+        numbers_reduce(first->type, first->reduce, all, all + (size_t)i * n_sent, n);
     if (reduces && first->reduce == ncclAvg)
-        divide(first->type, all, n, m->n_ranks);
+        numbers_divide(first->type, all, n, m->n_ranks);
     for (int i = 0; i < m->n_ranks; i++) {
         size_t from = first->what == REDUCE_SCATTER ? (size_t)i * n_got
                       : first->what == BROADCAST    ? (size_t)first->peer * n_got
@@ -348,7 +262,7 @@ static ncclResult_t call_fault(const Call *call, const Stream *stream)
     if (!call->comm || !object_is(call->comm, OBJECT_COMM) || !stream)
         return ncclInvalidArgument;
     const struct ncclComm *comm = call->comm;
-    if (!type_bytes(call->type) || call->reduce > ncclAvg || call->peer < 0 ||
+    if (!nccl_type_bytes(call->type) || call->reduce > ncclAvg || call->peer < 0 ||
         call->peer >= comm->clique->n_ranks || comm->aborted)
         return ncclInvalidArgument;
     if (stream->device != comm->device)
