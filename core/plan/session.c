@@ -116,7 +116,7 @@ static bool open_model(Session *session, bool allow_free, Error *err)
         return false;
     session->options.dims = dims;
     session->inferred = infer_watched(arena, session->graph, session->rules.registry, &dims,
-                                      allow_free, session->progress, err);
+                                      session->options.given, allow_free, session->progress, err);
     if (!session->inferred)
         return false;
     progress_findings(session->progress, session->inferred->findings.n);

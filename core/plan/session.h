@@ -67,11 +67,13 @@ typedef struct {
     const char *machine; /* NULL: "h100x8" */
     const char *pins;    /* file of pins (plan.json form), or NULL */
     Method method;
-    bool no_redistribute; /* PlanRequest */
-    bool method_given;    /* a plan file's is not asked then */
-    bool allow_native;    /* RuleBook */
-    DimBindings dims;     /* on top of MODEL.dims */
-    Progress *progress;   /* of opening; NULL: nobody watches */
+    bool no_redistribute;     /* PlanRequest */
+    bool method_given;        /* a plan file's is not asked then */
+    bool allow_native;        /* RuleBook */
+    DimBindings dims;         /* on top of MODEL.dims */
+    const GivenValues *given; /* elements that only the run tells; NULL: none. They outlive every
+                                 session that is opened from these options */
+    Progress *progress;       /* of opening; NULL: nobody watches */
 } SessionOptions;
 
 struct Session {

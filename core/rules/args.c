@@ -3,6 +3,7 @@
 #include "core/rules/alias.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* ---- attributes ---- */
 
@@ -349,6 +350,37 @@ bool args_expand(const RuleCall *call, Shape *out, Error *err)
         return false;
     const Shape *both[2] = {call->shape[0], &target};
     return args_broadcast(both, 2, out, err) && shape_check(out, err);
+}
+
+static bool range_of_ints(const Value *const *in, int64_t *n, Error *err)
+{
+    int64_t start = in[0]->ints[0], limit = in[1]->ints[0], delta = in[2]->ints[0];
+    __extension__ typedef __int128 Wide;
+    Wide reach = (Wide)limit - start, steps = 0;
+    if (delta == 0)
+        return error_set(err, "its step is 0");
+    if ((reach > 0) == (delta > 0) && reach != 0)
+        steps = (reach + delta + (delta > 0 ? -1 : 1)) / delta;
+    if (steps > INT64_MAX)
+        return error_set(err, "it has too many elements");
+    *n = (int64_t)steps;
+    return true;
+}
+
+static bool range_of_floats(const Value *const *in, int64_t *n, Error *err)
+{
+    double start = in[0]->floats[0], limit = in[1]->floats[0], delta = in[2]->floats[0];
+    double steps = ceil((limit - start) / delta);
+    if (delta == 0 || !(steps < 0x1p60))
+        return error_set(err, "its step does not lead to its limit");
+    *n = steps > 0 ? (int64_t)steps : 0;
+    return true;
+}
+
+bool args_range(const RuleCall *call, int64_t *n, Error *err)
+{
+    return call->value[0]->ints ? range_of_ints(call->value, n, err)
+                                : range_of_floats(call->value, n, err);
 }
 
 bool args_permutation(const RuleCall *call, int *perm, Error *err)

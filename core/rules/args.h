@@ -51,6 +51,10 @@ bool args_squeeze(const RuleCall *call, Shape *out, Error *err);
 bool args_unsqueeze(const RuleCall *call, Shape *out, Error *err);
 bool args_expand(const RuleCall *call, Shape *out, Error *err);
 
+/* Range: how many numbers from inputs 0 to 1, by steps of input 2. Their values are there, all
+ * integers or all floats. */
+bool args_range(const RuleCall *call, int64_t *n, Error *err);
+
 bool args_permutation(const RuleCall *call, int *perm, Error *err); /* output dim d is input perm[d]
                                                                      */
 

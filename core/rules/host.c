@@ -319,32 +319,24 @@ static bool host_constant_of_shape(Host *host, Error *err)
 static bool range_ints(Host *host, Error *err)
 {
     const Value *const *in = host->call->value;
-    int64_t start = in[0]->ints[0], limit = in[1]->ints[0], delta = in[2]->ints[0];
-    __extension__ typedef __int128 Wide;
-    Wide reach = (Wide)limit - start, n = 0;
-    if (delta == 0)
-        return error_set(err, "its step is 0");
-    if ((reach > 0) == (delta > 0) && reach != 0)
-        n = (reach + delta + (delta > 0 ? -1 : 1)) / delta;
-    if (n > INT64_MAX)
-        return error_set(err, "it has too many elements");
+    int64_t n;
+    if (!args_range(host->call, &n, err))
+        return false;
     Value value = {.dtype = in[0]->dtype,
-                   .shape = {.n_dims = 1, .dim = {(int64_t)n}},
+                   .shape = {.n_dims = 1, .dim = {n}},
                    .affine = true,
-                   .offset = start,
-                   .coef = {delta}};
+                   .offset = in[0]->ints[0],
+                   .coef = {in[2]->ints[0]}};
     return host_put(host, 0, &value, err);
 }
 
 static bool range_floats(Host *host, Error *err)
 {
     const Value *const *in = host->call->value;
-    double start = in[0]->floats[0], limit = in[1]->floats[0], delta = in[2]->floats[0];
-    double n = ceil((limit - start) / delta);
+    double start = in[0]->floats[0], delta = in[2]->floats[0];
     Value value = {.dtype = in[0]->dtype, .shape = {.n_dims = 1}};
-    if (delta == 0 || !(n < 0x1p60))
-        return error_set(err, "its step does not lead to its limit");
-    value.shape.dim[0] = n > 0 ? (int64_t)n : 0;
+    if (!args_range(host->call, &value.shape.dim[0], err))
+        return false;
     if (!host_fits(host, &value.shape))
         return host_put(host, 0, &value, err);
     double *cells = arena_array(host->arena, double, value.shape.dim[0]);

@@ -473,12 +473,12 @@ static bool run(InferState *state, Error *err)
 Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
                 const DimBindings *bindings, bool allow_free, Error *err)
 {
-    return infer_watched(arena, graph, registry, bindings, allow_free, NULL, err);
+    return infer_watched(arena, graph, registry, bindings, NULL, allow_free, NULL, err);
 }
 
 Inferred *infer_watched(Arena *arena, const Graph *graph, const Registry *registry,
-                        const DimBindings *bindings, bool allow_free, Progress *progress,
-                        Error *err)
+                        const DimBindings *bindings, const GivenValues *given, bool allow_free,
+                        Progress *progress, Error *err)
 {
     progress_stage(progress, "inferring", graph->n_ops);
     Inferred *result = arena_make(arena, Inferred);
@@ -487,6 +487,7 @@ Inferred *infer_watched(Arena *arena, const Graph *graph, const Registry *regist
     InferState state = {.graph = graph,
                         .registry = registry,
                         .bindings = bindings,
+                        .given = given,
                         .allow_free = allow_free,
                         .progress = progress,
                         .result = result,

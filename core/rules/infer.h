@@ -10,7 +10,9 @@
  * output shapes are then unknown (-1) unless declared. Where only sizes are not known, free dims or
  * counts that only the run tells, the op is replicated too, and what is known of its outputs is
  * (sizes.h): rank, other dims, equal sizes. A size the run tells is named after its op,
- * "NonZero_12.1", and may be bound like a free dim: an assumption, and a note.
+ * "NonZero_12.1", and may be bound like a free dim: an assumption, and a note. So are the elements
+ * somebody gives of a tensor that an operator reads to know what it does, the starts of a Slice:
+ * its rule goes by them, and nothing else does, since the run brings its own.
  *
  * Branches of an If on a condition known before the run that are not taken are left out. Loops are
  * inferred until what they carry is the same in every iteration. Sequences and optionals are known
@@ -34,6 +36,7 @@ typedef struct {
     int32_t *shape;         /* per tensor: Shapes id; -1; or -2 - id: sizes in it are not known */
     uint8_t *dtype;         /* per tensor: Dtype */
     const Value ***values;  /* by VALUE_PAGE tensors: see inferred_value() */
+    const Value **given;    /* per tensor: what somebody says of it; NULL: nobody said anything */
     int32_t *space;         /* per op: OpSpace id; -1 for a host op */
     const OpSpace **spaces; /* by id */
     int n_spaces;
@@ -52,10 +55,11 @@ typedef struct {
  * allow_free: an unbound dim leaves shapes unknown instead (what `info` wants). */
 Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
                 const DimBindings *bindings, bool allow_free, Error *err);
-/* The same, telling how far it is; NULL with ERROR_CANCELLED when it is asked to stop. */
+/* The same with elements of tensors (NULL: none), telling how far it is; NULL with ERROR_CANCELLED
+ * when it is asked to stop. */
 Inferred *infer_watched(Arena *arena, const Graph *graph, const Registry *registry,
-                        const DimBindings *bindings, bool allow_free, Progress *progress,
-                        Error *err);
+                        const DimBindings *bindings, const GivenValues *given, bool allow_free,
+                        Progress *progress, Error *err);
 
 static inline const Shape *inferred_shape(const Inferred *inferred, int32_t tensor)
 {
@@ -73,6 +77,16 @@ static inline const Value *inferred_value(const Inferred *inferred, int32_t tens
     const Value *const *page = inferred->values[tensor / VALUE_PAGE];
     return page ? page[tensor % VALUE_PAGE] : NULL;
 }
+
+/* The same, or what somebody gave. */
+static inline const Value *inferred_read_value(const Inferred *inferred, int32_t tensor)
+{
+    const Value *value = inferred_value(inferred, tensor);
+    return value || !inferred->given ? value : inferred->given[tensor];
+}
+
+/* Whether the op's rule looks at the elements of that input. */
+bool inferred_reads(const Inferred *inferred, int32_t op, int input);
 
 /* While it is made. */
 void inferred_set_value(Inferred *inferred, int32_t tensor, const Value *value);

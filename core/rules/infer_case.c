@@ -26,6 +26,9 @@ static void find_reads(InferKind *kind)
 static const Value *value_read(const InferState *state, bool reads, int32_t t)
 {
     const Value *value = inferred_value(state->result, t);
+    const Value *given = reads && state->result->given ? state->result->given[t] : NULL;
+    if (given && (!value || value->partly))
+        return given;
     return value || !reads ? value : host_list(state->values, state->graph, t);
 }
 
@@ -316,18 +319,30 @@ const InferCase *infer_find_case(InferState *state, int32_t op, const InferKind 
     return &state->cases.at[id];
 }
 
+static InferKind kind_of(const Registry *registry, const char *name)
+{
+    InferKind kind = {.seen = true};
+    kind.row = registry_find(registry, str_from(name));
+    kind.alias = registry_alias(registry, str_from(name));
+    if (kind.row)
+        find_reads(&kind);
+    return kind;
+}
+
+bool inferred_reads(const Inferred *inferred, int32_t op, int input)
+{
+    InferKind kind = kind_of(inferred->registry, op_operator(inferred->graph, op));
+    return infer_reads_value(&kind, input);
+}
+
 void infer_see_kind(InferState *state, int32_t op)
 {
     InferKind *kind = &state->kinds[state->graph->ops[op].operator];
     const char *name = op_operator(state->graph, op);
-    kind->seen = true;
+    *kind = kind_of(state->registry, name);
     kind->host = host_knows(name);
     kind->needs_values = host_needs_values(name);
-    kind->row = registry_find(state->registry, str_from(name));
-    kind->alias = registry_alias(state->registry, str_from(name));
     kind->branch = strcmp(name, "If") == 0;
     kind->carry = strcmp(name, "LoopCarry") == 0;
     kind->sequence = infer_is_sequence_op(name);
-    if (kind->row)
-        find_reads(kind);
 }

@@ -30,6 +30,15 @@ void infer_find_assumed(InferState *state, int32_t op, Str name, int64_t size)
     add_finding(state, LEVEL_NOTE, "assumed-size", op, "", &text);
 }
 
+void infer_find_given(InferState *state, Str name)
+{
+    Buf text = buf_new(state->arena);
+    buf_puts(&text, "the elements of '");
+    text_printable(name, &text);
+    buf_puts(&text, "' are taken to be those given: only the run tells");
+    add_finding(state, LEVEL_NOTE, "assumed-elements", -1, "", &text);
+}
+
 /* "x.0" names a dim of input x that has no name. */
 static bool is_nameless_dim(const Graph *graph, Str name)
 {

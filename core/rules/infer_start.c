@@ -105,6 +105,30 @@ static const Value *initializer_value(const InferState *state, int32_t tensor)
                          shape);
 }
 
+/* Elements that somebody gives; of tensors that are not there, or of another type or shape than the
+ * model declares, they are an error. */
+static bool take_given(InferState *state, Error *err)
+{
+    Inferred *result = state->result;
+    if (!state->given || state->given->n == 0)
+        return true;
+    result->given = arena_array(state->arena, const Value *, state->graph->n_tensors);
+    for (int i = 0; i < state->given->n; i++) {
+        const GivenValue *given = &state->given->at[i];
+        int32_t t = graph_find_tensor(state->graph, given->tensor);
+        if (t < 0)
+            return error_kind(err, ERROR_USAGE, "there is no tensor '%.*s' to give elements of",
+                              STR_ARG(given->tensor));
+        const Shape *shape = inferred_shape(result, t);
+        if (shape && !shape_equal(shape, &given->value.shape))
+            return error_kind(err, ERROR_USAGE, "the elements given of '%.*s' have another shape",
+                              STR_ARG(given->tensor));
+        result->given[t] = values_put(state->values, &given->value);
+        infer_find_given(state, given->tensor);
+    }
+    return true;
+}
+
 /* Inputs and initializers. Tensors made by ops get what is declared when their op gives none. */
 bool infer_start_tensors(InferState *state, Error *err)
 {
@@ -128,5 +152,5 @@ bool infer_start_tensors(InferState *state, Error *err)
         }
         state->fixed[t] = tensor->kind == TENSOR_INITIALIZER;
     }
-    return true;
+    return take_given(state, err);
 }

@@ -60,6 +60,7 @@ typedef struct {
     const Graph *graph;
     const Registry *registry;
     const DimBindings *bindings;
+    const GivenValues *given; /* NULL: none */
     bool allow_free;
     Inferred *result;
     Arena *arena, *scratch;
@@ -158,5 +159,6 @@ int32_t infer_declared(InferState *state, int32_t tensor, Error *err);
 /* ---- findings: infer_findings.c ---- */
 void infer_add_findings(InferState *state);
 void infer_find_assumed(InferState *state, int32_t op, Str name, int64_t size);
+void infer_find_given(InferState *state, Str name);
 
 #endif

@@ -12,6 +12,7 @@
 #ifndef CORE_RULES_VALUE_H
 #define CORE_RULES_VALUE_H
 
+#include "core/base/vec.h"
 #include "core/model/dtype.h"
 #include "core/model/shape.h"
 
@@ -42,6 +43,14 @@ typedef struct {
     int n_components; /* 0, or the size of the last dim: element (x, c) is component[c] at x */
     const Affine *component;
 } Value;
+
+/* What somebody gives of a tensor whose elements only the run tells: a rule that reads its values
+ * goes by them. */
+typedef struct {
+    Str tensor;  /* its name */
+    Value value; /* held as elements */
+} GivenValue;
+typedef Vec(GivenValue) GivenValues;
 
 static inline bool value_is_deferred(const Value *value)
 {

@@ -109,7 +109,7 @@ const Value *kernel_value(const KernelCall *call, int input)
     if (input >= call->n_inputs)
         return NULL;
     int32_t tensor = op_inputs(kernel_graph(call), call->op)[input];
-    return tensor < 0 ? NULL : inferred_value(call->inferred, tensor);
+    return tensor < 0 ? NULL : inferred_read_value(call->inferred, tensor);
 }
 
 bool kernel_ints(const KernelCall *call, int input, const int64_t **out, int64_t *n, Error *err)

@@ -97,7 +97,7 @@ static inline const Graph *kernel_graph(const KernelCall *call)
     return call->inferred->graph;
 }
 
-/* The value of an input, known at load; NULL when it is absent or not known. */
+/* The value of an input, known at load or given; NULL when it is absent or not known. */
 const Value *kernel_value(const KernelCall *call, int input);
 /* Elements of an integer value known at load, in the scratch arena; n is -1 when it is absent. */
 bool kernel_ints(const KernelCall *call, int input, const int64_t **out, int64_t *n, Error *err);

@@ -1,6 +1,7 @@
 #include "tui/cli/run.h"
 
 #include "core/run/cut_check.h"
+#include "core/run/learn.h"
 #include "core/run/vectors.h"
 
 #include <math.h>
@@ -50,10 +51,16 @@ static Session *open_for(Cli *cli, Arena *arena, const char *mesh, const char *m
     options.policy = cli->options.policy;
     options.machine = cli->options.machine;
     Vectors inputs = {0};
+    Learned learned;
     Session *shapes = session_open_model(&options, cli->hooks, err), *session = NULL;
     if (shapes && vectors_open(arena, data_set, "input", &inputs, err)) {
         bind_dims(arena, shapes->graph, &inputs, &options.dims);
-        session = session_open(&options, cli->hooks, err);
+        if (learn(arena, shapes->graph, shapes->rules.registry, &options.dims,
+                  &(Given){.inputs = &inputs}, &learned, err)) {
+            options.dims = learned.dims;
+            options.given = &learned.values;
+            session = session_open(&options, cli->hooks, err);
+        }
     }
     vectors_close(&inputs);
     session_close(shapes);
@@ -206,6 +213,7 @@ int cli_run_tests(Cli *cli)
     Tests tests = {.cli = cli};
     if (!cli_run_options(cli, &tests.options) || !check_cuts(cli))
         return cli_fail(cli);
+    tests.options.rtol = 1e-3, tests.options.atol = 1e-7;
     tests.list = cli->options.json ? json_array() : NULL;
     for (int i = 0; i < cli->n_operands; i++)
         if (!run_folder(&tests, cli->operand[i])) {

@@ -284,11 +284,53 @@ static bool known_before(RuleCall *call, Error *err)
                           "index space");
 }
 
-static bool shape_is_data(RuleCall *call, Error *err)
+/* Made of no elements of its inputs: each dim of the output is an index dim by itself. */
+static bool made_space(RuleCall *call, Error *err)
 {
-    (void)call;
+    OpSpace *space = rule_space(call, err);
+    for (int d = 0; space && d < call->out_shape[0].n_dims; d++)
+        rule_unit(rule_output(space, 0), d, rule_index_at(call, 'd', d, call->out_shape[0].dim[d]));
+    return space != NULL;
+}
+
+static bool shape_is_data(Error *err)
+{
     return error_kind(err, ERROR_NOT_INFERABLE,
                       "the shape of its output depends on data that only the run knows");
+}
+
+static bool constant_of_shape(RuleCall *call, Error *err)
+{
+    Ints sizes;
+    const Attr *value = args_attr(call, "value");
+    Shape *out = &call->out_shape[0];
+    if (!call->value[0])
+        return shape_is_data(err);
+    if (!args_ints(call, 0, "", &sizes, err))
+        return false;
+    if (sizes.n > DIMS_MAX)
+        return error_kind(err, ERROR_RANK, "its output has more than %d dims", DIMS_MAX);
+    *out = (Shape){.n_dims = sizes.n};
+    for (int d = 0; d < sizes.n; d++)
+        out->dim[d] = sizes.at[d];
+    call->out_dtype[0] = value && value->type == ATTR_TENSOR ? (Dtype)value->dtype : DT_F32;
+    return shape_check(out, err) && made_space(call, err);
+}
+
+static bool range(RuleCall *call, Error *err)
+{
+    int n_ints = 0, n_floats = 0;
+    for (int i = 0; i < 3; i++) {
+        const Value *value = call->value[i];
+        bool one = value && shape_elements(&value->shape) == 1;
+        n_ints += one && value->ints;
+        n_floats += one && value->floats;
+    }
+    if (n_ints < 3 && n_floats < 3)
+        return shape_is_data(err);
+    call->out_shape[0].n_dims = 1;
+    call->out_dtype[0] = call->dtype[0];
+    return args_range(call, &call->out_shape[0].dim[0], err) && made_space(call, err);
 }
 
 #define VIEW(name_, rule_, min, max)                                                               \
@@ -316,7 +358,7 @@ const Operator operators_shape[] = {
     MOVE("Constant", known_before, 0, 0, 1, 0),
     MOVE("Shape", known_before, 1, 1, 1, 0),
     MOVE("Size", known_before, 1, 1, 1, 0),
-    MOVE("Range", shape_is_data, 3, 3, 1, 0),
-    MOVE("ConstantOfShape", shape_is_data, 1, 1, 1, 0),
+    MOVE("Range", range, 3, 3, 1, 7),
+    MOVE("ConstantOfShape", constant_of_shape, 1, 1, 1, 1),
     {0},
 };
