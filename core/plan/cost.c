@@ -212,28 +212,37 @@ static int64_t said_bytes(const OpSaid *said)
     return said->cost.bytes < 0x1p62 ? (int64_t)said->cost.bytes : INT64_MAX;
 }
 
+OpCost op_cost_on(const OpCost *cost, const Machine *machine)
+{
+    OpCost out = *cost;
+    if (out.work == WORK_VIEW)
+        return out;
+    double memory_share = out.work == WORK_GATHER ? machine->gather_share : machine->memory_share;
+    out.flops_per_s = peak_flops_per_s(machine, out.work, out.dtype);
+    out.flops_share =
+        out.work == WORK_MATMUL && machine->matmul_share > 0 ? machine->matmul_share : 1;
+    out.bytes_per_s = machine->memory_bytes_per_s;
+    out.bytes_share = memory_share > 0 ? memory_share : 1;
+    out.launch_us = machine->launch_us;
+    double compute_s = out.flops / (out.flops_share * out.flops_per_s);
+    double memory_s = (double)out.bytes / (out.bytes_share * out.bytes_per_s);
+    out.us = (compute_s > memory_s ? compute_s : memory_s) * 1e6 + out.launch_us;
+    return out;
+}
+
 static OpCost cost_of(const Known *known, int32_t op)
 {
     const Plan *plan = known->plan;
-    const Machine *machine = plan->machine;
     OpCost cost = {.work = known_work(known, op)};
     if (cost.work == WORK_VIEW)
         return cost;
-    double memory_share = cost.work == WORK_GATHER ? machine->gather_share : machine->memory_share;
     const OpSaid *said = op_said(plan, op);
     cost.said = said && (said->cost.flops >= 0 || said->cost.bytes >= 0 || said->cost.us >= 0);
+    cost.dtype = op_dtype(plan, op);
     cost.flops = said && said->cost.flops >= 0 ? said->cost.flops : known_flops(known, op);
-    cost.flops_per_s = peak_flops_per_s(machine, cost.work, op_dtype(plan, op));
-    cost.flops_share =
-        cost.work == WORK_MATMUL && machine->matmul_share > 0 ? machine->matmul_share : 1;
     cost.bytes =
         said && said->cost.bytes >= 0 ? said_bytes(said) : op_bytes_local(known, op, cost.work);
-    cost.bytes_per_s = machine->memory_bytes_per_s;
-    cost.bytes_share = memory_share > 0 ? memory_share : 1;
-    cost.launch_us = machine->launch_us;
-    double compute_s = cost.flops / (cost.flops_share * cost.flops_per_s);
-    double memory_s = (double)cost.bytes / (cost.bytes_share * cost.bytes_per_s);
-    cost.us = (compute_s > memory_s ? compute_s : memory_s) * 1e6 + cost.launch_us;
+    cost = op_cost_on(&cost, plan->machine);
     if (said && said->cost.us >= 0)
         cost.us = said->cost.us;
     return cost;

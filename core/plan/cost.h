@@ -48,6 +48,7 @@ Work op_work(const Plan *plan, int32_t op);
 /* One run of an op on rank 0. */
 typedef struct {
     Work work;
+    Dtype dtype;                            /* that it computes with */
     double flops, flops_per_s, flops_share; /* share: of the peak, that is reached */
     int64_t bytes;
     double bytes_per_s, bytes_share;
@@ -56,6 +57,8 @@ typedef struct {
 } OpCost;
 
 OpCost op_cost(const Plan *plan, int32_t op);
+/* The same work on another machine. */
+OpCost op_cost_on(const OpCost *cost, const Machine *machine);
 
 /* "matmul: 2 us + max(1,024 flops / (0.8 * 989.4 TFLOP/s), 896 B / (0.9 * 3350 GB/s)) = 2.0 us" */
 void op_cost_explain(const Plan *plan, int32_t op, Buf *out);

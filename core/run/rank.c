@@ -175,8 +175,11 @@ void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span)
         result->span[instr - team->program->instrs] = span;
     if (instr->kind == INSTR_OP)
         result->op_us[(int64_t)pass * team->plan->inferred->graph->n_ops + instr->op] += us;
-    else
-        result->reshard_us[(int64_t)pass * team->plan->n_reshards + instr->reshard] += us;
+    if (instr->kind == INSTR_OP)
+        return;
+    int64_t place = (int64_t)pass * team->plan->n_reshards + instr->reshard;
+    result->reshard_us[place] += us;
+    result->reshard_move_us[place] += us - span.wait_us;
 }
 
 void rank_took_pass(Rank *rank, int pass, double us)

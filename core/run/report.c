@@ -43,6 +43,11 @@ static double *times_of_reshards(const RankResult *result)
     return result->reshard_us;
 }
 
+static double *times_of_moves(const RankResult *result)
+{
+    return result->reshard_move_us;
+}
+
 typedef double *ResultTimes(const RankResult *result);
 
 /* Median over passes and the ranks that did it, for each of n things. */
@@ -71,6 +76,7 @@ static void add_times(Arena *arena, const Team *team, RunReport *out)
     int n_passes = out->n_passes;
     out->op_us = median_times(arena, team, n_passes, times_of_ops, plan->inferred->graph->n_ops);
     out->reshard_us = median_times(arena, team, n_passes, times_of_reshards, plan->n_reshards);
+    out->reshard_move_us = median_times(arena, team, n_passes, times_of_moves, plan->n_reshards);
     out->predicted_us = plan->totals.step_us;
     out->predicted_peak_bytes = plan->totals.peak_bytes;
 

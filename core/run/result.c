@@ -8,7 +8,7 @@
 
 typedef struct {
     int64_t at;
-    int64_t op_us, reshard_us, pass_us, span, last_span, output;
+    int64_t op_us, reshard_us, reshard_move_us, pass_us, span, last_span, output;
 } Layout;
 
 static int64_t place(Layout *layout, int64_t n, size_t each)
@@ -26,6 +26,7 @@ static Layout layout_of(const Plan *plan, const Program *program, const RunOptio
     place(&layout, 1, sizeof(RankHead));
     layout.op_us = place(&layout, n_passes * graph->n_ops, sizeof(double));
     layout.reshard_us = place(&layout, n_passes * plan->n_reshards, sizeof(double));
+    layout.reshard_move_us = place(&layout, n_passes * plan->n_reshards, sizeof(double));
     layout.pass_us = place(&layout, n_passes, sizeof(double));
     layout.span = place(&layout, n_spans, sizeof(TraceSpan));
     layout.last_span = place(&layout, n_spans, sizeof(TraceSpan));
@@ -38,6 +39,7 @@ static RankResult in_block(char *block, const Layout *layout, bool traced)
     return (RankResult){.head = (RankHead *)(void *)block,
                         .op_us = (double *)(void *)(block + layout->op_us),
                         .reshard_us = (double *)(void *)(block + layout->reshard_us),
+                        .reshard_move_us = (double *)(void *)(block + layout->reshard_move_us),
                         .pass_us = (double *)(void *)(block + layout->pass_us),
                         .span = traced ? (TraceSpan *)(void *)(block + layout->span) : NULL,
                         .last_span =

@@ -60,13 +60,14 @@ typedef struct {
     double median_us, predicted_us;
     int64_t peak_bytes, predicted_peak_bytes; /* of the rank that needs most */
     int64_t *rank_peak_bytes;                 /* per rank: the most that lay in its slots at once */
-    double *op_us;        /* per op of the graph: median over ranks and repeats */
-    double *reshard_us;   /* per reshard of the plan, waiting for the other ranks included */
-    int n_drawn;          /* weights that are not in the model */
-    int32_t strange;      /* an output with elements that are not finite; -1 none */
-    int64_t n_strange;    /* so many on one rank */
-    int n_values_checked; /* values as laid out, each on every rank; addends are not compared */
-    const Trace *trace;   /* NULL: not asked for, or stopped between two passes */
+    double *op_us;           /* per op of the graph: median over ranks and repeats */
+    double *reshard_us;      /* per reshard of the plan, waiting for the other ranks included */
+    double *reshard_move_us; /* the same without the waiting */
+    int n_drawn;             /* weights that are not in the model */
+    int32_t strange;         /* an output with elements that are not finite; -1 none */
+    int64_t n_strange;       /* so many on one rank */
+    int n_values_checked;    /* values as laid out, each on every rank; addends are not compared */
+    const Trace *trace;      /* NULL: not asked for, or stopped between two passes */
     bool ok;
 } RunReport;
 

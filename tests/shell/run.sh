@@ -163,5 +163,20 @@ if command -v tmux >/dev/null; then
     done
 fi
 
+# ---- a machine file of this machine, and a plan with it; a trace that is JSON
+
+"$DIMSCOPE" calibrate samples/models/tiny-gpt.onnx -m tp=2 -p megatron --repeat 2 \
+    -o "$dir/here.lua" >"$dir/calibrated" 2>&1
+same "calibrate says where it wrote" "$(tail -n 1 "$dir/calibrated")" \
+    "wrote $dir/here.lua: --machine $dir/here.lua"
+same "a calibrated machine plans" "$("$DIMSCOPE" plan samples/models/tiny-gpt.onnx -m tp=2 \
+    --machine "$dir/here.lua" --json 2>&1 | cut -c1-9)" '{"method"'
+"$DIMSCOPE" run samples/models/tiny-gpt.onnx -m tp=2 --trace "$dir/trace.json" >/dev/null 2>&1
+same "a trace has events of both ranks" "$(python3 -c "
+import json, sys
+events = json.load(open(sys.argv[1]))['traceEvents']
+print(sorted({e['tid'] for e in events if e['pid'] == 1 and e['ph'] == 'X' and e['cat'] == 'op'}))" \
+    "$dir/trace.json" 2>&1)" "[0, 2]"
+
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -80,6 +80,7 @@ enum {
     VERB_DIFF = 1 << 10,
     VERB_RESHARD = 1 << 12,
     VERB_TOUR = 1 << 13,
+    VERB_CALIBRATE = 1 << 14,
     VERBS_ON_PLANS = VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF |
                      VERB_EXPORT | VERB_RUN
 };
@@ -110,6 +111,7 @@ int cli_check(Cli *cli);
 int cli_diff(Cli *cli);
 int cli_export(Cli *cli);
 int cli_run(Cli *cli);
+int cli_calibrate(Cli *cli);
 int cli_info(Cli *cli);
 int cli_rule(Cli *cli);
 int cli_reshard(Cli *cli);

@@ -45,6 +45,12 @@ static const char run_text[] =
     "each two of its dims by an axis each. Of ops with equal operators, attributes\n"
     "and shapes the first is cut. The first cut that fails is printed as the line\n"
     "of a policy that makes it.";
+static const char calibrate_text[] =
+    "Runs products, element-wise ops, lookups and collectives of many sizes, or the\n"
+    "ops of MODEL, and fits a machine file to the times: launch, rates, shares, a\n"
+    "hop and a link. Without -m there are as many ranks as cores. With -o it writes\n"
+    "the file and says how far predictions were off, and are now; --machine FILE\n"
+    "then plans with it. help machine has the fields, --backend what is measured.";
 static const char info_text[] =
     "Says what a model is made of. Free dims may stay free: they go by their names,\n"
     "as do sizes that only the run tells.";
@@ -98,6 +104,9 @@ const Verb verbs[] = {
      cli_export, export_text},
     {BATCH("run", "MODEL ... [--verify] | --onnx-test DIR...", "run it on this machine", "plans"),
      VERB_RUN, 1, INT_MAX, cli_run, run_text},
+    {BATCH("calibrate", "[MODEL] [-m MESH] [-o FILE.lua]", "find out what this machine can do",
+           "models"),
+     VERB_CALIBRATE, 0, 1, cli_calibrate, calibrate_text},
     {BATCH("info", "MODEL [--values]", "say what a model is made of", "models"), VERB_INFO, 1, 1,
      cli_info, info_text},
     {BATCH("rule", "OP [--shapes LIST] | --list | --check", "show how an operator may be cut",

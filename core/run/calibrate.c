@@ -1,0 +1,294 @@
+#include "core/run/calibrate.h"
+
+#include "core/plan/cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What has less to do than this is timed for its launch alone; rates are of what takes several. */
+#define TINY_FLOPS 20e3
+#define TINY_BYTES 16e3
+#define NO_LIMIT 1e30
+enum { LAUNCHES_LEAST = 4, CANDIDATES = 32 };
+
+typedef struct {
+    OpCost cost;
+    double us; /* measured */
+} TimedOp;
+
+typedef struct {
+    double hops, bytes; /* us = hops * latency_us + bytes / bytes_per_s, as wires go */
+    double us;
+} TimedReshard;
+
+typedef struct {
+    const Plan *plan;
+    Arena *arena;
+    Vec(TimedOp) ops;
+    Vec(TimedReshard) reshards;
+} Times;
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+typedef Vec(double) Numbers;
+
+/* Sorts them; 0: there are none. */
+static double quantile(Numbers *numbers, double share)
+{
+    if (numbers->n == 0)
+        return 0;
+    qsort(numbers->at, (size_t)numbers->n, sizeof *numbers->at, compare);
+    return numbers->at[(int)((double)(numbers->n - 1) * share + 0.5)];
+}
+
+/* ---- what was measured ---- */
+
+/* The price of a step where a hop takes 1 us and wires nothing, or the other way round. */
+static double price_by(const Plan *plan, const Step *step, double latency_us, double bytes_per_s)
+{
+    Machine machine = *plan->machine;
+    machine.tuning = NULL;
+    machine.inside = machine.between =
+        (Link){.name = "", .latency_us = latency_us, .bytes_per_s = bytes_per_s};
+    return price_step(&machine, plan->mesh, step->kind, step->atoms, step->bytes).us;
+}
+
+static void collect(Times *times, const RunReport *report)
+{
+    const Plan *plan = times->plan;
+    for (int i = 0; i < plan->inferred->n_program; i++) {
+        int32_t op = plan->inferred->program[i];
+        TimedOp timed = {op_cost(plan, op), report->op_us[op]};
+        if (timed.us > 0 && timed.cost.work != WORK_VIEW && !timed.cost.said)
+            vec_push(times->arena, &times->ops, timed);
+    }
+    for (int i = 0; i < plan->n_reshards; i++) {
+        const Reshard *reshard = &plan->reshards[i];
+        TimedReshard timed = {.us = report->reshard_move_us[i]};
+        timed.us /= reshard_repeat(plan, reshard);
+        for (int s = 0; s < reshard->path->n_steps; s++) {
+            timed.hops += price_by(plan, &reshard->path->step[s], 1, 1e300);
+            timed.bytes += price_by(plan, &reshard->path->step[s], 0, 1e6);
+        }
+        if (timed.us > 0 && timed.bytes > 0)
+            vec_push(times->arena, &times->reshards, timed);
+    }
+}
+
+/* ---- the numbers ---- */
+
+static double rate(double work, const TimedOp *op, const Machine *machine)
+{
+    return work / (op->us - machine->launch_us) * 1e6;
+}
+
+static bool is_timed(const TimedOp *op, const Machine *machine)
+{
+    return op->us > LAUNCHES_LEAST * machine->launch_us && op->us > machine->launch_us;
+}
+
+static bool fit_launch(const Times *times, Machine *machine)
+{
+    Numbers tiny = {0};
+    for (int i = 0; i < times->ops.n; i++) {
+        const TimedOp *op = &times->ops.at[i];
+        if (op->cost.flops < TINY_FLOPS && (double)op->cost.bytes < TINY_BYTES)
+            vec_push(times->arena, &tiny, op->us);
+    }
+    if (tiny.n > 0)
+        machine->launch_us = quantile(&tiny, 0.5);
+    return tiny.n > 0;
+}
+
+static double off_by(double predicted, double measured)
+{
+    return predicted > measured ? predicted / measured : measured / predicted;
+}
+
+/* Median over the ops of that work; of all: WORK_VIEW. */
+static double ops_off(const Times *times, const Machine *machine, Work work)
+{
+    Numbers factors = {0};
+    for (int i = 0; i < times->ops.n; i++) {
+        const TimedOp *op = &times->ops.at[i];
+        if (work == WORK_VIEW || op->cost.work == work)
+            vec_push(times->arena, &factors, off_by(op_cost_on(&op->cost, machine).us, op->us));
+    }
+    return quantile(&factors, 0.5);
+}
+
+/* Sets a number of the machine to that of the candidates under which ops are least off. */
+static void choose(const Times *times, Machine *machine, Work work, double *number,
+                   Numbers *candidates)
+{
+    double best = *number, least = ops_off(times, machine, work);
+    for (int i = 0; i <= CANDIDATES; i++) {
+        *number = quantile(candidates, (double)i / CANDIDATES);
+        double off = ops_off(times, machine, work);
+        if (off < least) {
+            least = off;
+            best = *number;
+        }
+    }
+    *number = best;
+}
+
+/* Rates of the timed ops of that work, over `peak`. Without flops: of bytes. */
+static Numbers rates_of(const Times *times, const Machine *machine, Work work, bool flops,
+                        double peak)
+{
+    Numbers rates = {0};
+    for (int i = 0; i < times->ops.n; i++) {
+        const TimedOp *op = &times->ops.at[i];
+        double done = flops ? op->cost.flops : (double)op->cost.bytes;
+        if (op->cost.work == work && is_timed(op, machine) && done > 0)
+            vec_push(times->arena, &rates, rate(done, op, machine) / peak);
+    }
+    return rates;
+}
+
+static bool fit_matmul(const Times *times, Machine *machine)
+{
+    double best[DT_COUNT] = {0};
+    Numbers shares = {0};
+    for (int i = 0; i < times->ops.n; i++) {
+        const TimedOp *op = &times->ops.at[i];
+        if (op->cost.work == WORK_MATMUL && is_timed(op, machine))
+            best[op->cost.dtype] = fmax(best[op->cost.dtype], rate(op->cost.flops, op, machine));
+    }
+    for (int i = 0; i < times->ops.n; i++) {
+        const TimedOp *op = &times->ops.at[i];
+        if (op->cost.work == WORK_MATMUL && is_timed(op, machine))
+            vec_push(times->arena, &shares,
+                     rate(op->cost.flops, op, machine) / best[op->cost.dtype]);
+    }
+    if (shares.n == 0)
+        return false;
+    memcpy(machine->flops_per_s, best, sizeof best);
+    for (int dtype = 0; best[DT_F32] <= 0 && dtype < DT_COUNT; dtype++) /* f32 is always named */
+        machine->flops_per_s[DT_F32] = fmax(machine->flops_per_s[DT_F32], best[dtype]);
+    machine->matmul_share = 1;
+    choose(times, machine, WORK_MATMUL, &machine->matmul_share, &shares);
+    return true;
+}
+
+/* Computing holds nothing up until fit_vector() finds that it does. */
+static bool fit_memory(const Times *times, Machine *machine)
+{
+    Numbers rates = rates_of(times, machine, WORK_VECTOR, false, 1);
+    if (rates.n == 0)
+        return false;
+    for (int dtype = 0; dtype < DT_COUNT; dtype++)
+        machine->vector_flops_per_s[dtype] = 0;
+    machine->vector_flops_per_s[DT_F32] = NO_LIMIT;
+    machine->memory_bytes_per_s = quantile(&rates, 1);
+    machine->memory_share = 1;
+    rates = rates_of(times, machine, WORK_VECTOR, false, machine->memory_bytes_per_s);
+    choose(times, machine, WORK_VECTOR, &machine->memory_share, &rates);
+    return true;
+}
+
+static bool fit_vector(const Times *times, Machine *machine)
+{
+    Numbers rates = rates_of(times, machine, WORK_VECTOR, true, 1);
+    double *number = &machine->vector_flops_per_s[DT_F32];
+    if (rates.n > 0)
+        choose(times, machine, WORK_VECTOR, number, &rates);
+    bool holds_up = rates.n > 0 && *number < NO_LIMIT;
+    if (rates.n > 0 && !holds_up)
+        *number = 0;
+    return holds_up;
+}
+
+static bool fit_gather(const Times *times, Machine *machine)
+{
+    Numbers rates = rates_of(times, machine, WORK_GATHER, false, machine->memory_bytes_per_s);
+    if (rates.n > 0)
+        choose(times, machine, WORK_GATHER, &machine->gather_share, &rates);
+    machine->gather_share = fmin(machine->gather_share, 1); /* where memory was held up elsewhere */
+    return rates.n > 0;
+}
+
+/* Least squares of (hops * latency + bytes * per_byte - us) / us, neither below 0. */
+static bool fit_link(const Times *times, Machine *machine)
+{
+    double hh = 0, hb = 0, bb = 0, h1 = 0, b1 = 0;
+    for (int i = 0; i < times->reshards.n; i++) {
+        const TimedReshard *r = &times->reshards.at[i];
+        double h = r->hops / r->us, b = r->bytes / r->us;
+        hh += h * h;
+        hb += h * b;
+        bb += b * b;
+        h1 += h;
+        b1 += b;
+    }
+    if (bb <= 0)
+        return false;
+    double det = hh * bb - hb * hb;
+    double latency = det > 1e-9 * hh * bb ? (h1 * bb - b1 * hb) / det : 0;
+    latency = latency > 0 ? latency : 0;
+    double per_byte = (b1 - latency * hb) / bb;
+    if (per_byte <= 0) {
+        per_byte = b1 / bb;
+        latency = 0;
+    }
+    Link link = {.name = "measured", .latency_us = latency, .bytes_per_s = 1e6 / per_byte};
+    machine->inside = machine->between = link;
+    machine->tuning = NULL;
+    return true;
+}
+
+/* ---- how well they fit ---- */
+
+static double reshards_off(const Times *times, const Link *link)
+{
+    Numbers factors = {0};
+    for (int i = 0; i < times->reshards.n; i++) {
+        const TimedReshard *r = &times->reshards.at[i];
+        double us = r->hops * link->latency_us + r->bytes * 1e6 / link->bytes_per_s;
+        vec_push(times->arena, &factors, off_by(us, r->us));
+    }
+    return quantile(&factors, 0.5);
+}
+
+static double planned_reshards_off(const Times *times, const RunReport *report)
+{
+    Numbers factors = {0};
+    const Plan *plan = times->plan;
+    for (int i = 0; i < plan->n_reshards; i++) {
+        double us = report->reshard_move_us[i];
+        if (us > 0 && plan->reshards[i].path->us > 0)
+            vec_push(
+                times->arena, &factors,
+                off_by(plan->reshards[i].path->us * reshard_repeat(plan, &plan->reshards[i]), us));
+    }
+    return quantile(&factors, 0.5);
+}
+
+bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *said,
+               Error *err)
+{
+    Times times = {.plan = plan, .arena = arena_new()};
+    *out = *plan->machine;
+    *said = (Calibration){.has_launch = false};
+    collect(&times, report);
+    bool any = times.ops.n > 0;
+    if (any) {
+        said->has_launch = fit_launch(&times, out);
+        said->has_matmul = fit_matmul(&times, out);
+        said->has_memory = fit_memory(&times, out);
+        said->has_vector = fit_vector(&times, out);
+        said->has_gather = fit_gather(&times, out);
+        said->has_link = fit_link(&times, out);
+        said->ops = (CalibrateFit){times.ops.n, ops_off(&times, plan->machine, WORK_VIEW),
+                                   ops_off(&times, out, WORK_VIEW)};
+        said->reshards = (CalibrateFit){times.reshards.n, planned_reshards_off(&times, report),
+                                        reshards_off(&times, &out->inside)};
+    }
+    arena_free(times.arena);
+    return any || error_kind(err, ERROR_USAGE, "there is no op to be timed in this model");
+}

@@ -1,0 +1,231 @@
+/* calibrate.c - `dimscope calibrate`: a run of many sizes, and the machine file that fits it. */
+#include "core/run/calibrate.h"
+
+#include "core/base/file.h"
+#include "core/base/units.h"
+#include "core/run/plugin.h"
+#include "tui/cli/run.h"
+#include "tui/cli/table.h"
+
+#include <inttypes.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PASSES = 5 };
+
+static const char *const calibrate_model = "samples/calibrate.lua";
+
+/* ---- the file ---- */
+
+/* Names of hosts may hold anything that is no quote of Lua here. */
+static void put_text(Buf *out, const char *text)
+{
+    for (; *text; text++)
+        buf_putc(out, *text == '"' || *text == '\\' || (unsigned char)*text < ' ' ? ' ' : *text);
+}
+
+static void put_rates(const char *name, const double *rates, Buf *out)
+{
+    bool any = false;
+    for (int dtype = 0; dtype < DT_COUNT; dtype++)
+        any |= rates[dtype] > 0;
+    if (!any)
+        return;
+    buf_printf(out, "    %s = {", name);
+    for (int dtype = 0, n = 0; dtype < DT_COUNT; dtype++)
+        if (rates[dtype] > 0)
+            buf_printf(out, "%s%s = %.4g", n++ > 0 ? ", " : "", dtype_name((Dtype)dtype),
+                       rates[dtype]);
+    buf_puts(out, "},\n");
+}
+
+static void put_link(const char *name, const Link *link, Buf *out)
+{
+    buf_printf(out, "    %s = {name = \"", name);
+    put_text(out, link->name);
+    buf_printf(out, "\", latency_us = %.4g, bytes_per_s = %.4g},\n", link->latency_us,
+               link->bytes_per_s);
+}
+
+static void put_machine(const Machine *machine, const char *how, Buf *out)
+{
+    buf_puts(out, "-- ");
+    put_text(out, how);
+    buf_puts(out, ".\nreturn {\n    name = \"");
+    put_text(out, machine->name);
+    buf_puts(out, "\",\n    source = \"");
+    put_text(out, how);
+    buf_printf(out,
+               "\",\n    devices_per_node = %" PRId64 ",\n    memory_bytes = %" PRId64
+               ", memory_bytes_per_s = %.4g,\n",
+               machine->devices_per_node, machine->memory_bytes, machine->memory_bytes_per_s);
+    put_rates("flops_per_s", machine->flops_per_s, out);
+    put_rates("vector_flops_per_s", machine->vector_flops_per_s, out);
+    buf_printf(out, "    matmul_share = %.4g, memory_share = %.4g, gather_share = %.4g,\n",
+               machine->matmul_share, machine->memory_share, machine->gather_share);
+    buf_printf(out, "    launch_us = %.4g,\n", machine->launch_us);
+    put_link("inside", &machine->inside, out);
+    put_link("between", &machine->between, out);
+    buf_puts(out, "}\n");
+}
+
+/* ---- in words ---- */
+
+static void put_fit(const char *what, const CalibrateFit *fit, const char *machine, Buf *out)
+{
+    if (fit->n > 0)
+        buf_printf(out, "%d %s: off by %.3g times under %s, by %.2f times now\n", fit->n, what,
+                   fit->before, machine, fit->after);
+}
+
+static void put_row(Table *table, const char *name, bool fitted, Str before, Str after)
+{
+    table_cell(table, str_from(name));
+    table_cell(table, before);
+    table_cell(table, fitted ? after : STR("as it was"));
+}
+
+static Str number(Arena *arena, double value, const char *unit)
+{
+    return str_from(arena_printf(arena, "%.4g %s", value, unit));
+}
+
+static void put_numbers(const Machine *was, const Machine *is, const Calibration *said, Buf *out)
+{
+    Arena *arena = out->arena;
+    Str names[] = {str_from(was->name), str_from(is->name)};
+    const TableColumn columns[] = {{"NUMBER", 0}, {names[0].s, -16}, {names[1].s, -16}};
+    Table *table = table_new(arena, columns, 3);
+    const struct {
+        const char *name, *unit;
+        bool fitted;
+        double before, after;
+    } rows[] = {
+        {"launch", "us", said->has_launch, was->launch_us, is->launch_us},
+        {"matmul f32", "GFLOP/s", said->has_matmul,
+         was->flops_per_s[DT_F32] * was->matmul_share / 1e9,
+         is->flops_per_s[DT_F32] * is->matmul_share / 1e9},
+        {"vector f32", "GFLOP/s", said->has_vector, was->vector_flops_per_s[DT_F32] / 1e9,
+         is->vector_flops_per_s[DT_F32] / 1e9},
+        {"memory", "GB/s", said->has_memory, was->memory_bytes_per_s * was->memory_share / 1e9,
+         is->memory_bytes_per_s * is->memory_share / 1e9},
+        {"gather", "GB/s", said->has_gather, was->memory_bytes_per_s * was->gather_share / 1e9,
+         is->memory_bytes_per_s * is->gather_share / 1e9},
+        {"hop", "us", said->has_link, was->inside.latency_us, is->inside.latency_us},
+        {"link", "GB/s", said->has_link, was->inside.bytes_per_s / 1e9,
+         is->inside.bytes_per_s / 1e9},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        put_row(table, rows[i].name, rows[i].fitted, number(arena, rows[i].before, rows[i].unit),
+                number(arena, rows[i].after, rows[i].unit));
+    table_format(table, "", out);
+}
+
+/* ---- the verb ---- */
+
+static const char *host_name(Arena *arena)
+{
+    char name[256] = "";
+    if (gethostname(name, sizeof name - 1) != 0 || !*name)
+        return "this host";
+    return arena_str(arena, str_from(name));
+}
+
+/* "measured 2026-11-22 on HOST: 4 ranks of the host runner, median of 5 passes of MODEL" */
+static const char *how_measured(Cli *cli, const Session *session, const RunReport *report)
+{
+    char day[16] = "";
+    time_t now = time(NULL);
+    struct tm at;
+    if (localtime_r(&now, &at))
+        strftime(day, sizeof day, "%Y-%m-%d", &at);
+    return arena_printf(cli->arena,
+                        "measured %s on %s: %d ranks of the %s runner, median of %d passes of %s",
+                        day, host_name(cli->arena), report->n_ranks, report->backend,
+                        report->n_timed, path_base(session->options.model));
+}
+
+static Session *open_model(Cli *cli)
+{
+    if (cli->n_operands == 0) {
+        const char **operand = arena_array(cli->arena, const char *, 1);
+        operand[0] = cli->hooks->data_file(cli->hooks->context, cli->arena, calibrate_model);
+        if (!operand[0]) {
+            error_kind(&cli->err, ERROR_UNREADABLE, "the sample %s is not there", calibrate_model);
+            error_hint(&cli->err, "it comes with the program: make install puts it in its place");
+            return NULL;
+        }
+        cli->operand = operand;
+        cli->n_operands = 1;
+        if (!cli->options.policy)
+            cli->options.policy = operand[0];
+    }
+    if (!cli->options.mesh)
+        cli->options.mesh = arena_printf(cli->arena, "x=%ld", sysconf(_SC_NPROCESSORS_ONLN));
+    return cli_open(cli);
+}
+
+/* "host" of "out/host.lua": as --machine names it. */
+static const char *machine_name(Cli *cli)
+{
+    if (!cli->options.output)
+        return "measured";
+    Str name = str_from(path_base(cli->options.output));
+    if (str_ends(name, STR(".lua")))
+        name.n -= strlen(".lua");
+    return arena_str(cli->arena, name);
+}
+
+/* What is no time: how many devices share a node; of ranks in this host's memory, their part. */
+static void say_host(Cli *cli, const Session *session, const RunReport *report, Machine *machine)
+{
+    int64_t n = session->mesh->n_devices;
+    machine->name = machine_name(cli);
+    machine->devices_per_node = n;
+    if (strcmp(report->backend, "cuda") != 0)
+        machine->memory_bytes =
+            (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE) / n;
+}
+
+static int answer(Cli *cli, const Session *session, const RunReport *report)
+{
+    Machine machine;
+    Calibration said;
+    Buf text = buf_new(cli->arena);
+    if (report->elsewhere)
+        return CLI_FINE;
+    if (!calibrate(session->plan, report, &machine, &said, &cli->err))
+        return cli_fail(cli);
+    say_host(cli, session, report, &machine);
+    put_machine(&machine, how_measured(cli, session, report), &text);
+    if (!cli->options.output) {
+        buf_add(&cli->out, buf_str(&text));
+        return CLI_FINE;
+    }
+    if (!file_write(cli->options.output, buf_str(&text), &cli->err))
+        return cli_fail(cli);
+    put_numbers(session->machine, &machine, &said, &cli->out);
+    put_fit("ops", &said.ops, session->machine->name, &cli->out);
+    put_fit("reshards", &said.reshards, session->machine->name, &cli->out);
+    buf_printf(&cli->out, "wrote %s: --machine %s\n", cli->options.output, cli->options.output);
+    return CLI_FINE;
+}
+
+int cli_calibrate(Cli *cli)
+{
+    RunOptions options;
+    RunReport report;
+    World world;
+    if (!cli->options.repeat)
+        cli->options.repeat = arena_printf(cli->arena, "%d", PASSES);
+    if (!cli_run_options(cli, &options) || !world_open(options.backend, &world, &cli->err))
+        return cli_fail(cli);
+    options.world = &world;
+    cli->silent = world.me > 0;
+    Session *session = open_model(cli);
+    bool ran = session && run_plan(cli->arena, session->plan, &options, &report, &cli->err);
+    int code = ran ? answer(cli, session, &report) : cli_fail(cli);
+    session_close(session);
+    world.close(&world);
+    return code;
+}
