@@ -14,6 +14,13 @@ static int64_t int_of_double(double x)
     return x < -9223372036854775808.0 ? INT64_MIN : (int64_t)x;
 }
 
+static uint64_t unsigned_of_double(double x)
+{
+    if (x >= 18446744073709551616.0)
+        return UINT64_MAX;
+    return x >= 9223372036854775808.0 ? (uint64_t)x : (uint64_t)int_of_double(x);
+}
+
 /* IEEE 754 binary16. */
 static float float_of_f16(uint16_t half)
 {
@@ -66,7 +73,8 @@ static int8_t low_bits(int64_t x, int bits, bool is_signed)
 }
 
 /* What one stored element is as a number, and back; the letter says what the stored type is: F
- * float, I integer, N one of few bits, B bool, H f16, R bf16, E a float of few bits. */
+ * float, I integer, U one of 64 bits without a sign, N one of few bits, B bool, H f16, R bf16, E a
+ * float of few bits. */
 #define FROM_F(id, number, x) FROM_F_##number(x)
 #define FROM_F_f32(x) ((float)(x))
 #define FROM_F_f64(x) ((double)(x))
@@ -75,6 +83,7 @@ static int8_t low_bits(int64_t x, int bits, bool is_signed)
 #define FROM_I_f32(x) ((float)(x))
 #define FROM_I_f64(x) ((double)(x))
 #define FROM_I_i64(x) ((int64_t)(x))
+#define FROM_U(id, number, x) FROM_I_##number(x)
 #define FROM_N(id, number, x) FROM_I_##number(x)
 #define FROM_B(id, number, x) FROM_I_##number((x) != 0)
 #define FROM_H(id, number, x) FROM_F_##number(float_of_f16(x))
@@ -86,6 +95,10 @@ static int8_t low_bits(int64_t x, int bits, bool is_signed)
 #define TO_INT_f32(x) int_of_double((double)(x))
 #define TO_INT_f64(x) int_of_double(x)
 #define TO_INT_i64(x) (x)
+#define TO_U(id, number, type, x) TO_UNSIGNED_##number(x)
+#define TO_UNSIGNED_f32(x) unsigned_of_double((double)(x))
+#define TO_UNSIGNED_f64(x) unsigned_of_double(x)
+#define TO_UNSIGNED_i64(x) ((uint64_t)(x))
 #define TO_N(id, number, type, x)                                                                  \
     ((type)low_bits(TO_INT_##number(x), dtype_bits(DT_##id), DT_##id == DT_I4 || DT_##id == DT_I2))
 #define TO_B(id, number, type, x) ((x) != 0)
@@ -106,7 +119,7 @@ static int8_t low_bits(int64_t x, int bits, bool is_signed)
     C(U8, uint8_t, I)                                                                              \
     C(U16, uint16_t, I)                                                                            \
     C(U32, uint32_t, I)                                                                            \
-    C(U64, uint64_t, I)                                                                            \
+    C(U64, uint64_t, U)                                                                            \
     C(I4, int8_t, N)                                                                               \
     C(U4, uint8_t, N)                                                                              \
     C(I2, int8_t, N)                                                                               \
@@ -202,6 +215,12 @@ void elements_load(Dtype dtype, const void *from, int64_t step, int64_t n, Numbe
 void elements_store(Dtype dtype, void *to, int64_t n, Number number, const void *from)
 {
     conversions[dtype].store[number](to, n, from);
+}
+
+void integers_order(Dtype dtype, int64_t *numbers, int64_t n)
+{
+    for (int64_t i = 0; dtype == DT_U64 && i < n; i++)
+        numbers[i] = (int64_t)((uint64_t)numbers[i] ^ UINT64_C(1) << 63);
 }
 
 #define COPY_STEPS(n_bytes)                                                                        \

@@ -3,8 +3,9 @@
  * Kernels are written for float, double and int64_t; other types are converted a block at a time:
  * floats of 4 to 16 bits are computed in float and rounded to nearest even, those below 16 bits
  * kept within their range (small_float.h); integers and bool in int64_t (a stored integer wraps,
- * bool is 0 or 1, u64 above 2^63 wraps too). Complex numbers and strings are moved but not computed
- * on. A float becomes an integer towards zero, kept within int64_t, NaN as 0.
+ * bool is 0 or 1, u64 from 2^63 on is negative there: see integers_order()). Complex numbers and
+ * strings are moved but not computed on. A float becomes an integer towards zero, kept within
+ * int64_t or u64, NaN as 0.
  */
 #ifndef CORE_RUN_ELEMENT_H
 #define CORE_RUN_ELEMENT_H
@@ -34,6 +35,10 @@ bool dtype_is_number(Dtype dtype); /* its elements lie as its class's numbers do
 void elements_load(Dtype dtype, const void *from, int64_t step, int64_t n, Number number,
                    void *out);
 void elements_store(Dtype dtype, void *to, int64_t n, Number number, const void *from);
+
+/* Integers loaded from that type as numbers that stand in their order, and back: 64 bits without a
+ * sign from 2^63 on come after the others. */
+void integers_order(Dtype dtype, int64_t *numbers, int64_t n);
 
 /* Copies n elements of any type, `step` elements apart in `from`, to neighbours in `to`. */
 void elements_copy(Dtype dtype, void *to, const void *from, int64_t step, int64_t n);

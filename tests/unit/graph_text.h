@@ -6,7 +6,8 @@
  * then operands and attributes. An operand is a tensor made before, `-`, or a new one: an input
  * f32[8,4] (a free dim by its name, f32[batch,4]; without brackets' content f32[] is a scalar), a
  * parameter without data f32[8,4]!, a constant i64[2]{0,1}. Attributes are axis=1, perm=[0,2,1],
- * alpha=0.5, equation="ij->ji", value=i64[1]{5}. Every result that nobody reads is an output.
+ * alpha=0.5, weights=[0.5,2.0], equation="ij->ji", value=i64[1]{5}. Every result that nobody reads
+ * is an output.
  */
 #ifndef TESTS_UNIT_GRAPH_TEXT_H
 #define TESTS_UNIT_GRAPH_TEXT_H
@@ -139,6 +140,13 @@ static inline Attr read_attr(GraphText *made, Str text)
     if (text.s[0] == '"') {
         attr.type = ATTR_STRING;
         attr.s = (Str){text.s + 1, text.n - 2};
+    } else if (text.s[0] == '[' && memchr(text.s, '.', text.n)) {
+        double *floats = arena_array(made->arena, double, text.n);
+        attr.type = ATTR_FLOATS;
+        attr.n = 0;
+        for (Str list = inside(&text, '[', ']'); list.n > 0;)
+            floats[attr.n++] = strtod(next_token(&list, ",").s, NULL);
+        attr.floats = floats;
     } else if (text.s[0] == '[') {
         int64_t *ints = arena_array(made->arena, int64_t, text.n);
         attr.type = ATTR_INTS;

@@ -22,6 +22,12 @@ static bool read_count(const RuleCall *call, int input, const char *attr, int64_
     *out = -1;
     if (args_has(call, input) && !call->value[input])
         return true;
+    const Value *value = args_has(call, input) ? call->value[input] : NULL;
+    bool is_float = value && value->floats && shape_elements(&value->shape) == 1;
+    if (is_float && value->floats[0] >= 0 && value->floats[0] < 0x1p60) {
+        *out = (int64_t)value->floats[0]; /* the depth of OneHot may be any number */
+        return true;
+    }
     if (!args_ints(call, input, attr, &given, err))
         return false;
     if (given.n != 1 || given.at[0] < 0)

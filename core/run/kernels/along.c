@@ -37,6 +37,8 @@ static bool is_better(const Local *in, int64_t a, int64_t b, bool least, bool la
     Number number = dtype_is_float(in->dtype) ? NUMBER_F64 : NUMBER_I64;
     elements_load(in->dtype, local_at(in, a), 1, 1, number, &x);
     elements_load(in->dtype, local_at(in, b), 1, 1, number, &y);
+    integers_order(in->dtype, x.i64, number == NUMBER_I64);
+    integers_order(in->dtype, y.i64, number == NUMBER_I64);
     if (number == NUMBER_I64)
         return least ? x.i64[0] < y.i64[0] + later : x.i64[0] > y.i64[0] - later;
     if (y.f64[0] != y.f64[0])
@@ -154,6 +156,7 @@ static void rank_row(const Local *in, const Along *rows, int64_t start, bool lar
         out[i] = (Ranked){.place = i};
         elements_load(in->dtype, at, 1, 1, is_float ? NUMBER_F64 : NUMBER_I64,
                       is_float ? (void *)&out[i].real : (void *)&out[i].integer);
+        integers_order(in->dtype, &out[i].integer, 1);
     }
     qsort(out, (size_t)rows->n, sizeof *out, largest ? rank_down : rank_up);
 }

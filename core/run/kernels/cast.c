@@ -56,7 +56,8 @@ static bool cast(const KernelCall *call, Error *err)
     if (is_float8(out->dtype))
         return cast_small(call, err);
 
-    Number number = dtype_number(in->dtype);
+    bool to_float = in->dtype == DT_U64 && dtype_is_float(out->dtype); /* not as an int64_t */
+    Number number = dtype_number(to_float ? out->dtype : in->dtype);
     for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
         NumberBlock block;
         int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;

@@ -168,6 +168,8 @@ static Item *read_items(Arena *arena, const Local *in, const Blocks *blocks)
             elements_load(in->dtype, local_at(in, (o * blocks->n + i) * blocks->inner), 1,
                           blocks->inner, is_float ? NUMBER_F64 : NUMBER_I64,
                           numbers + o * blocks->inner);
+        if (!is_float)
+            integers_order(in->dtype, (int64_t *)(void *)numbers, each);
         items[i] = (Item){numbers, each, i, is_float};
     }
     return items;

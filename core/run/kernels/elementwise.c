@@ -76,6 +76,41 @@ ELEMENT_ROWS(FF, II, BB)
 #undef II
 #undef BB
 
+/* 64 bits without a sign are held as int64_t: what orders them, or divides, sees what they are. */
+#define UNSIGNED_ROWS(U)                                                                           \
+    U(DIV, y == 0 ? 0 : x / y)                                                                     \
+    U(MOD, y == 0 ? 0 : x % y)                                                                     \
+    U(MAX, x > y ? x : y)                                                                          \
+    U(MIN, x < y ? x : y)                                                                          \
+    U(LESS, x < y)                                                                                 \
+    U(LESS_OR_EQUAL, x <= y)                                                                       \
+    U(GREATER, x > y)                                                                              \
+    U(GREATER_OR_EQUAL, x >= y)                                                                    \
+    U(CLIP, CLIPPED)                                                                               \
+    U(ABS, x)                                                                                      \
+    U(SIGN, x != 0)                                                                                \
+    U(RELU, x)
+
+#define U(id, expression) BLOCK_FN(id, u64, uint64_t, expression)
+UNSIGNED_ROWS(U)
+#undef U
+
+static BlockFn *block_of(const ElementRow *row, Number number, Dtype dtype)
+{
+    static const struct {
+        const ElementRow *row;
+        BlockFn *block;
+    } unsigned_blocks[] = {
+#define U(id, expression) {&row_##id, id##_u64},
+        UNSIGNED_ROWS(U)
+#undef U
+    };
+    for (size_t i = 0; i < sizeof unsigned_blocks / sizeof *unsigned_blocks; i++)
+        if (unsigned_blocks[i].row == row && number == NUMBER_I64 && dtype == DT_U64)
+            return unsigned_blocks[i].block;
+    return row->block[number];
+}
+
 /* The dims of an op without size 1, neighbours joined where every input walks on evenly. */
 typedef struct {
     int n_dims;
@@ -134,15 +169,27 @@ static void compute_block(BlockFn *fn, Number number, const void *const in[3], L
     elements_store(out->dtype, local_at(out, at), n, number, &result);
 }
 
+/* p and q as numbers of the class, at the ends of the type where they are beyond it. */
+static void load_params(const double params[2], Number number, Dtype dtype, NumberBlock *out)
+{
+    elements_load(DT_F64, params, 1, 2, number, out);
+    if (number == NUMBER_I64 && dtype == DT_U64)
+        for (int k = 0; k < 2; k++)
+            if (params[k] < 0 || isinf(params[k]))
+                out->i64[k] = params[k] < 0 ? 0 : -1;
+}
+
 /* out = fn(in..); an absent input k is params[k - 1], of which there are two. */
 static void compute(BlockFn *fn, Number number, const Local *const in[3], const Walk *walk,
                     Local *out, const double params[2])
 {
     NumberBlock room[3], converted;
-    elements_load(DT_F64, params, 1, 2, number, &converted);
+    load_params(params, number, in[0]->dtype, &converted);
+    Dtype held = number == NUMBER_F32 ? DT_F32 : number == NUMBER_F64 ? DT_F64 : DT_I64;
     for (int k = 1; k < 3; k++)
         if (!in[k])
-            elements_load(DT_F64, &params[k - 1], 0, ELEMENT_BLOCK, number, &room[k]);
+            elements_copy(held, &room[k], (char *)&converted + (k - 1) * number_bytes(number), 0,
+                          ELEMENT_BLOCK);
 
     int last = walk->n_dims - 1;
     int64_t at[DIMS_MAX] = {0}, place[3] = {0};
@@ -184,8 +231,7 @@ void element_params(const KernelCall *call, double params[2])
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
         if (strcmp(attributes[i].operator, call->kernel->name) == 0)
             for (int k = 0; k < 2; k++)
-                params[k] = param_of(call, attributes[i].attr[k],
-                                     attributes[i].fallback[k]);
+                params[k] = param_of(call, attributes[i].attr[k], attributes[i].fallback[k]);
 }
 
 Number element_class(const KernelCall *call)
@@ -206,7 +252,8 @@ static bool apply(const KernelCall *call, Number number, const Local *const in[3
     if (!walk_of(in, call->output[0], &walk, err))
         return false;
     element_params(call, params);
-    compute(row->block[number], number, in, &walk, call->output[0], params);
+    compute(block_of(row, number, call->input[0]->dtype), number, in, &walk, call->output[0],
+            params);
     return true;
 }
 
@@ -274,7 +321,7 @@ bool kernel_combine(ReduceOp reduce, Dtype dtype, void *to, const void *from, in
     if (!dtype_is_computed(dtype))
         return false;
     Number number = dtype_number(dtype);
-    BlockFn *fn = rows[reduce]->block[number];
+    BlockFn *fn = block_of(rows[reduce], number, dtype);
     int64_t n_bytes = element_bytes(dtype), none[2] = {0};
     for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
         int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;

@@ -105,6 +105,11 @@ static bool reduced_dims(const KernelCall *call, bool reduced[DIMS_MAX], bool *n
     return true;
 }
 
+static bool is_extreme(const ReduceRow *row)
+{
+    return row->fold == FOLD_MAX || row->fold == FOLD_MIN;
+}
+
 /* Folds all of the input into sums, a block of its last dim at a time. */
 static void fold_all(const ReduceRow *row, const Local *in, Number number, const bool *reduced,
                      void *sums)
@@ -120,6 +125,8 @@ static void fold_all(const ReduceRow *row, const Local *in, Number number, const
             int64_t n_block = size - i < ELEMENT_BLOCK ? size - i : ELEMENT_BLOCK;
             elements_load(in->dtype, local_at(in, done + i), 1, n_block, number, &block);
             char *to = (char *)sums + (place + i * step) * number_bytes(number);
+            if (number == NUMBER_I64 && is_extreme(row))
+                integers_order(in->dtype, block.i64, n_block);
             if (number == NUMBER_I64)
                 fold_i64(row, to, step, &block, n_block);
             else
@@ -156,7 +163,8 @@ static bool reduce(const KernelCall *call, Error *err)
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];
-    Number number = dtype_is_float(in->dtype) ? NUMBER_F64 : NUMBER_I64;
+    bool of_ints = !dtype_is_float(in->dtype) && !row->last && row->fold != FOLD_LOG_ADD;
+    Number number = of_ints ? NUMBER_I64 : NUMBER_F64;
     int64_t n_out = 1;
     double count = 1;
     for (int64_t d = 0; d < in->shape.n_dims; d++) {
@@ -172,6 +180,8 @@ static bool reduce(const KernelCall *call, Error *err)
     begin(row->fold, out->dtype, number, sums, n_out);
     fold_all(row, in, number, reduced, sums);
     finish(row, count, number, sums, n_out);
+    if (number == NUMBER_I64 && is_extreme(row))
+        integers_order(in->dtype, sums, n_out);
     elements_store(out->dtype, out->data, n_out, number, sums);
     return true;
 }
