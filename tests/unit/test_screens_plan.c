@@ -416,7 +416,7 @@ static void a_run_says_whether_it_computes_the_same(void **state)
     app_type(app, STR("9:run<Enter>"));
     screen_says(app, (const char *const[]){
                          "PASS: largest error of an output ", "; 96 values equal on every rank",
-                         "3 passes timed, seed 0", ", measured ", "OP, farthest off first",
+                         "3 passes timed on the host, seed 0", ", measured ", "OP, farthest off first",
                          "CHANGE", " d0 ", "the same ops from", NULL});
     app_type(app, STR("19"));
     screen_says(app, (const char *const[]){"PASS", "OP, farthest off first", NULL});

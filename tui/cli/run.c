@@ -4,6 +4,9 @@
 #include "core/run/plugin.h"
 #include "tui/views/trace_json.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 enum { REPEAT_MAX = 1000000, STALL_MAX = 86400 };
 
 static bool read_number(Cli *cli, const char *name, const char *given, int64_t least, int64_t most,
@@ -57,11 +60,28 @@ static bool write_trace(Cli *cli, const Session *session, const RunReport *repor
     return file_write(path, buf_str(&text), &cli->err);
 }
 
+/* On a terminal, how far it is: the line is taken away again. */
+static bool show_progress(void *context, int done, int total)
+{
+    int *shown = context, percent = total > 0 ? (int)(100.0 * done / total) : 0;
+    if (percent != *shown)
+        fprintf(stderr, "\r%3d%%\r", percent);
+    *shown = percent;
+    return true;
+}
+
 static int run_session(Cli *cli, const Session *session, const RunOptions *options)
 {
     RunReport report;
-    if (!run_plan(cli->arena, session->plan, options, &report, &cli->err) ||
-        !write_trace(cli, session, &report))
+    int shown = -1;
+    bool watched = !cli->silent && isatty(STDERR_FILENO);
+    RunOptions watching = *options;
+    watching.progress = watched ? show_progress : NULL;
+    watching.context = &shown;
+    bool ran = run_plan(cli->arena, session->plan, &watching, &report, &cli->err);
+    if (shown >= 0)
+        fputs("    \r", stderr);
+    if (!ran || !write_trace(cli, session, &report))
         return cli_fail(cli);
     if (!report.elsewhere && cli->options.json)
         cli_write_json(cli, run_report_json(session, &report));

@@ -97,6 +97,17 @@ static bool read_number(Str *rest, const char *name, int64_t most, int64_t *out,
     return error_set(err, "%s needs a number: :run %s 3", name, name);
 }
 
+/* One process runs it: ranks of MPI begin under mpirun. */
+static const char *backend_named(Str word)
+{
+    static const char *const names[] = {"host", "cuda", "auto"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (str_eq(word, str_from(names[i])))
+            return names[i];
+    return NULL;
+}
+
 static bool read_options(Str args, RunOptions *out, Error *err)
 {
     int64_t repeat = REPEAT_DEFAULT, seed = 0;
@@ -112,9 +123,11 @@ static bool read_options(Str args, RunOptions *out, Error *err)
         } else if (str_eq(word, STR("seed"))) {
             if (!read_number(&args, "seed", INT64_MAX, &seed, err))
                 return false;
+        } else if (backend_named(word)) {
+            out->backend = backend_named(word);
         } else if (word.n > 0) {
             error_set(err, ":run does not know '%.*s'", STR_ARG(word));
-            error_hint(err, ":run [verify|fast] [repeat N] [seed N]");
+            error_hint(err, ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N]");
             return false;
         }
     }

@@ -26,7 +26,7 @@ void run_state_free(RunState *run); /* what it owns; it begins as zeros */
 /* Of the session's plan. */
 RunState *run_state(Ui *ui);
 
-/* ":run [verify|fast] [repeat N] [seed N]": as a job. */
+/* ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N]": as a job. */
 bool run_begin(Ui *ui, Str args, Error *err);
 
 /* ":trace FILE": the plan along time, and the run, as Chrome's JSON for Perfetto. */

@@ -1,4 +1,5 @@
 /* view_check.c - what a run came to: against one device, by rank, by kind of operator. */
+#include "core/plan/memory.h"
 #include "tui/views/label.h"
 #include "tui/views/run_state.h"
 
@@ -26,8 +27,11 @@ static void put_verdict(const Ui *ui, const RunState *run, Buf *out)
     } else
         buf_printf(out, "%s: largest error of an output %.3g; %d values equal on every rank",
                    report->ok ? "PASS" : "FAIL", largest, report->n_values_checked);
-    buf_printf(out, "\n%d pass%s timed, seed %" PRIu64, report->n_timed,
-               report->n_timed == 1 ? "" : "es", run->seed);
+    buf_printf(out, "\n%d pass%s timed on the %s, seed %" PRIu64, report->n_timed,
+               report->n_timed == 1 ? "" : "es", report->backend, run->seed);
+    if (report->strange >= 0)
+        buf_printf(out, "; %" PRId64 " elements of %.*s are not finite", report->n_strange,
+                   STR_ARG(label_tensor(ui->session, ui->frame, report->strange)));
     if (report->n_drawn > 0)
         buf_printf(out, "; %d weights are not in the model: their numbers are drawn",
                    report->n_drawn);
@@ -88,12 +92,18 @@ static double median_compute(const Ui *ui, const Trace *trace)
     return all[trace->n_ranks / 2];
 }
 
-static void draw_ranks(const Ui *ui, const Trace *trace, int h, Pen *pen)
+/* Peaks beside what the plan says of each rank, where there is room. */
+static void draw_ranks(const Ui *ui, const RunReport *report, int h, Pen *pen)
 {
+    const Trace *trace = report->trace;
     double median = median_compute(ui, trace);
+    bool peaks = pen->area.w >= 74;
+    MemoryAccount *account = peaks ? memory_account_new(ui_plan(ui)) : NULL;
 
     pen_printf(pen, ROLE_HEAD, " DEVICE %10s%10s%10s%10s", "COMPUTE", "COMM", "WAIT", "END");
-    if (pen->area.w >= 78)
+    if (peaks)
+        pen_printf(pen, ROLE_HEAD, "%12s%12s", "PEAK", "PREDICTED");
+    if (pen->area.w >= 104)
         pen_printf(pen, ROLE_DIM, "  ! over the median by %d%%", SLOW_PERCENT);
     pen_line(pen);
     for (int r = 0; r < trace->n_ranks && pen->y < h; r++) {
@@ -105,8 +115,14 @@ static void draw_ranks(const Ui *ui, const Trace *trace, int h, Pen *pen)
         pen_right(pen, ROLE_TEXT, label_us(ui, totals.comm_us), 10);
         pen_right(pen, ROLE_TEXT, label_us(ui, totals.wait_us), 10);
         pen_right(pen, ROLE_TEXT, label_us(ui, totals.end_us), 10);
+        if (peaks) {
+            int64_t predicted = memory_use_of(ui->frame, account, r).peak_bytes;
+            pen_right(pen, ROLE_TEXT, label_bytes(ui, report->rank_peak_bytes[r]), 12);
+            pen_right(pen, ROLE_DIM, label_bytes(ui, predicted), 12);
+        }
         pen_line(pen);
     }
+    memory_account_free(account);
 }
 
 /* ---- kinds ---- */
@@ -148,7 +164,7 @@ static void draw(Ui *ui, Pen *pen)
         put_verdict(ui, run, &text);
         draw_lines(run->verified && !run->report.ok ? ROLE_ERROR : ROLE_HEAD, buf_str(&text), pen);
         if (run->report.trace && pen->area.h - pen->y > 3)
-            draw_ranks(ui, run->report.trace, pen->y + (pen->area.h - pen->y) / 2, pen);
+            draw_ranks(ui, &run->report, pen->y + (pen->area.h - pen->y) / 2, pen);
     }
     if (pen->area.h - pen->y > 1)
         draw_kinds(ui, run, pen);
