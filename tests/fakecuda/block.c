@@ -6,6 +6,7 @@
  * which order threads start and go on is drawn by chance, from the front or from the back. */
 #include "tests/fakecuda/fake.h"
 
+#define DEVICE_LOCAL
 #include "tests/fakecuda/device_prelude.h"
 
 #include <pthread.h>
@@ -46,6 +47,7 @@ static struct {
     Thread thread[THREADS_MAX];
     int n_threads, n_started, n_ended, now;
     bool backwards;
+    bool flat; /* its threads stand in one line */
     Place scheduler;
     Kernel *kernel;
     void **args;
@@ -56,8 +58,8 @@ static struct {
     bool stray;
 } block;
 
-_Thread_local DeviceIndex threadIdx, blockIdx, blockDim, gridDim;
-_Thread_local void *device_shared;
+DeviceIndex threadIdx, blockIdx, blockDim, gridDim;
+void *device_shared;
 
 /* ---- going from one stack to another */
 
@@ -75,7 +77,8 @@ void fake_switch(Place *from, Place *to);
 
 static void place_new(Fiber *fiber, void (*start)(void))
 {
-    void **top = (void **)(void *)(fiber->stack + STACK_BYTES);
+    size_t shift = (size_t)(fiber - block.fiber) % 64 * 128; /* not all in one set of the cache */
+    void **top = (void **)(void *)(fiber->stack + STACK_BYTES - shift);
     *--top = NULL; /* as after a call: the stack is 8 off a multiple of 16 */
     *--top = (void *)(uintptr_t)start;
     fiber->place.stack_top = top - 6;
@@ -100,6 +103,9 @@ static void place_new(Fiber *fiber, void (*start)(void))
 static void set_index(int thread)
 {
     block.now = thread;
+    threadIdx = (DeviceIndex){(unsigned)thread, 0, 0};
+    if (block.flat)
+        return;
     threadIdx.x = (unsigned)thread % blockDim.x;
     threadIdx.y = (unsigned)thread / blockDim.x % blockDim.y;
     threadIdx.z = (unsigned)thread / blockDim.x / blockDim.y;
@@ -337,6 +343,7 @@ bool blocks_run(int device, Launch *launch)
     block.args = args;
     block.stray = false;
     block.n_threads = (int)(launch->block.x * launch->block.y * launch->block.z);
+    block.flat = launch->block.y == 1 && launch->block.z == 1;
     blockDim = index_of(launch->block);
     gridDim = index_of(launch->grid);
     device_shared = block.shared;

@@ -15,8 +15,13 @@ typedef struct {
     unsigned x, y, z;
 } DeviceIndex;
 
-extern _Thread_local DeviceIndex threadIdx, blockIdx, blockDim, gridDim;
-extern _Thread_local void *device_shared; /* DeviceLaunch.shared_bytes, aligned to 16 */
+/* Who runs one block at a time, whatever the thread, defines it as nothing. */
+#ifndef DEVICE_LOCAL
+#define DEVICE_LOCAL _Thread_local
+#endif
+
+extern DEVICE_LOCAL DeviceIndex threadIdx, blockIdx, blockDim, gridDim;
+extern DEVICE_LOCAL void *device_shared; /* DeviceLaunch.shared_bytes, aligned to 16 */
 
 void __syncthreads(void);
 /* The value of the thread whose lane is this one's xor mask; all threads
@@ -38,7 +43,7 @@ int64_t device_shuffle_xor_i64(int64_t value, int mask);
     void name(Args a)
 
 #define DEVICE static inline
-#define SHARED static _Thread_local
+#define SHARED static DEVICE_LOCAL
 #define DYNAMIC_SHARED(Type, name) Type *name = (Type *)device_shared
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define UNROLL

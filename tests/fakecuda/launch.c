@@ -136,21 +136,22 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t n_bytes, cudaStream_t ha
 typedef struct {
     Object object;
     void *loaded;
+    int file; /* open as long: the loader knows what is loaded by its path */
 } Library;
 
 static size_t elf_bytes(const void *code)
 {
     Elf64_Ehdr head;
-    memcpy(&head, code, sizeof head);
-    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+    if (strncmp(code, ELFMAG, SELFMAG) != 0)
         return 0;
+    memcpy(&head, code, sizeof head);
     return head.e_shoff + (size_t)head.e_shentsize * head.e_shnum;
 }
 
-static void *load(const void *code)
+static void *load(const void *code, int *kept)
 {
     size_t n_bytes = elf_bytes(code);
-    int file = n_bytes ? memfd_create("kernels", MFD_CLOEXEC) : -1;
+    int file = *kept = n_bytes ? memfd_create("kernels", MFD_CLOEXEC) : -1;
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     void *loaded = NULL;
@@ -158,7 +159,7 @@ static void *load(const void *code)
         loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!loaded)
         fake_say("no kernels in this: %s", n_bytes ? dlerror() : "it is no cubin of fakecuda");
-    if (file >= 0)
+    if (file >= 0 && !loaded)
         close(file);
     return loaded;
 }
@@ -167,6 +168,7 @@ static void library_empty(void *object)
 {
     const Library *library = object;
     dlclose(library->loaded);
+    close(library->file);
 }
 
 static void free_kernels(const Library *library)
@@ -186,11 +188,13 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *out, const void *code, enum cudaJ
     cudaError_t error = fake_enter();
     if (error || !out || !code)
         return fake_leave(error ? error : cudaErrorInvalidValue);
-    void *loaded = load(code);
+    int file;
+    void *loaded = load(code, &file);
     if (!loaded)
         return fake_leave(cudaErrorInvalidKernelImage);
     Library *library = object_new(OBJECT_LIBRARY, sizeof *library, library_empty);
     library->loaded = loaded;
+    library->file = file;
     *out = (cudaLibrary_t)(void *)library;
     return fake_leave(cudaSuccess);
 }

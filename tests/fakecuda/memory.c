@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, ALIGN = 256, EDGE = 256, PATTERN = 0xa5, NEW = 0xff };
+enum { PAGE = 4096, ALIGN = 256, EDGE = 256, PATTERN = 0xa5, NEW = 0xff, LARGE = 1 << 20 };
 static const size_t ARENA_BYTES = (size_t)1 << 38;
 
 static struct {
@@ -105,8 +105,10 @@ static void set_open(Memory *m, bool open)
 static void memory_live(Memory *m)
 {
     set_open(m, true);
-    memset(m->base, PATTERN, m->n_pages_bytes);
+    memset(m->base, PATTERN, (size_t)(m->data - m->base));
     memset(m->data, NEW, m->n_bytes);
+    char *end = m->data + m->n_bytes;
+    memset(end, PATTERN, (size_t)(m->base + m->n_pages_bytes - end));
     m->state = MEMORY_LIVE;
     memory.changed = true;
     if (m->device != HOST)
@@ -187,10 +189,11 @@ void memory_open_for(int device)
     memory.changed = false;
 }
 
+/* Large ones stay open, until work of another device must not reach them: it takes long. */
 void memory_close(void)
 {
     for (int i = 0; i < memory.n; i++) {
-        if (memory.block[i]->device != HOST)
+        if (memory.block[i]->device != HOST && memory.block[i]->n_pages_bytes <= LARGE)
             set_open(memory.block[i], false);
     }
     memory.open_for = HOST;

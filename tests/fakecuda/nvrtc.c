@@ -107,15 +107,25 @@ static void cache_folder(char out[400], const char *library)
 static int run_compiler(const char *source, const char *object, const char *log,
                         const char *library)
 {
-    const char *argv[] = {"cc",      "-std=c11",
-                          "-O1",     "-fPIC",
-                          "-shared", "-D_GNU_SOURCE",
-                          "-w",      "-I" FAKECUDA_ROOT "/tests/fakecuda",
-                          "-x",      "c",
-                          source,    "-x",
-                          "none",    library,
-                          "-o",      object,
-                          "-lm",     NULL};
+    const char *argv[] = {"cc",
+                          "-std=c11",
+                          "-O1",
+                          "-fPIC",
+                          "-shared",
+                          "-D_GNU_SOURCE",
+                          "-DDEVICE_LOCAL=",
+                          "-w",
+                          "-I" FAKECUDA_ROOT "/tests/fakecuda",
+                          "-x",
+                          "c",
+                          source,
+                          "-x",
+                          "none",
+                          library,
+                          "-o",
+                          object,
+                          "-lm",
+                          NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);

@@ -177,10 +177,14 @@ bool op_finish(Op *op, bool wait)
     bool least = fake_random() % 2;
     op_keep(op);
     queue.mood = fake_random();
+    uint64_t mine = 0;
     while (!op->done && !fake.device[op->device].failed) {
-        queue.mark++;
-        mark_before(op);
-        Op *next = take_ready(least);
+        Op *next = mine == queue.mark ? take_ready(least) : NULL;
+        if (!next) { /* another thread has marked its own, or more is needed now */
+            mine = ++queue.mark;
+            mark_before(op);
+            next = take_ready(least);
+        }
         if (next) {
             op_run(next);
             if (next->device != op->device || !least) {

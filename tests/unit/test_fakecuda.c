@@ -305,6 +305,22 @@ static void test_refused_launches(void **state)
     end();
 }
 
+/* One that is loaded after another is not that other. */
+static void test_libraries(void **state)
+{
+    (void)state;
+    begin(1, 1, NULL);
+    cudaKernel_t kernel;
+    cudaLibrary_t other = library_of("#include \"device_prelude.h\"\n"
+                                     "typedef struct { i64 n; } Args;\n"
+                                     "KERNEL(32, nothing, Args) { (void)a; }\n");
+    ok(cudaLibraryGetKernel(&kernel, other, "nothing"));
+    ok(cudaLibraryGetKernel(&kernel, library, "scale"));
+    assert_int_equal(cudaLibraryGetKernel(&kernel, other, "scale"), cudaErrorSymbolNotFound);
+    ok(cudaLibraryUnload(other));
+    end();
+}
+
 static void test_compile_errors(void **state)
 {
     (void)state;
@@ -664,18 +680,15 @@ int main(void)
     for (int i = 0; i < 1000; i++)
         numbers[i] = (float)(i % 17) - 5;
     const struct CMUnitTest tests[] = {
-        ROW(launch),          ROW(block_sum),
-        ROW(missing_barrier), ROW(shuffle),
-        ROW(stray_write),     ROW(barrier_not_reached),
-        ROW(write_past_end),  ROW(use_after_free),
-        ROW(other_device),    ROW(refused_launches),
-        ROW(compile_errors),  ROW(event_wait),
-        ROW(default_stream),  ROW(pinned_copies_are_late),
-        ROW(polling),         ROW(pool),
-        ROW(graph),           ROW(broken_captures),
-        ROW(fault_alloc),     ROW(fault_launch),
-        ROW(fault_late),      ROW(fault_stuck),
-        ROW(fault_lost),      ROW(no_device),
+        ROW(launch),           ROW(block_sum),      ROW(missing_barrier),
+        ROW(shuffle),          ROW(stray_write),    ROW(barrier_not_reached),
+        ROW(write_past_end),   ROW(use_after_free), ROW(other_device),
+        ROW(refused_launches), ROW(compile_errors), ROW(libraries),
+        ROW(event_wait),       ROW(default_stream), ROW(pinned_copies_are_late),
+        ROW(polling),          ROW(pool),           ROW(graph),
+        ROW(broken_captures),  ROW(fault_alloc),    ROW(fault_launch),
+        ROW(fault_late),       ROW(fault_stuck),    ROW(fault_lost),
+        ROW(no_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
