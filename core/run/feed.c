@@ -212,7 +212,8 @@ bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vec
 {
     const Shape *shape = inferred_shape(inferred, tensor);
     Dtype dtype = (Dtype)inferred->dtype[tensor];
-    if (vector->dtype == dtype && shape && shape_equal(shape, &vector->shape))
+    bool same = vector->dtype == dtype || (vector->dtype == DT_U16 && dtype == DT_BF16);
+    if (same && shape && shape_equal(shape, &vector->shape))
         return true;
     Arena *scratch = arena_new();
     Buf want = buf_new(scratch), have = buf_new(scratch);

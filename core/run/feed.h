@@ -54,7 +54,8 @@ void feeds_close(Feeds *feeds);
 /* Fills a part of the tensor. Safe to call from several threads. */
 void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch);
 
-/* True when a file's tensor has the element type and shape of the model's; else *err tells both. */
+/* True when a file's tensor has the element type and shape of the model's; else *err tells both.
+ * Older files have the bits of a bf16 as u16. */
 bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vector, Error *err);
 
 #endif

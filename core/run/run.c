@@ -253,11 +253,12 @@ static bool read_expected(Arena *arena, const Inferred *inferred, const Vectors 
         if (!vector_fits(inferred, tensor, vector, err))
             return false;
         int64_t n = shape_elements(&vector->shape);
-        const void *elements = data_elements(arena, &vector->data, vector->dtype, n, err);
+        Dtype dtype = (Dtype)inferred->dtype[tensor];
+        const void *elements = data_elements(arena, &vector->data, dtype, n, err);
         if (!elements)
             return false;
-        expected[tensor] = local_new_whole(vector->dtype, &vector->shape);
-        elements_copy(vector->dtype, expected[tensor]->data, elements, 1, n);
+        expected[tensor] = local_new_whole(dtype, &vector->shape);
+        elements_copy(dtype, expected[tensor]->data, elements, 1, n);
     }
     return true;
 }
