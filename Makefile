@@ -90,7 +90,8 @@ FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*/*.c viz/*.c scripts/*.c
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
 HEADERS := $(filter-out $(if $(MPI_CFLAGS),,core/run/mpi/%),\
     $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h viz/*.h scripts/*.h))
-TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c tests/fakecuda/*.c)
+TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c tests/fakecuda/*.c) \
+    $(if $(MPI_CFLAGS),$(wildcard tests/mpi/*_steps.c))
 TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h tests/fakecuda/*.h)
 
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -98,6 +99,7 @@ CORE_OBJECTS := $(call object,$(CORE_SOURCES))
 FACE_OBJECTS := $(call object,$(FACE_SOURCES))
 MAIN_OBJECT := $(call object,$(wildcard tui/main.c))
 MPI_OBJECTS := $(call object,$(MPI_SOURCES))
+MPI_STEPS := $(if $(MPI_SOURCES),$(BUILD)/mpi/test_steps $(BUILD)/mpi/bench_steps)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*$(T)*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -143,6 +145,10 @@ dimscope $(BUILD)/dimscope: $(MAIN_OBJECT) $(ARCHIVES)
 $(MPI_OBJECTS): OWN_CFLAGS := -fPIC
 dimscope_mpi.so $(BUILD)/dimscope_mpi.so: $(MPI_OBJECTS)
 	$(call quiet,ld $@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ $(shell pkg-config --libs ompi-c) -o $@
+$(BUILD)/mpi/%: tests/mpi/%.c $(MPI_OBJECTS) $(ARCHIVES) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< \
+	    $(filter-out %/runner.o,$(MPI_OBJECTS)) $(ARCHIVES) $(LIBS) $(shell pkg-config --libs ompi-c) -o $@
 mpi: all
 	@$(if $(MPI_PLUGIN),,echo "Open MPI is not here: make deps, or apt install libopenmpi-dev openmpi-bin")
 
@@ -176,7 +182,7 @@ $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES) $(BUILD)/flags
 	$(call quiet,cc $<)$(COMPILE) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(LIBS) -o $@
 
 -include $(patsubst %.o,%.d,$(CORE_OBJECTS) $(FACE_OBJECTS) $(MAIN_OBJECT) $(MPI_OBJECTS))
--include $(wildcard $(BUILD)/tests/*.d $(BUILD)/*.d)
+-include $(wildcard $(BUILD)/tests/*.d $(BUILD)/mpi/*.d $(BUILD)/*.d)
 
 # ---- packages: installs what is missing, and is silent when nothing is
 
@@ -215,7 +221,7 @@ demo: deps
 test: deps-test
 	@built=yes; $(SUBMAKE) -k build-tests || built=no; $(SUBMAKE) -s run-tests BUILT=$$built
 
-build-tests: all $(FAKES) $(UNIT_TESTS)
+build-tests: all $(FAKES) $(UNIT_TESTS) $(MPI_STEPS)
 
 run-tests:
 	@BUILT=$(BUILT) DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/run.sh $(BUILD) $(T)
@@ -242,8 +248,9 @@ else
 endif
 
 bench: deps
-	@$(SUBMAKE) MODE=release build/release/bench
-	@build/release/bench >build/bench.tsv; status=$$?; cat build/bench.tsv; exit $$status
+	@$(SUBMAKE) MODE=release build/release/bench $(patsubst $(BUILD)/%,build/release/%,$(MPI_STEPS))
+	@build/release/bench >build/bench.tsv; status=$$?; \
+	tests/mpi/bench.sh build/release/mpi/bench_steps >>build/bench.tsv; cat build/bench.tsv; exit $$status
 
 # ---- looks and rules
 

@@ -4,6 +4,8 @@
 cd "$(dirname "$0")/../.." || exit 1
 DIMSCOPE=${DIMSCOPE:-./dimscope}
 models=samples/models
+build=$(dirname "$DIMSCOPE")
+[ "$build" != . ] || build=build/release
 passed=0
 failed=0
 
@@ -53,6 +55,14 @@ print(report["ok"], report["ranks"], report["values_checked"], report["peak_byte
       len(report["ops"]))' <"$1"
 }
 
+# ---- single steps, against the rule they follow
+
+for mesh in a=3,b=2 x=4 a=2,b=2,c=2; do
+    ranks=$(($(echo "$mesh" | sed 's/[a-z]*=//g; s/,/*/g')))
+    answer=$(timeout 100 mpirun -quiet -n $ranks "$build/mpi/test_steps" $mesh 2>&1)
+    same "steps on $mesh" "$answer" "0 failed"
+done
+
 # ---- the same bits
 
 while read -r n model mesh policy; do
@@ -81,13 +91,20 @@ over 4 $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron --verify
 same "the text says what ran it" "$code $(head -n 1 "$dir/out" | cut -d' ' -f1-5)" "0 4 ranks on the mpi"
 same "and that it is right" "$(grep -c '^PASS' "$dir/out")" 1
 
+over 4 $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron --trace "$dir/trace.json"
+same "the trace has all ranks, on one clock" "$(python3 -c '
+import json, sys
+spans = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "X" and e["pid"] == 1]
+print(sorted({e["tid"] for e in spans}), all(0 <= e["ts"] < 60e6 for e in spans))' "$dir/trace.json")" \
+    "[0, 1, 2, 3, 4, 5, 6, 7] True"
+
 # ---- processes that are too few, too many, or do other things
 
 # refused WHAT CODE TEXT
 refused()
 {
     same "$1: exit code" "$code" "$2"
-    same "$1: says it once" "$(grep -cF "$3" "$dir/err")" 1
+    same "$1: says it once" "$(grep -cF -- "$3" "$dir/err")" 1
     same "$1: prints nothing else" "$(cat "$dir/out")" ""
 }
 
@@ -101,6 +118,9 @@ refused "two for four ranks" 2 "4 ranks need as many processes, there are 2"
 code=$?
 refused "without mpirun" 2 "4 ranks need as many processes, there is 1"
 same "and how it is meant" "$(grep ^hint "$dir/err")" "hint: mpirun -n 4 dimscope run .. --backend mpi"
+"$DIMSCOPE" run --onnx-test "$dir" --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
+code=$?
+refused "data sets" 2 "--onnx-test is done by one process, not under mpirun"
 mkdir "$dir/bin" && cp "$DIMSCOPE" "$dir/bin/dimscope"
 "$dir/bin/dimscope" run $gpt -m tp=4 --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
 code=$?

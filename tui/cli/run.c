@@ -92,12 +92,15 @@ static int run_session(Cli *cli, const Session *session, const RunOptions *optio
 
 int cli_run(Cli *cli)
 {
-    if (cli->options.onnx_test)
+    bool mpi = cli->options.backend && strcmp(cli->options.backend, "mpi") == 0;
+    if (cli->options.onnx_test && !mpi)
         return cli_run_tests(cli);
-    if (cli->options.cuts) {
+    if (cli->options.onnx_test)
+        error_kind(&cli->err, ERROR_USAGE, "--onnx-test is done by one process, not under mpirun");
+    else if (cli->options.cuts)
         error_kind(&cli->err, ERROR_USAGE, "--cuts goes with --onnx-test");
+    if (error_is_set(&cli->err))
         return cli_fail(cli);
-    }
     RunOptions options;
     World world;
     if (!cli_run_options(cli, &options) || !world_open(options.backend, &world, &cli->err))

@@ -284,6 +284,24 @@ const Topic cli_topics[] = {
      "\n"
      "What is in a loop has \"times\". Fields stay as they are; more may come.",
      NULL},
+    {"mpi", "ranks as processes, on one host or several", false,
+     "mpirun -n 8 dimscope run MODEL -m dp=2,tp=4 -p megatron --backend mpi --verify\n"
+     "\n"
+     "A process is a rank, so -n is the number of devices of the mesh. Process 0\n"
+     "prints. All hosts need the model and the policy at the same path, and\n"
+     "dimscope_mpi.so beside the program or in ../lib/dimscope. `make` builds it where\n"
+     "Open MPI is; without it the program starts all the same.\n"
+     "\n"
+     "--deterministic  reduces in rank order: the same bits as on the host, which the\n"
+     "                 field bits of --verify --json shows\n"
+     "--stall S        a rank that is dead or stopped, or in one op for S seconds more\n"
+     "                 than that may take, ends the run by name, with exit code 5\n"
+     "\n"
+     "Of mpirun: --hostfile FILE for several hosts; --oversubscribe for more processes\n"
+     "than cores, which then give way to each other while they wait;\n"
+     "--allow-run-as-root, without which it refuses root; -quiet leaves away what it\n"
+     "says of a run that failed. Where a process was killed the exit code is mpirun's.",
+     NULL},
     {"exit", "exit codes", false,
      "0    fine\n"
      "1    an illegal plan, a failed check, a mismatch of --verify, a layout that\n"

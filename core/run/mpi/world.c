@@ -95,6 +95,56 @@ static void close_world(World *world)
     free(own);
 }
 
+/* ---- clocks ---- */
+
+enum { QUESTIONS = 20 };
+
+static bool answer_clock(MPI_Comm comm, int other, Error *err)
+{
+    for (int i = 0; i < QUESTIONS; i++) {
+        double now = 0;
+        if (!mpi_fine(MPI_Recv(&now, 1, MPI_DOUBLE, other, 0, comm, MPI_STATUS_IGNORE), "MPI_Recv",
+                      err))
+            return false;
+        now = run_now_us();
+        if (!mpi_fine(MPI_Send(&now, 1, MPI_DOUBLE, other, 0, comm), "MPI_Send", err))
+            return false;
+    }
+    return true;
+}
+
+static bool ask_clock(MPI_Comm comm, double *ahead_us, Error *err)
+{
+    double least_us = 0;
+    for (int i = 0; i < QUESTIONS; i++) {
+        double sent = run_now_us(), there = sent;
+        if (!mpi_fine(
+                MPI_Sendrecv_replace(&there, 1, MPI_DOUBLE, 0, 0, 0, 0, comm, MPI_STATUS_IGNORE),
+                "MPI_Sendrecv_replace", err))
+            return false;
+        double us = run_now_us() - sent;
+        if (i == 0 || us < least_us) {
+            least_us = us;
+            *ahead_us = there - (sent + us / 2);
+        }
+    }
+    return true;
+}
+
+bool mpi_clock_ahead(MPI_Comm comm, double *ahead_us, Error *err)
+{
+    int n = 0, me = 0;
+    *ahead_us = 0;
+    MPI_Comm_size(comm, &n);
+    MPI_Comm_rank(comm, &me);
+    if (me > 0)
+        return ask_clock(comm, ahead_us, err);
+    for (int other = 1; other < n; other++)
+        if (!answer_clock(comm, other, err))
+            return false;
+    return true;
+}
+
 /* ---- begin ---- */
 
 /* More processes than cores must give way to each other while they wait; Open MPI reads this when
@@ -125,7 +175,8 @@ bool mpi_world_open(World *out, Error *err)
     MPI_Comm_set_errhandler(own->comm, MPI_ERRORS_RETURN);
     MPI_Comm_size(own->comm, &out->n);
     MPI_Comm_rank(own->comm, &out->me);
-    return host_open(own->comm, &own->host, err);
+    return host_open(own->comm, &own->host, err) &&
+           (own->host.whole || mpi_clock_ahead(own->comm, &own->ahead_us, err));
 }
 
 MpiWorld *mpi_world_of(const World *world)
