@@ -278,8 +278,11 @@ static inline int on_device(const KernelCall *const *call, int n, const bool *ke
         run[op] = unreadable(scratch, call[op], seen, shadow, &n_seen);
     DeviceWork work;
     if (!device_work(scratch, device.texts, run, n, kept, &work)) {
-        if (!str_has_word(buf_str(&device.without), str_from(call[0]->kernel->name)))
-            buf_printf(&device.without, " %s", call[0]->kernel->name);
+        const Local *like = call[0]->n_inputs > 0 ? call[0]->input[0] : NULL;
+        const char *what = arena_printf(scratch, "%s:%s", call[0]->kernel->name,
+                                        like ? dtype_name(like->dtype) : "");
+        if (!str_has_word(buf_str(&device.without), str_from(what)))
+            buf_printf(&device.without, " %s", what);
         arena_free(scratch);
         return 0;
     }

@@ -38,7 +38,8 @@ typedef struct {
 } DeviceOp;
 
 /* By families, each ended by a row without a name. */
-extern const DeviceOp device_ops_copy[];
+extern const DeviceOp device_ops_copy[], device_ops_matmul[], device_ops_rows[],
+    device_ops_gather[];
 
 /* ---- places ---- */
 
@@ -85,6 +86,7 @@ void put_vector_type(Buf *text, Dtype dtype, int vector);
 void device_head(Buf *out); /* appends what every text begins with */
 
 const char *number_name(Number number); /* "f32" */
+const char *unit_type(int64_t bytes);   /* of elements of 1, 2, 4, 8 or 16 bytes that are moved */
 /* Of places in a tensor of n elements: "u32" where they fit. */
 const char *index_type(int64_t n);
 /* Has t_, load_ and store_ in the head. */
@@ -107,6 +109,8 @@ bool build_move(DeviceBuild *build, Dtype dtype, const Picks *picks, DevicePlace
                 DevicePlace from);
 bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack, ReduceOp reduce,
                  DevicePlace to, DevicePlace from);
+/* A product by cuBLASLt where it has the type, else by a plain kernel, without epilogue then. */
+void build_product(DeviceBuild *build, const DeviceMatmul *product);
 /* n elements of that many bytes, each as the one at `from`. */
 void build_fill(DeviceBuild *build, int64_t bytes, int64_t n, DevicePlace to, DevicePlace from);
 /* A kernel of the ops from run[first] on that compute element by element; how many became one

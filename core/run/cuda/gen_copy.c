@@ -183,7 +183,7 @@ static void widen(Arena *arena, Move *move)
 
 /* ---- the loop over elements ---- */
 
-static const char *unit_type(int64_t bytes)
+const char *unit_type(int64_t bytes)
 {
     return bytes == 1   ? "unsigned char"
            : bytes == 2 ? "unsigned short"

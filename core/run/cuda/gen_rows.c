@@ -1,0 +1,418 @@
+/* gen_rows.c - kernels that look at a row of elements: softmaxes, LayerNormalization and its kin.
+ *
+ * A row lies together. It is read once, 16 bytes a thread at a time, and kept in registers; sums go
+ * from lane to lane and, where several warps have a row, through shared memory, in a fixed order.
+ *
+ *     up to 1,024 elements    a warp a row, 4 rows a block
+ *     up to 4,096             4 warps a row
+ *     up to 16,384            16 warps a row
+ *     beyond                  16 warps, and the row is read again for each pass
+ *
+ * Softmax along another dim than the last is a thread a row: neighbours read neighbours.
+ * Computed in f32, in f64 for f64.
+ */
+#include "core/run/cuda/device_build.h"
+
+/* Sums over the threads of a row. W: warps a row, V: elements of a load, E: loads a thread. */
+static const char row_head[] =
+    "enum { LANES = 32 * W, ROWS = W == 1 ? 4 : 1, KEPT = E > 0 ? E : 1 };\n"
+    "#define COMBINE(name, how, start) \\\n"
+    "    DEVICE C name(C x, C *room) \\\n"
+    "    { \\\n"
+    "        UNROLL \\\n"
+    "        for (int m = 16; m > 0; m /= 2) { \\\n"
+    "            C y = SHUFFLE(x, m); \\\n"
+    "            x = how; \\\n"
+    "        } \\\n"
+    "        if (W == 1) \\\n"
+    "            return x; \\\n"
+    "        __syncthreads(); \\\n"
+    "        if (threadIdx.x % 32 == 0) \\\n"
+    "            room[threadIdx.x / 32] = x; \\\n"
+    "        __syncthreads(); \\\n"
+    "        x = start; \\\n"
+    "        UNROLL \\\n"
+    "        for (int w = 0; w < W; w++) { \\\n"
+    "            C y = room[w]; \\\n"
+    "            x = how; \\\n"
+    "        } \\\n"
+    "        return x; \\\n"
+    "    }\n"
+    "COMBINE(sum_of, x + y, 0)\n"
+    "COMBINE(most_of, (x > y || !(x == x) ? x : y), -INFINITY)\n"
+    "/* Does for the elements x of a row, at places i. */\n"
+    "#define EACH(loaded, body) \\\n"
+    "    if (E > 0) { \\\n"
+    "        UNROLL \\\n"
+    "        for (int e = 0; e < E; e++) { \\\n"
+    "            i64 at = ((i64)e * LANES + lane) * V; \\\n"
+    "            if (at < a.n) { \\\n"
+    "                if (!loaded) \\\n"
+    "                    kept[e] = *(const V_T *)(from + at); \\\n"
+    "                UNROLL \\\n"
+    "                for (int k = 0; k < V; k++) { \\\n"
+    "                    i64 i = at + k; \\\n"
+    "                    C x = LOAD(kept[e].e[k]); \\\n"
+    "                    (void)i; \\\n"
+    "                    body \\\n"
+    "                } \\\n"
+    "                WRITTEN \\\n"
+    "            } \\\n"
+    "        } \\\n"
+    "    } else { \\\n"
+    "        for (i64 at = (i64)lane * V; at < a.n; at += LANES * V) { \\\n"
+    "            const int e = 0; \\\n"
+    "            kept[e] = *(const V_T *)(from + at); \\\n"
+    "            UNROLL \\\n"
+    "            for (int k = 0; k < V; k++) { \\\n"
+    "                i64 i = at + k; \\\n"
+    "                C x = LOAD(kept[e].e[k]); \\\n"
+    "                (void)i; \\\n"
+    "                body \\\n"
+    "            } \\\n"
+    "            WRITTEN \\\n"
+    "        } \\\n"
+    "    }\n"
+    "#define PUT(y) kept[e].e[k] = STORE(y);\n";
+
+static const char softmax_body[] =
+    "typedef struct {\n    const T *x;\n    T *y;\n    i64 n, n_rows;\n} Args;\n"
+    "KERNEL(ROWS * LANES, NAME, Args)\n"
+    "{\n"
+    "    SHARED C room[W];\n"
+    "    int lane = threadIdx.x % LANES;\n"
+    "    for (i64 row = (i64)blockIdx.x * ROWS + threadIdx.x / LANES; row < a.n_rows;\n"
+    "         row += (i64)gridDim.x * ROWS) {\n"
+    "        const T *from = a.x + row * a.n;\n"
+    "        V_T kept[KEPT];\n"
+    "        C most = -INFINITY, sum = 0;\n"
+    "#define WRITTEN\n"
+    "        EACH(0, most = x > most || !(x == x) ? x : most;)\n"
+    "        most = most_of(most, room);\n"
+    "        EACH(1, sum += EXP(x - most);)\n"
+    "        sum = sum_of(sum, room);\n"
+    "        C last = LAST;\n"
+    "#undef WRITTEN\n"
+    "#define WRITTEN *(V_T *)(a.y + row * a.n + at) = kept[e];\n"
+    "        EACH(1, PUT(RESULT))\n"
+    "#undef WRITTEN\n"
+    "    }\n"
+    "}\n";
+
+static const char column_body[] =
+    "typedef struct {\n    const T *x;\n    T *y;\n    i64 n, step, n_rows;\n} Args;\n"
+    "KERNEL(256, NAME, Args)\n"
+    "{\n"
+    "    for (i64 row = (i64)blockIdx.x * 256 + threadIdx.x; row < a.n_rows;\n"
+    "         row += (i64)gridDim.x * 256) {\n"
+    "        i64 start = row / a.step * a.step * a.n + row % a.step;\n"
+    "        C most = -INFINITY, sum = 0;\n"
+    "        for (i64 i = 0; i < a.n; i++) {\n"
+    "            C x = LOAD(a.x[start + i * a.step]);\n"
+    "            most = x > most || !(x == x) ? x : most;\n"
+    "        }\n"
+    "        for (i64 i = 0; i < a.n; i++)\n"
+    "            sum += EXP(LOAD(a.x[start + i * a.step]) - most);\n"
+    "        C last = LAST;\n"
+    "        for (i64 i = 0; i < a.n; i++) {\n"
+    "            C x = LOAD(a.x[start + i * a.step]);\n"
+    "            a.y[start + i * a.step] = STORE(RESULT);\n"
+    "        }\n"
+    "    }\n"
+    "}\n";
+
+/* Scale and bias of element i of a row: at row % rows_each * row_step + i / each. */
+static const char norm_body[] =
+    "typedef struct {\n"
+    "    const T *x;\n    T *y;\n    const S *scale;\n    const B *bias;\n"
+    "    TOLD_1 *mean;\n    TOLD_2 *inverse;\n"
+    "    i64 n, n_rows, rows_each, row_step, each;\n    double epsilon;\n"
+    "} Args;\n"
+    "KERNEL(ROWS * LANES, NAME, Args)\n"
+    "{\n"
+    "    SHARED C room[W];\n"
+    "    int lane = threadIdx.x % LANES;\n"
+    "    for (i64 row = (i64)blockIdx.x * ROWS + threadIdx.x / LANES; row < a.n_rows;\n"
+    "         row += (i64)gridDim.x * ROWS) {\n"
+    "        const T *from = a.x + row * a.n;\n"
+    "        i64 side = row % a.rows_each * a.row_step;\n"
+    "        V_T kept[KEPT];\n"
+    "        C mean = 0, squares = 0;\n"
+    "#define WRITTEN\n"
+    "        if (CENTRE) {\n"
+    "            EACH(0, mean += x;)\n"
+    "            mean = sum_of(mean, room) / (C)a.n;\n"
+    "        }\n"
+    "        EACH(CENTRE, squares += (x - mean) * (x - mean);)\n"
+    "        squares = sum_of(squares, room) / (C)a.n;\n"
+    "        C inverse = 1 / SQRT(squares + (C)a.epsilon);\n"
+    "#undef WRITTEN\n"
+    "#define WRITTEN *(V_T *)(a.y + row * a.n + at) = kept[e];\n"
+    "        EACH(1, PUT((x - mean) * inverse * SCALE(side + PLACE(i)) + BIAS(side + PLACE(i))))\n"
+    "#undef WRITTEN\n"
+    "        if (lane == 0) {\n"
+    "            TELL\n"
+    "        }\n"
+    "    }\n"
+    "}\n";
+
+/* ---- shapes of rows ---- */
+
+typedef struct {
+    int warps, vector, loads; /* loads 0: the row is read again */
+} RowForm;
+
+static RowForm row_form(Dtype dtype, int64_t n)
+{
+    RowForm form = {.warps = n <= 1024 ? 1 : n <= 4096 ? 4 : 16};
+    form.vector = (int)(16 / element_bytes(dtype));
+    while (n % form.vector != 0)
+        form.vector /= 2;
+    int64_t each = 32 * form.warps * form.vector;
+    form.loads = 1;
+    while (form.loads * each < n)
+        form.loads *= 2;
+    if (form.loads * form.vector > 32)
+        form.loads = 0;
+    return form;
+}
+
+static LaunchSize row_size(RowForm form, int64_t n_rows)
+{
+    int64_t rows = form.warps == 1 ? 4 : 1, blocks = (n_rows + rows - 1) / rows;
+    return (LaunchSize){
+        {blocks < 1 << 20 ? blocks : 1 << 20, 1, 1}, (int)rows * 32 * form.warps, 0};
+}
+
+static void put_types(Buf *text, const char *name, Dtype dtype, RowForm form)
+{
+    const char *type = dtype_name(dtype), *class = number_name(dtype_number(dtype));
+    buf_printf(text,
+               "#define NAME %s\nenum { W = %d, V = %d, E = %d };\n"
+               "typedef t_%s T;\ntypedef c_%s C;\n"
+               "#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n"
+               "#define SHUFFLE(x, m) shuffle_xor_%s(x, m)\n#define EXP(x) exp%s(x)\n"
+               "#define LOG(x) log%s(x)\n#define SQRT(x) sqrt%s(x)\n",
+               name, form.warps, form.vector, form.loads, type, class, type, class, type, class,
+               class, dtype == DT_F64 ? "" : "f", dtype == DT_F64 ? "" : "f",
+               dtype == DT_F64 ? "" : "f");
+    put_vector_type(text, dtype, form.vector);
+    buf_printf(text, "typedef V_%s V_T;\n", type);
+}
+
+static bool is_real(const Local *local)
+{
+    return local && dtype_on_device(local->dtype) && dtype_is_float(local->dtype);
+}
+
+static bool whole_from(const Local *local, int64_t first, int64_t end)
+{
+    for (int64_t d = first; d < end; d++)
+        if (local->shape.dim[d] != local->whole.dim[d])
+            return false;
+    return true;
+}
+
+/* ---- Softmax, LogSoftmax ---- */
+
+static bool softmax(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    const Local *in = device_input(call, 0), *out = call->output[0];
+    bool old = kernel_graph(call)->opset > 0 && kernel_graph(call)->opset < 13;
+    int64_t axis, n = 1, step = 1;
+    if (!is_real(in) || in->dtype != out->dtype || !shape_equal(&in->shape, &out->shape) ||
+        !kernel_axis(call, old ? 1 : -1, in->shape.n_dims, &axis, NULL))
+        return false;
+    int64_t end = old ? in->shape.n_dims : axis + 1;
+    if (!whole_from(in, axis, end))
+        return false;
+    for (int64_t d = axis; d < in->shape.n_dims; d++)
+        *(d < end ? &n : &step) *= in->shape.dim[d];
+    int64_t n_rows = shape_elements(&in->shape) / n;
+
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    const char *name = arena_printf(build->arena, "%ssoftmax%s_%s", row ? "log_" : "",
+                                    step > 1 ? "_columns" : "", dtype_name(in->dtype));
+    RowForm form = row_form(in->dtype, n);
+    put_types(&text, name, in->dtype, form);
+    buf_puts(&text, row ? "#define LAST LOG(sum)\n#define RESULT (x - most - last)\n"
+                        : "#define LAST (1 / sum)\n#define RESULT (EXP(x - most) * last)\n");
+    word_place(&words, place_input(0, 0));
+    word_place(&words, place_output(0, 0));
+    word_i64(&words, n);
+    if (step > 1) {
+        buf_puts(&text, column_body);
+        word_i64(&words, step);
+    } else {
+        buf_puts(&text, row_head);
+        buf_puts(&text, softmax_body);
+    }
+    word_i64(&words, n_rows);
+    build_launch(build, &text, name, step > 1 ? launch_over(n_rows) : row_size(form, n_rows),
+                 &words);
+    return true;
+}
+
+/* ---- norms ---- */
+
+typedef struct {
+    int64_t n, n_rows, rows_each, row_step, each;
+    bool centre, scalar_scale, scalar_bias;
+    double epsilon;
+} Norm;
+
+static const char *type_of(const Local *local)
+{
+    return local ? dtype_name(local->dtype) : "f32";
+}
+
+static void put_side(Buf *text, const char *macro, const char *field, const Local *side,
+                     bool scalar, Dtype dtype, const char *fallback)
+{
+    if (side)
+        buf_printf(text, "#define %s(i) load_%s_%s(a.%s[%s])\n", macro, dtype_name(side->dtype),
+                   number_name(dtype_number(dtype)), field, scalar ? "0" : "i");
+    else
+        buf_printf(text, "#define %s(i) %s\n", macro, fallback);
+}
+
+static void place_or_none(Words *words, const Local *local, DevicePlace place)
+{
+    if (local)
+        word_place(words, place);
+    else
+        word_i64(words, 0);
+}
+
+/* What the norm tells of its rows: output 1 the mean (of a root mean square, its inverse), output 2
+ * the inverse of the deviation. */
+static void put_told(const KernelCall *call, const Norm *norm, const Local *told[3], Buf *text)
+{
+    const char *class = number_name(dtype_number(call->input[0]->dtype));
+    for (int q = 1; q < 3; q++)
+        told[q] = q < call->n_outputs ? call->output[q] : NULL;
+    buf_printf(text, "typedef t_%s TOLD_1;\ntypedef t_%s TOLD_2;\n#define TELL \\\n",
+               type_of(told[1]), type_of(told[2]));
+    if (told[1])
+        buf_printf(text, "    a.mean[row] = store_%s_%s(%s); \\\n", type_of(told[1]), class,
+                   norm->centre ? "mean" : "inverse");
+    if (told[2])
+        buf_printf(text, "    a.inverse[row] = store_%s_%s(inverse); \\\n", type_of(told[2]),
+                   class);
+    buf_puts(text, "    ;\n");
+}
+
+static bool build_norm(DeviceBuild *build, const KernelCall *call, const Norm *norm)
+{
+    const Local *in = call->input[0], *scale = device_input(call, 1), *bias = device_input(call, 2);
+    const Local *told[3];
+    if ((scale && !is_real(scale)) || (bias && !is_real(bias)) || norm->n == 0)
+        return false;
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    const char *name = arena_printf(build->arena, "norm_%s", dtype_name(in->dtype));
+    RowForm form = row_form(in->dtype, norm->n);
+    put_types(&text, name, in->dtype, form);
+    buf_printf(&text, "enum { CENTRE = %d };\ntypedef t_%s S;\ntypedef t_%s B;\n", norm->centre,
+               type_of(scale), type_of(bias));
+    buf_printf(&text, "#define PLACE(i) %s\n", norm->each == 1 ? "(i)" : "((i) / a.each)");
+    put_side(&text, "SCALE", "scale", scale, norm->scalar_scale, in->dtype, "1");
+    put_side(&text, "BIAS", "bias", bias, norm->scalar_bias, in->dtype, "0");
+    put_told(call, norm, told, &text);
+    buf_puts(&text, row_head);
+    buf_puts(&text, norm_body);
+    word_place(&words, place_input(0, 0));
+    word_place(&words, place_output(0, 0));
+    place_or_none(&words, scale, place_input(0, 1));
+    place_or_none(&words, bias, place_input(0, 2));
+    place_or_none(&words, told[1], place_output(0, 1));
+    place_or_none(&words, told[2], place_output(0, 2));
+    const int64_t numbers[] = {norm->n, norm->n_rows, norm->rows_each, norm->row_step, norm->each};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        word_i64(&words, numbers[i]);
+    word_f64(&words, norm->epsilon);
+    build_launch(build, &text, name, row_size(form, norm->n_rows), &words);
+    return true;
+}
+
+/* Scale or bias of a LayerNormalization: an element for each of a row, or one for all. */
+static bool side_fits(const Local *side, const Local *out, int64_t axis, int64_t n, bool *scalar)
+{
+    int64_t stride[DIMS_MAX] = {0}, step = 1;
+    *scalar = !side || shape_elements(&side->shape) == 1;
+    if (*scalar)
+        return true;
+    if (shape_elements(&side->shape) != n || !kernel_broadcast(side, out, stride, NULL))
+        return false;
+    for (int64_t d = out->shape.n_dims - 1; d >= 0; d--) {
+        int64_t want = d < axis ? 0 : step;
+        if (out->shape.dim[d] > 1 && stride[d] != want)
+            return false;
+        step *= out->shape.dim[d];
+    }
+    return true;
+}
+
+static bool layer_norm(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    const Local *in = device_input(call, 0), *out = call->output[0];
+    int64_t axis;
+    if (!is_real(in) || !out || in->dtype != out->dtype || !shape_equal(&in->shape, &out->shape) ||
+        !kernel_axis(call, -1, in->shape.n_dims, &axis, NULL) ||
+        !whole_from(in, axis, in->shape.n_dims))
+        return false;
+    Norm norm = {.n = 1, .rows_each = 1, .each = 1, .centre = row == NULL};
+    norm.epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
+    for (int64_t d = axis; d < in->shape.n_dims; d++)
+        norm.n *= in->shape.dim[d];
+    norm.n_rows = shape_elements(&in->shape) / norm.n;
+    for (int q = 1; q < 3 && q < call->n_outputs; q++)
+        if (call->output[q] &&
+            (shape_elements(&call->output[q]->shape) != norm.n_rows || !is_real(call->output[q])))
+            return false;
+    return side_fits(device_input(call, 1), out, axis, norm.n, &norm.scalar_scale) &&
+           side_fits(device_input(call, 2), out, axis, norm.n, &norm.scalar_bias) &&
+           build_norm(build, call, &norm);
+}
+
+/* InstanceNormalization, GroupNormalization: a row is a group of channels of a sample. */
+static bool image_norm(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    const Local *in = device_input(call, 0), *out = call->output[0];
+    if (!is_real(in) || !device_input(call, 1) || !device_input(call, 2) || call->n_outputs != 1 ||
+        in->dtype != out->dtype || !shape_equal(&in->shape, &out->shape) || in->shape.n_dims < 2 ||
+        !whole_from(in, 2, in->shape.n_dims))
+        return false;
+    RuleCall rule = device_rule_call(call);
+    int64_t channels = in->shape.dim[1], n_group = 1, pixels = 1, each = 1;
+    if (row) {
+        int64_t groups = op_attr_int(kernel_graph(call), call->op, "num_groups", 1);
+        n_group = groups > 0 ? in->whole.dim[1] / groups : 0;
+        each = rule.opset < 21 ? n_group : 1; /* channels that share scale and bias */
+    }
+    if (n_group < 1 || channels % n_group != 0)
+        return false;
+    for (int64_t d = 2; d < in->shape.n_dims; d++)
+        pixels *= in->shape.dim[d];
+    for (int i = 1; i < 3; i++)
+        if (shape_elements(&call->input[i]->shape) != channels / each)
+            return false;
+    Norm norm = {.n = n_group * pixels, .centre = true, .each = each * pixels};
+    norm.n_rows = in->shape.dim[0] * channels / n_group;
+    norm.rows_each = channels / n_group;
+    norm.row_step = n_group / each;
+    norm.epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
+    return build_norm(build, call, &norm);
+}
+
+const DeviceOp device_ops_rows[] = {
+    {"Softmax", softmax, NULL},
+    {"LogSoftmax", softmax, "log"},
+    {"LayerNormalization", layer_norm, NULL},
+    {"RMSNormalization", layer_norm, "rms"},
+    {"SimplifiedLayerNormalization", layer_norm, "rms"},
+    {"InstanceNormalization", image_norm, NULL},
+    {"GroupNormalization", image_norm, "groups"},
+    {0},
+};
