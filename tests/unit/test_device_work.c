@@ -30,6 +30,10 @@ static const Example larger[] = {
     {"MatMul", "3x4x5,3x5x6", NULL, 0},
     {"MatMul", "2x3x4x5,2x1x5x6", NULL, 0},
     {"Gemm", "4x5,5x6,6", NULL, 0},
+    {"ReduceSum ReduceMax ReduceLogSumExp", "3x5000,=[1]", NULL, 0},
+    {"ReduceMean", "1200x3,=[0]", NULL, 0},
+    {"ReduceSum", "5x6x7x8,=[0,2]", NULL, 0},
+    {"ReduceSum", "2x600x4,=[1,2]", NULL, 0},
     {"Gemm", "5x4,6x5,4x1", "transA=1 transB=1 alpha=0.5 beta=2.0", 0},
 };
 
