@@ -256,7 +256,7 @@ RuleCall kernel_rule_call(const KernelCall *call)
         shape[i] = inferred_shape(call->inferred, tensor);
         dtype[i] = (Dtype)call->inferred->dtype[tensor];
         value[i] = kernel_value(call, i);
-        if (!value[i] && call->input[i])
+        if (!value[i] && call->input[i] && !call->sink)
             value[i] = list_of(call->scratch, call->input[i]);
     }
     return (RuleCall){.arena = call->scratch,

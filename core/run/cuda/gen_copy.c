@@ -537,6 +537,8 @@ const DeviceOp device_ops_copy[] = {
     {"Tile", recorded, NULL},
     {"DepthToSpace", recorded, NULL},
     {"SpaceToDepth", recorded, NULL},
+    {"Resize", recorded, NULL},
+    {"Upsample", recorded, NULL},
     {"Pad", pad, NULL},
     {0},
 };

@@ -165,8 +165,8 @@ static bool read_roi(const KernelCall *call, const Resizing *resizing, Sampling 
     if (!roi || shape_elements(&roi->shape) == 0 ||
         !str_eq(resizing->where, STR("tf_crop_and_resize")))
         return true;
-    if (!kernel_computes(roi, err))
-        return false;
+    if (call->sink || !kernel_computes(roi, err))
+        return error_kind(err, ERROR_RUN, "its roi is data");
     if (shape_elements(&roi->shape) != 2 * n)
         return error_kind(err, ERROR_RUN, "its roi is not two numbers a dim");
     elements_load(roi->dtype, roi->data, 1, 2 * n, NUMBER_F64, list);
@@ -174,6 +174,25 @@ static bool read_roi(const KernelCall *call, const Resizing *resizing, Sampling 
         out->roi_start[resizing->axes[i]] = list[i];
         out->roi_end[resizing->axes[i]] = list[n + i];
     }
+    return true;
+}
+
+/* Every element is one of the input's. */
+static bool is_move(const Taps *taps, const Local *out)
+{
+    for (int64_t d = 0; d < out->shape.n_dims; d++)
+        for (int64_t i = 0; i < out->shape.dim[d]; i++)
+            if (taps[d].n != 1 || taps[d].outside[i])
+                return false;
+    return true;
+}
+
+static bool move_taps(const KernelCall *call, const Local *in, Local *out, const Taps *taps)
+{
+    Picks picks = picks_new(call->scratch, &out->shape);
+    for (int d = 0; d < picks.n_dims; d++)
+        memcpy(picks.from[d], taps[d].place, (size_t)picks.size[d] * sizeof *picks.from[d]);
+    kernel_pick(call, out, in, &picks);
     return true;
 }
 
@@ -201,6 +220,10 @@ static bool run_resize(const KernelCall *call, bool upsample, Error *err)
     for (int d = 0; d < n_dims; d++)
         if (!make_taps(&s, call->scratch, in, out, d, stride[d], &taps[d], err))
             return false;
+    if (is_move(taps, out) && in->dtype == out->dtype)
+        return move_taps(call, in, out, taps);
+    if (call->sink)
+        return error_kind(err, ERROR_RUN, "it computes elements");
     for (int64_t i = 0; i < n; i++) {
         bool outside = false;
         int64_t rest = i;

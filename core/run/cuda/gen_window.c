@@ -1,0 +1,469 @@
+/* gen_window.c - kernels of windows that slide over an image: Conv, ConvTranspose and the pools.
+ *
+ * Tables say for each place of the output and each element of the window where in the image that
+ * is, dim by dim (kernels/window.h): padding, strides and the parts of ranks are all in them.
+ *
+ *     one group of channels     the windows become columns in a workspace, an image or more at a
+ *                               time, and cuBLASLt multiplies; a window of one element that takes
+ *                               every place needs no columns
+ *     several, or transposed    a thread an output
+ *     pools                     a thread an output
+ */
+#include "core/run/cuda/device_build.h"
+#include "core/rules/args.h"
+#include "core/run/kernels/window.h"
+
+enum { COLUMNS_BYTES_MAX = 256 << 20 };
+
+/* For each spatial dim [n_out][n_kernel]: places of the image, below 0 for none. */
+typedef struct {
+    int n;
+    int64_t n_out[SPATIAL_MAX], n_kernel[SPATIAL_MAX];
+    int64_t *place[SPATIAL_MAX];
+    int64_t n_places, n_elements, pixels; /* products of n_out, of n_kernel, of the image's dims */
+} Tables;
+
+static bool tables_of(const LocalWindow *window, const Local *image, Tables *out)
+{
+    *out = (Tables){.n = window->n, .n_places = 1, .n_elements = 1, .pixels = 1};
+    for (int d = 0; d < window->n; d++) {
+        out->n_out[d] = window->n_out[d];
+        out->n_kernel[d] = window->n_kernel[d];
+        out->place[d] = window->place[d];
+        out->n_places *= window->n_out[d];
+        out->n_elements *= window->n_kernel[d];
+        out->pixels *= image->shape.dim[2 + d];
+        for (int64_t i = 0; i < window->n_out[d] * window->n_kernel[d]; i++)
+            if (window->place[d][i] == PLACE_ELSEWHERE)
+                return false;
+    }
+    return true;
+}
+
+static const char table_head[] =
+    "typedef struct {\n"
+    "    i64 n_out[N], n_kernel[N];\n    const i64 *place[N];\n"
+    "} Tables;\n"
+    "/* Where element e of window o lies in a channel of the image; -1: it is padding. */\n"
+    "DEVICE i64 image_place(const Tables *t, i64 o, i64 e)\n"
+    "{\n"
+    "    i64 at = 0;\n"
+    "    int inside = 1;\n"
+    "    UNROLL\n"
+    "    for (int d = N - 1; d >= 0; d--) {\n"
+    "        i64 place = t->place[d][o % t->n_out[d] * t->n_kernel[d] + e % t->n_kernel[d]];\n"
+    "        o /= t->n_out[d];\n"
+    "        e /= t->n_kernel[d];\n"
+    "        inside &= place >= 0;\n"
+    "        at += place;\n"
+    "    }\n"
+    "    return inside ? at : -1;\n"
+    "}\n";
+
+static void word_tables(DeviceBuild *build, const Tables *tables, Words *words)
+{
+    for (int d = 0; d < tables->n; d++)
+        word_i64(words, tables->n_out[d]);
+    for (int d = 0; d < tables->n; d++)
+        word_i64(words, tables->n_kernel[d]);
+    for (int d = 0; d < tables->n; d++)
+        word_place(words, place_table(build, tables->place[d],
+                                      tables->n_out[d] * tables->n_kernel[d] * 8));
+}
+
+static void put_types(Buf *text, const char *name, Dtype dtype, int n)
+{
+    const char *type = dtype_name(dtype), *class = number_name(dtype_number(dtype));
+    buf_printf(text,
+               "#define NAME %s\nenum { N = %d };\ntypedef t_%s T;\ntypedef c_%s C;\n"
+               "#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n",
+               name, n, type, class, type, class, type, class);
+    buf_puts(text, table_head);
+}
+
+/* ---- columns ---- */
+
+static const char columns_body[] =
+    "typedef struct {\n"
+    "    const T *x;\n    T *to;\n    const i64 *channels;\n"
+    "    i64 n, n_channels, n_elements, n_places, image, pixels;\n    Tables tables;\n"
+    "} Args;\n"
+    "KERNEL(256, NAME, Args)\n"
+    "{\n"
+    "    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.n; i += (i64)gridDim.x * 256) {\n"
+    "        i64 place = i % a.n_places, e = i / a.n_places % a.n_elements;\n"
+    "        i64 rest = i / a.n_places / a.n_elements;\n"
+    "        i64 channel = a.channels[rest % a.n_channels], b = rest / a.n_channels;\n"
+    "        i64 at = image_place(&a.tables, place, e);\n"
+    "        T element = STORE(0);\n"
+    "        if (at >= 0)\n"
+    "            element = a.x[b * a.image + channel * a.pixels + at];\n"
+    "        a.to[i] = element;\n"
+    "    }\n"
+    "}\n";
+
+typedef struct {
+    const Local *image, *weight, *out;
+    Tables tables;
+    int64_t n_in; /* channels of the image that the weight has */
+    const int64_t *channels;
+} Conv;
+
+static void build_columns(DeviceBuild *build, const Conv *c, int64_t batch, int64_t n_batch,
+                          DevicePlace to)
+{
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    Dtype dtype = c->image->dtype;
+    int64_t image = c->image->shape.dim[1] * c->tables.pixels;
+    const char *name = arena_printf(build->arena, "columns_%s", dtype_name(dtype));
+    put_types(&text, name, dtype, c->tables.n);
+    buf_puts(&text, columns_body);
+    int64_t n = n_batch * c->n_in * c->tables.n_elements * c->tables.n_places;
+    word_place(&words, place_plus(place_input(0, 0), batch * image * element_bytes(dtype)));
+    word_place(&words, to);
+    word_place(&words, place_table(build, c->channels, c->n_in * 8));
+    const int64_t numbers[] = {n,     c->n_in,         c->tables.n_elements, c->tables.n_places,
+                               image, c->tables.pixels};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        word_i64(&words, numbers[i]);
+    word_tables(build, &c->tables, &words);
+    build_launch(build, &text, name, launch_over(n), &words);
+}
+
+/* The image is its own columns: one element, every place in order, every channel in order. */
+static bool is_own_columns(const Conv *c)
+{
+    if (c->tables.n_elements != 1 || c->tables.n_places != c->tables.pixels ||
+        c->n_in != c->image->shape.dim[1])
+        return false;
+    int64_t step = 1;
+    for (int d = c->tables.n - 1; d >= 0; d--) {
+        for (int64_t i = 0; i < c->tables.n_out[d]; i++)
+            if (c->tables.place[d][i] != i * step)
+                return false;
+        step *= c->image->shape.dim[2 + d];
+    }
+    for (int64_t i = 0; i < c->n_in; i++)
+        if (c->channels[i] != i)
+            return false;
+    return true;
+}
+
+/* The bias as what the output holds before the product is added. */
+static bool lay_bias(DeviceBuild *build, const KernelCall *call)
+{
+    const Local *bias = call->input[2], *out = call->output[0];
+    if (bias->dtype != out->dtype || shape_elements(&bias->shape) != out->shape.dim[1])
+        return false;
+    Picks picks = picks_new(call->scratch, &out->shape);
+    for (int64_t i = 0; i < picks.size[1]; i++)
+        picks.from[1][i] = i;
+    return build_move(build, out->dtype, &picks, place_output(0, 0), place_input(0, 2));
+}
+
+static bool build_product_of(DeviceBuild *build, const KernelCall *call, const Conv *c)
+{
+    bool own = is_own_columns(c), with_bias = device_input(call, 2) && call->first;
+    int64_t bytes = element_bytes(c->image->dtype), k = c->n_in * c->tables.n_elements;
+    int64_t n_batch = c->image->shape.dim[0], one = k * c->tables.n_places;
+    int64_t at_once = one > 0 ? COLUMNS_BYTES_MAX / (one * bytes) : n_batch;
+    at_once = own || at_once > n_batch ? n_batch : at_once < 1 ? 1 : at_once;
+    if (with_bias && !lay_bias(build, call))
+        return false;
+    DevicePlace columns = own ? place_input(0, 0) : place_workspace(build, at_once * one * bytes);
+    for (int64_t b = 0; b < n_batch; b += at_once) {
+        DeviceMatmul p = {.dtype = c->image->dtype, .alpha = 1, .beta = with_bias, .k = k};
+        p.n_batch = n_batch - b < at_once ? n_batch - b : at_once;
+        p.m = c->weight->shape.dim[0];
+        p.n = p.b_row = p.out_row = c->tables.n_places;
+        p.a_row = k;
+        p.b_batch = one;
+        p.out_batch = p.m * p.n;
+        p.a = place_input(0, 1);
+        p.b = columns;
+        p.out = place_plus(place_output(0, 0), b * p.out_batch * bytes);
+        if (!own)
+            build_columns(build, c, b, p.n_batch, columns);
+        build_product(build, &p);
+    }
+    return true;
+}
+
+/* ---- a thread an output ---- */
+
+/* Term j of output channel co: the image's channel and the weight's window; none where below 0. */
+static const char direct_body[] =
+    "typedef struct {\n"
+    "    const T *x, *w, *bias;\n    T *y;\n    const i64 *channel, *window;\n"
+    "    i64 n, n_out, n_terms, n_elements, n_places, image, pixels;\n    Tables tables;\n"
+    "} Args;\n"
+    "KERNEL(256, NAME, Args)\n"
+    "{\n"
+    "    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.n; i += (i64)gridDim.x * 256) {\n"
+    "        i64 place = i % a.n_places, co = i / a.n_places % a.n_out;\n"
+    "        const T *image = a.x + i / a.n_places / a.n_out * a.image;\n"
+    "        C sum = a.bias ? LOAD(a.bias[co]) : 0;\n"
+    "        for (i64 e = 0; e < a.n_elements; e++) {\n"
+    "            i64 at = image_place(&a.tables, place, e);\n"
+    "            for (i64 j = 0; j < a.n_terms && at >= 0; j++) {\n"
+    "                i64 channel = a.channel[co * a.n_terms + j];\n"
+    "                if (channel >= 0)\n"
+    "                    sum += LOAD(image[channel * a.pixels + at]) *\n"
+    "                           LOAD(a.w[a.window[co * a.n_terms + j] * a.n_elements + e]);\n"
+    "            }\n"
+    "        }\n"
+    "        a.y[i] = STORE(sum);\n"
+    "    }\n"
+    "}\n";
+
+static bool build_direct(DeviceBuild *build, const KernelCall *call, const Conv *c,
+                         const int64_t *channel, const int64_t *window, int64_t n_terms)
+{
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    int64_t n_out = c->out->shape.dim[1], n = shape_elements(&c->out->shape);
+    const Local *bias = device_input(call, 2);
+    const char *name = arena_printf(build->arena, "windows_%s", dtype_name(c->image->dtype));
+    if (bias && (bias->dtype != c->out->dtype || shape_elements(&bias->shape) != n_out))
+        return false;
+    put_types(&text, name, c->image->dtype, c->tables.n);
+    buf_puts(&text, direct_body);
+    word_place(&words, place_input(0, 0));
+    word_place(&words, place_input(0, 1));
+    if (bias && call->first)
+        word_place(&words, place_input(0, 2));
+    else
+        word_i64(&words, 0);
+    word_place(&words, place_output(0, 0));
+    word_place(&words, place_table(build, channel, n_out * n_terms * 8));
+    word_place(&words, place_table(build, window, n_out * n_terms * 8));
+    const int64_t numbers[] = {n,
+                               n_out,
+                               n_terms,
+                               c->tables.n_elements,
+                               c->tables.n_places,
+                               c->image->shape.dim[1] * c->tables.pixels,
+                               c->tables.pixels};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        word_i64(&words, numbers[i]);
+    word_tables(build, &c->tables, &words);
+    build_launch(build, &text, name, launch_over(n), &words);
+    return true;
+}
+
+/* ---- Conv ---- */
+
+static bool open_conv(const KernelCall *call, Conv *out)
+{
+    *out = (Conv){device_input(call, 0), device_input(call, 1), call->output[0], {0}, 0, NULL};
+    return out->image && out->weight && out->image->dtype == out->weight->dtype &&
+           out->image->dtype == out->out->dtype && dtype_on_device(out->image->dtype) &&
+           dtype_is_float(out->image->dtype) && out->image->shape.n_dims > 2 &&
+           out->image->shape.dim[0] == out->out->shape.dim[0];
+}
+
+/* Which channels of the image the terms of each output channel read; false: one is not held. */
+static bool conv_terms(const KernelCall *call, const Conv *c, int64_t group, int64_t **channel,
+                       int64_t **window)
+{
+    const int64_t *major = kernel_globals(call->scratch, &c->weight->runs[0]);
+    const int64_t *minor = kernel_globals(call->scratch, &c->weight->runs[1]);
+    int64_t n_out = c->weight->shape.dim[0], n_in = c->weight->shape.dim[1];
+    int64_t each = c->weight->whole.dim[0] / group;
+    *channel = arena_array(call->scratch, int64_t, n_out * n_in);
+    *window = arena_array(call->scratch, int64_t, n_out * n_in);
+    for (int64_t o = 0; o < n_out; o++)
+        for (int64_t j = 0; j < n_in; j++) {
+            int64_t global = major[o] / each * c->weight->whole.dim[1] + minor[j];
+            int64_t found = runs_find(&c->image->runs[1], global);
+            (*channel)[o * n_in + j] = found;
+            (*window)[o * n_in + j] = o * n_in + j;
+            if (found < 0)
+                return false;
+        }
+    return true;
+}
+
+static bool conv(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    (void)row;
+    Conv c;
+    Window window = {0};
+    Error err = {0};
+    if (!open_conv(call, &c))
+        return false;
+    RuleCall rule = device_rule_call(call);
+    int64_t group = args_int(&rule, "group", 1), *channel, *terms;
+    if (!window_read(&rule, 0, 1, &window, &err) || c.out->shape.dim[1] != c.weight->shape.dim[0])
+        return false;
+    LocalWindow local =
+        local_window(call->scratch, &window, c.image, &c.out->runs[2], &c.weight->runs[2]);
+    if (!tables_of(&local, c.image, &c.tables) || group < 1 ||
+        !conv_terms(call, &c, group, &channel, &terms))
+        return false;
+    c.n_in = c.weight->shape.dim[1];
+    c.channels = channel;
+    if (group == 1 && c.n_in > 0)
+        return build_product_of(build, call, &c);
+    return build_direct(build, call, &c, channel, terms, c.n_in);
+}
+
+/* ---- ConvTranspose ---- */
+
+/* From "where an image's place puts element k" to "which image's place puts element k here". */
+static void turn_tables(Arena *arena, const LocalWindow *window, const Local *image,
+                        const Local *out, Tables *tables)
+{
+    int64_t step = 1, out_step = 1;
+    *tables = (Tables){.n = window->n, .n_places = 1, .n_elements = 1, .pixels = 1};
+    for (int d = window->n - 1; d >= 0; d--) {
+        int64_t n_out = out->shape.dim[2 + d], n_kernel = window->n_kernel[d];
+        tables->n_out[d] = n_out;
+        tables->n_kernel[d] = n_kernel;
+        tables->place[d] = arena_array(arena, int64_t, n_out * n_kernel);
+        for (int64_t i = 0; i < n_out * n_kernel; i++)
+            tables->place[d][i] = PLACE_PADDING;
+        for (int64_t i = 0; i < window->n_out[d]; i++)
+            for (int64_t e = 0; e < n_kernel; e++) {
+                int64_t to = window->place[d][i * n_kernel + e];
+                if (to >= 0)
+                    tables->place[d][to / out_step * n_kernel + e] = i * step;
+            }
+        step *= image->shape.dim[2 + d];
+        out_step *= n_out;
+        tables->n_places *= n_out;
+        tables->n_elements *= n_kernel;
+        tables->pixels *= image->shape.dim[2 + d];
+    }
+}
+
+static bool conv_transpose(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    (void)row;
+    Conv c;
+    Window window = {0};
+    Error err = {0};
+    if (!open_conv(call, &c) || c.image->shape.dim[1] != c.weight->shape.dim[0])
+        return false;
+    RuleCall rule = device_rule_call(call);
+    int64_t group = args_int(&rule, "group", 1);
+    if (!window_read_transposed(&rule, 0, 1, &window, &err) || group < 1)
+        return false;
+    LocalWindow local =
+        local_window_transposed(call->scratch, &window, c.image, c.out, &c.weight->runs[2]);
+    turn_tables(call->scratch, &local, c.image, c.out, &c.tables);
+    const int64_t *major = kernel_globals(call->scratch, &c.weight->runs[0]);
+    const int64_t *global = kernel_globals(call->scratch, &c.out->runs[1]);
+    int64_t n_in = c.weight->shape.dim[0], n_minor = c.weight->shape.dim[1];
+    int64_t n_out = c.out->shape.dim[1], each = c.weight->whole.dim[0] / group;
+    int64_t *channel = arena_array(call->scratch, int64_t, n_out * n_in);
+    int64_t *terms = arena_array(call->scratch, int64_t, n_out * n_in);
+    for (int64_t o = 0; o < n_out; o++)
+        for (int64_t j = 0; j < n_in; j++) {
+            int64_t in_group = global[o] - major[j] / each * c.weight->whole.dim[1];
+            int64_t found = runs_find(&c.weight->runs[1], in_group);
+            channel[o * n_in + j] = found < 0 ? -1 : j;
+            terms[o * n_in + j] = j * n_minor + found;
+        }
+    return build_direct(build, call, &c, channel, terms, n_in);
+}
+
+/* ---- pools ---- */
+
+static const char pool_body[] =
+    "typedef struct {\n"
+    "    const T *x;\n    T *y;\n    const i64 *counts[N];\n"
+    "    i64 n, n_elements, n_places, pixels;\n    double p;\n    Tables tables;\n"
+    "} Args;\n"
+    "KERNEL(256, NAME, Args)\n"
+    "{\n"
+    "    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.n; i += (i64)gridDim.x * 256) {\n"
+    "        i64 o = i % a.n_places, count = 1, rest = o;\n"
+    "        const T *image = a.x + i / a.n_places * a.pixels;\n"
+    "        C s = START;\n"
+    "        for (i64 e = 0; e < a.n_elements; e++) {\n"
+    "            i64 at = image_place(&a.tables, o, e);\n"
+    "            if (at >= 0) {\n"
+    "                C x = LOAD(image[at]);\n"
+    "                s = MERGE;\n"
+    "            }\n"
+    "        }\n"
+    "        UNROLL\n"
+    "        for (int d = N - 1; d >= 0; d--) {\n"
+    "            count *= a.counts[d][rest % a.tables.n_out[d]];\n"
+    "            rest /= a.tables.n_out[d];\n"
+    "        }\n"
+    "        a.y[i] = STORE(LAST);\n"
+    "    }\n"
+    "}\n";
+
+static const struct {
+    const char *name, *start, *merge, *last;
+} pools[] = {
+    {"MaxPool", "-INFINITY", "x > s || !(x == x) ? x : s", "s"},
+    {"AveragePool", "0", "s + x", "s / (C)count"},
+    {"LpPool", "0", "s + POW(x < 0 ? -x : x, (C)a.p)", "POW(s, 1 / (C)a.p)"},
+};
+
+/* How many elements of each place of a dim a mean is of. */
+static int64_t *counts_of(Arena *arena, const WindowDim *dim, const Runs *out, bool with_pad)
+{
+    const int64_t *global = kernel_globals(arena, out);
+    int64_t *counts = arena_array(arena, int64_t, out->local_size);
+    int64_t lo = with_pad ? -dim->before : 0, hi = dim->size + (with_pad ? dim->after : 0);
+    for (int64_t i = 0; i < out->local_size; i++)
+        for (int64_t k = 0; k < dim->kernel; k++) {
+            int64_t at = global[i] * dim->stride + k * dim->dilation - dim->before;
+            counts[i] += lo <= at && at < hi;
+        }
+    return counts;
+}
+
+static bool pool(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    const Local *image = device_input(call, 0), *out = call->output[0];
+    Window window;
+    Tables tables;
+    Error err = {0};
+    RuleCall rule = device_rule_call(call);
+    size_t kind = 0;
+    while (strcmp(pools[kind].name, row) != 0)
+        kind++;
+    if (!image || !dtype_on_device(image->dtype) || !dtype_is_float(image->dtype) ||
+        image->dtype != out->dtype || (call->n_outputs > 1 && call->output[1]) ||
+        !window_read(&rule, 0, -1, &window, &err))
+        return false;
+    LocalWindow local = local_window(call->scratch, &window, image, &out->runs[2], NULL);
+    if (!tables_of(&local, image, &tables))
+        return false;
+    bool with_pad = args_int(&rule, "count_include_pad", 0) != 0;
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    const char *name = arena_printf(build->arena, "pool_%s", dtype_name(image->dtype));
+    put_types(&text, name, image->dtype, tables.n);
+    buf_printf(&text, "#define POW(x, y) pow%s(x, y)\n", image->dtype == DT_F64 ? "" : "f");
+    buf_printf(&text, "#define START %s\n#define MERGE %s\n#define LAST %s\n%s", pools[kind].start,
+               pools[kind].merge, pools[kind].last, pool_body);
+    word_place(&words, place_input(0, 0));
+    word_place(&words, place_output(0, 0));
+    for (int d = 0; d < tables.n; d++) {
+        const Runs *runs = &out->runs[2 + d];
+        const int64_t *counts = counts_of(call->scratch, &window.dim[d], runs, with_pad);
+        word_place(&words, place_table(build, counts, runs->local_size * 8));
+    }
+    const int64_t numbers[] = {shape_elements(&out->shape), tables.n_elements, tables.n_places,
+                               tables.pixels};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        word_i64(&words, numbers[i]);
+    word_f64(&words, args_float(&rule, "p", 2));
+    word_tables(build, &tables, &words);
+    build_launch(build, &text, name, launch_over(numbers[0]), &words);
+    return true;
+}
+
+const DeviceOp device_ops_window[] = {
+    {"Conv", conv, NULL},         {"ConvTranspose", conv_transpose, NULL},
+    {"MaxPool", pool, "MaxPool"}, {"AveragePool", pool, "AveragePool"},
+    {"LpPool", pool, "LpPool"},   {0},
+};
