@@ -161,13 +161,21 @@ static bool matmul(const KernelCall *call, Error *err)
     if (a.n_dims < 2 || b.n_dims < 2 || batch.n_dims < 0)
         return error_kind(err, ERROR_RUN, "a product needs operands with dims");
 
-    Product p = {.m = a.dim[a.n_dims - 2], .k = a.dim[a.n_dims - 1], .scale = 1};
-    p.n = b.dim[b.n_dims - 1];
-    if (b.dim[b.n_dims - 2] != p.k)
+    Product p = {.scale = 1};
+    if (call->kernel->row) { /* onnxruntime's: the last two dims of an operand may be swapped */
+        const Graph *graph = kernel_graph(call);
+        p.a_turned = x->shape.n_dims > 1 && op_attr_int(graph, call->op, "transA", 0) != 0;
+        p.b_turned = y->shape.n_dims > 1 && op_attr_int(graph, call->op, "transB", 0) != 0;
+        p.scale = op_attr_float(graph, call->op, "alpha", 1);
+    }
+    p.m = a.dim[a.n_dims - (p.a_turned ? 1 : 2)];
+    p.k = a.dim[a.n_dims - (p.a_turned ? 2 : 1)];
+    p.n = b.dim[b.n_dims - (p.b_turned ? 2 : 1)];
+    if (b.dim[b.n_dims - (p.b_turned ? 1 : 2)] != p.k)
         return error_kind(err, ERROR_RUN, "the reduce dim is held in two lengths");
     if (shape_elements(&batch) * p.m * p.n != shape_elements(&out->shape))
         return error_kind(err, ERROR_RUN, "the output is held in another size");
-    if (b.n_dims == 2 && shape_elements(&a) == shape_elements(&batch) * p.m * p.k) {
+    if (b.n_dims == 2 && !p.a_turned && shape_elements(&a) == shape_elements(&batch) * p.m * p.k) {
         p.m *= shape_elements(&batch); /* one matrix on the right: one product */
         kernel_multiply(call, &p, x->dtype, x->data, y->data, out->data);
         return true;
@@ -229,6 +237,7 @@ static bool gemm(const KernelCall *call, Error *err)
 
 const Kernel kernels_matmul[] = {
     {"MatMul", matmul, NULL, 0},
+    {"com.microsoft::FusedMatMul", matmul, "fused", 0},
     {"Gemm", gemm, NULL, 0},
     {0},
 };

@@ -30,9 +30,13 @@ static Transform transform_open(Arena *arena, int64_t n, bool inverse)
     t.turn = arena_array(arena, double complex, n);
     t.row = arena_array(arena, double complex, n);
     t.bins = arena_array(arena, double complex, n);
+    static const double exact[4] = {1, 0, -1, 0}; /* cosines of the quarters of a turn */
     for (int64_t k = 0; k < n; k++) {
         double angle = 2 * PI * (double)k / (double)n;
-        t.turn[k] = cos(angle) + (inverse ? 1 : -1) * sin(angle) * I;
+        bool quarter = 4 * k % n == 0;
+        double cosine = quarter ? exact[4 * k / n] : cos(angle);
+        double sine = quarter ? -exact[(4 * k / n + 1) % 4] : sin(angle);
+        t.turn[k] = cosine + (inverse ? 1 : -1) * sine * I;
     }
     return t;
 }
@@ -240,7 +244,7 @@ static bool window(const KernelCall *call, Error *err)
     const int64_t *global = kernel_globals(call->scratch, &out->runs[0]);
     for (int64_t i = 0; i < n; i++) {
         double angle = size > 0 ? 2 * PI * (double)global[i] / (double)size : 0;
-        double y = w->a - w->b * cos(angle) + w->c * cos(2 * angle);
+        double y = w->c * cos(2 * angle) - w->b * cos(angle) + w->a;
         elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
     }
     return true;
