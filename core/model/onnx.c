@@ -13,7 +13,8 @@ static void add_declared(Reader *reader, const Declared *declared, uint32_t fiel
         graph_add_input(reader->builder, tensor, declared->dtype, declared->dims, declared->n_dims);
     else
         graph_declare(reader->builder, tensor, declared->dtype, declared->dims, declared->n_dims);
-    if (field == FIELD_INPUT)
+    bool made = tensor >= 0 && reader->builder->tensors.at[tensor].kind == TENSOR_MADE;
+    if (field == FIELD_INPUT || made)
         graph_mark(reader->builder, tensor, declared->sequence, declared->optional);
     if (field != FIELD_OUTPUT)
         return;

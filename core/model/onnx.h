@@ -42,13 +42,23 @@ Graph *onnx_read_keeping(Arena *arena, const char *file, Str bytes, OnnxKeep kee
 bool onnx_external(const Graph *graph, const TensorData *data, FileMap *map, Str *bytes,
                    Error *err);
 
-/* A TensorProto file (input_0.pb of ONNX test sets): name, dtype, shape and data. */
-typedef struct {
+/* A file of an ONNX test set (input_0.pb): a TensorProto, a SequenceProto of tensors, or an
+ * OptionalProto of either. Which of them it is, the bytes do not tell, but the model does. */
+enum { ONNX_ITEMS_MAX = 1 << 16 };
+typedef enum { ONNX_TENSOR, ONNX_SEQUENCE, ONNX_OPTIONAL } OnnxKind;
+
+typedef struct OnnxTensor {
     Str name;
-    Dtype dtype;
+    Dtype dtype; /* of a sequence: its elements'; DT_NONE when there are none */
     Shape shape;
     TensorData data;
+    bool sequence, nothing; /* a sequence, of `items`; an optional that holds nothing */
+    int n_items;
+    struct OnnxTensor *items;
 } OnnxTensor;
 bool onnx_read_tensor(Arena *arena, const char *file, Str bytes, OnnxTensor *out, Error *err);
+/* At most ONNX_ITEMS_MAX elements; sequences of what is no tensor are refused. */
+bool onnx_read_value(Arena *arena, const char *file, Str bytes, OnnxKind kind, OnnxTensor *out,
+                     Error *err);
 
 #endif

@@ -363,6 +363,77 @@ bool onnx_read_tensor(Arena *arena, const char *file, Str bytes, OnnxTensor *out
     return tensor_read(arena, wire_begin(&wire, "TensorProto"), out);
 }
 
+/* ---- sequences and optionals ---- */
+
+/* Fields of SequenceProto and OptionalProto. */
+enum { VALUE_NAME = 1, VALUE_TENSOR = 3, VALUE_SPARSE = 4, VALUE_SEQUENCE = 5, VALUE_LAST = 7 };
+
+static bool read_item(Arena *arena, Wire *wire, const WireField *field, OnnxTensor *out)
+{
+    if (field->number == VALUE_TENSOR)
+        return tensor_read(arena, wire_message(wire, field, "TensorProto"), out);
+    if (field->number == VALUE_SPARSE)
+        return tensor_read_sparse(arena, wire_message(wire, field, "SparseTensorProto"), out);
+    return wire_fail(wire, field->bytes.s, "only tensors are read as elements of a sequence");
+}
+
+static bool read_sequence(Arena *arena, Wire wire, OnnxTensor *out)
+{
+    Vec(OnnxTensor) items = {0};
+    *out = (OnnxTensor){.name = STR(""), .sequence = true};
+    for (WireField field; wire_next(&wire, &field);) {
+        OnnxTensor item;
+        if (field.number == VALUE_NAME)
+            out->name = wire_bytes(&wire, &field);
+        if (field.number < VALUE_TENSOR || field.number > VALUE_LAST)
+            continue;
+        if (items.n == ONNX_ITEMS_MAX)
+            return wire_fail(&wire, field.bytes.s, "a sequence has more than %d elements",
+                             ONNX_ITEMS_MAX);
+        if (!read_item(arena, &wire, &field, &item))
+            return false;
+        if (items.n > 0 && item.dtype != out->dtype)
+            return wire_fail(&wire, field.bytes.s, "a sequence has elements of several types");
+        out->dtype = item.dtype;
+        vec_push(arena, &items, item);
+    }
+    out->items = items.at;
+    out->n_items = items.n;
+    return !wire.file->failed;
+}
+
+static bool read_optional(Arena *arena, Wire wire, OnnxTensor *out)
+{
+    Str name = STR("");
+    *out = (OnnxTensor){.name = name, .nothing = true};
+    for (WireField field; wire_next(&wire, &field);) {
+        if (field.number == VALUE_NAME)
+            name = wire_bytes(&wire, &field);
+        if (field.number < VALUE_TENSOR || field.number > VALUE_LAST)
+            continue;
+        if (!out->nothing)
+            return wire_fail(&wire, field.bytes.s, "an optional holds two values");
+        bool read = field.number == VALUE_SEQUENCE
+                        ? read_sequence(arena, wire_message(&wire, &field, "SequenceProto"), out)
+                        : read_item(arena, &wire, &field, out);
+        if (!read)
+            return false;
+    }
+    out->name = name;
+    return !wire.file->failed;
+}
+
+bool onnx_read_value(Arena *arena, const char *file, Str bytes, OnnxKind kind, OnnxTensor *out,
+                     Error *err)
+{
+    WireFile wire = wire_file(file, bytes, err);
+    if (kind == ONNX_SEQUENCE)
+        return read_sequence(arena, wire_begin(&wire, "SequenceProto"), out);
+    if (kind == ONNX_OPTIONAL)
+        return read_optional(arena, wire_begin(&wire, "OptionalProto"), out);
+    return onnx_read_tensor(arena, file, bytes, out, err);
+}
+
 bool onnx_external(const Graph *graph, const TensorData *data, FileMap *map, Str *bytes, Error *err)
 {
     if (!data->location)

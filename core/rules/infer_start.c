@@ -34,7 +34,8 @@ static int64_t declared_size(const InferState *state, int32_t tensor, int d)
 }
 
 /* The declared shape under the bindings, as a code; -1 when none is declared. Free dims of inputs
- * are sizes of their own, and so is what the file names of a tensor that an op makes. */
+ * are sizes of their own, and so is what the file names of a tensor that an op makes, or of the
+ * elements of a sequence, which may differ. */
 int32_t infer_declared(InferState *state, int32_t tensor, Error *err)
 {
     const GraphTensor *declared = &state->graph->tensors[tensor];
@@ -45,10 +46,10 @@ int32_t infer_declared(InferState *state, int32_t tensor, Error *err)
         shape.dim[d] = declared_size(state, tensor, d);
     if (!shape_check_known(&shape, err))
         return -1;
+    bool late = (declared->kind == TENSOR_MADE || declared->sequence) && !state->allow_free;
     for (int d = 0; d < declared->n_declared; d++)
         if (shape.dim[d] < 0)
-            shape.dim[d] = sizes_named(state->sizes, free_name(state, tensor, d),
-                                       declared->kind == TENSOR_MADE && !state->allow_free);
+            shape.dim[d] = sizes_named(state->sizes, free_name(state, tensor, d), late);
     return infer_code(state, &shape);
 }
 

@@ -136,6 +136,11 @@ void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch)
         fill_affine(feed->value, part, scratch);
 }
 
+const Local *feed_listed(const Feeds *feeds, int32_t tensor)
+{
+    return feeds->at[tensor].kind == FEED_LISTED ? feeds->computed[tensor] : NULL;
+}
+
 /* ---- making feeds ---- */
 
 static Feed drawn(const Feeds *feeds, int32_t tensor, uint64_t seed)
@@ -208,24 +213,61 @@ static bool feed_weight(Feeds *feeds, int32_t tensor, const SafeTensor *weight, 
     return weight_fits(feeds->inferred, tensor, weight, path, err);
 }
 
+static bool is_listed(const Graph *graph, int32_t tensor)
+{
+    return graph->tensors[tensor].sequence || graph->tensors[tensor].optional;
+}
+
+/* The sizes that are known are the file's. */
+static bool shape_fits(const Inferred *inferred, int32_t tensor, const Shape *shape)
+{
+    const Shape *known = inferred_sizes(inferred, tensor);
+    if (!known || is_listed(inferred->graph, tensor))
+        return true;
+    for (int64_t d = 0; known->n_dims == shape->n_dims && d < shape->n_dims; d++)
+        if (known->dim[d] >= 0 && known->dim[d] != shape->dim[d])
+            return false;
+    return known->n_dims == shape->n_dims;
+}
+
 bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vector, Error *err)
 {
     const Shape *shape = inferred_shape(inferred, tensor);
     Dtype dtype = (Dtype)inferred->dtype[tensor];
+    bool typed = !vector->nothing && (!vector->sequence || vector->n_items > 0);
     bool same = vector->dtype == dtype || (vector->dtype == DT_U16 && dtype == DT_BF16);
-    if (same && shape && shape_equal(shape, &vector->shape))
+    if ((same || !typed) && shape_fits(inferred, tensor, &vector->shape))
         return true;
     Arena *scratch = arena_new();
     Buf want = buf_new(scratch), have = buf_new(scratch);
     if (shape)
         shape_format(shape, &want);
-    shape_format(&vector->shape, &have);
+    else
+        inferred_put_shape(inferred, tensor, &want);
+    if (vector->sequence)
+        buf_printf(&have, "sequence of %d", vector->n_items);
+    else
+        shape_format(&vector->shape, &have);
     error_kind(err, ERROR_USAGE, "'%s' is %s %s in the model, %s %s in its file",
                tensor_name(inferred->graph, tensor), dtype_name(dtype), want.s,
                dtype_name(vector->dtype), have.s);
     error_hint(err, "bind the model's free dims to the sizes in the file");
     arena_free(scratch);
     return false;
+}
+
+/* A sequence or an optional, as its file has it. */
+static bool feed_list(Feeds *feeds, int32_t tensor, const OnnxTensor *vector, Error *err)
+{
+    const GraphTensor *at = &feeds->inferred->graph->tensors[tensor];
+    Dtype dtype = (Dtype)feeds->inferred->dtype[tensor];
+    feeds->at[tensor] = (Feed){.kind = FEED_LISTED};
+    if (vector)
+        feeds->computed[tensor] = vector_value(feeds->arena, vector, dtype, err);
+    else
+        feeds->computed[tensor] =
+            at->optional ? local_new_nothing(dtype) : local_new_sequence(dtype);
+    return feeds->computed[tensor] != NULL;
 }
 
 static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vectors *inputs,
@@ -236,9 +278,12 @@ static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vector
     for (int i = 0; inputs && i < graph->n_inputs; i++)
         if (graph->inputs[i] == tensor)
             vector = vectors_find(inputs, names_str(graph->names, graph->tensors[tensor].name), i);
+    if (vector && !vector_fits(feeds->inferred, tensor, vector, err))
+        return false;
+    if (is_listed(graph, tensor))
+        return feed_list(feeds, tensor, vector, err);
     if (vector)
-        return vector_fits(feeds->inferred, tensor, vector, err) &&
-               feed_data(feeds, tensor, &vector->data, err);
+        return feed_data(feeds, tensor, &vector->data, err);
     feeds->at[tensor] = drawn(feeds, tensor, seed);
     return true;
 }
@@ -307,7 +352,7 @@ static bool compute_op(Feeds *feeds, int32_t op, Error *err)
         feed_fill(feeds, tensor, feeds->computed[tensor], scratch);
         arena_free(scratch);
     }
-    if (!kernel_run_whole(inferred, op, kernel, NULL, feeds->seed, feeds->computed, err))
+    if (!kernel_run_whole(inferred, op, kernel, NULL, feeds->seed, 0, feeds->computed, err))
         return false;
     for (int i = 0; i < graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(graph, op)[i];

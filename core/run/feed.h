@@ -14,7 +14,7 @@
 #include "core/run/kernel.h"
 #include "core/run/vectors.h"
 
-typedef enum { FEED_NONE, FEED_BYTES, FEED_VALUE, FEED_DRAWN } FeedKind;
+typedef enum { FEED_NONE, FEED_BYTES, FEED_VALUE, FEED_DRAWN, FEED_LISTED } FeedKind;
 
 typedef struct {
     FeedKind kind;
@@ -32,7 +32,8 @@ typedef struct {
     uint64_t seed;
     const Generated *generated; /* per tensor */
     Feed *at;                   /* per tensor; FEED_NONE where none was wanted */
-    Local **computed;           /* per tensor: the whole of a constant computed here, or NULL */
+    Local **computed;           /* per tensor: the whole of a constant computed here, or of what is
+                                   listed; NULL */
     Vec(FileMap) maps;
     int n_weights; /* of a checkpoint that was given */
 } Feeds;
@@ -51,11 +52,15 @@ bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, cons
                 Feeds *out, Error *err);
 void feeds_close(Feeds *feeds);
 
+/* What is fed as it is, since it is no tensor: a sequence, or an optional; NULL: a tensor. */
+const Local *feed_listed(const Feeds *feeds, int32_t tensor);
+
 /* Fills a part of the tensor. Safe to call from several threads. */
 void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch);
 
-/* True when a file's tensor has the element type and shape of the model's; else *err tells both.
- * Older files have the bits of a bf16 as u16. */
+/* True when a file's value has the element type of the model's, is listed as it is, and has its
+ * shape as far as that is known; else *err tells both. Older files have the bits of a bf16 as u16.
+ */
 bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vector, Error *err);
 
 #endif

@@ -46,8 +46,29 @@ Local *host_make_slot(Rank *rank, int32_t slot)
     return NULL;
 }
 
+static Local *copy(Rank *rank, const Local *from)
+{
+    (void)rank;
+    return local_copy(from);
+}
+
+/* A sequence, an optional. */
+static bool load_listed(Rank *rank, int32_t slot, const Local *listed)
+{
+    Error err = {0};
+    Local *local = local_copy(listed);
+    if (local)
+        rank_put(rank, slot, local);
+    else
+        error_kind(&err, ERROR_RUN, "out of memory");
+    return local || rank_failed(rank, &err);
+}
+
 static bool load(Rank *rank, int32_t slot)
 {
+    const Local *listed = feed_listed(&rank->team->feeds, rank->team->program->slots[slot].tensor);
+    if (listed)
+        return load_listed(rank, slot, listed);
     Local *local = host_make_slot(rank, slot);
     if (!local)
         return false;
@@ -63,10 +84,13 @@ static bool run_op(Rank *rank, const Instr *instr)
     Error inner = {.kind = ERROR_RUN}, err = {0};
     Arena *scratch = arena_new();
     bool ok = rank_kernel_call(rank, instr->op, host_make_slot, scratch, &call);
+    bool begun = ok;
     if (ok && !call.kernel->run(&call, &inner)) {
         kernel_blame(rank->team->plan->inferred->graph, instr->op, &inner, &err);
         ok = rank_failed(rank, &err);
     }
+    if (begun)
+        rank_keep_made(rank, &call);
     arena_free(scratch);
     return ok;
 }
@@ -121,4 +145,5 @@ const Runner host_runner = {.name = "host",
                             .op = run_op,
                             .step = run_step,
                             .drop = rank_unmake,
+                            .copy = copy,
                             .fetch = fetch};

@@ -9,7 +9,8 @@ static const Kernel *const families[] = {
     kernels_cast,        kernels_recurrent, kernels_attention, kernels_fused,    kernels_deform,
     kernels_back,        kernels_regions,   kernels_sample,    kernels_integer,  kernels_signal,
     kernels_stateful,    kernels_rotary,    kernels_decide,    kernels_boxes,    kernels_loss,
-    kernels_optimizer,   kernels_random,    kernels_matrix,    kernels_ngrams,
+    kernels_optimizer,   kernels_random,    kernels_matrix,    kernels_ngrams,   kernels_control,
+    kernels_sequence,
 };
 
 static const Kernel *find(const char *name)
@@ -40,29 +41,36 @@ void kernel_blame(const Graph *graph, int32_t op, const Error *inner, Error *err
                inner->text);
 }
 
-/* A kernel that decides sizes is left those that are not known. */
-static bool make_outputs(const Inferred *inferred, int32_t op, const Kernel *kernel, Local **value,
-                         Error *err)
+bool kernel_knows(const Inferred *inferred, int32_t op, const Kernel *kernel, int input)
 {
-    for (int i = 0; i < inferred->graph->ops[op].n_outputs; i++) {
-        int32_t tensor = op_outputs(inferred->graph, op)[i];
-        if (tensor < 0)
-            continue;
-        const Shape *shape = inferred_shape(inferred, tensor);
-        if (shape && shape_is_known(shape))
-            value[tensor] = local_new_whole((Dtype)inferred->dtype[tensor], shape);
-        else if (kernel->first_value != KERNEL_DECIDES)
-            return error_kind(err, ERROR_RUN, "the shape of '%s' is not known",
-                              tensor_name(inferred->graph, tensor));
+    int32_t tensor = op_inputs(inferred->graph, op)[input];
+    return kernel_reads_value(kernel, input) && tensor_is_known(inferred, tensor);
+}
+
+/* A kernel that decides sizes is left those that are not known. */
+static bool make_outputs(const KernelCall *call, Local **output, Error *err)
+{
+    const Inferred *inferred = call->inferred;
+    bool late = kernel_is_late(inferred, call->op, call->kernel);
+    Shape *told = arena_array(call->scratch, Shape, call->n_outputs);
+    Dtype *dtype = arena_array(call->scratch, Dtype, call->n_outputs);
+    if (!kernel_begin(call, late, told, dtype, err))
+        return false;
+    for (int i = 0; i < call->n_outputs; i++) {
+        int32_t tensor = op_outputs(inferred->graph, call->op)[i];
+        const Shape *shape = tensor < 0 ? NULL : inferred_shape(inferred, tensor);
+        if (shape)
+            output[i] = local_new_whole((Dtype)inferred->dtype[tensor], shape);
+        else if (tensor >= 0 && call->kernel->first_value >= 0)
+            output[i] = local_new_whole(dtype[i], &told[i]);
     }
     return true;
 }
 
 bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel,
-                      pthread_mutex_t *blas, uint64_t seed, Local **value, Error *err)
+                      pthread_mutex_t *blas, uint64_t seed, int64_t iteration, Local **value,
+                      Error *err)
 {
-    if (!make_outputs(inferred, op, kernel, value, err))
-        return false;
     const GraphOp *at = &inferred->graph->ops[op];
     KernelCall call = {.kernel = kernel, .inferred = inferred, .op = op};
     call.n_inputs = at->n_inputs;
@@ -70,25 +78,22 @@ bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel
     call.first = true;
     call.blas = blas;
     call.seed = seed;
+    call.iteration = iteration;
     call.scratch = arena_new();
     const Local **input = arena_array(call.scratch, const Local *, at->n_inputs);
     Local **output = arena_array(call.scratch, Local *, at->n_outputs);
     for (int i = 0; i < at->n_inputs; i++) {
         int32_t tensor = op_inputs(inferred->graph, op)[i];
-        input[i] = tensor < 0 || kernel_reads_value(kernel, i) ? NULL : value[tensor];
-    }
-    for (int i = 0; i < at->n_outputs; i++) {
-        int32_t tensor = op_outputs(inferred->graph, op)[i];
-        output[i] = tensor < 0 ? NULL : value[tensor];
+        input[i] = tensor < 0 || kernel_knows(inferred, op, kernel, i) ? NULL : value[tensor];
     }
     call.input = input;
     call.output = output;
     call.made = arena_array(call.scratch, Local *, at->n_outputs);
     Error inner = {.kind = ERROR_RUN};
-    bool ok = kernel->run(&call, &inner);
+    bool ok = make_outputs(&call, output, &inner) && kernel->run(&call, &inner);
     for (int i = 0; i < at->n_outputs; i++)
-        if (call.made[i])
-            value[op_outputs(inferred->graph, op)[i]] = call.made[i];
+        if (op_outputs(inferred->graph, op)[i] >= 0)
+            value[op_outputs(inferred->graph, op)[i]] = output[i] ? output[i] : call.made[i];
     arena_free(call.scratch);
     if (!ok)
         kernel_blame(inferred->graph, op, &inner, err);
@@ -112,12 +117,28 @@ const Value *kernel_value(const KernelCall *call, int input)
     return tensor < 0 ? NULL : inferred_read_value(call->inferred, tensor);
 }
 
+/* What only the run told, and this rank holds whole. */
+static bool held_ints(const KernelCall *call, const Local *local, const int64_t **out, int64_t *n,
+                      Error *err)
+{
+    *n = shape_elements(&local->whole);
+    if (shape_elements(&local->shape) != *n || !dtype_is_computed(local->dtype) ||
+        dtype_is_float(local->dtype))
+        return error_kind(err, ERROR_RUN, "an input is no list of integers that this rank holds");
+    int64_t *ints = arena_array(call->scratch, int64_t, *n);
+    elements_load(local->dtype, local->data, 1, *n, NUMBER_I64, ints);
+    *out = ints;
+    return true;
+}
+
 bool kernel_ints(const KernelCall *call, int input, const int64_t **out, int64_t *n, Error *err)
 {
     *n = -1;
     if (input >= call->n_inputs || op_inputs(kernel_graph(call), call->op)[input] < 0)
         return true;
     const Value *value = kernel_value(call, input);
+    if (!value && call->input[input])
+        return held_ints(call, call->input[input], out, n, err);
     if (!value || value_is_deferred(value) || value->floats)
         return error_kind(err, ERROR_RUN, "input %d must be known before the run", input);
     *n = shape_elements(&value->shape);
@@ -155,7 +176,7 @@ bool kernel_needs(const KernelCall *call, int n_inputs, Error *err)
     for (int i = 0; i < n_inputs; i++)
         if (i >= call->n_inputs || !call->input[i])
             return error_kind(err, ERROR_RUN, "input %d is absent", i);
-    if (call->n_outputs < 1 || (!call->output[0] && call->kernel->first_value != KERNEL_DECIDES))
+    if (call->n_outputs < 1 || (!call->output[0] && call->kernel->first_value >= 0))
         return error_kind(err, ERROR_RUN, "output 0 is absent");
     return true;
 }
@@ -187,6 +208,8 @@ bool kernel_broadcast(const Local *in, const Local *out, int64_t stride[DIMS_MAX
 
 bool kernel_scalar(const Local *local, int64_t *out, Error *err)
 {
+    if (local->sequence || local->nothing)
+        return error_kind(err, ERROR_RUN, "an input is no tensor");
     if (!kernel_computes(local, err))
         return false;
     if (shape_elements(&local->shape) != 1)
@@ -216,6 +239,42 @@ int64_t kernel_pick(const KernelCall *call, Local *to, const Local *from, const 
         return local_pick(to, from, picks);
     call->sink->pick(call->sink, to, from, picks);
     return picks_count(picks);
+}
+
+bool kernel_number(const KernelCall *call, int input, int64_t *out, Error *err)
+{
+    if (input >= call->n_inputs || !call->input[input])
+        return error_kind(err, ERROR_RUN, "input %d is absent", input);
+    return kernel_scalar(call->input[input], out, err);
+}
+
+/* "f32 2,3", "a sequence". */
+static const char *text_of(const KernelCall *call, const Local *local)
+{
+    Buf text = buf_new(call->scratch);
+    if (local->sequence || local->nothing)
+        return local->nothing ? "an empty optional" : "a sequence";
+    buf_printf(&text, "%s ", dtype_name(local->dtype));
+    shape_format(&local->whole, &text);
+    return text.s;
+}
+
+bool kernel_give(const KernelCall *call, const Local *value, Error *err)
+{
+    Local *out = call->output[0];
+    if (!value)
+        return error_kind(err, ERROR_RUN, "the value it gives is not there");
+    if (!out && call->made) {
+        call->made[0] = local_copy(value);
+        return call->made[0] || error_kind(err, ERROR_RUN, "out of memory");
+    }
+    if (!out)
+        return true;
+    if (!local_alike(out, value) || !shape_equal(&out->shape, &value->shape))
+        return error_kind(err, ERROR_RUN, "it gives %s, in the model it is %s",
+                          text_of(call, value), text_of(call, out));
+    memcpy(out->data, value->data, (size_t)local_bytes(out));
+    return true;
 }
 
 /* ---- as the rule sees it ---- */
@@ -253,8 +312,9 @@ RuleCall kernel_rule_call(const KernelCall *call)
         int32_t tensor = op_inputs(graph, call->op)[i];
         if (tensor < 0)
             continue;
-        shape[i] = inferred_shape(call->inferred, tensor);
-        dtype[i] = (Dtype)call->inferred->dtype[tensor];
+        const Local *held = call->input[i];
+        shape[i] = held ? &held->whole : inferred_shape(call->inferred, tensor);
+        dtype[i] = held ? held->dtype : (Dtype)call->inferred->dtype[tensor];
         value[i] = kernel_value(call, i);
         if (!value[i] && call->input[i] && !call->sink)
             value[i] = list_of(call->scratch, call->input[i]);

@@ -40,6 +40,7 @@ typedef struct {
     const OpCut *cut;          /* of the op, on `mesh`, for the rank at `position`; NULL: whole */
     const Mesh *mesh;
     int64_t position;
+    int64_t iteration;     /* of the loop that the op belongs to; after it, how many there were */
     uint64_t seed;         /* of the run: what ops that draw numbers draw from */
     pthread_mutex_t *blas; /* held around a call into BLAS, which is not safe from several
                               threads; NULL: plain loops instead */
@@ -50,7 +51,7 @@ typedef struct {
 /* False with *err: a type or an operand that the kernel cannot do, an element not held here. */
 typedef bool KernelFn(const KernelCall *call, Error *err);
 
-enum { KERNEL_DECIDES = -1 };
+enum { KERNEL_DECIDES = -1, KERNEL_LISTS = -2 };
 
 struct Kernel {
     const char
@@ -58,7 +59,8 @@ struct Kernel {
     KernelFn *run;
     const void *row; /* the family's own data */
     int first_value; /* inputs from this one on are read as values known at load, 0: none are;
-                        KERNEL_DECIDES: none, and it decides sizes, see kernel_decide() */
+                        KERNEL_DECIDES: none, and it decides sizes, see kernel_decide();
+                        KERNEL_LISTS: likewise, and it takes and gives sequences and optionals */
 };
 
 extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],
@@ -67,7 +69,8 @@ extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], ker
     kernels_scatter[], kernels_cast[], kernels_recurrent[], kernels_attention[], kernels_fused[],
     kernels_deform[], kernels_back[], kernels_regions[], kernels_sample[], kernels_integer[],
     kernels_signal[], kernels_stateful[], kernels_rotary[], kernels_decide[], kernels_boxes[],
-    kernels_loss[], kernels_optimizer[], kernels_random[], kernels_matrix[], kernels_ngrams[];
+    kernels_loss[], kernels_optimizer[], kernels_random[], kernels_matrix[], kernels_ngrams[],
+    kernels_control[], kernels_sequence[];
 
 /* The kernel of an op: the one its op space has, the one that is named there (space may be NULL),
  * then its operator's. NULL when there is none. */
@@ -75,13 +78,27 @@ const Kernel *kernel_find(const OpSpace *space, const char *operator);
 bool kernel_reads_value(const Kernel *kernel, int input);
 /* The op draws numbers: another generator than ours draws others. */
 bool kernel_draws(const Graph *graph, int32_t op, const Kernel *kernel);
+/* Whether an op of the program is told nothing else of the input: it is known, and read so. */
+bool kernel_knows(const Inferred *inferred, int32_t op, const Kernel *kernel, int input);
 
 /* Runs an op on whole tensors: reads value[tensor] of its inputs (those the kernel reads as known
  * values may be NULL) and makes those of its outputs, which the caller frees, also after an error.
  * Outputs whose shapes are not known are left to a kernel that decides sizes: value[tensor]->whole
  * tells them then. ERROR_RUN names the op. */
 bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel,
-                      pthread_mutex_t *blas, uint64_t seed, Local **value, Error *err);
+                      pthread_mutex_t *blas, uint64_t seed, int64_t iteration, Local **value,
+                      Error *err);
+
+/* ---- shapes that only the run tells: core/run/late.c ---- */
+
+/* The run alone tells the shape of an operand, or a value that shapes hang on. */
+bool kernel_is_late(const Inferred *inferred, int32_t op, const Kernel *kernel);
+
+/* Whether the kernel may be called at all: no tensor where it takes tensors alone is refused. Of a
+ * late op the whole shapes and types of its outputs too, by its rule on what the inputs hold; what
+ * was known before must come out so. A kernel that decides sizes is not asked for them: n_dims -1.
+ */
+bool kernel_begin(const KernelCall *call, bool late, Shape *shape, Dtype *dtype, Error *err);
 
 /* *err says what went wrong inside an op: puts the op's name before it. */
 void kernel_blame(const Graph *graph, int32_t op, const Error *inner, Error *err);
@@ -121,6 +138,10 @@ bool kernel_decide(const KernelCall *call, int output, const Shape *whole, Local
 
 /* local_pick(), or what the call's sink makes of it. */
 int64_t kernel_pick(const KernelCall *call, Local *to, const Local *from, const Picks *picks);
+
+/* Output 0 becomes a copy of the value: a tensor, a sequence, an optional. */
+bool kernel_give(const KernelCall *call, const Local *value, Error *err);
+bool kernel_number(const KernelCall *call, int input, int64_t *out, Error *err);
 
 /* The op as its rule sees it: whole shapes, values known at load, and short lists of inputs that
  * are held whole. For what rules and kernels read alike: windows, pads, scales. */

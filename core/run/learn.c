@@ -88,7 +88,7 @@ static bool compute(Learning *l, int32_t tensor, bool *there, Error *err)
     for (int i = 0; ok && *there && i < l->inferred->n_program; i++) {
         int32_t op = l->inferred->program[i];
         ok = !runs[op] || kernel_run_whole(l->inferred, op, kernel_of(l, op), NULL, l->given->seed,
-                                           l->value, err);
+                                           0, l->value, err);
     }
     arena_free(scratch);
     return ok;
@@ -141,7 +141,8 @@ static bool is_drawn(const Learning *l, int32_t tensor)
 /* A value that inference can hold. */
 static bool is_small(const Local *local)
 {
-    return dtype_is_computed(local->dtype) && shape_elements(&local->whole) <= VALUE_ELEMENTS_MAX;
+    return !local->sequence && !local->nothing && dtype_is_computed(local->dtype) &&
+           shape_elements(&local->whole) <= VALUE_ELEMENTS_MAX;
 }
 
 /* The elements of an input that the op's rule or kernel reads. needed: nothing goes without. */

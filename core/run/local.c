@@ -1,7 +1,5 @@
 #include "core/run/local.h"
 
-#include "core/base/vec.h"
-
 #include <assert.h>
 #include <stdlib.h>
 
@@ -63,12 +61,90 @@ void local_free(Local *local)
 {
     if (!local)
         return;
+    for (int i = 0; i < local->items.n; i++)
+        local_free(local->items.at[i]);
     free(local->own);
     arena_free(local->arena);
 }
 
+/* ---- sequences and optionals ---- */
+
+Local *local_new_sequence(Dtype dtype)
+{
+    Local *local = make(dtype, &(Shape){0});
+    local->sequence = true;
+    return local;
+}
+
+Local *local_new_nothing(Dtype dtype)
+{
+    Local *local = make(dtype, &(Shape){0});
+    local->nothing = true;
+    return local;
+}
+
+void local_append(Local *sequence, Local *item)
+{
+    assert(sequence->sequence);
+    vec_push(sequence->arena, &sequence->items, item);
+}
+
+static bool copy_items(Local *to, const Local *from)
+{
+    for (int i = 0; i < from->items.n; i++) {
+        Local *item = local_copy(from->items.at[i]);
+        if (!item)
+            return false;
+        local_append(to, item);
+    }
+    return true;
+}
+
+static bool copy_elements(Local *to, const Local *from)
+{
+    for (int64_t d = 0; d < from->shape.n_dims; d++) {
+        Run *at = arena_array(to->arena, Run, from->runs[d].n);
+        for (int r = 0; r < from->runs[d].n; r++)
+            at[r] = from->runs[d].at[r];
+        to->runs[d] = from->runs[d];
+        to->runs[d].at = at;
+    }
+    to->shape = from->shape;
+    if (!local_alloc(to))
+        return false;
+    memcpy(to->data, from->data, (size_t)local_bytes(from));
+    return true;
+}
+
+Local *local_copy(const Local *from)
+{
+    Local *to = make(from->dtype, &from->whole);
+    to->sequence = from->sequence;
+    to->nothing = from->nothing;
+    if (from->nothing || (from->sequence ? copy_items(to, from) : copy_elements(to, from)))
+        return to;
+    local_free(to);
+    return NULL;
+}
+
+bool local_alike(const Local *a, const Local *b)
+{
+    if (a->sequence != b->sequence || a->nothing != b->nothing || a->items.n != b->items.n)
+        return false;
+    for (int i = 0; i < a->items.n; i++)
+        if (!local_alike(a->items.at[i], b->items.at[i]))
+            return false;
+    bool typed = !a->nothing && (!a->sequence || a->items.n > 0);
+    return (!typed || a->dtype == b->dtype) && shape_equal(&a->whole, &b->whole);
+}
+
 int64_t local_bytes(const Local *local)
 {
+    int64_t n_bytes = 0;
+    for (int i = 0; i < local->items.n; i++)
+        n_bytes += local_bytes(local->items.at[i]);
+    if (local->sequence || local->nothing)
+        return n_bytes;
     return shape_elements(&local->shape) * element_bytes(local->dtype);
 }
 

@@ -4,6 +4,8 @@
  * element with the global index that the runs say. Each has an arena of its own, so that a rank
  * gives memory back as the program frees values.
  *
+ * A sequence or an empty optional is a Local too; no rank has only a part of it.
+ *
  * Picks say, for a target, where each of its elements is in a source: per dim of the target a table
  * of places, whose sum over the dims is the element's place. Slices, transposes, splits, gathers of
  * a collective and the loading of a rank's part are all one copy by such tables.
@@ -11,16 +13,20 @@
 #ifndef CORE_RUN_LOCAL_H
 #define CORE_RUN_LOCAL_H
 
+#include "core/base/vec.h"
 #include "core/plan/layout.h"
 #include "core/run/element.h"
 
-typedef struct {
+typedef struct Local {
     Arena *arena; /* its own; holds what is below */
     Dtype dtype;
     Shape shape; /* of the part */
     Shape whole; /* of the tensor */
     Runs runs[DIMS_MAX];
     void *data, *own; /* elements, zero at first; what local_alloc() took for them */
+    bool sequence;    /* no tensor, but `items`, each a Local of its own */
+    bool nothing;     /* neither: an optional without a value; one with a value is that value */
+    Vec(struct Local *) items;
 } Local;
 
 /* The part of the rank at `position`; ends with local_free(). */
@@ -34,7 +40,14 @@ bool local_alloc(Local *local);
 Local *local_new_whole(Dtype dtype, const Shape *shape);
 void local_free(Local *local); /* NULL is allowed */
 
-int64_t local_bytes(const Local *local); /* of the elements */
+Local *local_new_sequence(Dtype dtype);
+Local *local_new_nothing(Dtype dtype);
+void local_append(Local *sequence, Local *item); /* which it owns from now on */
+Local *local_copy(const Local *from);            /* elements and items too; NULL: out of memory */
+
+int64_t local_bytes(const Local *local); /* of the elements, all items' */
+/* Both are tensors of one type and shape, or sequences of such, or nothing. */
+bool local_alike(const Local *a, const Local *b);
 static inline void *local_at(const Local *local, int64_t element)
 {
     return (char *)local->data + element * element_bytes(local->dtype);

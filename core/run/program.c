@@ -1,37 +1,53 @@
-#include "core/run/program.h"
+#include "core/run/lowering.h"
 
-#include "core/plan/edges.h"
-#include "core/plan/stage.h"
 #include "core/plan/op_said.h"
+#include "core/plan/stage.h"
 #include "core/run/native.h"
 
 #include <assert.h>
 
-typedef struct {
-    Arena *arena;
-    const Plan *plan;
-    const Graph *graph;
-    Program *out;
-    Vec(Slot) slots;
-    Vec(Instr) instrs;
-    Vec(int32_t) next;   /* per slot: another slot of its tensor, or -1 */
-    int32_t *first_slot; /* per tensor */
-    ReshardIndex reshards;
-} Lowering;
-
 const char *instr_kind_name(InstrKind kind)
 {
-    static const char *const names[] = {"load", "op", "step", "free"}; /* ORDER INSTR_KIND */
+    static const char *const names[] = {"load", "op",      "step", "free", "branch",
+                                        "loop", "collect", "next", "back"}; /* ORDER INSTR_KIND */
     return names[kind];
 }
 
 /* ---- slots ---- */
 
+int32_t lower_instr(Lowering *l, Instr instr)
+{
+    vec_push(l->arena, &l->instrs, instr);
+    vec_push(l->arena, &l->instr_region, l->region);
+    return l->instrs.n - 1;
+}
+
+static Instr instr_of(InstrKind kind)
+{
+    return (Instr){.kind = kind, .slot = -1, .from = -1, .op = -1, .reshard = -1, .body = -1};
+}
+
 static int32_t add_slot(Lowering *l, Slot slot, int32_t next)
 {
     vec_push(l->arena, &l->slots, slot);
     vec_push(l->arena, &l->next, next);
+    vec_push(l->arena, &l->slot_region, l->region);
     return l->slots.n - 1;
+}
+
+int32_t lower_slot(Lowering *l, Slot slot, int32_t region)
+{
+    int32_t made = add_slot(l, slot, -1);
+    l->slot_region.at[made] = region;
+    return made;
+}
+
+static bool is_seen(const Lowering *l, int32_t slot)
+{
+    int32_t region = l->region;
+    while (region >= 0 && region != l->slot_region.at[slot])
+        region = l->regions.at[region].parent;
+    return region >= 0;
 }
 
 static int32_t find_slot(const Lowering *l, Slot wanted)
@@ -39,7 +55,7 @@ static int32_t find_slot(const Lowering *l, Slot wanted)
     int32_t slot = l->first_slot[wanted.tensor];
     assert(slot < 0 || (l->slots.at && l->next.at));
     while (slot >= 0 && (l->slots.at[slot].sharding != wanted.sharding ||
-                         l->slots.at[slot].devices != wanted.devices))
+                         l->slots.at[slot].devices != wanted.devices || !is_seen(l, slot)))
         slot = l->next.at[slot];
     return slot;
 }
@@ -52,9 +68,9 @@ static int32_t named_slot(Lowering *l, Slot slot)
 
 static int32_t load(Lowering *l, Slot slot)
 {
-    Instr instr = {.kind = INSTR_LOAD, .from = -1, .op = -1, .reshard = -1};
+    Instr instr = instr_of(INSTR_LOAD);
     instr.slot = named_slot(l, slot);
-    vec_push(l->arena, &l->instrs, instr);
+    lower_instr(l, instr);
     return instr.slot;
 }
 
@@ -80,18 +96,19 @@ static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
         return -1;
     }
     for (int i = 0; i < reshard->path->n_steps; i++) {
-        Instr instr = {.kind = INSTR_STEP, .from = slot, .op = -1, .reshard = r};
+        Instr instr = instr_of(INSTR_STEP);
+        instr.from = slot;
+        instr.reshard = r;
         instr.step = &reshard->path->step[i];
         Slot filled = {wanted.tensor, instr.step->to, reshard_step_devices(reshard, i)};
         slot = i + 1 == reshard->path->n_steps ? named_slot(l, wanted) : add_slot(l, filled, -1);
         instr.slot = slot;
-        vec_push(l->arena, &l->instrs, instr);
+        lower_instr(l, instr);
     }
     return slot;
 }
 
-/* The slot an operand is read from, made ready when it is not. -1 with *err. */
-static int32_t read_slot(Lowering *l, Slot wanted, Error *err)
+int32_t lower_read(Lowering *l, Slot wanted, Error *err)
 {
     int32_t slot = find_slot(l, wanted);
     if (slot >= 0)
@@ -103,22 +120,55 @@ static int32_t read_slot(Lowering *l, Slot wanted, Error *err)
 
 /* ---- ops ---- */
 
+/* Of what is a sequence, or of a shape not known before, every rank has all. */
 static bool check_tensor(const Lowering *l, int32_t tensor, int32_t sharding, Error *err)
 {
     Dtype dtype = (Dtype)l->plan->inferred->dtype[tensor];
     const char *name = tensor_name(l->graph, tensor);
-    if (!inferred_shape(l->plan->inferred, tensor) || sharding < 0)
-        return error_kind(err, ERROR_USAGE, "'%s' cannot be run: its shape is not known", name);
-    if (dtype == DT_NONE || dtype == DT_STR)
+    bool late = !inferred_shape(l->plan->inferred, tensor);
+    if (dtype == DT_STR)
         return error_kind(err, ERROR_USAGE, "'%s' cannot be run: its type is %s", name,
                           dtype_name(dtype));
+    if (late ? sharding >= 0 : sharding < 0)
+        return error_kind(err, ERROR_USAGE, "'%s' cannot be run: its shape is not known", name);
+    if (dtype == DT_NONE && !late)
+        return error_kind(err, ERROR_USAGE, "'%s' cannot be run: its type is not known", name);
     return true;
 }
 
-static bool find_kernel(Lowering *l, int32_t op, Error *err)
+static bool is_listed(const Lowering *l, int32_t tensor)
+{
+    return tensor >= 0 && l->plan->inferred->listed && l->plan->inferred->listed[tensor];
+}
+
+/* Identity passes on what Optional would. */
+static const Kernel *kernel_of(const Lowering *l, int32_t op)
+{
+    const GraphOp *at = &l->graph->ops[op];
+    if (at->n_inputs == 1 && is_listed(l, op_inputs(l->graph, op)[0]) &&
+        lower_is(l, op, "Identity"))
+        return kernel_find(NULL, "Optional");
+    return kernel_find(inferred_space(l->plan->inferred, op), op_operator(l->graph, op));
+}
+
+static bool takes_operands(const Lowering *l, int32_t op, Error *err)
+{
+    if (l->out->kernel[op]->first_value == KERNEL_LISTS)
+        return true;
+    for (int i = 0; i < l->graph->ops[op].n_inputs; i++)
+        if (is_listed(l, op_inputs(l->graph, op)[i]))
+            return error_kind(
+                err, ERROR_USAGE, "op '%s' cannot be run: it reads '%s', a sequence or an optional",
+                op_name(l->graph, op), tensor_name(l->graph, op_inputs(l->graph, op)[i]));
+    return true;
+}
+
+bool lower_find_kernel(Lowering *l, int32_t op, Error *err)
 {
     const char *operator= op_operator(l->graph, op);
-    l->out->kernel[op] = kernel_find(inferred_space(l->plan->inferred, op), operator);
+    if (l->out->kernel[op])
+        return true;
+    l->out->kernel[op] = kernel_of(l, op);
     Error inner = {0};
     const OpSaid *said = op_said(l->plan, op);
     if (said && said->n_comms > 0) {
@@ -128,7 +178,7 @@ static bool find_kernel(Lowering *l, int32_t op, Error *err)
         return false;
     }
     if (l->out->kernel[op] && native_allowed(l->out->kernel[op], &inner))
-        return true;
+        return takes_operands(l, op, err);
     if (l->out->kernel[op]) {
         kernel_blame(l->graph, op, &inner, err);
         error_hint(err, "%s", inner.hint);
@@ -140,48 +190,99 @@ static bool find_kernel(Lowering *l, int32_t op, Error *err)
     return false;
 }
 
-static bool lower_inputs(Lowering *l, int32_t op, Error *err)
+/* The operand of an If on a condition known before is there when it is taken. */
+static bool is_taken(const Lowering *l, int32_t op, int input)
 {
-    const GraphOp *at = &l->graph->ops[op];
-    for (int i = 0; i < at->n_inputs; i++) {
-        int32_t tensor = op_inputs(l->graph, op)[i], need = l->plan->need[at->input + i];
-        if (tensor < 0 || kernel_reads_value(l->out->kernel[op], i))
-            continue;
-        if (!check_tensor(l, tensor, need, err))
-            return false;
-        int32_t slot = read_slot(l, (Slot){tensor, need, plan_devices(l->plan, op)}, err);
-        if (slot < 0)
-            return false;
-        l->out->operand[at->input + i] = slot;
-    }
-    return true;
+    int32_t condition = op_inputs(l->graph, op)[0];
+    int64_t taken;
+    const Value *known = condition < 0 ? NULL : inferred_value(l->plan->inferred, condition);
+    return input == 0 || !value_one_int(known, &taken) || (input == 1) == (taken != 0);
 }
 
-/* Outputs as the op makes them, then as a pin wants them. */
-static bool lower_outputs(Lowering *l, int32_t op, Error *err)
+bool lower_reads(const Lowering *l, int32_t op, int input)
 {
     const GraphOp *at = &l->graph->ops[op];
-    const Plan *plan = l->plan;
-    int devices = plan_devices(plan, op);
+    if (op_inputs(l->graph, op)[input] < 0 || l->out->operand[at->input + input] >= 0 ||
+        kernel_knows(l->plan->inferred, op, l->out->kernel[op], input))
+        return false;
+    if (lower_is(l, op, "If"))
+        return is_taken(l, op, input);
+    return l->goes_with[op] < 0 || (input == 0 && lower_is(l, op, "LoopResult"));
+}
+
+static void note_late(Lowering *l, int32_t op, int32_t tensor)
+{
+    if (l->out->copying_op < 0 && !inferred_shape(l->plan->inferred, tensor))
+        l->out->copying_op = op;
+}
+
+bool lower_input(Lowering *l, int32_t op, int input, Error *err)
+{
+    int32_t place = l->graph->ops[op].input + input;
+    int32_t tensor = l->graph->operands[place], need = l->plan->need[place];
+    if (!check_tensor(l, tensor, need, err))
+        return false;
+    note_late(l, op, tensor);
+    l->out->operand[place] = lower_read(l, (Slot){tensor, need, plan_devices(l->plan, op)}, err);
+    return l->out->operand[place] >= 0;
+}
+
+/* Results of a loop are told by the loop; elsewhere such an op has none. */
+static bool check_loop(const Lowering *l, int32_t op, Error *err)
+{
+    static const char *const results[] = {"LoopResult", "LoopStack", "SequenceMap"};
+    static const char *const inside[] = {"LoopIndex", "LoopCarry", "LoopSlice", "SequenceElement"};
+    bool lost = false;
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+        lost |= l->goes_with[op] < 0 && lower_is(l, op, results[i]);
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+        lost |= l->body < 0 && lower_is(l, op, inside[i]);
+    return !lost || error_kind(err, ERROR_USAGE, "op '%s' cannot be run: %s belongs to no loop",
+                               op_name(l->graph, op), op_operator(l->graph, op));
+}
+
+bool lower_op_alone(Lowering *l, int32_t op, Error *err)
+{
+    const GraphOp *at = &l->graph->ops[op];
+    if (!lower_find_kernel(l, op, err) || !check_loop(l, op, err))
+        return false;
+    for (int i = 0; i < at->n_inputs; i++)
+        if (lower_reads(l, op, i) && !lower_input(l, op, i, err))
+            return false;
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(l->graph, op)[i];
         if (tensor < 0)
             continue;
-        if (!check_tensor(l, tensor, plan->made[tensor], err))
+        if (!check_tensor(l, tensor, l->plan->made[tensor], err))
             return false;
+        note_late(l, op, tensor);
         l->out->operand[op_output_place(at) + i] =
-            named_slot(l, (Slot){tensor, plan->made[tensor], devices});
+            named_slot(l, (Slot){tensor, l->plan->made[tensor], plan_devices(l->plan, op)});
     }
-    vec_push(l->arena, &l->instrs,
-             (Instr){.kind = INSTR_OP, .slot = -1, .from = -1, .op = op, .reshard = -1});
-    for (int i = 0; i < at->n_outputs; i++) {
+    Instr instr = instr_of(INSTR_OP);
+    instr.op = op;
+    l->out->loop_of[op] = l->goes_with[op] >= 0 ? l->goes_with[op] : l->body;
+    lower_instr(l, instr);
+    return true;
+}
+
+bool lower_pins(Lowering *l, int32_t op, Error *err)
+{
+    const Plan *plan = l->plan;
+    for (int i = 0; i < l->graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(l->graph, op)[i];
         if (tensor < 0 || plan->made[tensor] == plan->sharding[tensor])
             continue;
-        if (reshard_slot(l, (Slot){tensor, plan->sharding[tensor], devices}, err) < 0)
+        if (reshard_slot(l, (Slot){tensor, plan->sharding[tensor], plan_devices(plan, op)}, err) <
+            0)
             return false;
     }
     return true;
+}
+
+bool lower_op(Lowering *l, int32_t op, Error *err)
+{
+    return lower_op_alone(l, op, err) && lower_pins(l, op, err);
 }
 
 /* ---- the list ---- */
@@ -218,7 +319,7 @@ static bool find_outputs(Lowering *l, Error *err)
         int32_t maker = l->graph->tensors[tensor].maker;
         if (!check_tensor(l, tensor, sharding, err))
             return false;
-        if (sharding_partials(shardings_at(l->plan->shardings, sharding))) {
+        if (sharding >= 0 && sharding_partials(shardings_at(l->plan->shardings, sharding))) {
             error_kind(err, ERROR_UNSUPPORTED, "output '%s' is left partial: no rank has its value",
                        tensor_name(l->graph, tensor));
             error_hint(err, "a mark `unreduced` asks for that: take it away to run the plan");
@@ -227,91 +328,47 @@ static bool find_outputs(Lowering *l, Error *err)
         int devices = maker < 0 || tensor_is_known(l->plan->inferred, tensor)
                           ? 0
                           : plan_devices(l->plan, maker);
-        l->out->output[i] = read_slot(l, (Slot){tensor, sharding, devices}, err);
+        l->out->output[i] = lower_read(l, (Slot){tensor, sharding, devices}, err);
         if (l->out->output[i] < 0)
             return false;
     }
     return true;
 }
 
-/* Place of the last instruction that reads or fills each slot. */
-static int *last_uses(const Lowering *l)
+static void open_arrays(Lowering *l)
 {
-    const Program *out = l->out;
-    int *last = arena_array(l->arena, int, l->slots.n);
-    for (int i = 0; i < l->instrs.n; i++) {
-        const Instr *instr = &l->instrs.at[i];
-        if (instr->slot >= 0)
-            last[instr->slot] = i;
-        if (instr->from >= 0)
-            last[instr->from] = i;
-        if (instr->kind != INSTR_OP)
-            continue;
-        const GraphOp *op = &l->graph->ops[instr->op];
-        for (int k = 0; k < op->n_inputs; k++)
-            if (out->operand[op->input + k] >= 0)
-                last[out->operand[op->input + k]] = i;
-        for (int k = 0; k < op->n_outputs; k++)
-            if (out->operand[op_output_place(op) + k] >= 0)
-                last[out->operand[op_output_place(op) + k]] = i;
-    }
-    for (int i = 0; i < l->graph->n_outputs; i++)
-        last[out->output[i]] = l->instrs.n; /* kept */
-    for (int i = 0; i < out->n_once; i++)
-        last[l->instrs.at[i].slot] = l->instrs.n;
-    return last;
-}
-
-/* The list with a FREE after the last use of each slot. */
-static void add_frees(Lowering *l)
-{
-    const int *last = last_uses(l);
-    int32_t *first = arena_array(l->arena, int32_t, l->instrs.n + 1); /* slots by last use */
-    int32_t *next = arena_array(l->arena, int32_t, l->slots.n);
-    for (int i = 0; i <= l->instrs.n; i++)
-        first[i] = -1;
-    for (int s = l->slots.n - 1; s >= 0; s--) {
-        next[s] = first[last[s]];
-        first[last[s]] = s;
-    }
-    Vec(Instr) list = {0};
-    for (int i = 0; i < l->instrs.n; i++) {
-        vec_push(l->arena, &list, l->instrs.at[i]);
-        for (int32_t s = first[i]; s >= 0; s = next[s])
-            vec_push(l->arena, &list,
-                     (Instr){.kind = INSTR_FREE, .slot = s, .from = -1, .op = -1, .reshard = -1});
-    }
-    l->out->instrs = list.at;
-    l->out->n_instrs = list.n;
+    const Graph *graph = l->graph;
+    Program *out = l->out;
+    out->operand = arena_array(l->arena, int32_t, graph->n_operands);
+    out->output = arena_array(l->arena, int32_t, graph->n_outputs);
+    out->kernel = arena_array(l->arena, const Kernel *, graph->n_ops);
+    out->loop_of = arena_array(l->arena, int32_t, graph->n_ops);
+    out->loops = arena_array(l->arena, ProgramLoop, graph->n_bodies);
+    l->first_slot = arena_array(l->arena, int32_t, graph->n_tensors);
+    l->goes_with = arena_array(l->arena, int32_t, graph->n_ops);
+    for (int i = 0; i < graph->n_operands; i++)
+        out->operand[i] = -1;
+    for (int t = 0; t < graph->n_tensors; t++)
+        l->first_slot[t] = -1;
+    for (int op = 0; op < graph->n_ops; op++)
+        l->goes_with[op] = out->loop_of[op] = -1;
+    vec_push(l->arena, &l->regions, ((Region){.parent = -1, .next = -1, .back = -1}));
 }
 
 bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err)
 {
     const Graph *graph = plan->inferred->graph;
-    Lowering l = {.arena = arena, .plan = plan, .graph = graph, .out = out};
-    *out = (Program){.n_once = 0};
-    int32_t n = graph->n_operands;
-    out->operand = arena_array(arena, int32_t, n);
-    out->output = arena_array(arena, int32_t, graph->n_outputs);
-    out->kernel = arena_array(arena, const Kernel *, graph->n_ops);
-    l.first_slot = arena_array(arena, int32_t, graph->n_tensors);
-    for (int i = 0; i < n; i++)
-        out->operand[i] = -1;
-    for (int t = 0; t < graph->n_tensors; t++)
-        l.first_slot[t] = -1;
+    Lowering l = {.arena = arena, .plan = plan, .graph = graph, .out = out, .body = -1};
+    *out = (Program){.copying_op = -1};
     l.reshards = reshard_index(arena, plan);
-
-    if (!load_sources(&l, err))
+    open_arrays(&l);
+    if (!load_sources(&l, err) || !lower_range(&l, 0, graph->n_ops, 0, err) ||
+        !find_outputs(&l, err))
         return false;
-    for (int i = 0; i < plan->inferred->n_program; i++) {
-        int32_t op = plan->inferred->program[i];
-        if (!find_kernel(&l, op, err) || !lower_inputs(&l, op, err) || !lower_outputs(&l, op, err))
-            return false;
-    }
-    if (!find_outputs(&l, err))
-        return false;
-    add_frees(&l);
+    l.regions.at[0].end = l.instrs.n;
+    lower_frees(&l);
     out->slots = l.slots.at;
     out->n_slots = l.slots.n;
+    out->moves = l.moves.at;
     return true;
 }

@@ -85,7 +85,11 @@ void rank_open(Rank *rank, Team *team, int64_t position)
 {
     Arena *arena = arena_new();
     *rank = (Rank){.team = team, .position = position, .arena = arena};
+    int n_bodies = team->plan->inferred->graph->n_bodies;
     rank->slot = arena_array(arena, Local *, team->program->n_slots);
+    rank->told = arena_array(arena, Told, team->program->n_slots);
+    rank->iteration = arena_array(arena, int64_t, n_bodies);
+    rank->most = arena_array(arena, int64_t, n_bodies);
     rank->result = &team->results->rank[position];
 }
 
@@ -105,28 +109,88 @@ bool rank_has(const Rank *rank, int32_t slot)
     return rank_stands_on(rank, rank->team->program->slots[slot].devices);
 }
 
-Local *rank_make(Rank *rank, int32_t slot)
+void rank_put(Rank *rank, int32_t slot, Local *local)
 {
-    const Plan *plan = rank->team->plan;
-    const Slot *at = &rank->team->program->slots[slot];
     RankHead *head = rank->result->head;
-    Local *local = local_new_empty(
-        (Dtype)plan->inferred->dtype[at->tensor], inferred_shape(plan->inferred, at->tensor),
-        shardings_at(plan->shardings, at->sharding), plan->mesh, rank->position);
     rank->slot[slot] = local;
     head->live_bytes += local_bytes(local);
     if (head->live_bytes > head->peak_bytes)
         head->peak_bytes = head->live_bytes;
+}
+
+Local *rank_take(Rank *rank, int32_t slot)
+{
+    Local *local = rank->slot[slot];
+    if (local)
+        rank->result->head->live_bytes -= local_bytes(local);
+    rank->slot[slot] = NULL;
     return local;
+}
+
+static const Sharding *sharding_of(const Rank *rank, const Slot *slot, Sharding *whole,
+                                   const Shape *shape)
+{
+    if (slot->sharding >= 0)
+        return shardings_at(rank->team->plan->shardings, slot->sharding);
+    *whole = sharding_whole(shape);
+    return whole;
+}
+
+Local *rank_make(Rank *rank, int32_t slot)
+{
+    const Plan *plan = rank->team->plan;
+    const Slot *at = &rank->team->program->slots[slot];
+    const Shape *known = inferred_shape(plan->inferred, at->tensor);
+    const Shape *shape = known ? known : &rank->told[slot].shape;
+    Dtype dtype = known ? (Dtype)plan->inferred->dtype[at->tensor] : rank->told[slot].dtype;
+    Sharding whole;
+    rank_put(rank, slot,
+             local_new_empty(dtype, shape, sharding_of(rank, at, &whole, shape), plan->mesh,
+                             rank->position));
+    return rank->slot[slot];
 }
 
 void rank_unmake(Rank *rank, int32_t slot)
 {
-    if (!rank->slot[slot])
-        return;
-    rank->result->head->live_bytes -= local_bytes(rank->slot[slot]);
-    local_free(rank->slot[slot]);
-    rank->slot[slot] = NULL;
+    local_free(rank_take(rank, slot));
+}
+
+/* What the run tells of the outputs' shapes. */
+static bool tell_shapes(Rank *rank, const KernelCall *call)
+{
+    const Program *program = rank->team->program;
+    const Inferred *inferred = call->inferred;
+    const GraphOp *at = &inferred->graph->ops[call->op];
+    Shape *shape = arena_array(call->scratch, Shape, at->n_outputs);
+    Dtype *dtype = arena_array(call->scratch, Dtype, at->n_outputs);
+    Error inner = {.kind = ERROR_RUN}, err = {0};
+    if (!kernel_begin(call, kernel_is_late(inferred, call->op, call->kernel), shape, dtype,
+                      &inner)) {
+        kernel_blame(inferred->graph, call->op, &inner, &err);
+        return rank_failed(rank, &err);
+    }
+    for (int i = 0; i < at->n_outputs; i++) {
+        int32_t slot = program->operand[op_output_place(at) + i];
+        if (slot >= 0)
+            rank->told[slot] = (Told){shape[i], dtype[i]};
+    }
+    return true;
+}
+
+/* Those of shapes not known before are left to a kernel that decides them. */
+static bool make_outputs(Rank *rank, const KernelCall *call, MakeSlot *make, Local **output)
+{
+    const Program *program = rank->team->program;
+    const GraphOp *at = &call->inferred->graph->ops[call->op];
+    for (int i = 0; i < at->n_outputs; i++) {
+        int32_t slot = program->operand[op_output_place(at) + i];
+        bool decided = slot >= 0 && call->kernel->first_value < 0 &&
+                       !inferred_shape(call->inferred, program->slots[slot].tensor);
+        output[i] = slot < 0 || decided ? NULL : make(rank, slot);
+        if (slot >= 0 && !decided && !output[i])
+            return false;
+    }
+    return true;
 }
 
 bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, KernelCall *out)
@@ -134,6 +198,7 @@ bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, Ke
     Team *team = rank->team;
     const Plan *plan = team->plan;
     const Program *program = team->program;
+    int32_t loop = program->loop_of[op];
     const GraphOp *at = &plan->inferred->graph->ops[op];
     const Local **input = arena_array(scratch, const Local *, at->n_inputs);
     Local **output = arena_array(scratch, Local *, at->n_outputs);
@@ -141,18 +206,13 @@ bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, Ke
         int32_t slot = program->operand[at->input + i];
         input[i] = slot < 0 ? NULL : rank->slot[slot];
     }
-    for (int i = 0; i < at->n_outputs; i++) {
-        int32_t slot = program->operand[op_output_place(at) + i];
-        output[i] = slot < 0 ? NULL : make(rank, slot);
-        if (slot >= 0 && !output[i])
-            return false;
-    }
     AtomSet reduced = op_cut_reduced(program_space(plan->inferred, op), program_cut(plan, op));
     *out = (KernelCall){.kernel = program->kernel[op], .inferred = plan->inferred, .op = op};
     out->n_inputs = at->n_inputs;
     out->n_outputs = at->n_outputs;
     out->input = input;
     out->output = output;
+    out->made = arena_array(scratch, Local *, at->n_outputs);
     out->first = mesh_stands_first(plan->mesh, reduced, rank->position);
     out->reduce_cut = reduced != 0;
     out->cut = program_cut(plan, op);
@@ -160,8 +220,22 @@ bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, Ke
     out->position = rank->position;
     out->blas = team->blas;
     out->seed = team->feeds.seed;
+    out->iteration = loop < 0 ? 0 : rank->iteration[loop];
     out->scratch = scratch;
-    return true;
+    return tell_shapes(rank, out) && make_outputs(rank, out, make, output);
+}
+
+void rank_keep_made(Rank *rank, const KernelCall *call)
+{
+    const Program *program = rank->team->program;
+    const GraphOp *at = &call->inferred->graph->ops[call->op];
+    for (int i = 0; i < at->n_outputs; i++) {
+        int32_t slot = program->operand[op_output_place(at) + i];
+        if (call->made[i] && slot >= 0)
+            rank_put(rank, slot, call->made[i]);
+        else
+            local_free(call->made[i]);
+    }
 }
 
 /* ---- times ---- */
@@ -214,7 +288,8 @@ static bool check_slot(Rank *rank, int at, int32_t slot)
     if (slot < 0 || !rank_has(rank, slot))
         return true;
     const Slot *held = &team->program->slots[slot];
-    if (sharding_partials(shardings_at(team->plan->shardings, held->sharding)))
+    if (held->sharding >= 0 &&
+        sharding_partials(shardings_at(team->plan->shardings, held->sharding)))
         return true;
     const Local *part = team->runner->fetch(rank, slot);
     if (!part)
@@ -254,6 +329,17 @@ static const Local *wanted_output(const Team *team, int32_t tensor)
     return team->options->verify ? team->reference.value[tensor] : NULL;
 }
 
+/* Of a sequence, those of its items in their order. */
+static uint64_t bits_of(const Local *part)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < part->items.n; i++)
+        bits = bits * 31 + bits_of(part->items.at[i]);
+    if (part->sequence || part->nothing)
+        return bits;
+    return hash_bytes(part->data, (size_t)local_bytes(part));
+}
+
 static void compare_output(Rank *rank, int i, const Local *part, const Local *want)
 {
     const Team *team = rank->team;
@@ -261,8 +347,7 @@ static void compare_output(Rank *rank, int i, const Local *part, const Local *wa
     if (team->expected && team->expected[team->plan->inferred->graph->outputs[i]])
         tolerance.rtol = fmax(tolerance.rtol, 1e-3); /* ONNX's own, for its test sets */
     Difference *output = &rank->result->output[i];
-    output->bits =
-        hash_bytes(part->data, (size_t)local_bytes(part)) * (2 * (uint64_t)rank->position + 1);
+    output->bits = bits_of(part) * (2 * (uint64_t)rank->position + 1);
     local_compare(part, want, team_tolerance(team, tolerance), output);
 }
 
@@ -296,9 +381,10 @@ static bool progress(Rank *rank, int at)
     atomic_store(&head->at, at);
     atomic_fetch_add(&head->n_begun, 1);
     bool goes_on = !atomic_load(&team->results->outcome->stop);
+    int done = atomic_load(&head->n_begun) - 1;
+    int total = program_length(team->program, team->n_passes);
     if (rank->position == 0 && options->progress && goes_on)
-        goes_on = options->progress(options->context, atomic_load(&head->n_begun) - 1,
-                                    program_length(team->program, team->n_passes));
+        goes_on = options->progress(options->context, done < total ? done : total, total);
     if (goes_on || rank->position != 0)
         return true;
     Error err = {0};
@@ -313,10 +399,11 @@ static bool prepare(Rank *rank, int at)
     Team *team = rank->team;
     InstrKind kind = team->program->instrs[at].kind;
     Error err = {0};
-    bool together = kind == INSTR_OP || kind == INSTR_STEP;
+    bool together = kind == INSTR_OP || kind == INSTR_STEP || kind == INSTR_BACK;
     if (together && !rank_meet(rank))
         return false;
-    if (rank->position == team->first_rank && !reference_step(&team->reference, at, &err))
+    if (rank->position == team->first_rank &&
+        !reference_step(&team->reference, at, rank->iteration, &err))
         return rank_failed(rank, &err);
     return !together || rank_meet(rank);
 }
@@ -340,7 +427,7 @@ static bool do_timed(Rank *rank, const Instr *instr)
     return true;
 }
 
-static bool do_instr(Rank *rank, int at)
+static bool do_instr(Rank *rank, int at, int *next)
 {
     const Team *team = rank->team;
     const Instr *instr = &team->program->instrs[at];
@@ -352,16 +439,23 @@ static bool do_instr(Rank *rank, int at)
         return true;
     case INSTR_OP:
     case INSTR_STEP:
+        return do_timed(rank, instr);
+    case INSTR_BRANCH:
+    case INSTR_LOOP:
+    case INSTR_COLLECT:
+    case INSTR_NEXT:
+    case INSTR_BACK:
         break;
     }
-    return do_timed(rank, instr);
+    return rank_flow(rank, at, next);
 }
 
-static bool run_instr(Rank *rank, int at)
+static bool run_instr(Rank *rank, int at, int *next)
 {
     bool verify = rank->team->options->verify && rank->pass == 0;
+    *next = at + 1;
     if (atomic_load(&rank->team->failed) || !progress(rank, at) || (verify && !prepare(rank, at)) ||
-        !do_instr(rank, at))
+        !do_instr(rank, at, next))
         return false;
     return !verify || check_instr(rank, at);
 }
@@ -373,8 +467,8 @@ static bool run_pass(Rank *rank)
     bool done = false;
     if (team->runner->replay && !team->runner->replay(rank, rank->pass, &done))
         return false;
-    for (int at = program->n_once; !done && at < program->n_instrs; at++)
-        if (!run_instr(rank, at))
+    for (int at = program->n_once; !done && at < program->n_instrs;)
+        if (!run_instr(rank, at, &at))
             return false;
     return !team->runner->finish || team->runner->finish(rank, rank->pass);
 }
@@ -392,8 +486,8 @@ static bool run_all(Rank *rank)
     const Team *team = rank->team;
     const Program *program = team->program;
     RankResult *result = rank->result;
-    for (int at = 0; at < program->n_once; at++)
-        if (!run_instr(rank, at))
+    for (int at = 0; at < program->n_once;)
+        if (!run_instr(rank, at, &at))
             return false;
     for (; rank->pass < team->n_passes; rank->pass++) {
         if (!run_pass(rank))

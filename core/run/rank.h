@@ -14,11 +14,20 @@
 
 typedef struct Team Team;
 
+/* What the run told of a slot whose shape was not known before. */
+typedef struct {
+    Shape shape;
+    Dtype dtype;
+} Told;
+
 typedef struct {
     Team *team;
     int64_t position;
-    Arena *arena; /* of what is below */
-    Local **slot; /* by slot of the program; NULL: empty */
+    Arena *arena;       /* of what is below */
+    Local **slot;       /* by slot of the program; NULL: empty */
+    Told *told;         /* by slot of the program */
+    int64_t *iteration; /* by body of the graph: which it is in; after it, how many there were */
+    int64_t *most;      /* by body of the graph: iterations at most */
     RankResult *result;
     void *own; /* of the runner */
     int pass;
@@ -70,12 +79,25 @@ bool rank_stands_on(const Rank *rank, int devices);
 /* The rank's part of a slot, without elements: its type, shapes and runs. Puts it into the slot and
  * counts its bytes; the runner gives it `data`. */
 Local *rank_make(Rank *rank, int32_t slot);
+/* Puts a Local that somebody made into an empty slot, and counts its bytes; takes it out as it is.
+ */
+void rank_put(Rank *rank, int32_t slot, Local *local);
+Local *rank_take(Rank *rank, int32_t slot);
 /* Takes the slot's Local away, the runner having freed `data` where it is not in its arena. */
 void rank_unmake(Rank *rank, int32_t slot);
 
-/* What a kernel is told of an op: its slots, outputs being made by `make`. False when `make` is. */
+/* What a kernel is told of an op: its slots, outputs being made by `make`. False when `make` is, or
+ * the op's rule refuses what the run told. After the kernel: what it made itself goes to its slots.
+ */
 typedef Local *MakeSlot(Rank *rank, int32_t slot);
 bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, KernelCall *out);
+void rank_keep_made(Rank *rank, const KernelCall *call);
+
+/* ---- branches and loops: core/run/rank_flow.c ---- */
+
+/* Does an instruction of them, and says which is next; false: a condition cannot be read, memory
+ * is out. */
+bool rank_flow(Rank *rank, int at, int *next);
 
 /* How long an instruction took, as wall clock or as a device's clock; one pass. */
 void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span);

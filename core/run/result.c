@@ -95,7 +95,12 @@ void rank_place(const Plan *plan, const Program *program, const RankHead *head, 
         buf_printf(out, "in %s '%s'", op_operator(graph, instr->op), op_name(graph, instr->op));
         return;
     }
-    const char *tensor = tensor_name(graph, program->slots[instr->slot].tensor);
+    int32_t slot = instr->slot >= 0 ? instr->slot : instr->from;
+    if (slot < 0) {
+        buf_puts(out, "between two iterations");
+        return;
+    }
+    const char *tensor = tensor_name(graph, program->slots[slot].tensor);
     if (instr->kind == INSTR_STEP)
         buf_printf(out, "in %s of '%s'", step_kind_name(instr->step->kind), tensor);
     else

@@ -95,7 +95,8 @@ static bool open_feeds(Arena *arena, Team *team, GivenFiles *files, Error *err)
     const Program *program = team->program;
     const RunOptions *options = team->options;
     Given given = {.seed = options->seed};
-    if ((options->inputs && !vectors_open(arena, options->inputs, "input", &files->inputs, err)) ||
+    if ((options->inputs &&
+         !vectors_open(arena, options->inputs, "input", inferred->graph, &files->inputs, err)) ||
         (options->weights && !safetensors_open(arena, options->weights, &files->weights, err)))
         return false;
     given.inputs = options->inputs ? &files->inputs : NULL;
@@ -213,6 +214,20 @@ static bool run_lowered(Arena *arena, Team *team, RunReport *out, Error *err)
     return false;
 }
 
+static bool check_runner(const Team *team, Error *err)
+{
+    const Graph *graph = team->plan->inferred->graph;
+    int32_t op = team->program->copying_op;
+    if (op < 0 || team->runner->copy)
+        return true;
+    error_kind(err, ERROR_USAGE,
+               "op '%s' cannot be run by %s: it is about a sequence, a list or a shape that only "
+               "the run tells",
+               op_name(graph, op), team->runner->name);
+    error_hint(err, "the host's threads run it: --backend host");
+    return false;
+}
+
 /* expected: per tensor, or NULL. */
 static bool run(Arena *arena, const Plan *plan, const RunOptions *options, Local **expected,
                 RunReport *out, Error *err)
@@ -227,6 +242,7 @@ static bool run(Arena *arena, const Plan *plan, const RunOptions *options, Local
     Arena *scratch = arena_new();
     bool ok = (team.runner = runner_find(options->backend, err)) && check_size(plan, err) &&
               place_ranks(&team, err) && program_lower(scratch, plan, &program, err) &&
+              check_runner(&team, err) &&
               results_open(scratch, plan, &program, team.n_ranks, options, &results, err) &&
               run_lowered(arena, &team, out, err);
     results_close(&results);
@@ -252,13 +268,9 @@ static bool read_expected(Arena *arena, const Inferred *inferred, const Vectors 
             continue;
         if (!vector_fits(inferred, tensor, vector, err))
             return false;
-        int64_t n = shape_elements(&vector->shape);
-        Dtype dtype = (Dtype)inferred->dtype[tensor];
-        const void *elements = data_elements(arena, &vector->data, dtype, n, err);
-        if (!elements)
+        expected[tensor] = vector_value(arena, vector, (Dtype)inferred->dtype[tensor], err);
+        if (!expected[tensor])
             return false;
-        expected[tensor] = local_new_whole(dtype, &vector->shape);
-        elements_copy(dtype, expected[tensor]->data, elements, 1, n);
     }
     return true;
 }
@@ -285,7 +297,7 @@ bool run_onnx_test(Arena *arena, const Plan *plan, const char *data_set, const R
     Program program; /* what cannot be run is said before what does not fit */
     Local **expected = arena_array(scratch, Local *, graph->n_tensors);
     bool ok = program_lower(scratch, plan, &program, err) &&
-              vectors_open(scratch, data_set, "output", &outputs, err) &&
+              vectors_open(scratch, data_set, "output", graph, &outputs, err) &&
               read_expected(scratch, plan->inferred, &outputs, expected, err);
     bool drawn = ok && draws(plan, &program);
     with_inputs.verify |= drawn;

@@ -29,6 +29,9 @@ typedef struct Runner {
      * it stood until the others had come. */
     bool (*step)(Rank *rank, const Instr *instr, double *wait_us);
     void (*drop)(Rank *rank, int32_t slot);
+    /* A copy of what a slot holds, of items too; NULL: out of memory. A runner without it is given
+     * no program that needs it (Program.copying_op). */
+    Local *(*copy)(Rank *rank, const Local *from);
 
     /* All of a pass at once, instead of the instructions one by one: NULL, or *done says whether.
      */

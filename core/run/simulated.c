@@ -86,7 +86,7 @@ bool simulated_open(Arena *arena, const Inferred *inferred, int32_t op, const Op
     if (!native_allowed(out->kernel, err))
         return false;
     return give_inputs(out, seed, err) &&
-           kernel_run_whole(inferred, op, out->kernel, &out->blas, seed, out->value, err);
+           kernel_run_whole(inferred, op, out->kernel, &out->blas, seed, 0, out->value, err);
 }
 
 void simulated_close(Simulated *ranks)

@@ -101,8 +101,12 @@ double supervise_instr_us(const Team *team, int at)
         return work_us(cost.flops, (double)cost.bytes) *
                (team->options->verify ? team->n_ranks + 1 : 1);
     }
-    int32_t tensor = program->slots[instr->slot].tensor;
-    int64_t n = shape_elements(inferred_shape(plan->inferred, tensor));
+    int32_t slot = instr->slot >= 0 ? instr->slot : instr->from;
+    int32_t tensor = slot < 0 ? -1 : program->slots[slot].tensor;
+    const Shape *shape = tensor < 0 ? NULL : inferred_shape(plan->inferred, tensor);
+    if (!shape) /* only the run tells */
+        return 0;
+    int64_t n = shape_elements(shape);
     return work_us(0, (double)(n * element_bytes((Dtype)plan->inferred->dtype[tensor])));
 }
 

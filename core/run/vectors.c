@@ -2,8 +2,19 @@
 
 #include "core/run/element.h"
 
-bool vectors_open(Arena *arena, const char *folder, const char *stem, Vectors *out, Error *err)
+static OnnxKind kind_of(const Graph *graph, bool input, int place)
 {
+    if (!graph || place >= (input ? graph->n_inputs : graph->n_outputs))
+        return ONNX_TENSOR;
+    const GraphTensor *tensor =
+        &graph->tensors[input ? graph->inputs[place] : graph->outputs[place]];
+    return tensor->optional ? ONNX_OPTIONAL : tensor->sequence ? ONNX_SEQUENCE : ONNX_TENSOR;
+}
+
+bool vectors_open(Arena *arena, const char *folder, const char *stem, const Graph *graph,
+                  Vectors *out, Error *err)
+{
+    bool input = strcmp(stem, "input") == 0;
     *out = (Vectors){.maps = {.n = 0}};
     for (int i = 0;; i++) {
         const char *path = path_join(arena, folder, arena_printf(arena, "%s_%d.pb", stem, i));
@@ -14,7 +25,7 @@ bool vectors_open(Arena *arena, const char *folder, const char *stem, Vectors *o
         if (!file_map(path, &map, err))
             return false;
         vec_push(arena, &out->maps, map);
-        if (!onnx_read_tensor(arena, path, map.text, &tensor, err))
+        if (!onnx_read_value(arena, path, map.text, kind_of(graph, input, i), &tensor, err))
             return false;
         vec_push(arena, &out->tensors, tensor);
     }
@@ -53,4 +64,34 @@ const void *data_elements(Arena *arena, const TensorData *data, Dtype dtype, int
     }
     void *elements = arena_alloc(arena, n_bytes);
     return data_read(data, dtype, n, elements, err) ? elements : NULL;
+}
+
+/* NULL: its data cannot be read. */
+static Local *tensor_value(Arena *arena, const OnnxTensor *vector, Dtype dtype, Error *err)
+{
+    int64_t n = shape_elements(&vector->shape);
+    const void *elements = data_elements(arena, &vector->data, dtype, n, err);
+    if (!elements)
+        return NULL;
+    Local *value = local_new_whole(dtype, &vector->shape);
+    elements_copy(dtype, value->data, elements, 1, n);
+    return value;
+}
+
+Local *vector_value(Arena *arena, const OnnxTensor *vector, Dtype dtype, Error *err)
+{
+    if (vector->nothing)
+        return local_new_nothing(vector->dtype);
+    if (!vector->sequence)
+        return tensor_value(arena, vector, dtype, err);
+    Local *value = local_new_sequence(vector->dtype);
+    for (int i = 0; i < vector->n_items; i++) {
+        Local *item = tensor_value(arena, &vector->items[i], dtype, err);
+        if (!item) {
+            local_free(value);
+            return NULL;
+        }
+        local_append(value, item);
+    }
+    return value;
 }

@@ -28,6 +28,11 @@ Tolerance tolerance_for(Dtype dtype, double range)
 
 double local_range(const Local *whole)
 {
+    double most = 0;
+    for (int i = 0; i < whole->items.n; i++)
+        most = fmax(most, local_range(whole->items.at[i]));
+    if (whole->sequence || whole->nothing)
+        return most;
     double range = 0;
     int64_t n = shape_elements(&whole->shape);
     for (int64_t i = 0; dtype_is_computed(whole->dtype) && i < n; i += ELEMENT_BLOCK) {
@@ -44,6 +49,10 @@ double local_range(const Local *whole)
 int64_t local_count_strange(const Local *part)
 {
     int64_t n = shape_elements(&part->shape), n_strange = 0;
+    for (int i = 0; i < part->items.n; i++)
+        n_strange += local_count_strange(part->items.at[i]);
+    if (part->sequence || part->nothing)
+        return n_strange;
     if (!dtype_is_float(part->dtype) || !dtype_is_computed(part->dtype))
         return 0;
     for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
@@ -121,6 +130,14 @@ static Picks picks_in_whole(const Local *part, const Local *whole, Arena *scratc
 
 void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out)
 {
+    if (!local_alike(part, whole)) {
+        *out = (Difference){.max_abs = INFINITY, .ok = false};
+        return;
+    }
+    for (int i = 0; i < part->items.n; i++)
+        local_compare(part->items.at[i], whole->items.at[i], tolerance, out);
+    if (part->sequence || part->nothing)
+        return;
     Arena *scratch = arena_new();
     Picks picks = picks_in_whole(part, whole, scratch);
     Stretch s;
@@ -144,6 +161,15 @@ static void read_number(const Local *local, int64_t i, double *out)
 bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at,
                        double *got, double *want)
 {
+    if (!local_alike(part, whole)) {
+        *at = (Shape){0};
+        return true;
+    }
+    for (int i = 0; i < part->items.n; i++)
+        if (local_first_wrong(part->items.at[i], whole->items.at[i], tolerance, at, got, want))
+            return true;
+    if (part->sequence || part->nothing)
+        return false;
     Arena *scratch = arena_new();
     Picks picks = picks_in_whole(part, whole, scratch);
     int64_t found = -1;
@@ -166,35 +192,6 @@ bool local_first_wrong(const Local *part, const Local *whole, Tolerance toleranc
 
 /* ---- the reference ---- */
 
-static void note_use(Reference *reference, int32_t slot, int at)
-{
-    if (slot >= 0)
-        reference->last[reference->program->slots[slot].tensor] = at;
-}
-
-/* The tensors an instruction has to do with; those of outputs and of what is loaded once stay. */
-static void find_last_uses(Reference *reference)
-{
-    const Program *program = reference->program;
-    const Graph *graph = reference->inferred->graph;
-    for (int i = 0; i < program->n_instrs; i++) {
-        const Instr *instr = &program->instrs[i];
-        if (instr->kind == INSTR_FREE)
-            continue;
-        note_use(reference, instr->slot, i);
-        note_use(reference, instr->from, i);
-        if (instr->kind != INSTR_OP)
-            continue;
-        const GraphOp *op = &graph->ops[instr->op];
-        for (int k = 0; k < op->n_inputs; k++)
-            note_use(reference, program->operand[op->input + k], i);
-        for (int k = 0; k < op->n_outputs; k++)
-            note_use(reference, program->operand[op_output_place(op) + k], i);
-    }
-    for (int i = 0; i < graph->n_outputs; i++)
-        note_use(reference, program->output[i], program->n_instrs);
-}
-
 void reference_open(Arena *arena, const Inferred *inferred, const Program *program,
                     const Feeds *feeds, pthread_mutex_t *blas, World *world, Reference *out)
 {
@@ -204,38 +201,56 @@ void reference_open(Arena *arena, const Inferred *inferred, const Program *progr
     out->world = world;
     out->arena = arena;
     out->value = arena_array(arena, Local *, n);
+    out->list = arena_array(arena, Local *, n);
     out->tolerance = arena_array(arena, Tolerance, n);
-    out->last = arena_array(arena, int, n);
-    find_last_uses(out);
+    out->filled = arena_array(arena, bool, program->n_slots);
+    out->n_filled = arena_array(arena, int32_t, n);
+}
+
+static void drop(Local **value)
+{
+    local_free(*value);
+    *value = NULL;
 }
 
 void reference_close(Reference *reference)
 {
-    for (int i = 0; i < reference->live.n; i++)
-        local_free(reference->value[reference->live.at[i]]);
-    reference->live.n = 0;
+    for (int32_t t = 0; t < reference->inferred->graph->n_tensors; t++) {
+        drop(&reference->value[t]);
+        drop(&reference->list[t]);
+    }
 }
 
 static void keep(Reference *reference, int32_t tensor)
 {
     const Local *value = reference->value[tensor];
     reference->tolerance[tensor] = tolerance_for(value->dtype, local_range(value));
-    vec_push(reference->arena, &reference->live, tensor);
 }
 
-static void free_dead(Reference *reference, int at)
+static void fill(Reference *reference, int32_t slot)
 {
-    int n = 0;
-    for (int i = 0; i < reference->live.n; i++) {
-        int32_t tensor = reference->live.at[i];
-        if (reference->last[tensor] >= at) {
-            reference->live.at[n++] = tensor;
-            continue;
-        }
-        local_free(reference->value[tensor]);
-        reference->value[tensor] = NULL;
-    }
-    reference->live.n = n;
+    if (slot < 0 || reference->filled[slot])
+        return;
+    reference->filled[slot] = true;
+    reference->n_filled[reference->program->slots[slot].tensor]++;
+}
+
+static void empty(Reference *reference, int32_t slot)
+{
+    int32_t tensor = reference->program->slots[slot].tensor;
+    if (!reference->filled[slot])
+        return;
+    reference->filled[slot] = false;
+    if (--reference->n_filled[tensor] == 0)
+        vec_push(reference->arena, &reference->dead, tensor);
+}
+
+static void free_dead(Reference *reference)
+{
+    for (int i = 0; i < reference->dead.n; i++)
+        if (reference->n_filled[reference->dead.at[i]] == 0)
+            drop(&reference->value[reference->dead.at[i]]);
+    reference->dead.n = 0;
 }
 
 static void load(Reference *reference, int32_t tensor)
@@ -243,10 +258,15 @@ static void load(Reference *reference, int32_t tensor)
     if (reference->value[tensor])
         return;
     const Inferred *inferred = reference->inferred;
+    const Local *listed = feed_listed(reference->feeds, tensor);
     Arena *scratch = arena_new();
-    reference->value[tensor] =
-        local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor));
-    feed_fill(reference->feeds, tensor, reference->value[tensor], scratch);
+    if (listed) {
+        reference->value[tensor] = local_copy(listed);
+    } else {
+        reference->value[tensor] =
+            local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor));
+        feed_fill(reference->feeds, tensor, reference->value[tensor], scratch);
+    }
     arena_free(scratch);
     keep(reference, tensor);
 }
@@ -273,29 +293,132 @@ static bool share(Reference *reference, int32_t op, bool ok, Error *err)
     return ok || error_kind(err, ERROR_RUN, "the first process could not run the op");
 }
 
-static bool run_reference_op(Reference *reference, int32_t op, Error *err)
+/* The values of what has no known shape are not shared: every process computes them. */
+static bool is_told_late(const Inferred *inferred, int32_t op)
 {
-    bool ok = reference->world->me > 0 ||
-              kernel_run_whole(reference->inferred, op, reference->program->kernel[op],
-                               reference->blas, reference->feeds->seed, reference->value, err);
-    return share(reference, op, ok, err);
+    for (int i = 0; i < inferred->graph->ops[op].n_outputs; i++) {
+        int32_t tensor = op_outputs(inferred->graph, op)[i];
+        if (tensor >= 0 && !inferred_shape(inferred, tensor))
+            return true;
+    }
+    return false;
 }
 
-bool reference_step(Reference *reference, int at, Error *err)
+/* The op that reads a list has it in place of the value that iterations yield. */
+static bool run_op(Reference *reference, int32_t op, int64_t iteration, Error *err)
 {
-    const Instr *instr = &reference->program->instrs[at];
-    if (instr->kind == INSTR_LOAD)
-        load(reference, reference->program->slots[instr->slot].tensor);
-    if (instr->kind == INSTR_OP || instr->kind == INSTR_STEP)
-        free_dead(reference, at);
-    if (instr->kind != INSTR_OP)
-        return true;
+    const Inferred *inferred = reference->inferred;
+    const GraphOp *at = &inferred->graph->ops[op];
+    int32_t list = at->n_inputs > 0 ? reference->program->operand[at->input] : -1;
+    int32_t yields = at->n_inputs > 0 ? op_inputs(inferred->graph, op)[0] : -1;
+    int32_t made = at->n_outputs > 0 ? op_outputs(inferred->graph, op)[0] : -1;
+    bool collected = list >= 0 && made >= 0 && yields >= 0 && yields != made &&
+                     reference->program->slots[list].tensor == made;
+    bool late = is_told_late(inferred, op);
+    for (int i = 0; i < at->n_outputs; i++)
+        if (op_outputs(inferred->graph, op)[i] >= 0)
+            drop(&reference->value[op_outputs(inferred->graph, op)[i]]);
+    Local *last = collected ? reference->value[yields] : NULL;
+    if (collected)
+        reference->value[yields] = reference->list[made];
+    bool ok = (reference->world->me > 0 && !late) ||
+              kernel_run_whole(inferred, op, reference->program->kernel[op], reference->blas,
+                               reference->feeds->seed, iteration, reference->value, err);
+    if (collected) {
+        reference->value[yields] = last;
+        drop(&reference->list[made]);
+    }
+    return late ? ok : share(reference, op, ok, err);
+}
+
+static bool do_op(Reference *reference, int32_t op, const int64_t *iteration, Error *err)
+{
+    const Program *program = reference->program;
     const Graph *graph = reference->inferred->graph;
-    bool ok = run_reference_op(reference, instr->op, err);
-    for (int i = 0; i < graph->ops[instr->op].n_outputs; i++) {
-        int32_t tensor = op_outputs(graph, instr->op)[i];
-        if (tensor >= 0 && reference->value[tensor])
-            keep(reference, tensor);
+    int32_t loop = program->loop_of[op];
+    bool ok = run_op(reference, op, loop < 0 ? 0 : iteration[loop], err);
+    for (int i = 0; i < graph->ops[op].n_outputs; i++) {
+        int32_t tensor = op_outputs(graph, op)[i];
+        if (tensor < 0 || !reference->value[tensor])
+            continue;
+        keep(reference, tensor);
+        fill(reference, program->operand[op_output_place(&graph->ops[op]) + i]);
     }
     return ok;
+}
+
+static bool out_of_memory(Error *err)
+{
+    return error_kind(err, ERROR_RUN, "out of memory on one device");
+}
+
+static bool collect(Reference *reference, const Instr *instr, Error *err)
+{
+    const Slot *slots = reference->program->slots;
+    const Local *from = reference->value[slots[instr->from].tensor];
+    Local **list = &reference->list[slots[instr->slot].tensor], *item = local_copy(from);
+    if (!item)
+        return out_of_memory(err);
+    if (!*list)
+        *list = local_new_sequence(item->dtype);
+    local_append(*list, item);
+    return true;
+}
+
+/* All at once: what is moved is copied before anything is replaced. */
+static bool move_all(Reference *reference, const ProgramLoop *loop, Error *err)
+{
+    const Program *program = reference->program;
+    Arena *scratch = arena_new();
+    Local **taken = arena_array(scratch, Local *, loop->n_moves);
+    bool ok = true;
+    for (int i = 0; i < loop->n_moves && ok; i++) {
+        const ProgramMove *move = &program->moves[loop->first_move + i];
+        taken[i] = local_copy(reference->value[program->slots[move->from].tensor]);
+        ok = taken[i] != NULL;
+    }
+    for (int i = 0; i < loop->n_moves && ok; i++) {
+        const ProgramMove *move = &program->moves[loop->first_move + i];
+        int32_t to = program->slots[move->to].tensor;
+        if (!move->keeps)
+            empty(reference, move->from);
+        drop(&reference->value[to]);
+        reference->value[to] = taken[i];
+        keep(reference, to);
+        fill(reference, move->to);
+    }
+    arena_free(scratch);
+    return ok || out_of_memory(err);
+}
+
+bool reference_step(Reference *reference, int at, const int64_t *iteration, Error *err)
+{
+    const Program *program = reference->program;
+    const Instr *instr = &program->instrs[at];
+    switch (instr->kind) {
+    case INSTR_LOAD:
+        load(reference, program->slots[instr->slot].tensor);
+        fill(reference, instr->slot);
+        return true;
+    case INSTR_OP:
+        free_dead(reference);
+        return do_op(reference, instr->op, iteration, err);
+    case INSTR_STEP:
+        free_dead(reference);
+        fill(reference, instr->slot);
+        return true;
+    case INSTR_FREE:
+        empty(reference, instr->slot);
+        return true;
+    case INSTR_COLLECT:
+        return collect(reference, instr, err);
+    case INSTR_BACK:
+        free_dead(reference);
+        return move_all(reference, &program->loops[instr->body], err);
+    case INSTR_BRANCH:
+    case INSTR_LOOP:
+    case INSTR_NEXT:
+        break;
+    }
+    return true;
 }

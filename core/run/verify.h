@@ -31,10 +31,12 @@ double local_range(const Local *whole); /* largest finite size of an element */
 
 int64_t local_count_strange(const Local *part); /* elements that are NaN or infinite */
 
-/* Compares a part with the whole and joins the result into *out. */
+/* Compares a part with the whole and joins the result into *out. Where one is a sequence, item by
+ * item; another type, length or whole shape is a difference without end. */
 void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out);
 /* The global coordinates of the first element of a part that is not that of the whole, and both as
- * numbers, 0 for what is no number (got and want may be NULL). False: all are. */
+ * numbers, 0 for what is no number (got and want may be NULL); of a sequence those in the first
+ * item that differs, no coordinates where the shapes do. False: all are. */
 bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at,
                        double *got, double *want);
 void difference_join(Difference *into, const Difference *other);
@@ -47,9 +49,11 @@ typedef struct {
     pthread_mutex_t *blas; /* as KernelCall's */
     World *world;          /* process 0 runs the ops, and shares what they make */
     Local **value;         /* per tensor: the whole, or NULL */
+    Local **list;          /* per tensor: what loops collect for it, or NULL */
     Tolerance *tolerance;  /* per tensor */
-    int *last;             /* per tensor: last instruction that has to do with it */
-    Vec(int32_t) live;     /* tensors that have a value */
+    bool *filled;          /* per slot of the program */
+    int32_t *n_filled;     /* per tensor: slots */
+    Vec(int32_t) dead;     /* tensors with no filled slot, until nobody compares with them */
 } Reference;
 
 /* Nothing is run yet. Ends with reference_close(). */
@@ -57,8 +61,9 @@ void reference_open(Arena *arena, const Inferred *inferred, const Program *progr
                     const Feeds *feeds, pthread_mutex_t *blas, World *world, Reference *out);
 void reference_close(Reference *reference);
 
-/* Does instruction `at` on whole tensors. An op or a step frees the values that nothing from `at`
- * on needs: no rank may be comparing with them then. */
-bool reference_step(Reference *reference, int at, Error *err);
+/* Does instruction `at` on whole tensors; iteration: per body of the graph, as the ranks have it.
+ * An op, a step or the end of an iteration frees values that no slot holds any more: no rank may be
+ * comparing with them then. */
+bool reference_step(Reference *reference, int at, const int64_t *iteration, Error *err);
 
 #endif

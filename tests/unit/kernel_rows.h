@@ -108,7 +108,7 @@ static inline const char *compute(Arena *arena, const OpRow *row, pthread_mutex_
     give_inputs(inferred, row->input, &feeds, value);
 
     Buf out = buf_new(arena);
-    bool ok = kernel_run_whole(inferred, 0, kernel, blas, 0, value, &err);
+    bool ok = kernel_run_whole(inferred, 0, kernel, blas, 0, 0, value, &err);
     for (int i = 0; ok && i < graph->ops[0].n_outputs; i++) {
         buf_puts(&out, i > 0 ? "; " : "");
         if (op_outputs(graph, 0)[i] >= 0)

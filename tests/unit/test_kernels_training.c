@@ -81,7 +81,7 @@ static Local *draw(Arena *arena, const char *text, const char *name, uint64_t se
             elements_store(value[t]->dtype, local_at(value[t], k), 1, NUMBER_F64, &fill);
     }
     const Kernel *kernel = kernel_find(NULL, op_operator(graph, 0));
-    if (!kernel_run_whole(inferred, 0, kernel, NULL, seed, value, &err))
+    if (!kernel_run_whole(inferred, 0, kernel, NULL, seed, 0, value, &err))
         fail_msg("%s", err.text);
     Local *out = value[op_outputs(graph, 0)[0]];
     for (int t = 0; t < graph->n_tensors; t++)

@@ -304,7 +304,7 @@ static void write_first_sequence(const OpenedText *o, const char *sample, const 
     for (size_t i = 0; i < COUNT_OF(vector_files); i++) {
         Vectors vectors;
         Error err = {0};
-        if (!vectors_open(o->arena, set, vector_files[i], &vectors, &err))
+        if (!vectors_open(o->arena, set, vector_files[i], NULL, &vectors, &err))
             fail_msg("%s", err.text);
         write_first(o->arena, &vectors.tensors.at[0],
                     arena_printf(o->arena, "%s/%s_0.pb", folder, vector_files[i]));

@@ -53,7 +53,7 @@ static Session *open_for(Cli *cli, Arena *arena, const char *mesh, const char *m
     Vectors inputs = {0};
     Learned learned;
     Session *shapes = session_open_model(&options, cli->hooks, err), *session = NULL;
-    if (shapes && vectors_open(arena, data_set, "input", &inputs, err)) {
+    if (shapes && vectors_open(arena, data_set, "input", shapes->graph, &inputs, err)) {
         bind_dims(arena, shapes->graph, &inputs, &options.dims);
         if (learn(arena, shapes->graph, shapes->rules.registry, &options.dims,
                   &(Given){.inputs = &inputs}, &learned, err)) {

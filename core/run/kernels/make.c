@@ -1,4 +1,5 @@
-/* make.c - operators that make elements from none: Constant, ConstantOfShape, Range. */
+/* make.c - operators that make elements from none: Constant, ConstantOfShape, Range,
+ * and those that look at sizes alone: Shape, Size. */
 #include "core/run/kernel.h"
 
 /* The rank's part of a tensor that is known whole. */
@@ -98,6 +99,40 @@ static bool range(const KernelCall *call, Error *err)
     return true;
 }
 
+static int64_t clamp_dim(int64_t given, int64_t n_dims)
+{
+    int64_t at = given < 0 ? given + n_dims : given;
+    return at < 0 ? 0 : at > n_dims ? n_dims : at;
+}
+
+/* Sizes are told by what is whole, whatever part this rank has. */
+static bool shape_of(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err))
+        return false;
+    Local *out = call->output[0];
+    const Shape *whole = &call->input[0]->whole;
+    int64_t start = op_attr_int(kernel_graph(call), call->op, "start", 0);
+    int64_t end = op_attr_int(kernel_graph(call), call->op, "end", whole->n_dims);
+    start = clamp_dim(start, whole->n_dims);
+    end = clamp_dim(end, whole->n_dims);
+    if (out->whole.n_dims != 1 || out->whole.dim[0] != (end > start ? end - start : 0))
+        return error_kind(err, ERROR_RUN, "its output has not one number a dim");
+    const int64_t *d = kernel_globals(call->scratch, &out->runs[0]);
+    for (int64_t i = 0; i < out->shape.dim[0]; i++)
+        elements_store(out->dtype, local_at(out, i), 1, NUMBER_I64, &whole->dim[start + d[i]]);
+    return true;
+}
+
+static bool size_of(const KernelCall *call, Error *err)
+{
+    if (!kernel_needs(call, 1, err))
+        return false;
+    int64_t n = shape_elements(&call->input[0]->whole);
+    elements_store(call->output[0]->dtype, call->output[0]->data, 1, NUMBER_I64, &n);
+    return true;
+}
+
 /* A diagonal of ones, the k-th above the main one. */
 static bool eye_like(const KernelCall *call, Error *err)
 {
@@ -147,5 +182,6 @@ static bool one_hot(const KernelCall *call, Error *err)
 const Kernel kernels_make[] = {
     {"Constant", constant, NULL, 0}, {"ConstantOfShape", constant_of_shape, NULL, 0},
     {"Range", range, NULL, 0},       {"EyeLike", eye_like, NULL, 0},
-    {"OneHot", one_hot, NULL, 0},    {0},
+    {"OneHot", one_hot, NULL, 0},    {"Shape", shape_of, NULL, 0},
+    {"Size", size_of, NULL, 0},      {0},
 };

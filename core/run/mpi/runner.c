@@ -210,6 +210,11 @@ static const Local *fetch(Rank *rank, int32_t slot)
     return host_runner.fetch(rank, slot);
 }
 
+static Local *copy(Rank *rank, const Local *from)
+{
+    return host_runner.copy(rank, from);
+}
+
 static const Runner mpi_runner = {.name = "mpi",
                                   .open = open_team,
                                   .close = close_team,
@@ -219,6 +224,7 @@ static const Runner mpi_runner = {.name = "mpi",
                                   .op = run_op,
                                   .step = run_step,
                                   .drop = rank_unmake,
+                                  .copy = copy,
                                   .fetch = fetch};
 
 extern const Plugin dimscope_plugin;

@@ -1,0 +1,61 @@
+/* lowering.h - what the files that lower a plan share (program.c, lowering_flow.c,
+ * lowering_free.c); nobody else includes this.
+ *
+ * A region is a stretch of instructions that may be left out or done again: a branch, a loop, the
+ * ends of a loop. A slot can be read where all ways come through its filling: in the region that it
+ * was made in, and in those inside.
+ */
+#ifndef CORE_RUN_LOWERING_H
+#define CORE_RUN_LOWERING_H
+
+#include "core/plan/edges.h"
+#include "core/run/program.h"
+
+typedef struct {
+    int32_t parent; /* region; -1: none */
+    int begin, end; /* instructions */
+    int next, back; /* of a loop: NEXT and BACK; -1 */
+} Region;
+
+typedef struct {
+    Arena *arena;
+    const Plan *plan;
+    const Graph *graph;
+    Program *out;
+    Vec(Slot) slots;
+    Vec(Instr) instrs;
+    Vec(ProgramMove) moves;
+    Vec(Region) regions;
+    Vec(int32_t) instr_region, slot_region;
+    Vec(int32_t) next;    /* per slot: another slot of its tensor, or -1 */
+    int32_t *first_slot;  /* per tensor */
+    int32_t *goes_with;   /* per op: the body whose results it gives, -1 */
+    int32_t region, body; /* where it is: the innermost; a loop's place in graph->bodies, -1 */
+    ReshardIndex reshards;
+} Lowering;
+
+/* ---- program.c ---- */
+int32_t lower_instr(Lowering *l, Instr instr); /* adds it here; its place */
+int32_t lower_slot(Lowering *l, Slot slot, int32_t region);
+/* The slot something is read from, made ready when it is not. -1 with *err. */
+int32_t lower_read(Lowering *l, Slot wanted, Error *err);
+bool lower_find_kernel(Lowering *l, int32_t op, Error *err);
+bool lower_reads(const Lowering *l, int32_t op, int input); /* a slot, which nobody gave yet */
+bool lower_input(Lowering *l, int32_t op, int input, Error *err);
+/* An op with its inputs; its outputs as the op makes them, and then as pins want them. */
+bool lower_op(Lowering *l, int32_t op, Error *err);
+bool lower_op_alone(Lowering *l, int32_t op, Error *err);
+bool lower_pins(Lowering *l, int32_t op, Error *err);
+
+static inline bool lower_is(const Lowering *l, int32_t op, const char *operator)
+{
+    return strcmp(op_operator(l->graph, op), operator) == 0;
+}
+
+/* ---- lowering_flow.c: branches and loops ---- */
+bool lower_range(Lowering *l, int32_t first, int32_t end, int body, Error *err);
+
+/* ---- lowering_free.c: the list with FREE after the last use of each slot ---- */
+void lower_frees(Lowering *l);
+
+#endif

@@ -1,0 +1,173 @@
+/* lowering_free.c - where slots are freed.
+ *
+ * A slot lives in the innermost region that has all its uses. There it is freed after the last of
+ * them, or after the inner region that the last stands in, since that may be left out or done
+ * again. A loop is left at NEXT or gone on with at BACK: what lives across NEXT is freed on both
+ * ways.
+ */
+#include "core/run/lowering.h"
+
+typedef struct {
+    Lowering *l;
+    int32_t *home;         /* per slot: region, -1: not used */
+    int *last;             /* per slot: instruction */
+    int32_t *first, *next; /* by instruction: the first slot freed after it; per slot: the next */
+    Vec(int32_t) before_back; /* slots freed before each BACK, -1 after those of one */
+} Frees;
+
+typedef void SeeSlot(Frees *f, int at, int32_t slot);
+
+static void see(Frees *f, int at, int32_t slot, SeeSlot *fn)
+{
+    if (slot >= 0)
+        fn(f, at, slot);
+}
+
+/* Every slot that an instruction has to do with. */
+static void each_slot(Frees *f, int at, SeeSlot *fn)
+{
+    const Lowering *l = f->l;
+    const Instr *instr = &l->instrs.at[at];
+    see(f, at, instr->slot, fn);
+    see(f, at, instr->from, fn);
+    if (instr->kind == INSTR_OP) {
+        const GraphOp *op = &l->graph->ops[instr->op];
+        for (int i = op->input; i < op->input + op->n_inputs + op->n_outputs; i++)
+            see(f, at, l->out->operand[i], fn);
+    }
+    if (instr->kind == INSTR_LOOP || instr->kind == INSTR_NEXT) {
+        const ProgramLoop *loop = &l->out->loops[instr->body];
+        see(f, at, loop->counted, fn);
+        see(f, at, instr->kind == INSTR_LOOP ? loop->begins : loop->goes_on, fn);
+    }
+    if (instr->kind == INSTR_BACK) {
+        const ProgramLoop *loop = &l->out->loops[instr->body];
+        for (int m = loop->first_move; m < loop->first_move + loop->n_moves; m++) {
+            see(f, at, l->moves.at[m].from, fn);
+            see(f, at, l->moves.at[m].to, fn);
+        }
+    }
+}
+
+static bool is_inside(const Lowering *l, int32_t region, int32_t of)
+{
+    while (region >= 0 && region != of)
+        region = l->regions.at[region].parent;
+    return region >= 0;
+}
+
+static void find_home(Frees *f, int at, int32_t slot)
+{
+    int32_t region = f->l->instr_region.at[at];
+    if (f->home[slot] < 0)
+        f->home[slot] = region;
+    while (!is_inside(f->l, region, f->home[slot]))
+        f->home[slot] = f->l->regions.at[f->home[slot]].parent;
+}
+
+static void find_last(Frees *f, int at, int32_t slot)
+{
+    int32_t region = f->l->instr_region.at[at];
+    while (region != f->home[slot]) {
+        at = f->l->regions.at[region].end - 1;
+        region = f->l->regions.at[region].parent;
+    }
+    if (at > f->last[slot])
+        f->last[slot] = at;
+}
+
+static bool is_moved(const Frees *f, const Instr *back, int32_t slot)
+{
+    const ProgramLoop *loop = &f->l->out->loops[back->body];
+    for (int m = loop->first_move; m < loop->first_move + loop->n_moves; m++)
+        if (f->l->moves.at[m].from == slot)
+            return true;
+    return false;
+}
+
+/* Both ways on from a NEXT: the slot is freed before BACK, and where the loop is left. */
+static void cross_next(Frees *f, int32_t slot)
+{
+    const Region *region = &f->l->regions.at[f->home[slot]];
+    if (region->next < 0 || f->last[slot] < region->next)
+        return;
+    if (f->last[slot] < region->back)
+        f->last[slot] = region->back;
+}
+
+static void find_places(Frees *f)
+{
+    Lowering *l = f->l;
+    int n = l->instrs.n;
+    for (int s = 0; s < l->slots.n; s++)
+        f->home[s] = -1;
+    for (int i = 0; i < n; i++)
+        each_slot(f, i, find_home);
+    for (int i = 0; i < n; i++)
+        each_slot(f, i, find_last);
+    for (int s = 0; s < l->slots.n; s++)
+        if (f->home[s] >= 0)
+            cross_next(f, s);
+    for (int i = 0; i < l->graph->n_outputs; i++)
+        f->last[l->out->output[i]] = n; /* kept */
+    for (int i = 0; i < l->out->n_once; i++)
+        f->last[l->instrs.at[i].slot] = n;
+}
+
+static void list_by_last(Frees *f)
+{
+    Lowering *l = f->l;
+    f->first = arena_array(l->arena, int32_t, l->instrs.n + 1);
+    f->next = arena_array(l->arena, int32_t, l->slots.n);
+    for (int i = 0; i <= l->instrs.n; i++)
+        f->first[i] = -1;
+    for (int s = l->slots.n - 1; s >= 0; s--) {
+        if (f->home[s] < 0)
+            continue;
+        f->next[s] = f->first[f->last[s]];
+        f->first[f->last[s]] = s;
+    }
+}
+
+static Instr free_of(int32_t slot)
+{
+    return (Instr){
+        .kind = INSTR_FREE, .slot = slot, .from = -1, .op = -1, .reshard = -1, .body = -1};
+}
+
+static bool lives_across(const Frees *f, int back, int32_t slot)
+{
+    return f->home[slot] >= 0 && f->l->regions.at[f->home[slot]].back == back &&
+           f->last[slot] >= back && f->last[slot] < f->l->instrs.n &&
+           !is_moved(f, &f->l->instrs.at[back], slot);
+}
+
+void lower_frees(Lowering *l)
+{
+    Frees f = {.l = l};
+    Vec(Instr) list = {0};
+    int n = l->instrs.n;
+    int32_t *place = arena_array(l->arena, int32_t, n + 1);
+    f.home = arena_array(l->arena, int32_t, l->slots.n);
+    f.last = arena_array(l->arena, int, l->slots.n);
+    find_places(&f);
+    list_by_last(&f);
+    for (int i = 0; i < n; i++) {
+        for (int32_t s = 0; l->instrs.at[i].kind == INSTR_BACK && s < l->slots.n; s++)
+            if (lives_across(&f, i, s))
+                vec_push(l->arena, &list, free_of(s));
+        place[i] = list.n;
+        vec_push(l->arena, &list, l->instrs.at[i]);
+        for (int32_t s = f.first[i]; s >= 0; s = f.next[s])
+            vec_push(l->arena, &list, free_of(s));
+    }
+    for (int i = 0; i < list.n; i++) {
+        Instr *instr = &list.at[i];
+        if (instr->kind == INSTR_BACK)
+            instr->target = place[instr->target];
+        else if (instr->kind >= INSTR_BRANCH && instr->kind != INSTR_COLLECT)
+            instr->target = place[instr->target - 1] + 1;
+    }
+    l->out->instrs = list.at;
+    l->out->n_instrs = list.n;
+}

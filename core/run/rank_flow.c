@@ -1,0 +1,153 @@
+#include "core/run/runner.h"
+
+/* rank_flow.c - branches and loops on a rank. Conditions are whole, so all ranks go the same way.
+ */
+
+static bool read_number(Rank *rank, int32_t slot, int64_t *out)
+{
+    const Plan *plan = rank->team->plan;
+    const Local *local = rank->team->runner->fetch(rank, slot);
+    Error inner = {0}, err = {0};
+    if (!local)
+        return false;
+    if (kernel_scalar(local, out, &inner))
+        return true;
+    error_kind(&err, ERROR_RUN, "condition or count '%s': %s",
+               tensor_name(plan->inferred->graph, rank->team->program->slots[slot].tensor),
+               inner.text);
+    return rank_failed(rank, &err);
+}
+
+/* ---- loops ---- */
+
+/* As many steps as what is scanned has. */
+static int64_t count_steps(const ProgramLoop *loop, const Local *scanned)
+{
+    int64_t n_dims = scanned->whole.n_dims, dim = loop->dim < 0 ? loop->dim + n_dims : loop->dim;
+    if (scanned->sequence)
+        return scanned->items.n;
+    return dim >= 0 && dim < n_dims ? scanned->whole.dim[dim] : 0;
+}
+
+static bool begin_loop(Rank *rank, int32_t body)
+{
+    const ProgramLoop *loop = &rank->team->program->loops[body];
+    rank->iteration[body] = 0;
+    rank->most[body] = loop->most;
+    if (loop->most >= 0)
+        return true;
+    if (!loop->scans)
+        return read_number(rank, loop->counted, &rank->most[body]);
+    rank->most[body] = count_steps(loop, rank->slot[loop->counted]);
+    return true;
+}
+
+static bool goes_on(Rank *rank, int32_t body, int32_t condition, bool *out)
+{
+    int64_t holds = 1;
+    if (condition >= 0 && !read_number(rank, condition, &holds))
+        return false;
+    *out = holds && rank->iteration[body] < rank->most[body];
+    return true;
+}
+
+/* ---- what is carried and collected ---- */
+
+static Local *copy(Rank *rank, int32_t slot)
+{
+    Error err = {0};
+    const Team *team = rank->team;
+    const char *name = tensor_name(team->plan->inferred->graph, team->program->slots[slot].tensor);
+    Local *local = rank->slot[slot] ? team->runner->copy(rank, rank->slot[slot]) : NULL;
+    if (!local)
+        error_kind(&err, ERROR_RUN,
+                   rank->slot[slot] ? "out of memory for '%s'" : "'%s' is not there", name);
+    return local || rank_failed(rank, &err) ? local : NULL;
+}
+
+static bool collect(Rank *rank, const Instr *instr)
+{
+    Local *item = copy(rank, instr->from);
+    if (!item)
+        return false;
+    Local *list = rank_take(rank, instr->slot);
+    if (!list)
+        list = local_new_sequence(item->dtype);
+    local_append(list, item);
+    rank_put(rank, instr->slot, list);
+    return true;
+}
+
+/* What has a sharding has the shape that was known before. */
+static bool check_carried(Rank *rank, const ProgramMove *move, const Local *local)
+{
+    const Inferred *inferred = rank->team->plan->inferred;
+    int32_t to = rank->team->program->slots[move->to].tensor;
+    const Shape *known = inferred_shape(inferred, to);
+    Error err = {0};
+    if (!known || (!local->sequence && !local->nothing && shape_equal(known, &local->whole)))
+        return true;
+    error_kind(&err, ERROR_RUN, "an iteration leaves another shape for '%s' than it found",
+               tensor_name(inferred->graph, to));
+    return rank_failed(rank, &err);
+}
+
+static bool move_all(Rank *rank, const ProgramLoop *loop)
+{
+    const ProgramMove *moves = rank->team->program->moves + loop->first_move;
+    Arena *scratch = arena_new();
+    Local **taken = arena_array(scratch, Local *, loop->n_moves);
+    bool ok = true;
+    for (int i = 0; i < loop->n_moves && ok; i++) {
+        taken[i] = moves[i].keeps ? copy(rank, moves[i].from) : rank_take(rank, moves[i].from);
+        ok = taken[i] && check_carried(rank, &moves[i], taken[i]);
+    }
+    for (int i = 0; i < loop->n_moves && ok; i++) {
+        rank->team->runner->drop(rank, moves[i].to);
+        rank_put(rank, moves[i].to, taken[i]);
+    }
+    for (int i = 0; i < loop->n_moves && !ok; i++)
+        local_free(taken[i]);
+    arena_free(scratch);
+    return ok;
+}
+
+/* ---- all of it ---- */
+
+bool rank_flow(Rank *rank, int at, int *next)
+{
+    const Program *program = rank->team->program;
+    const Instr *instr = &program->instrs[at];
+    const ProgramLoop *loop = instr->body < 0 ? NULL : &program->loops[instr->body];
+    int64_t number;
+    bool on;
+    switch (instr->kind) {
+    case INSTR_BRANCH:
+        if (!read_number(rank, instr->from, &number))
+            return false;
+        *next = (number != 0) == instr->when ? at + 1 : instr->target;
+        return true;
+    case INSTR_LOOP:
+        if (!begin_loop(rank, instr->body) || !goes_on(rank, instr->body, loop->begins, &on))
+            return false;
+        *next = on ? at + 1 : instr->target;
+        return true;
+    case INSTR_NEXT:
+        rank->iteration[instr->body]++;
+        if (!goes_on(rank, instr->body, loop->goes_on, &on))
+            return false;
+        *next = on ? at + 1 : instr->target;
+        return true;
+    case INSTR_BACK:
+        *next = instr->target;
+        return move_all(rank, loop);
+    case INSTR_COLLECT:
+        return collect(rank, instr);
+    case INSTR_LOAD:
+    case INSTR_OP:
+    case INSTR_STEP:
+    case INSTR_FREE:
+        break;
+    }
+    return true;
+}
