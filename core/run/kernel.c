@@ -228,9 +228,16 @@ bool kernel_decide(const KernelCall *call, int output, const Shape *whole, Local
     *out = call->output[output];
     if (!*out && call->made)
         *out = call->made[output] = local_new_whole((Dtype)call->inferred->dtype[tensor], whole);
-    return !*out || shape_equal(&(*out)->whole, whole) ||
-           error_kind(err, ERROR_RUN, "output %d comes out with another size than was bound for it",
-                      output);
+    const Shape *bound = *out ? &(*out)->whole : whole;
+    if (shape_equal(bound, whole))
+        return true;
+    for (int64_t d = 0; d < whole->n_dims && d < bound->n_dims; d++)
+        if (whole->dim[d] != bound->dim[d])
+            return error_kind(err, ERROR_RUN,
+                              "dim %d of output %d comes out as %" PRId64 ", and %" PRId64
+                              " was bound for it",
+                              (int)d, output, whole->dim[d], bound->dim[d]);
+    return error_kind(err, ERROR_RUN, "output %d has another number of dims", output);
 }
 
 int64_t kernel_pick(const KernelCall *call, Local *to, const Local *from, const Picks *picks)

@@ -90,7 +90,7 @@
     FF(SHRINK, "Shrink", 1, x<-q ? x + p : x> q ? x - p : 0)                                       \
     FF(SWISH, "Swish", 1, x / (1 + exp(-x * p)))                                                   \
     FF(SWIGLU, "SwiGLU", 2, x / (1 + exp(-x * p)) * y)                                             \
-    FF(HARD_SIGMOID, "HardSigmoid", 1, fmax(0, fmin(1, x *p + q)))                                 \
+    FF(HARD_SIGMOID, "HardSigmoid", 1, x *p + q < 0 ? 0 : x * p + q > 1 ? 1 : x * p + q)           \
     FF(HARD_SWISH, "HardSwish", 1, x *fmax(0, fmin(1, x / 6 + (T)0.5)))                            \
     FF(SIGMOID, "Sigmoid", 1, 1 / (1 + exp(-x)))                                                   \
     FF(SOFTPLUS, "Softplus", 1, fmax(x, 0) + log1p(exp(-fabs(x))))                                 \

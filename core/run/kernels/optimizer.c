@@ -16,7 +16,7 @@ typedef struct {
     double step;
 } Setting;
 
-/* value: x, g and the moments of one element, of which x and the moments become the new ones. */
+/* x, g and the moments of one element, of which x and the moments become the new ones. */
 typedef void UpdateFn(const Setting *setting, double value[ROLES_MAX]);
 
 typedef struct {
@@ -73,6 +73,26 @@ static bool read_setting(const KernelCall *call, Setting *out, Error *err)
     return true;
 }
 
+/* n elements from place `at` on. */
+static void update_block(const OptimizerRow *row, const Setting *setting, const Local *const *in,
+                         Local *const *out, int64_t at, int64_t n)
+{
+    double block[ROLES_MAX][ELEMENT_BLOCK];
+    for (int r = 0; r < row->roles; r++)
+        elements_load(in[r]->dtype, local_at(in[r], at), 1, n, NUMBER_F64, block[r]);
+    for (int64_t i = 0; i < n; i++) {
+        double value[ROLES_MAX] = {0};
+        for (int r = 0; r < row->roles; r++)
+            value[r] = block[r][i];
+        row->update(setting, value);
+        for (int r = 0; r < row->roles; r++)
+            block[r][i] = value[r];
+    }
+    for (int r = 0; r < row->roles; r++)
+        if (out[r])
+            elements_store(out[r]->dtype, local_at(out[r], at), n, NUMBER_F64, block[r]);
+}
+
 /* Parameter p of n: its operands are held in one size, role by role n apart. */
 static bool update_parameter(const KernelCall *call, const Setting *setting, int p, int n,
                              Error *err)
@@ -90,15 +110,10 @@ static bool update_parameter(const KernelCall *call, const Setting *setting, int
             (out[r] && !shape_equal(&out[r]->shape, &in[0]->shape)))
             return error_kind(err, ERROR_RUN, "parameter %d is held in several sizes", p);
     }
-    for (int64_t i = 0; i < shape_elements(&in[0]->shape); i++) {
-        double value[ROLES_MAX];
-        for (int r = 0; r < row->roles; r++)
-            elements_load(in[r]->dtype, local_at(in[r], i), 1, 1, NUMBER_F64, &value[r]);
-        row->update(setting, value);
-        for (int r = 0; r < row->roles; r++)
-            if (out[r])
-                elements_store(out[r]->dtype, local_at(out[r], i), 1, NUMBER_F64, &value[r]);
-    }
+    int64_t n_elements = shape_elements(&in[0]->shape);
+    for (int64_t at = 0; at < n_elements; at += ELEMENT_BLOCK)
+        update_block(row, setting, in, out, at,
+                     n_elements - at < ELEMENT_BLOCK ? n_elements - at : ELEMENT_BLOCK);
     return true;
 }
 

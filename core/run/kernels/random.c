@@ -64,10 +64,14 @@ static bool draw(const KernelCall *call, Error *err)
     double factor = normal ? to : to - from;
     uint64_t key = key_of(call);
     const int64_t *index = whole_indices(call->scratch, out);
-    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
-        double drawn = normal ? draw_normal(key, index[i]) : draw_unit(key, index[i]);
-        double number = from + factor * drawn;
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &number);
+    int64_t n = shape_elements(&out->shape);
+    for (int64_t at = 0; at < n; at += ELEMENT_BLOCK) {
+        double block[ELEMENT_BLOCK];
+        int64_t n_block = n - at < ELEMENT_BLOCK ? n - at : ELEMENT_BLOCK;
+        for (int64_t i = 0; i < n_block; i++)
+            block[i] = from + factor * (normal ? draw_normal(key, index[at + i])
+                                               : draw_unit(key, index[at + i]));
+        elements_store(out->dtype, local_at(out, at), n_block, NUMBER_F64, block);
     }
     return true;
 }
@@ -84,11 +88,14 @@ static bool bernoulli(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
     uint64_t key = key_of(call);
     const int64_t *index = whole_indices(call->scratch, out);
-    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
-        double chance;
-        elements_load(in->dtype, local_at(in, i), 1, 1, NUMBER_F64, &chance);
-        int64_t one = draw_unit(key, index[i]) < chance;
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_I64, &one);
+    int64_t n = shape_elements(&out->shape);
+    for (int64_t at = 0; at < n; at += ELEMENT_BLOCK) {
+        double block[ELEMENT_BLOCK];
+        int64_t n_block = n - at < ELEMENT_BLOCK ? n - at : ELEMENT_BLOCK;
+        elements_load(in->dtype, local_at(in, at), 1, n_block, NUMBER_F64, block);
+        for (int64_t i = 0; i < n_block; i++)
+            block[i] = draw_unit(key, index[at + i]) < block[i];
+        elements_store(out->dtype, local_at(out, at), n_block, NUMBER_F64, block);
     }
     return true;
 }
@@ -175,16 +182,19 @@ static bool dropout(const KernelCall *call, Error *err)
     elements_copy(out->dtype, out->data, in->data, 1, n);
     uint64_t key = key_of(call);
     const int64_t *index = ratio > 0 ? whole_indices(call->scratch, out) : NULL;
-    for (int64_t i = 0; i < n && (mask || index); i++) {
-        int64_t kept = !index || draw_unit(key, index[i]) >= ratio;
-        double x = 0;
-        if (index && kept)
-            elements_load(in->dtype, local_at(in, i), 1, 1, NUMBER_F64, &x);
-        x /= 1 - ratio;
-        if (index)
-            elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &x);
+    for (int64_t at = 0; at < n && (mask || index); at += ELEMENT_BLOCK) {
+        double x[ELEMENT_BLOCK], kept[ELEMENT_BLOCK];
+        int64_t n_block = n - at < ELEMENT_BLOCK ? n - at : ELEMENT_BLOCK;
+        for (int64_t i = 0; i < n_block; i++)
+            kept[i] = !index || draw_unit(key, index[at + i]) >= ratio;
         if (mask)
-            elements_store(mask->dtype, local_at(mask, i), 1, NUMBER_I64, &kept);
+            elements_store(mask->dtype, local_at(mask, at), n_block, NUMBER_F64, kept);
+        if (!index)
+            continue;
+        elements_load(in->dtype, local_at(in, at), 1, n_block, NUMBER_F64, x);
+        for (int64_t i = 0; i < n_block; i++)
+            x[i] = kept[i] > 0 ? x[i] / (1 - ratio) : 0;
+        elements_store(out->dtype, local_at(out, at), n_block, NUMBER_F64, x);
     }
     return true;
 }

@@ -23,7 +23,7 @@ typedef struct {
 static double log_add(double a, double b)
 {
     double most = a > b ? a : b, least = a > b ? b : a;
-    return isinf(most) && most < 0 ? most : most + log1p(exp(least - most));
+    return isinf(most) && !isnan(least) ? most : most + log1p(exp(least - most));
 }
 
 #define FOLD(suffix, Real, Sum)                                                                    \

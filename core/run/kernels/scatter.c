@@ -181,10 +181,13 @@ static bool cache_row(const Local *starts, int64_t batch, int64_t at, int64_t si
     int64_t start = 0;
     if (starts)
         elements_load(starts->dtype, local_at(starts, batch), 1, 1, NUMBER_I64, &start);
-    *row = ring && size > 0 ? (start % size + at) % size : start + at;
-    return (start >= 0 && *row < size) ||
-           error_kind(err, ERROR_RUN, "row %" PRId64 " is outside a cache of %" PRId64, start + at,
-                      size);
+    if (ring && size > 0 && start >= 0) {
+        *row = (start % size + at) % size;
+        return true;
+    }
+    *row = start < 0 || start > size ? start : start + at;
+    return (*row >= 0 && *row < size) ||
+           error_kind(err, ERROR_RUN, "row %" PRId64 " is outside a cache of %" PRId64, *row, size);
 }
 
 /* New rows of each batch go into its cache, along the axis. */
