@@ -9,7 +9,8 @@
  *
  * Query i stands at position offset + i of the keys; offset: how many are kept, or how many are no
  * padding less the queries. A query that may look at no key gets zeros.
- * Source: the ONNX operator schemas of Attention, opset 23 to 25.
+ * Source: the ONNX operator schemas of Attention, opset 23 to 25, and onnxruntime's of
+ * MultiHeadAttention, whose operands are packed and have a bias.
  */
 #include "core/rules/args.h"
 #include "core/run/kernels/heads.h"
@@ -19,19 +20,33 @@
 /* What the fourth output holds of the scores. ORDER: attribute qk_matmul_output_mode */
 typedef enum { SCORES_RAW, SCORES_CAPPED, SCORES_BIASED, SCORES_SOFTMAX } ScoresStage;
 
+/* Where inputs stand (-1: there is no such one) and how attributes are called. */
+typedef struct {
+    const char *q_heads, *k_heads, *causal;
+    int mask, past, lengths, bias, hidden; /* past: of keys, then of values; hidden: keys to skip */
+} AttentionForm;
+
+static const AttentionForm onnx = {"q_num_heads", "kv_num_heads", "is_causal", 3, 4, 6, -1, -1};
+static const AttentionForm flex = {"q_num_heads", "kv_num_heads", "is_causal", -1, -2, -1, -1, -1};
+static const AttentionForm microsoft = {"num_heads", "num_heads", "unidirectional", 5, 6, -1, 3, 4};
+
 typedef struct {
     const KernelCall *call;
+    const AttentionForm *form;
     HeldHeads q, k, v, past_k, past_v, y;
     Local *present[2], *told; /* NULL: not asked for */
     ScoresStage stage;        /* of told */
     int64_t group;            /* heads of queries that share one of keys */
     double scale, cap;        /* cap 0: none */
     bool causal;
-    int64_t left, right;     /* of the window; -1: unbounded */
-    const Local *mask;       /* NULL: none */
-    int64_t mask_stride[4];  /* b, head, query, key */
-    int64_t n_masked;        /* keys that the mask speaks of */
-    const double *lengths;   /* per batch: keys that are no padding; NULL: all */
+    int64_t left, right;    /* of the window; -1: unbounded */
+    const Local *mask;      /* NULL: none */
+    int64_t mask_stride[4]; /* b, head, query, key */
+    int64_t n_masked;       /* keys that the mask speaks of */
+    const double *lengths;  /* per batch: keys that are no padding; NULL: all */
+    const double *bias[3];  /* per number held of queries, keys, values; NULL: none */
+    const double *seen;     /* [b][n_keys]: 0 where a key is hidden, by so much; NULL: none */
+    double hide;
     const int64_t *position; /* global, of the queries held */
     int64_t n_keys;          /* kept ones too */
     Number number;
@@ -47,7 +62,7 @@ static Local *output_of(const KernelCall *call, int output)
 
 static const Local *input_of(const KernelCall *call, int input)
 {
-    return input < call->n_inputs ? call->input[input] : NULL;
+    return input >= 0 && input < call->n_inputs ? call->input[input] : NULL;
 }
 
 /* The mask broadcasts to batch, heads, queries, keys, as this rank has them. */
@@ -90,7 +105,7 @@ static bool check_sizes(const Attention *a, Error *err)
     const Shape told = {.n_dims = 4, .dim = {a->q.b, a->q.h, a->q.s, a->n_keys}};
     fits = fits && (!a->told || shape_equal(&a->told->shape, &told)) &&
            (!a->past_k.local == !a->past_v.local);
-    const Local *lengths = input_of(call, 6);
+    const Local *lengths = input_of(call, a->form->lengths);
     fits = fits && (!lengths || shape_elements(&lengths->shape) == a->q.b);
     return fits || error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
 }
@@ -99,7 +114,8 @@ static bool open_heads(Attention *a, const RuleCall *rule, Error *err)
 {
     const KernelCall *call = a->call;
     const Local *q = call->input[0], *k = call->input[1];
-    int64_t q_heads = args_int(rule, "q_num_heads", 0), k_heads = args_int(rule, "kv_num_heads", 0);
+    int64_t q_heads = args_int(rule, a->form->q_heads, 0);
+    int64_t k_heads = args_int(rule, a->form->k_heads, 0);
     if (q->whole.n_dims == 4)
         q_heads = q->whole.dim[1];
     if (k->whole.n_dims == 4)
@@ -109,9 +125,50 @@ static bool open_heads(Attention *a, const RuleCall *rule, Error *err)
     a->group = q_heads / k_heads;
     return held_heads(call, q, q_heads, &a->q, err) && held_heads(call, k, k_heads, &a->k, err) &&
            held_heads(call, call->input[2], k_heads, &a->v, err) &&
-           held_heads(call, input_of(call, 4), k_heads, &a->past_k, err) &&
-           held_heads(call, input_of(call, 5), k_heads, &a->past_v, err) &&
+           held_heads(call, input_of(call, a->form->past), k_heads, &a->past_k, err) &&
+           held_heads(call, input_of(call, a->form->past + 1), k_heads, &a->past_v, err) &&
            held_heads(call, call->output[0], q_heads, &a->y, err);
+}
+
+/* The bias of the numbers of queries, keys and values, which stand in it one after the other. */
+static bool open_bias(Attention *a, Error *err)
+{
+    const Local *bias = input_of(a->call, a->form->bias);
+    int64_t first = 0;
+    for (int i = 0; bias && i < 3; i++) {
+        const Local *local = a->call->input[i];
+        if (local->shape.n_dims != 3 || !kernel_computes(bias, err))
+            return error_kind(err, ERROR_RUN, "a bias of operands that are not packed");
+        const int64_t *global = kernel_globals(a->call->scratch, &local->runs[2]);
+        double *out = arena_array(a->call->scratch, double, local->shape.dim[2]);
+        for (int64_t k = 0; k < local->shape.dim[2]; k++) {
+            int64_t place = runs_find(&bias->runs[0], first + global[k]);
+            if (place < 0)
+                return error_kind(err, ERROR_RUN, "a part of its bias is held by other ranks");
+            elements_load(bias->dtype, local_at(bias, place), 1, 1, NUMBER_F64, &out[k]);
+        }
+        a->bias[i] = out;
+        first += local->whole.dim[2];
+    }
+    return true;
+}
+
+/* Which keys of a batch element are no padding: a number for each, or how many there are. */
+static bool open_hidden(Attention *a, Error *err)
+{
+    const Local *given = input_of(a->call, a->form->hidden);
+    if (!given)
+        return true;
+    bool each = given->shape.n_dims == 2;
+    const Shape want = {.n_dims = each ? 2 : 1, .dim = {a->q.b, each ? a->n_keys : 0}};
+    if (!kernel_computes(given, err) || !shape_equal(&given->shape, &want))
+        return error_kind(err, ERROR_RUN, "its padding mask is of a form that is not run");
+    const double *x = kernel_doubles(a->call, a->form->hidden);
+    double *seen = arena_array(a->call->scratch, double, a->q.b * a->n_keys);
+    for (int64_t i = 0; i < a->q.b * a->n_keys; i++)
+        seen[i] = each ? x[i] : (double)(i % a->n_keys) < x[i / a->n_keys];
+    a->seen = seen;
+    return true;
 }
 
 static bool open_attention(const KernelCall *call, Attention *a, Error *err)
@@ -122,7 +179,8 @@ static bool open_attention(const KernelCall *call, Attention *a, Error *err)
     RuleCall rule = kernel_rule_call(call);
     if (args_attr(&rule, "score_mod") || args_attr(&rule, "prob_mod"))
         return error_kind(err, ERROR_RUN, "a graph that changes its scores is not run");
-    *a = (Attention){.call = call, .mask = input_of(call, 3)};
+    *a = (Attention){.call = call, .form = call->kernel->row};
+    a->mask = input_of(call, a->form->mask);
     a->present[0] = output_of(call, 1);
     a->present[1] = output_of(call, 2);
     a->told = output_of(call, 3);
@@ -134,14 +192,18 @@ static bool open_attention(const KernelCall *call, Attention *a, Error *err)
         return error_kind(err, ERROR_RUN, "attention of integers");
     a->n_keys = a->past_k.s + a->k.s;
     a->stage = (ScoresStage)args_int(&rule, "qk_matmul_output_mode", SCORES_RAW);
-    a->scale = args_float(&rule, "scale", a->q.d > 0 ? 1 / sqrt((double)a->q.d) : 1);
+    a->scale = args_float(&rule, "scale", 0);
+    if (a->scale == 0)
+        a->scale = a->q.d > 0 ? 1 / sqrt((double)a->q.d) : 1;
+    a->hide = args_float(&rule, "mask_filter_value", -10000);
     a->cap = args_float(&rule, "softcap", 0);
-    a->causal = args_int(&rule, "is_causal", 0) != 0;
+    a->causal = args_int(&rule, a->form->causal, 0) != 0;
     a->left = args_int(&rule, "left_window_size", -1);
     a->right = args_int(&rule, "right_window_size", -1);
-    a->lengths = kernel_doubles(call, 6);
+    if (a->form->lengths >= 0)
+        a->lengths = kernel_doubles(call, a->form->lengths);
     a->position = kernel_globals(call->scratch, &call->input[0]->runs[a->q.packed ? 1 : 2]);
-    return open_mask(a, err) && check_sizes(a, err);
+    return open_mask(a, err) && check_sizes(a, err) && open_bias(a, err) && open_hidden(a, err);
 }
 
 /* ---- a head ---- */
@@ -164,6 +226,8 @@ static bool fill_bias(const Attention *a, int64_t b, int64_t head, int64_t s, do
                       (a->left >= 0 && at - t > a->left) || (a->right >= 0 && t - at > a->right);
         if (!a->mask || hidden || yes_no)
             bias[t] = hidden || (yes_no && bias[t] == 0) ? -INFINITY : 0;
+        if (a->seen && a->seen[b * a->n_keys + t] == 0)
+            bias[t] += a->hide;
         any |= bias[t] != -INFINITY;
     }
     return any;
@@ -223,14 +287,29 @@ static void softmax_scores(const Attention *a, int64_t b, int64_t head, const Wo
     }
 }
 
-/* Kept ones, then the new ones: [n_keys][d] of key head `head`. */
-static void load_keys(const HeldHeads *past, const HeldHeads *fresh, Number number, int64_t b,
-                      int64_t head, void *out)
+/* A head with its bias: operand 0 queries, 1 keys, 2 values. */
+static void load_head(const Attention *a, int operand, int64_t b, int64_t head, void *out)
 {
+    const HeldHeads *from = operand == 0 ? &a->q : operand == 1 ? &a->k : &a->v;
+    const double *bias = a->bias[operand] ? a->bias[operand] + head * from->d : NULL;
+    held_heads_load(from, b, head, a->number, out);
+    for (int64_t i = 0; bias && i < from->s * from->d; i++) {
+        char *at = (char *)out + i * number_bytes(a->number);
+        double x;
+        elements_load(a->dtype, at, 1, 1, NUMBER_F64, &x);
+        x += bias[i % from->d];
+        elements_store(a->dtype, at, 1, NUMBER_F64, &x);
+    }
+}
+
+/* Kept ones, then the new ones: [n_keys][numbers] of key head `head`. */
+static void load_keys(const Attention *a, int operand, int64_t b, int64_t head, void *out)
+{
+    const HeldHeads *past = operand == 1 ? &a->past_k : &a->past_v;
+    int64_t d = operand == 1 ? a->k.d : a->v.d;
     if (past->local)
-        held_heads_load(past, b, head, number, out);
-    held_heads_load(fresh, b, head, number,
-                    (char *)out + past->s * fresh->d * number_bytes(number));
+        held_heads_load(past, b, head, a->number, out);
+    load_head(a, operand, b, head, (char *)out + past->s * d * number_bytes(a->number));
 }
 
 static void *numbers(const Attention *a, int64_t rows, int64_t columns)
@@ -245,7 +324,7 @@ static void attend(const Attention *a, int64_t b, int64_t head, const Work *work
     Product by_values = {.m = a->q.s, .n = a->v.d, .k = a->n_keys, .scale = 1};
     by_keys.scale = a->scale;
     size_t bytes = (size_t)number_bytes(a->number);
-    held_heads_load(&a->q, b, head, a->number, work->q);
+    load_head(a, 0, b, head, work->q);
     memset(work->scores, 0, (size_t)(a->q.s * a->n_keys) * bytes);
     kernel_multiply(a->call, &by_keys, a->dtype, work->q, work->k, work->scores);
     softmax_scores(a, b, head, work);
@@ -283,8 +362,8 @@ static bool attention(const KernelCall *call, Error *err)
             return error_kind(err, ERROR_RUN, "the keys of a head are held by other ranks");
     for (int64_t b = 0; b < a.q.b; b++)
         for (int64_t at = 0; at < a.k.h; at++) {
-            load_keys(&a.past_k, &a.k, a.number, b, at, work.k);
-            load_keys(&a.past_v, &a.v, a.number, b, at, work.v);
+            load_keys(&a, 1, b, at, work.k);
+            load_keys(&a, 2, b, at, work.v);
             store_present(&a, b, at, &work);
             for (int64_t head = 0; head < a.q.h; head++)
                 if (a.q.head[head] / a.group == a.k.head[at])
@@ -294,7 +373,8 @@ static bool attention(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_attention[] = {
-    {"Attention", attention, NULL, 0},
-    {"ai.onnx.preview::FlexAttention", attention, NULL, 0},
+    {"Attention", attention, &onnx, 0},
+    {"ai.onnx.preview::FlexAttention", attention, &flex, 0},
+    {"com.microsoft::MultiHeadAttention", attention, &microsoft, 0},
     {0},
 };
