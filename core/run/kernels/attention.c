@@ -99,8 +99,9 @@ static bool check_sizes(const Attention *a, Error *err)
         const Shape want = {.n_dims = 4, .dim = {a->q.b, a->k.h, a->n_keys, fresh[i]->d}};
         Shape past = want;
         past.dim[2] = a->past_k.s;
-        fits = fits && (!kept[i]->local || shape_equal(&kept[i]->local->shape, &past)) &&
-               (!a->present[i] || shape_equal(&a->present[i]->shape, &want));
+        bool none = a->k.h == 0 || fresh[i]->d == 0; /* a packed operand has no sizes then */
+        fits = fits && (none || !kept[i]->local || shape_equal(&kept[i]->local->shape, &past)) &&
+               (none || !a->present[i] || shape_equal(&a->present[i]->shape, &want));
     }
     const Shape told = {.n_dims = 4, .dim = {a->q.b, a->q.h, a->q.s, a->n_keys}};
     fits = fits && (!a->told || shape_equal(&a->told->shape, &told)) &&
