@@ -184,6 +184,7 @@ static void compute(BlockFn *fn, Number number, const Local *const in[3], const 
                     Local *out, const double params[2])
 {
     NumberBlock room[3], converted;
+    assert(in[0]);
     load_params(params, number, in[0]->dtype, &converted);
     Dtype held = number == NUMBER_F32 ? DT_F32 : number == NUMBER_F64 ? DT_F64 : DT_I64;
     for (int k = 1; k < 3; k++)

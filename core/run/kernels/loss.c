@@ -73,22 +73,28 @@ static bool read_weights(const KernelCall *call, Loss *loss, Error *err)
     return true;
 }
 
-/* The log probabilities of the label at place i, in loss->row; they are also an output, where
- * `told` is. */
-static void read_row(const Loss *loss, int64_t i, Local *told)
+/* The log probability of class `at` for the label at place i, 0 where that is ignored (below 0).
+ * Those of all classes are also an output, where `told` is. */
+static double log_probability(const Loss *loss, int64_t i, int64_t at, Local *told)
 {
     int64_t first = i / loss->step * loss->step * loss->classes + i % loss->step;
     double most = -INFINITY, sum = 0, *row = loss->row;
-    elements_load(loss->scores->dtype, local_at(loss->scores, first), loss->step, loss->classes,
-                  NUMBER_F64, row);
-    for (int64_t c = 0; c < loss->classes; c++)
+    int64_t n = loss->takes_log ? loss->classes : at >= 0,
+            from = loss->takes_log || at < 0 ? 0 : at;
+    elements_load(loss->scores->dtype, local_at(loss->scores, first + from * loss->step),
+                  loss->step, n, NUMBER_F64, row);
+    if (!loss->takes_log)
+        return n > 0 ? row[0] : 0;
+    for (int64_t c = 0; c < n; c++)
         most = row[c] > most || isnan(row[c]) ? row[c] : most;
-    for (int64_t c = 0; loss->takes_log && c < loss->classes; c++)
+    for (int64_t c = 0; c < n; c++)
         sum += exp(row[c] - most);
-    for (int64_t c = 0; loss->takes_log && c < loss->classes; c++)
-        row[c] = row[c] - most - log(sum);
-    for (int64_t c = 0; told && c < loss->classes; c++)
+    double log_sum = log(sum);
+    for (int64_t c = 0; c < n; c++)
+        row[c] = row[c] - most - log_sum;
+    for (int64_t c = 0; told && c < n; c++)
         elements_store(told->dtype, local_at(told, first + c * loss->step), 1, NUMBER_F64, &row[c]);
+    return at < 0 ? 0 : row[at];
 }
 
 /* The weight of the label at place i, 0 where it is ignored; *at is its class. */
@@ -138,8 +144,7 @@ static bool loss_of_classes(const KernelCall *call, Error *err)
         int64_t at;
         if (!read_label(&loss, i, &at, &weight, err))
             return false;
-        read_row(&loss, i, told);
-        double one = at < 0 ? 0 : -weight * loss.row[at];
+        double one = 0 - weight * log_probability(&loss, i, at, told);
         if (!loss.scalar)
             elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &one);
         sum += one;

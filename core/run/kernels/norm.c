@@ -37,8 +37,9 @@ static void exponents(double *x, int64_t n, bool logarithm)
         sum += power;
         x[i] = logarithm ? x[i] - most : power;
     }
+    double log_sum = log(sum);
     for (int64_t i = 0; i < n; i++)
-        x[i] = logarithm ? x[i] - log(sum) : x[i] / sum;
+        x[i] = logarithm ? x[i] - log_sum : x[i] / sum;
 }
 
 static void softmax(double *x, int64_t n, int64_t order)

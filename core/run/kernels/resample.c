@@ -212,7 +212,7 @@ static bool run_resize(const KernelCall *call, bool upsample, Error *err)
 
     const Local *in = call->input[0];
     Local *out = call->output[0];
-    Taps taps[DIMS_MAX];
+    Taps taps[DIMS_MAX] = {{0}};
     int64_t stride[DIMS_MAX], at[DIMS_MAX], n = shape_elements(&out->shape);
     int n_dims = (int)out->shape.n_dims;
     assert(n_dims >= 0 && n_dims == in->shape.n_dims);
@@ -320,7 +320,7 @@ static bool pad(const KernelCall *call, Error *err)
 /* The middle is kept: of an odd rest the larger part is at the end. */
 static bool center_crop_pad(const KernelCall *call, Error *err)
 {
-    int64_t before[DIMS_MAX], after[DIMS_MAX];
+    int64_t before[DIMS_MAX] = {0}, after[DIMS_MAX] = {0};
     if (!kernel_needs(call, 1, err))
         return false;
     const Local *in = call->input[0], *out = call->output[0];
