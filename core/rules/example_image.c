@@ -14,6 +14,7 @@ const Example examples_image[] = {
     {"DeformConv", "3x4x7x6,5x4x2x2,3x8x6x5,5", NULL, 0},
     {"DeformConv", "3x4x7x6,5x4x2x2,3x16x6x5,-,3x8x6x5", "offset_group=2", 0},
     {"CausalConvWithState", "3x5x7,5x1x4,5,3x5x3", NULL, 2},
+    {"CausalConvWithState", "3x5x7,5x1x4", "activation=silu", 0},
     {"ConvTranspose", "3x4x5x4,4x3x3x2,3", "strides=[2,1] pads=[1,0,0,1] output_padding=[1,0]", 0},
     {"ConvTranspose", "3x4x5,4x3x3,6", "group=2 strides=[3]", 0},
     {"ConvTranspose", "3x4x5,4x3x3", "pads=[1,0]", 0},

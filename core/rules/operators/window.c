@@ -316,7 +316,7 @@ static bool causal_conv(RuleCall *call, Error *err)
         rule_unit(&space->operand[2], 0, c);
     for (int i = 0; i < call->n_inputs + call->n_outputs; i++) {
         Operand *operand = &space->operand[i];
-        if (operand->absent || i == 1 || i == 2)
+        if (operand->absent || (i < call->n_inputs && (i == 1 || i == 2)))
             continue;
         rule_unit(operand, 0, b);
         rule_unit(operand, 1, c);
