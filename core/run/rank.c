@@ -247,10 +247,10 @@ void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span)
     double us = span.end_us - span.start_us;
     if (result->span)
         result->span[instr - team->program->instrs] = span;
-    if (instr->kind == INSTR_OP)
+    if (instr->kind == INSTR_OP) {
         result->op_us[(int64_t)pass * team->plan->inferred->graph->n_ops + instr->op] += us;
-    if (instr->kind == INSTR_OP)
         return;
+    }
     int64_t place = (int64_t)pass * team->plan->n_reshards + instr->reshard;
     result->reshard_us[place] += us;
     result->reshard_move_us[place] += us - span.wait_us;
