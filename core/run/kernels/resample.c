@@ -190,8 +190,9 @@ static bool is_move(const Taps *taps, const Local *out)
 static bool move_taps(const KernelCall *call, const Local *in, Local *out, const Taps *taps)
 {
     Picks picks = picks_new(call->scratch, &out->shape);
-    for (int d = 0; d < picks.n_dims; d++)
-        memcpy(picks.from[d], taps[d].place, (size_t)picks.size[d] * sizeof *picks.from[d]);
+    for (int64_t d = 0; d < out->shape.n_dims; d++)
+        for (int64_t i = 0; i < out->shape.dim[d]; i++)
+            picks.from[d][i] = taps[d].place[i];
     kernel_pick(call, out, in, &picks);
     return true;
 }
@@ -212,7 +213,7 @@ static bool run_resize(const KernelCall *call, bool upsample, Error *err)
 
     const Local *in = call->input[0];
     Local *out = call->output[0];
-    Taps taps[DIMS_MAX] = {{0}};
+    Taps taps[DIMS_MAX];
     int64_t stride[DIMS_MAX], at[DIMS_MAX], n = shape_elements(&out->shape);
     int n_dims = (int)out->shape.n_dims;
     assert(n_dims >= 0 && n_dims == in->shape.n_dims);
