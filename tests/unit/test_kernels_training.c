@@ -65,7 +65,8 @@ static DrawRow draw_rows[] = {
     {"what is kept", "y <- Dropout f32[40000] f32[]{0.75} bool[]{1}", 0.25, 0.4330127, 0, 1},
 };
 
-static Local *draw(Arena *arena, const char *text, const char *name, uint64_t seed)
+static Local *draw(Arena *arena, const char *text, const char *name, uint64_t seed,
+                   int64_t iteration)
 {
     DimBindings none = {0};
     Error err = {0};
@@ -81,7 +82,7 @@ static Local *draw(Arena *arena, const char *text, const char *name, uint64_t se
             elements_store(value[t]->dtype, local_at(value[t], k), 1, NUMBER_F64, &fill);
     }
     const Kernel *kernel = kernel_find(NULL, op_operator(graph, 0));
-    if (!kernel_run_whole(inferred, 0, kernel, NULL, seed, 0, value, &err))
+    if (!kernel_run_whole(inferred, 0, kernel, NULL, seed, iteration, value, &err))
         fail_msg("%s", err.text);
     Local *out = value[op_outputs(graph, 0)[0]];
     for (int t = 0; t < graph->n_tensors; t++)
@@ -94,7 +95,7 @@ static void draws_have_their_moments(void **state)
 {
     const DrawRow *row = *state;
     Arena *arena = arena_new();
-    Local *out = draw(arena, row->op, "y", 7);
+    Local *out = draw(arena, row->op, "y", 7, 0);
     double sum = 0, squares = 0;
     int64_t n = shape_elements(&out->shape);
     for (int64_t i = 0; i < n; i++) {
@@ -111,17 +112,22 @@ static void draws_have_their_moments(void **state)
     arena_free(arena);
 }
 
-/* Another seed and another name draw other numbers; the same ones, the same. */
+/* Another seed, another name and another iteration draw other numbers; the same ones, the same. */
 static void draws_are_of_seed_and_name(void **state)
 {
     const DrawRow *row = *state;
     Arena *arena = arena_new();
-    Local *first = draw(arena, row->op, "y", 7), *again = draw(arena, row->op, "y", 7);
-    Local *seed = draw(arena, row->op, "y", 8), *name = draw(arena, row->op, "z", 7);
+    Local *first = draw(arena, row->op, "y", 7, 0), *again = draw(arena, row->op, "y", 7, 0);
+    Local *seed = draw(arena, row->op, "y", 8, 0), *name = draw(arena, row->op, "z", 7, 0);
     size_t n_bytes = (size_t)local_bytes(first);
     assert_memory_equal(first->data, again->data, n_bytes);
     assert_true(memcmp(first->data, seed->data, n_bytes) != 0);
     assert_true(memcmp(first->data, name->data, n_bytes) != 0);
+    Local *next = draw(arena, row->op, "y", 7, 1), *third = draw(arena, row->op, "y", 7, 2);
+    assert_true(memcmp(first->data, next->data, n_bytes) != 0);
+    assert_true(memcmp(next->data, third->data, n_bytes) != 0);
+    local_free(next);
+    local_free(third);
     local_free(first);
     local_free(again);
     local_free(seed);
@@ -134,8 +140,8 @@ static void a_given_seed_stands_before_the_runs(void **state)
     (void)state;
     static const char op[] = "y <- RandomUniform seed=3.0 shape=[100]";
     Arena *arena = arena_new();
-    Local *first = draw(arena, op, "y", 7), *again = draw(arena, op, "y", 8);
-    Local *other = draw(arena, "y <- RandomUniform seed=4.0 shape=[100]", "y", 7);
+    Local *first = draw(arena, op, "y", 7, 0), *again = draw(arena, op, "y", 8, 0);
+    Local *other = draw(arena, "y <- RandomUniform seed=4.0 shape=[100]", "y", 7, 0);
     assert_memory_equal(first->data, again->data, (size_t)local_bytes(first));
     assert_true(memcmp(first->data, other->data, (size_t)local_bytes(first)) != 0);
     local_free(first);

@@ -1,9 +1,10 @@
 /* random.c - operators that draw numbers, and Dropout, which draws what it drops.
  *
  * A number is a function of (seed, name of the op's output, index of its element in the whole
- * tensor): every plan draws the same, and another seed or another op draws others. The seed is the
- * attribute's, else the run's. Normal numbers by Box and Muller (1958), two draws each; a sample of
- * Multinomial is where the draw falls among the running sum of its row's probabilities.
+ * tensor): every plan draws the same, and another seed, another op or another iteration of the loop
+ * it is in draws others. The seed is the attribute's, else the run's. Normal numbers by Box and
+ * Muller (1958), two draws each; a sample of Multinomial is where the draw falls among the running
+ * sum of its row's probabilities.
  */
 #include "core/rules/args.h"
 #include "core/run/draw.h"
@@ -22,7 +23,9 @@ static uint64_t key_of(const KernelCall *call)
         memcpy(&seed, &number, sizeof seed);
     }
     int32_t made = op_outputs(graph, call->op)[0];
-    return draw_key(seed, str_from(made < 0 ? op_name(graph, call->op) : tensor_name(graph, made)));
+    Str name = str_from(made < 0 ? op_name(graph, call->op) : tensor_name(graph, made));
+    uint64_t key = draw_key(seed, name);
+    return call->iteration > 0 ? draw_key(key + (uint64_t)call->iteration, name) : key;
 }
 
 static double draw_unit(uint64_t key, int64_t index) /* in [0, 1) */
