@@ -33,6 +33,8 @@ void mpi_steps_close(MpiSteps *steps)
 {
     for (int g = 0; g < steps->groups.n; g++)
         MPI_Comm_free(&steps->groups.at[g].comm);
+    for (int t = 0; t < steps->made.n; t++)
+        MPI_Type_free(&steps->made.at[t]);
     MPI_Comm_free(&steps->world);
     mpi_types_close(&steps->types);
     free(steps->send.at);
@@ -145,23 +147,98 @@ static void make_blocks(MpiSteps *steps, MpiStep *step)
     lay_out(&step->take, step->n_members);
 }
 
-/* Whether all of the group are at this step, and not at another. */
-static bool meet_at(const MpiSteps *steps, const MpiStep *step, const MpiStepCall *call, Error *err)
+/* The element that all places of the piece are counted from. */
+static int64_t piece_begin(const Piece *piece)
+{
+    int64_t begin = piece->first;
+    for (int d = 0; d < piece->n_dims; d++)
+        begin += piece->place[d][0];
+    return begin;
+}
+
+/* *type becomes the type of as many of it as a dim has places, at these. */
+static bool repeat_type(MpiSteps *steps, const Piece *piece, int dim, int64_t n_bytes,
+                        MPI_Datatype *type, Error *err)
+{
+    const int64_t *place = piece->place[dim], size = piece->size[dim];
+    MPI_Aint *at = arena_array(steps->arena, MPI_Aint, size);
+    MPI_Datatype inner = *type;
+    bool even = true;
+    for (int64_t i = 0; i < size; i++) {
+        at[i] = (MPI_Aint)((place[i] - place[0]) * n_bytes);
+        even = even && at[i] == at[1] * i;
+    }
+    bool ok = even ? mpi_fine(MPI_Type_create_hvector((int)size, 1, at[1], inner, type),
+                              "MPI_Type_create_hvector", err)
+                   : mpi_fine(MPI_Type_create_hindexed_block((int)size, 1, at, inner, type),
+                              "MPI_Type_create_hindexed_block", err);
+    if (ok)
+        vec_push(steps->arena, &steps->made, *type);
+    return ok;
+}
+
+/* The rows of a piece as a type; MPI_DATATYPE_NULL: it is contiguous, or its rows are too short to
+ * be worth it. */
+static bool piece_type(MpiSteps *steps, const Piece *piece, Dtype dtype, MPI_Datatype *out,
+                       Error *err)
+{
+    enum { ROW_BYTES_LEAST = 256 };
+    int64_t n_bytes = element_bytes(dtype);
+    *out = MPI_DATATYPE_NULL;
+    if (piece_is_contiguous(piece) || piece->row * n_bytes < ROW_BYTES_LEAST)
+        return true;
+    MPI_Datatype type;
+    if (!mpi_fine(MPI_Type_contiguous((int)piece->row, steps->types.element[dtype], &type),
+                  "MPI_Type_contiguous", err))
+        return false;
+    vec_push(steps->arena, &steps->made, type);
+    for (int d = piece->n_dims - 1; d >= 0; d--)
+        if (!repeat_type(steps, piece, d, n_bytes, &type, err))
+            return false;
+    *out = type;
+    return mpi_fine(MPI_Type_commit(out), "MPI_Type_commit", err);
+}
+
+static bool make_types(MpiSteps *steps, MpiStep *step, Error *err)
+{
+    const Exchange *x = &step->exchange;
+    bool typed = !step->large, ok = true;
+    step->give_type = arena_array(steps->arena, MPI_Datatype, x->n_gives);
+    step->take_type = arena_array(steps->arena, MPI_Datatype, x->n_takes);
+    for (int i = 0; i < x->n_gives; i++)
+        step->give_type[i] = MPI_DATATYPE_NULL;
+    for (int i = 0; i < x->n_takes; i++)
+        step->take_type[i] = MPI_DATATYPE_NULL;
+    for (int i = 0; typed && ok && i < x->n_gives; i++)
+        ok = piece_type(steps, &x->give[i].piece, step->dtype, &step->give_type[i], err);
+    for (int i = 0; typed && ok && i < x->n_takes; i++)
+        ok = x->take[i].use == PART_ADDED ||
+             piece_type(steps, &x->take[i].piece, step->dtype, &step->take_type[i], err);
+    return ok;
+}
+
+/* Whether all of the group are at this step, and not at another; and finds whether all parts lie as
+ * MPI's calls need them. */
+static bool meet_at(const MpiSteps *steps, MpiStep *step, const MpiStepCall *call, Error *err)
 {
     const int64_t mine[] = {
         call->number, (int64_t)call->kind,
-        mesh_group_member(steps->mesh, call->collective.atoms, steps->position, 0)};
-    enum { N = sizeof mine / sizeof *mine };
+        mesh_group_member(steps->mesh, call->collective.atoms, steps->position, 0),
+        step->give.direct && step->take.direct};
+    enum { N = sizeof mine / sizeof *mine, N_SAME = N - 1 };
     int64_t *all = arena_array(steps->arena, int64_t, (int64_t)N * step->n_members);
     if (!mpi_fine(MPI_Allgather(mine, N, MPI_INT64_T, all, N, MPI_INT64_T, step->comm),
                   "MPI_Allgather", err))
         return false;
-    for (int i = 0; i < step->n_members; i++)
-        if (memcmp(all + (int64_t)N * i, mine, sizeof mine) != 0)
+    step->direct = true;
+    for (int i = 0; i < step->n_members; i++) {
+        step->direct = step->direct && all[(int64_t)N * i + N_SAME];
+        if (memcmp(all + (int64_t)N * i, mine, N_SAME * sizeof *mine) != 0)
             return error_kind(
                 err, ERROR_RUN, "rank %" PRId64 " is at instruction %" PRId64 ", not at %" PRId64,
                 mesh_group_member(steps->mesh, call->collective.atoms, steps->position, i),
                 all[(int64_t)N * i], call->number);
+    }
     return true;
 }
 
@@ -184,7 +261,7 @@ MpiStep *mpi_step_prepare(MpiSteps *steps, const MpiStepCall *call, Error *err)
                    (call->kind == STEP_REDUCE_SCATTER ? step->n_members : 1);
     step->large = n_from > steps->n_most || n_to > steps->n_most;
     if (c->atoms == 0 || !is_among(call->kind))
-        return step;
+        return make_types(steps, step, err) ? step : NULL;
     for (int i = 0; i < step->n_members; i++) {
         int64_t member = mesh_group_member(steps->mesh, c->atoms, steps->position, i);
         if (submesh_has(steps->mesh, call->readers, member))
@@ -193,11 +270,11 @@ MpiStep *mpi_step_prepare(MpiSteps *steps, const MpiStepCall *call, Error *err)
                    member);
         return NULL;
     }
-    if (!find_group(steps, c->atoms, &step->comm, err) || !meet_at(steps, step, call, err))
-        return NULL;
     if (!step->large)
         make_blocks(steps, step);
-    return step;
+    bool ok = find_group(steps, c->atoms, &step->comm, err) && meet_at(steps, step, call, err) &&
+              make_types(steps, step, err);
+    return ok ? step : NULL;
 }
 
 /* ---- packing ---- */
@@ -353,20 +430,19 @@ typedef struct {
     int n, room;
 } Requests;
 
-/* A message in pieces that MPI can count. */
-static bool post(Doing *d, bool sends, int64_t other, void *data, int64_t n, Requests *requests)
+/* n elements, or n = 1 of a type, in pieces that MPI can count. */
+static bool post(Doing *d, bool sends, int64_t other, void *data, int64_t n, MPI_Datatype type,
+                 Requests *requests)
 {
-    MPI_Datatype type = d->steps->types.element[d->step->dtype];
     MPI_Comm comm = d->steps->world;
     bool ok = true;
     for (int64_t at = 0; ok && at < n; at += d->steps->n_most) {
         int n_now = (int)(n - at < d->steps->n_most ? n - at : d->steps->n_most);
         void *piece = pointer_at(data, d->step->dtype, at);
         MPI_Request request = MPI_REQUEST_NULL;
-        ok = sends ? mpi_fine(MPI_Isend(piece, n_now, type, (int)other, 0, comm, &request),
-                              "MPI_Isend", d->err)
-                   : mpi_fine(MPI_Irecv(piece, n_now, type, (int)other, 0, comm, &request),
-                              "MPI_Irecv", d->err);
+        int code = sends ? MPI_Isend(piece, n_now, type, (int)other, 0, comm, &request)
+                         : MPI_Irecv(piece, n_now, type, (int)other, 0, comm, &request);
+        ok = mpi_fine(code, sends ? "MPI_Isend" : "MPI_Irecv", d->err);
         if (ok)
             vec_push(NULL, requests, request);
     }
@@ -381,62 +457,114 @@ static int64_t elements_of(const Message *message, int n)
     return n_elements;
 }
 
-/* Where a message lies that is to be sent: in the part, or packed at *room, which moves on. */
-static void *outgoing(const Doing *d, const Message *give, char **room)
+/* A message that needs no packing: neighbours in the part, or rows of it as a type. */
+static bool lies_there(const Message *message, MPI_Datatype type)
 {
+    return type != MPI_DATATYPE_NULL || piece_is_contiguous(&message->piece);
+}
+
+static bool post_there(Doing *d, bool sends, const Message *message, MPI_Datatype type,
+                       const void *part, Requests *requests)
+{
+    const Piece *piece = &message->piece;
+    void *begin = pointer_at(part, d->step->dtype, piece_begin(piece));
+    if (type != MPI_DATATYPE_NULL)
+        return post(d, sends, message->position, begin, 1, type, requests);
+    return post(d, sends, message->position, begin, piece->n_elements,
+                d->steps->types.element[d->step->dtype], requests);
+}
+
+typedef struct {
+    Requests requests;
+    char *send, *receive; /* the next free places of the rooms */
+    void **staged; /* per take: where it waits to be taken; NULL: it is received where it belongs */
+} Posted;
+
+static bool post_takes(Doing *d, Posted *p)
+{
+    const Exchange *x = &d->step->exchange;
     Dtype dtype = d->step->dtype;
-    if (piece_is_contiguous(&give->piece))
-        return pointer_at(d->source->data, dtype, give->piece.first);
+    bool ok = true;
+    for (int i = 0; ok && i < x->n_takes; i++) {
+        const Message *take = &x->take[i];
+        MPI_Datatype type = d->step->take_type[i];
+        if (take->position == x->position)
+            continue;
+        if (take->use == PART_COPIED && lies_there(take, type)) {
+            ok = post_there(d, false, take, type, d->target->data, &p->requests);
+            continue;
+        }
+        p->staged[i] = p->receive;
+        p->receive += take->piece.n_elements * element_bytes(dtype);
+        ok = post(d, false, take->position, p->staged[i], take->piece.n_elements,
+                  d->steps->types.element[dtype], &p->requests);
+    }
+    return ok;
+}
+
+static void *pack_at(const Doing *d, const Message *give, char **room)
+{
     char *at = *room;
-    piece_pack(&give->piece, dtype, d->source->data, at);
-    *room += give->piece.n_elements * element_bytes(dtype);
+    piece_pack(&give->piece, d->step->dtype, d->source->data, at);
+    *room += give->piece.n_elements * element_bytes(d->step->dtype);
     return at;
 }
 
-/* The same of one that is received. */
-static void *incoming(const Doing *d, const Message *take, char **room)
+/* All but what this rank gives itself. */
+static bool post_gives(Doing *d, Posted *p)
 {
-    Dtype dtype = d->step->dtype;
-    if (take->use == PART_COPIED && piece_is_contiguous(&take->piece))
-        return pointer_at(d->target->data, dtype, take->piece.first);
-    char *at = *room;
-    *room += take->piece.n_elements * element_bytes(dtype);
-    return at;
+    const Exchange *x = &d->step->exchange;
+    bool ok = true;
+    for (int i = 0; ok && i < x->n_gives; i++) {
+        const Message *give = &x->give[i];
+        MPI_Datatype type = d->step->give_type[i];
+        if (give->position == x->position)
+            continue;
+        ok = lies_there(give, type)
+                 ? post_there(d, true, give, type, d->source->data, &p->requests)
+                 : post(d, true, give->position, pack_at(d, give, &p->send), give->piece.n_elements,
+                        d->steps->types.element[d->step->dtype], &p->requests);
+    }
+    return ok;
+}
+
+/* While messages are on their way: what this rank gives itself. Packed where it is taken, if it is
+ * contiguous there. */
+static void stage_own(Doing *d, Posted *p)
+{
+    const Exchange *x = &d->step->exchange;
+    const Message *give = x->give, *take = x->take;
+    while (give < x->give + x->n_gives && give->position != x->position)
+        give++;
+    while (take < x->take + x->n_takes && take->position != x->position)
+        take++;
+    if (give == x->give + x->n_gives || take == x->take + x->n_takes)
+        return;
+    if (piece_is_contiguous(&give->piece))
+        p->staged[take - x->take] = local_at(d->source, give->piece.first);
+    else if (take->use == PART_COPIED && piece_is_contiguous(&take->piece))
+        piece_pack(&give->piece, d->step->dtype, d->source->data,
+                   local_at(d->target, take->piece.first));
+    else
+        p->staged[take - x->take] = pack_at(d, give, &p->send);
 }
 
 static bool by_messages(Doing *d)
 {
     const Exchange *x = &d->step->exchange;
     Dtype dtype = d->step->dtype;
-    Requests requests = {.n = 0};
-    char *send = room_for(&d->steps->send, dtype, elements_of(x->give, x->n_gives), d->err);
-    char *receive =
-        send ? room_for(&d->steps->receive, dtype, elements_of(x->take, x->n_takes), d->err) : NULL;
     Arena *scratch = arena_new();
-    void **from = arena_array(scratch, void *, x->n_takes), *own = NULL;
-    bool ok = receive != NULL;
-    for (int i = 0; ok && i < x->n_takes; i++) {
-        from[i] = incoming(d, &x->take[i], &receive);
-        if (x->take[i].position != x->position)
-            ok = post(d, false, x->take[i].position, from[i], x->take[i].piece.n_elements,
-                      &requests);
-    }
-    for (int i = 0; ok && i < x->n_gives; i++) {
-        void *data = outgoing(d, &x->give[i], &send);
-        if (x->give[i].position == x->position)
-            own = data;
-        else
-            ok = post(d, true, x->give[i].position, data, x->give[i].piece.n_elements, &requests);
-    }
-    ok = ok &&
-         mpi_fine(MPI_Waitall(requests.n, requests.at, MPI_STATUSES_IGNORE), "MPI_Waitall", d->err);
-    for (int i = 0; ok && i < x->n_takes; i++) {
-        bool mine = x->take[i].position == x->position;
-        bool there =
-            !mine && x->take[i].use == PART_COPIED && piece_is_contiguous(&x->take[i].piece);
-        ok = there || exchange_take(x, &x->take[i], mine ? own : from[i], d->target, d->err);
-    }
-    free(requests.at);
+    Posted p = {.staged = arena_array(scratch, void *, x->n_takes)};
+    p.send = room_for(&d->steps->send, dtype, elements_of(x->give, x->n_gives), d->err);
+    p.receive = room_for(&d->steps->receive, dtype, elements_of(x->take, x->n_takes), d->err);
+    bool ok = p.send && p.receive && post_takes(d, &p) && post_gives(d, &p);
+    if (ok)
+        stage_own(d, &p);
+    ok = ok && mpi_fine(MPI_Waitall(p.requests.n, p.requests.at, MPI_STATUSES_IGNORE),
+                        "MPI_Waitall", d->err);
+    for (int i = 0; ok && i < x->n_takes; i++)
+        ok = !p.staged[i] || exchange_take(x, &x->take[i], p.staged[i], d->target, d->err);
+    free(p.requests.at);
     arena_free(scratch);
     return ok;
 }
@@ -452,7 +580,8 @@ static Way *way_of(const MpiSteps *steps, const MpiStep *step)
         return by_messages;
     if (step->kind == STEP_ALL_REDUCE && reduces_all)
         return all_reduce;
-    if (step->large || step->kind == STEP_PERMUTE)
+    bool moves = step->kind == STEP_ALL_GATHER || step->kind == STEP_ALL_TO_ALL;
+    if (step->large || step->kind == STEP_PERMUTE || (moves && !step->direct))
         return by_messages;
     if (step->kind == STEP_ALL_GATHER && x->roles.own == 0)
         return all_gather;

@@ -1,14 +1,17 @@
 /* steps.h - steps of a reshard between processes, one a rank.
  *
- *     all-gather, all-to-all   MPI_Allgatherv, MPI_Alltoallv on a communicator of the group
- *     all-reduce               MPI_Allreduce; in rank order: each of the group combines its share
- * of the elements, then all gather them reduce-scatter           MPI_Reduce_scatter; in rank order:
- * MPI_Alltoallv, then combined permute, send            messages from rank to rank
+ *     all-gather      MPI_Allgatherv on a communicator of the group
+ *     all-to-all      MPI_Alltoallv
+ *     all-reduce      MPI_Allreduce; in rank order: each combines a share, then all gather them
+ *     reduce-scatter  MPI_Reduce_scatter; in rank order: MPI_Alltoallv, then combined
+ *     permute, send   messages from rank to rank
  *
  * Groups' communicators are made where they are first needed, once for each set of atoms. A step is
  * prepared once: its messages (exchange.h), counts and places. What lies as MPI wants it is sent
- * and received where it is, all else is packed into buffers that all steps share. What is larger
- * than MPI can count goes in pieces of n_most elements, from rank to rank.
+ * and received where it is. Where an all-gather or an all-to-all has parts, on any rank, that do
+ * not lie so, it is messages too: rows that are not short go as types of MPI, all else is packed
+ * into buffers that all steps share. What is larger than MPI can count goes from rank to rank, in
+ * pieces of n_most elements.
  */
 #ifndef CORE_RUN_MPI_STEPS_H
 #define CORE_RUN_MPI_STEPS_H
@@ -36,6 +39,7 @@ typedef struct {
     int64_t n_most; /* elements at once */
     MpiTypes types;
     Vec(MpiGroup) groups;
+    Vec(MPI_Datatype) made; /* of pieces */
     Room send, receive;
 } MpiSteps;
 
@@ -55,7 +59,10 @@ typedef struct {
     MPI_Comm comm; /* of the group; MPI_COMM_NULL: nobody else is in it */
     int n_members; /* of the group */
     MpiBlocks give, take;
-    bool large; /* on some rank: more than MPI can count */
+    bool large;                          /* on some rank: more than MPI can count */
+    bool direct;                         /* on all ranks of the group: give and take are */
+    MPI_Datatype *give_type, *take_type; /* per message of the exchange: its rows in the part, or
+                                            MPI_DATATYPE_NULL: contiguous, or packed */
 } MpiStep;
 
 typedef struct {
