@@ -40,7 +40,7 @@ typedef struct {
 /* By families, each ended by a row without a name. */
 extern const DeviceOp device_ops_copy[], device_ops_matmul[], device_ops_rows[],
     device_ops_gather[], device_ops_reduce[], device_ops_along[], device_ops_window[],
-    device_ops_attention[];
+    device_ops_resize[], device_ops_attention[];
 
 /* ---- places ---- */
 
@@ -110,6 +110,9 @@ bool build_move(DeviceBuild *build, Dtype dtype, const Picks *picks, DevicePlace
                 DevicePlace from);
 bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack, ReduceOp reduce,
                  DevicePlace to, DevicePlace from);
+/* The moves that a call's host kernel would do; false: it does more than move. The kernel must move
+ * by kernel_pick() alone. */
+bool build_recorded(DeviceBuild *build, const KernelCall *call);
 /* A product by cuBLASLt where it has the type, else by a plain kernel, without epilogue then. */
 void build_product(DeviceBuild *build, const DeviceMatmul *product);
 /* n elements of that many bytes, each as the one at `from`. */

@@ -190,8 +190,9 @@ int device_op_at(const DeviceBuild *build, const KernelCall *call)
 static const DeviceOp *find_op(const KernelCall *call)
 {
     static const DeviceOp *const families[] = {
-        device_ops_copy,   device_ops_matmul, device_ops_rows,   device_ops_gather,
-        device_ops_reduce, device_ops_along,  device_ops_window, device_ops_attention};
+        device_ops_copy,   device_ops_matmul, device_ops_rows,
+        device_ops_gather, device_ops_reduce, device_ops_along,
+        device_ops_window, device_ops_resize, device_ops_attention};
     if (kernel_find(NULL, call->kernel->name) != call->kernel)
         return NULL; /* a user's */
     for (size_t f = 0; f < sizeof families / sizeof *families; f++)

@@ -469,15 +469,19 @@ static void record(PickSink *sink, const Local *to, const Local *from, const Pic
                                     place_input(op, input));
 }
 
-/* The host kernel says which element goes where. */
-static bool recorded(DeviceBuild *build, const KernelCall *call, const void *row)
+bool build_recorded(DeviceBuild *build, const KernelCall *call)
 {
-    (void)row;
     Recorder recorder = {.sink = {record}, .build = build, .call = call};
     KernelCall asked = *call;
     Error err = {0};
     asked.sink = &recorder.sink;
     return call->kernel->run(&asked, &err) && !recorder.failed;
+}
+
+static bool recorded(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    (void)row;
+    return build_recorded(build, call);
 }
 
 static const char fill_body[] =
@@ -537,8 +541,6 @@ const DeviceOp device_ops_copy[] = {
     {"Tile", recorded, NULL},
     {"DepthToSpace", recorded, NULL},
     {"SpaceToDepth", recorded, NULL},
-    {"Resize", recorded, NULL},
-    {"Upsample", recorded, NULL},
     {"Pad", pad, NULL},
     {0},
 };

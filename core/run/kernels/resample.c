@@ -5,7 +5,7 @@
  * elements. Source: the formulas in the ONNX operator schemas of Resize.
  */
 #include "core/rules/resample.h"
-#include "core/run/kernel.h"
+#include "core/run/kernels/resize.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -14,18 +14,10 @@
 /* ---- taps ---- */
 
 typedef struct {
-    int64_t n;            /* taps of each place */
-    const int64_t *place; /* [places of the output][n]: elements of the local input */
-    const double *weight;
-    const bool *outside; /* per place: of a crop that reaches over the image */
-} Taps;
-
-typedef struct {
     const Resizing *resizing;
     double roi_start[DIMS_MAX], roi_end[DIMS_MAX];
     double cubic;
     bool antialias, exclude_outside;
-    double extrapolation;
 } Sampling;
 
 /* Where in the input's dim the output place `at` lies. */
@@ -73,7 +65,7 @@ static double nearest_of(Str round, double x)
     return floor(x + 0.5);
 }
 
-/* Taps reach `radius` places to each side, further where an antialiased dim shrinks. */
+/* ResizeTaps reach `radius` places to each side, further where an antialiased dim shrinks. */
 static int64_t n_taps(const Sampling *s, int d)
 {
     if (str_eq(s->resizing->mode, STR("nearest")))
@@ -108,7 +100,7 @@ static void fill_taps(const Sampling *s, int d, int64_t size, double x, int64_t 
 }
 
 static bool make_taps(const Sampling *s, Arena *arena, const Local *in, const Local *out, int d,
-                      int64_t stride, Taps *taps, Error *err)
+                      int64_t stride, ResizeTaps *taps, Error *err)
 {
     int64_t n_out = out->shape.dim[d], size = in->whole.dim[d], n = n_taps(s, d);
     bool same = s->resizing->scale[d] == 1 && out->whole.dim[d] == size;
@@ -130,21 +122,22 @@ static bool make_taps(const Sampling *s, Arena *arena, const Local *in, const Lo
             place[k] = held * stride;
         }
     }
-    *taps = (Taps){n, place, weight, outside};
+    *taps = (ResizeTaps){n, place, weight, outside};
     return true;
 }
 
 /* ---- Resize ---- */
 
 /* The sum over the taps of dims d.. around `place`. */
-static double sample(const Local *in, const Taps *taps, const int64_t *at, int d, int64_t place)
+static double sample(const Local *in, const ResizeTaps *taps, const int64_t *at, int d,
+                     int64_t place)
 {
     if (d == in->shape.n_dims) {
         double x;
         elements_load(in->dtype, local_at(in, place), 1, 1, NUMBER_F64, &x);
         return x;
     }
-    const Taps *t = &taps[d];
+    const ResizeTaps *t = &taps[d];
     double sum = 0;
     for (int64_t k = at[d] * t->n; k < (at[d] + 1) * t->n; k++)
         if (t->n == 1)
@@ -178,7 +171,7 @@ static bool read_roi(const KernelCall *call, const Resizing *resizing, Sampling 
 }
 
 /* Every element is one of the input's. */
-static bool is_move(const Taps *taps, const Local *out)
+static bool is_move(const ResizeTaps *taps, const Local *out)
 {
     for (int64_t d = 0; d < out->shape.n_dims; d++)
         for (int64_t i = 0; i < out->shape.dim[d]; i++)
@@ -187,7 +180,7 @@ static bool is_move(const Taps *taps, const Local *out)
     return true;
 }
 
-static bool move_taps(const KernelCall *call, const Local *in, Local *out, const Taps *taps)
+static bool move_taps(const KernelCall *call, const Local *in, Local *out, const ResizeTaps *taps)
 {
     Picks picks = picks_new(call->scratch, &out->shape);
     for (int64_t d = 0; d < out->shape.n_dims; d++)
@@ -197,7 +190,8 @@ static bool move_taps(const KernelCall *call, const Local *in, Local *out, const
     return true;
 }
 
-static bool run_resize(const KernelCall *call, bool upsample, Error *err)
+bool resize_taps(const KernelCall *call, bool upsample, ResizeTaps taps[DIMS_MAX],
+                 double *extrapolation, Error *err)
 {
     if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err))
         return false;
@@ -209,18 +203,28 @@ static bool run_resize(const KernelCall *call, bool upsample, Error *err)
     s.cubic = args_float(&rule, "cubic_coeff_a", -0.75);
     s.antialias = args_int(&rule, "antialias", 0) != 0;
     s.exclude_outside = args_int(&rule, "exclude_outside", 0) != 0;
-    s.extrapolation = args_float(&rule, "extrapolation_value", 0);
+    *extrapolation = args_float(&rule, "extrapolation_value", 0);
 
-    const Local *in = call->input[0];
-    Local *out = call->output[0];
-    Taps taps[DIMS_MAX];
-    int64_t stride[DIMS_MAX], at[DIMS_MAX], n = shape_elements(&out->shape);
-    int n_dims = (int)out->shape.n_dims;
-    assert(n_dims >= 0 && n_dims == in->shape.n_dims);
+    const Local *in = call->input[0], *out = call->output[0];
+    int64_t stride[DIMS_MAX];
+    assert(in->shape.n_dims == out->shape.n_dims);
     row_major_strides(&in->shape, stride);
-    for (int d = 0; d < n_dims; d++)
+    for (int d = 0; d < out->shape.n_dims; d++)
         if (!make_taps(&s, call->scratch, in, out, d, stride[d], &taps[d], err))
             return false;
+    return true;
+}
+
+static bool run_resize(const KernelCall *call, bool upsample, Error *err)
+{
+    ResizeTaps taps[DIMS_MAX];
+    double extrapolation;
+    if (!resize_taps(call, upsample, taps, &extrapolation, err))
+        return false;
+    const Local *in = call->input[0];
+    Local *out = call->output[0];
+    int64_t at[DIMS_MAX], n = shape_elements(&out->shape);
+    int n_dims = (int)out->shape.n_dims;
     if (is_move(taps, out) && in->dtype == out->dtype)
         return move_taps(call, in, out, taps);
     if (call->sink)
@@ -232,7 +236,7 @@ static bool run_resize(const KernelCall *call, bool upsample, Error *err)
             at[d] = rest % out->shape.dim[d];
             outside |= taps[d].outside[at[d]];
         }
-        double x = outside ? s.extrapolation : sample(in, taps, at, 0, 0);
+        double x = outside ? extrapolation : sample(in, taps, at, 0, 0);
         elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &x);
     }
     return true;

@@ -1,0 +1,99 @@
+/* gen_resize.c - kernels of Resize and Upsample: a move where every element is one of the input's,
+ * else a thread an output, which sums its taps.
+ */
+#include "core/run/cuda/device_build.h"
+#include "core/run/kernels/resize.h"
+
+static const char resize_body[] =
+    "typedef struct {\n"
+    "    const T *x;\n    T *y;\n    i64 n;\n    double outside_is;\n"
+    "    i64 size[N], taps[N];\n    const i64 *place[N];\n    const double *weight[N];\n"
+    "    const unsigned char *outside[N];\n"
+    "} Args;\n"
+    "KERNEL(256, NAME, Args)\n"
+    "{\n"
+    "    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.n; i += (i64)gridDim.x * 256) {\n"
+    "        i64 at[N], rest = i, n_taps = 1;\n"
+    "        int outside = 0;\n"
+    "        UNROLL\n"
+    "        for (int d = N - 1; d >= 0; d--) {\n"
+    "            at[d] = rest % a.size[d];\n"
+    "            rest /= a.size[d];\n"
+    "            outside |= a.outside[d][at[d]];\n"
+    "            n_taps *= a.taps[d];\n"
+    "        }\n"
+    "        C sum = 0;\n"
+    "        for (i64 k = 0; k < n_taps && !outside; k++) {\n"
+    "            i64 from = 0, left = k;\n"
+    "            C weight = 1;\n"
+    "            UNROLL\n"
+    "            for (int d = N - 1; d >= 0; d--) {\n"
+    "                i64 tap = at[d] * a.taps[d] + left % a.taps[d];\n"
+    "                left /= a.taps[d];\n"
+    "                from += a.place[d][tap];\n"
+    "                weight *= a.taps[d] == 1 ? 1 : (C)a.weight[d][tap];\n"
+    "            }\n"
+    "            if (weight != 0)\n"
+    "                sum += weight * LOAD(a.x[from]);\n"
+    "        }\n"
+    "        a.y[i] = STORE(outside ? (C)a.outside_is : sum);\n"
+    "    }\n"
+    "}\n";
+
+static void no_pick(PickSink *sink, const Local *to, const Local *from, const Picks *picks)
+{
+    (void)sink, (void)to, (void)from, (void)picks;
+}
+
+static void word_taps(DeviceBuild *build, const Local *out, const ResizeTaps *taps, Words *words)
+{
+    int n = (int)out->shape.n_dims;
+    for (int d = 0; d < n; d++)
+        word_i64(words, out->shape.dim[d]);
+    for (int d = 0; d < n; d++)
+        word_i64(words, taps[d].n);
+    for (int d = 0; d < n; d++)
+        word_place(words, place_table(build, taps[d].place, out->shape.dim[d] * taps[d].n * 8));
+    for (int d = 0; d < n; d++)
+        word_place(words, place_table(build, taps[d].weight, out->shape.dim[d] * taps[d].n * 8));
+    for (int d = 0; d < n; d++)
+        word_place(words, place_table(build, taps[d].outside, out->shape.dim[d]));
+}
+
+/* row: of Upsample. */
+static bool resize(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    const Local *in = device_input(call, 0), *out = call->output[0];
+    PickSink sink = {no_pick};
+    KernelCall asked = *call;
+    ResizeTaps taps[DIMS_MAX];
+    Error err = {0};
+    double extrapolation;
+    asked.sink = &sink;
+    if (build_recorded(build, call))
+        return true;
+    if (!in || in->dtype != out->dtype || !dtype_on_device(in->dtype) || in->shape.n_dims < 1 ||
+        !dtype_is_float(in->dtype) || !resize_taps(&asked, row != NULL, taps, &extrapolation, &err))
+        return false;
+    const char *type = dtype_name(in->dtype), *class = number_name(dtype_number(in->dtype));
+    const char *name = arena_printf(build->arena, "resize_%s", type);
+    Buf text = buf_new(build->arena);
+    Words words = {.arena = build->arena};
+    buf_printf(&text,
+               "#define NAME %s\nenum { N = %d };\ntypedef t_%s T;\ntypedef c_%s C;\n"
+               "#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n%s",
+               name, (int)out->shape.n_dims, type, class, type, class, type, class, resize_body);
+    word_place(&words, place_input(0, 0));
+    word_place(&words, place_output(0, 0));
+    word_i64(&words, shape_elements(&out->shape));
+    word_f64(&words, extrapolation);
+    word_taps(build, out, taps, &words);
+    build_launch(build, &text, name, launch_over(shape_elements(&out->shape)), &words);
+    return true;
+}
+
+const DeviceOp device_ops_resize[] = {
+    {"Resize", resize, NULL},
+    {"Upsample", resize, "upsample"},
+    {0},
+};
