@@ -5,6 +5,7 @@
  */
 #include "core/run/runner.h"
 
+#include "core/base/units.h"
 #include "core/run/collective.h"
 
 static bool open_team(Team *team, Error *err)
@@ -33,16 +34,28 @@ static void close_rank(Rank *rank)
     (void)rank;
 }
 
+static bool out_of_memory(Rank *rank, int32_t slot, int64_t n_bytes)
+{
+    const Team *team = rank->team;
+    Error err = {0};
+    Arena *scratch = arena_new();
+    Buf wants = buf_new(scratch), has = buf_new(scratch);
+    units_format_bytes(n_bytes, &wants);
+    int64_t counted = rank->slot[slot] ? n_bytes : 0;
+    units_format_bytes(rank->result->head->live_bytes - counted, &has);
+    error_kind(&err, ERROR_RUN, "out of memory for '%s': %s beside %s that it has",
+               tensor_name(team->plan->inferred->graph, team->program->slots[slot].tensor), wants.s,
+               has.s);
+    arena_free(scratch);
+    return rank_failed(rank, &err);
+}
+
 Local *host_make_slot(Rank *rank, int32_t slot)
 {
     Local *local = rank_make(rank, slot);
     if (!local || local_alloc(local))
         return local;
-    Error err = {0};
-    const Team *team = rank->team;
-    error_kind(&err, ERROR_RUN, "out of memory for '%s'",
-               tensor_name(team->plan->inferred->graph, team->program->slots[slot].tensor));
-    rank_failed(rank, &err);
+    out_of_memory(rank, slot, local_bytes(local));
     return NULL;
 }
 
@@ -55,13 +68,11 @@ static Local *copy(Rank *rank, const Local *from)
 /* A sequence, an optional. */
 static bool load_listed(Rank *rank, int32_t slot, const Local *listed)
 {
-    Error err = {0};
     Local *local = local_copy(listed);
-    if (local)
-        rank_put(rank, slot, local);
-    else
-        error_kind(&err, ERROR_RUN, "out of memory");
-    return local || rank_failed(rank, &err);
+    if (!local)
+        return out_of_memory(rank, slot, local_bytes(listed));
+    rank_put(rank, slot, local);
+    return true;
 }
 
 static bool load(Rank *rank, int32_t slot)

@@ -178,5 +178,13 @@ events = json.load(open(sys.argv[1]))['traceEvents']
 print(sorted({e['tid'] for e in events if e['pid'] == 1 and e['ph'] == 'X' and e['cat'] == 'op'}))" \
     "$dir/trace.json" 2>&1)" "[0, 2]"
 
+# ---- a run without memory names the tensor
+
+if ! nm "$DIMSCOPE" 2>/dev/null | grep -q __asan_init; then
+    same "out of memory names the tensor" "$( (ulimit -v 700000
+        "$DIMSCOPE" run samples/models/gpt2.onnx --dim batch=8,seq=256 -m x=2 2>&1) |
+        sed "s/rank [01]/rank R/; s/for '.*/for T/")" "error: rank R: out of memory for T"
+fi
+
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
