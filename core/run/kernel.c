@@ -323,7 +323,7 @@ RuleCall kernel_rule_call(const KernelCall *call)
         shape[i] = held ? &held->whole : inferred_shape(call->inferred, tensor);
         dtype[i] = held ? held->dtype : (Dtype)call->inferred->dtype[tensor];
         value[i] = kernel_value(call, i);
-        if (!value[i] && call->input[i] && !call->sink)
+        if (!value[i] && call->input[i] && call->input[i]->data)
             value[i] = list_of(call->scratch, call->input[i]);
     }
     return (RuleCall){.arena = call->scratch,

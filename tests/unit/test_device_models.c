@@ -18,7 +18,7 @@ typedef struct {
 static Sample samples[] = {
     {"tiny-gpt", "tiny-gpt", "batch=2,seq=16", "tp=1", true, ""},
     {"llama-tiny", "llama-tiny", "batch=2,seq=16", "tp=1", true, ""},
-    {"tiny-conv", "tiny-conv", "batch=2", "tp=1", true, "Resize"},
+    {"tiny-conv", "tiny-conv", "batch=2", "tp=1", true, ""},
     {"tiny-gpt, cut", "tiny-gpt", "batch=2,seq=16", "dp=2", false, ""},
     {"gpt2", "gpt2", "batch=2,seq=16", "tp=1", false, ""},
     {"resnet50", "resnet50", "batch=2", "tp=1", false, ""},

@@ -95,6 +95,9 @@ bool dtype_on_device(Dtype dtype);
 
 /* ---- what calls say ---- */
 
+/* The call with inputs that may be read: those whose elements are in the model have them, the
+ * others have no data. */
+KernelCall device_readable(const KernelCall *call);
 /* As kernel_rule_call(), without a look at what lies on the device. */
 RuleCall device_rule_call(const KernelCall *call);
 /* One whole number known at load; `fallback` where the input is absent. False: not known. */
@@ -113,6 +116,8 @@ bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack,
 /* The moves that a call's host kernel would do; false: it does more than move. The kernel must move
  * by kernel_pick() alone. */
 bool build_recorded(DeviceBuild *build, const KernelCall *call);
+bool build_scale(DeviceBuild *build, Dtype dtype, int64_t n, double factor, DevicePlace at);
+bool build_draw(DeviceBuild *build, const Local *part, uint64_t key, double scale, DevicePlace to);
 /* A product by cuBLASLt where it has the type, else by a plain kernel, without epilogue then. */
 void build_product(DeviceBuild *build, const DeviceMatmul *product);
 /* n elements of that many bytes, each as the one at `from`. */

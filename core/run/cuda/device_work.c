@@ -155,11 +155,47 @@ void build_matmul(DeviceBuild *build, const DeviceMatmul *matmul)
 
 /* ---- what calls say ---- */
 
+enum { CONSTANT_MOST = 64 }; /* elements of one that is looked at */
+
+/* Elements of a constant as the model holds them; NULL: it is none, or cannot be read. */
+static void *constant_data(const KernelCall *call, int32_t tensor, const Local *local)
+{
+    const Graph *graph = kernel_graph(call);
+    const GraphTensor *at = &graph->tensors[tensor];
+    const Attr *value = NULL;
+    Error err = {0};
+    int64_t n = shape_elements(&local->whole);
+    if (at->maker >= 0 && strcmp(op_operator(graph, at->maker), "Constant") == 0)
+        value = op_attr(graph, at->maker, "value");
+    const TensorData *data = at->data >= 0                         ? &graph->data[at->data]
+                             : value && value->type == ATTR_TENSOR ? value->tensor
+                                                                   : NULL;
+    if (!data || n > CONSTANT_MOST || shape_elements(&local->shape) != n)
+        return NULL;
+    void *out = arena_alloc(call->scratch, (size_t)local_bytes(local));
+    return data_read(data, local->dtype, n, out, &err) ? out : NULL;
+}
+
+KernelCall device_readable(const KernelCall *call)
+{
+    KernelCall out = *call;
+    const Local **input = arena_array(call->scratch, const Local *, call->n_inputs);
+    for (int i = 0; i < call->n_inputs; i++) {
+        if (!call->input[i])
+            continue;
+        Local *copy = arena_make(call->scratch, Local);
+        *copy = *call->input[i];
+        copy->data = constant_data(call, op_inputs(kernel_graph(call), call->op)[i], copy);
+        input[i] = copy;
+    }
+    out.input = input;
+    return out;
+}
+
 RuleCall device_rule_call(const KernelCall *call)
 {
-    KernelCall unread = *call;
-    unread.input = arena_array(call->scratch, const Local *, call->n_inputs);
-    return kernel_rule_call(&unread);
+    KernelCall readable = device_readable(call);
+    return kernel_rule_call(&readable);
 }
 
 bool device_known_int(const KernelCall *call, int input, int64_t fallback, int64_t *out)
@@ -254,6 +290,24 @@ bool device_take(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *pie
 {
     DeviceBuild build = {.arena = arena, .texts = texts, .n_done = 1};
     bool ok = build_piece(&build, dtype, piece, false, reduce, part, message);
+    *out = finish(&build);
+    return ok;
+}
+
+bool device_scale(Arena *arena, DeviceTexts *texts, Dtype dtype, int64_t n, double factor,
+                  DevicePlace at, DeviceWork *out)
+{
+    DeviceBuild build = {.arena = arena, .texts = texts, .n_done = 1};
+    bool ok = n == 0 || build_scale(&build, dtype, n, factor, at);
+    *out = finish(&build);
+    return ok;
+}
+
+bool device_draw(Arena *arena, DeviceTexts *texts, const Local *part, uint64_t key, double scale,
+                 DevicePlace to, DeviceWork *out)
+{
+    DeviceBuild build = {.arena = arena, .texts = texts, .n_done = 1};
+    bool ok = shape_elements(&part->shape) == 0 || build_draw(&build, part, key, scale, to);
     *out = finish(&build);
     return ok;
 }

@@ -451,7 +451,7 @@ static bool same(DeviceBuild *build, const KernelCall *call, const void *row)
 typedef struct {
     PickSink sink;
     DeviceBuild *build;
-    const KernelCall *call;
+    const KernelCall *call, *asked; /* asked: with inputs that may be read */
     bool failed;
 } Recorder;
 
@@ -460,7 +460,7 @@ static void record(PickSink *sink, const Local *to, const Local *from, const Pic
     Recorder *recorder = (Recorder *)sink; /* its first member */
     const KernelCall *call = recorder->call;
     int op = device_op_at(recorder->build, call), input = 0, output = 0;
-    while (input < call->n_inputs && call->input[input] != from)
+    while (input < call->n_inputs && recorder->asked->input[input] != from)
         input++;
     while (output < call->n_outputs && call->output[output] != to)
         output++;
@@ -471,8 +471,8 @@ static void record(PickSink *sink, const Local *to, const Local *from, const Pic
 
 bool build_recorded(DeviceBuild *build, const KernelCall *call)
 {
-    Recorder recorder = {.sink = {record}, .build = build, .call = call};
-    KernelCall asked = *call;
+    KernelCall asked = device_readable(call);
+    Recorder recorder = {.sink = {record}, .build = build, .call = call, .asked = &asked};
     Error err = {0};
     asked.sink = &recorder.sink;
     return call->kernel->run(&asked, &err) && !recorder.failed;

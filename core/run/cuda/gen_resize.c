@@ -40,11 +40,6 @@ static const char resize_body[] =
     "    }\n"
     "}\n";
 
-static void no_pick(PickSink *sink, const Local *to, const Local *from, const Picks *picks)
-{
-    (void)sink, (void)to, (void)from, (void)picks;
-}
-
 static void word_taps(DeviceBuild *build, const Local *out, const ResizeTaps *taps, Words *words)
 {
     int n = (int)out->shape.n_dims;
@@ -64,12 +59,10 @@ static void word_taps(DeviceBuild *build, const Local *out, const ResizeTaps *ta
 static bool resize(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     const Local *in = device_input(call, 0), *out = call->output[0];
-    PickSink sink = {no_pick};
-    KernelCall asked = *call;
+    KernelCall asked = device_readable(call);
     ResizeTaps taps[DIMS_MAX];
     Error err = {0};
     double extrapolation;
-    asked.sink = &sink;
     if (build_recorded(build, call))
         return true;
     if (!in || in->dtype != out->dtype || !dtype_on_device(in->dtype) || in->shape.n_dims < 1 ||

@@ -158,7 +158,7 @@ static bool read_roi(const KernelCall *call, const Resizing *resizing, Sampling 
     if (!roi || shape_elements(&roi->shape) == 0 ||
         !str_eq(resizing->where, STR("tf_crop_and_resize")))
         return true;
-    if (call->sink || !kernel_computes(roi, err))
+    if (!roi->data || !kernel_computes(roi, err))
         return error_kind(err, ERROR_RUN, "its roi is data");
     if (shape_elements(&roi->shape) != 2 * n)
         return error_kind(err, ERROR_RUN, "its roi is not two numbers a dim");
