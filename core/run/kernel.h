@@ -66,11 +66,11 @@ struct Kernel {
 extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],
     kernels_reduce[], kernels_norm[], kernels_along[], kernels_make[], kernels_einsum[],
     kernels_conv[], kernels_pool[], kernels_image[], kernels_resample[], kernels_quantize[],
-    kernels_scatter[], kernels_cast[], kernels_recurrent[], kernels_attention[], kernels_fused[],
-    kernels_deform[], kernels_back[], kernels_regions[], kernels_sample[], kernels_integer[],
-    kernels_signal[], kernels_stateful[], kernels_rotary[], kernels_decide[], kernels_boxes[],
-    kernels_loss[], kernels_optimizer[], kernels_random[], kernels_matrix[], kernels_ngrams[],
-    kernels_control[], kernels_sequence[];
+    kernels_scatter[], kernels_cast[], kernels_recurrent[], kernels_attention[], kernels_nbits[],
+    kernels_fused[], kernels_deform[], kernels_back[], kernels_regions[], kernels_sample[],
+    kernels_integer[], kernels_signal[], kernels_stateful[], kernels_rotary[], kernels_decide[],
+    kernels_boxes[], kernels_loss[], kernels_optimizer[], kernels_random[], kernels_matrix[],
+    kernels_ngrams[], kernels_control[], kernels_sequence[];
 
 /* The kernel of an op: the one its op space has, the one that is named there (space may be NULL),
  * then its operator's. NULL when there is none. */

@@ -22,6 +22,7 @@ static OpRow rows[] = {
     {"capped scores told", "y - - s <- Attention f32[1,1,1,1] f32[1,1,2,1] f32[1,1,2,1] softcap=2.0 qk_matmul_output_mode=1", {"2", "1 3", "10 20"}, "f32[1,1,1,1] 16.1465; ; ; f32[1,1,1,2] 1.52319 1.99011", 23},
     {"halves turned", "y <- RotaryEmbedding f32[1,1,2,4] f32[3,2] f32[3,2] i64[1,2]", {"1 2 3 4 5 6 7 8", "1 1 0.5 0 0 -1", "0 0 0.5 1 1 0", "1 2"}, "f32[1,1,2,4] -1 -4 2 2 -7 -6 5 -8", 23},
     {"neighbours turned, the rest kept", "y <- RotaryEmbedding f32[1,2,3] f32[1,2,1] f32[1,2,1] num_heads=1 interleaved=1 rotary_embedding_dim=2", {"1 2 3 4 5 6", "0 0.5", "1 0.5"}, "f32[1,2,3] -2 1 3 -0.5 4.5 6", 23},
+    {"a bias of queries, keys and values, a key hidden", "y <- com.microsoft::MultiHeadAttention f32[1,1,1] f32[1,2,1] f32[1,2,1] f32[3] i32[1,2] num_heads=1", {"0", "0 5", "10 20", "1 0 3", "1 0"}, "f32[1,1,1] 13", 0},
     /* states along positions */
     {"a state that adds up", "y s <- LinearAttention f32[1,2,2] f32[1,2,2] f32[1,2,1] q_num_heads=1 kv_num_heads=1 update_rule=\"linear\" scale=1.0", {"1 2 3 4", "1 0 0 1", "10 20"}, "f32[1,2,1] 10 110; f32[1,1,2,1] 10 20", 27},
     {"a state that decays and is corrected", "y s <- LinearAttention f32[1,2,2] f32[1,2,2] f32[1,2,1] f32[1,1,2,1] f32[1,2,1] f32[1,2,1] q_num_heads=1 kv_num_heads=1 scale=1.0", {"1 2 3 4", "1 0 0 1", "10 20", "1 1", "0 -1", "1 0.5"}, "f32[1,2,1] 12 51.7721; f32[1,1,2,1] 3.67879 10.1839", 27},
@@ -60,6 +61,8 @@ static OpRow few_rows[] = {
     {"less zero points", "y <- MatMulInteger u8[2,2] i8[2,1] u8[2] i8[]", {"1 2 3 4", "5 -6", "1 2", "1"}, "i32[2,1] -7 -10", 10},
     {"rounded to even", "y <- QLinearMatMul u8[1,2] f32[] u8[] u8[2,2] f32[] u8[] f32[] u8[]", {"1 3", "0.5", "1", "2 4 6 200", "1", "0", "4", "3"}, "u8[1,2] 5 53", 10},
     {"a convolution rounded", "y <- QLinearConv u8[1,1,1,3] f32[] u8[] i8[1,1,1,2] f32[1] i8[1] f32[] u8[] i32[1]", {"1 2 30", "0.5", "1", "2 -4", "0.5", "0", "1", "100", "10"}, "u8[1,1,1,2] 102 74", 10},
+    {"operands with a scale each", "y <- com.microsoft::QLinearAdd u8[2] f32[] u8[] u8[2] f32[] u8[] f32[] u8[]", {"10 20", "0.5", "2", "4 200", "1", "0", "2", "3"}, "u8[2] 7 107", 0},
+    {"a weight of 4 bits", "y <- com.microsoft::MatMulNBits f32[1,16] u8[1,1,8] f32[1] K=16 N=1 bits=4 block_size=16", {"1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 3", "152 152 152 152 152 152 152 152", "0.5"}, "f32[1,1] 5", 0},
     /* elements of few bits */
     {"to an 8-bit float, saturating", "y <- Cast f32[8] to=17", {"0.001 17 19 464 465 1e9 -inf nan"}, "f8e4m3fn[8] 0.00195312 16 20 448 448 448 -448 nan", 19},
     {"to an 8-bit float, or NaN", "y <- Cast f32[4] to=17 saturate=0", {"17 464 465 -inf"}, "f8e4m3fn[4] 16 448 nan nan", 19},

@@ -148,11 +148,95 @@ static bool dynamic(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- element by element, each operand with its scale and zero point ---- */
+
+static double added(double x, double y, double alpha)
+{
+    (void)alpha;
+    return x + y;
+}
+
+static double multiplied(double x, double y, double alpha)
+{
+    (void)alpha;
+    return x * y;
+}
+
+static double sigmoid(double x, double y, double alpha)
+{
+    (void)y;
+    (void)alpha;
+    return 1 / (1 + exp(-x));
+}
+
+static double leaky(double x, double y, double alpha)
+{
+    (void)y;
+    return x < 0 ? alpha * x : x;
+}
+
+typedef struct {
+    int n; /* operands; those of the output follow */
+    double (*of)(double x, double y, double alpha);
+} Pointwise;
+
+static const Pointwise of_add = {2, added}, of_mul = {2, multiplied}, of_sigmoid = {1, sigmoid},
+                       of_leaky = {1, leaky};
+
+/* The one number of an input, 0 where it is absent. */
+static bool one_number(const KernelCall *call, int input, double *out, Error *err)
+{
+    const Local *local = input < call->n_inputs ? call->input[input] : NULL;
+    *out = 0;
+    if (!local)
+        return true;
+    if (!kernel_computes(local, err) || shape_elements(&local->shape) != 1)
+        return error_kind(err, ERROR_RUN, "input %d is not one number", input);
+    *out = number_at(local, 0);
+    return true;
+}
+
+static bool pointwise(const KernelCall *call, Error *err)
+{
+    const Pointwise *f = call->kernel->row;
+    int64_t stride[2][DIMS_MAX] = {{0}};
+    double by[3], zero[3], least, most;
+    if (!kernel_needs(call, 3 * f->n + 1, err) || !kernel_computes(call->output[0], err))
+        return false;
+    Local *out = call->output[0];
+    for (int k = 0; k < f->n; k++)
+        if (!kernel_computes(call->input[(ptrdiff_t)3 * k], err) ||
+            !kernel_broadcast(call->input[(ptrdiff_t)3 * k], out, stride[k], err) ||
+            !one_number(call, 3 * k + 1, &by[k], err) ||
+            !one_number(call, 3 * k + 2, &zero[k], err))
+            return false;
+    if (!one_number(call, 3 * f->n, &by[2], err) || !one_number(call, 3 * f->n + 1, &zero[2], err))
+        return false;
+    double alpha = op_attr_float(kernel_graph(call), call->op, "alpha", 0.01);
+    dtype_int_range(out->dtype, &least, &most);
+    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
+        double x[2] = {0, 0};
+        for (int k = 0; k < f->n; k++) {
+            int64_t rest = i, place = 0;
+            for (int64_t d = out->shape.n_dims - 1; d >= 0; rest /= out->shape.dim[d--])
+                place += rest % out->shape.dim[d] * stride[k][d];
+            x[k] = (number_at(call->input[(ptrdiff_t)3 * k], place) - zero[k]) * by[k];
+        }
+        double y = fmin(fmax(quotient(f->of(x[0], x[1], alpha), by[2]) + zero[2], least), most);
+        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
+    }
+    return true;
+}
+
 const Kernel kernels_quantize[] = {
     {"QuantizeLinear", scale, "to", 0},
     {"DequantizeLinear", scale, NULL, 0},
     {"com.microsoft::QuantizeLinear", scale, "to", 0},
     {"com.microsoft::DequantizeLinear", scale, NULL, 0},
     {"DynamicQuantizeLinear", dynamic, NULL, 0},
+    {"com.microsoft::QLinearAdd", pointwise, &of_add, 0},
+    {"com.microsoft::QLinearMul", pointwise, &of_mul, 0},
+    {"com.microsoft::QLinearSigmoid", pointwise, &of_sigmoid, 0},
+    {"com.microsoft::QLinearLeakyRelu", pointwise, &of_leaky, 0},
     {0},
 };
