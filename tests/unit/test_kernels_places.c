@@ -96,6 +96,7 @@ static OpRow rows[] = {
 
 /* Operators of two operands, as each type of integers computes them: wide, then wrapped. */
 __extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 WideBits;
 
 typedef struct {
     const char *name;
@@ -115,7 +116,7 @@ static Wide difference(Wide x, Wide y)
 
 static Wide product(Wide x, Wide y)
 {
-    return x * y;
+    return (Wide)((WideBits)x * (WideBits)y); /* its low bits are right */
 }
 
 static Wide quotient(Wide x, Wide y)
