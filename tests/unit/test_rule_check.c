@@ -34,6 +34,15 @@ static const OpSpace *infer_one(Arena *arena, const char *operator, const Exampl
     return space;
 }
 
+/* Lists are no operands of one op alone, and what a loop's iterations left to be stacked is not
+ * there either: such ops are tested in programs. */
+static bool stands_alone(const char *operator)
+{
+    const Kernel *kernel = kernel_find(NULL, operator);
+    return !kernel ||
+           (kernel->first_value != KERNEL_LISTS && strcmp(kernel->name, "LoopStack") != 0);
+}
+
 /* The rule's claims hold on every cut. */
 static void test_proof(void **state)
 {
@@ -117,7 +126,7 @@ static void test_all_have_examples(void **state)
         bool makes = false;
         for (const Kernel *made = kernels_make; made->name; made++)
             makes |= made == kernel;
-        if (kernel && !makes && !example_next(name, NULL))
+        if (kernel && !makes && stands_alone(name) && !example_next(name, NULL))
             buf_printf(&missing, " %s", name);
     }
     if (missing.n > 0)
@@ -138,6 +147,8 @@ int main(void)
         const char *name = registry_at(registry, i)->name;
         for (const Example *e = example_next(name, NULL); e; e = example_next(name, e)) {
             if (!kernel_find(NULL, name) && !(registry_at(registry, i)->flags & OPERATOR_VIEW))
+                continue;
+            if (!stands_alone(name))
                 continue;
             rows[n] = (Proved){name, e};
             snprintf(names[n], sizeof names[n], "%s %s", name, e->operands);
