@@ -319,6 +319,11 @@ cudaError_t fake_enter(void)
     return error ? error : fake.device[current_device].failed;
 }
 
+bool fake_gives_back(cudaError_t error)
+{
+    return !error || (fake.n_devices && error == fake.device[current_device].failed);
+}
+
 cudaError_t fake_leave(cudaError_t error)
 {
     if (error && error != cudaErrorNotReady)
@@ -434,7 +439,7 @@ cudaError_t cudaDeviceReset(void)
     cudaError_t error = enter_system();
     if (error)
         return fake_leave(error);
-    device_finish(current_device);
+    queue_forget(current_device);
     for (Object *o = objects, *next; o; o = next) {
         next = o->next;
         bool here = (o->kind == OBJECT_STREAM && ((Stream *)o)->device == current_device &&

@@ -76,6 +76,7 @@ bool op_finish(Op *op, bool wait);
 void op_release(Op *op); /* one reason less to wait */
 void queue_step(void);   /* does one piece of work, if any can be done */
 void queue_changed(void);
+void queue_forget(int device); /* what it has to do will do nothing */
 void queue_clear(void);
 
 /* ---- streams ---- */
@@ -200,6 +201,7 @@ extern Fake fake;
 
 cudaError_t fake_enter(void); /* locks; the error of a missing driver or a fork */
 cudaError_t fake_enter_device(int device);
+bool fake_gives_back(cudaError_t error);   /* on a failed device too what is given back is gone */
 cudaError_t fake_leave(cudaError_t error); /* remembers it for the thread, unlocks */
 void fake_unlock(void);
 void fake_lock(void);

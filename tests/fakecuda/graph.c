@@ -219,19 +219,19 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream_handle)
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle)
 {
     cudaError_t error = fake_enter();
-    if (error || !handle || !object_is(handle, OBJECT_GRAPH_EXEC))
+    if (!fake_gives_back(error) || !handle || !object_is(handle, OBJECT_GRAPH_EXEC))
         return fake_leave(error ? error : cudaErrorInvalidValue);
     object_free(handle);
-    return fake_leave(cudaSuccess);
+    return fake_leave(error);
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t handle)
 {
     cudaError_t error = fake_enter();
-    if (error || !handle || !object_is(handle, OBJECT_GRAPH))
+    if (!fake_gives_back(error) || !handle || !object_is(handle, OBJECT_GRAPH))
         return fake_leave(error ? error : cudaErrorInvalidValue);
     Graph *graph = (Graph *)(void *)handle;
     forget_graph(graph);
     object_free(graph);
-    return fake_leave(cudaSuccess);
+    return fake_leave(error);
 }

@@ -230,7 +230,7 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *out, cudaLibrary_t handle, const 
 cudaError_t cudaLibraryUnload(cudaLibrary_t handle)
 {
     cudaError_t error = fake_enter();
-    if (error && error < cudaErrorIllegalAddress)
+    if (!fake_gives_back(error))
         return fake_leave(error);
     if (!handle || !object_is(handle, OBJECT_LIBRARY))
         return fake_leave(cudaErrorInvalidResourceHandle);
@@ -238,7 +238,7 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t handle)
         device_finish(i);
     free_kernels((const Library *)(void *)handle);
     object_free(handle);
-    return fake_leave(cudaSuccess);
+    return fake_leave(error);
 }
 
 cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value)

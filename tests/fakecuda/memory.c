@@ -332,11 +332,11 @@ cudaError_t cudaMalloc(void **out, size_t n_bytes)
 cudaError_t cudaFree(void *address)
 {
     cudaError_t error = fake_enter();
-    if (error || !address)
+    if (!fake_gives_back(error) || !address)
         return fake_leave(error);
     Memory *m = memory_of(address);
     if (!m || m->data != address || m->device == HOST || m->freeing)
-        return fake_leave(cudaErrorInvalidValue);
+        return fake_leave(error ? error : cudaErrorInvalidValue);
     error = device_finish(m->device);
     if (!error && !ends_whole(m, "something"))
         device_fail(m->device, cudaErrorIllegalAddress);
@@ -380,17 +380,17 @@ cudaError_t cudaMallocAsync(void **out, size_t n_bytes, cudaStream_t handle)
 cudaError_t cudaFreeAsync(void *address, cudaStream_t handle)
 {
     cudaError_t error = fake_enter();
-    Stream *stream = error ? NULL : stream_of(handle);
+    Stream *stream = fake_gives_back(error) ? stream_of(handle) : NULL;
     if (!stream)
         return fake_leave(error ? error : cudaErrorInvalidResourceHandle);
     if (stream->capture)
         return fake_leave(capture_break(stream));
     Memory *m = memory_of(address);
     if (!m || m->data != address || m->device != stream->device || m->freeing)
-        return fake_leave(address ? cudaErrorInvalidValue : cudaSuccess);
+        return fake_leave(error || !address ? error : cudaErrorInvalidValue);
     m->freeing = true;
     stream_put(stream, run_free, NULL, &m, sizeof m);
-    return fake_leave(cudaSuccess);
+    return fake_leave(error);
 }
 
 cudaError_t cudaMallocHost(void **out, size_t n_bytes)
@@ -408,16 +408,16 @@ cudaError_t cudaMallocHost(void **out, size_t n_bytes)
 cudaError_t cudaFreeHost(void *address)
 {
     cudaError_t error = fake_enter();
-    if (error || !address)
+    if (!fake_gives_back(error) || !address)
         return fake_leave(error);
     Memory *m = memory_of(address);
     if (!m || m->data != address || m->device != HOST)
-        return fake_leave(cudaErrorInvalidValue);
+        return fake_leave(error ? error : cudaErrorInvalidValue);
     for (int i = 0; i < fake.n_devices; i++)
         device_finish(i);
     bool whole = ends_whole(m, "something");
     memory_free(m);
-    return fake_leave(whole ? cudaSuccess : cudaErrorIllegalAddress);
+    return fake_leave(error || whole ? error : cudaErrorIllegalAddress);
 }
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total)

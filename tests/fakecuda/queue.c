@@ -214,6 +214,19 @@ void queue_step(void)
     queue_changed();
 }
 
+void queue_forget(int device)
+{
+    for (int i = 0; i < queue.n_pending; i++) {
+        Op *op = queue.pending[i];
+        if (op->device != device)
+            continue;
+        op->run = NULL;
+        if (op->stuck)
+            push(&queue.ready, &queue.n_ready, &queue.room, op);
+        op->stuck = false;
+    }
+}
+
 void queue_clear(void)
 {
     while (queue.n_pending) {

@@ -171,14 +171,14 @@ Stream *stream_make(int device, bool blocking)
 cudaError_t cudaStreamDestroy(cudaStream_t handle)
 {
     cudaError_t error = fake_enter();
-    if (error)
+    if (!fake_gives_back(error))
         return fake_leave(error);
     if (!handle || !object_is(handle, OBJECT_STREAM))
         return fake_leave(cudaErrorInvalidResourceHandle);
     Stream *stream = stream_of(handle);
     capture_break(stream);
     object_free(stream);
-    return fake_leave(cudaSuccess);
+    return fake_leave(error);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle)
@@ -333,8 +333,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle)
 {
     cudaError_t error = fake_enter();
     Event *event = event_of(handle);
-    if (error || !event)
+    if (!fake_gives_back(error) || !event)
         return fake_leave(error ? error : cudaErrorInvalidResourceHandle);
     object_free(event);
-    return fake_leave(cudaSuccess);
+    return fake_leave(error);
 }

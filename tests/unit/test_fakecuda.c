@@ -206,6 +206,8 @@ static void test_shuffle(void **state)
 
 static void fails_with(cudaError_t error, const char *word)
 {
+    int n_devices;
+    cudaGetDeviceCount(&n_devices);
     assert_int_equal(cudaDeviceSynchronize(), error);
     if (!strstr(fakecuda_message(), word))
         fail_msg("'%s' is not in: %s", word, fakecuda_message());
@@ -213,8 +215,10 @@ static void fails_with(cudaError_t error, const char *word)
     assert_int_equal(cudaMalloc(&more, 4), error); /* it stays */
     assert_int_equal(cudaGetLastError(), error);
     assert_int_equal(cudaGetLastError(), error);
+    assert_int_equal(cudaLibraryUnload(library), error); /* and is gone all the same */
     ok(cudaDeviceReset());
     ok(cudaDeviceSynchronize());
+    assert_int_equal(fakecuda_leaks(NULL), n_devices - 1); /* a block on another device */
     fakecuda_start(1, 1 << 20, 1, NULL);
 }
 
