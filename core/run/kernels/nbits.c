@@ -50,7 +50,7 @@ static bool open_nbits(const KernelCall *call, NBits *n, Error *err)
     n->size = args_int(&rule, "block_size", 0);
     if (input_of(call, 4))
         return error_kind(err, ERROR_RUN, "a weight whose rows are in another order is not run");
-    if ((n->bits != 2 && n->bits != 4 && n->bits != 8) || n->size < 1 ||
+    if ((n->bits != 2 && n->bits != 4 && n->bits != 8) || n->size < 1 || n->size > INT32_MAX ||
         n->weight->dtype != DT_U8 || n->weight->shape.n_dims != 3 || n->a->shape.n_dims < 1 ||
         n->weight->shape.dim[2] * 8 != n->size * n->bits)
         return error_kind(err, ERROR_RUN, "its weight is not of blocks of %d bits", (int)n->bits);

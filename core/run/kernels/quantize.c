@@ -71,25 +71,35 @@ static double number_at(const Local *local, int64_t place)
     return x;
 }
 
-/* Divided in single precision, as scales are given: a tie is one there. */
-static double quotient(double x, double by)
+/* In the precision of a type: what is a tie depends on it. 16 bits are of a single precision's
+ * quotient, which rounds to them as the exact one does. */
+static double divided(Dtype precision, double x, double by)
 {
-    return (double)rintf((float)x / (float)by);
+    double quotient = precision == DT_F64 ? x / by : (double)((float)x / (float)by);
+    if (precision == DT_F16 || precision == DT_BF16) {
+        uint16_t element;
+        elements_store(precision, &element, 1, NUMBER_F64, &quotient);
+        elements_load(precision, &element, 1, 1, NUMBER_F64, &quotient);
+    }
+    return quotient;
 }
 
-/* x / by + zero as a number of few bits: an integer, or a float of at most 8 bits. */
-static void store_few(const KernelCall *call, int64_t i, double x, double by, double zero,
-                      bool saturate)
+static double quotient(double x, double by)
 {
-    Local *out = call->output[0];
+    return rint(divided(DT_F32, x, by));
+}
+
+/* quotient + zero as a number of few bits: an integer, or a float of at most 8 bits. */
+static void store_few(Local *out, int64_t i, double quotient, double zero, bool saturate)
+{
     double least = 0, most = 0;
     if (dtype_is_float(out->dtype)) {
-        float y = (float)x / (float)by + (float)zero;
+        float y = (float)(quotient + zero);
         *(uint8_t *)local_at(out, i) = small_float_bits(out->dtype, y, saturate, POWER_UP);
         return;
     }
     dtype_int_range(out->dtype, &least, &most);
-    double y = fmin(fmax(quotient(x, by) + zero, least), most);
+    double y = fmin(fmax(rint(quotient) + zero, least), most);
     elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
 }
 
@@ -105,6 +115,10 @@ static bool scale(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "no kernel rounds to elements of type %s",
                           dtype_name(out->dtype));
     bool saturate = op_attr_int(kernel_graph(call), call->op, "saturate", 1) != 0;
+    Dtype precision =
+        dtype_from_onnx(op_attr_int(kernel_graph(call), call->op, "precision", DT_NONE));
+    if (precision == DT_NONE)
+        precision = s.scale->dtype;
     for (int64_t i = 0; i < shape_elements(&s.x->shape); i++) {
         int64_t place = scale_place(&s, i);
         if (place < 0)
@@ -112,7 +126,7 @@ static bool scale(const KernelCall *call, Error *err)
         double by = number_at(s.scale, place), zero = s.zero ? number_at(s.zero, place) : 0;
         double x = number_at(s.x, i);
         if (to_few) {
-            store_few(call, i, x, by, zero, saturate);
+            store_few(out, i, divided(precision, x, by), zero, saturate);
             continue;
         }
         x = (x - zero) * by;

@@ -100,7 +100,7 @@ static Samples samples_of(const Regions *r, int64_t region, int d, int64_t bin)
     if (!r->half_pixel)
         size = fmaxf(size, 1);
     float each = size / (float)r->bins[d];
-    Samples out = {.n = r->ratio > 0 ? r->ratio : (int64_t)fminf(ceilf(each), 1e6F)};
+    Samples out = {.n = r->ratio > 0 ? r->ratio : (int64_t)fmaxf(fminf(ceilf(each), 1e6F), 0)};
     out.step = each / (float)out.n;
     out.start = start + (float)bin * each + out.step / 2;
     return out;
@@ -143,6 +143,18 @@ static double align_bin(const Regions *r, int64_t region, const int64_t bin[2], 
     return sum / (double)(rows.n * columns.n > 1 ? rows.n * columns.n : 1);
 }
 
+enum { SAMPLES_MAX = 4096 }; /* of a bin along one dim: a box far larger than any image */
+
+static bool samples_bounded(const Regions *r, Error *err)
+{
+    for (int64_t region = 0; region < r->out->shape.dim[0]; region++)
+        for (int d = 0; d < 2; d++)
+            if (samples_of(r, region, d, 0).n > SAMPLES_MAX)
+                return error_kind(err, ERROR_RUN, "a bin of a region has more than %d samples",
+                                  SAMPLES_MAX);
+    return true;
+}
+
 static bool roi_align(const KernelCall *call, Error *err)
 {
     Regions r;
@@ -157,7 +169,7 @@ static bool roi_align(const KernelCall *call, Error *err)
     r.scale = (float)args_float(&rule, "spatial_scale", 1);
     if (!r.largest && !str_eq(mode, STR("avg")))
         return error_kind(err, ERROR_RUN, "its mode is '%.*s'", STR_ARG(mode));
-    return fill_bins(&r, align_bin, err);
+    return samples_bounded(&r, err) && fill_bins(&r, align_bin, err);
 }
 
 /* ---- MaxRoiPool ---- */

@@ -188,8 +188,9 @@ static bool open_stft(const KernelCall *call, Stft *s, Error *err)
     s->parts = in->n_dims == 3 ? in->dim[2] : 1;
     s->n_bins = out->dim[2];
     s->frame = kernel_globals(call->scratch, &s->out->runs[1]);
-    bool fits = s->length >= 1 && s->step >= 1 && out->n_dims == 4 && out->dim[0] == in->dim[0] &&
-                out->dim[3] == 2 && s->n_bins <= s->length && s->parts >= 1 && s->parts <= 2 &&
+    bool fits = s->length >= 1 && s->length <= s->signal->whole.dim[1] && s->step >= 1 &&
+                out->n_dims == 4 && out->dim[0] == in->dim[0] && out->dim[3] == 2 &&
+                s->n_bins <= s->length && s->parts >= 1 && s->parts <= 2 &&
                 (!window || shape_elements(&window->shape) == s->length);
     return fits || error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
 }
@@ -268,7 +269,7 @@ static int64_t *band_edges(const KernelCall *call, int64_t n_bands, double lengt
     for (int64_t i = 0; i < n_bands + 2; i++) {
         double mel = low + (double)i * (high - low) / (double)(n_bands + 2);
         double hertz = 700 * (pow(10, mel / 2595) - 1);
-        edge[i] = (int64_t)floor((length + 1) * hertz / rate);
+        edge[i] = (int64_t)fmin(fmax(floor((length + 1) * hertz / rate), -1e9), 1e9);
     }
     return edge;
 }
