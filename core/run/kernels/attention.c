@@ -278,10 +278,12 @@ typedef struct {
     double *row, *bias; /* of a query */
 } Work;
 
-static void softmax_scores(const Attention *a, int64_t b, int64_t head, const Work *work)
+/* Of queries first .. end-1. */
+static void softmax_scores(const Attention *a, int64_t b, int64_t head, int64_t first, int64_t end,
+                           const Work *work)
 {
-    for (int64_t s = 0; s < a->q.s; s++) {
-        char *at = (char *)work->scores + s * a->n_keys * number_bytes(a->number);
+    for (int64_t s = first; s < end; s++) {
+        char *at = (char *)work->scores + (s - first) * a->n_keys * number_bytes(a->number);
         elements_load(a->dtype, at, 1, a->n_keys, NUMBER_F64, work->row);
         score_row(a, b, head, s, work->bias, work->row);
         elements_store(a->dtype, at, a->n_keys, NUMBER_F64, work->row);
@@ -319,18 +321,26 @@ static void *numbers(const Attention *a, int64_t rows, int64_t columns)
     return arena_alloc(a->call->scratch, arena_array_bytes(n, (size_t)number_bytes(a->number)));
 }
 
+/* Scores are held for so many queries at a time, whose rows do not know of each other. */
+enum { QUERIES_MAX = 256 };
+
 static void attend(const Attention *a, int64_t b, int64_t head, const Work *work)
 {
-    Product by_keys = {.m = a->q.s, .n = a->n_keys, .k = a->q.d, .b_turned = true};
-    Product by_values = {.m = a->q.s, .n = a->v.d, .k = a->n_keys, .scale = 1};
-    by_keys.scale = a->scale;
-    size_t bytes = (size_t)number_bytes(a->number);
+    int64_t bytes = number_bytes(a->number);
     load_head(a, 0, b, head, work->q);
-    memset(work->scores, 0, (size_t)(a->q.s * a->n_keys) * bytes);
-    kernel_multiply(a->call, &by_keys, a->dtype, work->q, work->k, work->scores);
-    softmax_scores(a, b, head, work);
-    memset(work->y, 0, (size_t)(a->q.s * a->v.d) * bytes);
-    kernel_multiply(a->call, &by_values, a->dtype, work->scores, work->v, work->y);
+    memset(work->y, 0, (size_t)(a->q.s * a->v.d * bytes));
+    for (int64_t first = 0, end; first < a->q.s; first = end) {
+        end = first + QUERIES_MAX < a->q.s ? first + QUERIES_MAX : a->q.s;
+        Product by_keys = {.m = end - first, .n = a->n_keys, .k = a->q.d, .b_turned = true};
+        Product by_values = {.m = end - first, .n = a->v.d, .k = a->n_keys, .scale = 1};
+        by_keys.scale = a->scale;
+        memset(work->scores, 0, (size_t)((end - first) * a->n_keys * bytes));
+        kernel_multiply(a->call, &by_keys, a->dtype, (char *)work->q + first * a->q.d * bytes,
+                        work->k, work->scores);
+        softmax_scores(a, b, head, first, end, work);
+        kernel_multiply(a->call, &by_values, a->dtype, work->scores, work->v,
+                        (char *)work->y + first * a->v.d * bytes);
+    }
     held_heads_store(&a->y, b, head, a->number, work->y);
 }
 
@@ -354,7 +364,7 @@ static bool attention(const KernelCall *call, Error *err)
     const Work work = {numbers(&a, a.q.s, a.q.d),
                        numbers(&a, a.n_keys, a.k.d),
                        numbers(&a, a.n_keys, a.v.d),
-                       numbers(&a, a.q.s, a.n_keys),
+                       numbers(&a, a.q.s < QUERIES_MAX ? a.q.s : QUERIES_MAX, a.n_keys),
                        numbers(&a, a.q.s, a.v.d),
                        arena_array(call->scratch, double, a.n_keys),
                        arena_array(call->scratch, double, a.n_keys)};
