@@ -108,7 +108,7 @@ PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter release,$(MODE)),dimscope,$(BUILD)/
 MPI_PLUGIN := $(if $(MPI_SOURCES),$(dir $(PROGRAM))dimscope_mpi.so)
 
 .PHONY: all mpi build-tests run-tests deps deps-test deps-check demo test check format format-check
-.PHONY: lint lint-files fuzz bench golden install clean FORCE
+.PHONY: fakes lint lint-files fuzz bench golden install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -160,11 +160,10 @@ $(BUILD)/tests/%: tests/unit/%.c $(ARCHIVES) $(BUILD)/flags
 FAKE_SOURCES := $(wildcard tests/fakecuda/*.c)
 CUDA_SOURCES := $(filter core/run/cuda/%,$(PLUGIN_SOURCES))
 FAKES := $(BUILD)/libfakecuda.so $(if $(CUDA_SOURCES),$(BUILD)/fake/dimscope_cuda.so)
-loaded_object = $(patsubst %.c,$(BUILD)/loaded/%.o,$(1))
-$(BUILD)/loaded/tests/fakecuda/%.o: OWN_CFLAGS := -DFAKECUDA_ROOT='"$(CURDIR)"'
-$(BUILD)/loaded/%.o: %.c $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(call quiet,cc $<)$(COMPILE) -fPIC -MMD -MP -c $< -o $@
+loaded_object = $(call object,$(1))
+$(call loaded_object,$(CUDA_SOURCES)): OWN_CFLAGS := -fPIC
+$(call loaded_object,$(FAKE_SOURCES)): OWN_CFLAGS := -fPIC -DFAKECUDA_ROOT='"$(CURDIR)"'
+fakes: $(FAKES)
 $(BUILD)/libfakecuda.so: $(call loaded_object,$(FAKE_SOURCES))
 	$(call quiet,ld $@)$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) $^ -lm -ldl -lpthread -o $@
 $(BUILD)/fake/dimscope_cuda.so: $(call loaded_object,$(CUDA_SOURCES)) $(BUILD)/libfakecuda.so
@@ -265,7 +264,7 @@ LINT_STAMPS := $(foreach tool,gcc clang tidy,$(patsubst %.c,build/lint/%.$(tool)
 
 # Every part says what it finds before the first failure counts.
 lint: deps-check
-	@$(SUBMAKE) MODE=release all
+	@$(SUBMAKE) MODE=release all fakes
 	@status=0; \
 	$(SUBMAKE) -k lint-files || status=1; \
 	cppcheck -q --std=c11 -D_GNU_SOURCE -I. --enable=warning,portability,performance \

@@ -11,6 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef FAKECUDA_ROOT /* the folder of the project */
+#define FAKECUDA_ROOT "."
+#endif
+
 extern char **environ;
 
 typedef struct {
