@@ -1,6 +1,7 @@
 #include "core/plan/cost.h"
 
 #include "core/base/units.h"
+#include "core/plan/edges.h"
 #include "core/plan/op_said.h"
 
 /* ---- what an op does ---- */
@@ -303,8 +304,11 @@ void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
 
 double reshard_repeat(const Plan *plan, const Reshard *reshard)
 {
-    int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
-    return maker < 0 ? 1 : inferred_repeat(plan->inferred, maker);
+    const Graph *graph = plan->inferred->graph;
+    int32_t maker = graph->tensors[reshard->tensor].maker;
+    int32_t reader = reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : -1;
+    bool result = reader >= 0 && strcmp(op_operator(graph, reader), "LoopResult") == 0;
+    return maker < 0 ? 1 : inferred_repeat(plan->inferred, result ? reader : maker);
 }
 
 /* ---- the best case ---- */
@@ -322,13 +326,6 @@ typedef struct {
     int32_t last;                  /* the last collective; -1 */
     double *exposed_us;            /* per reshard; NULL: nobody asks */
 } Queues;
-
-/* A reshard is issued before its first reader; one that only a pin asks for, after its maker. */
-static int32_t issued_at(const Plan *plan, const Reshard *reshard)
-{
-    return reshard->n_uses > 0 ? plan->reshard_uses[reshard->use]
-                               : plan->inferred->graph->tensors[reshard->tensor].maker;
-}
 
 static void issue(Queues *queues, int32_t id)
 {
@@ -357,9 +354,12 @@ static void issue(Queues *queues, int32_t id)
 
 static void issue_all(Queues *queues, int32_t op, bool before)
 {
-    for (int32_t r = queues->first[op]; r >= 0; r = queues->next[r])
-        if ((queues->plan->reshards[r].n_uses > 0) == before)
+    for (int32_t r = queues->first[op]; r >= 0; r = queues->next[r]) {
+        bool after;
+        reshard_beside(queues->plan, &queues->plan->reshards[r], &after);
+        if (after != before)
             issue(queues, r);
+    }
 }
 
 static void run_op(Queues *queues, int32_t op)
@@ -404,7 +404,8 @@ static double best_case_us(const Plan *plan, double *exposed_us)
     for (int t = 0; t < graph->n_tensors; t++)
         queues.made_by[t] = -1;
     for (int r = plan->n_reshards - 1; r >= 0; r--) {
-        int32_t op = issued_at(plan, &plan->reshards[r]);
+        bool after;
+        int32_t op = reshard_beside(plan, &plan->reshards[r], &after);
         if (op < 0)
             issue(&queues, r); /* of what is given */
         if (op < 0)

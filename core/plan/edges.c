@@ -356,6 +356,17 @@ static Lies source_of(Edges *e, int32_t tensor, int32_t op)
     return at;
 }
 
+static void note_use(Edges *e, Reshard *reshard, int32_t op)
+{
+    int32_t at = (int32_t)(reshard - e->reshards.at);
+    if (e->use_op.n > 0 && e->use_op.at[e->use_op.n - 1] == op &&
+        e->use_of.at[e->use_of.n - 1] == at)
+        return; /* one op reads it so twice */
+    vec_push_own(e->scratch, &e->use_of, at);
+    vec_push_own(e->scratch, &e->use_op, op);
+    reshard->n_uses++;
+}
+
 static void read_inputs(Edges *e, int32_t op, AtomSet passed, const Taken *taken)
 {
     Plan *plan = e->plan;
@@ -372,13 +383,7 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const Taken *taken
         Lies from = source_of(e, t, op), to = {need, plan_devices(plan, op)};
         if (from.sharding == need && from.devices == to.devices)
             continue;
-        int32_t at = (int32_t)(reshard_to(e, t, from, to) - e->reshards.at);
-        if (e->use_op.n > 0 && e->use_op.at[e->use_op.n - 1] == op &&
-            e->use_of.at[e->use_of.n - 1] == at)
-            continue; /* one op reads it so twice */
-        vec_push_own(e->scratch, &e->use_of, at);
-        vec_push_own(e->scratch, &e->use_op, op);
-        e->reshards.at[at].n_uses++;
+        note_use(e, reshard_to(e, t, from, to), op);
     }
 }
 
@@ -412,6 +417,21 @@ static void make_outputs(Edges *e, int32_t op, const Taken *taken)
         if (plan->sharding[t] != made)
             reshard_to(e, t, (Lies){made, devices}, (Lies){plan->sharding[t], devices});
     }
+}
+
+/* What a loop carries on is put as the next iteration finds it. */
+static void read_carried(Edges *e, const GraphCarry *carry)
+{
+    Plan *plan = e->plan;
+    int32_t reader = carry->in < 0 ? NONE : plan->inferred->graph->tensors[carry->in].maker;
+    if (reader < 0 || inferred_is_host(plan->inferred, reader) || carry->next < 0 ||
+        plan->sharding[carry->next] < 0)
+        return;
+    int32_t found = plan->made[carry->in];
+    Lies from = source_of(e, carry->next, reader);
+    Lies to = {found < 0 ? whole(e, carry->next) : found, plan_devices(plan, reader)};
+    if (from.sharding != to.sharding || from.devices != to.devices)
+        note_use(e, reshard_to(e, carry->next, from, to), reader);
 }
 
 /* Uses by reshard, from the order they were met in. */
@@ -467,6 +487,8 @@ void edges_fill(Plan *plan)
         read_inputs(&e, op, passed, &taken);
         make_outputs(&e, op, &taken);
     }
+    for (int i = 0; i < inferred->graph->n_carries; i++)
+        read_carried(&e, &inferred->graph->carries[i]);
     publish(&e);
     arena_free(scratch);
 }
@@ -493,6 +515,14 @@ int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, i
            (index->plan->reshards[r].to != to || index->plan->reshards[r].to_devices != devices))
         r = index->next[r];
     return r;
+}
+
+int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after)
+{
+    int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
+    int32_t reader = reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : NONE;
+    *after = reader < maker;
+    return *after ? maker : reader;
 }
 
 int reshard_step_devices(const Reshard *reshard, int i)

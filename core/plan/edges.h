@@ -12,6 +12,9 @@
  * less the axes its devices cannot cut by, and nobody there need read it. What is given or known is
  * on every part where it is read, and nothing of it is sent.
  *
+ * What a loop carries on, as the iteration made it, is put as the next one finds it: its reader is
+ * the LoopCarry.
+ *
  * Where a propagator says by itself what stays partial (plan->passed), that holds instead, and
  * parameters lie as their flow says.
  */
@@ -29,6 +32,10 @@ AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut);
 
 /* Fills made, sharding, need, reshards and reshard_uses of a plan whose cuts are known. */
 void edges_fill(Plan *plan);
+
+/* The op that a reshard is done before: its first reader; or after, its maker, where only a pin asks
+ * for it or a loop carries the value back. -1: of what is given, before any op. */
+int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after);
 
 /* The reshards of each tensor, for what follows values through a plan. */
 typedef struct {

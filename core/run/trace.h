@@ -2,7 +2,8 @@
  *
  * The pass is the last that all ranks finished. Times are from its first start, on one clock for
  * all ranks; a step's wait is what its rank stood at the door until all had come. What a rank has
- * no part in, since it is of another stage, is 0 to 0.
+ * no part in, since it is of another stage or of a branch not taken, is 0 to 0. What stands in a
+ * loop has the times of its last iteration; times by op and by reshard (run.h) are sums over all.
  */
 #ifndef CORE_RUN_TRACE_H
 #define CORE_RUN_TRACE_H

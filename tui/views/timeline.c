@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 #include "core/plan/cost.h"
+#include "core/plan/edges.h"
 #include "tui/views/label.h"
 
 #include <ctype.h>
@@ -33,10 +34,7 @@ static Standing place_reshards(Arena *scratch, const Session *session)
     memset(out.first, 0xff, sizeof(int32_t) * (size_t)session->graph->n_ops);
     for (int32_t r = plan->n_reshards - 1; r >= 0; r--) {
         const Reshard *reshard = &plan->reshards[r];
-        bool read = reshard->n_uses > 0;
-        int32_t op = read ? plan->reshard_uses[reshard->use]
-                          : session->graph->tensors[reshard->tensor].maker;
-        out.after[r] = !read;
+        int32_t op = reshard_beside(plan, reshard, &out.after[r]);
         if (op < 0)
             op = session->inferred->n_program > 0 ? session->inferred->program[0] : -1;
         if (op < 0)
