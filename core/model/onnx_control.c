@@ -249,13 +249,15 @@ static bool read_loop(Reader *reader, const Call *call)
     return true;
 }
 
-static int32_t axis_attrs(Reader *reader, int64_t axis, int64_t count_axis)
+/* reverse: from the last step to the first. */
+static int32_t axis_attrs(Reader *reader, int64_t axis, int64_t count_axis, bool reverse)
 {
     Names *names = reader->graph->names;
     Attr attrs[] = {
         {.name = names_intern(names, STR("axis")), .type = ATTR_INT, .i = axis},
-        {.name = names_intern(names, STR("count_axis")), .type = ATTR_INT, .i = count_axis}};
-    return graph_add_attrs(reader->builder, attrs, 2);
+        {.name = names_intern(names, STR("count_axis")), .type = ATTR_INT, .i = count_axis},
+        {.name = names_intern(names, STR("reverse")), .type = ATTR_INT, .i = reverse}};
+    return graph_add_attrs(reader->builder, attrs, reverse ? 3 : 2);
 }
 
 static bool read_scan(Reader *reader, const Call *call)
@@ -282,7 +284,8 @@ static bool read_scan(Reader *reader, const Call *call)
         carry(&looping, i, call->inputs[i]);
     for (int i = n; i < call->n_inputs; i++)
         give(&looping, i, "LoopSlice", call->inputs[i],
-             axis_attrs(reader, int_at(reader, call, "scan_input_axes", i - n, 0), 0));
+             axis_attrs(reader, int_at(reader, call, "scan_input_axes", i - n, 0), 0,
+                        int_at(reader, call, "scan_input_directions", i - n, 0) == 1));
     if (looping_read(&looping))
         for (int o = 0; o < looping.n_outputs; o++) {
             int32_t next = looping.outputs[o];
@@ -291,7 +294,8 @@ static bool read_scan(Reader *reader, const Call *call)
                 yield(&looping, o, "LoopResult", (int32_t[]){call->inputs[o], next}, 2, 0);
             else
                 yield(&looping, o, "LoopStack", (int32_t[]){next, -1, -1, call->inputs[n]}, 4,
-                      axis_attrs(reader, at, axis));
+                      axis_attrs(reader, at, axis,
+                                 int_at(reader, call, "scan_output_directions", o - n, 0) == 1));
         }
     arena_free(looping.arena);
     return true;

@@ -72,8 +72,8 @@ void cost_exposed(const Plan *plan, double *us);
 
 double op_flops_local(const Plan *plan, int32_t op); /* flops on rank 0, once */
 
-/* How often a step moves the value: as often as it is made; once a loop where only what comes out of
- * the loop is moved. */
+/* How often a step moves the value: as often as it is made; once a loop where only what comes out
+ * of the loop is moved. */
 double reshard_repeat(const Plan *plan, const Reshard *reshard);
 
 #endif

@@ -33,8 +33,8 @@ AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut);
 /* Fills made, sharding, need, reshards and reshard_uses of a plan whose cuts are known. */
 void edges_fill(Plan *plan);
 
-/* The op that a reshard is done before: its first reader; or after, its maker, where only a pin asks
- * for it or a loop carries the value back. -1: of what is given, before any op. */
+/* The op that a reshard is done before: its first reader; or after, its maker, where only a pin
+ * asks for it or a loop carries the value back. -1: of what is given, before any op. */
 int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after);
 
 /* The reshards of each tensor, for what follows values through a plan. */

@@ -21,7 +21,7 @@ static inline void vectors_write(Arena *arena, const char *folder, const char *s
     Buf out = buf_new(arena);
     for (int64_t d = 0; d < shape->n_dims; d++)
         proto_int(&out, DIMS, shape->dim[d]);
-    proto_int(&out, DATA_TYPE, dtype == DT_I64 ? 7 : 1);
+    proto_int(&out, DATA_TYPE, dtype == DT_I64 ? 7 : dtype == DT_BOOL ? 9 : 1);
     proto_bytes(&out, RAW_DATA, elements);
     assert_true(
         file_write(arena_printf(arena, "%s/%s_%d.pb", folder, stem, n), buf_str(&out), NULL));

@@ -89,6 +89,7 @@ static bool slice(RuleCall *call, Error *err)
         call->out_shape[0].dim[d] = from->dim[d + (d >= axis)];
     call->out_dtype[0] = call->dtype[0];
     args_int(call, "count_axis", 0);
+    args_int(call, "reverse", 0); /* from the last step on: the kernel's */
     OpSpace *space = rule_space(call, err);
     if (space)
         share_but(call, &space->operand[0], rule_output(space, 0), axis);
@@ -134,6 +135,7 @@ static bool stack(RuleCall *call, Error *err)
     if (!args_axis(args_int(call, "axis", 0), from->n_dims + 1, &axis, err) ||
         !count(call, &n, err))
         return false;
+    args_int(call, "reverse", 0); /* in which order they stand is the kernel's */
     to->n_dims = from->n_dims + 1;
     for (int64_t d = 0; d < to->n_dims; d++)
         to->dim[d] = d == axis ? n : from->dim[d - (d > axis)];
