@@ -3,6 +3,8 @@
 #include "core/base/vec.h"
 #include "core/run/kernel.h"
 
+#include <assert.h>
+
 /* ---- pieces ---- */
 
 /* The length of the runs of places `step` apart that the table is made of, their common divisor
@@ -36,6 +38,7 @@ static void join_rows(Piece *piece)
     }
     piece->n_dims = 0;
     for (int d = 0; d < n_kept; d++) {
+        assert(piece->place[d]);
         if (piece->size[d] == 1) {
             piece->first += piece->place[d][0];
             continue;

@@ -439,12 +439,11 @@ static bool post(Doing *d, bool sends, int64_t other, void *data, int64_t n, MPI
     for (int64_t at = 0; ok && at < n; at += d->steps->n_most) {
         int n_now = (int)(n - at < d->steps->n_most ? n - at : d->steps->n_most);
         void *piece = pointer_at(data, d->step->dtype, at);
-        MPI_Request request = MPI_REQUEST_NULL;
-        int code = sends ? MPI_Isend(piece, n_now, type, (int)other, 0, comm, &request)
-                         : MPI_Irecv(piece, n_now, type, (int)other, 0, comm, &request);
+        vec_push(NULL, requests, MPI_REQUEST_NULL);
+        MPI_Request *request = &requests->at[requests->n - 1];
+        int code = sends ? MPI_Isend(piece, n_now, type, (int)other, 0, comm, request)
+                         : MPI_Irecv(piece, n_now, type, (int)other, 0, comm, request);
         ok = mpi_fine(code, sends ? "MPI_Isend" : "MPI_Irecv", d->err);
-        if (ok)
-            vec_push(NULL, requests, request);
     }
     return ok;
 }
