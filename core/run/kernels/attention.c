@@ -10,7 +10,8 @@
  * Query i stands at position offset + i of the keys; offset: how many are kept, or how many are no
  * padding less the queries. A query that may look at no key gets zeros.
  * Source: the ONNX operator schemas of Attention, opset 23 to 25, and onnxruntime's of
- * MultiHeadAttention, whose operands are packed and have a bias.
+ * MultiHeadAttention, whose operands are packed and have a bias, and of GroupQueryAttention, which
+ * keeps keys and values in a buffer that is filled so far for each batch element.
  */
 #include "core/rules/args.h"
 #include "core/run/kernels/heads.h"
@@ -24,11 +25,17 @@ typedef enum { SCORES_RAW, SCORES_CAPPED, SCORES_BIASED, SCORES_SOFTMAX } Scores
 typedef struct {
     const char *q_heads, *k_heads, *causal;
     int mask, past, lengths, bias, hidden; /* past: of keys, then of values; hidden: keys to skip */
+    bool buffer; /* lengths are those of the buffer after this call, less one */
 } AttentionForm;
 
-static const AttentionForm onnx = {"q_num_heads", "kv_num_heads", "is_causal", 3, 4, 6, -1, -1};
-static const AttentionForm flex = {"q_num_heads", "kv_num_heads", "is_causal", -1, -2, -1, -1, -1};
-static const AttentionForm microsoft = {"num_heads", "num_heads", "unidirectional", 5, 6, -1, 3, 4};
+static const AttentionForm onnx = {"q_num_heads", "kv_num_heads", "is_causal", 3, 4, 6, -1, -1,
+                                   false};
+static const AttentionForm flex = {"q_num_heads", "kv_num_heads", "is_causal", -1, -2, -1, -1, -1,
+                                   false};
+static const AttentionForm microsoft = {"num_heads", "num_heads", "unidirectional", 5, 6, -1, 3,
+                                        4,           false};
+static const AttentionForm grouped = {
+    "num_heads", "kv_num_heads", "unidirectional", -1, 3, 5, -1, -1, true};
 
 typedef struct {
     const KernelCall *call;
@@ -47,6 +54,12 @@ typedef struct {
     const double *bias[3];  /* per number held of queries, keys, values; NULL: none */
     const double *seen;     /* [b][n_keys]: 0 where a key is hidden, by so much; NULL: none */
     double hide;
+    int64_t *kept; /* of a buffer: per batch, keys of calls before; NULL: all of past */
+    const double *cosine,
+        *sine; /* [position][half]: queries and keys turn by them; NULL: they do not */
+    int64_t half;
+    bool interleaved;
+    double *row;             /* numbers of a head, to work on */
     const int64_t *position; /* global, of the queries held */
     int64_t n_keys;          /* kept ones too */
     Number number;
@@ -172,6 +185,55 @@ static bool open_hidden(Attention *a, Error *err)
     return true;
 }
 
+/* The whole tables of angles that queries and keys turn by. */
+static bool open_angles(Attention *a, const RuleCall *rule, Error *err)
+{
+    const Local *cosine = input_of(a->call, 7), *sine = input_of(a->call, 8);
+    if (args_int(rule, "do_rotary", 0) == 0)
+        return true;
+    if (!cosine || !sine || cosine->shape.n_dims != 2 || !kernel_computes(cosine, err) ||
+        !shape_equal(&cosine->shape, &sine->shape) || 2 * cosine->shape.dim[1] > a->q.d)
+        return a->q.d == 0 || error_kind(err, ERROR_RUN, "its tables of angles do not fit");
+    a->half = cosine->shape.dim[1];
+    a->interleaved = args_int(rule, "rotary_interleaved", 0) != 0;
+    for (int64_t b = 0; b < a->q.b; b++)
+        if (a->kept[b] + a->k.s > cosine->shape.dim[0])
+            return error_kind(err, ERROR_RUN, "a position is outside its table of angles");
+    a->cosine = kernel_doubles(a->call, 7);
+    a->sine = kernel_doubles(a->call, 8);
+    return true;
+}
+
+/* Keys stand in the buffer behind those kept; a first call has kept none. */
+static bool open_buffer(Attention *a, const RuleCall *rule, Error *err)
+{
+    if (!a->form->buffer)
+        return true;
+    int64_t total = 0, s = a->call->input[0]->whole.dim[a->q.packed ? 1 : 2];
+    for (int i = 9; i < a->call->n_inputs; i++)
+        if (a->call->input[i])
+            return error_kind(err, ERROR_RUN, "its input %d is not run", i);
+    if (!input_of(a->call, 5) || !input_of(a->call, 6) || a->lengths == NULL ||
+        shape_elements(&a->call->input[5]->shape) != a->q.b)
+        return error_kind(err, ERROR_RUN, "its lengths are absent or held in another size");
+    if (!kernel_scalar(a->call->input[6], &total, err))
+        return false;
+    a->n_keys =
+        a->present[0] ? a->present[0]->whole.dim[2] : (total > a->past_k.s ? total : a->past_k.s);
+    a->causal = true;
+    int64_t window = args_int(rule, "local_window_size", -1);
+    a->left = window < 0 ? -1 : window - 1;
+    a->kept = arena_array(a->call->scratch, int64_t, a->q.b);
+    for (int64_t b = 0; b < a->q.b; b++) {
+        int64_t before = (int64_t)a->lengths[b] + 1 - s;
+        a->kept[b] = total == s || before < 0 ? 0 : before;
+        if (a->kept[b] + a->k.s > a->n_keys || (a->kept[b] > a->past_k.s && a->k.h > 0) ||
+            a->past_k.s > a->n_keys)
+            return error_kind(err, ERROR_RUN, "its buffer is too short for the keys");
+    }
+    return open_angles(a, rule, err);
+}
+
 static bool open_attention(const KernelCall *call, Attention *a, Error *err)
 {
     static const Dtype dtypes[NUMBER_KINDS] = {DT_F32, DT_F64, DT_I64};
@@ -204,7 +266,8 @@ static bool open_attention(const KernelCall *call, Attention *a, Error *err)
     if (a->form->lengths >= 0)
         a->lengths = kernel_doubles(call, a->form->lengths);
     a->position = kernel_globals(call->scratch, &call->input[0]->runs[a->q.packed ? 1 : 2]);
-    return open_mask(a, err) && check_sizes(a, err) && open_bias(a, err) && open_hidden(a, err);
+    return open_buffer(a, &rule, err) && open_mask(a, err) && check_sizes(a, err) &&
+           open_bias(a, err) && open_hidden(a, err);
 }
 
 /* ---- a head ---- */
@@ -213,8 +276,11 @@ static bool open_attention(const KernelCall *call, Attention *a, Error *err)
 static bool fill_bias(const Attention *a, int64_t b, int64_t head, int64_t s, double *bias)
 {
     int64_t whole_queries = a->call->input[0]->whole.dim[a->q.packed ? 1 : 2];
-    int64_t n_real = a->lengths ? (int64_t)a->lengths[b] : a->n_keys;
-    int64_t offset = a->past_k.local ? a->past_k.s : a->lengths ? n_real - whole_queries : 0;
+    int64_t n_real = a->lengths ? (int64_t)a->lengths[b] + a->form->buffer : a->n_keys;
+    int64_t offset = a->kept           ? a->kept[b]
+                     : a->past_k.local ? a->past_k.s
+                     : a->lengths      ? n_real - whole_queries
+                                       : 0;
     int64_t at = offset + a->position[s];
     bool any = false, yes_no = a->mask && a->mask->dtype == DT_BOOL;
     if (a->mask)
@@ -290,18 +356,35 @@ static void softmax_scores(const Attention *a, int64_t b, int64_t head, int64_t 
     }
 }
 
-/* A head with its bias: operand 0 queries, 1 keys, 2 values. */
+/* Turns a row of position `at`. */
+static void turn(const Attention *a, int64_t at, double *x)
+{
+    const double *cosine = a->cosine + at * a->half, *sine = a->sine + at * a->half;
+    for (int64_t i = 0; i < a->half; i++) {
+        double *first = &x[a->interleaved ? 2 * i : i];
+        double *second = &x[a->interleaved ? 2 * i + 1 : a->half + i];
+        double real = cosine[i] * *first - sine[i] * *second;
+        *second = sine[i] * *first + cosine[i] * *second;
+        *first = real;
+    }
+}
+
+/* A head with its bias, turned: operand 0 queries, 1 keys, 2 values. */
 static void load_head(const Attention *a, int operand, int64_t b, int64_t head, void *out)
 {
     const HeldHeads *from = operand == 0 ? &a->q : operand == 1 ? &a->k : &a->v;
     const double *bias = a->bias[operand] ? a->bias[operand] + head * from->d : NULL;
     held_heads_load(from, b, head, a->number, out);
-    for (int64_t i = 0; bias && i < from->s * from->d; i++) {
-        char *at = (char *)out + i * number_bytes(a->number);
-        double x;
-        elements_load(a->dtype, at, 1, 1, NUMBER_F64, &x);
-        x += bias[i % from->d];
-        elements_store(a->dtype, at, 1, NUMBER_F64, &x);
+    bool turns = a->cosine && operand < 2;
+    double *row = a->row;
+    for (int64_t s = 0; (bias || turns) && s < from->s; s++) {
+        char *at = (char *)out + s * from->d * number_bytes(a->number);
+        elements_load(a->dtype, at, 1, from->d, NUMBER_F64, row);
+        for (int64_t i = 0; bias && i < from->d; i++)
+            row[i] += bias[i];
+        if (turns)
+            turn(a, a->kept[b] + s, row);
+        elements_store(a->dtype, at, from->d, NUMBER_F64, row);
     }
 }
 
@@ -310,9 +393,11 @@ static void load_keys(const Attention *a, int operand, int64_t b, int64_t head, 
 {
     const HeldHeads *past = operand == 1 ? &a->past_k : &a->past_v;
     int64_t d = operand == 1 ? a->k.d : a->v.d;
+    int64_t bytes = d * number_bytes(a->number), before = a->kept ? a->kept[b] : past->s;
     if (past->local)
         held_heads_load(past, b, head, a->number, out);
-    load_head(a, operand, b, head, (char *)out + past->s * d * number_bytes(a->number));
+    memset((char *)out + before * bytes, 0, (size_t)((a->n_keys - before) * bytes));
+    load_head(a, operand, b, head, (char *)out + before * bytes);
 }
 
 static void *numbers(const Attention *a, int64_t rows, int64_t columns)
@@ -361,6 +446,7 @@ static bool attention(const KernelCall *call, Error *err)
     Attention a;
     if (!open_attention(call, &a, err))
         return false;
+    a.row = arena_array(call->scratch, double, a.q.d + a.k.d + a.v.d);
     const Work work = {numbers(&a, a.q.s, a.q.d),
                        numbers(&a, a.n_keys, a.k.d),
                        numbers(&a, a.n_keys, a.v.d),
@@ -387,5 +473,6 @@ const Kernel kernels_attention[] = {
     {"Attention", attention, &onnx, 0},
     {"ai.onnx.preview::FlexAttention", attention, &flex, 0},
     {"com.microsoft::MultiHeadAttention", attention, &microsoft, 0},
+    {"com.microsoft::GroupQueryAttention", attention, &grouped, 0},
     {0},
 };
