@@ -3,7 +3,7 @@
  * A slot lives in the innermost region that has all its uses. There it is freed after the last of
  * them, or after the inner region that the last stands in, since that may be left out or done
  * again. A loop is left at NEXT or gone on with at BACK: what lives across NEXT is freed on both
- * ways.
+ * ways, and what comes out of the last iteration alone before the next one makes it.
  */
 #include "core/run/lowering.h"
 
@@ -135,11 +135,13 @@ static Instr free_of(int32_t slot)
         .kind = INSTR_FREE, .slot = slot, .from = -1, .op = -1, .reshard = -1, .body = -1};
 }
 
+/* What an iteration made, and what comes after the loop may read: the next iteration makes it anew.
+ */
 static bool lives_across(const Frees *f, int back, int32_t slot)
 {
-    return f->home[slot] >= 0 && f->l->regions.at[f->home[slot]].back == back &&
-           f->last[slot] >= back && f->last[slot] < f->l->instrs.n &&
-           !is_moved(f, &f->l->instrs.at[back], slot);
+    const Lowering *l = f->l;
+    return f->home[slot] >= 0 && l->regions.at[l->slot_region.at[slot]].back == back &&
+           f->last[slot] >= back && !is_moved(f, &l->instrs.at[back], slot);
 }
 
 void lower_frees(Lowering *l)

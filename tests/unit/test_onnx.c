@@ -1,3 +1,4 @@
+#include "tests/unit/proto.h"
 #include "tests/unit/unit.h"
 
 #include "core/model/onnx.h"
@@ -215,6 +216,71 @@ static void vectors_are_read(void **state)
     file_unmap(&map);
 }
 
+/* A TensorProto of one f32 1 (field 3 of a sequence); the dtype may be another. */
+static void put_item(Buf *out, int64_t dtype, size_t n_bytes)
+{
+    static const char element[8] = {0, 0, (char)0x80, 0x3f};
+    Buf item = buf_new(out->arena);
+    proto_int(&item, 1, 1);
+    proto_int(&item, 2, dtype);
+    proto_bytes(&item, 9, (Str){element, n_bytes});
+    proto_message(out, 3, &item);
+}
+
+static void sequences_and_optionals_are_read(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Error err = {0};
+    OnnxTensor value;
+    Buf two = buf_new(arena), held = buf_new(arena), none = buf_new(arena);
+    proto_text(&two, 1, "s");
+    put_item(&two, 1, 4);
+    put_item(&two, 1, 4);
+    assert_true(onnx_read_value(arena, "s", buf_str(&two), ONNX_SEQUENCE, &value, &err));
+    assert_true(str_eq(value.name, STR("s")) && value.sequence && value.dtype == DT_F32);
+    assert_int_equal(value.n_items, 2);
+    proto_text(&held, 1, "o");
+    proto_message(&held, 5, &two);
+    assert_true(onnx_read_value(arena, "o", buf_str(&held), ONNX_OPTIONAL, &value, &err));
+    assert_true(str_eq(value.name, STR("o")) && value.sequence && !value.nothing);
+    proto_text(&none, 1, "o");
+    assert_true(onnx_read_value(arena, "o", buf_str(&none), ONNX_OPTIONAL, &value, &err));
+    assert_true(value.nothing && !value.sequence);
+    arena_free(arena);
+}
+
+static void what_no_sequence_can_be_is_named(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    OnnxTensor value;
+    Buf mixed = buf_new(arena), nested = buf_new(arena), many = buf_new(arena);
+    Buf empty = buf_new(arena), short_one = buf_new(arena);
+    put_item(&mixed, 1, 4);
+    put_item(&mixed, 7, 8);
+    put_item(&short_one, 1, 3);
+    proto_message(&nested, 5, &empty);
+    for (int i = 0; i <= ONNX_ITEMS_MAX; i++)
+        put_item(&many, 1, 4);
+    const struct {
+        const Buf *bytes;
+        const char *want;
+    } rows[] = {{&mixed, "elements of several types"},
+                {&short_one, "byte"},
+                {&nested, "only tensors are read"},
+                {&many, "more than 65536 elements"}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        Error err = {0};
+        assert_false(
+            onnx_read_value(arena, "s", buf_str(rows[i].bytes), ONNX_SEQUENCE, &value, &err));
+        assert_int_equal(err.kind, ERROR_UNREADABLE);
+        if (!strstr(err.text, rows[i].want))
+            fail_msg("%s", err.text);
+    }
+    arena_free(arena);
+}
+
 static void equal_bytes_have_equal_hashes(void **state)
 {
     (void)state;
@@ -288,6 +354,8 @@ int main(void)
         cmocka_unit_test(stripped_weights_say_where_they_are),
         cmocka_unit_test(constants_are_attributes),
         cmocka_unit_test(vectors_are_read),
+        cmocka_unit_test(sequences_and_optionals_are_read),
+        cmocka_unit_test(what_no_sequence_can_be_is_named),
         cmocka_unit_test(equal_bytes_have_equal_hashes),
         cmocka_unit_test(truncated_anywhere_is_refused),
         cmocka_unit_test(flipped_bytes_are_safe),
