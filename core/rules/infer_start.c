@@ -120,6 +120,10 @@ static bool take_given(InferState *state, Error *err)
         if (t < 0)
             return error_kind(err, ERROR_USAGE, "there is no tensor '%.*s' to give elements of",
                               STR_ARG(given->tensor));
+        if (value_is_deferred(&given->value)) {
+            result->shape[t] = shapes_put(result->shapes, &given->value.shape);
+            continue;
+        }
         const Shape *shape = inferred_shape(result, t);
         if (shape && !shape_equal(shape, &given->value.shape))
             return error_kind(err, ERROR_USAGE, "the elements given of '%.*s' have another shape",

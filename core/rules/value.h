@@ -45,10 +45,10 @@ typedef struct {
 } Value;
 
 /* What somebody gives of a tensor whose elements only the run tells: a rule that reads its values
- * goes by them. */
+ * goes by them. Without elements: the shape of an input, whatever the model declares. */
 typedef struct {
     Str tensor;  /* its name */
-    Value value; /* held as elements */
+    Value value; /* held as elements, or deferred */
 } GivenValue;
 typedef Vec(GivenValue) GivenValues;
 

@@ -230,6 +230,40 @@ static bool shape_fits(const Inferred *inferred, int32_t tensor, const Shape *sh
     return known->n_dims == shape->n_dims;
 }
 
+/* 0, 1/n .. as f32, in host order. */
+static bool count_up(Arena *arena, const Inferred *inferred, int32_t tensor, Vectors *out,
+                     Error *err)
+{
+    const Shape *shape = inferred_shape(inferred, tensor);
+    if (!shape || inferred->dtype[tensor] != DT_F32)
+        return error_kind(err, ERROR_USAGE, "input '%s' is not f32 of known sizes",
+                          tensor_name(inferred->graph, tensor));
+    int64_t n = shape_elements(shape);
+    float *elements = arena_array(arena, float, n);
+    for (int64_t i = 0; i < n; i++)
+        elements[i] = (float)((double)i / (double)n);
+    OnnxTensor made = {.name = str_from(tensor_name(inferred->graph, tensor)), .dtype = DT_F32};
+    made.shape = *shape;
+    made.data.form = DATA_RAW;
+    made.data.bytes = (Str){(const char *)elements, (size_t)n * sizeof *elements};
+    vec_push(arena, &out->tensors, made);
+    return true;
+}
+
+bool inputs_open(Arena *arena, const Inferred *inferred, const char *data_set, Vectors *out,
+                 Error *err)
+{
+    const Graph *graph = inferred->graph;
+    bool counted = str_ends(str_from(data_set), STR(".onnx")), any = false, ok = true;
+    *out = (Vectors){.maps = {.n = 0}};
+    for (int i = 0; ok && i < graph->n_inputs; i++) {
+        bool given = graph->tensors[graph->inputs[i]].kind != TENSOR_INITIALIZER;
+        any |= given;
+        ok = !given || !counted || count_up(arena, inferred, graph->inputs[i], out, err);
+    }
+    return ok && (counted || !any || vectors_open(arena, data_set, "input", graph, out, err));
+}
+
 bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vector, Error *err)
 {
     const Shape *shape = inferred_shape(inferred, tensor);

@@ -58,6 +58,12 @@ const Local *feed_listed(const Feeds *feeds, int32_t tensor);
 /* Fills a part of the tensor. Safe to call from several threads. */
 void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch);
 
+/* The inputs of a data set: those in the folder, or, of a NAME.onnx whose outputs lie beside it in
+ * NAME_output_N.pb, what ONNX feeds its light models: 0, 1/n, 2/n .. of n elements. None for a
+ * model that has no inputs. As vectors_open(). */
+bool inputs_open(Arena *arena, const Inferred *inferred, const char *data_set, Vectors *out,
+                 Error *err);
+
 /* True when a file's value has the element type of the model's, is listed as it is, and has its
  * shape as far as that is known; else *err tells both. Older files have the bits of a bf16 as u16.
  */

@@ -3,7 +3,6 @@
 typedef struct {
     Arena *arena;
     const Graph *graph;
-    const Registry *registry;
     const Given *given;
     Learned *out;
     const Inferred *inferred; /* of this round, in `round` */
@@ -102,8 +101,8 @@ static void give(Learning *l, int32_t tensor)
 {
     const Local *local = l->value[tensor];
     int64_t n = shape_elements(&local->whole);
-    GivenValue given = {str_from(tensor_name(l->graph, tensor)),
-                        {.dtype = local->dtype, .shape = local->whole}};
+    const char *name = arena_str(l->arena, str_from(tensor_name(l->graph, tensor)));
+    GivenValue given = {str_from(name), {.dtype = local->dtype, .shape = local->whole}};
     if (dtype_is_float(local->dtype)) {
         double *floats = arena_array(l->arena, double, n + 1);
         elements_load(local->dtype, local->data, 1, n, NUMBER_F64, floats);
@@ -114,6 +113,7 @@ static void give(Learning *l, int32_t tensor)
         given.value.ints = ints;
     }
     vec_push(l->arena, &l->out->values, given);
+    l->out->n_values++;
     l->told[tensor] = true;
 }
 
@@ -227,9 +227,7 @@ static Found learn_outputs(Learning *l, int32_t op, Error *err)
 /* As far as the shapes that are known go. */
 static Found learn_round(Learning *l, Error *err)
 {
-    l->inferred = infer_watched(l->round, l->graph, l->registry, &l->out->dims, &l->out->values,
-                                false, NULL, err);
-    Found found = l->inferred ? LEARN_NOTHING : LEARN_FAILED;
+    Found found = LEARN_NOTHING;
     for (int i = 0; found == LEARN_NOTHING && i < l->inferred->n_program; i++) {
         int32_t op = l->inferred->program[i];
         found = learn_inputs(l, op, err);
@@ -239,22 +237,25 @@ static Found learn_round(Learning *l, Error *err)
     return found;
 }
 
-bool learn(Arena *arena, const Graph *graph, const Registry *registry, const DimBindings *dims,
-           const Given *given, Learned *out, Error *err)
+bool learn(Arena *arena, const Inferred *inferred, const Given *given, Learned *out, Error *err)
 {
-    Learning l = {.arena = arena, .graph = graph, .registry = registry, .given = given, .out = out};
+    const Graph *graph = inferred->graph;
+    Learning l = {.arena = arena, .graph = graph, .given = given, .out = out};
     Arena *scratch = arena_new();
-    *out = (Learned){.n_sizes = 0};
-    for (int i = 0; i < dims->n; i++)
-        vec_push(arena, &out->dims, dims->at[i]);
     l.value = arena_array(scratch, Local *, graph->n_tensors);
     l.told = arena_array(scratch, bool, graph->n_tensors);
+    l.inferred = inferred;
     Found found;
     do {
+        Arena *before = l.round;
         l.round = arena_new();
-        found = learn_round(&l, err);
-        arena_free(l.round);
+        if (before)
+            l.inferred = infer_watched(l.round, graph, inferred->registry, &out->dims, &out->values,
+                                       false, NULL, err);
+        arena_free(before);
+        found = l.inferred ? learn_round(&l, err) : LEARN_FAILED;
     } while (found == LEARN_SOMETHING);
+    arena_free(l.round);
     for (int32_t t = 0; t < graph->n_tensors; t++)
         local_free(l.value[t]);
     arena_free(scratch);

@@ -16,16 +16,16 @@
 #include "core/run/feed.h"
 
 typedef struct {
-    DimBindings dims; /* those given, then the sizes that were found */
-    GivenValues values;
-    int n_sizes; /* that were found: the last ones of dims */
+    DimBindings dims;      /* those that are bound, then the sizes that were found */
+    GivenValues values;    /* the same */
+    int n_sizes, n_values; /* that were found: the last ones */
 } Learned;
 
-/* Into the arena. Inputs that nobody gave are drawn. What cannot be found out, the size of an
- * output of an op without a kernel, stays unknown: whoever makes the program says so. False with
- * *err: free dims are not bound; an operator must know the elements of an input that nobody gave
- * (ERROR_USAGE); an op fails (ERROR_RUN). */
-bool learn(Arena *arena, const Graph *graph, const Registry *registry, const DimBindings *dims,
-           const Given *given, Learned *out, Error *err);
+/* Onto *out, which has what is known so far, and `inferred` is what follows from that. Inputs that
+ * nobody gave are drawn. What cannot be found out, the size of an output of an op without a kernel,
+ * stays unknown: whoever makes the program says so. False with *err: free dims are not bound; an
+ * operator must know the elements of an input that nobody gave (ERROR_USAGE); an op fails
+ * (ERROR_RUN). */
+bool learn(Arena *arena, const Inferred *inferred, const Given *given, Learned *out, Error *err);
 
 #endif

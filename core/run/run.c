@@ -95,8 +95,7 @@ static bool open_feeds(Arena *arena, Team *team, GivenFiles *files, Error *err)
     const Program *program = team->program;
     const RunOptions *options = team->options;
     Given given = {.seed = options->seed};
-    if ((options->inputs &&
-         !vectors_open(arena, options->inputs, "input", inferred->graph, &files->inputs, err)) ||
+    if ((options->inputs && !inputs_open(arena, inferred, options->inputs, &files->inputs, err)) ||
         (options->weights && !safetensors_open(arena, options->weights, &files->weights, err)))
         return false;
     given.inputs = options->inputs ? &files->inputs : NULL;
@@ -275,6 +274,21 @@ static bool read_expected(Arena *arena, const Inferred *inferred, const Vectors 
     return true;
 }
 
+/* output_N.pb in the folder, or NAME_output_N.pb beside NAME.onnx. */
+static bool open_outputs(Arena *arena, const char *data_set, const Graph *graph, Vectors *out,
+                         Error *err)
+{
+    Str name = str_from(data_set);
+    if (!str_ends(name, STR(".onnx")))
+        return vectors_open(arena, data_set, "output", graph, out, err);
+    size_t start = name.n;
+    while (start > 0 && data_set[start - 1] != '/')
+        start--;
+    const char *stem =
+        arena_printf(arena, "%.*s_output", (int)(name.n - start) - 5, data_set + start);
+    return vectors_open(arena, path_dir(arena, data_set), stem, graph, out, err);
+}
+
 static bool draws(const Plan *plan, const Program *program)
 {
     bool any = false;
@@ -297,7 +311,7 @@ bool run_onnx_test(Arena *arena, const Plan *plan, const char *data_set, const R
     Program program; /* what cannot be run is said before what does not fit */
     Local **expected = arena_array(scratch, Local *, graph->n_tensors);
     bool ok = program_lower(scratch, plan, &program, err) &&
-              vectors_open(scratch, data_set, "output", graph, &outputs, err) &&
+              open_outputs(scratch, data_set, graph, &outputs, err) &&
               read_expected(scratch, plan->inferred, &outputs, expected, err);
     bool drawn = ok && draws(plan, &program);
     with_inputs.verify |= drawn;

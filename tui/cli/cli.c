@@ -121,7 +121,7 @@ bool cli_read_dims(Cli *cli, DimBindings *dims)
     return true;
 }
 
-static bool session_options(Cli *cli, SessionOptions *out)
+bool cli_session_options(Cli *cli, SessionOptions *out)
 {
     const CliOptions *options = &cli->options;
     *out = (SessionOptions){.model = cli->operand[0], .mesh = options->mesh};
@@ -146,10 +146,15 @@ Session *cli_open_watched(Cli *cli, Progress *progress)
 {
     SessionOptions options;
     Session *session = NULL;
-    if (session_options(cli, &options)) {
+    if (cli_session_options(cli, &options)) {
         options.progress = progress;
         session = session_open(&options, cli->hooks, &cli->err);
     }
+    return cli_checked(cli, session);
+}
+
+Session *cli_checked(Cli *cli, Session *session)
+{
     if (!session || !cli->options.no_redistribute ||
         str_eq(str_from(method_propagator(session->options.method)), STR("strategy")))
         return session;
@@ -163,6 +168,6 @@ Session *cli_open_watched(Cli *cli, Progress *progress)
 Session *cli_open_model(Cli *cli)
 {
     SessionOptions options;
-    return session_options(cli, &options) ? session_open_model(&options, cli->hooks, &cli->err)
+    return cli_session_options(cli, &options) ? session_open_model(&options, cli->hooks, &cli->err)
                                           : NULL;
 }

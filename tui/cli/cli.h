@@ -32,7 +32,7 @@ typedef struct {
     const char *max_peak, *max_comm, *max_step;
     const char *kind, *backend, *seed, *repeat, *warmup, *trace_file, *stall, *weights, *shapes,
         *size, *script, *screen, *config;
-    const char *cuts, *in, *profile, *dtype, *to_mesh, *completion;
+    const char *cuts, *inputs, *in, *profile, *dtype, *to_mesh, *completion;
     Texts dims, attrs;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, dot, svg,
         verify, deterministic;
@@ -94,9 +94,12 @@ int cli_exit_code(ErrorKind kind);
 bool cli_write(Cli *cli); /* cli->out onto stdout, and empties it; false: nobody reads */
 void cli_write_json(Cli *cli, Json *root); /* one line into cli->out; frees root */
 
+bool cli_session_options(Cli *cli, SessionOptions *out); /* of operand 0; false with cli->err */
 /* A session of operand 0 under the options; NULL with cli->err. */
 Session *cli_open(Cli *cli);
 Session *cli_open_watched(Cli *cli, Progress *progress);
+/* The session, whose method takes the options that were given; else NULL with cli->err. */
+Session *cli_checked(Cli *cli, Session *session);
 Session *cli_open_model(Cli *cli); /* without a plan: free dims may stay free */
 
 bool cli_read_dims(Cli *cli, DimBindings *dims); /* of every --dim */

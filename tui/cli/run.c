@@ -4,6 +4,7 @@
 #include "core/run/plugin.h"
 #include "tui/views/trace_json.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ bool cli_run_options(Cli *cli, RunOptions *out)
     *out = (RunOptions){.verify = cli->options.verify, .seed = (uint64_t)seed, .isolated = true};
     out->backend = cli->options.backend;
     out->weights = cli->options.weights;
+    out->inputs = cli->options.inputs;
     out->stall_s = (double)stall;
     out->deterministic = cli->options.deterministic;
     out->repeat = (int)repeat;
@@ -70,7 +72,33 @@ static bool show_progress(void *context, int done, int total)
     return true;
 }
 
-static int run_session(Cli *cli, const Session *session, const RunOptions *options)
+/* "found from the data: NonZero_12.1=5, elements of 'starts'" */
+static void put_learned(const Learned *learned, Buf *out)
+{
+    const char *comma = "found from the data: ";
+    for (int i = learned->dims.n - learned->n_sizes; i < learned->dims.n; i++) {
+        buf_printf(out, "%s%.*s=%" PRId64, comma, STR_ARG(learned->dims.at[i].name),
+                   learned->dims.at[i].size);
+        comma = ", ";
+    }
+    for (int i = learned->values.n - learned->n_values; i < learned->values.n; i++) {
+        buf_printf(out, "%selements of '%.*s'", comma, STR_ARG(learned->values.at[i].tensor));
+        comma = ", ";
+    }
+    if (learned->n_sizes + learned->n_values > 0)
+        buf_putc(out, '\n');
+}
+
+static Json *learned_json(const Learned *learned)
+{
+    Json *out = json_object();
+    for (int i = learned->dims.n - learned->n_sizes; i < learned->dims.n; i++)
+        json_set_int(out, learned->dims.at[i].name.s, learned->dims.at[i].size);
+    return out;
+}
+
+static int run_session(Cli *cli, const Session *session, const Learned *learned,
+                       const RunOptions *options)
 {
     RunReport report;
     int shown = -1;
@@ -83,11 +111,23 @@ static int run_session(Cli *cli, const Session *session, const RunOptions *optio
         fputs("    \r", stderr);
     if (!ran || !write_trace(cli, session, &report))
         return cli_fail(cli);
-    if (!report.elsewhere && cli->options.json)
-        cli_write_json(cli, run_report_json(session, &report));
-    else if (!report.elsewhere)
+    if (!report.elsewhere && cli->options.json) {
+        Json *json = run_report_json(session, &report);
+        json_set(json, "found", learned_json(learned));
+        cli_write_json(cli, json);
+    } else if (!report.elsewhere) {
+        put_learned(learned, &cli->out);
         run_report_text(session, &report, &cli->out);
+    }
     return report.ok ? CLI_FINE : CLI_ILLEGAL;
+}
+
+static Session *open_session(Cli *cli, const RunOptions *options, Learned *learned)
+{
+    SessionOptions wanted;
+    if (!cli_session_options(cli, &wanted))
+        return NULL;
+    return cli_checked(cli, cli_open_learnt(cli, cli->arena, wanted, options, learned, &cli->err));
 }
 
 int cli_run(Cli *cli)
@@ -102,6 +142,7 @@ int cli_run(Cli *cli)
     if (error_is_set(&cli->err))
         return cli_fail(cli);
     RunOptions options;
+    Learned learned;
     World world;
     if (!cli_run_options(cli, &options) || !world_open(options.backend, &world, &cli->err))
         return cli_fail(cli);
@@ -109,8 +150,9 @@ int cli_run(Cli *cli)
     cli->silent = world.me > 0;
     if (cli->n_operands != 1)
         error_kind(&cli->err, ERROR_USAGE, "run takes one model");
-    Session *session = error_is_set(&cli->err) ? NULL : cli_open(cli);
-    int code = all_have(cli, &world, session) ? run_session(cli, session, &options) : cli_fail(cli);
+    Session *session = error_is_set(&cli->err) ? NULL : open_session(cli, &options, &learned);
+    int code = all_have(cli, &world, session) ? run_session(cli, session, &learned, &options)
+                                              : cli_fail(cli);
     session_close(session);
     world.close(&world);
     return code;

@@ -2,10 +2,17 @@
 #ifndef TUI_CLI_RUN_H
 #define TUI_CLI_RUN_H
 
+#include "core/run/learn.h"
 #include "core/run/run.h"
 #include "tui/cli/cli.h"
 
 bool cli_run_options(Cli *cli, RunOptions *out); /* ERROR_USAGE in cli->err */
+
+/* The session of a model, and of the inputs and weights that a run is given: free dims are those of
+ * the inputs; what only data decide is learnt, and in *learned, which outlives the session. NULL
+ * with *err. */
+Session *cli_open_learnt(Cli *cli, Arena *arena, SessionOptions options, const RunOptions *run,
+                         Learned *learned, Error *err);
 
 Json *run_report_json(const Session *session, const RunReport *report);
 void run_report_text(const Session *session, const RunReport *report, Buf *out);

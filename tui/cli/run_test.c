@@ -1,10 +1,11 @@
 #include "tui/cli/run.h"
 
 #include "core/run/cut_check.h"
-#include "core/run/learn.h"
-#include "core/run/vectors.h"
+#include "core/base/file.h"
 
 #include <math.h>
+
+enum { DATA_JSON_MAX = 1 << 16 };
 
 /* The model of a folder of vectors: model.onnx in it, or NAME.onnx beside NAME.io. */
 static const char *model_of(Arena *arena, const char *dir, Error *err)
@@ -24,47 +25,6 @@ static const char *model_of(Arena *arena, const char *dir, Error *err)
     error_kind(err, ERROR_UNREADABLE, "there is no model.onnx in '%s'", dir);
     error_hint(err, "a folder NAME.io goes with NAME.onnx beside it");
     return NULL;
-}
-
-/* Free dims get the sizes that the input vectors have. */
-static void bind_dims(Arena *arena, const Graph *graph, const Vectors *inputs, DimBindings *dims)
-{
-    for (int i = 0; i < graph->n_inputs; i++) {
-        const GraphTensor *t = &graph->tensors[graph->inputs[i]];
-        Str name = str_from(tensor_name(graph, graph->inputs[i]));
-        const OnnxTensor *vector = vectors_find(inputs, name, i);
-        for (int d = 0; vector && t->declared >= 0 && d < t->n_declared; d++) {
-            DeclaredDim dim = graph->declared[t->declared + d];
-            if (dim.size < 0 && dim.name > 0 && d < vector->shape.n_dims)
-                vec_push(arena, dims,
-                         (DimBinding){str_from(arena_str(arena, names_str(graph->names, dim.name))),
-                                      vector->shape.dim[d]});
-        }
-    }
-}
-
-/* The session of a model whose free dims are as the vectors of a data set. */
-static Session *open_for(Cli *cli, Arena *arena, const char *mesh, const char *model,
-                         const char *data_set, Error *err)
-{
-    SessionOptions options = {.model = model, .mesh = mesh};
-    options.policy = cli->options.policy;
-    options.machine = cli->options.machine;
-    Vectors inputs = {0};
-    Learned learned;
-    Session *shapes = session_open_model(&options, cli->hooks, err), *session = NULL;
-    if (shapes && vectors_open(arena, data_set, "input", shapes->graph, &inputs, err)) {
-        bind_dims(arena, shapes->graph, &inputs, &options.dims);
-        if (learn(arena, shapes->graph, shapes->rules.registry, &options.dims,
-                  &(Given){.inputs = &inputs}, &learned, err)) {
-            options.dims = learned.dims;
-            options.given = &learned.values;
-            session = session_open(&options, cli->hooks, err);
-        }
-    }
-    vectors_close(&inputs);
-    session_close(shapes);
-    return session;
 }
 
 typedef struct {
@@ -158,8 +118,12 @@ static void run_data_set(Tests *tests, const char *model, const char *data_set)
     Arena *arena = arena_new();
     const CliOptions *given = &tests->cli->options;
     Outcome outcome = {.name = data_set};
-    Session *session = open_for(tests->cli, arena, given->cuts ? NULL : given->mesh, model,
-                                data_set, &outcome.err);
+    SessionOptions options = {.model = model, .policy = given->policy, .machine = given->machine};
+    options.mesh = given->cuts ? NULL : given->mesh;
+    RunOptions run = tests->options;
+    run.inputs = data_set;
+    Learned learned;
+    Session *session = cli_open_learnt(tests->cli, arena, options, &run, &learned, &outcome.err);
     outcome.ran = session && run_onnx_test(arena, session->plan, data_set, &tests->options,
                                            &outcome.report, &outcome.err);
     if (outcome.ran) {
@@ -177,12 +141,38 @@ static void run_data_set(Tests *tests, const char *model, const char *data_set)
     arena_free(arena);
 }
 
+/* What ONNX compares its own tests with: data.json beside model.onnx may ask for something else. Of
+ * outputs that others measured, NAME.io, sums are in another order: as run_onnx_test() says. */
+static void set_tolerance(Tests *tests, const char *dir, const char *model)
+{
+    Arena *arena = arena_new();
+    bool own = !str_ends(str_from(dir), STR(".io")) && !str_ends(str_from(dir), STR(".io/"));
+    const char *path = path_join(arena, path_dir(arena, model), "data.json");
+    tests->options.rtol = own ? 1e-3 : 0;
+    tests->options.atol = own ? 1e-7 : 0;
+    Source text;
+    if (own && file_exists(path) && file_read(arena, path, DATA_JSON_MAX, &text, NULL)) {
+        Json *data = json_parse(&text, NULL);
+        tests->options.rtol = json_real(json_get(data, "rtol"), tests->options.rtol);
+        tests->options.atol = json_real(json_get(data, "atol"), tests->options.atol);
+        json_free(data);
+    }
+    arena_free(arena);
+}
+
 /* False with cli->err when the folder has no model or no vectors. */
 static bool run_folder(Tests *tests, const char *dir)
 {
+    if (str_ends(str_from(dir), STR(".onnx"))) {
+        set_tolerance(tests, dir, dir);
+        run_data_set(tests, dir, dir);
+        return true;
+    }
     Arena *arena = tests->cli->arena;
     const char *model = model_of(arena, dir, &tests->cli->err);
     int n = 0;
+    if (model)
+        set_tolerance(tests, dir, model);
     for (; model; n++) {
         const char *data_set = path_join(arena, dir, arena_printf(arena, "test_data_set_%d", n));
         if (!file_exists(data_set))
@@ -213,7 +203,6 @@ int cli_run_tests(Cli *cli)
     Tests tests = {.cli = cli};
     if (!cli_run_options(cli, &tests.options) || !check_cuts(cli))
         return cli_fail(cli);
-    tests.options.rtol = 1e-3, tests.options.atol = 1e-7;
     tests.list = cli->options.json ? json_array() : NULL;
     for (int i = 0; i < cli->n_operands; i++)
         if (!run_folder(&tests, cli->operand[i])) {
