@@ -33,7 +33,7 @@ BEGIN {
     place["^(exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror|stdout|stderr)$"] = "^(tui|viz|scripts)/"
     place["^_exit$"] = "^((tui|viz|scripts)/|core/run/(supervise[.]o$|mpi/))"
     place["^__v?printf_chk$"] = "^(tui|viz|scripts)/"
-    place["^abort$"] = "^core/base/"
+    place["^abort$"] = "^core/(base/|run/blas_memory[.]o$)"
 }
 function layer(object)
 {
