@@ -40,12 +40,14 @@ static uint64_t hash_plan(const Plan *plan, const Program *program, Arena *arena
         const Slot *slot = &program->slots[i];
         buf_printf(&text, "\n%d ", slot->tensor);
         submesh_format(plan->mesh, plan->submeshes[slot->devices], &text);
-        sharding_format(shardings_at(plan->shardings, slot->sharding), plan->mesh, VIEW_OURS_ASCII,
-                        &text, NULL);
+        if (slot->sharding >= 0) /* else every rank has all of it */
+            sharding_format(shardings_at(plan->shardings, slot->sharding), plan->mesh,
+                            VIEW_OURS_ASCII, &text, NULL);
     }
     for (int i = 0; i < program->n_instrs; i++) {
         const Instr *instr = &program->instrs[i];
-        buf_printf(&text, "\n%d %d %d %d", instr->kind, instr->slot, instr->from, instr->op);
+        buf_printf(&text, "\n%d %d %d %d %d", instr->kind, instr->slot, instr->from, instr->op,
+                   instr->target);
         if (instr->step)
             buf_printf(&text, " %d %x", instr->step->kind, instr->step->atoms);
     }
