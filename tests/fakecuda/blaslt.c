@@ -265,7 +265,7 @@ typedef struct {
     double alpha, beta;
     const char *A, *B, *C;
     char *D, *workspace;
-    size_t n_workspace_bytes;
+    size_t n_workspace_bytes, n_used_bytes;
     bool fails;
 } Product;
 
@@ -517,8 +517,8 @@ static void run_product(Op *op)
     const Product *p = op->data;
     if (!reach_all(p, op->device))
         return;
-    if (p->n_workspace_bytes) /* it is the product's own as long as it runs */
-        memset(p->workspace, 0xff, p->n_workspace_bytes);
+    if (p->n_used_bytes) /* it is the product's own as long as it runs */
+        memset(p->workspace, 0xff, p->n_used_bytes);
     for (int64_t batch = 0; batch < p->d.batch_count; batch++)
         multiply(p, batch);
 }
@@ -554,6 +554,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         return CUBLAS_STATUS_NOT_INITIALIZED;
     Product p = {.A = A, .B = B, .C = C, .D = D, .workspace = workspace};
     p.n_workspace_bytes = n_workspace_bytes;
+    p.n_used_bytes = algo ? algo->data[0] : 0;
     cublasStatus_t status = product_of(&p, desc, (const void *const[]){a, b, c, d});
     if (!status && (!alpha || !beta))
         status = CUBLAS_STATUS_INVALID_VALUE;

@@ -143,6 +143,7 @@ int graph_add(Graph *graph, OpRun *run, OpRun *submitted, const void *data, size
 void graph_order(Graph *graph, int node, int before);
 /* A call that a stream must not see while it captures. */
 cudaError_t capture_break(Stream *stream);
+void graph_abandon(Stream *stream); /* it goes, and what it began to capture with it */
 
 /* ---- memory ---- */
 

@@ -4,8 +4,8 @@
  *   - work waits in its streams, and is done where the program waits for it, in an order drawn from
  *     a seed among all that streams and events allow: a missing wait shows as wrong data;
  *   - memory of a device can be reached by work on that device and on peers it is opened to, and
- *     by nothing else; new memory holds 0xff, its ends are guarded, freed memory is not given
- * again;
+ *     by nothing else; new memory holds 0xff (in its first 4 MiB), its ends are guarded, and
+ *     freed memory is not given again;
  *   - threads of a block have their own stacks, so that barriers and shuffles are real;
  *   - an error from 700 on stays with the device until it is reset; a lost device stays lost;
  *   - a process forked from one that has used it gets cudaErrorInitializationError.

@@ -117,15 +117,16 @@ static bool all_joined(const Graph *graph)
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out)
 {
     cudaError_t error = fake_enter();
-    Stream *stream = error ? NULL : stream_of(handle);
+    Stream *stream = fake_gives_back(error) ? stream_of(handle) : NULL;
     if (!stream || !out)
         return fake_leave(error ? error : cudaErrorInvalidValue);
     Graph *graph = stream->capture;
     if (!graph)
-        return fake_leave(cudaErrorInvalidValue);
+        return fake_leave(error ? error : cudaErrorInvalidValue);
     if (graph->origin != stream)
         return fake_leave(cudaErrorStreamCaptureUnmatched);
-    error = graph->invalid      ? cudaErrorStreamCaptureInvalidated
+    error = error               ? error
+            : graph->invalid    ? cudaErrorStreamCaptureInvalidated
             : all_joined(graph) ? cudaSuccess
                                 : cudaErrorStreamCaptureUnjoined;
     graph->ended = true;
@@ -136,6 +137,17 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out)
         object_free(graph);
     }
     return fake_leave(error);
+}
+
+void graph_abandon(Stream *stream)
+{
+    Graph *graph = stream->capture;
+    capture_break(stream);
+    if (!graph || graph->origin != stream)
+        return;
+    leave_graph(graph);
+    forget_graph(graph);
+    object_free(graph);
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus *out)

@@ -10,7 +10,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, ALIGN = 256, EDGE = 256, PATTERN = 0xa5, NEW = 0xff, LARGE = 1 << 20 };
+enum {
+    PAGE = 4096,
+    ALIGN = 256,
+    EDGE = 256,
+    PATTERN = 0xa5,
+    NEW = 0xff,
+    LARGE = 1 << 20,
+    FILLED = 4 << 20
+};
 static const size_t ARENA_BYTES = (size_t)1 << 38;
 
 static struct {
@@ -106,7 +114,7 @@ static void memory_live(Memory *m)
 {
     set_open(m, true);
     memset(m->base, PATTERN, (size_t)(m->data - m->base));
-    memset(m->data, NEW, m->n_bytes);
+    memset(m->data, NEW, m->n_bytes < FILLED ? m->n_bytes : FILLED);
     char *end = m->data + m->n_bytes;
     memset(end, PATTERN, (size_t)(m->base + m->n_pages_bytes - end));
     m->state = MEMORY_LIVE;

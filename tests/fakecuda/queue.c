@@ -210,7 +210,8 @@ void queue_step(void)
     Op *next = take_ready(false);
     if (next)
         op_run(next);
-    memory_close();
+    if (!queue.n_ready) /* else more is done soon, and closing takes time */
+        memory_close();
     queue_changed();
 }
 

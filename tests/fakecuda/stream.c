@@ -176,7 +176,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle)
     if (!handle || !object_is(handle, OBJECT_STREAM))
         return fake_leave(cudaErrorInvalidResourceHandle);
     Stream *stream = stream_of(handle);
-    capture_break(stream);
+    graph_abandon(stream);
     object_free(stream);
     return fake_leave(error);
 }

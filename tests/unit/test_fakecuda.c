@@ -576,8 +576,9 @@ static void test_broken_captures(void **state)
     assert_true(out == numbers[0]); /* what was captured was not done */
     ok(cudaFree(memory));
     ok(cudaFree(y));
+    ok(cudaStreamBeginCapture(two, cudaStreamCaptureModeRelaxed));
     ok(cudaStreamDestroy(one));
-    ok(cudaStreamDestroy(two));
+    ok(cudaStreamDestroy(two)); /* and what it has captured */
     ok(cudaEventDestroy(event));
     end();
 }
