@@ -1,5 +1,6 @@
 #!/bin/sh
-# run.sh [NAME] - ONNX's own node tests, all that Debian has in libonnx-testdata, of $DIMSCOPE.
+# run.sh [NAME] - ONNX's own tests, all that Debian has in libonnx-testdata, of $DIMSCOPE: those of
+# its operators (node), of models that PyTorch exported, and simple ones.
 #
 # Each runs on one device, then under every cut of its ops on a mesh of 2 devices and on one of 2 by
 # 2, and must give the outputs that are in its folder. list.txt has the tests that do not pass:
@@ -8,25 +9,29 @@
 # A listed test that passes is a failure too, and so is a name of which there is no test.
 cd "$(dirname "$0")/../.." || exit 1
 DIMSCOPE=${DIMSCOPE:-./dimscope}
-data=${ONNX_NODE_TESTS:-/usr/share/libonnx-testdata/data/node}
+data=${ONNX_TESTS:-/usr/share/libonnx-testdata/data}
+kinds="node pytorch-converted pytorch-operator simple"
 case onnx in
 *"$1"*) wanted= ;;
 *) wanted=$1 ;;
 esac
-set -- "$data"/test_*"$wanted"*
-if [ ! -d "$data" ]; then
-    echo "there are no ONNX node tests in $data: install libonnx-testdata"
+if [ ! -d "$data/node" ]; then
+    echo "there are no ONNX tests in $data: install libonnx-testdata"
     echo "0 passed, 1 failed"
     exit 1
 fi
-[ -e "$1" ] || { echo "0 passed, 0 failed"; exit 0; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
+
+for kind in $kinds; do
+    ls -d "$data/$kind"/test_*"$wanted"* 2>/dev/null
+done >"$work/folders"
+sed 's,.*/,,' "$work/folders" >"$work/names"
 
 # Every other test, from the $1-th, on both meshes.
 run_half()
 {
-    half=$(ls -d "$data"/test_*"$wanted"* | awk -v first="$1" 'NR % 2 == first')
+    half=$(awk -v first="$1" 'NR % 2 == first' "$work/folders")
     [ -n "$half" ] || return
     for mesh in x=2 x=2,y=2; do
         # shellcheck disable=SC2086
@@ -38,19 +43,16 @@ run_half()
 run_half 0 >"$work/even" &
 run_half 1 >"$work/odd"
 wait $!
-for dir; do
-    echo "${dir##*/}"
-done >"$work/names"
 
-awk -v data="$data/" -v all="$wanted" '
+awk -v all="$wanted" '
 function fail(text) { print text; failed++ }
 # "ok  DIR/test_data_set_0  ..": its name and data set, and what is said of it
-function take(line,   at) {
+function take(line) {
     said = line
     sub(/^[A-Za-z]+ +/, "", line)
-    path = line
-    sub(/test_data_set_[0-9]+.*/, "", path)
-    name = substr(path, length(data) + 1, length(path) - length(data) - 1)
+    name = line
+    sub(/\/test_data_set_[0-9]+.*/, "", name)
+    sub(/.*\//, "", name)
 }
 FILENAME ~ /list.txt$/ {
     if ($0 ~ /^#/ || NF == 0) next
