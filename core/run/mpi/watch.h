@@ -21,7 +21,7 @@
 
 /* A process as others of its host see it. Times are of the host's monotonic clock. */
 typedef struct {
-    _Alignas(64) atomic_int process; /* as the system numbers it */
+    atomic_int process; /* as the system numbers it */
     atomic_int rank;
     atomic_int state; /* RankState */
     atomic_int at, n_begun;
