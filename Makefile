@@ -107,8 +107,8 @@ ARCHIVES := $(BUILD)/faces.a $(BUILD)/core.a
 PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter release,$(MODE)),dimscope,$(BUILD)/dimscope))
 MPI_PLUGIN := $(if $(MPI_SOURCES),$(dir $(PROGRAM))dimscope_mpi.so)
 
-.PHONY: all mpi build-tests run-tests deps deps-test deps-check demo test check format format-check
-.PHONY: fakes lint lint-files fuzz bench golden install clean FORCE
+.PHONY: all mpi cuda test-gpu bench-gpu build-tests run-tests deps deps-test deps-check demo test check
+.PHONY: fakes format format-check lint lint-files fuzz bench golden install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -152,11 +152,14 @@ $(BUILD)/mpi/%: tests/mpi/%.c $(MPI_OBJECTS) $(ARCHIVES) $(BUILD)/flags
 mpi: all
 	@$(if $(MPI_PLUGIN),,echo "Open MPI is not here: make deps, or apt install libopenmpi-dev openmpi-bin")
 
+TEST_ARCHIVES = $(ARCHIVES)
 $(BUILD)/tests/%: tests/unit/%.c $(ARCHIVES) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(ARCHIVES) $(OWN_LIBS) $(LIBS) $(TEST_LIBS) -o $@
+	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ $< $(TEST_ARCHIVES) $(OWN_LIBS) $(LIBS) $(TEST_LIBS) -o $@
 
 # What is loaded, and the CUDA that is none, with the plugin that calls it in fake/.
+# A library's own functions are called by it, whatever else that is loaded has their names.
+OWN_NAMES := -Wl,-Bsymbolic
 FAKE_SOURCES := $(wildcard tests/fakecuda/*.c)
 CUDA_SOURCES := $(filter core/run/cuda/%,$(PLUGIN_SOURCES))
 FAKES := $(BUILD)/libfakecuda.so $(if $(CUDA_SOURCES),$(BUILD)/fake/dimscope_cuda.so)
@@ -165,13 +168,36 @@ $(call loaded_object,$(CUDA_SOURCES)): OWN_CFLAGS := -fPIC
 $(call loaded_object,$(FAKE_SOURCES)): OWN_CFLAGS := -fPIC -DFAKECUDA_ROOT='"$(CURDIR)"'
 fakes: $(FAKES)
 $(BUILD)/libfakecuda.so: $(call loaded_object,$(FAKE_SOURCES))
-	$(call quiet,ld $@)$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) $^ -lm -ldl -lpthread -o $@
+	$(call quiet,ld $@)$(CC) $(CFLAGS) $(OWN_NAMES) -shared -Wl,-soname,$(@F) $^ -lm -ldl -lpthread -o $@
 $(BUILD)/fake/dimscope_cuda.so: $(call loaded_object,$(CUDA_SOURCES)) $(BUILD)/libfakecuda.so
 	@mkdir -p $(@D)
-	$(call quiet,ld $@)$(CC) $(CFLAGS) -shared $^ -Wl,-rpath,'$$ORIGIN/..' -o $@
+	$(call quiet,ld $@)$(CC) $(CFLAGS) $(OWN_NAMES) -shared $^ -Wl,-rpath,'$$ORIGIN/..' -o $@
 $(BUILD)/tests/test_fake%: OWN_LIBS := $(BUILD)/libfakecuda.so -Wl,-rpath,'$$ORIGIN/..'
 $(filter $(BUILD)/tests/test_fake%,$(UNIT_TESTS)): $(BUILD)/libfakecuda.so
+# Whoever loads the plugin has core's functions to be called.
+$(filter $(BUILD)/tests/test_cuda%,$(UNIT_TESTS)): TEST_ARCHIVES = $(BUILD)/faces.a $(EXPORT_CORE)
+$(filter $(BUILD)/tests/test_cuda%,$(UNIT_TESTS)): | $(FAKES)
 -include $(patsubst %.o,%.d,$(call loaded_object,$(FAKE_SOURCES) $(CUDA_SOURCES)))
+
+# ---- the true CUDA, where its toolkit is; the driver's libcuda is not linked, cudart loads it
+
+CUDA_HOME ?= /usr/local/cuda
+CUDA_DIR := -L$(CUDA_HOME)/lib64
+CUDA_NEEDS := cudart cublasLt nvrtc nccl
+CUDA_PLUGIN := $(dir $(PROGRAM))dimscope_cuda.so
+$(CUDA_PLUGIN): $(call loaded_object,$(CUDA_SOURCES))
+	$(call quiet,ld $@)$(CC) $(CFLAGS) $(OWN_NAMES) -shared $^ $(CUDA_DIR) -Wl,-rpath,$(CUDA_HOME)/lib64 \
+	    $(addprefix -l,$(CUDA_NEEDS)) -o $@
+cuda:
+	@missing=; for library in $(CUDA_NEEDS); do \
+	    $(CC) -shared $(CUDA_DIR) -l$$library -o /dev/null 2>/dev/null || missing="$$missing lib$$library"; \
+	done; \
+	if [ -z "$$missing" ]; then $(SUBMAKE) all $(CUDA_PLUGIN); \
+	else echo "not built: no$$missing in $(CUDA_HOME)/lib64 (CUDA_HOME says where the toolkit is)"; fi
+test-gpu: cuda
+	@DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/gpu/run.sh test
+bench-gpu: cuda
+	@DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/gpu/run.sh bench
 
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 $(BUILD)/bench: $(BENCH_SOURCES) $(ARCHIVES) $(BUILD)/flags

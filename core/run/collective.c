@@ -73,7 +73,7 @@ static Picks picks_between(Arena *scratch, const Local *to, const Local *from)
 }
 
 /* What is made a sum is blank on the ranks that do not stand at 0 on its axes. */
-static bool is_blank(const Collective *collective, int64_t position)
+bool collective_is_blank(const Collective *collective, int64_t position)
 {
     for (int a = 0; a < collective->mesh->n_atoms; a++)
         if (collective->to->partial[a] == REDUCE_SUM &&
@@ -90,7 +90,7 @@ bool collective_finish(const Collective *collective, const Roles *roles, int64_t
     if (n_missing != 0)
         return error_kind(err, ERROR_RUN, "%" PRId64 " elements are not held in the group",
                           n_missing);
-    if (is_blank(collective, position))
+    if (collective_is_blank(collective, position))
         memset(target->data, 0, (size_t)local_bytes(target));
     if (roles->reduce != REDUCE_AVG)
         return true;

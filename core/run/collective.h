@@ -39,6 +39,9 @@ PartUse collective_use(const Collective *collective, const Roles *roles, int64_t
 bool collective_finish(const Collective *collective, const Roles *roles, int64_t position,
                        int64_t n_copied, Local *target, Error *err);
 
+/* Whether that makes it blank on this rank. */
+bool collective_is_blank(const Collective *collective, int64_t position);
+
 /* Fills target, the part that the rank at `position` has under `to`. held: the parts under `from`
  * of the members of its group, in group order (mesh_group_member). Safe to call from several
  * threads that share `held`. ERROR_RUN: elements or addends are outside the group, or roles that

@@ -104,6 +104,10 @@ void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span);
 void rank_took_pass(Rank *rank, int pass, double us);
 double run_now_us(void);
 
+/* It comes further in something long that is no instruction: opening a device, a pass that was
+ * begun at once. Whoever watches lets it go on. From any thread. */
+void rank_beats(Rank *rank);
+
 /* The tolerance options ask for, or that of the value. */
 Tolerance team_tolerance(const Team *team, Tolerance of_value);
 

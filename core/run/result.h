@@ -22,6 +22,7 @@ typedef struct {
     atomic_int state;   /* RankState */
     atomic_int at;      /* the instruction it is in */
     atomic_int n_begun; /* instructions, of all passes */
+    atomic_int n_beats; /* rank_beats() */
     atomic_int thread;  /* as the kernel numbers it; 0: has not begun */
     int n_done;         /* passes */
     int64_t live_bytes, peak_bytes;

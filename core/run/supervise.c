@@ -115,6 +115,7 @@ static int64_t count_begun(const Team *team)
     int64_t n = 0;
     for (int r = 0; r < team->n_ranks; r++)
         n += atomic_load(&team->results->rank[r].head->n_begun) +
+             atomic_load(&team->results->rank[r].head->n_beats) +
              atomic_load(&team->results->rank[r].head->state);
     return n;
 }

@@ -1,0 +1,380 @@
+/* cuda_runner.c - the runner of GPUs: dimscope_cuda.so. */
+#include "core/run/plugin.h"
+
+#include "core/run/cuda/gpu.h"
+
+#include <sched.h>
+
+/* ---- a process ---- */
+
+/* Slots lie where they lie from the first pass on, and a pass is one list: what branches and loops
+ * is the host's. */
+static bool check_flow(const Team *team, Error *err)
+{
+    const Program *program = team->program;
+    for (int i = 0; i < program->n_instrs; i++) {
+        const Instr *instr = &program->instrs[i];
+        if (instr->kind <= INSTR_FREE)
+            continue;
+        error_kind(err, ERROR_USAGE, "a model with branches or loops cannot be run by cuda");
+        error_hint(err, "the host's threads run it: --backend host");
+        return false;
+    }
+    return true;
+}
+
+static bool open_team(Team *team, Error *err)
+{
+    if (!check_flow(team, err))
+        return false;
+    Arena *arena = arena_new();
+    GpuTeam *gpus = arena_make(arena, GpuTeam);
+    *gpus = (GpuTeam){.arena = arena};
+    team->own = gpus;
+    gpus->devices = devices_find(arena, &gpus->n_devices, err);
+    if (!gpus->devices || !comm_team_open(team, gpus, err))
+        return false;
+    gpus->rank = arena_array(arena, GpuRank *, team->n_local);
+    gpus->lost = arena_array(arena, atomic_bool, gpus->n_devices);
+    gpus->pinned = arena_array(arena, void *, team->n_local *PINNED_MAX);
+    gpus->kernels = kernels_new();
+    gpus->products = products_new();
+    return true;
+}
+
+static void close_team(Team *team)
+{
+    GpuTeam *gpus = gpu_team(team);
+    if (!gpus)
+        return;
+    bool stuck = atomic_load(&gpus->stuck); /* then every call would wait for ever */
+    for (int d = 0; !stuck && gpus->lost && d < gpus->n_devices; d++)
+        if (atomic_load(&gpus->lost[d])) {
+            cuda_give_up(cudaSetDevice(d));
+            cuda_give_up(cudaDeviceReset());
+        }
+    for (int i = 0; !stuck && gpus->pinned && i < team->n_local * PINNED_MAX; i++)
+        if (gpus->pinned[i])
+            cuda_give_up(cudaFreeHost(gpus->pinned[i]));
+    kernels_free(gpus->kernels, stuck);
+    products_free(gpus->products);
+    arena_free(gpus->arena);
+    team->own = NULL;
+}
+
+/* ---- a rank ---- */
+
+static void make_lists(GpuRank *gpu)
+{
+    const Program *program = gpu_program(gpu);
+    int n = program->n_instrs;
+    gpu->touch = arena_array(gpu->arena, Touch, n);
+    gpu->actions = arena_array(gpu->arena, Actions, n);
+    gpu->covered = arena_array(gpu->arena, bool, n);
+    gpu->timed = arena_array(gpu->arena, bool, n);
+    gpu->done = arena_array(gpu->arena, cudaEvent_t, n);
+    gpu->begin = arena_array(gpu->arena, cudaEvent_t, n);
+    gpu->end = arena_array(gpu->arena, cudaEvent_t, n);
+    gpu->n_readers = arena_array(gpu->arena, int, program->n_slots);
+    gpu->slot_bytes = arena_array(gpu->arena, int64_t, program->n_slots);
+    gpu->pass_enqueued[LANE_COMPUTE] = gpu->pass_enqueued[LANE_COMM] = -1;
+    gpu->texts = device_texts_new(gpu->arena);
+}
+
+/* What the rank has of every slot, for as long as it is open: its places are decided before. */
+static void make_slots(GpuRank *gpu)
+{
+    Rank *rank = gpu->rank;
+    for (int32_t s = 0; s < gpu_program(gpu)->n_slots; s++)
+        gpu->slot_bytes[s] = rank_has(rank, s) ? local_bytes(rank_make(rank, s)) : -1;
+}
+
+static void count_readers(GpuRank *gpu)
+{
+    const Program *program = gpu_program(gpu);
+    const Graph *graph = gpu_graph(gpu);
+    for (int i = 0; i < program->n_instrs; i++) {
+        const Instr *instr = &program->instrs[i];
+        if (instr->from >= 0)
+            gpu->n_readers[instr->from]++;
+        if (instr->kind != INSTR_OP)
+            continue;
+        const GraphOp *op = &graph->ops[instr->op];
+        for (int k = 0; k < op->n_inputs; k++)
+            if (program->operand[op->input + k] >= 0)
+                gpu->n_readers[program->operand[op->input + k]]++;
+    }
+    for (int i = 0; i < graph->n_outputs; i++)
+        gpu->n_readers[program->output[i]]++;
+}
+
+static bool make_actions(GpuRank *gpu, Error *err)
+{
+    const Program *program = gpu_program(gpu);
+    for (int at = 0; at < program->n_instrs; at++) {
+        InstrKind kind = program->instrs[at].kind;
+        Error inner = {.kind = ERROR_RUN};
+        if ((kind == INSTR_OP && !op_actions(gpu, at, &inner)) ||
+            (kind == INSTR_STEP && !step_actions(gpu, at, &inner)))
+            return instr_blame(gpu, at, &inner, err);
+    }
+    turns_make(gpu->arena, program, gpu->touch, gpu->slot_bytes, gpu_graph(gpu)->n_outputs,
+               &gpu->turns);
+    RankHead *head = gpu->rank->result->head;
+    head->live_bytes = head->peak_bytes = gpu->turns.peak_bytes;
+    return true;
+}
+
+static bool open_streams(GpuRank *gpu, Error *err)
+{
+    int least = 0, greatest = 0;
+    return cuda_ok(cudaSetDevice(gpu->device->ordinal), "cudaSetDevice", err) &&
+           cuda_ok(cudaDeviceGetStreamPriorityRange(&least, &greatest),
+                   "cudaDeviceGetStreamPriorityRange", err) &&
+           cuda_ok(cudaStreamCreateWithPriority(&gpu->stream[LANE_COMPUTE], cudaStreamNonBlocking,
+                                                least),
+                   "cudaStreamCreateWithPriority", err) &&
+           cuda_ok(cudaStreamCreateWithPriority(&gpu->stream[LANE_COMM], cudaStreamNonBlocking,
+                                                greatest),
+                   "cudaStreamCreateWithPriority", err) &&
+           cuda_ok(cudaEventCreateWithFlags(&gpu->offer, cudaEventDisableTiming),
+                   "cudaEventCreateWithFlags", err) &&
+           cuda_ok(cudaEventCreateWithFlags(&gpu->taken, cudaEventDisableTiming),
+                   "cudaEventCreateWithFlags", err);
+}
+
+/* All that the program loads, wherever in it: it stays, and ops that are done with one before them
+ * may read it earlier than it is loaded there. */
+static bool load_all(GpuRank *gpu, Error *err)
+{
+    const Program *program = gpu_program(gpu);
+    for (int at = 0; at < program->n_instrs; at++)
+        if (program->instrs[at].kind == INSTR_LOAD &&
+            !memory_load(gpu, program->instrs[at].slot, err))
+            return false;
+    return true;
+}
+
+static bool open_gpu(GpuRank *gpu, Error *err)
+{
+    make_lists(gpu);
+    make_slots(gpu);
+    count_readers(gpu);
+    if (!open_streams(gpu, err) || !make_actions(gpu, err) || !memory_open(gpu, err) ||
+        !blas_ok(cublasLtCreate(&gpu->blas.handle), "cublasLtCreate", err))
+        return false;
+    gpu->blas.products = gpu->team->products;
+    /* Others read this memory, and all must be there to make a communicator. */
+    return rank_meet(gpu->rank) && comm_open(gpu, err) && actions_resolve(gpu, err) &&
+           load_all(gpu, err);
+}
+
+static void close_events(GpuRank *gpu)
+{
+    cudaEvent_t single[] = {gpu->offer, gpu->taken,      gpu->fork,
+                            gpu->join,  gpu->pass_begin, gpu->pass_end};
+    for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+        if (single[i])
+            cuda_give_up(cudaEventDestroy(single[i]));
+    cudaEvent_t *lists[] = {gpu->done, gpu->begin, gpu->end};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (int at = 0; at < gpu_program(gpu)->n_instrs; at++)
+            if (lists[i][at])
+                cuda_give_up(cudaEventDestroy(lists[i][at]));
+}
+
+static void close_streams(GpuRank *gpu)
+{
+    close_events(gpu);
+    for (int lane = 0; lane < LANES; lane++)
+        if (gpu->stream[lane])
+            cuda_give_up(cudaStreamDestroy(gpu->stream[lane]));
+}
+
+static void close_rank(Rank *rank)
+{
+    GpuRank *gpu = rank->own;
+    cuda_give_up(cudaSetDevice(gpu->device->ordinal));
+    comm_close(gpu);
+    bool broken = !watch_end(gpu);
+    graph_close(gpu);
+    if (!broken) /* else it is reset, which gives all back */
+        close_streams(gpu);
+    actions_close(gpu);
+    memory_close(gpu, broken);
+    if (gpu->blas.handle)
+        cublasLtDestroy(gpu->blas.handle);
+    local_free(gpu->fetched);
+    for (int32_t s = 0; s < gpu_program(gpu)->n_slots; s++)
+        rank_unmake(rank, s);
+    gpu->team->rank[rank->position - rank->team->first_rank] = NULL;
+    arena_free(gpu->arena);
+    rank->own = NULL;
+}
+
+static bool open_rank(Rank *rank)
+{
+    GpuTeam *gpus = gpu_team(rank->team);
+    Arena *arena = arena_new();
+    GpuRank *gpu = arena_make(arena, GpuRank);
+    int place = (int)(rank->position - rank->team->first_rank);
+    *gpu = (GpuRank){.rank = rank, .team = gpus, .arena = arena};
+    gpu->device = &gpus->devices[(gpus->first_device + place) % gpus->n_devices];
+    rank->own = gpu;
+    gpus->rank[place] = gpu;
+    Error err = {0};
+    Beating *beating = beating_start(rank);
+    bool ok = open_gpu(gpu, &err) || rank_failed(rank, &err);
+    beating_stop(beating);
+    atomic_fetch_add(&gpus->n_opened, 1);
+    if (ok)
+        return true;
+    /* Others may be looking at this one's addresses; what they wait for ends with the failure. */
+    atomic_store(&rank->team->failed, true);
+    while (atomic_load(&gpus->n_opened) < rank->team->n_local)
+        sched_yield();
+    close_rank(rank);
+    return false;
+}
+
+/* ---- instructions ---- */
+
+static bool failed(Rank *rank, bool ok, const Error *err)
+{
+    return ok || rank_failed(rank, err);
+}
+
+static bool load(Rank *rank, int32_t slot)
+{
+    (void)rank, (void)slot; /* it is there since the rank was opened */
+    return true;
+}
+
+/* The first of a pass begins it. */
+static bool begin(GpuRank *gpu, const Instr *instr, Error *err)
+{
+    if (!gpu->in_pass && (!pass_begin(gpu, err) || !pass_fork(gpu, err)))
+        return false;
+    gpu->in_pass = true;
+    return enqueue_instr(gpu, (int)(instr - gpu_program(gpu)->instrs), true, err);
+}
+
+static bool run_op(Rank *rank, const Instr *instr)
+{
+    Error err = {0};
+    return failed(rank, begin(rank->own, instr, &err), &err);
+}
+
+static bool run_step(Rank *rank, const Instr *instr, double *wait_us)
+{
+    Error err = {0};
+    *wait_us = 0;
+    return failed(rank, begin(rank->own, instr, &err), &err);
+}
+
+/* A slot's memory is its own until the program's next pass; nothing is given back. */
+static void drop(Rank *rank, int32_t slot)
+{
+    (void)rank, (void)slot;
+}
+
+/* ---- passes ---- */
+
+static bool replay(Rank *rank, int pass, bool *done)
+{
+    Error err = {0};
+    GpuRank *gpu = rank->own;
+    gpu->replaying = false;
+    return failed(rank, graph_replay(gpu, pass, done, &err), &err);
+}
+
+/* What a kernel found in its data. */
+static bool check_faults(GpuRank *gpu, Error *err)
+{
+    for (int at = 0; at < gpu_program(gpu)->n_instrs; at++)
+        if (gpu->fault_seen[at] != FAULT_NONE) {
+            Error inner = {0};
+            error_kind(&inner, ERROR_RUN, "an index is outside its dim, or held elsewhere");
+            return instr_blame(gpu, at, &inner, err);
+        }
+    return true;
+}
+
+static double us_between(cudaEvent_t from, cudaEvent_t to)
+{
+    float ms = 0;
+    return cudaEventElapsedTime(&ms, from, to) == cudaSuccess ? (double)ms * 1e3 : 0;
+}
+
+static void take_times(GpuRank *gpu, int pass)
+{
+    const Program *program = gpu_program(gpu);
+    for (int at = 0; at < program->n_instrs; at++)
+        if (gpu->timed[at]) {
+            double start = gpu->pass_start_us + us_between(gpu->pass_begin, gpu->begin[at]);
+            double us = us_between(gpu->begin[at], gpu->end[at]);
+            rank_took(gpu->rank, &program->instrs[at], pass, (TraceSpan){start, start + us, 0});
+        }
+    rank_took_pass(gpu->rank, pass, us_between(gpu->pass_begin, gpu->pass_end));
+}
+
+static bool end_pass(GpuRank *gpu, int pass, Error *err)
+{
+    bool empty = !gpu->in_pass && !gpu->replaying;
+    bool joined = gpu->replaying || ((!empty || pass_begin(gpu, err)) && pass_join(gpu, err));
+    gpu->in_pass = false;
+    if (!joined ||
+        (!gpu->pass_end &&
+         !cuda_ok(cudaEventCreateWithFlags(&gpu->pass_end, 0), "cudaEventCreateWithFlags", err)) ||
+        !cuda_ok(cudaEventRecord(gpu->pass_end, gpu->stream[LANE_COMPUTE]), "cudaEventRecord",
+                 err) ||
+        !watch_lane(gpu, LANE_COMPUTE, err) || !check_faults(gpu, err))
+        return false;
+    take_times(gpu, pass);
+    return true;
+}
+
+static bool finish(Rank *rank, int pass)
+{
+    Error err = {0};
+    return failed(rank, end_pass(rank->own, pass, &err), &err);
+}
+
+static bool fetch_slot(GpuRank *gpu, int32_t slot, Error *err)
+{
+    const Team *team = gpu->rank->team;
+    const Local *at = gpu->rank->slot[slot];
+    const Slot *held = &gpu_program(gpu)->slots[slot];
+    local_free(gpu->fetched);
+    gpu->fetched =
+        local_new_empty(at->dtype, &at->whole, shardings_at(team->plan->shardings, held->sharding),
+                        team->plan->mesh, gpu->rank->position);
+    return (local_alloc(gpu->fetched) ||
+            error_kind(err, ERROR_RUN, "out of memory on the host for '%s'",
+                       tensor_name(gpu_graph(gpu), held->tensor))) &&
+           watch_lane(gpu, LANE_COMM, err) && memory_fetch(gpu, slot, gpu->fetched, err);
+}
+
+static const Local *fetch(Rank *rank, int32_t slot)
+{
+    GpuRank *gpu = rank->own;
+    Error err = {0};
+    return failed(rank, fetch_slot(gpu, slot, &err), &err) ? gpu->fetched : NULL;
+}
+
+static const Runner cuda_runner = {.name = "cuda",
+                                   .timed = true,
+                                   .open = open_team,
+                                   .close = close_team,
+                                   .rank_open = open_rank,
+                                   .rank_close = close_rank,
+                                   .load = load,
+                                   .op = run_op,
+                                   .step = run_step,
+                                   .drop = drop,
+                                   .replay = replay,
+                                   .finish = finish,
+                                   .fetch = fetch};
+
+const Plugin dimscope_plugin = {
+    .version = PLUGIN_VERSION, .runner = &cuda_runner, .usable = devices_usable};

@@ -1,0 +1,249 @@
+#include "core/run/cuda/gpu.h"
+
+#include "core/plan/edges.h"
+
+/* ---- ops on the host ---- */
+
+/* A Local like one on the device, with elements here. */
+static Local *host_copy(GpuRank *gpu, int32_t slot, bool filled, Error *err)
+{
+    const Plan *plan = gpu->rank->team->plan;
+    const Slot *held = &gpu_program(gpu)->slots[slot];
+    const Local *at = gpu->rank->slot[slot];
+    Local *copy =
+        local_new_empty(at->dtype, &at->whole, shardings_at(plan->shardings, held->sharding),
+                        plan->mesh, gpu->rank->position);
+    bool ok = local_alloc(copy) || error_kind(err, ERROR_RUN, "out of memory on the host for '%s'",
+                                              tensor_name(gpu_graph(gpu), held->tensor));
+    if (ok && (!filled || memory_fetch(gpu, slot, copy, err)))
+        return copy;
+    local_free(copy);
+    return NULL;
+}
+
+/* The operands of a call as copies; those of outputs come first in `copy`. */
+static bool copy_operands(GpuRank *gpu, int32_t op, KernelCall *call, Local **copy, Error *err)
+{
+    const GraphOp *at = &gpu_graph(gpu)->ops[op];
+    const int32_t *operand = gpu_program(gpu)->operand;
+    Local **output = arena_array(call->scratch, Local *, at->n_outputs);
+    const Local **input = arena_array(call->scratch, const Local *, at->n_inputs);
+    for (int i = 0; i < at->n_outputs; i++) {
+        int32_t slot = operand[op_output_place(at) + i];
+        if (slot >= 0 && !(copy[i] = host_copy(gpu, slot, false, err)))
+            return false;
+        output[i] = copy[i];
+    }
+    for (int i = 0; i < at->n_inputs; i++) {
+        int32_t slot = operand[at->input + i];
+        if (slot >= 0 && !(copy[at->n_outputs + i] = host_copy(gpu, slot, true, err)))
+            return false;
+        input[i] = copy[at->n_outputs + i];
+    }
+    call->output = output;
+    call->input = input;
+    return true;
+}
+
+static Local *slot_that_is_there(Rank *rank, int32_t slot)
+{
+    return rank->slot[slot];
+}
+
+bool host_op(GpuRank *gpu, int32_t op, Error *err)
+{
+    const GraphOp *at = &gpu_graph(gpu)->ops[op];
+    Arena *scratch = arena_new();
+    Local **copy = arena_array(scratch, Local *, at->n_outputs + at->n_inputs);
+    KernelCall call;
+    bool ok = rank_kernel_call(gpu->rank, op, slot_that_is_there, scratch, &call) &&
+              copy_operands(gpu, op, &call, copy, err) && call.kernel->run(&call, err);
+    for (int i = 0; ok && i < at->n_outputs; i++)
+        if (copy[i]) {
+            int32_t slot = gpu_program(gpu)->operand[op_output_place(at) + i];
+            ok = memory_put(gpu, gpu->memory + gpu->turns.place[slot], copy[i]->data,
+                            local_bytes(copy[i]), err);
+        }
+    for (int i = 0; i < at->n_outputs + at->n_inputs; i++)
+        local_free(copy[i]);
+    arena_free(scratch);
+    return ok;
+}
+
+/* ---- actions ---- */
+
+static bool launch(const Launch *launch, cudaStream_t stream, Error *err)
+{
+    void *args[] = {launch->words};
+    return cuda_ok(cudaLaunchKernel(launch->kernel, launch->grid, launch->block, args,
+                                    launch->shared_bytes, stream),
+                   "cudaLaunchKernel", err);
+}
+
+/* Both meetings of ranks that read each other's slots: then the events of all are recorded. */
+static bool tell(GpuRank *gpu, cudaEvent_t event, cudaStream_t stream, Error *err)
+{
+    return cuda_ok(cudaEventRecord(event, stream), "cudaEventRecord", err) && rank_meet(gpu->rank);
+}
+
+static bool await(GpuRank *gpu, const Action *action, cudaStream_t stream, Error *err)
+{
+    const GpuRank *peer = gpu->team->rank[action->peer - gpu->rank->team->first_rank];
+    return cuda_ok(cudaStreamWaitEvent(stream, action->taken ? peer->taken : peer->offer, 0),
+                   "cudaStreamWaitEvent", err);
+}
+
+static ncclResult_t collective(const Action *a, cudaStream_t stream)
+{
+    if (a->kind == ACT_ALL_REDUCE)
+        return ncclAllReduce(a->at_from, a->at_to, a->n_bytes, a->type, a->reduce, a->comm, stream);
+    if (a->kind == ACT_ALL_GATHER)
+        return ncclAllGather(a->at_from, a->at_to, a->n_bytes, ncclInt8, a->comm, stream);
+    if (a->kind == ACT_REDUCE_SCATTER)
+        return ncclReduceScatter(a->at_from, a->at_to, a->n_bytes, a->type, a->reduce, a->comm,
+                                 stream);
+    return a->kind == ACT_SEND
+               ? ncclSend(a->at_from, a->n_bytes, ncclInt8, (int)a->peer, a->comm, stream)
+               : ncclRecv(a->at_to, a->n_bytes, ncclInt8, (int)a->peer, a->comm, stream);
+}
+
+static bool act(GpuRank *gpu, const Action *action, cudaStream_t stream, Error *err)
+{
+    switch (action->kind) {
+    case ACT_LAUNCH:
+        return launch(&action->launch, stream, err);
+    case ACT_PRODUCT:
+        return product_run(&gpu->blas, &action->product, gpu->blas_workspace, stream, err);
+    case ACT_COPY:
+        return cuda_ok(cudaMemcpyAsync(action->at_to, action->at_from, action->n_bytes,
+                                       cudaMemcpyDeviceToDevice, stream),
+                       "cudaMemcpyAsync", err);
+    case ACT_ZERO:
+        return cuda_ok(cudaMemsetAsync(action->at_to, 0, action->n_bytes, stream),
+                       "cudaMemsetAsync", err);
+    case ACT_HOST_OP:
+        return host_op(gpu, action->op, err);
+    case ACT_OFFER:
+        return tell(gpu, gpu->offer, stream, err);
+    case ACT_TAKEN:
+        return tell(gpu, gpu->taken, stream, err);
+    case ACT_AWAIT:
+        return await(gpu, action, stream, err);
+    case ACT_GROUP_START:
+        return nccl_ok(ncclGroupStart(), NULL, "ncclGroupStart", err);
+    case ACT_GROUP_END:
+        return nccl_ok(ncclGroupEnd(), NULL, "ncclGroupEnd", err);
+    case ACT_SEND:
+    case ACT_RECEIVE:
+    case ACT_ALL_REDUCE:
+    case ACT_ALL_GATHER:
+    case ACT_REDUCE_SCATTER:
+        break;
+    }
+    return nccl_ok(collective(action, stream), action->comm, "NCCL", err);
+}
+
+/* ---- instructions ---- */
+
+static bool make_event(cudaEvent_t *event, unsigned flags, Error *err)
+{
+    return *event ||
+           cuda_ok(cudaEventCreateWithFlags(event, flags), "cudaEventCreateWithFlags", err);
+}
+
+static bool record(cudaEvent_t *event, unsigned flags, cudaStream_t stream, Error *err)
+{
+    return make_event(event, flags, err) &&
+           cuda_ok(cudaEventRecord(*event, stream), "cudaEventRecord", err);
+}
+
+/* Copies the instruction's number to where the host sees how far the stream is. */
+static bool mark(GpuRank *gpu, int at, Lane lane, Error *err)
+{
+    return cuda_ok(cudaMemcpyAsync(&gpu->mark[lane], &gpu->number[at], sizeof(int32_t),
+                                   cudaMemcpyDeviceToHost, gpu->stream[lane]),
+                   "cudaMemcpyAsync", err);
+}
+
+static bool do_actions(GpuRank *gpu, int at, cudaStream_t stream, Error *err)
+{
+    for (int i = 0; i < gpu->actions[at].n; i++)
+        if (!act(gpu, &gpu->actions[at].at[i], stream, err))
+            return false;
+    return true;
+}
+
+/* In a captured pass only steps are marked, and what they wait for: a copy after each op would cost
+ * what capturing saves. */
+static bool is_marked(const GpuRank *gpu, int at)
+{
+    return !gpu->capturing || gpu->touch[at].lane == LANE_COMM || gpu->turns.turn[at].awaited;
+}
+
+static bool enqueue(GpuRank *gpu, int at, bool timed, Error *err)
+{
+    const Turn *turn = &gpu->turns.turn[at];
+    Lane lane = gpu->touch[at].lane;
+    cudaStream_t stream = gpu->stream[lane];
+    gpu->pass_enqueued[lane] = at;
+    gpu->timed[at] = timed;
+    if (turn->wait >= 0 &&
+        !cuda_ok(cudaStreamWaitEvent(stream, gpu->done[turn->wait], 0), "cudaStreamWaitEvent", err))
+        return false;
+    return (!timed || record(&gpu->begin[at], 0, stream, err)) &&
+           do_actions(gpu, at, stream, err) && (!timed || record(&gpu->end[at], 0, stream, err)) &&
+           (!is_marked(gpu, at) || mark(gpu, at, lane, err)) &&
+           (!turn->awaited || record(&gpu->done[at], cudaEventDisableTiming, stream, err));
+}
+
+bool enqueue_instr(GpuRank *gpu, int at, bool timed, Error *err)
+{
+    if (gpu->actions[at].n == 0 && !gpu->turns.turn[at].awaited)
+        return true;
+    Error inner = {.kind = ERROR_RUN};
+    double start = run_now_us();
+    bool ok = enqueue(gpu, at, timed, &inner);
+    gpu->enqueue_us += run_now_us() - start;
+    if (ok || !error_is_set(&inner)) /* another rank failed */
+        return ok;
+    return watch_blame(gpu, at, &inner, err);
+}
+
+bool enqueue_pass(GpuRank *gpu, Error *err)
+{
+    const Program *program = gpu_program(gpu);
+    for (int at = program->n_once; at < program->n_instrs; at++)
+        if (!enqueue_instr(gpu, at, false, err))
+            return false;
+    return true;
+}
+
+/* ---- passes ---- */
+
+bool pass_begin(GpuRank *gpu, Error *err)
+{
+    for (int lane = 0; lane < LANES; lane++)
+        gpu->mark[lane] = gpu->pass_enqueued[lane] = -1;
+    memset(gpu->timed, 0, (size_t)gpu_program(gpu)->n_instrs);
+    gpu->enqueue_us = 0;
+    gpu->pass_start_us = run_now_us();
+    return record(&gpu->pass_begin, 0, gpu->stream[LANE_COMPUTE], err);
+}
+
+bool pass_fork(GpuRank *gpu, Error *err)
+{
+    return record(&gpu->fork, cudaEventDisableTiming, gpu->stream[LANE_COMPUTE], err) &&
+           cuda_ok(cudaStreamWaitEvent(gpu->stream[LANE_COMM], gpu->fork, 0), "cudaStreamWaitEvent",
+                   err);
+}
+
+bool pass_join(GpuRank *gpu, Error *err)
+{
+    size_t n = (size_t)gpu_program(gpu)->n_instrs;
+    cudaStream_t stream = gpu->stream[LANE_COMPUTE];
+    return record(&gpu->join, cudaEventDisableTiming, gpu->stream[LANE_COMM], err) &&
+           cuda_ok(cudaStreamWaitEvent(stream, gpu->join, 0), "cudaStreamWaitEvent", err) &&
+           cuda_ok(cudaMemcpyAsync(gpu->fault_seen, gpu->fault, n * sizeof *gpu->fault,
+                                   cudaMemcpyDeviceToHost, stream),
+                   "cudaMemcpyAsync", err);
+}

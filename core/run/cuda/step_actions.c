@@ -1,0 +1,453 @@
+#include "core/run/cuda/gpu.h"
+
+#include "core/plan/stage.h"
+#include "core/run/exchange.h"
+
+/* A step as one rank takes part in it. */
+typedef struct {
+    GpuRank *gpu;
+    int at;
+    const Instr *instr;
+    Exchange exchange;
+    SubMesh makers, readers;
+    Local *from, *to; /* the rank's own; NULL: it has none */
+    Dtype dtype;
+    int64_t n_bytes; /* of an element */
+    Address *given;  /* per give: where the message lies before it is sent */
+    Address *taken;  /* per take */
+} StepMaker;
+
+static Action *add(StepMaker *m, ActionKind kind)
+{
+    Actions *actions = &m->gpu->actions[m->at];
+    vec_push(m->gpu->arena, actions, (Action){.kind = kind, .group = -1});
+    return &actions->at[actions->n - 1];
+}
+
+/* ---- between parts and messages ---- */
+
+static bool cannot(const StepMaker *m, Error *err)
+{
+    return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined on the device",
+                      dtype_name(m->dtype));
+}
+
+static Address beyond(Address address, int64_t n_elements, const StepMaker *m)
+{
+    address.offset_bytes += n_elements * m->n_bytes;
+    return address;
+}
+
+/* The message of a piece of the part at `from`, which may be another rank's. */
+static bool add_pack(StepMaker *m, const Piece *piece, Address to, Address from, Error *err)
+{
+    GpuRank *gpu = m->gpu;
+    DeviceWork *work = arena_make(gpu->arena, DeviceWork);
+    if (!device_pack(gpu->arena, gpu->texts, m->dtype, piece, (DevicePlace){.kind = AT_INPUT},
+                     (DevicePlace){.kind = AT_OUTPUT}, work))
+        return cannot(m, err);
+    add_work(gpu, m->at, work, &(WorkPlaces){.to = to, .from = from});
+    return true;
+}
+
+/* A message into the rank's target. */
+static bool add_take(StepMaker *m, const Message *take, Address from, Error *err)
+{
+    GpuRank *gpu = m->gpu;
+    ReduceOp reduce = take->use == PART_ADDED ? m->exchange.roles.reduce : REDUCE_NONE;
+    DeviceWork *work = arena_make(gpu->arena, DeviceWork);
+    if (!device_take(gpu->arena, gpu->texts, m->dtype, &take->piece, reduce,
+                     (DevicePlace){.kind = AT_INPUT}, (DevicePlace){.kind = AT_OUTPUT}, work))
+        return cannot(m, err);
+    add_work(gpu, m->at, work, &(WorkPlaces){.to = slot_address(m->instr->slot, 0), .from = from});
+    return true;
+}
+
+static int64_t message_bytes(const StepMaker *m, const Message *message)
+{
+    return message->piece.n_elements * m->n_bytes;
+}
+
+static bool is_own(const StepMaker *m, const Message *message)
+{
+    return message->position == m->exchange.position;
+}
+
+/* A message lies in the target as it is. */
+static bool is_in_place(const Message *take)
+{
+    return take->use == PART_COPIED && piece_is_contiguous(&take->piece);
+}
+
+/* From a part that can be read, `give` being the piece of it, at once or by way of a message. */
+static bool add_read(StepMaker *m, const Message *take, const Piece *give, Address part, Error *err)
+{
+    if (piece_is_contiguous(give))
+        return add_take(m, take, beyond(part, give->first, m), err);
+    if (is_in_place(take)) {
+        Address to = slot_address(m->instr->slot, 0);
+        return add_pack(m, give, beyond(to, take->piece.first, m), part, err);
+    }
+    Address message = scratch_address(m->gpu, m->at, message_bytes(m, take));
+    return add_pack(m, give, message, part, err) && add_take(m, take, message, err);
+}
+
+static const Piece *give_to(const Exchange *exchange, int64_t position)
+{
+    for (int i = 0; i < exchange->n_gives; i++)
+        if (exchange->give[i].position == position)
+            return &exchange->give[i].piece;
+    return NULL;
+}
+
+/* What a member gives this rank, as it lies in the member's part. */
+static bool find_give(StepMaker *m, int64_t member, const Piece **out, Error *err)
+{
+    const Exchange *own = &m->exchange;
+    Exchange *theirs = arena_make(m->gpu->arena, Exchange);
+    if (member == own->position)
+        *theirs = *own;
+    else if (!exchange_make(m->gpu->arena, &own->collective, m->makers, m->readers, member, theirs,
+                            err))
+        return false;
+    *out = give_to(theirs, own->position);
+    return *out || error_kind(err, ERROR_RUN, "rank %lld gives nothing", (long long)member);
+}
+
+/* What is left to do on the target alone, as collective_finish() does it. */
+static bool add_finish(StepMaker *m, Error *err)
+{
+    const Exchange *x = &m->exchange;
+    GpuRank *gpu = m->gpu;
+    Address to = slot_address(m->instr->slot, 0);
+    if (collective_is_blank(&x->collective, x->position)) {
+        Action *zero = add(m, ACT_ZERO);
+        zero->to = zero->from = to;
+        zero->n_bytes = (size_t)local_bytes(m->to);
+    }
+    if (x->roles.reduce != REDUCE_AVG)
+        return true;
+    double factor = 1.0 / (double)mesh_atoms_size(x->collective.mesh, x->roles.summed);
+    DeviceWork *work = arena_make(gpu->arena, DeviceWork);
+    if (!device_scale(gpu->arena, gpu->texts, m->dtype, shape_elements(&m->to->shape), factor,
+                      (DevicePlace){.kind = AT_OUTPUT}, work))
+        return cannot(m, err);
+    add_work(gpu, m->at, work, &(WorkPlaces){.to = to, .from = to});
+    return true;
+}
+
+/* ---- ranks that read each other's memory ---- */
+
+static bool add_reads(StepMaker *m, Error *err)
+{
+    const Exchange *x = &m->exchange;
+    for (int i = 0; i < x->n_takes; i++) {
+        const Message *take = &x->take[i];
+        const Piece *give;
+        Address part = slot_address(m->instr->from, 0);
+        if (!is_own(m, take)) {
+            part.kind = ADDRESS_PEER;
+            part.peer = take->position;
+        }
+        if (!find_give(m, take->position, &give, err) || !add_read(m, take, give, part, err))
+            return false;
+    }
+    return !m->to || add_finish(m, err);
+}
+
+static void add_awaits(StepMaker *m, const Message *messages, int n, bool taken)
+{
+    for (int i = 0; i < n; i++)
+        if (messages[i].position != m->exchange.position) {
+            Action *await = add(m, ACT_AWAIT);
+            await->peer = messages[i].position;
+            await->taken = taken;
+        }
+}
+
+static bool make_shared(StepMaker *m, Error *err)
+{
+    add(m, ACT_OFFER);
+    add_awaits(m, m->exchange.take, m->exchange.n_takes, false);
+    if (!add_reads(m, err))
+        return false;
+    add(m, ACT_TAKEN);
+    add_awaits(m, m->exchange.give, m->exchange.n_gives, true);
+    return true;
+}
+
+/* ---- ranks that send ---- */
+
+static bool pack_gives(StepMaker *m, Error *err)
+{
+    const Exchange *x = &m->exchange;
+    m->given = arena_array(m->gpu->arena, Address, x->n_gives);
+    for (int i = 0; i < x->n_gives; i++) {
+        const Message *give = &x->give[i];
+        m->given[i] = beyond(slot_address(m->instr->from, 0), give->piece.first, m);
+        if (is_own(m, give) || piece_is_contiguous(&give->piece))
+            continue;
+        m->given[i] = scratch_address(m->gpu, m->at, message_bytes(m, give));
+        if (!add_pack(m, &give->piece, m->given[i], slot_address(m->instr->from, 0), err))
+            return false;
+    }
+    return true;
+}
+
+static void place_takes(StepMaker *m)
+{
+    const Exchange *x = &m->exchange;
+    m->taken = arena_array(m->gpu->arena, Address, x->n_takes);
+    for (int i = 0; i < x->n_takes; i++) {
+        const Message *take = &x->take[i];
+        if (is_in_place(take))
+            m->taken[i] = beyond(slot_address(m->instr->slot, 0), take->piece.first, m);
+        else if (!is_own(m, take))
+            m->taken[i] = scratch_address(m->gpu, m->at, message_bytes(m, take));
+    }
+}
+
+static void send_messages(StepMaker *m)
+{
+    const Exchange *x = &m->exchange;
+    add(m, ACT_GROUP_START);
+    for (int i = 0; i < x->n_gives; i++)
+        if (!is_own(m, &x->give[i])) {
+            Action *send = add(m, ACT_SEND);
+            send->from = send->to = m->given[i];
+            send->n_bytes = (size_t)message_bytes(m, &x->give[i]);
+            send->peer = x->give[i].position;
+        }
+    for (int i = 0; i < x->n_takes; i++)
+        if (!is_own(m, &x->take[i])) {
+            Action *receive = add(m, ACT_RECEIVE);
+            receive->from = receive->to = m->taken[i];
+            receive->n_bytes = (size_t)message_bytes(m, &x->take[i]);
+            receive->peer = x->take[i].position;
+        }
+    add(m, ACT_GROUP_END);
+}
+
+static bool unpack_takes(StepMaker *m, Error *err)
+{
+    const Exchange *x = &m->exchange;
+    for (int i = 0; i < x->n_takes; i++) {
+        const Message *take = &x->take[i];
+        const Piece *give;
+        bool own = is_own(m, take);
+        if (own && (!find_give(m, take->position, &give, err) ||
+                    !add_read(m, take, give, slot_address(m->instr->from, 0), err)))
+            return false;
+        if (!own && !is_in_place(take) && !add_take(m, take, m->taken[i], err))
+            return false;
+    }
+    return !m->to || add_finish(m, err);
+}
+
+static bool make_sent(StepMaker *m, Error *err)
+{
+    if (!pack_gives(m, err))
+        return false;
+    place_takes(m);
+    send_messages(m);
+    return unpack_takes(m, err);
+}
+
+/* ---- collectives that NCCL has ---- */
+
+typedef struct {
+    Dtype dtype;
+    ncclDataType_t type;
+} NcclType;
+
+static bool nccl_type(Dtype dtype, ncclDataType_t *out)
+{
+    static const NcclType types[] = {
+        {DT_F32, ncclFloat32},   {DT_F64, ncclFloat64}, {DT_F16, ncclFloat16},
+        {DT_BF16, ncclBfloat16}, {DT_I8, ncclInt8},     {DT_U8, ncclUint8},
+        {DT_I32, ncclInt32},     {DT_U32, ncclUint32},  {DT_I64, ncclInt64},
+        {DT_U64, ncclUint64},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].dtype == dtype) {
+            *out = types[i].type;
+            return true;
+        }
+    return false;
+}
+
+static bool nccl_reduce(ReduceOp reduce, ncclRedOp_t *out)
+{
+    static const struct {
+        ReduceOp reduce;
+        ncclRedOp_t op;
+    } ops[] = {{REDUCE_SUM, ncclSum},
+               {REDUCE_PROD, ncclProd},
+               {REDUCE_MAX, ncclMax},
+               {REDUCE_MIN, ncclMin}};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (ops[i].reduce == reduce) {
+            *out = ops[i].op;
+            return true;
+        }
+    return false;
+}
+
+/* Whether all ranks have parts of one shape, so that what is said of one holds for all. */
+static bool is_even(const StepMaker *m, const Sharding *sharding, const Local *own)
+{
+    Arena *scratch = arena_new();
+    const Mesh *mesh = m->exchange.collective.mesh;
+    bool even = true;
+    for (int64_t p = 0; even && p < mesh->n_devices; p++)
+        for (int d = 0; even && d < own->shape.n_dims; d++)
+            even = cut_runs(scratch, &sharding->dim[d], mesh, p).local_size == own->shape.dim[d];
+    arena_free(scratch);
+    return even;
+}
+
+/* Every member of the group gives every other as much, and takes as much. */
+static bool is_full(const StepMaker *m, int64_t n_members)
+{
+    const Exchange *x = &m->exchange;
+    if (x->n_gives != n_members || x->n_takes != n_members)
+        return false;
+    for (int i = 0; i < x->n_gives; i++)
+        if (x->give[i].piece.n_elements != x->give[0].piece.n_elements ||
+            x->take[i].piece.n_elements != x->give[0].piece.n_elements)
+            return false;
+    return true;
+}
+
+/* What NCCL would be asked for; what it lacks is sent. */
+static bool nccl_kind(StepMaker *m, ActionKind *kind, Action *like)
+{
+    const Exchange *x = &m->exchange;
+    const RunOptions *options = m->gpu->rank->team->options;
+    StepKind step = m->instr->step->kind;
+    int64_t n = mesh_atoms_size(x->collective.mesh, x->collective.atoms);
+    like->group = comm_group(m->gpu->team, x->collective.atoms);
+    if (like->group < 0 || !m->from || !m->to || !is_full(m, n) ||
+        !is_even(m, x->collective.from, m->from) || !is_even(m, x->collective.to, m->to))
+        return false;
+    int64_t n_from = shape_elements(&m->from->shape), n_to = shape_elements(&m->to->shape);
+    bool reduces = x->roles.summed == x->collective.atoms && !options->deterministic &&
+                   nccl_reduce(x->roles.reduce, &like->reduce) && nccl_type(m->dtype, &like->type);
+    if (step == STEP_ALL_REDUCE && reduces && n_from == n_to &&
+        piece_is_contiguous(&x->give[0].piece) && piece_is_contiguous(&x->take[0].piece))
+        *kind = ACT_ALL_REDUCE;
+    else if (step == STEP_ALL_GATHER && x->roles.summed == 0 && n * n_from == n_to &&
+             piece_is_contiguous(&x->give[0].piece))
+        *kind = ACT_ALL_GATHER;
+    else if (step == STEP_REDUCE_SCATTER && reduces && n_from == n * n_to)
+        *kind = ACT_REDUCE_SCATTER;
+    else
+        return false;
+    return true;
+}
+
+/* Whether messages lie one behind the other in a part, in group order. */
+static bool in_order(const Message *messages, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!piece_is_contiguous(&messages[i].piece) ||
+            messages[i].piece.first != i * messages[0].piece.n_elements)
+            return false;
+    return true;
+}
+
+static bool make_gathered(StepMaker *m, const Action *like, Error *err)
+{
+    const Exchange *x = &m->exchange;
+    int64_t n_bytes = local_bytes(m->from);
+    bool in_place = in_order(x->take, x->n_takes);
+    Address to = in_place ? slot_address(m->instr->slot, 0)
+                          : scratch_address(m->gpu, m->at, n_bytes * x->n_takes);
+    Action *gather = add(m, ACT_ALL_GATHER);
+    gather->group = like->group;
+    gather->from = slot_address(m->instr->from, 0);
+    gather->to = to;
+    gather->n_bytes = (size_t)n_bytes;
+    for (int i = 0; i < x->n_takes && !in_place; i++)
+        if (!add_take(m, &x->take[i], beyond(to, i * x->take[i].piece.n_elements, m), err))
+            return false;
+    return add_finish(m, err);
+}
+
+static bool make_scattered(StepMaker *m, const Action *like, Error *err)
+{
+    const Exchange *x = &m->exchange;
+    int64_t n_bytes = local_bytes(m->to);
+    Address from = slot_address(m->instr->from, 0);
+    if (!in_order(x->give, x->n_gives)) {
+        Address packed = scratch_address(m->gpu, m->at, n_bytes * x->n_gives);
+        for (int i = 0; i < x->n_gives; i++)
+            if (!add_pack(m, &x->give[i].piece, beyond(packed, i * x->give[i].piece.n_elements, m),
+                          from, err))
+                return false;
+        from = packed;
+    }
+    Action *scatter = add(m, ACT_REDUCE_SCATTER);
+    scatter->group = like->group;
+    scatter->type = like->type;
+    scatter->reduce = like->reduce;
+    scatter->from = from;
+    scatter->to = slot_address(m->instr->slot, 0);
+    scatter->n_bytes = (size_t)shape_elements(&m->to->shape);
+    return add_finish(m, err);
+}
+
+static bool make_reduced(StepMaker *m, const Action *like, Error *err)
+{
+    Action *reduce = add(m, ACT_ALL_REDUCE);
+    reduce->group = like->group;
+    reduce->type = like->type;
+    reduce->reduce = like->reduce;
+    reduce->from = slot_address(m->instr->from, 0);
+    reduce->to = slot_address(m->instr->slot, 0);
+    reduce->n_bytes = (size_t)shape_elements(&m->to->shape);
+    return add_finish(m, err);
+}
+
+/* ---- a step ---- */
+
+static bool make(StepMaker *m, Error *err)
+{
+    ActionKind kind = ACT_SEND;
+    Action like = {.group = -1};
+    if (m->instr->step->atoms == 0)
+        return add_reads(m, err);
+    if (m->gpu->team->shared)
+        return make_shared(m, err);
+    if (!nccl_kind(m, &kind, &like))
+        return make_sent(m, err);
+    return kind == ACT_ALL_REDUCE   ? make_reduced(m, &like, err)
+           : kind == ACT_ALL_GATHER ? make_gathered(m, &like, err)
+                                    : make_scattered(m, &like, err);
+}
+
+bool step_actions(GpuRank *gpu, int at, Error *err)
+{
+    const Program *program = gpu_program(gpu);
+    const Plan *plan = gpu->rank->team->plan;
+    const Instr *instr = &program->instrs[at];
+    StepMaker m = {.gpu = gpu, .at = at, .instr = instr};
+    m.makers = plan->submeshes[program->slots[instr->from].devices];
+    m.readers = plan->submeshes[program->slots[instr->slot].devices];
+    m.from = gpu->rank->slot[instr->from];
+    m.to = gpu->rank->slot[instr->slot];
+    m.dtype = (Dtype)plan->inferred->dtype[program->slots[instr->slot].tensor];
+    m.n_bytes = element_bytes(m.dtype);
+    Collective collective = {.mesh = plan->mesh, .atoms = instr->step->atoms};
+    collective.from = shardings_at(plan->shardings, instr->step->from);
+    collective.to = shardings_at(plan->shardings, instr->step->to);
+    if (!exchange_make(gpu->arena, &collective, m.makers, m.readers, gpu->rank->position,
+                       &m.exchange, err))
+        return false;
+    gpu->touch[at].lane = instr->step->atoms ? LANE_COMM : LANE_COMPUTE;
+    if (m.from)
+        touch_slot(gpu, at, instr->from, false);
+    if (m.to)
+        touch_slot(gpu, at, instr->slot, true);
+    return make(&m, err);
+}

@@ -1,0 +1,275 @@
+#include "core/run/cuda/turns.h"
+
+#include "core/base/vec.h"
+
+#include <stdlib.h>
+
+/* Bytes that are held from one instruction to another, both included. */
+typedef struct {
+    int first, last;
+    int32_t slot; /* -1: scratch */
+    int64_t bytes, place;
+    int touched[LANES]; /* the last instruction of each lane that had to do with it; -1 */
+    int written;        /* by an instruction of that lane; -1 */
+    Lane writer_lane;
+} Buffer;
+
+typedef struct {
+    Arena *arena;
+    const Program *program;
+    const Touch *touch;
+    int n;
+    Buffer *buffer;          /* of slots that are touched, then of scratch */
+    int *of_slot, *of_instr; /* places in buffer; -1 */
+} Planner;
+
+static int64_t aligned(int64_t bytes)
+{
+    return bytes <= 0 ? PLACE_ALIGN : (bytes + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
+}
+
+/* ---- from when to when ---- */
+
+static void hold(Buffer *buffer, int from, int to)
+{
+    if (from < buffer->first)
+        buffer->first = from;
+    if (to > buffer->last)
+        buffer->last = to;
+}
+
+static void hold_touched(Planner *p, int at)
+{
+    const Touch *touch = &p->touch[at];
+    int slack = touch->lane == LANE_COMM ? AHEAD_MAX : 0;
+    int from = at - slack, to = at + slack, end = p->program->n_instrs;
+    if (from < p->program->n_once)
+        from = p->program->n_once < at ? p->program->n_once : at;
+    for (int i = 0; i < touch->n_writes; i++)
+        if (p->of_slot[touch->write[i]] >= 0)
+            hold(&p->buffer[p->of_slot[touch->write[i]]], from, at);
+    for (int i = 0; i < touch->n_reads; i++)
+        if (p->of_slot[touch->read[i]] >= 0)
+            hold(&p->buffer[p->of_slot[touch->read[i]]], at, to < end ? to : end);
+    if (p->of_instr[at] >= 0)
+        hold(&p->buffer[p->of_instr[at]], from, to < end ? to : end);
+}
+
+static void hold_all(Planner *p)
+{
+    const Program *program = p->program;
+    for (int i = 0; i < program->n_instrs; i++) {
+        const Instr *instr = &program->instrs[i];
+        hold_touched(p, i);
+        int b = instr->slot < 0 ? -1 : p->of_slot[instr->slot];
+        if (b < 0)
+            continue;
+        if (instr->kind == INSTR_LOAD)
+            hold(&p->buffer[b], 0, program->n_instrs);
+        if (instr->kind == INSTR_FREE)
+            hold(&p->buffer[b], i, i);
+    }
+}
+
+static void make_buffers(Planner *p, const int64_t *slot_bytes, const int32_t *outputs,
+                         int n_outputs)
+{
+    const Program *program = p->program;
+    p->buffer = arena_array(p->arena, Buffer, program->n_slots + program->n_instrs);
+    p->of_slot = arena_array(p->arena, int, program->n_slots);
+    p->of_instr = arena_array(p->arena, int, program->n_instrs);
+    Buffer none = {.first = program->n_instrs, .last = -1, .slot = -1, .place = -1};
+    none.touched[LANE_COMPUTE] = none.touched[LANE_COMM] = none.written = -1;
+    for (int32_t s = 0; s < program->n_slots; s++) {
+        p->of_slot[s] = slot_bytes[s] < 0 ? -1 : p->n;
+        if (slot_bytes[s] < 0)
+            continue;
+        p->buffer[p->n] = none;
+        p->buffer[p->n].slot = s;
+        p->buffer[p->n++].bytes = aligned(slot_bytes[s]);
+    }
+    for (int i = 0; i < program->n_instrs; i++) {
+        p->of_instr[i] = p->touch[i].scratch_bytes > 0 ? p->n : -1;
+        if (p->touch[i].scratch_bytes <= 0)
+            continue;
+        p->buffer[p->n] = none;
+        p->buffer[p->n++].bytes = aligned(p->touch[i].scratch_bytes);
+    }
+    hold_all(p);
+    for (int i = 0; i < n_outputs; i++)
+        if (p->of_slot[outputs[i]] >= 0)
+            hold(&p->buffer[p->of_slot[outputs[i]]], program->n_instrs, program->n_instrs);
+}
+
+/* ---- where: the largest first, each in the smallest gap it fits between those that are held at
+ * the same time ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    const Buffer *x = *(Buffer *const *)a, *y = *(Buffer *const *)b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return x->first != y->first ? (x->first > y->first) - (x->first < y->first) : (x > y) - (x < y);
+}
+
+static int64_t best_gap(Buffer *const *placed, int n, const Buffer *buffer)
+{
+    int64_t end = 0, best = -1, best_room = INT64_MAX;
+    for (int i = 0; i < n; i++) {
+        if (placed[i]->last < buffer->first || placed[i]->first > buffer->last)
+            continue;
+        int64_t room = placed[i]->place - end;
+        if (room >= buffer->bytes && room < best_room) {
+            best = end;
+            best_room = room;
+        }
+        if (placed[i]->place + placed[i]->bytes > end)
+            end = placed[i]->place + placed[i]->bytes;
+    }
+    return best >= 0 ? best : end;
+}
+
+static int64_t place_all(Planner *p)
+{
+    Buffer **order = arena_array(p->arena, Buffer *, p->n), **placed;
+    placed = arena_array(p->arena, Buffer *, p->n); /* by place */
+    int n = 0;
+    int64_t bytes = 0;
+    for (int b = 0; b < p->n; b++)
+        if (p->buffer[b].last >= 0)
+            order[n++] = &p->buffer[b];
+    qsort(order, (size_t)n, sizeof *order, by_size);
+    for (int b = 0; b < n; b++) {
+        order[b]->place = best_gap(placed, b, order[b]);
+        int at = b;
+        for (; at > 0 && placed[at - 1]->place > order[b]->place; at--)
+            placed[at] = placed[at - 1];
+        placed[at] = order[b];
+        if (order[b]->place + order[b]->bytes > bytes)
+            bytes = order[b]->place + order[b]->bytes;
+    }
+    return bytes;
+}
+
+/* ---- who waits ---- */
+
+typedef struct {
+    int need[LANES]; /* the last instruction of each lane that must be done */
+} Needs;
+
+static void need_touched(Needs *needs, const Buffer *buffer)
+{
+    for (int lane = 0; lane < LANES; lane++)
+        if (buffer->touched[lane] > needs->need[lane])
+            needs->need[lane] = buffer->touched[lane];
+}
+
+/* Whoever lay there before must be done with it. */
+static void need_place(const Planner *p, Needs *needs, const Buffer *buffer)
+{
+    for (int b = 0; b < p->n; b++) {
+        const Buffer *other = &p->buffer[b];
+        if (other != buffer && other->place >= 0 && other->last < buffer->first &&
+            other->place < buffer->place + buffer->bytes &&
+            buffer->place < other->place + other->bytes)
+            need_touched(needs, other);
+    }
+}
+
+static void need_write(const Planner *p, Needs *needs, int b)
+{
+    if (b < 0)
+        return;
+    if (p->buffer[b].written < 0)
+        need_place(p, needs, &p->buffer[b]);
+    need_touched(needs, &p->buffer[b]);
+}
+
+static void note_touch(Planner *p, int b, Lane lane, int at, bool writes)
+{
+    if (b < 0)
+        return;
+    p->buffer[b].touched[lane] = at;
+    if (writes) {
+        p->buffer[b].written = at;
+        p->buffer[b].writer_lane = lane;
+    }
+}
+
+static int waits_for(Planner *p, int at)
+{
+    const Touch *touch = &p->touch[at];
+    Needs needs = {.need = {-1, -1}};
+    for (int i = 0; i < touch->n_reads; i++) {
+        int b = p->of_slot[touch->read[i]];
+        if (b >= 0 && p->buffer[b].written > needs.need[p->buffer[b].writer_lane])
+            needs.need[p->buffer[b].writer_lane] = p->buffer[b].written;
+    }
+    for (int i = 0; i < touch->n_writes; i++)
+        need_write(p, &needs, p->of_slot[touch->write[i]]);
+    need_write(p, &needs, p->of_instr[at]);
+    for (int i = 0; i < touch->n_reads; i++)
+        note_touch(p, p->of_slot[touch->read[i]], touch->lane, at, false);
+    for (int i = 0; i < touch->n_writes; i++)
+        note_touch(p, p->of_slot[touch->write[i]], touch->lane, at, true);
+    note_touch(p, p->of_instr[at], touch->lane, at, true);
+    return needs.need[touch->lane == LANE_COMM ? LANE_COMPUTE : LANE_COMM];
+}
+
+/* ---- all of it ---- */
+
+static void find_peak(Arena *arena, const Planner *p, Turns *out)
+{
+    int n = p->program->n_instrs;
+    int64_t *change = arena_array(arena, int64_t, n + 2), held = 0;
+    for (int b = 0; b < p->n; b++)
+        if (p->buffer[b].last >= 0) {
+            change[p->buffer[b].first] += p->buffer[b].bytes;
+            change[p->buffer[b].last + 1] -= p->buffer[b].bytes;
+        }
+    for (int i = 0; i <= n; i++) {
+        held += change[i];
+        if (held > out->peak_bytes) {
+            out->peak_bytes = held;
+            out->peak_at = i;
+        }
+    }
+    int64_t largest = -1;
+    for (int b = 0; b < p->n; b++) {
+        const Buffer *buffer = &p->buffer[b];
+        if (buffer->slot >= 0 && buffer->first <= out->peak_at && buffer->last >= out->peak_at &&
+            buffer->bytes > largest) {
+            largest = buffer->bytes;
+            out->peak_slot = buffer->slot;
+        }
+    }
+}
+
+void turns_make(Arena *arena, const Program *program, const Touch *touch, const int64_t *slot_bytes,
+                int n_outputs, Turns *out)
+{
+    Arena *scratch = arena_new();
+    Planner p = {.arena = scratch, .program = program, .touch = touch};
+    *out = (Turns){.peak_slot = -1};
+    out->place = arena_array(arena, int64_t, program->n_slots);
+    out->turn = arena_array(arena, Turn, program->n_instrs);
+    make_buffers(&p, slot_bytes, program->output, n_outputs);
+    out->bytes = place_all(&p);
+    find_peak(scratch, &p, out);
+
+    int known[LANES] = {-1, -1};
+    for (int i = 0; i < program->n_instrs; i++) {
+        Turn *turn = &out->turn[i];
+        Lane lane = touch[i].lane;
+        int need = waits_for(&p, i);
+        *turn = (Turn){.wait = -1};
+        turn->scratch = p.of_instr[i] < 0 ? 0 : p.buffer[p.of_instr[i]].place;
+        if (i < program->n_once || need < program->n_once || need <= known[lane])
+            continue;
+        known[lane] = turn->wait = need;
+        out->turn[need].awaited = true;
+    }
+    for (int32_t s = 0; s < program->n_slots; s++)
+        out->place[s] = p.of_slot[s] < 0 ? -1 : p.buffer[p.of_slot[s]].place;
+    arena_free(scratch);
+}

@@ -1,0 +1,67 @@
+#!/bin/sh
+# run.sh [test|bench] - the CUDA runner of $DIMSCOPE (./dimscope, with dimscope_cuda.so beside it) on
+# the GPUs of this machine. The first line names them; without one it says what is missing, and ends
+# well.
+#
+#   test    the sample models under plans of one rank to eight, on as many GPUs as there are, and
+#           ONNX's node tests (libonnx-testdata), each with every op's cuts on ranks that may share
+#           a GPU; closes with "N passed, N failed"
+#   bench   NAME VALUE UNIT: the time of a pass, captured and replayed, and what was predicted
+cd "$(dirname "$0")/../.." || exit 1
+DIMSCOPE=${DIMSCOPE:-./dimscope}
+models=samples/models
+said=$("$DIMSCOPE" run $models/tiny-gpt.onnx --backend cuda 2>&1) || {
+    echo "skipped: $(echo "$said" | sed -n 's/^error: //p' | head -n 1)"
+    exit 0
+}
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
+    echo "a GPU that nvidia-smi does not name"
+
+passed=0
+failed=0
+check()
+{
+    if said=$("$DIMSCOPE" "$@" 2>&1); then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "--- $*"
+        echo "$said" | head -n 20
+    fi
+}
+
+run_tests()
+{
+    for model in tiny-gpt llama-tiny; do
+        for mesh in tp=1 tp=2 dp=2,tp=2 dp=2,tp=4; do
+            check run $models/$model.onnx -m $mesh -p megatron --backend cuda --verify --repeat 4
+        done
+    done
+    check run $models/tiny-conv.onnx -m dp=2 -p dp --backend cuda --verify --repeat 4
+    data=${ONNX_NODE_TESTS:-/usr/share/libonnx-testdata/data/node}
+    for folder in "$data"/test_*; do
+        name=$(basename "$folder")
+        [ -d "$folder" ] && ! grep -q "^[a-z]* $name\( \|$\)" tests/onnx/list.txt || continue
+        check run --onnx-test "$folder" -m x=2 --cuts all --backend cuda
+    done
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+}
+
+run_bench()
+{
+    for model in tiny-gpt llama-tiny gpt2 resnet50 vit_b_16; do
+        "$DIMSCOPE" run $models/$model.onnx --backend cuda --repeat 30 --json |
+            python3 -c "
+import json, sys
+run = json.load(sys.stdin)
+print('$model.pass', run['median_us'], 'us')
+print('$model.predicted', run['predicted_us'], 'us')"
+    done
+}
+
+case ${1:-test} in
+test) run_tests ;;
+bench) run_bench ;;
+*) echo "run.sh test|bench"; exit 2 ;;
+esac
