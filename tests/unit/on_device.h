@@ -30,8 +30,8 @@ static struct {
     char folder[64];
     EntryFn *entry[TEXTS_MAX];
     RunFn *run[TEXTS_MAX];
-    int n_done;  /* calls that were done */
-    Buf without; /* operators without device work */
+    int n_done, n_items; /* calls that were done; items of the last */
+    Buf without;         /* operators without device work */
 } device;
 
 static inline void must_run(const char *command)
@@ -298,6 +298,7 @@ static inline int on_device(const KernelCall *const *call, int n, const bool *ke
                 doing.outputs[op][o] = bordered(scratch, local_bytes(call[op]->output[o]));
     }
     do_items(&doing);
+    device.n_items = work.n_items;
     device.n_done++;
     if (doing.fault != FAULT_NONE)
         buf_printf(wrong, "the device says fault %d", doing.fault);
