@@ -30,8 +30,10 @@ static struct {
     char folder[64];
     EntryFn *entry[TEXTS_MAX];
     RunFn *run[TEXTS_MAX];
-    int n_done, n_items; /* calls that were done; items of the last */
-    Buf without;         /* operators without device work */
+    const char *name[TEXTS_MAX];
+    int threads[TEXTS_MAX]; /* the most a block was launched with */
+    int n_done, n_items;    /* calls that were done; items of the last */
+    Buf without;            /* operators without device work */
 } device;
 
 static inline void must_run(const char *command)
@@ -76,10 +78,11 @@ static inline void compile_text(int32_t id, const char *name)
     const char *base = arena_printf(device.arena, "%s/%d_%s", device.folder, (int)id, name);
     write_text(id, arena_printf(device.arena, "%s.c", base));
     must_run(arena_printf(device.arena,
-                          "cc -std=gnu11 -O1 -w -fPIC -shared -Itests/fakecuda"
+                          "cc -std=gnu11 -w -fPIC -shared -Itests/fakecuda"
                           " -fsanitize=alignment,shift -fsanitize-undefined-trap-on-error"
                           " %s.c %s/threads.o -o %s.so -lm",
                           base, device.folder, base));
+    device.name[id] = arena_str(device.arena, str_from(name));
     void *library = dlopen(arena_printf(device.arena, "%s.so", base), RTLD_NOW | RTLD_LOCAL);
     if (!library)
         fail_msg("%s", dlerror());
@@ -137,6 +140,8 @@ static inline void do_launch(Doing *doing, const DeviceLaunch *launch)
             memcpy(&words[w], &word->f64, sizeof words[w]);
     }
     compile_text(launch->text, launch->name);
+    if (launch->block[0] > device.threads[launch->text])
+        device.threads[launch->text] = launch->block[0];
     void *args[] = {words};
     device.run[launch->text](device.entry[launch->text], args, launch->grid, launch->block[0],
                              launch->shared_bytes);

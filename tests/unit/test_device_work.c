@@ -2,6 +2,8 @@
  * makes, on whole tensors of every type and on the parts of every cut that the op's rule allows. */
 #include "tests/unit/on_device.h"
 
+#include "tests/unit/nvrtc.h"
+
 #include "core/rules/example.h"
 #include "core/run/rule_check.h"
 
@@ -108,16 +110,57 @@ static struct CMUnitTest tests[TESTS_MAX];
 static Case rows[TESTS_MAX];
 static int n_tests;
 
-static void add_tests(Arena *arena, const char *name, const Example *example)
+/* Under every cut; and the first example of an operator in the first n other types. */
+static void add_tests(Arena *arena, const char *name, const Example *example, size_t n_dtypes)
 {
-    static const char *const dtypes[] = {NULL, "bf16", "f16", "f64", "i32", "i64", "bool", "u8"};
-    for (size_t d = 0; d < COUNT_OF(dtypes); d++) {
+    static const char *const dtypes[] = {NULL, "bf16", "i64", "f16", "f64", "bool"};
+    for (size_t d = 0; d <= n_dtypes; d++) {
         const char *test =
             arena_printf(arena, "%s %s %s", name, example->operands, dtypes[d] ? dtypes[d] : "cut");
         rows[n_tests] = (Case){test, name, example, dtypes[d]};
         tests[n_tests] = (struct CMUnitTest){test, test_case, NULL, NULL, &rows[n_tests]};
         n_tests++;
     }
+}
+
+/* ---- as code of a GPU ---- */
+
+/* Registers of a multiprocessor; one text in so many is compiled for other GPUs too; what calls of
+ * the library's functions of 64 bits may put aside. */
+enum { REGISTERS = 65536, ELSEWHERE_EACH = 12, CALL_BYTES = 64 };
+
+static void must_compile(const Nvrtc *nvrtc, int32_t id, const char *architecture, int *most)
+{
+    Arena *arena = arena_new();
+    Resources used;
+    const char *log;
+    if (!nvrtc_compile(nvrtc, arena, device_text(device.texts, id).s, architecture, &used, &log))
+        fail_msg("%s for %s: %s", device.name[id], architecture, log);
+    int allowed = strstr(device.name[id], "64") ? CALL_BYTES : 0;
+    if (used.spill_bytes > allowed || used.registers * device.threads[id] > REGISTERS)
+        fail_msg("%s for %s: %d registers, %d bytes spilled, %d threads", device.name[id],
+                 architecture, used.registers, used.spill_bytes, device.threads[id]);
+    *most = used.registers > *most ? used.registers : *most;
+    arena_free(arena);
+}
+
+/* No text of those that were run spills, or needs more registers than its threads have. */
+static void texts_fit_a_gpu(void **state)
+{
+    (void)state;
+    Nvrtc nvrtc = nvrtc_open();
+    int most = 0, n = device_texts_count(device.texts);
+    if (!nvrtc.library) {
+        print_message("there is no NVRTC here\n");
+        skip();
+    }
+    for (int32_t id = 0; id < n; id++)
+        must_compile(&nvrtc, id, "sm_90", &most);
+    for (int32_t id = 0; id < n; id += ELSEWHERE_EACH) {
+        must_compile(&nvrtc, id, "sm_80", &most);
+        must_compile(&nvrtc, id, "sm_100", &most);
+    }
+    print_message("%d texts, at most %d registers a thread\n", n, most);
 }
 
 int main(void)
@@ -128,15 +171,16 @@ int main(void)
     for (int i = 0; i < registry_count(registry); i++) {
         const char *name = registry_at(registry, i)->name;
         for (const Example *e = example_next(name, NULL); e; e = example_next(name, e))
-            add_tests(arena, name, e);
+            add_tests(arena, name, e, e == example_next(name, NULL) ? 2 : 0);
         for (size_t e = 0; e < COUNT_OF(larger); e++)
             if (str_has_word(str_from(larger[e].operators), str_from(name)))
-                add_tests(arena, name, &larger[e]);
+                add_tests(arena, name, &larger[e], 5);
     }
     cmocka_set_test_filter(getenv("ONLY"));
     int failed = _cmocka_run_group_tests("device_work", tests, (size_t)n_tests, NULL, NULL);
-    printf("texts: %d, calls: %d\nwithout:%s\n", (int)device_texts_count(device.texts),
-           device.n_done, device.without.s);
+    const struct CMUnitTest code[] = {cmocka_unit_test(texts_fit_a_gpu)};
+    failed += cmocka_run_group_tests_name("device_texts", code, NULL, NULL);
+    print_message("%d calls done; the host's kernel does%s\n", device.n_done, device.without.s);
     arena_free(arena);
     device_close();
     return failed;

@@ -443,6 +443,7 @@ static bool rotary(DeviceBuild *build, const KernelCall *call, const void *row)
 
 const DeviceOp device_ops_attention[] = {
     {"Attention", attention, NULL},
+    {"ai.onnx.preview::FlexAttention", attention, NULL},
     {"RotaryEmbedding", rotary, NULL},
     {"com.microsoft::RotaryEmbedding", rotary, "ids first"},
     {0},

@@ -526,7 +526,26 @@ static bool pad(DeviceBuild *build, const KernelCall *call, const void *row)
     return recorded(build, call, row);
 }
 
+/* Nothing is dropped; the mask is 1 everywhere. */
+static bool dropout(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    const Local *mask = call->n_outputs > 1 ? call->output[1] : NULL;
+    const int64_t one = 1;
+    int64_t training;
+    uint64_t element[2] = {0};
+    if (!device_known_int(call, 2, 0, &training) || training || !call->output[0] ||
+        !same(build, call, row) || (mask && !dtype_on_device(mask->dtype)))
+        return false;
+    if (!mask)
+        return true;
+    elements_store(mask->dtype, element, 1, NUMBER_I64, &one);
+    build_fill(build, element_bytes(mask->dtype), shape_elements(&mask->shape),
+               place_output(device_op_at(build, call), 1), place_table(build, element, 16));
+    return true;
+}
+
 const DeviceOp device_ops_copy[] = {
+    {"Dropout", dropout, NULL},
     {"Identity", same, NULL},
     {"Reshape", same, NULL},
     {"Flatten", same, NULL},

@@ -25,7 +25,7 @@ typedef struct {
 } Gather;
 
 static const char row_function[] =
-    "/* The place of a global row along a dim: -1 where it is not held. */\n"
+    "/* The place of a global row along a dim: -1 where it is not held, a fault unless CUT. */\n"
     "DEVICE i64 row_of(i64 at, i64 size, const i64 *table, int *fault)\n"
     "{\n"
     "    at += at < 0 ? size : 0;\n"
@@ -33,7 +33,10 @@ static const char row_function[] =
     "        *fault = FAULT_INDEX;\n"
     "        return -1;\n"
     "    }\n"
-    "    return table ? table[at] : at;\n"
+    "    i64 row = table ? table[at] : at;\n"
+    "    if (row < 0 && !CUT)\n"
+    "        *fault = FAULT_INDEX;\n"
+    "    return row;\n"
     "}\n";
 
 /* The table of a dim of which not all is held, or held in another order; an absent one otherwise.
@@ -120,10 +123,11 @@ static void build_gather(DeviceBuild *build, const KernelCall *call, const Gathe
     const char *name = arena_printf(build->arena, "gather_%d", (int)bytes * 8);
     row_major_strides(&data->shape, stride);
     buf_printf(&text,
-               "enum { FAULT_INDEX = %d };\n%stypedef %s Unit;\ntypedef struct {\n"
+               "enum { FAULT_INDEX = %d, CUT = %d };\n%stypedef %s Unit;\ntypedef struct {\n"
                "    Unit *to;\n    const Unit *from;\n    const t_%s *indices;\n"
                "    int *fault;\n    i64 n, component;\n",
-               FAULT_INDEX, row_function, unit_type(bytes), dtype_name(indices->dtype));
+               FAULT_INDEX, call->reduce_cut, row_function, unit_type(bytes),
+               dtype_name(indices->dtype));
     word_place(&words, place_output(0, 0));
     word_place(&words, place_plus(place_input(0, 0), data_start * bytes));
     word_place(&words, place_plus(place_input(0, 1), index_start * element_bytes(indices->dtype)));
@@ -358,7 +362,7 @@ static bool scatter_elements(DeviceBuild *build, const KernelCall *call, const v
     const char *index = dtype_name(indices->dtype);
     const char *name = arena_printf(build->arena, "scatter_%s", type);
     buf_printf(&text,
-               "#define NAME %s\nenum { FAULT_INDEX = %d };\n%stypedef t_%s T;\n"
+               "#define NAME %s\nenum { FAULT_INDEX = %d, CUT = 1 };\n%stypedef t_%s T;\n"
                "typedef t_%s t_INDEX;\n#define LOAD_INDEX(x) load_%s_i64(x)\n"
                "DEVICE T together(T was, T with)\n{\n"
                "    c_%s x = load_%s_%s(was), y = load_%s_%s(with);\n"

@@ -41,13 +41,15 @@ static const struct {
     {"ReduceL2", {"0", "x * x", "s + t", "SQRT(s)", false}, {0}},
 };
 
-static const char head[] =
-    "#define LEAST ((i64)((u64)1 << 63))\n"
+static const char log_add[] =
     "DEVICE C log_add(C x, C y)\n"
     "{\n"
     "    C most = x > y || !(x == x) ? x : y, least = x > y || !(x == x) ? y : x;\n"
     "    return most == (C)-INFINITY ? most : most + LOG1P(EXP(least - most));\n"
-    "}\n"
+    "}\n";
+
+static const char head[] =
+    "#define LEAST ((i64)((u64)1 << 63))\n"
     "typedef struct {\n"
     "    const IN *x;\n    OUT *y;\n    i64 n, n_folded, each;\n    double count;\n"
     "    i64 kept_size[K + 1], kept_step[K + 1], size[R + 1], step[R + 1];\n"
@@ -172,6 +174,8 @@ static void put_defines(const Reducing *r, const Fold *fold, bool first, bool la
     buf_printf(text, "#define START %s\n#define OF %s\n#define MERGE %s\n#define LAST %s\n",
                r->text->start, first ? r->text->of : "x", r->text->merge,
                last ? r->text->last : "s");
+    if (r->class != NUMBER_I64)
+        buf_puts(text, log_add);
     buf_puts(text, head);
 }
 
