@@ -89,7 +89,8 @@ ELEMENT_ROWS(FF, II, BB)
     U(CLIP, CLIPPED)                                                                               \
     U(ABS, x)                                                                                      \
     U(SIGN, x != 0)                                                                                \
-    U(RELU, x)
+    U(RELU, x)                                                                                     \
+    U(BIT_SHIFT, y > 63 ? 0 : p != 0 ? x >> y : x << y)
 
 #define U(id, expression) BLOCK_FN(id, u64, uint64_t, expression)
 UNSIGNED_ROWS(U)

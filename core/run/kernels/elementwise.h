@@ -41,8 +41,10 @@
     INLINE int64_t int_shift(int64_t x, int64_t y, int right)                                      \
     {                                                                                              \
         if (y < 0 || y > 63)                                                                       \
-            return 0;                                                                              \
-        return right ? (int64_t)((uint64_t)x >> y) : WRAP(x, <<, y);                               \
+            return right && x < 0 ? -1 : 0;                                                        \
+        if (!right)                                                                                \
+            return WRAP(x, <<, y);                                                                 \
+        return x < 0 ? ~(~x >> y) : x >> y;                                                        \
     }
 
 #define CLIPPED (x < y ? (y > z ? z : y) : x > z ? z : x)
@@ -56,7 +58,9 @@
     BB(MUL, "Mul", 2, (x * y), WRAP(x, *, y))                                                      \
     BB(DIV, "Div", 2, x / y, int_divide(x, y))                                                     \
     BB(POW, "Pow", 2, pow(x, y), int_power(x, y))                                                  \
-    BB(MOD, "Mod", 2, fmod(x, y), int_modulo(x, y, p != 0))                                        \
+    BB(MOD, "Mod", 2,                                                                              \
+       (p != 0 || fmod(x, y) == 0 || (fmod(x, y) < 0) == (y < 0) ? fmod(x, y) : fmod(x, y) + y),   \
+       int_modulo(x, y, p != 0))                                                                   \
     BB(SUM, "Sum", 0, x + y, WRAP(x, +, y))                                                        \
     FF(MEAN, "Mean", 0, x + y)                                                                     \
     BB(MAX, "Max", 0, (x > y || isnan(x)) ? x : y, x > y ? x : y)                                  \
