@@ -203,6 +203,8 @@ int cli_run_tests(Cli *cli)
     Tests tests = {.cli = cli};
     if (!cli_run_options(cli, &tests.options) || !check_cuts(cli))
         return cli_fail(cli);
+    if (cli->options.cuts) /* a child for each of many short runs takes longer than they do */
+        tests.options.isolated = false;
     tests.list = cli->options.json ? json_array() : NULL;
     for (int i = 0; i < cli->n_operands; i++)
         if (!run_folder(&tests, cli->operand[i])) {

@@ -36,11 +36,12 @@ static const char export_text[] =
     "Draws the plan. --dot is Graphviz text, --svg is laid out by the program dot.\n"
     "Kinds: overview has groups only, block one repeated layer in full.";
 static const char run_text[] =
-    "Runs the plan on threads of this machine, a rank each, and reports times.\n"
+    "Runs the plan, a rank a thread of this host, a process or a GPU (--backend), in\n"
+    "a child that is watched, and reports times beside the predicted ones.\n"
     "--verify compares every value on every rank with one device, and names the\n"
     "first that differs. Weights that are not there are drawn from --seed.\n"
-    "Sizes that only data decide, the count of NonZero, are found by a run on one\n"
-    "device first, and said; a plan made so holds for these inputs.\n"
+    "What cannot be run is refused before anything runs: operators without a kernel\n"
+    "(rule --list), texts, images to be decoded.\n"
     "--onnx-test runs the data sets of ONNX test folders and compares outputs;\n"
     "with --cuts all on one device, then again under every cut: each op by itself,\n"
     "each index dim of it that may be cut by each axis of -m and by each two, and\n"
