@@ -297,7 +297,8 @@ static const ReshardPath *path_of(Edges *e, int32_t tensor, Lies from, Lies to)
     Plan *plan = e->plan;
     Dtype dtype = (Dtype)plan->inferred->dtype[tensor];
     if (from.devices == to.devices)
-        return reshard(plan->resharder, dtype, from.sharding, to.sharding);
+        return reshard_inside(plan->resharder, dtype, from.sharding, to.sharding,
+                              plan->submeshes[to.devices].fixed);
     if (!e->sender)
         e->sender =
             sender_new(plan->arena, plan->resharder, plan->mesh, plan->machine, plan->shardings);

@@ -38,6 +38,7 @@ struct Resharder {
 
 typedef struct {
     int32_t dtype, from, to;
+    uint32_t fixed; /* atoms that no step may be over */
 } Question;
 
 ReshardOptions reshard_defaults(void)
@@ -225,7 +226,7 @@ static const ReshardPath *search_path(Resharder *resharder, const Question *aske
     Dtype dtype = (Dtype)asked->dtype;
     int64_t before = local_bytes(resharder, dtype, from), after = local_bytes(resharder, dtype, to);
     Space *space = arena_make(scratch, Space);
-    space_of(from, to, resharder->mesh, (double)dtype_bytes(dtype, 8) / 8, space);
+    space_of(from, to, resharder->mesh, asked->fixed, (double)dtype_bytes(dtype, 8) / 8, space);
     Pricing pricing = pricing_of(resharder);
     space_price(space, &pricing);
     space->most_offers = OFFERS;
@@ -256,7 +257,8 @@ static const ReshardPath *path_to_partial(Resharder *resharder, const Question *
             target.partial[a] = REDUCE_NONE;
     Question before = *asked;
     before.to = shardings_put(resharder->shardings, &target);
-    const ReshardPath *there = reshard(resharder, (Dtype)asked->dtype, before.from, before.to);
+    const ReshardPath *there =
+        reshard_inside(resharder, (Dtype)asked->dtype, before.from, before.to, asked->fixed);
     assert(there);
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
     Step *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
@@ -354,8 +356,8 @@ static const ReshardPath *path_by_plain(Resharder *resharder, const Question *as
     Sharding end = without_blocks(resharder, &to, &from, slice);
     Dtype dtype = (Dtype)asked->dtype;
     const ReshardPath *between =
-        reshard(resharder, dtype, shardings_put(resharder->shardings, &begin),
-                shardings_put(resharder->shardings, &end));
+        reshard_inside(resharder, dtype, shardings_put(resharder->shardings, &begin),
+                       shardings_put(resharder->shardings, &end), asked->fixed);
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
     Step *steps = arena_array(resharder->arena, Step, between->n_steps + 2);
     *path = (ReshardPath){.step = steps, .bound_us = between->bound_us};
@@ -477,14 +479,20 @@ static int32_t answer_id(Resharder *resharder, const Question *asked)
 
 const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
 {
-    Question asked = {(int32_t)dtype, from, to};
+    return reshard_inside(resharder, dtype, from, to, 0);
+}
+
+const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
+                                  AtomSet fixed)
+{
+    Question asked = {(int32_t)dtype, from, to, fixed};
     int32_t id = answer_id(resharder, &asked);
     return resharder->answers.at[id].path;
 }
 
 const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
 {
-    Question asked = {(int32_t)dtype, from, to};
+    Question asked = {(int32_t)dtype, from, to, 0};
     int32_t id = answer_id(resharder, &asked);
     Answer *answer = &resharder->answers.at[id];
     if (answer->looked_for_other)

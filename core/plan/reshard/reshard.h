@@ -79,6 +79,10 @@ void resharder_options(Resharder *resharder, const ReshardOptions *options);
 void reshard_format_steps(const ReshardPath *path, const Mesh *mesh, Buf *out);
 
 const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to);
+/* The same on the devices at one coordinate of some atoms: no step is over those, but where an end
+ * is cut by them. */
+const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
+                                  AtomSet fixed);
 
 /* The cheapest path whose kinds and groups, slices left aside, are not those of reshard(); searched
  * when first asked for. NULL: nothing is communicated, the target is partial where the source is

@@ -113,8 +113,10 @@ static Way way_by(const Sender *sender, const Question *asked, int32_t sent)
         price_step(sender->machine, sender->mesh, STEP_SEND, way.step.atoms, way.step.bytes);
     way.step.us = price.us;
     way.step.wire_bytes = price.wire_bytes;
-    way.before = reshard(sender->resharder, (Dtype)asked->dtype, asked->from, sent);
-    way.after = reshard(sender->resharder, (Dtype)asked->dtype, way.arrived, asked->to);
+    Dtype dtype = (Dtype)asked->dtype;
+    way.before = reshard_inside(sender->resharder, dtype, asked->from, sent, asked->makers.fixed);
+    way.after =
+        reshard_inside(sender->resharder, dtype, way.arrived, asked->to, asked->readers.fixed);
     way.us = way.before->us + way.step.us + way.after->us;
     return way;
 }

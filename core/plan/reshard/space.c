@@ -160,8 +160,32 @@ static void find_joined(Space *space)
     }
 }
 
-void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, double element_bytes,
-              Space *out)
+/* The atoms that may be used, numbered anew. */
+static void leave_out(Space *space, AtomSet without)
+{
+    int n = 0;
+    AtomSet kept = space->kept;
+    Layout from = space->from, to = space->to;
+    space->kept = 0;
+    for (int a = 0; a < space->n_atoms; a++) {
+        if (without >> a & 1 && from.place[a] == ATOM_UNUSED && to.place[a] == ATOM_UNUSED)
+            continue;
+        space->size[n] = space->size[a];
+        space->of_mesh[n] = space->of_mesh[a];
+        space->runs_on[n] =
+            n > 0 && space->runs_on[a] && space->of_mesh[n - 1] << 1 == space->of_mesh[n];
+        space->reduce[n] = space->reduce[a];
+        space->from.place[n] = from.place[a];
+        space->to.place[n] = to.place[a];
+        space->kept |= (AtomSet)(kept >> a & 1) << n++;
+    }
+    for (int a = n; a < space->n_atoms; a++)
+        space->from.place[a] = space->to.place[a] = ATOM_UNUSED;
+    space->n_atoms = n;
+}
+
+void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSet without,
+              double element_bytes, Space *out)
 {
     *out = (Space){.n_dims = (int)from->n_dims, .unit = element_bytes};
     add_atoms(out, from, to, mesh);
@@ -174,6 +198,8 @@ void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, double
         else
             add_dim(out, d, a, b, mesh);
     }
+    if (without)
+        leave_out(out, without);
     find_joined(out);
     space_set_goal(out);
 }

@@ -134,9 +134,10 @@ typedef struct {
     Pricing pricing;
 } Space;
 
-/* limit, most_offers and pricing are left to the caller. */
-void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, double element_bytes,
-              Space *out);
+/* limit, most_offers and pricing are left to the caller. Atoms of `without` that neither end uses
+ * are not there. */
+void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSet without,
+              double element_bytes, Space *out);
 
 /* The same space of fewer layouts: atoms that are joined are one. False when none are. */
 bool space_join(const Space *space, Space *out);
