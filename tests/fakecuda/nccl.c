@@ -439,12 +439,22 @@ static void leave_meetings(ncclComm_t comm)
     }
 }
 
+static int count_joined(const Clique *clique)
+{
+    int n = 0;
+    for (int i = 0; i < clique->n_ranks; i++)
+        n += clique->joined[i];
+    return n;
+}
+
+/* One that is refused stays until the last rank has come to hear so. */
 static void comm_empty(void *object)
 {
     ncclComm_t comm = object;
     Clique *clique = comm->clique;
     clique->member[comm->rank] = NULL;
-    if (--clique->n_members == 0)
+    bool awaited = clique->refused && count_joined(clique) < clique->n_ranks;
+    if (--clique->n_members == 0 && !awaited)
         clique_free(clique);
 }
 
@@ -477,10 +487,7 @@ static ncclResult_t await(ncclComm_t *out)
 {
     Clique *clique = (*out)->clique;
     for (;;) {
-        int n_joined = 0;
-        for (int i = 0; i < clique->n_ranks; i++)
-            n_joined += clique->joined[i];
-        if (clique->refused || n_joined == clique->n_ranks)
+        if (clique->refused || count_joined(clique) == clique->n_ranks)
             break;
         fake_wait();
     }
