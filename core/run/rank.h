@@ -38,6 +38,7 @@ struct Team {
     const Program *program;
     const RunOptions *options;
     const struct Runner *runner;
+    const char *instead; /* RunReport.instead */
     World *world;
     int n_ranks, n_passes;   /* ranks: of the run */
     int first_rank, n_local; /* those of this process: neighbours */

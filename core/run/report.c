@@ -134,6 +134,35 @@ static void add_checks(Arena *arena, const Team *team, RunReport *out)
         add_outputs(arena, team, out);
 }
 
+static bool is_copied(const Team *team, int32_t op)
+{
+    for (int r = 0; r < team->n_ranks; r++)
+        if (result_at(team, r)->copied[op])
+            return true;
+    return false;
+}
+
+static bool is_told(const RunReport *report, const char *operator)
+{
+    for (int i = 0; i < report->n_copied_operators; i++)
+        if (strcmp(report->copied_operator[i], operator) == 0)
+            return true;
+    return false;
+}
+
+static void add_copied(Arena *arena, const Team *team, RunReport *out)
+{
+    const Graph *graph = team->plan->inferred->graph;
+    out->copied_operator = arena_array(arena, const char *, graph->n_ops);
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        if (!is_copied(team, op))
+            continue;
+        out->n_copied_ops++;
+        if (!is_told(out, op_operator(graph, op)))
+            out->copied_operator[out->n_copied_operators++] = op_operator(graph, op);
+    }
+}
+
 static void add_trace(Arena *arena, const Team *team, RunReport *out)
 {
     Arena *scratch = arena_new();
@@ -150,7 +179,8 @@ static void add_trace(Arena *arena, const Team *team, RunReport *out)
 
 bool report_make(Arena *arena, const Team *team, RunReport *out)
 {
-    *out = (RunReport){.n_ranks = team->n_ranks, .backend = team->runner->name};
+    *out = (RunReport){
+        .n_ranks = team->n_ranks, .backend = team->runner->name, .instead = team->instead};
     out->n_passes = team->n_passes;
     for (int r = 0; r < team->n_ranks; r++)
         if (result_at(team, r)->head->n_done < out->n_passes)
@@ -163,5 +193,6 @@ bool report_make(Arena *arena, const Team *team, RunReport *out)
     if (team->options->trace)
         add_trace(arena, team, out);
     add_checks(arena, team, out);
+    add_copied(arena, team, out);
     return true;
 }

@@ -8,7 +8,7 @@
 
 typedef struct {
     int64_t at;
-    int64_t op_us, reshard_us, reshard_move_us, pass_us, span, last_span, output;
+    int64_t op_us, reshard_us, reshard_move_us, pass_us, span, last_span, output, copied;
 } Layout;
 
 static int64_t place(Layout *layout, int64_t n, size_t each)
@@ -31,6 +31,7 @@ static Layout layout_of(const Plan *plan, const Program *program, const RunOptio
     layout.span = place(&layout, n_spans, sizeof(TraceSpan));
     layout.last_span = place(&layout, n_spans, sizeof(TraceSpan));
     layout.output = place(&layout, graph->n_outputs, sizeof(Difference));
+    layout.copied = place(&layout, graph->n_ops, sizeof(bool));
     return layout;
 }
 
@@ -44,7 +45,8 @@ static RankResult in_block(char *block, const Layout *layout, bool traced)
                         .span = traced ? (TraceSpan *)(void *)(block + layout->span) : NULL,
                         .last_span =
                             traced ? (TraceSpan *)(void *)(block + layout->last_span) : NULL,
-                        .output = (Difference *)(void *)(block + layout->output)};
+                        .output = (Difference *)(void *)(block + layout->output),
+                        .copied = (bool *)(block + layout->copied)};
 }
 
 bool results_open(Arena *arena, const Plan *plan, const Program *program, int n_ranks,

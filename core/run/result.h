@@ -42,6 +42,8 @@ typedef struct {
     double *pass_us;            /* per pass: ops and steps, waiting for others included */
     TraceSpan *span, *last_span; /* by instruction, of this pass and the last; NULL: not traced */
     Difference *output;          /* per graph output */
+    bool *
+        copied; /* per op of the graph: done by the host's kernel, on copies of what a device has */
 } RankResult;
 
 /* Of the run as a whole, in the same memory. */

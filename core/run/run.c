@@ -213,17 +213,47 @@ static bool run_lowered(Arena *arena, Team *team, RunReport *out, Error *err)
     return false;
 }
 
+static bool has_flow(const Program *program)
+{
+    for (int i = 0; i < program->n_instrs; i++)
+        if (program->instrs[i].kind > INSTR_FREE)
+            return true;
+    return false;
+}
+
+/* What the runner cannot do, whatever the machine. */
 static bool check_runner(const Team *team, Error *err)
 {
     const Graph *graph = team->plan->inferred->graph;
+    const char *name = team->runner->name;
     int32_t op = team->program->copying_op;
-    if (op < 0 || team->runner->copy)
+    if (op >= 0 && !team->runner->copy)
+        error_kind(err, ERROR_USAGE,
+                   "op '%s' cannot be run by %s: it is about a sequence, a list or a shape that "
+                   "only the run tells",
+                   op_name(graph, op), name);
+    else if (team->runner->straight && has_flow(team->program))
+        error_kind(err, ERROR_USAGE, "a model with branches or loops cannot be run by %s", name);
+    else
         return true;
-    error_kind(err, ERROR_USAGE,
-               "op '%s' cannot be run by %s: it is about a sequence, a list or a shape that only "
-               "the run tells",
-               op_name(graph, op), team->runner->name);
     error_hint(err, "the host's threads run it: --backend host");
+    return false;
+}
+
+/* "auto" leaves to the host what the device's runner cannot do. */
+static bool choose_runner(Arena *arena, Team *team, Error *err)
+{
+    const char *backend = team->options->backend;
+    Error inner = {0};
+    if (check_runner(team, &inner))
+        return true;
+    if (backend && strcmp(backend, "auto") == 0) {
+        team->runner = &host_runner;
+        team->instead = arena_str(arena, str_from(inner.text));
+        return true;
+    }
+    if (err)
+        *err = inner;
     return false;
 }
 
@@ -241,7 +271,7 @@ static bool run(Arena *arena, const Plan *plan, const RunOptions *options, Local
     Arena *scratch = arena_new();
     bool ok = (team.runner = runner_find(options->backend, err)) && check_size(plan, err) &&
               place_ranks(&team, err) && program_lower(scratch, plan, &program, err) &&
-              check_runner(&team, err) &&
+              choose_runner(arena, &team, err) &&
               results_open(scratch, plan, &program, team.n_ranks, options, &results, err) &&
               run_lowered(arena, &team, out, err);
     results_close(&results);

@@ -67,7 +67,11 @@ typedef struct {
     int32_t strange;         /* an output with elements that are not finite; -1 none */
     int64_t n_strange;       /* so many on one rank */
     int n_values_checked;    /* values as laid out, each on every rank; addends are not compared */
-    const Trace *trace;      /* NULL: not asked for, or stopped between two passes */
+    int n_copied_ops;        /* that a device has no kernel for: the host's did them, on copies */
+    int n_copied_operators;
+    const char **copied_operator; /* theirs, each once */
+    const char *instead; /* why the host has run what "auto" would have given to a device; NULL */
+    const Trace *trace;  /* NULL: not asked for, or stopped between two passes */
     bool ok;
 } RunReport;
 

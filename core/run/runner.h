@@ -16,6 +16,7 @@ typedef struct Runner {
     const char *name;
     bool timed; /* it tells when things were done by rank_took() and rank_took_pass(), since it does
                    them later; else they are as long as its functions take */
+    bool straight; /* a pass is one list to it: it is given no branches and loops */
 
     /* What all ranks of this process share, in team->own; *err says what this machine lacks. */
     bool (*open)(Team *team, Error *err);

@@ -5,6 +5,7 @@
 
 #include "tests/fakecuda/fakecuda.h"
 #include "tests/unit/graph_text.h"
+#include "tests/unit/onnx_made.h"
 
 #include "core/run/rank.h"
 
@@ -312,6 +313,105 @@ static void without_a_device_it_is_said(void **state)
     planning_close(p);
 }
 
+/* ---- what a device does not do ---- */
+
+static Planning *open_graph(Arena *arena, Graph *graph)
+{
+    Planning *p = arena_make(arena, Planning);
+    assert_non_null(graph);
+    p->arena = arena;
+    p->graph = graph;
+    planning_infer(p, "", "tp=2");
+    planning_make(p);
+    return p;
+}
+
+static Planning *open_text(const char *text)
+{
+    Arena *arena = arena_new();
+    return open_graph(arena, graph_from_text(arena, text, 18));
+}
+
+static void what_has_no_kernel_is_done_on_copies(void **state)
+{
+    (void)state;
+    Planning *p = open_text("a <- Tanh f32[4,4]; b <- Det a; c <- Mul u64[4] u64[4]; d <- Div c "
+                            "u64[4]; e <- Less d c; f <- Div d c");
+    RunOptions options = {.verify = true, .repeat = 2, .backend = "cuda"};
+    RunReport report;
+    Error err;
+    assert_true(fake.start(2, MEMORY_BYTES, 1, NULL));
+    if (!run(p, &options, &report, &err))
+        planning_fail(&err);
+    assert_true(report.ok);
+    assert_null(report.instead);
+    assert_int_equal(report.n_copied_ops, 4);
+    assert_int_equal(report.n_copied_operators, 3);
+    assert_string_equal(report.copied_operator[0], "Det");
+    assert_string_equal(report.copied_operator[1], "Div");
+    assert_string_equal(report.copied_operator[2], "Less");
+    options.backend = "host";
+    assert_true(run(p, &options, &report, &err));
+    assert_int_equal(report.n_copied_ops, 0);
+    planning_close(p);
+}
+
+static void check_left_to_the_host(Planning *p, const char *want)
+{
+    RunOptions options = {.verify = true, .repeat = 1, .backend = "cuda"};
+    RunReport report;
+    Error err;
+    assert_true(fake.start(2, MEMORY_BYTES, 1, NULL));
+    assert_false(run(p, &options, &report, &err));
+    assert_int_equal(err.kind, ERROR_USAGE);
+    assert_non_null(strstr(err.text, want));
+    options.backend = "auto";
+    if (!run(p, &options, &report, &err))
+        planning_fail(&err);
+    assert_true(report.ok);
+    assert_string_equal(report.backend, "host");
+    assert_non_null(report.instead);
+    assert_non_null(strstr(report.instead, want));
+    planning_close(p);
+}
+
+static void what_it_cannot_do_is_left_to_the_host(void **state)
+{
+    (void)state;
+    check_left_to_the_host(open_text("a <- NonZero f32[4,4]; b <- Neg a"),
+                           "a shape that only the run tells");
+    Arena *arena = arena_new();
+    Body then = body_new(arena), other = body_new(arena), body = body_new(arena);
+    body_node(&then, "Relu relu: x -> t");
+    body_output(&then, "t");
+    body_node(&other, "Neg neg: x -> e");
+    body_output(&other, "e");
+    Buf node = node_begin(arena, "If if: c -> y");
+    node_graph(&node, "then_branch", &then);
+    node_graph(&node, "else_branch", &other);
+    body_input(&body, "c", DT_BOOL, "");
+    body_input(&body, "x", DT_F32, "4,8");
+    body_add(&body, &node);
+    body_output(&body, "y");
+    Graph *graph = onnx_read(arena, "made.onnx", model_bytes(&body, 18, NULL, 0), NULL);
+    check_left_to_the_host(open_graph(arena, graph), "branches or loops");
+}
+
+/* A program it can do is the device's. */
+static void auto_takes_the_device(void **state)
+{
+    (void)state;
+    Planning *p = open_text("a <- Tanh f32[4,4]");
+    RunOptions options = {.verify = true, .repeat = 1, .backend = "auto"};
+    RunReport report;
+    Error err;
+    assert_true(fake.start(2, MEMORY_BYTES, 1, NULL));
+    assert_true(run(p, &options, &report, &err));
+    assert_string_equal(report.backend, "cuda");
+    assert_null(report.instead);
+    planning_close(p);
+}
+
 /* ---- all of it ---- */
 
 static size_t add_rows(struct CMUnitTest *tests, size_t n, void *rows, size_t n_rows,
@@ -334,8 +434,11 @@ int main(void)
         cmocka_unit_test(captured_passes_give_the_same),
         cmocka_unit_test(kernels_are_compiled_once),
         cmocka_unit_test(without_a_device_it_is_said),
+        cmocka_unit_test(what_has_no_kernel_is_done_on_copies),
+        cmocka_unit_test(what_it_cannot_do_is_left_to_the_host),
+        cmocka_unit_test(auto_takes_the_device),
     };
-    size_t n = 3;
+    size_t n = 6;
     ADD(plan_rows, plan_gives_what_one_device_gives);
     ADD(fault_rows, fault_ends_the_run);
     return _cmocka_run_group_tests("cuda", tests, n, open_fake, close_fake);

@@ -39,6 +39,22 @@ static InRow runs[] = {
     {"whole numbers wrap", "a <- Add i32[4,8] i32[4,8]; b <- Mul a a; c <- Add b a", "", 3, 1},
 };
 
+/* 64 bits without a sign are numbers of i64 on a device: what that would change is the host's. */
+static InRow without_sign[] = {
+    {"u64 is added", "a <- Add u64[4,8] u64[4,8]; b <- Mul a a", "", 2, 1},
+    {"u64 is moved", "a <- Transpose u64[4,8]", "", 1, 1},
+    {"u64 is not divided", "a <- Div u64[4,8] u64[4,8]", "", 0, 0},
+    {"u64 is not compared", "a <- Less u64[4,8] u64[4,8]", "", 0, 0},
+    {"the larger of u64", "a <- Max u64[4,8] u64[4,8]", "", 0, 0},
+    {"u64 is not cast", "a <- Cast u64[4,8] to=1", "", 0, 0},
+    {"nothing is cast to u64", "a <- Cast f32[4,8] to=13", "", 0, 0},
+    {"u64 is not shifted",
+     "a <- Add u64[4,8] u64[4,8]; b <- BitShift a u64[4,8] direction=\"RIGHT\"", "", 1, 1},
+    {"the largest of u64", "a <- ReduceMax u64[4,8]", "", 0, 0},
+    {"the place of the largest", "a <- ArgMax u64[4,8] axis=1", "", 0, 0},
+    {"the first of u64", "a, b <- TopK u64[4,8] i64[1]{3}", "", 0, 0},
+};
+
 static Local *drawn(const Inferred *inferred, int32_t tensor)
 {
     Local *local =
@@ -124,6 +140,7 @@ static Pieced pieces[] = {
     {"uneven places", DT_BF16, REDUCE_NONE, 2, {4, 3}, {-40, 8}, 4, 0},
     {"added", DT_F32, REDUCE_SUM, 1, {5}, {16}, 8, 4},
     {"the largest", DT_BF16, REDUCE_MAX, 2, {4, 3}, {-40, 8}, 4, 0},
+    {"the largest of u64", DT_U64, REDUCE_MAX, 1, {5}, {16}, 8, 4},
     {"multiplied", DT_I64, REDUCE_PROD, 1, {3}, {7}, 5, 2},
     {"all of", DT_BOOL, REDUCE_ALL, 1, {3}, {7}, 5, 2},
 };
@@ -138,6 +155,8 @@ static Local *drawn_part(Dtype dtype, int64_t n, int key)
                             ? draw_uniform((uint64_t)key, i)
                             : (double)(int64_t)(draw_uniform((uint64_t)key, i) * 9);
         elements_store(dtype, local_at(local, i), 1, NUMBER_F64, &number);
+        if (i % 2)
+            integers_order(dtype, local_at(local, i), 1); /* u64 from 2^63 on */
     }
     return local;
 }
@@ -240,7 +259,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(draws_are_the_hosts)};
     device_open();
-    int failed = run_rows("runs", runs, run_is_one_work) + run_rows("pieces", pieces, piece_moves) +
+    int failed = run_rows("runs", runs, run_is_one_work) +
+                 run_rows("u64", without_sign, run_is_one_work) +
+                 run_rows("pieces", pieces, piece_moves) +
                  cmocka_run_group_tests_name("draws", tests, NULL, NULL);
     device_close();
     return failed;

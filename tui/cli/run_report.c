@@ -89,6 +89,14 @@ static Json *wrong_json(const Session *session, const RunReport *report)
     return out;
 }
 
+static Json *copied_json(const RunReport *report)
+{
+    Json *out = json_array();
+    for (int i = 0; i < report->n_copied_operators; i++)
+        json_add(out, json_from_str(str_from(report->copied_operator[i])));
+    return out;
+}
+
 Json *run_report_json(const Session *session, const RunReport *report)
 {
     Json *out = json_object();
@@ -109,6 +117,10 @@ Json *run_report_json(const Session *session, const RunReport *report)
     json_set(out, "wrong", wrong_json(session, report));
     json_set_int(out, "weights_drawn", report->n_drawn);
     json_set_int(out, "not_finite", report->n_strange);
+    json_set_int(out, "copied_ops", report->n_copied_ops);
+    json_set(out, "copied_operators", copied_json(report));
+    json_set(out, "instead",
+             report->instead ? json_from_str(str_from(report->instead)) : json_null());
     json_set_bool(out, "ok", report->ok);
     json_set(out, "ops", ops_json(session, report));
     json_set(out, "reshards", reshards_json(session, report));
@@ -217,6 +229,13 @@ static void notes_text(const Session *session, const RunReport *report, Buf *out
     if (report->n_drawn > 0)
         buf_printf(out, "note: %d weights are not in the model: their numbers are drawn\n",
                    report->n_drawn);
+    if (report->n_copied_ops > 0) {
+        buf_puts(out, "note: ");
+        run_put_copied(report, out);
+        buf_putc(out, '\n');
+    }
+    if (report->instead)
+        buf_printf(out, "note: on the host, since %s\n", report->instead);
 }
 
 void run_report_text(const Session *session, const RunReport *report, Buf *out)

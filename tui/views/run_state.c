@@ -176,6 +176,14 @@ void run_put_wrong(const Session *session, const RunReport *report, Buf *out)
                wrong->got, mesh_device(session->mesh, wrong->rank), wrong->want, wrong->range);
 }
 
+void run_put_copied(const RunReport *report, Buf *out)
+{
+    buf_printf(out, "%d op%s done by the host's kernels, on copies:", report->n_copied_ops,
+               report->n_copied_ops == 1 ? " was" : "s were");
+    for (int i = 0; i < report->n_copied_operators; i++)
+        buf_printf(out, "%s %s", i ? "," : "", report->copied_operator[i]);
+}
+
 void run_put_trace(Ui *ui, Buf *out)
 {
     const RunState *run = run_state(ui);

@@ -35,5 +35,7 @@ void run_put_trace(Ui *ui, Buf *out);
 
 /* "x, made by MatMul", a line on, "element [2,0] is 1 on d3 and 2 on one device; .." */
 void run_put_wrong(const Session *session, const RunReport *report, Buf *out);
+/* "2 ops were done by the host's kernels, on copies: TopK, Unique" */
+void run_put_copied(const RunReport *report, Buf *out);
 
 #endif

@@ -35,6 +35,12 @@ static void put_verdict(const Ui *ui, const RunState *run, Buf *out)
     if (report->n_drawn > 0)
         buf_printf(out, "; %d weights are not in the model: their numbers are drawn",
                    report->n_drawn);
+    if (report->n_copied_ops > 0) {
+        buf_puts(out, "\n");
+        run_put_copied(report, out);
+    }
+    if (report->instead)
+        buf_printf(out, "\non the host, since %s", report->instead);
 }
 
 static void draw_lines(Style style, Str text, Pen *pen)

@@ -7,26 +7,8 @@
 
 /* ---- a process ---- */
 
-/* Slots lie where they lie from the first pass on, and a pass is one list: what branches and loops
- * is the host's. */
-static bool check_flow(const Team *team, Error *err)
-{
-    const Program *program = team->program;
-    for (int i = 0; i < program->n_instrs; i++) {
-        const Instr *instr = &program->instrs[i];
-        if (instr->kind <= INSTR_FREE)
-            continue;
-        error_kind(err, ERROR_USAGE, "a model with branches or loops cannot be run by cuda");
-        error_hint(err, "the host's threads run it: --backend host");
-        return false;
-    }
-    return true;
-}
-
 static bool open_team(Team *team, Error *err)
 {
-    if (!check_flow(team, err))
-        return false;
     Arena *arena = arena_new();
     GpuTeam *gpus = arena_make(arena, GpuTeam);
     *gpus = (GpuTeam){.arena = arena};
@@ -364,6 +346,7 @@ static const Local *fetch(Rank *rank, int32_t slot)
 
 static const Runner cuda_runner = {.name = "cuda",
                                    .timed = true,
+                                   .straight = true,
                                    .open = open_team,
                                    .close = close_team,
                                    .rank_open = open_rank,

@@ -102,6 +102,9 @@ KernelCall device_readable(const KernelCall *call);
 RuleCall device_rule_call(const KernelCall *call);
 /* One whole number known at load; `fallback` where the input is absent. False: not known. */
 bool device_known_int(const KernelCall *call, int input, int64_t fallback, int64_t *out);
+/* 64 bits without a sign are among its operands: texts hold them as i64, so what orders, divides or
+ * converts them is left to the host. */
+bool device_unsigned(const KernelCall *call);
 const Local *device_input(const KernelCall *call, int input); /* NULL: absent */
 /* The place of an input or output of this call in the run. */
 int device_op_at(const DeviceBuild *build, const KernelCall *call);

@@ -223,6 +223,16 @@ int device_op_at(const DeviceBuild *build, const KernelCall *call)
 
 /* ---- the work ---- */
 
+bool device_unsigned(const KernelCall *call)
+{
+    bool any = false;
+    for (int i = 0; i < call->n_inputs; i++)
+        any |= call->input[i] && call->input[i]->dtype == DT_U64;
+    for (int o = 0; o < call->n_outputs; o++)
+        any |= call->output[o] && call->output[o]->dtype == DT_U64;
+    return any;
+}
+
 static const DeviceOp *find_op(const KernelCall *call)
 {
     static const DeviceOp *const families[] = {
@@ -231,7 +241,9 @@ static const DeviceOp *find_op(const KernelCall *call)
         device_ops_window, device_ops_resize, device_ops_attention};
     if (kernel_find(NULL, call->kernel->name) != call->kernel)
         return NULL; /* a user's */
-    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+    /* the first family only moves */
+    bool moves_only = device_unsigned(call);
+    for (size_t f = 0; f < (moves_only ? 1 : sizeof families / sizeof *families); f++)
         for (const DeviceOp *op = families[f]; op->name; op++)
             if (strcmp(op->name, call->kernel->name) == 0)
                 return op;

@@ -292,14 +292,16 @@ static void build_combine(DeviceBuild *build, const Move *move, Dtype dtype, Red
     Buf text = buf_new(build->arena);
     Words words = {.arena = build->arena};
     const char *type = dtype_name(dtype), *class = number_name(dtype_number(dtype));
+    const char *order = dtype == DT_U64 ? "u64" : arena_printf(build->arena, "c_%s", class);
     const char *name = arena_printf(build->arena, "combine_%s", type);
     buf_printf(&text,
-               "#define MOST(x, than, y) (x than y || !(x == x) ? x : y)\n"
+               "#define MOST(x, than, y) ((%s)x than (%s)y || !(x == x) ? x : y)\n"
                "typedef t_%s Unit;\n"
                "DEVICE Unit combine(Unit was, Unit with)\n{\n"
                "    c_%s x = load_%s_%s(was), y = load_%s_%s(with);\n"
                "    return store_%s_%s(%s);\n}\n",
-               type, class, type, class, type, class, type, class, reduction_text(reduce));
+               order, order, type, class, type, class, type, class, type, class,
+               reduction_text(reduce));
     put_arguments(build, move, to, from, &text, &words);
     put_loop(move, name, "a.to[to] = combine(a.to[to], a.from[from]);", &text);
     build_launch(build, &text, name, launch_over(move_elements(move)), &words);

@@ -197,9 +197,24 @@ static bool add_batch_norm(Chain *chain, const KernelCall *call)
     return add_step(chain, row_of_id("SCALE_ADD"), class, call->output[0]->dtype, from, param);
 }
 
+static bool loses_sign(const KernelCall *call, const PointRow *row)
+{
+    static const char *const ids[] = {
+#define U(id, expression) #id,
+        UNSIGNED_ROWS(U)
+#undef U
+            "CAST"};
+    bool listed = false;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        listed |= strcmp(ids[i], row->id) == 0;
+    return listed && device_unsigned(call);
+}
+
 static bool add_row(Chain *chain, const KernelCall *call)
 {
     const PointRow *row = find_row(call->kernel->name);
+    if (loses_sign(call, row))
+        return false;
     for (int i = 0; i < call->n_inputs; i++)
         if (call->input[i] && !dtype_on_device(call->input[i]->dtype))
             return false;

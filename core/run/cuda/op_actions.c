@@ -107,6 +107,7 @@ static void act_on_host(GpuRank *gpu, int at, const OpRun *run)
     Action action = {.kind = ACT_HOST_OP, .op = run->op[0], .group = -1};
     vec_push(gpu->arena, &gpu->actions[at], action);
     gpu->n_host_ops++;
+    gpu->rank->result->copied[run->op[0]] = true;
     touch_run(gpu, at, run, 1);
 }
 

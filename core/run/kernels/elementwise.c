@@ -76,22 +76,6 @@ ELEMENT_ROWS(FF, II, BB)
 #undef II
 #undef BB
 
-/* 64 bits without a sign are held as int64_t: what orders them, or divides, sees what they are. */
-#define UNSIGNED_ROWS(U)                                                                           \
-    U(DIV, y == 0 ? 0 : x / y)                                                                     \
-    U(MOD, y == 0 ? 0 : x % y)                                                                     \
-    U(MAX, x > y ? x : y)                                                                          \
-    U(MIN, x < y ? x : y)                                                                          \
-    U(LESS, x < y)                                                                                 \
-    U(LESS_OR_EQUAL, x <= y)                                                                       \
-    U(GREATER, x > y)                                                                              \
-    U(GREATER_OR_EQUAL, x >= y)                                                                    \
-    U(CLIP, CLIPPED)                                                                               \
-    U(ABS, x)                                                                                      \
-    U(SIGN, x != 0)                                                                                \
-    U(RELU, x)                                                                                     \
-    U(BIT_SHIFT, y > 63 ? 0 : p != 0 ? x >> y : x << y)
-
 #define U(id, expression) BLOCK_FN(id, u64, uint64_t, expression)
 UNSIGNED_ROWS(U)
 #undef U

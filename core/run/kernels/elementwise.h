@@ -126,6 +126,22 @@
     FF(IS_NAN, "IsNaN", 1, isnan(x) != 0)                                                          \
     FF(IS_INF, "IsInf", 1, isinf(x) && (x < 0 ? p : q) != 0)
 
+/* 64 bits without a sign are held as int64_t: what orders them, or divides, sees what they are. */
+#define UNSIGNED_ROWS(U)                                                                           \
+    U(DIV, y == 0 ? 0 : x / y)                                                                     \
+    U(MOD, y == 0 ? 0 : x % y)                                                                     \
+    U(MAX, x > y ? x : y)                                                                          \
+    U(MIN, x < y ? x : y)                                                                          \
+    U(LESS, x < y)                                                                                 \
+    U(LESS_OR_EQUAL, x <= y)                                                                       \
+    U(GREATER, x > y)                                                                              \
+    U(GREATER_OR_EQUAL, x >= y)                                                                    \
+    U(CLIP, CLIPPED)                                                                               \
+    U(ABS, x)                                                                                      \
+    U(SIGN, x != 0)                                                                                \
+    U(RELU, x)                                                                                     \
+    U(BIT_SHIFT, y > 63 ? 0 : p != 0 ? x >> y : x << y)
+
 /* p and q of a call, and the class it is computed in: integers beside a float (Pow) in double. */
 void element_params(const KernelCall *call, double params[2]);
 Number element_class(const KernelCall *call);
