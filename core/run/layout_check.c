@@ -14,6 +14,12 @@ bool layout_check_open(Arena *arena, const Registry *registry, const SystemCall 
     if (!space)
         return error_kind(err, ERROR_UNSUPPORTED, "%s is evaluated before the run: nothing cuts it",
                           op_operator(call->ours, 0));
+    for (int i = 0; i < at->n_outputs; i++) {
+        int32_t tensor = op_outputs(call->ours, 0)[i];
+        if (tensor >= 0 && !inferred_shape(out->inferred, tensor))
+            return error_kind(err, ERROR_UNSUPPORTED, "only a run tells what shapes %s makes",
+                              op_operator(call->ours, 0));
+    }
     out->operand = arena_array(arena, Sharding, at->n_inputs + at->n_outputs);
     return simulated_open(arena, out->inferred, 0, space, 1, &out->ranks, err);
 }
