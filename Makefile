@@ -90,7 +90,7 @@ FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*/*.c viz/*.c scripts/*.c
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
 HEADERS := $(filter-out $(if $(MPI_CFLAGS),,core/run/mpi/%),\
     $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h viz/*.h scripts/*.h))
-TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c tests/fakecuda/*.c) \
+TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c tests/fakecuda/*.c tests/gpu/*.c) \
     $(if $(MPI_CFLAGS),$(wildcard tests/mpi/*_steps.c))
 TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h tests/fakecuda/*.h)
 
@@ -162,7 +162,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(ARCHIVES) $(BUILD)/flags
 OWN_NAMES := -Wl,-Bsymbolic
 FAKE_SOURCES := $(wildcard tests/fakecuda/*.c)
 CUDA_SOURCES := $(filter core/run/cuda/%,$(PLUGIN_SOURCES))
-FAKES := $(BUILD)/libfakecuda.so $(if $(CUDA_SOURCES),$(BUILD)/fake/dimscope_cuda.so)
+FAKES := $(BUILD)/libfakecuda.so $(if $(CUDA_SOURCES),$(addprefix $(BUILD)/fake/,dimscope_cuda.so bench_gpu))
 loaded_object = $(call object,$(1))
 $(call loaded_object,$(CUDA_SOURCES)): OWN_CFLAGS := -fPIC
 $(call loaded_object,$(FAKE_SOURCES)): OWN_CFLAGS := -fPIC -DFAKECUDA_ROOT='"$(CURDIR)"'
@@ -194,10 +194,20 @@ cuda:
 	done; \
 	if [ -z "$$missing" ]; then $(SUBMAKE) all $(CUDA_PLUGIN); \
 	else echo "not built: no$$missing in $(CUDA_HOME)/lib64 (CUDA_HOME says where the toolkit is)"; fi
+# Figures, of a GPU or, as a dry run, of the CUDA that is none.
+CUDA_LIBRARIES := $(CUDA_DIR) -Wl,-rpath,$(CUDA_HOME)/lib64 $(addprefix -l,$(CUDA_NEEDS))
+$(BUILD)/bench_gpu: BENCH_LIBRARIES = $(CUDA_LIBRARIES)
+$(BUILD)/fake/bench_gpu: BENCH_LIBRARIES = $(BUILD)/libfakecuda.so -Wl,-rpath,'$$ORIGIN/..'
+$(BUILD)/fake/bench_gpu: $(BUILD)/fake/dimscope_cuda.so
+$(BUILD)/bench_gpu $(BUILD)/fake/bench_gpu: tests/gpu/bench_gpu.c $(ARCHIVES) $(call loaded_object,$(CUDA_SOURCES))
+	@mkdir -p $(@D)
+	$(call quiet,cc $<)$(COMPILE) $(LDFLAGS) $< $(call loaded_object,core/run/cuda/blas.c core/run/cuda/device.c) \
+	    $(BUILD)/faces.a $(EXPORT_CORE) $(BENCH_LIBRARIES) $(LIBS) $(TEST_LIBS) -o $@
 test-gpu: cuda
 	@DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/gpu/run.sh test
 bench-gpu: cuda
-	@DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/gpu/run.sh bench
+	@[ ! -e $(CUDA_PLUGIN) ] || $(SUBMAKE) $(BUILD)/bench_gpu
+	@DIMSCOPE=$(addprefix ./,$(PROGRAM)) BENCH=$(BUILD)/bench_gpu tests/gpu/run.sh bench
 
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 $(BUILD)/bench: $(BENCH_SOURCES) $(ARCHIVES) $(BUILD)/flags

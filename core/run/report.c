@@ -70,6 +70,31 @@ static double *median_times(Arena *arena, const Team *team, int n_passes, Result
     return out;
 }
 
+static double *times_of_passes(const RankResult *result)
+{
+    return result->pass_us;
+}
+
+static double *times_of_beginning(const RankResult *result)
+{
+    return result->begin_us;
+}
+
+/* Of what a pass takes the rank that takes longest. */
+static double median_of_slowest(const Team *team, int n_passes, ResultTimes *times)
+{
+    Arena *scratch = arena_new();
+    double *slowest = arena_array(scratch, double, n_passes);
+    int n = 0;
+    for (int pass = first_timed(team, n_passes); pass < n_passes; pass++, n++)
+        for (int r = 0; r < team->n_ranks; r++)
+            if (times(result_at(team, r))[pass] > slowest[n])
+                slowest[n] = times(result_at(team, r))[pass];
+    double out = median(slowest, n);
+    arena_free(scratch);
+    return out;
+}
+
 static void add_times(Arena *arena, const Team *team, RunReport *out)
 {
     const Plan *plan = team->plan;
@@ -80,15 +105,8 @@ static void add_times(Arena *arena, const Team *team, RunReport *out)
     out->predicted_us = plan->totals.step_us;
     out->predicted_peak_bytes = plan->totals.peak_bytes;
 
-    Arena *scratch = arena_new();
-    double *slowest = arena_array(scratch, double, n_passes);
-    int n = 0;
-    for (int pass = first_timed(team, n_passes); pass < n_passes; pass++, n++)
-        for (int r = 0; r < team->n_ranks; r++)
-            if (result_at(team, r)->pass_us[pass] > slowest[n])
-                slowest[n] = result_at(team, r)->pass_us[pass];
-    out->median_us = median(slowest, n);
-    arena_free(scratch);
+    out->median_us = median_of_slowest(team, n_passes, times_of_passes);
+    out->begin_us = median_of_slowest(team, n_passes, times_of_beginning);
     out->rank_peak_bytes = arena_array(arena, int64_t, team->n_ranks);
     for (int r = 0; r < team->n_ranks; r++) {
         out->rank_peak_bytes[r] = result_at(team, r)->head->peak_bytes;

@@ -8,7 +8,7 @@
 
 typedef struct {
     int64_t at;
-    int64_t op_us, reshard_us, reshard_move_us, pass_us, span, last_span, output, copied;
+    int64_t op_us, reshard_us, reshard_move_us, pass_us, begin_us, span, last_span, output, copied;
 } Layout;
 
 static int64_t place(Layout *layout, int64_t n, size_t each)
@@ -28,6 +28,7 @@ static Layout layout_of(const Plan *plan, const Program *program, const RunOptio
     layout.reshard_us = place(&layout, n_passes * plan->n_reshards, sizeof(double));
     layout.reshard_move_us = place(&layout, n_passes * plan->n_reshards, sizeof(double));
     layout.pass_us = place(&layout, n_passes, sizeof(double));
+    layout.begin_us = place(&layout, n_passes, sizeof(double));
     layout.span = place(&layout, n_spans, sizeof(TraceSpan));
     layout.last_span = place(&layout, n_spans, sizeof(TraceSpan));
     layout.output = place(&layout, graph->n_outputs, sizeof(Difference));
@@ -42,6 +43,7 @@ static RankResult in_block(char *block, const Layout *layout, bool traced)
                         .reshard_us = (double *)(void *)(block + layout->reshard_us),
                         .reshard_move_us = (double *)(void *)(block + layout->reshard_move_us),
                         .pass_us = (double *)(void *)(block + layout->pass_us),
+                        .begin_us = (double *)(void *)(block + layout->begin_us),
                         .span = traced ? (TraceSpan *)(void *)(block + layout->span) : NULL,
                         .last_span =
                             traced ? (TraceSpan *)(void *)(block + layout->last_span) : NULL,

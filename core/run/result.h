@@ -40,6 +40,7 @@ typedef struct {
     double *op_us, *reshard_us; /* per pass, then per op of the graph and per reshard of the plan */
     double *reshard_move_us;    /* the same without waiting for others */
     double *pass_us;            /* per pass: ops and steps, waiting for others included */
+    double *begin_us;           /* per pass: what it took the host to begin it all on a device */
     TraceSpan *span, *last_span; /* by instruction, of this pass and the last; NULL: not traced */
     Difference *output;          /* per graph output */
     bool *

@@ -58,6 +58,7 @@ typedef struct {
     int32_t first_bad;   /* tensor: the first value in program order that differs; -1 none */
     RunWrong wrong;      /* where first_bad >= 0 */
     double median_us, predicted_us;
+    double begin_us; /* of a device: what it took the host to begin a pass on it, median too */
     int64_t peak_bytes, predicted_peak_bytes; /* of the rank that needs most */
     int64_t *rank_peak_bytes;                 /* per rank: the most that lay in its slots at once */
     double *op_us;           /* per op of the graph: median over ranks and repeats */

@@ -1,24 +1,29 @@
 #!/bin/sh
-# run.sh [NAME] - holds core/run/cuda/cuda_api.h against the headers of the CUDA toolkit and NCCL.
+# run.sh [NAME] - holds core/run/cuda/cuda_api.h against the headers of the CUDA toolkit and NCCL, and
+# goes through tests/gpu/run.sh on the CUDA that is none.
 #
 # One C file is made that includes theirs and then what ours says: a constant becomes an assertion
 # on its value, a struct one on its size and the places of its fields (one with an `opaque` field
 # is only at least as large), and each typedef and prototype is declared once more, which C allows
 # only where both are the same.
-# Prints "1 passed, 0 failed", or that there are no headers.
+# Prints what failed, "skipped: why" where there are no headers, and "N passed, N failed".
 cd "$(dirname "$0")/../.." || exit 1
-case cuda_api in
-*"$1"*) ;;
-*) echo "0 passed, 0 failed"; exit 0 ;;
-esac
+passed=0
+failed=0
+verdict()
+{
+    [ "$1" -eq 0 ] && passed=$((passed + 1)) || failed=$((failed + 1))
+}
+
 include=${CUDA_HOME:-/usr/local/cuda}/include
-for header in cuda_runtime_api.h cublasLt.h nvrtc.h nccl.h; do
-    [ -f "$include/$header" ] || {
+has_headers()
+{
+    for header in cuda_runtime_api.h cublasLt.h nvrtc.h nccl.h; do
+        [ -f "$include/$header" ] && continue
         echo "skipped: cuda_api.h is not held against the toolkit, there is no $include/$header"
-        echo "0 passed, 0 failed"
-        exit 0
-    }
-done
+        return 1
+    done
+}
 
 checks()
 {
@@ -59,18 +64,51 @@ checks()
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
+check_api()
 {
-    for header in cuda_runtime_api.h cublasLt.h nvrtc.h nccl.h; do
-        echo "#include <$header>"
-    done
-    echo '#include <stddef.h>'
-    checks
-} >"$work/api.c"
-if "${CC:-gcc}" -std=c11 -Werror -isystem "$include" -c "$work/api.c" -o "$work/api.o" 2>"$work/log" &&
-    [ "$(grep -c '^_Static_assert' "$work/api.c")" -gt 180 ]; then
-    echo "1 passed, 0 failed"
-else
+    {
+        for header in cuda_runtime_api.h cublasLt.h nvrtc.h nccl.h; do
+            echo "#include <$header>"
+        done
+        echo '#include <stddef.h>'
+        checks
+    } >"$work/api.c"
+    "${CC:-gcc}" -std=c11 -Werror -isystem "$include" -c "$work/api.c" -o "$work/api.o" \
+        2>"$work/log" && [ "$(grep -c '^_Static_assert' "$work/api.c")" -gt 180 ] && return
     head -n 60 "$work/log"
-    echo "0 passed, 1 failed"
-    exit 1
-fi
+    return 1
+}
+
+# dry WANT ARGS..: tests/gpu/run.sh on the fake says that it is none, and a line that is WANT.
+dry()
+{
+    want=$1
+    shift
+    DRY=1 DIMSCOPE_PLUGINS=$PWD/$build/fake BENCH=$build/fake/bench_gpu tests/gpu/run.sh "$@" \
+        >"$work/dry" 2>&1 && head -n 1 "$work/dry" | grep -q '^# dry run' &&
+        grep -qx "$want" "$work/dry" && return
+    echo "--- tests/gpu/run.sh $*"
+    head -n 40 "$work/dry"
+    return 1
+}
+
+case cuda_api in
+*"$1"*) ! has_headers || { check_api; verdict $?; } ;;
+esac
+export DIMSCOPE="${DIMSCOPE:-./dimscope}"
+build=${DIMSCOPE%/*}
+[ "$build" != . ] || build=build/release
+case cuda_dry in
+*"$1"*)
+    [ ! -e "$build/fake/dimscope_cuda.so" ] || {
+        dry '1 passed, 0 failed' test test_relu
+        verdict $?
+        dry '4 passed, 0 failed' test llama-tiny
+        verdict $?
+        dry 'block.copied_ops 0 ops' bench
+        verdict $?
+    }
+    ;;
+esac
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

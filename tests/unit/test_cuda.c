@@ -205,6 +205,7 @@ static void check_replay(uint64_t seed)
     assert_int_equal(report.n_passes, 5);
     assert_true(report.median_us > 0);
     assert_true(report.reshard_us[0] > 0);
+    assert_true(report.begin_us > 0);
     assert_int_equal(fake.counts().graph_launches, 3 * 2);
     assert_all_given_back();
     planning_close(p);

@@ -104,6 +104,7 @@ Json *run_report_json(const Session *session, const RunReport *report)
     json_set_str(out, "backend", report->backend);
     json_set(out, "outputs", outputs_json(session, report));
     json_set_real(out, "median_us", report->median_us);
+    json_set_real(out, "begin_us", report->begin_us);
     json_set_int(out, "passes", report->n_timed);
     json_set_int(out, "peak_bytes", report->peak_bytes);
     json_set(out, "rank_peak_bytes", json_ints(report->rank_peak_bytes, report->n_ranks));

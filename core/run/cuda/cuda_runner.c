@@ -313,6 +313,7 @@ static bool end_pass(GpuRank *gpu, int pass, Error *err)
         !watch_lane(gpu, LANE_COMPUTE, err) || !check_faults(gpu, err))
         return false;
     take_times(gpu, pass);
+    gpu->rank->result->begin_us[pass] = gpu->enqueue_us;
     return true;
 }
 
