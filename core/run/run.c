@@ -1,5 +1,6 @@
 #include "core/run/run.h"
 
+#include "core/plan/memory.h"
 #include "core/run/plugin.h"
 #include "core/run/report.h"
 #include "core/run/supervise.h"
@@ -71,7 +72,15 @@ static bool check_size(const Plan *plan, Error *err)
         return true;
     error_kind(err, ERROR_USAGE, "the ranks need %.1f GiB, this machine has %.1f",
                needs_bytes / 0x1p30, has_bytes / 0x1p30);
-    error_hint(err, "bind smaller dims: --dim batch=1,seq=16");
+    InitMemory parameters;
+    memory_init(plan, 0, &parameters);
+    double parameter_bytes = (double)parameters.parts_bytes * (double)n_ranks;
+    if (parameter_bytes < has_bytes)
+        error_hint(err, "bind smaller dims: --dim batch=1,seq=16");
+    else
+        error_hint(err,
+                   "parameters alone are %.1f GiB: cut them by more axes, or take a smaller model",
+                   parameter_bytes / 0x1p30);
     return false;
 }
 

@@ -29,8 +29,13 @@ bool vectors_open(Arena *arena, const char *folder, const char *stem, const Grap
             return false;
         vec_push(arena, &out->tensors, tensor);
     }
-    return out->tensors.n > 0 ||
-           error_kind(err, ERROR_UNREADABLE, "there is no file %s_0.pb in '%s'", stem, folder);
+    if (out->tensors.n > 0)
+        return true;
+    error_kind(err, ERROR_UNREADABLE, "there is no file %s_0.pb in '%s'", stem, folder);
+    const char *inner = path_join(arena, folder, "test_data_set_0");
+    if (file_exists(path_join(arena, inner, arena_printf(arena, "%s_0.pb", stem))))
+        error_hint(err, "they are in a folder of it: %s", inner);
+    return false;
 }
 
 void vectors_close(Vectors *vectors)

@@ -1,0 +1,72 @@
+/* What a user is told who asks for a run that cannot be. */
+#include "tests/unit/model_text.h"
+#include "tests/unit/vectors_made.h"
+
+#include "core/run/run.h"
+#include "core/run/vectors.h"
+
+#include <sys/stat.h>
+
+typedef struct {
+    const char *name, *param, *x; /* their sizes */
+    const char *hint;
+} HintRow;
+
+static HintRow rows[] = {
+    {"parameters do not fit", "4000000, 4000000", "1, 4000000", "parameters alone are"},
+    {"values do not fit", "8, 8000000", "4000000, 8", "bind smaller dims"},
+};
+
+static void memory_is_short(void **state)
+{
+    const HintRow *row = *state;
+    Arena *arena = arena_new();
+    const char *text = arena_printf(arena,
+                                    "function MODEL(model, config)\n"
+                                    "  local x = model:input('x', 'f32', {%s})\n"
+                                    "  local w = model:param('w', {%s}, 'f32')\n"
+                                    "  model:output(model:op('MatMul', {x, w}), 'y')\n"
+                                    "end\n",
+                                    row->x, row->param);
+    OpenedText o = model_text_open(text, "", "x=2", NULL);
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    RunOptions options = {.repeat = 1};
+    RunReport report;
+    Error err = {0};
+    assert_false(run_plan(arena, o.session->plan, &options, &report, &err));
+    assert_non_null(strstr(err.text, "the ranks need"));
+    if (!strstr(err.hint, row->hint))
+        fail_msg("%s", err.hint);
+    model_text_close(&o);
+    arena_free(arena);
+}
+
+static void inputs_lie_in_a_folder_of_it(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const char *folder = vectors_folder(arena);
+    const char *inner = arena_printf(arena, "%s/test_data_set_0", folder);
+    const float x[] = {0, 1};
+    assert_int_equal(mkdir(inner, 0700), 0);
+    vectors_write(arena, inner, "input", 0, DT_F32, &(Shape){.n_dims = 1, .dim = {2}},
+                  (Str){(const char *)x, sizeof x});
+    Vectors vectors;
+    Error err = {0};
+    assert_false(vectors_open(arena, folder, "input", NULL, &vectors, &err));
+    assert_non_null(strstr(err.hint, inner));
+    vectors_close(&vectors);
+    vectors_remove(arena, inner);
+    vectors_remove(arena, folder);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(rows) + 1] = {cmocka_unit_test(inputs_lie_in_a_folder_of_it)};
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        tests[1 + i] = (struct CMUnitTest){
+            .name = rows[i].name, .test_func = memory_is_short, .initial_state = &rows[i]};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
