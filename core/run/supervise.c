@@ -189,7 +189,7 @@ static bool say_died(const Watch *watch, int status, Error *err)
     if (rank >= 0) {
         buf_printf(&who, "rank %d ", rank);
         rank_place(team->plan, team->program, team->results->rank[rank].head, &who);
-    } else if (name_ranks(team, is_busy, &who) == 0) {
+    } else if (name_ranks(team, is_busy, &who) == 0 && name_ranks(team, is_waiting, &who) == 0) {
         buf_puts(&who, "the run");
     }
     if (WIFSIGNALED(status))

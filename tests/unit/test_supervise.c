@@ -2,7 +2,9 @@
 #include "tests/unit/opened_op.h"
 
 #include "core/run/run.h"
+#include "core/run/supervise.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -139,9 +141,41 @@ static void a_child_reports_alike(void **state)
     close_op(&opened);
 }
 
+static void die_waiting(Team *team)
+{
+    for (int r = 0; r < team->n_ranks; r++)
+        atomic_store(&team->results->rank[r].head->state, RANK_WAITING);
+    raise(SIGKILL);
+}
+
+/* Where no rank works, what they wait in is said. */
+static void a_death_while_all_wait_names_ranks(void **state)
+{
+    (void)state;
+    Opened opened = open_op("8x6,6x4", "", "tp=2", PRODUCT);
+    must_open(&opened);
+    const Plan *plan = opened.session->plan;
+    RunOptions options = {.isolated = true};
+    Program program;
+    Results results;
+    assert_true(program_lower(opened.arena, plan, &program, &opened.err));
+    assert_true(results_open(opened.arena, plan, &program, 2, &options, &results, &opened.err));
+    Team team = {.plan = plan,
+                 .program = &program,
+                 .options = &options,
+                 .results = &results,
+                 .n_ranks = 2,
+                 .n_passes = 1};
+    assert_false(supervise(&team, die_waiting, &opened.err));
+    if (!strstr(opened.err.text, "rank 0 ") || !strstr(opened.err.text, "rank 1 "))
+        fail_msg("%s", opened.err.text);
+    results_close(&results);
+    close_op(&opened);
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(faults) + 2];
+    struct CMUnitTest tests[COUNT_OF(faults) + 3];
     size_t n = 0;
     for (size_t i = 0; i < COUNT_OF(faults); i++)
         tests[n++] = (struct CMUnitTest){.name = faults[i].name,
@@ -149,5 +183,6 @@ int main(void)
                                          .initial_state = (void *)(uintptr_t)&faults[i]};
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_stop_is_heard);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_child_reports_alike);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_death_while_all_wait_names_ranks);
     return _cmocka_run_group_tests("supervise", tests, n, build_library, drop_library);
 }
