@@ -52,6 +52,14 @@ static inline bool lower_is(const Lowering *l, int32_t op, const char *operator)
     return strcmp(op_operator(l->graph, op), operator) == 0;
 }
 
+/* Whether a region is another, or lies in it. */
+static inline bool lower_is_inside(const Lowering *l, int32_t region, int32_t of)
+{
+    while (region >= 0 && region != of)
+        region = l->regions.at[region].parent;
+    return region >= 0;
+}
+
 /* ---- lowering_flow.c: branches and loops ---- */
 bool lower_range(Lowering *l, int32_t first, int32_t end, int body, Error *err);
 

@@ -166,7 +166,7 @@ static bool count_trips(Lowering *l, int b, ProgramLoop *loop, Error *err)
     }
     loop->most = -1;
     loop->scans = body->kind == BODY_SCAN;
-    loop->dim = body->dim;
+    loop->dim = (int)body->dim;
     loop->counted = read_whole(l, body->of, err);
     return loop->counted >= 0;
 }
@@ -229,14 +229,6 @@ static int32_t read_next(Lowering *l, const GraphCarry *carry, Error *err)
     return lower_read(l, (Slot){carry->next, made, 0}, err);
 }
 
-static bool is_in_region(const Lowering *l, int32_t slot, int32_t region)
-{
-    int32_t at = l->slot_region.at[slot];
-    while (at >= 0 && at != region)
-        at = l->regions.at[at].parent;
-    return at >= 0;
-}
-
 static bool lower_moves(Lowering *l, const GraphBody *body, ProgramLoop *loop, Error *err)
 {
     int32_t of_loop = l->regions.at[l->region].parent;
@@ -249,7 +241,7 @@ static bool lower_moves(Lowering *l, const GraphBody *body, ProgramLoop *loop, E
         move.from = read_next(l, carry_at(l, body, i), err);
         if (move.from < 0)
             return false;
-        move.keeps = !is_in_region(l, move.from, of_loop);
+        move.keeps = !lower_is_inside(l, l->slot_region.at[move.from], of_loop);
         vec_push(l->arena, &l->moves, move);
     }
     for (int i = first; i < l->moves.n; i++)

@@ -12,7 +12,6 @@ typedef struct {
     int32_t *home;         /* per slot: region, -1: not used */
     int *last;             /* per slot: instruction */
     int32_t *first, *next; /* by instruction: the first slot freed after it; per slot: the next */
-    Vec(int32_t) before_back; /* slots freed before each BACK, -1 after those of one */
 } Frees;
 
 typedef void SeeSlot(Frees *f, int at, int32_t slot);
@@ -49,19 +48,12 @@ static void each_slot(Frees *f, int at, SeeSlot *fn)
     }
 }
 
-static bool is_inside(const Lowering *l, int32_t region, int32_t of)
-{
-    while (region >= 0 && region != of)
-        region = l->regions.at[region].parent;
-    return region >= 0;
-}
-
 static void find_home(Frees *f, int at, int32_t slot)
 {
     int32_t region = f->l->instr_region.at[at];
     if (f->home[slot] < 0)
         f->home[slot] = region;
-    while (!is_inside(f->l, region, f->home[slot]))
+    while (!lower_is_inside(f->l, region, f->home[slot]))
         f->home[slot] = f->l->regions.at[f->home[slot]].parent;
 }
 
