@@ -59,7 +59,7 @@ bool blas_memory_is_safe(void)
     if (atomic_load(&n_served) > 0)
         return true;
     static const float zeros[PROBE_SIZE * PROBE_SIZE];
-    float *out = calloc(PROBE_SIZE * PROBE_SIZE, sizeof *out);
+    float *out = calloc((size_t)PROBE_SIZE * PROBE_SIZE, sizeof *out);
     if (!out)
         return false;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, PROBE_SIZE, PROBE_SIZE, PROBE_SIZE, 1,

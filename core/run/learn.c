@@ -172,7 +172,8 @@ static Found learn_input(Learning *l, int32_t op, int input, bool needed, Error 
 static Found learn_inputs(Learning *l, int32_t op, Error *err)
 {
     const Kernel *kernel = kernel_of(l, op);
-    bool known = outputs_are_known(l, op), refused = inferred_space(l->inferred, op)->no_rule;
+    const OpSpace *space = inferred_space(l->inferred, op);
+    bool known = outputs_are_known(l, op), refused = space && space->no_rule;
     Found found = LEARN_NOTHING;
     for (int i = 0; i < l->graph->ops[op].n_inputs && found != LEARN_FAILED; i++) {
         bool read = kernel && kernel_reads_value(kernel, i);

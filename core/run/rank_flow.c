@@ -118,7 +118,7 @@ bool rank_flow(Rank *rank, int at, int *next)
 {
     const Program *program = rank->team->program;
     const Instr *instr = &program->instrs[at];
-    const ProgramLoop *loop = instr->body < 0 ? NULL : &program->loops[instr->body];
+    const ProgramLoop *loops = program->loops;
     int64_t number;
     bool on;
     switch (instr->kind) {
@@ -128,19 +128,20 @@ bool rank_flow(Rank *rank, int at, int *next)
         *next = (number != 0) == instr->when ? at + 1 : instr->target;
         return true;
     case INSTR_LOOP:
-        if (!begin_loop(rank, instr->body) || !goes_on(rank, instr->body, loop->begins, &on))
+        if (!begin_loop(rank, instr->body) ||
+            !goes_on(rank, instr->body, loops[instr->body].begins, &on))
             return false;
         *next = on ? at + 1 : instr->target;
         return true;
     case INSTR_NEXT:
         rank->iteration[instr->body]++;
-        if (!goes_on(rank, instr->body, loop->goes_on, &on))
+        if (!goes_on(rank, instr->body, loops[instr->body].goes_on, &on))
             return false;
         *next = on ? at + 1 : instr->target;
         return true;
     case INSTR_BACK:
         *next = instr->target;
-        return move_all(rank, loop);
+        return move_all(rank, &loops[instr->body]);
     case INSTR_COLLECT:
         return collect(rank, instr);
     case INSTR_LOAD:

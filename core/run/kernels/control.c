@@ -65,24 +65,17 @@ static bool slice(const KernelCall *call, Error *err)
 /* ---- stacking ---- */
 
 /* Of an op that never yielded: sizes that nothing told are 0. */
-static Shape empty_shape(const KernelCall *call, int64_t axis)
+static Shape empty_shape(Shape shape, int64_t axis)
 {
-    const Shape *known =
-        inferred_sizes(call->inferred, op_outputs(kernel_graph(call), call->op)[0]);
-    Shape shape = *known;
     for (int64_t d = 0; d < shape.n_dims; d++)
         shape.dim[d] = d == axis || shape.dim[d] < 0 ? 0 : shape.dim[d];
     return shape;
 }
 
-static bool stacked_shape(const KernelCall *call, const Local *list, int64_t axis, Shape *out,
-                          Error *err)
+/* Of one item or more. */
+static bool stacked_shape(const Local *list, int64_t axis, Shape *out, Error *err)
 {
-    int64_t n = list ? list->items.n : 0;
-    if (n == 0) {
-        *out = empty_shape(call, axis);
-        return true;
-    }
+    int64_t n = list->items.n;
     const Local *first = list->items.at[0];
     for (int i = 1; i < n; i++)
         if (!local_alike(first, list->items.at[i]))
@@ -103,15 +96,18 @@ static bool stack(const KernelCall *call, Error *err)
     const Shape *sizes = inferred_sizes(call->inferred, tensor);
     int64_t axis, n = list ? list->items.n : 0, n_outer = 1, n_inner = 1;
     int64_t rank = n > 0 ? list->items.at[0]->whole.n_dims + 1 : sizes ? sizes->n_dims : -1;
-    Shape shape;
+    Shape shape = {.n_dims = 0};
     Local *out;
     if (rank < 0)
         return error_kind(err, ERROR_RUN,
-                          "it has no iterations, and how many dims it has only "
-                          "they tell");
+                          "it has no iterations, and only they tell how many dims it has");
     if (rank > DIMS_MAX)
         return error_kind(err, ERROR_RUN, "its output has more than %d dims", DIMS_MAX);
-    if (!kernel_axis(call, 0, rank, &axis, err) || !stacked_shape(call, list, axis, &shape, err) ||
+    if (!kernel_axis(call, 0, rank, &axis, err))
+        return false;
+    if (n == 0 && sizes)
+        shape = empty_shape(*sizes, axis);
+    if ((n > 0 && !stacked_shape(list, axis, &shape, err)) ||
         !kernel_decide(call, 0, &shape, &out, err))
         return false;
     for (int64_t d = 0; out && d < rank; d++)

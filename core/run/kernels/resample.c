@@ -217,14 +217,15 @@ bool resize_taps(const KernelCall *call, bool upsample, ResizeTaps taps[DIMS_MAX
 
 static bool run_resize(const KernelCall *call, bool upsample, Error *err)
 {
-    ResizeTaps taps[DIMS_MAX];
+    ResizeTaps *taps = arena_array(call->scratch, ResizeTaps, DIMS_MAX);
     double extrapolation;
     if (!resize_taps(call, upsample, taps, &extrapolation, err))
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];
-    int64_t at[DIMS_MAX], n = shape_elements(&out->shape);
-    int n_dims = (int)out->shape.n_dims;
+    int64_t at[DIMS_MAX] = {0}, n = shape_elements(&out->shape);
+    int64_t n_dims = out->shape.n_dims;
+    assert(in->shape.n_dims == n_dims);
     if (is_move(taps, out) && in->dtype == out->dtype)
         return move_taps(call, in, out, taps);
     if (call->sink)
@@ -232,7 +233,7 @@ static bool run_resize(const KernelCall *call, bool upsample, Error *err)
     for (int64_t i = 0; i < n; i++) {
         bool outside = false;
         int64_t rest = i;
-        for (int d = n_dims - 1; d >= 0; rest /= out->shape.dim[d--]) {
+        for (int64_t d = n_dims - 1; d >= 0; rest /= out->shape.dim[d--]) {
             at[d] = rest % out->shape.dim[d];
             outside |= taps[d].outside[at[d]];
         }

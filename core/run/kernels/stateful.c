@@ -137,7 +137,7 @@ static bool linear_attention(const KernelCall *call, Error *err)
     if (!open_linear(call, &n, err))
         return false;
     int64_t rows = n.q.h * n.k.s, d = n.k.d, e = n.v.d;
-    LinearWork w = {.q = arena_array(call->scratch, double, rows * d),
+    LinearWork w = {.q = arena_array(call->scratch, double, rows *d),
                     .k = arena_array(call->scratch, double, n.k.s *d),
                     .v = arena_array(call->scratch, double, n.k.s *e),
                     .y = arena_array(call->scratch, double, rows *e),

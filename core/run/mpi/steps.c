@@ -45,15 +45,14 @@ void mpi_steps_close(MpiSteps *steps)
 static void *room_for(Room *room, Dtype dtype, int64_t n, Error *err)
 {
     int64_t n_bytes = n * element_bytes(dtype);
-    if (n_bytes >= room->n_bytes) {
-        free(room->at);
-        *room = (Room){.at = malloc((size_t)n_bytes + 1), .n_bytes = n_bytes + 1};
-    }
-    if (!room->at) {
+    if (n_bytes < room->n_bytes)
+        return room->at;
+    void *at = realloc(room->at, (size_t)n_bytes + 1);
+    if (at)
+        *room = (Room){.at = at, .n_bytes = n_bytes + 1};
+    else
         error_kind(err, ERROR_RUN, "out of memory for messages of %" PRId64 " bytes", n_bytes);
-        room->n_bytes = 0;
-    }
-    return room->at;
+    return at;
 }
 
 static bool make_group(MpiSteps *steps, AtomSet atoms, MPI_Comm *out, Error *err)
