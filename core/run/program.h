@@ -46,6 +46,8 @@
 #include "core/plan/plan.h"
 #include "core/run/kernel.h"
 
+#include <limits.h>
+
 typedef struct {
     int32_t tensor;
     int32_t sharding; /* Shardings id; -1: whole, of a shape not known before */
@@ -110,10 +112,11 @@ typedef struct {
  * program lives in the arena and points into the plan. */
 bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err);
 
-/* Instructions that a rank does in so many passes, were there no loops. */
+/* Instructions that a rank does in so many passes, were there no loops; INT_MAX: or more. */
 static inline int program_length(const Program *program, int n_passes)
 {
-    return program->n_once + n_passes * (program->n_instrs - program->n_once);
+    int64_t n = program->n_once + (int64_t)n_passes * (program->n_instrs - program->n_once);
+    return n < INT_MAX ? (int)n : INT_MAX;
 }
 
 const char *instr_kind_name(InstrKind kind); /* "load", "op", "step", "free", "branch" .. */

@@ -60,9 +60,12 @@ bool results_open(Arena *arena, const Plan *plan, const Program *program, int n_
     out->map_bytes = (size_t)(front.at + layout.at * n_ranks);
     char *map =
         mmap(NULL, out->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
-        return error_kind(err, ERROR_RUN, "no memory for the times of %d passes on %d ranks",
-                          run_passes(options), n_ranks);
+    if (map == MAP_FAILED) {
+        error_kind(err, ERROR_RUN, "no memory for the times of %d passes on %d ranks",
+                   run_passes(options), n_ranks);
+        error_hint(err, "--repeat and --warmup with fewer");
+        return false;
+    }
     out->map = map;
     out->outcome = (RunOutcome *)(void *)map;
     out->rank = arena_array(arena, RankResult, n_ranks);

@@ -604,9 +604,18 @@ static void program_frees_after_the_last_reader(void **state)
     planning_close(p);
 }
 
+static void long_runs_are_as_long_as_can_be_counted(void **state)
+{
+    (void)state;
+    const Program program = {.n_once = 3, .n_instrs = 5003};
+    assert_int_equal(program_length(&program, 2), 3 + 2 * 5000);
+    assert_int_equal(program_length(&program, 2000000), INT_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_runs_are_as_long_as_can_be_counted),
         cmocka_unit_test(fsdp_gathers_what_it_stores),
         cmocka_unit_test(deterministic_runs_are_the_same_bits),
         cmocka_unit_test(times_are_medians_of_the_repeats),
