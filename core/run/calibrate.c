@@ -88,7 +88,7 @@ static double rate(double work, const TimedOp *op, const Machine *machine)
 
 static bool is_timed(const TimedOp *op, const Machine *machine)
 {
-    return op->us > LAUNCHES_LEAST * machine->launch_us && op->us > machine->launch_us;
+    return op->us > LAUNCHES_LEAST * machine->launch_us;
 }
 
 static bool fit_launch(const Times *times, Machine *machine)

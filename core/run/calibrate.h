@@ -12,7 +12,8 @@
  *                         median op of that work is least off
  *     latency_us, bytes_per_s
  *                         of a hop and of a link: least squares of the relative errors of all
- * steps, us = hops * latency_us + wire bytes / bytes_per_s, waiting left out
+ *                         steps, us = hops * latency_us + wire bytes / bytes_per_s, waiting left
+ *                         out
  *
  * A number that no op tells stays as it was. What is fitted on one machine and number of ranks
  * holds there: ranks that share a memory or a network are slower the more they are.

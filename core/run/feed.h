@@ -1,10 +1,10 @@
 /* feed.h - where the elements of tensors come from that no op of the program makes.
  *
  * A parameter's bytes lie in a checkpoint that was given, whose float types are converted, in the
- * mapped model, or beside it, or are nowhere and drawn; inputs come
- * from files or are drawn; constants are values known since inference, or, where they were too
- * large to hold, are computed here, once, by the same kernels on whole shapes. Feeds are made
- * before the ranks start and only read by them: each fills its own part, whatever its sharding.
+ * mapped model, or beside it, or are nowhere and drawn; inputs come from files or are drawn;
+ * constants are values known since inference, or, where they were too large to hold, are computed
+ * here, once, by the same kernels on whole shapes. Feeds are made before the ranks start and only
+ * read by them: each fills its own part, whatever its sharding.
  */
 #ifndef CORE_RUN_FEED_H
 #define CORE_RUN_FEED_H

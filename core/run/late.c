@@ -1,7 +1,6 @@
+/* late.c - shapes that only the run tells: an op's rule is asked again, of what its inputs hold. */
 #include "core/rules/host.h"
 #include "core/run/kernel.h"
-
-/* late.c - shapes that only the run tells: an op's rule is asked again, of what its inputs hold. */
 
 /* What shapes hang on is not known: the rule refused for that, and the file declares the shapes. */
 static bool hangs_on_values(const Inferred *inferred, int32_t op, const Kernel *kernel)

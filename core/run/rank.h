@@ -94,12 +94,6 @@ typedef Local *MakeSlot(Rank *rank, int32_t slot);
 bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, KernelCall *out);
 void rank_keep_made(Rank *rank, const KernelCall *call);
 
-/* ---- branches and loops: core/run/rank_flow.c ---- */
-
-/* Does an instruction of them, and says which is next; false: a condition cannot be read, memory
- * is out. */
-bool rank_flow(Rank *rank, int at, int *next);
-
 /* How long an instruction took, as wall clock or as a device's clock; one pass. */
 void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span);
 void rank_took_pass(Rank *rank, int pass, double us);
@@ -108,6 +102,12 @@ double run_now_us(void);
 /* It comes further in something long that is no instruction: opening a device, a pass that was
  * begun at once. Whoever watches lets it go on. From any thread. */
 void rank_beats(Rank *rank);
+
+/* ---- branches and loops: core/run/rank_flow.c ---- */
+
+/* Does an instruction of them, and says which is next; false: a condition cannot be read, memory
+ * is out. */
+bool rank_flow(Rank *rank, int at, int *next);
 
 /* The tolerance options ask for, or that of the value. */
 Tolerance team_tolerance(const Team *team, Tolerance of_value);

@@ -15,7 +15,6 @@
 
 #include <stdatomic.h>
 
-/* ORDER RANK_STATE: rank_state_name() */
 typedef enum { RANK_IDLE, RANK_WORKING, RANK_WAITING, RANK_DONE } RankState;
 
 typedef struct {
@@ -71,7 +70,8 @@ bool results_open(Arena *arena, const Plan *plan, const Program *program, int n_
                   const RunOptions *options, Results *out, Error *err);
 void results_close(Results *results);
 
-/* "op 'h.0.mlp.c_fc'", "all-reduce of 'y'", "before the run": where a rank is. */
+/* "in Gemm 'h.0.mlp.c_fc'", "in all-reduce of 'y'", "before the first instruction": where a rank
+ * is. */
 void rank_place(const Plan *plan, const Program *program, const RankHead *head, Buf *out);
 
 #endif

@@ -2,11 +2,11 @@
  *
  * lower (program.h) turns the plan into one instruction list for every rank, which a runner
  * (runner.h) does: the host's threads, processes under mpirun, GPUs. With verify the same inputs go
- * through the unsharded graph first, and every value on every rank is compared with its part of
- * that, so that the first op that differs can be named. Weights that are absent, and inputs nobody
- * gave, are drawn: uniform floats in [-1,1) scaled down for weights, zeros for integers and bool;
- * the draw is a counter-based function of (seed, tensor name, global element index), so any plan
- * draws the same numbers.
+ * through the unsharded graph beside it (verify.h), and every value on every rank is compared with
+ * its part of that, so that the first op that differs can be named. Weights that are absent, and
+ * inputs nobody gave, are drawn: uniform floats in [-1,1) scaled down for weights, zeros for
+ * integers and bool; the draw is a counter-based function of (seed, tensor name, global element
+ * index), so any plan draws the same numbers.
  */
 #ifndef CORE_RUN_RUN_H
 #define CORE_RUN_RUN_H
@@ -76,9 +76,6 @@ typedef struct {
     bool ok;
 } RunReport;
 
-/* ERROR_USAGE: the plan asks for more ranks than RUN_RANKS_MAX, or a kernel is missing (names the
- * op); ERROR_RUN: a rank failed; the rest is stopped. ERROR_CANCELLED: progress said so before one
- * pass was finished; after that the finished passes are reported. */
 enum { RUN_RANKS_MAX = 256, RUN_STALL_S = 3 };
 
 static inline int run_passes(const RunOptions *options)
@@ -86,6 +83,10 @@ static inline int run_passes(const RunOptions *options)
     return options->warmup + (options->repeat > 1 ? options->repeat : 1);
 }
 
+/* The report lives in the arena. ERROR_USAGE: the plan asks for more ranks than RUN_RANKS_MAX or
+ * more memory than there is, a kernel is missing (names the op), the backend is not here;
+ * ERROR_RUN: a rank failed; the rest is stopped. ERROR_CANCELLED: progress said so before one pass
+ * was finished; after that the finished passes are reported. */
 bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunReport *out,
               Error *err);
 
