@@ -39,8 +39,11 @@ static bool load(const char *path, const Plugin **out, Error *err)
     dlclose(library); /* it stays mapped */
     if (!*out)
         return error_kind(err, ERROR_USAGE, "'%s' is no runner", path);
-    return (*out)->version == PLUGIN_VERSION ||
-           error_kind(err, ERROR_USAGE, "'%s' is of another version of dimscope", path);
+    if ((*out)->version == PLUGIN_VERSION)
+        return true;
+    error_kind(err, ERROR_USAGE, "'%s' is of another version of dimscope", path);
+    error_hint(err, "$DIMSCOPE_PLUGINS names the folder where plugins are looked for first");
+    return false;
 }
 
 static const Plugin *plugin_find(const char *backend, Error *err)

@@ -416,14 +416,15 @@ static void a_run_says_whether_it_computes_the_same(void **state)
     app_type(app, STR("9:run<Enter>"));
     screen_says(app, (const char *const[]){
                          "PASS: largest error of an output ", "; 96 values equal on every rank",
-                         "3 passes timed on the host, seed 0", ", measured ", "OP, farthest off first",
-                         "CHANGE", " d0 ", "the same ops from", NULL});
+                         "3 passes timed on the host, seed 0", ", measured ",
+                         "OP, farthest off first", "CHANGE", " d0 ", "the same ops from", NULL});
     app_type(app, STR("19"));
     screen_says(app, (const char *const[]){"PASS", "OP, farthest off first", NULL});
     app_resize(app, 160, 50);
     screen_says(app, (const char *const[]){"DEVICE    COMPUTE", "KIND", NULL});
     app_type(app, STR(":run fast repeat 1 seed 7<Enter>"));
-    screen_says(app, (const char *const[]){"not checked", "1 pass timed on the host, seed 7", NULL});
+    screen_says(app,
+                (const char *const[]){"not checked", "1 pass timed on the host, seed 7", NULL});
     app_type(app, STR(":run slowly<Enter>"));
     screen_says(app, (const char *const[]){":run does not know 'slowly'", NULL});
     app_type(app, STR("1pt9"));

@@ -223,7 +223,8 @@ int cli_calibrate(Cli *cli)
     options.world = &world;
     cli->silent = world.me > 0;
     Session *session = open_model(cli);
-    bool ran = session && run_plan(cli->arena, session->plan, &options, &report, &cli->err);
+    bool ran = cli_all_have(cli, &world, session) &&
+               run_plan(cli->arena, session->plan, &options, &report, &cli->err);
     int code = ran ? answer(cli, session, &report) : cli_fail(cli);
     session_close(session);
     world.close(&world);

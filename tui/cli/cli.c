@@ -169,5 +169,5 @@ Session *cli_open_model(Cli *cli)
 {
     SessionOptions options;
     return cli_session_options(cli, &options) ? session_open_model(&options, cli->hooks, &cli->err)
-                                          : NULL;
+                                              : NULL;
 }

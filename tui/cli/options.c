@@ -244,10 +244,11 @@ bool cli_parse(Cli *cli, int argc, char **argv)
     int n_given = 0, code;
     opterr = 0;
     while ((code = getopt_long(argc, argv, keys, longs, NULL)) != -1) {
-        if (code == '?' || code == ':')
+        const Option *option = option_of(code);
+        if (!option) /* '?' or ':' */
             return bad_option(cli, code, argv);
-        given[n_given++] = option_of(code);
-        set_option(cli, given[n_given - 1], optarg);
+        given[n_given++] = option;
+        set_option(cli, option, optarg);
     }
     return take_verb(cli, given, n_given, argc - optind, argv + optind);
 }

@@ -15,7 +15,9 @@ static bool read_number(Cli *cli, const char *name, const char *given, int64_t l
 {
     if (!given || (str_to_int(str_from(given), out) && *out >= least && *out <= most))
         return true;
-    return error_kind(&cli->err, ERROR_USAGE, "--%s cannot be '%s'", name, given);
+    error_kind(&cli->err, ERROR_USAGE, "--%s cannot be '%s'", name, given);
+    error_hint(&cli->err, "a whole number, %" PRId64 " to %" PRId64, least, most);
+    return false;
 }
 
 bool cli_run_options(Cli *cli, RunOptions *out)
@@ -40,8 +42,7 @@ bool cli_run_options(Cli *cli, RunOptions *out)
     return true;
 }
 
-/* All processes have a plan, or none goes on. */
-static bool all_have(Cli *cli, World *world, const Session *session)
+bool cli_all_have(Cli *cli, World *world, const Session *session)
 {
     if (world->n == 1 || world->meet(world, session == NULL, &cli->err))
         return session != NULL;
@@ -151,8 +152,8 @@ int cli_run(Cli *cli)
     if (cli->n_operands != 1)
         error_kind(&cli->err, ERROR_USAGE, "run takes one model");
     Session *session = error_is_set(&cli->err) ? NULL : open_session(cli, &options, &learned);
-    int code = all_have(cli, &world, session) ? run_session(cli, session, &learned, &options)
-                                              : cli_fail(cli);
+    int code = cli_all_have(cli, &world, session) ? run_session(cli, session, &learned, &options)
+                                                  : cli_fail(cli);
     session_close(session);
     world.close(&world);
     return code;

@@ -1,12 +1,16 @@
-/* run.h - what the two forms of `dimscope run` share. */
+/* run.h - what the two forms of `dimscope run` share, and `calibrate`. */
 #ifndef TUI_CLI_RUN_H
 #define TUI_CLI_RUN_H
 
 #include "core/run/learn.h"
 #include "core/run/run.h"
+#include "core/run/world.h"
 #include "tui/cli/cli.h"
 
 bool cli_run_options(Cli *cli, RunOptions *out); /* ERROR_USAGE in cli->err */
+
+/* All processes have a session, or none goes on: then false with cli->err. */
+bool cli_all_have(Cli *cli, World *world, const Session *session);
 
 /* The session of a model, and of the inputs and weights that a run is given: free dims are those of
  * the inputs; what only data decide is learnt, and in *learned, which outlives the session. NULL
