@@ -11,13 +11,30 @@ static OnnxKind kind_of(const Graph *graph, bool input, int place)
     return tensor->optional ? ONNX_OPTIONAL : tensor->sequence ? ONNX_SEQUENCE : ONNX_TENSOR;
 }
 
+enum { GAP_MOST = 16 };
+
+static const char *path_of(Arena *arena, const char *folder, const char *stem, int i)
+{
+    return path_join(arena, folder, arena_printf(arena, "%s_%d.pb", stem, i));
+}
+
+/* Files are numbered without a gap: behind the first that is not there is none. */
+static bool check_gap(Arena *arena, const char *folder, const char *stem, int missing, Error *err)
+{
+    for (int i = missing + 1; i <= missing + GAP_MOST; i++)
+        if (file_exists(path_of(arena, folder, stem, i)))
+            return error_kind(err, ERROR_UNREADABLE, "'%s' has %s_%d.pb but no %s_%d.pb", folder,
+                              stem, i, stem, missing);
+    return true;
+}
+
 bool vectors_open(Arena *arena, const char *folder, const char *stem, const Graph *graph,
                   Vectors *out, Error *err)
 {
     bool input = strcmp(stem, "input") == 0;
     *out = (Vectors){.maps = {.n = 0}};
     for (int i = 0;; i++) {
-        const char *path = path_join(arena, folder, arena_printf(arena, "%s_%d.pb", stem, i));
+        const char *path = path_of(arena, folder, stem, i);
         if (!file_exists(path))
             break;
         FileMap map;
@@ -29,11 +46,13 @@ bool vectors_open(Arena *arena, const char *folder, const char *stem, const Grap
             return false;
         vec_push(arena, &out->tensors, tensor);
     }
+    if (!check_gap(arena, folder, stem, out->tensors.n, err))
+        return false;
     if (out->tensors.n > 0)
         return true;
     error_kind(err, ERROR_UNREADABLE, "there is no file %s_0.pb in '%s'", stem, folder);
     const char *inner = path_join(arena, folder, "test_data_set_0");
-    if (file_exists(path_join(arena, inner, arena_printf(arena, "%s_0.pb", stem))))
+    if (file_exists(path_of(arena, inner, stem, 0)))
         error_hint(err, "they are in a folder of it: %s", inner);
     return false;
 }

@@ -42,6 +42,25 @@ static void memory_is_short(void **state)
     arena_free(arena);
 }
 
+/* input_0 and input_2: what is behind a gap is not left out without a word. */
+static void a_gap_is_no_end(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    const char *folder = vectors_folder(arena);
+    const float x[] = {0, 1};
+    for (int i = 0; i <= 2; i += 2)
+        vectors_write(arena, folder, "input", i, DT_F32, &(Shape){.n_dims = 1, .dim = {2}},
+                      (Str){(const char *)x, sizeof x});
+    Vectors vectors;
+    Error err = {0};
+    assert_false(vectors_open(arena, folder, "input", NULL, &vectors, &err));
+    assert_non_null(strstr(err.text, "has input_2.pb but no input_1.pb"));
+    vectors_close(&vectors);
+    vectors_remove(arena, folder);
+    arena_free(arena);
+}
+
 static void inputs_lie_in_a_folder_of_it(void **state)
 {
     (void)state;
@@ -64,9 +83,12 @@ static void inputs_lie_in_a_folder_of_it(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rows) + 1] = {cmocka_unit_test(inputs_lie_in_a_folder_of_it)};
+    struct CMUnitTest tests[COUNT_OF(rows) + 2] = {
+        cmocka_unit_test(a_gap_is_no_end),
+        cmocka_unit_test(inputs_lie_in_a_folder_of_it),
+    };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        tests[1 + i] = (struct CMUnitTest){
+        tests[2 + i] = (struct CMUnitTest){
             .name = rows[i].name, .test_func = memory_is_short, .initial_state = &rows[i]};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,8 @@ static void put_failure(const Outcome *outcome, Buf *out)
     if (outcome->cuts.line)
         buf_printf(out, "  cut %d: %s", outcome->cuts.n_cuts, outcome->cuts.line);
     if (error)
-        buf_printf(out, ": %s\n", outcome->err.text);
+        buf_printf(out, ": %s%s%s\n", outcome->err.file, outcome->err.file[0] ? ": " : "",
+                   outcome->err.text);
     else
         buf_printf(out, "  max error %.3g\n", outcome->max_abs);
 }
@@ -89,6 +90,8 @@ static void add_json(Tests *tests, const Session *session, const Outcome *outcom
         json_set_str(row, "failing_cut", outcome->cuts.line);
     if (error_is_set(&outcome->err))
         json_set_str(row, "error", outcome->err.text);
+    if (outcome->err.file[0])
+        json_set_str(row, "file", outcome->err.file);
     json_add(tests->list, row);
 }
 
