@@ -9,6 +9,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "core/base/file.h"
 #include "core/run/cuda/device_work.h"
 #include "core/run/verify.h"
 
@@ -16,6 +17,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TEXTS_MAX = 4096, BORDER = 64, POISON = 0xfb };
@@ -28,6 +30,8 @@ static struct {
     Arena *arena;
     DeviceTexts *texts;
     char folder[64];
+    const char *cache; /* folder of compiled texts */
+    uint64_t hash;     /* of what they all depend on */
     EntryFn *entry[TEXTS_MAX];
     RunFn *run[TEXTS_MAX];
     const char *name[TEXTS_MAX];
@@ -40,19 +44,6 @@ static inline void must_run(const char *command)
 {
     if (system(command) != 0)
         fail_msg("failed: %s", command);
-}
-
-static inline void device_open(void)
-{
-    device.arena = arena_new();
-    device.texts = device_texts_new(device.arena);
-    device.without = buf_new(device.arena);
-    strcpy(device.folder, "/tmp/device_work_XXXXXX");
-    assert_non_null(mkdtemp(device.folder));
-    must_run(arena_printf(device.arena,
-                          "cc -std=gnu11 -O2 -fPIC -Itests/fakecuda -c tests/unit/device_threads.c"
-                          " -o %s/threads.o",
-                          device.folder));
 }
 
 static inline void device_close(void)
@@ -71,24 +62,78 @@ static inline void write_text(int32_t id, const char *path)
     fclose(file);
 }
 
+/* What compiled texts depend on beside themselves. */
+static const char *const text_flags = "-std=gnu11 -w -fPIC -shared -Itests/fakecuda"
+                                      " -fsanitize=alignment,shift"
+                                      " -fsanitize-undefined-trap-on-error";
+static const char *const text_sources[] = {"tests/fakecuda/device_prelude.h",
+                                           "tests/unit/device_threads.c"};
+
+static inline uint64_t hash_on(uint64_t h, Str bytes)
+{
+    for (size_t i = 0; i < bytes.n; i++)
+        h = (h ^ (unsigned char)bytes.s[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* device-cache/HASH.so beside the tests: a text that was compiled before is not again. */
+static inline void open_cache(void)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    assert_true(n > 0);
+    path[n] = '\0';
+    *strrchr(path, '/') = '\0';
+    device.cache = arena_printf(device.arena, "%s/device-cache", path);
+    mkdir(device.cache, 0777);
+    device.hash = hash_on(UINT64_C(0xcbf29ce484222325), str_from(text_flags));
+    for (size_t i = 0; i < COUNT_OF(text_sources); i++) {
+        Source text;
+        assert_true(file_read(device.arena, text_sources[i], 1 << 20, &text, NULL));
+        device.hash = hash_on(device.hash, text.text);
+    }
+}
+
+/* Two tests that do so at once write the same. */
+static inline void compile_library(int32_t id, const char *name, const char *library)
+{
+    const char *base = arena_printf(device.arena, "%s/%d_%s", device.folder, (int)id, name);
+    write_text(id, arena_printf(device.arena, "%s.c", base));
+    must_run(arena_printf(device.arena, "cc %s %s.c %s/threads.o -o %s.%d -lm && mv %s.%d %s",
+                          text_flags, base, device.folder, library, (int)getpid(), library,
+                          (int)getpid(), library));
+}
+
 static inline void compile_text(int32_t id, const char *name)
 {
     if (device.entry[id])
         return;
-    const char *base = arena_printf(device.arena, "%s/%d_%s", device.folder, (int)id, name);
-    write_text(id, arena_printf(device.arena, "%s.c", base));
-    must_run(arena_printf(device.arena,
-                          "cc -std=gnu11 -w -fPIC -shared -Itests/fakecuda"
-                          " -fsanitize=alignment,shift -fsanitize-undefined-trap-on-error"
-                          " %s.c %s/threads.o -o %s.so -lm",
-                          base, device.folder, base));
+    uint64_t hash = hash_on(device.hash, device_text(device.texts, id));
+    const char *path =
+        arena_printf(device.arena, "%s/%016llx.so", device.cache, (unsigned long long)hash);
+    if (!file_exists(path))
+        compile_library(id, name, path);
     device.name[id] = arena_str(device.arena, str_from(name));
-    void *library = dlopen(arena_printf(device.arena, "%s.so", base), RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         fail_msg("%s", dlerror());
     *(void **)&device.entry[id] = dlsym(library, arena_printf(device.arena, "%s_entry", name));
     *(void **)&device.run[id] = dlsym(library, "device_run");
     assert_non_null(device.entry[id]);
+}
+
+static inline void device_open(void)
+{
+    device.arena = arena_new();
+    device.texts = device_texts_new(device.arena);
+    device.without = buf_new(device.arena);
+    strcpy(device.folder, "/tmp/device_work_XXXXXX");
+    assert_non_null(mkdtemp(device.folder));
+    open_cache();
+    must_run(arena_printf(device.arena,
+                          "cc -std=gnu11 -O2 -fPIC -Itests/fakecuda -c tests/unit/device_threads.c"
+                          " -o %s/threads.o",
+                          device.folder));
 }
 
 /* ---- items ---- */

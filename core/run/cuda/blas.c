@@ -7,11 +7,11 @@
 
 enum { TRIED_MAX = 6, TIMED_RUNS = 3, NO_INPLACE_SUMS = 6 };
 
-/* All that the choice of an algorithm depends on; compared as bytes. */
+/* All that the choice of an algorithm depends on; compared as bytes, of which none is padding. */
 typedef struct {
-    int64_t m, n, k, a_row, b_row, out_row, n_batch, a_batch, b_batch, out_batch;
+    int64_t m, n, k, a_row, b_row, out_row, n_batch, a_batch, b_batch, out_batch, arch;
     uint32_t a_align, b_align, out_align;
-    int32_t dtype, epilogue, arch, a_turned, b_turned, has_bias, by_time, adds;
+    int32_t dtype, epilogue, a_turned, b_turned, has_bias, by_time, adds;
 } Form;
 
 typedef struct {

@@ -125,12 +125,13 @@ static bool complain(Arena *scratch, nvrtcProgram program, Str source, Error *er
     char *log = arena_alloc(scratch, n + 1);
     if (nvrtcGetProgramLog(program, log) != NVRTC_SUCCESS)
         return error_kind(err, ERROR_RUN, "a kernel does not compile: no log");
-    Str rest = str_from(log), said = {0};
+    Str rest = str_from(log), said = {log, 0};
     while (rest.n > 0 && str_find(said, STR("error")) < 0)
         said = str_take(&rest, '\n');
     int64_t line = 0, at = str_find(said, STR("kernel.cu"));
-    if (at >= 0)
-        line = strtol(said.s + at + strcspn(said.s + at, "(:") + 1, NULL, 10);
+    const char *open = at >= 0 ? strpbrk(said.s + at, "(:") : NULL;
+    if (open)
+        line = strtol(open + 1, NULL, 10);
     Str about = text_line(source, line);
     error_kind(err, ERROR_RUN, "a kernel does not compile: %.*s", STR_ARG(said));
     if (about.n > 0)
