@@ -297,7 +297,9 @@ static void on_stray(int number, siginfo_t *info, void *context)
 static void watch_strays(bool watch)
 {
     static _Thread_local char stack[1 << 15];
-    sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+    stack_t has;
+    if (sigaltstack(NULL, &has) == 0 && has.ss_flags & SS_DISABLE) /* a sanitizer has its own */
+        sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
     struct sigaction action = {.sa_sigaction = on_stray,
                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     static const int number[] = {SIGSEGV, SIGBUS};

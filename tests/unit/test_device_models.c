@@ -35,6 +35,7 @@ typedef struct {
     int n_ops;
     KernelCall *call; /* of the program's ops, in order */
     Arena *scratch;
+    Vec(Local *) made; /* with elements of their own */
 } Model;
 
 /* Of rank 0; without elements, at an address that is none, where the model is not done. */
@@ -45,8 +46,11 @@ static Local *make(Model *model, int32_t slot)
     const Sharding *sharding = shardings_at(plan->shardings, at->sharding);
     Dtype dtype = (Dtype)plan->inferred->dtype[at->tensor];
     const Shape *whole = inferred_shape(plan->inferred, at->tensor);
-    if (model->sample->runs)
-        return model->slot[slot] = local_new_whole(dtype, whole);
+    if (model->sample->runs) {
+        model->slot[slot] = local_new_whole(dtype, whole);
+        vec_push(model->scratch, &model->made, model->slot[slot]);
+        return model->slot[slot];
+    }
     Local *local = arena_make(model->scratch, Local);
     *local = (Local){.arena = model->scratch, .dtype = dtype, .whole = *whole};
     local->data = (void *)(uintptr_t)16;
@@ -143,6 +147,8 @@ static void close_model(Model *model)
 {
     if (model->sample->runs)
         feeds_close(&model->feeds);
+    for (int i = 0; i < model->made.n; i++)
+        local_free(model->made.at[i]);
     arena_free(model->scratch);
     planning_close(model->planning);
 }
