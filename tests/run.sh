@@ -31,7 +31,7 @@ count()
 # A crash hides the tests behind it: those planned ("1..N") that did not pass have failed.
 run_unit()
 {
-    CMOCKA_MESSAGE_OUTPUT=TAP timeout 300 "$1" >"$log" 2>&1
+    CMOCKA_MESSAGE_OUTPUT=TAP timeout 600 "$1" >"$log" 2>&1
     status=$?
     ok=$(grep -c '^ok ' "$log")
     skipped=$(grep -c '^not ok [0-9]* # SKIP' "$log") # cmocka's word for a test that does not apply
