@@ -186,8 +186,9 @@ bool op_finish(Op *op, bool wait)
             next = take_ready(least);
         }
         if (next) {
-            op_run(next);
-            if (next->device != op->device || !least) {
+            bool elsewhere = next->device != op->device;
+            op_run(next); /* which may free it */
+            if (elsewhere || !least) {
                 fake_unlock(); /* others may add to what is chosen from */
                 fake_lock();
             }
