@@ -14,9 +14,8 @@ read_until() {
 got=
 send "fpath=($2 \$fpath); autoload -U compinit; compinit -u -D; PROMPT='READY '; TERM=dumb"
 read_until "READY*READY "
-send "typed() { print -r -- \"<\$BUFFER>\"; zle send-break }; zle -N typed; bindkey '^X' typed"
-got=
-read_until "READY "
+send "typed() { print -r -- \"<\$BUFFER>\"; zle send-break }; zle -N typed; bindkey '^X' typed; print -r -- DE''FINED"
+read_until "DEFINED*READY " # what is echoed has the quotes
 got=
 zpty -w -n z "$1"$'\t'$'\x18'
 read_until '<*>'
