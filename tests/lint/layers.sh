@@ -31,7 +31,7 @@ BEGIN {
     place["^MPI_"] = "^core/run/mpi/"
     place["^cu[A-Z]"] = "^$"
     place["^(exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror|stdout|stderr)$"] = "^(tui|viz|scripts)/"
-    place["^_exit$"] = "^((tui|viz|scripts)/|core/run/(supervise[.]o$|mpi/))"
+    place["^_exit$"] = "^((tui|viz|scripts)/|core/run/(supervise[.]o$|mpi/|cuda/))"
     place["^__v?printf_chk$"] = "^(tui|viz|scripts)/"
     place["^abort$"] = "^core/(base/|run/blas_memory[.]o$)"
 }
