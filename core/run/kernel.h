@@ -160,6 +160,9 @@ typedef struct {
     double scale;
 } Product;
 
+/* A matrix at least: a vector on the left is a row, one on the right a column. */
+Shape kernel_as_matrix(const Shape *shape, bool left);
+
 void kernel_multiply(const KernelCall *call, const Product *p, Dtype dtype, const void *a,
                      const void *b, void *out);
 

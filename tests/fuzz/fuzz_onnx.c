@@ -62,21 +62,6 @@ static void read_values(Arena *arena, Str bytes)
     }
 }
 
-/* As a file of a test set, whatever the model says that it is. */
-static void read_values(Arena *arena, Str bytes)
-{
-    static const OnnxKind kinds[] = {ONNX_TENSOR, ONNX_SEQUENCE, ONNX_OPTIONAL};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        Error err = {0};
-        OnnxTensor value;
-        bool read = onnx_read_value(arena, "fuzz.pb", bytes, kinds[i], &value, &err);
-        assert(read == !error_is_set(&err));
-        Local *whole = read ? vector_value(arena, &value, value.dtype, NULL) : NULL;
-        assert(!whole || local_bytes(whole) >= 0);
-        local_free(whole);
-    }
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
     Arena *arena = arena_new();

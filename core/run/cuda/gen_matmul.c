@@ -153,17 +153,6 @@ static void add_epilogue(DeviceBuild *build, const Local *made, DeviceMatmul *pr
 
 /* ---- MatMul ---- */
 
-static Shape as_matrix(const Shape *shape, bool left)
-{
-    Shape matrix = *shape;
-    if (shape->n_dims == 1) {
-        matrix.n_dims = 2;
-        matrix.dim[left] = shape->dim[0];
-        matrix.dim[!left] = 1;
-    }
-    return matrix;
-}
-
 /* Batch dims of the output, those joined that both operands walk evenly. */
 typedef struct {
     int n;
@@ -174,7 +163,7 @@ static bool batches_of(const Shape *a, const Shape *b, const Local *x, const Loc
                        const Shape *batch, Batches *out)
 {
     const Shape *part[2] = {a, b};
-    const Shape whole[2] = {as_matrix(&x->whole, true), as_matrix(&y->whole, false)};
+    const Shape whole[2] = {kernel_as_matrix(&x->whole, true), kernel_as_matrix(&y->whole, false)};
     int64_t stride[2][DIMS_MAX] = {{0}};
     for (int k = 0; k < 2; k++) {
         int64_t skip = batch->n_dims - (part[k]->n_dims - 2), step = 1;
@@ -246,7 +235,8 @@ static bool matmul(DeviceBuild *build, const KernelCall *call, const void *row)
     if (!same_types(call))
         return false;
     const Local *x = call->input[0], *y = call->input[1], *out = call->output[0];
-    Shape a = as_matrix(&x->shape, true), b = as_matrix(&y->shape, false), batch = out->shape;
+    Shape a = kernel_as_matrix(&x->shape, true), b = kernel_as_matrix(&y->shape, false),
+          batch = out->shape;
     batch.n_dims -= (x->shape.n_dims > 1) + (y->shape.n_dims > 1);
     if (a.n_dims < 2 || b.n_dims < 2 || batch.n_dims < 0)
         return false;

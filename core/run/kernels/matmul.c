@@ -96,8 +96,7 @@ static bool check_types(const KernelCall *call, Error *err)
     return true;
 }
 
-/* A matrix at least: a vector on the left is a row, one on the right a column. */
-static Shape as_matrix(const Shape *shape, bool left)
+Shape kernel_as_matrix(const Shape *shape, bool left)
 {
     Shape matrix = *shape;
     if (shape->n_dims == 1) {
@@ -133,7 +132,7 @@ static bool multiply_batches(const KernelCall *call, Product *p, const Shape *a,
 {
     const Local *x = call->input[0], *y = call->input[1];
     Local *out = call->output[0];
-    Shape a_whole = as_matrix(&x->whole, true), b_whole = as_matrix(&y->whole, false);
+    Shape a_whole = kernel_as_matrix(&x->whole, true), b_whole = kernel_as_matrix(&y->whole, false);
     int64_t a_stride[DIMS_MAX] = {0}, b_stride[DIMS_MAX] = {0}, n = shape_elements(batch);
     if (!batch_strides(a, &a_whole, batch, a_stride, err) ||
         !batch_strides(b, &b_whole, batch, b_stride, err))
@@ -156,7 +155,8 @@ static bool matmul(const KernelCall *call, Error *err)
     if (!kernel_needs(call, 2, err) || !check_types(call, err))
         return false;
     const Local *x = call->input[0], *y = call->input[1], *out = call->output[0];
-    Shape a = as_matrix(&x->shape, true), b = as_matrix(&y->shape, false), batch = out->shape;
+    Shape a = kernel_as_matrix(&x->shape, true), b = kernel_as_matrix(&y->shape, false),
+          batch = out->shape;
     batch.n_dims -= (x->shape.n_dims > 1) + (y->shape.n_dims > 1);
     if (a.n_dims < 2 || b.n_dims < 2 || batch.n_dims < 0)
         return error_kind(err, ERROR_RUN, "a product needs operands with dims");
