@@ -4,7 +4,7 @@
 
 #include "core/base/json.h"
 #include "tui/screen/grid_write.h"
-#include "tui/views/sheet_write.h"
+#include "core/base/sheet_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "tui/views/mesh_grid.h"
-#include "tui/views/slices.h"
+#include "core/plan/slices.h"
 
 #include <inttypes.h>
 
@@ -137,7 +137,8 @@ static void marks_say(void **state)
     Arena *arena = arena_new();
     const Mesh *mesh = mesh_of(arena, row->mesh);
     Slices slices = slices_from(arena, mesh, &row->shape, row->sharding);
-    static const TileForm forms[] = {TILE_FULL, TILE_NUMBER, TILE_MARK, TILE_LETTER};
+    static const SliceForm forms[] = {SLICE_AS_FULL, SLICE_AS_NUMBER, SLICE_AS_MARK,
+                                      SLICE_AS_LETTER};
     const char *want[] = {row->full, row->number, row->mark, row->letter};
 
     for (size_t form = 0; form < COUNT_OF(forms); form++) {
@@ -365,7 +366,7 @@ static void a_part_of_the_mesh(void **state)
     Slices slices = slices_of(whole.sharding, mesh, part);
     Buf marks = buf_new(arena), peers = buf_new(arena);
     for (int64_t at = 0; at < mesh->n_devices; at++)
-        slice_mark(&slices, at, TILE_NUMBER, &marks);
+        slice_mark(&slices, at, SLICE_AS_NUMBER, &marks);
     assert_string_equal(marks.s, "····A=A=B=B=");
     slice_peers(&slices, 2, 8, &peers); /* as for d6 */
     assert_string_equal(peers.s, "d7");

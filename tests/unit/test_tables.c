@@ -2,7 +2,7 @@
  * table has what the view lists. */
 #include "tests/unit/screen.h"
 
-#include "tui/views/sheet_write.h"
+#include "core/base/sheet_write.h"
 
 /* Drawings, and one thing told in sentences; the lines of a page are its table (export_view.c). */
 static const ShowId without[] = {SHOW_FINDINGS, SHOW_COMM_DETAIL, SHOW_FORK,   SHOW_NEAR,

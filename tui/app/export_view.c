@@ -3,7 +3,7 @@
 #include "core/base/file.h"
 #include "tui/app/menu.h"
 #include "tui/screen/grid_write.h"
-#include "tui/views/sheet_write.h"
+#include "core/base/sheet_write.h"
 
 #include <ctype.h>
 

@@ -21,7 +21,7 @@
 #define TUI_APP_FILTER_H
 
 #include "core/plan/changed.h"
-#include "tui/views/comm.h"
+#include "core/plan/comm.h"
 
 /* What a filter looks at; must outlive it. */
 typedef struct {

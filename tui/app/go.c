@@ -1,5 +1,6 @@
 #include "tui/app/go.h"
 
+#include "tui/views/comm_job.h"
 #include "tui/views/label.h"
 #include "tui/app/menu.h"
 #include "tui/views/page.h"

@@ -16,7 +16,7 @@
 #include "tui/app/config.h"
 #include "tui/app/job.h"
 #include "tui/app/prompt.h"
-#include "tui/views/comm.h"
+#include "core/plan/comm.h"
 #include "tui/views/control.h"
 #include "tui/views/mem.h"
 #include "tui/views/outline.h"

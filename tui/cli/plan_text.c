@@ -5,7 +5,7 @@
 #include "core/plan/cost.h"
 #include "core/plan/memory.h"
 #include "core/plan/stage.h"
-#include "tui/views/comm.h"
+#include "core/plan/comm.h"
 #include "tui/views/control.h"
 #include "tui/views/parameters.h"
 #include "tui/views/label.h"

@@ -368,7 +368,7 @@ static Str row_decided_by(const Ui *ui, const OutlineRow *row)
     if (row->kind == ROW_PARAMETERS && row->open)
         return STR("decided by");
     const Decision *pin = row->kind == ROW_PARAMETER ? graph_row_pin(ui, row) : NULL;
-    return pin ? label_pin(ui, pin) : STR("");
+    return pin ? label_pin(ui->frame, pin) : STR("");
 }
 
 static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *facts, int width,
@@ -495,7 +495,7 @@ static Str column_text(const Ui *ui, const OutlineRow *row, const RowFacts *fact
         buf_printf(&text, "%.10g",
                    (double)row->times * inferred_repeat(ui->session->inferred, row->op));
     if (column == COL_WHY && graph_row_pin(ui, row))
-        return label_pin(ui, graph_row_pin(ui, row));
+        return label_pin(ui->frame, graph_row_pin(ui, row));
     if (column == COL_CHANGED && ui_row_changed(ui, row))
         buf_puts(&text, "~");
     return buf_str(&text);

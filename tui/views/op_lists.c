@@ -120,7 +120,7 @@ void op_format_other_end(const Ui *ui, const OperandAt *operand, Buf *out)
         if (maker >= 0 && !inferred_is_host(ui->session->inferred, maker))
             buf_add(out, beside(label_op(ui->session, ui->frame, maker), here));
         else
-            buf_puts(out, label_tensor_kind(ui, operand->tensor));
+            buf_puts(out, label_tensor_kind(ui->session, operand->tensor));
         return;
     }
     int n = tensor_n_uses(graph, operand->tensor);

@@ -1,6 +1,6 @@
 #include "tui/views/schedule_chart.h"
 
-#include "tui/views/comm.h"
+#include "core/plan/comm.h"
 #include "tui/views/label.h"
 
 #include <math.h>

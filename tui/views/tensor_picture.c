@@ -1,3 +1,4 @@
+#include "tui/views/tiles.h"
 #include "tui/views/tensor_picture.h"
 
 #include "tui/views/label.h"
@@ -115,7 +116,7 @@ static void format_slice(const TensorPicture *picture, int64_t at, TileForm form
     int marks = slice_marks(picture->slices, at);
 
     if (form >= TILE_MARK || (marks & MARK_EMPTY)) {
-        slice_mark(picture->slices, at, form, out);
+        slice_mark(picture->slices, at, (SliceForm)form, out);
         return;
     }
     slice_letter(slice_number(picture->slices, at), out);

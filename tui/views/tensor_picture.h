@@ -7,7 +7,7 @@
 #define TUI_VIEWS_TENSOR_PICTURE_H
 
 #include "tui/app/ui.h"
-#include "tui/views/slices.h"
+#include "core/plan/slices.h"
 
 typedef struct {
     const Ui *ui;

@@ -9,7 +9,7 @@
 
 #include "tui/screen/grid.h"
 #include "tui/app/keys.h"
-#include "tui/views/sheet.h"
+#include "core/base/sheet.h"
 
 typedef struct Ui Ui;
 

@@ -1,3 +1,4 @@
+#include "tui/views/comm_job.h"
 #include "tui/views/label.h"
 
 #include "core/plan/cost.h"
@@ -73,7 +74,7 @@ static Str cause_text(const Ui *ui, const Reshard *reshard)
 
     if (!pin)
         return STR("-");
-    return str_from(arena_printf(ui->frame, "%.*s%s", STR_ARG(label_pin(ui, pin)), asked));
+    return str_from(arena_printf(ui->frame, "%.*s%s", STR_ARG(label_pin(ui->frame, pin)), asked));
 }
 
 /* The line, and where there is room who needs it so. */
@@ -583,7 +584,7 @@ static void table(Ui *ui, Sheet *out)
         sheet_number(out, comm->row[row].us);
         sheet_number(out, comm->row[row].exposed_us);
         sheet_put(out, comm_is_asked(ui_plan(ui), reshard) ? STR("yes") : STR("no"));
-        sheet_put(out, pin ? label_pin(ui, pin) : STR(""));
+        sheet_put(out, pin ? label_pin(ui->frame, pin) : STR(""));
     }
 }
 

@@ -1,3 +1,4 @@
+#include "tui/views/comm_job.h"
 #include "tui/views/label.h"
 
 #include "core/plan/cost.h"

@@ -58,7 +58,7 @@ static Str seed_of(const Ui *ui, int32_t tensor)
     for (int d = 0; shape && d < shape->n_dims; d++) {
         const Decision *pin = plan_pin_of(ui_plan(ui), PIN_TENSOR_DIM, tensor, d);
         if (pin)
-            return label_pin(ui, pin);
+            return label_pin(ui->frame, pin);
     }
     if (!reasons_ready(ui, ui_plan(ui)))
         return STR("..");
@@ -67,7 +67,7 @@ static Str seed_of(const Ui *ui, int32_t tensor)
         int n = why_tensor_dim(ui->frame, ui_plan(ui), tensor, d, &chains);
         for (int i = 0; i < n; i++)
             if (chains[i].n_steps > 0 && chains[i].step[0].pin)
-                return label_pin(ui, chains[i].step[0].pin);
+                return label_pin(ui->frame, chains[i].step[0].pin);
     }
     return STR("-");
 }

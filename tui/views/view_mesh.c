@@ -2,7 +2,7 @@
 #include "tui/views/label.h"
 #include "tui/views/mesh_facts.h"
 #include "tui/views/mesh_grid.h"
-#include "tui/views/slices.h"
+#include "core/plan/slices.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void format_cell(const Picture *picture, int64_t position, TileForm form,
     if (picture->groups)
         format_group(picture, position, form, out);
     else if (picture->slices) {
-        slice_mark(picture->slices, position, form, out);
+        slice_mark(picture->slices, position, (SliceForm)form, out);
         *picture->marks |= slice_marks(picture->slices, position);
     }
 }

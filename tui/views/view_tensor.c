@@ -21,7 +21,7 @@ static void draw_name(const Ui *ui, Pen *pen)
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_fit_tail(pen, ROLE_HEAD, label, text_columns(label) < room ? text_columns(label) : room);
     pen_printf(pen, ROLE_TEXT, "  %s %s", dtype_name((Dtype)ui->session->inferred->dtype[tensor]),
-               label_tensor_kind(ui, tensor));
+               label_tensor_kind(ui->session, tensor));
     pen_line(pen);
 }
 
@@ -267,7 +267,8 @@ static void draw_decided(const Ui *ui, const Slices *slices, Pen *pen)
     for (int d = 0; d < slices->sharding->n_dims; d++) {
         const Decision *pin = plan_pin_of(ui_plan(ui), PIN_TENSOR_DIM, ui->at.tensor, d);
         if (pin)
-            buf_printf(&text, "%sdim %d %.*s", n++ ? ", " : "", d, STR_ARG(label_pin(ui, pin)));
+            buf_printf(&text, "%sdim %d %.*s", n++ ? ", " : "", d,
+                       STR_ARG(label_pin(ui->frame, pin)));
     }
     bool ready = reasons_ready(ui, ui_plan(ui));
     if (n == 0 && !ready)
@@ -278,7 +279,7 @@ static void draw_decided(const Ui *ui, const Slices *slices, Pen *pen)
         if (!root || root == said)
             continue;
         buf_printf(&text, "%s%.*s", said ? ", " : "nothing names it: it comes from ",
-                   STR_ARG(label_pin(ui, root)));
+                   STR_ARG(label_pin(ui->frame, root)));
         said = root;
     }
     if (text.n == 0)

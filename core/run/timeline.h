@@ -11,8 +11,8 @@
  * Spans that are alike but for numbers in their names are one row xN. In plans of more than
  * FOLDED_OPS_MAX ops a row is an operator.
  */
-#ifndef TUI_VIEWS_TIMELINE_H
-#define TUI_VIEWS_TIMELINE_H
+#ifndef CORE_RUN_TIMELINE_H
+#define CORE_RUN_TIMELINE_H
 
 #include "core/plan/session.h"
 #include "core/run/run.h"

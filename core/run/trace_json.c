@@ -6,12 +6,12 @@
  * of devices that do the same. Times are microseconds. A flow leads from the op that makes a value
  * to its reshard. Names are those of the screens, so that two traces compare.
  */
-#include "tui/views/trace_json.h"
+#include "core/run/trace_json.h"
 
 #include "core/base/json.h"
 #include "core/plan/stage.h"
-#include "tui/views/comm.h"
-#include "tui/views/label.h"
+#include "core/plan/comm.h"
+#include "core/plan/label.h"
 
 typedef struct {
     Arena *arena;

@@ -1,4 +1,4 @@
-#include "tui/views/sheet_write.h"
+#include "core/base/sheet_write.h"
 
 #include "core/base/json.h"
 

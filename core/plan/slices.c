@@ -1,4 +1,4 @@
-#include "tui/views/slices.h"
+#include "core/plan/slices.h"
 
 #include "core/plan/stage.h"
 
@@ -127,7 +127,7 @@ static void brief_mark(int marks, Buf *out)
         buf_putc(out, '=');
 }
 
-void slice_mark(const Slices *slices, int64_t position, TileForm form, Buf *out)
+void slice_mark(const Slices *slices, int64_t position, SliceForm form, Buf *out)
 {
     int marks = slice_marks(slices, position);
 
@@ -136,18 +136,18 @@ void slice_mark(const Slices *slices, int64_t position, TileForm form, Buf *out)
         return;
     }
     slice_letter(slice_number(slices, position), out);
-    if (form == TILE_LETTER)
+    if (form == SLICE_AS_LETTER)
         return;
-    if (form == TILE_MARK) {
+    if (form == SLICE_AS_MARK) {
         brief_mark(marks, out);
         return;
     }
     buf_puts(out, marks & MARK_STRIDED ? "'" : "");
     buf_puts(out, marks & MARK_SHORT ? "~" : "");
     if (marks & MARK_ADDEND) {
-        buf_printf(out, "%s%s%" PRId64, form == TILE_NUMBER ? "" : " ", sum_mark,
+        buf_printf(out, "%s%s%" PRId64, form == SLICE_AS_NUMBER ? "" : " ", sum_mark,
                    slice_addend(slices, position) + 1);
-        if (form != TILE_NUMBER)
+        if (form != SLICE_AS_NUMBER)
             buf_printf(out, "/%" PRId64, slices->n_addends);
     }
     buf_puts(out, marks & MARK_COPY ? "=" : "");

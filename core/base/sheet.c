@@ -1,4 +1,4 @@
-#include "tui/views/sheet.h"
+#include "core/base/sheet.h"
 
 #include <math.h>
 

@@ -8,8 +8,8 @@
  * Names of columns are words of the JSON schema where it has them; a number's unit is in its name.
  * Texts are as they are, not as the screen cuts them.
  */
-#ifndef TUI_VIEWS_SHEET_H
-#define TUI_VIEWS_SHEET_H
+#ifndef CORE_BASE_SHEET_H
+#define CORE_BASE_SHEET_H
 
 #include "core/base/str.h"
 #include "core/base/vec.h"

@@ -1,11 +1,11 @@
-#include "tui/views/comm.h"
+#include "core/plan/comm.h"
 
 #include "core/plan/edges.h"
 #include "core/plan/stage.h"
 #include "core/plan/cost.h"
 #include "core/plan/diff_outline.h"
 #include "core/plan/explain/reason.h"
-#include "tui/views/label.h"
+#include "core/plan/label.h"
 
 #include <stdlib.h>
 

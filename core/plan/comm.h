@@ -4,8 +4,8 @@
  * steps, shardings, bytes, and label once its digits are wildcards; as often in a step. Rows are
  * sorted by total time, the dearest first; equal times by first use.
  */
-#ifndef TUI_VIEWS_COMM_H
-#define TUI_VIEWS_COMM_H
+#ifndef CORE_PLAN_COMM_H
+#define CORE_PLAN_COMM_H
 
 #include "core/plan/session.h"
 #include "core/plan/traffic.h"
@@ -94,13 +94,6 @@ void comm_format_groups(const Mesh *mesh, SubMesh part, AtomSet atoms, Buf *out)
 void comm_format_step_groups(const Plan *plan, const Reshard *reshard, int s, Buf *out);
 /* "pp=0": a part of the mesh, by its place in plan->submeshes; "all". */
 void comm_format_part(const Session *session, int devices, Buf *out);
-
-/* ---- the table of a large plan is made beside the screen; view_comm.c ---- */
-
-typedef struct Ui Ui;
-
-extern const char comm_waiting[]; /* what views show that wait for it */
-void comm_follow(Ui *ui);         /* before a frame: begins it */
 
 /* The dim whose cut a reshard undoes or makes; -1 when it is a sum that is due. */
 int comm_moved_dim(const Session *session, const Reshard *reshard);

@@ -1,9 +1,9 @@
-#include "tui/views/timeline.h"
+#include "core/run/timeline.h"
 
 #include "core/base/intern.h"
 #include "core/plan/cost.h"
 #include "core/plan/edges.h"
-#include "tui/views/label.h"
+#include "core/plan/label.h"
 
 #include <ctype.h>
 #include <math.h>

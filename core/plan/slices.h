@@ -5,12 +5,11 @@
  * axes the holders of one slice hold different addends; over axes that neither cut nor are partial
  * they hold equal bytes (replicas).
  */
-#ifndef TUI_VIEWS_SLICES_H
-#define TUI_VIEWS_SLICES_H
+#ifndef CORE_PLAN_SLICES_H
+#define CORE_PLAN_SLICES_H
 
 #include "core/plan/layout.h"
 #include "core/plan/plan.h"
-#include "tui/views/tiles.h"
 
 typedef struct {
     const Mesh *mesh;
@@ -41,7 +40,16 @@ int64_t slice_parts(const Slices *slices, int d);
 /* "A" .. "Z", "a" .. "z", then "A1" ..: short, and the same for the same slice. */
 void slice_letter(int64_t number, Buf *out);
 
-/* What a cell of that form says of the slice at a place: its letter and marks.
+/* ORDER TILE_FORM: how much a mark says, the most first. */
+typedef enum {
+    SLICE_AS_FULL,
+    SLICE_AS_SHORT,
+    SLICE_AS_NUMBER,
+    SLICE_AS_MARK,
+    SLICE_AS_LETTER
+} SliceForm;
+
+/* What a cell says of the slice at a place: its letter and marks.
  *
  *     full, short   A  A=  A'  A~  A Σ2/4  .   all that hold, ~ where it is smaller than rank 0's
  *     number        AΣ2  A=                    without how many addends there are
@@ -49,7 +57,7 @@ void slice_letter(int64_t number, Buf *out);
  *     letter        A  .                       the letter alone
  *
  * An empty slice is a dot. */
-void slice_mark(const Slices *slices, int64_t position, TileForm form, Buf *out);
+void slice_mark(const Slices *slices, int64_t position, SliceForm form, Buf *out);
 
 /* What the marks on a screen mean, for a legend: bits of the marks that slices of it have. */
 typedef enum {

@@ -5,10 +5,10 @@
  * broken UTF-8 becomes printable there, what is no finite number null. md is a table: a line end
  * becomes <br>, control bytes \xNN, and nothing in a cell is read as markup.
  */
-#ifndef TUI_VIEWS_SHEET_WRITE_H
-#define TUI_VIEWS_SHEET_WRITE_H
+#ifndef CORE_BASE_SHEET_WRITE_H
+#define CORE_BASE_SHEET_WRITE_H
 
-#include "tui/views/sheet.h"
+#include "core/base/sheet.h"
 
 enum { SHEET_VERSION = 1 };
 
