@@ -1,4 +1,5 @@
 /* main.c - the program: reads the command line, lets the verb work, writes its answer. */
+#include "core/base/version.h"
 #include "scripts/hooks.h"
 #include "tui/cli/help.h"
 #include "tui/cli/options.h"
@@ -56,7 +57,7 @@ static int run_verb(Cli *cli)
 {
     const CliOptions *options = &cli->options;
     if (options->version) {
-        buf_puts(&cli->out, "dimscope " CLI_VERSION "\n");
+        buf_puts(&cli->out, "dimscope " DIMSCOPE_VERSION "\n");
         return CLI_FINE;
     }
     if (options->help) {

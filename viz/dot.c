@@ -1,5 +1,6 @@
 #include "viz/dot.h"
 
+#include "viz/escape.h"
 #include "viz/style.h"
 
 #include <graphviz/cgraph.h>
@@ -7,6 +8,15 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+typedef struct {
+    const Diagram *diagram;
+    const Mesh *mesh;
+    Agraph_t *graph;
+    Agraph_t **frame; /* per frame: where its boxes go */
+    Agnode_t **box;
+    Arena *arena;
+} Dot;
 
 /* cgraph takes char * where it only reads. */
 static char *text(const char *s)
@@ -24,48 +34,41 @@ static void set(void *object, const char *name, const char *value)
 }
 
 /* A text of the model or the user: in DOT a backslash begins an escape, and cgraph leaves it so. */
-static void set_text(void *object, const char *name, const char *value, Arena *arena)
+static void set_text(Dot *dot, void *object, const char *name, const char *value, int limit)
 {
-    Buf printable = buf_new(arena), escaped = buf_new(arena);
-    text_printable(str_from(value), &printable);
-    for (size_t i = 0; i < printable.n; i++) {
-        if (printable.s[i] == '\\')
+    Buf plain = buf_new(dot->arena), escaped = buf_new(dot->arena);
+    Str rest = str_from(value);
+
+    while (rest.n > 0) {
+        escape_plain(str_take(&rest, '\n'), limit, &plain);
+        if (rest.n > 0)
+            buf_putc(&plain, '\n');
+    }
+    for (size_t i = 0; i < plain.n; i++) {
+        if (plain.s[i] == '\\')
             buf_putc(&escaped, '\\');
-        buf_putc(&escaped, printable.s[i]);
+        if (plain.s[i] == '\n')
+            buf_puts(&escaped, "\\n");
+        else
+            buf_putc(&escaped, plain.s[i]);
     }
     set(object, name, escaped.s);
 }
 
-static void set_html(Agraph_t *graph, void *object, const char *name, const char *value)
+static void set_html(Dot *dot, void *object, const char *name, const char *value)
 {
-    char *html = agstrdup_html(graph, text(value));
+    char *html = agstrdup_html(dot->graph, text(value));
     agsafeset(object, text(name), html, text(""));
-    agstrfree(graph, html);
+    agstrfree(dot->graph, html);
 }
 
-static void add_escaped(Buf *out, const char *s)
+/* ---- texts inside of labels; Graphviz refuses an empty element ---- */
+
+static void add_escaped(Buf *out, Str s)
 {
-    Buf printable = buf_new(out->arena);
-    text_printable(str_from(s), &printable);
-    if (printable.n == 0)
-        buf_puts(out, "&#160;"); /* Graphviz refuses an empty element */
-    for (size_t i = 0; i < printable.n; i++)
-        switch (printable.s[i]) {
-        case '&':
-            buf_puts(out, "&amp;");
-            break;
-        case '<':
-            buf_puts(out, "&lt;");
-            break;
-        case '>':
-            buf_puts(out, "&gt;");
-            break;
-        case '"':
-            buf_puts(out, "&quot;");
-            break;
-        default:
-            buf_putc(out, printable.s[i]);
-        }
+    if (s.n == 0)
+        buf_puts(out, "&#160;");
+    escape_markup(s, LABEL_MAX, out);
 }
 
 static bool is_name_char(char c)
@@ -74,132 +77,399 @@ static bool is_name_char(char c)
 }
 
 /* A sharding's text with each axis name in its colour: "8/dp,1024,768/tp". */
-static void add_coloured(Buf *out, const char *s, const Mesh *mesh)
+static void add_coloured(const Dot *dot, Buf *out, Str s)
 {
-    const char *rest = s[0] ? s : " ";
-    while (*rest) {
-        const char *end = rest;
-        while (is_name_char(*end))
+    Str plain = s;
+
+    if (s.n == 0)
+        buf_puts(out, "&#160;");
+    for (size_t at = 0, end; at < s.n; at = end) {
+        end = at;
+        while (end < s.n && is_name_char(s.s[end]))
             end++;
-        int axis = end > rest ? mesh_find_axis(mesh, (Str){rest, (size_t)(end - rest)}) : -1;
-        const char *upto = end > rest ? end : rest + 1;
-        const char *part = arena_str(out->arena, (Str){rest, (size_t)(upto - rest)});
-        if (axis >= 0)
-            buf_printf(out, "<FONT COLOR=\"%s\"><B>%s</B></FONT>", style_axis_colour(axis), part);
-        else if ((unsigned char)*rest < 0x80)
-            add_escaped(out, part);
-        else
-            buf_puts(out, part);
-        rest = upto;
+        Str word = {s.s + at, end - at};
+        int axis = word.n > 0 ? mesh_find_axis(dot->mesh, word) : -1;
+        if (word.n == 0)
+            end++;
+        if (axis < 0)
+            continue;
+        escape_markup((Str){plain.s, (size_t)(word.s - plain.s)}, LABEL_MAX * 4, out);
+        buf_printf(out, "<FONT COLOR=\"%s\"><B>", style_axis_colour(axis));
+        escape_markup(word, LABEL_MAX, out);
+        buf_puts(out, "</B></FONT>");
+        plain = (Str){s.s + end, s.n - end};
     }
+    escape_markup(plain, LABEL_MAX * 4, out);
 }
 
-static void add_row(Buf *out, const char *s, const char *open, const char *close)
+/* Lines one below the other, each from the left. */
+static void add_lines(const Dot *dot, Buf *out, const char *s, bool coloured)
 {
-    if (!s[0])
-        return;
-    buf_printf(out, "<TR><TD ALIGN=\"LEFT\">%s", open);
-    add_escaped(out, s);
-    buf_printf(out, "%s</TD></TR>", close);
+    Str rest = str_from(s);
+
+    do {
+        bool more = str_find(rest, STR("\n")) >= 0;
+        Str line = str_take(&rest, '\n');
+        if (coloured)
+            add_coloured(dot, out, line);
+        else
+            add_escaped(out, line);
+        if (more)
+            buf_puts(out, "<BR ALIGN=\"LEFT\"/>");
+    } while (rest.n > 0);
 }
 
-static void add_node(Agraph_t *graph, const DiagramNode *node, int i, const Mesh *mesh,
-                     Arena *arena)
+/* ---- boxes ---- */
+
+static void add_cell(const Dot *dot, const DiagramCell *cell, Buf *out)
 {
-    Agnode_t *box = agnode(graph, text(arena_printf(arena, "n%d", i)), 1);
-    Buf label = buf_new(arena);
+    bool bold = cell->look == CELL_HEAD || cell->look == CELL_MARKED;
+
+    buf_puts(out, "<TD ALIGN=\"LEFT\"");
+    if (cell->columns > 1)
+        buf_printf(out, " COLSPAN=\"%d\"", cell->columns);
+    if (cell->port)
+        buf_printf(out, " PORT=\"%s\"", cell->port);
+    if (cell->shade > 0)
+        buf_printf(out, " BGCOLOR=\"%s\"", style_shade(cell->shade));
+    else if (cell->look == CELL_HEAD)
+        buf_puts(out, " BGCOLOR=\"" STYLE_GROUP "\"");
+    if (cell->look == CELL_MARKED)
+        buf_puts(out, " BORDER=\"3\"");
+    buf_puts(out, bold                       ? "><B>"
+                  : cell->look == CELL_FAINT ? "><FONT COLOR=\"" STYLE_NEUTRAL "\">"
+                                             : ">");
+    add_lines(dot, out, cell->text, cell->look == CELL_SHARDING);
+    buf_puts(out, bold ? "</B></TD>" : cell->look == CELL_FAINT ? "</FONT></TD>" : "</TD>");
+}
+
+static void add_cells(const Dot *dot, const DiagramBox *box, Buf *out)
+{
+    int column = 0;
+
+    buf_puts(out, "<TABLE BORDER=\"0\" CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"3\" "
+                  "COLOR=\"" STYLE_NEUTRAL "\">");
+    for (int i = 0; i < box->n_cells; i++) {
+        if (column == 0)
+            buf_puts(out, "<TR>");
+        add_cell(dot, &box->cells[i], out);
+        column += box->cells[i].columns > 1 ? box->cells[i].columns : 1;
+        if (column >= box->n_columns || i + 1 == box->n_cells) {
+            buf_puts(out, "</TR>");
+            column = 0;
+        }
+    }
+    buf_puts(out, "</TABLE>");
+}
+
+static const char *box_label(const Dot *dot, const DiagramBox *box)
+{
+    Buf label = buf_new(dot->arena);
+    const char *row = "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">";
+
     buf_puts(&label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">"
                      "<TR><TD ALIGN=\"LEFT\"><B>");
-    add_escaped(&label, node->title);
-    buf_puts(&label, "</B>  ");
-    add_escaped(&label, node->operator);
-    buf_puts(&label, "</TD></TR><TR><TD ALIGN=\"LEFT\">");
-    add_coloured(&label, node->flow, mesh);
+    add_escaped(&label, str_from(box->title));
+    buf_puts(&label, "</B></TD><TD ALIGN=\"RIGHT\">");
+    add_escaped(&label, str_from(box->operator));
     buf_puts(&label, "</TD></TR>");
-    add_row(&label, node->figures, "<FONT COLOR=\"" STYLE_NEUTRAL "\">", "</FONT>");
+    if (*box->flow) {
+        buf_puts(&label, row);
+        add_lines(dot, &label, box->flow, true);
+        buf_puts(&label, "</TD></TR>");
+    }
+    if (*box->figures) {
+        buf_printf(&label, "%s<FONT COLOR=\"" STYLE_NEUTRAL "\">", row);
+        add_lines(dot, &label, box->figures, false);
+        buf_puts(&label, "</FONT></TD></TR>");
+    }
+    if (box->n_cells > 0) {
+        buf_puts(&label, row);
+        add_cells(dot, box, &label);
+        buf_puts(&label, "</TD></TR>");
+    }
     buf_puts(&label, "</TABLE>");
-    set_html(graph, box, "label", label.s);
-    set_text(box, "tooltip", node->why[0] ? node->why : node->title, arena);
-    if (node->outside)
-        set(box, "style", "filled,dashed");
-    if (node->repeated)
-        set(box, "peripheries", "2");
+    return label.s;
 }
 
-/* Marks that read in grey too: AR arrows both ways, AG crow's foot, RS inverted, A2A a double line,
- * PP dotted to a dot. */
-static void mark_reshard(Agedge_t *line, const DiagramEdge *edge, Arena *arena)
+/* ORDER BOX_LOOK: shape and style; "" as the defaults are. */
+static const struct {
+    const char *shape, *style;
+} box_looks[] = {
+    [BOX_OP] = {"", ""},
+    [BOX_GROUP] = {"", ""},
+    [BOX_OUTSIDE] = {"", "dashed"},
+    [BOX_PARAMETER] = {"", "solid"},
+    [BOX_DEVICE] = {"", "rounded,filled"},
+    [BOX_CAUSE] = {"note", ""},
+    [BOX_TABLE] = {"plain", ""},
+};
+
+static void add_box(Dot *dot, int i)
 {
-    const char *colour = style_axis_colour(edge->axis);
-    set(line, "color", colour);
-    switch (edge->kind) {
-    case STEP_ALL_REDUCE:
-        set(line, "dir", "both");
-        set(line, "style", "bold");
-        break;
-    case STEP_ALL_GATHER:
-        set(line, "arrowhead", "crow");
-        break;
-    case STEP_REDUCE_SCATTER:
-        set(line, "arrowhead", "inv");
-        set(line, "style", "dashed");
-        break;
-    case STEP_ALL_TO_ALL:
-        set(line, "color", arena_printf(arena, "%s:white:%s", colour, colour));
-        break;
-    case STEP_PERMUTE:
-    case STEP_SEND:
-    case STEP_BROADCAST:
-        set(line, "arrowhead", "dot");
-        set(line, "style", "dotted");
-        break;
-    case STEP_SLICE:
-    case STEP_KIND_COUNT:
-        break;
+    const DiagramBox *box = &dot->diagram->boxes[i];
+    Agraph_t *inside = box->frame >= 0 ? dot->frame[box->frame] : dot->graph;
+    char name[32];
+
+    snprintf(name, sizeof name, "n%d", i);
+    Agnode_t *node = agnode(inside, name, 1);
+    dot->box[i] = node;
+    set(node, "id", name);
+    set_html(dot, node, "label", box_label(dot, box));
+    set_text(dot, node, "tooltip", box->why ? box->why : box->title, TOOLTIP_MAX);
+    if (box->link)
+        set(node, "URL", box->link);
+    if (*box_looks[box->look].shape)
+        set(node, "shape", box_looks[box->look].shape);
+    if (box->side == 'A')
+        set(node, "style", "dashed");
+    else if (*box_looks[box->look].style)
+        set(node, "style", box_looks[box->look].style);
+    if (box->look == BOX_GROUP)
+        set(node, "peripheries", "2");
+    if (box->marked || box->side == 'B')
+        set(node, "penwidth", "3");
+    if (box->marked)
+        set(node, "color", STYLE_TEXT);
+}
+
+/* Boxes of one level, which need not be neighbours. */
+static void add_levels(Dot *dot)
+{
+    const Diagram *diagram = dot->diagram;
+    int most = -1;
+
+    for (int i = 0; i < diagram->n_boxes; i++)
+        most = diagram->boxes[i].level > most ? diagram->boxes[i].level : most;
+    if (most < 0)
+        return;
+    Agraph_t **level = arena_array(dot->arena, Agraph_t *, most + 1);
+    for (int i = 0; i < diagram->n_boxes; i++) {
+        int l = diagram->boxes[i].level;
+        if (l < 0)
+            continue;
+        if (!level[l]) {
+            level[l] = agsubg(dot->graph, text(arena_printf(dot->arena, "level_%d", l)), 1);
+            set(level[l], "rank", "same");
+        }
+        agsubnode(level[l], dot->box[i], 1);
     }
-    double width = log2((double)edge->bytes / (1 << 20));
+}
+
+/* ---- frames ---- */
+
+static Agraph_t *new_frame(Dot *dot, Agraph_t *around, const char *name)
+{
+    Agraph_t *frame = agsubg(around, text(name), 1);
+    set(frame, "color", STYLE_NEUTRAL);
+    set(frame, "labeljust", "l");
+    set(frame, "id", name + strlen("cluster_"));
+    (void)dot;
+    return frame;
+}
+
+static void add_frame(Dot *dot, int i)
+{
+    const DiagramFrame *frame = &dot->diagram->frames[i];
+    Agraph_t *around = frame->parent >= 0 ? dot->frame[frame->parent] : dot->graph;
+    Agraph_t *made = new_frame(dot, around, arena_printf(dot->arena, "cluster_f%d", i));
+
+    if (frame->look == FRAME_REPEATED) { /* a double border: one frame close around another */
+        set(made, "margin", "4");
+        made = new_frame(dot, made, arena_printf(dot->arena, "cluster_f%d_inner", i));
+    }
+    set_text(dot, made, "label", frame->title, LABEL_MAX * 2);
+    set_text(dot, made, "tooltip", frame->why ? frame->why : frame->title, TOOLTIP_MAX);
+    if (frame->look == FRAME_STAGE) {
+        set(made, "style", "rounded");
+        set(made, "penwidth", "3");
+    } else if (frame->look == FRAME_DEVICES) {
+        set(made, "style", "dashed");
+    }
+    dot->frame[i] = made;
+}
+
+/* ---- lines ---- */
+
+static void mark_moved(Dot *dot, Agedge_t *edge, StepKind kind, int axis, int64_t bytes)
+{
+    const StyleMove *move = style_move(kind);
+    const char *colour = style_axis_colour(axis);
+    double width = log2((double)bytes / (1 << 20));
+
+    set(edge, "color",
+        move->doubled ? arena_printf(dot->arena, "%s:white:%s", colour, colour) : colour);
+    set(edge, "fontcolor", colour);
+    set(edge, "arrowhead", move->head);
+    set(edge, "dir", move->direction);
+    set(edge, "style", move->style);
     width = width < 1 ? 1 : width > 6 ? 6 : width;
-    set(line, "penwidth", arena_printf(arena, "%.1f", width));
+    set(edge, "penwidth", arena_printf(dot->arena, "%.1f", width));
 }
 
-static void add_edge(Agraph_t *graph, const DiagramEdge *edge, int i, Arena *arena)
+static void mark_line(Dot *dot, Agedge_t *edge, const DiagramLine *line)
 {
-    Agnode_t *from = agnode(graph, text(arena_printf(arena, "n%d", edge->from)), 0);
-    Agnode_t *to = agnode(graph, text(arena_printf(arena, "n%d", edge->to)), 0);
-    Agedge_t *line = agedge(graph, from, to, text(arena_printf(arena, "e%d", i)), 1);
-    if (edge->label[0])
-        set(line, "label", edge->label);
-    if (edge->axis >= 0)
-        mark_reshard(line, edge, arena);
-    else if (edge->partial)
-        set(line, "style", "dashed");
-}
-
-static void add_legend(Agraph_t *graph, const Diagram *diagram, const Mesh *mesh, Arena *arena)
-{
-    Agraph_t *cluster = agsubg(graph, text("cluster_legend"), 1);
-    set(cluster, "label", "legend");
-    set(cluster, "style", "rounded");
-    set(cluster, "color", STYLE_NEUTRAL);
-    Agnode_t *box = agnode(cluster, text("legend"), 1);
-    Buf label = buf_new(arena);
-    buf_puts(&label,
-             "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\"><TR><TD "
-             "ALIGN=\"LEFT\">axes");
-    mesh_each_axis (axis, mesh)
-        buf_printf(&label, "  <FONT COLOR=\"%s\"><B>%s</B></FONT>=%lld",
-                   style_axis_colour((int)(axis - mesh->axes)), axis->name, (long long)axis->size);
-    buf_puts(&label, "</TD></TR>");
-    const char *line = diagram->legend;
-    while (*line) {
-        size_t n = strcspn(line, "\n");
-        add_row(&label, arena_str(arena, (Str){line, n}), "", "");
-        line += n + (line[n] == '\n');
+    if (line->look == LINE_MOVED)
+        mark_moved(dot, edge, line->kind, line->axis, line->bytes);
+    if (line->look == LINE_VALUE && line->partial)
+        set(edge, "style", "dashed");
+    if (line->look == LINE_CAUSE) {
+        set(edge, "arrowhead", "vee");
+        set(edge, "color", STYLE_TEXT);
     }
-    buf_puts(&label, "</TABLE>");
-    set_html(graph, box, "label", label.s);
-    set(box, "shape", "plain");
+    if (line->look == LINE_A)
+        set(edge, "style", "dashed");
+    if (line->look == LINE_B) {
+        set(edge, "penwidth", "3");
+        set(edge, "color", STYLE_TEXT);
+    }
+    if (line->look == LINE_ORDER)
+        set(edge, "style", "invis");
 }
+
+static void add_line(Dot *dot, int i)
+{
+    const DiagramLine *line = &dot->diagram->lines[i];
+    char name[32], class[64];
+
+    snprintf(name, sizeof name, "e%d", i);
+    snprintf(class, sizeof class, "from-n%d to-n%d", line->from, line->to);
+    Agedge_t *edge = agedge(dot->graph, dot->box[line->from], dot->box[line->to], name, 1);
+    set(edge, "id", name);
+    set(edge, "class", class);
+    mark_line(dot, edge, line);
+    if (line->label)
+        set_text(dot, edge, "label", line->label, LABEL_MAX);
+    else if (line->partial)
+        set(edge, "label", "\xce\xa3");
+    if (line->why)
+        set_text(dot, edge, "tooltip", line->why, TOOLTIP_MAX);
+    if (line->link)
+        set(edge, "URL", line->link);
+    if (line->from_port)
+        set(edge, "tailport", line->from_port);
+    if (line->to_port)
+        set(edge, "headport", line->to_port);
+    if (line->loose)
+        set(edge, "constraint", "false");
+}
+
+/* ---- the legend: what is used, with a line of each kind as it is drawn ---- */
+
+static Agnode_t *legend_node(Dot *dot, Agraph_t *legend, int *n, const char *label)
+{
+    Agnode_t *node = agnode(legend, text(arena_printf(dot->arena, "legend%d", (*n)++)), 1);
+
+    set(node, "shape", label ? "plaintext" : "point");
+    set(node, "tooltip", "legend");
+    if (label) {
+        set(node, "style", "");
+        set_html(dot, node, "label", label);
+    } else {
+        set(node, "width", "0.03");
+    }
+    return node;
+}
+
+/* A point, a line of that look, and what it means; below the one before. */
+static Agedge_t *legend_line(Dot *dot, Agraph_t *legend, int *n, Agnode_t **above,
+                             const char *meaning)
+{
+    Agnode_t *from = legend_node(dot, legend, n, NULL);
+    Agnode_t *to = legend_node(dot, legend, n, arena_printf(dot->arena, "%s", meaning));
+    Agedge_t *edge = agedge(legend, from, to, text(""), 1);
+
+    if (!dot->diagram->sideways) {
+        Agraph_t *row = agsubg(legend, text(arena_printf(dot->arena, "row%d", *n)), 1);
+        set(row, "rank", "same");
+        agsubnode(row, from, 1);
+        agsubnode(row, to, 1);
+        Agedge_t *order = agedge(legend, *above, from, text(""), 1);
+        set(order, "style", "invis");
+        *above = from;
+    }
+    return edge;
+}
+
+static void legend_lines(Dot *dot, Agraph_t *legend, int *n, Agnode_t *above)
+{
+    static const char *const meanings[] = {
+        [LINE_VALUE] = "value, not moved",
+        [LINE_MOVED] = "",
+        [LINE_CAUSE] = "because of",
+        [LINE_A] = "only in A",
+        [LINE_B] = "only in B",
+        [LINE_ORDER] = "",
+    };
+    bool used[sizeof meanings / sizeof *meanings] = {0}, moved[STEP_KIND_COUNT] = {0};
+    bool partial = false;
+
+    for (int i = 0; i < dot->diagram->n_lines; i++) {
+        const DiagramLine *line = &dot->diagram->lines[i];
+        used[line->look] = true;
+        moved[line->kind] |= line->look == LINE_MOVED;
+        partial |= line->partial && line->look == LINE_VALUE;
+    }
+    for (size_t look = 0; look < sizeof meanings / sizeof *meanings; look++) {
+        if (!used[look] || !*meanings[look])
+            continue;
+        DiagramLine line = {.look = (LineLook)look};
+        mark_line(dot, legend_line(dot, legend, n, &above, meanings[look]), &line);
+    }
+    if (partial) {
+        DiagramLine line = {.look = LINE_VALUE, .partial = true};
+        Agedge_t *edge = legend_line(dot, legend, n, &above, "partial: still to be summed");
+        mark_line(dot, edge, &line);
+        set(edge, "label", "\xce\xa3");
+    }
+    for (int kind = 0; kind < STEP_KIND_COUNT; kind++)
+        if (moved[kind]) {
+            const char *meaning =
+                arena_printf(dot->arena, "<B>%s</B> %s", step_kind_mark((StepKind)kind),
+                             style_move((StepKind)kind)->name);
+            mark_moved(dot, legend_line(dot, legend, n, &above, meaning), (StepKind)kind, -1,
+                       1 << 21);
+        }
+}
+
+static const char *legend_text(const Dot *dot)
+{
+    Buf label = buf_new(dot->arena);
+    Str rest = str_from(dot->diagram->facts);
+
+    buf_puts(&label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">"
+                     "<TR><TD ALIGN=\"LEFT\">axes    ");
+    mesh_each_axis (axis, dot->mesh)
+        buf_printf(&label, " <FONT COLOR=\"%s\"><B>%s</B></FONT>=%lld",
+                   style_axis_colour((int)(axis - dot->mesh->axes)), axis->name,
+                   (long long)axis->size);
+    buf_puts(&label, "</TD></TR>");
+    while (rest.n > 0) {
+        buf_puts(&label, "<TR><TD ALIGN=\"LEFT\">");
+        add_escaped(&label, str_take(&rest, '\n'));
+        buf_puts(&label, "</TD></TR>");
+    }
+    buf_puts(&label, "<TR><TD ALIGN=\"LEFT\">768/tp: 768 elements, cut by tp; \xce\xa3tp: to be "
+                     "summed over tp</TD></TR><TR><TD ALIGN=\"LEFT\">times and bytes: one device, "
+                     "by the machine's formulas</TD></TR></TABLE>");
+    return label.s;
+}
+
+static void add_legend(Dot *dot)
+{
+    Agraph_t *legend = agsubg(dot->graph, text("cluster_legend"), 1);
+    int n = 0;
+
+    set(legend, "label", "legend");
+    set(legend, "style", "rounded");
+    set(legend, "color", STYLE_NEUTRAL);
+    set(legend, "tooltip", "legend");
+    Agnode_t *box = legend_node(dot, legend, &n, legend_text(dot));
+    set(box, "shape", "plain");
+    legend_lines(dot, legend, &n, box);
+}
+
+/* ---- the whole ---- */
 
 static void set_defaults(Agraph_t *graph)
 {
@@ -210,44 +480,77 @@ static void set_defaults(Agraph_t *graph)
         {AGRAPH, "rankdir", "TB"},
         {AGRAPH, "newrank", "true"},
         {AGRAPH, "compound", "true"},
-        {AGRAPH, "fontname", "DejaVu Sans"},
+        {AGRAPH, "outputorder", "nodesfirst"}, /* a hovered box comes before its lines: svg.h */
+        {AGRAPH, "fontname", STYLE_FONT},
+        {AGRAPH, "fontsize", "10"},
+        {AGRAPH, "fontcolor", STYLE_TEXT},
         {AGRAPH, "labelloc", "t"},
+        {AGRAPH, "nodesep", "0.3"},
+        {AGRAPH, "ranksep", "0.35"},
         {AGNODE, "shape", "box"},
-        {AGNODE, "fontname", "DejaVu Sans"},
+        {AGNODE, "fontname", STYLE_FONT},
         {AGNODE, "fontsize", "10"},
         {AGNODE, "fontcolor", STYLE_TEXT},
         {AGNODE, "style", "filled"},
         {AGNODE, "fillcolor", STYLE_GROUP},
         {AGNODE, "color", STYLE_NEUTRAL},
         {AGNODE, "label", ""},
-        {AGEDGE, "fontname", "DejaVu Sans"},
+        {AGEDGE, "fontname", STYLE_FONT},
         {AGEDGE, "fontsize", "9"},
-        {AGEDGE, "color", "#9AA0A6"},
+        {AGEDGE, "color", STYLE_LINE},
     };
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
         agattr(graph, defaults[i].kind, text(defaults[i].name), text(defaults[i].value));
 }
 
+static void set_title(Dot *dot)
+{
+    Buf label = buf_new(dot->arena);
+
+    buf_puts(&label, "<FONT POINT-SIZE=\"14\"><B>");
+    add_escaped(&label, str_from(dot->diagram->title));
+    buf_puts(&label, "</B></FONT>");
+    if (dot->diagram->says) {
+        buf_puts(&label, "<BR/>");
+        add_coloured(dot, &label, str_from(dot->diagram->says));
+    }
+    buf_puts(&label, "<BR/>&#160;");
+    set_html(dot, dot->graph, "label", label.s);
+}
+
 bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err)
 {
+    Arena *scratch = arena_new();
+    Dot dot = {.diagram = diagram, .mesh = mesh, .arena = scratch};
     char *bytes = NULL;
     size_t n = 0;
     FILE *memory = open_memstream(&bytes, &n);
-    if (!memory)
+
+    if (!memory) {
+        arena_free(scratch);
         return error_set(err, "no memory for the drawing");
-    Agraph_t *graph = agopen(text("plan"), Agdirected, NULL);
-    set_defaults(graph);
-    set_text(graph, "label", diagram->title, out->arena);
-    for (int i = 0; i < diagram->n_nodes; i++)
-        add_node(graph, &diagram->nodes[i], i, mesh, out->arena);
-    for (int i = 0; i < diagram->n_edges; i++)
-        add_edge(graph, &diagram->edges[i], i, out->arena);
-    add_legend(graph, diagram, mesh, out->arena);
-    bool ok = agwrite(graph, memory) == 0;
-    agclose(graph);
+    }
+    dot.graph = agopen(text("plan"), Agdirected, NULL);
+    dot.frame = arena_array(scratch, Agraph_t *, diagram->n_frames);
+    dot.box = arena_array(scratch, Agnode_t *, diagram->n_boxes);
+    set_defaults(dot.graph);
+    if (diagram->sideways)
+        set(dot.graph, "rankdir", "LR");
+    set_title(&dot);
+    for (int i = 0; i < diagram->n_frames; i++)
+        add_frame(&dot, i);
+    for (int i = 0; i < diagram->n_boxes; i++)
+        add_box(&dot, i);
+    add_levels(&dot);
+    for (int i = 0; i < diagram->n_lines; i++)
+        add_line(&dot, i);
+    add_legend(&dot);
+    bool ok = agwrite(dot.graph, memory) == 0;
+    agclose(dot.graph);
     ok = fclose(memory) == 0 && ok;
     if (ok)
         buf_add(out, (Str){bytes, n});
     free(bytes);
+    arena_free(scratch);
     return ok || error_set(err, "the drawing could not be written");
 }

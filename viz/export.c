@@ -1,157 +1,155 @@
 #include "viz/export.h"
 
 #include "core/base/file.h"
+#include "core/run/trace_json.h"
+#include "viz/code/code.h"
 #include "viz/dot.h"
+#include "viz/layout.h"
+#include "viz/report/report.h"
+#include "viz/report/tables.h"
+#include "viz/svg.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include <stdarg.h>
+#include <stdio.h>
 
-enum { LAYOUT_MS_MAX = 20000, PIPE_BYTES = 1 << 16 };
-
-bool export_kind_from_name(Str name, DiagramKind *out)
+void export_note(ExportNotes *notes, const char *format, ...)
 {
-    for (int kind = 0; kind < DIAGRAM_KIND_COUNT; kind++)
-        if (str_eq(name, str_from(diagram_kind_name((DiagramKind)kind)))) {
-            *out = (DiagramKind)kind;
-            return true;
-        }
-    return false;
+    char text[1000];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    vec_push(notes->arena, &notes->at, arena_str(notes->arena, str_from(text)));
 }
 
-typedef struct {
-    pid_t pid;
-    int to, from; /* pipes: its input, its output */
-} Child;
+/* ---- drawings ---- */
 
-static bool start_dot(Child *child, Error *err)
+static bool write_dot(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
-    int in[2], out[2];
-    if (pipe2(in, O_CLOEXEC) != 0)
-        return error_set(err, "no pipe: %s", strerror(errno));
-    if (pipe2(out, O_CLOEXEC) != 0) {
-        close(in[0]);
-        close(in[1]);
-        return error_set(err, "no pipe: %s", strerror(errno));
-    }
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
-    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    char program[] = "dot", svg[] = "-Tsvg", limit[] = "-Gnslimit=2", limit1[] = "-Gnslimit1=2";
-    char *arguments[] = {program, svg, limit, limit1, NULL};
-    int rc = posix_spawnp(&child->pid, program, &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(in[0]);
-    close(out[1]);
-    child->to = in[1];
-    child->from = out[0];
-    if (rc == 0)
+    (void)notes;
+    Diagram *diagram = diagram_make(out->arena, &request->drawing, err);
+    return diagram && dot_write(diagram, request->drawing.session->mesh, out, err);
+}
+
+static bool fits(const Diagram *diagram, Error *err)
+{
+    if (diagram->n_boxes <= LAYOUT_BOXES_MAX)
         return true;
-    close(child->to);
-    close(child->from);
-    error_kind(err, ERROR_USAGE, "the program 'dot' cannot be started: %s", strerror(rc));
-    error_hint(err, "install graphviz, or export with --dot");
+    error_kind(err, ERROR_UNSUPPORTED, "%d boxes are more than dot can lay out in time (%d)",
+               diagram->n_boxes, LAYOUT_BOXES_MAX);
+    error_hint(err, "%s fits; --dot writes this one whole", diagram->fold);
     return false;
 }
 
-static int64_t now_ms(void)
+static bool write_laid_out(const ExportRequest *request, const char *format, Buf *out, bool *absent,
+                           Error *err)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+    Buf dot = buf_new(out->arena), drawn = buf_new(out->arena);
+    Diagram *diagram = diagram_make(out->arena, &request->drawing, err);
 
-/* Writes the input and reads the output side by side, until the child closes or time is up. */
-static bool talk(Child *child, Str input, Buf *out)
-{
-    int64_t deadline = now_ms() + LAYOUT_MS_MAX;
-    if (fcntl(child->to, F_SETFL, O_NONBLOCK) != 0)
+    if (!diagram || !fits(diagram, err) ||
+        !dot_write(diagram, request->drawing.session->mesh, &dot, err) ||
+        !layout_dot(buf_str(&dot), format, request->progress, &drawn, absent, err))
         return false;
-    for (;;) {
-        struct pollfd polls[2] = {{.fd = child->from, .events = POLLIN},
-                                  {.fd = child->to, .events = POLLOUT}};
-        int64_t left = deadline - now_ms();
-        if (left <= 0 || poll(polls, child->to >= 0 ? 2 : 1, (int)left) == 0)
-            return false;
-        if (child->to >= 0 && polls[1].revents) {
-            ssize_t n = write(child->to, input.s, input.n);
-            if (n > 0)
-                input = (Str){input.s + n, input.n - (size_t)n};
-            if (input.n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-                close(child->to);
-                child->to = -1;
-            }
-        }
-        if (polls[0].revents) {
-            char bytes[PIPE_BYTES];
-            ssize_t n = read(child->from, bytes, sizeof bytes);
-            if (n > 0)
-                buf_add(out, (Str){bytes, (size_t)n});
-            else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-                return n == 0;
-        }
-    }
-}
-
-static bool lay_out(Str dot, Buf *out, Error *err)
-{
-    Child child = {.to = -1, .from = -1};
-    if (!start_dot(&child, err))
-        return false;
-    void (*old)(int) = signal(SIGPIPE, SIG_IGN);
-    size_t before = out->n;
-    bool finished = talk(&child, dot, out);
-    signal(SIGPIPE, old);
-    if (child.to >= 0)
-        close(child.to);
-    close(child.from);
-    if (!finished)
-        kill(child.pid, SIGKILL);
-    int status = 0;
-    while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (!finished)
-        error_kind(err, ERROR_RUN, "dot took more than %d seconds and was stopped",
-                   LAYOUT_MS_MAX / 1000);
-    else if (WIFSIGNALED(status))
-        error_kind(err, ERROR_RUN, "dot was ended by signal %d", WTERMSIG(status));
-    else if (WEXITSTATUS(status) != 0)
-        error_kind(err, ERROR_RUN, "dot failed with exit status %d", WEXITSTATUS(status));
-    else if (str_find((Str){out->s + before, out->n - before}, STR("</svg>")) < 0)
-        error_kind(err, ERROR_RUN, "dot wrote no whole drawing");
+    if (strcmp(format, "svg") == 0)
+        svg_finish(buf_str(&drawn), diagram, out);
     else
-        return true;
-    error_hint(err, "export with --dot, or --kind overview");
-    out->n = before; /* half a drawing is none */
-    return false;
+        buf_add(out, buf_str(&drawn));
+    return true;
 }
 
-bool export_drawing(const Session *session, DiagramKind kind, ExportFormat format, Buf *out,
-                    Error *err)
+static bool write_svg(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
-    Diagram *diagram = diagram_make(out->arena, session, kind, err);
-    if (!diagram)
-        return false;
-    if (format == EXPORT_DOT)
-        return dot_write(diagram, session->mesh, out, err);
-    Buf dot = buf_new(out->arena);
-    return dot_write(diagram, session->mesh, &dot, err) && lay_out(buf_str(&dot), out, err);
+    (void)notes;
+    return write_laid_out(request, "svg", out, NULL, err);
 }
 
-bool export_file(const Session *session, DiagramKind kind, ExportFormat format, const char *path,
-                 Error *err)
+static bool write_pdf(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
+{
+    (void)notes;
+    return write_laid_out(request, "pdf", out, NULL, err);
+}
+
+static bool write_png(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
+{
+    (void)notes;
+    return write_laid_out(request, "png", out, NULL, err);
+}
+
+/* ---- what others make ---- */
+
+static bool write_trace(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
+{
+    (void)notes, (void)err;
+    Timeline *timeline = timeline_new(request->drawing.session);
+    trace_json_put(request->drawing.session, timeline, NULL, out);
+    timeline_free(timeline);
+    return true;
+}
+
+const ExportFormat export_formats[] = {
+    {"dot", "a Graphviz drawing", false, true, write_dot},
+    {"svg", "the same laid out by the program dot", false, true, write_svg},
+    {"pdf", "the same on a page", false, true, write_pdf},
+    {"png", "the same as pixels", false, true, write_png},
+    {"html", "a report in one file, to be opened in a browser", false, false, report_html},
+    {"md", "a report to be pasted into a review", false, false, report_md},
+    {"csv", "a table of the plan, or all of them", false, false, tables_csv},
+    {"json", "the same as data", false, false, tables_json},
+    {"trace", "a step along time, for Perfetto", false, false, write_trace},
+    {"onnx", "the model with the plan as ONNX's own annotations", false, false, code_onnx},
+    {"dtensor", "PyTorch: a device mesh and placements", true, false, code_dtensor},
+    {"jax", "JAX: a Mesh and NamedShardings", true, false, code_jax},
+    {"shardy", "MLIR with sdy shardings", true, false, code_shardy},
+    {"paddle", "Paddle: a ProcessMesh and shard_tensor", true, false, code_paddle},
+    {"nnscaler", "nnScaler: a PAS function", true, false, code_nnscaler},
+    {"lua", "a policy of dimscope that pins it all", true, false, code_lua},
+    {0},
+};
+
+const ExportFormat *export_format_find(Str name, bool code)
+{
+    for (const ExportFormat *format = export_formats; format->name; format++)
+        if (format->code == code && str_eq(name, str_from(format->name)))
+            return format;
+    return NULL;
+}
+
+/* ---- into files ---- */
+
+static bool write_drawing(const ExportRequest *request, const ExportFormat *format,
+                          const char *path, ExportNotes *notes, Buf *text, Error *err)
+{
+    bool absent = false;
+    Error first = {0};
+
+    if (write_laid_out(request, format->name, text, &absent, &first))
+        return file_write(path, buf_str(text), err);
+    if (!absent) {
+        *err = first;
+        return false;
+    }
+    const char *beside = arena_printf(text->arena, "%s.gv", path);
+    text->n = 0;
+    if (!write_dot(request, text, notes, err) || !file_write(beside, buf_str(text), err))
+        return false;
+    export_note(notes, "%s: %s is written, which `dot -T%s` lays out", first.text, beside,
+                format->name);
+    return true;
+}
+
+bool export_file(const ExportRequest *request, const ExportFormat *format, const char *path,
+                 ExportNotes *notes, Error *err)
 {
     Arena *scratch = arena_new();
     Buf text = buf_new(scratch);
-    bool ok =
-        export_drawing(session, kind, format, &text, err) && file_write(path, buf_str(&text), err);
+    bool ok = false;
+
+    if (format->drawing && format->write != write_dot)
+        ok = write_drawing(request, format, path, notes, &text, err);
+    else
+        ok = format->write(request, &text, notes, err) && file_write(path, buf_str(&text), err);
     arena_free(scratch);
     return ok;
 }

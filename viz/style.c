@@ -1,11 +1,33 @@
 #include "viz/style.h"
 
-/* Contrast on white of 5.2:1 or more, safe for four axes with any colour vision. */
-static const char *const axis_colours[] = {"#0072B2", "#8A5A00", "#00694D", "#9A3E73"};
-
-enum { N_COLOURS = sizeof axis_colours / sizeof *axis_colours };
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 const char *style_axis_colour(int axis)
 {
-    return axis >= 0 && axis < N_COLOURS ? axis_colours[axis] : STYLE_NEUTRAL;
+    /* Contrast on white of 5.2:1 or more, safe for four axes with any colour vision. */
+    static const char *const colours[] = {"#0072B2", "#8A5A00", "#00694D", "#9A3E73"};
+    return axis >= 0 && axis < COUNT(colours) ? colours[axis] : STYLE_NEUTRAL;
+}
+
+const char *style_shade(int shade)
+{
+    static const char *const shades[] = {"#D6E6F5", "#FBEBC8", "#CDE8DD", "#F3D9E6",
+                                         "#E4E4F7", "#F7E1D0", "#DDEBC9", "#E3E3E3"};
+    return shade <= 0 ? "#FFFFFF" : shades[(shade - 1) % COUNT(shades)];
+}
+
+const StyleMove *style_move(StepKind kind)
+{
+    /* ORDER STEP_KIND */
+    static const StyleMove moves[] = {
+        {"slice", "normal", "forward", "solid", false},
+        {"all-gather", "crow", "forward", "solid", false},
+        {"all-reduce", "normal", "both", "bold", false},
+        {"reduce-scatter", "inv", "forward", "dashed", false},
+        {"all-to-all", "normal", "forward", "solid", true},
+        {"permute", "dot", "forward", "dotted", false},
+        {"send", "dot", "forward", "dotted", false},
+        {"broadcast", "dot", "forward", "dotted", false},
+    };
+    return &moves[kind];
 }

@@ -1,5 +1,6 @@
 #include "core/plan/planfile.h"
 
+#include "core/base/intern.h"
 #include "core/plan/json_forms.h"
 
 #include <inttypes.h>
@@ -122,8 +123,7 @@ static void write_pin(Arena *scratch, const Mesh *mesh, const Decision *pin, Jso
     json_set_int(out, "priority", pin->priority);
 }
 
-static Json *write_decision(Arena *scratch, const Session *session, const char *dir,
-                            const Decision *decision)
+static Json *write_decided(Arena *scratch, const Session *session, const Decision *decision)
 {
     Json *out = json_object();
     json_set_str(out, "kind", decision_kind_name(decision->kind));
@@ -139,6 +139,13 @@ static Json *write_decision(Arena *scratch, const Session *session, const char *
         json_set_str(out, "group", decision->group);
     if (decision->kind == PIN_BARRIER)
         json_set_str(out, "pass", pass_name(decision->pass));
+    return out;
+}
+
+static Json *write_decision(Arena *scratch, const Session *session, const char *dir,
+                            const Decision *decision)
+{
+    Json *out = write_decided(scratch, session, decision);
     json_set(out, "origin", write_origin(scratch, dir, &decision->origin));
     return out;
 }
@@ -146,6 +153,27 @@ static Json *write_decision(Arena *scratch, const Session *session, const char *
 Json *planfile_decision(Arena *scratch, const Session *session, const Decision *decision)
 {
     return write_decision(scratch, session, "", decision);
+}
+
+uint64_t planfile_hash(const Session *session)
+{
+    Arena *scratch = arena_new();
+    Json *root = json_array();
+    Buf text = buf_new(scratch);
+    mesh_format(session->mesh, &text);
+    buf_printf(&text, "\n%016" PRIx64 " %s %s %s %d", session->graph->hash, session->machine->name,
+               method_propagator(session->options.method), method_profile(session->options.method),
+               session->options.no_redistribute);
+    for (int i = 0; i < session->options.dims.n; i++)
+        buf_printf(&text, " %.*s=%" PRId64, STR_ARG(session->options.dims.at[i].name),
+                   session->options.dims.at[i].size);
+    for (int i = 0; i < session->journal.n_done; i++)
+        json_add(root, write_decided(scratch, session, &session->journal.decisions.at[i]));
+    json_write(root, &text);
+    json_free(root);
+    uint64_t hash = hash_bytes(text.s, text.n);
+    arena_free(scratch);
+    return hash;
 }
 
 static Json *write_plan(Arena *scratch, const Session *session, const char *dir)

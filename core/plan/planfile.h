@@ -71,6 +71,10 @@ void planfile_decisions(Session *session, const PlanFile *file, Journal *journal
 void planfile_carry(const Session *from, Session *to, Journal *journal);
 Json *planfile_decision(Arena *scratch, const Session *session, const Decision *decision);
 
+/* Of what a plan is made from, wherever its files lie and whoever decided: model, mesh, machine,
+ * method, sizes of free dims, decisions. Equal in every run. */
+uint64_t planfile_hash(const Session *session);
+
 bool planfile_save(const Session *session, const char *path, bool full, Error *err);
 
 const char *decision_kind_name(DecisionKind kind); /* "pin": as in the file */

@@ -32,10 +32,12 @@ typedef struct {
     const char *max_peak, *max_comm, *max_step;
     const char *kind, *backend, *seed, *repeat, *warmup, *trace_file, *stall, *weights, *shapes,
         *size, *script, *screen, *config;
+    const char *hops, *table, *to;
     const char *cuts, *inputs, *in, *profile, *dtype, *to_mesh, *completion;
     Texts dims, attrs;
-    bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, dot, svg,
-        verify, deterministic;
+    bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
+        deterministic;
+    bool dot, svg, pdf, png, html, md, csv, onnx;
     bool onnx_test, trace, backward, exact, no_redistribute, check, allow_native;
     bool help, version;
 } CliOptions;

@@ -14,32 +14,42 @@ enum { SCREEN_MAX = 1000 };
 enum { COMMAND_DRAW };
 
 static const Action command_actions[] = {
-    {"draw", "", "FILE.svg|FILE.dot [KIND]", "draw the plan: overview or block", "keep",
-     ACTION_EXPLORER, COMMAND_DRAW},
+    {"draw", "", "FILE.svg|FILE.dot [KIND [OF]]", "draw the plan", "keep", ACTION_EXPLORER,
+     COMMAND_DRAW},
     {0},
 };
 
-/* FILE [KIND]; the format follows the file's name. */
+/* The part of a file's name behind its last dot. */
+static Str ending(Str file)
+{
+    Str rest = file, end = file;
+    while (rest.n > 0)
+        end = str_take(&rest, '.');
+    return end;
+}
+
+/* FILE [KIND [OF]]; the format follows the file's name. */
 static bool run_command(void *context, Session *session, int id, Str args, Buf *answer, Error *err)
 {
     (void)context, (void)id;
-    Str file = str_trim(args), kind_name = {0};
-    int64_t blank = str_find(file, STR(" "));
-    if (blank >= 0) {
-        kind_name = str_trim((Str){file.s + blank, file.n - (size_t)blank});
-        file.n = (size_t)blank;
-    }
-    DiagramKind kind = DIAGRAM_OVERVIEW;
-    if (kind_name.n > 0 && !export_kind_from_name(kind_name, &kind))
-        return error_kind(err, ERROR_USAGE, "there is no kind of drawing '%.*s'",
-                          STR_ARG(kind_name));
-    bool svg = str_ends(file, STR(".svg"));
-    if (!svg && !str_ends(file, STR(".dot")))
-        return error_kind(err, ERROR_USAGE, "draw needs a file that ends in .svg or .dot");
+    Str rest = str_trim(args), file = str_take(&rest, ' '), of = str_trim(rest);
+    Str kind = str_take(&of, ' ');
+    ExportRequest request = {.drawing = {.session = session}};
+    ExportNotes notes = {.arena = answer->arena};
+    const ExportFormat *format = export_format_find(ending(file), false);
     const char *path = arena_str(answer->arena, file);
-    if (!export_file(session, kind, svg ? EXPORT_SVG : EXPORT_DOT, path, err))
+
+    of = str_trim(of);
+    request.drawing.of = of.n > 0 ? arena_str(answer->arena, of) : NULL;
+    if (kind.n > 0 && !diagram_kind_find(kind, &request.drawing.kind, err))
         return false;
-    buf_printf(answer, "%s written", path);
+    if (!format)
+        return error_kind(err, ERROR_USAGE,
+                          "draw needs a file that ends in .svg, .pdf, .png or .dot");
+    if (!export_file(&request, format, path, &notes, err))
+        return false;
+    buf_puts(answer,
+             notes.at.n > 0 ? notes.at.at[0] : arena_printf(answer->arena, "%s written", path));
     return true;
 }
 
@@ -124,7 +134,7 @@ static int explore(Cli *cli, bool tour)
     options.fresh = given->fresh;
     const char *drawings[DIAGRAM_KIND_COUNT + 1] = {0};
     for (int kind = 0; kind < DIAGRAM_KIND_COUNT; kind++)
-        drawings[kind] = diagram_kind_name((DiagramKind)kind);
+        drawings[kind] = diagram_kind((DiagramKind)kind)->name;
     options.drawings = drawings;
     options.commands = commands;
     options.n_commands = sizeof commands / sizeof *commands;

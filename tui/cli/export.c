@@ -1,39 +1,110 @@
+/* export.c - `dimscope export`: the plan as a drawing, a report, tables, a trace, or code. */
 #include "tui/cli/cli.h"
 
 #include "viz/export.h"
 
-static bool choose(Cli *cli, ExportFormat *format, DiagramKind *kind)
+#include <stdio.h>
+
+/* Which of the formats' options is given; exactly one must be. */
+static const ExportFormat *choose(Cli *cli)
 {
-    const CliOptions *options = &cli->options;
-    if (options->dot == options->svg) {
-        error_kind(&cli->err, ERROR_USAGE, "export needs --dot or --svg, one of them");
-        return false;
+    const CliOptions *o = &cli->options;
+    const bool given[] = {o->dot, o->svg, o->pdf,  o->png,   o->html,
+                          o->md,  o->csv, o->json, o->trace, o->onnx}; /* ORDER EXPORT_FORMAT */
+    const ExportFormat *chosen = NULL;
+    int n = o->to != NULL;
+
+    if (o->to) {
+        chosen = export_format_find(str_from(o->to), true);
+        if (!chosen) {
+            Buf systems = buf_new(cli->arena);
+            for (const ExportFormat *f = export_formats; f->name; f++)
+                if (f->code)
+                    buf_printf(&systems, "%s%s", systems.n ? ", " : "", f->name);
+            error_kind(&cli->err, ERROR_USAGE, "there is no system '%s' to export to", o->to);
+            error_hint(&cli->err, "--to is one of: %s", systems.s);
+            return NULL;
+        }
     }
-    *format = options->dot ? EXPORT_DOT : EXPORT_SVG;
-    const char *name = options->kind ? options->kind : diagram_kind_name(DIAGRAM_OVERVIEW);
-    if (export_kind_from_name(str_from(name), kind))
-        return true;
-    Buf kinds = buf_new(cli->arena);
-    for (int k = 0; k < DIAGRAM_KIND_COUNT; k++)
-        buf_printf(&kinds, "%s%s", k > 0 ? ", " : "", diagram_kind_name((DiagramKind)k));
-    error_kind(&cli->err, ERROR_USAGE, "there is no kind of drawing '%s'", name);
-    error_hint(&cli->err, "--kind is one of: %s", kinds.s);
-    return false;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i]) {
+            chosen = &export_formats[i];
+            n++;
+        }
+    if (n == 1)
+        return chosen;
+    error_kind(&cli->err, ERROR_USAGE, "export needs one format");
+    error_hint(&cli->err, "--dot --svg --pdf --png --html --md --csv --json --trace --onnx, or "
+                          "--to SYSTEM");
+    return NULL;
+}
+
+/* The second operand: what a drawing is of, or the plan it is compared with. */
+static bool read_request(Cli *cli, const ExportFormat *format, ExportRequest *request)
+{
+    const CliOptions *o = &cli->options;
+    const char *second = cli->n_operands > 1 ? cli->operand[1] : NULL;
+    int64_t hops = 0;
+
+    request->table = o->table;
+    request->drawing.kind = DIAGRAM_OVERVIEW;
+    if (o->kind && !diagram_kind_find(str_from(o->kind), &request->drawing.kind, &cli->err))
+        return false;
+    if (o->hops && (!str_to_int(str_from(o->hops), &hops) || hops < 1 || hops > 1000000))
+        return error_kind(&cli->err, ERROR_USAGE, "--hops is a number from 1 on, not '%s'",
+                          o->hops);
+    request->drawing.hops = (int)hops;
+    if (format->drawing && request->drawing.kind != DIAGRAM_DIFF)
+        request->drawing.of = second;
+    else if (second && (format->drawing || strcmp(format->name, "html") == 0 ||
+                        strcmp(format->name, "md") == 0)) {
+        Cli other = *cli;
+        other.operand = &second;
+        request->drawing.other = cli_open(&other);
+        cli->err = other.err;
+        return request->drawing.other != NULL;
+    } else if (second) {
+        return error_kind(&cli->err, ERROR_USAGE, "--%s takes one model", format->name);
+    }
+    return true;
+}
+
+static void say_notes(const ExportNotes *notes)
+{
+    for (int i = 0; i < notes->at.n; i++)
+        fprintf(stderr, "note: %s\n", notes->at.at[i]);
+}
+
+static bool write_export(Cli *cli, const ExportFormat *format, const ExportRequest *request)
+{
+    ExportNotes notes = {.arena = cli->arena};
+    bool ok = cli->options.output
+                  ? export_file(request, format, cli->options.output, &notes, &cli->err)
+                  : format->write(request, &cli->out, &notes, &cli->err);
+
+    if (!ok)
+        cli->out.n = 0;
+    say_notes(&notes);
+    return ok;
 }
 
 int cli_export(Cli *cli)
 {
-    ExportFormat format;
-    DiagramKind kind;
-    if (!choose(cli, &format, &kind))
-        return cli_fail(cli);
-    Session *session = cli_open(cli);
-    if (!session)
-        return cli_fail(cli);
+    ExportRequest request = {0};
+    const ExportFormat *format = choose(cli);
+    Session *session = format ? cli_open(cli) : NULL;
+
     cli->raw = true;
-    bool ok = cli->options.output
-                  ? export_file(session, kind, format, cli->options.output, &cli->err)
-                  : export_drawing(session, kind, format, &cli->out, &cli->err);
-    session_close(session);
+    request.drawing.session = session;
+    bool ok = session && read_request(cli, format, &request) && write_export(cli, format, &request);
+    if (request.drawing.other) {
+        union {
+            const Session *shown;
+            Session *own;
+        } other = {request.drawing.other};
+        session_close(other.own);
+    }
+    if (session)
+        session_close(session);
     return ok ? CLI_FINE : cli_fail(cli);
 }

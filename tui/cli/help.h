@@ -5,8 +5,6 @@
 
 #include "tui/cli/options.h"
 
-#define CLI_VERSION "0.1"
-
 typedef struct {
     const char *name, *title;
     bool is_format;   /* of a file: it goes into section 5 of the manual */

@@ -2,6 +2,7 @@
 #include "tui/cli/help.h"
 
 #include "core/base/json.h"
+#include "core/base/version.h"
 #include "tui/app/lua_help.h"
 #include "tui/cli/lua_use.h"
 
@@ -124,9 +125,10 @@ static void open_table(const ScriptEntry *rows, const ScriptEntry *row, Buf *out
 
 void lua_annotate(const ScriptEntry *rows, Buf *out)
 {
-    buf_puts(out, "---@meta\n"
-                  "-- What scripts of dimscope " CLI_VERSION " can call, for language servers.\n"
-                  "-- Made by: dimscope help lua --annotations\n\n");
+    buf_puts(out,
+             "---@meta\n"
+             "-- What scripts of dimscope " DIMSCOPE_VERSION " can call, for language servers.\n"
+             "-- Made by: dimscope help lua --annotations\n\n");
     for (const ScriptEntry *row = rows; row->name; row++) {
         LuaUse use = {0};
         if (!lua_use_parse(out->arena, row->use, &use, NULL))

@@ -1,6 +1,7 @@
 /* man.c - the manual pages, in roff, from the tables that help is made from. */
 #include "tui/cli/help.h"
 
+#include "core/base/version.h"
 #include "tui/app/lua_help.h"
 #include "tui/cli/options.h"
 
@@ -97,7 +98,7 @@ static void add_title(const char *page, const char *section, const char *name, c
     buf_puts(out, ".TH DIMSCOPE");
     for (const char *c = page; *c; c++)
         buf_putc(out, (char)toupper((unsigned char)*c));
-    buf_printf(out, " %s \"\" \"dimscope " CLI_VERSION "\" \"%s\"\n", section, of);
+    buf_printf(out, " %s \"\" \"dimscope " DIMSCOPE_VERSION "\" \"%s\"\n", section, of);
     buf_printf(out, ".SH NAME\ndimscope%s \\- %s\n", page, name);
 }
 

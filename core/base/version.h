@@ -1,0 +1,7 @@
+/* version.h - the program's own. */
+#ifndef CORE_BASE_VERSION_H
+#define CORE_BASE_VERSION_H
+
+#define DIMSCOPE_VERSION "0.1"
+
+#endif

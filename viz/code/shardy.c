@@ -1,0 +1,7 @@
+#include "viz/code/code.h"
+
+bool code_shardy(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
+{
+    (void)request, (void)out, (void)notes;
+    return error_kind(err, ERROR_UNSUPPORTED, "nothing of the kind is written yet");
+}

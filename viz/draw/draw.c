@@ -1,0 +1,242 @@
+#include "viz/draw/draw.h"
+
+#include "core/base/units.h"
+#include "core/plan/comm.h"
+#include "core/plan/explain/reason.h"
+#include "core/plan/label.h"
+
+DiagramBox draw_new_box(BoxLook look, const char *title)
+{
+    return (DiagramBox){.look = look,
+                        .title = title,
+                        .operator= "",
+                        .flow = "",
+                        .figures = "",
+                        .frame = -1,
+                        .level = -1};
+}
+
+DiagramLine draw_new_line(LineLook look, int from, int to)
+{
+    return (DiagramLine){.look = look, .from = from, .to = to, .axis = -1};
+}
+
+int draw_box(Draw *draw, DiagramBox box)
+{
+    vec_push(draw->arena, &draw->boxes, box);
+    return draw->boxes.n - 1;
+}
+
+int draw_frame(Draw *draw, DiagramFrame frame)
+{
+    vec_push(draw->arena, &draw->frames, frame);
+    return draw->frames.n - 1;
+}
+
+void draw_line(Draw *draw, DiagramLine line)
+{
+    vec_push(draw->arena, &draw->lines, line);
+}
+
+/* ---- what a request is of ---- */
+
+int32_t draw_find_tensor(const Draw *draw, const char *name, Error *err)
+{
+    return naming_find(draw->session->naming, str_from(name), err);
+}
+
+int32_t draw_find_op(const Draw *draw, const char *name, Error *err)
+{
+    int32_t op = graph_find_op(draw->graph, str_from(name));
+    if (op >= 0 && plan_cut(draw->plan, op))
+        return op;
+    op = -1;
+    naming_part(draw->session->naming, str_from(name), PART_OUT, &op);
+    if (op >= 0)
+        return op;
+    int32_t tensor = naming_find(draw->session->naming, str_from(name), err);
+    if (tensor < 0)
+        return -1;
+    op = draw->graph->tensors[tensor].maker;
+    if (op >= 0 && plan_cut(draw->plan, op))
+        return op;
+    error_kind(err, ERROR_USAGE, "'%s' is %s, which no op of the plan makes", name,
+               label_tensor_kind(draw->session, tensor));
+    error_hint(err, "name an op that reads it, or the path of a module");
+    return -1;
+}
+
+/* ---- texts ---- */
+
+const char *draw_value(const Draw *draw, int32_t tensor, int32_t sharding)
+{
+    Buf text = buf_new(draw->arena);
+    if (sharding >= 0)
+        sharding_format(shardings_at(draw->plan->shardings, sharding), draw->plan->mesh, VIEW_OURS,
+                        &text, NULL);
+    else if (tensor >= 0)
+        inferred_put_shape(draw->plan->inferred, tensor, &text);
+    return text.s;
+}
+
+const char *draw_flow(const Draw *draw, int32_t op)
+{
+    const GraphOp *node = &draw->graph->ops[op];
+    int32_t in = node->n_inputs > 0 ? op_inputs(draw->graph, op)[0] : -1;
+    int32_t result = node->n_outputs > 0 ? op_outputs(draw->graph, op)[0] : -1;
+    const char *from = draw_value(draw, in, in < 0 ? -1 : draw->plan->need[node->input]);
+    const char *to = draw_value(draw, result, result < 0 ? -1 : draw->plan->made[result]);
+    return *from ? arena_printf(draw->arena, "%s \xe2\x86\x92 %s", from, to) : to;
+}
+
+const char *draw_figures(const Draw *draw, double us, int64_t bytes)
+{
+    Buf text = buf_new(draw->arena);
+    units_format_us(us, &text);
+    buf_puts(&text, "  ");
+    units_format_bytes(bytes, &text);
+    return text.s;
+}
+
+const char *draw_steps(const Draw *draw, const ReshardPath *path)
+{
+    Buf text = buf_new(draw->arena);
+    for (int i = 0; i < path->n_steps; i++) {
+        const Step *step = &path->step[i];
+        if (step->kind == STEP_SLICE)
+            continue;
+        buf_printf(&text, "%s%s ", text.n ? "\n" : "", step_kind_mark(step->kind));
+        mesh_format_set(draw->plan->mesh, step->atoms, ".", &text);
+        buf_putc(&text, ' ');
+        units_format_bytes(step->bytes, &text);
+        buf_putc(&text, ' ');
+        units_format_us(step->us, &text);
+    }
+    return text.s;
+}
+
+const char *draw_cause(const Draw *draw, int32_t op)
+{
+    const OpCut *cut = plan_cut(draw->plan, op);
+    for (int i = 0; cut && i < cut->n; i++) {
+        ReasonChain *chains;
+        if (cut_is_whole(&cut->index[i]) || !why_index_dim(draw->arena, draw->plan, op, i, &chains))
+            continue;
+        Buf text = buf_new(draw->arena);
+        reason_format(draw->plan, &chains[0].step[0], chains[0].axis, &text);
+        return text.s;
+    }
+    return NULL;
+}
+
+const char *draw_moved_why(const Draw *draw, const Reshard *reshard)
+{
+    Buf text = buf_new(draw->arena);
+    const Decision *pin = comm_cause(draw->arena, draw->session, reshard);
+
+    buf_printf(&text, "%s: %s is needed as %s",
+               arena_str(draw->arena, label_tensor(draw->session, draw->arena, reshard->tensor)),
+               draw_value(draw, reshard->tensor, reshard->from),
+               draw_value(draw, reshard->tensor, reshard->to));
+    if (pin) {
+        buf_puts(&text, "\nbecause of ");
+        label_origin(&pin->origin, &text);
+    }
+    return text.s;
+}
+
+/* ---- boxes and lines of ops ---- */
+
+int draw_op(Draw *draw, int32_t op, const char *inside, int frame)
+{
+    const char *path = op_path_or_name(draw->graph, op);
+    int32_t result = draw->graph->ops[op].n_outputs > 0 ? op_outputs(draw->graph, op)[0] : -1;
+    int64_t bytes = result < 0 ? 0 : plan_local_bytes(draw->plan, result, draw->plan->made[result]);
+    DiagramBox box = draw_new_box(BOX_OP, arena_str(draw->arena, group_relative(path, inside)));
+
+    box.operator= label_operator(draw->graph, op);
+    box.flow = draw_flow(draw, op);
+    box.figures = draw_figures(draw, draw->plan->op_us[op], bytes);
+    box.why = draw_cause(draw, op);
+    box.link = arena_printf(draw->arena, "#op-%d", op);
+    box.frame = frame;
+    draw->box_of[op] = draw_box(draw, box);
+    return draw->box_of[op];
+}
+
+int draw_outside(Draw *draw, int32_t tensor)
+{
+    if (draw->outside[tensor])
+        return draw->outside[tensor] - 1;
+    Str name = label_tensor(draw->session, draw->arena, tensor);
+    DiagramBox box = draw_new_box(BOX_OUTSIDE, arena_str(draw->arena, name));
+
+    box.operator= label_tensor_kind(draw->session, tensor);
+    box.flow = draw_value(draw, tensor, draw->plan->sharding[tensor]);
+    draw->outside[tensor] = draw_box(draw, box) + 1;
+    return draw->outside[tensor] - 1;
+}
+
+DiagramLine draw_moved_line(const Draw *draw, int from, int to, const Reshard *reshard)
+{
+    DiagramLine line = draw_new_line(LINE_MOVED, from, to);
+    const Mesh *mesh = draw->plan->mesh;
+
+    for (int i = 0; i < reshard->path->n_steps; i++) {
+        const Step *step = &reshard->path->step[i];
+        uint8_t atom[ATOMS_MAX];
+        if (step->kind == STEP_SLICE || mesh_list_set(mesh, step->atoms, atom) == 0)
+            continue;
+        line.axis = mesh->atoms[atom[0]].axis;
+        line.kind = step->kind;
+        line.bytes = step->bytes;
+        line.label = draw_steps(draw, reshard->path);
+        line.why = draw_moved_why(draw, reshard);
+        line.link = arena_printf(draw->arena, "#reshard-%d", (int)(reshard - draw->plan->reshards));
+        return line;
+    }
+    line.look = LINE_VALUE; /* it is only sliced: every rank has it */
+    return line;
+}
+
+void draw_value_line(Draw *draw, int from, int32_t reader, int32_t tensor, int32_t need)
+{
+    int to = draw->box_of[reader];
+    int32_t filling =
+        reshard_filling(&draw->reshards, tensor, need, plan_devices(draw->plan, reader));
+    DiagramLine line = filling >= 0
+                           ? draw_moved_line(draw, from, to, &draw->plan->reshards[filling])
+                           : draw_new_line(LINE_VALUE, from, to);
+    bool moved = line.look == LINE_MOVED;
+    int32_t key[4] = {from, to, moved ? need : -1, moved ? tensor : -1};
+
+    line.partial = need >= 0 && sharding_partials(shardings_at(draw->plan->shardings, need)) != 0;
+    int n = intern_count(draw->pairs);
+    if (intern_put(draw->pairs, key, sizeof key) == n)
+        draw_line(draw, line);
+}
+
+void draw_value_lines(Draw *draw, bool with_outside)
+{
+    const Inferred *inferred = draw->plan->inferred;
+    const Graph *graph = draw->graph;
+
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (draw->box_of[op] < 0)
+            continue;
+        for (int o = 0; o < graph->ops[op].n_inputs; o++) {
+            int32_t t = op_inputs(graph, op)[o];
+            if (t < 0 || inferred_value(inferred, t) || tensor_is_parameter(inferred, t))
+                continue;
+            int32_t maker = graph->tensors[t].maker;
+            int from = maker >= 0 ? draw->box_of[maker] : -1;
+            if (from < 0 && (!with_outside || (maker >= 0 && inferred_is_host(inferred, maker))))
+                continue;
+            if (from < 0)
+                from = draw_outside(draw, t);
+            if (from != draw->box_of[op])
+                draw_value_line(draw, from, op, t, draw->plan->need[graph->ops[op].input + o]);
+        }
+    }
+}

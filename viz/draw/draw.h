@@ -1,0 +1,88 @@
+/* draw.h - what the kinds of drawings share while they make one: a diagram that grows, and texts.
+ *
+ * A kind is a function here, in a file of its own or with its like, and a row in viz/diagram.c.
+ */
+#ifndef VIZ_DRAW_DRAW_H
+#define VIZ_DRAW_DRAW_H
+
+#include "viz/diagram.h"
+
+#include "core/base/intern.h"
+#include "core/base/vec.h"
+#include "core/plan/edges.h"
+
+typedef struct {
+    Arena *arena;
+    const DiagramRequest *request;
+    const Session *session; /* the request's */
+    const Plan *plan;
+    const Graph *graph;
+    const Groups *groups;
+    Diagram *diagram; /* title, says, sideways, fold: the kind's to set */
+    Vec(DiagramBox) boxes;
+    Vec(DiagramFrame) frames;
+    Vec(DiagramLine) lines;
+    int32_t *box_of;  /* per op: box, or -1 */
+    int32_t *outside; /* per tensor: 1 + the box of what comes from outside; 0 */
+    ReshardIndex reshards;
+    Intern *pairs; /* lines drawn: draw_value_line() draws equal ones once */
+} Draw;
+
+/* A box, a frame or a line of the looks' defaults, to be filled and added. */
+DiagramBox draw_new_box(BoxLook look, const char *title);
+DiagramLine draw_new_line(LineLook look, int from, int to);
+int draw_box(Draw *draw, DiagramBox box); /* its number */
+int draw_frame(Draw *draw, DiagramFrame frame);
+void draw_line(Draw *draw, DiagramLine line);
+
+/* ---- what a request is of ---- */
+
+/* An op by its name, its path, or a tensor it makes. -1 with the nearest name. */
+int32_t draw_find_op(const Draw *draw, const char *name, Error *err);
+/* A tensor by its name or PATH.part. */
+int32_t draw_find_tensor(const Draw *draw, const char *name, Error *err);
+
+/* ---- texts, in the arena ---- */
+
+/* "8/dp,1024,768"; what is known of its shape where it has no sharding. */
+const char *draw_value(const Draw *draw, int32_t tensor, int32_t sharding);
+/* "8/dp,1024,768 -> 8/dp,1024,3072/tp": an op's first input as it is read, and its first output. */
+const char *draw_flow(const Draw *draw, int32_t op);
+const char *draw_figures(const Draw *draw, double us, int64_t bytes); /* "0.12 ms  24.0 MiB" */
+/* "AR tp 12.0 MiB 0.101 ms", a line a step that communicates. */
+const char *draw_steps(const Draw *draw, const ReshardPath *path);
+/* The first cause of an op's cut, with its policy line; NULL. */
+const char *draw_cause(const Draw *draw, int32_t op);
+/* The pin behind a reshard, or what the reader needs. */
+const char *draw_moved_why(const Draw *draw, const Reshard *reshard);
+
+/* ---- boxes and lines of ops ---- */
+
+/* An op by its path below `inside`. It is its op's box from then on. */
+int draw_op(Draw *draw, int32_t op, const char *inside, int frame);
+/* The box of a value that comes from outside of what is drawn. */
+int draw_outside(Draw *draw, int32_t tensor);
+/* The value as op `reader` takes it, from a box: thin, or moved where the plan reshards it. Once
+ * for each from, to, tensor and sharding. */
+void draw_value_line(Draw *draw, int from, int32_t reader, int32_t tensor, int32_t need);
+/* Lines between all ops that have boxes; with boxes for what comes from outside where asked. */
+void draw_value_lines(Draw *draw, bool with_outside);
+/* The line of what a reshard moves. */
+DiagramLine draw_moved_line(const Draw *draw, int from, int to, const Reshard *reshard);
+
+/* ---- the kinds: false with an error as diagram_make() ---- */
+
+bool draw_overview(Draw *draw, Error *err);
+bool draw_block(Draw *draw, Error *err);
+bool draw_neighbourhood(Draw *draw, Error *err);
+bool draw_index_space(Draw *draw, Error *err);
+bool draw_slices(Draw *draw, Error *err);
+bool draw_devices(Draw *draw, Error *err);
+bool draw_stages(Draw *draw, Error *err);
+bool draw_mesh(Draw *draw, Error *err);
+bool draw_comm(Draw *draw, Error *err);
+bool draw_reshard(Draw *draw, Error *err);
+bool draw_why(Draw *draw, Error *err);
+bool draw_diff(Draw *draw, Error *err);
+
+#endif

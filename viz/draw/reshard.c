@@ -1,0 +1,7 @@
+#include "viz/draw/draw.h"
+
+bool draw_reshard(Draw *draw, Error *err)
+{
+    (void)draw;
+    return error_kind(err, ERROR_UNSUPPORTED, "nothing of the kind is drawn yet");
+}

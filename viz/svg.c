@@ -1,0 +1,94 @@
+#include "viz/svg.h"
+
+#include "viz/escape.h"
+#include "viz/style.h"
+
+#include <stdlib.h>
+
+/* Ids inside of a page with several drawings are those of the first; so are rules, which is why
+ * they name boxes of their own drawing only: the report gives each its own prefix. */
+static void add_style(const Diagram *diagram, Buf *out)
+{
+    buf_puts(out, "<style>text{font-family:" STYLE_FONTS "}.node:hover polygon,.node:hover path"
+                  "{stroke-width:2.5}");
+    bool *out_of = arena_array(out->arena, bool, diagram->n_boxes + 1);
+    bool *into = arena_array(out->arena, bool, diagram->n_boxes + 1);
+    for (int i = 0; i < diagram->n_lines; i++) {
+        out_of[diagram->lines[i].from] = true;
+        into[diagram->lines[i].to] = true;
+    }
+    for (int i = 0; i < diagram->n_boxes; i++) {
+        if (into[i])
+            buf_printf(out, "#n%d:hover~.to-n%d path{stroke:#C5221F;stroke-width:3}", i, i);
+        if (out_of[i])
+            buf_printf(out, "#n%d:hover~.from-n%d path{stroke:#1A56DB;stroke-width:3}", i, i);
+    }
+    buf_puts(out, "</style>\n");
+}
+
+static const char *text_of(const Diagram *diagram, Str id)
+{
+    int64_t at;
+    if (id.n < 2 || !str_to_int((Str){id.s + 1, id.n - 1}, &at) || at < 0)
+        return NULL;
+    if (id.s[0] == 'n' && at < diagram->n_boxes) {
+        const DiagramBox *box = &diagram->boxes[at];
+        return box->why ? box->why : box->title;
+    }
+    if (id.s[0] == 'e' && at < diagram->n_lines) {
+        const DiagramLine *line = &diagram->lines[at];
+        return line->why ? line->why : line->label;
+    }
+    if (id.s[0] == 'f' && at < diagram->n_frames)
+        return diagram->frames[at].why ? diagram->frames[at].why : diagram->frames[at].title;
+    return NULL;
+}
+
+static bool take_through(Str *rest, Str end, Str *taken)
+{
+    int64_t at = str_find(*rest, end);
+    if (at < 0)
+        return false;
+    *taken = (Str){rest->s, (size_t)at + end.n};
+    *rest = (Str){rest->s + taken->n, rest->n - taken->n};
+    return true;
+}
+
+/* The value of id="..." in a tag. */
+static Str id_of(Str tag)
+{
+    int64_t at = str_find(tag, STR("id=\""));
+    if (at < 0)
+        return (Str){0};
+    Str rest = {tag.s + at + 4, tag.n - (size_t)at - 4};
+    return str_take(&rest, '"');
+}
+
+void svg_finish(Str raw, const Diagram *diagram, Buf *out)
+{
+    Str rest = raw, piece, id = {0};
+    bool styled = false;
+
+    while (take_through(&rest, STR(">"), &piece)) {
+        int64_t tag_at = str_find(piece, STR("<"));
+        Str tag = tag_at < 0 ? piece : (Str){piece.s + tag_at, piece.n - (size_t)tag_at};
+        buf_add(out, piece);
+        if (str_starts(tag, STR("<g ")) && !str_starts(id_of(tag), STR("a_")))
+            id = id_of(tag);
+        if (str_starts(tag, STR("<svg")) && !styled) {
+            buf_putc(out, '\n');
+            add_style(diagram, out);
+            styled = true;
+        }
+        if (!str_eq(tag, STR("<title>")))
+            continue;
+        const char *own = text_of(diagram, id);
+        Str old;
+        if (!take_through(&rest, STR("</title>"), &old))
+            break;
+        if (own)
+            escape_markup(str_from(own), TOOLTIP_MAX, out);
+        buf_puts(out, "</title>");
+    }
+    buf_add(out, rest);
+}
