@@ -4,6 +4,7 @@
 #   make deps demo test check       packages; the first look; the tests (T=name: some); all before a landing
 #   make format lint golden         clang-format; warnings, tidiness, layers; rewrite expected outputs
 #   make fuzz F=name [SECONDS=60]   libFuzzer on tests/fuzz/fuzz_name.c
+#   make differential [PART=jax]    exports held against the real systems, from PyPI
 #   make bench install clean        figures into build/bench.tsv; PREFIX= DESTDIR=; remove what was built
 #   V=1 shows whole commands
 
@@ -108,7 +109,7 @@ PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter release,$(MODE)),dimscope,$(BUILD)/
 MPI_PLUGIN := $(if $(MPI_SOURCES),$(dir $(PROGRAM))dimscope_mpi.so)
 
 .PHONY: all mpi cuda test-gpu bench-gpu build-tests run-tests deps deps-test deps-check demo test check
-.PHONY: fakes format format-check lint lint-files fuzz bench golden install clean FORCE
+.PHONY: differential fakes format format-check lint lint-files fuzz bench golden install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -242,6 +243,13 @@ deps-test:
 	$(call install_missing,$(DEPS_TEST))
 deps-check:
 	$(call install_missing,$(DEPS_CHECK))
+
+# ---- exports, held against the systems they are for
+
+PART =
+differential: deps
+	@$(SUBMAKE) all
+	@DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/differential/run.sh $(PART)
 
 # ---- first look
 
