@@ -1,7 +1,5 @@
 #include "core/base/sheet_write.h"
 
-#include "core/base/json.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -54,14 +52,12 @@ static Json *json_number(Arena *arena, Str cell)
     return end == text || *end || !isfinite(value) ? json_null() : json_from_real(value);
 }
 
-void sheet_write_json(const Sheet *sheet, const char *view, Buf *out)
+void sheet_put_json(const Sheet *sheet, Json *out)
 {
-    Json *root = json_object(), *columns = json_array(), *rows = json_array();
+    Json *columns = json_array(), *rows = json_array();
+    Arena *scratch = arena_new();
     int n = sheet->columns.n;
 
-    json_set_str(root, "schema", "dimscope.sheet");
-    json_set_int(root, "version", SHEET_VERSION);
-    json_set_str(root, "view", view);
     for (int c = 0; c < n; c++)
         json_add(columns, json_from_str(str_from(sheet->columns.at[c].name)));
     for (int r = 0; r < sheet_rows(sheet); r++) {
@@ -69,13 +65,24 @@ void sheet_write_json(const Sheet *sheet, const char *view, Buf *out)
         for (int c = 0; c < n; c++) {
             Str cell = sheet->cells.at[r * n + c];
             json_set(row, sheet->columns.at[c].name,
-                     sheet->columns.at[c].number ? json_number(out->arena, cell)
+                     sheet->columns.at[c].number ? json_number(scratch, cell)
                                                  : json_from_str(cell));
         }
         json_add(rows, row);
     }
-    json_set(root, "columns", columns);
-    json_set(root, "rows", rows);
+    json_set(out, "columns", columns);
+    json_set(out, "rows", rows);
+    arena_free(scratch);
+}
+
+void sheet_write_json(const Sheet *sheet, const char *view, Buf *out)
+{
+    Json *root = json_object();
+
+    json_set_str(root, "schema", "dimscope.sheet");
+    json_set_int(root, "version", SHEET_VERSION);
+    json_set_str(root, "view", view);
+    sheet_put_json(sheet, root);
     json_write(root, out);
     buf_putc(out, '\n');
     json_free(root);

@@ -114,27 +114,6 @@ static Json *write_ops(Writer *w)
     return out;
 }
 
-/* Tensors of the program: what its ops read and make, and what the model is given and gives. */
-static bool *tensors_of_program(const Writer *w)
-{
-    const Inferred *inferred = w->plan->inferred;
-    bool *in = arena_array(w->scratch, bool, w->graph->n_tensors);
-    for (int i = 0; i < inferred->n_program; i++) {
-        const GraphOp *op = &w->graph->ops[inferred->program[i]];
-        for (int o = 0; o < op->n_inputs; o++)
-            if (w->graph->operands[op->input + o] >= 0)
-                in[w->graph->operands[op->input + o]] = true;
-        for (int o = 0; o < op->n_outputs; o++)
-            if (w->graph->operands[op_output_place(op) + o] >= 0)
-                in[w->graph->operands[op_output_place(op) + o]] = true;
-    }
-    for (int i = 0; i < w->graph->n_inputs; i++)
-        in[w->graph->inputs[i]] = true;
-    for (int i = 0; i < w->graph->n_outputs; i++)
-        in[w->graph->outputs[i]] = true;
-    return in;
-}
-
 static void write_layout(Writer *w, int32_t tensor, Json *row)
 {
     static const char *const columns[] = {"dims_mapping", "partial", "placements", "local_shape",
@@ -158,7 +137,7 @@ static void write_layout(Writer *w, int32_t tensor, Json *row)
 static Json *write_tensors(Writer *w)
 {
     const Inferred *inferred = w->plan->inferred;
-    const bool *in = tensors_of_program(w);
+    const bool *in = inferred_in_program(w->scratch, inferred);
     Json *out = json_array();
     for (int32_t t = 0; t < w->graph->n_tensors; t++) {
         if (!in[t])

@@ -536,6 +536,24 @@ void inferred_put_shape(const Inferred *inferred, int32_t tensor, Buf *out)
         infer_put_code(inferred, inferred->shape[tensor], out);
 }
 
+bool *inferred_in_program(Arena *arena, const Inferred *inferred)
+{
+    const Graph *graph = inferred->graph;
+    bool *in = arena_array(arena, bool, graph->n_tensors);
+
+    for (int i = 0; i < inferred->n_program; i++) {
+        const GraphOp *op = &graph->ops[inferred->program[i]];
+        for (int o = 0; o < op->n_inputs + op->n_outputs; o++)
+            if (graph->operands[op->input + o] >= 0)
+                in[graph->operands[op->input + o]] = true;
+    }
+    for (int i = 0; i < graph->n_inputs; i++)
+        in[graph->inputs[i]] = true;
+    for (int i = 0; i < graph->n_outputs; i++)
+        in[graph->outputs[i]] = true;
+    return in;
+}
+
 int64_t inferred_bytes(const Inferred *inferred, int32_t tensor)
 {
     const Shape *shape = inferred_shape(inferred, tensor);

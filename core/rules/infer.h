@@ -138,6 +138,9 @@ static inline bool tensor_is_parameter(const Inferred *inferred, int32_t tensor)
            !inferred_value(inferred, tensor);
 }
 
+/* Per tensor: whether ops of the program read or make it, or the model is given it or gives it. */
+bool *inferred_in_program(Arena *arena, const Inferred *inferred);
+
 int64_t inferred_bytes(const Inferred *inferred,
                        int32_t tensor);            /* of the whole tensor; 0 when unknown */
 int64_t inferred_params(const Inferred *inferred); /* elements of float initializers */

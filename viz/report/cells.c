@@ -1,0 +1,56 @@
+#include "viz/report/cells.h"
+
+#include <inttypes.h>
+
+bool table_fits(double n_rows, const char *table, Error *err)
+{
+    if (n_rows <= TABLE_ROWS_MAX)
+        return true;
+    return error_kind(err, ERROR_UNSUPPORTED, "the table '%s' would have %.0f rows, more than %d",
+                      table, n_rows, TABLE_ROWS_MAX);
+}
+
+void table_put_shape(Sheet *out, const Shape *shape)
+{
+    Buf text = buf_new(out->arena);
+
+    buf_putc(&text, '[');
+    for (int d = 0; d < shape->n_dims; d++)
+        buf_printf(&text, "%s%" PRId64, d ? "," : "", shape->dim[d]);
+    buf_putc(&text, ']');
+    sheet_put(out, buf_str(&text));
+}
+
+void table_put_partial(Sheet *out, const Mesh *mesh, const Sharding *sharding)
+{
+    Buf text = buf_new(out->arena);
+
+    for (int reduce = REDUCE_NONE + 1; reduce <= REDUCE_ALL; reduce++) {
+        AtomSet atoms = 0;
+        for (int a = 0; a < mesh->n_atoms; a++)
+            atoms |= sharding->partial[a] == reduce ? (AtomSet)1 << a : 0;
+        if (!atoms)
+            continue;
+        bool sum = reduce == REDUCE_SUM;
+        buf_printf(&text, "%s%s", text.n > 0 ? " " : "", sum ? "" : reduce_name((ReduceOp)reduce));
+        buf_puts(&text, sum ? "" : "(");
+        mesh_format_set(mesh, atoms, ".", &text);
+        buf_puts(&text, sum ? "" : ")");
+    }
+    sheet_put(out, buf_str(&text));
+}
+
+void table_put_coordinates(Sheet *out, const Mesh *mesh, int64_t position)
+{
+    Buf text = buf_new(out->arena);
+
+    for (int a = 0; a < mesh->n_axes; a++)
+        buf_printf(&text, "%s%s=%" PRId64, a ? "," : "", mesh->axes[a].name,
+                   mesh_coord(mesh, a, position));
+    sheet_put(out, buf_str(&text));
+}
+
+void table_put_text(Sheet *out, const char *text)
+{
+    sheet_put(out, str_from(text));
+}
