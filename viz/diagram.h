@@ -8,7 +8,8 @@
  *     line   value, not moved (thin grey); moved, by the kind of its first step that communicates:
  *            AR arrows both ways and bold, AG crow's foot, RS inverted arrow and dashed, A2A
  * double, permute and sends dotted to a dot; width by bytes, colour by axis, and both in words;
- *            cause (open arrow); only in A (dashed grey), only in B (bold)
+ *            cause (open arrow); only in A (dashed grey), only in B (bold); index dim to the dim it
+ *            lands in (no arrow), bold and in the colour of the axis where one cuts it
  *     text   a sharding has its axes in their colours
  *
  * A diagram is data: all texts are as people name things, and whoever writes it escapes them.
@@ -106,9 +107,10 @@ typedef enum {
     LINE_VALUE,
     LINE_MOVED,
     LINE_CAUSE,
-    LINE_A,    /* only in the first plan */
-    LINE_B,    /* only in the second */
-    LINE_ORDER /* not seen: what is behind what */
+    LINE_A,     /* only in the first plan */
+    LINE_B,     /* only in the second */
+    LINE_ORDER, /* not seen: what is behind what */
+    LINE_DIM    /* an index dim lands in a dim of a tensor; axis: the first that cuts it there */
 } LineLook;
 
 typedef struct {
@@ -118,7 +120,7 @@ typedef struct {
     bool partial;      /* the value is partial on the way: dashed, with the sum mark */
     bool loose;        /* does not say what is below what */
     StepKind kind;     /* of what is moved; next three too */
-    int axis;          /* the first mesh axis it is moved over; -1 */
+    int axis;          /* the first mesh axis it is moved over; of a cause: which axis; -1 */
     int64_t bytes;     /* payload of a rank */
     const char *label; /* "AR tp 12.0 MiB 0.101 ms"; NULL */
     const char *why;   /* tooltip: the cause of what is moved; NULL */
@@ -127,7 +129,7 @@ typedef struct {
 
 typedef struct {
     const char *title;
-    const char *says; /* below it: what it comes to, in a sentence; NULL */
+    const char *says; /* below it: what it comes to, in a sentence or some lines; NULL */
     bool sideways;    /* from left to right */
     int n_boxes, n_frames, n_lines;
     const DiagramBox *boxes;

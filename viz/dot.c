@@ -106,15 +106,15 @@ static void add_coloured(const Dot *dot, Buf *out, Str s)
 static void add_lines(const Dot *dot, Buf *out, const char *s, bool coloured)
 {
     Str rest = str_from(s);
+    bool several = str_find(rest, STR("\n")) >= 0; /* the last one ends too, or stands elsewhere */
 
     do {
-        bool more = str_find(rest, STR("\n")) >= 0;
         Str line = str_take(&rest, '\n');
         if (coloured)
             add_coloured(dot, out, line);
         else
             add_escaped(out, line);
-        if (more)
+        if (several)
             buf_puts(out, "<BR ALIGN=\"LEFT\"/>");
     } while (rest.n > 0);
 }
@@ -202,7 +202,7 @@ static const struct {
     [BOX_PARAMETER] = {"", "solid"},
     [BOX_DEVICE] = {"", "rounded,filled"},
     [BOX_CAUSE] = {"note", ""},
-    [BOX_TABLE] = {"plain", ""},
+    [BOX_TABLE] = {"plain", "solid"},
 };
 
 static void add_box(Dot *dot, int i)
@@ -307,6 +307,16 @@ static void mark_moved(Dot *dot, Agedge_t *edge, StepKind kind, int axis, int64_
     set(edge, "penwidth", arena_printf(dot->arena, "%.1f", width));
 }
 
+static void mark_dim(Agedge_t *edge, int axis)
+{
+    set(edge, "dir", "none");
+    if (axis < 0)
+        return;
+    set(edge, "color", style_axis_colour(axis));
+    set(edge, "fontcolor", style_axis_colour(axis));
+    set(edge, "penwidth", "3");
+}
+
 static void mark_line(Dot *dot, Agedge_t *edge, const DiagramLine *line)
 {
     if (line->look == LINE_MOVED)
@@ -314,9 +324,13 @@ static void mark_line(Dot *dot, Agedge_t *edge, const DiagramLine *line)
     if (line->look == LINE_VALUE && line->partial)
         set(edge, "style", "dashed");
     if (line->look == LINE_CAUSE) {
+        const char *colour = line->axis >= 0 ? style_axis_colour(line->axis) : STYLE_TEXT;
         set(edge, "arrowhead", "vee");
-        set(edge, "color", STYLE_TEXT);
+        set(edge, "color", colour);
+        set(edge, "fontcolor", colour);
     }
+    if (line->look == LINE_DIM)
+        mark_dim(edge, line->axis);
     if (line->look == LINE_A)
         set(edge, "style", "dashed");
     if (line->look == LINE_B) {
@@ -400,6 +414,7 @@ static void legend_lines(Dot *dot, Agraph_t *legend, int *n, Agnode_t *above)
         [LINE_A] = "only in A",
         [LINE_B] = "only in B",
         [LINE_ORDER] = "",
+        [LINE_DIM] = "index dim lands there; bold: cut",
     };
     bool used[sizeof meanings / sizeof *meanings] = {0}, moved[STEP_KIND_COUNT] = {0};
     bool partial = false;
@@ -413,11 +428,11 @@ static void legend_lines(Dot *dot, Agraph_t *legend, int *n, Agnode_t *above)
     for (size_t look = 0; look < sizeof meanings / sizeof *meanings; look++) {
         if (!used[look] || !*meanings[look])
             continue;
-        DiagramLine line = {.look = (LineLook)look};
+        DiagramLine line = {.look = (LineLook)look, .axis = -1};
         mark_line(dot, legend_line(dot, legend, n, &above, meanings[look]), &line);
     }
     if (partial) {
-        DiagramLine line = {.look = LINE_VALUE, .partial = true};
+        DiagramLine line = {.look = LINE_VALUE, .axis = -1, .partial = true};
         Agedge_t *edge = legend_line(dot, legend, n, &above, "partial: still to be summed");
         mark_line(dot, edge, &line);
         set(edge, "label", "\xce\xa3");
@@ -510,9 +525,9 @@ static void set_title(Dot *dot)
     buf_puts(&label, "<FONT POINT-SIZE=\"14\"><B>");
     add_escaped(&label, str_from(dot->diagram->title));
     buf_puts(&label, "</B></FONT>");
-    if (dot->diagram->says) {
+    for (Str rest = str_from(dot->diagram->says); rest.n > 0;) {
         buf_puts(&label, "<BR/>");
-        add_coloured(dot, &label, str_from(dot->diagram->says));
+        add_coloured(dot, &label, str_take(&rest, '\n'));
     }
     buf_puts(&label, "<BR/>&#160;");
     set_html(dot, dot->graph, "label", label.s);
