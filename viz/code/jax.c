@@ -1,7 +1,408 @@
 #include "viz/code/code.h"
 
+#include "core/plan/label.h"
+#include "viz/code/fold.h"
+#include "viz/code/jax_axes.h"
+#include "viz/code/python.h"
+#include "viz/code/values.h"
+
+#include <inttypes.h>
+
+typedef struct {
+    const Session *session;
+    const Plan *plan;
+    Arena *arena;
+    Values values;
+    JaxAxes axes;
+    int n_cut_less, n_left, n_unreduced;
+    bool unconstrained; /* some dim of a value is left to XLA */
+    Buf *out;
+} Jax;
+
+typedef enum { TABLE_GIVEN, TABLE_MADE, TABLE_REDUCED } TableKind;
+
+/* ---- a PartitionSpec ---- */
+
+static void put_names(const Jax *jax, const uint8_t *atom, int n, Buf *out)
+{
+    const char *comma = "";
+    for (int i = 0; i < n; i += jax->axes.length[atom[i]]) {
+        buf_puts(out, comma);
+        python_string(str_from(jax->axes.name[atom[i]]), out);
+        comma = ", ";
+    }
+}
+
+/* How many atoms of a dim's first digit JAX can cut it by: it takes even parts only. */
+static int sayable_atoms(const Jax *jax, const Cut *cut, bool *all)
+{
+    const Digit *digit = &cut->digit[0];
+    int n = 0;
+    int64_t parts = 1;
+    *all = cut_is_whole(cut);
+    if (cut_is_whole(cut) || cut_is_blocks(cut))
+        return 0;
+    while (n < digit->n) {
+        int length = jax->axes.length[digit->atom[n]];
+        for (int i = 0; i < length; i++)
+            parts *= jax->session->mesh->atoms[digit->atom[n + i]].size;
+        if (digit->size % parts != 0)
+            break;
+        n += length;
+    }
+    *all = n == digit->n && cut->n == 1;
+    return n;
+}
+
+/* Returns whether it says all; a dim that it cannot say is left to XLA where that is possible. */
+static bool put_spec(Jax *jax, const Sharding *sharding, bool free, bool partials, Buf *out)
+{
+    bool says_all = true;
+    buf_puts(out, "P(");
+    for (int64_t d = 0; d < sharding->n_dims; d++) {
+        const Cut *cut = &sharding->dim[d];
+        bool all;
+        int n = cut->n > 0 ? sayable_atoms(jax, cut, &all) : (all = true, 0);
+        int names = 0;
+        for (int i = 0; i < n; i += jax->axes.length[cut->digit[0].atom[i]])
+            names++;
+        says_all &= all;
+        buf_puts(out, d ? ", " : "");
+        buf_puts(out, !all && free ? "U" : names == 0 ? "None" : names > 1 ? "(" : "");
+        jax->unconstrained |= !all && free;
+        if (names > 0 && (all || !free)) {
+            put_names(jax, cut->digit[0].atom, n, out);
+            buf_puts(out, names > 1 ? ")" : "");
+        }
+    }
+    uint8_t atom[ATOMS_MAX];
+    int n = mesh_list_set(jax->session->mesh, sharding_partials(sharding), atom);
+    if (n > 0 && partials) {
+        buf_printf(out, "%sunreduced={", sharding->n_dims ? ", " : "");
+        put_names(jax, atom, n, out);
+        buf_putc(out, '}');
+        jax->n_unreduced++;
+    }
+    buf_putc(out, ')');
+    return says_all;
+}
+
+static bool only_sums(const Sharding *sharding)
+{
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (sharding->partial[a] != REDUCE_NONE && sharding->partial[a] != REDUCE_SUM)
+            return false;
+    return true;
+}
+
+/* ---- tables ---- */
+
+typedef struct {
+    Vec(FoldItem) items;
+} Rows;
+
+/* `rest` of a row: the spec, then what stands behind it. */
+static void add_row(Jax *jax, Rows *rows, int32_t tensor, const Sharding *sharding, TableKind kind)
+{
+    Buf spec = buf_new(jax->arena), ours = buf_new(jax->arena);
+    sharding_format(sharding, jax->session->mesh, VIEW_OURS_ASCII, &ours, NULL);
+    bool sums = only_sums(sharding);
+    bool all = put_spec(jax, sharding, kind != TABLE_GIVEN, sums && kind != TABLE_REDUCED, &spec);
+    if (!sums) {
+        spec.n = 0;
+        buf_puts(&spec, "None");
+        jax->n_left++;
+    } else if (!all) {
+        jax->n_cut_less++;
+    }
+    buf_printf(&spec, ",  # %s%s", ours.s,
+               !sums                 ? ": left to XLA"
+               : all                 ? ""
+               : kind == TABLE_GIVEN ? ": cut less"
+                                     : ": U is left to XLA");
+    vec_push(jax->arena, &rows->items, (FoldItem){jax->values.name[tensor], spec.s});
+}
+
+static void put_folded_name(const char *name, const FoldLine *line, Buf *out)
+{
+    Buf front = buf_new(out->arena), back = buf_new(out->arena);
+    python_string((Str){name, line->at}, &front);
+    python_string(str_from(name + line->at + line->n), &back);
+    buf_puts(out, "f\"");
+    for (size_t i = 1; i + 1 < front.n; i++)
+        buf_printf(out, front.s[i] == '{' || front.s[i] == '}' ? "%c%c" : "%c", front.s[i],
+                   front.s[i]);
+    buf_puts(out, "{i}");
+    for (size_t i = 1; i + 1 < back.n; i++)
+        buf_printf(out, back.s[i] == '{' || back.s[i] == '}' ? "%c%c" : "%c", back.s[i], back.s[i]);
+    buf_putc(out, '"');
+}
+
+static void put_lines(const FoldLoop *loop, const FoldItem *item, const char *indent, Buf *out)
+{
+    for (int l = 0; l < loop->n_lines; l++) {
+        const FoldLine *line = &loop->line[l];
+        buf_puts(out, indent);
+        if (line->n > 0)
+            put_folded_name(item[line->item].name, line, out);
+        else
+            python_string(str_from(item[line->item].name), out);
+        buf_printf(out, ": %s\n", item[line->item].rest);
+    }
+}
+
+static void put_rows(Jax *jax, const char *table, const char *says, const Rows *rows)
+{
+    Folded folded = fold_items(jax->arena, rows->items.at, rows->items.n);
+    buf_printf(jax->out, "\n# %s\n%s = {%s", says, table, folded.loop[0].n_lines ? "\n" : "");
+    put_lines(&folded.loop[0], rows->items.at, "    ", jax->out);
+    buf_puts(jax->out, "}\n");
+    for (int i = 1; i < folded.n; i++) {
+        buf_puts(jax->out, "for i in ");
+        fold_put_range_python(&folded.loop[i], jax->out);
+        buf_printf(jax->out, ":\n    %s |= {\n", table);
+        put_lines(&folded.loop[i], rows->items.at, "        ", jax->out);
+        buf_puts(jax->out, "    }\n");
+    }
+}
+
+static void put_given(Jax *jax, const char *table, const char *says, const int32_t *tensor, int n)
+{
+    Rows rows = {0};
+    for (int i = 0; i < n; i++) {
+        bool again = false;
+        for (int k = 0; k < i && n < 10000; k++)
+            again |= tensor[k] == tensor[i];
+        if (jax->values.name[tensor[i]] && !again)
+            add_row(jax, &rows, tensor[i], plan_sharding(jax->plan, tensor[i]), TABLE_GIVEN);
+    }
+    put_rows(jax, table, says, &rows);
+}
+
+static void put_made(Jax *jax)
+{
+    Rows rows = {0}, reduced = {0};
+    for (int i = 0; i < jax->values.n_made; i++) {
+        int32_t t = jax->values.made[i], read = values_read_as(jax->session, t);
+        const Sharding *sharding = plan_sharding(jax->plan, t);
+        add_row(jax, &rows, t, sharding, TABLE_MADE);
+        const Sharding *as = read < 0 ? NULL : shardings_at(jax->plan->shardings, read);
+        if (sharding_partials(sharding) && as && !sharding_partials(as))
+            add_row(jax, &reduced, t, as, TABLE_REDUCED);
+    }
+    put_rows(jax, "ACTIVATIONS", "What ops make. None: left to XLA.", &rows);
+    put_rows(jax, "REDUCED", "What is made unreduced, as all that read it take it.", &reduced);
+}
+
+/* ---- parts of the mesh ---- */
+
+static void put_positions(const Mesh *mesh, SubMesh part, Buf *out)
+{
+    int64_t n = submesh_size(mesh, part);
+    bool plain = n == mesh->n_devices && !mesh->devices;
+    if (plain) {
+        buf_printf(out, "range(%" PRId64 ")", n);
+        return;
+    }
+    buf_putc(out, '[');
+    for (int64_t i = 0; i < n; i++)
+        buf_printf(out, "%s%" PRId64, i ? ", " : "",
+                   mesh_device(mesh, submesh_position(mesh, part, i)));
+    buf_putc(out, ']');
+}
+
+/* "pp=0", "" of the whole mesh */
+static void put_part_name(const Jax *jax, int part, Buf *out)
+{
+    Buf name = buf_new(jax->arena);
+    submesh_format(jax->session->mesh, jax->plan->submeshes[part], &name);
+    python_string(buf_str(&name), out);
+}
+
+static void put_parts(Jax *jax)
+{
+    Buf *out = jax->out;
+    buf_puts(out,
+             "\n# The parts of the mesh that hold something: devices, and the size of each axis.\n"
+             "PARTS = {\n");
+    for (int p = 0; p < jax->plan->n_submeshes; p++) {
+        SubMesh part = jax->plan->submeshes[p];
+        buf_puts(out, "    ");
+        put_part_name(jax, p, out);
+        buf_puts(out, ": (");
+        put_positions(jax->session->mesh, part, out);
+        buf_puts(out, ", (");
+        for (int a = 0; a < jax->axes.n; a++) {
+            bool fixed = jax->axes.n_atoms[a] > 0 && (part.fixed >> jax->axes.atom[a] & 1);
+            buf_printf(out, "%s%" PRId64, a ? ", " : "", fixed ? 1 : jax->axes.size[a]);
+        }
+        buf_puts(out, jax->axes.n == 1 ? ",)),\n" : ")),\n");
+    }
+    buf_puts(out, "}\n");
+}
+
+static void add_on(Jax *jax, Rows *rows, int32_t tensor)
+{
+    int part[64], n = values_parts(jax->plan, tensor, part, 64);
+    if (n == 1 && part[0] == 0)
+        return;
+    Buf on = buf_new(jax->arena);
+    buf_putc(&on, '(');
+    for (int i = 0; i < n; i++) {
+        put_part_name(jax, part[i], &on);
+        buf_puts(&on, i + 1 < n ? ", " : n == 1 ? "," : "");
+    }
+    buf_puts(&on, "),");
+    vec_push(jax->arena, &rows->items, (FoldItem){jax->values.name[tensor], on.s});
+}
+
+static void put_on(Jax *jax)
+{
+    const Graph *graph = jax->session->graph;
+    Rows rows = {0};
+    if (jax->plan->n_submeshes < 2)
+        return;
+    for (int32_t t = 0; t < graph->n_tensors; t++)
+        if (jax->values.name[t])
+            add_on(jax, &rows, t);
+    put_rows(jax, "ON", "Which parts hold what; what is not named is on all of the mesh.", &rows);
+}
+
+/* ---- the module ---- */
+
+static void put_head(Jax *jax)
+{
+    Buf *out = jax->out, mesh = buf_new(jax->arena);
+    const char *file = jax->session->graph->file;
+    mesh_format(jax->session->mesh, &mesh);
+    buf_puts(out, "# ");
+    python_comment(str_from(path_base(file)), out);
+    buf_puts(out, " on ");
+    python_comment(buf_str(&mesh), out);
+    buf_puts(out, ": a plan of dimscope, for JAX.\n"
+                  "#\n"
+                  "#     mesh = plan.make_mesh(");
+    buf_puts(out, jax->plan->n_submeshes > 1 ? "part" : "");
+    buf_puts(out,
+             ")\n"
+             "#     params = jax.device_put(params, plan.parameter_shardings(params, mesh))\n"
+             "#     step = jax.jit(model, in_shardings=(plan.parameter_shardings(params, mesh),\n"
+             "#                                         plan.named(plan.INPUTS, mesh)),\n"
+             "#                    out_shardings=plan.named(plan.OUTPUTS, mesh))\n"
+             "#\n"
+             "# and where the model makes a value of ACTIVATIONS:\n"
+             "#\n"
+             "#     x = plan.constrain(x, NAME, mesh)\n"
+             "#\n"
+             "# A comment behind a line is the sharding: sizes, / by which axes, + what is still\n"
+             "# to be summed. Where no PartitionSpec says it, what is given is cut less, and U "
+             "leaves a\n# dim of what is made to XLA.\n"
+             "import jax\n"
+             "import numpy as np\n"
+             "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n\n"
+             "U = P.UNCONSTRAINED\n");
+}
+
+static void put_axes(Jax *jax)
+{
+    Buf *out = jax->out;
+    if (jax->axes.split)
+        buf_puts(out, "\n# A part of an axis cuts something, so these are the parts, major first.");
+    buf_puts(out, "\nAXES = {");
+    for (int a = 0; a < jax->axes.n; a++) {
+        buf_puts(out, a ? ", " : "");
+        python_string(str_from(jax->axes.axis[a]), out);
+        buf_printf(out, ": %" PRId64, jax->axes.size[a]);
+    }
+    buf_puts(out, "}\n");
+}
+
+static void put_mesh(Jax *jax)
+{
+    Buf *out = jax->out;
+    if (jax->plan->n_submeshes > 1) {
+        put_parts(jax);
+        buf_puts(out,
+                 "\n\ndef make_mesh(part=\"\", devices=None):\n"
+                 "    \"\"\"The devices of a part as a mesh; of all of them. A program runs on "
+                 "one part.\"\"\"\n"
+                 "    numbers, sizes = PARTS[part]\n"
+                 "    devices = np.array(jax.devices() if devices is None else devices)\n"
+                 "    return Mesh(devices[np.array(numbers)].reshape(sizes), tuple(AXES))\n\n");
+        return;
+    }
+    buf_puts(out, "DEVICES = ");
+    put_positions(jax->session->mesh, jax->plan->submeshes[0], out);
+    buf_puts(out, "\n\n\ndef make_mesh(devices=None):\n"
+                  "    devices = np.array(jax.devices() if devices is None else devices)\n"
+                  "    return Mesh(devices[np.array(DEVICES)].reshape(tuple(AXES.values())), "
+                  "tuple(AXES))\n\n");
+}
+
+static void put_tail(Jax *jax)
+{
+    buf_puts(jax->out,
+             "\n\ndef named(specs, mesh):\n"
+             "    return {name: NamedSharding(mesh, spec) for name, spec in specs.items()}\n"
+             "\n\n"
+             "def parameter_shardings(params, mesh):\n"
+             "    \"\"\"A tree like params: flat, by name, or nested by the parts of names.\"\"\"\n"
+             "    def sharding(path, _):\n"
+             "        keys = [getattr(k, \"key\", getattr(k, \"name\", getattr(k, \"idx\", None))) "
+             "for k in path]\n"
+             "        return NamedSharding(mesh, PARAMETERS[\".\".join(map(str, keys))])\n"
+             "    return jax.tree_util.tree_map_with_path(sharding, params)\n"
+             "\n\n"
+             "def constrain(x, name, mesh):\n"
+             "    \"\"\"x as the plan has it. Only a mesh of explicit axes knows values that are "
+             "unreduced:\n"
+             "    they are taken as their readers take them, or left to XLA where those "
+             "differ.\"\"\"\n"
+             "    spec = ACTIVATIONS[name]\n"
+             "    if spec is not None and spec.unreduced:\n"
+             "        spec = REDUCED.get(name)\n"
+             "    if spec is None:\n"
+             "        return x\n"
+             "    return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, spec))\n");
+}
+
+static void say_notes(const Jax *jax, ExportNotes *notes)
+{
+    if (jax->n_cut_less)
+        export_note(notes,
+                    "%d shardings are uneven, or cut each of several parts of a dim, which no "
+                    "PartitionSpec says: what is given is cut less, what is made is left to XLA in "
+                    "that dim (a weight of 3 parts can be kept with a dim of 3, and cut behind it)",
+                    jax->n_cut_less);
+    if (jax->n_left)
+        export_note(notes, "%d values are partial, but not by a sum: they are left to XLA",
+                    jax->n_left);
+    if (jax->axes.split)
+        export_note(notes, "a part of an axis cuts something: the mesh has the parts as axes");
+    if (jax->plan->n_submeshes > 1)
+        export_note(notes, "stages run on parts of the mesh: one jax.jit runs on one of them, so "
+                           "the module has a mesh a part; the schedule is not in it");
+}
+
 bool code_jax(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
-    (void)request, (void)out, (void)notes;
-    return error_kind(err, ERROR_UNSUPPORTED, "nothing of the kind is written yet");
+    const Session *session = request->drawing.session;
+    Jax jax = {.session = session, .plan = session->plan, .arena = out->arena, .out = out};
+    (void)err;
+    jax.values = values_of(session, jax.arena);
+    jax.axes = jax_axes_of(session->plan, jax.arena);
+    put_head(&jax);
+    put_axes(&jax);
+    put_mesh(&jax);
+    put_given(&jax, "PARAMETERS", "Where parameters lie.", jax.values.parameter,
+              jax.values.n_parameters);
+    put_given(&jax, "INPUTS", "What the model is given.", session->graph->inputs,
+              session->graph->n_inputs);
+    put_given(&jax, "OUTPUTS", "What it hands out.", session->graph->outputs,
+              session->graph->n_outputs);
+    put_made(&jax);
+    put_on(&jax);
+    put_tail(&jax);
+    say_notes(&jax, notes);
+    return true;
 }
