@@ -53,7 +53,7 @@ static bool write_laid_out(const ExportRequest *request, const char *format, Buf
         !layout_dot(buf_str(&dot), format, request->progress, &drawn, absent, err))
         return false;
     if (strcmp(format, "svg") == 0)
-        svg_finish(buf_str(&drawn), diagram, out);
+        svg_finish(buf_str(&drawn), diagram, "", out);
     else
         buf_add(out, buf_str(&drawn));
     return true;

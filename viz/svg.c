@@ -5,9 +5,8 @@
 
 #include <stdlib.h>
 
-/* Ids inside of a page with several drawings are those of the first; so are rules, which is why
- * they name boxes of their own drawing only: the report gives each its own prefix. */
-static void add_style(const Diagram *diagram, Buf *out)
+/* Rules hold for a whole page, which is why they name boxes of their own drawing only. */
+static void add_style(const Diagram *diagram, const char *prefix, Buf *out)
 {
     buf_puts(out, "<style>text{font-family:" STYLE_FONTS "}.node:hover polygon,.node:hover path"
                   "{stroke-width:2.5}");
@@ -19,9 +18,11 @@ static void add_style(const Diagram *diagram, Buf *out)
     }
     for (int i = 0; i < diagram->n_boxes; i++) {
         if (into[i])
-            buf_printf(out, "#n%d:hover~.to-n%d path{stroke:#C5221F;stroke-width:3}", i, i);
+            buf_printf(out, "#%sn%d:hover~.to-n%d path{stroke:#C5221F;stroke-width:3}", prefix, i,
+                       i);
         if (out_of[i])
-            buf_printf(out, "#n%d:hover~.from-n%d path{stroke:#1A56DB;stroke-width:3}", i, i);
+            buf_printf(out, "#%sn%d:hover~.from-n%d path{stroke:#1A56DB;stroke-width:3}", prefix, i,
+                       i);
     }
     buf_puts(out, "</style>\n");
 }
@@ -64,7 +65,22 @@ static Str id_of(Str tag)
     return str_take(&rest, '"');
 }
 
-void svg_finish(Str raw, const Diagram *diagram, Buf *out)
+/* Up to and with the tag, whose id gets the prefix. */
+static void add_piece(Str piece, const char *prefix, Buf *out)
+{
+    int64_t at = *prefix ? str_find(piece, STR(" id=\"")) : -1;
+
+    if (at < 0) {
+        buf_add(out, piece);
+        return;
+    }
+    size_t before = (size_t)at + sizeof " id=\"" - 1;
+    buf_add(out, (Str){piece.s, before});
+    buf_puts(out, prefix);
+    buf_add(out, (Str){piece.s + before, piece.n - before});
+}
+
+void svg_finish(Str raw, const Diagram *diagram, const char *prefix, Buf *out)
 {
     Str rest = raw, piece, id = {0};
     bool styled = false;
@@ -72,12 +88,12 @@ void svg_finish(Str raw, const Diagram *diagram, Buf *out)
     while (take_through(&rest, STR(">"), &piece)) {
         int64_t tag_at = str_find(piece, STR("<"));
         Str tag = tag_at < 0 ? piece : (Str){piece.s + tag_at, piece.n - (size_t)tag_at};
-        buf_add(out, piece);
+        add_piece(piece, prefix, out);
         if (str_starts(tag, STR("<g ")) && !str_starts(id_of(tag), STR("a_")))
             id = id_of(tag);
         if (str_starts(tag, STR("<svg")) && !styled) {
             buf_putc(out, '\n');
-            add_style(diagram, out);
+            add_style(diagram, prefix, out);
             styled = true;
         }
         if (!str_eq(tag, STR("<title>")))

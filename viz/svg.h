@@ -9,7 +9,8 @@
 
 #include "viz/diagram.h"
 
-/* raw: of `dot -Tsvg` on dot_write() of the diagram. */
-void svg_finish(Str raw, const Diagram *diagram, Buf *out);
+/* raw: of `dot -Tsvg` on dot_write() of the diagram. prefix: before every id, for a page with
+ * several drawings; "". */
+void svg_finish(Str raw, const Diagram *diagram, const char *prefix, Buf *out);
 
 #endif
