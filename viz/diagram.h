@@ -75,7 +75,7 @@ typedef enum {
 
 typedef struct {
     BoxLook look;
-    const char *title;    /* "mlp.c_fc", "h[0..11] x12" */
+    const char *title;    /* "mlp.c_fc", "h[0..11] x12"; "" of a table: it has cells alone */
     const char *operator; /* "Gemm", "38 ops" */
     const char *flow;     /* a sharding: "8/dp,1024,768 -> 8/dp,1024,3072/tp" */
     const char *figures;  /* "0.12 ms  24.0 MiB"; for groups also "2 AR tp" */
@@ -115,7 +115,8 @@ typedef enum {
 
 typedef struct {
     int from, to;                    /* boxes */
-    const char *from_port, *to_port; /* of their cells; NULL */
+    const char *from_port, *to_port; /* of their cells, "d0"; ":n" or ":s" after it says at which
+                                        side; NULL */
     LineLook look;
     bool partial;      /* the value is partial on the way: dashed, with the sum mark */
     bool loose;        /* does not say what is below what */

@@ -167,12 +167,14 @@ static const char *box_label(const Dot *dot, const DiagramBox *box)
     Buf label = buf_new(dot->arena);
     const char *row = "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">";
 
-    buf_puts(&label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">"
-                     "<TR><TD ALIGN=\"LEFT\"><B>");
-    add_escaped(&label, str_from(box->title));
-    buf_puts(&label, "</B></TD><TD ALIGN=\"RIGHT\">");
-    add_escaped(&label, str_from(box->operator));
-    buf_puts(&label, "</TD></TR>");
+    buf_puts(&label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">");
+    if (*box->title || *box->operator|| box->n_cells == 0) {
+        buf_puts(&label, "<TR><TD ALIGN=\"LEFT\"><B>");
+        add_escaped(&label, str_from(box->title));
+        buf_puts(&label, "</B></TD><TD ALIGN=\"RIGHT\">");
+        add_escaped(&label, str_from(box->operator));
+        buf_puts(&label, "</TD></TR>");
+    }
     if (*box->flow) {
         buf_puts(&label, row);
         add_lines(dot, &label, box->flow, true);
@@ -421,7 +423,7 @@ static void legend_lines(Dot *dot, Agraph_t *legend, int *n, Agnode_t *above)
 
     for (int i = 0; i < dot->diagram->n_lines; i++) {
         const DiagramLine *line = &dot->diagram->lines[i];
-        used[line->look] = true;
+        used[line->look] |= line->look != LINE_VALUE || !line->partial;
         moved[line->kind] |= line->look == LINE_MOVED;
         partial |= line->partial && line->look == LINE_VALUE;
     }

@@ -40,21 +40,55 @@ void draw_line(Draw *draw, DiagramLine line)
 
 /* ---- what a request is of ---- */
 
+/* An op as drawings call it: "h.0.mlp.c_proj/Gemm". -1 */
+static int32_t find_labelled(const Draw *draw, Str name)
+{
+    const Inferred *inferred = draw->plan->inferred;
+    size_t slash = name.n;
+
+    while (slash > 0 && name.s[slash - 1] != '/')
+        slash--;
+    for (int i = 0; slash > 0 && i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (str_eq(str_from(op_path(draw->graph, op)), (Str){name.s, slash - 1}) &&
+            str_eq(label_op(draw->session, draw->arena, op), name))
+            return op;
+    }
+    return -1;
+}
+
+/* A tensor as drawings call it: "h.0.mlp.c_proj/Gemm out". -1 */
+static int32_t find_labelled_tensor(const Draw *draw, Str name)
+{
+    int64_t blank = str_find(name, STR(" out"));
+    int32_t op = blank < 0 ? -1 : find_labelled(draw, (Str){name.s, (size_t)blank});
+
+    for (int o = 0; op >= 0 && o < draw->graph->ops[op].n_outputs; o++) {
+        int32_t tensor = op_outputs(draw->graph, op)[o];
+        if (tensor >= 0 && str_eq(label_tensor(draw->session, draw->arena, tensor), name))
+            return tensor;
+    }
+    return -1;
+}
+
 int32_t draw_find_tensor(const Draw *draw, const char *name, Error *err)
 {
-    return naming_find(draw->session->naming, str_from(name), err);
+    int32_t labelled = find_labelled_tensor(draw, str_from(name));
+    return labelled >= 0 ? labelled : naming_find(draw->session->naming, str_from(name), err);
 }
 
 int32_t draw_find_op(const Draw *draw, const char *name, Error *err)
 {
     int32_t op = graph_find_op(draw->graph, str_from(name));
+    if (op < 0)
+        op = find_labelled(draw, str_from(name));
     if (op >= 0 && plan_cut(draw->plan, op))
         return op;
     op = -1;
     naming_part(draw->session->naming, str_from(name), PART_OUT, &op);
     if (op >= 0)
         return op;
-    int32_t tensor = naming_find(draw->session->naming, str_from(name), err);
+    int32_t tensor = draw_find_tensor(draw, name, err);
     if (tensor < 0)
         return -1;
     op = draw->graph->tensors[tensor].maker;

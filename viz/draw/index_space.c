@@ -1,7 +1,510 @@
-#include "viz/draw/draw.h"
+#include "viz/draw/parts.h"
+
+#include "core/base/units.h"
+#include "core/plan/cost.h"
+#include "core/plan/explain/reason.h"
+#include "core/plan/label.h"
+
+#include <inttypes.h>
+
+enum { OPERANDS_SHOWN = 10, PICTURES_MOST_DEVICES = 16 };
+
+typedef struct {
+    Draw *draw;
+    Arena *arena;
+    int32_t op;
+    const OpSpace *space;
+    const OpCut *cut;
+    int box; /* of the index dims */
+} Space;
+
+/* ---- the index dims, a column each ---- */
+
+static const char *index_name(const Space *at, int j)
+{
+    const IndexDim *index = &at->space->index[j];
+    const char *mark = index->role == ROLE_REDUCE ? "+" : index->role == ROLE_FROZEN ? "^" : "";
+    return arena_printf(at->arena, "%s%s", index->name, mark);
+}
+
+static const char *role_text(const Space *at, int j)
+{
+    const IndexDim *index = &at->space->index[j];
+    return index->role == ROLE_REDUCE
+               ? arena_printf(at->arena, "reduce:%s", reduce_name(index->reduce))
+               : role_name(index->role);
+}
+
+static const char *cut_text(const Space *at, const Cut *cut)
+{
+    Buf text = buf_new(at->arena);
+    if (cut_is_whole(cut))
+        return "-";
+    cut_format(cut, at->draw->plan->mesh, &text);
+    return text.s;
+}
+
+static const char *share_text(const Space *at, const Cut *cut)
+{
+    return arena_printf(at->arena, "%" PRId64, cut_local_size(cut, at->draw->plan->mesh, 0));
+}
+
+/* The decision that each axis on it goes back to. */
+static const char *index_cause(const Space *at, int j)
+{
+    Buf text = buf_new(at->arena);
+    ReasonChain *chains;
+    int n = why_index_dim(at->arena, at->draw->plan, at->op, j, &chains);
+
+    for (int i = 0; i < n; i++) {
+        const ReasonStep *root = &chains[i].step[0];
+        int64_t ops = chains[i].n_steps - 2 + chains[i].n_left_out;
+        buf_puts(&text, i ? "\n" : "");
+        if (root->pin)
+            buf_add(&text, label_pin(at->arena, root->pin));
+        else
+            buf_puts(&text, root->kind == REASON_CHOSEN ? "chosen here" : "with its parameter");
+        if (ops > 0)
+            buf_printf(&text, "\n%" PRId64 " op%s away", ops, ops == 1 ? "" : "s");
+    }
+    if (n == 0 && !cut_is_whole(&at->cut->index[j]))
+        buf_puts(&text, "the method");
+    return text.s;
+}
+
+static void put_index_row(const Space *at, const char *head, int row, Cells *cells)
+{
+    cells_put(cells, CELL_FAINT, head);
+    for (int j = 0; j < at->space->n_index; j++) {
+        const Cut *cut = &at->cut->index[j];
+        bool whole = cut_is_whole(cut);
+        DiagramCell cell = {.look = whole ? CELL_FAINT : CELL_PLAIN};
+        switch (row) {
+        case 0:
+            cell = (DiagramCell){.text = index_name(at, j),
+                                 .look = whole ? CELL_HEAD : CELL_MARKED,
+                                 .port = arena_printf(at->arena, "t%d", j)};
+            break;
+        case 1:
+            cell.text = arena_printf(at->arena, "%" PRId64, at->space->index[j].size);
+            break;
+        case 2:
+            cell.text = role_text(at, j);
+            break;
+        case 3:
+            cell.text = cut_text(at, cut);
+            cell.look = whole ? CELL_FAINT : CELL_SHARDING;
+            break;
+        case 4:
+            cell.text = share_text(at, cut);
+            break;
+        default:
+            cell.text = index_cause(at, j);
+            cell.port = arena_printf(at->arena, "b%d", j);
+            break;
+        }
+        cells_put_cell(cells, cell);
+    }
+}
+
+static int index_box(const Space *at)
+{
+    static const char *const heads[] = {"index dim", "size",     "role",
+                                        "cut",       "a device", "because of"};
+    DiagramBox box = draw_new_box(BOX_OP, ""); /* the drawing's title is its name */
+    Cells cells = cells_new(at->arena, at->space->n_index + 1);
+
+    box.why = draw_cause(at->draw, at->op);
+    box.marked = true;
+    if (at->space->n_index == 0)
+        cells_put(&cells, CELL_PLAIN,
+                  at->space->no_rule ? label_no_rule(at->draw->session, at->op)
+                                     : "one point: nothing to cut");
+    for (int row = 0; at->space->n_index > 0 && row < 6; row++)
+        put_index_row(at, heads[row], row, &cells);
+    cells_give(&cells, &box);
+    return draw_box(at->draw, box);
+}
+
+/* ---- an operand, a column for each of its dims ---- */
+
+typedef struct {
+    int at; /* among the operands of the op */
+    bool input;
+    int32_t tensor, id; /* how it is read, or made: Shardings id, -1 */
+    const Operand *operand;
+    const Sharding *sharding; /* NULL: not known */
+} Held;
+
+static Held held(const Space *at, int o)
+{
+    const Graph *graph = at->draw->graph;
+    const Plan *plan = at->draw->plan;
+    Held h = {.at = o, .input = o < at->space->n_inputs, .operand = &at->space->operand[o]};
+
+    h.tensor = op_inputs(graph, at->op)[o];
+    h.id = h.input ? plan->need[graph->ops[at->op].input + o] : plan->made[h.tensor];
+    h.sharding = h.id < 0 ? NULL : shardings_at(plan->shardings, h.id);
+    return h;
+}
+
+/* The axes that it is partial over. */
+static AtomSet partial_over(const Held *h)
+{
+    return h->sharding ? sharding_partials(h->sharding) : 0;
+}
+
+/* Of a partial operand, in a column behind the dims. */
+static void put_partial_cell(const Space *at, const Held *h, int row, Cells *cells)
+{
+    const Mesh *mesh = at->draw->plan->mesh;
+    int64_t n = mesh_atoms_size(mesh, partial_over(h));
+    Buf axes = buf_new(at->arena);
+
+    if (!partial_over(h))
+        return;
+    mesh_format_set(mesh, partial_over(h), ".", &axes);
+    const char *const texts[] = {"partial", arena_printf(at->arena, "%" PRId64 " addends", n),
+                                 axes.s, "1 addend"};
+    cells_put(cells, row == 2 ? CELL_SHARDING : CELL_PLAIN, texts[row]);
+}
+
+static void put_lands(const Space *at, const Held *h, Cells *cells)
+{
+    cells_put(cells, CELL_FAINT, h->input ? "read along" : "made along");
+    for (int d = 0; d < h->sharding->n_dims; d++) {
+        Buf text = buf_new(at->arena);
+        bool whole = cut_is_whole(&h->sharding->dim[d]);
+        if (h->operand->ignored || at->space->no_rule)
+            buf_puts(&text, "whole");
+        else
+            opspace_format_dim(at->space, h->operand, d, &text);
+        cells_put_cell(cells, (DiagramCell){.text = text.s,
+                                            .look = whole ? CELL_HEAD : CELL_MARKED,
+                                            .port = arena_printf(at->arena, "d%d", d)});
+    }
+    if (partial_over(h))
+        cells_put_cell(cells,
+                       (DiagramCell){.text = "\xce\xa3", .look = CELL_MARKED, .port = "sum"});
+}
+
+/* What a part would read of its neighbour's rows. */
+static int64_t halo(const Space *at, const Held *h, int d)
+{
+    Row folded;
+    if (h->operand->ignored || at->space->no_rule || h->operand->factors[d].exact)
+        return 0;
+    int main = row_main_index(at->space, &h->operand->projection.row[d], &folded);
+    return main < 0 ? 0 : row_overlap(&folded, main);
+}
+
+static void put_halo(const Space *at, const Held *h, Cells *cells)
+{
+    bool any = false;
+
+    for (int d = 0; d < h->sharding->n_dims; d++)
+        any |= halo(at, h, d) > 0;
+    if (!any)
+        return;
+    cells_put(cells, CELL_FAINT, "halo");
+    for (int d = 0; d < h->sharding->n_dims; d++) {
+        int64_t n = halo(at, h, d);
+        cells_put(cells, n > 0 ? CELL_PLAIN : CELL_FAINT,
+                  n > 0 ? arena_printf(at->arena, "%" PRId64 " of the\nneighbour's", n) : "-");
+    }
+    if (partial_over(h))
+        cells_put(cells, CELL_FAINT, "-");
+}
+
+static void put_dims(const Space *at, const Held *h, Cells *cells)
+{
+    cells_put(cells, CELL_FAINT, "dim");
+    for (int d = 0; d < h->sharding->n_dims; d++)
+        cells_put(cells, CELL_PLAIN, arena_printf(at->arena, "%d", d));
+    put_partial_cell(at, h, 0, cells);
+    cells_put(cells, CELL_FAINT, "size");
+    for (int d = 0; d < h->sharding->n_dims; d++)
+        cells_put(cells, CELL_PLAIN,
+                  arena_printf(at->arena, "%" PRId64, cut_size(&h->sharding->dim[d])));
+    put_partial_cell(at, h, 1, cells);
+    cells_put(cells, CELL_FAINT, "cut");
+    for (int d = 0; d < h->sharding->n_dims; d++)
+        cells_put(cells, cut_is_whole(&h->sharding->dim[d]) ? CELL_FAINT : CELL_SHARDING,
+                  cut_text(at, &h->sharding->dim[d]));
+    put_partial_cell(at, h, 2, cells);
+    cells_put(cells, CELL_FAINT, "a device");
+    for (int d = 0; d < h->sharding->n_dims; d++)
+        cells_put(cells, CELL_PLAIN, share_text(at, &h->sharding->dim[d]));
+    put_partial_cell(at, h, 3, cells);
+    put_halo(at, h, cells);
+}
+
+/* "AR tp 12.0 MiB 0.101 ms, for h.0/Add": the reshard that sums what is partial over the atoms;
+ * through ops that hand it on. NULL: nothing does. */
+static const Reshard *summed_by(const Space *at, int32_t tensor, AtomSet atoms)
+{
+    enum { HANDED_ON_MAX = 100 };
+    const Plan *plan = at->draw->plan;
+    const Graph *graph = at->draw->graph;
+
+    for (int i = 0; i < HANDED_ON_MAX && tensor >= 0; i++) {
+        for (int r = at->draw->reshards.first[tensor]; r >= 0; r = at->draw->reshards.next[r]) {
+            const Reshard *reshard = &plan->reshards[r];
+            AtomSet left = sharding_partials(shardings_at(plan->shardings, reshard->to));
+            if ((left & atoms) != atoms)
+                return reshard;
+        }
+        if (tensor_n_uses(graph, tensor) == 0)
+            return NULL;
+        int32_t reader = graph->uses[graph->tensors[tensor].use];
+        tensor = graph->ops[reader].n_outputs > 0 ? op_outputs(graph, reader)[0] : -1;
+        if (tensor < 0 || plan->made[tensor] < 0 ||
+            !(sharding_partials(shardings_at(plan->shardings, plan->made[tensor])) & atoms))
+            return NULL;
+    }
+    return NULL;
+}
+
+/* "summed by AR tp 81.2 us before h.0/Add": what becomes of a partial result. */
+static void put_summed(const Space *at, const Held *h, Cells *cells)
+{
+    const Plan *plan = at->draw->plan;
+    Buf text = buf_new(at->arena);
+    const Reshard *reshard = summed_by(at, h->tensor, partial_over(h));
+
+    if (!reshard)
+        return;
+    int32_t reader = reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : -1;
+    buf_puts(&text, "summed by ");
+    reshard_format_steps(reshard->path, plan->mesh, &text);
+    buf_putc(&text, ' ');
+    units_format_us(reshard->path->us, &text);
+    if (reader >= 0)
+        buf_printf(&text, "\nbefore %.*s", STR_ARG(label_op(at->draw->session, at->arena, reader)));
+    cells_put_row(cells, CELL_SHARDING, text.s);
+}
+
+/* How the plan has it where the op does not take it so. */
+static void put_moved(const Space *at, const Held *h, Cells *cells)
+{
+    const Plan *plan = at->draw->plan;
+    int filling = h->input && h->id >= 0 ? reshard_filling(&at->draw->reshards, h->tensor, h->id,
+                                                           plan_devices(plan, at->op))
+                                         : -1;
+    if (filling < 0)
+        return;
+    const char *steps = draw_steps(at->draw, plan->reshards[filling].path);
+    cells_put_row(cells, CELL_SHARDING,
+                  arena_printf(at->arena, "moved here from %s\n%s",
+                               draw_value(at->draw, h->tensor, plan->reshards[filling].from),
+                               *steps ? steps : "a slice of what each has"));
+}
+
+static void put_unknown(const Space *at, const Held *h, Cells *cells)
+{
+    cells_put(cells, CELL_FAINT, "shape");
+    cells_put(cells, CELL_PLAIN, draw_value(at->draw, h->tensor, -1));
+}
+
+/* Lines come to its name at the far side. */
+static void put_name(const Space *at, const Held *h, Cells *cells)
+{
+    Str name = label_tensor(at->draw->session, at->arena, h->tensor);
+
+    cells_put_row(cells, CELL_HEAD, arena_str(at->arena, name));
+    cells_put_row(cells, CELL_FAINT,
+                  arena_printf(at->arena, "%s %s", h->input ? "reads" : "writes",
+                               label_tensor_kind(at->draw->session, h->tensor)));
+}
+
+static void put_input(const Space *at, const Held *h, Cells *cells)
+{
+    put_name(at, h, cells);
+    put_moved(at, h, cells);
+    if (!h->sharding) {
+        put_unknown(at, h, cells);
+    } else if (h->sharding->n_dims == 0) {
+        cells_put_row(cells, CELL_PLAIN, "a scalar");
+    } else {
+        put_dims(at, h, cells);
+        put_lands(at, h, cells);
+    }
+}
+
+static void put_output(const Space *at, const Held *h, Cells *cells)
+{
+    if (!h->sharding) {
+        put_unknown(at, h, cells);
+    } else if (h->sharding->n_dims == 0 && !partial_over(h)) {
+        cells_put_row(cells, CELL_PLAIN, "a scalar");
+    } else {
+        put_lands(at, h, cells);
+        put_dims(at, h, cells);
+    }
+    if (partial_over(h))
+        put_summed(at, h, cells);
+    put_name(at, h, cells);
+}
+
+/* ---- lines ---- */
+
+/* The first axis that cuts the index dim, and the dim it lands in by it. */
+static int cut_axis(const Space *at, const Held *h, int j, int d)
+{
+    uint8_t atom[ATOMS_MAX];
+    AtomSet both = cut_atoms(&at->cut->index[j]) & cut_atoms(&h->sharding->dim[d]);
+    int n = mesh_list_set(at->draw->plan->mesh, both, atom);
+    return n > 0 ? at->draw->plan->mesh->atoms[atom[0]].axis : -1;
+}
+
+static void draw_dim_line(const Space *at, const Held *h, int box, int j, int d)
+{
+    DiagramLine line =
+        h->input ? draw_new_line(LINE_DIM, box, at->box) : draw_new_line(LINE_DIM, at->box, box);
+    const char *here = arena_printf(at->arena, "d%d:%s", d, h->input ? "s" : "n");
+    const char *there = arena_printf(at->arena, h->input ? "t%d:n" : "b%d:s", j);
+
+    line.from_port = h->input ? here : there;
+    line.to_port = h->input ? there : here;
+    line.axis = cut_axis(at, h, j, d);
+    draw_line(at->draw, line);
+}
+
+static void draw_dim_lines(const Space *at, const Held *h, int box)
+{
+    int n = 0;
+
+    for (int d = 0; h->sharding && d < h->sharding->n_dims; d++)
+        for (int j = 0; j < at->space->n_index; j++)
+            if (!h->operand->ignored && !at->space->no_rule &&
+                h->operand->projection.row[d].coef[j] != 0) {
+                draw_dim_line(at, h, box, j, d);
+                n++;
+            }
+    if (n == 0) /* it stays above or below */
+        draw_line(at->draw, h->input ? draw_new_line(LINE_ORDER, box, at->box)
+                                     : draw_new_line(LINE_ORDER, at->box, box));
+}
+
+/* From the index dims that are summed over to what that leaves to be summed. */
+static void draw_sum_lines(const Space *at, const Held *h, int box)
+{
+    AtomSet partial = h->input ? 0 : partial_over(h);
+
+    for (int j = 0; j < at->space->n_index; j++) {
+        if (at->space->index[j].role != ROLE_REDUCE || !(cut_atoms(&at->cut->index[j]) & partial))
+            continue;
+        DiagramLine line = draw_new_line(LINE_VALUE, at->box, box);
+        line.partial = true;
+        line.from_port = arena_printf(at->arena, "b%d:s", j);
+        line.to_port = "sum:n";
+        draw_line(at->draw, line);
+    }
+}
+
+static void draw_picture(const Space *at, const Held *h, int box)
+{
+    const Plan *plan = at->draw->plan;
+    SubMesh part = plan->submeshes[plan_devices(plan, at->op)];
+
+    if (!h->sharding || !(sharding_atoms(h->sharding) | sharding_partials(h->sharding)))
+        return;
+    Parts parts = {.slices = slices_of(h->sharding, plan->mesh, part)};
+    parts.alone = submesh_size(plan->mesh, part) > PICTURES_MOST_DEVICES;
+    DiagramBox picture = draw_new_box(BOX_TABLE, "its parts");
+    parts_picture(at->arena, &parts, &picture);
+    int n = draw_box(at->draw, picture);
+    draw_line(at->draw,
+              h->input ? draw_new_line(LINE_ORDER, n, box) : draw_new_line(LINE_ORDER, box, n));
+}
+
+static void draw_operand(const Space *at, int o)
+{
+    Held h = held(at, o);
+    bool parameter = tensor_is_parameter(at->draw->plan->inferred, h.tensor);
+    DiagramBox box = draw_new_box(parameter ? BOX_PARAMETER : BOX_OUTSIDE, "");
+    int n_dims = h.sharding ? (int)h.sharding->n_dims : 1;
+    Cells cells = cells_new(at->arena, 1 + n_dims + (partial_over(&h) != 0));
+
+    if (h.input)
+        put_input(at, &h, &cells);
+    else
+        put_output(at, &h, &cells);
+    cells_give(&cells, &box);
+    box.why = tensor_name(at->draw->graph, h.tensor);
+    int n = draw_box(at->draw, box);
+    draw_dim_lines(at, &h, n);
+    draw_sum_lines(at, &h, n);
+    draw_picture(at, &h, n);
+}
+
+/* ---- the whole ---- */
+
+static void say_sums(const Space *at, Buf *out)
+{
+    const Plan *plan = at->draw->plan;
+    const Graph *graph = at->draw->graph;
+
+    for (int j = 0; j < at->space->n_index; j++) {
+        AtomSet atoms = cut_atoms(&at->cut->index[j]);
+        if (at->space->index[j].role != ROLE_REDUCE || !atoms)
+            continue;
+        buf_printf(out, "\ncutting %s by ", index_name(at, j));
+        mesh_format_set(plan->mesh, atoms, ".", out);
+        buf_puts(out, " leaves the result partial");
+        const Reshard *reshard = summed_by(at, op_outputs(graph, at->op)[0], atoms);
+        if (!reshard)
+            continue;
+        buf_puts(out, ": summed by ");
+        reshard_format_steps(reshard->path, plan->mesh, out);
+        buf_puts(out, ", ");
+        units_format_us(reshard->path->us, out);
+    }
+}
+
+/* "b s k+, k+ n -> b s n", what of it a device does, and what is left to be summed. */
+static const char *says(const Space *at)
+{
+    Buf text = buf_new(at->arena);
+    const char *between = "";
+
+    if (at->space->no_rule)
+        return label_no_rule(at->draw->session, at->op);
+    opspace_format(at->space, &text);
+    buf_printf(&text, "\n%s: ", label_operator(at->draw->graph, at->op));
+    units_format_us(at->draw->plan->op_us[at->op], &text);
+    buf_puts(&text, ", ");
+    units_format_flops(op_flops_local(at->draw->plan, at->op), &text);
+    buf_puts(&text, " on a device, which computes ");
+    for (int j = 0; j < at->space->n_index; j++) {
+        if (cut_is_whole(&at->cut->index[j]))
+            continue;
+        buf_printf(&text, "%s%s of %s (%" PRId64 ")", between, share_text(at, &at->cut->index[j]),
+                   index_name(at, j), at->space->index[j].size);
+        between = ", ";
+    }
+    buf_puts(&text, *between ? "" : "all of it: no index dim is cut");
+    say_sums(at, &text);
+    return text.s;
+}
 
 bool draw_index_space(Draw *draw, Error *err)
 {
-    (void)draw;
-    return error_kind(err, ERROR_UNSUPPORTED, "nothing of the kind is drawn yet");
+    int operand[OPERANDS_SHOWN];
+
+    if (!parts_need(draw, true, err))
+        return false;
+    int32_t op = draw_find_op(draw, draw->request->of, err);
+    if (op < 0)
+        return false;
+    Space at = {.draw = draw, .arena = draw->arena, .op = op};
+    at.space = program_space(draw->plan->inferred, op);
+    at.cut = program_cut(draw->plan, op);
+    at.box = index_box(&at);
+    int n = parts_operands(draw, op, operand, OPERANDS_SHOWN);
+    for (int i = 0; i < n; i++)
+        draw_operand(&at, operand[i]);
+    draw->diagram->title = arena_str(draw->arena, label_op(draw->session, draw->arena, op));
+    draw->diagram->says = says(&at);
+    return true;
 }

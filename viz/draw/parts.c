@@ -300,6 +300,26 @@ void parts_picture(Arena *arena, const Parts *parts, DiagramBox *box)
     cells_give(&cells, box);
 }
 
+/* ---- what is shown of an op ---- */
+
+int parts_operands(const Draw *draw, int32_t op, int *operand, int most)
+{
+    const Inferred *inferred = draw->plan->inferred;
+    const OpSpace *space = program_space(inferred, op);
+    const int32_t *tensors = op_inputs(draw->graph, op);
+    int n = 0;
+
+    for (int o = 0; o < space->n_inputs + space->n_outputs && n < most; o++) {
+        if (tensors[o] < 0 || space->operand[o].absent)
+            continue;
+        Sharding sharding =
+            op_cut_sharding(space, program_cut(draw->plan, op), o, draw->plan->mesh);
+        if (!tensor_is_known(inferred, tensors[o]) || sharding_atoms(&sharding) != 0)
+            operand[n++] = o;
+    }
+    return n;
+}
+
 /* ---- a kind that must be told what it is of ---- */
 
 /* The largest parameter that is cut, else the first tensor that has a sharding. */

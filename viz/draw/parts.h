@@ -56,6 +56,10 @@ typedef struct {
 
 PartRows part_rows(Arena *arena, const Slices *slices);
 
+/* The operands of an op that say something, at most so many: neither what is absent nor numbers
+ * that all know and nothing cuts. How many there are. */
+int parts_operands(const Draw *draw, int32_t op, int *operand, int most);
+
 /* False where the request names nothing, with a hint that names an op or a tensor there is. */
 bool parts_need(const Draw *draw, bool op, Error *err);
 

@@ -93,22 +93,6 @@ static const char *touched(const Picture *picture, int operand, int64_t position
     return text.s;
 }
 
-/* Those of an op that say something: neither what is absent, nor numbers that all know. */
-static int list_operands(const Draw *draw, const Work *work, int *operand)
-{
-    const int32_t *tensors = op_inputs(draw->graph, work->op);
-    int n = 0;
-
-    for (int o = 0; o < work->space->n_inputs + work->space->n_outputs && n < OPERANDS_SHOWN; o++) {
-        const Operand *at = &work->space->operand[o];
-        Sharding sharding = op_cut_sharding(work->space, work->cut, o, draw->plan->mesh);
-        bool known = tensors[o] >= 0 && tensor_is_known(draw->plan->inferred, tensors[o]);
-        if (tensors[o] >= 0 && !at->absent && (!known || sharding_atoms(&sharding)))
-            operand[n++] = o;
-    }
-    return n;
-}
-
 static int n_columns(const Picture *picture)
 {
     const Slices *slices = &picture->parts.slices;
@@ -407,7 +391,7 @@ static void draw_work(Draw *draw, int32_t op)
 {
     Work work = {op, program_space(draw->plan->inferred, op), program_cut(draw->plan, op),
                  .n_operands = 0};
-    work.n_operands = list_operands(draw, &work, work.operand);
+    work.n_operands = parts_operands(draw, op, work.operand, OPERANDS_SHOWN);
     Picture picture = {.draw = draw, .arena = draw->arena, .work = &work};
     Sharding sharding = work_sharding(draw, &work, &picture.parts.names);
 
