@@ -612,8 +612,6 @@ void app_act(App *app, const Action *action, Key last)
 /* A command of another layer: its table is one of the options'. */
 static void run_command(App *app, const Action *action, Str args)
 {
-    Ui *ui = &app->ui;
-    Buf answer = buf_new(ui->frame);
     Error err = {0};
 
     for (int i = 0; i < app->options.n_commands; i++) {
@@ -621,10 +619,8 @@ static void run_command(App *app, const Action *action, Str args)
         for (const Action *row = commands->actions; row->name; row++) {
             if (row != action)
                 continue;
-            if (commands->run(commands->context, ui->session, action->id, args, &answer, &err))
-                ui_say(ui, "%s", answer.s ? answer.s : "done");
-            else
-                ui_error(ui, &err);
+            if (!commands->run(commands->context, &app->ui, action->id, args, &err))
+                ui_error(&app->ui, &err);
             return;
         }
     }

@@ -65,7 +65,7 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
         app->tables[app->n_tables++] = options->commands[i].actions;
     app->ui.extra = app->tables + 1;
     app->ui.n_extra = app->n_tables - 1;
-    app->ui.drawings = options->drawings;
+    app->ui.offers = options->offers;
     app_resize(app, w, h);
     app_take_config(app);
     return app;

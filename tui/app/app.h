@@ -16,10 +16,11 @@
 #include "tui/screen/term.h"
 #include "tui/app/ui.h"
 
-/* `:` commands of other layers: drawings, reports. run() appends one line of answer. */
+/* `:` commands of other layers: drawings, reports. run() says itself what came of it, now or, of a
+ * job, later; false with *err. */
 typedef struct {
     const Action *actions; /* ended by a row without a name */
-    bool (*run)(void *context, Session *session, int id, Str args, Buf *answer, Error *err);
+    bool (*run)(void *context, Ui *ui, int id, Str args, Error *err);
     void *context;
 } AppCommands;
 
@@ -27,17 +28,17 @@ typedef struct {
     bool ascii; /* also where the locale is not UTF-8 */
     ColorMode color;
     bool no_mouse;
-    int width, height;  /* of a screen without a terminal; 0: 80x24 */
-    Config *config;     /* NULL: as it is without one */
-    bool restore;       /* begin where the last session ended, and keep where this one does */
-    bool fresh;         /* .. but begin anew */
-    bool one_pane;      /* never panes beside each other */
-    const char *script; /* keys, as "j/c_fc<Enter>w"; NULL: none */
-    const char *screen; /* file for the last screen, "-" for stdout; with script or alone: no
-                           terminal is used */
-    bool tour;          /* the session is what tour.h names */
-    bool watch;         /* read files again when they are written, unless the settings say no */
-    const char *const *drawings; /* kinds that the commands' `draw FILE KIND` knows */
+    int width, height;      /* of a screen without a terminal; 0: 80x24 */
+    Config *config;         /* NULL: as it is without one */
+    bool restore;           /* begin where the last session ended, and keep where this one does */
+    bool fresh;             /* .. but begin anew */
+    bool one_pane;          /* never panes beside each other */
+    const char *script;     /* keys, as "j/c_fc<Enter>w"; NULL: none */
+    const char *screen;     /* file for the last screen, "-" for stdout; with script or alone: no
+                               terminal is used */
+    bool tour;              /* the session is what tour.h names */
+    bool watch;             /* read files again when they are written, unless the settings say no */
+    const AppOffer *offers; /* what such commands write, for the menu of exports; NULL: nothing */
     const AppCommands *commands;
     int n_commands;
 } AppOptions;

@@ -112,8 +112,8 @@ static bool write_data(App *app, Format format, Buf *out, Error *err)
 
 static bool is_drawing(const Ui *ui, Str kind)
 {
-    for (int i = 0; ui->drawings && ui->drawings[i]; i++)
-        if (str_eq(kind, str_from(ui->drawings[i])))
+    for (const AppOffer *offer = ui->offers; offer && offer->command; offer++)
+        if (strcmp(offer->command, "draw") == 0 && str_eq(kind, str_from(offer->word)))
             return true;
     return false;
 }
@@ -132,8 +132,9 @@ const char *export_kinds(const Ui *ui)
 
     for (int i = 0; i < AS_COUNT; i++)
         buf_printf(&names, "%s%s", i > 0 ? " " : "", formats[i].name);
-    for (int i = 0; ui->drawings && ui->drawings[i]; i++)
-        buf_printf(&names, " %s", ui->drawings[i]);
+    for (const AppOffer *offer = ui->offers; offer && offer->command; offer++)
+        if (strcmp(offer->command, "draw") == 0)
+            buf_printf(&names, " %s", offer->word);
     return names.s;
 }
 
@@ -190,17 +191,17 @@ static const char *stem(const Ui *ui, const char *what)
     return out.s;
 }
 
-/* Formats first, then drawings. */
+/* Formats of the view first, then what other layers write of the plan. */
 static void chosen(Ui *ui, int value)
 {
     const char *view = views[ui->at.show]->name;
+    const AppOffer *offer = ui->offers + (value - AS_COUNT);
 
     if (value < AS_COUNT)
         ui->run_next = arena_printf(ui->frame, "export %s.%s", stem(ui, view), formats[value].name);
     else
-        ui->run_next =
-            arena_printf(ui->frame, "draw %s.svg %s", stem(ui, ui->drawings[value - AS_COUNT]),
-                         ui->drawings[value - AS_COUNT]);
+        ui->run_next = arena_printf(ui->frame, "%s %s.%s %s", offer->command, stem(ui, offer->name),
+                                    offer->ending, offer->word);
 }
 
 void export_menu(App *app)
@@ -214,8 +215,10 @@ void export_menu(App *app)
         const char *text = arena_printf(ui->frame, "%-5s %s", formats[i].name, formats[i].what);
         menu_add(ui, keys[i], str_from(text), i);
     }
-    for (int i = 0; ui->drawings && ui->drawings[i]; i++) {
-        const char *text = arena_printf(ui->frame, "svg   the plan: %s", ui->drawings[i]);
+    for (int i = 0; ui->offers && ui->offers[i].command; i++) {
+        const AppOffer *offer = &ui->offers[i];
+        const char *text =
+            arena_printf(ui->frame, "%-5s %s: %s", offer->ending, offer->name, offer->what);
         menu_add(ui, 0, str_from(text), AS_COUNT + i);
     }
 }

@@ -15,11 +15,21 @@ void menu_head(Ui *ui, const char *head)
     snprintf(ui->menu.head, sizeof ui->menu.head, "%s", head);
 }
 
-/* j and k move, q leaves. */
-static char key_of_place(int place)
+static bool has_key(const Menu *menu, char key)
+{
+    for (int i = 0; i < menu->n; i++)
+        if (menu->item[i].key == key)
+            return true;
+    return false;
+}
+
+/* The key of the item in that place, or the next one that is free. j and k move, q leaves. */
+static char key_of_place(const Menu *menu, int place)
 {
     static const char keys[] = "123456789abcdefghilmnoprstuvwxyz";
 
+    while (place < (int)sizeof keys - 1 && has_key(menu, keys[place]))
+        place++;
     return place < (int)sizeof keys - 1 ? keys[place] : ' ';
 }
 
@@ -39,8 +49,10 @@ void menu_add(Ui *ui, char key, Str text, int value)
 
     if (menu->n == MENU_MAX)
         return;
+    if (!key)
+        key = key_of_place(menu, menu->n);
     MenuItem *item = &menu->item[menu->n++];
-    *item = (MenuItem){.key = key ? key : key_of_place(menu->n - 1), .value = value};
+    *item = (MenuItem){.key = key, .value = value};
     snprintf(item->text, sizeof item->text, "%.*s", STR_ARG(text));
 }
 

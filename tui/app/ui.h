@@ -68,6 +68,11 @@ typedef struct {
     void (*moved)(Ui *ui, int by); /* < and >; NULL: nothing */
 } Menu;
 
+/* What a command of another layer writes: `COMMAND MODEL-NAME.ENDING WORD`. */
+typedef struct {
+    const char *command, *word, *ending, *name, *what; /* NULL: the list has ended */
+} AppOffer;
+
 typedef struct WhatIf WhatIf; /* whatif.h */
 
 struct Ui {
@@ -151,8 +156,8 @@ struct Ui {
 
     const Action *const *extra; /* tables of further `:` commands, for help and completion */
     int n_extra;
-    const char *const *drawings; /* what `draw` knows, ended by NULL; NULL: nothing */
-    const char *copy_next;       /* for the clipboard, taken after the key; frame's */
+    const AppOffer *offers; /* of the options; NULL: nothing */
+    const char *copy_next;  /* for the clipboard, taken after the key; frame's */
 };
 
 void ui_open(Ui *ui, Session *session, bool ascii);

@@ -1,59 +1,13 @@
 #include "tui/app/app.h"
 #include "tui/app/plain.h"
 #include "tui/cli/cli.h"
-#include "viz/export.h"
+#include "tui/cli/explore_export.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 enum { SCREEN_MAX = 1000 };
-
-/* ---- `:` commands of the faces beside the explorer ---- */
-
-enum { COMMAND_DRAW };
-
-static const Action command_actions[] = {
-    {"draw", "", "FILE.svg|FILE.dot [KIND [OF]]", "draw the plan", "keep", ACTION_EXPLORER,
-     COMMAND_DRAW},
-    {0},
-};
-
-/* The part of a file's name behind its last dot. */
-static Str ending(Str file)
-{
-    Str rest = file, end = file;
-    while (rest.n > 0)
-        end = str_take(&rest, '.');
-    return end;
-}
-
-/* FILE [KIND [OF]]; the format follows the file's name. */
-static bool run_command(void *context, Session *session, int id, Str args, Buf *answer, Error *err)
-{
-    (void)context, (void)id;
-    Str rest = str_trim(args), file = str_take(&rest, ' '), of = str_trim(rest);
-    Str kind = str_take(&of, ' ');
-    ExportRequest request = {.drawing = {.session = session}};
-    ExportNotes notes = {.arena = answer->arena};
-    const ExportFormat *format = export_format_find(ending(file), false);
-    const char *path = arena_str(answer->arena, file);
-
-    of = str_trim(of);
-    request.drawing.of = of.n > 0 ? arena_str(answer->arena, of) : NULL;
-    if (kind.n > 0 && !diagram_kind_find(kind, &request.drawing.kind, err))
-        return false;
-    if (!format)
-        return error_kind(err, ERROR_USAGE,
-                          "draw needs a file that ends in .svg, .pdf, .png or .dot");
-    if (!export_file(&request, format, path, &notes, err))
-        return false;
-    buf_puts(answer,
-             notes.at.n > 0 ? notes.at.at[0] : arena_printf(answer->arena, "%s written", path));
-    return true;
-}
-
-static const AppCommands commands[] = {{command_actions, run_command, NULL}};
 
 /* ---- the verb ---- */
 
@@ -132,12 +86,9 @@ static int explore(Cli *cli, bool tour)
     options.watch = true;
     options.restore = options.config && options.config->settings.restore;
     options.fresh = given->fresh;
-    const char *drawings[DIAGRAM_KIND_COUNT + 1] = {0};
-    for (int kind = 0; kind < DIAGRAM_KIND_COUNT; kind++)
-        drawings[kind] = diagram_kind((DiagramKind)kind)->name;
-    options.drawings = drawings;
-    options.commands = commands;
-    options.n_commands = sizeof commands / sizeof *commands;
+    options.offers = explore_offers(cli->arena);
+    options.commands = &explore_export;
+    options.n_commands = 1;
     if (!read_size(cli, &options) || !read_color(cli, &options.color))
         return cli_fail(cli);
     AppOpener opener = {open_session, cli, cli->operand[0], given->policy, given->mesh};
