@@ -267,7 +267,7 @@ static void a_picture_of_one_block_for_a_paper(void **state)
     assert_int_equal(cli_explore(&cli), CLI_FINE);
     assert_int_equal(chdir(top), 0);
     assert_left(arena, folder, "screen.txt", "gpt2-block.svg written");
-    assert_left(arena, folder, "gpt2-block.svg", "from outside");
+    assert_left(arena, folder, "gpt2-block.svg", "legend");
     assert_int_equal(rmdir(folder), 0);
     arena_free(arena);
 }
