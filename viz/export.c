@@ -148,6 +148,8 @@ bool export_file(const ExportRequest *request, const ExportFormat *format, const
 
     if (format->drawing && format->write != write_dot)
         ok = write_drawing(request, format, path, notes, &text, err);
+    else if (format->write == tables_csv && !request->table)
+        ok = tables_csv_folder(request, path, notes, err);
     else
         ok = format->write(request, &text, notes, err) && file_write(path, buf_str(&text), err);
     arena_free(scratch);

@@ -7,6 +7,12 @@ void sheet_column(Sheet *sheet, const char *name, bool number)
     vec_push(sheet->arena, &sheet->columns, ((SheetColumn){name, number}));
 }
 
+void sheet_columns(Sheet *sheet, const SheetColumn *columns)
+{
+    for (; columns->name; columns++)
+        sheet_column(sheet, columns->name, columns->number);
+}
+
 void sheet_put(Sheet *sheet, Str text)
 {
     vec_push(sheet->arena, &sheet->cells, text);

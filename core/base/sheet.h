@@ -26,7 +26,8 @@ typedef struct {
 } Sheet;
 
 void sheet_column(Sheet *sheet, const char *name, bool number);
-void sheet_put(Sheet *sheet, Str text); /* kept as a view */
+void sheet_columns(Sheet *sheet, const SheetColumn *columns); /* ended by one without a name */
+void sheet_put(Sheet *sheet, Str text);                       /* kept as a view */
 void sheet_number(Sheet *sheet, double value);
 int sheet_rows(const Sheet *sheet);
 

@@ -2,12 +2,16 @@
  * of the plan. */
 #include "tests/unit/unit.h"
 
+#include "core/base/file.h"
 #include "core/base/json.h"
 #include "core/plan/slices.h"
+#include "core/plan/stage.h"
 #include "scripts/hooks.h"
 #include "viz/report/tables.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef struct {
     const char *name, *model, *mesh, *policy;
@@ -96,7 +100,175 @@ static void parts_are_the_slices_of_the_plan(void **state)
     close_case(&f);
 }
 
+/* ---- all ---- */
+
+static double sum_of(Json *rows, const char *column, const char *where, const char *is)
+{
+    double sum = 0;
+    for (int i = 0; i < json_size(rows); i++)
+        if (!where || str_eq(json_str(json_get(json_at(rows, i), where), ""), str_from(is)))
+            sum += json_real(json_get(json_at(rows, i), column), NAN);
+    return sum;
+}
+
+static void near(double a, double b)
+{
+    if (fabs(a - b) > 1e-9 * (1 + fabs(a) + fabs(b)))
+        fail_msg("%.17g is not %.17g", a, b);
+}
+
+static Json *rows_of(Json *tables, const char *name)
+{
+    Json *rows = json_get(json_get(tables, name), "rows");
+    assert_true(json_is_array(rows));
+    return rows;
+}
+
+/* Every table has its columns, its rows have just these, and numbers are numbers or not known. */
+static void rows_have_the_columns_of_their_table(void **state)
+{
+    Fixture f = open_case(*state);
+    Error err = {0};
+    Json *root = export_json(&f, NULL, &err), *tables = json_get(root, "tables");
+    int n = 0;
+    for (const PlanTable *const *table = plan_tables; *table; table++, n++) {
+        Json *columns = json_get(json_get(tables, (*table)->name), "columns");
+        Json *rows = rows_of(tables, (*table)->name);
+        for (int r = 0; r < json_size(rows); r++) {
+            int c = 0;
+            for (const SheetColumn *column = (*table)->columns; column->name; column++, c++) {
+                Json *cell = json_get(json_at(rows, r), column->name);
+                assert_true(str_eq(json_str(json_at(columns, c), ""), str_from(column->name)));
+                assert_true(column->number ? json_is_number(cell) || json_is_null(cell)
+                                           : json_is_string(cell));
+            }
+            assert_int_equal(json_size(json_at(rows, r)), c);
+            assert_int_equal(json_size(columns), c);
+        }
+    }
+    assert_int_equal(json_size(tables), n);
+    json_free(root);
+    close_case(&f);
+}
+
+/* Times and bytes add up to the plan's totals, whichever table they are read from. */
+static void sums_are_the_totals_of_the_plan(void **state)
+{
+    Fixture f = open_case(*state);
+    Error err = {0};
+    const Plan *plan = f.session->plan;
+    Json *root = export_json(&f, NULL, &err), *tables = json_get(root, "tables");
+    near(sum_of(rows_of(tables, "ops"), "total_us", NULL, NULL), plan->totals.compute_us);
+    near(sum_of(rows_of(tables, "operators"), "us", NULL, NULL), plan->totals.compute_us);
+    near(sum_of(rows_of(tables, "reshards"), "total_us", NULL, NULL), plan->totals.comm_us);
+    near(sum_of(rows_of(tables, "steps"), "us", NULL, NULL), plan->totals.comm_us);
+    near(sum_of(rows_of(tables, "collectives"), "total_us", NULL, NULL), plan->totals.comm_us);
+    near(sum_of(rows_of(tables, "collectives"), "times", NULL, NULL), plan->n_reshards);
+    near(sum_of(rows_of(tables, "operators"), "ops", NULL, NULL), f.session->inferred->n_program);
+    assert_int_equal(json_size(rows_of(tables, "devices")), f.session->mesh->n_devices);
+    near(sum_of(rows_of(tables, "memory"), "n_devices", NULL, NULL),
+         (double)f.session->mesh->n_devices);
+    near(sum_of(rows_of(tables, "live"), "bytes", NULL, NULL), (double)plan->totals.peak_bytes);
+    assert_int_equal(json_size(rows_of(tables, "decisions")), f.session->journal.n_done);
+    assert_int_equal(json_size(rows_of(tables, "findings")), plan->findings.n + f.session->notes.n);
+    assert_int_equal(json_size(rows_of(tables, "stages")), plan->stages ? plan->stages->n : 0);
+    assert_int_equal(json_size(rows_of(tables, "mesh")), f.session->mesh->n_axes);
+    json_free(root);
+    close_case(&f);
+}
+
+/* A folded row is the sum of the groups it stands for: the groups of a level, and the ops that are
+ * in none of them, come to the level above. */
+static void layers_hold_what_their_groups_hold(void **state)
+{
+    Fixture f = open_case(*state);
+    Error err = {0};
+    Json *root = export_json(&f, "layers", &err), *rows = json_get(root, "rows");
+    const Groups *groups = f.session->groups;
+    double ops = 0, us = 0;
+    for (int i = 0; i < json_size(rows); i++) {
+        Json *row = json_at(rows, i);
+        int64_t depth = json_int(json_get(row, "depth"), -1);
+        ops += depth == 1 ? json_real(json_get(row, "ops"), NAN) : 0;
+        us += depth == 1 ? json_real(json_get(row, "us"), NAN) : 0;
+        double inside = 0;
+        for (int j = i + 1; j < json_size(rows); j++) {
+            int64_t below = json_int(json_get(json_at(rows, j), "depth"), -1);
+            if (below <= depth)
+                break;
+            inside += below == depth + 1 ? json_real(json_get(json_at(rows, j), "us"), NAN) : 0;
+        }
+        assert_true(inside <= json_real(json_get(row, "us"), NAN) * (1 + 1e-9));
+    }
+    for (int32_t i = 0; i < groups->n_order; i++)
+        if (groups->group_of[groups->order[i]] == 0) {
+            ops++;
+            us += f.session->plan->op_us[groups->order[i]];
+        }
+    near(ops, groups->n_order);
+    near(us, f.session->plan->totals.compute_us);
+    json_free(root);
+    close_case(&f);
+}
+
+/* ---- files ---- */
+
+static void a_folder_has_a_file_for_every_table(void **state)
+{
+    (void)state;
+    Fixture f = open_case(&cases[0]);
+    char path[] = "/tmp/dimscope-tables-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    const char *folder = path_join(f.arena, path, "new/");
+    ExportRequest request = {.drawing = {.session = f.session}};
+    ExportNotes notes = {.arena = f.arena};
+    Error err = {0};
+    for (int again = 0; again < 2; again++)
+        assert_true(
+            export_file(&request, export_format_find(STR("csv"), false), folder, &notes, &err));
+    for (const PlanTable *const *table = plan_tables; *table; table++) {
+        const char *name = arena_printf(f.arena, "%s%s.csv", folder, (*table)->name);
+        Source text;
+        assert_true(file_read(f.arena, name, 1 << 24, &text, &err));
+        assert_true(str_starts(text.text, str_from((*table)->columns[0].name)));
+        assert_int_equal(unlink(name), 0);
+    }
+    assert_int_equal(rmdir(folder), 0); /* nothing else was in it */
+    assert_int_equal(rmdir(path), 0);
+    close_case(&f);
+}
+
+static void a_name_that_is_no_table_is_told_the_tables(void **state)
+{
+    (void)state;
+    Fixture f = open_case(&cases[0]);
+    static const char *const rows[][2] = {{NULL, "csv holds one table"},
+                                          {"op", "there is no table 'op'"},
+                                          {"", "there is no table ''"}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        ExportRequest request = {.drawing = {.session = f.session}, .table = rows[i][0]};
+        ExportNotes notes = {.arena = f.arena};
+        Buf out = buf_new(f.arena);
+        Error err = {0};
+        assert_false(tables_csv(&request, &out, &notes, &err));
+        assert_string_equal(err.text, rows[i][1]);
+        assert_int_equal(err.kind, ERROR_USAGE);
+        assert_non_null(strstr(err.hint, "summary, findings"));
+        assert_non_null(strstr(err.hint, "schedule"));
+        assert_int_equal(out.n, 0);
+    }
+    close_case(&f);
+}
+
 int main(void)
 {
-    return run_rows("parts", cases, parts_are_the_slices_of_the_plan);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_folder_has_a_file_for_every_table),
+        cmocka_unit_test(a_name_that_is_no_table_is_told_the_tables),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed += run_rows("columns", cases, rows_have_the_columns_of_their_table);
+    failed += run_rows("sums", cases, sums_are_the_totals_of_the_plan);
+    failed += run_rows("layers", cases, layers_hold_what_their_groups_hold);
+    return failed + run_rows("parts", cases, parts_are_the_slices_of_the_plan);
 }

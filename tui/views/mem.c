@@ -2,6 +2,8 @@
 
 #include "tui/views/label.h"
 
+#include "core/plan/sheets.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -435,30 +437,9 @@ void mem_split(const int64_t *by_class, int64_t whole, int columns, int *out)
     }
 }
 
-/* "d0..d3": a run of devices, at the end of a list. */
-static void put_run(int64_t first, int64_t last, const char *before, Buf *out)
-{
-    buf_printf(out, "%sd%" PRId64, before, first);
-    if (last > first)
-        buf_printf(out, "%sd%" PRId64, last > first + 1 ? ".." : " ", last);
-}
-
 void mem_format_devices(const Mem *mem, int at, int64_t n_devices, int most, Buf *out)
 {
-    size_t began = out->n;
-    for (int64_t rank = 0; rank < n_devices; rank++) {
-        if (mem->ranks.of_rank[rank] != at)
-            continue;
-        int64_t first = rank;
-        while (rank + 1 < n_devices && mem->ranks.of_rank[rank + 1] == at)
-            rank++;
-        int used = (int)(out->n - began);
-        if (used > 0 && used > most - 12) {
-            buf_puts(out, " ..");
-            break;
-        }
-        put_run(first, rank, used > 0 ? " " : "", out);
-    }
+    sheet_format_ranks(&mem->ranks, at, n_devices, most, out);
     if (mem->ranks.at[at].n_ranks > 1)
         buf_printf(out, " ×%" PRId64, mem->ranks.at[at].n_ranks);
 }

@@ -2,6 +2,7 @@
 #include "tui/views/label.h"
 
 #include "core/plan/cost.h"
+#include "core/plan/sheets.h"
 #include "tui/app/menu.h"
 #include "tui/app/reasons_job.h"
 #include "tui/app/whatif.h"
@@ -551,41 +552,9 @@ static void note(Ui *ui, Buf *out)
 
 static void table(Ui *ui, Sheet *out)
 {
-    static const struct {
-        const char *name;
-        bool number;
-    } names[] = {{"times", true}, {"kinds", false},   {"axes", false},      {"tensor", false},
-                 {"from", false}, {"to", false},      {"bytes", true},      {"wire_bytes", true},
-                 {"us", true},    {"total_us", true}, {"exposed_us", true}, {"asked", false},
-                 {"cause", false}};
     comm_table(ui->comm, NULL);
-    const Comm *comm = ui_comm(ui);
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        sheet_column(out, names[i].name, names[i].number);
-    for (int row = 0; row < comm->n_rows; row++) {
-        const Reshard *reshard = reshard_at(ui, row);
-        Buf kinds = buf_new(out->arena), axes = buf_new(out->arena);
-        for (int s = 0; s < reshard->path->n_steps; s++) {
-            buf_printf(&kinds, "%s%s", s ? " " : "", step_kind_name(reshard->path->step[s].kind));
-            buf_puts(&axes, s ? " " : "");
-            mesh_format_set(ui->session->mesh, reshard->path->step[s].atoms, ".", &axes);
-        }
-        const Decision *pin = comm_cause(ui->frame, ui->session, reshard);
-        sheet_number(out, comm->row[row].times);
-        sheet_put(out, buf_str(&kinds));
-        sheet_put(out, buf_str(&axes));
-        sheet_put(out, str_from(comm->row[row].label));
-        sheet_put(out, label_sharding(ui, reshard->from));
-        sheet_put(out, label_sharding(ui, reshard->to));
-        sheet_number(out, (double)comm_payload(reshard));
-        sheet_number(out, (double)reshard->path->wire_bytes);
-        sheet_number(out, reshard->path->us);
-        sheet_number(out, comm->row[row].us);
-        sheet_number(out, comm->row[row].exposed_us);
-        sheet_put(out, comm_is_asked(ui_plan(ui), reshard) ? STR("yes") : STR("no"));
-        sheet_put(out, pin ? label_pin(ui->frame, pin) : STR(""));
-    }
+    sheet_columns(out, sheet_comm_columns);
+    sheet_comm_rows(ui_comm(ui), ui->ascii ? VIEW_OURS_ASCII : VIEW_OURS, out);
 }
 
 static const Hint hints[] = {

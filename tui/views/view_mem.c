@@ -3,6 +3,8 @@
 #include "tui/app/whatif.h"
 #include "tui/views/label.h"
 
+#include "core/plan/sheets.h"
+
 #include <stdio.h>
 
 enum { BAR_LEAST = 10, USED_W = 12, FREE_W = 7, GRAPH_LEAST = 3, NOTE_LEAST = 17 };
@@ -431,28 +433,9 @@ static void go(Ui *ui, int64_t row)
 
 static void table(Ui *ui, Sheet *out)
 {
-    Mem *mem = &ui->mem;
-    mem_count(mem, ui->session, NULL);
-    sheet_column(out, "devices", false);
-    sheet_column(out, "n_devices", true);
-    sheet_column(out, "peak_bytes", true);
-    sheet_column(out, "limit_bytes", true);
-    sheet_column(out, "peak_op", false);
-    for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
-        sheet_column(out, arena_printf(out->arena, "%s_bytes", memory_class_name((MemoryClass)c)),
-                     true);
-    for (int i = 0; i < mem->ranks.n; i++) {
-        const RankMemory *ranks = &mem->ranks.at[i];
-        Buf name = buf_new(out->arena);
-        mem_format_devices(mem, i, ui->session->mesh->n_devices, 200, &name);
-        sheet_put(out, buf_str(&name));
-        sheet_number(out, (double)ranks->n_ranks);
-        sheet_number(out, (double)ranks->use.peak_bytes);
-        sheet_number(out, (double)limit_of(ui));
-        sheet_put(out, ranks->use.peak_place < 0 ? STR("") : op_at(ui, ranks->use.peak_place));
-        for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
-            sheet_number(out, (double)ranks->by_class[c]);
-    }
+    mem_count(&ui->mem, ui->session, NULL);
+    sheet_columns(out, sheet_memory_columns);
+    sheet_memory_rows(ui->session, &ui->mem.ranks, out);
 }
 
 static const Hint hints[] = {

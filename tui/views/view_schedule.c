@@ -2,6 +2,8 @@
 #include "tui/views/label.h"
 #include "tui/views/schedule_chart.h"
 
+#include "core/plan/sheets.h"
+
 enum {
     NOTE_LEAST_H = 10, /* lines from which on the head says how backwards count */
     TABLE_LEAST = 4,   /* lines of the table of stages, with its head */
@@ -42,12 +44,6 @@ static void draw_head(const Ui *ui, const ScheduleState *state, Pen *pen)
     }
 }
 
-static void put_block(const Block *block, Buf *out)
-{
-    buf_printf(out, "stage %d's %s of micro-batch %d", block->stage,
-               block->backward ? "backward" : "forward", block->micro_batch);
-}
-
 /* What the block under the cursor begins after, and how long its row has waited for that. */
 static void put_reason(const Ui *ui, const ScheduleState *state, Buf *out)
 {
@@ -63,7 +59,7 @@ static void put_reason(const Ui *ui, const ScheduleState *state, Buf *out)
     bool sent = before->micro_batch == block->micro_batch && before->stage != block->stage &&
                 before->backward == block->backward;
     buf_puts(out, sent ? "waits for " : "begins after ");
-    put_block(before, out);
+    sheet_format_block(before, out);
     int later = before->stage > block->stage ? before->stage : block->stage;
     if (sent && stages->at[later].receive_us > 0)
         buf_printf(out, ", sent in %.*s", STR_ARG(label_us(ui, stages->at[later].receive_us)));
@@ -372,31 +368,11 @@ static void note(Ui *ui, Buf *out)
 
 static void table(Ui *ui, Sheet *out)
 {
-    static const char *const numbers[] = {"micro_batch", "step", "span", "start_us", "end_us"};
     const Schedule *schedule = schedule_state(ui)->table;
 
-    sheet_column(out, "stage", true);
-    sheet_column(out, "devices", false);
-    sheet_column(out, "pass", false);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sheet_column(out, numbers[i], true);
-    sheet_column(out, "after", false);
-    for (int i = 0; schedule && i < schedule->n_blocks; i++) {
-        const Block *block = &schedule->block[i];
-        Buf devices = buf_new(out->arena), after = buf_new(out->arena);
-        chart_put_devices(ui, block->stage, &devices);
-        if (block->after >= 0)
-            put_block(&schedule->block[block->after], &after);
-        sheet_number(out, block->stage);
-        sheet_put(out, buf_str(&devices));
-        sheet_put(out, block->backward ? STR("backward") : STR("forward"));
-        sheet_number(out, block->micro_batch);
-        sheet_number(out, block->step);
-        sheet_number(out, block->span);
-        sheet_number(out, block->start_us);
-        sheet_number(out, block->end_us);
-        sheet_put(out, buf_str(&after));
-    }
+    sheet_columns(out, sheet_schedule_columns);
+    if (schedule)
+        sheet_schedule_rows(ui->session, schedule, out);
 }
 
 static const Hint hints[] = {

@@ -1,5 +1,7 @@
 #include "viz/report/cells.h"
 
+#include "core/plan/comm.h"
+
 #include <inttypes.h>
 
 bool table_fits(double n_rows, const char *table, Error *err)
@@ -8,6 +10,24 @@ bool table_fits(double n_rows, const char *table, Error *err)
         return true;
     return error_kind(err, ERROR_UNSUPPORTED, "the table '%s' would have %.0f rows, more than %d",
                       table, n_rows, TABLE_ROWS_MAX);
+}
+
+void table_put_text(Sheet *out, const char *text)
+{
+    sheet_put(out, str_from(text ? text : ""));
+}
+
+void table_put_bool(Sheet *out, bool value)
+{
+    sheet_put(out, value ? STR("yes") : STR("no"));
+}
+
+void table_put_bytes(Sheet *out, bool known, int64_t bytes)
+{
+    if (known)
+        sheet_number(out, (double)bytes);
+    else
+        sheet_put(out, STR(""));
 }
 
 void table_put_shape(Sheet *out, const Shape *shape)
@@ -19,6 +39,42 @@ void table_put_shape(Sheet *out, const Shape *shape)
         buf_printf(&text, "%s%" PRId64, d ? "," : "", shape->dim[d]);
     buf_putc(&text, ']');
     sheet_put(out, buf_str(&text));
+}
+
+void table_put_size(Sheet *out, const Session *session, int32_t tensor)
+{
+    const Shape *shape = inferred_shape(session->inferred, tensor);
+    Buf text = buf_new(out->arena);
+
+    if (shape) {
+        table_put_shape(out, shape);
+        return;
+    }
+    inferred_put_shape(session->inferred, tensor, &text);
+    bool sizes = inferred_sizes(session->inferred, tensor) != NULL;
+    sheet_put(out, sizes ? str_from(arena_printf(out->arena, "[%s]", text.s)) : buf_str(&text));
+}
+
+void table_put_sharding(Sheet *out, const Session *session, int32_t id, ShardingView view)
+{
+    Buf text = buf_new(out->arena);
+
+    if (id >= 0)
+        sharding_format(shardings_at(session->plan->shardings, id), session->mesh, view, &text,
+                        NULL);
+    sheet_put(out, buf_str(&text));
+}
+
+void table_put_local_shape(Sheet *out, const Session *session, int32_t id)
+{
+    Shape local;
+
+    if (id < 0) {
+        sheet_put(out, STR(""));
+        return;
+    }
+    sharding_local_shape(shardings_at(session->plan->shardings, id), session->mesh, 0, &local);
+    table_put_shape(out, &local);
 }
 
 void table_put_partial(Sheet *out, const Mesh *mesh, const Sharding *sharding)
@@ -50,7 +106,10 @@ void table_put_coordinates(Sheet *out, const Mesh *mesh, int64_t position)
     sheet_put(out, buf_str(&text));
 }
 
-void table_put_text(Sheet *out, const char *text)
+void table_put_devices(Sheet *out, const Session *session, int devices)
 {
-    sheet_put(out, str_from(text));
+    Buf text = buf_new(out->arena);
+
+    comm_format_part(session, devices, &text);
+    sheet_put(out, buf_str(&text));
 }

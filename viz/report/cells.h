@@ -1,4 +1,4 @@
-/* cells.h - what the tables of tables.h share: the tables themselves, and texts of cells. */
+/* cells.h - what the tables of tables.h share: texts of cells; and the tables themselves. */
 #ifndef VIZ_REPORT_CELLS_H
 #define VIZ_REPORT_CELLS_H
 
@@ -9,11 +9,25 @@ enum { TABLE_ROWS_MAX = 1 << 20 };
 /* False, with an error that says so, where that many rows are too many. */
 bool table_fits(double n_rows, const char *table, Error *err);
 
-void table_put_shape(Sheet *out, const Shape *shape); /* "[8,1024,768]"; "[]" of a scalar */
+void table_put_text(Sheet *out, const char *text);           /* NULL: empty */
+void table_put_bool(Sheet *out, bool value);                 /* "yes", "no" */
+void table_put_bytes(Sheet *out, bool known, int64_t bytes); /* not known: empty */
+void table_put_shape(Sheet *out, const Shape *shape);        /* "[8,1024,768]"; "[]" of a scalar */
+/* What is known of it: "[batch,12,64]"; "?". */
+void table_put_size(Sheet *out, const Session *session, int32_t tensor);
+/* A Shardings id in a view; empty: -1, or the view cannot hold it. */
+void table_put_sharding(Sheet *out, const Session *session, int32_t id, ShardingView view);
+void table_put_local_shape(Sheet *out, const Session *session, int32_t id);     /* of rank 0 */
 void table_put_partial(Sheet *out, const Mesh *mesh, const Sharding *sharding); /* "tp max(dp)" */
 void table_put_coordinates(Sheet *out, const Mesh *mesh, int64_t position);     /* "dp=0,tp=3" */
-void table_put_text(Sheet *out, const char *text);                              /* NULL: empty */
+void table_put_devices(Sheet *out, const Session *session, int devices);        /* "pp=0"; "all" */
 
-extern const PlanTable table_parts;
+extern const PlanTable table_summary, table_findings, table_decisions, table_mesh, table_devices,
+    table_machine;
+extern const PlanTable table_tensors, table_parameters, table_parts;
+extern const PlanTable table_ops, table_operators, table_layers;
+extern const PlanTable table_collectives, table_reshards, table_steps, table_traffic, table_links;
+extern const PlanTable table_memory, table_live;
+extern const PlanTable table_stages, table_schedule;
 
 #endif

@@ -1,36 +1,53 @@
 #include "viz/report/tables.h"
 
+#include "core/base/file.h"
 #include "core/base/sheet_write.h"
 #include "core/plan/planfile.h"
 #include "viz/report/cells.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
-const PlanTable *const plan_tables[] = {&table_parts, NULL};
+const PlanTable *const plan_tables[] = {
+    &table_summary,     &table_findings,
+    &table_decisions,   &table_mesh,
+    &table_devices,     &table_machine,
+    &table_layers,      &table_ops,
+    &table_operators,   &table_tensors,
+    &table_parameters,  &table_parts,
+    &table_collectives, &table_reshards,
+    &table_steps,       &table_traffic,
+    &table_links,       &table_memory,
+    &table_live,        &table_stages,
+    &table_schedule,    NULL,
+};
+
+static const char *list_names(Arena *arena)
+{
+    Buf names = buf_new(arena);
+
+    for (const PlanTable *const *table = plan_tables; *table; table++)
+        buf_printf(&names, "%s%s", names.n > 0 ? ", " : "", (*table)->name);
+    return names.s;
+}
 
 const PlanTable *plan_table_find(Str name, Error *err)
 {
-    Arena *scratch = arena_new();
-    Buf names = buf_new(scratch);
-
-    for (const PlanTable *const *table = plan_tables; *table; table++) {
-        if (str_eq(name, str_from((*table)->name))) {
-            arena_free(scratch);
+    for (const PlanTable *const *table = plan_tables; *table; table++)
+        if (str_eq(name, str_from((*table)->name)))
             return *table;
-        }
-        buf_printf(&names, "%s%s", names.n > 0 ? ", " : "", (*table)->name);
-    }
+    Arena *scratch = arena_new();
     error_kind(err, ERROR_USAGE, "there is no table '%.*s'", STR_ARG(name));
-    error_hint(err, "--table is one of: %s", names.s);
+    error_hint(err, "--table is one of: %s", list_names(scratch));
     arena_free(scratch);
     return NULL;
 }
 
 bool plan_table_fill(const PlanTable *table, const Session *session, Sheet *out, Error *err)
 {
-    for (const SheetColumn *column = table->columns; column->name; column++)
-        sheet_column(out, column->name, column->number);
+    sheet_columns(out, table->columns);
     return table->rows(session, out, err);
 }
 
@@ -50,7 +67,7 @@ bool tables_csv(const ExportRequest *request, Buf *out, ExportNotes *notes, Erro
 
     if (!request->table) {
         error_kind(err, ERROR_USAGE, "csv holds one table");
-        error_hint(err, "--table NAME, or -o FOLDER/ for all of them; `dimscope help tables`");
+        error_hint(err, "-o FOLDER/ for all, or --table: %s", list_names(out->arena));
         return false;
     }
     if (!fill_asked(request, &sheet, err))
@@ -59,24 +76,68 @@ bool tables_csv(const ExportRequest *request, Buf *out, ExportNotes *notes, Erro
     return true;
 }
 
-/* What has too many rows for a file of all is left out of it, and a note. */
+/* False, with a note: it has too many rows to be among all. */
+static bool fill_of_all(const ExportRequest *request, const PlanTable *table, Sheet *out,
+                        ExportNotes *notes)
+{
+    Error err = {0};
+    bool ok = plan_table_fill(table, request->drawing.session, out, &err);
+
+    if (!ok)
+        export_note(notes, "%s: it is left out", err.text);
+    return ok;
+}
+
+static bool make_folder(const char *path, Error *err)
+{
+    struct stat at;
+
+    if (mkdir(path, 0777) == 0)
+        return true;
+    int why = errno;
+    if (why == EEXIST && stat(path, &at) == 0 && S_ISDIR(at.st_mode))
+        return true;
+    error_kind(err, ERROR_UNREADABLE, "%s: %s", path,
+               why == EEXIST ? "it is no folder" : strerror(why));
+    error_hint(err, "all tables as csv need a folder");
+    return false;
+}
+
+bool tables_csv_folder(const ExportRequest *request, const char *path, ExportNotes *notes,
+                       Error *err)
+{
+    enum { TABLES_MAX = 64 };
+    Arena *scratch = arena_new();
+    Buf text[TABLES_MAX];
+    bool ok = true;
+
+    for (int i = 0; plan_tables[i] && i < TABLES_MAX; i++) {
+        Sheet sheet = {.arena = arena_new()};
+        text[i] = buf_new(scratch);
+        if (fill_of_all(request, plan_tables[i], &sheet, notes))
+            sheet_write_csv(&sheet, &text[i]);
+        arena_free(sheet.arena);
+    }
+    ok = make_folder(path, err);
+    for (int i = 0; ok && plan_tables[i] && i < TABLES_MAX; i++) {
+        const char *name = arena_printf(scratch, "%s.csv", plan_tables[i]->name);
+        ok = text[i].n == 0 || file_write(path_join(scratch, path, name), buf_str(&text[i]), err);
+    }
+    arena_free(scratch);
+    return ok;
+}
+
 static void add_table(const ExportRequest *request, const PlanTable *table, ExportNotes *notes,
                       Json *tables)
 {
-    Arena *scratch = arena_new();
-    Sheet sheet = {.arena = scratch};
-    Error err = {0};
-    Json *one = json_object();
+    Sheet sheet = {.arena = arena_new()};
 
-    if (plan_table_fill(table, request->drawing.session, &sheet, &err))
+    if (fill_of_all(request, table, &sheet, notes)) {
+        Json *one = json_object();
         sheet_put_json(&sheet, one);
-    else
-        export_note(notes, "%s: it is left out", err.text);
-    if (json_size(one) > 0)
         json_set(tables, table->name, one);
-    else
-        json_free(one);
-    arena_free(scratch);
+    }
+    arena_free(sheet.arena);
 }
 
 static void write_all(const ExportRequest *request, Buf *out, ExportNotes *notes)

@@ -25,6 +25,10 @@ const PlanTable *plan_table_find(Str name, Error *err); /* NULL; the hint lists 
 bool plan_table_fill(const PlanTable *table, const Session *session, Sheet *out, Error *err);
 
 bool tables_csv(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err);
+/* All of them, a file each, NAME.csv in a folder that is made where it is not there. Nothing is
+ * written before all are made. */
+bool tables_csv_folder(const ExportRequest *request, const char *path, ExportNotes *notes,
+                       Error *err);
 bool tables_json(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err);
 
 #endif

@@ -4,6 +4,121 @@
 #include "core/plan/label.h"
 #include "core/plan/stage.h"
 
+/* ---- tensors ---- */
+
+static bool rows_tensors(const Session *session, Sheet *out, Error *err)
+{
+    (void)err;
+    const Inferred *inferred = session->inferred;
+    const bool *in = inferred_in_program(out->arena, inferred);
+    const MemoryClass *class = memory_classes(out->arena, inferred);
+
+    for (int32_t t = 0; t < session->graph->n_tensors; t++) {
+        if (!in[t])
+            continue;
+        int32_t id = session->plan->sharding[t], maker = session->graph->tensors[t].maker;
+        table_put_text(out, tensor_name(session->graph, t));
+        sheet_put(out, label_tensor(session, out->arena, t));
+        table_put_text(out, label_tensor_kind(session, t));
+        table_put_text(out, memory_class_name(class[t]));
+        table_put_text(out, dtype_name((Dtype)inferred->dtype[t]));
+        table_put_size(out, session, t);
+        table_put_sharding(out, session, id, VIEW_OURS);
+        table_put_sharding(out, session, id, VIEW_DIMS_MAPPING);
+        table_put_sharding(out, session, id, VIEW_PLACEMENTS);
+        table_put_sharding(out, session, id, VIEW_PARTITION_SPEC);
+        table_put_local_shape(out, session, id);
+        table_put_text(out, id < 0 ? ""
+                            : sharding_is_uneven(plan_sharding(session->plan, t), session->mesh)
+                                ? "yes"
+                                : "no");
+        table_put_bytes(out, inferred_shape(inferred, t), inferred_bytes(inferred, t));
+        table_put_bytes(out, id >= 0, id < 0 ? 0 : plan_local_bytes(session->plan, t, id));
+        table_put_text(out, maker < 0 ? "" : op_name(session->graph, maker));
+        sheet_number(out, tensor_n_uses(session->graph, t));
+    }
+    return true;
+}
+
+static const SheetColumn tensors_columns[] = {
+    {"name", false},
+    {"label", false},
+    {"kind", false},
+    {"class", false},
+    {"dtype", false},
+    {"shape", false},
+    {"sharding", false},
+    {"dims_mapping", false},
+    {"placements", false},
+    {"partition_spec", false},
+    {"local_shape", false},
+    {"uneven", false},
+    {"bytes", true},
+    {"local_bytes", true},
+    {"made_by", false},
+    {"uses", true},
+    {0},
+};
+
+const PlanTable table_tensors = {
+    "tensors", "a tensor of the program, as it is made, stored or given; local: on rank 0",
+    tensors_columns, rows_tensors};
+
+/* ---- parameters ---- */
+
+/* The axes over which its parts are gathered before they are used: those it is stored cut by. */
+static void put_stored(const Session *session, int32_t tensor, Sheet *out)
+{
+    const Sharding *sharding = plan_sharding(session->plan, tensor);
+    AtomSet stored = 0;
+    Buf text = buf_new(out->arena);
+
+    for (int d = 0; d < sharding->n_dims; d++) {
+        const Decision *pin = plan_pin_of(session->plan, PIN_TENSOR_DIM, tensor, d);
+        if (pin && pin->store)
+            stored |= cut_atoms(&sharding->dim[d]);
+    }
+    mesh_format_set(session->mesh, stored, " ", &text);
+    sheet_put(out, buf_str(&text));
+}
+
+static bool rows_parameters(const Session *session, Sheet *out, Error *err)
+{
+    (void)err;
+    const Inferred *inferred = session->inferred;
+    const bool *in = inferred_in_program(out->arena, inferred);
+    const MemoryClass *class = memory_classes(out->arena, inferred);
+
+    for (int32_t t = 0; t < session->graph->n_tensors; t++) {
+        int32_t id = session->plan->sharding[t];
+        if (!in[t] || id < 0 || !tensor_is_parameter(inferred, t))
+            continue;
+        table_put_text(out, tensor_name(session->graph, t));
+        table_put_text(out, memory_class_name(class[t]));
+        table_put_text(out, dtype_name((Dtype)inferred->dtype[t]));
+        table_put_size(out, session, t);
+        table_put_sharding(out, session, id, VIEW_OURS);
+        table_put_sharding(out, session, id, VIEW_PLACEMENTS);
+        table_put_local_shape(out, session, id);
+        table_put_bytes(out, true, inferred_bytes(inferred, t));
+        table_put_bytes(out, true, plan_local_bytes(session->plan, t, id));
+        put_stored(session, t, out);
+        sheet_number(out, tensor_n_uses(session->graph, t));
+    }
+    return true;
+}
+
+static const SheetColumn parameters_columns[] = {
+    {"name", false},       {"class", false},      {"dtype", false},       {"shape", false},
+    {"sharding", false},   {"placements", false}, {"local_shape", false}, {"bytes", true},
+    {"local_bytes", true}, {"stored_by", false},  {"uses", true},         {0},
+};
+
+const PlanTable table_parameters = {"parameters",
+                                    "a parameter as it is stored; local: on rank 0; stored_by: the "
+                                    "axes over which it is gathered for use",
+                                    parameters_columns, rows_parameters};
+
 /* ---- parts ---- */
 
 /* Per place of plan->submeshes: whether a tensor lies there. */

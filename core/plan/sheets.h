@@ -1,0 +1,26 @@
+/* sheets.h - tables of a plan that views and exports both have, with their columns. */
+#ifndef CORE_PLAN_SHEETS_H
+#define CORE_PLAN_SHEETS_H
+
+#include "core/base/sheet.h"
+#include "core/plan/comm.h"
+#include "core/plan/memory.h"
+#include "core/plan/stage.h"
+
+/* A row a CommRow, in the order of comm->row. The table must be made. */
+extern const SheetColumn sheet_comm_columns[];
+void sheet_comm_rows(const Comm *comm, ShardingView view, Sheet *out);
+
+/* A row for ranks that need the same, what needs most first. */
+extern const SheetColumn sheet_memory_columns[]; /* ORDER MEMORY_CLASS */
+void sheet_memory_rows(const Session *session, const RankMemories *ranks, Sheet *out);
+/* "d0..d3 d8": the ranks of place `at`; about `most` characters of them, then "..". */
+void sheet_format_ranks(const RankMemories *ranks, int at, int64_t n_devices, int most, Buf *out);
+
+/* A row a block of a schedule. */
+extern const SheetColumn sheet_schedule_columns[];
+void sheet_schedule_rows(const Session *session, const Schedule *schedule, Sheet *out);
+/* "stage 0's forward of micro-batch 1" */
+void sheet_format_block(const Block *block, Buf *out);
+
+#endif
