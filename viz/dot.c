@@ -412,7 +412,7 @@ static void legend_lines(Dot *dot, Agraph_t *legend, int *n, Agnode_t *above)
     static const char *const meanings[] = {
         [LINE_VALUE] = "value, not moved",
         [LINE_MOVED] = "",
-        [LINE_CAUSE] = "because of",
+        [LINE_CAUSE] = "is the cause of",
         [LINE_A] = "only in A",
         [LINE_B] = "only in B",
         [LINE_ORDER] = "",

@@ -1,7 +1,434 @@
-#include "viz/draw/draw.h"
+#include "viz/draw/parts.h"
+
+#include "core/base/units.h"
+#include "core/plan/comm.h"
+#include "core/plan/cost.h"
+#include "core/plan/explain/why_reshard.h"
+#include "core/plan/label.h"
+#include "core/plan/stage.h"
+#include "viz/style.h"
+
+#include <inttypes.h>
+
+enum { DRAWN_MAX = 4 };
+
+typedef struct {
+    Draw *draw;
+    Arena *arena;
+    const Reshard *reshard;
+    WhyReshard why;
+    int frame;
+} Move;
+
+static double total_us(const Draw *draw, const Reshard *reshard)
+{
+    return reshard->path->us * reshard_repeat(draw->plan, reshard);
+}
+
+/* ---- what each rank holds ---- */
+
+/* Before the first step: -1; after the i-th. */
+static int32_t state_of(const Move *move, int i)
+{
+    return i < 0 ? move->reshard->from : move->reshard->path->step[i].to;
+}
+
+static int draw_state(const Move *move, int i)
+{
+    const Plan *plan = move->draw->plan;
+    int32_t id = state_of(move, i);
+    int devices = i < 0 ? move->reshard->from_devices : reshard_step_devices(move->reshard, i);
+    const Sharding *sharding = shardings_at(plan->shardings, id);
+    Parts parts = {.slices = slices_of(sharding, plan->mesh, plan->submeshes[devices])};
+    bool last = i + 1 == move->reshard->path->n_steps;
+    DiagramBox box = draw_new_box(BOX_TABLE, i < 0 ? "before" : last ? "after" : "on the way");
+    Buf figures = buf_new(move->arena), shape = buf_new(move->arena);
+    Shape local;
+
+    int64_t first = submesh_position(plan->mesh, parts.slices.part, 0);
+    sharding_local_shape(sharding, plan->mesh, first, &local);
+    shape_format(&local, &shape);
+    buf_printf(&figures, "a device holds %s, ", shape.s);
+    units_format_bytes(plan_local_bytes(plan, move->reshard->tensor, id), &figures);
+    box.flow = draw_value(move->draw, move->reshard->tensor, id);
+    box.figures = figures.s;
+    box.frame = move->frame;
+    parts_picture(move->arena, &parts, &box);
+    return draw_box(move->draw, box);
+}
+
+/* ---- a step ---- */
+
+static void put_price(const Move *move, const Step *step, DiagramBox *box)
+{
+    const Session *session = move->draw->session;
+    Cells cells = cells_new(move->arena, 1);
+    Buf text = buf_new(move->arena), bytes = buf_new(move->arena);
+
+    units_format_bytes(step->bytes, &bytes);
+    buf_puts(&bytes, step->kind == STEP_ALL_GATHER ? " result a device, which sends "
+                                                   : " of each device, which sends ");
+    units_format_bytes(step->wire_bytes, &bytes);
+    buf_puts(&bytes, ": ");
+    units_format_us(step->us, &bytes);
+    cells_put(&cells, CELL_PLAIN, bytes.s);
+    if (step->padding_bytes > 0) {
+        Buf padding = buf_new(move->arena);
+        units_format_bytes(step->padding_bytes, &padding);
+        buf_puts(&padding, " of it padding: parts are not equal");
+        cells_put(&cells, CELL_FAINT, padding.s);
+    }
+    price_explain(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
+    Str rest = buf_str(&text);
+    while (rest.n > 0)
+        cells_put(&cells, CELL_SHARDING, arena_str(move->arena, str_take(&rest, '\n')));
+    box->why = text.s;
+    cells_give(&cells, box);
+}
+
+static int draw_step(const Move *move, int i)
+{
+    const Step *step = &move->reshard->path->step[i];
+    Buf title = buf_new(move->arena), groups = buf_new(move->arena);
+    DiagramBox box = draw_new_box(BOX_OP, "");
+
+    if (move->reshard->path->n_steps > 1)
+        buf_printf(&title, "%d. ", i + 1);
+    buf_puts(&title, style_move(step->kind)->name);
+    if (step->kind == STEP_SLICE) {
+        box.flow = "each keeps a slice of what it holds: nothing moves";
+    } else {
+        buf_puts(&title, " over ");
+        mesh_format_set(move->draw->plan->mesh, step->atoms, ".", &title);
+        comm_format_step_groups(move->draw->plan, move->reshard, i, &groups);
+        box.flow = groups.s;
+        put_price(move, step, &box);
+    }
+    box.title = title.s;
+    box.operator= step_kind_mark(step->kind);
+    box.frame = move->frame;
+    return draw_box(move->draw, box);
+}
+
+static DiagramLine step_line(const Move *move, int i, int from, int to)
+{
+    const Step *step = &move->reshard->path->step[i];
+    DiagramLine line = draw_new_line(LINE_MOVED, from, to);
+    uint8_t atom[ATOMS_MAX];
+    int n = mesh_list_set(move->draw->plan->mesh, step->atoms, atom);
+
+    line.kind = step->kind;
+    line.bytes = step->bytes;
+    line.axis = n > 0 ? move->draw->plan->mesh->atoms[atom[0]].axis : -1;
+    if (step->kind == STEP_SLICE) {
+        line.look = LINE_VALUE;
+        return line;
+    }
+    Buf label = buf_new(move->arena);
+    buf_printf(&label, " %s ", step_kind_mark(step->kind));
+    mesh_format_set(move->draw->plan->mesh, step->atoms, ".", &label);
+    line.label = label.s;
+    return line;
+}
+
+/* ---- why it is there ---- */
+
+static int draw_pin(const Move *move, const Decision *pin)
+{
+    Str label = label_pin(move->arena, pin);
+    DiagramBox box = draw_new_box(BOX_CAUSE, arena_str(move->arena, label));
+    Buf origin = buf_new(move->arena);
+
+    label_origin(&pin->origin, &origin);
+    box.flow = pin->origin.text ? pin->origin.text : "";
+    box.why = origin.s;
+    box.frame = move->frame;
+    return draw_box(move->draw, box);
+}
+
+static void draw_because(const Move *move, const Decision *pin, int to, int axis, const char *label)
+{
+    DiagramLine line = draw_new_line(LINE_CAUSE, draw_pin(move, pin), to);
+    line.axis = axis;
+    line.label = label;
+    draw_line(move->draw, line);
+}
+
+/* The decisions behind what the move undoes: of the axes that leave a dim, or that are summed. */
+static void draw_undone(const Move *move, int maker)
+{
+    const Plan *plan = move->draw->plan;
+    const Sharding *from = shardings_at(plan->shardings, move->reshard->from);
+    const Sharding *to = shardings_at(plan->shardings, move->reshard->to);
+
+    for (int d = -1; d < from->n_dims; d++) {
+        AtomSet undone =
+            d < 0 ? move->why.summed : cut_atoms(&from->dim[d]) & ~cut_atoms(&to->dim[d]);
+        ReasonChain *chains;
+        int n = undone ? why_tensor_dim(move->arena, plan, move->reshard->tensor, d, &chains) : 0;
+        for (int i = 0; i < n; i++) {
+            const char *axis = plan->mesh->axes[chains[i].axis].name;
+            if (chains[i].step[0].pin && mesh_axis_atoms(plan->mesh, chains[i].axis) & undone)
+                draw_because(move, chains[i].step[0].pin, maker, chains[i].axis,
+                             d < 0 ? arena_printf(move->arena, "\xce\xa3%s", axis)
+                                   : arena_printf(move->arena, "%s on dim %d", axis, d));
+        }
+    }
+}
+
+/* The op that makes the value, or what it is; what it sums that the axes cut. */
+static int draw_maker(const Move *move)
+{
+    const Draw *draw = move->draw;
+    int32_t tensor = move->reshard->tensor, maker = draw->graph->tensors[tensor].maker;
+    bool computed = maker >= 0 && plan_cut(draw->plan, maker);
+    Str name = computed ? label_op(draw->session, move->arena, maker)
+                        : label_tensor(draw->session, move->arena, tensor);
+    bool parameter = tensor_is_parameter(draw->plan->inferred, tensor);
+    DiagramBox box = draw_new_box(computed    ? BOX_OP
+                                  : parameter ? BOX_PARAMETER
+                                              : BOX_OUTSIDE,
+                                  arena_str(move->arena, name));
+    int index = -1;
+    int32_t summer =
+        move->why.summed ? why_summed_by(draw->plan, tensor, move->why.summed, &index) : -1;
+
+    box.operator= computed ? label_operator(draw->graph, maker)
+                           : label_tensor_kind(draw->session, tensor);
+    if (summer >= 0) {
+        Buf text = buf_new(move->arena);
+        Str at = label_op(draw->session, move->arena, summer);
+        const Cut *cut = &program_cut(draw->plan, summer)->index[index];
+        buf_printf(&text, "sums over %s, cut as ",
+                   program_space(draw->plan->inferred, summer)->index[index].name);
+        cut_format(cut, draw->plan->mesh, &text);
+        if (summer != maker)
+            buf_printf(&text, "\nin %.*s", STR_ARG(at));
+        box.flow = text.s;
+    }
+    box.frame = move->frame;
+    int n = draw_box(move->draw, box);
+    draw_undone(move, n);
+    return n;
+}
+
+/* The stops that kept the value's axes from the reader. */
+static const char *dropped_text(const Move *move)
+{
+    Buf text = buf_new(move->arena);
+
+    for (int i = 0; i < move->why.n_dropped; i++) {
+        const DroppedAxes *at = &move->why.dropped[i];
+        if (!at->told)
+            continue;
+        buf_puts(&text, text.n ? "\n" : "");
+        buf_puts(&text, "does not take ");
+        mesh_format_set(move->draw->plan->mesh, at->atoms, ".", &text);
+        buf_printf(&text, " on dim %d:\n", at->dim);
+        why_not_format_stop(move->draw->plan, &at->stop, &text);
+    }
+    if (move->why.summed) {
+        buf_puts(&text, text.n ? "\nneeds the sum over " : "needs the sum over ");
+        mesh_format_set(move->draw->plan->mesh, move->why.summed, ".", &text);
+    }
+    return text.s;
+}
+
+static void draw_wanted(const Move *move, int reader)
+{
+    for (int i = 0; i < move->why.n_wanted; i++) {
+        const WantedAxis *at = &move->why.wanted[i];
+        const ReasonStep *root = &at->chain.step[0];
+        const char *label =
+            arena_printf(move->arena, "%s on dim %d",
+                         move->draw->plan->mesh->axes[at->chain.axis].name, at->dim);
+        if (root->pin)
+            draw_because(move, root->pin, reader, at->chain.axis, label);
+    }
+}
+
+/* The pins of the value itself that ask for what it becomes. */
+static void draw_asked(const Move *move, int reader)
+{
+    const Plan *plan = move->draw->plan;
+    const Sharding *to = shardings_at(plan->shardings, move->reshard->to);
+
+    for (int d = 0; d < to->n_dims; d++) {
+        const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, move->reshard->tensor, d);
+        if (pin)
+            draw_because(move, pin, reader, -1, arena_printf(move->arena, "dim %d", d));
+    }
+}
+
+static int draw_reader(const Move *move)
+{
+    const Draw *draw = move->draw;
+    int32_t op = move->why.op;
+    Str name = op < 0 ? STR("a pin asks for it so") : label_op(draw->session, move->arena, op);
+    DiagramBox box = draw_new_box(op < 0 ? BOX_OUTSIDE : BOX_OP, arena_str(move->arena, name));
+
+    if (op < 0 && move->reshard->from_devices != move->reshard->to_devices)
+        box.title = "a stage that hands it on";
+    box.operator= op<0 ? "" : label_operator(draw->graph, op);
+    box.flow = dropped_text(move);
+    if (move->reshard->n_uses > 1)
+        box.figures =
+            arena_printf(move->arena, "and %d more ops read it so", move->reshard->n_uses - 1);
+    box.frame = move->frame;
+    int n = draw_box(move->draw, box);
+    draw_wanted(move, n);
+    if (op < 0)
+        draw_asked(move, n);
+    const Decision *stage = move->reshard->from_devices == move->reshard->to_devices
+                                ? NULL
+                                : comm_cause(move->arena, draw->session, move->reshard);
+    if (stage)
+        draw_because(move, stage, n, -1, "runs on other devices");
+    return n;
+}
+
+/* ---- one move from end to end ---- */
+
+static void draw_move(Draw *draw, const Reshard *reshard, int frame)
+{
+    Move move = {.draw = draw, .arena = draw->arena, .reshard = reshard, .frame = frame};
+
+    move.why = why_reshard(draw->arena, draw->plan, reshard);
+    int maker = draw_maker(&move), above = draw_state(&move, -1);
+    draw_line(draw, draw_new_line(LINE_VALUE, maker, above));
+    for (int i = 0; i < reshard->path->n_steps; i++) {
+        int step = draw_step(&move, i), after = draw_state(&move, i);
+        draw_line(draw, step_line(&move, i, above, step));
+        draw_line(draw, draw_new_line(LINE_VALUE, step, after));
+        above = after;
+    }
+    draw_line(draw, draw_new_line(LINE_VALUE, above, draw_reader(&move)));
+}
+
+/* ---- which ones ---- */
+
+static int32_t dearest(const Draw *draw)
+{
+    int32_t best = -1;
+
+    for (int32_t r = 0; r < draw->plan->n_reshards; r++)
+        if (best < 0 ||
+            total_us(draw, &draw->plan->reshards[r]) > total_us(draw, &draw->plan->reshards[best]))
+            best = r;
+    return best;
+}
+
+/* Those that go the same way between the same shardings, of tensors whose names are alike. */
+static int count_alike(const Draw *draw, const Reshard *one)
+{
+    Buf name = buf_new(draw->arena), other = buf_new(draw->arena);
+    int n = 0;
+
+    text_wildcard(label_tensor(draw->session, draw->arena, one->tensor), &name);
+    for (int r = 0; r < draw->plan->n_reshards; r++) {
+        const Reshard *at = &draw->plan->reshards[r];
+        other.n = 0;
+        if (at->from != one->from || at->to != one->to || at->path != one->path)
+            continue;
+        text_wildcard(label_tensor(draw->session, draw->arena, at->tensor), &other);
+        n += str_eq(buf_str(&name), buf_str(&other));
+    }
+    return n;
+}
+
+static void put_steps(const Draw *draw, const ReshardPath *path, Buf *out)
+{
+    reshard_format_steps(path, draw->plan->mesh, out);
+    buf_puts(out, ", ");
+    units_format_us(path->us, out);
+}
+
+static void say_next_best(const Draw *draw, const Reshard *reshard, Buf *out)
+{
+    const ReshardPath *other = why_reshard_other(draw->plan, reshard);
+
+    if (reshard->path->us <= 0)
+        return;
+    buf_puts(out, reshard->path->proven ? "\nno path is cheaper" : "\nthe cheapest path found");
+    if (!other)
+        return;
+    buf_puts(out, "; the next best: ");
+    put_steps(draw, other, out);
+}
+
+static const char *says(const Draw *draw, const Reshard *reshard, int n)
+{
+    Buf text = buf_new(draw->arena);
+    int alike = count_alike(draw, reshard);
+
+    buf_printf(&text, "%s becomes ", draw_value(draw, reshard->tensor, reshard->from));
+    buf_printf(&text, "%s: ", draw_value(draw, reshard->tensor, reshard->to));
+    put_steps(draw, reshard->path, &text);
+    say_next_best(draw, reshard, &text);
+    if (alike > 1) {
+        buf_printf(&text, "\n%d moves are alike: ", alike);
+        units_format_us(alike * total_us(draw, reshard), &text);
+        buf_printf(&text, " of a %s", label_pass(draw->plan));
+    }
+    if (n > 1)
+        buf_printf(&text, "\nit is moved in %d ways%s", n,
+                   n > DRAWN_MAX ? "; those not drawn: see --kind slices" : "");
+    return text.s;
+}
+
+static bool draw_all_of(Draw *draw, int32_t tensor, Error *err)
+{
+    const Plan *plan = draw->plan;
+    int32_t first = -1;
+    int n = 0;
+
+    draw->diagram->title = arena_str(draw->arena, label_tensor(draw->session, draw->arena, tensor));
+    for (int32_t r = 0; r < plan->n_reshards; r++) {
+        if (plan->reshards[r].tensor != tensor)
+            continue;
+        first = first < 0 ? r : first;
+        n++;
+    }
+    if (n == 0) {
+        error_kind(err, ERROR_UNSUPPORTED, "'%s' is not moved: all read it as it is made",
+                   draw->diagram->title);
+        if (dearest(draw) >= 0)
+            error_hint(err, "the dearest move is of '%s'",
+                       tensor_name(draw->graph, plan->reshards[dearest(draw)].tensor));
+        return false;
+    }
+    for (int32_t r = first, drawn = 0; r < plan->n_reshards && drawn < DRAWN_MAX; r++) {
+        if (plan->reshards[r].tensor != tensor)
+            continue;
+        int frame =
+            n == 1 ? -1
+                   : draw_frame(draw, (DiagramFrame){.look = FRAME_PLAIN,
+                                                     .title = arena_printf(draw->arena, "%d of %d",
+                                                                           drawn + 1, n),
+                                                     .parent = -1});
+        draw_move(draw, &plan->reshards[r], frame);
+        drawn++;
+    }
+    draw->diagram->says = says(draw, &plan->reshards[first], n);
+    return true;
+}
 
 bool draw_reshard(Draw *draw, Error *err)
 {
-    (void)draw;
-    return error_kind(err, ERROR_UNSUPPORTED, "nothing of the kind is drawn yet");
+    if (draw->request->of) {
+        int32_t tensor = draw_find_tensor(draw, draw->request->of, err);
+        return tensor >= 0 && draw_all_of(draw, tensor, err);
+    }
+    int32_t r = dearest(draw);
+    if (r < 0) {
+        error_kind(err, ERROR_UNSUPPORTED, "nothing is moved in this plan");
+        error_hint(err, "--kind slices shows who holds what");
+        return false;
+    }
+    const Reshard *reshard = &draw->plan->reshards[r];
+    draw->diagram->title =
+        arena_str(draw->arena, label_tensor(draw->session, draw->arena, reshard->tensor));
+    draw_move(draw, reshard, -1);
+    draw->diagram->says = says(draw, reshard, 1);
+    return true;
 }

@@ -1,7 +1,518 @@
-#include "viz/draw/draw.h"
+#include "viz/draw/parts.h"
+
+#include "core/plan/explain/why_reshard.h"
+#include "core/plan/label.h"
+
+#include <inttypes.h>
+
+enum { STEPS_SHOWN = 25, MOVES_SHOWN = 6, ALL_DIMS = -2, PARTIAL_DIM = -1 };
+
+typedef struct {
+    Draw *draw;
+    Arena *arena;
+    int32_t tensor;
+    int dim;         /* asked for; ALL_DIMS */
+    Intern *boxes;   /* what has a box: chains share them */
+    Vec(int) box_of; /* by id in boxes */
+    Intern *lines;   /* that are drawn */
+    Intern *labels;  /* of them */
+    int box;         /* of the tensor */
+    Buf says;
+} Why;
+
+/* ---- boxes of steps ---- */
+
+/* The box of an equal key, or a new one, whose number is to be pushed onto box_of. */
+static int known_box(Why *why, const int32_t key[4])
+{
+    int n = intern_count(why->boxes);
+    int32_t id = intern_put(why->boxes, key, 4 * sizeof *key);
+    return id == n ? -1 : why->box_of.at[id];
+}
+
+static int add_box(Why *why, DiagramBox box)
+{
+    int n = draw_box(why->draw, box);
+    vec_push(why->arena, &why->box_of, n);
+    return n;
+}
+
+/* "h.0.mlp.c_fc.weight dim 1", "h.0.mlp.c_fc n". */
+static const char *place_text(const Why *why, int32_t tensor, int32_t op, int dim)
+{
+    const Session *session = why->draw->session;
+    Str name =
+        tensor >= 0 ? label_tensor(session, why->arena, tensor) : label_op(session, why->arena, op);
+    if (tensor >= 0)
+        return arena_printf(why->arena, "%.*s dim %d", STR_ARG(name), dim);
+    return arena_printf(why->arena, "%.*s %s", STR_ARG(name),
+                        program_space(why->draw->plan->inferred, op)->index[dim].name);
+}
+
+/* A decision, by the line that made it: pins of many tensors by one line are one box. */
+static int pin_box(Why *why, const ReasonStep *step)
+{
+    const Decision *pin = step->pin;
+    DiagramBox box = draw_new_box(BOX_CAUSE, "with its parameter");
+    int32_t key[4] = {REASON_PIN, pin ? (int32_t)pin->kind : -1, pin ? pin->place : step->tensor,
+                      pin ? pin->dim : step->dim};
+    int known = known_box(why, key);
+    Buf origin = buf_new(why->arena);
+
+    if (known >= 0)
+        return known;
+    box.figures = place_text(why, step->tensor, step->op, step->dim);
+    if (pin) {
+        box.title = arena_str(why->arena, label_pin(why->arena, pin));
+        box.flow = pin->origin.text ? pin->origin.text : "";
+        box.figures =
+            arena_printf(why->arena, "%s %s", pin->store ? "stores" : "pins", box.figures);
+        label_origin(&pin->origin, &origin);
+        box.why = origin.s;
+    }
+    return add_box(why, box);
+}
+
+static const char *step_flow(const Why *why, const ReasonStep *step)
+{
+    const Plan *plan = why->draw->plan;
+
+    if (step->tensor < 0) {
+        const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
+        Buf text = buf_new(why->arena);
+        buf_printf(&text, "%s%s: ", index->name, index->role == ROLE_REDUCE ? "+" : "");
+        cut_format(&program_cut(plan, step->op)->index[step->dim], plan->mesh, &text);
+        return text.s;
+    }
+    int32_t id = step->dim < 0 ? plan->made[step->tensor] : plan->sharding[step->tensor];
+    return draw_value(why->draw, step->tensor, id);
+}
+
+static const char *step_words(const ReasonStep *step)
+{
+    /* ORDER REASON_KIND */
+    static const char *const words[] = {"",
+                                        "forward: its output takes it",
+                                        "backward: its input takes it",
+                                        "used beside",
+                                        "sums what the axis cuts",
+                                        "hands the partial sum on",
+                                        "a loop carries it on",
+                                        "its own choice"};
+    return words[step->kind];
+}
+
+static int step_box(Why *why, const ReasonStep *step)
+{
+    const Draw *draw = why->draw;
+    int32_t key[4] = {(int32_t)step->kind, step->op, step->tensor,
+                      step->tensor < 0 ? step->dim : 0};
+
+    if (step->kind == REASON_PIN)
+        return pin_box(why, step);
+    int known = known_box(why, key);
+    if (known >= 0)
+        return known;
+    DiagramBox box = draw_new_box(step->kind == REASON_CHOSEN ? BOX_CAUSE : BOX_OP, "a loop");
+    if (step->op >= 0) {
+        box.title = arena_str(why->arena, label_op(draw->session, why->arena, step->op));
+        box.operator= label_operator(draw->graph, step->op);
+        box.link = arena_printf(why->arena, "#op-%d", step->op);
+    }
+    box.flow = step_flow(why, step);
+    box.figures = step_words(step);
+    return add_box(why, box);
+}
+
+/* ---- chains, in which equal layers are folded ---- */
+
+/* Steps [from, to) of a chain are shown, then `left_out` are not. */
+typedef struct {
+    int from, to;
+    int64_t left_out;
+    int layers; /* that these are; 0: they are not alike */
+} Stretch;
+
+typedef struct {
+    int n;
+    Stretch at[3];
+} Fold;
+
+/* Equal for steps that do the same in another layer. */
+static int32_t alike_key(const Why *why, Intern *keys, const ReasonStep *step)
+{
+    const Graph *graph = why->draw->graph;
+    Buf text = buf_new(why->arena);
+
+    buf_printf(&text, "%d %d ", step->kind, step->dim);
+    if (step->op >= 0) {
+        text_wildcard(str_from(op_path_or_name(graph, step->op)), &text);
+        buf_puts(&text, op_operator(graph, step->op));
+    }
+    return intern_put(keys, text.s, text.n);
+}
+
+/* Where most steps repeat those `period` before them: start, period, and how often. */
+static int find_layers(const int32_t *key, int n, int *start, int *period)
+{
+    int most = 0, layers = 0;
+
+    for (int p = 1; p <= n / 3; p++)
+        for (int s = 0, run; s + p < n; s += run + 1) {
+            for (run = 0; s + run + p < n && key[s + run] == key[s + run + p]; run++)
+                ;
+            int times = run / p + 1;
+            if ((times - 2) * p <= most)
+                continue;
+            most = (times - 2) * p;
+            layers = times;
+            *start = s;
+            *period = p;
+        }
+    return layers;
+}
+
+static Fold fold_chain(const Why *why, const ReasonChain *chain)
+{
+    enum { HEAD = 10, TAIL = 12 };
+    Intern *keys = intern_new(why->arena);
+    int32_t *key = arena_array(why->arena, int32_t, chain->n_steps);
+    int n = chain->n_steps, start = 0, period = 0;
+    Fold fold = {.n = 1, .at = {{0, n, 0, 0}}};
+
+    if (n <= STEPS_SHOWN)
+        return fold;
+    for (int i = 0; i < n; i++)
+        key[i] = alike_key(why, keys, &chain->step[i]);
+    int layers = find_layers(key, n, &start, &period);
+    fold.n = 2;
+    if (layers > 2) {
+        fold.at[0] = (Stretch){0, start + period, (int64_t)(layers - 2) * period, layers - 2};
+        fold.at[1] = (Stretch){start + (layers - 1) * period, n, 0, 0};
+    } else {
+        fold.at[0] = (Stretch){0, HEAD, n - HEAD - TAIL, 0};
+        fold.at[1] = (Stretch){n - TAIL, n, 0, 0};
+    }
+    return fold;
+}
+
+static int folded_box(Why *why, const ReasonChain *chain, const Stretch *stretch)
+{
+    const ReasonStep *last = &chain->step[stretch->to - 1];
+    int32_t key[4] = {-1, last->op, last->tensor, (int32_t)stretch->left_out};
+    int known = known_box(why, key);
+
+    if (known >= 0)
+        return known;
+    DiagramBox box = draw_new_box(BOX_GROUP, "");
+    box.title = stretch->layers > 0
+                    ? arena_printf(why->arena, ".. %d more layer%s alike ..", stretch->layers,
+                                   stretch->layers == 1 ? "" : "s")
+                    : arena_printf(why->arena, ".. %" PRId64 " more steps ..", stretch->left_out);
+    box.operator= arena_printf(why->arena, "%" PRId64 " ops", stretch->left_out);
+    return add_box(why, box);
+}
+
+/* ---- lines ---- */
+
+static void draw_step_line(Why *why, int from, int to, int axis, const char *label,
+                           const char *port)
+{
+    DiagramLine line = draw_new_line(LINE_CAUSE, from, to);
+    int32_t id = intern_put(why->labels, label, strlen(label));
+    int32_t key[4] = {from, to, axis, id};
+    int n = intern_count(why->lines);
+
+    if (intern_put(why->lines, key, sizeof key) != n)
+        return;
+    line.axis = axis;
+    line.label = label;
+    line.to_port = port;
+    draw_line(why->draw, line);
+}
+
+/* "tp on dim 2": the axis, and where the step brings it. */
+static const char *arrives(const Why *why, const ReasonChain *chain, const ReasonStep *step)
+{
+    const Plan *plan = why->draw->plan;
+    const char *axis = plan->mesh->axes[chain->axis].name;
+
+    if (step->tensor < 0)
+        return arena_printf(why->arena, "%s on %s", axis,
+                            program_space(plan->inferred, step->op)->index[step->dim].name);
+    if (step->dim < 0)
+        return arena_printf(why->arena, "\xce\xa3%s", axis);
+    return arena_printf(why->arena, "%s on dim %d", axis, step->dim);
+}
+
+/* What is left out after the pin, where the chain is longer than what is listed. */
+static int after_pin(Why *why, const ReasonChain *chain, int above)
+{
+    if (chain->n_left_out == 0)
+        return above;
+    Stretch stretch = {0, 1, chain->n_left_out, 0};
+    int box = folded_box(why, chain, &stretch);
+    draw_step_line(why, above, box, chain->axis, arrives(why, chain, &chain->step[0]), NULL);
+    return box;
+}
+
+/* All of it down to its last step; the box of that. */
+static int draw_steps_of(Why *why, const ReasonChain *chain)
+{
+    Fold fold = fold_chain(why, chain);
+    int above = -1;
+
+    for (int f = 0; f < fold.n; f++) {
+        const Stretch *at = &fold.at[f];
+        for (int i = at->from; i < at->to; i++) {
+            int box = step_box(why, &chain->step[i]);
+            if (above >= 0)
+                draw_step_line(why, above, box, chain->axis,
+                               arrives(why, chain, &chain->step[i > 0 ? i - 1 : 0]), NULL);
+            above = i == 0 ? after_pin(why, chain, box) : box;
+        }
+        if (at->left_out == 0)
+            continue;
+        int box = folded_box(why, chain, at);
+        draw_step_line(why, above, box, chain->axis, arrives(why, chain, &chain->step[at->to - 1]),
+                       NULL);
+        above = box;
+    }
+    return above;
+}
+
+/* ---- the tensor ---- */
+
+static void put_dim_row(const Why *why, const Sharding *sharding, int row, Cells *cells);
+
+static bool is_asked(const Why *why, int d)
+{
+    return why->dim == ALL_DIMS || why->dim == d;
+}
+
+static void add_tensor(Why *why)
+{
+    const Draw *draw = why->draw;
+    const Plan *plan = draw->plan;
+    DiagramBox box = draw_new_box(BOX_TABLE, "");
+    const Sharding *sharding =
+        plan->sharding[why->tensor] < 0 ? NULL : plan_sharding(plan, why->tensor);
+    AtomSet partial =
+        sharding ? sharding_partials(shardings_at(plan->shardings, plan->made[why->tensor])) : 0;
+    int n_dims = sharding ? (int)sharding->n_dims : 0;
+    Cells cells = cells_new(why->arena, n_dims + (partial != 0) + (n_dims == 0 && !partial));
+
+    for (int row = 0; sharding && row < 3; row++)
+        put_dim_row(why, sharding, row, &cells);
+    if (!sharding || (n_dims == 0 && !partial))
+        cells_put(&cells, CELL_PLAIN, draw_value(draw, why->tensor, -1));
+    cells_put_row(&cells, CELL_MARKED,
+                  arena_str(why->arena, label_tensor(draw->session, why->arena, why->tensor)));
+    cells_put_row(&cells, CELL_FAINT, label_tensor_kind(draw->session, why->tensor));
+    cells_give(&cells, &box);
+    box.why = tensor_name(draw->graph, why->tensor);
+    why->box = draw_box(why->draw, box);
+}
+
+static void put_partial(const Why *why, int row, Cells *cells)
+{
+    const Plan *plan = why->draw->plan;
+    AtomSet partial = sharding_partials(shardings_at(plan->shardings, plan->made[why->tensor]));
+    Buf text = buf_new(why->arena);
+
+    if (!partial)
+        return;
+    mesh_format_set(plan->mesh, partial, ".", &text);
+    if (row == 0)
+        cells_put_cell(cells, (DiagramCell){.text = "partial", .look = CELL_HEAD, .port = "sum"});
+    else
+        cells_put(cells, row == 2 ? CELL_SHARDING : CELL_FAINT,
+                  row == 2 ? arena_printf(why->arena, "\xce\xa3%s", text.s) : "as it is made");
+}
+
+static void put_dim_row(const Why *why, const Sharding *sharding, int row, Cells *cells)
+{
+    const Mesh *mesh = why->draw->plan->mesh;
+
+    for (int d = 0; d < sharding->n_dims; d++) {
+        Buf cut = buf_new(why->arena);
+        cut_format(&sharding->dim[d], mesh, &cut);
+        if (row == 0)
+            cells_put_cell(cells, (DiagramCell){.text = arena_printf(why->arena, "dim %d", d),
+                                                .look = why->dim == d ? CELL_MARKED : CELL_HEAD,
+                                                .port = arena_printf(why->arena, "d%d", d)});
+        else if (row == 1)
+            cells_put(cells, CELL_PLAIN,
+                      arena_printf(why->arena, "%" PRId64, cut_size(&sharding->dim[d])));
+        else
+            cells_put(cells, cut_is_whole(&sharding->dim[d]) ? CELL_FAINT : CELL_SHARDING,
+                      cut_is_whole(&sharding->dim[d]) ? "whole" : cut.s);
+    }
+    put_partial(why, row, cells);
+}
+
+/* ---- in words ---- */
+
+/* "megatron.lua:14 pins h.0.mlp.c_fc.weight dim 1" */
+static void say_root(Why *why, const ReasonChain *chain, Buf *out)
+{
+    const ReasonStep *root = &chain->step[0];
+    const char *place = place_text(why, root->tensor, root->op, root->dim);
+
+    if (root->kind == REASON_CHOSEN) {
+        buf_printf(out, "%s is so by the op's own choice", place);
+        return;
+    }
+    if (!root->pin) {
+        buf_printf(out, "%s goes with the parameter it is a view of", place);
+        return;
+    }
+    Str label = label_pin(why->arena, root->pin);
+    if (root->pin->origin.kind == ORIGIN_POLICY)
+        buf_printf(out, "%.*s %s %s", STR_ARG(label), root->pin->store ? "stores" : "pins", place);
+    else
+        buf_printf(out, "%s is pinned %.*s", place, STR_ARG(label));
+}
+
+static void say_chain(Why *why, const ReasonChain *chain, int dim)
+{
+    const char *axis = why->draw->plan->mesh->axes[chain->axis].name;
+    int64_t ops = chain->n_steps - 1 + chain->n_left_out;
+    Buf *out = &why->says;
+
+    buf_puts(out, out->n ? "\n" : "");
+    if (dim < 0)
+        buf_printf(out, "it is partial over %s because ", axis);
+    else
+        buf_printf(out, "dim %d is cut by %s because ", dim, axis);
+    say_root(why, chain, out);
+    if (ops > 1)
+        buf_printf(out, ", %" PRId64 " ops before", ops);
+}
+
+static void say_whole(Why *why)
+{
+    const Plan *plan = why->draw->plan;
+    Buf *out = &why->says;
+
+    if (why->says.n > 0)
+        return;
+    if (plan->sharding[why->tensor] < 0)
+        buf_puts(out, "replicated, since not all of its sizes are known");
+    else if (why->dim >= 0 && !cut_is_whole(&plan_sharding(plan, why->tensor)->dim[why->dim]))
+        buf_printf(out, "dim %d is cut so by the method itself: no pin leads there", why->dim);
+    else if (why->dim >= 0)
+        buf_printf(out, "dim %d is whole: nothing leads an axis there", why->dim);
+    else
+        buf_puts(out, "it is whole on every device: nothing leads an axis there");
+}
+
+/* ---- the whole ---- */
+
+static void draw_chains(Why *why, int dim)
+{
+    ReasonChain *chains;
+    int n = why_tensor_dim(why->arena, why->draw->plan, why->tensor, dim, &chains);
+    const char *port = dim < 0 ? "sum:n" : arena_printf(why->arena, "d%d:n", dim);
+
+    for (int i = 0; i < n; i++) {
+        const ReasonChain *chain = &chains[i];
+        int last = draw_steps_of(why, chain);
+        draw_step_line(why, last, why->box, chain->axis,
+                       arrives(why, chain, &chain->step[chain->n_steps - 1]), port);
+        say_chain(why, chain, dim);
+    }
+}
+
+/* A dim that somebody pinned whole. */
+static void draw_pinned_whole(Why *why, int dim)
+{
+    const Decision *pin = plan_pin_of(why->draw->plan, PIN_TENSOR_DIM, why->tensor, dim);
+    ReasonStep step = {.kind = REASON_PIN, .tensor = why->tensor, .op = -1, .dim = dim, .pin = pin};
+
+    if (!pin || !cut_is_whole(decision_cut(pin)))
+        return;
+    draw_step_line(why, pin_box(why, &step), why->box, -1, "whole",
+                   arena_printf(why->arena, "d%d:n", dim));
+    buf_printf(&why->says, "%sdim %d is pinned whole by %.*s", why->says.n ? "\n" : "", dim,
+               STR_ARG(label_pin(why->arena, pin)));
+}
+
+/* The pins behind what the reader wants otherwise. */
+static void draw_wanted(Why *why, const WhyReshard *moved, int reader)
+{
+    for (int i = 0; i < moved->n_wanted; i++) {
+        const WantedAxis *at = &moved->wanted[i];
+        const char *label = arena_printf(why->arena, "%s on dim %d",
+                                         why->draw->plan->mesh->axes[at->chain.axis].name, at->dim);
+        if (is_asked(why, at->dim))
+            draw_step_line(why, draw_steps_of(why, &at->chain), reader, at->chain.axis, label,
+                           NULL);
+    }
+}
+
+static void draw_moves(Why *why)
+{
+    const Draw *draw = why->draw;
+    int n = 0;
+
+    for (int r = draw->reshards.first[why->tensor]; r >= 0; r = draw->reshards.next[r]) {
+        const Reshard *reshard = &draw->plan->reshards[r];
+        WhyReshard moved = why_reshard(why->arena, draw->plan, reshard);
+        if (n++ >= MOVES_SHOWN)
+            continue;
+        DiagramBox box = draw_new_box(moved.op < 0 ? BOX_OUTSIDE : BOX_OP, "a pin asks for it so");
+        if (moved.op >= 0) {
+            box.title = arena_str(why->arena, label_op(draw->session, why->arena, moved.op));
+            box.operator= label_operator(draw->graph, moved.op);
+        }
+        box.flow =
+            arena_printf(why->arena, "reads it as %s", draw_value(draw, why->tensor, reshard->to));
+        if (reshard->n_uses > 1)
+            box.figures = arena_printf(why->arena, "and %d more", reshard->n_uses - 1);
+        int reader = draw_box(why->draw, box);
+        draw_line(why->draw, draw_moved_line(draw, why->box, reader, reshard));
+        draw_wanted(why, &moved, reader);
+    }
+}
 
 bool draw_why(Draw *draw, Error *err)
 {
-    (void)draw;
-    return error_kind(err, ERROR_UNSUPPORTED, "nothing of the kind is drawn yet");
+    Why why = {.draw = draw, .arena = draw->arena, .dim = ALL_DIMS};
+
+    if (!parts_need(draw, false, err))
+        return false;
+    why.tensor = draw_find_tensor(draw, draw->request->of, NULL);
+    if (why.tensor < 0)
+        why.tensor =
+            naming_find_dim(draw->session->naming, str_from(draw->request->of), &why.dim, err);
+    if (why.tensor < 0)
+        return false;
+    const Sharding *sharding =
+        draw->plan->sharding[why.tensor] < 0 ? NULL : plan_sharding(draw->plan, why.tensor);
+    if (why.dim != ALL_DIMS && (!sharding || why.dim < 0 || why.dim >= sharding->n_dims))
+        return error_kind(err, ERROR_USAGE, "'%s' has no dim %d",
+                          naming_label(draw->session->naming, why.tensor), why.dim);
+    why.boxes = intern_new(why.arena);
+    why.lines = intern_new(why.arena);
+    why.labels = intern_new(why.arena);
+    why.says = buf_new(why.arena);
+    add_tensor(&why);
+    for (int d = 0; sharding && d < sharding->n_dims; d++) {
+        if (!is_asked(&why, d))
+            continue;
+        draw_chains(&why, d);
+        draw_pinned_whole(&why, d);
+    }
+    if (sharding && why.dim == ALL_DIMS)
+        draw_chains(&why, PARTIAL_DIM);
+    say_whole(&why);
+    draw_moves(&why);
+    draw->diagram->title =
+        arena_str(draw->arena, label_tensor(draw->session, draw->arena, why.tensor));
+    if (why.dim != ALL_DIMS)
+        draw->diagram->title =
+            arena_printf(draw->arena, "%s, dim %d", draw->diagram->title, why.dim);
+    draw->diagram->says = why.says.s;
+    return true;
 }
