@@ -31,6 +31,7 @@ DEPS_RUN := gcc make pkg-config libc6-dev libncurses-dev ncurses-base liblua5.4-
     libgraphviz-dev graphviz libjansson-dev libopenblas-serial-dev libopenmpi-dev openmpi-bin
 DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term python3 tmux procps zsh fish groff-base \
     libonnx-testdata
+DEPS_DIFFERENTIAL := $(DEPS_RUN) python3-venv chromium fonts-dejavu-core
 DEPS_CHECK := $(DEPS_TEST) universal-ctags clang clang-format clang-tidy cppcheck libclang-rt-14-dev
 
 # ---- flags
@@ -109,7 +110,7 @@ PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter release,$(MODE)),dimscope,$(BUILD)/
 MPI_PLUGIN := $(if $(MPI_SOURCES),$(dir $(PROGRAM))dimscope_mpi.so)
 
 .PHONY: all mpi cuda test-gpu bench-gpu build-tests run-tests deps deps-test deps-check demo test check
-.PHONY: differential fakes format format-check lint lint-files fuzz bench golden install clean FORCE
+.PHONY: differential deps-differential fakes format format-check lint lint-files fuzz bench golden install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -243,11 +244,13 @@ deps-test:
 	$(call install_missing,$(DEPS_TEST))
 deps-check:
 	$(call install_missing,$(DEPS_CHECK))
+deps-differential:
+	$(call install_missing,$(DEPS_DIFFERENTIAL))
 
 # ---- exports, held against the systems they are for
 
 PART =
-differential: deps
+differential: deps-differential
 	@$(SUBMAKE) all
 	@DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/differential/run.sh $(PART)
 

@@ -4,6 +4,7 @@
 #include "viz/export.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 /* Which of the formats' options is given; exactly one must be. */
 static const ExportFormat *choose(Cli *cli)
@@ -75,6 +76,20 @@ static void say_notes(const ExportNotes *notes)
         fprintf(stderr, "note: %s\n", notes->at.at[i]);
 }
 
+/* What is no text does not go onto a terminal. */
+static bool goes_out(Cli *cli, const ExportFormat *format)
+{
+    static const char *const binary[] = {"pdf", "png", "onnx"};
+
+    for (size_t i = 0; i < sizeof binary / sizeof *binary; i++)
+        if (!cli->options.output && strcmp(format->name, binary[i]) == 0 && isatty(STDOUT_FILENO)) {
+            error_kind(&cli->err, ERROR_USAGE, "--%s is not for a terminal", format->name);
+            error_hint(&cli->err, "-o FILE writes it into a file");
+            return false;
+        }
+    return true;
+}
+
 static bool write_export(Cli *cli, const ExportFormat *format, const ExportRequest *request)
 {
     ExportNotes notes = {.arena = cli->arena};
@@ -92,7 +107,7 @@ int cli_export(Cli *cli)
 {
     ExportRequest request = {0};
     const ExportFormat *format = choose(cli);
-    Session *session = format ? cli_open(cli) : NULL;
+    Session *session = format && goes_out(cli, format) ? cli_open(cli) : NULL;
 
     cli->raw = true;
     request.drawing.session = session;

@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+"""Every export of DIMSCOPE, read back by other programs (Python's own parsers, dot)."""
+import csv
+import html.parser
+import io
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import xml.dom.minidom
+
+sys.path.insert(0, "tests/golden/errors")
+sys.dont_write_bytecode = True
+from make_models import field, value  # noqa: E402
+
+DIMSCOPE = os.path.abspath(os.environ.get("DIMSCOPE") or "./dimscope")
+SCRATCH = tempfile.mkdtemp(prefix="dimscope-exports-")
+passed = failed = 0
+
+NAMES = [
+    'quote"d \'name\' `here`',
+    "back\\slash\\n \\N \\",
+    "line\nbreak\r\ttab",
+    "</script><script>alert(1)</script>",
+    "<b>bold</b> &amp; & ]]> <!-- -->",
+    "right‮to‏left⁦",
+    "zero​width  separator﻿",
+    '"""triple\'\'\' {x} %s %n $(true) #{y}',
+    "]] ]=] --[[ lua",
+    "pipe | table | row",
+    "x" * 10000,
+    "dp",
+    "tp",
+    "=cmd|' /C calc'!A0",
+    "日本語 émoji 🦊",
+    "",
+]
+LANGUAGES = {"dtensor": "py", "jax": "py", "paddle": "py", "nnscaler": "py", "shardy": "mlir", "lua": "lua"}
+KINDS = ["overview", "block", "neighbourhood", "op", "slices", "device", "stage", "mesh", "comm", "reshard", "why"]
+
+
+def check(what, ok, why=""):
+    global passed, failed
+    if ok:
+        passed += 1
+    else:
+        failed += 1
+        print(f"--- {what}: {str(why)[:600]}")
+
+
+def run(*args, timeout=120, **kwargs):
+    return subprocess.run([DIMSCOPE, *args], capture_output=True, timeout=timeout, **kwargs)
+
+
+def error_is_told(done):
+    """A refusal is a line that says what, and an exit code of the contract."""
+    return done.returncode in (1, 2, 3, 4, 5) and b"error:" in done.stderr and not done.stdout
+
+
+# ---- models ----
+
+
+def save(name, data):
+    path = os.path.join(SCRATCH, name)
+    with open(path, "wb") as out:
+        out.write(data)
+    return path
+
+
+def initializer(name, dims):
+    n = 1
+    for d in dims:
+        n *= d
+    return b"".join(field(1, d) for d in dims) + field(2, 1) + field(8, name) + field(9, bytes(4 * n))
+
+
+def node(operator, name, inputs, output):
+    return (b"".join(field(1, i) for i in inputs) + field(2, output) + field(3, name) + field(4, operator))
+
+
+def hostile_model():
+    """A chain of MatMul and Relu; every value, parameter and node has a hostile name."""
+    nodes, initializers, at = [], [], "in " + NAMES[0]
+    for i, name in enumerate(NAMES):
+        w, y, z = f"w {i} {name}", f"y {i} {name}", f"z {i} {name}"
+        initializers.append(initializer(w, [8, 8]))
+        nodes.append(node("MatMul", f"/mod {name}/{i}/MatMul", [at, w], y))
+        nodes.append(node("Relu", f"/mod {name}/{i}/Relu", [y], z))
+        at = z
+    nodes.append(node("Relu", b"bad \xc3\x28 name", [at], b"out \xff\xfe \x80"))
+    graph = b"".join(field(1, n) for n in nodes) + field(2, "g") + b"".join(field(5, i) for i in initializers)
+    graph += field(11, value("in " + NAMES[0], [4, 8])) + field(12, value(b"out \xff\xfe \x80", [4, 8]))
+    return save("hostile.onnx", field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 17)))
+
+
+def empty_model():
+    return save("empty.lua", b'function MODEL(model)\n  model:output(model:input("x", "f32", {4, 8}), "y")\nend\n')
+
+
+# ---- what reads them ----
+
+
+class Page(html.parser.HTMLParser):
+    """A strict reader of our own pages: balanced, ids once, links that lead somewhere."""
+
+    VOID = {"meta", "link", "br", "hr", "img", "input", "col", "wbr"}
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.links, self.faults, self.scripts, self.outside = [], [], [], [], 0, []
+
+    def handle_starttag(self, tag, attrs):
+        for key, text in attrs:
+            if key == "id":
+                self.ids.append(text)
+            if key in ("href", "xlink:href") and text and text.startswith("#"):
+                self.links.append(text[1:])
+            elif key in ("href", "xlink:href", "src") and text:
+                self.outside.append(text)
+            if key.startswith("on"):
+                self.faults.append(f"{tag} has {key}")
+        self.scripts += tag == "script"
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> closes another")
+
+
+def read_dot(data):
+    done = subprocess.run(["dot", "-Tplain"], input=data, capture_output=True, timeout=120)
+    return done.returncode == 0 and not done.stderr and b"node" in done.stdout, done.stderr
+
+
+def read_svg(data):
+    page = xml.dom.minidom.parseString(data)
+    return not page.getElementsByTagName("script"), "a script"
+
+
+def read_html(data):
+    page = Page()
+    page.feed(data.decode("utf-8"))
+    page.close()
+    twice = {i for i in page.ids if page.ids.count(i) > 1} if len(page.ids) < 3000 else len(page.ids) - len(set(page.ids))
+    lost = set(page.links) - set(page.ids)
+    ok = not (page.open or page.faults or twice or lost or page.outside or page.scripts > 1)
+    return ok, (page.open, page.faults[:3], twice, list(lost)[:3], page.outside[:3], page.scripts)
+
+
+def read_csv(data):
+    rows = list(csv.reader(io.StringIO(data.decode("utf-8", "surrogateescape"), newline=""), strict=True))
+    return len(rows) > 0 and len({len(r) for r in rows}) == 1, {len(r) for r in rows}
+
+
+def read_json(data):
+    return isinstance(json.loads(data.decode("utf-8")), dict), ""
+
+
+def read_trace(data):
+    events = json.loads(data.decode("utf-8"))["traceEvents"]
+    return all("ph" in e and "pid" in e for e in events), "an event without ph"
+
+
+def read_md(data):
+    width = 0
+    for line in data.decode("utf-8").split("\n"):
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        if cells and width and cells != width:
+            return False, line
+        width = cells
+    return True, ""
+
+
+def read_py(data):
+    compile(data.decode("utf-8"), "export.py", "exec")
+    return True, ""
+
+
+def read_mlir(data):
+    """Brackets match outside of strings, and strings end on their line."""
+    text = re.sub(r"//[^\n]*", "", re.sub(r'"(\\.|[^"\\\n])*"', "", data.decode("utf-8")))
+    return '"' not in text and all(text.count(a) == text.count(b) for a, b in ("()", "[]", "{}")), text[:300]
+
+
+def read_pdf(data):
+    return data.startswith(b"%PDF") and data.rstrip().endswith(b"%%EOF"), data[:20]
+
+
+def read_png(data):
+    return data.startswith(b"\x89PNG") and b"IEND" in data[-12:], data[:20]
+
+
+def read_nothing(data):
+    return len(data) > 0, "it is empty"
+
+
+READERS = {"dot": read_dot, "svg": read_svg, "pdf": read_pdf, "png": read_png, "html": read_html, "md": read_md,
+           "json": read_json, "trace": read_trace, "py": read_py, "mlir": read_mlir, "lua": read_nothing,
+           "onnx": read_nothing}
+
+
+# ---- the checks ----
+
+
+def check_format(what, args, reader, may_refuse=False):
+    done = run(*args)
+    if done.returncode != 0:
+        check(what, may_refuse and error_is_told(done), done.stderr.decode("utf-8", "replace"))
+        return None
+    try:
+        ok, why = reader(done.stdout)
+    except Exception as fault:  # a parser's own
+        ok, why = False, repr(fault)
+    check(what, ok, why)
+    check(what + " twice", run(*args).stdout == done.stdout, "other bytes")
+    return done.stdout
+
+
+def check_all(title, path, mesh, may_refuse=False, of_op=None, of_tensor=None):
+    base = ["export", path, "-m", mesh]
+    for name in ("html", "md", "json", "trace"):
+        check_format(f"{title} {name}", [*base, "--" + name], READERS[name], may_refuse)
+    for system, ending in LANGUAGES.items():
+        check_format(f"{title} {system}", [*base, "--to", system], READERS[ending], may_refuse)
+    tables = json.loads(run(*base, "--json").stdout or b'{"tables": {}}')["tables"]
+    check(f"{title} has tables", len(tables) > 5, list(tables))
+    for table in tables:
+        check_format(f"{title} csv {table}", [*base, "--csv", "--table", table], read_csv)
+    for kind in KINDS:
+        of = of_op if kind in ("op", "neighbourhood") else of_tensor if kind in ("slices", "why", "reshard") else None
+        for name in ("dot", "svg"):
+            args = [*base, "--" + name, "--kind", kind, *([of] if of else [])]
+            check_format(f"{title} {name} {kind}", args, READERS[name], True)
+    for name in ("pdf", "png"):
+        check_format(f"{title} {name}", [*base, "--" + name], READERS[name], may_refuse)
+
+
+def check_hostile():
+    path = hostile_model()
+    check_all("hostile", path, "dp=2,tp=2", of_op=f"/mod {NAMES[3]}/3/MatMul", of_tensor=f"w 1 {NAMES[1]}")
+    rows = csv.DictReader(io.StringIO(run("export", path, "-m", "dp=2", "--csv", "--table", "parameters").stdout.decode()))
+    got = [row[next(iter(row))] for row in rows]
+    check("names in tables are the model's", all(f"w {i} {name}" in got for i, name in enumerate(NAMES)), got[:2])
+    lua = save("back.lua", run("export", path, "-m", "dp=2,tp=2", "--to", "lua").stdout)
+    done = run("plan", path, "-m", "dp=2,tp=2", "-p", lua, "--json")
+    check("the Lua of hostile names runs", done.returncode == 0, done.stderr.decode("utf-8", "replace"))
+    onnx = save("back.onnx", run("export", path, "-m", "dp=2,tp=2", "--onnx").stdout)
+    done = run("plan", onnx, "-m", "dp=2,tp=2", "--json")
+    check("the ONNX of hostile names opens", done.returncode == 0, done.stderr.decode("utf-8", "replace"))
+
+
+def check_places():
+    model_path, here = "samples/models/tiny-gpt.onnx", os.path.join(SCRATCH, "place")
+    os.mkdir(here)
+    plain = ["export", model_path, "-m", "dp=2", "-p", "dp"]
+    for place, why in (("/nonexistent/x.svg", "a folder that is not there"), (here, "a folder"),
+                       ("/dev/full", "a device")):
+        for name in ("--svg", "--html", "--json", "--onnx"):
+            done = run(*plain, name, "-o", place)
+            check(f"{name} into {why}", error_is_told(done), done.stderr)
+    locked = os.path.join(here, "locked.md")
+    open(locked, "w").write("mine")
+    os.chmod(locked, 0o444)
+    if os.getuid() != 0:
+        check("a file that may not be written", error_is_told(run(*plain, "--md", "-o", locked)))
+        check("it is as it was", open(locked).read() == "mine")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([DIMSCOPE, *plain, "--md"], stdout=full, stderr=subprocess.PIPE)
+    check("a full disk is told", done.returncode != 0 and b"error:" in done.stderr, done.stderr)
+    check("nothing is left behind", os.listdir(here) == ["locked.md"], os.listdir(here))
+
+
+def fake_dot(name, script):
+    folder = os.path.join(SCRATCH, name)
+    os.mkdir(folder)
+    path = os.path.join(folder, "dot")
+    with open(path, "w") as out:
+        out.write("#!/bin/sh\n" + script)
+    os.chmod(path, stat.S_IRWXU)
+    return {**os.environ, "PATH": folder + ":" + os.environ["PATH"]}
+
+
+def check_dot():
+    model_path = "samples/models/tiny-gpt.onnx"
+    args = [DIMSCOPE, "export", model_path, "-m", "dp=2", "-p", "dp", "--svg", "-o"]
+    late = os.path.join(SCRATCH, "late.svg")
+    hanging = fake_dot("hangs", "exec sleep 100\n")
+    began = time.time()
+    waiting = subprocess.Popen([*args, late], env=hanging, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    stopped_at = os.path.join(SCRATCH, "stopped.svg")
+    stopped = subprocess.Popen([*args, stopped_at], env=hanging, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1)
+    stopped.send_signal(signal.SIGINT)
+    stopped.communicate(timeout=10)
+    check("C-c while dot works", stopped.returncode == 130 and not os.path.exists(stopped_at), stopped.returncode)
+
+    beside = os.path.join(SCRATCH, "plan.svg")
+    done = subprocess.run([*args, beside], env={**os.environ, "PATH": "/nonexistent"}, capture_output=True)
+    check("without dot the drawing is written as DOT", done.returncode == 0 and b"note:" in done.stderr, done.stderr)
+    check("that reads", read_dot(open(beside + ".gv", "rb").read())[0])
+    check("and no half of a drawing", not os.path.exists(beside))
+    done = subprocess.run(args[:-1], env={**os.environ, "PATH": "/nonexistent"}, capture_output=True)
+    check("without dot nothing goes to a pipe", error_is_told(done), done.stderr)
+
+    for name, script in (("killed", "kill -9 $$\n"), ("half", "echo '<svg>'\n"), ("fails", "cat >/dev/null; exit 3\n")):
+        place = os.path.join(SCRATCH, name + ".svg")
+        done = subprocess.run([*args, place], env=fake_dot(name, script), capture_output=True)
+        check(f"a dot that is {name}", error_is_told(done) and not os.path.exists(place), done.stderr)
+
+    done = run("export", "samples/models/gpt2.onnx", "-m", "dp=2,tp=4", "-p", "megatron", "--svg", "--kind",
+               "neighbourhood", "/transformer/h.0/attn/c_attn/Gemm", "--hops", "1000")
+    check("too large for dot names what fits", error_is_told(done) and b"hint: --" in done.stderr, done.stderr)
+
+    waiting.communicate(timeout=60)
+    took = time.time() - began
+    check("a dot that hangs is stopped", waiting.returncode == 5 and 15 < took < 40 and not os.path.exists(late),
+          (waiting.returncode, took))
+
+
+check_dot()
+check_hostile()
+check_all("empty", empty_model(), "dp=2", may_refuse=True)
+check_all("gpt2", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", of_op="/transformer/h.0/attn/c_attn/Gemm",
+          of_tensor="transformer.h.0.attn.c_attn.weight")
+check_places()
+subprocess.run(["rm", "-rf", SCRATCH])
+print(f"{passed} passed, {failed} failed")
+sys.exit(failed > 0)
