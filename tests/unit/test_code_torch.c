@@ -50,9 +50,7 @@ typedef struct {
 static TextRow text_rows[] = {
     {"plain", TEXT("transformer.h.0.mlp"), "7472616e73666f726d65722e682e302e6d6c70"},
     {"empty", TEXT(""), ""},
-    {"quotes", TEXT("a\"b'c\"\"\""),
-     "61226227632222"
-     "22"},
+    {"quotes", TEXT("a\"b'c\"\"\""), "6122622763222222"},
     {"backslashes", TEXT("\\n\\"), "5c6e5c"},
     {"controls", TEXT("\n\r\t\x1b\x7f\0x"), "0a0d091b7f0078"},
     {"formats", TEXT("%s{0}{{#"), "25737b307d7b7b23"},

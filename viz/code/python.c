@@ -48,10 +48,15 @@ static void put(Str text, const char *slash, bool quotes, Buf *out)
     }
 }
 
+void python_text(Str text, Buf *out)
+{
+    put(text, "\\\\", true, out);
+}
+
 void python_string(Str text, Buf *out)
 {
     buf_putc(out, '"');
-    put(text, "\\\\", true, out);
+    python_text(text, out);
     buf_putc(out, '"');
 }
 

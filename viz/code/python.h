@@ -7,6 +7,7 @@
 /* A literal in double quotes that Python reads as exactly this text. A byte that is no UTF-8 is
  * shown as the four characters \xNN, as it is in JSON. */
 void python_string(Str text, Buf *out);
+void python_text(Str text, Buf *out); /* what stands between its quotes */
 
 /* The same characters as in the literal, for a comment: what would end the line does not. */
 void python_comment(Str text, Buf *out);
