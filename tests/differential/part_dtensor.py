@@ -1,0 +1,308 @@
+"""Modules that `export --to dtensor` writes, run by torch itself.
+
+    part_dtensor.py compare WHAT MODULE.py PARTS.csv   every rank's local shapes beside the plan's
+    part_dtensor.py apply WHAT MODULE.py [linear]      a small GPT, parallelized by 4 processes,
+                                                       beside the same on one
+"""
+
+import collections
+import csv
+import importlib.util
+import json
+import logging
+import os
+import socket
+import sys
+import traceback
+import warnings
+
+import torch
+import torch.distributed as dist
+from torch.distributed.tensor import DTensor, Partial, Replicate, distribute_tensor
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("exported", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def parts_of(path):
+    """Of tensors by name, and by label: {name: {device: (global shape, local shape, partial)}}"""
+    by_name, by_label = collections.defaultdict(dict), collections.defaultdict(dict)
+    with open(path, newline="") as file:
+        for row in csv.DictReader(file):
+            shapes = [tuple(json.loads(row[key])) for key in ("global_shape", "local_shape")]
+            part = (*shapes, row["partial"])
+            by_name[row["tensor"]][int(row["device"])] = part
+            by_label[row["label"]][int(row["device"])] = part
+    return by_name, by_label
+
+
+# ---- local shapes
+
+
+def local_shape(mesh, shape, placements):
+    """What torch gives this rank of a tensor without data; a partial value is whole."""
+    whole = torch.empty(shape, device="meta")
+    made = tuple(Replicate() if isinstance(p, Partial) else p for p in placements)
+    return tuple(distribute_tensor(whole, mesh, made, src_data_rank=None).to_local().shape)
+
+
+def outs(module):
+    """What modules make, by the label of the plan: shape, placements and stages."""
+    return {
+        f"{path}.out": (*style.makes, style.stages)
+        for path, style in module.parallelize_plan().items()
+        if style.makes
+    }
+
+
+def named(module):
+    found = {}
+    for table in (module.PARAMETERS, module.INPUTS):
+        for name, (shape, placements) in table.items():
+            stages = module.STAGES.get(name)
+            found[module.COPIED.get(name, name)] = (shape, placements, stages)
+    return found
+
+
+def compare_rank(module, parts, rank, errors):
+    mesh = module.make_mesh("cpu")
+    inner = module.placed_mesh(mesh) if module.PLACED_DIMS else None
+    n = 0
+    by_name, by_label = parts
+    for known, tensors in ((by_name, named(module)), (by_label, outs(module))):
+        for name, (shape, placements, stages) in tensors.items():
+            if name not in known:
+                if known is by_name:
+                    errors.append(f"{name} is not in the plan")
+                continue
+            want = known[name].get(rank)
+            if (want is not None) != module.is_here(mesh, stages):
+                errors.append(f"rank {rank}: {name} in stages {stages}, plan {want}")
+            if want is None or placements is None or not module.is_here(mesh, stages):
+                continue
+            have = local_shape(inner, shape, placements) if inner else shape
+            partial = [str(p.reduce_op) for p in placements if isinstance(p, Partial)]
+            if (shape, have) != want[:2] or bool(partial) != bool(want[2]):
+                errors.append(f"rank {rank}: {name} {shape} {have} {partial}, plan {want}")
+            n += 1
+    return n
+
+
+def compare(what, path, parts_path):
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    module, parts, errors, n = load(path), parts_of(parts_path), [], 0
+    kinds = collections.Counter()
+    with open(parts_path, newline="") as file:
+        for row in csv.DictReader(file):
+            kinds[row["kind"]] += 1
+            missing = row["kind"] == "parameter" and row["tensor"] not in named(module)
+            if missing and row["device"] == "0":
+                errors.append(f"{row['tensor']} is not in the module")
+    n_ranks = torch.Size(module.MESH_SHAPE).numel()
+    for rank in range(n_ranks):
+        dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=n_ranks)
+        n += compare_rank(module, parts, rank, errors)
+        dist.destroy_process_group()
+    if n == 0 or not kinds["parameter"]:
+        errors.append("nothing was compared")
+    say(f"{what}: {n} local shapes of {n_ranks} ranks", errors)
+
+
+def say(what, errors):
+    if errors:
+        print(f"not ok {what}: {'; '.join(errors[:4])} ({len(errors)})")
+    else:
+        print(f"ok {what}")
+
+
+# ---- a small GPT with the names of samples/models/tiny-gpt.onnx
+
+
+class Conv1D(torch.nn.Module):
+    """As transformers has it: a linear layer whose weight is [in, out]."""
+
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(n_in, n_out) * 0.05)
+        self.bias = torch.nn.Parameter(torch.randn(n_out) * 0.05)
+
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
+
+class Attention(torch.nn.Module):
+    def __init__(self, linear, width, heads):
+        super().__init__()
+        self.c_attn, self.c_proj = linear(width, 3 * width), linear(width, width)
+        self.heads = heads
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        split = (batch, length, self.heads, width // self.heads)
+        q, k, v = (part.view(split).transpose(1, 2) for part in self.c_attn(x).chunk(3, dim=2))
+        mask = torch.full((length, length), float("-inf")).triu(1)
+        scores = (q @ k.transpose(2, 3) / (width // self.heads) ** 0.5 + mask).softmax(-1)
+        return self.c_proj((scores @ v).transpose(1, 2).reshape(batch, length, width))
+
+
+class Mlp(torch.nn.Module):
+    def __init__(self, linear, width):
+        super().__init__()
+        self.c_fc, self.c_proj = linear(width, 4 * width), linear(4 * width, width)
+
+    def forward(self, x):
+        return self.c_proj(torch.nn.functional.gelu(self.c_fc(x), approximate="tanh"))
+
+
+class Block(torch.nn.Module):
+    def __init__(self, linear, width, heads):
+        super().__init__()
+        self.ln_1, self.ln_2 = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
+        self.attn, self.mlp = Attention(linear, width, heads), Mlp(linear, width)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class Transformer(torch.nn.Module):
+    def __init__(self, linear, layers=2, width=64, heads=4):
+        super().__init__()
+        self.wte, self.wpe = torch.nn.Embedding(256, width), torch.nn.Embedding(64, width)
+        self.h = torch.nn.ModuleList(Block(linear, width, heads) for _ in range(layers))
+        self.ln_f = torch.nn.LayerNorm(width)
+
+    def forward(self, input_ids):
+        x = self.wte(input_ids) + self.wpe(torch.arange(input_ids.shape[1])[None])
+        for block in self.h:
+            x = block(x)
+        return self.ln_f(x)
+
+
+class TinyGpt(torch.nn.Module):
+    def __init__(self, linear):
+        super().__init__()
+        self.transformer = Transformer(linear)
+        self.lm_head = torch.nn.Linear(64, 256, bias=False)
+
+    def forward(self, input_ids):
+        return self.lm_head(self.transformer(input_ids))
+
+
+def make_model(linear):
+    torch.manual_seed(0)
+    return TinyGpt(torch.nn.Linear if linear else Conv1D)
+
+
+def check_parameters(model, whole, module, errors):
+    """Every parameter is whole what it was, and lies as the plan says of its transposed copy too."""
+    for name, parameter in model.named_parameters():
+        if not isinstance(parameter, DTensor):
+            errors.append(f"{name} is no DTensor")
+            continue
+        if not torch.equal(parameter.full_tensor(), whole[name]):
+            errors.append(f"{name} has changed")
+        shape, placements = module.PARAMETERS[name]
+        turned = tuple(parameter.shape) != shape
+        planned = local_shape(parameter.device_mesh, shape, placements)
+        local = tuple(parameter.to_local().shape)
+        if local != (planned[::-1] if turned else planned):
+            errors.append(f"{name} {local}, planned {planned}")
+
+
+def check_outputs(model, module, mesh, errors):
+    """Hooks that hold what modules give against the plan."""
+
+    def check(path, style):
+        def hook(_module, _args, output):
+            wanted = style.gives or style.makes[1]
+            bad = any(
+                have != want and not isinstance(want, Partial)
+                for have, want in zip(output.placements, wanted)
+            )
+            if bad or output.device_mesh != module.placed_mesh(mesh):
+                errors.append(f"{path} gives {output.placements}, planned {wanted}")
+
+        return hook
+
+    for path, style in module.parallelize_plan().items():
+        model.get_submodule(path).register_forward_hook(check(path, style))
+
+
+def apply_rank(rank, path, linear, address, results):
+    from torch.distributed.tensor.experimental import implicit_replication
+
+    errors = []
+    try:
+        warnings.simplefilter("error")
+        module = load(path)
+        n_ranks = torch.Size(module.MESH_SHAPE).numel()
+        torch._logging.set_logs(all=logging.ERROR)  # it asks for other meshes
+        dist.init_process_group("gloo", init_method=address, rank=rank, world_size=n_ranks)
+        model = make_model(linear)
+        whole = {name: value.detach().clone() for name, value in model.named_parameters()}
+        ids = torch.randint(0, 256, module.INPUTS["input_ids"][0])
+        want = model(ids)
+        want.square().mean().backward()
+        gradients = {name: value.grad.clone() for name, value in model.named_parameters()}
+        model.zero_grad()
+        mesh = module.make_mesh("cpu")
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            module.parallelize(model, mesh)
+        check_parameters(model, whole, module, errors)
+        check_outputs(model, module, mesh, errors)
+        with implicit_replication(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            have = model(**module.distribute_inputs(mesh, {"input_ids": ids}))
+            have.full_tensor().square().mean().backward()
+        if not torch.allclose(have.full_tensor(), want, rtol=1e-4, atol=1e-5):
+            errors.append(f"other outputs, by {(have.full_tensor() - want).abs().max()}")
+        for name, value in model.named_parameters():
+            gradient = value.grad.full_tensor()
+            if not torch.allclose(gradient, gradients[name], rtol=1e-3, atol=1e-6):
+                errors.append(f"other gradient of {name}")
+        dist.destroy_process_group()
+    except Exception as error:  # said by the parent
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        errors.append(f"rank {rank}: {error!r} at {os.path.basename(where.filename)}:{where.lineno}")
+        if os.environ.get("TRACE"):
+            traceback.print_exc()
+    results.put(errors)
+
+
+def apply(what, path, linear):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    context = torch.multiprocessing.get_context("spawn")
+    n_ranks = torch.Size(load(path).MESH_SHAPE).numel()
+    results = context.SimpleQueue()
+    processes = [
+        context.Process(target=apply_rank, args=(rank, path, linear, address, results))
+        for rank in range(n_ranks)
+    ]
+    for process in processes:
+        process.start()
+    errors = [error for _ in processes for error in results.get()]
+    for process in processes:
+        process.join()
+    say(f"{what}: outputs and gradients of {n_ranks} processes as of one", errors)
+
+
+def main():
+    torch.set_num_threads(1)
+    verb, what, *rest = sys.argv[1:]
+    if verb == "compare":
+        compare(what, *rest)
+    else:
+        apply(what, rest[0], "linear" in rest[1:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+# part_dtensor.sh - plans as placements of torch's DTensor: what each rank gets of every parameter,
+# input and output of a module, and a small model that four processes really run.
+. tests/differential/lib.sh
+venv torch torch==2.15.0
+
+# WHAT EXPORT-ARGUMENTS...: the module, and the plan's own parts
+export_plan() {
+    what=$1
+    shift
+    "$DIMSCOPE" export "$@" --to dtensor -o "$WORK/plan.py" 2>"$WORK/notes" &&
+        "$DIMSCOPE" export "$@" --csv --table parts -o "$WORK/parts.csv" 2>"$WORK/notes" && return
+    echo "not ok $what: $(head -1 "$WORK/notes")"
+    return 1
+}
+
+python() {
+    what=$1
+    shift
+    "$PYTHON" tests/differential/part_dtensor.py "$@" 2>"$WORK/said" ||
+        echo "not ok $what: $(tail -1 "$WORK/said")"
+}
+
+compare() {
+    export_plan "$@" || return
+    python "$1" compare "$1" "$WORK/plan.py" "$WORK/parts.csv"
+}
+
+apply() { # WHAT linear|conv1d EXPORT-ARGUMENTS...
+    what=$1 kind=$2
+    shift 2
+    export_plan "$what" "$@" || return
+    python "$what" apply "$what" "$WORK/plan.py" "$kind"
+}
+
+models=samples/models
+compare "tiny-gpt megatron" $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
+compare "tiny-gpt fsdp" $models/tiny-gpt.onnx -m dp=4 -p fsdp
+compare "tiny-gpt dp" $models/tiny-gpt.onnx -m dp=2 -p dp
+compare "tiny-gpt stages" $models/tiny-gpt.onnx -m pp=2,dp=2,tp=2 -p hybrid3d
+compare "tiny-gpt stages alone" $models/tiny-gpt.onnx -m pp=2 -p pipeline
+compare "tiny-gpt on other ranks" $models/tiny-gpt.onnx -m "dp,tp=[[3,1],[0,2]]" -p megatron
+compare "gpt2 megatron, uneven" $models/gpt2.onnx --dim batch=3,seq=7 -m dp=2,tp=8 -p megatron
+compare "gpt2-dynamo fsdp, uneven" $models/gpt2-dynamo.onnx -m dp=3 -p fsdp
+compare "llama-tiny megatron_sp" $models/llama-tiny.onnx -m dp=2,tp=2 -p megatron_sp
+compare "llama-3-70b 2x2x2" $models/llama-3-70b.json -m dp=2,tp=2,x=2 -p megatron
+compare "mixtral experts" $models/mixtral-8x7b.json -m dp=2,ep=2,tp=2 -p expert
+compare "vit_b_16 megatron" $models/vit_b_16.onnx -m dp=2,tp=2 -p megatron
+compare "resnet50 dp" $models/resnet50.onnx -m dp=4 -p dp
+apply "tiny GPT megatron" conv1d $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
+apply "tiny GPT of Linear, megatron" linear $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
+apply "tiny GPT megatron_sp" conv1d $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron_sp
+apply "tiny GPT fsdp" conv1d $models/tiny-gpt.onnx --dim batch=4,seq=16 -m dp=4 -p fsdp
