@@ -188,7 +188,7 @@ static void put_lands(const Space *at, const Held *h, Cells *cells)
                        (DiagramCell){.text = "\xce\xa3", .look = CELL_MARKED, .port = "sum"});
 }
 
-/* What a part would read of its neighbour's rows. */
+/* What a part reads beyond its own, of its neighbour's. */
 static int64_t halo(const Space *at, const Held *h, int d)
 {
     Row folded;
@@ -196,6 +196,28 @@ static int64_t halo(const Space *at, const Held *h, int d)
         return 0;
     int main = row_main_index(at->space, &h->operand->projection.row[d], &folded);
     return main < 0 ? 0 : row_overlap(&folded, main);
+}
+
+/* "1 more", and where the window is cut what the second rank along it uses: "d1 uses 7:16". */
+static const char *halo_text(const Space *at, const Held *h, int d)
+{
+    const Mesh *mesh = at->draw->plan->mesh;
+    const Row *row = &h->operand->projection.row[d];
+    const char *more = arena_printf(at->arena, "%" PRId64 " more", halo(at, h, d));
+    AtomSet atoms = 0;
+
+    for (int j = 0; j < at->space->n_index; j++)
+        if (row->coef[j] != 0)
+            atoms |= cut_atoms(&at->cut->index[j]);
+    if (!atoms)
+        return more;
+    SubMesh part = at->draw->plan->submeshes[plan_devices(at->draw->plan, at->op)];
+    int64_t first = submesh_position(mesh, part, 0);
+    int64_t second = mesh_group_member(mesh, atoms, first, 1);
+    Box range, index = parts_index_box(at->arena, at->space, at->cut, mesh, second);
+    projection_range(&h->operand->projection, &h->operand->shape, &index, &range);
+    return arena_printf(at->arena, "%s: d%" PRId64 "\nuses %" PRId64 ":%" PRId64, more,
+                        mesh_device(mesh, second), range.lo[d], range.hi[d]);
 }
 
 static void put_halo(const Space *at, const Held *h, Cells *cells)
@@ -206,11 +228,10 @@ static void put_halo(const Space *at, const Held *h, Cells *cells)
         any |= halo(at, h, d) > 0;
     if (!any)
         return;
-    cells_put(cells, CELL_FAINT, "halo");
+    cells_put(cells, CELL_FAINT, "halo if cut");
     for (int d = 0; d < h->sharding->n_dims; d++) {
         int64_t n = halo(at, h, d);
-        cells_put(cells, n > 0 ? CELL_PLAIN : CELL_FAINT,
-                  n > 0 ? arena_printf(at->arena, "%" PRId64 " of the\nneighbour's", n) : "-");
+        cells_put(cells, n > 0 ? CELL_PLAIN : CELL_FAINT, n > 0 ? halo_text(at, h, d) : "-");
     }
     if (partial_over(h))
         cells_put(cells, CELL_FAINT, "-");

@@ -127,7 +127,8 @@ static Strip *strips_of_dim(const Picture *picture, int d, int64_t *n)
         Buf range = buf_new(picture->arena);
         if (!by_run || cut_n_runs(cut, mesh, at) == 0) {
             slice_range(picture->arena, picture->slices, d, at, 1, &range);
-            strip[(*n)++] = (Strip){by_run ? INT64_MAX : p, p, range.s, false};
+            bool empty = cut_n_runs(cut, mesh, at) == 0;
+            strip[(*n)++] = (Strip){empty ? INT64_MAX : p, p, range.s, false};
             continue;
         }
         Runs runs = cut_runs(picture->arena, cut, mesh, at);
@@ -142,6 +143,20 @@ static Strip *strips_of_dim(const Picture *picture, int d, int64_t *n)
     return strip;
 }
 
+/* Parts that nothing is left for stand together behind the others. */
+static void join_empty(const Picture *picture, Strip *strip, int64_t *n)
+{
+    int64_t first = *n;
+
+    while (first > 0 && strip[first - 1].start == INT64_MAX)
+        first--;
+    if (*n - first < 2)
+        return;
+    strip[first].range = arena_printf(picture->arena, "none: %" PRId64 " parts", *n - first);
+    strip[first].left_out = true;
+    *n = first + 1;
+}
+
 /* d -1: the one strip of a picture that has no rows. */
 static Strip *strips(const Picture *picture, int d, int *n)
 {
@@ -153,6 +168,7 @@ static Strip *strips(const Picture *picture, int d, int *n)
         strip->range = "";
     } else {
         strip = strips_of_dim(picture, d, &n_strips);
+        join_empty(picture, strip, &n_strips);
     }
     if (n_strips > STRIPS_MAX) {
         strip[STRIPS_MAX - 2] = (Strip){
@@ -318,6 +334,24 @@ int parts_operands(const Draw *draw, int32_t op, int *operand, int most)
             operand[n++] = o;
     }
     return n;
+}
+
+Box parts_index_box(Arena *arena, const OpSpace *space, const OpCut *cut, const Mesh *mesh,
+                    int64_t position)
+{
+    Box box = {.n = space->n_index};
+
+    for (int j = 0; j < box.n; j++) {
+        const Cut *at = &cut->index[j];
+        bool whole = cut_is_whole(at) || cut_n_runs(at, mesh, position) > RUNS_MAX;
+        Runs runs = whole ? (Runs){0} : cut_runs(arena, at, mesh, position);
+        box.hi[j] = space->index[j].size;
+        if (whole)
+            continue;
+        box.lo[j] = runs.n ? runs.at[0].start : 0;
+        box.hi[j] = runs.n ? runs.at[runs.n - 1].start + runs.at[runs.n - 1].length : 0;
+    }
+    return box;
 }
 
 /* ---- a kind that must be told what it is of ---- */

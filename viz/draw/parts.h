@@ -60,6 +60,10 @@ PartRows part_rows(Arena *arena, const Slices *slices);
  * that all know and nothing cuts. How many there are. */
 int parts_operands(const Draw *draw, int32_t op, int *operand, int most);
 
+/* From the first to the last that the rank computes of each index dim. */
+Box parts_index_box(Arena *arena, const OpSpace *space, const OpCut *cut, const Mesh *mesh,
+                    int64_t position);
+
 /* False where the request names nothing, with a hint that names an op or a tensor there is. */
 bool parts_need(const Draw *draw, bool op, Error *err);
 

@@ -66,8 +66,8 @@ static void put_price(const Move *move, const Step *step, DiagramBox *box)
     Buf text = buf_new(move->arena), bytes = buf_new(move->arena);
 
     units_format_bytes(step->bytes, &bytes);
-    buf_puts(&bytes, step->kind == STEP_ALL_GATHER ? " result a device, which sends "
-                                                   : " of each device, which sends ");
+    buf_puts(&bytes, step->kind == STEP_ALL_GATHER ? " on each device after it; each sends "
+                                                   : " of each device; each sends ");
     units_format_bytes(step->wire_bytes, &bytes);
     buf_puts(&bytes, ": ");
     units_format_us(step->us, &bytes);

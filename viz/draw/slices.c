@@ -35,26 +35,6 @@ static void put_range(const Picture *picture, const Slices *slices, int d, int64
         buf_printf(out, "0:%" PRId64, cut_size(&slices->sharding->dim[d]));
 }
 
-/* From the first to the last that the rank computes of each index dim. */
-static Box box_of(const Picture *picture, int64_t position)
-{
-    const Work *work = picture->work;
-    const Mesh *mesh = picture->draw->plan->mesh;
-    Box box = {.n = work->space->n_index};
-
-    for (int j = 0; j < box.n; j++) {
-        const Cut *cut = &work->cut->index[j];
-        bool whole = cut_is_whole(cut) || cut_n_runs(cut, mesh, position) > RUNS_MAX;
-        Runs runs = whole ? (Runs){0} : cut_runs(picture->arena, cut, mesh, position);
-        box.hi[j] = work->space->index[j].size;
-        if (whole)
-            continue;
-        box.lo[j] = runs.n ? runs.at[0].start : 0;
-        box.hi[j] = runs.n ? runs.at[runs.n - 1].start + runs.at[runs.n - 1].length : 0;
-    }
-    return box;
-}
-
 /* A window, a shift or a clip goes along an index dim that is cut. */
 static bool is_window(const Work *work, const Operand *operand, int d)
 {
@@ -77,7 +57,7 @@ static const char *touched(const Picture *picture, int operand, int64_t position
         return "all of it";
     Sharding sharding = op_cut_sharding(work->space, work->cut, operand, mesh);
     Slices slices = slices_of(&sharding, mesh, picture->parts.slices.part);
-    Box index = box_of(picture, position), range;
+    Box index = parts_index_box(picture->arena, work->space, work->cut, mesh, position), range;
     projection_range(&at->projection, &at->shape, &index, &range);
     for (int d = 0; d < sharding.n_dims; d++) {
         buf_puts(&text, d ? ", " : "");
