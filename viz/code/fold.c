@@ -8,12 +8,19 @@
 
 enum { DIGITS_READ = 9, NUMBERS_TRIED = 8 };
 
+typedef struct {
+    int64_t number;
+    int32_t item;
+} Member;
+
 /* Items that one line would stand for. */
 typedef struct {
     int n;         /* how many could */
     int n_members; /* how many do */
     FoldLine line; /* of the first */
-    int64_t *number;
+    Member *member;
+    int64_t *number; /* of the members, ascending; the items that have them */
+    int32_t *item;
 } Class;
 
 typedef struct {
@@ -26,7 +33,7 @@ typedef struct {
 } Folder;
 
 /* The next number of a name from *at on: without zeros in front, so that it is written as it is
- * read. */
+ * read, and no part of an escape. */
 static bool next_number(const char *name, size_t *at, size_t *n)
 {
     for (;;) {
@@ -37,7 +44,8 @@ static bool next_number(const char *name, size_t *at, size_t *n)
         *n = 0;
         while (is_digit(name[*at + *n]))
             ++*n;
-        if (*n <= DIGITS_READ && (*n == 1 || name[*at] != '0'))
+        bool escaped = *at > 0 && name[*at - 1] == '\\';
+        if (!escaped && *n <= DIGITS_READ && (*n == 1 || name[*at] != '0'))
             return true;
         *at += *n;
     }
@@ -90,34 +98,56 @@ static void choose_classes(Folder *f)
         if (f->chosen[i] < 0)
             continue;
         Class *class = &f->classes.at[f->chosen[i]];
-        if (!class->number)
-            class->number = arena_array(f->arena, int64_t, class->n);
+        if (!class->member)
+            class->member = arena_array(f->arena, Member, class->n);
         if (class->n_members == 0)
             class->line = (FoldLine){i, best_at, best_n};
-        class->number[class->n_members++] = number_at(f->item[i].name, best_at, best_n);
+        class->member[class->n_members++] =
+            (Member){number_at(f->item[i].name, best_at, best_n), i};
     }
 }
 
 static int by_number(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    const Member *x = a, *y = b;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return (x->item > y->item) - (x->item < y->item);
 }
 
-static void drop_small_classes(Folder *f)
+static void sort_class(Folder *f, Class *class)
 {
-    for (int i = 0; i < f->n; i++)
-        if (f->chosen[i] >= 0 && f->classes.at[f->chosen[i]].n_members < 2)
-            f->chosen[i] = -1;
+    qsort(class->member, (size_t)class->n_members, sizeof *class->member, by_number);
+    class->number = arena_array(f->arena, int64_t, class->n_members);
+    class->item = arena_array(f->arena, int32_t, class->n_members);
+    for (int i = 0; i < class->n_members; i++) {
+        class->number[i] = class->member[i].number;
+        class->item[i] = class->member[i].item;
+    }
+}
+
+/* One alone is no loop, nor are two of one number. */
+static bool is_loop(const Class *class)
+{
+    for (int i = 1; i < class->n_members; i++)
+        if (class->number[i] == class->number[i - 1])
+            return false;
+    return class->n_members > 1;
+}
+
+static void finish_classes(Folder *f)
+{
     for (int c = 0; c < f->classes.n; c++)
-        if (f->classes.at[c].n_members > 1)
-            qsort(f->classes.at[c].number, (size_t)f->classes.at[c].n_members, sizeof(int64_t),
-                  by_number);
+        sort_class(f, &f->classes.at[c]);
+    for (int i = 0; i < f->n; i++)
+        if (f->chosen[i] >= 0 && !is_loop(&f->classes.at[f->chosen[i]]))
+            f->chosen[i] = -1;
 }
 
 typedef struct {
     const Class *class; /* of its first line; NULL: no numbers */
     Vec(FoldLine) lines;
+    Vec(const int32_t *) items;
 } Loop;
 
 Folded fold_items(Arena *arena, const FoldItem *item, int n)
@@ -129,7 +159,7 @@ Folded fold_items(Arena *arena, const FoldItem *item, int n)
     f.chosen = arena_array(arena, int32_t, n);
     count_classes(&f);
     choose_classes(&f);
-    drop_small_classes(&f);
+    finish_classes(&f);
     vec_push(arena, &loops, (Loop){0});
     for (int i = 0; i < n; i++) {
         const Class *class = f.chosen[i] < 0 ? NULL : &f.classes.at[f.chosen[i]];
@@ -142,6 +172,7 @@ Folded fold_items(Arena *arena, const FoldItem *item, int n)
         if (id == loops.n)
             vec_push(arena, &loops, (Loop){.class = class});
         vec_push(arena, &loops.at[id].lines, class ? class->line : (FoldLine){.item = i});
+        vec_push(arena, &loops.at[id].items, class ? class->item : NULL);
     }
     FoldLoop *out = arena_array(arena, FoldLoop, loops.n);
     for (int l = 0; l < loops.n; l++) {
@@ -149,7 +180,8 @@ Folded fold_items(Arena *arena, const FoldItem *item, int n)
         out[l] = (FoldLoop){.n_numbers = class ? class->n_members : 0,
                             .number = class ? class->number : NULL,
                             .n_lines = loops.at[l].lines.n,
-                            .line = loops.at[l].lines.at};
+                            .line = loops.at[l].lines.at,
+                            .item = loops.at[l].items.at};
     }
     return (Folded){loops.n, out};
 }

@@ -24,6 +24,7 @@ typedef struct {
     int n_numbers, n_lines;
     const int64_t *number; /* ascending */
     const FoldLine *line;
+    const int32_t **item; /* per line: the item of each number */
 } FoldLoop;
 
 typedef struct {

@@ -1,7 +1,201 @@
+/* lua.c - the plan as a policy: its decisions, and pins where those alone do not make it again. */
 #include "viz/code/code.h"
+
+#include "core/base/file.h"
+#include "core/plan/decision_lua.h"
+#include "core/plan/label.h"
+#include "viz/code/fold.h"
+#include "viz/code/repin.h"
+
+#include <inttypes.h>
+
+/* A decision as its line, in which a mark stands for the inside of its first text in quotes. */
+typedef struct {
+    const char *name, *before, *after;
+    const char *origin;
+} Line;
+
+typedef struct {
+    const Session *session;
+    Arena *arena;
+    Repinned pins;
+    Line *line;
+    Folded folded;
+    Buf *out;
+} Lua;
+
+/* ---- lines ---- */
+
+/* One line, whatever is in it. */
+static void put_comment(Str text, Buf *out)
+{
+    while (text.n > 0) {
+        uint32_t rune = str_take_rune(&text);
+        if (rune >= 0x20 && rune < 0x7F)
+            buf_putc(out, (char)rune);
+        else
+            buf_printf(out, "\\u{%" PRIX32 "}", rune);
+    }
+}
+
+static const char *origin_of(const Lua *lua, int i)
+{
+    const Decision *decision = &lua->pins.decision[i];
+    Buf origin = buf_new(lua->arena), text = buf_new(lua->arena);
+    if (i >= lua->pins.n_own) {
+        buf_puts(&text, "so that it comes out the same");
+        return text.s;
+    }
+    label_origin(&decision->origin, &origin);
+    put_comment(str_trim(buf_str(&origin)), &text);
+    return text.s;
+}
+
+static Line read_line(const Lua *lua, int i)
+{
+    Buf text = buf_new(lua->arena);
+    decision_lua(lua->session, &lua->pins.decision[i], &text);
+    size_t begin = strcspn(text.s, "\""), end = begin + (begin < text.n);
+    while (end < text.n && text.s[end] != '"')
+        end += text.s[end] == '\\' ? 2 : 1;
+    Str all = buf_str(&text);
+    size_t inside = begin < all.n ? begin + 1 : begin;
+    return (Line){.before = arena_str(lua->arena, (Str){all.s, inside}),
+                  .name = arena_str(lua->arena, (Str){all.s + inside, end - inside}),
+                  .after = arena_str(lua->arena, (Str){all.s + end, all.n - end}),
+                  .origin = origin_of(lua, i)};
+}
+
+static void fold_lines(Lua *lua)
+{
+    FoldItem *item = arena_array(lua->arena, FoldItem, lua->pins.n + 1);
+    lua->line = arena_array(lua->arena, Line, lua->pins.n + 1);
+    for (int i = 0; i < lua->pins.n; i++) {
+        Line *line = &lua->line[i];
+        *line = read_line(lua, i);
+        const char *rest = arena_printf(lua->arena, "%zu %zu %s%s%s", strlen(line->before),
+                                        strlen(line->after), line->before, line->after,
+                                        line->origin);
+        item[i] = (FoldItem){line->name, rest};
+    }
+    lua->folded = fold_items(lua->arena, item, lua->pins.n);
+}
+
+/* The decisions in the order in which the loops make them. */
+static const Decision *folded_order(const Lua *lua)
+{
+    Decision *out = arena_array(lua->arena, Decision, lua->pins.n + 1);
+    int n = 0;
+    for (int l = 0; l < lua->folded.n; l++) {
+        const FoldLoop *loop = &lua->folded.loop[l];
+        for (int k = 0; k < (loop->n_numbers ? loop->n_numbers : 1); k++)
+            for (int i = 0; i < loop->n_lines; i++) {
+                int at = loop->n_numbers ? loop->item[i][k] : loop->line[i].item;
+                out[n++] = lua->pins.decision[at];
+            }
+    }
+    return out;
+}
+
+static void put_origin(const Lua *lua, const Line *line, const char *indent, const char **last)
+{
+    if (*last && strcmp(*last, line->origin) == 0)
+        return;
+    *last = line->origin;
+    if (line->origin[0])
+        buf_printf(lua->out, "%s-- %s\n", indent, line->origin);
+}
+
+static void put_lines(const Lua *lua, const FoldLoop *loop, const char *indent)
+{
+    const char *last = NULL;
+    for (int i = 0; i < loop->n_lines; i++) {
+        const FoldLine *at = &loop->line[i];
+        const Line *line = &lua->line[at->item];
+        put_origin(lua, line, indent, &last);
+        buf_printf(lua->out, "%s%s", indent, line->before);
+        if (at->n > 0)
+            buf_printf(lua->out, "%.*s\" .. i .. \"%s", (int)at->at, line->name,
+                       line->name + at->at + at->n);
+        else
+            buf_puts(lua->out, line->name);
+        buf_printf(lua->out, "%s\n", line->after);
+    }
+}
+
+static void put_loop(const Lua *lua, const FoldLoop *loop)
+{
+    if (loop->n_numbers == 0) {
+        put_lines(lua, loop, "    ");
+        return;
+    }
+    if (fold_is_range(loop)) {
+        buf_printf(lua->out, "    for i = %" PRId64 ", %" PRId64 " do\n", loop->number[0],
+                   loop->number[loop->n_numbers - 1]);
+    } else {
+        buf_puts(lua->out, "    for _, i in ipairs{");
+        for (int k = 0; k < loop->n_numbers; k++)
+            buf_printf(lua->out, "%s%" PRId64, k ? ", " : "", loop->number[k]);
+        buf_puts(lua->out, "} do\n");
+    }
+    put_lines(lua, loop, "        ");
+    buf_puts(lua->out, "    end\n");
+}
+
+/* ---- the policy ---- */
+
+static void put_head(const Lua *lua)
+{
+    const Plan *plan = lua->session->plan;
+    Buf mesh = buf_new(lua->arena);
+    mesh_format(lua->session->mesh, &mesh);
+    buf_puts(lua->out, "-- ");
+    put_comment(str_from(path_base(lua->session->graph->file)), lua->out);
+    buf_puts(lua->out, " on ");
+    put_comment(buf_str(&mesh), lua->out);
+    buf_puts(lua->out, ": a plan of dimscope, as a policy that makes it again.\n");
+    if (plan->method != METHOD_FACTOR)
+        buf_printf(lua->out,
+                   "-- The propagator was %s (%s); this is for the default one.\n",
+                   method_propagator(plan->method), method_profile(plan->method));
+    buf_puts(lua->out, "-- Comments say who decided; what follows from decisions is not here.\n");
+    buf_puts(lua->out, "function PAS(graph, resource)\n");
+}
+
+static void put_body(const Lua *lua)
+{
+    for (int i = 0; i < lua->folded.n; i++)
+        put_loop(lua, &lua->folded.loop[i]);
+    buf_puts(lua->out, "    return graph\nend\n");
+}
+
+static void say_notes(const Lua *lua, bool same, int n_ops, int n_tensors, ExportNotes *notes)
+{
+    if (lua->pins.n_unsaid)
+        export_note(notes, "%d decisions are such as no policy can say, or contradict others: they "
+                           "are left out",
+                    lua->pins.n_unsaid);
+    if (!same && (n_ops || n_tensors))
+        export_note(notes, "this policy does not make the plan again: %d ops are cut otherwise, %d "
+                           "tensors lie otherwise",
+                    n_ops, n_tensors);
+    else if (!same)
+        export_note(notes, "what this policy makes is cut the same, but costs otherwise");
+}
 
 bool code_lua(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
-    (void)request, (void)out, (void)notes;
-    return error_kind(err, ERROR_UNSUPPORTED, "nothing of the kind is written yet");
+    const Session *session = request->drawing.session;
+    Lua lua = {.session = session, .arena = out->arena, .out = out};
+    int n_ops, n_tensors;
+
+    (void)err;
+    lua.pins = repin(session, lua.arena);
+    fold_lines(&lua);
+    bool same =
+        repin_compare(session, folded_order(&lua), lua.pins.n, &n_ops, &n_tensors);
+    put_head(&lua);
+    put_body(&lua);
+    say_notes(&lua, same, n_ops, n_tensors, notes);
+    return true;
 }

@@ -1,0 +1,29 @@
+/* repin.h - decisions that make a plan again, by the default propagator and out of a policy.
+ *
+ * Those that hold are tried first. Where they do not come to the same plan (another propagator made
+ * it, or a policy cannot say one of them) ops and tensors that differ are pinned as they are in the
+ * plan, in program order and all that are alike at once, until nothing differs.
+ */
+#ifndef VIZ_CODE_REPIN_H
+#define VIZ_CODE_REPIN_H
+
+#include "core/plan/session.h"
+
+typedef struct {
+    int n, n_own;               /* the first n_own are the plan's */
+    const Decision *decision;
+    int n_unsaid;               /* decisions of the plan that no policy can say, or not together */
+    int n_ops, n_tensors;       /* that still differ */
+} Repinned;
+
+Repinned repin(const Session *session, Arena *arena);
+
+/* A policy can name the op. */
+bool repin_names_op(const Graph *graph, int32_t op);
+
+/* How many ops and tensors the plan of these decisions has otherwise; true: none, and it costs the
+ * same. */
+bool repin_compare(const Session *session, const Decision *decision, int n, int *n_ops,
+                   int *n_tensors);
+
+#endif
