@@ -19,6 +19,7 @@ typedef struct {
     const Session *session;
     Arena *arena;
     Repinned pins;
+    bool own; /* for the propagator that made the plan */
     Line *line;
     Folded folded;
     Buf *out;
@@ -73,9 +74,9 @@ static void fold_lines(Lua *lua)
     for (int i = 0; i < lua->pins.n; i++) {
         Line *line = &lua->line[i];
         *line = read_line(lua, i);
-        const char *rest = arena_printf(lua->arena, "%zu %zu %s%s%s", strlen(line->before),
-                                        strlen(line->after), line->before, line->after,
-                                        line->origin);
+        const char *rest =
+            arena_printf(lua->arena, "%zu %zu %s%s%s", strlen(line->before), strlen(line->after),
+                         line->before, line->after, line->origin);
         item[i] = (FoldItem){line->name, rest};
     }
     lua->folded = fold_items(lua->arena, item, lua->pins.n);
@@ -146,7 +147,7 @@ static void put_loop(const Lua *lua, const FoldLoop *loop)
 
 static void put_head(const Lua *lua)
 {
-    const Plan *plan = lua->session->plan;
+    Method method = lua->session->plan->method;
     Buf mesh = buf_new(lua->arena);
     mesh_format(lua->session->mesh, &mesh);
     buf_puts(lua->out, "-- ");
@@ -154,10 +155,12 @@ static void put_head(const Lua *lua)
     buf_puts(lua->out, " on ");
     put_comment(buf_str(&mesh), lua->out);
     buf_puts(lua->out, ": a plan of dimscope, as a policy that makes it again.\n");
-    if (plan->method != METHOD_FACTOR)
-        buf_printf(lua->out,
-                   "-- The propagator was %s (%s); this is for the default one.\n",
-                   method_propagator(plan->method), method_profile(plan->method));
+    if (lua->own)
+        buf_printf(lua->out, "-- With --propagate %s --profile %s, whose plan it is.\n",
+                   method_propagator(method), method_profile(method));
+    else if (method != METHOD_FACTOR)
+        buf_printf(lua->out, "-- It was made by %s (%s); this is for the default propagator.\n",
+                   method_propagator(method), method_profile(method));
     buf_puts(lua->out, "-- Comments say who decided; what follows from decisions is not here.\n");
     buf_puts(lua->out, "function PAS(graph, resource)\n");
 }
@@ -169,33 +172,68 @@ static void put_body(const Lua *lua)
     buf_puts(lua->out, "    return graph\nend\n");
 }
 
-static void say_notes(const Lua *lua, bool same, int n_ops, int n_tensors, ExportNotes *notes)
+/* Operators and rules that the policy's file registers: a model's file has its own. */
+static int n_registered(const Session *session)
 {
+    const char *policy = session->options.policy;
+    int n = spmd_rules_n_users(session->rules.spmd) + strategies_n_users(session->rules.strategies);
+
+    for (int i = 0; policy && i < registry_n_users(session->rules.registry); i++) {
+        const AnnoSource *anno = registry_at(session->rules.registry, i)->anno;
+        n += anno && anno->file && strcmp(path_base(anno->file), path_base(policy)) == 0;
+    }
+    return n;
+}
+
+static void say_notes(const Lua *lua, const RepinDifference *difference, ExportNotes *notes)
+{
+    Method method = lua->session->plan->method;
+    int n_rules = n_registered(lua->session);
+
     if (lua->pins.n_unsaid)
-        export_note(notes, "%d decisions are such as no policy can say, or contradict others: they "
-                           "are left out",
+        export_note(notes,
+                    "%d decisions are such as no policy can say, or contradict others: they "
+                    "are left out",
                     lua->pins.n_unsaid);
-    if (!same && (n_ops || n_tensors))
-        export_note(notes, "this policy does not make the plan again: %d ops are cut otherwise, %d "
-                           "tensors lie otherwise",
-                    n_ops, n_tensors);
-    else if (!same)
-        export_note(notes, "what this policy makes is cut the same, but costs otherwise");
+    if (lua->own)
+        export_note(notes,
+                    "the default propagator does not make this plan, whatever is pinned: "
+                    "the policy is for --propagate %s --profile %s",
+                    method_propagator(method), method_profile(method));
+    if (!difference->same)
+        export_note(notes,
+                    "this policy does not make the plan again: %d ops are cut otherwise, %d "
+                    "tensors lie otherwise",
+                    difference->n_ops, difference->n_tensors);
+    if (n_rules)
+        export_note(notes,
+                    "%d operators and rules that the policy registers are not in it: they "
+                    "belong before PAS",
+                    n_rules);
+}
+
+static RepinDifference read_plan(Lua *lua)
+{
+    fold_lines(lua);
+    return repin_compare(lua->session, folded_order(lua), lua->pins.n,
+                         lua->own ? lua->session->plan->method : METHOD_FACTOR);
 }
 
 bool code_lua(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
     const Session *session = request->drawing.session;
     Lua lua = {.session = session, .arena = out->arena, .out = out};
-    int n_ops, n_tensors;
 
     (void)err;
     lua.pins = repin(session, lua.arena);
-    fold_lines(&lua);
-    bool same =
-        repin_compare(session, folded_order(&lua), lua.pins.n, &n_ops, &n_tensors);
+    RepinDifference difference = read_plan(&lua);
+    if (!difference.same && session->plan->method != METHOD_FACTOR) {
+        lua.own = true;
+        lua.pins = repin_own(session, lua.arena);
+        difference = read_plan(&lua);
+    }
     put_head(&lua);
     put_body(&lua);
-    say_notes(&lua, same, n_ops, n_tensors, notes);
+    say_notes(&lua, &difference, notes);
     return true;
 }

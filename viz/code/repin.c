@@ -8,6 +8,7 @@ enum { ROUNDS_MAX = 2000 };
 typedef struct {
     const Session *session;
     const Plan *want;
+    Method method; /* that makes `have` */
     Plan *have;
     Arena *arena, *kept; /* kept: of the propagation */
     Arena *pinned[2];    /* what `have`, and the plan before it, point into */
@@ -74,7 +75,7 @@ static bool add(Repin *r, const Decision *decision)
 /* Another propagator may not have done what was decided. */
 static bool is_obeyed(const Repin *r, const Decision *decision)
 {
-    if (r->want->method == METHOD_FACTOR || !decision_pins_dim(decision->kind))
+    if (r->want->method == r->method || !decision_pins_dim(decision->kind))
         return true;
     const Cut *now;
     if (decision->kind == PIN_INDEX_DIM)
@@ -110,9 +111,10 @@ static void make(Repin *r)
         memcpy(journal.decisions.at, r->journal.decisions.at,
                (size_t)journal.n_done * sizeof(Decision));
     PlanRequest request = session_request(r->session, &journal);
-    request.method = METHOD_FACTOR;
-    request.propagation = r->propagation;
-    request.before = r->have;
+    bool factor = r->method == METHOD_FACTOR;
+    request.method = r->method;
+    request.propagation = factor ? r->propagation : NULL;
+    request.before = factor ? r->have : NULL;
     request.progress = NULL;
     Plan *plan = plan_make(&request, NULL);
     plan_free(r->have);
@@ -215,10 +217,11 @@ static bool pin_tensors(Repin *r)
 
 /* ---- all of it ---- */
 
-static Repin repin_new(const Session *session, Arena *arena)
+static Repin repin_new(const Session *session, Arena *arena, Method method)
 {
     const Graph *graph = session->graph;
     Repin r = {.session = session, .want = session->plan, .arena = arena, .kept = arena_new()};
+    r.method = method;
     r.propagation = propagation_new(r.kept, session->inferred, session->mesh);
     r.journal.cuts = intern_new(arena);
     r.pinned_op = arena_array(arena, uint32_t, graph->n_ops);
@@ -231,16 +234,6 @@ static Repin repin_new(const Session *session, Arena *arena)
     return r;
 }
 
-static void count(const Repin *r, int *n_ops, int *n_tensors)
-{
-    const Inferred *inferred = r->session->inferred;
-    *n_ops = *n_tensors = 0;
-    for (int i = 0; i < inferred->n_program; i++)
-        *n_ops += op_differs(r, inferred->program[i]);
-    for (int32_t t = 0; t < inferred->graph->n_tensors; t++)
-        *n_tensors += tensor_differs(r, t);
-}
-
 static void repin_end(Repin *r)
 {
     plan_free(r->have);
@@ -251,7 +244,7 @@ static void repin_end(Repin *r)
 
 Repinned repin(const Session *session, Arena *arena)
 {
-    Repin r = repin_new(session, arena);
+    Repin r = repin_new(session, arena, METHOD_FACTOR);
     Repinned out = {0};
 
     take_own(&r);
@@ -259,10 +252,18 @@ Repinned repin(const Session *session, Arena *arena)
     make(&r);
     for (int i = 0; i < ROUNDS_MAX && (pin_ops(&r) || pin_tensors(&r)); i++)
         make(&r);
-    count(&r, &out.n_ops, &out.n_tensors);
     out.n = r.journal.n_done;
     out.decision = r.journal.decisions.at;
     out.n_unsaid = r.n_unsaid;
+    repin_end(&r);
+    return out;
+}
+
+Repinned repin_own(const Session *session, Arena *arena)
+{
+    Repin r = repin_new(session, arena, session->plan->method);
+    take_own(&r);
+    Repinned out = {r.journal.n_done, r.journal.n_done, r.journal.decisions.at, r.n_unsaid};
     repin_end(&r);
     return out;
 }
@@ -273,16 +274,23 @@ static bool same_totals(const Totals *a, const Totals *b)
            a->peak_bytes == b->peak_bytes && a->flops == b->flops;
 }
 
-bool repin_compare(const Session *session, const Decision *decision, int n, int *n_ops,
-                   int *n_tensors)
+RepinDifference repin_compare(const Session *session, const Decision *decision, int n,
+                              Method method)
 {
-    Repin r = repin_new(session, arena_new());
+    Repin r = repin_new(session, arena_new(), method);
+    const Inferred *inferred = session->inferred;
+    RepinDifference out = {0};
+
     for (int i = 0; i < n; i++)
         journal_add(&r.journal, r.arena, &decision[i]);
     make(&r);
-    count(&r, n_ops, n_tensors);
-    bool same = *n_ops == 0 && *n_tensors == 0 && same_totals(&r.have->totals, &r.want->totals);
+    for (int i = 0; i < inferred->n_program; i++)
+        out.n_ops += op_differs(&r, inferred->program[i]);
+    for (int32_t t = 0; t < inferred->graph->n_tensors; t++)
+        out.n_tensors += tensor_differs(&r, t);
+    out.same =
+        out.n_ops == 0 && out.n_tensors == 0 && same_totals(&r.have->totals, &r.want->totals);
     repin_end(&r);
     arena_free(r.arena);
-    return same;
+    return out;
 }

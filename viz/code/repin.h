@@ -10,20 +10,26 @@
 #include "core/plan/session.h"
 
 typedef struct {
-    int n, n_own;               /* the first n_own are the plan's */
+    int n, n_own; /* the first n_own are the plan's */
     const Decision *decision;
-    int n_unsaid;               /* decisions of the plan that no policy can say, or not together */
-    int n_ops, n_tensors;       /* that still differ */
+    int n_unsaid; /* decisions of the plan that no policy can say, or not together */
 } Repinned;
 
 Repinned repin(const Session *session, Arena *arena);
 
+/* The decisions that hold and nothing else: for the propagator that made the plan. */
+Repinned repin_own(const Session *session, Arena *arena);
+
 /* A policy can name the op. */
 bool repin_names_op(const Graph *graph, int32_t op);
 
-/* How many ops and tensors the plan of these decisions has otherwise; true: none, and it costs the
- * same. */
-bool repin_compare(const Session *session, const Decision *decision, int n, int *n_ops,
-                   int *n_tensors);
+typedef struct {
+    int n_ops, n_tensors; /* that are cut, or lie, otherwise */
+    bool same;            /* none, and it costs the same */
+} RepinDifference;
+
+/* What the method makes of these decisions, beside the plan. */
+RepinDifference repin_compare(const Session *session, const Decision *decision, int n,
+                              Method method);
 
 #endif
