@@ -263,6 +263,9 @@ static void add_levels(Dot *dot)
 static Agraph_t *new_frame(Dot *dot, Agraph_t *around, const char *name)
 {
     Agraph_t *frame = agsubg(around, text(name), 1);
+    set(frame, "label", ""); /* what is not said is that of the frame around */
+    set(frame, "style", "solid");
+    set(frame, "penwidth", "1");
     set(frame, "color", STYLE_NEUTRAL);
     set(frame, "labeljust", "l");
     set(frame, "id", name + strlen("cluster_"));
@@ -502,6 +505,7 @@ static void set_defaults(Agraph_t *graph)
         {AGRAPH, "fontsize", "10"},
         {AGRAPH, "fontcolor", STYLE_TEXT},
         {AGRAPH, "labelloc", "t"},
+        {AGRAPH, "label", "?"}, /* all have one, so that an empty one is written too */
         {AGRAPH, "nodesep", "0.3"},
         {AGRAPH, "ranksep", "0.35"},
         {AGNODE, "shape", "box"},

@@ -109,6 +109,11 @@ int stage_given_on(const Plan *plan, int32_t tensor, int *at);
  * that has the rank, where there are several. */
 SubMesh stage_part_of(const Plan *plan, int32_t tensor, int64_t rank);
 
+/* The stages that a reshard leaves and comes to, the same where nothing is sent; -1: nobody's. A
+ * value that is handed on comes from a stage between its maker's and its reader's, or goes to one.
+ * There are stages. */
+void stage_ends(const Plan *plan, const Reshard *reshard, int *from, int *to);
+
 /* The stage of an op, -1: there are none, or it is a host op. */
 static inline int stage_of(const Plan *plan, int32_t op)
 {

@@ -26,9 +26,7 @@ static int stage_on(const Stages *stages, int s, int by, int devices)
     return s;
 }
 
-/* Stages that a reshard leaves and comes to, the same where nothing is sent; -1: nobody's. A value
- * that is handed on comes from a stage between its maker's and its reader's, or goes to one. */
-static void ends_of(const Plan *plan, const Reshard *reshard, int *from, int *to)
+void stage_ends(const Plan *plan, const Reshard *reshard, int *from, int *to)
 {
     const Stages *stages = plan->stages;
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
@@ -47,7 +45,7 @@ static void ends_of(const Plan *plan, const Reshard *reshard, int *from, int *to
 static void add_reshard(Plan *plan, const Reshard *reshard)
 {
     int from, to;
-    ends_of(plan, reshard, &from, &to);
+    stage_ends(plan, reshard, &from, &to);
     if (to < 0)
         return;
     Stages *stages = plan->stages;

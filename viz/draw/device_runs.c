@@ -1,0 +1,461 @@
+/* device_runs.c - the ops of a team in a row, and what is moved between them. */
+#include "viz/draw/device.h"
+
+#include "core/plan/comm.h"
+#include "core/plan/cost.h"
+#include "core/plan/label.h"
+#include "core/plan/stage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { BOXES_MAX = 48, FINE_MAX = 20, ROWS = 14 };
+
+/* ---- cutting ---- */
+
+static bool is_drawn(const Team *team)
+{
+    return !team->hidden && team->like < 0;
+}
+
+/* Ops of teams that are alike are in the same segments. */
+static void index_ops(DevicePicture *picture, Team *team)
+{
+    const Draw *draw = picture->draw;
+    const Team *as = team->like < 0 ? team : &picture->teams.at[team->like];
+    Arena *arena = draw->arena;
+
+    team->segment_of = arena_array(arena, int32_t, draw->graph->n_ops);
+    team->turn = arena_array(arena, int32_t, draw->graph->n_ops);
+    for (int s = 0; s < as->segments.n; s++)
+        for (int i = 0; i < as->segments.at[s].n; i++) {
+            int place = as->segments.at[s].first + i, at = as->segments.item[place];
+            int first = place;
+            while (first > 0 && as->segments.item[first - 1] == at)
+                first--;
+            const RunItem *item = &team->runs.at[at];
+            for (int turn = 0; turn < item->repeats; turn++) {
+                int32_t op = run_op(draw, item, turn, place - first);
+                team->segment_of[op] = 1 + s;
+                team->turn[op] = turn;
+            }
+        }
+}
+
+void device_cut(DevicePicture *picture)
+{
+    Waits waits = waits_of(picture->draw->arena, picture->plan);
+    bool layers = false;
+
+    for (int i = 0; i < picture->teams.n; i++)
+        for (int k = 0; k < picture->teams.at[i].runs.n; k++)
+            layers |= picture->teams.at[i].runs.at[k].layer;
+    for (int cut = layers ? CUT_WAITS : CUT_ITEMS; cut < SEGMENT_CUT_COUNT; cut++) {
+        int n = 0;
+        for (int i = 0; i < picture->teams.n; i++) {
+            Team *team = &picture->teams.at[i];
+            if (is_drawn(team)) {
+                team->segments = segments_of(picture->draw, team->runs, &waits, (SegmentCut)cut);
+                n += 1 + team->segments.n;
+            }
+        }
+        if (n <= (cut == CUT_ITEMS ? FINE_MAX : BOXES_MAX))
+            break;
+    }
+    for (int i = 0; i < picture->teams.n; i++)
+        if (!picture->teams.at[i].hidden)
+            index_ops(picture, &picture->teams.at[i]);
+}
+
+/* ---- segments ---- */
+
+static const char *say_operand(const DevicePicture *picture, int64_t position, int32_t tensor,
+                               int32_t sharding)
+{
+    return arena_printf(picture->draw->arena, "[%s]",
+                        device_say_local(picture, position, tensor, sharding));
+}
+
+const char *device_say_op(const DevicePicture *picture, int64_t position, int32_t op)
+{
+    enum { SHOWN = 3 };
+    const Graph *graph = picture->draw->graph;
+    const GraphOp *node = &graph->ops[op];
+    Buf text = buf_new(picture->draw->arena);
+    int shown = 0;
+
+    for (int i = 0; i < node->n_inputs; i++) {
+        int32_t t = op_inputs(graph, op)[i];
+        if (t < 0 || inferred_value(picture->plan->inferred, t))
+            continue;
+        if (shown++ == SHOWN) {
+            buf_puts(&text, ".. ");
+            break;
+        }
+        buf_printf(&text, "%s ",
+                   say_operand(picture, position, t, picture->plan->need[node->input + i]));
+    }
+    buf_puts(&text, "\xe2\x86\x92");
+    for (int i = 0; i < node->n_outputs && i < SHOWN; i++) {
+        int32_t t = op_outputs(graph, op)[i];
+        if (t >= 0)
+            buf_printf(&text, " %s", say_operand(picture, position, t, picture->plan->made[t]));
+    }
+    return text.s;
+}
+
+static int by_us(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* The time from which on an op has a row: so many have one, views none. */
+static double least_shown(const DevicePicture *picture, const Segments *segments, int s)
+{
+    const Segment *segment = &segments->at[s];
+    double *us = arena_array(picture->draw->arena, double, segment->n);
+
+    for (int i = 0; i < segment->n; i++)
+        us[i] = picture->plan->op_us[segments->op[segment->first + i]];
+    qsort(us, (size_t)segment->n, sizeof *us, by_us);
+    return segment->n > ROWS ? us[ROWS - 1] : 0;
+}
+
+/* The ops of a segment with the sizes of their parts on the one device. */
+static void add_ops(const DevicePicture *picture, const Team *team, int s, DiagramBox *box)
+{
+    const Draw *draw = picture->draw;
+    const Segments *segments = &team->segments;
+    const Segment *segment = &segments->at[s];
+    int32_t group = segments->runs.at[segment->item].group;
+    const char *inside = group < 0 ? "" : draw->groups->groups[group].path;
+    double least = least_shown(picture, segments, s), rest_us = 0;
+    int shown = 0, left_out = 0;
+    Cells cells = cells_new(draw->arena, 4);
+
+    for (int i = 0; i < segment->n; i++) {
+        int32_t op = segments->op[segment->first + i];
+        double us = picture->plan->op_us[op];
+        if (us == 0 || us < least || shown == ROWS) {
+            left_out++;
+            rest_us += us;
+            continue;
+        }
+        shown++;
+        Str name = group_relative(op_path_or_name(draw->graph, op), inside);
+        cells_put(&cells, CELL_HEAD,
+                  str_eq(name, str_from(inside)) ? "" : arena_str(draw->arena, name));
+        cells_put(&cells, CELL_PLAIN, label_operator(draw->graph, op));
+        cells_put(&cells, CELL_PLAIN, device_say_op(picture, team->position[0], op));
+        cells_put(&cells, CELL_PLAIN, say_us(draw, us));
+    }
+    if (left_out > 0 && shown > 0) {
+        cells_put_wide(&cells, CELL_FAINT, 3,
+                       arena_printf(draw->arena, "%d more%s", left_out,
+                                    rest_us == 0 ? ", views: no time" : ""));
+        cells_put(&cells, CELL_FAINT, rest_us > 0 ? say_us(draw, rest_us) : "");
+    }
+    if (shown > 0)
+        cells_give(&cells, box);
+}
+
+static const char *say_flow(const DevicePicture *picture, const Segments *segments, int s)
+{
+    const Draw *draw = picture->draw;
+    const Segment *segment = &segments->at[s];
+    int32_t head = segments->op[segment->first];
+    int32_t last = segments->op[segment->first + segment->n - 1];
+    const GraphOp *node = &draw->graph->ops[head];
+    int32_t in = node->n_inputs > 0 ? op_inputs(draw->graph, head)[0] : -1;
+    int32_t out = draw->graph->ops[last].n_outputs > 0 ? op_outputs(draw->graph, last)[0] : -1;
+    const char *from = draw_value(draw, in, in < 0 ? -1 : picture->plan->need[node->input]);
+    const char *to = draw_value(draw, out, out < 0 ? -1 : picture->plan->made[out]);
+
+    return *from ? arena_printf(draw->arena, "%s \xe2\x86\x92 %s", from, to) : to;
+}
+
+static int draw_segment(DevicePicture *picture, const Team *team, int s, int frame)
+{
+    Draw *draw = picture->draw;
+    const Segments *segments = &team->segments;
+    const Segment *segment = &segments->at[s];
+    int32_t head = segments->op[segment->first];
+    bool layers = segments->runs.at[segment->item].repeats > 1;
+    DiagramBox box = draw_new_box(BOX_OP, segment_title(draw, segments, s));
+    double us = 0;
+
+    for (int i = 0; i < segment->n; i++) {
+        int32_t op = segments->op[segment->first + i];
+        us += picture->plan->op_us[op];
+        if (!box.why)
+            box.why = draw_cause(draw, op);
+    }
+    box.operator= segment->n == 1 ? label_operator(draw->graph, head)
+                                  : say_count(draw, segment->n, "op");
+    if (picture->only >= 0)
+        add_ops(picture, team, s, &box);
+    if (box.n_cells == 0)
+        box.flow = say_flow(picture, segments, s);
+    box.figures = arena_printf(draw->arena, "%s%s", say_us(draw, us), layers ? " a layer" : "");
+    box.link = arena_printf(draw->arena, "#op-%d", head);
+    box.frame = frame;
+    return draw_box(draw, box);
+}
+
+void device_draw_runs(DevicePicture *picture, Team *team)
+{
+    Draw *draw = picture->draw;
+    int frame = team->frame, item = -1;
+
+    team->box = arena_array(draw->arena, int, team->segments.n);
+    for (int s = 0; s < team->segments.n; s++) {
+        const Segment *segment = &team->segments.at[s];
+        const RunItem *runs = &team->runs.at[segment->item];
+        if (segment->item != item && runs->layer) {
+            DiagramFrame layers = {runs->repeats > 1 ? FRAME_REPEATED : FRAME_PLAIN, runs->title,
+                                   NULL, team->frame};
+            frame = draw_frame(draw, layers);
+        } else if (!runs->layer) {
+            frame = team->frame;
+        }
+        item = segment->item;
+        team->box[s] = draw_segment(picture, team, s, frame);
+    }
+}
+
+/* ---- what is moved ---- */
+
+typedef struct {
+    int32_t from, to; /* boxes; from -1: parameters and inputs */
+    int frame;        /* of what comes from parameters */
+    bool back;        /* to the next layer, or the next team */
+} Way;
+
+typedef struct {
+    DevicePicture *picture;
+    Intern *keys;
+    Vec(Way) ways;
+    Vec(Moves) moves;
+} Ways;
+
+static void add_way(Ways *ways, Way way, int32_t reshard)
+{
+    Arena *arena = ways->picture->draw->arena;
+    int32_t key[3] = {way.from, way.to, way.back};
+    int32_t id = intern_put(ways->keys, key, sizeof key);
+
+    if (id == ways->ways.n) {
+        vec_push(arena, &ways->ways, way);
+        vec_push(arena, &ways->moves, moves_new(arena, ways->picture->plan->mesh));
+    }
+    const Plan *plan = ways->picture->plan;
+    moves_add_reshard(&ways->moves.at[id], plan, reshard,
+                      reshard_repeat(plan, &plan->reshards[reshard]));
+}
+
+/* The box that a team's op is in; -1: it does not run it, or is not drawn. */
+static int box_of(const DevicePicture *picture, const Team *team, int32_t op)
+{
+    if (team->hidden)
+        return op >= 0 ? picture->hidden_box : -1;
+    if (op < 0 || team->segment_of[op] == 0)
+        return -1;
+    const Team *as = team->like < 0 ? team : &picture->teams.at[team->like];
+    return as->box[team->segment_of[op] - 1];
+}
+
+static int item_of(const DevicePicture *picture, const Team *team, int32_t op)
+{
+    const Team *as = team->like < 0 ? team : &picture->teams.at[team->like];
+    return as->segments.at[team->segment_of[op] - 1].item;
+}
+
+/* Who reads what is moved. */
+static int32_t reader_of(const Plan *plan, const Reshard *reshard)
+{
+    const Graph *graph = plan->inferred->graph;
+
+    if (reshard->n_uses > 0)
+        return plan->reshard_uses[reshard->use];
+    return tensor_n_uses(graph, reshard->tensor) > 0
+               ? graph->uses[graph->tensors[reshard->tensor].use]
+               : -1;
+}
+
+/* What a team moves itself. Of equal layers the first says it for all. */
+static void add_inside(Ways *ways, const Team *team, int32_t r)
+{
+    const DevicePicture *picture = ways->picture;
+    const Reshard *reshard = &picture->plan->reshards[r];
+    int32_t reader = reader_of(picture->plan, reshard);
+    int32_t maker = picture->draw->graph->tensors[reshard->tensor].maker;
+    int to = box_of(picture, team, reader);
+
+    if (!is_drawn(team) || to < 0)
+        return;
+    if (reshard_is_given(picture->plan, reshard)) {
+        if (team->turn[reader] == 0)
+            add_way(ways, (Way){.from = -1, .to = to}, r);
+        return;
+    }
+    int from = box_of(picture, team, maker);
+    if (from < 0)
+        return;
+    bool layers = item_of(picture, team, maker) == item_of(picture, team, reader);
+    if (layers && team->turn[maker] > 0)
+        return;
+    bool back = layers && team->turn[reader] > 0;
+    add_way(ways, (Way){.from = from, .to = to, .back = back}, r);
+}
+
+/* The box of a part of the mesh that is not drawn. */
+static int outside_box(Ways *ways, int devices)
+{
+    Draw *draw = ways->picture->draw;
+    int32_t key[3] = {-2, devices, 0};
+    Intern *keys = draw->pairs;
+    int n = intern_count(keys);
+    int32_t id = intern_put(keys, key, sizeof key);
+
+    if (id == n) {
+        DiagramBox box = draw_new_box(BOX_OUTSIDE, say_part_name(draw, devices));
+        const Mesh *mesh = ways->picture->plan->mesh;
+        SubMesh part = ways->picture->plan->submeshes[devices];
+        int64_t twin = submesh_twin(mesh, part, ways->picture->only);
+        box.operator= arena_printf(draw->arena, "d%" PRId64, mesh_device(mesh, twin));
+        draw_box(draw, box);
+        return draw->boxes.n - 1;
+    }
+    for (int i = 0; i < draw->boxes.n; i++)
+        if (draw->boxes.at[i].look == BOX_OUTSIDE &&
+            strcmp(draw->boxes.at[i].title, say_part_name(draw, devices)) == 0)
+            return i;
+    return -1;
+}
+
+/* A team that stands in that part of the mesh, and runs the op where it may be. */
+static const Team *team_in(const DevicePicture *picture, int devices, int32_t op)
+{
+    SubMesh part = picture->plan->submeshes[devices];
+    const Team *found = NULL;
+
+    for (int i = 0; i < picture->teams.n; i++) {
+        const Team *team = &picture->teams.at[i];
+        if (!submesh_has(picture->plan->mesh, part, team->position[0]))
+            continue;
+        if (box_of(picture, team, op) >= 0)
+            return team;
+        found = found ? found : team;
+    }
+    return found;
+}
+
+/* Where a team sends from or gets to when it only hands on: its last, or its first ops. */
+static int end_of(const DevicePicture *picture, const Team *team, int32_t op, bool last)
+{
+    int box = box_of(picture, team, op);
+    const Team *as = team->like < 0 ? team : &picture->teams.at[team->like];
+
+    if (box >= 0)
+        return box;
+    if (team->hidden)
+        return picture->hidden_box;
+    return as->segments.n > 0 ? as->box[last ? as->segments.n - 1 : 0] : -1;
+}
+
+static void add_sent(Ways *ways, int32_t r)
+{
+    const DevicePicture *picture = ways->picture;
+    const Reshard *reshard = &picture->plan->reshards[r];
+    int32_t maker = picture->draw->graph->tensors[reshard->tensor].maker;
+    int32_t reader = reshard->n_uses > 0 ? picture->plan->reshard_uses[reshard->use] : -1;
+    const Team *a = team_in(picture, reshard->from_devices, maker);
+    const Team *b = team_in(picture, reshard->to_devices, reader);
+
+    if (!a && !b)
+        return;
+    int from = a ? end_of(picture, a, maker, true) : outside_box(ways, reshard->from_devices);
+    int to = b ? end_of(picture, b, reader, false) : outside_box(ways, reshard->to_devices);
+    if (from < 0 || to < 0 || (from == to && from == picture->hidden_box))
+        return;
+    int head_a = a ? (a->like < 0 ? (int)(a - picture->teams.at) : a->like) : -1;
+    int head_b = b ? (b->like < 0 ? (int)(b - picture->teams.at) : b->like) : -2;
+    bool next = head_a == head_b && a != b;
+    if (next && a->like >= 0)
+        return; /* as the first of them sends it to the second */
+    add_way(ways, (Way){.from = from, .to = to, .back = next}, r);
+}
+
+static int parameters_box(DevicePicture *picture, int beside, const Moves *moves)
+{
+    Draw *draw = picture->draw;
+    const Move *dearest = &moves->at.at[0];
+    int32_t tensor = dearest->dearest < 0 ? -1 : picture->plan->reshards[dearest->dearest].tensor;
+    DiagramBox box = draw_new_box(BOX_PARAMETER,
+                                  tensor < 0 ? "value" : label_tensor_kind(draw->session, tensor));
+    double n = 0;
+
+    for (int i = 0; i < moves->at.n; i++)
+        n += moves->at.at[i].n;
+    box.operator= arena_printf(draw->arena, "\xc3\x97%.10g", n);
+    box.figures = "as stored";
+    box.frame = draw->boxes.at[beside].frame;
+    return draw_box(draw, box);
+}
+
+static void draw_ways(Ways *ways)
+{
+    DevicePicture *picture = ways->picture;
+    Draw *draw = picture->draw;
+
+    for (int i = 0; i < ways->ways.n; i++) {
+        const Way *way = &ways->ways.at[i];
+        Moves *moves = &ways->moves.at[i];
+        if (moves->at.n == 0)
+            continue;
+        int from = way->from < 0 ? parameters_box(picture, way->to, moves) : way->from;
+        DiagramLine line = moves_line(draw, moves, from, way->to);
+        line.loose = way->back || way->from == way->to;
+        if (way->back)
+            line.label = arena_printf(draw->arena, "  to the next:\n%s", line.label);
+        draw_line(draw, line);
+    }
+}
+
+/* Segments stand behind each other: where nothing is moved a value is, or nothing. */
+static void draw_order(const Ways *ways, const Team *team)
+{
+    Draw *draw = ways->picture->draw;
+
+    for (int s = 0; s + 1 < team->segments.n; s++) {
+        bool moved = false;
+        for (int i = 0; i < ways->ways.n; i++)
+            moved |= ways->ways.at[i].from == team->box[s] &&
+                     ways->ways.at[i].to == team->box[s + 1] && !ways->ways.at[i].back;
+        if (!moved)
+            draw_line(draw, draw_new_line(LINE_VALUE, team->box[s], team->box[s + 1]));
+    }
+}
+
+void device_draw_moves(DevicePicture *picture)
+{
+    Draw *draw = picture->draw;
+    Ways ways = {.picture = picture, .keys = intern_new(draw->arena)};
+
+    for (int32_t r = 0; r < picture->plan->n_reshards; r++) {
+        const Reshard *reshard = &picture->plan->reshards[r];
+        if (!path_moves(reshard->path))
+            continue;
+        if (reshard->from_devices != reshard->to_devices) {
+            add_sent(&ways, r);
+            continue;
+        }
+        for (int i = 0; i < picture->teams.n; i++)
+            add_inside(&ways, &picture->teams.at[i], r);
+    }
+    draw_ways(&ways);
+    for (int i = 0; i < picture->teams.n; i++)
+        if (is_drawn(&picture->teams.at[i]))
+            draw_order(&ways, &picture->teams.at[i]);
+}

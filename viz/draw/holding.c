@@ -1,0 +1,102 @@
+#include "viz/draw/holding.h"
+
+#include "core/base/units.h"
+#include "core/plan/comm.h"
+
+#include <inttypes.h>
+
+void cells_put_fact(Cells *cells, const char *name, const char *text)
+{
+    if (!*text)
+        return;
+    cells_put(cells, CELL_HEAD, name);
+    cells_put(cells, CELL_SHARDING, text);
+}
+
+void cells_put_wide(Cells *cells, CellLook look, int columns, const char *text)
+{
+    cells_put_cell(cells, (DiagramCell){.text = text, .look = look, .columns = columns});
+}
+
+const char *say_bytes(const Draw *draw, int64_t bytes)
+{
+    Buf text = buf_new(draw->arena);
+    units_format_bytes(bytes, &text);
+    return text.s;
+}
+
+const char *say_us(const Draw *draw, double us)
+{
+    Buf text = buf_new(draw->arena);
+    units_format_us(us, &text);
+    return text.s;
+}
+
+static int64_t device_at(const Draw *draw, int64_t position)
+{
+    return mesh_device(draw->plan->mesh, position);
+}
+
+static bool in_a_row(const Draw *draw, const int64_t *position, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (device_at(draw, position[i]) != device_at(draw, position[0]) + i)
+            return false;
+    return true;
+}
+
+const char *say_positions(const Draw *draw, const int64_t *position, int64_t n)
+{
+    enum { LISTED = 8 };
+    Buf text = buf_new(draw->arena);
+
+    if (n > 2 && in_a_row(draw, position, n))
+        return arena_printf(draw->arena, "d%" PRId64 " .. d%" PRId64, device_at(draw, position[0]),
+                            device_at(draw, position[n - 1]));
+    for (int64_t i = 0; i < n; i++) {
+        if (n > LISTED && i == LISTED - 2) {
+            buf_puts(&text, " ..");
+            i = n - 1;
+        }
+        buf_printf(&text, "%sd%" PRId64, i > 0 ? " " : "", device_at(draw, position[i]));
+    }
+    return text.s;
+}
+
+const char *say_part(const Draw *draw, SubMesh part)
+{
+    int64_t n = submesh_size(draw->plan->mesh, part);
+    int64_t *position = arena_array(draw->arena, int64_t, n);
+
+    for (int64_t i = 0; i < n; i++)
+        position[i] = submesh_position(draw->plan->mesh, part, i);
+    return say_positions(draw, position, n);
+}
+
+const char *say_part_name(const Draw *draw, int devices)
+{
+    Buf text = buf_new(draw->arena);
+    comm_format_part(draw->session, devices, &text);
+    return text.s;
+}
+
+const char *say_count(const Draw *draw, int64_t n, const char *what)
+{
+    Buf text = buf_new(draw->arena);
+    units_format_count(n, &text);
+    buf_printf(&text, " %s%s", what,
+               n == 1                                ? ""
+               : str_ends(str_from(what), STR("ch")) ? "es"
+                                                     : "s");
+    return text.s;
+}
+
+const char *say_peak(const Draw *draw, int64_t peak_bytes)
+{
+    int64_t most = draw->session->machine->memory_bytes;
+    const char *peak = say_bytes(draw, peak_bytes);
+
+    if (most <= 0)
+        return peak;
+    return arena_printf(draw->arena, "%s of %s", peak, say_bytes(draw, most));
+}

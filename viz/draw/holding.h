@@ -1,0 +1,24 @@
+/* holding.h - what devices hold, in words that the drawings of places share. */
+#ifndef VIZ_DRAW_HOLDING_H
+#define VIZ_DRAW_HOLDING_H
+
+#include "viz/draw/parts.h"
+
+/* A row of a name and what is said of it; nothing where that is empty. */
+void cells_put_fact(Cells *cells, const char *name, const char *text);
+void cells_put_wide(Cells *cells, CellLook look, int columns, const char *text);
+
+const char *say_bytes(const Draw *draw, int64_t bytes);
+const char *say_us(const Draw *draw, double us);
+
+/* "d0 .. d15", "d0 d2 d4": the devices at positions of the mesh. */
+const char *say_positions(const Draw *draw, const int64_t *position, int64_t n);
+const char *say_part(const Draw *draw, SubMesh part);
+/* "pp=0", "all" */
+const char *say_part_name(const Draw *draw, int devices);
+/* "1 device", "16 devices" */
+const char *say_count(const Draw *draw, int64_t n, const char *what);
+/* "peak 998.6 MiB of 80.0 GiB" */
+const char *say_peak(const Draw *draw, int64_t peak_bytes);
+
+#endif

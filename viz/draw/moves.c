@@ -1,0 +1,195 @@
+#include "viz/draw/moves.h"
+
+#include "core/base/units.h"
+#include "core/plan/cost.h"
+#include "core/plan/op_said.h"
+
+#include <stdlib.h>
+
+Moves moves_new(Arena *arena, const Mesh *mesh)
+{
+    return (Moves){.arena = arena, .mesh = mesh, .keys = intern_new(arena)};
+}
+
+/* The axes that have any of the atoms: between which of their parts something is sent is no
+ * matter. */
+static AtomSet whole_axes(const Mesh *mesh, AtomSet atoms)
+{
+    AtomSet whole = 0;
+
+    for (int axis = 0; axis < mesh->n_axes; axis++)
+        if (mesh_axis_atoms(mesh, axis) & atoms)
+            whole |= mesh_axis_atoms(mesh, axis);
+    return whole;
+}
+
+void moves_add(Moves *moves, int32_t reshard, StepKind kind, AtomSet atoms, int64_t bytes,
+               double us, double times)
+{
+    if (kind == STEP_SLICE)
+        return;
+    if (kind == STEP_SEND || kind == STEP_BROADCAST)
+        atoms = whole_axes(moves->mesh, atoms);
+    int32_t key[2] = {(int32_t)kind, (int32_t)atoms};
+    int32_t id = intern_put(moves->keys, key, sizeof key);
+    if (id == moves->at.n) {
+        Move made = {
+            .kind = kind, .atoms = atoms, .least_bytes = bytes, .dearest = -1, .dearest_us = -1};
+        vec_push(moves->arena, &moves->at, made);
+    }
+    Move *move = &moves->at.at[id];
+    move->n += times;
+    move->us += times * us;
+    move->bytes += times * (double)bytes;
+    move->least_bytes = bytes < move->least_bytes ? bytes : move->least_bytes;
+    move->most_bytes = bytes > move->most_bytes ? bytes : move->most_bytes;
+    if (us > move->dearest_us) {
+        move->dearest = reshard;
+        move->dearest_us = us;
+    }
+}
+
+void moves_add_reshard(Moves *moves, const Plan *plan, int32_t reshard, double times)
+{
+    const ReshardPath *path = plan->reshards[reshard].path;
+
+    for (int s = 0; s < path->n_steps; s++)
+        moves_add(moves, reshard, path->step[s].kind, path->step[s].atoms, path->step[s].bytes,
+                  path->step[s].us, times);
+}
+
+static void add_op(Moves *moves, const Plan *plan, int32_t op)
+{
+    const OpSaid *said = op_said(plan, op);
+
+    for (int i = 0; said && i < said->n_comms; i++) {
+        const OpComm *comm = &said->comm[i];
+        moves_add(moves, -1, comm->kind, comm->atoms, comm->bytes, comm->price.us,
+                  inferred_repeat(plan->inferred, op));
+    }
+}
+
+Moves moves_of_plan(Arena *arena, const Plan *plan)
+{
+    Moves moves = moves_new(arena, plan->mesh);
+
+    for (int32_t r = 0; r < plan->n_reshards; r++)
+        moves_add_reshard(&moves, plan, r, reshard_repeat(plan, &plan->reshards[r]));
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        add_op(&moves, plan, plan->inferred->program[i]);
+    moves_sort(&moves);
+    return moves;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const Move *x = a, *y = b;
+
+    if (x->us != y->us)
+        return x->us < y->us ? 1 : -1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return x->atoms < y->atoms ? -1 : x->atoms > y->atoms;
+}
+
+/* The rows no longer stand where the keys say: nothing may be added. */
+void moves_sort(Moves *moves)
+{
+    moves->keys = NULL;
+    if (moves->at.n > 0)
+        qsort(moves->at.at, (size_t)moves->at.n, sizeof *moves->at.at, by_time);
+}
+
+double moves_us(const Moves *moves)
+{
+    double us = 0;
+
+    for (int i = 0; i < moves->at.n; i++)
+        us += moves->at.at[i].us;
+    return us;
+}
+
+bool path_moves(const ReshardPath *path)
+{
+    for (int s = 0; s < path->n_steps; s++)
+        if (path->step[s].kind != STEP_SLICE)
+            return true;
+    return false;
+}
+
+/* ---- texts ---- */
+
+void move_format_name(const Mesh *mesh, const Move *move, Buf *out)
+{
+    buf_printf(out, "%s ", step_kind_mark(move->kind));
+    mesh_format_set(mesh, move->atoms, ".", out);
+}
+
+void move_format_bytes(const Move *move, Buf *out)
+{
+    if (move->least_bytes != move->most_bytes) {
+        units_format_bytes(move->least_bytes, out);
+        buf_puts(out, " to ");
+    }
+    units_format_bytes(move->most_bytes, out);
+}
+
+const char *moves_format(const Draw *draw, const Moves *moves)
+{
+    Buf text = buf_new(draw->arena);
+
+    for (int i = 0; i < moves->at.n; i++) {
+        const Move *move = &moves->at.at[i];
+        if (i > 0)
+            buf_putc(&text, '\n');
+        if (move->n > 1)
+            buf_printf(&text, "%.10g ", move->n);
+        move_format_name(draw->plan->mesh, move, &text);
+        buf_putc(&text, ' ');
+        if (move->n <= 1) {
+            move_format_bytes(move, &text);
+            buf_putc(&text, ' ');
+        }
+        units_format_us(move->us, &text);
+        if (move->n > 1) {
+            buf_putc(&text, '\n');
+            move_format_bytes(move, &text);
+            buf_puts(&text, " each");
+        }
+    }
+    return text.s;
+}
+
+/* Beside the line, not on it. */
+static const char *beside(const Draw *draw, const char *text)
+{
+    Buf label = buf_new(draw->arena);
+    Str rest = str_from(text);
+
+    for (const char *between = ""; rest.n > 0; between = "\n") {
+        Str line = str_take(&rest, '\n');
+        buf_printf(&label, "%s  %.*s", between, STR_ARG(line));
+    }
+    return label.s;
+}
+
+DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to)
+{
+    DiagramLine line = draw_new_line(LINE_MOVED, from, to);
+    const Move *dearest = &moves->at.at[0];
+    uint8_t atom[ATOMS_MAX];
+
+    for (int i = 1; i < moves->at.n; i++)
+        if (moves->at.at[i].us > dearest->us)
+            dearest = &moves->at.at[i];
+    line.kind = dearest->kind;
+    line.bytes = dearest->most_bytes;
+    if (mesh_list_set(draw->plan->mesh, dearest->atoms, atom) > 0)
+        line.axis = draw->plan->mesh->atoms[atom[0]].axis;
+    line.label = beside(draw, moves_format(draw, moves));
+    if (dearest->dearest >= 0) {
+        line.why = draw_moved_why(draw, &draw->plan->reshards[dearest->dearest]);
+        line.link = arena_printf(draw->arena, "#reshard-%d", dearest->dearest);
+    }
+    return line;
+}

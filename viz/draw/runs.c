@@ -1,0 +1,140 @@
+#include "viz/draw/runs.h"
+
+typedef struct {
+    const Draw *draw;
+    const bool *member;
+    Vec(RunItem) items;
+} Walk;
+
+typedef enum { NONE, SOME, ALL } Share;
+
+/* How many of order[first..first+n) are members. */
+static Share share_of(const Walk *walk, int32_t first, int32_t n)
+{
+    int32_t found = 0;
+
+    for (int32_t i = first; i < first + n; i++)
+        found += walk->member[walk->draw->groups->order[i]];
+    return found == 0 ? NONE : found == n ? ALL : SOME;
+}
+
+static void add_item(Walk *walk, int32_t group, int32_t first, int32_t n, int repeats)
+{
+    const Draw *draw = walk->draw;
+    RunItem item = {.group = group, .first = first, .n = n, .repeats = repeats};
+
+    if (group >= 0) {
+        Buf title = buf_new(draw->arena);
+        group_format_fold(draw->groups, group, repeats, 0, &title);
+        if (repeats > 1)
+            buf_printf(&title, " \xc3\x97%d", repeats);
+        item.title = title.s;
+        item.layer = draw->groups->groups[draw->groups->groups[group].alike].alike_n > 1;
+    } else {
+        Str name = str_from(op_path_or_name(draw->graph, draw->groups->order[first]));
+        item.title = arena_str(draw->arena, name);
+    }
+    vec_push(draw->arena, &walk->items, item);
+}
+
+/* Ops of a group that are in none of its children: runs of members. */
+static void add_direct(Walk *walk, int32_t first, int32_t n)
+{
+    for (int32_t i = first, run; i < first + n; i += run + 1) {
+        run = 0;
+        while (i + run < first + n && walk->member[walk->draw->groups->order[i + run]])
+            run++;
+        if (run > 0)
+            add_item(walk, -1, i, run, 1);
+    }
+}
+
+static bool has_fold(const Groups *groups, int32_t group)
+{
+    for (int32_t c = groups->groups[group].child; c >= 0; c = groups->groups[c].next)
+        if (groups->groups[c].fold_n > 1 || has_fold(groups, c))
+            return true;
+    return false;
+}
+
+/* The members of the fold from c on that are wholly there, in a row; at least c itself. */
+static int run_of_fold(const Walk *walk, int32_t c)
+{
+    const Group *groups = walk->draw->groups->groups;
+    int n = 1;
+
+    for (int32_t next = groups[c].next; next >= 0 && groups[next].fold == groups[c].fold;
+         next = groups[next].next) {
+        if (share_of(walk, groups[next].first, groups[next].n) != ALL)
+            break;
+        n++;
+    }
+    return n;
+}
+
+static void add_group(Walk *walk, int32_t group)
+{
+    const Group *groups = walk->draw->groups->groups;
+    int32_t at = groups[group].first, end = at + groups[group].n;
+
+    for (int32_t c = groups[group].child; c >= 0; c = groups[c].next) {
+        add_direct(walk, at, groups[c].first - at);
+        at = groups[c].first + groups[c].n;
+        Share share = share_of(walk, groups[c].first, groups[c].n);
+        if (share == NONE)
+            continue;
+        bool folded = groups[groups[c].fold].fold_n > 1;
+        if (share == SOME || (!folded && has_fold(walk->draw->groups, c))) {
+            add_group(walk, c);
+            continue;
+        }
+        int run = folded ? run_of_fold(walk, c) : 1;
+        add_item(walk, c, groups[c].first, groups[c].n, run);
+        for (int i = 1; i < run; i++)
+            c = groups[c].next;
+        at = groups[c].first + groups[c].n;
+    }
+    add_direct(walk, at, end - at);
+}
+
+RunList runs_of(const Draw *draw, const bool *member)
+{
+    Walk walk = {.draw = draw, .member = member};
+
+    add_group(&walk, 0);
+    return (RunList){.n = walk.items.n, .at = walk.items.at};
+}
+
+/* Of a row of items that are no layers: groups have better names than what stands between them. */
+static void format_singles(const RunList *runs, int from, int to, Buf *out)
+{
+    enum { NAMED = 2 };
+    int n_groups = 0, named = 0;
+
+    for (int i = from; i < to; i++)
+        n_groups += runs->at[i].group >= 0;
+    for (int i = from; i < to && named < NAMED; i++) {
+        if (n_groups > 0 && runs->at[i].group < 0)
+            continue;
+        buf_printf(out, "%s%s", named > 0 ? ", " : "", runs->at[i].title);
+        named++;
+    }
+    int rest = (n_groups > 0 ? n_groups : to - from) - named;
+    if (rest > 0)
+        buf_printf(out, " and %d more", rest);
+}
+
+void runs_format(const RunList *runs, int from, int to, Buf *out)
+{
+    for (int i = from, end; i < to; i = end) {
+        end = i + 1;
+        while (end < to && !runs->at[i].layer && !runs->at[end].layer)
+            end++;
+        if (i > from)
+            buf_putc(out, '\n');
+        if (runs->at[i].layer)
+            buf_puts(out, runs->at[i].title);
+        else
+            format_singles(runs, i, end, out);
+    }
+}
