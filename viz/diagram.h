@@ -3,11 +3,11 @@
  * One meaning each, told by form as well as by colour, so that a grey print reads the same:
  *
  *     box    op, group of equal layers (double border), what comes from outside (dashed), parameter
- *            (no ground), device (rounded), cause (slanted corner), table
- *     frame  stage (rounded, bold), group of devices (dashed), repeated block (double), plain
- *     line   value, not moved (thin grey); moved, by the kind of its first step that communicates:
- *            AR arrows both ways and bold, AG crow's foot, RS inverted arrow and dashed, A2A
- * double, permute and sends dotted to a dot; width by bytes, colour by axis, and both in words;
+ *            (no ground), device (rounded), cause (slanted corner), table, point where a moved
+ * value goes to several readers frame  stage (rounded, bold), group of devices (dashed), repeated
+ * block (double), plain line   value, not moved (thin grey); moved, by the kind of its first step
+ * that communicates: AR arrows both ways and bold, AG crow's foot, RS inverted arrow and dashed,
+ * A2A double, permute and sends dotted to a dot; width by bytes, colour by axis, and both in words;
  *            cause (open arrow); only in A (dashed grey), only in B (bold); index dim to the dim it
  *            lands in (no arrow), bold and in the colour of the axis where one cuts it
  *     text   a sharding has its axes in their colours
@@ -70,7 +70,8 @@ typedef enum {
     BOX_PARAMETER,
     BOX_DEVICE,
     BOX_CAUSE,
-    BOX_TABLE /* no border of its own: its cells have some */
+    BOX_TABLE, /* no border of its own: its cells have some */
+    BOX_POINT  /* a dot without texts but `why`: several lines go on from it */
 } BoxLook;
 
 typedef struct {

@@ -229,6 +229,8 @@ static void add_box(Dot *dot, int i)
         set(node, "style", box_looks[box->look].style);
     if (box->look == BOX_GROUP)
         set(node, "peripheries", "2");
+    if (box->look == BOX_POINT)
+        set(node, "width", "0.06");
     if (box->marked || box->side == 'B')
         set(node, "penwidth", "3");
     if (box->marked)
@@ -281,6 +283,7 @@ static void add_frame(Dot *dot, int i)
 
     if (frame->look == FRAME_REPEATED) { /* a double border: one frame close around another */
         set(made, "margin", "4");
+        set(made, "label", ""); /* else that of the whole drawing */
         made = new_frame(dot, made, arena_printf(dot->arena, "cluster_f%d_inner", i));
     }
     set_text(dot, made, "label", frame->title, LABEL_MAX * 2);

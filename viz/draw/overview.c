@@ -1,69 +1,71 @@
-/* overview.c - groups alone: a fold of equal layers is one box, with the collectives of one of
- * them; what stands beside folds is one box a group, or a run of ops. */
+/* overview.c - groups alone: a fold of equal layers is one box, which says what one of them moves
+ * and all together; what stands beside folds is one box a group, or a run of ops. Where that gives
+ * too many, neighbours are one box. */
 #include "viz/draw/draw.h"
 
-#include "core/base/units.h"
-#include "core/plan/cost.h"
+#include "core/plan/comm.h"
 #include "core/plan/label.h"
+#include "core/plan/stage.h"
 
-/* "2 AR tp": collectives read by the ops of order[first..first+n), by kind and axes. */
-static void say_collectives(const Draw *draw, int32_t first, int32_t n, Buf *out)
+enum { PARTS_MAX = 46, GIVEN_MAX = 6, FLOW_VALUES = 2 };
+
+/* A run of groups->order: one box. */
+typedef struct {
+    int32_t first, n; /* of one member */
+    int repeats;
+    int layers; /* that are alike but for how they are cut, these among them */
+    const char *title;
+    double us, comm_us; /* of all members */
+    int64_t parameter_bytes;
+} Piece;
+
+typedef struct {
+    Draw *draw;
+    Vec(Piece) parts;
+    bool *counted; /* per tensor: parameters that a part has */
+    int *frame_of; /* per stage: 1 + its frame */
+} Overview;
+
+static int32_t op_at(const Overview *o, int32_t place)
 {
-    const Plan *plan = draw->plan;
-    Arena *scratch = arena_new();
-    Intern *seen = intern_new(scratch);
-    bool *member = arena_array(scratch, bool, draw->graph->n_ops);
-    double count[64] = {0};
-
-    for (int32_t i = first; i < first + n; i++)
-        member[draw->groups->order[i]] = true;
-    for (int i = 0; i < plan->n_reshards; i++) {
-        const Reshard *r = &plan->reshards[i];
-        if (r->n_uses == 0 || !member[plan->reshard_uses[r->use]])
-            continue;
-        for (int s = 0; s < r->path->n_steps; s++) {
-            int32_t key[2] = {(int32_t)r->path->step[s].kind, (int32_t)r->path->step[s].atoms};
-            int32_t id = key[0] == STEP_SLICE ? 64 : intern_put(seen, key, sizeof key);
-            if (id < 64)
-                count[id] += reshard_repeat(plan, r);
-        }
-    }
-    for (int32_t id = 0; id < intern_count(seen) && id < 64; id++) {
-        const int32_t *key = intern_key(seen, id, NULL);
-        buf_printf(out, "  %.10g %s ", count[id], step_kind_mark((StepKind)key[0]));
-        mesh_format_set(plan->mesh, (AtomSet)key[1], ".", out);
-    }
-    arena_free(scratch);
+    return o->draw->groups->order[place];
 }
 
-/* One box for ops order[first..first+n), standing for `repeats` such runs behind each other. */
-static void draw_run(Draw *draw, const char *title, int32_t first, int32_t n, int repeats)
-{
-    const Plan *plan = draw->plan;
-    double us = 0;
-    int64_t bytes = 0;
+/* ---- which parts ---- */
 
-    for (int32_t i = first; i < first + n; i++) {
-        int32_t op = draw->groups->order[i];
-        us += plan->op_us[op];
-        for (int o = 0; o < draw->graph->ops[op].n_outputs; o++) {
-            int32_t t = op_outputs(draw->graph, op)[o];
-            bytes += t < 0 ? 0 : plan_local_bytes(plan, t, plan->made[t]);
+static const char *run_title(const Overview *o, int32_t first, int32_t n)
+{
+    const Draw *draw = o->draw;
+    int32_t op = op_at(o, first), last = op_at(o, first + n - 1);
+    const char *path = op_path(draw->graph, op);
+
+    if (n == 1)
+        return arena_str(draw->arena, label_op(draw->session, draw->arena, op));
+    return arena_printf(draw->arena, "%s%s%s .. %s", path, *path ? ": " : "",
+                        path_base(op_name(draw->graph, op)), path_base(op_name(draw->graph, last)));
+}
+
+static Piece *add_part(Overview *o, const char *title, int32_t first, int32_t n, int repeats)
+{
+    const Draw *draw = o->draw;
+    Piece part = {.first = first, .n = n, .repeats = repeats, .title = title};
+    DrawMoves moves = {0};
+
+    for (int32_t i = first; i < first + n * repeats; i++) {
+        int32_t op = op_at(o, i);
+        part.us += draw->plan->op_us[op];
+        draw_sum_moves(draw, op, &moves);
+        for (int k = 0; k < draw->graph->ops[op].n_inputs; k++) {
+            int32_t t = op_inputs(draw->graph, op)[k];
+            if (t < 0 || o->counted[t] || !tensor_is_parameter(draw->plan->inferred, t))
+                continue;
+            o->counted[t] = true;
+            part.parameter_bytes += plan_local_bytes(draw->plan, t, draw->plan->sharding[t]);
         }
     }
-    Buf figures = buf_new(draw->arena);
-    buf_puts(&figures, draw_figures(draw, us, bytes));
-    say_collectives(draw, first, n, &figures);
-    DiagramBox box = draw_new_box(repeats > 1 ? BOX_GROUP : BOX_OP, title);
-    int32_t head = draw->groups->order[first];
-    box.operator= n == 1 ? label_operator(draw->graph, head)
-                         : arena_printf(draw->arena, "%d ops", n);
-    box.flow = draw_flow(draw, draw->groups->order[first + n - 1]);
-    box.figures = figures.s;
-    box.link = arena_printf(draw->arena, "#op-%d", head);
-    int at = draw_box(draw, box);
-    for (int32_t i = first; i < first + n * repeats && i < draw->groups->n_order; i++)
-        draw->box_of[draw->groups->order[i]] = at;
+    part.comm_us = draw_moves_us(&moves);
+    vec_push(draw->arena, &o->parts, part);
+    return &o->parts.at[o->parts.n - 1];
 }
 
 static bool has_fold(const Groups *groups, int32_t group)
@@ -74,42 +76,299 @@ static bool has_fold(const Groups *groups, int32_t group)
     return false;
 }
 
-static void draw_direct(Draw *draw, int32_t first, int32_t n)
+static void add_run(Overview *o, int32_t first, int32_t n)
 {
     if (n > 0)
-        draw_run(draw, op_path_or_name(draw->graph, draw->groups->order[first]), first, n, 1);
+        add_part(o, run_title(o, first, n), first, n, 1);
 }
 
-/* Boxes of a group: folds and groups without folds are one box, the rest is opened. */
-static void draw_group(Draw *draw, int32_t group)
+/* Folds and groups without folds are one part, the rest is opened. */
+static void add_group(Overview *o, int32_t group)
 {
-    const Group *g = &draw->groups->groups[group];
+    const Groups *groups = o->draw->groups;
+    const Group *g = &groups->groups[group];
     int32_t at = g->first;
 
-    for (int32_t c = g->child; c >= 0; c = draw->groups->groups[c].next) {
-        const Group *child = &draw->groups->groups[c];
-        draw_direct(draw, at, child->first - at);
+    for (int32_t c = g->child; c >= 0; c = groups->groups[c].next) {
+        const Group *child = &groups->groups[c];
+        add_run(o, at, child->first - at);
         at = child->first + child->n;
         if (child->fold != c)
-            continue; /* drawn with the first of its fold */
-        if (child->fold_n == 1 && has_fold(draw->groups, c)) {
-            draw_group(draw, c);
+            continue; /* it went with the first of its fold */
+        bool all = child->n * child->fold_n == g->n;
+        if (child->fold_n == 1 && (all || has_fold(groups, c))) {
+            add_group(o, c);
             continue;
         }
-        Buf title = buf_new(draw->arena);
-        group_format_fold(draw->groups, c, child->fold_n, 0, &title);
+        Buf title = buf_new(o->draw->arena);
+        group_format_fold(groups, c, child->fold_n, 0, &title);
         if (child->fold_n > 1)
             buf_printf(&title, " \xc3\x97%d", child->fold_n);
-        draw_run(draw, title.s, child->first, child->n, child->fold_n);
+        Piece *part = add_part(o, title.s, child->first, child->n, child->fold_n);
+        part->layers = groups->groups[child->alike].alike_n;
     }
-    draw_direct(draw, at, g->first + g->n - at);
+    add_run(o, at, g->first + g->n - at);
+}
+
+/* ---- fewer parts ---- */
+
+static int32_t n_ops(const Piece *part)
+{
+    return part->n * part->repeats;
+}
+
+static void join(Piece *to, const Piece *part, const char *title)
+{
+    to->n = n_ops(to) + n_ops(part);
+    to->repeats = 1;
+    to->title = title;
+    to->us += part->us;
+    to->comm_us += part->comm_us;
+    to->parameter_bytes += part->parameter_bytes;
+}
+
+static bool is_idle(const Piece *part)
+{
+    return part->us <= 0 && part->comm_us <= 0 && part->parameter_bytes == 0 && part->repeats == 1;
+}
+
+/* Views that stand alone are said with a neighbour. */
+static void join_idle(Overview *o)
+{
+    int n = 0;
+
+    for (int i = 0; i < o->parts.n; i++) {
+        Piece *part = &o->parts.at[i], *before = n > 0 ? &o->parts.at[n - 1] : NULL;
+        if (before && before->repeats == 1 && is_idle(part))
+            join(before, part, before->title);
+        else if (before && part->repeats == 1 && is_idle(before))
+            join(before, part, part->title);
+        else
+            o->parts.at[n++] = *part;
+    }
+    o->parts.n = n;
+}
+
+/* Neighbours that together have at most so many ops. */
+static void join_small(Overview *o, int64_t most)
+{
+    int n = 0;
+
+    for (int i = 0; i < o->parts.n; i++) {
+        Piece *part = &o->parts.at[i], *before = n > 0 ? &o->parts.at[n - 1] : NULL;
+        if (before && (int64_t)n_ops(before) + n_ops(part) <= most)
+            join(before, part, NULL);
+        else
+            o->parts.at[n++] = *part;
+    }
+    o->parts.n = n;
+}
+
+static void title_joined(Overview *o)
+{
+    const Draw *draw = o->draw;
+
+    for (int i = 0; i < o->parts.n; i++) {
+        Piece *part = &o->parts.at[i];
+        int32_t first = op_at(o, part->first), last = op_at(o, part->first + part->n - 1);
+        if (!part->title)
+            part->title =
+                arena_printf(draw->arena, "%s .. %s",
+                             arena_str(draw->arena, label_op(draw->session, draw->arena, first)),
+                             arena_str(draw->arena, label_op(draw->session, draw->arena, last)));
+    }
+}
+
+static void choose_parts(Overview *o)
+{
+    add_group(o, 0);
+    join_idle(o);
+    for (int64_t most = 2; o->parts.n > PARTS_MAX; most *= 2)
+        join_small(o, most);
+    title_joined(o);
+}
+
+/* ---- what a box says ---- */
+
+/* What the part reads first from outside of it; -1: its place in the operands. */
+static int32_t entering(const Overview *o, const Piece *part, const bool *inside)
+{
+    const Graph *graph = o->draw->graph;
+    const Inferred *inferred = o->draw->plan->inferred;
+
+    for (int32_t i = part->first; i < part->first + part->n; i++) {
+        const GraphOp *node = &graph->ops[op_at(o, i)];
+        for (int k = 0; k < node->n_inputs; k++) {
+            int32_t t = graph->operands[node->input + k];
+            if (t >= 0 && !tensor_is_parameter(inferred, t) && !tensor_is_known(inferred, t) &&
+                (graph->tensors[t].maker < 0 || !inside[graph->tensors[t].maker]))
+                return node->input + k;
+        }
+    }
+    return -1;
+}
+
+static bool leaves(const Draw *draw, int32_t tensor, const bool *inside)
+{
+    const Graph *graph = draw->graph;
+
+    if (graph->tensors[tensor].output)
+        return true;
+    for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
+        int32_t op = graph->uses[graph->tensors[tensor].use + u];
+        if (!inside[op] && !inferred_is_host(draw->plan->inferred, op))
+            return true;
+    }
+    return false;
+}
+
+/* "8/dp,1024 -> 8/dp,1024,768": what it reads first, and what it makes for others. */
+static const char *flow_of(const Overview *o, const Piece *part)
+{
+    const Draw *draw = o->draw;
+    const Graph *graph = draw->graph;
+    bool *inside = arena_array(draw->arena, bool, graph->n_ops);
+    const char *out[FLOW_VALUES] = {NULL};
+    int n = 0;
+
+    for (int32_t i = part->first; i < part->first + part->n; i++)
+        inside[op_at(o, i)] = true;
+    for (int32_t i = part->first + part->n - 1; i >= part->first && n < FLOW_VALUES; i--) {
+        const GraphOp *node = &graph->ops[op_at(o, i)];
+        for (int k = 0; k < node->n_outputs && n < FLOW_VALUES; k++) {
+            int32_t t = graph->operands[node->input + node->n_inputs + k];
+            if (t < 0 || !leaves(draw, t, inside))
+                continue;
+            out[n] = draw_value(draw, t, draw->plan->made[t]);
+            n += n == 0 || strcmp(out[0], out[n]) != 0;
+        }
+    }
+    int32_t place = entering(o, part, inside);
+    Buf text = buf_new(draw->arena);
+    if (place >= 0)
+        buf_puts(&text, draw_value(draw, graph->operands[place], draw->plan->need[place]));
+    if (n > 0)
+        buf_printf(&text, "%s%s", text.n ? " \xe2\x86\x92 " : "", out[n - 1]);
+    if (n > 1)
+        buf_printf(&text, "; %s", out[0]);
+    return text.s;
+}
+
+/* "each: 2 all-reduces over tp", "all 12: 24 all-reduces over tp: 1.95 ms" */
+static void say_moves(const Overview *o, const Piece *part, Buf *out)
+{
+    DrawMoves one = {0}, all = {0};
+    int32_t typical = part->first + part->repeats / 2 * part->n;
+
+    for (int32_t i = part->first; i < part->first + n_ops(part); i++) {
+        draw_sum_moves(o->draw, op_at(o, i), &all);
+        if (i >= typical && i < typical + part->n)
+            draw_sum_moves(o->draw, op_at(o, i), &one);
+    }
+    if (all.n == 0)
+        return;
+    if (part->repeats == 1)
+        buf_printf(out, "\n%s: %s", draw_say_moves(o->draw, &all), draw_us(o->draw, part->comm_us));
+    else
+        buf_printf(out, "\neach: %s\nall %d: %s: %s",
+                   one.n > 0 ? draw_say_moves(o->draw, &one) : "none", part->repeats,
+                   draw_say_moves(o->draw, &all), draw_us(o->draw, part->comm_us));
+}
+
+static const char *figures_of(const Overview *o, const Piece *part)
+{
+    const Totals *totals = &o->draw->plan->totals;
+    double us = part->us + part->comm_us, share = totals->step_us > 0 ? us / totals->step_us : 0;
+    Buf text = buf_new(o->draw->arena);
+
+    buf_puts(&text, draw_us(o->draw, us));
+    if (share >= 0.01)
+        buf_printf(&text, ", %.0f%% of the %s", 100 * share, label_pass(o->draw->plan));
+    if (part->parameter_bytes > 0)
+        buf_printf(&text, "  parameters %s a device", draw_bytes(o->draw, part->parameter_bytes));
+    say_moves(o, part, &text);
+    return text.s;
+}
+
+/* ---- boxes ---- */
+
+/* The frame of the stage that has all of the part; -1. */
+static int stage_frame(Overview *o, const Piece *part)
+{
+    Draw *draw = o->draw;
+    const Plan *plan = draw->plan;
+    int stage = stage_of(plan, op_at(o, part->first));
+
+    if (!plan->stages || plan->stages->n < 2 || stage < 0)
+        return -1;
+    for (int32_t i = part->first; i < part->first + n_ops(part); i++)
+        if (stage_of(plan, op_at(o, i)) != stage)
+            return -1;
+    if (!o->frame_of[stage]) {
+        Buf title = buf_new(draw->arena);
+        buf_printf(&title, "stage %d on ", stage);
+        comm_format_part(draw->session, plan->stages->at[stage].devices, &title);
+        o->frame_of[stage] = 1 + draw_frame(draw, (DiagramFrame){FRAME_STAGE, title.s, NULL, -1});
+    }
+    return o->frame_of[stage] - 1;
+}
+
+static void draw_part(Overview *o, const Piece *part, bool dearest)
+{
+    Draw *draw = o->draw;
+    int32_t head = op_at(o, part->first);
+    DiagramBox box = draw_new_box(part->repeats > 1 ? BOX_GROUP : BOX_OP, part->title);
+
+    box.operator= part->n == 1 ? label_operator(draw->graph, head)
+    : part->repeats> 1         ? arena_printf(draw->arena, "%d ops each", part->n)
+                               : arena_printf(draw->arena, "%d ops", part->n);
+    box.flow = flow_of(o, part);
+    box.figures = figures_of(o, part);
+    box.why = draw_cause(draw, head);
+    box.link = arena_printf(draw->arena, "#op-%d", head);
+    box.frame = stage_frame(o, part);
+    box.marked = dearest;
+    int at = draw_box(draw, box);
+    for (int32_t i = part->first; i < part->first + n_ops(part); i++)
+        draw->box_of[op_at(o, i)] = at;
+}
+
+static void draw_parts(Overview *o)
+{
+    int dearest = 0;
+
+    for (int i = 1; i < o->parts.n; i++)
+        if (o->parts.at[i].us + o->parts.at[i].comm_us >
+            o->parts.at[dearest].us + o->parts.at[dearest].comm_us)
+            dearest = i;
+    for (int i = 0; i < o->parts.n; i++)
+        draw_part(o, &o->parts.at[i], i == dearest && o->parts.n > 1);
+}
+
+static const char *says(const Overview *o)
+{
+    const Piece *most = NULL;
+
+    for (int i = 0; i < o->parts.n; i++)
+        if (o->parts.at[i].repeats > 1 && (!most || n_ops(&o->parts.at[i]) > n_ops(most)))
+            most = &o->parts.at[i];
+    if (!most)
+        return draw_say_totals(o->draw);
+    return arena_printf(o->draw->arena, "%d layers; %s", most->layers, draw_say_totals(o->draw));
 }
 
 bool draw_overview(Draw *draw, Error *err)
 {
+    Overview o = {.draw = draw};
+
     (void)err;
-    draw_group(draw, 0);
-    draw_value_lines(draw, false);
+    draw_index_moves(draw);
+    o.counted = arena_array(draw->arena, bool, draw->graph->n_tensors + 1);
+    o.frame_of = arena_array(draw->arena, int, draw->plan->stages ? draw->plan->stages->n + 1 : 1);
+    choose_parts(&o);
+    draw_parts(&o);
+    draw_group_lines(draw, GIVEN_MAX);
+    draw->diagram->says = says(&o);
     draw->diagram->fold = "--kind block";
     return true;
 }

@@ -1,0 +1,366 @@
+/* lines.c - lines of values between boxes: each collective is one line, whoever reads what it
+ * brings. A state of a value is how it lies: as its maker leaves it, or as a reshard that moves
+ * data brings it; a state that several boxes read branches at a point behind its line. One that
+ * very many read has no lines to them all: its name stands beside them. */
+#include "viz/draw/draw.h"
+
+#include "core/plan/label.h"
+
+enum { PORT_READERS = 8 }; /* that stand together at one of the boxes that name a value */
+
+typedef struct {
+    int box;       /* of the reader */
+    int32_t state; /* reshard that brings it what it reads; -1: as the maker leaves it */
+    bool partial;
+} Taker;
+
+typedef struct {
+    int32_t state;
+    int n_takers, n_before; /* boxes, and other states that are made out of it */
+    int box;                /* that lines go on from; -1: not there yet */
+    int port, n_at_port;
+} State;
+
+typedef struct {
+    Draw *draw;
+    int32_t tensor;
+    int source;
+    Vec(Taker) takers;
+    Vec(State) states; /* the first: as the maker leaves it */
+} Branching;
+
+/* ---- states ---- */
+
+bool draw_is_moved(const Draw *draw, const Reshard *reshard)
+{
+    for (int i = 0; i < reshard->path->n_steps; i++) {
+        uint8_t atom[ATOMS_MAX];
+        const Step *step = &reshard->path->step[i];
+        if (step->kind != STEP_SLICE && mesh_list_set(draw->plan->mesh, step->atoms, atom) > 0)
+            return true;
+    }
+    return false;
+}
+
+bool draw_is_fetched(const Draw *draw, int32_t tensor)
+{
+    for (int32_t r = draw->reshards.first[tensor]; r >= 0; r = draw->reshards.next[r])
+        if (draw_is_moved(draw, &draw->plan->reshards[r]))
+            return true;
+    return false;
+}
+
+/* What the reshard begins with: another, or -1, the value as its maker leaves it. */
+static int32_t reshard_before(const Draw *draw, int32_t r)
+{
+    const Plan *plan = draw->plan;
+    const Reshard *reshard = &plan->reshards[r];
+    int32_t t = reshard->tensor, maker = draw->graph->tensors[t].maker;
+
+    if (maker >= 0 && plan->made[t] != plan->sharding[t] && reshard->from == plan->made[t] &&
+        reshard->to == plan->sharding[t])
+        return -1; /* a pin asks for it, of what the maker leaves */
+    int32_t before = reshard_filling(&draw->reshards, t, reshard->from, reshard->from_devices);
+    return before == r ? -1 : before;
+}
+
+/* The nearest that moves data, from this one back. */
+static int32_t moving(const Draw *draw, int32_t r)
+{
+    for (int i = 0; r >= 0 && i < draw->plan->n_reshards; i++) {
+        if (draw_is_moved(draw, &draw->plan->reshards[r]))
+            return r;
+        r = reshard_before(draw, r);
+    }
+    return -1;
+}
+
+int32_t draw_brought_before(const Draw *draw, int32_t state)
+{
+    return moving(draw, reshard_before(draw, state));
+}
+
+int32_t draw_brought_by(const Draw *draw, int32_t tensor, int32_t need, int devices)
+{
+    return moving(draw, reshard_filling(&draw->reshards, tensor, need, devices));
+}
+
+static State *state_at(Branching *value, int32_t state)
+{
+    for (int i = 0; i < value->states.n; i++)
+        if (value->states.at[i].state == state)
+            return &value->states.at[i];
+    State fresh = {.state = state, .box = state < 0 ? value->source : -1, .port = -1};
+    vec_push(value->draw->arena, &value->states, fresh);
+    return &value->states.at[value->states.n - 1];
+}
+
+static void add_taker(Branching *value, int box, int32_t state, bool partial)
+{
+    int32_t key[3] = {box, state, value->tensor};
+    int n = intern_count(value->draw->pairs);
+
+    if (intern_put(value->draw->pairs, key, sizeof key) != n)
+        return;
+    vec_push(value->draw->arena, &value->takers, (Taker){box, state, partial});
+    state_at(value, state)->n_takers++;
+    for (int i = 0; state >= 0 && i < value->draw->plan->n_reshards; i++) {
+        int32_t before = draw_brought_before(value->draw, state);
+        bool known = value->draw->reached[state];
+        value->draw->reached[state] = true;
+        if (known)
+            return;
+        state_at(value, before)->n_before++;
+        state = before;
+    }
+}
+
+/* ---- drawing one value ---- */
+
+static DiagramBox name_box(const Branching *value, const State *state)
+{
+    const Draw *draw = value->draw;
+    int32_t t = value->tensor;
+    int32_t sharding = state->state >= 0                    ? draw->plan->reshards[state->state].to
+                       : draw->graph->tensors[t].maker >= 0 ? draw->plan->made[t]
+                                                            : draw->plan->sharding[t];
+    DiagramBox box = draw_new_box(BOX_OUTSIDE, draw_tensor_name(draw, t));
+
+    box.operator= arena_printf(draw->arena, "read by %d", state->n_takers);
+    box.flow = draw_value(draw, t, sharding);
+    return box;
+}
+
+static void take_value(Branching *value, int from, int to, bool partial)
+{
+    DiagramLine line = draw_new_line(LINE_VALUE, from, to);
+    int32_t key[2] = {from, to};
+    int n = intern_count(value->draw->pairs);
+
+    line.partial = partial;
+    if (from != to && intern_put(value->draw->pairs, key, sizeof key) == n)
+        draw_line(value->draw, line);
+}
+
+static bool is_long(const State *state)
+{
+    return state->n_takers > DRAW_READERS_MAX;
+}
+
+static int state_box(Branching *value, int32_t id, int frame);
+
+/* The line of the reshard that brings a state, into a box. */
+static void bring(Branching *value, int32_t state, int to)
+{
+    const Draw *draw = value->draw;
+    int32_t before = draw_brought_before(draw, state);
+    int from = state_box(value, before, draw->boxes.at[to].frame);
+
+    draw_line(value->draw, draw_moved_line(draw, from, to, &draw->plan->reshards[state]));
+}
+
+/* The box that lines of a state begin at. */
+static int state_box(Branching *value, int32_t id, int frame)
+{
+    State *state = state_at(value, id);
+
+    if (state->box >= 0)
+        return state->box;
+    DiagramBox box = is_long(state) ? name_box(value, state)
+                                    : draw_new_box(BOX_POINT, "one value, several use it");
+    if (!is_long(state)) {
+        box.why = draw_moved_why(value->draw, &value->draw->plan->reshards[id]);
+        box.frame = frame;
+    }
+    state->box = draw_box(value->draw, box);
+    int at = state->box;
+    bring(value, id, at);
+    return at;
+}
+
+/* The next of the boxes that name a state which very many read. */
+static int port_box(Branching *value, int32_t id)
+{
+    State *state = state_at(value, id);
+
+    if (state->port >= 0 && state->n_at_port < PORT_READERS) {
+        state->n_at_port++;
+        return state->port;
+    }
+    if (state->port < 0 && (id >= 0 || value->draw->boxes.at[state->box].look == BOX_OUTSIDE)) {
+        int box = state_box(value, id, -1);
+        state = state_at(value, id);
+        state->port = box;
+    } else {
+        bool first = state->port < 0;
+        state->port = draw_box(value->draw, name_box(value, state));
+        if (first)
+            take_value(value, state->box, state->port, false);
+    }
+    state->n_at_port = 1;
+    return state->port;
+}
+
+static void draw_taker(Branching *value, const Taker *taker)
+{
+    State *state = state_at(value, taker->state);
+
+    if (is_long(state))
+        take_value(value, port_box(value, taker->state), taker->box, taker->partial);
+    else if (taker->state >= 0 && state->n_takers + state->n_before == 1)
+        bring(value, taker->state, taker->box);
+    else
+        take_value(value, state_box(value, taker->state, value->draw->boxes.at[taker->box].frame),
+                   taker->box, taker->partial);
+}
+
+/* ---- whose takers ---- */
+
+static bool is_outside(const Draw *draw, int box)
+{
+    BoxLook look = draw->boxes.at[box].look;
+    return look == BOX_OUTSIDE || look == BOX_PARAMETER;
+}
+
+static void add_readers(Branching *value, bool from_outside)
+{
+    Draw *draw = value->draw;
+    const Graph *graph = draw->graph;
+    int32_t t = value->tensor;
+
+    for (int u = 0; u < tensor_n_uses(graph, t); u++) {
+        int32_t op = graph->uses[graph->tensors[t].use + u];
+        int box = draw->box_of[op];
+        if (box < 0 || (from_outside && is_outside(draw, box)))
+            continue;
+        for (int o = 0; o < graph->ops[op].n_inputs; o++) {
+            int32_t need = draw->plan->need[graph->ops[op].input + o];
+            if (op_inputs(graph, op)[o] != t)
+                continue;
+            int32_t state = draw_brought_by(draw, t, need, plan_devices(draw->plan, op));
+            if (state >= 0 || box != value->source)
+                add_taker(value, box, state,
+                          need >= 0 &&
+                              sharding_partials(shardings_at(draw->plan->shardings, need)) != 0);
+        }
+    }
+}
+
+/* What the graph hands out is a box where it is moved for that, or nobody reads it. */
+static void add_output(Branching *value)
+{
+    Draw *draw = value->draw;
+    int32_t t = value->tensor, maker = draw->graph->tensors[t].maker;
+
+    if (!draw->graph->tensors[t].output || maker < 0 || is_outside(draw, value->source))
+        return;
+    int32_t state =
+        draw_brought_by(draw, t, draw->plan->sharding[t], plan_devices(draw->plan, maker));
+    if (state < 0 && value->takers.n > 0)
+        return;
+    DiagramBox box = draw_new_box(BOX_OUTSIDE, tensor_name(draw->graph, t));
+    box.operator= "output";
+    box.flow = draw_value(draw, t, draw->plan->sharding[t]);
+    int at = draw_box(draw, box);
+    add_taker(value, at, state, false);
+}
+
+/* The box of the first op that reads it here; -1. */
+static int reader_here(const Draw *draw, int32_t tensor)
+{
+    const Graph *graph = draw->graph;
+
+    for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
+        int box = draw->box_of[graph->uses[graph->tensors[tensor].use + u]];
+        if (box >= 0 && !is_outside(draw, box))
+            return box;
+    }
+    return -1;
+}
+
+/* A parameter is said in the boxes of its readers, and is one itself where it is moved to them. */
+static bool is_said(const Draw *draw, int32_t tensor)
+{
+    return tensor_is_parameter(draw->plan->inferred, tensor) && !draw_is_fetched(draw, tensor);
+}
+
+static bool find_source(Branching *value, bool with_outside)
+{
+    Draw *draw = value->draw;
+    int32_t t = value->tensor, maker = draw->graph->tensors[t].maker;
+
+    if (inferred_value(draw->plan->inferred, t) || is_said(draw, t))
+        return false;
+    value->source = maker >= 0 ? draw->box_of[maker] : -1;
+    if (value->source >= 0)
+        return true;
+    int reader = with_outside ? reader_here(draw, t) : -1;
+    if (reader < 0 || (maker >= 0 && inferred_is_host(draw->plan->inferred, maker)))
+        return false;
+    value->source = draw_outside(draw, t);
+    if (draw->boxes.at[value->source].look == BOX_PARAMETER)
+        draw->boxes.at[value->source].frame = draw->boxes.at[reader].frame;
+    return true;
+}
+
+static void draw_value_of(Draw *draw, int32_t tensor, bool with_outside)
+{
+    Branching value = {.draw = draw, .tensor = tensor};
+
+    if (!find_source(&value, with_outside))
+        return;
+    state_at(&value, -1);
+    add_readers(&value, is_outside(draw, value.source));
+    if (with_outside)
+        add_output(&value);
+    for (int i = 0; i < value.takers.n; i++) {
+        Taker taker = value.takers.at[i];
+        draw_taker(&value, &taker);
+    }
+}
+
+/* What an iteration of a loop leaves for the next one. */
+static void draw_carries(Draw *draw)
+{
+    const Graph *graph = draw->graph;
+
+    for (int i = 0; i < graph->n_carries; i++) {
+        const GraphCarry *carry = &graph->carries[i];
+        int32_t maker = carry->next < 0 ? -1 : graph->tensors[carry->next].maker;
+        int32_t reader = carry->in < 0 ? -1 : graph->tensors[carry->in].maker;
+        int from = maker < 0 ? -1 : draw->box_of[maker],
+            to = reader < 0 ? -1 : draw->box_of[reader];
+        if (from < 0 || to < 0 || is_outside(draw, from) || is_outside(draw, to))
+            continue;
+        int32_t r = draw_brought_by(draw, carry->next, draw->plan->made[carry->in],
+                                    plan_devices(draw->plan, reader));
+        DiagramLine line = r >= 0 ? draw_moved_line(draw, from, to, &draw->plan->reshards[r])
+                                  : draw_new_line(LINE_VALUE, from, to);
+        line.loose = true;
+        line.label =
+            line.label ? arena_printf(draw->arena, "%s\nnext turn", line.label) : "next turn";
+        draw_line(draw, line);
+    }
+}
+
+void draw_value_lines(Draw *draw, bool with_outside)
+{
+    const Inferred *inferred = draw->plan->inferred;
+    const Graph *graph = draw->graph;
+    bool *done = arena_array(draw->arena, bool, graph->n_tensors + 1);
+
+    draw->reached = arena_array(draw->arena, bool, draw->plan->n_reshards + 1);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (draw->box_of[op] < 0)
+            continue;
+        for (int o = 0; o < graph->ops[op].n_inputs + graph->ops[op].n_outputs; o++) {
+            int32_t t = op_inputs(graph, op)[o];
+            if (t < 0 || done[t])
+                continue;
+            done[t] = true;
+            draw_value_of(draw, t, with_outside);
+        }
+    }
+    draw_carries(draw);
+}

@@ -1,0 +1,141 @@
+/* sums.c - collectives counted and said in words. */
+#include "viz/draw/draw.h"
+
+#include "core/base/units.h"
+#include "core/plan/cost.h"
+#include "core/plan/diff_outline.h"
+#include "core/plan/label.h"
+#include "core/plan/op_said.h"
+#include "core/plan/stage.h"
+#include "viz/style.h"
+
+#include <inttypes.h>
+
+enum { KINDS_SAID = 3 };
+
+static void add_move(Arena *arena, DrawMoves *moves, const DrawMove *move)
+{
+    for (int i = 0; i < moves->n; i++)
+        if (moves->at[i].kind == move->kind && moves->at[i].atoms == move->atoms) {
+            moves->at[i].count += move->count;
+            moves->at[i].us += move->us;
+            return;
+        }
+    vec_push(arena, moves, *move);
+}
+
+void draw_add_reshard(const Draw *draw, const Reshard *reshard, DrawMoves *moves)
+{
+    double times = reshard_repeat(draw->plan, reshard);
+
+    for (int i = 0; i < reshard->path->n_steps; i++) {
+        const Step *step = &reshard->path->step[i];
+        if (step->kind != STEP_SLICE && step->us > 0)
+            add_move(draw->arena, moves,
+                     &(DrawMove){step->kind, step->atoms, times, times * step->us});
+    }
+}
+
+void draw_index_moves(Draw *draw)
+{
+    const Plan *plan = draw->plan;
+    int32_t *first = arena_array(draw->arena, int32_t, draw->graph->n_ops + 1);
+    int32_t *next = arena_array(draw->arena, int32_t, plan->n_reshards + 1);
+
+    for (int32_t r = plan->n_reshards - 1; r >= 0; r--) {
+        int32_t op = reshard_op(plan, &plan->reshards[r]);
+        if (op < 0)
+            continue;
+        next[r] = first[op];
+        first[op] = r + 1;
+    }
+    draw->moves_of = first;
+    draw->next_move = next;
+}
+
+void draw_sum_moves(const Draw *draw, int32_t op, DrawMoves *moves)
+{
+    const OpSaid *said = op_said(draw->plan, op);
+
+    for (int32_t r = draw->moves_of[op]; r > 0; r = draw->next_move[r - 1])
+        draw_add_reshard(draw, &draw->plan->reshards[r - 1], moves);
+    for (int i = 0; said && i < said->n_comms; i++) {
+        const OpComm *comm = &said->comm[i];
+        double times = inferred_repeat(draw->plan->inferred, op);
+        add_move(draw->arena, moves,
+                 &(DrawMove){comm->kind, comm->atoms, times, times * comm->price.us});
+    }
+}
+
+double draw_moves_us(const DrawMoves *moves)
+{
+    double us = 0;
+    for (int i = 0; i < moves->n; i++)
+        us += moves->at[i].us;
+    return us;
+}
+
+static void say_move(const Draw *draw, const DrawMove *move, Buf *out)
+{
+    buf_printf(out, "%.10g %s%s over ", move->count, style_move(move->kind)->name,
+               move->count > 1 ? "s" : "");
+    mesh_format_set(draw->plan->mesh, move->atoms, ".", out);
+}
+
+const char *draw_say_moves(const Draw *draw, const DrawMoves *moves)
+{
+    Buf text = buf_new(draw->arena);
+    bool *said = arena_array(draw->arena, bool, moves->n + 1);
+    double others = 0;
+
+    for (int k = 0; k < moves->n && k < KINDS_SAID; k++) { /* the dearest first */
+        int best = -1;
+        for (int i = 0; i < moves->n; i++)
+            if (!said[i] && (best < 0 || moves->at[i].us > moves->at[best].us))
+                best = i;
+        said[best] = true;
+        buf_puts(&text, text.n ? ", " : "");
+        say_move(draw, &moves->at[best], &text);
+    }
+    for (int i = 0; i < moves->n; i++)
+        others += said[i] ? 0 : moves->at[i].count;
+    if (others > 0)
+        buf_printf(&text, ", %.10g others", others);
+    return text.s;
+}
+
+const char *draw_us(const Draw *draw, double us)
+{
+    Buf text = buf_new(draw->arena);
+    units_format_us(us, &text);
+    return text.s;
+}
+
+const char *draw_bytes(const Draw *draw, int64_t bytes)
+{
+    Buf text = buf_new(draw->arena);
+    units_format_bytes(bytes, &text);
+    return text.s;
+}
+
+const char *draw_say_totals(const Draw *draw)
+{
+    const Plan *plan = draw->plan;
+    const Totals *totals = &plan->totals;
+    DrawMoves moves = {0};
+    Buf text = buf_new(draw->arena);
+
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        draw_sum_moves(draw, plan->inferred->program[i], &moves);
+    buf_printf(&text, "a %s takes %s", label_pass(plan), draw_us(draw, totals->step_us));
+    if (moves.n > 0)
+        buf_printf(&text, ", of it %s in %s", draw_us(draw, totals->comm_us),
+                   draw_say_moves(draw, &moves));
+    else
+        buf_puts(&text, ", nothing is moved");
+    buf_printf(&text, "; a device needs at most %s", draw_bytes(draw, totals->peak_bytes));
+    if (plan->stages && plan->stages->table && plan->stages->n_micro_batches > 1)
+        buf_printf(&text, "; a step of %d takes %s", plan->stages->n_micro_batches,
+                   draw_us(draw, plan_step_us(plan)));
+    return text.s;
+}
