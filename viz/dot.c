@@ -172,6 +172,7 @@ static const char *box_label(const Dot *dot, const DiagramBox *box)
         buf_puts(&label, "<TR><TD ALIGN=\"LEFT\"><B>");
         add_escaped(&label, str_from(box->title));
         buf_puts(&label, "</B></TD><TD ALIGN=\"RIGHT\">");
+        buf_puts(&label, *box->operator? "&#160;" : "");
         add_escaped(&label, str_from(box->operator));
         buf_puts(&label, "</TD></TR>");
     }
@@ -205,6 +206,7 @@ static const struct {
     [BOX_DEVICE] = {"", "rounded,filled"},
     [BOX_CAUSE] = {"note", ""},
     [BOX_TABLE] = {"plain", "solid"},
+    [BOX_POINT] = {"point", ""},
 };
 
 static void add_box(Dot *dot, int i)
@@ -349,6 +351,19 @@ static void mark_line(Dot *dot, Agedge_t *edge, const DiagramLine *line)
         set(edge, "style", "invis");
 }
 
+/* Each line of a label with room before it, since wide lines cover their labels. */
+static const char *beside_line(const Dot *dot, const char *label)
+{
+    Buf out = buf_new(dot->arena);
+    Str rest = str_from(label);
+
+    while (rest.n > 0) {
+        buf_puts(&out, out.n ? "\n\xc2\xa0\xc2\xa0" : "\xc2\xa0\xc2\xa0");
+        buf_add(&out, str_take(&rest, '\n'));
+    }
+    return out.s;
+}
+
 static void add_line(Dot *dot, int i)
 {
     const DiagramLine *line = &dot->diagram->lines[i];
@@ -361,7 +376,7 @@ static void add_line(Dot *dot, int i)
     set(edge, "class", class);
     mark_line(dot, edge, line);
     if (line->label)
-        set_text(dot, edge, "label", line->label, LABEL_MAX);
+        set_text(dot, edge, "label", beside_line(dot, line->label), LABEL_MAX);
     else if (line->partial)
         set(edge, "label", "\xce\xa3");
     if (line->why)

@@ -78,7 +78,7 @@ static void the_overview_folds_the_layers(void **state)
     for (int i = 0; i < diagram->n_boxes; i++) {
         folds += diagram->boxes[i].look == BOX_GROUP;
         if (diagram->boxes[i].look == BOX_GROUP)
-            assert_non_null(strstr(diagram->boxes[i].figures, "2 AR tp"));
+            assert_non_null(strstr(diagram->boxes[i].figures, "each: 2 all-reduces over tp"));
     }
     assert_int_equal(folds, 1);
     assert_true(diagram->n_boxes <= 60);

@@ -129,6 +129,48 @@ static void add_views(Block *block)
     }
 }
 
+/* ---- what is made of parameters alone ---- */
+
+/* Such an op is said in the box of its only reader, as the parameter it is made of. */
+static bool is_said_by_reader(const Block *block, int32_t op)
+{
+    const Draw *draw = block->draw;
+    const Graph *graph = draw->graph;
+    int32_t t = graph->ops[op].n_outputs == 1 ? op_outputs(graph, op)[0] : -1, of = -1;
+
+    if (t < 0 || !draw->plan->inferred->on_parameters[op] || tensor_n_uses(graph, t) != 1 ||
+        draw_is_fetched(draw, t) || !block->inside[graph->uses[graph->tensors[t].use]])
+        return false;
+    for (int i = 0, n = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t in = op_inputs(graph, op)[i];
+        if (in < 0 || tensor_is_known(draw->plan->inferred, in))
+            continue;
+        of = in;
+        if (++n > 1 || draw_is_fetched(draw, in))
+            return false;
+    }
+    if (of < 0 || tensor_is_parameter(draw->plan->inferred, of))
+        return of >= 0;
+    int32_t maker = graph->tensors[of].maker;
+    return maker >= 0 && block->inside[maker] && is_said_by_reader(block, maker);
+}
+
+/* They stand where their reader does. */
+static void place_said(Block *block, int32_t op)
+{
+    Draw *draw = block->draw;
+
+    for (int i = 0; i < draw->graph->ops[op].n_inputs; i++) {
+        int32_t t = op_inputs(draw->graph, op)[i];
+        int32_t maker = t < 0 ? -1 : draw->graph->tensors[t].maker;
+        if (maker < 0 || draw->box_of[maker] >= 0 || !block->inside[maker] ||
+            !is_said_by_reader(block, maker))
+            continue;
+        draw->box_of[maker] = draw->box_of[op];
+        place_said(block, maker);
+    }
+}
+
 /* ---- boxes ---- */
 
 static void draw_one(Block *block, int32_t op, const char *inside, int frame)
@@ -136,9 +178,10 @@ static void draw_one(Block *block, int32_t op, const char *inside, int frame)
     Draw *draw = block->draw;
     const char *path = op_path_or_name(draw->graph, op);
 
-    if (say_view(block, op))
+    if (is_said_by_reader(block, op) || say_view(block, op))
         return;
     int at = draw_op(draw, op, inside, frame);
+    place_said(block, op);
     if (strcmp(path, inside) == 0) /* it lies in the framed module directly */
         draw->boxes.at[at].title = path_base(op_name(draw->graph, op));
     const Decision *pin = draw_own_pin(draw, op);

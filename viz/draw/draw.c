@@ -138,7 +138,33 @@ const char *draw_flow(const Draw *draw, int32_t op)
 
 const char *draw_tensor_name(const Draw *draw, int32_t tensor)
 {
-    return arena_str(draw->arena, label_tensor(draw->session, draw->arena, tensor));
+    int32_t maker = draw->graph->tensors[tensor].maker;
+    bool made = maker >= 0 && draw->plan->inferred->on_parameters[maker];
+
+    return arena_str(draw->arena, made ? label_op(draw->session, draw->arena, maker)
+                                       : label_tensor(draw->session, draw->arena, tensor));
+}
+
+/* The parameter that a tensor is, or is made of by ops without boxes that read nothing else; -1. */
+static int32_t root_parameter(const Draw *draw, int32_t tensor)
+{
+    while (!tensor_is_parameter(draw->plan->inferred, tensor)) {
+        int32_t maker = draw->graph->tensors[tensor].maker, of = -1;
+        if (maker < 0 || !draw->plan->inferred->on_parameters[maker] || draw->box_of[maker] >= 0)
+            return -1;
+        for (int i = 0; i < draw->graph->ops[maker].n_inputs; i++) {
+            int32_t t = op_inputs(draw->graph, maker)[i];
+            if (t < 0 || tensor_is_known(draw->plan->inferred, t))
+                continue;
+            if (of >= 0)
+                return -1;
+            of = t;
+        }
+        if (of < 0)
+            return -1;
+        tensor = of;
+    }
+    return tensor;
 }
 
 /* A line for each that has two dims or more, one for all others. */
@@ -150,12 +176,12 @@ const char *draw_parameters(const Draw *draw, int32_t op)
 
     for (int i = 0; i < node->n_inputs; i++) {
         int32_t t = op_inputs(draw->graph, op)[i], need = draw->plan->need[node->input + i];
-        const Shape *shape = t < 0 ? NULL : inferred_shape(draw->plan->inferred, t);
-        if (!shape || !tensor_is_parameter(draw->plan->inferred, t) || shape->n_dims == 0 ||
-            draw_is_fetched(draw, t))
+        int32_t root = t < 0 ? -1 : root_parameter(draw, t);
+        const Shape *shape = root < 0 ? NULL : inferred_shape(draw->plan->inferred, t);
+        if (!shape || shape->n_dims == 0 || draw_is_fetched(draw, t))
             continue;
         bool is_large = shape->n_dims > 1;
-        Str name = group_relative(naming_label(draw->session->naming, t), path);
+        Str name = group_relative(naming_label(draw->session->naming, root), path);
         buf_printf(is_large ? &large : &small, "%s%.*s %s",
                    !is_large && small.n  ? ", "
                    : is_large && large.n ? "\n"
@@ -163,7 +189,8 @@ const char *draw_parameters(const Draw *draw, int32_t op)
                    STR_ARG(name), draw_value(draw, t, need));
         if (is_large) {
             buf_puts(&large, "  ");
-            units_format_bytes(plan_local_bytes(draw->plan, t, draw->plan->sharding[t]), &large);
+            units_format_bytes(plan_local_bytes(draw->plan, root, draw->plan->sharding[root]),
+                               &large);
         }
     }
     if (small.n)

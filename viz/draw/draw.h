@@ -52,7 +52,8 @@ const char *draw_value(const Draw *draw, int32_t tensor, int32_t sharding);
 /* "8/dp,1024,768 -> 8/dp,1024,3072/tp": an op's first input that is neither parameter nor constant,
  * as it is read, and its first output. */
 const char *draw_flow(const Draw *draw, int32_t op);
-const char *draw_tensor_name(const Draw *draw, int32_t tensor); /* as label.h has it */
+/* As label.h has it; what is made of parameters alone is called as its op. */
+const char *draw_tensor_name(const Draw *draw, int32_t tensor);
 /* "weight 768,3072/tp  2.2 MiB", "bias 3072/tp": as an op reads them, lines; not those that are
  * moved to it, which draw_value_lines() shows as boxes. */
 const char *draw_parameters(const Draw *draw, int32_t op);

@@ -13,7 +13,7 @@ enum { PARTS_MAX = 46, GIVEN_MAX = 6, FLOW_VALUES = 2 };
 typedef struct {
     int32_t first, n; /* of one member */
     int repeats;
-    int layers; /* that are alike but for how they are cut, these among them */
+    int32_t parent; /* of a fold: the group that its members lie in */
     const char *title;
     double us, comm_us; /* of all members */
     int64_t parameter_bytes;
@@ -105,7 +105,7 @@ static void add_group(Overview *o, int32_t group)
         if (child->fold_n > 1)
             buf_printf(&title, " \xc3\x97%d", child->fold_n);
         Piece *part = add_part(o, title.s, child->first, child->n, child->fold_n);
-        part->layers = groups->groups[child->alike].alike_n;
+        part->parent = child->parent;
     }
     add_run(o, at, g->first + g->n - at);
 }
@@ -345,16 +345,33 @@ static void draw_parts(Overview *o)
         draw_part(o, &o->parts.at[i], i == dearest && o->parts.n > 1);
 }
 
+/* "61 layers; ": the members of folds that lie in one group, where they are most of the model. */
+static int count_layers(const Overview *o)
+{
+    int64_t n_all = o->draw->groups->n_order;
+
+    for (int i = 0; i < o->parts.n; i++) {
+        int layers = 0;
+        int64_t ops = 0;
+        for (int k = i; k < o->parts.n; k++) {
+            const Piece *part = &o->parts.at[k];
+            if (part->repeats < 2 || part->parent != o->parts.at[i].parent)
+                continue;
+            layers += part->repeats;
+            ops += n_ops(part);
+        }
+        if (ops > n_all / 2)
+            return layers;
+    }
+    return 0;
+}
+
 static const char *says(const Overview *o)
 {
-    const Piece *most = NULL;
+    const char *totals = draw_say_totals(o->draw);
+    int layers = count_layers(o);
 
-    for (int i = 0; i < o->parts.n; i++)
-        if (o->parts.at[i].repeats > 1 && (!most || n_ops(&o->parts.at[i]) > n_ops(most)))
-            most = &o->parts.at[i];
-    if (!most)
-        return draw_say_totals(o->draw);
-    return arena_printf(o->draw->arena, "%d layers; %s", most->layers, draw_say_totals(o->draw));
+    return layers > 0 ? arena_printf(o->draw->arena, "%d layers; %s", layers, totals) : totals;
 }
 
 bool draw_overview(Draw *draw, Error *err)
