@@ -391,56 +391,26 @@ static void add_line(Dot *dot, int i)
         set(edge, "constraint", "false");
 }
 
-/* ---- the legend: what is used, with a line of each kind as it is drawn ---- */
+/* ---- the legend: what is used, each line as signs that look like it ---- */
 
-static Agnode_t *legend_node(Dot *dot, Agraph_t *legend, int *n, const char *label)
+static void legend_row(Buf *out, const char *sign, const char *meaning)
 {
-    Agnode_t *node = agnode(legend, text(arena_printf(dot->arena, "legend%d", (*n)++)), 1);
-
-    set(node, "shape", label ? "plaintext" : "point");
-    set(node, "tooltip", "legend");
-    if (label) {
-        set(node, "style", "");
-        set_html(dot, node, "label", label);
-    } else {
-        set(node, "width", "0.03");
-    }
-    return node;
+    buf_printf(out, "<TR><TD ALIGN=\"LEFT\">%s</TD><TD ALIGN=\"LEFT\">%s</TD></TR>", sign, meaning);
 }
 
-/* A point, a line of that look, and what it means; below the one before. */
-static Agedge_t *legend_line(Dot *dot, Agraph_t *legend, int *n, Agnode_t **above,
-                             const char *meaning)
+static void legend_lines(const Dot *dot, Buf *out)
 {
-    Agnode_t *from = legend_node(dot, legend, n, NULL);
-    Agnode_t *to = legend_node(dot, legend, n, arena_printf(dot->arena, "%s", meaning));
-    Agedge_t *edge = agedge(legend, from, to, text(""), 1);
-
-    if (!dot->diagram->sideways) {
-        Agraph_t *row = agsubg(legend, text(arena_printf(dot->arena, "row%d", *n)), 1);
-        set(row, "rank", "same");
-        agsubnode(row, from, 1);
-        agsubnode(row, to, 1);
-        Agedge_t *order = agedge(legend, *above, from, text(""), 1);
-        set(order, "style", "invis");
-        *above = from;
-    }
-    return edge;
-}
-
-static void legend_lines(Dot *dot, Agraph_t *legend, int *n, Agnode_t *above)
-{
-    static const char *const meanings[] = {
-        [LINE_VALUE] = "value, not moved",
-        [LINE_MOVED] = "",
-        [LINE_CAUSE] = "is the cause of",
-        [LINE_A] = "only in A",
-        [LINE_B] = "only in B",
-        [LINE_ORDER] = "",
-        [LINE_DIM] = "index dim lands there; bold: cut",
+    static const char *const looks[][2] = {
+        [LINE_VALUE] = {"\xe2\x94\x80\xe2\x94\x80\xe2\x96\xb6", "value, not moved"},
+        [LINE_MOVED] = {NULL, NULL},
+        [LINE_CAUSE] = {"\xe2\x94\x80\xe2\x94\x80&gt;", "is the cause of"},
+        [LINE_A] = {"\xe2\x95\x8c\xe2\x95\x8c\xe2\x96\xb6", "only in A"},
+        [LINE_B] = {"\xe2\x94\x81\xe2\x94\x81\xe2\x96\xb6", "only in B"},
+        [LINE_ORDER] = {NULL, NULL},
+        [LINE_DIM] = {"\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80", "index dim lands there; bold: cut"},
     };
-    bool used[sizeof meanings / sizeof *meanings] = {0}, moved[STEP_KIND_COUNT] = {0};
-    bool partial = false;
+    enum { N_LOOKS = sizeof looks / sizeof *looks };
+    bool used[N_LOOKS] = {0}, moved[STEP_KIND_COUNT] = {0}, partial = false;
 
     for (int i = 0; i < dot->diagram->n_lines; i++) {
         const DiagramLine *line = &dot->diagram->lines[i];
@@ -448,26 +418,41 @@ static void legend_lines(Dot *dot, Agraph_t *legend, int *n, Agnode_t *above)
         moved[line->kind] |= line->look == LINE_MOVED;
         partial |= line->partial && line->look == LINE_VALUE;
     }
-    for (size_t look = 0; look < sizeof meanings / sizeof *meanings; look++) {
-        if (!used[look] || !*meanings[look])
-            continue;
-        DiagramLine line = {.look = (LineLook)look, .axis = -1};
-        mark_line(dot, legend_line(dot, legend, n, &above, meanings[look]), &line);
-    }
-    if (partial) {
-        DiagramLine line = {.look = LINE_VALUE, .axis = -1, .partial = true};
-        Agedge_t *edge = legend_line(dot, legend, n, &above, "partial: still to be summed");
-        mark_line(dot, edge, &line);
-        set(edge, "label", "\xce\xa3");
-    }
+    for (int look = 0; look < N_LOOKS; look++)
+        if (used[look] && looks[look][0])
+            legend_row(out, looks[look][0], looks[look][1]);
+    if (partial)
+        legend_row(out, "\xe2\x95\x8c\xce\xa3\xe2\x95\x8c\xe2\x96\xb6",
+                   "partial, still to be summed");
     for (int kind = 0; kind < STEP_KIND_COUNT; kind++)
-        if (moved[kind]) {
-            const char *meaning =
-                arena_printf(dot->arena, "<B>%s</B> %s", step_kind_mark((StepKind)kind),
-                             style_move((StepKind)kind)->name);
-            mark_moved(dot, legend_line(dot, legend, n, &above, meaning), (StepKind)kind, -1,
-                       1 << 21);
-        }
+        if (moved[kind])
+            legend_row(out, style_move((StepKind)kind)->sign,
+                       arena_printf(dot->arena, "<B>%s</B> %s", step_kind_mark((StepKind)kind),
+                                    style_move((StepKind)kind)->name));
+}
+
+static void legend_boxes(const Dot *dot, Buf *out)
+{
+    static const char *const looks[][2] = {
+        [BOX_OP] = {NULL, NULL},
+        [BOX_GROUP] = {"double", "border: equal layers as one"},
+        [BOX_OUTSIDE] = {"dashed", "border: not part of what is drawn"},
+        [BOX_PARAMETER] = {"white", "ground: parameter"},
+        [BOX_DEVICE] = {NULL, NULL},
+        [BOX_CAUSE] = {"corner", "folded: a decision"},
+        [BOX_TABLE] = {NULL, NULL},
+    };
+    bool used[sizeof looks / sizeof *looks] = {0}, marked = false;
+
+    for (int i = 0; i < dot->diagram->n_boxes; i++) {
+        used[dot->diagram->boxes[i].look] = true;
+        marked |= dot->diagram->boxes[i].marked;
+    }
+    for (size_t look = 0; look < sizeof looks / sizeof *looks; look++)
+        if (used[look] && looks[look][0])
+            legend_row(out, looks[look][0], looks[look][1]);
+    if (marked)
+        legend_row(out, "thick", "border: what this is about");
 }
 
 static const char *legend_text(const Dot *dot)
@@ -476,35 +461,43 @@ static const char *legend_text(const Dot *dot)
     Str rest = str_from(dot->diagram->facts);
 
     buf_puts(&label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">"
-                     "<TR><TD ALIGN=\"LEFT\">axes    ");
+                     "<TR><TD ALIGN=\"LEFT\">axes</TD><TD ALIGN=\"LEFT\">");
     mesh_each_axis (axis, dot->mesh)
-        buf_printf(&label, " <FONT COLOR=\"%s\"><B>%s</B></FONT>=%lld",
+        buf_printf(&label, "%s<FONT COLOR=\"%s\"><B>%s</B></FONT>=%lld",
+                   axis == dot->mesh->axes ? "" : "  ",
                    style_axis_colour((int)(axis - dot->mesh->axes)), axis->name,
                    (long long)axis->size);
     buf_puts(&label, "</TD></TR>");
     while (rest.n > 0) {
+        Str value = str_take(&rest, '\n'), name = str_take(&value, ' ');
         buf_puts(&label, "<TR><TD ALIGN=\"LEFT\">");
-        add_escaped(&label, str_take(&rest, '\n'));
+        add_escaped(&label, name);
+        buf_puts(&label, "</TD><TD ALIGN=\"LEFT\">");
+        add_escaped(&label, str_trim(value));
         buf_puts(&label, "</TD></TR>");
     }
-    buf_puts(&label, "<TR><TD ALIGN=\"LEFT\">768/tp: 768 elements, cut by tp; \xce\xa3tp: to be "
-                     "summed over tp</TD></TR><TR><TD ALIGN=\"LEFT\">times and bytes: one device, "
-                     "by the machine's formulas</TD></TR></TABLE>");
+    legend_lines(dot, &label);
+    legend_boxes(dot, &label);
+    legend_row(&label, "768/tp", "768 elements, cut by tp");
+    legend_row(&label, "\xce\xa3tp", "still to be summed over tp");
+    legend_row(&label, "us, MiB", "of one device, by the machine's formulas");
+    buf_puts(&label, "</TABLE>");
     return label.s;
 }
 
 static void add_legend(Dot *dot)
 {
     Agraph_t *legend = agsubg(dot->graph, text("cluster_legend"), 1);
-    int n = 0;
 
     set(legend, "label", "legend");
     set(legend, "style", "rounded");
     set(legend, "color", STYLE_NEUTRAL);
     set(legend, "tooltip", "legend");
-    Agnode_t *box = legend_node(dot, legend, &n, legend_text(dot));
+    Agnode_t *box = agnode(legend, text("legend"), 1);
     set(box, "shape", "plain");
-    legend_lines(dot, legend, &n, box);
+    set(box, "style", "");
+    set(box, "tooltip", "legend");
+    set_html(dot, box, "label", legend_text(dot));
 }
 
 /* ---- the whole ---- */

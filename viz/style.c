@@ -20,14 +20,15 @@ const StyleMove *style_move(StepKind kind)
 {
     /* ORDER STEP_KIND */
     static const StyleMove moves[] = {
-        {"slice", "normal", "forward", "solid", false},
-        {"all-gather", "crow", "forward", "solid", false},
-        {"all-reduce", "normal", "both", "bold", false},
-        {"reduce-scatter", "inv", "forward", "dashed", false},
-        {"all-to-all", "normal", "forward", "solid", true},
-        {"permute", "dot", "forward", "dotted", false},
-        {"send", "dot", "forward", "dotted", false},
-        {"broadcast", "dot", "forward", "dotted", false},
+        {"slice", "normal", "forward", "solid", false, "\xe2\x94\x80\xe2\x94\x80\xe2\x96\xb6"},
+        {"all-gather", "crow", "forward", "solid", false, "\xe2\x94\x81\xe2\x94\x81&lt;"},
+        {"all-reduce", "normal", "both", "bold", false, "\xe2\x97\x80\xe2\x94\x81\xe2\x96\xb6"},
+        {"reduce-scatter", "inv", "forward", "dashed", false,
+         "\xe2\x95\x8c\xe2\x95\x8c\xe2\x97\x81"},
+        {"all-to-all", "normal", "forward", "solid", true, "\xe2\x95\x90\xe2\x95\x90\xe2\x96\xb6"},
+        {"permute", "dot", "forward", "dotted", false, "\xe2\x94\x88\xe2\x94\x88\xe2\x97\x8f"},
+        {"send", "dot", "forward", "dotted", false, "\xe2\x94\x88\xe2\x94\x88\xe2\x97\x8f"},
+        {"broadcast", "dot", "forward", "dotted", false, "\xe2\x94\x88\xe2\x94\x88\xe2\x97\x8f"},
     };
     return &moves[kind];
 }

@@ -18,6 +18,7 @@ typedef struct {
     const char *name; /* "all-reduce" */
     const char *head, *direction, *style;
     bool doubled;
+    const char *sign; /* that looks like it, for the legend */
 } StyleMove;
 
 const StyleMove *style_move(StepKind kind);
