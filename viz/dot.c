@@ -395,7 +395,8 @@ static void add_line(Dot *dot, int i)
 
 static void legend_row(Buf *out, const char *sign, const char *meaning)
 {
-    buf_printf(out, "<TR><TD ALIGN=\"LEFT\">%s</TD><TD ALIGN=\"LEFT\">%s</TD></TR>", sign, meaning);
+    buf_printf(out, "<TR><TD ALIGN=\"LEFT\">%s&#160;</TD><TD ALIGN=\"LEFT\">%s</TD></TR>", sign,
+               meaning);
 }
 
 static void legend_lines(const Dot *dot, Buf *out)
@@ -472,7 +473,7 @@ static const char *legend_text(const Dot *dot)
         Str value = str_take(&rest, '\n'), name = str_take(&value, ' ');
         buf_puts(&label, "<TR><TD ALIGN=\"LEFT\">");
         add_escaped(&label, name);
-        buf_puts(&label, "</TD><TD ALIGN=\"LEFT\">");
+        buf_puts(&label, "&#160;</TD><TD ALIGN=\"LEFT\">");
         add_escaped(&label, str_trim(value));
         buf_puts(&label, "</TD></TR>");
     }
