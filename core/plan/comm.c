@@ -411,9 +411,12 @@ const Decision *comm_cause(Arena *arena, const Session *session, const Reshard *
             continue;
         ReasonChain *chains;
         int n = why_tensor_dim(arena, plan, reshard->tensor, d, &chains);
+        AtomSet undone = d < 0 ? sharding_partials(from) & ~sharding_partials(to)
+                               : cut_atoms(&from->dim[d]) & ~cut_atoms(&to->dim[d]);
         for (int i = 0; i < n; i++)
             for (int s = 0; s < chains[i].n_steps; s++)
-                if (chains[i].step[s].pin)
+                if (chains[i].step[s].pin &&
+                    (!undone || mesh_axis_atoms(plan->mesh, chains[i].axis) & undone))
                     return chains[i].step[s].pin;
     }
     return NULL;

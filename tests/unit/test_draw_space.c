@@ -3,6 +3,7 @@
 #include "tests/unit/owned.h"
 
 #include "core/base/file.h"
+#include "core/plan/comm.h"
 #include "core/plan/explain/why_reshard.h"
 #include "core/plan/label.h"
 #include "viz/dot.h"
@@ -375,6 +376,25 @@ static void causes_are_the_chains_of_why(void **state)
     close_fixture(&f);
 }
 
+/* dp and tp cut the same dim: what gathers tp is there because of the line about tp. */
+static void a_move_is_because_of_the_axis_it_moves(void **state)
+{
+    (void)state;
+    Fixture f = open_with("tiny-gpt", "dp=2,tp=4", "megatron_sp");
+    const Plan *plan = f.session->plan;
+    int checked = 0;
+    for (int r = 0; r < plan->n_reshards; r++) {
+        const ReshardPath *path = plan->reshards[r].path;
+        const Decision *pin = comm_cause(f.arena, f.session, &plan->reshards[r]);
+        if (!pin || path->n_steps != 1 || path->step[0].atoms != mesh_axis_atoms(plan->mesh, 1))
+            continue;
+        assert_non_null(strstr(pin->origin.text, "tp"));
+        checked++;
+    }
+    assert_true(checked > 0);
+    close_fixture(&f);
+}
+
 static void equal_layers_of_a_long_chain_are_folded(void **state)
 {
     (void)state;
@@ -587,6 +607,7 @@ static void odd_models_are_drawn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_move_is_because_of_the_axis_it_moves),
         cmocka_unit_test(equal_layers_of_a_long_chain_are_folded),
         cmocka_unit_test(the_hint_names_what_can_be_drawn),
         cmocka_unit_test(nothing_to_move_is_said),

@@ -273,7 +273,7 @@ static int draw_reader(const Move *move)
     box.flow = dropped_text(move);
     if (move->reshard->n_uses > 1)
         box.figures =
-            arena_printf(move->arena, "and %d more ops read it so", move->reshard->n_uses - 1);
+            arena_printf(move->arena, "also read so by %d more", move->reshard->n_uses - 1);
     box.frame = move->frame;
     int n = draw_box(move->draw, box);
     draw_wanted(move, n);
