@@ -283,6 +283,34 @@ MemoryUse memory_use_of(Arena *arena, const Account *a, int64_t rank)
     return use;
 }
 
+const ClassBytes *memory_classes_of(Arena *arena, const Account *a, int64_t rank)
+{
+    Arena *scratch = arena_new();
+    Parts parts = parts_new(scratch, a->plan, rank);
+    const int64_t *sum = sum_spans(scratch, a, rank);
+    const MemoryClass *class = memory_classes(scratch, a->plan->inferred);
+    ClassBytes *live = arena_array(scratch, ClassBytes, (int64_t)a->now + 2);
+    int n = a->plan->inferred->n_program;
+    ClassBytes *out = arena_array(arena, ClassBytes, n);
+
+    for (int i = 0; i < a->spans.n; i++) {
+        const Span *span = span_at(a, i);
+        int64_t bytes = has_span(&parts, span) ? part_bytes(&parts, span) : 0;
+        int from = span->in_between ? span->last + 1 : span->first + span->filled;
+        live[span->first].of[MEMORY_BUFFER] += bytes; /* as long as it is being filled */
+        live[from].of[MEMORY_BUFFER] -= bytes;
+        live[from].of[class[span->tensor]] += bytes;
+        live[span->last + 1].of[class[span->tensor]] -= bytes;
+    }
+    for (int i = 1; i <= a->now; i++)
+        for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
+            live[i].of[c] += live[i - 1].of[c];
+    for (int i = 0; i < n; i++)
+        out[i] = live[fullest_moment(a, sum, i)];
+    arena_free(scratch);
+    return out;
+}
+
 /* Ranks that differ in an axis which tells devices apart stand on other parts of the mesh; of those
  * that do not, the first has the largest parts. */
 static int64_t fullest_rank(const Account *a)

@@ -72,6 +72,12 @@ void memory_account_free(MemoryAccount *account); /* NULL is allowed */
 MemoryUse memory_use_of(Arena *arena, const MemoryAccount *account, int64_t rank);
 LiveSet memory_live_of(Arena *arena, const MemoryAccount *account, int64_t rank, int place);
 
+/* What live_bytes of memory_use_of() are, by class: per place in the program. In the arena. */
+typedef struct {
+    int64_t of[MEMORY_CLASS_COUNT];
+} ClassBytes;
+const ClassBytes *memory_classes_of(Arena *arena, const MemoryAccount *account, int64_t rank);
+
 /* Bytes of a rank while parameters are initialised, as each is stored, in the order of the graph:
  *
  *     parts   each made as its part alone (deferred until the plan is known):   sum of parts

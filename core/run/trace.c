@@ -36,7 +36,8 @@ Trace *trace_make(Arena *arena, const Program *program, TraceSpan *const *spans,
         if (!takes_time(instr))
             continue;
         bool op = instr->kind == INSTR_OP;
-        trace->work[at] = (TraceWork){op ? instr->op : -1, op ? -1 : instr->reshard};
+        trace->work[at] =
+            (TraceWork){op ? instr->op : -1, op ? -1 : instr->reshard, op ? NULL : instr->step};
         for (int r = 0; r < n_ranks; r++)
             trace->span[(int64_t)r * trace->n + at] = spans[r][i];
         at++;

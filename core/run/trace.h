@@ -17,6 +17,7 @@ typedef struct {
 
 typedef struct {
     int32_t op, reshard; /* one of them; -1 */
+    const Step *step;    /* of the reshard; NULL of an op */
 } TraceWork;
 
 typedef struct {

@@ -1,0 +1,490 @@
+/* Traces, read as Perfetto reads them: times become nanoseconds by cutting off, events are sorted
+ * by them, slices of a thread must nest, a flow belongs to the slice that is open on its thread.
+ * What is then found is held against the plan and the run. */
+#include "tests/unit/unit.h"
+
+#include "core/base/json.h"
+#include "core/plan/edges.h"
+#include "core/plan/stage.h"
+#include "core/run/trace_json.h"
+#include "scripts/hooks.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct {
+    const char *name, *model, *mesh, *policy, *dims;
+} Case;
+
+static Case cases[] = {
+    {"tiny-gpt", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron", NULL},
+    {"llama-tiny", "samples/models/llama-tiny.onnx", "dp=2,tp=2", "megatron", NULL},
+    {"sequence parallel", "samples/models/tiny-gpt.onnx", "tp=4", "megatron_sp", NULL},
+    {"fsdp", "samples/models/llama-tiny.onnx", "dp=4", "fsdp", NULL},
+    {"stages", "samples/models/tiny-gpt.onnx", "pp=2,dp=2", "hybrid3d", NULL},
+    {"devices in another order", "samples/models/tiny-gpt.onnx", "dp,tp=[[3,1],[2,0]]", "megatron",
+     NULL},
+    {"loop", "tests/models/tf-while.onnx", "dp=2", "dp", "batch=4,d1=4"},
+    {"branches", "tests/models/control.onnx", "dp=2", "dp", "N=4,S=4"},
+};
+
+typedef struct {
+    Arena *arena;
+    Scripts *scripts;
+    Session *session;
+} Fixture;
+
+static Fixture open_case(const Case *row)
+{
+    Fixture f = {.arena = arena_new()};
+    f.scripts = scripts_new(f.arena, ".");
+    SessionHooks hooks = scripts_hooks(f.scripts);
+    SessionOptions options = {.model = row->model, .mesh = row->mesh, .policy = row->policy};
+    Error err = {0};
+    Source dims = {"--dim", str_from(row->dims)};
+    assert_true(!row->dims || dims_parse(f.arena, &dims, &options.dims, &err));
+    f.session = session_open(&options, &hooks, &err);
+    if (!f.session)
+        fail_msg("%s", err.text);
+    return f;
+}
+
+static void close_case(Fixture *f)
+{
+    session_close(f->session);
+    scripts_free(f->scripts);
+    arena_free(f->arena);
+}
+
+/* ---- a reader ---- */
+
+typedef struct {
+    const Json *json;
+    Str phase;
+    int64_t pid, tid, ns, end_ns;
+    int place; /* in the file */
+    int bound; /* s, f: the slice it belongs to, by its place; -1 */
+} Event;
+
+typedef struct {
+    Fixture *f;
+    Json *root;
+    int n;
+    Event *at; /* by time */
+    Event **in_file;
+} Reading;
+
+static bool is(const Event *event, const char *phase)
+{
+    return str_eq(event->phase, str_from(phase));
+}
+
+static const Json *arg(const Event *event, const char *key)
+{
+    return json_get(json_get(event->json, "args"), key);
+}
+
+static int64_t cut_off(const Json *number)
+{
+    double us = json_real(number, -1);
+    assert_true(json_is_number(number) && us >= 0 && us < 1e15);
+    return (int64_t)(us * 1000);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const Event *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x->place < y->place ? -1 : 1;
+}
+
+static Reading read_trace(Fixture *f, const Trace *trace)
+{
+    Buf text = buf_new(f->arena);
+    Timeline *timeline = timeline_new(f->session);
+    trace_json_put(f->session, timeline, trace, &text);
+    timeline_free(timeline);
+    Source source = {"trace", buf_str(&text)};
+    Error err = {0};
+    Reading r = {.f = f, .root = json_parse(&source, &err)};
+    if (!r.root)
+        fail_msg("%s", err.text);
+    assert_true(str_eq(json_str(json_get(r.root, "displayTimeUnit"), ""), STR("ms")));
+    const Json *events = json_get(r.root, "traceEvents");
+    r.n = json_size(events);
+    r.at = arena_array(f->arena, Event, r.n);
+    r.in_file = arena_array(f->arena, Event *, r.n);
+    for (int i = 0; i < r.n; i++) {
+        const Json *json = json_at(events, i);
+        r.at[i] = (Event){.json = json,
+                          .phase = json_str(json_get(json, "ph"), ""),
+                          .pid = json_int(json_get(json, "pid"), -1),
+                          .tid = json_int(json_get(json, "tid"), -1),
+                          .ns = cut_off(json_get(json, "ts")),
+                          .place = i,
+                          .bound = -1};
+        assert_true(json_is_int(json_get(json, "pid")) && json_is_int(json_get(json, "tid")));
+        assert_true(json_str(json_get(json, "name"), "").n > 0);
+        if (is(&r.at[i], "X"))
+            r.at[i].end_ns = r.at[i].ns + cut_off(json_get(json, "dur"));
+    }
+    qsort(r.at, (size_t)r.n, sizeof *r.at, by_time);
+    for (int i = 0; i < r.n; i++)
+        r.in_file[r.at[i].place] = &r.at[i];
+    return r;
+}
+
+/* Whether a name is said of a process, or of a thread. */
+static bool named(const Reading *r, const char *what, int64_t pid, int64_t tid)
+{
+    for (int i = 0; i < r->n; i++) {
+        const Event *event = r->in_file[i];
+        if (is(event, "M") && event->pid == pid && (tid < 0 || event->tid == tid) &&
+            str_eq(json_str(json_get(event->json, "name"), ""), str_from(what)))
+            return json_str(arg(event, "name"), "").n > 0;
+    }
+    return false;
+}
+
+static int64_t threads(const Reading *r)
+{
+    int64_t most = 0;
+    for (int i = 0; i < r->n; i++)
+        most = r->at[i].tid > most ? r->at[i].tid : most;
+    return most + 1;
+}
+
+/* Slices of a thread one in the other or one behind the other; flows to the slice that is open. */
+static void check_threads(Reading *r)
+{
+    enum { DEPTH = 8, PROCESSES = 3 };
+    typedef struct {
+        int n;
+        const Event *open[DEPTH];
+        bool named;
+    } Stack;
+    int64_t n = threads(r);
+    Stack *stacks = arena_array(r->f->arena, Stack, PROCESSES * n);
+    for (int i = 0; i < r->n; i++) {
+        Event *event = &r->at[i];
+        assert_in_range(event->pid, 0, PROCESSES - 1);
+        assert_true(is(event, "X") || is(event, "M") || is(event, "C") || is(event, "s") ||
+                    is(event, "f"));
+        if (is(event, "M") || is(event, "C"))
+            continue;
+        Stack *stack = &stacks[event->pid * n + event->tid];
+        stack->named = stack->named || named(r, "thread_name", event->pid, event->tid);
+        assert_true(stack->named && named(r, "process_name", event->pid, -1));
+        if (is(event, "X")) {
+            while (stack->n > 0 && stack->open[stack->n - 1]->end_ns <= event->ns)
+                stack->n--;
+            assert_true(stack->n == 0 || event->end_ns <= stack->open[stack->n - 1]->end_ns);
+            assert_true(stack->n < DEPTH);
+            stack->open[stack->n++] = event;
+            continue;
+        }
+        assert_true(stack->n > 0);
+        const Event *open = stack->open[stack->n - 1];
+        assert_true(open->ns <= event->ns && event->ns <= open->end_ns);
+        event->bound = open->place;
+    }
+}
+
+/* Where a thread has told a time it tells no earlier one later in the file. */
+static void check_file_order(const Reading *r)
+{
+    int64_t n = threads(r), *last = arena_array(r->f->arena, int64_t, 3 * n);
+    double *end = arena_array(r->f->arena, double, 3 * n);
+    for (int i = 0; i < r->n; i++) {
+        const Event *event = r->in_file[i];
+        if (!is(event, "X"))
+            continue;
+        double start = json_real(json_get(event->json, "ts"), -1);
+        assert_true(event->ns >= last[event->pid * n + event->tid]);
+        assert_true(start >= end[event->pid * n + event->tid] - 1e-7);
+        last[event->pid * n + event->tid] = event->ns;
+        end[event->pid * n + event->tid] = start + json_real(json_get(event->json, "dur"), -1);
+    }
+}
+
+/* ---- flows ---- */
+
+static int32_t tensor_of(const Reading *r, const Event *slice)
+{
+    return graph_find_tensor(r->f->session->graph, json_str(arg(slice, "tensor"), ""));
+}
+
+static int32_t op_of(const Reading *r, const Event *slice)
+{
+    return graph_find_op(r->f->session->graph, json_str(arg(slice, "op"), ""));
+}
+
+static bool reads(const Graph *graph, int32_t op, int32_t tensor)
+{
+    for (int i = 0; i < graph->ops[op].n_inputs; i++)
+        if (op_inputs(graph, op)[i] == tensor)
+            return true;
+    return false;
+}
+
+/* From the op that makes a value to what moves it, from there to an op that reads it. */
+static void check_ends(const Reading *r, const Event *from, const Event *to)
+{
+    const Graph *graph = r->f->session->graph;
+    bool from_op = json_is_string(arg(from, "op")), to_op = json_is_string(arg(to, "op"));
+    assert_false(from_op && to_op);
+    if (from_op)
+        assert_int_equal(graph->tensors[tensor_of(r, to)].maker, op_of(r, from));
+    else if (to_op)
+        assert_true(reads(graph, op_of(r, to), tensor_of(r, from)));
+    else
+        assert_int_equal(tensor_of(r, from), tensor_of(r, to));
+    assert_true(from->pid == to->pid && from->tid != to->tid);
+}
+
+/* Every flow has two ends, the first not later than the second. Answers how many leave ops, and how
+ * many come to ops, in a process. */
+static void check_flows(const Reading *r, int64_t pid, int *out_of_ops, int *into_ops)
+{
+    *out_of_ops = *into_ops = 0;
+    int n_in = 0, n_out = 0;
+    for (int i = 0; i < r->n; i++)
+        n_in += is(&r->at[i], "f");
+    for (int i = 0; i < r->n; i++) {
+        const Event *from = &r->at[i], *to = NULL;
+        if (!is(from, "s"))
+            continue;
+        n_out++;
+        int64_t id = json_int(json_get(from->json, "id"), -1);
+        assert_true(id >= 0);
+        for (int j = 0; j < r->n; j++) {
+            const Event *other = &r->at[j];
+            if (other == from || json_int(json_get(other->json, "id"), -1) != id)
+                continue;
+            assert_null(to);
+            assert_true(is(other, "f"));
+            to = other;
+        }
+        assert_non_null(to);
+        assert_true(from->ns <= to->ns);
+        assert_true(str_eq(json_str(json_get(to->json, "bp"), ""), STR("e")));
+        check_ends(r, r->in_file[from->bound], r->in_file[to->bound]);
+        *out_of_ops += from->pid == pid && json_is_string(arg(r->in_file[from->bound], "op"));
+        *into_ops += to->pid == pid && json_is_string(arg(r->in_file[to->bound], "op"));
+    }
+    assert_int_equal(n_in, n_out);
+}
+
+/* ---- counters ---- */
+
+/* The most that the counters of a process come to. */
+static int64_t check_counters(const Reading *r, int64_t pid)
+{
+    int64_t most = 0;
+    for (int i = 0; i < r->n; i++) {
+        const Event *event = r->in_file[i], *before = NULL;
+        if (!is(event, "C") || event->pid != pid)
+            continue;
+        Str name = json_str(json_get(event->json, "name"), "");
+        for (int j = i - 1; j >= 0 && !before; j--)
+            if (is(r->in_file[j], "C") && r->in_file[j]->pid == pid &&
+                str_eq(json_str(json_get(r->in_file[j]->json, "name"), ""), name))
+                before = r->in_file[j];
+        assert_true(!before || before->ns < event->ns);
+        const Json *args = json_get(event->json, "args");
+        int64_t sum = 0;
+        for (const char *key = NULL; (key = json_key_after(args, key));) {
+            assert_true(json_int(json_get(args, key), -1) >= 0);
+            assert_true(!before || json_is_int(arg(before, key)));
+            sum += json_int(json_get(args, key), 0);
+        }
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+/* ---- what is predicted ---- */
+
+static void a_plan_reads_as_what_it_is(void **state)
+{
+    Fixture f = open_case(*state);
+    const Plan *plan = f.session->plan;
+    Reading r = read_trace(&f, NULL);
+    check_threads(&r);
+    check_file_order(&r);
+    double us = 0;
+    int n = 0;
+    for (int i = 0; i < r.n; i++) {
+        if (!is(&r.at[i], "X") || r.at[i].pid != 0)
+            continue;
+        us += json_real(arg(&r.at[i], "us"), NAN);
+        n++;
+        assert_true(fabs((double)(r.at[i].end_ns - r.at[i].ns) -
+                         1000 * json_real(arg(&r.at[i], "us"), NAN)) < 3);
+        assert_true(json_is_string(arg(&r.at[i], "why")) &&
+                    json_is_string(arg(&r.at[i], "formula")));
+    }
+    assert_int_equal(n, plan->inferred->n_program + plan->n_reshards);
+    assert_true(fabs(us - plan->totals.step_us) < 1e-6 * us);
+    assert_int_equal(check_counters(&r, 0), plan->totals.peak_bytes);
+    json_free(r.root);
+    close_case(&f);
+}
+
+/* But for what a loop carries back, a value that is made and moved has a flow on either side. */
+static void what_is_moved_has_flows(void **state)
+{
+    const Case *row = *state;
+    Fixture f = open_case(row);
+    const Plan *plan = f.session->plan;
+    Reading r = read_trace(&f, NULL);
+    int made = 0, read = 0, out_of_ops, into_ops;
+    check_threads(&r);
+    check_flows(&r, 0, &out_of_ops, &into_ops);
+    for (int i = 0; i < plan->n_reshards; i++) {
+        int32_t maker = f.session->graph->tensors[plan->reshards[i].tensor].maker;
+        made += maker >= 0 && !inferred_is_host(plan->inferred, maker);
+        read += plan->reshards[i].n_uses > 0;
+    }
+    if (f.session->graph->n_bodies == 0) {
+        assert_int_equal(out_of_ops, made);
+        assert_int_equal(into_ops, read);
+    }
+    assert_true(out_of_ops <= made && into_ops <= read);
+    json_free(r.root);
+    close_case(&f);
+}
+
+/* ---- what is measured ---- */
+
+static void a_run_reads_as_what_was_done(void **state)
+{
+    Fixture f = open_case(*state);
+    const Plan *plan = f.session->plan;
+    RunOptions options = {.repeat = 1, .trace = true, .seed = 1};
+    RunReport report;
+    Error err = {0};
+    if (!run_plan(f.arena, plan, &options, &report, &err))
+        fail_msg("%s", err.text);
+    const Trace *trace = report.trace;
+    Reading r = read_trace(&f, trace);
+    int done = 0, slices = 0, out_of_ops, into_ops, moved = 0;
+    check_threads(&r);
+    check_file_order(&r);
+    check_flows(&r, 1, &out_of_ops, &into_ops);
+    for (int rank = 0; rank < trace->n_ranks; rank++)
+        for (int i = 0; i < trace->n; i++)
+            done += trace_span(trace, rank, i)->end_us > 0;
+    for (int i = 0; i < r.n; i++)
+        if (is(&r.at[i], "X") && r.at[i].pid == 1) {
+            slices++;
+            assert_true(json_real(arg(&r.at[i], "us"), -1) >= 0);
+            assert_true(json_real(arg(&r.at[i], "predicted_us"), -1) >= 0);
+        }
+    assert_int_equal(slices, done);
+    for (int i = 0; i < plan->n_reshards; i++) {
+        int32_t maker = f.session->graph->tensors[plan->reshards[i].tensor].maker;
+        moved += maker >= 0 && !inferred_is_host(plan->inferred, maker);
+    }
+    if (f.session->graph->n_bodies == 0 && !plan->stages)
+        assert_int_equal(out_of_ops, moved * trace->n_ranks);
+    assert_true(moved == 0 || (out_of_ops > 0 && into_ops > 0));
+    assert_true(check_counters(&r, 1) <= plan->totals.peak_bytes);
+    if (f.session->graph->n_bodies == 0)
+        assert_int_equal(check_counters(&r, 1), plan->totals.peak_bytes);
+    json_free(r.root);
+    close_case(&f);
+}
+
+/* What a stage sends to the next is a flow from a thread of one device to one of another. */
+static void sends_go_from_device_to_device(void **state)
+{
+    (void)state;
+    Fixture f = open_case(&cases[4]);
+    RunOptions options = {.repeat = 1, .trace = true, .seed = 1};
+    RunReport report;
+    Error err = {0};
+    assert_true(run_plan(f.arena, f.session->plan, &options, &report, &err));
+    Reading r = read_trace(&f, report.trace);
+    check_threads(&r);
+    int crossing = 0;
+    for (int i = 0; i < r.n; i++)
+        for (int j = 0; j < r.n && is(&r.at[i], "s") && r.at[i].pid == 1; j++)
+            if (is(&r.at[j], "f") && json_int(json_get(r.at[i].json, "id"), -1) ==
+                                         json_int(json_get(r.at[j].json, "id"), -1))
+                crossing += r.at[i].tid / 2 != r.at[j].tid / 2;
+    assert_true(crossing > 0);
+    json_free(r.root);
+    close_case(&f);
+}
+
+/* ---- names ---- */
+
+/* y = x * w, z = relu(y), with w cut by its rows: y is a sum that is due. */
+static Graph *hostile_graph(Arena *arena, const char *const *names)
+{
+    GraphBuilder *builder = graph_builder_new(arena, "hostile\"\\\n.onnx");
+    int32_t x = graph_tensor(builder, str_from(names[0])),
+            w = graph_tensor(builder, str_from(names[1])),
+            y = graph_tensor(builder, str_from(names[2])),
+            z = graph_tensor(builder, str_from(names[3]));
+    Shape shape = {.n_dims = 2, .dim = {64, 64}};
+    graph_add_input(builder, x, DT_F32, (DeclaredDim[]){{64, 0}, {64, 0}}, 2);
+    graph_add_initializer(builder, w, DT_F32, &shape, (TensorData){0});
+    int32_t none = graph_add_attrs(builder, NULL, 0), in[2] = {x, w};
+    graph_add_op(builder, STR("MatMul"), str_from(names[4]), str_from(names[5]), in, 2, &y, 1,
+                 none);
+    graph_add_op(builder, STR("Relu"), str_from(names[3]), str_from(names[5]), &y, 1, &z, 1, none);
+    graph_add_output(builder, z);
+    Error err = {0};
+    Graph *graph = graph_seal(builder, &err);
+    if (!graph)
+        fail_msg("%s", err.text);
+    return graph;
+}
+
+static void names_stay_texts(void **state)
+{
+    (void)state;
+    Fixture f = {.arena = arena_new()};
+    char *longest = arena_array(f.arena, char, 10001);
+    memset(longest, 'a', 10000);
+    const char *const names[] = {"x\"},{\"ph\":\"X\"",     longest,
+                                 "y\\u0000\n\r\t\x01\x7f", "<script>&amp;</script>",
+                                 "\xe2\x80\xae evil",      "\xff\xfe%s%n"};
+    f.scripts = scripts_new(f.arena, ".");
+    SessionHooks hooks = scripts_hooks(f.scripts);
+    SessionOptions options = {.model = "hostile", .mesh = "tp=2"};
+    Error err = {0};
+    f.session = session_open_graph(hostile_graph(f.arena, names), &options, &hooks, &err);
+    if (!f.session)
+        fail_msg("%s", err.text);
+    uint8_t atom = 0;
+    Cut cut = cut_by(64, &atom, 1, f.session->mesh);
+    Decision pin = {.kind = PIN_TENSOR_DIM,
+                    .place = graph_find_tensor(f.session->graph, str_from(names[1])),
+                    .cut = &cut,
+                    .origin = {.kind = ORIGIN_USER, .file = "", .text = names[2]}};
+    assert_true(session_apply(f.session, &pin, 1, &err));
+    assert_true(f.session->plan->n_reshards > 0);
+    Reading r = read_trace(&f, NULL);
+    int out_of_ops, into_ops;
+    check_threads(&r);
+    check_flows(&r, 0, &out_of_ops, &into_ops);
+    assert_int_equal(out_of_ops, 1);
+    json_free(r.root);
+    close_case(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sends_go_from_device_to_device),
+        cmocka_unit_test(names_stay_texts),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed += run_rows("predicted", cases, a_plan_reads_as_what_it_is);
+    failed += run_rows("flows", cases, what_is_moved_has_flows);
+    return failed + run_rows("measured", cases, a_run_reads_as_what_was_done);
+}
