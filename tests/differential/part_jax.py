@@ -1,0 +1,129 @@
+"""A module that dimscope wrote, run in JAX: what NamedShardings say each device holds, beside the plan.
+
+    part_jax.py WHAT PLAN.py TENSORS.csv PARTS.csv MESH [place]
+"""
+import functools, importlib.util, json, sys
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec as P
+
+from layout import Plan, partial_size
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("plan", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def mesh_of(module, part):
+    return module.make_mesh(part) if hasattr(module, "PARTS") else module.make_mesh()
+
+
+def compare(module, plan, axes, name, spec, given):
+    """Empty, or what is wrong; and whether JAX was told less than the plan says."""
+    tensor = plan.tensor(name)
+    if tensor is None:
+        return "no tensor is called so", False
+    shape = json.loads(plan.rows[tensor]["shape"])
+    held = plan.held(tensor, axes)
+    free = [d for d, e in enumerate(spec.partitions) if e is P.UNCONSTRAINED]
+    plain = P(*[None if e is P.UNCONSTRAINED else e for e in spec.partitions])
+    said, less = {}, bool(free)
+    for part in getattr(module, "ON", {}).get(name, ("",)):
+        sharding = NamedSharding(mesh_of(module, part), plain)
+        local = sharding.shard_shape(tuple(shape))
+        for device, index in sharding.devices_indices_map(tuple(shape)).items():
+            said[device.id] = index
+            if [len(range(*s.indices(n))) for s, n in zip(index, shape)] != list(local):
+                return "JAX says two shapes", less
+    if set(said) != set(held):
+        return "on devices %s, not %s" % (sorted(said), sorted(held)), less
+    for device, index in said.items():
+        for d, (places, n) in enumerate(zip(index, shape)):
+            jax_has, plan_has = range(*places.indices(n)), held[device][d]
+            if d in free or (len(jax_has) == len(plan_has) and all(map(int.__eq__, jax_has, plan_has))):
+                continue
+            less = True
+            if not given or not set(plan_has) <= set(jax_has):
+                return "dim %d on device %d: JAX has %d places from %s, the plan %d from %s" % (
+                    d, device, len(jax_has), jax_has[:1], len(plan_has), plan_has[:1]), less
+    addends = int(np.prod([module.AXES[a] for a in spec.unreduced] or [1]))
+    want = partial_size(plan.parts[tensor][0]["partial"], axes)
+    return "" if addends == want else "%d addends, not %d" % (addends, want), less
+
+
+def constrains(module, plan, axes):
+    """A value goes through constrain() in a jitted function and comes out as the plan has it."""
+    mesh, n = mesh_of(module, ""), 0
+    for name, spec in list(module.ACTIVATIONS.items())[:200]:
+        tensor = plan.tensor(name)
+        shape = json.loads(plan.rows[tensor]["shape"])
+        if spec is None or spec.unreduced or P.UNCONSTRAINED in spec.partitions or np.prod(shape) > 1 << 16:
+            continue
+        if not any(spec.partitions) or getattr(module, "ON", {}):
+            continue
+        out = jax.jit(lambda x: module.constrain(x + 1, name, mesh))(np.zeros(shape, np.float32))
+        for shard in out.addressable_shards:
+            held = plan.held(tensor, axes)[shard.device.id]
+            assert list(shard.data.shape) == [len(h) for h in held], (name, shard.data.shape)
+        n += 1
+        if n == 5:
+            break
+    return n
+
+
+def places(module, plan, axes):
+    """Parameters put onto devices: as a flat tree, and nested."""
+    mesh, flat, nested = mesh_of(module, ""), {}, {}
+    for name in module.PARAMETERS:
+        tensor = plan.tensor(name)
+        shape = json.loads(plan.rows[tensor]["shape"])
+        flat[name] = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        at = nested
+        for key in name.split(".")[:-1]:
+            at = at.setdefault(key, {})
+        at[name.split(".")[-1]] = flat[name]
+    for tree in (flat, nested):
+        placed = jax.device_put(tree, module.parameter_shardings(tree, mesh))
+        assert jax.tree_util.tree_all(jax.tree_util.tree_map(lambda a, b: (np.asarray(a) == b).all(), placed, tree))
+    placed = jax.device_put(flat, module.parameter_shardings(flat, mesh))
+    for name, array in placed.items():
+        held = plan.held(plan.tensor(name), axes)
+        for shard in array.addressable_shards:
+            want = flat[name][np.ix_(*held[shard.device.id])] if flat[name].ndim else flat[name]
+            assert set(np.ravel(want)) <= set(np.ravel(np.asarray(shard.data))), name
+    return len(placed)
+
+
+def main():
+    what, path, tensors, parts, mesh = sys.argv[1:6]
+    axes = {k: int(v) for k, v in (a.split("=") for a in mesh.split(","))}
+    module, plan = load(path), Plan(tensors, parts)
+    n = n_less = 0
+    for table in (module.PARAMETERS, module.INPUTS, module.OUTPUTS, module.ACTIVATIONS):
+        for name, spec in table.items():
+            if spec is None:
+                n_less += 1
+                continue
+            wrong, less = compare(module, plan, axes, name, spec, table is module.PARAMETERS or table is module.INPUTS
+                                  or table is module.OUTPUTS)
+            n, n_less = n + 1, n_less + less
+            if wrong:
+                print("not ok %s: %s: %s" % (what, name, wrong))
+                return
+    stored = [t for t, r in plan.rows.items() if r["kind"] == "parameter" and r["uses"] != "0"]
+    named = {plan.tensor(name) for name in module.PARAMETERS}
+    if set(stored) - named:
+        print("not ok %s: %s is missing" % (what, sorted(set(stored) - named)[:3]))
+        return
+    print("ok %s: %d shardings on every device%s" % (what, n, ", %d said less, as noted" % n_less if n_less else ""))
+    if "place" in sys.argv:
+        print("ok %s: %d parameters placed, %d values constrained in a jit" % (
+            what, places(module, plan, axes), constrains(module, plan, axes)))
+
+
+main()
