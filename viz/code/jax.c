@@ -33,27 +33,6 @@ static void put_names(const Jax *jax, const uint8_t *atom, int n, Buf *out)
     }
 }
 
-/* How many atoms of a dim's first digit JAX can cut it by: it takes even parts only. */
-static int sayable_atoms(const Jax *jax, const Cut *cut, bool *all)
-{
-    const Digit *digit = &cut->digit[0];
-    int n = 0;
-    int64_t parts = 1;
-    *all = cut_is_whole(cut);
-    if (cut_is_whole(cut) || cut_is_blocks(cut))
-        return 0;
-    while (n < digit->n) {
-        int length = jax->axes.length[digit->atom[n]];
-        for (int i = 0; i < length; i++)
-            parts *= jax->session->mesh->atoms[digit->atom[n + i]].size;
-        if (digit->size % parts != 0)
-            break;
-        n += length;
-    }
-    *all = n == digit->n && cut->n == 1;
-    return n;
-}
-
 /* Returns whether it says all; a dim that it cannot say is left to XLA where that is possible. */
 static bool put_spec(Jax *jax, const Sharding *sharding, bool free, bool partials, Buf *out)
 {
@@ -61,9 +40,8 @@ static bool put_spec(Jax *jax, const Sharding *sharding, bool free, bool partial
     buf_puts(out, "P(");
     for (int64_t d = 0; d < sharding->n_dims; d++) {
         const Cut *cut = &sharding->dim[d];
-        bool all;
-        int n = cut->n > 0 ? sayable_atoms(jax, cut, &all) : (all = true, 0);
-        int names = 0;
+        int n = values_even_atoms(cut, jax->session->mesh), names = 0;
+        bool all = cut_is_whole(cut) || (cut->n == 1 && n == cut->digit[0].n);
         for (int i = 0; i < n; i += jax->axes.length[cut->digit[0].atom[i]])
             names++;
         says_all &= all;

@@ -1,6 +1,7 @@
 #include "viz/code/mlir.h"
 
 #include "core/base/error.h"
+#include "viz/code/values.h"
 
 #include <inttypes.h>
 
@@ -80,22 +81,6 @@ bool mlir_type(const Shape *shape, Dtype dtype, Buf *out)
     return element != NULL;
 }
 
-/* The longest beginning of the major digit's atoms that sdy's even or padded chunks say. */
-static Cut cut_less(const Cut *cut, const Mesh *mesh)
-{
-    int64_t size = cut_size(cut);
-    const Digit *major = &cut->digit[0];
-    int n = cut_is_blocks(cut) ? 0 : major->n;
-    for (; n > 0; n--) {
-        int64_t parts = 1;
-        for (int i = 0; i < n; i++)
-            parts *= mesh->atoms[major->atom[i]].size;
-        if (major->size % parts == 0)
-            break;
-    }
-    return cut_by(size, major->atom, n, mesh);
-}
-
 bool mlir_sayable(const Sharding *sharding, const Mesh *mesh, Sharding *out)
 {
     Arena *scratch = arena_new();
@@ -109,7 +94,8 @@ bool mlir_sayable(const Sharding *sharding, const Mesh *mesh, Sharding *out)
     for (int64_t d = 0; !all && d < out->n_dims; d++) {
         Sharding alone = {.n_dims = 1, .dim = {out->dim[d]}};
         if (!sharding_format(&alone, mesh, VIEW_SHARDY, &text, NULL))
-            out->dim[d] = cut_less(&sharding->dim[d], mesh);
+            out->dim[d] = cut_by(cut_size(&sharding->dim[d]), sharding->dim[d].digit[0].atom,
+                                 values_even_atoms(&sharding->dim[d], mesh), mesh);
     }
     arena_free(scratch);
     return all;
@@ -128,10 +114,8 @@ void mlir_sharding(const Sharding *sharding, const Mesh *mesh, Buf *out)
     buf_putc(out, '>');
 }
 
-void mlir_axes(AtomSet atoms, const Mesh *mesh, Buf *out)
+void mlir_axis_list(const uint8_t *atom, int n, const Mesh *mesh, Buf *out)
 {
-    uint8_t atom[ATOMS_MAX];
-    int n = mesh_list_set(mesh, atoms, atom);
     buf_putc(out, '{');
     for (int i = 0, run; i < n; i += run) {
         int64_t size;
@@ -142,4 +126,10 @@ void mlir_axes(AtomSet atoms, const Mesh *mesh, Buf *out)
             buf_printf(out, ":(%" PRId64 ")%" PRId64, mesh->atoms[atom[i]].pre, size);
     }
     buf_putc(out, '}');
+}
+
+void mlir_axes(AtomSet atoms, const Mesh *mesh, Buf *out)
+{
+    uint8_t atom[ATOMS_MAX];
+    mlir_axis_list(atom, mesh_list_set(mesh, atoms, atom), mesh, out);
 }

@@ -22,6 +22,7 @@ bool mlir_sayable(const Sharding *sharding, const Mesh *mesh, Sharding *out);
 void mlir_sharding(const Sharding *sharding, const Mesh *mesh, Buf *out);
 
 /* "{"tp", "dp":(1)2}" */
+void mlir_axis_list(const uint8_t *atom, int n, const Mesh *mesh, Buf *out);
 void mlir_axes(AtomSet atoms, const Mesh *mesh, Buf *out);
 
 #endif

@@ -145,41 +145,71 @@ static const char *new_name(Module *m)
     return arena_printf(m->arena, "%%%d", m->n_values++);
 }
 
-/* A value from one sharding to another: summed first, then cut otherwise. */
-static const char *put_reshard(Module *m, int32_t tensor, const char *from_ssa, int32_t from,
-                               int32_t to, const char *op)
+/* `%3 = OP BEFORE%2 BEHIND<@mesh, ..> : TYPE loc("..")` */
+static const char *put_move(Module *m, int32_t tensor, const char *op, const char *from,
+                            const char *behind, const Sharding *to)
 {
-    Sharding now, then;
-    mlir_sayable(shardings_at(m->plan->shardings, from), m->mesh, &now);
-    mlir_sayable(shardings_at(m->plan->shardings, to), m->mesh, &then);
-    AtomSet summed = sharding_partials(&now) & ~sharding_partials(&then);
-
-    if (summed) {
-        const char *name = new_name(m);
-        for (int a = 0; a < ATOMS_MAX; a++)
-            if (summed >> a & 1)
-                now.partial[a] = REDUCE_NONE;
-        buf_printf(m->out, "    %s = sdy.all_reduce ", name);
-        mlir_axes(summed, m->mesh, m->out);
-        buf_printf(m->out, " %s out_sharding=", from_ssa);
-        mlir_sharding(&now, m->mesh, m->out);
-        buf_puts(m->out, " : ");
-        put_type(m, tensor, m->out);
-        put_location(name_of(m, tensor), m->out);
-        buf_putc(m->out, '\n');
-        from_ssa = name;
-    }
-    if (sharding_equal(&now, &then))
-        return from_ssa;
-    put_unsaid(m, to, "    ");
     const char *name = new_name(m);
-    buf_printf(m->out, "    %s = %s %s ", name, op, from_ssa);
-    put_sharding(m, to, m->out);
+    buf_printf(m->out, "    %s = %s %s %s", name, op, from, behind);
+    mlir_sharding(to, m->mesh, m->out);
     buf_puts(m->out, " : ");
     put_type(m, tensor, m->out);
     put_location(name_of(m, tensor), m->out);
     buf_putc(m->out, '\n');
     return name;
+}
+
+/* Into `axes`, dim by dim, what `then` is cut by behind what `now` is; false: it is not such, or
+ * not by just the atoms that are summed. */
+static bool scattered_axes(const Sharding *now, const Sharding *then, AtomSet summed,
+                           const Mesh *mesh, Buf *axes)
+{
+    AtomSet added = 0;
+    buf_putc(axes, '[');
+    for (int64_t d = 0; d < then->n_dims; d++) {
+        const Cut *a = &now->dim[d], *b = &then->dim[d];
+        int n = a->n > 0 ? a->digit[0].n : 0, to = b->n > 0 ? b->digit[0].n : 0;
+        if (n > to || (n > 0 && memcmp(a->digit[0].atom, b->digit[0].atom, (size_t)n) != 0))
+            return false;
+        buf_puts(axes, d ? ", " : "");
+        mlir_axis_list(to > n ? b->digit[0].atom + n : NULL, to - n, mesh, axes);
+        for (int i = n; i < to; i++)
+            added |= (AtomSet)1 << b->digit[0].atom[i];
+    }
+    buf_putc(axes, ']');
+    return added == summed;
+}
+
+/* A value from one sharding to another: what is due is summed first, and cut by the same axes at
+ * once where they are to cut it. */
+static const char *put_reshard(Module *m, int32_t tensor, const char *from_ssa, int32_t from,
+                               int32_t to, const char *op)
+{
+    Sharding now, then, before;
+    mlir_sayable(shardings_at(m->plan->shardings, from), m->mesh, &now);
+    mlir_sayable(shardings_at(m->plan->shardings, to), m->mesh, &then);
+    AtomSet summed = sharding_partials(&now) & ~sharding_partials(&then);
+    Buf axes = buf_new(m->arena);
+
+    before = now;
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (summed >> a & 1)
+            now.partial[a] = REDUCE_NONE;
+    put_unsaid(m, to, "    ");
+    if (summed && scattered_axes(&now, &then, summed, m->mesh, &axes)) {
+        op = arena_printf(m->arena, "sdy.reduce_scatter %s", axes.s);
+        return put_move(m, tensor, op, from_ssa, "out_sharding=", &then);
+    }
+    if (!sharding_equal(&now, &before)) {
+        axes.n = 0;
+        mlir_axes(summed, m->mesh, &axes);
+        const char *sum = arena_printf(m->arena, "sdy.all_reduce %s", axes.s);
+        from_ssa = put_move(m, tensor, sum, from_ssa, "out_sharding=", &now);
+    }
+    if (sharding_equal(&now, &then))
+        return from_ssa;
+    m->n_cut_less += !mlir_sayable(shardings_at(m->plan->shardings, to), m->mesh, &then);
+    return put_move(m, tensor, op, from_ssa, "", &then);
 }
 
 /* A constant or what a host op gives: every device knows it. */

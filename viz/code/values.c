@@ -126,3 +126,20 @@ int32_t values_read_as(const Session *session, int32_t tensor)
     }
     return as;
 }
+
+int values_even_atoms(const Cut *cut, const Mesh *mesh)
+{
+    const Digit *major = &cut->digit[0];
+    int n = 0;
+    int64_t parts = 1;
+    if (cut->n == 0 || cut_is_blocks(cut))
+        return 0;
+    for (int run; n < major->n; n += run) {
+        int64_t size;
+        run = mesh_atoms_run(mesh, major->atom + n, major->n - n, &size);
+        parts *= size;
+        if (major->size % parts != 0)
+            break;
+    }
+    return n;
+}

@@ -23,4 +23,8 @@ int values_parts(const Plan *plan, int32_t tensor, int *part, int room);
 /* How all that read it need it; -1: nobody does, or they differ. */
 int32_t values_read_as(const Session *session, int32_t tensor);
 
+/* How many of the first atoms that cut a dim cut it evenly and in one piece: each rank's part lies
+ * in what they alone leave it. By whole runs of an axis, since those are chunked at once. */
+int values_even_atoms(const Cut *cut, const Mesh *mesh);
+
 #endif
