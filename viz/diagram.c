@@ -51,16 +51,27 @@ bool diagram_kind_find(Str name, DiagramKind *out, Error *err)
     return found;
 }
 
-static const char *facts_of(Arena *arena, const Session *session)
+static const char *policy_of(const Session *session)
+{
+    return session->options.policy ? path_base(session->options.policy) : "none";
+}
+
+/* `other`: of the B of two; NULL: there is one. */
+static const char *facts_of(Arena *arena, const Session *session, const Session *other)
 {
     Buf text = buf_new(arena);
-    const SessionOptions *options = &session->options;
+    const Session *plans[] = {session, other};
 
-    buf_printf(&text, "model    %s\nmesh     ", path_base(session->graph->file));
-    mesh_format(session->mesh, &text);
-    buf_printf(&text, "\nmachine  %s\npolicy   %s\nplan     %016" PRIx64 "\ndimscope %s",
-               session->machine->name, options->policy ? path_base(options->policy) : "none",
-               planfile_hash(session), DIMSCOPE_VERSION);
+    for (int i = 0; i < (other ? 2 : 1); i++) {
+        const Session *plan = plans[i];
+        const char *side = !other ? "" : i == 0 ? "A: " : "B: ";
+        buf_printf(&text, "%smodel    %s%s\nmesh     %s", i > 0 ? "\n" : "", side,
+                   path_base(plan->graph->file), side);
+        mesh_format(plan->mesh, &text);
+        buf_printf(&text, "\nmachine  %s%s\npolicy   %s%s\nplan     %s%016" PRIx64, side,
+                   plan->machine->name, side, policy_of(plan), side, planfile_hash(plan));
+    }
+    buf_printf(&text, "\ndimscope %s", DIMSCOPE_VERSION);
     return text.s;
 }
 
@@ -90,6 +101,7 @@ Diagram *diagram_make(Arena *arena, const DiagramRequest *request, Error *err)
     draw.diagram->n_frames = draw.frames.n;
     draw.diagram->lines = draw.lines.at;
     draw.diagram->n_lines = draw.lines.n;
-    draw.diagram->facts = facts_of(arena, session);
+    draw.diagram->facts =
+        facts_of(arena, session, request->kind == DIAGRAM_DIFF ? request->other : NULL);
     return draw.diagram;
 }

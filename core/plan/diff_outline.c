@@ -12,8 +12,9 @@ typedef struct {
     int32_t *other_op;           /* per op: its counterpart, or -1 */
     int32_t *other_tensor;       /* per given tensor */
     bool *op_differs, *tensor_differs, *reshard_differs;
-    int32_t *given, *next_given;     /* per op: given tensors it is the first reader of; -1 */
-    int32_t *reshard, *next_reshard; /* per op: reshards shown at it; -1 */
+    int32_t *given, *next_given;         /* per op: given tensors it is the first reader of; -1 */
+    int32_t *reshard, *next_reshard;     /* per op: reshards shown at it; -1 */
+    int32_t *line_of[DIFF_LINE_FINDING]; /* per op, per reshard: its line */
 } Side;
 
 typedef struct {
@@ -45,9 +46,9 @@ static bool *differing(Outliner *o, DiffListKind kind, int side, int n)
     return out;
 }
 
-static int32_t *numbers(Outliner *o, int n)
+static int32_t *numbers(Arena *arena, int n)
 {
-    int32_t *out = arena_array(o->scratch, int32_t, n);
+    int32_t *out = arena_array(arena, int32_t, n);
     for (int i = 0; i < n; i++)
         out[i] = -1;
     return out;
@@ -62,8 +63,8 @@ static bool is_given(const Side *side, int32_t tensor)
 static void place_given(Outliner *o, Side *side)
 {
     const Inferred *inferred = side->plan->inferred;
-    side->given = numbers(o, side->graph->n_ops);
-    side->next_given = numbers(o, side->graph->n_tensors);
+    side->given = numbers(o->scratch, side->graph->n_ops);
+    side->next_given = numbers(o->scratch, side->graph->n_tensors);
     bool *seen = arena_array(o->scratch, bool, side->graph->n_tensors);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i], last = -1;
@@ -83,8 +84,8 @@ static void place_given(Outliner *o, Side *side)
 
 static void place_reshards(Outliner *o, Side *side)
 {
-    side->reshard = numbers(o, side->graph->n_ops);
-    side->next_reshard = numbers(o, side->plan->n_reshards);
+    side->reshard = numbers(o->scratch, side->graph->n_ops);
+    side->next_reshard = numbers(o->scratch, side->plan->n_reshards);
     for (int32_t r = side->plan->n_reshards - 1; r >= 0; r--) {
         int32_t op = reshard_op(side->plan, &side->plan->reshards[r]);
         if (op < 0)
@@ -103,8 +104,10 @@ static void open_side(Outliner *o, int s)
     side->op_differs = differing(o, DIFF_OPS, s, side->graph->n_ops);
     side->tensor_differs = differing(o, DIFF_TENSORS, s, side->graph->n_tensors);
     side->reshard_differs = differing(o, DIFF_RESHARDS, s, side->plan->n_reshards);
-    side->other_op = numbers(o, side->graph->n_ops);
-    side->other_tensor = numbers(o, side->graph->n_tensors);
+    side->other_op = numbers(o->scratch, side->graph->n_ops);
+    side->other_tensor = numbers(o->scratch, side->graph->n_tensors);
+    side->line_of[DIFF_LINE_OP] = numbers(o->arena, side->graph->n_ops);
+    side->line_of[DIFF_LINE_RESHARD] = numbers(o->arena, side->plan->n_reshards);
     place_given(o, side);
     place_reshards(o, side);
 }
@@ -167,6 +170,9 @@ static void add_line(Outliner *o, const DiffLine *line, const int32_t at[SIDES],
     DiffLine *to = &o->lines.at[id];
     to->n++;
     memcpy(to->last, line->id, sizeof to->last);
+    for (int s = 0; s < SIDES; s++)
+        if (line->id[s] >= 0 && o->side[s].line_of[line->kind])
+            o->side[s].line_of[line->kind][line->id[s]] = id;
 }
 
 static char mark_of(const int32_t id[SIDES], bool differs)
@@ -275,7 +281,7 @@ static void add_ops(Outliner *o)
     const Side *b = &o->side[1];
     const Inferred *mine = o->side[0].plan->inferred, *theirs = b->plan->inferred;
     bool *taken = arena_array(o->scratch, bool, b->plan->n_reshards);
-    int32_t *place = numbers(o, b->graph->n_ops);
+    int32_t *place = numbers(o->scratch, b->graph->n_ops);
     for (int i = 0; i < theirs->n_program; i++)
         place[theirs->program[i]] = i;
     int done = 0;
@@ -317,6 +323,10 @@ DiffOutline diff_outline(Arena *arena, const PlanDiff *diff)
     add_ops(&o);
     add_findings(&o);
     DiffOutline out = {.n_lines = o.lines.n, .line = o.lines.at};
+    for (int s = 0; s < SIDES; s++) {
+        out.of_op[s] = o.side[s].line_of[DIFF_LINE_OP];
+        out.of_reshard[s] = o.side[s].line_of[DIFF_LINE_RESHARD];
+    }
     for (int i = 0; i < out.n_lines; i++)
         out.n_changes += out.line[i].mark != '=';
     arena_free(o.scratch);

@@ -29,6 +29,8 @@ typedef struct {
 typedef struct {
     int n_lines, n_changes; /* changes: lines whose mark is not '=' */
     const DiffLine *line;
+    const int32_t *of_op[2];      /* per side, per op: its line; -1: a host op */
+    const int32_t *of_reshard[2]; /* the same of reshards */
 } DiffOutline;
 
 /* Of a diff of two sides. */

@@ -1,7 +1,519 @@
+/* diff.c - two plans in one drawing: what differs, and what stands around it.
+ *
+ * A box is a line of diff_outline.h: an op, for all layers where it is alike. Boxes of ops that
+ * differ say both sides; alike neighbours are small; other alike ops in a row are one box. Views
+ * are in the box of what they are views of. */
 #include "viz/draw/draw.h"
+
+#include "core/plan/cost.h"
+#include "core/plan/diff_outline.h"
+#include "core/plan/label.h"
+
+enum { SIDES = 2, BOXES_MAX = 110 };
+
+static const char side_name[SIDES] = {'A', 'B'};
+
+typedef struct {
+    bool op, differs, near; /* an op; not alike; beside one that is not */
+    int view_of;            /* the line that it is said with; itself */
+    int box;
+} Stand;
+
+typedef struct {
+    int from, to; /* boxes */
+    int32_t line; /* of the outline, of what moves; -1: not moved */
+    int32_t reshard[SIDES];
+    bool on[SIDES];
+    bool back; /* to the next layer */
+} Way;
+
+typedef struct {
+    Draw *draw;
+    Draw side[SIDES];
+    const PlanDiff *diff;
+    DiffOutline outline;
+    Stand *rows; /* per line of the outline */
+    Intern *pairs;
+    Vec(Way) ways;
+} Diff;
+
+static const DiffLine *line_at(const Diff *d, int i)
+{
+    return &d->outline.line[i];
+}
+
+/* ---- which lines are drawn ---- */
+
+static bool is_view_of(const Diff *d, int s, int32_t op, int *line)
+{
+    const Draw *side = &d->side[s];
+    int32_t t = side->graph->ops[op].n_inputs > 0 ? op_inputs(side->graph, op)[0] : -1;
+    int32_t maker = t < 0 ? -1 : side->graph->tensors[t].maker;
+
+    if (maker < 0 || d->outline.of_op[s][maker] < 0 || op_work(side->plan, op) != WORK_VIEW)
+        return false;
+    int32_t need = side->plan->need[side->graph->ops[op].input];
+    if (draw_brought_by(side, t, need, plan_devices(side->plan, op)) >= 0)
+        return false;
+    *line = d->outline.of_op[s][maker];
+    return true;
+}
+
+static int view_of(const Diff *d, int i)
+{
+    int of[SIDES] = {i, i};
+
+    for (int s = 0; s < SIDES; s++) {
+        if (line_at(d, i)->id[s] >= 0 && !is_view_of(d, s, line_at(d, i)->id[s], &of[s]))
+            return i;
+        if (of[s] > i) /* the layer before */
+            return i;
+    }
+    return of[0] == i ? of[1] : of[1] == i || of[0] == of[1] ? of[0] : i;
+}
+
+static int line_of(const Diff *d, int s, int32_t op)
+{
+    int line = op < 0 ? -1 : d->outline.of_op[s][op];
+    return line < 0 ? -1 : d->rows[line].view_of;
+}
+
+typedef void EachWay(Diff *d, int s, int32_t tensor, int32_t reader, int place, int from, int to);
+
+/* Each value from an op to an op, on both sides. */
+static void each_way(Diff *d, EachWay *visit)
+{
+    for (int s = 0; s < SIDES; s++) {
+        const Graph *graph = d->side[s].graph;
+        const Inferred *inferred = d->side[s].plan->inferred;
+        for (int i = 0; i < inferred->n_program; i++) {
+            int32_t op = inferred->program[i];
+            for (int k = 0; k < graph->ops[op].n_inputs; k++) {
+                int32_t t = op_inputs(graph, op)[k];
+                int from = t < 0 ? -1 : line_of(d, s, graph->tensors[t].maker);
+                int to = line_of(d, s, op);
+                if (from >= 0 && to >= 0 && from != to)
+                    visit(d, s, t, op, graph->ops[op].input + k, from, to);
+            }
+        }
+    }
+}
+
+static int32_t moved_by(const Diff *d, int s, int32_t tensor, int32_t reader, int place)
+{
+    const Draw *side = &d->side[s];
+    return draw_brought_by(side, tensor, side->plan->need[place], plan_devices(side->plan, reader));
+}
+
+static bool differs(const Diff *d, int s, int32_t reshard)
+{
+    return reshard >= 0 && line_at(d, d->outline.of_reshard[s][reshard])->mark != '=';
+}
+
+static void mark_moved(Diff *d, int s, int32_t t, int32_t reader, int place, int from, int to)
+{
+    if (differs(d, s, moved_by(d, s, t, reader, place)))
+        d->rows[from].near = d->rows[to].near = true;
+}
+
+static void mark_near(Diff *d, int s, int32_t t, int32_t reader, int place, int from, int to)
+{
+    (void)s, (void)t, (void)reader, (void)place;
+    d->rows[from].near |= d->rows[to].differs;
+    d->rows[to].near |= d->rows[from].differs;
+}
+
+/* ---- what a box says ---- */
+
+/* "weight 768/dp,3072, AG dp 9.0 MiB 24.9 us": parameters that are moved to the op, lines. */
+static void say_fetched(const Draw *side, int32_t op, Buf *out)
+{
+    const GraphOp *node = &side->graph->ops[op];
+
+    for (int i = 0; i < node->n_inputs; i++) {
+        int32_t t = op_inputs(side->graph, op)[i];
+        if (t < 0 || !tensor_is_parameter(side->plan->inferred, t) || !draw_is_fetched(side, t))
+            continue;
+        int32_t r = draw_brought_by(side, t, side->plan->need[node->input + i],
+                                    plan_devices(side->plan, op));
+        Str name = group_relative(naming_label(side->session->naming, t), op_path(side->graph, op));
+        buf_printf(out, "\n%.*s %s", STR_ARG(name), draw_value(side, t, side->plan->sharding[t]));
+        if (r >= 0)
+            buf_printf(out, ", %s", draw_steps(side, side->plan->reshards[r].path));
+    }
+}
+
+/* How the op's parameters lie and come to it, lines; "": it has none. */
+static const char *parameters_text(const Diff *d, int s, int32_t op)
+{
+    Buf text = buf_new(d->draw->arena);
+
+    buf_puts(&text, draw_parameters(&d->side[s], op));
+    say_fetched(&d->side[s], op, &text);
+    return *text.s == '\n' ? text.s + 1 : text.s;
+}
+
+static const char *side_text(const Diff *d, int s, int32_t op)
+{
+    const char *flow = draw_flow(&d->side[s], op), *parameters = parameters_text(d, s, op);
+    return *parameters ? arena_printf(d->draw->arena, "%s\n%s", flow, parameters) : flow;
+}
+
+static const char *cut_text(const Diff *d, int s, int32_t op)
+{
+    Buf text = buf_new(d->draw->arena);
+    diff_format_op(d->side[s].session, op, &text);
+    return text.s;
+}
+
+/* Not where only its readers take what it makes otherwise: that is seen on their lines. */
+static bool is_other(const Diff *d, const DiffLine *line)
+{
+    return line->id[0] < 0 || line->id[1] < 0 ||
+           strcmp(side_text(d, 0, line->id[0]), side_text(d, 1, line->id[1])) != 0 ||
+           strcmp(cut_text(d, 0, line->id[0]), cut_text(d, 1, line->id[1])) != 0;
+}
+
+/* Lines of a side, the first behind its letter. */
+static void put_side(char name, const char *text, Buf *out)
+{
+    Str rest = str_from(text);
+
+    for (bool first = true; rest.n > 0 || first; first = false) {
+        Str line = str_take(&rest, '\n');
+        buf_printf(out, "%s%c %.*s", out->n ? "\n" : "", first ? name : ' ', STR_ARG(line));
+    }
+}
+
+/* Of an op on both sides. */
+static void put_both(const Diff *d, const DiffLine *line, Buf *out)
+{
+    const char *flow[SIDES], *parameters[SIDES];
+
+    for (int s = 0; s < SIDES; s++) {
+        flow[s] = draw_flow(&d->side[s], line->id[s]);
+        parameters[s] = parameters_text(d, s, line->id[s]);
+    }
+    bool same_flow = strcmp(flow[0], flow[1]) == 0;
+    bool same_parameters = strcmp(parameters[0], parameters[1]) == 0;
+    if (same_flow)
+        buf_puts(out, flow[0]);
+    for (int s = 0; s < SIDES; s++) {
+        if (!same_flow)
+            put_side(side_name[s], flow[s], out);
+        if (!same_parameters && *parameters[s])
+            put_side(same_flow ? side_name[s] : ' ', parameters[s], out);
+        if (same_flow && same_parameters) /* in dims that are not seen there */
+            put_side(side_name[s], cut_text(d, s, line->id[s]), out);
+    }
+    if (same_parameters && *parameters[0])
+        buf_printf(out, "\n%s", parameters[0]);
+}
+
+static const char *flow_of(const Diff *d, const DiffLine *line)
+{
+    Buf out = buf_new(d->draw->arena);
+
+    if (line->id[0] >= 0 && line->id[1] >= 0)
+        put_both(d, line, &out);
+    else
+        for (int s = 0; s < SIDES; s++)
+            if (line->id[s] >= 0)
+                put_side(side_name[s], side_text(d, s, line->id[s]), &out);
+    return out.s;
+}
+
+static const char *figures_of(const Diff *d, const DiffLine *line)
+{
+    const char *us[SIDES] = {NULL, NULL};
+
+    for (int s = 0; s < SIDES; s++)
+        if (line->id[s] >= 0)
+            us[s] = draw_us(d->draw, d->side[s].plan->op_us[line->id[s]]);
+    if (us[0] && us[1] && strcmp(us[0], us[1]) != 0)
+        return arena_printf(d->draw->arena, "A %s, B %s", us[0], us[1]);
+    return us[0] ? us[0] : us[1];
+}
+
+static const char *why_of(const Diff *d, const DiffLine *line)
+{
+    Buf text = buf_new(d->draw->arena);
+
+    for (int s = 0; s < SIDES; s++) {
+        const char *cause = line->id[s] < 0 ? NULL : draw_cause(&d->side[s], line->id[s]);
+        if (line->id[s] >= 0)
+            buf_printf(&text, "%s%c: %s", text.n ? "\n" : "", side_name[s],
+                       cause ? cause : "nothing cuts it");
+    }
+    return text.s;
+}
+
+static const char *title_of(const Diff *d, const DiffLine *line)
+{
+    int s = line->id[0] >= 0 ? 0 : 1;
+    const Graph *graph = d->side[s].graph;
+    Buf title = buf_new(d->draw->arena);
+
+    diff_format_range(op_path_or_name(graph, line->id[s]), op_path_or_name(graph, line->last[s]),
+                      &title);
+    if (line->n > 1)
+        buf_printf(&title, " \xc3\x97%d", line->n);
+    return title.s;
+}
+
+/* ---- which are drawn ---- */
+
+static void choose_rows(Diff *d)
+{
+    d->rows = arena_array(d->draw->arena, Stand, d->outline.n_lines);
+    for (int i = 0; i < d->outline.n_lines; i++)
+        d->rows[i] = (Stand){.op = line_at(d, i)->kind == DIFF_LINE_OP, .view_of = i, .box = -1};
+    for (int i = 0; i < d->outline.n_lines; i++) {
+        const DiffLine *line = line_at(d, i);
+        if (!d->rows[i].op)
+            continue;
+        d->rows[i].view_of = d->rows[view_of(d, i)].view_of;
+        d->rows[i].differs = d->rows[i].view_of == i && is_other(d, line);
+    }
+    each_way(d, mark_moved);
+    each_way(d, mark_near);
+}
+
+/* Boxes of ops in a row that are not drawn one by one count as one. */
+static int count_boxes(const Diff *d)
+{
+    int n = 0;
+    bool before = false;
+
+    for (int i = 0; i < d->outline.n_lines; i++) {
+        const Stand *row = &d->rows[i];
+        if (!row->op || row->view_of != i)
+            continue;
+        bool alone = row->differs || row->near;
+        n += alone || !before;
+        before = !alone;
+    }
+    return n;
+}
+
+static int draw_differing(Diff *d, int i)
+{
+    const DiffLine *line = line_at(d, i);
+    int s = line->id[0] >= 0 ? 0 : 1;
+    DiagramBox box = draw_new_box(BOX_OP, title_of(d, line));
+
+    box.operator= label_operator(d->side[s].graph, line->id[s]);
+    box.why = why_of(d, line);
+    box.link = s == 0 ? arena_printf(d->draw->arena, "#op-%d", line->id[0]) : NULL;
+    box.side = line->id[1] < 0 ? 'A' : line->id[0] < 0 ? 'B' : 0;
+    if (d->rows[i].differs) {
+        box.flow = flow_of(d, line);
+        box.figures = figures_of(d, line);
+    }
+    return draw_box(d->draw, box);
+}
+
+/* Ops in a row, from line `first` on, that are one box. */
+static int draw_run(Diff *d, int first, int n, int n_lines, bool differ)
+{
+    int last = first;
+    DiagramBox box = draw_new_box(BOX_OP, "");
+
+    for (int i = first; i < first + n_lines; i++)
+        if (d->rows[i].op && d->rows[i].view_of == i)
+            last = i;
+    const char *from = title_of(d, line_at(d, first)), *to = title_of(d, line_at(d, last));
+    box.title = strcmp(from, to) == 0 ? from : arena_printf(d->draw->arena, "%s .. %s", from, to);
+    box.operator= arena_printf(d->draw->arena, "%d ops %s", n, differ ? "differ" : "alike");
+    if (differ)
+        box.flow = flow_of(d, line_at(d, first));
+    int at = draw_box(d->draw, box);
+    for (int i = first; i < first + n_lines; i++)
+        if (d->rows[i].op && d->rows[i].view_of == i)
+            d->rows[i].box = at;
+    return at;
+}
+
+/* `each`: how many ops that differ, in a row, are one box. */
+static void draw_rows(Diff *d, int each)
+{
+    for (int i = 0; i < d->outline.n_lines;) {
+        bool alone = d->rows[i].differs || d->rows[i].near;
+        int n = 0, end = i;
+        if (!d->rows[i].op || d->rows[i].view_of != i) {
+            i++;
+            continue;
+        }
+        for (; end < d->outline.n_lines && (!alone || n < each); end++) {
+            const Stand *row = &d->rows[end];
+            if (!row->op || row->view_of != end)
+                continue;
+            if ((row->differs || row->near) != alone)
+                break;
+            n++;
+        }
+        if (n == 1)
+            d->rows[i].box = draw_differing(d, i);
+        else
+            draw_run(d, i, n, end - i, alone);
+        i = end;
+    }
+}
+
+static void draw_boxes(Diff *d)
+{
+    int each = 1, n = count_boxes(d);
+
+    if (n > BOXES_MAX) { /* without what stands around */
+        for (int i = 0; i < d->outline.n_lines; i++)
+            d->rows[i].near = false;
+        n = count_boxes(d);
+    }
+    while (n / each > BOXES_MAX)
+        each++;
+    draw_rows(d, each);
+}
+
+/* ---- lines ---- */
+
+static void add_way(Diff *d, int s, int32_t t, int32_t reader, int place, int from, int to)
+{
+    int32_t r = moved_by(d, s, t, reader, place);
+    int32_t line = r < 0 ? -1 : d->outline.of_reshard[s][r];
+    int32_t key[3] = {d->rows[from].box, d->rows[to].box, line};
+
+    if (key[0] == key[1] && line < 0)
+        return;
+    int32_t id = intern_put(d->pairs, key, sizeof key);
+    if (id == d->ways.n)
+        vec_push(d->draw->arena, &d->ways,
+                 (Way){.from = key[0],
+                       .to = key[1],
+                       .line = line,
+                       .reshard = {-1, -1},
+                       .back = from > to});
+    assert(d->ways.at);
+    d->ways.at[id].on[s] = true;
+    d->ways.at[id].reshard[s] = r;
+}
+
+static bool has_other(const Diff *d, const Way *way, int s)
+{
+    for (int i = 0; i < d->ways.n; i++)
+        if (d->ways.at[i].from == way->from && d->ways.at[i].to == way->to && d->ways.at[i].on[s])
+            return true;
+    return false;
+}
+
+static void draw_way(Diff *d, const Way *way)
+{
+    Draw *draw = d->draw;
+    int s = way->on[0] ? 0 : 1;
+    const Draw *side = &d->side[s];
+    bool moved = way->reshard[s] >= 0, both = way->on[0] && way->on[1];
+    DiagramLine line =
+        moved ? draw_moved_line(side, way->from, way->to, &side->plan->reshards[way->reshard[s]])
+              : draw_new_line(LINE_VALUE, way->from, way->to);
+
+    line.loose = way->back;
+    if (way->back)
+        line.label = moved ? arena_printf(draw->arena, "%s\nnext layer", line.label) : "next layer";
+    if (both || (!moved && !has_other(d, way, 1 - s))) {
+        if (!both && !moved && d->draw->boxes.at[way->from].side == 0 &&
+            d->draw->boxes.at[way->to].side == 0)
+            line.look = s == 0 ? LINE_A : LINE_B;
+        draw_line(draw, line);
+        return;
+    }
+    line.look = s == 0 ? LINE_A : LINE_B;
+    line.label = line.label ? arena_printf(draw->arena, "%c: %s", side_name[s], line.label)
+                            : arena_printf(draw->arena, "%c: not moved", side_name[s]);
+    draw_line(draw, line);
+}
+
+/* ---- the whole ---- */
+
+static const char *policy_of(const Session *session)
+{
+    return session->options.policy ? path_base(session->options.policy) : "no policy";
+}
+
+static const char *says(const Diff *d)
+{
+    Buf text = buf_new(d->draw->arena);
+
+    for (int s = 0; s < SIDES; s++)
+        buf_printf(&text, "%s%c %s: %s", s > 0 ? "\n" : "", side_name[s],
+                   policy_of(d->side[s].session), draw_say_totals(&d->side[s]));
+    return text.s;
+}
+
+static const char *title(const Diff *d)
+{
+    const char *model[SIDES] = {path_base(d->side[0].graph->file),
+                                path_base(d->side[1].graph->file)};
+    const DiffList *ops = &d->diff->list[DIFF_OPS];
+    const char *models = strcmp(model[0], model[1]) == 0
+                             ? model[0]
+                             : arena_printf(d->draw->arena, "A %s, B %s", model[0], model[1]);
+
+    return arena_printf(d->draw->arena, "%s: %d of %d ops differ", models, ops->n_entries,
+                        ops->n_compared);
+}
+
+static void draw_nothing(Diff *d)
+{
+    DiagramBox box = draw_new_box(BOX_OP, "nothing differs");
+
+    box.flow = d->diff->same ? "A and B are the same plan"
+                             : "they were asked or decided otherwise, and came to the same";
+    box.figures =
+        arena_printf(d->draw->arena, "%d ops, %d tensors, %d reshards compared",
+                     d->diff->list[DIFF_OPS].n_compared, d->diff->list[DIFF_TENSORS].n_compared,
+                     d->diff->list[DIFF_RESHARDS].n_compared);
+    draw_box(d->draw, box);
+}
+
+static void open_side(Diff *d, int s, const Session *session)
+{
+    Draw *side = &d->side[s];
+
+    *side = *d->draw;
+    side->session = session;
+    side->plan = session->plan;
+    side->graph = session->graph;
+    side->groups = session->groups;
+    side->reshards = reshard_index(side->arena, session->plan);
+    side->box_of = arena_array(side->arena, int32_t, session->graph->n_ops + 1);
+    for (int i = 0; i < session->graph->n_ops; i++)
+        side->box_of[i] = 0; /* all stand in the drawing */
+    draw_index_moves(side);
+}
 
 bool draw_diff(Draw *draw, Error *err)
 {
-    (void)draw;
-    return error_kind(err, ERROR_UNSUPPORTED, "nothing of the kind is drawn yet");
+    Diff d = {.draw = draw, .pairs = intern_new(draw->arena)};
+    const Session *other = draw->request->other;
+
+    if (!other) {
+        error_kind(err, ERROR_USAGE, "--kind diff needs a second plan");
+        error_hint(err, "name it behind the first: dimscope export A.json B.json --kind diff");
+        return false;
+    }
+    open_side(&d, 0, draw->session);
+    open_side(&d, 1, other);
+    d.diff = plan_diff(draw->arena, draw->session, other);
+    d.outline = diff_outline(draw->arena, d.diff);
+    draw->diagram->title = title(&d);
+    draw->diagram->says = says(&d);
+    if (d.outline.n_changes == 0) {
+        draw_nothing(&d);
+        return true;
+    }
+    choose_rows(&d);
+    draw_boxes(&d);
+    each_way(&d, add_way);
+    for (int i = 0; i < d.ways.n; i++)
+        draw_way(&d, &d.ways.at[i]);
+    return true;
 }
