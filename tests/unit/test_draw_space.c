@@ -25,6 +25,7 @@ static SampleRow samples[] = {
     {"llama-tiny, 1024 devices", "llama-tiny", "dp=16,tp=64", "megatron"},
     {"tiny-conv, data", "tiny-conv", "dp=2", "dp"},
     {"tiny-conv, stored unevenly", "tiny-conv", "dp=5", "fsdp"},
+    {"tiny-conv, moved in two steps", "tiny-conv", "dp=4,cp=2,ep=2,tp=2", "fsdp"},
     {"tiny-conv, tensor", "tiny-conv", "dp=2,tp=3", "tp"},
 };
 

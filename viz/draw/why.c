@@ -130,13 +130,11 @@ static int step_box(Why *why, const ReasonStep *step)
 typedef struct {
     int from, to;
     int64_t left_out;
-    int layers; /* that these are; 0: they are not alike */
+    const char *title; /* of what is left out */
+    bool layers;       /* that are like the one before */
 } Stretch;
 
-typedef struct {
-    int n;
-    Stretch at[3];
-} Fold;
+typedef Vec(Stretch) Fold;
 
 /* Equal for steps that do the same in another layer. */
 static int32_t alike_key(const Why *why, Intern *keys, const ReasonStep *step)
@@ -172,27 +170,70 @@ static int find_layers(const int32_t *key, int n, int *start, int *period)
     return layers;
 }
 
-static Fold fold_chain(const Why *why, const ReasonChain *chain)
+static Fold fold_layers(const Why *why, const ReasonChain *chain)
 {
-    enum { HEAD = 10, TAIL = 12 };
     Intern *keys = intern_new(why->arena);
     int32_t *key = arena_array(why->arena, int32_t, chain->n_steps);
     int n = chain->n_steps, start = 0, period = 0;
-    Fold fold = {.n = 1, .at = {{0, n, 0, 0}}};
+    Fold fold = {0};
 
-    if (n <= STEPS_SHOWN)
-        return fold;
     for (int i = 0; i < n; i++)
         key[i] = alike_key(why, keys, &chain->step[i]);
-    int layers = find_layers(key, n, &start, &period);
-    fold.n = 2;
-    if (layers > 2) {
-        fold.at[0] = (Stretch){0, start + period, (int64_t)(layers - 2) * period, layers - 2};
-        fold.at[1] = (Stretch){start + (layers - 1) * period, n, 0, 0};
-    } else {
-        fold.at[0] = (Stretch){0, HEAD, n - HEAD - TAIL, 0};
-        fold.at[1] = (Stretch){n - TAIL, n, 0, 0};
+    int more = find_layers(key, n, &start, &period) - 2;
+    if (more <= 0)
+        return fold;
+    const char *title =
+        arena_printf(why->arena, ".. %d more layer%s alike ..", more, more == 1 ? "" : "s");
+    vec_push(why->arena, &fold, (Stretch){0, start + period, (int64_t)more * period, title, true});
+    vec_push(why->arena, &fold, (Stretch){.from = start + (more + 1) * period, .to = n});
+    return fold;
+}
+
+/* How many steps from this one on are in one module and go the same way. */
+static int module_run(const Why *why, const ReasonChain *chain, int first)
+{
+    const Graph *graph = why->draw->graph;
+    int n = 1;
+
+    for (; first + n < chain->n_steps; n++) {
+        const ReasonStep *a = &chain->step[first], *b = &chain->step[first + n];
+        if (a->op < 0 || b->op < 0 || a->kind != b->kind ||
+            graph->ops[a->op].path != graph->ops[b->op].path)
+            break;
     }
+    return n;
+}
+
+/* Of the steps in one module the first and the last are shown. */
+static Fold fold_modules(const Why *why, const ReasonChain *chain)
+{
+    enum { RUN_LEAST = 4 };
+    Fold fold = {0};
+    int from = 0;
+
+    for (int i = 0, run; i < chain->n_steps; i += run) {
+        run = module_run(why, chain, i);
+        if (run < RUN_LEAST)
+            continue;
+        const char *title = arena_printf(why->arena, ".. %d more in %s ..", run - 2,
+                                         op_path_or_name(why->draw->graph, chain->step[i].op));
+        vec_push(why->arena, &fold, (Stretch){from, i + 1, run - 2, title, false});
+        from = i + run - 1;
+    }
+    vec_push(why->arena, &fold, (Stretch){.from = from, .to = chain->n_steps});
+    return fold;
+}
+
+static Fold fold_chain(const Why *why, const ReasonChain *chain)
+{
+    Fold fold = {0};
+
+    if (chain->n_steps > STEPS_SHOWN)
+        fold = fold_layers(why, chain);
+    if (chain->n_steps > STEPS_SHOWN && fold.n == 0)
+        return fold_modules(why, chain);
+    if (fold.n == 0)
+        vec_push(why->arena, &fold, (Stretch){.to = chain->n_steps});
     return fold;
 }
 
@@ -204,11 +245,7 @@ static int folded_box(Why *why, const ReasonChain *chain, const Stretch *stretch
 
     if (known >= 0)
         return known;
-    DiagramBox box = draw_new_box(BOX_GROUP, "");
-    box.title = stretch->layers > 0
-                    ? arena_printf(why->arena, ".. %d more layer%s alike ..", stretch->layers,
-                                   stretch->layers == 1 ? "" : "s")
-                    : arena_printf(why->arena, ".. %" PRId64 " more steps ..", stretch->left_out);
+    DiagramBox box = draw_new_box(stretch->layers ? BOX_GROUP : BOX_OP, stretch->title);
     box.operator= arena_printf(why->arena, "%" PRId64 " ops", stretch->left_out);
     return add_box(why, box);
 }
@@ -250,7 +287,7 @@ static int after_pin(Why *why, const ReasonChain *chain, int above)
 {
     if (chain->n_left_out == 0)
         return above;
-    Stretch stretch = {0, 1, chain->n_left_out, 0};
+    Stretch stretch = {.to = 1, .left_out = chain->n_left_out, .title = ".. more steps .."};
     int box = folded_box(why, chain, &stretch);
     draw_step_line(why, above, box, chain->axis, arrives(why, chain, &chain->step[0]), NULL);
     return box;
