@@ -13,20 +13,25 @@
 
 typedef struct {
     const char *name, *model, *mesh, *policy;
+    Method method;
 } SampleRow;
 
 static SampleRow samples[] = {
-    {"tiny-gpt, data and tensor", "tiny-gpt", "dp=2,tp=2", "megatron"},
-    {"tiny-gpt, sequence", "tiny-gpt", "dp=2,tp=4", "megatron_sp"},
-    {"tiny-gpt, stages", "tiny-gpt", "pp=2,dp=2,tp=2", "hybrid3d"},
-    {"tiny-gpt, one device", "tiny-gpt", "dp=1,tp=1", "megatron"},
-    {"llama-tiny, data and tensor", "llama-tiny", "dp=2,tp=2", "megatron"},
-    {"llama-tiny, stored", "llama-tiny", "dp=8", "fsdp"},
-    {"llama-tiny, 1024 devices", "llama-tiny", "dp=16,tp=64", "megatron"},
-    {"tiny-conv, data", "tiny-conv", "dp=2", "dp"},
-    {"tiny-conv, stored unevenly", "tiny-conv", "dp=5", "fsdp"},
-    {"tiny-conv, moved in two steps", "tiny-conv", "dp=4,cp=2,ep=2,tp=2", "fsdp"},
-    {"tiny-conv, tensor", "tiny-conv", "dp=2,tp=3", "tp"},
+    {"tiny-gpt, data and tensor", "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_FACTOR},
+    {"tiny-gpt, sequence", "tiny-gpt", "dp=2,tp=4", "megatron_sp", METHOD_FACTOR},
+    {"tiny-gpt, stages", "tiny-gpt", "pp=2,dp=2,tp=2", "hybrid3d", METHOD_FACTOR},
+    {"tiny-gpt, one device", "tiny-gpt", "dp=1,tp=1", "megatron", METHOD_FACTOR},
+    {"llama-tiny, data and tensor", "llama-tiny", "dp=2,tp=2", "megatron", METHOD_FACTOR},
+    {"llama-tiny, stored", "llama-tiny", "dp=8", "fsdp", METHOD_FACTOR},
+    {"llama-tiny, 1024 devices", "llama-tiny", "dp=16,tp=64", "megatron", METHOD_FACTOR},
+    {"tiny-conv, data", "tiny-conv", "dp=2", "dp", METHOD_FACTOR},
+    {"tiny-conv, stored unevenly", "tiny-conv", "dp=5", "fsdp", METHOD_FACTOR},
+    {"tiny-conv, moved in two steps", "tiny-conv", "dp=4,cp=2,ep=2,tp=2", "fsdp", METHOD_FACTOR},
+    {"tiny-conv, tensor", "tiny-conv", "dp=2,tp=3", "tp", METHOD_FACTOR},
+    {"tiny-gpt, as Shardy", "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_SHARDY},
+    {"tiny-gpt, as Paddle", "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_SPMD},
+    {"llama-tiny, as torch", "llama-tiny", "dp=2,tp=2", "megatron", METHOD_TORCH},
+    {"tiny-conv, as veScale", "tiny-conv", "dp=2,tp=2", "tp", METHOD_VESCALE},
 };
 
 typedef struct {
@@ -35,14 +40,15 @@ typedef struct {
     Session *session;
 } Fixture;
 
-static Fixture open_with(const char *model, const char *mesh, const char *policy)
+static Fixture open_with(const char *model, const char *mesh, const char *policy, Method method)
 {
     Fixture f = {.arena = arena_new()};
     f.scripts = scripts_new(f.arena, ".");
     SessionHooks hooks = scripts_hooks(f.scripts);
     SessionOptions options = {.model = arena_printf(f.arena, "samples/models/%s.onnx", model),
                               .mesh = mesh,
-                              .policy = policy};
+                              .policy = policy,
+                              .method = method};
     Error err = {0};
     f.session = session_open(&options, &hooks, &err);
     if (!f.session)
@@ -52,7 +58,7 @@ static Fixture open_with(const char *model, const char *mesh, const char *policy
 
 static Fixture open_row(const SampleRow *row)
 {
-    return open_with(row->model, row->mesh, row->policy);
+    return open_with(row->model, row->mesh, row->policy, row->method);
 }
 
 static void close_fixture(Fixture *f)
@@ -381,7 +387,7 @@ static void causes_are_the_chains_of_why(void **state)
 static void a_move_is_because_of_the_axis_it_moves(void **state)
 {
     (void)state;
-    Fixture f = open_with("tiny-gpt", "dp=2,tp=4", "megatron_sp");
+    Fixture f = open_with("tiny-gpt", "dp=2,tp=4", "megatron_sp", METHOD_FACTOR);
     const Plan *plan = f.session->plan;
     int checked = 0;
     for (int r = 0; r < plan->n_reshards; r++) {
@@ -472,7 +478,7 @@ static void the_hint_names_what_can_be_drawn(void **state)
 {
     (void)state;
     static const DiagramKind kinds[] = {DIAGRAM_OP, DIAGRAM_SLICES, DIAGRAM_WHY};
-    Fixture f = open_with("tiny-gpt", "dp=2,tp=2", "megatron");
+    Fixture f = open_with("tiny-gpt", "dp=2,tp=2", "megatron", METHOD_FACTOR);
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         Error err = {0};
         assert_null(draw(f.arena, f.session, kinds[i], NULL, &err));
@@ -504,7 +510,7 @@ static void labels_can_be_asked_for(void **state)
 static void nothing_to_move_is_said(void **state)
 {
     (void)state;
-    Fixture f = open_with("tiny-gpt", "dp=2", "dp");
+    Fixture f = open_with("tiny-gpt", "dp=2", "dp", METHOD_FACTOR);
     Error err = {0};
     assert_null(draw(f.arena, f.session, DIAGRAM_RESHARD, NULL, &err));
     assert_int_equal(err.kind, ERROR_UNSUPPORTED);
