@@ -6,6 +6,7 @@
 #include "core/rules/user_op.h"
 #include "core/plan/onnx_devices.h"
 #include "core/plan/planfile.h"
+#include "core/plan/session_pins.h"
 #include "core/plan/factor/propagate.h"
 #include "core/plan/stage.h"
 
@@ -270,6 +271,8 @@ static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
     Journal journal = {0};
     session->notes = (Findings){0};
     bool ok = run_policy(session, &journal, err);
+    if (ok)
+        session_read_pins_again(session, &journal);
     if (ok && kept)
         keep_decisions(session, kept, true, &journal);
     vec_trim(session->journal_arena, &journal.decisions);
@@ -278,53 +281,6 @@ static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
     if (!ok)
         session->notes = old;
     return ok;
-}
-
-/* What an .onnx file says of devices (onnx_devices.h). */
-static bool read_annotations(Session *session, const char *path, Journal *journal, Error *err)
-{
-    FileMap map;
-    if (!file_map(path, &map, err))
-        return false;
-    bool ok = onnx_devices_read(session, path, map.text, journal, err);
-    file_unmap(&map);
-    return ok;
-}
-
-/* What the model's own file says of devices holds where nobody says anything else. */
-static bool read_own_annotations(Session *session, Journal *journal, Error *err)
-{
-    const SessionOptions *options = &session->options;
-    const char *name, *mesh;
-    if (options->policy || options->pins || session->carried || !session->model_map.map ||
-        !onnx_devices_find(session->journal_arena, session->model_map.text, &name, &mesh))
-        return true;
-    Error why = {0};
-    if (onnx_devices_read(session, options->model, session->model_map.text, journal, &why))
-        return true;
-    if (why.kind != ERROR_USAGE) {
-        *err = why;
-        return false;
-    }
-    Finding finding = {.level = LEVEL_NOTE, .code = "onnx-sharding", .file = options->model};
-    finding.text = arena_str(session->journal_arena, str_from(why.text));
-    finding.hint = arena_str(session->journal_arena, str_from(why.hint));
-    finding.op = finding.tensor = -1;
-    vec_push(session->journal_arena, &session->notes, finding);
-    return true;
-}
-
-static bool read_pins(Session *session, Journal *journal, Error *err)
-{
-    if (str_ends(str_from(session->options.pins), STR(".onnx")))
-        return read_annotations(session, session->options.pins, journal, err);
-    SessionOptions unused = {0};
-    PlanFile file;
-    if (!planfile_open(session->journal_arena, session->options.pins, &unused, &file, err))
-        return false;
-    planfile_decisions(session, &file, journal);
-    planfile_close(&file);
-    return true;
 }
 
 /* file->root NULL: the model is opened by itself. */
@@ -337,9 +293,9 @@ static bool make_first_plan(Session *session, const PlanFile *file, Error *err)
     if (file->root)
         planfile_decisions(session, file, &kept);
     keep_decisions(session, &kept, rerun, &journal);
-    if (!file->root && !read_own_annotations(session, &journal, err))
+    if (!file->root && !session_read_own_annotations(session, &journal, err))
         return false;
-    if (session->options.pins && !read_pins(session, &journal, err))
+    if (!session_read_pins(session, false, &journal, err))
         return false;
     if (session->carried)
         planfile_carry(session->carried, session, &journal);
