@@ -65,7 +65,7 @@ typedef struct {
     const char *mesh;    /* NULL: from the plan file, else "x=1" */
     const char *policy;  /* NULL: none */
     const char *machine; /* NULL: "h100x8" */
-    const char *pins;    /* file of pins (plan.json form), or NULL */
+    const char *pins;    /* file of pins (session_pins.h), or NULL */
     Method method;
     bool no_redistribute;     /* PlanRequest */
     bool method_given;        /* a plan file's is not asked then */

@@ -138,6 +138,34 @@ const Topic cli_topics[] = {
      "rest is kept. A cut in one piece follows a dim of another size. Other fields\n"
      "are not read, which a note says, and not saved again.",
      NULL},
+    {"pins", "shardings that other systems wrote", true,
+     "--pins FILE takes a plan file, an annotated .onnx, or shardings of tensors by\n"
+     "name, as one of these systems writes or prints them:\n"
+     "\n"
+     "PyTorch  {\"wte.weight\": [Shard(0), Replicate()]}    one placement per mesh axis\n"
+     "         wte.weight: (Shard(dim=0), Replicate())     a line each; [S(0), R]\n"
+     "         _StridedShard(0, split_factor=3), Partial(\"sum\"); DTensor(..), Spec(..)\n"
+     "JAX      {\"params\": {\"wte\": {\"kernel\": P('dp', None)}}}   nested or flat\n"
+     "         P(('dp', 'tp'), UNCONSTRAINED), NamedSharding(mesh=.., spec=..)\n"
+     "Shardy   wte.weight: [{\"dp\"}, {\"tp\":(1)2, ?}p1] unreduced={\"pp\"}\n"
+     "         MLIR: arguments with sdy.sharding and loc(\"wte.weight\"), and\n"
+     "         sdy.sharding_constraint; what its ops have follows from them\n"
+     "Paddle   {\"wte.w_0\": [0, -1]}, [[0, 1], -1], {\"dims_mapping\": [0, -1], \"partial\":\n"
+     "         [1]}, \"[Shard(dim=0), Replicate()]\"\n"
+     "\n"
+     "and the modules that 'dimscope export --to dtensor', jax, shardy and paddle make.\n"
+     "A mesh in the text must be that of --mesh; its axes may stand in another order.\n"
+     "Without one, placements and numbers go by the axes of --mesh, in order.\n"
+     "\n"
+     "Every dim is pinned, also one that nothing cuts: it stays whole. ? leaves it open\n"
+     "to further axes, UNCONSTRAINED and None say nothing of it.\n"
+     "\n"
+     "Names are those of the model, or what exporters make of them: '/' for '.', h_0\n"
+     "for h.0, kernel and w_0 for weight, module., model., params and _orig_mod. before\n"
+     "them. A name that nothing fits is a warning with the nearest; a text of which\n"
+     "nothing fits is an error. A matrix that the text has transposed, by its shape or\n"
+     "as a kernel, is turned.",
+     NULL},
     {"operators", "what an operator is called, how it is written", false,
      "Softmax             ours: ONNX's names, domain::Name for other domains\n"
      "torch::softmax      torch's and veScale's; aten::, and a dot, do too\n"
