@@ -37,9 +37,10 @@ typedef enum {
 } DiagramKind;
 
 typedef struct {
-    const char *name; /* "neighbourhood" */
-    const char *of;   /* what it is of, besides the plan: "OP"; "" */
-    const char *what; /* for help: "an op and what is around it" */
+    const char *name;    /* "neighbourhood" */
+    const char *of;      /* what it is of, besides the plan: "OP"; "" */
+    const char *what;    /* for help: "an op and what is around it" */
+    const char *example; /* in help, behind the kind: names of samples/models/gpt2.onnx */
 } DiagramKindRow;
 
 const DiagramKindRow *diagram_kind(DiagramKind kind);

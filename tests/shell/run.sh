@@ -32,6 +32,10 @@ dimscope plan --machine h = h100x8 h200x8
 dimscope help pol = policies
 dimscope help lua.graph.part = lua.graph.partition
 dimscope reshard --to = --to-mesh
+dimscope export model --kind ne = neighbourhood
+dimscope export model --table par = parameters parts
+dimscope export model --to sh = shardy
+dimscope help dra = drawings
 END
 
 for shell in bash zsh fish; do

@@ -7,35 +7,70 @@
 #include "tui/cli/help.h"
 
 #include "tui/app/lua_help.h"
+#include "viz/report/tables.h"
 
 /* What an option's argument, or a verb's operand, may be. */
 typedef struct {
-    const char *option;  /* its name */
-    const char *words;   /* with blanks between; NULL: files */
-    const char *shipped; /* kind of shipped scripts that come first; NULL */
+    const char *option;                /* its name */
+    const char *words;                 /* with blanks between; NULL: files */
+    const char *shipped;               /* kind of shipped scripts that come first; NULL */
+    const char *(*list)(Arena *arena); /* tells the words; NULL */
 } ArgWords;
 
+static const char *list_kinds(Arena *arena)
+{
+    Buf words = buf_new(arena);
+
+    for (int kind = 0; kind < DIAGRAM_KIND_COUNT; kind++)
+        buf_printf(&words, "%s%s", kind > 0 ? " " : "", diagram_kind((DiagramKind)kind)->name);
+    return words.s;
+}
+
+static const char *list_tables(Arena *arena)
+{
+    Buf words = buf_new(arena);
+
+    for (const PlanTable *const *table = plan_tables; *table; table++)
+        buf_printf(&words, "%s%s", words.n > 0 ? " " : "", (*table)->name);
+    return words.s;
+}
+
+static const char *list_systems(Arena *arena)
+{
+    Buf words = buf_new(arena);
+
+    for (const ExportFormat *format = export_formats; format->name; format++)
+        if (format->code)
+            buf_printf(&words, "%s%s", words.n > 0 ? " " : "", format->name);
+    return words.s;
+}
+
 static const ArgWords values[] = {
-    {"policy", NULL, "policies"},
-    {"machine", NULL, "machines"},
-    {"pins", NULL, NULL},
-    {"output", NULL, NULL},
-    {"weights", NULL, NULL},
-    {"trace", NULL, NULL},
-    {"screen", NULL, NULL},
-    {"config", NULL, NULL},
-    {"propagate", "factor spmd strategy", NULL},
+    {"policy", NULL, "policies", NULL},
+    {"machine", NULL, "machines", NULL},
+    {"pins", NULL, NULL, NULL},
+    {"output", NULL, NULL, NULL},
+    {"weights", NULL, NULL, NULL},
+    {"trace", NULL, NULL, NULL},
+    {"screen", NULL, NULL, NULL},
+    {"config", NULL, NULL, NULL},
+    {"propagate", "factor spmd strategy", NULL, NULL},
     {"profile",
-     "explain shardy shardy-basic shardy-basic-then-aggressive paddle torch vescale rules", NULL},
-    {"kind", "overview block", NULL},
-    {"backend", "host mpi cuda auto", NULL},
-    {"color", "auto never", NULL},
-    {"completion", "bash zsh fish", NULL},
-    {"dtype", "f32 f64 f16 bf16 i64 i32 i8 u8 bool", NULL},
+     "explain shardy shardy-basic shardy-basic-then-aggressive paddle torch vescale rules", NULL,
+     NULL},
+    {"kind", NULL, NULL, list_kinds},
+    {"table", NULL, NULL, list_tables},
+    {"to", NULL, NULL, list_systems},
+    {"backend", "host mpi cuda auto", NULL, NULL},
+    {"color", "auto never", NULL, NULL},
+    {"completion", "bash zsh fish", NULL, NULL},
+    {"dtype", "f32 f64 f16 bf16 i64 i32 i8 u8 bool", NULL, NULL},
 };
 
 static const ArgWords *words_for(const Option *option)
 {
+    if (option->kind == OPTION_FLAG)
+        return NULL;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strcmp(values[i].option, option->name) == 0)
             return &values[i];
@@ -44,14 +79,15 @@ static const ArgWords *words_for(const Option *option)
 
 static const char *words_of(Cli *cli, const ArgWords *value)
 {
-    return value->shipped ? cli->hooks->shipped(cli->hooks->context, cli->arena, value->shipped)
-           : value->words ? value->words
-                          : "";
+    return value->list      ? value->list(cli->arena)
+           : value->shipped ? cli->hooks->shipped(cli->hooks->context, cli->arena, value->shipped)
+           : value->words   ? value->words
+                            : "";
 }
 
 static bool takes_files(const ArgWords *value)
 {
-    return value && !value->words;
+    return value && !value->words && !value->list;
 }
 
 static const char *help_words(Cli *cli)

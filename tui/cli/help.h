@@ -22,6 +22,8 @@ void topic_write(Cli *cli, const Topic *topic, Buf *out);
 void help_keys(Buf *out); /* topics made from tables */
 void help_views(Buf *out);
 void help_config(Buf *out);
+void help_drawings(Buf *out);                     /* kinds and marks, from viz/diagram.h */
+void help_tables(Buf *out);                       /* columns, from viz/report/tables.h */
 void help_synopsis(const Verb *verb, Buf *out);   /* "dimscope plan MODEL .." */
 void help_option(const Option *option, Buf *out); /* "-m, --mesh MESH" */
 

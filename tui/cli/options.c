@@ -23,7 +23,7 @@ const Option cli_options[] = {
     {"json", 0, OPTION_FLAG, AT(json), "", "answer in JSON, one line",
      VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_RUN | VERB_INFO |
          VERB_RULE | VERB_RESHARD | VERB_HELP},
-    {"json", 0, OPTION_FLAG, AT(json), "", "the same table as data", VERB_EXPORT},
+    {"json", 0, OPTION_FLAG, AT(json), "", "tables of the plan as data", VERB_EXPORT},
     {"output", 'o', OPTION_TEXT, AT(output), "FILE", "write there instead of on the terminal",
      VERB_PLAN | VERB_EXPORT | VERB_CALIBRATE},
     {"full", 0, OPTION_FLAG, AT(full), "", "with -o: the derived columns too", VERB_PLAN},
@@ -44,7 +44,8 @@ const Option cli_options[] = {
      VERB_EXPORT},
     {"html", 0, OPTION_FLAG, AT(html), "", "a report in one file, for a browser", VERB_EXPORT},
     {"md", 0, OPTION_FLAG, AT(md), "", "a report to paste into a review", VERB_EXPORT},
-    {"csv", 0, OPTION_FLAG, AT(csv), "", "a table of the plan", VERB_EXPORT},
+    {"csv", 0, OPTION_FLAG, AT(csv), "", "a table of the plan, or with -o FOLDER/ all",
+     VERB_EXPORT},
     {"table", 0, OPTION_TEXT, AT(table), "NAME",
      "of --csv, --json: ops, tensors, reshards, ..: see help tables", VERB_EXPORT},
     {"trace", 0, OPTION_FLAG, AT(trace), "", "a step along time, as Chrome's JSON for Perfetto",

@@ -385,6 +385,8 @@ const Topic cli_topics[] = {
      "\n"
      "Groups that hold a match stay. F lists all again.",
      NULL},
+    {"drawings", "what export draws, and what its marks mean", false, NULL, help_drawings},
+    {"tables", "the tables of export, and their columns", true, NULL, help_tables},
     {"keys", "the keys of the explorer", false, NULL, help_keys},
     {"views", "what the views of the explorer show", false, NULL, help_views},
     {"config", "settings, looks and keys of the explorer", true, NULL, help_config},

@@ -33,8 +33,22 @@ static const char diff_text[] =
     "that differ, by name, equal layers in one row, and why the first op is cut\n"
     "otherwise. The exit code is 1 when there are differences.";
 static const char export_text[] =
-    "Draws the plan. --dot is Graphviz text, --svg is laid out by the program dot.\n"
-    "Kinds: overview has groups only, block one repeated layer in full.";
+    "Writes the plan for somebody else, in one of these formats:\n"
+    "\n"
+    "--dot --svg --pdf --png  a drawing, by --kind: help drawings; all but --dot need the\n"
+    "                         program dot. WHAT: the op or tensor that it is of\n"
+    "--html --md              a report: totals, findings, collectives, memory, layers;\n"
+    "                         WHAT: a second plan, and what it does otherwise\n"
+    "--csv --json             the plan as tables, --table NAME: help tables; without it\n"
+    "                         all, as one JSON object, or for --csv a FOLDER/ of files\n"
+    "--trace                  a step along time, for Perfetto (ui.perfetto.dev); 'run\n"
+    "                         --trace FILE' has beside it what was measured\n"
+    "--onnx                   the model with the plan in it, as ONNX says where things run\n"
+    "--to SYSTEM              what to run next: dtensor (PyTorch), jax, shardy, paddle,\n"
+    "                         nnscaler, or lua, a policy that pins it all\n"
+    "\n"
+    "What a format cannot say is a note beside the file. A file is written whole or not\n"
+    "at all; equal plans give equal bytes.";
 static const char run_text[] =
     "Runs the plan, a rank a thread of this host, a process or a GPU (--backend), in\n"
     "a child that is watched, and reports times beside the predicted ones.\n"
