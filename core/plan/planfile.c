@@ -155,6 +155,18 @@ Json *planfile_decision(Arena *scratch, const Session *session, const Decision *
     return write_decision(scratch, session, "", decision);
 }
 
+/* Sizes that hold: a later one of a dim replaces an earlier. */
+static void hash_dims(const DimBindings *dims, Buf *out)
+{
+    Arena *scratch = arena_new();
+    Json *sizes = json_object();
+    for (int i = 0; i < dims->n; i++)
+        json_set_int(sizes, arena_str(scratch, dims->at[i].name), dims->at[i].size);
+    json_write(sizes, out);
+    json_free(sizes);
+    arena_free(scratch);
+}
+
 uint64_t planfile_hash(const Session *session)
 {
     Arena *scratch = arena_new();
@@ -164,9 +176,7 @@ uint64_t planfile_hash(const Session *session)
     buf_printf(&text, "\n%016" PRIx64 " %s %s %s %d", session->graph->hash, session->machine->name,
                method_propagator(session->options.method), method_profile(session->options.method),
                session->options.no_redistribute);
-    for (int i = 0; i < session->options.dims.n; i++)
-        buf_printf(&text, " %.*s=%" PRId64, STR_ARG(session->options.dims.at[i].name),
-                   session->options.dims.at[i].size);
+    hash_dims(&session->options.dims, &text);
     for (int i = 0; i < session->journal.n_done; i++)
         json_add(root, write_decided(scratch, session, &session->journal.decisions.at[i]));
     json_write(root, &text);

@@ -1,0 +1,246 @@
+/* html_table.c - a table: numbers have their exact value beside them, for sorting; what is cut has
+ * its whole text as a title. */
+#include "viz/report/html.h"
+
+#include "viz/escape.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAME_MOST = 60, TEXT_MOST = 400, SHARDING_MOST = 160, LINES_MOST = 8 };
+
+/* ---- texts of cells ---- */
+
+static int64_t characters(const char *s)
+{
+    int64_t n = 0;
+
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xC0) != 0x80;
+    return n;
+}
+
+static bool is_name_char(char c)
+{
+    return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Names of axes in their colours: "8/dp,1024,768/tp". */
+static void put_sharding(Html *html, Str text)
+{
+    const Mesh *mesh = html->page->session->mesh;
+    Str plain = text;
+
+    for (size_t at = 0, end; at < text.n; at = end) {
+        end = at;
+        while (end < text.n && is_name_char(text.s[end]))
+            end++;
+        Str word = {text.s + at, end - at};
+        int axis = word.n > 0 ? mesh_find_axis(mesh, word) : -1;
+        end += word.n == 0;
+        if (axis < 0)
+            continue;
+        escape_markup((Str){plain.s, (size_t)(word.s - plain.s)}, SHARDING_MOST, html->out);
+        buf_printf(html->out, "<b class=\"a%d\">", axis < 4 ? axis : 4);
+        escape_markup(word, SHARDING_MOST, html->out);
+        buf_puts(html->out, "</b>");
+        plain = (Str){text.s + end, text.n - end};
+    }
+    escape_markup(plain, SHARDING_MOST, html->out);
+}
+
+static int limit_of(ReportLook look)
+{
+    return look == LOOK_NAME ? NAME_MOST : look == LOOK_TEXT ? TEXT_MOST : SHARDING_MOST;
+}
+
+/* Lines one below the other; some of many. */
+static void put_lines(Html *html, const ReportCell *cell, ReportLook look)
+{
+    Str rest = str_from(cell->text);
+
+    for (int i = 0; rest.n > 0 && i < LINES_MOST; i++) {
+        Str line = str_take(&rest, '\n');
+        buf_puts(html->out, i > 0 ? "<br>" : "");
+        if (look == LOOK_SHARDING && line.n <= SHARDING_MOST)
+            put_sharding(html, line);
+        else
+            escape_markup(line, limit_of(look), html->out);
+    }
+    if (rest.n > 0)
+        buf_puts(html->out, "<br>..");
+}
+
+static bool is_cut(const ReportCell *cell, ReportLook look)
+{
+    return characters(cell->text) > limit_of(look);
+}
+
+/* ---- cells ---- */
+
+/* As short as reads back to the same number. */
+static void put_exact(Buf *out, double number)
+{
+    char text[40];
+
+    snprintf(text, sizeof text, "%.15g", number);
+    if (strtod(text, NULL) != number)
+        snprintf(text, sizeof text, "%.17g", number);
+    buf_puts(out, text);
+}
+
+/* Of a text that takes more than a line or two: it is wrapped. */
+static bool is_long(const ReportCell *cell, ReportLook look)
+{
+    enum { SHORT = 28 };
+    return look == LOOK_TEXT && characters(cell->text) > SHORT;
+}
+
+static const char *class_of(ReportLook look)
+{
+    /* ORDER REPORT_LOOK */
+    static const char *const classes[] = {"", "n", "n", "r", "r"};
+    return classes[look];
+}
+
+static void open_cell(Html *html, const ReportRow *row, const ReportCell *cell, ReportLook look,
+                      bool first)
+{
+    Buf *out = html->out;
+
+    buf_puts(out, first ? "<th scope=\"row\"" : "<td");
+    if (*class_of(look))
+        buf_printf(out, " class=\"%s\"", class_of(look));
+    else if (is_long(cell, look))
+        buf_puts(out, " class=\"w\"");
+    if (!isnan(cell->number)) {
+        buf_puts(out, " data-n=\"");
+        put_exact(out, cell->number);
+        buf_putc(out, '"');
+    }
+    if (first && row->depth > 0)
+        buf_printf(out, " style=\"--d:%d\"", row->depth);
+    if (is_cut(cell, look)) {
+        buf_puts(out, " title=\"");
+        escape_markup(str_from(cell->text), TOOLTIP_MAX, out);
+        buf_putc(out, '"');
+    }
+    buf_putc(out, '>');
+}
+
+/* Ids beyond the first of a row stand in its first cell. */
+static void put_more_ids(Buf *out, Str ids)
+{
+    str_take(&ids, ' ');
+    while (ids.n > 0) {
+        Str id = str_take(&ids, ' ');
+        buf_printf(out, "<i id=\"%.*s\"></i>", STR_ARG(id));
+    }
+}
+
+static void put_cell(Html *html, const ReportRow *row, const ReportCell *cell, ReportLook look,
+                     bool first)
+{
+    Buf *out = html->out;
+    bool linked = cell->link && *cell->text && html_has_id(html, cell->link);
+
+    open_cell(html, row, cell, look, first);
+    if (first && row->ids)
+        put_more_ids(out, str_from(row->ids));
+    if (linked)
+        buf_printf(out, "<a href=\"%s\">", cell->link);
+    put_lines(html, cell, look);
+    buf_puts(out, linked ? "</a>" : "");
+    if (look == LOOK_SHARE && *cell->text)
+        buf_printf(out, "<span class=\"share\" style=\"--w:%.1f%%\"></span>",
+                   cell->number < 1 ? 100 * cell->number : 100);
+    buf_puts(out, first ? "</th>" : "</td>");
+}
+
+static void put_row(Html *html, const ReportTable *table, int at)
+{
+    const ReportRow *row = &table->rows.at[at];
+    Str rest = str_from(row->ids), id = str_take(&rest, ' ');
+
+    buf_puts(html->out, "<tr");
+    if (id.n > 0)
+        buf_printf(html->out, " id=\"%.*s\"", STR_ARG(id));
+    buf_puts(html->out, row->head ? " class=\"head\">" : ">");
+    for (int c = 0; c < table->n_columns; c++)
+        put_cell(html, row, &table->cells.at[at * table->n_columns + c], table->column[c].look,
+                 c == 0);
+    buf_puts(html->out, "</tr>\n");
+}
+
+/* ---- the table ---- */
+
+static void put_head(Html *html, const ReportTable *table)
+{
+    buf_puts(html->out, "<thead><tr>");
+    for (int c = 0; c < table->n_columns; c++) {
+        const ReportColumn *column = &table->column[c];
+        buf_puts(html->out, "<th scope=\"col\"");
+        if (*class_of(column->look) == 'r')
+            buf_puts(html->out, " class=\"r\"");
+        if (column->what) {
+            buf_puts(html->out, " title=\"");
+            html_text(html, column->what);
+            buf_putc(html->out, '"');
+        }
+        buf_putc(html->out, '>');
+        html_text(html, column->head);
+        buf_puts(html->out, "</th>");
+    }
+    buf_puts(html->out, "</tr></thead>\n");
+}
+
+/* What heads mean, for who has no pointer to rest on them. */
+static void put_about(Html *html, const ReportTable *table)
+{
+    bool any = false;
+
+    for (int c = 0; c < table->n_columns; c++) {
+        if (!table->column[c].what)
+            continue;
+        buf_puts(html->out, any ? "" : "<details class=\"about\"><summary>Columns</summary><dl>");
+        any = true;
+        buf_puts(html->out, "<div><dt>");
+        html_text(html, table->column[c].head);
+        buf_puts(html->out, "</dt><dd>");
+        html_text(html, table->column[c].what);
+        buf_puts(html->out, "</dd></div>");
+    }
+    buf_puts(html->out, any ? "</dl></details>\n" : "");
+}
+
+void html_table(Html *html, const ReportTable *table)
+{
+    Buf *out = html->out;
+
+    buf_puts(out, "<h3>");
+    html_text(html, table->title);
+    buf_puts(out, "</h3>\n");
+    if (table->says && *table->says) {
+        buf_puts(out, "<p class=\"says\">");
+        html_text(html, table->says);
+        buf_puts(out, "</p>\n");
+    }
+    buf_printf(out, "<div class=\"wide%s\" role=\"region\" tabindex=\"0\" aria-label=\"",
+               table->high ? " high" : "");
+    html_text(html, table->title);
+    buf_printf(out, "\"><table id=\"%s\"><caption>", table->id);
+    html_text(html, table->title);
+    buf_puts(out, "</caption>\n");
+    put_head(html, table);
+    buf_puts(out, "<tbody>\n");
+    for (int i = 0; i < table->rows.n; i++)
+        put_row(html, table, i);
+    buf_puts(out, "</tbody></table></div>\n");
+    if (table->n_left_out > 0)
+        buf_printf(out,
+                   "<p class=\"says\">and %d rows more; <code>dimscope export --csv</code> writes "
+                   "all of them</p>\n",
+                   table->n_left_out);
+    put_about(html, table);
+}

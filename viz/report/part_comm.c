@@ -1,0 +1,194 @@
+/* part_comm.c - what moves: reshards folded by layers, why each is there, how each is priced. */
+#include "viz/report/page.h"
+
+#include "core/plan/cost.h"
+#include "core/plan/explain/reason.h"
+#include "core/plan/label.h"
+
+enum { WHY_MOST = 60 };
+
+static const char *ids_of(Page *page, const CommRow *row)
+{
+    Buf text = buf_new(page->arena);
+
+    for (int32_t r = row->first; r >= 0; r = page->comm->next_alike[r])
+        buf_printf(&text, "%sreshard-%d", text.n ? " " : "", r);
+    return text.s;
+}
+
+static const char *label_of(Page *page, const CommRow *row)
+{
+    int32_t tensor = page->session->plan->reshards[row->first].tensor;
+
+    return row->n > 1 ? row->label
+                      : arena_str(page->arena, label_tensor(page->session, page->arena, tensor));
+}
+
+static const char *steps_of(Page *page, const Reshard *reshard)
+{
+    Buf text = buf_new(page->arena);
+
+    comm_format_steps(page->session, reshard->path, &text);
+    return text.s;
+}
+
+static const char *groups_of(Page *page, const Reshard *reshard)
+{
+    Buf text = buf_new(page->arena);
+
+    for (int s = 0; s < reshard->path->n_steps; s++) {
+        if (reshard->path->step[s].kind == STEP_SLICE)
+            continue;
+        if (text.n)
+            buf_putc(&text, '\n');
+        comm_format_step_groups(page->session->plan, reshard, s, &text);
+    }
+    return text.s;
+}
+
+static void put_cause(Page *page, ReportTable *table, const Reshard *reshard)
+{
+    const Plan *plan = page->session->plan;
+    const Decision *pin = comm_cause(page->arena, page->session, reshard);
+
+    if (pin)
+        table_text(table, arena_printf(page->arena, "%.*s%s", STR_ARG(label_pin(page->arena, pin)),
+                                       comm_is_asked(plan, reshard) ? ", asked for" : ""));
+    else
+        table_none(table);
+}
+
+static void put_reader(Page *page, ReportTable *table, const Reshard *reshard)
+{
+    const Graph *graph = page->session->graph;
+    int32_t op = reshard->n_uses > 0 ? page->session->plan->reshard_uses[reshard->use] : -1;
+
+    if (op < 0)
+        table_none(table);
+    else
+        table_link(table, label_operator(graph, op), arena_printf(page->arena, "#op-%d", op));
+}
+
+static void add_row(Page *page, ReportTable *table, int at)
+{
+    const Session *session = page->session;
+    const CommRow *row = &page->comm->row[at];
+    const Reshard *reshard = &session->plan->reshards[row->first];
+
+    if (!table_row(table, 0))
+        return;
+    row_id(table, ids_of(page, row));
+    table_text(table, steps_of(page, reshard));
+    table_count(table, row->times);
+    if (at < WHY_MOST && reshard->path->us > 0)
+        table_link(table, label_of(page, row), arena_printf(page->arena, "#why-%d", row->first));
+    else
+        table_text(table, label_of(page, row));
+    put_cause(page, table, reshard);
+    table_sharding(table, session, reshard->tensor, reshard->from);
+    table_sharding(table, session, reshard->tensor, reshard->to);
+    put_reader(page, table, reshard);
+    table_bytes(table, comm_payload(reshard));
+    table_bytes(table, reshard->path->wire_bytes);
+    table_us(table, reshard->path->us);
+    table_us(table, row->us);
+    table_share(table, row->us, session->plan->totals.step_us);
+    table_us(table, row->exposed_us);
+    table_text(table, groups_of(page, reshard));
+}
+
+static ReportTable *new_table(Page *page)
+{
+    const char *says = arena_printf(
+        page->arena,
+        "%d value%s another sharding in a %s; equal ones, a layer each, are one row. "
+        "Where it is only sliced (SL) every device has its part, and nothing moves.",
+        page->session->plan->n_reshards, page->session->plan->n_reshards == 1 ? " gets" : "s get",
+        label_pass(page->session->plan));
+    ReportTable *table = page_table(page, "collectives-table", "What moves", says);
+
+    table->md_rows = 30;
+    table->high = true;
+    table_column(table, "steps", LOOK_SHARDING, "kind and axes: AR all-reduce, AG all-gather ..");
+    table_column(table, "times", LOOK_NUMBER, "how often it is done in all");
+    table_column(table, "value", LOOK_NAME, "what is moved; it leads to why");
+    table_column(table, "because of", LOOK_NAME, "the decision behind it");
+    table_column(table, "from", LOOK_SHARDING, "as its op leaves it");
+    table_column(table, "to", LOOK_SHARDING, "as its reader needs it");
+    table_page_column(table, "for", LOOK_NAME, "the first op that reads it so");
+    table_column(table, "payload", LOOK_NUMBER, "of a rank, in the largest step");
+    table_page_column(table, "sent", LOOK_NUMBER, "bytes on the wire of a rank, each time");
+    table_page_column(table, "each", LOOK_NUMBER, "time of one");
+    table_column(table, "total", LOOK_NUMBER, "time of all");
+    table_column(table, "share", LOOK_SHARE, "of the time of a step");
+    table_page_column(table, "exposed", LOOK_NUMBER, "what of it ops wait for in the best case");
+    table_page_column(table, "groups", LOOK_NAME, "the devices that do it together");
+    return table;
+}
+
+/* A line for each sum that differs: the formula of the algorithm that is the cheapest. */
+static void add_prices(Page *page)
+{
+    const Session *session = page->session;
+    ReportBlock *lines = page_block(page, BLOCK_LINES);
+    Intern *said = intern_new(page->arena);
+    Buf text = buf_new(page->arena);
+
+    lines->title = "How they are priced";
+    for (int i = 0; i < page->comm->n_rows; i++) {
+        const ReshardPath *path = session->plan->reshards[page->comm->row[i].first].path;
+        for (int s = 0; s < path->n_steps; s++) {
+            const Step *step = &path->step[s];
+            if (step->kind == STEP_SLICE)
+                continue;
+            Buf line = buf_new(page->arena);
+            buf_printf(&line, "%s ", step_kind_name(step->kind));
+            mesh_format_set(session->mesh, step->atoms, ".", &line);
+            buf_printf(
+                &line, ", %s: ",
+                price_step(session->machine, session->mesh, step->kind, step->atoms, step->bytes)
+                    .algorithm);
+            price_terms(session->machine, session->mesh, step->kind, step->atoms, step->bytes,
+                        &line);
+            int n = intern_count(said);
+            if (intern_put(said, line.s, line.n) == n)
+                buf_printf(&text, "%s%s", text.n ? "\n" : "", line.s);
+        }
+    }
+    lines->text = text.s;
+}
+
+/* All that is known of why: how the value came to be so, what its reader wants, the next best. */
+static void add_reasons(Page *page)
+{
+    const Session *session = page->session;
+
+    for (int i = 0; i < page->comm->n_rows && i < WHY_MOST; i++) {
+        const CommRow *row = &page->comm->row[i];
+        const Reshard *reshard = &session->plan->reshards[row->first];
+        if (reshard->path->us <= 0)
+            continue; /* every device has its part */
+        ReportBlock *lines = page_block(page, BLOCK_LINES);
+        Buf text = buf_new(page->arena);
+        why_format(session->plan, reshard->tensor, -2, &text);
+        lines->id = arena_printf(page->arena, "why-%d", row->first);
+        lines->title = arena_printf(page->arena, "Why %s of %s \xc3\x97%s", steps_of(page, reshard),
+                                    label_of(page, row), text_count(page->arena, row->times));
+        lines->text = text.s;
+        lines->page_only = true;
+    }
+}
+
+void part_comm(Page *page)
+{
+    page_section(page, "collectives", "Collectives");
+    if (page->comm->n_rows == 0) {
+        page_says(page, "None: nothing moves between devices.");
+        return;
+    }
+    ReportTable *table = new_table(page);
+    for (int i = 0; i < page->comm->n_rows; i++)
+        add_row(page, table, i);
+    add_reasons(page);
+    add_prices(page);
+}

@@ -1,0 +1,320 @@
+/* part_layers.c - the model from top to bottom: a row a layer, then a row an op; equal layers are
+ * one row. */
+#include "viz/report/page.h"
+
+#include "core/plan/cost.h"
+#include "core/plan/diff.h"
+#include "core/plan/label.h"
+
+typedef struct {
+    Page *page;
+    const Session *session;
+    const Groups *groups;
+    ReportTable *table;
+    int32_t *stamp; /* per tensor: the last run whose parameters had it */
+    int n_runs;
+    const char **ids; /* per op: of all that its row stands for */
+} Walk;
+
+static const char *group_title(const Walk *walk, int32_t group, int32_t base)
+{
+    const Group *g = &walk->groups->groups[group];
+    Buf title = buf_new(walk->page->arena);
+
+    group_format_fold(walk->groups, group, g->fold_n, base, &title);
+    return title.s;
+}
+
+/* ---- ids: a row of a fold answers for all its members ---- */
+
+static void make_ids(Walk *walk)
+{
+    const Graph *graph = walk->session->graph;
+    Arena *scratch = arena_new();
+    const int32_t *first = groups_first_members(scratch, walk->groups, graph->n_ops);
+    Buf *text = arena_array(scratch, Buf, graph->n_ops + 1);
+
+    walk->ids = arena_array(walk->page->arena, const char *, graph->n_ops + 1);
+    for (int32_t i = 0; i < walk->groups->n_order; i++) {
+        int32_t op = walk->groups->order[i], head = first[op];
+        if (!text[head].arena)
+            text[head] = buf_new(walk->page->arena);
+        buf_printf(&text[head], "%sop-%d", text[head].n ? " " : "", op);
+        walk->ids[head] = text[head].s;
+    }
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        if (text[op].arena)
+            walk->ids[op] = text[op].s;
+    arena_free(scratch);
+}
+
+/* ---- layers: the boxes of the overview ---- */
+
+static int64_t made_bytes(const Walk *walk, int32_t op)
+{
+    const Plan *plan = walk->session->plan;
+    int64_t bytes = 0;
+
+    for (int o = 0; o < walk->session->graph->ops[op].n_outputs; o++) {
+        int32_t t = op_outputs(walk->session->graph, op)[o];
+        bytes += t < 0 || plan->made[t] < 0 ? 0 : plan_local_bytes(plan, t, plan->made[t]);
+    }
+    return bytes;
+}
+
+/* Of parameters that an op of this run is the first to read. */
+static int64_t parameter_bytes(Walk *walk, int32_t op)
+{
+    const Plan *plan = walk->session->plan;
+    int64_t bytes = 0;
+
+    for (int i = 0; i < walk->session->graph->ops[op].n_inputs; i++) {
+        int32_t t = op_inputs(walk->session->graph, op)[i];
+        if (t < 0 || !tensor_is_parameter(walk->session->inferred, t) ||
+            walk->stamp[t] == walk->n_runs)
+            continue;
+        walk->stamp[t] = walk->n_runs;
+        bytes += plan->sharding[t] < 0 ? 0 : plan_local_bytes(plan, t, plan->sharding[t]);
+    }
+    return bytes;
+}
+
+/* Ops order[first..first+n), standing for `times` such runs. */
+static void add_run(Walk *walk, const char *title, int32_t first, int32_t n, int times)
+{
+    CommSums sum = comm_sum(walk->page->comm, first, first + n);
+    int64_t made = 0, parameters = 0;
+    double flops = 0;
+    const Plan *plan = walk->session->plan;
+
+    walk->n_runs++;
+    for (int32_t i = first; i < first + n; i++) {
+        int32_t op = walk->groups->order[i];
+        made += made_bytes(walk, op);
+        parameters += parameter_bytes(walk, op);
+        flops += op_flops_local(plan, op) * inferred_repeat(walk->session->inferred, op);
+    }
+    if (!table_row(walk->table, 0))
+        return;
+    double us = sum.us > 0 ? sum.us : 0, comm_us = sum.comm_us > 1e-9 ? sum.comm_us : 0;
+    table_link(walk->table, title,
+               arena_printf(walk->page->arena, "#op-%d", walk->groups->order[first]));
+    table_count(walk->table, times);
+    table_count(walk->table, n);
+    table_us(walk->table, us);
+    table_us(walk->table, comm_us);
+    table_us(walk->table, (us + comm_us) * times);
+    table_share(walk->table, (us + comm_us) * times, plan->totals.step_us);
+    table_count(walk->table, sum.count * times);
+    table_bytes(walk->table, parameters);
+    table_bytes(walk->table, made);
+    table_count(walk->table, flops);
+}
+
+static bool has_fold(const Groups *groups, int32_t group)
+{
+    for (int32_t c = groups->groups[group].child; c >= 0; c = groups->groups[c].next)
+        if (groups->groups[c].fold_n > 1 || has_fold(groups, c))
+            return true;
+    return false;
+}
+
+static void add_direct(Walk *walk, int32_t first, int32_t n)
+{
+    const Groups *groups = walk->groups;
+    const Graph *graph = walk->session->graph;
+
+    if (n <= 0)
+        return;
+    const char *path = op_path_or_name(graph, groups->order[first]);
+    const char *last = op_path_or_name(graph, groups->order[first + n - 1]);
+    add_run(walk,
+            n == 1                    ? arena_str(walk->page->arena,
+                                                  label_op(walk->session, walk->page->arena, groups->order[first]))
+            : strcmp(path, last) == 0 ? path
+                                      : arena_printf(walk->page->arena, "%s .. %s", path, last),
+            first, n, 1);
+}
+
+static void add_layers(Walk *walk, int32_t group)
+{
+    const Group *g = &walk->groups->groups[group];
+    int32_t at = g->first;
+
+    for (int32_t c = g->child; c >= 0; c = walk->groups->groups[c].next) {
+        const Group *child = &walk->groups->groups[c];
+        add_direct(walk, at, child->first - at);
+        at = child->first + child->n;
+        if (child->fold != c)
+            continue; /* a row with the first of its fold */
+        if (child->fold_n == 1 && has_fold(walk->groups, c))
+            add_layers(walk, c);
+        else
+            add_run(walk, group_title(walk, c, 0), child->first, child->n, child->fold_n);
+    }
+    add_direct(walk, at, g->first + g->n - at);
+}
+
+static Walk new_walk(Page *page, ReportTable *table)
+{
+    return (Walk){.page = page,
+                  .session = page->session,
+                  .groups = page->session->groups,
+                  .table = table,
+                  .stamp = arena_array(page->arena, int32_t, page->session->graph->n_tensors + 1)};
+}
+
+void part_layers(Page *page)
+{
+    page_section(page, "layers", "Layers");
+    ReportTable *table = page_table(page, "layers-table", "From the first op to the last",
+                                    "Layers that are alike are one row; times and bytes are of "
+                                    "one device.");
+    Walk walk = new_walk(page, table);
+
+    table->md_rows = 40;
+    table_column(table, "layer", LOOK_NAME, NULL);
+    table_column(table, "\xc3\x97", LOOK_NUMBER, "how many alike");
+    table_column(table, "ops", LOOK_NUMBER, "in one of them");
+    table_column(table, "compute", LOOK_NUMBER, "of one");
+    table_column(table, "collectives", LOOK_NUMBER, "time of those of one");
+    table_column(table, "total", LOOK_NUMBER, "both, of all of them");
+    table_column(table, "share", LOOK_SHARE, "of a step");
+    table_page_column(table, "moves", LOOK_NUMBER, "collectives of all of them");
+    table_column(table, "parameters", LOOK_NUMBER, "bytes that one keeps on a device");
+    table_column(table, "makes", LOOK_NUMBER,
+                 "bytes of what its ops make on a device, views too; not all lives at once");
+    table_page_column(table, "flops", LOOK_NUMBER, "of one, on a device");
+    add_layers(&walk, 0);
+}
+
+/* ---- ops ---- */
+
+static void put_output(const Walk *walk, int32_t op)
+{
+    const Graph *graph = walk->session->graph;
+    const Plan *plan = walk->session->plan;
+    int32_t tensor = -1;
+
+    for (int o = graph->ops[op].n_outputs - 1; o >= 0; o--)
+        if (op_outputs(graph, op)[o] >= 0)
+            tensor = op_outputs(graph, op)[o];
+    int32_t made = tensor < 0 ? -1 : plan->made[tensor];
+    table_sharding(walk->table, walk->session, tensor, made);
+    if (made < 0)
+        table_none(walk->table);
+    else
+        table_bytes(walk->table, plan_local_bytes(plan, tensor, made));
+}
+
+static void put_moves(const Walk *walk, int32_t op)
+{
+    const Comm *comm = walk->page->comm;
+    Buf text = buf_new(walk->page->arena);
+    int32_t first = -1;
+
+    for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r]) {
+        const Reshard *reshard = &walk->session->plan->reshards[r];
+        if (comm_payload(reshard) == 0)
+            continue;
+        buf_puts(&text, text.n ? "\n" : "");
+        comm_format_steps(walk->session, reshard->path, &text);
+        buf_printf(&text, " %s", text_bytes(walk->page->arena, comm_payload(reshard)));
+        first = first < 0 ? r : first;
+    }
+    if (first < 0)
+        table_none(walk->table);
+    else
+        table_link(walk->table, text.s, arena_printf(walk->page->arena, "#reshard-%d", first));
+}
+
+static void add_op(Walk *walk, int32_t op, const char *inside, int depth, double times)
+{
+    const Plan *plan = walk->session->plan;
+    Buf cut = buf_new(walk->page->arena);
+    Str name = label_op(walk->session, walk->page->arena, op);
+
+    if (!table_row(walk->table, depth))
+        return;
+    row_id(walk->table, walk->ids[op]);
+    table_str(walk->table, group_relative(arena_str(walk->page->arena, name), inside));
+    table_text(walk->table, label_operator(walk->session->graph, op));
+    diff_format_op(walk->session, op, &cut);
+    table_text(walk->table, cut.s);
+    put_output(walk, op);
+    table_count(walk->table, times);
+    table_us(walk->table, plan->op_us[op]);
+    table_us(walk->table, plan->op_us[op] * times);
+    put_moves(walk, op);
+}
+
+static void add_group(Walk *walk, const char *title, int32_t group, int depth, double times)
+{
+    const Group *g = &walk->groups->groups[group];
+    CommSums sum = comm_sum(walk->page->comm, g->first, g->first + g->n);
+
+    if (!table_row(walk->table, depth))
+        return;
+    row_head(walk->table);
+    table_text(walk->table, title);
+    table_text(walk->table, arena_printf(walk->page->arena, "%d ops", (int)g->n));
+    table_none(walk->table);
+    table_none(walk->table);
+    table_none(walk->table);
+    table_count(walk->table, times);
+    table_us(walk->table, sum.us);
+    table_us(walk->table, sum.us * times);
+    table_none(walk->table);
+}
+
+static void add_ops(Walk *walk, int32_t first, int32_t end, const char *inside, int depth,
+                    double times)
+{
+    for (int32_t i = first; i < end; i++)
+        add_op(walk, walk->groups->order[i], inside, depth, times);
+}
+
+static void add_tree(Walk *walk, int32_t group, int depth, double times)
+{
+    const Group *g = &walk->groups->groups[group];
+    int32_t at = g->first;
+
+    for (int32_t c = g->child; c >= 0; c = walk->groups->groups[c].next) {
+        const Group *child = &walk->groups->groups[c];
+        add_ops(walk, at, child->first, g->path, depth, times);
+        at = child->first + child->n;
+        if (child->fold != c)
+            continue;
+        double n = times * child->fold_n;
+        if (child->n == 1) {
+            add_op(walk, walk->groups->order[child->first], g->path, depth, n);
+            continue;
+        }
+        add_group(walk, group_title(walk, c, group), c, depth, n);
+        add_tree(walk, c, depth + 1, n);
+    }
+    add_ops(walk, at, g->first + g->n, g->path, depth, times);
+}
+
+void part_ops(Page *page)
+{
+    page_section(page, "ops", "Ops");
+    page->blocks.at[page->blocks.n - 1]->page_only = true;
+    ReportTable *table = page_table(page, "ops-table", "Every op, layer by layer",
+                                    "Of layers that are alike the first stands for all.");
+    Walk walk = new_walk(page, table);
+
+    table->page_only = true;
+    table->high = true;
+    make_ids(&walk);
+    table_column(table, "op", LOOK_NAME, NULL);
+    table_column(table, "operator", LOOK_TEXT, NULL);
+    table_column(table, "cut", LOOK_SHARDING, "its index dims, and the axes that cut them");
+    table_column(table, "makes", LOOK_SHARDING, "its first output, as it leaves it");
+    table_column(table, "local", LOOK_NUMBER, "bytes of that on a device");
+    table_column(table, "times", LOOK_NUMBER, "how many layers have one such");
+    table_column(table, "each", LOOK_NUMBER, "time of one");
+    table_column(table, "total", LOOK_NUMBER, "time of all");
+    table_column(table, "moved", LOOK_SHARDING, "what is made is then moved so");
+    add_tree(&walk, 0, 0, 1);
+}

@@ -1,0 +1,196 @@
+/* part_mesh.c - the devices and what each axis is used for; the plan as drawings. */
+#include "viz/report/page.h"
+
+#include "core/plan/cost.h"
+#include "core/plan/label.h"
+#include "core/plan/stage.h"
+#include "viz/dot.h"
+#include "viz/layout.h"
+#include "viz/svg.h"
+
+#include <inttypes.h>
+
+/* ---- drawings ---- */
+
+/* What nobody could lay out: its boxes and lines as rows. */
+static void add_boxes(Page *page, const Diagram *diagram, const char *id)
+{
+    ReportTable *table =
+        page_table(page, arena_printf(page->arena, "%s-boxes", id), diagram->title, diagram->says);
+
+    table->page_only = true;
+    table_column(table, "what", LOOK_NAME, NULL);
+    table_column(table, "is", LOOK_TEXT, NULL);
+    table_column(table, "from and to", LOOK_SHARDING, NULL);
+    table_column(table, "figures", LOOK_TEXT, NULL);
+    table_column(table, "hands on to", LOOK_TEXT, NULL);
+    for (int i = 0; i < diagram->n_boxes && table_row(table, 0); i++) {
+        const DiagramBox *box = &diagram->boxes[i];
+        Buf to = buf_new(page->arena);
+        for (int l = 0; l < diagram->n_lines; l++) {
+            const DiagramLine *line = &diagram->lines[l];
+            if (line->from != i || line->look == LINE_ORDER)
+                continue;
+            buf_printf(&to, "%s%s%s%s", to.n ? "\n" : "", diagram->boxes[line->to].title,
+                       line->label ? " by " : "", line->label ? line->label : "");
+        }
+        table_link(table, box->title, box->link);
+        table_text(table, box->operator);
+        table_text(table, box->flow);
+        table_text(table, box->figures);
+        table_text(table, to.s);
+    }
+}
+
+/* A drawing, or its rows where dot cannot lay it out; nothing where the plan has none of the kind.
+ */
+static void add_drawing(Page *page, DiagramKind kind, const char *title, const char *says)
+{
+    DiagramRequest request = page->request->drawing;
+    Buf dot = buf_new(page->arena), raw = buf_new(page->arena), svg = buf_new(page->arena);
+    Error err = {0};
+    const char *name = diagram_kind(kind)->name;
+
+    if (!page->with_drawings)
+        return;
+    request.kind = kind;
+    request.of = NULL;
+    Diagram *diagram = diagram_make(page->arena, &request, NULL);
+    if (!diagram || diagram->n_boxes == 0)
+        return;
+    if (diagram->n_boxes > LAYOUT_BOXES_MAX) {
+        export_note(page->notes, "%s: its %d boxes are a table in the report", title,
+                    diagram->n_boxes);
+        add_boxes(page, diagram, name);
+        return;
+    }
+    if (!dot_write(diagram, page->session->mesh, &dot, &err) ||
+        !layout_dot(buf_str(&dot), "svg", page->request->progress, &raw, NULL, &err)) {
+        export_note(page->notes, "%s: a table in the report, since %s", title, err.text);
+        add_boxes(page, diagram, name);
+        return;
+    }
+    svg_finish(buf_str(&raw), diagram, arena_printf(page->arena, "%s-", name), &svg);
+    ReportBlock *block = page_block(page, BLOCK_DRAWING);
+    block->id = name;
+    block->title = title;
+    block->says = says;
+    block->text = svg.s;
+    block->page_only = true;
+}
+
+/* ---- mesh ---- */
+
+static void add_axis(Page *page, ReportTable *table, int axis)
+{
+    const Session *session = page->session;
+    const Plan *plan = session->plan;
+    AtomSet atoms = mesh_axis_atoms(session->mesh, axis);
+    Buf groups = buf_new(page->arena);
+    double n = 0, us = 0, bytes = 0;
+
+    for (int r = 0; r < plan->n_reshards; r++) {
+        double times = reshard_repeat(plan, &plan->reshards[r]);
+        const ReshardPath *path = plan->reshards[r].path;
+        for (int s = 0; s < path->n_steps; s++)
+            if (path->step[s].kind != STEP_SLICE && (path->step[s].atoms & atoms)) {
+                n += times;
+                us += times * path->step[s].us;
+                bytes += times * (double)path->step[s].wire_bytes;
+            }
+    }
+    if (!table_row(table, 0))
+        return;
+    comm_format_groups(session->mesh, (SubMesh){0}, atoms, &groups);
+    table_sharding(table, session, -1, -1);
+    table->cells.at[table->cells.n - 1].text = session->mesh->axes[axis].name;
+    table_count(table, (double)session->mesh->axes[axis].size);
+    table_text(table, groups.s);
+    table_count(table, n);
+    table_bytes(table, (int64_t)bytes);
+    table_us(table, us);
+}
+
+void part_mesh(Page *page)
+{
+    const Mesh *mesh = page->session->mesh;
+
+    page_section(page, "mesh", "Mesh");
+    add_drawing(page, DIAGRAM_MESH, "Devices and axes", NULL);
+    ReportTable *table =
+        page_table(page, "axes", "Axes", "What moves along each axis of the mesh in a step.");
+    table_column(table, "axis", LOOK_SHARDING, NULL);
+    table_column(table, "size", LOOK_NUMBER, NULL);
+    table_column(table, "groups", LOOK_NAME, "devices that differ in this axis alone");
+    table_column(table, "collectives", LOOK_NUMBER, "in a step, over this axis or it and others");
+    table_column(table, "sent", LOOK_NUMBER, "bytes on the wire of one device");
+    table_column(table, "time", LOOK_NUMBER, NULL);
+    for (int axis = 0; axis < mesh->n_axes; axis++)
+        add_axis(page, table, axis);
+}
+
+/* ---- the graph ---- */
+
+void part_graph(Page *page)
+{
+    page_section(page, "graph", "Graph");
+    page->blocks.at[page->blocks.n - 1]->page_only = true;
+    add_drawing(page, DIAGRAM_OVERVIEW, "The model, equal layers folded",
+                "A box is a group of ops; its second line is the sharding of what it reads and of "
+                "what it makes. It leads to the rows below.");
+    add_drawing(page, DIAGRAM_BLOCK, "One repeated block in full", NULL);
+    if (page->session->plan->stages)
+        add_drawing(page, DIAGRAM_STAGE, "Stages", NULL);
+}
+
+/* ---- stages ---- */
+
+static void add_stage(Page *page, ReportTable *table, int s)
+{
+    const Session *session = page->session;
+    const Stages *stages = session->plan->stages;
+    const Stage *stage = &stages->at[s];
+    Buf devices = buf_new(page->arena);
+    bool trains = stages->table && stages->table->trains;
+
+    if (!table_row(table, 0))
+        return;
+    comm_format_part(session, stage->devices, &devices);
+    table_count(table, s);
+    table_text(table, devices.s);
+    table_str(table, label_op(session, page->arena, session->inferred->program[stage->first]));
+    table_count(table, stage->last - stage->first + 1);
+    table_us(table, stage_forward_us(stage));
+    table_us(table, trains ? stage_backward_us(stage) : 0);
+    table_us(table, stage->receive_us);
+    table_bytes(table, stage->receive_bytes);
+    if (stages->table)
+        table_count(table, stages->table->in_flight[s]);
+    else
+        table_none(table);
+    table_str(table, stage->decision ? label_pin(page->arena, stage->decision) : STR(""));
+}
+
+void part_stages(Page *page)
+{
+    const Stages *stages = page->session->plan->stages;
+
+    if (!stages)
+        return;
+    page_section(page, "stages", "Stages");
+    Buf text = buf_new(page->arena);
+    stages_explain(page->session->plan, &text);
+    ReportTable *table = page_table(page, "stages-table", "Pipeline stages", text.s);
+    table_column(table, "stage", LOOK_NUMBER, NULL);
+    table_column(table, "devices", LOOK_NAME, NULL);
+    table_column(table, "from", LOOK_NAME, "its first op");
+    table_column(table, "ops", LOOK_NUMBER, NULL);
+    table_column(table, "forward", LOOK_NUMBER, "of one micro-batch, collectives with it");
+    table_column(table, "backward", LOOK_NUMBER, stages_backward_note());
+    table_column(table, "receives", LOOK_NUMBER, NULL);
+    table_column(table, "received", LOOK_NUMBER, "bytes sent to it");
+    table_column(table, "in flight", LOOK_NUMBER, "micro-batches begun there and not yet done");
+    table_column(table, "by", LOOK_NAME, "who decided that it begins there");
+    for (int s = 0; s < stages->n; s++)
+        add_stage(page, table, s);
+}
