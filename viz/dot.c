@@ -1,5 +1,6 @@
 #include "viz/dot.h"
 
+#include "core/base/intern.h"
 #include "viz/escape.h"
 #include "viz/style.h"
 
@@ -551,6 +552,78 @@ static void set_title(Dot *dot)
     set_html(dot, dot->graph, "label", label.s);
 }
 
+/* ---- ids ---- */
+
+/* cgraph writes frames in the order of their ids, and its own are addresses, which no two runs
+ * have alike. These count names in order of first sight; odd ones have none. */
+typedef struct {
+    Agdisc_t discipline;
+    Agiddisc_t calls;
+    Intern *names;
+    IDTYPE n_without;
+} Ids;
+
+static void *ids_open(Agraph_t *graph, Agdisc_t *discipline)
+{
+    (void)graph;
+    return discipline; /* the first member of Ids */
+}
+
+static long ids_map(void *state, int kind, char *name, IDTYPE *id, int create)
+{
+    Ids *ids = state;
+
+    (void)kind;
+    if (!name) {
+        *id = 2 * ids->n_without++ + 1;
+        return 1;
+    }
+    int32_t at = create ? intern_put(ids->names, name, strlen(name))
+                        : intern_find(ids->names, name, strlen(name));
+    *id = 2 * ((IDTYPE)at + 1);
+    return at >= 0;
+}
+
+static char *ids_print(void *state, int kind, IDTYPE id)
+{
+    const Ids *ids = state;
+
+    (void)kind;
+    return id % 2 ? NULL : text(intern_key(ids->names, (int32_t)(id / 2) - 1, NULL));
+}
+
+static long ids_take(void *state, int kind, IDTYPE id)
+{
+    (void)state, (void)kind, (void)id;
+    return 0; /* nobody chooses ids */
+}
+
+static void ids_free(void *state, int kind, IDTYPE id)
+{
+    (void)state, (void)kind, (void)id;
+}
+
+static void ids_close(void *state)
+{
+    (void)state;
+}
+
+static void ids_register(void *state, int kind, void *object)
+{
+    (void)state, (void)kind, (void)object;
+}
+
+static Agraph_t *open_graph(Arena *arena)
+{
+    Ids *ids = arena_make(arena, Ids);
+
+    ids->names = intern_new(arena);
+    ids->calls =
+        (Agiddisc_t){ids_open, ids_map, ids_take, ids_free, ids_print, ids_close, ids_register};
+    ids->discipline = (Agdisc_t){.mem = &AgMemDisc, .id = &ids->calls, .io = &AgIoDisc};
+    return agopen(text("plan"), Agdirected, &ids->discipline);
+}
+
 bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err)
 {
     Arena *scratch = arena_new();
@@ -563,7 +636,7 @@ bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err)
         arena_free(scratch);
         return error_set(err, "no memory for the drawing");
     }
-    dot.graph = agopen(text("plan"), Agdirected, NULL);
+    dot.graph = open_graph(scratch);
     dot.frame = arena_array(scratch, Agraph_t *, diagram->n_frames);
     dot.box = arena_array(scratch, Agnode_t *, diagram->n_boxes);
     set_defaults(dot.graph);
