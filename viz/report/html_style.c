@@ -105,7 +105,7 @@ static const char tables[] =
     ".key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.45em}\n"
     "figure{margin:.4rem 0}\n"
     ".drawing{background:#fff;color:#202124;color-scheme:light;border:1px solid var(--line);"
-    "border-radius:6px;padding:.5rem;overflow:auto;max-height:60rem}\n"
+    "border-radius:6px;padding:.5rem;overflow:auto}\n"
     ".drawing svg{display:block;max-width:100%;height:auto;margin:0 auto}\n"
     ".drawing svg a:hover text{text-decoration:underline}\n"
     ".curve{border-bottom:1px solid var(--soft);max-width:60rem}\n"

@@ -79,10 +79,25 @@ static int64_t parameter_bytes(Walk *walk, int32_t op)
     return bytes;
 }
 
-/* Ops order[first..first+n), standing for `times` such runs. */
-static void add_run(Walk *walk, const char *title, int32_t first, int32_t n, int times)
+/* Of all members of a fold: what moves may differ where they meet their neighbours. */
+static CommSums sum_members(const Walk *walk, int32_t head, int times)
 {
-    CommSums sum = comm_sum(walk->page->comm, first, first + n);
+    CommSums all = {0};
+
+    for (int i = 0; i < times; i++) {
+        const Group *member = &walk->groups->groups[groups_member(walk->groups, head, i)];
+        CommSums sum = comm_sum(walk->page->comm, member->first, member->first + member->n);
+        all.us += sum.us;
+        all.comm_us += sum.comm_us;
+        all.count += sum.count;
+    }
+    return all;
+}
+
+/* Ops order[first..first+n), standing for `times` such runs, whose sums these are. */
+static void add_run(Walk *walk, const char *title, int32_t first, int32_t n, int times,
+                    CommSums sum)
+{
     int64_t made = 0, parameters = 0;
     double flops = 0;
     const Plan *plan = walk->session->plan;
@@ -96,16 +111,16 @@ static void add_run(Walk *walk, const char *title, int32_t first, int32_t n, int
     }
     if (!table_row(walk->table, 0))
         return;
-    double us = sum.us > 0 ? sum.us : 0, comm_us = sum.comm_us > 1e-9 ? sum.comm_us : 0;
+    double us = sum.us > 1e-9 ? sum.us : 0, comm_us = sum.comm_us > 1e-9 ? sum.comm_us : 0;
     table_link(walk->table, title,
                arena_printf(walk->page->arena, "#op-%d", walk->groups->order[first]));
     table_count(walk->table, times);
     table_count(walk->table, n);
-    table_us(walk->table, us);
-    table_us(walk->table, comm_us);
-    table_us(walk->table, (us + comm_us) * times);
-    table_share(walk->table, (us + comm_us) * times, plan->totals.step_us);
-    table_count(walk->table, sum.count * times);
+    table_us(walk->table, us / times);
+    table_us(walk->table, comm_us / times);
+    table_us(walk->table, us + comm_us);
+    table_share(walk->table, us + comm_us, plan->totals.step_us);
+    table_count(walk->table, sum.count);
     table_bytes(walk->table, parameters);
     table_bytes(walk->table, made);
     table_count(walk->table, flops);
@@ -133,7 +148,7 @@ static void add_direct(Walk *walk, int32_t first, int32_t n)
                                                   label_op(walk->session, walk->page->arena, groups->order[first]))
             : strcmp(path, last) == 0 ? path
                                       : arena_printf(walk->page->arena, "%s .. %s", path, last),
-            first, n, 1);
+            first, n, 1, comm_sum(walk->page->comm, first, first + n));
 }
 
 static void add_layers(Walk *walk, int32_t group)
@@ -150,7 +165,8 @@ static void add_layers(Walk *walk, int32_t group)
         if (child->fold_n == 1 && has_fold(walk->groups, c))
             add_layers(walk, c);
         else
-            add_run(walk, group_title(walk, c, 0), child->first, child->n, child->fold_n);
+            add_run(walk, group_title(walk, c, 0), child->first, child->n, child->fold_n,
+                    sum_members(walk, c, child->fold_n));
     }
     add_direct(walk, at, g->first + g->n - at);
 }
@@ -177,7 +193,8 @@ void part_layers(Page *page)
     table_column(table, "\xc3\x97", LOOK_NUMBER, "how many alike");
     table_column(table, "ops", LOOK_NUMBER, "in one of them");
     table_column(table, "compute", LOOK_NUMBER, "of one");
-    table_column(table, "collectives", LOOK_NUMBER, "time of those of one");
+    table_column(table, "collectives", LOOK_NUMBER,
+                 "time of those of one; on average, where ends of a run have others");
     table_column(table, "total", LOOK_NUMBER, "both, of all of them");
     table_column(table, "share", LOOK_SHARE, "of a step");
     table_page_column(table, "moves", LOOK_NUMBER, "collectives of all of them");
