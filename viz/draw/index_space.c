@@ -49,23 +49,37 @@ static const char *share_text(const Space *at, const Cut *cut)
     return arena_printf(at->arena, "%" PRId64, cut_local_size(cut, at->draw->plan->mesh, 0));
 }
 
-/* The decision that each axis on it goes back to. */
+/* "megatron.lua:14", and how far from here it is. */
+static const char *root_text(const Space *at, const ReasonChain *chain)
+{
+    const ReasonStep *root = &chain->step[0];
+    int64_t ops = chain->n_steps - 2 + chain->n_left_out;
+    Buf text = buf_new(at->arena);
+
+    if (root->pin)
+        buf_add(&text, label_pin(at->arena, root->pin));
+    else
+        buf_puts(&text, root->kind == REASON_CHOSEN ? "chosen here" : "with its parameter");
+    if (ops > 0)
+        buf_printf(&text, "\n%" PRId64 " op%s away", ops, ops == 1 ? "" : "s");
+    return text.s;
+}
+
+/* The decision that each axis on it goes back to; a line for all where it is the same one. */
 static const char *index_cause(const Space *at, int j)
 {
     Buf text = buf_new(at->arena);
     ReasonChain *chains;
     int n = why_index_dim(at->arena, at->draw->plan, at->op, j, &chains);
+    bool same = true;
 
-    for (int i = 0; i < n; i++) {
-        const ReasonStep *root = &chains[i].step[0];
-        int64_t ops = chains[i].n_steps - 2 + chains[i].n_left_out;
+    for (int i = 1; i < n; i++)
+        same &= strcmp(root_text(at, &chains[i]), root_text(at, &chains[0])) == 0;
+    for (int i = 0; i < (same && n > 0 ? 1 : n); i++) {
         buf_puts(&text, i ? "\n" : "");
-        if (root->pin)
-            buf_add(&text, label_pin(at->arena, root->pin));
-        else
-            buf_puts(&text, root->kind == REASON_CHOSEN ? "chosen here" : "with its parameter");
-        if (ops > 0)
-            buf_printf(&text, "\n%" PRId64 " op%s away", ops, ops == 1 ? "" : "s");
+        if (!same)
+            buf_printf(&text, "%s: ", at->draw->plan->mesh->axes[chains[i].axis].name);
+        buf_puts(&text, root_text(at, &chains[i]));
     }
     if (n == 0 && !cut_is_whole(&at->cut->index[j]))
         buf_puts(&text, "the method");

@@ -48,7 +48,13 @@ static int draw_state(const Move *move, int i)
     int64_t first = submesh_position(plan->mesh, parts.slices.part, 0);
     sharding_local_shape(sharding, plan->mesh, first, &local);
     shape_format(&local, &shape);
-    buf_printf(&figures, "a device holds %s, ", shape.s);
+    buf_puts(&figures, "a device ");
+    if (parts.slices.part.fixed) {
+        buf_puts(&figures, "of ");
+        comm_format_part(move->draw->session, devices, &figures);
+        buf_putc(&figures, ' ');
+    }
+    buf_printf(&figures, "holds %s, ", shape.s);
     units_format_bytes(plan_local_bytes(plan, move->reshard->tensor, id), &figures);
     box.flow = draw_value(move->draw, move->reshard->tensor, id);
     box.figures = figures.s;
@@ -206,6 +212,8 @@ static int draw_maker(const Move *move)
             buf_printf(&text, "\nin %.*s", STR_ARG(at));
         box.flow = text.s;
     }
+    if (computed && plan_devices(draw->plan, maker) != move->reshard->from_devices)
+        box.figures = "sent here before; handed on";
     box.frame = move->frame;
     int n = draw_box(move->draw, box);
     draw_undone(move, n);
@@ -364,6 +372,7 @@ static const char *says(const Draw *draw, const Reshard *reshard, int n)
     Buf text = buf_new(draw->arena);
     int alike = count_alike(draw, reshard);
 
+    buf_puts(&text, n > 1 ? "the first: " : "");
     buf_printf(&text, "%s becomes ", draw_value(draw, reshard->tensor, reshard->from));
     buf_printf(&text, "%s: ", draw_value(draw, reshard->tensor, reshard->to));
     put_steps(draw, reshard->path, &text);
@@ -374,7 +383,7 @@ static const char *says(const Draw *draw, const Reshard *reshard, int n)
         buf_printf(&text, " of a %s", label_pass(draw->plan));
     }
     if (n > 1)
-        buf_printf(&text, "\nit is moved in %d ways%s", n,
+        buf_printf(&text, "\nit is moved %d times%s", n,
                    n > DRAWN_MAX ? "; those not drawn: see --kind slices" : "");
     return text.s;
 }
