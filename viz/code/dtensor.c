@@ -4,6 +4,7 @@
 #include "core/plan/placement.h"
 #include "core/plan/stage.h"
 #include "viz/code/dtensor_text.h"
+#include "viz/code/modules.h"
 #include "viz/code/python_fold.h"
 
 #include <inttypes.h>
@@ -272,16 +273,6 @@ static void add_lies(Writing *w, Style *style, const char *name, int32_t tensor,
     put_field(style, name, value.s, &comment);
 }
 
-/* The sharding that an op reads its input in; -1: it does not. */
-static int32_t read_as(const Writing *w, int32_t tensor, int32_t op)
-{
-    const GraphOp *it = &w->graph->ops[op];
-    for (int i = 0; i < it->n_inputs; i++)
-        if (w->graph->operands[it->input + i] == tensor)
-            return w->plan->need[it->input + i];
-    return -1;
-}
-
 /* The one sharding that all who read the tensor have it in; -1: they do not agree. */
 static int32_t read_by_all_as(const Writing *w, int32_t tensor)
 {
@@ -289,7 +280,7 @@ static int32_t read_by_all_as(const Writing *w, int32_t tensor)
     for (int32_t u = w->graph->tensors[tensor].use; u < w->graph->tensors[tensor + 1].use; u++) {
         int32_t need = inferred_is_host(w->session->inferred, w->graph->uses[u])
                            ? -1
-                           : read_as(w, tensor, w->graph->uses[u]);
+                           : code_read_as(w->plan, tensor, w->graph->uses[u]);
         if (need < 0 || (all >= 0 && need != all))
             return -1;
         all = need;
@@ -313,7 +304,7 @@ static void add_gathered(Writing *w, Buf *gathered, Str path, Part part)
     int32_t op, tensor = naming_part(w->session->naming, path, part, &op);
     if (tensor < 0 || op < 0 || !tensor_is_parameter(w->session->inferred, tensor))
         return;
-    int32_t need = read_as(w, tensor, op);
+    int32_t need = code_read_as(w->plan, tensor, op);
     Str name = module_name(w, tensor);
     if (need < 0 || need == w->plan->sharding[tensor] || !str_starts(name, path) ||
         name.n <= path.n + 1)
@@ -333,49 +324,38 @@ static bool is_copied(const Writing *w, Str path)
     return weight >= 0 && !str_eq(module_name(w, weight), str_from(tensor_name(w->graph, weight)));
 }
 
-static bool is_sharded_value(const Writing *w, int32_t tensor)
+static void add_module(Writing *w, const CodeModule *module, PythonEntries *out)
 {
-    return has_shape(w, tensor) && !tensor_is_known(w->session->inferred, tensor);
-}
-
-static void add_module(Writing *w, int i, PythonEntries *out)
-{
-    const Naming *naming = w->session->naming;
-    Str path = str_from(naming_path(naming, i));
-    int32_t reader = -1, in = naming_part(naming, path, PART_IN, &reader);
-    int32_t result = naming_part_at(naming, i, PART_OUT);
     Style style = {.text = buf_new(w->arena)};
     Buf gathered = buf_new(w->arena), none = buf_new(w->arena);
 
     buf_puts(&style.text, "Placed(");
-    int32_t reads = is_sharded_value(w, in) && reader >= 0 ? read_as(w, in, reader) : -1;
-    if (reads >= 0)
-        add_lies(w, &style, "reads", in, shardings_at(w->plan->shardings, reads));
-    if (is_sharded_value(w, result))
-        add_out(w, &style, result);
-    add_gathered(w, &gathered, path, PART_WEIGHT);
-    add_gathered(w, &gathered, path, PART_BIAS);
+    if (module->reads >= 0)
+        add_lies(w, &style, "reads", module->in, shardings_at(w->plan->shardings, module->reads));
+    if (module->out >= 0)
+        add_out(w, &style, module->out);
+    add_gathered(w, &gathered, module->path, PART_WEIGHT);
+    add_gathered(w, &gathered, module->path, PART_BIAS);
     if (gathered.n)
         put_field(&style, "weights", arena_printf(w->arena, "{%s}", gathered.s), &none);
-    if (gathered.n && is_copied(w, path))
+    if (gathered.n && is_copied(w, module->path))
         put_field(&style, "copied", "True", &none);
-    int32_t maker = result < 0 ? reader : w->graph->tensors[result].maker;
+    int32_t maker = module->out < 0 ? module->reader : w->graph->tensors[module->out].maker;
     const char *stages = maker < 0 ? NULL : stages_of(w, -1, maker);
     if (stages && style.any)
         put_field(&style, "stages", stages, &none);
     buf_puts(&style.text, "\n)");
     if (style.any)
-        vec_push(w->arena, out, (PythonEntry){path, style.text.s, NULL});
+        vec_push(w->arena, out, (PythonEntry){module->path, style.text.s, NULL});
 }
 
 static void write_modules(Writing *w, Buf *out)
 {
-    const Naming *naming = w->session->naming;
     PythonEntries modules = {0};
-    for (int i = 0; i < naming_n_paths(naming); i++)
-        if (*naming_path(naming, i) && (naming_part_at(naming, i, PART_WEIGHT) >= 0 ||
-                                        naming_part_at(naming, i, PART_BIAS) >= 0))
-            add_module(w, i, &modules);
+    CodeModule module;
+    for (int i = 0; i < naming_n_paths(w->session->naming); i++)
+        if (code_module(w->session, i, &module))
+            add_module(w, &module, &modules);
     buf_puts(out, dtensor_plan_text);
     python_dict("plan", &modules, 4, out);
     buf_puts(out, "    return plan\n");

@@ -1,0 +1,191 @@
+"""Policies that `export --to nnscaler` writes, run by nnScaler itself on small models.
+
+    part_nnscaler.py WHAT MODEL POLICY.py PARTS.csv LINES [SKIPPED-MODULE...]
+
+MODEL is gpt or llama, with the modules of samples/models/tiny-gpt.onnx and llama-tiny.onnx. nnScaler
+traces it, runs the policy, and makes the code of every rank; what each device has of every parameter
+and of what every module makes is held against the plan. At least LINES are compared.
+"""
+
+import pathlib
+import sys
+import tempfile
+
+import torch
+from nnscaler.graph.segment import IRSegment
+from nnscaler.ir.operator import IRFwOperation
+from nnscaler.ir.tensor import IRSubTensor
+from nnscaler.parallel import ComputeConfig, parallelize
+
+import part_dtensor as parts
+
+
+class RmsNorm(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+class Attention(torch.nn.Module):
+    def __init__(self, width, heads, kv_heads):
+        super().__init__()
+        self.heads, self.kv_heads, self.size = heads, kv_heads, width // heads
+        linear = torch.nn.Linear
+        self.q_proj = linear(width, heads * self.size, bias=False)
+        self.k_proj = linear(width, kv_heads * self.size, bias=False)
+        self.v_proj = linear(width, kv_heads * self.size, bias=False)
+        self.o_proj = linear(heads * self.size, width, bias=False)
+
+    def repeated(self, x, batch, length):
+        x = x.view(batch, length, self.kv_heads, self.size).transpose(1, 2)
+        n = self.heads // self.kv_heads
+        x = x[:, :, None].expand(batch, self.kv_heads, n, length, self.size)
+        return x.reshape(batch, self.heads, length, self.size)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q = self.q_proj(x).view(batch, length, self.heads, self.size).transpose(1, 2)
+        k = self.repeated(self.k_proj(x), batch, length)
+        v = self.repeated(self.v_proj(x), batch, length)
+        scores = torch.softmax(torch.matmul(q, k.transpose(2, 3)), dim=-1)
+        return self.o_proj(torch.matmul(scores, v).transpose(1, 2).reshape(batch, length, width))
+
+
+class Mlp(torch.nn.Module):
+    def __init__(self, width, inner):
+        super().__init__()
+        self.gate_proj = torch.nn.Linear(width, inner, bias=False)
+        self.up_proj = torch.nn.Linear(width, inner, bias=False)
+        self.down_proj = torch.nn.Linear(inner, width, bias=False)
+
+    def forward(self, x):
+        return self.down_proj(torch.nn.functional.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, width, inner, heads, kv_heads):
+        super().__init__()
+        self.input_layernorm, self.post_attention_layernorm = RmsNorm(width), RmsNorm(width)
+        self.self_attn, self.mlp = Attention(width, heads, kv_heads), Mlp(width, inner)
+
+    def forward(self, x):
+        x = x + self.self_attn(self.input_layernorm(x))
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class Decoder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed_tokens = torch.nn.Embedding(512, 128)
+        self.layers = torch.nn.ModuleList(Layer(128, 256, 8, 4) for _ in range(2))
+        self.norm = RmsNorm(128)
+
+    def forward(self, input_ids):
+        x = self.embed_tokens(input_ids)
+        for layer in self.layers:
+            x = layer(x)
+        return self.norm(x)
+
+
+class Llama(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = Decoder()
+        self.lm_head = torch.nn.Linear(128, 512, bias=False)
+
+    def forward(self, input_ids):
+        return torch.sum(self.lm_head(self.model(input_ids)))
+
+
+class Gpt(parts.TinyGpt):
+    def __init__(self):
+        super().__init__(parts.Conv1D)
+
+    def forward(self, input_ids):
+        return torch.sum(super().forward(input_ids))
+
+
+def nodes_of(graph):
+    for node in graph.nodes(flatten=True):
+        if isinstance(node, IRFwOperation) and not isinstance(node, IRSegment):
+            if node.name != "multiref":
+                yield node
+
+
+def found(graph):
+    """{name: {device: shapes}} of parameters as ops read them, and of what modules make."""
+    shapes, last = {}, {}
+    for node in nodes_of(graph):
+        for value in node.inputs():
+            if isinstance(value, IRSubTensor) and value.is_param():
+                for device in node.device:
+                    of = shapes.setdefault(value.parent.name, {})
+                    of.setdefault(device, set()).add(tuple(value.shape))
+        for value in node.outputs():
+            if isinstance(value, IRSubTensor) and node.fqn:
+                last.setdefault(node.fqn, []).append((value, node.device))
+    for path, made in last.items():
+        if any(other.startswith(path + ".") for other in last):
+            continue  # what others inside of it make may be its result
+        for value, devices in made:
+            if value.parent == made[-1][0].parent:  # what the module's last op makes
+                of = shapes.setdefault(f"{path}.out", {})
+                for device in devices:
+                    of.setdefault(device, set()).add(tuple(value.shape))
+    return shapes
+
+
+def compare(graph, model, exported, parts_path, skipped):
+    """The exported weight of a Linear is [in, out], torch's is [out, in]."""
+    by_name, by_label = parts.parts_of(parts_path)
+    n, errors = 0, []
+    for name, devices in found(graph).items():
+        wanted = by_label.get(name) or by_name.get(name)
+        path, _, tail = name.rpartition(".")
+        if not wanted or path in skipped or (tail == "out" and f"{path}.weight" not in by_label):
+            continue
+        unit = [exported.RANKS[rank] for rank in range(len(exported.DEVICES))]
+        wanted = {rank: wanted[device] for rank, device in enumerate(unit) if device in wanted}
+        for device in sorted({*wanted, *devices}):
+            have, want = devices.get(device), wanted.get(device)
+            if have is None or want is None:
+                errors.append(f"{name} on {device}: {have}, planned {want}")
+                continue
+            turned = tail == "weight" and isinstance(model.get_submodule(path), torch.nn.Linear)
+            n += 1
+            if have != {want[1][::-1] if turned else want[1]}:
+                errors.append(f"{name} on {device}: {have}, planned {want[1]}")
+    return n, errors
+
+
+def main():
+    what, kind, policy, parts_path, least, *skipped = sys.argv[1:]
+    torch.manual_seed(0)
+    exported = parts.load(policy)
+    seen = {}
+
+    def pas(graph, cfg):
+        graph = exported.pas_policy(graph, cfg)
+        seen["n"], seen["errors"] = compare(graph, model, exported, parts_path, skipped)
+        return graph
+
+    n = len(exported.DEVICES)
+    stages = len(exported.STAGES) > 1
+    config = ComputeConfig(n, n * exported.UNITS, use_end2end=stages, trace_strategy="cpu")
+    model = {"gpt": Gpt, "llama": Llama}[kind]()
+    ids = torch.randint(0, 256, (2 // exported.UNITS, 16))
+    with tempfile.TemporaryDirectory() as folder:
+        parallelize(model, {"input_ids": ids}, pas, config, gen_savedir=folder, load_module=False)
+        code = len(list(pathlib.Path(folder).rglob("gencode*.py")))
+    if code != n * exported.UNITS:
+        seen["errors"].append(f"code of {code} ranks")
+    if seen["n"] < int(least):
+        seen["errors"].append(f"{seen['n']} shapes, not {least}")
+    parts.say(f"{what}: {seen['n']} local shapes, code of {code} ranks", seen["errors"])
+
+
+if __name__ == "__main__":
+    main()
