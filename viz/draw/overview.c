@@ -275,13 +275,13 @@ static void say_moves(const Overview *o, const Piece *part, Buf *out)
                    draw_say_moves(o->draw, &all), draw_us(o->draw, part->comm_us));
 }
 
-static const char *figures_of(const Overview *o, const Piece *part)
+static const char *figures_of(const Overview *o, const Piece *part, bool dearest)
 {
     const Totals *totals = &o->draw->plan->totals;
     double us = part->us + part->comm_us, share = totals->step_us > 0 ? us / totals->step_us : 0;
     Buf text = buf_new(o->draw->arena);
 
-    buf_puts(&text, draw_us(o->draw, us));
+    buf_printf(&text, "%s%s", dearest ? "the most: " : "", draw_us(o->draw, us));
     if (share >= 0.01)
         buf_printf(&text, ", %.0f%% of the %s", 100 * share, label_pass(o->draw->plan));
     if (part->parameter_bytes > 0)
@@ -313,17 +313,33 @@ static int stage_frame(Overview *o, const Piece *part)
     return o->frame_of[stage] - 1;
 }
 
+/* How often its ops run, as the body of a loop. */
+static double least_turns(const Overview *o, const Piece *part)
+{
+    double least = inferred_repeat(o->draw->plan->inferred, op_at(o, part->first));
+
+    for (int32_t i = part->first + 1; i < part->first + n_ops(part); i++) {
+        double turns = inferred_repeat(o->draw->plan->inferred, op_at(o, i));
+        least = turns < least ? turns : least;
+    }
+    return least;
+}
+
 static void draw_part(Overview *o, const Piece *part, bool dearest)
 {
     Draw *draw = o->draw;
     int32_t head = op_at(o, part->first);
-    DiagramBox box = draw_new_box(part->repeats > 1 ? BOX_GROUP : BOX_OP, part->title);
+    double turns = least_turns(o, part);
+    DiagramBox box = draw_new_box(
+        part->repeats > 1 ? BOX_GROUP : BOX_OP,
+        turns > 1 ? arena_printf(draw->arena, "%s \xe2\x86\xbb%.10g", part->title, turns)
+                  : part->title);
 
     box.operator= part->n == 1 ? label_operator(draw->graph, head)
     : part->repeats> 1         ? arena_printf(draw->arena, "%d ops each", part->n)
                                : arena_printf(draw->arena, "%d ops", part->n);
     box.flow = flow_of(o, part);
-    box.figures = figures_of(o, part);
+    box.figures = figures_of(o, part, dearest);
     box.why = draw_cause(draw, head);
     box.link = arena_printf(draw->arena, "#op-%d", head);
     box.frame = stage_frame(o, part);
