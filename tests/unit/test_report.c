@@ -356,6 +356,87 @@ static void odd_models_are_reported(void **state)
     model_text_close(&o);
 }
 
+/* Names of 10,000 characters, of markup, of bytes that are no text. */
+static Graph *hostile_graph(Arena *arena, const char *const *names)
+{
+    GraphBuilder *builder = graph_builder_new(arena, "a/<b>\"&|`\n.onnx");
+    int32_t x = graph_tensor(builder, str_from(names[0])),
+            w = graph_tensor(builder, str_from(names[1])),
+            y = graph_tensor(builder, str_from(names[2])),
+            z = graph_tensor(builder, str_from(names[3]));
+    Shape shape = {.n_dims = 2, .dim = {64, 64}};
+    int32_t none = graph_add_attrs(builder, NULL, 0), in[2] = {x, w};
+    Error err = {0};
+
+    graph_add_input(builder, x, DT_F32, (DeclaredDim[]){{64, 0}, {64, 0}}, 2);
+    graph_add_initializer(builder, w, DT_F32, &shape, (TensorData){0});
+    graph_add_op(builder, STR("MatMul"), str_from(names[4]), str_from(names[5]), in, 2, &y, 1,
+                 none);
+    graph_add_op(builder, STR("Relu"), str_from(names[3]), str_from(names[5]), &y, 1, &z, 1, none);
+    graph_add_output(builder, z);
+    Graph *graph = graph_seal(builder, &err);
+    if (!graph)
+        fail_msg("%s", err.text);
+    return graph;
+}
+
+static void names_stay_texts(void **state)
+{
+    (void)state;
+    Fixture f = {.arena = arena_new()};
+    char *longest = arena_array(f.arena, char, 10001);
+    memset(longest, 'a', 10000);
+    const char *const names[] = {"x</td></tr><script>",      longest,
+                                 "y\n\r\t\x01\x7f | ` | \\", "\" onload=\"alert(1)&amp;</table>",
+                                 "\xe2\x80\xae evil -->",    "\xff\xfe%s%n]]>"};
+    f.scripts = scripts_new(f.arena, ".");
+    SessionHooks hooks = scripts_hooks(f.scripts);
+    SessionOptions options = {.model = "hostile", .mesh = "tp=2"};
+    Error err = {0};
+    f.session = session_open_graph(hostile_graph(f.arena, names), &options, &hooks, &err);
+    if (!f.session)
+        fail_msg("%s", err.text);
+    uint8_t atom = 0;
+    Cut cut = cut_by(64, &atom, 1, f.session->mesh);
+    Decision pin = {.kind = PIN_TENSOR_DIM,
+                    .place = graph_find_tensor(f.session->graph, str_from(names[1])),
+                    .cut = &cut,
+                    .origin = {.kind = ORIGIN_USER, .file = "", .text = names[2]}};
+    assert_true(session_apply(f.session, &pin, 1, &err));
+    assert_true(f.session->plan->n_reshards > 0);
+    const char *page = report(f.arena, f.session, NULL, "html", NULL);
+    Markup m = markup_read(f.arena, page);
+    assert_int_equal(m.n_scripts, 1);
+    says(m.all.s, "x</td></tr><script>"); /* as text */
+    says(m.all.s, "U+202E evil");
+    assert_true(strlen(page) < 200000);
+    check_tables(str_from(report(f.arena, f.session, NULL, "md", NULL)));
+    close_fixture(&f);
+}
+
+/* A model of nothing: what it is given it hands out. */
+static void a_model_without_ops_is_reported(void **state)
+{
+    (void)state;
+    Fixture f = {.arena = arena_new()};
+    GraphBuilder *builder = graph_builder_new(f.arena, "empty.onnx");
+    int32_t x = graph_tensor(builder, STR("x"));
+    Error err = {0};
+    graph_add_input(builder, x, DT_F32, (DeclaredDim[]){{4, 0}}, 1);
+    graph_add_output(builder, x);
+    Graph *graph = graph_seal(builder, &err);
+    assert_non_null(graph);
+    f.scripts = scripts_new(f.arena, ".");
+    SessionHooks hooks = scripts_hooks(f.scripts);
+    SessionOptions options = {.model = "empty", .mesh = "tp=2"};
+    f.session = session_open_graph(graph, &options, &hooks, &err);
+    if (!f.session)
+        fail_msg("%s", err.text);
+    markup_read(f.arena, report(f.arena, f.session, NULL, "html", NULL));
+    check_tables(str_from(report(f.arena, f.session, NULL, "md", NULL)));
+    close_fixture(&f);
+}
+
 /* ---- without dot; large models; the script ---- */
 
 static void without_dot_the_graph_is_a_table(void **state)
@@ -438,6 +519,8 @@ int main(void)
         cmocka_unit_test(two_plans_stand_side_by_side),
         cmocka_unit_test(equal_plans_are_said_to_be),
         cmocka_unit_test(a_saved_plan_has_the_hash_of_its_plan),
+        cmocka_unit_test(names_stay_texts),
+        cmocka_unit_test(a_model_without_ops_is_reported),
         cmocka_unit_test(without_dot_the_graph_is_a_table),
         cmocka_unit_test(a_hundred_layers_fit_a_small_page),
         cmocka_unit_test(the_script_has_the_hash_that_is_allowed),

@@ -134,21 +134,24 @@ static bool has_fold(const Groups *groups, int32_t group)
     return false;
 }
 
+/* "transformer", "a .. b": ops that stand in no group of their own. */
+static const char *direct_title(const Walk *walk, int32_t first, int32_t n)
+{
+    const Graph *graph = walk->session->graph;
+    Arena *arena = walk->page->arena;
+    int32_t head = walk->groups->order[first], last = walk->groups->order[first + n - 1];
+    const char *path = op_path_or_name(graph, head), *end = op_path_or_name(graph, last);
+
+    if (n == 1)
+        return arena_str(arena, label_op(walk->session, arena, head));
+    return strcmp(path, end) == 0 ? path : arena_printf(arena, "%s .. %s", path, end);
+}
+
 static void add_direct(Walk *walk, int32_t first, int32_t n)
 {
-    const Groups *groups = walk->groups;
-    const Graph *graph = walk->session->graph;
-
-    if (n <= 0)
-        return;
-    const char *path = op_path_or_name(graph, groups->order[first]);
-    const char *last = op_path_or_name(graph, groups->order[first + n - 1]);
-    add_run(walk,
-            n == 1                    ? arena_str(walk->page->arena,
-                                                  label_op(walk->session, walk->page->arena, groups->order[first]))
-            : strcmp(path, last) == 0 ? path
-                                      : arena_printf(walk->page->arena, "%s .. %s", path, last),
-            first, n, 1, comm_sum(walk->page->comm, first, first + n));
+    if (n > 0)
+        add_run(walk, direct_title(walk, first, n), first, n, 1,
+                comm_sum(walk->page->comm, first, first + n));
 }
 
 static void add_layers(Walk *walk, int32_t group)
