@@ -1,5 +1,7 @@
 #include "core/base/sheet_write.h"
 
+#include "core/base/json.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -40,52 +42,96 @@ void sheet_write_csv(const Sheet *sheet, Buf *out)
 
 /* ---- json ---- */
 
-static Json *json_number(Arena *arena, Str cell)
+/* Bytes that stand for themselves in a string. */
+static bool is_plain(Str text)
 {
-    const char *text = arena_str(arena, cell);
+    for (size_t i = 0; i < text.n; i++)
+        if (text.s[i] < 0x20 || text.s[i] > 0x7e || text.s[i] == '"' || text.s[i] == '\\')
+            return false;
+    return true;
+}
+
+/* A number that JSON writes so: "-12", "0.5", of no more digits than are written again. */
+static bool is_plain_number(Str text)
+{
+    enum { DIGITS = 15 };
+    size_t i = text.n > 0 && text.s[0] == '-', begin = i, points = 0;
+
+    if (i + 1 < text.n && text.s[i] == '0' && text.s[i + 1] != '.')
+        return false;
+    for (; i < text.n && (is_digit(text.s[i]) || (text.s[i] == '.' && i > begin)); i++)
+        points += text.s[i] == '.';
+    return i == text.n && i > begin && i - begin <= DIGITS && points <= 1 &&
+           is_digit(text.s[i - 1]);
+}
+
+static void add_json(Json *value, Buf *out)
+{
+    json_write(value, out);
+    json_free(value);
+}
+
+static void add_json_text(Str text, Buf *out)
+{
+    if (!is_plain(text)) {
+        add_json(json_from_str(text), out);
+        return;
+    }
+    buf_putc(out, '"');
+    buf_add(out, text);
+    buf_putc(out, '"');
+}
+
+static void add_json_number(Str cell, Buf *out)
+{
     int64_t whole;
     char *end;
 
-    if (str_to_int(cell, &whole))
-        return json_from_int(whole);
+    if (is_plain_number(cell)) {
+        buf_add(out, cell);
+        return;
+    }
+    if (str_to_int(cell, &whole)) {
+        add_json(json_from_int(whole), out);
+        return;
+    }
+    Arena *scratch = arena_new();
+    const char *text = arena_str(scratch, cell);
     double value = strtod(text, &end);
-    return end == text || *end || !isfinite(value) ? json_null() : json_from_real(value);
+    add_json(end == text || *end || !isfinite(value) ? json_null() : json_from_real(value), out);
+    arena_free(scratch);
 }
 
-void sheet_put_json(const Sheet *sheet, Json *out)
+void sheet_write_json_rows(const Sheet *sheet, Buf *out)
 {
-    Json *columns = json_array(), *rows = json_array();
-    Arena *scratch = arena_new();
     int n = sheet->columns.n;
 
-    for (int c = 0; c < n; c++)
-        json_add(columns, json_from_str(str_from(sheet->columns.at[c].name)));
-    for (int r = 0; r < sheet_rows(sheet); r++) {
-        Json *row = json_object();
-        for (int c = 0; c < n; c++) {
-            Str cell = sheet->cells.at[r * n + c];
-            json_set(row, sheet->columns.at[c].name,
-                     sheet->columns.at[c].number ? json_number(scratch, cell)
-                                                 : json_from_str(cell));
-        }
-        json_add(rows, row);
+    buf_puts(out, "\"columns\":[");
+    for (int c = 0; c < n; c++) {
+        buf_puts(out, c > 0 ? "," : "");
+        add_json_text(str_from(sheet->columns.at[c].name), out);
     }
-    json_set(out, "columns", columns);
-    json_set(out, "rows", rows);
-    arena_free(scratch);
+    buf_puts(out, "],\"rows\":[");
+    for (int i = 0; i < sheet_rows(sheet) * n; i++) {
+        buf_puts(out, i % n > 0 ? "," : i > 0 ? ",{" : "{");
+        add_json_text(str_from(sheet->columns.at[i % n].name), out);
+        buf_putc(out, ':');
+        if (sheet->columns.at[i % n].number)
+            add_json_number(sheet->cells.at[i], out);
+        else
+            add_json_text(sheet->cells.at[i], out);
+        buf_puts(out, i % n + 1 == n ? "}" : "");
+    }
+    buf_putc(out, ']');
 }
 
 void sheet_write_json(const Sheet *sheet, const char *view, Buf *out)
 {
-    Json *root = json_object();
-
-    json_set_str(root, "schema", "dimscope.sheet");
-    json_set_int(root, "version", SHEET_VERSION);
-    json_set_str(root, "view", view);
-    sheet_put_json(sheet, root);
-    json_write(root, out);
-    buf_putc(out, '\n');
-    json_free(root);
+    buf_printf(out, "{\"schema\":\"dimscope.sheet\",\"version\":%d,\"view\":", SHEET_VERSION);
+    add_json_text(str_from(view), out);
+    buf_putc(out, ',');
+    sheet_write_json_rows(sheet, out);
+    buf_puts(out, "}\n");
 }
 
 /* ---- md ---- */

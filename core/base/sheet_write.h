@@ -8,14 +8,13 @@
 #ifndef CORE_BASE_SHEET_WRITE_H
 #define CORE_BASE_SHEET_WRITE_H
 
-#include "core/base/json.h"
 #include "core/base/sheet.h"
 
 enum { SHEET_VERSION = 1 };
 
 void sheet_write_csv(const Sheet *sheet, Buf *out);
 void sheet_write_json(const Sheet *sheet, const char *view, Buf *out);
-void sheet_put_json(const Sheet *sheet, Json *out); /* its "columns" and "rows" into an object */
+void sheet_write_json_rows(const Sheet *sheet, Buf *out); /* its "columns" and "rows" alone */
 void sheet_write_md(const Sheet *sheet, Buf *out);
 
 #endif

@@ -433,6 +433,10 @@ int main(int argc, char **argv)
         bench_scale_part(argv[2], argv[3]);
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--viz") == 0) {
+        bench_viz();
+        return 0;
+    }
     bench_flow(argv[0]);
     bench_reshard();
     bench_rule_lookup();
@@ -441,6 +445,7 @@ int main(int argc, char **argv)
     bench_open_million();
     bench_open_gpt2();
     bench_models();
+    bench_viz();
     bench_scale(argv[0]);
     return 0;
 }

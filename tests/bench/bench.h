@@ -24,6 +24,7 @@ void bench_reshard(void);  /* bench_reshard.c */
 void bench_policies(void); /* bench_policy.c */
 void bench_models(void);   /* bench_models.c */
 void bench_run(void);      /* bench_run.c */
+void bench_viz(void);      /* bench_viz.c; alone: bench --viz */
 
 /* bench_scale.c: what the explorer takes at a million ops, in processes of its own; one of them. */
 void bench_scale(const char *program);

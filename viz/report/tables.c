@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 const PlanTable *const plan_tables[] = {
@@ -127,34 +126,25 @@ bool tables_csv_folder(const ExportRequest *request, const char *path, ExportNot
     return ok;
 }
 
-static void add_table(const ExportRequest *request, const PlanTable *table, ExportNotes *notes,
-                      Json *tables)
-{
-    Sheet sheet = {.arena = arena_new()};
-
-    if (fill_of_all(request, table, &sheet, notes)) {
-        Json *one = json_object();
-        sheet_put_json(&sheet, one);
-        json_set(tables, table->name, one);
-    }
-    arena_free(sheet.arena);
-}
-
 static void write_all(const ExportRequest *request, Buf *out, ExportNotes *notes)
 {
-    Json *root = json_object(), *tables = json_object();
-    char hash[17];
+    const char *comma = "";
 
-    snprintf(hash, sizeof hash, "%016" PRIx64, planfile_hash(request->drawing.session));
-    for (const PlanTable *const *table = plan_tables; *table; table++)
-        add_table(request, *table, notes, tables);
-    json_set_str(root, "schema", "dimscope.tables");
-    json_set_int(root, "version", SHEET_VERSION);
-    json_set_str(root, "plan", hash);
-    json_set(root, "tables", tables);
-    json_write(root, out);
-    buf_putc(out, '\n');
-    json_free(root);
+    buf_printf(out,
+               "{\"schema\":\"dimscope.tables\",\"version\":%d,\"plan\":\"%016" PRIx64
+               "\",\"tables\":{",
+               SHEET_VERSION, planfile_hash(request->drawing.session));
+    for (const PlanTable *const *table = plan_tables; *table; table++) {
+        Sheet sheet = {.arena = arena_new()};
+        if (fill_of_all(request, *table, &sheet, notes)) {
+            buf_printf(out, "%s\"%s\":{", comma, (*table)->name);
+            sheet_write_json_rows(&sheet, out);
+            buf_putc(out, '}');
+            comma = ",";
+        }
+        arena_free(sheet.arena);
+    }
+    buf_puts(out, "}}\n");
 }
 
 bool tables_json(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)

@@ -145,21 +145,33 @@ static bool lies_at(const Plan *plan, const bool *on, int64_t position)
     return false;
 }
 
-static void put_part(const Session *session, int32_t tensor, int64_t position, Sheet *out)
+/* What all parts of a tensor have in common, cells behind one another. */
+static Sheet describe(const Session *session, int32_t tensor, Arena *arena)
 {
-    const Mesh *mesh = session->mesh;
-    const Sharding *sharding = plan_sharding(session->plan, tensor);
+    Sheet cells = {.arena = arena};
+
+    table_put_text(&cells, tensor_name(session->graph, tensor));
+    sheet_put(&cells, label_tensor(session, arena, tensor));
+    table_put_text(&cells, label_tensor_kind(session, tensor));
+    table_put_shape(&cells, inferred_shape(session->inferred, tensor));
+    table_put_partial(&cells, session->mesh, plan_sharding(session->plan, tensor));
+    return cells;
+}
+
+/* device: its number and its coordinates. */
+static void put_part(const Session *session, int32_t tensor, int64_t position, const Str *common,
+                     const Str *device, Sheet *out)
+{
     Shape local;
 
-    sharding_local_shape(sharding, mesh, position, &local);
-    table_put_text(out, tensor_name(session->graph, tensor));
-    sheet_put(out, label_tensor(session, out->arena, tensor));
-    table_put_text(out, label_tensor_kind(session, tensor));
-    sheet_number(out, (double)mesh_device(mesh, position));
-    table_put_coordinates(out, mesh, position);
-    table_put_shape(out, inferred_shape(session->inferred, tensor));
+    sharding_local_shape(plan_sharding(session->plan, tensor), session->mesh, position, &local);
+    for (int i = 0; i < 3; i++)
+        sheet_put(out, common[i]);
+    sheet_put(out, device[0]);
+    sheet_put(out, device[1]);
+    sheet_put(out, common[3]);
     table_put_shape(out, &local);
-    table_put_partial(out, mesh, sharding);
+    sheet_put(out, common[4]);
 }
 
 static bool rows_parts(const Session *session, Sheet *out, Error *err)
@@ -175,13 +187,19 @@ static bool rows_parts(const Session *session, Sheet *out, Error *err)
     }
     if (!table_fits(n * (double)session->mesh->n_devices, "parts", err))
         return false;
+    Sheet devices = {.arena = out->arena};
+    for (int64_t at = 0; at < session->mesh->n_devices; at++) {
+        sheet_number(&devices, (double)mesh_device(session->mesh, at));
+        table_put_coordinates(&devices, session->mesh, at);
+    }
     for (int32_t t = 0; t < session->graph->n_tensors; t++) {
         if (!in[t])
             continue;
+        Sheet common = describe(session, t, out->arena);
         find_devices(plan, t, on);
         for (int64_t at = 0; at < session->mesh->n_devices; at++)
             if (lies_at(plan, on, at))
-                put_part(session, t, at, out);
+                put_part(session, t, at, common.cells.at, &devices.cells.at[2 * at], out);
     }
     return true;
 }
