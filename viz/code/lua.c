@@ -203,8 +203,8 @@ static void say_notes(const Lua *lua, const RepinDifference *difference, ExportN
     if (!difference->same)
         export_note(notes,
                     "this policy does not make the plan again: %d ops are cut otherwise, %d "
-                    "tensors lie otherwise",
-                    difference->n_ops, difference->n_tensors);
+                    "tensors lie otherwise, %d ops run elsewhere",
+                    difference->n_ops, difference->n_tensors, difference->n_moved);
     if (n_rules)
         export_note(notes,
                     "%d operators and rules that the policy registers are not in it: they "

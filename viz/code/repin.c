@@ -2,6 +2,7 @@
 
 #include "core/plan/decision_lua.h"
 #include "core/plan/factor/propagate.h"
+#include "core/plan/stage.h"
 
 enum { ROUNDS_MAX = 2000 };
 
@@ -35,14 +36,27 @@ static AtomSet *axes_beside(Repin *r, const Decision *decision)
                                            : &r->cut_tensor[decision->place];
 }
 
+/* A policy is refused for a schedule that does not fit its stages. */
+static bool schedule_fits(const Plan *plan)
+{
+    for (int i = 0; i < plan->findings.n; i++)
+        if (strcmp(plan->findings.at[i].code, "schedule") == 0)
+            return false;
+    return true;
+}
+
 static bool is_sayable(Repin *r, const Decision *decision)
 {
     const Graph *graph = r->session->graph;
     bool pins = decision_pins_dim(decision->kind);
+    if (decision->kind == PIN_SCHEDULE)
+        return schedule_fits(r->want);
     if (pins && !cut_has_lua(decision_cut(decision)))
         return false;
-    if (!decision_is_on_tensor(decision->kind) && decision->kind != PIN_SCHEDULE &&
-        !repin_names_op(graph, decision->place))
+    if (decision_is_on_tensor(decision->kind) &&
+        tensor_is_known(r->session->inferred, decision->place))
+        return false; /* a policy shards no constants */
+    if (!decision_is_on_tensor(decision->kind) && !repin_names_op(graph, decision->place))
         return false;
     if ((decision->kind == PIN_DEVICES || decision->kind == PIN_RECOMPUTE) &&
         !repin_names_op(graph, decision->last))
@@ -268,10 +282,19 @@ Repinned repin_own(const Session *session, Arena *arena)
     return out;
 }
 
-static bool same_totals(const Totals *a, const Totals *b)
+static bool same_totals(const Plan *a, const Plan *b)
 {
-    return a->step_us == b->step_us && a->comm_bytes == b->comm_bytes &&
-           a->peak_bytes == b->peak_bytes && a->flops == b->flops;
+    const Totals *x = &a->totals, *y = &b->totals;
+    return x->step_us == y->step_us && x->comm_bytes == y->comm_bytes &&
+           x->peak_bytes == y->peak_bytes && x->flops == y->flops &&
+           plan_step_us(a) == plan_step_us(b);
+}
+
+static bool lies_elsewhere(const Repin *r, int32_t op)
+{
+    return !submesh_equal(r->have->submeshes[plan_devices(r->have, op)],
+                          r->want->submeshes[plan_devices(r->want, op)]) ||
+           stage_of(r->have, op) != stage_of(r->want, op);
 }
 
 RepinDifference repin_compare(const Session *session, const Decision *decision, int n,
@@ -288,8 +311,10 @@ RepinDifference repin_compare(const Session *session, const Decision *decision, 
         out.n_ops += op_differs(&r, inferred->program[i]);
     for (int32_t t = 0; t < inferred->graph->n_tensors; t++)
         out.n_tensors += tensor_differs(&r, t);
+    for (int i = 0; i < inferred->n_program; i++)
+        out.n_moved += lies_elsewhere(&r, inferred->program[i]);
     out.same =
-        out.n_ops == 0 && out.n_tensors == 0 && same_totals(&r.have->totals, &r.want->totals);
+        out.n_ops == 0 && out.n_tensors == 0 && out.n_moved == 0 && same_totals(r.have, r.want);
     repin_end(&r);
     arena_free(r.arena);
     return out;

@@ -25,6 +25,7 @@ bool repin_names_op(const Graph *graph, int32_t op);
 
 typedef struct {
     int n_ops, n_tensors; /* that are cut, or lie, otherwise */
+    int n_moved;          /* ops on other devices, or of another stage */
     bool same;            /* none, and it costs the same */
 } RepinDifference;
 
