@@ -194,6 +194,71 @@ static void put_addends(const Picture *picture, int64_t position, Buf *out)
         buf_printf(out, "\n.. \xce\xa3%" PRId64, slices->n_addends);
 }
 
+/* ---- what a part was before ---- */
+
+enum { SOURCE_PARTS = 64, SOURCE_RUNS = 256, SOURCES_SHOWN = 6 };
+
+/* Both have elements of dim d. */
+static bool part_meets(const Picture *picture, int d, int64_t before, int64_t position)
+{
+    const Slices *was = picture->parts->before;
+    const Mesh *mesh = picture->slices->mesh;
+    Runs a = cut_runs(picture->arena, &was->sharding->dim[d], mesh, before);
+    Runs b = cut_runs(picture->arena, &picture->slices->sharding->dim[d], mesh, position);
+
+    for (int i = 0; i < a.n; i++)
+        for (int j = 0; j < b.n; j++)
+            if (a.at[i].start < b.at[j].start + b.at[j].length &&
+                b.at[j].start < a.at[i].start + a.at[i].length)
+                return true;
+    return false;
+}
+
+/* The parts of dim d that the one at the position takes from; false: they are too many to look. */
+static bool find_sources(const Picture *picture, int d, int64_t position, int64_t *part, int64_t *n)
+{
+    const Slices *was = picture->parts->before;
+    const Mesh *mesh = picture->slices->mesh;
+    int64_t first = submesh_position(mesh, was->part, 0);
+
+    *n = 0;
+    if (slice_parts(was, d) > SOURCE_PARTS ||
+        cut_n_runs(&was->sharding->dim[d], mesh, first) > SOURCE_RUNS ||
+        cut_n_runs(&picture->slices->sharding->dim[d], mesh, position) > SOURCE_RUNS)
+        return false;
+    for (int64_t p = 0; p < slice_parts(was, d); p++)
+        if (part_meets(picture, d, slice_at(was, d, p, -1, 0, first), position))
+            part[(*n)++] = p;
+    return true;
+}
+
+/* "of A B C D", "sum of A": a line of a cell. */
+static void put_sources(const Picture *picture, int64_t position, Buf *out)
+{
+    const Slices *was = picture->parts->before;
+    int64_t part[DIMS_MAX][SOURCE_PARTS], n[DIMS_MAX], all = 1;
+    int n_dims = (int)was->sharding->n_dims;
+
+    for (int d = 0; d < n_dims; d++) {
+        if (!find_sources(picture, d, position, part[d], &n[d]))
+            return;
+        all *= n[d];
+    }
+    buf_puts(out, was->n_addends > picture->slices->n_addends ? "\nsum of" : "\nof");
+    for (int64_t i = 0; i < all && i < SOURCES_SHOWN; i++) {
+        int64_t number = 0, rest = all, at = i;
+        for (int d = 0; d < n_dims; d++) {
+            rest /= n[d];
+            number = number * slice_parts(was, d) + part[d][at / rest];
+            at %= rest;
+        }
+        buf_putc(out, ' ');
+        slice_letter(number, out);
+    }
+    if (all > SOURCES_SHOWN)
+        buf_printf(out, " +%" PRId64, all - SOURCES_SHOWN);
+}
+
 static DiagramCell cell_of(Picture *picture, const Strip *row, const Strip *column)
 {
     const Slices *slices = picture->slices;
@@ -220,6 +285,8 @@ static DiagramCell cell_of(Picture *picture, const Strip *row, const Strip *colu
     } else if (marks & MARK_ADDEND) {
         buf_puts(&text, "\xce\xa3");
     }
+    if (picture->parts->before && !(marks & MARK_EMPTY))
+        put_sources(picture, at, &text);
     return (DiagramCell){.text = text.s,
                          .shade = marks & MARK_EMPTY ? 0 : (int)(slice_number(slices, at) % 8) + 1};
 }

@@ -8,6 +8,7 @@
  *     A'               a part in pieces          A~   smaller than the first
  *     A=               several hold equal bytes  ·    nothing is left for them
  *     Σ1 d0 / Σ2 d1    they hold addends of it
+ *     of A B, sum of A  before a step of a move it was those parts
  *
  * Index dims of an op are pictured the same way: their cuts are a sharding of what is computed.
  */
@@ -36,6 +37,7 @@ typedef struct {
     const char *const *names; /* of its dims; NULL: "dim 0" .. */
     bool alone;               /* letters only, without devices */
     bool work;                /* index dims: a part is computed, not held */
+    const Slices *before;     /* a cell says of which of these parts it is made; NULL */
 } Parts;
 
 /* Adds the cells to a box without any. */

@@ -33,13 +33,22 @@ static int32_t state_of(const Move *move, int i)
     return i < 0 ? move->reshard->from : move->reshard->path->step[i].to;
 }
 
+static Slices slices_at(const Move *move, int i)
+{
+    const Plan *plan = move->draw->plan;
+    int devices = i < 0 ? move->reshard->from_devices : reshard_step_devices(move->reshard, i);
+    return slices_of(shardings_at(plan->shardings, state_of(move, i)), plan->mesh,
+                     plan->submeshes[devices]);
+}
+
 static int draw_state(const Move *move, int i)
 {
     const Plan *plan = move->draw->plan;
     int32_t id = state_of(move, i);
     int devices = i < 0 ? move->reshard->from_devices : reshard_step_devices(move->reshard, i);
     const Sharding *sharding = shardings_at(plan->shardings, id);
-    Parts parts = {.slices = slices_of(sharding, plan->mesh, plan->submeshes[devices])};
+    Parts parts = {.slices = slices_at(move, i)};
+    Slices before;
     bool last = i + 1 == move->reshard->path->n_steps;
     DiagramBox box = draw_new_box(BOX_TABLE, i < 0 ? "before" : last ? "after" : "on the way");
     Buf figures = buf_new(move->arena), shape = buf_new(move->arena);
@@ -59,6 +68,10 @@ static int draw_state(const Move *move, int i)
     box.flow = draw_value(move->draw, move->reshard->tensor, id);
     box.figures = figures.s;
     box.frame = move->frame;
+    if (i >= 0) {
+        before = slices_at(move, i - 1);
+        parts.before = &before;
+    }
     parts_picture(move->arena, &parts, &box);
     return draw_box(move->draw, box);
 }
