@@ -6,7 +6,7 @@
 #include "core/plan/cost.h"
 #include "core/plan/label.h"
 
-enum { FRAME_OPS_MIN = 3, NEXT_MAX = 6 };
+enum { FRAME_OPS_MIN = 3, FRAME_FLAT_MIN = 8, NEXT_MAX = 6 };
 
 /* "Reshape 8192/dp,768": a view that is said in a box, and how many such. */
 typedef struct {
@@ -198,7 +198,7 @@ static int frame_of_group(Block *block, int32_t group, const char *base, int aro
     int n = g->fold == group ? g->fold_n : 1;
     Buf title = buf_new(draw->arena);
 
-    if (n == 1 && (g->n < FRAME_OPS_MIN || g->child < 0))
+    if (n == 1 && g->n < (g->child < 0 ? FRAME_FLAT_MIN : FRAME_OPS_MIN))
         return around;
     if (n > 1) {
         group_format_fold(block->groups, group, n, g->parent < 0 ? 0 : g->parent, &title);

@@ -178,7 +178,7 @@ const char *draw_parameters(const Draw *draw, int32_t op)
         int32_t t = op_inputs(draw->graph, op)[i], need = draw->plan->need[node->input + i];
         int32_t root = t < 0 ? -1 : root_parameter(draw, t);
         const Shape *shape = root < 0 ? NULL : inferred_shape(draw->plan->inferred, t);
-        if (!shape || shape->n_dims == 0 || draw_is_fetched(draw, t))
+        if (!shape || shape_elements(shape) < 2 || draw_is_fetched(draw, t))
             continue;
         bool is_large = shape->n_dims > 1;
         Str name = group_relative(naming_label(draw->session->naming, root), path);
@@ -349,21 +349,4 @@ DiagramLine draw_moved_line(const Draw *draw, int from, int to, const Reshard *r
     }
     line.look = LINE_VALUE; /* it is only sliced: every rank has it */
     return line;
-}
-
-void draw_value_line(Draw *draw, int from, int32_t reader, int32_t tensor, int32_t need)
-{
-    int to = draw->box_of[reader];
-    int32_t filling =
-        reshard_filling(&draw->reshards, tensor, need, plan_devices(draw->plan, reader));
-    DiagramLine line = filling >= 0
-                           ? draw_moved_line(draw, from, to, &draw->plan->reshards[filling])
-                           : draw_new_line(LINE_VALUE, from, to);
-    bool moved = line.look == LINE_MOVED;
-    int32_t key[4] = {from, to, moved ? need : -1, moved ? tensor : -1};
-
-    line.partial = need >= 0 && sharding_partials(shardings_at(draw->plan->shardings, need)) != 0;
-    int n = intern_count(draw->pairs);
-    if (intern_put(draw->pairs, key, sizeof key) == n)
-        draw_line(draw, line);
 }

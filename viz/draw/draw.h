@@ -83,12 +83,13 @@ void draw_index_moves(Draw *draw); /* before the first of these */
 void draw_sum_moves(const Draw *draw, int32_t op, DrawMoves *moves);
 void draw_add_reshard(const Draw *draw, const Reshard *reshard, DrawMoves *moves);
 double draw_moves_us(const DrawMoves *moves);
-/* "24 all-reduces over tp, 12 all-gathers over dp"; of many kinds the dearest, and how many others.
- */
+/* "24 all-gathers, 24 reduce-scatters over tp"; of many kinds the dearest, and how many others. */
 const char *draw_say_moves(const Draw *draw, const DrawMoves *moves);
 /* "a step takes 15.8 ms, of it 1.95 ms in 24 all-reduces over tp; a device needs at most 1.1 GiB":
  * the plan's totals. */
 const char *draw_say_totals(const Draw *draw);
+/* Lines no longer than boxes have room for, broken behind commas. */
+const char *draw_wrapped(const Draw *draw, const char *text);
 const char *draw_us(const Draw *draw, double us);
 const char *draw_bytes(const Draw *draw, int64_t bytes);
 
@@ -98,9 +99,6 @@ const char *draw_bytes(const Draw *draw, int64_t bytes);
 int draw_op(Draw *draw, int32_t op, const char *inside, int frame);
 /* The box of a value that comes from outside of what is drawn. */
 int draw_outside(Draw *draw, int32_t tensor);
-/* The value as op `reader` takes it, from a box: thin, or moved where the plan reshards it. Once
- * for each from, to, tensor and sharding. */
-void draw_value_line(Draw *draw, int from, int32_t reader, int32_t tensor, int32_t need);
 /* Lines between all ops that have boxes, each collective once; with boxes for what comes from
  * outside, and for parameters that are moved, where asked. Beyond DRAW_READERS_MAX boxes that read
  * a value its name stands beside them instead. Boxes of ops that are BOX_OUTSIDE have no lines

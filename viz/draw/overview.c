@@ -267,12 +267,14 @@ static void say_moves(const Overview *o, const Piece *part, Buf *out)
     }
     if (all.n == 0)
         return;
-    if (part->repeats == 1)
-        buf_printf(out, "\n%s: %s", draw_say_moves(o->draw, &all), draw_us(o->draw, part->comm_us));
-    else
-        buf_printf(out, "\neach: %s\nall %d: %s: %s",
-                   one.n > 0 ? draw_say_moves(o->draw, &one) : "none", part->repeats,
-                   draw_say_moves(o->draw, &all), draw_us(o->draw, part->comm_us));
+    const char *sum = draw_say_moves(o->draw, &all), *us = draw_us(o->draw, part->comm_us);
+    if (part->repeats > 1) {
+        const char *each = one.n > 0 ? draw_say_moves(o->draw, &one) : "none";
+        buf_printf(out, "\n%s",
+                   draw_wrapped(o->draw, arena_printf(o->draw->arena, "each: %s", each)));
+        sum = arena_printf(o->draw->arena, "all %d: %s", part->repeats, sum);
+    }
+    buf_printf(out, "\n%s", draw_wrapped(o->draw, arena_printf(o->draw->arena, "%s: %s", sum, us)));
 }
 
 static const char *figures_of(const Overview *o, const Piece *part, bool dearest)

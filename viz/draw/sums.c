@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-enum { KINDS_SAID = 3 };
+enum { KINDS_SAID = 3, LINE_COLUMNS = 60 };
 
 static void add_move(Arena *arena, DrawMoves *moves, const DrawMove *move)
 {
@@ -75,11 +75,29 @@ double draw_moves_us(const DrawMoves *moves)
     return us;
 }
 
-static void say_move(const Draw *draw, const DrawMove *move, Buf *out)
+/* `next`: the one said after it, which may be over the same axes; NULL: none. */
+static void say_move(const Draw *draw, const DrawMove *move, const DrawMove *next, Buf *out)
 {
-    buf_printf(out, "%.10g %s%s over ", move->count, style_move(move->kind)->name,
+    buf_printf(out, "%.10g %s%s", move->count, style_move(move->kind)->name,
                move->count > 1 ? "s" : "");
+    if (next && next->atoms == move->atoms)
+        return;
+    buf_puts(out, " over ");
     mesh_format_set(draw->plan->mesh, move->atoms, ".", out);
+}
+
+/* The dearest that is not said yet; NULL: all are. */
+static const DrawMove *dearest(const DrawMoves *moves, bool *said)
+{
+    int best = -1;
+
+    for (int i = 0; i < moves->n; i++)
+        if (!said[i] && (best < 0 || moves->at[i].us > moves->at[best].us))
+            best = i;
+    if (best < 0)
+        return NULL;
+    said[best] = true;
+    return &moves->at[best];
 }
 
 const char *draw_say_moves(const Draw *draw, const DrawMoves *moves)
@@ -88,20 +106,36 @@ const char *draw_say_moves(const Draw *draw, const DrawMoves *moves)
     bool *said = arena_array(draw->arena, bool, moves->n + 1);
     double others = 0;
 
-    for (int k = 0; k < moves->n && k < KINDS_SAID; k++) { /* the dearest first */
-        int best = -1;
-        for (int i = 0; i < moves->n; i++)
-            if (!said[i] && (best < 0 || moves->at[i].us > moves->at[best].us))
-                best = i;
-        said[best] = true;
+    const DrawMove *move = dearest(moves, said);
+    for (int k = 1; move; k++) {
+        const DrawMove *next = k < KINDS_SAID ? dearest(moves, said) : NULL;
         buf_puts(&text, text.n ? ", " : "");
-        say_move(draw, &moves->at[best], &text);
+        say_move(draw, move, next, &text);
+        move = next;
     }
     for (int i = 0; i < moves->n; i++)
         others += said[i] ? 0 : moves->at[i].count;
     if (others > 0)
         buf_printf(&text, ", %.10g others", others);
     return text.s;
+}
+
+const char *draw_wrapped(const Draw *draw, const char *text)
+{
+    Buf out = buf_new(draw->arena);
+    size_t begun = 0;
+
+    for (Str rest = str_from(text); rest.n > 0;) {
+        Str part = str_take(&rest, ',');
+        if (out.n > begun && out.n - begun + part.n > LINE_COLUMNS) {
+            buf_puts(&out, "\n ");
+            begun = out.n;
+        }
+        buf_add(&out, part);
+        if (rest.n > 0)
+            buf_putc(&out, ',');
+    }
+    return out.s;
 }
 
 const char *draw_us(const Draw *draw, double us)
