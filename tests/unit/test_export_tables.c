@@ -7,6 +7,8 @@
 #include "core/plan/slices.h"
 #include "core/plan/stage.h"
 #include "scripts/hooks.h"
+#include "tests/unit/hostile.h"
+#include "tui/cli/help.h"
 #include "viz/report/tables.h"
 
 #include <math.h>
@@ -260,9 +262,86 @@ static void a_name_that_is_no_table_is_told_the_tables(void **state)
     close_case(&f);
 }
 
+/* ---- names ---- */
+
+/* The cells of a line of RFC 4180, whatever stands in them. */
+static Str csv_cell(Str *rest, Arena *arena)
+{
+    Buf cell = buf_new(arena);
+    bool quoted = rest->n > 0 && rest->s[0] == '"';
+    size_t i = quoted;
+    for (; i < rest->n; i++) {
+        bool quote = rest->s[i] == '"';
+        if (quoted && quote && i + 1 < rest->n && rest->s[i + 1] == '"')
+            i++;
+        else if (quoted ? quote : rest->s[i] == ',' || rest->s[i] == '\n')
+            break;
+        else
+            assert_true(quoted || !quote);
+        buf_putc(&cell, rest->s[i]);
+    }
+    i += quoted;
+    assert_true(i < rest->n && (rest->s[i] == ',' || rest->s[i] == '\n'));
+    *rest = (Str){rest->s + i + 1, rest->n - i - 1};
+    return buf_str(&cell);
+}
+
+static void names_stay_in_their_cells(void **state)
+{
+    (void)state;
+    Fixture f = {.arena = arena_new()};
+    f.session = hostile_session(f.arena, &f.scripts);
+    for (const PlanTable *const *table = plan_tables; *table; table++) {
+        Sheet sheet = {.arena = f.arena};
+        Error err = {0};
+        assert_true(plan_table_fill(*table, f.session, &sheet, &err));
+        assert_int_equal(sheet.cells.n % sheet.columns.n, 0);
+        ExportRequest request = {.drawing = {.session = f.session}, .table = (*table)->name};
+        ExportNotes notes = {.arena = f.arena};
+        Buf out = buf_new(f.arena);
+        assert_true(tables_csv(&request, &out, &notes, &err));
+        Str rest = buf_str(&out);
+        for (int c = 0; c < sheet.columns.n; c++)
+            assert_true(str_eq(csv_cell(&rest, f.arena), str_from((*table)->columns[c].name)));
+        for (int i = 0; i < sheet.cells.n; i++)
+            assert_true(str_eq(csv_cell(&rest, f.arena), sheet.cells.at[i]));
+        assert_int_equal(rest.n, 0);
+    }
+    Error err = {0};
+    json_free(export_json(&f, NULL, &err));
+    close_case(&f);
+}
+
+/* ---- help ---- */
+
+static void help_names_what_there_is(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Buf tables = buf_new(arena), drawings = buf_new(arena), export = buf_new(arena);
+    help_tables(&tables);
+    help_drawings(&drawings);
+    help_verb(verb_find(STR("export")), &export);
+    for (const PlanTable *const *table = plan_tables; *table; table++) {
+        assert_non_null(strstr(tables.s, (*table)->name));
+        for (const SheetColumn *column = (*table)->columns; column->name; column++)
+            assert_non_null(strstr(tables.s, column->name));
+    }
+    for (int kind = 0; kind < DIAGRAM_KIND_COUNT; kind++) {
+        const DiagramKindRow *row = diagram_kind((DiagramKind)kind);
+        assert_non_null(strstr(drawings.s, arena_printf(arena, "--kind %s", row->name)));
+    }
+    for (const ExportFormat *format = export_formats; format->name; format++)
+        assert_non_null(
+            strstr(export.s, arena_printf(arena, "%s%s", format->code ? "" : "--", format->name)));
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_stay_in_their_cells),
+        cmocka_unit_test(help_names_what_there_is),
         cmocka_unit_test(a_folder_has_a_file_for_every_table),
         cmocka_unit_test(a_name_that_is_no_table_is_told_the_tables),
     };

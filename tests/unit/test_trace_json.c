@@ -8,6 +8,7 @@
 #include "core/plan/stage.h"
 #include "core/run/trace_json.h"
 #include "scripts/hooks.h"
+#include "tests/unit/hostile.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -419,55 +420,38 @@ static void sends_go_from_device_to_device(void **state)
     close_case(&f);
 }
 
-/* ---- names ---- */
-
-/* y = x * w, z = relu(y), with w cut by its rows: y is a sum that is due. */
-static Graph *hostile_graph(Arena *arena, const char *const *names)
+/* What counters show by class is what is alive at each place, and in sum its live bytes. */
+static void classes_are_those_of_what_is_alive(void **state)
 {
-    GraphBuilder *builder = graph_builder_new(arena, "hostile\"\\\n.onnx");
-    int32_t x = graph_tensor(builder, str_from(names[0])),
-            w = graph_tensor(builder, str_from(names[1])),
-            y = graph_tensor(builder, str_from(names[2])),
-            z = graph_tensor(builder, str_from(names[3]));
-    Shape shape = {.n_dims = 2, .dim = {64, 64}};
-    graph_add_input(builder, x, DT_F32, (DeclaredDim[]){{64, 0}, {64, 0}}, 2);
-    graph_add_initializer(builder, w, DT_F32, &shape, (TensorData){0});
-    int32_t none = graph_add_attrs(builder, NULL, 0), in[2] = {x, w};
-    graph_add_op(builder, STR("MatMul"), str_from(names[4]), str_from(names[5]), in, 2, &y, 1,
-                 none);
-    graph_add_op(builder, STR("Relu"), str_from(names[3]), str_from(names[5]), &y, 1, &z, 1, none);
-    graph_add_output(builder, z);
-    Error err = {0};
-    Graph *graph = graph_seal(builder, &err);
-    if (!graph)
-        fail_msg("%s", err.text);
-    return graph;
+    const Case *row = *state;
+    Fixture f = open_case(row);
+    MemoryAccount *account = memory_account_new(f.session->plan);
+    for (int64_t rank = 0; rank < f.session->mesh->n_devices; rank++) {
+        const ClassBytes *bytes = memory_classes_of(f.arena, account, rank);
+        MemoryUse use = memory_use_of(f.arena, account, rank);
+        for (int i = 0; i < f.session->inferred->n_program; i++) {
+            Arena *scratch = arena_new();
+            LiveSet live = memory_live_of(scratch, account, rank, i);
+            int64_t sum = 0;
+            for (int c = 0; c < MEMORY_CLASS_COUNT; c++) {
+                assert_int_equal(bytes[i].of[c], live.by_class[c]);
+                sum += bytes[i].of[c];
+            }
+            assert_int_equal(sum, use.live_bytes[i]);
+            arena_free(scratch);
+        }
+    }
+    memory_account_free(account);
+    close_case(&f);
 }
+
+/* ---- names ---- */
 
 static void names_stay_texts(void **state)
 {
     (void)state;
     Fixture f = {.arena = arena_new()};
-    char *longest = arena_array(f.arena, char, 10001);
-    memset(longest, 'a', 10000);
-    const char *const names[] = {"x\"},{\"ph\":\"X\"",     longest,
-                                 "y\\u0000\n\r\t\x01\x7f", "<script>&amp;</script>",
-                                 "\xe2\x80\xae evil",      "\xff\xfe%s%n"};
-    f.scripts = scripts_new(f.arena, ".");
-    SessionHooks hooks = scripts_hooks(f.scripts);
-    SessionOptions options = {.model = "hostile", .mesh = "tp=2"};
-    Error err = {0};
-    f.session = session_open_graph(hostile_graph(f.arena, names), &options, &hooks, &err);
-    if (!f.session)
-        fail_msg("%s", err.text);
-    uint8_t atom = 0;
-    Cut cut = cut_by(64, &atom, 1, f.session->mesh);
-    Decision pin = {.kind = PIN_TENSOR_DIM,
-                    .place = graph_find_tensor(f.session->graph, str_from(names[1])),
-                    .cut = &cut,
-                    .origin = {.kind = ORIGIN_USER, .file = "", .text = names[2]}};
-    assert_true(session_apply(f.session, &pin, 1, &err));
-    assert_true(f.session->plan->n_reshards > 0);
+    f.session = hostile_session(f.arena, &f.scripts);
     Reading r = read_trace(&f, NULL);
     int out_of_ops, into_ops;
     check_threads(&r);
@@ -485,6 +469,7 @@ int main(void)
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     failed += run_rows("predicted", cases, a_plan_reads_as_what_it_is);
+    failed += run_rows("classes", cases, classes_are_those_of_what_is_alive);
     failed += run_rows("flows", cases, what_is_moved_has_flows);
     return failed + run_rows("measured", cases, a_run_reads_as_what_was_done);
 }
