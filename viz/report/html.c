@@ -89,17 +89,18 @@ static void put_links(Html *html, Str svg)
     }
 }
 
-/* Points of width="734pt"; 0: it does not say. */
-static double width_of(Str tag)
+/* Points of width="734pt" in the first tag; 0: it does not say. */
+static double points_of(const char *svg, const char *name)
 {
-    int64_t at = str_find(tag, STR(" width=\""));
-    Arena *scratch = arena_new();
-    double width = 0;
+    const char *tag = strstr(svg, "<svg"), *at = tag ? strstr(tag, name) : NULL;
 
-    if (at >= 0)
-        width = strtod(arena_str(scratch, (Str){tag.s + at + 8, tag.n - (size_t)at - 8}), NULL);
-    arena_free(scratch);
-    return width;
+    return at ? strtod(at + strlen(name), NULL) : 0;
+}
+
+/* On paper it is better off on pages that stand. */
+static bool is_tall(const ReportBlock *block)
+{
+    return points_of(block->text, " height=\"") > 1.2 * points_of(block->text, " width=\"");
 }
 
 /* On a narrow screen it shrinks to where it can still be read, then scrolls in its box. */
@@ -112,7 +113,8 @@ static void put_svg(Html *html, const ReportBlock *block)
     svg = (Str){svg.s + 4, svg.n - 4};
     buf_puts(html->out, "<svg role=\"group\" aria-label=\"");
     html_text(html, block->title);
-    buf_printf(html->out, "\" style=\"min-width:%.0fpt\"", 0.6 * width_of(svg));
+    buf_printf(html->out, "\" style=\"min-width:%.0fpt\"",
+               0.6 * points_of(block->text, " width=\""));
     put_links(html, svg);
 }
 
@@ -120,12 +122,9 @@ void html_drawing(Html *html, const ReportBlock *block)
 {
     Buf *out = html->out;
 
-    buf_puts(out, "<h3>");
+    buf_printf(out, "<figure id=\"%s\"%s><h3>", block->id, is_tall(block) ? " class=\"tall\"" : "");
     html_text(html, block->title);
-    buf_printf(out,
-               "</h3>\n<figure id=\"%s\"><div class=\"drawing\" role=\"region\" tabindex=\"0\" "
-               "aria-label=\"",
-               block->id);
+    buf_puts(out, "</h3>\n<div class=\"drawing\" role=\"region\" tabindex=\"0\" aria-label=\"");
     html_text(html, block->title);
     buf_puts(out, "\">\n");
     put_svg(html, block);

@@ -125,6 +125,7 @@ static const char tables[] =
 
 static const char paper[] =
     "@page{size:A4 landscape;margin:12mm}\n"
+    "@page tall{size:A4 portrait;margin:12mm}\n"
     "@media print{:root{--ground:#fff;--card:#f3f4f6;--text:#000;--soft:#444;--line:#ccc;"
     "--link:#000;--a0:#0072b2;--a1:#8a5a00;--a2:#00694d;--a3:#9a3e73;--share:#dbe7f3;"
     "--bar:#3b76b8;color-scheme:light}"
@@ -133,11 +134,14 @@ static const char paper[] =
     ".wide,.high,.drawing,pre{overflow:visible;max-height:none}"
     "table{font-size:7pt}th,td{white-space:normal;overflow-wrap:anywhere;padding:.15rem .35rem}"
     "thead th{position:static}.r{white-space:nowrap}.share{width:2rem}"
-    ".drawing svg{min-width:0!important;max-width:100%;max-height:170mm;width:auto}"
+    ".drawing svg{min-width:0!important;max-width:100%;max-height:130mm;width:auto}"
+    "#collectives{break-before:page}figure.tall{page:tall;margin:0}.tall h3{display:none}"
+    ".tall .drawing{border:0;padding:0;margin:0}.tall .drawing "
+    "svg{max-height:none}"
     "pre{white-space:pre-wrap;font-size:7pt}"
     "details::details-content{content-visibility:visible;block-size:auto}"
     "a{text-decoration:none}"
-    "h2,h3{break-after:avoid}tr,figure,dl.figures div{break-inside:avoid}"
+    "h2,h3,.says{break-after:avoid}tr,dl.figures div{break-inside:avoid}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
 const char *const html_style[] = {frame, contents, tables, paper, NULL};

@@ -85,14 +85,14 @@ static void add_row(Page *page, ReportTable *table, int at)
     else
         table_text(table, label_of(page, row));
     put_cause(page, table, reshard);
+    table_us(table, row->us);
+    table_share(table, row->us, session->plan->totals.step_us);
     table_sharding(table, session, reshard->tensor, reshard->from);
     table_sharding(table, session, reshard->tensor, reshard->to);
     put_reader(page, table, reshard);
     table_bytes(table, comm_payload(reshard));
     table_bytes(table, reshard->path->wire_bytes);
     table_us(table, reshard->path->us);
-    table_us(table, row->us);
-    table_share(table, row->us, session->plan->totals.step_us);
     table_us(table, row->exposed_us);
     table_text(table, groups_of(page, reshard));
 }
@@ -113,14 +113,14 @@ static ReportTable *new_table(Page *page)
     table_column(table, "times", LOOK_NUMBER, "how often it is done in all");
     table_column(table, "value", LOOK_NAME, "what is moved; it leads to why");
     table_column(table, "because of", LOOK_NAME, "the decision behind it");
+    table_column(table, "total", LOOK_NUMBER, "time of all");
+    table_column(table, "share", LOOK_SHARE, "of the time of a step");
     table_column(table, "from", LOOK_SHARDING, "as its op leaves it");
     table_column(table, "to", LOOK_SHARDING, "as its reader needs it");
     table_page_column(table, "for", LOOK_NAME, "the first op that reads it so");
     table_column(table, "payload", LOOK_NUMBER, "of a rank, in the largest step");
     table_page_column(table, "sent", LOOK_NUMBER, "bytes on the wire of a rank, each time");
     table_page_column(table, "each", LOOK_NUMBER, "time of one");
-    table_column(table, "total", LOOK_NUMBER, "time of all");
-    table_column(table, "share", LOOK_SHARE, "of the time of a step");
     table_page_column(table, "exposed", LOOK_NUMBER, "what of it ops wait for in the best case");
     table_page_column(table, "groups", LOOK_NAME, "the devices that do it together");
     return table;

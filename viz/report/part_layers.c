@@ -248,16 +248,26 @@ static void put_moves(const Walk *walk, int32_t op)
         table_link(walk->table, text.s, arena_printf(walk->page->arena, "#reshard-%d", first));
 }
 
+/* The name below the group that the row stands in. */
+static Str name_inside(const Walk *walk, int32_t op, const char *inside)
+{
+    Str name = label_op(walk->session, walk->page->arena, op), head = str_from(inside);
+
+    if (head.n == 0 || name.n <= head.n + 1 || !str_starts(name, head) ||
+        (name.s[head.n] != '.' && name.s[head.n] != '/'))
+        return name;
+    return (Str){name.s + head.n + 1, name.n - head.n - 1};
+}
+
 static void add_op(Walk *walk, int32_t op, const char *inside, int depth, double times)
 {
     const Plan *plan = walk->session->plan;
     Buf cut = buf_new(walk->page->arena);
-    Str name = label_op(walk->session, walk->page->arena, op);
 
     if (!table_row(walk->table, depth))
         return;
     row_id(walk->table, walk->ids[op]);
-    table_str(walk->table, group_relative(arena_str(walk->page->arena, name), inside));
+    table_str(walk->table, name_inside(walk, op, inside));
     table_text(walk->table, label_operator(walk->session->graph, op));
     diff_format_op(walk->session, op, &cut);
     table_text(walk->table, cut.s);
@@ -294,6 +304,17 @@ static void add_ops(Walk *walk, int32_t first, int32_t end, const char *inside, 
         add_op(walk, walk->groups->order[i], inside, depth, times);
 }
 
+/* Where a group holds one fold and nothing else, that fold stands for it: "h[0..11]". */
+static int32_t single_fold(const Groups *groups, int32_t group)
+{
+    int32_t child = groups->groups[group].child;
+
+    if (groups->groups[group].fold_n > 1 || child < 0 || groups->groups[child].fold_n == 1 ||
+        groups->groups[child].n * groups->groups[child].fold_n != groups->groups[group].n)
+        return group;
+    return child;
+}
+
 static void add_tree(Walk *walk, int32_t group, int depth, double times)
 {
     const Group *g = &walk->groups->groups[group];
@@ -305,13 +326,14 @@ static void add_tree(Walk *walk, int32_t group, int depth, double times)
         at = child->first + child->n;
         if (child->fold != c)
             continue;
-        double n = times * child->fold_n;
+        int32_t shown = single_fold(walk->groups, c);
+        double n = times * walk->groups->groups[shown].fold_n;
         if (child->n == 1) {
             add_op(walk, walk->groups->order[child->first], g->path, depth, n);
             continue;
         }
-        add_group(walk, group_title(walk, c, group), c, depth, n);
-        add_tree(walk, c, depth + 1, n);
+        add_group(walk, group_title(walk, shown, group), shown, depth, n);
+        add_tree(walk, shown, depth + 1, n);
     }
     add_ops(walk, at, g->first + g->n, g->path, depth, times);
 }
