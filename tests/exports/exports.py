@@ -99,7 +99,7 @@ def hostile_model():
 
 
 def empty_model():
-    return save("empty.lua", b'function MODEL(model)\n  model:output(model:input("x", "f32", {4, 8}), "y")\nend\n')
+    return save("empty.lua", b'function MODEL(model)\n  model:output(model:input("x", "f32", {4, 8}))\nend\n')
 
 
 # ---- what reads them ----
@@ -120,7 +120,7 @@ class Page(html.parser.HTMLParser):
                 self.ids.append(text)
             if key in ("href", "xlink:href") and text and text.startswith("#"):
                 self.links.append(text[1:])
-            elif key in ("href", "xlink:href", "src") and text:
+            elif key in ("href", "xlink:href", "src") and text and text != "data:,":
                 self.outside.append(text)
             if key.startswith("on"):
                 self.faults.append(f"{tag} has {key}")
