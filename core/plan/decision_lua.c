@@ -7,17 +7,27 @@
 
 /* ---- texts ---- */
 
+/* What turns the direction of the text around it. */
+static bool turns_text(uint32_t rune)
+{
+    return rune == 0x200e || rune == 0x200f || (rune >= 0x202a && rune <= 0x202e) ||
+           (rune >= 0x2066 && rune <= 0x2069);
+}
+
 static void put_string(const char *text, Buf *out)
 {
     buf_putc(out, '"');
-    for (const char *s = text; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            buf_printf(out, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            buf_printf(out, "\\%03d", c);
+    for (Str rest = str_from(text); rest.n > 0;) {
+        Str at = rest;
+        uint32_t rune = str_take_rune(&rest);
+        if (rune == '"' || rune == '\\')
+            buf_printf(out, "\\%c", (char)rune);
+        else if (rune < 0x20 || rune == 0x7f)
+            buf_printf(out, "\\%03" PRIu32, rune);
+        else if (turns_text(rune))
+            buf_printf(out, "\\u{%" PRIX32 "}", rune);
         else
-            buf_putc(out, (char)c);
+            buf_add(out, (Str){at.s, at.n - rest.n});
     }
     buf_putc(out, '"');
 }

@@ -33,3 +33,4 @@ compare "jax llama-tiny megatron" llama-tiny.onnx dp=2,tp=4 megatron place
 compare "jax llama-tiny megatron_sp" llama-tiny.onnx dp=2,tp=2 megatron_sp place
 compare "jax llama-tiny parts of an axis" llama-tiny.onnx dp=2,tp=8 megatron place
 compare "jax mixtral experts" mixtral-8x7b.json ep=8,tp=2 expert
+compare "jax odd names" ../../tests/differential/odd_names.lua dp=2,tp=2 tests/differential/odd_names.lua place

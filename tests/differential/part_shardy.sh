@@ -30,3 +30,4 @@ compare "shardy llama-tiny megatron" llama-tiny.onnx dp=2,tp=4 megatron
 compare "shardy llama-tiny megatron_sp" llama-tiny.onnx dp=2,tp=2 megatron_sp
 compare "shardy llama-tiny parts of an axis" llama-tiny.onnx dp=2,tp=8 megatron
 compare "shardy mixtral experts" mixtral-8x7b.json ep=8,tp=2 expert
+compare "shardy odd names" ../../tests/differential/odd_names.lua dp=2,tp=2 tests/differential/odd_names.lua

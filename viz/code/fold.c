@@ -44,7 +44,8 @@ static bool next_number(const char *name, size_t *at, size_t *n)
         *n = 0;
         while (is_digit(name[*at + *n]))
             ++*n;
-        bool escaped = *at > 0 && name[*at - 1] == '\\';
+        bool escaped = (*at > 0 && name[*at - 1] == '\\') ||
+                       (*at > 2 && memcmp(name + *at - 3, "\\u{", 3) == 0);
         if (!escaped && *n <= DIGITS_READ && (*n == 1 || name[*at] != '0'))
             return true;
         *at += *n;
