@@ -120,23 +120,27 @@ static void put_check(const PythonEntries *entries, Buf *text)
     buf_puts(text, "}\nassert FOUND == WANTED, (FOUND, WANTED)\nprint(len(WANTED), end=' ')\n");
 }
 
-/* Keys of few letters, digits and braces, so that many are alike. */
-static Str random_key(Arena *arena)
+static bool chance(int percent)
 {
-    static const char *const pieces[] = {"h.", ".w",  "0",  "1",  "2",  "3",  "10", "{",
-                                         "}",  "{i}", "\"", "\\", "\n", "01", "x"};
-    Buf key = buf_new(arena);
-    for (int n = 1 + pick(6); n > 0; n--)
-        buf_puts(&key, pieces[pick(COUNT_OF(pieces))]);
-    return buf_str(&key);
+    return pick(100) < percent;
 }
 
-static bool has_key(const PythonEntries *entries, Str key)
+/* Layers in layers, most of them alike, some with other values, without an entry or with one more;
+ * names have what an f-string gives a meaning. */
+static PythonEntries random_layers(Arena *arena)
 {
-    for (int i = 0; i < entries->n; i++)
-        if (str_eq(entries->at[i].key, key))
-            return true;
-    return false;
+    static const char *const ends[] = {".w", "{0}", "{i}\"\\", ".1.b\n", ".01"};
+    PythonEntries entries = {0};
+    int odd = pick(4);
+    for (int layer = pick(3), last = layer + pick(8); layer <= last; layer++)
+        for (int part = 0, parts = 1 + pick(2); part < parts; part++)
+            for (int end = 0; end < (int)COUNT_OF(ends); end++)
+                if (!chance(odd))
+                    vec_push(arena, &entries,
+                             (PythonEntry){str_from(arena_printf(arena, "%c.%d.{%d%s", 'a' + odd,
+                                                                 layer, part, ends[end])),
+                                           chance(odd) ? "(1,\n)" : "2", NULL});
+    return entries;
 }
 
 static void a_folded_dict_is_the_dict(void **state)
@@ -145,17 +149,16 @@ static void a_folded_dict_is_the_dict(void **state)
     Arena *arena = arena_new();
     seed = 9;
     Buf text = buf_new(arena);
+    int n_loops = 0;
     if (!python_is_there())
         skip();
-    for (int round = 0; round < 300; round++) {
-        PythonEntries entries = {0};
-        for (int n = pick(120); n > 0; n--) {
-            Str key = random_key(arena);
-            if (!has_key(&entries, key))
-                vec_push(arena, &entries, (PythonEntry){key, pick(6) ? "(1,\n)" : "2", NULL});
-        }
+    for (int round = 0; round < 400; round++) {
+        PythonEntries entries = random_layers(arena);
         put_check(&entries, &text);
     }
+    for (Str rest = buf_str(&text); rest.n > 0;)
+        n_loops += str_starts(str_trim(str_take(&rest, '\n')), STR("for "));
+    assert_true(n_loops > 400);
     python(arena, &text);
     arena_free(arena);
 }
