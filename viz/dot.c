@@ -559,14 +559,21 @@ static void set_title(Dot *dot)
 typedef struct {
     Agdisc_t discipline;
     Agiddisc_t calls;
+    Agraph_t *graph;
+    Arena *arena;
     Intern *names;
+    Vec(char *)
+        kept; /* per name as cgraph keeps it: it looks at what stands before its own texts */
     IDTYPE n_without;
 } Ids;
 
 static void *ids_open(Agraph_t *graph, Agdisc_t *discipline)
 {
-    (void)graph;
-    return discipline; /* the first member of Ids */
+    void *state = discipline; /* the first member of Ids */
+    Ids *ids = state;
+
+    ids->graph = graph;
+    return ids;
 }
 
 static long ids_map(void *state, int kind, char *name, IDTYPE *id, int create)
@@ -580,6 +587,8 @@ static long ids_map(void *state, int kind, char *name, IDTYPE *id, int create)
     }
     int32_t at = create ? intern_put(ids->names, name, strlen(name))
                         : intern_find(ids->names, name, strlen(name));
+    if (at == ids->kept.n)
+        vec_push(ids->arena, &ids->kept, agstrdup(ids->graph, name));
     *id = 2 * ((IDTYPE)at + 1);
     return at >= 0;
 }
@@ -589,7 +598,7 @@ static char *ids_print(void *state, int kind, IDTYPE id)
     const Ids *ids = state;
 
     (void)kind;
-    return id % 2 ? NULL : text(intern_key(ids->names, (int32_t)(id / 2) - 1, NULL));
+    return id % 2 ? NULL : ids->kept.at[id / 2 - 1];
 }
 
 static long ids_take(void *state, int kind, IDTYPE id)
@@ -617,6 +626,7 @@ static Agraph_t *open_graph(Arena *arena)
 {
     Ids *ids = arena_make(arena, Ids);
 
+    ids->arena = arena;
     ids->names = intern_new(arena);
     ids->calls =
         (Agiddisc_t){ids_open, ids_map, ids_take, ids_free, ids_print, ids_close, ids_register};
