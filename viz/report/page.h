@@ -119,6 +119,9 @@ void page_section(Page *page, const char *id, const char *title);
 ReportBlock *page_block(Page *page, BlockKind kind);
 ReportTable *page_table(Page *page, const char *id, const char *title, const char *says);
 void page_says(Page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A drawing, or its rows where dot cannot lay it out; nothing where the plan has none of the kind,
+ * and in Markdown. */
+void page_drawing(Page *page, DiagramKind kind, const char *title, const char *says);
 void block_fact(Page *page, ReportBlock *block, const char *name, const char *value,
                 const char *says);
 void block_part(Page *page, ReportBlock *block, const char *name, const char *text, double number,

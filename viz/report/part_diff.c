@@ -251,6 +251,8 @@ void part_diff(Page *page)
         page_says(page, "What comes of it is the same: every op, tensor and move is alike.");
         return;
     }
+    page_drawing(page, DIAGRAM_DIFF, "What differs, drawn",
+                 "Dashed grey is in A alone, bold in B alone.");
     add_list(page, diff, DIFF_OPS, "ops");
     add_list(page, diff, DIFF_TENSORS, "tensors");
     add_list(page, diff, DIFF_RESHARDS, "moves");

@@ -25,7 +25,9 @@ static const char *group_title(const Walk *walk, int32_t group, int32_t base)
     return title.s;
 }
 
-/* ---- ids: a row of a fold answers for all its members ---- */
+/* ---- ids: a row of a fold answers for all its members, unless there are very many ---- */
+
+enum { IDS_MOST = 20000 };
 
 static void make_ids(Walk *walk)
 {
@@ -37,6 +39,8 @@ static void make_ids(Walk *walk)
     walk->ids = arena_array(walk->page->arena, const char *, graph->n_ops + 1);
     for (int32_t i = 0; i < walk->groups->n_order; i++) {
         int32_t op = walk->groups->order[i], head = first[op];
+        if (walk->groups->n_order > IDS_MOST && head != op)
+            continue;
         if (!text[head].arena)
             text[head] = buf_new(walk->page->arena);
         buf_printf(&text[head], "%sop-%d", text[head].n ? " " : "", op);

@@ -42,9 +42,7 @@ static void add_boxes(Page *page, const Diagram *diagram, const char *id)
     }
 }
 
-/* A drawing, or its rows where dot cannot lay it out; nothing where the plan has none of the kind.
- */
-static void add_drawing(Page *page, DiagramKind kind, const char *title, const char *says)
+void page_drawing(Page *page, DiagramKind kind, const char *title, const char *says)
 {
     DiagramRequest request = page->request->drawing;
     Buf dot = buf_new(page->arena), raw = buf_new(page->arena), svg = buf_new(page->arena);
@@ -72,7 +70,7 @@ static void add_drawing(Page *page, DiagramKind kind, const char *title, const c
     }
     svg_finish(buf_str(&raw), diagram, arena_printf(page->arena, "%s-", name), &svg);
     ReportBlock *block = page_block(page, BLOCK_DRAWING);
-    block->id = name;
+    block->id = arena_printf(page->arena, "drawing-%s", name);
     block->title = title;
     block->says = says;
     block->text = svg.s;
@@ -116,7 +114,7 @@ void part_mesh(Page *page)
     const Mesh *mesh = page->session->mesh;
 
     page_section(page, "mesh", "Mesh");
-    add_drawing(page, DIAGRAM_MESH, "Devices and axes", NULL);
+    page_drawing(page, DIAGRAM_MESH, "Devices and axes", NULL);
     ReportTable *table =
         page_table(page, "axes", "Axes", "What moves along each axis of the mesh in a step.");
     table_column(table, "axis", LOOK_SHARDING, NULL);
@@ -135,12 +133,12 @@ void part_graph(Page *page)
 {
     page_section(page, "graph", "Graph");
     page->blocks.at[page->blocks.n - 1]->page_only = true;
-    add_drawing(page, DIAGRAM_OVERVIEW, "The model, equal layers folded",
-                "A box is a group of ops; its second line is the sharding of what it reads and of "
-                "what it makes. It leads to the rows below.");
-    add_drawing(page, DIAGRAM_BLOCK, "One repeated block in full", NULL);
+    page_drawing(page, DIAGRAM_OVERVIEW, "The model, equal layers folded",
+                 "A box is a group of ops; its second line is the sharding of what it reads and of "
+                 "what it makes. It leads to the rows below.");
+    page_drawing(page, DIAGRAM_BLOCK, "One repeated block in full", NULL);
     if (page->session->plan->stages)
-        add_drawing(page, DIAGRAM_STAGE, "Stages", NULL);
+        page_drawing(page, DIAGRAM_STAGE, "Stages", NULL);
 }
 
 /* ---- stages ---- */
