@@ -103,8 +103,10 @@ static Graph *flat_layers(Arena *arena, int n, bool uneven)
     for (int i = 0; i < n; i++) {
         int32_t at = x;
         for (int k = 0; k < 3; k++)
-            at = add_op(b, operators[uneven ? (i * i + 5 * k + i / 7) % 7 : k],
-                        arena_printf(arena, "op_%d_%d", i, k), "", &at, 1);
+            at = add_op(
+                b,
+                operators[uneven ? ((uint32_t)(3 * i + k) * 2654435761U >> 20) % 7 : (uint32_t)k],
+                arena_printf(arena, "op_%d_%d", i, k), "", &at, 1);
         int32_t in[2] = {x, at};
         x = add_op(b, "Add", arena_printf(arena, "add_%d", i), "", in, 2);
     }
@@ -211,7 +213,7 @@ static void a_flat_model_is_folded_too(void **state)
         holds_together(diagram);
         for (int i = 0; i < diagram->n_boxes; i++)
             folds += diagram->boxes[i].look == BOX_GROUP;
-        assert_true(uneven || folds > 0);
+        assert_true(uneven ? diagram->n_boxes >= 10 : folds > 0);
         close_sample(&f);
     }
 }

@@ -184,11 +184,6 @@ static void draw_one(Block *block, int32_t op, const char *inside, int frame)
     place_said(block, op);
     if (strcmp(path, inside) == 0) /* it lies in the framed module directly */
         draw->boxes.at[at].title = path_base(op_name(draw->graph, op));
-    const Decision *pin = draw_own_pin(draw, op);
-    if (pin)
-        draw->boxes.at[at].figures =
-            arena_printf(draw->arena, "%s\ncut by %.*s", draw->boxes.at[at].figures,
-                         STR_ARG(label_pin(draw->arena, pin)));
 }
 
 static int frame_of_group(Block *block, int32_t group, const char *base, int around)

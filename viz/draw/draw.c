@@ -241,18 +241,22 @@ const char *draw_cause(const Draw *draw, int32_t op)
 const Decision *draw_own_pin(const Draw *draw, int32_t op)
 {
     const GraphOp *node = &draw->graph->ops[op];
+    const OpSpace *space = inferred_space(draw->plan->inferred, op);
 
-    for (int i = 0; i < draw->plan->n_pins; i++) {
-        const Decision *pin = draw->plan->pins[i];
-        if (!decision_is_on_tensor(pin->kind)) {
-            if (pin->place == op)
+    for (int d = 0; space && d < space->n_index; d++) {
+        const Decision *pin = plan_pin_of(draw->plan, PIN_INDEX_DIM, op, d);
+        if (pin && !cut_is_whole(decision_cut(pin)))
+            return pin;
+    }
+    for (int i = 0; i < node->n_inputs; i++) {
+        int32_t t = op_inputs(draw->graph, op)[i];
+        int32_t root = t < 0 ? -1 : root_parameter(draw, t);
+        const Shape *shape = root < 0 ? NULL : inferred_shape(draw->plan->inferred, root);
+        for (int d = 0; shape && d < shape->n_dims; d++) {
+            const Decision *pin = plan_pin_of(draw->plan, PIN_TENSOR_DIM, root, d);
+            if (pin && !pin->store && !cut_is_whole(decision_cut(pin)))
                 return pin;
-            continue;
         }
-        for (int k = 0; k < node->n_inputs; k++)
-            if (op_inputs(draw->graph, op)[k] == pin->place && !pin->store &&
-                tensor_is_parameter(draw->plan->inferred, pin->place))
-                return pin;
     }
     return NULL;
 }
@@ -289,6 +293,10 @@ int draw_op(Draw *draw, int32_t op, const char *inside, int frame)
     if (*parameters)
         box.flow = arena_printf(draw->arena, "%s\n%s", box.flow, parameters);
     box.figures = draw_figures(draw, draw->plan->op_us[op], bytes);
+    const Decision *pin = draw_own_pin(draw, op);
+    if (pin)
+        box.figures = arena_printf(draw->arena, "%s\ncut by %.*s", box.figures,
+                                   STR_ARG(label_pin(draw->arena, pin)));
     box.why = draw_cause(draw, op);
     box.link = arena_printf(draw->arena, "#op-%d", op);
     box.frame = frame;

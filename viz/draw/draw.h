@@ -62,7 +62,7 @@ const char *draw_figures(const Draw *draw, double us, int64_t bytes); /* "0.12 m
 const char *draw_steps(const Draw *draw, const ReshardPath *path);
 /* The first cause of an op's cut, with its policy line; NULL. */
 const char *draw_cause(const Draw *draw, int32_t op);
-/* The pin that is on the op itself or on a parameter of it; NULL. */
+/* The pin that cuts the op itself or a parameter of it; NULL. */
 const Decision *draw_own_pin(const Draw *draw, int32_t op);
 /* The pin behind a reshard, or what the reader needs. */
 const char *draw_moved_why(const Draw *draw, const Reshard *reshard);

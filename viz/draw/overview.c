@@ -7,7 +7,7 @@
 #include "core/plan/label.h"
 #include "core/plan/stage.h"
 
-enum { PARTS_MAX = 46, GIVEN_MAX = 6, FLOW_VALUES = 2 };
+enum { PARTS_MAX = 46, GIVEN_MAX = 6, FLOW_VALUES = 2, RUN_LONG = 40, RUNS = 12 };
 
 /* A run of groups->order: one box. */
 typedef struct {
@@ -22,8 +22,9 @@ typedef struct {
 typedef struct {
     Draw *draw;
     Vec(Piece) parts;
-    bool *counted; /* per tensor: parameters that a part has */
-    int *frame_of; /* per stage: 1 + its frame */
+    bool *counted;        /* per tensor: parameters that a part has */
+    const Piece **inside; /* per op: the part whose first member has it */
+    int *frame_of;        /* per stage: 1 + its frame */
 } Overview;
 
 static int32_t op_at(const Overview *o, int32_t place)
@@ -76,10 +77,16 @@ static bool has_fold(const Groups *groups, int32_t group)
     return false;
 }
 
+/* Most of a model that nothing groups is several runs. */
 static void add_run(Overview *o, int32_t first, int32_t n)
 {
-    if (n > 0)
-        add_part(o, run_title(o, first, n), first, n, 1);
+    bool most = n > RUN_LONG && n > o->draw->groups->n_order / 2;
+    int32_t each = most ? (n + RUNS - 1) / RUNS : n;
+
+    for (int32_t at = first, end = first + n; at < end; at += each) {
+        int32_t here = end - at < each ? end - at : each;
+        add_part(o, run_title(o, at, here), at, here, 1);
+    }
 }
 
 /* Folds and groups without folds are one part, the rest is opened. */
@@ -191,7 +198,7 @@ static void choose_parts(Overview *o)
 /* ---- what a box says ---- */
 
 /* What the part reads first from outside of it; -1: its place in the operands. */
-static int32_t entering(const Overview *o, const Piece *part, const bool *inside)
+static int32_t entering(const Overview *o, const Piece *part)
 {
     const Graph *graph = o->draw->graph;
     const Inferred *inferred = o->draw->plan->inferred;
@@ -201,22 +208,22 @@ static int32_t entering(const Overview *o, const Piece *part, const bool *inside
         for (int k = 0; k < node->n_inputs; k++) {
             int32_t t = graph->operands[node->input + k];
             if (t >= 0 && !tensor_is_parameter(inferred, t) && !tensor_is_known(inferred, t) &&
-                (graph->tensors[t].maker < 0 || !inside[graph->tensors[t].maker]))
+                (graph->tensors[t].maker < 0 || o->inside[graph->tensors[t].maker] != part))
                 return node->input + k;
         }
     }
     return -1;
 }
 
-static bool leaves(const Draw *draw, int32_t tensor, const bool *inside)
+static bool leaves(const Overview *o, const Piece *part, int32_t tensor)
 {
-    const Graph *graph = draw->graph;
+    const Graph *graph = o->draw->graph;
 
     if (graph->tensors[tensor].output)
         return true;
     for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
         int32_t op = graph->uses[graph->tensors[tensor].use + u];
-        if (!inside[op] && !inferred_is_host(draw->plan->inferred, op))
+        if (o->inside[op] != part && !inferred_is_host(o->draw->plan->inferred, op))
             return true;
     }
     return false;
@@ -227,23 +234,22 @@ static const char *flow_of(const Overview *o, const Piece *part)
 {
     const Draw *draw = o->draw;
     const Graph *graph = draw->graph;
-    bool *inside = arena_array(draw->arena, bool, graph->n_ops);
     const char *out[FLOW_VALUES] = {NULL};
     int n = 0;
 
     for (int32_t i = part->first; i < part->first + part->n; i++)
-        inside[op_at(o, i)] = true;
+        o->inside[op_at(o, i)] = part;
     for (int32_t i = part->first + part->n - 1; i >= part->first && n < FLOW_VALUES; i--) {
         const GraphOp *node = &graph->ops[op_at(o, i)];
         for (int k = 0; k < node->n_outputs && n < FLOW_VALUES; k++) {
             int32_t t = graph->operands[node->input + node->n_inputs + k];
-            if (t < 0 || !leaves(draw, t, inside))
+            if (t < 0 || !leaves(o, part, t))
                 continue;
             out[n] = draw_value(draw, t, draw->plan->made[t]);
             n += n == 0 || strcmp(out[0], out[n]) != 0;
         }
     }
-    int32_t place = entering(o, part, inside);
+    int32_t place = entering(o, part);
     Buf text = buf_new(draw->arena);
     if (place >= 0)
         buf_puts(&text, draw_value(draw, graph->operands[place], draw->plan->need[place]));
@@ -398,6 +404,7 @@ bool draw_overview(Draw *draw, Error *err)
 
     (void)err;
     draw_index_moves(draw);
+    o.inside = arena_array(draw->arena, const Piece *, draw->graph->n_ops + 1);
     o.counted = arena_array(draw->arena, bool, draw->graph->n_tensors + 1);
     o.frame_of = arena_array(draw->arena, int, draw->plan->stages ? draw->plan->stages->n + 1 : 1);
     choose_parts(&o);
