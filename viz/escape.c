@@ -15,22 +15,21 @@ static bool is_hidden(uint32_t rune)
 
 static void put_character(Str text, uint32_t rune, bool markup, Buf *out)
 {
-    if (is_hidden(rune))
+    static const struct {
+        uint32_t rune;
+        const char *entity;
+    } entities[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+
+    if (is_hidden(rune)) {
         buf_printf(out, "U+%04" PRIX32, rune);
-    else if (!markup)
-        buf_add(out, text);
-    else if (rune == '&')
-        buf_puts(out, "&amp;");
-    else if (rune == '<')
-        buf_puts(out, "&lt;");
-    else if (rune == '>')
-        buf_puts(out, "&gt;");
-    else if (rune == '"')
-        buf_puts(out, "&quot;");
-    else if (rune == '\'')
-        buf_puts(out, "&#39;");
-    else
-        buf_add(out, text);
+        return;
+    }
+    for (size_t i = 0; markup && i < sizeof entities / sizeof *entities; i++)
+        if (rune == entities[i].rune) {
+            buf_puts(out, entities[i].entity);
+            return;
+        }
+    buf_add(out, text);
 }
 
 static int64_t count_characters(Str text)

@@ -81,7 +81,7 @@ typedef enum { TALK_DONE, TALK_LATE, TALK_STOPPED, TALK_FAILED } Talk;
 /* Writes the input and reads the output side by side, until the child closes or time is up. */
 static Talk talk(Child *child, Str input, Progress *progress, Buf *out)
 {
-    int64_t deadline = now_ms() + LAYOUT_SECONDS_MAX * 1000;
+    int64_t deadline = now_ms() + (int64_t)LAYOUT_SECONDS_MAX * 1000;
     if (fcntl(child->to, F_SETFL, O_NONBLOCK) != 0)
         return TALK_FAILED;
     for (;;) {
