@@ -10,6 +10,7 @@
 #include "core/plan/stage.h"
 #include "core/run/trace_event.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -151,6 +152,12 @@ static void link_reshard(const Tracing *t, Tracks *tracks, int p, int32_t r)
         int32_t reader = t->plan->reshard_uses[reshard->use];
         link(t, tracks, did_at(track, track->last[r]), did_at(track, track->of_op[reader]), id + 2);
     }
+}
+
+static const Flow *flow_at(const Tracks *tracks, int32_t at)
+{
+    assert(tracks->flows.at && 0 <= at && at < tracks->flows.n);
+    return &tracks->flows.at[at];
 }
 
 static void link_tracks(const Tracing *t, Tracks *tracks)
@@ -330,10 +337,10 @@ static void put_track(const Tracing *t, const Tracks *tracks, const Track *track
         const Did *did = &track->did[i];
         trace_put_slice(t->events, did->at, slice_name(t, did), did->op >= 0 ? "op" : "reshard",
                         slice_args(t, did));
-        for (int32_t f = did->in; f >= 0; f = tracks->flows.at[f].next_in)
-            trace_put_flow_in(t->events, did->at, tracks->flows.at[f].id);
-        for (int32_t f = did->out; f >= 0; f = tracks->flows.at[f].next_out)
-            trace_put_flow_out(t->events, did->at, tracks->flows.at[f].id);
+        for (int32_t f = did->in; f >= 0; f = flow_at(tracks, f)->next_in)
+            trace_put_flow_in(t->events, did->at, flow_at(tracks, f)->id);
+        for (int32_t f = did->out; f >= 0; f = flow_at(tracks, f)->next_out)
+            trace_put_flow_out(t->events, did->at, flow_at(tracks, f)->id);
     }
 }
 
@@ -416,15 +423,16 @@ static Tracks follow_plan(const Tracing *t, const Timeline *line)
     for (int i = 0; i < line->n; i++) {
         const TimeSpan *span = &line->span[i];
         int64_t start = trace_ns(span->start_us), end = trace_ns(span->start_us + span->us);
-        track->did[track->n++] = (Did){{PROCESS_PLAN, 2 * span->part + (span->op < 0), start, end},
-                                       span->op,
-                                       span->reshard,
-                                       NULL,
-                                       span->part,
-                                       span->us,
-                                       0,
-                                       -1,
-                                       -1};
+        track->did[track->n++] =
+            (Did){{PROCESS_PLAN, 2 * (int64_t)span->part + (span->op < 0), start, end},
+                  span->op,
+                  span->reshard,
+                  NULL,
+                  span->part,
+                  span->us,
+                  0,
+                  -1,
+                  -1};
     }
     index_track(t, track);
     link_tracks(t, &tracks);
@@ -438,8 +446,9 @@ static void put_plan(const Tracing *t, const Timeline *line, const MemoryAccount
     name_process(t, PROCESS_PLAN, "plan, predicted");
     for (int n = 0; n < line->n_parts; n++) {
         const char *part = thread_prefix(t, line->part[n]);
-        name_thread(t, PROCESS_PLAN, 2 * n, arena_printf(t->arena, "%sops", part));
-        name_thread(t, PROCESS_PLAN, 2 * n + 1, arena_printf(t->arena, "%sreshards", part));
+        name_thread(t, PROCESS_PLAN, 2 * (int64_t)n, arena_printf(t->arena, "%sops", part));
+        name_thread(t, PROCESS_PLAN, 2 * (int64_t)n + 1,
+                    arena_printf(t->arena, "%sreshards", part));
     }
     put_track(t, &tracks, tracks.track);
     for (int n = 0; n < line->n_parts; n++) {

@@ -43,8 +43,10 @@ static inline Session *hostile_session(Arena *arena, Scripts **scripts)
     SessionOptions options = {.model = "hostile", .mesh = "tp=2"};
     Error err = {0};
     Session *session = session_open_graph(hostile_graph(arena, names), &options, &hooks, &err);
-    if (!session)
+    if (!session) {
         fail_msg("%s", err.text);
+        return NULL;
+    }
     uint8_t atom = 0;
     Cut cut = cut_by(64, &atom, 1, session->mesh);
     Decision pin = {.kind = PIN_TENSOR_DIM,

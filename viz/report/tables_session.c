@@ -273,7 +273,8 @@ static bool rows_devices(const Session *session, Sheet *out, Error *err)
     for (int64_t at = 0; at < mesh->n_devices; at++) {
         const RankMemory *memory = &ranks.at[ranks.of_rank[at]];
         sheet_number(out, (double)mesh_device(mesh, at));
-        sheet_number(out, (double)(mesh_device(mesh, at) / session->machine->devices_per_node));
+        int64_t node = mesh_device(mesh, at) / session->machine->devices_per_node;
+        sheet_number(out, (double)node);
         table_put_coordinates(out, mesh, at);
         put_stages(session, at, out);
         sheet_number(out, (double)memory->by_class[MEMORY_PARAMETER]);
