@@ -33,6 +33,7 @@ ReportTable *page_table(Page *page, const char *id, const char *title, const cha
     table->id = id;
     table->title = title;
     table->says = says;
+    table->most = TABLE_ROWS_MOST;
     page_block(page, BLOCK_TABLE)->table = table;
     return table;
 }
@@ -82,7 +83,7 @@ void table_page_column(ReportTable *table, const char *head, ReportLook look, co
 bool table_row(ReportTable *table, int depth)
 {
     assert(table->cells.n == table->rows.n * table->n_columns);
-    if (table->rows.n == TABLE_ROWS_MOST) {
+    if (table->rows.n == table->most) {
         table->n_left_out++;
         return false;
     }

@@ -44,7 +44,7 @@ typedef struct {
     bool head; /* of the rows below it that are deeper */
 } ReportRow;
 
-enum { TABLE_COLUMNS_MAX = 24, TABLE_ROWS_MOST = 2000 };
+enum { TABLE_COLUMNS_MAX = 24, TABLE_ROWS_MOST = 800 };
 
 typedef struct {
     Arena *arena;
@@ -54,7 +54,7 @@ typedef struct {
     ReportColumn column[TABLE_COLUMNS_MAX];
     Vec(ReportRow) rows;
     Vec(ReportCell) cells; /* row by row */
-    int n_left_out;        /* rows that there was no room for */
+    int most, n_left_out;  /* rows; those that there was no room for */
     int md_rows;           /* so many in Markdown; 0: all */
     bool page_only;
     bool high; /* it may have many rows: in a box of its own */

@@ -342,6 +342,8 @@ static void add_tree(Walk *walk, int32_t group, int depth, double times)
     add_ops(walk, at, g->first + g->n, g->path, depth, times);
 }
 
+enum { OPS_MOST = 2500 };
+
 void part_ops(Page *page)
 {
     page_section(page, "ops", "Ops");
@@ -352,6 +354,7 @@ void part_ops(Page *page)
 
     table->page_only = true;
     table->high = true;
+    table->most = OPS_MOST;
     make_ids(&walk);
     table_column(table, "op", LOOK_NAME, NULL);
     table_column(table, "operator", LOOK_TEXT, NULL);
