@@ -113,29 +113,6 @@ const char *draw_value(const Draw *draw, int32_t tensor, int32_t sharding)
     return text.s;
 }
 
-/* Neither a parameter, nor known before the run; -1: there is none. */
-static int flowing_input(const Draw *draw, int32_t op)
-{
-    for (int i = 0; i < draw->graph->ops[op].n_inputs; i++) {
-        int32_t t = op_inputs(draw->graph, op)[i];
-        if (t >= 0 && !tensor_is_parameter(draw->plan->inferred, t) &&
-            !tensor_is_known(draw->plan->inferred, t))
-            return i;
-    }
-    return -1;
-}
-
-const char *draw_flow(const Draw *draw, int32_t op)
-{
-    const GraphOp *node = &draw->graph->ops[op];
-    int place = flowing_input(draw, op);
-    int32_t in = place < 0 ? -1 : op_inputs(draw->graph, op)[place];
-    int32_t result = node->n_outputs > 0 ? op_outputs(draw->graph, op)[0] : -1;
-    const char *from = draw_value(draw, in, in < 0 ? -1 : draw->plan->need[node->input + place]);
-    const char *to = draw_value(draw, result, result < 0 ? -1 : draw->plan->made[result]);
-    return *from ? arena_printf(draw->arena, "%s \xe2\x86\x92 %s", from, to) : to;
-}
-
 const char *draw_tensor_name(const Draw *draw, int32_t tensor)
 {
     int32_t maker = draw->graph->tensors[tensor].maker;
@@ -165,6 +142,36 @@ static int32_t root_parameter(const Draw *draw, int32_t tensor)
         tensor = of;
     }
     return tensor;
+}
+
+/* The next input from there on that is neither a parameter, nor known before the run; -1. */
+static int flowing_input(const Draw *draw, int32_t op, int from)
+{
+    for (int i = from; i < draw->graph->ops[op].n_inputs; i++) {
+        int32_t t = op_inputs(draw->graph, op)[i];
+        if (t >= 0 && root_parameter(draw, t) < 0 && !tensor_is_known(draw->plan->inferred, t))
+            return i;
+    }
+    return -1;
+}
+
+const char *draw_flow(const Draw *draw, int32_t op)
+{
+    const GraphOp *node = &draw->graph->ops[op];
+    const char *from[2] = {"", ""};
+    int place = -1;
+
+    for (int i = 0; i < 2 && (place = flowing_input(draw, op, place + 1)) >= 0; i++)
+        from[i] = draw_value(draw, op_inputs(draw->graph, op)[place],
+                             draw->plan->need[node->input + place]);
+    int32_t result = node->n_outputs > 0 ? op_outputs(draw->graph, op)[0] : -1;
+    const char *to = draw_value(draw, result, result < 0 ? -1 : draw->plan->made[result]);
+    if (!*from[0])
+        return to;
+    const char *flow = arena_printf(draw->arena, "%s \xe2\x86\x92 %s", from[0], to);
+    if (!*from[1] || strcmp(from[0], from[1]) == 0)
+        return flow;
+    return arena_printf(draw->arena, "%s\nwith %s", flow, from[1]);
 }
 
 /* A line for each that has two dims or more, one for all others. */

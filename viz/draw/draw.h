@@ -50,7 +50,8 @@ int32_t draw_find_tensor(const Draw *draw, const char *name, Error *err);
 /* "8/dp,1024,768"; what is known of its shape where it has no sharding. */
 const char *draw_value(const Draw *draw, int32_t tensor, int32_t sharding);
 /* "8/dp,1024,768 -> 8/dp,1024,3072/tp": an op's first input that is neither parameter nor constant,
- * as it is read, and its first output. */
+ * as it is read, and its first output; below it "with 8/dp,1,1024,1024", the next such that lies
+ * otherwise. */
 const char *draw_flow(const Draw *draw, int32_t op);
 /* As label.h has it; what is made of parameters alone is called as its op. */
 const char *draw_tensor_name(const Draw *draw, int32_t tensor);
