@@ -81,6 +81,7 @@ static Diagram *must_draw(Arena *arena, const Session *session, DiagramKind kind
     Diagram *diagram = draw(arena, session, kind, of, &err);
     if (!diagram)
         fail_msg("%s of %s: %s", diagram_kind(kind)->name, of, err.text);
+    assert(diagram);
     return diagram;
 }
 
@@ -311,7 +312,7 @@ static const DiagramBox *state_after(const Diagram *diagram, int i)
         if (diagram->boxes[b].look == BOX_TABLE && i-- == -1)
             return &diagram->boxes[b];
     fail_msg("a state is not drawn");
-    return NULL;
+    abort();
 }
 
 /* Part `number` before a step has an element in common with what the rank has after it. */
@@ -623,6 +624,7 @@ static void graphviz_reads(const Session *session, DiagramKind kind, const char 
     }
     if (!diagram)
         fail_msg("%s of %s: %s", diagram_kind(kind)->name, of, err.text);
+    assert(diagram);
     char path[] = "/tmp/dimscope-space-XXXXXX", line[4096];
     int fd = mkstemp(path), boxes = 0;
     assert_true(fd >= 0 && close(fd) == 0);

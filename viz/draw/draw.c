@@ -46,6 +46,7 @@ static int32_t find_labelled(const Draw *draw, Str name)
     const Inferred *inferred = draw->plan->inferred;
     size_t slash = name.n;
 
+    assert(name.s);
     while (slash > 0 && name.s[slash - 1] != '/')
         slash--;
     for (int i = 0; slash > 0 && i < inferred->n_program; i++) {

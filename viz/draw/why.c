@@ -27,7 +27,10 @@ static int known_box(Why *why, const int32_t key[4])
 {
     int n = intern_count(why->boxes);
     int32_t id = intern_put(why->boxes, key, 4 * sizeof *key);
-    return id == n ? -1 : why->box_of.at[id];
+    if (id == n)
+        return -1;
+    assert(why->box_of.at);
+    return why->box_of.at[id];
 }
 
 static int add_box(Why *why, DiagramBox box)
