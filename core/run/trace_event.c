@@ -49,7 +49,7 @@ void trace_put_order(Json *events, const char *what, int pid, int64_t tid, int64
 void trace_put_slice(Json *events, TraceSlice slice, Str name, const char *category, Json *args)
 {
     Json *out = event("X", slice.pid, slice.tid, slice.start_ns);
-    double us = (double)slice.end_ns / 1000 - us_of(slice.start_ns);
+    double us = round(((double)slice.end_ns / 1000 - us_of(slice.start_ns)) * 1e6) / 1e6;
 
     json_set_real(out, "dur", us > 0 ? us : 0);
     json_set(out, "name", json_from_str(name));

@@ -302,6 +302,8 @@ const Topic cli_topics[] = {
      "check    ok limits: name value limit ok; findings\n"
      "diff     same same_result sides request fork first_op totals; ops, tensors,\n"
      "         reshards, findings: n names sides\n"
+     "export   schema version plan tables {NAME: columns rows}; with --table one:\n"
+     "         schema version view columns rows; see dimscope help tables\n"
      "reshard  shape dtype machine mesh from to us bound_us proven peak_bytes steps\n"
      "         runner_up planners; with --to-mesh to_mesh before crossing after ways\n"
      "run      ranks backend outputs median_us passes peak_bytes rank_peak_bytes\n"
