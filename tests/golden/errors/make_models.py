@@ -44,6 +44,7 @@ files = {
     "dangling": model([node("Add", ["x", "nobody"], ["y"])], [X], [Y]),
     "unknown-op": model([node("Frobnicate", ["x"], ["y"])], [X], [Y]),
 }
-for name, data in files.items():
-    with open(name + ".onnx", "wb") as out:
-        out.write(data)
+if __name__ == "__main__":
+    for name, data in files.items():
+        with open(name + ".onnx", "wb") as out:
+            out.write(data)
