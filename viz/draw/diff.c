@@ -296,6 +296,11 @@ static int count_boxes(const Diff *d)
     return n;
 }
 
+static char side_of(const DiffLine *line)
+{
+    return line->id[1] < 0 ? 'A' : line->id[0] < 0 ? 'B' : 0;
+}
+
 static int draw_differing(Diff *d, int i)
 {
     const DiffLine *line = line_at(d, i);
@@ -305,7 +310,7 @@ static int draw_differing(Diff *d, int i)
     box.operator= label_operator(d->side[s].graph, line->id[s]);
     box.why = why_of(d, line);
     box.link = s == 0 ? arena_printf(d->draw->arena, "#op-%d", line->id[0]) : NULL;
-    box.side = line->id[1] < 0 ? 'A' : line->id[0] < 0 ? 'B' : 0;
+    box.side = side_of(line);
     if (d->rows[i].differs) {
         box.flow = flow_of(d, line);
         box.figures = figures_of(d, line);
@@ -313,28 +318,36 @@ static int draw_differing(Diff *d, int i)
     return draw_box(d->draw, box);
 }
 
-/* Ops in a row, from line `first` on, that are one box. */
-static int draw_run(Diff *d, int first, int n, int n_lines, bool differ)
+/* Lines from `first` on, in which n ops are drawn: one box. */
+static void draw_run(Diff *d, int first, int n, int n_lines)
 {
-    int last = first;
+    int last = first, n_differ = 0, differing = -1;
+    Draw *draw = d->draw;
     DiagramBox box = draw_new_box(BOX_OP, "");
+    int at = draw->boxes.n;
 
-    for (int i = first; i < first + n_lines; i++)
-        if (d->rows[i].op && d->rows[i].view_of == i)
-            last = i;
+    box.side = side_of(line_at(d, first));
+    for (int i = first; i < first + n_lines; i++) {
+        if (!d->rows[i].op || d->rows[i].view_of != i)
+            continue;
+        if (side_of(line_at(d, i)) != box.side)
+            box.side = 0;
+        d->rows[i].box = at;
+        last = i;
+        n_differ += d->rows[i].differs;
+        differing = differing < 0 && d->rows[i].differs ? i : differing;
+    }
     const char *from = title_of(d, line_at(d, first)), *to = title_of(d, line_at(d, last));
-    box.title = strcmp(from, to) == 0 ? from : arena_printf(d->draw->arena, "%s .. %s", from, to);
-    box.operator= arena_printf(d->draw->arena, "%d ops %s", n, differ ? "differ" : "alike");
-    if (differ)
-        box.flow = flow_of(d, line_at(d, first));
-    int at = draw_box(d->draw, box);
-    for (int i = first; i < first + n_lines; i++)
-        if (d->rows[i].op && d->rows[i].view_of == i)
-            d->rows[i].box = at;
-    return at;
+    box.title = strcmp(from, to) == 0 ? from : arena_printf(draw->arena, "%s .. %s", from, to);
+    box.operator= n_differ == 0 ? arena_printf(draw->arena, "%d ops alike", n)
+    : n_differ == n             ? arena_printf(draw->arena, "%d ops differ", n)
+                                : arena_printf(draw->arena, "%d of %d ops differ", n_differ, n);
+    if (differing >= 0)
+        box.flow = flow_of(d, line_at(d, differing));
+    draw_box(draw, box);
 }
 
-/* `each`: how many ops that differ, in a row, are one box. */
+/* `each`: how many ops in a row that are drawn one by one are one box. */
 static void draw_rows(Diff *d, int each)
 {
     for (int i = 0; i < d->outline.n_lines;) {
@@ -355,20 +368,27 @@ static void draw_rows(Diff *d, int each)
         if (n == 1)
             d->rows[i].box = draw_differing(d, i);
         else
-            draw_run(d, i, n, end - i, alone);
+            draw_run(d, i, n, end - i);
         i = end;
     }
 }
 
+static int stand_around(Diff *d, bool near)
+{
+    for (int i = 0; i < d->outline.n_lines; i++)
+        d->rows[i].near = near;
+    return count_boxes(d);
+}
+
+/* Where there are too many: without what stands around, then several in a row as one. */
 static void draw_boxes(Diff *d)
 {
     int each = 1, n = count_boxes(d);
 
-    if (n > BOXES_MAX) { /* without what stands around */
-        for (int i = 0; i < d->outline.n_lines; i++)
-            d->rows[i].near = false;
-        n = count_boxes(d);
-    }
+    if (n > BOXES_MAX)
+        n = stand_around(d, false);
+    if (n > 2 * BOXES_MAX)
+        n = stand_around(d, true);
     while (n / each > BOXES_MAX)
         each++;
     draw_rows(d, each);
