@@ -479,6 +479,32 @@ static void equal_layers_of_a_long_chain_are_folded(void **state)
     model_text_close(&o);
 }
 
+/* Two ops a layer of one operator are one layer. */
+static void layers_are_counted_by_their_modules(void **state)
+{
+    (void)state;
+    OpenedText o = model_text_open("function MODEL(model, config)\n"
+                                   "  local x = model:input('x', 'f32', {4, 8})\n"
+                                   "  for i = 0, 19 do\n"
+                                   "    x = model:module('h', function()\n"
+                                   "      return model:module(tostring(i), function()\n"
+                                   "        return model:op('Relu', {model:op('Relu', {x})})\n"
+                                   "      end)\n"
+                                   "    end)\n"
+                                   "  end\n"
+                                   "  model:output(x, 'y')\n"
+                                   "end\n",
+                                   "", "dp=2", "dp");
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    Diagram *diagram = must_draw(o.arena, o.session, DIAGRAM_WHY, "y.0");
+    for (int b = 0; b < diagram->n_boxes; b++)
+        if (diagram->boxes[b].look == BOX_GROUP)
+            assert_string_equal(diagram->boxes[b].title, ".. 18 more layers alike ..");
+    assert_int_equal(diagram->n_boxes, 1 + 1 + 2 + 1 + 2);
+    model_text_close(&o);
+}
+
 /* ---- all of everything ---- */
 
 static void draw_all_of(const Session *session, DiagramKind kind, const char *of)
@@ -663,6 +689,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_move_is_because_of_the_axis_it_moves),
         cmocka_unit_test(equal_layers_of_a_long_chain_are_folded),
+        cmocka_unit_test(layers_are_counted_by_their_modules),
         cmocka_unit_test(the_hint_names_what_can_be_drawn),
         cmocka_unit_test(nothing_to_move_is_said),
     };

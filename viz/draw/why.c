@@ -139,13 +139,18 @@ typedef struct {
 
 typedef Vec(Stretch) Fold;
 
-/* Equal for steps that do the same in another layer. */
-static int32_t alike_key(const Why *why, Intern *keys, const ReasonStep *step)
+/* Equal for steps that do the same in another layer, as the n-th in a row there. */
+static int32_t alike_key(const Why *why, Intern *keys, const ReasonChain *chain, int i)
 {
     const Graph *graph = why->draw->graph;
+    const ReasonStep *step = &chain->step[i];
     Buf text = buf_new(why->arena);
+    int before = 0;
 
-    buf_printf(&text, "%d %d ", step->kind, step->dim);
+    while (i - before > 0 && step->op >= 0 && step[-before - 1].op >= 0 &&
+           graph->ops[step[-before - 1].op].path == graph->ops[step->op].path)
+        before++;
+    buf_printf(&text, "%d %d %d ", step->kind, step->dim, before);
     if (step->op >= 0) {
         text_wildcard(str_from(op_path_or_name(graph, step->op)), &text);
         buf_puts(&text, op_operator(graph, step->op));
@@ -181,7 +186,7 @@ static Fold fold_layers(const Why *why, const ReasonChain *chain)
     Fold fold = {0};
 
     for (int i = 0; i < n; i++)
-        key[i] = alike_key(why, keys, &chain->step[i]);
+        key[i] = alike_key(why, keys, chain, i);
     int more = find_layers(key, n, &start, &period) - 2;
     if (more <= 0)
         return fold;
