@@ -262,6 +262,45 @@ static void a_name_that_is_no_table_is_told_the_tables(void **state)
     close_case(&f);
 }
 
+/* ---- limits ---- */
+
+/* By its name it is an error that counts the rows; among all it is left out, which is said. */
+static void what_is_too_large_is_said(void **state)
+{
+    (void)state;
+    Case many = {"many devices", "samples/models/tiny-gpt.onnx", "dp=65536", NULL};
+    Fixture f = open_case(&many);
+    ExportRequest request = {.drawing = {.session = f.session}, .table = "parts"};
+    ExportNotes notes = {.arena = f.arena};
+    Buf out = buf_new(f.arena);
+    Error err = {0};
+    assert_false(tables_csv(&request, &out, &notes, &err));
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "the table 'parts' would have "));
+    request.table = NULL;
+    assert_true(tables_json(&request, &out, &notes, NULL));
+    assert_true(notes.at.n >= 1 && strstr(notes.at.at[0], "it is left out"));
+    assert_true(str_find(buf_str(&out), STR("\"parts\":")) < 0);
+    assert_true(str_find(buf_str(&out), STR("\"tensors\":")) > 0);
+    close_case(&f);
+}
+
+/* ORDER MEMORY_CLASS */
+static void memory_has_a_column_for_every_class(void **state)
+{
+    (void)state;
+    Error err = {0};
+    const SheetColumn *column = plan_table_find(STR("memory"), &err)->columns;
+    while (strcmp(column->name, "peak_op") != 0)
+        column++;
+    for (int c = 0; c < MEMORY_CLASS_COUNT; c++) {
+        const char *class = memory_class_name((MemoryClass)c);
+        assert_true(str_starts(str_from((++column)->name), str_from(class)));
+        assert_string_equal(column->name + strlen(class), "_bytes");
+    }
+    assert_null((column + 1)->name);
+}
+
 /* ---- names ---- */
 
 /* The cells of a line of RFC 4180, whatever stands in them. */
@@ -341,6 +380,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_stay_in_their_cells),
+        cmocka_unit_test(what_is_too_large_is_said),
+        cmocka_unit_test(memory_has_a_column_for_every_class),
         cmocka_unit_test(help_names_what_there_is),
         cmocka_unit_test(a_folder_has_a_file_for_every_table),
         cmocka_unit_test(a_name_that_is_no_table_is_told_the_tables),

@@ -185,8 +185,10 @@ static bool rows_parts(const Session *session, Sheet *out, Error *err)
         in[t] = in[t] && plan->sharding[t] >= 0 && inferred_shape(session->inferred, t);
         n += in[t];
     }
-    if (!table_fits(n * (double)session->mesh->n_devices, "parts", err))
+    if (!table_fits(n * (double)session->mesh->n_devices, "parts", err)) {
+        error_hint(err, "the table 'tensors' has the parts of rank 0, which are the largest");
         return false;
+    }
     Sheet devices = {.arena = out->arena};
     for (int64_t at = 0; at < session->mesh->n_devices; at++) {
         sheet_number(&devices, (double)mesh_device(session->mesh, at));
