@@ -49,9 +49,10 @@ static inline void markup_entity(Markup *m, Buf *out)
             m->at += strlen(known[i][0]);
             return;
         }
-    char *end;
-    long rune = strncmp(m->at, "&#", 2) == 0 ? strtol(m->at + 2, &end, 10) : 0;
-    if (rune <= 0 || *end != ';')
+    bool numbered = strncmp(m->at, "&#", 2) == 0;
+    char *end = NULL;
+    long rune = numbered ? strtol(m->at + 2, &end, 10) : 0;
+    if (!end || rune <= 0 || *end != ';')
         markup_fail(m, "no entity");
     buf_put_rune(out, (uint32_t)rune);
     m->at = end + 1;
@@ -215,14 +216,15 @@ static inline Markup markup_read(Arena *arena, const char *page)
     return m;
 }
 
-/* A cell of a table's body; NULL: there is none. */
-static inline const MarkupCell *markup_cell(const Markup *m, const char *table, int row, int column)
+/* A cell of a table's body. */
+static inline MarkupCell markup_cell(const Markup *m, const char *table, int row, int column)
 {
     for (int i = 0; i < m->cells.n; i++)
         if (strcmp(m->cells.at[i].table, table) == 0 && m->cells.at[i].row == row &&
             m->cells.at[i].column == column)
-            return &m->cells.at[i];
-    return NULL;
+            return m->cells.at[i];
+    fail_msg("%s has no row %d, column %d", table, row, column);
+    return (MarkupCell){.text = ""};
 }
 
 static inline int markup_rows(const Markup *m, const char *table)
@@ -235,10 +237,10 @@ static inline int markup_rows(const Markup *m, const char *table)
 
 static inline double markup_number(const Markup *m, const char *table, int row, int column)
 {
-    const MarkupCell *cell = markup_cell(m, table, row, column);
-    if (!cell || !cell->exact)
+    MarkupCell cell = markup_cell(m, table, row, column);
+    if (!cell.exact)
         fail_msg("no number in %s, row %d, column %d", table, row, column);
-    return strtod(cell->exact, NULL);
+    return strtod(cell.exact ? cell.exact : "", NULL);
 }
 
 static inline double markup_sum(const Markup *m, const char *table, int column)

@@ -46,8 +46,10 @@ static Session *open_session(const Fixture *f, const char *model, const char *me
     SessionOptions options = {.model = model, .mesh = mesh, .policy = policy};
     Error err = {0};
     Session *session = session_open(&options, &hooks, &err);
-    if (!session)
-        fail_msg("%s %s %s: %s", model, mesh, policy, err.text);
+    if (!session) {
+        print_error("%s: %s\n", model, err.text);
+        abort();
+    }
     return session;
 }
 
@@ -95,7 +97,7 @@ static void assert_row(const Markup *m, const Comm *comm, int at)
     Buf steps = buf_new(m->arena);
 
     comm_format_steps(comm->session, reshard->path, &steps);
-    assert_string_equal(markup_cell(m, table, at, 0)->text, steps.s);
+    assert_string_equal(markup_cell(m, table, at, 0).text, steps.s);
     assert_true(markup_number(m, table, at, 1) == row->times);
     assert_true(markup_number(m, table, at, 9) == (double)comm_payload(reshard));
     assert_true(markup_number(m, table, at, 10) == (double)reshard->path->wire_bytes);
@@ -142,7 +144,7 @@ static double op_times(const Markup *m)
 {
     double sum = 0;
     for (int row = 0; row < markup_rows(m, "ops-table"); row++)
-        if (markup_cell(m, "ops-table", row, 0) && markup_cell(m, "ops-table", row, 3)->text[0])
+        if (markup_cell(m, "ops-table", row, 3).text[0])
             sum += markup_number(m, "ops-table", row, 7);
     return sum;
 }
@@ -349,8 +351,10 @@ static void odd_models_are_reported(void **state)
 {
     const SampleRow *row = *state;
     OpenedText o = model_text_open(row->model, "", row->mesh, row->policy);
-    if (!o.session)
-        fail_msg("%s", o.err.text);
+    if (!o.session) {
+        print_error("%s\n", o.err.text);
+        abort();
+    }
     markup_read(o.arena, report(o.arena, o.session, NULL, "html", NULL));
     check_tables(str_from(report(o.arena, o.session, NULL, "md", NULL)));
     model_text_close(&o);
@@ -375,8 +379,7 @@ static Graph *hostile_graph(Arena *arena, const char *const *names)
     graph_add_op(builder, STR("Relu"), str_from(names[3]), str_from(names[5]), &y, 1, &z, 1, none);
     graph_add_output(builder, z);
     Graph *graph = graph_seal(builder, &err);
-    if (!graph)
-        fail_msg("%s", err.text);
+    assert_non_null(graph);
     return graph;
 }
 
@@ -395,7 +398,7 @@ static void names_stay_texts(void **state)
     Error err = {0};
     f.session = session_open_graph(hostile_graph(f.arena, names), &options, &hooks, &err);
     if (!f.session)
-        fail_msg("%s", err.text);
+        abort();
     uint8_t atom = 0;
     Cut cut = cut_by(64, &atom, 1, f.session->mesh);
     Decision pin = {.kind = PIN_TENSOR_DIM,
@@ -431,7 +434,7 @@ static void a_model_without_ops_is_reported(void **state)
     SessionOptions options = {.model = "empty", .mesh = "tp=2"};
     f.session = session_open_graph(graph, &options, &hooks, &err);
     if (!f.session)
-        fail_msg("%s", err.text);
+        abort();
     markup_read(f.arena, report(f.arena, f.session, NULL, "html", NULL));
     check_tables(str_from(report(f.arena, f.session, NULL, "md", NULL)));
     close_fixture(&f);
@@ -475,8 +478,10 @@ static void a_hundred_layers_fit_a_small_page(void **state)
     buf_add(&config, (Str){text.s + at + layers.n, text.n - (size_t)at - layers.n});
     file_unmap(&map);
     OpenedText o = model_text_open(config.s, "", "dp=2,tp=4", "megatron");
-    if (!o.session)
-        fail_msg("%s", o.err.text);
+    if (!o.session) {
+        print_error("%s\n", o.err.text);
+        abort();
+    }
     const char *page = report(o.arena, o.session, NULL, "html", NULL);
     assert_true(strlen(page) < MOST);
     Markup m = markup_read(o.arena, page);
