@@ -1,12 +1,12 @@
 """A module that dimscope wrote, read by the real MLIR and taken through the real Shardy.
 
-    part_shardy.py WHAT PLAN.mlir TENSORS.csv PARTS.csv MESH
+    part_shardy.py WHAT PLAN.mlir TENSORS.csv PARTS.csv MESH RESHARDS.csv
 
 Three answers are held against the plan: the shardings as parsed, on every device; the types after Shardy's own
 passes have made collectives of the reshards and local programs of the ops; and, printed only, what Shardy's
 propagation makes of the pins alone.
 """
-import json, re, sys
+import csv, json, re, sys
 
 from jax._src.interpreters import mlir as jax_mlir
 from jaxlib.mlir import ir, passmanager
@@ -122,6 +122,17 @@ def local_types(text):
     return out, kinds
 
 
+def moved(reshards):
+    """How many collectives of each kind the plan has."""
+    names = {"AR": "all_reduce", "AG": "all_gather", "RS": "reduce_scatter", "A2A": "all_to_all", "CP": "collective_permute"}
+    kinds = {}
+    for row in csv.DictReader(open(reshards, newline="", encoding="utf-8")):
+        for step in re.findall(r"[A-Z0-9]+", row["steps"]):
+            if step in names:
+                kinds[names[step]] = kinds.get(names[step], 0) + 1
+    return kinds
+
+
 def without_plan(text):
     """The module with pins alone: other dims are open, nothing is moved."""
     lines, same = [], {}
@@ -162,7 +173,7 @@ def agreed(text):
 
 
 def main():
-    what, path, tensors, parts, mesh = sys.argv[1:]
+    what, path, tensors, parts, mesh, reshards = sys.argv[1:]
     axes = {k: int(v) for k, v in (a.split("=") for a in mesh.split(","))}
     plan, text = Plan(tensors, parts), open(path, encoding="utf-8").read()
     n = n_less = n_local = 0
@@ -194,8 +205,9 @@ def main():
                 if any(json.loads(r["local_shape"]) != shape for r in plan.parts[tensor]):
                     print("not ok %s: %s is %s in Shardy's local program" % (what, name, shape))
                     return
-            print("ok %s: Shardy's local program has %d values of the plan's shapes; %s" % (
-                what, n_local, ", ".join("%d %s" % (k, v) for v, k in sorted(kinds.items())) or "nothing is moved"))
+            print("ok %s: Shardy's local program has %d values of the plan's shapes" % (what, n_local))
+            said = lambda k: ", ".join("%d %s" % (k[v], v) for v in sorted(k)) or "nothing"
+            print("   Shardy moves %s, the plan %s" % (said(kinds), said(moved(reshards))))
         print("   from the pins alone Shardy's propagation agrees on %d of %d" % agreed(text))
 
 

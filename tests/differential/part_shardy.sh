@@ -2,18 +2,18 @@
 . tests/differential/lib.sh
 venv jax jax==0.10.2 numpy
 
-
 # WHAT MODEL MESH POLICY
 compare() {
     what=$1 model=samples/models/$2 mesh=$3 policy=$4
     if ! "$DIMSCOPE" export "$model" -m "$mesh" -p "$policy" --to shardy -o "$WORK/plan.mlir" 2>"$WORK/notes" ||
         ! "$DIMSCOPE" export "$model" -m "$mesh" -p "$policy" --csv --table tensors -o "$WORK/tensors.csv" ||
+        ! "$DIMSCOPE" export "$model" -m "$mesh" -p "$policy" --csv --table reshards -o "$WORK/reshards.csv" ||
         ! "$DIMSCOPE" export "$model" -m "$mesh" -p "$policy" --csv --table parts -o "$WORK/parts.csv"; then
         echo "not ok $what: it is not exported"
         return
     fi
     "$PYTHON" tests/differential/part_shardy.py "$what" "$WORK/plan.mlir" "$WORK/tensors.csv" "$WORK/parts.csv" "$mesh" \
-        2>"$WORK/said" || echo "not ok $what: $(tail -1 "$WORK/said")"
+        "$WORK/reshards.csv" 2>"$WORK/said" || echo "not ok $what: $(tail -1 "$WORK/said")"
 }
 
 compare "shardy tiny-gpt megatron" tiny-gpt.onnx dp=2,tp=4 megatron

@@ -247,7 +247,20 @@ static const char *read_as(Module *m, int32_t tensor, int32_t need)
 
 /* ---- ops ---- */
 
-/* sdy's rule, of the operands and results that are there; sizes of 0 are none of it. */
+/* A diagonal, "ii->i": sdy has a factor in one dim of a tensor only. */
+static bool has_factor_twice(const FactorTensor *tensor, Arena *arena, int n_factors)
+{
+    bool *seen = arena_array(arena, bool, n_factors);
+    for (int d = 0; d < tensor->n_dims; d++)
+        for (int i = 0; i < tensor->dim[d].n; i++) {
+            if (seen[tensor->dim[d].at[i]])
+                return true;
+            seen[tensor->dim[d].at[i]] = true;
+        }
+    return false;
+}
+
+/* sdy's rule, of the operands and results that are there. */
 static void put_rule(Module *m, int32_t op, Buf *out)
 {
     const OpSpace *space = program_space(m->session->inferred, op);
@@ -265,9 +278,13 @@ static void put_rule(Module *m, int32_t op, Buf *out)
         n_operands += i < space->n_inputs;
         tensor[n++] = rule.tensor[i];
     }
+    bool sized = n_operands > 0 && n > n_operands; /* sdy reads no others */
     for (int f = 0; f < rule.n_factors; f++)
-        if (rule.factor[f].size < 1)
-            return;
+        sized &= rule.factor[f].size > 0;
+    for (int i = 0; i < n; i++)
+        sized &= !has_factor_twice(&tensor[i], m->arena, rule.n_factors);
+    if (!sized)
+        return;
     rule.tensor = tensor;
     rule.n_operands = n_operands;
     rule.n_results = n - n_operands;
