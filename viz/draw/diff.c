@@ -296,7 +296,7 @@ static int count_boxes(const Diff *d)
     return n;
 }
 
-static char side_of(const DiffLine *line)
+static int side_of(const DiffLine *line)
 {
     return line->id[1] < 0 ? 'A' : line->id[0] < 0 ? 'B' : 0;
 }
