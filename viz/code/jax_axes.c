@@ -30,9 +30,10 @@ static AtomSet all_borders(const Plan *plan, Arena *arena)
     for (int t = 0; t < graph->n_tensors; t++)
         if (plan->sharding[t] >= 0)
             seen[plan->sharding[t]] = true;
-    for (int i = 0; i < graph->n_operands; i++)
-        if (plan->need[i] >= 0)
-            seen[plan->need[i]] = true;
+    for (int op = 0; op < graph->n_ops; op++)
+        for (int i = 0; i < graph->ops[op].n_inputs; i++)
+            if (plan->need[graph->ops[op].input + i] >= 0)
+                seen[plan->need[graph->ops[op].input + i]] = true;
     for (int32_t s = 0; s < shardings_count(plan->shardings); s++) {
         const Sharding *sharding = shardings_at(plan->shardings, s);
         for (int64_t d = 0; seen[s] && d < sharding->n_dims; d++)
