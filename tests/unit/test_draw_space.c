@@ -448,61 +448,40 @@ static void a_move_is_because_of_the_axis_it_moves(void **state)
     close_fixture(&f);
 }
 
+#define LAYERS(body)                                                                               \
+    "function MODEL(model, config)\n"                                                              \
+    "  local x = model:input('x', 'f32', {4, 8})\n"                                                \
+    "  for i = 0, 19 do x = model:module('h.' .. i, function() " body " end) end\n"                \
+    "  model:output(x, 'y')\n"                                                                     \
+    "end\n"
+
+/* Two ops of one operator in a layer are one layer, too. */
 static void equal_layers_of_a_long_chain_are_folded(void **state)
 {
     (void)state;
-    OpenedText o = model_text_open("function MODEL(model, config)\n"
-                                   "  local x = model:input('x', 'f32', {4, 8})\n"
-                                   "  for i = 0, 19 do\n"
-                                   "    x = model:module('h', function()\n"
-                                   "      return model:module(tostring(i), function()\n"
-                                   "        local y = model:op('Relu', {x})\n"
-                                   "        return model:op('Neg', {model:op('Exp', {y})})\n"
-                                   "      end)\n"
-                                   "    end)\n"
-                                   "  end\n"
-                                   "  model:output(x, 'y')\n"
-                                   "end\n",
-                                   "", "dp=2", "dp");
-    if (!o.session)
-        fail_msg("%s", o.err.text);
-    Diagram *diagram = must_draw(o.arena, o.session, DIAGRAM_WHY, "y.0");
-    int folds = 0;
-    for (int b = 0; b < diagram->n_boxes; b++)
-        if (diagram->boxes[b].look == BOX_GROUP) {
-            folds++;
-            assert_string_equal(diagram->boxes[b].title, ".. 18 more layers alike ..");
-            assert_string_equal(diagram->boxes[b].operator, "54 ops");
-        }
-    assert_int_equal(folds, 1);
-    assert_int_equal(diagram->n_boxes, 1 + 1 + 3 + 1 + 3); /* y, pin, a layer, fold, a layer */
-    model_text_close(&o);
-}
-
-/* Two ops a layer of one operator are one layer. */
-static void layers_are_counted_by_their_modules(void **state)
-{
-    (void)state;
-    OpenedText o = model_text_open("function MODEL(model, config)\n"
-                                   "  local x = model:input('x', 'f32', {4, 8})\n"
-                                   "  for i = 0, 19 do\n"
-                                   "    x = model:module('h', function()\n"
-                                   "      return model:module(tostring(i), function()\n"
-                                   "        return model:op('Relu', {model:op('Relu', {x})})\n"
-                                   "      end)\n"
-                                   "    end)\n"
-                                   "  end\n"
-                                   "  model:output(x, 'y')\n"
-                                   "end\n",
-                                   "", "dp=2", "dp");
-    if (!o.session)
-        fail_msg("%s", o.err.text);
-    Diagram *diagram = must_draw(o.arena, o.session, DIAGRAM_WHY, "y.0");
-    for (int b = 0; b < diagram->n_boxes; b++)
-        if (diagram->boxes[b].look == BOX_GROUP)
-            assert_string_equal(diagram->boxes[b].title, ".. 18 more layers alike ..");
-    assert_int_equal(diagram->n_boxes, 1 + 1 + 2 + 1 + 2);
-    model_text_close(&o);
+    static const struct {
+        const char *model, *folded;
+        int n_ops;
+    } rows[] = {
+        {LAYERS("return model:op('Neg', {model:op('Exp', {model:op('Relu', {x})})})"), "54 ops", 3},
+        {LAYERS("return model:op('Relu', {model:op('Relu', {x})})"), "36 ops", 2},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        OpenedText o = model_text_open(rows[i].model, "", "dp=2", "dp");
+        if (!o.session)
+            fail_msg("%s", o.err.text);
+        Diagram *diagram = must_draw(o.arena, o.session, DIAGRAM_WHY, "y.0");
+        int folds = 0;
+        for (int b = 0; b < diagram->n_boxes; b++)
+            if (diagram->boxes[b].look == BOX_GROUP) {
+                folds++;
+                assert_string_equal(diagram->boxes[b].title, ".. 18 more layers alike ..");
+                assert_string_equal(diagram->boxes[b].operator, rows[i].folded);
+            }
+        assert_int_equal(folds, 1); /* beside it y, the pin, the first and the last layer */
+        assert_int_equal(diagram->n_boxes, 3 + 2 * rows[i].n_ops);
+        model_text_close(&o);
+    }
 }
 
 /* ---- all of everything ---- */
@@ -689,7 +668,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_move_is_because_of_the_axis_it_moves),
         cmocka_unit_test(equal_layers_of_a_long_chain_are_folded),
-        cmocka_unit_test(layers_are_counted_by_their_modules),
         cmocka_unit_test(the_hint_names_what_can_be_drawn),
         cmocka_unit_test(nothing_to_move_is_said),
     };
