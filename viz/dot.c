@@ -443,6 +443,7 @@ static void legend_boxes(const Dot *dot, Buf *out)
         [BOX_DEVICE] = {NULL, NULL},
         [BOX_CAUSE] = {"corner", "folded: a decision"},
         [BOX_TABLE] = {NULL, NULL},
+        [BOX_POINT] = {NULL, NULL},
     };
     bool used[sizeof looks / sizeof *looks] = {0}, marked = false;
 
