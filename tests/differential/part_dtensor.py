@@ -3,6 +3,7 @@
     part_dtensor.py compare WHAT MODULE.py PARTS.csv   every rank's local shapes beside the plan's
     part_dtensor.py apply WHAT MODULE.py [linear]      a small GPT, parallelized by 4 processes,
                                                        beside the same on one
+    part_dtensor.py styles WHAT MODULE.py              a small Llama in torch's own styles, the same
 """
 
 import collections
@@ -276,7 +277,42 @@ def apply_rank(rank, path, linear, address, results):
     results.put(errors)
 
 
-def apply(what, path, linear):
+def styles_rank(rank, path, _linear, address, results):
+    from torch.distributed.tensor.parallel import parallelize_module
+
+    from small_llama import Llama
+
+    errors = []
+    try:
+        module = load(path)
+        n_ranks = torch.Size(module.MESH_SHAPE).numel()
+        dist.init_process_group("gloo", init_method=address, rank=rank, world_size=n_ranks)
+        torch.manual_seed(0)
+        model = Llama()
+        ids = torch.randint(0, 512, (2, 16))
+        want = model(ids)
+        mesh = module.make_mesh("cpu")["tp"]
+        parallelize_module(model, mesh, module.tensor_parallel("tp"))
+        for layer in model.model.layers:  # what a rank has of them
+            layer.self_attn.heads //= mesh.size()
+            layer.self_attn.kv_heads //= mesh.size()
+        have = model(ids)
+        if not torch.allclose(have, want, rtol=1e-4, atol=1e-5):
+            errors.append(f"other outputs, by {(have - want).abs().max()}")
+        for name, value in model.named_parameters():
+            shape, placements = module.PARAMETERS[name]
+            planned = local_shape(module.make_mesh("cpu"), shape, placements)
+            local = value.to_local() if isinstance(value, DTensor) else value
+            linear = isinstance(model.get_submodule(name.rpartition(".")[0]), torch.nn.Linear)
+            if tuple(local.shape) != (planned[::-1] if linear else planned):
+                errors.append(f"{name} {tuple(local.shape)}, planned {planned}")
+        dist.destroy_process_group()
+    except Exception as error:  # said by the parent
+        errors.append(f"rank {rank}: {error!r}")
+    results.put(errors)
+
+
+def in_processes(what, target, path, linear):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
@@ -284,7 +320,7 @@ def apply(what, path, linear):
     n_ranks = torch.Size(load(path).MESH_SHAPE).numel()
     results = context.SimpleQueue()
     processes = [
-        context.Process(target=apply_rank, args=(rank, path, linear, address, results))
+        context.Process(target=target, args=(rank, path, linear, address, results))
         for rank in range(n_ranks)
     ]
     for process in processes:
@@ -292,7 +328,7 @@ def apply(what, path, linear):
     errors = [error for _ in processes for error in results.get()]
     for process in processes:
         process.join()
-    say(f"{what}: outputs and gradients of {n_ranks} processes as of one", errors)
+    say(what.format(n_ranks), errors)
 
 
 def main():
@@ -300,8 +336,11 @@ def main():
     verb, what, *rest = sys.argv[1:]
     if verb == "compare":
         compare(what, *rest)
+    elif verb == "apply":
+        said = what + ": outputs and gradients of {} processes as of one"
+        in_processes(said, apply_rank, rest[0], "linear" in rest[1:])
     else:
-        apply(what, rest[0], "linear" in rest[1:])
+        in_processes(what + ": outputs of {} processes as of one", styles_rank, rest[0], False)
 
 
 if __name__ == "__main__":

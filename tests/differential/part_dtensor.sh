@@ -32,6 +32,11 @@ apply() { # WHAT linear|conv1d EXPORT-ARGUMENTS...
     python "$what" apply "$what" "$WORK/plan.py" "$kind"
 }
 
+styles() {
+    export_plan "$@" || return
+    python "$1" styles "$1" "$WORK/plan.py"
+}
+
 models=samples/models
 compare "tiny-gpt megatron" $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
 compare "tiny-gpt fsdp" $models/tiny-gpt.onnx -m dp=4 -p fsdp
@@ -50,3 +55,4 @@ apply "tiny GPT megatron" conv1d $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
 apply "tiny GPT of Linear, megatron" linear $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
 apply "tiny GPT megatron_sp" conv1d $models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron_sp
 apply "tiny GPT fsdp" conv1d $models/tiny-gpt.onnx --dim batch=4,seq=16 -m dp=4 -p fsdp
+styles "small Llama, columns and rows" $models/llama-tiny.onnx -m dp=2,tp=2 -p megatron

@@ -388,6 +388,43 @@ static void the_module_says_the_plan(void **state)
     close_plan(&f);
 }
 
+typedef struct {
+    PlanRow plan;
+    int n_columns, n_rows; /* of torch's own styles; all or none */
+} StyleRow;
+
+/* Llama's q, k, v, gate and up by columns, o and down by rows, in 2 layers. What GPT has in one
+ * weight is cut in each third, and a part of the sequence is no whole input: then there are none.
+ */
+static StyleRow style_rows[] = {
+    {{"llama", "llama-tiny.onnx", "dp=2,tp=2", "megatron"}, 10, 4},
+    {{"transposed_in_the_graph", "llama-3-tiny.json", "tp=2", "megatron"}, 10, 4},
+    {{"sequence", "llama-tiny.onnx", "tp=2", "megatron_sp"}, 0, 0},
+    {{"interleaved", "tiny-gpt.onnx", "tp=2", "megatron"}, 0, 0},
+    {{"stored_in_parts", "llama-tiny.onnx", "dp=2", "fsdp"}, 0, 0},
+};
+
+static void styles_of_torch_are_there_where_exact(void **state)
+{
+    const StyleRow *row = *state;
+    Fixture f = open_plan(&row->plan);
+    Buf text = buf_new(f.arena), module = export(&f, "dtensor");
+    bool any = str_find(buf_str(&module), STR("def tensor_parallel(")) >= 0;
+    assert_int_equal(any, row->n_rows > 0);
+    if (!python_is_there())
+        skip();
+    buf_puts(&text, stubs);
+    buf_add(&text, buf_str(&module));
+    buf_puts(&text, "\nimport collections\nfound = collections.Counter()\n");
+    if (any)
+        buf_puts(&text, "for style in tensor_parallel('tp').values():\n"
+                        "    found[type(style).__name__] += 1\n");
+    buf_puts(&text, "print(found['ColwiseParallel'], found['RowwiseParallel'])\n");
+    assert_string_equal(arena_str(f.arena, python(f.arena, &text)),
+                        arena_printf(f.arena, "%d %d", row->n_columns, row->n_rows));
+    close_plan(&f);
+}
+
 /* ---- policies for nnScaler ---- */
 
 static const char print_nnscaler[] =
@@ -558,6 +595,7 @@ int main(void)
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("python reads", text_rows, python_reads_the_text) +
            run_rows("dtensor", plan_rows, the_module_says_the_plan) +
+           run_rows("styles", style_rows, styles_of_torch_are_there_where_exact) +
            run_rows("nnscaler", policy_rows, the_policy_says_the_plan) +
            run_rows("names", hostile_names, names_are_texts_of_python);
 }

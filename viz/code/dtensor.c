@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "core/plan/placement.h"
 #include "core/plan/stage.h"
+#include "viz/code/dtensor_styles.h"
 #include "viz/code/dtensor_text.h"
 #include "viz/code/modules.h"
 #include "viz/code/python_fold.h"
@@ -432,8 +433,9 @@ bool code_dtensor(const ExportRequest *request, Buf *out, ExportNotes *notes, Er
     buf_puts(out, dtensor_tensors_text);
     buf_puts(out, dtensor_style_text);
     write_modules(&w, out);
+    dtensor_styles(session, out);
     if (w.n_unsaid > 0)
-        export_note(notes, "%d shardings no placements say: None, and a comment that says them",
+        export_note(notes, "shardings that no placements say: %d; None, and a comment says them",
                     w.n_unsaid);
     if (w.n_staged > 0)
         export_note(notes, "placements are those inside of a stage: split the model with "

@@ -310,18 +310,18 @@ bool code_nnscaler(const ExportRequest *request, Buf *out, ExportNotes *notes, E
     buf_puts(out, nnscaler_policy_text);
     if (w.n_unsaid > 0)
         export_note(notes,
-                    "%d cuts are not of equal neighbouring parts: replicated, and a comment "
-                    "that says them",
+                    "cuts that are not of equal neighbouring parts: %d; replicated, and a comment "
+                    "says them",
                     w.n_unsaid);
     if (w.n_mixed > 0)
         export_note(notes,
-                    "%d modules are cut by one axis and not by another: nnScaler refuses "
-                    "that in training, and does it with inference_only",
+                    "modules that one axis cuts and another does not: %d; nnScaler refuses that in "
+                    "training, and does it with inference_only",
                     w.n_mixed);
     if (w.n_stored > 0)
         export_note(notes,
-                    "%d weights are stored otherwise than used: nnScaler's use_zero does "
-                    "that, and not its plan",
+                    "weights stored otherwise than used: %d; nnScaler's use_zero does that, not "
+                    "its plan",
                     w.n_stored);
     arena_free(arena);
     return true;

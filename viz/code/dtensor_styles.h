@@ -1,0 +1,12 @@
+/* dtensor_styles.h - torch's own styles of tensor parallelism, where a plan is exactly they. */
+#ifndef VIZ_CODE_DTENSOR_STYLES_H
+#define VIZ_CODE_DTENSOR_STYLES_H
+
+#include "core/plan/session.h"
+
+/* def tensor_parallel(axis): a plan of ColwiseParallel and RowwiseParallel for each axis that cuts
+ * nothing but Linear modules, by columns or by rows, and along which nothing moves but the sums of
+ * the latter. Nothing where no axis is such. */
+void dtensor_styles(const Session *session, Buf *out);
+
+#endif
