@@ -378,6 +378,16 @@ int64_t mesh_group_member(const Mesh *mesh, AtomSet atoms, int64_t position, int
     return position;
 }
 
+int64_t mesh_group_number(const Mesh *mesh, AtomSet atoms, int64_t position)
+{
+    int64_t number = 0;
+
+    for (int atom = 0; atom < mesh->n_atoms; atom++)
+        if (!(atoms >> atom & 1))
+            number = number * mesh->atoms[atom].size + mesh_atom_coord(mesh, atom, position);
+    return number;
+}
+
 int mesh_atoms_run(const Mesh *mesh, const uint8_t *atom, int n, int64_t *size)
 {
     int axis = mesh->atoms[atom[0]].axis, length = 1;

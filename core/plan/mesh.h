@@ -82,6 +82,8 @@ int64_t mesh_atoms_size(const Mesh *mesh, AtomSet atoms); /* product of sizes */
 /* The position of a group's first member, and how many: groups of `atoms` are the positions that
  * differ in those atoms only, ordered by them, major first. */
 int64_t mesh_group_member(const Mesh *mesh, AtomSet atoms, int64_t position, int64_t i);
+/* Which of these groups the position is in, from 0. */
+int64_t mesh_group_number(const Mesh *mesh, AtomSet atoms, int64_t position);
 
 /* ---- sub-meshes ---- */
 

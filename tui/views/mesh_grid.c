@@ -187,13 +187,3 @@ MeshPanels mesh_panels_fit(const MeshGrid *grid, int label, int lines, int w, in
     panels.across = panels.down = 1;
     return panels;
 }
-
-int64_t mesh_group_number(const Mesh *mesh, AtomSet atoms, int64_t position)
-{
-    int64_t number = 0;
-
-    for (int atom = 0; atom < mesh->n_atoms; atom++)
-        if (!(atoms >> atom & 1))
-            number = number * mesh->atoms[atom].size + mesh_atom_coord(mesh, atom, position);
-    return number;
-}

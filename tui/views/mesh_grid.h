@@ -50,7 +50,4 @@ typedef struct {
  * shown. */
 MeshPanels mesh_panels_fit(const MeshGrid *grid, int label, int lines, int w, int h);
 
-/* Which group of a collective over these atoms a device is in, from 0. */
-int64_t mesh_group_number(const Mesh *mesh, AtomSet atoms, int64_t position);
-
 #endif

@@ -1,7 +1,411 @@
-#include "viz/draw/draw.h"
+/* comm.c - devices and collectives alone: a frame for all that goes over the same axes, in it a box
+ * for each kind of collective and the groups it joins; what is sent from part to part; and the
+ * dearest of them in a table, with who asked for it. */
+#include "viz/draw/holding.h"
+#include "viz/draw/moves.h"
+
+#include "core/plan/comm.h"
+#include "core/plan/cost.h"
+#include "core/plan/label.h"
+
+#include <inttypes.h>
+
+enum {
+    FRAMES_DRAWN = 8,
+    ROWS_DRAWN = 12,
+    GROUPS_DRAWN = 8, /* of more the first and the last */
+    GROUPS_FIRST = 4,
+    GROUPS_LAST = 2,
+    PARTS_DRAWN = 8,
+    PARTS_FIRST = 5,
+    PARTS_LAST = 2
+};
+
+typedef struct {
+    Draw *draw;
+    const Plan *plan;
+    Moves moves;
+    Traffic traffic;
+    Vec(int) last; /* boxes that stand lowest in each frame */
+} Picture;
+
+/* ---- what flows ---- */
+
+static bool is_send(StepKind kind)
+{
+    return kind == STEP_SEND || kind == STEP_BROADCAST;
+}
+
+/* The place in moves of the first over those axes, or over axes that contain them; -1. */
+static int frame_of(const Picture *picture, AtomSet atoms)
+{
+    int containing = -1;
+
+    for (int i = 0; i < picture->moves.at.n; i++) {
+        AtomSet of = picture->moves.at.at[i].atoms;
+        if (of == atoms)
+            return i;
+        if (containing < 0 && (of & atoms) == atoms && is_send(picture->moves.at.at[i].kind))
+            containing = i;
+    }
+    return containing;
+}
+
+static void put_bytes(const Draw *draw, double bytes, const char *where, Buf *out)
+{
+    if (bytes > 0)
+        buf_printf(out, "%s%s %s", out->n > 0 ? ", " : "", say_bytes(draw, (int64_t)bytes), where);
+}
+
+/* What all devices together send over these axes. */
+static const char *say_flows(const Picture *picture, int first)
+{
+    AtomSet atoms = picture->moves.at.at[first].atoms;
+    LinkBytes sum = {0};
+    Buf text = buf_new(picture->draw->arena);
+
+    for (int i = 0; i < picture->traffic.n_axes; i++) {
+        const AxisTraffic *axis = &picture->traffic.axis[i];
+        int of = frame_of(picture, axis->atoms);
+        if (of < 0 || picture->moves.at.at[of].atoms != atoms)
+            continue;
+        sum.inside += axis->sent.inside;
+        sum.between += axis->sent.between;
+        sum.to_switch += axis->sent.to_switch;
+    }
+    put_bytes(picture->draw, sum.inside, "inside nodes", &text);
+    put_bytes(picture->draw, sum.between, "between nodes", &text);
+    put_bytes(picture->draw, sum.to_switch, "to the switch of a node", &text);
+    return text.s;
+}
+
+/* ---- frames ---- */
+
+static const char *say_frame(const Picture *picture, int first)
+{
+    const Draw *draw = picture->draw;
+    const Mesh *mesh = picture->plan->mesh;
+    const Machine *machine = draw->session->machine;
+    AtomSet atoms = picture->moves.at.at[first].atoms;
+    const Link *link = machine_link(machine, mesh, atoms);
+    const char *flows = say_flows(picture, first);
+    Buf text = buf_new(draw->arena);
+
+    buf_puts(&text, "over ");
+    mesh_format_set(mesh, atoms, ".", &text);
+    buf_printf(&text, ": %s, %s, %.4g GB/s",
+               link == &machine->inside ? "inside a node" : "between nodes", link->name,
+               link->bytes_per_s / 1e9);
+    if (*flows)
+        buf_printf(&text, "\n%s", flows);
+    return text.s;
+}
+
+static int draw_move(Picture *picture, int i, int frame)
+{
+    Draw *draw = picture->draw;
+    const Move *move = &picture->moves.at.at[i];
+    double all_us = moves_us(&picture->moves);
+    Buf title = buf_new(draw->arena), bytes = buf_new(draw->arena);
+
+    move_format_name(picture->plan->mesh, move, &title);
+    move_format_bytes(move, &bytes);
+    DiagramBox box = draw_new_box(BOX_OP, title.s);
+    box.operator= arena_printf(draw->arena, "%.10g per %s", move->n, label_pass(picture->plan));
+    box.figures = arena_printf(draw->arena, "%s each\n%s, %.1f%% of what is moved", bytes.s,
+                               say_us(draw, move->us), all_us > 0 ? 100 * move->us / all_us : 0);
+    box.frame = frame;
+    box.marked = i == 0;
+    if (move->dearest >= 0) {
+        box.why = draw_moved_why(draw, &picture->plan->reshards[move->dearest]);
+        box.link = arena_printf(draw->arena, "#reshard-%d", move->dearest);
+    }
+    return draw_box(draw, box);
+}
+
+static DiagramLine line_of(const Picture *picture, int i, int from, int to)
+{
+    const Move *move = &picture->moves.at.at[i];
+    DiagramLine line = draw_new_line(LINE_MOVED, from, to);
+    uint8_t atom[ATOMS_MAX];
+
+    line.kind = move->kind;
+    line.bytes = move->most_bytes;
+    if (mesh_list_set(picture->plan->mesh, move->atoms, atom) > 0)
+        line.axis = picture->plan->mesh->atoms[atom[0]].axis;
+    return line;
+}
+
+/* The groups over these axes, a row each; the boxes of collectives are joined with them. */
+static void draw_groups(Picture *picture, AtomSet atoms, const int *boxes, const int *moves, int n,
+                        int frame)
+{
+    Draw *draw = picture->draw;
+    const Mesh *mesh = picture->plan->mesh;
+    AtomSet others = (((AtomSet)1 << mesh->n_atoms) - 1) & ~atoms;
+    int64_t size = mesh_atoms_size(mesh, atoms), n_groups = mesh_atoms_size(mesh, others);
+    Shown shown = shown_of(n_groups, GROUPS_DRAWN, GROUPS_FIRST, GROUPS_LAST);
+    int64_t *position = arena_array(draw->arena, int64_t, size);
+    Cells cells = cells_new(draw->arena, 1);
+    DiagramBox box = draw_new_box(BOX_DEVICE, say_count(draw, n_groups, "group"));
+
+    for (int g = 0; g < shown.n; g++) {
+        int64_t group = shown_at(&shown, g);
+        if (group < 0) {
+            cells_put(&cells, CELL_FAINT,
+                      arena_printf(draw->arena, ".. %" PRId64 " more", n_groups - shown.n + 1));
+            continue;
+        }
+        int64_t first = mesh_group_member(mesh, others, 0, group);
+        for (int64_t i = 0; i < size; i++)
+            position[i] = mesh_group_member(mesh, atoms, first, i);
+        cells_put_cell(&cells, (DiagramCell){.text = say_positions(draw, position, size),
+                                             .shade = 1 + (int)(group % 8)});
+    }
+    box.operator= arena_printf(draw->arena, "of %" PRId64, size);
+    box.frame = frame;
+    cells_give(&cells, &box);
+    int made = draw_box(draw, box);
+    for (int i = 0; i < n; i++)
+        draw_line(draw, line_of(picture, moves[i], boxes[i], made));
+    vec_push(draw->arena, &picture->last, made);
+}
+
+/* ---- sends ---- */
+
+/* The parts of the mesh that something is sent to or from, in their order. */
+static int list_parts(const Plan *plan, int *part)
+{
+    Arena *scratch = arena_new();
+    bool *seen = arena_array(scratch, bool, plan->n_submeshes);
+    int n = 0;
+
+    for (int r = 0; r < plan->n_reshards; r++)
+        if (plan->reshards[r].from_devices != plan->reshards[r].to_devices)
+            seen[plan->reshards[r].from_devices] = seen[plan->reshards[r].to_devices] = true;
+    for (int i = 0; i < plan->n_submeshes; i++)
+        if (seen[i])
+            part[n++] = i;
+    arena_free(scratch);
+    return n;
+}
+
+/* A box a part; of very many the first and the last, and one for those between. */
+static void draw_parts(Picture *picture, int frame, int *box_of)
+{
+    Draw *draw = picture->draw;
+    const Plan *plan = picture->plan;
+    int *part = arena_array(draw->arena, int, plan->n_submeshes);
+    int n = list_parts(plan, part);
+    Shown shown = shown_of(n, PARTS_DRAWN, PARTS_FIRST, PARTS_LAST);
+
+    for (int i = 0; i < shown.n; i++) {
+        int at = (int)shown_at(&shown, i);
+        DiagramBox box = draw_new_box(BOX_OUTSIDE, "..");
+        if (at >= 0) {
+            box = draw_new_box(BOX_DEVICE, say_part_name(draw, part[at]));
+            box.operator= say_part(draw, plan->submeshes[part[at]]);
+        } else {
+            box.operator= say_count(draw, n - shown.n + 1, "such part");
+        }
+        box.frame = frame;
+        int made = draw_box(draw, box);
+        for (int k = 0; k < n; k++)
+            if (shown_find(&shown, k) == i || (at < 0 && shown_find(&shown, k) < 0))
+                box_of[part[k]] = made;
+    }
+}
+
+/* Below the box that says how much it is. */
+static void draw_sends(Picture *picture, int frame, int above)
+{
+    Draw *draw = picture->draw;
+    const Plan *plan = picture->plan;
+    int *box_of = arena_array(draw->arena, int, plan->n_submeshes);
+    Intern *pairs = intern_new(draw->arena);
+    Vec(Moves) sent = {0};
+
+    int first = draw->boxes.n;
+    draw_parts(picture, frame, box_of);
+    draw_line(draw, draw_new_line(LINE_ORDER, above, first));
+    for (int32_t r = 0; r < plan->n_reshards; r++) {
+        const Reshard *reshard = &plan->reshards[r];
+        if (reshard->from_devices == reshard->to_devices)
+            continue;
+        int32_t key[2] = {box_of[reshard->from_devices], box_of[reshard->to_devices]};
+        int32_t id = intern_put(pairs, key, sizeof key);
+        if (id == sent.n)
+            vec_push(draw->arena, &sent, moves_new(draw->arena, plan->mesh));
+        for (int s = 0; s < reshard->path->n_steps; s++) {
+            const Step *step = &reshard->path->step[s];
+            if (is_send(step->kind))
+                moves_add(&sent.at[id], r, step->kind, step->atoms, step->bytes, step->us,
+                          reshard_repeat(plan, reshard));
+        }
+    }
+    for (int id = 0; id < sent.n; id++) {
+        const int32_t *pair = intern_key(pairs, id, NULL);
+        if (sent.at[id].at.n == 0 || pair[0] == pair[1])
+            continue;
+        draw_line(draw, moves_line(draw, &sent.at[id], pair[0], pair[1]));
+    }
+    vec_push(draw->arena, &picture->last, draw->boxes.n - 1);
+}
+
+/* All over the same axes as the first of them. */
+static void draw_frame_of(Picture *picture, int first)
+{
+    Draw *draw = picture->draw;
+    AtomSet atoms = picture->moves.at.at[first].atoms;
+    DiagramFrame frame = {FRAME_PLAIN, say_frame(picture, first), NULL, -1};
+    int at = draw_frame(draw, frame), n = 0;
+    int boxes[STEP_KIND_COUNT], moves[STEP_KIND_COUNT];
+    int sends = -1;
+
+    for (int i = first; i < picture->moves.at.n; i++) {
+        if (picture->moves.at.at[i].atoms != atoms)
+            continue;
+        int box = draw_move(picture, i, at);
+        if (is_send(picture->moves.at.at[i].kind)) {
+            sends = box;
+            continue;
+        }
+        boxes[n] = box;
+        moves[n++] = i;
+    }
+    if (n > 0)
+        draw_groups(picture, atoms, boxes, moves, n, at);
+    if (sends >= 0)
+        draw_sends(picture, at, sends);
+}
+
+static bool is_first(const Picture *picture, int i)
+{
+    for (int before = 0; before < i; before++)
+        if (picture->moves.at.at[before].atoms == picture->moves.at.at[i].atoms)
+            return false;
+    return true;
+}
+
+/* ---- the dearest ---- */
+
+static const char *say_cause(const Picture *picture, const Reshard *reshard)
+{
+    const Draw *draw = picture->draw;
+    const Decision *cause = comm_cause(draw->arena, draw->session, reshard);
+    Buf text = buf_new(draw->arena);
+
+    if (cause)
+        label_origin(&cause->origin, &text);
+    return text.s;
+}
+
+static void put_row(const Picture *picture, const CommRow *row, Cells *cells)
+{
+    const Draw *draw = picture->draw;
+    const Reshard *reshard = &picture->plan->reshards[row->first];
+    double all_us = picture->plan->totals.comm_us;
+    Buf steps = buf_new(draw->arena), change = buf_new(draw->arena);
+
+    comm_format_steps(draw->session, reshard->path, &steps);
+    comm_format_change(draw->session, reshard, "\xce\xa3", " \xe2\x86\x92 ", &change);
+    cells_put(cells, CELL_PLAIN,
+              row->n > 1 ? arena_printf(draw->arena, "%s \xc3\x97%d", row->label, row->n)
+                         : arena_str(draw->arena, str_from(row->label)));
+    cells_put(cells, CELL_SHARDING, steps.s);
+    cells_put(cells, CELL_SHARDING, change.s);
+    cells_put(cells, CELL_PLAIN, say_bytes(draw, comm_payload(reshard)));
+    cells_put(cells, CELL_PLAIN, say_us(draw, reshard->path->us));
+    cells_put(cells, CELL_PLAIN,
+              arena_printf(draw->arena, "%s, %.1f%%", say_us(draw, row->us),
+                           all_us > 0 ? 100 * row->us / all_us : 0));
+    cells_put(cells, CELL_PLAIN, say_cause(picture, reshard));
+}
+
+static void draw_table(Picture *picture)
+{
+    static const char *const heads[] = {"value", "collective", "changes",   "bytes",
+                                        "each",  "all",        "because of"};
+    Draw *draw = picture->draw;
+    Comm *comm = comm_new(draw->session);
+    Cells cells = cells_new(draw->arena, 7);
+    DiagramBox box = draw_new_box(BOX_OP, "the dearest first");
+    double rest_us = 0;
+    int n = 0, left_out = 0;
+
+    comm_table(comm, NULL);
+    for (int i = 0; i < cells.n_columns; i++)
+        cells_put(&cells, CELL_HEAD, heads[i]);
+    for (int i = 0; i < comm->n_rows; i++) {
+        if (!path_moves(picture->plan->reshards[comm->row[i].first].path))
+            continue;
+        if (n++ < ROWS_DRAWN) {
+            put_row(picture, &comm->row[i], &cells);
+        } else {
+            left_out++;
+            rest_us += comm->row[i].us;
+        }
+    }
+    comm_free(comm);
+    if (n == 0)
+        return;
+    box.operator= arena_printf(draw->arena, "in a %s", label_pass(picture->plan));
+    if (left_out > 0)
+        cells_put_row(&cells, CELL_FAINT,
+                      arena_printf(draw->arena, "%d more: %s", left_out, say_us(draw, rest_us)));
+    cells_give(&cells, &box);
+    int made = draw_box(draw, box);
+    for (int i = 0; i < picture->last.n; i++)
+        draw_line(draw, draw_new_line(LINE_ORDER, picture->last.at[i], made));
+}
+
+/* ---- the whole ---- */
+
+static void say_all(const Picture *picture)
+{
+    Draw *draw = picture->draw;
+    const Totals *totals = &picture->plan->totals;
+    Buf text = buf_new(draw->arena);
+    double exposed_us = totals->overlap_us - totals->compute_us;
+
+    draw->diagram->title =
+        arena_printf(draw->arena, "%s: what is moved between devices", draw->diagram->title);
+    if (totals->comm_us <= 0) {
+        draw->diagram->says = "nothing is: each device works alone";
+        return;
+    }
+    buf_printf(&text, "%s of the %s of a %s, %.1f%%", say_us(draw, totals->comm_us),
+               say_us(draw, totals->step_us), label_pass(picture->plan),
+               100 * totals->comm_us / totals->step_us);
+    buf_printf(&text, "; %s of it even where all that can overlaps", say_us(draw, exposed_us));
+    draw->diagram->says = text.s;
+}
+
+static void draw_alone(Picture *picture)
+{
+    Draw *draw = picture->draw;
+    int64_t n = picture->plan->mesh->n_devices;
+    DiagramBox box = draw_new_box(BOX_DEVICE, say_part(draw, (SubMesh){0}));
+
+    box.operator= say_count(draw, n, "device");
+    box.figures = "no collectives";
+    draw_box(draw, box);
+}
 
 bool draw_comm(Draw *draw, Error *err)
 {
-    (void)draw;
-    return error_kind(err, ERROR_UNSUPPORTED, "nothing of the kind is drawn yet");
+    Picture picture = {.draw = draw, .plan = draw->plan};
+    int n = 0;
+
+    (void)err;
+    picture.moves = moves_of_plan(draw->arena, draw->plan);
+    picture.traffic = traffic_of_plan(draw->arena, draw->plan, 1);
+    for (int i = 0; i < picture.moves.at.n; i++)
+        if (is_first(&picture, i) && n++ < FRAMES_DRAWN)
+            draw_frame_of(&picture, i);
+    if (n == 0)
+        draw_alone(&picture);
+    draw_table(&picture);
+    say_all(&picture);
+    return true;
 }

@@ -100,3 +100,26 @@ const char *say_peak(const Draw *draw, int64_t peak_bytes)
         return peak;
     return arena_printf(draw->arena, "%s of %s", peak, say_bytes(draw, most));
 }
+
+/* ---- some of many ---- */
+
+Shown shown_of(int64_t all, int most, int first, int last)
+{
+    if (all <= most)
+        return (Shown){(int)all, all, (int)all, 0};
+    return (Shown){first + 1 + last, all, first, last};
+}
+
+int shown_find(const Shown *shown, int64_t at)
+{
+    if (at < shown->first)
+        return (int)at;
+    return at >= shown->all - shown->last ? (int)(at - shown->all) + shown->n : -1;
+}
+
+int64_t shown_at(const Shown *shown, int i)
+{
+    if (i < shown->first)
+        return i;
+    return i >= shown->n - shown->last ? i - shown->n + shown->all : -1;
+}

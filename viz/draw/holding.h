@@ -21,4 +21,16 @@ const char *say_count(const Draw *draw, int64_t n, const char *what);
 /* "peak 998.6 MiB of 80.0 GiB" */
 const char *say_peak(const Draw *draw, int64_t peak_bytes);
 
+/* Which of many are drawn: all, or the first and the last with a place for those between. */
+typedef struct {
+    int n; /* drawn, with that place */
+    int64_t all;
+    int first, last;
+} Shown;
+
+/* Of more than `most` the first so many and the last. */
+Shown shown_of(int64_t all, int most, int first, int last);
+int shown_find(const Shown *shown, int64_t at); /* where it is drawn; -1: it is not */
+int64_t shown_at(const Shown *shown, int i);    /* -1: those between */
+
 #endif

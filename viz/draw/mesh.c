@@ -1,7 +1,513 @@
-#include "viz/draw/draw.h"
+/* mesh.c - the devices as a grid: the last two axes across and down, a table for every coordinate
+ * on the others, frames for nodes of the machine. With axes the groups of a collective over them
+ * have one letter and one ground each. */
+#include "viz/draw/holding.h"
+#include "viz/draw/moves.h"
+
+#include "core/plan/comm.h"
+#include "core/plan/label.h"
+#include "core/plan/slices.h"
+#include "core/plan/stage.h"
+
+#include <inttypes.h>
+
+enum { ACROSS_MOST = 16 };
+
+typedef struct {
+    Draw *draw;
+    const Plan *plan;
+    const Mesh *mesh;
+    AtomSet atoms;             /* of the groups; 0: none are shown */
+    int row_axis, column_axis; /* -1: there is none */
+    int64_t n_rows, n_columns, n_panels;
+    int64_t tile_rows, tile_columns; /* the part of a panel that is on one node */
+    int64_t per_node;                /* devices */
+    bool scattered;                  /* nodes are no rectangles: cells say where they are */
+    bool nodes_around;               /* a node has whole panels */
+    int last_box;
+    int node_frame, panel_frame; /* open ones; -1 */
+    int64_t node, panel;         /* of them; -1 */
+} Grid;
+
+/* ---- the form of the grid ---- */
+
+static int64_t node_at(const Grid *grid, int64_t position)
+{
+    return mesh_device(grid->mesh, position) / grid->per_node;
+}
+
+/* A single axis that is long stands in rows: of a node where that does. */
+static void break_row(Grid *grid)
+{
+    int64_t columns = grid->per_node <= ACROSS_MOST ? grid->per_node : ACROSS_MOST;
+
+    if (grid->n_columns <= ACROSS_MOST)
+        return;
+    while (grid->n_columns % columns != 0)
+        columns--;
+    grid->n_rows = grid->n_columns / columns;
+    grid->n_columns = columns;
+}
+
+static void find_tiles(Grid *grid)
+{
+    int64_t panel = grid->n_rows * grid->n_columns, per_node = grid->per_node;
+
+    grid->tile_rows = grid->n_rows;
+    grid->tile_columns = grid->n_columns;
+    if (grid->mesh->n_devices <= per_node && !grid->mesh->devices) {
+        grid->nodes_around = true;
+    } else if (grid->mesh->devices) {
+        grid->scattered = true;
+    } else if (per_node % panel == 0) {
+        grid->nodes_around = true;
+    } else if (panel % per_node == 0 && per_node % grid->n_columns == 0) {
+        grid->tile_rows = per_node / grid->n_columns;
+    } else if (grid->n_columns % per_node == 0) {
+        grid->tile_rows = 1;
+        grid->tile_columns = per_node;
+    } else {
+        grid->scattered = true;
+    }
+}
+
+static Grid grid_of(Draw *draw, AtomSet atoms)
+{
+    const Mesh *mesh = draw->plan->mesh;
+    Grid grid = {.draw = draw,
+                 .plan = draw->plan,
+                 .mesh = mesh,
+                 .atoms = atoms,
+                 .row_axis = -1,
+                 .column_axis = -1,
+                 .n_rows = 1,
+                 .n_columns = 1,
+                 .last_box = -1,
+                 .node_frame = -1,
+                 .panel_frame = -1,
+                 .node = -1,
+                 .panel = -1};
+
+    for (int axis = 0; axis < mesh->n_axes; axis++)
+        if (mesh->axes[axis].size > 1) {
+            grid.row_axis = grid.column_axis;
+            grid.column_axis = axis;
+        }
+    if (grid.column_axis >= 0)
+        grid.n_columns = mesh->axes[grid.column_axis].size;
+    if (grid.row_axis >= 0)
+        grid.n_rows = mesh->axes[grid.row_axis].size;
+    grid.n_panels = mesh->n_devices / (grid.n_rows * grid.n_columns);
+    grid.per_node = draw->session->machine->devices_per_node;
+    if (grid.per_node < 1)
+        grid.per_node = mesh->n_devices;
+    if (grid.row_axis < 0)
+        break_row(&grid);
+    find_tiles(&grid);
+    return grid;
+}
+
+/* ---- texts ---- */
+
+/* "pp 0 ep 1": where a panel stands on the axes that are not in it. */
+static const char *say_panel(const Grid *grid, int64_t panel)
+{
+    int64_t position = panel * grid->n_rows * grid->n_columns;
+    Buf text = buf_new(grid->draw->arena);
+
+    for (int axis = 0; axis < grid->mesh->n_axes; axis++)
+        if (grid->mesh->axes[axis].size > 1 && axis != grid->row_axis && axis != grid->column_axis)
+            buf_printf(&text, "%s%s %" PRId64, text.n > 0 ? ", " : "", grid->mesh->axes[axis].name,
+                       mesh_coord(grid->mesh, axis, position));
+    return text.s;
+}
+
+/* ", stage 2": the stages that all of these devices are in. */
+static void put_stages(const Grid *grid, int64_t first, Buf *out)
+{
+    const Stages *stages = grid->plan->stages;
+    int64_t last = first + (grid->tile_rows - 1) * grid->n_columns + grid->tile_columns - 1;
+    int n = 0;
+
+    for (int s = 0; stages && s < stages->n; s++) {
+        SubMesh part = grid->plan->submeshes[stages->at[s].devices];
+        if (submesh_has(grid->mesh, part, first) && submesh_has(grid->mesh, part, last))
+            buf_printf(out, n++ == 0 ? ", stage %d" : " and %d", s);
+    }
+}
+
+static const char *say_link(const Draw *draw, const Link *link)
+{
+    return arena_printf(draw->arena, "%s, %.4g GB/s, %.3g us", link->name, link->bytes_per_s / 1e9,
+                        link->latency_us);
+}
+
+static const char *say_cell(const Grid *grid, int64_t position)
+{
+    Buf text = buf_new(grid->draw->arena);
+
+    buf_printf(&text, "d%" PRId64, mesh_device(grid->mesh, position));
+    if (grid->atoms != 0) {
+        buf_putc(&text, ' ');
+        slice_letter(mesh_group_number(grid->mesh, grid->atoms, position), &text);
+    }
+    if (grid->scattered)
+        buf_printf(&text, " n%" PRId64, node_at(grid, position));
+    return text.s;
+}
+
+/* ---- a table ---- */
+
+static const char *say_row(const Grid *grid, int64_t row)
+{
+    if (grid->row_axis >= 0)
+        return arena_printf(grid->draw->arena, "%s %" PRId64, grid->mesh->axes[grid->row_axis].name,
+                            row);
+    if (grid->column_axis < 0 || grid->n_rows == 1)
+        return "";
+    return arena_printf(grid->draw->arena, "%s %" PRId64 " ..",
+                        grid->mesh->axes[grid->column_axis].name, row * grid->n_columns);
+}
+
+/* The axes by their sides, and the coordinates across. */
+static void put_head(const Grid *grid, const Shown *columns, int64_t first, Cells *cells)
+{
+    const Draw *draw = grid->draw;
+    const char *down = "", *across = "";
+
+    if (grid->row_axis >= 0)
+        down = arena_printf(draw->arena, "%s \xe2\x86\x93 ", grid->mesh->axes[grid->row_axis].name);
+    if (grid->column_axis >= 0)
+        across =
+            arena_printf(draw->arena, "%s \xe2\x86\x92", grid->mesh->axes[grid->column_axis].name);
+    cells_put(cells, CELL_SHARDING, arena_printf(draw->arena, "%s%s", down, across));
+    bool broken = grid->row_axis < 0 && grid->n_rows > 1;
+    for (int c = 0; c < columns->n; c++) {
+        int64_t column = shown_at(columns, c);
+        cells_put(cells, CELL_HEAD,
+                  column < 0 ? ".."
+                             : arena_printf(draw->arena, broken ? "+%" PRId64 : "%" PRId64,
+                                            first + column));
+    }
+}
+
+static void put_row(const Grid *grid, const Shown *columns, int64_t first, Cells *cells)
+{
+    for (int c = 0; c < columns->n; c++) {
+        int64_t column = shown_at(columns, c);
+        if (column < 0) {
+            cells_put(cells, CELL_FAINT, "..");
+            continue;
+        }
+        DiagramCell cell = {.text = say_cell(grid, first + column)};
+        if (grid->atoms != 0)
+            cell.shade = 1 + (int)(mesh_group_number(grid->mesh, grid->atoms, first + column) % 8);
+        cells_put_cell(cells, cell);
+    }
+}
+
+/* The devices of a tile, whose first stands at that row and column of the panel. */
+static void draw_tile(Grid *grid, int64_t panel, int64_t row, int64_t column, int frame)
+{
+    Draw *draw = grid->draw;
+    Shown rows = shown_of(grid->tile_rows, ACROSS_MOST, 7, 2);
+    Shown columns = shown_of(grid->tile_columns, ACROSS_MOST, 7, 2);
+    Cells cells = cells_new(draw->arena, columns.n + 1);
+    int64_t base = panel * grid->n_rows * grid->n_columns;
+
+    put_head(grid, &columns, column, &cells);
+    for (int r = 0; r < rows.n; r++) {
+        int64_t at = shown_at(&rows, r);
+        if (at < 0) {
+            for (int c = 0; c <= columns.n; c++)
+                cells_put(&cells, CELL_FAINT, "..");
+            continue;
+        }
+        cells_put(&cells, CELL_SHARDING, say_row(grid, row + at));
+        put_row(grid, &columns, base + (row + at) * grid->n_columns + column, &cells);
+    }
+    DiagramBox box = draw_new_box(BOX_TABLE, "");
+    box.frame = frame;
+    box.why = frame >= 0 ? draw->frames.at[frame].title : "devices";
+    cells_give(&cells, &box);
+    int made = draw_box(draw, box);
+    if (grid->last_box >= 0)
+        draw_line(draw, draw_new_line(LINE_ORDER, grid->last_box, made));
+    grid->last_box = made;
+}
+
+/* ---- frames ---- */
+
+static int new_frame(Grid *grid, FrameLook look, const char *title, int parent)
+{
+    DiagramFrame frame = {look, title, NULL, parent};
+    return draw_frame(grid->draw, frame);
+}
+
+static const char *say_node(const Grid *grid, int64_t node, int64_t first, bool stages)
+{
+    Buf text = buf_new(grid->draw->arena);
+
+    buf_printf(&text, "node %" PRId64, node);
+    if (stages)
+        put_stages(grid, first, &text);
+    return text.s;
+}
+
+static const char *say_panel_title(const Grid *grid, int64_t panel, bool stages)
+{
+    Buf text = buf_new(grid->draw->arena);
+
+    buf_puts(&text, say_panel(grid, panel));
+    if (stages)
+        put_stages(grid, panel * grid->n_rows * grid->n_columns, &text);
+    return text.s;
+}
+
+/* The frame that a tile stands in: of its panel and its node, one in the other. */
+static int frame_of(Grid *grid, int64_t panel, int64_t first)
+{
+    int64_t node = node_at(grid, first);
+    bool panels = grid->n_panels > 1;
+
+    if (grid->nodes_around) {
+        if (node != grid->node)
+            grid->node_frame =
+                new_frame(grid, FRAME_DEVICES, say_node(grid, node, first, !panels), -1);
+        grid->node = node;
+        return panels ? new_frame(grid, FRAME_PLAIN, say_panel_title(grid, panel, true),
+                                  grid->node_frame)
+                      : grid->node_frame;
+    }
+    if (panels && panel != grid->panel)
+        grid->panel_frame =
+            new_frame(grid, FRAME_PLAIN, say_panel_title(grid, panel, grid->scattered), -1);
+    grid->panel = panel;
+    if (grid->scattered)
+        return panels ? grid->panel_frame : -1;
+    return new_frame(grid, FRAME_DEVICES, say_node(grid, node, first, true), grid->panel_frame);
+}
+
+/* In place of what is left out. */
+static void draw_gap(Grid *grid, const char *text, int frame)
+{
+    DiagramBox box = draw_new_box(BOX_OUTSIDE, "..");
+
+    box.operator= text;
+    box.frame = frame;
+    int made = draw_box(grid->draw, box);
+    if (grid->last_box >= 0)
+        draw_line(grid->draw, draw_new_line(LINE_ORDER, grid->last_box, made));
+    grid->last_box = made;
+}
+
+/* The nodes of one row of tiles. */
+static void draw_tiles(Grid *grid, int64_t panel, int64_t row)
+{
+    int64_t across = grid->n_columns / grid->tile_columns;
+    Shown tiles = shown_of(across, 4, 2, 1);
+
+    for (int t = 0; t < tiles.n; t++) {
+        int64_t tile = shown_at(&tiles, t), column = tile * grid->tile_columns;
+        if (tile < 0) {
+            draw_gap(grid, say_count(grid->draw, across - tiles.n + 1, "node"), grid->panel_frame);
+            continue;
+        }
+        int64_t first = (panel * grid->n_rows + row) * grid->n_columns + column;
+        draw_tile(grid, panel, row, column, frame_of(grid, panel, first));
+    }
+}
+
+static void draw_panel(Grid *grid, int64_t panel)
+{
+    int64_t down = grid->n_rows / grid->tile_rows;
+    int64_t across = grid->n_columns / grid->tile_columns;
+    bool alone = grid->n_panels == 1 && across == 1;
+    Shown rows = alone ? shown_of(down, 8, 5, 2) : shown_of(down, 4, 2, 1);
+
+    for (int r = 0; r < rows.n; r++) {
+        int64_t row = shown_at(&rows, r);
+        if (row >= 0)
+            draw_tiles(grid, panel, row * grid->tile_rows);
+        else
+            draw_gap(grid, say_count(grid->draw, (down - rows.n + 1) * across, "node"),
+                     grid->panel_frame);
+    }
+}
+
+static void draw_panels(Grid *grid)
+{
+    Shown panels = shown_of(grid->n_panels, 4, 2, 1);
+
+    for (int p = 0; p < panels.n; p++) {
+        int64_t panel = shown_at(&panels, p);
+        if (panel >= 0) {
+            draw_panel(grid, panel);
+            continue;
+        }
+        grid->panel_frame = grid->node_frame = -1;
+        draw_gap(grid, say_count(grid->draw, grid->n_panels - panels.n + 1, "such part"), -1);
+    }
+}
+
+/* ---- what moves ---- */
+
+static const char *say_groups(const Grid *grid, AtomSet atoms)
+{
+    Buf text = buf_new(grid->draw->arena);
+
+    comm_format_groups(grid->mesh, (SubMesh){0}, atoms, &text);
+    return text.s;
+}
+
+/* "24 AR tp 1.95 ms", and the bytes of each: of collectives over exactly these atoms. */
+static const char *say_moves(const Grid *grid, const Moves *moves, AtomSet atoms)
+{
+    Moves some = moves_new(grid->draw->arena, grid->mesh);
+
+    for (int i = 0; i < moves->at.n; i++)
+        if (moves->at.at[i].atoms == atoms)
+            vec_push(grid->draw->arena, &some.at, moves->at.at[i]);
+    return some.at.n > 0 ? moves_format(grid->draw, &some) : "nothing moves";
+}
+
+static void put_axis(const Grid *grid, const Moves *moves, AtomSet atoms, Cells *cells)
+{
+    const Draw *draw = grid->draw;
+    const Machine *machine = draw->session->machine;
+    const Link *link = machine_link(machine, grid->mesh, atoms);
+    Buf name = buf_new(draw->arena);
+
+    mesh_format_set(grid->mesh, atoms, ".", &name);
+    buf_printf(&name, "=%" PRId64, mesh_atoms_size(grid->mesh, atoms));
+    cells_put(cells, CELL_SHARDING, name.s);
+    cells_put(cells, CELL_PLAIN, say_groups(grid, atoms));
+    cells_put(cells, CELL_PLAIN,
+              arena_printf(draw->arena, "%s: %s",
+                           link == &machine->inside ? "inside a node" : "between nodes",
+                           say_link(draw, link)));
+    cells_put(cells, CELL_SHARDING, say_moves(grid, moves, atoms));
+}
+
+static void put_axes(const Grid *grid, const Moves *moves, Cells *cells)
+{
+    Intern *seen = intern_new(grid->draw->arena);
+
+    for (int axis = 0; axis < grid->mesh->n_axes; axis++) {
+        AtomSet atoms = mesh_axis_atoms(grid->mesh, axis);
+        if (atoms == 0)
+            continue;
+        intern_put(seen, &atoms, sizeof atoms);
+        if (grid->atoms == 0 || grid->atoms == atoms)
+            put_axis(grid, moves, atoms, cells);
+    }
+    for (int i = 0; i < moves->at.n; i++) {
+        AtomSet atoms = moves->at.at[i].atoms;
+        int n = intern_count(seen);
+        bool wanted = grid->atoms == 0 || (grid->atoms & atoms);
+        if (wanted && intern_put(seen, &atoms, sizeof atoms) == n)
+            put_axis(grid, moves, atoms, cells);
+    }
+    int n = intern_count(seen);
+    if (grid->atoms != 0 && intern_put(seen, &grid->atoms, sizeof grid->atoms) == n)
+        put_axis(grid, moves, grid->atoms, cells);
+}
+
+static void draw_axes(Grid *grid)
+{
+    static const char *const heads[] = {"axis", "groups that talk with each other", "over",
+                                        "what is moved over it"};
+    Draw *draw = grid->draw;
+    Moves moves = moves_of_plan(draw->arena, grid->plan);
+    Cells cells = cells_new(draw->arena, 4);
+    DiagramBox box = draw_new_box(BOX_OP, "what the axes are for");
+
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        cells_put(&cells, CELL_HEAD, heads[i]);
+    put_axes(grid, &moves, &cells);
+    box.operator= arena_printf(draw->arena, "in a %s", label_pass(grid->plan));
+    if (cells.at.n > 4)
+        cells_give(&cells, &box);
+    else
+        box.figures = "one device: nothing moves";
+    int made = draw_box(draw, box);
+    draw_line(draw, draw_new_line(LINE_ORDER, grid->last_box, made));
+}
+
+/* ---- the whole ---- */
+
+static void say_all(const Grid *grid)
+{
+    Draw *draw = grid->draw;
+    const Machine *machine = draw->session->machine;
+    int64_t n = grid->mesh->n_devices;
+    int64_t n_nodes = (n + grid->per_node - 1) / grid->per_node;
+    Buf text = buf_new(draw->arena), name = buf_new(draw->arena);
+
+    mesh_format(grid->mesh, &name);
+    draw->diagram->title = arena_printf(draw->arena, "mesh %s", name.s);
+    if (grid->atoms != 0) {
+        Buf axes = buf_new(draw->arena);
+        mesh_format_set(grid->mesh, grid->atoms, ".", &axes);
+        draw->diagram->title =
+            arena_printf(draw->arena, "%s: groups over %s", draw->diagram->title, axes.s);
+        buf_printf(&text, "devices with one letter talk with each other over %s\n", axes.s);
+    }
+    buf_printf(&text, "%s on %s of %s", say_count(draw, n, "device"),
+               say_count(draw, n_nodes, "node"), machine->name);
+    if (n > 1)
+        buf_printf(&text, "; inside a node %s", say_link(draw, &machine->inside));
+    if (n_nodes > 1)
+        buf_printf(&text, "; between nodes %s", say_link(draw, &machine->between));
+    if (grid->scattered && n_nodes > 1)
+        buf_puts(&text, "\nd5 n1: device 5 is on node 1");
+    draw->diagram->says = text.s;
+}
+
+/* "tp", "dp.tp", "tp:(1)2" */
+static bool read_axes(const Draw *draw, const char *name, AtomSet *out, Error *err)
+{
+    const Mesh *mesh = draw->plan->mesh;
+    Source source = {.name = "axis", .text = str_from(name)};
+    Error found = {0};
+    Scan scan = scan_begin(&source, &found);
+    uint8_t atom[ATOMS_MAX];
+    int n = 0;
+
+    do {
+        if (!mesh_parse_atoms(mesh, &scan, atom, &n))
+            break;
+    } while (scan_accept(&scan, '.'));
+    if (!error_is_set(&found))
+        scan_end(&scan);
+    if (error_is_set(&found)) {
+        Buf axes = buf_new(draw->arena);
+        mesh_format(mesh, &axes);
+        error_kind(err, ERROR_USAGE, "%s", found.text);
+        error_hint(err, "%s%san axis of %s, or several as in dp.tp", found.hint,
+                   *found.hint ? "; " : "", axes.s);
+        return false;
+    }
+    *out = 0;
+    for (int i = 0; i < n; i++)
+        *out |= (AtomSet)1 << atom[i];
+    if (*out != 0)
+        return true;
+    error_kind(err, ERROR_UNSUPPORTED, "axis '%s' has one device: there are no groups over it",
+               name);
+    error_hint(err, "--kind mesh alone draws all axes");
+    return false;
+}
 
 bool draw_mesh(Draw *draw, Error *err)
 {
-    (void)draw;
-    return error_kind(err, ERROR_UNSUPPORTED, "nothing of the kind is drawn yet");
+    AtomSet atoms = 0;
+
+    if (draw->request->of && !read_axes(draw, draw->request->of, &atoms, err))
+        return false;
+    Grid grid = grid_of(draw, atoms);
+    draw_panels(&grid);
+    draw_axes(&grid);
+    say_all(&grid);
+    return true;
 }

@@ -252,33 +252,6 @@ enum {
     LANES_LAST = 4
 };
 
-/* Which of n are drawn: all, or the first and the last with one for those between. */
-typedef struct {
-    int n, all, first, last;
-} Window;
-
-static Window window_of(int all, int most, int first, int last)
-{
-    if (all <= most)
-        return (Window){all, all, all, 0};
-    return (Window){first + 1 + last, all, first, last};
-}
-
-/* The column or row of one, -1 where it is not drawn. */
-static int window_find(const Window *window, int at)
-{
-    if (at < window->first)
-        return at;
-    return at >= window->all - window->last ? at - window->all + window->n : -1;
-}
-
-static int window_at(const Window *window, int column)
-{
-    if (column < window->first)
-        return column;
-    return column >= window->n - window->last ? column - window->n + window->all : -1;
-}
-
 static bool lane_has_several(const Lanes *lanes, int n_stages, int lane)
 {
     int n = 0;
@@ -300,17 +273,17 @@ static const char *say_lane(const Picture *picture, int lane)
 }
 
 /* The cells of one block, on all lanes it keeps busy. */
-static void mark_block(const Picture *picture, const Block *block, const Window *rows,
-                       const Window *columns, DiagramCell *cells)
+static void mark_block(const Picture *picture, const Block *block, const Shown *rows,
+                       const Shown *columns, DiagramCell *cells)
 {
     const Lanes *lanes = picture->stages->lanes;
     const Draw *draw = picture->draw;
 
     for (int32_t l = lanes->first[block->stage]; l < lanes->first[block->stage + 1]; l++) {
-        int row = window_find(rows, lanes->lane[l]);
+        int row = shown_find(rows, lanes->lane[l]);
         bool several = lane_has_several(lanes, picture->stages->n, lanes->lane[l]);
         for (int step = block->step; row >= 0 && step < block->step + block->span; step++) {
-            int column = window_find(columns, step);
+            int column = shown_find(columns, step);
             if (column < 0)
                 continue;
             DiagramCell *cell = &cells[(row + 1) * (columns->n + 1) + column + 1];
@@ -326,7 +299,7 @@ static void mark_block(const Picture *picture, const Block *block, const Window 
     }
 }
 
-static DiagramCell *new_chart(const Picture *picture, const Window *rows, const Window *columns)
+static DiagramCell *new_chart(const Picture *picture, const Shown *rows, const Shown *columns)
 {
     Draw *draw = picture->draw;
     int width = columns->n + 1;
@@ -335,8 +308,8 @@ static DiagramCell *new_chart(const Picture *picture, const Window *rows, const 
     for (int row = -1; row < rows->n; row++)
         for (int column = -1; column < columns->n; column++) {
             DiagramCell *cell = &cells[(row + 1) * width + column + 1];
-            int lane = row < 0 ? 0 : window_at(rows, row);
-            int step = column < 0 ? 0 : window_at(columns, column);
+            int lane = row < 0 ? 0 : (int)shown_at(rows, row);
+            int step = column < 0 ? 0 : (int)shown_at(columns, column);
             bool head = row < 0 || column < 0;
             cell->look = head ? CELL_HEAD : CELL_FAINT;
             cell->text = lane < 0 || step < 0     ? ".."
@@ -352,8 +325,8 @@ static void draw_schedule(Picture *picture)
 {
     Draw *draw = picture->draw;
     const Schedule *table = picture->stages->table;
-    Window rows = window_of(table->lanes->n, LANES_DRAWN, LANES_FIRST, LANES_LAST);
-    Window columns = window_of(table->n_steps, STEPS_DRAWN, STEPS_FIRST, STEPS_LAST);
+    Shown rows = shown_of(table->lanes->n, LANES_DRAWN, LANES_FIRST, LANES_LAST);
+    Shown columns = shown_of(table->n_steps, STEPS_DRAWN, STEPS_FIRST, STEPS_LAST);
     DiagramCell *cells = new_chart(picture, &rows, &columns);
     DiagramBox box = draw_new_box(BOX_TABLE, arena_printf(draw->arena, "schedule %s", table->name));
 
