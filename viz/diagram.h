@@ -122,6 +122,7 @@ typedef struct {
     LineLook look;
     bool partial;      /* the value is partial on the way: dashed, with the sum mark */
     bool loose;        /* does not say what is below what */
+    bool straight;     /* short and straight before others */
     StepKind kind;     /* of what is moved; next three too */
     int axis;          /* the first mesh axis it is moved over; of a cause: which axis; -1 */
     int64_t bytes;     /* payload of a rank */

@@ -34,8 +34,10 @@ static void set(void *object, const char *name, const char *value)
     agsafeset(object, text(name), text(value), text(""));
 }
 
-/* A text of the model or the user: in DOT a backslash begins an escape, and cgraph leaves it so. */
-static void set_text(Dot *dot, void *object, const char *name, const char *value, int limit)
+/* A text of the model or the user: in DOT a backslash begins an escape, and cgraph leaves it so.
+ * end: "\\n" centres a line, "\\l" puts it to the left. */
+static void set_lines(Dot *dot, void *object, const char *name, const char *value, int limit,
+                      const char *end)
 {
     Buf plain = buf_new(dot->arena), escaped = buf_new(dot->arena);
     Str rest = str_from(value);
@@ -49,11 +51,18 @@ static void set_text(Dot *dot, void *object, const char *name, const char *value
         if (plain.s[i] == '\\')
             buf_putc(&escaped, '\\');
         if (plain.s[i] == '\n')
-            buf_puts(&escaped, "\\n");
+            buf_puts(&escaped, end);
         else
             buf_putc(&escaped, plain.s[i]);
     }
+    if (str_find(buf_str(&plain), STR("\n")) >= 0)
+        buf_puts(&escaped, end[1] == 'l' ? end : "");
     set(object, name, escaped.s);
+}
+
+static void set_text(Dot *dot, void *object, const char *name, const char *value, int limit)
+{
+    set_lines(dot, object, name, value, limit, "\\n");
 }
 
 static void set_html(Dot *dot, void *object, const char *name, const char *value)
@@ -286,10 +295,9 @@ static void add_frame(Dot *dot, int i)
 
     if (frame->look == FRAME_REPEATED) { /* a double border: one frame close around another */
         set(made, "margin", "4");
-        set(made, "label", ""); /* else that of the whole drawing */
         made = new_frame(dot, made, arena_printf(dot->arena, "cluster_f%d_inner", i));
     }
-    set_text(dot, made, "label", frame->title, LABEL_MAX * 2);
+    set_lines(dot, made, "label", frame->title, LABEL_MAX * 2, "\\l");
     set_text(dot, made, "tooltip", frame->why ? frame->why : frame->title, TOOLTIP_MAX);
     if (frame->look == FRAME_STAGE) {
         set(made, "style", "rounded");
@@ -390,6 +398,8 @@ static void add_line(Dot *dot, int i)
         set(edge, "headport", line->to_port);
     if (line->loose)
         set(edge, "constraint", "false");
+    if (line->straight)
+        set(edge, "weight", "20");
 }
 
 /* ---- the legend: what is used, each line as signs that look like it ---- */

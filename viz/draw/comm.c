@@ -227,7 +227,7 @@ static void draw_sends(Picture *picture, int frame, int above)
 
     int first = draw->boxes.n;
     draw_parts(picture, frame, box_of);
-    draw_line(draw, draw_new_line(LINE_ORDER, above, first));
+    draw_below(draw, above, first);
     for (int32_t r = 0; r < plan->n_reshards; r++) {
         const Reshard *reshard = &plan->reshards[r];
         if (reshard->from_devices == reshard->to_devices)
@@ -356,7 +356,7 @@ static void draw_table(Picture *picture)
     cells_give(&cells, &box);
     int made = draw_box(draw, box);
     for (int i = 0; i < picture->last.n; i++)
-        draw_line(draw, draw_new_line(LINE_ORDER, picture->last.at[i], made));
+        draw_below(draw, picture->last.at[i], made);
 }
 
 /* ---- the whole ---- */

@@ -307,9 +307,9 @@ static void draw_team(DevicePicture *picture, Team *team)
     device_draw_runs(picture, team);
     if (team->segments.n == 0)
         return;
-    draw_line(draw, draw_new_line(LINE_ORDER, team->holds, team->box[0]));
+    draw_below(draw, team->holds, team->box[0]);
     if (picture->last_box >= 0)
-        draw_line(draw, draw_new_line(LINE_ORDER, picture->last_box, team->holds));
+        draw_below(draw, picture->last_box, team->holds);
     picture->last_box = team->box[team->segments.n - 1];
 }
 

@@ -160,6 +160,13 @@ static void add_ops(const DevicePicture *picture, const Team *team, int s, Diagr
         cells_give(&cells, box);
 }
 
+static bool is_given(const DevicePicture *picture, int32_t tensor)
+{
+    return tensor < 0 || tensor_is_parameter(picture->plan->inferred, tensor) ||
+           tensor_is_known(picture->plan->inferred, tensor);
+}
+
+/* As its first op reads, and as its last op makes. */
 static const char *say_flow(const DevicePicture *picture, const Segments *segments, int s)
 {
     const Draw *draw = picture->draw;
@@ -167,9 +174,12 @@ static const char *say_flow(const DevicePicture *picture, const Segments *segmen
     int32_t head = segments->op[segment->first];
     int32_t last = segments->op[segment->first + segment->n - 1];
     const GraphOp *node = &draw->graph->ops[head];
-    int32_t in = node->n_inputs > 0 ? op_inputs(draw->graph, head)[0] : -1;
+    int place = 0;
+    while (place + 1 < node->n_inputs && is_given(picture, op_inputs(draw->graph, head)[place]))
+        place++;
+    int32_t in = node->n_inputs > 0 ? op_inputs(draw->graph, head)[place] : -1;
     int32_t out = draw->graph->ops[last].n_outputs > 0 ? op_outputs(draw->graph, last)[0] : -1;
-    const char *from = draw_value(draw, in, in < 0 ? -1 : picture->plan->need[node->input]);
+    const char *from = draw_value(draw, in, in < 0 ? -1 : picture->plan->need[node->input + place]);
     const char *to = draw_value(draw, out, out < 0 ? -1 : picture->plan->made[out]);
 
     return *from ? arena_printf(draw->arena, "%s \xe2\x86\x92 %s", from, to) : to;
@@ -417,8 +427,10 @@ static void draw_ways(Ways *ways)
         int from = way->from < 0 ? parameters_box(picture, way->to, moves) : way->from;
         DiagramLine line = moves_line(draw, moves, from, way->to);
         line.loose = way->back || way->from == way->to;
+        line.straight =
+            way->from >= 0 && draw->boxes.at[from].frame == draw->boxes.at[way->to].frame;
         if (way->back)
-            line.label = arena_printf(draw->arena, "  to the next:\n%s", line.label);
+            line.label = arena_printf(draw->arena, "to the next:\n%s", line.label);
         draw_line(draw, line);
     }
 }
@@ -433,8 +445,10 @@ static void draw_order(const Ways *ways, const Team *team)
         for (int i = 0; i < ways->ways.n; i++)
             moved |= ways->ways.at[i].from == team->box[s] &&
                      ways->ways.at[i].to == team->box[s + 1] && !ways->ways.at[i].back;
+        DiagramLine line = draw_new_line(LINE_VALUE, team->box[s], team->box[s + 1]);
+        line.straight = true;
         if (!moved)
-            draw_line(draw, draw_new_line(LINE_VALUE, team->box[s], team->box[s + 1]));
+            draw_line(draw, line);
     }
 }
 

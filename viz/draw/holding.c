@@ -5,6 +5,14 @@
 
 #include <inttypes.h>
 
+void draw_below(Draw *draw, int above, int below)
+{
+    DiagramLine line = draw_new_line(LINE_ORDER, above, below);
+
+    line.straight = true;
+    draw_line(draw, line);
+}
+
 void cells_put_fact(Cells *cells, const char *name, const char *text)
 {
     if (!*text)

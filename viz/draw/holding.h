@@ -4,6 +4,9 @@
 
 #include "viz/draw/parts.h"
 
+/* One box below another, with no line to be seen. */
+void draw_below(Draw *draw, int above, int below);
+
 /* A row of a name and what is said of it; nothing where that is empty. */
 void cells_put_fact(Cells *cells, const char *name, const char *text);
 void cells_put_wide(Cells *cells, CellLook look, int columns, const char *text);

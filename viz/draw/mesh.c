@@ -232,7 +232,7 @@ static void draw_tile(Grid *grid, int64_t panel, int64_t row, int64_t column, in
     cells_give(&cells, &box);
     int made = draw_box(draw, box);
     if (grid->last_box >= 0)
-        draw_line(draw, draw_new_line(LINE_ORDER, grid->last_box, made));
+        draw_below(draw, grid->last_box, made);
     grid->last_box = made;
 }
 
@@ -297,7 +297,7 @@ static void draw_gap(Grid *grid, const char *text, int frame)
     box.frame = frame;
     int made = draw_box(grid->draw, box);
     if (grid->last_box >= 0)
-        draw_line(grid->draw, draw_new_line(LINE_ORDER, grid->last_box, made));
+        draw_below(grid->draw, grid->last_box, made);
     grid->last_box = made;
 }
 
@@ -431,7 +431,7 @@ static void draw_axes(Grid *grid)
     else
         box.figures = "one device: nothing moves";
     int made = draw_box(draw, box);
-    draw_line(draw, draw_new_line(LINE_ORDER, grid->last_box, made));
+    draw_below(draw, grid->last_box, made);
 }
 
 /* ---- the whole ---- */

@@ -1,7 +1,9 @@
 #include "viz/draw/moves.h"
 
 #include "core/base/units.h"
+#include "core/plan/comm.h"
 #include "core/plan/cost.h"
+#include "core/plan/label.h"
 #include "core/plan/op_said.h"
 
 #include <stdlib.h>
@@ -160,19 +162,6 @@ const char *moves_format(const Draw *draw, const Moves *moves)
     return text.s;
 }
 
-/* Beside the line, not on it. */
-static const char *beside(const Draw *draw, const char *text)
-{
-    Buf label = buf_new(draw->arena);
-    Str rest = str_from(text);
-
-    for (const char *between = ""; rest.n > 0; between = "\n") {
-        Str line = str_take(&rest, '\n');
-        buf_printf(&label, "%s  %.*s", between, STR_ARG(line));
-    }
-    return label.s;
-}
-
 DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to)
 {
     DiagramLine line = draw_new_line(LINE_MOVED, from, to);
@@ -186,9 +175,14 @@ DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to)
     line.bytes = dearest->most_bytes;
     if (mesh_list_set(draw->plan->mesh, dearest->atoms, atom) > 0)
         line.axis = draw->plan->mesh->atoms[atom[0]].axis;
-    line.label = beside(draw, moves_format(draw, moves));
+    line.label = moves_format(draw, moves);
     if (dearest->dearest >= 0) {
-        line.why = draw_moved_why(draw, &draw->plan->reshards[dearest->dearest]);
+        const Reshard *reshard = &draw->plan->reshards[dearest->dearest];
+        const Decision *pin = comm_cause(draw->arena, draw->session, reshard);
+        if (pin)
+            line.label = arena_printf(draw->arena, "%s\n%.*s", line.label,
+                                      STR_ARG(label_pin(draw->arena, pin)));
+        line.why = draw_moved_why(draw, reshard);
         line.link = arena_printf(draw->arena, "#reshard-%d", dearest->dearest);
     }
     return line;

@@ -342,7 +342,7 @@ static void draw_schedule(Picture *picture)
     int at = draw_box(draw, box);
     for (int s = 0; s < picture->stages->n; s++)
         if (draw->boxes.at[picture->box[s]].level == picture->level)
-            draw_line(draw, draw_new_line(LINE_ORDER, picture->box[s], at));
+            draw_below(draw, picture->box[s], at);
 }
 
 /* ---- the whole ---- */
