@@ -42,18 +42,8 @@ static const RankMemory *memory_of(const DevicePicture *picture, const Team *tea
 
 static bool teams_alike(const DevicePicture *picture, const Team *a, const Team *b)
 {
-    const Group *groups = picture->draw->groups->groups;
-
-    if (a->runs.n != b->runs.n ||
-        memory_of(picture, a)->use.peak_bytes != memory_of(picture, b)->use.peak_bytes)
-        return false;
-    for (int i = 0; i < a->runs.n; i++) {
-        const RunItem *p = &a->runs.at[i], *q = &b->runs.at[i];
-        if (p->n != q->n || p->repeats != q->repeats || p->group < 0 || q->group < 0 ||
-            groups[p->group].alike != groups[q->group].alike)
-            return false;
-    }
-    return true;
+    return memory_of(picture, a)->use.peak_bytes == memory_of(picture, b)->use.peak_bytes &&
+           runs_alike(picture->draw, &a->runs, &b->runs);
 }
 
 /* The devices that agree with `first` on these atoms. */

@@ -105,6 +105,21 @@ RunList runs_of(const Draw *draw, const bool *member)
     return (RunList){.n = walk.items.n, .at = walk.items.at};
 }
 
+bool runs_alike(const Draw *draw, const RunList *a, const RunList *b)
+{
+    const Group *groups = draw->groups->groups;
+
+    if (a->n != b->n)
+        return false;
+    for (int i = 0; i < a->n; i++) {
+        const RunItem *p = &a->at[i], *q = &b->at[i];
+        if (p->n != q->n || p->repeats != q->repeats || p->group < 0 || q->group < 0 ||
+            groups[p->group].alike != groups[q->group].alike)
+            return false;
+    }
+    return true;
+}
+
 /* Of a row of items that are no layers: groups have better names than what stands between them. */
 static void format_singles(const RunList *runs, int from, int to, Buf *out)
 {

@@ -24,6 +24,9 @@ typedef struct {
 /* Of the ops that are members. */
 RunList runs_of(const Draw *draw, const bool *member);
 
+/* As many layers, of one structure, whatever their shardings. */
+bool runs_alike(const Draw *draw, const RunList *a, const RunList *b);
+
 /* The op at place i of member m of an item. */
 static inline int32_t run_op(const Draw *draw, const RunItem *item, int m, int i)
 {

@@ -1,58 +1,73 @@
 /* stage.c - pipeline stages: a frame each, what is sent between, and the schedule as a table. */
-#include "viz/draw/holding.h"
-#include "viz/draw/moves.h"
-#include "viz/draw/runs.h"
+#include "viz/draw/stage.h"
 
-#include "core/plan/comm.h"
+#include "viz/draw/moves.h"
+
 #include "core/plan/cost.h"
 #include "core/plan/label.h"
-#include "core/plan/stage.h"
 
 #include <math.h>
 
 enum {
-    STAGES_DRAWN = 16, /* of more the first and the last few, and one box for those between */
-    FIRST_DRAWN = 6,
-    LAST_DRAWN = 3
+    ALIKE_LEAST = 3, /* so many in a row that are alike are one */
+    ROWS_DRAWN = 8,  /* of more the first and the last few, and one for those between */
+    ROWS_FIRST = 4,
+    ROWS_LAST = 2
 };
 
-typedef struct {
-    Draw *draw;
-    const Plan *plan;
-    const Stages *stages;
-    RankMemories ranks;
-    int *box;    /* per stage */
-    int n_drawn; /* stages so far */
-    int level;   /* of the last of them */
-    int slowest; /* stage; -1: all take alike */
-} Picture;
+/* ---- which stages are drawn as one ---- */
 
-/* ---- a stage ---- */
-
-/* So many stand beside each other. */
-static int next_level(Picture *picture)
-{
-    enum { BESIDE = 4 };
-    picture->level = picture->n_drawn++ / BESIDE;
-    return picture->level;
-}
-
-/* The titles of what a stage runs, a line an item. */
-static const char *say_runs(const Picture *picture, int stage)
+static RunList runs_of_stage(const StagePicture *picture, int stage)
 {
     Draw *draw = picture->draw;
     bool *member = arena_array(draw->arena, bool, draw->graph->n_ops);
-    Buf text = buf_new(draw->arena);
 
     for (int op = 0; op < draw->graph->n_ops; op++)
         member[op] = plan_cut(picture->plan, op) && picture->stages->of_op[op] == stage;
-    RunList runs = runs_of(draw, member);
-    runs_format(&runs, 0, runs.n, &text);
-    return text.s;
+    return runs_of(draw, member);
 }
 
+/* As many layers of one structure, taking as long. */
+static bool stages_alike(const StagePicture *picture, int a, int b)
+{
+    double x = stage_forward_us(&picture->stages->at[a]);
+    double y = stage_forward_us(&picture->stages->at[b]);
+
+    return fabs(x - y) <= 1e-3 * fmax(x, y) &&
+           runs_alike(picture->draw, &picture->runs[a], &picture->runs[b]);
+}
+
+static void add_row(StagePicture *picture, int first, int end, bool alike)
+{
+    StageRow row = {first, end, alike};
+    vec_push(picture->draw->arena, &picture->rows, row);
+}
+
+static void list_rows(StagePicture *picture)
+{
+    int n = picture->stages->n;
+
+    for (int s = 0, end; s < n; s = end) {
+        end = s + 1;
+        while (end < n && stages_alike(picture, s, end))
+            end++;
+        bool alike = end - s >= ALIKE_LEAST;
+        end = alike ? end : s + 1;
+        add_row(picture, s, end, alike);
+    }
+    if (picture->rows.n <= ROWS_DRAWN)
+        return;
+    StageRow *rows = picture->rows.at, *last = &rows[picture->rows.n - ROWS_LAST];
+    rows[ROWS_FIRST] = (StageRow){rows[ROWS_FIRST].first, last->first, false};
+    for (int i = 0; i < ROWS_LAST; i++)
+        rows[ROWS_FIRST + 1 + i] = last[i];
+    picture->rows.n = ROWS_FIRST + 1 + ROWS_LAST;
+}
+
+/* ---- a stage ---- */
+
 /* Collectives of one micro-batch on the stage's own devices. */
-static const char *say_collectives(const Picture *picture, int stage)
+static const char *say_collectives(const StagePicture *picture, int stage)
 {
     const Plan *plan = picture->plan;
     Moves moves = moves_new(picture->draw->arena, plan->mesh);
@@ -74,7 +89,7 @@ static const char *say_collectives(const Picture *picture, int stage)
     return moves_format(picture->draw, &moves);
 }
 
-static const char *say_forward(const Picture *picture, int s)
+static const char *say_forward(const StagePicture *picture, int s)
 {
     Draw *draw = picture->draw;
     const Stage *stage = &picture->stages->at[s];
@@ -105,13 +120,20 @@ static int slowest_of(const Stages *stages)
     return most > 1.01 * least ? slowest : -1;
 }
 
-static const char *say_in_flight(const Picture *picture, int stage)
+static const char *say_in_flight(const StagePicture *picture, const StageRow *row)
 {
     const Schedule *table = picture->stages->table;
-    return table ? say_count(picture->draw, table->in_flight[stage], "micro-batch") : "";
+
+    if (!table)
+        return "";
+    int first = table->in_flight[row->first], last = table->in_flight[row->end - 1];
+    if (first == last)
+        return say_count(picture->draw, first, "micro-batch");
+    return arena_printf(picture->draw->arena, "%d to %s", first,
+                        say_count(picture->draw, last, "micro-batch"));
 }
 
-static const char *say_holds(const Picture *picture, const Stage *stage)
+static const char *say_holds(const StagePicture *picture, const Stage *stage)
 {
     SubMesh part = picture->plan->submeshes[stage->devices];
     const RankMemory *memory = &picture->ranks.at[picture->ranks.of_rank[part.first]];
@@ -121,7 +143,7 @@ static const char *say_holds(const Picture *picture, const Stage *stage)
                         say_peak(picture->draw, memory->use.peak_bytes));
 }
 
-static const char *say_origin(const Picture *picture, const Stage *stage)
+static const char *say_origin(const StagePicture *picture, const Stage *stage)
 {
     Buf text = buf_new(picture->draw->arena);
     const Decision *decision = stage->decision ? stage->decision : stage->placed;
@@ -132,62 +154,69 @@ static const char *say_origin(const Picture *picture, const Stage *stage)
     return text.s;
 }
 
-static void draw_stage(Picture *picture, int s)
+static const char *say_title(const StagePicture *picture, const StageRow *row)
+{
+    const Draw *draw = picture->draw;
+    const char *first = say_part_name(draw, picture->stages->at[row->first].devices);
+    const char *last = say_part_name(draw, picture->stages->at[row->end - 1].devices);
+
+    if (row->end - row->first == 1)
+        return arena_printf(draw->arena, "stage %d on %s", row->first, first);
+    return arena_printf(draw->arena, "stages %d to %d on %s .. %s%s", row->first, row->end - 1,
+                        first, last, row->alike ? ", alike" : "");
+}
+
+/* What each stage of the row has: of several that are not alike what the first runs. */
+static void put_facts(const StagePicture *picture, const StageRow *row, Cells *cells)
+{
+    const Draw *draw = picture->draw;
+    int s = row->first;
+    const Stage *stage = &picture->stages->at[s];
+    const Schedule *table = picture->stages->table;
+    bool same = row->alike || row->end == row->first + 1;
+    Buf runs = buf_new(draw->arena);
+
+    runs_format(&picture->runs[s], 0, picture->runs[s].n, &runs);
+    if (row->end > row->first + 1)
+        buf_puts(&runs, "\n..");
+    cells_put_fact(cells, "runs", runs.s);
+    if (same) {
+        cells_put_fact(cells, "holds", say_holds(picture, stage));
+        cells_put_fact(cells, "forward", say_forward(picture, s));
+        if (table && table->trains)
+            cells_put_fact(cells, "backward", say_us(draw, stage_backward_us(stage)));
+    }
+    cells_put_fact(cells, "in flight", say_in_flight(picture, row));
+    if (same)
+        cells_put_fact(cells, "moves", say_collectives(picture, s));
+    if (same && stage->relay && s > 0)
+        cells_put_fact(cells, "relays", "what later stages need");
+}
+
+static void draw_row(StagePicture *picture, const StageRow *row)
 {
     Draw *draw = picture->draw;
-    const Stage *stage = &picture->stages->at[s];
+    const Stage *stage = &picture->stages->at[row->first];
     SubMesh part = picture->plan->submeshes[stage->devices];
-    const Schedule *table = picture->stages->table;
     Cells cells = cells_new(draw->arena, 2);
-    DiagramFrame frame = {.look = FRAME_STAGE, .why = say_origin(picture, stage), .parent = -1};
+    DiagramFrame frame = {FRAME_STAGE, say_title(picture, row), say_origin(picture, stage), -1};
+    bool alone = row->end == row->first + 1;
+    DiagramBox box = draw_new_box(alone ? BOX_DEVICE : BOX_GROUP, say_part(draw, part));
 
-    frame.title =
-        arena_printf(draw->arena, "stage %d on %s", s, say_part_name(draw, stage->devices));
-    DiagramBox box = draw_new_box(BOX_DEVICE, say_part(draw, part));
     box.operator= say_count(draw, submesh_size(picture->plan->mesh, part), "device");
+    if (!alone) {
+        box.title = arena_printf(draw->arena, "%d stages", row->end - row->first);
+        box.operator= arena_printf(draw->arena, "%s each", box.operator);
+    }
     box.frame = draw_frame(draw, frame);
     box.why = frame.why;
     box.link = arena_printf(draw->arena, "#op-%d", picture->plan->inferred->program[stage->first]);
-    box.level = next_level(picture);
-    cells_put_fact(&cells, "runs", say_runs(picture, s));
-    cells_put_fact(&cells, "holds", say_holds(picture, stage));
-    cells_put_fact(&cells, "forward", say_forward(picture, s));
-    if (table && table->trains)
-        cells_put_fact(&cells, "backward", say_us(draw, stage_backward_us(stage)));
-    cells_put_fact(&cells, "in flight", say_in_flight(picture, s));
-    cells_put_fact(&cells, "moves", say_collectives(picture, s));
-    if (stage->relay && s > 0)
-        cells_put_fact(&cells, "relays", "what later stages need");
+    box.marked = row->first <= picture->slowest && picture->slowest < row->end;
+    put_facts(picture, row, &cells);
     cells_give(&cells, &box);
-    box.marked = s == picture->slowest;
-    picture->box[s] = draw_box(draw, box);
-}
-
-/* One box for stages first..end. */
-static void draw_between(Picture *picture, int first, int end)
-{
-    Draw *draw = picture->draw;
-    double least = INFINITY, most = 0;
-    Cells cells = cells_new(draw->arena, 2);
-    DiagramFrame frame = {.look = FRAME_STAGE, .parent = -1};
-
-    frame.title = arena_printf(draw->arena, "stages %d to %d", first, end - 1);
-    DiagramBox box = draw_new_box(BOX_GROUP, frame.title);
-    box.operator= say_count(draw, end - first, "stage");
-    box.frame = draw_frame(draw, frame);
-    box.level = next_level(picture);
     int at = draw_box(draw, box);
-    for (int s = first; s < end; s++) {
-        double us = stage_forward_us(&picture->stages->at[s]);
-        least = us < least ? us : least;
-        most = us > most ? us : most;
+    for (int s = row->first; s < row->end; s++)
         picture->box[s] = at;
-    }
-    const char *runs = say_runs(picture, first);
-    cells_put_fact(&cells, "runs", arena_printf(draw->arena, "%s\n..", runs));
-    cells_put_fact(&cells, "forward",
-                   arena_printf(draw->arena, "%s to %s", say_us(draw, least), say_us(draw, most)));
-    cells_give(&cells, &draw->boxes.at[at]);
 }
 
 /* ---- what is sent ---- */
@@ -205,8 +234,20 @@ static const char *say_sent(const Draw *draw, const Moves *sent)
                         say_bytes(draw, (int64_t)bytes), say_us(draw, moves_us(sent)));
 }
 
+/* What stages that are one box send each other. */
+static void say_among(Draw *draw, int at, const Moves *sent)
+{
+    DiagramBox *box = &draw->boxes.at[at];
+    Cells cells = cells_new(draw->arena, 2);
+
+    for (int i = 0; i < box->n_cells; i++)
+        cells_put_cell(&cells, box->cells[i]);
+    cells_put_fact(&cells, "among them", say_sent(draw, sent));
+    cells_give(&cells, box);
+}
+
 /* A line for all that goes from one box to another. */
-static void draw_sends(Picture *picture)
+static void draw_sends(StagePicture *picture)
 {
     Draw *draw = picture->draw;
     const Plan *plan = picture->plan;
@@ -234,152 +275,53 @@ static void draw_sends(Picture *picture)
         const int32_t *pair = intern_key(pairs, id, NULL);
         if (sent.at[id].at.n == 0)
             continue;
+        if (pair[0] == pair[1]) {
+            say_among(draw, pair[0], &sent.at[id]);
+            continue;
+        }
         DiagramLine line = moves_line(draw, &sent.at[id], pair[0], pair[1]);
         line.label = say_sent(draw, &sent.at[id]);
-        line.loose = pair[0] == pair[1];
         draw_line(draw, line);
     }
 }
 
-/* ---- the schedule ---- */
-
-enum {
-    STEPS_DRAWN = 24, /* of more the first and the last, and a column of dots between */
-    STEPS_FIRST = 14,
-    STEPS_LAST = 8,
-    LANES_DRAWN = 16,
-    LANES_FIRST = 9,
-    LANES_LAST = 4
-};
-
-static bool lane_has_several(const Lanes *lanes, int n_stages, int lane)
-{
-    int n = 0;
-
-    for (int s = 0; s < n_stages; s++)
-        for (int32_t i = lanes->first[s]; i < lanes->first[s + 1]; i++)
-            n += lanes->lane[i] == lane;
-    return n > 1;
-}
-
-static const char *say_lane(const Picture *picture, int lane)
-{
-    const Lanes *lanes = picture->stages->lanes;
-
-    for (int s = 0; s < picture->stages->n; s++)
-        if (lanes->first[s + 1] - lanes->first[s] == 1 && lanes->lane[lanes->first[s]] == lane)
-            return say_part_name(picture->draw, picture->stages->at[s].devices);
-    return arena_printf(picture->draw->arena, "lane %d", lane);
-}
-
-/* The cells of one block, on all lanes it keeps busy. */
-static void mark_block(const Picture *picture, const Block *block, const Shown *rows,
-                       const Shown *columns, DiagramCell *cells)
-{
-    const Lanes *lanes = picture->stages->lanes;
-    const Draw *draw = picture->draw;
-
-    for (int32_t l = lanes->first[block->stage]; l < lanes->first[block->stage + 1]; l++) {
-        int row = shown_find(rows, lanes->lane[l]);
-        bool several = lane_has_several(lanes, picture->stages->n, lanes->lane[l]);
-        for (int step = block->step; row >= 0 && step < block->step + block->span; step++) {
-            int column = shown_find(columns, step);
-            if (column < 0)
-                continue;
-            DiagramCell *cell = &cells[(row + 1) * (columns->n + 1) + column + 1];
-            cell->shade = block->backward ? 2 : 1;
-            cell->look = CELL_PLAIN;
-            cell->text =
-                arena_printf(draw->arena, "%c%d", block->backward ? 'B' : 'F', block->micro_batch);
-            if (several)
-                cell->text = arena_printf(draw->arena, "%s s%d", cell->text, block->stage);
-            if (step > block->step)
-                cell->text = block->backward ? "B" : "F";
-        }
-    }
-}
-
-static DiagramCell *new_chart(const Picture *picture, const Shown *rows, const Shown *columns)
-{
-    Draw *draw = picture->draw;
-    int width = columns->n + 1;
-    DiagramCell *cells = arena_array(draw->arena, DiagramCell, width * (rows->n + 1));
-
-    for (int row = -1; row < rows->n; row++)
-        for (int column = -1; column < columns->n; column++) {
-            DiagramCell *cell = &cells[(row + 1) * width + column + 1];
-            int lane = row < 0 ? 0 : (int)shown_at(rows, row);
-            int step = column < 0 ? 0 : (int)shown_at(columns, column);
-            bool head = row < 0 || column < 0;
-            cell->look = head ? CELL_HEAD : CELL_FAINT;
-            cell->text = lane < 0 || step < 0     ? ".."
-                         : row >= 0 && column < 0 ? say_lane(picture, lane)
-                         : row < 0 && column < 0  ? "step"
-                         : row < 0                ? arena_printf(draw->arena, "%d", step)
-                                                  : "";
-        }
-    return cells;
-}
-
-static void draw_schedule(Picture *picture)
-{
-    Draw *draw = picture->draw;
-    const Schedule *table = picture->stages->table;
-    Shown rows = shown_of(table->lanes->n, LANES_DRAWN, LANES_FIRST, LANES_LAST);
-    Shown columns = shown_of(table->n_steps, STEPS_DRAWN, STEPS_FIRST, STEPS_LAST);
-    DiagramCell *cells = new_chart(picture, &rows, &columns);
-    DiagramBox box = draw_new_box(BOX_TABLE, arena_printf(draw->arena, "schedule %s", table->name));
-
-    for (int i = 0; i < table->n_blocks; i++)
-        mark_block(picture, &table->block[i], &rows, &columns, cells);
-    box.operator= say_count(draw, table->n_micro_batches, "micro-batch");
-    box.figures = table->trains ? "F0: forward of micro-batch 0, B0: its backward"
-                                : "F0: forward of micro-batch 0";
-    box.level = picture->level + 1;
-    box.n_columns = columns.n + 1;
-    box.n_cells = box.n_columns * (rows.n + 1);
-    box.cells = cells;
-    int at = draw_box(draw, box);
-    for (int s = 0; s < picture->stages->n; s++)
-        if (draw->boxes.at[picture->box[s]].level == picture->level)
-            draw_below(draw, picture->box[s], at);
-}
-
 /* ---- the whole ---- */
 
-static void draw_all(Picture *picture)
+static void draw_all(StagePicture *picture)
 {
     Draw *draw = picture->draw;
     const Stages *stages = picture->stages;
     Buf says = buf_new(draw->arena);
-    bool folded = stages->n > STAGES_DRAWN;
-    int first = folded ? FIRST_DRAWN : stages->n, last = folded ? stages->n - LAST_DRAWN : first;
 
     picture->box = arena_array(draw->arena, int, stages->n);
+    picture->runs = arena_array(draw->arena, RunList, stages->n);
+    for (int s = 0; s < stages->n; s++)
+        picture->runs[s] = runs_of_stage(picture, s);
     picture->slowest = slowest_of(stages);
-    for (int s = 0; s < first; s++)
-        draw_stage(picture, s);
-    if (folded)
-        draw_between(picture, first, last);
-    for (int s = last; s < stages->n; s++)
-        draw_stage(picture, s);
+    list_rows(picture);
+    for (int i = 0; i < picture->rows.n; i++)
+        draw_row(picture, &picture->rows.at[i]);
+    for (int i = 1; i < picture->rows.n; i++)
+        draw_below(draw, picture->box[picture->rows.at[i - 1].first],
+                   picture->box[picture->rows.at[i].first]);
     draw_sends(picture);
     if (stages->table)
-        draw_schedule(picture);
+        draw_below(draw, picture->box[stages->n - 1], stage_draw_schedule(picture));
     stages_explain(picture->plan, &says);
     draw->diagram->says = says.s;
+    draw->diagram->sideways = true;
     draw->diagram->title = arena_printf(draw->arena, "%s: pipeline of %s", draw->diagram->title,
                                         say_count(draw, stages->n, "stage"));
 }
 
 bool draw_stages(Draw *draw, Error *err)
 {
-    Picture picture = {.draw = draw, .plan = draw->plan, .stages = draw->plan->stages};
+    StagePicture picture = {.draw = draw, .plan = draw->plan, .stages = draw->plan->stages};
 
     if (!picture.stages || picture.stages->n == 0) {
         error_kind(err, ERROR_UNSUPPORTED, "this plan has no pipeline stages");
-        error_hint(err, "-m pp=2,dp=2,tp=2 -p hybrid3d has two; in a policy graph:staging{..} "
-                        "makes them");
+        error_hint(err, "-m pp=2,dp=2,tp=2 -p hybrid3d has two; a policy makes them with "
+                        "graph:staging{node, ..} or graph:assign(nodes, {pp = 0})");
         return false;
     }
     MemoryAccount *account = memory_account_new(draw->plan);

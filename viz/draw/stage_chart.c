@@ -1,0 +1,115 @@
+/* stage_chart.c - a schedule as a table: down its steps, across the lanes of devices. */
+#include "viz/draw/stage.h"
+
+enum {
+    STEPS_DRAWN = 24, /* of more the first and the last, and a row of dots between */
+    STEPS_FIRST = 14,
+    STEPS_LAST = 8,
+    LANES_DRAWN = 16,
+    LANES_FIRST = 9,
+    LANES_LAST = 4
+};
+
+typedef struct {
+    const StagePicture *picture;
+    Shown steps, lanes;
+    const int *n_stages; /* per lane */
+    DiagramCell *cells;
+} Chart;
+
+static DiagramCell *cell_at(const Chart *chart, int row, int column)
+{
+    return &chart->cells[(row + 1) * (chart->lanes.n + 1) + column + 1];
+}
+
+static const int *count_stages(const StagePicture *picture)
+{
+    const Lanes *lanes = picture->stages->lanes;
+    int *n = arena_array(picture->draw->arena, int, lanes->n);
+
+    for (int s = 0; s < picture->stages->n; s++)
+        for (int32_t i = lanes->first[s]; i < lanes->first[s + 1]; i++)
+            n[lanes->lane[i]]++;
+    return n;
+}
+
+/* The devices of a lane: those of a stage that has no other. */
+static const char *say_lane(const StagePicture *picture, int lane)
+{
+    const Lanes *lanes = picture->stages->lanes;
+
+    for (int s = 0; s < picture->stages->n; s++)
+        if (lanes->first[s + 1] - lanes->first[s] == 1 && lanes->lane[lanes->first[s]] == lane)
+            return say_part_name(picture->draw, picture->stages->at[s].devices);
+    return arena_printf(picture->draw->arena, "lane %d", lane);
+}
+
+static void mark_cell(const Chart *chart, const Block *block, int step, int lane)
+{
+    Arena *arena = chart->picture->draw->arena;
+    int row = shown_find(&chart->steps, step), column = shown_find(&chart->lanes, lane);
+    char pass = block->backward ? 'B' : 'F';
+
+    if (row < 0 || column < 0)
+        return;
+    DiagramCell *cell = cell_at(chart, row, column);
+    cell->shade = block->backward ? 2 : 1;
+    cell->look = CELL_PLAIN;
+    if (step > block->step)
+        cell->text = arena_printf(arena, "%c", pass);
+    else if (chart->n_stages[lane] > 1)
+        cell->text = arena_printf(arena, "%c%d s%d", pass, block->micro_batch, block->stage);
+    else
+        cell->text = arena_printf(arena, "%c%d", pass, block->micro_batch);
+}
+
+/* The cells of a block, on all lanes it keeps busy. */
+static void mark_block(const Chart *chart, const Block *block)
+{
+    const Lanes *lanes = chart->picture->stages->lanes;
+
+    for (int32_t i = lanes->first[block->stage]; i < lanes->first[block->stage + 1]; i++)
+        for (int step = block->step; step < block->step + block->span; step++)
+            mark_cell(chart, block, step, lanes->lane[i]);
+}
+
+static void make_cells(Chart *chart)
+{
+    Arena *arena = chart->picture->draw->arena;
+
+    chart->cells = arena_array(arena, DiagramCell, (chart->steps.n + 1) * (chart->lanes.n + 1));
+    for (int row = -1; row < chart->steps.n; row++)
+        for (int column = -1; column < chart->lanes.n; column++) {
+            DiagramCell *cell = cell_at(chart, row, column);
+            int step = row < 0 ? 0 : (int)shown_at(&chart->steps, row);
+            int lane = column < 0 ? 0 : (int)shown_at(&chart->lanes, column);
+            cell->look = row < 0 || column < 0 ? CELL_HEAD : CELL_FAINT;
+            cell->text = step < 0 || lane < 0    ? ".."
+                         : row < 0 && column < 0 ? "step"
+                         : row < 0               ? say_lane(chart->picture, lane)
+                         : column < 0            ? arena_printf(arena, "%d", step)
+                                                 : "";
+        }
+}
+
+int stage_draw_schedule(const StagePicture *picture)
+{
+    Draw *draw = picture->draw;
+    const Schedule *table = picture->stages->table;
+    Chart chart = {.picture = picture, .n_stages = count_stages(picture)};
+    DiagramBox box =
+        draw_new_box(BOX_DEVICE, arena_printf(draw->arena, "schedule %s", table->name));
+
+    chart.steps = shown_of(table->n_steps, STEPS_DRAWN, STEPS_FIRST, STEPS_LAST);
+    chart.lanes = shown_of(table->lanes->n, LANES_DRAWN, LANES_FIRST, LANES_LAST);
+    make_cells(&chart);
+    for (int i = 0; i < table->n_blocks; i++)
+        mark_block(&chart, &table->block[i]);
+    box.operator= say_count(draw, table->n_micro_batches, "micro-batch");
+    box.figures = table->trains ? "F0: forward of micro-batch 0\nB0: its backward; empty: waiting"
+                                : "F0: forward of micro-batch 0\nempty: waiting";
+    box.n_columns = chart.lanes.n + 1;
+    box.n_cells = box.n_columns * (chart.steps.n + 1);
+    box.cells = chart.cells;
+    return draw_box(draw, box);
+}
