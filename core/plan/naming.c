@@ -332,3 +332,20 @@ const char *naming_label(const Naming *naming, int32_t tensor)
                ? names_text(naming->labels, naming->label[tensor])
                : tensor_name(naming->inferred->graph, tensor);
 }
+
+MatrixOrder naming_matrix(const Inferred *inferred, int32_t tensor)
+{
+    const Graph *graph = inferred->graph;
+    for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++) {
+        int32_t op = graph->uses[u];
+        Str name = str_from(op_operator(graph, op));
+        bool second = graph->ops[op].n_inputs > 1 && op_inputs(graph, op)[1] == tensor;
+        if (str_eq(name, STR("Transpose")))
+            return MATRIX_OUT_IN;
+        if (str_eq(name, STR("MatMul")) && second)
+            return MATRIX_IN_OUT;
+        if (str_eq(name, STR("Gemm")) && second)
+            return op_attr_int(graph, op, "transB", 0) ? MATRIX_OUT_IN : MATRIX_IN_OUT;
+    }
+    return MATRIX_UNKNOWN;
+}

@@ -37,6 +37,11 @@ int32_t naming_find(const Naming *naming, Str name, Error *err);
 /* As naming_find, after which a last ".N" is a dim: *dim, or -2 when none was given. */
 int32_t naming_find_dim(const Naming *naming, Str name, int *dim, Error *err);
 
+/* Which way a matrix lies, as the first op that multiplies by it has it. */
+typedef enum { MATRIX_UNKNOWN, MATRIX_IN_OUT, MATRIX_OUT_IN } MatrixOrder;
+
+MatrixOrder naming_matrix(const Inferred *inferred, int32_t tensor);
+
 /* PATH.weight or PATH.bias for a parameter, or a view of one, that is such; else the tensor's name.
  */
 const char *naming_label(const Naming *naming, int32_t tensor);

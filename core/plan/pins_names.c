@@ -167,39 +167,19 @@ PinsFound pins_find(PinsNames *names, Str name)
 
 /* ---- which way a matrix lies ---- */
 
-typedef enum { LIES_UNKNOWN, LIES_IN_OUT, LIES_OUT_IN } Lies;
-
-/* As the first op that reads it has it. */
-static Lies lies_in_model(const Session *session, int32_t tensor)
-{
-    const Graph *graph = session->graph;
-    for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++) {
-        int32_t op = graph->uses[u];
-        const char *operator= op_operator(graph, op);
-        bool second = graph->ops[op].n_inputs > 1 && op_inputs(graph, op)[1] == tensor;
-        if (strcmp(operator, "Transpose") == 0)
-            return LIES_OUT_IN;
-        if (strcmp(operator, "MatMul") == 0 && second)
-            return LIES_IN_OUT;
-        if (strcmp(operator, "Gemm") == 0 && second)
-            return op_attr_int(graph, op, "transB", 0) ? LIES_OUT_IN : LIES_IN_OUT;
-    }
-    return LIES_UNKNOWN;
-}
-
 /* A kernel is JAX's, w_0 Paddle's. torch's Linear has it the other way, which is known where an
  * exporter turned it and gave it a name of its own. */
-static Lies lies_in_text(const Session *session, Str name, bool placed, int32_t tensor)
+static MatrixOrder lies_in_text(const Session *session, Str name, bool placed, int32_t tensor)
 {
     const char *own = tensor_name(session->graph, tensor);
     bool renamed =
         str_starts(str_from(own), STR("onnx::MatMul_")) || str_starts(str_from(own), STR("val_"));
     if (str_eq(name, str_from(own)))
-        return LIES_UNKNOWN;
+        return MATRIX_UNKNOWN;
     if (str_ends(name, STR("kernel")) || str_ends(name, STR("kernel']")) ||
         str_ends(name, STR(".w_0")))
-        return LIES_IN_OUT;
-    return placed && str_ends(name, STR("weight")) && renamed ? LIES_OUT_IN : LIES_UNKNOWN;
+        return MATRIX_IN_OUT;
+    return placed && str_ends(name, STR("weight")) && renamed ? MATRIX_OUT_IN : MATRIX_UNKNOWN;
 }
 
 bool pins_is_turned(const Session *session, Str name, bool placed, int32_t tensor)
@@ -207,7 +187,7 @@ bool pins_is_turned(const Session *session, Str name, bool placed, int32_t tenso
     const Shape *shape = inferred_shape(session->inferred, tensor);
     if (!shape || shape->n_dims != 2)
         return false;
-    Lies text = lies_in_text(session, name, placed, tensor);
-    Lies model = text == LIES_UNKNOWN ? LIES_UNKNOWN : lies_in_model(session, tensor);
-    return model != LIES_UNKNOWN && text != model;
+    MatrixOrder text = lies_in_text(session, name, placed, tensor);
+    MatrixOrder model = naming_matrix(session->inferred, tensor);
+    return text != MATRIX_UNKNOWN && model != MATRIX_UNKNOWN && text != model;
 }
