@@ -507,8 +507,10 @@ static void exports_read_back(void **state)
     static const struct {
         const char *system;
         ShardingView view;
-    } systems[] = {
-        {"dtensor", VIEW_PLACEMENTS}, {"jax", VIEW_PARTITION_SPEC}, {"shardy", VIEW_SHARDY}};
+    } systems[] = {{"dtensor", VIEW_PLACEMENTS},
+                   {"jax", VIEW_PARTITION_SPEC},
+                   {"shardy", VIEW_SHARDY},
+                   {"paddle", VIEW_PLACEMENTS}};
     static const char *const names[] = {"gpt2.onnx", "llama-tiny.onnx", "resnet50.onnx"};
     for (size_t m = 0; m < COUNT_OF(names); m++)
         for (size_t s = 0; s < COUNT_OF(systems); s++) {
