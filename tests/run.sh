@@ -52,7 +52,7 @@ for source in tests/unit/test_*"$only"*.c; do
     fi
 done
 
-for part in golden docs shell mpi conformance onnx cuda; do
+for part in golden docs shell exports mpi conformance onnx cuda; do
     case $part in
     golden | conformance | *"$only"*) ;; # the first two know what NAME is; all contain no NAME
     *) continue ;;

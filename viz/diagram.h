@@ -2,14 +2,18 @@
  *
  * One meaning each, told by form as well as by colour, so that a grey print reads the same:
  *
- *     box    op, group of equal layers (double border), what comes from outside (dashed), parameter
- *            (no ground), device (rounded), cause (slanted corner), table, point where a moved
- * value goes to several readers frame  stage (rounded, bold), group of devices (dashed), repeated
- * block (double), plain line   value, not moved (thin grey); moved, by the kind of its first step
- * that communicates: AR arrows both ways and bold, AG crow's foot, RS inverted arrow and dashed,
- * A2A double, permute and sends dotted to a dot; width by bytes, colour by axis, and both in words;
- *            cause (open arrow); only in A (dashed grey), only in B (bold); index dim to the dim it
- *            lands in (no arrow), bold and in the colour of the axis where one cuts it
+ *     box    op; group of equal layers: a double border; from outside: dashed; parameter: no
+ *            ground; device: rounded; cause: a folded corner; table; a point where a moved value
+ *            goes to several readers
+ *
+ *     frame  stage: rounded and bold; group of devices: dashed; repeated block: double; plain
+ *
+ *     line   value that is not moved: thin and grey. Moved, by the kind of the first step that
+ *            communicates: AR arrows both ways and bold, AG crow's foot, RS inverted arrow and
+ *            dashed, A2A double, permute and sends dotted to a dot; width by bytes, colour by axis,
+ *            and both in words. Cause: open arrow. Only in A: dashed grey; only in B: bold. Index
+ *            dim to the dim it lands in: no arrow, bold and coloured where an axis cuts it
+ *
  *     text   a sharding has its axes in their colours
  *
  * A diagram is data: all texts are as people name things, and whoever writes it escapes them.
