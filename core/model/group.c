@@ -318,6 +318,14 @@ Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int
     return groups;
 }
 
+bool groups_have_fold(const Groups *groups, int32_t group)
+{
+    for (int32_t c = groups->groups[group].child; c >= 0; c = groups->groups[c].next)
+        if (groups->groups[c].fold_n > 1 || groups_have_fold(groups, c))
+            return true;
+    return false;
+}
+
 int32_t *groups_first_members(Arena *arena, const Groups *groups, int n_ops)
 {
     int32_t *shift = arena_array(arena, int32_t, groups->n_groups);

@@ -59,6 +59,9 @@ static inline int32_t groups_member(const Groups *groups, int32_t head, int i)
     return i == 0 ? head : head + i * (groups->groups[head].next - head);
 }
 
+/* Inside of a group, at any depth. */
+bool groups_have_fold(const Groups *groups, int32_t group);
+
 /* Per op of the graph its counterpart in the first member of every fold it is in; itself when in
  * none. */
 int32_t *groups_first_members(Arena *arena, const Groups *groups, int n_ops);

@@ -69,14 +69,6 @@ static Piece *add_part(Overview *o, const char *title, int32_t first, int32_t n,
     return &o->parts.at[o->parts.n - 1];
 }
 
-static bool has_fold(const Groups *groups, int32_t group)
-{
-    for (int32_t c = groups->groups[group].child; c >= 0; c = groups->groups[c].next)
-        if (groups->groups[c].fold_n > 1 || has_fold(groups, c))
-            return true;
-    return false;
-}
-
 /* Most of a model that nothing groups is several runs. */
 static void add_run(Overview *o, int32_t first, int32_t n)
 {
@@ -103,7 +95,7 @@ static void add_group(Overview *o, int32_t group)
         if (child->fold != c)
             continue; /* it went with the first of its fold */
         bool all = child->n * child->fold_n == g->n;
-        if (child->fold_n == 1 && (all || has_fold(groups, c))) {
+        if (child->fold_n == 1 && (all || groups_have_fold(groups, c))) {
             add_group(o, c);
             continue;
         }

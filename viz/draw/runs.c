@@ -49,14 +49,6 @@ static void add_direct(Walk *walk, int32_t first, int32_t n)
     }
 }
 
-static bool has_fold(const Groups *groups, int32_t group)
-{
-    for (int32_t c = groups->groups[group].child; c >= 0; c = groups->groups[c].next)
-        if (groups->groups[c].fold_n > 1 || has_fold(groups, c))
-            return true;
-    return false;
-}
-
 /* The members of the fold from c on that are wholly there, in a row; at least c itself. */
 static int run_of_fold(const Walk *walk, int32_t c)
 {
@@ -84,7 +76,7 @@ static void add_group(Walk *walk, int32_t group)
         if (share == NONE)
             continue;
         bool folded = groups[groups[c].fold].fold_n > 1;
-        if (share == SOME || (!folded && has_fold(walk->draw->groups, c))) {
+        if (share == SOME || (!folded && groups_have_fold(walk->draw->groups, c))) {
             add_group(walk, c);
             continue;
         }

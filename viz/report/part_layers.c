@@ -130,14 +130,6 @@ static void add_run(Walk *walk, const char *title, int32_t first, int32_t n, int
     table_count(walk->table, flops);
 }
 
-static bool has_fold(const Groups *groups, int32_t group)
-{
-    for (int32_t c = groups->groups[group].child; c >= 0; c = groups->groups[c].next)
-        if (groups->groups[c].fold_n > 1 || has_fold(groups, c))
-            return true;
-    return false;
-}
-
 /* "transformer", "a .. b": ops that stand in no group of their own. */
 static const char *direct_title(const Walk *walk, int32_t first, int32_t n)
 {
@@ -169,7 +161,7 @@ static void add_layers(Walk *walk, int32_t group)
         at = child->first + child->n;
         if (child->fold != c)
             continue; /* a row with the first of its fold */
-        if (child->fold_n == 1 && has_fold(walk->groups, c))
+        if (child->fold_n == 1 && groups_have_fold(walk->groups, c))
             add_layers(walk, c);
         else
             add_run(walk, group_title(walk, c, 0), child->first, child->n, child->fold_n,
