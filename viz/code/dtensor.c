@@ -1,6 +1,5 @@
 #include "viz/code/code.h"
 
-#include "core/base/file.h"
 #include "core/plan/placement.h"
 #include "core/plan/stage.h"
 #include "viz/code/dtensor_styles.h"
@@ -405,13 +404,7 @@ static void write_mesh(const Writing *w, Buf *out)
 
 static void write_head(const Writing *w, Buf *out)
 {
-    Buf mesh = buf_new(w->arena);
-    mesh_format(w->mesh, &mesh);
-    buf_puts(out, "# ");
-    python_comment(str_from(path_base(w->graph->file)), out);
-    buf_puts(out, " on the mesh ");
-    python_comment(buf_str(&mesh), out);
-    buf_puts(out, ", for torch.distributed.tensor.\n");
+    python_title(w->graph->file, w->mesh, "torch.distributed.tensor", out);
     buf_puts(out, dtensor_head_text);
     write_mesh(w, out);
 }

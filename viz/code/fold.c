@@ -3,7 +3,6 @@
 #include "core/base/intern.h"
 #include "core/base/vec.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 enum { DIGITS_READ = 9, NUMBERS_TRIED = 8 };
@@ -193,19 +192,4 @@ bool fold_is_range(const FoldLoop *loop)
         if (loop->number[i] != loop->number[i - 1] + 1)
             return false;
     return loop->n_numbers > 0;
-}
-
-void fold_put_range_python(const FoldLoop *loop, Buf *out)
-{
-    if (fold_is_range(loop)) {
-        buf_puts(out, "range(");
-        if (loop->number[0])
-            buf_printf(out, "%" PRId64 ", ", loop->number[0]);
-        buf_printf(out, "%" PRId64 ")", loop->number[loop->n_numbers - 1] + 1);
-        return;
-    }
-    buf_putc(out, '(');
-    for (int i = 0; i < loop->n_numbers; i++)
-        buf_printf(out, "%s%" PRId64, i ? ", " : "", loop->number[i]);
-    buf_putc(out, ')');
 }

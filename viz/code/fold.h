@@ -37,7 +37,4 @@ Folded fold_items(Arena *arena, const FoldItem *item, int n);
 /* The numbers are first, first + 1, .. */
 bool fold_is_range(const FoldLoop *loop);
 
-/* "range(12)", "range(2, 5)", "(0, 2, 4)" */
-void fold_put_range_python(const FoldLoop *loop, Buf *out);
-
 #endif

@@ -1,9 +1,8 @@
 #include "viz/code/code.h"
 
 #include "core/plan/label.h"
-#include "viz/code/fold.h"
 #include "viz/code/jax_axes.h"
-#include "viz/code/python.h"
+#include "viz/code/python_fold.h"
 #include "viz/code/values.h"
 
 #include <inttypes.h>
@@ -14,8 +13,7 @@ typedef struct {
     Arena *arena;
     Values values;
     JaxAxes axes;
-    int n_cut_less, n_left, n_unreduced;
-    bool unconstrained; /* some dim of a value is left to XLA */
+    int n_cut_less, n_left;
     Buf *out;
 } Jax;
 
@@ -34,7 +32,7 @@ static void put_names(const Jax *jax, const uint8_t *atom, int n, Buf *out)
 }
 
 /* Returns whether it says all; a dim that it cannot say is left to XLA where that is possible. */
-static bool put_spec(Jax *jax, const Sharding *sharding, bool free, bool partials, Buf *out)
+static bool put_spec(const Jax *jax, const Sharding *sharding, bool free, bool partials, Buf *out)
 {
     bool says_all = true;
     buf_puts(out, "P(");
@@ -47,7 +45,6 @@ static bool put_spec(Jax *jax, const Sharding *sharding, bool free, bool partial
         says_all &= all;
         buf_puts(out, d ? ", " : "");
         buf_puts(out, !all && free ? "U" : names == 0 ? "None" : names > 1 ? "(" : "");
-        jax->unconstrained |= !all && free;
         if (names > 0 && (all || !free)) {
             put_names(jax, cut->digit[0].atom, n, out);
             buf_puts(out, names > 1 ? ")" : "");
@@ -59,7 +56,6 @@ static bool put_spec(Jax *jax, const Sharding *sharding, bool free, bool partial
         buf_printf(out, "%sunreduced={", sharding->n_dims ? ", " : "");
         put_names(jax, atom, n, out);
         buf_putc(out, '}');
-        jax->n_unreduced++;
     }
     buf_putc(out, ')');
     return says_all;
@@ -75,91 +71,47 @@ static bool only_sums(const Sharding *sharding)
 
 /* ---- tables ---- */
 
-typedef struct {
-    Vec(FoldItem) items;
-} Rows;
-
-/* `rest` of a row: the spec, then what stands behind it. */
-static void add_row(Jax *jax, Rows *rows, int32_t tensor, const Sharding *sharding, TableKind kind)
+static void add_row(Jax *jax, PythonEntries *rows, int32_t tensor, const Sharding *sharding,
+                    TableKind kind)
 {
-    Buf spec = buf_new(jax->arena), ours = buf_new(jax->arena);
+    Buf spec = buf_new(jax->arena), ours = buf_new(jax->arena), says = buf_new(jax->arena);
     sharding_format(sharding, jax->session->mesh, VIEW_OURS_ASCII, &ours, NULL);
     bool sums = only_sums(sharding);
     bool all = put_spec(jax, sharding, kind != TABLE_GIVEN, sums && kind != TABLE_REDUCED, &spec);
-    if (!sums) {
-        spec.n = 0;
-        buf_puts(&spec, "None");
+    if (!sums)
         jax->n_left++;
-    } else if (!all) {
+    else if (!all)
         jax->n_cut_less++;
-    }
-    buf_printf(&spec, ",  # %s%s", ours.s,
-               !sums                 ? ": left to XLA"
-               : all                 ? ""
-               : kind == TABLE_GIVEN ? ": cut less"
-                                     : ": U is left to XLA");
-    vec_push(jax->arena, &rows->items, (FoldItem){jax->values.name[tensor], spec.s});
+    python_comment(buf_str(&ours), &says);
+    buf_puts(&says, !sums                 ? ": left to XLA"
+                    : all                 ? ""
+                    : kind == TABLE_GIVEN ? ": cut less"
+                                          : ": U is left to XLA");
+    vec_push(jax->arena, rows,
+             (PythonEntry){str_from(jax->values.name[tensor]), sums ? spec.s : "None", says.s});
 }
 
-static void put_folded_name(const char *name, const FoldLine *line, Buf *out)
+static void put_rows(const Jax *jax, const char *table, const char *says, const PythonEntries *rows)
 {
-    Buf front = buf_new(out->arena), back = buf_new(out->arena);
-    python_string((Str){name, line->at}, &front);
-    python_string(str_from(name + line->at + line->n), &back);
-    buf_puts(out, "f\"");
-    for (size_t i = 1; i + 1 < front.n; i++)
-        buf_printf(out, front.s[i] == '{' || front.s[i] == '}' ? "%c%c" : "%c", front.s[i],
-                   front.s[i]);
-    buf_puts(out, "{i}");
-    for (size_t i = 1; i + 1 < back.n; i++)
-        buf_printf(out, back.s[i] == '{' || back.s[i] == '}' ? "%c%c" : "%c", back.s[i], back.s[i]);
-    buf_putc(out, '"');
-}
-
-static void put_lines(const FoldLoop *loop, const FoldItem *item, const char *indent, Buf *out)
-{
-    for (int l = 0; l < loop->n_lines; l++) {
-        const FoldLine *line = &loop->line[l];
-        buf_puts(out, indent);
-        if (line->n > 0)
-            put_folded_name(item[line->item].name, line, out);
-        else
-            python_string(str_from(item[line->item].name), out);
-        buf_printf(out, ": %s\n", item[line->item].rest);
-    }
-}
-
-static void put_rows(Jax *jax, const char *table, const char *says, const Rows *rows)
-{
-    Folded folded = fold_items(jax->arena, rows->items.at, rows->items.n);
-    buf_printf(jax->out, "\n# %s\n%s = {%s", says, table, folded.loop[0].n_lines ? "\n" : "");
-    put_lines(&folded.loop[0], rows->items.at, "    ", jax->out);
-    buf_puts(jax->out, "}\n");
-    for (int i = 1; i < folded.n; i++) {
-        buf_puts(jax->out, "for i in ");
-        fold_put_range_python(&folded.loop[i], jax->out);
-        buf_printf(jax->out, ":\n    %s |= {\n", table);
-        put_lines(&folded.loop[i], rows->items.at, "        ", jax->out);
-        buf_puts(jax->out, "    }\n");
-    }
+    buf_printf(jax->out, "\n# %s\n", says);
+    python_dict(table, rows, 0, jax->out);
 }
 
 static void put_given(Jax *jax, const char *table, const char *says, const int32_t *tensor, int n)
 {
-    Rows rows = {0};
+    PythonEntries rows = {0};
+    bool *done = arena_array(jax->arena, bool, jax->session->graph->n_tensors);
     for (int i = 0; i < n; i++) {
-        bool again = false;
-        for (int k = 0; k < i && n < 10000; k++)
-            again |= tensor[k] == tensor[i];
-        if (jax->values.name[tensor[i]] && !again)
+        if (jax->values.name[tensor[i]] && !done[tensor[i]])
             add_row(jax, &rows, tensor[i], plan_sharding(jax->plan, tensor[i]), TABLE_GIVEN);
+        done[tensor[i]] = true;
     }
     put_rows(jax, table, says, &rows);
 }
 
 static void put_made(Jax *jax)
 {
-    Rows rows = {0}, reduced = {0};
+    PythonEntries rows = {0}, reduced = {0};
     for (int i = 0; i < jax->values.n_made; i++) {
         int32_t t = jax->values.made[i], read = values_read_as(jax->session, t);
         const Sharding *sharding = plan_sharding(jax->plan, t);
@@ -219,7 +171,7 @@ static void put_parts(Jax *jax)
     buf_puts(out, "}\n");
 }
 
-static void add_on(Jax *jax, Rows *rows, int32_t tensor)
+static void add_on(const Jax *jax, PythonEntries *rows, int32_t tensor)
 {
     int part[64], n = values_parts(jax->plan, tensor, part, 64);
     if (n == 1 && part[0] == 0)
@@ -230,14 +182,14 @@ static void add_on(Jax *jax, Rows *rows, int32_t tensor)
         put_part_name(jax, part[i], &on);
         buf_puts(&on, i + 1 < n ? ", " : n == 1 ? "," : "");
     }
-    buf_puts(&on, "),");
-    vec_push(jax->arena, &rows->items, (FoldItem){jax->values.name[tensor], on.s});
+    buf_putc(&on, ')');
+    vec_push(jax->arena, rows, (PythonEntry){str_from(jax->values.name[tensor]), on.s, NULL});
 }
 
 static void put_on(Jax *jax)
 {
     const Graph *graph = jax->session->graph;
-    Rows rows = {0};
+    PythonEntries rows = {0};
     if (jax->plan->n_submeshes < 2)
         return;
     for (int32_t t = 0; t < graph->n_tensors; t++)
@@ -250,15 +202,9 @@ static void put_on(Jax *jax)
 
 static void put_head(Jax *jax)
 {
-    Buf *out = jax->out, mesh = buf_new(jax->arena);
-    const char *file = jax->session->graph->file;
-    mesh_format(jax->session->mesh, &mesh);
-    buf_puts(out, "# ");
-    python_comment(str_from(path_base(file)), out);
-    buf_puts(out, " on ");
-    python_comment(buf_str(&mesh), out);
-    buf_puts(out, ": a plan of dimscope, for JAX.\n"
-                  "#\n"
+    Buf *out = jax->out;
+    python_title(jax->session->graph->file, jax->session->mesh, "JAX", out);
+    buf_puts(out, "#\n"
                   "#     mesh = plan.make_mesh(");
     buf_puts(out, jax->plan->n_submeshes > 1 ? "part" : "");
     buf_puts(out,

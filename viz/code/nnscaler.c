@@ -1,6 +1,5 @@
 #include "viz/code/code.h"
 
-#include "core/base/file.h"
 #include "core/plan/stage.h"
 #include "viz/code/modules.h"
 #include "viz/code/nnscaler_text.h"
@@ -294,14 +293,8 @@ bool code_nnscaler(const ExportRequest *request, Buf *out, ExportNotes *notes, E
     const Session *session = request->drawing.session;
     Arena *arena = arena_new();
     Writing w = {.arena = arena, .session = session, .plan = session->plan, .mesh = session->mesh};
-    Buf mesh = buf_new(arena);
     (void)err;
-    mesh_format(w.mesh, &mesh);
-    buf_puts(out, "# ");
-    python_comment(str_from(path_base(session->graph->file)), out);
-    buf_puts(out, " on the mesh ");
-    python_comment(buf_str(&mesh), out);
-    buf_puts(out, ", for nnScaler 0.9.\n");
+    python_title(session->graph->file, session->mesh, "nnScaler 0.9", out);
     buf_puts(out, nnscaler_head_text);
     write_mesh(&w, out);
     write_stages(&w, out);
