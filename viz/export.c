@@ -104,30 +104,33 @@ static bool write_trace(const ExportRequest *request, Buf *out, ExportNotes *not
     return true;
 }
 
+/* ORDER EXPORT_FORMAT */
 const ExportFormat export_formats[] = {
-    {"dot", "a Graphviz drawing", false, true, write_dot},
-    {"svg", "the same laid out by the program dot", false, true, write_svg},
-    {"pdf", "the same on a page", false, true, write_pdf},
-    {"png", "the same as pixels", false, true, write_png},
-    {"html", "a report in one file, to be opened in a browser", false, false, report_html},
-    {"md", "a report to be pasted into a review", false, false, report_md},
-    {"csv", "a table of the plan, or all of them", false, false, tables_csv},
-    {"json", "the same as data", false, false, tables_json},
-    {"trace", "a step along time, for Perfetto", false, false, write_trace},
-    {"onnx", "the model with the plan as ONNX's own annotations", false, false, code_onnx},
-    {"dtensor", "PyTorch: a device mesh and placements", true, false, code_dtensor},
-    {"jax", "JAX: a Mesh and NamedShardings", true, false, code_jax},
-    {"shardy", "MLIR with sdy shardings", true, false, code_shardy},
-    {"paddle", "Paddle: a ProcessMesh and shard_tensor", true, false, code_paddle},
-    {"nnscaler", "nnScaler: a PAS function", true, false, code_nnscaler},
-    {"lua", "a policy of dimscope that pins it all", true, false, code_lua},
+    {"dot", "a Graphviz drawing", EXPORT_DRAWING, false, "dot", write_dot},
+    {"svg", "the same laid out by the program dot", EXPORT_DRAWING, false, "svg", write_svg},
+    {"pdf", "the same on a page", EXPORT_DRAWING, true, "pdf", write_pdf},
+    {"png", "the same as pixels", EXPORT_DRAWING, true, "png", write_png},
+    {"html", "a report in one file, to be opened in a browser", EXPORT_REPORT, false, "html",
+     report_html},
+    {"md", "a report to be pasted into a review", EXPORT_REPORT, false, "md", report_md},
+    {"csv", "a table of the plan, or all of them", EXPORT_DATA, false, "csv", tables_csv},
+    {"json", "the same as data", EXPORT_DATA, false, "json", tables_json},
+    {"trace", "a step along time, for Perfetto", EXPORT_DATA, false, "trace", write_trace},
+    {"onnx", "the model with the plan as ONNX's own annotations", EXPORT_DATA, true, "onnx",
+     code_onnx},
+    {"dtensor", "PyTorch: a device mesh and placements", EXPORT_CODE, false, "py", code_dtensor},
+    {"jax", "JAX: a Mesh and NamedShardings", EXPORT_CODE, false, "py", code_jax},
+    {"shardy", "MLIR with sdy shardings", EXPORT_CODE, false, "mlir", code_shardy},
+    {"paddle", "Paddle: a ProcessMesh and shard_tensor", EXPORT_CODE, false, "py", code_paddle},
+    {"nnscaler", "nnScaler: a PAS function", EXPORT_CODE, false, "py", code_nnscaler},
+    {"lua", "a policy of dimscope that pins it all", EXPORT_CODE, false, "lua", code_lua},
     {0},
 };
 
 const ExportFormat *export_format_find(Str name, bool code)
 {
     for (const ExportFormat *format = export_formats; format->name; format++)
-        if (format->code == code && str_eq(name, str_from(format->name)))
+        if ((format->group == EXPORT_CODE) == code && str_eq(name, str_from(format->name)))
             return format;
     return NULL;
 }
@@ -162,7 +165,7 @@ bool export_file(const ExportRequest *request, const ExportFormat *format, const
     Buf text = buf_new(scratch);
     bool ok = false;
 
-    if (format->drawing && format->write != write_dot)
+    if (format->group == EXPORT_DRAWING && format->write != write_dot)
         ok = write_drawing(request, format, path, notes, &text, err);
     else if (format->write == tables_csv && !request->table)
         ok = tables_csv_folder(request, path, notes, err);

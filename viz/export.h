@@ -29,15 +29,23 @@ typedef struct {
 
 void export_note(ExportNotes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+typedef enum {
+    EXPORT_DRAWING, /* takes --kind */
+    EXPORT_REPORT,  /* takes a second plan to compare with */
+    EXPORT_DATA,
+    EXPORT_CODE /* asked for with --to */
+} ExportGroup;
+
 typedef struct {
     const char *name; /* "svg": the option --svg, or the SYSTEM of --to */
     const char *what; /* for help, a line */
-    bool code;        /* asked for with --to */
-    bool drawing;     /* takes --kind */
+    ExportGroup group;
+    bool binary;        /* no text: not for a terminal */
+    const char *ending; /* that files of it have */
     bool (*write)(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err);
 } ExportFormat;
 
-/* ended by one without a name */
+/* ORDER EXPORT_FORMAT, ended by one without a name */
 extern const ExportFormat export_formats[];
 const ExportFormat *export_format_find(Str name, bool code); /* NULL */
 

@@ -372,7 +372,8 @@ static void help_names_what_there_is(void **state)
     }
     for (const ExportFormat *format = export_formats; format->name; format++)
         assert_non_null(
-            strstr(export.s, arena_printf(arena, "%s%s", format->code ? "" : "--", format->name)));
+            strstr(export.s, arena_printf(arena, "%s%s", format->group == EXPORT_CODE ? "" : "--",
+                                          format->name)));
     arena_free(arena);
 }
 

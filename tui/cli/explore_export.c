@@ -116,7 +116,8 @@ static bool ask(Ui *ui, Work *w, int id, Str args, Error *err)
     w->path = arena_str(w->arena, file);
     w->request.drawing.session = ui->session;
     w->format = export_format_find(id == COMMAND_CODE ? rest : ending(file), id == COMMAND_CODE);
-    if (file.n == 0 || !w->format || (id != COMMAND_CODE && w->format->drawing != draws)) {
+    if (file.n == 0 || !w->format ||
+        (id != COMMAND_CODE && (w->format->group == EXPORT_DRAWING) != draws)) {
         const Action *row = &actions[id];
         error_kind(err, ERROR_USAGE, "%s needs %s", row->name, row->args);
         return false;
@@ -153,15 +154,11 @@ const AppOffer *explore_offers(Arena *arena)
         vec_push(arena, &offers, offer);
     }
     for (const ExportFormat *format = export_formats; format->name; format++) {
-        AppOffer offer = {"report", "", format->name, "plan", format->what};
-        if (format->drawing || strcmp(format->name, "csv") == 0)
+        bool code = format->group == EXPORT_CODE;
+        AppOffer offer = {code ? "code" : "report", code ? format->name : "", format->ending,
+                          code ? format->name : "plan", format->what};
+        if (format->group == EXPORT_DRAWING || strcmp(format->name, "csv") == 0)
             continue;
-        if (format->code)
-            offer = (AppOffer){"code", format->name, "py", format->name, format->what};
-        if (strcmp(format->name, "shardy") == 0)
-            offer.ending = "mlir";
-        if (strcmp(format->name, "lua") == 0)
-            offer.ending = "lua";
         vec_push(arena, &offers, offer);
     }
     vec_push(arena, &offers, (AppOffer){0});

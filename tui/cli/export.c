@@ -6,26 +6,31 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* "--dot --svg": the options of formats, or the systems of --to. */
+static const char *list_formats(Cli *cli, bool code)
+{
+    Buf names = buf_new(cli->arena);
+
+    for (const ExportFormat *f = export_formats; f->name; f++)
+        if ((f->group == EXPORT_CODE) == code)
+            buf_printf(&names, "%s%s%s", names.n ? code ? ", " : " " : "", code ? "" : "--",
+                       f->name);
+    return names.s;
+}
+
 /* Which of the formats' options is given; exactly one must be. */
 static const ExportFormat *choose(Cli *cli)
 {
     const CliOptions *o = &cli->options;
     const bool given[] = {o->dot, o->svg, o->pdf,  o->png,   o->html,
                           o->md,  o->csv, o->json, o->trace, o->onnx}; /* ORDER EXPORT_FORMAT */
-    const ExportFormat *chosen = NULL;
+    const ExportFormat *chosen = o->to ? export_format_find(str_from(o->to), true) : NULL;
     int n = o->to != NULL;
 
-    if (o->to) {
-        chosen = export_format_find(str_from(o->to), true);
-        if (!chosen) {
-            Buf systems = buf_new(cli->arena);
-            for (const ExportFormat *f = export_formats; f->name; f++)
-                if (f->code)
-                    buf_printf(&systems, "%s%s", systems.n ? ", " : "", f->name);
-            error_kind(&cli->err, ERROR_USAGE, "there is no system '%s' to export to", o->to);
-            error_hint(&cli->err, "--to is one of: %s", systems.s);
-            return NULL;
-        }
+    if (o->to && !chosen) {
+        error_kind(&cli->err, ERROR_USAGE, "there is no system '%s' to export to", o->to);
+        error_hint(&cli->err, "--to is one of: %s", list_formats(cli, true));
+        return NULL;
     }
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i]) {
@@ -35,8 +40,7 @@ static const ExportFormat *choose(Cli *cli)
     if (n == 1)
         return chosen;
     error_kind(&cli->err, ERROR_USAGE, "export needs one format");
-    error_hint(&cli->err, "--dot --svg --pdf --png --html --md --csv --json --trace --onnx, or "
-                          "--to SYSTEM");
+    error_hint(&cli->err, "%s, or --to SYSTEM", list_formats(cli, false));
     return NULL;
 }
 
@@ -55,10 +59,10 @@ static bool read_request(Cli *cli, const ExportFormat *format, ExportRequest *re
         return error_kind(&cli->err, ERROR_USAGE, "--hops is a number from 1 on, not '%s'",
                           o->hops);
     request->drawing.hops = (int)hops;
-    if (format->drawing && request->drawing.kind != DIAGRAM_DIFF)
+    bool draws = format->group == EXPORT_DRAWING;
+    if (draws && request->drawing.kind != DIAGRAM_DIFF) {
         request->drawing.of = second;
-    else if (second && (format->drawing || strcmp(format->name, "html") == 0 ||
-                        strcmp(format->name, "md") == 0)) {
+    } else if (second && (draws || format->group == EXPORT_REPORT)) {
         Cli other = *cli;
         other.operand = &second;
         request->drawing.other = cli_open(&other);
@@ -76,18 +80,13 @@ static void say_notes(const ExportNotes *notes)
         fprintf(stderr, "note: %s\n", notes->at.at[i]);
 }
 
-/* What is no text does not go onto a terminal. */
 static bool goes_out(Cli *cli, const ExportFormat *format)
 {
-    static const char *const binary[] = {"pdf", "png", "onnx"};
-
-    for (size_t i = 0; i < sizeof binary / sizeof *binary; i++)
-        if (!cli->options.output && strcmp(format->name, binary[i]) == 0 && isatty(STDOUT_FILENO)) {
-            error_kind(&cli->err, ERROR_USAGE, "--%s is not for a terminal", format->name);
-            error_hint(&cli->err, "-o FILE writes it into a file");
-            return false;
-        }
-    return true;
+    if (cli->options.output || !format->binary || !isatty(STDOUT_FILENO))
+        return true;
+    error_kind(&cli->err, ERROR_USAGE, "--%s is not for a terminal", format->name);
+    error_hint(&cli->err, "-o FILE writes it into a file");
+    return false;
 }
 
 static bool write_export(Cli *cli, const ExportFormat *format, const ExportRequest *request)
