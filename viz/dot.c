@@ -81,35 +81,21 @@ static void add_escaped(Buf *out, Str s)
     escape_markup(s, LABEL_MAX, out);
 }
 
-static bool is_name_char(char c)
-{
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /* A sharding's text with each axis name in its colour: "8/dp,1024,768/tp". */
 static void add_coloured(const Dot *dot, Buf *out, Str s)
 {
-    Str plain = s;
+    Str before, name;
+    int axis;
 
     if (s.n == 0)
         buf_puts(out, "&#160;");
-    for (size_t at = 0, end; at < s.n; at = end) {
-        end = at;
-        while (end < s.n && is_name_char(s.s[end]))
-            end++;
-        Str word = {s.s + at, end - at};
-        int axis = word.n > 0 ? mesh_find_axis(dot->mesh, word) : -1;
-        if (word.n == 0)
-            end++;
-        if (axis < 0)
-            continue;
-        escape_markup((Str){plain.s, (size_t)(word.s - plain.s)}, LABEL_MAX * 4, out);
+    while (style_take_axis(dot->mesh, &s, &before, &name, &axis)) {
+        escape_markup(before, LABEL_MAX * 4, out);
         buf_printf(out, "<FONT COLOR=\"%s\"><B>", style_axis_colour(axis));
-        escape_markup(word, LABEL_MAX, out);
+        escape_markup(name, LABEL_MAX, out);
         buf_puts(out, "</B></FONT>");
-        plain = (Str){s.s + end, s.n - end};
     }
-    escape_markup(plain, LABEL_MAX * 4, out);
+    escape_markup(before, LABEL_MAX * 4, out);
 }
 
 /* Lines one below the other, each from the left. */
@@ -274,7 +260,7 @@ static void add_levels(Dot *dot)
 
 /* ---- frames ---- */
 
-static Agraph_t *new_frame(Dot *dot, Agraph_t *around, const char *name)
+static Agraph_t *new_frame(Agraph_t *around, const char *name)
 {
     Agraph_t *frame = agsubg(around, text(name), 1);
     set(frame, "label", ""); /* what is not said is that of the frame around */
@@ -283,7 +269,6 @@ static Agraph_t *new_frame(Dot *dot, Agraph_t *around, const char *name)
     set(frame, "color", STYLE_NEUTRAL);
     set(frame, "labeljust", "l");
     set(frame, "id", name + strlen("cluster_"));
-    (void)dot;
     return frame;
 }
 
@@ -291,11 +276,11 @@ static void add_frame(Dot *dot, int i)
 {
     const DiagramFrame *frame = &dot->diagram->frames[i];
     Agraph_t *around = frame->parent >= 0 ? dot->frame[frame->parent] : dot->graph;
-    Agraph_t *made = new_frame(dot, around, arena_printf(dot->arena, "cluster_f%d", i));
+    Agraph_t *made = new_frame(around, arena_printf(dot->arena, "cluster_f%d", i));
 
     if (frame->look == FRAME_REPEATED) { /* a double border: one frame close around another */
         set(made, "margin", "4");
-        made = new_frame(dot, made, arena_printf(dot->arena, "cluster_f%d_inner", i));
+        made = new_frame(made, arena_printf(dot->arena, "cluster_f%d_inner", i));
     }
     set_lines(dot, made, "label", frame->title, LABEL_MAX * 2, "\\l");
     set_text(dot, made, "tooltip", frame->why ? frame->why : frame->title, TOOLTIP_MAX);

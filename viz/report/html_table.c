@@ -3,6 +3,7 @@
 #include "viz/report/html.h"
 
 #include "viz/escape.h"
+#include "viz/style.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,33 +22,19 @@ static int64_t characters(const char *s)
     return n;
 }
 
-static bool is_name_char(char c)
-{
-    return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /* Names of axes in their colours: "8/dp,1024,768/tp". */
 static void put_sharding(Html *html, Str text)
 {
-    const Mesh *mesh = html->page->session->mesh;
-    Str plain = text;
+    Str before, name;
+    int axis;
 
-    for (size_t at = 0, end; at < text.n; at = end) {
-        end = at;
-        while (end < text.n && is_name_char(text.s[end]))
-            end++;
-        Str word = {text.s + at, end - at};
-        int axis = word.n > 0 ? mesh_find_axis(mesh, word) : -1;
-        end += word.n == 0;
-        if (axis < 0)
-            continue;
-        escape_markup((Str){plain.s, (size_t)(word.s - plain.s)}, SHARDING_MOST, html->out);
+    while (style_take_axis(html->page->session->mesh, &text, &before, &name, &axis)) {
+        escape_markup(before, SHARDING_MOST, html->out);
         buf_printf(html->out, "<b class=\"a%d\">", axis < 4 ? axis : 4);
-        escape_markup(word, SHARDING_MOST, html->out);
+        escape_markup(name, SHARDING_MOST, html->out);
         buf_puts(html->out, "</b>");
-        plain = (Str){text.s + end, text.n - end};
     }
-    escape_markup(plain, SHARDING_MOST, html->out);
+    escape_markup(before, SHARDING_MOST, html->out);
 }
 
 static int limit_of(ReportLook look)
