@@ -162,6 +162,17 @@ static bool hold(Reading *r, Holders *holders, int64_t device, int64_t shard)
     return true;
 }
 
+/* From `from` on, and round: most files have them in order. -1: the number is a device. */
+static int find_group(const Spec *spec, int64_t key, int from)
+{
+    for (int i = 0; i < spec->n_groups; i++) {
+        int g = (from + i) % spec->n_groups;
+        if (spec->group[g].key == key)
+            return g;
+    }
+    return -1;
+}
+
 static bool find_holders(Reading *r, const Spec *spec, Holders *out)
 {
     *out = (Holders){.n_shards = 1};
@@ -178,11 +189,9 @@ static bool find_holders(Reading *r, const Spec *spec, Holders *out)
     out->shard = arena_array(r->arena, int64_t, r->mesh->n_devices);
     for (int64_t p = 0; p < r->mesh->n_devices; p++)
         out->shard[p] = -1;
-    for (int s = 0; s < spec->devices.n; s++) {
-        int g = 0;
-        while (g < spec->n_groups && spec->group[g].key != spec->devices.at[s])
-            g++;
-        if (g == spec->n_groups) {
+    for (int s = 0, next = 0; s < spec->devices.n; s++) {
+        int g = find_group(spec, spec->devices.at[s], next);
+        if (g < 0) {
             if (!hold(r, out, spec->devices.at[s], s))
                 return false;
             continue;
@@ -190,6 +199,7 @@ static bool find_holders(Reading *r, const Spec *spec, Holders *out)
         for (int i = 0; i < spec->group[g].devices.n; i++)
             if (!hold(r, out, spec->group[g].devices.at[i], s))
                 return false;
+        next = g + 1;
     }
     return out->n > 0 && submesh_of_positions(r->mesh, out->position, out->n, &out->part);
 }

@@ -1,6 +1,7 @@
 /* tables_session.c - what a plan is made from, and what it comes to. */
 #include "viz/report/cells.h"
 
+#include "core/base/intern.h"
 #include "core/plan/cost.h"
 #include "core/plan/decision_lua.h"
 #include "core/plan/label.h"
@@ -149,12 +150,16 @@ const PlanTable table_findings = {"findings", "what is wrong with the plan, or w
 
 /* ---- decisions ---- */
 
-static bool holds(const Plan *plan, const Decision *decision)
+/* The decisions that hold, as pointers. */
+static Intern *held_by(Arena *arena, const Plan *plan)
 {
-    for (int i = 0; i < plan_n_held(plan); i++)
-        if (plan_held(plan, i) == decision)
-            return true;
-    return false;
+    Intern *held = intern_new(arena);
+
+    for (int i = 0; i < plan_n_held(plan); i++) {
+        const Decision *decision = plan_held(plan, i);
+        intern_put(held, &decision, sizeof decision);
+    }
+    return held;
 }
 
 static void put_decided(const Session *session, const Decision *decision, Sheet *out)
@@ -183,6 +188,7 @@ static bool rows_decisions(const Session *session, Sheet *out, Error *err)
 
     if (!table_fits(journal->n_done, "decisions", err))
         return false;
+    const Intern *held = held_by(out->arena, session->plan);
     for (int i = 0; i < journal->n_done; i++) {
         const Decision *decision = &journal->decisions.at[i];
         const Origin *origin = &decision->origin;
@@ -191,7 +197,7 @@ static bool rows_decisions(const Session *session, Sheet *out, Error *err)
         decision_lua(session, decision, &lua);
         sheet_number(out, i);
         put_decided(session, decision, out);
-        table_put_bool(out, holds(session->plan, decision));
+        table_put_bool(out, intern_find(held, &decision, sizeof decision) >= 0);
         table_put_text(out, origin_kind_name(origin->kind));
         table_put_text(out, policy ? path_base(origin->file) : "");
         table_put_bytes(out, policy, origin->line);
