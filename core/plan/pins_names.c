@@ -78,11 +78,6 @@ static void canonical(Str name, Buf *out)
 
 /* ---- the model's ---- */
 
-typedef struct {
-    Names *names;
-    int32_t *at;
-} Index;
-
 static void put(PinsNames *names, bool tail, Str text, int32_t tensor)
 {
     Names *index = tail ? names->tail : names->whole;

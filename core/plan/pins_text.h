@@ -1,11 +1,11 @@
 /* pins_text.h - shardings of tensors by name, in the notations of other systems, as pins.
  *
- *     {"wte.weight": [Shard(0), Replicate()]}        PyTorch, as printed: (Shard(dim=0),
- * Replicate()) wte.weight: [S(0), R]                          the same, a line each
+ *     {"wte.weight": [Shard(0), Replicate()]}          PyTorch, as printed
+ *     wte.weight: [S(0), R]                            the same, a line each
  *     {"params": {"wte": {"kernel": P('dp', None)}}}   JAX, nested or flat; NamedSharding(..)
- *     {"wte.w_0": [0, -1]}                           Paddle's dims_mapping; {"dims_mapping": [0,
- * -1]} wte.weight: [{"dp"}, {"tp":(1)2, ?}p1] unreduced={"pp"}    Shardy %arg0: tensor<8x16xf32>
- * {sdy.sharding = #sdy.sharding<@mesh, [{"dp"}, {}]>} loc("x")
+ *     {"wte.w_0": [0, -1]}                             Paddle's dims_mapping
+ *     wte.weight: [{"dp"}, {"tp":(1)2, ?}p1]           Shardy; unreduced={"pp"} may follow
+ *     %arg0: tensor<8x16xf32> {sdy.sharding = ..}      MLIR
  *
  * Python text, JSON, modules with a dict PARAMETERS, OrderedDict and DTensor dumps, MLIR: known by
  * what they hold. A mesh in the text must be ours, its axes in any order; without one, placements

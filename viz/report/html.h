@@ -16,7 +16,7 @@ typedef struct {
     Buf *out;
 } Html;
 
-/* Texts of a page in its lines, escaped; `limit` characters, and the whole as a title. */
+/* A text of the page, escaped, its lines in one. */
 void html_text(Html *html, const char *text);
 bool html_has_id(const Html *html, const char *link); /* "#op-12" */
 

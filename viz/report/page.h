@@ -4,7 +4,7 @@
  *     page_section(page, "memory", "Memory");
  *     ReportTable *table = page_table(page, "live", "Alive at the peak", "what a device holds ..");
  *     table_column(table, "value", LOOK_NAME, NULL);
- *     table_row(table); table_text(table, name); ..         row by row
+ *     table_row(table, 0); table_text(table, name); ..      row by row
  *
  * All texts are as people name things; whoever writes them escapes them. Numbers stand beside the
  * text of their cell, so that a reader can sort by them and a test can compare them.
