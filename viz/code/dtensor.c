@@ -5,7 +5,7 @@
 #include "viz/code/dtensor_styles.h"
 #include "viz/code/dtensor_text.h"
 #include "viz/code/modules.h"
-#include "viz/code/python_fold.h"
+#include "viz/code/python_mesh.h"
 
 #include <inttypes.h>
 
@@ -404,7 +404,7 @@ static void write_mesh(const Writing *w, Buf *out)
 
 static void write_head(const Writing *w, Buf *out)
 {
-    python_title(w->graph->file, w->mesh, "torch.distributed.tensor", out);
+    python_title(w->session, "torch.distributed.tensor", out);
     buf_puts(out, dtensor_head_text);
     write_mesh(w, out);
 }

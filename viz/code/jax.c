@@ -2,8 +2,7 @@
 
 #include "core/plan/label.h"
 #include "viz/code/jax_axes.h"
-#include "viz/code/python_fold.h"
-#include "viz/code/values.h"
+#include "viz/code/python_mesh.h"
 
 #include <inttypes.h>
 
@@ -126,29 +125,6 @@ static void put_made(Jax *jax)
 
 /* ---- parts of the mesh ---- */
 
-static void put_positions(const Mesh *mesh, SubMesh part, Buf *out)
-{
-    int64_t n = submesh_size(mesh, part);
-    bool plain = n == mesh->n_devices && !mesh->devices;
-    if (plain) {
-        buf_printf(out, "range(%" PRId64 ")", n);
-        return;
-    }
-    buf_putc(out, '[');
-    for (int64_t i = 0; i < n; i++)
-        buf_printf(out, "%s%" PRId64, i ? ", " : "",
-                   mesh_device(mesh, submesh_position(mesh, part, i)));
-    buf_putc(out, ']');
-}
-
-/* "pp=0", "" of the whole mesh */
-static void put_part_name(const Jax *jax, int part, Buf *out)
-{
-    Buf name = buf_new(jax->arena);
-    submesh_format(jax->session->mesh, jax->plan->submeshes[part], &name);
-    python_string(buf_str(&name), out);
-}
-
 static void put_parts(Jax *jax)
 {
     Buf *out = jax->out;
@@ -158,9 +134,9 @@ static void put_parts(Jax *jax)
     for (int p = 0; p < jax->plan->n_submeshes; p++) {
         SubMesh part = jax->plan->submeshes[p];
         buf_puts(out, "    ");
-        put_part_name(jax, p, out);
+        python_part_name(jax->plan, p, out);
         buf_puts(out, ": (");
-        put_positions(jax->session->mesh, part, out);
+        python_devices(jax->session->mesh, part, out);
         buf_puts(out, ", (");
         for (int a = 0; a < jax->axes.n; a++) {
             bool fixed = jax->axes.n_atoms[a] > 0 && (part.fixed >> jax->axes.atom[a] & 1);
@@ -171,30 +147,12 @@ static void put_parts(Jax *jax)
     buf_puts(out, "}\n");
 }
 
-static void add_on(const Jax *jax, PythonEntries *rows, int32_t tensor)
+static void put_on(const Jax *jax)
 {
-    int part[64], n = values_parts(jax->plan, tensor, part, 64);
-    if (n == 1 && part[0] == 0)
-        return;
-    Buf on = buf_new(jax->arena);
-    buf_putc(&on, '(');
-    for (int i = 0; i < n; i++) {
-        put_part_name(jax, part[i], &on);
-        buf_puts(&on, i + 1 < n ? ", " : n == 1 ? "," : "");
-    }
-    buf_putc(&on, ')');
-    vec_push(jax->arena, rows, (PythonEntry){str_from(jax->values.name[tensor]), on.s, NULL});
-}
-
-static void put_on(Jax *jax)
-{
-    const Graph *graph = jax->session->graph;
     PythonEntries rows = {0};
     if (jax->plan->n_submeshes < 2)
         return;
-    for (int32_t t = 0; t < graph->n_tensors; t++)
-        if (jax->values.name[t])
-            add_on(jax, &rows, t);
+    python_parts(jax->plan, &jax->values, jax->arena, &rows);
     put_rows(jax, "ON", "Which parts hold what; what is not named is on all of the mesh.", &rows);
 }
 
@@ -203,7 +161,7 @@ static void put_on(Jax *jax)
 static void put_head(Jax *jax)
 {
     Buf *out = jax->out;
-    python_title(jax->session->graph->file, jax->session->mesh, "JAX", out);
+    python_title(jax->session, "JAX", out);
     buf_puts(out, "#\n"
                   "#     mesh = plan.make_mesh(");
     buf_puts(out, jax->plan->n_submeshes > 1 ? "part" : "");
@@ -256,7 +214,7 @@ static void put_mesh(Jax *jax)
         return;
     }
     buf_puts(out, "DEVICES = ");
-    put_positions(jax->session->mesh, jax->plan->submeshes[0], out);
+    python_devices(jax->session->mesh, jax->plan->submeshes[0], out);
     buf_puts(out, "\n\n\ndef make_mesh(devices=None):\n"
                   "    devices = np.array(jax.devices() if devices is None else devices)\n"
                   "    return Mesh(devices[np.array(DEVICES)].reshape(tuple(AXES.values())), "

@@ -3,7 +3,7 @@
 #include "core/plan/stage.h"
 #include "viz/code/modules.h"
 #include "viz/code/nnscaler_text.h"
-#include "viz/code/python_fold.h"
+#include "viz/code/python_mesh.h"
 
 #include <inttypes.h>
 
@@ -294,7 +294,7 @@ bool code_nnscaler(const ExportRequest *request, Buf *out, ExportNotes *notes, E
     Arena *arena = arena_new();
     Writing w = {.arena = arena, .session = session, .plan = session->plan, .mesh = session->mesh};
     (void)err;
-    python_title(session->graph->file, session->mesh, "nnScaler 0.9", out);
+    python_title(session, "nnScaler 0.9", out);
     buf_puts(out, nnscaler_head_text);
     write_mesh(&w, out);
     write_stages(&w, out);

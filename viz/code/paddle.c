@@ -1,10 +1,8 @@
 #include "viz/code/code.h"
 
-#include "core/base/file.h"
 #include "core/plan/placement.h"
 #include "viz/code/paddle_text.h"
-#include "viz/code/python_fold.h"
-#include "viz/code/values.h"
+#include "viz/code/python_mesh.h"
 
 #include <inttypes.h>
 
@@ -259,26 +257,10 @@ static void put_tables(Writing *w, Buf *out)
 
 /* ---- the mesh ---- */
 
-static void put_part_name(const Writing *w, int part, Buf *out)
-{
-    Buf name = buf_new(w->arena);
-    submesh_format(w->mesh, w->plan->submeshes[part], &name);
-    python_string(buf_str(&name), out);
-}
-
 /* "range(8), (2, 4)": processes, and how many there are along each axis. */
 static void put_part(const Writing *w, SubMesh part, Buf *out)
 {
-    int64_t n = submesh_size(w->mesh, part);
-    if (n == w->mesh->n_devices && !w->mesh->devices) {
-        buf_printf(out, "range(%" PRId64 ")", n);
-    } else {
-        buf_putc(out, '[');
-        for (int64_t i = 0; i < n; i++)
-            buf_printf(out, "%s%" PRId64, i ? ", " : "",
-                       mesh_device(w->mesh, submesh_position(w->mesh, part, i)));
-        buf_putc(out, ']');
-    }
+    python_devices(w->mesh, part, out);
     buf_puts(out, ", (");
     for (int a = 0; a < w->mesh->n_axes; a++)
         buf_printf(out, "%s%" PRId64, a ? ", " : "",
@@ -303,7 +285,7 @@ static void put_mesh(const Writing *w, Buf *out)
              "axis.\nPARTS = {\n");
     for (int p = 0; p < w->plan->n_submeshes; p++) {
         buf_puts(out, "    ");
-        put_part_name(w, p, out);
+        python_part_name(w->plan, p, out);
         buf_puts(out, ": (");
         put_part(w, w->plan->submeshes[p], out);
         buf_puts(out, "),\n");
@@ -311,42 +293,17 @@ static void put_mesh(const Writing *w, Buf *out)
     buf_puts(out, "}\n");
 }
 
-static void add_on(Writing *w, int32_t tensor, PythonEntries *out)
-{
-    enum { PARTS_MOST = 64 };
-    int part[PARTS_MOST], n = values_parts(w->plan, tensor, part, PARTS_MOST);
-    Buf on = buf_new(w->arena);
-    if (n == 1 && part[0] == 0)
-        return;
-    w->n_several += n > 1;
-    buf_putc(&on, '(');
-    for (int i = 0; i < n; i++) {
-        buf_puts(&on, i ? ", " : "");
-        put_part_name(w, part[i], &on);
-    }
-    close_tuple(n, &on);
-    vec_push(w->arena, out, (PythonEntry){str_from(w->values.name[tensor]), on.s, NULL});
-}
-
 static void put_on(Writing *w, Buf *out)
 {
     PythonEntries entries = {0};
-    for (int32_t t = 0; w->plan->n_submeshes > 1 && t < w->session->graph->n_tensors; t++)
-        if (w->values.name[t])
-            add_on(w, t, &entries);
+    w->n_several = python_parts(w->plan, &w->values, w->arena, &entries);
     buf_puts(out, "\n# Which parts hold what; what is not named is on all of the mesh.\n");
     python_dict("ON", &entries, 0, out);
 }
 
 static void put_head(const Writing *w, Buf *out)
 {
-    Buf mesh = buf_new(w->arena);
-    mesh_format(w->mesh, &mesh);
-    buf_puts(out, "# ");
-    python_comment(str_from(path_base(w->session->graph->file)), out);
-    buf_puts(out, " on the mesh ");
-    python_comment(buf_str(&mesh), out);
-    buf_puts(out, ", for paddle.distributed.\n");
+    python_title(w->session, "paddle.distributed", out);
     buf_puts(out, paddle_head_text);
 }
 

@@ -1,7 +1,6 @@
 #include "viz/code/python.h"
 
 #include "core/base/error.h"
-#include "core/base/file.h"
 
 #include <inttypes.h>
 
@@ -79,16 +78,4 @@ void python_identifier(Str text, Buf *out)
         buf_putc(out, is_letter(text.s[i]) || is_digit(text.s[i]) ? text.s[i] : '_');
     if (str_has_word(str_from(keywords), text))
         buf_putc(out, '_');
-}
-
-void python_title(const char *file, const Mesh *mesh, const char *system, Buf *out)
-{
-    Buf axes = buf_new(out->arena);
-
-    mesh_format(mesh, &axes);
-    buf_puts(out, "# ");
-    python_comment(str_from(path_base(file)), out);
-    buf_puts(out, " on ");
-    python_comment(buf_str(&axes), out);
-    buf_printf(out, ": a plan of dimscope, for %s.\n", system);
 }

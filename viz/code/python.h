@@ -2,7 +2,7 @@
 #ifndef VIZ_CODE_PYTHON_H
 #define VIZ_CODE_PYTHON_H
 
-#include "core/plan/mesh.h"
+#include "core/base/str.h"
 
 /* A literal in double quotes that Python reads as exactly this text. A byte that is no UTF-8 is
  * shown as the four characters \xNN, as it is in JSON. */
@@ -15,9 +15,5 @@ void python_comment(Str text, Buf *out);
 /* A name for a variable or a function: what a name cannot have is an underscore, and so is put
  * before a digit and behind a keyword. Two texts may give one name. */
 void python_identifier(Str text, Buf *out);
-
-/* "# gpt2.onnx on dp=2, tp=4: a plan of dimscope, for JAX.": the first line of a module; `file` may
- * have folders before it. */
-void python_title(const char *file, const Mesh *mesh, const char *system, Buf *out);
 
 #endif
