@@ -31,11 +31,6 @@ typedef struct {
 
 /* ---- what flows ---- */
 
-static bool is_send(StepKind kind)
-{
-    return kind == STEP_SEND || kind == STEP_BROADCAST;
-}
-
 /* The place in moves of the first over those axes, or over axes that contain them; -1. */
 static int frame_of(const Picture *picture, AtomSet atoms)
 {
@@ -45,7 +40,7 @@ static int frame_of(const Picture *picture, AtomSet atoms)
         AtomSet of = picture->moves.at.at[i].atoms;
         if (of == atoms)
             return i;
-        if (containing < 0 && (of & atoms) == atoms && is_send(picture->moves.at.at[i].kind))
+        if (containing < 0 && (of & atoms) == atoms && kind_sends(picture->moves.at.at[i].kind))
             containing = i;
     }
     return containing;
@@ -54,7 +49,7 @@ static int frame_of(const Picture *picture, AtomSet atoms)
 static void put_bytes(const Draw *draw, double bytes, const char *where, Buf *out)
 {
     if (bytes > 0)
-        buf_printf(out, "%s%s %s", out->n > 0 ? ", " : "", say_bytes(draw, (int64_t)bytes), where);
+        buf_printf(out, "%s%s %s", out->n > 0 ? ", " : "", draw_bytes(draw, (int64_t)bytes), where);
 }
 
 /* What all devices together send over these axes. */
@@ -113,7 +108,7 @@ static int draw_move(Picture *picture, int i, int frame)
     DiagramBox box = draw_new_box(BOX_OP, title.s);
     box.operator= arena_printf(draw->arena, "%.10g per %s", move->n, label_pass(picture->plan));
     box.figures = arena_printf(draw->arena, "%s each\n%s, %.1f%% of what is moved", bytes.s,
-                               say_us(draw, move->us), all_us > 0 ? 100 * move->us / all_us : 0);
+                               draw_us(draw, move->us), all_us > 0 ? 100 * move->us / all_us : 0);
     box.frame = frame;
     box.marked = i == 0;
     if (move->dearest >= 0) {
@@ -238,7 +233,7 @@ static void draw_sends(Picture *picture, int frame, int above)
             vec_push(draw->arena, &sent, moves_new(draw->arena, plan->mesh));
         for (int s = 0; s < reshard->path->n_steps; s++) {
             const Step *step = &reshard->path->step[s];
-            if (is_send(step->kind))
+            if (kind_sends(step->kind))
                 moves_add(&sent.at[id], r, step->kind, step->atoms, step->bytes, step->us,
                           reshard_repeat(plan, reshard));
         }
@@ -266,7 +261,7 @@ static void draw_frame_of(Picture *picture, int first)
         if (picture->moves.at.at[i].atoms != atoms)
             continue;
         int box = draw_move(picture, i, at);
-        if (is_send(picture->moves.at.at[i].kind)) {
+        if (kind_sends(picture->moves.at.at[i].kind)) {
             sends = box;
             continue;
         }
@@ -311,13 +306,13 @@ static void put_row(const Picture *picture, const CommRow *row, Cells *cells)
     comm_format_change(draw->session, reshard, "\xce\xa3", " \xe2\x86\x92 ", &change);
     cells_put(cells, CELL_PLAIN,
               row->n > 1 ? arena_printf(draw->arena, "%s \xc3\x97%d", row->label, row->n)
-                         : arena_str(draw->arena, str_from(row->label)));
+                         : draw_tensor_name(draw, reshard->tensor));
     cells_put(cells, CELL_SHARDING, steps.s);
     cells_put(cells, CELL_SHARDING, change.s);
-    cells_put(cells, CELL_PLAIN, say_bytes(draw, comm_payload(reshard)));
-    cells_put(cells, CELL_PLAIN, say_us(draw, reshard->path->us));
+    cells_put(cells, CELL_PLAIN, draw_bytes(draw, comm_payload(reshard)));
+    cells_put(cells, CELL_PLAIN, draw_us(draw, reshard->path->us));
     cells_put(cells, CELL_PLAIN,
-              arena_printf(draw->arena, "%s, %.1f%%", say_us(draw, row->us),
+              arena_printf(draw->arena, "%s, %.1f%%", draw_us(draw, row->us),
                            all_us > 0 ? 100 * row->us / all_us : 0));
     cells_put(cells, CELL_PLAIN, say_cause(picture, reshard));
 }
@@ -352,7 +347,7 @@ static void draw_table(Picture *picture)
     box.operator= arena_printf(draw->arena, "in a %s", label_pass(picture->plan));
     if (left_out > 0)
         cells_put_row(&cells, CELL_FAINT,
-                      arena_printf(draw->arena, "%d more: %s", left_out, say_us(draw, rest_us)));
+                      arena_printf(draw->arena, "%d more: %s", left_out, draw_us(draw, rest_us)));
     cells_give(&cells, &box);
     int made = draw_box(draw, box);
     for (int i = 0; i < picture->last.n; i++)
@@ -374,10 +369,10 @@ static void say_all(const Picture *picture)
         draw->diagram->says = "nothing is: each device works alone";
         return;
     }
-    buf_printf(&text, "%s of the %s of a %s, %.1f%%", say_us(draw, totals->comm_us),
-               say_us(draw, totals->step_us), label_pass(picture->plan),
+    buf_printf(&text, "%s of the %s of a %s, %.1f%%", draw_us(draw, totals->comm_us),
+               draw_us(draw, totals->step_us), label_pass(picture->plan),
                100 * totals->comm_us / totals->step_us);
-    buf_printf(&text, "; %s of it even where all that can overlaps", say_us(draw, exposed_us));
+    buf_printf(&text, "; %s of it even where all that can overlaps", draw_us(draw, exposed_us));
     draw->diagram->says = text.s;
 }
 

@@ -187,7 +187,7 @@ static void add_row(Cells *cells, CellLook look, const char *name, const char *s
 static void add_class(const Draw *draw, Cells *cells, const char *name, int64_t bytes)
 {
     cells_put_wide(cells, CELL_HEAD, 2, name);
-    cells_put(cells, CELL_HEAD, say_bytes(draw, bytes));
+    cells_put(cells, CELL_HEAD, draw_bytes(draw, bytes));
 }
 
 static void add_largest(const DevicePicture *picture, const Team *team, const LiveSet *live,
@@ -208,11 +208,11 @@ static void add_largest(const DevicePicture *picture, const Team *team, const Li
         add_row(cells, CELL_PLAIN,
                 h->n > 1 ? arena_printf(draw->arena, "%s \xc3\x97%d", h->label, h->n) : h->label,
                 strcmp(local, cut) == 0 ? local : arena_printf(draw->arena, "%s of %s", local, cut),
-                say_bytes(draw, h->bytes));
+                draw_bytes(draw, h->bytes));
     }
     if (holdings.n > LARGEST)
         add_row(cells, CELL_FAINT, arena_printf(draw->arena, "%d more", holdings.n - LARGEST), "",
-                say_bytes(draw, rest));
+                draw_bytes(draw, rest));
 }
 
 /* Devices of the team whose parts are of other sizes. */
@@ -237,7 +237,7 @@ static void add_others(const DevicePicture *picture, const Team *team, Cells *ce
             device =
                 arena_printf(draw->arena, "%s and %" PRId64 " more", device, memory->n_ranks - 1);
         add_row(cells, CELL_PLAIN, "peak where parts are smaller", device,
-                say_bytes(draw, memory->use.peak_bytes));
+                draw_bytes(draw, memory->use.peak_bytes));
     }
     arena_free(scratch);
 }
@@ -333,7 +333,7 @@ static void say_all(DevicePicture *picture)
     }
     draw->diagram->says =
         arena_printf(draw->arena, "%s: a %s takes %s, %.1f%% of it collectives; peak %s",
-                     say_count(draw, mesh->n_devices, "device"), pass, say_us(draw, us),
+                     say_count(draw, mesh->n_devices, "device"), pass, draw_us(draw, us),
                      us > 0 ? 100 * totals->comm_us / us : 0, say_peak(draw, totals->peak_bytes));
 }
 

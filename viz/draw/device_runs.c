@@ -27,12 +27,12 @@ static void index_ops(DevicePicture *picture, Team *team)
 
     team->segment_of = arena_array(arena, int32_t, draw->graph->n_ops);
     team->turn = arena_array(arena, int32_t, draw->graph->n_ops);
+    int first = 0; /* place where the item begins */
     for (int s = 0; s < as->segments.n; s++)
         for (int i = 0; i < as->segments.at[s].n; i++) {
             int place = as->segments.at[s].first + i, at = as->segments.item[place];
-            int first = place;
-            while (first > 0 && as->segments.item[first - 1] == at)
-                first--;
+            if (at != as->segments.item[first])
+                first = place;
             const RunItem *item = &team->runs.at[at];
             for (int turn = 0; turn < item->repeats; turn++) {
                 int32_t op = run_op(draw, item, turn, place - first);
@@ -148,13 +148,13 @@ static void add_ops(const DevicePicture *picture, const Team *team, int s, Diagr
                   str_eq(name, str_from(inside)) ? "" : arena_str(draw->arena, name));
         cells_put(&cells, CELL_PLAIN, label_operator(draw->graph, op));
         cells_put(&cells, CELL_PLAIN, device_say_op(picture, team->position[0], op));
-        cells_put(&cells, CELL_PLAIN, say_us(draw, us));
+        cells_put(&cells, CELL_PLAIN, draw_us(draw, us));
     }
     if (left_out > 0 && shown > 0) {
         cells_put_wide(&cells, CELL_FAINT, 3,
                        arena_printf(draw->arena, "%d more%s", left_out,
                                     rest_us == 0 ? ", views: no time" : ""));
-        cells_put(&cells, CELL_FAINT, rest_us > 0 ? say_us(draw, rest_us) : "");
+        cells_put(&cells, CELL_FAINT, rest_us > 0 ? draw_us(draw, rest_us) : "");
     }
     if (shown > 0)
         cells_give(&cells, box);
@@ -207,7 +207,7 @@ static int draw_segment(DevicePicture *picture, const Team *team, int s, int fra
         add_ops(picture, team, s, &box);
     if (box.n_cells == 0)
         box.flow = say_flow(picture, segments, s);
-    box.figures = arena_printf(draw->arena, "%s%s", say_us(draw, us), layers ? " a layer" : "");
+    box.figures = arena_printf(draw->arena, "%s%s", draw_us(draw, us), layers ? " a layer" : "");
     box.link = arena_printf(draw->arena, "#op-%d", head);
     box.frame = frame;
     return draw_box(draw, box);
@@ -238,7 +238,6 @@ void device_draw_runs(DevicePicture *picture, Team *team)
 
 typedef struct {
     int32_t from, to; /* boxes; from -1: parameters and inputs */
-    int frame;        /* of what comes from parameters */
     bool back;        /* to the next layer, or the next team */
 } Way;
 
@@ -247,6 +246,7 @@ typedef struct {
     Intern *keys;
     Vec(Way) ways;
     Vec(Moves) moves;
+    int *outside; /* per part of the mesh: 1 + its box, where it is not drawn; 0 */
 } Ways;
 
 static void add_way(Ways *ways, Way way, int32_t reshard)
@@ -323,25 +323,16 @@ static void add_inside(Ways *ways, const Team *team, int32_t r)
 static int outside_box(Ways *ways, int devices)
 {
     Draw *draw = ways->picture->draw;
-    int32_t key[3] = {-2, devices, 0};
-    Intern *keys = draw->pairs;
-    int n = intern_count(keys);
-    int32_t id = intern_put(keys, key, sizeof key);
 
-    if (id == n) {
+    if (ways->outside[devices] == 0) {
         DiagramBox box = draw_new_box(BOX_OUTSIDE, say_part_name(draw, devices));
         const Mesh *mesh = ways->picture->plan->mesh;
         SubMesh part = ways->picture->plan->submeshes[devices];
         int64_t twin = submesh_twin(mesh, part, ways->picture->only);
         box.operator= arena_printf(draw->arena, "d%" PRId64, mesh_device(mesh, twin));
-        draw_box(draw, box);
-        return draw->boxes.n - 1;
+        ways->outside[devices] = 1 + draw_box(draw, box);
     }
-    for (int i = 0; i < draw->boxes.n; i++)
-        if (draw->boxes.at[i].look == BOX_OUTSIDE &&
-            strcmp(draw->boxes.at[i].title, say_part_name(draw, devices)) == 0)
-            return i;
-    return -1;
+    return ways->outside[devices] - 1;
 }
 
 /* A team that stands in that part of the mesh, and runs the op where it may be. */
@@ -456,6 +447,7 @@ void device_draw_moves(DevicePicture *picture)
 {
     Draw *draw = picture->draw;
     Ways ways = {.picture = picture, .keys = intern_new(draw->arena)};
+    ways.outside = arena_array(draw->arena, int, picture->plan->n_submeshes);
 
     for (int32_t r = 0; r < picture->plan->n_reshards; r++) {
         const Reshard *reshard = &picture->plan->reshards[r];

@@ -26,20 +26,6 @@ void cells_put_wide(Cells *cells, CellLook look, int columns, const char *text)
     cells_put_cell(cells, (DiagramCell){.text = text, .look = look, .columns = columns});
 }
 
-const char *say_bytes(const Draw *draw, int64_t bytes)
-{
-    Buf text = buf_new(draw->arena);
-    units_format_bytes(bytes, &text);
-    return text.s;
-}
-
-const char *say_us(const Draw *draw, double us)
-{
-    Buf text = buf_new(draw->arena);
-    units_format_us(us, &text);
-    return text.s;
-}
-
 static int64_t device_at(const Draw *draw, int64_t position)
 {
     return mesh_device(draw->plan->mesh, position);
@@ -102,11 +88,11 @@ const char *say_count(const Draw *draw, int64_t n, const char *what)
 const char *say_peak(const Draw *draw, int64_t peak_bytes)
 {
     int64_t most = draw->session->machine->memory_bytes;
-    const char *peak = say_bytes(draw, peak_bytes);
+    const char *peak = draw_bytes(draw, peak_bytes);
 
     if (most <= 0)
         return peak;
-    return arena_printf(draw->arena, "%s of %s", peak, say_bytes(draw, most));
+    return arena_printf(draw->arena, "%s of %s", peak, draw_bytes(draw, most));
 }
 
 /* ---- some of many ---- */

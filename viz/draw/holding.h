@@ -11,9 +11,6 @@ void draw_below(Draw *draw, int above, int below);
 void cells_put_fact(Cells *cells, const char *name, const char *text);
 void cells_put_wide(Cells *cells, CellLook look, int columns, const char *text);
 
-const char *say_bytes(const Draw *draw, int64_t bytes);
-const char *say_us(const Draw *draw, double us);
-
 /* "d0 .. d15", "d0 d2 d4": the devices at positions of the mesh. */
 const char *say_positions(const Draw *draw, const int64_t *position, int64_t n);
 const char *say_part(const Draw *draw, SubMesh part);

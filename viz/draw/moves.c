@@ -25,12 +25,17 @@ static AtomSet whole_axes(const Mesh *mesh, AtomSet atoms)
     return whole;
 }
 
+bool kind_sends(StepKind kind)
+{
+    return kind == STEP_SEND || kind == STEP_BROADCAST;
+}
+
 void moves_add(Moves *moves, int32_t reshard, StepKind kind, AtomSet atoms, int64_t bytes,
                double us, double times)
 {
     if (kind == STEP_SLICE)
         return;
-    if (kind == STEP_SEND || kind == STEP_BROADCAST)
+    if (kind_sends(kind))
         atoms = whole_axes(moves->mesh, atoms);
     int32_t key[2] = {(int32_t)kind, (int32_t)atoms};
     int32_t id = intern_put(moves->keys, key, sizeof key);

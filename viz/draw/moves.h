@@ -36,6 +36,7 @@ Moves moves_of_plan(Arena *arena, const Plan *plan);
 void moves_sort(Moves *moves);
 double moves_us(const Moves *moves);
 
+bool kind_sends(StepKind kind);           /* from part to part of the mesh */
 bool path_moves(const ReshardPath *path); /* it has more than slices */
 
 /* "AR tp". */

@@ -78,7 +78,7 @@ static const char *say_collectives(const StagePicture *picture, int stage)
         stage_ends(plan, reshard, &from, &to);
         for (int s = 0, at = from; s < reshard->path->n_steps && to >= 0; s++) {
             const Step *step = &reshard->path->step[s];
-            bool sends = step->kind == STEP_SEND || step->kind == STEP_BROADCAST;
+            bool sends = kind_sends(step->kind);
             at = sends ? to : at;
             if (!sends && at == stage)
                 moves_add(&moves, r, step->kind, step->atoms, step->bytes, step->us,
@@ -93,13 +93,13 @@ static const char *say_forward(const StagePicture *picture, int s)
 {
     Draw *draw = picture->draw;
     const Stage *stage = &picture->stages->at[s];
-    const char *text = say_us(draw, stage_forward_us(stage));
+    const char *text = draw_us(draw, stage_forward_us(stage));
 
     if (s == picture->slowest)
         text = arena_printf(draw->arena, "%s, the slowest", text);
     if (stage->comm_us > 0)
         text = arena_printf(draw->arena, "%s\n%s of it collectives", text,
-                            say_us(draw, stage->comm_us));
+                            draw_us(draw, stage->comm_us));
     return text;
 }
 
@@ -139,7 +139,7 @@ static const char *say_holds(const StagePicture *picture, const Stage *stage)
     const RankMemory *memory = &picture->ranks.at[picture->ranks.of_rank[part.first]];
 
     return arena_printf(picture->draw->arena, "%s of parameters\npeak %s",
-                        say_bytes(picture->draw, memory->by_class[MEMORY_PARAMETER]),
+                        draw_bytes(picture->draw, memory->by_class[MEMORY_PARAMETER]),
                         say_peak(picture->draw, memory->use.peak_bytes));
 }
 
@@ -184,7 +184,7 @@ static void put_facts(const StagePicture *picture, const StageRow *row, Cells *c
         cells_put_fact(cells, "holds", say_holds(picture, stage));
         cells_put_fact(cells, "forward", say_forward(picture, s));
         if (table && table->trains)
-            cells_put_fact(cells, "backward", say_us(draw, stage_backward_us(stage)));
+            cells_put_fact(cells, "backward", draw_us(draw, stage_backward_us(stage)));
     }
     cells_put_fact(cells, "in flight", say_in_flight(picture, row));
     if (same)
@@ -231,7 +231,7 @@ static const char *say_sent(const Draw *draw, const Moves *sent)
         bytes += sent->at.at[i].bytes;
     }
     return arena_printf(draw->arena, "%.10g %s\n%s\n%s", n, step_kind_mark(sent->at.at[0].kind),
-                        say_bytes(draw, (int64_t)bytes), say_us(draw, moves_us(sent)));
+                        draw_bytes(draw, (int64_t)bytes), draw_us(draw, moves_us(sent)));
 }
 
 /* What stages that are one box send each other. */
@@ -266,7 +266,7 @@ static void draw_sends(StagePicture *picture)
             vec_push(draw->arena, &sent, moves_new(draw->arena, draw->plan->mesh));
         for (int s = 0; s < reshard->path->n_steps; s++) {
             const Step *step = &reshard->path->step[s];
-            if (step->kind == STEP_SEND || step->kind == STEP_BROADCAST)
+            if (kind_sends(step->kind))
                 moves_add(&sent.at[id], r, step->kind, step->atoms, step->bytes, step->us,
                           reshard_repeat(plan, reshard));
         }
