@@ -357,9 +357,8 @@ static void check_policy(Session *session, const char *plan)
 
 /* A .json that is no plan file is a model's config: it has a "model_type", and not a plan's
  * version. What cannot be read is left to whoever reads plan files to refuse. */
-static bool is_plan_file(const Session *session)
+bool session_opens_plan(const char *path)
 {
-    const char *path = session->options.model;
     if (!path || !str_ends(str_from(path), STR(".json")))
         return false;
     Arena *scratch = arena_new();
@@ -377,7 +376,7 @@ static bool is_plan_file(const Session *session)
 static bool read_plan_file(Session *session, PlanFile *file, Error *err)
 {
     SessionOptions given = session->options, *options = &session->options;
-    if (!is_plan_file(session))
+    if (!session_opens_plan(given.model))
         return true;
     session->plan_file = given.model;
     if (!planfile_open(session->journal_arena, given.model, options, file, err))

@@ -112,6 +112,9 @@ Session *session_open_graph(Graph *graph, const SessionOptions *options, const S
 Session *session_reopen(const Session *old, Progress *progress, Error *err);
 void session_close(Session *session);
 
+/* Whether session_open() takes the file for a saved plan, and not for a model. */
+bool session_opens_plan(const char *path);
+
 /* MODEL.dims beside a model: default sizes of its free dims. */
 const char *session_dims_path(Arena *arena, const char *model);
 

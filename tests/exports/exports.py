@@ -328,7 +328,18 @@ def check_dot():
           (waiting.returncode, took))
 
 
+def check_second_plan():
+    """A saved plan is compared as it was saved, whatever decides the model before it."""
+    path, other = "samples/models/tiny-gpt.onnx", os.path.join(SCRATCH, "other.json")
+    run("plan", path, "-m", "dp=4", "-p", "dp", "-o", other)
+    done = run("export", path, "-m", "dp=2,tp=2", "-p", "megatron", "--md", other)
+    said = done.stdout.decode()
+    check("a second plan has its own mesh and policy", "B: `other.json on dp=4, policy dp," in said, done.stderr)
+    check("the first has that of the options", "A: `tiny-gpt.onnx on dp=2,tp=2, policy megatron," in said, said[:300])
+
+
 check_dot()
+check_second_plan()
 check_hostile()
 check_all("empty", empty_model(), "dp=2", may_refuse=True)
 check_all("gpt2", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", of_op="/transformer/h.0/attn/c_attn/Gemm",

@@ -39,9 +39,65 @@ static const ExportFormat *choose(Cli *cli)
         }
     if (n == 1)
         return chosen;
-    error_kind(&cli->err, ERROR_USAGE, "export needs one format");
+    error_kind(&cli->err, ERROR_USAGE,
+               n == 0 ? "export needs a format" : "export writes one format at a time");
     error_hint(&cli->err, "%s, or --to SYSTEM", list_formats(cli, false));
     return NULL;
+}
+
+static bool refuse(Cli *cli, const char *option, const char *of)
+{
+    error_kind(&cli->err, ERROR_USAGE, "%s is for %s alone", option, of);
+    error_hint(&cli->err, "leave it out; see dimscope help export");
+    return false;
+}
+
+static bool is_tables(const ExportFormat *format)
+{
+    return strcmp(format->name, "csv") == 0 || strcmp(format->name, "json") == 0;
+}
+
+/* What has no bearing on the format is refused rather than passed over. */
+static bool options_bear(Cli *cli, const ExportFormat *format, DiagramKind kind, const char *second)
+{
+    const CliOptions *o = &cli->options;
+    const DiagramKindRow *row = diagram_kind(kind);
+    bool draws = format->group == EXPORT_DRAWING;
+
+    if (o->kind && !draws)
+        return refuse(cli, "--kind", "drawings (--dot --svg --pdf --png)");
+    if (o->hops && (!draws || kind != DIAGRAM_NEIGHBOURHOOD))
+        return refuse(cli, "--hops", "--kind neighbourhood");
+    if (o->table && !is_tables(format))
+        return refuse(cli, "--table", "--csv and --json");
+    if (second && draws && !*row->of) {
+        error_kind(&cli->err, ERROR_USAGE, "--kind %s is of the whole plan, not of '%s'", row->name,
+                   second);
+        error_hint(&cli->err, "see dimscope help drawings for what is of an op, a tensor or "
+                              "another plan");
+        return false;
+    }
+    if (!second || draws || format->group == EXPORT_REPORT)
+        return true;
+    return error_kind(&cli->err, ERROR_USAGE, "--%s takes one model", format->name);
+}
+
+/* The plan that a model's is compared with: one that was saved says itself what it is of and who
+ * decided; the options are the model's. */
+static Session *open_other(Cli *cli, const Session *session, const char *operand)
+{
+    Cli other = *cli;
+    CliOptions *o = &other.options;
+
+    other.operand = &operand;
+    if (!session->plan_file && session_opens_plan(operand)) {
+        o->mesh = o->policy = o->pins = o->propagate = o->profile = NULL;
+        o->no_redistribute = false;
+        o->dims.n = 0;
+    }
+    Session *opened = cli_open(&other);
+    cli->err = other.err;
+    return opened;
 }
 
 /* The second operand: what a drawing is of, or the plan it is compared with. */
@@ -58,20 +114,14 @@ static bool read_request(Cli *cli, const ExportFormat *format, ExportRequest *re
     if (o->hops && (!str_to_int(str_from(o->hops), &hops) || hops < 1 || hops > 1000000))
         return error_kind(&cli->err, ERROR_USAGE, "--hops is a number from 1 on, not '%s'",
                           o->hops);
+    if (!options_bear(cli, format, request->drawing.kind, second))
+        return false;
     request->drawing.hops = (int)hops;
-    bool draws = format->group == EXPORT_DRAWING;
-    if (draws && request->drawing.kind != DIAGRAM_DIFF) {
+    if (format->group == EXPORT_DRAWING && request->drawing.kind != DIAGRAM_DIFF)
         request->drawing.of = second;
-    } else if (second && (draws || format->group == EXPORT_REPORT)) {
-        Cli other = *cli;
-        other.operand = &second;
-        request->drawing.other = cli_open(&other);
-        cli->err = other.err;
-        return request->drawing.other != NULL;
-    } else if (second) {
-        return error_kind(&cli->err, ERROR_USAGE, "--%s takes one model", format->name);
-    }
-    return true;
+    else if (second)
+        request->drawing.other = open_other(cli, request->drawing.session, second);
+    return !second || request->drawing.of || request->drawing.other;
 }
 
 static void say_notes(const ExportNotes *notes)
