@@ -486,6 +486,25 @@ static void diagrams_of_unlike_models_are_drawn(void **state)
     close_sample(&a);
 }
 
+/* Behind the matmul of a module stand reshapes, which nobody means by its path. */
+static void a_module_is_its_last_op_that_takes_time(void **state)
+{
+    (void)state;
+    Fixture f = open_sample("samples/models/gpt2.onnx", "dp=2,tp=4", "megatron");
+    Diagram *diagram = draw_of(&f, DIAGRAM_NEIGHBOURHOOD, "transformer.h.0.mlp.c_fc", 1, NULL);
+
+    assert_non_null(diagram);
+    for (int i = 0; i < diagram->n_boxes; i++) {
+        if (diagram->boxes[i].marked)
+            assert_string_equal(diagram->boxes[i].operator, "Gemm");
+    }
+    diagram = draw_of(&f, DIAGRAM_NEIGHBOURHOOD, "transformer.h.0.mlp.act", 1, NULL);
+    for (int i = 0; i < diagram->n_boxes; i++)
+        for (int k = 0; k < i; k++) /* no two boxes are called the same */
+            assert_string_not_equal(diagram->boxes[i].title, diagram->boxes[k].title);
+    close_sample(&f);
+}
+
 /* ---- names ---- */
 
 static void hostile_names_are_drawn(void **state)
@@ -522,6 +541,7 @@ int main(void)
         cmocka_unit_test(a_value_read_by_very_many_is_named_beside_them),
         cmocka_unit_test(a_diff_shows_both_sides),
         cmocka_unit_test(diagrams_of_unlike_models_are_drawn),
+        cmocka_unit_test(a_module_is_its_last_op_that_takes_time),
         cmocka_unit_test(hostile_names_are_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +

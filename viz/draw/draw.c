@@ -38,6 +38,8 @@ void draw_line(Draw *draw, DiagramLine line)
     vec_push(draw->arena, &draw->lines, line);
 }
 
+static int flowing_input(const Draw *draw, int32_t op, int from);
+
 /* ---- what a request is of ---- */
 
 /* An op as drawings call it: "h.0.mlp.c_proj/Gemm". -1 */
@@ -78,6 +80,22 @@ int32_t draw_find_tensor(const Draw *draw, const char *name, Error *err)
     return labelled >= 0 ? labelled : naming_find(draw->session->naming, str_from(name), err);
 }
 
+/* What people mean by a module: not the reshapes behind its matmul, which take no time. */
+static int32_t last_that_works(const Draw *draw, int32_t last)
+{
+    const char *path = op_path(draw->graph, last);
+
+    for (int32_t op = last; op >= 0 && plan_cut(draw->plan, op);) {
+        int place = flowing_input(draw, op, 0);
+        if (strcmp(op_path(draw->graph, op), path) != 0)
+            break;
+        if (draw->plan->op_us[op] > 0)
+            return op;
+        op = place < 0 ? -1 : draw->graph->tensors[op_inputs(draw->graph, op)[place]].maker;
+    }
+    return last;
+}
+
 int32_t draw_find_op(const Draw *draw, const char *name, Error *err)
 {
     int32_t op = graph_find_op(draw->graph, str_from(name));
@@ -88,7 +106,7 @@ int32_t draw_find_op(const Draw *draw, const char *name, Error *err)
     op = -1;
     naming_part(draw->session->naming, str_from(name), PART_OUT, &op);
     if (op >= 0)
-        return op;
+        return last_that_works(draw, op);
     int32_t tensor = draw_find_tensor(draw, name, err);
     if (tensor < 0)
         return -1;

@@ -40,7 +40,8 @@ void draw_line(Draw *draw, DiagramLine line);
 
 /* ---- what a request is of ---- */
 
-/* An op by its name, its path, or a tensor it makes. -1 with the nearest name. */
+/* An op by its name, a tensor it makes, or its path: of a module the last op that takes time. -1
+ * with the nearest name. */
 int32_t draw_find_op(const Draw *draw, const char *name, Error *err);
 /* A tensor by its name or PATH.part. */
 int32_t draw_find_tensor(const Draw *draw, const char *name, Error *err);

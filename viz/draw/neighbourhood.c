@@ -164,11 +164,19 @@ static const char *common_path(const Near *near)
     return arena_str(near->draw->arena, common);
 }
 
+/* "act/Mul_1": the name that no other op has, less what all have before it. */
+static const char *name_inside(const Draw *draw, int32_t op, const char *inside)
+{
+    Str name = label_op(draw->session, draw->arena, op);
+
+    if (strcmp(op_path(draw->graph, op), inside) == 0)
+        return path_base(op_name(draw->graph, op));
+    return arena_str(draw->arena, group_relative(arena_str(draw->arena, name), inside));
+}
+
 static void draw_beyond(Draw *draw, int32_t op, const char *inside)
 {
-    const char *path = op_path_or_name(draw->graph, op);
-    DiagramBox box =
-        draw_new_box(BOX_OUTSIDE, arena_str(draw->arena, group_relative(path, inside)));
+    DiagramBox box = draw_new_box(BOX_OUTSIDE, name_inside(draw, op, inside));
 
     box.operator= label_operator(draw->graph, op);
     box.link = arena_printf(draw->arena, "#op-%d", op);
@@ -209,8 +217,10 @@ static void draw_ops(const Near *near)
     const char *inside = common_path(near);
 
     for (int i = 0; i < inferred->n_program; i++)
-        if (near->hop[inferred->program[i]] >= 0)
-            draw_op(draw, inferred->program[i], inside, -1);
+        if (near->hop[inferred->program[i]] >= 0) {
+            int box = draw_op(draw, inferred->program[i], inside, -1);
+            draw->boxes.at[box].title = name_inside(draw, inferred->program[i], inside);
+        }
     draw->boxes.at[draw->box_of[near->centre]].marked = true;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
