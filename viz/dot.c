@@ -450,7 +450,26 @@ static void legend_boxes(const Dot *dot, Buf *out)
         if (used[look] && looks[look][0])
             legend_row(out, looks[look][0], looks[look][1]);
     if (marked)
-        legend_row(out, "thick", "border: what this is about");
+        legend_row(out, "thick", "border: what this is about, or the most");
+}
+
+/* "pp:(2)2" */
+static bool names_part_of_axis(const Diagram *diagram)
+{
+    const char *part = ":(";
+
+    for (int i = 0; i < diagram->n_lines; i++)
+        if (diagram->lines[i].label && strstr(diagram->lines[i].label, part))
+            return true;
+    for (int i = 0; i < diagram->n_boxes; i++) {
+        const DiagramBox *box = &diagram->boxes[i];
+        if (strstr(box->title, part) || strstr(box->flow, part) || strstr(box->figures, part))
+            return true;
+        for (int c = 0; c < box->n_cells; c++)
+            if (box->cells[c].look == CELL_SHARDING && strstr(box->cells[c].text, part))
+                return true;
+    }
+    return diagram->says && strstr(diagram->says, part);
 }
 
 static const char *legend_text(const Dot *dot)
@@ -477,6 +496,8 @@ static const char *legend_text(const Dot *dot)
     legend_lines(dot, &label);
     legend_boxes(dot, &label);
     legend_row(&label, "768/tp", "768 elements, cut by tp");
+    if (names_part_of_axis(dot->diagram))
+        legend_row(&label, "tp:(2)4", "part of tp: of size 4, below one of size 2");
     legend_row(&label, "\xce\xa3tp", "still to be summed over tp");
     legend_row(&label, "us, MiB", "of one device, by the machine's formulas");
     buf_puts(&label, "</TABLE>");

@@ -290,7 +290,8 @@ static void draw_team(DevicePicture *picture, Team *team)
         buf_printf(&title, ", %s", say_part_name(draw, plan_devices(plan, op)));
     }
     if (team->n_alike > 1)
-        buf_printf(&title, "; %d more such groups run as many other layers", team->n_alike - 1);
+        buf_printf(&title, "; %d more such group%s as many other layers", team->n_alike - 1,
+                   team->n_alike == 2 ? " runs" : "s run");
     frame.title = title.s;
     team->frame = draw_frame(draw, frame);
     device_draw_holds(picture, team);

@@ -437,12 +437,20 @@ static void draw_sum_lines(const Space *at, const Held *h, int box)
     }
 }
 
+/* A bias is cut as the weight beside it, which has the picture. */
+static bool is_bias(const Space *at, const Held *h)
+{
+    return h->input && h->sharding->n_dims < 2 &&
+           tensor_is_parameter(at->draw->plan->inferred, h->tensor);
+}
+
 static void draw_picture(const Space *at, const Held *h, int box)
 {
     const Plan *plan = at->draw->plan;
     SubMesh part = plan->submeshes[plan_devices(plan, at->op)];
 
-    if (!h->sharding || !(sharding_atoms(h->sharding) | sharding_partials(h->sharding)))
+    if (!h->sharding || !(sharding_atoms(h->sharding) | sharding_partials(h->sharding)) ||
+        is_bias(at, h))
         return;
     Parts parts = {.slices = slices_of(h->sharding, plan->mesh, part)};
     parts.alone = submesh_size(plan->mesh, part) > PICTURES_MOST_DEVICES;

@@ -7,7 +7,14 @@
 #include "core/plan/label.h"
 #include "core/plan/stage.h"
 
-enum { PARTS_MAX = 46, GIVEN_MAX = 6, FLOW_VALUES = 2, RUN_LONG = 40, RUNS = 12 };
+enum {
+    PARTS_MAX = 46,
+    GIVEN_MAX = 6,
+    FLOW_VALUES = 2,
+    RUN_LONG = 40,
+    RUNS = 12,
+    FIGURES_LONG = 28
+};
 
 /* A run of groups->order: one box. */
 typedef struct {
@@ -285,7 +292,8 @@ static const char *figures_of(const Overview *o, const Piece *part, bool dearest
     if (share >= 0.01)
         buf_printf(&text, ", %.0f%% of the %s", 100 * share, label_pass(o->draw->plan));
     if (part->parameter_bytes > 0)
-        buf_printf(&text, "  parameters %s a device", draw_bytes(o->draw, part->parameter_bytes));
+        buf_printf(&text, "%sparameters %s a device", text.n > FIGURES_LONG ? "\n" : "  ",
+                   draw_bytes(o->draw, part->parameter_bytes));
     say_moves(o, part, &text);
     return text.s;
 }
