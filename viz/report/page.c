@@ -33,7 +33,7 @@ ReportTable *page_table(Page *page, const char *id, const char *title, const cha
     table->id = id;
     table->title = title;
     table->says = says;
-    table->most = TABLE_ROWS_MOST;
+    table->most = PAGE_ROWS_MAX;
     page_block(page, BLOCK_TABLE)->table = table;
     return table;
 }
@@ -69,7 +69,7 @@ void block_part(Page *page, ReportBlock *block, const char *name, const char *te
 
 void table_column(ReportTable *table, const char *head, ReportLook look, const char *what)
 {
-    assert(table->n_columns < TABLE_COLUMNS_MAX);
+    assert(table->n_columns < PAGE_COLUMNS_MAX);
     table->column[table->n_columns++] =
         (ReportColumn){.head = head, .what = what, .look = look, .page_only = false};
 }

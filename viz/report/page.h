@@ -44,14 +44,14 @@ typedef struct {
     bool head; /* of the rows below it that are deeper */
 } ReportRow;
 
-enum { TABLE_COLUMNS_MAX = 24, TABLE_ROWS_MOST = 800 };
+enum { PAGE_COLUMNS_MAX = 24, PAGE_ROWS_MAX = 800 };
 
 typedef struct {
     Arena *arena;
     const char *id, *title;
     const char *says; /* NULL */
     int n_columns;
-    ReportColumn column[TABLE_COLUMNS_MAX];
+    ReportColumn column[PAGE_COLUMNS_MAX];
     Vec(ReportRow) rows;
     Vec(ReportCell) cells; /* row by row */
     int most, n_left_out;  /* rows; those that there was no room for */
