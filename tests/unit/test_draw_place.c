@@ -1,13 +1,12 @@
 /* Drawings of places: devices, stages, mesh, collectives. What they say is what
  * the engine says. */
-#include "tests/unit/unit.h"
+#include "tests/unit/opened.h"
 
 #include "core/base/units.h"
 #include "core/plan/cost.h"
 #include "core/plan/op_said.h"
 #include "core/plan/slices.h"
 #include "core/plan/stage.h"
-#include "scripts/hooks.h"
 #include "viz/diagram.h"
 #include "viz/dot.h"
 #include "viz/draw/moves.h"
@@ -18,33 +17,12 @@
 
 enum { BOXES_MAX = 400, DEVICE_BOXES_MAX = 60 };
 
-typedef struct {
-    Arena *arena;
-    Scripts *scripts;
-    Session *session;
-} Fixture;
-
-static Fixture open_plan(const char *model, const char *mesh, const char *policy)
+static Opened open_plan(const char *model, const char *mesh, const char *policy)
 {
-    Fixture f = {.arena = arena_new()};
-    f.scripts = scripts_new(f.arena, ".");
-    SessionHooks hooks = scripts_hooks(f.scripts);
-    SessionOptions options = {.model = model, .mesh = mesh, .policy = policy};
-    Error err = {0};
-    f.session = session_open(&options, &hooks, &err);
-    if (!f.session)
-        fail_msg("%s: %s", model, err.text);
-    return f;
+    return open_options(&(SessionOptions){.model = model, .mesh = mesh, .policy = policy});
 }
 
-static void close_plan(Fixture *f)
-{
-    session_close(f->session);
-    scripts_free(f->scripts);
-    arena_free(f->arena);
-}
-
-static Diagram *draw_of(const Fixture *f, DiagramKind kind, const char *of, Error *err)
+static Diagram *draw_of(const Opened *f, DiagramKind kind, const char *of, Error *err)
 {
     DiagramRequest request = {.session = f->session, .kind = kind, .of = of};
     return diagram_make(f->arena, &request, err);
@@ -58,14 +36,14 @@ static bool says(const DiagramBox *box, const char *text)
     return strstr(box->title, text) || strstr(box->operator, text) || strstr(box->figures, text);
 }
 
-static const char *bytes_text(const Fixture *f, int64_t bytes)
+static const char *bytes_text(const Opened *f, int64_t bytes)
 {
     Buf text = buf_new(f->arena);
     units_format_bytes(bytes, &text);
     return text.s;
 }
 
-static const char *us_text(const Fixture *f, double us)
+static const char *us_text(const Opened *f, double us)
 {
     Buf text = buf_new(f->arena);
     units_format_us(us, &text);
@@ -76,17 +54,17 @@ static const char *us_text(const Fixture *f, double us)
 static void moves_are_the_communication_of_the_plan(void **state)
 {
     (void)state;
-    Fixture f = open_plan("samples/models/gpt2.onnx", "dp=2,tp=4", "megatron_sp");
+    Opened f = open_plan("samples/models/gpt2.onnx", "dp=2,tp=4", "megatron_sp");
     Moves moves = moves_of_plan(f.arena, f.session->plan);
     assert_true(moves.at.n >= 2);
     assert_true(fabs(moves_us(&moves) - f.session->plan->totals.comm_us) < 1e-6);
-    close_plan(&f);
+    close_opened(&f);
 }
 
 static void each_stage_says_the_engine_s_numbers(void **state)
 {
     (void)state;
-    Fixture f = open_plan("samples/models/gpt2.onnx", "pp=2,dp=2,tp=2", "hybrid3d");
+    Opened f = open_plan("samples/models/gpt2.onnx", "pp=2,dp=2,tp=2", "hybrid3d");
     const Plan *plan = f.session->plan;
     MemoryAccount *account = memory_account_new(plan);
     RankMemories ranks = memory_ranks(f.arena, account, NULL);
@@ -111,7 +89,7 @@ static void each_stage_says_the_engine_s_numbers(void **state)
     }
     assert_int_equal(found, plan->stages->n);
     memory_account_free(account);
-    close_plan(&f);
+    close_opened(&f);
 }
 
 /* Sends on lines, and among stages that are one box, are as many as the plan
@@ -119,7 +97,7 @@ static void each_stage_says_the_engine_s_numbers(void **state)
 static void every_send_of_the_plan_is_drawn(void **state)
 {
     const char *const *row = *state;
-    Fixture f = open_plan(row[0], row[1], "hybrid3d");
+    Opened f = open_plan(row[0], row[1], "hybrid3d");
     const Plan *plan = f.session->plan;
     double sends = 0;
     for (int r = 0; r < plan->n_reshards; r++)
@@ -139,7 +117,7 @@ static void every_send_of_the_plan_is_drawn(void **state)
                 drawn += strtod(diagram->boxes[i].cells[c + 1].text, NULL);
     assert_true(sends > 0);
     assert_true(drawn == sends);
-    close_plan(&f);
+    close_opened(&f);
 }
 
 static const char *sending[][2] = {
@@ -153,7 +131,7 @@ static const char *sending[][2] = {
 static void cells_of_the_mesh_are_the_groups(void **state)
 {
     const char *const *row = *state;
-    Fixture f = open_plan("samples/models/tiny-gpt.onnx", row[0], NULL);
+    Opened f = open_plan("samples/models/tiny-gpt.onnx", row[0], NULL);
     const Mesh *mesh = f.session->mesh;
     AtomSet atoms = mesh_axis_atoms(mesh, mesh_find_axis(mesh, str_from(row[1])));
     Diagram *diagram = draw_of(&f, DIAGRAM_MESH, row[1], NULL);
@@ -174,7 +152,7 @@ static void cells_of_the_mesh_are_the_groups(void **state)
             assert_int_equal(strcmp(strchr(x->text, ' '), strchr(y->text, ' ')) == 0, together);
             assert_true(!together || x->shade == y->shade);
         }
-    close_plan(&f);
+    close_opened(&f);
 }
 
 static const char *meshes[][2] = {
@@ -185,7 +163,7 @@ static const char *meshes[][2] = {
 static void collectives_say_their_count_and_time(void **state)
 {
     (void)state;
-    Fixture f = open_plan("samples/models/gpt2.onnx", "dp=2,tp=4", "megatron");
+    Opened f = open_plan("samples/models/gpt2.onnx", "dp=2,tp=4", "megatron");
     Diagram *diagram = draw_of(&f, DIAGRAM_COMM, NULL, NULL);
     int found = 0;
     for (int i = 0; i < diagram->n_boxes; i++)
@@ -195,14 +173,14 @@ static void collectives_say_their_count_and_time(void **state)
             assert_true(says(&diagram->boxes[i], us_text(&f, f.session->plan->totals.comm_us)));
         }
     assert_int_equal(found, 1);
-    close_plan(&f);
+    close_opened(&f);
 }
 
 static void a_device_has_its_own_memory(void **state)
 {
     (void)state;
     static const char *const names[] = {"7", "d7", "dp=1,tp=3"};
-    Fixture f = open_plan("samples/models/gpt2.onnx", "dp=2,tp=4", "megatron");
+    Opened f = open_plan("samples/models/gpt2.onnx", "dp=2,tp=4", "megatron");
     MemoryAccount *account = memory_account_new(f.session->plan);
     RankMemories ranks = memory_ranks(f.arena, account, NULL);
     const RankMemory *memory = &ranks.at[ranks.of_rank[7]];
@@ -215,7 +193,7 @@ static void a_device_has_its_own_memory(void **state)
                 assert_true(says(&diagram->boxes[0], bytes_text(&f, memory->by_class[class])));
     }
     memory_account_free(account);
-    close_plan(&f);
+    close_opened(&f);
 }
 
 static void what_is_not_there_has_a_hint(void **state)
@@ -232,14 +210,14 @@ static void what_is_not_there_has_a_hint(void **state)
         {DIAGRAM_MESH, "", ERROR_USAGE},          {DIAGRAM_MESH, "dp.", ERROR_USAGE},
         {DIAGRAM_MESH, "dp.dp", ERROR_USAGE},
     };
-    Fixture f = open_plan("samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron");
+    Opened f = open_plan("samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         Error err = {0};
         assert_null(draw_of(&f, rows[i].kind, rows[i].of, &err));
         assert_int_equal(err.kind, rows[i].error);
         assert_true(err.hint[0] != '\0');
     }
-    close_plan(&f);
+    close_opened(&f);
 }
 
 /* Each model on one device, on a few and on 1,024: all four kinds, within the
@@ -255,7 +233,7 @@ static void places_of_every_model_are_drawn(void **state)
     };
     static const DiagramKind kinds[] = {DIAGRAM_DEVICE, DIAGRAM_STAGE, DIAGRAM_MESH, DIAGRAM_COMM};
     for (size_t p = 0; p < COUNT_OF(plans); p++) {
-        Fixture f = open_plan(row[0], plans[p][0], plans[p][1]);
+        Opened f = open_plan(row[0], plans[p][0], plans[p][1]);
         for (size_t k = 0; k < COUNT_OF(kinds); k++) {
             Error err = {0};
             Diagram *diagram = draw_of(&f, kinds[k], NULL, &err);
@@ -267,7 +245,7 @@ static void places_of_every_model_are_drawn(void **state)
             assert_true(diagram->n_boxes > 0 && diagram->n_boxes <= BOXES_MAX);
             assert_true(kinds[k] != DIAGRAM_DEVICE || diagram->n_boxes <= DEVICE_BOXES_MAX);
         }
-        close_plan(&f);
+        close_opened(&f);
     }
 }
 

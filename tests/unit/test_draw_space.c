@@ -1,5 +1,6 @@
 /* Drawings of one op, one tensor, one move, one chain: what they say is what the plan says. */
 #include "tests/unit/model_text.h"
+#include "tests/unit/opened.h"
 #include "tests/unit/owned.h"
 
 #include "core/base/file.h"
@@ -34,38 +35,19 @@ static SampleRow samples[] = {
     {"tiny-conv, as veScale", "tiny-conv", "dp=2,tp=2", "tp", METHOD_VESCALE},
 };
 
-typedef struct {
-    Arena *arena;
-    Scripts *scripts;
-    Session *session;
-} Fixture;
-
-static Fixture open_with(const char *model, const char *mesh, const char *policy, Method method)
+static Opened open_with(const char *model, const char *mesh, const char *policy, Method method)
 {
-    Fixture f = {.arena = arena_new()};
-    f.scripts = scripts_new(f.arena, ".");
-    SessionHooks hooks = scripts_hooks(f.scripts);
-    SessionOptions options = {.model = arena_printf(f.arena, "samples/models/%s.onnx", model),
-                              .mesh = mesh,
-                              .policy = policy,
-                              .method = method};
-    Error err = {0};
-    f.session = session_open(&options, &hooks, &err);
-    if (!f.session)
-        fail_msg("%s %s %s: %s", model, mesh, policy, err.text);
-    return f;
+    Arena *arena = arena_new();
+    return open_in(arena,
+                   &(SessionOptions){.model = arena_printf(arena, "samples/models/%s.onnx", model),
+                                     .mesh = mesh,
+                                     .policy = policy,
+                                     .method = method});
 }
 
-static Fixture open_row(const SampleRow *row)
+static Opened open_row(const SampleRow *row)
 {
     return open_with(row->model, row->mesh, row->policy, row->method);
-}
-
-static void close_fixture(Fixture *f)
-{
-    session_close(f->session);
-    scripts_free(f->scripts);
-    arena_free(f->arena);
 }
 
 static Diagram *draw(Arena *arena, const Session *session, DiagramKind kind, const char *of,
@@ -220,7 +202,7 @@ static void check_table(Arena *arena, const DiagramBox *box, const Slices *slice
 
 static void slices_are_those_of_the_cuts(void **state)
 {
-    Fixture f = open_row(*state);
+    Opened f = open_row(*state);
     const Plan *plan = f.session->plan;
     int64_t held = 0;
     for (int32_t t = 0; t < f.session->graph->n_tensors; t++) {
@@ -235,7 +217,7 @@ static void slices_are_those_of_the_cuts(void **state)
         arena_free(scratch);
     }
     assert_true(held > 0);
-    close_fixture(&f);
+    close_opened(&f);
 }
 
 /* ---- lines of an op's index dims ---- */
@@ -275,7 +257,7 @@ static void check_line(const Plan *plan, int32_t op, const int *operand, const D
 
 static void lines_of_an_op_are_its_projections(void **state)
 {
-    Fixture f = open_row(*state);
+    Opened f = open_row(*state);
     const Plan *plan = f.session->plan;
     for (int i = 0; i < plan->inferred->n_program; i++) {
         enum { MOST = 10 };
@@ -301,7 +283,7 @@ static void lines_of_an_op_are_its_projections(void **state)
         assert_int_equal(lines, expected);
         arena_free(scratch);
     }
-    close_fixture(&f);
+    close_opened(&f);
 }
 
 /* ---- moves ---- */
@@ -356,7 +338,7 @@ static void check_sources(Arena *arena, const DiagramBox *box, const Slices *was
 
 static void a_move_shows_what_ranks_hold_between(void **state)
 {
-    Fixture f = open_row(*state);
+    Opened f = open_row(*state);
     const Plan *plan = f.session->plan;
     ReshardIndex index = reshard_index(f.arena, plan);
     for (int r = 0; r < plan->n_reshards; r++) {
@@ -387,7 +369,7 @@ static void a_move_shows_what_ranks_hold_between(void **state)
         assert_int_equal(moved, 0);
         arena_free(scratch);
     }
-    close_fixture(&f);
+    close_opened(&f);
 }
 
 /* ---- causes ---- */
@@ -409,7 +391,7 @@ static bool leads(const Diagram *diagram, int box, int axis, int n, const char *
 
 static void causes_are_the_chains_of_why(void **state)
 {
-    Fixture f = open_row(*state);
+    Opened f = open_row(*state);
     const Plan *plan = f.session->plan;
     for (int32_t t = 0; t < f.session->graph->n_tensors; t++) {
         Arena *scratch = arena_new();
@@ -426,14 +408,14 @@ static void causes_are_the_chains_of_why(void **state)
         }
         arena_free(scratch);
     }
-    close_fixture(&f);
+    close_opened(&f);
 }
 
 /* dp and tp cut the same dim: what gathers tp is there because of the line about tp. */
 static void a_move_is_because_of_the_axis_it_moves(void **state)
 {
     (void)state;
-    Fixture f = open_with("tiny-gpt", "dp=2,tp=4", "megatron_sp", METHOD_FACTOR);
+    Opened f = open_with("tiny-gpt", "dp=2,tp=4", "megatron_sp", METHOD_FACTOR);
     const Plan *plan = f.session->plan;
     int checked = 0;
     for (int r = 0; r < plan->n_reshards; r++) {
@@ -445,7 +427,7 @@ static void a_move_is_because_of_the_axis_it_moves(void **state)
         checked++;
     }
     assert_true(checked > 0);
-    close_fixture(&f);
+    close_opened(&f);
 }
 
 #define LAYERS(body)                                                                               \
@@ -508,7 +490,7 @@ static void draw_all_of(const Session *session, DiagramKind kind, const char *of
 
 static void all_tensors_and_ops_can_be_drawn(void **state)
 {
-    Fixture f = open_row(*state);
+    Opened f = open_row(*state);
     const Graph *graph = f.session->graph;
     for (int32_t t = 0; t < graph->n_tensors; t++) {
         draw_all_of(f.session, DIAGRAM_SLICES, tensor_name(graph, t));
@@ -520,7 +502,7 @@ static void all_tensors_and_ops_can_be_drawn(void **state)
         draw_all_of(f.session, DIAGRAM_OP, op);
         draw_all_of(f.session, DIAGRAM_SLICES, op);
     }
-    close_fixture(&f);
+    close_opened(&f);
 }
 
 /* ---- what a request may name ---- */
@@ -529,7 +511,7 @@ static void the_hint_names_what_can_be_drawn(void **state)
 {
     (void)state;
     static const DiagramKind kinds[] = {DIAGRAM_OP, DIAGRAM_SLICES, DIAGRAM_WHY};
-    Fixture f = open_with("tiny-gpt", "dp=2,tp=2", "megatron", METHOD_FACTOR);
+    Opened f = open_with("tiny-gpt", "dp=2,tp=2", "megatron", METHOD_FACTOR);
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         Error err = {0};
         assert_null(draw(f.arena, f.session, kinds[i], NULL, &err));
@@ -542,30 +524,30 @@ static void the_hint_names_what_can_be_drawn(void **state)
     Error err = {0};
     assert_null(draw(f.arena, f.session, DIAGRAM_WHY, "no such tensor", &err));
     assert_int_equal(err.kind, ERROR_USAGE);
-    close_fixture(&f);
+    close_opened(&f);
 }
 
 /* What stands in a drawing as a name can be asked for. */
 static void labels_can_be_asked_for(void **state)
 {
-    Fixture f = open_row(*state);
+    Opened f = open_row(*state);
     for (int i = 0; i < f.session->inferred->n_program; i++) {
         int32_t op = f.session->inferred->program[i];
         Str label = label_op(f.session, f.arena, op);
         Diagram *diagram = must_draw(f.arena, f.session, DIAGRAM_OP, arena_str(f.arena, label));
         assert_string_equal(diagram->title, arena_str(f.arena, label));
     }
-    close_fixture(&f);
+    close_opened(&f);
 }
 
 static void nothing_to_move_is_said(void **state)
 {
     (void)state;
-    Fixture f = open_with("tiny-gpt", "dp=2", "dp", METHOD_FACTOR);
+    Opened f = open_with("tiny-gpt", "dp=2", "dp", METHOD_FACTOR);
     Error err = {0};
     assert_null(draw(f.arena, f.session, DIAGRAM_RESHARD, NULL, &err));
     assert_int_equal(err.kind, ERROR_UNSUPPORTED);
-    close_fixture(&f);
+    close_opened(&f);
 }
 
 /* ---- odd tensors, odd names ---- */

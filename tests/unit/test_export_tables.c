@@ -1,12 +1,11 @@
 /* Tables of a plan: every one is written as data that programs read back, and its numbers are those
  * of the plan. */
-#include "tests/unit/unit.h"
+#include "tests/unit/opened.h"
 
 #include "core/base/file.h"
 #include "core/base/json.h"
 #include "core/plan/slices.h"
 #include "core/plan/stage.h"
-#include "scripts/hooks.h"
 #include "tests/unit/hostile.h"
 #include "tui/cli/help.h"
 #include "viz/report/tables.h"
@@ -26,33 +25,13 @@ static Case cases[] = {
     {"one device", "samples/models/tiny-conv.onnx", "x=1", NULL},
 };
 
-typedef struct {
-    Arena *arena;
-    Scripts *scripts;
-    Session *session;
-} Fixture;
-
-static Fixture open_case(const Case *row)
+static Opened open_case(const Case *row)
 {
-    Fixture f = {.arena = arena_new()};
-    f.scripts = scripts_new(f.arena, ".");
-    SessionHooks hooks = scripts_hooks(f.scripts);
-    SessionOptions options = {.model = row->model, .mesh = row->mesh, .policy = row->policy};
-    Error err = {0};
-    f.session = session_open(&options, &hooks, &err);
-    if (!f.session)
-        fail_msg("%s", err.text);
-    return f;
+    return open_options(
+        &(SessionOptions){.model = row->model, .mesh = row->mesh, .policy = row->policy});
 }
 
-static void close_case(Fixture *f)
-{
-    session_close(f->session);
-    scripts_free(f->scripts);
-    arena_free(f->arena);
-}
-
-static Json *export_json(const Fixture *f, const char *table, Error *err)
+static Json *export_json(const Opened *f, const char *table, Error *err)
 {
     ExportRequest request = {.drawing = {.session = f->session}, .table = table};
     ExportNotes notes = {.arena = f->arena};
@@ -77,7 +56,7 @@ static int64_t elements(const char *shape)
 /* Each device that has a part of a tensor is there once, with as many elements as its slice. */
 static void parts_are_the_slices_of_the_plan(void **state)
 {
-    Fixture f = open_case(*state);
+    Opened f = open_case(*state);
     Error err = {0};
     Json *root = export_json(&f, "parts", &err), *rows = json_get(root, "rows");
     const Plan *plan = f.session->plan;
@@ -99,7 +78,7 @@ static void parts_are_the_slices_of_the_plan(void **state)
         last = device;
     }
     json_free(root);
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* ---- all ---- */
@@ -129,7 +108,7 @@ static Json *rows_of(Json *tables, const char *name)
 /* Every table has its columns, its rows have just these, and numbers are numbers or not known. */
 static void rows_have_the_columns_of_their_table(void **state)
 {
-    Fixture f = open_case(*state);
+    Opened f = open_case(*state);
     Error err = {0};
     Json *root = export_json(&f, NULL, &err), *tables = json_get(root, "tables");
     int n = 0;
@@ -150,13 +129,13 @@ static void rows_have_the_columns_of_their_table(void **state)
     }
     assert_int_equal(json_size(tables), n);
     json_free(root);
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* Times and bytes add up to the plan's totals, whichever table they are read from. */
 static void sums_are_the_totals_of_the_plan(void **state)
 {
-    Fixture f = open_case(*state);
+    Opened f = open_case(*state);
     Error err = {0};
     const Plan *plan = f.session->plan;
     Json *root = export_json(&f, NULL, &err), *tables = json_get(root, "tables");
@@ -176,14 +155,14 @@ static void sums_are_the_totals_of_the_plan(void **state)
     assert_int_equal(json_size(rows_of(tables, "stages")), plan->stages ? plan->stages->n : 0);
     assert_int_equal(json_size(rows_of(tables, "mesh")), f.session->mesh->n_axes);
     json_free(root);
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* A folded row is the sum of the groups it stands for: the groups of a level, and the ops that are
  * in none of them, come to the level above. */
 static void layers_hold_what_their_groups_hold(void **state)
 {
-    Fixture f = open_case(*state);
+    Opened f = open_case(*state);
     Error err = {0};
     Json *root = export_json(&f, "layers", &err), *rows = json_get(root, "rows");
     const Groups *groups = f.session->groups;
@@ -210,7 +189,7 @@ static void layers_hold_what_their_groups_hold(void **state)
     near(ops, groups->n_order);
     near(us, f.session->plan->totals.compute_us);
     json_free(root);
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* ---- files ---- */
@@ -218,7 +197,7 @@ static void layers_hold_what_their_groups_hold(void **state)
 static void a_folder_has_a_file_for_every_table(void **state)
 {
     (void)state;
-    Fixture f = open_case(&cases[0]);
+    Opened f = open_case(&cases[0]);
     char path[] = "/tmp/dimscope-tables-XXXXXX";
     assert_non_null(mkdtemp(path));
     const char *folder = path_join(f.arena, path, "new/");
@@ -237,13 +216,13 @@ static void a_folder_has_a_file_for_every_table(void **state)
     }
     assert_int_equal(rmdir(folder), 0); /* nothing else was in it */
     assert_int_equal(rmdir(path), 0);
-    close_case(&f);
+    close_opened(&f);
 }
 
 static void a_name_that_is_no_table_is_told_the_tables(void **state)
 {
     (void)state;
-    Fixture f = open_case(&cases[0]);
+    Opened f = open_case(&cases[0]);
     static const char *const rows[][2] = {{NULL, "csv holds one table"},
                                           {"op", "there is no table 'op'"},
                                           {"", "there is no table ''"}};
@@ -259,7 +238,7 @@ static void a_name_that_is_no_table_is_told_the_tables(void **state)
         assert_non_null(strstr(err.hint, "schedule"));
         assert_int_equal(out.n, 0);
     }
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* ---- limits ---- */
@@ -269,7 +248,7 @@ static void what_is_too_large_is_said(void **state)
 {
     (void)state;
     Case many = {"many devices", "samples/models/tiny-gpt.onnx", "dp=65536", NULL};
-    Fixture f = open_case(&many);
+    Opened f = open_case(&many);
     ExportRequest request = {.drawing = {.session = f.session}, .table = "parts"};
     ExportNotes notes = {.arena = f.arena};
     Buf out = buf_new(f.arena);
@@ -282,7 +261,7 @@ static void what_is_too_large_is_said(void **state)
     assert_true(notes.at.n >= 1 && strstr(notes.at.at[0], "it is left out"));
     assert_true(str_find(buf_str(&out), STR("\"parts\":")) < 0);
     assert_true(str_find(buf_str(&out), STR("\"tensors\":")) > 0);
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* ORDER MEMORY_CLASS */
@@ -328,7 +307,7 @@ static Str csv_cell(Str *rest, Arena *arena)
 static void names_stay_in_their_cells(void **state)
 {
     (void)state;
-    Fixture f = {.arena = arena_new()};
+    Opened f = {.arena = arena_new()};
     f.session = hostile_session(f.arena, &f.scripts);
     for (const PlanTable *const *table = plan_tables; *table; table++) {
         Sheet sheet = {.arena = f.arena};
@@ -348,7 +327,7 @@ static void names_stay_in_their_cells(void **state)
     }
     Error err = {0};
     json_free(export_json(&f, NULL, &err));
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* ---- help ---- */

@@ -1,13 +1,12 @@
 /* Traces, read as Perfetto reads them: times become nanoseconds by cutting off, events are sorted
  * by them, slices of a thread must nest, a flow belongs to the slice that is open on its thread.
  * What is then found is held against the plan and the run. */
-#include "tests/unit/unit.h"
+#include "tests/unit/opened.h"
 
 #include "core/base/json.h"
 #include "core/plan/edges.h"
 #include "core/plan/stage.h"
 #include "core/run/trace_json.h"
-#include "scripts/hooks.h"
 #include "tests/unit/hostile.h"
 
 #include <math.h>
@@ -29,32 +28,13 @@ static Case cases[] = {
     {"branches", "tests/models/control.onnx", "dp=2", "dp", "N=4,S=4"},
 };
 
-typedef struct {
-    Arena *arena;
-    Scripts *scripts;
-    Session *session;
-} Fixture;
-
-static Fixture open_case(const Case *row)
+static Opened open_case(const Case *row)
 {
-    Fixture f = {.arena = arena_new()};
-    f.scripts = scripts_new(f.arena, ".");
-    SessionHooks hooks = scripts_hooks(f.scripts);
+    Arena *arena = arena_new();
     SessionOptions options = {.model = row->model, .mesh = row->mesh, .policy = row->policy};
-    Error err = {0};
     Source dims = {"--dim", str_from(row->dims)};
-    assert_true(!row->dims || dims_parse(f.arena, &dims, &options.dims, &err));
-    f.session = session_open(&options, &hooks, &err);
-    if (!f.session)
-        fail_msg("%s", err.text);
-    return f;
-}
-
-static void close_case(Fixture *f)
-{
-    session_close(f->session);
-    scripts_free(f->scripts);
-    arena_free(f->arena);
+    assert_true(!row->dims || dims_parse(arena, &dims, &options.dims, NULL));
+    return open_in(arena, &options);
 }
 
 /* ---- a reader ---- */
@@ -68,7 +48,7 @@ typedef struct {
 } Event;
 
 typedef struct {
-    Fixture *f;
+    Opened *f;
     Json *root;
     int n;
     Event *at; /* by time */
@@ -100,7 +80,7 @@ static int by_time(const void *a, const void *b)
     return x->place < y->place ? -1 : 1;
 }
 
-static Reading read_trace(Fixture *f, const Trace *trace)
+static Reading read_trace(Opened *f, const Trace *trace)
 {
     Buf text = buf_new(f->arena);
     Timeline *timeline = timeline_new(f->session);
@@ -309,7 +289,7 @@ static int64_t check_counters(const Reading *r, int64_t pid)
 
 static void a_plan_reads_as_what_it_is(void **state)
 {
-    Fixture f = open_case(*state);
+    Opened f = open_case(*state);
     const Plan *plan = f.session->plan;
     Reading r = read_trace(&f, NULL);
     check_threads(&r);
@@ -330,14 +310,14 @@ static void a_plan_reads_as_what_it_is(void **state)
     assert_true(fabs(us - plan->totals.step_us) < 1e-6 * us);
     assert_int_equal(check_counters(&r, 0), plan->totals.peak_bytes);
     json_free(r.root);
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* But for what a loop carries back, a value that is made and moved has a flow on either side. */
 static void what_is_moved_has_flows(void **state)
 {
     const Case *row = *state;
-    Fixture f = open_case(row);
+    Opened f = open_case(row);
     const Plan *plan = f.session->plan;
     Reading r = read_trace(&f, NULL);
     int made = 0, read = 0, out_of_ops, into_ops;
@@ -354,14 +334,14 @@ static void what_is_moved_has_flows(void **state)
     }
     assert_true(out_of_ops <= made && into_ops <= read);
     json_free(r.root);
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* ---- what is measured ---- */
 
 static void a_run_reads_as_what_was_done(void **state)
 {
-    Fixture f = open_case(*state);
+    Opened f = open_case(*state);
     const Plan *plan = f.session->plan;
     RunOptions options = {.repeat = 1, .trace = true, .seed = 1};
     RunReport report;
@@ -395,14 +375,14 @@ static void a_run_reads_as_what_was_done(void **state)
     if (f.session->graph->n_bodies == 0)
         assert_int_equal(check_counters(&r, 1), plan->totals.peak_bytes);
     json_free(r.root);
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* What a stage sends to the next is a flow from a thread of one device to one of another. */
 static void sends_go_from_device_to_device(void **state)
 {
     (void)state;
-    Fixture f = open_case(&cases[4]);
+    Opened f = open_case(&cases[4]);
     RunOptions options = {.repeat = 1, .trace = true, .seed = 1};
     RunReport report;
     Error err = {0};
@@ -417,14 +397,14 @@ static void sends_go_from_device_to_device(void **state)
                 crossing += r.at[i].tid / 2 != r.at[j].tid / 2;
     assert_true(crossing > 0);
     json_free(r.root);
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* What counters show by class is what is alive at each place, and in sum its live bytes. */
 static void classes_are_those_of_what_is_alive(void **state)
 {
     const Case *row = *state;
-    Fixture f = open_case(row);
+    Opened f = open_case(row);
     MemoryAccount *account = memory_account_new(f.session->plan);
     for (int64_t rank = 0; rank < f.session->mesh->n_devices; rank++) {
         const ClassBytes *bytes = memory_classes_of(f.arena, account, rank);
@@ -442,7 +422,7 @@ static void classes_are_those_of_what_is_alive(void **state)
         }
     }
     memory_account_free(account);
-    close_case(&f);
+    close_opened(&f);
 }
 
 /* ---- names ---- */
@@ -450,7 +430,7 @@ static void classes_are_those_of_what_is_alive(void **state)
 static void names_stay_texts(void **state)
 {
     (void)state;
-    Fixture f = {.arena = arena_new()};
+    Opened f = {.arena = arena_new()};
     f.session = hostile_session(f.arena, &f.scripts);
     Reading r = read_trace(&f, NULL);
     int out_of_ops, into_ops;
@@ -458,7 +438,7 @@ static void names_stay_texts(void **state)
     check_flows(&r, 0, &out_of_ops, &into_ops);
     assert_int_equal(out_of_ops, 1);
     json_free(r.root);
-    close_case(&f);
+    close_opened(&f);
 }
 
 int main(void)

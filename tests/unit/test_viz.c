@@ -1,8 +1,7 @@
 /* Drawings: what they say is what the plan says, and any graph gives text that Graphviz reads. */
-#include "tests/unit/unit.h"
+#include "tests/unit/opened.h"
 
 #include "core/base/file.h"
-#include "scripts/hooks.h"
 #include "viz/dot.h"
 #include "viz/export.h"
 
@@ -11,39 +10,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct {
-    Arena *arena;
-    Scripts *scripts;
-    Session *session;
-} Fixture;
-
-static Fixture open_sample(const char *model, const char *mesh)
+static Opened open_sample(const char *model, const char *mesh)
 {
-    Fixture f = {.arena = arena_new()};
-    f.scripts = scripts_new(f.arena, ".");
-    SessionHooks hooks = scripts_hooks(f.scripts);
-    SessionOptions options = {.model = model, .mesh = mesh, .policy = "megatron"};
-    Error err = {0};
-    f.session = session_open(&options, &hooks, &err);
-    if (!f.session)
-        fail_msg("%s", err.text);
-    return f;
+    return open_options(&(SessionOptions){.model = model, .mesh = mesh, .policy = "megatron"});
 }
 
-static void close_sample(Fixture *f)
-{
-    session_close(f->session);
-    scripts_free(f->scripts);
-    arena_free(f->arena);
-}
-
-static Diagram *draw(const Fixture *f, DiagramKind kind, Error *err)
+static Diagram *draw(const Opened *f, DiagramKind kind, Error *err)
 {
     DiagramRequest request = {.session = f->session, .kind = kind};
     return diagram_make(f->arena, &request, err);
 }
 
-static bool export(const Fixture *f, DiagramKind kind, const char *format, Buf *out, Error *err)
+static bool export(const Opened *f, DiagramKind kind, const char *format, Buf *out, Error *err)
 {
     ExportRequest request = {.drawing = {.session = f->session, .kind = kind}};
     ExportNotes notes = {.arena = f->arena};
@@ -54,7 +32,7 @@ static bool export(const Fixture *f, DiagramKind kind, const char *format, Buf *
 static void the_block_shows_its_two_all_reduces(void **state)
 {
     (void)state;
-    Fixture f = open_sample("samples/models/gpt2.onnx", "dp=2,tp=4");
+    Opened f = open_sample("samples/models/gpt2.onnx", "dp=2,tp=4");
     Diagram *diagram = draw(&f, DIAGRAM_BLOCK, NULL);
     assert_non_null(diagram);
     int reduces = 0, moves = 0;
@@ -66,13 +44,13 @@ static void the_block_shows_its_two_all_reduces(void **state)
     }
     assert_int_equal(reduces, 2);
     assert_int_equal(moves, 2);
-    close_sample(&f);
+    close_opened(&f);
 }
 
 static void the_overview_folds_the_layers(void **state)
 {
     (void)state;
-    Fixture f = open_sample("samples/models/gpt2-dynamo.onnx", "dp=2,tp=4");
+    Opened f = open_sample("samples/models/gpt2-dynamo.onnx", "dp=2,tp=4");
     Diagram *diagram = draw(&f, DIAGRAM_OVERVIEW, NULL);
     int folds = 0;
     for (int i = 0; i < diagram->n_boxes; i++) {
@@ -82,7 +60,7 @@ static void the_overview_folds_the_layers(void **state)
     }
     assert_int_equal(folds, 1);
     assert_true(diagram->n_boxes <= 60);
-    close_sample(&f);
+    close_opened(&f);
 }
 
 /* Graphviz itself reads the text: `dot -Tplain` answers a line per box and per edge. */
@@ -90,7 +68,7 @@ static void graphviz_reads_every_drawing(void **state)
 {
     const char *const *model = *state;
     for (int kind = 0; kind < DIAGRAM_KIND_COUNT; kind++) {
-        Fixture f = open_sample(*model, "dp=2,tp=2");
+        Opened f = open_sample(*model, "dp=2,tp=2");
         char path[] = "/tmp/dimscope-test-XXXXXX";
         int fd = mkstemp(path);
         assert_true(fd >= 0);
@@ -102,7 +80,7 @@ static void graphviz_reads_every_drawing(void **state)
             assert_true(err.kind == ERROR_USAGE || err.kind == ERROR_UNSUPPORTED);
             assert_true(err.hint[0] || err.kind == ERROR_UNSUPPORTED);
             unlink(path);
-            close_sample(&f);
+            close_opened(&f);
             continue;
         }
         assert_true(dot_write(diagram, f.session->mesh, &text, &err));
@@ -120,7 +98,7 @@ static void graphviz_reads_every_drawing(void **state)
         assert_int_equal(edges, diagram->n_lines);
         assert_true(legend > 0);
         unlink(path);
-        close_sample(&f);
+        close_opened(&f);
     }
 }
 
@@ -133,19 +111,19 @@ static const char *models[][2] = {
 static void svg_comes_from_the_dot_program(void **state)
 {
     (void)state;
-    Fixture f = open_sample("samples/models/tiny-gpt.onnx", "dp=2,tp=2");
+    Opened f = open_sample("samples/models/tiny-gpt.onnx", "dp=2,tp=2");
     Buf svg = buf_new(f.arena);
     Error err = {0};
     assert_true(export(&f, DIAGRAM_BLOCK, "svg", &svg, &err));
     assert_true(str_find(buf_str(&svg), STR("<svg")) >= 0);
     assert_true(str_ends(str_trim(buf_str(&svg)), STR("</svg>")));
-    close_sample(&f);
+    close_opened(&f);
 }
 
 static void without_the_program_the_hint_says_dot(void **state)
 {
     (void)state;
-    Fixture f = open_sample("samples/models/tiny-gpt.onnx", "dp=2,tp=2");
+    Opened f = open_sample("samples/models/tiny-gpt.onnx", "dp=2,tp=2");
     const char *path = arena_str(f.arena, str_from(getenv("PATH")));
     setenv("PATH", "/nowhere", 1);
     Buf svg = buf_new(f.arena);
@@ -155,11 +133,11 @@ static void without_the_program_the_hint_says_dot(void **state)
     assert_false(ok);
     assert_int_equal(err.kind, ERROR_USAGE);
     assert_non_null(strstr(err.hint, "--dot"));
-    close_sample(&f);
+    close_opened(&f);
 }
 
 /* Runs export with a program `dot` of this script; what the error says. */
-static void export_with_dot(Fixture *f, const char *script, Buf *svg, Error *err)
+static void export_with_dot(Opened *f, const char *script, Buf *svg, Error *err)
 {
     char dir[] = "/tmp/dimscope-viz-XXXXXX";
     assert_non_null(mkdtemp(dir));
@@ -183,7 +161,7 @@ static void half_a_drawing_is_an_error(void **state)
         {"#!/bin/sh\necho '<svg></svg>'; exit 3\n", "dot failed with exit status 3"},
         {"#!/bin/sh\nkill -9 $$\n", "dot was ended by signal 9"},
     };
-    Fixture f = open_sample("samples/models/tiny-gpt.onnx", "dp=2,tp=2");
+    Opened f = open_sample("samples/models/tiny-gpt.onnx", "dp=2,tp=2");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         Buf svg = buf_new(f.arena);
         Error err = {0};
@@ -191,7 +169,7 @@ static void half_a_drawing_is_an_error(void **state)
         assert_string_equal(err.text, rows[i][1]);
         assert_int_equal(svg.n, 0);
     }
-    close_sample(&f);
+    close_opened(&f);
 }
 
 static void names_cannot_break_the_text(void **state)
