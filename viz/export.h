@@ -32,6 +32,7 @@ void export_note(ExportNotes *notes, const char *format, ...) __attribute__((for
 typedef enum {
     EXPORT_DRAWING, /* takes --kind */
     EXPORT_REPORT,  /* takes a second plan to compare with */
+    EXPORT_TABLES,  /* takes --table */
     EXPORT_DATA,
     EXPORT_CODE /* asked for with --to */
 } ExportGroup;

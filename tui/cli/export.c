@@ -52,11 +52,6 @@ static bool refuse(Cli *cli, const char *option, const char *of)
     return false;
 }
 
-static bool is_tables(const ExportFormat *format)
-{
-    return strcmp(format->name, "csv") == 0 || strcmp(format->name, "json") == 0;
-}
-
 /* What has no bearing on the format is refused rather than passed over. */
 static bool options_bear(Cli *cli, const ExportFormat *format, DiagramKind kind, const char *second)
 {
@@ -68,7 +63,7 @@ static bool options_bear(Cli *cli, const ExportFormat *format, DiagramKind kind,
         return refuse(cli, "--kind", "drawings (--dot --svg --pdf --png)");
     if (o->hops && (!draws || kind != DIAGRAM_NEIGHBOURHOOD))
         return refuse(cli, "--hops", "--kind neighbourhood");
-    if (o->table && !is_tables(format))
+    if (o->table && format->group != EXPORT_TABLES)
         return refuse(cli, "--table", "--csv and --json");
     if (second && draws && !*row->of) {
         error_kind(&cli->err, ERROR_USAGE, "--kind %s is of the whole plan, not of '%s'", row->name,
@@ -79,7 +74,8 @@ static bool options_bear(Cli *cli, const ExportFormat *format, DiagramKind kind,
     }
     if (!second || draws || format->group == EXPORT_REPORT)
         return true;
-    return error_kind(&cli->err, ERROR_USAGE, "--%s takes one model", format->name);
+    return error_kind(&cli->err, ERROR_USAGE, "--%s%s takes one model",
+                      format->group == EXPORT_CODE ? "to " : "", format->name);
 }
 
 /* The plan that a model's is compared with: one that was saved says itself what it is of and who
