@@ -19,9 +19,10 @@ static bool is_wanted(const Error *err, const char *want)
 {
     Str rest = str_from(want);
 
-    while (rest.n > 0)
+    do {
         if (str_starts(str_from(err->text), str_take(&rest, '|')))
             return true;
+    } while (rest.n > 0);
     return false;
 }
 
