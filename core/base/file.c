@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -173,6 +174,43 @@ static bool write_temp(const char *temp, mode_t mode, Str text)
     return ok;
 }
 
+/* Who was killed on the way may have left a file of our number behind. */
+enum { TEMPS_MAX = 100 };
+
+static bool write_temp_and_rename(const char *target, mode_t mode, Str text)
+{
+    char temp[PATH_MAX + 32];
+    bool ok = false;
+
+    for (int i = 0; !ok && i < TEMPS_MAX && (i == 0 || errno == EEXIST); i++) {
+        snprintf(temp, sizeof temp, "%s.%ld.tmp", target, (long)getpid() + (long)i * 10000000);
+        ok = write_temp(temp, mode, text);
+    }
+    if (!ok || rename(temp, target) == 0)
+        return ok;
+    int cause = errno;
+    unlink(temp);
+    errno = cause;
+    return false;
+}
+
+/* Signals that end us wait until nothing half done is left. */
+static bool write_over(const char *target, mode_t mode, Str text)
+{
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigaddset(&ends, SIGQUIT);
+    pthread_sigmask(SIG_BLOCK, &ends, &before);
+    bool ok = write_temp_and_rename(target, mode, text);
+    int cause = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = cause;
+    return ok;
+}
+
 bool file_write(const char *path, Str text, Error *err)
 {
     struct stat info = {0};
@@ -189,15 +227,7 @@ bool file_write(const char *path, Str text, Error *err)
     char target[PATH_MAX]; /* a link stays a link: what it points to is replaced */
     if (!exists || !realpath(path, target))
         snprintf(target, sizeof target, "%s", path);
-    char temp[PATH_MAX + 32];
-    snprintf(temp, sizeof temp, "%s.%ld.tmp", target, (long)getpid());
-    if (!write_temp(temp, info.st_mode & 07777, text))
-        return fail(err, path, "cannot write");
-    if (rename(temp, target) == 0)
-        return true;
-    fail(err, path, "cannot write");
-    unlink(temp);
-    return false;
+    return write_over(target, info.st_mode & 07777, text) || fail(err, path, "cannot write");
 }
 
 bool file_exists(const char *path)

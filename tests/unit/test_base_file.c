@@ -55,6 +55,22 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* Numbers of processes come again: what one that was killed left is no obstacle. */
+static void a_file_left_behind_is_no_obstacle(void **state)
+{
+    Fixture *fixture = *state;
+    const char *path = in_dir(fixture, "a.txt");
+    const char *left = arena_printf(fixture->arena, "%s.%ld.tmp", path, (long)getpid());
+    FILE *file = fopen(left, "w");
+    assert_non_null(file);
+    fclose(file);
+    assert_true(file_write(path, STR("new"), &fixture->err));
+    Source source;
+    assert_true(file_read(fixture->arena, path, 100, &source, &fixture->err));
+    assert_true(str_eq(source.text, STR("new")));
+    assert_int_equal(count_files(fixture, false), 2);
+}
+
 static void a_written_file_reads_back(void **state)
 {
     Fixture *fixture = *state;
@@ -246,12 +262,19 @@ static void paths_are_taken_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(a_byte_order_mark_is_no_text),   IN_FOLDER(a_pipe_that_nobody_reads_is_an_error),
-        IN_FOLDER(a_written_file_reads_back),      IN_FOLDER(a_larger_file_than_allowed_is_refused),
-        IN_FOLDER(an_empty_file_is_an_empty_text), IN_FOLDER(only_regular_files_are_read),
-        IN_FOLDER(files_of_unknown_size_are_read), IN_FOLDER(a_failed_write_leaves_nothing),
-        IN_FOLDER(devices_are_written_in_place),   IN_FOLDER(a_replaced_file_keeps_mode_and_links),
-        IN_FOLDER(paths_are_taken_apart),          IN_FOLDER(a_file_written_over_is_told),
+        IN_FOLDER(a_byte_order_mark_is_no_text),
+        IN_FOLDER(a_pipe_that_nobody_reads_is_an_error),
+        IN_FOLDER(a_written_file_reads_back),
+        IN_FOLDER(a_larger_file_than_allowed_is_refused),
+        IN_FOLDER(an_empty_file_is_an_empty_text),
+        IN_FOLDER(only_regular_files_are_read),
+        IN_FOLDER(files_of_unknown_size_are_read),
+        IN_FOLDER(a_failed_write_leaves_nothing),
+        IN_FOLDER(devices_are_written_in_place),
+        IN_FOLDER(a_replaced_file_keeps_mode_and_links),
+        IN_FOLDER(paths_are_taken_apart),
+        IN_FOLDER(a_file_written_over_is_told),
+        IN_FOLDER(a_file_left_behind_is_no_obstacle),
     };
     return cmocka_run_group_tests_name("file", tests, NULL, NULL);
 }
