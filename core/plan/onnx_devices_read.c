@@ -36,13 +36,17 @@ typedef struct {
     int64_t size[DIGITS_MAX], parts[DIGITS_MAX];
 } SpecDim;
 
+/* Several devices that hold the same: a number in a list of devices stands for them. */
+typedef struct {
+    int64_t key;
+    int at; /* the how manieth */
+    Vec(int64_t) devices;
+} Sharers;
+
 typedef struct {
     Str tensor;
     Vec(int64_t) devices;
-    struct {
-        int64_t key;
-        Vec(int64_t) devices;
-    } * group;
+    Sharers *group;
     int n_groups, room;
     int n_dims;
     SpecDim dim[DIMS_MAX];
@@ -67,7 +71,7 @@ static void read_group(Reading *r, Wire wire, Spec *spec)
 {
     if (spec->n_groups == spec->room)
         spec->group = vec_grow(r->arena, spec->group, &spec->room, sizeof *spec->group);
-    memset(&spec->group[spec->n_groups], 0, sizeof *spec->group);
+    spec->group[spec->n_groups] = (Sharers){.at = spec->n_groups};
     for (WireField field; wire_next(&wire, &field);)
         if (field.number == GROUP_KEY) {
             spec->group[spec->n_groups].key = wire_int(&wire, &field);
@@ -122,6 +126,14 @@ static void read_dim(const Reading *r, Wire wire, Spec *spec)
         }
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const Sharers *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
 static Spec read_spec(Reading *r, Wire wire)
 {
     Spec spec = {0};
@@ -139,6 +151,8 @@ static Spec read_spec(Reading *r, Wire wire)
         } else if (field.number == SPEC_DIM) {
             read_dim(r, wire_message(&wire, &field, "ShardedDimProto"), &spec);
         }
+    if (spec.n_groups > 1)
+        qsort(spec.group, (size_t)spec.n_groups, sizeof *spec.group, by_key);
     return spec;
 }
 
@@ -162,15 +176,32 @@ static bool hold(Reading *r, Holders *holders, int64_t device, int64_t shard)
     return true;
 }
 
-/* From `from` on, and round: most files have them in order. -1: the number is a device. */
-static int find_group(const Spec *spec, int64_t key, int from)
+/* The first of that key; NULL: it is a device. */
+static const Sharers *find_group(const Spec *spec, int64_t key)
 {
-    for (int i = 0; i < spec->n_groups; i++) {
-        int g = (from + i) % spec->n_groups;
-        if (spec->group[g].key == key)
-            return g;
+    int low = 0, high = spec->n_groups;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (spec->group[middle].key < key)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return -1;
+    return low < spec->n_groups && spec->group[low].key == key ? &spec->group[low] : NULL;
+}
+
+static bool hold_shard(Reading *r, Holders *holders, const Spec *spec, int shard)
+{
+    int64_t device = spec->devices.at[shard];
+    const Sharers *group = find_group(spec, device);
+
+    if (!group)
+        return hold(r, holders, device, shard);
+    for (int i = 0; i < group->devices.n; i++)
+        if (!hold(r, holders, group->devices.at[i], shard))
+            return false;
+    return group->devices.n > 0;
 }
 
 static bool find_holders(Reading *r, const Spec *spec, Holders *out)
@@ -189,18 +220,9 @@ static bool find_holders(Reading *r, const Spec *spec, Holders *out)
     out->shard = arena_array(r->arena, int64_t, r->mesh->n_devices);
     for (int64_t p = 0; p < r->mesh->n_devices; p++)
         out->shard[p] = -1;
-    for (int s = 0, next = 0; s < spec->devices.n; s++) {
-        int g = find_group(spec, spec->devices.at[s], next);
-        if (g < 0) {
-            if (!hold(r, out, spec->devices.at[s], s))
-                return false;
-            continue;
-        }
-        for (int i = 0; i < spec->group[g].devices.n; i++)
-            if (!hold(r, out, spec->group[g].devices.at[i], s))
-                return false;
-        next = g + 1;
-    }
+    for (int i = 0; i < spec->devices.n; i++)
+        if (!hold_shard(r, out, spec, i))
+            return false;
     return out->n > 0 && submesh_of_positions(r->mesh, out->position, out->n, &out->part);
 }
 
@@ -361,16 +383,19 @@ static void read_devices(Reading *r, int32_t op, Wire wire)
             int64_t stage = wire_int(&whole, &field);
             r->op[op].stage = stage >= 0 && stage <= INT16_MAX ? (int)stage : -1;
         } else if (field.number == NODE_SPEC) {
+            Arena *outer = r->arena;
+            r->arena = arena_new(); /* of one spec */
             Spec spec = read_spec(r, wire_message(&whole, &field, "ShardingSpecProto"));
             if (!whole.file->failed)
                 tell_operand(r, op, &spec);
+            arena_free(r->arena);
+            r->arena = outer;
         }
 }
 
 static void read_node_devices(Reading *r, Wire node)
 {
     Wire fields = node;
-    Arena *outer = r->arena;
     int32_t op = -1;
 
     for (WireField field; op < 0 && wire_next(&node, &field);) {
@@ -380,12 +405,9 @@ static void read_node_devices(Reading *r, Wire node)
     }
     if (op < 0 || inferred_is_host(r->session->inferred, op))
         return;
-    r->arena = arena_new(); /* of one node */
     for (WireField field; wire_next(&fields, &field);)
         if (field.number == FIELD_NODE_DEVICES)
             read_devices(r, op, wire_message(&fields, &field, "NodeDeviceConfigurationProto"));
-    arena_free(r->arena);
-    r->arena = outer;
 }
 
 /* ---- decisions ---- */

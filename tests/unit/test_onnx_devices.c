@@ -212,6 +212,109 @@ static void broken_files_end_well(void **state)
     end_world(&world);
 }
 
+/* ---- files that others write ---- */
+
+static void put_varint(Buf *out, uint64_t value)
+{
+    for (; value > 127; value >>= 7)
+        buf_putc(out, (char)(value | 128));
+    buf_putc(out, (char)value);
+}
+
+static void put_int(Buf *out, uint32_t number, int64_t value)
+{
+    put_varint(out, number << 3);
+    put_varint(out, (uint64_t)value);
+}
+
+static void put_bytes(Buf *out, uint32_t number, Str bytes)
+{
+    put_varint(out, number << 3 | 2);
+    put_varint(out, bytes.n);
+    buf_add(out, bytes);
+}
+
+/* One node of tiny-conv, its input in n parts of its first dim. Part i is on devices[i], or on
+ * those of the group of that key. */
+typedef struct {
+    int64_t devices[2];
+    int n_groups; /* with keys from 100 on; the last has members, the others have none */
+    int64_t members[2];
+    int n_members;
+    int64_t n_parts; /* those beyond two are on devices[1] */
+    bool fits;
+} Crafted;
+
+static void craft(Arena *arena, const Session *session, const Crafted *c, Buf *out)
+{
+    int32_t op = session->inferred->program[0], tensor = op_inputs(session->graph, op)[0];
+    const GraphOp *node_op = &session->graph->ops[op];
+    int32_t made = session->graph->operands[node_op->input + node_op->n_inputs];
+    const char *name = tensor_name(session->graph, tensor);
+    Buf simple = buf_new(arena), dim = buf_new(arena), spec = buf_new(arena);
+    Buf said = buf_new(arena), node = buf_new(arena), graph = buf_new(arena);
+    Buf configuration = buf_new(arena);
+
+    put_bytes(&spec, 1, str_from(name));
+    for (int64_t i = 0; i < c->n_parts; i++)
+        put_int(&spec, 2, c->devices[i > 0]);
+    for (int g = 0; g < c->n_groups; g++) {
+        Buf group = buf_new(arena);
+        put_int(&group, 1, 100 + g);
+        for (int i = 0; g == c->n_groups - 1 && i < c->n_members; i++)
+            put_int(&group, 2, c->members[i]);
+        put_bytes(&spec, 3, buf_str(&group));
+    }
+    put_int(&simple, 3, c->n_parts);
+    put_int(&dim, 1, 0);
+    put_bytes(&dim, 2, buf_str(&simple));
+    put_bytes(&spec, 4, buf_str(&dim));
+    put_bytes(&said, 1, STR("dp=4"));
+    put_bytes(&said, 2, buf_str(&spec));
+    put_bytes(&node, 2, str_from(tensor_name(session->graph, made)));
+    put_bytes(&node, 10, buf_str(&said));
+    put_bytes(&graph, 1, buf_str(&node));
+    put_bytes(&configuration, 1, STR("dp=4"));
+    put_int(&configuration, 2, 4);
+    put_bytes(out, 26, buf_str(&configuration));
+    put_bytes(out, 7, buf_str(&graph));
+}
+
+static Crafted crafts[] = {
+    {{0, 1}, 0, {0}, 0, 2, true},
+    {{100, 0}, 1, {2, 3}, 2, 1, true},
+    {{102, 0}, 3, {2, 3}, 2, 1, true},
+    {{0, 100}, 1, {1, 0}, 2, 2, false},           /* two parts on one device */
+    {{0, 100}, 1, {0}, 0, 2, false},              /* a part that nobody holds */
+    {{0, 100}, 2, {1, 2}, 2, 2, false},           /* the same: the other group has them */
+    {{0, INT64_MAX}, 0, {0}, 0, 2, false},        /* no device */
+    {{0, INT64_MIN}, 1, {1, 2}, 2, 2, false},     /* the same */
+    {{100, 40099}, 40000, {0}, 0, 100000, false}, /* not all with all */
+};
+
+static void groups_of_devices_are_read(void **state)
+{
+    (void)state;
+    World world = new_world();
+    SessionOptions options = {.model = MODELS "tiny-conv.onnx", .mesh = "dp=4"};
+    Session *session = open_session(&world, &options);
+    for (size_t i = 0; i < COUNT_OF(crafts); i++) {
+        Arena *scratch = arena_new();
+        Buf bytes = buf_new(scratch);
+        Journal journal = {0};
+        Session copy = *session;
+        copy.journal_arena = scratch;
+        copy.notes = (Findings){0};
+        craft(scratch, session, &crafts[i], &bytes);
+        assert_true(onnx_devices_read(&copy, "x.onnx", buf_str(&bytes), &journal, NULL));
+        if (crafts[i].fits != (copy.notes.n == 0))
+            fail_msg("row %zu: %d notes", i, copy.notes.n);
+        arena_free(scratch);
+    }
+    session_close(session);
+    end_world(&world);
+}
+
 static void a_model_of_lua_has_no_file(void **state)
 {
     (void)state;
@@ -257,10 +360,9 @@ static void another_mesh_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rest_is_untouched),
-        cmocka_unit_test(broken_files_end_well),
-        cmocka_unit_test(a_model_of_lua_has_no_file),
-        cmocka_unit_test(another_mesh_is_said),
+        cmocka_unit_test(the_rest_is_untouched),      cmocka_unit_test(broken_files_end_well),
+        cmocka_unit_test(a_model_of_lua_has_no_file), cmocka_unit_test(another_mesh_is_said),
+        cmocka_unit_test(groups_of_devices_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) +
            run_rows("devices", rows, the_plan_comes_back);
