@@ -126,6 +126,8 @@ static void leave_unknown(PinsText *text, Str name, int32_t tensor)
     text->n_compared += n_tensors < NAMES_AT_ONCE ? n_tensors : NAMES_AT_ONCE;
     if (tensor == -2)
         error_set(&why, "several tensors of the model fit that name");
+    else if (name.n > 0 && memchr(name.s, '\0', name.n))
+        error_set(&why, "there is a NUL in that name");
     else if (text->n_compared < COMPARED_MAX && text->n_left < LEFT_MAX)
         naming_find(text->session->naming, name, &why);
     else
