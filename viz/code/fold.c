@@ -117,7 +117,8 @@ static int by_number(const void *a, const void *b)
 
 static void sort_class(Folder *f, Class *class)
 {
-    qsort(class->member, (size_t) class->n_members, sizeof *class->member, by_number);
+    if (class->n_members > 0)
+        qsort(class->member, (size_t) class->n_members, sizeof *class->member, by_number);
     class->number = arena_array(f->arena, int64_t, class->n_members);
     class->item = arena_array(f->arena, int32_t, class->n_members);
     for (int i = 0; i < class->n_members; i++) {
