@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +17,63 @@ typedef struct {
     int to, from; /* pipes: its input, its output; -1: closed */
 } Child;
 
-static bool start_dot(Child *child, const char *format, bool *absent, Error *err)
+/* Of what begins as a copy of us: becomes dot, or writes why not. It ends when we do, whatever ends
+ * us. */
+static void become_dot(char **arguments, char **variables, pid_t parent, int in, int out, int why)
+{
+    sigset_t none;
+    int devnull = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGPIPE, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (getppid() == parent && dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(devnull, 2) >= 0)
+        execvpe(arguments[0], arguments, variables);
+    int cause = errno;
+    ssize_t unused = write(why, &cause, sizeof cause);
+    (void)unused;
+    _exit(127);
+}
+
+/* 0, or why dot did not begin. */
+static int fork_dot(Child *child, char **arguments, char **variables, int in, int out)
+{
+    int why[2], cause = 0;
+    pid_t parent = getpid();
+
+    if (pipe2(why, O_CLOEXEC) != 0)
+        return errno;
+    child->pid = fork();
+    if (child->pid == 0)
+        become_dot(arguments, variables, parent, in, out, why[1]);
+    if (child->pid < 0)
+        cause = errno;
+    close(why[1]);
+    ssize_t n = child->pid < 0 ? 0 : read(why[0], &cause, sizeof cause);
+    close(why[0]);
+    if (n > 0)
+        waitpid(child->pid, NULL, 0);
+    return cause;
+}
+
+/* Ours, but for where on earth we are: a PDF says it. */
+static char **variables_of_dot(Arena *arena)
+{
+    static char zone[] = "TZ=UTC0";
+    int n = 0, kept = 0;
+
+    while (environ[n])
+        n++;
+    char **variables = arena_array(arena, char *, n + 2);
+    for (int i = 0; i < n; i++)
+        if (strncmp(environ[i], "TZ=", 3) != 0)
+            variables[kept++] = environ[i];
+    variables[kept] = zone;
+    return variables;
+}
+
+static bool start_dot(Child *child, const char *format, Arena *arena, bool *absent, Error *err)
 {
     int in[2], out[2];
     if (pipe2(in, O_CLOEXEC) != 0)
@@ -27,16 +83,10 @@ static bool start_dot(Child *child, const char *format, bool *absent, Error *err
         close(in[1]);
         return error_set(err, "no pipe: %s", strerror(errno));
     }
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
-    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     char program[] = "dot", limit[] = "-Gnslimit=2", limit1[] = "-Gnslimit1=2", as[16];
     snprintf(as, sizeof as, "-T%s", format);
     char *arguments[] = {program, as, limit, limit1, NULL};
-    int rc = posix_spawnp(&child->pid, program, &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
+    int rc = fork_dot(child, arguments, variables_of_dot(arena), in[0], out[1]);
     close(in[0]);
     close(out[1]);
     child->to = in[1];
@@ -76,12 +126,12 @@ static void feed(Child *child, Str *input)
         close_input(child);
 }
 
-typedef enum { TALK_DONE, TALK_LATE, TALK_STOPPED, TALK_FAILED } Talk;
+typedef enum { TALK_DONE, TALK_LATE, TALK_STOPPED, TALK_MUCH, TALK_FAILED } Talk;
 
 /* Writes the input and reads the output side by side, until the child closes or time is up. */
-static Talk talk(Child *child, Str input, Progress *progress, Buf *out)
+static Talk talk(Child *child, Str input, int64_t deadline, Progress *progress, Buf *out)
 {
-    int64_t deadline = now_ms() + (int64_t)LAYOUT_SECONDS_MAX * 1000;
+    size_t before = out->n;
     if (fcntl(child->to, F_SETFL, O_NONBLOCK) != 0)
         return TALK_FAILED;
     for (;;) {
@@ -101,11 +151,37 @@ static Talk talk(Child *child, Str input, Progress *progress, Buf *out)
         ssize_t n = read(child->from, bytes, sizeof bytes);
         if (n > 0)
             buf_add(out, (Str){bytes, (size_t)n});
-        else if (n == 0)
+        if (out->n - before > LAYOUT_BYTES_MAX)
+            return TALK_MUCH;
+        if (n == 0)
             return TALK_DONE;
-        else if (errno != EAGAIN && errno != EINTR)
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
             return TALK_FAILED;
     }
+}
+
+/* A child that has closed its output may live on: it has as long as one that writes. */
+static Talk await_end(pid_t pid, int64_t deadline, Progress *progress, int *status)
+{
+    for (;;) {
+        pid_t ended = waitpid(pid, status, WNOHANG);
+        if (ended == pid)
+            return TALK_DONE;
+        if (ended < 0 && errno != EINTR)
+            return TALK_FAILED;
+        if (progress_stopped(progress))
+            return TALK_STOPPED;
+        if (now_ms() >= deadline)
+            return TALK_LATE;
+        poll(NULL, 0, 1);
+    }
+}
+
+static void end_child(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
 }
 
 /* What each format ends with when it is whole. */
@@ -122,24 +198,28 @@ static bool is_whole(Str drawing, const char *format)
 bool layout_dot(Str dot, const char *format, Progress *progress, Buf *out, bool *absent, Error *err)
 {
     Child child = {.to = -1, .from = -1};
-    if (!start_dot(&child, format, absent, err))
+    if (!start_dot(&child, format, out->arena, absent, err))
         return false;
     void (*old)(int) = signal(SIGPIPE, SIG_IGN);
     size_t before = out->n;
-    Talk how = talk(&child, dot, progress, out);
+    int status = 0;
+    int64_t deadline = now_ms() + (int64_t)LAYOUT_SECONDS_MAX * 1000;
+    Talk how = talk(&child, dot, deadline, progress, out);
     signal(SIGPIPE, old);
     close_input(&child);
     close(child.from);
+    if (how == TALK_DONE)
+        how = await_end(child.pid, deadline, progress, &status);
     if (how != TALK_DONE)
-        kill(child.pid, SIGKILL);
-    int status = 0;
-    while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR)
-        ;
+        end_child(child.pid);
     if (how == TALK_STOPPED)
         error_kind(err, ERROR_CANCELLED, "stopped");
     else if (how == TALK_LATE)
         error_kind(err, ERROR_RUN, "dot took more than %d seconds and was stopped",
                    LAYOUT_SECONDS_MAX);
+    else if (how == TALK_MUCH)
+        error_kind(err, ERROR_RUN, "dot wrote more than %d MiB and was stopped",
+                   LAYOUT_BYTES_MAX >> 20);
     else if (how == TALK_FAILED)
         error_kind(err, ERROR_RUN, "dot could not be talked to: %s", strerror(errno));
     else if (WIFSIGNALED(status))

@@ -260,6 +260,18 @@ def check_hostile():
     check("the ONNX of hostile names opens", done.returncode == 0, done.stderr.decode("utf-8", "replace"))
 
 
+def check_surroundings():
+    """Where and as whom it runs is not in the bytes."""
+    model_path = os.path.abspath("samples/models/tiny-gpt.onnx")
+    other = {**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C", "HOME": "/nonexistent", "COLUMNS": "40", "TERM": "dumb"}
+    for option in ("--dot", "--svg", "--pdf", "--png", "--html", "--md", "--json", "--trace", "--onnx",
+                   *("--to " + system for system in LANGUAGES)):
+        args = ["export", model_path, "-m", "dp=2,tp=2", "-p", "megatron", *option.split()]
+        here = run(*args, env={**os.environ, "TZ": "America/New_York"})
+        there = run(*args, env=other, cwd="/")
+        check(f"{option} elsewhere", here.returncode == 0 and here.stdout == there.stdout, there.stderr)
+
+
 def check_places():
     model_path, here = "samples/models/tiny-gpt.onnx", os.path.join(SCRATCH, "place")
     os.mkdir(here)
@@ -303,6 +315,9 @@ def check_dot():
     time.sleep(1)
     stopped.send_signal(signal.SIGINT)
     stopped.communicate(timeout=10)
+    silent = os.path.join(SCRATCH, "silent.svg")
+    closing = subprocess.Popen([*args, silent], env=fake_dot("closes", "exec >&-\nexec sleep 100\n"),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check("C-c while dot works", stopped.returncode == 130 and not os.path.exists(stopped_at), stopped.returncode)
 
     beside = os.path.join(SCRATCH, "plan.svg")
@@ -313,7 +328,8 @@ def check_dot():
     done = subprocess.run(args[:-1], env={**os.environ, "PATH": "/nonexistent"}, capture_output=True)
     check("without dot nothing goes to a pipe", error_is_told(done), done.stderr)
 
-    for name, script in (("killed", "kill -9 $$\n"), ("half", "echo '<svg>'\n"), ("fails", "cat >/dev/null; exit 3\n")):
+    for name, script in (("killed", "kill -9 $$\n"), ("half", "echo '<svg>'\n"), ("fails", "cat >/dev/null; exit 3\n"),
+                         ("endless", "exec yes\n")):
         place = os.path.join(SCRATCH, name + ".svg")
         done = subprocess.run([*args, place], env=fake_dot(name, script), capture_output=True)
         check(f"a dot that is {name}", error_is_told(done) and not os.path.exists(place), done.stderr)
@@ -324,6 +340,9 @@ def check_dot():
 
     waiting.communicate(timeout=60)
     took = time.time() - began
+    closing.communicate(timeout=60)
+    check("a dot that closes its output and stays is stopped", closing.returncode == 5 and not os.path.exists(silent),
+          closing.returncode)
     check("a dot that hangs is stopped", waiting.returncode == 5 and 15 < took < 40 and not os.path.exists(late),
           (waiting.returncode, took))
 
@@ -338,12 +357,45 @@ def check_second_plan():
     check("the first has that of the options", "A: `tiny-gpt.onnx on dp=2,tp=2, policy megatron," in said, said[:300])
 
 
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat_of:
+            return stat_of.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def check_ends():
+    """However the program ends, no dot goes on without it, and nothing half done is left."""
+    args = [DIMSCOPE, "export", "samples/models/tiny-gpt.onnx", "-m", "dp=2", "-p", "dp", "--svg", "-o"]
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+        place = os.path.join(SCRATCH, f"ended-{number.name}")
+        os.mkdir(place)
+        pid_file = os.path.join(SCRATCH, f"{number.name}.pid")
+        env = fake_dot(f"ends-{number.name}", f"echo $$ >{pid_file}.new\nmv {pid_file}.new {pid_file}\nexec sleep 100\n")
+        one = subprocess.Popen([*args, os.path.join(place, "x.svg")], env=env, stderr=subprocess.DEVNULL)
+        until = time.time() + 30
+        while not os.path.exists(pid_file) and time.time() < until:
+            time.sleep(0.05)
+        one.send_signal(number)
+        one.wait(timeout=30)
+        with open(pid_file) as text:
+            pid = int(text.read())
+        until = time.time() + 10
+        while lives(pid) and time.time() < until:
+            time.sleep(0.05)
+        check(f"no dot lives on after {number.name}", not lives(pid), pid)
+        check(f"no file after {number.name}", os.listdir(place) == [], os.listdir(place))
+
+
 check_dot()
+check_ends()
 check_second_plan()
 check_hostile()
 check_all("empty", empty_model(), "dp=2", may_refuse=True)
 check_all("gpt2", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", of_op="/transformer/h.0/attn/c_attn/Gemm",
           of_tensor="transformer.h.0.attn.c_attn.weight")
+check_surroundings()
 check_places()
 subprocess.run(["rm", "-rf", SCRATCH])
 print(f"{passed} passed, {failed} failed")
