@@ -260,6 +260,15 @@ def check_hostile():
     check("the ONNX of hostile names opens", done.returncode == 0, done.stderr.decode("utf-8", "replace"))
 
 
+def check_unknown():
+    """Values whose rank nobody knows before the run have no sharding to be said."""
+    args = ["export", "tests/models/yolo-17.onnx", "-m", "dp=2,tp=2", "--dim", "height=4,width=4"]
+    for system, ending in LANGUAGES.items():
+        check_format(f"sizes of the run {system}", [*args, "--to", system], READERS[ending])
+    for name in ("html", "md", "json", "trace"):
+        check_format(f"sizes of the run {name}", [*args, "--" + name], READERS[name])
+
+
 def check_surroundings():
     """Where and as whom it runs is not in the bytes."""
     model_path = os.path.abspath("samples/models/tiny-gpt.onnx")
@@ -395,6 +404,7 @@ check_hostile()
 check_all("empty", empty_model(), "dp=2", may_refuse=True)
 check_all("gpt2", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", of_op="/transformer/h.0/attn/c_attn/Gemm",
           of_tensor="transformer.h.0.attn.c_attn.weight")
+check_unknown()
 check_surroundings()
 check_places()
 subprocess.run(["rm", "-rf", SCRATCH])

@@ -185,19 +185,20 @@ static void put_lies(Writing *w, int32_t tensor, const Sharding *sharding, Buf *
 
 /* ---- tables ---- */
 
-static void add(Writing *w, int32_t tensor, const Sharding *sharding, PythonEntries *out)
+static void add(Writing *w, int32_t tensor, int32_t as, PythonEntries *out)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
-    if (!w->values.name[tensor])
+    if (!w->values.name[tensor] || as < 0 || !inferred_shape(w->session->inferred, tensor))
         return;
-    put_lies(w, tensor, sharding, &value, &comment);
+    put_lies(w, tensor, shardings_at(w->plan->shardings, as), &value, &comment);
     vec_push(w->arena, out, (PythonEntry){str_from(w->values.name[tensor]), value.s, comment.s});
 }
 
-static const Sharding *made_as(const Writing *w, int32_t tensor)
+/* -1: none, as of a value whose rank nobody knows. */
+static int32_t made_as(const Writing *w, int32_t tensor)
 {
     int32_t made = w->plan->made[tensor];
-    return shardings_at(w->plan->shardings, made >= 0 ? made : w->plan->sharding[tensor]);
+    return made >= 0 ? made : w->plan->sharding[tensor];
 }
 
 /* Inputs or outputs of the graph, each once. */
@@ -234,7 +235,7 @@ static void put_made(Writing *w, Buf *out)
         int32_t t = w->values.made[i], as = values_read_as(w->session, t);
         add(w, t, made_as(w, t), &made);
         if (as >= 0 && as != w->plan->made[t])
-            add(w, t, shardings_at(w->plan->shardings, as), &read);
+            add(w, t, as, &read);
     }
     buf_puts(out, "\n# What ops make.\n");
     python_dict("ACTIVATIONS", &made, 0, out);
