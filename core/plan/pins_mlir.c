@@ -39,7 +39,7 @@ static bool flush(Walk *w)
         for (int i = 0; i < 4; i++)
             if (names[i].n > 0)
                 known[n++] = names[i];
-        if (w->op && !w->asked)
+        if ((w->op && !w->asked) || n == 0) /* what a function gives has no name of its own */
             w->text->n_follow++;
         else
             ok =

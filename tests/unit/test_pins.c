@@ -223,6 +223,13 @@ static ReadRow read_rows[] = {
      "h.0.mlp.c_fc.bias 0 256/dp @4\nwte.weight 0 256 open @6\nwte.weight 1 64 @6\n",
      "shardings-follow"},
 
+    {"shardy: what a function gives has no name",
+     "module {\n  sdy.mesh @mesh = <[\"dp\"=2, \"tp\"=4]>\n"
+     "  func.func public @main(%arg0: tensor<256xf32> {sdy.sharding = #sdy.sharding<@mesh, "
+     "[{\"tp\"}]>} loc(\"" BIAS "\")) -> (tensor<256xf32> {sdy.sharding = #sdy.sharding<@mesh, "
+     "[{\"dp\"}]>}) {\n",
+     "h.0.mlp.c_fc.bias 0 256/tp @3\n", "shardings-follow"},
+
     {"paddle: dims_mapping", "{\"" FC "\": [-1, 1], \"" BIAS "\": [0]}",
      "h.0.mlp.c_fc.weight 0 64 @1\nh.0.mlp.c_fc.weight 1 256/tp @1\n"
      "h.0.mlp.c_fc.bias 0 256/dp @1\n",
