@@ -107,6 +107,16 @@ static Str ending(Str file)
     return end;
 }
 
+static void name_systems(Arena *arena, Error *err)
+{
+    Buf names = buf_new(arena);
+
+    for (const ExportFormat *f = export_formats; f->name; f++)
+        if (f->group == EXPORT_CODE)
+            buf_printf(&names, "%s%s", names.n ? ", " : "", f->name);
+    error_hint(err, "SYSTEM is one of: %s", names.s);
+}
+
 static bool ask(Ui *ui, Work *w, int id, Str args, Error *err)
 {
     Str rest = str_trim(args), file = str_take(&rest, ' ');
@@ -120,6 +130,8 @@ static bool ask(Ui *ui, Work *w, int id, Str args, Error *err)
         (id != COMMAND_CODE && (w->format->group == EXPORT_DRAWING) != draws)) {
         const Action *row = &actions[id];
         error_kind(err, ERROR_USAGE, "%s needs %s", row->name, row->args);
+        if (id == COMMAND_CODE)
+            name_systems(w->arena, err);
         return false;
     }
     if (!draws && ui->compare)
