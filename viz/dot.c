@@ -424,7 +424,7 @@ static void legend_lines(const Dot *dot, Buf *out)
     for (int kind = 0; kind < STEP_KIND_COUNT; kind++)
         if (moved[kind])
             legend_row(out, style_move((StepKind)kind)->sign,
-                       arena_printf(dot->arena, "<B>%s</B> %s", step_kind_mark((StepKind)kind),
+                       arena_printf(dot->arena, "<B>%s</B>&#160;%s", step_kind_mark((StepKind)kind),
                                     style_move((StepKind)kind)->name));
 }
 
