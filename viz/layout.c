@@ -230,7 +230,8 @@ bool layout_dot(Str dot, const char *format, Progress *progress, Buf *out, bool 
         error_kind(err, ERROR_RUN, "dot wrote no whole drawing");
     else
         return true;
-    error_hint(err, "export with --dot, or --kind overview");
+    if (how != TALK_STOPPED)
+        error_hint(err, "export with --dot, or --kind overview");
     out->n = before; /* half a drawing is none */
     return false;
 }
