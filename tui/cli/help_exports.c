@@ -16,7 +16,7 @@ static const char drawings_tail[] =
     "\n"
     "box    op: its name and operator, what it reads -> makes, time, bytes on a device;\n"
     "       double border: equal layers, xN; dashed: what comes from outside; rounded:\n"
-    "       a device; slanted corner: a cause; thick border: what was asked about\n"
+    "       a device; slanted corner: a cause; thick border: what it is about, or the most\n"
     "frame  bold and rounded: a stage; dashed: a group of devices; double: a layer\n"
     "line   thin and grey: a value that is not moved; else by what moves it:\n"
     "       AR bold, arrows both ways; AG crow's foot; RS dashed, inverted arrow;\n"
