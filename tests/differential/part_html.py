@@ -1,5 +1,7 @@
 """part_html.py BROWSER FOLDER NAME...: FOLDER/NAME.html as a real browser shows them."""
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -146,6 +148,26 @@ def on_paper(browser, path, name, folder):
          name + ": on paper what is folded is open, and there is no box to type in")
 
 
+def drawing(browser, path):
+    """A box under the pointer has the lines into it in one colour, those out of it in another."""
+    strokes = "JSON.stringify([...document.querySelectorAll('.to-n%d path, .from-n%d path')]" \
+        ".map(p => getComputedStyle(p).stroke))"
+    browser.size(2000, 4000)
+    browser.open(path)
+    box = next(i for i in range(100) if len(json.loads(browser.run(strokes % (i, i)))) > 1)
+    place = json.loads(browser.run(
+        "(() => {const r = document.querySelector('#n%d').getBoundingClientRect();"
+        "return JSON.stringify([r.x + r.width / 2, r.y + r.height / 2])})()" % box))
+    before = set(json.loads(browser.run(strokes % (box, box))))
+    browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
+    after = set(json.loads(browser.run(strokes % (box, box))))
+    told(len(after) == 2 and not before & after, "a drawing shows what a box reads and gives",
+         (before, after))
+    title = browser.run("document.querySelector('#n%d title').textContent" % box)
+    told(not re.fullmatch(r"n\d+", title), "a box is told of by its own text", title)
+    told(not browser.complaints(), "nothing is wrong in a drawing", browser.complaints())
+
+
 def main():
     program, folder = sys.argv[1:3]
     browser = Browser(program, folder + "/profile", seconds=300)
@@ -164,6 +186,7 @@ def main():
                 finds(browser, name, "mlp")
                 without_scripts(browser, path, name)
             on_paper(browser, path, name, folder)
+        drawing(browser, folder + "/block.svg")
         told(asked <= {"file", "data", "about"}, "nothing is fetched from anywhere", asked)
     finally:
         browser.close()

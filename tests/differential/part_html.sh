@@ -26,5 +26,7 @@ $DIMSCOPE export samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron --html -o "$W
     $DIMSCOPE export "$WORK/a.json" "$WORK/b.json" --html -o "$WORK/diff.html" &&
     $DIMSCOPE export samples/models/deepseek-v3.json -m dp=2,tp=4 -p megatron --html \
         -o "$WORK/deepseek.html" &&
+    $DIMSCOPE export samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron --svg --kind block \
+        -o "$WORK/block.svg" &&
     $DIMSCOPE export "$WORK/odd.lua" -m dp=2 -p dp --html -o "$WORK/odd.html" || exit 1
 python3 tests/differential/part_html.py "$browser" "$WORK" gpt2 stages diff deepseek odd
