@@ -342,7 +342,7 @@ static void tell_dim(Reading *r, int32_t op, const OpSpace *space, const DimFact
 
 static void tell_operand(Reading *r, int32_t op, const Spec *spec)
 {
-    const OpSpace *space = inferred_space(r->session->inferred, op);
+    const OpSpace *space = program_space(r->session->inferred, op);
     const GraphOp *node = &r->graph->ops[op];
     int32_t tensor = graph_find_tensor(r->graph, spec->tensor);
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(r->session->inferred, tensor);
@@ -455,7 +455,7 @@ static void add_places(Reading *r, Journal *journal)
 
 static void add_cuts(Reading *r, int32_t op, Journal *journal)
 {
-    const OpSpace *space = inferred_space(r->session->inferred, op);
+    const OpSpace *space = program_space(r->session->inferred, op);
     AtomSet kept = 0;
 
     for (int x = 0; x < space->n_index; x++) {
