@@ -31,7 +31,7 @@ DEPS_RUN := gcc make pkg-config libc6-dev libncurses-dev ncurses-base liblua5.4-
     libgraphviz-dev graphviz libjansson-dev libopenblas-serial-dev libopenmpi-dev openmpi-bin
 DEPS_TEST := $(DEPS_RUN) libcmocka-dev libvterm-dev ncurses-term python3 tmux procps zsh fish groff-base \
     libonnx-testdata
-DEPS_DIFFERENTIAL := $(DEPS_RUN) python3-venv chromium fonts-dejavu-core
+DEPS_DIFFERENTIAL := $(DEPS_RUN) python3-venv chromium poppler-utils fonts-dejavu-core
 DEPS_CHECK := $(DEPS_TEST) universal-ctags clang clang-format clang-tidy cppcheck libclang-rt-14-dev
 
 # ---- flags
