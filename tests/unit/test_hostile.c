@@ -10,20 +10,12 @@
 #include <unistd.h>
 
 typedef struct {
-    /* want: how the error begins; behind a '|' how else, where the machine's speed decides which
-     * budget is gone first */
-    const char *name, *script, *want;
+    const char *name, *script, *want; /* want: how the error begins */
 } HostileRow;
 
-static bool is_wanted(const Error *err, const char *want)
+static bool begins_with(const Error *err, const char *want)
 {
-    Str rest = str_from(want);
-
-    do {
-        if (str_starts(str_from(err->text), str_take(&rest, '|')))
-            return true;
-    } while (rest.n > 0);
-    return false;
+    return str_starts(str_from(err->text), str_from(want));
 }
 
 /* ---- alone: from the second line on, what loops with a tenth of the budget ---- */
@@ -230,7 +222,7 @@ static void run_script(void **state)
     if (str_starts(str_from(row->want), STR("stopped")))
         sandbox->budget /= 10;
     assert_false(sandbox_run(sandbox, NULL, NULL, &err));
-    if (!is_wanted(&err, row->want) || err.line != 2 || err.kind != ERROR_SCRIPT)
+    if (!begins_with(&err, row->want) || err.line != 2 || err.kind != ERROR_SCRIPT)
         fail_msg("line %d: %s, not '%s'", err.line, err.text, row->want);
     sandbox_restart(sandbox); /* what it left in its state does no harm */
     sandbox->source.text =
@@ -264,8 +256,8 @@ static HostileRow policy_rows[] = {
     {"keep", "kept = g:nodes() error(\"kept\")", "kept"},
     {"long_glob", "while true do g:tensors((\"{*,a}\"):rep(200)) end",
      "stopped after 50 million instructions"},
-    {"names_flood", "while true do g:tie((\"x\"):rep(16000), \"lm_head.weight\") end",
-     "stopped after 50 million instructions|not enough memory"},
+    {"names_flood", "while true do g:tie((\"x\"):rep(1000), \"lm_head.weight\") end",
+     "stopped after 50 million instructions"},
     {"segment_flood",
      "local t, s = {}, g:segments()[1] for i = 1, 1e6 do t[i] = s end "
      "while true do g:recompute(t) end",
@@ -337,7 +329,7 @@ static void run_policy(void **state)
     bool ok = session_change(session, &change, &err);
     unlink(path);
     assert_false(ok);
-    if (!is_wanted(&err, row->want) || err.line != 2)
+    if (!begins_with(&err, row->want) || err.line != 2)
         fail_msg("line %d: %s, not '%s'", err.line, err.text, row->want);
     assert_ptr_equal(session->plan, plan);
     assert_int_equal(session->journal.n_done, n_done);

@@ -317,24 +317,35 @@ static int n_entries(Fixture *f)
 typedef struct {
     const char *name, *path; /* in the folder */
     bool full;               /* no file may be longer than a few bytes */
+    bool none;               /* no further file may be opened */
 } FailRow;
 
 static FailRow fail_rows[] = {
-    {"no such folder", "no/such/plan.json", false},
-    {"no room", "plan.json", true},
+    {"no such folder", "no/such/plan.json", false, false},
+    {"no room", "plan.json", true, false},
+    {"no new file", "plan.json", false, true},
 };
 
-static bool save_with_little_room(Fixture *f, const char *path)
+static bool save_within(Fixture *f, const char *path, __rlimit_resource_t what, rlim_t limit)
+{
+    struct rlimit old, little;
+    assert_int_equal(getrlimit(what, &old), 0);
+    little = (struct rlimit){limit, old.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(what, &little), 0);
+    bool ok = planfile_save(f->session, path, false, &f->err);
+    assert_int_equal(setrlimit(what, &old), 0);
+    return ok;
+}
+
+static bool save(Fixture *f, const FailRow *row, const char *path)
 {
     enum { BYTES = 100 };
-    struct rlimit old, little;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
-    little = (struct rlimit){BYTES, old.rlim_max};
-    signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
-    bool ok = planfile_save(f->session, path, false, &f->err);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-    return ok;
+    if (row->full)
+        return save_within(f, path, RLIMIT_FSIZE, BYTES);
+    if (row->none)
+        return save_within(f, path, RLIMIT_NOFILE, 0);
+    return planfile_save(f->session, path, false, &f->err);
 }
 
 static void a_failing_save_leaves_the_old_file(void **state)
@@ -345,8 +356,7 @@ static void a_failing_save_leaves_the_old_file(void **state)
     Fixture *f = fixture;
     const char *path = in_folder(f, row->path), *old = in_folder(f, "plan.json");
     assert_true(file_write(old, STR("the old plan"), &f->err));
-    assert_false(row->full ? save_with_little_room(f, path)
-                           : planfile_save(f->session, path, false, &f->err));
+    assert_false(save(f, row, path));
     assert_int_equal(f->err.kind, ERROR_UNREADABLE);
     assert_string_equal(f->err.file, path);
     assert_string_equal(contents(f->arena, old), "the old plan");
