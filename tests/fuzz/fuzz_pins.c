@@ -1,33 +1,13 @@
 /* fuzz_pins.c - any bytes as shardings in another system's text, of a small model: an error with
  * its place, or decisions that fit, from which a plan is made. */
 #include "core/plan/pins_text.h"
+#include "tests/fuzz/tiny_gpt.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
-
-static bool round_machine(void *context, Arena *arena, const char *name, Machine *out, Error *err)
-{
-    (void)context, (void)arena, (void)name, (void)err;
-    *out = (Machine){.name = "round", .devices_per_node = 8, .memory_bytes = 1 << 30};
-    out->memory_bytes_per_s = out->flops_per_s[DT_F32] = 1e12;
-    out->inside = out->between = (Link){.name = "wire", .latency_us = 1, .bytes_per_s = 1e11};
-    return true;
-}
-
-static Session *open_model(void)
-{
-    static const SessionHooks hooks = {.machine = round_machine};
-    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=4"};
-    Error err = {0};
-    Session *session = session_open(&options, &hooks, &err);
-    if (!session)
-        fprintf(stderr, "%s: %s\n", err.file, err.text);
-    assert(session);
-    return session;
-}
 
 /* An error says where; decisions come from lines of the text. */
 static void check(const Journal *journal, const Source *source, bool ok, const Error *err)
@@ -48,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
     static Session *session;
     if (!session)
-        session = open_model();
+        session = open_plain_tiny_gpt();
     Arena *scratch = arena_new(), *kept = session->journal_arena;
     session->journal_arena = scratch; /* what reading adds goes with it */
     session->notes = (Findings){0};

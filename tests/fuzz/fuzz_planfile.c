@@ -1,6 +1,7 @@
 /* fuzz_planfile.c - any bytes as a plan file of a small model: an error, or decisions that fit,
  * from which the method that it names makes a plan. */
 #include "core/plan/planfile.h"
+#include "tests/fuzz/tiny_gpt.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -9,27 +10,6 @@
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
-
-static bool round_machine(void *context, Arena *arena, const char *name, Machine *out, Error *err)
-{
-    (void)context, (void)arena, (void)name, (void)err;
-    *out = (Machine){.name = "round", .devices_per_node = 8, .memory_bytes = 1 << 30};
-    out->memory_bytes_per_s = out->flops_per_s[DT_F32] = 1e12;
-    out->inside = out->between = (Link){.name = "wire", .latency_us = 1, .bytes_per_s = 1e11};
-    return true;
-}
-
-static Session *open_model(void)
-{
-    static const SessionHooks hooks = {.machine = round_machine};
-    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=4"};
-    Error err = {0};
-    Session *session = session_open(&options, &hooks, &err);
-    if (!session)
-        fprintf(stderr, "%s: %s\n", err.file, err.text);
-    assert(session);
-    return session;
-}
 
 /* A file that is in memory only. */
 static PlanFile read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes, Method *method)
@@ -66,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
     static Session *session;
     if (!session)
-        session = open_model();
+        session = open_plain_tiny_gpt();
     Arena *scratch = arena_new(), *kept = session->journal_arena;
     session->journal_arena = scratch; /* what reading adds goes with it */
     session->notes = (Findings){0};
