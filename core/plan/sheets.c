@@ -1,5 +1,6 @@
 #include "core/plan/sheets.h"
 
+#include "core/base/intern.h"
 #include "core/plan/label.h"
 
 #include <inttypes.h>
@@ -118,6 +119,28 @@ void sheet_memory_rows(const Session *session, const RankMemories *ranks, Sheet 
         for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
             sheet_number(out, (double)rank->by_class[c]);
     }
+}
+
+int live_rows(Arena *arena, const Session *session, const LiveSet *set, LiveRow *rows)
+{
+    Intern *keys = intern_new(arena);
+
+    for (int i = 0; i < set->n; i++) {
+        const LiveValue *value = &set->at[i];
+        Str name = label_tensor(session, arena, value->tensor);
+        Buf key = buf_new(arena);
+        text_wildcard(name, &key);
+        size_t n = key.n;
+        buf_printf(&key, "\n%d %d %" PRId64, (int)value->class, value->sharding, value->bytes);
+        int32_t id = intern_put(keys, key.s, key.n);
+        if (id == intern_count(keys) - 1 && rows[id].n == 0)
+            rows[id] = (LiveRow){.first = i, .label = arena_str(arena, name)};
+        else if (rows[id].n == 1)
+            rows[id].label = arena_str(arena, (Str){key.s, n});
+        rows[id].n++;
+        rows[id].bytes += value->bytes;
+    }
+    return intern_count(keys);
 }
 
 /* ---- schedule ---- */

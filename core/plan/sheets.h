@@ -17,6 +17,16 @@ void sheet_memory_rows(const Session *session, const RankMemories *ranks, Sheet 
 /* "d0..d3 d8": the ranks of place `at`; about `most` characters of them, then "..". */
 void sheet_format_ranks(const RankMemories *ranks, int at, int64_t n_devices, int most, Buf *out);
 
+/* Values of a live set that are alike but for the numbers in their names. */
+typedef struct {
+    int first, n; /* the first of them in the set, how many */
+    int64_t bytes;
+    const char *label; /* "h.*.mlp.c_fc.weight"; of one alone its name */
+} LiveRow;
+
+/* rows[set->n], in the order of their first; how many they are. Labels lie in the arena. */
+int live_rows(Arena *arena, const Session *session, const LiveSet *set, LiveRow *rows);
+
 /* A row a block of a schedule. */
 extern const SheetColumn sheet_schedule_columns[];
 void sheet_schedule_rows(const Session *session, const Schedule *schedule, Sheet *out);

@@ -54,11 +54,6 @@ static void put_placement(const Placement *placement, Buf *out)
     }
 }
 
-static void put_items(int n, Buf *out)
-{
-    buf_puts(out, n == 1 ? ",)" : ")");
-}
-
 /* "(R, Shard(1))", one per axis that stages do not take. False, with the reason, where there are
  * none. */
 static bool put_placements(const Writing *w, const Sharding *sharding, Buf *out, Error *err)
@@ -82,7 +77,7 @@ static bool put_placements(const Writing *w, const Sharding *sharding, Buf *out,
             buf_puts(out, n++ ? ", " : "");
             put_placement(&placements[a], out);
         }
-    put_items(n, out);
+    python_tuple_end(n, out);
     return true;
 }
 
@@ -94,7 +89,7 @@ static void put_shape(const Writing *w, int32_t tensor, Buf *out)
     buf_putc(out, '(');
     for (int64_t d = 0; d < n; d++)
         buf_printf(out, "%s%" PRId64, d ? ", " : "", shape->dim[d]);
-    put_items((int)n, out);
+    python_tuple_end(n, out);
 }
 
 /* "((2, 16, 64), (Shard(0), R))"; None for placements that there are not, with the reason. */
@@ -184,9 +179,9 @@ static const char *stages_of(const Writing *w, int32_t tensor, int32_t op)
         for (int a = 0, k = 0; a < w->mesh->n_axes; a++)
             if (w->staged[a])
                 buf_printf(&out, "%s%" PRId64, k++ ? ", " : "", mesh_coord(w->mesh, a, rank));
-        put_items(w->n_staged, &out);
+        python_tuple_end(w->n_staged, &out);
     }
-    put_items(n, &out);
+    python_tuple_end(n, &out);
     return out.s;
 }
 
@@ -372,23 +367,14 @@ static void write_dims(const Writing *w, const char *name, bool staged, Buf *out
             buf_puts(out, n++ ? ", " : "");
             python_string(str_from(w->mesh->axes[a].name), out);
         }
-    put_items(n, out);
+    python_tuple_end(n, out);
     buf_putc(out, '\n');
 }
 
 static void write_mesh(const Writing *w, Buf *out)
 {
     const Mesh *mesh = w->mesh;
-    buf_puts(out, "MESH_SHAPE = (");
-    for (int a = 0; a < mesh->n_axes; a++)
-        buf_printf(out, "%s%" PRId64, a ? ", " : "", mesh->axes[a].size);
-    put_items(mesh->n_axes, out);
-    buf_puts(out, "\nMESH_DIM_NAMES = (");
-    for (int a = 0; a < mesh->n_axes; a++) {
-        buf_puts(out, a ? ", " : "");
-        python_string(str_from(mesh->axes[a].name), out);
-    }
-    put_items(mesh->n_axes, out);
+    python_mesh_axes(mesh, out);
     buf_puts(out, "\nRANKS = ");
     if (mesh->devices) {
         buf_putc(out, '[');

@@ -146,11 +146,6 @@ static void put_placed(const Placed *placed, Buf *out)
     }
 }
 
-static void close_tuple(int64_t n, Buf *out)
-{
-    buf_puts(out, n == 1 ? ",)" : ")");
-}
-
 /* "((64, 256), (R, Shard(1)))", behind it "[-1, 1]"; None for placements there are not. */
 static void put_lies(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out, Buf *comment)
 {
@@ -161,7 +156,7 @@ static void put_lies(Writing *w, int32_t tensor, const Sharding *sharding, Buf *
     buf_puts(out, "((");
     for (int64_t d = 0; d < shape->n_dims; d++)
         buf_printf(out, "%s%" PRId64, d ? ", " : "", shape->dim[d]);
-    close_tuple(shape->n_dims, out);
+    python_tuple_end(shape->n_dims, out);
     bool said = place(sharding, w->mesh, placed, &why);
     buf_puts(out, said ? ", (" : ", None)");
     for (int a = 0; said && a < w->mesh->n_axes; a++) {
@@ -169,7 +164,7 @@ static void put_lies(Writing *w, int32_t tensor, const Sharding *sharding, Buf *
         put_placed(&placed[a], out);
     }
     if (said) {
-        close_tuple(w->mesh->n_axes, out);
+        python_tuple_end(w->mesh->n_axes, out);
         buf_putc(out, ')');
     }
     w->n_unsaid += !said;
@@ -266,21 +261,12 @@ static void put_part(const Writing *w, SubMesh part, Buf *out)
     for (int a = 0; a < w->mesh->n_axes; a++)
         buf_printf(out, "%s%" PRId64, a ? ", " : "",
                    mesh_atoms_size(w->mesh, mesh_axis_atoms(w->mesh, a) & ~part.fixed));
-    close_tuple(w->mesh->n_axes, out);
+    python_tuple_end(w->mesh->n_axes, out);
 }
 
 static void put_mesh(const Writing *w, Buf *out)
 {
-    buf_puts(out, "MESH_SHAPE = (");
-    for (int a = 0; a < w->mesh->n_axes; a++)
-        buf_printf(out, "%s%" PRId64, a ? ", " : "", w->mesh->axes[a].size);
-    close_tuple(w->mesh->n_axes, out);
-    buf_puts(out, "\nMESH_DIM_NAMES = (");
-    for (int a = 0; a < w->mesh->n_axes; a++) {
-        buf_puts(out, a ? ", " : "");
-        python_string(str_from(w->mesh->axes[a].name), out);
-    }
-    close_tuple(w->mesh->n_axes, out);
+    python_mesh_axes(w->mesh, out);
     buf_puts(out,
              "\n\n# The parts of the mesh that hold something: processes, and the size of each "
              "axis.\nPARTS = {\n");

@@ -79,3 +79,8 @@ void python_identifier(Str text, Buf *out)
     if (str_has_word(str_from(keywords), text))
         buf_putc(out, '_');
 }
+
+void python_tuple_end(int64_t n, Buf *out)
+{
+    buf_puts(out, n == 1 ? ",)" : ")");
+}

@@ -12,6 +12,9 @@ void python_text(Str text, Buf *out); /* what stands between its quotes */
 /* The same characters as in the literal, for a comment: what would end the line does not. */
 void python_comment(Str text, Buf *out);
 
+/* What stands behind the n items of a tuple: ")", and of one ",)". */
+void python_tuple_end(int64_t n, Buf *out);
+
 /* A name for a variable or a function: what a name cannot have is an underscore, and so is put
  * before a digit and behind a keyword. Two texts may give one name. */
 void python_identifier(Str text, Buf *out);

@@ -16,6 +16,20 @@ void python_title(const Session *session, const char *system, Buf *out)
     buf_printf(out, ": a plan of dimscope, for %s.\n", system);
 }
 
+void python_mesh_axes(const Mesh *mesh, Buf *out)
+{
+    buf_puts(out, "MESH_SHAPE = (");
+    for (int a = 0; a < mesh->n_axes; a++)
+        buf_printf(out, "%s%" PRId64, a ? ", " : "", mesh->axes[a].size);
+    python_tuple_end(mesh->n_axes, out);
+    buf_puts(out, "\nMESH_DIM_NAMES = (");
+    for (int a = 0; a < mesh->n_axes; a++) {
+        buf_puts(out, a ? ", " : "");
+        python_string(str_from(mesh->axes[a].name), out);
+    }
+    python_tuple_end(mesh->n_axes, out);
+}
+
 void python_devices(const Mesh *mesh, SubMesh part, Buf *out)
 {
     int64_t n = submesh_size(mesh, part);
@@ -56,7 +70,7 @@ int python_parts(const Plan *plan, const Values *values, Arena *arena, PythonEnt
             buf_puts(&on, i ? ", " : "(");
             python_part_name(plan, part[i], &on);
         }
-        buf_puts(&on, n == 1 ? ",)" : ")");
+        python_tuple_end(n, &on);
         vec_push(arena, out, (PythonEntry){str_from(values->name[t]), on.s, NULL});
     }
     return n_several;

@@ -10,6 +10,9 @@
 /* "# gpt2.onnx on dp=2, tp=4: a plan of dimscope, for JAX.": the first line of a module. */
 void python_title(const Session *session, const char *system, Buf *out);
 
+/* "MESH_SHAPE = (2, 4)", and below it MESH_DIM_NAMES; without the last line end. */
+void python_mesh_axes(const Mesh *mesh, Buf *out);
+
 /* "range(8)", "[0, 2, 4]": the devices of a part, in its order. */
 void python_devices(const Mesh *mesh, SubMesh part, Buf *out);
 

@@ -2,6 +2,7 @@
  * they hold and their ops in a row, cut where they wait for others. */
 #include "viz/draw/device.h"
 
+#include "core/plan/sheets.h"
 #include "core/base/units.h"
 #include "core/plan/label.h"
 #include "core/plan/stage.h"
@@ -135,27 +136,14 @@ static int by_bytes(const void *a, const void *b)
 static Holdings fold_live(const DevicePicture *picture, const LiveSet *live)
 {
     Arena *arena = picture->draw->arena;
-    Intern *keys = intern_new(arena);
-    Holdings holdings = {.at = arena_array(arena, Holding, live->n)};
+    LiveRow *rows = arena_array(arena, LiveRow, live->n);
+    Holdings holdings = {.n = live_rows(arena, picture->draw->session, live, rows)};
 
-    for (int i = 0; i < live->n; i++) {
-        const LiveValue *value = &live->at[i];
-        Buf key = buf_new(arena);
-        text_wildcard(label_tensor(picture->draw->session, arena, value->tensor), &key);
-        const char *label = arena_str(arena, buf_str(&key));
-        buf_printf(&key, "\n%d %" PRId64 " %d", value->sharding, value->bytes, (int)value->class);
-        int32_t id = intern_put(keys, key.s, key.n);
-        if (id == holdings.n)
-            holdings.at[holdings.n++] = (Holding){label, value->tensor, value->sharding, 0, 0};
-        Holding *holding = &holdings.at[id];
-        holding->n++;
-        holding->bytes += value->bytes;
-        if (holding->n == 1) {
-            Str name = label_tensor(picture->draw->session, arena, value->tensor);
-            holding->label = arena_str(arena, name);
-        } else {
-            holding->label = label;
-        }
+    holdings.at = arena_array(arena, Holding, holdings.n);
+    for (int i = 0; i < holdings.n; i++) {
+        const LiveValue *value = &live->at[rows[i].first];
+        holdings.at[i] =
+            (Holding){rows[i].label, value->tensor, value->sharding, rows[i].n, rows[i].bytes};
     }
     if (holdings.n > 0)
         qsort(holdings.at, (size_t)holdings.n, sizeof *holdings.at, by_bytes);

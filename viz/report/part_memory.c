@@ -2,9 +2,8 @@
  * devices hold how much. */
 #include "viz/report/page.h"
 
+#include "core/plan/sheets.h"
 #include "core/plan/label.h"
-
-#include <inttypes.h>
 
 static const char *class_word(MemoryClass class)
 {
@@ -71,32 +70,6 @@ static void add_curve(Page *page, const MemoryUse *use)
 
 /* ---- at the peak ---- */
 
-typedef struct {
-    int first, n; /* of the set */
-    int64_t bytes;
-    const char *label;
-} LiveRow;
-
-/* Values that differ in numbers of their names alone are one. */
-static int fold_live(Page *page, const LiveSet *set, LiveRow *rows)
-{
-    Intern *keys = intern_new(page->arena);
-
-    for (int i = 0; i < set->n; i++) {
-        const LiveValue *value = &set->at[i];
-        Buf key = buf_new(page->arena);
-        text_wildcard(label_tensor(page->session, page->arena, value->tensor), &key);
-        size_t n = key.n;
-        buf_printf(&key, " %d %d %" PRId64, (int)value->class, value->sharding, value->bytes);
-        int32_t id = intern_put(keys, key.s, key.n);
-        if (id == intern_count(keys) - 1 && rows[id].n == 0)
-            rows[id] = (LiveRow){.first = i, .label = arena_str(page->arena, (Str){key.s, n})};
-        rows[id].n++;
-        rows[id].bytes += value->bytes;
-    }
-    return intern_count(keys);
-}
-
 static void put_until(Page *page, ReportTable *table, const LiveValue *value, int n)
 {
     if (value->to >= page->session->inferred->n_program)
@@ -112,7 +85,7 @@ static void put_until(Page *page, ReportTable *table, const LiveValue *value, in
 static void add_live(Page *page, const LiveSet *set, int place)
 {
     LiveRow *rows = arena_array(page->arena, LiveRow, set->n + 1);
-    int n = fold_live(page, set, rows);
+    int n = live_rows(page->arena, page->session, set, rows);
     ReportTable *table = page_table(
         page, "live", "Alive at the peak",
         arena_printf(page->arena, "%d value%s while %s runs%s", set->n, set->n == 1 ? "" : "s",
@@ -133,10 +106,7 @@ static void add_live(Page *page, const LiveSet *set, int place)
     table_page_column(table, "until", LOOK_NAME, "the last op that reads it");
     for (int i = 0; i < n && table_row(table, 0); i++) {
         const LiveValue *value = &set->at[rows[i].first];
-        table_text(table, rows[i].n > 1
-                              ? rows[i].label
-                              : arena_str(page->arena,
-                                          label_tensor(page->session, page->arena, value->tensor)));
+        table_text(table, rows[i].label);
         table_count(table, rows[i].n);
         table_text(table, memory_class_name(value->class));
         table_sharding(table, page->session, value->tensor, value->sharding);
