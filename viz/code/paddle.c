@@ -153,6 +153,7 @@ static void put_lies(Writing *w, int32_t tensor, const Sharding *sharding, Buf *
     Placed placed[MESH_AXES_MAX];
     Error why = {0};
     Buf says = buf_new(w->arena);
+    assert(shape); /* it has a sharding */
     buf_puts(out, "((");
     for (int64_t d = 0; d < shape->n_dims; d++)
         buf_printf(out, "%s%" PRId64, d ? ", " : "", shape->dim[d]);
@@ -216,7 +217,7 @@ static void put_out_in(Writing *w, Buf *out)
     for (int i = 0; i < w->values.n_parameters; i++) {
         int32_t t = w->values.parameter[i];
         const Shape *shape = inferred_shape(w->session->inferred, t);
-        if (w->values.name[t] && shape->n_dims == 2 && shape->dim[0] == shape->dim[1] &&
+        if (w->values.name[t] && shape && shape->n_dims == 2 && shape->dim[0] == shape->dim[1] &&
             naming_matrix(w->session->inferred, t) == MATRIX_OUT_IN)
             vec_push(w->arena, &entries, (PythonEntry){str_from(w->values.name[t]), "True", NULL});
     }
