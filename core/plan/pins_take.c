@@ -264,6 +264,7 @@ static bool read_of_shape(PinsText *text, Scan *scan, const Place *place, const 
 {
     const Session *session = text->session;
     const Shape *ours = inferred_shape(session->inferred, place->tensor);
+    assert(ours); /* whoever asks has looked */
     *value = (PinsValue){.shape = said ? *said : *ours};
     bool ok = read_value(text, scan, place->from, place->to, value, why);
     *by_name = pins_is_turned(session, place->name, value->placed, place->tensor);

@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/base/vec.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { DIGITS_READ = 9, NUMBERS_TRIED = 8 };
@@ -60,6 +61,7 @@ static int32_t class_of(Folder *f, int32_t item, size_t at, size_t n)
     int32_t id = intern_put(f->keys, key, strlen(key));
     if (id == f->classes.n)
         vec_push(f->arena, &f->classes, (Class){.line = {item, at, n}});
+    assert(f->classes.at);
     return id;
 }
 

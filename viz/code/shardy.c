@@ -235,9 +235,11 @@ static const char *read_as(Module *m, int32_t tensor, int32_t need)
         put_known(m, tensor);
     if (need < 0 || m->plan->sharding[tensor] < 0 || need == m->plan->sharding[tensor])
         return m->ssa[tensor];
-    for (int32_t at = m->first[tensor]; at > 0; at = m->resharded.at[at - 1].next)
+    for (int32_t at = m->first[tensor]; at > 0; at = m->resharded.at[at - 1].next) {
+        assert(m->resharded.at);
         if (m->resharded.at[at - 1].sharding == need)
             return m->resharded.at[at - 1].ssa;
+    }
     const char *ssa =
         put_reshard(m, tensor, m->ssa[tensor], m->plan->sharding[tensor], need, "sdy.reshard");
     vec_push(m->arena, &m->resharded, (Resharded){need, m->first[tensor], ssa});
