@@ -13,7 +13,7 @@
 #ifndef SCRIPTS_HOOKS_H
 #define SCRIPTS_HOOKS_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 
 typedef struct Scripts Scripts;
 

@@ -22,7 +22,7 @@
 #define SCRIPTS_LUA_API_H
 
 #include "core/base/vec.h"
-#include "core/plan/script_entry.h"
+#include "core/session/script_entry.h"
 
 #include <lauxlib.h>
 

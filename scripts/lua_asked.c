@@ -1,6 +1,6 @@
 #include "scripts/lua_asked.h"
 
-#include "core/plan/price.h"
+#include "core/reshard/price.h"
 #include "scripts/lua_attrs.h"
 
 #include <lauxlib.h>

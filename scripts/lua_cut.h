@@ -12,7 +12,7 @@
 #ifndef SCRIPTS_LUA_CUT_H
 #define SCRIPTS_LUA_CUT_H
 
-#include "core/plan/cut.h"
+#include "core/layout/cut.h"
 
 #include <lua.h>
 

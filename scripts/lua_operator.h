@@ -17,7 +17,7 @@
 #ifndef SCRIPTS_LUA_OPERATOR_H
 #define SCRIPTS_LUA_OPERATOR_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 #include "core/run/kernel.h"
 #include "scripts/lua_state.h"
 

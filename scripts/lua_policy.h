@@ -9,7 +9,7 @@
 #ifndef SCRIPTS_LUA_POLICY_H
 #define SCRIPTS_LUA_POLICY_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 #include "scripts/lua_names.h"
 #include "scripts/lua_state.h"
 

@@ -10,8 +10,8 @@
  * A policy runs before there is a plan of its own: what is of the plan is nil then, or the plan
  * before.
  */
-#include "core/plan/cost.h"
-#include "core/plan/price.h"
+#include "core/cost/cost.h"
+#include "core/reshard/price.h"
 #include "scripts/lua_objects.h"
 
 static const Plan *plan_of(lua_State *L)

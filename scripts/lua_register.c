@@ -1,6 +1,6 @@
 #include "scripts/lua_register.h"
 
-#include "core/rules/anno.h"
+#include "core/space/anno.h"
 #include "scripts/lua_attrs.h"
 #include "scripts/lua_template.h"
 #include "scripts/lua_operator.h"

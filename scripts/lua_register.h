@@ -14,7 +14,7 @@
 #ifndef SCRIPTS_LUA_REGISTER_H
 #define SCRIPTS_LUA_REGISTER_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 #include "scripts/lua_state.h"
 
 /* Runs the file's top level in the sandbox, whose source has been read. What it registers goes to

@@ -1,9 +1,9 @@
 #include "scripts/lua_spmd.h"
 
-#include "core/plan/session.h"
-#include "core/plan/spmd/dim_trans.h"
-#include "core/plan/spmd/letters.h"
-#include "core/plan/spmd/merge.h"
+#include "core/session/session.h"
+#include "core/peers/paddle/dim_trans.h"
+#include "core/peers/paddle/letters.h"
+#include "core/peers/paddle/merge.h"
 #include "scripts/lua_attrs.h"
 #include "scripts/lua_state.h"
 #include "scripts/lua_registered.h"

@@ -29,7 +29,7 @@
 #ifndef SCRIPTS_LUA_SPMD_H
 #define SCRIPTS_LUA_SPMD_H
 
-#include "core/plan/spmd/spmd.h"
+#include "core/peers/paddle/spmd.h"
 #include "scripts/lua_api.h"
 
 extern const LuaEntry rule_globals[], spmd_functions[]; /* register_rule; of the global spmd */

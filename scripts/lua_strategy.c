@@ -1,7 +1,7 @@
 #include "scripts/lua_strategy.h"
 
-#include "core/plan/session.h"
-#include "core/plan/strategy/strategy.h"
+#include "core/session/session.h"
+#include "core/peers/torch/strategy.h"
 #include "scripts/lua_attrs.h"
 #include "scripts/lua_state.h"
 #include "scripts/lua_registered.h"

@@ -1,7 +1,7 @@
 #include "scripts/lua_template.h"
 
-#include "core/plan/session.h"
-#include "core/rules/template/eval_template.h"
+#include "core/session/session.h"
+#include "core/peers/tapestry/eval_template.h"
 #include "scripts/lua_operator.h"
 #include "scripts/lua_registered.h"
 

@@ -1,13 +1,13 @@
 /* lua_template.h - templates as Lua tables: `template "name" { inputs = {..}, .. }`.
  *
- * Fields are those of core/rules/template/template.h, all texts; functions and unknown fields are
+ * Fields are those of core/peers/tapestry/template.h, all texts; functions and unknown fields are
  * refused. At the top level of a policy, or of a shipped file of scripts/ops, it adds the operator
  * `name` to the registry.
  */
 #ifndef SCRIPTS_LUA_TEMPLATE_H
 #define SCRIPTS_LUA_TEMPLATE_H
 
-#include "core/rules/template/template.h"
+#include "core/peers/tapestry/template.h"
 #include "scripts/lua_state.h"
 
 /* Makes `template` a global of the state; for register_run(), in sandbox_protect(). */

@@ -1,7 +1,7 @@
 #include "viz/diagram.h"
 
 #include "core/base/version.h"
-#include "core/plan/planfile.h"
+#include "core/session/planfile.h"
 #include "viz/draw/draw.h"
 
 #include <inttypes.h>

@@ -21,7 +21,7 @@
 #ifndef VIZ_DIAGRAM_H
 #define VIZ_DIAGRAM_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 
 /* ORDER DIAGRAM_KIND */
 typedef enum {

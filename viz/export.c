@@ -1,10 +1,10 @@
 #include "viz/export.h"
 
 #include "core/base/file.h"
-#include "core/run/trace_json.h"
+#include "core/run/trace/trace_json.h"
 #include "viz/code/code.h"
 #include "viz/dot.h"
-#include "viz/layout.h"
+#include "viz/dot_layout.h"
 #include "viz/report/report.h"
 #include "viz/report/tables.h"
 #include "viz/svg.h"

@@ -3,7 +3,7 @@
  *     dot svg pdf png    a drawing (diagram.h); all but the first laid out by dot (layout.h)
  *     html md            a report (report/report.h)
  *     csv json           one table, or all of them (report/tables.h)
- *     trace              a step along time, for Perfetto (core/run/trace_json.h)
+ *     trace              a step along time, for Perfetto (core/run/trace/trace_json.h)
  *     onnx               the model with its plan in it
  *     dtensor jax shardy paddle nnscaler lua    the plan as code (code/code.h)
  *

@@ -3,8 +3,8 @@
 #ifndef VIZ_STYLE_H
 #define VIZ_STYLE_H
 
-#include "core/plan/mesh.h"
-#include "core/plan/price.h"
+#include "core/layout/mesh.h"
+#include "core/reshard/price.h"
 
 /* The colour of the i-th mesh axis on white, "#0072B2"; the fifth and later share the neutral one:
  * from there on only the name carries it. */

@@ -1,8 +1,8 @@
 #include "core/plan/edges.h"
 
 #include "core/base/intern.h"
-#include "core/plan/factor/propagate.h"
-#include "core/plan/reshard/sending.h"
+#include "core/propagate/propagate.h"
+#include "core/reshard/sending.h"
 #include "core/plan/stage.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 #include "core/plan/json_forms.h"
 
-#include "core/plan/placement.h"
+#include "core/layout/placement.h"
 
 Json *json_of_mesh(const Mesh *mesh)
 {

@@ -13,7 +13,7 @@
 
 #include "core/base/json.h"
 #include "core/model/finding.h"
-#include "core/plan/reshard/reshard.h"
+#include "core/reshard/reshard.h"
 
 Json *json_of_mesh(const Mesh *mesh);
 /* [8,1024]; null for a size that is not known, [null,1024], and for NULL: nothing is known. */

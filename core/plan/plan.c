@@ -1,16 +1,16 @@
 #include "core/plan/plan.h"
 
 #include "core/base/intern.h"
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 #include "core/plan/edges.h"
-#include "core/plan/memory.h"
+#include "core/cost/memory.h"
 #include "core/plan/plan_findings.h"
-#include "core/plan/factor/propagate.h"
-#include "core/plan/explain/reason.h"
-#include "core/plan/shardy/plan_shardy.h"
+#include "core/propagate/propagate.h"
+#include "core/explain/reason.h"
+#include "core/peers/shardy/plan_shardy.h"
 #include "core/plan/stage.h"
-#include "core/plan/spmd/plan_spmd.h"
-#include "core/plan/strategy/plan_strategy.h"
+#include "core/peers/paddle/plan_spmd.h"
+#include "core/peers/torch/plan_strategy.h"
 
 #include <inttypes.h>
 

@@ -24,9 +24,9 @@
 
 #include "core/base/intern.h"
 #include "core/base/progress.h"
-#include "core/plan/factor/engine.h"
+#include "core/propagate/engine.h"
 #include "core/plan/method.h"
-#include "core/plan/reshard/reshard.h"
+#include "core/reshard/reshard.h"
 #include "core/rules/infer.h"
 
 typedef enum { ORIGIN_POLICY, ORIGIN_USER, ORIGIN_SEARCH } OriginKind;

@@ -2,7 +2,7 @@
 
 #include "core/base/scan.h"
 #include "core/rules/one_op.h"
-#include "core/rules/opspace.h"
+#include "core/space/opspace.h"
 
 /* ---- systems ---- */
 

@@ -14,7 +14,7 @@
 #ifndef CORE_RULES_ANNO_LINT_H
 #define CORE_RULES_ANNO_LINT_H
 
-#include "core/rules/anno.h"
+#include "core/space/anno.h"
 #include "core/rules/registry.h"
 
 typedef struct {

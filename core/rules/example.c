@@ -1,8 +1,8 @@
 #include "core/rules/example.h"
 
-#include "core/rules/anno.h"
+#include "core/space/anno.h"
 #include "core/rules/one_op.h"
-#include "core/rules/template/template.h"
+#include "core/peers/tapestry/template.h"
 
 #include <inttypes.h>
 

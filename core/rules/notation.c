@@ -1,7 +1,7 @@
 #include "core/rules/notation.h"
 
-#include "core/rules/factor_rule.h"
-#include "core/rules/template/template.h"
+#include "core/peers/shardy/factor_rule.h"
+#include "core/peers/tapestry/template.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
  *     einsum      bsk,kn->bsn                                 1: a dim that is never cut
  *     transforms  [Flatten(InputDim(0), InputDim(1))]         output dims, from those of one input
  *     shardy      ([i, l], [l, k])->([i, k]) {..} reduction={l}
- *     template    a metakernel template for these sizes (core/rules/template/template.h)
+ *     template    a metakernel template for these sizes (core/peers/tapestry/template.h)
  *
  * All five read the finished op space and nothing of the operator, so they hold for every operator,
  * a user's too. What a notation has no word for is said beside it.
@@ -12,7 +12,7 @@
 #ifndef CORE_RULES_NOTATION_H
 #define CORE_RULES_NOTATION_H
 
-#include "core/rules/opspace.h"
+#include "core/space/opspace.h"
 
 typedef struct {
     const char *name; /* as above: what `rule` and its JSON call it */

@@ -1,7 +1,7 @@
 #include "core/rules/one_op.h"
 
 #include "core/base/vec.h"
-#include "core/rules/opspace.h"
+#include "core/space/opspace.h"
 
 #include <math.h>
 #include <stdlib.h>

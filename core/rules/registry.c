@@ -1,7 +1,7 @@
 #include "core/rules/registry.h"
 
-#include "core/rules/anno.h"
-#include "core/rules/template/template.h"
+#include "core/space/anno.h"
+#include "core/peers/tapestry/template.h"
 #include "core/rules/user_op.h"
 
 #include <assert.h>

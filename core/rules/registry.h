@@ -11,7 +11,7 @@
 #include "core/model/finding.h"
 #include "core/model/graph.h"
 #include "core/rules/alias.h"
-#include "core/rules/opspace.h"
+#include "core/space/opspace.h"
 #include "core/rules/value.h"
 
 /* The attributes a rule asked for, by our names; and the first that is of another type than it
@@ -57,7 +57,7 @@ typedef enum {
 enum { OPERATOR_ANY = 0xFFFF }; /* inputs_max: any number; reads: every input */
 
 typedef struct Operator Operator;
-typedef struct Template Template; /* core/rules/template/template.h */
+typedef struct Template Template; /* core/peers/tapestry/template.h */
 
 /* Where a text begins in the file that has it; line 0: not known, column 0: somewhere in the line.
  */

@@ -20,7 +20,7 @@
 #ifndef CORE_RULES_USER_OP_H
 #define CORE_RULES_USER_OP_H
 
-#include "core/rules/anno_partition.h"
+#include "core/space/anno_partition.h"
 #include "core/rules/infer.h"
 
 /* Part `at` of `num` equal ones, 0 of 1: all of it. */

@@ -1,6 +1,6 @@
 #include "core/run/calibrate.h"
 
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #ifndef CORE_RUN_COLLECTIVE_H
 #define CORE_RUN_COLLECTIVE_H
 
-#include "core/plan/reshard/reshard.h"
+#include "core/reshard/reshard.h"
 #include "core/run/local.h"
 
 typedef struct {

@@ -6,7 +6,7 @@
 #ifndef CORE_RUN_GENERATE_H
 #define CORE_RUN_GENERATE_H
 
-#include "core/plan/op_part.h"
+#include "core/cost/op_part.h"
 
 /* Adds what one op says of its inputs to `out`, per tensor, where nothing is said yet. ERROR_RUN
  * names the op whose function fails. */

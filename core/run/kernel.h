@@ -11,7 +11,7 @@
 #ifndef CORE_RUN_KERNEL_H
 #define CORE_RUN_KERNEL_H
 
-#include "core/plan/op_part.h"
+#include "core/cost/op_part.h"
 #include "core/run/local.h"
 
 #include <pthread.h>

@@ -14,7 +14,7 @@
 #define CORE_RUN_LOCAL_H
 
 #include "core/base/vec.h"
-#include "core/plan/layout.h"
+#include "core/layout/runs.h"
 #include "core/run/element.h"
 
 typedef struct Local {

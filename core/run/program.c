@@ -1,6 +1,6 @@
 #include "core/run/lowering.h"
 
-#include "core/plan/op_said.h"
+#include "core/cost/op_said.h"
 #include "core/plan/stage.h"
 #include "core/run/native.h"
 

@@ -10,7 +10,7 @@
 
 #include "core/run/program.h"
 #include "core/run/run.h"
-#include "core/run/trace.h"
+#include "core/run/trace/trace.h"
 #include "core/run/verify.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 #include "core/run/run.h"
 
-#include "core/plan/memory.h"
+#include "core/cost/memory.h"
 #include "core/run/plugin.h"
 #include "core/run/report.h"
 #include "core/run/supervise.h"

@@ -11,7 +11,7 @@
 #ifndef CORE_RUN_RUN_H
 #define CORE_RUN_RUN_H
 
-#include "core/run/trace.h"
+#include "core/run/trace/trace.h"
 
 typedef struct {
     bool verify;

@@ -1,6 +1,6 @@
 #include "core/run/supervise.h"
 
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #ifndef TESTS_BENCH_BENCH_H
 #define TESTS_BENCH_BENCH_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 
 double now_ns(void);
 double least(double a, double b); /* 0: nothing yet */

@@ -8,9 +8,9 @@
 #include "tests/bench/bench.h"
 
 #include "core/base/file.h"
-#include "core/plan/reshard/eval_reshard.h"
-#include "core/plan/reshard/compare.h"
-#include "core/plan/shardy/tensor_sharding.h"
+#include "core/reshard/eval_reshard.h"
+#include "core/peers/torch/compare.h"
+#include "core/peers/shardy/tensor_sharding.h"
 #include "scripts/lua_machine.h"
 
 #include <math.h>

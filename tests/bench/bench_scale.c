@@ -3,7 +3,7 @@
  * Memory is what the system says of a process that does nothing else, so each of these runs in one
  * of its own. Pages of the mapped model file are the system's to take back and are not counted.
  */
-#include "core/plan/factor/propagate.h"
+#include "core/propagate/propagate.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/onnx_file.h"
 #include "tests/bench/synthetic.h"

@@ -2,7 +2,7 @@
  *
  * The text is the input; its bytes again make up shapes for a match, an op space and a cut.
  */
-#include "core/rules/anno_partition.h"
+#include "core/space/anno_partition.h"
 
 #include <stdlib.h>
 

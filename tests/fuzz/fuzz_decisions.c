@@ -5,10 +5,10 @@
  * Bytes of the input, in order: model, mesh, method, then decisions until they run out.
  */
 #include "core/model/onnx.h"
-#include "core/plan/diff.h"
-#include "core/plan/explain/events.h"
-#include "core/plan/planfile.h"
-#include "core/plan/explain/why_not.h"
+#include "core/summary/diff.h"
+#include "core/explain/events.h"
+#include "core/session/planfile.h"
+#include "core/explain/why_not.h"
 #include "core/run/run.h"
 
 #include <stdio.h>

@@ -3,16 +3,16 @@
  * Requests begin as the facts of tests/conformance; what changes are bytes, or whole words of the
  * text: numbers, names, values of a list.
  */
-#include "core/plan/reshard/eval_reshard.h"
-#include "core/plan/reshard/eval_rvd.h"
-#include "core/plan/layout.h"
-#include "core/plan/shardy/eval_insert.h"
-#include "core/plan/shardy/eval_shardy.h"
-#include "core/plan/spmd/eval_spmd.h"
-#include "core/plan/strategy/eval_redistribute.h"
-#include "core/plan/strategy/eval_strategy.h"
+#include "core/reshard/eval_reshard.h"
+#include "core/peers/nnscaler/eval_rvd.h"
+#include "core/layout/runs.h"
+#include "core/peers/shardy/eval_insert.h"
+#include "core/peers/shardy/eval_shardy.h"
+#include "core/peers/paddle/eval_spmd.h"
+#include "core/peers/torch/eval_redistribute.h"
+#include "core/peers/torch/eval_strategy.h"
 #include "core/base/vec.h"
-#include "core/rules/eval_factor.h"
+#include "core/peers/shardy/eval_factor.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* fuzz_machine.c - any text as a machine file: refused, or every price it gives is a time. */
-#include "core/plan/price.h"
+#include "core/reshard/price.h"
 #include "scripts/lua_machine.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  * be empty. A path ends where it should, is not dearer than what is right of others, and not
  * cheaper than its bound.
  */
-#include "core/plan/reshard/cross_mesh.h"
-#include "core/plan/reshard/compare.h"
+#include "core/reshard/cross_mesh.h"
+#include "core/peers/torch/compare.h"
 
 #include <math.h>
 #include <stdio.h>

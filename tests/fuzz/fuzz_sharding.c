@@ -1,6 +1,6 @@
 /* Texts of meshes and shardings: "MESH\nSHAPE\nVIEW TEXT", VIEW a digit. Whatever can be read
  * prints as a text that is read back to print the same, in every view that holds it. */
-#include "core/plan/sharding.h"
+#include "core/layout/sharding.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * The lines of the input are the fields of a template with two input slots; its bytes again make up
  * the shapes. What applies is a box to write and read: ranges of all operands, a print, an export.
  */
-#include "core/rules/template/pattern.h"
-#include "core/rules/template/template.h"
+#include "core/peers/tapestry/pattern.h"
+#include "core/peers/tapestry/template.h"
 
 #include <stdlib.h>
 

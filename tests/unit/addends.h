@@ -11,7 +11,7 @@
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-#include "core/plan/reshard/reshard.h"
+#include "core/reshard/reshard.h"
 
 enum { DEVICES_MAX = 24, ELEMENTS_MAX = 512 };
 

@@ -4,7 +4,7 @@
 
 #include "tests/unit/unit.h"
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 #include "scripts/hooks.h"
 
 typedef struct {

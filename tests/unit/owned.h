@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_OWNED_H
 #define TESTS_UNIT_OWNED_H
 
-#include "core/plan/cut.h"
+#include "core/layout/cut.h"
 
 static inline bool in_digit(const Digit *digit, const Mesh *mesh, int64_t position, int64_t value)
 {

@@ -5,7 +5,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/model/onnx.h"
-#include "core/plan/memory.h"
+#include "core/cost/memory.h"
 #include "core/plan/naming.h"
 #include "core/plan/plan.h"
 

@@ -15,8 +15,8 @@
 #ifndef TESTS_UNIT_SMALL_PLAN_H
 #define TESTS_UNIT_SMALL_PLAN_H
 
-#include "core/plan/cost.h"
-#include "core/plan/memory.h"
+#include "core/cost/cost.h"
+#include "core/cost/memory.h"
 #include "tests/unit/unit.h"
 
 enum { SMALL_OPS = 5, SMALL_TENSORS = 9, SMALL_RESHARDS = 4 };

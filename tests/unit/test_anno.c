@@ -1,6 +1,6 @@
 #include "tests/unit/unit.h"
 
-#include "core/rules/anno_partition.h"
+#include "core/space/anno_partition.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/json.h"
-#include "core/rules/eval_anno.h"
+#include "core/peers/nnscaler/eval_anno.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * would have shown at once. Searches that go to the nearest hit go where counted ones do. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/explain/reason.h"
+#include "core/explain/reason.h"
 #include "scripts/hooks.h"
 #include "tui/app/app.h"
 #include "tui/app/job.h"

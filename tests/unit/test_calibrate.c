@@ -1,7 +1,7 @@
 /* A machine that is known is found again from the times it would take. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 #include "core/run/calibrate.h"
 #include "scripts/hooks.h"
 

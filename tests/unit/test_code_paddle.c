@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/file.h"
-#include "core/plan/placement.h"
+#include "core/layout/placement.h"
 #include "scripts/hooks.h"
 #include "viz/code/values.h"
 #include "viz/export.h"

@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/file.h"
-#include "core/plan/placement.h"
+#include "core/layout/placement.h"
 #include "scripts/hooks.h"
 #include "tests/unit/random.h"
 #include "viz/code/modules.h"

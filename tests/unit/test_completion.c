@@ -2,9 +2,9 @@
  * same programs, and plans made of them, executed. */
 #include "tests/unit/planning.h"
 
-#include "core/plan/explain/events.h"
-#include "core/plan/explain/reason.h"
-#include "core/plan/spmd/completion.h"
+#include "core/explain/events.h"
+#include "core/explain/reason.h"
+#include "core/peers/paddle/completion.h"
 #include "core/rules/example.h"
 #include "core/run/run.h"
 #include "tests/unit/graph_text.h"

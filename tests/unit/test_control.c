@@ -3,7 +3,7 @@
 #include "tests/unit/infer_text.h"
 
 #include "core/model/onnx.h"
-#include "core/plan/factor/propagate.h"
+#include "core/propagate/propagate.h"
 
 static const char *text_of(Body *body, const char *dims)
 {

@@ -3,7 +3,7 @@
  * the end each device of the target holds its part, every addend of it once. */
 #include "tests/unit/addends.h"
 
-#include "core/plan/reshard/cross_mesh.h"
+#include "core/reshard/cross_mesh.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-#include "core/plan/cut.h"
+#include "core/layout/cut.h"
 
 #include <stdlib.h>
 

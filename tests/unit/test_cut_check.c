@@ -3,7 +3,7 @@
 #include "tests/unit/model_text.h"
 #include "tests/unit/vectors_made.h"
 
-#include "core/run/cut_check.h"
+#include "core/prove/cut_check.h"
 
 /* Adds its row's number to each row, as the rank counts them: right where rows are not cut. */
 #define ROWS                                                                                       \

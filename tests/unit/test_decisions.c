@@ -3,8 +3,8 @@
  * its file, its line and a hint, and the rest of the plan stays as it is. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/diff.h"
-#include "core/plan/planfile.h"
+#include "core/summary/diff.h"
+#include "core/session/planfile.h"
 #include "scripts/hooks.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "tests/unit/nvrtc.h"
 
 #include "core/rules/example.h"
-#include "core/run/rule_check.h"
+#include "core/prove/rule_check.h"
 
 typedef struct {
     const char *name, *operator;

@@ -1,7 +1,7 @@
 /* Plans side by side: what is listed differs, what is not listed is equal, whichever is first. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/diff_outline.h"
+#include "core/summary/diff_outline.h"
 
 #include <stdio.h>
 #include <stdlib.h>

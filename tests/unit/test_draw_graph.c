@@ -1,12 +1,12 @@
 /* Drawings of the graph: what they show is what the plan says, no more and no less. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/diff.h"
+#include "core/cost/cost.h"
+#include "core/summary/diff.h"
 #include "scripts/hooks.h"
 #include "viz/dot.h"
 #include "viz/draw/draw.h"
-#include "viz/layout.h"
+#include "viz/dot_layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

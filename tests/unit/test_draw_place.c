@@ -3,9 +3,9 @@
 #include "tests/unit/opened.h"
 
 #include "core/base/units.h"
-#include "core/plan/cost.h"
-#include "core/plan/op_said.h"
-#include "core/plan/slices.h"
+#include "core/cost/cost.h"
+#include "core/cost/op_said.h"
+#include "core/summary/slices.h"
 #include "core/plan/stage.h"
 #include "viz/diagram.h"
 #include "viz/dot.h"

@@ -4,9 +4,9 @@
 #include "tests/unit/owned.h"
 
 #include "core/base/file.h"
-#include "core/plan/comm.h"
-#include "core/plan/explain/why_reshard.h"
-#include "core/plan/label.h"
+#include "core/summary/comm.h"
+#include "core/explain/why_reshard.h"
+#include "core/summary/label.h"
 #include "viz/dot.h"
 #include "viz/draw/parts.h"
 

@@ -1,6 +1,6 @@
 #include "tests/unit/unit.h"
 
-#include "core/rules/einsum.h"
+#include "core/space/einsum.h"
 
 #include <inttypes.h>
 #include <string.h>

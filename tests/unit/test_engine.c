@@ -2,7 +2,7 @@
  * stack visits in its order. */
 #include "tests/unit/planning.h"
 
-#include "core/plan/factor/propagate.h"
+#include "core/propagate/propagate.h"
 
 #include <stdio.h>
 

@@ -2,10 +2,10 @@
  * and reads back from each notation that claims to say it. */
 #include "tests/unit/unit.h"
 
-#include "core/rules/anno.h"
-#include "core/rules/einsum.h"
+#include "core/space/anno.h"
+#include "core/space/einsum.h"
 #include "core/rules/example.h"
-#include "core/rules/factor_rule.h"
+#include "core/peers/shardy/factor_rule.h"
 #include "core/rules/infer.h"
 #include "core/rules/notation.h"
 #include "scripts/lua_template.h"

@@ -3,7 +3,7 @@
  * reduction and type; and along paths from stage to stage. */
 #include "tests/unit/addends.h"
 
-#include "core/plan/reshard/sending.h"
+#include "core/reshard/sending.h"
 #include "core/run/exchange.h"
 
 typedef struct {

@@ -3,7 +3,7 @@
 #include "tests/unit/model_text.h"
 #include "tests/unit/vectors_made.h"
 
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 #include "core/run/draw.h"
 #include "core/run/run.h"
 

@@ -4,7 +4,7 @@
 
 #include "core/base/file.h"
 #include "core/base/json.h"
-#include "core/plan/slices.h"
+#include "core/summary/slices.h"
 #include "core/plan/stage.h"
 #include "tests/unit/hostile.h"
 #include "tui/cli/help.h"

@@ -1,7 +1,7 @@
 /* Shardings as HLO prints them. Expected texts are JAX 0.10.2's, of NamedSharding. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/gspmd.h"
+#include "core/layout/gspmd.h"
 
 typedef struct {
     const char *name, *mesh, *sharding;

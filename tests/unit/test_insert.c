@@ -2,8 +2,8 @@
  * that afterwards every op's tensors agree, on random ops. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/shardy/choose.h"
-#include "core/plan/shardy/insert.h"
+#include "core/peers/shardy/choose.h"
+#include "core/peers/shardy/insert.h"
 
 #include <string.h>
 

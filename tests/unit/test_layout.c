@@ -1,6 +1,6 @@
 #include "tests/unit/unit.h"
 
-#include "tui/app/layout.h"
+#include "tui/app/panes.h"
 
 #include <stdio.h>
 

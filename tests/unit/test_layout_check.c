@@ -3,8 +3,8 @@
  * the proof must find. */
 #include "tests/unit/unit.h"
 
-#include "core/run/spmd_check.h"
-#include "core/run/strategy_check.h"
+#include "core/peers/paddle/spmd_check.h"
+#include "core/peers/torch/strategy_check.h"
 
 #include <stdio.h>
 

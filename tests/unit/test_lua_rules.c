@@ -1,7 +1,7 @@
 /* What a policy file registers beside operators, asked as the engine asks built-in rules. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/spmd/eval_spmd.h"
+#include "core/peers/paddle/eval_spmd.h"
 #include "core/rules/one_op.h"
 #include "scripts/lua_register.h"
 

@@ -1,7 +1,7 @@
 /* Meshes: their texts, and the arithmetic of positions. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/mesh.h"
+#include "core/layout/mesh.h"
 
 static Mesh *parse(Arena *arena, const char *text, Error *err)
 {

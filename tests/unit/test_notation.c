@@ -1,7 +1,7 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/graph_text.h"
 
-#include "core/rules/factor_rule.h"
+#include "core/peers/shardy/factor_rule.h"
 #include "core/rules/infer.h"
 #include "core/rules/notation.h"
 

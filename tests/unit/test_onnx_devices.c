@@ -4,7 +4,7 @@
 
 #include "core/base/file.h"
 #include "core/model/wire.h"
-#include "core/plan/onnx_devices.h"
+#include "core/session/onnx_devices.h"
 #include "core/plan/stage.h"
 #include "scripts/hooks.h"
 

@@ -1,6 +1,6 @@
 #include "tests/unit/unit.h"
 
-#include "core/rules/opspace.h"
+#include "core/space/opspace.h"
 
 #include <stdio.h>
 #include <string.h>

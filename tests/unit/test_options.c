@@ -2,10 +2,10 @@
  * they stand for decide the same when a policy says them. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/decision_lua.h"
-#include "core/plan/diff.h"
-#include "core/plan/options.h"
+#include "core/cost/cost.h"
+#include "core/summary/decision_lua.h"
+#include "core/summary/diff.h"
+#include "core/summary/options.h"
 #include "scripts/hooks.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 #include "scripts/lua_policy.h"
 #include "scripts/lua_register.h"
 

@@ -7,7 +7,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 #include "scripts/hooks.h"
 
 #include <inttypes.h>

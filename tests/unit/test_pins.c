@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/file.h"
-#include "core/plan/pins_text.h"
+#include "core/session/pins_text.h"
 #include "scripts/hooks.h"
 #include "viz/export.h"
 

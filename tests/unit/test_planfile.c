@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/plan/json_forms.h"
-#include "core/plan/planfile.h"
+#include "core/session/planfile.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/collectives_text.h"
 #include "tests/unit/unit.h"
 
-#include "core/plan/explain/reason.h"
+#include "core/explain/reason.h"
 #include "scripts/hooks.h"
 
 #include <inttypes.h>

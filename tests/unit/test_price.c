@@ -1,7 +1,7 @@
 /* Prices of collectives: NCCL's model in worked numbers, bounds, and where it changes its mind. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/price_ways.h"
+#include "core/reshard/price_ways.h"
 #include "scripts/lua_machine.h"
 
 #include <inttypes.h>

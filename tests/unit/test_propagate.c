@@ -2,8 +2,8 @@
  * (fixed point, pins kept, every axis explained) on the samples. */
 #include "tests/unit/planning.h"
 
-#include "core/plan/factor/propagate.h"
-#include "core/plan/explain/reason.h"
+#include "core/propagate/propagate.h"
+#include "core/explain/reason.h"
 
 /* ---- made graphs: "operator out = in, in" lines over inputs and weights ---- */
 

@@ -4,7 +4,7 @@
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-#include "core/plan/strategy/moves_run.h"
+#include "core/peers/torch/moves_run.h"
 
 static const Mesh *mesh_of(Arena *arena, const char *text)
 {

@@ -1,8 +1,8 @@
 /* register_op and template whole: what a file says of an operator reaches plan, run and proof. */
 #include "tests/unit/opened_op.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/op_said.h"
+#include "core/cost/cost.h"
+#include "core/cost/op_said.h"
 #include "core/plan/stage.h"
 #include "core/run/generate.h"
 #include "core/run/run.h"

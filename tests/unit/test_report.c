@@ -5,10 +5,10 @@
 
 #include "core/base/file.h"
 #include "core/base/units.h"
-#include "core/plan/comm.h"
-#include "core/plan/diff.h"
-#include "core/plan/label.h"
-#include "core/plan/planfile.h"
+#include "core/summary/comm.h"
+#include "core/summary/diff.h"
+#include "core/summary/label.h"
+#include "core/session/planfile.h"
 #include "viz/export.h"
 #include "viz/report/html.h"
 

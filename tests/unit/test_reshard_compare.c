@@ -4,7 +4,7 @@
  * breaks and mends by chance. None that delivers is cheaper than ours. */
 #include "tests/unit/addends.h"
 
-#include "core/plan/reshard/compare.h"
+#include "core/peers/torch/compare.h"
 
 #include <math.h>
 

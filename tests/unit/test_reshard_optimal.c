@@ -5,7 +5,7 @@
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-#include "core/plan/reshard/reshard.h"
+#include "core/reshard/reshard.h"
 #include "scripts/lua_machine.h"
 
 #include <math.h>

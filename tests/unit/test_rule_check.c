@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/rules/example.h"
-#include "core/run/rule_check.h"
+#include "core/prove/rule_check.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-#include "core/plan/reshard/rvd.h"
+#include "core/peers/nnscaler/rvd.h"
 
 enum { DEVICES_MAX = 16, ELEMENTS_MAX = 512, DEVICE_NUMBERS = 64 };
 

@@ -1,7 +1,7 @@
 /* Changes of the plan on the screen: pins, decisions, policies, two plans, a run of it. */
 #include "tests/unit/screen.h"
 
-#include "core/plan/planfile.h"
+#include "core/session/planfile.h"
 
 #include "tui/views/view_policy.h"
 

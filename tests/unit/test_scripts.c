@@ -1,7 +1,7 @@
 /* Lua: the sandbox, machine files, policies and what they leave in the journal. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 #include "scripts/hooks.h"
 #include "scripts/lua_machine.h"
 #include "scripts/lua_policy.h"

@@ -2,8 +2,8 @@
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-#include "core/plan/layout.h"
-#include "core/plan/placement.h"
+#include "core/layout/runs.h"
+#include "core/layout/placement.h"
 
 #include <inttypes.h>
 

@@ -3,11 +3,11 @@
  * What whole programs come to is in the facts (tests/conformance/factor.jsonl). */
 #include "tests/unit/planning.h"
 
-#include "core/plan/explain/events.h"
-#include "core/plan/shardy/eval_shardy.h"
-#include "core/plan/shardy/flow.h"
-#include "core/plan/shardy/plan_shardy.h"
-#include "core/plan/explain/stop.h"
+#include "core/explain/events.h"
+#include "core/peers/shardy/eval_shardy.h"
+#include "core/peers/shardy/flow.h"
+#include "core/peers/shardy/plan_shardy.h"
+#include "core/plan/stop.h"
 #include "tests/unit/graph_text.h"
 #include "tests/unit/random.h"
 

@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "tui/views/mesh_grid.h"
-#include "core/plan/slices.h"
+#include "core/summary/slices.h"
 
 #include <inttypes.h>
 

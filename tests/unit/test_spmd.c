@@ -1,8 +1,8 @@
 /* Merging by letters, aligning, transforms of dims, what is refused, the trace. Whole rules are
  * asked by the facts in tests/conformance/spmd.jsonl. */
-#include "core/plan/spmd/align.h"
-#include "core/plan/spmd/dim_trans.h"
-#include "core/plan/spmd/eval_spmd.h"
+#include "core/peers/paddle/align.h"
+#include "core/peers/paddle/dim_trans.h"
+#include "core/peers/paddle/eval_spmd.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * exact answers part, the trace, and operands that make no sense. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/spmd/spmd.h"
+#include "core/peers/paddle/spmd.h"
 #include "core/rules/one_op.h"
 
 #include <stdio.h>

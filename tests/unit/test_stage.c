@@ -3,12 +3,12 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/file.h"
-#include "core/plan/diff.h"
-#include "core/plan/memory.h"
-#include "core/plan/planfile.h"
-#include "core/plan/session.h"
+#include "core/summary/diff.h"
+#include "core/cost/memory.h"
+#include "core/session/planfile.h"
+#include "core/session/session.h"
 #include "core/plan/stage.h"
-#include "core/plan/traffic.h"
+#include "core/cost/traffic.h"
 #include "core/run/run.h"
 #include "scripts/hooks.h"
 

@@ -2,7 +2,7 @@
  * prices and steps of redistributions; users' own strategies, layer_norm both ways. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/strategy/explain.h"
+#include "core/peers/torch/explain.h"
 #include "core/rules/one_op.h"
 
 #include <math.h>

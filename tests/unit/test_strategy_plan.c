@@ -2,8 +2,8 @@
  * refusals; what is said of ops without a strategy. Data stays right: test_truth.c. */
 #include "tests/unit/planning.h"
 
-#include "core/plan/explain/reason.h"
-#include "core/plan/strategy/strategy.h"
+#include "core/explain/reason.h"
+#include "core/peers/torch/strategy.h"
 #include "core/run/run.h"
 #include "tests/unit/graph_text.h"
 

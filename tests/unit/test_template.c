@@ -4,7 +4,7 @@
 
 #include "core/rules/example.h"
 #include "core/rules/infer.h"
-#include "core/rules/template/eval_template.h"
+#include "core/peers/tapestry/eval_template.h"
 #include "scripts/hooks.h"
 #include "scripts/lua_template.h"
 

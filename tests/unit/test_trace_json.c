@@ -6,7 +6,7 @@
 #include "core/base/json.h"
 #include "core/plan/edges.h"
 #include "core/plan/stage.h"
-#include "core/run/trace_json.h"
+#include "core/run/trace/trace_json.h"
 #include "tests/unit/hostile.h"
 
 #include <math.h>

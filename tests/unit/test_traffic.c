@@ -1,8 +1,8 @@
 /* Traffic against brute force: what every place sends and gets, group by group. */
 #include "tests/unit/unit.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/traffic.h"
+#include "core/cost/cost.h"
+#include "core/cost/traffic.h"
 #include "scripts/hooks.h"
 #include "scripts/lua_machine.h"
 

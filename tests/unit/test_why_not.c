@@ -2,9 +2,9 @@
  * samples' plans without an axis has an answer; and the log of events leads to the plan. */
 #include "tests/unit/planning.h"
 
-#include "core/plan/explain/events.h"
-#include "core/plan/factor/propagate.h"
-#include "core/plan/explain/why_reshard.h"
+#include "core/explain/events.h"
+#include "core/propagate/propagate.h"
+#include "core/explain/why_reshard.h"
 
 typedef struct {
     const char *name, *model, *dims, *mesh, *pin;

@@ -1,8 +1,8 @@
 #include "tui/app/app.h"
 #include "tui/app/reload.h"
 
-#include "core/plan/planfile.h"
-#include "core/plan/explain/reason.h"
+#include "core/session/planfile.h"
+#include "core/explain/reason.h"
 #include "tui/app/reasons_job.h"
 #include "tui/app/compare.h"
 #include "tui/app/console.h"

@@ -8,7 +8,7 @@
 #define TUI_APP_APP_H
 
 #include "tui/app/config.h"
-#include "tui/app/layout.h"
+#include "tui/app/panes.h"
 #include "tui/app/open.h"
 #include "tui/app/palette.h"
 #include "tui/app/prompt.h"

@@ -15,7 +15,7 @@
 #ifndef TUI_APP_COMPARE_H
 #define TUI_APP_COMPARE_H
 
-#include "core/plan/diff_outline.h"
+#include "core/summary/diff_outline.h"
 #include "tui/app/ui.h"
 
 typedef struct Compare {

@@ -1,6 +1,6 @@
 #include "tui/app/copy.h"
 
-#include "core/plan/gspmd.h"
+#include "core/layout/gspmd.h"
 #include "tui/app/listing.h"
 #include "tui/app/menu.h"
 #include "tui/views/label.h"

@@ -20,8 +20,8 @@
 #ifndef TUI_APP_FILTER_H
 #define TUI_APP_FILTER_H
 
-#include "core/plan/changed.h"
-#include "core/plan/comm.h"
+#include "core/summary/changed.h"
+#include "core/summary/comm.h"
 
 /* What a filter looks at; must outlive it. */
 typedef struct {

@@ -1,6 +1,6 @@
 #include "tui/app/filter_state.h"
 
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 
 #include <ctype.h>
 

@@ -14,7 +14,7 @@
 #define TUI_APP_JOB_H
 
 #include "core/base/progress.h"
-#include "core/plan/session.h"
+#include "core/session/session.h"
 
 /* Ops of a model that one may go over within a frame. */
 enum { JOB_QUIET_MS = 80, JOB_LARGE_QUIET_MS = 10, JOB_AT_ONCE_OPS = 20000 };

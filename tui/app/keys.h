@@ -12,7 +12,7 @@
 #define TUI_APP_KEYS_H
 
 #include "core/base/error.h"
-#include "core/plan/action.h"
+#include "core/session/action.h"
 
 #include <stdint.h>
 

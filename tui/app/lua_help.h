@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/vec.h"
-#include "core/plan/script_entry.h"
+#include "core/session/script_entry.h"
 
 typedef Vec(const ScriptEntry *) LuaRows;
 

@@ -9,7 +9,7 @@
 #define TUI_APP_LUA_TYPED_H
 
 #include "core/base/str.h"
-#include "core/plan/script_entry.h"
+#include "core/session/script_entry.h"
 
 #include <stdbool.h>
 

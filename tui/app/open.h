@@ -7,7 +7,7 @@
 #ifndef TUI_APP_OPEN_H
 #define TUI_APP_OPEN_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 #include "tui/screen/grid.h"
 #include "tui/screen/term.h"
 

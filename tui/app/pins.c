@@ -1,7 +1,7 @@
 #include "tui/app/pins.h"
 
 #include "core/base/file.h"
-#include "core/plan/decision_lua.h"
+#include "core/summary/decision_lua.h"
 #include "core/plan/stage.h"
 #include "tui/app/listing.h"
 #include "tui/app/lua_typed.h"

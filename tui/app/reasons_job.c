@@ -1,6 +1,6 @@
 #include "tui/app/reasons_job.h"
 
-#include "core/plan/explain/reason.h"
+#include "core/explain/reason.h"
 #include "tui/app/compare.h"
 #include "tui/app/job.h"
 

@@ -1,6 +1,6 @@
 /* reasons_job.h - why axes are where they are, found beside the screen in large models.
  *
- * A question about an axis takes one walk over the plan (core/plan/explain/reason.h), again after
+ * A question about an axis takes one walk over the plan (core/explain/reason.h), again after
  * each change. Views ask reasons_ready() first, and show reasons_waiting where it says no.
  */
 #ifndef TUI_APP_REASONS_JOB_H

@@ -9,7 +9,7 @@
 #define TUI_APP_SEARCH_H
 
 #include "core/base/progress.h"
-#include "core/plan/session.h"
+#include "core/session/session.h"
 
 typedef enum { HIT_INPUT, HIT_GROUP, HIT_OP, HIT_TENSOR } HitKind;
 

@@ -1,6 +1,6 @@
 #include "tui/app/tour.h"
 
-#include "tui/app/layout.h"
+#include "tui/app/panes.h"
 
 const char *const tour_model = "samples/models/gpt2.onnx", *const tour_mesh = "dp=2,tp=4",
                   *const tour_policy = "megatron";

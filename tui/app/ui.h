@@ -10,13 +10,13 @@
 #ifndef TUI_APP_UI_H
 #define TUI_APP_UI_H
 
-#include "core/plan/changed.h"
-#include "core/plan/explain/events.h"
-#include "core/plan/session.h"
+#include "core/summary/changed.h"
+#include "core/explain/events.h"
+#include "core/session/session.h"
 #include "tui/app/config.h"
 #include "tui/app/job.h"
 #include "tui/app/prompt.h"
-#include "core/plan/comm.h"
+#include "core/summary/comm.h"
 #include "tui/views/control.h"
 #include "tui/views/mem.h"
 #include "tui/views/outline.h"

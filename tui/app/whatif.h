@@ -1,6 +1,6 @@
 /* whatif.h - what else could be decided here: options listed, tried beside the screen, chosen.
  *
- * `x` opens a menu of options (core/plan/options.h) with what each would change: step,
+ * `x` opens a menu of options (core/summary/options.h) with what each would change: step,
  * communication, peak, bytes on the wire, and whether the plan would be legal. Choosing applies its
  * decisions as one step of undo. Plans of up to QUICK_OPS_MAX ops are tried as soon as a reshard is
  * selected, without anybody waiting; larger ones when asked, with C-c to stop: those tried by then
@@ -9,7 +9,7 @@
 #ifndef TUI_APP_WHATIF_H
 #define TUI_APP_WHATIF_H
 
-#include "core/plan/options.h"
+#include "core/summary/options.h"
 #include "tui/app/ui.h"
 
 enum { QUICK_OPS_MAX = 5000 };

@@ -8,8 +8,8 @@
 #ifndef TUI_CLI_CLI_H
 #define TUI_CLI_CLI_H
 
-#include "core/plan/action.h"
-#include "core/plan/session.h"
+#include "core/session/action.h"
+#include "core/session/session.h"
 
 /* The contract with scripts. */
 enum {

@@ -2,7 +2,7 @@
 #include "tui/cli/cli.h"
 
 #include "core/base/units.h"
-#include "core/plan/diff.h"
+#include "core/summary/diff.h"
 #include "tui/cli/table.h"
 
 /* ---- what is compared ---- */

@@ -2,7 +2,7 @@
  * drawing, a report, tables or code. The work is a job beside the screen (tui/app/job.h). */
 #include "tui/cli/explore_export.h"
 
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 #include "tui/app/compare.h"
 #include "tui/app/job.h"
 #include "viz/export.h"

@@ -2,7 +2,7 @@
 
 #include "core/base/units.h"
 #include "core/plan/json_forms.h"
-#include "core/plan/planfile.h"
+#include "core/session/planfile.h"
 #include "core/plan/stage.h"
 #include "tui/cli/plan_text.h"
 #include "tui/cli/table.h"

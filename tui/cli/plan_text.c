@@ -2,10 +2,10 @@
 
 #include "core/base/intern.h"
 #include "core/base/units.h"
-#include "core/plan/cost.h"
-#include "core/plan/memory.h"
+#include "core/cost/cost.h"
+#include "core/cost/memory.h"
 #include "core/plan/stage.h"
-#include "core/plan/comm.h"
+#include "core/summary/comm.h"
 #include "tui/views/control.h"
 #include "tui/views/parameters.h"
 #include "tui/views/label.h"

@@ -8,7 +8,7 @@
 #ifndef TUI_CLI_PLAN_TEXT_H
 #define TUI_CLI_PLAN_TEXT_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 
 void plan_text_format(const Session *session, Buf *out);
 

@@ -4,9 +4,9 @@
 #include "tui/cli/cli.h"
 
 #include "core/base/units.h"
-#include "core/plan/reshard/cross_mesh.h"
+#include "core/reshard/cross_mesh.h"
 #include "core/plan/json_forms.h"
-#include "core/plan/reshard/compare.h"
+#include "core/peers/torch/compare.h"
 #include "core/rules/one_op.h"
 #include "tui/cli/table.h"
 

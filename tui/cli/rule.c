@@ -1,7 +1,7 @@
 #include "tui/cli/rule.h"
 
 #include "core/rules/one_op.h"
-#include "core/rules/template/template.h"
+#include "core/peers/tapestry/template.h"
 
 /* ---- the op asked about, as a graph of one op ---- */
 

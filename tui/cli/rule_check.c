@@ -2,9 +2,9 @@
  * systems' rules, or a file's, say of dims_mappings and placements. */
 #include "tui/cli/rule.h"
 
-#include "core/run/rule_check.h"
-#include "core/run/spmd_check.h"
-#include "core/run/strategy_check.h"
+#include "core/prove/rule_check.h"
+#include "core/peers/paddle/spmd_check.h"
+#include "core/peers/torch/strategy_check.h"
 #include "tui/cli/table.h"
 
 /* What is proven: an op space, a rule of dims_mappings, a strategy. */

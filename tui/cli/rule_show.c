@@ -4,9 +4,9 @@
 #include "core/rules/anno_lint.h"
 #include "core/rules/schema.h"
 #include "core/rules/example.h"
-#include "core/rules/factor_rule.h"
+#include "core/peers/shardy/factor_rule.h"
 #include "core/rules/notation.h"
-#include "core/rules/template/template.h"
+#include "core/peers/tapestry/template.h"
 #include "core/run/kernel.h"
 #include "tui/cli/table.h"
 

@@ -4,8 +4,8 @@
  * would be another. */
 #include "tui/cli/rule.h"
 
-#include "core/plan/strategy/eval_strategy.h"
-#include "core/plan/strategy/explain.h"
+#include "core/peers/torch/eval_strategy.h"
+#include "core/peers/torch/explain.h"
 #include "core/rules/alias.h"
 #include "core/rules/infer.h"
 #include "core/rules/one_op.h"

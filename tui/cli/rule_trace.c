@@ -3,8 +3,8 @@
  * a view come from those of its source, what the inputs must be resharded to. */
 #include "tui/cli/rule.h"
 
-#include "core/plan/placement.h"
-#include "core/plan/spmd/eval_spmd.h"
+#include "core/layout/placement.h"
+#include "core/peers/paddle/eval_spmd.h"
 #include "core/rules/one_op.h"
 #include "tui/cli/table.h"
 

@@ -1,6 +1,6 @@
 /* run_report.c - what a run came to, in JSON and in words. */
 #include "core/base/units.h"
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 #include "tui/cli/run.h"
 #include "tui/cli/table.h"
 #include "tui/views/label.h"

@@ -1,6 +1,6 @@
 #include "tui/cli/run.h"
 
-#include "core/run/cut_check.h"
+#include "core/prove/cut_check.h"
 #include "core/base/file.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 #include "tui/cli/cli.h"
 
 #include "core/plan/json_forms.h"
-#include "core/plan/explain/reason.h"
-#include "core/plan/explain/why_reshard.h"
+#include "core/explain/reason.h"
+#include "core/explain/why_reshard.h"
 
 static Json *origin_json(const Decision *pin)
 {

@@ -10,7 +10,7 @@
 #ifndef TUI_VIEWS_CONTROL_H
 #define TUI_VIEWS_CONTROL_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 #include "tui/views/outline.h"
 
 enum { TIES_MAX = 4 };

@@ -1,7 +1,7 @@
 /* graph_facts.c - what a row of the graph sums up to. */
 #include "tui/views/graph_row.h"
 
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 #include "tui/views/label.h"
 
 enum { LOOK_MAX = 4096, VIEWS_MAX = 4 };

@@ -1,7 +1,7 @@
 #include "tui/views/graph_row.h"
 
 #include "core/base/units.h"
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 #include "core/plan/stage.h"
 #include "tui/app/listing.h"
 #include "tui/app/menu.h"

@@ -1,11 +1,11 @@
 /* label.h - texts the views share, as the screen can draw them: shardings in colour, bytes, times.
  *
- * All texts live in the frame's arena. What does not ask the screen is in core/plan/label.h.
+ * All texts live in the frame's arena. What does not ask the screen is in core/summary/label.h.
  */
 #ifndef TUI_VIEWS_LABEL_H
 #define TUI_VIEWS_LABEL_H
 
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 #include "tui/app/ui.h"
 
 /* `8/dp,4096,4096/tp +tp`, marks as the screen can draw them. */

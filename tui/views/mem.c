@@ -2,7 +2,7 @@
 
 #include "tui/views/label.h"
 
-#include "core/plan/sheets.h"
+#include "core/summary/sheets.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

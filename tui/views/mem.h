@@ -12,7 +12,7 @@
 #define TUI_VIEWS_MEM_H
 
 #include "core/base/intern.h"
-#include "core/plan/session.h"
+#include "core/session/session.h"
 #include "tui/app/keys.h"
 
 /* ORDER MEM_GROUPING */

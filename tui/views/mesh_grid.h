@@ -7,7 +7,7 @@
 #ifndef TUI_VIEWS_MESH_GRID_H
 #define TUI_VIEWS_MESH_GRID_H
 
-#include "core/plan/mesh.h"
+#include "core/layout/mesh.h"
 #include "tui/views/tiles.h"
 
 typedef struct {

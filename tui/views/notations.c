@@ -1,6 +1,6 @@
 #include "tui/views/notations.h"
 
-#include "core/plan/gspmd.h"
+#include "core/layout/gspmd.h"
 
 #include <inttypes.h>
 

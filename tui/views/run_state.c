@@ -2,7 +2,7 @@
 
 #include "core/base/file.h"
 #include "tui/views/label.h"
-#include "core/run/trace_json.h"
+#include "core/run/trace/trace_json.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
 #define TUI_VIEWS_RUN_STATE_H
 
 #include "tui/app/ui.h"
-#include "core/run/timeline.h"
+#include "core/run/trace/timeline.h"
 
 typedef struct RunState {
     Timeline *timeline;     /* NULL: to be made */

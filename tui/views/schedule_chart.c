@@ -1,6 +1,6 @@
 #include "tui/views/schedule_chart.h"
 
-#include "core/plan/comm.h"
+#include "core/summary/comm.h"
 #include "tui/views/label.h"
 
 #include <math.h>

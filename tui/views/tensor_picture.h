@@ -7,7 +7,7 @@
 #define TUI_VIEWS_TENSOR_PICTURE_H
 
 #include "tui/app/ui.h"
-#include "core/plan/slices.h"
+#include "core/summary/slices.h"
 
 typedef struct {
     const Ui *ui;

@@ -1,5 +1,5 @@
 /* view_check.c - what a run came to: against one device, by rank, by kind of operator. */
-#include "core/plan/memory.h"
+#include "core/cost/memory.h"
 #include "tui/views/label.h"
 #include "tui/views/run_state.h"
 

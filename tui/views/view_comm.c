@@ -1,8 +1,8 @@
 #include "tui/views/comm_job.h"
 #include "tui/views/label.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/sheets.h"
+#include "core/cost/cost.h"
+#include "core/summary/sheets.h"
 #include "tui/app/menu.h"
 #include "tui/app/reasons_job.h"
 #include "tui/app/whatif.h"

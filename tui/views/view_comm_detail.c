@@ -1,8 +1,8 @@
 #include "tui/views/comm_job.h"
 #include "tui/views/label.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/explain/why_reshard.h"
+#include "core/cost/cost.h"
+#include "core/explain/why_reshard.h"
 #include "core/plan/stage.h"
 #include "tui/app/job.h"
 #include "tui/app/reasons_job.h"

@@ -2,8 +2,8 @@
  * below the list stands the op of the event, with what its operands were at that moment. */
 #include "tui/app/ui.h"
 
-#include "core/plan/explain/events.h"
-#include "core/plan/explain/sites.h"
+#include "core/explain/events.h"
+#include "core/explain/sites.h"
 #include "tui/views/label.h"
 
 #include <inttypes.h>

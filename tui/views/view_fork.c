@@ -1,7 +1,7 @@
 /* view_fork.c - where two plans begin to differ, and why the selected line does. */
 #include "tui/views/diff_cells.h"
 
-#include "core/plan/explain/reason.h"
+#include "core/explain/reason.h"
 #include "tui/app/reasons_job.h"
 #include "tui/views/label.h"
 

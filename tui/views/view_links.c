@@ -1,7 +1,7 @@
 #include "tui/views/label.h"
 
 #include "core/plan/edges.h"
-#include "core/plan/traffic.h"
+#include "core/cost/traffic.h"
 
 #include <inttypes.h>
 

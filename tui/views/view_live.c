@@ -1,5 +1,5 @@
 /* view_live.c - what is alive at the place that the Mem view shows: a tree of rows. */
-#include "core/plan/explain/reason.h"
+#include "core/explain/reason.h"
 #include "tui/app/reasons_job.h"
 #include "tui/views/label.h"
 

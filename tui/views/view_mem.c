@@ -3,7 +3,7 @@
 #include "tui/app/whatif.h"
 #include "tui/views/label.h"
 
-#include "core/plan/sheets.h"
+#include "core/summary/sheets.h"
 
 #include <stdio.h>
 

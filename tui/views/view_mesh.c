@@ -2,7 +2,7 @@
 #include "tui/views/label.h"
 #include "tui/views/mesh_facts.h"
 #include "tui/views/mesh_grid.h"
-#include "core/plan/slices.h"
+#include "core/summary/slices.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* view_policy.c - the policy's source with what each line did, and what of it the cursor is on. */
-#include "core/plan/diff.h"
+#include "core/summary/diff.h"
 #include "tui/app/job.h"
 #include "tui/app/menu.h"
 #include "tui/app/pins.h"

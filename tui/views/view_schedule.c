@@ -2,7 +2,7 @@
 #include "tui/views/label.h"
 #include "tui/views/schedule_chart.h"
 
-#include "core/plan/sheets.h"
+#include "core/summary/sheets.h"
 
 enum {
     NOTE_LEAST_H = 10, /* lines from which on the head says how backwards count */

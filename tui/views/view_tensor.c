@@ -1,4 +1,4 @@
-#include "core/plan/explain/reason.h"
+#include "core/explain/reason.h"
 #include "core/plan/stage.h"
 #include "tui/app/reasons_job.h"
 #include "tui/views/label.h"

@@ -1,7 +1,7 @@
 #include "tui/views/page.h"
 
-#include "core/plan/explain/reason.h"
-#include "core/plan/explain/why_not.h"
+#include "core/explain/reason.h"
+#include "core/explain/why_not.h"
 #include "tui/app/reasons_job.h"
 #include "tui/views/label.h"
 

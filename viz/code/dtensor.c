@@ -1,6 +1,6 @@
 #include "viz/code/code.h"
 
-#include "core/plan/placement.h"
+#include "core/layout/placement.h"
 #include "core/plan/stage.h"
 #include "viz/code/dtensor_styles.h"
 #include "viz/code/dtensor_text.h"

@@ -2,7 +2,7 @@
 #ifndef VIZ_CODE_DTENSOR_STYLES_H
 #define VIZ_CODE_DTENSOR_STYLES_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 
 /* def tensor_parallel(axis): a plan of ColwiseParallel and RowwiseParallel for each axis that cuts
  * nothing but Linear modules, by columns or by rows, and along which nothing moves but the sums of

@@ -1,6 +1,6 @@
 #include "viz/code/code.h"
 
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 #include "viz/code/jax_axes.h"
 #include "viz/code/python_mesh.h"
 

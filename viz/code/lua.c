@@ -2,8 +2,8 @@
 #include "viz/code/code.h"
 
 #include "core/base/file.h"
-#include "core/plan/decision_lua.h"
-#include "core/plan/label.h"
+#include "core/summary/decision_lua.h"
+#include "core/summary/label.h"
 #include "viz/code/fold.h"
 #include "viz/code/repin.h"
 

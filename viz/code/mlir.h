@@ -3,7 +3,7 @@
 #define VIZ_CODE_MLIR_H
 
 #include "core/model/dtype.h"
-#include "core/plan/sharding.h"
+#include "core/layout/sharding.h"
 
 /* "a\22b": in quotes; what is no printing ASCII is \ and two hexadecimal digits. */
 void mlir_string(Str text, Buf *out);

@@ -2,7 +2,7 @@
 #ifndef VIZ_CODE_MODULES_H
 #define VIZ_CODE_MODULES_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 
 typedef struct {
     Str path;

@@ -1,7 +1,7 @@
 /* onnx.c - the model's own file, with the plan in ONNX's annotations. */
 #include "viz/code/code.h"
 
-#include "core/plan/onnx_devices.h"
+#include "core/session/onnx_devices.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 #include "viz/code/code.h"
 
-#include "core/plan/placement.h"
+#include "core/layout/placement.h"
 #include "viz/code/paddle_text.h"
 #include "viz/code/python_mesh.h"
 

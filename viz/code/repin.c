@@ -1,7 +1,7 @@
 #include "viz/code/repin.h"
 
-#include "core/plan/decision_lua.h"
-#include "core/plan/factor/propagate.h"
+#include "core/summary/decision_lua.h"
+#include "core/propagate/propagate.h"
 #include "core/plan/stage.h"
 
 enum { ROUNDS_MAX = 2000 };

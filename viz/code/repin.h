@@ -7,7 +7,7 @@
 #ifndef VIZ_CODE_REPIN_H
 #define VIZ_CODE_REPIN_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 
 typedef struct {
     int n, n_own; /* the first n_own are the plan's */

@@ -3,9 +3,9 @@
 #include "viz/code/code.h"
 
 #include "core/base/file.h"
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 #include "core/plan/stage.h"
-#include "core/rules/factor_rule.h"
+#include "core/peers/shardy/factor_rule.h"
 #include "viz/code/mlir.h"
 #include "viz/code/values.h"
 

@@ -1,7 +1,7 @@
 #include "viz/code/values.h"
 
 #include "core/base/intern.h"
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 #include "core/plan/stage.h"
 
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* values.h - what a plan says something of, for exports as code: parameters, inputs, outputs and
  * what ops make, each under a name that nothing else has.
  *
- * A name is what people call the value (core/plan/label.h); its own where that is another's.
+ * A name is what people call the value (core/summary/label.h); its own where that is another's.
  */
 #ifndef VIZ_CODE_VALUES_H
 #define VIZ_CODE_VALUES_H
 
-#include "core/plan/session.h"
+#include "core/session/session.h"
 
 typedef struct {
     int n_parameters, n_made;

@@ -3,8 +3,8 @@
  * comes from outside, and who reads what the block makes, is dashed. */
 #include "viz/draw/draw.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/label.h"
+#include "core/cost/cost.h"
+#include "core/summary/label.h"
 
 enum { FRAME_OPS_MIN = 3, FRAME_FLAT_MIN = 8, NEXT_MAX = 6 };
 

@@ -4,9 +4,9 @@
 #include "viz/draw/holding.h"
 #include "viz/draw/moves.h"
 
-#include "core/plan/comm.h"
-#include "core/plan/cost.h"
-#include "core/plan/label.h"
+#include "core/summary/comm.h"
+#include "core/cost/cost.h"
+#include "core/summary/label.h"
 
 #include <inttypes.h>
 

@@ -2,9 +2,9 @@
  * they hold and their ops in a row, cut where they wait for others. */
 #include "viz/draw/device.h"
 
-#include "core/plan/sheets.h"
+#include "core/summary/sheets.h"
 #include "core/base/units.h"
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 #include "core/plan/stage.h"
 
 #include <inttypes.h>

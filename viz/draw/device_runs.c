@@ -1,9 +1,9 @@
 /* device_runs.c - the ops of a team in a row, and what is moved between them. */
 #include "viz/draw/device.h"
 
-#include "core/plan/comm.h"
-#include "core/plan/cost.h"
-#include "core/plan/label.h"
+#include "core/summary/comm.h"
+#include "core/cost/cost.h"
+#include "core/summary/label.h"
 #include "core/plan/stage.h"
 
 #include <inttypes.h>

@@ -5,9 +5,9 @@
  * are in the box of what they are views of. */
 #include "viz/draw/draw.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/diff_outline.h"
-#include "core/plan/label.h"
+#include "core/cost/cost.h"
+#include "core/summary/diff_outline.h"
+#include "core/summary/label.h"
 
 enum { SIDES = 2, BOXES_MAX = 110 };
 

@@ -1,9 +1,9 @@
 #include "viz/draw/draw.h"
 
 #include "core/base/units.h"
-#include "core/plan/comm.h"
-#include "core/plan/explain/reason.h"
-#include "core/plan/label.h"
+#include "core/summary/comm.h"
+#include "core/explain/reason.h"
+#include "core/summary/label.h"
 
 DiagramBox draw_new_box(BoxLook look, const char *title)
 {

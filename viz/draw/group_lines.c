@@ -2,7 +2,7 @@
  * what is not moved, and a line for all that is. */
 #include "viz/draw/draw.h"
 
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 
 typedef struct {
     int from, to;

@@ -1,7 +1,7 @@
 #include "viz/draw/holding.h"
 
 #include "core/base/units.h"
-#include "core/plan/comm.h"
+#include "core/summary/comm.h"
 
 #include <inttypes.h>
 

@@ -1,9 +1,9 @@
 #include "viz/draw/parts.h"
 
 #include "core/base/units.h"
-#include "core/plan/cost.h"
-#include "core/plan/explain/reason.h"
-#include "core/plan/label.h"
+#include "core/cost/cost.h"
+#include "core/explain/reason.h"
+#include "core/summary/label.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
  * very many read has no lines to them all: its name stands beside them. */
 #include "viz/draw/draw.h"
 
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 
 enum { PORT_READERS = 8 }; /* that stand together at one of the boxes that name a value */
 

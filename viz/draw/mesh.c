@@ -4,9 +4,9 @@
 #include "viz/draw/holding.h"
 #include "viz/draw/moves.h"
 
-#include "core/plan/comm.h"
-#include "core/plan/label.h"
-#include "core/plan/slices.h"
+#include "core/summary/comm.h"
+#include "core/summary/label.h"
+#include "core/summary/slices.h"
 #include "core/plan/stage.h"
 
 #include <inttypes.h>

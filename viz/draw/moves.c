@@ -1,10 +1,10 @@
 #include "viz/draw/moves.h"
 
 #include "core/base/units.h"
-#include "core/plan/comm.h"
-#include "core/plan/cost.h"
-#include "core/plan/label.h"
-#include "core/plan/op_said.h"
+#include "core/summary/comm.h"
+#include "core/cost/cost.h"
+#include "core/summary/label.h"
+#include "core/cost/op_said.h"
 
 #include <stdlib.h>
 

@@ -2,9 +2,9 @@
  * what it makes, and so on. What is one hop further is dashed. */
 #include "viz/draw/draw.h"
 
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 #include "viz/draw/parts.h"
-#include "viz/layout.h"
+#include "viz/dot_layout.h"
 
 enum { BEYOND_NAMED = 3 }; /* readers of a value that are further away: so many have a box each */
 

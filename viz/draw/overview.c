@@ -3,8 +3,8 @@
  * too many, neighbours are one box. */
 #include "viz/draw/draw.h"
 
-#include "core/plan/comm.h"
-#include "core/plan/label.h"
+#include "core/summary/comm.h"
+#include "core/summary/label.h"
 #include "core/plan/stage.h"
 
 enum {

@@ -17,7 +17,7 @@
 
 #include "viz/draw/draw.h"
 
-#include "core/plan/slices.h"
+#include "core/summary/slices.h"
 
 /* Cells of a table, row by row, while it grows. */
 typedef struct {

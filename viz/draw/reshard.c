@@ -1,10 +1,10 @@
 #include "viz/draw/parts.h"
 
 #include "core/base/units.h"
-#include "core/plan/comm.h"
-#include "core/plan/cost.h"
-#include "core/plan/explain/why_reshard.h"
-#include "core/plan/label.h"
+#include "core/summary/comm.h"
+#include "core/cost/cost.h"
+#include "core/explain/why_reshard.h"
+#include "core/summary/label.h"
 #include "core/plan/stage.h"
 #include "viz/style.h"
 

@@ -1,6 +1,6 @@
 #include "viz/draw/segments.h"
 
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 
 bool reshard_is_given(const Plan *plan, const Reshard *reshard)
 {

@@ -1,8 +1,8 @@
 #include "viz/draw/parts.h"
 
 #include "core/base/units.h"
-#include "core/plan/comm.h"
-#include "core/plan/label.h"
+#include "core/summary/comm.h"
+#include "core/summary/label.h"
 #include "core/plan/stage.h"
 
 #include <inttypes.h>

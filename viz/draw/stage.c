@@ -3,8 +3,8 @@
 
 #include "viz/draw/moves.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/label.h"
+#include "core/cost/cost.h"
+#include "core/summary/label.h"
 
 #include <math.h>
 

@@ -2,10 +2,10 @@
 #include "viz/draw/draw.h"
 
 #include "core/base/units.h"
-#include "core/plan/cost.h"
-#include "core/plan/diff_outline.h"
-#include "core/plan/label.h"
-#include "core/plan/op_said.h"
+#include "core/cost/cost.h"
+#include "core/summary/diff_outline.h"
+#include "core/summary/label.h"
+#include "core/cost/op_said.h"
 #include "core/plan/stage.h"
 #include "viz/style.h"
 

@@ -1,7 +1,7 @@
 #include "viz/draw/parts.h"
 
-#include "core/plan/explain/why_reshard.h"
-#include "core/plan/label.h"
+#include "core/explain/why_reshard.h"
+#include "core/summary/label.h"
 
 #include <inttypes.h>
 

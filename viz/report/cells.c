@@ -1,6 +1,6 @@
 #include "viz/report/cells.h"
 
-#include "core/plan/comm.h"
+#include "core/summary/comm.h"
 
 #include <inttypes.h>
 

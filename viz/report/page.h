@@ -12,7 +12,7 @@
 #ifndef VIZ_REPORT_PAGE_H
 #define VIZ_REPORT_PAGE_H
 
-#include "core/plan/comm.h"
+#include "core/summary/comm.h"
 #include "viz/export.h"
 
 /* ---- tables ---- */

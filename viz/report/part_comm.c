@@ -1,9 +1,9 @@
 /* part_comm.c - what moves: reshards folded by layers, why each is there, how each is priced. */
 #include "viz/report/page.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/explain/reason.h"
-#include "core/plan/label.h"
+#include "core/cost/cost.h"
+#include "core/explain/reason.h"
+#include "core/summary/label.h"
 
 enum { WHY_MOST = 60 };
 

@@ -2,9 +2,9 @@
 #include "viz/report/page.h"
 
 #include "core/base/units.h"
-#include "core/plan/diff.h"
-#include "core/plan/label.h"
-#include "core/plan/planfile.h"
+#include "core/summary/diff.h"
+#include "core/summary/label.h"
+#include "core/session/planfile.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 #include "viz/report/page.h"
 
 #include "viz/dot.h"
-#include "viz/layout.h"
+#include "viz/dot_layout.h"
 #include "viz/svg.h"
 
 /* What nobody could lay out: its boxes and lines as rows. */

@@ -2,9 +2,9 @@
  * one row. */
 #include "viz/report/page.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/diff.h"
-#include "core/plan/label.h"
+#include "core/cost/cost.h"
+#include "core/summary/diff.h"
+#include "core/summary/label.h"
 
 typedef struct {
     Page *page;

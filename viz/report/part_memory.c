@@ -2,8 +2,8 @@
  * devices hold how much. */
 #include "viz/report/page.h"
 
-#include "core/plan/sheets.h"
-#include "core/plan/label.h"
+#include "core/summary/sheets.h"
+#include "core/summary/label.h"
 
 static const char *class_word(MemoryClass class)
 {

@@ -1,8 +1,8 @@
 /* part_mesh.c - the devices and what each axis is used for; pipeline stages. */
 #include "viz/report/page.h"
 
-#include "core/plan/cost.h"
-#include "core/plan/label.h"
+#include "core/cost/cost.h"
+#include "core/summary/label.h"
 #include "core/plan/stage.h"
 
 #include <inttypes.h>

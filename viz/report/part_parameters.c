@@ -1,9 +1,9 @@
 /* part_parameters.c - how each parameter lies, in four notations, and what was decided by whom. */
 #include "viz/report/page.h"
 
-#include "core/plan/diff.h"
-#include "core/plan/explain/reason.h"
-#include "core/plan/label.h"
+#include "core/summary/diff.h"
+#include "core/explain/reason.h"
+#include "core/summary/label.h"
 
 /* ---- parameters ---- */
 

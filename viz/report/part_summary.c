@@ -4,9 +4,9 @@
 
 #include "core/base/units.h"
 #include "core/base/version.h"
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 #include "core/plan/method.h"
-#include "core/plan/planfile.h"
+#include "core/session/planfile.h"
 #include "core/plan/stage.h"
 #include "viz/style.h"
 

@@ -2,7 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/base/sheet_write.h"
-#include "core/plan/planfile.h"
+#include "core/session/planfile.h"
 #include "viz/report/cells.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* tables_comm.c - what is moved, how, and between whom. */
 #include "viz/report/cells.h"
 
-#include "core/plan/cost.h"
+#include "core/cost/cost.h"
 #include "core/plan/edges.h"
-#include "core/plan/label.h"
-#include "core/plan/sheets.h"
+#include "core/summary/label.h"
+#include "core/summary/sheets.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
 /* tables_memory.c - what lies in the memory of devices. */
 #include "viz/report/cells.h"
 
-#include "core/plan/label.h"
-#include "core/plan/sheets.h"
+#include "core/summary/label.h"
+#include "core/summary/sheets.h"
 
 static bool rows_memory(const Session *session, Sheet *out, Error *err)
 {

@@ -1,10 +1,10 @@
 /* tables_ops.c - what is computed: op by op, in sums over groups, in sums over operators. */
 #include "viz/report/cells.h"
 
-#include "core/plan/comm.h"
-#include "core/plan/cost.h"
-#include "core/plan/label.h"
-#include "core/plan/op_said.h"
+#include "core/summary/comm.h"
+#include "core/cost/cost.h"
+#include "core/summary/label.h"
+#include "core/cost/op_said.h"
 #include "core/plan/stage.h"
 
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 #include "viz/report/cells.h"
 
 #include "core/base/intern.h"
-#include "core/plan/cost.h"
-#include "core/plan/decision_lua.h"
-#include "core/plan/label.h"
-#include "core/plan/planfile.h"
+#include "core/cost/cost.h"
+#include "core/summary/decision_lua.h"
+#include "core/summary/label.h"
+#include "core/session/planfile.h"
 #include "core/plan/stage.h"
 
 #include <inttypes.h>

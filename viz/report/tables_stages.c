@@ -1,7 +1,7 @@
 /* tables_stages.c - pipeline stages and their schedule. Plans without stages have no rows. */
 #include "viz/report/cells.h"
 
-#include "core/plan/sheets.h"
+#include "core/summary/sheets.h"
 
 static bool rows_stages(const Session *session, Sheet *out, Error *err)
 {

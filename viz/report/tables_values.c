@@ -1,7 +1,7 @@
 /* tables_values.c - what tensors are and how they lie. */
 #include "viz/report/cells.h"
 
-#include "core/plan/label.h"
+#include "core/summary/label.h"
 #include "core/plan/stage.h"
 
 /* ---- tensors ---- */

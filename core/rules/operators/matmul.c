@@ -12,7 +12,7 @@
  * coordinates of k's axes are 0.
  */
 #include "core/rules/args.h"
-#include "core/rules/einsum.h"
+#include "core/space/einsum.h"
 
 #include <inttypes.h>
 

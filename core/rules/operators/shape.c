@@ -12,7 +12,7 @@
  * shape is data (Range, ConstantOfShape) are evaluated before the run, or refused.
  */
 #include "core/rules/args.h"
-#include "core/rules/einsum.h"
+#include "core/space/einsum.h"
 
 #include <inttypes.h>
 

@@ -5,7 +5,7 @@
  * A StableHLO op always says the type of its results, so these must be declared.
  */
 #include "core/rules/args.h"
-#include "core/rules/factor_ops.h"
+#include "core/peers/shardy/factor_ops.h"
 
 /* What the results are declared to be. */
 static bool declared_results(RuleCall *call, Error *err)

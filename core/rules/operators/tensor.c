@@ -9,7 +9,7 @@
  *
  * Views keep a partial value, as do all that only move elements.
  */
-#include "core/rules/einsum.h"
+#include "core/space/einsum.h"
 #include "core/rules/operators/dims.h"
 
 #include <inttypes.h>

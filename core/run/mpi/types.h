@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/model/dtype.h"
-#include "core/rules/opspace.h"
+#include "core/space/opspace.h"
 
 #include <mpi.h>
 

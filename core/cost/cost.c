@@ -1,0 +1,474 @@
+#include "core/cost/cost.h"
+
+#include "core/base/units.h"
+#include "core/plan/edges.h"
+#include "core/cost/op_said.h"
+
+/* ---- what an op does ---- */
+
+/* ORDER WORK */
+static const char *const work_names[] = {"view", "matmul", "vector", "gather"};
+
+const char *work_name(Work work)
+{
+    return work_names[work];
+}
+
+/* Families whose ops' work their op spaces do not tell. `least_reuse`: only ops that compute with
+ * each element so often, on average. */
+static const struct {
+    const char *family;
+    Work work;
+    double least_reuse;
+} works[] = {
+    {"index", WORK_GATHER, 0},  {"indexing", WORK_GATHER, 0},  {"scatter", WORK_GATHER, 0},
+    {"matmul", WORK_MATMUL, 0}, {"attention", WORK_MATMUL, 0}, {"recurrent", WORK_MATMUL, 0},
+    {"fused", WORK_MATMUL, 16}, {"contrib", WORK_MATMUL, 16},  {"gradient", WORK_MATMUL, 16},
+};
+
+/* Index dims that some dim of the operand depends on. */
+static uint32_t index_of(const OpSpace *space, const Operand *operand)
+{
+    uint32_t set = 0;
+    for (int d = 0; d < operand->projection.n_dims; d++)
+        for (int j = 0; j < space->n_index; j++)
+            if (operand->projection.row[d].coef[j] != 0)
+                set |= (uint32_t)1 << j;
+    return set;
+}
+
+enum { INPUTS_LOOKED = 8 };
+
+/* Two inputs meet in an index dim that is summed away, and each has one the other lacks. */
+static bool contracts(const OpSpace *space)
+{
+    uint32_t summed = 0, seen[INPUTS_LOOKED];
+    int n = space->n_inputs < INPUTS_LOOKED ? space->n_inputs : INPUTS_LOOKED;
+    for (int j = 0; j < space->n_index; j++)
+        if (space->index[j].role == ROLE_REDUCE && space->index[j].reduce == REDUCE_SUM)
+            summed |= (uint32_t)1 << j;
+    for (int b = 0; summed && b < n; b++) {
+        seen[b] = index_of(space, &space->operand[b]);
+        for (int a = 0; a < b; a++)
+            if (seen[a] & seen[b] & summed && seen[a] & ~seen[b] && seen[b] & ~seen[a])
+                return true;
+    }
+    return false;
+}
+
+static double elements(const OpSpace *space)
+{
+    double sum = 0;
+    for (int i = 0; i < space->n_inputs + space->n_outputs; i++) {
+        double n = 1;
+        const Shape *shape = &space->operand[i].shape;
+        for (int d = 0; d < shape->n_dims; d++)
+            n *= (double)shape->dim[d];
+        sum += n > 0 ? n : 0;
+    }
+    return sum;
+}
+
+static Work work_of_family(const OpSpace *space, const char *family)
+{
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++)
+        if (strcmp(works[i].family, family) == 0 &&
+            space->flops >= works[i].least_reuse * elements(space))
+            return works[i].work;
+    return WORK_VECTOR;
+}
+
+Work op_work(const Plan *plan, int32_t op)
+{
+    const Inferred *inferred = plan->inferred;
+    const OpSpace *space = inferred_space(inferred, op);
+    if (!space || (space->kernel && strcmp(space->kernel, "view") == 0))
+        return WORK_VIEW;
+    if (contracts(space))
+        return WORK_MATMUL;
+    const Operator *operator= inferred->registry
+        ? registry_find(inferred->registry, str_from(op_operator(inferred->graph, op)))
+        : NULL;
+    return operator&& operator->family ? work_of_family(space, operator->family) : WORK_VECTOR;
+}
+
+/* ---- how much of it, and how fast ---- */
+
+double op_flops_local(const Plan *plan, int32_t op)
+{
+    const OpSpace *space = inferred_space(plan->inferred, op);
+    if (!space)
+        return 0;
+    double flops = space->flops;
+    const OpCut *cut = plan_cut(plan, op);
+    for (int j = 0; cut && j < space->n_index; j++)
+        if (space->index[j].size > 0)
+            flops *= (double)cut_local_size(&cut->index[j], plan->mesh, 0) /
+                     (double)space->index[j].size;
+    return flops;
+}
+
+/* What equal ops and equal shardings have in common, found once for a whole plan. */
+typedef struct {
+    int32_t work, cut; /* Work and the cut that `flops` is of; -1: not known */
+    double flops;
+} KnownSpace;
+
+typedef struct {
+    const Plan *plan;
+    KnownSpace *space; /* by op space */
+    int64_t *elements; /* on rank 0, by sharding; -1: not known */
+} Known;
+
+static Known known_new(Arena *scratch, const Plan *plan)
+{
+    int32_t n_shardings = shardings_count(plan->shardings), n_spaces = plan->inferred->n_spaces;
+    Known known = {plan, arena_array(scratch, KnownSpace, n_spaces),
+                   arena_array(scratch, int64_t, n_shardings)};
+    for (int i = 0; i < n_spaces; i++)
+        known.space[i] = (KnownSpace){-1, -1, 0};
+    for (int i = 0; i < n_shardings; i++)
+        known.elements[i] = -1;
+    return known;
+}
+
+static Work known_work(const Known *known, int32_t op)
+{
+    KnownSpace *space = &known->space[known->plan->inferred->space[op]];
+    if (space->work < 0)
+        space->work = (int32_t)op_work(known->plan, op);
+    return (Work)space->work;
+}
+
+static double known_flops(const Known *known, int32_t op)
+{
+    KnownSpace *space = &known->space[known->plan->inferred->space[op]];
+    int32_t cut = known->plan->cut[op];
+    if (cut < 0 || space->cut != cut) {
+        space->cut = cut;
+        space->flops = op_flops_local(known->plan, op);
+    }
+    return space->flops;
+}
+
+static int64_t known_bytes(const Known *known, int32_t tensor, int32_t sharding)
+{
+    const Plan *plan = known->plan;
+    if (sharding < 0)
+        return 0;
+    int64_t *elements = &known->elements[sharding];
+    if (*elements < 0)
+        *elements = sharding_local_elements(shardings_at(plan->shardings, sharding), plan->mesh, 0);
+    return dtype_bytes((Dtype)plan->inferred->dtype[tensor], *elements);
+}
+
+/* Bytes that rank 0 reads and writes: every operand once, as it is read, as it is made. */
+static int64_t op_bytes_local(const Known *known, int32_t op, Work work)
+{
+    const Plan *plan = known->plan;
+    const Graph *graph = plan->inferred->graph;
+    const GraphOp *at = &graph->ops[op];
+    int64_t first = 0, read = 0, written = 0;
+    for (int32_t i = at->input; i < at->input + at->n_inputs; i++) {
+        int32_t tensor = graph->operands[i];
+        int64_t bytes = tensor < 0 ? 0 : known_bytes(known, tensor, plan->need[i]);
+        read += bytes;
+        first = i == at->input ? bytes : first;
+    }
+    for (int32_t i = op_output_place(at); i < op_output_place(at) + at->n_outputs; i++)
+        if (graph->operands[i] >= 0)
+            written += known_bytes(known, graph->operands[i], plan->made[graph->operands[i]]);
+    if (work == WORK_GATHER && first > written)
+        read -= first - written;
+    return read + written;
+}
+
+/* The element type an op computes with: that of its first operand. */
+static Dtype op_dtype(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    for (int i = 0; i < graph->ops[op].n_inputs; i++)
+        if (op_inputs(graph, op)[i] >= 0)
+            return (Dtype)plan->inferred->dtype[op_inputs(graph, op)[i]];
+    return DT_F32;
+}
+
+static double first_above_0(const double *number, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (number[i] > 0)
+            return number[i];
+    return 1;
+}
+
+static double peak_flops_per_s(const Machine *machine, Work work, Dtype dtype)
+{
+    const double *matmul = machine->flops_per_s, *vector = machine->vector_flops_per_s;
+    const double rates[] = {vector[dtype], vector[DT_F32], matmul[dtype], matmul[DT_F32]};
+    return work == WORK_MATMUL ? first_above_0(rates + 2, 2) : first_above_0(rates, 4);
+}
+
+static int64_t said_bytes(const OpSaid *said)
+{
+    return said->cost.bytes < 0x1p62 ? (int64_t)said->cost.bytes : INT64_MAX;
+}
+
+OpCost op_cost_on(const OpCost *cost, const Machine *machine)
+{
+    OpCost out = *cost;
+    if (out.work == WORK_VIEW)
+        return out;
+    double memory_share = out.work == WORK_GATHER ? machine->gather_share : machine->memory_share;
+    out.flops_per_s = peak_flops_per_s(machine, out.work, out.dtype);
+    out.flops_share =
+        out.work == WORK_MATMUL && machine->matmul_share > 0 ? machine->matmul_share : 1;
+    out.bytes_per_s = machine->memory_bytes_per_s;
+    out.bytes_share = memory_share > 0 ? memory_share : 1;
+    out.launch_us = machine->launch_us;
+    double compute_s = out.flops / (out.flops_share * out.flops_per_s);
+    double memory_s = (double)out.bytes / (out.bytes_share * out.bytes_per_s);
+    out.us = (compute_s > memory_s ? compute_s : memory_s) * 1e6 + out.launch_us;
+    return out;
+}
+
+static OpCost cost_of(const Known *known, int32_t op)
+{
+    const Plan *plan = known->plan;
+    OpCost cost = {.work = known_work(known, op)};
+    if (cost.work == WORK_VIEW)
+        return cost;
+    const OpSaid *said = op_said(plan, op);
+    cost.said = said && (said->cost.flops >= 0 || said->cost.bytes >= 0 || said->cost.us >= 0);
+    cost.dtype = op_dtype(plan, op);
+    cost.flops = said && said->cost.flops >= 0 ? said->cost.flops : known_flops(known, op);
+    cost.bytes =
+        said && said->cost.bytes >= 0 ? said_bytes(said) : op_bytes_local(known, op, cost.work);
+    cost = op_cost_on(&cost, plan->machine);
+    if (said && said->cost.us >= 0)
+        cost.us = said->cost.us;
+    return cost;
+}
+
+OpCost op_cost(const Plan *plan, int32_t op)
+{
+    if (inferred_is_host(plan->inferred, op))
+        return (OpCost){.work = WORK_VIEW};
+    Arena *scratch = arena_new();
+    Known known = known_new(scratch, plan);
+    OpCost cost = cost_of(&known, op);
+    arena_free(scratch);
+    return cost;
+}
+
+static void say_rate(double share, double rate, const char *unit, Buf *out)
+{
+    if (share == 1)
+        buf_printf(out, "%.6g %s", rate, unit);
+    else
+        buf_printf(out, "(%.4g * %.6g %s)", share, rate, unit);
+}
+
+void cost_explain(const Machine *machine, Buf *out)
+{
+    buf_printf(out, "%.4g us + max(flops / peak, bytes / ", machine->launch_us);
+    say_rate(machine->memory_share > 0 ? machine->memory_share : 1,
+             machine->memory_bytes_per_s / 1e9, "GB/s", out);
+    buf_putc(out, ')');
+}
+
+void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
+{
+    OpCost cost = op_cost(plan, op);
+    if (cost.work == WORK_VIEW) {
+        buf_puts(out, "view: moves nothing, takes no time");
+        return;
+    }
+    const OpSaid *said = op_said(plan, op);
+    if (said && said->cost.us >= 0) {
+        buf_puts(out, "as its operator says: ");
+        units_format_us(cost.us, out);
+        return;
+    }
+    buf_printf(out, "%s%s: %.4g us + max(", work_name(cost.work),
+               cost.said ? ", as its operator says" : "", cost.launch_us);
+    units_format_count((int64_t)cost.flops, out);
+    buf_puts(out, " flops / ");
+    say_rate(cost.flops_share, cost.flops_per_s / 1e12, "TFLOP/s", out);
+    buf_puts(out, ", ");
+    units_format_count(cost.bytes, out);
+    buf_puts(out, " B / ");
+    say_rate(cost.bytes_share, cost.bytes_per_s / 1e9, "GB/s", out);
+    buf_puts(out, ") = ");
+    units_format_us(cost.us, out);
+}
+
+double reshard_repeat(const Plan *plan, const Reshard *reshard)
+{
+    const Graph *graph = plan->inferred->graph;
+    int32_t maker = graph->tensors[reshard->tensor].maker;
+    int32_t reader = reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : -1;
+    bool result = reader >= 0 && strcmp(op_operator(graph, reader), "LoopResult") == 0;
+    return maker < 0 ? 1 : inferred_repeat(plan->inferred, result ? reader : maker);
+}
+
+/* ---- the best case ---- */
+
+/* Times at which things are done, in microseconds from the start of a step. */
+typedef struct {
+    const Plan *plan;
+    int32_t *first;                /* per op: the first reshard that waits for it, or -1 */
+    int32_t *next;                 /* per reshard: the next of the same op */
+    double *made_us;               /* per tensor: its value is there, as its pin wants it */
+    double *ready_us;              /* per op: the last of the collectives it reads from has ended */
+    double ops_us, collectives_us; /* when each queue is free */
+    int32_t *waits_for;            /* per op: the reshard that ready_us is of; -1 */
+    int32_t *made_by;              /* per tensor: the reshard that made_us is of; -1: its maker */
+    int32_t last;                  /* the last collective; -1 */
+    double *exposed_us;            /* per reshard; NULL: nobody asks */
+} Queues;
+
+static void issue(Queues *queues, int32_t id)
+{
+    const Plan *plan = queues->plan;
+    const Reshard *reshard = &plan->reshards[id];
+    double made_us = queues->made_us[reshard->tensor], us = reshard->path->us;
+    int32_t cause = us > 0 ? id : queues->made_by[reshard->tensor];
+    if (us > 0) { /* slices wait for nobody */
+        queues->last = id;
+        double start_us = made_us > queues->collectives_us ? made_us : queues->collectives_us;
+        made_us = start_us + reshard_repeat(plan, reshard) * us;
+        queues->collectives_us = made_us;
+    }
+    if (reshard->n_uses == 0) {
+        queues->made_us[reshard->tensor] = made_us;
+        queues->made_by[reshard->tensor] = cause;
+    }
+    for (int32_t u = reshard->use; u < reshard->use + reshard->n_uses; u++) {
+        int32_t op = plan->reshard_uses[u];
+        if (queues->ready_us[op] < made_us) {
+            queues->ready_us[op] = made_us;
+            queues->waits_for[op] = cause;
+        }
+    }
+}
+
+static void issue_all(Queues *queues, int32_t op, bool before)
+{
+    for (int32_t r = queues->first[op]; r >= 0; r = queues->next[r]) {
+        bool after;
+        reshard_beside(queues->plan, &queues->plan->reshards[r], &after);
+        if (after != before)
+            issue(queues, r);
+    }
+}
+
+static void run_op(Queues *queues, int32_t op)
+{
+    const Plan *plan = queues->plan;
+    const Graph *graph = plan->inferred->graph;
+    const GraphOp *at = &graph->ops[op];
+    double start_us = queues->ops_us;
+    int32_t cause = -1;
+    issue_all(queues, op, true);
+    if (queues->ready_us[op] > start_us) {
+        start_us = queues->ready_us[op];
+        cause = queues->waits_for[op];
+    }
+    for (int32_t i = at->input; i < at->input + at->n_inputs; i++)
+        if (graph->operands[i] >= 0 && queues->made_us[graph->operands[i]] > start_us) {
+            start_us = queues->made_us[graph->operands[i]];
+            cause = queues->made_by[graph->operands[i]];
+        }
+    if (queues->exposed_us && cause >= 0)
+        queues->exposed_us[cause] += start_us - queues->ops_us;
+    queues->ops_us = start_us + plan->op_us[op] + op_comm_us(plan, op);
+    for (int32_t i = op_output_place(at); i < op_output_place(at) + at->n_outputs; i++)
+        if (graph->operands[i] >= 0)
+            queues->made_us[graph->operands[i]] = queues->ops_us;
+    issue_all(queues, op, false);
+}
+
+static double best_case_us(const Plan *plan, double *exposed_us)
+{
+    const Graph *graph = plan->inferred->graph;
+    Arena *scratch = arena_new();
+    Queues queues = {.plan = plan, .last = -1, .exposed_us = exposed_us};
+    queues.first = arena_array(scratch, int32_t, graph->n_ops);
+    queues.next = arena_array(scratch, int32_t, plan->n_reshards);
+    queues.made_us = arena_array(scratch, double, graph->n_tensors);
+    queues.ready_us = arena_array(scratch, double, graph->n_ops);
+    queues.waits_for = arena_array(scratch, int32_t, graph->n_ops);
+    queues.made_by = arena_array(scratch, int32_t, graph->n_tensors);
+    for (int op = 0; op < graph->n_ops; op++)
+        queues.first[op] = queues.waits_for[op] = -1;
+    for (int t = 0; t < graph->n_tensors; t++)
+        queues.made_by[t] = -1;
+    for (int r = plan->n_reshards - 1; r >= 0; r--) {
+        bool after;
+        int32_t op = reshard_beside(plan, &plan->reshards[r], &after);
+        if (op < 0)
+            issue(&queues, r); /* of what is given */
+        if (op < 0)
+            continue;
+        queues.next[r] = queues.first[op];
+        queues.first[op] = r;
+    }
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        run_op(&queues, plan->inferred->program[i]);
+    double us = queues.ops_us > queues.collectives_us ? queues.ops_us : queues.collectives_us;
+    if (exposed_us && queues.last >= 0)
+        exposed_us[queues.last] += us - queues.ops_us;
+    arena_free(scratch);
+    return us;
+}
+
+void cost_exposed(const Plan *plan, double *us)
+{
+    memset(us, 0, sizeof *us * (size_t)plan->n_reshards);
+    best_case_us(plan, us);
+}
+
+/* ---- sums ---- */
+
+/* What the collectives inside an op send, as often as it runs. */
+static double said_wire_bytes(const Plan *plan, int32_t op)
+{
+    const OpSaid *said = op_said(plan, op);
+    return said ? (double)said->wire_bytes * inferred_repeat(plan->inferred, op) : 0;
+}
+
+static void price_ops(Plan *plan, Totals *totals, double *wire_bytes)
+{
+    const Inferred *inferred = plan->inferred;
+    Arena *scratch = arena_new();
+    Known known = known_new(scratch, plan);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        OpCost cost = cost_of(&known, op);
+        double n = inferred_repeat(inferred, op); /* an op of a loop runs n times */
+        plan->op_us[op] = n * cost.us;
+        totals->compute_us += plan->op_us[op];
+        totals->flops += n * cost.flops;
+        totals->comm_us += op_comm_us(plan, op);
+        *wire_bytes += said_wire_bytes(plan, op);
+    }
+    arena_free(scratch);
+}
+
+void cost_fill(Plan *plan)
+{
+    Totals totals = {.peak_bytes = plan->totals.peak_bytes};
+    double wire_bytes = 0;
+    op_said_fill(plan);
+    price_ops(plan, &totals, &wire_bytes);
+    for (int i = 0; i < plan->n_reshards; i++) {
+        const ReshardPath *path = plan->reshards[i].path;
+        double n = reshard_repeat(plan, &plan->reshards[i]);
+        totals.comm_us += n * path->us;
+        wire_bytes += n * (double)path->wire_bytes;
+    }
+    totals.comm_bytes = wire_bytes < 0x1p62 ? (int64_t)wire_bytes : INT64_MAX;
+    totals.step_us = totals.compute_us + totals.comm_us;
+    totals.overlap_us = best_case_us(plan, NULL);
+    plan->totals = totals;
+}

@@ -1,0 +1,106 @@
+#include "core/cost/memory_class.h"
+
+/* ORDER MEMORY_CLASS */
+static const char *const class_names[MEMORY_CLASS_COUNT] = {
+    "parameter",  "gradient", "optimizer_state",   "input",
+    "activation", "constant", "collective_buffer",
+};
+
+const char *memory_class_name(MemoryClass class)
+{
+    return class_names[class];
+}
+
+/* What an optimizer reads and makes, a letter each: p parameter, g gradient, s state, - neither.
+ * Behind `fixed` inputs; where it has `lists`, a letter stands for as many tensors as there are
+ * parameters. */
+static const struct {
+    const char *operator;
+    int fixed;
+    bool lists;
+    const char *reads, *makes;
+} optimizers[] = {
+    {"ai.onnx.preview.training::Adagrad", 2, true, "pgs", "ps"},
+    {"ai.onnx.preview.training::Momentum", 2, true, "pgs", "ps"},
+    {"ai.onnx.preview.training::Adam", 2, true, "pgss", "pss"},
+    {"ai.onnx.preview.training::Gradient", 0, false, "", "g"},
+    {"AdamStep", 0, false, "pg-sssss-", "pssssss"},
+    {"SgdStep", 0, false, "p-gs", "ps"},
+};
+
+typedef struct {
+    const Inferred *inferred;
+    MemoryClass *class;
+    bool *has_role; /* per tensor */
+} Roles;
+
+static void set_role(Roles *roles, int32_t tensor, char letter)
+{
+    if (tensor < 0 || letter == '-' || roles->has_role[tensor] ||
+        roles->class[tensor] == MEMORY_CONSTANT)
+        return;
+    roles->has_role[tensor] = true;
+    roles->class[tensor] = letter == 'p'   ? MEMORY_PARAMETER
+                           : letter == 'g' ? MEMORY_GRADIENT
+                                           : MEMORY_OPTIMIZER;
+}
+
+/* `each` tensors a letter; the last letter holds for all that follow. */
+static void set_roles(Roles *roles, const int32_t *tensor, int n, const char *letters, int each)
+{
+    int n_letters = (int)strlen(letters);
+    for (int i = 0; i < n && n_letters > 0; i++) {
+        int letter = i / each;
+        set_role(roles, tensor[i], letters[letter < n_letters ? letter : n_letters - 1]);
+    }
+}
+
+static void read_optimizer(Roles *roles, int32_t op, size_t row)
+{
+    const Graph *graph = roles->inferred->graph;
+    const GraphOp *at = &graph->ops[op];
+    int fixed = optimizers[row].fixed, n_letters = (int)strlen(optimizers[row].reads);
+    int n = at->n_inputs > fixed ? at->n_inputs - fixed : 0;
+    int each = optimizers[row].lists && n_letters > 0 && n >= n_letters ? n / n_letters : 1;
+    set_roles(roles, op_inputs(graph, op) + fixed, n, optimizers[row].reads, each);
+    set_roles(roles, op_outputs(graph, op), at->n_outputs, optimizers[row].makes, each);
+}
+
+static void read_optimizers(Roles *roles)
+{
+    const Graph *graph = roles->inferred->graph;
+    enum { N_ROWS = sizeof optimizers / sizeof *optimizers };
+    int32_t name[N_ROWS];
+    bool any = false;
+    for (size_t row = 0; row < N_ROWS; row++) {
+        name[row] = names_find(graph->names, str_from(optimizers[row].operator));
+        any |= name[row] >= 0;
+    }
+    for (int i = 0; any && i < roles->inferred->n_program; i++) {
+        int32_t op = roles->inferred->program[i];
+        for (size_t row = 0; row < N_ROWS; row++)
+            if (graph->ops[op].operator== name[row])
+                read_optimizer(roles, op, row);
+    }
+}
+
+static MemoryClass class_without_role(const Inferred *inferred, int32_t tensor)
+{
+    if (tensor_is_known(inferred, tensor))
+        return MEMORY_CONSTANT;
+    if (tensor_is_parameter(inferred, tensor))
+        return MEMORY_PARAMETER;
+    return inferred->graph->tensors[tensor].maker < 0 ? MEMORY_INPUT : MEMORY_ACTIVATION;
+}
+
+const MemoryClass *memory_classes(Arena *arena, const Inferred *inferred)
+{
+    int n = inferred->graph->n_tensors;
+    Roles roles = {.inferred = inferred,
+                   .class = arena_array(arena, MemoryClass, n),
+                   .has_role = arena_array(arena, bool, n)};
+    for (int32_t t = 0; t < n; t++)
+        roles.class[t] = class_without_role(inferred, t);
+    read_optimizers(&roles);
+    return roles.class;
+}

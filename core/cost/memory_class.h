@@ -1,0 +1,40 @@
+/* memory_class.h - what a value is kept for.
+ *
+ *     parameter        an initializer that is not a constant; what an optimizer updates, and what
+ *                      it makes of it
+ *     gradient         what an optimizer reads as the gradient of a parameter; what an operator
+ *                      Gradient makes
+ *     optimizer_state  a moment, an accumulator or a master copy that an optimizer reads, and what
+ *                      it makes of it
+ *     input            given to the run otherwise
+ *     constant         known before the run (tensor_is_known)
+ *     activation       made by the run otherwise
+ *     collective_buffer  a copy that steps of a reshard are still filling (memory.h)
+ *
+ * Optimizers are the operators of the table: those of ai.onnx.preview.training, and the steps of
+ * other systems under our names. A role is what the operator reads a value as, whoever made it; a
+ * value read in two roles has that of the first op. A constant stays one.
+ */
+#ifndef CORE_COST_MEMORY_CLASS_H
+#define CORE_COST_MEMORY_CLASS_H
+
+#include "core/rules/infer.h"
+
+/* ORDER MEMORY_CLASS */
+typedef enum {
+    MEMORY_PARAMETER,
+    MEMORY_GRADIENT,
+    MEMORY_OPTIMIZER,
+    MEMORY_INPUT,
+    MEMORY_ACTIVATION,
+    MEMORY_CONSTANT,
+    MEMORY_BUFFER,
+    MEMORY_CLASS_COUNT
+} MemoryClass;
+
+const char *memory_class_name(MemoryClass class); /* "optimizer_state" */
+
+/* Per tensor; never MEMORY_BUFFER. */
+const MemoryClass *memory_classes(Arena *arena, const Inferred *inferred);
+
+#endif

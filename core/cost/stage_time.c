@@ -1,0 +1,304 @@
+#include "core/plan/stage.h"
+
+#include "core/base/intern.h"
+#include "core/base/units.h"
+#include "core/cost/cost.h"
+#include "core/cost/op_said.h"
+#include "core/plan/plan_findings.h"
+
+#include <inttypes.h>
+
+static const double unbalanced = 1.2; /* slowest over mean, from which on it is said */
+
+double plan_step_us(const Plan *plan)
+{
+    return plan->stages && plan->stages->table ? plan->stages->table->us : plan->totals.step_us;
+}
+
+/* ---- what stages take ---- */
+
+/* The nearest stage on those devices: behind stage `s`, or before it. */
+static int stage_on(const Stages *stages, int s, int by, int devices)
+{
+    for (int at = s + by; 0 <= at && at < stages->n; at += by)
+        if (stages->at[at].devices == devices)
+            return at;
+    return s;
+}
+
+void stage_ends(const Plan *plan, const Reshard *reshard, int *from, int *to)
+{
+    const Stages *stages = plan->stages;
+    int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
+    bool sent = reshard->from_devices != reshard->to_devices;
+    *from = maker < 0 ? -1 : stages->of_op[maker];
+    *to = reshard->n_uses > 0 ? stages->of_op[plan->reshard_uses[reshard->use]] : *from;
+    if (reshard->n_uses == 0 && sent && *from >= 0)
+        *to = stage_on(stages, *from, 1, reshard->to_devices);
+    if (*from < 0 || !sent)
+        *from = *to;
+    else if (*to > 0 && plan_devices(plan, maker) != reshard->from_devices)
+        *from = stage_on(stages, *to, -1, reshard->from_devices);
+}
+
+/* Collectives before the sending are the sender's, those behind it the receiver's. */
+static void add_reshard(Plan *plan, const Reshard *reshard)
+{
+    int from, to;
+    stage_ends(plan, reshard, &from, &to);
+    if (to < 0)
+        return;
+    Stages *stages = plan->stages;
+    int32_t reader = reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : -1;
+    bool again = reader >= 0 && stages->recompute && stages->recompute[reader] >= 0;
+    double times = reshard_repeat(plan, reshard);
+    int stage = from;
+    for (int i = 0; i < reshard->path->n_steps; i++) {
+        const Step *step = &reshard->path->step[i];
+        if (step->kind == STEP_SEND || step->kind == STEP_BROADCAST) {
+            stage = to;
+            stages->at[to].receive_us += times * step->us;
+            stages->at[to].receive_bytes += (int64_t)(times * (double)step->bytes);
+        } else {
+            stages->at[stage].comm_us += times * step->us;
+            if (again && stage == to)
+                stages->at[stage].again_us += times * step->us;
+        }
+    }
+}
+
+static void add_op(Plan *plan, int32_t op)
+{
+    const Stages *stages = plan->stages;
+    int s = stages->of_op[op];
+    if (s < 0)
+        return;
+    double inside_us = op_comm_us(plan, op);
+    stages->at[s].compute_us += plan->op_us[op];
+    stages->at[s].comm_us += inside_us;
+    if (stages->recompute && stages->recompute[op] >= 0)
+        stages->at[s].again_us += plan->op_us[op] + inside_us;
+}
+
+/* ---- lanes ---- */
+
+/* Positions that agree on every atom which some stage's devices are told apart by are one class;
+ * classes on which the same stages run are one lane. */
+typedef struct {
+    const Plan *plan;
+    Arena *scratch;
+    AtomSet fixed;
+    int32_t n;     /* classes */
+    int32_t *lane; /* per class: by the devices that contain it; 0: none do */
+} Classes;
+
+static int32_t class_of(const Classes *classes, int64_t position)
+{
+    const Mesh *mesh = classes->plan->mesh;
+    int64_t id = 0;
+    for (int a = 0; a < mesh->n_atoms; a++)
+        if (classes->fixed >> a & 1)
+            id = id * mesh->atoms[a].size + mesh_atom_coord(mesh, a, position);
+    return (int32_t)id;
+}
+
+static int64_t classes_in(const Classes *classes, SubMesh sub)
+{
+    return mesh_atoms_size(classes->plan->mesh, classes->fixed & ~sub.fixed);
+}
+
+static int32_t class_in(const Classes *classes, SubMesh sub, int64_t i)
+{
+    return class_of(
+        classes, mesh_group_member(classes->plan->mesh, classes->fixed & ~sub.fixed, sub.first, i));
+}
+
+static void split_by(Classes *classes, Intern *lanes, int16_t devices)
+{
+    SubMesh sub = classes->plan->submeshes[devices];
+    int64_t n = classes_in(classes, sub);
+    for (int64_t i = 0; i < n; i++) {
+        int32_t *lane = &classes->lane[class_in(classes, sub, i)];
+        int32_t key[2] = {*lane, devices};
+        *lane = intern_put(lanes, key, sizeof key) + 1;
+    }
+}
+
+/* Numbers the lanes in the order of the mesh, and counts their devices. */
+static int32_t number_lanes(Classes *classes, int n_keys, int32_t *n_devices)
+{
+    int32_t *number = arena_array(classes->scratch, int32_t, n_keys + 1), n = 0;
+    int32_t each = (int32_t)(classes->plan->mesh->n_devices / classes->n);
+    for (int32_t c = 0; c < classes->n; c++) {
+        int32_t *lane = &classes->lane[c];
+        if (*lane == 0)
+            continue;
+        if (number[*lane] == 0)
+            number[*lane] = ++n;
+        *lane = number[*lane] - 1;
+        n_devices[*lane] += each;
+    }
+    return n;
+}
+
+/* The lanes of a part of the mesh, each once. */
+static int list_lanes(const Classes *classes, SubMesh sub, bool *seen, int32_t *out)
+{
+    int64_t n = classes_in(classes, sub);
+    int n_out = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t lane = classes->lane[class_in(classes, sub, i)];
+        if (!seen[lane])
+            out[n_out++] = lane;
+        seen[lane] = true;
+    }
+    for (int i = 0; i < n_out; i++)
+        seen[out[i]] = false;
+    return n_out;
+}
+
+static Classes classes_of(const Plan *plan, Arena *scratch, int *n_keys)
+{
+    const Stages *stages = plan->stages;
+    Classes classes = {.plan = plan, .scratch = scratch};
+    Intern *keys = intern_new(scratch);
+    bool *done = arena_array(scratch, bool, plan->n_submeshes);
+    for (int s = 0; s < stages->n; s++)
+        classes.fixed |= plan->submeshes[stages->at[s].devices].fixed;
+    classes.n = (int32_t)mesh_atoms_size(plan->mesh, classes.fixed);
+    classes.lane = arena_array(scratch, int32_t, classes.n);
+    for (int s = 0; s < stages->n; s++) {
+        if (!done[stages->at[s].devices])
+            split_by(&classes, keys, stages->at[s].devices);
+        done[stages->at[s].devices] = true;
+    }
+    *n_keys = intern_count(keys);
+    return classes;
+}
+
+static const Lanes *lanes_of(Plan *plan, Arena *scratch)
+{
+    const Stages *stages = plan->stages;
+    int n_keys;
+    Classes classes = classes_of(plan, scratch, &n_keys);
+    Lanes *lanes = arena_make(plan->arena, Lanes);
+    int32_t *n_devices = arena_array(plan->arena, int32_t, n_keys);
+    int32_t *first = arena_array(plan->arena, int32_t, stages->n + 1);
+    lanes->n = number_lanes(&classes, n_keys, n_devices);
+    bool *seen = arena_array(scratch, bool, lanes->n);
+    int32_t *some = arena_array(scratch, int32_t, lanes->n);
+    Vec(int32_t) list = {0};
+    for (int s = 0; s < stages->n; s++) {
+        int n = list_lanes(&classes, plan->submeshes[stages->at[s].devices], seen, some);
+        for (int i = 0; i < n; i++)
+            vec_push(plan->arena, &list, some[i]);
+        first[s + 1] = list.n;
+    }
+    lanes->n_devices = n_devices;
+    lanes->first = first;
+    lanes->lane = list.at;
+    return lanes;
+}
+
+/* ---- the schedule ---- */
+
+static void find_refused(Plan *plan, const Error *err)
+{
+    const Decision *said = plan->stages->scheduled;
+    plan_find(plan, LEVEL_ERROR, "schedule", -1, -1, arena_str(plan->arena, str_from(err->hint)),
+              "%s", err->text);
+    if (said)
+        plan_found_at(plan, &said->origin);
+}
+
+/* Times as they are, and the bubble of stages that take equally long. */
+static void make_table(Plan *plan, Arena *scratch)
+{
+    Stages *stages = plan->stages;
+    Error err = {0};
+    Schedule *table = schedule_make(plan->arena, str_from(stages->schedule), stages->n,
+                                    stages->lanes, stages->n_micro_batches, &err);
+    if (!table) {
+        find_refused(plan, &err);
+        return;
+    }
+    StageTime *even = arena_array(scratch, StageTime, stages->n);
+    StageTime *takes = arena_array(scratch, StageTime, stages->n);
+    for (int s = 0; s < stages->n; s++) {
+        const Stage *stage = &stages->at[s];
+        even[s] = (StageTime){1, 2, 0};
+        takes[s] =
+            (StageTime){stage_forward_us(stage), stage_backward_us(stage), stage->receive_us};
+    }
+    schedule_time(scratch, table, even);
+    stages->even_idle = table->idle;
+    schedule_time(plan->arena, table, takes);
+    stages->table = table;
+}
+
+static void find_unbalanced(Plan *plan)
+{
+    const Stages *stages = plan->stages;
+    double sum = 0;
+    int slowest = 0;
+    for (int s = 0; s < stages->n; s++) {
+        sum += stage_forward_us(&stages->at[s]);
+        if (stage_forward_us(&stages->at[s]) > stage_forward_us(&stages->at[slowest]))
+            slowest = s;
+    }
+    double most = stage_forward_us(&stages->at[slowest]), mean = sum / stages->n;
+    if (stages->lanes->n < 2 || mean <= 0 || most < unbalanced * mean)
+        return;
+    Arena *scratch = arena_new();
+    Buf slow = buf_new(scratch), usual = buf_new(scratch);
+    units_format_us(most, &slow);
+    units_format_us(mean, &usual);
+    plan_find(plan, LEVEL_NOTE, "unbalanced", plan->inferred->program[stages->at[slowest].first],
+              -1, "fewer ops in that stage, or more devices for it",
+              "stage %d takes %s forward, %.2g times the mean of %s: the others wait for it",
+              slowest, slow.s, most / mean, usual.s);
+    arena_free(scratch);
+}
+
+void stages_time(Plan *plan)
+{
+    Stages *stages = plan->stages;
+    if (!stages)
+        return;
+    Arena *scratch = arena_new();
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        add_op(plan, plan->inferred->program[i]);
+    for (int i = 0; i < plan->n_reshards; i++)
+        add_reshard(plan, &plan->reshards[i]);
+    stages->lanes = lanes_of(plan, scratch);
+    make_table(plan, scratch);
+    find_unbalanced(plan);
+    arena_free(scratch);
+}
+
+/* ---- text ---- */
+
+void stages_explain(const Plan *plan, Buf *out)
+{
+    const Stages *stages = plan->stages;
+    const Schedule *table = stages->table;
+    buf_printf(out, "%s, %d micro-batch%s on %d stage%s", table ? table->name : "no schedule",
+               stages->n_micro_batches, stages->n_micro_batches == 1 ? "" : "es", stages->n,
+               stages->n == 1 ? "" : "s");
+    if (!table) {
+        buf_puts(out, ": it does not fit them, see the findings");
+        return;
+    }
+    const ScheduleKind *kind = schedule_kind(str_from(table->name));
+    buf_puts(out, ": ");
+    units_format_us(table->us, out);
+    buf_printf(out, ", bubble %.1f%%; stages that took equally long would have %.1f%%",
+               100 * table->idle, 100 * stages->even_idle);
+    if (kind && *kind->bubble)
+        buf_printf(out, " = %s", kind->bubble);
+}
+
+const char *stages_backward_note(void)
+{
+    return "a backward slot counts twice its forward: there is no backward graph";
+}

@@ -1,0 +1,203 @@
+#include "core/explain/why_reshard.h"
+
+#include "core/base/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ORDER REASON_KIND */
+static const struct {
+    const char *word, *name;
+} kinds[] = {{"pin", "pin"},     {"fwd", "forward"}, {"bwd", "backward"}, {"use", "use"},
+             {"sum", "partial"}, {"pass", "pass"},   {"loop", "loop"},    {"row", "chosen"}};
+
+const char *reason_kind_name(ReasonKind kind)
+{
+    return kinds[kind].name;
+}
+
+const char *reason_root(const ReasonChain *chain)
+{
+    return chain->step[0].kind == REASON_CHOSEN ? "the op that chose so" : "its pin";
+}
+
+static void format_sharding(const Plan *plan, int32_t sharding, Buf *out)
+{
+    sharding_format(shardings_at(plan->shardings, sharding), plan->mesh, VIEW_OURS, out, NULL);
+}
+
+static void format_pin(const Plan *plan, const ReasonStep *step, Buf *out)
+{
+    const Graph *graph = plan->inferred->graph;
+    if (step->tensor >= 0)
+        buf_printf(out, "%s dim %d", tensor_name(graph, step->tensor), step->dim);
+    else
+        buf_printf(out, "%s %s", op_path_or_name(plan->inferred->graph, step->op),
+                   program_space(plan->inferred, step->op)->index[step->dim].name);
+    if (!step->pin) {
+        buf_puts(out, "  (with the parameter it is a view of)");
+        return;
+    }
+    const Origin *origin = &step->pin->origin;
+    if (origin->kind == ORIGIN_POLICY)
+        buf_printf(out, "  %s:%d  %s", path_base(origin->file), origin->line, origin->text);
+    else
+        buf_printf(out, "  %s  %s", origin->kind == ORIGIN_USER ? "by the user" : "by search",
+                   origin->text ? origin->text : "");
+}
+
+static void format_choice(const OpChoice *choice, Buf *out)
+{
+    buf_puts(out, ": its own choice");
+    if (choice->us < 0 || isinf(choice->us))
+        return;
+    buf_puts(out, ", ");
+    units_format_us(choice->us, out);
+    buf_puts(out, " of moves");
+    if (isinf(choice->next_us))
+        return;
+    buf_puts(out, " (next best ");
+    units_format_us(choice->next_us, out);
+    buf_putc(out, ')');
+}
+
+void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
+{
+    const Graph *graph = plan->inferred->graph;
+    const char *name = plan->mesh->axes[axis].name;
+    buf_printf(out, "%-4s ", kinds[step->kind].word);
+    if (step->kind == REASON_PIN) {
+        format_pin(plan, step, out);
+        return;
+    }
+    buf_printf(out, "%s %s  ", op_operator(graph, step->op),
+               op_path_or_name(plan->inferred->graph, step->op));
+    if (step->kind == REASON_USE || step->kind == REASON_CHOSEN) {
+        const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
+        buf_printf(out, "%s%s cut by %s", index->name, index->role == ROLE_REDUCE ? "+" : "", name);
+        if (step->kind == REASON_CHOSEN)
+            format_choice(&plan->choice[step->op], out);
+        return;
+    }
+    buf_puts(out, "-> ");
+    if (step->kind == REASON_BACKWARD || graph->ops[step->op].n_outputs > 1)
+        buf_printf(out, "%s ", tensor_name(graph, step->tensor)); /* else the op's only output */
+    bool flows = step->dim >= 0 && plan_flow(plan, step->tensor) >= 0 &&
+                 plan->sharding[step->tensor] != plan_flow(plan, step->tensor);
+    if (flows && !(cut_atoms(&plan_sharding(plan, step->tensor)->dim[step->dim]) &
+                   mesh_axis_atoms(plan->mesh, axis)))
+        format_sharding(plan, plan_flow(plan, step->tensor), out);
+    else
+        format_sharding(
+            plan, step->dim < 0 ? plan->made[step->tensor] : plan->sharding[step->tensor], out);
+}
+
+void reason_format_chain(const Plan *plan, const ReasonChain *chain, const char *indent, Buf *out)
+{
+    int64_t number = 1;
+    for (int i = chain->n_steps - 1; i >= 0; i--, number++) {
+        if (i == 0 && chain->n_left_out > 0) {
+            buf_printf(out, "%s   .. %" PRId64 " more\n", indent, chain->n_left_out);
+            number += chain->n_left_out;
+        }
+        buf_printf(out, "%s%2" PRId64 " ", indent, number);
+        reason_format(plan, &chain->step[i], chain->axis, out);
+        buf_putc(out, '\n');
+    }
+}
+
+/* "dim 1  768  whole": with who pinned it so, or that only its readers cut it. */
+static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
+{
+    const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
+    int32_t flow = plan_flow(plan, tensor);
+    buf_printf(out, "dim %d  %" PRId64 "  whole", dim,
+               cut_size(&plan_sharding(plan, tensor)->dim[dim]));
+    if (pin)
+        buf_printf(out, ", pinned so by %s:%d", path_base(pin->origin.file), pin->origin.line);
+    else if (flow >= 0 && !cut_is_whole(&shardings_at(plan->shardings, flow)->dim[dim]))
+        buf_puts(out, " as its maker leaves it; its readers take it cut");
+}
+
+static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
+{
+    ReasonChain *chains;
+    Arena *scratch = arena_new();
+    int n = why_tensor_dim(scratch, plan, tensor, dim, &chains);
+    for (int i = 0; i < n; i++) {
+        buf_printf(out, "dim %d  ", dim);
+        cut_format(&plan_sharding(plan, tensor)->dim[dim], plan->mesh, out);
+        buf_printf(out, "  cut by %s, back to %s:\n", plan->mesh->axes[chains[i].axis].name,
+                   reason_root(&chains[i]));
+        reason_format_chain(plan, &chains[i], "  ", out);
+    }
+    if (n == 0) {
+        buf_printf(out, "dim %d  ", dim);
+        cut_format(&plan_sharding(plan, tensor)->dim[dim], plan->mesh, out);
+        buf_puts(out, "  cut so by the method itself: no pin leads there\n");
+    }
+    arena_free(scratch);
+}
+
+/* The dims that are cut, each with its chains, then the whole ones in a line. */
+static void format_dims(const Plan *plan, int32_t tensor, int dim, Buf *out)
+{
+    const Sharding *sharding = plan_sharding(plan, tensor);
+    const char *between = "";
+    for (int d = 0; d < sharding->n_dims; d++)
+        if ((dim == -2 || dim == d) && !cut_is_whole(&sharding->dim[d]))
+            format_dim(plan, tensor, d, out);
+    for (int d = 0; d < sharding->n_dims; d++)
+        if ((dim == -2 || dim == d) && cut_is_whole(&sharding->dim[d])) {
+            buf_puts(out, between);
+            format_whole(plan, tensor, d, out);
+            between = "   ";
+        }
+    if (between[0])
+        buf_putc(out, '\n');
+}
+
+static void format_partial(const Plan *plan, int32_t tensor, Buf *out)
+{
+    ReasonChain *chains;
+    Arena *scratch = arena_new();
+    int n = why_tensor_dim(scratch, plan, tensor, -1, &chains);
+    for (int i = 0; i < n; i++) {
+        buf_printf(out, "partial over %s\n", plan->mesh->axes[chains[i].axis].name);
+        reason_format_chain(plan, &chains[i], "  ", out);
+    }
+    arena_free(scratch);
+}
+
+static void format_reshards(const Plan *plan, int32_t tensor, Buf *out)
+{
+    for (int i = 0; i < plan->n_reshards; i++)
+        if (plan->reshards[i].tensor == tensor)
+            why_reshard_format(plan, &plan->reshards[i], out);
+}
+
+void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
+{
+    const Inferred *inferred = plan->inferred;
+    buf_printf(out, "%s  ", tensor_name(inferred->graph, tensor));
+    if (plan->sharding[tensor] < 0) {
+        inferred_put_shape(inferred, tensor, out);
+        buf_puts(out, "  replicated, since not all of its shape is known\n");
+        return;
+    }
+    buf_printf(out, "%s  ", dtype_name((Dtype)inferred->dtype[tensor]));
+    format_sharding(plan, plan->sharding[tensor], out);
+    Shape local;
+    sharding_local_shape(plan_sharding(plan, tensor), plan->mesh, 0, &local);
+    buf_puts(out, "  local ");
+    shape_format(&local, out);
+    if (plan->made[tensor] != plan->sharding[tensor]) {
+        buf_puts(out, "  made as ");
+        format_sharding(plan, plan->made[tensor], out);
+    }
+    buf_putc(out, '\n');
+    format_dims(plan, tensor, dim, out);
+    if (dim == -2 || dim == -1)
+        format_partial(plan, tensor, out);
+    format_reshards(plan, tensor, out);
+}

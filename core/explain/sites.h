@@ -1,0 +1,74 @@
+/* sites.h - where an axis can be: the dims of tensors and the index dims of ops, numbered, and
+ * which of them are joined.
+ *
+ * A tensor dim is joined with the index dims that it is the mixed radix of, in the op that makes
+ * the tensor and in those that read it; what a loop carries with what an iteration leaves for the
+ * next. Propagation moves axes along these joints, so reasons are found along them.
+ */
+#ifndef CORE_EXPLAIN_SITES_H
+#define CORE_EXPLAIN_SITES_H
+
+#include "core/plan/plan.h"
+
+typedef struct {
+    int32_t n;
+    int32_t *tensor, *op; /* first site, by tensor and by op; one more: the end */
+    int32_t n_tensors;
+    int32_t *owner; /* of every SITES_STEP-th site: its tensor, or ~op */
+} Sites;
+
+enum { SITES_STEP = 16 };
+
+Sites *sites_new(Arena *arena, const Plan *plan);
+
+static inline int32_t site_of_tensor(const Sites *sites, int32_t tensor, int dim)
+{
+    return sites->tensor[tensor] + dim;
+}
+
+static inline int32_t site_of_op(const Sites *sites, int32_t op, int index)
+{
+    return sites->op[op] + index;
+}
+
+/* The tensor that a site is a dim of; below 0: ~op. */
+static inline int32_t site_owner(const Sites *sites, int32_t site)
+{
+    int32_t owner = sites->owner[site / SITES_STEP];
+    if (owner >= 0) {
+        while (owner < sites->n_tensors && sites->tensor[owner + 1] <= site)
+            owner++;
+        if (owner < sites->n_tensors)
+            return owner;
+        owner = ~0;
+    }
+    int32_t op = ~owner;
+    while (sites->op[op + 1] <= site)
+        op++;
+    return ~op;
+}
+
+static inline int site_dim(const Sites *sites, int32_t site)
+{
+    int32_t owner = site_owner(sites, site);
+    return site - (owner >= 0 ? sites->tensor[owner] : sites->op[~owner]);
+}
+
+/* The axis, or a part of it, cuts there in the finished plan (tensors: as axes flowed). */
+bool site_has(const Plan *plan, const Sites *sites, int32_t site, AtomSet atoms);
+
+/* The tensor of an operand (inputs, then outputs); -1: absent. */
+static inline int32_t op_operand(const Graph *graph, int32_t op, int operand)
+{
+    int n_inputs = graph->ops[op].n_inputs;
+    return operand < n_inputs ? op_inputs(graph, op)[operand]
+                              : op_outputs(graph, op)[operand - n_inputs];
+}
+
+/* Calls found() for every site joined with this one, in a fixed order; op: the op that joins them,
+ * -1 for a loop's tie. */
+typedef void SiteFound(void *context, int32_t site, int32_t op);
+void sites_joined(const Plan *plan, const Sites *sites, int32_t site, SiteFound *found,
+                  void *context);
+
+#endif

@@ -1,0 +1,57 @@
+/* why_not.h - why an axis is not on a tensor: where it is nearest, and what stopped it on the way.
+ *
+ * For each dim asked about, a breadth-first walk along the joints of sites.h finds the nearest
+ * places that have the axis; the op between such a place and the next one towards the dim is where
+ * it stopped, and says why (stop.h). A plan by the factor propagator answers from the visit itself
+ * (propagate_stops); other methods from the op space and what the op is cut by.
+ */
+#ifndef CORE_EXPLAIN_WHY_NOT_H
+#define CORE_EXPLAIN_WHY_NOT_H
+
+#include "core/base/json.h"
+#include "core/explain/reason.h"
+#include "core/plan/stop.h"
+
+enum { WHY_NOT_STOPS = 3 }; /* the nearest ones, by dim */
+
+typedef struct {
+    StopRecord at;
+    int32_t tensor; /* the operand it is about */
+    int n_ops;      /* from the op that stopped it to the dim asked about; 0: it is that of the
+                       tensor, or one that reads or makes it */
+    bool beside;    /* no axis came near: why one could not cut the dim at this op */
+    bool has_chain;
+    ReasonChain from;    /* how the axis came so far */
+    const Decision *pin; /* STOP_CLOSED: the pin that shuts the dim; or NULL */
+} WhyNotStop;
+
+typedef struct {
+    int dim;
+    AtomSet here;  /* what of the axis cuts it after all; the rest is asked about */
+    int other_dim; /* the axis cuts that dim of the tensor, and cuts one only; -1 */
+    int n_stops;   /* 0: no pin leads the axis to anything this dim is joined with */
+    WhyNotStop stop[WHY_NOT_STOPS];
+} WhyNotDim;
+
+typedef struct {
+    int32_t tensor;
+    int axis;
+    bool partial; /* the tensor is partial over it */
+    int n_dims;   /* 0: not all of the shape is known */
+    WhyNotDim *dim;
+} WhyNot;
+
+/* dim -1: all dims. In the arena. */
+WhyNot why_not(Arena *arena, const Plan *plan, int32_t tensor, int dim, int axis);
+
+/* What stopped it, in a clause. */
+void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out);
+
+/* Lines of text; the last of a dim says what would let the axis through. */
+void why_not_format(const Plan *plan, int32_t tensor, int dim, int axis, Buf *out);
+
+/* {"tensor","axis","partial","dims":[{"dim","size","here","other_dim","stops":[{"op","path","operator","tensor",
+ * "stop","text","hint","ops_away","beside","from":[lines]}]}]}; the caller frees it. */
+Json *why_not_json(const Plan *plan, int32_t tensor, int dim, int axis);
+
+#endif

@@ -1,0 +1,72 @@
+/* placement.h - a layout said with one word per mesh axis, applied left to right.
+ *
+ *     R         replicated                               Replicate()
+ *     S(d)      dim d of what is there, torch.chunk'ed   Shard(d)
+ *     _S(d,f)   d in f chunks, each chunked, the r-th    _StridedShard(d,f)
+ *               piece of every one
+ *     IS(d,k)   the same of k equal blocks, all even     InterleavedShard(d,k)
+ *     P(op)     every rank holds an addend               Partial(op)
+ *
+ * (torch DTensor and veScale.) Digits and placements say most
+ * layouts of each other, but not all: an axis in two parts is no placement, and a split factor that
+ * divides nothing is no digit. Even layouts translate by construction. Of uneven ones each rank's
+ * elements are compared, since chunks of chunks depend on the order of the axes.
+ */
+#ifndef CORE_LAYOUT_PLACEMENT_H
+#define CORE_LAYOUT_PLACEMENT_H
+
+#include "core/layout/runs.h"
+
+typedef enum {
+    PLACE_REPLICATE,
+    PLACE_SHARD,
+    PLACE_STRIDED,
+    PLACE_INTERLEAVED,
+    PLACE_PARTIAL,
+    PLACE_NORM_PARTIAL, /* NormP(p); MaskP: a sum of what each rank holds rows of, rest zero */
+} PlacementKind;
+
+enum { MASK_FACTOR = 0 }; /* of PLACE_NORM_PARTIAL: MaskP */
+
+typedef struct {
+    PlacementKind kind;
+    int dim;         /* of the three shards */
+    int64_t factor;  /* f, k or p; 1 for a plain shard, MASK_FACTOR for MaskP */
+    ReduceOp reduce; /* of partial */
+} Placement;
+
+/* Reads one, in either form; a negative dim counts from the end. ERROR_OUT_OF_RANGE: no such dim.
+ */
+bool placement_scan(Scan *scan, int64_t n_dims, Placement *out);
+void placement_format(const Placement *placement, bool long_form, Buf *out);
+
+static inline bool placement_is_shard(const Placement *placement)
+{
+    return placement->kind >= PLACE_SHARD && placement->kind <= PLACE_INTERLEAVED;
+}
+
+static inline bool placement_is_partial(const Placement *placement)
+{
+    return placement->kind >= PLACE_PARTIAL;
+}
+
+/* As they are written: IS(d,k) and _S(d,k) differ. */
+static inline bool placement_equal(const Placement *a, const Placement *b)
+{
+    return a->kind == b->kind && (!placement_is_shard(a) || a->dim == b->dim) &&
+           (a->kind == PLACE_REPLICATE || a->kind == PLACE_SHARD || a->factor == b->factor) &&
+           (a->kind != PLACE_PARTIAL || a->reduce == b->reduce);
+}
+
+/* What the rank at `position` holds of dim `dim` of this size. `order` lists the mesh axes in the
+ * order they are applied. ERROR_NOT_DIVISIBLE: an IS that does not divide. */
+bool placements_runs(Arena *arena, const Placement *placements, const int *order, const Mesh *mesh,
+                     int dim, int64_t size, int64_t position, Runs *out, Error *err);
+
+/* Both ways; placements[] has one per mesh axis. False, with the reason, when the other form cannot
+ * hold it. */
+bool placements_of(const Sharding *sharding, const Mesh *mesh, Placement *placements, Error *err);
+bool placements_sharding(const Placement *placements, const Shape *shape, const Mesh *mesh,
+                         Sharding *out, Error *err);
+
+#endif

@@ -1,0 +1,47 @@
+/* layout.h - which elements each rank holds.
+ *
+ * Digits make a rank's part of a dim a product of intervals, in mixed-radix order: `runs` are its
+ * maximal contiguous pieces. The local tensor lies row-major over dims, each dim in run order.
+ */
+#ifndef CORE_LAYOUT_RUNS_H
+#define CORE_LAYOUT_RUNS_H
+
+#include "core/base/json.h"
+#include "core/layout/sharding.h"
+
+enum { RUNS_MAX = 1 << 20 }; /* pieces of one dim that runs_strided() is willing to make */
+
+typedef struct {
+    int64_t start, length;
+} Run;
+
+typedef struct {
+    int n;
+    int64_t local_size;
+    Run *at;
+    bool unequal; /* not all of one length */
+} Runs;
+
+Runs runs_whole(Arena *arena, int64_t size);
+
+/* The runs of one dim on the rank at `position`, in local order, neighbours joined. They ascend
+ * and are of one length, but for those of a block list. Ask cut_n_runs() first where a dim is too
+ * large to be held: a dim of 2^40 may be as many runs. */
+Runs cut_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position);
+int64_t cut_n_runs(const Cut *cut, const Mesh *mesh, int64_t position);
+
+/* The place of a global index in the local dim, or -1 when the rank does not hold it. On runs that
+ * cut_runs() made; O(log n), of a block list O(blocks). */
+int64_t runs_find(const Runs *runs, int64_t global);
+
+/* torch.chunk at two levels: what `in` holds is chunked into n_blocks, each block into n_parts, and
+ * `out` is part `part` of every block, in order. A chunk is ceil(size/n) long, the last ones are
+ * shorter or empty. False when it would be more than RUNS_MAX pieces. */
+bool runs_strided(Arena *arena, const Runs *in, int64_t n_blocks, int64_t n_parts, int64_t part,
+                  Runs *out);
+
+/* The eval verb `layout`: placements in any order of the mesh axes, or nnScaler's [R,V,D1..Dn]
+ * (conformance README). */
+bool eval_layout(Arena *arena, const Json *request, Json *answer, Error *err);
+
+#endif

@@ -1,0 +1,106 @@
+#include "core/layout/sharding.h"
+
+_Static_assert(sizeof(Sharding) == sizeof(int64_t) + DIMS_MAX * sizeof(Cut) + ATOMS_MAX + 4,
+               "a sharding has no padding: it is interned as bytes");
+
+struct Shardings {
+    Intern *intern;
+};
+
+Shardings *shardings_new(Arena *arena)
+{
+    Shardings *shardings = arena_make(arena, Shardings);
+    shardings->intern = intern_new(arena);
+    return shardings;
+}
+
+int32_t shardings_put(Shardings *shardings, const Sharding *sharding)
+{
+    return intern_put(shardings->intern, sharding, sizeof *sharding);
+}
+
+const Sharding *shardings_at(const Shardings *shardings, int32_t id)
+{
+    return intern_key(shardings->intern, id, NULL);
+}
+
+int32_t shardings_count(const Shardings *shardings)
+{
+    return intern_count(shardings->intern);
+}
+
+Sharding sharding_whole(const Shape *shape)
+{
+    Sharding sharding = {.n_dims = shape->n_dims};
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        sharding.dim[d] = cut_whole(shape->dim[d]);
+    return sharding;
+}
+
+AtomSet sharding_atoms(const Sharding *sharding)
+{
+    AtomSet atoms = 0;
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        atoms |= cut_atoms(&sharding->dim[d]);
+    return atoms;
+}
+
+AtomSet sharding_partials(const Sharding *sharding)
+{
+    AtomSet atoms = 0;
+    for (int i = 0; i < ATOMS_MAX; i++)
+        if (sharding->partial[i] != REDUCE_NONE)
+            atoms |= 1u << i;
+    return atoms;
+}
+
+Sharding sharding_without_partial(const Sharding *sharding)
+{
+    Sharding whole = *sharding;
+    memset(whole.partial, REDUCE_NONE, sizeof whole.partial);
+    return whole;
+}
+
+bool sharding_equal(const Sharding *a, const Sharding *b)
+{
+    if (a->n_dims != b->n_dims || memcmp(a->partial, b->partial, sizeof a->partial) != 0)
+        return false;
+    for (int64_t d = 0; d < a->n_dims; d++)
+        if (!cut_equal(&a->dim[d], &b->dim[d]))
+            return false;
+    return true;
+}
+
+bool sharding_is_uneven(const Sharding *sharding, const Mesh *mesh)
+{
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        if (cut_is_uneven(&sharding->dim[d], mesh))
+            return true;
+    return false;
+}
+
+void sharding_local_shape(const Sharding *sharding, const Mesh *mesh, int64_t position, Shape *out)
+{
+    *out = (Shape){.n_dims = sharding->n_dims};
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        out->dim[d] = cut_local_size(&sharding->dim[d], mesh, position);
+}
+
+int64_t sharding_local_elements(const Sharding *sharding, const Mesh *mesh, int64_t position)
+{
+    int64_t n = 1;
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        n *= cut_local_size(&sharding->dim[d], mesh, position);
+    return n;
+}
+
+bool reduce_from_name(Str name, ReduceOp *out)
+{
+    for (ReduceOp reduce = REDUCE_SUM; reduce <= REDUCE_ALL; reduce++)
+        if (str_eq(name, str_from(reduce_name(reduce)))) {
+            *out = reduce;
+            return true;
+        }
+    *out = REDUCE_PROD;
+    return str_eq(name, STR("product"));
+}

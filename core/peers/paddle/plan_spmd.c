@@ -1,0 +1,612 @@
+#include "core/peers/paddle/plan_spmd.h"
+
+#include "core/plan/plan_findings.h"
+#include "core/propagate/propagate.h"
+#include "core/peers/paddle/completion.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+/* The first of a set of alike findings. */
+typedef struct {
+    int32_t op;
+    int operand, dim, count;
+    AtomSet lost;
+} Alike;
+
+typedef struct {
+    const Decision *pin;
+    int why, count;
+} LeftOut;
+
+typedef struct {
+    Plan *plan;
+    Completion *completion;
+    Intern *left_ids;
+    Vec(LeftOut) left;       /* decisions that cannot be marks */
+    Intern *cut_ids;         /* OpCuts */
+    Intern *asked;           /* (op space, mappings) -> cut */
+    Vec(int32_t) answers;    /* by id in `asked`: id of its OpCut */
+    Vec(const OpCut *) cuts; /* by id */
+    Intern *flow_ids;        /* (mapping, shape) -> sharding */
+    Vec(int32_t) flows;      /* by id in flow_ids */
+    int32_t *key;            /* room for a question */
+} Marking;
+
+/* ---- mappings and cuts ---- */
+
+static int list_atoms(const Mesh *mesh, const SpmdAxes *axes, uint8_t *atom)
+{
+    int n = 0;
+    for (int i = 0; i < axes->n; i++)
+        for (int a = 0; a < mesh->axes[axes->axis[i]].n_atoms; a++)
+            atom[n++] = (uint8_t)(mesh->axes[axes->axis[i]].atom + a);
+    return n;
+}
+
+static Cut cut_of(const Mesh *mesh, const SpmdAxes *axes, int64_t size)
+{
+    uint8_t atom[ATOMS_MAX];
+    int n = list_atoms(mesh, axes, atom);
+    return cut_by(size, atom, n, mesh);
+}
+
+/* False: the cut is by parts of axes, or interleaved. */
+static bool axes_of(const Mesh *mesh, const Cut *cut, SpmdAxes *out)
+{
+    *out = (SpmdAxes){0};
+    if (cut_is_whole(cut))
+        return true;
+    const Digit *digit = &cut->digit[0];
+    for (int i = 0; i < digit->n;) {
+        int axis = mesh->atoms[digit->atom[i]].axis;
+        const MeshAxis *of = &mesh->axes[axis];
+        for (int a = 0; a < of->n_atoms; a++, i++)
+            if (i >= digit->n || digit->atom[i] != of->atom + a)
+                return false;
+        spmd_axes_push(out, axis);
+    }
+    Cut said = cut_of(mesh, out, cut_size(cut));
+    return cut_equal(&said, cut);
+}
+
+/* The sharding of a tensor whose mapping that is; -1: replicated. */
+static Sharding sharding_of(const Marking *m, int32_t mapping, int32_t tensor)
+{
+    const Shape *shape = inferred_shape(m->plan->inferred, tensor);
+    assert(shape); /* it has a mapping, or its caller has seen one */
+    Sharding sharding = sharding_whole(shape);
+    for (int d = 0; mapping >= 0 && d < shape->n_dims; d++)
+        sharding.dim[d] = cut_of(m->plan->mesh, &completion_mapping(m->completion, mapping).dim[d],
+                                 shape->dim[d]);
+    return sharding;
+}
+
+/* ---- pins ---- */
+
+/* Why a decision does nothing, or not all of it, or would not upstream. */
+typedef enum { LEFT_MARK, LEFT_UNEVEN, LEFT_NO_PART, LEFT_PRIORITY, LEFT_DECISION } LeftWhy;
+
+static const struct {
+    Level level;
+    const char *code, *text, *hint;
+} left[] = {
+    [LEFT_MARK] = {LEVEL_WARNING, "spmd-mark",
+                   "no dims_mapping says such a cut: the pin does nothing",
+                   "pin whole axes, without interleaving; or use --propagate factor"},
+    [LEFT_UNEVEN] = {LEVEL_NOTE, "spmd-mark",
+                     "upstream refuses a mark whose axes do not divide the dim; here it holds", ""},
+    [LEFT_NO_PART] = {LEVEL_WARNING, "spmd-mark",
+                      "completion does not look at it, a constant or an op nobody can cut: the pin "
+                      "does nothing",
+                      ""},
+    [LEFT_PRIORITY] = {LEVEL_NOTE, "spmd-decision",
+                       "completion feels all marks at once: the priority is not looked at", ""},
+    [LEFT_DECISION] = {LEVEL_NOTE, "spmd-decision",
+                       "completion knows marks of dims only: the decision does nothing",
+                       "--propagate factor has groups, barriers, replicated and unreduced axes"},
+};
+
+/* Those of one line of a policy are one finding. */
+static void leave_out(Marking *m, const Decision *pin, LeftWhy why)
+{
+    const char *key = arena_printf(m->plan->arena, "%d %d %s", (int)why, pin->origin.line,
+                                   pin->origin.file ? pin->origin.file : "");
+    int32_t at = intern_put(m->left_ids, key, strlen(key));
+    if (at == m->left.n)
+        vec_push(m->plan->arena, &m->left, ((LeftOut){pin, (int)why, 0}));
+    assert(m->left.at);
+    m->left.at[at].count++;
+}
+
+static void say_left(Marking *m, const LeftOut *out)
+{
+    Plan *plan = m->plan;
+    const Graph *graph = plan->inferred->graph;
+    const Decision *pin = out->pin;
+    bool tensor = decision_is_on_tensor(pin->kind);
+    Buf who = buf_new(plan->arena);
+    buf_puts(&who, tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place));
+    if (pin->dim >= 0)
+        buf_printf(&who, " dim %d", pin->dim);
+    if (out->count > 1)
+        buf_printf(&who, " (and %d more like it)", out->count - 1);
+    plan_find(plan, left[out->why].level, left[out->why].code, tensor ? -1 : pin->place,
+              tensor ? pin->place : -1, left[out->why].hint, "%s: %s", who.s, left[out->why].text);
+    plan_found_at(plan, &pin->origin);
+}
+
+static bool axes_of_pin(Marking *m, const Decision *pin, SpmdAxes *out)
+{
+    bool said = axes_of(m->plan->mesh, decision_cut(pin), out);
+    if (!said || cut_is_uneven(decision_cut(pin), m->plan->mesh))
+        leave_out(m, pin, said ? LEFT_UNEVEN : LEFT_MARK);
+    return said;
+}
+
+/* All pins of a tensor are one mark. plan->pinned: dims where it lies as it is pinned. */
+static void mark_tensor(Marking *m, int32_t tensor)
+{
+    Plan *plan = m->plan;
+    const Shape *shape = inferred_shape(plan->inferred, tensor);
+    assert(shape); /* a dim of it is pinned */
+    SpmdAxes dim[DIMS_MAX] = {{0}};
+    const Decision *held = NULL;
+    bool open = false;
+    uint16_t pinned = 0;
+    for (int d = 0; d < shape->n_dims; d++) {
+        const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
+        if (!pin || pin->store || !axes_of_pin(m, pin, &dim[d]))
+            continue;
+        open |= pin->open;
+        pinned |= (uint16_t)(1u << d);
+        held = pin;
+    }
+    if (held && !completion_mark_tensor(m->completion, tensor, dim, open))
+        leave_out(m, held, LEFT_NO_PART);
+    else if (plan->inferred->graph->tensors[tensor].maker < 0)
+        plan->pinned[tensor] = pinned;
+}
+
+/* The mapping that index dims cut so give an operand; false: it has none of the dims in `held`. */
+static bool operand_mapping(const Mesh *mesh, const OpSpace *space, const OpCut *cut, int operand,
+                            unsigned held, SpmdAxes *dim)
+{
+    const Operand *o = &space->operand[operand];
+    bool has = false;
+    for (int d = 0; d < o->shape.n_dims; d++) {
+        Cut part;
+        for (int f = 0; f < o->factors[d].n; f++)
+            has |= held >> o->factors[d].index[f] & 1;
+        if (!cut_project(space, cut, operand, d, mesh, &part) || !axes_of(mesh, &part, &dim[d]))
+            dim[d] = (SpmdAxes){0};
+    }
+    return has && !o->absent;
+}
+
+/* All pins of an op mark the operands that have one of its pinned index dims. */
+static void mark_op(Marking *m, int32_t op)
+{
+    const Mesh *mesh = m->plan->mesh;
+    const OpSpace *space = program_space(m->plan->inferred, op);
+    const Decision *last = NULL;
+    OpCut cut = {.n = space->n_index};
+    unsigned held = 0;
+    bool marked = false;
+    for (int i = 0; i < space->n_index; i++) {
+        const Decision *pin = plan_pin_of(m->plan, PIN_INDEX_DIM, op, i);
+        SpmdAxes axes = {0};
+        if (pin && axes_of_pin(m, pin, &axes)) {
+            held |= 1u << i;
+            last = pin;
+        }
+        cut.index[i] = cut_of(mesh, &axes, space->index[i].size);
+    }
+    for (int o = 0; o < space->n_inputs + space->n_outputs; o++) {
+        SpmdAxes dim[DIMS_MAX] = {{0}};
+        if (operand_mapping(mesh, space, &cut, o, held, dim))
+            marked |= completion_mark_operand(m->completion, op, o, dim);
+    }
+    if (last && !marked)
+        leave_out(m, last, LEFT_NO_PART);
+}
+
+static void mark(Marking *m)
+{
+    Plan *plan = m->plan;
+    Intern *seen = intern_new(plan->arena);
+    for (int i = 0; i < plan->n_pins; i++) {
+        const Decision *pin = plan->pins[i];
+        int32_t place[2] = {(int32_t)pin->kind, pin->place};
+        int n_seen = intern_count(seen);
+        if (pin->priority > 0)
+            leave_out(m, pin, LEFT_PRIORITY);
+        if (pin->store || intern_put(seen, place, sizeof place) < n_seen)
+            continue;
+        if (pin->kind == PIN_TENSOR_DIM)
+            mark_tensor(m, pin->place);
+        else
+            mark_op(m, pin->place);
+    }
+    for (int i = 0; i < plan->n_marks; i++)
+        leave_out(m, plan->marks[i], LEFT_DECISION);
+    for (int i = 0; i < m->left.n; i++)
+        say_left(m, &m->left.at[i]);
+}
+
+/* ---- cuts ---- */
+
+static void take_index(const OpSpace *space, OpCut *cut, int index, const Cut *offered,
+                       const Mesh *mesh)
+{
+    Cut joined, part = cut_without(offered, cuts_used(cut->index, cut->n, index), mesh);
+    if (space->index[index].role != ROLE_FROZEN && !cut_is_whole(&part) &&
+        cut_join(&cut->index[index], &part, mesh, &joined))
+        cut->index[index] = joined;
+}
+
+/* Joins an operand's mapping into the index dims of that role, all where it is an output. */
+static void take_operand(const OpSpace *space, OpCut *cut, int operand, SpmdMapping mapping,
+                         IndexRole role, const Mesh *mesh)
+{
+    const Operand *o = &space->operand[operand];
+    for (int d = 0; d < mapping.n_dims && d < o->shape.n_dims; d++) {
+        const DimFactors *factors = &o->factors[d];
+        if (mapping.dim[d].n == 0 || factors->n == 0 || !factors->exact)
+            continue;
+        int64_t sizes[FACTORS_MAX];
+        Cut part[FACTORS_MAX], whole = cut_of(mesh, &mapping.dim[d], o->shape.dim[d]);
+        AtomSet lost;
+        for (int f = 0; f < factors->n; f++)
+            sizes[f] = space->index[factors->index[f]].size;
+        cut_split(&whole, sizes, factors->n, mesh, part, &lost);
+        for (int f = 0; f < factors->n; f++)
+            if (space->index[factors->index[f]].role == role)
+                take_index(space, cut, factors->index[f], &part[f], mesh);
+    }
+}
+
+static bool takes_part(const OpSpace *space, int operand, int32_t mapping)
+{
+    const Operand *o = &space->operand[operand];
+    return mapping >= 0 && !o->absent && !o->ignored;
+}
+
+static OpCut cut_by_mappings(const Marking *m, const OpSpace *space, const int32_t *mapping)
+{
+    const Mesh *mesh = m->plan->mesh;
+    int n = space->n_inputs + space->n_outputs;
+    OpCut cut = {.n = space->n_index};
+    for (int i = 0; i < space->n_index; i++)
+        cut.index[i] = cut_whole(space->index[i].size);
+    for (int o = 0; o < n; o++)
+        if (o < space->n_inputs && takes_part(space, o, mapping[o]))
+            take_operand(space, &cut, o, completion_mapping(m->completion, mapping[o]), ROLE_REDUCE,
+                         mesh);
+    for (int o = space->n_inputs; o < n; o++)
+        if (takes_part(space, o, mapping[o]))
+            take_operand(space, &cut, o, completion_mapping(m->completion, mapping[o]), ROLE_MAP,
+                         mesh);
+    return cut;
+}
+
+static int32_t put_cut(Marking *m, const OpCut *cut)
+{
+    size_t n_bytes = offsetof(OpCut, index) + (size_t)cut->n * sizeof(Cut);
+    int32_t id = intern_put(m->cut_ids, cut, n_bytes);
+    if (id == m->cuts.n) {
+        OpCut *kept = arena_make(m->plan->arena, OpCut);
+        memcpy(kept, cut, n_bytes);
+        vec_push(m->plan->arena, &m->cuts, kept);
+    }
+    return id;
+}
+
+/* The id of the cut of an op whose operands are mapped so; NULL: as they are in the end. */
+static int32_t cut_for(Marking *m, int32_t op, const int32_t *mapping)
+{
+    const OpSpace *space = program_space(m->plan->inferred, op);
+    int n = space->n_inputs + space->n_outputs;
+    m->key[0] = space->id;
+    for (int o = 0; o < n; o++)
+        m->key[1 + o] = mapping ? mapping[o] : completion_operand(m->completion, op, o);
+    int32_t id = intern_put(m->asked, m->key, (size_t)(n + 1) * sizeof *m->key);
+    if (id == m->answers.n) {
+        OpCut cut = cut_by_mappings(m, space, m->key + 1);
+        vec_push(m->plan->arena, &m->answers, put_cut(m, &cut));
+    }
+    assert(m->answers.at);
+    return m->answers.at[id];
+}
+
+/* ---- what was lost ---- */
+
+/* "matmul_v2", or what is asked instead of a rule */
+static const char *rule_name(const Marking *m, int32_t op)
+{
+    const SpmdOpCall *call = completion_call(m->completion, op);
+    return call ? call->name : "no rule";
+}
+
+static void say_lost(Marking *m, const Alike *alike)
+{
+    Plan *plan = m->plan;
+    const Graph *graph = plan->inferred->graph;
+    const OpSpace *space = program_space(plan->inferred, alike->op);
+    bool input = alike->operand < space->n_inputs;
+    Buf text = buf_new(plan->arena);
+    mesh_format_set(plan->mesh, alike->lost, ".", &text);
+    if (alike->count > 1)
+        buf_printf(&text, " (and %d more like it)", alike->count - 1);
+    plan_find(
+        plan, LEVEL_NOTE, "spmd-lost", alike->op, -1, "",
+        "%s %s: %s splits dim %d of %s %d, which no cut of the op says: it is %s whole over %s",
+        op_operator(graph, alike->op), op_name(graph, alike->op), rule_name(m, alike->op),
+        alike->dim, input ? "input" : "output",
+        input ? alike->operand : alike->operand - space->n_inputs, input ? "read" : "made", text.s);
+}
+
+/* Axes that the mapping puts on a dim and the op's cut does not. */
+static AtomSet lost_on(const Marking *m, int32_t op, int operand, int dim, const SpmdAxes *axes)
+{
+    const Plan *plan = m->plan;
+    uint8_t atom[ATOMS_MAX];
+    AtomSet lost = 0;
+    Cut cut;
+    int n = list_atoms(plan->mesh, axes, atom);
+    for (int a = 0; a < n; a++)
+        lost |= (AtomSet)1 << atom[a];
+    if (lost && cut_project(program_space(plan->inferred, op), program_cut(plan, op), operand, dim,
+                            plan->mesh, &cut))
+        lost &= ~cut_atoms(&cut);
+    return lost;
+}
+
+typedef struct {
+    Intern *seen;
+    Vec(Alike) alike;
+} Gather;
+
+static void look_at_operand(Marking *m, Gather *g, int32_t op, int operand)
+{
+    const OpSpace *space = program_space(m->plan->inferred, op);
+    int32_t id = completion_operand(m->completion, op, operand);
+    SpmdMapping mapping = {0};
+    if (takes_part(space, operand, id))
+        mapping = completion_mapping(m->completion, id);
+    for (int d = 0; d < mapping.n_dims && d < space->operand[operand].shape.n_dims; d++) {
+        AtomSet lost = lost_on(m, op, operand, d, &mapping.dim[d]);
+        int64_t key[4] = {space->id, operand, d, lost};
+        int32_t at = lost ? intern_put(g->seen, key, sizeof key) : -1;
+        if (at == g->alike.n)
+            vec_push(m->plan->arena, &g->alike, ((Alike){op, operand, d, 0, lost}));
+        if (at >= 0)
+            g->alike.at[at].count++;
+    }
+}
+
+static void find_lost(Marking *m)
+{
+    const Inferred *inferred = m->plan->inferred;
+    Gather g = {.seen = intern_new(m->plan->arena)};
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        const OpSpace *space = program_space(inferred, op);
+        for (int o = 0; o < space->n_inputs + space->n_outputs; o++)
+            look_at_operand(m, &g, op, o);
+    }
+    for (int i = 0; i < g.alike.n; i++)
+        say_lost(m, &g.alike.at[i]);
+}
+
+/* ---- what rules did not say ---- */
+
+typedef enum { SAID_NO_RULE, SAID_REFUSED, SAID_REJECTED, SAID_COUNT } Said;
+
+static const struct {
+    Level level;
+    const char *code, *verb, *hint; /* verb: between the rule and what is said */
+} saids[SAID_COUNT] = {
+    [SAID_NO_RULE] = {LEVEL_NOTE, "spmd-no-rule", " is asked, for which dim 0 is the batch: ",
+                      "register_rule in a policy file gives an operator its rule"},
+    [SAID_REFUSED] = {LEVEL_WARNING, "spmd-refused", " refuses: ",
+                      "Paddle's completion stops there; here the op keeps what it has, pin it"},
+    [SAID_REJECTED] = {LEVEL_NOTE, "spmd-rejected", " is answered, but not taken: ",
+                       "pin another dim; or use --propagate factor"},
+};
+
+/* NULL: nothing of the kind. */
+static const char *what_is_said(const Marking *m, int32_t op, Said said)
+{
+    const SpmdOpCall *call = completion_call(m->completion, op);
+    switch (said) {
+    case SAID_NO_RULE:
+        return call ? call->why : NULL;
+    case SAID_REFUSED:
+        return completion_refusal(m->completion, op);
+    case SAID_REJECTED:
+        return completion_is_rejected(m->completion, op)
+                   ? "upstream has no kernel that splits it so"
+                   : NULL;
+    case SAID_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+static void say_once(Marking *m, Said said, int32_t op, int count)
+{
+    const Graph *graph = m->plan->inferred->graph;
+    const char *more =
+        count > 1 ? arena_printf(m->plan->arena, " (and %d more like it)", count - 1) : "";
+    Buf text = buf_new(m->plan->arena);
+    buf_printf(&text, "%s %s%s: ", op_operator(graph, op), op_name(graph, op), more);
+    buf_puts(&text, rule_name(m, op));
+    buf_puts(&text, saids[said].verb);
+    buf_puts(&text, what_is_said(m, op, said));
+    plan_find(m->plan, saids[said].level, saids[said].code, op, -1, saids[said].hint, "%s", text.s);
+}
+
+typedef struct {
+    int32_t op;
+    int count;
+} SaidOnce;
+
+/* One finding per operator and text. */
+static void find_said(Marking *m, Said said)
+{
+    Plan *plan = m->plan;
+    const Graph *graph = plan->inferred->graph;
+    Intern *seen = intern_new(plan->arena);
+    Vec(SaidOnce) once = {0};
+    for (int i = 0; i < plan->inferred->n_program; i++) {
+        int32_t op = plan->inferred->program[i];
+        const char *text = what_is_said(m, op, said);
+        if (!text)
+            continue;
+        const char *key = arena_printf(plan->arena, "%s %s", op_operator(graph, op), text);
+        int32_t at = intern_put(seen, key, strlen(key));
+        if (at == once.n)
+            vec_push(plan->arena, &once, ((SaidOnce){op, 0}));
+        assert(once.at);
+        once.at[at].count++;
+    }
+    for (int i = 0; i < once.n; i++)
+        say_once(m, said, once.at[i].op, once.at[i].count);
+}
+
+/* ---- tensors ---- */
+
+static void put_axes(const Marking *m, int32_t mapping, int32_t tensor, Buf *out)
+{
+    Sharding sharding = sharding_of(m, mapping, tensor);
+    sharding_format(&sharding, m->plan->mesh, VIEW_OURS, out, NULL);
+}
+
+static void find_overruled(Marking *m)
+{
+    Plan *plan = m->plan;
+    for (int t = 0; t < plan->inferred->graph->n_tensors; t++) {
+        int32_t is = completion_tensor(m->completion, t), was = completion_wanted(m->completion, t);
+        bool pinned = false;
+        for (int d = 0; is != was && d < completion_mapping(m->completion, is).n_dims; d++) {
+            const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, t, d);
+            pinned |= pin && !pin->store;
+        }
+        if (!pinned)
+            continue;
+        Buf made = buf_new(plan->arena), marked = buf_new(plan->arena);
+        put_axes(m, is, t, &made);
+        put_axes(m, was, t, &marked);
+        plan_find(plan, LEVEL_NOTE, "spmd-overruled", -1, t, "",
+                  "%s is marked %s, and made %s by %s: its readers reshard",
+                  tensor_name(plan->inferred->graph, t), marked.s, made.s,
+                  rule_name(m, plan->inferred->graph->tensors[t].maker));
+    }
+}
+
+/* The id of the sharding that a mapping of a tensor is; -1: its shape is not known. */
+static int32_t flow_of(Marking *m, int32_t mapping, int32_t tensor)
+{
+    int32_t key[2] = {mapping, m->plan->inferred->shape[tensor]};
+    if (key[1] < 0)
+        return -1;
+    int32_t at = intern_put(m->flow_ids, key, sizeof key);
+    if (at == m->flows.n) {
+        Sharding sharding = sharding_of(m, mapping, tensor);
+        vec_push(m->plan->arena, &m->flows, shardings_put(m->plan->shardings, &sharding));
+    }
+    assert(m->flows.at);
+    return m->flows.at[at];
+}
+
+/* ---- the log: states of tensors are shardings, of ops cuts ---- */
+
+static int32_t logged_sharding(const void *context, Shardings *shardings, int32_t state)
+{
+    (void)context;
+    (void)shardings;
+    return state;
+}
+
+static const OpCut *logged_cut(const void *context, int32_t state)
+{
+    const Plan *plan = context;
+    return plan->cuts[state];
+}
+
+static void keep_log(Marking *m)
+{
+    static const char *const passes[] = {
+        [COMPLETION_SWEEP] = "completion", [COMPLETION_MAKERS] = "as made"};
+    Plan *plan = m->plan;
+    const Graph *graph = plan->inferred->graph;
+    CompletionLog from = completion_log(m->completion);
+    FlowLog *log = arena_make(plan->arena, FlowLog);
+    int32_t *start = arena_array(plan->arena, int32_t, graph->n_tensors);
+    int32_t *op = arena_array(plan->arena, int32_t, graph->n_ops);
+    for (int t = 0; t < graph->n_tensors; t++)
+        start[t] = flow_of(m, -1, t);
+    for (int i = 0; i < graph->n_ops; i++)
+        op[i] = i;
+    for (int i = 0; i < from.n_turns; i++)
+        vec_push(plan->arena, &log->turns, from.turn[i]);
+    for (int i = 0; i < from.n_events; i++) {
+        FlowEvent event = from.event[i];
+        event.after = event.tensor >= 0
+                          ? flow_of(m, event.after, event.tensor)
+                          : cut_for(m, event.op, completion_state(m->completion, event.after));
+        vec_push(plan->arena, &log->events, event);
+    }
+    log->start = start;
+    plan->log = (PlanLog){.flow = log, .end = plan->flow, .op = op, .pass_name = passes};
+    plan->log.context = plan;
+    plan->log.sharding_of = logged_sharding;
+    plan->log.cut_of = logged_cut;
+}
+
+/* Hands what is completed to the plan. */
+static void publish(Marking *m)
+{
+    Plan *plan = m->plan;
+    const Inferred *inferred = plan->inferred;
+    for (int i = 0; i < inferred->n_program; i++)
+        plan->cut[inferred->program[i]] = cut_for(m, inferred->program[i], NULL);
+    for (int t = 0; t < inferred->graph->n_tensors; t++)
+        plan->sharding[t] = plan->flow[t] = flow_of(m, completion_tensor(m->completion, t), t);
+    keep_log(m);
+    plan->cuts = m->cuts.at;
+    plan->n_cuts = m->cuts.n;
+}
+
+void propagate_spmd(Plan *plan, const SpmdRules *rules)
+{
+    const Inferred *inferred = plan->inferred;
+    int64_t n_places = 0, most = 0;
+    for (int i = 0; i < inferred->graph->n_ops; i++) {
+        const GraphOp *op = &inferred->graph->ops[i];
+        int64_t n = op->n_inputs + op->n_outputs;
+        most = n > most ? n : most;
+        n_places = op->input + op->n_inputs > n_places ? op->input + op->n_inputs : n_places;
+    }
+    Marking m = {.plan = plan, .cut_ids = intern_new(plan->arena)};
+    m.asked = intern_new(plan->arena);
+    m.left_ids = intern_new(plan->arena);
+    m.flow_ids = intern_new(plan->arena);
+    m.key = arena_array(plan->arena, int32_t, most + 1);
+    m.completion = completion_new(plan->arena, inferred, plan->mesh, rules);
+    mark(&m);
+    completion_watch(m.completion, plan->progress);
+    completion_run(m.completion);
+    plan->sweeps = completion_steps(m.completion);
+    plan->passed = arena_array(plan->arena, AtomSet, n_places); /* nothing reads a partial value */
+    publish(&m);
+    if (!completion_settled(m.completion))
+        plan_find(plan, LEVEL_WARNING, "spmd-steps", -1, -1, "",
+                  "no fixed point after %d double sweeps: completion stopped there",
+                  COMPLETION_STEPS_MAX);
+    find_overruled(&m);
+    for (int said = 0; said < SAID_COUNT; said++)
+        find_said(&m, (Said)said);
+    find_lost(&m);
+}

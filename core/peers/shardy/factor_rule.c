@@ -1,0 +1,260 @@
+#include "core/peers/shardy/factor_rule.h"
+
+#include "core/base/vec.h"
+
+#include <inttypes.h>
+
+const char *factor_type_name(FactorType type)
+{
+    static const char *const names[FACTOR_TYPE_COUNT] = {/* ORDER FACTOR_TYPE */
+                                                         "pass_through", "reduction",
+                                                         "need_replication", "permutation"};
+    return names[type];
+}
+
+/* ---- text ---- */
+
+enum { N_LETTERS = 'z' - 'i' + 1 };
+
+void factor_name(int factor, Buf *out)
+{
+    if (factor < N_LETTERS)
+        buf_putc(out, (char)('i' + factor));
+    else
+        buf_printf(out, "z_%d", factor - N_LETTERS + 1);
+}
+
+static void format_tensor(const FactorTensor *tensor, Buf *out)
+{
+    buf_putc(out, '[');
+    for (int d = 0; d < tensor->n_dims; d++) {
+        buf_puts(out, d > 0 ? ", " : "");
+        for (int i = 0; i < tensor->dim[d].n; i++)
+            factor_name(tensor->dim[d].at[i], out);
+    }
+    buf_putc(out, ']');
+}
+
+static void format_tensors(const FactorTensor *tensor, int n, Buf *out)
+{
+    buf_putc(out, '(');
+    for (int i = 0; i < n; i++) {
+        buf_puts(out, i > 0 ? ", " : "");
+        format_tensor(&tensor[i], out);
+    }
+    buf_putc(out, ')');
+}
+
+/* " reduction={k, l}", or nothing when no factor is in the set. */
+static void format_set(const FactorRule *rule, FactorType type, bool blocked, Buf *out)
+{
+    int n = 0;
+    for (int f = 0; f < rule->n_factors; f++) {
+        const Factor *factor = &rule->factor[f];
+        if (blocked ? !factor->blocked : factor->type != type)
+            continue;
+        if (n++ == 0)
+            buf_printf(out, " %s={", blocked ? "blocked_propagation" : factor_type_name(type));
+        else
+            buf_puts(out, ", ");
+        factor_name(f, out);
+    }
+    buf_puts(out, n > 0 ? "}" : "");
+}
+
+void factor_rule_format(const FactorRule *rule, Buf *out)
+{
+    format_tensors(rule->tensor, rule->n_operands, out);
+    buf_puts(out, "->");
+    format_tensors(rule->tensor + rule->n_operands, rule->n_results, out);
+    for (int f = 0; f < rule->n_factors; f++) {
+        buf_puts(out, f > 0 ? ", " : " {");
+        factor_name(f, out);
+        buf_printf(out, "=%" PRId64, rule->factor[f].size);
+    }
+    buf_puts(out, rule->n_factors > 0 ? "}" : "");
+    for (int type = FACTOR_REDUCTION; type < FACTOR_TYPE_COUNT; type++)
+        format_set(rule, (FactorType)type, false, out);
+    format_set(rule, FACTOR_PASS_THROUGH, true, out);
+    buf_puts(out, rule->custom ? ", custom" : "");
+}
+
+/* ---- from an op space ---- */
+
+typedef struct {
+    Arena *arena;
+    const OpSpace *space;
+    Vec(Factor) factors;
+    int factor_of[X_MAX]; /* per index dim; -1: none yet */
+    int single[DIMS_MAX]; /* the factor of a size-1 dim at that place of output 0; -1: none */
+    FactorTensor *tensor;
+} Maker;
+
+static bool has(const int *list, int n, int item)
+{
+    while (n > 0 && list[n - 1] != item)
+        n--;
+    return n > 0;
+}
+
+/* The index dims that a tensor dim goes with, major first; then those summed within a window. */
+static int index_dims(const OpSpace *space, const Operand *operand, int d, int *index)
+{
+    const DimFactors *factors = &operand->factors[d];
+    const Row *row = &operand->projection.row[d];
+    int n = 0;
+    for (int i = 0; i < factors->n; i++)
+        index[n++] = factors->index[i];
+    if (factors->exact)
+        return n;
+    bool backwards = n == 0;
+    for (int j = 0; j < space->n_index; j++) {
+        IndexRole role = space->index[j].role;
+        if (row->coef[j] != 0 && !has(index, n, j) &&
+            (role == ROLE_REDUCE || (backwards && role == ROLE_MAP)))
+            index[n++] = j;
+    }
+    return n;
+}
+
+static bool operand_is_seen(const Operand *operand)
+{
+    return !operand->absent && !operand->ignored;
+}
+
+static bool is_shifted(const OpSpace *space, int j)
+{
+    for (int i = 0; i < space->n_inputs + space->n_outputs; i++) {
+        const Operand *operand = &space->operand[i];
+        for (int d = 0; operand_is_seen(operand) && d < operand->projection.n_dims; d++) {
+            int index[X_MAX], n = index_dims(space, operand, d, index);
+            if (!operand->factors[d].exact && has(index, n, j))
+                return true;
+        }
+    }
+    return false;
+}
+
+FactorType factor_type_of(const OpSpace *space, int index)
+{
+    const IndexDim *dim = &space->index[index];
+    if (dim->role == ROLE_FROZEN)
+        return FACTOR_NEED_REPLICATION;
+    if (dim->role == ROLE_REDUCE)
+        return FACTOR_REDUCTION;
+    return dim->permutes || is_shifted(space, index) ? FACTOR_PERMUTATION : FACTOR_PASS_THROUGH;
+}
+
+static int add_factor(Maker *maker, Factor factor)
+{
+    vec_push(maker->arena, &maker->factors, factor);
+    return maker->factors.n - 1;
+}
+
+static int factor_of_index(Maker *maker, int j)
+{
+    const IndexDim *index = &maker->space->index[j];
+    FactorType type = factor_type_of(maker->space, j);
+    if (maker->factor_of[j] < 0)
+        maker->factor_of[j] = add_factor(maker, (Factor){index->size, type, index->blocked});
+    return maker->factor_of[j];
+}
+
+/* The factor of a dim that nothing moves along. */
+static int own_factor(Maker *maker, const Operand *operand, int d)
+{
+    const OpSpace *space = maker->space;
+    const Operand *output = space->n_outputs > 0 ? opspace_output(space, 0) : operand;
+    int64_t size = operand->shape.dim[d];
+    bool at_place =
+        size == 1 && output->shape.n_dims == operand->shape.n_dims && output->shape.dim[d] == 1;
+    if (at_place && maker->single[d] >= 0)
+        return maker->single[d];
+    FactorType type = size == 1 ? FACTOR_PASS_THROUGH : FACTOR_NEED_REPLICATION;
+    int factor = add_factor(maker, (Factor){size, type, false});
+    if (at_place)
+        maker->single[d] = factor;
+    return factor;
+}
+
+static void make_tensor(Maker *maker, int i)
+{
+    const Operand *operand = &maker->space->operand[i];
+    FactorTensor *tensor = &maker->tensor[i];
+    if (operand->absent)
+        return;
+    tensor->n_dims = (int)(operand->shape.n_dims < 0 ? 0 : operand->shape.n_dims);
+    for (int d = 0; d < tensor->n_dims; d++) {
+        int *at = arena_array(maker->arena, int, X_MAX);
+        int index[X_MAX], n = operand->ignored ? 0 : index_dims(maker->space, operand, d, index);
+        for (int k = 0; k < n; k++)
+            at[k] = factor_of_index(maker, index[k]);
+        if (n == 0)
+            at[0] = own_factor(maker, operand, d);
+        tensor->dim[d] = (FactorDim){n > 0 ? n : 1, at};
+    }
+}
+
+/* The index dims of an operand in order, each once. */
+static int operand_order(const OpSpace *space, const Operand *operand, int *order)
+{
+    int n = 0;
+    for (int d = 0; operand_is_seen(operand) && d < operand->projection.n_dims; d++) {
+        int index[X_MAX], n_here = index_dims(space, operand, d, index);
+        for (int k = 0; k < n_here && n < X_MAX; k++)
+            order[n++] = index[k];
+    }
+    return n;
+}
+
+static bool is_within(const int *part, int n_part, const int *whole, int n_whole)
+{
+    int at = 0;
+    for (int i = 0; i < n_whole && at < n_part; i++)
+        at += whole[i] == part[at];
+    return at == n_part;
+}
+
+/* The one operand that has index dims, when those of the first result stand in it in order; -1. */
+static int leading_operand(const OpSpace *space)
+{
+    int order[X_MAX], result[X_MAX], n = 0, leading = -1;
+    for (int i = 0; i < space->n_inputs; i++) {
+        int found[X_MAX], n_found = operand_order(space, &space->operand[i], found);
+        if (n_found == 0)
+            continue;
+        if (leading >= 0)
+            return -1;
+        leading = i;
+        n = n_found;
+        memcpy(order, found, sizeof order);
+    }
+    int n_result =
+        space->n_outputs > 0 ? operand_order(space, opspace_output(space, 0), result) : 0;
+    return leading >= 0 && is_within(result, n_result, order, n) ? leading : -1;
+}
+
+FactorRule *factor_rule_of(Arena *arena, const OpSpace *space)
+{
+    int n = space->n_inputs + space->n_outputs, leading = leading_operand(space);
+    Maker maker = {.arena = arena, .space = space};
+    maker.tensor = arena_array(arena, FactorTensor, n);
+    memset(maker.factor_of, -1, sizeof maker.factor_of);
+    memset(maker.single, -1, sizeof maker.single);
+
+    if (leading >= 0)
+        make_tensor(&maker, leading);
+    for (int i = space->n_inputs; i < n; i++)
+        make_tensor(&maker, i);
+    for (int i = 0; i < space->n_inputs; i++)
+        if (i != leading)
+            make_tensor(&maker, i);
+
+    FactorRule *rule = arena_make(arena, FactorRule);
+    *rule = (FactorRule){.n_factors = maker.factors.n,
+                         .n_operands = space->n_inputs,
+                         .n_results = space->n_outputs,
+                         .factor = maker.factors.at,
+                         .tensor = maker.tensor};
+    return rule;
+}

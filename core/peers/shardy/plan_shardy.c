@@ -1,0 +1,414 @@
+#include "core/peers/shardy/plan_shardy.h"
+
+#include "core/plan/plan_findings.h"
+#include "core/peers/shardy/choose.h"
+#include "core/peers/shardy/plan_shardy_state.h"
+
+#include <assert.h>
+
+/* ---- the log ---- */
+
+/* What is given is set first: before that, nothing is known of any tensor. */
+static void log_given(const ShardyPlan *sp, FlowLog *out)
+{
+    int n_tensors = sp->plan->inferred->graph->n_tensors;
+    int32_t *start = arena_array(sp->plan->arena, int32_t, n_tensors);
+    out->start = start;
+    for (int t = 0; t < n_tensors; t++) {
+        int32_t given = sp->program.log->start[t];
+        const TensorSharding *known = shardy_at(sp->flow, given);
+        start[t] = shardy_open_state(sp, known->n_dims, known->shape);
+        if (start[t] == given)
+            continue;
+        if (out->turns.n == 0)
+            vec_push(sp->plan->arena, &out->turns, (FlowTurn){PASS_SET, FLOW_BOTH, 0});
+        vec_push(sp->plan->arena, &out->events, (FlowEvent){-1, t, given});
+    }
+}
+
+/* Without tensors that only stand here for others: events.h knows those of the graph. */
+static const FlowLog *graph_log(const ShardyPlan *sp)
+{
+    const FlowLog *log = sp->program.log;
+    int n_tensors = sp->plan->inferred->graph->n_tensors;
+    FlowLog *out = arena_make(sp->plan->arena, FlowLog);
+    log_given(sp, out);
+    for (int t = 0, at = 0; t < log->turns.n; t++) {
+        int end = t + 1 < log->turns.n ? log->turns.at[t + 1].first : log->events.n;
+        FlowTurn turn = log->turns.at[t];
+        turn.first = out->events.n;
+        vec_push(sp->plan->arena, &out->turns, turn);
+        for (; at < end; at++)
+            if (log->events.at[at].tensor < n_tensors)
+                vec_push(sp->plan->arena, &out->events, log->events.at[at]);
+    }
+    return out;
+}
+
+/* The layout that a state is; parts of axes that atoms cannot say, and what stands behind them, are
+ * left out. False: some were. */
+static bool layout_of(const ShardyPlan *sp, const TensorSharding *sharding, Sharding *out)
+{
+    const Shape *shape = shapes_at(sp->plan->inferred->shapes, sharding->shape);
+    TensorSharding said = *sharding;
+    bool all = true;
+    said.unreduced.n = 0;
+    for (int d = 0; d < said.n_dims; d++)
+        for (int i = 0; i < said.dim[d].axes.n; i++) {
+            uint8_t atom[ATOMS_MAX];
+            int n = 0;
+            if (axis_ref_to_atoms(&said.dim[d].axes.at[i], sp->plan->mesh, atom, &n))
+                continue;
+            said.dim[d].axes.n = i;
+            all = false;
+        }
+    bool sayable = tensor_sharding_to_layout(&said, shape, sp->plan->mesh, out);
+    assert(sayable);
+    (void)sayable;
+    return all;
+}
+
+static int32_t sharding_of(const void *context, Shardings *shardings, int32_t state)
+{
+    const ShardyPlan *sp = context;
+    Sharding layout;
+    layout_of(sp, shardy_at(sp->flow, state), &layout);
+    return shardings_put(shardings, &layout);
+}
+
+/* No op has a state of its own here: no event asks. */
+static const OpCut *cut_of(const void *context, int32_t state)
+{
+    (void)context;
+    (void)state;
+    return NULL;
+}
+
+static void publish_log(ShardyPlan *sp)
+{
+    Plan *plan = sp->plan;
+    plan->log = (PlanLog){.flow = graph_log(sp), .end = sp->program.state, .op = sp->of};
+    plan->log.pass_name = shardy_pass_names();
+    plan->log.context = sp;
+    plan->log.sharding_of = sharding_of;
+    plan->log.cut_of = cut_of;
+    for (int t = 0; t < plan->log.flow->turns.n; t++)
+        plan->sweeps += plan->log.flow->turns.at[t].pass != PASS_SET;
+}
+
+/* ---- tensors ---- */
+
+static void find_unsaid(ShardyPlan *sp, int32_t tensor, int count)
+{
+    Plan *plan = sp->plan;
+    const char *more =
+        count > 1 ? arena_printf(plan->arena, " (and %d more like it)", count - 1) : "";
+    Json *said = tensor_sharding_to_json(plan->arena, plan->mesh,
+                                         shardy_at(sp->flow, sp->program.state[tensor]));
+    Buf text = buf_new(plan->arena);
+    json_write(json_get(said, "dims"), &text);
+    json_free(said);
+    plan_find(plan, LEVEL_NOTE, "shardy-sub-axis", -1, tensor, "",
+              "%s%s: of %s a part is no run of prime parts of its axis: it is left out",
+              tensor_name(plan->inferred->graph, tensor), more, text.s);
+}
+
+static void publish_tensors(ShardyPlan *sp)
+{
+    Plan *plan = sp->plan;
+    int n_unsaid = 0, unsaid = -1, n_states = 0;
+    for (int t = 0; t < sp->program.n_tensors; t++)
+        n_states = sp->program.state[t] >= n_states ? sp->program.state[t] + 1 : n_states;
+    int32_t *known = arena_array(plan->arena, int32_t, n_states); /* 1 + sharding */
+    bool *lost = arena_array(plan->arena, bool, n_states);
+    for (int t = 0; t < plan->inferred->graph->n_tensors; t++) {
+        int32_t state = sp->program.state[t];
+        plan->flow[t] = plan->sharding[t] = -1;
+        if (!inferred_shape(plan->inferred, t))
+            continue;
+        if (known[state] == 0) {
+            Sharding layout;
+            lost[state] = !layout_of(sp, shardy_at(sp->flow, state), &layout);
+            known[state] = shardings_put(plan->shardings, &layout) + 1;
+        }
+        plan->flow[t] = plan->sharding[t] = known[state] - 1;
+        n_unsaid += lost[state];
+        unsaid = unsaid < 0 && lost[state] ? t : unsaid;
+    }
+    if (n_unsaid > 0)
+        find_unsaid(sp, unsaid, n_unsaid);
+}
+
+/* ---- ops ---- */
+
+typedef struct {
+    ShardyPlan *sp;
+    Intern *cut_ids;         /* OpCuts */
+    Vec(const OpCut *) cuts; /* by id */
+    Intern *asked;           /* op space and states -> cut */
+    Vec(int32_t) answers;
+    int n_lost; /* ops with axes that no cut says */
+    int32_t lost;
+} Cutting;
+
+static int32_t put_cut(Cutting *c, const OpCut *cut)
+{
+    size_t n_bytes = offsetof(OpCut, index) + (size_t)cut->n * sizeof(Cut);
+    int32_t id = intern_put(c->cut_ids, cut, n_bytes);
+    if (id == c->cuts.n) {
+        OpCut *kept = arena_make(c->sp->plan->arena, OpCut);
+        memcpy(kept, cut, n_bytes);
+        vec_push(c->sp->plan->arena, &c->cuts, kept);
+    }
+    return id;
+}
+
+/* The axes that Shardy computes the op with, by factor. */
+static void choose(const Cutting *c, Arena *scratch, const OpSpace *space, const ShardyOp *op,
+                   AxisList *by_factor)
+{
+    const ShardyPlan *sp = c->sp;
+    int n = op->n_inputs + op->n_outputs;
+    const TensorSharding **sharding = arena_array(scratch, const TensorSharding *, n);
+    double *size = arena_array(scratch, double, n);
+    for (int t = 0; t < n; t++) {
+        sharding[t] = shardy_at(sp->flow, sp->program.state[op->tensor[t]]);
+        size[t] = space->operand[t].absent ? 1 : (double)shape_elements(&space->operand[t].shape);
+    }
+    shardy_choose(scratch, op->rule, sp->plan->mesh, sharding, size, by_factor);
+}
+
+/* Some dim goes along the index dim exactly, so that a cut of it is one of the tensor. */
+static bool can_cut(const OpSpace *space, int index)
+{
+    if (space->index[index].role == ROLE_FROZEN)
+        return false;
+    for (int o = 0; o < space->n_inputs + space->n_outputs; o++) {
+        const Operand *operand = &space->operand[o];
+        for (int d = 0; !operand->absent && !operand->ignored && d < operand->shape.n_dims; d++)
+            for (int k = 0; operand->factors[d].exact && k < operand->factors[d].n; k++)
+                if (operand->factors[d].index[k] == index)
+                    return true;
+    }
+    return false;
+}
+
+static bool cut_index(const ShardyPlan *sp, const OpSpace *space, int index, const AxisList *axes,
+                      Cut *out)
+{
+    uint8_t atom[ATOMS_MAX];
+    int n = 0;
+    bool all = axes->n == 0 || can_cut(space, index);
+    for (int i = 0; can_cut(space, index) && i < axes->n; i++) {
+        int before = n;
+        if (!axis_ref_to_atoms(&axes->at[i], sp->plan->mesh, atom, &n)) {
+            n = before;
+            all = false;
+            break;
+        }
+    }
+    *out = cut_by(space->index[index].size, atom, n, sp->plan->mesh);
+    return all;
+}
+
+static OpCut cut_by_factors(Cutting *c, const OpSpace *space, const AxisList *by_factor, bool *all)
+{
+    const SpaceRule *rule = &c->sp->space[space->id];
+    OpCut cut = {.n = space->n_index};
+    bool used[X_MAX * FACTORS_MAX] = {0};
+    for (int i = 0; i < space->n_index; i++) {
+        AxisList none = {0};
+        int f = rule->factor[i];
+        *all &= cut_index(c->sp, space, i, f < 0 ? &none : &by_factor[f], &cut.index[i]);
+        if (f >= 0 && f < (int)sizeof used)
+            used[f] = true;
+    }
+    for (int f = 0; f < rule->rule->n_factors && f < (int)sizeof used; f++)
+        *all &= used[f] || by_factor[f].n == 0;
+    return cut;
+}
+
+/* Pinned index dims are as they are pinned, whatever else has their axes: an open one too gives up
+ * what is not its pin's. */
+static bool apply_pins(const ShardyPlan *sp, int32_t op, OpCut *cut)
+{
+    bool any = false;
+    for (int i = 0; i < cut->n; i++) {
+        const Decision *pin = plan_pin_of(sp->plan, PIN_INDEX_DIM, op, i);
+        if (!pin || (pin->open && cut_refines(&cut->index[i], decision_cut(pin), sp->plan->mesh)))
+            continue;
+        for (int j = 0; j < cut->n; j++)
+            if (j != i)
+                cut->index[j] =
+                    cut_without(&cut->index[j], cut_atoms(decision_cut(pin)), sp->plan->mesh);
+        cut->index[i] = *decision_cut(pin);
+        any = true;
+    }
+    return any;
+}
+
+static OpCut whole_cut(const OpSpace *space)
+{
+    OpCut cut = {.n = space->n_index};
+    for (int i = 0; i < space->n_index; i++)
+        cut.index[i] = cut_whole(space->index[i].size);
+    return cut;
+}
+
+static int32_t ask(Cutting *c, const OpSpace *space, const ShardyOp *op, int32_t graph_op)
+{
+    Arena *scratch = arena_new();
+    int n = op->n_inputs + op->n_outputs;
+    int32_t *key = arena_array(scratch, int32_t, n + 1);
+    key[0] = space->id;
+    for (int t = 0; t < n; t++)
+        key[1 + t] = c->sp->program.state[op->tensor[t]];
+    int32_t id = intern_put(c->asked, key, (size_t)(n + 1) * sizeof *key);
+    if (id == c->answers.n) {
+        AxisList *by_factor = arena_array(scratch, AxisList, op->rule->n_factors);
+        bool all = true;
+        choose(c, scratch, space, op, by_factor);
+        OpCut cut = cut_by_factors(c, space, by_factor, &all);
+        if (!all && c->n_lost++ == 0)
+            c->lost = graph_op;
+        vec_push(c->sp->plan->arena, &c->answers, put_cut(c, &cut));
+    }
+    assert(c->answers.at);
+    arena_free(scratch);
+    return c->answers.at[id];
+}
+
+static void cut_op(Cutting *c, int32_t graph_op)
+{
+    const OpSpace *space = program_space(c->sp->plan->inferred, graph_op);
+    int32_t at = c->sp->at[graph_op];
+    OpCut cut = whole_cut(space);
+    int32_t id = at < 0 ? put_cut(c, &cut) : ask(c, space, &c->sp->ops.at[at], graph_op);
+    assert(c->cuts.at);
+    cut = *c->cuts.at[id];
+    if (apply_pins(c->sp, graph_op, &cut))
+        id = put_cut(c, &cut);
+    c->sp->plan->cut[graph_op] = id;
+}
+
+static void publish_cuts(ShardyPlan *sp)
+{
+    Plan *plan = sp->plan;
+    const Graph *graph = plan->inferred->graph;
+    Cutting c = {.sp = sp, .cut_ids = intern_new(plan->arena), .asked = intern_new(plan->arena)};
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        cut_op(&c, plan->inferred->program[i]);
+    plan->cuts = c.cuts.at;
+    plan->n_cuts = c.cuts.n;
+    if (c.n_lost > 0)
+        plan_find(plan, LEVEL_NOTE, "shardy-lost", c.lost, -1, "",
+                  "%s %s%s: Shardy cuts it along factors that no index dim can be cut along here",
+                  op_operator(graph, c.lost), op_name(graph, c.lost),
+                  c.n_lost > 1 ? arena_printf(plan->arena, " (and %d more like it)", c.n_lost - 1)
+                               : "");
+}
+
+/* ---- all of it ---- */
+
+static AtomSet *nothing_passes(const Plan *plan)
+{
+    const Graph *graph = plan->inferred->graph;
+    int64_t n_places = 0;
+    for (int i = 0; i < graph->n_ops; i++) {
+        int64_t end = graph->ops[i].input + graph->ops[i].n_inputs;
+        n_places = end > n_places ? end : n_places;
+    }
+    return arena_array(plan->arena, AtomSet, n_places);
+}
+
+void propagate_shardy(Plan *plan)
+{
+    ShardyPlan *sp = arena_make(plan->arena, ShardyPlan);
+    FactorMeshes *meshes = arena_make(plan->arena, FactorMeshes);
+    *meshes = (FactorMeshes){.n = 1, .at = arena_array(plan->arena, const Mesh *, 1)};
+    meshes->at[0] = plan->mesh;
+    *sp = (ShardyPlan){.plan = plan, .flow = shardy_flow_new(plan->arena)};
+    sp->aggressive = plan->method != METHOD_SHARDY_BASIC;
+    shardy_plan_program(sp);
+    shardy_plan_pins(sp);
+    sp->program.meshes = meshes;
+    sp->program.n_ops = sp->ops.n;
+    sp->program.op = sp->ops.at;
+    sp->program.n_tensors = sp->states.n;
+    sp->program.state = sp->states.at;
+    sp->program.log_arena = plan->arena;
+    sp->program.progress = plan->progress;
+    ShardyMethod method = {.basic = plan->method != METHOD_SHARDY,
+                           .aggressive = sp->aggressive,
+                           .op_priorities = true,
+                           .user_priorities = true};
+    shardy_run(sp->flow, &sp->program, method, NULL, NULL);
+    plan->passed = nothing_passes(plan);
+    publish_tensors(sp);
+    publish_cuts(sp);
+    publish_log(sp);
+}
+
+/* ---- stops ---- */
+
+static int dim_of(const FactorTensor *tensor, int factor)
+{
+    for (int d = 0; d < tensor->n_dims; d++)
+        for (int k = 0; k < tensor->dim[d].n; k++)
+            if (tensor->dim[d].at[k] == factor)
+                return d;
+    return -1;
+}
+
+static int index_of(const SpaceRule *rule, int n_index, int factor)
+{
+    for (int i = 0; i < n_index; i++)
+        if (rule->factor[i] == factor)
+            return i;
+    return -1;
+}
+
+static StopRecord record_of(const ShardyPlan *sp, int32_t op, const FactorStop *stop, bool leaving)
+{
+    const OpSpace *space = program_space(sp->plan->inferred, op);
+    const SpaceRule *rule = &sp->space[space->id];
+    StopRecord record = {.op = op, .stop = stop->stop, .leaving = leaving, .other = -1};
+    uint8_t atom[ATOMS_MAX];
+    int n = 0;
+    record.operand = leaving ? stop->source : stop->tensor;
+    record.dim = dim_of(&rule->rule->tensor[record.operand], stop->factor);
+    record.index = index_of(rule, space->n_index, stop->factor);
+    if (stop->stop == STOP_TAKEN)
+        record.other = leaving ? index_of(rule, space->n_index, stop->other)
+                               : dim_of(&rule->rule->tensor[record.operand], stop->other);
+    if (axis_ref_to_atoms(&stop->axis, sp->plan->mesh, atom, &n))
+        for (int i = 0; i < n; i++)
+            record.atoms |= (AtomSet)1 << atom[i];
+    return record;
+}
+
+int shardy_plan_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
+{
+    const ShardyPlan *sp = plan->log.context;
+    Vec(StopRecord) records = {0};
+    FactorStops stops = {0};
+    *out = NULL;
+    if (sp->at[op] < 0)
+        return 0;
+    const ShardyOp *shardy = &sp->ops.at[sp->at[op]];
+    int n = shardy->n_inputs + shardy->n_outputs;
+    const TensorSharding **sharding = arena_array(arena, const TensorSharding *, n);
+    Pass *direction = arena_array(arena, Pass, shardy->rule->n_factors);
+    for (int t = 0; t < n; t++)
+        sharding[t] = shardy_at(sp->flow, sp->program.state[shardy->tensor[t]]);
+    FactorStep step = shardy_step_of(&sp->program, shardy, SHARDY_PASSES - 1, sp->aggressive,
+                                     sharding, direction);
+    if (!step.mesh)
+        return 0;
+    factor_stops(arena, &step, sharding, &stops);
+    for (int i = 0; i < stops.n; i++)
+        for (int leaving = 0; leaving < 2; leaving++)
+            vec_push(arena, &records, record_of(sp, op, &stops.at[i], leaving));
+    *out = records.at;
+    return records.n;
+}

@@ -1,0 +1,419 @@
+#include "core/peers/tapestry/reader.h"
+
+#include "core/base/vec.h"
+
+enum { ARGS_MAX = 3 };
+
+static Node *node_new(Reader *reader, NodeKind kind, int at)
+{
+    Node *node = arena_make(reader->arena, Node);
+    *node = (Node){.kind = kind, .at = at, .phrase = reader->phrase};
+    node->arg = arena_array(reader->arena, const Node *, ARGS_MAX);
+    return node;
+}
+
+static Node *node_of(Reader *reader, NodeKind kind, int at, const Node *first, const Node *second)
+{
+    Node *node = node_new(reader, kind, at);
+    node->arg[0] = first;
+    node->arg[1] = second;
+    node->n = second ? 2 : first ? 1 : 0;
+    return node;
+}
+
+static bool next_is_open(const Reader *reader)
+{
+    return reader->pos < reader->phrase->text.n && reader->phrase->text.s[reader->pos] == '[';
+}
+
+/* ---- expressions ---- */
+
+typedef const Node *ItemFn(Reader *reader);
+
+/* item {"," item} up to the closing sign, which is taken. */
+static bool read_items(Reader *reader, Node *list, char close, ItemFn *item)
+{
+    Vec(const Node *) items = {0};
+    bool more = !reader_is(reader, close);
+    while (more) {
+        const Node *node = item(reader);
+        if (!node)
+            return false;
+        vec_push(reader->arena, &items, node);
+        if (!reader_take(reader, ',', &more))
+            return false;
+    }
+    list->arg = items.at;
+    list->n = items.n;
+    return reader_expect(reader, close, list->kind == NODE_CALL ? "arguments" : "elements");
+}
+
+static const Node *read_elem(Reader *reader);
+
+static Node *read_list(Reader *reader, ItemFn *item)
+{
+    Node *list = node_new(reader, NODE_LIST, reader->token.at);
+    bool ok = reader_enter(reader) && reader_expect(reader, '[', "the text's begin") &&
+              read_items(reader, list, ']', item);
+    reader->depth--;
+    return ok ? list : NULL;
+}
+
+static const Node *read_call(Reader *reader)
+{
+    Node *call = node_new(reader, NODE_CALL, reader->token.at);
+    call->name = reader->token.name;
+    bool ok = reader_enter(reader) && reader_next(reader) &&
+              reader_expect(reader, '(', "a function's name") &&
+              read_items(reader, call, ')', reader_expr);
+    reader->depth--;
+    return ok ? call : NULL;
+}
+
+static const Node *read_paren(Reader *reader)
+{
+    const Node *inner = NULL;
+    bool ok = reader_enter(reader) && reader_next(reader) && (inner = reader_expr(reader)) &&
+              reader_expect(reader, ')', "an expression");
+    reader->depth--;
+    return ok ? inner : NULL;
+}
+
+static const Node *read_prim(Reader *reader)
+{
+    Token token = reader->token;
+    if (reader_is(reader, '('))
+        return read_paren(reader);
+    if (reader_is(reader, '['))
+        return read_list(reader, read_elem);
+    if (token.kind == TOKEN_ID)
+        return read_call(reader);
+    if (token.kind != TOKEN_INT && token.kind != TOKEN_VAR && token.kind != TOKEN_COORD) {
+        reader_expected(reader, "a value");
+        return NULL;
+    }
+    Node *node = node_new(reader,
+                          token.kind == TOKEN_INT   ? NODE_INT
+                          : token.kind == TOKEN_VAR ? NODE_VAR
+                                                    : NODE_COORD,
+                          token.at);
+    node->name = token.name;
+    node->number = token.number;
+    return reader_next(reader) ? node : NULL;
+}
+
+/* "[" has been seen: an index or a slice of `of`. */
+static const Node *read_select(Reader *reader, const Node *of)
+{
+    Node *node = node_of(reader, NODE_AT, reader->token.at, of, NULL);
+    bool slice = false;
+    if (!reader_next(reader))
+        return NULL;
+    if (!reader_is(reader, ':') && !(node->arg[1] = reader_expr(reader)))
+        return NULL;
+    if (!reader_take(reader, ':', &slice))
+        return NULL;
+    if (slice && !reader_is(reader, ']') && !(node->arg[2] = reader_expr(reader)))
+        return NULL;
+    node->kind = slice ? NODE_SLICE : NODE_AT;
+    node->n = slice ? 3 : 2;
+    return reader_expect(reader, ']', "an index") ? node : NULL;
+}
+
+static const Node *read_size(Reader *reader, const Node *of)
+{
+    Node *node = node_of(reader, NODE_SIZE, reader->token.at, of, NULL);
+    if (!reader_next(reader))
+        return NULL;
+    if (reader->token.kind != TOKEN_ID || !str_eq(reader->token.name, STR("size"))) {
+        reader_expected(reader, "'size'");
+        return NULL;
+    }
+    return reader_next(reader) ? node : NULL;
+}
+
+static const Node *read_post(Reader *reader)
+{
+    const Node *node = read_prim(reader);
+    while (node) {
+        if (reader->token.kind == TOKEN_RUN) {
+            node = node_of(reader, NODE_RUN, reader->token.at, node, NULL);
+            if (!reader_next(reader))
+                return NULL;
+        } else if (reader_is(reader, '[')) {
+            node = read_select(reader, node);
+        } else if (reader_is(reader, '.')) {
+            node = read_size(reader, node);
+        } else {
+            break;
+        }
+    }
+    return node;
+}
+
+static const Node *read_unary(Reader *reader)
+{
+    int at = reader->token.at;
+    const Node *node = NULL, *right = NULL;
+    if (!reader_enter(reader))
+        return NULL;
+    if (reader_is(reader, '-')) {
+        if (reader_next(reader) && (right = read_unary(reader)))
+            node = node_of(reader, NODE_NEGATE, at, right, NULL);
+    } else if ((node = read_post(reader)) && reader_is(reader, '^')) {
+        at = reader->token.at;
+        const Node *base = node;
+        node = NULL;
+        if (reader_next(reader) && (right = read_unary(reader))) {
+            Node *power = node_of(reader, NODE_BINARY, at, base, right);
+            power->op = '^';
+            node = power;
+        }
+    }
+    reader->depth--;
+    return node;
+}
+
+static const Node *read_chain(Reader *reader, const char *ops, ItemFn *part)
+{
+    const Node *left = part(reader);
+    if (!left)
+        return NULL;
+    while (reader->token.kind == TOKEN_CHAR && strchr(ops, reader->token.op)) {
+        Token op = reader->token;
+        const Node *right = reader_next(reader) ? part(reader) : NULL;
+        if (!right)
+            return NULL;
+        Node *both = node_of(reader, NODE_BINARY, op.at, left, right);
+        both->op = op.op;
+        left = both;
+    }
+    return left;
+}
+
+static const Node *read_term(Reader *reader)
+{
+    return read_chain(reader, "*/%", read_unary);
+}
+
+const Node *reader_expr(Reader *reader)
+{
+    return read_chain(reader, "+-", read_term);
+}
+
+/* ---- elements of lists ---- */
+
+/* A mark, `:`, `_` or `~`, and perhaps `...` after it. */
+static const Node *read_mark(Reader *reader, NodeKind kind)
+{
+    Node *mark = node_new(reader, kind, reader->token.at);
+    if (!reader_next(reader))
+        return NULL;
+    if (reader->token.kind != TOKEN_RUN)
+        return mark;
+    Node *run = node_of(reader, NODE_RUN, reader->token.at, mark, NULL);
+    return reader_next(reader) ? run : NULL;
+}
+
+static const Node *read_elem(Reader *reader)
+{
+    if (reader_is(reader, ':'))
+        return read_mark(reader, NODE_WHOLE);
+    if (reader_is(reader, '_'))
+        return read_mark(reader, NODE_FIXED);
+    if (reader_is(reader, '~'))
+        return read_mark(reader, NODE_UNUSED);
+    if (reader->token.kind == TOKEN_RUN) {
+        const Node *rest = node_new(reader, NODE_REST, reader->token.at);
+        return reader_next(reader) ? rest : NULL;
+    }
+    const Node *start = reader_expr(reader);
+    if (!start || reader->token.kind != TOKEN_WINDOW)
+        return start;
+    int at = reader->token.at;
+    const Node *window = reader_next(reader) ? reader_expr(reader) : NULL;
+    return window ? node_of(reader, NODE_WINDOW, at, start, window) : NULL;
+}
+
+static const Node *read_bind(Reader *reader)
+{
+    Token name = reader->token;
+    Node *bind = node_new(reader, NODE_BIND, name.at);
+    if (name.kind != TOKEN_VAR) {
+        reader_expected(reader, "a $name");
+        return NULL;
+    }
+    bind->name = name.name;
+    if (!reader_next(reader) || !reader_expect(reader, '=', "a $name"))
+        return NULL;
+    bind->arg[0] = reader_expr(reader);
+    bind->n = 1;
+    return bind->arg[0] ? bind : NULL;
+}
+
+/* An element of `index` and `reduce`: `$x = expr`, or an expression. */
+static const Node *read_index_elem(Reader *reader)
+{
+    Reader before = *reader;
+    bool named = reader->token.kind == TOKEN_VAR;
+    if (named && !reader_next(reader))
+        return NULL;
+    named = named && reader_is(reader, '=');
+    *reader = before;
+    return named ? read_bind(reader) : reader_expr(reader);
+}
+
+/* ---- whole phrases ---- */
+
+static const Node *read_map(Reader *reader)
+{
+    Node *ipf = node_new(reader, NODE_IPF, reader->token.at);
+    bool letter = reader->token.kind == TOKEN_ID && next_is_open(reader) &&
+                  (str_eq(reader->token.name, STR("D")) || str_eq(reader->token.name, STR("R")));
+    if (letter) {
+        ipf->op = (unsigned char)reader->token.name.s[0];
+        if (!reader_next(reader))
+            return NULL;
+    }
+    ipf->n = ARGS_MAX;
+    ipf->arg[0] = read_list(reader, read_elem);
+    if (!ipf->arg[0])
+        return NULL;
+    bool in_coordinates = node_has(ipf->arg[0], NODE_COORD, (Str){0}) ||
+                          node_has(ipf->arg[0], NODE_WHOLE, (Str){0}) ||
+                          node_has(ipf->arg[0], NODE_WINDOW, (Str){0});
+    if (ipf->op == 'D' && in_coordinates) {
+        phrase_fail(reader->phrase, ipf->at, E_SYNTAX, reader->err,
+                    "a D map has coefficients, not coordinates");
+        return NULL;
+    }
+    if (!letter)
+        ipf->op = in_coordinates ? 'R' : 'D';
+    return ipf;
+}
+
+static const Node *read_ipf(Reader *reader)
+{
+    bool offset;
+    const Node *ipf = read_map(reader);
+    if (!ipf || !reader_take(reader, '+', &offset))
+        return NULL;
+    if (offset && !(ipf->arg[1] = read_list(reader, read_elem)))
+        return NULL;
+    if (reader->token.kind != TOKEN_OWNS)
+        return ipf;
+    if (!reader_next(reader) || !(ipf->arg[2] = read_list(reader, read_elem)))
+        return NULL;
+    if (!node_has(ipf->arg[0], NODE_WHOLE, (Str){0}) &&
+        !node_has(ipf->arg[0], NODE_WINDOW, (Str){0}))
+        return ipf;
+    phrase_fail(reader->phrase, ipf->arg[2]->at, E_SYNTAX, reader->err,
+                "the map has windows already");
+    return NULL;
+}
+
+/* "[ coefficients | offset | window ]" */
+static const Node *read_row(Reader *reader)
+{
+    Node *row = node_new(reader, NODE_ROW, reader->token.at);
+    Node *list = node_new(reader, NODE_LIST, reader->token.at);
+    row->arg[0] = list;
+    row->n = ARGS_MAX;
+    if (!reader_expect(reader, '[', "the text's begin") ||
+        !read_items(reader, list, '|', read_elem) || !(row->arg[1] = reader_expr(reader)) ||
+        !reader_expect(reader, '|', "the offset") || !(row->arg[2] = reader_expr(reader)))
+        return NULL;
+    return reader_expect(reader, ']', "the window") ? row : NULL;
+}
+
+static const Node *read_compare(Reader *reader)
+{
+    const Node *left = reader_expr(reader);
+    if (!left)
+        return NULL;
+    Token token = reader->token;
+    if (token.kind != TOKEN_COMPARE) {
+        reader_expected(reader, "a comparison");
+        return NULL;
+    }
+    const Node *right = reader_next(reader) ? reader_expr(reader) : NULL;
+    if (!right)
+        return NULL;
+    Node *compare = node_of(reader, NODE_COMPARE, token.at, left, right);
+    compare->op = token.op;
+    return compare;
+}
+
+static bool read_param_type(Reader *reader, int *type)
+{
+    static const char *const names[] = {/* ORDER PARAM_TYPE */
+                                        "int", "ints", "bool", "str", "axis", "axis+", "perm"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        if (reader->token.kind == TOKEN_ID && str_eq(reader->token.name, str_from(names[i]))) {
+            bool plus;
+            *type = i;
+            if (!reader_next(reader) || i != PARAM_AXIS)
+                return !error_is_set(reader->err);
+            if (!reader_take(reader, '+', &plus))
+                return false;
+            *type = plus ? PARAM_AXIS_END : PARAM_AXIS;
+            return true;
+        }
+    return reader_expected(reader, "int, ints, bool, str, axis, axis+ or perm");
+}
+
+static const Node *read_param(Reader *reader)
+{
+    Node *param = node_new(reader, NODE_PARAM, reader->token.at);
+    bool given;
+    if (!read_param_type(reader, &param->op))
+        return NULL;
+    if (reader->token.kind == TOKEN_ID && str_eq(reader->token.name, STR("of"))) {
+        if (!reader_next(reader))
+            return NULL;
+        if (reader->token.kind != TOKEN_ID) {
+            reader_expected(reader, "a slot's name");
+            return NULL;
+        }
+        param->name = reader->token.name;
+        if (!reader_next(reader))
+            return NULL;
+    }
+    if (!reader_take(reader, '=', &given))
+        return NULL;
+    param->n = given ? 1 : 0;
+    return !given || (param->arg[0] = reader_expr(reader)) ? param : NULL;
+}
+
+const Phrase *phrase_read(Arena *arena, const char *owner, const char *where, Str text,
+                          PhraseForm form, Error *err)
+{
+    static ItemFn *const forms[] = {
+        [FORM_EXPR] = reader_expr,     [FORM_INDEX] = NULL,       [FORM_IPF] = read_ipf,
+        [FORM_MAP] = read_map,         [FORM_ROW] = read_row,     [FORM_BIND] = read_bind,
+        [FORM_REQUIRE] = read_compare, [FORM_PARAM] = read_param,
+    };
+    Error own = {0};
+    Reader reader;
+    err = err ? err : &own;
+    if (!reader_begin(&reader, arena, owner, where, text, err))
+        return NULL;
+    const Node *root =
+        form == FORM_INDEX ? read_list(&reader, read_index_elem) : forms[form](&reader);
+    if (!root || !reader_end(&reader))
+        return NULL;
+    reader.phrase->root = root;
+    return reader.phrase;
+}
+
+bool node_has(const Node *node, NodeKind kind, Str name)
+{
+    if (!node)
+        return false;
+    if (node->kind == kind && (name.n == 0 || str_eq(node->name, name)))
+        return true;
+    for (int i = 0; i < node->n; i++)
+        if (node_has(node->arg[i], kind, name))
+            return true;
+    return false;
+}

@@ -1,0 +1,107 @@
+/* scope.h - what the expressions of a template mean: values, the names bound so far, coordinates.
+ *
+ * Numbers are 64-bit and checked; lists have at most LIST_MAX items; one application may look
+ * at WORK_MAX items in all. So every expression ends soon, whatever it says.
+ */
+#ifndef CORE_PEERS_TAPESTRY_SCOPE_H
+#define CORE_PEERS_TAPESTRY_SCOPE_H
+
+#include "core/base/vec.h"
+#include "core/space/opspace.h"
+#include "core/peers/tapestry/phrase.h"
+
+enum { LIST_MAX = OPERANDS_MAX, WORK_MAX = 40000000 };
+
+typedef enum { DATUM_INT, DATUM_LIST, DATUM_TEXT, DATUM_COORD } DatumKind;
+
+typedef struct Datum Datum;
+struct Datum {
+    DatumKind kind;
+    int n; /* of a list */
+    int64_t number;
+    const Datum *item;
+    Str text;       /* of an element type, or a str param */
+    const Row *row; /* of a coordinate: coefficients and offset */
+};
+
+typedef struct {
+    Str name;
+    Datum value;
+    const char *where; /* "X[0]" */
+} Binding;
+
+/* Index dims that a name stands for. */
+typedef struct {
+    Str name;
+    int first, n;
+    bool group; /* @name is a list */
+} IndexName;
+
+/* The op's index dims: main ones, then those reduced. */
+typedef struct {
+    int n, n_main;
+    int64_t size[X_MAX];
+    const char *display[X_MAX];
+    bool anonymous[X_MAX];
+    Vec(IndexName) names;
+} IndexSpace;
+
+typedef struct {
+    Arena *arena;
+    Error *err;
+    Vec(Binding) bound;
+    const IndexSpace *index;  /* NULL: no coordinates here */
+    int64_t rank;             /* length of a repeat, `1...`; -1: not known here */
+    const Str *position_name; /* $i of a tensor's own expressions */
+    int n_positions;
+    int64_t position;
+    int64_t work; /* items left */
+} Scope;
+
+Scope scope_new(Arena *arena, Error *err);
+bool scope_work(Scope *scope, const Node *node, int64_t n); /* E_LIMIT when that was too much */
+
+const Binding *scope_find(const Scope *scope, Str name); /* NULL */
+void scope_bind(Scope *scope, Str name, Datum value, const char *where);
+
+Datum datum_int(int64_t number);
+Datum datum_ints(Arena *arena, const int64_t *numbers, int n);
+bool datum_equal(const Datum *a, const Datum *b);
+void datum_format(const Datum *datum, Buf *out); /* "[2, 3]" */
+
+/* At the node's place. Returns false. */
+bool node_fail(Scope *scope, const Node *node, TemplateCode code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+bool evaluate(Scope *scope, const Node *node, Datum *out);
+bool evaluate_int(Scope *scope, const Node *node, int64_t *out);
+bool evaluate_condition(Scope *scope, const Node *node, bool *out, Datum sides[2]);
+
+/* ---- lists ---- */
+
+/* An element, with splices spread out; a repeat is one element still. */
+typedef struct {
+    NodeKind mark; /* NODE_REST, _WHOLE, _FIXED, _UNUSED; NODE_INT for all with a value */
+    bool repeat, has_window;
+    Datum value, window;
+    const Node *node;
+} Element;
+
+typedef Vec(Element) Elements;
+
+/* E_FILL: two repeats. */
+bool evaluate_elements(Scope *scope, const Node *list, Elements *out);
+
+/* Plain lists: a repeat fills up to `length` (-1: E_CONTEXT), bare `...` stands for *rest (NULL:
+ * E_CONTEXT). A list without a repeat has the length it has. */
+bool evaluate_list(Scope *scope, const Node *list, int64_t length, const int64_t *rest, Datum *out);
+
+/* ---- functions ---- */
+
+bool evaluate_call(Scope *scope, const Node *call, Datum *out);
+
+/* Checked arithmetic on numbers and coordinates; op as in NODE_BINARY. */
+bool datum_binary(Scope *scope, const Node *node, int op, const Datum *a, const Datum *b,
+                  Datum *out);
+
+#endif

@@ -1,0 +1,17 @@
+/* eval_strategy.h - the verb `strategy` of the eval protocol (conformance README). */
+#ifndef CORE_PEERS_TORCH_EVAL_STRATEGY_H
+#define CORE_PEERS_TORCH_EVAL_STRATEGY_H
+
+#include "core/base/json.h"
+#include "core/peers/torch/strategy.h"
+
+bool eval_strategy(Arena *arena, const Json *request, Json *answer, Error *err);
+
+/* The element type of an operand that is given without one: indices, masks and what a fused kernel
+ * takes are of their own; f32 for all others. */
+Dtype strategy_dtype(Str op, int input);
+
+/* [{"placements":["S(0)"]}, null]: null where it is no tensor. */
+Json *json_of_layouts(const Placement *const *tensor, int n, const Mesh *mesh);
+
+#endif

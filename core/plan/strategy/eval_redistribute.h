@@ -1,9 +1,0 @@
-/* eval_redistribute.h - the verb `redistribute` of the eval protocol (conformance README). */
-#ifndef CORE_PLAN_STRATEGY_EVAL_REDISTRIBUTE_H
-#define CORE_PLAN_STRATEGY_EVAL_REDISTRIBUTE_H
-
-#include "core/base/json.h"
-
-bool eval_redistribute(Arena *arena, const Json *request, Json *answer, Error *err);
-
-#endif

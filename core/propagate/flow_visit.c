@@ -1,0 +1,225 @@
+#include "core/propagate/flow_visit.h"
+
+#include "core/propagate/propagate.h"
+
+/* ---- what stops ---- */
+
+static int holder(const Cut *cuts, int64_t n, int self, AtomSet atoms)
+{
+    for (int i = 0; i < n; i++)
+        if (i != self && (cut_atoms(&cuts[i]) & atoms))
+            return i;
+    return -1;
+}
+
+static void stop(const FlowVisitCase *visit, StopRecord record)
+{
+    if (visit->stops && record.atoms)
+        vec_push(visit->arena, visit->stops, record);
+}
+
+/* ---- the test of reduce dims ---- */
+
+/* Elements of an operand on one rank, were the index dims cut as in state but for `drop`. */
+static double local_elements(const FlowVisitCase *visit, int operand, AtomSet drop)
+{
+    const Operand *o = &visit->space->operand[operand];
+    double elements = (double)shape_elements(&o->shape);
+    for (int d = 0; d < o->shape.n_dims; d++)
+        for (int f = 0; f < o->factors[d].n; f++) {
+            AtomSet atoms = cut_atoms(&visit->state.cut.index[o->factors[d].index[f]]) & ~drop;
+            elements /= (double)mesh_atoms_size(visit->mesh, atoms);
+        }
+    return elements;
+}
+
+/* 2 x elements(outputs) <= elements of the operands otherwise gathered. */
+static bool reduce_pays(const FlowVisitCase *visit, int index, AtomSet atoms)
+{
+    double out = 0, gathered = 0;
+    for (int o = 0; o < visit->space->n_outputs; o++)
+        out += local_elements(visit, visit->space->n_inputs + o, atoms);
+    for (int i = 0; i < visit->space->n_inputs; i++) {
+        if (!visit->flow[i] || !operand_has_index(&visit->space->operand[i], index))
+            continue;
+        if (cuts_used(visit->flow[i]->dim, visit->flow[i]->n_dims, -1) & atoms)
+            gathered += local_elements(visit, i, atoms);
+    }
+    return 2 * out <= gathered;
+}
+
+/* ---- taking ---- */
+
+/* Why axes may not cut an index dim; STOP_NONE: they may. */
+static Stop may_cut(const FlowVisitCase *visit, int index, AtomSet atoms)
+{
+    if (visit->state.closed >> index & 1)
+        return STOP_CLOSED;
+    if (visit->space->index[index].blocked && visit->mode > MODE_PINNED)
+        return STOP_BLOCKED;
+    switch (visit->space->index[index].role) {
+    case ROLE_FROZEN:
+        return STOP_FROZEN;
+    case ROLE_REDUCE:
+        if (visit->mode <= MODE_PINNED)
+            return STOP_NONE;
+        return visit->mode == MODE_REDUCE && reduce_pays(visit, index, atoms) ? STOP_NONE
+                                                                              : STOP_REDUCE;
+    case ROLE_MAP:
+        return STOP_NONE;
+    }
+    return STOP_NONE;
+}
+
+/* Joins a cut into an index dim, less the axes that cut another index dim already, and those kept
+ * for pins to come: by the time somebody listens, none are. */
+static void take_index(FlowVisitCase *visit, StopRecord at, const Cut *offered)
+{
+    OpCut *cuts = &visit->state.cut;
+    Cut *cut = &cuts->index[at.index], joined;
+    AtomSet used = cuts_used(cuts->index, cuts->n, at.index);
+    AtomSet had = cut_atoms(cut), new = cut_atoms(offered) & ~had;
+    Cut part = cut_without(offered, used | visit->state.barred, visit->mesh);
+    if (visit->stops && new) {
+        at.other = holder(cuts->index, cuts->n, at.index, new);
+        at.atoms = new &used;
+        at.stop = STOP_TAKEN;
+        stop(visit, at);
+        at.other = -1;
+    }
+    at.atoms = cut_atoms(&part) & ~had;
+    if (cut_is_whole(&part) || (visit->stops && !at.atoms))
+        return;
+    at.stop = may_cut(visit, at.index, cut_atoms(&part));
+    if (at.stop == STOP_NONE && cut_join(cut, &part, visit->mesh, &joined)) {
+        *cut = joined;
+        return;
+    }
+    at.stop = at.stop == STOP_NONE ? STOP_ORDER : at.stop;
+    stop(visit, at);
+}
+
+static bool gives_only_pins(const FlowVisitCase *visit, int operand)
+{
+    return visit->mode <= MODE_PINNED ||
+           (operand < visit->space->n_inputs && visit->flow[operand]->role != FLOW_OPEN);
+}
+
+void flow_take(FlowVisitCase *visit, int operand)
+{
+    const Flow *flow = visit->flow[operand];
+    const OpSpace *space = visit->space;
+    const Operand *o = &space->operand[operand];
+    if (!flow || o->ignored)
+        return;
+    bool pins_only = gives_only_pins(visit, operand);
+    for (int d = 0; d < flow->n_dims; d++) {
+        const DimFactors *factors = &o->factors[d];
+        StopRecord at = {.operand = operand, .dim = d, .index = -1, .other = -1, .leaving = true};
+        at.atoms = cut_atoms(&flow->dim[d]);
+        if (!at.atoms)
+            continue;
+        if (factors->n == 0 || !factors->exact || (pins_only && !(flow->pinned >> d & 1))) {
+            at.index = factors->n ? factors->index[0] : -1;
+            at.stop = factors->n == 0 ? STOP_WHOLE : factors->exact ? STOP_PARAMETER : STOP_WINDOW;
+            stop(visit, at);
+            continue;
+        }
+        int64_t sizes[FACTORS_MAX];
+        Cut part[FACTORS_MAX];
+        for (int f = 0; f < factors->n; f++)
+            sizes[f] = space->index[factors->index[f]].size;
+        cut_split(&flow->dim[d], sizes, factors->n, visit->mesh, part, &at.atoms);
+        at.stop = STOP_NESTING;
+        stop(visit, at);
+        for (int f = 0; f < factors->n; f++) {
+            at.index = factors->index[f];
+            take_index(visit, at, &part[f]);
+        }
+    }
+}
+
+/* ---- giving ---- */
+
+bool cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
+                 Cut *out)
+{
+    const DimFactors *factors = &space->operand[operand].factors[dim];
+    const Cut *parts[FACTORS_MAX];
+    for (int f = 0; f < factors->n; f++)
+        parts[f] = &cut->index[factors->index[f]];
+    return factors->n > 0 && factors->exact && cut_concat(parts, factors->n, mesh, out);
+}
+
+static bool any_cut(const FlowVisitCase *visit, const DimFactors *factors)
+{
+    for (int f = 0; f < factors->n; f++)
+        if (!cut_is_whole(&visit->state.cut.index[factors->index[f]]))
+            return true;
+    return false;
+}
+
+static bool any_blocked(const OpSpace *space, const DimFactors *factors)
+{
+    for (int f = 0; f < factors->n; f++)
+        if (space->index[factors->index[f]].blocked)
+            return true;
+    return false;
+}
+
+/* Why a dim takes nothing at all. */
+static Stop shut(const FlowVisitCase *visit, const Flow *flow, int operand, int dim)
+{
+    Pass needed = operand < visit->space->n_inputs ? PASS_BACKWARD : PASS_FORWARD;
+    if (flow->closed >> dim & 1)
+        return STOP_CLOSED;
+    if (any_blocked(visit->space, &visit->space->operand[operand].factors[dim]))
+        return STOP_BLOCKED;
+    return (flow->pass & (int32_t)needed) ? STOP_NONE : STOP_BARRIER;
+}
+
+static void give_dim(const FlowVisitCase *visit, Flow *flow, int operand, int d)
+{
+    const Mesh *mesh = visit->mesh;
+    StopRecord at = {.operand = operand, .dim = d, .index = -1, .other = -1};
+    Cut cut, joined;
+    if (!any_cut(visit, &visit->space->operand[operand].factors[d]) ||
+        !cut_project(visit->space, &visit->state.cut, operand, d, mesh, &cut))
+        return;
+    AtomSet new = cut_atoms(&cut) & ~cut_atoms(&flow->dim[d]);
+    AtomSet used = cuts_used(flow->dim, flow->n_dims, d);
+    at.index = visit->space->operand[operand].factors[d].index[0];
+    at.stop = shut(visit, flow, operand, d);
+    if (at.stop != STOP_NONE) {
+        at.atoms = new;
+        stop(visit, at);
+        return;
+    }
+    at.other = holder(flow->dim, flow->n_dims, d, new);
+    at.atoms = new &used;
+    at.stop = STOP_TAKEN;
+    stop(visit, at);
+    at.other = -1;
+    at.atoms = new & flow->barred & ~used;
+    at.stop = STOP_REPLICATED;
+    stop(visit, at);
+    cut = cut_without(&cut, used | flow->barred, mesh);
+    at.atoms = cut_atoms(&cut) & ~cut_atoms(&flow->dim[d]);
+    at.stop = STOP_ORDER;
+    if (cut_is_whole(&cut))
+        return;
+    if (cut_join(&flow->dim[d], &cut, mesh, &joined))
+        flow->dim[d] = joined;
+    else
+        stop(visit, at);
+}
+
+Flow flow_give(const FlowVisitCase *visit, int operand)
+{
+    Flow flow = *visit->flow[operand];
+    if (flow.role == FLOW_LEAF || visit->space->operand[operand].ignored)
+        return flow;
+    for (int d = 0; d < flow.n_dims; d++)
+        give_dim(visit, &flow, operand, d);
+    return flow;
+}

@@ -1,0 +1,241 @@
+#include "core/prove/rule_check.h"
+
+#include "core/plan/edges.h"
+
+/* One way to lay the op on a mesh. */
+typedef struct {
+    const Mesh *mesh;
+    OpCut cut;
+    AtomSet partial; /* the operands `summed` are addends over these */
+    bool summed[OPERANDS_MAX];
+} Case;
+
+typedef struct {
+    Arena *arena;
+    const OpSpace *space;
+    Simulated ranks;
+    const Mesh *small, *odd, *both; /* a=2; a=3; a=2,b=3 */
+    RuleProof *proof;
+} Check;
+
+/* ---- one case ---- */
+
+static void add_partial(Sharding *sharding, AtomSet atoms)
+{
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (atoms >> a & 1)
+            sharding->partial[a] = REDUCE_SUM;
+}
+
+/* Absent operands stay zero. */
+static Sharding laid_out(const Check *check, const Case *tried, int operand)
+{
+    const Operand *o = &check->space->operand[operand];
+    int32_t tensor = simulated_tensor(&check->ranks, operand);
+    Sharding sharding = {0};
+    if (!o->absent && !o->ignored)
+        sharding = op_cut_sharding(check->space, &tried->cut, operand, tried->mesh);
+    else if (tensor >= 0)
+        sharding = sharding_whole(inferred_shape(check->ranks.inferred, tensor));
+    if (operand >= check->space->n_inputs || tried->summed[operand])
+        add_partial(&sharding, tried->partial);
+    return sharding;
+}
+
+static void say_case(const Check *check, const Case *tried, Buf *text)
+{
+    const char *comma = "";
+    for (int i = 0; i < check->space->n_index; i++) {
+        if (cut_is_whole(&tried->cut.index[i]))
+            continue;
+        buf_printf(text, "%s%s ", comma, check->space->index[i].name);
+        cut_format(&tried->cut.index[i], tried->mesh, text);
+        comma = ", ";
+    }
+    for (int i = 0; i < check->space->n_inputs; i++)
+        if (tried->summed[i]) {
+            buf_printf(text, "%sinput %d partial over ", comma, i);
+            mesh_format_set(tried->mesh, tried->partial, ".", text);
+            comma = ", ";
+        }
+    buf_puts(text, " on mesh ");
+    mesh_format(tried->mesh, text);
+}
+
+/* Keyword arguments follow even parts only, and may not divide by the number of parts. */
+static bool has_arguments(const Check *check, const Case *tried)
+{
+    const Graph *graph = check->ranks.inferred->graph;
+    IndexPiece piece[X_MAX];
+    Kwargs kwargs = kwargs_of_op(check->arena, graph, check->ranks.op);
+    Error err = {0};
+    if (!check->space->own)
+        return true;
+    if (!op_pieces(check->space, &tried->cut, tried->mesh, &kwargs, 0, piece, NULL))
+        return false;
+    return kwargs_of_piece(check->arena, check->space, piece, &kwargs, &err) ||
+           err.kind != ERROR_NOT_DIVISIBLE;
+}
+
+/* False: the rule is wrong, and the proof says where. */
+static bool try_case(Check *check, const Case *tried)
+{
+    int n = check->space->n_inputs + check->space->n_outputs;
+    if (!has_arguments(check, tried))
+        return true;
+    Buf wrong = buf_new(check->arena);
+    Sharding *operand = arena_array(check->arena, Sharding, n);
+    for (int i = 0; i < n; i++)
+        operand[i] = laid_out(check, tried, i);
+    check->proof->n_cuts++;
+    check->proof->ok =
+        simulated_holds(&check->ranks, &(OpLayout){tried->mesh, operand, &tried->cut}, &wrong);
+    if (check->proof->ok)
+        return true;
+    buf_puts(&wrong, ", with ");
+    say_case(check, tried, &wrong);
+    check->proof->text = wrong.s;
+    return false;
+}
+
+/* ---- all cases ---- */
+
+static Case whole_case(const Check *check, const Mesh *mesh)
+{
+    Case tried = {.mesh = mesh, .cut = {.n = check->space->n_index}};
+    for (int i = 0; i < check->space->n_index; i++)
+        tried.cut.index[i] = cut_whole(check->space->index[i].size);
+    return tried;
+}
+
+static bool may_cut(const Check *check, int index)
+{
+    return check->space->index[index].role != ROLE_FROZEN;
+}
+
+static void cut_index(const Check *check, Case *tried, int index, const uint8_t *atom, int n)
+{
+    tried->cut.index[index] = cut_by(check->space->index[index].size, atom, n, tried->mesh);
+}
+
+/* (2)(size/2 / a): every other half. */
+static bool try_interleaved(Check *check, int index)
+{
+    int64_t size = check->space->index[index].size;
+    if (size % 2 != 0 || size < 4)
+        return true;
+    Case tried = whole_case(check, check->small);
+    Cut *cut = &tried.cut.index[index];
+    *cut = (Cut){.n = 2, .digit = {{.size = 2}, {.size = size / 2, .n = 1}}};
+    cut_canonical(cut, tried.mesh);
+    return try_case(check, &tried);
+}
+
+/* One index dim alone. */
+static bool try_index(Check *check, int index)
+{
+    static const uint8_t a = 0, both[2] = {0, 1};
+    const Mesh *meshes[] = {check->small, check->odd};
+    for (int m = 0; m < 2; m++) {
+        Case tried = whole_case(check, meshes[m]);
+        cut_index(check, &tried, index, &a, 1);
+        if (!try_case(check, &tried))
+            return false;
+    }
+    Case tried = whole_case(check, check->both);
+    cut_index(check, &tried, index, both, 2);
+    return try_case(check, &tried) && try_interleaved(check, index);
+}
+
+static bool try_pair(Check *check, int first, int second)
+{
+    static const uint8_t a = 0, b = 1;
+    Case tried = whole_case(check, check->both);
+    cut_index(check, &tried, first, &a, 1);
+    cut_index(check, &tried, second, &b, 1);
+    return try_case(check, &tried);
+}
+
+static bool try_cuts(Check *check)
+{
+    for (int i = 0; i < check->space->n_index; i++) {
+        if (!may_cut(check, i))
+            continue;
+        if (!try_index(check, i))
+            return false;
+        for (int j = 0; j < check->space->n_index; j++)
+            if (j != i && may_cut(check, j) && !try_pair(check, i, j))
+                return false;
+    }
+    return true;
+}
+
+/* The planner lets a partial value pass where no output has more elements. */
+static bool lets_pass(const Check *check, int input, Linear linear)
+{
+    const Operand *operand = &check->space->operand[input];
+    if (operand->linear != linear || operand->absent || operand->ignored ||
+        simulated_tensor(&check->ranks, input) < 0 ||
+        kernel_reads_value(check->ranks.kernel, input))
+        return false;
+    for (int o = 0; o < check->space->n_outputs; o++)
+        if (shape_elements(&opspace_output(check->space, o)->shape) >
+            shape_elements(&operand->shape))
+            return false;
+    return true;
+}
+
+/* The case's operands as addends over axis a: alone, and with each index dim cut by axis b. */
+static bool try_addends(Check *check, Case *tried)
+{
+    static const uint8_t b = 1;
+    tried->partial = 1;
+    bool ok = try_case(check, tried);
+    for (int i = 0; ok && i < check->space->n_index; i++) {
+        if (!may_cut(check, i))
+            continue;
+        cut_index(check, tried, i, &b, 1);
+        ok = try_case(check, tried);
+        tried->cut.index[i] = cut_whole(check->space->index[i].size);
+    }
+    return ok;
+}
+
+static bool try_partials(Check *check)
+{
+    Case together = whole_case(check, check->both);
+    bool any = false, all = true;
+    for (int i = 0; i < check->space->n_inputs; i++) {
+        Case alone = whole_case(check, check->both);
+        alone.summed[i] = lets_pass(check, i, LINEAR_ALONE);
+        together.summed[i] = lets_pass(check, i, LINEAR_TOGETHER);
+        any |= together.summed[i];
+        all &= together.summed[i] || check->space->operand[i].linear != LINEAR_TOGETHER;
+        if (alone.summed[i] && !try_addends(check, &alone))
+            return false;
+    }
+    return !any || !all || try_addends(check, &together);
+}
+
+/* ---- all of it ---- */
+
+static const Mesh *mesh_of(Arena *arena, const char *text)
+{
+    Source source = {"mesh", str_from(text)};
+    return mesh_parse(arena, &source, NULL);
+}
+
+bool rule_check(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,
+                uint64_t seed, RuleProof *out, Error *err)
+{
+    Check check = {.arena = arena, .space = space, .proof = out};
+    *out = (RuleProof){.ok = true, .text = ""};
+    check.small = mesh_of(arena, "a=2");
+    check.odd = mesh_of(arena, "a=3");
+    check.both = mesh_of(arena, "a=2,b=3");
+    bool ok = simulated_open(arena, inferred, op, space, seed, &check.ranks, err);
+    if (ok && !space->no_rule)
+        (void)(try_cuts(&check) && try_partials(&check));
+    simulated_close(&check.ranks);
+    return ok;
+}

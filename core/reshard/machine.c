@@ -1,0 +1,258 @@
+#include "core/reshard/machine.h"
+
+#include <stdlib.h>
+
+/* ---- numbers that make sense ---- */
+
+/* Beyond these, sums of times would not be numbers. */
+static const double least_rate = 1, least_share = 1e-6, most = 1e30;
+
+typedef enum {
+    TIME, /* 0 or more */
+    RATE,
+    RATE_OR_0, /* 0: there is none */
+    SHARE,
+    SHARE_OR_0
+} Range;
+
+static bool check_number(const char *what, double value, Range range, Error *err)
+{
+    bool share = range == SHARE || range == SHARE_OR_0;
+    double least = range == TIME ? 0 : share ? least_share : least_rate;
+    double greatest = share ? 1 : most;
+    if (value >= least && value <= greatest)
+        return true;
+    if (value == 0 && (range == RATE_OR_0 || range == SHARE_OR_0))
+        return true;
+    return error_kind(err, ERROR_OUT_OF_RANGE, "%s must be %g to %g", what, least, greatest);
+}
+
+typedef struct {
+    const char *name;
+    double value;
+    Range range;
+} Number;
+
+static bool check_numbers(const Number *number, int n, Error *err)
+{
+    for (int i = 0; i < n; i++)
+        if (!check_number(number[i].name, number[i].value, number[i].range, err))
+            return false;
+    return true;
+}
+
+static bool check_list(const char *what, const double *value, int n, Range range, Error *err)
+{
+    for (int i = 0; i < n; i++)
+        if (!check_number(what, value[i], range, err))
+            return false;
+    return true;
+}
+
+#define COUNT(list) (int)(sizeof(list) / sizeof(list)[0])
+
+static bool check_link(const char *which, const Link *link, bool tuned, Error *err)
+{
+    const Number numbers[] = {
+        {"latency_us", link->latency_us, TIME},
+        {"bytes_per_s", link->bytes_per_s, RATE},
+        {"shared_bytes_per_s", link->shared_bytes_per_s, RATE_OR_0},
+        {"channels", (double)link->channels, RATE_OR_0},
+        {"channel_bytes_per_s", link->channel_bytes_per_s, RATE_OR_0},
+    };
+    bool ok = !tuned || (link->channels > 0 && link->channel_bytes_per_s > 0);
+    if (!ok)
+        error_kind(err, ERROR_OUT_OF_RANGE, "channels of %s are needed beside nccl", which);
+    ok = ok && check_numbers(numbers, COUNT(numbers), err);
+    if (!ok)
+        error_hint(err, "the link '%s'", which);
+    return ok;
+}
+
+static bool check_tuning(const Tuning *tuning, Error *err)
+{
+    const Number numbers[] = {
+        {"post_us", tuning->post_us, TIME},
+        {"plateau", tuning->plateau, RATE},
+        {"ring_ll_share", tuning->ring_ll_share, SHARE},
+        {"ring_ll128_share", tuning->ring_ll128_share, SHARE},
+        {"tree_share", tuning->tree_share, SHARE},
+        {"tree_ll_share", tuning->tree_ll_share, SHARE},
+        {"tree_ll128_share", tuning->tree_ll128_share, SHARE},
+        {"tree_ll128_share_between", tuning->tree_ll128_share_between, SHARE},
+        {"nvls_share", tuning->nvls_share, SHARE_OR_0},
+        {"pat_share", tuning->pat_share, SHARE},
+        {"nvls_channel_bytes_per_s", tuning->nvls_channel_bytes_per_s, RATE_OR_0},
+    };
+    const struct {
+        const char *name;
+        const double *value;
+        int n;
+        Range range;
+    } lists[] = {
+        {"base_us", tuning->base_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, TIME},
+        {"inside_us", tuning->inside_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, TIME},
+        {"between_us", tuning->between_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, TIME},
+        {"ll_bytes_per_s", tuning->ll_bytes_per_s, SPREADS, RATE_OR_0},
+        {"ring_ll128_channel_bytes_per_s", tuning->ring_ll128_channel_bytes_per_s, SPREADS,
+         RATE_OR_0},
+        {"tree_channel_bytes_per_s", tuning->tree_channel_bytes_per_s, SPREADS, RATE_OR_0},
+        {"tree_ll128_channel_bytes_per_s", tuning->tree_ll128_channel_bytes_per_s, SPREADS,
+         RATE_OR_0},
+        {"nvls_tree_channel_bytes_per_s", tuning->nvls_tree_channel_bytes_per_s, SPREADS,
+         RATE_OR_0},
+        {"tree_size_share", tuning->tree_size_share[0], PROTOCOL_COUNT * TREE_SIZES, SHARE},
+    };
+    bool ok = check_numbers(numbers, COUNT(numbers), err);
+    for (int i = 0; i < COUNT(lists) && ok; i++)
+        ok = check_list(lists[i].name, lists[i].value, lists[i].n, lists[i].range, err);
+    if (ok && tuning->base_us[ALGORITHM_RING][PROTOCOL_SIMPLE] <= 0)
+        ok = error_kind(err, ERROR_OUT_OF_RANGE, "base_us of ring, Simple, must be more than 0");
+    if (!ok)
+        error_hint(err, "in 'nccl'");
+    return ok;
+}
+
+bool machine_check(const Machine *machine, Error *err)
+{
+    if (machine->devices_per_node < 1)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "devices_per_node must be 1 or more");
+    if (machine->memory_bytes < 1)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "memory_bytes must be more than 0");
+    const Number numbers[] = {
+        {"memory_bytes_per_s", machine->memory_bytes_per_s, RATE},
+        {"launch_us", machine->launch_us, TIME},
+        {"flops_per_s of f32", machine->flops_per_s[DT_F32], RATE},
+        {"matmul_share", machine->matmul_share, SHARE_OR_0},
+        {"memory_share", machine->memory_share, SHARE_OR_0},
+        {"gather_share", machine->gather_share, SHARE_OR_0},
+    };
+    if (!check_numbers(numbers, COUNT(numbers), err))
+        return false;
+    for (Dtype dtype = 0; dtype < DT_COUNT; dtype++) {
+        double matmul = machine->flops_per_s[dtype], vector = machine->vector_flops_per_s[dtype];
+        if ((matmul != 0 && !check_number("flops_per_s", matmul, RATE, err)) ||
+            (vector != 0 && !check_number("vector_flops_per_s", vector, RATE, err)))
+            return false;
+    }
+    return check_link("inside", &machine->inside, machine->tuning != NULL, err) &&
+           check_link("between", &machine->between, machine->tuning != NULL, err) &&
+           (!machine->tuning || check_tuning(machine->tuning, err));
+}
+
+/* ---- groups and nodes ---- */
+
+/* Members of groups that are looked at one by one, where arithmetic does not tell. */
+enum { LOOK_MOST = 1 << 16 };
+
+static int64_t at_most(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* How many are equal, in a list of nodes: the kinds, the fewest and the most of a kind. */
+typedef struct {
+    int64_t kinds, fewest, most;
+} Runs;
+
+static Runs count_runs(int64_t *node, int64_t n)
+{
+    Runs runs = {.fewest = n};
+    qsort(node, (size_t)n, sizeof *node, by_value);
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && node[end] == node[i]; end++)
+            continue;
+        runs.kinds++;
+        runs.fewest = at_most(runs.fewest, end - i);
+        runs.most = end - i > runs.most ? end - i : runs.most;
+    }
+    return runs;
+}
+
+/* Every atom moves within aligned blocks of a node, or by whole nodes. */
+static bool divides_evenly(const Machine *machine, const Mesh *mesh, AtomSet atoms,
+                           RankGroup *group)
+{
+    int64_t node = machine->devices_per_node;
+    for (int i = 0; i < mesh->n_atoms; i++) {
+        const MeshAtom *atom = &mesh->atoms[i];
+        if (!(atoms >> i & 1))
+            continue;
+        if (node % (atom->stride * atom->size) == 0)
+            group->per_node *= atom->size;
+        else if (atom->stride % node == 0)
+            group->nodes *= atom->size;
+        else
+            return false;
+    }
+    return true;
+}
+
+static void look_at_groups(const Machine *machine, const Mesh *mesh, AtomSet atoms,
+                           RankGroup *group)
+{
+    Arena *scratch = arena_new();
+    int64_t *node = arena_array(scratch, int64_t, group->n), looked = 0;
+    group->nodes = 1;
+    group->per_node = group->n;
+    for (int64_t first = 0; first < mesh->n_devices && looked < LOOK_MOST; first++) {
+        if (!mesh_stands_first(mesh, atoms, first))
+            continue;
+        for (int64_t i = 0; i < group->n; i++)
+            node[i] = mesh_device(mesh, mesh_group_member(mesh, atoms, first, i)) /
+                      machine->devices_per_node;
+        Runs runs = count_runs(node, group->n);
+        group->nodes = runs.kinds > group->nodes ? runs.kinds : group->nodes;
+        group->per_node = at_most(group->per_node, runs.fewest);
+        looked += group->n;
+    }
+    arena_free(scratch);
+}
+
+static int64_t busy_on_a_node(const Machine *machine, const Mesh *mesh)
+{
+    if (!mesh->devices)
+        return at_most(mesh->n_devices, machine->devices_per_node);
+    Arena *scratch = arena_new();
+    int64_t *node = arena_array(scratch, int64_t, mesh->n_devices);
+    for (int64_t i = 0; i < mesh->n_devices; i++)
+        node[i] = mesh_device(mesh, i) / machine->devices_per_node;
+    int64_t busy = count_runs(node, mesh->n_devices).most;
+    arena_free(scratch);
+    return busy;
+}
+
+RankGroup machine_group(const Machine *machine, const Mesh *mesh, AtomSet atoms)
+{
+    RankGroup group = {.n = mesh_atoms_size(mesh, atoms), .nodes = 1, .per_node = 1};
+    int64_t node = machine->devices_per_node, rest = mesh->n_devices % node;
+    group.busy = busy_on_a_node(machine, mesh);
+    if (!mesh->devices && divides_evenly(machine, mesh, atoms, &group))
+        return group;
+    if (!mesh->devices && group.n == mesh->n_devices) {
+        group.nodes = (group.n + node - 1) / node;
+        group.per_node = rest > 0 ? rest : node;
+        return group;
+    }
+    look_at_groups(machine, mesh, atoms, &group);
+    return group;
+}
+
+const Link *machine_link(const Machine *machine, const Mesh *mesh, AtomSet atoms)
+{
+    return machine_group(machine, mesh, atoms).nodes > 1 ? &machine->between : &machine->inside;
+}
+
+double link_bytes_per_s(const Link *link, int64_t busy)
+{
+    double own = link->bytes_per_s, shared = link->shared_bytes_per_s / (double)busy;
+    if (link->channels > 0 && (double)link->channels * link->channel_bytes_per_s < own)
+        own = (double)link->channels * link->channel_bytes_per_s;
+    return link->shared_bytes_per_s > 0 && shared < own ? shared : own;
+}

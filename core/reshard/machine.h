@@ -1,0 +1,95 @@
+/* machine.h - what a host is made of: numbers of a machine file, and the formulas they feed.
+ *
+ * A machine file is data (scripts/machines/NAME.lua); the scripts layer fills this struct. Sources
+ * of the numbers stand in the file. Two levels of links: inside a node and between nodes (node =
+ * device / devices_per_node); a group of devices on several nodes uses both.
+ *
+ * With a Tuning the time of a collective is that of NCCL's own model (price.h); without one it is
+ * a ring on the slower link: rounds * latency_us + bytes / bytes_per_s.
+ */
+#ifndef CORE_RESHARD_MACHINE_H
+#define CORE_RESHARD_MACHINE_H
+
+#include "core/model/dtype.h"
+#include "core/layout/mesh.h"
+
+typedef struct {
+    const char *name;          /* "nvlink" */
+    double latency_us;         /* alpha: per step of a collective, where there is no Tuning */
+    double bytes_per_s;        /* one way, per device: what the wire can do */
+    double shared_bytes_per_s; /* what all devices of a node have together; 0: nothing is shared */
+    /* With a Tuning: the channels of a device (of a link between nodes: those of one device's
+     * part of the network), and what each of them carries. */
+    int64_t channels;
+    double channel_bytes_per_s;
+} Link;
+
+/* ORDER ALGORITHM */
+typedef enum {
+    ALGORITHM_RING,
+    ALGORITHM_TREE,
+    ALGORITHM_NVLS,      /* the switch adds and copies, on one node */
+    ALGORITHM_NVLS_TREE, /* the same on each node, a tree between them */
+    ALGORITHM_PAT,       /* doubling distances, one rank on each node */
+    ALGORITHM_COUNT
+} Algorithm;
+
+/* ORDER PROTOCOL: 4 of 8 bytes are flags; 8 of 128; none, but a barrier */
+typedef enum { PROTOCOL_LL, PROTOCOL_LL128, PROTOCOL_SIMPLE, PROTOCOL_COUNT } Protocol;
+
+enum { SPREADS = 3, TREE_SIZES = 23 };
+
+typedef double Latencies[ALGORITHM_COUNT][PROTOCOL_COUNT]; /* 0: there is no such way */
+typedef double BySpread[SPREADS]; /* of groups on one node, on two, on more */
+
+/* What NCCL's model knows of a host beside its links: src/graph/tuning.cc. Shares are of the sum
+ * over channels; *_channel_bytes_per_s are the most that a channel of that algorithm carries. */
+typedef struct {
+    Latencies base_us;    /* once */
+    Latencies inside_us;  /* per hop in a node */
+    Latencies between_us; /* per hop between nodes */
+    double post_us;       /* a hop of a ring over nodes takes so long at least; Simple: 3 times */
+    double plateau;       /* latencies of a Simple ring all-reduce over nodes, once it is filled */
+    double ring_ll_share, ring_ll128_share;
+    double tree_share, tree_ll_share, tree_ll128_share, tree_ll128_share_between;
+    double nvls_share, pat_share;
+    double nvls_channel_bytes_per_s; /* 0: the switch cannot add */
+    BySpread ll_bytes_per_s, ring_ll128_channel_bytes_per_s;
+    BySpread tree_channel_bytes_per_s, tree_ll128_channel_bytes_per_s;
+    BySpread nvls_tree_channel_bytes_per_s;
+    double tree_size_share[PROTOCOL_COUNT][TREE_SIZES]; /* of messages of 64 B, 128 B, .. */
+} Tuning;
+
+typedef struct {
+    const char *name, *source;
+    int64_t devices_per_node;
+    int64_t memory_bytes; /* of a device */
+    double memory_bytes_per_s;
+    double flops_per_s[DT_COUNT];        /* by element type of the matmul; 0: as f32 */
+    double vector_flops_per_s[DT_COUNT]; /* of what is no matmul; 0: as flops_per_s of f32 */
+    double matmul_share, memory_share, gather_share; /* of the peaks, reached; 0: all of it */
+    double launch_us;                                /* per op */
+    Link inside, between;
+    const Tuning *tuning; /* NULL: rings */
+} Machine;
+
+/* Numbers that are missing, negative or no numbers: ERROR_OUT_OF_RANGE; the hint says where. */
+bool machine_check(const Machine *machine, Error *err);
+
+/* The slowest link in groups of these atoms on this mesh: `between` when any group spans nodes. */
+const Link *machine_link(const Machine *machine, const Mesh *mesh, AtomSet atoms);
+
+/* How many devices share what, for the formulas. */
+typedef struct {
+    int64_t n;        /* ranks of a group */
+    int64_t nodes;    /* the most nodes that a group is on */
+    int64_t per_node; /* the fewest ranks that a group has on a node it is on */
+    int64_t busy;     /* the most devices of the mesh on one node: all groups move at once */
+} RankGroup;
+
+RankGroup machine_group(const Machine *machine, const Mesh *mesh, AtomSet atoms);
+
+/* What one of `busy` devices of a node gets of a link's wires. */
+double link_bytes_per_s(const Link *link, int64_t busy);
+
+#endif

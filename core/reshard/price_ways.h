@@ -1,0 +1,60 @@
+/* price_ways.h - the ways NCCL could do a collective on a group, and what each takes.
+ *
+ * A way is one algorithm with one protocol. NCCL's model of it (src/graph/tuning.cc) is
+ *
+ *     us(bytes) = base + n_inside * inside_us + n_between * between_us
+ *               + share * bytes / bandwidth
+ *
+ * where `share` is what passes each wire per byte of payload, and bandwidth is that of a rank on
+ * the bus: channels x what one carries, times the share the protocol leaves, and at most what the
+ * machine file says of it. With n ranks on m nodes, p on each:
+ *
+ *     ring       share 2(n-1)/n of an all-reduce, (n-1)/n of gather and scatter, 1 of a broadcast;
+ *                as many hops, of which 2(m-1) or m-1 go between nodes
+ *     tree       all-reduce: share 2; 2(p-1) hops inside and 2 log2(m) between
+ *     NVLS       one node: share 2(n-1)/n over twice the bandwidth; 1 of gather and scatter
+ *     NVLS tree  all-reduce over nodes: as NVLS on each, 2 log2(m) hops between
+ *     PAT        gather and scatter with one rank on each node: log2(m) hops between, share 1
+ *     pairwise   all-to-all: (p-1)/n inside, then (n-p)/n between, a hop for each other rank
+ *     direct     permute and send: share 1, one hop
+ *
+ * On several nodes a ring enters a node by as many parts of the network as the group has ranks
+ * there, so its bandwidth is the lesser of the inner link and p x that of one device's part.
+ */
+#ifndef CORE_RESHARD_PRICE_WAYS_H
+#define CORE_RESHARD_PRICE_WAYS_H
+
+#include "core/reshard/price.h"
+
+/* Of one kind of wire: share * bytes / (left * bus), or / most where that is less. */
+typedef struct {
+    double share;
+    double bus_bytes_per_s, left; /* left: what the protocol leaves of the bus */
+    double most_bytes_per_s;      /* the machine file's limit; 0: none */
+} Pass;
+
+typedef struct {
+    const char *name;    /* "ring LL128" */
+    const char *formula; /* in the words above */
+    Protocol protocol;
+    bool by_size; /* a tree: bandwidth depends on the size of the message */
+    double base_us, inside_us, between_us, n_inside, n_between;
+    double plateau, plateau_bytes; /* latency is multiplied from so many bytes on; 0: never */
+    int n_passes;                  /* 1; an all-to-all over nodes has 2 */
+    Pass pass[2];
+    double us_per_byte; /* of all passes */
+} Way;
+
+enum { WAYS_MAX = 10 };
+
+/* At least one way for each kind but a slice. */
+int price_ways(const Machine *machine, StepKind kind, const RankGroup *group, Way *ways);
+
+double way_us(const Machine *machine, const Way *way, int64_t bytes);
+double way_latency_us(const Way *way, int64_t bytes);
+double pass_bytes_per_s(const Pass *pass);
+
+/* What a tree reaches of its bandwidth with messages of that size; 1 for other ways. */
+double way_size_share(const Machine *machine, const Way *way, int64_t bytes);
+
+#endif

@@ -1,0 +1,468 @@
+#include "core/reshard/relaxed.h"
+
+#include "core/base/vec.h"
+
+#include <math.h>
+
+enum { SETS_MAX = 1 << RELAXED_ATOMS_MAX, KINDS = STEP_PERMUTE + 1 };
+
+/* Prices are rounded to whole bytes. */
+static const double surely = 1 - 1e-9;
+
+typedef struct {
+    AtomSet cuts, right, still, due; /* right and still: of those that cut; never both */
+} Stand;
+
+typedef struct {
+    Stand stand;
+    RelaxedCost cost;
+} Known;
+
+typedef struct {
+    int32_t from, to;
+    StepKind kind;
+    double us;
+} Edge;
+
+/* Where a stand is in `known`, if `space` is the one asked about. */
+typedef struct {
+    uint32_t space;
+    int32_t at;
+} Place;
+
+struct Relaxed {
+    Arena *arena;
+    const Space *space;
+    uint32_t n_spaces;
+    AtomSet all, goal;
+    int n_goal;
+    uint8_t order[ATOMS_MAX];      /* atoms of the goal, below before above */
+    AtomSet below[ATOMS_MAX];      /* by atom of the goal: of the target's list */
+    AtomSet in_the_way[ATOMS_MAX]; /* the source's list where the target has the atom */
+    AtomSet above[ATOMS_MAX];      /* in the source's list */
+    int64_t before[ATOMS_MAX];     /* the product of the source's list below */
+    AtomSet aligned;        /* stand in the source where the target has them, whatever is below */
+    double bytes[SETS_MAX]; /* of a rank, by the atoms that cut */
+    int64_t parts[SETS_MAX];
+    uint8_t level[SETS_MAX];                 /* sets of the same product */
+    double price[KINDS][SETS_MAX][SETS_MAX]; /* by level and group; < 0: not asked yet */
+    double permute_us[SETS_MAX][SETS_MAX];   /* the least over groups that have these */
+    Place *place;                            /* by stand */
+    int n_places;
+    Vec(Known) known;
+    Vec(Edge) edges;
+};
+
+Relaxed *relaxed_new(Arena *arena)
+{
+    Relaxed *relaxed = arena_make(arena, Relaxed);
+    relaxed->arena = arena;
+    return relaxed;
+}
+
+static AtomSet bit(int a)
+{
+    return (AtomSet)1 << a;
+}
+
+/* ---- a space ---- */
+
+static void set_target(Relaxed *r)
+{
+    const Space *space = r->space;
+    r->goal = 0;
+    r->n_goal = 0;
+    for (int s = 0; s < space->n_slots; s++) {
+        AtomSet below = 0, source = 0;
+        for (int a = 0; a < space->n_atoms; a++)
+            if (place_cuts(space->from.place[a]) && place_slot(space->from.place[a]) == s)
+                source |= bit(a);
+        for (int i = 0; i < space->slot[s].n_goal; i++) {
+            int a = space->slot[s].goal[i];
+            r->order[r->n_goal++] = (uint8_t)a;
+            r->below[a] = below;
+            r->in_the_way[a] = source;
+            below |= bit(a);
+        }
+        r->goal |= below;
+    }
+}
+
+static void set_source(Relaxed *r)
+{
+    const Space *space = r->space;
+    Lists lists;
+    space_lists(space, &space->from, &lists);
+    r->all = r->aligned = 0;
+    for (int a = 0; a < space->n_atoms; a++)
+        if (!(space->kept >> a & 1))
+            r->all |= bit(a);
+    for (int s = 0; s < space->n_slots; s++) {
+        int64_t parts = 1;
+        for (int i = 0; i < lists.n[s]; i++) {
+            int a = lists.atom[s][i];
+            uint16_t goal = space->to.place[a];
+            r->before[a] = parts;
+            parts *= space->size[a];
+            if (place_cuts(goal) && place_slot(goal) == s && space->goal_before[a] == r->before[a])
+                r->aligned |= bit(a);
+            r->above[a] = 0;
+            for (int k = i + 1; k < lists.n[s]; k++)
+                r->above[a] |= bit(lists.atom[s][k]);
+        }
+    }
+    if (space->from.moved)
+        r->aligned = 0;
+}
+
+static void set_sizes(Relaxed *r)
+{
+    const Space *space = r->space;
+    int n_sets = 1 << space->n_atoms, n_levels = 0;
+    double whole = space->unit;
+    for (int s = 0; s < space->n_slots; s++)
+        whole *= (double)space->slot[s].size;
+    int64_t level_parts[SETS_MAX];
+    for (int set = 0; set < n_sets; set++) {
+        int first = set ? __builtin_ctz((unsigned)set) : 0, level = 0;
+        r->parts[set] = set ? r->parts[set & (set - 1)] * space->size[first] : 1;
+        r->bytes[set] = whole / (double)r->parts[set];
+        while (level < n_levels && level_parts[level] != r->parts[set])
+            level++;
+        if (level == n_levels)
+            level_parts[n_levels++] = r->parts[set];
+        r->level[set] = (uint8_t)level;
+    }
+    for (int level = 0; level < n_levels; level++)
+        for (int set = 0; set < n_sets; set++) {
+            for (int kind = 0; kind < KINDS; kind++)
+                r->price[kind][level][set] = -1;
+            r->permute_us[level][set] = -1;
+        }
+}
+
+bool relaxed_begin(Relaxed *r, const Space *space)
+{
+    if (space->n_atoms < RELAXED_ATOMS_MIN || space->n_atoms > RELAXED_ATOMS_MAX)
+        return false;
+    r->space = space;
+    set_target(r);
+    set_source(r);
+    set_sizes(r);
+    int n_places = 1 << 3 * space->n_atoms;
+    if (n_places > r->n_places) {
+        r->place = arena_array(r->arena, Place, n_places);
+        r->n_places = n_places;
+    }
+    r->n_spaces++;
+    r->known.n = 0;
+    return true;
+}
+
+/* ---- stands ---- */
+
+/* What stands as far as `stand` says: `fresh` atoms of those that cut, and unused ones, are right
+ * if they can be. */
+static Stand settle(const Relaxed *r, Stand stand, AtomSet fresh)
+{
+    AtomSet may = (stand.right | fresh | (r->all & ~stand.cuts)) & ~stand.due, right = 0;
+    for (int i = 0; i < r->n_goal; i++) {
+        int a = r->order[i];
+        bool was = stand.right >> a & 1;
+        if (!(may >> a & 1) || (r->below[a] & ~right) || (!was && r->in_the_way[a] & stand.still))
+            continue;
+        right |= bit(a);
+    }
+    stand.right = right;
+    stand.cuts |= right;
+    stand.still &= ~right;
+    return stand;
+}
+
+/* Those that stand where the source has them, whatever is below. */
+static AtomSet unmoved(const Relaxed *r, const Layout *layout)
+{
+    const Space *space = r->space;
+    AtomSet out = 0;
+    Lists lists;
+    space_lists(space, layout, &lists);
+    for (int s = 0; s < space->n_slots; s++) {
+        int64_t parts = 1;
+        for (int i = 0; i < lists.n[s]; i++) {
+            int a = lists.atom[s][i];
+            uint16_t was = space->from.place[a];
+            if (place_cuts(was) && place_slot(was) == s && r->before[a] == parts)
+                out |= bit(a);
+            parts *= space->size[a];
+        }
+    }
+    return out;
+}
+
+/* Atoms that are yet to be placed count as cutting; fresh: those of them that can be right. */
+static Stand stand_of(const Relaxed *r, const Layout *layout, AtomSet *fresh)
+{
+    const Space *space = r->space;
+    Stand stand = {.cuts = 0};
+    *fresh = 0;
+    for (int a = 0; a < space->n_atoms; a++) {
+        if (layout->place[a] == ATOM_PARTIAL)
+            stand.due |= bit(a);
+        else if (layout->place[a] != ATOM_UNUSED)
+            stand.cuts |= bit(a);
+        *fresh |= place_held(layout->place[a]) ? bit(a) : 0;
+    }
+    stand.due &= r->all;
+    for (int i = 0; i < r->n_goal && !layout->moved; i++) {
+        int a = r->order[i];
+        if (layout->place[a] == space->to.place[a] && !(r->below[a] & ~stand.right))
+            stand.right |= bit(a);
+    }
+    if (!layout->moved)
+        stand.still = unmoved(r, layout) & ~stand.right;
+    for (int a = 0; *fresh && a < space->n_atoms; a++)
+        if (layout->place[a] > ATOM_HELD && place_held(layout->place[a])) {
+            const Slot *gave = &space->slot[layout->place[a] - ATOM_HELD - 1];
+            for (int i = 0; i < gave->n_goal; i++)
+                *fresh &= ~bit(gave->goal[i]);
+        }
+    return stand;
+}
+
+static int32_t put(Relaxed *r, Stand stand)
+{
+    int n = r->space->n_atoms;
+    AtomSet wrong = stand.cuts & ~stand.right;
+    Place *place =
+        &r->place[(wrong | stand.due) | (stand.right | stand.due) << n | stand.still << 2 * n];
+    if (place->space == r->n_spaces)
+        return place->at;
+    bool there = stand.cuts == r->goal && stand.right == r->goal && !stand.due;
+    *place = (Place){r->n_spaces, r->known.n};
+    Known known = {stand, {there ? 0 : INFINITY, INFINITY}};
+    vec_push(r->arena, &r->known, known);
+    return place->at;
+}
+
+/* ---- steps ---- */
+
+static double price(Relaxed *r, StepKind kind, AtomSet payload, AtomSet groups)
+{
+    double *us = &r->price[kind][r->level[payload]][groups];
+    const Pricing *pricing = &r->space->pricing;
+    if (*us < 0)
+        *us = pricing->step_us(pricing->context, kind, space_of_mesh(r->space, groups),
+                               r->bytes[payload]);
+    return *us;
+}
+
+/* One atom alone finds no other place that keeps the parts of all slots. */
+static bool can_permute(const Relaxed *r, AtomSet groups)
+{
+    return (groups & (groups - 1)) || r->space->from.moved;
+}
+
+static double least_permute(Relaxed *r, AtomSet payload, AtomSet groups)
+{
+    double *us = &r->permute_us[r->level[payload]][groups];
+    if (*us >= 0)
+        return *us;
+    *us = INFINITY;
+    AtomSet others = r->all & ~groups;
+    for (AtomSet more = others;; more = (more - 1) & others) {
+        if (can_permute(r, groups | more))
+            *us = fmin(*us, price(r, STEP_PERMUTE, payload, groups | more));
+        if (!more)
+            return *us;
+    }
+}
+
+static void add_edge(Relaxed *r, int32_t from, StepKind kind, double us, Stand to, AtomSet fresh)
+{
+    int32_t at = put(r, settle(r, to, fresh));
+    Edge edge = {from, at, kind, us};
+    if (at != from || kind == STEP_PERMUTE)
+        vec_push(r->arena, &r->edges, edge);
+}
+
+/* No axis that neither end takes apart is taken in part. */
+static bool in_one_piece(const Relaxed *r, AtomSet set, AtomSet among)
+{
+    for (AtomSet left = set; left; left &= left - 1)
+        if (r->space->whole[__builtin_ctz(left)] & among & ~set)
+            return false;
+    return true;
+}
+
+static bool can_leave(const Relaxed *r, const Stand *stand, AtomSet set)
+{
+    AtomSet there = stand->still | (stand->right & r->aligned);
+    for (AtomSet left = set & there; left; left &= left - 1)
+        if (r->above[__builtin_ctz(left)] & stand->still & ~set)
+            return false;
+    return true;
+}
+
+/* Atoms whose place is in a list that gives: what gives does not take. */
+static AtomSet shut_out(const Relaxed *r, AtomSet giving)
+{
+    AtomSet out = 0;
+    for (int i = 0; giving && i < r->n_goal; i++)
+        if (r->in_the_way[r->order[i]] & giving)
+            out |= bit(r->order[i]);
+    return out;
+}
+
+static void leave(Relaxed *r, int32_t from, Stand stand)
+{
+    for (AtomSet set = stand.cuts; set; set = (set - 1) & stand.cuts) {
+        if (!can_leave(r, &stand, set))
+            continue;
+        Stand to = stand;
+        to.still &= ~set;
+        add_edge(r, from, STEP_ALL_TO_ALL, price(r, STEP_ALL_TO_ALL, stand.cuts, set), to,
+                 set & ~shut_out(r, set & stand.still));
+        to.cuts &= ~set;
+        to.right &= ~set;
+        if (r->bytes[to.cuts] * surely <= r->space->limit &&
+            in_one_piece(r, set, stand.cuts & ~stand.right))
+            add_edge(r, from, STEP_ALL_GATHER, price(r, STEP_ALL_GATHER, to.cuts, set), to, 0);
+    }
+}
+
+static void reduce(Relaxed *r, int32_t from, Stand stand)
+{
+    for (AtomSet set = stand.due; set; set = (set - 1) & stand.due) {
+        if (!in_one_piece(r, set, stand.due))
+            continue;
+        Stand to = stand;
+        to.due &= ~set;
+        add_edge(r, from, STEP_ALL_REDUCE, price(r, STEP_ALL_REDUCE, stand.cuts, set), to, 0);
+        to.cuts |= set;
+        add_edge(r, from, STEP_REDUCE_SCATTER, price(r, STEP_REDUCE_SCATTER, stand.cuts, set), to,
+                 set);
+    }
+}
+
+static void slice(Relaxed *r, int32_t from, Stand stand)
+{
+    for (AtomSet left = r->all & ~stand.cuts & ~stand.due; left; left &= left - 1) {
+        Stand to = stand;
+        to.cuts |= left & -left;
+        add_edge(r, from, STEP_SLICE, 0, to, 0);
+    }
+}
+
+/* What still stands where the source has it, and cuts otherwise in the target. */
+static AtomSet displaced(const Relaxed *r, const Stand *stand)
+{
+    return stand->still & r->goal & ~r->aligned;
+}
+
+/* `in` for `out`, other atoms of the groups find new places. */
+static Stand permuted(const Relaxed *r, const Stand *stand, AtomSet payload, AtomSet in,
+                      AtomSet out, AtomSet groups)
+{
+    Stand to = {.cuts = (payload & ~out) | in, .due = stand->due};
+    to.right = to.cuts & ~(displaced(r, stand) & ~groups);
+    to.still = stand->still & to.cuts & ~groups;
+    return settle(r, to, 0);
+}
+
+/* Displaced atoms may be in the groups, or stay. */
+static void permute_with(Relaxed *r, int32_t from, Stand stand, AtomSet payload, AtomSet in,
+                         AtomSet out)
+{
+    AtomSet choice = displaced(r, &stand) & payload & ~out;
+    for (AtomSet moved = choice;; moved = (moved - 1) & choice) {
+        AtomSet groups = in | out | moved;
+        add_edge(r, from, STEP_PERMUTE, least_permute(r, payload, groups),
+                 permuted(r, &stand, payload, in, out, groups), 0);
+        if (!moved)
+            return;
+    }
+}
+
+/* `in` for `out`. Atoms that are right may count as unused: a layout need not have sliced them. */
+static void permute(Relaxed *r, int32_t from, Stand stand)
+{
+    AtomSet may = (r->all & ~stand.cuts & ~stand.due) | stand.right;
+    for (AtomSet in = may;; in = (in - 1) & may) {
+        AtomSet payload = stand.cuts & ~in;
+        for (AtomSet out = payload; r->bytes[payload] * surely <= r->space->limit;
+             out = (out - 1) & payload) {
+            if (r->parts[out] == r->parts[in])
+                permute_with(r, from, stand, payload, in, out);
+            if (!out)
+                break;
+        }
+        if (!in)
+            return;
+    }
+}
+
+/* ---- the cheapest ways ---- */
+
+/* From all stands from `first` on, and those that they lead to. */
+static void solve(Relaxed *r, int32_t first)
+{
+    r->edges.n = 0;
+    for (int32_t i = first; i < r->known.n; i++) {
+        Stand stand = r->known.at[i].stand;
+        slice(r, i, stand);
+        reduce(r, i, stand);
+        leave(r, i, stand);
+        if (stand.cuts)
+            permute(r, i, stand);
+    }
+    Known *known = r->known.at;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int e = r->edges.n - 1; e >= 0; e--) {
+            const Edge *edge = &r->edges.at[e];
+            RelaxedCost *cost = &known[edge->from].cost;
+            double us = edge->us + known[edge->to].cost.us;
+            changed |= us < cost->us;
+            cost->us = us < cost->us ? us : cost->us;
+        }
+    }
+    for (int e = 0; e < r->edges.n; e++) {
+        const Edge *edge = &r->edges.at[e];
+        double us = edge->us + known[edge->to].cost.us;
+        if (edge->kind == STEP_PERMUTE && us < known[edge->from].cost.permuted_us)
+            known[edge->from].cost.permuted_us = us;
+    }
+}
+
+static RelaxedCost cost_of(Relaxed *r, Stand stand)
+{
+    int32_t n = r->known.n, at = put(r, stand);
+    if (at == n)
+        solve(r, n);
+    return r->known.at[at].cost;
+}
+
+RelaxedCost relaxed_cost(Relaxed *r, const Layout *layout)
+{
+    AtomSet held;
+    Stand stand = stand_of(r, layout, &held);
+    RelaxedCost cost = cost_of(r, settle(r, stand, held));
+    return (RelaxedCost){cost.us * surely, cost.permuted_us * surely};
+}
+
+double relaxed_permuted_us(Relaxed *r, const Layout *layout, AtomSet groups)
+{
+    AtomSet held;
+    Stand stand = stand_of(r, layout, &held);
+    AtomSet in = groups & ~stand.cuts, may = groups & stand.cuts;
+    double us = INFINITY;
+    if (groups & ~r->all || groups & stand.due || !can_permute(r, groups))
+        return us;
+    for (AtomSet out = may;; out = (out - 1) & may) {
+        if (r->parts[out] == r->parts[in])
+            us = fmin(us, cost_of(r, permuted(r, &stand, stand.cuts, in, out, groups)).us);
+        if (!out)
+            break;
+    }
+    return us == INFINITY ? us : (us + price(r, STEP_PERMUTE, stand.cuts, groups)) * surely;
+}

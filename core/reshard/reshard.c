@@ -1,0 +1,518 @@
+#include "core/reshard/reshard.h"
+
+#include "core/base/intern.h"
+#include "core/base/vec.h"
+#include "core/reshard/floor.h"
+#include "core/reshard/search.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* OFFERS: some ten milliseconds, which few pairs need; PART_OFFERS: to take axes apart. */
+enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20, OFFERS = 100000, PART_OFFERS = 60000 };
+
+typedef struct {
+    StepKind kind;
+    AtomSet atoms;
+    int64_t bytes; /* -1: empty */
+    double us;
+} Priced;
+
+typedef struct {
+    const ReshardPath *path, *runner_up;
+    bool looked_for_other;
+} Answer;
+
+struct Resharder {
+    Arena *arena;
+    const Mesh *mesh;
+    Shardings *shardings;
+    ReshardOptions options;
+    Pricer *pricer;
+    Floor *floor; /* NULL until the first search */
+    Searcher *searcher;
+    Priced *prices; /* PRICES of them, the last seen by hash */
+    Intern *asked;
+    Vec(Answer) answers; /* by id in asked */
+};
+
+typedef struct {
+    int32_t dtype, from, to;
+    uint32_t fixed; /* atoms that no step may be over */
+} Question;
+
+ReshardOptions reshard_defaults(void)
+{
+    return (ReshardOptions){.cap = PEAK_ENDS, .bytes = FREE_BYTES};
+}
+
+const char *reshard_bound_formula(void)
+{
+    return "a rank holds t of the target, f if all axes cut; n parts must go: least latency + "
+           "(n-1)/n * t / fastest link; out of order: + a permute's latency + max(f, t/n) / "
+           "fastest link, or n of all of it; partial over m: + a reduction's latency + (m-1) * f / "
+           "fastest link; axes over nodes: at least what they ask alone";
+}
+
+Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
+                         Shardings *shardings)
+{
+    Resharder *resharder = arena_make(arena, Resharder);
+    *resharder = (Resharder){.arena = arena, .mesh = mesh, .shardings = shardings};
+    resharder->options = reshard_defaults();
+    resharder->pricer = pricer_new(arena, machine, mesh);
+    resharder->asked = intern_new(arena);
+    return resharder;
+}
+
+void resharder_options(Resharder *resharder, const ReshardOptions *options)
+{
+    resharder->options = *options;
+}
+
+/* ---- prices ---- */
+
+static double step_us(void *context, StepKind kind, AtomSet atoms, double payload)
+{
+    Resharder *resharder = context;
+    int64_t bytes = (int64_t)ceil(payload * (1 - 1e-12)); /* a product of quotients */
+    uint64_t mixed = ((uint64_t)bytes * 31 + atoms) * 8 + kind;
+    Priced *priced = &resharder->prices[mixed * 0x9e3779b97f4a7c15u >> 54];
+    if (priced->bytes != bytes || priced->atoms != atoms || priced->kind != kind)
+        *priced =
+            (Priced){kind, atoms, bytes, pricer_step(resharder->pricer, kind, atoms, bytes).us};
+    return priced->us;
+}
+
+static double least_drop_us(void *context, int64_t n)
+{
+    const Resharder *resharder = context;
+    return floor_drop_us(resharder->floor, n);
+}
+
+static double least_reduce_us(void *context, int64_t n)
+{
+    const Resharder *resharder = context;
+    return floor_reduce_us(resharder->floor, n);
+}
+
+static Pricing pricing_of(Resharder *resharder)
+{
+    Pricing pricing = resharder->floor->pricing;
+    pricing.context = resharder;
+    pricing.step_us = step_us;
+    pricing.least_drop_us = least_drop_us;
+    pricing.least_reduce_us = least_reduce_us;
+    return pricing;
+}
+
+/* Tables that only a search needs. */
+static void prepare(Resharder *resharder)
+{
+    if (resharder->floor)
+        return;
+    resharder->floor = floor_of(resharder->arena, resharder->pricer, resharder->mesh);
+    resharder->searcher = searcher_new(resharder->arena);
+    resharder->prices = arena_array(resharder->arena, Priced, PRICES);
+    for (int i = 0; i < PRICES; i++)
+        resharder->prices[i].bytes = -1;
+}
+
+/* ---- paths ---- */
+
+static int64_t local_bytes(const Resharder *resharder, Dtype dtype, const Sharding *sharding)
+{
+    return dtype_bytes(dtype, sharding_local_elements(sharding, resharder->mesh, 0));
+}
+
+static double limit_of(const Resharder *resharder, int64_t ends)
+{
+    const ReshardOptions *options = &resharder->options;
+    if (options->cap == PEAK_FREE)
+        return INFINITY;
+    double least = (double)ends * (options->cap == PEAK_ENDS ? 1 + options->slack : 1);
+    return fmax(least, (double)options->bytes);
+}
+
+/* What a rank holds beyond the mean over all ranks. */
+static int64_t padding_of(const Resharder *resharder, Dtype dtype, const Sharding *held,
+                          int64_t bytes)
+{
+    int64_t elements = 1, parts = mesh_atoms_size(resharder->mesh, sharding_atoms(held));
+    for (int64_t d = 0; d < held->n_dims; d++)
+        elements *= cut_size(&held->dim[d]);
+    return bytes - dtype_bytes(dtype, elements) / parts;
+}
+
+static Step make_step(const Resharder *resharder, Dtype dtype, const Hop *hop, const Sharding *from,
+                      const Sharding *to)
+{
+    Step step = {.kind = hop->kind, .atoms = hop->atoms};
+    if (hop->kind == STEP_SLICE)
+        return step;
+    const Sharding *held = hop->kind == STEP_ALL_GATHER ? to : from;
+    step.bytes = local_bytes(resharder, dtype, held);
+    step.padding_bytes = padding_of(resharder, dtype, held, step.bytes);
+    Price price = pricer_step(resharder->pricer, hop->kind, hop->atoms, step.bytes);
+    step.wire_bytes = price.wire_bytes;
+    step.us = price.us;
+    return step;
+}
+
+static const ReshardPath *make_path(Resharder *resharder, const Question *asked, const Space *space,
+                                    const Route *route)
+{
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *steps = arena_array(resharder->arena, Step, route->n);
+    *path = (ReshardPath){.n_steps = route->n, .step = steps, .bound_us = route->bound_us};
+    path->proven = route->proven && resharder->floor->exact;
+    Dtype dtype = (Dtype)asked->dtype;
+    Sharding from = *shardings_at(resharder->shardings, asked->from), at = from;
+    path->peak_bytes = local_bytes(resharder, dtype, &from);
+    int32_t at_id = asked->from;
+    for (int i = 0; i < route->n; i++) {
+        Sharding to = space_sharding(space, &route->hop[i].to, &from, resharder->mesh);
+        steps[i] = make_step(resharder, dtype, &route->hop[i], &at, &to);
+        steps[i].from = at_id;
+        at_id = steps[i].to = shardings_put(resharder->shardings, &to);
+        int64_t held = local_bytes(resharder, dtype, &to);
+        path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
+        path->us += steps[i].us;
+        path->wire_bytes += steps[i].wire_bytes;
+        path->padding_bytes += steps[i].padding_bytes;
+        at = to;
+    }
+    return path;
+}
+
+/* First with whole axes, then with what those that come apart can do better. NULL: none within the
+ * limit. */
+static const ReshardPath *route_path(Resharder *resharder, const Question *asked, Space *space,
+                                     const Hop *avoid, int n_avoid)
+{
+    Arena *scratch = arena_new();
+    Space *joined = arena_make(scratch, Space);
+    Searcher *searcher = resharder->searcher;
+    Route route = {0}, parted = {0};
+    bool apart = space_join(space, joined), found = false;
+    double most = INFINITY;
+    if (apart) {
+        space_price(joined, &space->pricing);
+        found = search_route(searcher, scratch, joined, most, avoid, n_avoid, &route);
+        most = found ? route.us * (1 - 1e-6) : INFINITY;
+        space->most_offers = found ? PART_OFFERS : OFFERS;
+    }
+    const ReshardPath *path = NULL;
+    if (found && route.bound_us >= most)
+        path = make_path(resharder, asked, joined, &route);
+    else if (search_route(searcher, scratch, space, most, avoid, n_avoid, &parted))
+        path = make_path(resharder, asked, space, &parted);
+    else if (found) {
+        route.proven = route.proven && parted.proven;
+        path = make_path(resharder, asked, joined, &route);
+    }
+    arena_free(scratch);
+    return path;
+}
+
+/* avoid: a path to differ from, or NULL. */
+static const ReshardPath *search_path(Resharder *resharder, const Question *asked,
+                                      const ReshardPath *avoid)
+{
+    prepare(resharder);
+    Arena *scratch = arena_new();
+    const Sharding *from = shardings_at(resharder->shardings, asked->from);
+    const Sharding *to = shardings_at(resharder->shardings, asked->to);
+    Dtype dtype = (Dtype)asked->dtype;
+    int64_t before = local_bytes(resharder, dtype, from), after = local_bytes(resharder, dtype, to);
+    Space *space = arena_make(scratch, Space);
+    space_of(from, to, resharder->mesh, asked->fixed, (double)dtype_bytes(dtype, 8) / 8, space);
+    Pricing pricing = pricing_of(resharder);
+    space_price(space, &pricing);
+    space->most_offers = OFFERS;
+    space->limit = limit_of(resharder, before > after ? before : after);
+
+    Hop *hop = arena_array(scratch, Hop, avoid ? avoid->n_steps : 0);
+    int n = 0;
+    for (int i = 0; avoid && i < avoid->n_steps; i++)
+        if (avoid->step[i].kind != STEP_SLICE)
+            hop[n++] = (Hop){.kind = avoid->step[i].kind, .atoms = avoid->step[i].atoms};
+    const ReshardPath *path = route_path(resharder, asked, space, hop, n);
+    if (!path && !avoid) {
+        space->limit = INFINITY;
+        path = route_path(resharder, asked, space, NULL, 0);
+    }
+    arena_free(scratch);
+    assert(path || avoid); /* gathering everything and slicing is always there */
+    return path;
+}
+
+/* A path to what is partial over axes that the source is not: there, then one more step in which
+ * each rank keeps or blanks what it holds. */
+static const ReshardPath *path_to_partial(Resharder *resharder, const Question *asked, AtomSet made)
+{
+    Sharding target = *shardings_at(resharder->shardings, asked->to);
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (made >> a & 1)
+            target.partial[a] = REDUCE_NONE;
+    Question before = *asked;
+    before.to = shardings_put(resharder->shardings, &target);
+    const ReshardPath *there =
+        reshard_inside(resharder, (Dtype)asked->dtype, before.from, before.to, asked->fixed);
+    assert(there);
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *steps = arena_array(resharder->arena, Step, there->n_steps + 1);
+    *path = *there;
+    path->step = steps;
+    for (int i = 0; i < there->n_steps; i++)
+        steps[i] = there->step[i];
+    steps[path->n_steps++] = (Step){.kind = STEP_SLICE, .from = before.to, .to = asked->to};
+    return path;
+}
+
+/* ---- block lists ---- */
+
+/* Without block lists: their axes cut the dim plainly, or (gather) not at all. Dims that are the
+ * same list on both sides stay, since nothing moves along them. */
+static Sharding without_blocks(const Resharder *resharder, const Sharding *sharding,
+                               const Sharding *other, bool gather)
+{
+    Sharding plain = *sharding;
+    for (int64_t d = 0; d < plain.n_dims; d++) {
+        Cut *cut = &plain.dim[d];
+        uint8_t atom[ATOMS_MAX];
+        int n = cut_list_atoms(cut, atom);
+        if (cut_is_blocks(cut) && gather && !cut_equal(cut, &other->dim[d]))
+            *cut = cut_whole(cut_size(cut));
+        else if (cut_is_blocks(cut))
+            *cut = cut_by(cut_size(cut), atom, n, resharder->mesh);
+    }
+    return plain;
+}
+
+/* One step that changes the blocks alone: the axes of the dims that differ. */
+static Hop blocks_hop(const Sharding *from, const Sharding *to)
+{
+    AtomSet before = 0, after = 0;
+    for (int64_t d = 0; d < from->n_dims; d++)
+        if (!cut_equal(&from->dim[d], &to->dim[d])) {
+            before |= cut_atoms(&from->dim[d]);
+            after |= cut_atoms(&to->dim[d]);
+        }
+    StepKind kind = before == after ? STEP_ALL_TO_ALL : before ? STEP_ALL_GATHER : STEP_SLICE;
+    return (Hop){.kind = kind, .atoms = before};
+}
+
+static void add_step(const Resharder *resharder, ReshardPath *path, Step *steps, Dtype dtype,
+                     Step step)
+{
+    const Sharding *to = shardings_at(resharder->shardings, step.to);
+    int64_t held = local_bytes(resharder, dtype, to);
+    steps[path->n_steps++] = step;
+    path->us += step.us;
+    path->wire_bytes += step.wire_bytes;
+    path->padding_bytes += step.padding_bytes;
+    path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
+}
+
+/* A step between layouts that differ in blocks; none where they do not differ. */
+static void add_blocks_step(Resharder *resharder, ReshardPath *path, Step *steps, Dtype dtype,
+                            int32_t from, int32_t to)
+{
+    if (from == to)
+        return;
+    Sharding before = *shardings_at(resharder->shardings, from);
+    Sharding after = *shardings_at(resharder->shardings, to);
+    Hop hop = blocks_hop(&before, &after);
+    Step step = make_step(resharder, dtype, &hop, &before, &after);
+    step.from = from;
+    step.to = to;
+    add_step(resharder, path, steps, dtype, step);
+}
+
+/* A layout on the way between the plain ends, with the lists that both ends have put back. False:
+ * the way moves along such a dim. */
+static bool with_kept_blocks(const Sharding *from, const Sharding *to, const Sharding *plain,
+                             Sharding *at)
+{
+    for (int64_t d = 0; d < at->n_dims; d++) {
+        if (!cut_is_blocks(&from->dim[d]) || !cut_equal(&from->dim[d], &to->dim[d]))
+            continue;
+        if (!cut_equal(&at->dim[d], &plain->dim[d]))
+            return false;
+        at->dim[d] = from->dim[d];
+    }
+    return true;
+}
+
+/* From one end's lists to a plain layout, the search from there to that of the other end, and to
+ * its lists. NULL: the search moves along a dim that is the same list on both ends. */
+static const ReshardPath *path_by_plain(Resharder *resharder, const Question *asked, bool gather,
+                                        bool slice)
+{
+    Sharding from = *shardings_at(resharder->shardings, asked->from);
+    Sharding to = *shardings_at(resharder->shardings, asked->to);
+    Sharding begin = without_blocks(resharder, &from, &to, gather);
+    Sharding end = without_blocks(resharder, &to, &from, slice);
+    Dtype dtype = (Dtype)asked->dtype;
+    const ReshardPath *between =
+        reshard_inside(resharder, dtype, shardings_put(resharder->shardings, &begin),
+                       shardings_put(resharder->shardings, &end), asked->fixed);
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *steps = arena_array(resharder->arena, Step, between->n_steps + 2);
+    *path = (ReshardPath){.step = steps, .bound_us = between->bound_us};
+    path->peak_bytes = local_bytes(resharder, dtype, &from);
+    Sharding first = begin;
+    with_kept_blocks(&from, &to, &begin, &first);
+    int32_t at = shardings_put(resharder->shardings, &first);
+    add_blocks_step(resharder, path, steps, dtype, asked->from, at);
+    for (int i = 0; i < between->n_steps; i++) {
+        Step step = between->step[i];
+        Sharding next = *shardings_at(resharder->shardings, step.to);
+        if (!with_kept_blocks(&from, &to, &begin, &next))
+            return NULL;
+        step.from = at;
+        at = step.to = shardings_put(resharder->shardings, &next);
+        add_step(resharder, path, steps, dtype, step);
+    }
+    add_blocks_step(resharder, path, steps, dtype, at, asked->to);
+    return path;
+}
+
+/* The dims that differ are cut by the same axes before and after: one all-to-all. NULL: no. */
+static const ReshardPath *path_at_once(Resharder *resharder, const Question *asked)
+{
+    const Sharding *from = shardings_at(resharder->shardings, asked->from);
+    const Sharding *to = shardings_at(resharder->shardings, asked->to);
+    if (memcmp(from->partial, to->partial, sizeof from->partial) != 0)
+        return NULL;
+    for (int64_t d = 0; d < from->n_dims; d++)
+        if (cut_atoms(&from->dim[d]) != cut_atoms(&to->dim[d]))
+            return NULL;
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *step = arena_make(resharder->arena, Step);
+    *path = (ReshardPath){.step = step};
+    path->peak_bytes = local_bytes(resharder, (Dtype)asked->dtype, from);
+    add_blocks_step(resharder, path, step, (Dtype)asked->dtype, asked->from, asked->to);
+    return path;
+}
+
+/* The same collectives over the same axes, slices left aside. */
+static bool moves_alike(const ReshardPath *a, const ReshardPath *b)
+{
+    int i = 0, j = 0;
+    for (;;) {
+        while (i < a->n_steps && a->step[i].kind == STEP_SLICE)
+            i++;
+        while (j < b->n_steps && b->step[j].kind == STEP_SLICE)
+            j++;
+        if (i == a->n_steps || j == b->n_steps)
+            return i == a->n_steps && j == b->n_steps;
+        if (a->step[i].kind != b->step[j].kind || a->step[i].atoms != b->step[j].atoms)
+            return false;
+        i++, j++;
+    }
+}
+
+enum { BLOCK_WAYS = 5 };
+
+/* Of those within the limit that do not move as `but` does; NULL: none. */
+static const ReshardPath *cheapest_way(const ReshardPath *const *way, double limit,
+                                       const ReshardPath *but)
+{
+    const ReshardPath *best = NULL;
+    for (int i = 0; i < BLOCK_WAYS; i++)
+        if (way[i] && (double)way[i]->peak_bytes <= limit && (!but || !moves_alike(way[i], but)) &&
+            (!best || way[i]->us < best->us * (1 - 1e-9)))
+            best = way[i];
+    return best;
+}
+
+/* The cheapest of the ways that a block list can be left and come to, and the next. */
+static Answer answer_of_blocks(Resharder *resharder, const Question *asked)
+{
+    Dtype dtype = (Dtype)asked->dtype;
+    Answer answer = {.looked_for_other = true};
+    const ReshardPath *way[BLOCK_WAYS] = {path_at_once(resharder, asked)};
+    for (int i = 0; i < 4; i++)
+        way[i + 1] = path_by_plain(resharder, asked, i & 1, i & 2);
+    int64_t before = local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->from));
+    int64_t after = local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->to));
+    double limit = limit_of(resharder, before > after ? before : after);
+    answer.path = cheapest_way(way, limit, NULL);
+    if (!answer.path)
+        answer.path = cheapest_way(way, limit = INFINITY, NULL);
+    answer.runner_up = cheapest_way(way, limit, answer.path);
+    return answer;
+}
+
+static bool has_blocks(const Resharder *resharder, int32_t id)
+{
+    const Sharding *sharding = shardings_at(resharder->shardings, id);
+    for (int64_t d = 0; d < sharding->n_dims; d++)
+        if (cut_is_blocks(&sharding->dim[d]))
+            return true;
+    return false;
+}
+
+static Answer find_answer(Resharder *resharder, const Question *asked)
+{
+    AtomSet had = sharding_partials(shardings_at(resharder->shardings, asked->from));
+    AtomSet made = sharding_partials(shardings_at(resharder->shardings, asked->to)) & ~had;
+    if (made)
+        return (Answer){.path = path_to_partial(resharder, asked, made)};
+    if (has_blocks(resharder, asked->from) || has_blocks(resharder, asked->to))
+        return answer_of_blocks(resharder, asked);
+    return (Answer){.path = search_path(resharder, asked, NULL)};
+}
+
+static int32_t answer_id(Resharder *resharder, const Question *asked)
+{
+    int32_t id = intern_put(resharder->asked, asked, sizeof *asked);
+    if (id < resharder->answers.n)
+        return id;
+    vec_push(resharder->arena, &resharder->answers, (Answer){0});
+    Answer answer = find_answer(resharder, asked); /* which may ask about others */
+    resharder->answers.at[id] = answer;
+    return id;
+}
+
+const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
+{
+    return reshard_inside(resharder, dtype, from, to, 0);
+}
+
+const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
+                                  AtomSet fixed)
+{
+    Question asked = {(int32_t)dtype, from, to, fixed};
+    int32_t id = answer_id(resharder, &asked);
+    return resharder->answers.at[id].path;
+}
+
+const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
+{
+    Question asked = {(int32_t)dtype, from, to, 0};
+    int32_t id = answer_id(resharder, &asked);
+    Answer *answer = &resharder->answers.at[id];
+    if (answer->looked_for_other)
+        return answer->runner_up;
+    AtomSet had = sharding_partials(shardings_at(resharder->shardings, from));
+    bool made = sharding_partials(shardings_at(resharder->shardings, to)) & ~had, moves = false;
+    for (int i = 0; i < answer->path->n_steps; i++)
+        moves |= answer->path->step[i].kind != STEP_SLICE;
+    const ReshardPath *other = moves && !made ? search_path(resharder, &asked, answer->path) : NULL;
+    answer->runner_up = other;
+    answer->looked_for_other = true;
+    return other;
+}
+
+void reshard_format_steps(const ReshardPath *path, const Mesh *mesh, Buf *out)
+{
+    for (int s = 0; s < path->n_steps; s++) {
+        buf_printf(out, "%s%s", s ? "+" : "", step_kind_mark(path->step[s].kind));
+        if (path->step[s].atoms)
+            buf_putc(out, ' ');
+        mesh_format_set(mesh, path->step[s].atoms, ".", out);
+    }
+}

@@ -1,0 +1,574 @@
+#include "core/reshard/search.h"
+
+#include "core/base/heap.h"
+#include "core/reshard/bound.h"
+#include "core/reshard/moves.h"
+#include "core/reshard/relaxed.h"
+
+#include <math.h>
+
+enum { TABLE_FIRST = 1024, DIVERGED = 0xffff };
+
+/* How often the bound is counted, one search after the other. */
+static const double hurries[] = {1, 3, 10};
+
+typedef struct {
+    Layout layout;
+    double cost, bound, permuted, bytes; /* cost: us so far, with what settles ties */
+    int32_t before;                      /* -1 at the start */
+    AtomSet atoms;
+    StepKind kind;
+    /* The last step that communicated, with the slices since: its kind (SLICE: there was none), the
+     * atoms that moved and the dims that changed. slice_slot: of the slice this is. */
+    StepKind last;
+    AtomSet last_atoms;
+    uint32_t last_dims;
+    int slice_slot;
+    bool holds; /* the step's atoms are yet to be placed: the same step goes on from here */
+} Node;
+
+/* A layout that is due, or the permutes of one: all, or those of some atoms. */
+typedef struct {
+    enum { DUE_LAYOUT, DUE_PERMUTES, DUE_GROUPS } what;
+    int32_t node;
+    AtomSet groups;
+} Due;
+
+/* Layouts that permutes make of each other: the same parts and the same partial atoms. */
+typedef struct {
+    double cost;
+    AtomSet partial;
+    int32_t parts[SLOTS_MAX];
+} Kindred;
+
+struct Searcher {
+    Arena *arena;
+    Relaxed *relaxed;
+    Vec(Node) nodes;
+    Vec(Kindred) permuted; /* whose permutes were offered */
+    Heap heap;
+    Vec(Due) dues;  /* by item of the heap */
+    int32_t *table; /* node + 1 by hash */
+    int n_table;
+};
+
+typedef struct {
+    Searcher *searcher;
+    const Space *space;
+    const Hop *avoid;
+    int n_avoid;
+    int32_t at;   /* node being expanded */
+    int32_t goal; /* the cheapest found so far, or -1 */
+    int n_offers;
+    double most, tie, hurry;
+    bool relaxes; /* bounds are those of relaxed.h */
+    size_t key_bytes;
+    struct {
+        StepKind kind;
+        AtomSet atoms;
+        double bytes, us;
+    } priced; /* the last price asked for: arrangements of the same step follow each other */
+    LayoutMoves moves;
+} Search;
+
+Searcher *searcher_new(Arena *arena)
+{
+    Searcher *searcher = arena_make(arena, Searcher);
+    searcher->arena = arena;
+    searcher->relaxed = relaxed_new(arena);
+    searcher->n_table = TABLE_FIRST;
+    searcher->table = arena_array(arena, int32_t, TABLE_FIRST);
+    return searcher;
+}
+
+/* Of equal keys the node found last. */
+static void add_due(Searcher *searcher, double key, Due due)
+{
+    heap_push(searcher->arena, &searcher->heap, (HeapEntry){key, -due.node, searcher->dues.n});
+    vec_push(searcher->arena, &searcher->dues, due);
+}
+
+/* ---- nodes by layout ---- */
+
+static uint64_t layout_hash(const Layout *layout, size_t n_bytes)
+{
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+    const char *at = (const char *)layout;
+    for (size_t i = 0; i < n_bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, at + i, sizeof word);
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+static void table_clear(Searcher *searcher)
+{
+    memset(searcher->table, 0, sizeof(int32_t) * (size_t)searcher->n_table);
+    searcher->nodes.n = 0;
+    searcher->permuted.n = 0;
+    searcher->heap.n = 0;
+    searcher->dues.n = 0;
+}
+
+static int32_t *table_slot(const Search *search, const Layout *layout)
+{
+    Searcher *searcher = search->searcher;
+    uint64_t mask = (uint64_t)searcher->n_table - 1;
+    uint64_t i = layout_hash(layout, search->key_bytes) & mask;
+    for (;; i = (i + 1) & mask) {
+        int32_t *slot = &searcher->table[i];
+        if (!*slot || memcmp(&searcher->nodes.at[*slot - 1].layout, layout, search->key_bytes) == 0)
+            return slot;
+    }
+}
+
+static void table_grow(Search *search)
+{
+    Searcher *searcher = search->searcher;
+    if (searcher->nodes.n * 2 < searcher->n_table)
+        return;
+    int32_t *old = searcher->table;
+    searcher->n_table *= 4;
+    searcher->table = arena_array(searcher->arena, int32_t, searcher->n_table);
+    arena_release(searcher->arena, old);
+    for (int32_t i = 0; i < searcher->nodes.n; i++)
+        *table_slot(search, &searcher->nodes.at[i].layout) = i + 1;
+}
+
+/* ---- steps ---- */
+
+/* How far the way has the kinds and groups of the one to be avoided. */
+static uint16_t progress_of(const Search *search, uint16_t before, StepKind kind, AtomSet atoms)
+{
+    if (search->n_avoid == 0 || kind == STEP_SLICE || before == DIVERGED)
+        return before;
+    bool same = before < search->n_avoid && search->avoid[before].kind == kind &&
+                search->avoid[before].atoms == atoms;
+    return same ? (uint16_t)(before + 1) : (uint16_t)DIVERGED;
+}
+
+static bool is_goal(const Search *search, const Layout *layout)
+{
+    const Space *space = search->space;
+    if (search->n_avoid > 0 && layout->progress == search->n_avoid)
+        return false;
+    return !layout->moved && memcmp(layout->place, space->to.place,
+                                    sizeof *layout->place * (size_t)space->n_atoms) == 0;
+}
+
+static double step_cost(Search *search, StepKind kind, AtomSet atoms, double before, double after)
+{
+    const Pricing *pricing = &search->space->pricing;
+    if (kind == STEP_SLICE)
+        return search->tie * 1e-3;
+    double bytes = kind == STEP_ALL_GATHER ? after : before;
+    if (search->priced.kind != kind || search->priced.atoms != atoms ||
+        search->priced.bytes < bytes || search->priced.bytes > bytes) {
+        search->priced.kind = kind;
+        search->priced.atoms = atoms;
+        search->priced.bytes = bytes;
+        search->priced.us = pricing->step_us(pricing->context, kind, atoms, bytes);
+    }
+    return search->priced.us + search->tie * (1 + 0.01 * (double)kind);
+}
+
+static bool is_whole(const Space *space, const Layout *layout)
+{
+    for (int a = 0; a < space->n_atoms; a++)
+        if (place_cuts(layout->place[a]))
+            return false;
+    return true;
+}
+
+/* slot: of the node's layout in the table. Returns where the node is. */
+static int32_t keep(Search *search, int32_t *slot, const Node *node)
+{
+    Searcher *searcher = search->searcher;
+    bool known = *slot > 0;
+    if (known)
+        searcher->nodes.at[*slot - 1] = *node;
+    else {
+        vec_push(searcher->arena, &searcher->nodes, *node);
+        *slot = searcher->nodes.n;
+    }
+    int32_t id = *slot - 1;
+    add_due(searcher, node->cost + search->hurry * node->bound, (Due){DUE_LAYOUT, id, 0});
+    if (!known)
+        table_grow(search);
+    return id;
+}
+
+static void measure(const Search *search, Node *node)
+{
+    const Pricing *pricing = &search->space->pricing;
+    if (search->relaxes) {
+        RelaxedCost least = relaxed_cost(search->searcher->relaxed, &node->layout);
+        node->bytes = layout_bytes(search->space, &node->layout);
+        node->bound = least.us;
+        node->permuted = least.permuted_us;
+        return;
+    }
+    Measure measure = layout_measure(search->space, &node->layout);
+    node->bytes = measure.bytes;
+    node->bound = measure.bound;
+    node->permuted =
+        measure.bound_after + pricing->permute.us + measure.bytes * pricing->permute.byte_us;
+}
+
+/* The dims whose lists differ. A dim, not a slot: its forms exclude each other. */
+static uint32_t changed_dims(const Space *space, const Layout *a, const Layout *b)
+{
+    uint32_t dims = 0;
+    for (int i = 0; i < space->n_atoms; i++) {
+        if (a->place[i] == b->place[i])
+            continue;
+        if (place_cuts(a->place[i]))
+            dims |= 1u << space->slot[place_slot(a->place[i])].dim;
+        if (place_cuts(b->place[i]))
+            dims |= 1u << space->slot[place_slot(b->place[i])].dim;
+    }
+    return dims;
+}
+
+/* Steps that have nothing to do with the one before can change places with it, and then need be
+ * looked at in one order only: slices as early as can be and by slot, since they make payloads
+ * less; what is no gather before gathers, which make them more; all-to-alls by their atoms. Uneven
+ * chunks make payloads depend on the order of the latter two. */
+static bool in_order(const Search *search, const Node *from, const Node *node)
+{
+    bool apart = !(node->last_atoms & from->last_atoms) && !(node->last_dims & from->last_dims);
+    if (node->kind == STEP_SLICE) {
+        if (from->kind == STEP_SLICE && from->before >= 0 && node->slice_slot < from->slice_slot)
+            return false;
+        return from->last == STEP_SLICE || !apart;
+    }
+    if (!apart || search->n_avoid > 0 || !search->space->even)
+        return true;
+    if (from->last == STEP_ALL_GATHER)
+        return node->kind == STEP_ALL_GATHER || node->kind == STEP_PERMUTE;
+    return from->last != STEP_ALL_TO_ALL || node->kind != STEP_ALL_TO_ALL ||
+           node->last_atoms > from->last_atoms;
+}
+
+/* What is kept of the last step: a slice belongs to the one before it. */
+static void join_last(const Node *from, Node *node)
+{
+    if (node->kind != STEP_SLICE) {
+        node->last = node->kind;
+        return;
+    }
+    node->last = from->last;
+    node->last_atoms |= from->last_atoms;
+    node->last_dims |= from->last_dims;
+}
+
+/* The node before the step that leads on from node `at`. */
+static const Node *step_from(const Search *search, int32_t at)
+{
+    const Node *node = &search->searcher->nodes.at[at];
+    return node->holds ? &search->searcher->nodes.at[node->before] : node;
+}
+
+/* The node that a step makes, without what it costs. False: it need not be looked at. */
+static bool make_node(const Search *search, StepKind kind, AtomSet moved, const Layout *to,
+                      Node *node)
+{
+    const Node *at = &search->searcher->nodes.at[search->at];
+    const Node *from = step_from(search, search->at);
+    *node = (Node){.layout = *to, .before = search->at, .kind = kind, .last_atoms = moved};
+    node->atoms = kind == STEP_SLICE ? 0 : space_of_mesh(search->space, moved);
+    node->holds = layout_holds(search->space, to);
+    if (at->holds) {
+        node->kind = at->kind;
+        node->atoms = at->atoms;
+    } else
+        node->layout.progress = progress_of(search, at->layout.progress, kind, node->atoms);
+    if (node->holds)
+        return true;
+    node->last_dims = changed_dims(search->space, &from->layout, to);
+    node->slice_slot = node->kind == STEP_SLICE ? place_slot(to->place[__builtin_ctz(moved)]) : 0;
+    if (!in_order(search, from, node))
+        return false;
+    join_last(from, node);
+    if (to->moved && is_whole(search->space, to)) {
+        node->layout.moved = 0; /* nothing is cut: every order of devices is the same */
+        node->last = STEP_SLICE;
+    }
+    return true;
+}
+
+static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
+{
+    Search *search = context;
+    Node node;
+    if (search->n_offers++ > search->space->most_offers)
+        return; /* a layout may have more steps than all that are to be looked at */
+    if (!make_node(search, kind, moved, to, &node))
+        return;
+    const Node *at = &search->searcher->nodes.at[search->at];
+    int32_t *slot = table_slot(search, &node.layout);
+    const Node *known = *slot ? &search->searcher->nodes.at[*slot - 1] : NULL;
+    if (known) {
+        node.bytes = known->bytes;
+        node.bound = known->bound;
+        node.permuted = known->permuted;
+    } else
+        measure(search, &node);
+    if (node.holds)
+        node.bytes = at->bytes;
+    if (node.bytes > search->space->limit || at->cost + node.bound > search->most)
+        return;
+    node.cost = at->cost;
+    if (!at->holds)
+        node.cost += step_cost(search, kind, node.atoms, at->bytes, node.bytes);
+    if (node.cost + node.bound > search->most || (known && node.cost >= known->cost))
+        return;
+    bool goal = is_goal(search, &node.layout);
+    int32_t id = keep(search, slot, &node);
+    if (goal) {
+        search->most = node.cost;
+        search->goal = id;
+    }
+}
+
+/* Permutes of the layout wait until the best they could lead to is due. */
+static void defer_permutes(Search *search, int32_t at)
+{
+    const Node *node = &search->searcher->nodes.at[at];
+    if (node->holds || is_whole(search->space, &node->layout) ||
+        node->cost + node->permuted > search->most)
+        return;
+    add_due(search->searcher, node->cost + search->hurry * node->permuted,
+            (Due){DUE_PERMUTES, at, 0});
+}
+
+/* False when permutes of such a layout were offered, at no more cost, and cost the same from all.
+ */
+static bool first_of_kind(Search *search, const Node *node)
+{
+    const Space *space = search->space;
+    const Layout *layout = &node->layout;
+    Searcher *searcher = search->searcher;
+    if (search->n_avoid > 0)
+        return true;
+    Kindred kindred = {.cost = node->cost};
+    for (int s = 0; s < space->n_slots; s++)
+        kindred.parts[s] = 1;
+    for (int a = 0; a < space->n_atoms; a++)
+        if (place_cuts(layout->place[a]))
+            kindred.parts[place_slot(layout->place[a])] *= (int32_t)space->size[a];
+        else if (layout->place[a] == ATOM_PARTIAL)
+            kindred.partial |= (AtomSet)1 << a;
+    for (int i = 0; i < searcher->permuted.n; i++) {
+        const Kindred *other = &searcher->permuted.at[i];
+        if (other->cost <= kindred.cost && other->partial == kindred.partial &&
+            memcmp(other->parts, kindred.parts, sizeof(int32_t) * (size_t)space->n_slots) == 0)
+            return false;
+    }
+    vec_push(searcher->arena, &searcher->permuted, kindred);
+    return true;
+}
+
+/* All that a layout's permutes could be is too much where they cost different: by the atoms that
+ * move, each waits again. */
+static void split_permutes(Search *search, int32_t at)
+{
+    const Space *space = search->space;
+    const Node *node = &search->searcher->nodes.at[at];
+    AtomSet all = (AtomSet)((1u << space->n_atoms) - 1);
+    for (AtomSet groups = 0; groups <= all; groups++) {
+        double least = relaxed_permuted_us(search->searcher->relaxed, &node->layout, groups);
+        double key = node->cost + search->hurry * least;
+        if (node->cost + least <= search->most)
+            add_due(search->searcher, key, (Due){DUE_GROUPS, at, groups});
+    }
+}
+
+static void expand_permutes(Search *search, const Due *due)
+{
+    const Node *node = &search->searcher->nodes.at[due->node];
+    Layout layout = node->layout;
+    if (due->what == DUE_GROUPS)
+        moves_offer_permutes(&search->moves, &layout, due->groups);
+    else if (search->relaxes && !search->space->pricing.permutes_alike)
+        split_permutes(search, due->node);
+    else if (!search->space->pricing.permutes_alike || first_of_kind(search, node))
+        moves_offer_permutes(&search->moves, &layout, PERMUTE_ANY);
+}
+
+/* ---- the straight way: reduce, gather what differs, slice ---- */
+
+static void straight_offer(Search *search, StepKind kind, AtomSet atoms, Layout *to, double *cost)
+{
+    const Space *space = search->space;
+    const Searcher *searcher = search->searcher;
+    const Node *from = &searcher->nodes.at[searcher->nodes.n - 1];
+    Node node = {.layout = *to, .before = searcher->nodes.n - 1, .kind = kind};
+    node.atoms = atoms = space_of_mesh(space, atoms);
+    measure(search, &node);
+    node.cost = *cost = from->cost + step_cost(search, kind, atoms, from->bytes, node.bytes);
+    vec_push(search->searcher->arena, &search->searcher->nodes, node);
+    if (node.bytes > space->limit)
+        *cost = INFINITY;
+}
+
+/* The layout left when atoms that stand elsewhere in the target are gathered. */
+static Layout common_layout(const Space *space, const Layout *from, AtomSet *gone)
+{
+    Layout out = *from;
+    Lists lists;
+    space_lists(space, from, &lists);
+    *gone = 0;
+    for (int s = 0; s < space->n_slots; s++) {
+        const Slot *slot = &space->slot[s];
+        int same = 0;
+        while (same < lists.n[s] && same < slot->n_goal && lists.atom[s][same] == slot->goal[same])
+            same++;
+        while (from->moved ? same > 0
+                           : !space_boundary(space, s, lists.atom[s], lists.n[s], same) ||
+                                 !space_boundary(space, s, slot->goal, slot->n_goal, same))
+            same--;
+        for (int i = same; i < lists.n[s]; i++) {
+            out.place[lists.atom[s][i]] = ATOM_UNUSED;
+            *gone |= (AtomSet)1 << lists.atom[s][i];
+        }
+    }
+    out.moved = 0;
+    return out;
+}
+
+/* Leaves its nodes at the end of the list, the last one at the target. INFINITY: not within the
+ * limit. */
+static double straight_way(Search *search)
+{
+    const Space *space = search->space;
+    Layout at = space->from;
+    double cost = 0, step;
+    for (int a = 0; a < space->n_atoms; a++) {
+        AtomSet set = 0;
+        if (at.place[a] != ATOM_PARTIAL || space->kept >> a & 1)
+            continue;
+        for (int b = a; b < space->n_atoms; b++)
+            if (at.place[b] == ATOM_PARTIAL && !(space->kept >> b & 1) &&
+                space->reduce[b] == space->reduce[a]) {
+                set |= (AtomSet)1 << b;
+                at.place[b] = ATOM_UNUSED;
+            }
+        straight_offer(search, STEP_ALL_REDUCE, set, &at, &step);
+        cost = step > cost ? step : cost;
+    }
+    AtomSet gone;
+    at = common_layout(space, &at, &gone);
+    if (gone) {
+        straight_offer(search, STEP_ALL_GATHER, gone, &at, &step);
+        cost = step > cost ? step : cost;
+    }
+    if (memcmp(at.place, space->to.place, sizeof at.place) != 0) {
+        at = space->to;
+        straight_offer(search, STEP_SLICE, 0, &at, &step);
+        cost = step > cost ? step : cost;
+    }
+    return cost;
+}
+
+/* ---- the search ---- */
+
+static Node start_node(const Search *search)
+{
+    Node node = {.layout = search->space->from, .before = -1};
+    measure(search, &node);
+    return node;
+}
+
+/* False when it was too much to look at; search->goal is the best found all the same. */
+static bool run(Search *search)
+{
+    Searcher *searcher = search->searcher;
+    table_clear(searcher);
+    search->n_offers = 0;
+    search->goal = -1;
+    Node start = start_node(search);
+    keep(search, table_slot(search, &start.layout), &start);
+    if (is_goal(search, &start.layout))
+        search->goal = 0;
+    while (searcher->heap.n > 0) {
+        HeapEntry entry = heap_pop(&searcher->heap);
+        Due due = searcher->dues.at[entry.item];
+        if (search->n_offers > search->space->most_offers)
+            return false;
+        const Node *node = &searcher->nodes.at[due.node];
+        search->at = due.node;
+        Layout layout = node->layout;
+        if (due.what != DUE_LAYOUT) {
+            expand_permutes(search, &due);
+            continue;
+        }
+        if (entry.key > node->cost + search->hurry * node->bound)
+            continue; /* a cheaper way to it was found since */
+        if (is_goal(search, &layout))
+            return true;
+        moves_offer(&search->moves, &layout);
+        defer_permutes(search, due.node);
+    }
+    return true;
+}
+
+static void route_of(const Search *search, Arena *arena, int32_t last, Route *out)
+{
+    const Node *nodes = search->searcher->nodes.at;
+    const Pricing *pricing = &search->space->pricing;
+    int n = 0;
+    for (int32_t i = last; nodes[i].before >= 0; i = nodes[i].before)
+        n++;
+    Hop *hop = arena_array(arena, Hop, n);
+    int at = n;
+    out->us = 0;
+    for (int32_t i = last; nodes[i].before >= 0; i = nodes[i].before) {
+        const Node *node = &nodes[i], *from = step_from(search, node->before);
+        if (node->holds)
+            continue;
+        if (node->kind != STEP_SLICE)
+            out->us += pricing->step_us(pricing->context, node->kind, node->atoms,
+                                        node->kind == STEP_ALL_GATHER ? node->bytes : from->bytes);
+        if (node->kind == STEP_SLICE && at < n && hop[at].kind == STEP_SLICE)
+            continue;
+        hop[--at] = (Hop){node->kind, node->atoms, node->layout};
+    }
+    out->n = n - at;
+    out->hop = hop + at;
+}
+
+bool search_route(Searcher *searcher, Arena *arena, const Space *space, double most,
+                  const Hop *avoid, int n_avoid, Route *out)
+{
+    Search search = {.searcher = searcher, .space = space, .avoid = avoid, .n_avoid = n_avoid};
+    search.key_bytes =
+        (offsetof(Layout, place) + sizeof(uint16_t) * (size_t)space->n_atoms + 7) & ~(size_t)7;
+    search.moves = (LayoutMoves){.space = space, .context = &search, .offer = offer};
+
+    search.relaxes = relaxed_begin(searcher->relaxed, space);
+    table_clear(searcher);
+    Node start = start_node(&search);
+    vec_push(searcher->arena, &searcher->nodes, start);
+    double straight = straight_way(&search);
+    search.tie = 1e-9 * (straight < INFINITY ? straight : start.bound) + 1e-12;
+    search.most = n_avoid > 0 ? INFINITY : straight * (1 + 1e-6) + 1e-9;
+    search.most = most < search.most ? most : search.most;
+    bool found = n_avoid == 0 && straight < most;
+    if (found)
+        route_of(&search, arena, searcher->nodes.n - 1, out);
+    bool ended = false;
+    for (size_t i = 0; i < sizeof hurries / sizeof *hurries && !ended; i++) {
+        search.hurry = hurries[i];
+        ended = run(&search);
+        out->proven = ended && i == 0 && !search.moves.left_out;
+        if (search.goal < 0)
+            continue;
+        route_of(&search, arena, search.goal, out);
+        found = true;
+    }
+    out->bound_us = layout_measure(space, &space->from).bound;
+    return found;
+}

@@ -1,0 +1,101 @@
+/* planfile.h - plan.json: decisions only, versioned; --full adds what follows from them.
+ *
+ *     field           what it is                                              when it is absent
+ *     dimscope_plan   2: the version; 1 is read too, a newer one is an error  an error
+ *     model           path of the .onnx                                       an error, but in pins
+ *     model_hash      of its bytes, 16 hex digits                             not compared
+ *     dims            {"batch":8}: sizes, in elements, of free dims           those of MODEL.dims
+ *     mesh            "dp=2,tp=4"                                             "x=1"
+ *     machine         name of a shipped one, or a path                        "h100x8"
+ *     policy          name or path of what decided; null                      none
+ *                     (when its file is gone: a warning, the decisions are here)
+ *     propagate       "factor", "spmd" or "strategy"                          "factor"
+ *     profile         the propagator's (method.h): "explain", "shardy", ..    its default
+ *     no_redistribute of strategy: what an op would have to move is an error  false
+ *     decisions       a list, in the order they were made                     an error
+ *     derived         with --full only: plan_json(); not read
+ *
+ * A decision has a "kind" and what that needs, all of it required but for what is in brackets:
+ *
+ *     pin         "tensor":NAME, "dim":0 or "op":NAME, "index":"k"; "cut":"8/dp" (cut.h)
+ *                 ["store":false, "open":false, "priority":0]
+ *     unpin       "tensor", "dim" or "op", "index": takes the pin away
+ *     replicated  "tensor", "axes":["dp"]      axes that cut no dim of it
+ *     unreduced   "tensor", "axes":["tp"]      axes it stays partial over
+ *     tie         "tensor", "group":"blocks"   tensors of one group have one sharding
+ *     barrier     "tensor", "pass":"forward"   or "backward" or "none": where axes pass it to
+ *     unmark      "tensor": takes the four above away
+ *     stage       "op": the first of a stage ["relay":false]
+ *     devices     "op", "last", "devices":"pp=0"   ops from the one to the other run there; "": on
+ *                 all devices
+ *     recompute   "op", "last" ["number":0]    a group of ops computed again in the backward pass
+ *     schedule    "schedule":"1f1b", "micro_batches":4
+ *     [origin]    {"kind":"policy", "file":PATH, "line":14, "text":"graph:shard(..)"}; "user" and
+ *                 "search" have no file. Absent: the user, in the plan file itself.
+ *
+ * Paths are relative to the plan file's folder. Names, not ids, so that a plan outlives its model:
+ * what the model or the mesh has no longer is left out, with a finding each, and the rest is kept.
+ * A cut in one piece follows a dim that has another size now, with a note. Fields that are not
+ * listed here are not read, with a note that names them, and not saved again. A file is written
+ * whole or not at all.
+ */
+#ifndef CORE_SESSION_PLANFILE_H
+#define CORE_SESSION_PLANFILE_H
+
+#include "core/base/json.h"
+#include "core/session/session.h"
+
+enum { PLANFILE_VERSION = 2, PLANFILE_OLDEST = 1 };
+
+/* A plan file that has been read. */
+typedef struct {
+    Json *root; /* freed by planfile_close(); NULL: there is none */
+    const char *path;
+    const int *line; /* per decision: where it begins in the file; 0 when not found */
+} PlanFile;
+
+/* What a plan file asks to be opened; paths are resolved, dims are appended. It must name a model
+ * where options->model was set. Texts live in the arena. ERROR_UNREADABLE: no plan, or one of a
+ * newer version; nothing is to be closed then. */
+bool planfile_open(Arena *arena, const char *path, SessionOptions *options, PlanFile *out,
+                   Error *err);
+void planfile_close(PlanFile *file);
+
+/* Its decisions onto the journal. What does not fit the session's model and mesh becomes a warning
+ * among session->notes; another hash of the model, fields that are not known and dims of other
+ * sizes are notes. */
+void planfile_decisions(Session *session, const PlanFile *file, Journal *journal);
+
+/* The user's decisions in `from` onto the journal of `to`, another session, by names as a file
+ * would have them. What does not fit is a warning there. */
+void planfile_carry(const Session *from, Session *to, Journal *journal);
+Json *planfile_decision(Arena *scratch, const Session *session, const Decision *decision);
+
+/* Of what a plan is made from, wherever its files lie and whoever decided: model, mesh, machine,
+ * method, sizes of free dims, decisions. Equal in every run. */
+uint64_t planfile_hash(const Session *session);
+
+bool planfile_save(const Session *session, const char *path, bool full, Error *err);
+
+const char *decision_kind_name(DecisionKind kind); /* "pin": as in the file */
+const char *origin_kind_name(OriginKind kind);     /* "policy" */
+const char *pass_name(Pass pass);                  /* "forward" */
+
+/* The JSON of `dimscope plan --json`. In a tensor's "shape" a size that is not known is null; its
+ * "sharding" and what follows from it are then null as a whole. An op and a reshard in a loop have
+ * "times": how often a step does them; "totals" counts that, "steps" are one time. "memory" is
+ * that of the "rank" that needs most, while the op "at" runs: "peak_bytes"; of them
+ * "padding_bytes", and by "classes"; what is "live", the largest first, "from" the op that makes it
+ * (null: there before) "to" the last one that reads it (null: to the end); "init": "parts_bytes",
+ * "cut_bytes" (reached at the parameter "largest"), "whole_bytes", all as memory.h says.
+ *
+ * A plan with stages says of each op its "stage" and its "devices" ("pp=0", "" for all), and has
+ * "stages", from the op "first" to "last", with times as stage.h says, and the "schedule": its
+ * "name" or its steps written out, "us", the share of waiting as "bubble" and as it would be of
+ * equal stages, "even_bubble", and its "blocks" where there are no more than 10000; null: it does
+ * not fit the stages. A "backward_us" follows from the forward: there is no backward graph. The
+ * caller frees it. */
+Json *plan_json(const Session *session);
+Json *plan_totals_json(const Totals *totals); /* its "totals" */
+
+#endif

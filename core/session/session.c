@@ -1,0 +1,694 @@
+#include "core/session/session.h"
+
+#include "core/base/intern.h"
+#include "core/model/onnx.h"
+#include "core/rules/anno_lint.h"
+#include "core/rules/user_op.h"
+#include "core/session/onnx_devices.h"
+#include "core/session/planfile.h"
+#include "core/session/session_pins.h"
+#include "core/propagate/propagate.h"
+#include "core/plan/stage.h"
+
+enum { DIMS_FILE_BYTES_MAX = 1 << 16, CONFIG_BYTES_MAX = 4 << 20 };
+
+static const char *const default_mesh = "x=1", *const default_machine = "h100x8";
+
+/* ---- model: graph, dims, inference ---- */
+
+const char *session_dims_path(Arena *arena, const char *model)
+{
+    static const char *const endings[] = {".onnx", ".lua", ".json"};
+    Str stem = str_from(model);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (str_ends(str_from(model), str_from(endings[i])))
+            stem.n = strlen(model) - strlen(endings[i]);
+    return arena_printf(arena, "%.*s.dims", STR_ARG(stem));
+}
+
+static void add_dims(Arena *arena, DimBindings *dims, const DimBindings *more)
+{
+    for (int i = 0; i < more->n; i++)
+        vec_push(arena, dims, more->at[i]);
+}
+
+/* MODEL.dims beside the model gives defaults; what the user binds comes after and wins. */
+static bool read_dims(Session *session, DimBindings *dims, Error *err)
+{
+    Arena *arena = session->model_arena;
+    const char *path = session_dims_path(arena, session->options.model);
+    Source source;
+    if (file_exists(path) && (!file_read(arena, path, DIMS_FILE_BYTES_MAX, &source, err) ||
+                              !dims_parse(arena, &source, dims, err)))
+        return false;
+    add_dims(arena, dims, &session->options.dims);
+    return true;
+}
+
+RuleBook rule_book_new(Arena *arena)
+{
+    return (RuleBook){.registry = registry_new(arena),
+                      .spmd = spmd_rules_new(arena),
+                      .strategies = strategies_new(arena)};
+}
+
+static bool has_operator(const void *registry, Str operator)
+{
+    return registry_find(registry, operator) != NULL;
+}
+
+/* The shipped operators, then those of the policy. */
+static bool prepare_rules(Session *session, Error *err)
+{
+    const SessionHooks *hooks = &session->hooks;
+    const char *policy = session->options.policy;
+    return !hooks->prepare ||
+           (hooks->prepare(hooks->context, session, NULL, &session->rules, err) &&
+            (!policy || hooks->prepare(hooks->context, session, policy, &session->rules, err)));
+}
+
+/* Operators are registered first: a local function that has a rule of its own stays one op. */
+/* Warns of annotations that lose data, where an op of the model follows them. */
+static void lint_operators(Session *session)
+{
+    const Graph *graph = session->graph;
+    bool *seen = arena_array(session->model_arena, bool, names_count(graph->names));
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        const char *name = op_operator(graph, op);
+        if (seen[graph->ops[op].operator])
+            continue;
+        seen[graph->ops[op].operator] = true;
+        const Operator *row = registry_find(session->rules.registry, str_from(name));
+        if (row)
+            anno_lint_operator(session->model_arena, row, &session->inferred->findings);
+    }
+    user_op_find_old_values(session->inferred, &session->inferred->findings);
+}
+
+/* The graph of the model's file; sizes of free dims that the file has come before those given. */
+static bool open_graph(Session *session, DimBindings *dims, Error *err)
+{
+    const char *path = session->options.model;
+    const SessionHooks *hooks = &session->hooks;
+    Arena *arena = session->model_arena;
+    if (!path)
+        return error_kind(err, ERROR_UNREADABLE, "the plan file names no model");
+    if (hooks->model &&
+        (str_ends(str_from(path), STR(".lua")) || str_ends(str_from(path), STR(".json")))) {
+        DimBindings all = {0};
+        session->graph = hooks->model(hooks->context, session, path, dims, &all, err);
+        add_dims(arena, &all, dims);
+        *dims = all;
+        return session->graph != NULL;
+    }
+    OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
+    session->graph = onnx_open_keeping(arena, path, keep, &session->model_map, err);
+    return session->graph != NULL;
+}
+
+static bool open_model(Session *session, bool allow_free, Error *err)
+{
+    Arena *arena = session->model_arena;
+    session->rules = rule_book_new(arena);
+    session->rules.allow_native = session->options.allow_native;
+    DimBindings dims = {0};
+    if (!prepare_rules(session, err) ||
+        (session->options.model && !read_dims(session, &dims, err)) ||
+        (!session->graph && !open_graph(session, &dims, err)))
+        return false;
+    session->options.dims = dims;
+    session->inferred = infer_watched(arena, session->graph, session->rules.registry, &dims,
+                                      session->options.given, allow_free, session->progress, err);
+    if (!session->inferred)
+        return false;
+    progress_findings(session->progress, session->inferred->findings.n);
+    progress_stage(session->progress, "naming tensors", 0);
+    lint_operators(session);
+    session->naming = naming_new(arena, session->inferred);
+    return true;
+}
+
+/* ---- plan: mesh, machine, journal ---- */
+
+static bool read_mesh(Session *session, const char *text, Mesh **out, Error *err)
+{
+    Source source = {.name = "--mesh", .text = str_from(text)};
+    *out = mesh_parse(session->journal_arena, &source, err);
+    if (!*out && err)
+        err->kind = ERROR_USAGE;
+    return *out != NULL;
+}
+
+/* The mesh that a plan file names: what is wrong with it is wrong in that file. */
+static bool read_saved_mesh(Session *session, Error *err)
+{
+    Error why = {0};
+    if (read_mesh(session, session->options.mesh, &session->mesh, &why))
+        return true;
+    error_kind(err, ERROR_UNREADABLE, "its mesh '%s' is none: %s", session->options.mesh, why.text);
+    error_hint(err, "%s", why.hint);
+    error_in_file(err, session->mesh_file);
+    return false;
+}
+
+/* How often an op runs, as far as 32 bits hold it. */
+static int32_t times_key(const Inferred *inferred, int32_t op)
+{
+    double times = inferred_repeat(inferred, op);
+    return times < INT32_MAX ? (int32_t)times : INT32_MAX;
+}
+
+/* Its sharding; what is known of its shape where it has none: below 0. */
+static int32_t made_key(const Plan *plan, int32_t tensor)
+{
+    return tensor < 0                ? -1
+           : plan->made[tensor] >= 0 ? plan->made[tensor]
+                                     : plan->inferred->shape[tensor];
+}
+
+/* Ops are alike when their rule, cuts, operand shardings and kinds are, and they run as often, in
+ * one stage and on the same devices. */
+static int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *session)
+{
+    const Graph *graph = session->graph;
+    const Plan *plan = session->plan;
+    int32_t *signature = arena_array(arena, int32_t, graph->n_ops);
+    Intern *alike = intern_new(scratch);
+    for (int i = 0; i < session->inferred->n_program; i++) {
+        int32_t op = session->inferred->program[i];
+        const GraphOp *node = &graph->ops[op];
+        enum { HEAD = 7, OPERANDS = 27 };
+        int32_t key[HEAD + OPERANDS] = {
+            node->operator, node->attrs,      session->inferred->space[op], plan->cut[op],
+            times_key(session->inferred, op), stage_of(plan, op),           plan_devices(plan, op)};
+        int n = HEAD;
+        for (int o = 0; o < node->n_inputs && n + 1 < HEAD + OPERANDS; o++) {
+            int32_t tensor = op_inputs(graph, op)[o];
+            key[n++] = plan->need[node->input + o];
+            key[n++] = tensor < 0 ? -1 : plan->sharding[tensor]; /* it may be moved on the way */
+        }
+        for (int o = 0; o < node->n_outputs && n < HEAD + OPERANDS; o++)
+            key[n++] = made_key(plan, op_outputs(graph, op)[o]);
+        signature[op] = intern_put(alike, key, (size_t)n * sizeof *key);
+    }
+    return signature;
+}
+
+PlanRequest session_request(const Session *session, const Journal *journal)
+{
+    bool same = session->plan && session->plan->mesh == session->mesh;
+    return (PlanRequest){.propagation = same ? session->propagation : NULL,
+                         .before = same ? session->plan : NULL,
+                         .inferred = session->inferred,
+                         .mesh = session->mesh,
+                         .machine = session->machine,
+                         .journal = journal,
+                         .method = session->options.method,
+                         .spmd = session->rules.spmd,
+                         .strategies = session->rules.strategies,
+                         .no_redistribute = session->options.no_redistribute,
+                         .progress = session->progress};
+}
+
+/* Makes the plan of a journal. The plan before is not freed here: it is on a screen. What
+ * propagation keeps from plan to plan is for one mesh. */
+static bool remake(Session *session, const Journal *journal, const Findings *notes, Error *err)
+{
+    PlanRequest request = session_request(session, journal);
+    Arena *kept = NULL;
+    if (request.method == METHOD_FACTOR && !request.propagation) {
+        kept = arena_new();
+        request.propagation = propagation_new(kept, session->inferred, session->mesh);
+    }
+    Plan *plan = plan_make(&request, err);
+    if (!plan) {
+        arena_free(kept);
+        return false;
+    }
+    Findings own = plan->findings;
+    plan->findings = (Findings){0};
+    for (int i = 0; i < notes->n; i++)
+        vec_push(plan->arena, &plan->findings, notes->at[i]);
+    for (int i = 0; i < own.n; i++)
+        vec_push(plan->arena, &plan->findings, own.at[i]);
+    session->plan = plan;
+    if (kept) {
+        session->propagation_arena = kept;
+        session->propagation = request.propagation;
+    }
+    session->journal = *journal;
+    session->notes = *notes;
+    progress_stage(session->progress, "folding", 0);
+    Arena *scratch = arena_new();
+    session->groups = groups_build(
+        plan->arena, session->graph, session->inferred->program, session->inferred->n_program,
+        op_signatures(plan->arena, scratch, session), session->inferred->space);
+    arena_free(scratch);
+    return true;
+}
+
+static bool run_policy(Session *session, Journal *journal, Error *err)
+{
+    const char *policy = session->options.policy;
+    if (policy)
+        progress_stage(session->progress, "running the policy", 0);
+    return !policy || !session->hooks.policy ||
+           session->hooks.policy(session->hooks.context, session, policy, journal, err);
+}
+
+/* Appends decisions to a journal; without those of a policy that has been run anew. */
+static void keep_decisions(Session *session, const Journal *kept, bool rerun, Journal *journal)
+{
+    for (int i = 0; i < kept->n_done; i++)
+        if (!rerun || kept->decisions.at[i].origin.kind != ORIGIN_POLICY)
+            journal_add(journal, session->journal_arena, &kept->decisions.at[i]);
+}
+
+/* The notes of running a policy start empty; a failing run leaves the old ones. */
+static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
+{
+    Findings old = session->notes;
+    Journal journal = {0};
+    session->notes = (Findings){0};
+    bool ok = run_policy(session, &journal, err);
+    if (ok)
+        session_read_pins_again(session, &journal);
+    if (ok && kept)
+        keep_decisions(session, kept, true, &journal);
+    vec_trim(session->journal_arena, &journal.decisions);
+    Findings notes = session->notes;
+    ok = ok && remake(session, &journal, &notes, err);
+    if (!ok)
+        session->notes = old;
+    return ok;
+}
+
+/* file->root NULL: the model is opened by itself. */
+static bool make_first_plan(Session *session, const PlanFile *file, Error *err)
+{
+    Journal journal = {0}, kept = {0};
+    bool rerun = !file->root || session->policy_given;
+    if (rerun && !run_policy(session, &journal, err))
+        return false;
+    if (file->root)
+        planfile_decisions(session, file, &kept);
+    keep_decisions(session, &kept, rerun, &journal);
+    if (!file->root && !session_read_own_annotations(session, &journal, err))
+        return false;
+    if (!session_read_pins(session, false, &journal, err))
+        return false;
+    if (session->carried)
+        planfile_carry(session->carried, session, &journal);
+    vec_trim(session->journal_arena, &journal.decisions);
+    Findings notes = session->notes;
+    return remake(session, &journal, &notes, err);
+}
+
+static bool open_plan(Session *session, const PlanFile *file, Error *err)
+{
+    SessionOptions *options = &session->options;
+    const char *name, *mesh;
+    if (!options->mesh && session->model_map.map && !options->policy &&
+        onnx_devices_find(session->journal_arena, session->model_map.text, &name, &mesh))
+        options->mesh = mesh;
+    if (!options->mesh)
+        options->mesh = default_mesh;
+    if (!options->machine)
+        options->machine = default_machine;
+    bool has_mesh = session->mesh_file ? read_saved_mesh(session, err)
+                                       : read_mesh(session, options->mesh, &session->mesh, err);
+    Machine *machine = arena_make(session->journal_arena, Machine);
+    session->machine = machine;
+    return has_mesh &&
+           session->hooks.machine(session->hooks.context, session->journal_arena, options->machine,
+                                  machine, err) &&
+           make_first_plan(session, file, err);
+}
+
+static Session *session_new(const SessionOptions *options, const SessionHooks *hooks)
+{
+    Arena *arena = arena_new();
+    Session *session = arena_make(arena, Session);
+    session->model_arena = arena;
+    session->journal_arena = arena_new();
+    session->options = *options;
+    session->options.progress = NULL;
+    session->given = session->options;
+    session->progress = options->progress;
+    session->hooks = *hooks;
+    return session;
+}
+
+/* A plan holds what its policy decided, so it opens without the policy's file. */
+static void check_policy(Session *session, const char *plan)
+{
+    const char *policy = session->options.policy;
+    bool is_path = policy && (strchr(policy, '/') || str_ends(str_from(policy), STR(".lua")));
+    if (!is_path || file_exists(policy))
+        return;
+    Finding finding = {.level = LEVEL_WARNING, .code = "policy-gone", .file = plan};
+    finding.text = arena_printf(session->journal_arena,
+                                "the policy %s is not there: its decisions are kept", policy);
+    finding.hint = "operators that it registers are not known; -p FILE names another policy";
+    finding.op = finding.tensor = -1;
+    vec_push(session->journal_arena, &session->notes, finding);
+    session->options.policy = NULL;
+}
+
+/* A .json that is no plan file is a model's config: it has a "model_type", and not a plan's
+ * version. What cannot be read is left to whoever reads plan files to refuse. */
+bool session_opens_plan(const char *path)
+{
+    if (!path || !str_ends(str_from(path), STR(".json")))
+        return false;
+    Arena *scratch = arena_new();
+    Source source;
+    Json *root = file_read(scratch, path, CONFIG_BYTES_MAX, &source, NULL)
+                     ? json_parse(&source, NULL)
+                     : NULL;
+    bool config = json_get(root, "model_type") && !json_get(root, "dimscope_plan");
+    json_free(root);
+    arena_free(scratch);
+    return !config;
+}
+
+/* What the user gave on the command line wins over what the plan file says. */
+static bool read_plan_file(Session *session, PlanFile *file, Error *err)
+{
+    SessionOptions given = session->options, *options = &session->options;
+    if (!session_opens_plan(given.model))
+        return true;
+    session->plan_file = given.model;
+    if (!planfile_open(session->journal_arena, given.model, options, file, err))
+        return false;
+    options->mesh = given.mesh ? given.mesh : options->mesh;
+    options->machine = given.machine ? given.machine : options->machine;
+    options->pins = given.pins;
+    if (given.method_given)
+        options->method = given.method;
+    options->no_redistribute |= given.no_redistribute;
+    session->mesh_file = given.mesh || !session->options.mesh ? NULL : given.model;
+    session->policy_given = given.policy != NULL;
+    if (given.policy)
+        options->policy = given.policy;
+    else
+        check_policy(session, given.model);
+    for (int i = 0; i < given.dims.n; i++)
+        vec_push(session->journal_arena, &options->dims, given.dims.at[i]);
+    return true;
+}
+
+static Session *open_or_close(Session *session, bool whole, Error *err)
+{
+    PlanFile file = {0};
+    bool ok = read_plan_file(session, &file, err) && open_model(session, !whole, err) &&
+              (!whole || open_plan(session, &file, err)) &&
+              progress_goes_on(session->progress, err);
+    session->progress = NULL;
+    planfile_close(&file);
+    if (ok)
+        return session;
+    session_close(session);
+    return NULL;
+}
+
+Session *session_open(const SessionOptions *options, const SessionHooks *hooks, Error *err)
+{
+    return open_or_close(session_new(options, hooks), true, err);
+}
+
+Session *session_open_model(const SessionOptions *options, const SessionHooks *hooks, Error *err)
+{
+    return open_or_close(session_new(options, hooks), false, err);
+}
+
+Session *session_open_graph(Graph *graph, const SessionOptions *options, const SessionHooks *hooks,
+                            Error *err)
+{
+    Session *session = session_new(options, hooks);
+    session->graph = graph;
+    session->options.model = graph->file;
+    return open_or_close(session, true, err);
+}
+
+static const char *own_text(Session *session, const char *text)
+{
+    return text ? arena_str(session->model_arena, str_from(text)) : NULL;
+}
+
+Session *session_reopen(const Session *old, Progress *progress, Error *err)
+{
+    SessionOptions options = old->given;
+    bool from_plan = old->plan_file != NULL;
+    options.progress = progress;
+    options.mesh = old->mesh_file ? NULL : old->options.mesh;
+    options.machine = from_plan ? options.machine : old->options.machine;
+    options.policy = from_plan && !old->policy_given ? NULL : old->options.policy;
+    Session *session = session_new(&options, &old->hooks);
+    SessionOptions *own = &session->options;
+    own->model = own_text(session, options.model);
+    own->mesh = own_text(session, options.mesh);
+    own->policy = own_text(session, options.policy);
+    own->machine = own_text(session, options.machine);
+    own->pins = own_text(session, options.pins);
+    own->dims = (DimBindings){0};
+    for (int i = 0; i < options.dims.n; i++) {
+        DimBinding dim = options.dims.at[i];
+        dim.name.s = arena_str(session->model_arena, dim.name);
+        vec_push(session->model_arena, &own->dims, dim);
+    }
+    session->given = *own;
+    session->carried = old;
+    session = open_or_close(session, true, err);
+    if (session)
+        session->carried = NULL;
+    return session;
+}
+
+void session_close(Session *session)
+{
+    if (!session)
+        return;
+    plan_free(session->plan);
+    arena_free(session->propagation_arena);
+    arena_free(session->journal_arena);
+    file_unmap(&session->model_map);
+    arena_free(session->model_arena); /* the session itself lives there */
+}
+
+/* ---- changes ---- */
+
+/* A copy whose pushes leave the original's decisions alone until the new plan stands. */
+static Journal journal_copy(const Session *session)
+{
+    enum { ROOM_FOR_MORE = 8 };
+    Journal copy = session->journal;
+    copy.cuts = NULL; /* the original's may be in use */
+    copy.decisions.room = copy.decisions.n + ROOM_FOR_MORE;
+    copy.decisions.at = arena_array(session->journal_arena, Decision, copy.decisions.room);
+    if (copy.decisions.n > 0)
+        memcpy(copy.decisions.at, session->journal.decisions.at,
+               sizeof(Decision) * (size_t)copy.decisions.n);
+    return copy;
+}
+
+static bool apply(Session *session, const Decision *decisions, int n, Error *err)
+{
+    Journal journal = journal_copy(session);
+    for (int i = 0; i < n; i++)
+        journal_add(&journal, session->journal_arena, &decisions[i]);
+    Findings notes = session->notes;
+    return remake(session, &journal, &notes, err);
+}
+
+static bool step(Session *session, int by, Error *err)
+{
+    Journal journal = session->journal;
+    for (; by < 0; by++, journal.n_done--)
+        if (journal.n_done == 0 ||
+            journal.decisions.at[journal.n_done - 1].origin.kind == ORIGIN_POLICY)
+            return error_kind(err, ERROR_USAGE, "nothing to undo: the rest is the policy's");
+    if (by > journal.decisions.n - journal.n_done)
+        return error_kind(err, ERROR_USAGE, "nothing to redo");
+    journal.n_done += by;
+    Findings notes = session->notes;
+    return remake(session, &journal, &notes, err);
+}
+
+static bool rerun_policy(Session *session, Error *err)
+{
+    Journal kept = session->journal;
+    return policy_and_remake(session, &kept, err);
+}
+
+/* Another one, or (NULL) the same read again. */
+static bool set_machine(Session *session, const char *text, Error *err)
+{
+    const char *name = text ? text : session->options.machine;
+    Machine *machine = arena_make(session->journal_arena, Machine);
+    Journal journal = session->journal;
+    Findings notes = session->notes;
+    name = arena_str(session->journal_arena, str_from(name));
+    if (!session->hooks.machine(session->hooks.context, session->journal_arena, name, machine, err))
+        return false;
+    session->options.machine = name;
+    session->machine = machine;
+    return remake(session, &journal, &notes, err);
+}
+
+static bool set_mesh(Session *session, const char *text, Error *err)
+{
+    session->options.mesh = arena_str(session->journal_arena, str_from(text));
+    session->mesh_file = NULL;
+    return read_mesh(session, session->options.mesh, &session->mesh, err) &&
+           policy_and_remake(session, NULL, err);
+}
+
+static bool change_policy(Session *session, const char *policy, Error *err)
+{
+    if (policy)
+        session->options.policy = arena_str(session->journal_arena, str_from(policy));
+    return rerun_policy(session, err);
+}
+
+/* All that the line decided is one step: user's decisions with the line as their text. */
+static bool run_console(Session *session, const Change *change, Error *err)
+{
+    const SessionHooks *hooks = &session->hooks;
+    Journal journal = journal_copy(session);
+    int before = journal.n_done;
+    if (!hooks->console)
+        return error_kind(err, ERROR_USAGE, "there is no Lua here");
+    if (!hooks->console(hooks->context, session, change->text, &journal, change->answer, err))
+        return false;
+    if (journal.n_done == before)
+        return true;
+    const char *text = arena_str(session->journal_arena, str_from(change->text));
+    for (int i = before; i < journal.n_done; i++)
+        journal.decisions.at[i].origin = (Origin){ORIGIN_USER, "", change->n, text};
+    Findings notes = session->notes;
+    return remake(session, &journal, &notes, err);
+}
+
+static bool make_change(Session *session, const Change *change, Error *err)
+{
+    switch (change->kind) {
+    case CHANGE_APPLY:
+        return apply(session, change->decisions, change->n, err);
+    case CHANGE_STEP:
+        return step(session, change->n, err);
+    case CHANGE_POLICY:
+        return change_policy(session, change->text, err);
+    case CHANGE_MESH:
+        return set_mesh(session, change->text, err);
+    case CHANGE_MACHINE:
+        return set_machine(session, change->text, err);
+    case CHANGE_CONSOLE:
+        return run_console(session, change, err);
+    }
+    return false;
+}
+
+Session *session_fork(const Session *session, const Change *change, Error *err)
+{
+    Session *fork = session_new(&session->options, &session->hooks);
+    Session own = *fork;
+    *fork = *session;
+    fork->model_arena = own.model_arena;
+    fork->journal_arena = own.journal_arena;
+    fork->propagation_arena = fork->change_arena = NULL;
+    fork->propagation = NULL;
+    fork->model_map = own.model_map;
+    fork->plan = NULL;
+    fork->journal = journal_copy(fork);
+    fork->progress = change->progress;
+    bool ok = make_change(fork, change, err) && progress_goes_on(change->progress, err);
+    fork->progress = NULL;
+    if (ok)
+        return fork;
+    session_close(fork);
+    return NULL;
+}
+
+Session *session_prepare(const Session *session, const Change *change, Error *err)
+{
+    Arena *arena = arena_new();
+    Session *next = arena_make(arena, Session);
+    *next = *session;
+    next->change_arena = arena;
+    next->progress = change->progress;
+    bool ok = make_change(next, change, err) && progress_goes_on(change->progress, err);
+    next->progress = NULL;
+    if (ok)
+        return next;
+    session_discard(session, next);
+    return NULL;
+}
+
+/* Plans point into the decisions they were made from: these go when no plan does. */
+static void drop_journal(const Session *old, const Session *kept)
+{
+    if (old->journal.decisions.at != kept->journal.decisions.at)
+        arena_release(kept->journal_arena, old->journal.decisions.at);
+}
+
+void session_discard(const Session *session, Session *next)
+{
+    if (!next)
+        return;
+    if (next->plan != session->plan)
+        plan_free(next->plan);
+    if (next->propagation_arena != session->propagation_arena)
+        arena_free(next->propagation_arena);
+    drop_journal(next, session);
+    arena_free(next->change_arena); /* it lives there */
+}
+
+void session_commit(Session *session, Session *next)
+{
+    Session old = *session;
+    Arena *arena = next->change_arena;
+    *session = *next;
+    session->change_arena = old.change_arena;
+    session->progress = old.progress;
+    if (session->plan != old.plan)
+        plan_free(old.plan);
+    if (session->propagation_arena != old.propagation_arena)
+        arena_free(old.propagation_arena);
+    drop_journal(&old, session);
+    arena_free(arena);
+}
+
+bool session_change(Session *session, const Change *change, Error *err)
+{
+    Session *next = session_prepare(session, change, err);
+    if (next)
+        session_commit(session, next);
+    return next != NULL;
+}
+
+bool session_apply(Session *session, const Decision *decisions, int n, Error *err)
+{
+    return session_change(session, &(Change){.kind = CHANGE_APPLY, .decisions = decisions, .n = n},
+                          err);
+}
+
+bool session_undo(Session *session, Error *err)
+{
+    return session_change(session, &(Change){.kind = CHANGE_STEP, .n = -1}, err);
+}
+
+bool session_redo(Session *session, Error *err)
+{
+    return session_change(session, &(Change){.kind = CHANGE_STEP, .n = 1}, err);
+}
+
+bool session_rerun_policy(Session *session, Error *err)
+{
+    return session_change(session, &(Change){.kind = CHANGE_POLICY}, err);
+}
+
+bool session_set_mesh(Session *session, const char *text, Error *err)
+{
+    return session_change(session, &(Change){.kind = CHANGE_MESH, .text = text}, err);
+}

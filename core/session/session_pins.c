@@ -1,0 +1,99 @@
+#include "core/session/session_pins.h"
+
+#include "core/session/onnx_devices.h"
+#include "core/session/pins_text.h"
+#include "core/session/planfile.h"
+
+/* What an .onnx file says of devices (onnx_devices.h). */
+static bool read_annotations(Session *session, const char *path, Journal *journal, Error *err)
+{
+    FileMap map;
+    if (!file_map(path, &map, err))
+        return false;
+    bool ok = onnx_devices_read(session, path, map.text, journal, err);
+    file_unmap(&map);
+    return ok;
+}
+
+/* A file of which nothing fits is that of another model. */
+static bool check_pins(const Session *session, const PlanFile *file, int n_kept, int n_notes,
+                       Error *err)
+{
+    int n = json_size(json_get(file->root, "decisions"));
+    if (n == 0 || n_kept > 0)
+        return true;
+    error_kind(err, ERROR_UNREADABLE, "none of its %d decisions fits the model", n);
+    for (int i = n_notes; i < session->notes.n; i++)
+        if (strcmp(session->notes.at[i].code, "decision-dropped") == 0)
+            error_hint(err, "%s", session->notes.at[i].text);
+    error_in_file(err, file->path);
+    return false;
+}
+
+static bool read_planned_pins(Session *session, Journal *journal, Error *err)
+{
+    SessionOptions unused = {0};
+    PlanFile file;
+    int n_notes = session->notes.n, n_done = journal->n_done;
+    if (!planfile_open(session->journal_arena, session->options.pins, &unused, &file, err))
+        return false;
+    planfile_decisions(session, &file, journal);
+    bool ok = check_pins(session, &file, journal->n_done - n_done, n_notes, err);
+    planfile_close(&file);
+    return ok;
+}
+
+bool session_read_pins(Session *session, bool again, Journal *journal, Error *err)
+{
+    const char *path = session->options.pins;
+    Source source;
+    if (!path)
+        return true;
+    if (str_ends(str_from(path), STR(".onnx")))
+        return again || read_annotations(session, path, journal, err);
+    Arena *scratch = arena_new();
+    bool ok = file_read(scratch, path, PINS_BYTES_MAX, &source, err);
+    bool text = ok && pins_text_is(source.text);
+    if (text)
+        ok = pins_text_read(session, &source, journal, err);
+    else if (ok && !again)
+        ok = read_planned_pins(session, journal, err);
+    arena_free(scratch);
+    return ok;
+}
+
+void session_read_pins_again(Session *session, Journal *journal)
+{
+    Error why = {0};
+    if (session_read_pins(session, true, journal, &why))
+        return;
+    Finding finding = {.level = LEVEL_WARNING, .code = "pins-gone", .line = why.line};
+    Arena *arena = session->journal_arena;
+    finding.file = session->options.pins;
+    finding.text = arena_printf(arena, "the pins are left out: %s", why.text);
+    finding.hint = arena_str(arena, str_from(why.hint));
+    finding.op = finding.tensor = -1;
+    vec_push(arena, &session->notes, finding);
+}
+
+bool session_read_own_annotations(Session *session, Journal *journal, Error *err)
+{
+    const SessionOptions *options = &session->options;
+    const char *name, *mesh;
+    if (options->policy || options->pins || session->carried || !session->model_map.map ||
+        !onnx_devices_find(session->journal_arena, session->model_map.text, &name, &mesh))
+        return true;
+    Error why = {0};
+    if (onnx_devices_read(session, options->model, session->model_map.text, journal, &why))
+        return true;
+    if (why.kind != ERROR_USAGE) {
+        *err = why;
+        return false;
+    }
+    Finding finding = {.level = LEVEL_NOTE, .code = "onnx-sharding", .file = options->model};
+    finding.text = arena_str(session->journal_arena, str_from(why.text));
+    finding.hint = arena_str(session->journal_arena, str_from(why.hint));
+    finding.op = finding.tensor = -1;
+    vec_push(session->journal_arena, &session->notes, finding);
+    return true;
+}

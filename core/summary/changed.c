@@ -1,0 +1,81 @@
+#include "core/summary/changed.h"
+
+/* One plan's ids of shardings and of cuts as numbers that both plans share. */
+typedef struct {
+    const Plan *plan;
+    int32_t *sharding, *cut;
+} Side;
+
+static Side side_new(Arena *arena, const Plan *plan, Intern *layouts, Intern *cuts)
+{
+    int n_shardings = shardings_count(plan->shardings);
+    Side side = {plan, arena_array(arena, int32_t, n_shardings),
+                 arena_array(arena, int32_t, plan->n_cuts)};
+    for (int i = 0; i < n_shardings; i++)
+        side.sharding[i] = intern_put(layouts, shardings_at(plan->shardings, i), sizeof(Sharding));
+    for (int i = 0; i < plan->n_cuts; i++)
+        side.cut[i] =
+            intern_put(cuts, plan->cuts[i]->index, sizeof(Cut) * (size_t)plan->cuts[i]->n);
+    return side;
+}
+
+static int32_t number_of(const int32_t *numbers, int32_t id)
+{
+    return id < 0 ? -1 : numbers[id];
+}
+
+static bool lies_alike(const Side *a, const Side *b, int32_t tensor)
+{
+    return number_of(a->sharding, a->plan->sharding[tensor]) ==
+           number_of(b->sharding, b->plan->sharding[tensor]);
+}
+
+/* A tensor that no op makes is a part of those that read it. */
+static bool read_alike(const Side *a, const Side *b, int32_t place)
+{
+    const Graph *graph = a->plan->inferred->graph;
+    int32_t tensor = graph->operands[place];
+    bool given = tensor >= 0 && graph->tensors[tensor].maker < 0;
+    return number_of(a->sharding, a->plan->need[place]) ==
+               number_of(b->sharding, b->plan->need[place]) &&
+           (!given || lies_alike(a, b, tensor));
+}
+
+static bool alike(const Side *a, const Side *b, int32_t op)
+{
+    const Graph *graph = a->plan->inferred->graph;
+    const GraphOp *node = &graph->ops[op];
+    if (number_of(a->cut, a->plan->cut[op]) != number_of(b->cut, b->plan->cut[op]))
+        return false;
+    for (int i = 0; i < node->n_inputs; i++)
+        if (!read_alike(a, b, node->input + i))
+            return false;
+    for (int i = 0; i < node->n_outputs; i++) {
+        int32_t tensor = op_outputs(graph, op)[i];
+        if (tensor >= 0 && (number_of(a->sharding, a->plan->made[tensor]) !=
+                                number_of(b->sharding, b->plan->made[tensor]) ||
+                            !lies_alike(a, b, tensor)))
+            return false;
+    }
+    return true;
+}
+
+ChangedOps plan_changed_ops(Arena *arena, const Plan *old, const Plan *new)
+{
+    if (old->inferred != new->inferred || old->mesh != new->mesh)
+        return (ChangedOps){0};
+    const Inferred *inferred = new->inferred;
+    Arena *scratch = arena_new();
+    Intern *layouts = intern_new(scratch), *cuts = intern_new(scratch);
+    Side a = side_new(scratch, old, layouts, cuts), b = side_new(scratch, new, layouts, cuts);
+    ChangedOps changed = {0, arena_array(arena, uint64_t, inferred->graph->n_ops / 64 + 1)};
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (alike(&a, &b, op))
+            continue;
+        changed.n++;
+        changed.bits[op / 64] |= (uint64_t)1 << (op % 64);
+    }
+    arena_free(scratch);
+    return changed;
+}

@@ -1,0 +1,105 @@
+/* comm.h - a plan's reshards as the screens show them: by op, in sums, and as a folded table.
+ *
+ * Reshards that are alike but for the numbers in their names (one per layer) are one row xN: equal
+ * steps, shardings, bytes, and label once its digits are wildcards; as often in a step. Rows are
+ * sorted by total time, the dearest first; equal times by first use.
+ */
+#ifndef CORE_SUMMARY_COMM_H
+#define CORE_SUMMARY_COMM_H
+
+#include "core/session/session.h"
+#include "core/cost/traffic.h"
+
+typedef struct {
+    int32_t first; /* reshard: the first of them; the others follow in Comm.next_alike */
+    int n;
+    double times, us;  /* of all of them: how often a step does them, what that takes */
+    double exposed_us; /* what of it ops wait for in the best case (cost.h) */
+    const char *label; /* "h.*.attn.c_proj out" */
+} CommRow;
+
+/* ORDER COMM_SORT: the dearest, the longest, the most bytes first; names; the first use. */
+typedef enum {
+    COMM_BY_TOTAL,
+    COMM_BY_EACH,
+    COMM_BY_BYTES,
+    COMM_BY_NAME,
+    COMM_BY_PROGRAM,
+    COMM_SORT_COUNT
+} CommSort;
+
+/* Sums over places of groups->order: of compute, of reshards, and how many of these move data; in
+ * a loop as often as it runs. */
+typedef struct {
+    double us, comm_us, count;
+} CommSums;
+
+typedef struct {
+    Arena *arena;
+    const Session *session;
+    int32_t *of_op;   /* per op: first reshard shown at it, -1 */
+    int32_t *next;    /* per reshard: the next at the same op */
+    int32_t *at_op;   /* per reshard: the op it is shown at, -1 */
+    CommSums *before; /* each so many places of groups->order: the sums of all before; comm_sum() */
+    Arena *table_arena; /* of a table that was made beside the screen; NULL */
+    int n_rows;         /* -1: the table is not made yet */
+    int n_all;          /* with those behind the n_rows, which a filter leaves out */
+    CommSort sort;
+    const char *kept_by; /* the filter's text; NULL: all are listed */
+    CommRow *row;
+    const Traffic *traffic; /* NULL: not asked for */
+    int32_t *row_of;        /* per reshard */
+    int32_t *next_alike;    /* per reshard */
+} Comm;
+
+Comm *comm_new(const Session *session);
+/* Of places first..end of groups->order. */
+CommSums comm_sum(const Comm *comm, int32_t first, int32_t end);
+void comm_free(Comm *comm); /* NULL is allowed */
+
+/* Makes the rows, once. False: it was stopped, and the table is good for nothing. */
+bool comm_table(Comm *comm, Progress *progress);
+/* The rows of a copy, which has an arena of its own for them; it goes over. */
+void comm_take_table(Comm *comm, const Comm *made);
+
+typedef bool CommKeep(const void *context, int32_t reshard);
+
+/* Puts the rows in that order, those that `keep` says no to behind n_rows. text: of what keeps, to
+ * know it again by; NULL: all are listed. */
+void comm_arrange(Comm *comm, CommSort sort, const char *text, CommKeep *keep, const void *context);
+
+/* Payload of the largest step. */
+int64_t comm_payload(const Reshard *reshard);
+
+/* Whether somebody asked for it: a pin of the value, or of where a parameter is stored. */
+bool comm_is_asked(const Plan *plan, const Reshard *reshard);
+
+/* Reshards are shown at the op that makes the value; those of parameters and inputs at their first
+ * reader. -1: at none. */
+int32_t comm_op(const Session *session, const Reshard *reshard);
+
+/* "AR tp", "AG tp+AR dp": the steps of a path. */
+void comm_format_steps(const Session *session, const ReshardPath *path, Buf *out);
+/* Where an axis is in a sharding: "S1", the partial mark, "R". */
+void comm_format_state(const Mesh *mesh, const Sharding *sharding, int axis, const char *partial,
+                       Buf *out);
+/* What changes, axis by axis: "+ -> R", "S0 -> S1"; `partial` is the mark of a partial axis. */
+void comm_format_change(const Session *session, const Reshard *reshard, const char *partial,
+                        const char *arrow, Buf *out);
+
+/* "{d0 d1 d2 d3} {d4 d5 d6 d7}": the groups of a collective over these atoms on a part of the mesh;
+ * of a large mesh the first one, and how many more: "{d0 d1 d2 .. d15} and 63 more". */
+void comm_format_groups(const Mesh *mesh, SubMesh part, AtomSet atoms, Buf *out);
+/* Those of the s-th step of a reshard; of a send the pairs, "{d0 d4} {d1 d5}". */
+void comm_format_step_groups(const Plan *plan, const Reshard *reshard, int s, Buf *out);
+/* "pp=0": a part of the mesh, by its place in plan->submeshes; "all". */
+void comm_format_part(const Session *session, int devices, Buf *out);
+
+/* The dim whose cut a reshard undoes or makes; -1 when it is a sum that is due. */
+int comm_moved_dim(const Session *session, const Reshard *reshard);
+
+/* The decision behind a reshard: the pin that the chain of what is undone goes back to. NULL: none
+ * known. */
+const Decision *comm_cause(Arena *arena, const Session *session, const Reshard *reshard);
+
+#endif

@@ -1,0 +1,312 @@
+#include "core/summary/decision_lua.h"
+
+#include "core/summary/diff.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+/* ---- texts ---- */
+
+/* What turns the direction of the text around it. */
+static bool turns_text(uint32_t rune)
+{
+    return rune == 0x200e || rune == 0x200f || (rune >= 0x202a && rune <= 0x202e) ||
+           (rune >= 0x2066 && rune <= 0x2069);
+}
+
+static void put_string(const char *text, Buf *out)
+{
+    buf_putc(out, '"');
+    for (Str rest = str_from(text); rest.n > 0;) {
+        Str at = rest;
+        uint32_t rune = str_take_rune(&rest);
+        if (rune == '"' || rune == '\\')
+            buf_printf(out, "\\%c", (char)rune);
+        else if (rune < 0x20 || rune == 0x7f)
+            buf_printf(out, "\\%03" PRIu32, rune);
+        else if (turns_text(rune))
+            buf_printf(out, "\\u{%" PRIX32 "}", rune);
+        else
+            buf_add(out, (Str){at.s, at.n - rest.n});
+    }
+    buf_putc(out, '"');
+}
+
+/* The name that finds the tensor again. */
+static const char *name_of(const Session *session, int32_t tensor)
+{
+    const char *label = naming_label(session->naming, tensor);
+    bool found = naming_find(session->naming, str_from(label), NULL) == tensor;
+    return found ? label : tensor_name(session->graph, tensor);
+}
+
+static void put_axes(const Mesh *mesh, const uint8_t *atom, int n, Buf *out)
+{
+    buf_putc(out, '{');
+    for (int i = 0; i < n;) {
+        int64_t size;
+        int run = mesh_atoms_run(mesh, atom + i, n - i, &size);
+        Buf axis = buf_new(out->arena);
+        mesh_format_atoms(mesh, atom + i, run, "", &axis);
+        buf_puts(out, i ? ", " : "");
+        put_string(axis.s, out);
+        i += run;
+    }
+    buf_putc(out, '}');
+}
+
+/* ---- cuts ---- */
+
+/* A cut in a policy's words: `interleave` parts before the digit that is cut, `unit` neighbours
+ * after it. */
+typedef struct {
+    int64_t interleave, unit;
+    const Digit *digit; /* NULL: whole */
+} LuaCut;
+
+static bool read_cut(const Cut *cut, LuaCut *out)
+{
+    *out = (LuaCut){1, 1, NULL};
+    if (cut_is_blocks(cut)) {
+        out->digit = &cut->digit[0];
+        return true;
+    }
+    for (int64_t d = 0; d < cut->n; d++) {
+        const Digit *digit = &cut->digit[d];
+        if (digit->n > 0 && out->digit)
+            return false;
+        if (digit->n > 0)
+            out->digit = digit;
+        else if (out->digit)
+            out->unit *= digit->size;
+        else
+            out->interleave *= digit->size;
+    }
+    return true;
+}
+
+bool cut_has_lua(const Cut *cut)
+{
+    LuaCut read;
+    return read_cut(cut, &read);
+}
+
+static void put_blocks(const Cut *cut, Buf *out)
+{
+    buf_puts(out, ", blocks = {");
+    for (int64_t d = 0; d < cut->n; d++)
+        buf_printf(out, "%s%" PRId64, d ? ", " : "", cut->digit[d].size);
+    buf_putc(out, '}');
+}
+
+static void put_cut(const Mesh *mesh, const Decision *pin, const LuaCut *read, Buf *out)
+{
+    bool blocks = cut_is_blocks(decision_cut(pin)), cut = read->digit != NULL;
+    bool parts = cut && !blocks && read->interleave > 1, units = cut && !blocks && read->unit > 1;
+    bool table = blocks || parts || units || pin->open || pin->store || pin->priority;
+    buf_puts(out, table ? "{axis = " : "");
+    put_axes(mesh, cut ? read->digit->atom : NULL, cut ? read->digit->n : 0, out);
+    if (blocks)
+        put_blocks(decision_cut(pin), out);
+    if (parts)
+        buf_printf(out, ", interleave = %" PRId64, read->interleave);
+    if (units)
+        buf_printf(out, ", unit = %" PRId64, read->unit);
+    buf_puts(out, pin->store ? ", store = true" : "");
+    buf_puts(out, pin->open ? ", open = true" : "");
+    if (pin->priority)
+        buf_printf(out, ", priority = %d", pin->priority);
+    buf_puts(out, table ? "}" : "");
+}
+
+/* ---- lines ---- */
+
+static bool is_identifier(const char *name)
+{
+    static const char *const words[] = {"and",   "break", "do",       "else", "elseif", "end",
+                                        "false", "for",   "function", "goto", "if",     "in",
+                                        "local", "nil",   "not",      "or",   "repeat", "return",
+                                        "then",  "true",  "until",    "while"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return false;
+    if (!isalpha((unsigned char)name[0]) && name[0] != '_')
+        return false;
+    for (const char *s = name; *s; s++)
+        if (!isalnum((unsigned char)*s) && *s != '_')
+            return false;
+    return true;
+}
+
+static const char *index_name(const Session *session, const Decision *decision)
+{
+    return program_space(session->inferred, decision->place)->index[decision->dim].name;
+}
+
+/* Whether a policy can name the op. */
+static bool is_named(const Graph *graph, int32_t op)
+{
+    return graph_find_op(graph, str_from(op_name(graph, op))) == op;
+}
+
+static bool has_name(const Session *session, const Decision *decision)
+{
+    return decision_is_on_tensor(decision->kind) || is_named(session->graph, decision->place);
+}
+
+/* `shard("NAME", `, `pin(graph:op("NAME"), `; the key of the dim follows. */
+static void put_place(const Session *session, const Decision *decision, const char *tensor_method,
+                      const char *node_method, Buf *out)
+{
+    if (!decision_is_on_tensor(decision->kind)) {
+        buf_printf(out, "graph:%s(graph:op(", node_method);
+        put_string(op_name(session->graph, decision->place), out);
+        buf_putc(out, ')');
+        return;
+    }
+    const char *name = name_of(session, decision->place);
+    bool pattern = strpbrk(name, "*?{}") != NULL;
+    bool shard = strcmp(tensor_method, "shard") == 0;
+    buf_printf(out, "graph:%s(", shard && pattern ? "pin" : tensor_method);
+    put_string(name, out);
+}
+
+static void put_pin(const Session *session, const Decision *pin, Buf *out)
+{
+    LuaCut read;
+    if (!read_cut(decision_cut(pin), &read)) {
+        buf_puts(out, "-- no policy can say this cut: ");
+        decision_format(session, pin, out);
+        return;
+    }
+    put_place(session, pin, "shard", "pin", out);
+    if (pin->kind == PIN_TENSOR_DIM)
+        buf_printf(out, ", {[%d] = ", pin->dim);
+    else if (is_identifier(index_name(session, pin)))
+        buf_printf(out, ", {%s = ", index_name(session, pin));
+    else {
+        buf_puts(out, ", {[");
+        put_string(index_name(session, pin), out);
+        buf_puts(out, "] = ");
+    }
+    put_cut(session->mesh, pin, &read, out);
+    buf_puts(out, "})");
+}
+
+static void put_unpin(const Session *session, const Decision *decision, Buf *out)
+{
+    put_place(session, decision, "unpin", "unpin", out);
+    buf_puts(out, ", ");
+    if (decision->kind == UNPIN_TENSOR_DIM)
+        buf_printf(out, "%d", decision->dim);
+    else
+        put_string(index_name(session, decision), out);
+    buf_putc(out, ')');
+}
+
+static void put_mark(const Session *session, const Decision *mark, Buf *out)
+{
+    /* ORDER PASS */
+    static const char *const passes[] = {"none", "forward", "backward", "both"};
+    uint8_t atom[ATOMS_MAX];
+    int n = mesh_list_set(session->mesh, mark->axes, atom);
+    if (mark->kind == PIN_GROUP) {
+        buf_puts(out, "graph:tie(");
+        put_string(mark->group, out);
+        buf_puts(out, ", ");
+        put_string(name_of(session, mark->place), out);
+        buf_putc(out, ')');
+        return;
+    }
+    put_place(session, mark,
+              mark->kind == PIN_REPLICATED  ? "replicated"
+              : mark->kind == PIN_UNREDUCED ? "unreduced"
+              : mark->kind == PIN_BARRIER   ? "barrier"
+                                            : "unmark",
+              "", out);
+    buf_puts(out, mark->kind == UNPIN_TENSOR ? "" : ", ");
+    if (mark->kind == PIN_BARRIER)
+        put_string(passes[mark->pass], out);
+    else if (mark->kind != UNPIN_TENSOR)
+        put_axes(session->mesh, atom, n, out);
+    buf_putc(out, ')');
+}
+
+static void put_op(const Graph *graph, int32_t op, Buf *out)
+{
+    buf_puts(out, "graph:op(");
+    put_string(op_name(graph, op), out);
+    buf_putc(out, ')');
+}
+
+/* {pp = 0, ["dp:(1)2"] = 1} */
+static void put_submesh(const Mesh *mesh, SubMesh sub, Buf *out)
+{
+    Buf text = buf_new(out->arena);
+    submesh_format(mesh, sub, &text);
+    buf_putc(out, '{');
+    for (Str rest = buf_str(&text); rest.n > 0;) {
+        Str part = str_take(&rest, ','), axis = str_take(&part, '=');
+        const char *name = arena_str(out->arena, axis);
+        if (is_identifier(name))
+            buf_puts(out, name);
+        else {
+            buf_putc(out, '[');
+            put_string(name, out);
+            buf_putc(out, ']');
+        }
+        buf_printf(out, " = %.*s%s", STR_ARG(part), rest.n > 0 ? ", " : "");
+    }
+    buf_putc(out, '}');
+}
+
+static void put_on_ops(const Session *session, const Decision *decision, Buf *out)
+{
+    const Graph *graph = session->graph;
+    if (decision->kind == PIN_SCHEDULE) {
+        buf_puts(out, "graph:schedule(");
+        put_string(decision->schedule, out);
+        buf_printf(out, ", {micro_batches = %d})", decision->number);
+        return;
+    }
+    if (decision->kind == PIN_STAGE) {
+        /* the first stage takes what comes before its node, so it is named too */
+        bool first = session->inferred->program[0] == decision->place;
+        buf_puts(out, decision->relay ? "graph:staging{" : "graph:blocking{");
+        buf_puts(out, first ? "" : "graph:node(0), ");
+        put_op(graph, decision->place, out);
+        buf_putc(out, '}');
+        return;
+    }
+    buf_puts(out, decision->kind == PIN_DEVICES ? "graph:assign(" : "graph:recompute(");
+    buf_puts(out, "graph:between(");
+    put_op(graph, decision->place, out);
+    buf_puts(out, ", ");
+    put_op(graph, decision->last, out);
+    buf_putc(out, ')');
+    if (decision->kind == PIN_DEVICES) {
+        buf_puts(out, ", ");
+        put_submesh(session->mesh, decision->devices, out);
+    }
+    buf_putc(out, ')');
+}
+
+void decision_lua(const Session *session, const Decision *decision, Buf *out)
+{
+    if (decision_is_on_ops(decision->kind)) {
+        if (decision->kind != PIN_SCHEDULE && (!is_named(session->graph, decision->place) ||
+                                               !is_named(session->graph, decision->last)))
+            buf_puts(out, "-- another op has the same name: ");
+        put_on_ops(session, decision, out);
+        return;
+    }
+    if (!has_name(session, decision)) {
+        buf_puts(out, "-- another op has the same name: ");
+        decision_format(session, decision, out);
+    } else if (decision_pins_dim(decision->kind))
+        put_pin(session, decision, out);
+    else if (decision->kind == UNPIN_TENSOR_DIM || decision->kind == UNPIN_INDEX_DIM)
+        put_unpin(session, decision, out);
+    else
+        put_mark(session, decision, out);
+}

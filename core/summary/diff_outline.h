@@ -1,0 +1,42 @@
+/* diff_outline.h - two plans side by side as one list of lines, in the order of the program.
+ *
+ * A line is a parameter or input before its first reader, an op, or a reshard: below the op that
+ * makes its value, before the first reader of what is given. Each has its counterpart of the same
+ * name in the other plan beside it. Findings that one side has alone come last. What both plans
+ * repeat alike in their layers is one line xN. Marks:
+ *
+ *     =  alike (DIFF_OPS, DIFF_TENSORS, DIFF_RESHARDS of diff.h)    ~  on both sides, not alike
+ *     -  only in the first                                         +  only in the second
+ *
+ * An op is alike when its cuts, and how its outputs are made, lie and are read are. Everything is
+ * one walk over both programs with look-ups by hash.
+ */
+#ifndef CORE_SUMMARY_DIFF_OUTLINE_H
+#define CORE_SUMMARY_DIFF_OUTLINE_H
+
+#include "core/summary/diff.h"
+
+typedef enum { DIFF_LINE_GIVEN, DIFF_LINE_OP, DIFF_LINE_RESHARD, DIFF_LINE_FINDING } DiffLineKind;
+
+typedef struct {
+    DiffLineKind kind;
+    char mark;
+    int32_t id[2];   /* per side: tensor, op, reshard or finding; -1 */
+    int32_t last[2]; /* the last of those alike */
+    int n;
+} DiffLine;
+
+typedef struct {
+    int n_lines, n_changes; /* changes: lines whose mark is not '=' */
+    const DiffLine *line;
+    const int32_t *of_op[2];      /* per side, per op: its line; -1: a host op */
+    const int32_t *of_reshard[2]; /* the same of reshards */
+} DiffOutline;
+
+/* Of a diff of two sides. */
+DiffOutline diff_outline(Arena *arena, const PlanDiff *diff);
+
+/* The op that a reshard is shown at: the maker of its value, or the first reader; -1. */
+int32_t reshard_op(const Plan *plan, const Reshard *reshard);
+
+#endif

@@ -1,0 +1,156 @@
+#include "core/summary/label.h"
+
+#include "core/plan/stage.h"
+
+#include <ctype.h>
+
+const char *label_operator(const Graph *graph, int32_t op)
+{
+    const char *name = op_operator(graph, op), *colon = strrchr(name, ':');
+    return colon ? colon + 1 : name;
+}
+
+Str label_op(const Session *session, Arena *arena, int32_t op)
+{
+    const Graph *graph = session->graph;
+    const char *path = op_path(graph, op), *name = op_name(graph, op);
+    int32_t group = session->groups->group_of[op];
+    bool alone = group >= 0 && session->groups->groups[group].n == 1;
+
+    if (!*path)
+        return str_from(name);
+    if (alone)
+        return str_from(path);
+    return str_from(arena_printf(arena, "%s/%s", path, path_base(name)));
+}
+
+Str label_tensor(const Session *session, Arena *arena, int32_t tensor)
+{
+    const Graph *graph = session->graph;
+    int32_t maker = graph->tensors[tensor].maker;
+
+    if (maker < 0 || session->inferred->on_parameters[maker] ||
+        inferred_is_host(session->inferred, maker))
+        return str_from(naming_label(session->naming, tensor));
+    const Groups *groups = session->groups;
+    const Group *group = &groups->groups[groups->group_of[maker]];
+    if (graph->ops[maker].path != 0 && groups->order[group->first + group->n - 1] == maker &&
+        graph->ops[maker].n_outputs == 1)
+        return str_from(arena_printf(arena, "%s.out", op_path(graph, maker)));
+    int which = 0;
+    while (which < graph->ops[maker].n_outputs && op_outputs(graph, maker)[which] != tensor)
+        which++;
+    Str op = label_op(session, arena, maker);
+    if (graph->ops[maker].n_outputs < 2)
+        return str_from(arena_printf(arena, "%.*s out", STR_ARG(op)));
+    return str_from(arena_printf(arena, "%.*s out %d", STR_ARG(op), which));
+}
+
+/* What a size is called, without the modules before the name; "/2" is no name. */
+static Str base_name(Str word)
+{
+    for (size_t i = word.n; i-- > 1;)
+        if (word.s[i - 1] == '/' && !isdigit((unsigned char)word.s[i]))
+            return (Str){word.s + i, word.n - i};
+    return word;
+}
+
+void label_put_shape(const Inferred *inferred, int32_t tensor, Buf *out)
+{
+    Buf whole = buf_new(out->arena);
+
+    inferred_put_shape(inferred, tensor, &whole);
+    for (const char *s = whole.s; *s;) {
+        size_t n = strcspn(s, ",*+() ");
+        buf_add(out, base_name((Str){s, n}));
+        s += n;
+        if (*s)
+            buf_putc(out, *s++);
+    }
+}
+
+static bool is_shaped(const Inferred *inferred, int32_t tensor)
+{
+    return tensor < 0 || inferred->shape[tensor] >= 0;
+}
+
+/* The rule has a finding against an op of this kind. */
+static bool is_refused(const Session *session, int32_t op)
+{
+    const Findings *findings = &session->inferred->findings;
+
+    for (int i = 0; i < findings->n; i++)
+        if (strcmp(findings->at[i].code, "rule-refused") == 0 &&
+            session->graph->ops[findings->at[i].op].operator== session->graph->ops[op].operator)
+            return true;
+    return false;
+}
+
+const char *label_no_rule(const Session *session, int32_t op)
+{
+    const Inferred *inferred = session->inferred;
+    const GraphOp *node = &session->graph->ops[op];
+    const int32_t *operands = session->graph->operands;
+    bool shaped = true, listed = false;
+
+    for (int32_t i = 0; i < node->n_inputs + node->n_outputs; i++) {
+        int32_t t = operands[node->input + i];
+        shaped &= is_shaped(inferred, t);
+        listed |= t >= 0 && inferred->listed && inferred->listed[t];
+    }
+    if (listed)
+        return "reads or makes a sequence: replicated";
+    if (!registry_find(inferred->registry, str_from(op_operator(session->graph, op))))
+        return "no rule: replicated";
+    if (!shaped)
+        return "not all sizes are known: replicated";
+    return is_refused(session, op) ? "its rule refuses it: replicated, F says why"
+                                   : "what size it gives only the run tells: replicated";
+}
+
+const char *label_pass(const Plan *plan)
+{
+    return plan->stages && plan->stages->n_micro_batches > 1 ? "micro-batch" : "step";
+}
+
+const char *label_tensor_kind(const Session *session, int32_t tensor)
+{
+    if (tensor_is_parameter(session->inferred, tensor))
+        return "parameter";
+    if (inferred_value(session->inferred, tensor))
+        return "constant";
+    if (session->graph->tensors[tensor].maker < 0)
+        return "input";
+    return session->graph->tensors[tensor].output ? "output" : "activation";
+}
+
+Str label_pin(Arena *arena, const Decision *pin)
+{
+    if (pin->origin.kind != ORIGIN_POLICY)
+        return pin->origin.kind == ORIGIN_USER ? STR("by you") : STR("by search");
+    return str_from(arena_printf(arena, "%s:%d", path_base(pin->origin.file), pin->origin.line));
+}
+
+void label_origin(const Origin *origin, Buf *out)
+{
+    if (origin->kind == ORIGIN_POLICY)
+        buf_printf(out, "%s:%d  ", path_base(origin->file), origin->line);
+    else
+        buf_puts(out, origin->kind == ORIGIN_USER ? "by you  " : "by search  ");
+    buf_puts(out, origin->text ? origin->text : "");
+}
+
+void text_wildcard(Str text, Buf *out)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        bool digit = text.s[i] >= '0' && text.s[i] <= '9';
+        bool inside = i > 0 && ((text.s[i - 1] | 0x20) >= 'a' && (text.s[i - 1] | 0x20) <= 'z');
+        if (!digit || inside) {
+            buf_putc(out, text.s[i]);
+            continue;
+        }
+        while (i + 1 < text.n && text.s[i + 1] >= '0' && text.s[i + 1] <= '9')
+            i++;
+        buf_putc(out, '*');
+    }
+}

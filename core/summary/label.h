@@ -1,0 +1,31 @@
+/* label.h - what ops, tensors and decisions are called on screens, in drawings and in exports. */
+#ifndef CORE_SUMMARY_LABEL_H
+#define CORE_SUMMARY_LABEL_H
+
+#include "core/session/session.h"
+
+/* "transformer.h.0.mlp.c_fc", with "/Gemm" where other ops share the path. */
+Str label_op(const Session *session, Arena *arena, int32_t op);
+/* The operator without its domain. */
+const char *label_operator(const Graph *graph, int32_t op);
+/* A parameter or input by its name, a made value by its op: "h.0.mlp.c_fc.out"
+ * for what a module hands on, "h.0.mlp.act/Mul out" inside of it. */
+Str label_tensor(const Session *session, Arena *arena, int32_t tensor);
+/* What a tensor is: "parameter", "input", "activation". */
+const char *label_tensor_kind(const Session *session, int32_t tensor);
+/* What is known of a shape, briefly: "NonZero.1,64" for pick/NonZero.1; "?": nothing is. */
+void label_put_shape(const Inferred *inferred, int32_t tensor, Buf *out);
+/* Why an op without a rule of its own is replicated: "no rule". */
+const char *label_no_rule(const Session *session, int32_t op);
+/* What the plan's totals are of: a "step", or a "micro-batch" of the several that a step has. */
+const char *label_pass(const Plan *plan);
+
+/* "megatron.lua:14", "by you". */
+Str label_pin(Arena *arena, const Decision *pin);
+/* "policy.lua:14  graph:shard(...)", "by you  ..."; for a screen line. */
+void label_origin(const Origin *origin, Buf *out);
+
+/* Runs of digits as one '*', so that what is alike in each layer reads the same. */
+void text_wildcard(Str text, Buf *out);
+
+#endif

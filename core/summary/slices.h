@@ -1,0 +1,92 @@
+/* slices.h - which part of a tensor each place of the mesh holds, and with whom it shares it.
+ *
+ * A slice is what one rank holds; equal slices have equal numbers and letters. Numbers count
+ * through the dims in order, so that a picture of two dims reads A B C .. row by row. Over partial
+ * axes the holders of one slice hold different addends; over axes that neither cut nor are partial
+ * they hold equal bytes (replicas).
+ */
+#ifndef CORE_SUMMARY_SLICES_H
+#define CORE_SUMMARY_SLICES_H
+
+#include "core/layout/runs.h"
+#include "core/plan/plan.h"
+
+typedef struct {
+    const Mesh *mesh;
+    const Sharding *sharding;
+    SubMesh part; /* of the mesh: other devices hold nothing */
+    AtomSet cuts, partials;
+    int64_t n_slices, n_addends, n_copies; /* their product is the number of devices of the part */
+    int64_t most;                          /* elements of the largest slice, which rank 0 has */
+    bool uneven, strided;                  /* strided: slices lie in pieces */
+} Slices;
+
+Slices slices_of(const Sharding *sharding, const Mesh *mesh, SubMesh part);
+/* As its maker leaves it, on the part of the mesh where it lies; the rank chooses where there are
+ * several. It has a sharding. */
+Slices slices_of_tensor(const Plan *plan, int32_t tensor, int64_t rank);
+
+/* The rank, or the one that stands like it on the part. */
+int64_t slices_twin(const Slices *slices, int64_t rank);
+int64_t slice_elements(const Slices *slices, int64_t position); /* 0 outside of the part */
+
+int64_t slice_number(const Slices *slices, int64_t position);
+int64_t slice_addend(const Slices *slices, int64_t position); /* from 0 */
+
+/* Which part of dim d the rank holds, from 0; of how many. */
+int64_t slice_part(const Slices *slices, int d, int64_t position);
+int64_t slice_parts(const Slices *slices, int d);
+
+/* "A" .. "Z", "a" .. "z", then "A1" ..: short, and the same for the same slice. */
+void slice_letter(int64_t number, Buf *out);
+
+/* ORDER TILE_FORM: how much a mark says, the most first. */
+typedef enum {
+    SLICE_AS_FULL,
+    SLICE_AS_SHORT,
+    SLICE_AS_NUMBER,
+    SLICE_AS_MARK,
+    SLICE_AS_LETTER
+} SliceForm;
+
+/* What a cell says of the slice at a place: its letter and marks.
+ *
+ *     full, short   A  A=  A'  A~  A Σ2/4  .   all that hold, ~ where it is smaller than rank 0's
+ *     number        AΣ2  A=                    without how many addends there are
+ *     mark          AΣ  A=  A~                 the first that holds of empty, Σ, ~, ', =
+ *     letter        A  .                       the letter alone
+ *
+ * An empty slice is a dot. */
+void slice_mark(const Slices *slices, int64_t position, SliceForm form, Buf *out);
+
+/* What the marks on a screen mean, for a legend: bits of the marks that slices of it have. */
+typedef enum {
+    MARK_ADDEND = 1,
+    MARK_COPY = 2,
+    MARK_STRIDED = 4,
+    MARK_SHORT = 8,
+    MARK_EMPTY = 16,
+    MARK_ALONE = 32 /* the only holder */
+} SliceMark;
+
+int slice_marks(const Slices *slices, int64_t position);
+
+/* `position` with other parts of dims d and e (-1: as it is); addend and copy stay. */
+int64_t slice_at(const Slices *slices, int d, int64_t part, int e, int64_t other, int64_t position);
+
+/* "0:4", "0:192+768:960+2 more": the runs of one dim on a rank, `most` of them; "none" of an empty
+ * one. */
+void slice_range(Arena *arena, const Slices *slices, int d, int64_t position, int most, Buf *out);
+
+/* "0:4,:,768:1536": of all dims, ":" where it is whole. */
+void slice_ranges(Arena *arena, const Slices *slices, int64_t position, Buf *out);
+
+/* "ABCDABCDABCD": whose piece each run of dim d is, in the order of the dim, where there are no
+ * more than `most` of them; else nothing. Letters are those of the slices that differ from that of
+ * `position` in this dim only. */
+void slice_pieces(Arena *arena, const Slices *slices, int d, int64_t position, int most, Buf *out);
+
+/* "d0 d1 d2": devices that hold the same slice as this rank; at most `most`, then "+5". */
+void slice_peers(const Slices *slices, int64_t position, int most, Buf *out);
+
+#endif

@@ -1,0 +1,211 @@
+#include "tui/app/panes.h"
+
+/* A pane of a wide workspace: percent of the body. */
+typedef struct {
+    ShowId show;
+    int x, y, w, h;
+} WidePane;
+
+typedef struct {
+    int n;
+    WidePane pane[LAYOUT_PANES];
+} Workspace;
+
+static const Workspace workspaces[] = {
+    {3, {{SHOW_GRAPH, 0, 0, 61, 100}, {SHOW_OP, 61, 0, 39, 48}, {SHOW_TENSOR, 61, 48, 39, 52}}},
+    {3, {{SHOW_MESH, 0, 0, 57, 58}, {SHOW_MEM, 57, 0, 43, 58}, {SHOW_LIVE, 0, 58, 100, 42}}},
+    {3,
+     {{SHOW_COMM, 0, 0, 100, 38}, {SHOW_COMM_DETAIL, 0, 38, 57, 62}, {SHOW_LINKS, 57, 38, 43, 62}}},
+    {3,
+     {{SHOW_DIFF_TOTALS, 0, 0, 100, 20}, {SHOW_DIFF, 0, 20, 100, 56}, {SHOW_FORK, 0, 76, 100, 24}}},
+    {4,
+     {{SHOW_POLICY, 0, 0, 50, 55},
+      {SHOW_CONSOLE, 0, 55, 50, 45},
+      {SHOW_RUN, 50, 0, 50, 55},
+      {SHOW_CHECK, 50, 55, 50, 45}}},
+};
+
+/* Views above each other on a narrow screen: lines of each, and percent of the body if that is
+ * more; 0: what is left. */
+typedef struct {
+    ShowId show;
+    int rows, percent;
+} StackPane;
+
+typedef struct {
+    int n;
+    StackPane pane[LAYOUT_PANES];
+} Stack;
+
+static const Stack stacks[] = {
+    {2, {{SHOW_COMM, 0, 0}, {SHOW_COMM_DETAIL, 10, 45}}},
+    {2, {{SHOW_MEM, 0, 0}, {SHOW_LIVE, 9, 45}}},
+    {3, {{SHOW_DIFF_TOTALS, 6, 0}, {SHOW_DIFF, 0, 0}, {SHOW_FORK, 4, 15}}},
+    {2, {{SHOW_POLICY, 0, 0}, {SHOW_CONSOLE, 7, 35}}},
+    {2, {{SHOW_RUN, 0, 0}, {SHOW_CHECK, 6, 30}}},
+};
+
+static const Workspace *workspace_of(ShowId show)
+{
+    for (size_t i = 0; i < sizeof workspaces / sizeof workspaces[0]; i++)
+        for (int p = 0; p < workspaces[i].n; p++)
+            if (workspaces[i].pane[p].show == show)
+                return &workspaces[i];
+    return NULL;
+}
+
+static const Stack *stack_of(ShowId show)
+{
+    for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++)
+        for (int p = 0; p < stacks[i].n; p++)
+            if (stacks[i].pane[p].show == show)
+                return &stacks[i];
+    return NULL;
+}
+
+/* Where a border stands, in columns or rows of the body. */
+static int border_at(const Layout *layout, bool upright, int percent)
+{
+    const Splits *splits = &layout->splits;
+    int of = upright ? layout->body.w : layout->body.h;
+
+    for (int i = 0; i < splits->n; i++) {
+        const Border *border = &splits->moved[i].border;
+        if (border->workspace == layout->workspace && border->upright == upright &&
+            border->percent == percent)
+            return of * splits->moved[i].percent / 100;
+    }
+    return of * percent / 100;
+}
+
+/* Borders at equal percents meet, whatever the size. */
+static void spread(Layout *layout, const Workspace *workspace, Rect body)
+{
+    layout->workspace = (int)(workspace - workspaces);
+    for (int p = 0; p < workspace->n; p++) {
+        const WidePane *pane = &workspace->pane[p];
+        int left = border_at(layout, true, pane->x);
+        int right = border_at(layout, true, pane->x + pane->w);
+        int top = border_at(layout, false, pane->y);
+        int bottom = border_at(layout, false, pane->y + pane->h);
+        Rect frame = {body.x + left, body.y + top, right - left, bottom - top};
+        layout->pane[layout->n_panes++] =
+            (LayoutPane){pane->show, frame, {frame.x + 1, frame.y + 1, frame.w - 2, frame.h - 2}};
+    }
+}
+
+/* Panes but for the first begin with a line that names them. */
+static void pile(Layout *layout, const Stack *stack, Rect body)
+{
+    int height[LAYOUT_PANES], left = body.h, flexible = 0;
+
+    for (int p = 0; p < stack->n; p++) {
+        int share = body.h * stack->pane[p].percent / 100;
+        height[p] = stack->pane[p].rows > share ? stack->pane[p].rows : share;
+        left -= height[p];
+        if (height[p] == 0)
+            flexible = p;
+    }
+    height[flexible] = left;
+    for (int p = 0, y = body.y; p < stack->n; y += height[p++]) {
+        Rect whole = {body.x, y, body.w, height[p]};
+        LayoutPane *pane = &layout->pane[layout->n_panes++];
+        *pane = (LayoutPane){stack->pane[p].show, {0}, whole};
+        if (p > 0) {
+            pane->frame = (Rect){whole.x, whole.y, whole.w, 1};
+            pane->area.y++;
+            pane->area.h--;
+        }
+    }
+}
+
+Layout layout_make(int w, int h, ShowId show, bool zoomed, const Splits *splits)
+{
+    Layout layout = {.status = {0, 0, w, 1},
+                     .tabs = {0, 1, w, 1},
+                     .path = {0, 2, w, 1},
+                     .note = {0, h - 2, w, 1},
+                     .keys = {0, h - 1, w, 1},
+                     .body = {0, 3, w, h - 5},
+                     .workspace = -1};
+    Rect body = layout.body;
+    const Workspace *workspace = workspace_of(show);
+    const Stack *stack = stack_of(show);
+
+    if (splits)
+        layout.splits = *splits;
+    layout.too_small = w < LAYOUT_MIN_W || h < LAYOUT_MIN_H;
+    if (layout.too_small)
+        return layout;
+    if (workspace && !zoomed && w >= LAYOUT_WIDE && h >= LAYOUT_TALL)
+        spread(&layout, workspace, body);
+    else if (stack && !zoomed && body.h >= LAYOUT_STACK_H)
+        pile(&layout, stack, body);
+    else
+        layout.pane[layout.n_panes++] = (LayoutPane){show, {0}, body};
+    return layout;
+}
+
+bool layout_border(const Layout *layout, int x, int y, Border *out)
+{
+    if (layout->workspace < 0)
+        return false;
+    const Workspace *workspace = &workspaces[layout->workspace];
+    for (int p = 0; p < workspace->n; p++) {
+        const WidePane *pane = &workspace->pane[p];
+        Rect frame = layout->pane[p].frame;
+        bool across = x >= frame.x && x < frame.x + frame.w;
+        bool down = y >= frame.y && y < frame.y + frame.h;
+        bool upright = pane->x > 0 && down && (x == frame.x || x == frame.x - 1);
+        bool level = pane->y > 0 && across && (y == frame.y || y == frame.y - 1);
+        if (!upright && !level)
+            continue;
+        *out = (Border){layout->workspace, upright, upright ? pane->x : pane->y};
+        return true;
+    }
+    return false;
+}
+
+enum { PERCENT_MIN = 12, PERCENT_MAX = 88 };
+
+/* The nearest borders of the workspace around one, as they stand: a pane between keeps a part. */
+static void bounds(const Layout *layout, const Border *border, int *least, int *most)
+{
+    const Workspace *workspace = &workspaces[border->workspace];
+    int of = border->upright ? layout->body.w : layout->body.h;
+    int at = border_at(layout, border->upright, border->percent);
+
+    *least = PERCENT_MIN;
+    *most = PERCENT_MAX;
+    for (int p = 0; p < workspace->n; p++) {
+        int percent = border->upright ? workspace->pane[p].x : workspace->pane[p].y;
+        int other = border_at(layout, border->upright, percent), in = other * 100 / of;
+        if (percent == 0 || percent == border->percent)
+            continue;
+        if (other < at && in + PERCENT_MIN > *least)
+            *least = in + PERCENT_MIN;
+        if (other > at && in - PERCENT_MIN < *most)
+            *most = in - PERCENT_MIN;
+    }
+}
+
+void layout_drag(const Layout *layout, Splits *splits, const Border *border, int x, int y)
+{
+    int of = border->upright ? layout->body.w : layout->body.h;
+    int to = (border->upright ? x - layout->body.x : y - layout->body.y) * 100 / of;
+    int least, most, i = 0;
+
+    if (border->workspace != layout->workspace)
+        return;
+    bounds(layout, border, &least, &most);
+    to = to < least ? least : to > most ? most : to;
+    while (i < splits->n && (splits->moved[i].border.workspace != border->workspace ||
+                             splits->moved[i].border.upright != border->upright ||
+                             splits->moved[i].border.percent != border->percent))
+        i++;
+    if (i == LAYOUT_BORDERS)
+        return;
+    splits->n = i == splits->n ? i + 1 : splits->n;
+    splits->moved[i].border = *border;
+    splits->moved[i].percent = to;
+}

@@ -1,0 +1,73 @@
+/* layout.h - where things stand on a screen of a given size: a pure function, tested by rows.
+ *
+ *     status          model, policy, mesh, peak, step, findings
+ *     tabs            1 Graph  2 Op ...                          ? help
+ *     path            model > transformer > h[0..11] x12
+ *     body            one view, or panes with frames where the screen is wide
+ *     note            about the selected row; answers and errors
+ *     keys            the most useful keys; the prompt
+ *
+ * From LAYOUT_WIDE columns and LAYOUT_TALL rows on, views that belong together are panes beside
+ * each other, one of five workspaces: graph + op + tensor, mesh + memory + what lives at its peak,
+ * reshards + the selected one + links, two plans, policy + console + run. Below that a view has the
+ * screen, or shares it with the parts that explain it, above each other. Below LAYOUT_MIN_W x
+ * LAYOUT_MIN_H there is nothing but a line that says so.
+ */
+#ifndef TUI_APP_PANES_H
+#define TUI_APP_PANES_H
+
+#include "tui/views/view.h"
+
+enum {
+    LAYOUT_MIN_W = 40,
+    LAYOUT_MIN_H = 10,
+    LAYOUT_WIDE = 130,
+    LAYOUT_TALL = 30,
+    LAYOUT_STACK_H = 14, /* of the body: where views stand above each other */
+    LAYOUT_PANES = 4,
+    LAYOUT_BORDERS = 12 /* of all workspaces */
+};
+
+typedef struct {
+    ShowId show;
+    Rect frame; /* w == 0: no frame; h == 1: a line with its name */
+    Rect area;
+} LayoutPane;
+
+/* A border between panes of a workspace: all their edges at that percent. */
+typedef struct {
+    int workspace;
+    bool upright; /* moves left and right */
+    int percent;  /* where it is by itself */
+} Border;
+
+/* Borders that were moved. */
+typedef struct {
+    int n;
+    struct {
+        Border border;
+        int percent;
+    } moved[LAYOUT_BORDERS];
+} Splits;
+
+typedef struct {
+    bool too_small;
+    Rect status, tabs, path, note, keys;
+    Rect body;
+    int workspace; /* -1: no panes beside each other */
+    Splits splits;
+    int n_panes;
+    LayoutPane pane[LAYOUT_PANES];
+} Layout;
+
+/* splits: NULL: as the table has them.
+ * show: the view that has the focus; it is always in a pane. zoomed: it alone. */
+Layout layout_make(int w, int h, ShowId show, bool zoomed, const Splits *splits);
+
+/* The border between frames that is drawn there. */
+bool layout_border(const Layout *layout, int x, int y, Border *out);
+
+/* Moves a border to there, as far as panes stay large enough to read. */
+void layout_drag(const Layout *layout, Splits *splits, const Border *border, int x, int y);
+
+#endif
