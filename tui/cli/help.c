@@ -15,14 +15,10 @@
 static void add_indented(const char *text, const char *indent, Buf *out)
 {
     for (Str rest = str_from(text); rest.n > 0;) {
-        int64_t end = str_find(rest, STR("\n"));
-        size_t n = end < 0 ? rest.n : (size_t)end;
-        if (n > 0)
-            buf_puts(out, indent);
-        buf_add(out, (Str){rest.s, n});
+        Str line = str_take(&rest, '\n');
+        buf_puts(out, line.n > 0 ? indent : "");
+        buf_add(out, line);
         buf_putc(out, '\n');
-        n += end >= 0;
-        rest = (Str){rest.s + n, rest.n - n};
     }
 }
 
@@ -62,13 +58,14 @@ void help_overview(Buf *out)
         help_synopsis(verb, &synopsis);
         text_put_pair(buf_str(&synopsis), LEFT_MOST, verb->action.help, out);
     }
-    buf_puts(out, "\ndimscope help VERB has the options of a verb. Topics:\n\n");
+    buf_puts(out, "\ndimscope help VERB explains a verb and its options. Topics:\n\n");
     for (const Topic *topic = cli_topics; topic->name; topic++) {
         Str term = str_from(arena_printf(out->arena, "  dimscope help %s", topic->name));
         text_put_pair(term, 27, topic->title, out);
     }
     text_put_pair(STR("  dimscope help explore"), 27, "the options of the explorer", out);
-    text_put_pair(STR("  dimscope help lua"), 27, "what scripts can call; lua.NAME one of it", out);
+    text_put_pair(STR("  dimscope help lua"), 27,
+                  "what scripts can call; lua.NAME explains one name", out);
 }
 
 /* "      --dim K=V,..." */
@@ -115,9 +112,9 @@ void help_keys(Buf *out)
 }
 
 static const char config_about[] =
-    "$XDG_CONFIG_HOME/dimscope/config, by default ~/.config/dimscope/config, has what\n"
-    "is otherwise typed each time. --config FILE reads another one, --config none none.\n"
-    "What cannot be used is a warning with its line; all else counts.\n";
+    "$XDG_CONFIG_HOME/dimscope/config, by default ~/.config/dimscope/config, holds\n"
+    "settings, colours and keys. --config FILE reads another file, --config none reads\n"
+    "none. A line that cannot be used is a warning; the other lines still count.\n";
 static const char config_example[] = "[explorer]\n"
                                      "numbers = on\n"
                                      "[theme]\n"
@@ -126,12 +123,13 @@ static const char config_example[] = "[explorer]\n"
                                      "[keys]\n"
                                      "undo = \"u U\"\n";
 static const char config_theme_text[] =
-    "A look is a colour and marks: a name (black red green yellow blue magenta cyan\n"
-    "white, bright- before it), 0 to 255, #rrggbb, or default; bold, underline, reverse.\n";
+    "A look is a colour and attributes. Colours: black red green yellow blue magenta\n"
+    "cyan white, also with bright- in front, 0 to 255, #rrggbb, or default. Attributes:\n"
+    "bold, underline, reverse.\n";
 static const char config_keys_text[] =
-    "An action's name, and the keys that replace its own, blanks between: j, C-d,\n"
-    "Enter, F5, Space, or up to three after each other: gg, C-wl. 'dimscope help keys'\n"
-    "names the actions.\n";
+    "The name of an action, and the keys that replace its default keys, separated by\n"
+    "blanks: j, C-d, Enter, F5, Space, or up to three in sequence: gg, C-wl. 'dimscope\n"
+    "help keys' lists the actions.\n";
 
 /* "off on; off" */
 static const char *setting_values(const Setting *setting, Arena *arena)
@@ -151,7 +149,7 @@ static const char *setting_values(const Setting *setting, Arena *arena)
     return out.s;
 }
 
-/* Of a list, the words too. */
+/* For a list, with its possible words. */
 static const char *setting_help(const Setting *setting, Arena *arena)
 {
     const Settings standard = settings_standard();
@@ -175,20 +173,20 @@ void help_config(Buf *out)
     buf_puts(out, config_about);
     buf_putc(out, '\n');
     add_indented(config_example, "  ", out);
-    buf_puts(out, "\n[explorer]: a setting, its values; the one that is shipped\n");
+    buf_puts(out, "\n[explorer]: a setting, its values; the default\n");
     for (const Setting *setting = settings_table; setting->name; setting++) {
         const char *values = setting_values(setting, out->arena);
         Str term = str_from(arena_printf(out->arena, "  %-12s %s", setting->name, values));
         text_put_pair(term, LEFT_MOST, setting_help(setting, out->arena), out);
     }
-    buf_puts(out, "\n[theme]: looks of the roles, over the theme that is set\n  ");
+    buf_puts(out, "\n[theme]: looks of roles, which replace those of the theme\n  ");
     add_roles(out);
     add_indented(config_theme_text, "  ", out);
     buf_puts(out, "\n[keys]\n");
     add_indented(config_keys_text, "  ", out);
 }
 
-/* The views, by the number of their tab; parts stand beside them. */
+/* Views by the number of their tab, then the panes beside them. */
 void help_views(Buf *out)
 {
     for (int i = 0; i < SHOW_COUNT; i++) {
@@ -202,8 +200,7 @@ void help_views(Buf *out)
     buf_puts(out, help_marks);
 }
 
-/* The end of the first sentence: a full stop and a capital, or the text's end. "et al. 2019" goes
- * on. */
+/* The end of the first sentence: a full stop before a capital, so not "et al. 2019", or the end. */
 static size_t sentence_end(Str text)
 {
     for (size_t i = 0; i + 2 < text.n; i++)
@@ -212,7 +209,7 @@ static size_t sentence_end(Str text)
     return text.n;
 }
 
-/* The first sentence of a shipped file's first comment, behind its name: "-- dp.lua: ..". */
+/* The first sentence of a shipped file's leading comment, after its name: "-- dp.lua: ..". */
 static const char *about_shipped(const Cli *cli, const char *kind, Str name)
 {
     enum { SCRIPT_BYTES_MAX = 4 << 20 };
@@ -231,8 +228,7 @@ static const char *about_shipped(const Cli *cli, const char *kind, Str name)
     return colon < 0 ? "" : arena_str(cli->arena, (Str){about.s, sentence_end(about)});
 }
 
-/* What is shipped of a kind, with what each file says of itself, below the topic that speaks of
- * it. */
+/* Lists the shipped files that belong to a topic, each with the first sentence of its comment. */
 static void write_shipped(Cli *cli, const char *topic, Buf *out)
 {
     static const struct {
@@ -275,8 +271,8 @@ bool help_topic(Cli *cli, Str name, Buf *out)
 
 /* ---- the verb ---- */
 
-/* A manual page, or completion of a shell. */
-static int for_programs(Cli *cli, Str section)
+/* Prints a manual page, or the completion of a shell. */
+static int print_for_programs(Cli *cli, Str section)
 {
     const char *shell = cli->options.completion;
     cli->raw = true;
@@ -296,11 +292,11 @@ int cli_help(Cli *cli)
 {
     Str name = str_from(cli->n_operands > 0 ? cli->operand[0] : "");
     if (cli->options.man || cli->options.completion)
-        return for_programs(cli, name);
+        return print_for_programs(cli, name);
     if (lua_help_is_meant(name))
         return help_lua(cli, name);
     if (cli->options.json || cli->options.annotations) {
-        error_kind(&cli->err, ERROR_USAGE, "--json and --annotations are of 'help lua'");
+        error_kind(&cli->err, ERROR_USAGE, "--json and --annotations need 'help lua'");
         return cli_fail(cli);
     }
     if (cli->n_operands == 0) {

@@ -1,5 +1,4 @@
-/* help.h - help, the manual pages and completion, from the tables of verbs, options, keys and
- * topics. */
+/* help.h - help, manual pages and completion, made from the tables of verbs, options and topics. */
 #ifndef TUI_CLI_HELP_H
 #define TUI_CLI_HELP_H
 
@@ -7,19 +6,19 @@
 
 typedef struct {
     const char *name, *title;
-    bool is_format;   /* of a file: it goes into section 5 of the manual */
-    const char *text; /* lines of at most 84 columns, shown as they are; or */
+    bool is_format;   /* a file format: goes into section 5 of the manual */
+    const char *text; /* lines of at most 84 columns; NULL if `write` makes the text */
     void (*write)(Buf *out);
 } Topic;
 
-extern const Topic cli_topics[]; /* ended by one without a name */
+extern const Topic cli_topics[]; /* the last one has no name */
 
-void help_usage(Buf *out);                     /* what `dimscope` alone says */
+void help_usage(Buf *out);                     /* printed by `dimscope` without operands */
 void help_overview(Buf *out);                  /* verbs and topics */
 void help_verb(const Verb *verb, Buf *out);    /* what it does, its options */
-bool help_topic(Cli *cli, Str name, Buf *out); /* false: there is none */
+bool help_topic(Cli *cli, Str name, Buf *out); /* false if there is no such topic */
 void topic_write(Cli *cli, const Topic *topic, Buf *out);
-void help_keys(Buf *out); /* topics made from tables */
+void help_keys(Buf *out); /* these topics are made from tables */
 void help_views(Buf *out);
 void help_config(Buf *out);
 void help_drawings(Buf *out);                     /* kinds and marks, from viz/diagram.h */
@@ -27,18 +26,17 @@ void help_tables(Buf *out);                       /* columns, from viz/report/ta
 void help_synopsis(const Verb *verb, Buf *out);   /* "dimscope plan MODEL .." */
 void help_option(const Option *option, Buf *out); /* "-m, --mesh MESH" */
 
-/* The manual page of a section, "1", "5" or, of what scripts can call, "7", in roff. False: there
- * is none. */
+/* The manual page of section "1", "5" or "7" (what scripts can call) in roff; false for others. */
 bool help_man(Cli *cli, Str section, Buf *out);
 
-/* Completion of the command line in a shell: bash, zsh or fish. False: for no other. */
+/* The completion script of bash, zsh or fish; false for another shell. */
 bool help_completion(Cli *cli, Str shell, Buf *out);
 
-/* What scripts can call: `help lua`, `help lua.NAME`, in text or JSON, or annotations for language
- * servers. The exit code. */
+/* `help lua`, `help lua.NAME`: what scripts can call, as text, JSON or annotations for language
+ * servers. Returns the exit code. */
 int help_lua(Cli *cli, Str name);
 
-/* All rows as a file of annotations: valid Lua that nobody runs. */
+/* All rows as a file of annotations, in valid Lua. */
 void lua_annotate(const ScriptEntry *rows, Buf *out);
 
 #endif

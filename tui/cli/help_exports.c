@@ -1,33 +1,35 @@
-/* help_exports.c - help on drawings and tables, from the tables that make them. */
+/* help_exports.c - help on drawings and tables, made from the tables of both. */
 #include "tui/cli/help.h"
 
 #include "tui/screen/text.h"
 #include "viz/report/tables.h"
 
 static const char drawings_head[] =
-    "Behind a kind: what it is a drawing of, in brackets where it can choose by itself.\n"
-    "Examples stand behind\n"
+    "After each kind: what it draws, in brackets if that is optional, and an example to\n"
+    "append to\n"
     "    dimscope export samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron --svg -o a.svg\n"
     "\n";
 
 static const char drawings_tail[] =
     "\n"
-    "One thing looks one way, so that a grey print reads the same:\n"
+    "Shapes and lines carry the meaning, so a drawing also reads without colours:\n"
     "\n"
-    "box    op: its name and operator, what it reads -> makes, time, bytes on a device;\n"
-    "       double border: equal layers, xN; dashed: what comes from outside; rounded:\n"
-    "       a device; slanted corner: a cause; thick border: what it is about, or the most\n"
+    "box    op: name and operator, inputs -> outputs, time, bytes on a device;\n"
+    "       double border: equal layers, xN; dashed: comes from outside the drawing;\n"
+    "       rounded: a device; slanted corner: a cause; thick border: the subject of the\n"
+    "       drawing, or the largest value\n"
     "frame  bold and rounded: a stage; dashed: a group of devices; double: a layer\n"
-    "line   thin and grey: a value that is not moved; else by what moves it:\n"
+    "line   thin and grey: a value that is not resharded; else by collective:\n"
     "       AR bold, arrows both ways; AG crow's foot; RS dashed, inverted arrow;\n"
-    "       A2A double; PP and permutes dotted. Its width is by bytes, its colour by\n"
-    "       the axis; dashed with a sum mark: the value is partial\n"
-    "       of diff: dashed and grey is only in A, bold only in B\n"
+    "       A2A double; PP and permutes dotted. The width shows bytes, the colour the\n"
+    "       axis; dashed with a sum mark: the value is partial\n"
+    "       in diff: dashed and grey is only in A, bold only in B\n"
     "legend axes, marks and units, the mesh, the plan's hash, the version\n"
     "\n"
-    "In SVG a box says under the pointer why it is so, with the policy's line. What is\n"
-    "too large for dot is refused, and the error names the kind that fits. --dot writes\n"
-    "any size. Without the program dot, -o a.svg writes a.svg.gv, and says so.\n";
+    "In SVG, pointing at a box shows why it is sharded so, with the policy's line. A\n"
+    "drawing too large for dot is refused with an error that names a kind that fits;\n"
+    "--dot writes any size. Without the program dot, -o a.svg writes a.svg.gv and says\n"
+    "so.\n";
 
 void help_drawings(Buf *out)
 {
@@ -49,15 +51,16 @@ static const char tables_head[] =
     "                          --csv -o FOLDER/                 a file each\n"
     "                          --json [--table NAME]            as data, all or one\n"
     "\n"
-    "A column of times or bytes ends in its unit; what is not known is empty, in JSON\n"
-    "null. Shardings are as in 8/dp,1024,768; shapes as in [8,1024,768]. A row is\n"
+    "Names of columns with times or bytes end in the unit. An unknown value is empty, in\n"
+    "JSON null. A sharding is written 8/dp,1024,768, a shape [8,1024,768]. A row is\n"
     "\n";
 
 static const char tables_tail[] =
     "\n"
-    "JSON of one: {\"schema\":\"dimscope.sheet\", \"version\":1, \"view\":NAME, \"columns\":[..],\n"
-    "\"rows\":[{..}]}; of all: {\"schema\":\"dimscope.tables\", \"version\":1, \"plan\":HASH,\n"
-    "\"tables\":{NAME:{\"columns\", \"rows\"}}}. Equal plans give equal bytes.\n";
+    "JSON of one table: {\"schema\":\"dimscope.sheet\", \"version\":1, \"view\":NAME,\n"
+    "\"columns\":[..], \"rows\":[{..}]}; of all: {\"schema\":\"dimscope.tables\",\n"
+    "\"version\":1, \"plan\":HASH, \"tables\":{NAME:{\"columns\", \"rows\"}}}. Equal plans give "
+    "equal bytes.\n";
 
 void help_tables(Buf *out)
 {

@@ -1,4 +1,4 @@
-/* man.c - the manual pages, in roff, from the tables that help is made from. */
+/* man.c - the manual pages in roff, made from the same tables as help. */
 #include "tui/cli/help.h"
 
 #include "core/base/version.h"
@@ -7,7 +7,7 @@
 
 #include <ctype.h>
 
-/* Text that roff shows as it is. */
+/* Escapes text for roff. */
 static void add_roff(Str text, Buf *out)
 {
     bool begins = true;
@@ -48,7 +48,7 @@ static void man_verbs(Buf *out)
     add_roff(
         STR("dimscope explores how a model is sharded over a mesh of devices. It opens a\n"
             "model (ONNX, a config.json of Hugging Face, or built by Lua), a mesh and a policy\n"
-            "in Lua, infers every shape and propagates every sharding, shows each collective\n"
+            "in Lua. It infers every shape, propagates every sharding, shows each collective\n"
             "with its cost and its cause, and runs the plan."),
         out);
     buf_puts(out, ".SH VERBS\n");
@@ -69,7 +69,7 @@ static void man_options(Buf *out)
     }
 }
 
-/* Topics as sections: file formats are of the page in section 5. */
+/* Topics as sections: file formats in section 5, the others in section 1. */
 static void man_topics(Cli *cli, bool formats, Buf *out)
 {
     for (const Topic *topic = cli_topics; topic->name; topic++) {
@@ -91,7 +91,7 @@ static void see_also(const char *page, Buf *out)
     buf_printf(out, ".SH SEE ALSO\n.BR %s ,\n.BR dot (1)\n", page);
 }
 
-/* page: "" or what follows the name of the program: "-lua". */
+/* page: the suffix of the program's name, "" or "-lua". */
 static void add_title(const char *page, const char *section, const char *name, const char *of,
                       Buf *out)
 {
@@ -109,14 +109,16 @@ static void man_row(const ScriptEntry *row, Buf *out)
     add_tagged(buf_str(&use), row->help, out);
 }
 
-/* Functions first, then each type with what it has. */
+/* Functions first, then each type with its fields and methods. */
 static void man_lua(const ScriptEntry *rows, Buf *out)
 {
     buf_puts(out, ".SH DESCRIPTION\n");
-    add_roff(STR("Policies, operators and machines are files in Lua 5.4, which see no file, no\n"
-                 "process and no network. Types are written as language servers for Lua have\n"
-                 "them. Operands, dims, axes and devices count from 0, places in lists from 1."),
-             out);
+    add_roff(
+        STR("Policies, operators and machines are files in Lua 5.4. They run in a sandbox\n"
+            "without files, processes and network. Types are written in the notation of Lua\n"
+            "language servers. Operands, dims, axes and devices count from 0; elements of Lua\n"
+            "lists count from 1."),
+        out);
     buf_puts(out, ".SH FUNCTIONS\n");
     for (const ScriptEntry *row = rows; row->name; row++)
         if (row->kind != SCRIPT_METHOD && row->kind != SCRIPT_FIELD && row->kind != SCRIPT_TYPE)
@@ -153,9 +155,9 @@ bool help_man(Cli *cli, Str section, Buf *out)
         return false;
     add_title("", "5", "files that dimscope reads and writes", "File Formats", out);
     buf_puts(out, ".SH DESCRIPTION\n");
-    add_roff(STR("What is not of dimscope's own making, as ONNX files and the fields of a\n"
-                 "config.json, is not described here. Scripts in Lua see no file, no process and "
-                 "no network."),
+    add_roff(STR("The file formats of dimscope. ONNX files and the fields of a config.json are\n"
+                 "described by their own projects. Scripts in Lua run in a sandbox without files,\n"
+                 "processes and network."),
              out);
     man_topics(cli, true, out);
     see_also("dimscope (1)", out);

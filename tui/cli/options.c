@@ -1,143 +1,130 @@
 #include "tui/cli/options.h"
 
+#include "core/base/nearest.h"
+
 #include <getopt.h>
 #include <limits.h>
 #include <stddef.h>
 
-#define AT(field) offsetof(CliOptions, field)
+#define OPTION(name, key, kind, field, arg, verbs, help)                                           \
+    {                                                                                              \
+        name, key, kind, offsetof(CliOptions, field), arg, help, verbs                             \
+    }
+#define FLAG(name, key, field, verbs, help) OPTION(name, key, OPTION_FLAG, field, "", verbs, help)
+#define TEXT(name, key, field, arg, verbs, help)                                                   \
+    OPTION(name, key, OPTION_TEXT, field, arg, verbs, help)
+#define LIST(name, field, arg, verbs, help) OPTION(name, 0, OPTION_LIST, field, arg, verbs, help)
 
 const Option cli_options[] = {
-    {"mesh", 'm', OPTION_TEXT, AT(mesh), "MESH", "the devices: dp=2,tp=4 or [[0,1],[2,3]]",
-     UINT_MAX},
-    {"policy", 'p', OPTION_TEXT, AT(policy), "FILE",
-     "a Lua policy: a path, or a shipped one's name",
-     VERBS_ON_PLANS | VERB_INFO | VERB_RULE | VERB_CALIBRATE},
-    {"dim", 0, OPTION_LIST, AT(dims), "K=V,...", "sizes of free dims: batch=8,seq=1024", UINT_MAX},
-    {"machine", 0, OPTION_TEXT, AT(machine), "NAME|FILE", "what a device can do (default h100x8)",
-     UINT_MAX},
-    {"pins", 0, OPTION_TEXT, AT(pins), "FILE",
-     "further decisions: a plan file, or what other systems print", VERBS_ON_PLANS},
-    {"propagate", 0, OPTION_TEXT, AT(propagate), "NAME",
-     "the propagator: factor, spmd, strategy; of diff a list: factor,factor:shardy,spmd",
-     VERBS_ON_PLANS},
-    {"json", 0, OPTION_FLAG, AT(json), "", "answer in JSON, one line",
-     VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_RUN | VERB_INFO |
-         VERB_RULE | VERB_RESHARD | VERB_HELP},
-    {"json", 0, OPTION_FLAG, AT(json), "", "tables of the plan as data", VERB_EXPORT},
-    {"output", 'o', OPTION_TEXT, AT(output), "FILE", "write there instead of on the terminal",
-     VERB_PLAN | VERB_EXPORT | VERB_CALIBRATE},
-    {"full", 0, OPTION_FLAG, AT(full), "", "with -o: the derived columns too", VERB_PLAN},
-    {"values", 0, OPTION_FLAG, AT(values), "", "every value with its dtype and shape", VERB_INFO},
-    {"max-peak", 0, OPTION_TEXT, AT(max_peak), "BYTES",
-     "most memory of a device: 74GiB; of reshard: of the tensor, on the way",
-     VERB_CHECK | VERB_RESHARD},
-    {"max-comm", 0, OPTION_TEXT, AT(max_comm), "PERCENT", "most of the step in collectives: 20%",
-     VERB_CHECK},
-    {"max-step", 0, OPTION_TEXT, AT(max_step), "TIME", "longest step: 5ms", VERB_CHECK},
-    {"dot", 0, OPTION_FLAG, AT(dot), "", "a Graphviz drawing", VERB_EXPORT},
-    {"svg", 0, OPTION_FLAG, AT(svg), "", "the same laid out by the program dot", VERB_EXPORT},
-    {"pdf", 0, OPTION_FLAG, AT(pdf), "", "the same on a page", VERB_EXPORT},
-    {"png", 0, OPTION_FLAG, AT(png), "", "the same as pixels", VERB_EXPORT},
-    {"kind", 0, OPTION_TEXT, AT(kind), "KIND",
-     "what is drawn: overview (default), block, neighbourhood, ..: see help drawings", VERB_EXPORT},
-    {"hops", 0, OPTION_TEXT, AT(hops), "N", "of a neighbourhood: how far around the op (2)",
-     VERB_EXPORT},
-    {"html", 0, OPTION_FLAG, AT(html), "", "a report in one file, for a browser", VERB_EXPORT},
-    {"md", 0, OPTION_FLAG, AT(md), "", "a report to paste into a review", VERB_EXPORT},
-    {"csv", 0, OPTION_FLAG, AT(csv), "", "a table of the plan, or with -o FOLDER/ all",
-     VERB_EXPORT},
-    {"table", 0, OPTION_TEXT, AT(table), "NAME",
-     "of --csv, --json: ops, tensors, reshards, ..: see help tables", VERB_EXPORT},
-    {"trace", 0, OPTION_FLAG, AT(trace), "", "a step along time, as Chrome's JSON for Perfetto",
-     VERB_EXPORT},
-    {"onnx", 0, OPTION_FLAG, AT(onnx), "", "the model with the plan as ONNX's own annotations",
-     VERB_EXPORT},
-    {"to", 0, OPTION_TEXT, AT(to), "SYSTEM",
-     "the plan as code: dtensor, jax, shardy, paddle, nnscaler or lua", VERB_EXPORT},
-    {"backend", 0, OPTION_TEXT, AT(backend), "NAME",
-     "what runs it: host (default), mpi under mpirun, cuda, or auto: cuda where it can",
-     VERB_RUN | VERB_CALIBRATE},
-    {"stall", 0, OPTION_TEXT, AT(stall), "S",
-     "ends a run in which nothing happens for so long, beside what an op may take (3)",
-     VERB_RUN | VERB_CALIBRATE},
-    {"verify", 0, OPTION_FLAG, AT(verify), "", "compare every value with one device", VERB_RUN},
-    {"deterministic", 0, OPTION_FLAG, AT(deterministic), "",
-     "plain loops in a fixed order: the same bits every time", VERB_RUN | VERB_CALIBRATE},
-    {"seed", 0, OPTION_TEXT, AT(seed), "N", "of inputs and weights that are not given (0)",
-     VERB_RUN | VERB_CALIBRATE},
-    {"inputs", 0, OPTION_TEXT, AT(inputs), "FOLDER",
-     "input_0.pb, .. of the model: free dims are as there; what only data decide is found out",
-     VERB_RUN},
-    {"weights", 0, OPTION_TEXT, AT(weights), "PATH",
-     "a .safetensors file, or a folder of them: weights by name; others as the model has them",
-     VERB_RUN | VERB_CALIBRATE},
-    {"repeat", 0, OPTION_TEXT, AT(repeat), "N", "runs to take the median of (1)",
-     VERB_RUN | VERB_CALIBRATE},
-    {"warmup", 0, OPTION_TEXT, AT(warmup), "N",
-     "runs before those that are timed (1 with --repeat, else 0)", VERB_RUN | VERB_CALIBRATE},
-    {"trace", 0, OPTION_TEXT, AT(trace_file), "FILE",
-     "write when each rank did what there, as Chrome's JSON for Perfetto", VERB_RUN},
-    {"onnx-test", 0, OPTION_FLAG, AT(onnx_test), "",
-     "operands are folders of ONNX test data, with the model in or beside them", VERB_RUN},
-    {"cuts", 0, OPTION_TEXT, AT(cuts), "all",
-     "with --onnx-test: on one device, then under each cut of each op by the axes of -m", VERB_RUN},
-    {"shapes", 0, OPTION_TEXT, AT(shapes), "LIST",
-     "of the inputs: 4x8,8x16:i64; 'scalar', - for none, =[2,3] for values", VERB_RULE},
-    {"attr", 0, OPTION_LIST, AT(attrs), "K=V", "an attribute: axis=1, perm=[1,0]", VERB_RULE},
-    {"list", 0, OPTION_FLAG, AT(list), "", "all operators", VERB_RULE},
-    {"in", 0, OPTION_TEXT, AT(in), "LIST",
-     "how the inputs lie on the mesh, with ';' between: '[-1,0];[0,-1]', '[S(0)];[R]'", VERB_RULE},
-    {"trace", 0, OPTION_FLAG, AT(trace), "", "how the dims_mapping rule comes to its answer",
-     VERB_RULE},
-    {"backward", 0, OPTION_FLAG, AT(backward), "", "with --trace: from the outputs to the inputs",
-     VERB_RULE},
-    {"exact", 0, OPTION_FLAG, AT(exact), "", "with --trace: Paddle's oddities too", VERB_RULE},
-    {"profile", 0, OPTION_TEXT, AT(profile), "NAME",
-     "the propagator's: shardy, torch, vescale, ..; of rule: torch, vescale, rules",
-     VERB_RULE | VERBS_ON_PLANS},
-    {"no-redistribute", 0, OPTION_FLAG, AT(no_redistribute), "",
-     "with --profile torch: refuse where an input must move, and name the fix",
-     VERB_RULE | VERBS_ON_PLANS},
-    {"allow-native", 0, OPTION_FLAG, AT(allow_native), "",
-     "load kernels that a policy names in shared libraries: native code with all your rights",
-     VERB_RULE | VERBS_ON_PLANS | VERB_CALIBRATE},
-    {"check", 0, OPTION_FLAG, AT(check), "",
-     "prove the rule: every cut on simulated ranks against one device", VERB_RULE},
-    {"dtype", 0, OPTION_TEXT, AT(dtype), "NAME", "element type of the tensor (f32)", VERB_RESHARD},
-    {"to-mesh", 0, OPTION_TEXT, AT(to_mesh), "MESH",
-     "the devices TO lies on, where they are others", VERB_RESHARD},
-    {"man", 0, OPTION_FLAG, AT(man), "", "the manual page in roff; with 5: of files, 7: of scripts",
-     VERB_HELP},
-    {"annotations", 0, OPTION_FLAG, AT(annotations), "",
-     "of lua: a file for language servers, which then know what scripts can call", VERB_HELP},
-    {"completion", 0, OPTION_TEXT, AT(completion), "SHELL",
-     "completion of the command line in bash, zsh or fish", VERB_HELP},
-    {"ascii", 0, OPTION_FLAG, AT(ascii), "", "no character beyond ASCII", UINT_MAX},
-    {"color", 0, OPTION_TEXT, AT(color), "WHEN", "auto, always or never; auto respects NO_COLOR",
-     VERB_EXPLORE | VERB_TOUR},
-    {"config", 0, OPTION_TEXT, AT(config), "FILE",
-     "settings, theme and keys; none: as shipped (default: help config)", VERB_EXPLORE | VERB_TOUR},
-    {"fresh", 0, OPTION_FLAG, AT(fresh), "", "do not begin where the last session ended",
-     VERB_EXPLORE},
-    {"plain", 0, OPTION_FLAG, AT(plain), "",
-     "line by line, for screen readers and terminals that cannot place a cursor", VERB_EXPLORE},
-    {"no-mouse", 0, OPTION_FLAG, AT(no_mouse), "", "leave the mouse to the terminal",
-     VERB_EXPLORE | VERB_TOUR},
-    {"size", 0, OPTION_TEXT, AT(size), "COLSxROWS", "of a screen that is not a terminal",
-     VERB_EXPLORE | VERB_TOUR},
-    {"script", 0, OPTION_TEXT, AT(script), "KEYS", "keys to press: jjw<Enter>",
-     VERB_EXPLORE | VERB_TOUR},
-    {"screen", 0, OPTION_TEXT, AT(screen), "FILE", "write the last screen there and end",
-     VERB_EXPLORE | VERB_TOUR},
-    {"help", 'h', OPTION_FLAG, AT(help), "", "help on the verb", UINT_MAX},
-    {"version", 'V', OPTION_FLAG, AT(version), "", "the version", UINT_MAX},
+    TEXT("mesh", 'm', mesh, "MESH", UINT_MAX, "the devices: dp=2,tp=4 or [[0,1],[2,3]]"),
+    TEXT("policy", 'p', policy, "FILE", VERBS_ON_PLANS | VERB_INFO | VERB_RULE | VERB_CALIBRATE,
+         "a Lua policy: a path, or the name of a shipped one"),
+    LIST("dim", dims, "K=V,...", UINT_MAX, "sizes of free dims: batch=8,seq=1024"),
+    TEXT("machine", 0, machine, "NAME|FILE", UINT_MAX, "the numbers of a device (default h100x8)"),
+    TEXT("pins", 0, pins, "FILE", VERBS_ON_PLANS,
+         "further decisions: a plan file, or shardings that other systems print"),
+    TEXT("propagate", 0, propagate, "NAME", VERBS_ON_PLANS,
+         "the propagator: factor, spmd, strategy; for diff a list: factor,factor:shardy,spmd"),
+    FLAG("json", 0, json,
+         VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_RUN | VERB_INFO |
+             VERB_RULE | VERB_RESHARD | VERB_HELP,
+         "print JSON, one line"),
+    FLAG("json", 0, json, VERB_EXPORT, "tables of the plan as data"),
+    TEXT("output", 'o', output, "FILE", VERB_PLAN | VERB_EXPORT | VERB_CALIBRATE,
+         "write to this file instead of the terminal"),
+    FLAG("full", 0, full, VERB_PLAN, "with -o: save the derived columns too"),
+    FLAG("values", 0, values, VERB_INFO, "every value with its dtype and shape"),
+    TEXT("max-peak", 0, max_peak, "BYTES", VERB_CHECK | VERB_RESHARD,
+         "limit of the memory per device: 74GiB; for reshard, of the tensor between steps"),
+    TEXT("max-comm", 0, max_comm, "PERCENT", VERB_CHECK,
+         "limit of the share of the step spent in collectives: 20%"),
+    TEXT("max-step", 0, max_step, "TIME", VERB_CHECK, "limit of the step time: 5ms"),
+    FLAG("dot", 0, dot, VERB_EXPORT, "a Graphviz drawing"),
+    FLAG("svg", 0, svg, VERB_EXPORT, "the drawing as SVG, laid out by the program dot"),
+    FLAG("pdf", 0, pdf, VERB_EXPORT, "the drawing as PDF"),
+    FLAG("png", 0, png, VERB_EXPORT, "the drawing as PNG"),
+    TEXT("kind", 0, kind, "KIND", VERB_EXPORT,
+         "what to draw: overview (default), block, neighbourhood, ..: see help drawings"),
+    TEXT("hops", 0, hops, "N", VERB_EXPORT, "with --kind neighbourhood: how far around the op (2)"),
+    FLAG("html", 0, html, VERB_EXPORT, "a report in one file, for a browser"),
+    FLAG("md", 0, md, VERB_EXPORT, "a report in Markdown, for a review"),
+    FLAG("csv", 0, csv, VERB_EXPORT, "a table of the plan, or all tables with -o FOLDER/"),
+    TEXT("table", 0, table, "NAME", VERB_EXPORT,
+         "with --csv or --json: ops, tensors, reshards, ..: see help tables"),
+    FLAG("trace", 0, trace, VERB_EXPORT, "a step over time, in Chrome's JSON for Perfetto"),
+    FLAG("onnx", 0, onnx, VERB_EXPORT,
+         "the model with the plan as ONNX's multi-device annotations"),
+    TEXT("to", 0, to, "SYSTEM", VERB_EXPORT,
+         "the plan as code: dtensor, jax, shardy, paddle, nnscaler or lua"),
+    TEXT("backend", 0, backend, "NAME", VERB_RUN | VERB_CALIBRATE,
+         "what runs it: host (default), mpi under mpirun, cuda, or auto: cuda if available"),
+    TEXT("stall", 0, stall, "S", VERB_RUN | VERB_CALIBRATE,
+         "end a run if nothing happens for S seconds more than an op may take (3)"),
+    FLAG("verify", 0, verify, VERB_RUN, "compare every value with a run on one device"),
+    FLAG("deterministic", 0, deterministic, VERB_RUN | VERB_CALIBRATE,
+         "plain loops in a fixed order: the same bits every time"),
+    TEXT("seed", 0, seed, "N", VERB_RUN | VERB_CALIBRATE, "seed of random inputs and weights (0)"),
+    TEXT("inputs", 0, inputs, "FOLDER", VERB_RUN,
+         "input_0.pb, .. of the model; they also set the free dims"),
+    TEXT("weights", 0, weights, "PATH", VERB_RUN | VERB_CALIBRATE,
+         "a .safetensors file or a folder of them: weights by name; others from the model"),
+    TEXT("repeat", 0, repeat, "N", VERB_RUN | VERB_CALIBRATE,
+         "number of timed runs; their median is reported (1)"),
+    TEXT("warmup", 0, warmup, "N", VERB_RUN | VERB_CALIBRATE,
+         "runs before the timed ones (1 with --repeat, else 0)"),
+    TEXT("trace", 0, trace_file, "FILE", VERB_RUN,
+         "write what each rank did when, in Chrome's JSON for Perfetto"),
+    FLAG("onnx-test", 0, onnx_test, VERB_RUN,
+         "operands are folders of ONNX test data, with the model in or beside them"),
+    TEXT("cuts", 0, cuts, "all", VERB_RUN,
+         "with --onnx-test: on one device, then under each cut of each op by the axes of -m"),
+    TEXT("shapes", 0, shapes, "LIST", VERB_RULE,
+         "shapes of the inputs: 4x8,8x16:i64; 'scalar', - for none, =[2,3] for values"),
+    LIST("attr", attrs, "K=V", VERB_RULE, "an attribute: axis=1, perm=[1,0]"),
+    FLAG("list", 0, list, VERB_RULE, "all operators"),
+    TEXT("in", 0, in, "LIST", VERB_RULE,
+         "shardings of the inputs, with ';' between: '[-1,0];[0,-1]', '[S(0)];[R]'"),
+    FLAG("trace", 0, trace, VERB_RULE, "show the steps of the dims_mapping rule"),
+    FLAG("backward", 0, backward, VERB_RULE, "with --trace: infer the inputs from the outputs"),
+    FLAG("exact", 0, exact, VERB_RULE, "with --trace: reproduce Paddle's deviations too"),
+    TEXT("profile", 0, profile, "NAME", VERB_RULE | VERBS_ON_PLANS,
+         "profile of the propagator: shardy, torch, vescale, ..; for rule: torch, vescale, rules"),
+    FLAG("no-redistribute", 0, no_redistribute, VERB_RULE | VERBS_ON_PLANS,
+         "with --profile torch: refuse an op that needs a redistribution, and name the fix"),
+    FLAG("allow-native", 0, allow_native, VERB_RULE | VERBS_ON_PLANS | VERB_CALIBRATE,
+         "load kernels that a policy names in shared libraries: native code with all your rights"),
+    FLAG("check", 0, check, VERB_RULE,
+         "prove the rule: every cut on simulated ranks against one device"),
+    TEXT("dtype", 0, dtype, "NAME", VERB_RESHARD, "element type of the tensor (f32)"),
+    TEXT("to-mesh", 0, to_mesh, "MESH", VERB_RESHARD, "the devices of TO, if they are others"),
+    FLAG("man", 0, man, VERB_HELP, "the manual page in roff; with 5: file formats, 7: scripts"),
+    FLAG("annotations", 0, annotations, VERB_HELP,
+         "with lua: annotations of what scripts can call, for language servers"),
+    TEXT("completion", 0, completion, "SHELL", VERB_HELP,
+         "completion of the command line for bash, zsh or fish"),
+    FLAG("ascii", 0, ascii, UINT_MAX, "print ASCII only"),
+    TEXT("color", 0, color, "WHEN", VERB_EXPLORE | VERB_TOUR,
+         "auto, always or never; auto respects NO_COLOR"),
+    TEXT("config", 0, config, "FILE", VERB_EXPLORE | VERB_TOUR,
+         "settings, theme and keys; none: as shipped (default: help config)"),
+    FLAG("fresh", 0, fresh, VERB_EXPLORE, "do not begin where the last session ended"),
+    FLAG("plain", 0, plain, VERB_EXPLORE,
+         "line by line, for screen readers and terminals that cannot place a cursor"),
+    FLAG("no-mouse", 0, no_mouse, VERB_EXPLORE | VERB_TOUR, "leave the mouse to the terminal"),
+    TEXT("size", 0, size, "COLSxROWS", VERB_EXPLORE | VERB_TOUR,
+         "size of a screen that is not a terminal"),
+    TEXT("script", 0, script, "KEYS", VERB_EXPLORE | VERB_TOUR, "keys to press: jjw<Enter>"),
+    TEXT("screen", 0, screen, "FILE", VERB_EXPLORE | VERB_TOUR,
+         "write the last screen to this file and end"),
+    FLAG("help", 'h', help, UINT_MAX, "help on the verb"),
+    FLAG("version", 'V', version, UINT_MAX, "the version"),
     {0},
 };
 
 enum { OPTIONS_MAX = sizeof cli_options / sizeof *cli_options, FIRST_CODE = 256 };
 
-/* Of options that are called alike, `trace`, the verb's own. */
-static bool is_meant(const Option *option, unsigned verb)
+/* Several options may share a name, as --trace: false for one that is another verb's. */
+static bool is_for_verb(const Option *option, unsigned verb)
 {
     for (const Option *other = cli_options; other->name; other++)
         if (other != option && strcmp(other->name, option->name) == 0 && other->verbs & verb)
@@ -145,7 +132,7 @@ static bool is_meant(const Option *option, unsigned verb)
     return true;
 }
 
-/* The bit of the first word that is a verb; that of the explorer where there is none. */
+/* The bit of the first word that names a verb, else the explorer's. */
 static unsigned verb_bit(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -159,11 +146,11 @@ static unsigned verb_bit(int argc, char **argv)
 /* getopt's two views of the table; a long option's code is FIRST_CODE + its row. */
 static void make_getopt(unsigned verb, char *keys, struct option *longs)
 {
-    *keys++ = ':'; /* a missing argument is told from an unknown option */
+    *keys++ = ':'; /* so that a missing argument is not reported as an unknown option */
     for (int i = 0; cli_options[i].name; i++) {
         const Option *option = &cli_options[i];
         bool has_arg = option->kind != OPTION_FLAG;
-        if (!is_meant(option, verb))
+        if (!is_for_verb(option, verb))
             continue;
         *longs++ = (struct option){option->name, has_arg ? required_argument : no_argument, NULL,
                                    FIRST_CODE + i};
@@ -208,19 +195,15 @@ static bool unknown_option(Cli *cli, const char *given)
     Str name = str_from(given);
     while (name.n > 0 && name.s[0] == '-')
         name = (Str){name.s + 1, name.n - 1};
-    const Option *nearest = NULL;
-    int least = 3;
+    Nearest nearest = {name, 3, NULL};
     for (const Option *option = cli_options; option->name; option++)
-        if (str_distance(name, str_from(option->name)) < least) {
-            least = str_distance(name, str_from(option->name));
-            nearest = option;
-        }
-    error_hint(&cli->err, "%s%s", nearest ? "did you mean --" : "see dimscope help",
-               nearest ? nearest->name : "");
+        nearest_try(&nearest, option->name);
+    error_hint(&cli->err, "%s%s", nearest.name ? "did you mean --" : "see dimscope help",
+               nearest.name ? nearest.name : "");
     return false;
 }
 
-/* What was wrong with an option: getopt has moved past it. */
+/* Sets the error for the option that getopt refused and has moved past. */
 static bool bad_option(Cli *cli, int code, char *const *argv)
 {
     const Option *option = option_of(optopt);
@@ -234,8 +217,8 @@ static bool bad_option(Cli *cli, int code, char *const *argv)
     return unknown_option(cli, optopt ? arena_printf(cli->arena, "-%c", optopt) : argv[optind - 1]);
 }
 
-/* The first operand is the verb when it is one; then the options must be its own. */
-static bool take_verb(Cli *cli, const Option *const *given, int n_given, int n, char **operand)
+/* Splits the verb from the operands, and refuses options of other verbs. */
+static bool read_verb(Cli *cli, const Option *const *given, int n_given, int n, char **operand)
 {
     const Verb *verb = n > 0 ? verb_find(str_from(operand[0])) : NULL;
     cli->verb = verb ? verb : &verbs[0];
@@ -268,5 +251,5 @@ bool cli_parse(Cli *cli, int argc, char **argv)
         given[n_given++] = option;
         set_option(cli, option, optarg);
     }
-    return take_verb(cli, given, n_given, argc - optind, argv + optind);
+    return read_verb(cli, given, n_given, argc - optind, argv + optind);
 }

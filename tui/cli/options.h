@@ -1,4 +1,4 @@
-/* options.h - the options: one table that getopt, help and the man page are made from. */
+/* options.h - the table of options, from which getopt, help and the manual page are made. */
 #ifndef TUI_CLI_OPTIONS_H
 #define TUI_CLI_OPTIONS_H
 
@@ -8,7 +8,7 @@ typedef enum { OPTION_FLAG, OPTION_TEXT, OPTION_LIST } OptionKind;
 
 typedef struct {
     const char *name;
-    char key; /* "-m"; '\0': only the long form */
+    char key; /* 'm' for -m; '\0' if there is only the long form */
     OptionKind kind;
     size_t at;       /* offset in CliOptions: bool, const char * or Texts */
     const char *arg; /* "MESH"; "" for a flag */
@@ -16,10 +16,10 @@ typedef struct {
     unsigned verbs;
 } Option;
 
-extern const Option cli_options[]; /* ended by a row without a name */
+extern const Option cli_options[]; /* the last row has no name */
 
-/* Fills options, verb and operands. Options may stand anywhere before "--". ERROR_USAGE: unknown,
- * without its argument, or one that the verb does not take. argv is permuted. */
+/* Fills options, verb and operands; permutes argv. Options may be anywhere before "--". Fails with
+ * ERROR_USAGE if an option is unknown, lacks its argument or belongs to another verb. */
 bool cli_parse(Cli *cli, int argc, char **argv);
 
 #endif

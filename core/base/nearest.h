@@ -1,0 +1,28 @@
+/* nearest.h - of several names, the one most like a given text, for "did you mean".
+ *
+ *     Nearest nearest = {given, 3, NULL};      names at a distance of 3 or more are no hint
+ *     for (..)
+ *         nearest_try(&nearest, name);
+ *     if (nearest.name) ..
+ */
+#ifndef CORE_BASE_NEAREST_H
+#define CORE_BASE_NEAREST_H
+
+#include "core/base/str.h"
+
+typedef struct {
+    Str given;
+    int distance;     /* of the best name so far; only nearer names replace it */
+    const char *name; /* NULL if no name was near enough */
+} Nearest;
+
+static inline void nearest_try(Nearest *nearest, const char *name)
+{
+    int distance = str_distance(nearest->given, str_from(name));
+    if (distance >= nearest->distance)
+        return;
+    nearest->distance = distance;
+    nearest->name = name;
+}
+
+#endif
