@@ -88,10 +88,10 @@ DEVICE_SOURCES := $(wildcard core/run/cuda/device_*.c core/run/cuda/gen_*.c)
 MPI_SOURCES := $(if $(MPI_CFLAGS),$(wildcard core/run/mpi/*.c))
 PLUGIN_SOURCES := $(MPI_SOURCES) $(filter-out $(DEVICE_SOURCES),$(wildcard core/run/cuda/*.c))
 CORE_SOURCES := $(filter-out core/run/mpi/% $(PLUGIN_SOURCES),$(wildcard core/*/*.c core/*/*/*.c))
-FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*/*.c viz/*.c viz/*/*.c scripts/*.c))
+FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*/*.c tui/*/*/*.c viz/*.c viz/*/*.c scripts/*.c))
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
 HEADERS := $(filter-out $(if $(MPI_CFLAGS),,core/run/mpi/%),\
-    $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h viz/*.h viz/*/*.h scripts/*.h))
+    $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h tui/*/*/*.h viz/*.h viz/*/*.h scripts/*.h))
 TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c tests/fakecuda/*.c tests/gpu/*.c) \
     $(if $(MPI_CFLAGS),$(wildcard tests/mpi/*_steps.c))
 TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h tests/fakecuda/*.h)

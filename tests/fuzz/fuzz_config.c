@@ -1,6 +1,6 @@
 /* fuzz_config.c - any text as the user's file: each line counts or is a warning with its place, the
  * settings stay in their ranges, and no sequence of keys is another's start. */
-#include "tui/app/config.h"
+#include "tui/state/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

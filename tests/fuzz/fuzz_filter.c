@@ -2,8 +2,8 @@
  * an error, or the same answer twice. */
 #include "tests/fuzz/tiny_gpt.h"
 
-#include "tui/app/filter.h"
-#include "tui/app/search.h"
+#include "tui/state/filter.h"
+#include "tui/state/search.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/tiny_gpt.h"
 
-#include "tui/app/state.h"
+#include "tui/app/resume.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #define TESTS_UNIT_KEYS_TEXT_H
 
 #include "core/base/str.h"
-#include "tui/app/keys.h"
+#include "tui/state/act.h"
 
 static inline int count_keys(const char *keys)
 {

@@ -2,7 +2,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "tui/app/config.h"
+#include "tui/state/config.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "tests/unit/screen.h"
 
 #include "tui/app/console_complete.h"
-#include "tui/app/lua_typed.h"
+#include "tui/state/lua_typed.h"
 
 /* ---- the end of a line ---- */
 

@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "scripts/hooks.h"
-#include "tui/app/filter.h"
+#include "tui/state/filter.h"
 
 typedef struct {
     const char *name, *text;

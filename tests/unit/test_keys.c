@@ -1,6 +1,6 @@
 #include "tests/unit/unit.h"
 
-#include "tui/app/keymap.h"
+#include "tui/state/keymap.h"
 
 #include <stdio.h>
 #include <string.h>

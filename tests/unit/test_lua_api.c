@@ -7,7 +7,7 @@
 #include "scripts/lua_operator.h"
 #include "scripts/lua_policy.h"
 #include "scripts/lua_register.h"
-#include "tui/app/lua_help.h"
+#include "tui/state/lua_help.h"
 #include "tui/cli/help.h"
 #include "tui/cli/lua_use.h"
 

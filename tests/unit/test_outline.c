@@ -1,8 +1,8 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/graph_lines.h"
 
-#include "tui/views/outline.h"
-#include "tui/views/rail.h"
+#include "tui/state/outline.h"
+#include "tui/views/graph/rail.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "scripts/hooks.h"
-#include "tui/app/search.h"
+#include "tui/state/search.h"
 
 typedef struct {
     const char *name, *text;

@@ -3,7 +3,7 @@
 
 #include "core/base/file.h"
 #include "scripts/hooks.h"
-#include "tui/app/state.h"
+#include "tui/app/resume.h"
 
 #include <stdlib.h>
 #include <unistd.h>

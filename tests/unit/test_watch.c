@@ -4,7 +4,7 @@
 
 #include "scripts/hooks.h"
 #include "tui/app/reload.h"
-#include "tui/views/graph_row.h"
+#include "tui/views/graph/graph_row.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 #include "tui/app/app.h"
 
-#include "tui/app/console.h"
+#include "tui/state/console.h"
 #include "tui/app/complete.h"
 #include "tui/app/go.h"
-#include "tui/app/job.h"
-#include "tui/app/menu.h"
+#include "tui/state/job.h"
+#include "tui/state/menu.h"
 #include "tui/app/mouse.h"
 #include "tui/app/reload.h"
-#include "tui/app/state.h"
+#include "tui/app/resume.h"
 
 #include <stdio.h>
 #include <time.h>

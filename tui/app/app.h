@@ -7,14 +7,14 @@
 #ifndef TUI_APP_APP_H
 #define TUI_APP_APP_H
 
-#include "tui/app/config.h"
+#include "tui/state/config.h"
 #include "tui/app/panes.h"
 #include "tui/app/open.h"
 #include "tui/app/palette.h"
-#include "tui/app/prompt.h"
+#include "tui/state/prompt.h"
 #include "tui/app/tour.h"
 #include "tui/screen/term.h"
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 /* `:` commands of other layers: drawings, reports. run() says itself what came of it, now or, of a
  * job, later; false with *err. */

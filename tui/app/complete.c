@@ -4,7 +4,7 @@
 #include "tui/app/console_complete.h"
 #include "tui/app/copy.h"
 #include "tui/app/export_view.h"
-#include "tui/app/lua_help.h"
+#include "tui/state/lua_help.h"
 
 #include <dirent.h>
 #include <sys/stat.h>

@@ -7,8 +7,8 @@
 #ifndef TUI_APP_COMPLETE_H
 #define TUI_APP_COMPLETE_H
 
-#include "tui/app/prompt.h"
-#include "tui/app/ui.h"
+#include "tui/state/prompt.h"
+#include "tui/state/ui.h"
 
 enum { CANDIDATES_MAX = 200 };
 

@@ -2,8 +2,8 @@
 
 #include "core/base/names.h"
 #include "core/plan/schedule.h"
-#include "tui/app/lua_help.h"
-#include "tui/app/lua_typed.h"
+#include "tui/state/lua_help.h"
+#include "tui/state/lua_typed.h"
 
 #include <inttypes.h>
 

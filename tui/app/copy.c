@@ -1,8 +1,8 @@
 #include "tui/app/copy.h"
 
 #include "core/layout/gspmd.h"
-#include "tui/app/listing.h"
-#include "tui/app/menu.h"
+#include "tui/state/listing.h"
+#include "tui/state/menu.h"
 #include "tui/views/label.h"
 #include "tui/views/page.h"
 

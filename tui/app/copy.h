@@ -6,7 +6,7 @@
 #ifndef TUI_APP_COPY_H
 #define TUI_APP_COPY_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 /* The sharding in the Tensor view, the line of a page, the moved tensor of a reshard; the names of
  * tagged ops, one a line; elsewhere the name of the op or input. */

@@ -1,7 +1,7 @@
 #include "tui/app/export_view.h"
 
 #include "core/base/file.h"
-#include "tui/app/menu.h"
+#include "tui/state/menu.h"
 #include "tui/screen/grid_write.h"
 #include "core/base/sheet_write.h"
 

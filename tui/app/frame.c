@@ -3,10 +3,11 @@
 #include "tui/views/comm_job.h"
 #include "tui/views/label.h"
 #include "tui/app/complete.h"
-#include "tui/app/menu.h"
+#include "tui/state/menu.h"
+#include "tui/views/menu_box.h"
 #include "tui/views/page.h"
-#include "tui/app/reasons_job.h"
-#include "tui/app/whatif.h"
+#include "tui/state/reasons_job.h"
+#include "tui/state/whatif.h"
 
 #include <stdio.h>
 

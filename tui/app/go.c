@@ -2,7 +2,7 @@
 
 #include "tui/views/comm_job.h"
 #include "tui/views/label.h"
-#include "tui/app/menu.h"
+#include "tui/state/menu.h"
 #include "tui/views/page.h"
 
 #include <stdio.h>

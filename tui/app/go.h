@@ -4,7 +4,7 @@
 #ifndef TUI_APP_GO_H
 #define TUI_APP_GO_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 void go_consumer(Ui *ui); /* of the selected tensor */
 /* The maker of the selected tensor; for an op on the graph, whoever makes its inputs. */

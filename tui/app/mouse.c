@@ -1,7 +1,7 @@
 #include "tui/app/mouse.h"
 
 #include "tui/app/go.h"
-#include "tui/app/menu.h"
+#include "tui/state/menu.h"
 
 static const LayoutPane *pane_at(const App *app, int x, int y)
 {

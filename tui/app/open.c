@@ -1,7 +1,7 @@
 #include "tui/app/open.h"
 
 #include "core/base/file.h"
-#include "tui/app/worker.h"
+#include "tui/state/worker.h"
 
 #include <time.h>
 

@@ -6,7 +6,7 @@
 #ifndef TUI_APP_PALETTE_H
 #define TUI_APP_PALETTE_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 enum { PALETTE_TEXT_MAX = 60 };
 

@@ -16,7 +16,7 @@
 #ifndef TUI_APP_PANES_H
 #define TUI_APP_PANES_H
 
-#include "tui/views/view.h"
+#include "tui/state/view.h"
 
 enum {
     LAYOUT_MIN_W = 40,

@@ -1,6 +1,6 @@
 #include "tui/app/settings.h"
 
-#include "tui/app/menu.h"
+#include "tui/state/menu.h"
 
 static void say_setting(Ui *ui, const Setting *setting)
 {

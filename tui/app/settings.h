@@ -2,7 +2,7 @@
 #ifndef TUI_APP_SETTINGS_H
 #define TUI_APP_SETTINGS_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 bool settings_set(Ui *ui, Str args, Error *err); /* "NAME=VALUE"; "NAME" says its value */
 void settings_menu(Ui *ui);

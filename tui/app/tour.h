@@ -8,7 +8,7 @@
 #define TUI_APP_TOUR_H
 
 #include "core/base/str.h"
-#include "tui/app/keys.h"
+#include "tui/screen/key.h"
 #include "tui/screen/grid.h"
 
 typedef struct {

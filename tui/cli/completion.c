@@ -6,7 +6,7 @@
  */
 #include "tui/cli/help.h"
 
-#include "tui/app/lua_help.h"
+#include "tui/state/lua_help.h"
 #include "viz/report/tables.h"
 
 /* What an option's argument, or a verb's operand, may be. */

@@ -5,8 +5,8 @@
 #include "tui/views/about.h"
 #include "tui/views/page.h"
 #include "tui/screen/text.h"
-#include "tui/app/config.h"
-#include "tui/app/lua_help.h"
+#include "tui/state/config.h"
+#include "tui/state/lua_help.h"
 
 #include <ctype.h>
 

@@ -2,7 +2,7 @@
 #include "tui/cli/help.h"
 
 #include "core/base/version.h"
-#include "tui/app/lua_help.h"
+#include "tui/state/lua_help.h"
 #include "tui/cli/options.h"
 
 #include <ctype.h>

@@ -6,8 +6,8 @@
 #include "core/cost/memory.h"
 #include "core/plan/stage.h"
 #include "core/summary/comm.h"
-#include "tui/views/control.h"
-#include "tui/views/parameters.h"
+#include "tui/state/control.h"
+#include "tui/state/parameters.h"
 #include "tui/views/label.h"
 #include "tui/cli/table.h"
 

@@ -15,8 +15,8 @@
 
 #include "core/base/error.h"
 #include "tui/screen/grid.h"
+#include "tui/screen/key.h"
 #include "tui/screen/theme.h"
-#include "tui/app/keys.h"
 
 typedef enum {
     COLOR_MODE_AUTO,

@@ -3,7 +3,7 @@
 #ifndef TUI_VIEWS_ABOUT_H
 #define TUI_VIEWS_ABOUT_H
 
-#include "tui/views/view.h"
+#include "tui/state/view.h"
 
 /* ORDER SHOW: lines of at most 74 columns. Shorter words of what a column means than its heading
  * would be guessed by; formulas are where the numbers are. */

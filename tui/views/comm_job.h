@@ -2,7 +2,7 @@
 #ifndef TUI_VIEWS_COMM_JOB_H
 #define TUI_VIEWS_COMM_JOB_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 extern const char comm_waiting[]; /* what views show that wait for it */
 void comm_follow(Ui *ui);         /* before a frame: begins it */

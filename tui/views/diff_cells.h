@@ -2,7 +2,7 @@
 #ifndef TUI_VIEWS_DIFF_CELLS_H
 #define TUI_VIEWS_DIFF_CELLS_H
 
-#include "tui/app/compare.h"
+#include "tui/state/compare.h"
 
 /* "transformer.h[0..11].mlp.c_fc/Gemm"; of a reshard what is moved. */
 Str diff_line_label(const Ui *ui, const Compare *compare, const DiffLine *line);

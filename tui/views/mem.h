@@ -13,7 +13,7 @@
 
 #include "core/base/intern.h"
 #include "core/session/session.h"
-#include "tui/app/keys.h"
+#include "tui/state/act.h"
 
 /* ORDER MEM_GROUPING */
 typedef enum { MEM_BY_CLASS, MEM_BY_LAYER, MEM_BY_TENSOR, MEM_GROUPING_COUNT } MemGrouping;

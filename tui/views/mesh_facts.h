@@ -2,7 +2,7 @@
 #ifndef TUI_VIEWS_MESH_FACTS_H
 #define TUI_VIEWS_MESH_FACTS_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 /* The selected tensor's reshard: the one under the Comm cursor, else the first; and the first step
  * of it that communicates. NULL: none. */

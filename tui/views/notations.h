@@ -2,7 +2,7 @@
 #ifndef TUI_VIEWS_NOTATIONS_H
 #define TUI_VIEWS_NOTATIONS_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 enum { TENSOR_NOTATIONS_MAX = 8 };
 

@@ -2,7 +2,7 @@
 #ifndef TUI_VIEWS_OP_LISTS_H
 #define TUI_VIEWS_OP_LISTS_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 /* Operand `i` of the op, inputs then outputs: its tensor and the sharding the op sees; -1: absent.
  */

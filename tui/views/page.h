@@ -2,7 +2,7 @@
 #ifndef TUI_VIEWS_PAGE_H
 #define TUI_VIEWS_PAGE_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 /* Draws text with axis names in their colours; the cursor's line is marked where the view has the
  * focus. Remembers how many lines there are. */

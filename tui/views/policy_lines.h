@@ -17,7 +17,7 @@
 #ifndef TUI_VIEWS_POLICY_LINES_H
 #define TUI_VIEWS_POLICY_LINES_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 enum { PRICED_OPS_MAX = 50000 };
 

@@ -5,7 +5,7 @@
 #ifndef TUI_VIEWS_RUN_STATE_H
 #define TUI_VIEWS_RUN_STATE_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 #include "core/run/trace/timeline.h"
 
 typedef struct RunState {

@@ -7,7 +7,7 @@
 #define TUI_VIEWS_SCHEDULE_STATE_H
 
 #include "core/plan/stage.h"
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 typedef struct ScheduleState {
     const Schedule *table; /* of the session's plan; NULL: it has none */

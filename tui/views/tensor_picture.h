@@ -6,7 +6,7 @@
 #ifndef TUI_VIEWS_TENSOR_PICTURE_H
 #define TUI_VIEWS_TENSOR_PICTURE_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 #include "core/summary/slices.h"
 
 typedef struct {

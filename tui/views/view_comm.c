@@ -3,9 +3,9 @@
 
 #include "core/cost/cost.h"
 #include "core/summary/sheets.h"
-#include "tui/app/menu.h"
-#include "tui/app/reasons_job.h"
-#include "tui/app/whatif.h"
+#include "tui/state/menu.h"
+#include "tui/state/reasons_job.h"
+#include "tui/state/whatif.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "tui/app/console.h"
+#include "tui/state/console.h"
 #include "tui/views/label.h"
 
 enum { HINT_LINES = 2 };

@@ -1,6 +1,6 @@
 /* How the plan came: every event of propagation in its order. Moving the cursor steps through them;
  * below the list stands the op of the event, with what its operands were at that moment. */
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 #include "core/explain/events.h"
 #include "core/explain/sites.h"

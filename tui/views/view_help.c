@@ -1,6 +1,6 @@
 #include "tui/views/page.h"
 
-#include "tui/app/lua_help.h"
+#include "tui/state/lua_help.h"
 
 #include "tui/views/about.h"
 #include "tui/views/label.h"

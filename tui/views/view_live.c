@@ -1,6 +1,6 @@
 /* view_live.c - what is alive at the place that the Mem view shows: a tree of rows. */
 #include "core/explain/reason.h"
-#include "tui/app/reasons_job.h"
+#include "tui/state/reasons_job.h"
 #include "tui/views/label.h"
 
 enum { HEAD_ROWS = 2, BYTES_W = 11, SHARE_W = 10 };

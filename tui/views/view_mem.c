@@ -1,6 +1,6 @@
 /* view_mem.c - what each device needs at its peak, and live bytes over the step. */
-#include "tui/app/job.h"
-#include "tui/app/whatif.h"
+#include "tui/state/job.h"
+#include "tui/state/whatif.h"
 #include "tui/views/label.h"
 
 #include "core/summary/sheets.h"

@@ -8,7 +8,7 @@
 #include "core/run/kernel.h"
 #include "core/explain/reason.h"
 #include "core/explain/why_reshard.h"
-#include "tui/app/reasons_job.h"
+#include "tui/state/reasons_job.h"
 #include "tui/views/op_lists.h"
 #include "tui/views/page.h"
 

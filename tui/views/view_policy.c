@@ -1,8 +1,8 @@
 /* view_policy.c - the policy's source with what each line did, and what of it the cursor is on. */
 #include "core/summary/diff.h"
-#include "tui/app/job.h"
-#include "tui/app/menu.h"
-#include "tui/app/pins.h"
+#include "tui/state/job.h"
+#include "tui/state/menu.h"
+#include "tui/state/pins.h"
 #include "tui/views/label.h"
 #include "tui/views/policy_lines.h"
 #include "tui/views/view_policy.h"

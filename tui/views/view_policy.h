@@ -2,7 +2,7 @@
 #ifndef TUI_VIEWS_VIEW_POLICY_H
 #define TUI_VIEWS_VIEW_POLICY_H
 
-#include "tui/app/ui.h"
+#include "tui/state/ui.h"
 
 /* Where an editor is opened: at the line that failed, else at the cursor's. False: no policy. */
 bool policy_place(Ui *ui, Str *file, int *line);

@@ -2,7 +2,7 @@
 
 #include "core/explain/reason.h"
 #include "core/explain/why_not.h"
-#include "tui/app/reasons_job.h"
+#include "tui/state/reasons_job.h"
 #include "tui/views/label.h"
 
 void why_index_text(const Ui *ui, int32_t op, int index, Buf *out)

@@ -1,0 +1,32 @@
+/* state.h - where a session on a model ended: the next one begins there.
+ *
+ *     dimscope state 1
+ *     graph 5f0c9a..            the model's ops and tensors by name: for no other graph
+ *     at Graph op /h.0/attn/Add      (places.h)
+ *     rank 5
+ *     columns 3               of the graph, by bit
+ *     open 81f2.. 0102..        groups, and which of them are open: for these groups only
+ *     filter kind:AR
+ *     mark a Tensor tensor h.0.mlp.c_fc.weight
+ *     tag /h.0/attn/Add
+ *     typed :rank 5             the prompt's history
+ *
+ * One file a model, in $XDG_STATE_HOME/dimscope, by default ~/.local/state/dimscope, named by the
+ * hash of its path. A line that cannot be used is left out, a file that is not ours is not read:
+ * nothing of it is worth more than a note.
+ */
+#ifndef TUI_APP_RESUME_H
+#define TUI_APP_RESUME_H
+
+#include "tui/app/app.h"
+
+const char *state_path(Arena *arena, const char *model); /* NULL: there is no home */
+
+void state_format(App *app, Buf *out);
+bool state_apply(App *app, const Source *source, Error *err); /* false: of another graph, or none */
+
+/* The same with the model's own file. What fails is said on the message line, or not at all. */
+void state_load(App *app);
+void state_save(App *app);
+
+#endif

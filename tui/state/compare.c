@@ -1,0 +1,334 @@
+#include "tui/state/compare.h"
+
+#include "core/base/file.h"
+#include "tui/state/menu.h"
+#include "tui/state/pins.h"
+
+enum { QUICK_OPS_MAX = 20000, VALUE_BEFORE = 1000, VALUE_ASK }; /* quick: compared in a frame */
+
+static bool start(Ui *ui, bool (*work)(void *, Progress *, Error *),
+                  void (*done)(Ui *, void *, bool, const Error *), void *context, bool keeps_plan)
+{
+    return job_start(ui, &(JobWork){.title = "comparison",
+                                    .work = work,
+                                    .done = done,
+                                    .context = context,
+                                    .changes_plan = keeps_plan});
+}
+
+/* ---- what was asked for ---- */
+
+typedef struct {
+    Arena *arena; /* it lives there */
+    const Session *session;
+    const char *name;
+    SessionOptions options;
+    bool before, saved; /* before the last change; another plan file */
+    int n_steps;
+    bool quick;
+    Session *other;
+    Arena *diff_arena;
+    PlanDiff *diff;
+    DiffOutline outline;
+} OpenJob;
+
+static bool read_method(Str word, Method *out)
+{
+    Str profile = word, propagator = str_take(&profile, ':');
+    return method_find(propagator, profile, out, NULL);
+}
+
+static bool read_word(OpenJob *job, Str word, Error *err)
+{
+    const char *text = arena_str(job->arena, word);
+    SessionOptions *options = &job->options;
+    if (str_eq(word, STR("before"))) {
+        job->before = true;
+    } else if (str_ends(word, STR(".json"))) {
+        *options = (SessionOptions){.model = text};
+        job->saved = true;
+    } else if (str_find(word, STR("=")) >= 0) {
+        options->mesh = text;
+    } else if (read_method(word, &options->method)) {
+        options->method_given = true;
+    } else if (str_find(word, STR(":")) >= 0) {
+        Str profile = word, propagator = str_take(&profile, ':');
+        return method_find(propagator, profile, &options->method, err);
+    } else {
+        options->policy = text;
+    }
+    return true;
+}
+
+/* ---- opening ---- */
+
+static void compare_sides(Arena **arena, const Session *a, const Session *b, PlanDiff **diff,
+                          DiffOutline *outline)
+{
+    *arena = arena_new();
+    *diff = plan_diff(*arena, a, b);
+    *outline = diff_outline(*arena, *diff);
+}
+
+static bool open_work(void *context, Progress *progress, Error *err)
+{
+    OpenJob *job = context;
+    const SessionHooks *hooks = &job->session->hooks;
+    Change back = {.kind = CHANGE_STEP, .n = -job->n_steps, .progress = progress};
+    job->options.progress = progress;
+    progress_stage(progress, "planning", 0);
+    if (job->before)
+        job->other = session_fork(job->session, &back, err);
+    else if (job->saved)
+        job->other = session_open(&job->options, hooks, err);
+    else
+        job->other = session_open_graph(job->session->graph, &job->options, hooks, err);
+    if (!job->other)
+        return false;
+    progress_stage(progress, "comparing", 0);
+    compare_sides(&job->diff_arena, job->session, job->other, &job->diff, &job->outline);
+    return true;
+}
+
+static void list_shown(Compare *compare)
+{
+    const DiffOutline *outline = &compare->outline;
+    int n = compare->shows_equal ? outline->n_lines : outline->n_changes;
+    compare->shown = arena_array(compare->diff_arena, int32_t, n);
+    compare->n_shown = 0;
+    for (int i = 0; i < outline->n_lines; i++)
+        if (compare->shows_equal || outline->line[i].mark != '=')
+            compare->shown[compare->n_shown++] = i;
+}
+
+static void say_opened(Ui *ui)
+{
+    const PlanDiff *diff = ui->compare->diff;
+    if (diff->same)
+        ui_say(ui, "the plans are the same");
+    else if (diff->same_result)
+        ui_say(ui, "what comes of it is the same");
+    else
+        ui_say(ui, "%d of %d ops, %d of %d tensors differ from %s", diff->list[DIFF_OPS].n_entries,
+               diff->list[DIFF_OPS].n_compared, diff->list[DIFF_TENSORS].n_entries,
+               diff->list[DIFF_TENSORS].n_compared, ui->compare->name);
+}
+
+static void open_done(Ui *ui, void *context, bool ok, const Error *err)
+{
+    OpenJob *job = context;
+    if (!ok) {
+        ui_error(ui, err);
+        arena_free(job->arena);
+        return;
+    }
+    compare_close(ui);
+    Compare *compare = arena_make(job->arena, Compare);
+    *compare = (Compare){.arena = job->arena, .other = job->other, .name = job->name};
+    compare->diff_arena = job->diff_arena;
+    compare->diff = job->diff;
+    compare->outline = job->outline;
+    list_shown(compare);
+    ui->compare = compare;
+    ui->line[SHOW_DIFF] = ui->top[SHOW_DIFF] = 0;
+    ui_show(ui, SHOW_DIFF);
+    say_opened(ui);
+}
+
+bool compare_open(Ui *ui, Str words, Error *err)
+{
+    Arena *arena = arena_new();
+    OpenJob *job = arena_make(arena, OpenJob);
+    *job = (OpenJob){.arena = arena, .session = ui->session, .options = ui->session->options};
+    job->options.pins = NULL;
+    job->name = arena_str(arena, words);
+    bool ok = true, off = str_eq(words, STR("off"));
+    for (Str rest = words; ok && !off && rest.n > 0; rest = str_trim(rest)) {
+        Str word = str_take(&rest, ' ');
+        ok = read_word(job, word, err);
+    }
+    job->n_steps = pins_of_step(&ui->session->journal, -1);
+    if (ok && job->before && job->n_steps == 0)
+        ok =
+            error_kind(err, ERROR_USAGE, "no change was made here yet: there is no plan before it");
+    if (off)
+        compare_close(ui);
+    if (!ok || off || !start(ui, open_work, open_done, job, false)) {
+        arena_free(arena);
+        return ok;
+    }
+    return true;
+}
+
+void compare_close(Ui *ui)
+{
+    Compare *compare = ui->compare;
+    if (!compare)
+        return;
+    if (!job_is_told(ui)) /* one that nobody waits for may read the other plan */
+        job_end(ui);
+    ui->compare = NULL;
+    arena_free(compare->diff_arena);
+    session_close(compare->other);
+    arena_free(compare->arena);
+}
+
+/* ---- what differs now ---- */
+
+void compare_forget(Ui *ui)
+{
+    if (!ui->compare)
+        return;
+    arena_free(ui->compare->diff_arena);
+    ui->compare->diff_arena = NULL;
+}
+
+static void order_sides(const Ui *ui, const Session **a, const Session **b)
+{
+    const Compare *compare = ui->compare;
+    *a = compare->swapped ? compare->other : ui->session;
+    *b = compare->swapped ? ui->session : compare->other;
+}
+
+static bool is_quick(const Ui *ui)
+{
+    return ui->session->inferred->n_program <= QUICK_OPS_MAX;
+}
+
+typedef struct {
+    Arena *arena; /* it lives there */
+    const Session *a, *b;
+    Arena *diff_arena;
+    PlanDiff *diff;
+    DiffOutline outline;
+} AgainJob;
+
+static bool again_work(void *context, Progress *progress, Error *err)
+{
+    AgainJob *job = context;
+    (void)err;
+    progress_stage(progress, "comparing", 0);
+    compare_sides(&job->diff_arena, job->a, job->b, &job->diff, &job->outline);
+    return true;
+}
+
+static void take_diff(Ui *ui, Arena *arena, PlanDiff *diff, DiffOutline outline)
+{
+    Compare *compare = ui->compare;
+    compare->diff_arena = arena;
+    compare->diff = diff;
+    compare->outline = outline;
+    list_shown(compare);
+}
+
+static void again_done(Ui *ui, void *context, bool ok, const Error *err)
+{
+    AgainJob *job = context;
+    (void)ok, (void)err;
+    take_diff(ui, job->diff_arena, job->diff, job->outline);
+    arena_free(job->arena);
+}
+
+/* Small models are compared when the view is drawn. */
+void compare_again(Ui *ui)
+{
+    if (!ui->compare || is_quick(ui))
+        return;
+    Arena *arena = arena_new();
+    AgainJob *job = arena_make(arena, AgainJob);
+    *job = (AgainJob){.arena = arena};
+    order_sides(ui, &job->a, &job->b);
+    if (!start(ui, again_work, again_done, job, true))
+        arena_free(arena);
+}
+
+const Compare *compare_now(Ui *ui)
+{
+    Compare *compare = ui->compare;
+    if (!compare)
+        return NULL;
+    if (!compare->diff_arena && is_quick(ui) && !job_changes_plan(ui)) {
+        const Session *a, *b;
+        Arena *arena;
+        PlanDiff *diff;
+        DiffOutline outline;
+        order_sides(ui, &a, &b);
+        compare_sides(&arena, a, b, &diff, &outline);
+        take_diff(ui, arena, diff, outline);
+    }
+    return compare->diff_arena ? compare : NULL;
+}
+
+void compare_swap(Ui *ui)
+{
+    compare_forget(ui);
+    ui->compare->swapped = !ui->compare->swapped;
+    compare_again(ui);
+}
+
+void compare_show_equal(Ui *ui, bool shown)
+{
+    ui->compare->shows_equal = shown;
+    if (ui->compare->diff_arena)
+        list_shown(ui->compare);
+}
+
+const char *compare_name(const Ui *ui, int side)
+{
+    const char *policy = ui_policy_file(ui->session);
+    bool other = (side == 1) != ui->compare->swapped;
+    return other ? ui->compare->name : policy ? path_base(policy) : "no policy";
+}
+
+/* ---- asking for it ---- */
+
+static void chosen(Ui *ui, int value)
+{
+    Error err = {0};
+    Str text = str_from(ui->menu.item[value].text);
+    bool ok = true;
+    if (ui->menu.item[value].key == ':')
+        ui->ask_next = "compare ";
+    else if (ui->menu.item[value].key == 'b')
+        ok = compare_open(ui, STR("before"), &err);
+    else if (ui->menu.item[value].key == 'o')
+        ok = compare_open(ui, STR("off"), &err);
+    else
+        ok = compare_open(ui, text, &err);
+    if (!ok)
+        ui_error(ui, &err);
+}
+
+static const char *shipped_policies(const Ui *ui)
+{
+    const SessionHooks *hooks = &ui->session->hooks;
+    return hooks->shipped ? hooks->shipped(hooks->context, ui->frame, "policies") : "";
+}
+
+/* The first letter of a policy where no other entry has it. */
+static char free_key(const Ui *ui, Str name)
+{
+    if (!strchr("jkbo:", name.s[0])) {
+        for (int i = 0; i < ui->menu.n; i++)
+            if (ui->menu.item[i].key == name.s[0])
+                return 0;
+        return name.s[0];
+    }
+    return 0;
+}
+
+void compare_menu(Ui *ui)
+{
+    menu_open(ui, "compare with", chosen);
+    ui->menu.plain = true;
+    for (Str rest = str_from(shipped_policies(ui)); rest.n > 0 && ui->menu.n < 9;) {
+        Str name = str_take(&rest, ' ');
+        if (name.n > 0)
+            menu_add(ui, free_key(ui, name), name, ui->menu.n);
+    }
+    if (pins_of_step(&ui->session->journal, -1) > 0)
+        menu_add(ui, 'b', STR("before the last change"), ui->menu.n);
+    menu_add(ui, ':', STR("another policy, plan.json, mesh or propagator: type it"), ui->menu.n);
+    if (ui->compare)
+        menu_add(ui, 'o', STR("off: no second plan"), ui->menu.n);
+}

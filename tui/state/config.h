@@ -1,0 +1,86 @@
+/* config.h - the user's settings, theme and keys: one ini file, one table of settings.
+ *
+ *     [explorer]            settings, as `:set` takes them
+ *     numbers = on
+ *     [theme]               looks of roles, over the theme that is set (theme.h)
+ *     axis1 = bold #56b4e9
+ *     [keys]                actions by name; what stands here replaces their keys
+ *     undo = "u U"
+ *
+ * A line that begins with # or ; is a comment; quotes around a value may be left out. A line that
+ * cannot be used is a warning with its place, and the others count.
+ *
+ * The table drives the file, `:set`, the options menu, `dimscope help config` and the manual page.
+ */
+#ifndef TUI_STATE_CONFIG_H
+#define TUI_STATE_CONFIG_H
+
+#include "tui/state/keymap.h"
+#include "tui/screen/clipboard.h"
+#include "tui/screen/theme.h"
+
+enum { SETTINGS_MAX = 40 };
+
+typedef enum { GLYPHS_AUTO, GLYPHS_LINES, GLYPHS_ASCII } Glyphs;
+
+/* All int, so that one table reaches them: a switch is 0 or 1, a choice the place of its word, a
+ * list the bits of its words. */
+typedef struct {
+    int glyphs, theme, background, clipboard;
+    int numbers, fold, mouse, watch, restore;
+    int dear;    /* percent of the step */
+    int columns; /* of the graph: bits of GraphColumn */
+} Settings;
+
+typedef struct {
+    const char *name;
+    const char *values; /* words, blanks between; NULL: a number of min to max */
+    int min, max;       /* max of words: how many of them may be chosen, 0: one */
+    size_t at;          /* offset in Settings */
+    int standard;
+    const char *help;
+} Setting;
+
+extern const Setting settings_table[]; /* ended by a row without a name */
+
+/* Any of its words, with blanks or commas between. */
+static inline bool setting_is_list(const Setting *setting)
+{
+    return setting->values && setting->max > 0;
+}
+
+const Setting *setting_find(Str name); /* NULL */
+Settings settings_standard(void);
+int setting_get(const Settings *settings, const Setting *setting);
+bool setting_put(Settings *settings, const Setting *setting, Str value, Error *err);
+/* The next word, where it is one of them. */
+void setting_next(Settings *settings, const Setting *setting);
+void setting_format(const Settings *settings, const Setting *setting, Buf *out); /* its value */
+
+/* A line of [keys] or [theme], kept until there are tables to ask. */
+typedef struct {
+    Str name, value;
+    size_t at; /* offset in the source */
+} ConfigLine;
+
+typedef struct {
+    Arena *arena;
+    Source source;
+    Settings settings;
+    Vec(ConfigLine) theme, keys;
+    Vec(const Error *) warnings;
+} Config;
+
+/* All of a file. Never fails: what is wrong is in its warnings. */
+Config *config_parse(Arena *arena, const Source *source);
+
+/* Reads path, or where it is NULL the user's own file, which may be missing; "none" reads none. */
+Config *config_read(Arena *arena, const char *path);
+const char *config_path(Arena *arena); /* the user's own; NULL: there is no home */
+
+/* The set theme with the file's looks over it; the user's keys over those of the tables. What is
+ * wrong goes to the warnings. */
+Theme config_theme(Config *config, const Settings *settings);
+KeyMap *config_keys(Config *config, const Action *const *tables, int n_tables);
+
+#endif

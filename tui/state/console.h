@@ -1,0 +1,31 @@
+/* console.h - lines of Lua typed in the explorer: what was typed, what it answered, how it goes on.
+ *
+ * A line runs as a job in the state of the policy (scripts/lua_console.h). What it decides is one
+ * step of the journal: `u` takes it back, `:write` keeps it. The last CONSOLE_LINES lines are kept.
+ */
+#ifndef TUI_STATE_CONSOLE_H
+#define TUI_STATE_CONSOLE_H
+
+#include "tui/state/prompt.h"
+#include "tui/state/ui.h"
+
+enum { CONSOLE_LINES = 2000 };
+
+typedef enum { CONSOLE_TYPED, CONSOLE_ANSWER, CONSOLE_ERROR, CONSOLE_CHANGE } ConsoleKind;
+
+typedef struct {
+    ConsoleKind kind;
+    Str text;
+} ConsoleLine;
+
+typedef struct Console {
+    Arena *arena;
+    Vec(ConsoleLine) lines;
+} Console;
+
+Console *console_new(void);
+void console_free(Console *console); /* NULL is allowed */
+
+void console_type(Ui *ui, Str line);
+
+#endif

@@ -1,0 +1,50 @@
+/* filter.h - which ops, inputs and reshards are listed, by a line of terms.
+ *
+ *     MatMul partial:tp          both hold
+ *     kind:AR|AG !norm ms>1      either kind, no "norm" in the name, over a millisecond
+ *
+ * Blanks between terms mean and, `!` before one means not, `|` inside one means or. A word is
+ * looked for in names, paths and operators, case-blind while it has no capital. Keys:
+ *
+ *     name: op: dtype: shape:   of the op and its outputs; shape:4096 one dim, shape:8,4096 all;
+ *                               op:matmul also finds Gemm, Einsum and Linear
+ *     axis: partial:            a mesh axis, or any: cuts the op or its outputs, is due on them
+ *     kind:                     AR AG RS A2A PP SL: a reshard shown at the op has such a step
+ *     is:                       reshard pinned uneven replicated changed tagged
+ *     ms us comm mib            with > >= < <= =: compute, compute, reshards in ms, output on a
+ *                               device
+ *
+ * Answers are kept by name, cut and sharding, so that a graph of 1e6 ops is looked through in a
+ * tenth of a second. A filter is of one plan: parse the text again when the plan changes.
+ */
+#ifndef TUI_STATE_FILTER_H
+#define TUI_STATE_FILTER_H
+
+#include "core/summary/changed.h"
+#include "core/summary/comm.h"
+
+/* What a filter looks at; must outlive it. */
+typedef struct {
+    const Session *session;
+    const Comm *comm;
+    const uint8_t *tagged; /* per op; NULL: none is */
+    const ChangedOps *changed;
+} FilterSource;
+
+typedef struct Filter Filter;
+
+/* NULL with *err: an unknown key, axis, kind or type, or a number that is none. */
+Filter *filter_new(const FilterSource *source, Str text, Error *err);
+void filter_free(Filter *filter); /* NULL is allowed */
+
+const char *filter_text(const Filter *filter);
+bool filter_op(const Filter *filter, int32_t op);
+bool filter_input(const Filter *filter, int32_t tensor); /* of the graph */
+/* kind, ms, mib and axis are the reshard's own; the rest is asked of the op it is shown at. */
+bool filter_reshard(const Filter *filter, int32_t reshard);
+
+/* Appends the text with its last word completed as far as all that fit agree; *choices: those, with
+ * blanks between, where there are several. */
+void filter_complete(const FilterSource *source, Str text, Buf *out, Buf *choices);
+
+#endif

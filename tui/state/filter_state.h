@@ -1,0 +1,71 @@
+/* filter_state.h - a filter as it was read: what filter.c, which reads it, and filter_match.c,
+ * which asks it, both look at. Only these two include it.
+ */
+#ifndef TUI_STATE_FILTER_STATE_H
+#define TUI_STATE_FILTER_STATE_H
+
+#include "tui/state/filter.h"
+
+enum { CHOICES_MAX = 8 };
+
+/* ORDER FILTER_KEY */
+typedef enum {
+    KEY_WORD,
+    KEY_NAME,
+    KEY_OP,
+    KEY_DTYPE,
+    KEY_SHAPE,
+    KEY_AXIS,
+    KEY_PARTIAL,
+    KEY_KIND,
+    KEY_IS,
+    KEY_MS,
+    KEY_US,
+    KEY_COMM,
+    KEY_MIB,
+    KEY_COUNT
+} FilterKey;
+
+/* ORDER FILTER_STATE */
+typedef enum {
+    IS_RESHARD,
+    IS_PINNED,
+    IS_UNEVEN,
+    IS_REPLICATED,
+    IS_CHANGED,
+    IS_TAGGED,
+    IS_COUNT
+} Is;
+
+/* One of the alternatives of a term. */
+typedef struct {
+    Str text;
+    bool blind;  /* no capitals */
+    bool matmul; /* the word itself */
+    int number;  /* of a dtype, a step's kind or a state */
+    AtomSet atoms;
+    Shape shape;
+} Choice;
+
+typedef enum { MORE, MORE_EQUAL, LESS, LESS_EQUAL, EQUAL } Compare;
+
+/* memo: 0 not asked yet, 1 no, 2 yes; by name, by OpCut and by sharding. */
+typedef struct {
+    FilterKey key;
+    bool not ;
+    Compare compare;
+    double limit;
+    int n;
+    Choice value[CHOICES_MAX];
+    uint8_t *by_name, *by_cut, *by_sharding;
+} Term;
+
+struct Filter {
+    Arena *arena;
+    const FilterSource *source;
+    const char *text;
+    uint8_t *pinned; /* per op; NULL: nobody asks */
+    Vec(Term) terms;
+};
+
+#endif

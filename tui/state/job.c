@@ -1,0 +1,192 @@
+#include "tui/state/job.h"
+
+#include "tui/state/ui.h"
+#include "tui/state/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct Job {
+    JobWork work;
+    Worker *worker;
+    bool asked; /* to stop */
+};
+
+/* done() may start the next job. */
+static void finish(Ui *ui)
+{
+    Job *job = ui->job;
+    Error err;
+    bool ok = worker_end(job->worker, &err);
+
+    ui->job = NULL;
+    ui->n_jobs_done++;
+    job->work.done(ui, job->work.context, ok, &err);
+    free(job);
+}
+
+/* Work on a large plan takes longer than that: the next frame does not wait for it. */
+static int quiet_ms(const Ui *ui, const JobWork *work)
+{
+    if (work->yields && ui->quiet_ms > 0)
+        return 0;
+    return ui->quiet_ms > JOB_LARGE_QUIET_MS && !job_at_once(ui) ? JOB_LARGE_QUIET_MS
+                                                                 : ui->quiet_ms;
+}
+
+bool job_start(Ui *ui, const JobWork *work)
+{
+    if (ui->job && ui->job->work.yields)
+        job_end(ui);
+    if (ui->job) {
+        ui_fail(ui, "wait for the %s, or stop it with C-c", ui->job->work.title);
+        return false;
+    }
+    Job *job = calloc(1, sizeof *job);
+    if (job) {
+        job->work = *work;
+        job->worker = worker_start(work->work, work->context);
+    }
+    if (!job || !job->worker) {
+        free(job);
+        ui_fail(ui, "no memory or no thread to begin the %s", work->title);
+        return false;
+    }
+    ui->job = job;
+    if (worker_wait(job->worker, quiet_ms(ui, work)))
+        finish(ui);
+    return true;
+}
+
+bool job_poll(Ui *ui)
+{
+    if (!ui->job || !worker_wait(ui->job->worker, 0))
+        return false;
+    finish(ui);
+    return true;
+}
+
+void job_stop(Ui *ui)
+{
+    if (!ui->job)
+        return;
+    ui->job->asked = true;
+    progress_stop(worker_progress(ui->job->worker));
+}
+
+void job_end(Ui *ui)
+{
+    while (ui->job) {
+        job_stop(ui);
+        finish(ui);
+    }
+}
+
+bool job_at_once(const Ui *ui)
+{
+    return ui->quiet_ms != 0 && ui->session->inferred->n_program <= JOB_AT_ONCE_OPS;
+}
+
+bool job_runs(const Ui *ui)
+{
+    return ui->job != NULL;
+}
+
+bool job_is_told(const Ui *ui)
+{
+    return ui->job && !ui->job->work.yields;
+}
+
+bool job_changes_plan(const Ui *ui)
+{
+    return ui->job && ui->job->work.changes_plan;
+}
+
+const char job_waiting[] = "the plan is being made: this waits for it\n";
+
+bool job_may_change(Ui *ui)
+{
+    if (job_is_told(ui)) {
+        ui_fail(ui, "wait for the %s, or stop it with C-c", ui->job->work.title);
+        return false;
+    }
+    job_end(ui);
+    return true;
+}
+
+void job_format(const Ui *ui, Buf *out)
+{
+    const Job *job = ui->job;
+
+    if (!job)
+        return;
+    buf_printf(out, "%s: ", job->work.title);
+    worker_format(job->worker, "beginning", out);
+    buf_puts(out, job->asked ? ", stopping" : ", C-c stops");
+}
+
+/* ---- changes of the plan ---- */
+
+typedef struct {
+    Arena *arena; /* it lives there */
+    Session *session, *next;
+    Change change;
+    Totals before;
+    void (*said)(Ui *ui, const Totals *before, const char *what);
+    const char *what;
+} ChangeJob;
+
+static bool change_work(void *context, Progress *progress, Error *err)
+{
+    ChangeJob *job = context;
+
+    job->change.progress = progress;
+    job->next = session_prepare(job->session, &job->change, err);
+    return job->next != NULL;
+}
+
+static void change_done(Ui *ui, void *context, bool ok, const Error *err)
+{
+    ChangeJob *job = context;
+
+    if (job->change.kind == CHANGE_POLICY) {
+        ui->n_policy_runs++;
+        ui->policy_failed = *err;
+    }
+    if (ok) {
+        ui_change_to(ui, job->next);
+        if (job->said)
+            job->said(ui, &job->before, job->what);
+    } else if (err->kind == ERROR_CANCELLED) {
+        ui_say(ui, "stopped: the plan is as before");
+    } else {
+        ui_error(ui, err);
+    }
+    arena_free(job->arena);
+}
+
+void job_change(Ui *ui, const Change *change,
+                void (*said)(Ui *ui, const Totals *before, const char *what), const char *what)
+{
+    Arena *arena = arena_new();
+    ChangeJob *job = arena_make(arena, ChangeJob);
+
+    *job = (ChangeJob){arena, ui->session, NULL, *change, ui_plan(ui)->totals, said, NULL};
+    if (change->decisions) {
+        Decision *copy = arena_array(arena, Decision, change->n);
+        memcpy(copy, change->decisions, sizeof *copy * (size_t)change->n);
+        Intern *cuts = intern_new(arena);
+        for (int i = 0; i < change->n; i++)
+            copy[i].cut = copy[i].cut ? cut_keep(cuts, copy[i].cut) : NULL;
+        job->change.decisions = copy;
+    }
+    if (change->text)
+        job->change.text = arena_str(arena, str_from(change->text));
+    job->what = what ? arena_str(arena, str_from(what)) : NULL;
+    if (!job_start(ui, &(JobWork){.title = "plan",
+                                  .work = change_work,
+                                  .done = change_done,
+                                  .context = job,
+                                  .changes_plan = true}))
+        arena_free(arena);
+}

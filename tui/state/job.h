@@ -1,0 +1,68 @@
+/* job.h - work that may take longer than a frame, on a thread beside the screen.
+ *
+ * One job at a time. What is done within JOB_QUIET_MS (JOB_LARGE_QUIET_MS where a model has more
+ * than JOB_AT_ONCE_OPS) has happened when job_start() returns, so that short work looks as if there
+ * were no threads; after that the screen goes on, the note line shows the stage, how much of it,
+ * and how long still, and C-c asks the job to stop. Without a terminal job_start() waits to the
+ * end, so that scripts and tests see what they caused.
+ *
+ * work() sees its context and what nobody changes meanwhile: the graph, what was inferred, the
+ * plan. While a job changes the plan (job_changes_plan()) no other change begins, and views that
+ * read what propagation keeps (why, events) wait.
+ */
+#ifndef TUI_STATE_JOB_H
+#define TUI_STATE_JOB_H
+
+#include "core/base/progress.h"
+#include "core/session/session.h"
+
+/* Ops of a model that one may go over within a frame. */
+enum { JOB_QUIET_MS = 80, JOB_LARGE_QUIET_MS = 10, JOB_AT_ONCE_OPS = 20000 };
+
+typedef struct Ui Ui;
+typedef struct Job Job;
+
+typedef struct {
+    const char *title;                                           /* static: "plan", "run" */
+    bool (*work)(void *context, Progress *progress, Error *err); /* on the worker's thread */
+    /* On the screen's thread, once, whatever happened: takes the result over and frees the context.
+     * ok false: *err says why; ERROR_CANCELLED when it was stopped. */
+    void (*done)(Ui *ui, void *context, bool ok, const Error *err);
+    void *context;
+    bool changes_plan;
+    bool yields; /* nobody asked for it: it is not told of, and another job ends it */
+} JobWork;
+
+/* False when one is running that does not yield, which is said on the message line; done() is not
+ * called then. */
+bool job_start(Ui *ui, const JobWork *work);
+
+/* Whether it is over now: then done() was called. To be asked at every turn of the loop. */
+bool job_poll(Ui *ui);
+void job_stop(Ui *ui); /* asks for it; the end comes with a later job_poll() */
+void job_end(Ui *ui);  /* asks for it and waits: before the explorer closes */
+
+/* Whether work over all ops of the session fits into a frame, so that no job is begun for it. Where
+ * quiet_ms is 0 no work does. */
+bool job_at_once(const Ui *ui);
+
+bool job_runs(const Ui *ui);
+bool job_is_told(const Ui *ui); /* one runs that somebody waits for */
+bool job_changes_plan(const Ui *ui);
+extern const char job_waiting[]; /* what views show that wait for it */
+
+/* Before anything is put into the journal's arena, or a plan is made here: false while somebody
+ * waits for a job, which is said on the message line. One that yields is ended. */
+bool job_may_change(Ui *ui);
+
+/* "planning 43%, 0:12 left, C-c stops"; nothing without a job. */
+void job_format(const Ui *ui, Buf *out);
+
+/* ---- changes of the plan as jobs ---- */
+
+/* Makes the change and calls said() when it stands, with the totals of before; errors go to the
+ * message line. said may be NULL. The change's decisions and texts are copied. */
+void job_change(Ui *ui, const Change *change,
+                void (*said)(Ui *ui, const Totals *before, const char *what), const char *what);
+
+#endif

@@ -1,0 +1,72 @@
+/* view.h - a view: something a pane can show. One row of `views` each.
+ *
+ * draw() is pure: it reads the explorer's state and writes cells, so a test prints it. act()
+ * changes the state; it answers false for what the view has no use for, and the caller says so. A
+ * new view is a file view_X.c with one `const View view_X`, an id here and a row in view.c.
+ */
+#ifndef TUI_STATE_VIEW_H
+#define TUI_STATE_VIEW_H
+
+#include "tui/screen/grid.h"
+#include "tui/state/act.h"
+#include "core/base/sheet.h"
+
+typedef struct Ui Ui;
+
+/* ORDER SHOW: the rows of `views`. First the numbered tabs, then parts that stand beside them, then
+ * pages. */
+typedef enum {
+    SHOW_GRAPH,
+    SHOW_OP,
+    SHOW_TENSOR,
+    SHOW_MESH,
+    SHOW_COMM,
+    SHOW_MEM,
+    SHOW_DIFF,
+    SHOW_POLICY,
+    SHOW_RUN,
+    SHOW_COMM_DETAIL, /* the selected reshard: formula, cause, options */
+    SHOW_LINKS,       /* its groups on the mesh, load of links, who talks to whom */
+    SHOW_LIVE,        /* what is alive at the peak */
+    SHOW_DIFF_TOTALS,
+    SHOW_FORK, /* why two plans differ first */
+    SHOW_CONSOLE,
+    SHOW_CHECK,    /* of a run: against one device, predicted against measured */
+    SHOW_SCHEDULE, /* stages and micro-batches along time */
+    SHOW_NEAR,     /* boxes around one op */
+    SHOW_WHY,
+    SHOW_FINDINGS,
+    SHOW_EVENTS,
+    SHOW_ERRORS,
+    SHOW_JOURNAL,
+    SHOW_HELP,
+    SHOW_COUNT,
+    SHOW_TABS = SHOW_RUN + 1,
+    SHOW_PAGES = SHOW_SCHEDULE
+} ShowId;
+
+/* One of the bottom line's: an action, and what it does here in a word. */
+typedef struct {
+    ActId act;
+    const char *label;
+} Hint;
+
+typedef struct {
+    const char *name;                         /* "Graph": tab and frame */
+    void (*draw)(Ui *ui, Pen *pen);           /* into the pen's area, from its corner */
+    bool (*act)(Ui *ui, ActId act, Key last); /* last: the key that ended the sequence */
+    void (*note)(Ui *ui, Buf *out);           /* the line about what is selected; NULL: none */
+    void (*go)(Ui *ui, int64_t row);          /* puts the cursor of its list there, held inside */
+    int list_at;                              /* the line its list begins on; -1: it has none */
+    const Hint *hints;                        /* ended by ACT_NONE; most wanted first */
+    void (*table)(Ui *ui, Sheet *out);        /* for exports as data; NULL: a picture, or a page
+                                                 whose lines are its table */
+} View;
+
+extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_mem, view_diff,
+    view_policy, view_run, view_comm_detail, view_links, view_live, view_diff_totals, view_fork,
+    view_console, view_check, view_schedule, view_near, view_why, view_findings, view_events,
+    view_errors, view_journal, view_help;
+extern const View *const views[SHOW_COUNT];
+
+#endif

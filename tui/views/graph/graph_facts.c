@@ -1,0 +1,142 @@
+/* graph_facts.c - what a row of the graph sums up to. */
+#include "tui/views/graph/graph_row.h"
+
+#include "core/cost/cost.h"
+#include "tui/views/label.h"
+
+enum { LOOK_MAX = 4096, VIEWS_MAX = 4 };
+
+static int32_t first_output(const Graph *graph, int32_t op)
+{
+    for (int o = 0; o < graph->ops[op].n_outputs; o++)
+        if (op_outputs(graph, op)[o] >= 0)
+            return op_outputs(graph, op)[o];
+    return -1;
+}
+
+static double reshard_us(const Ui *ui, int32_t reshard)
+{
+    return ui_plan(ui)->reshards[reshard].path->us;
+}
+
+/* How often what lies in the row's first..first+n is done: other folds around it. */
+static double row_folds(const OutlineRow *row)
+{
+    return (double)row->times / row->fold_n;
+}
+
+RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row)
+{
+    const Groups *groups = ui->session->groups;
+    const Comm *comm = ui->comm;
+    RowFacts facts = {.tensor = row->id, .reshard = -1};
+
+    if (!row_has_ops(row))
+        return facts;
+    int32_t end = row->first + row->n, member = row->n / row->fold_n;
+    double folds = row_folds(row);
+    facts.n_ops = row->n;
+    CommSums sum = comm_sum(comm, row->first, end);
+    facts.us = sum.us * folds;
+    facts.comm_us = sum.comm_us * folds;
+    facts.n_reshards = sum.count * folds;
+    facts.tensor = first_output(ui_graph(ui), groups->order[row->first + member - 1]);
+    if (row->mixed)
+        member = row->n;
+    for (int32_t at = row->first; at < row->first + member && at < row->first + LOOK_MAX; at++)
+        for (int32_t r = comm->of_op[groups->order[at]]; r >= 0; r = comm->next[r])
+            if (facts.reshard < 0 || reshard_us(ui, r) > reshard_us(ui, facts.reshard))
+                facts.reshard = r;
+    return facts;
+}
+
+static double op_params(const Session *session, int32_t op)
+{
+    const Graph *graph = session->graph;
+    double n = 0;
+
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, op)[i];
+        if (tensor < 0 || !tensor_is_parameter(session->inferred, tensor) ||
+            graph->uses[graph->tensors[tensor].use] != op)
+            continue;
+        const Shape *shape = inferred_shape(session->inferred, tensor);
+        n += shape ? (double)shape_elements(shape) : 0;
+    }
+    return n;
+}
+
+/* Sums of all places before each in the order, made when they are first asked for. */
+void graph_sums(Ui *ui, bool params)
+{
+    const Groups *groups = ui->session->groups;
+    const double **known = params ? &ui->params_before : &ui->flops_before;
+
+    if (*known)
+        return;
+    double *sum = arena_array(ui->comm->arena, double, groups->n_order + 1);
+    for (int32_t i = 0; i < groups->n_order; i++) {
+        int32_t op = groups->order[i];
+        sum[i + 1] = sum[i] + (params ? op_params(ui->session, op)
+                                      : inferred_repeat(ui->session->inferred, op) *
+                                            op_flops_local(ui_plan(ui), op));
+    }
+    *known = sum;
+}
+
+/* Elements of the parameters that a row lists; of all, those that ops are counted with. */
+static double row_parameters(const Ui *ui, const OutlineRow *row)
+{
+    const Shape *shape =
+        row->kind == ROW_PARAMETER ? inferred_shape(ui->session->inferred, row->id) : NULL;
+
+    return shape ? (double)shape_elements(shape) * row->fold_n : 0;
+}
+
+/* Parameters are counted once where they are first read, so those of all members count. */
+double graph_row_sum(const Ui *ui, const OutlineRow *row, bool params)
+{
+    const double *sum = params ? ui->params_before : ui->flops_before;
+
+    if (!row_has_ops(row))
+        return params ? row_parameters(ui, row) : 0;
+    if (!sum)
+        return 0;
+    return (sum[row->first + row->n] - sum[row->first]) * row_folds(row);
+}
+
+/* The decision on a tensor's dim, on it or on the parameter it is a view of. */
+static const Decision *pin_of(const Ui *ui, int32_t tensor)
+{
+    const Graph *graph = ui_graph(ui);
+    const Plan *plan = ui_plan(ui);
+
+    for (int i = 0; tensor >= 0 && plan_pinned(plan, tensor) && i < VIEWS_MAX; i++) {
+        for (int d = 0; d < DIMS_MAX; d++) {
+            const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d);
+            if (pin)
+                return pin;
+        }
+        int32_t maker = graph->tensors[tensor].maker;
+        tensor = maker < 0 || graph->ops[maker].n_inputs == 0 ? -1 : op_inputs(graph, maker)[0];
+    }
+    return NULL;
+}
+
+const Decision *graph_row_pin(const Ui *ui, const OutlineRow *row)
+{
+    const Graph *graph = ui_graph(ui);
+    const Decision *pin = NULL;
+
+    if (row->kind == ROW_INPUT || row->kind == ROW_PARAMETER)
+        return pin_of(ui, row->id);
+    if (row->kind != ROW_OP)
+        return NULL;
+    for (int i = 0; !pin && i < graph->ops[row->id].n_inputs; i++)
+        pin = pin_of(ui, op_inputs(graph, row->id)[i]);
+    for (int o = 0; !pin && o < graph->ops[row->id].n_outputs; o++)
+        pin = pin_of(ui, op_outputs(graph, row->id)[o]);
+    return pin;
+}
+
+/* Of a parameter as it is stored. */

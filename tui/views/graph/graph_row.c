@@ -1,0 +1,658 @@
+#include "tui/views/graph/graph_row.h"
+
+#include "core/base/units.h"
+#include "core/cost/cost.h"
+#include "core/plan/stage.h"
+#include "tui/state/listing.h"
+#include "tui/state/menu.h"
+#include "tui/views/graph/alike.h"
+#include "tui/views/label.h"
+
+#include <math.h>
+
+enum { NARROW = 60, READS_LEAST = 5 };
+
+typedef struct {
+    const char *name, *heading;
+    int least, grows; /* columns it must have; share of what is left over */
+    int wanted;       /* the least wanted goes first where there is no room */
+    bool right;
+} Column;
+
+static const Column columns[COL_COUNT] = {
+    [COL_RAIL] = {"rail", "RAIL", 8, 1, 70, false},
+    [COL_NAME] = {"name", "NAME", 13, 3, 100, false},
+    [COL_OPERATOR] = {"op", "OP", 8, 1, 50, false},
+    [COL_STAGE] = {"stage", "STG", 3, 0, 65, false},
+    [COL_OUTPUT] = {"output", "OUTPUT shape/axis", 20, 4, 100, false},
+    [COL_MAPPING] = {"mapping", "", 5, 0, 20, false},
+    [COL_LOCAL] = {"local", "LOCAL", 14, 1, 80, false},
+    [COL_DTYPE] = {"dtype", "DTYPE", 5, 0, 80, false},
+    [COL_CUT] = {"cut", "CUT", 12, 1, 80, false},
+    [COL_BYTES] = {"mib", "", 8, 0, 30, true},
+    [COL_PARAMS] = {"params", "PARAMS", 8, 0, 80, true},
+    [COL_FLOPS] = {"flops", "FLOPS", 10, 0, 80, true},
+    [COL_TIME] = {"time", "", 7, 0, 40, true},
+    [COL_BAR] = {"cost", "COST", 6, 0, 10, false},
+    [COL_TIMES] = {"times", "TIMES", 6, 0, 80, true},
+    [COL_RESHARD] = {"reshard", "RESHARD", 14, 1, 60, false},
+    [COL_WHY] = {"why", "WHY", 16, 0, 80, false},
+    [COL_CHANGED] = {"changed", "CHANGED", 7, 0, 80, false},
+};
+
+static int32_t made_of(const Ui *ui, const RowFacts *facts)
+{
+    if (facts->tensor < 0)
+        return -1;
+    if (tensor_is_parameter(ui->session->inferred, facts->tensor))
+        return ui_plan(ui)->sharding[facts->tensor];
+    return ui_plan(ui)->made[facts->tensor];
+}
+
+/* ---- units: one for all rows, by what the plan needs ---- */
+
+typedef struct {
+    double from; /* the least sum that is said in it */
+    const char *name;
+    double scale;
+    int decimals;
+} Unit;
+
+static const Unit time_units[] = {{20e6, "s", 1e6, 3}, {20e3, "ms", 1e3, 2}, {0, "us", 1, 1}};
+static const Unit byte_units[] = {{64 << 20, "MiB/dev", 1 << 20, 2}, {0, "KiB/dev", 1 << 10, 1}};
+
+static const Unit *unit_for(const Unit *unit, double sum)
+{
+    while (sum < unit->from)
+        unit++;
+    return unit;
+}
+
+static const Unit *time_unit(const Ui *ui)
+{
+    return unit_for(time_units, ui_plan(ui)->totals.step_us);
+}
+
+static const Unit *byte_unit(const Ui *ui)
+{
+    return unit_for(byte_units, (double)ui_plan(ui)->totals.peak_bytes);
+}
+
+/* ---- which columns ---- */
+
+static bool is_wanted(const Ui *ui, int column)
+{
+    return ui->settings.columns >> column & 1;
+}
+
+static bool is_there(const Ui *ui, int column)
+{
+    return is_wanted(ui, column) && (column != COL_STAGE || ui_plan(ui)->stages);
+}
+
+static const char *heading(const Ui *ui, int column)
+{
+    Buf text = buf_new(ui->frame);
+
+    if (column == COL_RAIL && graph_sorted_by(ui))
+        return arena_printf(ui->frame, "by %s", graph_sorted_by(ui));
+    if (column == COL_BYTES)
+        return byte_unit(ui)->name;
+    if (column == COL_TIME)
+        return time_unit(ui)->name;
+    if (column != COL_MAPPING)
+        return columns[column].heading;
+    for (int a = 0; a < ui->session->mesh->n_axes; a++)
+        buf_printf(&text, "%s%s", a ? "," : "", ui->session->mesh->axes[a].name);
+    return text.n > 0 ? text.s : "";
+}
+
+static int least(const Ui *ui, int column, int w)
+{
+    enum { MAPPING_MAX = 14 };
+    int n_heading = text_columns(str_from(heading(ui, column)));
+    int n_axes = ui->session->mesh->n_axes;
+
+    if (column == COL_OUTPUT && w < NARROW)
+        return 14;
+    if (column == COL_OUTPUT && is_there(ui, COL_STAGE))
+        return columns[column].least - 1; /* so that times stay in 80 columns */
+    if (column != COL_MAPPING)
+        return columns[column].least;
+    n_heading = n_heading > 3 * n_axes - 1 ? n_heading : 3 * n_axes - 1;
+    return n_heading > MAPPING_MAX ? MAPPING_MAX : n_heading;
+}
+
+/* The least wanted of those shown, of equals the last; names and shardings always stay. */
+static int least_wanted(const int *width)
+{
+    int found = -1;
+
+    for (int c = 0; c < COL_COUNT; c++)
+        if (width[c] && c != COL_NAME && c != COL_OUTPUT &&
+            (found < 0 || columns[c].wanted <= columns[found].wanted))
+            found = c;
+    return found;
+}
+
+void graph_column_widths(const Ui *ui, int w, int *width)
+{
+    int used = 1, grows = 0;
+
+    for (int c = 0; c < COL_COUNT; c++) {
+        width[c] = is_there(ui, c) || c == COL_NAME || c == COL_OUTPUT ? least(ui, c, w) : 0;
+        used += width[c] ? width[c] + 1 : 0;
+    }
+    for (int c = least_wanted(width); used > w && c >= 0; c = least_wanted(width)) {
+        used -= width[c] + 1;
+        width[c] = 0;
+    }
+    for (int c = 0; c < COL_COUNT; c++)
+        grows += width[c] ? columns[c].grows : 0;
+    for (int c = 0, rest = w > used ? w - used : 0; c < COL_COUNT; c++) {
+        int more = width[c] && grows > 0 ? rest * columns[c].grows / grows : 0;
+        if (c == COL_RAIL && more > 2 * RAIL_LANES - width[c])
+            more = 2 * RAIL_LANES - width[c];
+        rest -= more;
+        grows -= width[c] ? columns[c].grows : 0;
+        width[c] += more;
+    }
+}
+
+bool graph_columns_toggle(Ui *ui, Str name, Error *err)
+{
+    const char *nearest = columns[0].name;
+
+    for (int c = 0; c < COL_COUNT; c++) {
+        if (str_eq(str_from(columns[c].name), name)) {
+            ui->settings.columns ^= 1 << c;
+            return true;
+        }
+        if (str_distance(str_from(columns[c].name), name) < str_distance(str_from(nearest), name))
+            nearest = columns[c].name;
+    }
+    error_set(err, "no column '%.*s'", STR_ARG(name));
+    error_hint(err, "did you mean '%s'?", nearest);
+    return false;
+}
+
+static void toggle_column(Ui *ui, int column)
+{
+    ui->settings.columns ^= 1 << column;
+    graph_columns_menu(ui);
+    for (int i = 0; i < ui->menu.n; i++)
+        if (ui->menu.item[i].value == column)
+            ui->menu.at = i;
+}
+
+void graph_columns_menu(Ui *ui)
+{
+    menu_open(ui, "columns of the graph, Esc: done", toggle_column);
+    for (int c = 0; c < COL_COUNT; c++)
+        if (c != COL_NAME)
+            menu_add(ui, 0,
+                     str_from(arena_printf(ui->frame, "%c %s", is_wanted(ui, c) ? '*' : ' ',
+                                           columns[c].name)),
+                     c);
+}
+
+/* ---- sorting ---- */
+
+static const GraphColumn sortable[] = {COL_TIME,   COL_RESHARD, COL_BYTES,
+                                       COL_PARAMS, COL_FLOPS,   COL_TIMES};
+enum { N_SORTABLE = sizeof sortable / sizeof sortable[0] };
+
+/* What the column shows, as a number. */
+static double row_key(const void *context, const OutlineRow *row)
+{
+    const Ui *ui = context;
+    RowFacts facts = graph_row_facts(ui, row);
+    int32_t made = made_of(ui, &facts);
+
+    if (ui->sorted_by == COL_RESHARD)
+        return facts.comm_us;
+    if (ui->sorted_by == COL_BYTES)
+        return made < 0 ? 0 : (double)plan_local_bytes(ui_plan(ui), facts.tensor, made);
+    if (ui->sorted_by == COL_PARAMS || ui->sorted_by == COL_FLOPS)
+        return graph_row_sum(ui, row, ui->sorted_by == COL_PARAMS);
+    return ui->sorted_by == COL_TIMES ? (double)row->times : facts.us;
+}
+
+static void sort_by(Ui *ui, int column)
+{
+    ui->sorted_by = column;
+    if (column == COL_PARAMS || column == COL_FLOPS) {
+        graph_sums(ui, column == COL_PARAMS);
+        if (!is_wanted(ui, column))
+            ui->settings.columns ^= 1 << column;
+    }
+    outline_sort(ui->outline, column < 0 ? NULL : row_key, ui);
+    rail_reset(ui->rail, ui->session->inferred, ui->outline);
+    ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
+    if (column < 0)
+        ui_say(ui, "rows in program order");
+    else
+        ui_say(ui, "rows of each group by %s; the rail needs program order (:sort order)",
+               columns[column].name);
+}
+
+void graph_sort_menu(Ui *ui)
+{
+    menu_open(ui, "sort the rows of each group by", sort_by);
+    menu_add(ui, 'o', STR("program order"), -1);
+    for (int i = 0; i < N_SORTABLE; i++)
+        menu_add(ui, "trmpfx"[i], str_from(columns[sortable[i]].name), (int)sortable[i]);
+}
+
+bool graph_sort(Ui *ui, Str column, Error *err)
+{
+    if (str_eq(column, STR("order"))) {
+        sort_by(ui, -1);
+        return true;
+    }
+    for (int i = 0; i < N_SORTABLE; i++) {
+        if (!str_eq(str_from(columns[sortable[i]].name), column))
+            continue;
+        sort_by(ui, (int)sortable[i]);
+        return true;
+    }
+    error_set(err, "no column '%.*s' to sort by", STR_ARG(column));
+    error_hint(err, "time, reshard, mib, params, flops, times, order");
+    return false;
+}
+
+const char *graph_sorted_by(const Ui *ui)
+{
+    return ui->sorted_by < 0 ? NULL : columns[ui->sorted_by].name;
+}
+
+/* ---- drawing ---- */
+
+static uint32_t row_glyph(const Ui *ui, const OutlineRow *row)
+{
+    if (row->kind == ROW_INPUT)
+        return 0x25c7;
+    if (row->kind == ROW_PARAMETER)
+        return 0x25c6;
+    if (row->kind == ROW_GROUP || row->kind == ROW_PARAMETERS)
+        return row->open ? 0x25be : 0x25b8;
+    return ui->session->inferred->on_parameters[row->id] ? 0x25c6 : 0x25cf;
+}
+
+/* Of an input its own name, else the last part of its op's. */
+static Str named_value(const Ui *ui, int32_t tensor)
+{
+    const Graph *graph = ui_graph(ui);
+
+    if (tensor < 0)
+        return STR("");
+    int32_t maker = graph->tensors[tensor].maker;
+    return str_from(maker < 0 ? tensor_name(graph, tensor) : path_base(op_name(graph, maker)));
+}
+
+/* And what it reads that has no lane, where there is room for that. */
+static void draw_name(const Ui *ui, const OutlineRow *row, int32_t reads, int width, Pen *pen)
+{
+    Buf name = buf_new(ui->frame), times = buf_new(ui->frame);
+    int indent = row->depth < 6 ? row->depth : 6;
+
+    outline_label(ui->outline, row, &name);
+    if (row->fold_n > 1)
+        buf_printf(&times, " ×%d", row->fold_n);
+    if (alike_is_exception(ui, row))
+        buf_puts(&times, " ≠");
+    control_format_times(&ui->control, row, &times);
+    int n_times = text_columns(buf_str(&times));
+    int room = width - indent - n_times;
+    int n_name = text_columns(buf_str(&name));
+    pen_tab(pen, pen->x + indent);
+    int end = pen->x + width - indent;
+    Style style = row->kind == ROW_GROUP || row->kind == ROW_PARAMETERS ? ROLE_HEAD : ROLE_TEXT;
+    pen_fit_tail(pen, style, buf_str(&name), n_name < room ? n_name : room > 0 ? room : 0);
+    pen_put(pen, ROLE_HEAD, buf_str(&times));
+    Str from = named_value(ui, reads);
+    int left = end - pen->x - 2, n_from = text_columns(from);
+    if (from.n > 0 && (left >= n_from || left >= READS_LEAST)) {
+        pen_puts(pen, ROLE_DIM, " @");
+        pen_fit(pen, ROLE_DIM, from, left < n_from ? left : n_from);
+    }
+    pen_tab(pen, end);
+}
+
+static void draw_operator(const Ui *ui, const OutlineRow *row, const RowFacts *facts, int width,
+                          Pen *pen)
+{
+    if (row->kind == ROW_OP)
+        pen_fit(pen, ROLE_TEXT, str_from(label_operator(ui_graph(ui), row->id)), width);
+    else if (row->kind == ROW_INPUT)
+        pen_fit(pen, ROLE_DIM, STR("input"), width);
+    else if (row->kind == ROW_PARAMETERS)
+        pen_fit(pen, ROLE_DIM, str_from(arena_printf(ui->frame, "%lld", (long long)row->times)),
+                width);
+    else if (row->mixed) {
+        Buf classes = buf_new(ui->frame);
+        alike_format_classes(ui, row, &classes);
+        pen_fit(pen, ROLE_NOTE, buf_str(&classes), width);
+    } else
+        pen_fit(pen, ROLE_DIM,
+                str_from(facts->n_ops < 100000
+                             ? arena_printf(ui->frame, "%lld ops", (long long)facts->n_ops)
+                             : arena_printf(ui->frame, "%.1fM ops", (double)facts->n_ops / 1e6)),
+                width);
+}
+
+/* "AR tp 12.0 MiB" of one reshard, "24 AR tp" of several. */
+static Str reshard_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts)
+{
+    const Reshard *reshard = &ui_plan(ui)->reshards[facts->reshard];
+    double n = row->kind == ROW_OP ? row->fold_n : facts->n_reshards;
+    Buf text = buf_new(ui->frame);
+
+    if (row->kind == ROW_GROUP && n > 1)
+        buf_printf(&text, "%.10g ", n);
+    comm_format_steps(ui->session, reshard->path, &text);
+    if (row->kind == ROW_OP || n <= 1) {
+        int64_t bytes = 0;
+        for (int s = 0; s < reshard->path->n_steps; s++)
+            if (reshard->path->step[s].bytes > bytes)
+                bytes = reshard->path->step[s].bytes;
+        if (bytes > 0)
+            buf_printf(&text, " %.*s", STR_ARG(label_bytes(ui, bytes)));
+    }
+    return buf_str(&text);
+}
+
+/* Parameters are moved by nobody here: what stands there is who decided how they are stored. */
+static Str row_decided_by(const Ui *ui, const OutlineRow *row)
+{
+    if (row->kind == ROW_PARAMETERS && row->open)
+        return STR("decided by");
+    const Decision *pin = row->kind == ROW_PARAMETER ? graph_row_pin(ui, row) : NULL;
+    return pin ? label_pin(ui->frame, pin) : STR("");
+}
+
+static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *facts, int width,
+                         Pen *pen)
+{
+    const Totals *totals = &ui_plan(ui)->totals;
+    bool dear = facts->comm_us > totals->step_us * ui->settings.dear / 100;
+
+    if (facts->reshard < 0) {
+        pen_fit(pen, ROLE_DIM, row_decided_by(ui, row), width);
+        return;
+    }
+    draw_sharding(ui, pen, reshard_text(ui, row, facts), -1, width);
+    Rect drawn = {pen->area.x + pen->x - width, pen->area.y + pen->y, width, 1};
+    if (dear) {
+        grid_paint(pen->grid, drawn, ROLE_DEAR);
+        grid_mark(pen->grid, drawn, STYLE_BOLD);
+    }
+}
+
+/* "S0,R" */
+static Str mapping_text(const Ui *ui, const Sharding *sharding)
+{
+    const Mesh *mesh = ui->session->mesh;
+    Buf text = buf_new(ui->frame);
+
+    for (int a = 0; a < mesh->n_axes; a++) {
+        buf_puts(&text, a ? "," : "");
+        comm_format_state(mesh, sharding, a, "P", &text);
+    }
+    return buf_str(&text);
+}
+
+/* "m/dp k/tp" */
+static Str cut_text(const Ui *ui, const OutlineRow *row)
+{
+    const OpSpace *space =
+        row->kind == ROW_OP ? inferred_space(ui->session->inferred, row->id) : NULL;
+    const OpCut *cut = space ? plan_cut(ui_plan(ui), row->id) : NULL;
+    Buf text = buf_new(ui->frame);
+
+    for (int x = 0; cut && x < space->n_index; x++) {
+        if (!cut_atoms(&cut->index[x]))
+            continue;
+        buf_printf(&text, "%s%s/", text.n > 0 ? " " : "", space->index[x].name);
+        mesh_format_set(ui->session->mesh, cut_atoms(&cut->index[x]), ".", &text);
+    }
+    return buf_str(&text);
+}
+
+static Str fixed(const Ui *ui, double value, int digits)
+{
+    return str_from(value > 0 ? arena_printf(ui->frame, "%.*f", digits, value) : "");
+}
+
+/* A number with its letter: 1.2M, 85.1G. */
+static Str counted(const Ui *ui, double value)
+{
+    static const char letters[] = " kMGTP";
+    int letter = 0;
+
+    while (value >= 1000 && letters[letter + 1]) {
+        value /= 1000;
+        letter++;
+    }
+    return str_from(
+        value > 0 ? arena_printf(ui->frame, letter ? "%.1f%c" : "%.0f", value, letters[letter])
+                  : "");
+}
+
+/* "1", "0-3": of its first and its last op that is in a stage; stages follow each other. */
+static Str stage_text(const Ui *ui, const OutlineRow *row)
+{
+    const int32_t *order = ui->session->groups->order;
+    int32_t first = row->first, last = row->first + row->n - 1;
+
+    if (!row_has_ops(row) || !ui_plan(ui)->stages)
+        return STR("");
+    if (row->kind == ROW_OP && row->fold_n <= 1)
+        return str_from(stage_of(ui_plan(ui), row->op) < 0
+                            ? ""
+                            : arena_printf(ui->frame, "%d", stage_of(ui_plan(ui), row->op)));
+    while (first < last && stage_of(ui_plan(ui), order[first]) < 0)
+        first++;
+    while (last > first && stage_of(ui_plan(ui), order[last]) < 0)
+        last--;
+    int from = stage_of(ui_plan(ui), order[first]), to = stage_of(ui_plan(ui), order[last]);
+    if (from < 0)
+        return STR("");
+    return str_from(from == to ? arena_printf(ui->frame, "%d", from)
+                               : arena_printf(ui->frame, "%d-%d", from, to));
+}
+
+/* The columns that are texts. */
+static Str column_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts,
+                       GraphColumn column)
+{
+    int32_t made = made_of(ui, facts);
+    Buf text = buf_new(ui->frame);
+
+    if (column == COL_BYTES && made >= 0) {
+        double bytes = (double)plan_local_bytes(ui_plan(ui), facts->tensor, made);
+        return fixed(ui, bytes / byte_unit(ui)->scale, byte_unit(ui)->decimals);
+    }
+    if (column == COL_TIME)
+        return fixed(ui, facts->us / time_unit(ui)->scale, time_unit(ui)->decimals);
+    if (column == COL_PARAMS || column == COL_FLOPS)
+        return counted(ui, graph_row_sum(ui, row, column == COL_PARAMS));
+    if (column == COL_MAPPING && made >= 0)
+        return mapping_text(ui, shardings_at(ui_plan(ui)->shardings, made));
+    if (column == COL_STAGE)
+        return stage_text(ui, row);
+    if (column == COL_CUT)
+        return cut_text(ui, row);
+    if (column == COL_DTYPE && facts->tensor >= 0)
+        buf_puts(&text, dtype_name((Dtype)ui->session->inferred->dtype[facts->tensor]));
+    if (column == COL_LOCAL && made >= 0) {
+        Shape local;
+        sharding_local_shape(shardings_at(ui_plan(ui)->shardings, made), ui->session->mesh,
+                             ui->rank, &local);
+        shape_format(&local, &text);
+    }
+    if (column == COL_TIMES && row_has_ops(row))
+        buf_printf(&text, "%.10g",
+                   (double)row->times * inferred_repeat(ui->session->inferred, row->op));
+    if (column == COL_WHY && graph_row_pin(ui, row))
+        return label_pin(ui->frame, graph_row_pin(ui, row));
+    if (column == COL_CHANGED && ui_row_changed(ui, row))
+        buf_puts(&text, "~");
+    return buf_str(&text);
+}
+
+static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *facts,
+                        GraphColumn column, int width, Pen *pen)
+{
+    int dim = facts->tensor == ui->at.tensor && row->kind != ROW_GROUP ? ui->at.dim : -1;
+
+    if (column == COL_OPERATOR)
+        draw_operator(ui, row, facts, width, pen);
+    else if (column == COL_OUTPUT)
+        draw_sharding(ui, pen, label_value(ui, facts->tensor, made_of(ui, facts)), dim, width);
+    else if (column == COL_BAR)
+        pen_bar(pen, ROLE_TEXT, facts->us, ui_plan(ui)->totals.step_us, width);
+    else if (column == COL_RESHARD)
+        draw_reshard(ui, row, facts, width, pen);
+    else if (columns[column].right)
+        pen_right(pen, ROLE_TEXT, column_text(ui, row, facts, column), width);
+    else
+        draw_sharding(ui, pen, column_text(ui, row, facts, column), -1, width);
+}
+
+/* Before the name: tagged, changed by the last change of the plan. */
+static void draw_mark(const Ui *ui, const OutlineRow *row, Pen *pen)
+{
+    if (listing_row_tagged(ui, row))
+        pen_rune(pen, ROLE_FOCUS, '+');
+    else if (ui_row_changed(ui, row))
+        pen_rune(pen, ROLE_NOTE, '~');
+    else
+        pen_rune(pen, ROLE_TEXT, ' ');
+}
+
+/* Names of parameters are long, and they have neither a lane nor an operator. */
+static void draw_parameter_name(const Ui *ui, const OutlineRow *row, const int *width, Pen *pen)
+{
+    enum { GLYPH = 2 };
+    int spare = (width[COL_RAIL] ? width[COL_RAIL] - GLYPH : 0) +
+                (width[COL_OPERATOR] ? width[COL_OPERATOR] + 1 : 0);
+
+    if (width[COL_RAIL]) {
+        pen_rune(pen, ROLE_TEXT, row_glyph(ui, row));
+        pen_rune(pen, ROLE_TEXT, ' ');
+    }
+    pen_rune(pen, ROLE_TEXT, ' ');
+    draw_name(ui, row, -1, width[COL_NAME] + spare, pen);
+}
+
+void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, const int *width,
+                    Pen *pen)
+{
+    RowFacts facts = graph_row_facts(ui, row);
+
+    pen_tab(pen, 1);
+    if (row->kind == ROW_PARAMETER)
+        draw_parameter_name(ui, row, width, pen);
+    else if (width[COL_RAIL])
+        rail_draw(rail, row_glyph(ui, row), width[COL_RAIL], pen);
+    for (int c = row->kind == ROW_PARAMETER ? COL_OUTPUT : COL_NAME; c < COL_COUNT; c++) {
+        if (width[c] == 0)
+            continue;
+        if (c == COL_NAME)
+            draw_mark(ui, row, pen);
+        else
+            pen_rune(pen, ROLE_TEXT, ' ');
+        if (c == COL_NAME)
+            draw_name(ui, row, rail->named, width[c], pen);
+        else
+            draw_column(ui, row, &facts, (GraphColumn)c, width[c], pen);
+    }
+}
+
+void graph_row_headings(Ui *ui, const int *width, Pen *pen)
+{
+    bool params = ui->sorted_by == COL_PARAMS, flops = ui->sorted_by == COL_FLOPS;
+
+    if ((params && !ui->params_before) || (flops && !ui->flops_before)) { /* of another plan */
+        graph_sums(ui, params);
+        outline_sort(ui->outline, row_key, ui);
+    }
+    if (width[COL_PARAMS])
+        graph_sums(ui, true);
+    if (width[COL_FLOPS])
+        graph_sums(ui, false);
+    pen_rune(pen, ROLE_HEAD, ' ');
+    for (int c = 0; c < COL_COUNT; c++) {
+        if (width[c] == 0)
+            continue;
+        Str text = str_from(heading(ui, c));
+        if (columns[c].right)
+            pen_right(pen, ROLE_HEAD, text, width[c]);
+        else
+            pen_fit(pen, ROLE_HEAD, text, width[c]);
+        pen_rune(pen, ROLE_HEAD, ' ');
+    }
+}
+
+/* ---- as data ---- */
+
+static const char *const row_kinds[] = {
+    [ROW_INPUT] = "input",           [ROW_GROUP] = "group",         [ROW_OP] = "op",
+    [ROW_PARAMETERS] = "parameters", [ROW_PARAMETER] = "parameter",
+};
+
+void graph_table(Ui *ui, Sheet *out)
+{
+    enum { BATCH = 256 };
+    static const char *const names[] = {"depth",      "kind",     "name",         "operator",
+                                        "output",     "sharding", "dims_mapping", "local_bytes",
+                                        "compute_us", "comm_us",  "reshards",     "times"};
+    bool stages = ui_plan(ui)->stages != NULL;
+    OutlineRow rows[BATCH];
+    int n;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        sheet_column(out, names[i], i == 0 || i > 6);
+    if (stages)
+        sheet_column(out, "stage", false);
+    for (int64_t at = 0; (n = outline_rows(ui->outline, at, BATCH, rows)) > 0; at += n)
+        for (int i = 0; i < n; i++) {
+            if (ui->n_tagged > 0 && !listing_row_tagged(ui, &rows[i]))
+                continue;
+            RowFacts facts = graph_row_facts(ui, &rows[i]);
+            int32_t made = made_of(ui, &facts);
+            Buf name = buf_new(out->arena), ours = buf_new(out->arena),
+                mapping = buf_new(out->arena), shape = buf_new(out->arena);
+            outline_label(ui->outline, &rows[i], &name);
+            if (rows[i].fold_n > 1)
+                buf_printf(&name, " x%d", rows[i].fold_n);
+            if (rows[i].mixed)
+                buf_putc(&name, ' ');
+            if (rows[i].mixed)
+                alike_format_classes(ui, &rows[i], &name);
+            if (facts.tensor >= 0)
+                inferred_put_shape(ui->session->inferred, facts.tensor, &shape);
+            if (made >= 0) {
+                const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, made);
+                sharding_format(sharding, ui->session->mesh, VIEW_OURS, &ours, NULL);
+                sharding_format(sharding, ui->session->mesh, VIEW_DIMS_MAPPING, &mapping, NULL);
+            }
+            sheet_number(out, rows[i].depth);
+            sheet_put(out, str_from(row_kinds[rows[i].kind]));
+            sheet_put(out, buf_str(&name));
+            sheet_put(
+                out, str_from(rows[i].kind == ROW_OP ? op_operator(ui_graph(ui), rows[i].id) : ""));
+            sheet_put(out, buf_str(&shape));
+            sheet_put(out, buf_str(&ours));
+            sheet_put(out, buf_str(&mapping));
+            sheet_number(out,
+                         made < 0 ? 0 : (double)plan_local_bytes(ui_plan(ui), facts.tensor, made));
+            sheet_number(out, facts.us);
+            sheet_number(out, facts.comm_us);
+            sheet_number(out, facts.n_reshards);
+            sheet_number(out, (double)rows[i].times);
+            if (stages)
+                sheet_put(out, stage_text(ui, &rows[i]));
+        }
+}

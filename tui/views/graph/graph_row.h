@@ -1,0 +1,70 @@
+/* graph_row.h - one row of the graph view: what it says of its ops, column by column.
+ *
+ * A row of a group sums over all that it stands for, xN and how often a loop runs included; its
+ * sharding is that of the value it hands on. Columns that do not fit are left out, the least wanted
+ * first; names and shardings stay.
+ */
+#ifndef TUI_VIEWS_GRAPH_GRAPH_ROW_H
+#define TUI_VIEWS_GRAPH_GRAPH_ROW_H
+
+#include "tui/state/ui.h"
+
+/* ORDER COLUMN: from left to right. */
+typedef enum {
+    COL_RAIL,
+    COL_NAME,
+    COL_OPERATOR,
+    COL_STAGE, /* in a plan with stages */
+    COL_OUTPUT,
+    COL_MAPPING,
+    COL_LOCAL,
+    COL_DTYPE,
+    COL_CUT,
+    COL_BYTES,
+    COL_PARAMS,
+    COL_FLOPS,
+    COL_TIME,
+    COL_BAR,
+    COL_TIMES,
+    COL_RESHARD,
+    COL_WHY,
+    COL_CHANGED,
+    COL_COUNT
+} GraphColumn;
+
+/* Of an op, or summed over a group. */
+typedef struct {
+    int32_t tensor; /* whose sharding is shown; -1: none */
+    int64_t n_ops;
+    double us, comm_us, n_reshards; /* that move data */
+    int32_t reshard;                /* the dearest, -1 */
+} RowFacts;
+
+RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row);
+
+/* The decision that a row's sharding goes back to, or NULL. */
+const Decision *graph_row_pin(const Ui *ui, const OutlineRow *row);
+
+/* Makes the sums of all places before each in the order, of parameters or of flops, which
+ * graph_row_sum() asks: 0 until then. */
+void graph_sums(Ui *ui, bool params);
+double graph_row_sum(const Ui *ui, const OutlineRow *row, bool params);
+
+/* Columns of each in a view of that width; 0: it is not shown. Each is followed by a blank. */
+void graph_column_widths(const Ui *ui, int w, int *width);
+void graph_row_headings(Ui *ui, const int *width, Pen *pen);
+void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, const int *width,
+                    Pen *pen);
+
+/* The choice of columns: a menu, or one by its name. */
+void graph_columns_menu(Ui *ui);
+bool graph_columns_toggle(Ui *ui, Str name, Error *err);
+
+bool graph_sort(Ui *ui, Str column, Error *err); /* "order": program order */
+void graph_sort_menu(Ui *ui);
+const char *graph_sorted_by(const Ui *ui); /* NULL: program order */
+
+/* All rows at every depth; where some are tagged, those. */
+void graph_table(Ui *ui, Sheet *out);
+
+#endif

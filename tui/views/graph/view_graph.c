@@ -1,0 +1,291 @@
+#include "tui/views/graph/alike.h"
+#include "tui/views/graph/graph_row.h"
+#include "tui/views/label.h"
+#include "tui/views/graph/minimap.h"
+#include "tui/state/parameters.h"
+
+enum { ROWS_SHOWN_MAX = 400, MINIMAP_FROM = 28 }; /* rows */
+
+static void changed(Ui *ui)
+{
+    rail_reset(ui->rail, ui->session->inferred, ui->outline);
+    ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
+}
+
+static void draw(Ui *ui, Pen *pen)
+{
+    OutlineRow rows[ROWS_SHOWN_MAX];
+    RailRow rail[ROWS_SHOWN_MAX];
+    int width[COL_COUNT], h = pen->area.h - 1;
+
+    if (outline_set_folds(ui->outline, ui->settings.fold))
+        changed(ui);
+    int64_t n = outline_n_rows(ui->outline);
+
+    if (pen->area.h >= MINIMAP_FROM && n != h) { /* not where all rows just fit */
+        Pen line = *pen;
+        pen_to(&line, 0, h--);
+        minimap_draw(ui, &line);
+    }
+    if (h > ROWS_SHOWN_MAX)
+        h = ROWS_SHOWN_MAX;
+    if (h < 1)
+        return;
+    graph_column_widths(ui, pen->area.w, width);
+    graph_row_headings(ui, width, pen);
+    ui->rows[SHOW_GRAPH] = n;
+    ui->height[SHOW_GRAPH] = h;
+    ui->top[SHOW_GRAPH] = ui_scroll(ui->top[SHOW_GRAPH], ui->row_at, n, h);
+    int shown = outline_rows(ui->outline, ui->top[SHOW_GRAPH], h, rows);
+    rail_select(ui->rail, ui->at.tensor);
+    if (!graph_sorted_by(ui))
+        rail_rows(ui->rail, ui->top[SHOW_GRAPH], shown, rail);
+    for (int i = 0; graph_sorted_by(ui) && i < shown; i++)
+        rail[i] = (RailRow){.named = -1};
+    for (int i = 0; i < shown; i++) {
+        pen_line(pen);
+        graph_row_draw(ui, &rows[i], &rail[i], width, pen);
+        if (ui->top[SHOW_GRAPH] + i == ui->row_at)
+            ui_mark_row(ui, SHOW_GRAPH, pen, i + 1);
+    }
+    if (n == 0)
+        pen_puts(pen, ROLE_DIM, "this model has no op that computes");
+}
+
+static bool open_parameters(Ui *ui, bool open)
+{
+    parameters_open(ui, open);
+    changed(ui);
+    return true;
+}
+
+static bool close_or_leave(Ui *ui)
+{
+    OutlineRow *row = &ui->at.row;
+
+    if (row->kind == ROW_PARAMETERS && row->open)
+        return open_parameters(ui, false);
+    if (row->kind == ROW_GROUP && row->open) {
+        outline_open(ui->outline, row, false);
+        changed(ui);
+        return true;
+    }
+    if (outline_is_spread(ui->outline, row)) {
+        outline_spread(ui->outline, row, false);
+        changed(ui);
+        return true;
+    }
+    int64_t parent = outline_parent(ui->outline, ui->row_at);
+    if (parent >= 0)
+        ui_select_row(ui, parent);
+    return true;
+}
+
+static bool open_group(Ui *ui)
+{
+    if (ui->at.row.kind == ROW_PARAMETERS)
+        return open_parameters(ui, true);
+    if (ui->at.row.kind != ROW_GROUP)
+        return false;
+    outline_open(ui->outline, &ui->at.row, true);
+    changed(ui);
+    return true;
+}
+
+/* Enter: members of a fold, the inside of a group, the details of an op or a tensor. */
+static bool open_row(Ui *ui)
+{
+    OutlineRow *row = &ui->at.row;
+
+    if (row->fold_n > 1) {
+        outline_spread(ui->outline, row, true);
+        changed(ui);
+        return true;
+    }
+    if (row->kind == ROW_PARAMETERS)
+        return open_parameters(ui, !row->open);
+    if (row->kind == ROW_GROUP) {
+        outline_open(ui->outline, row, !row->open);
+        changed(ui);
+        return true;
+    }
+    ui_show(ui, row->kind == ROW_OP ? SHOW_OP : SHOW_TENSOR);
+    return true;
+}
+
+static bool fold_to(Ui *ui, int depth)
+{
+    outline_depth(ui->outline, depth);
+    parameters_open(ui, depth > OUTLINE_DEPTH_MAX);
+    changed(ui);
+    return true;
+}
+
+/* The next row, in a direction, that shows a reshard. */
+static bool next_reshard(Ui *ui, int by)
+{
+    int64_t n = outline_n_rows(ui->outline);
+    OutlineRow row;
+
+    for (int64_t i = ui->row_at + by; i >= 0 && i < n; i += by) {
+        if (!outline_at(ui->outline, i, &row) || (row.kind == ROW_GROUP && row.open))
+            continue;
+        if (graph_row_facts(ui, &row).reshard < 0)
+            continue;
+        ui_select_row(ui, i);
+        return true;
+    }
+    ui_say(ui, "no further row with a reshard");
+    return true;
+}
+
+static bool act(Ui *ui, ActId act, Key last)
+{
+    int64_t at = ui->row_at;
+
+    if (ui_move(&at, outline_n_rows(ui->outline), ui->height[SHOW_GRAPH], act)) {
+        ui_select_row(ui, at);
+        return true;
+    }
+    if (act == ACT_LEFT)
+        return close_or_leave(ui);
+    if (act == ACT_RIGHT)
+        return open_group(ui);
+    if (act == ACT_OPEN)
+        return open_row(ui);
+    if (act == ACT_FOLD && (ui->at.row.kind == ROW_GROUP || ui->at.row.kind == ROW_PARAMETERS))
+        return ui->at.row.open ? close_or_leave(ui) : open_group(ui);
+    if (act == ACT_FOLD)
+        return close_or_leave(ui);
+    if (act == ACT_FOLD_NONE)
+        return fold_to(ui, OUTLINE_DEPTH_MAX + 1);
+    if (act == ACT_FOLD_ALL)
+        return fold_to(ui, 0);
+    if (act == ACT_FOLD_DEPTH)
+        return fold_to(ui, last - '0');
+    if (act == ACT_NEXT_RESHARD || act == ACT_PREVIOUS_RESHARD)
+        return next_reshard(ui, act == ACT_NEXT_RESHARD ? 1 : -1);
+    return false;
+}
+
+/* The parameter that an op reads, if any: what people ask for when they stand on a matmul. */
+static int32_t weight_of(const Ui *ui, int32_t op)
+{
+    const Graph *graph = ui_graph(ui);
+
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, op)[i];
+        const Shape *shape = tensor < 0 ? NULL : inferred_shape(ui->session->inferred, tensor);
+        int32_t maker = tensor < 0 ? -1 : graph->tensors[tensor].maker;
+        bool weight = tensor >= 0 && (tensor_is_parameter(ui->session->inferred, tensor) ||
+                                      (maker >= 0 && ui->session->inferred->on_parameters[maker]));
+        if (weight && shape && shape->n_dims > 1)
+            return tensor;
+    }
+    return -1;
+}
+
+static void note_tensor(const Ui *ui, const char *what, int32_t tensor, Buf *out)
+{
+    int32_t id = ui_plan(ui)->made[tensor];
+
+    buf_printf(out, "%s %.*s", what, STR_ARG(label_value(ui, tensor, id)));
+    if (id < 0) {
+        buf_puts(out, "  replicated: not all of its shape is known");
+        return;
+    }
+    const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, id);
+    Shape local;
+    sharding_local_shape(sharding, ui->session->mesh, ui->rank, &local);
+    buf_puts(out, "  local ");
+    shape_format(&local, out);
+    buf_puts(out, "  ");
+    sharding_format(sharding, ui->session->mesh, VIEW_DIMS_MAPPING, out, NULL);
+    buf_putc(out, ' ');
+    sharding_format(sharding, ui->session->mesh, VIEW_PLACEMENTS, out, NULL);
+}
+
+static const char *note_kind(const OutlineRow *row)
+{
+    return row->kind == ROW_INPUT ? "input" : row->kind == ROW_PARAMETER ? "stored" : "out";
+}
+
+/* A module's weight, else what a row does in all. */
+static void note_group(Ui *ui, const OutlineRow *row, Buf *out)
+{
+    const char *path = ui->session->groups->groups[row->id].path;
+    int32_t weight = naming_part(ui->session->naming, str_from(path), PART_WEIGHT, NULL);
+    RowFacts facts = graph_row_facts(ui, row);
+
+    if (row->mixed)
+        buf_puts(out, "alike in structure, sharded differently: Enter lists the classes");
+    else
+        control_format_note(&ui->control, row, out);
+    if (out->n > 0)
+        buf_puts(out, "; ");
+    else if (weight >= 0) {
+        note_tensor(ui, "weight", weight, out);
+        return;
+    }
+    if (row->fold_n > 1 && !row->mixed)
+        buf_printf(out, "%d alike in structure and sharding, Enter lists: ", row->fold_n);
+    else
+        buf_printf(out, "%lld ops, ", (long long)facts.n_ops);
+    buf_add(out, label_us(ui, facts.us));
+    buf_puts(out, ", ");
+    if (facts.n_reshards > 0) {
+        buf_printf(out, "%.10g reshard%s ", facts.n_reshards, facts.n_reshards == 1 ? "" : "s");
+        buf_add(out, label_us(ui, facts.comm_us));
+    } else {
+        buf_puts(out, "no reshard");
+    }
+}
+
+static void note(Ui *ui, Buf *out)
+{
+    const OutlineRow *row = &ui->at.row;
+
+    alike_format_difference(ui, row, out);
+    if (out->n > 0)
+        return;
+    if (row->kind == ROW_GROUP) {
+        note_group(ui, row, out);
+        return;
+    }
+    if (row->kind == ROW_PARAMETERS) {
+        buf_printf(out, "%lld parameters; those alike in name, shape and sharding are one row",
+                   (long long)row->times);
+        return;
+    }
+    int32_t weight = row->kind == ROW_OP ? weight_of(ui, row->id) : -1;
+    if (weight >= 0)
+        note_tensor(ui, "weight", weight, out);
+    else if (ui->at.tensor >= 0)
+        note_tensor(ui, note_kind(row), ui->at.tensor, out);
+    Buf times = buf_new(ui->frame);
+    control_format_note(&ui->control, row, &times);
+    if (times.n > 0)
+        buf_printf(out, "%s%s", out->n > 0 ? "  " : "", times.s);
+}
+
+static const Hint hints[] = {
+    {ACT_DOWN, "move"},      {ACT_RIGHT, "open"},
+    {ACT_OPEN, "details"},   {ACT_WHY, "why"},
+    {ACT_PIN, "pin"},        {ACT_SEARCH, "find"},
+    {ACT_FILTER, "filter"},  {ACT_COMMAND, "cmd"},
+    {ACT_CONSUMER, "user"},  {ACT_LEFT, "close"},
+    {ACT_PRODUCER, "maker"}, {ACT_SHOW_COMM, "reshards"},
+    {ACT_UNDO, "undo"},      {ACT_HELP, "help"},
+    {ACT_CLOSE, "quit"},     {0},
+};
+
+const View view_graph = {
+    .name = "Graph",
+    .draw = draw,
+    .act = act,
+    .note = note,
+    .go = ui_select_row,
+    .list_at = 1,
+    .hints = hints,
+    .table = graph_table,
+};

@@ -1,0 +1,146 @@
+#include "tui/views/menu_box.h"
+
+#include "tui/views/label.h"
+
+enum { COLUMNS_MAX = 8, GAP = 2, BEFORE = 4 }; /* before: the key of an item */
+
+typedef struct {
+    int n, width[COLUMNS_MAX];
+    bool right[COLUMNS_MAX];
+} MenuColumns;
+
+static void measure(const char *text, bool head, MenuColumns *columns)
+{
+    Str rest = str_from(text);
+
+    for (int c = 0; c < COLUMNS_MAX && rest.n > 0; c++) {
+        Str cell = str_take(&rest, '\t');
+        if (head && cell.n > 0 && cell.s[0] == ' ')
+            columns->right[c] = true;
+        int w = text_columns(str_trim(cell));
+        if (w > columns->width[c])
+            columns->width[c] = w;
+        if (w > 0 && c >= columns->n)
+            columns->n = c + 1;
+    }
+}
+
+static int columns_width(const MenuColumns *columns)
+{
+    int w = columns->n > 1 ? GAP * (columns->n - 1) : 0;
+
+    for (int c = 0; c < columns->n; c++)
+        w += columns->width[c];
+    return w;
+}
+
+/* Leaves out last columns until the rest fits; the first one is cut then. */
+static MenuColumns fit_columns(const Menu *menu, int room)
+{
+    MenuColumns columns = {0};
+
+    measure(menu->head, true, &columns);
+    for (int i = 0; i < menu->n; i++)
+        measure(menu->item[i].text, false, &columns);
+    while (columns.n > 1 && columns_width(&columns) > room &&
+           columns_width(&columns) - columns.width[0] + room * 2 / 5 > room)
+        columns.n--;
+    int over = columns_width(&columns) - room;
+    columns.width[0] -= over > 0 ? over : 0;
+    return columns;
+}
+
+static void draw_cells(const Ui *ui, const MenuColumns *columns, const char *text, bool head,
+                       Pen *pen)
+{
+    Str rest = str_from(text);
+
+    for (int c = 0; c < columns->n; c++) {
+        Str cell = str_trim(rest.n > 0 ? str_take(&rest, '\t') : STR(""));
+        int w = columns->width[c];
+        if (c > 0)
+            pen_tab(pen, pen->x + GAP);
+        if (columns->right[c])
+            pen_right(pen, head ? ROLE_HEAD : ROLE_TEXT, cell, w);
+        else if (head)
+            pen_fit(pen, ROLE_HEAD, cell, w);
+        else if (ui->menu.plain)
+            pen_fit(pen, ROLE_TEXT, cell, w);
+        else
+            draw_sharding(ui, pen, cell, -1, w);
+    }
+}
+
+static void draw_items(const Ui *ui, const MenuColumns *columns, Grid *grid, Rect area)
+{
+    const Menu *menu = &ui->menu;
+    Pen pen = pen_new(grid, area);
+
+    for (int y = 0; y < menu->height && menu->top + y < menu->n; y++) {
+        const MenuItem *item = &menu->item[menu->top + y];
+        pen_to(&pen, 1, y);
+        pen_rune(&pen, ROLE_FOCUS, (unsigned char)item->key);
+        pen_puts(&pen, ROLE_TEXT, "  ");
+        draw_cells(ui, columns, item->text, false, &pen);
+        if (menu->top + y != menu->at)
+            continue;
+        pen_to(&pen, 0, y);
+        pen_cursor(&pen);
+        grid_mark(grid, (Rect){area.x, area.y + y, area.w, 1}, STYLE_SELECTED);
+    }
+}
+
+static int widest_note(const Menu *menu)
+{
+    int w = 0;
+
+    for (int i = 0; i < menu->n; i++) {
+        int need = text_columns(str_from(menu->item[i].note));
+        w = need > w ? need : w;
+    }
+    return w;
+}
+
+/* The title, with how far down the list is shown where it does not fit. */
+static const char *box_title(const Ui *ui)
+{
+    const Menu *menu = &ui->menu;
+
+    if (menu->n <= menu->height)
+        return menu->title;
+    return arena_printf(ui->frame, "%s   %d/%d", menu->title, menu->at + 1, menu->n);
+}
+
+void menu_draw(Ui *ui, Grid *grid, Rect body)
+{
+    Menu *menu = &ui->menu;
+    MenuColumns columns = fit_columns(menu, body.w - 2 - 2 - BEFORE - 1);
+    int note = widest_note(menu) + 2, w = columns_width(&columns) + BEFORE + 3;
+    int title = text_columns(str_from(menu->title)) + 6;
+    int extra = 2 + (menu->head[0] != 0) + (note > 2);
+
+    w = title > w ? title : w;
+    w = note + 2 > w ? note + 2 : w;
+    w = w < 30 ? 30 : w;
+    w = w > body.w - 2 ? body.w - 2 : w;
+    int h = menu->n + extra < body.h ? menu->n + extra : body.h;
+    menu->height = h > extra ? h - extra : 1;
+    menu->top = (int)ui_scroll(menu->top, menu->at, menu->n, menu->height);
+    Rect box = {body.x + 1, body.y + body.h - h, w, h};
+    grid_blank(grid, box);
+    grid_box(grid, box, true, box_title(ui));
+    Rect inner = {box.x + 1, box.y + 1, w - 2, h - 2};
+    Pen pen = pen_new(grid, inner);
+    if (note > 2 && menu->n > 0) {
+        pen_to(&pen, 1, inner.h - 1);
+        pen_fit(&pen, ROLE_NOTE, str_from(menu->item[menu->at].note), inner.w - 2);
+    }
+    if (menu->head[0]) {
+        pen_to(&pen, BEFORE, 0);
+        draw_cells(ui, &columns, menu->head, true, &pen);
+        inner.y++;
+    }
+    inner.h = menu->height;
+    menu->items = inner;
+    draw_items(ui, &columns, grid, inner);
+}
