@@ -53,10 +53,12 @@ size_t rune_format(uint32_t rune, char bytes[4]);
 /* Small edit distance, for "did you mean". */
 int str_distance(Str a, Str b);
 
+typedef struct Spans Spans;
 typedef struct {
     Arena *arena;
     char *s;
     size_t n, room;
+    Spans *spans; /* marks in the text, of core/base/span.h; NULL: none are kept */
 } Buf;
 
 Buf buf_new(Arena *arena);

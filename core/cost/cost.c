@@ -1,5 +1,6 @@
 #include "core/cost/cost.h"
 
+#include "core/base/span.h"
 #include "core/base/units.h"
 #include "core/plan/edges.h"
 #include "core/cost/op_said.h"
@@ -284,6 +285,7 @@ void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
         return;
     }
     const OpSaid *said = op_said(plan, op);
+    size_t from = out->n;
     if (said && said->cost.us >= 0) {
         buf_puts(out, "as its operator says: ");
         units_format_us(cost.us, out);
@@ -294,7 +296,9 @@ void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
     units_format_count((int64_t)cost.flops, out);
     buf_puts(out, " flops / ");
     say_rate(cost.flops_share, cost.flops_per_s / 1e12, "TFLOP/s", out);
-    buf_puts(out, ", ");
+    buf_putc(out, ',');
+    buf_mark(out, from, SPAN_TERM, 0);
+    buf_putc(out, ' ');
     units_format_count(cost.bytes, out);
     buf_puts(out, " B / ");
     say_rate(cost.bytes_share, cost.bytes_per_s / 1e9, "GB/s", out);

@@ -1,5 +1,6 @@
 #include "core/explain/why_reshard.h"
 
+#include "core/base/span.h"
 #include "core/base/units.h"
 
 #include <inttypes.h>
@@ -64,7 +65,6 @@ static void format_choice(const OpChoice *choice, Buf *out)
 void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
 {
     const Graph *graph = plan->inferred->graph;
-    const char *name = plan->mesh->axes[axis].name;
     buf_printf(out, "%-4s ", kinds[step->kind].word);
     if (step->kind == REASON_PIN) {
         format_pin(plan, step, out);
@@ -74,7 +74,8 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
                op_path_or_name(plan->inferred->graph, step->op));
     if (step->kind == REASON_USE || step->kind == REASON_CHOSEN) {
         const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
-        buf_printf(out, "%s%s cut by %s", index->name, index->role == ROLE_REDUCE ? "+" : "", name);
+        buf_printf(out, "%s%s cut by ", index->name, index->role == ROLE_REDUCE ? "+" : "");
+        mesh_put_axis(plan->mesh, axis, out);
         if (step->kind == REASON_CHOSEN)
             format_choice(&plan->choice[step->op], out);
         return;
@@ -100,7 +101,9 @@ void reason_format_chain(const Plan *plan, const ReasonChain *chain, const char 
             buf_printf(out, "%s   .. %" PRId64 " more\n", indent, chain->n_left_out);
             number += chain->n_left_out;
         }
+        size_t from = out->n;
         buf_printf(out, "%s%2" PRId64 " ", indent, number);
+        buf_mark(out, from, SPAN_STEP, 0);
         reason_format(plan, &chain->step[i], chain->axis, out);
         buf_putc(out, '\n');
     }
@@ -127,8 +130,9 @@ static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
     for (int i = 0; i < n; i++) {
         buf_printf(out, "dim %d  ", dim);
         cut_format(&plan_sharding(plan, tensor)->dim[dim], plan->mesh, out);
-        buf_printf(out, "  cut by %s, back to %s:\n", plan->mesh->axes[chains[i].axis].name,
-                   reason_root(&chains[i]));
+        buf_puts(out, "  cut by ");
+        mesh_put_axis(plan->mesh, chains[i].axis, out);
+        buf_printf(out, ", back to %s:\n", reason_root(&chains[i]));
         reason_format_chain(plan, &chains[i], "  ", out);
     }
     if (n == 0) {
@@ -163,7 +167,9 @@ static void format_partial(const Plan *plan, int32_t tensor, Buf *out)
     Arena *scratch = arena_new();
     int n = why_tensor_dim(scratch, plan, tensor, -1, &chains);
     for (int i = 0; i < n; i++) {
-        buf_printf(out, "partial over %s\n", plan->mesh->axes[chains[i].axis].name);
+        buf_puts(out, "partial over ");
+        mesh_put_axis(plan->mesh, chains[i].axis, out);
+        buf_putc(out, '\n');
         reason_format_chain(plan, &chains[i], "  ", out);
     }
     arena_free(scratch);

@@ -147,24 +147,24 @@ void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
     }
 }
 
-static void say_place(const Plan *plan, const WhyNotStop *stop, const char *axis, Buf *out)
+static void say_place(const Plan *plan, const WhyNotStop *stop, int axis, Buf *out)
 {
     const Graph *graph = plan->inferred->graph;
     const StopRecord *at = &stop->at;
+    mesh_put_axis(plan->mesh, axis, out);
     if (at->op < 0) {
-        buf_printf(out, "%s stops where a loop hands on %s", axis,
-                   tensor_name(graph, stop->tensor));
+        buf_printf(out, " stops where a loop hands on %s", tensor_name(graph, stop->tensor));
         return;
     }
     const char *operator= op_operator(graph, at->op), *label = op_path_or_name(graph, at->op);
     if (stop->beside) {
-        buf_printf(out, "%s is not near; at %s %s, %s", axis, operator, label,
+        buf_printf(out, " is not near; at %s %s, %s", operator, label,
                    at->leaving ? "which reads it" : "which makes it");
         if (at->index >= 0)
             buf_printf(out, " along %s", index_name(plan, at));
         return;
     }
-    buf_printf(out, "%s stops at %s %s", axis, operator, label);
+    buf_printf(out, " stops at %s %s", operator, label);
     if (at->leaving)
         buf_printf(out, ", which does not take it from dim %d of %s", at->dim,
                    tensor_name(graph, stop->tensor));
@@ -178,14 +178,16 @@ static void say_place(const Plan *plan, const WhyNotStop *stop, const char *axis
 static void format_stop(const Plan *plan, const WhyNotStop *stop, int axis, bool chain, Buf *out)
 {
     buf_puts(out, "  ");
-    say_place(plan, stop, plan->mesh->axes[axis].name, out);
+    say_place(plan, stop, axis, out);
     buf_puts(out, stop->beside ? ": " : "\n    because ");
     why_not_format_stop(plan, stop, out);
     buf_putc(out, '\n');
     if (!stop->beside)
         buf_printf(out, "    to let it through: %s\n", hint_of(stop->at.stop));
     if (chain && stop->has_chain) {
-        buf_printf(out, "    %s came there so:\n", plan->mesh->axes[axis].name);
+        buf_puts(out, "    ");
+        mesh_put_axis(plan->mesh, axis, out);
+        buf_puts(out, " came there so:\n");
         reason_format_chain(plan, &stop->from, "    ", out);
     }
 }
@@ -194,8 +196,7 @@ static void format_dim(const Plan *plan, const WhyNotDim *dim, const WhyNot *of,
                        Buf *out)
 {
     const Sharding *made = shardings_at(plan->shardings, plan->made[of->tensor]);
-    const MeshAxis *axis = &plan->mesh->axes[of->axis];
-    int64_t size = cut_size(&made->dim[dim->dim]);
+    int64_t size = cut_size(&made->dim[dim->dim]), n_parts = plan->mesh->axes[of->axis].size;
     buf_printf(out, "dim %d  %" PRId64 "\n", dim->dim, size);
     bool all = dim->here == mesh_axis_atoms(plan->mesh, of->axis);
     if (dim->here) {
@@ -203,16 +204,21 @@ static void format_dim(const Plan *plan, const WhyNotDim *dim, const WhyNot *of,
         mesh_format_set(plan->mesh, dim->here, ".", out);
         buf_puts(out, " cuts it: `why` says how it came\n");
     } else if (dim->other_dim >= 0) {
-        buf_printf(out, "  %s cuts dim %d of it, and cuts one dim of a tensor only\n", axis->name,
-                   dim->other_dim);
-    } else if (size < axis->size) {
-        buf_printf(out, "  it has fewer elements than the %" PRId64 " parts of %s\n", axis->size,
-                   axis->name);
+        buf_puts(out, "  ");
+        mesh_put_axis(plan->mesh, of->axis, out);
+        buf_printf(out, " cuts dim %d of it, and cuts one dim of a tensor only\n", dim->other_dim);
+    } else if (size < n_parts) {
+        buf_printf(out, "  it has fewer elements than the %" PRId64 " parts of ", n_parts);
+        mesh_put_axis(plan->mesh, of->axis, out);
+        buf_putc(out, '\n');
     }
     for (int i = 0; i < dim->n_stops; i++)
         format_stop(plan, &dim->stop[i], of->axis, chain && i == 0, out);
-    if (!all && dim->n_stops > 0 && dim->stop[0].beside)
-        buf_printf(out, "    to let it through: pin this dim by %s\n", axis->name);
+    if (!all && dim->n_stops > 0 && dim->stop[0].beside) {
+        buf_puts(out, "    to let it through: pin this dim by ");
+        mesh_put_axis(plan->mesh, of->axis, out);
+        buf_putc(out, '\n');
+    }
 }
 
 /* No pin leads the axis there, and no op would stop it. */
@@ -225,17 +231,19 @@ static bool is_free(const Plan *plan, const WhyNot *of, const WhyNotDim *dim)
 /* Those dims together: "dim 0, dim 1". */
 static void format_free(const Plan *plan, const WhyNot *of, Buf *out)
 {
-    const char *comma = "", *axis = plan->mesh->axes[of->axis].name;
+    const char *comma = "";
     for (int i = 0; i < of->n_dims; i++)
         if (is_free(plan, of, &of->dim[i])) {
             buf_printf(out, "%sdim %d", comma, of->dim[i].dim);
             comma = ", ";
         }
-    if (comma[0])
-        buf_printf(out,
-                   "\n  no pin leads %s to anything joined with it\n"
-                   "    to let it through: pin the dim by %s\n",
-                   axis, axis);
+    if (!comma[0])
+        return;
+    buf_puts(out, "\n  no pin leads ");
+    mesh_put_axis(plan->mesh, of->axis, out);
+    buf_puts(out, " to anything joined with it\n    to let it through: pin the dim by ");
+    mesh_put_axis(plan->mesh, of->axis, out);
+    buf_putc(out, '\n');
 }
 
 /* The dim whose nearest stop is the nearest of all: its chain is told. */
@@ -253,17 +261,23 @@ void why_not_format(const Plan *plan, int32_t tensor, int dim, int axis, Buf *ou
 {
     Arena *scratch = arena_new();
     WhyNot answer = why_not(scratch, plan, tensor, dim, axis);
-    const char *name = plan->mesh->axes[axis].name;
-    buf_printf(out, "why is %s not cut by %s?\n", tensor_name(plan->inferred->graph, tensor), name);
+    buf_printf(out, "why is %s not cut by ", tensor_name(plan->inferred->graph, tensor));
+    mesh_put_axis(plan->mesh, axis, out);
+    buf_puts(out, "?\n");
     if (answer.n_dims == 0 && plan->made[tensor] < 0) {
         buf_puts(out, "  not all of its shape is known: ");
         inferred_put_shape(plan->inferred, tensor, out);
         buf_putc(out, '\n');
     } else if (plan->mesh->axes[axis].size == 1) {
-        buf_printf(out, "  %s has size 1: it cuts nothing\n", name);
+        buf_puts(out, "  ");
+        mesh_put_axis(plan->mesh, axis, out);
+        buf_puts(out, " has size 1: it cuts nothing\n");
     } else {
-        if (answer.partial)
-            buf_printf(out, "it is partial over %s: `why` says which sum left it so\n", name);
+        if (answer.partial) {
+            buf_puts(out, "it is partial over ");
+            mesh_put_axis(plan->mesh, axis, out);
+            buf_puts(out, ": `why` says which sum left it so\n");
+        }
         int nearest = nearest_dim(&answer);
         for (int i = 0; i < answer.n_dims; i++)
             if (!is_free(plan, &answer, &answer.dim[i]))

@@ -194,8 +194,9 @@ static void format_reader(const Plan *plan, const WhyReshard *why, Buf *out)
     }
     for (int i = 0; i < why->n_wanted; i++) {
         const WantedAxis *at = &why->wanted[i];
-        buf_printf(out, "  it cuts dim %d by %s, back to %s:\n", at->dim,
-                   plan->mesh->axes[at->chain.axis].name, reason_root(&at->chain));
+        buf_printf(out, "  it cuts dim %d by ", at->dim);
+        mesh_put_axis(plan->mesh, at->chain.axis, out);
+        buf_printf(out, ", back to %s:\n", reason_root(&at->chain));
         reason_format_chain(plan, &at->chain, "  ", out);
     }
 }

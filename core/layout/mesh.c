@@ -1,5 +1,6 @@
 #include "core/layout/mesh.h"
 
+#include "core/base/span.h"
 #include "core/base/vec.h"
 
 #include <assert.h>
@@ -288,14 +289,20 @@ static void format_devices(const Mesh *mesh, Buf *out)
     }
 }
 
+void mesh_put_axis(const Mesh *mesh, int axis, Buf *out)
+{
+    size_t from = out->n;
+    buf_puts(out, mesh->axes[axis].name);
+    buf_mark(out, from, SPAN_AXIS, axis);
+}
+
 void mesh_format(const Mesh *mesh, Buf *out)
 {
-    const char *comma = "";
-    mesh_each_axis (axis, mesh) {
-        buf_printf(out, "%s%s", comma, axis->name);
+    for (int a = 0; a < mesh->n_axes; a++) {
+        buf_puts(out, a > 0 ? "," : "");
+        mesh_put_axis(mesh, a, out);
         if (!mesh->devices)
-            buf_printf(out, "=%" PRId64, axis->size);
-        comma = ",";
+            buf_printf(out, "=%" PRId64, mesh->axes[a].size);
     }
     if (!mesh->devices)
         return;
@@ -400,16 +407,24 @@ int mesh_atoms_run(const Mesh *mesh, const uint8_t *atom, int n, int64_t *size)
     return length;
 }
 
+void mesh_put_part(const Mesh *mesh, const MeshAtom *first, int64_t size, Buf *out)
+{
+    size_t from = out->n;
+    if (size == mesh->axes[first->axis].size)
+        return;
+    buf_printf(out, ":(%" PRId64 ")%" PRId64, first->pre, size);
+    buf_mark(out, from, SPAN_PART, 0);
+}
+
 void mesh_format_atoms(const Mesh *mesh, const uint8_t *atom, int n, const char *between, Buf *out)
 {
     for (int i = 0, length; i < n; i += length) {
         int64_t size;
         length = mesh_atoms_run(mesh, atom + i, n - i, &size);
         const MeshAtom *first = &mesh->atoms[atom[i]];
-        const MeshAxis *axis = &mesh->axes[first->axis];
-        buf_printf(out, "%s%s", i > 0 ? between : "", axis->name);
-        if (size != axis->size)
-            buf_printf(out, ":(%" PRId64 ")%" PRId64, first->pre, size);
+        buf_puts(out, i > 0 ? between : "");
+        mesh_put_axis(mesh, first->axis, out);
+        mesh_put_part(mesh, first, size, out);
     }
 }
 
@@ -477,12 +492,28 @@ bool mesh_parse_atoms(const Mesh *mesh, Scan *scan, uint8_t *atom, int *n)
     return false;
 }
 
+void mesh_format_coords(const Mesh *mesh, uint32_t axes, int64_t position, const char *equals,
+                        const char *between, Buf *out)
+{
+    const char *comma = "";
+    for (int a = 0; a < mesh->n_axes; a++) {
+        if (!(axes >> a & 1))
+            continue;
+        buf_puts(out, comma);
+        mesh_put_axis(mesh, a, out);
+        buf_printf(out, "%s%" PRId64, equals, mesh_coord(mesh, a, position));
+        comma = between;
+    }
+}
+
 void mesh_format_sizes(const Mesh *mesh, AtomSet atoms, Buf *out)
 {
     const char *comma = "";
     for (int a = 0; a < mesh->n_axes; a++)
         if (atoms & mesh_axis_atoms(mesh, a)) {
-            buf_printf(out, "%s%s=%" PRId64, comma, mesh->axes[a].name, mesh->axes[a].size);
+            buf_puts(out, comma);
+            mesh_put_axis(mesh, a, out);
+            buf_printf(out, "=%" PRId64, mesh->axes[a].size);
             comma = ", ";
         }
 }

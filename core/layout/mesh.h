@@ -61,6 +61,13 @@ Mesh *mesh_from_json(Arena *arena, const Json *value, Error *err);
 /* The text mesh_parse() reads back to an equal mesh: "dp=2,tp=4". */
 void mesh_format(const Mesh *mesh, Buf *out);
 
+/* Appends the axis's name, marked as SPAN_AXIS: all texts that people read name axes so. */
+void mesh_put_axis(const Mesh *mesh, int axis, Buf *out);
+/* "dp 0, tp 1": the position's coordinates on these axes (bit i: axis i). equals: between a name
+ * and its coordinate; between: between axes. */
+void mesh_format_coords(const Mesh *mesh, uint32_t axes, int64_t position, const char *equals,
+                        const char *between, Buf *out);
+
 int mesh_find_axis(const Mesh *mesh, Str name);             /* index, or -1 */
 int mesh_need_axis(const Mesh *mesh, Str name, Error *err); /* the same; the error hints a name */
 int64_t mesh_coord(const Mesh *mesh, int axis, int64_t position);
@@ -117,6 +124,8 @@ int mesh_atoms_run(const Mesh *mesh, const uint8_t *atom, int n, int64_t *size);
 /* "tp", "dp.tp", "tp:(1)2": a list of atoms as axis references, neighbours of one axis joined. */
 void mesh_format_atoms(const Mesh *mesh, const uint8_t *atom, int n, const char *between, Buf *out);
 
+/* ":(1)2" behind an axis, marked as SPAN_PART; nothing where the size is the whole axis. */
+void mesh_put_part(const Mesh *mesh, const MeshAtom *first, int64_t size, Buf *out);
 /* "dp=2, tp=4": the axes that have any of the atoms. */
 void mesh_format_sizes(const Mesh *mesh, AtomSet atoms, Buf *out);
 

@@ -56,6 +56,9 @@ bool sharding_format(const Sharding *sharding, const Mesh *mesh, ShardingView vi
 /* Reads a sharding of a tensor of this shape in that view. VIEW_OURS reads ASCII marks too. */
 bool sharding_parse(const Source *source, const Shape *shape, const Mesh *mesh, ShardingView view,
                     Sharding *out, Error *err);
+/* " Σtp max(dp)": the partial axes as VIEW_OURS writes them; sum: the mark before axes to be
+ * summed. */
+void sharding_format_sums(const Sharding *sharding, const Mesh *mesh, const char *sum, Buf *out);
 /* The partial axes alone, `{"1":"sum"}`: dims_mapping's other half, that a
  * sharding_without_partial() prints without. False when only a part of an axis is partial. */
 bool sharding_format_partial(const Sharding *sharding, const Mesh *mesh, Buf *out, Error *err);

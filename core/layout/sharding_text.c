@@ -1,3 +1,4 @@
+#include "core/base/span.h"
 #include "core/layout/placement.h"
 #include "core/layout/sharding.h"
 
@@ -72,14 +73,8 @@ static bool check_whole_axes(const uint8_t *atom, int n, const Mesh *mesh, Shard
 
 /* ---- writing ---- */
 
-static bool format_ours(const Sharding *sharding, const Mesh *mesh, ShardingView view, Buf *out)
+void sharding_format_sums(const Sharding *sharding, const Mesh *mesh, const char *sum, Buf *out)
 {
-    if (sharding->n_dims == 0)
-        buf_puts(out, "scalar");
-    for (int64_t d = 0; d < sharding->n_dims; d++) {
-        buf_puts(out, d > 0 ? "," : "");
-        cut_format(&sharding->dim[d], mesh, out);
-    }
     for (ReduceOp reduce = REDUCE_SUM; reduce <= REDUCE_ALL; reduce++) {
         uint8_t atom[ATOMS_MAX];
         int n = partial_atoms(sharding, reduce, atom);
@@ -87,12 +82,25 @@ static bool format_ours(const Sharding *sharding, const Mesh *mesh, ShardingView
             continue;
         buf_putc(out, ' ');
         if (reduce == REDUCE_SUM)
-            buf_puts(out, view == VIEW_OURS ? "Σ" : "+");
+            buf_puts(out, sum);
         else
             buf_printf(out, "%s(", reduce_name(reduce));
         mesh_format_atoms(mesh, atom, n, ".", out);
         buf_puts(out, reduce == REDUCE_SUM ? "" : ")");
     }
+}
+
+static bool format_ours(const Sharding *sharding, const Mesh *mesh, ShardingView view, Buf *out)
+{
+    if (sharding->n_dims == 0)
+        buf_puts(out, "scalar");
+    for (int64_t d = 0; d < sharding->n_dims; d++) {
+        buf_puts(out, d > 0 ? "," : "");
+        size_t from = out->n;
+        cut_format(&sharding->dim[d], mesh, out);
+        buf_mark(out, from, SPAN_DIM, (int)d);
+    }
+    sharding_format_sums(sharding, mesh, view == VIEW_OURS ? "Σ" : "+", out);
     return true;
 }
 
@@ -117,8 +125,7 @@ bool sharding_format_partial(const Sharding *sharding, const Mesh *mesh, Buf *ou
         const MeshAxis *at = &mesh->axes[axis];
         for (int i = at->atom + 1; i < at->atom + at->n_atoms; i++)
             if (sharding->partial[i] != sharding->partial[at->atom]) {
-                out->n = begin;
-                out->s[begin] = '\0';
+                buf_cut(out, begin);
                 return cannot_hold(err, VIEW_DIMS_MAPPING, "a part of an axis");
             }
         if (at->n_atoms == 0 || sharding->partial[at->atom] == REDUCE_NONE)
@@ -220,10 +227,10 @@ static void format_shardy_axes(const uint8_t *atom, int n, const Mesh *mesh, Buf
         int64_t size;
         length = mesh_atoms_run(mesh, atom + i, n - i, &size);
         const MeshAtom *first = &mesh->atoms[atom[i]];
-        const MeshAxis *axis = &mesh->axes[first->axis];
-        buf_printf(out, "%s\"%s\"", i > 0 ? "," : "", axis->name);
-        if (size != axis->size)
-            buf_printf(out, ":(%" PRId64 ")%" PRId64, first->pre, size);
+        buf_puts(out, i > 0 ? ",\"" : "\"");
+        mesh_put_axis(mesh, first->axis, out);
+        buf_putc(out, '"');
+        mesh_put_part(mesh, first, size, out);
     }
     buf_putc(out, '}');
 }
@@ -281,7 +288,6 @@ bool sharding_format(const Sharding *sharding, const Mesh *mesh, ShardingView vi
     size_t begin = out->n;
     if (format_view(sharding, mesh, view, out, err))
         return true;
-    out->n = begin;
-    out->s[begin] = '\0';
+    buf_cut(out, begin);
     return false;
 }

@@ -42,15 +42,12 @@ static int32_t like_sharding(Differ *d, Side *side, int32_t id)
     if (side->sharding_like[id] >= 0)
         return side->sharding_like[id];
     const Sharding *sharding = shardings_at(side->plan->shardings, id);
-    Buf text = buf_new(d->scratch), ours = buf_new(d->scratch);
+    Buf text = buf_new(d->scratch);
     for (int i = 0; i < sharding->n_dims; i++) {
         diff_format_layout(&sharding->dim[i], side->session->mesh, &text);
         buf_putc(&text, ',');
     }
-    sharding_format(sharding, side->session->mesh, VIEW_OURS, &ours, NULL);
-    int64_t partial = str_find(buf_str(&ours), STR(" "));
-    if (partial >= 0)
-        buf_puts(&text, ours.s + partial);
+    sharding_format_sums(sharding, side->session->mesh, "+", &text);
     side->sharding_like[id] = intern_put(d->texts, text.s, text.n);
     return side->sharding_like[id];
 }

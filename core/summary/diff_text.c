@@ -7,10 +7,12 @@ void diff_format_layout(const Cut *cut, const Mesh *mesh, Buf *out)
 {
     if (cut_is_whole(cut))
         return;
-    Buf text = buf_new(out->arena);
-    cut_format(cut, mesh, &text);
-    int64_t slash = cut->n == 1 ? str_find(buf_str(&text), STR("/")) : 0;
-    buf_puts(out, text.s + slash);
+    if (cut->n > 1) {
+        cut_format(cut, mesh, out);
+        return;
+    }
+    buf_putc(out, '/');
+    mesh_format_atoms(mesh, cut->digit[0].atom, cut->digit[0].n, ".", out);
 }
 
 /* ---- a decision ---- */

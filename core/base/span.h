@@ -1,0 +1,70 @@
+/* span.h - marks in a text: which of its bytes name a mesh axis, belong to a dim, are a heading.
+ *
+ * Whoever writes a text knows what its parts stand for, and marks them as it writes:
+ *
+ *     Buf out = buf_marked(arena);
+ *     size_t from = out.n;
+ *     buf_puts(&out, axis->name);
+ *     buf_mark(&out, from, SPAN_AXIS, number);
+ *     Text text = buf_text(&out);
+ *
+ * A screen, a drawing or a page colours what the marks say and never searches the text: an axis
+ * called "all" colours no other word "all". A Buf from buf_new() keeps no marks, and buf_mark()
+ * does nothing there.
+ */
+#ifndef CORE_BASE_SPAN_H
+#define CORE_BASE_SPAN_H
+
+#include "core/base/str.h"
+
+typedef enum {
+    SPAN_AXIS, /* the name of a mesh axis; value: which one */
+    SPAN_PART, /* ":(2)4" behind it: a part of the axis */
+    SPAN_DIM,  /* one dim of a sharding, with the axes that shard it; value: which dim */
+    SPAN_HEAD, /* a line that is a heading */
+    SPAN_STEP, /* the number of a step in a chain of reasons */
+    SPAN_TERM  /* a part of a formula that a line break may follow */
+} SpanRole;
+
+typedef struct {
+    uint32_t at, n; /* bytes */
+    SpanRole role;
+    int value; /* of roles that have one */
+} TextSpan;
+
+/* A text with its marks: a view, like Str. A part of a text shares the marks of the whole. */
+typedef struct {
+    Str str;
+    const TextSpan *spans; /* in the order of their ends */
+    int n_spans;
+    uint32_t at; /* where str begins in the text that the spans count from */
+} Text;
+
+/* Bytes of a text that are all of one axis or of none, of one dim or of none. */
+typedef struct {
+    Str str;
+    int axis, dim; /* -1: none */
+} TextRun;
+
+Buf buf_marked(Arena *arena);
+/* Marks what was written since the Buf had `from` bytes. */
+void buf_mark(Buf *buf, size_t from, SpanRole role, int value);
+void buf_add_text(Buf *buf, Text text);
+void buf_cut(Buf *buf, size_t n); /* back to n bytes, without the marks behind them */
+Text buf_text(const Buf *buf);
+
+static inline Text text_of(Str str)
+{
+    return (Text){.str = str};
+}
+static inline Text text_from(const char *s)
+{
+    return text_of(str_from(s));
+}
+
+Text text_part(Text text, size_t from, size_t n);
+Text text_take(Text *rest, char separator); /* as str_take() */
+bool text_has(Text text, SpanRole role);
+bool text_take_run(Text *rest, TextRun *out); /* false at the end of the text */
+
+#endif
