@@ -1,67 +1,104 @@
 #!/bin/sh
-# layers.sh BUILD_DIR OBJECT... - who may call whom, asked of the linker's symbols.
+# layers.sh BUILD_DIR SOURCE... - which room may use which: checked on #include lines and on the
+# linker's symbols of the objects.
 #
-#   core/base <- core/model <- core/rules <- core/plan <- core/run, and core <- tui, viz, scripts;
-#   the faces meet in tui/main and tui/cli alone; each foreign library has one place; core neither
-#   prints nor exits.
+# A room uses itself and the rooms to its left on its line; the sides tui, viz and scripts
+# use all of core, and each other only through the files named below. A room is a folder with the
+# folders under it that have no row of their own. One place sees each foreign library; core neither
+# prints nor exits.
+rooms='
+core/base core/model core/space core/rules core/layout core/reshard core/plan core/propagate core/cost
+core/explain core/session core/summary core/run core/prove core/peers
+tui/screen tui/state tui/views tui/app tui/cli tui
+viz viz/draw viz/code viz/report
+scripts
+'
+# The files that name what they put together: other systems, drawings, exports, the faces.
+roots='^(core/peers/peers[.][ch]|viz/(diagram|export)[.]c|tui/main[.]c)$'
+# The files of tui that may also use viz and scripts.
+meeting='^tui/(main[.]c|cli/)'
+
 build=$1
 shift
-symbols=$(mktemp) || exit 1
-trap 'rm -f "$symbols"' EXIT
+facts=$(mktemp) || exit 1
+trap 'rm -f "$facts" "$facts.found"' EXIT
 
 nm -D --defined-only "$(gcc -print-file-name=libncursesw.so.6)" \
     "$(gcc -print-file-name=libtinfo.so.6)" 2>/dev/null |
-    awk 'NF == 3 && $2 ~ /[TDBR]/ { sub(/@.*/, "", $3); print "curses", "-", $3 }' >"$symbols"
-for object; do
-    nm -g "$object" | awk -v object="${object#"$build"/}" '
-        NF == 2 && $1 ~ /[Uw]/ { print "uses", object, $2 }
-        NF == 3 { print "has", object, $3 }'
-done >>"$symbols"
+    awk 'NF == 3 && $2 ~ /[TDBR]/ { sub(/@.*/, "", $3); print "curses", "-", $3 }' >"$facts"
+for source; do
+    case $source in *.c) echo "$build/${source%.c}.o" ;; esac
+done | xargs nm -A -g | awk -v build="$build/" '{
+    file = substr($1, length(build) + 1)
+    sub(/[.]o:.*/, ".c", file)
+    if (NF == 3 && $2 ~ /[Uw]/) print "uses", file, $3
+    else if (NF == 3) print "has", file, $3 }' >>"$facts"
+grep -H '^#include "' "$@" | sed -E 's/^([^:]+):#include "([^"]+)".*/includes \1 \2/' >>"$facts"
 
-awk '
+awk -v rooms="$rooms" -v roots="$roots" -v meeting="$meeting" '
 BEGIN {
-    n = split("core/base core/model core/rules core/plan core/run", folder, " ")
-    for (i = 1; i <= n; i++) rank[folder[i]] = i
-    # place: the only objects that may name such a symbol
+    n = split(rooms, name)
+    for (i = 1; i <= n; i++) rank[name[i]] = i
+    # place: the only files that may name such a symbol
     place["^luaL?_"] = "^scripts/"
-    place["^(ag[a-z]+|gv[A-Z].*)$"] = "^viz/dot[.]o$"
-    place["^json_"] = "^core/base/json[.]o$"
+    place["^(ag[a-z]+|gv[A-Z].*)$"] = "^viz/dot[.]c$"
+    place["^json_"] = "^core/base/json[.]c$"
     place["^(cblas|openblas)_"] = "^core/run/"
     place["^(cuda[A-Z]|cublas|nccl|nvrtc)"] = "^core/run/cuda/"
     place["^MPI_"] = "^core/run/mpi/"
     place["^cu[A-Z]"] = "^$"
     place["^(exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror|stdout|stderr)$"] = "^(tui|viz|scripts)/"
-    place["^_exit$"] = "^((tui|viz|scripts)/|core/run/(supervise[.]o$|mpi/|cuda/))"
+    place["^_exit$"] = "^((tui|viz|scripts)/|core/run/(supervise[.]c$|mpi/|cuda/))"
     place["^__v?printf_chk$"] = "^(tui|viz|scripts)/"
-    place["^abort$"] = "^core/(base/|run/blas_memory[.]o$)"
+    place["^abort$"] = "^core/(base/|run/blas_memory[.]c$)"
 }
-function layer(object)
+function room(file)
 {
-    if (match(object, /^core\/[a-z]+/)) return rank[substr(object, 1, RLENGTH)]
-    return 100
+    while (!(file in rank) && sub(/\/[^\/]*$/, "", file))
+        ;
+    return file
 }
-function face(object) { return substr(object, 1, index(object, "/") - 1) }
-function bad(object, what) { print object ": " what; failed = 1 }
+function side(file) { return substr(file, 1, index(file, "/") - 1) }
+function peer(file) { return match(file, /^core\/peers\/[^\/]+\//) ? substr(file, 1, RLENGTH) : "" }
+function bad(file, what) { print file ": " what }
+
+# Why `file` may not use `home`; "" when it may.
+function wrong(file, home)
+{
+    if (!(room(file) in rank))
+        return "is in a folder that has no row in tests/lint/layers.sh"
+    if (file ~ roots && (side(home) == side(file) || file ~ meeting || side(home) == "core"))
+        return ""
+    if (side(home) == side(file) && rank[room(home)] > rank[room(file)])
+        return "uses a room to the right of its own"
+    if (side(home) == side(file))
+        return peer(file) != "" && peer(home) != "" && peer(home) != peer(file) ? "uses another system" : ""
+    if (side(home) == "core" || (file ~ meeting && side(file) == "tui"))
+        return ""
+    return side(file) == "core" ? "uses a face" : "uses another face"
+}
 $1 == "curses" { curses[$3] = 1 }
 $1 == "has" { owner[$3] = $2 }
 $1 == "uses" { uses[++n_uses] = $2 " " $3 }
+$1 == "includes" && $3 ~ /^(core|tui|viz|scripts)\// {
+    why = wrong($2, $3)
+    if (why != "") bad($2, why ": includes " $3)
+}
 END {
     for (i = 1; i <= n_uses; i++) {
         split(uses[i], part, " ")
-        object = part[1]; symbol = part[2]
+        file = part[1]; symbol = part[2]
         if (symbol in owner) {
-            home = owner[symbol]
-            if (layer(home) > layer(object))
-                bad(object, "calls up: " symbol " of " home)
-            else if (layer(home) == 100 && face(home) != face(object) && object !~ /^tui\/(main|cli\/[a-z_]+)[.]o$/)
-                bad(object, "calls another face: " symbol " of " home)
+            why = wrong(file, owner[symbol])
+            if (why != "") bad(file, why ": " symbol " of " owner[symbol])
             continue
         }
-        if (symbol in curses && object != "tui/screen/term.o")
-            bad(object, "names " symbol " of curses")
+        if (symbol in curses && file != "tui/screen/term.c")
+            bad(file, "names " symbol " of curses")
         for (pattern in place)
-            if (symbol ~ pattern && object !~ place[pattern])
-                bad(object, "names " symbol ", which may only stand in " place[pattern])
+            if (symbol ~ pattern && file !~ place[pattern])
+                bad(file, "names " symbol ", which may only stand in " place[pattern])
     }
-    exit failed
-}' "$symbols"
+}' "$facts" | sort -u >"$facts.found"
+cat "$facts.found"
+[ ! -s "$facts.found" ]
