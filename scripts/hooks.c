@@ -136,7 +136,9 @@ static const char *data_file_hook(void *context, Arena *arena, const char *name)
     return NULL;
 }
 
-const char *scripts_find(Scripts *scripts, const char *kind, const char *name, Error *err)
+/* The file that a machine or policy of that name is: kind is "machines" or "policies".
+ * ERROR_UNREADABLE lists what is shipped. */
+static const char *scripts_find(Scripts *scripts, const char *kind, const char *name, Error *err)
 {
     if (strchr(name, '/') || str_ends(str_from(name), STR(".lua")))
         return arena_str(scripts->arena, str_from(name));

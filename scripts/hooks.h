@@ -26,8 +26,4 @@ void scripts_free(Scripts *scripts);
 /* The hooks of a session; they stay valid until scripts_free(). */
 SessionHooks scripts_hooks(Scripts *scripts);
 
-/* The file that a machine or policy of that name is: kind is "machines" or "policies".
- * ERROR_UNREADABLE lists what is shipped. */
-const char *scripts_find(Scripts *scripts, const char *kind, const char *name, Error *err);
-
 #endif

@@ -38,8 +38,8 @@ ModelBuild *model_of(lua_State *L)
     return build;
 }
 
-/* What the builder found wrong with the last call. */
-void model_check(lua_State *L, const ModelBuild *build)
+/* Raises what the builder found wrong with the last call. */
+static void model_check(lua_State *L, const ModelBuild *build)
 {
     Error err = {0};
     if (!graph_builder_fails(build->builder, &err))

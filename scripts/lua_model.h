@@ -63,8 +63,6 @@ void push_model(lua_State *L);
 int model_refuse(lua_State *L, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Raises what the builder found wrong with the last call. */
-void model_check(lua_State *L, const ModelBuild *build);
 /* The same of an op, whose line in the script is kept. */
 void model_op_added(lua_State *L, ModelBuild *build);
 

@@ -71,13 +71,11 @@ typedef struct {
 extern const char *const segment_type;
 extern const LuaEntry segment_fields[], segment_methods[];
 
-void push_segment(lua_State *L, Segment segment);
 int push_nodes(lua_State *L, const Policy *policy, Segment segment); /* as a list; 1 */
 bool segment_has(Policy *policy, Segment segment, int32_t op);       /* op < 0: no */
 void segments_open(lua_State *L);
 int segments_count(Policy *policy);
 Segment segment_at(Policy *policy, int place); /* the one that the place is in */
-int segment_number(Policy *policy, Segment segment);
 
 /* The ops that the value at that place of the stack means: a node, a segment, a list of these.
  * Raises for other values. */

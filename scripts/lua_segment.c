@@ -42,7 +42,7 @@ int segments_count(Policy *policy)
     return n;
 }
 
-int segment_number(Policy *policy, Segment segment)
+static int segment_number(Policy *policy, Segment segment)
 {
     int number = 0;
     for (int i = 1; i <= segment.first; i++)
@@ -199,6 +199,13 @@ static bool check_row(Policy *policy, Ops *places, Error *err)
     return true;
 }
 
+static void push_segment(lua_State *L, Segment segment)
+{
+    Segment *copy = lua_newuserdatauv(L, sizeof *copy, 0);
+    *copy = segment;
+    luaL_setmetatable(L, segment_type);
+}
+
 static int graph_group(lua_State *L)
 {
     Policy *policy = graph_check(L);
@@ -229,13 +236,6 @@ int push_nodes(lua_State *L, const Policy *policy, Segment segment)
         lua_rawseti(L, -2, i + 1);
     }
     return 1;
-}
-
-void push_segment(lua_State *L, Segment segment)
-{
-    Segment *copy = lua_newuserdatauv(L, sizeof *copy, 0);
-    *copy = segment;
-    luaL_setmetatable(L, segment_type);
 }
 
 static const Segment *check_segment(lua_State *L)

@@ -2,7 +2,8 @@
 
 #include "core/plan/edges.h"
 
-bool cut_piece(const Cut *cut, const Mesh *mesh, int64_t position, IndexPiece *out)
+/* What the rank at `position` has. Returns false if the cut gives it no single range. */
+static bool cut_piece(const Cut *cut, const Mesh *mesh, int64_t position, IndexPiece *out)
 {
     *out = (IndexPiece){1, 0};
     if (cut_is_whole(cut))

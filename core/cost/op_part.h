@@ -10,9 +10,6 @@
 #include "core/plan/plan.h"
 #include "core/rules/user_op.h"
 
-/* What the rank at `position` has. False: the cut is not of that kind. */
-bool cut_piece(const Cut *cut, const Mesh *mesh, int64_t position, IndexPiece *out);
-
 /* The same of all index dims. False with *err, which names it, where keyword arguments follow an
  * index dim whose parts are not even; a piece of 1 elsewhere. */
 bool op_pieces(const OpSpace *space, const OpCut *cut, const Mesh *mesh, const Kwargs *kwargs,

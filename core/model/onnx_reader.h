@@ -126,7 +126,6 @@ int32_t reader_tensor(Reader *reader, Str name); /* -1: an absent operand */
  * a fault. */
 bool scope_open(Reader *reader, Scope *scope, const Call *call, Wire inside, const char *branch);
 void scope_close(Reader *reader);
-bool scope_has(const Scope *scope, Str name);
 void scope_define(Scope *scope, Str name, int32_t tensor);
 void scope_define_new(Reader *reader, Str name); /* a tensor of that name, unless it is there */
 void scope_define_made(Reader *reader, Wire nodes, uint32_t field); /* what the nodes make */

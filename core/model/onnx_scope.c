@@ -2,7 +2,7 @@
 
 /* ---- names ---- */
 
-bool scope_has(const Scope *scope, Str name)
+static bool scope_has(const Scope *scope, Str name)
 {
     return intern_find(scope->names, name.s, name.n) >= 0;
 }

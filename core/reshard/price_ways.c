@@ -351,7 +351,7 @@ double way_size_share(const Machine *machine, const Way *way, int64_t bytes)
     return share[at] + (next - share[at]) * above;
 }
 
-double way_latency_us(const Way *way, int64_t bytes)
+static double way_latency_us(const Way *way, int64_t bytes)
 {
     double us = way->base_us + way->n_inside * way->inside_us + way->n_between * way->between_us;
     return way->plateau_bytes > 0 && (double)bytes >= way->plateau_bytes ? us * way->plateau : us;

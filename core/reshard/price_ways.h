@@ -51,7 +51,6 @@ enum { WAYS_MAX = 10 };
 int price_ways(const Machine *machine, StepKind kind, const RankGroup *group, Way *ways);
 
 double way_us(const Machine *machine, const Way *way, int64_t bytes);
-double way_latency_us(const Way *way, int64_t bytes);
 double pass_bytes_per_s(const Pass *pass);
 
 /* What a tree reaches of its bandwidth with messages of that size; 1 for other ways. */

@@ -13,7 +13,8 @@ Kwargs kwargs_of_op(Arena *arena, const Graph *graph, int32_t op)
     return (Kwargs){attrs->n, at};
 }
 
-const Kwarg *kwargs_find(const Kwargs *kwargs, const char *name)
+/* Returns NULL if there is none of that name. */
+static const Kwarg *kwargs_find(const Kwargs *kwargs, const char *name)
 {
     for (int i = 0; i < kwargs->n; i++)
         if (strcmp(kwargs->at[i].name, name) == 0)

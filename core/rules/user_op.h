@@ -41,7 +41,6 @@ typedef struct {
 } Kwargs;
 
 Kwargs kwargs_of_op(Arena *arena, const Graph *graph, int32_t op);
-const Kwarg *kwargs_find(const Kwargs *kwargs, const char *name); /* NULL: there is none */
 
 /* ---- rules ---- */
 

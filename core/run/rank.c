@@ -268,7 +268,8 @@ void rank_beats(Rank *rank)
 
 /* ---- comparing ---- */
 
-Tolerance team_tolerance(const Team *team, Tolerance of_value)
+/* The tolerance options ask for, or that of the value. */
+static Tolerance team_tolerance(const Team *team, Tolerance of_value)
 {
     const RunOptions *options = team->options;
     return options->rtol > 0 || options->atol > 0 ? (Tolerance){options->rtol, options->atol}

@@ -109,7 +109,4 @@ void rank_beats(Rank *rank);
  * is out. */
 bool rank_flow(Rank *rank, int at, int *next);
 
-/* The tolerance options ask for, or that of the value. */
-Tolerance team_tolerance(const Team *team, Tolerance of_value);
-
 #endif

@@ -145,7 +145,6 @@ bool pins_is_turned(const Session *session, Str name, bool placed, int32_t tenso
  * known. shape: the text's, or NULL. False: an error of the whole text. */
 bool pins_take(PinsText *text, Scan *scan, const Str *names, int n, const Shape *shape, size_t from,
                size_t to);
-void pins_note(PinsText *text, Level level, const char *code, const char *says, const char *hint);
 void pins_summary(PinsText *text);
 
 /* {"wte": {"kernel": ..}} and OrderedDict(..): all of it is taken. */

@@ -17,7 +17,8 @@ static int line_of(PinsText *text, size_t at)
     return text->line;
 }
 
-void pins_note(PinsText *text, Level level, const char *code, const char *says, const char *hint)
+static void pins_note(PinsText *text, Level level, const char *code, const char *says,
+                      const char *hint)
 {
     Arena *arena = text->session->journal_arena;
     Finding finding = {.level = level, .code = code};

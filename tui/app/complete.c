@@ -199,7 +199,8 @@ static const Action *exact_action(const Ui *ui, Str name)
     return NULL;
 }
 
-Completions complete_find(Ui *ui, Str typed)
+/* In the frame's arena; at most CANDIDATES_MAX. */
+static Completions complete_find(Ui *ui, Str typed)
 {
     Completions all = {.from = typed.n};
     Str rest = typed, name = str_take(&rest, ' ');

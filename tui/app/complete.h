@@ -28,9 +28,6 @@ typedef struct {
 /* Adds it when it begins so; past CANDIDATES_MAX it counts for `shared` only. */
 void complete_offer(Ui *ui, Completions *all, Str stem, Candidate word);
 
-/* In the frame's arena; at most CANDIDATES_MAX. */
-Completions complete_find(Ui *ui, Str typed);
-
 /* Tab, or Shift-Tab with by -1; in a line of Lua as in a command. */
 void complete_step(Ui *ui, Prompt *prompt, int by);
 

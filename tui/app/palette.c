@@ -24,7 +24,8 @@ static bool begins_word(Str text, size_t i)
     return i == 0 || !isalnum((unsigned char)text.s[i - 1]);
 }
 
-int palette_score(Str typed, Str text)
+/* How well the typed letters fit a text: more is better, 0 is not at all. */
+static int palette_score(Str typed, Str text)
 {
     int score = 1;
     size_t at = 0, last = 0;

@@ -22,7 +22,4 @@ void palette_open(Palette *palette);
 void palette_key(Ui *ui, Palette *palette, Key key);
 void palette_draw(Ui *ui, const Palette *palette, Grid *grid, Rect area);
 
-/* How well the typed letters fit a text: more is better, 0 is not at all. */
-int palette_score(Str typed, Str text);
-
 #endif

@@ -33,7 +33,7 @@ static void reopen_done(Ui *ui, void *context, bool ok, const Error *err)
     free(reopening);
 }
 
-void reload_model(App *app)
+static void reload_model(App *app)
 {
     Reopening *reopening = calloc(1, sizeof *reopening);
 
@@ -141,7 +141,8 @@ App *app_reopened(App *app)
 
 /* ---- settings ---- */
 
-void reload_settings(App *app)
+/* Reads the settings again, with theme and keys. */
+static void reload_settings(App *app)
 {
     const char *path = app->config->source.name;
 

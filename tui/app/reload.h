@@ -14,8 +14,6 @@
 /* Watches model, sizes, plan file, pins, policy, machine and the user's settings. */
 Watch *reload_watch(App *app);
 
-void reload_model(App *app);
-void reload_settings(App *app); /* and theme and keys */
 void reload_all(App *app);
 
 #endif

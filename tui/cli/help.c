@@ -256,7 +256,8 @@ void topic_write(Cli *cli, const Topic *topic, Buf *out)
     write_shipped(cli, topic->name, out);
 }
 
-bool help_topic(Cli *cli, Str name, Buf *out)
+/* Returns false if there is no such topic. */
+static bool help_topic(Cli *cli, Str name, Buf *out)
 {
     for (const Topic *topic = cli_topics; topic->name; topic++)
         if (str_eq(name, str_from(topic->name))) {

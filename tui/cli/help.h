@@ -13,10 +13,9 @@ typedef struct {
 
 extern const Topic cli_topics[]; /* the last one has no name */
 
-void help_usage(Buf *out);                     /* printed by `dimscope` without operands */
-void help_overview(Buf *out);                  /* verbs and topics */
-void help_verb(const Verb *verb, Buf *out);    /* what it does, its options */
-bool help_topic(Cli *cli, Str name, Buf *out); /* false if there is no such topic */
+void help_usage(Buf *out);                  /* printed by `dimscope` without operands */
+void help_overview(Buf *out);               /* verbs and topics */
+void help_verb(const Verb *verb, Buf *out); /* what it does, its options */
 void topic_write(Cli *cli, const Topic *topic, Buf *out);
 void help_keys(Buf *out); /* these topics are made from tables */
 void help_views(Buf *out);

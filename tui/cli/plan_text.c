@@ -71,7 +71,7 @@ static bool is_overridden(const DimBindings *dims, int i)
     return false;
 }
 
-void plan_text_head(const Session *session, Buf *out)
+static void plan_text_head(const Session *session, Buf *out)
 {
     const SessionOptions *options = &session->options;
     int n_ops = session->inferred->n_program;
@@ -474,7 +474,7 @@ static void format_schedule(const Plan *plan, Buf *out)
     buf_putc(out, '\n');
 }
 
-void plan_text_totals(const Session *session, Buf *out)
+static void plan_text_totals(const Session *session, Buf *out)
 {
     const Totals *totals = &session->plan->totals;
     double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;

@@ -12,10 +12,8 @@
 
 void plan_text_format(const Session *session, Buf *out);
 
-/* The parts that other verbs print too. */
-void plan_text_head(const Session *session, Buf *out);
+/* The part that other verbs print too. */
 void plan_text_findings(const Findings *findings, Buf *out);
-void plan_text_totals(const Session *session, Buf *out);
 
 /* Collectives of a plan: how many steps of one kind over the same axes move the same bytes, those
  * in a loop as often as it runs. */

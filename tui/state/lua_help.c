@@ -185,7 +185,8 @@ static void index_part(const ScriptEntry *rows, ScriptKind kind, const char *tit
             put_use_line(row, INDENT, out);
 }
 
-void lua_help_index(const ScriptEntry *rows, Buf *out)
+/* All rows, by type, a line each. */
+static void lua_help_index(const ScriptEntry *rows, Buf *out)
 {
     buf_puts(out, "What scripts can call, and the types of it. dimscope help lua.NAME has one:\n"
                   "lua.graph.partition, lua.partition, lua.graph.\n");

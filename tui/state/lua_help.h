@@ -23,9 +23,6 @@ void lua_row_use(const ScriptEntry *row, Buf *out);
 /* Those of that name, and behind a type what it has. ERROR_USAGE with the nearest name. */
 bool lua_help_find(Arena *arena, const ScriptEntry *rows, Str name, LuaRows *out, Error *err);
 
-/* All rows, by type, a line each. */
-void lua_help_index(const ScriptEntry *rows, Buf *out);
-
 /* What `help lua.NAME` says; name "lua" or "": the index. */
 bool lua_help(const ScriptEntry *rows, Str name, Buf *out, Error *err);
 

@@ -164,7 +164,8 @@ static Str plain_type(Str type)
     return (Str){type.s, n};
 }
 
-bool lua_typed_is_called(const ScriptEntry *row)
+/* Whether the row is a function. */
+static bool lua_typed_is_called(const ScriptEntry *row)
 {
     Str use = str_from(row->use);
     size_t behind = str_starts(use, STR("(")) ? skip_part(use, 0) : 0;

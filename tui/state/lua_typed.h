@@ -43,7 +43,6 @@ Str lua_typed_type(const ScriptEntry *rows, Str value);
 size_t lua_typed_head(Str type); /* how long the name is that a type's text begins with */
 /* The row of what is called: of graph:shard for "g:shard"; NULL. */
 const ScriptEntry *lua_typed_callee(const ScriptEntry *rows, Str callee);
-bool lua_typed_is_called(const ScriptEntry *row); /* it is a function */
 /* Name and type of the n-th parameter, from 0; false: it has none. */
 bool lua_typed_parameter(const ScriptEntry *row, int n, Str *name, Str *type);
 

@@ -71,7 +71,8 @@ static void erase(Prompt *prompt, bool word)
     prompt->text[prompt->n] = '\0';
 }
 
-void prompt_append(Prompt *prompt, Str text)
+/* Appends as much of the text as there is room for. */
+static void prompt_append(Prompt *prompt, Str text)
 {
     size_t room = (size_t)(PROMPT_MAX - 1 - prompt->n), n = text.n < room ? text.n : room;
 

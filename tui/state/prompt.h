@@ -27,7 +27,6 @@ void prompt_set(Prompt *prompt, const char *text); /* cut where it is too long *
  * again. Tab is not its own: complete.h. */
 PromptState prompt_key(Prompt *prompt, Key key);
 void prompt_keep_stem(Prompt *prompt); /* what is typed is what the next candidates complete */
-void prompt_append(Prompt *prompt, Str text); /* as far as there is room */
 void prompt_draw(const Prompt *prompt, Pen *pen);
 
 #endif

@@ -105,8 +105,7 @@ typedef struct Ui Ui;
 /* Counts and lists before a frame that shows it, large models on a thread beside the screen. */
 void mem_follow(Ui *ui);
 
-/* Whether there is anything to show yet: what is of the plan, and of the place. */
-bool mem_is_counted(Ui *ui);
+/* Whether the values of the selected place are listed yet. */
 bool mem_is_listed(Ui *ui);
 
 bool mem_act(Ui *ui, ActId act); /* the time cursor, the grouping; false for other actions */

@@ -7,7 +7,8 @@
 enum { FIELD = 9 };
 
 /* The selected tensor's reshard: the one under the Comm cursor, else the first. NULL: none. */
-const Reshard *mesh_next_reshard(const Ui *ui)
+/* The selected tensor's reshard: the one under the Comm cursor, else the first; or NULL. */
+static const Reshard *mesh_next_reshard(const Ui *ui)
 {
     const Plan *plan = ui_plan(ui);
     const Graph *graph = ui_graph(ui);

@@ -4,9 +4,7 @@
 
 #include "tui/state/ui.h"
 
-/* The selected tensor's reshard: the one under the Comm cursor, else the first; and the first step
- * of it that communicates. NULL: none. */
-const Reshard *mesh_next_reshard(const Ui *ui);
+/* The first step that communicates of the selected tensor's reshard, or NULL if there is none. */
 const Step *mesh_next_step(const Ui *ui);
 
 void mesh_draw_links(const Ui *ui, Pen *pen);

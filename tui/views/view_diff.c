@@ -88,8 +88,10 @@ static int depth_of(const Ui *ui, const Compare *compare, const DiffLine *line, 
     return 0;
 }
 
-Str diff_line_cell(const Ui *ui, const Compare *compare, const DiffLine *line, int side,
-                   int columns)
+/* What the line is on that side: a sharding; where that does not tell the sides apart the cuts, or
+ * what readers take if there is room for it; the steps of a reshard; "" where the side has none. */
+static Str diff_line_cell(const Ui *ui, const Compare *compare, const DiffLine *line, int side,
+                          int columns)
 {
     const Session *session = compare->diff->side[side];
     int32_t id = line->id[side];
@@ -105,7 +107,8 @@ Str diff_line_cell(const Ui *ui, const Compare *compare, const DiffLine *line, i
     return text_of(ui, compare, line, side, depth_of(ui, compare, line, columns));
 }
 
-double diff_line_us(const Compare *compare, const DiffLine *line, int side)
+/* Time of one op, or reshard; negative: none. */
+static double diff_line_us(const Compare *compare, const DiffLine *line, int side)
 {
     const Plan *plan = compare->diff->side[side]->plan;
     int32_t id = line->id[side];
@@ -181,7 +184,8 @@ static void draw_line(const Ui *ui, const Compare *compare, const DiffLine *line
     }
 }
 
-void diff_draw_none(const Ui *ui, Pen *pen)
+/* Says what to do where there is no second plan, or that one is being compared. */
+static void diff_draw_none(const Ui *ui, Pen *pen)
 {
     if (ui->compare) {
         pen_puts(pen, ROLE_NOTE, " comparing ..");

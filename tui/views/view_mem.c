@@ -65,7 +65,7 @@ void mem_follow(Ui *ui)
         arena_free(arena);
 }
 
-bool mem_is_counted(Ui *ui)
+static bool mem_is_counted(Ui *ui)
 {
     if (job_at_once(ui))
         mem_count(&ui->mem, ui->session, NULL);

@@ -22,7 +22,8 @@ typedef struct {
     int n_unsaid;
 } Repin;
 
-bool repin_names_op(const Graph *graph, int32_t op)
+/* A policy can name the op. */
+static bool repin_names_op(const Graph *graph, int32_t op)
 {
     return graph_find_op(graph, str_from(op_name(graph, op))) == op;
 }

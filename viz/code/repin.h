@@ -20,9 +20,6 @@ Repinned repin(const Session *session, Arena *arena);
 /* The decisions that hold and nothing else: for the propagator that made the plan. */
 Repinned repin_own(const Session *session, Arena *arena);
 
-/* A policy can name the op. */
-bool repin_names_op(const Graph *graph, int32_t op);
-
 typedef struct {
     int n_ops, n_tensors; /* that are cut, or lie, otherwise */
     int n_moved;          /* ops on other devices, or of another stage */

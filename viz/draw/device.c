@@ -240,7 +240,7 @@ static const char *say_peak_place(const DevicePicture *picture, int place)
     return arena_printf(draw->arena, "while %.*s runs", STR_ARG(op));
 }
 
-void device_draw_holds(DevicePicture *picture, Team *team)
+static void device_draw_holds(DevicePicture *picture, Team *team)
 {
     Draw *draw = picture->draw;
     const RankMemory *memory = memory_of(picture, team);

@@ -39,10 +39,7 @@ typedef struct {
 void device_cut(DevicePicture *picture);
 void device_draw_runs(DevicePicture *picture, Team *team);
 void device_draw_moves(DevicePicture *picture);
-/* "[8,1024,768] [768,192] -> [8,1024,192]": what an op reads and makes on a device. */
-const char *device_say_op(const DevicePicture *picture, int64_t position, int32_t op);
 const char *device_say_local(const DevicePicture *picture, int64_t position, int32_t tensor,
                              int32_t sharding);
-void device_draw_holds(DevicePicture *picture, Team *team);
 
 #endif

@@ -76,7 +76,8 @@ static const char *say_operand(const DevicePicture *picture, int64_t position, i
                         device_say_local(picture, position, tensor, sharding));
 }
 
-const char *device_say_op(const DevicePicture *picture, int64_t position, int32_t op)
+/* "[8,1024,768] [768,192] -> [8,1024,192]": what an op reads and makes on a device. */
+static const char *device_say_op(const DevicePicture *picture, int64_t position, int32_t op)
 {
     enum { SHOWN = 3 };
     const Graph *graph = picture->draw->graph;

@@ -224,7 +224,8 @@ const char *draw_parameters(const Draw *draw, int32_t op)
     return large.s;
 }
 
-const char *draw_figures(const Draw *draw, double us, int64_t bytes)
+/* "0.12 ms  24.0 MiB". */
+static const char *draw_figures(const Draw *draw, double us, int64_t bytes)
 {
     Buf text = buf_new(draw->arena);
     units_format_us(us, &text);
@@ -264,7 +265,8 @@ const char *draw_cause(const Draw *draw, int32_t op)
     return NULL;
 }
 
-const Decision *draw_own_pin(const Draw *draw, int32_t op)
+/* The pin that cuts the op itself or a parameter of it; NULL. */
+static const Decision *draw_own_pin(const Draw *draw, int32_t op)
 {
     const GraphOp *node = &draw->graph->ops[op];
     const OpSpace *space = inferred_space(draw->plan->inferred, op);

@@ -59,13 +59,10 @@ const char *draw_tensor_name(const Draw *draw, int32_t tensor);
 /* "weight 768,3072/tp  2.2 MiB", "bias 3072/tp": as an op reads them, lines; not those that are
  * moved to it, which draw_value_lines() shows as boxes. */
 const char *draw_parameters(const Draw *draw, int32_t op);
-const char *draw_figures(const Draw *draw, double us, int64_t bytes); /* "0.12 ms  24.0 MiB" */
 /* "AR tp 12.0 MiB 0.101 ms", a line a step that communicates. */
 const char *draw_steps(const Draw *draw, const ReshardPath *path);
 /* The first cause of an op's cut, with its policy line; NULL. */
 const char *draw_cause(const Draw *draw, int32_t op);
-/* The pin that cuts the op itself or a parameter of it; NULL. */
-const Decision *draw_own_pin(const Draw *draw, int32_t op);
 /* The pin behind a reshard, or what the reader needs. */
 const char *draw_moved_why(const Draw *draw, const Reshard *reshard);
 

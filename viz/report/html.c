@@ -118,7 +118,7 @@ static void put_svg(Html *html, const ReportBlock *block)
     put_links(html, svg);
 }
 
-void html_drawing(Html *html, const ReportBlock *block)
+static void html_drawing(Html *html, const ReportBlock *block)
 {
     Buf *out = html->out;
 

@@ -21,6 +21,5 @@ void html_text(Html *html, const char *text);
 bool html_has_id(const Html *html, const char *link); /* "#op-12" */
 
 void html_table(Html *html, const ReportTable *table);
-void html_drawing(Html *html, const ReportBlock *block);
 
 #endif

@@ -204,7 +204,7 @@ static void add_edge(Importer *importer, int value, const TensorSharding *shardi
 }
 
 /* Behind an op that ties its results, and at the head of the region of a manual computation. */
-void import_add_edges(Importer *importer)
+static void import_add_edges(Importer *importer)
 {
     for (int i = 0; i < importer->out->order.n; i++) {
         int id = importer->out->order.at[i];

@@ -43,7 +43,6 @@ int import_place_after(const Importer *importer, int value);
 void import_state_results(Importer *importer, int op);
 
 void import_split_constants(Importer *importer);
-void import_add_edges(Importer *importer);
 void import_constraints(Importer *importer);
 bool import_groups(Importer *importer);
 

@@ -46,8 +46,9 @@ Pass step_direction(const FactorStep *step, int factor)
     return step->rule->factor[factor].blocked ? PASS_NONE : step->direction[factor];
 }
 
-void step_agreed(const FactorStep *step, const FactorProjection *projection, int factor,
-                 AxisList *out)
+/* The axes that go along a factor, before anything cuts them short. */
+static void step_agreed(const FactorStep *step, const FactorProjection *projection, int factor,
+                        AxisList *out)
 {
     Pass direction = step_direction(step, factor);
     int operands = step->rule->n_operands, n = operands + step->rule->n_results;

@@ -11,10 +11,6 @@ typedef struct {
 
 Pass step_direction(const FactorStep *step, int factor);
 
-/* The axes that go along a factor, before anything cuts them short. */
-void step_agreed(const FactorStep *step, const FactorProjection *projection, int factor,
-                 AxisList *out);
-
 /* How much of an axis a tensor may have on its factor, of which axes of `before` parts stand more
  * major: shortens *axis; false, none of it. *why: what shortened it last. */
 bool step_within(const FactorStep *step, const TensorFactors *tensor, int factor, int64_t before,

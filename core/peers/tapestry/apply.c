@@ -152,7 +152,8 @@ static bool check_extra(Apply *apply)
     return true;
 }
 
-bool apply_params(Apply *apply)
+/* Params, patterns, let, require. */
+static bool apply_params(Apply *apply)
 {
     const Template *template = apply->template;
     if (!check_extra(apply))
@@ -218,7 +219,7 @@ static bool check_enum(Apply *apply, const TemplateEnum *allowed)
                        STR_ARG(bound->value.text), bound->where);
 }
 
-bool apply_inputs(Apply *apply)
+static bool apply_inputs(Apply *apply)
 {
     for (int i = 0; i < apply->template->text.n_inputs; i++)
         if (!match_slot(apply, i))
@@ -261,7 +262,7 @@ static bool apply_require(Apply *apply, const Phrase *require)
                      STR_ARG(require->text), left.s, right.s);
 }
 
-bool apply_conditions(Apply *apply)
+static bool apply_conditions(Apply *apply)
 {
     const Template *template = apply->template;
     for (int i = 0; i < template->text.n_let; i++)

@@ -15,11 +15,6 @@ typedef struct {
     Error *err;
 } Apply;
 
-/* Params, patterns, let, require. */
-bool apply_params(Apply *apply);
-bool apply_inputs(Apply *apply);
-bool apply_conditions(Apply *apply);
-
 /* index.c: index, then reduce. */
 bool apply_index(Apply *apply);
 

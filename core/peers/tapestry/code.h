@@ -54,7 +54,4 @@ typedef enum {
         E_COUNT_OF_CODES
 } TemplateCode;
 
-const char *template_code_name(TemplateCode code); /* "E_RANK" */
-ErrorKind template_code_kind(TemplateCode code);
-
 #endif

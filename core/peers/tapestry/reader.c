@@ -6,7 +6,8 @@
 
 /* ---- codes ---- */
 
-const char *template_code_name(TemplateCode code)
+/* For example "E_RANK". */
+static const char *template_code_name(TemplateCode code)
 {
     static const char *const names[] = {
 #define TEMPLATE_CODE_NAME(id, kind) "E_" #id,
@@ -16,7 +17,7 @@ const char *template_code_name(TemplateCode code)
     return names[code];
 }
 
-ErrorKind template_code_kind(TemplateCode code)
+static ErrorKind template_code_kind(TemplateCode code)
 {
     static const ErrorKind kinds[] = {
 #define TEMPLATE_CODE_KIND(id, kind) ERROR_##kind,

@@ -18,7 +18,9 @@ static const struct {
     {"grouped_mm", 0, 1, DT_BF16},  {"scaled_dot_product_attention", 0, 2, DT_BF16},
 };
 
-Dtype strategy_dtype(Str op, int input)
+/* The element type of an operand that is given without one: indices, masks and what a fused kernel
+ * takes are of their own; f32 for all others. */
+static Dtype strategy_dtype(Str op, int input)
 {
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (str_eq(op, str_from(dtypes[i].op)) && input >= dtypes[i].first &&

@@ -7,10 +7,6 @@
 
 bool eval_strategy(Arena *arena, const Json *request, Json *answer, Error *err);
 
-/* The element type of an operand that is given without one: indices, masks and what a fused kernel
- * takes are of their own; f32 for all others. */
-Dtype strategy_dtype(Str op, int input);
-
 /* [{"placements":["S(0)"]}, null]: null where it is no tensor. */
 Json *json_of_layouts(const Placement *const *tensor, int n, const Mesh *mesh);
 

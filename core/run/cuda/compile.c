@@ -26,7 +26,7 @@ struct Kernels {
     pthread_cond_t made;
     Vec(Entry *) entries;
     const char *folder; /* NULL: nothing is kept on disk */
-    int nvrtc_major, nvrtc_minor, n_compiled, n_read;
+    int nvrtc_major, nvrtc_minor;
 };
 
 /* ---- the folder ---- */
@@ -174,13 +174,10 @@ static bool compile(Kernels *kernels, Entry *entry, Arena *scratch, Error *err)
 static void make(Kernels *kernels, Entry *entry)
 {
     Arena *scratch = arena_new();
-    bool read = read_kept(kernels, entry, scratch);
-    bool ok = read || compile(kernels, entry, scratch, &entry->err);
+    bool ok = read_kept(kernels, entry, scratch) || compile(kernels, entry, scratch, &entry->err);
     arena_free(scratch);
     pthread_mutex_lock(&kernels->lock);
     entry->state = ok ? KERNEL_READY : KERNEL_REFUSED;
-    kernels->n_read += read;
-    kernels->n_compiled += ok && !read;
     pthread_cond_broadcast(&kernels->made);
     pthread_mutex_unlock(&kernels->lock);
 }
@@ -247,12 +244,4 @@ bool kernels_get(Kernels *kernels, int arch, Str text, const char *name, cudaKer
     if (err && !error_is_set(err))
         *err = entry->err;
     return false;
-}
-
-void kernels_count(Kernels *kernels, int *n_compiled, int *n_read)
-{
-    pthread_mutex_lock(&kernels->lock);
-    *n_compiled = kernels->n_compiled;
-    *n_read = kernels->n_read;
-    pthread_mutex_unlock(&kernels->lock);
 }

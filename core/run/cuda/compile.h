@@ -24,7 +24,4 @@ void kernels_free(Kernels *kernels, bool stuck);
 bool kernels_get(Kernels *kernels, int arch, Str text, const char *name, cudaKernel_t *out,
                  Error *err);
 
-/* Texts that were compiled here, and those read from the folder. */
-void kernels_count(Kernels *kernels, int *n_compiled, int *n_read);
-
 #endif

@@ -50,7 +50,7 @@ static Local *slot_that_is_there(Rank *rank, int32_t slot)
     return rank->slot[slot];
 }
 
-bool host_op(GpuRank *gpu, int32_t op, Error *err)
+static bool host_op(GpuRank *gpu, int32_t op, Error *err)
 {
     const GraphOp *at = &gpu_graph(gpu)->ops[op];
     Arena *scratch = arena_new();

@@ -204,7 +204,6 @@ bool memory_load(GpuRank *gpu, int32_t slot, Error *err);
 /* The slot as it lies on the device now, when what was begun is done. */
 bool memory_fetch(GpuRank *gpu, int32_t slot, Local *to, Error *err);
 bool memory_put(GpuRank *gpu, void *to, const void *from, int64_t n_bytes, Error *err);
-bool memory_get(GpuRank *gpu, void *to, const void *from, int64_t n_bytes, Error *err);
 
 /* ---- communicators (comm.c) ---- */
 
@@ -222,7 +221,6 @@ bool pass_fork(GpuRank *gpu, Error *err); /* both streams go on from here */
 bool pass_join(GpuRank *gpu, Error *err); /* all is done once the stream of ops is */
 bool enqueue_instr(GpuRank *gpu, int at, bool timed, Error *err);
 bool enqueue_pass(GpuRank *gpu, Error *err);
-bool host_op(GpuRank *gpu, int32_t op, Error *err);
 
 /* Captures a pass once, then replays it. False in *done: it is not one to be replayed. */
 bool graph_replay(GpuRank *gpu, int pass, bool *done, Error *err);

@@ -131,7 +131,7 @@ bool memory_put(GpuRank *gpu, void *to, const void *from, int64_t n_bytes, Error
     return true;
 }
 
-bool memory_get(GpuRank *gpu, void *to, const void *from, int64_t n_bytes, Error *err)
+static bool memory_get(GpuRank *gpu, void *to, const void *from, int64_t n_bytes, Error *err)
 {
     for (int64_t at = 0; at < n_bytes; at += STAGING_BYTES) {
         int64_t left = n_bytes - at;
